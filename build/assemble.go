@@ -3,8 +3,7 @@ package build
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
+	"slices"
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
@@ -27,26 +26,28 @@ type part struct {
 }
 
 // openBases opens the base for every platform.
-func openBases(ctx context.Context, o *Options) (_ []*base, err error) {
-	bases := make([]*base, len(o.platforms()))
+func openBases(ctx context.Context, o *Options) (bases []*base, err error) {
+	bases = make([]*base, len(o.platforms()))
 	if o.Base == nil {
 		return bases, nil
 	}
-	defer func() {
-		if err != nil {
-			for _, b := range bases {
-				if b != nil {
-					err = errors.Join(err, b.src.Close())
-				}
-			}
-		}
-	}()
 	for i, p := range o.platforms() {
-		if bases[i], err = openBase(ctx, o.Base, o.System, p, o.Format, o.Compression == layers.Zstd); err != nil {
-			return nil, fmt.Errorf("base image %s: %w", o.Base.StringWithinTransport(), err)
+		if bases[i], err = openBase(ctx, o, o.Base, p); err != nil {
+			return nil, errors.Join(err, closeBases(bases))
 		}
 	}
 	return bases, nil
+}
+
+// closeBases closes bases that no image owns.
+func closeBases(bases []*base) error {
+	var err error
+	for _, b := range bases {
+		if b != nil {
+			err = errors.Join(err, b.src.Close())
+		}
+	}
+	return err
 }
 
 // asLayer describes a written part.
@@ -102,24 +103,10 @@ func (l Layer) inFormat(f Format) (Layer, error) {
 // assemble makes the image from layers that are written, or lazy: for each platform its base, its server, and what all
 // have in common.
 func assemble(o *Options, store *layers.Store, lazy map[digest.Digest]*lazyLayer, bases []*base, servers, common []Layer) (*Image, error) {
-	img := &Image{
-		manifests: map[digest.Digest][]byte{},
-		configs:   map[digest.Digest][]byte{},
-		files:     map[digest.Digest]string{},
-		lazy:      lazy,
-		bases:     map[digest.Digest]*base{},
-		remote:    map[digest.Digest]*remoteBlob{},
-	}
-	sizes := map[digest.Digest]int64{}
+	img := newImage()
+	img.lazy = lazy
 	for i, p := range o.platforms() {
-		var ls []Layer
-		if b := bases[i]; b != nil {
-			ls = append(ls, b.layers...)
-			for _, l := range b.layers {
-				img.bases[l.Digest] = b
-			}
-			img.closers = append(img.closers, io.Closer(b.src))
-		}
+		ls := img.addBase(bases[i])
 		if len(servers) > 0 {
 			ls = append(ls, servers[i])
 		}
@@ -133,36 +120,65 @@ func assemble(o *Options, store *layers.Store, lazy map[digest.Digest]*lazyLayer
 			}
 		}
 		img.addLayers(ls)
-		if err := img.addPlatform(o, p, bases[i], ls, sizes); err != nil {
-			return nil, err
-		}
-	}
-	only := img.Platforms[0]
-	img.Digest, img.MediaType, img.manifest = only.Digest, imageType(o.Format), img.manifests[only.Digest]
-	if len(img.Platforms) > 1 {
-		text, err := index(o.Format, img.Platforms, sizes, o.indexAnnotations())
+		config, err := imageConfig(o, p, bases[i], ls)
 		if err != nil {
 			return nil, err
 		}
-		img.Digest, img.MediaType, img.manifest = digest.FromBytes(text), indexType(o.Format), text
+		text, err := imageManifest(o.Format, config, ls, o.manifestAnnotations(p))
+		if err != nil {
+			return nil, err
+		}
+		img.addPlatform(p, text, config, digest.FromBytes(config))
 	}
-	img.sum()
+	if err := img.complete(o.Format, o.indexAnnotations()); err != nil {
+		return nil, err
+	}
 	img.mountable(o)
 	return img, nil
 }
 
+func newImage() *Image {
+	return &Image{
+		manifests: map[digest.Digest][]byte{},
+		configs:   map[digest.Digest][]byte{},
+		files:     map[digest.Digest]string{},
+		lazy:      map[digest.Digest]*lazyLayer{},
+		bases:     map[digest.Digest]*base{},
+		remote:    map[digest.Digest]*remoteBlob{},
+		lenders:   map[digest.Digest][]string{},
+	}
+}
+
+// addBase makes the image the owner of a base, if there is one, and returns its layers.
+func (i *Image) addBase(b *base) []Layer {
+	if b == nil {
+		return nil
+	}
+	for _, l := range b.layers {
+		i.bases[l.Digest] = b
+	}
+	i.closers = append(i.closers, b.src)
+	return slices.Clone(b.layers)
+}
+
 // addPlatform adds the manifest and the configuration of one platform.
-func (i *Image) addPlatform(o *Options, p v1.Platform, b *base, ls []Layer, sizes map[digest.Digest]int64) error {
-	config, err := imageConfig(o, p, b, ls)
-	if err != nil {
-		return err
-	}
-	text, err := imageManifest(o.Format, config, ls, o.manifestAnnotations(p))
-	if err != nil {
-		return err
-	}
-	pi := PlatformImage{Platform: p, Digest: digest.FromBytes(text), Config: digest.FromBytes(config)}
+func (i *Image) addPlatform(p v1.Platform, text, config []byte, id digest.Digest) {
+	pi := PlatformImage{Platform: p, Digest: digest.FromBytes(text), Config: id}
 	i.Platforms = append(i.Platforms, pi)
-	i.manifests[pi.Digest], i.configs[pi.Config], sizes[pi.Digest] = text, config, int64(len(text))
+	i.manifests[pi.Digest], i.configs[id] = text, config
+}
+
+// complete settles the manifest of the image, or the index of its platforms, and its totals.
+func (i *Image) complete(f Format, annotations map[string]string) error {
+	only := i.Platforms[0]
+	i.Digest, i.MediaType, i.manifest = only.Digest, imageType(f), i.manifests[only.Digest]
+	if len(i.Platforms) > 1 {
+		text, err := index(f, i.Platforms, i.manifests, annotations)
+		if err != nil {
+			return err
+		}
+		i.Digest, i.MediaType, i.manifest = digest.FromBytes(text), indexType(f), text
+	}
+	i.sum()
 	return nil
 }

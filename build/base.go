@@ -15,6 +15,8 @@ import (
 	"go.podman.io/image/v5/manifest"
 	"go.podman.io/image/v5/pkg/blobinfocache/none"
 	"go.podman.io/image/v5/types"
+
+	"github.com/operator-bindery/bindery/layers"
 )
 
 // maxConfig is the longest configuration of a base image in bytes.
@@ -28,12 +30,17 @@ type base struct {
 	infos  map[digest.Digest]types.BlobInfo
 }
 
-// openBase opens the base image for a platform. Where the base has images of both compressions, zstd says which one is
+// openBase opens a base image for a platform. Where the base has images of both compressions, that of the options is
 // taken.
-func openBase(ctx context.Context, from types.ImageReference, sys *types.SystemContext, p v1.Platform, f Format, zstd bool) (_ *base, err error) {
+func openBase(ctx context.Context, o *Options, from types.ImageReference, p v1.Platform) (_ *base, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("base image %s: %w", from.StringWithinTransport(), err)
+		}
+	}()
 	choose := types.SystemContext{}
-	if sys != nil {
-		choose = *sys
+	if o.System != nil {
+		choose = *o.System
 	}
 	choose.OSChoice, choose.ArchitectureChoice, choose.VariantChoice = p.OS, p.Architecture, p.Variant
 	src, err := from.NewImageSource(ctx, &choose)
@@ -46,7 +53,7 @@ func openBase(ctx context.Context, from types.ImageReference, sys *types.SystemC
 		}
 	}()
 	b := &base{src: src, infos: map[digest.Digest]types.BlobInfo{}}
-	text, kind, err := b.chooseManifest(ctx, &choose, zstd)
+	text, kind, err := b.chooseManifest(ctx, &choose, o.Compression == layers.Zstd)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +67,7 @@ func openBase(ctx context.Context, from types.ImageReference, sys *types.SystemC
 	if b.config.OS != p.OS || b.config.Architecture != p.Architecture {
 		return nil, fmt.Errorf("the image is for %s/%s, not for %s/%s", b.config.OS, b.config.Architecture, p.OS, p.Architecture)
 	}
-	return b, b.addLayers(m.LayerInfos(), f)
+	return b, b.addLayers(m.LayerInfos(), o.Format)
 }
 
 // chooseManifest is the manifest of the image for the platform.
@@ -118,13 +125,19 @@ func (b *base) readConfig(ctx context.Context, info types.BlobInfo) error {
 	if len(text) > maxConfig {
 		return fmt.Errorf("configuration: longer than %d bytes", maxConfig)
 	}
-	if got := info.Digest.Algorithm().FromBytes(text); got != info.Digest {
-		return fmt.Errorf("configuration: digest mismatch: %s instead of %s", got, info.Digest)
+	b.config, err = parseConfig(text, info.Digest)
+	return err
+}
+
+// parseConfig reads a configuration that must have a digest.
+func parseConfig(text []byte, want digest.Digest) (config v1.Image, err error) {
+	if got := want.Algorithm().FromBytes(text); got != want {
+		return config, fmt.Errorf("configuration: digest mismatch: %s instead of %s", got, want)
 	}
-	if err := json.Unmarshal(text, &b.config); err != nil {
-		return fmt.Errorf("configuration: %w", err)
+	if err := json.Unmarshal(text, &config); err != nil {
+		return config, fmt.Errorf("configuration: %w", err)
 	}
-	return nil
+	return config, nil
 }
 
 func (b *base) addLayers(infos []manifest.LayerInfo, f Format) error {

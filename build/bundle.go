@@ -74,16 +74,16 @@ func Bundle(ctx context.Context, in BundleInput, o Options) (_ *Image, err error
 		return nil, err
 	}
 	defer func() {
-		if b := bases[0]; err != nil && b != nil {
-			err = errors.Join(err, b.src.Close())
+		if err != nil {
+			err = errors.Join(err, closeBases(bases))
 		}
 	}()
 	if b := bases[0]; b != nil {
 		if r, ok := bundleReset(b, parts); ok {
 			parts = append([]part{r}, parts...)
 		}
-		if n := len(b.layers) + len(parts); n > o.MaxLayers {
-			return nil, fmt.Errorf("the image would have %d layers (limit %d)", n, o.MaxLayers)
+		if err := o.checkLayers(len(b.layers) + len(parts)); err != nil {
+			return nil, err
 		}
 	}
 	return writeImage(ctx, &o, bases, parts)

@@ -245,7 +245,7 @@ func TestLayersOfAPreviousImage(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, l := range again.Layers {
-			if got := src.(images.Lenders).Lenders(l.Digest); !slices.Equal(got, []string{p.repository}) {
+			if got := src.(images.BlobLocator).BlobRepositories(l.Digest); !slices.Equal(got, []string{p.repository}) {
 				t.Errorf("layer %q can be lent by %q", l.Packages, got)
 			}
 		}

@@ -22,9 +22,6 @@ type CatalogInput struct {
 	Files []File
 	// Blobs is a catalog in motion. Blobs of one package that follow each other are stored together.
 	Blobs iter.Seq2[declcfg.Blob, error]
-	// Format is the format of the files made from Blobs; JSON if empty. That of a changed package is the one that most
-	// of its files have.
-	Format declcfg.Format
 	// Changed are the packages of which the blobs come from Blobs and not from FS, where they need not be; Blobs holds
 	// blobs of no others. Files of FS with other packages are taken without their part.
 	Changed []string
@@ -92,7 +89,7 @@ func serveImage(ctx context.Context, o *Options, file string, content func(below
 	}
 	img, err := writeImage(ctx, o, s.bases, s.parts)
 	if err != nil {
-		return nil, errors.Join(err, s.close())
+		return nil, errors.Join(err, closeBases(s.bases))
 	}
 	img.BaseServer, img.Hidden = s.baseServer, s.hidden
 	return img, nil
@@ -113,7 +110,7 @@ func settle(ctx context.Context, o *Options, file string, content func(below int
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, s.close())
+			err = errors.Join(err, closeBases(s.bases))
 		}
 	}()
 	if s.baseServer, err = o.settleServer(s.bases); err != nil {
@@ -138,17 +135,6 @@ func settle(ctx context.Context, o *Options, file string, content func(below int
 	more, err := content(below + len(s.parts))
 	s.parts = append(s.parts, more...)
 	return s, err
-}
-
-// close closes the bases if no image owns them.
-func (s settled) close() error {
-	var err error
-	for _, b := range s.bases {
-		if b != nil {
-			err = errors.Join(err, b.src.Close())
-		}
-	}
-	return err
 }
 
 // check refuses missing and contradictory fields.
@@ -180,7 +166,7 @@ func (in CatalogInput) plan(ctx context.Context, o *Options, s *blobSpool) ([]co
 		return nil, err
 	}
 	if in.Blobs != nil {
-		format := in.formats(files)
+		format := formats(files)
 		if err := p.blobs(ctx, in.Blobs, format); err != nil {
 			return nil, err
 		}
@@ -188,12 +174,8 @@ func (in CatalogInput) plan(ctx context.Context, o *Options, s *blobSpool) ([]co
 	return sortedContents(p.entries)
 }
 
-// formats returns the format for the blobs of each package.
-func (in CatalogInput) formats(files []File) func(pkg string) declcfg.Format {
-	usual := in.Format
-	if usual == "" {
-		usual = declcfg.FormatJSON
-	}
+// formats returns the format for the blobs of each package: the one that most of its files have, else JSON.
+func formats(files []File) func(pkg string) declcfg.Format {
 	yaml := map[string]int{} // files in YAML less those in JSON
 	for _, f := range files {
 		for _, pkg := range f.Packages {
@@ -205,10 +187,7 @@ func (in CatalogInput) formats(files []File) func(pkg string) declcfg.Format {
 		}
 	}
 	return func(pkg string) declcfg.Format {
-		switch n, known := yaml[pkg]; {
-		case !known:
-			return usual
-		case n > 0:
+		if yaml[pkg] > 0 {
 			return declcfg.FormatYAML
 		}
 		return declcfg.FormatJSON
@@ -267,7 +246,7 @@ func packagesPart(o *Options, g []content) part {
 // writeImage writes the layers that are not cached and assembles the image, with the servers as the lowest layers.
 func writeImage(ctx context.Context, o *Options, bases []*base, common []part) (*Image, error) {
 	if o.Compression == CompressionAuto {
-		return writeBoth(ctx, o, bases, common)
+		return bothCompressions(o, func(one *Options) (*Image, error) { return writeImage(ctx, one, bases, common) })
 	}
 	mediaType, err := layerType(o.Format, o.Compression)
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"maps"
 	"slices"
 	"strings"
 
@@ -361,9 +360,5 @@ func (c *composer) account() []Composed {
 
 // sorted is never nil: it becomes a list in JSON.
 func sorted(names []string) []string {
-	set := map[string]bool{}
-	for _, n := range names {
-		set[n] = true
-	}
-	return append([]string{}, slices.Sorted(maps.Keys(set))...)
+	return append([]string{}, slices.Compact(slices.Sorted(slices.Values(names)))...)
 }

@@ -27,9 +27,7 @@ func (c *composer) readAll(ctx context.Context, refs []*composed) error {
 	}
 	slots := make(chan struct{}, readAhead)
 	var all sync.WaitGroup
-	all.Add(1)
-	go func() {
-		defer all.Done()
+	all.Go(func() {
 		for i, r := range refs {
 			select {
 			case slots <- struct{}{}:
@@ -37,14 +35,12 @@ func (c *composer) readAll(ctx context.Context, refs []*composed) error {
 				answers[i] <- opened{err: context.Cause(ctx)}
 				continue
 			}
-			all.Add(1)
-			go func() {
-				defer all.Done()
+			all.Go(func() {
 				catalog, release, err := r.Read(ctx)
 				answers[i] <- opened{catalog, release, err}
-			}()
+			})
 		}
-	}()
+	})
 	var errs []error
 	for i, r := range refs {
 		a := <-answers[i]
@@ -86,7 +82,7 @@ func (c *composer) spoolOf(ctx context.Context, in CatalogInput) (map[string]con
 		return nil, err
 	}
 	if in.Blobs != nil {
-		if err := p.blobs(ctx, in.Blobs, in.formats(nil)); err != nil {
+		if err := p.blobs(ctx, in.Blobs, formats(nil)); err != nil {
 			return nil, err
 		}
 	}

@@ -1,22 +1,19 @@
 package build
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 
-	"github.com/opencontainers/go-digest"
-	"github.com/opencontainers/image-spec/specs-go"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// writeBoth writes the layers in both compressions, and makes an index of the images.
-func writeBoth(ctx context.Context, o *Options, bases []*base, common []part) (*Image, error) {
+// bothCompressions makes an index of an image that is written in both compressions.
+func bothCompressions(o *Options, write func(*Options) (*Image, error)) (*Image, error) {
 	var variants [2]*Image
 	for i, c := range []layers.Compression{layers.Gzip, layers.Zstd} {
 		one := *o
@@ -25,7 +22,7 @@ func writeBoth(ctx context.Context, o *Options, bases []*base, common []part) (*
 			one.Warn = nil // would report everything twice
 		}
 		var err error
-		if variants[i], err = writeImage(ctx, &one, bases, common); err != nil {
+		if variants[i], err = write(&one); err != nil {
 			return nil, err
 		}
 	}
@@ -38,50 +35,25 @@ func merge(o *Options, plain, dense *Image) (*Image, error) {
 	if len(plain.Platforms) != len(dense.Platforms) {
 		return nil, errors.New("the two compressions are for different platforms")
 	}
-	m := &Image{
-		MediaType: v1.MediaTypeImageIndex,
-		manifests: map[digest.Digest][]byte{}, configs: map[digest.Digest][]byte{},
-		files: map[digest.Digest]string{}, bases: map[digest.Digest]*base{},
-		known: plain.known, lazy: map[digest.Digest]*lazyLayer{}, lenders: map[digest.Digest][]string{},
-		closers: plain.closers,
-	}
-	index := v1.Index{
-		Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageIndex,
-		Annotations: o.indexAnnotations(),
-	}
+	m := newImage()
+	m.known, m.closers = plain.known, plain.closers
 	for _, variant := range []*Image{plain, dense} {
 		for _, p := range variant.Platforms {
-			d := v1.Descriptor{MediaType: v1.MediaTypeImageManifest, Digest: p.Digest, Size: int64(len(variant.manifests[p.Digest])), Platform: &p.Platform}
+			p.Compression = string(layers.Gzip)
 			if variant == dense {
 				p.Compression = string(layers.Zstd)
-				d.Annotations = map[string]string{AnnotationZstd: "true"}
-			} else {
-				p.Compression = string(layers.Gzip)
 			}
-			index.Manifests = append(index.Manifests, d)
 			m.Platforms = append(m.Platforms, p)
 		}
 		m.addLayers(variant.Layers)
-		copyInto(m.manifests, variant.manifests)
-		copyInto(m.configs, variant.configs)
-		copyInto(m.files, variant.files)
-		copyInto(m.bases, variant.bases)
-		copyInto(m.lazy, variant.lazy)
-		copyInto(m.lenders, variant.lenders)
+		maps.Copy(m.manifests, variant.manifests)
+		maps.Copy(m.configs, variant.configs)
+		maps.Copy(m.files, variant.files)
+		maps.Copy(m.bases, variant.bases)
+		maps.Copy(m.lazy, variant.lazy)
+		maps.Copy(m.lenders, variant.lenders)
 	}
-	text, err := json.Marshal(index)
-	if err != nil {
-		return nil, fmt.Errorf("index: %w", err)
-	}
-	m.Digest, m.manifest = digest.FromBytes(text), text
-	m.sum()
-	return m, nil
-}
-
-func copyInto[V any](to, from map[digest.Digest]V) {
-	for k, v := range from {
-		to[k] = v
-	}
+	return m, m.complete(o.Format, o.indexAnnotations())
 }
 
 // withoutZstd is an index without the zstd images that it has with gzip too, which every client can read; the library

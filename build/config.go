@@ -1,6 +1,7 @@
 package build
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -67,9 +68,7 @@ func catalogPurpose() purpose {
 
 // serving is what the configurations of all images that serve have in common.
 func serving(c *v1.ImageConfig, o *Options, b *base) {
-	if c.User == "" {
-		c.User = serverUser
-	}
+	c.User = cmp.Or(c.User, serverUser)
 	c.Entrypoint = []string{o.program}
 	c.ExposedPorts = map[string]struct{}{servePort: {}}
 	if b != nil {

@@ -3,7 +3,6 @@ package build
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
@@ -38,37 +37,25 @@ func Assemble(ctx context.Context, all []Custom, o Options) (_ *Image, err error
 	bases := make([]*base, len(all))
 	defer func() {
 		if err != nil {
-			for _, b := range bases {
-				if b != nil {
-					err = errors.Join(err, b.src.Close())
-				}
-			}
+			err = errors.Join(err, closeBases(bases))
 		}
 	}()
 	for i, c := range all {
 		n := len(c.Layers)
 		if c.Base != nil {
-			if bases[i], err = openBase(ctx, c.Base, o.System, c.Platform, o.Format, o.Compression == layers.Zstd); err != nil {
-				return nil, fmt.Errorf("base image %s: %w", c.Base.StringWithinTransport(), err)
+			if bases[i], err = openBase(ctx, &o, c.Base, c.Platform); err != nil {
+				return nil, err
 			}
 			n += len(bases[i].layers)
 		}
-		if n > o.MaxLayers {
-			return nil, fmt.Errorf("the image would have %d layers (limit %d)", n, o.MaxLayers)
-		}
-	}
-	if o.Compression != CompressionAuto {
-		return assembleCustom(ctx, &o, all, bases)
-	}
-	var variants [2]*Image
-	for i, c := range []layers.Compression{layers.Gzip, layers.Zstd} {
-		one := o
-		one.Compression = c
-		if variants[i], err = assembleCustom(ctx, &one, all, bases); err != nil {
+		if err := o.checkLayers(n); err != nil {
 			return nil, err
 		}
 	}
-	return merge(&o, variants[0], variants[1])
+	if o.Compression == CompressionAuto {
+		return bothCompressions(&o, func(one *Options) (*Image, error) { return assembleCustom(ctx, one, all, bases) })
+	}
+	return assembleCustom(ctx, &o, all, bases)
 }
 
 // assembleCustom makes the image in one compression.
@@ -82,21 +69,12 @@ func assembleCustom(ctx context.Context, o *Options, all []Custom, bases []*base
 	if err != nil {
 		return nil, err
 	}
-	img := &Image{
-		manifests: map[digest.Digest][]byte{}, configs: map[digest.Digest][]byte{}, files: map[digest.Digest]string{},
-		bases: map[digest.Digest]*base{},
-	}
-	sizes := map[digest.Digest]int64{}
+	img := newImage()
 	for i, c := range all {
-		var ls []Layer
+		ls := img.addBase(bases[i])
 		var history []v1.History
 		if b := bases[i]; b != nil {
-			ls = append(ls, b.layers...)
 			history = b.history()
-			for _, l := range b.layers {
-				img.bases[l.Digest] = b
-			}
-			img.closers = append(img.closers, b.src)
 		}
 		for _, l := range c.Layers {
 			ls = append(ls, written[l])
@@ -115,21 +93,9 @@ func assembleCustom(ctx context.Context, o *Options, all []Custom, bases []*base
 		if err != nil {
 			return nil, err
 		}
-		p := PlatformImage{Platform: c.Platform, Digest: digest.FromBytes(text), Config: digest.FromBytes(config)}
-		img.Platforms = append(img.Platforms, p)
-		img.manifests[p.Digest], img.configs[p.Config], sizes[p.Digest] = text, config, int64(len(text))
+		img.addPlatform(c.Platform, text, config, digest.FromBytes(config))
 	}
-	only := img.Platforms[0]
-	img.Digest, img.MediaType, img.manifest = only.Digest, imageType(o.Format), img.manifests[only.Digest]
-	if len(img.Platforms) > 1 {
-		text, err := index(o.Format, img.Platforms, sizes, o.annotations(nil))
-		if err != nil {
-			return nil, err
-		}
-		img.Digest, img.MediaType, img.manifest = digest.FromBytes(text), indexType(o.Format), text
-	}
-	img.sum()
-	return img, nil
+	return img, img.complete(o.Format, o.annotations(nil))
 }
 
 // writeCustom writes every layer once.

@@ -1,16 +1,14 @@
 package build
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 
-	"github.com/opencontainers/go-digest"
-	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"go.podman.io/image/v5/manifest"
 )
 
@@ -25,34 +23,18 @@ func Directories(_ context.Context, dirs []string, o Options) (*Image, error) {
 	if len(dirs) == 0 {
 		return nil, errors.New("no image was built")
 	}
-	if o.Format == "" {
-		o.Format = FormatOCI
-	}
-	img := &Image{
-		manifests: map[digest.Digest][]byte{}, configs: map[digest.Digest][]byte{}, files: map[digest.Digest]string{},
-		lazy: map[digest.Digest]*lazyLayer{}, bases: map[digest.Digest]*base{}, remote: map[digest.Digest]*remoteBlob{},
-	}
-	sizes := map[digest.Digest]int64{}
+	o.Format = cmp.Or(o.Format, FormatOCI)
+	img := newImage()
 	for _, dir := range dirs {
-		if err := img.addDirectory(dir, o.Format, sizes); err != nil {
+		if err := img.addDirectory(dir, o.Format); err != nil {
 			return nil, fmt.Errorf("image in %s: %w", dir, err)
 		}
 	}
-	only := img.Platforms[0]
-	img.Digest, img.MediaType, img.manifest = only.Digest, imageType(o.Format), img.manifests[only.Digest]
-	if len(img.Platforms) > 1 {
-		text, err := index(o.Format, img.Platforms, sizes, o.Annotations)
-		if err != nil {
-			return nil, err
-		}
-		img.Digest, img.MediaType, img.manifest = digest.FromBytes(text), indexType(o.Format), text
-	}
-	img.sum()
-	return img, nil
+	return img, img.complete(o.Format, o.Annotations)
 }
 
 // addDirectory adds the image of one platform.
-func (i *Image) addDirectory(dir string, f Format, sizes map[digest.Digest]int64) error {
+func (i *Image) addDirectory(dir string, f Format) error {
 	text, err := readLimited(filepath.Join(dir, "manifest.json"), maxManifest)
 	if err != nil {
 		return err
@@ -72,12 +54,9 @@ func (i *Image) addDirectory(dir string, f Format, sizes map[digest.Digest]int64
 	if err != nil {
 		return fmt.Errorf("configuration: %w", err)
 	}
-	if got := about.Digest.Algorithm().FromBytes(settings); got != about.Digest {
-		return fmt.Errorf("configuration: digest mismatch: %s instead of %s", got, about.Digest)
-	}
-	var config v1.Image
-	if err := json.Unmarshal(settings, &config); err != nil {
-		return fmt.Errorf("configuration: %w", err)
+	config, err := parseConfig(settings, about.Digest)
+	if err != nil {
+		return err
 	}
 	infos := m.LayerInfos()
 	if len(config.RootFS.DiffIDs) != len(infos) {
@@ -93,9 +72,7 @@ func (i *Image) addDirectory(dir string, f Format, sizes map[digest.Digest]int64
 		i.files[l.Digest] = filepath.Join(dir, l.Digest.Encoded())
 		i.Layers = append(i.Layers, Layer{Kind: LayerFiles, MediaType: l.MediaType, Digest: l.Digest, DiffID: config.RootFS.DiffIDs[n], Size: l.Size})
 	}
-	pi := PlatformImage{Platform: config.Platform, Digest: digest.FromBytes(text), Config: about.Digest}
-	i.Platforms = append(i.Platforms, pi)
-	i.manifests[pi.Digest], i.configs[pi.Config], sizes[pi.Digest] = text, settings, int64(len(text))
+	i.addPlatform(config.Platform, text, settings, about.Digest)
 	return nil
 }
 

@@ -3,6 +3,7 @@ package build
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -56,12 +57,7 @@ func FilesOf(c *declcfg.Catalog) ([]File, error) {
 	}
 	files := make([]File, 0, len(packages))
 	for path, in := range packages {
-		f := File{Path: path}
-		for p := range in {
-			f.Packages = append(f.Packages, p)
-		}
-		slices.Sort(f.Packages)
-		files = append(files, f)
+		files = append(files, File{Path: path, Packages: slices.Sorted(maps.Keys(in))})
 	}
 	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
 	return files, nil

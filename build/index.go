@@ -52,8 +52,8 @@ func Index(ctx context.Context, in IndexInput, o Options) (_ *Image, err error) 
 	}
 	file.Mode = 0o644 // every user of a cluster must be able to read it
 	img, err := serveImage(ctx, &o, databasePath, func(below int) ([]part, error) {
-		if n := below + 1; n > o.MaxLayers {
-			return nil, fmt.Errorf("the image would have %d layers (limit %d)", n, o.MaxLayers)
+		if err := o.checkLayers(below + 1); err != nil {
+			return nil, err
 		}
 		l := layers.Layer{Name: "database", Entries: []layers.Entry{file}}
 		return []part{{kind: LayerDatabase, packages: in.Packages, dir: databasePath, layer: l}}, nil

@@ -2,6 +2,7 @@ package build
 
 import (
 	"maps"
+	"slices"
 	"strings"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
@@ -16,16 +17,10 @@ var passingAnnotations = [...]string{
 
 // inheritable are the annotations that stay valid in an image built from another.
 func inheritable(all map[string]string) map[string]string {
-	out := map[string]string{}
-next:
-	for key, value := range all {
-		for _, prefix := range passingAnnotations {
-			if strings.HasPrefix(key, prefix) {
-				continue next
-			}
-		}
-		out[key] = value
-	}
+	out := withLabels(all, nil)
+	maps.DeleteFunc(out, func(key, _ string) bool {
+		return slices.ContainsFunc(passingAnnotations[:], func(prefix string) bool { return strings.HasPrefix(key, prefix) })
+	})
 	return out
 }
 

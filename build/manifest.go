@@ -13,23 +13,25 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
+// layerTypes are the media types of layers.
+var layerTypes = [...]struct {
+	format      Format
+	compression layers.Compression
+	mediaType   string
+}{
+	{FormatOCI, layers.Gzip, v1.MediaTypeImageLayerGzip},
+	{FormatOCI, layers.Zstd, v1.MediaTypeImageLayerZstd},
+	{FormatOCI, layers.Uncompressed, v1.MediaTypeImageLayer},
+	{FormatDocker, layers.Gzip, manifest.DockerV2Schema2LayerMediaType},
+	{FormatDocker, layers.Uncompressed, manifest.DockerV2SchemaLayerMediaTypeUncompressed},
+}
+
 // layerType is the media type of a layer in a format.
 func layerType(f Format, c layers.Compression) (string, error) {
-	oci := map[layers.Compression]string{
-		layers.Gzip:         v1.MediaTypeImageLayerGzip,
-		layers.Zstd:         v1.MediaTypeImageLayerZstd,
-		layers.Uncompressed: v1.MediaTypeImageLayer,
-	}
-	docker := map[layers.Compression]string{
-		layers.Gzip:         manifest.DockerV2Schema2LayerMediaType,
-		layers.Uncompressed: manifest.DockerV2SchemaLayerMediaTypeUncompressed,
-	}
-	known := oci
-	if f == FormatDocker {
-		known = docker
-	}
-	if t, ok := known[c]; ok {
-		return t, nil
+	for _, t := range layerTypes {
+		if t.compression == c && (t.format == FormatDocker) == (f == FormatDocker) {
+			return t.mediaType, nil
+		}
 	}
 	return "", fmt.Errorf("the %s format does not support %s layers", f, c)
 }
@@ -45,15 +47,12 @@ func convertLayerType(f Format, mediaType string) (string, error) {
 
 // compressionOf is the compression of a layer with a media type of any format.
 func compressionOf(mediaType string) (layers.Compression, bool) {
-	compressions := map[string]layers.Compression{
-		v1.MediaTypeImageLayerGzip:                        layers.Gzip,
-		v1.MediaTypeImageLayerZstd:                        layers.Zstd,
-		v1.MediaTypeImageLayer:                            layers.Uncompressed,
-		manifest.DockerV2Schema2LayerMediaType:            layers.Gzip,
-		manifest.DockerV2SchemaLayerMediaTypeUncompressed: layers.Uncompressed,
+	for _, t := range layerTypes {
+		if t.mediaType == mediaType {
+			return t.compression, true
+		}
 	}
-	c, ok := compressions[mediaType]
-	return c, ok
+	return "", false
 }
 
 // manifestType is the type of the images in an index, or the type itself if it is an image's.
@@ -98,21 +97,27 @@ func imageManifest(f Format, config []byte, ls []Layer, annotations map[string]s
 }
 
 // index is the text of the index of several images.
-func index(f Format, of []PlatformImage, sizes map[digest.Digest]int64, annotations map[string]string) ([]byte, error) {
+func index(f Format, of []PlatformImage, manifests map[digest.Digest][]byte, annotations map[string]string) ([]byte, error) {
 	if f == FormatDocker {
 		descs := make([]manifest.Schema2ManifestDescriptor, len(of))
 		for i, p := range of {
 			descs[i] = manifest.Schema2ManifestDescriptor{
-				Schema2Descriptor: manifest.Schema2Descriptor{MediaType: manifest.DockerV2Schema2MediaType, Size: sizes[p.Digest], Digest: p.Digest},
-				Platform:          manifest.Schema2PlatformSpec{Architecture: p.Platform.Architecture, OS: p.Platform.OS, Variant: p.Platform.Variant},
+				Schema2Descriptor: manifest.Schema2Descriptor{
+					MediaType: manifest.DockerV2Schema2MediaType, Size: int64(len(manifests[p.Digest])), Digest: p.Digest,
+				},
+				Platform: manifest.Schema2PlatformSpec{Architecture: p.Platform.Architecture, OS: p.Platform.OS, Variant: p.Platform.Variant},
 			}
 		}
 		return manifest.Schema2ListFromComponents(descs).Serialize()
 	}
 	descs := make([]v1.Descriptor, len(of))
 	for i, p := range of {
-		platform := p.Platform
-		descs[i] = v1.Descriptor{MediaType: v1.MediaTypeImageManifest, Size: sizes[p.Digest], Digest: p.Digest, Platform: &platform}
+		descs[i] = v1.Descriptor{
+			MediaType: v1.MediaTypeImageManifest, Size: int64(len(manifests[p.Digest])), Digest: p.Digest, Platform: &p.Platform,
+		}
+		if p.Compression == string(layers.Zstd) {
+			descs[i].Annotations = map[string]string{AnnotationZstd: "true"}
+		}
 	}
 	return json.Marshal(v1.Index{
 		Versioned:   specs.Versioned{SchemaVersion: 2},

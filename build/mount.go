@@ -9,9 +9,9 @@ import (
 	"go.podman.io/image/v5/types"
 )
 
-// Lenders implements [images.Lenders]: the repository of the base has its layers, those of other images what comes from
+// BlobRepositories implements [images.BlobLocator]: the repository of the base has its layers, those of other images what comes from
 // them, that of the previous image what did not change, and those that earlier builds have pushed to what these have.
-func (s source) Lenders(d digest.Digest) []string { return s.image.lenders[d] }
+func (s source) BlobRepositories(d digest.Digest) []string { return s.image.lenders[d] }
 
 // repositoryOf is where a registry has the image, "HOST/REPOSITORY"; empty if it is in no registry.
 func repositoryOf(r types.ImageReference) string {

@@ -2,7 +2,6 @@ package build
 
 import (
 	"fmt"
-	"maps"
 	"runtime"
 	"strings"
 	"time"
@@ -69,12 +68,12 @@ func WithCompression(c layers.Compression) Option {
 
 // WithLabels adds labels. It can be given several times.
 func WithLabels(labels map[string]string) Option {
-	return set(func(b *Builder) { b.o.Labels = merged(b.o.Labels, labels) })
+	return set(func(b *Builder) { b.o.Labels = withLabels(b.o.Labels, labels) })
 }
 
 // WithAnnotations adds annotations of manifests. It can be given several times.
 func WithAnnotations(annotations map[string]string) Option {
-	return set(func(b *Builder) { b.o.Annotations = merged(b.o.Annotations, annotations) })
+	return set(func(b *Builder) { b.o.Annotations = withLabels(b.o.Annotations, annotations) })
 }
 
 // WithCreated is the time in the configuration of the image, in place of 1970.
@@ -95,13 +94,6 @@ func set(f func(*Builder)) Option {
 		f(b)
 		return nil
 	}
-}
-
-func merged(all, more map[string]string) map[string]string {
-	out := map[string]string{}
-	maps.Copy(out, all)
-	maps.Copy(out, more)
-	return out
 }
 
 // defaultPlatforms are linux on the architecture of this machine.

@@ -1,6 +1,7 @@
 package build
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"runtime"
@@ -80,24 +81,14 @@ func (o *Options) normalize() error {
 	if o.Dir == "" {
 		return errors.New("no directory for the layers")
 	}
-	if o.Format == "" {
-		o.Format = FormatOCI
-	}
-	if o.Compression == "" {
-		o.Compression = layers.Gzip
-	}
-	if o.MaxLayers == 0 {
-		o.MaxLayers = defaultMaxLayers
-	}
+	o.Format = cmp.Or(o.Format, FormatOCI)
+	o.Compression = cmp.Or(o.Compression, layers.Gzip)
+	o.MaxLayers = cmp.Or(o.MaxLayers, defaultMaxLayers)
 	if o.Jobs <= 0 {
 		o.Jobs = runtime.GOMAXPROCS(0)
 	}
-	if o.Platform.OS == "" {
-		o.Platform.OS = "linux"
-	}
-	if o.Platform.Architecture == "" {
-		o.Platform.Architecture = "amd64"
-	}
+	o.Platform.OS = cmp.Or(o.Platform.OS, "linux")
+	o.Platform.Architecture = cmp.Or(o.Platform.Architecture, "amd64")
 	switch {
 	case o.Format != FormatOCI && o.Format != FormatDocker:
 		return fmt.Errorf("unknown format %q: expected oci or docker", o.Format)
@@ -124,6 +115,14 @@ func (o *Options) normalize() error {
 	}
 	_, err := layerType(o.Format, o.Compression)
 	return err
+}
+
+// checkLayers refuses an image of too many layers.
+func (o *Options) checkLayers(n int) error {
+	if n > o.MaxLayers {
+		return fmt.Errorf("the image would have %d layers (limit %d)", n, o.MaxLayers)
+	}
+	return nil
 }
 
 // platforms are the platforms of the image.

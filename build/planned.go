@@ -51,7 +51,7 @@ func (in CatalogInput) Plan(ctx context.Context, o Options) (_ *Planned, err err
 	if err != nil {
 		return nil, err
 	}
-	return settled.planned(&o), settled.close()
+	return settled.planned(&o), closeBases(settled.bases)
 }
 
 // planned describes the layers.

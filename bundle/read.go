@@ -2,6 +2,7 @@ package bundle
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -180,9 +181,7 @@ func (r *reader) directory(key, named, usual string) string {
 func (r *reader) mediaType() {
 	b := r.b
 	b.MediaType = MediaType(b.Annotations[AnnotationMediaType])
-	if b.MediaType == "" {
-		b.MediaType = r.options.MediaType
-	}
+	b.MediaType = cmp.Or(b.MediaType, r.options.MediaType)
 	switch b.MediaType {
 	case RegistryV1, Plain, PlainV0, Helm:
 	case "":

@@ -1,6 +1,7 @@
 package declcfg
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"math"
 
 	"github.com/operator-bindery/bindery/internal/canon"
+	"github.com/operator-bindery/bindery/internal/jsonscan"
 )
 
 // Limits bound what is read. A zero field stands for its default.
@@ -37,9 +39,7 @@ func (l Limits) fileSize() int64 {
 
 func (l Limits) canon() canon.Limits {
 	c := canon.Limits{MaxDocument: l.MaxDocument, MaxDepth: l.MaxDepth}
-	if c.MaxDocument == 0 {
-		c.MaxDocument = defaultMaxDocument
-	}
+	c.MaxDocument = cmp.Or(c.MaxDocument, defaultMaxDocument)
 	return c
 }
 
@@ -160,7 +160,7 @@ func (r *Reader) Next() (Blob, error) {
 func (r *Reader) Manifests(b *Bundle, fn func(object []byte, csv bool)) (err error) {
 	found := false
 	r.d.object, err = b.checkObjects(r.d.object, func(object []byte) {
-		csv := !found && objectKind(object) == csvKind
+		csv := !found && jsonscan.Kind(object) == csvKind
 		found = found || csv
 		fn(object, csv)
 	})

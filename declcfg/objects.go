@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/operator-bindery/bindery/internal/canon"
+	"github.com/operator-bindery/bindery/internal/jsonscan"
 )
 
 const csvKind = "ClusterServiceVersion"
@@ -42,7 +43,7 @@ func (b *Bundle) Manifests() (objects [][]byte, csv json.RawMessage, err error) 
 		return nil, nil, err
 	}
 	for _, object := range objects {
-		if objectKind(object) == csvKind {
+		if jsonscan.Kind(object) == csvKind {
 			return objects, object, nil
 		}
 	}
@@ -98,37 +99,11 @@ func (b *Bundle) CSV() (json.RawMessage, error) {
 		if err != nil {
 			return nil, fmt.Errorf("package %q, bundle %q: parse property at index %d as bundle object: %w", b.Package, b.Name, i, err)
 		}
-		if object != nil && objectKind(object) == csvKind {
+		if object != nil && jsonscan.Kind(object) == csvKind {
 			return object, nil
 		}
 	}
 	return nil, nil
-}
-
-// objectKind returns the kind of a manifest without decoding it.
-func objectKind(object []byte) string {
-	dec := jsontext.NewDecoder(bytes.NewBuffer(object), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-	if tok, err := dec.ReadToken(); err != nil || tok.Kind() != '{' {
-		return ""
-	}
-	for dec.PeekKind() == '"' {
-		name, err := dec.ReadToken()
-		if err != nil {
-			return ""
-		}
-		if name.String() != "kind" {
-			if dec.SkipValue() != nil {
-				return ""
-			}
-			continue
-		}
-		kind, err := dec.ReadToken()
-		if err != nil || kind.Kind() != '"' {
-			return ""
-		}
-		return kind.String()
-	}
-	return ""
 }
 
 // SubstitutesFor is the name of the bundle that the bundle's CSV says it substitutes for; empty if it says nothing of the

@@ -1,12 +1,12 @@
 package declcfg
 
 import (
-	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
 
 	"github.com/operator-bindery/bindery/declcfg/property"
+	"github.com/operator-bindery/bindery/internal/canon"
 )
 
 // The property types that have a meaning of their own. Properties of any other type are opaque.
@@ -18,20 +18,17 @@ const (
 	PropertyConstraint      = "olm.constraint"
 	PropertyBundleObject    = "olm.bundle.object"
 	PropertyCSVMetadata     = "olm.csv.metadata"
-	PropertyChannel         = "olm.channel"
 	PropertyLabel           = "olm.label"
 	PropertyDeprecated      = "olm.deprecated"
 )
 
 // NewProperty makes a property with value as compact JSON, without HTML escaping.
 func NewProperty(typ string, value any) (Property, error) {
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(value); err != nil {
+	text, err := canon.Encode(value)
+	if err != nil {
 		return Property{}, fmt.Errorf("property %q: %w", typ, err)
 	}
-	return Property{Type: typ, Value: bytes.TrimSuffix(buf.Bytes(), []byte("\n"))}, nil
+	return Property{Type: typ, Value: text}, nil
 }
 
 // NewBundleObject makes the olm.bundle.object property of one manifest.

@@ -2,6 +2,7 @@ package declcfg
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -39,12 +40,7 @@ func (b *Bundle) Reduced() bool {
 	if !b.dropped || b.stub {
 		return b.stub
 	}
-	for i := range b.Properties {
-		if isHeavy(b.Properties[i].Type) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(b.Properties, func(p Property) bool { return isHeavy(p.Type) })
 }
 
 // Restored returns the bundle with the values that were dropped of it, which full has. Whatever else was changed since then

@@ -1,6 +1,8 @@
 package declcfg
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -48,11 +50,7 @@ var (
 )
 
 func objectShape(fields map[string]*shape) *shape {
-	s := &shape{kind: 'o', fields: fields}
-	for name := range fields {
-		s.names = append(s.names, name)
-	}
-	return s
+	return &shape{kind: 'o', fields: fields, names: slices.Collect(maps.Keys(fields))}
 }
 
 func stringsShape(names ...string) map[string]*shape {

@@ -3,9 +3,8 @@ package declcfg
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/operator-bindery/bindery/internal/canon"
 	"github.com/operator-bindery/bindery/internal/fault"
@@ -71,7 +70,7 @@ func (d *docReader) reportUnknown(m *Meta) {
 		name, _ := path[len(path)-1].(string)
 		where := ""
 		if len(path) > 1 {
-			where = pathName(path[:len(path)-1]) + " of "
+			where = canon.PathName(path[:len(path)-1]) + " of "
 		}
 		hint := ""
 		if near, ok := nearest.Name(name, sortedNames(in)); ok {
@@ -118,28 +117,4 @@ func (s *scanner) unknownIn(known fieldTree, path []any, found func(path []any, 
 	}
 }
 
-func sortedNames[V any](m map[string]V) []string {
-	names := make([]string, 0, len(m))
-	for name := range m {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
-
-// pathName is how a message calls the value at a path: entries[2].reference.
-func pathName(path []any) string {
-	var b strings.Builder
-	for _, step := range path {
-		switch step := step.(type) {
-		case int:
-			b.WriteString("[" + strconv.Itoa(step) + "]")
-		case string:
-			if b.Len() > 0 {
-				b.WriteByte('.')
-			}
-			b.WriteString(step)
-		}
-	}
-	return b.String()
-}
+func sortedNames[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

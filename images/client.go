@@ -16,8 +16,10 @@ import (
 
 	"github.com/operator-bindery/bindery/internal/blobcache"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/layouts"
 	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/redact"
+	"github.com/operator-bindery/bindery/internal/registry"
 	"github.com/operator-bindery/bindery/internal/transfer"
 )
 
@@ -60,9 +62,9 @@ type Client struct {
 	startLock sync.Mutex
 	closed    bool
 	sys       *types.SystemContext // nil until the first image is opened
-	scratch   *stage
+	scratch   *layouts.Stage
 	policy    *signature.PolicyContext // nil accepts everything
-	remote    *remote
+	remote    *registry.Client
 
 	policyLock sync.Mutex
 	eventLock  sync.Mutex
@@ -93,20 +95,20 @@ func (c *Client) start(ctx context.Context) (err error) {
 		temp = os.TempDir()
 	}
 	// A stage, because the next run removes what a killed one has left of it.
-	scratch, err := newStage(ctx, temp)
+	scratch, err := layouts.NewStage(ctx, temp)
 	if err != nil {
 		return err
 	}
-	sys, err := c.o.Registry.System(scratch.path)
+	sys, err := c.o.Registry.System(scratch.Path)
 	if err != nil {
-		return errors.Join(err, scratch.close())
+		return errors.Join(err, scratch.Close())
 	}
 	if c.policy, err = sourcePolicy(c.o.PolicyFile); err != nil {
-		return errors.Join(err, scratch.close())
+		return errors.Join(err, scratch.Close())
 	}
 	c.scratch, c.sys = scratch, sys
-	c.remote = newRemote(remoteOptions{
-		Registry: c.o.Registry, Retries: c.o.Retries, Backoff: c.o.Backoff, Stall: c.o.Stall, Cache: c.o.Cache,
+	c.remote = registry.NewClient(registry.Options{
+		Config: registry.Config(c.o.Registry), Retries: c.o.Retries, Backoff: c.o.Backoff, Stall: c.o.Stall, Cache: c.o.Cache,
 	}, c.sys, c.event)
 	return nil
 }
@@ -123,12 +125,12 @@ func (c *Client) Close() error {
 		return nil
 	}
 	c.closed = true
-	c.remote.close()
+	c.remote.Close()
 	var err error
 	if c.policy != nil {
 		err = c.policy.Destroy()
 	}
-	return errors.Join(err, c.scratch.close())
+	return errors.Join(err, c.scratch.Close())
 }
 
 func (c *Client) event(e transfer.Event) {
@@ -187,8 +189,8 @@ func (c *Client) open(ctx context.Context, name string, o OpenOptions) (_ *Image
 		return nil, err
 	}
 	img.Name, img.deadline, img.timeout = name, deadline, c.o.Timeout
-	if r, ok := src.(*registrySource); ok {
-		img.Source, img.repository = r.source, n.repository.Name()
+	if r, ok := src.(*registry.Source); ok {
+		img.Source, img.repository = r.OpenedAt, n.repository.Name()
 	}
 	if err := c.admit(ctx, n, name, img.Top); err != nil {
 		return nil, errors.Join(err, img.Close())
@@ -237,11 +239,11 @@ func (c *Client) source(ctx context.Context, n sourceName) (types.ImageSource, e
 		if err != nil {
 			return nil, err
 		}
-		return c.remote.open(ctx, ref, n.repository)
+		return c.remote.Open(ctx, ref, n.repository)
 	}
 	temp := c.o.Temp
 	if n.transport == Store {
-		temp = c.scratch.path // the library takes another place than $TMPDIR
+		temp = c.scratch.Path // the library takes another place than $TMPDIR
 	}
 	return openHere(ctx, n, c.o.Limits.WithDefaults(), temp)
 }
@@ -260,5 +262,5 @@ func withDeadline(ctx context.Context, deadline time.Time, allowed time.Duration
 		return ctx, func() {}
 	}
 	// Where it ends is chance; what it was waiting for is the registry.
-	return context.WithDeadlineCause(ctx, deadline, registryError{fmt.Errorf("not done within %v: %w", allowed, context.DeadlineExceeded)})
+	return context.WithDeadlineCause(ctx, deadline, registry.Wrap(fmt.Errorf("not done within %v: %w", allowed, context.DeadlineExceeded)))
 }

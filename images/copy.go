@@ -14,7 +14,9 @@ import (
 	"go.podman.io/image/v5/signature"
 	"go.podman.io/image/v5/types"
 
+	"github.com/operator-bindery/bindery/internal/layouts"
 	"github.com/operator-bindery/bindery/internal/redact"
+	"github.com/operator-bindery/bindery/internal/registry"
 	"github.com/operator-bindery/bindery/internal/transfer"
 )
 
@@ -73,13 +75,10 @@ type Result struct {
 // leave some destinations done; the results tell which. Errors do not show credentials.
 //
 // A blob is only read from the source where a registry has it neither in the repository nor, as far as the source knows
-// ([Lenders]), in another one that lends it.
+// ([BlobLocator]), in another one that it can be mounted from.
 func Copy(ctx context.Context, src types.ImageReference, dests []Destination, o CopyOptions) (results []Result, err error) {
-	if o.Timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, o.Timeout, fmt.Errorf("not done within %v: %w", o.Timeout, context.DeadlineExceeded))
-		defer cancel()
-	}
+	ctx, cancel := o.deadline(ctx)
+	defer cancel()
 	defer func() { err = redact.Error(err) }()
 	if err := checkDistinct(dests); err != nil {
 		return nil, err
@@ -97,16 +96,16 @@ func Copy(ctx context.Context, src types.ImageReference, dests []Destination, o 
 	}
 
 	outputs := make([]prepared, len(dests))
-	results = make([]Result, len(dests))
-	p, err := c.newPusher(ctx, dests, results)
+	local := make([]Result, len(dests)) // those of destinations in registries are empty
+	push, err := c.preparePush(ctx, dests)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, p.close()) }()
+	defer func() { err = errors.Join(err, push.close()) }()
 	defer func() {
 		for _, out := range outputs {
 			if out != nil {
-				err = errors.Join(err, out.discard())
+				err = errors.Join(err, out.Discard())
 			}
 		}
 	}()
@@ -114,39 +113,94 @@ func Copy(ctx context.Context, src types.ImageReference, dests []Destination, o 
 		if !d.local() {
 			continue
 		}
-		out, err := c.prepareLocal(ctx, d, &results[i])
+		out, err := c.prepareLocal(ctx, d, &local[i])
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", d, err)
 		}
 		outputs[i] = out
 	}
-	var done []Result
-	named, err := p.push(ctx)
-	for i, d := range dests {
-		if err != nil && named[d.String()] {
-			done = append(done, results[i])
-		}
-	}
+	pushed, err := push.run(ctx)
 	if err != nil {
-		return done, err
+		for _, d := range dests {
+			if r, ok := pushed[d.String()]; ok {
+				results = append(results, r)
+			}
+		}
+		return results, err
 	}
+	var done []Result
 	for i, d := range dests {
 		if out := outputs[i]; out != nil {
-			if err := out.commit(ctx); err != nil {
+			if err := out.Commit(ctx); err != nil {
 				return done, fmt.Errorf("%s: %w", d, err)
 			}
 		}
-		done = append(done, results[i])
+		if r, ok := pushed[d.String()]; ok {
+			local[i] = r
+		}
+		done = append(done, local[i])
 	}
 	return done, nil
 }
 
+// registryPush is the part of a copy that goes to registries; nil if no destination is in one.
+type registryPush struct {
+	src    types.ImageSource
+	pusher *registry.Pusher
+}
+
+func (c *copier) preparePush(ctx context.Context, dests []Destination) (*registryPush, error) {
+	targets, err := registryTargets(dests)
+	if err != nil || len(targets) == 0 {
+		return nil, err
+	}
+	src, err := c.src.NewImageSource(ctx, c.sys)
+	if err != nil {
+		return nil, err
+	}
+	p, err := registry.NewPusher(ctx, src, c.policy, targets, c.o.push(), c.sys)
+	if err != nil {
+		return nil, errors.Join(err, src.Close())
+	}
+	return &registryPush{src, p}, nil
+}
+
+func (p *registryPush) close() error {
+	if p == nil {
+		return nil
+	}
+	p.pusher.Close()
+	return p.src.Close()
+}
+
+// run pushes the image. It returns the results by the text of their destinations: those whose tags are written, also with an
+// error.
+func (p *registryPush) run(ctx context.Context) (map[string]Result, error) {
+	if p == nil {
+		return nil, nil
+	}
+	pushed, err := p.pusher.Push(ctx)
+	results := map[string]Result{}
+	for _, done := range pushed {
+		results[done.Target.Text] = pushedResult(done)
+	}
+	return results, err
+}
+
+// deadline is the context with the limit of time that is set.
+func (o CopyOptions) deadline(ctx context.Context) (context.Context, context.CancelFunc) {
+	if o.Timeout <= 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeoutCause(ctx, o.Timeout, fmt.Errorf("not done within %v: %w", o.Timeout, context.DeadlineExceeded))
+}
+
 // prepared is a local destination that has everything but its name.
 type prepared interface {
-	// commit gives it the name.
-	commit(ctx context.Context) error
-	// discard tidies up, also after commit.
-	discard() error
+	// Commit gives it the name.
+	Commit(ctx context.Context) error
+	// Discard tidies up, also after commit.
+	Discard() error
 }
 
 // prepareLocal prepares a destination that is in no registry.
@@ -154,11 +208,37 @@ func (c *copier) prepareLocal(ctx context.Context, d Destination, r *Result) (pr
 	if d.Transport == Store {
 		return c.prepareStored(ctx, d, r)
 	}
-	out, err := c.prepare(ctx, d, r)
+	out, err := c.prepareFiles(ctx, d, r)
 	if err != nil {
 		return nil, err
 	}
 	return out, nil
+}
+
+// prepareFiles prepares a destination in files.
+func (c *copier) prepareFiles(ctx context.Context, d Destination, r *Result) (_ *layouts.Output, err error) {
+	src, err := c.src.NewImageSource(ctx, c.sys)
+	if err != nil {
+		return nil, err
+	}
+	defer src.Close()
+	out, err := layouts.NewOutput(ctx, d.place(), src)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, out.Discard())
+		}
+	}()
+	ref, err := out.Reference()
+	if err != nil {
+		return nil, err
+	}
+	if err := c.copyTo(ctx, d, ref, r); err != nil {
+		return nil, err
+	}
+	return out, out.Finish(ctx)
 }
 
 // checkDistinct refuses two images in one file: the second would replace the first.

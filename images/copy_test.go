@@ -16,6 +16,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"go.podman.io/image/v5/types"
 
+	"github.com/operator-bindery/bindery/internal/layouts"
 	"github.com/operator-bindery/bindery/internal/limit"
 )
 
@@ -40,12 +41,12 @@ func mustCopy(t testing.TB, src types.ImageReference, dests ...string) []Result 
 // tags are the tags of a layout and their digests.
 func tags(t testing.TB, dir string) map[string]digest.Digest {
 	t.Helper()
-	x, err := readIndex(dir)
+	x, err := layouts.ReadIndex(dir)
 	if err != nil || x == nil {
 		t.Fatalf("index of %s: %v", dir, err)
 	}
 	out := map[string]digest.Digest{}
-	for _, d := range x.descriptors {
+	for _, d := range x.Descriptors {
 		if _, twice := out[d.Annotations[v1.AnnotationRefName]]; twice {
 			t.Errorf("tag %q twice", d.Annotations[v1.AnnotationRefName])
 		}
@@ -110,7 +111,7 @@ func TestLayoutKeepsOtherTags(t *testing.T) {
 	mustCopy(t, one, "oci:"+dir+":a")
 	mustCopy(t, two, "oci:"+dir+":b", "oci:"+dir)
 	// What other tools wrote into the index stays.
-	path := filepath.Join(dir, indexFile)
+	path := filepath.Join(dir, v1.ImageIndexFile)
 	var index map[string]json.RawMessage
 	text, _ := os.ReadFile(path)
 	if err := json.Unmarshal(text, &index); err != nil {
@@ -144,7 +145,7 @@ func TestTwentyWritersIntoOneLayout(t *testing.T) {
 				return
 			default:
 			}
-			x, err := readIndex(dir)
+			x, err := layouts.ReadIndex(dir)
 			if err != nil {
 				t.Errorf("reader: %v", err)
 				return
@@ -152,8 +153,8 @@ func TestTwentyWritersIntoOneLayout(t *testing.T) {
 			if x == nil {
 				continue
 			}
-			for _, d := range x.descriptors {
-				if _, err := os.Stat(blobPath(dir, d.Digest)); err != nil {
+			for _, d := range x.Descriptors {
+				if _, err := os.Stat(layouts.BlobPath(dir, d.Digest)); err != nil {
 					t.Errorf("reader: %v", err)
 				}
 			}
@@ -191,7 +192,7 @@ func TestTwentyWritersIntoOneLayout(t *testing.T) {
 	for _, d := range []string{parent, dir} {
 		names, _ := os.ReadDir(d)
 		for _, n := range names {
-			if strings.HasPrefix(n.Name(), stagePrefix) {
+			if strings.HasPrefix(n.Name(), layouts.StagePrefix) {
 				t.Errorf("left behind: %s", n.Name())
 			}
 		}
@@ -309,8 +310,8 @@ func TestNextRunCleansUpAfterAKilledOne(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "layout")
 	mustCopy(t, simple(t, "one"), "oci:"+dir+":a")
 	clean := snapshot(t, dir)
-	stage := filepath.Join(dir, stagePrefix+"dead")
-	staged := filepath.Join(stage, stagedLayout, blobsDir, "sha256")
+	stage := filepath.Join(dir, layouts.StagePrefix+"dead")
+	staged := filepath.Join(stage, "layout", v1.ImageBlobsDir, "sha256")
 	if err := os.MkdirAll(staged, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -318,18 +319,18 @@ func TestNextRunCleansUpAfterAKilledOne(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(staged, orphan.Encoded()), []byte("orphan"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Link(filepath.Join(staged, orphan.Encoded()), blobPath(dir, orphan)); err != nil {
+	if err := os.Link(filepath.Join(staged, orphan.Encoded()), layouts.BlobPath(dir, orphan)); err != nil {
 		t.Fatal(err)
 	}
 	used := tags(t, dir)["a"]
-	if err := os.Link(blobPath(dir, used), filepath.Join(staged, used.Encoded())); err != nil {
+	if err := os.Link(layouts.BlobPath(dir, used), filepath.Join(staged, used.Encoded())); err != nil {
 		t.Fatal(err)
 	}
-	live, err := newStage(t.Context(), t.TempDir())
+	live, err := layouts.NewStage(t.Context(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer live.close()
+	defer live.Close()
 	mustCopy(t, simple(t, "one"), "oci:"+dir+":a")
 	if got := snapshot(t, dir); got != clean {
 		t.Errorf("got\n%s\nwant\n%s", got, clean)
@@ -338,18 +339,18 @@ func TestNextRunCleansUpAfterAKilledOne(t *testing.T) {
 
 func TestStagesOfTheLivingAreLeftAlone(t *testing.T) {
 	dir := t.TempDir()
-	live, err := newStage(t.Context(), dir)
+	live, err := layouts.NewStage(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := newStage(t.Context(), dir)
+	other, err := layouts.NewStage(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(live.path); err != nil {
+	if _, err := os.Stat(live.Path); err != nil {
 		t.Error(err)
 	}
-	if err := errors.Join(live.close(), other.close()); err != nil {
+	if err := errors.Join(live.Close(), other.Close()); err != nil {
 		t.Error(err)
 	}
 	if names, _ := os.ReadDir(dir); len(names) != 0 {
@@ -366,7 +367,7 @@ func TestDamagedBlobsAreReplaced(t *testing.T) {
 	if err := json.Unmarshal(src.manifest, &m); err != nil {
 		t.Fatal(err)
 	}
-	path := blobPath(dir, m.Layers[0].Digest)
+	path := layouts.BlobPath(dir, m.Layers[0].Digest)
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -388,7 +389,7 @@ func TestDamagedBlobsAreReplaced(t *testing.T) {
 func TestHostileIndexIsRefused(t *testing.T) {
 	for name, text := range map[string]string{"empty": "", "text": "hello", "schema 1": `{"schemaVersion":1}`, "huge": strings.Repeat(" ", limit.MaxManifest+1)} {
 		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, indexFile), []byte(text), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, v1.ImageIndexFile), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		before := snapshot(t, dir)
@@ -423,17 +424,17 @@ func TestUntaggedImagesOfALayout(t *testing.T) {
 		return img.Digest, nil
 	}
 	mustCopy(t, one, "oci:"+dir)
-	x, err := readIndex(dir)
+	x, err := layouts.ReadIndex(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	signature := []byte(`{"schemaVersion":2,"mediaType":"` + v1.MediaTypeImageManifest + `","subject":` + string(x.entries[0]) + `,"layers":[]}`)
+	signature := []byte(`{"schemaVersion":2,"mediaType":"` + v1.MediaTypeImageManifest + `","subject":` + string(x.Entries[0]) + `,"layers":[]}`)
 	d := v1.Descriptor{MediaType: v1.MediaTypeImageManifest, Digest: digest.FromBytes(signature), Size: int64(len(signature))}
-	if err := os.WriteFile(blobPath(dir, d.Digest), signature, 0o644); err != nil {
+	if err := os.WriteFile(layouts.BlobPath(dir, d.Digest), signature, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	x.fields["manifests"] = mustJSON(t, []any{d, x.entries[0]})
-	if err := os.WriteFile(filepath.Join(dir, indexFile), mustJSON(t, x.fields), 0o644); err != nil {
+	x.Fields["manifests"] = mustJSON(t, []any{d, x.Entries[0]})
+	if err := os.WriteFile(filepath.Join(dir, v1.ImageIndexFile), mustJSON(t, x.Fields), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	mustCopy(t, one, "oci:"+dir, "oci:"+dir+":v1") // again, and under a name
@@ -441,12 +442,12 @@ func TestUntaggedImagesOfALayout(t *testing.T) {
 		t.Errorf("one image and its signature: got %s, %v", got, err)
 	}
 	mustCopy(t, two, "oci:"+dir)
-	x, err = readIndex(dir)
+	x, err = layouts.ReadIndex(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var got []digest.Digest
-	for _, d := range x.descriptors {
+	for _, d := range x.Descriptors {
 		got = append(got, d.Digest)
 	}
 	if want := []digest.Digest{d.Digest, first, first, digest.FromBytes(two.manifest)}; !slices.Equal(got, want) {

@@ -6,11 +6,12 @@ import (
 	"path/filepath"
 	"strings"
 
-	"go.podman.io/image/v5/directory"
 	"go.podman.io/image/v5/docker"
 	"go.podman.io/image/v5/docker/archive"
 	"go.podman.io/image/v5/oci/layout"
-	"go.podman.io/image/v5/types"
+
+	"github.com/operator-bindery/bindery/internal/imagestore"
+	"github.com/operator-bindery/bindery/internal/layouts"
 )
 
 // Transport names a way to keep or move an image, as the containers tools write it before the colon.
@@ -63,7 +64,7 @@ func Parse(text string) (Destination, error) {
 		d.Path = rest
 	case Store:
 		var err error
-		if d.Path, d.Name, err = splitStore(rest); err != nil {
+		if d.Path, d.Name, err = imagestore.Split(rest); err != nil {
 			return Destination{}, fmt.Errorf("destination %q: %w", text, err)
 		}
 	default:
@@ -90,7 +91,7 @@ func (d Destination) check() error {
 		return err
 	}
 	if d.Transport == Store {
-		_, err := storeTag(d.Name)
+		_, err := imagestore.Tag(d.Name)
 		return err
 	}
 	if d.Path == "" {
@@ -132,10 +133,8 @@ func (d Destination) String() string {
 		return string(d.Transport) + ":[" + d.Path + "]" + d.Name
 	case d.Transport == Store:
 		return string(d.Transport) + ":" + d.Name
-	case d.Name == "":
-		return string(d.Transport) + ":" + d.Path
 	}
-	return string(d.Transport) + ":" + d.Path + ":" + d.Name
+	return d.place().String()
 }
 
 // local tells whether the destination is in the file system, and not in a registry.
@@ -144,18 +143,16 @@ func (d Destination) local() bool { return d.Transport != Docker }
 // InFiles tells whether Path is the file or directory that the image goes to: it is neither in a registry nor in a store.
 func (d Destination) InFiles() bool { return d.Transport != Docker && d.Transport != Store }
 
-// reference is the library's reference to the destination with another path in place of its own.
-func (d Destination) reference(path string) (types.ImageReference, error) {
-	switch d.Transport {
-	case Docker:
-		return docker.ParseReference("//" + d.Name)
-	case DockerArchive:
-		if d.Name == "" {
-			return archive.NewReference(path, nil)
-		}
-		return archive.ParseReference(path + ":" + d.Name)
-	case Directory:
-		return directory.NewReference(path)
+// place is the destination if it is in files.
+func (d Destination) place() layouts.Place {
+	return layouts.Place{Format: layouts.Format(d.Transport), Path: d.Path, Name: d.Name}
+}
+
+// InStore is the destination of the store that podman has for this user under the name that "podman build" would give the
+// image: one without a host is of "localhost".
+func InStore(name string) Destination {
+	if !imagestore.HasHost(name) {
+		name = "localhost/" + name
 	}
-	return layout.NewReference(path, d.Name)
+	return Destination{Transport: Store, Name: name}
 }

@@ -24,11 +24,12 @@ import (
 	"go.podman.io/image/v5/types"
 
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/imagefs"
 	"github.com/operator-bindery/bindery/internal/limit"
 )
 
 // extract reads the paths out of a fixture.
-func extract(t testing.TB, f *fixture, limits limit.Limits, paths ...string) (*Tree, error) {
+func extract(t testing.TB, f *fixture, limits limit.Limits, paths ...string) (*imagefs.Tree, error) {
 	t.Helper()
 	temp := t.TempDir()
 	img, err := OpenSource(t.Context(), f, OpenOptions{})
@@ -388,20 +389,20 @@ func TestHostileLayoutsAreRefused(t *testing.T) {
 		return func(dir string) error { return os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644) }
 	}
 	img := simple(t, "x")
-	blob := filepath.Join(blobsDir, "sha256", digest.FromBytes(img.manifest).Encoded())
+	blob := filepath.Join(v1.ImageBlobsDir, "sha256", digest.FromBytes(img.manifest).Encoded())
 	cases := map[string]func(string) error{
-		"FIFO as index":    fifo(indexFile),
+		"FIFO as index":    fifo(v1.ImageIndexFile),
 		"FIFO as manifest": fifo(blob),
-		"FIFO as version":  fifo(layoutFile),
+		"FIFO as version":  fifo(v1.ImageLayoutFile),
 		"link outside": func(dir string) error {
 			return errors.Join(os.Remove(filepath.Join(dir, blob)), os.Symlink("/etc/passwd", filepath.Join(dir, blob)))
 		},
-		"empty index":            write(indexFile, ""),
-		"schema 1":               write(indexFile, `{"schemaVersion":1}`),
-		"other version":          write(layoutFile, `{"imageLayoutVersion":"2.0.0"}`),
-		"digest is a path":       write(indexFile, `{"schemaVersion":2,"manifests":[{"mediaType":"`+v1.MediaTypeImageManifest+`","digest":"sha256:../../../../etc/passwd"}]}`),
+		"empty index":            write(v1.ImageIndexFile, ""),
+		"schema 1":               write(v1.ImageIndexFile, `{"schemaVersion":1}`),
+		"other version":          write(v1.ImageLayoutFile, `{"imageLayoutVersion":"2.0.0"}`),
+		"digest is a path":       write(v1.ImageIndexFile, `{"schemaVersion":2,"manifests":[{"mediaType":"`+v1.MediaTypeImageManifest+`","digest":"sha256:../../../../etc/passwd"}]}`),
 		"manifest changed":       write(blob, strings.Replace(string(img.manifest), `"schemaVersion":2`, `"schemaVersion": 2`, 1)),
-		"index entry of no size": write(indexFile, `{"schemaVersion":2,"manifests":"x"}`),
+		"index entry of no size": write(v1.ImageIndexFile, `{"schemaVersion":2,"manifests":"x"}`),
 	}
 	for name, spoil := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -31,7 +31,7 @@ func (w *indexWalk) add(ctx context.Context, one *Image, text []byte, kind strin
 	if depth > limit.MaxIndexDepth {
 		return fmt.Errorf("%w: indexes in indexes, more than %d deep", fault.ErrLimit, limit.MaxIndexDepth)
 	}
-	kind, err := manifestKind(text, kind)
+	kind, err := verify.ManifestKind(text, kind)
 	if err != nil {
 		return err
 	}

@@ -147,7 +147,7 @@ func dockerMembers(t testing.TB, f *fixture, layers ...string) []member {
 	for i := range m.Layers {
 		names = append(names, fmt.Sprintf("%d/layer.tar", i))
 	}
-	list := mustJSON(t, []archivedImage{{Config: "config.json", RepoTags: []string{"example.test/a:v1"}, Layers: names}})
+	list := mustJSON(t, []map[string]any{{"Config": "config.json", "RepoTags": []string{"example.test/a:v1"}, "Layers": names}})
 	out := []member{{name: "manifest.json", body: string(list)}, {name: "config.json", body: string(f.blobs[m.Config.Digest])}}
 	for i, l := range layers {
 		out = append(out, member{name: names[i], body: l})

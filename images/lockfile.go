@@ -21,6 +21,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/filelock"
+	"github.com/operator-bindery/bindery/internal/layouts"
 	"github.com/operator-bindery/bindery/internal/regularfile"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
@@ -63,7 +64,7 @@ func OpenLock(path string) (*Lock, error) {
 }
 
 func readLock(path string) (map[string]digest.Digest, error) {
-	info, err := lstatOutput(path)
+	info, err := layouts.LstatOutput(path)
 	if info == nil || err != nil {
 		return map[string]digest.Digest{}, err
 	}
@@ -208,7 +209,7 @@ func (l *Lock) Save() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.fresh) == 0 {
-		sweepBeside(l.path) // a run that was killed when the file was in its place has left its stage
+		layouts.SweepBeside(l.path) // a run that was killed when the file was in its place has left its stage
 		return nil
 	}
 	if err := l.save(); err != nil {
@@ -222,20 +223,20 @@ func (l *Lock) save() (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), lockSaveWait)
 	defer cancel()
 	dir := filepath.Dir(l.path)
-	made, err := parents(dir)
+	made, err := layouts.Parents(dir)
 	defer func() {
 		if err != nil {
-			removeEmpty(made)
+			layouts.RemoveEmpty(made)
 		}
 	}()
 	if err != nil {
 		return err
 	}
-	stage, err := newStage(ctx, dir)
+	stage, err := layouts.NewStage(ctx, dir)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, stage.close()) }()
+	defer func() { err = errors.Join(err, stage.Close()) }()
 	lock, err := filelock.LockDir(ctx, dir)
 	if err != nil {
 		return err
@@ -255,11 +256,11 @@ func (l *Lock) save() (err error) {
 	if err != nil {
 		return err
 	}
-	staged := stage.join(stagedFile)
-	if err := writeSync(staged, text); err != nil {
+	staged := stage.Join(layouts.StagedFile)
+	if err := layouts.WriteSync(staged, text); err != nil {
 		return err
 	}
-	if _, err := replaceFile(staged, l.path, stage.join("old")); err != nil {
+	if _, err := layouts.ReplaceFile(staged, l.path, stage.Join("old")); err != nil {
 		return err
 	}
 	for _, d := range made {

@@ -12,6 +12,7 @@ import (
 	"github.com/opencontainers/go-digest"
 
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/layouts"
 )
 
 func TestLockRemembersAcrossRuns(t *testing.T) {
@@ -201,7 +202,7 @@ func TestLockSweeps(t *testing.T) {
 	if err := errors.Join(l.Record("a", digest.FromString("a")), l.Save()); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Mkdir(filepath.Join(filepath.Dir(path), stagePrefix+"1"), 0o700); err != nil {
+	if err := os.Mkdir(filepath.Join(filepath.Dir(path), layouts.StagePrefix+"1"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if l, err = OpenLock(path); err != nil {

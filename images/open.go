@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"mime"
 	"slices"
 	"strings"
 	"time"
@@ -21,8 +20,10 @@ import (
 	"github.com/operator-bindery/bindery/internal/blobcache"
 	"github.com/operator-bindery/bindery/internal/ctxio"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/imagestore"
+	"github.com/operator-bindery/bindery/internal/layouts"
 	"github.com/operator-bindery/bindery/internal/limit"
-	"github.com/operator-bindery/bindery/internal/transfer"
+	"github.com/operator-bindery/bindery/internal/registry"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
@@ -133,7 +134,7 @@ func OpenSource(ctx context.Context, src types.ImageSource, o OpenOptions) (_ *I
 				return nil, err
 			}
 		}
-		if kind, err = manifestKind(text, kind); err != nil {
+		if kind, err = verify.ManifestKind(text, kind); err != nil {
 			return nil, err
 		}
 		if depth == 0 {
@@ -181,58 +182,20 @@ func (i *Image) checkManifest(text []byte, want v1.Descriptor) error {
 	return nil
 }
 
-// manifestKind is the media type of a manifest, provided that its text and what came with it agree.
-func manifestKind(text []byte, kind string) (string, error) {
-	var m struct {
-		MediaType string            `json:"mediaType"`
-		Manifests []json.RawMessage `json:"manifests"`
-		Layers    []json.RawMessage `json:"layers"`
-		Config    json.RawMessage   `json:"config"`
-	}
-	if err := json.Unmarshal(text, &m); err != nil {
-		return "", fmt.Errorf("%w: not a manifest: %v", fault.ErrInvalid, err)
-	}
-	if m.Manifests != nil && (m.Layers != nil || m.Config != nil) {
-		return "", fmt.Errorf("%w: ambiguous manifest: it has images and layers", fault.ErrInvalid)
-	}
-	if given, _, err := mime.ParseMediaType(kind); err == nil {
-		kind = given
-	}
-	if kind == "" {
-		kind = m.MediaType
-	}
-	if m.MediaType != "" && m.MediaType != kind {
-		return "", fmt.Errorf("%w: media type %.80q, but the manifest says %.80q", fault.ErrInvalid, kind, m.MediaType)
-	}
-	switch kind {
-	case v1.MediaTypeImageIndex, manifest.DockerV2ListMediaType:
-		if m.Manifests == nil {
-			return "", fmt.Errorf("%w: media type %.80q, but no list of images", fault.ErrInvalid, kind)
-		}
-	case v1.MediaTypeImageManifest, manifest.DockerV2Schema2MediaType:
-		if m.Manifests != nil {
-			return "", fmt.Errorf("%w: media type %.80q, but a list of images", fault.ErrInvalid, kind)
-		}
-	default:
-		return "", fmt.Errorf("%w: unsupported media type %.80q of a manifest", fault.ErrInvalid, kind)
-	}
-	return kind, nil
-}
-
 // expectedDescriptor is what a source knows of its manifest before that is read.
 func expectedDescriptor(src types.ImageSource) (v1.Descriptor, bool) {
 	if local, ok := src.(interface {
-		topDescriptor() (v1.Descriptor, bool)
+		TopDescriptor() (v1.Descriptor, bool)
 	}); ok {
-		return local.topDescriptor()
+		return local.TopDescriptor()
 	}
 	return v1.Descriptor{}, false
 }
 
 // identityOf is the digest that an image is known by, whose manifest is given: that of the manifest, unless the source had to make it.
 func identityOf(src types.ImageSource, text []byte) digest.Digest {
-	if s, ok := src.(interface{ identity() digest.Digest }); ok {
-		return s.identity()
+	if s, ok := src.(interface{ Identity() digest.Digest }); ok {
+		return s.Identity()
 	}
 	return digest.FromBytes(text)
 }
@@ -240,13 +203,13 @@ func identityOf(src types.ImageSource, text []byte) digest.Digest {
 // openHere opens an image on this machine.
 func openHere(ctx context.Context, n sourceName, limits limit.Limits, temp string) (types.ImageSource, error) {
 	if n.transport == Store {
-		return openStored(ctx, n, temp)
+		return imagestore.OpenSource(ctx, imagestore.Name{Place: n.path, Image: n.name}, temp)
 	}
 	ref, err := n.reference()
 	if err != nil {
 		return nil, err
 	}
-	src, err := openLocal(ctx, n, ref, limits, temp)
+	src, err := layouts.OpenSource(ctx, layouts.Place{Format: layouts.Format(n.transport), Path: n.path, Name: n.name}, ref, limits, temp)
 	if err != nil {
 		return nil, err
 	}
@@ -362,8 +325,8 @@ func (i *Image) Close() error { return i.src.Close() }
 // blob opens a blob that fails to be read to its end if it has another digest or size than its descriptor.
 func (i *Image) blob(ctx context.Context, d v1.Descriptor) (io.ReadCloser, error) {
 	r, cached := i.cache.Open(d.Digest, d.Size)
-	if s, remote := i.src.(*registrySource); cached && remote {
-		s.repo.event(transfer.EventBlobReused, d, d.Size)
+	if s, remote := i.src.(*registry.Source); cached && remote {
+		s.Reused(d)
 	}
 	if !cached {
 		info := types.BlobInfo{Digest: d.Digest, Size: d.Size, MediaType: d.MediaType}

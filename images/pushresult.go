@@ -2,6 +2,8 @@ package images
 
 import (
 	"github.com/opencontainers/go-digest"
+
+	"github.com/operator-bindery/bindery/internal/registry"
 )
 
 // How tells how a blob got to where it is.
@@ -50,14 +52,15 @@ func (t *Traffic) Add(o Traffic) {
 	}
 }
 
-// account fills the result with what became of the blobs.
-func (r *Result) account(blobs []Transfer) {
-	if r.Traffic == nil {
-		r.Traffic = &Traffic{}
+// pushedResult is the result of a push to one destination.
+func pushedResult(p registry.PushResult) Result {
+	r := Result{
+		Destination: p.Target.Text, Reference: p.Reference, Digest: p.Digest, MediaType: p.MediaType,
+		Traffic: &Traffic{Manifests: Amount{p.Manifests, p.ManifestBytes}}, Blobs: make([]Transfer, 0, len(p.Blobs)),
 	}
-	r.Blobs = blobs
-	for _, b := range blobs {
-		switch b.How {
+	for _, b := range p.Blobs {
+		r.Blobs = append(r.Blobs, Transfer{Digest: b.Digest, Size: b.Size, How: How(b.How), From: b.From})
+		switch How(b.How) {
 		case Pushed:
 			r.Written = append(r.Written, b.Digest)
 			r.Traffic.Pushed.add(b.Size)
@@ -69,4 +72,5 @@ func (r *Result) account(blobs []Transfer) {
 			r.Traffic.Reused.add(b.Size)
 		}
 	}
+	return r
 }

@@ -5,20 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
-	"github.com/docker/distribution/registry/api/errcode"
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
-	"go.podman.io/image/v5/docker"
 
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/redact"
@@ -291,27 +287,6 @@ func TestSelfSignedCertificate(t *testing.T) {
 	}
 	if _, err := Copy(t.Context(), simple(t, "x"), []Destination{dest}, CopyOptions{Registry: Registry{CAFile: ca + "x"}}); err == nil {
 		t.Error("a missing CA file is no error")
-	}
-}
-
-func TestTransient(t *testing.T) {
-	yes := []error{
-		docker.ErrTooManyRequests, docker.UnexpectedHTTPStatusError{StatusCode: 503}, io.ErrUnexpectedEOF, syscall.ECONNRESET,
-		errcode.Errors{errcode.ErrorCodeUnavailable}, errcode.ErrorCodeTooManyRequests.WithMessage("x"), &net.OpError{Err: syscall.ECONNREFUSED},
-	}
-	no := []error{
-		errors.New("x"), context.Canceled, context.DeadlineExceeded, docker.UnexpectedHTTPStatusError{StatusCode: 404},
-		errcode.Errors{errcode.ErrorCodeDenied}, errcode.ErrorCodeUnauthorized.WithMessage("x"), os.ErrNotExist, syscall.ENOSPC, fault.ErrIntegrity,
-	}
-	for _, err := range yes {
-		if !transient(fmt.Errorf("doing: %w", err)) {
-			t.Errorf("%v is not tried again", err)
-		}
-	}
-	for _, err := range no {
-		if transient(fmt.Errorf("doing: %w", err)) {
-			t.Errorf("%v is tried again", err)
-		}
 	}
 }
 

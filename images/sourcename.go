@@ -13,6 +13,7 @@ import (
 	"go.podman.io/image/v5/oci/layout"
 	"go.podman.io/image/v5/types"
 
+	"github.com/operator-bindery/bindery/internal/imagestore"
 	"github.com/operator-bindery/bindery/internal/printable"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
@@ -41,7 +42,7 @@ func parseSourceName(text string) (sourceName, error) {
 		n.path = rest
 	case Store:
 		var err error
-		if n.path, n.name, err = splitStore(rest); err != nil {
+		if n.path, n.name, err = imagestore.Split(rest); err != nil {
 			return sourceName{}, err
 		}
 		if n.name == "" {
@@ -100,7 +101,7 @@ func (n sourceName) reference() (types.ImageReference, error) {
 	case Directory:
 		return directory.NewReference(n.path)
 	case Store:
-		return n.storeReference()
+		return imagestore.NewReference(imagestore.Name{Place: n.path, Image: n.name})
 	}
 	return docker.NewReference(n.repository)
 }

@@ -15,6 +15,7 @@ import (
 	"go.podman.io/storage/pkg/configfile"
 
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/registry"
 	"github.com/operator-bindery/bindery/internal/regularfile"
 )
 
@@ -37,7 +38,7 @@ func sourcePolicy(file string) (*signature.PolicyContext, error) {
 	}
 	var syntax *json.SyntaxError
 	switch {
-	case file == "" && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, configfile.ErrConfigFileNotFound) || homeless(err)):
+	case file == "" && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, configfile.ErrConfigFileNotFound) || registry.Homeless(err)):
 		return nil, nil
 	case err != nil && file == "":
 		return nil, fmt.Errorf("%w: %w", ErrPolicy, err)
@@ -67,8 +68,8 @@ func (c *Client) allowed(ctx context.Context, n sourceName, top digest.Digest) e
 	if !probe.asked {
 		return policyAnswer(ok, err)
 	}
-	if err := c.o.Registry.requireTLS(ctx, ref); err != nil {
-		return registryError{err}
+	if err := registry.Config(c.o.Registry).RequireTLS(ctx, ref); err != nil {
+		return registry.Wrap(err)
 	}
 	creds, err := c.libraryCredentials(ctx, n)
 	if err != nil {
@@ -76,13 +77,13 @@ func (c *Client) allowed(ctx context.Context, n sourceName, top digest.Digest) e
 	}
 	src, err := ref.NewImageSource(ctx, creds)
 	if err != nil {
-		return registryError{fmt.Errorf("reading signatures: %w", err)}
+		return registry.Wrap(fmt.Errorf("reading signatures: %w", err))
 	}
 	defer src.Close()
 	unparsed := image.UnparsedInstance(src, nil)
 	text, _, err := unparsed.Manifest(ctx)
 	if err != nil {
-		return registryError{fmt.Errorf("reading signatures: %w", err)}
+		return registry.Wrap(fmt.Errorf("reading signatures: %w", err))
 	}
 	if got := digest.FromBytes(text); got != top && n.transport != DockerArchive {
 		return fmt.Errorf("%w: the tag names %s now and named %s before", fault.ErrIntegrity, got, top)
@@ -95,7 +96,7 @@ func (c *Client) libraryCredentials(ctx context.Context, n sourceName) (*types.S
 	if n.transport != Docker {
 		return c.sys, nil
 	}
-	return c.remote.creds.system(ctx, c.sys, n.repository)
+	return c.remote.System(ctx, n.repository)
 }
 
 func policyAnswer(ok bool, err error) error {

@@ -11,6 +11,8 @@ import (
 
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/redact"
+	"github.com/operator-bindery/bindery/internal/registry"
+	"github.com/operator-bindery/bindery/internal/verify"
 )
 
 // Survey is all that a name stands for: one image, or an index with everything in it. Its images can be read until it is
@@ -70,8 +72,8 @@ func (c *Client) Survey(ctx context.Context, name string) (_ *Survey, err error)
 	}()
 	top := &Image{Name: name, src: src, cache: c.cacheFor(n), deadline: deadline, timeout: c.o.Timeout}
 	out := &Survey{Name: name, src: src}
-	if r, ok := src.(*registrySource); ok {
-		out.Source, top.Source, top.repository = r.source, r.source, n.repository.Name()
+	if r, ok := src.(*registry.Source); ok {
+		out.Source, top.Source, top.repository = r.OpenedAt, r.OpenedAt, n.repository.Name()
 	}
 	want, known := expectedDescriptor(src)
 	text, kind, err := top.manifest(ctx, nil)
@@ -88,7 +90,7 @@ func (c *Client) Survey(ctx context.Context, name string) (_ *Survey, err error)
 	if err := c.admit(ctx, n, name, top.Digest); err != nil {
 		return nil, err
 	}
-	if out.MediaType, err = manifestKind(text, kind); err != nil {
+	if out.MediaType, err = verify.ManifestKind(text, kind); err != nil {
 		return nil, err
 	}
 	out.Digest, out.Size = top.Digest, int64(len(text))

@@ -1,42 +1,13 @@
 package images
 
 import (
-	"context"
 	"errors"
-	"fmt"
-	"net"
 	"net/http"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/operator-bindery/bindery/internal/testregistry"
-	"github.com/operator-bindery/bindery/internal/transfer"
 )
-
-// A connection that is not made in time is tried again. That error calls itself the end of a context's time as well, which
-// is none of it.
-func TestTransientErrors(t *testing.T) {
-	_, late := (&net.Dialer{Timeout: time.Nanosecond}).DialContext(t.Context(), "tcp", "127.0.0.1:1")
-	if !errors.Is(late, context.DeadlineExceeded) {
-		t.Fatalf("the error of a late connection is %v", late)
-	}
-	for _, c := range []struct {
-		err  error
-		want bool
-	}{
-		{late, true},
-		{fmt.Errorf("get: %w", late), true},
-		{context.DeadlineExceeded, false},
-		{context.Canceled, false},
-		{&StatusError{Status: http.StatusTooManyRequests}, true},
-		{&StatusError{Status: http.StatusNotFound}, false},
-	} {
-		if got := transient(c.err); got != c.want {
-			t.Errorf("%v: %v", c.err, got)
-		}
-	}
-}
 
 // A connection that breaks behind the last byte of a blob has lost nothing: there is no rest to ask for.
 func TestBreakBehindTheLastByte(t *testing.T) {
@@ -60,18 +31,6 @@ func TestBreakBehindTheLastByte(t *testing.T) {
 	}
 	if n := reg.Count("GET /v2/a/b/blobs/" + layer.String()); n != 1 {
 		t.Errorf("%d requests", n)
-	}
-}
-
-// A registry that always warns in other words does not make the client grow.
-func TestWarningsAreBounded(t *testing.T) {
-	told := 0
-	r := newRemote(remoteOptions{}, nil, func(transfer.Event) { told++ })
-	for i := range 10 * maxWarnings {
-		r.warn(fmt.Sprint(i), transfer.Event{Kind: transfer.EventWarning})
-	}
-	if told != maxWarnings || len(r.warned) != maxWarnings {
-		t.Errorf("%d told, %d remembered", told, len(r.warned))
 	}
 }
 

@@ -5,15 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
+
+	"github.com/operator-bindery/bindery/internal/imagestore"
+	"github.com/operator-bindery/bindery/internal/layouts"
 )
 
 // Workspace is a private directory for the blobs of an image that is being made. Where an image goes to an OCI layout it
 // lies in that layout's file system, so that finished blobs get there by a hard link and are written to the disk once.
 type Workspace struct {
-	stage  *stage
+	stage  *layouts.Stage
 	made   []string
-	stores []*heldStore
+	stores []*imagestore.Store
 }
 
 // NewWorkspace makes a workspace for an image that will be written to the destinations. Without a local destination it
@@ -30,19 +32,19 @@ func NewWorkspace(ctx context.Context, dests []Destination, temp string) (*Works
 		if !ok {
 			continue
 		}
-		in, err := d.stageDir()
+		in, err := d.place().StageDir()
 		if err != nil {
 			return nil, err
 		}
-		if made, err = parents(in); err != nil {
+		if made, err = layouts.Parents(in); err != nil {
 			return nil, fmt.Errorf("%s: %w", d, err)
 		}
 		dir = in
 		break
 	}
-	s, err := newStage(ctx, dir)
+	s, err := layouts.NewStage(ctx, dir)
 	if err != nil {
-		removeEmpty(made)
+		layouts.RemoveEmpty(made)
 		return nil, fmt.Errorf("making a workspace: %w", err)
 	}
 	w := &Workspace{stage: s, made: made}
@@ -50,7 +52,7 @@ func NewWorkspace(ctx context.Context, dests []Destination, temp string) (*Works
 		if d.Transport != Store {
 			continue
 		}
-		store, err := holdStore(ctx, d.Path)
+		store, err := imagestore.Open(ctx, d.Path)
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("%s: %w", d, err), w.Close())
 		}
@@ -68,32 +70,15 @@ func first(dests []Destination, t Transport) (Destination, bool) {
 	return Destination{}, false
 }
 
-// stageDir is the directory that the destination's stages are made in: the destination itself if it is a directory that
-// exists and is filled in place, because it may be a mount point under a parent that cannot be written.
-func (d Destination) stageDir() (string, error) {
-	info, err := lstatOutput(d.Path)
-	if err != nil {
-		return "", fmt.Errorf("%s: %w", d, err)
-	}
-	if d.Transport == OCI && info != nil {
-		if !info.IsDir() {
-			return "", fmt.Errorf("%s: %s is not a directory", d, d.Path)
-		}
-		sweepBeside(d.Path)
-		return filepath.Clean(d.Path), nil
-	}
-	return filepath.Dir(filepath.Clean(d.Path)), nil
-}
-
 // Dir is the directory to use. It is only accessible to the user.
-func (w *Workspace) Dir() string { return w.stage.path }
+func (w *Workspace) Dir() string { return w.stage.Path }
 
 // Close removes the workspace, and the directories that were made for it unless they are in use by now.
 func (w *Workspace) Close() error {
-	err := w.stage.close()
+	err := w.stage.Close()
 	for _, store := range w.stores {
-		err = errors.Join(err, store.release())
+		err = errors.Join(err, store.Release())
 	}
-	removeEmpty(w.made)
+	layouts.RemoveEmpty(w.made)
 	return err
 }

@@ -1,9 +1,9 @@
-// Package migrate turns index databases, and catalog directories of older form, into catalog directories, with an
-// account of what both sides hold.
+// Package migrate converts index databases, and catalog directories with older kinds of blobs, to catalog directories,
+// and reports the content of both sides.
 //
 //	database or directory ──> render ──> migration level ──> catalog directory
 //	          │                                                     │
 //	          └── plain SQL ──> facts <── compared, by Verify ── read again, package by package
 //
-// SQL does not live here, nor the rules of the graph.
+// Queries are in package sqlite, and the rules of upgrade graphs in package declcfg.
 package migrate

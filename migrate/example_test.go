@@ -10,7 +10,7 @@ import (
 	"github.com/operator-bindery/bindery/migrate"
 )
 
-// An index database becomes a catalog directory, with proof that nothing was lost.
+// Run migrates an index database to a catalog directory and verifies that nothing was lost.
 func ExampleRun() {
 	dir, err := os.MkdirTemp("", "")
 	if err != nil {
@@ -32,7 +32,7 @@ func ExampleRun() {
 	// nothing was lost: true
 }
 
-// The output of a prepared migration is complete before it is in place.
+// The output of a prepared migration is complete before it is renamed to its final name.
 func ExamplePrepare() {
 	dir, err := os.MkdirTemp("", "")
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// limitFileSize makes writes beyond a size fail, in this process.
+// limitFileSize makes writes beyond a file size fail in this process.
 func limitFileSize(n uint64) error {
 	signal.Ignore(syscall.SIGXFSZ)
 	return syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: n, Max: n})

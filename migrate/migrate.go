@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,27 +17,27 @@ import (
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
-// Options say how a catalog is migrated. The zero value writes JSON at the lowest level.
+// Options configure a migration. The zero value writes JSON at the lowest level.
 type Options struct {
-	// Render says how the source is read, the migration level included.
+	// Render configures how the source is read, including the migration level.
 	Render render.Options
-	// Format is that of the files that are written; empty means JSON.
+	// Format is the format of the written files; empty means JSON.
 	Format declcfg.Format
-	// Report asks for the source side of the report's counts, which takes a second pass over a database.
+	// Report requests the counts of the source in the report, which takes a second pass over a database.
 	Report bool
-	// Verify reads what was written again, and compares it with what SQL finds in the database, or with the blobs of a
+	// Verify reads the output again and compares it with SQL queries on the database, or with the blobs of the source
 	// catalog.
 	Verify bool
-	// AllowEmpty writes a catalog without packages. Otherwise that is a *[declcfg.EmptyError].
+	// AllowEmpty allows a catalog without packages, which is otherwise a *[declcfg.EmptyError].
 	AllowEmpty bool
-	// Replace writes in place of a directory that is there, whatever it holds.
+	// Replace replaces an existing output directory, whatever it contains.
 	Replace bool
-	// Progress, unless nil, is called for each package before it is written and before it is verified, by one goroutine
-	// at a time. Packages are counted from 1.
+	// Progress, unless nil, is called for each package before it is written and before it is verified; calls do not
+	// overlap. Packages are counted from 1.
 	Progress func(step Step, n int, pkg string)
 }
 
-// Step is what is being done with a package.
+// Step is a step of a migration.
 type Step string
 
 // The steps of a migration.
@@ -45,10 +46,10 @@ const (
 	StepVerify Step = "verifying"
 )
 
-// PartialError says that what was written is not all of the source, or not as it was there: broken packages were
-// left out (see render.Options.KeepGoing), or repairs were made (see render.Options.Repair).
+// PartialError reports that the output differs from the source: invalid packages were left out (see
+// render.Options.KeepGoing) or repairs were made (see render.Options.Repair).
 type PartialError struct {
-	Packages []string // that were left out
+	Packages []string // the packages that were left out
 	Repairs  int
 }
 
@@ -63,7 +64,7 @@ func (e *PartialError) Error() string {
 	return strings.Join(parts, "; ")
 }
 
-// VerificationError says that the directory does not hold what the database does. Nothing was written.
+// VerificationError reports that the directory does not hold the content of the source. Nothing was written.
 type VerificationError struct {
 	Differences []Difference // those without a reason
 }
@@ -82,8 +83,8 @@ func (e *VerificationError) Error() string {
 }
 
 // Run migrates a database, a catalog directory or an image of either to the directory out, which must be absent or
-// empty. On every error but a *[PartialError] out is as it was. The report is there for that error, for a
-// *[VerificationError] and for a *[declcfg.EmptyError] too.
+// empty. On every error except a *[PartialError], out is unchanged. A report is also returned with that error, a
+// *[VerificationError] and a *[declcfg.EmptyError].
 func Run(ctx context.Context, src, out string, o Options) (*Report, error) {
 	p, err := Prepare(ctx, src, out, o)
 	if p == nil {
@@ -98,20 +99,18 @@ func Run(ctx context.Context, src, out string, o Options) (*Report, error) {
 	return p.Report, p.Partial()
 }
 
-// Prepared is a migration of which the output is complete, verified if that was asked for, and not in place yet: the
-// caller builds an image of it, say, and then commits or discards it.
+// Prepared is a migration whose output is complete and, if requested, verified, but not yet renamed to its final name.
+// The caller may build an image of it first, and must then commit or discard it.
 type Prepared struct {
-	// Report is the account of the migration.
+	// Report describes the migration.
 	Report *Report
 	staged *declcfg.StagedFS
 }
 
-// Prepare does a migration up to the renaming of the output, see [Run]. With a *[VerificationError] or a
-// *[declcfg.EmptyError] what is returned has a report and nothing to commit; with any other error it is nil.
+// Prepare does a migration up to the final rename, see [Run]. With a *[VerificationError] or a *[declcfg.EmptyError]
+// the result has a report and cannot be committed; with any other error it is nil.
 func Prepare(ctx context.Context, src, out string, o Options) (_ *Prepared, err error) {
-	if o.Format == "" {
-		o.Format = declcfg.FormatJSON
-	}
+	o.Format = cmp.Or(o.Format, declcfg.FormatJSON)
 	level, err := edit.ParseLevel(string(o.Render.Level))
 	if err != nil {
 		return nil, err
@@ -160,16 +159,16 @@ func Prepare(ctx context.Context, src, out string, o Options) (_ *Prepared, err 
 // Dir is the temporary directory with the output.
 func (p *Prepared) Dir() string { return p.staged.Dir() }
 
-// Commit puts the output in place. After an error what was there before is there.
+// Commit renames the output to its final name. After an error the previous content is in place.
 func (p *Prepared) Commit() error { return p.staged.Commit() }
 
 // Discard removes the output. After Commit it does nothing.
 func (p *Prepared) Discard() error { return p.staged.Discard() }
 
-// Partial is the *[PartialError] of a migration; nil if the catalog is written as it was.
+// Partial returns the *[PartialError] of a migration; nil if the catalog was written unchanged.
 func (p *Prepared) Partial() error { return p.Report.partial() }
 
-// partial is the *[PartialError] of a report; nil if the catalog was written as it was.
+// partial returns the *[PartialError] of a report; nil if the catalog was written unchanged.
 func (r *Report) partial() error {
 	e := &PartialError{Repairs: r.Repairs()}
 	for _, p := range r.Packages {
@@ -183,23 +182,23 @@ func (r *Report) partial() error {
 	return e
 }
 
-// migration is one run.
+// migration is the state of one migration.
 type migration struct {
 	o        Options
 	r        *Report
 	account  *render.Account
 	counts   outputCounts
-	database bool // the source is a database; an image turns out to be one
+	database bool // the source is a database; set later for images
 	blobs    blobSums
 }
 
-// sums reports whether the source is a catalog, which is verified by its blobs.
+// sums reports whether the source is a catalog, which is verified by digests of its blobs.
 func (m *migration) sums() bool {
 	images := m.account.Images
 	return m.o.Verify && !m.database && (len(images) == 0 || images[0].Kind != render.DatabaseImage)
 }
 
-// accountFor puts what the rendering found out into the report.
+// accountFor copies the account of the rendering into the report.
 func (m *migration) accountFor() {
 	a := m.account
 	for _, i := range a.Images {
@@ -215,7 +214,7 @@ func (m *migration) accountFor() {
 	m.r.Findings = append(m.r.Findings, a.Findings...)
 }
 
-// written looks at the complete directory and completes the report.
+// written verifies the complete directory and completes the report.
 func (m *migration) written(ctx context.Context, dir string) error {
 	m.accountFor()
 	err := m.verify(ctx, dir)
@@ -245,7 +244,7 @@ func (m *migration) verify(ctx context.Context, dir string) (err error) {
 	return err
 }
 
-// checkEmpty looks at the output before the source is read. It is looked at again when it is written.
+// checkEmpty checks the output before the source is read. It is checked again on commit.
 func checkEmpty(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -257,8 +256,8 @@ func checkEmpty(dir string) error {
 	return nil
 }
 
-// begun reads the first blob. A database is checked as a whole before that, so that what is wrong with it is known
-// before anything is made on disk.
+// begun reads the first blob. A database is validated completely before that, so that an invalid one is refused before
+// anything is written.
 func begun(blobs iter.Seq2[declcfg.Blob, error]) (_ iter.Seq2[declcfg.Blob, error], stop func(), err error) {
 	next, stop := iter.Pull2(blobs)
 	first, err, ok := next()

@@ -38,7 +38,7 @@ func tree(t *testing.T, dir string) map[string]string {
 	return files
 }
 
-// recordedTree returns a directory that opm wrote: a tar, or files that may be compressed.
+// recordedTree returns a directory that opm wrote: a tar file, or files that may be compressed.
 func recordedTree(t *testing.T, c recorded.Collection, name string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -88,7 +88,7 @@ func sameTree(t *testing.T, got, want map[string]string) {
 	}
 }
 
-// unlike are the databases to which opm's answer is damaged, see the tests of package sqlite.
+// unlike are the databases for which opm's answer is damaged, see the tests of package sqlite.
 var unlike = []string{"schema-5", "schema-6", "schema-7", "schema-8"}
 
 func testRecorded(t *testing.T, c recorded.Collection) {
@@ -131,7 +131,7 @@ func testRecorded(t *testing.T, c recorded.Collection) {
 func TestRecorded(t *testing.T)    { testRecorded(t, recorded.Part(t)) }
 func TestAllRecorded(t *testing.T) { testRecorded(t, recorded.All(t)) }
 
-// Every database that can be read at all migrates, and plain SQL agrees with what was written.
+// Every readable database can be migrated, and plain SQL queries agree with the output.
 func TestVerified(t *testing.T) {
 	all := recorded.All(t)
 	for _, name := range all.Databases(t) {

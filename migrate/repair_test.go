@@ -14,14 +14,14 @@ import (
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
-// spoiled is the database small with related images that are no pull specs.
+// spoiled returns the database small with related images that are not pull specs.
 func spoiled(t *testing.T) string {
 	return altered(t, "small",
 		"INSERT INTO related_image (image, operatorbundle_name) VALUES ('oci://quay.io/kuadrant/wasm-shim:v0.5.0', 'etcdoperator.v0.9.2')",
 		"INSERT INTO related_image (image, operatorbundle_name) VALUES ('https://quay.io/x?y', 'etcdoperator.v0.9.2')")
 }
 
-// repairs are the changes in a report, one in a line.
+// repairs formats the changes in a report, one per line.
 func repairs(r *migrate.Report) string {
 	var b strings.Builder
 	for _, f := range r.Findings {
@@ -32,7 +32,7 @@ func repairs(r *migrate.Report) string {
 	return b.String()
 }
 
-// load loads and validates what a migration has written.
+// load loads and validates the output of a migration.
 func load(t *testing.T, dir string) *declcfg.Catalog {
 	t.Helper()
 	c, err := declcfg.Load(context.Background(), os.DirFS(dir), declcfg.LoadOptions{})
@@ -71,7 +71,7 @@ etcd  etcdoperator.v0.9.2 relatedImages: oci://quay.io/kuadrant/wasm-shim:v0.5.0
 	}
 }
 
-// opm does not look at the related images of a database.
+// opm does not parse the related images of a database.
 func TestImagesAsOpm(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
 	if _, err := migrate.Run(context.Background(), spoiled(t), out, migrate.Options{Verify: true, Render: render.Options{Compat: sqlite.CompatOPM}}); err != nil {
@@ -119,7 +119,7 @@ properties: [{type: olm.package, value: {packageName: a, version: 1.0.0}}]
 	}
 }
 
-// What cannot be repaired without guessing stays an error.
+// A defect with more than one possible repair remains an error.
 func TestRepairDoesNotGuess(t *testing.T) {
 	src := t.TempDir()
 	if err := os.WriteFile(filepath.Join(src, "catalog.yaml"), []byte("schema: olm.package\nname: a\n"), 0o644); err != nil {

@@ -8,29 +8,29 @@ import (
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
-// Report is the account of a migration. Its JSON is stable: fields are added, and never renamed or removed.
+// Report describes a migration. Its JSON form is stable: fields are added, and never renamed or removed.
 type Report struct {
-	// Source is the reference that was migrated, Output the directory that was written, which is empty if only images were.
+	// Source is the migrated reference. Output is the written directory, empty if only images were written.
 	Source string `json:"source"`
 	Output string `json:"output"`
-	// Image is what the source can be had by again if it is an image.
+	// Image is the source's name with its digest if it is an image.
 	Image string `json:"image,omitempty"`
-	// Images are the images that were written, with their digests.
+	// Images are the written images with their digests.
 	Images []string `json:"images,omitempty"`
-	// SchemaVersion is that of the database; absent for a directory, and for a database without one.
+	// SchemaVersion is that of the database; absent for a directory and for a database without one.
 	SchemaVersion *int   `json:"schemaVersion,omitempty"`
 	Level         string `json:"level"`
 	Format        string `json:"format"`
 	Compat        string `json:"compat,omitempty"`
-	// Packages are in ascending order of their names, those that were left out included.
+	// Packages are sorted by name and include those that were left out.
 	Packages []PackageReport `json:"packages"`
-	// Findings are what was derived, repaired, dropped and quarantined.
+	// Findings describe what was derived, repaired, dropped and quarantined.
 	Findings []sqlite.Finding `json:"findings"`
-	// Verification is there if it was asked for.
+	// Verification is set if it was requested.
 	Verification *Verification `json:"verification,omitempty"`
 }
 
-// Written is the number of packages that were written.
+// Written returns the number of packages that were written.
 func (r *Report) Written() (n int) {
 	for _, p := range r.Packages {
 		if p.Output != nil {
@@ -40,7 +40,7 @@ func (r *Report) Written() (n int) {
 	return n
 }
 
-// Repairs is the number of changes that were made on request.
+// Repairs returns the number of repairs.
 func (r *Report) Repairs() (n int) {
 	for _, f := range r.Findings {
 		if f.Altered() {
@@ -50,7 +50,7 @@ func (r *Report) Repairs() (n int) {
 	return n
 }
 
-// PackageReport has what the two sides hold of a package. Source is absent for a directory.
+// PackageReport has the counts of a package in source and output. Source is absent for a directory.
 type PackageReport struct {
 	Name        string  `json:"name"`
 	Quarantined string  `json:"quarantined,omitempty"` // why the package was left out
@@ -58,8 +58,8 @@ type PackageReport struct {
 	Output      *Counts `json:"output,omitempty"`
 }
 
-// Counts are the numbers of things in a package. Edges are distinct pairs of a bundle and one that it replaces or skips,
-// per channel; properties do not include manifests, which are objects.
+// Counts are the numbers of items in a package. Edges are distinct pairs of a bundle and one that it replaces or skips,
+// per channel. Properties do not include manifests, which count as objects.
 type Counts struct {
 	DefaultChannel string            `json:"defaultChannel"`
 	Heads          map[string]string `json:"heads"` // per channel
@@ -73,15 +73,15 @@ type Counts struct {
 	Deprecations   int               `json:"deprecations"`
 }
 
-// Verification is the result of comparing the facts of the database with the directory that was written.
+// Verification is the result of comparing the output with the source.
 type Verification struct {
 	Same bool `json:"same"`
-	// Differences are what the sides do not have in common. Those with a reason are findings as well; one without is a
+	// Differences are the items in which they differ. One with a reason is explained by a finding; one without is a
 	// failure.
 	Differences []Difference `json:"differences"`
 }
 
-// Difference is something that only one side has, or that both have differently.
+// Difference is an item that only one side has, or that differs.
 type Difference struct {
 	Package string `json:"package"`
 	Channel string `json:"channel,omitempty"`
@@ -120,7 +120,7 @@ func sourceCounts(f *sqlite.Facts) map[string]*Counts {
 	return out
 }
 
-// outputCounts counts blobs as they are written.
+// outputCounts counts blobs while they are written.
 type outputCounts struct {
 	counts map[string]*Counts
 }
@@ -178,7 +178,7 @@ func (o *outputCounts) add(b declcfg.Blob) {
 	}
 }
 
-// packageReports puts the counts of both sides side by side.
+// packageReports combines the counts of both sides.
 func packageReports(source, output map[string]*Counts, findings []sqlite.Finding) []PackageReport {
 	byName := map[string]*PackageReport{}
 	at := func(name string) *PackageReport {

@@ -26,7 +26,7 @@ import (
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
-// TestMain lets the test binary stand in for the command, where a test needs a process of its own.
+// TestMain runs a migration instead of the tests if the environment says so, for tests that need a separate process.
 func TestMain(m *testing.M) {
 	if src := os.Getenv("MIGRATE_SOURCE"); src != "" {
 		os.Exit(child(src, os.Getenv("MIGRATE_OUTPUT"), os.Getenv("MIGRATE_FAULT")))
@@ -34,8 +34,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// child migrates, under a fault: "limit" makes no file grow beyond 64 KiB, as on a full disk; "hang" never ends, once
-// everything is written but not in place.
+// child migrates with a fault: with "limit" no file can grow beyond 64 KiB, as on a full disk; with "hang" it never
+// ends after everything is written and before the final rename.
 func child(src, out, fault string) int {
 	o := migrate.Options{}
 	switch fault {
@@ -48,7 +48,7 @@ func child(src, out, fault string) int {
 		o.Progress = func(_ migrate.Step, n int, _ string) {
 			if n == 2 {
 				println("hanging")
-				// The runtime would take a process in which nothing can go on for a deadlock, and end it.
+				// Reading stdin keeps the runtime from reporting a deadlock.
 				_, _ = io.Copy(io.Discard, os.Stdin)
 			}
 		}
@@ -123,7 +123,7 @@ func TestKilled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.StdinPipe(); err != nil { // held open as long as the test lives
+	if _, err := c.StdinPipe(); err != nil { // stays open as long as the test runs
 		t.Fatal(err)
 	}
 	if err := c.Start(); err != nil {
@@ -247,7 +247,7 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// A directory migrates to what the database at that level migrates to.
+// A directory migrates to the same result as the database at that level.
 func TestDirectory(t *testing.T) {
 	part := recorded.Part(t)
 	dir := filepath.Join(t.TempDir(), "objects")
@@ -278,7 +278,7 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// A bundle that has olm.csv.metadata already is not migrated, and so keeps all its manifests.
+// A bundle that already has olm.csv.metadata is not migrated and keeps its manifests.
 func TestMetadataInTheDatabaseKeepsTheManifests(t *testing.T) {
 	const name = "silicom-sts-operator.v0.0.6"
 	src := altered(t, "small", `INSERT INTO properties(type, value, operatorbundle_name, operatorbundle_version, operatorbundle_path)
@@ -307,7 +307,7 @@ func TestMetadataInTheDatabaseKeepsTheManifests(t *testing.T) {
 	}
 }
 
-// bundleText returns the blob of a silicom bundle as it was written.
+// bundleText returns the written blob of a silicom bundle.
 func bundleText(t *testing.T, dir, name string) string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(dir, "silicom-sts-operator", "catalog.json"))
@@ -323,7 +323,7 @@ func bundleText(t *testing.T, dir, name string) string {
 	return ""
 }
 
-// The broken packages of a directory are left out as those of a database are.
+// Invalid packages of a directory are left out like those of a database.
 func TestQuarantineOfADirectory(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "catalog")
 	if _, err := migrate.Run(context.Background(), recorded.Part(t).Database(t, "small"), dir, migrate.Options{}); err != nil {
@@ -368,7 +368,7 @@ func TestProgressNamesEveryPackage(t *testing.T) {
 	}
 }
 
-// A catalog without packages is written only where that is asked for.
+// A catalog without packages is written only on request.
 func TestEmpty(t *testing.T) {
 	src, out := t.TempDir(), filepath.Join(t.TempDir(), "out")
 	var empty *declcfg.EmptyError

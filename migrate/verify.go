@@ -16,17 +16,17 @@ import (
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
-// verifier compares what was written with the facts of a database, one package at a time.
+// verifier compares the output with the facts of a database, one package at a time.
 type verifier struct {
 	facts    *sqlite.Facts
 	findings []sqlite.Finding
-	images   map[[2]string][]string // that repairs put in place of others, by package and bundle
+	images   map[[2]string][]string // images that repairs replaced, by package and bundle
 	level    edit.Level
 	result   Verification
 }
 
-// verify reads the catalog in dir again. Its result has all differences; the error is a *VerificationError if one of
-// them is not a finding.
+// verify reads the catalog in dir again. The result has all differences; the error is a *VerificationError if a finding
+// does not explain one of them.
 func verify(ctx context.Context, dir string, facts *sqlite.Facts, findings []sqlite.Finding, o Options) (*Verification, error) {
 	v := &verifier{facts: facts, findings: findings, level: o.Render.Level, result: Verification{Differences: []Difference{}}}
 	v.images = map[[2]string][]string{}
@@ -85,7 +85,7 @@ func loadPackage(ctx context.Context, dir string, o Options) (*declcfg.Catalog, 
 	return declcfg.Load(ctx, fsys, declcfg.LoadOptions{Jobs: o.Render.Jobs, Limits: o.Render.Limits})
 }
 
-// differ adds a difference. One that may be a finding gets the reason from there.
+// differ adds a difference. If it is explainable, a matching finding gives its reason.
 func (v *verifier) differ(d Difference, explainable bool) {
 	if at := slices.IndexFunc(v.findings, func(f sqlite.Finding) bool { return repaired(f, d) }); at >= 0 {
 		d.Reason = v.findings[at].Reason
@@ -100,8 +100,8 @@ func (v *verifier) differ(d Difference, explainable bool) {
 	v.result.Differences = append(v.result.Differences, d)
 }
 
-// explains reports whether what a finding says is why something was not written. It must be about the very thing: a
-// lost icon, or a row that belongs to nothing, is no reason for a package, an entry or a property to be missing.
+// explains reports whether a finding is the reason why something was not written. It must be about exactly that: a lost
+// icon, or an orphaned row, does not explain a missing package, entry or property.
 func explains(f sqlite.Finding, d Difference) bool {
 	if f.Kind != sqlite.Dropped && f.Kind != sqlite.Quarantined {
 		return false
@@ -114,8 +114,8 @@ func explains(f sqlite.Finding, d Difference) bool {
 	return f.Field == field && f.Bundle == d.Bundle && samePackage && (f.Channel == "" || f.Channel == d.Channel)
 }
 
-// repaired reports whether a difference is a change that was asked for: of this very value, to this very value. One
-// of several values, such as an image of many, has only what it was before.
+// repaired reports whether a difference is a requested repair of exactly this value to exactly this value. For one of
+// several values, such as an image of many, only the old value is compared.
 func repaired(f sqlite.Finding, d Difference) bool {
 	fields := map[string][]string{
 		"default channel": {"defaultChannel"}, "image": {"image"}, "related image": {"relatedImages"}, "edge": {"replaces", "skips"},
@@ -132,6 +132,12 @@ func repaired(f sqlite.Finding, d Difference) bool {
 
 // whatProperty is the What of a difference in the properties of a bundle.
 const whatProperty = "property"
+
+// of is a difference of the same package and channel.
+func (d Difference) of(bundle, what, source, output string) Difference {
+	d.Bundle, d.What, d.Source, d.Output = bundle, what, source, output
+	return d
+}
 
 // same compares one value of both sides.
 func (v *verifier) same(d Difference, source, output string) {
@@ -181,9 +187,7 @@ func (v *verifier) channel(pkg string, facts *sqlite.ChannelFacts, written *decl
 			edge := sqlite.Edge{From: e.Name, To: e.Replaces}
 			edges[edge] = true
 			if !facts.Chain[edge] {
-				d := at
-				d.Bundle, d.What, d.Output = e.Name, "replaces", e.Replaces
-				v.differ(d, false)
+				v.differ(at.of(e.Name, "replaces", "", e.Replaces), false)
 			}
 		}
 		for _, skip := range e.Skips {
@@ -198,16 +202,12 @@ func (v *verifier) channel(pkg string, facts *sqlite.ChannelFacts, written *decl
 	v.sets(at, "entry", facts.Entries, entries)
 	for edge := range edges {
 		if !facts.Edges[edge] {
-			d := at
-			d.Bundle, d.What, d.Output = edge.From, "edge", edge.To
-			v.differ(d, false)
+			v.differ(at.of(edge.From, "edge", "", edge.To), false)
 		}
 	}
 	for edge := range facts.Edges {
 		if entries[edge.From] && !edges[edge] {
-			d := at
-			d.Bundle, d.What, d.Source = edge.From, "edge", edge.To
-			v.differ(d, false)
+			v.differ(at.of(edge.From, "edge", edge.To, ""), false)
 		}
 	}
 	head := ""
@@ -215,26 +215,21 @@ func (v *verifier) channel(pkg string, facts *sqlite.ChannelFacts, written *decl
 		head = e.Name
 	}
 	if head != facts.Head {
-		d := at
-		d.Bundle, d.What, d.Source, d.Output = facts.Head, "head", facts.Head, head
-		v.differ(d, true)
+		v.differ(at.of(facts.Head, "head", facts.Head, head), true)
 	}
 }
 
-// sets compares names of bundles: what was not written may be a finding, what was written must be there.
+// sets compares sets of bundle names. A finding may explain a name that is only in the source; nothing explains one
+// that is only in the output.
 func (v *verifier) sets(at Difference, what string, source, output map[string]bool) {
 	for _, name := range sortedKeys(source) {
 		if !output[name] {
-			d := at
-			d.Bundle, d.What, d.Source = name, what, "there"
-			v.differ(d, true)
+			v.differ(at.of(name, what, "there", ""), true)
 		}
 	}
 	for _, name := range sortedKeys(output) {
 		if !source[name] {
-			d := at
-			d.Bundle, d.What, d.Output = name, what, "written"
-			v.differ(d, false)
+			v.differ(at.of(name, what, "", "written"), false)
 		}
 	}
 }
@@ -259,24 +254,20 @@ func (v *verifier) bundle(pkg string, b *declcfg.Bundle) error {
 	for _, p := range b.Properties {
 		switch {
 		case p.Type == declcfg.PropertyCSVMetadata && v.level.Includes(edit.LevelCSVMetadata) && !facts.Properties[sqlite.PropertyText(p.Type, p.Value)]:
-			metadata = true // made of the manifests, which it replaces
+			metadata = true // derived from the manifests, which it replaces
 		case p.Type != declcfg.PropertyBundleObject:
 			properties[sqlite.PropertyText(p.Type, p.Value)] = true
 		}
 	}
 	for _, text := range sortedKeys(properties) {
-		// The property that says which version of which package a bundle is may be made from the columns.
+		// The olm.package property may be derived from the columns for package and version.
 		if !facts.Properties[text] && !strings.HasPrefix(text, declcfg.PropertyPackage+" ") {
-			d := with(whatProperty)
-			d.Output = text
-			v.differ(d, false)
+			v.differ(at.of(at.Bundle, whatProperty, "", text), false)
 		}
 	}
 	for _, text := range sortedKeys(facts.Properties) {
 		if !properties[text] {
-			d := with(whatProperty)
-			d.Source = text
-			v.differ(d, true)
+			v.differ(at.of(at.Bundle, whatProperty, text, ""), true)
 		}
 	}
 	for _, image := range b.RelatedImages {
@@ -284,16 +275,12 @@ func (v *verifier) bundle(pkg string, b *declcfg.Bundle) error {
 	}
 	for _, image := range sortedKeys(facts.RelatedImages) {
 		if !images[image] {
-			d := with("related image")
-			d.Source = image
-			v.differ(d, false)
+			v.differ(at.of(at.Bundle, "related image", image, ""), false)
 		}
 	}
 	for _, image := range v.images[[2]string{pkg, b.Name}] {
 		if !images[image] {
-			d := with("repaired image")
-			d.Source = image
-			v.differ(d, false)
+			v.differ(at.of(at.Bundle, "repaired image", image, ""), false)
 		}
 	}
 	if metadata {

@@ -12,7 +12,7 @@ import (
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
-// Whatever is changed in a directory that was written, verification finds it.
+// Verification finds every kind of change in a written directory.
 func TestVerifyFindsChanges(t *testing.T) {
 	path := recorded.Part(t).Database(t, "small")
 	db, err := sqlite.Open(context.Background(), path, sqlite.Options{})
@@ -87,7 +87,7 @@ func TestVerifyFindsChanges(t *testing.T) {
 	}
 }
 
-// Only a finding about what is missing explains that it is missing.
+// A missing item is explained only by a finding about that item.
 func TestVerifyIsNotTalkedOutOfALoss(t *testing.T) {
 	path := recorded.Part(t).Database(t, "small")
 	db, err := sqlite.Open(context.Background(), path, sqlite.Options{})
@@ -135,7 +135,7 @@ func TestVerifyIsNotTalkedOutOfALoss(t *testing.T) {
 
 func loseEtcd(dir string) error { return os.RemoveAll(filepath.Join(dir, "etcd")) }
 
-// loseProperty makes another property of one.
+// loseProperty replaces a property by another one.
 func loseProperty(text string) func(string) error {
 	return func(dir string) error {
 		file := filepath.Join(dir, "etcd", "catalog.json")

@@ -13,7 +13,7 @@ import (
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
-// blobSums are the blobs of a catalog: how often each is there, per package.
+// blobSums counts the blobs of a catalog by digest, per package.
 type blobSums map[string]map[blobSum]int
 
 type blobSum struct {
@@ -32,8 +32,8 @@ func (s *blobSums) add(b declcfg.Blob) {
 	(*s)[pkg][blobSum{b.BlobSchema(), b.BlobName(), sha256.Sum256(declcfg.AppendJSON(nil, b, false))}]++
 }
 
-// verifyBlobs reads the catalog in dir again, one package at a time. Its blobs must be those that were written: those
-// of the source, but for the changes among the findings, which are the differences that have a reason.
+// verifyBlobs reads the catalog in dir again, one package at a time. Its blobs must be those of the source, except for
+// the changes in findings, which become differences with a reason.
 func verifyBlobs(ctx context.Context, dir string, want blobSums, findings []sqlite.Finding, o Options) (*Verification, error) {
 	v := &verifier{result: Verification{Differences: []Difference{}}}
 	entries, err := os.ReadDir(dir)

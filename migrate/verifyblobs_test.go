@@ -13,8 +13,8 @@ import (
 	"github.com/operator-bindery/bindery/migrate"
 )
 
-// odd is a catalog whose blobs are easily changed on the way: numbers, texts that look like others, blobs of no
-// package.
+// odd is a catalog with blobs that a conversion could easily change: numbers, strings that look like other types, blobs
+// without a package.
 const odd = `{"schema":"olm.package","name":"a","defaultChannel":"1.0","x":{"big":12345678901234567890,"float":1.0,"exp":1e3,"yes":"yes","null":null,"date":"2001-01-01","lines":"a\n  b\n\n"}}
 {"schema":"olm.channel","package":"a","name":"1.0","entries":[{"name":"a.v1"}]}
 {"schema":"olm.bundle","package":"a","name":"a.v1","image":"r/a@sha256:1","properties":[{"type":"olm.package","value":{"packageName":"a","version":"1.0.0"}},{"type":"z","value":1.10},{"type":"olm.bundle.object","value":{"data":"e30="}}]}
@@ -39,7 +39,7 @@ func TestVerifyOfACatalog(t *testing.T) {
 	}
 }
 
-// What is changed after it was written, be it the smallest thing, is found, and nothing has got a name.
+// The smallest change after writing is detected, and the output does not get its final name.
 func TestVerifyOfACatalogFindsChanges(t *testing.T) {
 	src := filepath.Join(t.TempDir(), "cat")
 	if err := errors.Join(os.Mkdir(src, 0o755), os.WriteFile(filepath.Join(src, "all.json"), []byte(odd), 0o644)); err != nil {
@@ -72,7 +72,7 @@ func TestVerifyOfACatalogFindsChanges(t *testing.T) {
 					return
 				}
 				edited = true
-				// It has no name yet but the temporary one.
+				// The output still has its temporary name.
 				left := names(t, parent)
 				if len(left) != 1 {
 					t.Fatalf("beside the output: %v", left)
@@ -100,7 +100,7 @@ func replace(file, old, now string) error {
 	return errors.Join(err, os.WriteFile(file, []byte(strings.Replace(string(text), old, now, 1)), 0o644))
 }
 
-// A prepared migration is complete and verified, and not in place; discarded, it leaves nothing.
+// A prepared migration is complete and verified but not at its final name; discarding it leaves nothing.
 func TestPrepare(t *testing.T) {
 	src := recorded.Part(t).Database(t, "small")
 	parent := t.TempDir()
@@ -134,7 +134,7 @@ func TestPrepare(t *testing.T) {
 	}
 }
 
-// With Replace an older output gives way, and stays if the new one fails.
+// With Replace an older output is replaced, and stays if the new one fails.
 func TestReplaceAnOutput(t *testing.T) {
 	part := recorded.Part(t)
 	out := filepath.Join(t.TempDir(), "out")

@@ -8,40 +8,42 @@ import (
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
-// Account is what a rendering finds out besides the blobs. It is filled in while blobs are taken, and complete when the
-// iteration has ended; no method or field may be used concurrently with that. An account is for one iteration.
+// Account has the results of a rendering besides the blobs. It is filled in during the iteration and complete at its
+// end; nothing of it may be used concurrently with the iteration. Use an account for one iteration only.
 type Account struct {
 	// Images are the images that were opened.
 	Images []OpenedImage
-	// LeftOut are the packages of directories that [Options.KeepGoing] left out, and Repairs what [Options.Repair]
-	// changed in them, both before the first blob. Those of a database are among Findings.
+	// LeftOut are the packages of directories that [Options.KeepGoing] left out, and Repairs the changes that
+	// [Options.Repair] made in directories; both are complete before the first blob. Those of databases are in
+	// Findings.
 	LeftOut []LeftOut
 	Repairs []declcfg.Repair
-	// SchemaVersion is that of the last database; nil if there was none, or one without a version.
+	// SchemaVersion is that of the last database; nil if there was none or it has no version.
 	SchemaVersion *int
-	// Findings are those of databases, which are there after the last blob.
+	// Findings are those of databases, set after the last blob.
 	Findings []sqlite.Finding
-	// Facts are what plain SQL finds in the last database; nil without [Options.Facts].
+	// Facts are the results of plain SQL queries on the last database; nil without [Options.Facts].
 	Facts *sqlite.Facts
 
 	mu sync.Mutex
 }
 
-// LeftOut is a package that was left out. The reason is a *[declcfg.ValidationError] or an *[appregistry.Error].
+// LeftOut is an invalid package that was left out. The reason is a *[declcfg.ValidationError] or an
+// *[appregistry.Error].
 type LeftOut struct {
 	Package string
 	Reason  error
 }
 
-// OpenedImage is an image that has been opened.
+// OpenedImage is an image that was opened.
 type OpenedImage struct {
 	Reference string
 	Kind      Kind
-	// Digest names the image by its digest.
+	// Digest is the name of the image with its digest.
 	Digest string
 }
 
-// opened reports an image.
+// opened reports an image to the caller.
 func (o *Options) opened(i OpenedImage) {
 	a := o.account
 	a.mu.Lock()
@@ -52,7 +54,7 @@ func (o *Options) opened(i OpenedImage) {
 	}
 }
 
-// leaveOut records a package.
+// leaveOut records a package that was left out.
 func (a *Account) leaveOut(pkg string, reason error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -66,7 +68,7 @@ func (a *Account) repaired(r declcfg.Repair) {
 	a.Repairs = append(a.Repairs, r)
 }
 
-// database records what is known of a database after its last blob.
+// database records the results about a database after its last blob.
 func (a *Account) database(ctx context.Context, db *sqlite.DB, facts bool) (err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

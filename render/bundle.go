@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,8 +13,8 @@ import (
 	"github.com/operator-bindery/bindery/images"
 )
 
-// MaxBundleImage is how many bytes the layers of a bundle image may have together, uncompressed, unless the caller sets
-// otherwise ([images.Limits]).
+// MaxBundleImage is the maximum total size of the layers of a bundle image in bytes, uncompressed, unless the caller
+// sets another one ([images.Limits]).
 const MaxBundleImage = 256 << 20
 
 // bundleImage renders the bundle in an image.
@@ -34,17 +35,16 @@ func readBundleImage(ctx context.Context, img *images.Image, o *Options) (*bundl
 	return b, tree.Close()
 }
 
-// extractBundle reads the bundle in an image, and returns the files that it was read from too. They must be closed.
+// extractBundle reads the bundle in an image and also returns its files. They must be closed.
 func extractBundle(ctx context.Context, img *images.Image, o *Options) (*bundle.Bundle, *images.Tree, error) {
 	labels := img.Config.Config.Labels
 	limits := o.ImageLimits
-	if limits.Uncompressed == 0 {
-		limits.Uncompressed = MaxBundleImage
-	}
+	limits.Uncompressed = cmp.Or(limits.Uncompressed, MaxBundleImage)
 	eo := images.ExtractOptions{Limits: limits, Temp: o.TempDir}
 	b, tree, err := extractPaths(ctx, img, bundle.Paths(labels), eo)
 	if elsewhere(b, err) {
-		// annotations.yaml may name directories that the labels do not. The whole of a bundle is not much.
+		// annotations.yaml may name directories that the labels do not. The whole image is then extracted; bundles are
+		// small.
 		if whole, files, werr := extractPaths(ctx, img, []string{"."}, eo); werr == nil {
 			err = nil
 			if tree != nil {
@@ -70,12 +70,12 @@ func extractPaths(ctx context.Context, img *images.Image, paths []string, eo ima
 	}
 	b, err := bundle.Read(ctx, tree, bundle.ReadOptions{Labels: img.Config.Config.Labels})
 	if err != nil {
-		return nil, nil, errors.Join(err, tree.Close()) // without what was read
+		return nil, nil, errors.Join(err, tree.Close()) // the read error does not matter, the files are discarded
 	}
 	return b, tree, nil
 }
 
-// elsewhere reports whether a bundle, as it was read or could not be, names directories that were not among the files.
+// elsewhere reports whether a bundle, or the error of reading it, names directories that were not extracted.
 func elsewhere(b *bundle.Bundle, err error) bool {
 	var problems []bundle.Problem
 	var unread *bundle.ReadError
@@ -90,7 +90,7 @@ func elsewhere(b *bundle.Bundle, err error) bool {
 	})
 }
 
-// warnOf reports what was passed over in a bundle.
+// warnOf reports what was ignored in a bundle.
 func (o *Options) warnOf(name string, b *bundle.Bundle) {
 	if o.Warn == nil {
 		return
@@ -109,7 +109,7 @@ func bundleDirectory(ctx context.Context, dir string, o *Options) (*declcfg.Bund
 	return o.blob(b, "")
 }
 
-// readBundleDirectory reads the bundle in a directory, which it opens for that.
+// readBundleDirectory opens a directory and reads the bundle in it.
 func readBundleDirectory(ctx context.Context, dir string, o *Options) (*bundle.Bundle, fs.FS, error) {
 	fsys, err := declcfg.OpenDir(dir)
 	if err != nil {
@@ -123,7 +123,7 @@ func readBundleDirectory(ctx context.Context, dir string, o *Options) (*bundle.B
 	return b, fsys, nil
 }
 
-// blob is the olm.bundle blob. A bundle that comes from no registry gets the name that the template makes.
+// blob returns the olm.bundle blob. A bundle that is not from a registry gets the image of the template.
 func (o *Options) blob(b *bundle.Bundle, image string) (*declcfg.Bundle, error) {
 	f, err := o.named(FetchedBundle{Image: image, Bundle: b})
 	if err != nil {

@@ -14,27 +14,27 @@ import (
 
 // FetchedBundle is a bundle that was read from an image or a directory.
 type FetchedBundle struct {
-	// Reference is what the bundle was asked for by, and Image the name of its image in a catalog: the reference or,
-	// with [Options.ResolveDigests], REPOSITORY@DIGEST. A bundle that comes from no registry has the image that
-	// [Options.ImageTemplate] makes, or none.
+	// Reference is the reference that was passed in. Image is the bundle's image in a catalog: the reference or, with
+	// [Options.ResolveDigests], REPOSITORY@DIGEST. For a bundle that is not from a registry it is the image of
+	// [Options.ImageTemplate], or empty.
 	Reference, Image string
 	Bundle           *bundle.Bundle
 }
 
-// ErrNotBundle is returned for a reference to something else where a bundle is needed.
+// ErrNotBundle is returned if a reference that must be a bundle names something else.
 var ErrNotBundle = errors.New("not a bundle")
 
-// Bundles reads bundles from images of every transport and from directories, several at a time. They come in the order
-// of the references, those of a directory with package manifests by package and name. The error joins a
-// [ReferenceError] for every reference that is no readable bundle; the bundles that could be read are returned beside
-// it, for callers that do with those. With [Options.KeepGoing] all references are tried, otherwise no further ones
-// after the first twenty failures. Options about blobs (Level, Reuse) have no meaning.
+// Bundles reads bundles from images of every transport and from directories concurrently. They are returned in the
+// order of the references, those of a directory with package manifests by package and name. The error joins a
+// [ReferenceError] for every reference that could not be read; the bundles that could be read are returned too. With
+// [Options.KeepGoing] all references are tried; otherwise no more are started after twenty failures. Options about
+// blobs (Level, Reuse) are ignored.
 func Bundles(ctx context.Context, refs []string, o Options) ([]FetchedBundle, error) {
 	return BundlesAs(ctx, refs, o, func(b FetchedBundle) (FetchedBundle, error) { return b, nil })
 }
 
-// BundlesAs is [Bundles] for callers that keep something else of a bundle than all of it: as is called for every bundle
-// when it has been read, by several goroutines at once. An error of it is one of the reference.
+// BundlesAs works like [Bundles] for callers that need less than the whole bundle: as is called concurrently for every
+// bundle that was read and returns the value to keep. Its errors are reported with the reference.
 func BundlesAs[T any](ctx context.Context, refs []string, o Options, as func(FetchedBundle) (T, error)) (_ []T, err error) {
 	prepared, done, err := o.prepare()
 	if err != nil {
@@ -65,7 +65,7 @@ func BundlesAs[T any](ctx context.Context, refs []string, o Options, as func(Fet
 	return out, err
 }
 
-// fetches is how many images are fetched at once.
+// fetches returns how many images are fetched concurrently.
 func (o *Options) fetches() int {
 	switch {
 	case o.Fetches > 0:
@@ -76,8 +76,8 @@ func (o *Options) fetches() int {
 	return defaultFetches
 }
 
-// fetchEach calls fetch for every reference, for several at once, until there are more failures than it may have. The
-// error joins those of all.
+// fetchEach calls fetch concurrently for every reference until there are more than most failures. The error joins all
+// failures.
 func fetchEach(ctx context.Context, refs []string, bound, most int, fetch func(i int) error) error {
 	errs := make([]error, len(refs))
 	var mu sync.Mutex
@@ -106,7 +106,7 @@ func fetchEach(ctx context.Context, refs []string, bound, most int, fetch func(i
 	return errors.Join(errs...)
 }
 
-// eachBundle calls use for the bundle of a reference, and for each of a directory with package manifests.
+// eachBundle calls use for the bundle of a reference, or for each bundle of a directory with package manifests.
 func eachBundle(ctx context.Context, ref string, o *Options, use func(FetchedBundle) error) error {
 	if kind, err := check(ref, o); err != nil || kind != ManifestsDirectory {
 		b, err := fetchBundle(ctx, ref, o, nil)
@@ -118,8 +118,8 @@ func eachBundle(ctx context.Context, ref string, o *Options, use func(FetchedBun
 	return manifestBundles(ctx, ref, o, use)
 }
 
-// BundleFiles reads one bundle as [Bundles] does, and calls use with it and the file system that it was read from, the
-// root of the bundle, which is there only during the call.
+// BundleFiles reads one bundle as [Bundles] does. It calls use with the bundle and the file system of its root, which
+// is valid only during the call.
 func BundleFiles(ctx context.Context, ref string, o Options, use func(FetchedBundle, fs.FS) error) error {
 	prepared, done, err := o.prepare()
 	if err == nil {
@@ -132,7 +132,7 @@ func BundleFiles(ctx context.Context, ref string, o Options, use func(FetchedBun
 	return nil
 }
 
-// fetchBundle reads one bundle. use, if there is one, is called with its files.
+// fetchBundle reads one bundle. use, unless nil, is called with its files.
 func fetchBundle(ctx context.Context, ref string, o *Options, use func(FetchedBundle, fs.FS) error) (_ FetchedBundle, err error) {
 	kind, err := check(ref, o)
 	if err != nil {
@@ -178,7 +178,7 @@ func notBundle(kind Kind) error {
 	return fmt.Errorf("it is a %s, %w: a bundle is an image, or a directory with manifests and metadata", kind, ErrNotBundle)
 }
 
-// imageName is the name that the image of a bundle has in a catalog; empty if it is in no registry.
+// imageName returns the image of a bundle in a catalog; empty if the image is in no registry.
 func (o *Options) imageName(img *images.Image, ref string) string {
 	switch {
 	case o.ResolveDigests && img.InRegistry():
@@ -189,7 +189,7 @@ func (o *Options) imageName(img *images.Image, ref string) string {
 	return ""
 }
 
-// named gives a bundle that comes from no registry the image that the template makes.
+// named sets the image of a bundle that is not from a registry by the template.
 func (o *Options) named(b FetchedBundle) (FetchedBundle, error) {
 	if b.Image != "" || o.ImageTemplate == nil || b.Bundle.CSV == nil {
 		return b, nil

@@ -14,7 +14,7 @@ import (
 	"github.com/operator-bindery/bindery/render"
 )
 
-// etcdImage is an image of a bundle of the project.
+// etcdImage returns the image of a bundle from testdata.
 func etcdImage(t *testing.T) testregistry.Image {
 	t.Helper()
 	files := testregistry.Files(t, "../testdata/bundles/etcd/0.9.4", "")
@@ -24,7 +24,7 @@ func etcdImage(t *testing.T) testregistry.Image {
 	}}
 }
 
-// A bundle is the same wherever it comes from; only a registry gives it a name.
+// A bundle is the same from every source; only one from a registry has an image name.
 func TestBundlesOfEveryKind(t *testing.T) {
 	r := testregistry.New(t)
 	digest := r.AddImage(t, "acme/etcd", "v0.9.4", etcdImage(t))
@@ -66,7 +66,8 @@ func TestBundlesOfEveryKind(t *testing.T) {
 	}
 }
 
-// Everything that is no bundle is told, each with its reference; what could be read is returned all the same.
+// Every reference that is not a bundle is reported with its name; the bundles that could be read are returned all the
+// same.
 func TestBundlesTellsOfEachThatIsNone(t *testing.T) {
 	r := testregistry.New(t)
 	r.AddImage(t, "acme/etcd", "v0.9.4", etcdImage(t))
@@ -109,7 +110,7 @@ func TestBundlesTellsOfEachThatIsNone(t *testing.T) {
 	}
 }
 
-// After twenty failures no further bundle is begun, unless all were asked for.
+// After twenty failures no further bundle is fetched, unless KeepGoing is set.
 func TestBundlesGivesUp(t *testing.T) {
 	refs := make([]string, 100)
 	for i := range refs {
@@ -123,7 +124,7 @@ func TestBundlesGivesUp(t *testing.T) {
 	}
 }
 
-// An error of who takes the bundles is one of the reference; a cancelled context gives nothing but its cause.
+// An error of the callback is reported with the reference; after cancellation only the cause is returned.
 func TestBundlesAs(t *testing.T) {
 	const dir = "../testdata/bundles/etcd/0.9.4"
 	other := errors.New("no room")

@@ -10,8 +10,8 @@ import (
 	"github.com/operator-bindery/bindery/images"
 )
 
-// prepare returns the options of one call: with an account, and with a client for images. A client that is not the
-// caller's is closed by done.
+// prepare returns the options of one call with an account and an image client. done closes the client if it is not the
+// caller's.
 func (o Options) prepare() (_ *Options, done func() error, err error) {
 	if o.account == nil {
 		if o.account = o.Account; o.account == nil {
@@ -31,7 +31,7 @@ func (o Options) prepare() (_ *Options, done func() error, err error) {
 	return &o, o.Images.Close, nil
 }
 
-// closing calls done after something that ended with err.
+// closing calls done and joins its error to err.
 func closing(err error, done func() error) error {
 	if derr := done(); derr != nil {
 		return errors.Join(err, derr)
@@ -39,5 +39,5 @@ func closing(err error, done func() error) error {
 	return err
 }
 
-// defaultRetries is how often a request to a registry is repeated where the caller has no client.
+// defaultRetries is how often a registry request is repeated if the caller passes no client.
 const defaultRetries = 3

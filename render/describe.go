@@ -6,10 +6,10 @@ import (
 	"github.com/operator-bindery/bindery/images"
 )
 
-// Describe returns the platforms and the labels of an image. A name that is no full name of an image is refused, as in
+// Describe returns the platforms and labels of an image. A name that is not a full image name is refused, as in
 // [Reference]. Errors are a [*ReferenceError].
 func Describe(ctx context.Context, client *images.Client, ref string) (*images.Description, error) {
-	if err := checkName(ref); err != nil {
+	if err := CheckName(ref); err != nil {
 		return nil, &ReferenceError{ref, err}
 	}
 	d, err := client.Describe(ctx, ref)

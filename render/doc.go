@@ -1,9 +1,10 @@
-// Package render turns references into catalogs: whatever a reference names, its blobs come out in one form and order.
+// Package render turns references into catalogs: whatever a reference names, its blobs are returned in one form and
+// order.
 //
 //	catalog directory ─┐
 //	index database    ─┼─> blobs, properties and related images in order ─> migration level ─> one sorted stream
 //	image             ─┘
 //
-// Directories and databases are read here, images by a client of package images. Blobs are never written here. What is
-// found out besides the blobs is in an [Account].
+// Directories and databases are read here, images with a client of package images. The package writes no blobs. Results
+// besides the blobs are in an [Account].
 package render

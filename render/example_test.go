@@ -13,8 +13,8 @@ import (
 	"github.com/operator-bindery/bindery/render"
 )
 
-// A bundle in a registry becomes a blob of a catalog. For a registry with TLS that is configured on the machine the
-// options can be empty.
+// A bundle image in a registry is rendered as a blob of a catalog. For a registry with TLS that this machine is
+// configured for, the options can be empty.
 func ExampleReference() {
 	ctx := context.Background()
 	registry := testregistry.Start()
@@ -39,7 +39,7 @@ func ExampleReference() {
 	// Output: olm.bundle etcdoperator.v0.9.4 2 images
 }
 
-// Files and directories need no options at all.
+// Files and directories need no options.
 func ExampleReference_directory() {
 	blobs, err := render.Reference(context.Background(), "../testdata/bundles/etcd/0.9.4", render.Options{})
 	if err != nil {

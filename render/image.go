@@ -14,19 +14,20 @@ import (
 	"github.com/operator-bindery/bindery/bundle"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/imagefs"
 )
 
-// The labels by which an image says what it is (operator-registry's image format).
+// The labels that declare the content of an image (operator-registry's image format).
 const (
 	labelDatabase = "operators.operatorframework.io.index.database.v1"
 	labelConfigs  = "operators.operatorframework.io.index.configs.v1"
 )
 
-// maxDatabase is the size in bytes that an index database in an image may have.
+// maxDatabase is the maximum size in bytes of an index database in an image.
 const maxDatabase = 1 << 30
 
-// KindOfImage determines from the labels of an image what it holds, and where. A database wins over a catalog and that
-// over a bundle, as in opm.
+// KindOfImage determines from the labels of an image what it contains, and where. As in opm, a database takes
+// precedence over a catalog, and a catalog over a bundle.
 func KindOfImage(labels map[string]string) (kind Kind, dir string, err error) {
 	for _, k := range []struct {
 		kind  Kind
@@ -54,9 +55,9 @@ func KindOfImage(labels map[string]string) (kind Kind, dir string, err error) {
 	return "", "", fmt.Errorf("image type could not be determined, found labels %.500q", strings.Join(names, ", "))
 }
 
-// insideRoot turns an absolute path of an image into one relative to its root.
+// insideRoot makes an absolute path in an image relative to its root.
 func insideRoot(name string) (string, error) {
-	clean, err := images.CleanPath(name)
+	clean, err := imagefs.CleanPath(name)
 	if err != nil {
 		return "", fmt.Errorf("%.300q is not a path in the image: %w", name, err)
 	}
@@ -66,9 +67,9 @@ func insideRoot(name string) (string, error) {
 	return clean, nil
 }
 
-// openImage opens an image and says what it holds. The image must be closed.
+// openImage opens an image and determines its kind. The caller must close the image.
 func openImage(ctx context.Context, ref string, o *Options) (img *images.Image, kind Kind, dir string, err error) {
-	if err := checkName(ref); err != nil {
+	if err := CheckName(ref); err != nil {
 		return nil, "", "", err
 	}
 	if img, err = o.Images.Open(ctx, ref); err != nil {
@@ -83,8 +84,8 @@ func openImage(ctx context.Context, ref string, o *Options) (img *images.Image, 
 	return img, kind, dir, nil
 }
 
-// content is what a reference holds: one bundle, or the blobs of a catalog, which can be iterated over once. The
-// function done must be called in the end.
+// content is the result of reading a reference: one bundle, or the blobs of a catalog, which can be iterated over once.
+// done must be called at the end.
 type content struct {
 	bundle *declcfg.Bundle
 	blobs  iter.Seq2[declcfg.Blob, error]
@@ -93,7 +94,7 @@ type content struct {
 
 func nothing() error { return nil }
 
-// image fetches what is needed of an image.
+// image fetches the needed parts of an image.
 func image(ctx context.Context, ref string, o *Options) (_ content, err error) {
 	img, kind, dir, err := openImage(ctx, ref, o)
 	if err != nil {
@@ -115,7 +116,7 @@ func image(ctx context.Context, ref string, o *Options) (_ content, err error) {
 	return content{bundle: b, done: nothing}, err
 }
 
-// extract reads a directory out of the image. The tree must be closed.
+// extract reads a directory from the image. The tree must be closed.
 func extract(ctx context.Context, img *images.Image, o *Options, dir string, more ...string) (*images.Tree, fs.FS, error) {
 	tree, err := img.Extract(ctx, append([]string{dir}, more...), images.ExtractOptions{Limits: o.ImageLimits, Temp: o.TempDir})
 	if err != nil {
@@ -139,7 +140,7 @@ func subTree(tree fs.FS, dir string) (fs.FS, error) {
 	return fs.Sub(tree, dir)
 }
 
-// databaseImage is the catalog in the database of an image.
+// databaseImage reads the catalog from the database in an image.
 func databaseImage(ctx context.Context, img *images.Image, name string, o *Options) (content, error) {
 	at, done, err := copyDatabase(ctx, img, name, o)
 	if err != nil {
@@ -150,10 +151,9 @@ func databaseImage(ctx context.Context, img *images.Image, name string, o *Optio
 
 // CatalogFiles are the files of a catalog image. Close it after use.
 type CatalogFiles struct {
-	// Configs is the catalog. Cache is the server's cache, nil if the image has none that the catalog's server would
-	// use.
+	// Configs is the catalog. Cache is the serve cache; nil if the image has none that this module's server can use.
 	Configs, Cache fs.FS
-	// Labels are those of the image and Digest is what it can be had by again.
+	// Labels are those of the image. Digest is its name with the digest.
 	Labels map[string]string
 	Digest string
 
@@ -164,8 +164,8 @@ type CatalogFiles struct {
 // Close releases the files.
 func (c *CatalogFiles) Close() error { return errors.Join(c.tree.Close(), c.done()) }
 
-// OpenCatalogImage reads the files of a catalog image, among them the serve cache that its command line names. The
-// cache directories of other servers, below /tmp, are left where they are.
+// OpenCatalogImage reads the files of a catalog image, including the serve cache that its command line names. Cache
+// directories of other servers, below /tmp, are not read.
 func OpenCatalogImage(ctx context.Context, ref string, o Options) (_ *CatalogFiles, err error) {
 	o.Allow = []Kind{CatalogImage}
 	prepared, done, err := o.prepare()

@@ -27,7 +27,7 @@ const (
 	databaseLabel = "operators.operatorframework.io.index.database.v1"
 )
 
-// client opens images of the registry, also those named after the recorded one.
+// client returns a client of the test's registry, which also answers for the recorded registry's name.
 func client(t *testing.T, r *testregistry.Registry) *images.Client {
 	t.Helper()
 	yes := true
@@ -45,7 +45,7 @@ func client(t *testing.T, r *testregistry.Registry) *images.Client {
 	return c
 }
 
-// Every recorded bundle image is rendered byte for byte as opm rendered it.
+// Every recorded bundle image is rendered with the same bytes as by opm.
 func TestRecordedBundleImages(t *testing.T) {
 	r := testregistry.Recorded(t)
 	o := render.Options{Images: client(t, r)}
@@ -79,8 +79,8 @@ func TestRecordedBundleImages(t *testing.T) {
 	}
 }
 
-// A catalog, a database and a bundle give the same blobs from a directory or file and from an image, in a registry and
-// in a layout, whatever else is in the image.
+// A catalog, a database and a bundle give the same blobs from disk and from an image, in a registry and in a layout,
+// whatever else is in the image.
 func TestImageOfEveryKind(t *testing.T) {
 	db, err := os.ReadFile("../testdata/db/small.db")
 	if err != nil {
@@ -138,8 +138,8 @@ func TestImageOfEveryKind(t *testing.T) {
 	}
 }
 
-// Many references are rendered into the stream that each alone would give, in order, and what is wrong with each of
-// them is told.
+// Many references are rendered to the merged stream of their blobs, in order, and the errors of all of them are
+// reported.
 func TestManyImages(t *testing.T) {
 	r := testregistry.Recorded(t)
 	temp := t.TempDir()
@@ -188,7 +188,7 @@ func TestKindsThatAreNotAllowed(t *testing.T) {
 			t.Errorf("%v is not ErrNotAllowed", err)
 		}
 	}
-	// Two dots in a name lead nowhere, and what is longer than any path is refused at once.
+	// ".." in a package name cannot leave the directory, and a name longer than any path is refused.
 	blob := `{"schema":"olm.package","name":"p","defaultChannel":"c"}`
 	r.AddImage(t, "dots", "v1", testregistry.Image{Labels: map[string]string{configsLabel: "/configs..v2"}, Layers: []map[string]string{{"configs..v2/p/catalog.json": blob}}})
 	if got, err := text(t, declcfg.FormatJSON, o, r.Host()+"/dots:v1"); err != nil || !strings.Contains(got, `"p"`) {
@@ -209,8 +209,8 @@ func TestKindsThatAreNotAllowed(t *testing.T) {
 	}
 }
 
-// A bundle is what its directory is also where only annotations.yaml, which is in the image, tells where its manifests
-// are. For what is wrong otherwise the image is not read twice.
+// If only annotations.yaml in the image names the manifests directory, the bundle is the same as from its directory.
+// For other errors the image is not read a second time.
 func TestBundleImagesAreReadAgainForDirectoriesOnly(t *testing.T) {
 	csv := func(name string) string {
 		return `{"apiVersion":"operators.coreos.com/v1alpha1","kind":"ClusterServiceVersion","metadata":{"name":"` + name + `"},"spec":{"version":"1.0.0"}}`
@@ -220,8 +220,8 @@ func TestBundleImagesAreReadAgainForDirectoriesOnly(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		files  map[string]string
-		want   string // in the answer or the error
-		layers int    // requests of the layer
+		want   string // a part of the answer or the error
+		layers int    // requests for the layer
 	}{
 		{"as usual", map[string]string{"manifests/csv.json": csv("usual"), "metadata/annotations.yaml": notes}, `"usual"`, 1},
 		{"elsewhere", map[string]string{"deploy/csv.json": csv("elsewhere"), "metadata/annotations.yaml": notes + "  " + bundle.AnnotationManifests + ": deploy/\n"}, `"elsewhere"`, 2},
@@ -242,7 +242,7 @@ func TestBundleImagesAreReadAgainForDirectoriesOnly(t *testing.T) {
 			if !strings.Contains(got, c.want) {
 				t.Errorf("got %s", got)
 			}
-			if n := r.Count("GET /v2/p/blobs/") - 1; n != c.layers { // that of the configuration is not counted
+			if n := r.Count("GET /v2/p/blobs/") - 1; n != c.layers { // without the configuration's request
 				t.Errorf("%d requests of the layer", n)
 			}
 			for text, times := range warned {
@@ -276,7 +276,7 @@ func TestBundleImagesAreReadAgainForDirectoriesOnly(t *testing.T) {
 	})
 }
 
-// What does not fit into memory waits in a file and comes out the same.
+// Blobs that do not fit into memory are written to a file and read back unchanged.
 func TestSpool(t *testing.T) {
 	big := strings.Repeat("x", 1<<20)
 	var layers []string

@@ -10,22 +10,22 @@ import (
 	"text/template/parse"
 )
 
-// ImageTemplate makes the image reference of a bundle that has none, from .Package, .Name and .Version. It is safe for
-// concurrent use.
+// ImageTemplate generates the image reference of a bundle that has none, from .Package, .Name and .Version. It is safe
+// for concurrent use.
 type ImageTemplate struct{ t *template.Template }
 
-// What a template may be and make, in bytes.
+// Limits of a template and its result, in bytes.
 const (
 	maxImageTemplate  = 16 << 10
 	maxImageReference = 4096
 )
 
-// errReference is the error about a text of a template that is too long.
+// errReference is returned for a reference that is too long.
 var errReference = fmt.Errorf("the reference is longer than %d bytes", maxImageReference)
 
-// ParseImageTemplate reads a template of Go's text/template. Its names come from bundles, and it is executed for each
-// of many: so it must end soon. Loops and templates in templates, of no use for a reference, are refused, and no
-// function makes more than a reference may have.
+// ParseImageTemplate parses a template of Go's text/template. The template's inputs come from bundles and it is
+// executed for each of many, so its cost must be bounded: loops and nested templates, which no reference needs, are
+// refused, and functions cannot return more than the maximum length of a reference.
 func ParseImageTemplate(text string) (*ImageTemplate, error) {
 	if len(text) > maxImageTemplate {
 		return nil, fmt.Errorf("the template has %d bytes (limit %d)", len(text), maxImageTemplate)
@@ -55,10 +55,10 @@ func ParseImageTemplate(text string) (*ImageTemplate, error) {
 	return &ImageTemplate{t}, nil
 }
 
-// wide are formats that ask for a width or precision of more than four digits, or for one that an argument gives.
+// wide matches formats with a width or precision of more than four digits or given by an argument.
 var wide = regexp.MustCompile(`%[^a-zA-Z%]*([0-9]{5}|\*)`)
 
-// short calls a function whose arguments and result are no longer than a reference may be.
+// short calls a function and fails if its arguments or result are longer than a reference.
 func short(f func(...any) string, args []any) (string, error) {
 	if slices.ContainsFunc(args, func(a any) bool { s, ok := a.(string); return ok && len(s) > maxImageReference }) {
 		return "", errReference
@@ -70,7 +70,7 @@ func short(f func(...any) string, args []any) (string, error) {
 	return text, nil
 }
 
-// loops reports whether there is a loop below a node, or another template.
+// loops reports whether a node contains a loop or another template.
 func loops(n parse.Node) bool {
 	switch n := n.(type) {
 	case *parse.RangeNode, *parse.TemplateNode:
@@ -95,7 +95,7 @@ func (r *referenceText) Write(p []byte) (int, error) {
 	return r.Builder.Write(p)
 }
 
-// Execute makes the reference of a bundle.
+// Execute returns the reference of a bundle.
 func (t *ImageTemplate) Execute(pkg, name, version string) (string, error) {
 	var text referenceText
 	data := struct{ Package, Name, Version string }{pkg, name, version}

@@ -25,7 +25,7 @@ func TestImageTemplate(t *testing.T) {
 	}
 }
 
-// Templates that would not end, or would need a lot of memory, end at once and with little.
+// Templates that would loop or need much memory fail quickly, with little memory.
 func TestImageTemplateBombs(t *testing.T) {
 	for name, text := range map[string]string{
 		"loop":                    "{{range 3000000000000}}{{end}}x",

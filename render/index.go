@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,28 +14,27 @@ import (
 	"github.com/operator-bindery/bindery/images"
 )
 
-// Index is an index image that was opened for its catalog: a database or the files of a file-based catalog. Close it
-// after use.
+// Index is an opened index image: its database or the files of its catalog. Close it after use.
 type Index struct {
 	// Kind is DatabaseImage or CatalogImage.
 	Kind Kind
-	// Database is a private copy of the database, a file that is there until Close.
+	// Database is the path of a private copy of the database, which exists until Close.
 	Database string
 	// Configs is the catalog.
 	Configs fs.FS
-	// Name is what the image can be had by again, and Platform the one that its configuration names.
+	// Name is the image's name with its digest, Platform the one in its configuration.
 	Name     string
 	Platform v1.Platform
 
 	done   func() error
-	client func() error // closes it
+	client func() error // closes the client
 }
 
 // Close removes the copy.
 func (i *Index) Close() error { return errors.Join(i.done(), i.client()) }
 
-// OpenIndex reads the database or the catalog of an index image, in one form for both. Of o count Images, ImageLimits,
-// Account, Opened and TempDir. Errors are a [*ReferenceError].
+// OpenIndex reads the database or the catalog of an index image. The options Images, ImageLimits, Account, Opened and
+// TempDir are used. Errors are a [*ReferenceError].
 func OpenIndex(ctx context.Context, ref string, o Options) (_ *Index, err error) {
 	defer func() {
 		if err != nil {
@@ -72,7 +72,7 @@ func OpenIndex(ctx context.Context, ref string, o Options) (_ *Index, err error)
 	return index, nil
 }
 
-// copyDatabase copies the database out of an image, into a private directory that done removes.
+// copyDatabase copies the database of an image to a private directory, which done removes.
 func copyDatabase(ctx context.Context, img *images.Image, name string, o *Options) (path string, done func() error, err error) {
 	work, err := images.NewWorkspace(ctx, nil, o.TempDir)
 	if err != nil {
@@ -89,9 +89,7 @@ func copyDatabase(ctx context.Context, img *images.Image, name string, o *Option
 		return "", nil, err
 	}
 	limits := o.ImageLimits
-	if limits.File == 0 {
-		limits.File = maxDatabase
-	}
+	limits.File = cmp.Or(limits.File, maxDatabase)
 	_, err = img.CopyFile(ctx, name, f, images.ExtractOptions{Limits: limits, Temp: o.TempDir})
 	if err = errors.Join(err, f.Close()); err != nil {
 		return "", nil, fmt.Errorf("failed to unpack image %q: %w", img.Name, err)

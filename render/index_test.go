@@ -10,7 +10,7 @@ import (
 	"github.com/operator-bindery/bindery/render"
 )
 
-// The database or the files of an index image are there until it is closed, and nothing of them after that.
+// The database or files of an index image exist until it is closed and are removed then.
 func TestOpenIndex(t *testing.T) {
 	r := testregistry.New(t)
 	const blob = `{"schema":"x","package":"a","name":"y"}`

@@ -21,7 +21,7 @@ func hasManifests(dir string) bool {
 	return appregistry.Is(root.FS())
 }
 
-// openManifests reads and checks a directory with package manifests.
+// openManifests reads and validates a directory with package manifests.
 func openManifests(ctx context.Context, dir string, o *Options) (*appregistry.Tree, error) {
 	fsys, err := declcfg.OpenDir(dir)
 	if err != nil {
@@ -36,8 +36,8 @@ func openManifests(ctx context.Context, dir string, o *Options) (*appregistry.Tr
 	})
 }
 
-// Manifests renders the catalog in a directory with package manifests, whatever else is in it. All of it is checked
-// before the first blob.
+// Manifests renders the catalog of a directory with package manifests, without determining its kind first. Everything
+// is validated before the first blob.
 func Manifests(ctx context.Context, dir string, o Options) iter.Seq2[declcfg.Blob, error] {
 	if o.account = o.Account; o.account == nil {
 		o.account = &Account{}
@@ -74,7 +74,7 @@ func manifests(ctx context.Context, dir string, o *Options) iter.Seq2[declcfg.Bl
 }
 
 // manifestBundles calls use for each bundle of a directory with package manifests. With [Options.KeepGoing] the error
-// is that of the packages that were left out.
+// reports the packages that were left out.
 func manifestBundles(ctx context.Context, dir string, o *Options, use func(FetchedBundle) error) error {
 	var broken []error
 	also := *o

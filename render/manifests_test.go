@@ -14,7 +14,7 @@ import (
 	"github.com/operator-bindery/bindery/render"
 )
 
-// No catalog and no bundle of the recorded ones is taken for package manifests, however broken it is.
+// No recorded catalog or bundle is mistaken for package manifests, even an invalid one.
 func TestCatalogsAndBundlesAreNoPackageManifests(t *testing.T) {
 	seen := 0
 	for root, want := range map[string]render.Kind{"../testdata/oracle/fbc-cases": render.CatalogDirectory, "../testdata/fbc": render.CatalogDirectory, "../testdata/bundles": render.BundleDirectory} {
@@ -63,7 +63,7 @@ func TestPackageManifestsAreRendered(t *testing.T) {
 	}
 }
 
-// Each bundle of package manifests is one that can be added elsewhere.
+// Each bundle of package manifests can be added to a catalog.
 func TestBundlesOfPackageManifests(t *testing.T) {
 	dir := recorded.Export(t)
 	template, err := render.ParseImageTemplate("example.test/{{.Package}}:v{{.Version}}")
@@ -87,7 +87,7 @@ func TestBundlesOfPackageManifests(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "replaces nonexistent bundle etcdoperator.v0.9.0") || len(got) != 1 {
 		t.Errorf("%d bundles, %v", len(got), err)
 	}
-	// Where what is good is wanted, healthy packages are, and the error tells of the broken one.
+	// With KeepGoing the valid packages are returned, and the error reports the invalid one.
 	got, err = render.Bundles(t.Context(), []string{dir}, render.Options{KeepGoing: true})
 	if err == nil || !strings.Contains(err.Error(), "replaces nonexistent bundle etcdoperator.v0.9.0") || len(got) != 6 {
 		t.Errorf("%d bundles, %v", len(got), err)

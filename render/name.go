@@ -2,7 +2,6 @@ package render
 
 import (
 	"fmt"
-	"strings"
 	"syscall"
 
 	dockerref "go.podman.io/image/v5/docker/reference"
@@ -12,10 +11,11 @@ import (
 )
 
 // NameError reports a reference that is neither a local path nor a full image name. Most are misspelled paths: a short
-// name such as "catalog" or "acme/catalog" is not looked for in any registry. It wraps the error of a missing file.
+// name such as "catalog" or "acme/catalog" is never looked up in a default registry. It wraps the error of the missing
+// file.
 type NameError struct {
 	Reference string
-	// Reason is what is wrong with it as the name of an image.
+	// Reason explains why it is not an image name.
 	Reason error
 }
 
@@ -23,22 +23,20 @@ func (e *NameError) Error() string {
 	return fmt.Sprintf("%v, and %.300q is no full name of an image: %v", error(syscall.ENOENT), redact.Text(e.Reference), e.Reason)
 }
 
-// OpmMessage is what opm says of it.
+// OpmMessage returns opm's message for it.
 func (e *NameError) OpmMessage() string {
 	return fmt.Sprintf("failed to pull image %.300q: %v", redact.Text(e.Reference), e.Reason)
 }
 
 func (e *NameError) Unwrap() []error { return []error{syscall.ENOENT, e.Reason} }
 
-// ErrorClass is that of the local machine: most such references are misspelled paths.
+// ErrorClass returns that of the local machine: most such references are misspelled paths.
 func (e *NameError) ErrorClass() fault.Class { return fault.Local }
 
-// checkName refuses references to images that have neither a transport nor a registry.
-func checkName(ref string) error {
-	for _, transport := range imageTransports {
-		if strings.HasPrefix(ref, transport) {
-			return nil
-		}
+// CheckName refuses references that are no full names of images, with a transport or a registry: a [*NameError].
+func CheckName(ref string) error {
+	if hasTransport(ref) {
+		return nil
 	}
 	if _, err := dockerref.ParseNamed(ref); err != nil {
 		return &NameError{Reference: ref, Reason: err}
@@ -46,7 +44,7 @@ func checkName(ref string) error {
 	return nil
 }
 
-// ReferenceError says which reference could not be rendered. Its text shows no credentials.
+// ReferenceError reports which reference could not be rendered. Its text contains no credentials.
 type ReferenceError struct {
 	Reference string
 	Err       error
@@ -57,8 +55,5 @@ func (e *ReferenceError) Error() string {
 }
 func (e *ReferenceError) Unwrap() error { return e.Err }
 
-// CheckName refuses references that are no full names of images: a [*NameError].
-func CheckName(ref string) error { return checkName(ref) }
-
 // IsImageName reports whether a reference is the full name of an image: one with a transport or a registry.
-func IsImageName(ref string) bool { return checkName(ref) == nil }
+func IsImageName(ref string) bool { return CheckName(ref) == nil }

@@ -8,8 +8,8 @@ import (
 	"github.com/operator-bindery/bindery/declcfg/edit"
 )
 
-// finish brings a blob into the form that rendering gives it, whatever it was read from: a bundle's manifests are its
-// last properties, its related images are sorted, and it is at the level that was asked for.
+// finish normalises a blob, whatever it was read from: the manifests of a bundle become its last properties, related
+// images are sorted, and the bundle is migrated to the requested level.
 func finish(b declcfg.Blob, level edit.Level) error {
 	bundle, ok := b.(*declcfg.Bundle)
 	if !ok {
@@ -20,7 +20,7 @@ func finish(b declcfg.Blob, level edit.Level) error {
 	return level.Apply(bundle)
 }
 
-// weight sorts the properties that hold manifests after all others.
+// weight sorts properties with manifests after all others.
 func weight(p declcfg.Property) int {
 	if p.Type == declcfg.PropertyBundleObject || p.Type == declcfg.PropertyCSVMetadata {
 		return 1
@@ -28,8 +28,8 @@ func weight(p declcfg.Property) int {
 	return 0
 }
 
-// before reports whether x is written before y: by package, with those of no package last, then by kind, then by name,
-// or by schema where the schema is not one of the known ones.
+// before reports whether x is written before y: by package, blobs without a package last, then by kind, then by name,
+// or by schema for unknown schemas.
 func before(x, y declcfg.Blob) bool {
 	px, py := x.BlobPackage(), y.BlobPackage()
 	if (px == "") != (py == "") {

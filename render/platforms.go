@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -16,11 +17,11 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// ErrPlatformsDiffer is returned for an image whose platforms do not hold the same.
+// ErrPlatformsDiffer is returned for an image whose content differs between platforms.
 var ErrPlatformsDiffer = fault.New(fault.Input, "the platforms of the image have different catalogs")
 
-// SameOnAll checks that an image holds the same database or catalog for all platforms that wanted accepts: what is read
-// for one of them may then stand for all. Images with the same layers are not read. Errors are a [*ReferenceError].
+// SameOnAll checks that an image has the same database or catalog for all platforms that wanted accepts, so that one of
+// them may be read for all. Images with the same layers are not read. Errors are a [*ReferenceError].
 func SameOnAll(ctx context.Context, d *images.Description, wanted func(v1.Platform) bool, o Options) (err error) {
 	prepared, done, err := o.prepare()
 	if err != nil {
@@ -37,7 +38,7 @@ func SameOnAll(ctx context.Context, d *images.Description, wanted func(v1.Platfo
 		seen = append(seen, v.Config.RootFS.DiffIDs)
 		if len(seen) == 1 {
 			first = v.Platform
-			continue // read only if there is another one
+			continue // read only if there is another one to compare with
 		}
 		if firstSum == nil {
 			if firstSum, err = contentSum(ctx, d.Name, first, prepared); err != nil {
@@ -55,7 +56,7 @@ func SameOnAll(ctx context.Context, d *images.Description, wanted func(v1.Platfo
 	return nil
 }
 
-// contentSum is a digest of the database or catalog in the image of one platform.
+// contentSum returns a digest of the database or catalog in the image of one platform.
 func contentSum(ctx context.Context, name string, p v1.Platform, o *Options) (_ []byte, err error) {
 	img, err := o.Images.OpenPlatform(ctx, name, p)
 	if err != nil {
@@ -69,9 +70,7 @@ func contentSum(ctx context.Context, name string, p v1.Platform, o *Options) (_ 
 	h := sha256.New()
 	if kind == DatabaseImage {
 		limits := o.ImageLimits
-		if limits.File == 0 {
-			limits.File = maxDatabase
-		}
+		limits.File = cmp.Or(limits.File, maxDatabase)
 		_, err = img.CopyFile(ctx, dir, h, images.ExtractOptions{Limits: limits, Temp: o.TempDir})
 		return h.Sum(nil), err
 	}

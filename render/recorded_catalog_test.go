@@ -17,8 +17,8 @@ import (
 	"github.com/operator-bindery/bindery/render"
 )
 
-// Five packages of a real catalog are rendered byte for byte as opm rendered them, at every level and in both formats,
-// and written per package as opm migrated them.
+// Five packages of a real catalog are rendered with opm's bytes, at every level and in both formats, and written per
+// package as opm migrated them.
 func TestRecordedCatalog(t *testing.T) {
 	all := string(recorded.All(t))
 	catalog, golden := filepath.Join(all, "fbc", "mini"), filepath.Join(all, "golden-fbc", "mini")

@@ -10,16 +10,15 @@ import (
 )
 
 const (
-	// defaultFetches is how many images are fetched at once: most of the time is spent waiting for the registry.
+	// defaultFetches is how many images are fetched concurrently: most of the time is spent waiting for the registry.
 	defaultFetches = 8
-	// maxFailures is after how many broken references no further one is begun.
+	// maxFailures is the number of failed references after which no more are started.
 	maxFailures = 20
 )
 
-// References renders several references into one stream, in opm's writing order. What several references have in
-// common is in the stream as often; of equal blobs, those of the first reference come first. Images and bundles are
-// fetched and rendered several at a time, all before the first blob comes; what is wrong with each of them is reported
-// together.
+// References renders several references into one stream in opm's writing order. A blob that several references have is
+// in the stream once for each; of equal blobs, those of the first reference come first. Images and bundles are fetched
+// and rendered concurrently before the first blob; the errors of all references are reported together.
 func References(ctx context.Context, refs []string, o Options) (iter.Seq2[declcfg.Blob, error], error) {
 	if len(refs) == 1 {
 		return Reference(ctx, refs[0], o)
@@ -37,14 +36,13 @@ func References(ctx context.Context, refs []string, o Options) (iter.Seq2[declcf
 			yield(nil, err)
 			return
 		}
-		f := newFetcher(prepared, len(refs))
-		f.client = done
+		f := &fetcher{o: prepared, spool: newSpool(o.TempDir), streams: make([]stream, len(refs)), client: done}
 		err = f.all(ctx, refs, kinds)
 		if err == nil {
 			err = f.merge(yield)
 		}
 		if errors.Is(err, errStopped) {
-			_ = f.close() // no caller is left to get it
+			_ = f.close() // there is no iteration that could return the error
 			return
 		}
 		if err = errors.Join(err, f.close()); err != nil {
@@ -53,25 +51,20 @@ func References(ctx context.Context, refs []string, o Options) (iter.Seq2[declcf
 	}, nil
 }
 
-// fetcher renders images and bundles ahead of their turn.
+// fetcher renders images and bundles ahead of their turn in the stream.
 type fetcher struct {
 	o       *Options
 	spool   *blobSpool
 	streams []stream
-	client  func() error // closes it
+	client  func() error // closes the client
 }
 
-// stream is what a reference has given: one finished bundle, or the blobs of a catalog.
+// stream is the content of a reference: one finished bundle, or the blobs of a catalog.
 type stream struct {
 	ref   string
 	one   *spooled
 	blobs iter.Seq2[declcfg.Blob, error]
 	done  func() error
-}
-
-func newFetcher(o *Options, n int) *fetcher {
-	f := &fetcher{o: o, spool: newSpool(o.TempDir), streams: make([]stream, n)}
-	return f
 }
 
 // all fetches what is to be fetched. Directories of catalogs and databases are left for their turn.
@@ -92,7 +85,7 @@ func (f *fetcher) all(ctx context.Context, refs []string, kinds []Kind) error {
 	return err
 }
 
-// fetch renders one reference. A bundle is brought into its final form and put away.
+// fetch renders one reference. A bundle is finished and spooled.
 func (f *fetcher) fetch(ctx context.Context, s *stream, kind Kind) (err error) {
 	var c content
 	if kind == BundleDirectory {
@@ -117,12 +110,12 @@ func (f *fetcher) fetch(ctx context.Context, s *stream, kind Kind) (err error) {
 
 // head is the next blob of a stream.
 type head struct {
-	at   int // the stream's place among the references
+	at   int // index of the reference
 	blob declcfg.Blob
 	next func() (declcfg.Blob, error, bool)
 }
 
-// heads is a heap of them, the least at its top.
+// heads is a heap of heads; the next blob to yield is at its top.
 type heads []*head
 
 func (h heads) Len() int      { return len(h) }
@@ -141,8 +134,8 @@ func (h heads) Less(i, j int) bool {
 	return !before(h[j].blob, h[i].blob) && h[i].at < h[j].at
 }
 
-// merge merges streams that are in order. Nothing is yielded before the first blob of every stream is there, and so
-// every database has been checked.
+// merge merges sorted streams. It yields nothing before every stream has its first blob, and so every database has been
+// validated.
 func (f *fetcher) merge(yield func(declcfg.Blob, error) bool) error {
 	var waiting heads
 	for i := range f.streams {
@@ -186,7 +179,7 @@ func (f *fetcher) merge(yield func(declcfg.Blob, error) bool) error {
 	return nil
 }
 
-// advance takes the next blob of a stream that has not been rendered as a whole.
+// advance reads the next blob of a catalog's stream.
 func (f *fetcher) advance(h *head) (more bool, err error) {
 	if h.next == nil {
 		return false, nil
@@ -205,10 +198,10 @@ func (f *fetcher) advance(h *head) (more bool, err error) {
 	return true, nil
 }
 
-// errStopped says that the caller wants no more.
+// errStopped means that the caller has stopped the iteration.
 var errStopped = errors.New("stopped")
 
-// close gives back what the references have taken.
+// close releases the resources of all references.
 func (f *fetcher) close() error {
 	err := f.spool.close()
 	for _, s := range f.streams {

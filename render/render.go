@@ -20,50 +20,51 @@ import (
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
-// Options say how references are rendered. The zero value is useful.
+// Options configure rendering. The zero value is useful.
 type Options struct {
-	// Level is how far bundles are migrated.
+	// Level is the migration level of bundles.
 	Level edit.Level
-	// KeepGoing leaves out the packages that are broken. Which ones a database has, [sqlite.DB.Findings] says; those
-	// of a directory are in [Account.LeftOut].
+	// KeepGoing leaves out invalid packages. Those of a database are in [sqlite.DB.Findings], those of a directory in
+	// [Account.LeftOut].
 	KeepGoing bool
-	// Repair repairs the packages of catalogs and databases as [declcfg.Catalog.Repair] does, and checks them: an
-	// invalid one is an error, unless KeepGoing leaves it out. The changes are in [Account.Repairs], those of a
-	// database in [Account.Findings]. Package manifests are not repaired.
+	// Repair repairs the packages of catalogs and databases as [declcfg.Catalog.Repair] does and validates them: an
+	// invalid package is then an error, unless KeepGoing leaves it out. The changes are in [Account.Repairs], those of
+	// a database in [Account.Findings]. Package manifests are not repaired.
 	Repair bool
 	// Compat and DatabaseLimits are for databases, see [sqlite.Options].
 	Compat         sqlite.Compat
 	DatabaseLimits sqlite.Limits
-	// Reuse says that blobs are written and not kept, see [sqlite.Options].
+	// Reuse means that the caller does not keep blobs, see [sqlite.Options].
 	Reuse bool
 	// Limits are for catalog directories.
 	Limits declcfg.Limits
-	// Packages, unless nil, are the only ones that are read of file-based catalogs; other sources give all of theirs.
-	// What is wrong with the blobs of other packages is not noticed. With KeepGoing it has no effect.
+	// Packages, unless nil, are the only packages that are read from file-based catalogs; other sources return all
+	// packages. Errors in blobs of other packages are not noticed. It has no effect with KeepGoing.
 	Packages []string
-	// Skeleton leaves the manifests of bundles out of file-based catalogs, see [declcfg.LoadOptions].
+	// Skeleton omits the manifests of bundles in file-based catalogs, see [declcfg.LoadOptions].
 	Skeleton bool
-	// Jobs is how many files or bundles are parsed at once; 0 means one per processor.
+	// Jobs is how many files or bundles are parsed concurrently; 0 means one per processor.
 	Jobs int
-	// TempDir is where private copies go; empty means the system's.
+	// TempDir is the directory for private copies; empty means the system's.
 	TempDir string
-	// Warn is called with what is accepted but surely not meant. It may be called from several goroutines.
+	// Warn is called for accepted but probably unintended input. It may be called concurrently.
 	Warn func(declcfg.Position, string)
-	// Account, unless nil, is filled in with what is found out besides the blobs; Facts reads those of databases for
-	// it, which takes a second pass.
+	// Account, unless nil, receives the results besides the blobs. Facts adds the facts of databases to it, which takes
+	// a second pass.
 	Account *Account
 	Facts   bool
-	// Images opens references to images. If it is nil, a client is made for the call that uses what is configured on
-	// the machine, without a cache. ImageLimits bound what is read out of images.
+	// Images opens images. If it is nil, a client without a cache is created for the call, with this machine's
+	// configuration. ImageLimits bound what is read from images.
 	Images      *images.Client
 	ImageLimits images.Limits
-	// Fetches is how many images and bundles are fetched and rendered at once; 0 means eight, or Jobs if that is set.
+	// Fetches is how many images and bundles are fetched and rendered concurrently; 0 means eight, or Jobs if that is
+	// set.
 	Fetches int
-	// Opened, unless nil, is called for every image that has been opened, by one goroutine at a time.
+	// Opened, unless nil, is called for every image that was opened; calls do not overlap.
 	Opened func(OpenedImage)
-	// ResolveDigests names the images of rendered bundles by what their tags stand for, REPOSITORY@DIGEST.
+	// ResolveDigests names the images of rendered bundles by digest, REPOSITORY@DIGEST, as their tags resolve.
 	ResolveDigests bool
-	// ImageTemplate makes the image references of bundles that come from no registry; nil leaves them without.
+	// ImageTemplate generates the image references of bundles that are not from a registry; nil leaves them empty.
 	ImageTemplate *ImageTemplate
 	// Allow are the kinds that may be rendered; nil means all.
 	Allow []Kind
@@ -71,18 +72,18 @@ type Options struct {
 	account *Account // of one call, never nil after prepare
 }
 
-// Kind is what a reference turns out to name.
+// Kind is the kind of content that a reference names.
 type Kind string
 
 // The kinds of references.
 const (
 	CatalogDirectory Kind = "catalog directory"
 	BundleDirectory  Kind = "bundle directory"
-	// ManifestsDirectory is a directory with packages as they were published before there were bundle images, see
-	// package appregistry.
+	// ManifestsDirectory is a directory with package manifests, the format before bundle images, see package
+	// appregistry.
 	ManifestsDirectory Kind = "package manifests directory"
 	Database           Kind = "database"
-	// Image is any image. What is in it is known when it has been opened, see [KindOfImage].
+	// Image is any image. Its content is known when it has been opened, see [KindOfImage].
 	Image         Kind = "image"
 	CatalogImage  Kind = "catalog image"
 	DatabaseImage Kind = "database image"
@@ -92,7 +93,7 @@ const (
 // ErrNotAllowed is returned for a reference of a kind that is not among [Options.Allow].
 var ErrNotAllowed = errors.New("not allowed")
 
-// allowed reports whether a kind may be rendered. An image of any kind may be opened to see.
+// allowed reports whether a kind may be rendered. An image may be opened to determine its kind.
 func (o *Options) allowed(k Kind) error {
 	if o.Allow == nil || k == Image || slices.Contains(o.Allow, k) {
 		return nil
@@ -103,18 +104,20 @@ func (o *Options) allowed(k Kind) error {
 // ErrFileType reports a file that is not a database.
 var ErrFileType = errors.New("unsupported file type")
 
-// imageTransports are the prefixes that say that a reference is an image, whatever is on disk.
+// imageTransports are the prefixes of references that are always images, whatever files exist.
 var imageTransports = [...]string{"docker://", "oci:", "oci-archive:", "docker-archive:", "dir:", "containers-storage:"}
+
+func hasTransport(ref string) bool {
+	return slices.ContainsFunc(imageTransports[:], func(t string) bool { return strings.HasPrefix(ref, t) })
+}
 
 // Classify says what a reference names. What exists on disk wins over an image of that name, unless the reference
 // begins with a transport, such as "docker://". A directory with the sub-directories "manifests" and "metadata" is a
 // bundle, an OCI image layout is refused, one with the package.yaml of a package and no file-based catalog holds
 // package manifests, any other one is a catalog.
 func Classify(ref string) (Kind, error) {
-	for _, transport := range imageTransports {
-		if strings.HasPrefix(ref, transport) {
-			return Image, nil
-		}
+	if hasTransport(ref) {
+		return Image, nil
 	}
 	stat, err := os.Stat(ref)
 	switch {
@@ -152,7 +155,7 @@ func Classify(ref string) (Kind, error) {
 	return Database, nil
 }
 
-// isLayout recognises an OCI image layout. What it holds would only give errors about blobs without a schema.
+// isLayout recognises an OCI layout. Reading it as a catalog would give confusing errors about missing schemas.
 func isLayout(dir string) bool {
 	for _, name := range []string{"oci-layout", "index.json"} {
 		if stat, err := os.Stat(filepath.Join(dir, name)); err != nil || !stat.Mode().IsRegular() {
@@ -167,9 +170,9 @@ func isDir(path string) bool {
 	return err == nil && stat.IsDir()
 }
 
-// Reference renders one reference. The blobs come in opm's writing order; those of a database are valid together, those
-// of a directory are as they are. The reference is read again in every iteration. What is read may be an error only in
-// the iteration, which ends with it; a database is checked as a whole before its first blob.
+// Reference renders one reference. The blobs come in opm's writing order. Those of a database have been validated
+// together; those of a directory have not. Each iteration reads the reference again. Read errors may come only during
+// the iteration and end it; a database is validated completely before its first blob.
 func Reference(ctx context.Context, ref string, o Options) (iter.Seq2[declcfg.Blob, error], error) {
 	kind, err := check(ref, &o)
 	if err != nil {
@@ -190,7 +193,7 @@ func Reference(ctx context.Context, ref string, o Options) (iter.Seq2[declcfg.Bl
 				return
 			}
 			if !yield(b, nil) {
-				_ = done() // what was asked for is there
+				_ = done() // the content has been read successfully
 				return
 			}
 		}
@@ -200,7 +203,7 @@ func Reference(ctx context.Context, ref string, o Options) (iter.Seq2[declcfg.Bl
 	}, nil
 }
 
-// reference renders a reference of a kind that [check] found.
+// reference renders a reference of a kind determined by [check].
 func reference(ctx context.Context, ref string, kind Kind, o *Options) iter.Seq2[declcfg.Blob, error] {
 	switch kind {
 	case CatalogDirectory:
@@ -231,7 +234,7 @@ func reference(ctx context.Context, ref string, kind Kind, o *Options) iter.Seq2
 		}
 		for b, err := range c.blobs {
 			if !yield(b, err) || err != nil {
-				_ = c.done() // what was asked for is there, or there is an error that says more
+				_ = c.done() // the content has been read, or a more important error is reported
 				return
 			}
 		}
@@ -241,7 +244,7 @@ func reference(ctx context.Context, ref string, kind Kind, o *Options) iter.Seq2
 	}
 }
 
-// check says what a reference names, and refuses what cannot be rendered before anything is read.
+// check determines the kind of a reference and refuses it if it cannot be rendered, before anything is read.
 func check(ref string, o *Options) (Kind, error) {
 	if _, err := edit.ParseLevel(string(o.Level)); err != nil {
 		return "", err
@@ -251,7 +254,7 @@ func check(ref string, o *Options) (Kind, error) {
 		return "", err
 	}
 	if kind == Image {
-		return kind, checkName(ref)
+		return kind, CheckName(ref)
 	}
 	return kind, o.allowed(kind)
 }
@@ -267,7 +270,7 @@ func directory(ctx context.Context, dir string, o *Options) iter.Seq2[declcfg.Bl
 	}
 }
 
-// catalog renders the catalog in a file system, which may be that of a directory.
+// catalog renders the catalog in a file system; dir is its path on disk, if it has one.
 func catalog(ctx context.Context, fsys fs.FS, dir string, o *Options) iter.Seq2[declcfg.Blob, error] {
 	load := declcfg.LoadOptions{Dir: dir, Jobs: o.Jobs, Limits: o.Limits, Warn: o.Warn, Skeleton: o.Skeleton, Unknown: true}
 	if !o.KeepGoing && !o.Repair {
@@ -284,7 +287,7 @@ func catalog(ctx context.Context, fsys fs.FS, dir string, o *Options) iter.Seq2[
 			return
 		}
 		if o.Repair {
-			c.Sort() // so that changes are listed in the order of packages
+			c.Sort() // so that repairs are listed by package
 			for _, r := range c.Repair() {
 				o.account.repaired(r)
 			}
@@ -302,7 +305,7 @@ func catalog(ctx context.Context, fsys fs.FS, dir string, o *Options) iter.Seq2[
 	}
 }
 
-// healthy returns the packages of a catalog that are valid.
+// healthy returns the valid packages of a catalog.
 func healthy(c *declcfg.Catalog, account *Account) *declcfg.Catalog {
 	out := &declcfg.Catalog{}
 	parts := c.ByPackage()
@@ -326,7 +329,7 @@ func database(ctx context.Context, path string, o *Options) iter.Seq2[declcfg.Bl
 			yield(nil, err)
 			return
 		}
-		defer func() { _ = db.Close() }() // a temporary copy that stays behind is no reason to refuse the catalog
+		defer func() { _ = db.Close() }() // a remaining temporary copy does not invalidate the catalog
 		for b, err := range db.Blobs(ctx) {
 			if !yield(b, err) || err != nil {
 				return

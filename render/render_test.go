@@ -58,7 +58,7 @@ func untar(t *testing.T, archive []byte) string {
 	}
 }
 
-// A directory that opm wrote renders to what the database renders to that it was made from.
+// A directory that opm migrated from a database renders to the same blobs as the database.
 func TestDirectory(t *testing.T) {
 	part := recorded.Part(t)
 	dir := untar(t, part.File(t, "golden/small/migrate.json.d.tar"))
@@ -90,7 +90,7 @@ func TestSeveralReferencesAreOneSortedStream(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The packages of the two, etcd, silicom-sts-operator and synth-subs, are already in that order.
+	// The packages of the two sources, etcd, silicom-sts-operator and synth-subs, are already in order.
 	want := string(part.File(t, "golden/small/render.json")) + string(part.File(t, "golden/subs/render.json"))
 	if got != want {
 		t.Error("two references do not come out sorted by package")

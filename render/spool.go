@@ -9,10 +9,11 @@ import (
 	"github.com/operator-bindery/bindery/internal/spool"
 )
 
-// spoolMemory is how many bytes of finished blobs wait in memory for their turn. What is more waits in a temporary file.
+// spoolMemory is how many bytes of finished blobs are held in memory until their turn. The rest goes to a temporary
+// file.
 const spoolMemory = 32 << 20
 
-// blobSpool holds blobs that have been rendered before it is their turn, so that memory does not grow with the number of
+// blobSpool stores blobs that were rendered before their turn, so that memory does not grow with the number of
 // references. It is safe for concurrent use.
 type blobSpool struct {
 	mu   sync.Mutex
@@ -20,7 +21,7 @@ type blobSpool struct {
 	s    *spool.Spool
 }
 
-// spooled is a blob in a spool: in memory, or a span of JSON, of which only what the order needs is in memory.
+// spooled is a blob in a spool: either the blob itself, or a span of JSON with its sort key.
 type spooled struct {
 	blob declcfg.Blob
 	at   spool.Span
@@ -28,7 +29,7 @@ type spooled struct {
 
 func newSpool(dir string) *blobSpool { return &blobSpool{s: spool.New(dir, 0)} }
 
-// put takes a bundle. It must not be changed afterwards.
+// put stores a bundle, which must not be changed afterwards.
 func (s *blobSpool) put(b *declcfg.Bundle) (spooled, error) {
 	size := int64(0)
 	for _, p := range b.Properties {
@@ -47,7 +48,7 @@ func (s *blobSpool) put(b *declcfg.Bundle) (spooled, error) {
 	return spooled{blob: &declcfg.Bundle{Name: b.Name, Package: b.Package}, at: at}, nil
 }
 
-// get returns a blob that was put.
+// get returns a stored blob.
 func (s *blobSpool) get(k spooled) (declcfg.Blob, error) {
 	if k.at.Len == 0 {
 		return k.blob, nil
@@ -59,5 +60,5 @@ func (s *blobSpool) get(k spooled) (declcfg.Blob, error) {
 	return declcfg.Parse(&declcfg.Meta{Schema: declcfg.SchemaBundle, Package: k.blob.BlobPackage(), Name: k.blob.BlobName(), Blob: json.RawMessage(text)})
 }
 
-// close gives memory and file back.
+// close frees memory and removes the file.
 func (s *blobSpool) close() error { return s.s.Close() }

@@ -180,7 +180,8 @@ func (b *builder) settle(ctx context.Context, name string, parts []*part) (*Pack
 				bundle.DropObjects()
 				return nil
 			}
-			return manifests.addRead(spill, r, bundle)
+			taken, err := spill.takeRead(r, bundle)
+			return manifests.add(bundle, taken, err)
 		})
 		if err != nil {
 			return nil, err
@@ -211,7 +212,8 @@ func (b *builder) group(ctx context.Context, files []string) (map[string]*part, 
 				m = manifests{}
 				found[bundle.Package] = m
 			}
-			return m.addRead(spill, r, bundle)
+			taken, err := spill.takeRead(r, bundle)
+			return m.add(bundle, taken, err)
 		})
 		if err != nil {
 			errs = append(errs, err)

@@ -171,12 +171,9 @@ func heavySize(pkg *declcfg.PackageNode, b *declcfg.Bundle) int {
 
 // hasValues is false for a bundle whose manifests a skeleton load has dropped.
 func hasValues(b *declcfg.Bundle) bool {
-	for i := range b.Properties {
-		if b.Properties[i].Type == declcfg.PropertyBundleObject {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(b.Properties, func(p declcfg.Property) bool {
+		return p.Type == declcfg.PropertyBundleObject
+	})
 }
 
 // appendEntry appends the fields of an api.Bundle that depend on the channel. Only the list of all bundles has edges.

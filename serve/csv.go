@@ -1,6 +1,8 @@
 package serve
 
 import (
+	"cmp"
+
 	json "github.com/go-json-experiment/json/v1"
 
 	"github.com/operator-bindery/bindery/declcfg"
@@ -94,9 +96,7 @@ func synthesizeCSV(pkg *declcfg.PackageNode, b *declcfg.BundleNode, metadata *de
 		},
 	}
 	csv.Spec.Install.Strategy = "deployment"
-	if csv.Spec.Description == "" {
-		csv.Spec.Description = pkg.Description
-	}
+	csv.Spec.Description = cmp.Or(csv.Spec.Description, pkg.Description)
 	if pkg.Icon != nil {
 		csv.Spec.Icon = []csvIcon{{Data: pkg.Icon.Data, MediaType: pkg.Icon.MediaType}}
 	}

@@ -10,8 +10,9 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"sync"
 	"time"
+
+	"golang.org/x/net/netutil"
 )
 
 // Limits of what is offered over HTTP beside the catalog's gRPC.
@@ -46,7 +47,7 @@ func openEndpoint(ctx context.Context, flag, addr string, l net.Listener, config
 			return nil, fmt.Errorf("%w: --%s: %w", ErrListen, flag, err)
 		}
 	}
-	e := &endpoint{name: flag, l: newBounded(l, httpConnections), served: make(chan struct{}), log: logger}
+	e := &endpoint{name: flag, l: netutil.LimitListener(l, httpConnections), served: make(chan struct{}), log: logger}
 	e.server = &http.Server{
 		Handler:           hurried(few(h, httpRequests)),
 		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: httpStreams},
@@ -121,46 +122,3 @@ func (w debugWriter) Write(b []byte) (int, error) {
 }
 
 var _ io.Writer = debugWriter{}
-
-// bounded is a listener with no more than a number of open connections; others wait in the kernel's queue.
-type bounded struct {
-	net.Listener
-	slots  chan struct{}
-	closed chan struct{}
-	once   sync.Once
-}
-
-func newBounded(l net.Listener, most int) *bounded {
-	return &bounded{Listener: l, slots: make(chan struct{}, most), closed: make(chan struct{})}
-}
-
-func (b *bounded) Accept() (net.Conn, error) {
-	select {
-	case b.slots <- struct{}{}:
-	case <-b.closed:
-		return nil, net.ErrClosed
-	}
-	c, err := b.Listener.Accept()
-	if err != nil {
-		<-b.slots
-		return nil, err
-	}
-	return &boundedConn{Conn: c, slots: b.slots}, nil
-}
-
-func (b *bounded) Close() error {
-	b.once.Do(func() { close(b.closed) })
-	return b.Listener.Close()
-}
-
-type boundedConn struct {
-	net.Conn
-	slots chan struct{}
-	once  sync.Once
-}
-
-func (c *boundedConn) Close() error {
-	err := c.Conn.Close()
-	c.once.Do(func() { <-c.slots })
-	return err
-}

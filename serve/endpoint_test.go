@@ -120,39 +120,6 @@ func TestEndpointDrainsAndIsBounded(t *testing.T) {
 		t.Errorf("got %q", text)
 	}
 
-	l := listenLocally(t)
-	b := newBounded(l, 1)
-	for range 2 {
-		c, err := net.Dial("tcp", l.Addr().String())
-		do(t, err)
-		defer c.Close()
-	}
-	first, err := b.Accept()
-	do(t, err)
-	second := make(chan error, 1)
-	go func() {
-		c, err := b.Accept()
-		if err == nil {
-			c.Close()
-		}
-		second <- err
-	}()
-	select {
-	case <-second:
-		t.Error("more connections than allowed")
-	default:
-	}
-	first.Close()
-	first.Close() // frees one place only
-	do(t, <-second)
-	if len(b.slots) != 0 {
-		t.Errorf("%d places are taken", len(b.slots))
-	}
-	b.slots <- struct{}{}
-	b.Close()
-	if _, err := b.Accept(); !errors.Is(err, net.ErrClosed) {
-		t.Errorf("after closing: %v", err)
-	}
 }
 
 func errorOrNothing(err error) string {

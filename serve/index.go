@@ -86,8 +86,6 @@ func (x *index) records() iter.Seq[record] {
 	}
 }
 
-func compareStrings(a, b string) int { return cmp.Compare(a, b) }
-
 // channel returns the channel of a name, or nil.
 func (x *index) channel(name string) *indexChannel {
 	i, ok := slices.BinarySearchFunc(x.channels, name, func(c indexChannel, name string) int {

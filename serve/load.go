@@ -105,7 +105,8 @@ func (l *loader) fromBlobs(ctx context.Context) (_ Store, err error) {
 		if yielded, ok := blob.(*declcfg.Bundle); ok {
 			bundle := *yielded
 			bundle.Properties = slices.Clone(yielded.Properties)
-			if err := found.add(spill, &bundle); err != nil {
+			taken, err := spill.take(&bundle)
+			if err := found.add(&bundle, taken, err); err != nil {
 				return nil, err
 			}
 			blob = &bundle

@@ -10,6 +10,8 @@ import (
 	"runtime/pprof"
 	"sync"
 	"time"
+
+	"golang.org/x/net/netutil"
 )
 
 // profiles are offered over HTTP to developers of the program.
@@ -54,7 +56,7 @@ func openProfiles(addr string, capture bool, log *slog.Logger) *profiles {
 	p.server = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 8 << 10}
 	log.Info("listening", "for", "pprof-addr", "address", l.Addr().String())
 	go func() {
-		if err := p.server.Serve(newBounded(l, 16)); !errors.Is(err, http.ErrServerClosed) {
+		if err := p.server.Serve(netutil.LimitListener(l, 16)); !errors.Is(err, http.ErrServerClosed) {
 			log.Warn("pprof endpoint ended", "error", err)
 		}
 	}()

@@ -1,11 +1,13 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
 	"os"
 	"runtime/debug"
+	"slices"
 	"syscall"
 	"time"
 
@@ -138,9 +140,7 @@ func (c *catalogLoader) open(ctx context.Context) (Source, error) {
 	if src.open == nil {
 		src.open = c.src.open
 	}
-	if src.path == "" {
-		src.path = c.src.path
-	}
+	src.path = cmp.Or(src.path, c.src.path)
 	return src.without(c.options.CacheDir), nil
 }
 
@@ -245,13 +245,9 @@ func (c *catalogLoader) retryAfter(err error) {
 
 // passing reports whether an error says that something was short, or out of reach, which says nothing of the catalog.
 func passing(err error) bool {
-	for _, errno := range [...]syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.ENOSPC, syscall.EDQUOT,
-		syscall.EAGAIN, syscall.EINTR, syscall.EIO, syscall.ESTALE, syscall.ETIMEDOUT} {
-		if errors.Is(err, errno) {
-			return true
-		}
-	}
-	return false
+	short := []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.ENOSPC, syscall.EDQUOT,
+		syscall.EAGAIN, syscall.EINTR, syscall.EIO, syscall.ESTALE, syscall.ETIMEDOUT}
+	return slices.ContainsFunc(short, func(errno error) bool { return errors.Is(err, errno) })
 }
 
 // shortly is when the next look is due after one that saw a change.

@@ -153,20 +153,11 @@ func (m *spilled) read(buf []byte) error {
 // manifests are what was spilled of a package, by the names of its bundles.
 type manifests map[string]*spilled
 
-// add takes the manifests of a bundle. Of two bundles of one name, which no valid package has, those of one stay.
-func (m manifests) add(s *spill, b *declcfg.Bundle) error {
-	kept, err := s.take(b)
-	if kept != nil {
-		m[b.Name] = kept
-	}
-	return err
-}
-
-// addRead is add for a bundle that the reader has just returned, unchecked.
-func (m manifests) addRead(s *spill, r *declcfg.Reader, b *declcfg.Bundle) error {
-	kept, err := s.takeRead(r, b)
-	if kept != nil {
-		m[b.Name] = kept
+// add notes what [spill.take] or [spill.takeRead] returned for a bundle. Of two bundles of one name, which no valid
+// package has, the manifests of one stay.
+func (m manifests) add(b *declcfg.Bundle, taken *spilled, err error) error {
+	if taken != nil {
+		m[b.Name] = taken
 	}
 	return err
 }

@@ -1,6 +1,10 @@
 package serve
 
-import "google.golang.org/protobuf/encoding/protowire"
+import (
+	"cmp"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
 
 // The messages of the service are written field by field, because an answer is put together from parts that are stored
 // separately: the order of fields within a message has no meaning in the protocol buffers encoding, so one part after
@@ -48,13 +52,7 @@ func appendGVK(dst []byte, field protowire.Number, k gvk) []byte {
 type gvk struct{ group, version, kind string }
 
 func (k gvk) compare(o gvk) int {
-	if c := compareStrings(k.group, o.group); c != 0 {
-		return c
-	}
-	if c := compareStrings(k.version, o.version); c != 0 {
-		return c
-	}
-	return compareStrings(k.kind, o.kind)
+	return cmp.Or(cmp.Compare(k.group, o.group), cmp.Compare(k.version, o.version), cmp.Compare(k.kind, o.kind))
 }
 
 // Field numbers of api.Bundle.

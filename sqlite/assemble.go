@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/blang/semver/v4"
@@ -12,9 +13,9 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// assemble makes the blobs of one package, but for the manifests. It returns nil for a package that is left out with a
-// finding. Bundles that were deprecated become entries of an olm.deprecations blob, if the package is valid with them;
-// opm leaves them out.
+// assemble builds the blobs of one package without the manifests. It returns nil for a package that is left out with a
+// finding. Deprecated bundles become entries of an olm.deprecations blob if the package is valid with them; opm omits
+// them.
 func (db *DB) assemble(g *graph, p *pkg) (*assembled, error) {
 	if len(p.channels) == 0 || !p.declared {
 		return nil, db.incomplete(g, p)
@@ -25,12 +26,8 @@ func (db *DB) assemble(g *graph, p *pkg) (*assembled, error) {
 		return nil, err
 	}
 	if len(deprecated) > 0 {
-		all := map[string]bool{}
-		for _, set := range []map[string]bool{included, deprecated} {
-			for name := range set {
-				all[name] = true
-			}
-		}
+		all := maps.Clone(included)
+		maps.Copy(all, deprecated)
 		a, err := db.build(g, p, edges, all, sortedKeys(deprecated))
 		if err == nil {
 			return a, nil
@@ -43,8 +40,8 @@ func (db *DB) assemble(g *graph, p *pkg) (*assembled, error) {
 	return db.build(g, p, edges, included, nil)
 }
 
-// incomplete decides about a package without a row of its own or without channels. opm refuses the whole database for
-// such a package.
+// incomplete decides about a package that has no row in table package or no channels. opm refuses the whole database
+// for such a package.
 func (db *DB) incomplete(g *graph, p *pkg) error {
 	if db.options.Compat == CompatOPM && p.declared {
 		return fmt.Errorf("package %s not found", p.name)
@@ -70,7 +67,7 @@ func (db *DB) incomplete(g *graph, p *pkg) error {
 	return nil
 }
 
-// choose returns the bundles of a package that are delivered, and the deprecated ones that can be.
+// choose returns the bundles of a package that are in the catalog, and the deprecated ones that can be.
 func (db *DB) choose(g *graph, p *pkg) (included, deprecated map[string]bool, err error) {
 	included, deprecated = map[string]bool{}, map[string]bool{}
 	inChannel := map[string]bool{}
@@ -172,13 +169,13 @@ func (db *DB) build(g *graph, p *pkg, edges map[node]*edges, names map[string]bo
 	return a, nil
 }
 
-// deprecationMessage is the message of a deprecation, for which a database has no place.
+// deprecationMessage returns the message of a deprecation, as databases do not store one.
 func deprecationMessage(bundle string) string {
 	return fmt.Sprintf("%s is deprecated. Upgrade to a newer version.", bundle)
 }
 
-// validate checks the package's blobs, of which the manifests are missing. All that the rules need of those is the
-// annotation that makes a release of a version's build metadata.
+// validate validates the package's blobs, which lack the manifests. The only part of these that matters is the
+// annotation that turns build metadata of a version into a release.
 func (a *assembled) validate(anyImages bool) error {
 	c := a.catalog
 	c.Bundles = slices.Clone(c.Bundles)

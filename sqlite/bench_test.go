@@ -38,7 +38,7 @@ func BenchmarkRender(b *testing.B) {
 	}
 }
 
-// BenchmarkReplace writes a database again as it is.
+// BenchmarkReplace rewrites a database without changes.
 func BenchmarkReplace(b *testing.B) {
 	path := recorded.Part(b).Database(b, "medium")
 	b.ReportAllocs()

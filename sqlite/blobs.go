@@ -15,14 +15,14 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// Blobs loads the database and yields the catalog, in opm's writing order. Everything is checked before the first blob
-// is yielded. One bundle's manifests are in memory at a time, and those of the next ones that are being read ahead.
-// The iteration ends after the first error. It can be repeated, and run concurrently with others.
+// Blobs loads the database and yields the catalog in opm's writing order. Everything is validated before the first
+// blob. One bundle's manifests are in memory at a time, plus those that are read ahead. The iteration ends after the
+// first error. It can be repeated, also concurrently.
 func (db *DB) Blobs(ctx context.Context) iter.Seq2[declcfg.Blob, error] {
 	return db.BlobsOf(ctx, nil)
 }
 
-// BlobsOf is [DB.Blobs] for the packages that are wanted; a nil function wants all.
+// BlobsOf works like [DB.Blobs] for the packages for which wanted returns true; a nil function selects all.
 func (db *DB) BlobsOf(ctx context.Context, wanted func(pkg string) bool) iter.Seq2[declcfg.Blob, error] {
 	return func(yield func(declcfg.Blob, error) bool) {
 		packages, err := db.loaded(ctx)
@@ -41,7 +41,7 @@ func (db *DB) BlobsOf(ctx context.Context, wanted func(pkg string) bool) iter.Se
 				s.send(item{err: db.wrap(classify(ctx, err))})
 			}
 		}()
-		// After the iteration has ended the caller may close the database: nothing reads it then.
+		// The caller may close the database after the iteration, so wait until nothing reads it any more.
 		defer func() {
 			cancel()
 			for range s.items {
@@ -52,7 +52,7 @@ func (db *DB) BlobsOf(ctx context.Context, wanted func(pkg string) bool) iter.Se
 				return
 			}
 			if db.options.Reuse && it.buf != nil {
-				s.free <- it.buf // at most two buffers are on the way, so this does not block
+				s.free <- it.buf // at most two buffers are in use, so this does not block
 			}
 		}
 		if err := ctx.Err(); err != nil {
@@ -61,14 +61,14 @@ func (db *DB) BlobsOf(ctx context.Context, wanted func(pkg string) bool) iter.Se
 	}
 }
 
-// stream leads from the goroutine that reads to the one that consumes.
+// stream connects the goroutine that reads with the one that consumes.
 type stream struct {
 	ctx   context.Context
 	items chan item
-	free  chan []byte // memory of manifests that have been consumed
+	free  chan []byte // buffers of consumed manifests
 }
 
-// item is a blob on its way. buf is the memory that its manifests are in.
+// item is a blob in the stream. buf is the buffer that its manifests are in.
 type item struct {
 	blob declcfg.Blob
 	buf  []byte
@@ -84,7 +84,7 @@ func (s *stream) send(it item) bool {
 	}
 }
 
-// buffer returns memory of a size, new or used.
+// buffer returns a buffer of a size, new or reused.
 func (s *stream) buffer(size int) []byte {
 	select {
 	case buf := <-s.free:
@@ -136,7 +136,7 @@ func (db *DB) produce(s *stream, packages []*assembled) (err error) {
 	return db.source.unchanged()
 }
 
-// column reads one value of a bundle's row, and passes it to fn; it is not valid any more when fn returns.
+// column reads one value of a bundle's row and passes it to fn; it is valid only during the call.
 func column(ctx context.Context, conn *sql.Conn, name string, rowid int64, fn func([]byte) error) error {
 	rows, err := conn.QueryContext(ctx, "SELECT "+name+" FROM operatorbundle WHERE rowid = ?", rowid)
 	if err != nil {
@@ -153,7 +153,7 @@ func column(ctx context.Context, conn *sql.Conn, name string, rowid int64, fn fu
 	return fn(value)
 }
 
-// icon reads the icon of a package. A broken one is a finding, as opm only warns of it.
+// icon reads the icon of a package. An undecodable one is a finding, as opm only warns about it.
 func (db *DB) icon(ctx context.Context, conn *sql.Conn, a *assembled) (icon *declcfg.Icon, err error) {
 	b := a.iconOf
 	if b == nil || b.manifests == nil || b.manifests.csv == nil {
@@ -174,8 +174,8 @@ func (db *DB) icon(ctx context.Context, conn *sql.Conn, a *assembled) (icon *dec
 	return icon, err
 }
 
-// addObjects adds the manifests of a bundle to its properties, sorted, and moves those types to the end that opm keeps
-// there. It returns the memory that the manifests are in.
+// addObjects adds the manifests of a bundle to its properties, sorted, followed by the types that opm puts at the end.
+// It returns the buffer with the manifests.
 func (db *DB) addObjects(s *stream, conn *sql.Conn, b *declcfg.Bundle, row *bundle) (buf []byte, err error) {
 	m := row.manifests
 	spans := m.objects
@@ -219,7 +219,7 @@ func (db *DB) addObjects(s *stream, conn *sql.Conn, b *declcfg.Bundle, row *bund
 
 const objectPrefix, objectSuffix = `{"data":"`, `"}`
 
-// encodedSize is the size of the olm.bundle.object properties of a bundle.
+// encodedSize returns the size of a bundle's olm.bundle.object properties.
 func encodedSize(spans []span) (size int) {
 	for _, s := range spans {
 		size += len(objectPrefix) + base64.StdEncoding.EncodedLen(int(s.end-s.start)) + len(objectSuffix)
@@ -227,7 +227,7 @@ func encodedSize(spans []span) (size int) {
 	return size
 }
 
-// encodeObjects makes the olm.bundle.object properties of a bundle in buf, which has room for them.
+// encodeObjects encodes the olm.bundle.object properties of a bundle into buf, which is large enough.
 func encodeObjects(buf, column []byte, spans []span) ([]declcfg.Property, []byte) {
 	out := make([]declcfg.Property, len(spans))
 	for i, s := range spans {

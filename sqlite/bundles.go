@@ -9,15 +9,15 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// scanned is a row of operatorbundle on its way from the database to a parser.
+// scanned is a row of operatorbundle to be parsed.
 type scanned struct {
 	bundle *bundle
 	buf    []byte
 	csv    int // length of the csv column, which comes first in buf
 }
 
-// readBundles reads all rows of operatorbundle once. One goroutine reads while others parse; at most Jobs+1 rows are
-// in memory. A row whose manifests do not parse is kept with its problem.
+// readBundles reads all rows of operatorbundle once. One goroutine reads while others parse; at most Jobs+1 rows are in
+// memory. A row whose manifests cannot be parsed is kept with its problem.
 func (db *DB) readBundles(r *reader) (map[string]*bundle, error) {
 	bundles := map[string]*bundle{}
 	rows := make(chan scanned)
@@ -50,7 +50,7 @@ func (db *DB) readBundles(r *reader) (map[string]*bundle, error) {
 			return err
 		}
 		if name.null {
-			// opm's migration to version 5 inserted such rows where it meant to update others.
+			// opm's migration to version 5 inserted such rows where it should have updated others.
 			db.findings.add(Finding{Kind: Dropped, Reason: fmt.Sprintf("row %d of table operatorbundle has no name", b.rowid)})
 			return nil
 		}

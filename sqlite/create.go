@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,58 +13,57 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// WriteOptions say how a database is written. The zero value is useful.
+// WriteOptions configure writing a database. The zero value is useful.
 type WriteOptions struct {
-	// Lossy writes a catalog of which a database cannot hold everything. What it cannot hold is left out, and each piece
-	// is a finding of kind Lost. Without it such a catalog is refused with a *[LossError].
+	// Lossy allows writing a catalog that a database cannot represent completely. What it cannot represent is left out
+	// with a finding of kind Lost. Without Lossy such a catalog is refused with a *[LossError].
 	Lossy bool
-	// Origins, unless nil, returns what a bundle says of its own edges. Of bundles that it knows nothing of the columns say what
-	// their channels and their ClusterServiceVersions do.
+	// Origins, unless nil, returns the upgrade edges that a bundle declares for itself. For other bundles the columns
+	// are derived from their channels and ClusterServiceVersions.
 	Origins func(pkg, bundle string) (Origin, bool)
-	// HeadManifests writes the manifests of the heads of channels, and of bundles without an image, and no others:
-	// columns csv and bundle are NULL, as opm leaves them after an addition in mode semver or semver-skippatch.
+	// HeadManifests writes only the manifests of channel heads and of bundles without an image. The columns csv and
+	// bundle of other bundles are NULL, as opm leaves them after an addition in mode semver or semver-skippatch.
 	HeadManifests bool
-	// AnyImages writes images that are no pull specs, see [Options].
+	// AnyImages writes images that are not pull specs, see [Options].
 	AnyImages bool
-	// New lets [Replace] make a database where there is none, or an empty file.
+	// New lets [Replace] create a database if the file is missing or empty.
 	New bool
-	// Limits are what the database will be read with: what exceeds them is not written.
+	// Limits are those of later readers: what exceeds them is not written.
 	Limits Limits
-	// Wait is how long to wait for another writer of the same file; default 10 seconds.
+	// Wait is how long to wait for another writer of the same file; 10 seconds by default.
 	Wait time.Duration
 }
 
 func (o WriteOptions) withDefaults() WriteOptions {
 	o.Limits = o.Limits.withDefaults()
-	if o.Wait == 0 {
-		o.Wait = 10 * time.Second
-	}
+	o.Wait = cmp.Or(o.Wait, 10*time.Second)
 	return o
 }
 
-// Written is what a database was made of.
+// Written describes a written database.
 type Written struct {
 	Packages int `json:"packages"`
 	Channels int `json:"channels"`
 	Bundles  int `json:"bundles"`
-	// Entries are the rows of table channel_entry.
+	// Entries is the number of rows of table channel_entry.
 	Entries int `json:"entries"`
 	// Bytes is the size of the file.
 	Bytes int64 `json:"bytes"`
-	// Findings list what the database says differently from the catalog (kind Changed) or not at all (kind Lost), sorted.
+	// Findings list what the database represents differently from the catalog (kind Changed) or not at all (kind Lost),
+	// sorted.
 	Findings []Finding `json:"findings"`
 }
 
-// ErrLoss is the kind of a *[LossError].
+// ErrLoss is the class of a *[LossError].
 var ErrLoss = fault.New(fault.Input, "an index database cannot hold the whole catalog")
 
-// LossError is the error for a catalog that a database cannot hold without loss.
+// LossError reports a catalog that a database cannot represent without loss.
 type LossError struct {
-	// Findings are what would be lost, sorted; all are of kind Lost.
+	// Findings are the losses, sorted; all are of kind Lost.
 	Findings []Finding
 }
 
-// Error names the first losses.
+// Error returns a message with the first losses.
 func (e *LossError) Error() string {
 	const most = 10
 	text := ErrLoss.Error()
@@ -79,7 +79,7 @@ func (e *LossError) Error() string {
 // Unwrap returns [ErrLoss].
 func (e *LossError) Unwrap() error { return ErrLoss }
 
-// text is a finding in one line.
+// text formats a finding as one line.
 func (f Finding) text() string {
 	text := ""
 	for _, part := range []struct{ label, value string }{{"package", f.Package}, {"channel", f.Channel}, {"bundle", f.Bundle}, {"field", f.Field}} {
@@ -93,18 +93,18 @@ func (f Finding) text() string {
 	return text[:len(text)-2] + ": " + f.Reason
 }
 
-// Create writes an index database of schema version 13 with the blobs of a catalog, in place of the file at path or of
-// nothing. The blobs come in writing order, such as those of [declcfg.Catalog.Blobs] and [DB.Blobs]; one package is in
-// memory at a time, and of its manifests those of one bundle. The same blobs make the same bytes, with the same version
-// of the SQLite library.
+// Create writes an index database of schema version 13 with the blobs of a catalog, replacing any file at path. The
+// blobs must be in writing order, such as those of [declcfg.Catalog.Blobs] and [DB.Blobs]; one package is in memory at
+// a time, and of its manifests those of one bundle. The same blobs give the same bytes with the same version of the
+// SQLite library.
 //
-// The database appears whole or not at all: after an error the old file is what it was, and nothing is left beside it.
-// A symbolic link at path is refused. While a database is being replaced, it is locked against other writers; of those
-// that make a new file at the same time each waits for the one before.
+// The database appears completely or not at all: after an error the old file is unchanged and no temporary file is
+// left. A symbolic link at path is refused. While a database is being replaced, it is locked against other writers;
+// concurrent writers of a new file wait for one another.
 //
-// The packages must be valid. Errors are joined, so that all invalid packages are named; their kinds are those of
-// [declcfg.Catalog.Validate], *[LossError], ErrInvalid, ErrLimit, ErrLocked, ErrUnsupported for a file with a journal beside it,
-// ErrWrite, and those of the file system and of the blobs.
+// The packages must be valid. Errors are joined, so that all invalid packages are named. Their classes are those of
+// [declcfg.Catalog.Validate], *[LossError], ErrInvalid, ErrLimit, ErrLocked, ErrUnsupported for a file with a journal next to
+// it, ErrWrite, and those of the file system and of the blobs.
 func Create(ctx context.Context, path string, blobs iter.Seq2[declcfg.Blob, error], o WriteOptions) (_ *Written, err error) {
 	o = o.withDefaults()
 	defer func() {
@@ -123,15 +123,16 @@ func Create(ctx context.Context, path string, blobs iter.Seq2[declcfg.Blob, erro
 	return writeFile(ctx, path, lock, blobs, o)
 }
 
-// Replace changes a database: change is given the open database, and returns the blobs of its new content, for which it
-// may read the database until the last blob has been taken. Other writers are kept out in between. If change returns
-// neither blobs nor an error the file stays as it is, and Written is nil.
+// Replace changes a database. It calls change with the open database; change returns the blobs of the new content,
+// which may be read from the database until the last one has been taken. Other writers are locked out meanwhile. If
+// change returns neither blobs nor an error, the file is unchanged and Written is nil.
 //
-// If there is no file, the error is fs.ErrNotExist, or change is given nil, as [WriteOptions.New] says; a second such call waits
-// for the first, and is given what that made.
+// If there is no file, the error is fs.ErrNotExist; with [WriteOptions.New] change is called with nil instead. A
+// concurrent call then waits and gets the new database.
 //
-// What the database has and its catalog does not, such as bundles in no channel, is not in the new file: [DB.Findings]
-// names it. Otherwise everything is as in [Create]. The file need not be of the last schema version; the new one is.
+// Content of the database that is not in its catalog, such as bundles in no channel, is not in the new file:
+// [DB.Findings] lists it. Otherwise Replace works like [Create]. The file may have an older schema version; the new one
+// has the last.
 func Replace(ctx context.Context, path string, read Options, write WriteOptions, change func(context.Context, *DB) (iter.Seq2[declcfg.Blob, error], error)) (_ *Written, err error) {
 	write = write.withDefaults()
 	lock, err := lockForWriting(ctx, path, write.Wait)
@@ -141,7 +142,7 @@ func Replace(ctx context.Context, path string, read Options, write WriteOptions,
 	defer func() { err = errors.Join(err, lock.release()) }()
 	var db *DB
 	if !write.New || lock.stat != nil && lock.stat.Size() > 0 {
-		// The database is opened first: closing any file of it after it is locked would end the lock.
+		// Open before locking: closing a descriptor of the file would release this process's locks on it.
 		if db, err = Open(ctx, path, read); err != nil {
 			return nil, err
 		}

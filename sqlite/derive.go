@@ -1,9 +1,13 @@
 package sqlite
 
-import "github.com/operator-bindery/bindery/declcfg"
+import (
+	"slices"
 
-// derive fills what the database's schema version did not store yet from what it does store. It does not do as opm's
-// own migrations did, of which those to versions 5 and 9 damage data.
+	"github.com/operator-bindery/bindery/declcfg"
+)
+
+// derive computes what the database's schema version did not store from what it does store. It does not follow opm's
+// own migrations: those to versions 5 and 9 damage data.
 func (db *DB) derive(g *graph) {
 	s := db.schema
 	missing := func(field, how string) { db.findings.add(Finding{Kind: Derived, Field: field, Reason: how}) }
@@ -56,8 +60,8 @@ func (db *DB) derive(g *graph) {
 	}
 }
 
-// repairVersion takes the version from the ClusterServiceVersion where the database has none: opm's migration to version
-// 5 meant to do so, and put the values into rows of their own.
+// repairVersion takes the version from the ClusterServiceVersion if the column is empty: opm's migration to version 5
+// wrote the values to new rows instead of updating.
 func (db *DB) repairVersion(b *bundle, c *csv) {
 	if b.version.s != "" || c.version == "" || db.options.Compat == CompatOPM && db.schema.hasColumn("operatorbundle", "version") {
 		return
@@ -72,10 +76,5 @@ func (db *DB) repairVersion(b *bundle, c *csv) {
 }
 
 func (b *bundle) hasProperty(typ string) bool {
-	for _, p := range b.properties {
-		if p.typ == typ {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(b.properties, func(p propertyRow) bool { return p.typ == typ })
 }

@@ -14,15 +14,15 @@ type edges struct {
 	skips    []string
 }
 
-// node is a bundle's place in a channel.
+// node is a bundle in a channel.
 type node struct{ channel, bundle string }
 
-// readEdges distinguishes replaced bundles from skipped ones. The table does not: both are entries with a reference to another
-// entry. But the chain of replaced bundles begins at the entries of least depth, and the entries that stand for a skip
-// are not reached from there. An entry of that chain replaces what it refers to, any other entry skips it.
+// readEdges distinguishes replaced bundles from skipped ones. The table does not: both are entries with a reference to
+// another entry. The chain of replaced bundles begins at the entries of least depth, and entries that represent a skip
+// are not reachable from there. An entry of that chain replaces the entry it refers to, any other entry skips it.
 //
-// opm looks for the least depth in the whole database, and so takes the chains of a channel that begins deeper for
-// skips; only with CompatOPM is it done that way.
+// opm uses the least depth of the whole database, and so reads the chain of a channel that begins deeper as skips; this
+// is done only with CompatOPM.
 func (g *graph) readEdges(p *pkg, c Compat) map[node]*edges {
 	tips := map[string]int64{}
 	least := int64(math.MaxInt64)
@@ -71,7 +71,7 @@ func (g *graph) readEdges(p *pkg, c Compat) map[node]*edges {
 		case out[n].replaces == "" || out[n].replaces == to.bundle:
 			out[n].replaces = to.bundle
 		default:
-			// A bundle replaces one other. Of several, opm takes the last by name and forgets the rest.
+			// A bundle replaces one other. Of several, opm uses the last by name.
 			was := out[n].replaces
 			out[n].replaces = max(was, to.bundle)
 			if c != CompatOPM {
@@ -82,7 +82,7 @@ func (g *graph) readEdges(p *pkg, c Compat) map[node]*edges {
 	return out
 }
 
-// channelBlobs makes the channels of a package, with the entries of the bundles that are in it.
+// channelBlobs builds the channels of a package with the entries of their bundles.
 func (g *graph) channelBlobs(p *pkg, edges map[node]*edges, included map[string]bool) []declcfg.Channel {
 	byChannel := map[string][]declcfg.ChannelEntry{}
 	for n, e := range edges {

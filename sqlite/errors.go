@@ -11,24 +11,24 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// The kinds of errors that a caller may want to distinguish, for use with [errors.Is].
+// Sentinel errors, for use with [errors.Is].
 var (
 	// ErrNotDatabase is returned for a file that is not a SQLite database.
 	ErrNotDatabase = fault.New(fault.Input, "not a SQLite database")
-	// ErrDamaged is returned for a database whose structure is broken.
+	// ErrDamaged is returned for a database with a broken structure.
 	ErrDamaged = fault.New(fault.Integrity, "database is damaged")
-	// ErrUnsupported is returned for a database that is intact but not an index database, or that holds objects which
-	// an index database never has.
+	// ErrUnsupported is returned for an intact database that is not an index database, or that has objects which an
+	// index database never has.
 	ErrUnsupported = fault.New(fault.Input, "not an index database")
-	// ErrLocked is returned when another process is writing to the database and does not stop.
+	// ErrLocked is returned if another process keeps the database locked for writing.
 	ErrLocked = fault.New(fault.Local, "database is locked by another process")
-	// ErrIO is returned when the system fails to open or read the file.
+	// ErrIO is returned if the system fails to open or read the file.
 	ErrIO = fault.New(fault.Local, "cannot be read")
-	// ErrWrite is returned when the system fails to write the file, as on a full disk.
+	// ErrWrite is returned if the system fails to write the file, as on a full disk.
 	ErrWrite = fault.New(fault.Local, "cannot be written")
-	// ErrLimit is returned when a limit of [Limits] is exceeded.
+	// ErrLimit is returned if a limit of [Limits] is exceeded.
 	ErrLimit = fault.ErrLimit
-	// ErrInvalid is returned for rows that make no sense: broken JSON, a version that does not parse, and the like.
+	// ErrInvalid is returned for invalid rows: broken JSON, an invalid version, and the like.
 	ErrInvalid = fault.New(fault.Input, "invalid data")
 )
 
@@ -47,7 +47,7 @@ const (
 	codeNotADB    = 26
 )
 
-// classify gives an error of the SQLite library its kind.
+// classify wraps an error of the SQLite library with its sentinel.
 func classify(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
@@ -72,7 +72,7 @@ func classify(ctx context.Context, err error) error {
 	return err
 }
 
-// classifyWrite gives an error of the SQLite library its kind, where a database is being written.
+// classifyWrite wraps an error of writing with the SQLite library with its sentinel.
 func classifyWrite(ctx context.Context, err error) error {
 	var se *driver.Error
 	if err == nil || ctx.Err() != nil || !errors.As(err, &se) {
@@ -87,7 +87,7 @@ func classifyWrite(ctx context.Context, err error) error {
 	return classify(ctx, err)
 }
 
-// damaged reports whether an error of the SQLite library says that the file is no intact database.
+// damaged reports whether an error of the SQLite library means that the file is damaged.
 func damaged(err error) bool {
 	var se *driver.Error
 	return errors.As(err, &se) && (se.Code()&0xff == codeCorrupt || se.Code()&0xff == codeNotADB)

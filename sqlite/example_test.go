@@ -12,7 +12,7 @@ import (
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
-// Read a database of schema version 3, which no opm migrates, and list what had to be worked out.
+// Read a database of schema version 3, which no opm can migrate, and list the derived values.
 func Example() {
 	path, remove := unpacked("schema-3")
 	defer remove()
@@ -47,7 +47,7 @@ func Example() {
 	// derived version
 }
 
-// unpacked decompresses one of the databases that belong to the project.
+// unpacked decompresses one of the databases in testdata.
 func unpacked(name string) (path string, remove func()) {
 	data, err := os.ReadFile(filepath.Join("..", "testdata", "indexes", "db", name+".db.zst"))
 	if err != nil {

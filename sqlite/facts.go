@@ -12,11 +12,11 @@ import (
 	"strings"
 )
 
-// Facts are what the tables of a database say, as plain SQL finds it: no graph is walked in Go, nothing is repaired and
-// nothing is left out. They are there to check a catalog against that was made in another way.
+// Facts are the content of a database's tables according to plain SQL queries: no graph is walked in Go, nothing is
+// repaired or left out. They serve to verify a catalog that was read in another way.
 type Facts struct {
 	Packages map[string]*PackageFacts
-	Bundles  map[string]*BundleFacts // also those that are in no channel
+	Bundles  map[string]*BundleFacts // including those in no channel
 }
 
 // PackageFacts are the facts of one package.
@@ -25,8 +25,8 @@ type PackageFacts struct {
 	Channels       map[string]*ChannelFacts
 }
 
-// ChannelFacts are the facts of one channel. Edges are all references of entries to others, of which Chain are those
-// on the way from the entries of least depth.
+// ChannelFacts are the facts of one channel. Edges are all references between entries; Chain are those reachable from
+// the entries of least depth.
 type ChannelFacts struct {
 	Head    string
 	Entries map[string]bool
@@ -37,8 +37,8 @@ type ChannelFacts struct {
 // Edge leads from a bundle to one that it replaces or skips.
 type Edge struct{ From, To string }
 
-// BundleFacts are the facts of one bundle. Properties are texts of the form "TYPE VALUE", the value being JSON with
-// sorted keys. Objects are the SHA-256 digests of the manifests' bytes, with their counts.
+// BundleFacts are the facts of one bundle. Properties are texts of the form "TYPE VALUE", with the value as JSON with
+// sorted keys. Objects are the SHA-256 digests of the manifests with their counts.
 type BundleFacts struct {
 	Version       string
 	Image         string
@@ -97,7 +97,7 @@ func (db *DB) strings(ctx context.Context, query string, fn func(row []string) e
 	return rows.Err()
 }
 
-// fromCSV is an SQL expression for a value of a bundle's ClusterServiceVersion.
+// fromCSV returns an SQL expression for a value of a bundle's ClusterServiceVersion.
 func fromCSV(path string) string {
 	return "CASE WHEN json_valid(CAST(csv AS TEXT)) THEN json_extract(CAST(csv AS TEXT), '" + path + "') END"
 }
@@ -123,14 +123,14 @@ func (db *DB) bundleFacts(ctx context.Context, f *Facts) error {
 			if err := dec.Decode(&object); errors.Is(err, io.EOF) {
 				return nil
 			} else if err != nil {
-				return nil // the reader of the catalog reports it
+				return nil // reading the catalog reports it
 			}
 			b.Objects[ObjectDigest(object)]++
 		}
 	})
 }
 
-// ObjectDigest is the digest by which facts know a manifest.
+// ObjectDigest returns the digest of a manifest in facts.
 func ObjectDigest(object []byte) string {
 	sum := sha256.Sum256(object)
 	return hex.EncodeToString(sum[:])
@@ -231,7 +231,7 @@ func (db *DB) propertyFacts(ctx context.Context, f *Facts) error {
 	return nil
 }
 
-// PropertyText is the text by which facts know a property.
+// PropertyText returns the text of a property in facts.
 func PropertyText(typ string, value []byte) string {
 	dec := json.NewDecoder(strings.NewReader(string(value)))
 	dec.UseNumber()

@@ -8,32 +8,30 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/operator-bindery/bindery/internal/ctxio"
 )
 
-// source is the file that is handed to the SQLite library: the user's own, or a private copy of it.
+// source is the file that the SQLite library opens: the user's file, or a private copy of it.
 type source struct {
 	path    string
 	mode    string // the "mode" and "immutable" parameters of the URI
-	tempDir string // to be removed; empty if the user's own file is read
+	tempDir string // to be removed; empty if the user's file is read
 
-	original string // the user's file, links resolved
+	original string // the user's file, with links resolved
 	stat     fs.FileInfo
-	unlocked bool // no lock protects the original while it is read: check that it did not change
+	unlocked bool // the original is read without a lock: check that it did not change
 }
 
-// openSource decides how a database file can be read without writing to it or to anything beside it.
+// openSource determines how a database file can be read without writing to it or next to it.
 //
-// A file in rollback-journal mode is read in place, under SQLite's own shared lock. Reading a file in write-ahead-log
-// mode would create files beside it: if it has no log it is read as immutable, else file and log are copied. A rollback
-// journal beside the file may have to be played back, so both are copied too.
+// A file in rollback-journal mode is read in place, under SQLite's shared lock. Reading a file in write-ahead-log mode
+// would create files next to it: without a log it is read as immutable, otherwise file and log are copied. A rollback
+// journal may have to be applied, so file and journal are copied too.
 func openSource(ctx context.Context, path string, o Options) (_ *source, err error) {
 	resolved, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -42,7 +40,7 @@ func openSource(ctx context.Context, path string, o Options) (_ *source, err err
 	if resolved, err = filepath.Abs(resolved); err != nil {
 		return nil, err
 	}
-	// Opening a FIFO would block: look before opening.
+	// Lstat before opening: opening a FIFO would block.
 	stat, err := os.Lstat(resolved)
 	if err != nil {
 		return nil, err
@@ -80,7 +78,7 @@ func openSource(ctx context.Context, path string, o Options) (_ *source, err err
 	return s, h.checkSize(stat.Size())
 }
 
-// findCompanions returns the suffixes of the files beside a database that may hold a part of its content.
+// findCompanions returns the suffixes of the files next to a database that may have part of its content.
 func findCompanions(path string) ([]string, error) {
 	var found []string
 	for _, suffix := range []string{"-wal", "-journal"} {
@@ -107,12 +105,11 @@ func findCompanions(path string) ([]string, error) {
 	return found, nil
 }
 
-// journalMagic begins a rollback journal that may have to be played back. A journal that is being kept for the next
-// transaction has zeros there.
+// journalMagic is the start of a rollback journal that may have to be applied. An inactive journal has zeros there.
 var journalMagic = []byte{0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7}
 
-// checkJournal reports whether a rollback journal may have to be played back. It refuses one that names a
-// super-journal: SQLite would open, read and delete the file of that name, wherever it is.
+// checkJournal reports whether a rollback journal may have to be applied. It refuses one that names a super-journal:
+// SQLite would open, read and delete the file of that name, wherever it is.
 func checkJournal(path string) (pending bool, err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -140,8 +137,8 @@ func checkJournal(path string) (pending bool, err error) {
 	return bytes.Equal(start, journalMagic), nil
 }
 
-// copyPrivately copies the database and its companions to a private directory, and lets SQLite apply them to the
-// database there. Nothing locks the files together, so they are copied again if they changed meanwhile.
+// copyPrivately copies the database and its journal files to a private directory, where SQLite applies them. No lock
+// covers all files, so they are copied again if they changed meanwhile.
 func (s *source) copyPrivately(ctx context.Context, companions []string, o Options) (err error) {
 	if s.tempDir, err = os.MkdirTemp(o.TempDir, "bindery-sqlite-"); err != nil {
 		return err
@@ -175,10 +172,10 @@ func (s *source) copyPrivately(ctx context.Context, companions []string, o Optio
 	return fmt.Errorf("%w: it changed %d times while it was being copied", ErrLocked, attempts)
 }
 
-// settle plays back the journal or the log of the private copy, and leaves a database that stands alone.
+// settle applies the journal or log to the private copy, so that the database file is complete.
 func (s *source) settle(ctx context.Context) (err error) {
 	s.mode = "mode=rw"
-	db, err := sql.Open("sqlite", s.uri())
+	db, err := s.pool()
 	if err != nil {
 		return err
 	}
@@ -196,7 +193,7 @@ func (s *source) settle(ctx context.Context) (err error) {
 	return errors.Join(classify(ctx, err), db.Close())
 }
 
-// fileState identifies the content of a file, to see whether it has changed.
+// fileState identifies the version of a file, to detect changes.
 type fileState struct {
 	size int64
 	time time.Time
@@ -238,7 +235,7 @@ func copyFile(ctx context.Context, from, to string, limit int64) (err error) {
 	return err
 }
 
-// unchanged checks that a file that was read without a lock is still what it was.
+// unchanged checks that a file that was read without a lock did not change.
 func (s *source) unchanged() error {
 	if !s.unlocked {
 		return nil
@@ -260,14 +257,8 @@ func (s *source) remove() error {
 	return os.RemoveAll(s.tempDir)
 }
 
-// uri is the name under which the SQLite library opens the file. The path is escaped, so that no character of it can
-// become a parameter.
-func (s *source) uri() string {
-	path := filepath.ToSlash(s.path)
-	if !strings.HasPrefix(path, "/") {
-		path = "/" + path // a drive letter
-	}
-	u := url.URL{Scheme: "file", Path: path}
+// pool opens the file with the SQLite library.
+func (s *source) pool() (*sql.DB, error) {
 	params := []string{
 		s.mode,
 		"_defensive=1",
@@ -275,7 +266,7 @@ func (s *source) uri() string {
 		"_busy_timeout=2000",
 		"_pragma=trusted_schema(0)",
 		"_pragma=cell_size_check(1)",
-		"_pragma=ignore_check_constraints(1)", // a check constraint is code of the database's author
+		"_pragma=ignore_check_constraints(1)", // a check constraint could run code of the database's author
 		"_pragma=temp_store(2)",
 		"_pragma=mmap_size(0)",
 		"_pragma=cache_size(-1024)",
@@ -283,5 +274,5 @@ func (s *source) uri() string {
 	if s.mode != "mode=rw" {
 		params = append(params, "_query_only=1")
 	}
-	return u.String() + "?" + strings.Join(params, "&")
+	return openPool(s.path, params...)
 }

@@ -35,7 +35,7 @@ func TestInputIsNeverWrittenTo(t *testing.T) {
 	}
 }
 
-// A character of the path must not become a part of the URI that the library opens.
+// No character of a path becomes a parameter of the library's URI.
 func TestPathsAreNotParsed(t *testing.T) {
 	want := string(recorded.Part(t).File(t, "golden/small/render.json"))
 	data := recorded.Part(t).File(t, "db/small.db")
@@ -86,7 +86,7 @@ func TestWriteAheadLogIsApplied(t *testing.T) {
 	sameState(t, before, state(t, filepath.Dir(path)))
 }
 
-// A database in write-ahead-log mode whose last writer has left has no log.
+// A database in write-ahead-log mode has no log after its last writer has closed it.
 func TestWriteAheadLogModeWithoutLog(t *testing.T) {
 	path := altered(t, "small", "PRAGMA journal_mode=wal", addChannel)
 	before := state(t, filepath.Dir(path))
@@ -100,7 +100,7 @@ func TestWriteAheadLogModeWithoutLog(t *testing.T) {
 	sameState(t, before, state(t, filepath.Dir(path)))
 }
 
-// interrupted returns a database with the journal of a transaction that was cut off after it had written to the file.
+// interrupted returns a database with the journal of a transaction that was interrupted after writing to the file.
 func interrupted(t *testing.T) string {
 	t.Helper()
 	path := recorded.Part(t).Database(t, "small")
@@ -133,7 +133,7 @@ func TestInterruptedTransactionIsRolledBack(t *testing.T) {
 	sameState(t, before, state(t, filepath.Dir(path)))
 }
 
-// SQLite deletes the file that a journal names as its super-journal.
+// SQLite would delete the file that a journal names as its super-journal.
 func TestSuperJournalIsRefused(t *testing.T) {
 	path := interrupted(t)
 	canary := filepath.Join(t.TempDir(), "canary")
@@ -173,14 +173,14 @@ func TestLocks(t *testing.T) {
 		err  error
 	}{
 		{"BEGIN", nil},
-		{"BEGIN IMMEDIATE", nil}, // the writer has not written yet, and does not keep readers out
+		{"BEGIN IMMEDIATE", nil}, // the writer has not written yet and does not exclude readers
 		{"BEGIN EXCLUSIVE", sqlite.ErrLocked},
 	} {
 		path := recorded.Part(t).Database(t, "small")
 		db := writer(t, path, "")
 		exec(t, db, c.lock)
 		before := state(t, filepath.Dir(path))
-		// The lock is held until the reader has given up by itself.
+		// The writer holds its lock until the reader has timed out.
 		got, err := write(t, path, declcfg.FormatJSON, edit.LevelNone, sqlite.Options{})
 		if !errors.Is(err, c.err) || err == nil && got != want {
 			t.Errorf("%s: got %v, want %v", c.lock, err, c.err)
@@ -257,7 +257,7 @@ func TestIterationCanBeLeftAndRepeated(t *testing.T) {
 	}
 }
 
-// A database is closed as soon as an iteration has been left, at any of its blobs: nothing reads it any more.
+// After an iteration ends at any blob, the database can be closed immediately: nothing reads it any more.
 func TestCloseAfterLeaving(t *testing.T) {
 	path := recorded.Part(t).Database(t, "small")
 	for leave := 1; ; leave++ {
@@ -280,7 +280,7 @@ func TestCloseAfterLeaving(t *testing.T) {
 				t.Fatal(err)
 			}
 			for i := 0; runtime.NumGoroutine() > before && i < 200; i++ {
-				time.Sleep(time.Millisecond) // the database library's own end on their own
+				time.Sleep(time.Millisecond) // the database library's goroutines end by themselves
 			}
 			if n := runtime.NumGoroutine(); n > before {
 				t.Fatalf("left at blob %d: %d goroutines, before it were %d", leave, n, before)

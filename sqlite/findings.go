@@ -8,45 +8,45 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// FindingKind says what became of something in a database.
+// FindingKind is the kind of a finding.
 type FindingKind string
 
 // The kinds of findings.
 const (
-	// Derived: the database lacks a column or a table, and its content was worked out from what is there.
+	// Derived: the database lacks a column or a table, and its content was computed from other data.
 	Derived FindingKind = "derived"
-	// Repaired: the database has a value that is wrong or missing, and the right one was found.
+	// Repaired: a value in the database is wrong or missing, and the right one was found.
 	Repaired FindingKind = "repaired"
-	// Dropped: something in the database has no place in the catalog.
+	// Dropped: data of the database that a catalog cannot contain.
 	Dropped FindingKind = "dropped"
-	// Quarantined: a package is broken and was left out (see Options.KeepGoing).
+	// Quarantined: an invalid package was left out (see Options.KeepGoing).
 	Quarantined FindingKind = "quarantined"
 
-	// Changed: what is written says the same in another form, or something that only later edits of the database use was
+	// Changed: the written form differs but means the same, or a value that only later edits of the database use was
 	// chosen from several possibilities.
 	Changed FindingKind = "changed"
-	// Lost: a database has no place for it, and what is read from it will differ from the catalog.
+	// Lost: a database cannot represent it, so reading the database gives another catalog.
 	Lost FindingKind = "lost"
 )
 
-// Finding is something to know about how a catalog came out of a database, or into one. Package,
-// Channel and Bundle say where; those that do not apply are empty.
+// Finding is a remark about reading a catalog from a database or writing it to one. Package, Channel and Bundle locate
+// it; those that do not apply are empty.
 type Finding struct {
 	Kind    FindingKind `json:"kind"`
 	Package string      `json:"package,omitempty"`
 	Channel string      `json:"channel,omitempty"`
 	Bundle  string      `json:"bundle,omitempty"`
 	Field   string      `json:"field,omitempty"`
-	// Before and After are the values of what was changed on request, see Options.Repair.
+	// Before and After are the values of a requested repair, see Options.Repair.
 	Before string `json:"before,omitempty"`
 	After  string `json:"after,omitempty"`
 	Reason string `json:"reason"`
 }
 
-// Altered reports whether something was changed on request.
+// Altered reports whether the finding is a requested repair.
 func (f Finding) Altered() bool { return f.Kind == Repaired && f.Before != f.After }
 
-// RepairFinding is the finding about a change.
+// RepairFinding returns the finding of a repair.
 func RepairFinding(r declcfg.Repair) Finding {
 	return Finding{
 		Kind: Repaired, Package: r.Package, Channel: r.Channel, Bundle: r.Bundle,
@@ -65,7 +65,7 @@ func (f *findings) add(found ...Finding) {
 	f.list = append(f.list, found...)
 }
 
-// Findings returns what was derived, repaired, dropped and quarantined so far, sorted. It is complete after
+// Findings returns the findings of kind derived, repaired, dropped and quarantined so far, sorted. It is complete after
 // [DB.Load].
 func (db *DB) Findings() []Finding {
 	db.findings.mu.Lock()
@@ -74,7 +74,7 @@ func (db *DB) Findings() []Finding {
 	return sortFindings(list)
 }
 
-// sortFindings sorts findings in place, and returns them without repetitions.
+// sortFindings sorts findings in place and returns them without duplicates.
 func sortFindings(list []Finding) []Finding {
 	slices.SortFunc(list, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(a.Package, b.Package), cmp.Compare(a.Channel, b.Channel), cmp.Compare(a.Bundle, b.Bundle),

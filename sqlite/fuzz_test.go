@@ -11,7 +11,7 @@ import (
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
-// checkFuzzed reads a database that may be anything: it is an error or a valid catalog, and the file stays as it was.
+// checkFuzzed reads an arbitrary database: the result is an error or a valid catalog, and the file is unchanged.
 func checkFuzzed(t *testing.T, path string) {
 	t.Helper()
 	before := state(t, filepath.Dir(path))
@@ -23,7 +23,7 @@ func checkFuzzed(t *testing.T, path string) {
 		}
 		valid := c.Validate
 		if compat == sqlite.CompatOPM {
-			valid = c.ValidateAnyImages // opm does not look at them
+			valid = c.ValidateAnyImages // opm does not parse them
 		}
 		if err := valid(); err != nil {
 			t.Errorf("an invalid catalog was read: %v", err)
@@ -32,8 +32,8 @@ func checkFuzzed(t *testing.T, path string) {
 	sameState(t, before, state(t, filepath.Dir(path)))
 }
 
-// FuzzPages changes bytes of a database: each four bytes of patch are an offset and what the byte there is changed by.
-// (Whole databases as input would keep the fuzzer busy with their size.)
+// FuzzPages changes bytes of a database: every four bytes of patch are an offset and the change of the byte there.
+// (Whole databases as input would be too large for the fuzzer.)
 func FuzzPages(f *testing.F) {
 	part := recorded.Part(f)
 	var seeds [][]byte
@@ -41,7 +41,7 @@ func FuzzPages(f *testing.F) {
 		seeds = append(seeds, part.File(f, "db/"+name+".db"))
 		f.Add(byte(len(seeds)), []byte{0, 0, 18, 3, 0, 16, 0, 255})
 	}
-	f.Add(byte(2), []byte("[M\xdf\xf7%\xf6\xde\x00\x00\x12\x03\x00\x10]]]]]]]\x00\xff")) // a related image that is no pull spec
+	f.Add(byte(2), []byte("[M\xdf\xf7%\xf6\xde\x00\x00\x12\x03\x00\x10]]]]]]]\x00\xff")) // a related image that is not a pull spec
 	f.Fuzz(func(t *testing.T, seed byte, patch []byte) {
 		data := append([]byte(nil), seeds[int(seed)%len(seeds)]...)
 		for ; len(patch) >= 4; patch = patch[4:] {
@@ -56,7 +56,7 @@ func FuzzPages(f *testing.F) {
 	})
 }
 
-// FuzzRows fills the columns of a small database with anything.
+// FuzzRows fills the columns of a small database with arbitrary values.
 func FuzzRows(f *testing.F) {
 	f.Add("a.v1.0.0", "1.0.0", ">=0.1.0", "stable", int64(0), int64(0), "olm.constraint", `{"cel":{}}`, `{"kind":"ClusterServiceVersion","spec":{"version":"1.0.0"}}`, "x.example/y:1")
 	f.Add("a.v1.0.0", "", "", "", int64(1), int64(1), "olm.gvk", `{}`, `{"kind":"ClusterServiceVersion","metadata":{"annotations":{"olm.properties":"[]"}}}`, "")

@@ -8,58 +8,54 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// none is the entry id that stands for NULL.
+// none is the entry id that represents NULL.
 const none = math.MinInt64
 
-// graph is everything in a database but the manifests.
+// graph is the content of a database except the manifests.
 type graph struct {
 	packages map[string]*pkg
 	bundles  map[string]*bundle
 	entries  map[int64]*entry
-	order    []*entry // by entry id, as stored
+	order    []*entry // sorted by entry id
 }
 
 type pkg struct {
 	name           string
-	declared       bool // has a row of its own, and not only channels or entries
+	declared       bool // has a row in table package, and not only channels or entries
 	defaultChannel string
 	channels       map[string]*channel
 	entries        []*entry
 }
 
-type channel struct {
-	name string
-	head string
-}
+type channel struct{ head string }
 
 // entry is a row of channel_entry: one edge, or the end of a chain.
 type entry struct {
 	id       int64
 	channel  string
 	bundle   string
-	replaces int64 // the id of another entry, or none
+	replaces int64 // id of another entry, or none
 	depth    int64
 }
 
-// bundle is a row of operatorbundle with the rows of other tables that belong to it.
+// bundle is a row of operatorbundle with its rows in other tables.
 type bundle struct {
-	rowid           int64
-	name            string
-	version         text
-	path            text
-	skipRange       text
-	hasCSV          bool
-	manifests       *manifests
-	problem         error // why the row cannot be used
-	deprecated      bool  // by the table or by a property
-	properties      []propertyRow
-	dependencies    []propertyRow
-	provided        []gvk
-	required        []gvk
-	images          []string
-	own             ownEdges
-	inSomeChannel   bool
-	deprecatedByRow bool
+	rowid         int64
+	name          string
+	version       text
+	path          text
+	skipRange     text
+	hasCSV        bool
+	manifests     *manifests
+	problem       error // why the row cannot be used
+	deprecated    bool  // by the table or by a property
+	properties    []propertyRow
+	dependencies  []propertyRow
+	provided      []gvk
+	required      []gvk
+	images        []string
+	own           ownEdges
+	inSomeChannel bool
 }
 
 func (g *graph) pkg(name string) *pkg {
@@ -71,7 +67,7 @@ func (g *graph) pkg(name string) *pkg {
 	return p
 }
 
-// readGraph reads the small tables. Rows without the names that would give them a place are findings.
+// readGraph reads the small tables. Rows without the names that locate them are findings.
 func (db *DB) readGraph(r *reader, bundles map[string]*bundle) (*graph, error) {
 	g := &graph{packages: map[string]*pkg{}, bundles: bundles, entries: map[int64]*entry{}}
 	for _, read := range []func(*reader, *graph) error{
@@ -142,7 +138,7 @@ func (db *DB) readChannels(r *reader, g *graph) error {
 		if p.channels[name.s] != nil {
 			return fmt.Errorf("%w: channel %s of package %s appears twice", ErrInvalid, fault.Quote(name.s), fault.Quote(pkg.s))
 		}
-		p.channels[name.s] = &channel{name: name.s, head: head.s}
+		p.channels[name.s] = &channel{head.s}
 		return nil
 	})
 }
@@ -184,7 +180,7 @@ func (db *DB) readEntries(r *reader, g *graph) error {
 	})
 }
 
-// bundleOf returns the bundle that a row belongs to. Rows of bundles that are gone have no effect, but are findings.
+// bundleOf returns the bundle that a row belongs to. Rows of missing bundles have no effect and are findings.
 func (db *DB) bundleOf(g *graph, table string, name text) *bundle {
 	if b := g.bundles[name.s]; b != nil && !name.null {
 		return b
@@ -194,9 +190,6 @@ func (db *DB) bundleOf(g *graph, table string, name text) *bundle {
 }
 
 func (db *DB) readRelatedImages(r *reader, g *graph) error {
-	if !db.schema.has("related_image") {
-		return nil
-	}
 	columns := []string{"operatorbundle_name", "image"}
 	return r.each(db.schema, "related_image", columns, func(row []sql.RawBytes) error {
 		var name, image text
@@ -211,9 +204,6 @@ func (db *DB) readRelatedImages(r *reader, g *graph) error {
 }
 
 func (db *DB) readDeprecated(r *reader, g *graph) error {
-	if !db.schema.has("deprecated") {
-		return nil
-	}
 	columns := []string{"operatorbundle_name"}
 	return r.each(db.schema, "deprecated", columns, func(row []sql.RawBytes) error {
 		var name text
@@ -221,16 +211,13 @@ func (db *DB) readDeprecated(r *reader, g *graph) error {
 			return err
 		}
 		if b := db.bundleOf(g, "deprecated", name); b != nil {
-			b.deprecated, b.deprecatedByRow = true, true
+			b.deprecated = true
 		}
 		return nil
 	})
 }
 
 func (db *DB) readProperties(r *reader, g *graph, table string, into func(*bundle) *[]propertyRow) error {
-	if !db.schema.has(table) {
-		return nil
-	}
 	columns := []string{"operatorbundle_name", "type", "value"}
 	seen := map[*bundle]map[propertyRow]bool{}
 	return r.each(db.schema, table, columns, func(row []sql.RawBytes) error {
@@ -257,9 +244,6 @@ func (db *DB) readProperties(r *reader, g *graph, table string, into func(*bundl
 
 // readAPIs reads the APIs that bundles provide or require. Up to version 5 the rows belong to channel entries.
 func (db *DB) readAPIs(r *reader, g *graph, table string, into func(*bundle) *[]gvk) error {
-	if !db.schema.has(table) {
-		return nil
-	}
 	columns := []string{"operatorbundle_name", "group_name", "version", "kind", "operatorbundle_version", "operatorbundle_path", "channel_entry_id"}
 	byEntry := db.schema.hasColumn(table, "channel_entry_id")
 	return r.each(db.schema, table, columns, func(row []sql.RawBytes) error {

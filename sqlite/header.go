@@ -9,19 +9,19 @@ import (
 	"os"
 )
 
-// Magic begins every SQLite database (file format specification, section 1.3.1).
+// Magic is the start of every SQLite database (file format specification, section 1.3.1).
 const Magic = "SQLite format 3\x00"
 
 const headerSize = 100
 
-// header is what is needed of a database file's first 100 bytes.
+// header has the used fields of a database file's first 100 bytes.
 type header struct {
 	pageSize int64
-	pages    int64 // 0 if the header does not say
+	pages    int64 // 0 if unknown
 	wal      bool  // the file is in write-ahead-log mode
 }
 
-// IsDatabase reports whether the first bytes of a file are those of a SQLite database.
+// IsDatabase reports whether a file starts like a SQLite database.
 func IsDatabase(start []byte) bool { return bytes.HasPrefix(start, []byte(Magic)) }
 
 func readHeader(f *os.File) (header, error) {
@@ -47,14 +47,14 @@ func readHeader(f *os.File) (header, error) {
 		return header{}, fmt.Errorf("%w: file format version %d/%d", ErrDamaged, write, read)
 	}
 	h.wal = b[19] == 2
-	// The page count is only valid if the writer that changed the file last knew of it.
+	// The page count is only valid if the last writer of the file updated it.
 	if changed, validFor := binary.BigEndian.Uint32(b[24:28]), binary.BigEndian.Uint32(b[92:96]); changed == validFor {
 		h.pages = int64(binary.BigEndian.Uint32(b[28:32]))
 	}
 	return h, nil
 }
 
-// checkSize compares the number of pages that the header declares with the size of the file.
+// checkSize compares the number of pages in the header with the size of the file.
 func (h header) checkSize(size int64) error {
 	if size%h.pageSize != 0 {
 		return fmt.Errorf("%w: its size, %d bytes, is not a multiple of its page size, %d", ErrDamaged, size, h.pageSize)

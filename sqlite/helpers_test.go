@@ -37,7 +37,7 @@ func exec(t testing.TB, db *sql.DB, statements ...string) {
 	}
 }
 
-// altered returns the path of a recorded database after some statements.
+// altered returns the path of a recorded database after some SQL statements.
 func altered(t testing.TB, name string, statements ...string) string {
 	t.Helper()
 	path := recorded.Part(t).Database(t, name)
@@ -49,7 +49,7 @@ func altered(t testing.TB, name string, statements ...string) string {
 	return path
 }
 
-// read returns the catalog in a database.
+// read returns the catalog of a database.
 func read(t testing.TB, path string, o sqlite.Options) (*declcfg.Catalog, []sqlite.Finding, error) {
 	t.Helper()
 	o.TempDir = t.TempDir()
@@ -68,7 +68,7 @@ func read(t testing.TB, path string, o sqlite.Options) (*declcfg.Catalog, []sqli
 	return c, findings, err
 }
 
-// state is what must not change in the directory of a database: names, contents, times.
+// state describes what must not change in the directory of a database: names, contents, times.
 func state(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)

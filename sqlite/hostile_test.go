@@ -42,8 +42,8 @@ func TestForeignObjectsAreRefused(t *testing.T) {
 		{"version text", "UPDATE schema_migrations SET version = 'x'", "schema version"},
 		{"two versions", "INSERT INTO schema_migrations(version) VALUES (13)", "several schema versions"},
 	} {
-		// Objects are refused before anything is asked of them: some of these would answer until the limit of time,
-		// which is another error.
+		// Extra objects are refused before any query: some of these would run until the time limit, which is a
+		// different error.
 		_, _, err := read(t, altered(t, "small", c.statement), sqlite.Options{})
 		if !errors.Is(err, sqlite.ErrUnsupported) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %q", c.name, err, c.want)
@@ -111,7 +111,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// Very many broken rows are refused with a message that can be read.
+// Very many invalid rows are refused with a readable message.
 func TestManyBrokenRows(t *testing.T) {
 	t.Parallel()
 	const many = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < 20000) "
@@ -127,11 +127,11 @@ func TestManyBrokenRows(t *testing.T) {
 	}
 }
 
-// muchWork is how many times the processor time of reading an intact database a damaged one may take: its pages can
-// lead in circles, which a reader has to notice.
+// muchWork is how many times the processor time for an intact database reading a damaged one may take: its pages can
+// form cycles, which a reader must detect.
 const muchWork = 100
 
-// intactWork is the processor time of reading the database small.
+// intactWork returns the processor time of reading the database small.
 func intactWork(t *testing.T) time.Duration {
 	t.Helper()
 	path := recorded.Part(t).Database(t, "small")
@@ -142,8 +142,8 @@ func intactWork(t *testing.T) time.Duration {
 	})
 }
 
-// tryDamaged reads a damaged database: it must be refused, or give the right answer, and not take much more work than
-// the intact one.
+// tryDamaged reads a damaged database: it must be refused or give the right answer, without much more work than the
+// intact one.
 func tryDamaged(t *testing.T, what, path, want string, intact time.Duration) (refused bool) {
 	t.Helper()
 	var got string
@@ -232,8 +232,8 @@ func TestTruncated(t *testing.T) {
 	}
 }
 
-// TestCorpus reads the malformed databases that the SQLite library's own tests use: none may be taken for an index
-// database, and none may stop the program.
+// TestCorpus reads the malformed databases of the SQLite library's own tests: none may be accepted as an index database
+// or stop the program.
 func TestCorpus(t *testing.T) {
 	if testing.Short() {
 		t.Skip("reads thousands of databases")

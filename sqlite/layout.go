@@ -16,18 +16,19 @@ type row struct {
 	depth    int64
 }
 
-// layout makes the rows of channel_entry of one package: the inverse of readEdges.
+// layout creates the rows of channel_entry of one package: the inverse of readEdges.
 //
-// Of each channel the head comes first, at depth 0, and then what it replaces, deeper and deeper. A skip is two rows of
-// the same depth, between an entry and what it replaces: one for the skipped bundle, and one more for the bundle that
-// skips it, which refers to the former. This is what opm writes, row by row. It has no rows for what only file-based
-// catalogs can say, which are chosen so that the rules of its readers give the right edges:
+// The head of a channel comes first, at depth 0, followed by its replaces chain at increasing depths. A skip is two
+// rows of the same depth, between an entry and the one it replaces: one for the skipped bundle, and one more for the
+// skipping bundle, which refers to the former. opm writes the same rows. It has no rows for graphs that only file-based
+// catalogs can express; for those the rows are chosen so that readers compute the right edges:
 //
-//   - An entry that replaces something but is not on the way from the head (the head skips it) begins a chain of its
-//     own, at depth 0. Readers take for chains whatever begins there.
-//   - A bundle that is replaced or skipped in a channel to which it does not belong, but to another one of the package,
-//     has no row in the former, or else it would belong to it. The reference leads to its row in the latter.
-//   - A bundle that is not in the package at all has a row that readers find no bundle for. opm writes those for skips.
+//   - An entry that replaces something but is not reachable by replaces from the head (the head skips it) begins a
+//     separate chain at depth 0. Readers treat everything that begins there as chains.
+//   - A bundle that is replaced or skipped in a channel without being a member, but is a member of another channel of
+//     the package, gets no row in the former, which would make it a member. The reference leads to its row in the
+//     latter.
+//   - A bundle that is not in the package gets a row without a bundle. opm writes those for skips.
 type layout struct {
 	nextID   int64
 	rows     []*row
@@ -48,7 +49,7 @@ type channelLayout struct {
 	entries map[string]*declcfg.ChannelEntry
 	order   []string
 	head    string
-	chain   map[string]*row // the rows that stand for a bundle and what it replaces
+	chain   map[string]*row // the rows of bundles that replace another, and of ends of chains
 	other   map[string]*row // rows of skipped bundles
 }
 
@@ -73,7 +74,7 @@ func newLayout(firstID int64, channels []declcfg.Channel, heads []string) *layou
 	return l
 }
 
-// lay makes the rows of one channel.
+// lay creates the rows of one channel.
 func (c *channelLayout) lay() {
 	c.walk(c.head)
 	replaced := map[string]bool{}
@@ -82,7 +83,7 @@ func (c *channelLayout) lay() {
 			replaced[c.entries[name].Replaces] = true
 		}
 	}
-	// First the chains that nothing leads to, then what is left of those that are circles.
+	// First the chains without a predecessor, then the remaining cycles.
 	for _, circles := range []bool{false, true} {
 		for _, name := range c.order {
 			if c.chain[name] == nil && c.entries[name].Replaces != "" && (circles || !replaced[name]) {
@@ -107,7 +108,7 @@ func (c *channelLayout) lay() {
 	}
 }
 
-// walk makes the rows of a chain, to its end or to where it meets another.
+// walk creates the rows of a chain up to its end, or until it joins another chain.
 func (c *channelLayout) walk(name string) {
 	var from *row
 	depth := int64(0)
@@ -138,7 +139,7 @@ func (c *channelLayout) walk(name string) {
 	}
 }
 
-// skip makes the rows of a skip.
+// skip creates the rows of a skip.
 func (c *channelLayout) skip(name, skip string, depth int64) {
 	if c.entries[skip] == nil && c.members[skip] {
 		c.pending = append(c.pending, reference{c.add(name, depth), skip})
@@ -151,7 +152,7 @@ func (c *channelLayout) skip(name, skip string, depth int64) {
 	c.add(name, depth).replaces = to
 }
 
-// refer makes an edge to a bundle that is not in the channel.
+// refer creates an edge to a bundle that is not in the channel.
 func (c *channelLayout) refer(from *row, to string, depth int64) {
 	if c.members[to] {
 		c.pending = append(c.pending, reference{from, to})
@@ -170,8 +171,8 @@ func (c *channelLayout) add(bundle string, depth int64) *row {
 	return r
 }
 
-// rowOf returns a row that stands for a bundle in a channel that it belongs to. It never is one of those that stand for
-// a skip: readers would take those for a part of the chain.
+// rowOf returns a row of a bundle in a channel that it belongs to, but not one that represents a skip: readers would
+// count that as part of the chain.
 func (l *layout) rowOf(bundle string) *row {
 	var other *row
 	for _, c := range l.channels {
@@ -188,7 +189,8 @@ func (l *layout) rowOf(bundle string) *row {
 	return other
 }
 
-// headsOf returns the entries of a channel that no other one replaces or skips, by name. A valid channel has one.
+// headsOf returns the entries of a channel that no other one replaces or skips, sorted by name. A valid channel has
+// one.
 func headsOf(c *declcfg.Channel) []string {
 	below := map[string]bool{}
 	for _, e := range c.Entries {

@@ -12,32 +12,33 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// loadOnce keeps the result of loading.
+// loadOnce caches the result of loading.
 type loadOnce struct {
 	mu       sync.Mutex
 	done     bool
 	packages []*assembled
-	stranded []*bundle // in no channel, by name
+	stranded []*bundle // in no channel, sorted by name
 	err      error
 }
 
-// assembled is one package as it is going to be delivered; the bundles lack their manifests.
+// assembled is one package of the catalog; its bundles lack their manifests.
 type assembled struct {
 	catalog declcfg.Catalog
 	rows    []*bundle // of catalog.Bundles
-	iconOf  *bundle   // whose ClusterServiceVersion has the package's icon; nil if there is none
+	iconOf  *bundle   // the bundle whose ClusterServiceVersion has the package's icon; nil if there is none
 }
 
-// Load reads everything but the manifests of bundles, which it only checks, and works out what the catalog will be.
-// Calls after the first one return its result, unless that was cancelled. The error joins the problems of all broken
-// packages, unless Options.KeepGoing is set.
+// Load reads everything except the manifests of bundles, which it only checks, and computes the catalog. Later calls
+// return the same result, unless the first was cancelled. The error joins the problems of all invalid packages, unless
+// Options.KeepGoing is set.
 func (db *DB) Load(ctx context.Context) error {
 	_, err := db.loaded(ctx)
 	return db.wrap(err)
 }
 
-// Skeleton loads the database and returns the catalog without the manifests of bundles: HasObjects says which bundles have some. The
-// catalog is in opm's writing order and shares memory with the database; it is not to be modified.
+// Skeleton loads the database and returns the catalog without the manifests of bundles: HasObjects reports which
+// bundles have some. The catalog is in opm's writing order and shares memory with the database; it must not be
+// modified.
 func (db *DB) Skeleton(ctx context.Context) (*declcfg.Catalog, error) {
 	packages, err := db.loaded(ctx)
 	if err != nil {

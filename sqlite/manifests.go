@@ -14,13 +14,14 @@ import (
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/jsonscan"
 )
 
-// span is where a value lies in a column. Columns are smaller than 2 GiB, see Limits.ValueBytes.
+// span is the position of a value in a column. Columns are smaller than 2 GiB, see Limits.ValueBytes.
 type span struct{ start, end int32 }
 
-// manifests is what the first reading of a bundle's csv and bundle columns finds out, so that the second one, which
-// delivers them, has nothing to parse.
+// manifests is the result of the first pass over a bundle's csv and bundle columns. The second pass, which delivers
+// them, needs no parsing.
 type manifests struct {
 	objects []span // in the bundle column, in stored order
 	csvAt   int    // index in objects of the first ClusterServiceVersion; -1 if there is none
@@ -32,7 +33,7 @@ type gvk struct{ group, version, kind string }
 // propertyRow is a row of the properties or the dependencies table.
 type propertyRow struct{ typ, value string }
 
-// csv is what is used of a ClusterServiceVersion.
+// csv has the used fields of a ClusterServiceVersion.
 type csv struct {
 	version        string
 	skipRange      string
@@ -44,11 +45,11 @@ type csv struct {
 	properties     []propertyRow // of the olm.properties annotation; nil if that is not JSON
 	replaces       string
 	skips          []string
-	stub           bool // it installs nothing: it was made of what a catalog knows, see stubCSV
+	stub           bool // generated from catalog data, see stubCSV
 }
 
-// readManifests parses the two columns of one bundle. Empty and NULL columns are the same. The document is that of the csv
-// column, nil if that is empty.
+// readManifests parses the two columns of one bundle. Empty and NULL columns are equivalent. The document is that of
+// the csv column, nil if that is empty.
 func readManifests(csvColumn, bundleColumn []byte) (*manifests, *csvDocument, error) {
 	m := &manifests{csvAt: -1}
 	dec := jsontext.NewDecoder(bytes.NewBuffer(bundleColumn))
@@ -65,7 +66,7 @@ func readManifests(csvColumn, bundleColumn []byte) (*manifests, *csvDocument, er
 		}
 		end := int32(dec.InputOffset())
 		m.objects = append(m.objects, span{end - int32(len(value)), end})
-		if m.csvAt < 0 && objectKind(value) == "ClusterServiceVersion" {
+		if m.csvAt < 0 && jsonscan.Kind(value) == "ClusterServiceVersion" {
 			m.csvAt = len(m.objects) - 1
 		}
 	}
@@ -98,37 +99,12 @@ func readManifests(csvColumn, bundleColumn []byte) (*manifests, *csvDocument, er
 
 func (s span) of(column []byte) []byte { return column[s.start:s.end] }
 
-// shorten keeps an error of the JSON library from quoting much of the input.
+// shorten limits how much input an error of the JSON library quotes.
 func shorten(err error) error {
 	if text := err.Error(); len(text) > 160 {
 		return errors.New(fault.Clip(text, 160))
 	}
 	return err
-}
-
-// objectKind returns the top-level "kind" of a valid JSON object.
-func objectKind(object jsontext.Value) string {
-	dec := jsontext.NewDecoder(bytes.NewBuffer(object))
-	if _, err := dec.ReadToken(); err != nil {
-		return ""
-	}
-	for dec.PeekKind() == '"' {
-		name, err := dec.ReadToken()
-		if err != nil {
-			return ""
-		}
-		if name.String() != "kind" {
-			if dec.SkipValue() != nil {
-				return ""
-			}
-			continue
-		}
-		if kind, err := dec.ReadToken(); err == nil && kind.Kind() == '"' {
-			return kind.String()
-		}
-		return ""
-	}
-	return ""
 }
 
 type csvDocument struct {
@@ -195,7 +171,7 @@ func readCSV(object []byte) (*csv, *csvDocument, error) {
 		skipRange:      jsonString(d.Metadata.Annotations.SkipRange),
 		substitutesFor: jsonString(d.Metadata.Annotations.SubstitutesFor),
 		replaces:       jsonString(d.Spec.Replaces),
-		skips:          jsonStrings(d.Spec.Skips),
+		skips:          valueOf[[]string](d.Spec.Skips, '['),
 	}
 	for _, r := range d.Spec.RelatedImages {
 		c.relatedImages = append(c.relatedImages, declcfg.RelatedImage{Name: r.Name, Image: r.Image})
@@ -205,7 +181,7 @@ func readCSV(object []byte) (*csv, *csvDocument, error) {
 	if annotation := jsonString(d.Metadata.Annotations.Properties); annotation != "" {
 		c.properties = readProperties(annotation)
 	}
-	var install csvInstall // what is not as it should be here has no images; opm does not ask for more
+	var install csvInstall // an undecodable part has no images; opm is as lenient
 	if d.Spec.Install != nil && json.Unmarshal(d.Spec.Install, &install) == nil {
 		c.stub = len(install.Spec.Deployments) == 0
 		for _, dep := range install.Spec.Deployments {
@@ -221,21 +197,15 @@ func readCSV(object []byte) (*csv, *csvDocument, error) {
 }
 
 // jsonString returns the string that a value is, or the empty string.
-func jsonString(v jsontext.Value) string {
-	var s string
-	if v.Kind() != '"' || json.Unmarshal(v, &s) != nil {
-		return ""
-	}
-	return s
-}
+func jsonString(v jsontext.Value) string { return valueOf[string](v, '"') }
 
-// jsonStrings returns the strings that a value is a list of, or nil.
-func jsonStrings(v jsontext.Value) []string {
-	var s []string
-	if v.Kind() != '[' || json.Unmarshal(v, &s) != nil {
-		return nil
+// valueOf decodes a value of the given kind. The result is zero if it is of another kind or type.
+func valueOf[T any](v jsontext.Value, kind jsontext.Kind) T {
+	var decoded, zero T
+	if v.Kind() != kind || json.Unmarshal(v, &decoded) != nil {
+		return zero
 	}
-	return s
+	return decoded
 }
 
 // crdAPIs takes the group from the name of a CRD, PLURAL.GROUP.
@@ -256,8 +226,8 @@ func serviceAPIs(services []csvAPI) []gvk {
 	return out
 }
 
-// readProperties reads the olm.properties annotation, a JSON list. One that is not such a list has no properties, as
-// when opm renders a bundle.
+// readProperties parses the olm.properties annotation, a JSON list. Anything else gives no properties, as when opm
+// renders a bundle.
 func readProperties(annotation string) []propertyRow {
 	var list []struct {
 		Type  string         `json:"type"`
@@ -275,7 +245,7 @@ func readProperties(annotation string) []propertyRow {
 	return out
 }
 
-// icon is the first icon of a ClusterServiceVersion, or nil. Some base64 in real catalogs has blanks in it.
+// readIcon returns the first icon of a ClusterServiceVersion, or nil. Some base64 in real catalogs contains blanks.
 func readIcon(object []byte) (*declcfg.Icon, error) {
 	var d struct {
 		Spec struct {

@@ -18,16 +18,16 @@ type DB struct {
 	options Options
 	source  *source
 	pool    *sql.DB
-	base    *sql.Conn // holds the read transaction that keeps writers out until Close
+	base    *sql.Conn // holds the read transaction that excludes writers until Close
 	schema  *schema
 
 	load     loadOnce
 	findings findings
 }
 
-// Open opens a database of any schema version for reading, and checks that its structure is whole. The file and what
-// is beside it are not written to. Errors name the path; their kinds are ErrNotDatabase, ErrDamaged, ErrUnsupported,
-// ErrLocked, ErrLimit, and those of the file system.
+// Open opens a database of any schema version for reading and checks its structure. It writes neither to the file nor
+// next to it. Errors name the path; their classes are ErrNotDatabase, ErrDamaged, ErrUnsupported, ErrLocked, ErrLimit,
+// and those of the file system.
 func Open(ctx context.Context, path string, o Options) (_ *DB, err error) {
 	o.Limits = o.Limits.withDefaults()
 	if o.Jobs <= 0 {
@@ -36,13 +36,13 @@ func Open(ctx context.Context, path string, o Options) (_ *DB, err error) {
 	db := &DB{path: path, options: o}
 	defer func() {
 		if err != nil {
-			err = db.wrap(errors.Join(err, db.close()))
+			err = db.wrap(errors.Join(err, db.Close()))
 		}
 	}()
 	if db.source, err = openSource(ctx, path, o); err != nil {
 		return nil, err
 	}
-	if db.pool, err = sql.Open("sqlite", db.source.uri()); err != nil {
+	if db.pool, err = db.source.pool(); err != nil {
 		return nil, err
 	}
 	db.pool.SetMaxOpenConns(4)
@@ -61,9 +61,7 @@ func Open(ctx context.Context, path string, o Options) (_ *DB, err error) {
 }
 
 // Close releases the database. Blobs that were delivered stay valid.
-func (db *DB) Close() error { return db.close() }
-
-func (db *DB) close() error {
+func (db *DB) Close() error {
 	var errs []error
 	if db.base != nil {
 		errs = append(errs, db.base.Close())
@@ -80,7 +78,8 @@ func (db *DB) close() error {
 	return errors.Join(errs...)
 }
 
-// SchemaVersion returns the version of the database's schema, 0 to 13. Databases of the very first writers have none.
+// SchemaVersion returns the version of the database's schema, 0 to 13. Databases of the first releases of opm have
+// none.
 func (db *DB) SchemaVersion() (version int, has bool) { return db.schema.version, db.schema.hasVersion }
 
 func (db *DB) wrap(err error) error {
@@ -95,7 +94,7 @@ func (db *DB) deadline(ctx context.Context) (context.Context, context.CancelFunc
 	return context.WithTimeoutCause(ctx, db.options.Limits.Time, fmt.Errorf("%w: reading took longer than %v", ErrLimit, db.options.Limits.Time))
 }
 
-// begin takes the shared lock and keeps it, so that every connection sees the same state of the database.
+// begin takes the shared lock and keeps it, so that all connections see the same state of the database.
 func (db *DB) begin(ctx context.Context) error {
 	var err error
 	if db.base, err = db.conn(ctx); err != nil {
@@ -114,7 +113,7 @@ const (
 	limitAttached = 7
 )
 
-// conn returns a connection of its own to the database, with its limits set. The caller closes it.
+// conn returns a new connection to the database with its limits set. The caller must close it.
 func (db *DB) conn(ctx context.Context) (*sql.Conn, error) {
 	c, err := db.pool.Conn(ctx)
 	if err != nil {
@@ -128,12 +127,11 @@ func (db *DB) conn(ctx context.Context) (*sql.Conn, error) {
 	return c, nil
 }
 
-// spareTables are the tables whose content other tables and the manifests repeat. The value is the table that has to be
-// there for that.
+// spareTables are the tables whose content is also in other tables and the manifests. The value is the table that must
+// exist for that.
 var spareTables = map[string]string{"api_provider": "properties", "api_requirer": "dependencies"}
 
-// quickCheck checks the structure of the database. Damage that lies where nothing is lost by it is a finding, and not
-// an error.
+// quickCheck checks the structure of the database. Damage without loss of needed data is a finding, not an error.
 func (db *DB) quickCheck(ctx context.Context) error {
 	problem, err := firstProblem(ctx, db.base, "PRAGMA quick_check(1)")
 	if err != nil || problem == "" {

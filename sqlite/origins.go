@@ -9,18 +9,18 @@ import (
 	"unicode/utf8"
 )
 
-// Origin is what a bundle says of its own upgrade edges, whatever channel it is in. Databases keep it in columns of the
-// bundle's row; file-based catalogs do not.
+// Origin holds the upgrade edges that a bundle declares for itself, independent of channels. Databases store them in
+// columns of the bundle's row; file-based catalogs do not store them.
 type Origin struct {
 	Replaces       string
 	Skips          []string
 	SubstitutesFor string
 }
 
-// ownEdges are those columns as they are stored.
+// ownEdges are these columns as stored.
 type ownEdges struct{ replaces, skips, substitutesFor text }
 
-// readOwn reads the columns. A value that is not text counts as missing: only additions to the package need it.
+// readOwn reads the columns. A value that is not text counts as missing: only later additions to the package need it.
 func (db *DB) readOwn(r *reader, b *bundle, columns []string, row []sql.RawBytes) error {
 	for i, target := range []*text{&b.own.replaces, &b.own.skips, &b.own.substitutesFor} {
 		if !utf8.Valid(row[i]) || bytes.IndexByte(row[i], 0) >= 0 {
@@ -37,9 +37,9 @@ func (db *DB) readOwn(r *reader, b *bundle, columns []string, row []sql.RawBytes
 	return nil
 }
 
-// Origins returns what the bundles of the database say of their own edges, by the names of the bundles. Where the database
-// lacks a column, as those of older schema versions do, or its value, it is what the bundle's ClusterServiceVersion says.
-// There is none for a bundle of which nothing is known. The answer is the caller's own.
+// Origins returns the declared edges of the database's bundles by the bundles' names. If a column or its value is
+// missing, as in older schema versions, the ClusterServiceVersion of the bundle gives it. Bundles of which nothing is
+// known are not in the map. The caller may modify the map.
 func (db *DB) Origins(ctx context.Context) (map[string]Origin, error) {
 	packages, err := db.loaded(ctx)
 	if err != nil {
@@ -62,7 +62,7 @@ func (b *bundle) origin() (o Origin, known bool) {
 		c = b.manifests.csv
 	}
 	if c != nil && c.stub && b.manifests.csvAt < 0 {
-		c = nil // it was made of a catalog, which has no own edges
+		c = nil // a ClusterServiceVersion generated from a catalog declares no edges
 	}
 	edges := !b.own.replaces.null || !b.own.skips.null
 	switch {

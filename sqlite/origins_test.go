@@ -28,7 +28,7 @@ func origins(t testing.TB, path string) (map[string]sqlite.Origin, []sqlite.Find
 	return o, db.Findings()
 }
 
-// Databases of every schema version tell the same of the same bundles, whether they have the columns or not.
+// Databases of every schema version give the same origins for the same bundles, with or without the columns.
 func TestOriginsOfSchemaVersions(t *testing.T) {
 	all := recorded.All(t)
 	want, _ := origins(t, all.Database(t, "small"))
@@ -42,8 +42,7 @@ func TestOriginsOfSchemaVersions(t *testing.T) {
 	}
 }
 
-// What a bundle says of itself is what the columns say, also where the channels say something else, and nothing else in the
-// database is concerned by it.
+// Origins come from the columns even if channels differ, and do not affect anything else in the database.
 func TestOriginsAreWrittenAndRead(t *testing.T) {
 	given := map[string]sqlite.Origin{
 		"etcdoperator.v0.9.4": {Replaces: "x", Skips: []string{"y", "z"}, SubstitutesFor: "w"},
@@ -79,7 +78,7 @@ func TestOriginsAreWrittenAndRead(t *testing.T) {
 	}
 }
 
-// A column that is no text is told, and counts as missing.
+// A column that is not text is a finding and counts as missing.
 func TestOriginsThatAreNoText(t *testing.T) {
 	path := altered(t, "small", "UPDATE operatorbundle SET replaces = CAST(x'ff00' AS TEXT), skips = NULL WHERE name = 'etcdoperator.v0.9.2'")
 	got, findings := origins(t, path)
@@ -94,8 +93,8 @@ func TestOriginsThatAreNoText(t *testing.T) {
 	}
 }
 
-// A reduced catalog is the whole one with its bundles reduced, the bundles that are wanted are whole, and the two together
-// give the whole one again.
+// A reduced catalog is the complete one with reduced bundles; with the complete bundles of a second pass it becomes the
+// complete one again.
 func TestReducedCatalogs(t *testing.T) {
 	all := recorded.All(t)
 	for _, name := range []string{"medium", "subs", "semver", "constraint", "deprec-v1.2.0"} {

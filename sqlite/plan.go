@@ -9,17 +9,17 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// plan is what the channels of a package say about one bundle, and a database keeps in the bundle's own row.
+// plan has the facts about one bundle in its package's channels that the database stores in the bundle's row.
 type plan struct {
 	skipRange string
 	skips     []string
-	replaced  []string // what it replaces in its channels, without repetitions; those of the default channel first
-	chained   bool     // on the way from the head of some channel
-	head      bool     // of some channel
+	replaced  []string // what it replaces in its channels, without duplicates; those of the default channel first
+	chained   bool     // reachable from the head of some channel by replaces
+	head      bool     // head of some channel
 	shown     bool     // the head of the default channel, whose ClusterServiceVersion has the package's icon
 }
 
-// plan looks at the channels, all of which are known when the first bundle comes.
+// plan computes the plans from the channels, which are all known when the first bundle comes.
 func (p *packageWriter) plan() {
 	p.plans = map[string]*plan{}
 	defaultChannel := ""
@@ -35,7 +35,7 @@ func (p *packageWriter) plan() {
 	slices.SortStableFunc(p.part.Channels, func(a, b declcfg.Channel) int {
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.Name, b.Name))
 	})
-	first := map[string]string{} // bundle to the channel that gave its skipRange
+	first := map[string]string{} // the channel that gave each bundle its skipRange
 	for i := range p.part.Channels {
 		c := &p.part.Channels[i]
 		head := ""
@@ -73,13 +73,13 @@ func (p *packageWriter) plan() {
 	}
 }
 
-// follow marks the bundles on the way from the head of a channel.
+// follow marks the bundles on the replaces chain from the head of a channel.
 func (p *packageWriter) follow(c *declcfg.Channel, head string) {
 	next := map[string]string{}
 	for _, e := range c.Entries {
 		next[e.Name] = e.Replaces
 	}
-	for range c.Entries { // and no further, if it is a circle
+	for range c.Entries { // stops in a cycle
 		if p.plans[head] == nil {
 			return
 		}
@@ -88,7 +88,7 @@ func (p *packageWriter) follow(c *declcfg.Channel, head string) {
 	}
 }
 
-// origin is what the columns of a bundle say of its own edges.
+// origin returns the declared edges for the columns of a bundle.
 func (p *packageWriter) origin(b *declcfg.Bundle, plan *plan, c *csv) (Origin, error) {
 	if p.options.Origins != nil {
 		if o, ok := p.options.Origins(p.name, b.Name); ok {
@@ -107,8 +107,8 @@ func (p *packageWriter) origin(b *declcfg.Bundle, plan *plan, c *csv) (Origin, e
 	return o, nil
 }
 
-// replaces is what a bundle replaces in all of its channels. Readers have the edges from table channel_entry; this is for
-// opm when it adds bundles to the package, and computes the channels again.
+// replaces returns the column value for what a bundle replaces. Readers take the edges from table channel_entry; opm
+// uses the column when it adds bundles to the package and computes the channels again.
 func (p *packageWriter) replaces(b *declcfg.Bundle, plan *plan, c *csv) string {
 	ofCSV := ""
 	if c != nil {
@@ -116,8 +116,8 @@ func (p *packageWriter) replaces(b *declcfg.Bundle, plan *plan, c *csv) string {
 	}
 	switch {
 	case len(plan.replaced) == 0:
-		// opm looks neither below a bundle that is only skipped nor below a deprecated one. To the end of any other chain it
-		// would add what no channel has.
+		// opm does not follow the chain below a bundle that is only skipped, or below a deprecated one. At the end of
+		// any other chain it would add an edge that no channel has.
 		if !plan.chained || slices.ContainsFunc(b.Properties, func(p declcfg.Property) bool { return p.Type == declcfg.PropertyDeprecated }) {
 			return ofCSV
 		}

@@ -14,8 +14,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// propertiesOf makes the properties of a bundle, but for its manifests, sorted as opm sorts them: by type, then by
-// value.
+// propertiesOf returns the properties of a bundle without its manifests, sorted as in opm: by type, then by value.
 func (db *DB) propertiesOf(p *pkg, b *bundle) ([]declcfg.Property, error) {
 	w := propertyWriter{provided: map[gvk]bool{}, required: map[gvk]bool{}}
 	hasPackage := false
@@ -64,7 +63,7 @@ func (db *DB) propertiesOf(p *pkg, b *bundle) ([]declcfg.Property, error) {
 	return w.out, nil
 }
 
-// dependency makes the property that a dependency is in a file-based catalog.
+// dependency adds the property that represents a dependency in a file-based catalog.
 func (db *DB) dependency(w *propertyWriter, p *pkg, b *bundle, row propertyRow) error {
 	dropped := func(reason string) {
 		db.findings.add(Finding{Kind: Dropped, Package: p.name, Bundle: b.name, Field: "dependencies", Reason: reason})
@@ -125,7 +124,7 @@ func (w *propertyWriter) value(typ string, value any) {
 	w.out = append(w.out, p)
 }
 
-// raw takes a value as the database has it, without the white space between its tokens.
+// raw adds a value of the database, without white space between its tokens.
 func (w *propertyWriter) raw(row propertyRow) error {
 	value := jsontext.Value(row.value)
 	if row.typ == "" || !value.IsValid() {
@@ -138,8 +137,8 @@ func (w *propertyWriter) raw(row propertyRow) error {
 	return nil
 }
 
-// imagesOf makes the related images of a bundle: those that its ClusterServiceVersion lists, and those that only the
-// database knows, sorted by image.
+// imagesOf returns the related images of a bundle: those in its ClusterServiceVersion and those that only the database
+// has, sorted by image.
 func imagesOf(b *bundle, c Compat) []declcfg.RelatedImage {
 	var out []declcfg.RelatedImage
 	seen := map[string]bool{}

@@ -14,7 +14,7 @@ import (
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
-// write reads a database and returns the catalog in it as JSON or YAML.
+// write reads a database and returns its catalog as JSON or YAML.
 func write(t *testing.T, path string, f declcfg.Format, level edit.Level, o sqlite.Options) (string, error) {
 	t.Helper()
 	o.TempDir = t.TempDir()
@@ -45,7 +45,7 @@ func write(t *testing.T, path string, f declcfg.Format, level edit.Level, o sqli
 	return out.String(), nil
 }
 
-// difference shows the first line in which two texts differ, with some lines around it; it is empty if they are equal.
+// difference returns the first line in which two texts differ with some context; it is empty if they are equal.
 func difference(got, want string) string {
 	if got == want {
 		return ""
@@ -68,13 +68,13 @@ func difference(got, want string) string {
 	return "got\n" + around(g) + "want\n" + around(w)
 }
 
-// exception is a database to which opm's answer is not the right one, or for which there is none.
+// exception is a database for which opm's answer is wrong or missing.
 type exception struct {
 	why  string
-	err  error                  // the kind of the right error
-	from string                 // the database whose answer is the right one, changed by edit
-	edit func(*declcfg.Catalog) // what has to be changed in that answer
-	got  func(*declcfg.Catalog) // what has to be changed in ours, to be what opm answers
+	err  error                  // the right error
+	from string                 // the database whose answer is the right one after edit
+	edit func(*declcfg.Catalog) // the change to that answer
+	got  func(*declcfg.Catalog) // the change that turns our answer into opm's
 }
 
 // broken databases are refused in both modes.
@@ -85,8 +85,9 @@ var broken = map[string]exception{
 	"zero":        {why: "an empty file", err: sqlite.ErrNotDatabase},
 }
 
-// old databases hold the rows of "small" at the schema of a former version. opm fails to migrate those up to version 4,
-// and damages the dependencies of the others. The answer is that of "small", less what the version could not hold.
+// old databases hold the rows of "small" in the schema of an earlier version. opm fails to migrate those up to version
+// 4 and damages the dependencies of the others. The right answer is that of "small" without what the version could not
+// store.
 var old = map[string]exception{
 	"schema-0": {from: "small", edit: func(c *declcfg.Catalog) { withoutPackageDependencies(c); withoutImages(c); withoutOwnImage(c) },
 		why: "neither images of bundles nor dependencies on packages were stored"},
@@ -105,7 +106,7 @@ var old = map[string]exception{
 	"down-9":   {from: "small", why: "opm cannot migrate it up again"},
 }
 
-// better are the databases that lose something in opm, and not here.
+// better are the databases from which opm loses data, and bindery does not.
 var better = map[string]exception{
 	"constraint":    {got: withoutConstraints, why: "opm drops dependencies of type olm.constraint"},
 	"deprec-readd":  {got: withoutDeprecated, why: "opm leaves deprecated bundles out"},
@@ -134,7 +135,7 @@ func withoutImages(c *declcfg.Catalog) {
 	}
 }
 
-// withoutOwnImage removes the image of the bundle from its related images: no table lists it.
+// withoutOwnImage removes the bundle's own image from its related images: no table lists it.
 func withoutOwnImage(c *declcfg.Catalog) {
 	for i := range c.Bundles {
 		b := &c.Bundles[i]
@@ -159,7 +160,7 @@ func withoutDeprecated(c *declcfg.Catalog) {
 	}
 }
 
-// edited applies a change to a catalog that is given as JSON.
+// edited applies a change to a catalog given as JSON.
 func edited(t *testing.T, text string, change func(*declcfg.Catalog)) string {
 	t.Helper()
 	if change == nil {
@@ -205,7 +206,7 @@ func testRecorded(t *testing.T, c recorded.Collection) {
 					if got == want {
 						t.Errorf("the answer is opm's, but it should be better: %s", x.why)
 					}
-					// What is better is not sorted by the edit, but parsed values are: compare both after parsing.
+					// The change does not sort the right answer, but parsing does: compare both after parsing.
 					got, want, why = edited(t, got, x.got), edited(t, want, func(*declcfg.Catalog) {}), x.why
 				} else if change != nil {
 					got = edited(t, got, func(*declcfg.Catalog) {})

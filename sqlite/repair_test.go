@@ -110,7 +110,7 @@ func TestRowsWithoutAPlace(t *testing.T) {
 	}
 }
 
-// A channel whose entries begin deeper than those of other channels keeps its edges.
+// A channel whose entries begin at a greater depth than those of other channels keeps its edges.
 func TestChannelThatBeginsDeeper(t *testing.T) {
 	path := altered(t, "small", "UPDATE channel_entry SET depth = depth + 1 WHERE channel_name = 'singlenamespace-alpha'")
 	want := entryOf(t, mustRead(t, recorded.Part(t).Database(t, "small"), sqlite.Options{}), "singlenamespace-alpha", "etcdoperator.v0.9.4")
@@ -150,7 +150,8 @@ func TestDependenciesSurvive(t *testing.T) {
 	}
 }
 
-// Version 9's migration gave all dependencies the value of the first; of one that became nonsense only the loss is known.
+// Version 9's migration gave all dependencies the value of the first one; for those that became invalid only the loss
+// is reported.
 func TestDependenciesThatAMigrationDamaged(t *testing.T) {
 	path := altered(t, "small", `UPDATE dependencies SET value = '{"packageName":"special-resource-operator","version":"<=4.9.0"}'`)
 	c, findings, err := read(t, path, sqlite.Options{})
@@ -179,7 +180,7 @@ func TestDeprecated(t *testing.T) {
 		c.Deprecations[0].Entries[0].Message == "" || !bundleNames(c)["synth-deprec.v1.2.0"] {
 		t.Errorf("got %+v", c.Deprecations)
 	}
-	// A deprecated bundle whose channels are gone has no place in the catalog.
+	// A deprecated bundle in no channel is not in the catalog.
 	path := altered(t, "deprec-v1.2.0", "PRAGMA foreign_keys=0", "INSERT INTO operatorbundle(name, version, bundlepath) VALUES ('synth-deprec.v0.1.0', '0.1.0', 'x.example/y:1')",
 		"INSERT INTO deprecated VALUES ('synth-deprec.v0.1.0')", "INSERT INTO channel_entry VALUES (900, 'gone', 'synth-deprec', 'synth-deprec.v0.1.0', NULL, 0)")
 	c, findings, err := read(t, path, sqlite.Options{})
@@ -189,7 +190,7 @@ func TestDeprecated(t *testing.T) {
 	if bundleNames(c)["synth-deprec.v0.1.0"] || !hasFinding(findings, sqlite.Dropped, "synth-deprec", "synth-deprec.v0.1.0", "none of its channels") {
 		t.Errorf("findings %+v", findings)
 	}
-	// One that breaks the package is left out: here a second head.
+	// A deprecated bundle that would invalidate the package is left out: here it is a second head.
 	path = altered(t, "deprec-v1.2.0", "PRAGMA foreign_keys=0", "UPDATE channel_entry SET replaces = NULL WHERE operatorbundle_name = 'synth-deprec.v1.3.0' AND channel_name = 'stable'")
 	c, findings, err = read(t, path, sqlite.Options{})
 	if err != nil {
@@ -227,7 +228,7 @@ func TestIcons(t *testing.T) {
 	}
 }
 
-// The first writers had no table of the schema's version, and one that was interrupted left it empty.
+// The first releases had no table for the schema version, and an interrupted one left it empty.
 func TestNoSchemaVersion(t *testing.T) {
 	for _, name := range []string{"schema-0", "small"} {
 		want := mustRead(t, recorded.Part(t).Database(t, name), sqlite.Options{})
@@ -248,7 +249,7 @@ func TestNoSchemaVersion(t *testing.T) {
 	}
 }
 
-// Memory must not grow with the number of bundles times the size of their manifests.
+// Memory does not grow with the number of bundles times the size of their manifests.
 func TestMemory(t *testing.T) {
 	const bundles, size = 300, 512 << 10 // 150 MB
 	statements := []string{"BEGIN"}
@@ -288,7 +289,7 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// A ClusterServiceVersion that only the csv column has is not written, which is told.
+// A ClusterServiceVersion that only the csv column has is not in the catalog, with a finding.
 func TestClusterServiceVersionBesideTheManifests(t *testing.T) {
 	const name = "silicom-sts-operator.v0.0.6"
 	path := altered(t, "small", "UPDATE operatorbundle SET bundle = NULL WHERE name = '"+name+"'")

@@ -26,12 +26,16 @@ type reader struct {
 	limits Limits
 	rows   int
 	bytes  int64
-	names  map[string]string // one copy of each text that recurs
+	names  map[string]string // one copy of each repeated text
 }
 
 // each calls fn for every row of a table, in the order in which the rows are stored, with the values of columns; those
-// that the database lacks are NULL. The slices are valid during the call. Reading fails if the table's rows are not as many as SQLite counts.
+// that the database lacks are NULL. A table that is missing has no rows. The slices are valid during the call. Reading
+// fails if the table's rows are not as many as SQLite counts.
 func (r *reader) each(s *schema, table string, columns []string, fn func(row []sql.RawBytes) error) error {
+	if !s.has(table) {
+		return nil
+	}
 	expressions := make([]string, len(columns))
 	for i, column := range columns {
 		expressions[i] = s.column(table, column)
@@ -76,7 +80,7 @@ func (r *reader) each(s *schema, table string, columns []string, fn func(row []s
 	return nil
 }
 
-// text checks a value and makes it a string that outlives the row.
+// text checks a value and copies it to a string.
 func (r *reader) text(column string, raw sql.RawBytes) (text, error) {
 	if raw == nil {
 		return text{null: true}, nil
@@ -98,7 +102,7 @@ func (r *reader) text(column string, raw sql.RawBytes) (text, error) {
 	return text{s: s}, nil
 }
 
-// texts is text for the leading columns of a row.
+// texts reads the leading columns of a row with text.
 func (r *reader) texts(columns []string, row []sql.RawBytes, into ...*text) error {
 	for i, target := range into {
 		t, err := r.text(columns[i], row[i])

@@ -10,10 +10,10 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// maxSchemaVersion is the last version that was ever written.
+// maxSchemaVersion is the last version that opm wrote.
 const maxSchemaVersion = 13
 
-// The tables of an index database, in all of its versions. The value says whether the table is read.
+// The tables of an index database in all versions. The value reports whether the table is read.
 var indexTables = map[string]bool{
 	"schema_migrations": true,
 	"operatorbundle":    true,
@@ -29,7 +29,7 @@ var indexTables = map[string]bool{
 	"deprecated":        true,
 }
 
-// The columns that every version has, and without which there is nothing to read.
+// The columns that every version has and that reading requires.
 var requiredColumns = map[string][]string{
 	"operatorbundle": {"name", "csv", "bundle"},
 	"package":        {"name", "default_channel"},
@@ -37,21 +37,21 @@ var requiredColumns = map[string][]string{
 	"channel_entry":  {"entry_id", "channel_name", "package_name", "operatorbundle_name", "replaces", "depth"},
 }
 
-// The triggers of an index database. They delete unused rows of the api table, and do not fire on reading.
+// The triggers of an index database. They delete unused rows of the api table and have no effect on reading.
 var indexTriggers = []string{"api_provider_cleanup", "api_requirer_cleanup"}
 
-// schema is what a database has of the tables and columns of an index database.
+// schema lists the known tables and columns that a database has.
 type schema struct {
 	version    int
 	hasVersion bool
-	columns    map[string]map[string]bool // table to lower-case column names
+	columns    map[string]map[string]bool // by table; column names in lower case
 }
 
 func (s *schema) has(table string) bool { return s.columns[table] != nil }
 
 func (s *schema) hasColumn(table, column string) bool { return s.columns[table][column] }
 
-// tables returns the tables that are there and are read.
+// tables returns the existing tables that are read.
 func (s *schema) tables() []string {
 	var names []string
 	for name := range s.columns {
@@ -74,8 +74,8 @@ func (s *schema) column(table, column string) string {
 // object is a row of sqlite_schema.
 type object struct{ kind, name, table, sql string }
 
-// readSchema checks every object of the database before any table is read: whatever could run code of the database's
-// author is refused.
+// readSchema checks every object of the database before any table is read: objects that could run code of the
+// database's author are refused.
 func readSchema(ctx context.Context, c *sql.Conn) (*schema, error) {
 	objects, err := readObjects(ctx, c)
 	if err != nil {
@@ -190,8 +190,8 @@ func readColumns(ctx context.Context, c *sql.Conn, table string) (map[string]boo
 	return columns, rows.Err()
 }
 
-// readVersion reads the version that the last writer left. What is read follows from the columns that are there, so
-// the version only has to be one that exists.
+// readVersion reads the version that the last writer set. The columns that exist determine what is read, so the version
+// only has to be a known one.
 func (s *schema) readVersion(ctx context.Context, c *sql.Conn) error {
 	if !s.has("schema_migrations") {
 		return nil

@@ -9,9 +9,9 @@ import (
 	"github.com/operator-bindery/bindery/declcfg/property"
 )
 
-// Reduced loads the database and returns its catalog as if it had been read whole, and then each bundle been reduced (see
-// [declcfg.Bundle.Reduce]): packages have their icons, and bundles a property for each manifest. Of the manifests only one is
-// in memory at a time. The catalog is in writing order and the caller's own, but for what no edit changes in place.
+// Reduced loads the database and returns its catalog with each bundle reduced (see [declcfg.Bundle.Reduce]): packages
+// have their icons, and bundles a property for each manifest. Only one manifest is in memory at a time. The catalog is
+// in writing order. The caller may modify it as far as edits modify catalogs in place.
 func (db *DB) Reduced(ctx context.Context) (_ *declcfg.Catalog, err error) {
 	packages, err := db.loaded(ctx)
 	if err != nil {
@@ -42,13 +42,13 @@ func (db *DB) Reduced(ctx context.Context) (_ *declcfg.Catalog, err error) {
 	return c, db.source.unchanged()
 }
 
-// Stranded is a bundle in a database that is in no channel, and so not in the catalog.
+// Stranded is a bundle of a database that is in no channel and therefore not in the catalog.
 type Stranded struct {
 	// Package is that of the bundle's olm.package property; empty if it has none.
 	Package, Name, Image string
 }
 
-// Stranded loads the database and returns the bundles that are in no channel, by name.
+// Stranded loads the database and returns the bundles that are in no channel, sorted by name.
 func (db *DB) Stranded(ctx context.Context) ([]Stranded, error) {
 	if _, err := db.loaded(ctx); err != nil {
 		return nil, db.wrap(err)
@@ -67,7 +67,7 @@ func (db *DB) Stranded(ctx context.Context) ([]Stranded, error) {
 	return out, nil
 }
 
-// reduced is a bundle with the values of its manifests dropped.
+// reduced returns a bundle with the values of its manifests dropped.
 func (a *assembled) reduced(i int) (declcfg.Bundle, error) {
 	b, m := a.catalog.Bundles[i], a.rows[i].manifests
 	properties := make([]declcfg.Property, 0, len(b.Properties)+len(m.objects)+1)
@@ -85,7 +85,7 @@ func (a *assembled) reduced(i int) (declcfg.Bundle, error) {
 	b.Properties = append(properties, metadata...)
 	whole := len(b.Properties)
 	if m.csv != nil && m.csv.substitutesFor != "" {
-		// Reducing remembers it where it makes a release of the version's build metadata.
+		// Reduce keeps the annotation that turns build metadata of the version into a release.
 		p, err := declcfg.NewProperty(declcfg.PropertyCSVMetadata, property.CSVMetadata{
 			Annotations: map[string]string{declcfg.AnnotationSubstitutesFor: m.csv.substitutesFor},
 		})

@@ -26,7 +26,7 @@ func create(t testing.TB, blobs iter.Seq2[declcfg.Blob, error], o sqlite.WriteOp
 	return path, written
 }
 
-// sameCatalog fails if two catalogs differ in what they mean.
+// sameCatalog fails if two catalogs differ in meaning.
 func sameCatalog(t testing.TB, old, new *declcfg.Catalog, only ...diff.Section) {
 	t.Helper()
 	report, err := diff.Compare(old.Blobs(), new.Blobs(), diff.Options{Only: only})

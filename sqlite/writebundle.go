@@ -17,7 +17,7 @@ import (
 func (p *packageWriter) bundle(ctx context.Context, b *declcfg.Bundle) error {
 	if other, ok := p.bundles[b.Name]; ok {
 		p.broken = true
-		if other != p.name { // else the package is invalid
+		if other != p.name { // otherwise the package is invalid
 			p.problem(p.name, fmt.Errorf("%w: package %s has a bundle of the name %s too, and a database has only one of each name", ErrInvalid, fault.Quote(other), fault.Quote(b.Name)))
 		}
 		return nil
@@ -26,7 +26,7 @@ func (p *packageWriter) bundle(ctx context.Context, b *declcfg.Bundle) error {
 	property, err := b.PackageProperty()
 	plan := p.plans[b.Name]
 	if err != nil || plan == nil {
-		p.broken = true // the reason is found when the package is checked
+		p.broken = true // validating the package finds the reason
 		return nil
 	}
 	for _, text := range []struct{ what, s string }{{"the name", b.Name}, {"the image", b.Image}, {"the version", property.Version}, {"skipRange", plan.skipRange}} {
@@ -61,7 +61,7 @@ func (p *packageWriter) bundle(ctx context.Context, b *declcfg.Bundle) error {
 	return p.properties(ctx, b, property.Version, columns)
 }
 
-// release reports what becomes of a release: it stays in the property, where no reader of databases looks for it.
+// release reports that a release is kept only in the property, which readers of databases ignore.
 func (p *packageWriter) release(b *declcfg.Bundle, property property.Package) {
 	if property.Release != "" {
 		p.changed(Finding{Bundle: b.Name, Field: "release", Reason: "the release is kept in a property; opm does not read it from a database"})
@@ -75,14 +75,14 @@ func (p *packageWriter) release(b *declcfg.Bundle, property property.Package) {
 	p.version[property.Version] = b.Name
 }
 
-// columns are the manifests of a bundle as its row has them; nil is NULL.
+// columns are the manifests of a bundle for its row; nil is NULL.
 type columns struct {
 	csv, bundle any
 	parsed      *manifests
 	document    *csvDocument // in column csv; nil if there is none
 }
 
-// manifests makes the columns csv and bundle. They are read back at once: what cannot be read is not written.
+// manifests builds the columns csv and bundle and parses them: content that cannot be read back is not written.
 func (p *packageWriter) manifests(b *declcfg.Bundle, plan *plan, property property.Package) (*columns, error) {
 	objects, document, err := b.Manifests()
 	if err != nil {
@@ -137,7 +137,7 @@ func (p *packageWriter) manifests(b *declcfg.Bundle, plan *plan, property proper
 	return c, nil
 }
 
-// relatedImages writes the images of a bundle. Their names are those of the ClusterServiceVersion.
+// relatedImages writes the images of a bundle. Their names are those in the ClusterServiceVersion.
 func (p *packageWriter) relatedImages(ctx context.Context, b *declcfg.Bundle, m *manifests) error {
 	back := &bundle{manifests: m}
 	seen := map[string]bool{}

@@ -19,8 +19,8 @@ import (
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
-// testCatalog writes a file-based catalog and reads it back. All that such catalogs have and databases do not are the
-// descriptions of some packages, and of some APIs.
+// testCatalog writes a file-based catalog to a database and reads it back. The only differences are descriptions of
+// some packages and of some APIs, which databases lack.
 func testCatalog(t *testing.T, fsys fs.FS) {
 	t.Helper()
 	c, err := declcfg.Load(context.Background(), fsys, declcfg.LoadOptions{})

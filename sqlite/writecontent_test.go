@@ -14,7 +14,7 @@ import (
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
-// simple is a package of one channel and two bundles, with change made to it.
+// simple is a package with one channel and two bundles, to which change is applied.
 func simple(change func(*declcfg.Catalog)) *declcfg.Catalog {
 	c := pkg("p", channel("stable", "v1", "v2 v1"))
 	if change != nil {
@@ -33,7 +33,7 @@ func deprecate(c *declcfg.Catalog, entries ...declcfg.DeprecationEntry) {
 
 const message = "v1 is deprecated. Upgrade to a newer version."
 
-// What a database cannot hold is refused, or left out with a finding; everything else is there.
+// Data that a database cannot represent is refused, or left out with a finding; everything else is kept.
 func TestLosses(t *testing.T) {
 	csv := `{"apiVersion":"operators.coreos.com/v1alpha1","kind":"ClusterServiceVersion","metadata":{"name":"v2"},"spec":{"relatedImages":[{"name":"a","image":"example.test/a"}],"install":{"spec":{"deployments":[{}]},"strategy":"deployment"}}}`
 	for name, c := range map[string]struct {
@@ -151,12 +151,12 @@ func nothingIn(t *testing.T, dir string, but ...string) {
 	}
 }
 
-// What is written in another form reads the same.
+// Data that is written in another form reads the same.
 func TestChanges(t *testing.T) {
 	const object = `{"kind":"ConfigMap","metadata":{"name":"m"}}`
 	for name, c := range map[string]struct {
 		change func(*declcfg.Catalog)
-		field  string // empty: there is nothing to tell
+		field  string // empty: no finding
 		same   bool
 	}{
 		"manifest with white space around it": {func(c *declcfg.Catalog) {
@@ -238,7 +238,7 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// The icon of a package is in the ClusterServiceVersion of its head, and the manifests stay what they are.
+// The icon of a package is in the ClusterServiceVersion of its head; the manifests are unchanged.
 func TestWrittenIcons(t *testing.T) {
 	const with = `{"apiVersion":"operators.coreos.com/v1alpha1","kind":"ClusterServiceVersion","metadata":{"name":"v2"},"spec":{"icon":[{"base64data":"b3du","mediatype":"image/png"}],"minKubeVersion":"1.0","x":"<&>"}}`
 	without := strings.Replace(with, `"icon":[{"base64data":"b3du","mediatype":"image/png"}],`, "", 1)
@@ -281,7 +281,8 @@ func TestWrittenIcons(t *testing.T) {
 	}
 }
 
-// OLM shows the heads of channels by their ClusterServiceVersion, and opm reads no package without that of its head.
+// Channel heads get a ClusterServiceVersion: OLM displays heads by it, and opm needs that of the package's head to read
+// the package.
 func TestHeadsHaveClusterServiceVersions(t *testing.T) {
 	catalog := simple(func(c *declcfg.Catalog) {
 		c.Packages[0].Icon = &declcfg.Icon{Data: []byte("<svg>"), MediaType: "image/svg"}

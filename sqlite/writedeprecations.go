@@ -7,9 +7,8 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// deprecations writes the tombstones: the rows of table deprecated. To opm a deprecated bundle is the end of its chain,
-// so that only those bundles get such a row that carry opm's property, or a message that only a reader of such a row
-// makes up.
+// deprecations writes the rows of table deprecated. For opm a deprecated bundle ends its chain, so only bundles with
+// opm's deprecation property, or with the message that reading such a row generates, get a row.
 func (p *packageWriter) deprecations(ctx context.Context) error {
 	messages := map[string]string{}
 	for _, d := range p.part.Deprecations {

@@ -16,7 +16,7 @@ import (
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
-// limitFileSize makes writes beyond a size fail, in this process.
+// limitFileSize makes writes beyond a file size fail in this process.
 func limitFileSize(n uint64) error {
 	signal.Ignore(syscall.SIGXFSZ)
 	return syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: n, Max: n})
@@ -37,7 +37,7 @@ func ignoreEOF(err error) error {
 	return err
 }
 
-// On a full disk the error says so.
+// On a full disk the error names the cause.
 func TestNoSpaceLeft(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=200k"); err != nil {

@@ -22,7 +22,7 @@ import (
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
-// TestMain runs the test binary as another program if it is told so.
+// TestMain runs a job instead of the tests if the environment says so.
 func TestMain(m *testing.M) {
 	if job := os.Getenv("SQLITE_TEST_JOB"); job != "" {
 		if err := runJob(job, os.Getenv("SQLITE_TEST_FILE")); err != nil {
@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// runJob is what the other program does.
+// runJob runs the job of the child process.
 func runJob(job, path string) error {
 	ctx := context.Background()
 	name, argument, _ := strings.Cut(job, " ")
@@ -96,7 +96,7 @@ func manyPackages(n string) *declcfg.Catalog {
 	return c
 }
 
-// adding adds a package to a database.
+// adding returns a change that adds a package to a database.
 func adding(name string) func(context.Context, *sqlite.DB) (iter.Seq2[declcfg.Blob, error], error) {
 	return func(ctx context.Context, db *sqlite.DB) (iter.Seq2[declcfg.Blob, error], error) {
 		c, err := declcfg.Collect(db.Blobs(ctx))
@@ -123,7 +123,7 @@ func fileBytes(t *testing.T, path string) []byte {
 	return data
 }
 
-// A writer that is killed leaves the old file or the new one, and the next one cleans up.
+// After a writer was killed, the file is the old or the new one, and the next writer removes leftovers.
 func TestKilledWriter(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "index.db")
@@ -173,7 +173,7 @@ func TestKilledWriter(t *testing.T) {
 	t.Logf("%d killed, %d finished, %d left something for the next one to clean up", killed, finished, left)
 }
 
-// Wherever the disk is full, the old file stays and nothing is left beside it.
+// If the disk is full at any point, the old file stays and no temporary file is left.
 func TestFullDisk(t *testing.T) {
 	whole, _ := create(t, manyPackages("60").Blobs(), sqlite.WriteOptions{})
 	size := len(fileBytes(t, whole))
@@ -192,7 +192,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// What is at the path and beside it is looked at before anything is written.
+// The path and the journal files next to it are checked before anything is written.
 func TestPlaces(t *testing.T) {
 	for name, c := range map[string]struct {
 		make func(t *testing.T, path string) error
@@ -241,7 +241,7 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// hotJournal begins like a journal of a transaction that was interrupted.
+// hotJournal returns the start of an interrupted transaction's journal.
 func hotJournal() []byte {
 	return append([]byte{0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7}, make([]byte, 1000)...)
 }
@@ -271,7 +271,7 @@ func TestCancelledWriter(t *testing.T) {
 	}
 }
 
-// Debian's sqlite3 finds nothing wrong with what was written.
+// The sqlite3 program finds no error in the written database.
 func TestOfficialProgram(t *testing.T) {
 	program, err := osexec.LookPath("sqlite3")
 	if err != nil {
@@ -287,7 +287,7 @@ func TestOfficialProgram(t *testing.T) {
 		if got := string(out); err != nil || got != "ok\n4096\n0\n0\ndelete\n0\n0\n" {
 			t.Errorf("%s: %v %q", name, err, got)
 		}
-		// With foreign keys on, packages and bundles can be deleted as opm does it.
+		// With foreign keys on, packages and bundles can be deleted as opm does.
 		out, err = osexec.Command(program, path, "PRAGMA foreign_keys=ON; DELETE FROM operatorbundle; SELECT (SELECT count(*) FROM package) + (SELECT count(*) FROM channel_entry) + (SELECT count(*) FROM properties) + (SELECT count(*) FROM api)").CombinedOutput()
 		if got := string(out); err != nil || got != "0\n" {
 			t.Errorf("%s: deleting: %v %q", name, err, got)

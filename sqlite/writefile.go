@@ -10,13 +10,14 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// writeFile writes a database under a temporary name, checks it, and gives it its own name.
+// writeFile writes a database under a temporary name, checks it and renames it.
 func writeFile(ctx context.Context, path string, lock *writeLock, blobs iter.Seq2[declcfg.Blob, error], o WriteOptions) (_ *Written, err error) {
 	f, err := atomicfs.NewFile(path, 0o666)
 	if err != nil {
@@ -51,13 +52,17 @@ func writeFile(ctx context.Context, path string, lock *writeLock, blobs iter.Seq
 	return written, f.Commit()
 }
 
-// writeDatabase fills an empty file. There is one transaction and no journal: the file is thrown away if anything fails.
+// writeDatabase fills an empty file in one transaction without a journal: the file is discarded if anything fails.
 func writeDatabase(ctx context.Context, path string, blobs iter.Seq2[declcfg.Blob, error], o WriteOptions) (_ *Written, err error) {
-	uri, err := writeURI(path)
-	if err != nil {
-		return nil, err
-	}
-	pool, err := sql.Open("sqlite", uri)
+	pool, err := openPool(path, "mode=rw", "_defensive=1", "_dqs=0",
+		fmt.Sprintf("_pragma=page_size(%d)", pageSize),
+		"_pragma=journal_mode(off)",
+		"_pragma=synchronous(off)", // it is synced as a whole before it gets its name
+		"_pragma=locking_mode(exclusive)",
+		"_pragma=foreign_keys(0)", // they are checked as a whole
+		"_pragma=temp_store(2)",
+		"_pragma=mmap_size(0)",
+		"_pragma=cache_size(-8192)")
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +92,7 @@ func writeDatabase(ctx context.Context, path string, blobs iter.Seq2[declcfg.Blo
 	return &w.written, nil
 }
 
-// checkWritten checks the structure of the database, and that every reference in it leads somewhere.
+// checkWritten checks the structure and all foreign keys of the database.
 func checkWritten(ctx context.Context, conn *sql.Conn) error {
 	problem, err := firstProblem(ctx, conn, "PRAGMA integrity_check(1)")
 	if err != nil {
@@ -112,39 +117,21 @@ func checkWritten(ctx context.Context, conn *sql.Conn) error {
 	return rows.Err()
 }
 
-// writeURI is the name under which the SQLite library opens the file that is being written.
-func writeURI(path string) (string, error) {
-	return fileURI(path, "mode=rw", "_defensive=1", "_dqs=0",
-		fmt.Sprintf("_pragma=page_size(%d)", pageSize),
-		"_pragma=journal_mode(off)",
-		"_pragma=synchronous(off)", // it is synced as a whole before it gets its name
-		"_pragma=locking_mode(exclusive)",
-		"_pragma=foreign_keys(0)", // they are checked as a whole
-		"_pragma=temp_store(2)",
-		"_pragma=mmap_size(0)",
-		"_pragma=cache_size(-8192)")
-}
-
-// fileURI makes a URI of a path, whatever characters it has, and parameters.
-func fileURI(path string, params ...string) (string, error) {
+// openPool opens a file with the SQLite library, by a URI with the parameters. The path is escaped, so that no
+// character of it can become a parameter.
+func openPool(path string, params ...string) (*sql.DB, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	path = filepath.ToSlash(path)
 	if path[0] != '/' {
 		path = "/" + path // a drive letter
 	}
-	uri := (&url.URL{Scheme: "file", Path: path}).String()
-	separator := "?"
-	for _, p := range params {
-		uri += separator + p
-		separator = "&"
-	}
-	return uri, nil
+	return sql.Open("sqlite", (&url.URL{Scheme: "file", Path: path}).String()+"?"+strings.Join(params, "&"))
 }
 
-// sameFile reports whether a path still names the file that it named before; absent is a file too.
+// sameFile reports whether a path still names the same file as before, or still none.
 func sameFile(path string, before fs.FileInfo) (bool, error) {
 	now, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -15,7 +15,7 @@ import (
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
-// entries makes the entries of a channel from lines "name [replaces] [-skip...]".
+// entries parses the entries of a channel from lines "name [replaces] [-skip...]".
 func entries(lines ...string) []declcfg.ChannelEntry {
 	var out []declcfg.ChannelEntry
 	for _, line := range lines {
@@ -33,7 +33,7 @@ func entries(lines ...string) []declcfg.ChannelEntry {
 	return out
 }
 
-// pkg makes a package with a bundle for every entry. The first channel is the default one.
+// pkg returns a package with a bundle for every entry. The first channel is the default one.
 func pkg(name string, channels ...declcfg.Channel) *declcfg.Catalog {
 	c := &declcfg.Catalog{Packages: []declcfg.Package{{Name: name, DefaultChannel: channels[0].Name}}}
 	names := map[string]bool{}
@@ -58,8 +58,8 @@ func channel(name string, lines ...string) declcfg.Channel {
 	return declcfg.Channel{Name: name, Entries: entries(lines...)}
 }
 
-// checkEdges compares a written database with its catalog in three ways: read by this package, read as opm reads, and by
-// the recursive queries of Facts, which are opm's rule in SQL.
+// checkEdges compares a written database with its catalog in three ways: read by this package, read as opm does, and by
+// the recursive queries of Facts, which implement opm's rule in SQL.
 func checkEdges(t *testing.T, path string, c *declcfg.Catalog) {
 	t.Helper()
 	for _, compat := range []sqlite.Compat{sqlite.CompatNone, sqlite.CompatOPM} {
@@ -69,7 +69,7 @@ func checkEdges(t *testing.T, path string, c *declcfg.Catalog) {
 		}
 		sections := diff.Sections()
 		if compat == sqlite.CompatOPM {
-			// opm finds the names of images only in the manifests, which a file-based catalog need not have.
+			// opm takes the names of images from the manifests only, which a file-based catalog may lack.
 			sections = slices.DeleteFunc(sections, func(s diff.Section) bool { return s == diff.Images })
 		}
 		sameCatalog(t, c, back, sections...)
@@ -140,7 +140,7 @@ func TestEdges(t *testing.T) {
 	}
 }
 
-// Whatever graph a valid catalog has, the database has it.
+// Every valid upgrade graph survives writing and reading.
 func TestRandomEdges(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	all := &declcfg.Catalog{}
@@ -190,7 +190,7 @@ func randomPackage(random *rand.Rand, name string) *declcfg.Catalog {
 	return pkg(name, channels...)
 }
 
-// The head is the first entry, of least depth, and the chain goes deeper and deeper.
+// The head is the first entry with the least depth, and depth grows along the chain.
 func TestDepths(t *testing.T) {
 	c := pkg("p", channel("a", "v1", "v2 v1", "x v1", "y", "v3 v2 -x -y"))
 	path, _ := create(t, c.Blobs(), sqlite.WriteOptions{})
@@ -201,7 +201,7 @@ func TestDepths(t *testing.T) {
 	}
 }
 
-// A channel of many bundles is laid out in time linear in the bundles.
+// A long channel is laid out in linear time.
 func TestLongChain(t *testing.T) {
 	const n = 20_000
 	lines := make([]string, n)

@@ -13,22 +13,23 @@ import (
 	"github.com/operator-bindery/bindery/internal/filelock"
 )
 
-// lockPoll is how often a held lock is tried again.
+// lockPoll is the interval at which a held lock is tried again.
 const lockPoll = 20 * time.Millisecond
 
-// writeLock keeps other writers from a database while a new one is being made in its place. There are two locks: one of
-// the file for other writers of this package, which replace files, and SQLite's own for programs that write into them.
+// writeLock excludes other writers of a database while its replacement is written. It consists of two locks: a flock on
+// the file against other writers of this package, which replace files, and SQLite's own lock against programs that
+// write into the file.
 type writeLock struct {
 	path string
 	wait time.Duration
 	stat fs.FileInfo // nil if there is no file yet
-	file *os.File    // or what stands for it while it is made, see openNewLock
-	held bool        // the lock of file was had
+	file *os.File    // or the lock file of a new database, see openNewLock
+	held bool        // the flock is held
 	pool *sql.DB
 	conn *sql.Conn
 }
 
-// lockForWriting takes the lock of the file at path, or waits for it.
+// lockForWriting locks the file at path and waits for the lock if needed.
 func lockForWriting(ctx context.Context, path string, wait time.Duration) (_ *writeLock, err error) {
 	deadline := time.Now().Add(wait)
 	for {
@@ -47,7 +48,7 @@ func lockForWriting(ctx context.Context, path string, wait time.Duration) (_ *wr
 				return l, nil
 			}
 		}
-		// If it is not the same, the writer that was waited for has put another file in its place.
+		// If it is another file, the writer that this one waited for has replaced it.
 		if err = errors.Join(err, l.release()); err != nil {
 			return nil, err
 		}
@@ -82,8 +83,8 @@ func openForLocking(path string, wait time.Duration) (*writeLock, error) {
 	return l, nil
 }
 
-// flock waits for the lock of the open file. The file stays open meanwhile: closing it would end the locks of SQLite that
-// this process has on it.
+// flock waits for the lock of the open file. The file stays open meanwhile: closing it would release this process's
+// SQLite locks on it.
 func (l *writeLock) flock(ctx context.Context, deadline time.Time) error {
 	for {
 		if err := l.tryLock(); l.held || err != nil {
@@ -100,14 +101,13 @@ func (l *writeLock) flock(ctx context.Context, deadline time.Time) error {
 	}
 }
 
-// tryLock takes the lock if no other process has it. Where there are no locks it passes for having it.
+// tryLock takes the lock if no other process has it. On file systems without locks it succeeds.
 func (l *writeLock) tryLock() (err error) {
 	l.held, err = filelock.Take(l.file)
 	return err
 }
 
-// current reports, of the lock of a file that is not there yet, whether others see the same lock: who had it before has
-// removed it.
+// current reports whether the lock file of a new database still has its name: the previous holder removes it.
 func (l *writeLock) current() bool {
 	if l.stat != nil || l.file == nil {
 		return true
@@ -120,14 +120,14 @@ func (l *writeLock) current() bool {
 	return err == nil && same
 }
 
-// newLockPath is what is locked while a database is made where there is none. The name is that of a temporary file of
-// package atomicfs: what a killed writer leaves is removed by the next one.
+// newLockPath returns the lock file for creating a database. The name is that of a temporary file of package atomicfs,
+// so that the next writer removes leftovers of a killed one.
 func newLockPath(path string) string {
 	return filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".bindery-new")
 }
 
-// checkCompanions refuses a database with a log or a journal that has content: it belongs to the file that is there, and
-// would be applied to the one that takes its place.
+// checkCompanions refuses a database with a log or journal that has content: it belongs to the existing file and would
+// be applied to its replacement.
 func (l *writeLock) checkCompanions() error {
 	companions, err := findCompanions(l.path)
 	if err != nil {
@@ -139,8 +139,9 @@ func (l *writeLock) checkCompanions() error {
 	return nil
 }
 
-// keepOut takes SQLite's lock of the database, so that no process writes into the file that is about to be replaced. What is
-// there may also be no database, or one with a log: no process is writing to that, as the log has no content.
+// keepOut takes SQLite's lock of the database, so that no process writes into the file that is about to be replaced. A
+// file that is not a database, or one in write-ahead-log mode, needs no lock: no process is writing to it, as it has no
+// log with content.
 func (l *writeLock) keepOut(ctx context.Context) error {
 	if l.stat == nil {
 		return nil
@@ -152,12 +153,9 @@ func (l *writeLock) keepOut(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	uri, err := fileURI(l.path, "mode=rw", "_defensive=1", "_dqs=0",
+	l.pool, err = openPool(l.path, "mode=rw", "_defensive=1", "_dqs=0",
 		fmt.Sprintf("_busy_timeout=%d", max(1, l.wait.Milliseconds())), "_pragma=trusted_schema(0)", "_pragma=mmap_size(0)")
 	if err != nil {
-		return err
-	}
-	if l.pool, err = sql.Open("sqlite", uri); err != nil {
 		return err
 	}
 	if l.conn, err = l.pool.Conn(ctx); err != nil {
@@ -169,7 +167,7 @@ func (l *writeLock) keepOut(ctx context.Context) error {
 	return nil
 }
 
-// unchanged checks, right before the new file gets its name, that it has not been replaced by another file.
+// unchanged checks, right before the rename, that the file has not been replaced by another one.
 func (l *writeLock) unchanged(path string) error {
 	same, err := sameFile(path, l.stat)
 	if err == nil && !same {
@@ -178,7 +176,7 @@ func (l *writeLock) unchanged(path string) error {
 	return errors.Join(err, l.checkCompanions())
 }
 
-// release gives up the locks.
+// release releases the locks.
 func (l *writeLock) release() error {
 	var errs []error
 	if l.conn != nil {

@@ -4,5 +4,5 @@ package sqlite
 
 import "os"
 
-// openNewLock opens nothing: files have no locks on this system.
+// openNewLock opens nothing: this system has no file locks.
 func openNewLock(string) (*os.File, error) { return nil, nil }

@@ -22,7 +22,7 @@ import (
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
-// Every one of several programs adds a package, and none is lost.
+// Several programs add a package each, and none is lost.
 func TestConcurrentReplace(t *testing.T) {
 	path, _ := create(t, simple(nil).Blobs(), sqlite.WriteOptions{})
 	var wg sync.WaitGroup
@@ -78,7 +78,7 @@ func TestConcurrentCreate(t *testing.T) {
 	nothingIn(t, dir, "index.db")
 }
 
-// A program that writes into the file keeps the writer out, and the other way round.
+// A program that writes into the file blocks this package's writer, and vice versa.
 func TestOtherProgram(t *testing.T) {
 	path, _ := create(t, simple(nil).Blobs(), sqlite.WriteOptions{})
 	before := fileBytes(t, path)
@@ -94,7 +94,7 @@ func TestOtherProgram(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = cmd.Process.Kill() }() // it has ended by then, unless the test failed
+	defer func() { _ = cmd.Process.Kill() }() // it has exited by then, unless the test failed
 	lines := bufio.NewReader(out)
 	if line, err := lines.ReadString('\n'); err != nil || line != "held\n" {
 		t.Fatalf("%q %v", line, err)
@@ -111,7 +111,7 @@ func TestOtherProgram(t *testing.T) {
 	}
 	time.AfterFunc(100*time.Millisecond, func() { in.Close() })
 	if _, err := sqlite.Replace(context.Background(), path, sqlite.Options{}, sqlite.WriteOptions{Wait: time.Minute}, func(ctx context.Context, db *sqlite.DB) (iter.Seq2[declcfg.Blob, error], error) {
-		// It has waited for the other program, which has to wait now.
+		// This process had waited for the other program; now the program has to wait.
 		if out, err := job("lock", path).CombinedOutput(); err == nil || !strings.Contains(string(out), "locked") {
 			t.Errorf("another program has got the lock: %s", out)
 		}
@@ -158,7 +158,7 @@ func TestReplace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The manifests pass through, one bundle at a time.
+	// The manifests are copied one bundle at a time.
 	if _, err := replace(func(ctx context.Context, db *sqlite.DB) (iter.Seq2[declcfg.Blob, error], error) {
 		return db.Blobs(ctx), nil
 	}); err != nil {

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// openNewLock opens the file that stands for a database that is made. It follows no link, and has no content.
+// openNewLock opens the empty lock file of a new database. It follows no symbolic link.
 func openNewLock(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
 }

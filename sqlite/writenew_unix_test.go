@@ -16,8 +16,8 @@ import (
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
-// Of several that make a database where there is none, one makes it, and the others wait for it and change it. The
-// directory stays free for others meanwhile, and nothing else is in it afterwards, also if somebody was killed before.
+// Of several processes that create a database at the same path, one creates it and the others wait and change it. The
+// directory itself is not locked meanwhile, and has no other files afterwards, even if a process was killed before.
 func TestReplaceNewAtOnce(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "index.db")
@@ -62,7 +62,7 @@ func TestReplaceNewAtOnce(t *testing.T) {
 	}
 }
 
-// The new file is that of whom the old one was, with its mode: who could read it before still can.
+// The new file keeps the owner and mode of the old one.
 func TestReplaceKeepsOwner(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can give files away")

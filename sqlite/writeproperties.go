@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -13,10 +14,10 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// properties writes what a bundle provides, requires, and says besides. Its manifests have been written.
+// properties writes the provided and required APIs of a bundle and its other properties, after its manifests.
 //
-// A constraint is a property here, as in a file-based catalog, and not a dependency as opm has it when it adds a bundle:
-// opm drops constraints among the dependencies when it reads them, and OLM takes them from either.
+// A constraint is written as a property, as in a file-based catalog, not as a dependency, as opm does when it adds a
+// bundle: opm drops constraints among the dependencies when it reads them, and OLM accepts both.
 func (p *packageWriter) properties(ctx context.Context, b *declcfg.Bundle, version string, c *columns) error {
 	w := rowWriter{packageWriter: p, ctx: ctx, bundle: b, version: version, csv: c.parsed.csv, plurals: c.document.plurals(), seen: map[propertyRow]bool{}}
 	for _, property := range b.Properties {
@@ -54,7 +55,7 @@ func (w *rowWriter) property(p declcfg.Property) error {
 		return nil
 	}
 	w.seen[propertyRow{p.Type, value}] = true
-	// Small values recur, and a reader has each only once.
+	// Small values repeat, and a reader holds each only once.
 	const small = 256
 	if len(value) > small {
 		if w.text += int64(len(value)); w.text > w.options.Limits.TextBytes {
@@ -106,19 +107,10 @@ func (w *rowWriter) api(p propertyRow) error {
 		return err
 	}
 	// Dependencies come from two files of a bundle, but the table of required APIs only from the ClusterServiceVersion.
-	if w.csv != nil && !w.csv.stub && !containsAPI(w.csv.required, key) {
+	if w.csv != nil && !w.csv.stub && !slices.Contains(w.csv.required, key) {
 		return nil
 	}
 	return w.apiRow(insertRequirer, key)
-}
-
-func containsAPI(list []gvk, key gvk) bool {
-	for _, v := range list {
-		if v == key {
-			return true
-		}
-	}
-	return false
 }
 
 func (w *rowWriter) apiRow(statement string, key gvk) error {
@@ -128,7 +120,7 @@ func (w *rowWriter) apiRow(statement string, key gvk) error {
 	return w.row(statement, key.group, key.version, key.kind)
 }
 
-// packageRequired writes a dependency on a package, which calls a range a version.
+// packageRequired writes a dependency on a package. Its field "version" is a range.
 func (w *rowWriter) packageRequired(p propertyRow) error {
 	var v property.PackageRequired
 	if err := decode(p, &v); err != nil {
@@ -146,7 +138,7 @@ func (w *rowWriter) packageRequired(p propertyRow) error {
 	return w.row(insertDependency, canonical.Type, string(canonical.Value))
 }
 
-// more reports fields of a value that its type does not have.
+// more reports fields of a value that its type does not define.
 func (w *rowWriter) more(p propertyRow, known ...string) {
 	var fields map[string]jsontext.Value
 	if json.Unmarshal([]byte(p.value), &fields) != nil {
@@ -160,7 +152,7 @@ func (w *rowWriter) more(p propertyRow, known ...string) {
 	}
 }
 
-// plurals are those of the APIs that a ClusterServiceVersion names; d may be nil.
+// plurals returns the plural names of the APIs in a ClusterServiceVersion; d may be nil.
 func (d *csvDocument) plurals() map[gvk]string {
 	plurals := map[gvk]string{}
 	if d == nil {

@@ -20,23 +20,23 @@ type writer struct {
 	written  Written
 	findings []Finding
 	problems errlist.List
-	nextID   int64             // of channel_entry
-	packages map[string]bool   // that are finished
-	bundles  map[string]string // name to package
+	nextID   int64             // next id of channel_entry
+	packages map[string]bool   // finished packages
+	bundles  map[string]string // package by bundle name
 	strays   []stray
 	text     int64 // bytes of the values of properties, which readers hold in memory
 	pkg      *packageWriter
-	encoded  []byte // memory for one manifest as catalogs have it
+	encoded  []byte // buffer for one encoded manifest
 }
 
-// stray is a name that a channel's entries name and no channel of the package has.
+// stray is a name in a channel's entries that is in no channel of the package.
 type stray struct{ pkg, channel, bundle string }
 
 func newWriter(s *statements, o WriteOptions) *writer {
 	return &writer{statements: s, options: o, nextID: 1, packages: map[string]bool{}, bundles: map[string]string{}}
 }
 
-// all writes all blobs. Packages that are invalid do not keep the others from being looked at; their errors are joined.
+// all writes all blobs. An invalid package does not end the checks of the others; errors are joined.
 func (w *writer) all(ctx context.Context, blobs iter.Seq2[declcfg.Blob, error]) error {
 	for blob, err := range blobs {
 		if err != nil {
@@ -120,9 +120,9 @@ type packageWriter struct {
 	name    string
 	part    declcfg.Catalog // without manifests
 	plans   map[string]*plan
-	broken  bool // its rows will be thrown away
+	broken  bool // its rows will be discarded
 	heads   []string
-	version map[string]string // to the bundle of that version
+	version map[string]string // bundle by version
 }
 
 func (p *packageWriter) lost(f Finding) {
@@ -189,7 +189,7 @@ func (p *packageWriter) unknown(at Finding, fields []declcfg.Field) {
 	}
 }
 
-// finish checks the package, of which all blobs are known now, and writes the tables that are about more than one bundle.
+// finish validates the package, whose blobs are all known now, and writes the tables about several bundles.
 func (p *packageWriter) finish(ctx context.Context) error {
 	if p.plans == nil {
 		p.plan()
@@ -236,7 +236,7 @@ func (p *packageWriter) finish(ctx context.Context) error {
 	return p.deprecations(ctx)
 }
 
-// checkTexts refuses names that a reader would refuse. Those of bundles have been looked at.
+// checkTexts refuses names that a reader would refuse. Those of bundles have been checked.
 func (p *packageWriter) checkTexts() error {
 	for _, c := range p.part.Channels {
 		if err := checkText("name of the channel", c.Name); err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
-// What could not be read again is not written.
+// A catalog that could not be read back is not written.
 func TestRefused(t *testing.T) {
 	invalid := func(c *declcfg.Catalog) iter.Seq2[declcfg.Blob, error] { return c.Blobs() }
 	for name, c := range map[string]struct {
@@ -81,7 +81,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// joined are the blobs of catalogs, one after the other.
+// joined returns the blobs of catalogs one after the other.
 func joined(list ...*declcfg.Catalog) iter.Seq2[declcfg.Blob, error] {
 	return func(yield func(declcfg.Blob, error) bool) {
 		for _, c := range list {
@@ -94,7 +94,7 @@ func joined(list ...*declcfg.Catalog) iter.Seq2[declcfg.Blob, error] {
 	}
 }
 
-// reordered are the blobs of a catalog, the channels last.
+// reordered returns the blobs of a catalog with the channels last.
 func reordered(c *declcfg.Catalog) iter.Seq2[declcfg.Blob, error] {
 	last := *c
 	first := *c
@@ -113,7 +113,7 @@ func TestAllInvalidPackages(t *testing.T) {
 	}
 }
 
-// Names are data, whatever characters they have.
+// Names may have any characters: they are never part of SQL.
 func TestHostileNames(t *testing.T) {
 	for _, name := range []string{`v'; DROP TABLE package; --`, "v\"1\"", "v`1`", "v%00", "v\n1", "v[1]", "v?1", "v:1", "ü☃", "v\\", strings.Repeat("v", 5000)} {
 		catalog := pkg("p", channel(strings.ReplaceAll(name, " ", "_")+"'", "x"))
@@ -129,7 +129,7 @@ func TestHostileNames(t *testing.T) {
 	for _, file := range []string{"a?mode=ro&x=.db", "a#b.db", "%2e.db", "a b'.db", "ü.db"} {
 		dir := t.TempDir()
 		path := filepath.Join(dir, file)
-		for range 2 { // new, and in place of the old one
+		for range 2 { // create, then replace
 			if _, err := sqlite.Create(context.Background(), path, simple(nil).Blobs(), sqlite.WriteOptions{}); err != nil {
 				t.Fatalf("%q: %v", file, err)
 			}

@@ -15,7 +15,7 @@ import (
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
-// meaning are queries for what the rows of a database say; ids and the order of rows say nothing.
+// meaning are queries for the meaningful content of a database, which ids and the order of rows are not.
 var meaning = map[string]string{
 	"schema_migrations": "SELECT version FROM schema_migrations",
 	"package":           "SELECT name, default_channel FROM package",
@@ -34,7 +34,7 @@ var meaning = map[string]string{
 	"deprecated":     "SELECT * FROM deprecated",
 }
 
-// rowsOf returns the rows of a query as sorted texts. JSON is brought to one form, and manifests to one order.
+// rowsOf returns the rows of a query as sorted texts, with JSON and the order of manifests normalised.
 func rowsOf(t *testing.T, path, query string) []string {
 	t.Helper()
 	db := writer(t, path, "mode=ro")
@@ -74,7 +74,7 @@ func rowsOf(t *testing.T, path, query string) []string {
 	return out
 }
 
-// normalDocuments sorts the JSON objects in a text, and the keys in them. Other texts stay as they are.
+// normalDocuments sorts the JSON objects in a text and their keys. Other texts are unchanged.
 func normalDocuments(text string) string {
 	if !strings.HasPrefix(text, "{") {
 		return text
@@ -100,7 +100,7 @@ func normalDocuments(text string) string {
 	}
 }
 
-// otherRows are the tables of recorded databases in which opm's rows are not ours, and why.
+// otherRows are the tables of recorded databases in which opm's rows differ from ours, with the reason.
 var otherRows = map[string]map[string]string{
 	"constraint": {
 		"dependencies": "a constraint is written to the properties, where opm finds it again",
@@ -129,7 +129,7 @@ const (
 
 var truncated = map[string]string{"api": ofTriggers, "api_provider": ofTriggers}
 
-// stranded deletes the bundles in no channel, and all that belongs to them: they are not in the catalog.
+// stranded deletes the bundles in no channel and all their rows: they are not in the catalog.
 func stranded(t *testing.T, path string) {
 	t.Helper()
 	db := writer(t, path, "_pragma=foreign_keys(0)")
@@ -174,7 +174,7 @@ func testRows(t *testing.T, c recorded.Collection) {
 func TestRowsOfRecorded(t *testing.T)    { testRows(t, recorded.Part(t)) }
 func TestRowsOfAllRecorded(t *testing.T) { testRows(t, recorded.All(t)) }
 
-// What the last opm would render from a written database is what it has rendered from the original.
+// The last opm would render a written database to the same result as the original.
 func testForOpm(t *testing.T, c recorded.Collection) {
 	for _, name := range c.Databases(t) {
 		if _, ok := broken[name]; ok {
@@ -197,7 +197,7 @@ func testForOpm(t *testing.T, c recorded.Collection) {
 			}
 			want := string(c.File(t, golden))
 			if name == "constraint" {
-				// A constraint is written to where opm does not lose it.
+				// A constraint is written where opm does not lose it.
 				got, want = edited(t, got, withoutConstraints), edited(t, want, func(*declcfg.Catalog) {})
 			}
 			if d := difference(got, want); d != "" {

@@ -6,11 +6,11 @@ import (
 	"fmt"
 )
 
-// pageSize is that of every database that opm has made.
+// pageSize is the page size of every database of opm.
 const pageSize = 4096
 
-// writtenSchema makes an empty index database of the last schema version. The time of the version is no time, so that
-// the same catalog makes the same file.
+// writtenSchema creates an empty index database of the last schema version. The migration time is constant, so that the
+// same catalog gives the same file.
 var writtenSchema = []string{
 	`CREATE TABLE schema_migrations (
 	version bigint NOT NULL,
@@ -100,8 +100,8 @@ func valueTable(name string) string {
 )`
 }
 
-// apiTrigger removes an API that nothing provides or requires any more. opm's trigger of this name also removes one
-// that is still provided if no bundle requires any API at all.
+// apiTrigger removes an API that no bundle provides or requires any more. opm's trigger of this name also removes one
+// that is still provided if no bundle requires any API.
 func apiTrigger(table string) string {
 	const same = "group_name = OLD.group_name AND version = OLD.version AND kind = OLD.kind"
 	return `CREATE TRIGGER ` + table + `_cleanup AFTER DELETE ON ` + table + `
@@ -112,14 +112,14 @@ func apiTrigger(table string) string {
 	END`
 }
 
-// The statements that fill the tables. An API has the last plural that a bundle knows of it.
+// The statements that fill the tables. An API gets the last plural that a bundle declares.
 const (
 	insertBundle  = "INSERT INTO operatorbundle VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 	insertPackage = "INSERT INTO package VALUES (?, ?)"
 	insertChannel = "INSERT INTO channel VALUES (?, ?, ?)"
 	insertEntry   = "INSERT INTO channel_entry VALUES (?, ?, ?, ?, ?, ?)"
 	insertAPI     = "INSERT INTO api VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET plural = excluded.plural WHERE excluded.plural != ''"
-	// If no bundle names the plural of an API, that of another version may be known.
+	// If no bundle declares the plural of an API, that of another version may be known.
 	completePlurals = `UPDATE api SET plural = coalesce((SELECT max(o.plural) FROM api o
 		WHERE o.group_name = api.group_name AND o.kind = api.kind), '') WHERE plural = ''`
 	insertProvider   = "INSERT INTO api_provider VALUES (?, ?, ?, ?, ?, ?)"
@@ -136,8 +136,8 @@ type statements struct {
 	prepared map[string]*sql.Stmt
 }
 
-// run executes a statement, which is prepared when it is used first. One with arguments writes a row: for that the library need not
-// start a goroutine that waits for the end of the context.
+// run executes a statement, which is prepared on first use. With arguments it runs without the context: otherwise the
+// library starts a goroutine for every row to watch the context.
 func (s *statements) run(ctx context.Context, statement string, args ...any) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -161,6 +161,6 @@ func (s *statements) run(ctx context.Context, statement string, args ...any) err
 
 func (s *statements) close() {
 	for _, stmt := range s.prepared {
-		_ = stmt.Close() // its connection is closed next, and reports what there is to report
+		_ = stmt.Close() // the connection is closed next and reports errors
 	}
 }

@@ -24,17 +24,17 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// What an archive that ADD unpacks may have.
+// Limits of an archive that ADD unpacks.
 const (
 	maxArchive        = 8 << 30 // bytes uncompressed
 	maxArchiveEntries = 200_000
 	maxArchiveXattrs  = 16 << 20
 	maxPath           = 4096 // bytes of a name
-	maxRatio          = 1000 // times as long uncompressed, beyond ratioBeyond
+	maxRatio          = 1000 // uncompressed bytes per compressed byte, checked beyond ratioBeyond
 	ratioBeyond       = 64 << 20
 )
 
-// archive unpacks a file if it is an archive, tar without compression or with gzip, bzip2, xz or zstd.
+// archive unpacks a file into dest if it is an archive: a tar file, plain or compressed with gzip, bzip2, xz or zstd.
 func (c *copying) archive(f found, dest string) (unpacked bool, err error) {
 	r, err := openArchive(c.ctx, f.n)
 	if err != nil || r == nil {
@@ -46,7 +46,7 @@ func (c *copying) archive(f found, dest string) (unpacked bool, err error) {
 		return false, err
 	}
 	if err != nil {
-		return false, nil // no archive, or nothing in it: a file like others
+		return false, nil // not an archive, or an empty one: it is copied as a file
 	}
 	at, err := walk(c.ctx, c.x.root, dest, true, c.newDir)
 	if err != nil {
@@ -82,7 +82,7 @@ func (r *archiveReader) close() error {
 	return err
 }
 
-// openArchive is nil for a file that cannot be an archive.
+// openArchive returns nil for a file that cannot be an archive.
 func openArchive(ctx context.Context, n *node) (_ *archiveReader, err error) {
 	if n.data == nil || n.size < 16 {
 		return nil, nil
@@ -98,7 +98,7 @@ func openArchive(ctx context.Context, n *node) (_ *archiveReader, err error) {
 	in := bufio.NewReaderSize(ctxio.Reader{Ctx: ctx, R: raw}, 64<<10)
 	plain, err := r.decompress(in)
 	if err != nil {
-		return nil, r.close() // it only begins like something compressed
+		return nil, r.close() // it has the magic number of a compression and is not compressed
 	}
 	r.tar = tar.NewReader(&bounded{r: plain, compressed: n.size})
 	return r, nil
@@ -132,7 +132,7 @@ func (r *archiveReader) decompress(in *bufio.Reader) (io.Reader, error) {
 	return in, nil
 }
 
-// bounded enforces the limits of an archive.
+// bounded is a reader that enforces the size and ratio limits of an archive.
 type bounded struct {
 	r             io.Reader
 	compressed, n int64
@@ -149,16 +149,16 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// unpacking puts the entries of an archive into a directory of the stage.
+// unpacking extracts the entries of an archive into a directory of the stage.
 type unpacking struct {
 	c          *copying
 	root       *node
-	base       string         // its path in the stage
-	made       map[*node]bool // links that the archive has made
+	base       string         // the path of root in the stage
+	made       map[*node]bool // links from the archive
 	n          int
-	size       int64 // of all files, with their holes, and of hard links
+	size       int64 // of all files including holes, and of hard links
 	xattrs     int
-	compressed int64 // the length of the archive
+	compressed int64 // length of the archive
 }
 
 func (u *unpacking) entry(h *tar.Header, data io.Reader) error {
@@ -213,7 +213,7 @@ func (u *unpacking) entry(h *tar.Header, data io.Reader) error {
 		if err != nil {
 			return fmt.Errorf("entry %.200q: %w", name, err)
 		}
-		if err := u.grow(to.size); err != nil { // it becomes a file of its own
+		if err := u.grow(to.size); err != nil { // the layer stores a copy
 			return err
 		}
 		same := *to
@@ -226,7 +226,8 @@ func (u *unpacking) entry(h *tar.Header, data io.Reader) error {
 	return put(u.c.ctx, dir, path.Base(clean), n)
 }
 
-// grow counts what the files come to: holes and hard links make an archive longer than its bytes.
+// grow adds n bytes to the size of the unpacked files. The files can be larger than the archive's stream: sparse files
+// have holes, and each hard link is stored as a copy.
 func (u *unpacking) grow(n int64) error {
 	if n > maxArchive-u.size {
 		return fmt.Errorf("%w: the files of the archive have more than %d bytes", errLimit, int64(maxArchive))
@@ -238,7 +239,8 @@ func (u *unpacking) grow(n int64) error {
 	return nil
 }
 
-// dir is the directory of an entry. It may lie behind links that the image has, but not behind those of the archive.
+// dir returns the directory of an entry and creates it if needed. Its path may lead through symbolic links of the image
+// but not through those of the archive: an archive could write anywhere with them.
 func (u *unpacking) dir(name string) (*node, error) {
 	for at, c := range name + "/" {
 		if c != '/' {
@@ -265,11 +267,11 @@ func (u *unpacking) dir(name string) (*node, error) {
 	return p.node(), nil
 }
 
-// linked is the file that a hard link names, which is in the archive.
+// linked returns the target of a hard link, which must come from the archive.
 func (u *unpacking) linked(name string) (*node, error) {
 	at := u.root
 	for part := range strings.SplitSeq(strings.TrimPrefix(path.Clean("/"+name), "/"), "/") {
-		if at = at.children[part]; at == nil { // what the archive has put there is loaded
+		if at = at.children[part]; at == nil { // entries from the archive are loaded
 			return nil, fmt.Errorf("link target %.200q does not exist", name)
 		}
 	}

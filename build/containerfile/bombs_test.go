@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-// repeat is a text for each number below n.
+// repeat concatenates a text for each number below n.
 func repeat(n int, format string) string {
 	var b strings.Builder
 	for i := range n {
@@ -24,7 +24,7 @@ func repeat(n int, format string) string {
 	return b.String()
 }
 
-// What a few lines make large is refused before it is made.
+// Short files that expand to huge values are refused before the expansion.
 func TestBombsAreRefused(t *testing.T) {
 	tens := func(name string) string { return repeat(12, name+"{next}="+strings.Repeat("${A{i}}", 10)+"\n") }
 	for rule, test := range map[string]struct{ text, ignore string }{
@@ -64,7 +64,7 @@ func TestBombsAreRefused(t *testing.T) {
 	}
 }
 
-// What a Containerfile of other people has is far from the limits.
+// A Containerfile with many variables, as real ones have, stays within the limits.
 func TestManyVariablesAreAccepted(t *testing.T) {
 	text := "FROM scratch\nENV PATH=/usr/bin:/bin\n" + repeat(100, "ENV K{i}=/opt/{i}:${PATH}\n") + repeat(200, "LABEL l{i}=${K7}/${PATH#/usr}\n")
 	if _, _, err := evaluate(t, text, Options{}); err != nil {
@@ -72,7 +72,7 @@ func TestManyVariablesAreAccepted(t *testing.T) {
 	}
 }
 
-// An archive is as large as what it unpacks to.
+// The size limit applies to the unpacked files: holes and hard links count.
 func TestArchiveBombsAreRefused(t *testing.T) {
 	zip := func(write func(*tar.Writer) error) string {
 		var b bytes.Buffer
@@ -118,8 +118,8 @@ func TestArchiveBombsAreRefused(t *testing.T) {
 	}
 }
 
-// sparse is an archive with a file of 1 TiB that is a hole. The writer of archives makes none: the record that says so is one of
-// comments until its name is changed.
+// sparse writes an archive with a 1 TiB sparse file. archive/tar does not write PAX records for sparse files, so the
+// test writes a comment record and renames it.
 func sparse(t *testing.T) string {
 	t.Helper()
 	var b bytes.Buffer

@@ -18,21 +18,22 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// Stage is what a Containerfile makes for one platform.
+// Stage is the result of evaluating a Containerfile for one platform.
 type Stage struct {
 	Platform v1.Platform
-	// Base is the name of the image below everything, with its digest where it is in a registry; empty for none.
+	// Base is the name of the base image, with its digest if it is in a registry; empty for scratch.
 	Base string
-	// Layers are those of the stages, from the bottom up. Stages of several platforms share those with the same content.
+	// Layers are the layers above the base, from the bottom up. Stages of several platforms share layers with the same
+	// content.
 	Layers []*layers.Layer
-	// Config is what the image is configured to.
+	// Config is the configuration of the image.
 	Config v1.ImageConfig
 
 	s *stage
 	e *Evaluator
 }
 
-// health is a health check as docker's format has it.
+// health is a health check in the docker format.
 type health struct {
 	Test          []string      `json:",omitempty"`
 	Interval      time.Duration `json:",omitempty"`
@@ -42,7 +43,7 @@ type health struct {
 	Retries       int           `json:",omitempty"`
 }
 
-// dockerConfig is what docker's format has besides.
+// dockerConfig has the fields that only the docker format has.
 type dockerConfig struct {
 	v1.ImageConfig
 	Healthcheck *health  `json:",omitempty"`
@@ -50,7 +51,7 @@ type dockerConfig struct {
 	Shell       []string `json:",omitempty"`
 }
 
-// baseConfig reads the configuration of an image.
+// baseConfig reads the configuration of a base image.
 func baseConfig(text []byte) (c docker.Config, author string, err error) {
 	var base struct {
 		Author string       `json:"author"`
@@ -75,7 +76,7 @@ func baseConfig(text []byte) (c docker.Config, author string, err error) {
 	return c, base.Author, nil
 }
 
-// finish makes the result of the stage that was wanted.
+// finish builds the result from the target stage.
 func (v *evaluation) finish(_ context.Context, s *stage) (*Stage, error) {
 	c := s.ib.RunConfig
 	labels := cloneMap(c.Labels)
@@ -93,7 +94,7 @@ func (v *evaluation) finish(_ context.Context, s *stage) (*Stage, error) {
 	if s.image != nil {
 		out.Base = s.image.image.Reference()
 	} else if len(out.Layers) == 0 {
-		// Not every reader takes an image without any.
+		// Some readers refuse an image without layers.
 		out.Layers = []*layers.Layer{{Name: "empty"}}
 		if len(s.history) == 0 {
 			created := v.o.created()
@@ -114,7 +115,8 @@ func (v *evaluation) finish(_ context.Context, s *stage) (*Stage, error) {
 	return out, nil
 }
 
-// ConfigText is the text of the configuration of an image with the layers' diffIDs and the history of its base.
+// ConfigText returns the JSON configuration of an image with the given diffIDs of all layers and the history of its
+// base.
 func (s *Stage) ConfigText(ids []digest.Digest, history []v1.History) ([]byte, error) {
 	created := s.e.o.created()
 	img := v1.Image{

@@ -75,7 +75,7 @@ func TestConfiguration(t *testing.T) {
 			}
 			got := s.Config
 			if c.name == "words and quotes" {
-				got.Env = got.Env[2:] // the PATH that every image gets, and H
+				got.Env = got.Env[2:] // the default PATH and H
 				c.want.Env = []string{"A=1", "B=x ", "C=hdefyes"}
 			} else {
 				got.Env = nil
@@ -89,8 +89,8 @@ func TestConfiguration(t *testing.T) {
 	}
 }
 
-// A base's configuration is the beginning, an entrypoint takes its command away, and what it wants to be done is done.
-// A stage has the arguments of the one that it is based on, with the values that they have at its end.
+// The base's configuration is inherited, ENTRYPOINT resets its CMD, and its ONBUILD instructions run. A stage inherits
+// the arguments of the stage in its FROM, with their final values.
 func TestArgumentsAreInherited(t *testing.T) {
 	for _, c := range []struct {
 		name, text string
@@ -195,7 +195,7 @@ func TestListsThatAreNoneAreTold(t *testing.T) {
 	}
 }
 
-// Stages that are not needed are not looked at: their images are not there.
+// Unneeded stages are not evaluated: their images do not exist here.
 func TestOnlyNeededStagesAreEvaluated(t *testing.T) {
 	text := "FROM oci:/nowhere:v1 AS unused\nRUN make\nFROM scratch AS one\nCOPY a /a\nFROM scratch AS two\nCOPY --from=one /a /b\nFROM unused\n"
 	dir := contextDir(t, map[string]string{"a": "A"})
@@ -257,7 +257,7 @@ func TestFillingACacheIsRecognisedByWhatItMeans(t *testing.T) {
 	}
 }
 
-// The Dockerfile that opm writes: the cache is made once, whatever the platforms, and later stages have it.
+// The Dockerfile that opm generates: the cache is built once for all platforms, and later stages can copy it.
 func TestOpmsDockerfile(t *testing.T) {
 	opm := layout(t, "FROM scratch\nCOPY a /bin/opm\n", Options{Context: contextDir(t, map[string]string{"a": "no program of ours"})})
 	text := "FROM " + opm + " as builder\nADD cat /configs\nRUN [\"/bin/opm\", \"serve\", \"/configs\", \"--cache-dir=/tmp/cache\", \"--cache-only\"]\n" +
@@ -301,7 +301,7 @@ func TestOpmsDockerfile(t *testing.T) {
 	}
 }
 
-// A signal is no problem of the file, whatever it kept from being done.
+// Cancellation is returned as such and not as a problem of the file.
 func TestInterruptionIsNoProblemOfTheFile(t *testing.T) {
 	cause := errors.New("a signal")
 	ctx, stop := context.WithCancelCause(t.Context())
@@ -333,7 +333,7 @@ func TestFilesThatChangeMeanwhileAreErrors(t *testing.T) {
 	if _, err := layerLines(t, s.Layers[0]); !errors.Is(err, layers.ErrChanged) {
 		t.Error(err)
 	}
-	// Not even a link that takes the file's place leads out.
+	// A symbolic link that replaces the file cannot point outside the context.
 	secret := filepath.Join(t.TempDir(), "secret")
 	if err := errors.Join(os.WriteFile(secret, []byte("A"), 0o644), os.Remove(filepath.Join(dir, "a")), os.Symlink(secret, filepath.Join(dir, "a"))); err != nil {
 		t.Fatal(err)

@@ -16,23 +16,23 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// copying is one COPY or ADD.
+// copying is the state of one COPY or ADD.
 type copying struct {
 	ctx   context.Context
 	x     *stage
-	root  *node    // what is copied from
-	out   *ignored // what of it is left out
-	chown *[2]int  // nil keeps owners
+	root  *node    // the source tree
+	out   *ignored // exclusions from the source
+	chown *[2]int  // nil keeps the owners
 	chmod *fs.FileMode
-	strip bool // setuid and setgid
-	count int  // of what was copied
+	strip bool // remove the setuid and setgid bits
+	count int  // number of copied files and directories
 	fetch []*node
 }
 
-// changed is a node as it is copied.
+// changed returns the copy of a node with owner and mode as the flags want them.
 func (c *copying) changed(n *node) *node {
 	m := *n
-	m.children, m.load, m.own, m.over, m.opaque = nil, nil, true, false, false
+	m.children, m.load, m.inLayer, m.replacesDir, m.opaque = nil, nil, true, false, false
 	if n.isDir() {
 		m.children = map[string]*node{}
 	}
@@ -51,18 +51,18 @@ func (c *copying) changed(n *node) *node {
 	return &m
 }
 
-// newDir makes a directory on the way to a destination.
+// newDir creates a missing parent directory of a destination.
 func (c *copying) newDir() *node {
 	d := newDir(0o755)
-	c.x.e.nodes++ // what is copied there is counted next
-	d.own = true
+	c.x.e.nodes++ // the caller counts what it copies there
+	d.inLayer = true
 	if c.chown != nil {
 		d.uid, d.gid = c.chown[0], c.chown[1]
 	}
 	return d
 }
 
-// copy does one COPY or ADD. Heredocs are files like others.
+// copy evaluates one COPY or ADD. Heredocs are treated as files.
 func (x *stage) copy(ctx context.Context, cp imagebuilder.Copy) error {
 	c := &copying{ctx: ctx, x: x, strip: cp.From == ""}
 	if cp.From == "" {
@@ -105,7 +105,7 @@ func (x *stage) copy(ctx context.Context, cp imagebuilder.Copy) error {
 	return fetchAll(ctx, c.fetch)
 }
 
-// joinPattern is an exclusion that is meant for what is in a source.
+// joinPattern makes a pattern of --exclude, which is relative to the source, relative to the context.
 func joinPattern(source, pattern string) string {
 	source = strings.TrimPrefix(source, "/")
 	if rest, ok := strings.CutPrefix(pattern, "!"); ok {
@@ -114,7 +114,7 @@ func joinPattern(source, pattern string) string {
 	return path.Join(source, pattern)
 }
 
-// chmodOf is the mode that --chmod names.
+// chmodOf parses the mode of --chmod.
 func chmodOf(text string) (fs.FileMode, error) {
 	n, err := strconv.ParseUint(text, 8, 32)
 	if err != nil || n > 0o7777 {
@@ -123,7 +123,7 @@ func chmodOf(text string) (fs.FileMode, error) {
 	return modeOf(int64(n)), nil
 }
 
-// modeOf is a mode as chmod has it.
+// modeOf converts a mode with Unix's special bits.
 func modeOf(n int64) fs.FileMode {
 	mode := fs.FileMode(n) & fs.ModePerm
 	for bit, as := range map[fs.FileMode]int64{fs.ModeSetuid: 0o4000, fs.ModeSetgid: 0o2000, fs.ModeSticky: 0o1000} {
@@ -134,7 +134,7 @@ func modeOf(n int64) fs.FileMode {
 	return mode
 }
 
-// sources copies everything that is named.
+// sources copies all sources of the instruction.
 func (c *copying) sources(cp imagebuilder.Copy) error {
 	dest := cp.Dest
 	asDir := strings.HasSuffix(dest, "/") || strings.HasSuffix(dest, "/.") || dest == "" || len(cp.Src) > 1 ||
@@ -173,7 +173,7 @@ func (c *copying) sources(cp imagebuilder.Copy) error {
 	return nil
 }
 
-// local copies what a source in the tree names.
+// local copies the files and directories that match one source.
 func (c *copying) local(src string, cp imagebuilder.Copy, dest string, asDir bool) error {
 	pivot := "."
 	if before, _, ok := strings.Cut(src, "/./"); ok && cp.Parents {
@@ -231,7 +231,7 @@ func (c *copying) local(src string, cp imagebuilder.Copy, dest string, asDir boo
 	return nil
 }
 
-// parents makes the directories that --parents keeps, with the attributes that they have in the source.
+// parents creates the directories for --parents, with their attributes in the source.
 func (c *copying) parents(dest, pivot, dir string) error {
 	if dir == "." || dir == "" {
 		return nil
@@ -250,7 +250,7 @@ func (c *copying) parents(dest, pivot, dir string) error {
 	return put(c.ctx, to.node(), path.Base(dir), c.changed(from.node()))
 }
 
-// file copies one file to a destination, or into it if it is a directory.
+// file copies one file to dest, or into dest if that is a directory.
 func (c *copying) file(name string, n *node, dest string, asDir bool) error {
 	at, err := walk(c.ctx, c.x.root, dest, true, nil)
 	switch {
@@ -280,7 +280,7 @@ func (c *copying) file(name string, n *node, dest string, asDir bool) error {
 	return put(c.ctx, at.node(), name, c.changed(n))
 }
 
-// dir copies what is in a directory.
+// dir copies the entries of a directory.
 func (c *copying) dir(f found, dest string, info matched) error {
 	at, err := walk(c.ctx, c.x.root, dest, true, c.newDir)
 	if err != nil {
@@ -292,8 +292,9 @@ func (c *copying) dir(f found, dest string, info matched) error {
 	return c.children(f.n, f.path, f.real, info, func() (*node, error) { return at.node(), nil }, 0)
 }
 
-// children copies the entries of a directory into another one, which into gives when there is something for it. at and real are the
-// names of the directory as it was found and without links.
+// children copies the entries of a directory. into returns the destination directory and is called only when there is
+// an entry to copy. at is the path of the source as written, real the path with links resolved; both are matched
+// against the exclusions.
 func (c *copying) children(from *node, at, real string, above matched, into func() (*node, error), depth int) error {
 	if depth > maxDepth {
 		return fmt.Errorf("%.200q is more than %d directories deep", at, maxDepth)
@@ -317,7 +318,8 @@ func (c *copying) children(from *node, at, real string, above matched, into func
 		if n.kind == special {
 			return withMend("remove it, or name it in .containerignore", "%.200q is neither a file nor a directory", full)
 		}
-		// A directory that is left out may have something in it that is not: it is made only for that.
+		// An excluded directory can contain files that "!" patterns include: it is created when the first of them is
+		// copied.
 		var made *node
 		put := func() (*node, error) {
 			if made != nil {
@@ -351,7 +353,7 @@ func (c *copying) children(from *node, at, real string, above matched, into func
 	return nil
 }
 
-// warnReplaced warns of a directory that takes the place of a link: whatever the base has behind the link is then elsewhere.
+// warnReplaced warns when a directory replaces a symbolic link: the files behind the link stay where they are.
 func (c *copying) warnReplaced(dir *node, name string) {
 	if was := dir.children[name]; was != nil && was.kind == layers.KindSymlink {
 		c.x.e.warn(fmt.Sprintf("the link %q (to %.200q) is replaced by a directory, as in other builders", name, was.link))

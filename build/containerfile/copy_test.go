@@ -23,7 +23,7 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// What buildah makes of the same files is compared by hack/containerfile.sh; these are the rules one by one.
+// The rules of copying one by one. hack/containerfile.sh compares results with buildah's.
 func TestCopying(t *testing.T) {
 	files := map[string]string{
 		"a": "A", "b": "B", "dir/x": "X", "dir/sub/y.md": "Y", "dir/up -> ../a": "", "many/1.conf": "1", "many/2.conf": "2", "linkdir -> dir": "",
@@ -91,24 +91,24 @@ func TestWhatIsIgnoredIsNotCopied(t *testing.T) {
 	if _, _, err := evaluate(t, "FROM scratch\nCOPY k/c /", Options{Context: dir}); err == nil || !strings.Contains(err.Error(), "all of it is excluded; look at the ignore file") {
 		t.Error(err)
 	}
-	// A file of the Containerfile's own comes first.
+	// An ignore file next to the Containerfile takes precedence over the one in the context.
 	beside := filepath.Join(contextDir(t, map[string]string{"F.dockerignore": "*\n!a\n"}), "F")
 	if _, got, err := evaluate(t, "FROM scratch\nCOPY . /", Options{Context: dir, IgnoreBeside: beside}); err != nil || !slices.Equal(got, []string{`644 0:0 a "A"`}) {
 		t.Errorf("%v %q", err, got)
 	}
 }
 
-// A link to something that is left out does not bring it in, whatever the link's own name is.
+// A link to an excluded file does not include it, even if the link's name is not excluded.
 func TestLinksDoNotBringInWhatIsIgnored(t *testing.T) {
 	dir := contextDir(t, map[string]string{"secret/key": "K", "secret/deep/key": "K", "secret/public": "P", "link -> secret": "",
 		"tl -> secret/key": "", "sub/up -> ../link": "", "open/o": "O", "to -> open": "", ".containerignore": "secret\n!secret/public\n"})
 	for _, c := range []struct {
 		text string
-		want []string // nothing is an error that says so
+		want []string // nil: the instruction fails because everything is excluded
 	}{
 		{"COPY tl /tl", nil},
 		{"COPY link/key /k", nil},
-		{"COPY link/deep /k", []string{"755 0:0 k/"}}, // as COPY secret/deep, where something is not left out
+		{"COPY link/deep /k", []string{"755 0:0 k/"}}, // like COPY secret/deep, where one file is not excluded
 		{"COPY t? /k", []string{`644 0:0 k/o "O"`}},
 		{"ADD tl /tl", nil},
 		{"COPY --parents link/key /k", nil},
@@ -130,7 +130,7 @@ func TestLinksDoNotBringInWhatIsIgnored(t *testing.T) {
 	}
 }
 
-// What is written for a directory of any name copies this directory and no other.
+// A source path written literally means the directory of that name only, even if the name has special characters.
 func TestWrittenSourcesMeanThatDirectory(t *testing.T) {
 	for _, name := range []string{"plain", "two words", "<<EOF", "3<<EOF", "--from=x", "-", "git@h:r", "me@host:path", "https:", "a$b", "${HOME}",
 		`back\slash`, `q"uote`, "it's", "[ab]", "st*r", "wh?t", "#hash", "ä", `\`, "a#b", "x=y", "end\\"} {
@@ -151,7 +151,7 @@ func TestWrittenSourcesMeanThatDirectory(t *testing.T) {
 	}
 }
 
-// What a base has decides where files go, and keeps its modes and owners.
+// The base's links and directories decide where files go; its modes and owners stay.
 func TestCopyingIntoABase(t *testing.T) {
 	dir := func(name string, mode int64) tar.Header {
 		return tar.Header{Typeflag: tar.TypeDir, Name: name, Mode: mode}
@@ -180,10 +180,10 @@ func TestCopyingIntoABase(t *testing.T) {
 			{"COPY --chown=me a /c", []string{`644 10:20 c "A"`}},
 			{"COPY --chown=me:us a /c", []string{`644 10:30 c "A"`}},
 			{"COPY --chown=1:us a /c", []string{`644 1:30 c "A"`}},
-			// A directory in the place of a link, and in that of a file, as in other builders.
+			// A directory replaces a link or a file, as in other builders.
 			{"COPY bin /bin", []string{"755 0:0 usr/", "711 0:0 usr/bin/", `644 0:0 usr/bin/z "Z"`}},
 			{"COPY etc /etc", []string{"755 0:0 etc/", "755 0:0 etc/conf/", `644 0:0 etc/conf/x "X"`}},
-			// A directory of the base that was a file meanwhile shows nothing of the base any more.
+			// A directory that was replaced by a file and created again does not show the base's files.
 			{"COPY a /usr/bin2\nCOPY --from=f / /", []string{"755 0:0 usr/", `644 0:0 usr/bin2 "A"`, `644 0:0 usr/q "A"`}},
 			{"COPY --from=f /usr /usr\nUSER 9\nWORKDIR /usr", []string{"755 0:0 usr/", `644 0:0 usr/q "A"`}},
 			{"COPY --from=g / /\nCOPY --from=h / /", []string{"755 0:0 usr/", "755 0:0 usr/bin/", `644 0:0 usr/bin/.wh..wh..opq ""`, `644 0:0 usr/bin/q "A"`}},
@@ -245,7 +245,7 @@ func TestArchives(t *testing.T) {
 	}
 }
 
-// holes is an archive of a file of which nothing is stored, in the form of GNU tar ("--sparse", format pax 0.1).
+// holes writes an archive of a sparse file without data in GNU tar's PAX format 0.1.
 func holes(t *testing.T, size int64) string {
 	t.Helper()
 	text := ""
@@ -266,7 +266,7 @@ func holes(t *testing.T, size int64) string {
 	}
 	w.Close()
 	archive := b.Bytes()
-	copy(archive[156:], "x") // the first entry says what the second one is; the library writes no such thing
+	copy(archive[156:], "x") // turn the first header into a PAX record, which the library does not write
 	copy(archive[148:], "        ")
 	sum := 0
 	for _, c := range archive[:512] {
@@ -276,7 +276,7 @@ func holes(t *testing.T, size int64) string {
 	return string(archive)
 }
 
-// What an archive unpacks to is one layer for all platforms, though each of them unpacks it.
+// Each platform unpacks the archive, but the result is one layer for all of them.
 func TestArchivesAreOneLayerForAllPlatforms(t *testing.T) {
 	archive := tarFile(t, tar.Header{Typeflag: tar.TypeReg, Name: "f", Mode: 0o644})
 	e, err := evaluator(t, "FROM scratch\nADD t /", Options{Context: contextDir(t, map[string]string{"t": archive})})

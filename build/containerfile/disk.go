@@ -15,10 +15,10 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// disk is a directory of this machine. What is in it is looked at where an instruction wants it, and no link leads out of it.
+// disk is a local directory, read on demand. No symbolic link leads out of it.
 type disk struct {
 	root *os.Root
-	name string // for ids: directories of other names have other files
+	name string // part of content ids, so that equal paths in different directories differ
 	node *node
 }
 
@@ -34,10 +34,10 @@ func openDisk(dir string) (*disk, error) {
 
 func (d *disk) close() error { return d.root.Close() }
 
-// maxEntries is how many names one directory may have.
+// maxEntries is the maximum number of entries of one directory.
 const maxEntries = 200_000
 
-// loader reads one directory.
+// loader returns a function that reads one directory.
 func (d *disk) loader(dir string) func(context.Context) (map[string]*node, error) {
 	return func(ctx context.Context) (_ map[string]*node, err error) {
 		f, err := d.root.Open(filepath.FromSlash(dir))
@@ -69,7 +69,7 @@ func (d *disk) loader(dir string) func(context.Context) (map[string]*node, error
 	}
 }
 
-// special are kinds of files that no layer gets. They are errors only where they are copied.
+// special marks sockets, FIFOs and devices, which cannot be copied. They are errors only if an instruction copies them.
 const special = layers.KindWhiteout
 
 func (d *disk) entry(name string) (*node, error) {
@@ -93,7 +93,7 @@ func (d *disk) entry(name string) (*node, error) {
 	return n, nil
 }
 
-// diskFile is a file that must stay what it was when it was looked at.
+// diskFile is a file that must not change between being listed and being read.
 type diskFile struct {
 	d    *disk
 	name string
@@ -103,7 +103,7 @@ type diskFile struct {
 func (f *diskFile) id() string { return fmt.Sprintf("%q %q", f.d.name, f.name) }
 
 func (f *diskFile) open() (io.ReadCloser, error) {
-	// A FIFO in its place by now would hold the program up.
+	// Opening a FIFO that took the file's place would block.
 	if is, err := f.d.root.Lstat(filepath.FromSlash(f.name)); err != nil {
 		return nil, err
 	} else if !is.Mode().IsRegular() {
@@ -116,7 +116,7 @@ func (f *diskFile) open() (io.ReadCloser, error) {
 	return &steady{r, f.info}, nil
 }
 
-// steady is a file that can be closed without an error only if it did not change.
+// steady reports an error on Close if the file changed while it was read.
 type steady struct {
 	*os.File
 	was fs.FileInfo

@@ -23,22 +23,22 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// Evaluator evaluates one Containerfile for any number of platforms. It is not safe for concurrent use. Close it when the layers
-// have been written.
+// Evaluator evaluates one Containerfile for any number of platforms. It is not safe for concurrent use. Close it after
+// the layers have been written.
 type Evaluator struct {
 	f        *File
 	o        Options
 	context  *disk
-	patterns []string // of what is left out of the context
+	patterns []string // exclusions from the context
 	contexts map[string]*disk
 	spool    *fileSpool
 	images   map[string]*imageTree
-	layers   map[string]*layers.Layer // by what is in them
+	layers   map[string]*layers.Layer // by an id of their content
 	caches   map[string][]layers.Entry
 	warned   map[string]bool
 }
 
-// NewEvaluator opens the context.
+// NewEvaluator opens the context directories.
 func NewEvaluator(f *File, o Options) (_ *Evaluator, err error) {
 	if runtime.GOOS == "windows" {
 		return nil, errors.New("building Containerfiles is not supported on Windows, whose paths and modes differ from those of images: use Linux or macOS")
@@ -74,7 +74,7 @@ func NewEvaluator(f *File, o Options) (_ *Evaluator, err error) {
 	return e, nil
 }
 
-// Close closes images and context and removes temporary files.
+// Close closes images and contexts and removes temporary files.
 func (e *Evaluator) Close() error {
 	var errs []error
 	for _, t := range e.images {
@@ -89,7 +89,7 @@ func (e *Evaluator) Close() error {
 	return errors.Join(append(errs, e.spool.close())...)
 }
 
-// warn reports a warning once, however many platforms there are.
+// warn reports a warning; the same warning for several platforms is reported once.
 func (e *Evaluator) warn(text string) {
 	if e.o.Warn != nil && !e.warned[text] {
 		e.warned[text] = true
@@ -97,7 +97,7 @@ func (e *Evaluator) warn(text string) {
 	}
 }
 
-// evaluation is that for one platform.
+// evaluation is the evaluation for one platform.
 type evaluation struct {
 	*Evaluator
 	platform v1.Platform
@@ -106,10 +106,10 @@ type evaluation struct {
 	done     []*stage
 	problems Problems
 	effort   effort
-	nodes    int // that the stages have, of the images below them only those that were looked at
+	nodes    int // number of nodes in all stages, including those loaded from base images
 }
 
-// grow counts nodes of stages: a few lines can double them again and again.
+// grow adds n to the number of nodes and fails beyond [maxNodes]: a few COPY lines can double a tree many times.
 func (v *evaluation) grow(n int) error {
 	if v.nodes += n; v.nodes > maxNodes {
 		return fmt.Errorf("%w: the stages have more than %d files and directories", errLimit, maxNodes)
@@ -117,11 +117,11 @@ func (v *evaluation) grow(n int) error {
 	return nil
 }
 
-// fail takes note of a problem. It returns an error when there are enough of them.
+// fail records a problem. It returns an error when there are too many.
 func (e *evaluation) fail(line int, instruction string, err error) error {
 	var reported Problems
 	if errors.As(err, &reported) {
-		return reported // another stage has reported them, and that there are more
+		return reported // the stage's problems are recorded already
 	}
 	e.problems = append(e.problems, e.f.asProblem(line, instruction, err))
 	if len(e.problems) >= maxProblems || errors.Is(err, errLimit) {
@@ -130,7 +130,7 @@ func (e *evaluation) fail(line int, instruction string, err error) error {
 	return nil
 }
 
-// builtin are the arguments that every file has for a platform.
+// builtin returns the predefined arguments for a platform.
 func builtin(p v1.Platform) map[string]string {
 	return map[string]string{
 		"TARGETPLATFORM": platformText(p), "TARGETOS": p.OS, "TARGETARCH": p.Architecture, "TARGETVARIANT": p.Variant,
@@ -138,7 +138,7 @@ func builtin(p v1.Platform) map[string]string {
 	}
 }
 
-// platformText is a platform as a flag has it.
+// platformText formats a platform as in --platform.
 func platformText(p v1.Platform) string {
 	if p.Variant != "" {
 		return p.OS + "/" + p.Architecture + "/" + p.Variant
@@ -146,7 +146,7 @@ func platformText(p v1.Platform) string {
 	return p.OS + "/" + p.Architecture
 }
 
-// begin takes the file apart for a platform and finds the stage that is wanted.
+// begin splits the file into stages for a platform and returns the index of the target stage.
 func (e *Evaluator) begin(p v1.Platform) (*evaluation, int, error) {
 	v := &evaluation{Evaluator: e, platform: p}
 	var err error
@@ -167,7 +167,7 @@ func (e *Evaluator) begin(p v1.Platform) (*evaluation, int, error) {
 	return v, target, nil
 }
 
-// stageNamed is the last stage before a position with a name, or with a number; -1 if there is none.
+// stageNamed returns the index of the last stage before a position with that name or number; -1 if there is none.
 func (v *evaluation) stageNamed(name string, before int) int {
 	for i := before - 1; i >= 0; i-- {
 		if strings.EqualFold(v.stages[i].Name, name) {
@@ -180,8 +180,8 @@ func (v *evaluation) stageNamed(name string, before int) int {
 	return -1
 }
 
-// Evaluate computes the image of a platform. Only stages that it needs are looked at. All problems that are found are reported
-// together; an error is [Problems] unless it is about the machine.
+// Evaluate computes the image of a platform. Only stages that it depends on are evaluated. All problems are returned
+// together as [Problems]; any other error is about the machine, a registry or the context.
 func (e *Evaluator) Evaluate(ctx context.Context, p v1.Platform) (*Stage, error) {
 	v, target, err := e.begin(p)
 	if err != nil {
@@ -204,7 +204,7 @@ func (e *Evaluator) Evaluate(ctx context.Context, p v1.Platform) (*Stage, error)
 	return v.finish(ctx, s)
 }
 
-// warnUnused warns of arguments that no instruction declares.
+// warnUnused warns about --build-arg values that no ARG declares.
 func (v *evaluation) warnUnused() {
 	known := builtin(v.platform)
 	declared := func(name string) bool {
@@ -225,7 +225,7 @@ func (v *evaluation) warnUnused() {
 	}
 }
 
-// tree is the tree of an image that FROM or --from names.
+// tree returns the file tree of an image that FROM or --from names.
 func (v *evaluation) tree(ctx context.Context, name string, p v1.Platform) (*imageTree, error) {
 	key := p.OS + "/" + p.Architecture + "/" + p.Variant + " " + name
 	if t := v.images[key]; t != nil {

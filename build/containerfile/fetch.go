@@ -19,10 +19,10 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// maxDownload is the longest file that ADD fetches, in bytes.
+// maxDownload is the maximum size of a file that ADD downloads, in bytes.
 const maxDownload = 1 << 30
 
-// downloadTime is how long one may take.
+// downloadTime is the timeout of a download.
 const downloadTime = 10 * time.Minute
 
 func isURL(src string) bool {
@@ -33,8 +33,7 @@ func isGit(src string) bool {
 	return strings.HasPrefix(src, "git://") || strings.HasPrefix(src, "git@") || strings.HasPrefix(src, "ssh://")
 }
 
-// download fetches a file. Without a checksum the image would be another one whenever the server likes, so that there must be one:
-// the bytes are then known, and the sender does not matter.
+// download fetches a file. --checksum is required: without it the server decides what is in the image.
 func (e *Evaluator) download(ctx context.Context, src, checksum string) (_ *node, name string, err error) {
 	u, err := url.Parse(src)
 	if err != nil {
@@ -61,7 +60,7 @@ func (e *Evaluator) download(ctx context.Context, src, checksum string) (_ *node
 	if err != nil {
 		var inner *url.Error
 		if errors.As(err, &inner) {
-			err = inner.Err // it repeats the URL, with what may be secret in it
+			err = inner.Err // the outer error repeats the URL, which may contain secrets
 		}
 		return nil, "", fmt.Errorf("%.200q: %w", shown, err)
 	}

@@ -11,14 +11,15 @@ import (
 	"strings"
 )
 
-// found is what a source names: where it was found, and the node there, which is no link.
+// found is one match of a source; its node is never a symbolic link.
 type found struct {
-	path string // as it is written, relative to the root; "." for that
-	real string // without links in it; what is left out is matched against both
+	path string // path as written, relative to the root; "." for the root
+	real string // path with links resolved; exclusions are matched against both
 	n    *node
 }
 
-// glob finds what a source names in a tree, in the order of names. A source that leads out is an error, a link never leads out.
+// glob returns the matches of a source in a tree, sorted by name. A source that leads out of the tree is an error;
+// links are resolved inside the tree.
 func glob(ctx context.Context, root *node, source string) ([]found, error) {
 	clean := path.Clean(strings.TrimLeft(source, "/"))
 	if source == "" || clean == "" {
@@ -45,7 +46,7 @@ func glob(ctx context.Context, root *node, source string) ([]found, error) {
 	before := ""
 	for part := range strings.SplitSeq(clean, "/") {
 		if part == "**" && before == "**" {
-			continue // it means the same
+			continue // the same path
 		}
 		before = part
 		var next []string
@@ -84,14 +85,14 @@ func glob(ctx context.Context, root *node, source string) ([]found, error) {
 // maxLooks is how many names the patterns of one source may be compared with.
 const maxLooks = 3_000_000
 
-// matching is one look for a pattern.
+// matching is the state of matching one source.
 type matching struct {
 	ctx   context.Context
 	root  *node
 	looks int
 }
 
-// match are the names in a directory that match a part of a pattern; "**" stands for any directories.
+// match returns the entries of a directory that match one element of a pattern; "**" matches any number of directories.
 func (m *matching) match(dir, part string) ([]string, error) {
 	p, err := walk(m.ctx, m.root, dir, true, nil)
 	if err != nil || !p.node().isDir() {
@@ -129,7 +130,7 @@ func (m *matching) match(dir, part string) ([]string, error) {
 	return names, nil
 }
 
-// ignoreMissing is nil for links on the way of a pattern that lead nowhere: what they would have in them does not match.
+// ignoreMissing drops the errors of dangling links: a pattern does not match below them.
 func ignoreMissing(err error) error {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errLinks) {
 		return nil

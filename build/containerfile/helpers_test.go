@@ -23,7 +23,7 @@ import (
 
 var amd64 = v1.Platform{OS: "linux", Architecture: "amd64"}
 
-// contextDir is a context with the files: "name" a file, "name -> target" a link, "name/" a directory.
+// contextDir creates a context: "name" is a file, "name -> target" a link, "name/" a directory.
 func contextDir(t testing.TB, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -41,7 +41,7 @@ func contextDir(t testing.TB, files map[string]string) string {
 			err = os.WriteFile(at, []byte(text), 0o644)
 		}
 		if err == nil && !link {
-			mode := fs.FileMode(0o644) // whatever the umask is
+			mode := fs.FileMode(0o644) // independent of the umask
 			if strings.HasSuffix(name, "/") {
 				mode = 0o755
 			}
@@ -57,7 +57,7 @@ func contextDir(t testing.TB, files map[string]string) string {
 	return dir
 }
 
-// entryText describes an entry of an archive in a line.
+// entryText formats an archive entry as one line.
 func entryText(h *tar.Header, content []byte) string {
 	switch h.Typeflag {
 	case tar.TypeDir:
@@ -68,12 +68,12 @@ func entryText(h *tar.Header, content []byte) string {
 	return fmt.Sprintf("%o %d:%d %s %q", h.Mode, h.Uid, h.Gid, h.Name, content)
 }
 
-// open opens images on this machine.
+// open opens local images.
 func open(ctx context.Context, name string, p v1.Platform) (*images.Image, error) {
 	return images.Open(ctx, name, images.OpenOptions{Platform: p})
 }
 
-// evaluator makes one for a text; the options need no directories.
+// evaluator returns an evaluator of a text; directories in the options are filled in.
 func evaluator(t testing.TB, text string, o Options) (*Evaluator, error) {
 	t.Helper()
 	f, err := Parse("Containerfile", []byte(text))
@@ -98,7 +98,7 @@ func evaluator(t testing.TB, text string, o Options) (*Evaluator, error) {
 	return e, err
 }
 
-// evaluate returns the stage, and the lines of its topmost layer.
+// evaluate returns the stage and the formatted entries of its top layer.
 func evaluate(t testing.TB, text string, o Options) (*Stage, []string, error) {
 	t.Helper()
 	e, err := evaluator(t, text, o)
@@ -139,7 +139,7 @@ func layerLines(t testing.TB, l *layers.Layer) ([]string, error) {
 	}
 }
 
-// layout writes the image of a text to a layout, and returns its name.
+// layout evaluates a text, writes the image to a layout and returns the layout's name.
 func layout(t testing.TB, text string, o Options) string {
 	t.Helper()
 	e, err := evaluator(t, text, o)
@@ -166,7 +166,7 @@ func layout(t testing.TB, text string, o Options) string {
 	return name
 }
 
-// tarFile is an archive of headers; the content of a file is its name.
+// tarFile returns an archive of headers; the content of each file is its name.
 func tarFile(t testing.TB, headers ...tar.Header) string {
 	t.Helper()
 	var b bytes.Buffer

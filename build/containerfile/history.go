@@ -10,7 +10,7 @@ import (
 	"github.com/openshift/imagebuilder/dockerfile/parser"
 )
 
-// record adds an instruction to the history, in the words of other builders but for the digests of what was copied.
+// record adds an instruction to the history, formatted as other builders do but without digests of copied files.
 func (s *stage) record(n *parser.Node) {
 	created := s.e.o.created()
 	s.history = append(s.history, v1.History{Created: &created, CreatedBy: createdBy(n), EmptyLayer: true})
@@ -32,5 +32,5 @@ func createdBy(n *parser.Node) string {
 	return "/bin/sh -c #(nop) " + n.Original
 }
 
-// markLayer makes the last entry that of the stage's layer: all instructions of a stage make one.
+// markLayer marks the last history entry as that of the layer: all instructions of a stage share one layer.
 func (s *stage) markLayer() { s.history[len(s.history)-1].EmptyLayer = false }

@@ -14,17 +14,18 @@ import (
 	"github.com/moby/patternmatcher/ignorefile"
 )
 
-// What an ignore file may have: every pattern is tried with every path.
+// Limits of an ignore file: every pattern is tried on every path.
 const (
 	maxIgnore   = 256 << 10 // bytes
 	maxPatterns = 10_000
-	maxPattern  = 1024 // bytes of one
-	// maxTries is how many patterns one instruction may try, in bytes of them.
+	maxPattern  = 1024 // bytes of one pattern
+	// maxTries limits the matching work of one instruction: bytes of patterns tried.
 	maxTries = 4 << 30
 )
 
-// ignorePatterns are those of the file that leaves something of the context out: FILE.containerignore or FILE.dockerignore beside
-// the Containerfile, else .containerignore or .dockerignore in the context. file is empty for a Containerfile that is none.
+// ignorePatterns reads the ignore file: FILE.containerignore or FILE.dockerignore next to the Containerfile, else
+// .containerignore or .dockerignore in the context. file is the path of the Containerfile; empty means to look in the
+// context only.
 func (d *disk) ignorePatterns(file string) ([]string, error) {
 	type try struct {
 		stat func(string) (fs.FileInfo, error)
@@ -69,10 +70,10 @@ func (d *disk) ignorePatterns(file string) ([]string, error) {
 	return nil, nil
 }
 
-// ignored says what of a tree the patterns exclude. The nil value excludes nothing.
+// ignored matches paths against exclusion patterns. The nil value excludes nothing.
 type ignored struct {
 	m     *patternmatcher.PatternMatcher
-	size  int64 // of all patterns, in bytes
+	size  int64 // total length of the patterns in bytes
 	tries int64
 }
 
@@ -99,12 +100,11 @@ func newIgnored(patterns []string) (*ignored, error) {
 	return i, nil
 }
 
-// matched is what is known of a path and of what it is without links.
+// matched is the match state of a directory under its written path and under its resolved path.
 type matched struct{ written, real patternmatcher.MatchInfo }
 
-// match reports whether a path is left out, under the name that leads to it or under its name without links: a link to
-// something that is left out does not bring it in. above is the result for the directory, and so is what is returned for
-// what is in it.
+// match reports whether a path is excluded, either as written or with links resolved: a link to an excluded file does
+// not include it. above is the state of the parent directory; the returned state is for the entries of the path.
 func (i *ignored) match(name, real string, above matched) (out bool, info matched, err error) {
 	if i == nil || name == "." && real == "." {
 		return false, matched{}, nil
@@ -128,7 +128,7 @@ func (i *ignored) matchOne(name string, above patternmatcher.MatchInfo) (bool, p
 	return i.m.MatchesUsingParentResults(name, above)
 }
 
-// matchAt is match for a path of whose directories nothing is known.
+// matchAt is match for a path whose parent's state is unknown.
 func (i *ignored) matchAt(name, real string) (out bool, info matched, err error) {
 	if i == nil {
 		return false, info, nil
@@ -154,5 +154,5 @@ func (i *ignored) matchFromRoot(name string) (out bool, info patternmatcher.Matc
 	return i.matchOne(name, info)
 }
 
-// within reports whether something can be in a directory that is itself left out.
+// within reports whether files in an excluded directory can be included, because a pattern starts with "!".
 func (i *ignored) within() bool { return i.m.Exclusions() }

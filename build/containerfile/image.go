@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -16,14 +17,14 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// imageTree is the tree of an image. The headers in its layers are read when a path in it is first needed, and the content of
-// files when they are copied: the layers are then read again, which the cache of blobs has by then.
+// imageTree is the file tree of an image. Layers are listed when a path is first looked up. File contents are fetched
+// when they are copied: that reads the layers a second time, by then from the blob cache.
 type imageTree struct {
 	image  *images.Image
 	limits images.Limits
 	spool  *fileSpool
 	node   *node
-	nodes  int // and whiteouts
+	nodes  int // including whiteouts
 }
 
 func newImageTree(img *images.Image, limits images.Limits, s *fileSpool) *imageTree {
@@ -32,11 +33,11 @@ func newImageTree(img *images.Image, limits images.Limits, s *fileSpool) *imageT
 	return t
 }
 
-// imageFile is a file in a layer of an image. Its bytes are in a spool once it has been fetched.
+// imageFile is a file in a layer. Its bytes are in the spool after it has been fetched.
 type imageFile struct {
 	t     *imageTree
 	layer int
-	entry int // in the layer
+	entry int // index of the entry in the layer
 	data  content
 }
 
@@ -51,7 +52,7 @@ func (f *imageFile) open() (io.ReadCloser, error) {
 	return f.data.open()
 }
 
-// list reads the headers of all layers, from the bottom up.
+// list reads the headers of all layers from the bottom up.
 func (t *imageTree) list(ctx context.Context) (map[string]*node, error) {
 	root := newDir(0o755)
 	r := images.NewLayerReader(t.limits)
@@ -65,7 +66,7 @@ func (t *imageTree) list(ctx context.Context) (map[string]*node, error) {
 	return root.children, nil
 }
 
-// layerList adds one layer to the tree of those below.
+// layerList applies the entries of one layer to the tree of the layers below.
 type layerList struct {
 	t     *imageTree
 	root  *node
@@ -115,7 +116,7 @@ func (l *layerList) add(ctx context.Context, name string, h *tar.Header) error {
 		if err != nil {
 			return fmt.Errorf("hard link %.200q: %w", name, err)
 		}
-		same := *to // a node of this layer, whatever layer has the bytes
+		same := *to // the hard link's node belongs to this layer, wherever the bytes are
 		n = &same
 	default:
 		n.kind = special
@@ -125,8 +126,8 @@ func (l *layerList) add(ctx context.Context, name string, h *tar.Header) error {
 	return nil
 }
 
-// parent is the directory of an entry; anything else on the way there is replaced, as it is when layers are unpacked. No
-// link is followed: no builder makes layers that need that.
+// parent returns the directory of an entry. Anything in its path that is not a directory is replaced, as when layers
+// are unpacked. Symbolic links are not followed: no builder writes layers that need that.
 func (l *layerList) parent(dir string) (*node, error) {
 	if l.t.nodes++; l.t.nodes > maxNodes {
 		return nil, fmt.Errorf("%w: more than %d files and directories", errLimit, maxNodes)
@@ -148,7 +149,7 @@ func (l *layerList) parent(dir string) (*node, error) {
 	return at, nil
 }
 
-// find is the file that a hard link names.
+// find returns the target of a hard link.
 func (l *layerList) find(name string) (*node, error) {
 	at := l.root
 	for part := range strings.SplitSeq(path.Clean("/" + name)[1:], "/") {
@@ -162,7 +163,7 @@ func (l *layerList) find(name string) (*node, error) {
 	return at, nil
 }
 
-// xattrs are the extended attributes that are copied, as buildah does.
+// xattrs returns the extended attributes that buildah copies as well.
 func xattrs(h *tar.Header) map[string]string {
 	var kept map[string]string
 	for key, value := range h.PAXRecords {
@@ -178,7 +179,7 @@ func xattrs(h *tar.Header) map[string]string {
 	return kept
 }
 
-// fetchAll fetches the content of those nodes that are files of images, of each image at once.
+// fetchAll fetches the contents of all nodes that are files of images, with one pass over each image.
 func fetchAll(ctx context.Context, nodes []*node) error {
 	wanted := map[*imageTree]map[int]map[int]*imageFile{}
 	for _, n := range nodes {
@@ -196,12 +197,7 @@ func fetchAll(ctx context.Context, nodes []*node) error {
 	}
 	for t, of := range wanted {
 		r := images.NewLayerReader(t.limits)
-		var ns []int
-		for n := range of {
-			ns = append(ns, n)
-		}
-		slices.Sort(ns)
-		for _, n := range ns {
+		for _, n := range slices.Sorted(maps.Keys(of)) {
 			if err := t.fetchLayer(ctx, r, n, of[n]); err != nil {
 				return fmt.Errorf("image %.300q: %w", t.image.Name, err)
 			}
@@ -210,8 +206,8 @@ func fetchAll(ctx context.Context, nodes []*node) error {
 	return nil
 }
 
-// fetchLayer fetches files of one layer. It is read to its end, where it is known to be what its digest says: the files are not
-// looked at before that.
+// fetchLayer fetches files of one layer. It reads the layer to its end: only then is its digest verified, and no file
+// is used before.
 func (t *imageTree) fetchLayer(ctx context.Context, r *images.LayerReader, layer int, files map[int]*imageFile) error {
 	got := map[int]content{}
 	entry := 0

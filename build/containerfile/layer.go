@@ -12,8 +12,8 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// entriesOf are what a stage has of its own, with the directories of lower layers that lead there as they are: a layer that had
-// them otherwise would change them. id is the same for the same entries only.
+// entriesOf returns the entries of the stage's layer. Unchanged parent directories from lower layers are included with
+// their attributes, as an entry without them would change them. Equal ids mean equal entries.
 func entriesOf(ctx context.Context, root *node) (entries []layers.Entry, id string, err error) {
 	ids := digest.SHA256.Digester()
 	var emit func(name string, n *node, above []layers.Entry) error
@@ -31,7 +31,7 @@ func entriesOf(ctx context.Context, root *node) (entries []layers.Entry, id stri
 		if n.data != nil {
 			e.Open, data = n.data.open, n.data.id()
 		}
-		if n.own && name != "." {
+		if n.inLayer && name != "." {
 			for _, dir := range above {
 				if !written[dir.Name] {
 					written[dir.Name] = true
@@ -44,7 +44,7 @@ func entriesOf(ctx context.Context, root *node) (entries []layers.Entry, id stri
 				add(layers.Entry{Name: path.Join(name, ".wh..wh..opq"), Kind: layers.KindWhiteout, Mode: 0o644, Open: inline(nil).open}, "")
 			}
 		}
-		if !n.isDir() || n.load != nil { // what was not looked at was not changed
+		if !n.isDir() || n.load != nil { // a directory that was not loaded has no changes
 			return nil
 		}
 		if name != "." {

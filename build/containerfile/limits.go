@@ -13,24 +13,24 @@ import (
 	"github.com/operator-bindery/bindery/images"
 )
 
-// What a Containerfile may ask for. The library adds a word to itself character by character, a continued line and a heredoc line
-// by line, and copies the environment for every instruction: all of this takes the square of what it is given.
+// Limits against files with quadratic cost. The library appends to a word character by character, to continued lines
+// and heredocs line by line, and copies the environment for every instruction.
 const (
 	maxLines  = 10_000
 	maxStages = 1_000
-	// maxEffort is how many bytes the library may move for variables; a gigabyte takes about half a second.
+	// maxEffort is how many bytes the library may copy for variables; a gigabyte takes about half a second.
 	maxEffort = 8 << 30
-	// effortOfVariable is what one variable of the environment costs an instruction, in such bytes, and effortOfSetting what it
-	// costs one that sets variables.
+	// effortOfVariable is the cost of one environment variable for an instruction, in copied bytes; effortOfSetting
+	// that for an instruction which sets variables.
 	effortOfVariable = 8 << 10
 	effortOfSetting  = 32 << 10
-	// maxHeredoc is how long a heredoc can become, in bytes.
+	// maxHeredoc is the maximum length of an expanded heredoc in bytes.
 	maxHeredoc = 16 << 20
-	// maxNodes is how many files and directories all stages may have for one platform.
+	// maxNodes is the maximum number of files and directories in all stages for one platform.
 	maxNodes = 500_000
 )
 
-// checkText refuses what could take the parser long.
+// checkText refuses a file that the parser would need long for.
 func checkText(text []byte) error {
 	if len(text) > MaxText {
 		return fmt.Errorf("%w: longer than %d bytes", errLimit, MaxText)
@@ -41,7 +41,7 @@ func checkText(text []byte) error {
 	return nil
 }
 
-// effort counts what the values of variables cost.
+// effort is the estimated cost of expanding variables.
 type effort int64
 
 func (e *effort) add(n int64) error {
@@ -51,13 +51,14 @@ func (e *effort) add(n int64) error {
 	return nil
 }
 
-// word counts one word with its variables, of whose values length returns the longest, and returns how long it can become.
+// word adds the cost of expanding one word and returns the maximum length of the result. length returns the length of
+// the longest value that a variable can have.
 func (e *effort) word(word string, variables int, length func(string) int64) (int64, error) {
 	n, cost := expanded(word, variables, length)
 	return n, e.add(cost + square(n))
 }
 
-// expanded is how long a word can become, and what its variables cost.
+// expanded returns the maximum length of the expanded word and the cost of its variables.
 func expanded(word string, variables int, length func(string) int64) (n, cost int64) {
 	n = int64(len(word))
 	for rest := word; cost <= maxEffort; {
@@ -90,7 +91,7 @@ func expanded(word string, variables int, length func(string) int64) (n, cost in
 	return n, cost
 }
 
-// square of a length, which is no more than is allowed.
+// square returns the square of a length, or more than the limit for long lengths.
 func square(n int64) int64 {
 	if n > 1<<20 {
 		return maxEffort + 1
@@ -98,7 +99,7 @@ func square(n int64) int64 {
 	return n * n
 }
 
-// expands reports whether the library looks for variables in an instruction.
+// expands reports whether the library expands variables in an instruction.
 func expands(name string) bool {
 	switch strings.ToLower(name) {
 	case command.Run, command.Cmd, command.Entrypoint, command.Healthcheck, command.Shell, command.Maintainer, command.Onbuild:
@@ -107,7 +108,7 @@ func expands(name string) bool {
 	return true
 }
 
-// instruction counts one instruction with an environment.
+// instruction adds the cost of one instruction with an environment.
 func (e *effort) instruction(n *parser.Node, env []string) error {
 	each := int64(effortOfVariable)
 	if name := strings.ToLower(n.Value); name == command.Env || name == command.Arg {
@@ -131,7 +132,7 @@ func (e *effort) instruction(n *parser.Node, env []string) error {
 			return err
 		}
 	}
-	// The content of heredocs is put together in one go.
+	// The library concatenates the lines of a heredoc once.
 	for _, h := range n.Heredocs {
 		if long, cost := expanded(h.Content, len(env), length); cost > maxEffort || long > maxHeredoc {
 			return withMend("use fewer and shorter variables", "%w: the heredoc %.40q can become too long", errLimit, h.Name)
@@ -140,7 +141,7 @@ func (e *effort) instruction(n *parser.Node, env []string) error {
 	return nil
 }
 
-// arguments counts what the library does with ARG before anything is evaluated.
+// arguments adds the cost of the ARG instructions, which the library processes before anything is evaluated.
 func (f *File) arguments(root *parser.Node, args, builtin map[string]string) error {
 	var e effort
 	lengths := map[string]int64{}
@@ -179,5 +180,5 @@ func (f *File) arguments(root *parser.Node, args, builtin map[string]string) err
 	return nil
 }
 
-// errLimit is something that is larger than it may be.
+// errLimit is the class of exceeded limits.
 var errLimit = images.ErrLimit

@@ -7,13 +7,14 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"slices"
 
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// node is one name in a tree: of the context, of an image, or of a stage. Nodes of a stage belong to it alone; all others are
-// never changed once their entries are there.
+// node is a file or directory in the tree of a context, an image or a stage. A stage changes its own nodes only. Nodes
+// of contexts and images are immutable once their entries are loaded.
 type node struct {
 	kind     layers.Kind // a file, a directory or a symbolic link
 	mode     fs.FileMode // permissions and the three special bits
@@ -21,21 +22,21 @@ type node struct {
 	xattrs   map[string]string
 	link     string
 	size     int64
-	data     content // of a file
+	data     content // content of a file
 
 	children map[string]*node
-	load     func(context.Context) (map[string]*node, error) // gives the children when they are first needed
+	load     func(context.Context) (map[string]*node, error) // returns the children, called on first use
 
-	own    bool // it is in the layer of the stage, and not below it
-	over   bool // lower layers have a directory in its place
-	opaque bool // what lower layers have in the directory is gone
+	inLayer     bool // the stage's layer has it; otherwise a lower layer has
+	replacesDir bool // it replaces a directory of lower layers
+	opaque      bool // it hides the entries that lower layers have in the directory
 }
 
-// content is where the bytes of a file are.
+// content is the content of a file.
 type content interface {
 	// open fails for a file of an image that has not been fetched.
 	open() (io.ReadCloser, error)
-	// id is the same for the same bytes only.
+	// id differs for different bytes.
 	id() string
 }
 
@@ -45,7 +46,7 @@ func newDir(mode fs.FileMode) *node {
 
 func (n *node) isDir() bool { return n.kind == layers.KindDir }
 
-// entries are what is in a directory.
+// entries returns the children of a directory and loads them if needed.
 func (n *node) entries(ctx context.Context) (map[string]*node, error) {
 	if n.load != nil {
 		children, err := n.load(ctx)
@@ -58,19 +59,13 @@ func (n *node) entries(ctx context.Context) (map[string]*node, error) {
 }
 
 // sorted are the names of entries.
-func sorted(children map[string]*node) []string {
-	names := make([]string, 0, len(children))
-	for name := range children {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
+func sorted(children map[string]*node) []string { return slices.Sorted(maps.Keys(children)) }
 
-// derive is the tree above another one: the same, of which nothing is its own yet. It is made as far as it is looked at.
+// derive returns a copy of a tree for a stage in which nothing has changed. Directories are copied when they are first
+// read.
 func (v *evaluation) derive(n *node) *node {
 	d := *n
-	d.own, d.over, d.opaque, d.children = false, false, false, nil
+	d.inLayer, d.replacesDir, d.opaque, d.children = false, false, false, nil
 	if n.isDir() {
 		d.load = func(ctx context.Context) (map[string]*node, error) {
 			below, err := n.entries(ctx)
@@ -90,5 +85,5 @@ func (v *evaluation) derive(n *node) *node {
 	return &d
 }
 
-// errNotReady is a programming error.
+// errNotReady is returned on a programming error: a file that was not fetched is opened.
 var errNotReady = errors.New("the content has not been fetched")

@@ -16,19 +16,19 @@ import (
 	"github.com/openshift/imagebuilder/dockerfile/parser"
 )
 
-// MaxText is the longest Containerfile in bytes.
+// MaxText is the maximum length of a Containerfile in bytes.
 const MaxText = 256 << 10
 
-// File is a Containerfile that could be parsed.
+// File is a parsed Containerfile.
 type File struct {
-	// Name is for messages.
+	// Name is the name in messages.
 	Name string
 	text []byte
-	// Warnings are what the parser found odd.
+	// Warnings are the parser's warnings.
 	Warnings []string
 }
 
-// Parse parses the text of a Containerfile. All unknown instructions are reported together; an error is [Problems].
+// Parse parses a Containerfile. All unknown instructions are reported together; an error is [Problems].
 func Parse(name string, text []byte) (*File, error) {
 	f := &File{Name: name, text: text}
 	if err := checkText(text); err != nil {
@@ -48,7 +48,7 @@ func Parse(name string, text []byte) (*File, error) {
 	return f, nil
 }
 
-// parse makes a new tree: evaluating changes it.
+// parse returns a new syntax tree: evaluating changes it.
 func (f *File) parse() (*parser.Node, error) {
 	r, err := parser.Parse(bytes.NewReader(f.text))
 	if err != nil {
@@ -64,7 +64,8 @@ func (f *File) parse() (*parser.Node, error) {
 	return r.AST, nil
 }
 
-// lineOf finds the line that makes the parser fail: it stops at the first, and does not say which.
+// lineOf returns the number of the line at which the parser fails, which its error does not contain. It parses ever
+// longer beginnings of the file.
 func (f *File) lineOf(err error) int {
 	ends := []int{}
 	for i, c := range f.text {
@@ -73,7 +74,7 @@ func (f *File) lineOf(err error) int {
 		}
 	}
 	ends = append(ends, len(f.text))
-	until := time.Now().Add(time.Second) // a line is not worth more
+	until := time.Now().Add(time.Second) // a time limit: a missing line number is acceptable
 	n := sort.Search(len(ends), func(i int) bool {
 		if time.Now().After(until) {
 			return false
@@ -87,13 +88,13 @@ func (f *File) lineOf(err error) int {
 	return n + 1
 }
 
-// instructions are those that there are.
+// instructions are the known ones.
 var instructions = []string{
 	command.Add, command.Arg, command.Cmd, command.Copy, command.Entrypoint, command.Env, command.Expose, command.From, command.Healthcheck,
 	command.Label, command.Maintainer, command.Onbuild, command.Run, command.Shell, command.StopSignal, command.User, command.Volume, command.Workdir,
 }
 
-// check finds what is wrong whatever the arguments are.
+// check finds the problems that do not depend on arguments.
 func (f *File) check(root *parser.Node) error {
 	var ps Problems
 	from := false
@@ -103,7 +104,7 @@ func (f *File) check(root *parser.Node) error {
 		case !slices.Contains(instructions, name):
 			ps = append(ps, f.asProblem(n.StartLine, "", withMend("instructions are "+strings.ToUpper(strings.Join(instructions, ", ")), "unknown instruction %.40q", n.Value)))
 		case (name == command.From || name == command.Arg) && n.Next == nil:
-			// The library would report it without the line.
+			// The library would report these without a line number.
 			from = from || name == command.From
 			ps = append(ps, f.asProblem(n.StartLine, n.Value, errors.New("it needs an argument")))
 		case name == command.From:
@@ -124,7 +125,7 @@ func (f *File) check(root *parser.Node) error {
 	return nil
 }
 
-// stages takes the file apart for a set of arguments.
+// stages splits the file into stages with the given arguments.
 func (f *File) stages(args, builtin map[string]string) (imagebuilder.Stages, map[*parser.Node]int, error) {
 	root, err := f.parse()
 	if err != nil {

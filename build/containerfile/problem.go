@@ -8,18 +8,18 @@ import (
 	"strings"
 )
 
-// ErrRun is the class of problems with a RUN that is not done without running it.
+// ErrRun is the class of problems with RUN instructions that need a process.
 var ErrRun = errors.New("RUN needs a process in the image")
 
-// Problem is what is wrong with one instruction.
+// Problem is an error in one instruction.
 type Problem struct {
 	File string
-	// Line is counted from 1; zero means the file as a whole.
+	// Line counts from 1; zero means the whole file.
 	Line int
-	// Instruction is its name in capitals; empty where it is not known.
+	// Instruction is the name in capitals; empty if unknown.
 	Instruction string
 	Err         error
-	// Mend says what helps, if that is known.
+	// Mend is advice on how to fix it; it may be empty.
 	Mend string
 }
 
@@ -31,7 +31,7 @@ func (p *Problem) Error() string {
 	}
 	b.WriteString(": ")
 	text := p.Err.Error()
-	// Many texts of the library begin with the name.
+	// Many messages of the library start with the instruction's name.
 	if p.Instruction != "" && !strings.HasPrefix(text, p.Instruction+" ") {
 		b.WriteString(p.Instruction + ": ")
 	}
@@ -42,10 +42,10 @@ func (p *Problem) Error() string {
 	return b.String()
 }
 
-// Unwrap is what is wrong.
+// Unwrap returns the cause.
 func (p *Problem) Unwrap() error { return p.Err }
 
-// Problems are all that were found, in the order of the file.
+// Problems are all problems of a file, sorted by line.
 type Problems []*Problem
 
 func (ps Problems) Error() string {
@@ -56,7 +56,7 @@ func (ps Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Unwrap gives each of them.
+// Unwrap returns each problem.
 func (ps Problems) Unwrap() []error {
 	errs := make([]error, len(ps))
 	for i, p := range ps {
@@ -65,10 +65,10 @@ func (ps Problems) Unwrap() []error {
 	return errs
 }
 
-// maxProblems is how many are reported of one file.
+// maxProblems is how many problems are reported per file.
 const maxProblems = 20
 
-// mended is an error with what helps against it.
+// mended is an error with advice on how to fix it.
 type mended struct {
 	error
 	mend string
@@ -76,12 +76,12 @@ type mended struct {
 
 func (m mended) Unwrap() error { return m.error }
 
-// withMend says what helps.
+// withMend returns an error with advice.
 func withMend(mend, format string, args ...any) error {
 	return mended{fmt.Errorf(format, args...), mend}
 }
 
-// asProblem is an error with the place where it arose.
+// asProblem adds the line and instruction to an error.
 func (f *File) asProblem(line int, instruction string, err error) *Problem {
 	p := &Problem{File: f.Name, Line: line, Instruction: strings.ToUpper(instruction), Err: err}
 	var m mended

@@ -11,14 +11,14 @@ import (
 	"github.com/openshift/imagebuilder/dockerfile/command"
 )
 
-// Reference is the name of an image in a file, and the platform that is wanted of it.
+// Reference is the name of an image in a file and the platform that is needed of it.
 type Reference struct {
 	Name     string
 	Platform v1.Platform
 }
 
-// References returns what FROM and --from name in all stages of the file for a platform, arguments expanded, in the order of
-// the file and each pair once. Names of stages are among them.
+// References returns the names in FROM and --from in all stages for a platform, with arguments expanded, in the order
+// of the file and without duplicates. Stage names are included.
 func (f *File) References(args map[string]string, p v1.Platform) ([]Reference, error) {
 	stages, lines, err := f.stages(args, builtin(p))
 	if err != nil {

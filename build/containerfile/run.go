@@ -22,8 +22,8 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// serverPackages are the programs whose caches are native: the small server, and the command, which images have where it was built
-// without that one.
+// serverPackages are the programs that write native caches: the small server, and the command itself, which goes into
+// images if the small server was not embedded.
 var serverPackages = []string{"github.com/operator-bindery/bindery/cmd/opm-server", "github.com/operator-bindery/bindery/cmd/bindery"}
 
 // filling is a command that fills a serve cache: opm serve CONFIGS --cache-dir=DIR --cache-only.
@@ -31,8 +31,8 @@ type filling struct {
 	program, configs, dir string
 }
 
-// parseFilling recognises the command by what it means: any path of opm, flags in any order and form. Flags that change nothing
-// of the cache are allowed; what is not known may mean anything.
+// parseFilling recognises the command with any path of opm and with flags in any order and form. It accepts flags that
+// do not affect the cache; with any other flag the command is not recognised.
 func parseFilling(args []string) (filling, bool) {
 	var f filling
 	if len(args) == 0 || path.Base(args[0]) != "opm" {
@@ -52,7 +52,7 @@ func parseFilling(args []string) (filling, bool) {
 				only = !has || value == "true"
 			}
 			if name == "--cache-enforce-integrity" && (!has || value == "true") {
-				return f, false // it refuses to build a cache
+				return f, false // these flags prevent writing the cache
 			}
 		case "--cache-dir", "--pprof-addr", "-a", "--port", "-p", "--termination-log", "-t":
 			if !has {
@@ -78,7 +78,7 @@ func parseFilling(args []string) (filling, bool) {
 	return f, true
 }
 
-// fillingOf recognises the command of a RUN: in the form of words, or in that of the shell where that is as good as words.
+// fillingOf recognises the command of a RUN in exec form, or in shell form if the shell would not change the words.
 func fillingOf(words []string, shell bool) (filling, bool) {
 	if !shell {
 		return parseFilling(words)
@@ -90,7 +90,7 @@ func fillingOf(words []string, shell bool) (filling, bool) {
 	return parseFilling(strings.Fields(text))
 }
 
-// run does a RUN, if it can be done.
+// run evaluates a RUN without running it, or fails with [ErrRun].
 func (s *stage) run(ctx context.Context, r imagebuilder.Run) error {
 	f, ok := fillingOf(r.Args, r.Shell)
 	if !ok || len(r.Mounts) > 0 || len(r.Files) > 0 || len(s.ib.RunConfig.Shell) > 0 && r.Shell {
@@ -115,7 +115,7 @@ func (s *stage) run(ctx context.Context, r imagebuilder.Run) error {
 	if err != nil || !p.node().isDir() {
 		return withMend("COPY or ADD the catalog there first", "%.200q is no directory in the image", f.configs)
 	}
-	to, err := walk(ctx, s.root, f.dir, true, func() *node { d := newDir(0o755); d.own = true; return d })
+	to, err := walk(ctx, s.root, f.dir, true, func() *node { d := newDir(0o755); d.inLayer = true; return d })
 	if err != nil {
 		return err
 	}
@@ -134,7 +134,7 @@ func (s *stage) run(ctx context.Context, r imagebuilder.Run) error {
 	return nil
 }
 
-// isNative reports whether the program of an image is this project's own server.
+// isNative reports whether the program in the image is bindery's server.
 func (s *stage) isNative(ctx context.Context, program string) (bool, error) {
 	places := []string{program}
 	if !strings.Contains(program, "/") {
@@ -167,7 +167,7 @@ func (s *stage) isNative(ctx context.Context, program string) (bool, error) {
 	return false, withMend("begin the stage with an image that has opm", "the image has no program %.200q", program)
 }
 
-// isServer looks into a program for what it was built of.
+// isServer reads the program's build information.
 func (e *Evaluator) isServer(ctx context.Context, n *node) (_ bool, err error) {
 	if err := fetchAll(ctx, []*node{n}); err != nil {
 		return false, err
@@ -189,15 +189,15 @@ func (e *Evaluator) isServer(ctx context.Context, n *node) (_ bool, err error) {
 	return err == nil && slices.Contains(serverPackages, info.Path), nil
 }
 
-// cache makes the cache of a catalog in the stage; for the same catalog only once.
+// cache builds the cache of a catalog in the stage, once per catalog.
 func (s *stage) cache(ctx context.Context, configs place, dir string, native bool) ([]layers.Entry, error) {
 	kind := build.ServeCachePogreb
 	if native {
 		kind = build.ServeCacheNative
 	}
-	// What is in the catalog is known by the entries that a layer of it would have.
+	// The key of the catalog is the id of a layer with all of its files.
 	var files []*node
-	all, err := asOwn(ctx, configs.node(), &files)
+	all, err := asChanged(ctx, configs.node(), &files)
 	if err != nil {
 		return nil, err
 	}
@@ -211,7 +211,7 @@ func (s *stage) cache(ctx context.Context, configs place, dir string, native boo
 	if entries, ok := s.e.caches[key]; ok {
 		return entries, nil
 	}
-	// At once: one by one, each file of an image would be a reading of its layer.
+	// All files are fetched in one pass: fetching them one by one would read a layer for each.
 	if err := fetchAll(ctx, files); err != nil {
 		return nil, err
 	}
@@ -231,13 +231,13 @@ func (s *stage) cache(ctx context.Context, configs place, dir string, native boo
 	return made, nil
 }
 
-// asOwn is a copy of a tree in which everything counts as new. The files in it are added to files.
-func asOwn(ctx context.Context, n *node, files *[]*node) (*node, error) {
+// asChanged copies a tree with all nodes marked as changed and appends its files to files.
+func asChanged(ctx context.Context, n *node, files *[]*node) (*node, error) {
 	if n.data != nil {
 		*files = append(*files, n)
 	}
 	m := *n
-	m.own = true
+	m.inLayer = true
 	if n.isDir() {
 		children, err := n.entries(ctx)
 		if err != nil {
@@ -245,7 +245,7 @@ func asOwn(ctx context.Context, n *node, files *[]*node) (*node, error) {
 		}
 		m.children, m.load = make(map[string]*node, len(children)), nil
 		for name, c := range children {
-			if m.children[name], err = asOwn(ctx, c, files); err != nil {
+			if m.children[name], err = asChanged(ctx, c, files); err != nil {
 				return nil, err
 			}
 		}
@@ -253,7 +253,7 @@ func asOwn(ctx context.Context, n *node, files *[]*node) (*node, error) {
 	return &m, nil
 }
 
-// spooledFile is a file of a layer that is in the spool.
+// spooledFile is an open file with its content in the spool.
 type spooledFile struct {
 	io.ReadCloser
 	c content
@@ -276,16 +276,16 @@ func (e *Evaluator) spoolEntry(ctx context.Context, entry layers.Entry) (_ layer
 	return entry, nil
 }
 
-// putEntry puts an entry of a cache into the stage. Directories of the base stay as they are.
+// putEntry puts an entry of a cache into the stage. Directories of the base keep their attributes.
 func (s *stage) putEntry(ctx context.Context, e layers.Entry) error {
-	dir, err := walk(ctx, s.root, path.Dir(e.Name), true, func() *node { d := newDir(0o755); d.own = true; return d })
+	dir, err := walk(ctx, s.root, path.Dir(e.Name), true, func() *node { d := newDir(0o755); d.inLayer = true; return d })
 	if err != nil {
 		return err
 	}
 	n := &node{kind: e.Kind, mode: e.Mode, uid: e.UID, gid: e.GID, size: e.Size}
 	switch e.Kind {
 	case layers.KindDir:
-		if was := dir.node().children[path.Base(e.Name)]; was != nil && was.isDir() && !was.own {
+		if was := dir.node().children[path.Base(e.Name)]; was != nil && was.isDir() && !was.inLayer {
 			return nil
 		}
 		n.children = map[string]*node{}
@@ -305,8 +305,9 @@ func (s *stage) putEntry(ctx context.Context, e layers.Entry) error {
 	return put(ctx, dir.node(), path.Base(e.Name), n)
 }
 
-// Runs are the RUN instructions that cannot be done here, in the stages that the image of a platform needs, as far as this can be
-// reported without opening images. They come as [Problems] of the class [ErrRun]; nil means that there are none.
+// Runs returns the RUN instructions that cannot be evaluated, in the stages that the image of a platform needs, as far
+// as they can be recognised without opening images. They are [Problems] of the class [ErrRun]; nil means that there are
+// none.
 func (e *Evaluator) Runs(p v1.Platform) (Problems, error) {
 	v, target, err := e.begin(p)
 	if err != nil {
@@ -335,7 +336,7 @@ func (e *Evaluator) Runs(p v1.Platform) (Problems, error) {
 	return ps[:min(len(ps), maxProblems)], nil
 }
 
-// needed are the stages that a stage needs, itself among them.
+// needed returns the stages that a stage depends on, including itself.
 func (v *evaluation) needed(target int) []int {
 	seen := map[int]bool{}
 	var all []int
@@ -375,7 +376,7 @@ func (v *evaluation) needed(target int) []int {
 	return all
 }
 
-// headingArgs are the arguments of before the first FROM.
+// headingArgs returns the arguments that are declared before the first FROM.
 func headingArgs(b *imagebuilder.Builder) []string {
 	var out []string
 	for k, value := range b.HeadingArgs {

@@ -16,7 +16,7 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// fileSpool holds the bytes of files that are in no file of their own: those of images, archives and downloads. It is safe for
+// fileSpool stores the bytes of files from images, archives and downloads in one temporary file. It is safe for
 // concurrent use.
 type fileSpool struct {
 	dir string
@@ -27,7 +27,7 @@ type fileSpool struct {
 
 func newSpool(dir string) *fileSpool { return &fileSpool{dir: dir, s: spool.New(dir, 0)} }
 
-// add takes exactly size bytes.
+// add appends exactly size bytes.
 func (s *fileSpool) add(ctx context.Context, r io.Reader, size int64) (content, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -44,14 +44,14 @@ func (s *fileSpool) add(ctx context.Context, r io.Reader, size int64) (content, 
 
 func (s *fileSpool) close() error { return s.s.Close() }
 
-// spooled is a piece of a spool.
+// spooled is the content of a file in the spool.
 type spooled struct {
 	s   *spool.Spool
 	at  spool.Span
 	sum digest.Digest
 }
 
-// id is that of the bytes: layers of several platforms that unpack the same archive are one.
+// id is the digest of the bytes: the same archive unpacked for several platforms gives one layer.
 func (p spooled) id() string { return p.sum.String() }
 
 func (p spooled) open() (io.ReadCloser, error) { return io.NopCloser(p.s.Open(p.at)), nil }
@@ -63,9 +63,9 @@ func (b inline) id() string { return digest.FromBytes(b).String() }
 
 func (b inline) open() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(b)), nil }
 
-// addAll takes up to limit bytes.
+// addAll appends up to limit bytes.
 func (s *fileSpool) addAll(ctx context.Context, r io.Reader, limit int64) (_ content, _ int64, err error) {
-	// A download may last: others append meanwhile.
+	// A download takes time and goes to its own file first, so that others can append to the spool.
 	download := spool.New(s.dir, 0)
 	defer func() { err = errors.Join(err, download.Close()) }()
 	all, err := download.AppendFrom(ctx, io.LimitReader(r, limit+1))

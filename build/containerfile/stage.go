@@ -21,28 +21,28 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// stage is a stage that has been evaluated, or is about to be.
+// stage is a stage, evaluated or being evaluated.
 type stage struct {
 	e        *evaluation
 	ib       *imagebuilder.Builder
 	platform v1.Platform
-	image    *imageTree // below everything; nil for scratch
+	image    *imageTree // the base image; nil for scratch
 	layers   []*layers.Layer
-	env      []string // of what the stage is based on
+	env      []string // the environment inherited from the base
 	root     *node
-	history  []v1.History // of the stages, without that of the image
+	history  []v1.History // history of the stages, without that of the base image
 	author   string
 	sealed   bool
 
-	ctx  context.Context // of the instruction that is being evaluated
+	ctx  context.Context // the context of the current instruction
 	line int
 }
 
-// stage evaluates a stage and what it needs. The result is nil if there were problems.
+// stage evaluates a stage and those that it depends on. The result is nil if it has problems.
 func (v *evaluation) stage(ctx context.Context, n int) (*stage, error) {
 	if s := v.done[n]; s != nil {
 		if s.e == nil {
-			return nil, nil // it has failed before
+			return nil, nil // its problems are recorded already
 		}
 		return s, nil
 	}
@@ -63,7 +63,7 @@ func (v *evaluation) stage(ctx context.Context, n int) (*stage, error) {
 		s.line = child.StartLine
 		if err := s.instruction(ctx, child); err != nil {
 			if ctx.Err() != nil {
-				return nil, context.Cause(ctx) // whatever it broke is no problem of the file
+				return nil, context.Cause(ctx) // the error is a consequence of the cancellation
 			}
 			if err := v.fail(s.line, child.Value, err); err != nil {
 				return nil, err
@@ -77,7 +77,7 @@ func (v *evaluation) stage(ctx context.Context, n int) (*stage, error) {
 	return s, nil
 }
 
-// from begins a stage.
+// from starts a stage.
 func (s *stage) from(ctx context.Context, n int, node *parser.Node) error {
 	name, err := s.ib.From(node)
 	if err != nil {
@@ -137,8 +137,8 @@ func (s *stage) from(ctx context.Context, n int, node *parser.Node) error {
 	return s.ib.FromImage(&docker.Image{Config: &config}, node)
 }
 
-// inheritArguments takes over the arguments of the stage that this one is based on, with the values that they have there. The
-// parser takes them over too, but expands their defaults without those of the arguments before the first FROM.
+// inheritArguments copies the arguments of the stage in FROM with their values there. The library copies them too, but
+// expands their defaults without the arguments declared before the first FROM.
 func (s *stage) inheritArguments(below *stage) {
 	for name := range below.ib.AllowedArgs {
 		s.ib.AllowedArgs[name] = true
@@ -156,7 +156,7 @@ func cloneMap[K comparable, V any](m map[K]V) map[K]V {
 	return out
 }
 
-// allEnv is the environment that the configuration gets: a variable that is set again goes to the end.
+// allEnv returns the environment for the configuration: a variable that is set again moves to the end.
 func (s *stage) allEnv() []string {
 	all := slices.Clone(s.env)
 	for _, set := range s.ib.RunConfig.Env {
@@ -194,7 +194,7 @@ func (s *stage) instruction(ctx context.Context, n *parser.Node) error {
 	return nil
 }
 
-// precheck refuses what the library would take for something else.
+// precheck refuses values that the library would misinterpret.
 func (s *stage) precheck(step *imagebuilder.Step) error {
 	for _, f := range step.Flags {
 		switch name, _, ok := strings.Cut(f, "="); {
@@ -221,7 +221,7 @@ func (s *stage) precheck(step *imagebuilder.Step) error {
 	return nil
 }
 
-// isPort reports whether a text is a port or a range of ports, perhaps with a protocol.
+// isPort reports whether a text is a port or a range of ports, optionally with a protocol.
 func isPort(text string) bool {
 	ports, protocol, named := strings.Cut(text, "/")
 	if protocol = strings.ToLower(protocol); named && protocol != "tcp" && protocol != "udp" && protocol != "sctp" {
@@ -236,7 +236,7 @@ func isPort(text string) bool {
 	return err == nil && low <= high
 }
 
-// executor is how the library gives work to a stage.
+// executor implements the library's interface for carrying out instructions.
 type executor struct {
 	s       *stage
 	command string
@@ -245,15 +245,15 @@ type executor struct {
 func (executor) Preserve(string) error            { return nil }
 func (executor) EnsureContainerPath(string) error { return nil }
 
-// EnsureContainerPathAs makes the working directory. The library asks for it after every instruction: one that a base has
-// already must not cost the reading of its layers.
+// EnsureContainerPathAs creates the working directory. The library calls it after every instruction; it acts on WORKDIR
+// only, so that the layers of the base are not read without need.
 func (x executor) EnsureContainerPathAs(dir, user string, _ *os.FileMode) error {
 	if x.command != command.Workdir || path.Clean(dir) == "/" {
 		return nil
 	}
 	var uid, gid int
 	if user != "" {
-		// Where the user is not known the directory is root's.
+		// If the user is unknown, root owns the directory.
 		if u, g, err := owner(x.s.ctx, x.s.root, user); err == nil {
 			uid, gid = u, g
 		} else if x.s.ctx.Err() != nil {
@@ -262,7 +262,7 @@ func (x executor) EnsureContainerPathAs(dir, user string, _ *os.FileMode) error 
 	}
 	p, err := walk(x.s.ctx, x.s.root, dir, true, func() *node {
 		d := newDir(0o755)
-		d.own, d.uid, d.gid = true, uid, gid
+		d.inLayer, d.uid, d.gid = true, uid, gid
 		return d
 	})
 	if err == nil && !p.node().isDir() {
@@ -289,7 +289,7 @@ func (x executor) UnrecognizedInstruction(step *imagebuilder.Step) error {
 	return fmt.Errorf("unknown instruction %.40q", step.Command)
 }
 
-// sourceOf is the tree that --from names, and what of it is left out; the context if it names nothing.
+// sourceOf returns the tree that --from names and its exclusions; the context if from is empty.
 func (s *stage) sourceOf(ctx context.Context, from string) (*node, []string, error) {
 	if from == "" {
 		return s.e.context.node, s.e.patterns, nil
@@ -324,8 +324,8 @@ func (s *stage) sourceOf(ctx context.Context, from string) (*node, []string, err
 	return t.node, nil, nil
 }
 
-// seal makes the layer of the stage, if it has anything of its own. It is for stages that an image is made of: others, of which
-// files are copied, need none.
+// seal creates the layer of the stage if it changed any file. Only stages that become part of the image need a layer;
+// stages that files are only copied from do not.
 func (s *stage) seal(ctx context.Context) error {
 	if s.sealed {
 		return nil

@@ -16,8 +16,8 @@ import (
 // maxUsers is how much of /etc/passwd and /etc/group is read, in bytes.
 const maxUsers = 4 << 20
 
-// owner is who USER[:GROUP] is in a tree. Names are looked up in /etc/passwd and /etc/group there. A user's number without a
-// group stands for the group of the same number, a user's name for the group of the user.
+// owner resolves USER[:GROUP]. Names are looked up in the tree's /etc/passwd and /etc/group. Without a group, a numeric
+// user gets the group of the same number, and a named user its primary group.
 func owner(ctx context.Context, root *node, text string) (uid, gid int, err error) {
 	user, group, _ := strings.Cut(text, ":")
 	if user == "" && group == "" {
@@ -60,7 +60,7 @@ func number(text string) (int, bool) {
 	return int(n), err == nil
 }
 
-// lookup finds the line of a name in a file of accounts.
+// lookup finds the line of a name in /etc/passwd or /etc/group.
 func lookup(ctx context.Context, root *node, file, name string, fields int) ([]string, error) {
 	p, err := walk(ctx, root, file, true, nil)
 	if err == nil && p.node().data == nil {

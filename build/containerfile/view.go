@@ -12,11 +12,11 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// view is a tree as a read-only file system. Links are followed inside of the tree.
+// view is a tree as a read-only [fs.FS]. Links are resolved inside the tree.
 type view struct {
 	ctx   context.Context
 	fetch func(context.Context, []*node) error
-	root  *node // of the tree, where links lead
+	root  *node // root of the tree, for resolving links
 	at    string
 }
 
@@ -116,7 +116,7 @@ func (d *openDir) ReadDir(n int) ([]fs.DirEntry, error) {
 	return list, nil
 }
 
-// nodeInfo describes a node.
+// nodeInfo implements [fs.FileInfo].
 type nodeInfo struct {
 	name string
 	n    *node
@@ -139,5 +139,5 @@ func (i nodeInfo) Mode() fs.FileMode {
 	return i.n.mode | fs.ModeIrregular
 }
 
-// FS is the file system of the image. It can be read as long as the evaluator is open.
+// FS returns the file system of the image. It can be read until the evaluator is closed.
 func (s *Stage) FS(ctx context.Context) fs.FS { return view{ctx, fetchAll, s.s.root, ""} }

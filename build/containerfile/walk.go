@@ -7,32 +7,33 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// maxLinks is how many links a path may lead through, as in Linux.
+// maxLinks is how many symbolic links a path may lead through, as in Linux.
 const maxLinks = 40
 
-// errLinks is the class of paths that lead through too many links.
+// errLinks is returned for paths through too many links.
 var errLinks = errors.New("too many links")
 
-// maxDepth is how deep directories may lie in each other.
+// maxDepth is the maximum depth of directories.
 const maxDepth = 100
 
-// step is a node on the way and its name.
+// step is a node in a path and its name.
 type step struct {
 	name string
 	n    *node
 }
 
-// place is where a path leads to.
+// place is a resolved path: all nodes from the root.
 type place []step
 
 func (p place) node() *node { return p[len(p)-1].n }
 
-// path is the name without links in it, relative to the root; "." for that.
+// path returns the path without links, relative to the root; "." for the root.
 func (p place) path() string {
 	names := make([]string, 0, len(p))
 	for _, s := range p[1:] {
@@ -44,8 +45,8 @@ func (p place) path() string {
 	return strings.Join(names, "/")
 }
 
-// walk follows a path from the root of a tree, links inside of it, the last one too if follow is true. ".." ends at the root. mkdir,
-// unless nil, makes a directory that lacks.
+// walk resolves a path from the root of a tree. Links are resolved inside the tree; the last element is resolved if
+// follow is set. ".." stops at the root. mkdir, unless nil, creates missing directories.
 func walk(ctx context.Context, root *node, path string, follow bool, mkdir func() *node) (place, error) {
 	at := place{{"", root}}
 	todo := strings.Split(path, "/")
@@ -96,17 +97,12 @@ func walk(ctx context.Context, root *node, path string, follow bool, mkdir func(
 	return at, nil
 }
 
-// hasName reports whether there is more of a path than slashes.
+// hasName reports whether the rest of a path has more than slashes.
 func hasName(todo []string) bool {
-	for _, name := range todo {
-		if name != "" && name != "." {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(todo, func(name string) bool { return name != "" && name != "." })
 }
 
-// put gives a directory of a stage an entry. A directory in the place of a directory takes over its entries.
+// put sets an entry of a directory in a stage. A directory that replaces a directory keeps the old entries.
 func put(ctx context.Context, dir *node, name string, n *node) error {
 	children, err := dir.entries(ctx)
 	if err != nil {
@@ -114,17 +110,17 @@ func put(ctx context.Context, dir *node, name string, n *node) error {
 	}
 	was := children[name]
 	children[name] = n
-	n.own = true
+	n.inLayer = true
 	if was == nil {
 		return nil
 	}
-	n.over = was.over || was.isDir() && !was.own
+	n.replacesDir = was.replacesDir || was.isDir() && !was.inLayer
 	switch {
 	case !n.isDir():
 	case was.isDir():
 		n.children, n.load, n.opaque = was.children, was.load, was.opaque
 	default:
-		n.opaque = n.over
+		n.opaque = n.replacesDir
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// check compares a layer that is declared to have been built by this module with what it would have built.
+// check rebuilds a layer that the image declares to be bindery's and reports how the result differs.
 func (e *examiner) check(ctx context.Context, i images.SurveyedImage, f *facts, c *contents) error {
 	l := layerCheck{examiner: e, f: f, c: c, image: i, want: i.Config.RootFS.DiffIDs[layerIndex(i, f)].String(), catalog: declcfg.NewReader(declcfg.LoadOptions{Skeleton: true})}
 	for n, x := range c.entries {
@@ -38,22 +38,22 @@ func (e *examiner) check(ctx context.Context, i images.SurveyedImage, f *facts, 
 				l.report(AboutLayer, "", x.name, "a layer that hides what the base has holds a file")
 			}
 		}
-		return l.asIs(ctx, false)
+		return l.rebuild(ctx, false)
 	case build.LayerDatabase:
 		if err := l.database(ctx); err != nil {
 			return err
 		}
-		return l.asIs(ctx, true)
+		return l.rebuild(ctx, true)
 	case build.LayerManifests, build.LayerMetadata, build.LayerTests:
-		return l.asIs(ctx, true)
+		return l.rebuild(ctx, true)
 	case build.LayerCache:
-		return l.asIs(ctx, false)
+		return l.rebuild(ctx, false)
 	}
 	l.report(AboutAnnotation, "", "", "unknown layer kind %.100q", f.declared.kind)
 	return nil
 }
 
-// layerIndex is the place of a layer in an image.
+// layerIndex returns the position of the layer in the image.
 func layerIndex(i images.SurveyedImage, f *facts) int {
 	for n, l := range i.Layers {
 		if l.Digest == f.digest {
@@ -63,14 +63,14 @@ func layerIndex(i images.SurveyedImage, f *facts) int {
 	return 0
 }
 
-// layerCheck is the check of one layer.
+// layerCheck verifies one layer.
 type layerCheck struct {
 	*examiner
 	f     *facts
 	c     *contents
 	image images.SurveyedImage
 	want  string
-	// catalog reads one file of the catalog after the other.
+	// catalog reads the files of the catalog one by one.
 	catalog *declcfg.Reader
 }
 
@@ -78,7 +78,7 @@ func (l *layerCheck) report(about Subject, pkg, file, format string, args ...any
 	l.examiner.report(Difference{About: about, Layer: l.f.digest, Package: pkg, File: file, Message: fmt.Sprintf(format, args...)})
 }
 
-// compare builds a layer and compares it with the image's.
+// compare writes the rebuilt layer and compares its diffID with the image's.
 func (l *layerCheck) compare(ctx context.Context, built layers.Layer) error {
 	got, err := diffID(ctx, built)
 	if ctx.Err() != nil {
@@ -87,7 +87,7 @@ func (l *layerCheck) compare(ctx context.Context, built layers.Layer) error {
 	var file *fs.PathError
 	switch {
 	case errors.As(err, &file):
-		return err // the temporary file
+		return err // of the temporary file
 	case err != nil:
 		l.report(AboutLayer, "", "", "it cannot be rebuilt: %v", err)
 	case got.String() != l.want:
@@ -100,8 +100,9 @@ func (l *layerCheck) compare(ctx context.Context, built layers.Layer) error {
 	return nil
 }
 
-// key compares the key of a layer with the one that this version gives it: builds take a layer with the right key for one
-// with the right content. That of a cache above the packages depends on all of these, and is left alone.
+// key compares the declared key of the layer with the key that this version computes. Builds reuse a layer with the
+// right key without reading it, so a wrong key would bring wrong content into later images. The key of a layer with a
+// cache of all packages depends on every package and is not checked.
 func (l *layerCheck) key(ctx context.Context, built layers.Layer) error {
 	if l.f.declared.key == "" || l.f.declared.kind == string(build.LayerCache) {
 		return nil
@@ -121,11 +122,12 @@ func (l *layerCheck) key(ctx context.Context, built layers.Layer) error {
 	return nil
 }
 
-// asIs builds the layer from its own entries. Their modes are 0644 and 0755, or, unless normal, what they are.
-func (l *layerCheck) asIs(ctx context.Context, normal bool) error {
+// rebuild builds the layer again from its own entries. With normal set, files must have mode 0644 and directories 0755;
+// otherwise the rebuilt layer takes over the modes of the entries.
+func (l *layerCheck) rebuild(ctx context.Context, normal bool) error {
 	var built layers.Layer
 	for _, x := range l.c.entries {
-		y, err := l.c.asIs(x)
+		y, err := l.c.layerEntry(x)
 		if err != nil {
 			continue // reported already
 		}
@@ -142,10 +144,10 @@ func (l *layerCheck) asIs(ctx context.Context, normal bool) error {
 	return l.compare(ctx, built)
 }
 
-// serverFiles are the files in the layer of a server.
+// serverFiles are the files of a server layer.
 var serverFiles = map[string]bool{"bin/opm": true, "bin/grpc_health_probe": true, "etc/nsswitch.conf": true}
 
-// server builds the layer of a server from the program in it.
+// server rebuilds a server layer from the program in it.
 func (l *layerCheck) server(ctx context.Context) error {
 	dirs := map[string]bool{"bin": true, "etc": true, "tmp": true}
 	var program *entry

@@ -17,21 +17,22 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// entry is a name in a layer.
+// entry is one entry of a layer's archive.
 type entry struct {
 	name string
 	kind byte // as in archive/tar
 	mode int64
 	size int64
 	link string
-	// odd is what no layer of this module has in a header; empty if there is nothing.
+	// odd describes header fields that bindery never sets; empty if there are none.
 	odd string
-	// at is where the content is in the contents' spool.
+	// at is the position of the file's content in the spool.
 	at     spool.Span
 	digest [sha256.Size]byte
 }
 
-// hidden is the name that a whiteout removes; opaque says that it is all that a directory has.
+// hidden returns the name that a whiteout removes. opaque reports an opaque marker, which removes everything that lower
+// layers have in the directory; is reports whether the entry is a whiteout at all.
 func (e entry) hidden() (name string, opaque, is bool) {
 	dir, base := path.Split(e.name)
 	rest, ok := strings.CutPrefix(base, ".wh.")
@@ -44,11 +45,11 @@ func (e entry) hidden() (name string, opaque, is bool) {
 	return dir + rest, false, true
 }
 
-// contents are the entries of one layer, and the content of its files.
+// contents are the entries of one layer and the content of its files.
 type contents struct {
 	entries []entry
 	files   int
-	spool   *spool.Spool // nil if the content is not wanted
+	spool   *spool.Spool // nil if the content of the files is not needed
 }
 
 func newContents(temp string, spooled bool) *contents {
@@ -58,7 +59,7 @@ func newContents(temp string, spooled bool) *contents {
 	return &contents{spool: spool.New(temp, 0)}
 }
 
-// close gives the spool back.
+// close removes the temporary file.
 func (c *contents) close() error {
 	if c.spool == nil {
 		return nil
@@ -66,7 +67,7 @@ func (c *contents) close() error {
 	return c.spool.Close()
 }
 
-// take adds an entry of the layer.
+// take adds an entry of the layer's archive.
 func (c *contents) take(ctx context.Context, name string, h *tar.Header, content io.Reader) error {
 	e := entry{name: name, kind: h.Typeflag, mode: h.Mode & 0o7777, size: h.Size, link: h.Linkname, odd: oddities(h)}
 	if h.Typeflag == tar.TypeReg {
@@ -85,7 +86,7 @@ func (c *contents) take(ctx context.Context, name string, h *tar.Header, content
 	return nil
 }
 
-// oddities are what this module never writes into the header of an entry.
+// oddities lists header fields with values that bindery never writes: owners, times, extended attributes.
 func oddities(h *tar.Header) string {
 	var odd []string
 	if h.Uid != 0 || h.Gid != 0 {
@@ -106,13 +107,13 @@ func oddities(h *tar.Header) string {
 	return strings.Join(odd, ", ")
 }
 
-// open gives the content of a file.
+// open returns a reader of a file's content.
 func (c *contents) open(e entry) (io.ReadCloser, error) {
 	return io.NopCloser(c.spool.Open(e.at)), nil
 }
 
-// asIs is the entry as [layers] would write it, with its mode as it is.
-func (c *contents) asIs(e entry) (layers.Entry, error) {
+// layerEntry converts an entry to the one that [layers] writes, with the mode unchanged.
+func (c *contents) layerEntry(e entry) (layers.Entry, error) {
 	mode := fs.FileMode(e.mode & 0o777)
 	if e.mode&0o1000 != 0 {
 		mode |= fs.ModeSticky
@@ -135,7 +136,7 @@ func (c *contents) asIs(e entry) (layers.Entry, error) {
 	return out, nil
 }
 
-// diffID is the digest that a layer's archive has.
+// diffID returns the digest of the layer's uncompressed archive.
 func diffID(ctx context.Context, l layers.Layer) (digest.Digest, error) {
 	b, err := layers.Write(ctx, io.Discard, l, layers.Options{Compression: layers.Uncompressed})
 	return b.DiffID, err

@@ -13,21 +13,22 @@ import (
 	"github.com/operator-bindery/bindery/serve/opmcache"
 )
 
-// declared is what an image declares about one of its layers.
+// declared is what the image's metadata claims about one of its layers.
 type declared struct {
 	kind     string
 	packages []string
 	key      digest.Digest
-	// annotated reports whether the layer's descriptor declares it, and not the history.
+	// annotated reports whether the claim is in the annotations of the descriptor, not in the history.
 	annotated bool
 }
 
-// ours reports whether the layer is declared to have been built by this module.
+// ours reports whether the layer is declared to be built by bindery.
 func (s declared) ours() bool { return s.kind != "" && s.kind != string(build.LayerBase) }
 
-// declaredLayers is what an image says of its layers: in the annotations of their descriptors, or, if none has any as in the docker
-// format, in its history. A layer without either, below others that have it, is one of the base, and so is everything
-// below a layer that hides a base's catalog: the base may have been built here as well.
+// declaredLayers returns the claims about each layer: from the annotations of the descriptors, or from the history if
+// no descriptor has any, as in the docker format. A layer without a claim below a layer with one belongs to the base
+// image. So does every layer below a reset layer, which hides the catalog of the base: the base may be a bindery image
+// too.
 func declaredLayers(i *images.Image) []declared {
 	out := make([]declared, len(i.Layers))
 	annotated := slices.ContainsFunc(i.Layers, func(l v1.Descriptor) bool { return l.Annotations[build.AnnotationKind] != "" })
@@ -55,7 +56,7 @@ func declaredLayers(i *images.Image) []declared {
 	return out
 }
 
-// fromAnnotations reads what [build] writes to the descriptor of a layer.
+// fromAnnotations reads the annotations that [build] writes to the descriptor of a layer.
 func fromAnnotations(a map[string]string) declared {
 	s := declared{kind: a[build.AnnotationKind]}
 	if s.annotated = s.kind != ""; !s.annotated {
@@ -68,15 +69,15 @@ func fromAnnotations(a map[string]string) declared {
 	return s
 }
 
-// made is one entry of an image's history that made a layer.
-type made struct{ by, comment string }
+// layerHistory is the history entry of one layer.
+type layerHistory struct{ by, comment string }
 
-// historyOf are the entries of the history that made layers; nil if there is not one for each.
-func historyOf(i *images.Image) []made {
-	var out []made
+// historyOf returns the history entries of the layers; nil if their number differs from that of the layers.
+func historyOf(i *images.Image) []layerHistory {
+	var out []layerHistory
 	for _, h := range i.Config.History {
 		if !h.EmptyLayer {
-			out = append(out, made{h.CreatedBy, h.Comment})
+			out = append(out, layerHistory{h.CreatedBy, h.Comment})
 		}
 	}
 	if len(out) != len(i.Layers) {
@@ -85,8 +86,8 @@ func historyOf(i *images.Image) []made {
 	return out
 }
 
-// fromHistory reads what [build] writes into the history.
-func fromHistory(h made, labels map[string]string) declared {
+// fromHistory reads a history entry as [build] writes it.
+func fromHistory(h layerHistory, labels map[string]string) declared {
 	if !slices.Contains([]string{"bindery build catalog", "bindery build bundle", "bindery index", "bindery build compose"}, h.by) {
 		return declared{}
 	}

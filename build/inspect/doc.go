@@ -1,7 +1,7 @@
-// Package inspect describes an image and verifies it: from its manifests and configurations alone ([Inspect]), or from all
-// of its layers ([Examine]), each of which is built again from what is in it and compared.
+// Package inspect describes an image and verifies it. [Inspect] reads manifests and configurations only. [Examine]
+// reads every layer, rebuilds each one from its content and compares.
 //
-// Nothing of an image is believed: annotations and labels are shown as what the image says of itself, and compared with
-// its content where that is read. Memory is that of the largest package and of the names of all files that matter; the
-// content of a layer goes through a temporary file without a name.
+// Nothing in an image is trusted: annotations and labels are reported as claims of the image and compared with its
+// content where that is read. The memory needed is that of the largest package plus the names of the catalog's, caches'
+// and server's files; the content of a layer goes through an unnamed temporary file.
 package inspect

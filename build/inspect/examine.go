@@ -21,22 +21,22 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// Options say how an image is examined. The zero value is useful.
+// Options configure [Examine]. The zero value is useful.
 type Options struct {
-	// Temp is where temporary files go; empty means the system's place for them.
+	// Temp is the directory for temporary files; empty means the system's default.
 	Temp string
-	// Limits bound what is read of all layers together.
+	// Limits bound what is read from all layers together.
 	Limits images.Limits
-	// Jobs is how many layers are built again at a time; one per processor if zero.
+	// Jobs is the number of layers that are rebuilt concurrently; zero means one per processor.
 	Jobs int
 }
 
-// Examine reads all layers of all images of a survey, each once, and compares: layers with their digests; what the image
-// says of its layers with what is in them; the layers that this module built, as the image says, with what it would make of
-// their content; caches with the catalog; labels, modes and platforms. What is different is in the report's proof.
+// Examine reads every layer of every image of a survey once and compares the layers with their digests, the claims of
+// annotations and history with the layers' content, bindery's layers with their rebuilt versions, caches with the
+// catalog, and labels, modes and platforms. The differences are in [Report.Proof].
 //
-// An error says that it could not be found out: the registry, a limit, the machine. A layer that is not what its digest says
-// is a difference.
+// An error means that the comparison could not be finished: the registry failed, a limit was exceeded, the disk is
+// full. A layer whose bytes do not match its digest is a difference and not an error.
 func Examine(ctx context.Context, s *images.Survey, o Options) (*Report, error) {
 	if o.Jobs <= 0 {
 		o.Jobs = runtime.GOMAXPROCS(0)
@@ -62,39 +62,40 @@ func Examine(ctx context.Context, s *images.Survey, o Options) (*Report, error) 
 	return e.r, nil
 }
 
-// examiner is one run of [Examine].
+// examiner is the state of one call of [Examine].
 type examiner struct {
 	o      Options
 	s      *images.Survey
 	r      *Report
 	reader *images.LayerReader
-	// roots are the names of which everything matters, and above are the directories that lead to them.
+	// roots are the files and directories that are examined with everything below them; above are the directories that
+	// lead to them.
 	roots, above map[string]bool
-	// read are the layers that have been read, by digest, and checked those that were checked, by all that the outcome
-	// depends on.
+	// read has the layers read so far by digest. checked has the verified ones by everything that the result depends
+	// on: the diffID, the claims and, for servers, the platform.
 	read    map[digest.Digest]*facts
 	checked map[string]*facts
-	of      [][]*facts // of the layers of each image
+	of      [][]*facts // per image, the facts of its layers
 
 	mu    sync.Mutex
 	found []Difference
 	more  int
 	notes []string
-	files map[string]int // of the catalog, by the diffIDs of their layers
+	files map[string]int // the number of catalog files by the diffID of their layer, or the diffIDs of their image
 }
 
-// facts are what was found in a layer.
+// facts are the findings about one layer.
 type facts struct {
 	digest   digest.Digest
 	declared declared
-	// broken says that the layer could not be read as what it should be.
+	// broken is set if the layer could not be read or does not match its digest.
 	broken bool
-	// entries are those that matter for what the image shows.
+	// entries are those at or below [examiner.roots].
 	entries      []entry
 	files        int
 	uncompressed int64
 	packages     []string
-	filesOf      map[string][]string // the files of each package
+	filesOf      map[string][]string // the files by package
 	rebuilt      bool
 }
 
@@ -120,19 +121,19 @@ func (e *examiner) note(format string, args ...any) {
 	}
 }
 
-// countFiles notes that files of the catalog have been read.
+// countFiles records how many catalog files were read; content that several images share counts once.
 func (e *examiner) countFiles(of string, n int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.files[of] = n
 }
 
-// layers reads all layers, one after the other, while those that have been read are checked.
+// layers reads the layers one after the other; those already read are verified concurrently.
 func (e *examiner) layers(ctx context.Context) (err error) {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(e.o.Jobs)
 	defer func() {
-		// What ended a check also ended the reading of what comes behind it.
+		// A failed check cancels the context and with it the reading: the check's error is the cause.
 		if failed := g.Wait(); failed != nil {
 			err = failed
 		}
@@ -150,7 +151,7 @@ func (e *examiner) layers(ctx context.Context) (err error) {
 	return nil
 }
 
-// layer reads layer n of an image, unless the same has been read, and has it checked.
+// layer reads layer n of an image and starts its verification. A layer that was read before is reused.
 func (e *examiner) layer(ctx context.Context, g *errgroup.Group, i images.SurveyedImage, n int, s declared) (*facts, error) {
 	d, id := i.Layers[n].Digest, i.Config.RootFS.DiffIDs[n]
 	key := fmt.Sprint(id, " ", s.kind, " ", s.key, " ", strings.Join(s.packages, ","))
@@ -189,14 +190,15 @@ func (e *examiner) layer(ctx context.Context, g *errgroup.Group, i images.Survey
 	}
 	g.Go(func() error {
 		err := e.check(ctx, i, f, c)
-		// Of what has been checked only what the image shows of it matters.
+		// The check needed every entry; the images are compared by the relevant ones only.
 		f.entries = slices.DeleteFunc(f.entries, func(x entry) bool { return !e.relevant(x.name) })
 		return errors.Join(err, c.close())
 	})
 	return f, nil
 }
 
-// relevant reports whether a name matters for what the image shows of its catalog and caches.
+// relevant reports whether the name is at, below or above one of the roots. A whiteout counts as the name that it
+// removes.
 func (e *examiner) relevant(name string) bool {
 	if hidden, _, ok := (entry{name: name}).hidden(); ok {
 		name = hidden
@@ -204,7 +206,8 @@ func (e *examiner) relevant(name string) bool {
 	if name == "" || e.above[name] {
 		return true
 	}
-	// Each name is looked up with the directories above it: an index can name thousands of roots.
+	// The name and its parents are looked up in the map: comparing with each root would be slow, as an index can name
+	// thousands.
 	for ; name != "."; name = path.Dir(name) {
 		if e.roots[name] {
 			return true
@@ -213,12 +216,12 @@ func (e *examiner) relevant(name string) bool {
 	return false
 }
 
-// finish puts the findings into the report.
+// finish fills the report with the findings.
 func (e *examiner) finish() {
 	at := map[digest.Digest]int{}
 	for n := range e.r.Layers {
 		l := &e.r.Layers[n]
-		again := at[l.Digest] > 0 // one of the base that was put on top of it once more, say
+		again := at[l.Digest] > 0 // for example a base layer that was stacked again on top
 		at[l.Digest] = n + 1
 		f := e.read[l.Digest]
 		if f == nil || f.broken {
@@ -255,7 +258,7 @@ func (e *examiner) finish() {
 	p := e.r.Proof
 	p.Packages, p.More = len(e.r.Packages), e.more
 	for _, n := range e.files {
-		p.Files += n // of images with the same content once
+		p.Files += n // images with the same content count once
 	}
 	if len(e.found) > maxDifferences {
 		p.More += len(e.found) - maxDifferences

@@ -19,7 +19,7 @@ import (
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
-// whole looks at an image that this module did not lay out, or that is no catalog: at what its layers show together.
+// whole examines the merged file system of an image whose catalog is not in bindery's layers, or that is not a catalog.
 func (c *imageCheck) whole(ctx context.Context, v *view) (err error) {
 	labels := c.image.Config.Config.Labels
 	var wanted []string
@@ -59,7 +59,7 @@ func (c *imageCheck) whole(ctx context.Context, v *view) (err error) {
 	return c.catalog(ctx, v, tree, wanted[0], places)
 }
 
-// catalog validates a catalog as a whole, and asks the server whether the caches beside it are good.
+// catalog validates a catalog as a whole and has the server verify the caches next to it.
 func (c *imageCheck) catalog(ctx context.Context, v *view, tree fs.FS, dir string, places []string) error {
 	configs, err := fs.Sub(tree, dir)
 	if err != nil {
@@ -151,7 +151,7 @@ func (c *imageCheck) foreignPackages(all *declcfg.Catalog, v *view, dir string) 
 	}
 }
 
-// bundle reads a bundle and compares its annotations with the labels.
+// bundle reads a bundle and compares its annotations with the image's labels.
 func (c *imageCheck) bundle(ctx context.Context, tree fs.FS) error {
 	labels := c.image.Config.Config.Labels
 	b, err := bundle.Read(ctx, tree, bundle.ReadOptions{})
@@ -176,10 +176,10 @@ func (c *imageCheck) bundle(ctx context.Context, tree fs.FS) error {
 	return nil
 }
 
-// database checks the database of an image that was not built here.
+// database verifies the database of an image that bindery did not build.
 func (c *imageCheck) database(ctx context.Context, name string) error {
 	if c.image.Layers == nil || slices.ContainsFunc(c.of, func(f *facts) bool { return f.rebuilt && f.declared.kind == "database" }) {
-		return nil // done with its layer
+		return nil // verified with its layer
 	}
 	packages, err := databasePackages(ctx, c.o.Temp, func(w io.Writer) error {
 		_, err := c.image.CopyFile(ctx, name, w, images.ExtractOptions{Limits: c.o.Limits, Temp: c.o.Temp})
@@ -198,7 +198,7 @@ func (c *imageCheck) database(ctx context.Context, name string) error {
 	return err
 }
 
-// database checks the database of a layer that was built here.
+// database verifies the database in a layer that bindery built.
 func (l *layerCheck) database(ctx context.Context) error {
 	for _, x := range l.c.entries {
 		if x.name != "database/index.db" || x.kind != '0' {
@@ -231,7 +231,7 @@ func (l *layerCheck) database(ctx context.Context) error {
 	return nil
 }
 
-// databasePackages loads a database, which checks it, and returns the names of its packages, sorted.
+// databasePackages loads a database, which validates it, and returns the sorted names of its packages.
 func databasePackages(ctx context.Context, temp string, write func(io.Writer) error) (_ []string, err error) {
 	work, err := images.NewWorkspace(ctx, nil, temp)
 	if err != nil {
@@ -263,7 +263,8 @@ func databasePackages(ctx context.Context, temp string, write func(io.Writer) er
 	return slices.Compact(packages), nil
 }
 
-// withoutPath is an error without the place of a temporary file, which is another one every time.
+// withoutPath replaces the path of the temporary file in an error by the name in the image: the path differs from run
+// to run.
 func withoutPath(err error, name string) error {
 	if text := strings.ReplaceAll(err.Error(), name, "index.db"); isDatabaseError(err) {
 		return &databaseError{text, err}
@@ -271,7 +272,7 @@ func withoutPath(err error, name string) error {
 	return err
 }
 
-// databaseError is an error about a database under its name in the image.
+// databaseError is an error about a database, with the database's name in the image.
 type databaseError struct {
 	text string
 	err  error
@@ -280,7 +281,7 @@ type databaseError struct {
 func (e *databaseError) Error() string { return e.text }
 func (e *databaseError) Unwrap() error { return e.err }
 
-// isDatabaseError reports whether an error says that the database is wrong, and not that reading it failed.
+// isDatabaseError reports whether the database itself is invalid; other errors mean that reading it failed.
 func isDatabaseError(err error) bool {
 	return slices.ContainsFunc([]error{sqlite.ErrNotDatabase, sqlite.ErrDamaged, sqlite.ErrUnsupported, sqlite.ErrInvalid}, func(class error) bool {
 		return errors.Is(err, class)

@@ -25,7 +25,7 @@ import (
 	"github.com/operator-bindery/bindery/images"
 )
 
-// pkg is the catalog of a small package as YAML.
+// pkg returns the catalog of a small package as YAML.
 func pkg(name string) string {
 	return fmt.Sprintf(`---
 schema: olm.package
@@ -52,8 +52,8 @@ properties:
 
 func file(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text), Mode: 0o640} }
 
-// sample has a package in its own directory and a file elsewhere, a package in a file at the root, two in one file, and blobs
-// of no package.
+// sample is a catalog with a package in a directory, a package in a file at the root, two packages in one file, and
+// blobs without a package.
 func sample() fstest.MapFS {
 	return fstest.MapFS{
 		"foo/catalog.yaml": file(pkg("foo")),
@@ -63,7 +63,7 @@ func sample() fstest.MapFS {
 	}
 }
 
-// server is a server as far as its ELF header goes.
+// server returns a file with the ELF header of a server and nothing else.
 func server(t testing.TB, arch string, m elf.Machine) build.Server {
 	t.Helper()
 	b := make([]byte, 64)
@@ -89,7 +89,7 @@ func cached(o build.Options, kinds ...build.ServeCache) build.Options {
 	return o
 }
 
-// write builds a catalog image and writes it somewhere.
+// write builds a catalog image and writes it to dest.
 func write(t testing.TB, in fs.FS, o build.Options, dest string) {
 	t.Helper()
 	o.Dir = t.TempDir()
@@ -137,7 +137,7 @@ func examine(t testing.TB, name string) *inspect.Report {
 	return r
 }
 
-// forgery is an image of one platform taken apart, for changes that leave all digests right.
+// forgery is an image of one platform, decoded so that tests can change it and write it with matching digests.
 type forgery struct {
 	t        testing.TB
 	manifest v1.Manifest
@@ -155,7 +155,7 @@ type forgedEntry struct {
 	content []byte
 }
 
-// takeApart reads an image with gzip layers out of an OCI layout with one manifest.
+// takeApart decodes an image with gzip layers from an OCI layout with one manifest.
 func takeApart(t testing.TB, layout string) *forgery {
 	t.Helper()
 	f := &forgery{t: t}
@@ -208,7 +208,7 @@ func takeApart(t testing.TB, layout string) *forgery {
 	return f
 }
 
-// entry finds an entry and the layer that has it.
+// entry finds an entry and its layer.
 func (f *forgery) entry(name string) (*forgedLayer, *forgedEntry) {
 	f.t.Helper()
 	for n := range f.layers {
@@ -222,14 +222,14 @@ func (f *forgery) entry(name string) (*forgedLayer, *forgedEntry) {
 	return nil, nil
 }
 
-// remove takes an entry out of its layer.
+// remove deletes an entry from its layer.
 func (f *forgery) remove(name string) {
 	f.t.Helper()
 	l, _ := f.entry(name)
 	l.entries = slices.DeleteFunc(l.entries, func(e forgedEntry) bool { return e.Name == name })
 }
 
-// onTop adds a layer as another tool would.
+// onTop adds a layer, as another tool would.
 func (f *forgery) onTop(entries ...forgedEntry) {
 	f.layers = append(f.layers, forgedLayer{entries: entries})
 	f.config.History = append(f.config.History, v1.History{CreatedBy: "another tool"})
@@ -239,8 +239,8 @@ func regular(name, content string) forgedEntry {
 	return forgedEntry{tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o644}, []byte(content)}
 }
 
-// layout writes the image into a new OCI layout, with the digests of what it is now, and with an index around it if entry is
-// not nil.
+// layout writes the image to a new OCI layout with digests that match the changed content. If entry is not nil, it is
+// put into an index with that entry.
 func (f *forgery) layout(entry *v1.Descriptor) string {
 	f.t.Helper()
 	dir := f.t.TempDir()
@@ -313,7 +313,7 @@ func (f *forgery) layout(entry *v1.Descriptor) string {
 	return "oci:" + dir + ":v1"
 }
 
-// annotationsOf are the annotations of a bundle.
+// annotationsOf returns the annotations of a bundle.
 func annotationsOf(t testing.TB, in build.BundleInput) map[string]string {
 	t.Helper()
 	b, err := bundle.Read(t.Context(), in.FS, bundle.ReadOptions{})

@@ -14,14 +14,14 @@ import (
 	"github.com/operator-bindery/bindery/serve/opmcache"
 )
 
-// images checks each image as a whole, when all layers have been read.
+// images verifies each image as a whole after all layers were read.
 func (e *examiner) images(ctx context.Context) error {
 	done := map[string]bool{}
 	for n, i := range e.s.Images {
 		c := imageCheck{examiner: e, image: i, of: e.of[n], platform: platformName(i.Platform)}
 		c.kind, _ = kindOf(i.Config.Config.Labels)
 		if slices.ContainsFunc(c.of, func(f *facts) bool { return f.broken }) {
-			continue // it is not known what it shows
+			continue // without one layer its files are unknown
 		}
 		c.checkDeclared()
 		c.index()
@@ -38,7 +38,8 @@ func (e *examiner) images(ctx context.Context) error {
 				return err
 			}
 		default:
-			// Other images hold whatever they hold: it is looked at as a whole, once for all platforms that have the same.
+			// Images of other tools may be laid out in any way: their merged file system is examined, once for all
+			// platforms with the same layers.
 			key := fmt.Sprint(i.Config.RootFS.DiffIDs, c.kind)
 			if done[key] {
 				continue
@@ -52,7 +53,7 @@ func (e *examiner) images(ctx context.Context) error {
 	return nil
 }
 
-// imageCheck is the check of one image.
+// imageCheck verifies one image.
 type imageCheck struct {
 	*examiner
 	image    images.SurveyedImage
@@ -65,12 +66,12 @@ func (c *imageCheck) report(about Subject, file, format string, args ...any) {
 	c.examiner.report(Difference{About: about, Platform: c.platform, Image: c.image.Digest, File: file, Message: fmt.Sprintf(format, args...)})
 }
 
-// ours reports whether the image has layers of packages that were built here.
+// ours reports whether bindery built the package layers.
 func (c *imageCheck) ours() bool {
 	return slices.ContainsFunc(c.of, func(f *facts) bool { return f.declared.kind == string(build.LayerPackages) })
 }
 
-// checkDeclared compares the labels with what the layers are declared to be.
+// checkDeclared compares the labels with the claims about the layers.
 func (c *imageCheck) checkDeclared() {
 	labels := c.image.Config.Config.Labels
 	for _, want := range []struct {
@@ -113,7 +114,8 @@ func (c *imageCheck) index() {
 	}
 }
 
-// compareWithEarlier compares the image with the earlier ones: the content of one platform and the catalogs of all must be equal.
+// compareWithEarlier compares the image with those before it in the index: two images of one platform must have the
+// same layers, and all images the same catalog.
 func (c *imageCheck) compareWithEarlier(before []images.SurveyedImage) {
 	for n, other := range before {
 		same := platformName(other.Platform) == c.platform
@@ -129,7 +131,7 @@ func (c *imageCheck) compareWithEarlier(before []images.SurveyedImage) {
 	}
 }
 
-// catalogOf are the diffIDs of the layers of packages of an image.
+// catalogOf returns the diffIDs of the package layers.
 func catalogOf(of []*facts, i images.SurveyedImage) []digest.Digest {
 	var out []digest.Digest
 	for n, f := range of {
@@ -140,7 +142,7 @@ func catalogOf(of []*facts, i images.SurveyedImage) []digest.Digest {
 	return out
 }
 
-// modes checks that any user can read catalogs and caches.
+// modes checks that catalogs and caches are readable by every user.
 func (c *imageCheck) modes(v *view) {
 	dirs := []string{clean(c.image.Config.Config.Labels[build.ConfigsLabel]), clean(c.image.Config.Config.Labels[build.DatabaseLabel])}
 	for _, dir := range append(dirs, cacheDirs(c.image.Config.Config)...) {
@@ -157,7 +159,7 @@ func (c *imageCheck) modes(v *view) {
 	}
 }
 
-// start reports whether the program that the image starts is there.
+// start checks that the program which the image starts exists and is executable by every user.
 func (c *imageCheck) start(v *view) {
 	if c.kind != Catalog && c.kind != Database {
 		return
@@ -172,8 +174,8 @@ func (c *imageCheck) start(v *view) {
 	}
 }
 
-// server checks that the image shows the server that was put into it, and not what somebody put on top of that. A base may have
-// a server of its own.
+// server checks that the files of the topmost server layer are visible in the image. Server layers below it belong to
+// the base and may be hidden.
 func (c *imageCheck) server(v *view) {
 	for n, f := range slices.Backward(c.of) {
 		if f.declared.kind != string(build.LayerServer) {
@@ -191,8 +193,8 @@ func (c *imageCheck) server(v *view) {
 	}
 }
 
-// filtered checks that catalogd, which unpacks only the directory of the catalog, finds the same in it as a container
-// engine.
+// filtered checks that catalogd sees the same catalog as a container engine. catalogd unpacks the catalog's directory
+// only and so ignores whiteouts outside it.
 func (c *imageCheck) filtered(v *view) {
 	dir := clean(c.image.Config.Config.Labels[build.ConfigsLabel])
 	if c.kind != Catalog || dir == "" {
@@ -218,7 +220,7 @@ func (c *imageCheck) filtered(v *view) {
 	})
 }
 
-// digestOf names the layer that a name comes from.
+// digestOf returns the digest of the layer that a name comes from.
 func (c *imageCheck) digestOf(n *vnode) string {
 	if n.layer < 0 {
 		return "none"
@@ -226,7 +228,7 @@ func (c *imageCheck) digestOf(n *vnode) string {
 	return c.of[n.layer].digest.String()
 }
 
-// layered checks that the image shows of its catalog what the layers of packages hold, and nothing else.
+// layered checks that the visible catalog consists of exactly the files of the package layers.
 func (c *imageCheck) layered(v *view) {
 	ofPackages := func(n int) bool { return c.of[n].declared.kind == string(build.LayerPackages) }
 	ofCache := func(n int) bool { return c.of[n].declared.kind == string(build.LayerCache) }
@@ -259,7 +261,7 @@ func (c *imageCheck) layered(v *view) {
 	}
 }
 
-// caches lists the caches. Those of the server in the image have been compared layer by layer.
+// caches lists the caches and verifies those of opm. The native cache was compared layer by layer.
 func (c *imageCheck) caches(ctx context.Context, v *view) error {
 	for _, dir := range c.cachePlaces(v) {
 		k := Cache{Path: "/" + dir, Format: v.cacheFormat(dir), State: CacheUnchecked}
@@ -267,7 +269,7 @@ func (c *imageCheck) caches(ctx context.Context, v *view) error {
 		case k.Format == "":
 			k.Format, k.State = UnknownFormat, CacheMissing
 			if v.find(configsDir) != nil && len(v.find(configsDir).children) == 0 {
-				break // of an empty catalog there is none
+				break // an empty catalog has no cache
 			}
 			c.report(AboutCache, dir, "the image declares a cache in /%s, which is missing", dir)
 		case k.Format == NativeCache && dir == nativeDir:
@@ -288,7 +290,7 @@ func (c *imageCheck) caches(ctx context.Context, v *view) error {
 	return nil
 }
 
-// packagesIn are the packages of all layers.
+// packagesIn returns the packages of all layers.
 func packagesIn(of []*facts) []string {
 	var out []string
 	for _, f := range of {
@@ -297,7 +299,8 @@ func packagesIn(of []*facts) []string {
 	return out
 }
 
-// cachePlaces are the directories where caches are looked for: those that the command line names, and others that have one.
+// cachePlaces returns the directories to look for caches in: those that the image's command line names and the default
+// ones that contain a cache.
 func (c *imageCheck) cachePlaces(v *view) []string {
 	places := cacheDirs(c.image.Config.Config)
 	for _, dir := range []string{nativeDir, "tmp/cache"} {
@@ -309,14 +312,15 @@ func (c *imageCheck) cachePlaces(v *view) []string {
 	return places
 }
 
-// wrong reports whether there is a difference of that kind.
+// wrong reports whether a difference about the subject was found.
 func (e *examiner) wrong(about Subject) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return slices.ContainsFunc(e.found, func(d Difference) bool { return d.About == about })
 }
 
-// addCache puts what is known of a cache into the report; of several platforms the worst counts.
+// addCache adds a cache to the report. Images of several platforms have the same cache; an invalid state replaces a
+// valid one.
 func (e *examiner) addCache(k Cache) {
 	for n, old := range e.r.Caches {
 		if old.Path == k.Path {

@@ -22,7 +22,7 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// What is built here is the same when it is built again, in every form that it can have.
+// An image built by bindery has no differences, whatever options it was built with.
 func TestImagesBuiltHereAreTheSame(t *testing.T) {
 	servers := []build.Server{server(t, "amd64", elf.EM_X86_64), server(t, "arm64", elf.EM_AARCH64)}
 	many := fstest.MapFS{}
@@ -94,8 +94,7 @@ func TestImagesBuiltHereAreTheSame(t *testing.T) {
 	}
 }
 
-// A layer that the image has twice, in its base and on top of it, is listed twice: below it is the base's, above it has
-// packages.
+// A layer that is both in the base and on top of it is listed twice: first as a base layer, then with its packages.
 func TestRepeatedLayersAreListedByPosition(t *testing.T) {
 	dir := t.TempDir()
 	in := fstest.MapFS{"foo/catalog.yaml": file(pkg("foo"))}
@@ -124,7 +123,7 @@ func TestRepeatedLayersAreListedByPosition(t *testing.T) {
 	}
 }
 
-// Whatever is changed in an image, with all digests right, is found, and told as what it is.
+// Every change to an image is found and reported under the right subject, even if all digests match.
 func TestDifferencesAreFound(t *testing.T) {
 	at := filepath.Join(t.TempDir(), "out")
 	write(t, sample(), cached(build.Options{Servers: []build.Server{server(t, "amd64", elf.EM_X86_64)}}, build.ServeCacheNative), "oci:"+at+":v1")
@@ -220,7 +219,7 @@ func TestDifferencesAreFound(t *testing.T) {
 	}
 }
 
-// expect looks for a difference.
+// expect fails unless the report has a difference about the subject with the text.
 func expect(t *testing.T, r *inspect.Report, about inspect.Subject, text string) {
 	t.Helper()
 	if r.Proof.Same || !slices.ContainsFunc(r.Proof.Differences, func(d inspect.Difference) bool {
@@ -230,7 +229,7 @@ func expect(t *testing.T, r *inspect.Report, about inspect.Subject, text string)
 	}
 }
 
-// A layer that is not what its digest says is a difference; one that is beyond a limit is an error.
+// A layer that does not match its digest is a difference; a layer beyond a limit is an error.
 func TestLayersThatAreNotWhatTheyShouldBe(t *testing.T) {
 	at := filepath.Join(t.TempDir(), "out")
 	write(t, sample(), cached(build.Options{}, build.ServeCacheNative), "oci:"+at+":v1")
@@ -255,7 +254,7 @@ func TestLayersThatAreNotWhatTheyShouldBe(t *testing.T) {
 	}
 }
 
-// Images of other tools are looked at as a whole.
+// Images of other tools are examined by their merged file system.
 func TestForeignImages(t *testing.T) {
 	native := func(name, file string) string {
 		at := filepath.Join(t.TempDir(), "out")
@@ -267,7 +266,7 @@ func TestForeignImages(t *testing.T) {
 	cmd := []string{"serve", "/configs", "--cache-dir=/cache"}
 	for name, c := range map[string]struct {
 		image testregistry.Image
-		about inspect.Subject // empty if nothing is wrong
+		about inspect.Subject // empty if the image has no differences
 		text  string
 		state inspect.CacheState
 	}{
@@ -338,7 +337,7 @@ func TestDatabaseAndBundleImages(t *testing.T) {
 	expect(t, examine(t, f.layout(nil)), inspect.AboutLabel, "other")
 }
 
-// Of an image in a registry, only manifests and configurations are asked for.
+// Inspect fetches only manifests and configurations from a registry.
 func TestInspectAsksForNoLayer(t *testing.T) {
 	reg := testregistry.New(t)
 	reg.AddIndex(t, "catalog", "v1", map[string]string{"a": "b"}, []testregistry.Image{

@@ -7,7 +7,8 @@ import (
 	"github.com/operator-bindery/bindery/images"
 )
 
-// modeFS is a part of an image's tree with the modes that the image has: digests of opm's caches depend on them.
+// modeFS wraps a part of an image's file tree and returns the modes recorded in the image: digests of opm's caches
+// depend on them.
 type modeFS struct {
 	tree *images.Tree
 	v    *view
@@ -58,7 +59,7 @@ func (m modeFS) ReadDir(name string) ([]fs.DirEntry, error) {
 	return entries, nil
 }
 
-// mode are the permission bits of a name.
+// mode returns the permission bits of a name.
 func (m modeFS) mode(name string) fs.FileMode {
 	n := m.v.find(m.at(name))
 	if n == nil {
@@ -71,7 +72,7 @@ func (m modeFS) mode(name string) fs.FileMode {
 	return mode
 }
 
-// modeFile is an open file.
+// modeFile is an open file of a modeFS.
 type modeFile struct {
 	fs.File
 	mode fs.FileMode
@@ -85,7 +86,7 @@ func (f modeFile) Stat() (fs.FileInfo, error) {
 	return modeInfo{info, f.mode}, nil
 }
 
-// ReadAt reads at an offset, where the file can.
+// ReadAt implements [io.ReaderAt] if the underlying file does.
 func (f modeFile) ReadAt(p []byte, at int64) (int, error) {
 	r, ok := f.File.(interface {
 		ReadAt([]byte, int64) (int, error)
@@ -96,7 +97,7 @@ func (f modeFile) ReadAt(p []byte, at int64) (int, error) {
 	return r.ReadAt(p, at)
 }
 
-// modeInfo is what is known of a file, with another mode.
+// modeInfo is a file's description with the mode replaced.
 type modeInfo struct {
 	fs.FileInfo
 	mode fs.FileMode

@@ -15,8 +15,8 @@ import (
 	"github.com/operator-bindery/bindery/serve/opmcache"
 )
 
-// opmCache checks a cache of opm's: whether opm would take it, and, of an image that was built here, whether it is what would
-// be made of the catalog.
+// opmCache verifies a cache in one of opm's formats: whether opm would accept it and, in images built by bindery,
+// whether it is the one that the catalog gives.
 func (c *imageCheck) opmCache(ctx context.Context, v *view, dir string, k *Cache) (err error) {
 	configs := clean(c.image.Config.Config.Labels[build.ConfigsLabel])
 	tree, err := c.image.Extract(ctx, []string{configs, dir}, images.ExtractOptions{Limits: c.o.Limits, Temp: c.o.Temp})
@@ -49,7 +49,7 @@ func (c *imageCheck) badCache(k *Cache, dir, why string) {
 	c.report(AboutCache, dir, "%s", why)
 }
 
-// opmTop makes the layer of the cache again, from the files of all packages.
+// opmTop rebuilds the layer with the cache of all packages.
 func (c *imageCheck) opmTop(ctx context.Context, v *view, tree *images.Tree, k *Cache) (err error) {
 	at := slices.IndexFunc(c.of, func(f *facts) bool { return f.declared.kind == string(build.LayerCache) })
 	if at < 0 {

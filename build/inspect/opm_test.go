@@ -9,10 +9,10 @@ import (
 	"github.com/operator-bindery/bindery/build/inspect"
 )
 
-// Caches of opm's are valid if opm would take them and they are what is made of the catalog.
+// A cache of opm's is valid if opm would accept it and it matches the catalog.
 func TestCachesOfOPM(t *testing.T) {
 	in := sample()
-	for name, f := range in { // opm knows no slashes in names of schemas
+	for name, f := range in { // opm supports no slashes in schema names
 		in[name] = file(strings.ReplaceAll(string(f.Data), "example.com/", "example.com."))
 	}
 	for _, format := range []inspect.CacheFormat{inspect.JSONCache, inspect.PogrebCache} {

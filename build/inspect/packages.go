@@ -17,13 +17,13 @@ import (
 	"github.com/operator-bindery/bindery/serve/opmcache"
 )
 
-// The directories of images that are built here.
+// The directories in images that bindery builds.
 const (
 	configsDir = "configs"
 	nativeDir  = "cache"
 )
 
-// packages validates the packages of a layer, and builds the layer again from their files.
+// packages validates the packages of a layer and rebuilds the layer from their files.
 func (l *layerCheck) packages(ctx context.Context) error {
 	files := map[string][]layers.Entry{}
 	catalogs := map[string]*declcfg.Catalog{}
@@ -48,7 +48,7 @@ func (l *layerCheck) packages(ctx context.Context) error {
 				return err
 			}
 			if whole = whole && ok; ok {
-				y, err := l.c.asIs(x)
+				y, err := l.c.layerEntry(x)
 				if err != nil {
 					return err
 				}
@@ -61,7 +61,7 @@ func (l *layerCheck) packages(ctx context.Context) error {
 			if x.mode != 0o644 {
 				l.report(AboutMode, "", x.name, "mode %04o instead of 0644", x.mode)
 			}
-		case strings.HasPrefix(x.name, opmcache.Dir+"/"): // compared with what is made of the packages
+		case strings.HasPrefix(x.name, opmcache.Dir+"/"): // compared with the rebuilt cache of all packages
 		default:
 			l.report(AboutLayer, "", x.name, "it does not belong in a package layer")
 		}
@@ -69,7 +69,7 @@ func (l *layerCheck) packages(ctx context.Context) error {
 	l.countFiles(l.want, read)
 	l.valid(catalogs)
 	if !whole {
-		return nil // what could be built would be another layer for sure
+		return nil // a layer with such a file is not one that bindery builds: rebuilding it shows nothing more
 	}
 	clear(catalogs)
 	var caches cataloglayer.Caches
@@ -95,8 +95,8 @@ func (l *layerCheck) packages(ctx context.Context) error {
 	return nil
 }
 
-// file reads a file of the catalog and adds it to the catalog of its package. It is false for a file that no image built
-// here has.
+// file reads a file of the catalog and adds it to the catalog of its package. ok is false for a file that bindery would
+// not have written there.
 func (l *layerCheck) file(ctx context.Context, x entry, catalogs map[string]*declcfg.Catalog) (pkg string, ok bool, err error) {
 	r, err := l.c.open(x)
 	if err != nil {
@@ -131,7 +131,7 @@ func (l *layerCheck) file(ctx context.Context, x entry, catalogs map[string]*dec
 	return pkg, true, nil
 }
 
-// valid validates the packages of the layer, and compares them with what the image says is in it.
+// valid validates the packages of the layer and compares their names with the declared ones.
 func (l *layerCheck) valid(catalogs map[string]*declcfg.Catalog) {
 	l.f.packages = []string{}
 	for _, pkg := range slices.Sorted(maps.Keys(catalogs)) {
@@ -147,7 +147,8 @@ func (l *layerCheck) valid(catalogs map[string]*declcfg.Catalog) {
 	}
 }
 
-// cache makes the cache of a package and compares it with the layer's. Those that were compared are taken out of natives.
+// cache builds the cache of a package and compares it with the one in the layer. Compared caches are removed from
+// natives.
 func (l *layerCheck) cache(p cataloglayer.Package, natives map[string]entry) (cataloglayer.File, error) {
 	f, err := cataloglayer.Native(p)
 	if err != nil {
@@ -166,7 +167,7 @@ func (l *layerCheck) cache(p cataloglayer.Package, natives map[string]entry) (ca
 	return f, nil
 }
 
-// why says what is wrong with a cache file that differs from its catalog.
+// why explains how a cache file differs from the one of its catalog.
 func (l *layerCheck) why(x entry, sources []serve.SourceFile) string {
 	p, err := serve.OpenPackage(l.c.spool.Open(x.at), x.size)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// Kind is what an image holds.
+// Kind is the content type of an image.
 type Kind string
 
 // The kinds of images.
@@ -17,33 +17,35 @@ const (
 	Unknown  Kind = "unknown"
 )
 
-// Report is what an image is. Sizes are in bytes. As JSON it is stable: fields are added, none is removed.
+// Report describes an image. Sizes are in bytes. The JSON form is stable: fields may be added, none is removed.
 type Report struct {
-	// Name is what was asked for. Reference is what the same image can be had by again, and Source where it was found if the
-	// name does not say that.
+	// Name is the name that was inspected. Reference names the same image by digest. Source is the location that it was
+	// found in, if the name does not say so.
 	Name      string `json:"name"`
 	Reference string `json:"reference"`
 	Source    string `json:"source,omitempty"`
-	// Digest and MediaType are those of the manifest or index that the name stands for.
+	// Digest and MediaType are those of the manifest or index that the name resolves to.
 	Digest      digest.Digest     `json:"digest"`
 	MediaType   string            `json:"mediaType"`
 	Annotations map[string]string `json:"annotations,omitempty"`
 	Kind        Kind              `json:"kind"`
-	// Built reports whether the image's labels say that this module built it.
+	// Built reports whether the labels claim that bindery built the image.
 	Built bool `json:"built"`
-	// Path is where the image says that its catalog, database or manifests are.
+	// Path is the directory or file of the catalog, database or manifests, as the image declares it.
 	Path string `json:"path,omitempty"`
-	// Size sums up the layers, each once, as they are sent; Uncompressed as archives, 0 if they were not read.
+	// Size is the total size of the layers as transferred, each counted once. Uncompressed is the total of their
+	// archives, 0 if the layers were not read.
 	Size         int64   `json:"bytes"`
 	Uncompressed int64   `json:"uncompressed,omitempty"`
 	Images       []Image `json:"images"`
-	// Layers are those of all images, each once, or as often as it is in one image.
+	// Layers are the layers of all images. One that several images share is listed once; one that an image repeats is
+	// listed as often as it is there.
 	Layers   []Layer   `json:"layers"`
 	Packages []Package `json:"packages"`
 	Caches   []Cache   `json:"caches"`
-	// Others are the entries of the index that are no images.
+	// Others are entries of the index that are not images.
 	Others []Entry `json:"others,omitempty"`
-	// Proof is what came of reading the layers; nil if they were not read.
+	// Proof is the result of reading the layers; nil if they were not read.
 	Proof *Proof `json:"proof,omitempty"`
 }
 
@@ -53,7 +55,7 @@ type Image struct {
 	Digest    digest.Digest `json:"digest"`
 	MediaType string        `json:"mediaType"`
 	Config    digest.Digest `json:"config"`
-	// Compression is that of the layers; "mixed" if they differ.
+	// Compression is the one of the layers; "mixed" if they differ.
 	Compression string            `json:"compression"`
 	Created     *time.Time        `json:"created,omitempty"`
 	Labels      map[string]string `json:"labels"`
@@ -62,33 +64,33 @@ type Image struct {
 	Entrypoint  []string          `json:"entrypoint,omitempty"`
 	Cmd         []string          `json:"cmd,omitempty"`
 	Size        int64             `json:"bytes"`
-	// Layers are the digests of Report.Layers, the lowest first.
+	// Layers are the digests of the image's layers, the lowest first. They are in Report.Layers.
 	Layers []digest.Digest `json:"layers"`
 }
 
-// Layer is a layer of one or more of the images.
+// Layer is a layer of one or more images.
 type Layer struct {
 	Digest    digest.Digest `json:"digest"`
 	DiffID    digest.Digest `json:"diffID"`
 	MediaType string        `json:"mediaType"`
-	// Kind and Packages are what the image says of the layer in its annotations or its history, or, where it has been read,
-	// what was found in it. Empty means that nothing is known.
+	// Kind and Packages come from the image's annotations or history, or from the content of the layer if it was read.
+	// Empty means unknown.
 	Kind     string        `json:"kind,omitempty"`
 	Packages []string      `json:"packages,omitempty"`
 	Key      digest.Digest `json:"key,omitempty"`
 	Size     int64         `json:"bytes"`
-	// Uncompressed and Files are known if the layer was read.
+	// Uncompressed and Files are set if the layer was read.
 	Uncompressed int64 `json:"uncompressed,omitempty"`
 	Files        int   `json:"files,omitempty"`
 }
 
-// Package is a package of the catalog and the layers that have files of it.
+// Package is a package of the catalog and the layers that contain its files.
 type Package struct {
 	Name   string          `json:"name"`
 	Layers []digest.Digest `json:"layers"`
 }
 
-// CacheFormat is a format of the caches that servers of catalogs have.
+// CacheFormat is a format of serve caches.
 type CacheFormat string
 
 // The formats of caches.
@@ -99,15 +101,15 @@ const (
 	UnknownFormat CacheFormat = "unknown"
 )
 
-// CacheState is what is known of a cache.
+// CacheState is the result of verifying a cache.
 type CacheState string
 
 // The states of caches.
 const (
-	CacheNamed     CacheState = "named"     // by the command line; the layers were not read
+	CacheNamed     CacheState = "named"     // the command line names it; the layers were not read
 	CacheValid     CacheState = "valid"     // it matches the catalog
-	CacheInvalid   CacheState = "invalid"   // it does not
-	CacheMissing   CacheState = "missing"   // the command line names it, and it is not there
+	CacheInvalid   CacheState = "invalid"   // it does not match the catalog
+	CacheMissing   CacheState = "missing"   // the command line names it, but it does not exist
 	CacheUnchecked CacheState = "unchecked" // it is there, and of no known format
 )
 
@@ -116,7 +118,7 @@ type Cache struct {
 	Path   string      `json:"path"`
 	Format CacheFormat `json:"format"`
 	State  CacheState  `json:"state"`
-	// Why says why it is not valid.
+	// Why explains why the cache is not valid.
 	Why string `json:"why,omitempty"`
 }
 
@@ -128,45 +130,46 @@ type Entry struct {
 	Size         int64         `json:"bytes"`
 }
 
-// Proof is what came of reading all layers.
+// Proof is the result of reading every layer.
 type Proof struct {
-	// Same says that the image is what its catalog says: there are no differences.
+	// Same reports that there are no differences.
 	Same bool `json:"same"`
-	// Layers have been read, Rebuilt of them built again from their content, with the same bytes if there is no difference.
+	// Layers is the number of layers read, Rebuilt the number of those that were rebuilt from their content and
+	// compared.
 	Layers  int `json:"layers"`
 	Rebuilt int `json:"rebuilt"`
-	// Files and Packages of the catalog have been read and validated.
+	// Files and Packages are the numbers of catalog files and packages that were read and validated.
 	Files    int `json:"files"`
 	Packages int `json:"packages"`
-	// Differences are at most [maxDifferences]; More says how many there are beyond.
+	// Differences has at most [maxDifferences] entries; More is the number of those left out.
 	Differences []Difference `json:"differences"`
 	More        int          `json:"more,omitempty"`
-	// Notes are no differences, but worth knowing.
+	// Notes are findings that are not differences.
 	Notes []string `json:"notes,omitempty"`
 }
 
-// maxDifferences is how many differences are reported.
+// maxDifferences is the maximum length of [Proof.Differences].
 const maxDifferences = 1000
 
-// Subject is what a difference is about.
+// Subject is the part of the image that a difference is about.
 type Subject string
 
 // The subjects of differences.
 const (
-	AboutIndex      Subject = "index"      // of what the index says of an image
-	AboutConfig     Subject = "config"     // of the image's configuration
+	AboutIndex      Subject = "index"      // the index's entry of an image
+	AboutConfig     Subject = "config"     // the image's configuration
 	AboutLabel      Subject = "label"      // of a label
 	AboutAnnotation Subject = "annotation" // of the annotations of a layer
-	AboutLayer      Subject = "layer"      // of a layer's bytes or entries
-	AboutMode       Subject = "mode"       // of who may read a file
-	AboutCatalog    Subject = "catalog"    // of the catalog itself
+	AboutLayer      Subject = "layer"      // a layer's bytes or entries
+	AboutMode       Subject = "mode"       // the permissions of a file
+	AboutCatalog    Subject = "catalog"    // the catalog itself
 	AboutCache      Subject = "cache"
 	AboutDatabase   Subject = "database"
 	AboutBundle     Subject = "bundle"
 	AboutServer     Subject = "server"
 )
 
-// Difference is one thing in which the image is not what it says.
+// Difference is one contradiction between an image's content and its metadata, or the layer that bindery would build.
 type Difference struct {
 	About    Subject       `json:"about"`
 	Platform string        `json:"platform,omitempty"`

@@ -13,9 +13,10 @@ import (
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/bundle"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/imagefs"
 )
 
-// Inspect reports what the images of a survey declare. No layer is read.
+// Inspect reports what the images of a survey declare. It reads no layer.
 func Inspect(s *images.Survey) *Report {
 	first := s.Images[0]
 	r := &Report{
@@ -26,17 +27,18 @@ func Inspect(s *images.Survey) *Report {
 		r.Source = ""
 	}
 	r.Kind, r.Path = kindOf(first.Config.Config.Labels)
-	listed := map[digest.Digest][]int{} // where in r.Layers the layers with a digest are
+	listed := map[digest.Digest][]int{} // the indexes in r.Layers by digest
 	for _, i := range s.Images {
 		r.Images = append(r.Images, imageOf(i))
-		met := map[digest.Digest]int{} // how often the image has it
+		met := map[digest.Digest]int{} // the number of times that this image has the layer so far
 		for n, layer := range declaredLayers(i.Image) {
 			l := i.Layers[n]
 			r.Built = r.Built || layer.ours()
 			at := listed[l.Digest]
 			if nth := met[l.Digest]; nth < len(at) {
 				met[l.Digest]++
-				// The image of another platform may have it in its base: what was put on top of that counts.
+				// The same layer may be in the base of one image and on top in that of another platform: the latter's
+				// claim is reported.
 				if k := &r.Layers[at[nth]]; layer.ours() && k.Kind == string(build.LayerBase) {
 					k.Kind, k.Packages, k.Key = layer.kind, layer.packages, layer.key
 				}
@@ -65,7 +67,7 @@ func Inspect(s *images.Survey) *Report {
 	return r
 }
 
-// kindOf infers from its labels what an image holds, and where.
+// kindOf derives the kind of an image and the path of its content from the labels.
 func kindOf(labels map[string]string) (Kind, string) {
 	for _, k := range []struct {
 		kind  Kind
@@ -75,7 +77,7 @@ func kindOf(labels map[string]string) (Kind, string) {
 			return k.kind, at
 		}
 	}
-	// Bundles of plain manifests need not be of a package.
+	// A bundle of plain manifests may lack the package label.
 	for _, label := range []string{bundle.AnnotationPackage, bundle.AnnotationManifests} {
 		if _, ok := labels[label]; ok {
 			return Bundle, labels[bundle.AnnotationManifests]
@@ -106,7 +108,7 @@ func imageOf(i images.SurveyedImage) Image {
 	return out
 }
 
-// compressionOf is the compression that a layer's media type names.
+// compressionOf returns the compression that the media type of a layer names.
 func compressionOf(mediaType string) string {
 	switch {
 	case strings.HasSuffix(mediaType, "gzip"):
@@ -117,12 +119,12 @@ func compressionOf(mediaType string) string {
 	return "none"
 }
 
-// platformName is a platform as --platform has it.
+// platformName formats a platform as in --platform.
 func platformName(p v1.Platform) string {
 	return strings.TrimSuffix(path.Join(cmp.Or(p.OS, "?"), cmp.Or(p.Architecture, "?"), p.Variant), "/")
 }
 
-// packagesOf lists the packages of layers.
+// packagesOf lists the packages of the layers.
 func packagesOf(ls []Layer) []Package {
 	in := map[string][]digest.Digest{}
 	for _, l := range ls {
@@ -139,7 +141,7 @@ func packagesOf(ls []Layer) []Package {
 	return out
 }
 
-// cacheDirs are the directories of caches that the command line of an image names, relative to its root.
+// cacheDirs returns the cache directories that the image's command line names, relative to the root.
 func cacheDirs(c v1.ImageConfig) []string {
 	var out []string
 	words := slices.Concat(c.Entrypoint, c.Cmd)
@@ -155,9 +157,9 @@ func cacheDirs(c v1.ImageConfig) []string {
 	return out
 }
 
-// clean is a path of an image relative to its root; empty if it is the root, or leads out of it.
+// clean makes a path relative to the image's root; empty if it is the root or leads out of it.
 func clean(at string) string {
-	name, err := images.CleanPath(at)
+	name, err := imagefs.CleanPath(at)
 	if err != nil {
 		return ""
 	}

@@ -13,17 +13,18 @@ import (
 	"github.com/operator-bindery/bindery/images"
 )
 
-// view is what an image shows of the names that matter: its layers put over one another.
+// view is the merged file system of an image's layers, reduced to the relevant names.
 type view struct{ root *vnode }
 
-// vnode is a name of a view.
+// vnode is a file or directory of a view.
 type vnode struct {
 	children map[string]*vnode
 	e        entry
-	layer    int // that it comes from; -1 for a directory that no layer has an entry of
+	layer    int // index of the layer that it comes from; -1 for a directory without an entry in any layer
 }
 
-// rootsOf are the names of which everything matters: catalogs, caches, servers, and what the images start.
+// rootsOf returns the files and directories to examine: catalogs, caches, servers, and the programs that the images
+// start.
 func rootsOf(s *images.Survey) map[string]bool {
 	names := map[string]bool{configsDir: true, nativeDir: true, "tmp/cache": true}
 	for name := range serverFiles {
@@ -43,7 +44,8 @@ func rootsOf(s *images.Survey) map[string]bool {
 	return names
 }
 
-// entrypoint is the program that an image starts, relative to its root; empty if it does not name one by its path.
+// entrypoint returns the path of the program that the image starts, relative to the root; empty if it is not an
+// absolute path.
 func entrypoint(c v1.ImageConfig) string {
 	words := slices.Concat(c.Entrypoint, c.Cmd)
 	if len(words) == 0 || !path.IsAbs(words[0]) {
@@ -55,7 +57,7 @@ func entrypoint(c v1.ImageConfig) string {
 func newView(of []*facts) *view {
 	v := &view{&vnode{layer: -1}}
 	for n, f := range of {
-		// What a layer removes is that of lower ones, wherever in it that stands.
+		// Whiteouts apply to lower layers only, wherever they are in the archive: they come first.
 		for _, e := range f.entries {
 			if name, opaque, ok := e.hidden(); ok {
 				v.remove(name, opaque)
@@ -70,12 +72,13 @@ func newView(of []*facts) *view {
 	return v
 }
 
-// newFilteredView is what catalogd unpacks of a directory: it drops the entries outside it, whiteouts as well, and then
-// follows containerd's archive.Apply, which applies a whiteout where it stands among the entries of its layer.
+// newFilteredView returns the tree that catalogd unpacks from a directory. catalogd drops all entries outside the
+// directory, whiteouts included, and applies the rest with containerd's archive.Apply, which applies a whiteout at its
+// position in the archive.
 func newFilteredView(of []*facts, dir string) *view {
 	v := &view{&vnode{layer: -1}}
 	for n, f := range of {
-		emptied := map[string]bool{} // a second marker of a directory finds nothing of lower layers any more
+		emptied := map[string]bool{} // a second opaque marker of a directory has no effect
 		for _, e := range f.entries {
 			if e.name != dir && !strings.HasPrefix(e.name, dir+"/") {
 				continue
@@ -96,7 +99,7 @@ func newFilteredView(of []*facts, dir string) *view {
 	return v
 }
 
-// removeLower removes what is below the node and comes from layers under the given one.
+// removeLower removes everything below the node that comes from a lower layer.
 func (n *vnode) removeLower(layer int) {
 	maps.DeleteFunc(n.children, func(_ string, child *vnode) bool {
 		child.removeLower(layer)
@@ -104,7 +107,7 @@ func (n *vnode) removeLower(layer int) {
 	})
 }
 
-// find is the node of a name; nil if the image does not have it.
+// find returns the node of a name; nil if the image does not have it.
 func (v *view) find(name string) *vnode {
 	at := v.root
 	if name == "" {
@@ -150,7 +153,7 @@ func (v *view) add(layer int, e entry) {
 	at.e, at.layer = e, layer
 }
 
-// walk calls f for every name below a directory, sorted, directories before what is in them.
+// walk calls f for every name below a directory in sorted order, directories before their entries.
 func (v *view) walk(dir string, f func(name string, n *vnode)) {
 	var walk func(name string, n *vnode)
 	walk = func(name string, n *vnode) {
@@ -164,7 +167,7 @@ func (v *view) walk(dir string, f func(name string, n *vnode)) {
 	}
 }
 
-// cacheFormat infers from the names in a directory what cache is in it; empty if there is none.
+// cacheFormat derives the format of a cache from the names in its directory; empty if there is no cache.
 func (v *view) cacheFormat(dir string) CacheFormat {
 	n := v.find(dir)
 	if n == nil || len(n.children) == 0 {

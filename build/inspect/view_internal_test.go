@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// What catalogd unpacks follows its filter and the order of the entries; the work grows with the entries, however many
-// markers a layer has.
+// The filtered view follows catalogd's filter and the order of entries. Its cost is linear in the entries, however many
+// whiteouts a layer has.
 func TestFilteredView(t *testing.T) {
 	regular := func(names ...string) (out []entry) {
 		for _, n := range names {

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -63,9 +64,7 @@ func (r *run) strictProblems() {
 		r.mu.Lock()
 		known := slices.ContainsFunc(r.found, func(f finding) bool {
 			file := f.File
-			if file == "" {
-				file = f.place.file
-			}
+			file = cmp.Or(file, f.place.file)
 			return f.Severity == bundle.SeverityError && file == p.File && (f.Rule == p.Rule || p.Rule == bundle.RuleDirectory || p.Rule == bundle.RuleSyntax)
 		})
 		r.mu.Unlock()

@@ -93,9 +93,7 @@ func (r *run) report() *Report {
 	defer r.mu.Unlock()
 	for i := range r.found {
 		f := &r.found[i]
-		if f.File == "" {
-			f.File = f.place.file
-		}
+		f.File = cmp.Or(f.File, f.place.file)
 		if f.Line == 0 {
 			f.Line = r.lines.find(f.place)
 		}

@@ -1,6 +1,7 @@
 package generate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -180,9 +181,7 @@ func inferFrom(parent, name string) (inferredPackage, error) {
 // dockerfile is the text of the Dockerfile, with the directories as the build context has them.
 func (o Options) dockerfile(m Metadata, work string, r Result) ([]byte, error) {
 	base := o.BaseImage
-	if base == "" {
-		base = "scratch"
-	}
+	base = cmp.Or(base, "scratch")
 	manifests, err := filepath.Rel(work, r.ManifestsDir)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package generate
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -81,9 +82,7 @@ func OpenSource(o SourceOptions) (_ *Source, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if at == "" {
-		at = s.ManifestsDir
-	}
+	at = cmp.Or(at, s.ManifestsDir)
 	s.Manifests = filepath.Join(dir, filepath.FromSlash(at))
 	if info, err := s.root.Stat(filepath.FromSlash(at)); err != nil {
 		return nil, err

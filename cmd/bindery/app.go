@@ -19,7 +19,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/version"
 )
 
-// program is the state shared by all commands: the streams, the logger and the name the program was started under.
+// program is the state that all commands share: the streams, the logger and the name the program was started under.
 type program struct {
 	name   string
 	opm    bool // started as opm
@@ -28,22 +28,22 @@ type program struct {
 	stderr io.Writer
 	log    *slog.Logger
 	quiet  bool
-	bars   bool // progress may be drawn
+	bars   bool // whether progress is drawn
 	line   cmdline.Line
-	images *images.Client   // once a command has asked for it
-	blobs  *blobcache.Cache // likewise
-	// readPlatform, unless empty, is the platform that images are read for; with readAny any other may take its place.
+	images *images.Client   // created on first use
+	blobs  *blobcache.Cache // created on first use
+	// readPlatform, unless empty, is the platform for which images are read; with readAny any other one may replace it.
 	readPlatform v1.Platform
 	readAny      bool
-	checking     *pushChecking  // while an image is made
+	checking     *pushChecking  // the running check of registries, while an image is built
 	lock         *images.Lock   // until it is written
-	embedded     build.Embedded // the servers inside this program
+	embedded     build.Embedded // the servers embedded in this program
 	atEnd        []func(done bool) error
-	warnedOnce   sync.Map     // the warnings of warnOnce that have been given
-	warned       atomic.Int64 // warnings about what is read
+	warnedOnce   sync.Map     // the warnings that warnOnce has already logged
+	warned       atomic.Int64 // number of warnings about the input
 }
 
-// newApp is the whole tree of commands.
+// newApp returns the whole command tree.
 func newApp(p *program) *cli.App {
 	name := "bindery"
 	if p.opm {
@@ -93,7 +93,7 @@ func newApp(p *program) *cli.App {
 	return app
 }
 
-// root runs when no command is named.
+// root runs if no command is named.
 func (p *program) root(c *cli.Context) error {
 	switch {
 	case c.Bool("version"):
@@ -102,6 +102,11 @@ func (p *program) root(c *cli.Context) error {
 		return nil
 	}
 	return cmdline.WriteHelp(p.stdout, c.App, p.line)
+}
+
+// groupCommand is a command that only has subcommands.
+func (p *program) groupCommand(name, usage string, commands ...*cli.Command) *cli.Command {
+	return &cli.Command{Name: name, Usage: usage, Action: p.group, Subcommands: commands}
 }
 
 // group is the action of a command that only has subcommands: a missing subcommand is an error. opm shows the help
@@ -132,7 +137,7 @@ func (p *program) globalFlags() []cli.Flag {
 	}
 }
 
-// readGlobals checks the flags of every command and sets up the logger.
+// readGlobals checks the global flags and creates the logger.
 func (p *program) readGlobals(c *cli.Context) error {
 	for _, f := range []string{"log-format", "error-format"} {
 		if v := c.String(f); v != "" && v != "text" && v != "json" {
@@ -164,7 +169,7 @@ func (p *program) readGlobals(c *cli.Context) error {
 	return nil
 }
 
-// logFormat is the requested format, or the default of the program's name.
+// logFormat returns the requested log format, or the default for the program's name.
 func (p *program) logFormat(asked string) string {
 	switch {
 	case asked == "json":

@@ -11,7 +11,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
-// What opm has exported is exported byte for byte, whatever the form of the index.
+// An export has the same bytes as opm's, for every form of the index.
 func TestIndexExportIsThatOfOpm(t *testing.T) {
 	conf := testregistry.Recorded(t).RegistriesConf(t, testregistry.RecordedHost)
 	want := recorded.Export(t)
@@ -93,7 +93,7 @@ func TestIndexExportWritesNothingOnErrors(t *testing.T) {
 	}
 }
 
-// Exporting again changes nothing, and a package that is there gets what is new.
+// Exporting again changes nothing, and an existing package gets the new bundles.
 func TestIndexExportAddsToAPackage(t *testing.T) {
 	conf := testregistry.Recorded(t).RegistriesConf(t, testregistry.RecordedHost)
 	dir := workDir(t)
@@ -125,8 +125,8 @@ func TestIndexExportAddsToAPackage(t *testing.T) {
 	}
 }
 
-// A database of exported packages has the graph of the one that they were exported from, the same bytes every time, and
-// holds the same catalog as the directory.
+// A database of exported packages has the same graph as the original, is reproducible, and holds the same catalog as
+// the directory.
 func TestInitializeRoundTrip(t *testing.T) {
 	dir := workDir(t)
 	if err := os.CopyFS(filepath.Join(dir, "manifests"), os.DirFS(recorded.Export(t))); err != nil {
@@ -161,7 +161,7 @@ func TestInitializeRoundTrip(t *testing.T) {
 			t.Errorf("%s differ:\n%s", what, got.stdout)
 		}
 	}
-	// What is exported from the database of an export is that export, but for the names of files and their order of keys.
+	// Exporting the database of an export gives the same export, except for file names and key order.
 	done(t, dir, "bindery", "index", "export", "-i", "again.db", "-f", "out")
 	done(t, dir, "bindery", "registry", "initialize", "-m", "out", "-o", "third.db")
 	if third := readFile(t, filepath.Join(dir, "third.db")); third != first {
@@ -174,8 +174,8 @@ func TestInitializeRoundTrip(t *testing.T) {
 	}
 }
 
-// The database of what was exported from a database that opm made by adding bundles has the graph of that one, and the
-// directory migrates to what the database migrates to.
+// After export and import, a database to which opm added bundles has the same graph, and the directory migrates to the
+// same catalog as the database.
 func TestExportAndInitializeKeepTheGraph(t *testing.T) {
 	conf := testregistry.Recorded(t).RegistriesConf(t, testregistry.RecordedHost)
 	for _, name := range []string{"medium", "incremental", "constraint"} {
@@ -198,7 +198,7 @@ func TestExportAndInitializeKeepTheGraph(t *testing.T) {
 	}
 }
 
-// Every door that reads catalogs reads package manifests too.
+// Every command that reads catalogs reads package manifests too.
 func TestDoorsReadPackageManifests(t *testing.T) {
 	dir := workDir(t)
 	if err := os.CopyFS(filepath.Join(dir, "manifests"), os.DirFS(recorded.Export(t))); err != nil {
@@ -224,8 +224,7 @@ func TestDoorsReadPackageManifests(t *testing.T) {
 	}
 }
 
-// What is in package manifests can be added to catalogs of both forms, and comes out as it went in. They are not edited
-// themselves.
+// Bundles from package manifests can be added to catalogs of both forms. Package manifests themselves cannot be edited.
 func TestAddPackageManifests(t *testing.T) {
 	dir := workDir(t)
 	if err := os.CopyFS(filepath.Join(dir, "manifests"), os.DirFS(recorded.Export(t))); err != nil {
@@ -296,7 +295,7 @@ func TestInitializeTellsAllProblems(t *testing.T) {
 	}
 }
 
-// registry-server is a name of the server.
+// The program can be started as registry-server.
 func TestRegistryServer(t *testing.T) {
 	dir := workDir(t)
 	copyFile(t, "../../testdata/db/small.db", filepath.Join(dir, "bundles.db"))

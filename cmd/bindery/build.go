@@ -17,12 +17,8 @@ import (
 )
 
 func (p *program) buildCommand() *cli.Command {
-	return &cli.Command{
-		Name:        "build",
-		Usage:       "build images",
-		Action:      p.group,
-		Subcommands: []*cli.Command{p.buildCatalogCommand(), p.buildBundleCommand("build bundle"), p.buildComposeCommand(), p.buildContainerfileCommand()},
-	}
+	return p.groupCommand("build", "build images", p.buildCatalogCommand(), p.buildBundleCommand("build bundle"),
+		p.buildComposeCommand(), p.buildContainerfileCommand())
 }
 
 func (p *program) buildCatalogCommand() *cli.Command {
@@ -104,14 +100,13 @@ func (p *program) buildCatalog(c *cli.Context) error {
 		if err != nil {
 			return nil, err
 		}
-		// What validation took is free now, but still the program's: without this the peak is that of both steps
-		// together.
+		// Return the memory that validation used to the system: otherwise the peak is the sum of both steps.
 		debug.FreeOSMemory()
 		return p.assembleCatalog(c, c.Args().First(), &o, func() (*build.Image, error) { return build.Catalog(c.Context, input, o) })
 	})
 }
 
-// assembleCatalog assembles the image of a catalog and reports it. name is what the catalog comes from.
+// assembleCatalog assembles the image of a catalog and reports it. name is the source of the catalog.
 func (p *program) assembleCatalog(c *cli.Context, name string, o *build.Options, assemble func() (*build.Image, error)) (*build.Image, error) {
 	start := time.Now()
 	image, err := p.assemble(o, assemble)
@@ -131,9 +126,9 @@ func (p *program) reportAssembled(image *build.Image, start time.Time) {
 		cmdline.FormatSize(image.Totals.Size), time.Since(start).Round(time.Millisecond)))
 }
 
-// makeImage is the part that all commands which build images have in common: it determines where the image goes before
-// any work, assembles it while registries are checked, copies it and reports. in is what the image is built from; it is
-// not written to. What account prints comes first.
+// makeImage is the common part of all commands that build images: it determines the destinations before any work,
+// assembles the image while registries are checked, copies it and reports. in is the input, which destinations must not
+// overwrite. account is called before the result is printed.
 func (p *program) makeImage(c *cli.Context, in string, o build.Options, assemble func(build.Options) (*build.Image, error), account ...func() error) (err error) {
 	target, err := readTarget(c)
 	if err != nil {
@@ -172,7 +167,7 @@ func (p *program) makeImage(c *cli.Context, in string, o build.Options, assemble
 	check, denied := p.checking.wait()
 	if denied != nil {
 		if err == nil {
-			_ = image.Close() // the refusal of the registry is the error
+			_ = image.Close() // the registry's refusal is the error
 		}
 		return denied
 	}
@@ -192,7 +187,8 @@ func (p *program) makeImage(c *cli.Context, in string, o build.Options, assemble
 	return p.report(c, target, image, results)
 }
 
-// assemble shows on a terminal what the assembly of an image is at. It begins when the registries can be written to.
+// assemble shows on a terminal the progress of assembling an image. It runs work when the registries are known to be
+// writable.
 func (p *program) assemble(o *build.Options, work func() (*build.Image, error)) (*build.Image, error) {
 	if _, err := p.checking.wait(); err != nil {
 		return nil, err
@@ -208,7 +204,7 @@ func (p *program) assemble(o *build.Options, work func() (*build.Image, error)) 
 	return work()
 }
 
-// sourceDate is the time in the configuration of an image: SOURCE_DATE_EPOCH (reproducible-builds.org), or zero.
+// sourceDate returns the time for the configuration of an image: SOURCE_DATE_EPOCH (reproducible-builds.org), or zero.
 func sourceDate() (time.Time, error) {
 	text := os.Getenv("SOURCE_DATE_EPOCH")
 	if text == "" {
@@ -221,7 +217,7 @@ func sourceDate() (time.Time, error) {
 	return time.Unix(seconds, 0).UTC(), nil
 }
 
-// layerCount says how many layers an image has, and how many of them did not have to be made.
+// layerCount describes the number of an image's layers, and how many of them were reused.
 func layerCount(image *build.Image) string {
 	known := 0
 	for _, l := range image.Layers {

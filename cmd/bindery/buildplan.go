@@ -1,7 +1,7 @@
 package main
 
 import (
-	"encoding/json"
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -13,15 +13,14 @@ import (
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/images"
-	"github.com/operator-bindery/bindery/internal/atomicfs"
 )
 
-// previousFlag is about the division of the packages among the layers.
+// previousFlag names the previous image, whose grouping of packages into layers is kept.
 func previousFlag(category string) cli.Flag {
 	return &cli.StringFlag{Name: "previous", Usage: "keep the grouping of packages into layers of `IMAGE`; ignored if it does not exist", Category: category}
 }
 
-// trustFlag is about the layers of the previous image.
+// trustFlag allows reusing layers of the previous image without verifying them.
 func trustFlag(category string) cli.Flag {
 	return &cli.BoolFlag{Name: "trust-previous", Usage: "trust the content records of the --previous image: reuse layers of unchanged packages, even without a cache", Category: category}
 }
@@ -35,7 +34,7 @@ func pushes(c *cli.Context) bool {
 	return !c.Bool("dry-run") && (c.Bool("push") || slices.ContainsFunc(c.StringSlice("output"), func(o string) bool { return strings.HasPrefix(o, "docker://") }))
 }
 
-// printPlan prints which layers the image would have.
+// printPlan prints the layers that the image would have.
 func (p *program) printPlan(c *cli.Context, o build.Options, plan func(build.Options) (*build.Planned, error)) error {
 	var planned *build.Planned
 	printed, err := p.planned(c, c.Args().First(), o, func(o build.Options) (_ any, err error) {
@@ -52,9 +51,7 @@ func (p *program) printPlan(c *cli.Context, o build.Options, plan func(build.Opt
 			size = "-"
 		}
 		what := strings.Join(l.Packages, ", ")
-		if what == "" {
-			what = l.Platform
-		}
+		what = cmp.Or(what, l.Platform)
 		rows = append(rows, []string{string(l.Kind), size, strconv.Itoa(len(l.Packages)), what})
 	}
 	if err := p.printTable([]string{"LAYER", "BYTES", "PACKAGES", "WHICH"}, rows...); err != nil {
@@ -65,9 +62,8 @@ func (p *program) printPlan(c *cli.Context, o build.Options, plan func(build.Opt
 	return nil
 }
 
-// planned does what is the same for all plans: it lets the plan be made in a workspace, and writes it to the file of
-// --metadata-file. It is true if that is standard output, where nothing else belongs then. in is what the image would
-// be made from.
+// planned computes a plan in a workspace and writes it to the file of --metadata-file. It returns true if that is
+// standard output, to which nothing else may be written then. in is the input of the image.
 func (p *program) planned(c *cli.Context, in string, o build.Options, plan func(build.Options) (any, error)) (printed bool, err error) {
 	for _, flag := range []string{"digest-file", "iid-file", "image-refs"} {
 		if c.IsSet(flag) {
@@ -96,13 +92,6 @@ func (p *program) planned(c *cli.Context, in string, o build.Options, plan func(
 	case "-":
 		return true, p.printJSON(planned)
 	default:
-		text, err := json.MarshalIndent(planned, "", "  ")
-		if err != nil {
-			return false, err
-		}
-		if err := atomicfs.WriteFile(file, append(text, '\n'), 0o666); err != nil {
-			return false, fmt.Errorf("--metadata-file: %w", err)
-		}
-		return false, nil
+		return false, p.writeAccount("metadata-file", file, planned)
 	}
 }

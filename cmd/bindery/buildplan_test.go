@@ -13,7 +13,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
-// crowdDir has a catalog of packages p0 to p7, each bigger than the one before it.
+// crowdDir returns a directory with a catalog of packages p0 to p7 of increasing size.
 func crowdDir(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -89,7 +89,7 @@ func TestPreviousImage(t *testing.T) {
 		}
 		return out
 	}
-	// The first build names the tag that it makes.
+	// The first build names the tag that it will create as previous image.
 	got := run("-t", name+":latest", "--push", "--previous", name+":latest")
 	if got.status != 0 || !strings.Contains(got.stderr, "image "+name+":latest does not exist") {
 		t.Fatalf("%+v", got)
@@ -121,7 +121,7 @@ func TestPreviousImage(t *testing.T) {
 	if got := run("-t", "x:v1", "--dry-run", "--previous", docker); got.status != 0 || !strings.Contains(got.stderr, "has no layer annotations") {
 		t.Errorf("%+v", got)
 	}
-	// Only what is certainly not there is passed over.
+	// Only a definite "not found" from the registry is accepted for a missing previous image.
 	for _, status := range []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusInternalServerError} {
 		registry.Interfere(func(w http.ResponseWriter, _ *http.Request) bool { w.WriteHeader(status); return true })
 		if got := run("-t", "x:v1", "--dry-run", "--retries", "0", "--previous", name+":latest"); got.status != 1 || got.stdout != "" {
@@ -130,7 +130,7 @@ func TestPreviousImage(t *testing.T) {
 	}
 }
 
-// Every command that makes an image of a catalog can keep the division of an earlier one.
+// Every command that builds an image of a catalog can keep the grouping of an earlier image.
 func TestPreviousImageOfOtherCommands(t *testing.T) {
 	dir := crowdDir(t)
 	const what = " --server none --cache none --max-layers 4 --metadata-file -"

@@ -2,19 +2,14 @@ package main
 
 import "github.com/urfave/cli/v2"
 
-// bundleCommand holds the commands that are about one bundle. opm has it below "alpha".
+// bundleCommand returns the group of commands for one bundle. opm has it below "alpha".
 func (p *program) bundleCommand() *cli.Command {
-	return &cli.Command{
-		Name:   "bundle",
-		Usage:  "generate, validate, build and unpack operator bundles",
-		Action: p.group,
-		Subcommands: []*cli.Command{
-			p.bundleGenerateCommand(),
-			p.buildBundleCommand("bundle build"),
-			p.bundleUnpackCommand(),
-			p.bundleExtractCommand(),
-			p.bundleUnpackJobCommand(),
-			p.bundleValidateCommand(),
-		},
-	}
+	return p.groupCommand("bundle", "generate, validate, build and unpack operator bundles",
+		p.bundleGenerateCommand(),
+		p.buildBundleCommand("bundle build"),
+		p.bundleUnpackCommand(),
+		p.bundleExtractCommand(),
+		p.bundleUnpackJobCommand(),
+		p.bundleValidateCommand(),
+	)
 }

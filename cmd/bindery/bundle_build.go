@@ -15,7 +15,7 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 )
 
-// buildBundleCommand is "build bundle", and "bundle build" which is opm's name for it.
+// buildBundleCommand returns "build bundle", and "bundle build", which is opm's name for it.
 func (p *program) buildBundleCommand(path string) *cli.Command {
 	words := strings.Fields(path)
 	flags := destinationFlags()
@@ -82,7 +82,7 @@ func (p *program) buildBundle(c *cli.Context) (err error) {
 	defer func() { err = errors.Join(err, source.Close()) }()
 	return p.makeImage(c, dir, o, func(o build.Options) (*build.Image, error) {
 		if !c.Bool("skip-validation") {
-			// opm does not look into what it packs.
+			// opm does not validate the bundles that it builds.
 			v := validation{plain: c.Bool("plain"), strict: !p.opm}
 			if err := p.validBundle(c.Context, dir, source.FS, v); err != nil {
 				return nil, err
@@ -109,7 +109,7 @@ func (p *program) buildBundle(c *cli.Context) (err error) {
 	})
 }
 
-// writeMetadata writes to disk what the user wants there besides the image.
+// writeMetadata writes the generated files that the user wants on disk in addition to the image.
 func (p *program) writeMetadata(ctx context.Context, c *cli.Context, s *generate.Source) error {
 	if !c.Bool("overwrite") && c.String("output-dir") == "" || c.Bool("dry-run") {
 		return nil
@@ -125,7 +125,7 @@ func (p *program) writeMetadata(ctx context.Context, c *cli.Context, s *generate
 	return generateError(err)
 }
 
-// bundleSourceError says what helps against an error of finding the parts of a bundle.
+// bundleSourceError adds a hint to an error about finding the parts of a bundle.
 func bundleSourceError(err error) error {
 	if errors.Is(err, generate.ErrNotInferred) {
 		return generateError(err)

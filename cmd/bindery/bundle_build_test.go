@@ -26,7 +26,7 @@ func done(t *testing.T, dir, name string, args ...string) string {
 	return got.stdout
 }
 
-// imageFiles are the files of an image in a layout, with their contents.
+// imageFiles returns the files of an image in a layout with their contents.
 func imageFiles(t *testing.T, name string) (*images.Image, map[string]string) {
 	t.Helper()
 	img, err := images.Open(t.Context(), name, images.OpenOptions{Platform: v1.Platform{}})
@@ -53,7 +53,7 @@ func imageFiles(t *testing.T, name string) (*images.Image, map[string]string) {
 	return img, files
 }
 
-// A bundle in an image renders as the bundle on disk, and the bundle on disk stays as it was.
+// A bundle image renders to the same blob as the bundle's directory, and building it does not change the directory.
 func TestBuildBundle(t *testing.T) {
 	dir := bundleDir(t)
 	before := snapshot(t, filepath.Join(dir, "bundle"))
@@ -83,12 +83,12 @@ func TestBuildBundle(t *testing.T) {
 	}
 }
 
-// Every recorded bundle that is valid renders out of its image as from its directory.
+// Every valid recorded bundle renders from its image as from its directory.
 func TestBuildRecordedBundles(t *testing.T) {
 	built := 0
 	for _, name := range testbundles.Names(t) {
 		if !strings.Contains(name, "synth") && !strings.Contains(name, "skupper") && !strings.Contains(name, "pelorus") {
-			continue // the others are like these
+			continue // the others are similar
 		}
 		dir := t.TempDir()
 		testbundles.Write(t, dir, name)
@@ -109,7 +109,7 @@ func TestBuildRecordedBundles(t *testing.T) {
 	}
 }
 
-// The digest does not depend on umask, user, time zone, locale or the directory.
+// The digest does not depend on umask, user, time zone, locale or directory.
 func TestBundleDigestIsThatOfTheContent(t *testing.T) {
 	var digests []string
 	for i, prefix := range []string{"umask 022; ", "umask 077; TZ=Asia/Tokyo ", "umask 000; LANG=de_DE.UTF-8 setpriv --reuid 65534 --clear-groups ", "TMPDIR=/nosuch "} {
@@ -118,7 +118,7 @@ func TestBundleDigestIsThatOfTheContent(t *testing.T) {
 		}
 		dir := bundleDir(t)
 		if strings.Contains(prefix, "setpriv") {
-			// The other user must find the program and the bundle, and write the image.
+			// The other user must be able to read the program and the bundle, and to write the image.
 			for _, path := range []string{dir, filepath.Dir(dir), binDir} {
 				if err := os.Chmod(path, 0o777); err != nil {
 					t.Fatal(err)
@@ -142,7 +142,7 @@ func TestBundleDigestIsThatOfTheContent(t *testing.T) {
 	}
 }
 
-// Under opm's name: opm's flags, metadata made in memory, a builder that is not needed.
+// Started as opm: opm's flags work, metadata is generated in memory, and no container tool is needed.
 func TestBundleBuildAsOpm(t *testing.T) {
 	dir := bundleDir(t)
 	if err := os.RemoveAll(filepath.Join(dir, "bundle", "metadata")); err != nil {
@@ -158,7 +158,7 @@ func TestBundleBuildAsOpm(t *testing.T) {
 	if files["metadata/annotations.yaml"] != want || img.Config.Config.Labels["operators.operatorframework.io.bundle.channels.v1"] != "stable,beta" {
 		t.Errorf("annotations\n%s\nlabels %q", files["metadata/annotations.yaml"], img.Config.Config.Labels)
 	}
-	// With -o the files are on disk too, with -u a copy.
+	// With -o the files are also written to disk, with -u to a copy.
 	done(t, dir, "opm", "alpha", "bundle", "build", "-d", "bundle/manifests", "-t", "example.com/etcd:v1", "-p", "etcd", "-c", "stable,beta", "-e", "stable", "-o")
 	if got := readFile(t, filepath.Join(dir, "bundle/metadata/annotations.yaml")); got != want {
 		t.Errorf("got\n%s", got)
@@ -191,7 +191,7 @@ func TestBuildPlainBundle(t *testing.T) {
 	if l := img.Config.Config.Labels; l["operators.operatorframework.io.bundle.mediatype.v1"] != "plain+v0" || l["operators.operatorframework.io.bundle.package.v1"] != "acme" || len(l) != 4 {
 		t.Errorf("labels %q", l)
 	}
-	// Neither a package nor channels are needed.
+	// Neither a package nor channels are required.
 	done(t, dir, "bindery", "build", "bundle", "p/manifests", "--plain", "-t", "example.com/p:v1", "--output", "oci:none:v1")
 	if got := runProgram(t, dir, "bindery", "bundle", "validate", "oci:none:v1"); got.status != 0 {
 		t.Errorf("%+v", got)
@@ -263,7 +263,7 @@ func TestBuildBundleErrors(t *testing.T) {
 	}
 }
 
-// Archives have the permissions of every other file of the user.
+// Archives are created with the permissions of ordinary files, following the umask.
 func TestArchivesHonourUmask(t *testing.T) {
 	dir := bundleDir(t)
 	for umask, want := range map[string]os.FileMode{"022": 0o644, "077": 0o600, "002": 0o664} {

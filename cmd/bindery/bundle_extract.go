@@ -89,7 +89,7 @@ func extractClass(err error) cmdline.Class {
 	return cmdline.Classify(err)
 }
 
-// extractHint says what makes a bundle smaller.
+// extractHint suggests how to make a bundle smaller.
 func extractHint(c *cli.Context, err error) string {
 	if errors.Is(err, configmap.ErrLimit) && !c.Bool("gzip") {
 		return "-z compresses the data"
@@ -97,7 +97,7 @@ func extractHint(c *cli.Context, err error) string {
 	return ""
 }
 
-// configMapObject is the form in which a ConfigMap is printed.
+// configMapObject is the printed form of a ConfigMap.
 type configMapObject struct {
 	APIVersion string            `json:"apiVersion"`
 	Kind       string            `json:"kind"`
@@ -116,7 +116,7 @@ func configMapOf(namespace, name string, content *configmap.ConfigMap) configMap
 	return configMapObject{"v1", "ConfigMap", objectMeta{name, namespace, content.Annotations}, content.Data, content.BinaryData}
 }
 
-// printObjects writes Kubernetes objects: YAML documents, or JSON that is one object or, if there are more, a list.
+// printObjects writes Kubernetes objects as YAML documents, or as JSON: one object or a list.
 func (p *program) printObjects(format string, objects ...any) error {
 	if format == "json" {
 		answer := objects[0]
@@ -166,7 +166,7 @@ func (p *program) updateConfigMap(c *cli.Context, namespace, name string, conten
 	return nil
 }
 
-// clusterError gives an error of the cluster its class, and says what helps.
+// clusterError adds the class and a hint to an error of the cluster.
 func clusterError(object string, err error) error {
 	e := &cmdline.Error{Class: cmdline.Classify(err), Object: object, Err: fmt.Errorf("ConfigMap %s: %w", object, err)}
 	var status apierrors.APIStatus

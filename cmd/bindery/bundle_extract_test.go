@@ -18,7 +18,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/kube/kubetest"
 )
 
-// withEnv runs the program with further environment variables.
+// withEnv runs the program with additional environment variables.
 func withEnv(t *testing.T, dir, name string, env []string, args ...string) result {
 	t.Helper()
 	cmd := command(dir, name, args...)
@@ -28,7 +28,7 @@ func withEnv(t *testing.T, dir, name string, env []string, args ...string) resul
 	return finish(t, cmd)
 }
 
-// The ConfigMap in the cluster gets what --dry-run prints, and keeps its labels and owners.
+// The ConfigMap in the cluster gets the content that --dry-run prints and keeps its labels and owners.
 func TestBundleExtract(t *testing.T) {
 	cluster := kubetest.New(t)
 	cluster.Set(&corev1.ConfigMap{
@@ -57,14 +57,14 @@ func TestBundleExtract(t *testing.T) {
 	if is.Annotations["olm.sourceImage"] != "example.com/etcd@sha256:0123" || is.Annotations["olm.contentEncoding"] != "gzip+base64" || len(is.Annotations) != 8 {
 		t.Errorf("annotations %q", is.Annotations)
 	}
-	// -k says it too, and the slash behind the directory is not needed.
+	// The -k flag works too, and the trailing slash of the directory is optional.
 	got = withEnv(t, dir, "bindery", nil, "bundle", "extract", "bundle", "-n", "olm", "-c", "cm", "-k", config)
 	if is := cluster.Get("olm", "cm"); got.status != 0 || len(is.Data) != 4 || len(is.BinaryData) != 0 || len(is.Annotations) != 6 {
 		t.Errorf("%+v: %+v", got, is)
 	}
 }
 
-// What --dry-run prints is YAML that holds the files as they are.
+// --dry-run prints YAML with the unmodified files.
 func TestBundleExtractDryRun(t *testing.T) {
 	dir := bundleDir(t)
 	got := withEnv(t, dir, "bindery", nil, "bundle", "extract", "bundle", "-c", "cm", "--dry-run")
@@ -113,7 +113,7 @@ func TestBundleExtractErrors(t *testing.T) {
 	}
 }
 
-// The encoded data can be read with the programs that everybody has.
+// The encoded data can be decoded with standard programs.
 func TestBundleExtractReadByOthers(t *testing.T) {
 	if _, err := exec.LookPath("gunzip"); err != nil {
 		t.Skip("gunzip is not there")

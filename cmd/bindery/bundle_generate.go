@@ -9,7 +9,7 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 )
 
-// metadataFlags say what a bundle's annotations are.
+// metadataFlags are the flags for a bundle's annotations.
 func metadataFlags(group string) []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "package", Aliases: []string{"p"}, Usage: "`PACKAGE` that the bundle belongs to", Category: group},
@@ -54,14 +54,14 @@ func (p *program) bundleGenerate(c *cli.Context) error {
 	}
 	_, err = generate.Generate(c.Context, generate.Options{
 		Dir: dir, OutputDir: c.String("output-dir"), Metadata: readMetadata(c), BaseImage: c.String("base-image"),
-		// opm replaces what is there without being asked.
+		// opm overwrites existing files without a flag.
 		Overwrite: c.Bool("overwrite") || p.opm,
 		Info:      func(message string) { p.log.Info(message) },
 	})
 	return generateError(err)
 }
 
-// generateError says what helps against an error of generating metadata.
+// generateError adds a hint to an error of generating metadata.
 func generateError(err error) error {
 	if errors.Is(err, generate.ErrNotInferred) {
 		return &cmdline.Error{Class: cmdline.Classify(err), Hint: "set -p PACKAGE and -c CHANNEL,...", Err: err}
@@ -72,7 +72,7 @@ func generateError(err error) error {
 	return err
 }
 
-// argumentOr is the one argument, or the value of the flag that stands for it.
+// argumentOr returns the argument, or the value of the flag that can replace it.
 func argumentOr(c *cli.Context, flag string) (string, error) {
 	switch value := c.String(flag); {
 	case c.NArg() > 1 || c.NArg() == 1 && value != "":

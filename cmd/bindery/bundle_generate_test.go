@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// bundleDir makes a directory with a bundle in it, "bundle".
+// bundleDir creates a directory that contains the bundle directory "bundle".
 func bundleDir(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -18,7 +18,7 @@ func bundleDir(t *testing.T) string {
 	return dir
 }
 
-// Under opm's name the command has opm's flags, messages and files, and replaces what is there.
+// Started as opm, the command has opm's flags, messages and files, and overwrites existing files.
 func TestBundleGenerateAsOpm(t *testing.T) {
 	dir := bundleDir(t)
 	real, err := filepath.EvalSymlinks(dir)

@@ -13,13 +13,13 @@ import (
 	"github.com/operator-bindery/bindery/render"
 )
 
-// imageTransports are what may stand before the colon of an image's name.
+// imageTransports returns the prefixes of image names.
 func imageTransports() []string {
 	return []string{string(images.Docker), string(images.OCI), string(images.OCIArchive), string(images.DockerArchive), string(images.Directory), string(images.Store)}
 }
 
-// imageName refuses what is no full name of an image. Most are misspelled paths: a short name is not looked for in any
-// registry.
+// imageName refuses a name that is not a full image name. Most are misspelled paths: a short name is never looked up in
+// a default registry.
 func imageName(ref, hint string) error {
 	transport, _, _ := strings.Cut(ref, ":")
 	if slices.Contains(imageTransports(), transport) {
@@ -31,17 +31,17 @@ func imageName(ref, hint string) error {
 	return nil
 }
 
-// notBundle is an error for an image that says of itself that it holds a catalog or a database.
+// notBundle returns an error for an image whose labels declare a catalog or a database.
 func notBundle(ref string, labels map[string]string) error {
 	kind, _, err := render.KindOfImage(labels)
 	if err != nil || kind == render.BundleImage {
-		return nil // what says nothing of itself may be a bundle
+		return nil // an image without labels may be a bundle
 	}
 	return &cmdline.Error{Class: cmdline.ClassInput, Object: ref, Err: fmt.Errorf("%q is a %s, not a bundle", ref, kind)}
 }
 
-// catalogHint reports a directory that was taken for a catalog and is a bundle, or a part of one. It is empty for
-// other ones.
+// catalogHint returns a hint for a directory that was read as a catalog and is a bundle, or a part of one; otherwise it
+// is empty.
 func catalogHint(dir string) string {
 	if isBundle(dir) {
 		return fmt.Sprintf("%q is a bundle: check it with \"bundle validate\"", filepath.Clean(dir))
@@ -49,7 +49,7 @@ func catalogHint(dir string) string {
 	return bundleHint(dir)
 }
 
-// bundleHint reports a directory that is a part of a bundle. It is empty for other ones.
+// bundleHint returns a hint for a directory that is a part of a bundle; otherwise it is empty.
 func bundleHint(dir string) string {
 	dir = filepath.Clean(dir)
 	if parent := filepath.Join(dir, ".."); isBundle(parent) {

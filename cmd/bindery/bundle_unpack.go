@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -61,9 +62,7 @@ func (p *program) bundleUnpack(c *cli.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if limits.Uncompressed == 0 {
-		limits.Uncompressed = render.MaxBundleImage
-	}
+	limits.Uncompressed = cmp.Or(limits.Uncompressed, render.MaxBundleImage)
 	if err := imageName(ref, "the argument is an image, as REGISTRY/REPOSITORY:TAG or oci:DIR:TAG"); err != nil {
 		return err
 	}
@@ -116,7 +115,7 @@ func (p *program) bundleUnpack(c *cli.Context) (err error) {
 	return nil
 }
 
-// unpackError says what helps where the image has more than a bundle.
+// unpackError adds a hint to the error about an image with more files than a bundle.
 func unpackError(c *cli.Context, ref string, err error) error {
 	err = fmt.Errorf("%q: %w", ref, err)
 	if !errors.Is(err, images.ErrInvalid) || c.Bool("bundle-only") {

@@ -17,7 +17,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
-// What is built and unpacked again is what it was; files that are there are not touched.
+// Building and unpacking a bundle gives the same files; existing files are not overwritten.
 func TestBundleUnpack(t *testing.T) {
 	dir := bundleDir(t)
 	done(t, dir, "bindery", "build", "bundle", "bundle", "-t", "etcd:v1")
@@ -56,7 +56,7 @@ func TestBundleUnpack(t *testing.T) {
 	}
 }
 
-// The recorded images, made by docker, unpack to the directories that they were made from.
+// The recorded images, built by docker, unpack to their original directories.
 func TestUnpackRecordedImages(t *testing.T) {
 	registry := testregistry.Recorded(t)
 	dir := t.TempDir()
@@ -75,7 +75,7 @@ func TestUnpackRecordedImages(t *testing.T) {
 	}
 }
 
-// listFiles are the files of a directory with their contents' digests.
+// listFiles lists the files of a directory with the digests of their contents.
 func listFiles(t *testing.T, dir string) string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -89,7 +89,7 @@ func listFiles(t *testing.T, dir string) string {
 	return b.String()
 }
 
-// rawImage writes an OCI layout with one layer that has the given entries; the content of a file is its name.
+// rawImage writes an OCI layout with one layer of the given entries; the content of a file is its name.
 func rawImage(t *testing.T, dir string, entries ...tar.Header) {
 	t.Helper()
 	var layer bytes.Buffer
@@ -143,7 +143,7 @@ func rawImage(t *testing.T, dir string, entries ...tar.Header) {
 	}
 }
 
-// Images that would write elsewhere, or what is no file: refused, with nothing written anywhere.
+// Images with entries outside the directory, or of special kinds, are refused without writing anything.
 func TestUnpackHostileImages(t *testing.T) {
 	canary := t.TempDir()
 	file := func(name string) tar.Header { return tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: 0o644} }
@@ -181,7 +181,7 @@ func TestUnpackHostileImages(t *testing.T) {
 	}
 }
 
-// Modes of the image do not reach the disk.
+// The modes in the image are not used on disk.
 func TestUnpackModes(t *testing.T) {
 	dir := t.TempDir()
 	rawImage(t, filepath.Join(dir, "img"), tar.Header{Name: "manifests/", Typeflag: tar.TypeDir, Mode: 0o1777}, tar.Header{Name: "manifests/a", Typeflag: tar.TypeReg, Mode: 0o6777, Uid: 12345})

@@ -16,11 +16,11 @@ import (
 type validation struct {
 	labels map[string]string
 	plain  bool
-	// strict refuses a bundle with any error, and not only one that cannot be read.
+	// strict refuses a bundle with any error; otherwise only unreadable bundles are refused.
 	strict bool
 }
 
-// validBundle refuses a bundle with errors, and logs its warnings.
+// validBundle refuses a bundle with errors and logs its warnings.
 func (p *program) validBundle(ctx context.Context, object string, fsys fs.FS, v validation) error {
 	o := bundle.ReadOptions{Labels: v.labels}
 	if v.plain {
@@ -38,7 +38,7 @@ func (p *program) validBundle(ctx context.Context, object string, fsys fs.FS, v 
 	var wrong, odd []string
 	for _, problem := range report.Problems {
 		if v.plain && (problem.Rule == bundle.RuleDocuments || problem.Rule == "namespace") {
-			continue // both are what plain+v0 bundles are for
+			continue // plain+v0 bundles may have both
 		}
 		if problem.Severity == bundle.SeverityError && (v.strict || refused != nil) {
 			wrong = append(wrong, problem.String())

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,7 +53,7 @@ func (p *program) bundleValidateCommand() *cli.Command {
 	}
 }
 
-// bundleVerdict is the answer as JSON.
+// bundleVerdict is the JSON answer.
 type bundleVerdict struct {
 	Passed   bool             `json:"passed"`
 	Problems []bundle.Problem `json:"problems"`
@@ -122,10 +123,10 @@ func (p *program) bundleValidate(c *cli.Context) error {
 	return &cmdline.Error{Class: class, Object: ref, Hint: bundleHint(ref), Err: err}
 }
 
-// maxProblems is how many errors, and how many warnings, are shown at once.
+// maxProblems is how many errors, and how many warnings, are shown.
 const maxProblems = 200
 
-// firstProblems cuts a list of problems that no one would read to its end.
+// firstProblems shortens a long list of problems.
 func firstProblems(all []string, what string) []string {
 	if len(all) <= maxProblems {
 		return all
@@ -147,7 +148,7 @@ func (p *program) writeBundleVerdict(report *check.Report) error {
 	return nil
 }
 
-// checkBundle checks what a reference names.
+// checkBundle validates the bundle that a reference names.
 func (p *program) checkBundle(c *cli.Context, ref string, o check.Options) (*check.Report, error) {
 	kind, err := render.Classify(ref)
 	switch {
@@ -167,7 +168,8 @@ func (p *program) checkBundle(c *cli.Context, ref string, o check.Options) (*che
 	return report, err
 }
 
-// checkFiles reads and checks a bundle. odd is true if its annotations name directories that are not among the files.
+// checkFiles reads and validates a bundle. odd reports that its annotations name directories which are not among the
+// files.
 func checkFiles(ctx context.Context, fsys fs.FS, o check.Options) (report *check.Report, odd bool, err error) {
 	read := bundle.ReadOptions{Labels: o.Labels}
 	if o.Plain {
@@ -186,7 +188,7 @@ func checkFiles(ctx context.Context, fsys fs.FS, o check.Options) (report *check
 	return report, odd, err
 }
 
-// checkBundleImage checks the bundle in an image.
+// checkBundleImage validates the bundle in an image.
 func (p *program) checkBundleImage(c *cli.Context, ref string, o check.Options) (_ *check.Report, err error) {
 	if err := imageName(ref, "the argument is a bundle's directory, or an image as REGISTRY/REPOSITORY:TAG"); err != nil {
 		return nil, err
@@ -204,9 +206,7 @@ func (p *program) checkBundleImage(c *cli.Context, ref string, o check.Options) 
 	if err != nil {
 		return nil, err
 	}
-	if limits.Uncompressed == 0 {
-		limits.Uncompressed = render.MaxBundleImage
-	}
+	limits.Uncompressed = cmp.Or(limits.Uncompressed, render.MaxBundleImage)
 	o.Labels = img.Config.Config.Labels
 	if err := notBundle(ref, o.Labels); err != nil && !p.opm {
 		return nil, err

@@ -14,7 +14,8 @@ import (
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
-// opmErrors are the errors in an answer of opm, sorted. The values of which opm prints the address are all true.
+// opmErrors returns the errors in an answer of opm, sorted. opm prints addresses of some values; all of these values
+// are true.
 func opmErrors(t *testing.T, stderr string) []string {
 	t.Helper()
 	m := regexp.MustCompile(`(?m)^Error: Bundle validation errors: (.*)\n`).FindStringSubmatch(stderr)
@@ -27,7 +28,7 @@ func opmErrors(t *testing.T, stderr string) []string {
 	return errs
 }
 
-// Under opm's name, images are checked as opm's command line says: the same verdict, the same errors, the same form.
+// Started as opm, images are validated with opm's options: the verdict, the errors and the format are the same.
 func TestOpmBundleValidate(t *testing.T) {
 	golden := filepath.Join(string(recorded.All(t)), "golden-bundle-validate") + "/"
 	registry := testregistry.Recorded(t)
@@ -107,7 +108,7 @@ func TestBundleValidate(t *testing.T) {
 	}
 }
 
-// breakBundle puts two mistakes into a bundle.
+// breakBundle adds two errors to a bundle.
 func breakBundle(t *testing.T, dir string) {
 	t.Helper()
 	for name, text := range map[string]string{

@@ -1,11 +1,11 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strconv"
 	"time"
@@ -20,17 +20,17 @@ import (
 	"github.com/operator-bindery/bindery/internal/userns"
 )
 
-// cacheSizeFlag bounds the cache of blobs.
+// cacheSizeFlag limits the size of the blob cache.
 func cacheSizeFlag() cli.Flag {
 	return sizeFlag("cache-size", "2GiB", "maximum `SIZE` of the cache of blobs and layers", "work")
 }
 
-// noCacheFlag turns the caches off.
+// noCacheFlag disables the caches.
 func noCacheFlag() cli.Flag {
 	return &cli.BoolFlag{Name: "no-cache", Usage: "do not read or write the cache directory", EnvVars: env("no-cache"), Category: "execution"}
 }
 
-// cacheDir is where blobs are cached; false if this user has no place for it.
+// cacheDir returns the directory of the blob cache; false if neither HOME nor XDG_CACHE_HOME gives one.
 func cacheDir() (string, bool) {
 	return blobcache.DefaultDir(func(name string) string {
 		value := os.Getenv(name)
@@ -41,7 +41,7 @@ func cacheDir() (string, bool) {
 	})
 }
 
-// openCache opens the cache of blobs in a directory.
+// openCache opens the blob cache in a directory.
 func (p *program) openCache(c *cli.Context, dir string) (*blobcache.Cache, error) {
 	o := blobcache.Options{Warn: func(err error) {
 		p.log.Warn(fmt.Sprintf("images and layers are not cached: %v (%s)", err, otherCache))
@@ -56,7 +56,7 @@ func (p *program) openCache(c *cli.Context, dir string) (*blobcache.Cache, error
 	return blobcache.Open(dir, o)
 }
 
-// blobCache is the cache that the flags ask for. There is none, after a warning, if it cannot be used.
+// blobCache returns the cache that the flags ask for. If it cannot be used, it logs a warning and returns nil.
 func (p *program) blobCache(c *cli.Context) (*blobcache.Cache, error) {
 	if p.blobs != nil {
 		return p.blobs, nil
@@ -79,15 +79,15 @@ func (p *program) blobCache(c *cli.Context) (*blobcache.Cache, error) {
 	return cache, nil
 }
 
-// otherCache is what helps where the directory of the cache is refused.
+// otherCache is the hint for a cache directory that is refused.
 const otherCache = "set XDG_CACHE_HOME to another directory, or --no-cache"
 
-// openNotes opens the notes beside a cache of blobs.
+// openNotes opens the notes next to a blob cache.
 func (p *program) openNotes(blobs *blobcache.Cache) (*blobcache.Notes, error) {
 	return blobs.OpenNotes(func(err error) { p.log.Debug(fmt.Sprintf("layer records are no longer written: %v", err)) })
 }
 
-// known is what earlier builds have left, as the flags say; nil if nothing is to be remembered.
+// known returns the stored results of earlier builds, as far as the flags allow; nil if nothing is to be stored.
 func (p *program) known(c *cli.Context) (*build.Cache, error) {
 	blobs, err := p.blobCache(c)
 	if err != nil || blobs == nil {
@@ -140,7 +140,7 @@ func (p *program) cacheCommand() *cli.Command {
 	}
 }
 
-// userCache opens the cache for commands that are about it.
+// userCache opens the cache for the cache commands.
 func (p *program) userCache(c *cli.Context) (*blobcache.Cache, error) {
 	dir, ok := cacheDir()
 	if !ok {
@@ -194,7 +194,7 @@ func (p *program) cacheInfo(c *cli.Context) error {
 	return p.printTable([]string{"DIRECTORY", "FILES", "SIZE", "LIMIT", "LAST USED"}, row(info), row(noted))
 }
 
-// cacheCount is what "cache info" says about a directory.
+// cacheCount is the output of "cache info" for one directory.
 type cacheCount struct {
 	Directory string     `json:"directory"`
 	Blobs     *int       `json:"blobs,omitempty"`
@@ -215,7 +215,7 @@ func countOf(i blobcache.Info, what string) cacheCount {
 	return c
 }
 
-// userNotes opens the notes for commands that are about them.
+// userNotes opens the notes for the cache commands.
 func (p *program) userNotes(blobs *blobcache.Cache) (*blobcache.Notes, error) {
 	notes, err := p.openNotes(blobs)
 	if err != nil {
@@ -224,7 +224,7 @@ func (p *program) userNotes(blobs *blobcache.Cache) (*blobcache.Notes, error) {
 	return notes, nil
 }
 
-// stamp is a time for JSON, in whole seconds; nil if there is none.
+// stamp formats a time for JSON in whole seconds; nil if it is zero.
 func stamp(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
@@ -305,15 +305,9 @@ func (p *program) printJSON(v any) error {
 }
 
 // printTable prints an answer as a table.
-func (p *program) printTable(header []string, rows ...[]string) (err error) {
-	var answer cmdline.Spool // the blanks of a table can be many times its text
-	defer func() { err = errors.Join(err, answer.Close()) }()
-	w := bufio.NewWriterSize(&answer, 64<<10)
-	if err := (list.Table{Header: header, Rows: rows}).Write(w, printable.Cell); err != nil {
-		return fmt.Errorf("write the table: %w", err)
-	}
-	if err := w.Flush(); err != nil {
-		return fmt.Errorf("write the table: %w", err)
-	}
-	return answer.Flush(context.Background(), p.stdout)
+func (p *program) printTable(header []string, rows ...[]string) error {
+	// Through a spool: the blanks of a table can be many times its text.
+	return p.spooled(context.Background(), func(w io.Writer) error {
+		return list.Table{Header: header, Rows: rows}.Write(w, printable.Cell)
+	})
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
-// cacheState is what "cache info -o json" says.
+// cacheState is the output of "cache info -o json".
 type cacheState struct {
 	Directory string
 	Blobs     int
@@ -96,7 +96,7 @@ func TestCacheCommands(t *testing.T) {
 	}
 }
 
-// Without a cache images are read all the same, with one warning if there should be one.
+// Without a usable cache images are still read, with one warning if a cache was requested.
 func TestNoPlaceForACache(t *testing.T) {
 	dir := workDir(t)
 	r := testregistry.New(t)
@@ -133,7 +133,7 @@ func TestNoPlaceForACache(t *testing.T) {
 	}
 }
 
-// other is a cache directory in which a user keeps something else.
+// other returns a cache directory with unrelated files.
 func other(t *testing.T) string {
 	dir := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(dir, "bindery", "blobs", "photos"), 0o700); err != nil {
@@ -142,7 +142,7 @@ func other(t *testing.T) string {
 	return dir
 }
 
-// A cache directory that somebody else could have prepared is not used: there is a warning that says what helps.
+// A cache directory that another user could have prepared is not used; the warning has a hint.
 func TestCacheDirectoryThatIsALink(t *testing.T) {
 	dir := workDir(t)
 	home := filepath.Join(dir, "home")

@@ -7,22 +7,18 @@ import (
 	"github.com/operator-bindery/bindery/internal/change"
 )
 
-// catalogCommand is the family of commands that edit catalogs, for those who never knew opm.
+// catalogCommand returns the group of commands that edit catalogs, with bindery's own names and flags.
 func (p *program) catalogCommand() *cli.Command {
-	return &cli.Command{
-		Name: "catalog", Usage: "edit catalogs: directories and index databases",
-		Action: p.group,
-		Subcommands: []*cli.Command{
-			p.catalogAddCommand(),
-			p.catalogRemoveCommand(),
-			p.catalogPruneCommand(),
-			p.catalogPruneStrandedCommand(),
-			p.catalogPromoteCommand(),
-			p.catalogDeprecateCommand(),
-			p.catalogMergeCommand(),
-			p.catalogFilterCommand(),
-		},
-	}
+	return p.groupCommand("catalog", "edit catalogs: directories and index databases",
+		p.catalogAddCommand(),
+		p.catalogRemoveCommand(),
+		p.catalogPruneCommand(),
+		p.catalogPruneStrandedCommand(),
+		p.catalogPromoteCommand(),
+		p.catalogDeprecateCommand(),
+		p.catalogMergeCommand(),
+		p.catalogFilterCommand(),
+	)
 }
 
 const catalogEditHelp = "CATALOG is a catalog directory or an index database, and is edited in place, completely or not at all. Only files of\n" +
@@ -73,13 +69,7 @@ func (p *program) catalogPruneCommand() *cli.Command {
 			&cli.StringSliceFlag{Name: "keep", Aliases: []string{"k"}, Usage: "keep `PACKAGES`"},
 			permissiveFlag(),
 		}),
-		Action: exactly(1, func(c *cli.Context) error {
-			keep, err := requiredList(c, "keep")
-			if err != nil {
-				return err
-			}
-			return p.catalogEdit(c, func() (change.Edit, error) { return p.pruneEdit(c, keep) })
-		}),
+		Action: exactly(1, listEdit(p.catalogEdit, "keep", p.pruneEdit)),
 	}
 }
 
@@ -90,9 +80,7 @@ func (p *program) catalogPruneStrandedCommand() *cli.Command {
 		ArgsUsage:   "CATALOG",
 		Description: catalogEditHelp + examples("bindery catalog prune-stranded catalog"),
 		Flags:       catalogFlags(),
-		Action: exactly(1, func(c *cli.Context) error {
-			return p.catalogEdit(c, func() (change.Edit, error) { return p.pruneStrandedEdit(c) })
-		}),
+		Action:      exactly(1, func(c *cli.Context) error { return p.catalogEdit(c, pruneStrandedEdit) }),
 	}
 }
 
@@ -109,13 +97,7 @@ func (p *program) catalogPromoteCommand() *cli.Command {
 			&cli.StringSliceFlag{Name: "channel", Aliases: []string{"c"}, Usage: "add the bundles to `CHANNEL`"},
 			&cli.BoolFlag{Name: "default", Usage: "make it the package's default channel"},
 		}),
-		Action: atLeast(2, func(c *cli.Context) error {
-			channels, err := requiredList(c, "channel")
-			if err != nil {
-				return err
-			}
-			return p.catalogEdit(c, func() (change.Edit, error) { return p.promoteEdit(c, c.Args().Tail(), channels) })
-		}),
+		Action: atLeast(2, listEdit(p.catalogEdit, "channel", p.promoteEdit)),
 	}
 }
 

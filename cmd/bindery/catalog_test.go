@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// What is not accepted is told before anything is read, with what helps.
+// Invalid command lines are reported before anything is read, with a hint.
 func TestCatalogCommandLine(t *testing.T) {
 	for _, c := range []struct {
 		args   string
@@ -66,7 +66,7 @@ func TestCatalogCommandLine(t *testing.T) {
 	}
 }
 
-// A file selects what flags select.
+// A selection file selects the same as the flags.
 func TestSelectionFile(t *testing.T) {
 	dir := editDir(t)
 	for _, c := range []struct{ rule, file, flags string }{
@@ -108,7 +108,8 @@ func TestSelectionFile(t *testing.T) {
 	}
 }
 
-// What is filtered to another directory is what is filtered in place, from each kind of catalog, which stays as it is.
+// Filtering to another directory gives the same result as filtering in place, for each kind of catalog, and does not
+// change the source.
 func TestFilterTo(t *testing.T) {
 	dir := editDir(t)
 	done(t, dir, "bindery", "build", "catalog", "catalog", "-t", "acme:v1", "--server", "none", "--cache", "none", "--output", "oci:image:v1")
@@ -142,7 +143,7 @@ func TestFilterTo(t *testing.T) {
 	}
 }
 
-// A deprecation is set with a message, and taken back; truncation and a message go together.
+// A deprecation can be set with a message and removed; truncation can be combined with a message.
 func TestDeprecate(t *testing.T) {
 	dir := editDir(t)
 	run := func(args ...string) {
@@ -171,7 +172,7 @@ func TestDeprecate(t *testing.T) {
 	}
 }
 
-// A new catalog begins where nothing is, as what its name or a flag says.
+// A missing catalog is created in the form that its name or a flag implies.
 func TestCreate(t *testing.T) {
 	dir := editDir(t)
 	add := func(args ...string) {
@@ -198,7 +199,7 @@ func TestCreate(t *testing.T) {
 	}
 }
 
-// Bundles take the form that those of the catalog have, unless a flag says otherwise.
+// Added bundles get the migration level of the catalog's bundles, unless a flag sets another one.
 func TestAddTakesTheFormOfTheCatalog(t *testing.T) {
 	dir := editDir(t)
 	done(t, dir, "bindery", "migrate", "index.db", "slim", "--migrate-level", "bundle-object-to-csv-metadata")

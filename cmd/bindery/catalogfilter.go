@@ -63,7 +63,7 @@ func (p *program) catalogFilter(c *cli.Context) error {
 	return p.editTo(c, ref, to, o, e)
 }
 
-// editTo writes what an edit makes of a catalog to another directory.
+// editTo writes the edited catalog to another directory.
 func (p *program) editTo(c *cli.Context, ref, dir string, o change.Options, e change.Edit) (err error) {
 	from, err := p.openIndex(c, ref, "")
 	if err != nil {

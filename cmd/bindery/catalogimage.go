@@ -8,7 +8,7 @@ import (
 	"github.com/operator-bindery/bindery/render"
 )
 
-// catalogFlags are the own flags of a command of the family catalog, and those that all of them have.
+// catalogFlags returns a command's own flags and those common to the commands of the catalog group.
 func catalogFlags(own ...[]cli.Flag) []cli.Flag {
 	return flags(flags(own...), editFlags(), destinationFlags(), editImageFlags(), resultFlags(), imageFlags())
 }
@@ -18,7 +18,8 @@ func makesImage(c *cli.Context) bool {
 	return c.IsSet("tag") || c.IsSet("output") || c.Bool("push") || c.Bool("load")
 }
 
-// checkNoImage refuses flags about an image if the command writes none. --platform is also a flag about bundles.
+// checkNoImage refuses image flags if the command writes no image. --platform is excepted, as it also applies to
+// bundles.
 func checkNoImage(c *cli.Context) error {
 	for _, f := range flags(editImageFlags(), resultFlags()) {
 		if name := f.Names()[0]; name != "platform" && c.IsSet(name) {
@@ -30,8 +31,7 @@ func checkNoImage(c *cli.Context) error {
 	return nil
 }
 
-// isCatalogImage reports whether the catalog of a command is in an image. Images are never changed: the edit writes a
-// new one.
+// isCatalogImage reports whether the command's catalog is in an image. Images are immutable: the edit writes a new one.
 func (p *program) isCatalogImage(c *cli.Context, ref string) (bool, error) {
 	kind, err := render.Classify(ref)
 	switch {

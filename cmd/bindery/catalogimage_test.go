@@ -12,8 +12,8 @@ import (
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
-// Every verb of the family makes a new image of one that is edited, with the labels, annotations and platforms of that; the
-// catalog in it is what the verb makes of the same catalog in place.
+// Every command of the group builds a new image from an edited one and keeps its labels, annotations and platforms; the
+// new catalog equals that of the same edit in place.
 func TestCatalogVerbsOnImages(t *testing.T) {
 	dir := editDir(t)
 	r := testregistry.New(t)
@@ -68,7 +68,7 @@ func TestCatalogVerbsOnImages(t *testing.T) {
 	if want := map[string]string{"arch": "s390x", "more": "1", testConfigsLabel: "/configs"}; !maps.Equal(img.Config.Config.Labels, want) || img.Annotations["of"] != "s390x" {
 		t.Errorf("labels %v, annotations %v", img.Config.Config.Labels, img.Annotations)
 	}
-	// A directory of what is in an image of either kind.
+	// Export the catalogs of both kinds of images to directories.
 	for _, kind := range []string{"db", "fbc"} {
 		done(t, dir, "bindery", "catalog", "filter", r.Host()+"/acme/"+kind+":v1", "-p", "etcd", "--to", kind, "--use-http", "--no-cache")
 		if got := done(t, dir, "bindery", "list", "packages", kind); !strings.Contains(got, "etcd") || strings.Contains(got, "silicom") {
@@ -77,7 +77,7 @@ func TestCatalogVerbsOnImages(t *testing.T) {
 	}
 }
 
-// What is no image is changed in place and goes nowhere; an image is never changed where it is.
+// A catalog on disk is changed in place and refuses image destinations; a catalog image requires one.
 func TestCatalogImagesAreNamed(t *testing.T) {
 	dir := editDir(t)
 	before := snapshot(t, dir)

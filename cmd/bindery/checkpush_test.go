@@ -9,8 +9,8 @@ import (
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
-// commandsThatPush are the commands that make an image, without its destination; db.oci and compose.yaml are in their
-// directory.
+// commandsThatPush are the commands that build an image, without their destinations; db.oci and compose.yaml are in the
+// working directory.
 var commandsThatPush = []string{
 	"build catalog catalog --server none",
 	"build bundle etcd",
@@ -20,7 +20,7 @@ var commandsThatPush = []string{
 	"migrate index.db --server none",
 }
 
-// A registry that takes nothing is found out before anything is made for it; a dry run does not ask.
+// A registry that refuses uploads is detected before anything is built; a dry run does not contact it.
 func TestPushIsCheckedBeforeTheWork(t *testing.T) {
 	dir := indexDir(t)
 	r := testregistry.New(t)
@@ -61,7 +61,7 @@ func TestPushIsCheckedBeforeTheWork(t *testing.T) {
 	}
 }
 
-// A name without a registry is not taken for one in docker.io.
+// A name without a registry does not default to docker.io.
 func TestPushNamesItsRegistry(t *testing.T) {
 	dir := indexDir(t)
 	writeFile(t, dir+"/compose.yaml", "name: all\nrepo: acme/all\ntag: v1\nreferences:\n- name: one\n  image: oci:fbc.oci:v1\n")
@@ -80,7 +80,7 @@ func TestPushNamesItsRegistry(t *testing.T) {
 	}
 }
 
-// A registries.conf in version 1 is read, and there is one warning, however often registries are asked.
+// A registries.conf in version 1 is accepted with one warning, however many requests are made.
 func TestOldRegistriesConfIsReportedOnce(t *testing.T) {
 	dir := editDir(t)
 	r := testregistry.New(t)

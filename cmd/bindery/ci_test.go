@@ -28,7 +28,7 @@ func strictly(t *testing.T, file string, into any) {
 	}
 }
 
-// ciPods are the pods of the recipes.
+// ciPods returns the pods of the CI recipes.
 func ciPods(t *testing.T) map[string]*corev1.PodSpec {
 	t.Helper()
 	var job batchv1.Job
@@ -39,8 +39,7 @@ func ciPods(t *testing.T) map[string]*corev1.PodSpec {
 	return map[string]*corev1.PodSpec{"serve/catalog.yaml": &served.Spec.Template.Spec, "pod.yaml": &job.Spec.Template.Spec, "jenkins-pod.yaml": &agent.Spec}
 }
 
-// The pods of the recipes are allowed where Kubernetes' restricted profile is enforced, by Kubernetes' own rules; a pod that is not
-// restricted is refused by these.
+// The pods of the recipes pass Kubernetes' own check of the restricted profile; a pod without restrictions fails it.
 func TestCIPodsAreRestricted(t *testing.T) {
 	evaluator, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
 	if err != nil {
@@ -72,12 +71,12 @@ func TestCIPodsAreRestricted(t *testing.T) {
 	}
 }
 
-// recipe is what a CI system runs of bindery, and where it has put the credentials.
+// recipe lists the bindery commands of a CI recipe and the location of its credentials.
 type recipe struct {
 	commands [][]string
-	authFile string            // a variable that names a file with credentials
-	mounts   map[string]string // directories of the pod, and what they are in the checkout
-	digest   string            // where the digest is
+	authFile string            // a variable with the path of a credentials file
+	mounts   map[string]string // directories of the pod, and their source in the checkout
+	digest   string            // the file with the digest
 	tag      string
 }
 
@@ -86,7 +85,8 @@ var (
 	secretPath  = regexp.MustCompile(`^umask 077; printf '%s' "\$REGISTRY_AUTH" > "\$RUNNER_TEMP/auth.json"$`)
 )
 
-// binderyLines are the commands among lines of a shell. Every other line must be one that is known, because it is not run.
+// binderyLines returns the bindery commands in lines of a shell script. Every other line must be a known one, because
+// it is not run.
 func binderyLines(t *testing.T, lines []string) (out [][]string) {
 	t.Helper()
 	for _, line := range lines {
@@ -104,7 +104,7 @@ func binderyLines(t *testing.T, lines []string) (out [][]string) {
 	return out
 }
 
-// recipes reads the files of the recipes, strictly as far as this is done here.
+// recipes parses the files of the recipes, with unknown fields refused where they are decoded.
 func recipes(t *testing.T) map[string]recipe {
 	t.Helper()
 	var gitlab struct {
@@ -154,8 +154,8 @@ func recipes(t *testing.T) map[string]recipe {
 	}
 }
 
-// The commands of every recipe, run one by one beside a checkout, push the catalog to a registry that wants the credentials of
-// the recipe's file, and leave its digest; all recipes make the same image.
+// The commands of every recipe, run next to a checkout, push the catalog to a registry that requires the recipe's
+// credentials and write the digest; all recipes build the same image.
 func TestCIRecipes(t *testing.T) {
 	const user, password = "ci", "s3cret"
 	basic := "Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+password))
@@ -193,7 +193,8 @@ func TestCIRecipes(t *testing.T) {
 				for mount, in := range r.mounts {
 					arg = strings.Replace(arg, mount, filepath.Join(dir, in)+"/", 1)
 				}
-				// An image without a server is for one platform, and other platforms' servers are in released programs only.
+				// An image without a server is for one platform; only released programs have the servers of other
+				// platforms.
 				arg = strings.Replace(arg, "linux/amd64,linux/arm64", "linux/amd64", 1)
 				args = append(args, strings.ReplaceAll(arg, "registry.example.com", registry.Host()))
 			}

@@ -19,7 +19,7 @@ func TestExitStatusAndStreams(t *testing.T) {
 	for _, c := range []struct {
 		args   string
 		status int
-		stderr string // part of it
+		stderr string // part of standard error
 	}{
 		{"nosuch", 1, "error: unknown command \"nosuch\" for \"bindery\"\n"},
 		{"vaildate x", 1, "hint: did you mean \"validate\"?\nusage: bindery COMMAND\n"},
@@ -200,7 +200,7 @@ func TestBrokenPipe(t *testing.T) {
 	}
 }
 
-// A build that pushes to a registry that never answers waits until a signal ends it.
+// A build that pushes to a registry that never answers is ended by a signal.
 func TestSignals(t *testing.T) {
 	for name, c := range map[string]struct {
 		signal syscall.Signal
@@ -234,7 +234,7 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// A cache that is being filled has nothing to load again: SIGHUP ends it as it ends any other command.
+// While a cache is being filled, SIGHUP ends the command: there is no server to reload.
 func TestSignalWhileCacheIsFilled(t *testing.T) {
 	dir := t.TempDir()
 	catalog := `{"schema":"olm.package","name":"foo","defaultChannel":"stable"}

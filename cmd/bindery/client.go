@@ -10,7 +10,7 @@ import (
 	"github.com/operator-bindery/bindery/images"
 )
 
-// imageFlags say how images are read: the registry's flags, and what may be read and kept. They mean the same in every
+// imageFlags are the flags for reading images: registry access, limits and the cache. They are the same in every
 // command that reads images.
 func imageFlags() []cli.Flag {
 	const limits = "limits for reading images"
@@ -26,7 +26,7 @@ func imageFlags() []cli.Flag {
 	)
 }
 
-// platformFlag chooses from images for several platforms.
+// platformFlag selects the platform of multi-platform images.
 func platformFlag() cli.Flag {
 	return &cli.StringFlag{Name: "platform", Usage: "`OS/ARCH` to read of a multi-platform image", DefaultText: "linux/" + runtime.GOARCH, EnvVars: env("platform"), Category: "content"}
 }
@@ -35,7 +35,7 @@ func sizeFlag(name, value, usage, group string) cli.Flag {
 	return &cli.StringFlag{Name: name, Usage: usage, DefaultText: value, EnvVars: env(name), Category: group}
 }
 
-// imageLimits reads the limits of [imageFlags].
+// imageLimits reads the limits from [imageFlags].
 func imageLimits(c *cli.Context) (images.Limits, error) {
 	var l images.Limits
 	for name, at := range map[string]*int64{"max-image-size": &l.Uncompressed, "max-download-size": &l.Compressed, "max-file-size": &l.File} {
@@ -58,8 +58,8 @@ func imageLimits(c *cli.Context) (images.Limits, error) {
 	return l, nil
 }
 
-// client opens images with the options of the command's flags. It is closed when the command ends; the lock file is
-// then written if the command succeeded.
+// client returns the image client configured by the command's flags. It is closed when the command ends; the lock file
+// is then written if the command succeeded.
 func (p *program) client(c *cli.Context) (*images.Client, error) {
 	if p.images != nil {
 		return p.images, nil
@@ -82,8 +82,8 @@ func (p *program) client(c *cli.Context) (*images.Client, error) {
 		},
 	}
 	var err error
-	// Commands that write images for several platforms read them for the first of those, or for any: catalogs and bundles
-	// are the same for all of them.
+	// Commands that write images for several platforms read images for the first of these, or for any: catalogs and
+	// bundles are the same for all of them.
 	switch platform := c.Value("platform").(type) {
 	case string:
 		if platform != "" {
@@ -126,8 +126,8 @@ func (p *program) client(c *cli.Context) (*images.Client, error) {
 	return client, nil
 }
 
-// saveLock writes the lock file, if there is one. Commands with output call it before they print, so that they print
-// nothing if the lock cannot be written.
+// saveLock writes the lock file, if there is one. Commands with output call it before printing, so that they print
+// nothing if it fails.
 func (p *program) saveLock() error {
 	if p.lock == nil {
 		return nil

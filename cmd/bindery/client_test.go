@@ -9,7 +9,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
-// bundleImage is a real bundle as an image.
+// bundleImage returns the image of a real bundle.
 func bundleImage(t *testing.T) testregistry.Image {
 	t.Helper()
 	return testregistry.Image{
@@ -21,7 +21,7 @@ func bundleImage(t *testing.T) testregistry.Image {
 	}
 }
 
-// Each limit that an image exceeds is named with the flag that raises it, and values that are no limits are refused.
+// The error about an exceeded image limit names the flag that raises it; invalid values are refused.
 func TestImageLimitsAreFlags(t *testing.T) {
 	dir := t.TempDir()
 	bundleImage(t).WriteLayout(t, filepath.Join(dir, "etcd.oci"), "v1")
@@ -44,7 +44,7 @@ func TestImageLimitsAreFlags(t *testing.T) {
 	}
 }
 
-// Where the lock file cannot be written there is no answer.
+// If the lock file cannot be written, nothing is printed.
 func TestNoAnswerWithoutTheLock(t *testing.T) {
 	dir := t.TempDir()
 	bundleImage(t).WriteLayout(t, filepath.Join(dir, "etcd.oci"), "v1")

@@ -25,7 +25,7 @@ func (p *program) completionCommand() *cli.Command {
 	}
 }
 
-// completeCommand is what the completion scripts call.
+// completeCommand returns the hidden command that completion scripts call.
 func (p *program) completeCommand() *cli.Command {
 	return &cli.Command{
 		Name: "__complete", Hidden: true, SkipFlagParsing: true,
@@ -45,7 +45,7 @@ func (p *program) manCommand() *cli.Command {
 	}
 }
 
-// manSections are what the manual page has besides the commands.
+// manSections returns the additional sections of the manual page.
 func manSections() []cmdline.ManSection {
 	return []cmdline.ManSection{
 		{Title: "EXIT STATUS", Items: [][2]string{

@@ -41,7 +41,7 @@ func (p *program) buildComposeCommand() *cli.Command {
 			examples("bindery build compose compose.yaml --push --dry-run",
 				"bindery build compose compose.yaml -t registry.example.com/acme/community:v2 --validate --compression zstd",
 				"bindery build compose compose.yaml --plan --reference etcd=oci:catalog.oci:v1"),
-		// References say themselves which packages share their layers: there is no --previous.
+		// The references determine how packages are grouped into layers: there is no --previous.
 		Flags: slices.DeleteFunc(distinctFlags(flags, p.buildCatalogCommand().Flags, imageFlags()), func(f cli.Flag) bool {
 			return f.Names()[0] == "previous"
 		}),
@@ -49,7 +49,7 @@ func (p *program) buildComposeCommand() *cli.Command {
 	}
 }
 
-// distinctFlags are the flags of all lists, the first of each name.
+// distinctFlags joins lists of flags and keeps the first of each name.
 func distinctFlags(lists ...[]cli.Flag) []cli.Flag {
 	var out []cli.Flag
 	seen := map[string]bool{}
@@ -78,12 +78,12 @@ func (p *program) buildCompose(c *cli.Context) error {
 	var opened *compose.Images
 	defer func() {
 		if opened != nil {
-			_ = opened.Close() // read only
+			_ = opened.Close() // opened for reading only
 		}
 	}()
 	open := func(o *build.Options) (input build.ComposeInput, err error) {
 		if opened != nil {
-			_ = opened.Close() // an earlier attempt's
+			_ = opened.Close() // of an earlier attempt
 		}
 		if opened, err = p.openReferences(c, config, o); err != nil {
 			return input, err
@@ -114,7 +114,7 @@ func (p *program) buildCompose(c *cli.Context) error {
 	})
 }
 
-// composeConfig reads the configuration, and what the command line says in its place.
+// composeConfig reads the configuration and applies the flags that override it.
 func (p *program) composeConfig(c *cli.Context) (*compose.Config, error) {
 	in, name, err := p.openInput(c.Args().First())
 	if err != nil {
@@ -147,7 +147,7 @@ func (p *program) composeConfig(c *cli.Context) (*compose.Config, error) {
 	return config, nil
 }
 
-// openReferences opens the images of a composition and finds the servers for the new one.
+// openReferences opens the images of a composite and finds the servers for the new image.
 func (p *program) openReferences(c *cli.Context, config *compose.Config, o *build.Options) (*compose.Images, error) {
 	of, err := platforms(c)
 	if err != nil {
@@ -164,7 +164,7 @@ func (p *program) openReferences(c *cli.Context, config *compose.Config, o *buil
 	return compose.Open(c.Context, config.References, compose.Options{Render: ro, Platforms: of, Cache: o.Cache, Program: version.Program(), Locked: c.String("lock") != ""})
 }
 
-// composeHint says what helps against references that hold something else than they should.
+// composeHint adds a hint to errors about references with the wrong content.
 func composeHint(err error) error {
 	if errors.Is(err, build.ErrPackages) {
 		return &cmdline.Error{Class: cmdline.ClassInput, Err: err,
@@ -173,7 +173,7 @@ func composeHint(err error) error {
 	return err
 }
 
-// reportComposed says what became of the references.
+// reportComposed reports how the references were used.
 func (p *program) reportComposed(image *build.Image, took time.Duration) {
 	packed := 0
 	var reasons []string
@@ -208,7 +208,7 @@ func (p *program) reportComposed(image *build.Image, took time.Duration) {
 		count(len(image.Composed), "reference"), count(image.Totals.Layers, "layer"), stacked, cmdline.FormatSize(size), count(packed, "package"), took.Round(time.Millisecond)))
 }
 
-// firstNames is a list of names that may be long.
+// firstNames formats a list of names that may be long.
 func firstNames(names []string) string {
 	const most = 5
 	if len(names) <= most {
@@ -223,7 +223,7 @@ type composition struct {
 	Layers   []composedLayer  `json:"layers"`
 }
 
-// composedLayer is a layer of packages: Size is that of one that is stacked, Content the length of the catalogs in it.
+// composedLayer is a layer of packages. Size is that of a reused layer, Content the size of its catalogs.
 type composedLayer struct {
 	Packages []string `json:"packages"`
 	Digest   string   `json:"digest,omitempty"`
@@ -232,7 +232,7 @@ type composedLayer struct {
 	From     string   `json:"from,omitempty"`
 }
 
-// printComposition prints what would be stacked and what packed.
+// printComposition prints which layers would be reused and which packages packed.
 func (p *program) printComposition(c *cli.Context, in string, o build.Options, open func(*build.Options) (build.ComposeInput, error)) error {
 	var account []build.Composed
 	var ls []build.Layer

@@ -11,7 +11,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
-// packageText is the catalog of a small package.
+// packageText returns the catalog of a small package.
 func packageText(name string) string {
 	return fmt.Sprintf(`{"schema":"olm.package","name":%[1]q,"defaultChannel":"stable"}
 {"schema":"olm.channel","package":%[1]q,"name":"stable","entries":[{"name":"%[1]s.v1.0.0"}]}
@@ -19,7 +19,8 @@ func packageText(name string) string {
 `, name, len(name))
 }
 
-// publishPackages makes a registry with images of packages, and a directory with their catalogs and with compose.yaml.
+// publishPackages starts a registry with images of packages and creates a directory with their catalogs and
+// compose.yaml.
 func publishPackages(t *testing.T, names []string, flags ...string) (dir string, registry *testregistry.Registry) {
 	t.Helper()
 	dir, registry = t.TempDir(), testregistry.New(t)
@@ -35,7 +36,7 @@ func publishPackages(t *testing.T, names []string, flags ...string) (dir string,
 	return dir, registry
 }
 
-// lastDigest is the digest in the last line of an answer.
+// lastDigest returns the digest in the last line of an answer.
 func lastDigest(t *testing.T, answer string) string {
 	t.Helper()
 	lines := strings.Split(strings.TrimSpace(answer), "\n")
@@ -46,7 +47,7 @@ func lastDigest(t *testing.T, answer string) string {
 	return d
 }
 
-// Composing downloads no layer, and makes the image of all catalogs together, under the name that the file says.
+// Composing downloads no layer and builds the image of all catalogs under the name in the file.
 func TestBuildCompose(t *testing.T) {
 	dir, registry := publishPackages(t, []string{"beta", "alpha", "gamma"})
 	common := []string{"--use-http", "--no-cache", "--server", "none"}
@@ -68,7 +69,7 @@ func TestBuildCompose(t *testing.T) {
 	if got := done(t, dir, "bindery", "list", "packages", "--use-http", registry.Host()+"/acme/community:v1", "--no-cache"); !strings.Contains(got, "alpha") || !strings.Contains(got, "gamma") {
 		t.Error(got)
 	}
-	// A destination that has nothing gets everything.
+	// An empty destination gets all layers.
 	done(t, dir, "bindery", append([]string{"build", "compose", "compose.yaml", "-t", "acme/all:v1"}, common...)...)
 	if got := done(t, dir, "bindery", "list", "packages", "oci:all.oci:v1"); !strings.Contains(got, "beta") {
 		t.Error(got)
@@ -80,7 +81,7 @@ func TestBuildCompose(t *testing.T) {
 	}
 }
 
-// Images of others are read: of the docker format, without a cache, of a database.
+// Images of other tools are read: docker format, without a cache, with a database.
 func TestBuildComposeOfForeignImages(t *testing.T) {
 	dir, registry := publishPackages(t, []string{"alpha", "beta"}, "--format", "docker")
 	common := []string{"--use-http", "--no-cache", "--server", "none"}
@@ -102,7 +103,7 @@ func TestBuildComposeOfForeignImages(t *testing.T) {
 	}
 }
 
-// What is wrong with a configuration or with references is told together, before anything is written.
+// All problems of a configuration or its references are reported together, before anything is written.
 func TestBuildComposeErrors(t *testing.T) {
 	dir, registry := publishPackages(t, []string{"alpha", "beta"})
 	host := registry.Host()
@@ -136,7 +137,7 @@ func TestBuildComposeErrors(t *testing.T) {
 	if left, _ := filepath.Glob(filepath.Join(dir, "*.oci")); len(left) != 0 {
 		t.Errorf("written: %v", left)
 	}
-	// A bundle is no catalog.
+	// A bundle is refused as a reference.
 	if err := os.CopyFS(filepath.Join(dir, "bundle"), os.DirFS("../../testdata/bundles/etcd/0.9.4")); err != nil {
 		t.Fatal(err)
 	}

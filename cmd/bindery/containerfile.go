@@ -26,7 +26,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/fullbuild"
 )
 
-// buildContainerfileCommand is "build containerfile".
+// buildContainerfileCommand returns "build containerfile".
 func (p *program) buildContainerfileCommand() *cli.Command {
 	all := flags(destinationFlags(), []cli.Flag{
 		&cli.StringFlag{Name: "file", Aliases: []string{"f"}, Usage: "Containerfile `FILE` (default Containerfile or Dockerfile in the context); \"-\" is standard input", Category: "content"},
@@ -68,7 +68,7 @@ type ofContainerfile struct {
 	o    containerfile.Options
 }
 
-// readContainerfile reads the file, and the flags of [containerfileFlags].
+// readContainerfile reads the file and the flags of [containerfileFlags].
 func (p *program) readContainerfile(c *cli.Context, name, dir string) (_ *ofContainerfile, err error) {
 	if dir == "-" {
 		return nil, cmdline.Usagef("CONTEXT must be a directory; archives on standard input are not supported")
@@ -110,7 +110,7 @@ func (p *program) readContainerfile(c *cli.Context, name, dir string) (_ *ofCont
 	return b, nil
 }
 
-// buildArgs reads --build-arg. A name without a value takes it from the environment, and is skipped if it is not set
+// buildArgs reads --build-arg. A name without a value takes it from the environment and is skipped if it is not set
 // there.
 func buildArgs(c *cli.Context) (map[string]string, error) {
 	args := map[string]string{}
@@ -129,7 +129,7 @@ func buildArgs(c *cli.Context) (map[string]string, error) {
 	return args, nil
 }
 
-// containerfileText reads the file that is named, or the one that the context has.
+// containerfileText reads the named file, or the default one in the context.
 func (p *program) containerfileText(name, dir string) ([]byte, string, error) {
 	if name == "-" {
 		text, err := io.ReadAll(io.LimitReader(p.stdin, containerfile.MaxText+1))
@@ -183,12 +183,12 @@ func (p *program) buildContainerfile(c *cli.Context) error {
 	return p.imageOfContainerfile(c, b, o, of, nil)
 }
 
-// seeing is called with the labels and files of the image of the first platform before anything is written. An error
-// ends the build.
+// seeing is called with the labels and files of the first platform's image before anything is written. An error aborts
+// the build.
 type seeing func(ctx context.Context, labels map[string]string, files fs.FS) error
 
-// imageOfContainerfile builds the image: natively without RUN, else with buildah in builds that include it. see may be
-// nil.
+// imageOfContainerfile builds the image: without RUN natively, else with buildah in programs that include it. see may
+// be nil.
 func (p *program) imageOfContainerfile(c *cli.Context, b *ofContainerfile, o build.Options, of []v1.Platform, see seeing) error {
 	if done, err := enterStoreOf(b); done || err != nil {
 		return err
@@ -200,7 +200,7 @@ func (p *program) imageOfContainerfile(c *cli.Context, b *ofContainerfile, o bui
 	return err
 }
 
-// enterStoreOf restarts the program as [enterStore] does, if the Containerfile names an image in podman's storage.
+// enterStoreOf restarts the program as [enterStore] does if the Containerfile names an image in podman's storage.
 func enterStoreOf(b *ofContainerfile) (done bool, err error) {
 	named := false
 	for line := range bytes.Lines(b.text) {
@@ -213,7 +213,7 @@ func enterStoreOf(b *ofContainerfile) (done bool, err error) {
 	}
 	var stdin []byte
 	if b.file.Name == "-" {
-		stdin = b.text // which has been read
+		stdin = b.text // standard input has been read already
 	}
 	status, done := startForStore(stdin)
 	if done && status != 0 {
@@ -222,7 +222,7 @@ func enterStoreOf(b *ofContainerfile) (done bool, err error) {
 	return done, err
 }
 
-// evaluate makes the image of a Containerfile without running anything. see may be nil.
+// evaluate builds the image of a Containerfile without running commands. see may be nil.
 func (p *program) evaluate(c *cli.Context, b *ofContainerfile, o build.Options, of []v1.Platform, see seeing) (_ *build.Image, err error) {
 	client, err := p.client(c)
 	if err != nil {
@@ -307,7 +307,7 @@ func containerfileError(err error) error {
 	return e
 }
 
-// noRoom reports whether the error is about missing disk space or other resources of the machine.
+// noRoom reports whether disk space or other resources of the machine are exhausted.
 func noRoom(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EIO) || errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }

@@ -8,10 +8,10 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// errNoContainerfiles is what a small build says.
+// errNoContainerfiles is returned by programs built without buildah.
 var errNoContainerfiles = errors.New("this build does not support Containerfiles: use that of \"make build\"")
 
-// buildContainerfileCommand refuses.
+// buildContainerfileCommand returns a command that fails.
 func (p *program) buildContainerfileCommand() *cli.Command {
 	return &cli.Command{
 		Name: "containerfile", Usage: "not in this build", ArgsUsage: "CONTEXT", Hidden: true, SkipFlagParsing: true,
@@ -19,7 +19,7 @@ func (p *program) buildContainerfileCommand() *cli.Command {
 	}
 }
 
-// bundleContainerfileFlags has the flag that is refused.
+// bundleContainerfileFlags returns the flag, which is refused.
 func bundleContainerfileFlags() []cli.Flag {
 	return []cli.Flag{&cli.StringFlag{Name: "containerfile", Usage: "not in this build", Hidden: true}}
 }

@@ -16,8 +16,7 @@ import (
 	"github.com/operator-bindery/bindery/serve/opmcache"
 )
 
-// The Dockerfile that opm generates is built without change: the image has a cache that opm takes for its own, and a catalog that is
-// what it was.
+// The Dockerfile that opm generates can be built: the image has a cache that opm accepts and an unchanged catalog.
 func TestBuildOfGeneratedCatalogDockerfile(t *testing.T) {
 	dir := workDir(t)
 	opm := testregistry.Image{Layers: []map[string]string{{"bin/opm": "opm", "etc/passwd": "root:x:0:0::/:\n"}}}
@@ -53,7 +52,8 @@ func TestBuildOfGeneratedCatalogDockerfile(t *testing.T) {
 	}
 }
 
-// What operator-sdk and opm write for a bundle is built without change, and refused where it is no bundle.
+// The Dockerfiles that operator-sdk and opm generate for a bundle can be built; the build fails if the image is not a
+// bundle.
 func TestBuildOfGeneratedBundleDockerfile(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.CopyFS(filepath.Join(dir, "bundle"), os.DirFS("../../testdata/bundles/etcd/0.9.4")); err != nil {
@@ -94,7 +94,8 @@ func TestBuildOfGeneratedBundleDockerfile(t *testing.T) {
 	}
 }
 
-// An image for several platforms has their bases and shares its own layer; it is the same whatever comes first from the cache.
+// A multi-platform image uses the base of each platform and shares its own layer; its digest does not depend on the
+// order of downloads.
 func TestContainerfileForSeveralPlatforms(t *testing.T) {
 	dir := t.TempDir()
 	registry := testregistry.New(t)
@@ -127,14 +128,14 @@ func TestContainerfileForSeveralPlatforms(t *testing.T) {
 	if account := readFile(t, filepath.Join(dir, "account.json")); strings.Count(account, `"kind": "files"`) != 1 || strings.Count(account, `"kind": "base"`) != 2 {
 		t.Error(account)
 	}
-	// One of a platform that the base lacks tells which instruction it is.
+	// If the base lacks a platform, the error names the instruction.
 	got := runProgram(t, dir, "bindery", "build", "containerfile", "c", "-t", push, "--use-http", "--platform", "linux/s390x", "--dry-run")
 	if got.status != 1 || !strings.Contains(got.stderr, "Containerfile:1: FROM: ") {
 		t.Errorf("%+v", got)
 	}
 }
 
-// last is the last line of an answer.
+// last returns the last line of an answer.
 func last(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	return lines[len(lines)-1]

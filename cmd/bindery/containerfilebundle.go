@@ -13,7 +13,7 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 )
 
-// bundleContainerfileFlags are what "build bundle" has for Containerfiles.
+// bundleContainerfileFlags are the Containerfile flags of "build bundle".
 func bundleContainerfileFlags() []cli.Flag {
 	flags := []cli.Flag{
 		&cli.StringFlag{Name: "containerfile", Usage: "build what `FILE` says, such as the bundle.Dockerfile that opm or operator-sdk wrote, with the argument as its context", Category: "content"},
@@ -21,7 +21,7 @@ func bundleContainerfileFlags() []cli.Flag {
 	return append(flags, containerfileFlags()...)
 }
 
-// buildBundleContainerfile builds the image of a Containerfile, and checks that it is one of a bundle.
+// buildBundleContainerfile builds the image of a Containerfile and checks that it is a bundle.
 func (p *program) buildBundleContainerfile(c *cli.Context) error {
 	for _, flag := range []string{"package", "channels", "default", "overwrite", "output-dir"} {
 		if c.IsSet(flag) {

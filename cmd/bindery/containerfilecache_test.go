@@ -12,11 +12,11 @@ import (
 	"github.com/operator-bindery/bindery/images"
 )
 
-// Where the server in the image is this project's own, the cache that RUN would fill is the one that this server fills, byte for
-// byte, and it takes it as a whole.
+// If the image has bindery's server, the cache built for a RUN has the same bytes as the one that this server would
+// fill, and the server accepts it.
 func TestContainerfileWithTheNativeCache(t *testing.T) {
 	dir := workDir(t)
-	server := filepath.Join(dir, "opm-server") // the command, which images have where it was built without the small server
+	server := filepath.Join(dir, "opm-server") // the command itself, which images get if the small server was not embedded
 	if err := os.Link(filepath.Join(binDir, "bindery"), server); err != nil {
 		copyFile(t, filepath.Join(binDir, "bindery"), server)
 		if err := os.Chmod(server, 0o755); err != nil {
@@ -65,7 +65,7 @@ func TestContainerfileWithTheNativeCache(t *testing.T) {
 		}
 	}
 	fill("--cache-dir", cache, "--cache-enforce-integrity")
-	// One that is not right is noticed by this.
+	// The server detects a cache that does not match.
 	writeFile(t, filepath.Join(out, "configs", "more.json"), `{"schema": "more", "package": "more"}`)
 	if text, err := exec.Command(server, "serve", filepath.Join(out, "configs"), "--cache-only", "--cache-dir", cache, "--cache-enforce-integrity").CombinedOutput(); err == nil {
 		t.Errorf("a cache of another catalog is taken: %s", text)

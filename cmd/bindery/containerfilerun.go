@@ -25,15 +25,15 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// runContainerfile builds a Containerfile with RUN instructions. It exists in full builds only, and restarts the
-// program in a user namespace.
+// runContainerfile builds a Containerfile with RUN instructions. It exists only in programs with buildah, and restarts
+// the program in a user namespace.
 func (p *program) runContainerfile(c *cli.Context, b *ofContainerfile, o build.Options, of []v1.Platform, see seeing) (err error) {
 	if o.Compression == build.CompressionAuto {
 		return cmdline.Usagef("--compression auto does not support RUN: two runs need not produce the same files")
 	}
 	var stdin io.Reader
 	if b.file.Name == "-" {
-		stdin = bytes.NewReader(b.text) // which has been read
+		stdin = bytes.NewReader(b.text) // standard input has been read already
 	}
 	status, done, err := fullbuild.Enter(stdin)
 	if err != nil {
@@ -45,7 +45,7 @@ func (p *program) runContainerfile(c *cli.Context, b *ofContainerfile, o build.O
 		}
 		return &cmdline.ExitStatus{Status: status}
 	}
-	// Not beside the destination: not every file system supports the store of the build.
+	// Not in the destination's directory: not every file system supports the store of the build.
 	work, err := images.NewWorkspace(c.Context, nil, "")
 	if err != nil {
 		return err
@@ -105,7 +105,7 @@ func (p *program) runContainerfile(c *cli.Context, b *ofContainerfile, o build.O
 	})
 }
 
-// seeDirectory opens an image in a directory of the transport "dir:".
+// seeDirectory opens an image in a "dir:" directory and calls see with it.
 func (p *program) seeDirectory(ctx context.Context, dir string, see seeing) (err error) {
 	img, err := images.Open(ctx, string(images.Directory)+":"+dir, images.OpenOptions{AnyPlatform: true})
 	if err != nil {
@@ -121,7 +121,7 @@ func (p *program) seeDirectory(ctx context.Context, dir string, see seeing) (err
 	return see(ctx, labels, files)
 }
 
-// pairs are the entries of a map as KEY=VALUE, sorted.
+// pairs returns the entries of a map as sorted KEY=VALUE texts.
 func pairs(m map[string]string) (out []string) {
 	for _, k := range slices.Sorted(maps.Keys(m)) {
 		out = append(out, k+"="+m[k])

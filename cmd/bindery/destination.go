@@ -16,7 +16,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/redact"
 )
 
-// destinationFlags are the flags for the destinations of an image. They mean the same in every command that writes
+// destinationFlags are the flags for the destinations of an image. They are the same in every command that writes
 // images.
 func destinationFlags() []cli.Flag {
 	return []cli.Flag{
@@ -43,7 +43,7 @@ func registryFlags() []cli.Flag {
 	}
 }
 
-// target is the names and the destinations of the image.
+// target has the names and the destinations of the image.
 type target struct {
 	names        []string
 	destinations []images.Destination
@@ -59,7 +59,7 @@ func readTarget(c *cli.Context) (target, error) {
 	return readTargetOf(c, outputs)
 }
 
-// readTargetOf is [readTarget] with the destinations of --output.
+// readTargetOf is [readTarget] with the given values of --output.
 func readTargetOf(c *cli.Context, outputs []string) (target, error) {
 	var t target
 	var err error
@@ -121,7 +121,7 @@ func checkRegistry(d images.Destination) error {
 	return e
 }
 
-// checkIfDigest refuses an invalid condition.
+// checkIfDigest refuses an invalid --if-digest condition.
 func (t target) checkIfDigest(text string) error {
 	if text == "" {
 		return nil
@@ -135,7 +135,7 @@ func (t target) checkIfDigest(text string) error {
 	return nil
 }
 
-// withNames adds the names of the image to a local destination without a name: all of them to a layout, the first to an
+// withNames adds the image's names to a local destination without a name: all of them to a layout, the first one to an
 // archive.
 func (t target) withNames(d images.Destination) []images.Destination {
 	if d.Name != "" || len(t.names) == 0 || d.Transport == images.Directory {
@@ -159,7 +159,7 @@ func (t target) withNames(d images.Destination) []images.Destination {
 
 var namePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/-]*$`)
 
-// checkName refuses what cannot be the name of an image, and adds the tag "latest" where there is none.
+// checkName refuses invalid image names and adds the tag "latest" if there is none.
 func checkName(name string) (string, error) {
 	name = strings.TrimPrefix(name, "docker://")
 	repository, tag := splitName(name)
@@ -169,7 +169,7 @@ func checkName(name string) (string, error) {
 	if !namePattern.MatchString(name) || strings.Contains(name, "//") || strings.HasSuffix(repository, "/") || tag == "" {
 		return "", cmdline.Usagef("--tag %q: invalid image name, expected REGISTRY/REPOSITORY:TAG", redact.Text(name))
 	}
-	// Refuse names that registries and other programs do not accept.
+	// Other programs and registries must accept the name too.
 	if _, err := reference.ParseNormalizedNamed(repository + ":" + tag); err != nil {
 		return "", cmdline.Usagef("--tag %q: invalid image name, expected REGISTRY/REPOSITORY:TAG: %w", name, err)
 	}
@@ -184,14 +184,14 @@ func splitName(name string) (repository, tag string) {
 	return name, "latest"
 }
 
-// layoutName is the directory of the OCI layout of an image: the last element of its repository, with an ending of its
-// own because the catalog's directory often has the same name.
+// layoutName returns the directory of the OCI layout of an image: the last element of its repository plus an extension,
+// because the catalog's directory often has the same name.
 func layoutName(name string) string {
 	repository, _ := splitName(name)
 	return path.Base(repository) + ".oci"
 }
 
-// registryOptions reads [registryFlags] and opm's flags of the same meaning.
+// registryOptions reads [registryFlags] and opm's equivalent flags.
 func registryOptions(c *cli.Context) images.Registry {
 	r := images.Registry{
 		AuthFile: c.String("authfile"), CertDir: c.String("cert-dir"), CAFile: c.String("ca-file"),

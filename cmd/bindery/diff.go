@@ -74,7 +74,7 @@ func (p *program) diff(c *cli.Context) error {
 	if c.Bool("migrate") {
 		read.Level = edit.LatestLevel()
 	}
-	if read.Jobs == 0 { // both are read at the same time
+	if read.Jobs == 0 { // both catalogs are read concurrently
 		read.Jobs = (runtime.GOMAXPROCS(0) + 1) / 2
 	}
 	old, err := render.Reference(c.Context, c.Args().Get(0), read)

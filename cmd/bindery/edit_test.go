@@ -11,7 +11,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
-// writeFile makes a file of a test.
+// writeFile creates a file.
 func writeFile(t *testing.T, path, text string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -22,7 +22,8 @@ func writeFile(t *testing.T, path, text string) {
 	}
 }
 
-// newBundle makes the directory of the bundle etcdoperator.v0.9.5, which replaces etcdoperator.v0.9.4, of the one of that.
+// newBundle creates the directory of the bundle etcdoperator.v0.9.5, which replaces etcdoperator.v0.9.4, from the
+// latter's.
 func newBundle(t *testing.T, dir string) { nextBundle(t, dir, "0.9.5", "0.9.4") }
 
 func nextBundle(t *testing.T, dir, version, replaces string) {
@@ -46,8 +47,8 @@ func nextBundle(t *testing.T, dir, version, replaces string) {
 	writeFile(t, csv, text)
 }
 
-// editDir is a directory with the database index.db, the same catalog in the directory catalog, and the bundles
-// etcd (of etcdoperator.v0.9.5) and constraint-1, constraint-2 of a package that they do not have.
+// editDir returns a directory with the database index.db, the same catalog in the directory catalog, and the bundles
+// etcd (etcdoperator.v0.9.5) and constraint-1, constraint-2 of a package that they do not have.
 func editDir(t *testing.T) string {
 	t.Helper()
 	editOnce.Do(func() {
@@ -71,12 +72,12 @@ func editDir(t *testing.T) string {
 	return dir
 }
 
-// editOnce makes what editDir copies.
+// editOnce guards the creation of the template that editDir copies.
 var editOnce sync.Once
 
 const refTemplate = "registry.example.com/{{.Package}}:v{{.Version}}"
 
-// channelsOf lists the heads of channels, as PACKAGE/CHANNEL=HEAD.
+// channelsOf lists the heads of channels as PACKAGE/CHANNEL=HEAD.
 func channelsOf(t *testing.T, dir, catalog string) string {
 	t.Helper()
 	var list []struct {
@@ -95,15 +96,15 @@ func channelsOf(t *testing.T, dir, catalog string) string {
 
 const before = "etcd/alpha=v0.6.1 etcd/clusterwide-alpha=v0.9.4-clusterwide etcd/singlenamespace-alpha=v0.9.4 silicom-sts-operator/alpha=v0.0.6 silicom-sts-operator/beta=v0.0.2"
 
-// Every verb does the same to a database and to a directory, under both names, and in a dry run nothing.
+// Every command has the same effect on a database and on a directory, under both names, and none in a dry run.
 func TestVerbsOnBothFormats(t *testing.T) {
 	for _, c := range []struct {
 		rule     string
-		registry string // with -d PATH; empty where opm has none
-		catalog  string // CATALOG stands for the path
+		registry string // arguments with -d PATH; empty if opm has no such command
+		catalog  string // arguments with CATALOG for the path
 		heads    string
 		dryRun   string // in the account
-		explain  string // in the facts; empty where nothing is left to explain
+		explain  string // in the output of --explain; empty if there is nothing left to explain
 	}{
 		{
 			rule:     "add",
@@ -206,7 +207,7 @@ func TestVerbsOnBothFormats(t *testing.T) {
 	}
 }
 
-// The account is JSON whose form is a promise.
+// The JSON form of the account is stable.
 func TestAccount(t *testing.T) {
 	dir := editDir(t)
 	text := done(t, dir, "bindery", "catalog", "add", "catalog", "constraint-1", "--image-ref-template", refTemplate, "--account", "-", "--dry-run", "--explain")
@@ -242,14 +243,15 @@ func TestAccount(t *testing.T) {
 	}
 }
 
-// What cannot be done is told as a whole, with opm's exit status, and changes nothing. Permissively the rest is done.
+// An impossible edit is reported completely, with opm's exit status, and changes nothing. With --permissive the valid
+// part is applied.
 func TestVerbErrors(t *testing.T) {
 	for _, c := range []struct {
 		rule   string
 		args   string // PATH is the database or the directory
 		status int
 		stderr []string
-		left   string // what is changed with --permissive; empty where there is no such flag
+		left   string // the change with --permissive; empty if there is no such flag
 	}{
 		{
 			rule: "an image that is there", args: "add -d PATH -b same,constraint-1", status: 2,
@@ -330,7 +332,7 @@ func TestVerbErrors(t *testing.T) {
 	}
 }
 
-// Bundles come from wherever there are bundles; a batch may mix them.
+// Bundles can be read from every transport; a batch may mix them.
 func TestBundlesFromEverywhere(t *testing.T) {
 	dir := editDir(t)
 	registry := testregistry.New(t)
@@ -360,7 +362,7 @@ func TestBundlesFromEverywhere(t *testing.T) {
 	}
 }
 
-// A bundle without an image can be added, and it is told that no cluster can pull it.
+// A bundle without an image can be added, with a warning that no cluster can pull it.
 func TestAddTellsOfBundlesWithoutAnImage(t *testing.T) {
 	const want = `bundle "etcdoperator.v0.9.5" comes from no registry and has no image reference: set --image-ref-template`
 	for args, told := range map[string]bool{

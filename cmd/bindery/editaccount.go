@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/declcfg/edit"
-	"github.com/operator-bindery/bindery/internal/atomicfs"
 	"github.com/operator-bindery/bindery/internal/change"
 	"github.com/operator-bindery/bindery/internal/printable"
 	"github.com/operator-bindery/bindery/internal/redact"
@@ -31,7 +29,7 @@ type account struct {
 	Problems  []edit.Problem   `json:"problems"`
 	Notes     []edit.Problem   `json:"notes"`
 	Findings  []sqlite.Finding `json:"findings"`
-	// Files are those of a directory that were written or removed.
+	// Files are the files of a directory that were written or removed.
 	Files []string `json:"files"`
 }
 
@@ -63,7 +61,7 @@ func (p *program) reportEdit(c *cli.Context, path string, r *change.Result) erro
 	return nil
 }
 
-// filesText is the number of files of a directory that were written and removed.
+// filesText describes the number of files that were written and removed.
 func filesText(r *change.Result) string {
 	written, removed := len(r.Files)-len(r.Removed), count(len(r.Removed), "file")+" removed"
 	switch {
@@ -94,20 +92,11 @@ func (p *program) reportAccount(c *cli.Context, name string, r *change.Result) e
 	}
 	path := c.String("account")
 	if path != "" {
-		text, err := json.MarshalIndent(newAccount(c, name, r), "", "  ")
-		if err != nil {
+		if err := p.writeAccount("account", path, newAccount(c, name, r)); err != nil {
 			return err
-		}
-		text = append(text, '\n')
-		if path == "-" {
-			_, err := p.stdout.Write(text)
-			return err
-		}
-		if err := atomicfs.WriteFile(path, text, 0o666); err != nil {
-			return fmt.Errorf("--account: %w", err)
 		}
 	}
-	if c.String("metadata-file") == "-" {
+	if path == "-" || c.String("metadata-file") == "-" {
 		return nil // what reads standard output expects JSON and nothing else
 	}
 	b := bufio.NewWriter(p.stdout)
@@ -130,7 +119,7 @@ func (p *program) reportAccount(c *cli.Context, name string, r *change.Result) e
 func newAccount(c *cli.Context, name string, r *change.Result) account {
 	problems := listed(r.Account.Problems)
 	for i := range problems {
-		problems[i].Image = redact.Text(problems[i].Image) // as given by the user, if no bundle has it
+		problems[i].Image = redact.Text(problems[i].Image) // the reference given by the user, if no bundle has the image
 	}
 	return account{
 		Catalog: redact.Text(name), Kind: r.Kind, DryRun: c.Bool("dry-run"), Unchanged: r.Unchanged,
@@ -139,13 +128,13 @@ func newAccount(c *cli.Context, name string, r *change.Result) account {
 	}
 }
 
-// listed is a list that is not nil.
+// listed returns a non-nil copy of a list.
 func listed[T any](list []T) []T { return append([]T{}, list...) }
 
-// lineText is a message as one line of the log.
+// lineText returns a message as one line of the log.
 func lineText(message string) string { return strings.ReplaceAll(message, "\n", "; ") }
 
-// factText is a fact as a sentence.
+// factText returns a fact as a sentence.
 func factText(f edit.Fact) string {
 	in := f.Package
 	if f.Channel != "" {
@@ -224,10 +213,10 @@ func (t *tally) add(c edit.Change) {
 // came reports whether bundles were added.
 func (t *tally) came() bool { return t.counts["bundle added"]+t.counts["bundle changed"] > 0 }
 
-// maxHeads is the number of heads and default channels that the line of a package shows.
+// maxHeads is the number of heads and default channels shown per package.
 const maxHeads = 20
 
-// tallied are the kinds that a line reports, in its order.
+// tallied are the kinds in a line, in their order.
 var tallied = []edit.Kind{edit.KindBundle, edit.KindChannel, edit.KindDeprecation}
 
 func (t *tally) text() string {
@@ -263,8 +252,8 @@ func (t *tally) text() string {
 	return strings.Join(parts, ", ")
 }
 
-// findingsOf are the findings of reading the catalog from a database and of writing it to one. Findings about an
-// invalid package that the edit removed are dropped.
+// findingsOf returns the findings of reading the catalog from a database and of writing it to one, without those about
+// invalid packages that the edit removed.
 func findingsOf(r *change.Result) []sqlite.Finding {
 	gone := map[string]bool{}
 	for _, c := range r.Account.Changes {
@@ -277,19 +266,12 @@ func findingsOf(r *change.Result) []sqlite.Finding {
 	return list
 }
 
-// logFindings logs a line per kind of finding: data of the database that differs from the catalog or was lost.
+// logFindings logs one line per kind of finding: data of the database that differs from the catalog or was lost.
 func (p *program) logFindings(list []sqlite.Finding, accountFile string) {
 	if p.opm {
 		return
 	}
-	where := "--account FILE lists it"
-	switch accountFile {
-	case "":
-	case "-":
-		where = "the account lists it"
-	default:
-		where = fmt.Sprintf("%q lists it", accountFile)
-	}
+	where := whereListed("account", accountFile)
 	for _, of := range []struct {
 		kind sqlite.FindingKind
 		text string
@@ -302,14 +284,6 @@ func (p *program) logFindings(list []sqlite.Finding, accountFile string) {
 		{sqlite.Derived, "derived data that the database does not store", p.log.Info},
 		{sqlite.Changed, "converted data to the form of the database", p.log.Debug},
 	} {
-		var in found
-		for _, f := range list {
-			if f.Kind == of.kind {
-				in = append(in, f)
-			}
-		}
-		if len(in) > 0 {
-			of.log(fmt.Sprintf("%s%s; %s", of.text, in.text(), where))
-		}
+		p.logFound(of.log, of.text, findings(list, of.kind), where)
 	}
 }

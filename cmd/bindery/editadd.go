@@ -21,7 +21,7 @@ import (
 // levelAuto migrates added bundles to the level of the other bundles of their package.
 const levelAuto = "auto"
 
-// addFlags are those of the commands that add bundles. opm hides two of them.
+// addFlags are the flags of the commands that add bundles. opm hides two of them.
 func addFlags(hide bool) []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "mode", Value: string(edit.Replaces), Usage: "`MODE` of adding bundles to the upgrade graph (replaces|semver|semver-skippatch)"},
@@ -97,7 +97,7 @@ func (p *program) addEdit(c *cli.Context, refs []string) (change.Edit, error) {
 	return e, nil
 }
 
-// unreferenced are notices about bundles that no cluster can pull.
+// unreferenced returns notices about bundles that no cluster can pull.
 func unreferenced(additions []edit.Addition) []edit.Problem {
 	var notes []edit.Problem
 	for _, a := range additions {
@@ -109,17 +109,17 @@ func unreferenced(additions []edit.Addition) []edit.Problem {
 	return notes
 }
 
-// modeError is the error about --mode.
+// modeError returns the error about an invalid --mode.
 func (p *program) modeError(mode string) error {
 	if p.opm {
 		return cmdline.Usagef("Invalid channel update mode %s specified", mode) //nolint:staticcheck // opm's text
 	}
 	e := cmdline.Usagef("invalid --mode value %q, expected (replaces|semver|semver-skippatch)", mode)
-	e.Object, e.Hint = mode, ""
+	e.Object = mode
 	return e
 }
 
-// fetchAdditions reads the bundles in parallel. A bundle that cannot be read is an error, or a problem in permissive
+// fetchAdditions reads the bundles concurrently. A bundle that cannot be read is an error, or a problem in permissive
 // mode.
 func (p *program) fetchAdditions(c *cli.Context, refs []string, permissive bool) ([]edit.Addition, []edit.Problem, error) {
 	if len(refs) == 0 {
@@ -156,7 +156,7 @@ func (p *program) fetchAdditions(c *cli.Context, refs []string, permissive bool)
 	return additions, unread, nil
 }
 
-// bundleOptions are the options for reading the bundles and catalogs to add, from [addFlags] and [imageFlags].
+// bundleOptions returns the options for reading the bundles and catalogs to add, from [addFlags] and [imageFlags].
 func (p *program) bundleOptions(c *cli.Context) (render.Options, error) {
 	o := render.Options{Jobs: c.Int("jobs"), Warn: p.warnAt, Opened: p.opened, ResolveDigests: c.Bool("resolve-digests")}
 	var err error
@@ -193,7 +193,7 @@ func applyLevel(b *declcfg.Bundle, level string, s *change.State) error {
 	return nil
 }
 
-// listFlag reads a list that is given by commas or by repeating the flag.
+// listFlag reads a comma-separated or repeated flag.
 func listFlag(c *cli.Context, name string) ([]string, error) {
 	values, err := cmdline.List(c.StringSlice(name))
 	for i := range values {

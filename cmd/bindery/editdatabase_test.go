@@ -24,7 +24,7 @@ func alter(t *testing.T, path, statement string) {
 	}
 }
 
-// Bundles in no channel go with any change of a database, and are told; prune-stranded removes nothing else.
+// Any edit of a database removes bundles that are in no channel, with a warning; prune-stranded removes only those.
 func TestStrandedBundles(t *testing.T) {
 	dir := editDir(t)
 	index := filepath.Join(dir, "index.db")
@@ -47,7 +47,7 @@ func TestStrandedBundles(t *testing.T) {
 	}
 }
 
-// A broken package keeps a database from being written again, unless it is what is removed, or is to be left out.
+// An invalid package prevents rewriting a database, unless the edit removes it or it may be left out.
 func TestBrokenPackageOfADatabase(t *testing.T) {
 	dir := editDir(t)
 	alter(t, filepath.Join(dir, "index.db"), `UPDATE operatorbundle SET version = 'latest' WHERE name = 'silicom-sts-operator.v0.0.2'`)
@@ -72,7 +72,8 @@ func TestBrokenPackageOfADatabase(t *testing.T) {
 	}
 }
 
-// Nothing is added to a broken package, also where broken packages are left out: it would be that addition alone.
+// Adding to an invalid package is refused even if invalid packages may be left out: the package would have the new
+// bundle only.
 func TestAdditionToABrokenPackage(t *testing.T) {
 	dir := editDir(t)
 	alter(t, filepath.Join(dir, "index.db"), `UPDATE operatorbundle SET version = 'latest' WHERE name = 'etcdoperator.v0.9.2'`)
@@ -89,7 +90,7 @@ func TestAdditionToABrokenPackage(t *testing.T) {
 	}
 }
 
-// A database that is damaged, or none, is an error of its own class, and stays as it is.
+// A damaged database, or a file that is not one, gives an error with its class and stays unchanged.
 func TestEditsOfWhatIsNoDatabase(t *testing.T) {
 	dir := editDir(t)
 	writeFile(t, filepath.Join(dir, "text.db"), "no database")

@@ -12,7 +12,7 @@ import (
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
-// editObject is what a problem of an edit is about: the smallest part of the catalog that it names.
+// editObject returns the subject of an edit's problem: the smallest part of the catalog that it names.
 func editObject(e *edit.Problem) string {
 	switch {
 	case e.Bundle != "" && e.Package != "":
@@ -27,7 +27,7 @@ func editObject(e *edit.Problem) string {
 	return e.Image
 }
 
-// editHint is what helps against the error of an edit; empty for another error. The flags that it names are the command's.
+// editHint returns the hint for an error of an edit; empty for other errors. It names the command's own flags.
 func (p *program) editHint(err error) string {
 	var wrong *edit.Error
 	if errors.Is(err, sqlite.ErrLoss) && p.hasFlag("lossy") {
@@ -74,7 +74,7 @@ func (p *program) editHint(err error) string {
 	return strings.Join(hints, "; ")
 }
 
-// nearError gives an error about one name that is not there the hint which one was perhaps meant.
+// nearError adds a hint with the most similar known name to an error about a missing name.
 func nearError(kind string, known []string, err error) error {
 	var wrong *edit.Error
 	if !errors.As(err, &wrong) || len(wrong.Problems) != 1 || !errors.Is(err, edit.ErrNotFound) {
@@ -90,7 +90,7 @@ func nearError(kind string, known []string, err error) error {
 	return &cmdline.Error{Class: cmdline.ClassInput, Object: name, Hint: nameHint(&declcfg.NotFoundError{Kind: kind, Name: name, Known: known}), Err: err}
 }
 
-// nearPackage passes on what an edit of a catalog gives, its error with such a hint.
+// nearPackage wraps the function of an edit and adds such a hint to its error.
 func nearPackage(of *declcfg.Catalog) func(*declcfg.Catalog, *edit.Account, error) (*declcfg.Catalog, *edit.Account, error) {
 	return func(c *declcfg.Catalog, a *edit.Account, err error) (*declcfg.Catalog, *edit.Account, error) {
 		if err == nil {

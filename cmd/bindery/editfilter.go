@@ -26,7 +26,7 @@ func filterFlags() []cli.Flag {
 	}
 }
 
-// filterEdit keeps what the flags of [filterFlags] select.
+// filterEdit returns the edit that keeps the part selected by [filterFlags].
 func (p *program) filterEdit(c *cli.Context) (change.Edit, error) {
 	selections, err := p.selections(c)
 	if err != nil {
@@ -82,7 +82,7 @@ func (p *program) selections(c *cli.Context) ([]edit.Selection, error) {
 	return all, nil
 }
 
-// addSelection adds what NAME[:CHANNEL][@VERSIONS] selects. Several of one package select several of its channels.
+// addSelection adds the selection NAME[:CHANNEL][@VERSIONS]. Several selections of one package select several channels.
 func addSelection(all *[]edit.Selection, text string) error {
 	name, rest := text, ""
 	if i := strings.IndexAny(text, ":@"); i >= 0 {

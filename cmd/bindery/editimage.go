@@ -16,24 +16,24 @@ import (
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
-// editImageFlags say what the image of an edited index is.
+// editImageFlags are the flags for the image of an edited index.
 func editImageFlags() []cli.Flag {
 	const group = "content"
 	return flags([]cli.Flag{platformsFlag(group, "those of the edited index, else this machine's architecture")}, binaryImageFlags(group),
 		[]cli.Flag{outputFormatFlag()}, formFlags(group), layerFlags(group), []cli.Flag{allowEmptyFlag(group)})
 }
 
-// imageEdit is an edit of what a reference holds, from which an image is built.
+// imageEdit is an edit of a catalog from which an image is built.
 type imageEdit struct {
-	// from is the index image, a database file or a catalog directory; empty for nothing, to begin a new index.
+	// from is the index image, database file or catalog directory; empty for a new index.
 	from string
-	// inherit keeps the labels of the image that from is.
+	// inherit keeps the labels of the image from.
 	inherit bool
-	// edit fetches what the edit needs.
+	// edit fetches what the edit needs and returns it.
 	edit func() (change.Edit, error)
 }
 
-// outputFormatFlag chooses what an edited index becomes.
+// outputFormatFlag selects the form of the edited index.
 func outputFormatFlag() cli.Flag {
 	return &cli.StringFlag{Name: "output-format", Category: "content", DefaultText: "that of the index; fbc for a new one",
 		Usage: "`FORMAT` of the index: file-based catalog or database (fbc|sqlite)"}
@@ -53,7 +53,7 @@ func outputKind(c *cli.Context, otherwise change.Kind) (change.Kind, error) {
 	}
 }
 
-// openIndex opens what is edited. begun is what a new index is.
+// openIndex opens the index to edit. begun is the kind of a new index.
 func (p *program) openIndex(c *cli.Context, from string, begun change.Kind) (*indeximage.Index, error) {
 	if from == "" {
 		kind, err := outputKind(c, begun)
@@ -84,7 +84,7 @@ func (p *program) openIndex(c *cli.Context, from string, begun change.Kind) (*in
 	return index, err
 }
 
-// editIndex opens the index and applies the edit. begun is what a new index is.
+// editIndex opens the index and applies the edit. begun is the kind of a new index.
 func (p *program) editIndex(c *cli.Context, i imageEdit, begun change.Kind) (_ *indeximage.Index, err error) {
 	index, err := p.openIndex(c, i.from, begun)
 	if err != nil {
@@ -109,7 +109,7 @@ func (p *program) editIndex(c *cli.Context, i imageEdit, begun change.Kind) (_ *
 	return index, nil
 }
 
-// editImage builds an image of the edited index and copies it where --push and --output say.
+// editImage builds the image of the edited index and copies it to the destinations of --push and --output.
 func (p *program) editImage(c *cli.Context, i imageEdit) (err error) {
 	if err := p.checkAccount(c, i.from); err != nil {
 		return err
@@ -122,7 +122,7 @@ func (p *program) editImage(c *cli.Context, i imageEdit) (err error) {
 		return err
 	}
 	var index *indeximage.Index
-	// Until the image has been copied: layers may have to be written then.
+	// Layers may be written until the image has been copied.
 	defer func() {
 		if index != nil {
 			err = errors.Join(err, index.Close())
@@ -136,7 +136,7 @@ func (p *program) editImage(c *cli.Context, i imageEdit) (err error) {
 		if err != nil {
 			return nil, err
 		}
-		debug.FreeOSMemory() // what the edit took
+		debug.FreeOSMemory() // free the memory of the edit
 		image, err := p.assembleCatalog(c, index.Name, &o, func() (*build.Image, error) {
 			image, err := index.Build(c.Context, o, p.databaseOptions(c))
 			return image, lossHint(index.Name, err)
@@ -152,7 +152,7 @@ func (p *program) editImage(c *cli.Context, i imageEdit) (err error) {
 	return leftOut(index.Result)
 }
 
-// editedOptions are the options of the image of an edited index.
+// editedOptions returns the build options for the image of an edited index.
 func (p *program) editedOptions(c *cli.Context, spec *indeximage.Spec, i imageEdit, index *indeximage.Index, dir string) (build.Options, error) {
 	ro, err := p.bundleOptions(c)
 	if err != nil {
@@ -160,7 +160,7 @@ func (p *program) editedOptions(c *cli.Context, spec *indeximage.Spec, i imageEd
 	}
 	from := index.Name
 	if c.String("lock") != "" {
-		from = i.from // stands for the same, and is in the lock file already
+		from = i.from // the same image by the name in the lock file
 	}
 	o, err := spec.Edited(c.Context, index, from, i.inherit, dir, ro)
 	if errors.Is(err, render.ErrPlatformsDiffer) {
@@ -169,12 +169,12 @@ func (p *program) editedOptions(c *cli.Context, spec *indeximage.Spec, i imageEd
 	return o, withServerHint(err)
 }
 
-// databaseOptions say how a database is written.
+// databaseOptions returns the options for writing a database.
 func (p *program) databaseOptions(c *cli.Context) sqlite.WriteOptions {
 	return sqlite.WriteOptions{Lossy: c.Bool("lossy"), AnyImages: p.opm}
 }
 
-// lossHint adds to the error about what a database cannot hold what helps.
+// lossHint adds a hint to the error about data that a database cannot represent.
 func lossHint(name string, err error) error {
 	var loss *sqlite.LossError
 	if !errors.As(err, &loss) {
@@ -184,7 +184,7 @@ func lossHint(name string, err error) error {
 		Hint: "--output-format fbc writes a file-based catalog, which stores everything; --lossy drops what a database cannot store"}
 }
 
-// notAnIndex is the error about an image that cannot be edited.
+// notAnIndex returns the error for an image that cannot be edited.
 func (p *program) notAnIndex(ref string, err error) error {
 	if errors.Is(err, render.ErrNotAllowed) {
 		return &cmdline.Error{Class: cmdline.ClassInput, Object: ref, Err: fmt.Errorf("%q is not an index image: %w", redact.Text(ref), err),

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -14,8 +15,9 @@ import (
 	"github.com/operator-bindery/bindery/internal/change"
 )
 
-// promoteEdit puts bundles into channels. Bundles are given as in [bundleNames].
-func (p *program) promoteEdit(c *cli.Context, bundles, channels []string) (change.Edit, error) {
+// promoteEdit adds the bundles that the arguments name, as in [bundleNames], to channels.
+func (p *program) promoteEdit(c *cli.Context, channels []string) (change.Edit, error) {
+	bundles := c.Args().Tail()
 	if c.Bool("default") && len(channels) > 1 {
 		return change.Edit{}, cmdline.Usagef("--default needs one --channel: a package has one default channel")
 	}
@@ -34,14 +36,14 @@ func (p *program) promoteEdit(c *cli.Context, bundles, channels []string) (chang
 	}}, nil
 }
 
-// marks are what is to be deprecated: bundles as in [bundleNames], PACKAGE/CHANNEL, packages.
+// marks are the items to deprecate: bundles as in [bundleNames], PACKAGE/CHANNEL, packages.
 type marks struct {
 	bundles, channels, packages []string
-	message                     string // empty to take deprecations back
-	truncate                    bool   // at the bundles
+	message                     string // empty to remove deprecations
+	truncate                    bool   // cut off the channel below the bundles
 }
 
-// deprecateEdit marks what is named in olm.deprecations, and truncates the graph at bundles if that was asked for.
+// deprecateEdit marks the items in olm.deprecations, and truncates the graph at bundles if requested.
 func (p *program) deprecateEdit(c *cli.Context, m marks) (change.Edit, error) {
 	o := edit.TruncateOptions{AllowPackageRemoval: c.Bool("allow-package-removal"), Permissive: c.Bool("permissive")}
 	list, err := m.others()
@@ -66,7 +68,7 @@ func (p *program) deprecateEdit(c *cli.Context, m marks) (change.Edit, error) {
 		all := slices.Clone(list)
 		there := namesOf(catalog)
 		for _, n := range names {
-			// A truncation says why by itself, and may have removed the bundle.
+			// A truncation writes its own message, and may have removed the bundle.
 			if !m.truncate || m.message != "" && there[n] {
 				all = append(all, edit.Mark{Package: n.Package, Bundle: n.Bundle, Message: m.message})
 			}
@@ -79,7 +81,7 @@ func (p *program) deprecateEdit(c *cli.Context, m marks) (change.Edit, error) {
 	}}, nil
 }
 
-// others are the marks of channels and packages.
+// others returns the marks of channels and packages.
 func (m *marks) others() ([]edit.Mark, error) {
 	var out []edit.Mark
 	for _, text := range m.channels {
@@ -95,8 +97,8 @@ func (m *marks) others() ([]edit.Mark, error) {
 	return out, nil
 }
 
-// bundleNames finds bundles in a catalog, given by name, as PACKAGE/NAME, or by image. All that are not there, or could
-// be two, are reported together.
+// bundleNames finds bundles in a catalog by name, PACKAGE/NAME, or image. All missing and ambiguous ones are reported
+// together.
 func bundleNames(c *declcfg.Catalog, bundles []string) ([]edit.Name, error) {
 	found := map[string][]edit.Name{}
 	wanted := map[string]bool{}
@@ -141,7 +143,7 @@ func namesOf(c *declcfg.Catalog) map[edit.Name]bool {
 	return out
 }
 
-// joinAccounts is the account of two edits, one after the other, of which the first may not have been.
+// joinAccounts joins the accounts of two consecutive edits; the first may be nil.
 func joinAccounts(first, second *edit.Account) *edit.Account {
 	if first == nil {
 		return second
@@ -178,8 +180,6 @@ func joinAccounts(first, second *edit.Account) *edit.Account {
 			out.Facts = append(out.Facts, f)
 		}
 	}
-	for n, o := range second.Origins {
-		out.Origins[n] = o
-	}
+	maps.Copy(out.Origins, second.Origins)
 	return out
 }

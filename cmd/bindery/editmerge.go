@@ -13,7 +13,7 @@ import (
 	"github.com/operator-bindery/bindery/render"
 )
 
-// mergeEdit reads the other catalogs, directories, databases or images, and is the edit that joins them to one.
+// mergeEdit reads the other catalogs (directories, databases or images) and returns the edit that merges them.
 func (p *program) mergeEdit(c *cli.Context, others []string) (change.Edit, error) {
 	o, err := p.bundleOptions(c)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 // none is the list of packages for edits that need no manifests.
 func none() []string { return []string{} }
 
-// removeEdit takes packages out.
+// removeEdit returns the edit that removes packages.
 func (p *program) removeEdit(c *cli.Context, packages []string) (change.Edit, error) {
 	o := edit.RemoveOptions{Permissive: c.Bool("permissive")}
 	return change.Edit{Whole: none(), Scope: none(), Apply: func(_ context.Context, s *change.State) (*declcfg.Catalog, *edit.Account, error) {
@@ -24,8 +24,8 @@ func (p *program) removeEdit(c *cli.Context, packages []string) (change.Edit, er
 	}}, nil
 }
 
-// pruneEdit removes all packages except the named ones. opm may write an empty catalog; the other commands take it for
-// a mistake.
+// pruneEdit returns the edit that removes all packages except the named ones. opm may write an empty catalog; the other
+// commands refuse that.
 func (p *program) pruneEdit(c *cli.Context, keep []string) (change.Edit, error) {
 	permissive := p.opm || c.Bool("permissive")
 	return change.Edit{Whole: none(), Scope: none(), Apply: func(_ context.Context, s *change.State) (*declcfg.Catalog, *edit.Account, error) {
@@ -38,12 +38,10 @@ func (p *program) pruneEdit(c *cli.Context, keep []string) (change.Edit, error) 
 	}}, nil
 }
 
-// pruneStrandedEdit takes out the bundles that are in no channel.
-func (p *program) pruneStrandedEdit(*cli.Context) (change.Edit, error) {
-	return change.PruneStranded(), nil
-}
+// pruneStrandedEdit removes the bundles that are in no channel.
+func pruneStrandedEdit() (change.Edit, error) { return change.PruneStranded(), nil }
 
-// truncateFlags are those of the commands that cut off what is below a deprecated bundle.
+// truncateFlags are the flags of the commands that remove everything below a deprecated bundle.
 func truncateFlags() []cli.Flag {
 	return []cli.Flag{
 		permissiveFlag(),
@@ -51,12 +49,25 @@ func truncateFlags() []cli.Flag {
 	}
 }
 
-// truncateEdit deprecates bundles, given by image or as PACKAGE/NAME, and cuts off what is below them.
+// truncateEdit returns the edit that deprecates bundles, given by image or as PACKAGE/NAME, and removes everything
+// below them.
 func (p *program) truncateEdit(c *cli.Context, bundles []string) (change.Edit, error) {
 	o := edit.TruncateOptions{AllowPackageRemoval: c.Bool("allow-package-removal"), Permissive: c.Bool("permissive"), AnyImages: p.opm}
 	return change.Edit{Whole: none(), Apply: func(_ context.Context, s *change.State) (*declcfg.Catalog, *edit.Account, error) {
 		return edit.DeprecateTruncate(s.Catalog, bundles, o)
 	}}, nil
+}
+
+// listEdit is the action of an edit that a list flag is required for. apply prepares and carries out the edit.
+func listEdit(apply func(*cli.Context, func() (change.Edit, error)) error, flag string,
+	edit func(*cli.Context, []string) (change.Edit, error)) cli.ActionFunc {
+	return func(c *cli.Context) error {
+		list, err := requiredList(c, flag)
+		if err != nil {
+			return err
+		}
+		return apply(c, func() (change.Edit, error) { return edit(c, list) })
+	}
 }
 
 // requiredList reads a list flag that must be set, and have something in it.

@@ -12,7 +12,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
-// Edits at the same time wait for one another: what each of them adds is there in the end.
+// Concurrent edits wait for one another, and the result has the additions of all.
 func TestEditsAtOnce(t *testing.T) {
 	for _, path := range []string{"index.db", "catalog"} {
 		t.Run(path, func(t *testing.T) {
@@ -47,7 +47,7 @@ func TestEditsAtOnce(t *testing.T) {
 	}
 }
 
-// A bundle that is added twice is there once, and the second time is opm's exit status 2 or 3; nothing changes then.
+// Adding a bundle twice changes nothing the second time; the exit status is opm's, 2 or 3.
 func TestAddTwice(t *testing.T) {
 	for _, path := range []string{"index.db", "catalog"} {
 		t.Run(path, func(t *testing.T) {
@@ -71,7 +71,7 @@ func TestAddTwice(t *testing.T) {
 	}
 }
 
-// A signal ends an add that waits for a registry; everything is as it was, and nothing is left in any directory.
+// A signal ends an add that waits for a registry; nothing has changed, and no temporary files are left.
 func TestAddInterrupted(t *testing.T) {
 	for _, path := range []string{"index.db", "catalog"} {
 		t.Run(path, func(t *testing.T) {
@@ -117,7 +117,7 @@ func TestAddInterrupted(t *testing.T) {
 	}
 }
 
-// A user's own directories of the names that opm uses are left alone, and nothing is left beside them.
+// Directories with the names of opm's temporary directories are not touched, and no others are created.
 func TestEditsLeaveTheWorkingDirectoryAlone(t *testing.T) {
 	dir := editDir(t)
 	for _, name := range []string{"cache", "database", "index_tmp_1", "bundle_tmp1"} {
@@ -141,7 +141,7 @@ func TestEditsLeaveTheWorkingDirectoryAlone(t *testing.T) {
 	}
 }
 
-// A file that tells of the work never takes the place of a catalog that the work is about, and is not written into one.
+// Output files never replace a catalog that is being edited, and are not written into one.
 func TestAccountsAreNoCatalogs(t *testing.T) {
 	dir := editDir(t)
 	writeFile(t, filepath.Join(dir, "list"), "index.db out\n")
@@ -175,7 +175,7 @@ func TestAccountsAreNoCatalogs(t *testing.T) {
 	}
 }
 
-// A flag that has no meaning where no image is made is an error, and not passed over.
+// Image flags without an image destination are an error.
 func TestFlagsOfImagesWithoutImage(t *testing.T) {
 	dir := editDir(t)
 	start := snapshot(t, dir)
@@ -192,7 +192,7 @@ func TestFlagsOfImagesWithoutImage(t *testing.T) {
 	}
 }
 
-// Credentials that stand in a reference are in no text, and in no account.
+// Credentials in a reference do not appear in any message or account.
 func TestNoCredentialsOfReferences(t *testing.T) {
 	dir := editDir(t)
 	const secret = "s3cr3t"

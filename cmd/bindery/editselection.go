@@ -18,11 +18,11 @@ import (
 	"github.com/operator-bindery/bindery/internal/ctxio"
 )
 
-// maxSelection is the size in bytes of a file with a selection.
+// maxSelection is the maximum size in bytes of a selection file.
 const maxSelection = 4 << 20
 
-// selectionFile is the format of --selection: the part of each package to keep. A version stands for itself and all
-// from there up to the other one; versions are a range in place of the two.
+// selectionFile is the format of --selection: the part of each package to keep. A version selects everything from it up
+// to the other one; versions is a range that replaces the two.
 type selectionFile struct {
 	Packages []struct {
 		Name string `json:"name"`
@@ -42,14 +42,14 @@ type versionSelection struct {
 	MaxVersion string `json:"maxVersion"`
 }
 
-// text is the selection as a version range.
+// text returns the selection as a version range.
 func (v versionSelection) text() (string, error) {
 	var bounds []string
 	for _, bound := range []struct{ field, operator, version string }{{"minVersion", ">=", v.MinVersion}, {"maxVersion", "<=", v.MaxVersion}} {
 		if bound.version == "" {
 			continue
 		}
-		// A range in its place would select something else, and be no bound.
+		// A range is not allowed as a bound: it would select something else.
 		if _, err := semver.Parse(bound.version); err != nil {
 			return "", fmt.Errorf("%s %q is no version such as 1.2.0: %w", bound.field, bound.version, err)
 		}
@@ -64,7 +64,7 @@ func (v versionSelection) text() (string, error) {
 	return v.Versions, nil
 }
 
-// readSelections reads a file with a selection. All its problems are reported together.
+// readSelections reads a selection file. All its problems are reported together.
 func (p *program) readSelections(ctx context.Context, file string) (_ []edit.Selection, err error) {
 	in, _, err := p.openInput(file)
 	if err != nil {
@@ -112,7 +112,7 @@ func (p *program) readSelections(ctx context.Context, file string) (_ []edit.Sel
 	return out, errors.Join(errs...)
 }
 
-// oneDocument is the canonical JSON of the one document of a reader.
+// oneDocument returns the canonical JSON of a stream with a single document.
 func (p *program) oneDocument(in io.Reader, name string) ([]byte, error) {
 	limits := canon.Limits{MaxDocument: maxSelection}
 	split := canon.NewSplitter(in, limits)

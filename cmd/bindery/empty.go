@@ -14,15 +14,14 @@ func allowEmptyFlag(category string) cli.Flag {
 	return &cli.BoolFlag{Name: "allow-empty", Usage: "accept a catalog that holds no packages, in place of an error", Category: category}
 }
 
-// allowsEmpty reports whether the command goes on with a catalog that holds no packages: where it is asked to, and
-// where it answers as opm.
+// allowsEmpty reports whether the command accepts a catalog without packages: with the flag, or if it answers as opm.
 func (p *program) allowsEmpty(c *cli.Context) (bool, error) {
 	compat, err := p.compat(c)
 	return c.Bool("allow-empty") || compat == sqlite.CompatOPM, err
 }
 
-// checkEmpty refuses a catalog that holds no packages: a mistyped directory would otherwise replace a catalog by
-// nothing. Where the command answers as opm it warns.
+// checkEmpty refuses a catalog without packages: a mistyped directory would otherwise replace a published catalog by an
+// empty one. A command that answers as opm logs a warning instead.
 func (p *program) checkEmpty(c *cli.Context, catalog string, packages int) error {
 	if packages > 0 {
 		return nil

@@ -9,8 +9,8 @@ import (
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
-// emptyDir is a directory with the database small.db, the directory empty, an empty database and a configuration of a
-// composite that consists of an empty catalog.
+// emptyDir returns a directory with the database small.db, the empty directory empty, an empty database, and a
+// composite of an empty catalog.
 func emptyDir(t *testing.T) string {
 	t.Helper()
 	dir := workDir(t)
@@ -25,7 +25,7 @@ func emptyDir(t *testing.T) string {
 	return dir
 }
 
-// A catalog without packages is an error unless it is asked for; nothing is written then. As opm it is a warning.
+// A catalog without packages is an error unless a flag allows it, and nothing is written. As opm it is a warning.
 func TestEmptyCatalogs(t *testing.T) {
 	dir := emptyDir(t)
 	for _, c := range []struct {
@@ -48,7 +48,7 @@ func TestEmptyCatalogs(t *testing.T) {
 		{"index rm -f oci:full.oci:v1 -o etcd,silicom-sts-operator -t acme/c:v1 --output oci-archive:OUT --server none --output-format sqlite", true},
 	} {
 		t.Run(c.args, func(t *testing.T) {
-			temp, err := os.MkdirTemp("", "bindery-empty-*") // the name of the test has commas, which --output would be split at
+			temp, err := os.MkdirTemp("", "bindery-empty-*") // the test's own directory has commas in its name, at which --output is split
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -90,7 +90,7 @@ func TestEmptyCatalogs(t *testing.T) {
 	})
 }
 
-// The catalog of production is not replaced by nothing.
+// A published catalog is not replaced by an empty one.
 func TestEmptyCatalogIsNotPushed(t *testing.T) {
 	dir := emptyDir(t)
 	name := testregistry.New(t).Host() + "/acme/catalog:v1"
@@ -105,7 +105,7 @@ func TestEmptyCatalogIsNotPushed(t *testing.T) {
 	}
 }
 
-// What is left of a catalog when all of its packages are broken is nothing.
+// A catalog whose packages are all invalid counts as empty.
 func TestMigrateLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "cat", "catalog.yaml"), "schema: olm.package\nname: broken\n")
@@ -118,7 +118,7 @@ func TestMigrateLeavesNothing(t *testing.T) {
 	}
 }
 
-// Files that an image is made of later are not written for an empty catalog either.
+// Files for building an image are not generated for an empty catalog either.
 func TestGenerateRefusesAnEmptyCatalog(t *testing.T) {
 	dir := emptyDir(t)
 	args := strings.Fields("index rm -f oci:full.oci:v1 -o etcd,silicom-sts-operator --generate")

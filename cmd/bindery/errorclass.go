@@ -15,7 +15,7 @@ import (
 	"github.com/operator-bindery/bindery/render"
 )
 
-// withClass gives an error its class where [cmdline.Classify] does not find it: errors of the containers library, and
+// withClass adds the class to errors that [cmdline.Classify] does not recognise: errors of the containers library and
 // of signature policies.
 func withClass(err error) error {
 	var known *cmdline.Error
@@ -33,8 +33,7 @@ func withClass(err error) error {
 	return err
 }
 
-// withObject gives an error that is about one reference that reference as its object. An error that is about several is
-// about none of them more than the others.
+// withObject sets the reference as the object of an error about exactly one reference.
 func withObject(err error) error {
 	var known *cmdline.Error
 	if errors.As(err, &known) && known.Object != "" {

@@ -20,8 +20,8 @@ import (
 	"github.com/operator-bindery/bindery/internal/redact"
 )
 
-// showError writes the error to standard error: as JSON on request, in opm's forms under its name, else as text. That
-// standard error itself cannot be written has no place to be reported.
+// showError writes the error to standard error: as JSON on request, in opm's formats under its name, else as text. An
+// error of writing to standard error cannot be reported.
 func (p *program) showError(app *cli.App, line cmdline.Line, args []string, err error) {
 	usage := cmdline.Classify(err) == cmdline.ClassUsage
 	var about *cmdline.Error
@@ -40,11 +40,11 @@ func (p *program) showError(app *cli.App, line cmdline.Line, args []string, err 
 			fmt.Fprintf(&text, "usage: %s\n", cmdline.Synopsis(app, line))
 		}
 	}
-	// Most errors say what the user gave.
+	// Most messages contain names that the user gave: remove credentials.
 	_, _ = io.WriteString(p.stderr, redact.Names(text.String()))
 }
 
-// errorFormat is the value of --error-format, also on a line that cannot be parsed.
+// errorFormat returns the value of --error-format, even if the command line cannot be parsed.
 func errorFormat(args []string) string {
 	format := os.Getenv(env("error-format")[0])
 	if end := slices.Index(args, "--"); end >= 0 {
@@ -60,8 +60,7 @@ func errorFormat(args []string) string {
 	return format
 }
 
-// opmError is an error in the form in which opm's command shows it: scripts around opm look for "Error: " and for
-// "level=fatal msg=".
+// opmError formats an error as opm does: scripts for opm look for "Error: " and "level=fatal msg=".
 func opmError(app *cli.App, line cmdline.Line, err error, now time.Time) string {
 	var wrong *opmEditError
 	errors.As(err, &wrong)
@@ -89,8 +88,8 @@ func opmError(app *cli.App, line cmdline.Line, err error, now time.Time) string 
 	return fmt.Sprintf("time=%q level=fatal msg=%s\n", now.UTC().Format(time.RFC3339), strconv.Quote(err.Error()))
 }
 
-// opmPullError is the error of an image that could not be pulled, for those commands of opm that pull with containerd's
-// resolver; empty for other commands and errors. Wrappers match this text.
+// opmPullError returns the text of opm commands that pull with containerd's resolver, for an image that could not be
+// pulled; empty for other commands and errors. Wrappers match this text.
 func opmPullError(command string, err error) string {
 	var pull *images.PullError
 	if !errors.As(err, &pull) || !errors.Is(err, images.ErrRegistry) {
@@ -108,7 +107,7 @@ func opmPullError(command string, err error) string {
 	return ""
 }
 
-// isSyntax is true for errors of the command line's form, not of a flag's value.
+// isSyntax reports whether the error is about the form of the command line, not about a flag's value.
 func isSyntax(err error) bool {
 	return cmdline.Classify(err) == cmdline.ClassUsage && !strings.Contains(err.Error(), "value ") && !strings.Contains(err.Error(), "migration level")
 }

@@ -46,7 +46,7 @@ func helpExamples(t *testing.T) map[string][]string {
 	return out
 }
 
-// freePort is a TCP port that nobody listens on.
+// freePort returns an unused TCP port.
 func freePort(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -61,8 +61,8 @@ func freePort(t *testing.T) string {
 	return port
 }
 
-// Every example of every help text does what it says, in a directory that has the files it names. The names of hosts
-// are those of examples: nothing is sent there.
+// Every example in the help texts works in a directory with the files it names. The host names are examples and are
+// never contacted.
 func TestHelpExamples(t *testing.T) {
 	for name, lines := range helpExamples(t) {
 		if strings.HasPrefix(name, "bindery alpha ") {
@@ -131,7 +131,7 @@ func TestHelpExamples(t *testing.T) {
 					args = withBundles(t, args)
 				}
 				if (args[0] == "index" || args[0] == "catalog") && strings.Contains(line, " -t ") && !strings.Contains(line, "--generate") {
-					args = append(args, "--server", "none") // packing it would take nearly all of the time
+					args = append(args, "--server", "none") // packing the server would take most of the time
 				}
 				if strings.Contains(line, "compose.yaml") {
 					args = append(args, "--server", "none")
@@ -155,7 +155,8 @@ func TestHelpExamples(t *testing.T) {
 	}
 }
 
-// exampleRegistry is a registry with the images of the examples, and the flags by which it is registry.example.com.
+// exampleRegistry starts a registry with the images of the examples and returns the flags that redirect
+// registry.example.com to it.
 func exampleRegistry(t *testing.T, dir string) []string {
 	t.Helper()
 	registry := testregistry.New(t)
@@ -186,19 +187,19 @@ func withBundles(t *testing.T, args []string) []string {
 }
 
 // serveUntilStopped starts the program as a server on a port, waits until it is healthy, and returns a function that
-// stops it and checks how it ends.
+// stops it and checks its exit.
 func serveUntilStopped(t *testing.T, dir, port string, args ...string) (stop func()) {
 	t.Helper()
 	return serveAs(t, "bindery", dir, port, args...)
 }
 
-// serveAs is serveUntilStopped under another of the program's names.
+// serveAs is serveUntilStopped for another name of the program.
 func serveAs(t *testing.T, name, dir, port string, args ...string) (stop func()) {
 	t.Helper()
 	return serveProbed(t, name, dir, []string{"-addr", "127.0.0.1:" + port}, args...)
 }
 
-// serveProbed is serveAs for a server that is asked with other flags of the probe.
+// serveProbed is serveAs for a server that needs other flags of the probe.
 func serveProbed(t *testing.T, name, dir string, probeArgs []string, args ...string) (stop func()) {
 	t.Helper()
 	cmd := command(dir, name, args...)
@@ -241,8 +242,7 @@ func serveProbed(t *testing.T, name, dir string, probeArgs []string, args ...str
 	}
 }
 
-// The whole way: a database becomes a catalog, an image, and a server that is asked for its health; list and render read
-// the image too.
+// End to end: a database becomes a catalog, an image, and a healthy server; list and render read the image too.
 func TestWholeWay(t *testing.T) {
 	dir := workDir(t)
 	run := func(args ...string) string {
@@ -309,7 +309,7 @@ func TestMigrateLeavesOutputThatIsThere(t *testing.T) {
 	}
 }
 
-// A database with a broken package: nothing is written, unless the healthy ones were asked for.
+// A database with an invalid package: nothing is written unless --keep-going is set.
 func TestMigrateKeepGoing(t *testing.T) {
 	dir := workDir(t)
 	db, err := sql.Open("sqlite", filepath.Join(dir, "small.db"))

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -9,7 +10,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// env is the environment variable of a flag: BINDERY_LOG_LEVEL for --log-level.
+// env returns the environment variable of a flag: BINDERY_LOG_LEVEL for --log-level.
 func env(flag string) []string {
 	return []string{"BINDERY_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))}
 }
@@ -44,7 +45,7 @@ func between(low, high int, action cli.ActionFunc) cli.ActionFunc {
 	}
 }
 
-// catalogFormatFlag is -o for commands whose answer is a catalog.
+// catalogFormatFlag is -o for commands that print a catalog.
 func catalogFormatFlag() cli.Flag {
 	return &cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "json", Usage: "`FORMAT` of the catalog (json|yaml)"}
 }
@@ -58,26 +59,24 @@ func catalogFormat(c *cli.Context) (declcfg.Format, error) {
 	return f, nil
 }
 
-// listFormat reads -o of commands whose answer is text for people or, on request, JSON.
+// listFormat reads -o for commands that print text or, on request, JSON.
 func listFormat(c *cli.Context, formats ...string) (string, error) {
 	v := c.String("output")
 	if v == "" {
 		return "", nil
 	}
-	for _, f := range formats {
-		if v == f {
-			return v, nil
-		}
+	if slices.Contains(formats, v) {
+		return v, nil
 	}
 	return "", cmdline.Usagef("invalid --output value %q, expected (%s)", v, strings.Join(formats, "|"))
 }
 
-// examples are the last part of a command's description. Each line is run by a test.
+// examples formats the last part of a command's description. A test runs each line.
 func examples(lines ...string) string {
 	return "\n\nExamples:\n  " + strings.Join(lines, "\n  ")
 }
 
-// jobsFlag bounds the work done at once.
+// jobsFlag bounds concurrent work.
 func jobsFlag() cli.Flag {
 	return &cli.IntFlag{
 		Name: "jobs", Usage: "run up to `N` jobs in parallel; 0 means one per CPU", EnvVars: env("jobs"),
@@ -90,18 +89,18 @@ func jobsFlag() cli.Flag {
 	}
 }
 
-// migrateLevelFlag is how far bundles are brought towards the newest form.
+// migrateLevelFlag selects the migration level of bundles.
 func migrateLevelFlag(group string) cli.Flag {
 	return &cli.StringFlag{Name: "migrate-level", Value: "none", Category: group,
 		Usage: "apply all migrations up to `LEVEL` (none|bundle-object-to-csv-metadata)"}
 }
 
-// compatFlag asks for another program's answer where a better one is known.
+// compatFlag selects another program's answer where bindery's is different on purpose.
 func compatFlag() cli.Flag {
 	return &cli.StringFlag{Name: "compat", Usage: "reproduce the output of another `PROGRAM`, including its losses (opm)"}
 }
 
-// inCategory puts a flag into a group of the help text.
+// inCategory assigns a flag to a group of the help text.
 func inCategory(f cli.Flag, group string) cli.Flag {
 	switch f := f.(type) {
 	case *cli.IntFlag:

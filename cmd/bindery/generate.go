@@ -8,12 +8,7 @@ import (
 )
 
 func (p *program) generateCommand() *cli.Command {
-	return &cli.Command{
-		Name:        "generate",
-		Usage:       "generate files for a catalog",
-		Action:      p.group,
-		Subcommands: []*cli.Command{p.dockerfileCommand()},
-	}
+	return p.groupCommand("generate", "generate files for a catalog", p.dockerfileCommand())
 }
 
 func (p *program) dockerfileCommand() *cli.Command {

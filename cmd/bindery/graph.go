@@ -41,7 +41,7 @@ func (p *program) graphCommand() *cli.Command {
 	}
 }
 
-// drawing is one of the formats of graph.
+// drawing writes a graph in one format.
 type drawing func(io.Writer, *declcfg.Catalog, graph.Options) error
 
 func (p *program) graph(c *cli.Context) error {
@@ -58,7 +58,7 @@ func (p *program) graph(c *cli.Context) error {
 	catalog, err := p.skeleton(c, c.String("package"))
 	var name *render.NameError
 	if errors.As(err, &name) && name.Reference != c.Args().First() && !c.IsSet("package") {
-		// "list bundles REF PACKAGE" has the package as an argument.
+		// Unlike here, "list bundles REF PACKAGE" takes the package as an argument.
 		return &cmdline.Error{Class: cmdline.ClassLocal, Object: name.Reference, Hint: "every argument is a reference; -p PACKAGE draws one package", Err: err}
 	}
 	if err != nil {
@@ -72,7 +72,7 @@ func (p *program) graph(c *cli.Context) error {
 	return p.spooled(c.Context, write)
 }
 
-// drawing reads -o: its value, or the end of the file's name.
+// drawing reads -o: its value, or the extension of the file's name.
 func (p *program) drawing(c *cli.Context) (drawing, error) {
 	format := c.String("output")
 	if !c.IsSet("output") {
@@ -111,7 +111,7 @@ func (p *program) drawing(c *cli.Context) (drawing, error) {
 	return nil, cmdline.Usagef("invalid --output value %q, expected (svg|html|mermaid|dot)", format)
 }
 
-// warnGraph reports what is not drawn.
+// warnGraph logs what is not drawn.
 func (p *program) warnGraph(message string) {
 	if p.opm {
 		fmt.Fprintf(p.stderr, "warning: %s\n", printable.Text(message))
@@ -120,9 +120,9 @@ func (p *program) warnGraph(message string) {
 	p.log.Warn(message)
 }
 
-// skeleton reads the catalogs that the arguments name, without the manifests of their bundles. A reference that is
-// named twice counts once. If pkg is not empty, it reads no other package of file-based catalogs; one that is not there
-// is looked for in the whole catalogs, whose other packages the error names.
+// skeleton reads the catalogs that the arguments name, without the manifests of bundles. A repeated reference counts
+// once. If pkg is not empty, only that package is read from file-based catalogs; if it is missing, the catalogs are
+// read completely, so that the error can suggest other names.
 func (p *program) skeleton(c *cli.Context, pkg string) (*declcfg.Catalog, error) {
 	o, err := p.renderOptions(c)
 	if err != nil {
@@ -164,11 +164,8 @@ func writeFileAtomically(name string, write func(io.Writer) error) error {
 	if err != nil {
 		return err
 	}
-	if err := write(f); err != nil {
-		return errors.Join(err, f.Abort())
+	if err = write(f); err == nil {
+		err = f.Commit()
 	}
-	if err := f.Commit(); err != nil {
-		return errors.Join(err, f.Abort())
-	}
-	return nil
+	return errors.Join(err, f.Abort())
 }

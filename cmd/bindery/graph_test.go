@@ -8,11 +8,11 @@ import (
 	"testing"
 )
 
-// opm's drawings, under both names of the program.
+// Drawings in opm's format, under both names of the program.
 func TestRenderGraph(t *testing.T) {
 	for _, c := range []struct{ args, golden string }{
 		{"alpha render-graph small.db", "../../testdata/indexes/golden/small/render-graph.mmd"},
-		{"alpha render-graph small.db small.db", "../../testdata/indexes/golden/small/render-graph.mmd"}, // what is named twice counts once
+		{"alpha render-graph small.db small.db", "../../testdata/indexes/golden/small/render-graph.mmd"}, // a repeated reference counts once
 		{"alpha render-graph small.db --draw-v0-semantics", "../../testdata/indexes/golden/small/render-graph-v0.mmd"},
 		{"alpha render-graph small.db -p etcd", "testdata/opm/alpha-render-graph-pkg.mmd"},
 		{"alpha render-graph small.db --package-name silicom-sts-operator --minimum-edge silicom-sts-operator.v0.0.3", "testdata/opm/alpha-render-graph-min.mmd"},
@@ -65,7 +65,7 @@ func TestGraphErrors(t *testing.T) {
 	}
 }
 
-// The end of a file's name is the format of the drawing; a failure leaves the file as it was.
+// The extension of the file selects the format; after a failure the file is unchanged.
 func TestGraphFile(t *testing.T) {
 	dir := workDir(t)
 	for name, start := range map[string]string{"g.svg": "<svg ", "g.html": "<!DOCTYPE html>", "g.dot": "digraph ", "g.mmd": "graph LR", "g.txt": "<svg "} {
@@ -128,7 +128,7 @@ func TestListImages(t *testing.T) {
 	}
 }
 
-// Exit status 0: the same; 1: different, with an answer; 1 without an answer: an error.
+// Exit status 0: equal; 1 with output: different; 1 without output: an error.
 func TestDiff(t *testing.T) {
 	dir := workDir(t)
 	if got := runProgram(t, dir, "bindery", "migrate", "small.db", "out"); got.status != 0 {

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// withoutManifests lists the bundles of a database whose columns csv and bundle are NULL, and those that are no heads.
+// withoutManifests lists the bundles of a database whose columns csv and bundle are NULL, and the bundles that are not
+// heads.
 func withoutManifests(t *testing.T, path string) (cleared, below []string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", path)
@@ -35,8 +36,8 @@ func withoutManifests(t *testing.T, path string) (cleared, below []string) {
 		names("SELECT name FROM operatorbundle WHERE name NOT IN (SELECT head_operatorbundle_name FROM channel) ORDER BY name")
 }
 
-// Modes semver and semver-skippatch leave the manifests of the heads in a database, as opm does. They are kept on
-// request, and in mode replaces.
+// The modes semver and semver-skippatch keep only the manifests of heads in a database, as in opm. All are kept with a
+// flag and in mode replaces.
 func TestModeSemverKeepsTheManifestsOfHeads(t *testing.T) {
 	for _, c := range []struct {
 		args string
@@ -65,7 +66,7 @@ func TestModeSemverKeepsTheManifestsOfHeads(t *testing.T) {
 				if len(below) < 5 || c.none && !slices.Equal(cleared, below) || !c.none && len(cleared) > 0 {
 					t.Errorf("without manifests: %s\nno heads: %s", cleared, below)
 				}
-				// What is left is read, and can be added to.
+				// The resulting database can be read and extended.
 				if got := channelsOf(t, dir, path); !strings.Contains(got, "synth-constraint/alpha=synth-constraint.v0.2.0") || !strings.Contains(got, "etcd/") {
 					t.Error(got)
 				}

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// listen accepts connections and never answers them; accepted receives a value for each.
+// listen accepts connections and never answers; accepted receives a value for each.
 func listen(t *testing.T) (addr string, accepted <-chan struct{}) {
 	t.Helper()
 	ch := make(chan struct{}, 100)

@@ -11,8 +11,8 @@ import (
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
-// Every command that puts a catalog onto an image with a catalog of its own hides the latter from container engines and
-// from catalogd: packages that were removed, and those that the new catalog has under other file names.
+// Every command that adds a catalog to a base image with a catalog hides the base's from container engines and from
+// catalogd: removed packages, and packages with other file names in the new catalog.
 func TestCatalogOfTheBaseIsNotShown(t *testing.T) {
 	dir := indexDir(t)
 	r := testregistry.New(t)

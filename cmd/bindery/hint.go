@@ -23,7 +23,7 @@ import (
 	"github.com/operator-bindery/bindery/render"
 )
 
-// withHint adds to an error of a library what helps the user of the command further.
+// withHint adds advice for the user to an error of a library.
 func (p *program) withHint(err error) error {
 	var known *cmdline.Error
 	if errors.As(err, &known) && known.Hint != "" {
@@ -55,7 +55,7 @@ func (p *program) withHint(err error) error {
 	case errors.As(err, &authority), errors.As(err, &certificate):
 		text = "trust a certificate authority with --ca-file FILE, or disable verification with --tls-verify=false"
 	case errors.As(err, &answer) && answer.Status == http.StatusForbidden && answer.Credentials != "":
-		return err // the registry knows who asks, and says why it refuses
+		return err // the registry knows the user and explains the refusal
 	case errors.As(err, &unauthorized), images.IsUnauthorized(err):
 		text = "provide credentials with --authfile FILE or $REGISTRY_AUTH_FILE; \"podman login --authfile FILE\" writes them"
 	case errors.As(err, &limit) && p.hasFlag(string(limit.Limit)):
@@ -82,7 +82,7 @@ func (p *program) withHint(err error) error {
 
 func isAboutImage(p declcfg.Problem) bool { return p.Rule == declcfg.RuleImage }
 
-// conflictHint says how to go on where the name of an image stands for another one than --if-digest says.
+// conflictHint explains how to proceed if the image's name refers to another digest than --if-digest.
 func conflictHint(e *images.ConflictError) string {
 	switch {
 	case e.Got == "":
@@ -94,8 +94,8 @@ func conflictHint(e *images.ConflictError) string {
 	}
 }
 
-// foreignHint says how files that are no part of a catalog are left out of it, if problems are in such files: those
-// with a hidden directory above them, as a checkout has, and documents.
+// foreignHint explains how to exclude files that do not belong to a catalog, if problems are in such files: files below
+// a hidden directory, as in a checkout, and documents.
 func foreignHint(e *declcfg.ValidationError) string {
 	for _, problem := range e.Problems {
 		file := filepath.ToSlash(problem.Position.File)
@@ -111,7 +111,7 @@ func foreignHint(e *declcfg.ValidationError) string {
 	return ""
 }
 
-// nameHint determines which name was perhaps meant, or which there are.
+// nameHint suggests a similar name, or lists the existing ones.
 func nameHint(e *declcfg.NotFoundError) string {
 	const few = 10
 	known := slices.Compact(slices.Sorted(slices.Values(e.Known)))
@@ -132,21 +132,14 @@ func nameHint(e *declcfg.NotFoundError) string {
 	}
 }
 
-// hasFlag reports whether the command that was asked for has a flag.
+// hasFlag reports whether the current command has a flag.
 func (p *program) hasFlag(name string) bool {
 	leaf := p.line.Leaf()
-	if leaf == nil {
-		return false
-	}
-	for _, f := range leaf.Flags {
-		if slices.Contains(f.Names(), name) {
-			return true
-		}
-	}
-	return false
+	has := func(f cli.Flag) bool { return slices.Contains(f.Names(), name) }
+	return leaf != nil && slices.ContainsFunc(leaf.Flags, has)
 }
 
-// withOutputHint adds to an error about the working directory, which cannot be written, how to write elsewhere.
+// withOutputHint adds to an error about a read-only working directory how to write elsewhere.
 func withOutputHint(c *cli.Context, err error) error {
 	if !errors.Is(err, fs.ErrPermission) || c.IsSet("output") || c.Bool("push") || c.Bool("load") {
 		return err

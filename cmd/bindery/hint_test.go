@@ -11,7 +11,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
-// What people type first, and what then helps them further.
+// Common first mistakes, and their hints.
 func TestHints(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"images cat", `hint: did you mean "bindery list images"?`},
@@ -75,7 +75,7 @@ func TestHints(t *testing.T) {
 	}
 }
 
-// A script learns from the error as JSON which reference is wrong; of several none is more wrong than the others.
+// The JSON error has the wrong reference as its object; an error about several references has none.
 func TestObjectOfErrors(t *testing.T) {
 	registry := testregistry.New(t)
 	wrong := registry.Host() + "/acme/nosuch:v1"
@@ -117,7 +117,7 @@ func TestHintOfRefusedPush(t *testing.T) {
 	}
 }
 
-// Whoever is used to a builder that keeps images in its storage learns that nothing is there.
+// Users of builders with an image store are told that nothing is kept in one.
 func TestImageBuilderIsNotUsed(t *testing.T) {
 	for args, warned := range map[string]bool{
 		"":                  true,

@@ -10,7 +10,7 @@ import (
 	"github.com/operator-bindery/bindery/serve"
 )
 
-// imageSource serves the catalog of an image straight from its layers, and the database of an image as one from a file.
+// imageSource serves the catalog of an image directly from its layers, and an image's database as from a file.
 func (p *program) imageSource(ctx context.Context, ref string, o render.Options) (serve.Source, error) {
 	files, err := render.OpenCatalogImage(ctx, ref, o)
 	if errors.Is(err, render.ErrNotAllowed) {
@@ -24,18 +24,18 @@ func (p *program) imageSource(ctx context.Context, ref string, o render.Options)
 	return serve.FileSystem(ref, files.Configs, files.Cache).Closing(files.Close), nil
 }
 
-// catalogHelp is the paragraph about references in the help of commands that read catalogs and no bundles.
+// catalogHelp is the help paragraph about references for commands that read catalogs and not bundles.
 const catalogHelp = "A reference is a catalog directory, a directory with package manifests (package.yaml), an index database, or an image of\n" +
 	"a catalog or of a database: NAME or docker://NAME in a registry, oci:DIR[:TAG], oci-archive:FILE[:TAG],\n" +
 	"docker-archive:FILE[:NAME], dir:DIR, containers-storage:NAME. A local path takes precedence over an image of the same name."
 
-// referenceHelp is that paragraph where a reference may also be a bundle.
+// referenceHelp is the same paragraph for commands that also read bundles.
 const referenceHelp = "A reference is a catalog directory, a bundle directory, a directory with package manifests (package.yaml), an index\n" +
 	"database, or an image of a catalog, of a database or of a bundle: NAME or docker://NAME in a registry, oci:DIR[:TAG],\n" +
 	"oci-archive:FILE[:TAG], docker-archive:FILE[:NAME], dir:DIR, containers-storage:NAME. A local path takes precedence\n" +
 	"over an image of the same name."
 
-// readFlags are those of every command that reads references.
+// readFlags are the flags of every command that reads references.
 func readFlags() []cli.Flag {
 	return append([]cli.Flag{inCategory(jobsFlag(), "work"), platformFlag()}, imageFlags()...)
 }

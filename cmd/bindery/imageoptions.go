@@ -13,7 +13,7 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// formFlags say in which form an image is written. They mean the same in every command that builds images.
+// formFlags select the format of an image. They are the same in every command that builds images.
 func formFlags(group string) []cli.Flag {
 	return []cli.Flag{
 		&cli.StringSliceFlag{Name: "label", Usage: "set the label `KEY=VALUE`, overriding those of base and source", Category: group},
@@ -23,7 +23,7 @@ func formFlags(group string) []cli.Flag {
 	}
 }
 
-// layerFlags say which layers an image of a catalog has.
+// layerFlags select the layers of a catalog's image.
 func layerFlags(group string) []cli.Flag {
 	return []cli.Flag{serveCacheFlag(group), maxLayersFlag(group), previousFlag(group), trustFlag(group)}
 }
@@ -32,7 +32,7 @@ func maxLayersFlag(group string) cli.Flag {
 	return &cli.IntFlag{Name: "max-layers", Value: 100, Usage: "maximum number `N` of layers, including those of the base; container engines support about 125", Category: group}
 }
 
-// binaryImageFlags say what serves the image of a catalog that comes from another image or an edit.
+// binaryImageFlags select the server for the image of a catalog that comes from another image or an edit.
 func binaryImageFlags(group string) []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "binary-image", Aliases: []string{"base"}, Usage: "base `IMAGE` with the server", DefaultText: "scratch with this program's server", Category: group},
@@ -41,7 +41,7 @@ func binaryImageFlags(group string) []cli.Flag {
 	}
 }
 
-// platformsFlag says which platforms an image is for.
+// platformsFlag selects the platforms of an image.
 func platformsFlag(group, otherwise string) cli.Flag {
 	return &cli.StringSliceFlag{Name: "platform", Usage: "`OS/ARCH` of the image; more than one builds an image index", DefaultText: otherwise, Category: group}
 }
@@ -87,7 +87,8 @@ func (p *program) buildOptions(c *cli.Context) (build.Options, error) {
 	return o, nil
 }
 
-// catalogOptions are those of images of catalogs and indexes: with serve caches, and with the layers of earlier builds.
+// catalogOptions reads the flags for images of catalogs and indexes, including serve caches and the reuse of earlier
+// layers.
 func (p *program) catalogOptions(c *cli.Context) (build.Options, error) {
 	o, err := p.buildOptions(c)
 	if err == nil {
@@ -99,8 +100,7 @@ func (p *program) catalogOptions(c *cli.Context) (build.Options, error) {
 	return o, err
 }
 
-// previousOptions reads [previousFlag] and [trustFlag]. An image that goes to a registry may have layers of the one
-// that it is built from.
+// previousOptions reads [previousFlag] and [trustFlag]. An image that is pushed can reuse layers of its source image.
 func previousOptions(c *cli.Context) (indeximage.Previous, error) {
 	p := indeximage.Previous{Name: c.String("previous"), Trusted: c.Bool("trust-previous"), FromSource: pushes(c)}
 	if p.Trusted && p.Name == "" {
@@ -109,7 +109,7 @@ func previousOptions(c *cli.Context) (indeximage.Previous, error) {
 	return p, nil
 }
 
-// imageSpec reads [binaryImageFlags], [formFlags] and [layerFlags] of the commands that build images of other catalogs.
+// imageSpec reads [binaryImageFlags], [formFlags] and [layerFlags] for commands that build images of other catalogs.
 func (p *program) imageSpec(c *cli.Context) (_ *indeximage.Spec, err error) {
 	s := &indeximage.Spec{Server: c.String("server"), Embedded: &p.embedded, Registry: registryOptions(c), Program: version.Program(), Log: p.log}
 	if s.Build, err = p.catalogOptions(c); err != nil {
@@ -130,8 +130,7 @@ func (p *program) imageSpec(c *cli.Context) (_ *indeximage.Spec, err error) {
 	return s, err
 }
 
-// setServer reads --server of the commands whose images have this program's server unless another one is named, and
-// --platform.
+// setServer reads --server and --platform for commands whose images get this program's server by default.
 func (p *program) setServer(c *cli.Context, o *build.Options) error {
 	of, err := platforms(c)
 	if err != nil {
@@ -148,7 +147,7 @@ func (p *program) setServer(c *cli.Context, o *build.Options) error {
 	return o.SetServer(server, of, &p.embedded)
 }
 
-// platforms reads [platformsFlag]; without it the image is for Linux on this machine's architecture.
+// platforms reads [platformsFlag]; the default is Linux on this machine's architecture.
 func platforms(c *cli.Context) ([]v1.Platform, error) {
 	list, err := cmdline.List(c.StringSlice("platform"))
 	if err != nil {

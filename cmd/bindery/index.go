@@ -11,20 +11,16 @@ import (
 	"github.com/operator-bindery/bindery/internal/change"
 )
 
-// indexCommand is the family of commands that opm had for index images.
+// indexCommand returns the group of opm's former commands for index images.
 func (p *program) indexCommand() *cli.Command {
-	return &cli.Command{
-		Name: "index", Usage: "edit index images, under opm's names",
-		Action: p.group,
-		Subcommands: []*cli.Command{
-			p.indexAddCommand(),
-			p.indexRemoveCommand(),
-			p.indexPruneCommand(),
-			p.indexPruneStrandedCommand(),
-			p.indexTruncateCommand(),
-			p.indexExportCommand(),
-		},
-	}
+	return p.groupCommand("index", "edit index images, under opm's names",
+		p.indexAddCommand(),
+		p.indexRemoveCommand(),
+		p.indexPruneCommand(),
+		p.indexPruneStrandedCommand(),
+		p.indexTruncateCommand(),
+		p.indexExportCommand(),
+	)
 }
 
 const indexHelp = "The index is a database image or a catalog image, in a registry, layout or archive. The new image keeps its format unless\n" +
@@ -76,13 +72,7 @@ func (p *program) indexRemoveCommand() *cli.Command {
 			&cli.StringSliceFlag{Name: "operators", Aliases: []string{"o"}, Usage: "remove `PACKAGES`"},
 			permissiveFlag(),
 		}),
-		Action: exactly(0, func(c *cli.Context) error {
-			packages, err := requiredList(c, "operators")
-			if err != nil {
-				return err
-			}
-			return p.indexEdit(c, func() (change.Edit, error) { return p.removeEdit(c, packages) })
-		}),
+		Action: exactly(0, listEdit(p.indexEdit, "operators", p.removeEdit)),
 	}
 }
 
@@ -96,13 +86,7 @@ func (p *program) indexPruneCommand() *cli.Command {
 			&cli.StringSliceFlag{Name: "packages", Aliases: []string{"p"}, Usage: "keep `PACKAGES`"},
 			permissiveFlag(),
 		}),
-		Action: exactly(0, func(c *cli.Context) error {
-			packages, err := requiredList(c, "packages")
-			if err != nil {
-				return err
-			}
-			return p.indexEdit(c, func() (change.Edit, error) { return p.pruneEdit(c, packages) })
-		}),
+		Action: exactly(0, listEdit(p.indexEdit, "packages", p.pruneEdit)),
 	}
 }
 
@@ -112,9 +96,7 @@ func (p *program) indexPruneStrandedCommand() *cli.Command {
 		Usage:       "remove bundles without a channel from an index image",
 		Description: indexHelp + examples("bindery index prune-stranded -f index.db -t acme/index:v2"),
 		Flags:       indexFlags(true, []cli.Flag{permissiveFlag()}),
-		Action: exactly(0, func(c *cli.Context) error {
-			return p.indexEdit(c, func() (change.Edit, error) { return p.pruneStrandedEdit(c) })
-		}),
+		Action:      exactly(0, func(c *cli.Context) error { return p.indexEdit(c, pruneStrandedEdit) }),
 	}
 }
 
@@ -127,24 +109,18 @@ func (p *program) indexTruncateCommand() *cli.Command {
 		Flags: indexFlags(true, []cli.Flag{
 			&cli.StringSliceFlag{Name: "bundles", Aliases: []string{"b"}, Usage: "deprecate `BUNDLES`"},
 		}, truncateFlags()),
-		Action: exactly(0, func(c *cli.Context) error {
-			bundles, err := requiredList(c, "bundles")
-			if err != nil {
-				return err
-			}
-			return p.indexEdit(c, func() (change.Edit, error) { return p.truncateEdit(c, bundles) })
-		}),
+		Action: exactly(0, listEdit(p.indexEdit, "bundles", p.truncateEdit)),
 	}
 }
 
-// nothingToEdit is the edit of an index to which no bundles are added.
+// nothingToEdit returns an edit that adds no bundles.
 func nothingToEdit() change.Edit {
 	return change.Edit{Whole: none(), Apply: func(_ context.Context, s *change.State) (*declcfg.Catalog, *edit.Account, error) {
 		return s.Catalog, &edit.Account{}, nil
 	}}
 }
 
-// indexEdit does an edit of --from-index, by an image or by the files that one is made of.
+// indexEdit edits --from-index and writes an image, or with --generate the files to build one.
 func (p *program) indexEdit(c *cli.Context, prepare func() (change.Edit, error)) error {
 	if err := p.checkTools(c); err != nil {
 		return err

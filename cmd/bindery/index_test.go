@@ -26,7 +26,7 @@ const (
 	testDatabaseLabel = "operators.operatorframework.io.index.database.v1"
 )
 
-// indexDir is what editDir has, and the index images of the database and of the directory, in the layouts db.oci and
+// indexDir returns a copy of editDir with index images of the database and of the directory, in the layouts db.oci and
 // fbc.oci.
 func indexDir(t *testing.T) string {
 	t.Helper()
@@ -36,7 +36,7 @@ func indexDir(t *testing.T) string {
 	return dir
 }
 
-// opened is the image of a layout.
+// opened opens the image of a layout.
 func opened(t *testing.T, name string, p v1.Platform) *images.Image {
 	t.Helper()
 	img, err := images.Open(t.Context(), name, images.OpenOptions{Platform: p})
@@ -47,8 +47,8 @@ func opened(t *testing.T, name string, p v1.Platform) *images.Image {
 	return img
 }
 
-// layerFiles are the files that the layers of a layout's image have, with their sizes in the archives, and the sum of the
-// layers' own. What lies in a lower layer is among them even if it is not seen in the image.
+// layerFiles lists the files in the layers of an image with their sizes, and the total size of the layers. Files hidden
+// by upper layers are included.
 func layerFiles(t *testing.T, layout, tag string) (files map[string]string, size int64) {
 	t.Helper()
 	files = map[string]string{}
@@ -81,13 +81,13 @@ func layerFiles(t *testing.T, layout, tag string) (files map[string]string, size
 	return files, size
 }
 
-// Every verb does to an image what it does in place, in both formats; the new image has the format of the old one, and
-// nothing in its layers of what is gone.
+// Every command has the same effect on an image as in place, in both formats; the new image has the format of the old
+// one, and removed content is in none of its layers.
 func TestIndexVerbs(t *testing.T) {
 	dir := indexDir(t)
 	for _, c := range []struct {
 		rule, index, registry string
-		gone                  string // in no layer
+		gone                  string // must be in no layer
 	}{
 		{"add", "add -b etcd --image-ref-template " + refTemplate, "add -b etcd --image-ref-template " + refTemplate, ""},
 		{"add in mode semver", "add --mode semver -b constraint-1,constraint-2 --image-ref-template " + refTemplate,
@@ -163,7 +163,7 @@ func TestIndexVerbs(t *testing.T) {
 	}
 }
 
-// Packages that an edit does not concern keep their files, whatever these are called, and by them their layers.
+// Packages that an edit does not change keep their files, however these are named, and so their layers.
 func TestIndexKeepsFilesOfOtherPackages(t *testing.T) {
 	dir := editDir(t)
 	layout := filepath.Join(dir, "own")
@@ -204,7 +204,7 @@ func TestIndexKeepsFilesOfOtherPackages(t *testing.T) {
 	}
 }
 
-// The format changes when it is asked for, and what a database cannot hold is then an error that says so.
+// The format changes on request; data that a database cannot represent is then an error.
 func TestIndexOutputFormat(t *testing.T) {
 	dir := indexDir(t)
 	list := func(image string) string { return done(t, dir, "bindery", "list", "bundles", image) }
@@ -234,7 +234,7 @@ func TestIndexOutputFormat(t *testing.T) {
 	}
 }
 
-// A new index is a catalog, or a database; without bundles it is empty, and can be served and added to.
+// A new index is a catalog or a database; without bundles it is empty, and can be served and added to.
 func TestNewIndex(t *testing.T) {
 	dir := editDir(t)
 	for format, label := range map[string]string{"": testConfigsLabel, "fbc": testConfigsLabel, "sqlite": testDatabaseLabel} {
@@ -258,14 +258,14 @@ func TestNewIndex(t *testing.T) {
 			t.Errorf("%q: %s", format, got)
 		}
 	}
-	// opm's name, where nobody gives one.
+	// opm's default name of the image.
 	done(t, dir, "bindery", "index", "add", "-b=", "--allow-empty")
 	if _, err := os.Stat(filepath.Join(dir, "operator-registry-index.oci", "index.json")); err != nil {
 		t.Error(err)
 	}
 }
 
-// The platforms are those that are asked for, else those of the index.
+// The platforms are the requested ones, else those of the index.
 func TestIndexPlatforms(t *testing.T) {
 	dir := editDir(t)
 	r := testregistry.New(t)
@@ -310,7 +310,7 @@ func TestIndexPlatforms(t *testing.T) {
 				if img.Config.Architecture != arch {
 					t.Errorf("opened %s for %s", img.Config.Architecture, arch)
 				}
-				// The labels are those of the binary image, as opm has it.
+				// As in opm, the labels are those of the binary image.
 				want := map[string]string{testDatabaseLabel: "/database/index.db"}
 				if strings.Contains(c.args, base) {
 					want["opm"] = arch
@@ -326,7 +326,7 @@ func TestIndexPlatforms(t *testing.T) {
 	}
 }
 
-// opmFor is a binary image as opm's own is.
+// opmFor returns a binary image like opm's own.
 func opmFor(arch string) testregistry.Image {
 	return testregistry.Image{
 		Platform: v1.Platform{OS: "linux", Architecture: arch}, Entrypoint: []string{"/bin/opm"}, Labels: map[string]string{"opm": arch},
@@ -334,7 +334,7 @@ func opmFor(arch string) testregistry.Image {
 	}
 }
 
-// The server and base of an index come from the binary image, whose layers are passed through, if it has one.
+// The server and base of an index come from the binary image, if there is one, and its layers are reused unchanged.
 func TestIndexBinaryImage(t *testing.T) {
 	dir := indexDir(t)
 	r := testregistry.New(t)
@@ -346,7 +346,7 @@ func TestIndexBinaryImage(t *testing.T) {
 	r.AddImage(t, "acme/index", "v1", index)
 	for _, c := range []struct {
 		rule, image, server string
-		layers              int // of the result that are the binary image's
+		layers              int // number of layers taken from the binary image
 		told                string
 		ours                bool
 	}{
@@ -358,7 +358,7 @@ func TestIndexBinaryImage(t *testing.T) {
 		t.Run(c.rule, func(t *testing.T) {
 			for format, args := range map[string]string{"db": "/database/index.db", "fbc": "/configs"} {
 				if c.ours && format == "fbc" {
-					continue // the same server, whose layer takes its time
+					continue // the same server, whose layer is slow to build
 				}
 				out := filepath.Join(t.TempDir(), "out")
 				ref := r.Host() + "/acme/" + c.image + ":v1"
@@ -399,8 +399,8 @@ func TestIndexBinaryImage(t *testing.T) {
 	}
 }
 
-// Standard output has what was asked for about the edit, then the places, and the digest last. A dry run has the same
-// digest, and writes nothing.
+// Standard output has the requested output about the edit, then the destinations, and the digest last. A dry run prints
+// the same digest and writes nothing.
 func TestIndexAccount(t *testing.T) {
 	dir := indexDir(t)
 	before := snapshot(t, dir)
@@ -422,7 +422,7 @@ func TestIndexAccount(t *testing.T) {
 	}
 }
 
-// What opm refuses is refused, and errors say what is to be mended; nothing is written.
+// Edits that opm refuses are refused, with hints; nothing is written.
 func TestIndexErrors(t *testing.T) {
 	dir := indexDir(t)
 	r := testregistry.New(t)
@@ -468,7 +468,7 @@ func TestIndexErrors(t *testing.T) {
 	}
 }
 
-// Under the name opm errors have its forms: those of the command line and of additions, and the one of removals.
+// Started as opm, errors have opm's formats: those of the command line, of additions, and of removals.
 func TestOpmIndexErrors(t *testing.T) {
 	dir := editDir(t)
 	for args, want := range map[string]string{
@@ -488,7 +488,7 @@ func TestOpmIndexErrors(t *testing.T) {
 	}
 }
 
-// --generate writes what opm writes, and replaces nothing but that.
+// --generate writes the same files as opm, and replaces only those.
 func TestIndexGenerate(t *testing.T) {
 	answers := recorded.All(t)
 	conf := testregistry.Recorded(t).RegistriesConf(t, testregistry.RecordedHost)
@@ -505,7 +505,7 @@ func TestIndexGenerate(t *testing.T) {
 			writeFile(t, filepath.Join(dir, "cache", "mine"), "mine")
 			writeFile(t, filepath.Join(dir, "database", "mine"), "mine")
 			var first string
-			for range 2 { // the second run replaces what the first has written
+			for range 2 { // the second run replaces the files of the first
 				got := runOpm(t, conf, dir, strings.Fields("index "+c.args+" --generate --use-http")...)
 				if got.status != 0 || got.stdout != "" {
 					t.Fatalf("%+v", got)
@@ -563,7 +563,7 @@ func filesOf(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-// What is in the place of the generated files and was not generated stays, and so does everything if something fails.
+// Files that were not generated are not overwritten, and after a failure nothing has changed.
 func TestIndexGenerateLeavesWhatIsThere(t *testing.T) {
 	for rule, c := range map[string]struct{ path, format, want string }{
 		"a file that is no database":   {"database/index.db", "sqlite", "only if it is an index database"},
@@ -585,7 +585,7 @@ func TestIndexGenerateLeavesWhatIsThere(t *testing.T) {
 			}
 		})
 	}
-	// A file-based catalog gets the Dockerfile of "generate dockerfile".
+	// A file-based catalog gets the same Dockerfile as from "generate dockerfile".
 	dir := editDir(t)
 	if got := runProgram(t, dir, "bindery", "index", "rm", "-o", "etcd", "-f", "catalog", "--generate", "-i", "example.test/opm:1"); got.status != 0 || !strings.HasPrefix(got.stderr, "wrote configs\nwrote index.Dockerfile\n") {
 		t.Errorf("got %+v", got)

@@ -10,11 +10,11 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 )
 
-// defaultIndexTag is opm's name for an index that no one names.
+// defaultIndexTag is opm's default name of an index image.
 const defaultIndexTag = "operator-registry-index:latest"
 
-// indexFlags are those of every command of the family index, with opm's letters. tools are opm's flags for the programs
-// that build and pull; prune has one of them only.
+// indexFlags are the flags of the commands of the index group, with opm's short names. tools adds opm's flags for the
+// programs that build and pull; prune has only one of them.
 func indexFlags(tools bool, own ...[]cli.Flag) []cli.Flag {
 	const group, accepted = "content", "accepted for compatibility with opm"
 	all := flags(own...)
@@ -39,7 +39,7 @@ func indexFlags(tools bool, own ...[]cli.Flag) []cli.Flag {
 	return flags(destinationFlags(), all, what, editFlags(), resultFlags(), imageFlags())
 }
 
-// checkTools reads opm's flags for container tools, and refuses what opm refuses where that has a meaning.
+// checkTools reads opm's flags for container tools and refuses the values that opm refuses where they matter.
 func (p *program) checkTools(c *cli.Context) error {
 	var named []string
 	for _, flag := range []string{"container-tool", "build-tool", "pull-tool"} {

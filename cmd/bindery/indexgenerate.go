@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,11 +19,11 @@ import (
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
-// generatedCatalog is the directory in which --generate puts a file-based catalog, beside the Dockerfile's build
+// generatedCatalog is the directory to which --generate writes a file-based catalog, next to the Dockerfile's build
 // context.
 const generatedCatalog = "configs"
 
-// generateIndex writes the edited index and a Dockerfile that makes an image of it, in the working directory.
+// generateIndex writes the edited index and a Dockerfile for its image to the working directory.
 func (p *program) generateIndex(c *cli.Context, i imageEdit) (err error) {
 	for _, flag := range []string{"push", "load", "output", "platform", "digest-file", "iid-file", "image-refs", "metadata-file", "server", "annotation", "format", "compression", "cache", "max-layers", "previous"} {
 		if c.IsSet(flag) {
@@ -43,7 +44,7 @@ func (p *program) generateIndex(c *cli.Context, i imageEdit) (err error) {
 	if err := scaffold.CheckDockerfile(dockerfile); err != nil {
 		return dockerfileError(err)
 	}
-	// The files are what scripts for opm go on with.
+	// Scripts for opm use these file names.
 	begun := change.Directory
 	if p.opm {
 		begun = change.Database
@@ -84,7 +85,7 @@ func (p *program) generateIndex(c *cli.Context, i imageEdit) (err error) {
 	return leftOut(edited.Result)
 }
 
-// anyPackage returns 1 if there is a package among the blobs, and 0 if there is none.
+// anyPackage returns 1 if there is a package among the blobs, and 0 otherwise.
 func anyPackage(blobs iter.Seq2[declcfg.Blob, error]) (int, error) {
 	for b, err := range blobs {
 		if err != nil {
@@ -97,12 +98,10 @@ func anyPackage(blobs iter.Seq2[declcfg.Blob, error]) (int, error) {
 	return 0, nil
 }
 
-// indexDockerfile is the Dockerfile for a database or a catalog.
+// indexDockerfile returns the Dockerfile for a database or a catalog.
 func indexDockerfile(c *cli.Context, kind change.Kind) (string, error) {
 	base := c.String("binary-image")
-	if base == "" {
-		base = scaffold.DefaultImage
-	}
+	base = cmp.Or(base, scaffold.DefaultImage)
 	labels, err := cmdline.Pairs("label", c.StringSlice("label"))
 	if err != nil {
 		return "", err
@@ -124,8 +123,8 @@ func dockerfileError(err error) error {
 	return &cmdline.Error{Class: cmdline.ClassLocal, Err: err, Hint: "choose another Dockerfile with -d"}
 }
 
-// generateDatabase writes the database to its place. What else is in the directory stays, and so does a file that is no
-// index database.
+// generateDatabase writes the database. Other files in its directory stay, and a file that is not an index database is
+// not replaced.
 func (p *program) generateDatabase(c *cli.Context, x *indeximage.Index) (err error) {
 	path := filepath.FromSlash(scaffold.DatabaseFile)
 	dir := filepath.Dir(path)
@@ -133,7 +132,7 @@ func (p *program) generateDatabase(c *cli.Context, x *indeximage.Index) (err err
 		return err
 	}
 	if info, err := os.Lstat(dir); err == nil && info.Mode()&fs.ModeSymlink != 0 {
-		// Its target is not part of the build context.
+		// The link's target is outside the build context.
 		return &fs.PathError{Op: "write", Path: dir, Err: errors.New("is a symbolic link, which is not followed")}
 	}
 	err = os.Mkdir(dir, 0o777)
@@ -143,7 +142,7 @@ func (p *program) generateDatabase(c *cli.Context, x *indeximage.Index) (err err
 	}
 	defer func() {
 		if made && err != nil {
-			_ = os.Remove(dir) // another run may have put something into it
+			_ = os.Remove(dir) // fails if another run has put something into it
 		}
 	}()
 	if _, err := x.WriteDatabase(c.Context, path, p.databaseOptions(c)); err != nil {
@@ -153,7 +152,7 @@ func (p *program) generateDatabase(c *cli.Context, x *indeximage.Index) (err err
 	return nil
 }
 
-// checkReplaceable refuses a file in the place of the database that is none.
+// checkReplaceable refuses to replace a file that is not an index database.
 func (p *program) checkReplaceable(c *cli.Context, path string) error {
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -166,7 +165,7 @@ func (p *program) checkReplaceable(c *cli.Context, path string) error {
 		Err: fmt.Errorf("--generate replaces %s only if it is an index database: %w", path, err)}
 }
 
-// generateCatalog writes the catalog into a directory that is not there yet, or empty.
+// generateCatalog writes the catalog to a directory that must be missing or empty.
 func (p *program) generateCatalog(c *cli.Context, x *indeximage.Index) error {
 	err := x.Catalog().WriteDir(c.Context, generatedCatalog)
 	if errors.Is(err, fs.ErrExist) {

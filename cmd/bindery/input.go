@@ -16,7 +16,7 @@ import (
 	"github.com/operator-bindery/bindery/render"
 )
 
-// catalogInput opens and validates the catalog that is to be built.
+// catalogInput opens and validates the catalog to build.
 func (p *program) catalogInput(c *cli.Context, known *build.Cache) (build.CatalogInput, error) {
 	ref := c.Args().First()
 	info, err := os.Stat(ref)
@@ -31,18 +31,19 @@ func (p *program) catalogInput(c *cli.Context, known *build.Cache) (build.Catalo
 	if err != nil {
 		return build.CatalogInput{}, err
 	}
-	if !info.IsDir() {
-		// A database is validated before its first blob comes out.
+	// A database and package manifests are validated before their first blob comes out.
+	rendered := func() (build.CatalogInput, error) {
 		blobs, err := render.Reference(c.Context, ref, o)
 		return build.CatalogInput{Blobs: blobs}, err
+	}
+	if !info.IsDir() {
+		return rendered()
 	}
 	switch kind, err := render.Classify(ref); {
 	case err != nil:
 		return build.CatalogInput{}, err
 	case kind == render.ManifestsDirectory:
-		// All of it is checked before its first blob comes out, as with a database.
-		blobs, err := render.Reference(c.Context, ref, o)
-		return build.CatalogInput{Blobs: blobs}, err
+		return rendered()
 	case kind != render.CatalogDirectory:
 		return build.CatalogInput{}, fmt.Errorf("%q is a %s, not a catalog", ref, kind)
 	}
@@ -55,8 +56,7 @@ func (p *program) catalogInput(c *cli.Context, known *build.Cache) (build.Catalo
 		return build.CatalogInput{}, err
 	}
 	if o.Level != edit.LevelNone && o.Level != "" {
-		blobs, err := render.Reference(c.Context, ref, o)
-		return build.CatalogInput{Blobs: blobs}, err
+		return rendered()
 	}
 	return build.CatalogInput{FS: root, Files: files}, nil
 }

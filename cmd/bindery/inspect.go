@@ -61,7 +61,7 @@ func (p *program) inspect(c *cli.Context) error {
 		p.log.Warn(fmt.Sprintf("the image differs from its catalog in %s: \"verify\" lists them", count(len(report.Proof.Differences)+report.Proof.More, "thing")))
 	}
 	if format == "json" {
-		report.Proof = nil // the answer of verify
+		report.Proof = nil // only verify prints it
 		return p.printJSON(report)
 	}
 	return p.printReport(report)

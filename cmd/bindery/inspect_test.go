@@ -10,7 +10,7 @@ import (
 	"github.com/operator-bindery/bindery/build/inspect"
 )
 
-// inspected runs a command that answers with a report.
+// inspected runs a command that prints a report, and decodes it.
 func inspected(t *testing.T, dir string, status int, args ...string) *inspect.Report {
 	t.Helper()
 	got := runProgram(t, dir, "bindery", append(args, "-o", "json")...)

@@ -16,7 +16,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/printable"
 )
 
-// printReport prints what an image is, as tables with an empty line between them.
+// printReport prints the description of an image as tables separated by empty lines.
 func (p *program) printReport(r *inspect.Report) error {
 	var tables []list.Table
 	add := func(header []string, rows ...[]string) {
@@ -72,7 +72,7 @@ func (p *program) printReport(r *inspect.Report) error {
 	return err
 }
 
-// reportFacts are the lines about an image as a whole.
+// reportFacts returns the lines about an image as a whole.
 func reportFacts(r *inspect.Report) [][]string {
 	first := r.Images[0]
 	rows := [][]string{{"digest", string(r.Digest)}, {"type", r.MediaType}, {"holds", strings.TrimSpace(string(r.Kind) + " " + r.Path)}}
@@ -113,7 +113,7 @@ func rowsOf[T any](of []T, row func(T) []string) [][]string {
 	return rows
 }
 
-// fewOf names some packages.
+// fewOf lists the first of some packages.
 func fewOf(names []string) string {
 	const shown = 5
 	switch n := len(names); {
@@ -125,7 +125,7 @@ func fewOf(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// shortDigest is enough of a digest to find it among the layers of an image.
+// shortDigest returns enough of a digest to identify a layer of an image.
 func shortDigest(d digest.Digest) string {
 	if text := d.Encoded(); len(text) > 12 {
 		return text[:12]
@@ -133,7 +133,7 @@ func shortDigest(d digest.Digest) string {
 	return d.String()
 }
 
-// printProof prints in what an image differs from what its catalog says.
+// printProof prints how an image differs from its catalog.
 func (p *program) printProof(r *inspect.Report) error {
 	var b strings.Builder
 	for _, d := range r.Proof.Differences {

@@ -13,7 +13,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/blobcache"
 )
 
-// noteState is what "cache info -o json" says of notes.
+// noteState is the output of "cache info -o json" for notes.
 type noteState struct {
 	Blobs  int
 	Layers struct {
@@ -23,7 +23,7 @@ type noteState struct {
 	}
 }
 
-// layerCache runs commands with a cache directory of their own.
+// layerCache runs commands with a separate cache directory.
 type layerCache struct {
 	t   *testing.T
 	dir string
@@ -48,8 +48,8 @@ func (l layerCache) info() (s noteState) {
 	return s
 }
 
-// Every command that builds images says and writes the same without a cache, with an empty one, with one that knows
-// everything, and with one that has lost the bytes of the layers.
+// Every command that builds images prints and writes the same without a cache, with an empty one, with a complete one,
+// and with one that has lost the layers' bytes.
 func TestImagesAreTheSameFromTheCache(t *testing.T) {
 	for _, args := range []string{
 		"build catalog cat --server none -t acme/c:v1",
@@ -90,7 +90,7 @@ func TestImagesAreTheSameFromTheCache(t *testing.T) {
 	}
 }
 
-// Notes that lie cost a second attempt.
+// Wrong notes cost only a second attempt.
 func TestImageIsRightInSpiteOfWrongNotes(t *testing.T) {
 	l := layerCache{t, workDir(t)}
 	words := strings.Fields("build catalog cat --server none -t acme/c:v1 --quiet")

@@ -12,7 +12,7 @@ import (
 	"github.com/operator-bindery/bindery/render"
 )
 
-// validHelp says what is checked before anything is listed, and packageHelp what is if a package is chosen.
+// validHelp describes what is validated before listing; packageHelp describes it for a single package.
 const (
 	validHelp   = "\nThe catalog must be valid."
 	packageHelp = " With PACKAGE, only that package of a file-based catalog is read and checked."
@@ -37,29 +37,24 @@ func (p *program) listCommand() *cli.Command {
 			Action: p.listAction(low, high, load, table),
 		}
 	}
-	return &cli.Command{
-		Name:   "list",
-		Usage:  "list the contents of a catalog",
-		Action: p.group,
-		Subcommands: []*cli.Command{
-			command("packages", "REF", "bindery list packages catalog", 1, 1, list.LoadPackages, func(l *list.Listing, _ string) (any, list.Table, error) {
-				rows := l.Packages()
-				return rows, list.PackageTable(rows), nil
-			}),
-			command("channels", "REF [PACKAGE]", "bindery list channels index.db", 1, 2, nil, func(l *list.Listing, pkg string) (any, list.Table, error) {
-				rows, err := l.Channels(pkg)
-				return rows, list.ChannelTable(rows), err
-			}),
-			command("bundles", "REF [PACKAGE]", "bindery list bundles catalog etcd", 1, 2, nil, func(l *list.Listing, pkg string) (any, list.Table, error) {
-				rows, err := l.Bundles(pkg)
-				return rows, list.BundleTable(rows), err
-			}),
-			p.listImagesCommand(),
-		},
-	}
+	return p.groupCommand("list", "list the contents of a catalog",
+		command("packages", "REF", "bindery list packages catalog", 1, 1, list.LoadPackages, func(l *list.Listing, _ string) (any, list.Table, error) {
+			rows := l.Packages()
+			return rows, list.PackageTable(rows), nil
+		}),
+		command("channels", "REF [PACKAGE]", "bindery list channels index.db", 1, 2, nil, func(l *list.Listing, pkg string) (any, list.Table, error) {
+			rows, err := l.Channels(pkg)
+			return rows, list.ChannelTable(rows), err
+		}),
+		command("bundles", "REF [PACKAGE]", "bindery list bundles catalog etcd", 1, 2, nil, func(l *list.Listing, pkg string) (any, list.Table, error) {
+			rows, err := l.Bundles(pkg)
+			return rows, list.BundleTable(rows), err
+		}),
+		p.listImagesCommand(),
+	)
 }
 
-// alphaCommand holds opm's names for commands that have a shorter one.
+// alphaCommand groups opm's names of commands that have a shorter name here.
 func (p *program) alphaCommand() *cli.Command {
 	return &cli.Command{
 		Name: "alpha", Hidden: true, Usage: "commands under their opm names",
@@ -96,8 +91,8 @@ func (p *program) listAction(low, high int, load listLoader, table func(*list.Li
 	return between(low, high, action)
 }
 
-// listing reads the catalog that the first argument names, or only the package of it that the second one does. A package
-// that is not there is looked for in the whole catalog, whose other packages the error names. load is as for listingOf.
+// listing reads the catalog that the first argument names, or only the package in the second argument. If the package
+// is missing, the whole catalog is read, so that the error can suggest other names. load is as for listingOf.
 func (p *program) listing(c *cli.Context, load listLoader) (*list.Listing, error) {
 	ref, pkg := c.Args().First(), c.Args().Get(1)
 	if pkg != "" && !p.opm {
@@ -108,8 +103,8 @@ func (p *program) listing(c *cli.Context, load listLoader) (*list.Listing, error
 	return p.listingOf(c, ref, load)
 }
 
-// listingOf reads the catalog that a reference names. Of a file-based catalog it reads only the packages, if some are given.
-// Without load it reads no manifests of bundles.
+// listingOf reads the catalog that a reference names. If packages are given, only these are read from a file-based
+// catalog. If load is nil, manifests of bundles are not read.
 func (p *program) listingOf(c *cli.Context, ref string, load listLoader, packages ...string) (*list.Listing, error) {
 	o, err := p.renderOptions(c)
 	if err != nil {
@@ -130,12 +125,12 @@ func (p *program) listingOf(c *cli.Context, ref string, load listLoader, package
 	return l, nil
 }
 
-// catalogKinds are the references that hold a catalog.
+// catalogKinds are the kinds of references with a catalog.
 func catalogKinds() []render.Kind {
 	return []render.Kind{render.CatalogDirectory, render.ManifestsDirectory, render.CatalogImage, render.Database, render.DatabaseImage}
 }
 
-// notCatalog says of a bundle, in opm's words, that it cannot be listed.
+// notCatalog returns opm's message for a bundle, which cannot be listed.
 func notCatalog(ref string, err error) error {
 	if errors.Is(err, render.ErrNotAllowed) {
 		return fmt.Errorf("cannot list non-index %q", ref)

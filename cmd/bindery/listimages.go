@@ -63,7 +63,7 @@ func (p *program) listImages(c *cli.Context) error {
 	if format == "json" {
 		return p.printJSON(rows)
 	}
-	// Valid image references hold nothing that a script or a terminal would stumble over.
+	// Valid image references contain no characters that are special to scripts or terminals.
 	var b bytes.Buffer
 	for _, r := range rows {
 		b.WriteString(r.Image + "\n")

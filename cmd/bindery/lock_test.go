@@ -12,7 +12,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
-// An exit status that is an answer is no failure: what the images stood for is recorded. If it cannot be, that is an error.
+// An exit status that is a result is not a failure: the lock file is written. If that fails, it is an error.
 func TestLockOfAnAnswerByStatus(t *testing.T) {
 	dir := t.TempDir()
 	for name, blob := range map[string]string{"old": `{"schema":"olm.package","name":"a","defaultChannel":"x"}`, "new": `{"schema":"olm.package","name":"b","defaultChannel":"x"}`} {
@@ -38,7 +38,7 @@ func TestLockOfAnAnswerByStatus(t *testing.T) {
 		if runtime.GOOS != "linux" {
 			continue
 		}
-		// Nobody can make a file there.
+		// No file can be created at this path.
 		got = runProgram(t, dir, "bindery", append(strings.Fields(line), "--lock", "/proc/images.lock")...)
 		if got.status != 1 || !strings.Contains(got.stderr, "write the lock file") {
 			t.Errorf("%s, with a lock file that cannot be written: %+v", line, got)

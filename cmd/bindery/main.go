@@ -1,8 +1,8 @@
 // Command bindery binds operator bundles into catalogs and catalogs into images.
 //
-// Started under the name opm it is opm's drop-in: the same commands and flags, with opm's form of errors and logs.
-// Started as grpc_health_probe it is that probe; started as initializer or registry-server it is the tool that opm had
-// under that name.
+// Started as opm it is a drop-in replacement for opm: the same commands and flags, with opm's format of errors and
+// logs. Started as grpc_health_probe it is a health probe; started as initializer or registry-server it is opm's former
+// tool of that name.
 package main
 
 import (
@@ -25,7 +25,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/fullbuild"
 )
 
-// The time that a command may take to end after a signal: a server lets open calls finish.
+// The time that a command may take to end after a signal: a server waits for open calls.
 const (
 	grace       = 5 * time.Second
 	serverGrace = 20 * time.Second
@@ -33,7 +33,7 @@ const (
 
 func main() {
 	if fullbuild.Init() || storeHelper() {
-		return // this was one process of a RUN, or of unpacking a layer
+		return // this process ran one RUN or unpacked one layer
 	}
 	if home, ok := homeOf(os.Getenv, user.LookupId); !ok {
 		os.Setenv("HOME", home)
@@ -44,8 +44,8 @@ func main() {
 	os.Exit(run(os.Args, os.Stdin, os.Stdout, os.Stderr))
 }
 
-// homeOf is the home directory as container engines set it, and false, for a user who has none: a pod with an arbitrary
-// uid. The library for registries would otherwise refuse to work, or look for credentials in the working directory.
+// homeOf returns the home directory that container engines set, and false, for a user without one: a pod with an
+// arbitrary uid. Otherwise the registry library would fail, or look for credentials in the working directory.
 func homeOf(getenv func(string) string, lookup func(uid string) (*user.User, error)) (string, bool) {
 	if home := getenv("HOME"); home != "" {
 		return home, true
@@ -64,7 +64,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		stdout: &cmdline.Pipe{W: stdout},
 		stderr: stderr,
 	}
-	// These were parts of opm and print what it prints.
+	// These were parts of opm; their output is opm's.
 	p.opm = p.name == "opm" || p.name == "initializer" || p.name == "registry-server"
 	p.log = cmdline.NewLogger(stderr, p.logFormat(""), 0)
 	p.embedded.Self = p.servesItself
@@ -80,9 +80,9 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if leaf := line.Leaf(); leaf != nil && leaf.Name == "serve" {
 		wait, others = serverGrace, []os.Signal{syscall.SIGHUP}
 	}
-	percent := 50 // a tenth less memory for a tenth more processor time
+	percent := 50 // saves a tenth of the memory for a tenth more processor time
 	if leaf := line.Leaf(); leaf != nil && leaf.Name == "add" {
-		percent = 200 // many small bundles leave much behind: a third less processor time for a tenth more memory
+		percent = 200 // many small bundles leave much garbage: a third less processor time for a tenth more memory
 	}
 	firstgc.Then(percent)
 	ctx, stop := cmdline.WithSignals(context.Background(), wait, os.Exit, others...)
@@ -116,7 +116,7 @@ func (p *program) end(err error) error {
 	return errors.Join(err, failed)
 }
 
-// finish shows the error and turns it into the exit status.
+// finish prints the error and returns the exit status.
 func (p *program) finish(ctx context.Context, app *cli.App, line cmdline.Line, args []string, err error) int {
 	var status *cmdline.ExitStatus
 	asked := errors.As(err, &status)

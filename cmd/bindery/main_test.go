@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// binDir holds the program under its names, built once for all tests.
+// binDir has the program under all its names, built once for all tests.
 var binDir string
 
 func TestMain(m *testing.M) {
@@ -38,7 +38,8 @@ func TestMain(m *testing.M) {
 				return 1
 			}
 		}
-		// The cache of who runs the tests is left alone. Not before the program is built, which is cached there as well.
+		// The tests do not use the user's cache. It is set after the program was built, as Go's build cache is there
+		// too.
 		if err := os.Setenv("XDG_CACHE_HOME", filepath.Join(dir, "cache")); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
@@ -47,13 +48,13 @@ func TestMain(m *testing.M) {
 	}())
 }
 
-// result is what a run of the program left.
+// result is the result of a run of the program.
 type result struct {
 	stdout, stderr string
 	status         int
 }
 
-// command prepares the program under one of its names, in dir, with an environment of its own.
+// command prepares the program under one of its names, in dir, with a clean environment.
 func command(dir, name string, args ...string) *exec.Cmd {
 	cmd := exec.Command(filepath.Join(binDir, name), args...)
 	cmd.Dir = dir
@@ -83,7 +84,7 @@ func finish(t *testing.T, cmd *exec.Cmd) result {
 	return result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
 }
 
-// recordedError finds the message in what opm wrote to standard error.
+// recordedError finds the message in opm's recorded standard error.
 func recordedError(t *testing.T, file string) string {
 	t.Helper()
 	text := readFile(t, file)
@@ -113,7 +114,7 @@ func readFile(t *testing.T, file string) string {
 	return string(data)
 }
 
-// workDir makes a directory with what the recorded commands were run beside: a catalog "cat", the database small.db, a
+// workDir creates a directory with the files that the recorded commands used: a catalog "cat", the database small.db, a
 // description, icons.
 func workDir(t *testing.T) string {
 	t.Helper()
@@ -164,8 +165,7 @@ func snapshot(t *testing.T, dir string) string {
 	return b.String()
 }
 
-// What the packages of the program make when they are initialized is not looked through again before the heap has grown by
-// something else.
+// Memory allocated by package initialisation does not trigger a garbage collection before the heap has grown further.
 func TestNoCollectionAtStart(t *testing.T) {
 	cmd := exec.Command(filepath.Join(binDir, "bindery"), "version")
 	cmd.Env = append(os.Environ(), "GODEBUG=gctrace=1", "GOGC=")

@@ -11,20 +11,20 @@ import (
 // metadata is the content of --metadata-file.
 type metadata struct {
 	*build.Image
-	// Codecs are the compressors that layers are written with, by the names that --compression has.
+	// Codecs are the compressors of the layers by their names in --compression.
 	Codecs map[layers.Compression]string `json:"codecs"`
-	// Layers are those of the image, with what became of them.
+	// Layers are those of the image and how they were obtained.
 	Layers       []layerAccount  `json:"layers"`
 	References   []string        `json:"references"`
 	Destinations []images.Result `json:"destinations"`
-	// Traffic sums up what was moved to registries; absent if the image went to none.
+	// Traffic sums up the bytes sent to registries; absent if the image went to none.
 	Traffic *images.Traffic `json:"traffic,omitempty"`
 }
 
-// layerAccount is a layer of an image that was written.
+// layerAccount describes a layer of a written image.
 type layerAccount struct {
 	build.Layer
-	// Transfer is how it got to the registries: the most that had to be done for one of them. Empty without registries.
+	// Transfer is how the layer got to the registries: the most expensive way among them. Empty without registries.
 	Transfer images.How `json:"transfer,omitempty"`
 }
 
@@ -52,7 +52,7 @@ func newMetadata(image *build.Image, c layers.Compression, refs []string, result
 	return m
 }
 
-// codecs are the compressors behind a value of --compression.
+// codecs returns the compressors for a value of --compression.
 func codecs(c layers.Compression) map[layers.Compression]string {
 	all := []layers.Compression{c}
 	if c == build.CompressionAuto {

@@ -67,14 +67,14 @@ func (p *program) migrateCommand() *cli.Command {
 	}
 }
 
-// migration is what the flags of migrate say of every migration.
+// migration has the settings from the flags that all migrations of a command share.
 type migration struct {
 	o       migrate.Options
 	outputs []string         // destinations of images
 	spec    *indeximage.Spec // of images
 }
 
-// migrate does one migration, or those of a list.
+// migrate runs one migration, or those of a list.
 func (p *program) migrate(c *cli.Context) error {
 	m := &migration{}
 	format, outputs, err := migrateOutput(c)
@@ -138,8 +138,8 @@ func migrateOutput(c *cli.Context) (format declcfg.Format, destinations []string
 	return format, destinations, nil
 }
 
-// migratePlatform says which of an image's platforms is read. A catalog is the same for all, so that where an image is
-// written or nothing is asked for any of them will do.
+// migratePlatform determines which platform of an image is read. The catalog is the same for all of them, so any
+// platform is accepted if an image is written or no platform was requested.
 func (p *program) migratePlatform(c *cli.Context, imaged bool) error {
 	if len(c.StringSlice("platform")) == 0 {
 		return nil
@@ -163,7 +163,7 @@ func checkMigrateOutput(src, out string) error {
 	return checkApart(src, out)
 }
 
-// migrateOne does what the arguments say.
+// migrateOne runs the migration in the arguments.
 func (p *program) migrateOne(c *cli.Context, m *migration, imaged bool) (err error) {
 	src, out, reportFile := c.Args().Get(0), c.Args().Get(1), c.String("report")
 	if c.NArg() == 2 {
@@ -193,7 +193,7 @@ func (p *program) migrateOne(c *cli.Context, m *migration, imaged bool) (err err
 	}
 	status.Close()
 	if report != nil && reportFile != "" {
-		if rerr := p.writeReport(reportFile, report); rerr != nil {
+		if rerr := p.writeAccount("report", reportFile, report); rerr != nil {
 			return p.opmMessage(errors.Join(err, rerr))
 		}
 	}
@@ -228,7 +228,7 @@ func (p *program) migrateOne(c *cli.Context, m *migration, imaged bool) (err err
 	return nil
 }
 
-// migrated is the sentence about a migration that is done.
+// migrated returns the sentence about a finished migration.
 func (p *program) migrated(c *cli.Context, report *migrate.Report, out string) string {
 	text := fmt.Sprintf("wrote %s to %q", count(report.Written(), "package"), out)
 	switch {
@@ -240,13 +240,13 @@ func (p *program) migrated(c *cli.Context, report *migrate.Report, out string) s
 	return text + sameText(report)
 }
 
-// sameText is what a verification has shown.
+// sameText describes the result of a verification.
 func sameText(report *migrate.Report) string {
 	v := report.Verification
 	switch {
 	case v == nil || !v.Same:
 		return ""
-	case len(findings(report, sqlite.Dropped)) > 0:
+	case len(findings(report.Findings, sqlite.Dropped)) > 0:
 		return "; verified, except for dropped data"
 	case report.Repairs() > 0:
 		return "; verified, except for repairs"

@@ -21,11 +21,11 @@ type copiedImage struct {
 	results []images.Result
 }
 
-// privateCatalog is where a workspace has a catalog that only becomes an image.
+// privateCatalog is the name in a workspace of a catalog that only becomes an image.
 const privateCatalog = "catalog"
 
-// migrateImage migrates to an image, and to the directory out unless that is empty. The image is copied when everything
-// is ready, and then the directory gets its name.
+// migrateImage migrates to an image, and to the directory out unless that is empty. When both are complete, the image
+// is copied and then the directory renamed to its final name.
 func (p *program) migrateImage(c *cli.Context, m *migration, src, out string, imaged bool) (_ *migrate.Report, copied *copiedImage, err error) {
 	t, err := migrateTarget(c, m, src, out, imaged)
 	if err != nil {
@@ -93,7 +93,7 @@ func (p *program) migrateImage(c *cli.Context, m *migration, src, out string, im
 	return prepared.Report, copied, prepared.Partial()
 }
 
-// migrateTarget determines where the image of a migration goes, and refuses places that are in each other's way.
+// migrateTarget determines the destinations of the image and refuses conflicting paths.
 func migrateTarget(c *cli.Context, m *migration, src, out string, imaged bool) (t target, err error) {
 	if imaged {
 		if t, err = readTargetOf(c, m.outputs); err != nil {

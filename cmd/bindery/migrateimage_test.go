@@ -15,7 +15,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
-// databaseImage is an index image for one architecture, with labels and annotations of its own.
+// databaseImage returns an index image for one architecture, with distinct labels and annotations.
 func databaseImage(t *testing.T, db, arch string) testregistry.Image {
 	t.Helper()
 	return testregistry.Image{
@@ -28,7 +28,7 @@ func databaseImage(t *testing.T, db, arch string) testregistry.Image {
 	}
 }
 
-// described is what an image is, read out of a layout or a registry that speaks plain HTTP.
+// described returns the description of an image in a layout or in a registry with plain HTTP.
 func described(t *testing.T, name string) *images.Description {
 	t.Helper()
 	skip := true
@@ -44,8 +44,8 @@ func described(t *testing.T, name string) *images.Description {
 	return d
 }
 
-// An index image for several platforms becomes a catalog image for these: same catalog as by way of a directory, the labels
-// and annotations of each platform but for what is no longer true, the same digest every time.
+// A multi-platform index image becomes a catalog image for the same platforms: with the catalog that the way through a
+// directory gives, the labels and annotations of each platform without outdated ones, and a reproducible digest.
 func TestMigrateImageToImage(t *testing.T) {
 	dir := workDir(t)
 	reg := testregistry.New(t)
@@ -106,17 +106,17 @@ func TestMigrateImageToImage(t *testing.T) {
 			t.Errorf("%s renders otherwise", ref)
 		}
 	}
-	// The image alone, again.
+	// The same image without the directory.
 	again := run(src, "-t", to, "--output", "oci-archive:a.tar", "-o", "yaml", "--server", "none", "--label", "maintainer=me")
 	if !strings.HasSuffix(strings.TrimSpace(again.stdout), digest) || strings.Contains(again.stderr, dir) {
 		t.Errorf("%+v, want the digest %s", again, digest)
 	}
-	// Other platforms than the source's have the labels of its first.
+	// Additional platforms get the labels of the source's first one.
 	run(src, "--output", "oci:l:arm", "--platform", "linux/arm64", "--server", "none")
 	if d := described(t, "oci:"+filepath.Join(dir, "l")+":arm"); d.Index || d.Variants[0].Platform.Architecture != "arm64" || d.Variants[0].Config.Config.Labels["com.example.arch"] != "s390x" {
 		t.Errorf("%+v", d)
 	}
-	// Without an image --platform is what is read, and nothing else will do.
+	// Without an image destination, --platform selects the platform to read, and a missing one is an error.
 	if got := runProgram(t, dir, "bindery", "migrate", src, "x", "--platform", "linux/arm64", "--use-http"); got.status != 1 || !strings.Contains(got.stderr, "no image for linux/arm64") {
 		t.Errorf("%+v", got)
 	}
@@ -128,7 +128,7 @@ func TestMigrateImageToImage(t *testing.T) {
 
 const v1ZeroDigest = "0000000000000000000000000000000000000000000000000000000000000000"
 
-// The server and everything below it come from the binary image, and its layers are passed on as they are.
+// The server and all layers below it come from the binary image and are reused unchanged.
 func TestMigrateOntoABinaryImage(t *testing.T) {
 	dir := workDir(t)
 	reg := testregistry.New(t)
@@ -152,7 +152,7 @@ func TestMigrateOntoABinaryImage(t *testing.T) {
 	}
 }
 
-// Whatever cannot be made leaves every output as it was.
+// If one output cannot be written, all outputs are unchanged.
 func TestMigrateToImageAllOrNothing(t *testing.T) {
 	dir := workDir(t)
 	reg := testregistry.New(t)
@@ -197,7 +197,7 @@ func TestMigrateToImageAllOrNothing(t *testing.T) {
 	}
 }
 
-// The image has the healthy packages too.
+// The image has the valid packages too.
 func TestMigrateKeepGoingToImage(t *testing.T) {
 	dir := workDir(t)
 	breakDatabase(t, filepath.Join(dir, "small.db"))
@@ -213,7 +213,7 @@ func TestMigrateKeepGoingToImage(t *testing.T) {
 	}
 }
 
-// Images of every transport migrate to what their database does, with the proof and the findings.
+// Images of every transport give the same migration as their database, with verification and findings.
 func TestMigrateFromEveryTransport(t *testing.T) {
 	dir := workDir(t)
 	db := unpackedDatabase(t, dir, "schema-3")
@@ -224,7 +224,7 @@ func TestMigrateFromEveryTransport(t *testing.T) {
 	if got := runProgram(t, dir, "bindery", "migrate", filepath.Base(db), "want", "--report", "want.json"); got.status != 0 {
 		t.Fatal(got.stderr)
 	}
-	// An FBC image in every transport, too.
+	// A catalog image in every transport, too.
 	for _, outputs := range []string{"oci:fbc oci-archive:fbc.oci.tar:v1 dir:fbc.dir", "docker-archive:fbc.docker.tar --format docker"} {
 		outputs = strings.NewReplacer(" oci", " --output oci", " dir", " --output dir").Replace(outputs)
 		args := append([]string{"migrate", filepath.Base(db), "-t", "x:v1", "--server", "none", "--output"}, strings.Fields(outputs)...)
@@ -249,7 +249,8 @@ func TestMigrateFromEveryTransport(t *testing.T) {
 	}
 }
 
-// One catalog stands for all platforms only if they hold the same; --verify finds that out for those that the image is for.
+// One catalog may be used for all platforms only if they hold the same; --verify checks that for the platforms of the
+// new image.
 func TestMigratePlatformsThatDiffer(t *testing.T) {
 	dir := workDir(t)
 	reg := testregistry.New(t)

@@ -20,15 +20,14 @@ import (
 	"github.com/operator-bindery/bindery/migrate"
 )
 
-// listJobs is how many migrations of a list are done at a time unless --jobs says otherwise. Each takes memory of its
-// own.
+// listJobs is the default number of concurrent migrations of a list. Each needs memory.
 const listJobs = 2
 
-// listFlags are what the flags say of the migrations of a list.
+// listFlags are the flags about the migrations of a list.
 type listFlags struct {
 	file, reportDir, outDir, results string
 	push, load, keepGoing, overwrite bool
-	base, cache                      string // --binary-image and --cache, for the settings
+	base, cache                      string // --binary-image and --cache, which are part of the settings
 	copy                             images.CopyOptions
 }
 
@@ -46,20 +45,20 @@ func (p *program) readListFlags(c *cli.Context) (listFlags, error) {
 	}, err
 }
 
-// migrationList is the work of --from-file.
+// migrationList is the state of --from-file.
 type migrationList struct {
 	p     *program
 	m     *migration
 	flags listFlags
 	lines []jobs.Line
 	dir   string // of the reports
-	inner int    // pieces of work at once in one migration
+	inner int    // concurrency inside one migration
 	ended int
-	// status shows on a terminal how far the list is.
+	// status shows the progress of the list on a terminal.
 	status *cmdline.Status
 }
 
-// migrateList does the migrations of a list.
+// migrateList runs the migrations of a list.
 func (p *program) migrateList(c *cli.Context, m *migration) (err error) {
 	if c.NArg() > 0 {
 		return cmdline.Usagef("accepts %d arg(s) with --from-file, received %d", 0, c.NArg())
@@ -123,11 +122,11 @@ func (p *program) migrateList(c *cli.Context, m *migration) (err error) {
 	if err != nil {
 		return err
 	}
-	// What images stood for is recorded also where some lines failed.
+	// The lock file is also written if some lines failed.
 	return errors.Join(p.saveLock(), l.sumUp(c.Context, outcomes))
 }
 
-// read reads the list, and settles where the reports go.
+// read reads the list and determines the directory of reports.
 func (l *migrationList) read() ([]jobs.Line, error) {
 	file := l.flags.file
 	l.dir = l.flags.reportDir
@@ -163,8 +162,8 @@ func (l *migrationList) read() ([]jobs.Line, error) {
 	return lines, nil
 }
 
-// destinations are the places of an image that a line names, as -t, --push, --load and --output say them for one
-// migration.
+// destinations returns the destinations of the image of a line, as -t, --push, --load and --output determine them for a
+// single migration.
 func (l *migrationList) destinations(names []string, given []images.Destination) ([]string, []images.Destination, error) {
 	t := target{}
 	for _, name := range names {
@@ -200,7 +199,7 @@ func (l *migrationList) destinations(names []string, given []images.Destination)
 	return t.names, t.destinations, nil
 }
 
-// migrate does one line.
+// migrate runs one line.
 func (l *migrationList) migrate(ctx context.Context, t *jobs.Task) (_ *migrate.Report, err error) {
 	o := l.m.o
 	o.Report, o.Replace = true, t.Replace
@@ -243,14 +242,14 @@ func (l *migrationList) migrate(ctx context.Context, t *jobs.Task) (_ *migrate.R
 		}
 		co := l.flags.copy
 		co.Checked = check
-		// Not [build.Image.Copy], which might build an image with another digest: the record has this one's.
+		// images.Copy and not [build.Image.Copy]: that may rebuild the image with another digest than the recorded one.
 		results, err := images.Copy(ctx, image, t.Destinations, co)
 		p.Report.Images = target{names: t.Names}.references(image, results)
 		return err
 	})
 }
 
-// prepare does a migration, completes its outputs and commits it.
+// prepare runs a migration up to complete outputs and commits it.
 func (l *migrationList) prepare(ctx context.Context, t *jobs.Task, out string, o migrate.Options, complete func(*migrate.Prepared) error) (*migrate.Report, error) {
 	p, err := migrate.Prepare(ctx, t.Source, out, o)
 	if p == nil {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// The memory of many migrations is that of those that are done at a time, however many there are.
+// The memory for a list does not grow with its length, only with the number of concurrent migrations.
 func TestMigrateListMemory(t *testing.T) {
 	dir := workDir(t)
 	peak := func(lines int) int64 {

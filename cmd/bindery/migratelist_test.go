@@ -30,7 +30,7 @@ func exists(t *testing.T, path string) bool {
 	return err == nil
 }
 
-// unpackedDatabase puts a recorded database into dir.
+// unpackedDatabase writes a recorded database to dir.
 func unpackedDatabase(t *testing.T, dir, name string) string {
 	t.Helper()
 	to := filepath.Join(dir, name+".db")
@@ -38,7 +38,7 @@ func unpackedDatabase(t *testing.T, dir, name string) string {
 	return to
 }
 
-// breakDatabase breaks a package of the small database.
+// breakDatabase makes a package of the small database invalid.
 func breakDatabase(t *testing.T, path string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", path)
@@ -51,7 +51,7 @@ func breakDatabase(t *testing.T, path string) {
 	}
 }
 
-// databases are some recorded databases that can be migrated, put into dir/db.
+// databases writes some recorded valid databases to dir/db.
 func databases(t *testing.T, dir string) []string {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Join(dir, "db"), 0o755); err != nil {
@@ -71,7 +71,7 @@ func databases(t *testing.T, dir string) []string {
 	return out
 }
 
-// lineResults reads the file of --results.
+// lineResults parses the file of --results.
 func lineResults(t *testing.T, text string) []lineResult {
 	t.Helper()
 	var all []lineResult
@@ -85,7 +85,7 @@ func lineResults(t *testing.T, text string) []lineResult {
 	return all
 }
 
-// contents are the files below a directory with their contents.
+// contents returns the files below a directory with their contents.
 func contents(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	return testregistry.Files(t, dir, "")
@@ -104,7 +104,8 @@ func sameContents(t *testing.T, got, want string) {
 	}
 }
 
-// Databases, images and catalogs, one broken among them: what can be done is, and is what "migrate SRC OUT" writes.
+// A list of databases, images and catalogs with an invalid one: the valid ones are migrated with the same result as
+// "migrate SRC OUT".
 func TestMigrateList(t *testing.T) {
 	dir := workDir(t)
 	reg := testregistry.New(t)
@@ -159,20 +160,20 @@ func TestMigrateList(t *testing.T) {
 			t.Errorf("%s renders otherwise", image)
 		}
 	}
-	// Again: nothing is written, everything is told.
+	// A second run writes nothing and reports everything.
 	before := snapshot(t, filepath.Join(dir, "out"))
 	reg.Forget()
 	got = migrate("--keep-going")
 	if got.status != 4 || !strings.Contains(got.stdout, "done before  4") || strings.Contains(got.stderr, "wrote") {
 		t.Errorf("again: %+v", got)
 	}
-	if n := reg.Count("GET /v2/acme/index/blobs") + reg.Count("PUT") + reg.Count("POST"); n > 1 { // the configuration is cheap
+	if n := reg.Count("GET /v2/acme/index/blobs") + reg.Count("PUT") + reg.Count("POST"); n > 1 { // reading the configuration is allowed
 		t.Errorf("%d requests for content: %v", n, reg.Requests())
 	}
 	if after := snapshot(t, filepath.Join(dir, "out")); after != before {
 		t.Errorf("before\n%s\nafter\n%s", before, after)
 	}
-	// A tag that was moved, and a directory that is gone, are made again.
+	// A moved tag and a removed directory are written again.
 	other := testregistry.Image{Layers: []map[string]string{{"a": "a"}}}
 	reg.AddImage(t, "acme/catalog", "v1", other)
 	if err := os.RemoveAll(filepath.Join(dir, "out", "layout")); err != nil {
@@ -228,7 +229,8 @@ func TestMigrateListUsage(t *testing.T) {
 	}
 }
 
-// killList is a list of recorded databases, to directories and to images in one layout, and what must come of it.
+// killList writes a list of recorded databases with directories and images in one layout as outputs, and returns the
+// expected outputs.
 func killList(t *testing.T) (dir string, names []string, args []string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -243,7 +245,7 @@ func killList(t *testing.T) (dir string, names []string, args []string) {
 	return dir, names, []string{"migrate", "--from-file", "list", "--server", "none", "--verify"}
 }
 
-// checkKilled checks that a list that was gone on with is as if nothing had happened.
+// checkKilled checks that a continued list has the same outputs as an uninterrupted one.
 func checkKilled(t *testing.T, dir string, names []string) {
 	t.Helper()
 	want := t.TempDir()
@@ -263,8 +265,8 @@ func checkKilled(t *testing.T, dir string, names []string) {
 	}
 }
 
-// A run that is killed again and again, at any moment, gets done; nothing of it is left and nothing is done twice into one
-// output.
+// A run that is repeatedly killed at random moments finally completes; no temporary files are left and no output is
+// written twice.
 func TestMigrateListKilled(t *testing.T) {
 	dir, names, args := killList(t)
 	temp := t.TempDir()
@@ -300,7 +302,7 @@ func TestMigrateListKilled(t *testing.T) {
 	checkKilled(t, dir, names)
 }
 
-// A run that is asked to end does so, with what is done in its place, and can be gone on with.
+// A run that is terminated by a signal keeps the finished lines and can be continued.
 func TestMigrateListTerminated(t *testing.T) {
 	dir, names, args := killList(t)
 	reg := testregistry.New(t)
@@ -322,7 +324,7 @@ func TestMigrateListTerminated(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-reached
-	// Meanwhile nobody else can do the list.
+	// Meanwhile no other process can run the list.
 	if got := runProgram(t, dir, "bindery", args...); got.status != 1 || !strings.Contains(got.stderr, "another run is using it") {
 		t.Errorf("a second run: %+v", got)
 	}
@@ -351,7 +353,7 @@ func TestMigrateListTerminated(t *testing.T) {
 	checkKilled(t, dir, names)
 }
 
-// Where no file can grow any more, as on a full disk, lines fail and leave nothing; with space again they are done.
+// If no file can grow, as on a full disk, lines fail and leave nothing; a later run with space completes them.
 func TestMigrateListFullDisk(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("needs a limit on the size of files")

@@ -11,36 +11,42 @@ import (
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
-// reportFindings says in a line each what is not in the catalog as it was in the database. Who asks for no report must
-// learn of it too. opm is silent.
+// reportFindings logs one line for each kind of difference between the catalog and the database. It also does so if no
+// report was requested. opm prints nothing.
 func (p *program) reportFindings(r *migrate.Report, reportFile string) {
 	if p.opm {
 		return
 	}
-	where := "--report FILE lists it"
-	switch reportFile {
+	where := whereListed("report", reportFile)
+	p.logFound(p.log.Warn, "dropped data that a catalog cannot represent", findings(r.Findings, sqlite.Dropped), where)
+	p.logFound(p.log.Warn, "repaired missing or damaged data of the source", findings(r.Findings, sqlite.Repaired),
+		where)
+	p.logFound(p.log.Info, "derived data that the database does not store", findings(r.Findings, sqlite.Derived), where)
+}
+
+// logFound logs a line about findings of one kind, if there are any.
+func (p *program) logFound(log func(string, ...any), text string, in found, where string) {
+	if len(in) > 0 {
+		log(fmt.Sprintf("%s%s; %s", text, in.text(), where))
+	}
+}
+
+// whereListed says where all findings are, of which the log has only the number: in the file of the flag.
+func whereListed(flag, file string) string {
+	switch file {
 	case "":
+		return fmt.Sprintf("--%s FILE lists it", flag)
 	case "-":
-		where = "the report lists it"
-	default:
-		where = fmt.Sprintf("%q lists it", reportFile)
+		return fmt.Sprintf("the %s lists it", flag)
 	}
-	if in := findings(r, sqlite.Dropped); len(in) > 0 {
-		p.log.Warn(fmt.Sprintf("dropped data that a catalog cannot represent%s; %s", in.text(), where))
-	}
-	if in := findings(r, sqlite.Repaired); len(in) > 0 {
-		p.log.Warn(fmt.Sprintf("repaired missing or damaged data of the source%s; %s", in.text(), where))
-	}
-	if in := findings(r, sqlite.Derived); len(in) > 0 {
-		p.log.Info(fmt.Sprintf("derived data that the database does not store%s; %s", in.text(), where))
-	}
+	return fmt.Sprintf("%q lists it", file)
 }
 
 // found are the findings of one kind.
 type found []sqlite.Finding
 
-func findings(r *migrate.Report, kind sqlite.FindingKind) (in found) {
-	for _, f := range r.Findings {
+func findings(all []sqlite.Finding, kind sqlite.FindingKind) (in found) {
+	for _, f := range all {
 		if f.Kind == kind {
 			in = append(in, f)
 		}
@@ -48,7 +54,7 @@ func findings(r *migrate.Report, kind sqlite.FindingKind) (in found) {
 	return in
 }
 
-// text is the number of findings and the packages, or else the fields, that they are about.
+// text describes the number of findings and the packages, or else the fields, that they are about.
 func (in found) text() string {
 	names := map[string]bool{}
 	for _, f := range in {
@@ -73,7 +79,7 @@ func (in found) text() string {
 	return text + ")"
 }
 
-// count is a number with its noun.
+// count formats a number with its noun.
 func count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -81,17 +87,19 @@ func count(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-func (p *program) writeReport(path string, report *migrate.Report) error {
-	text, err := json.MarshalIndent(report, "", "  ")
+// writeAccount writes a value as JSON to the file that a flag names; "-" is standard output.
+func (p *program) writeAccount(flag, path string, v any) error {
+	text, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
-		return fmt.Errorf("report: %w", err)
+		return fmt.Errorf("--%s: %w", flag, err)
 	}
+	text = append(text, '\n')
 	if path == "-" {
-		_, err := p.stdout.Write(append(text, '\n'))
+		_, err := p.stdout.Write(text)
 		return err
 	}
-	if err := atomicfs.WriteFile(path, append(text, '\n'), 0o666); err != nil {
-		return fmt.Errorf("write the report: %w", err)
+	if err := atomicfs.WriteFile(path, text, 0o666); err != nil {
+		return fmt.Errorf("--%s: %w", flag, err)
 	}
 	return nil
 }

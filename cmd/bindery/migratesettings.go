@@ -2,18 +2,17 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
+
+	"github.com/opencontainers/go-digest"
 
 	"github.com/operator-bindery/bindery/internal/jobs"
 	"github.com/operator-bindery/bindery/render"
 )
 
-// settings are the digests of the flags that the result of a line depends on: one for directories, one for images.
+// settings returns the digests of the flags that the result of a line depends on: one for directories, one for images.
 func (l *migrationList) settings(ctx context.Context) (func(*jobs.Line) string, error) {
 	type common struct {
 		Format, Level, Compat string
@@ -70,23 +69,19 @@ func (l *migrationList) settings(ctx context.Context) (func(*jobs.Line) string, 
 	}, err
 }
 
-// digestOf is a digest of the JSON of a value.
+// digestOf returns a digest of the JSON form of a value.
 func digestOf(v any) (string, error) {
 	text, err := json.Marshal(v)
-	sum := sha256.Sum256(text)
-	return "sha256:" + hex.EncodeToString(sum[:]), err
+	return digest.FromBytes(text).String(), err
 }
 
-// fileSum is the digest of a file.
+// fileSum returns the digest of a file.
 func fileSum(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return "", err
 	}
 	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", err
-	}
-	return "sha256:" + hex.EncodeToString(h.Sum(nil)), nil
+	sum, err := digest.FromReader(f)
+	return sum.String(), err
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
-// report logs in one line how a migration ended.
+// report logs the result of a migration in one line.
 func (l *migrationList) report(o *jobs.Outcome) {
 	l.ended++
 	l.status.Set(fmt.Sprintf("%d of %d done", l.ended, len(l.lines)))
@@ -34,7 +34,7 @@ func (l *migrationList) report(o *jobs.Outcome) {
 	l.p.log.Info(text + l.written(o))
 }
 
-// written is what the outputs of a line hold.
+// written describes the outputs of a line.
 func (l *migrationList) written(o *jobs.Outcome) string {
 	if o.Before {
 		return "was done before"
@@ -46,14 +46,14 @@ func (l *migrationList) written(o *jobs.Outcome) string {
 		kind sqlite.FindingKind
 		what string
 	}{{sqlite.Dropped, "dropped"}, {sqlite.Repaired, "repaired"}, {sqlite.Derived, "worked out"}} {
-		if n := len(findings(r, k.kind)); n > 0 {
+		if n := len(findings(r.Findings, k.kind)); n > 0 {
 			text += fmt.Sprintf("; %s %d", k.what, n)
 		}
 	}
 	return text
 }
 
-// lineResult is a line of --results. Its JSON is stable: fields are added, and never renamed or removed.
+// lineResult is a line of --results. Its JSON form is stable: fields are added, and never renamed or removed.
 type lineResult struct {
 	Line        int           `json:"line"`
 	Source      string        `json:"source"`
@@ -69,7 +69,7 @@ type lineResult struct {
 	Seconds     float64       `json:"seconds"`
 }
 
-// sumUp prints how the lines ended. Its error says what that means for the command.
+// sumUp prints the results of all lines. Its error is the result of the command.
 func (l *migrationList) sumUp(ctx context.Context, outcomes []jobs.Outcome) error {
 	var lines bytes.Buffer
 	counts := map[string]int{}
@@ -113,15 +113,15 @@ func (l *migrationList) sumUp(ctx context.Context, outcomes []jobs.Outcome) erro
 	return l.verdict(counts, len(outcomes))
 }
 
-// The order in which the summary counts.
+// The order of the counts in the summary.
 var statuses = []string{string(jobs.Done), beforeText, string(jobs.Incomplete), string(jobs.Failed), string(jobs.NotBegun)}
 
 const beforeText = "done before"
 
-// repairedText counts the lines in which repairs were made, however they ended.
+// repairedText counts the lines with repairs, whatever their result.
 const repairedText = "repaired"
 
-// statusText is the word for how a line ended.
+// statusText returns the word for the result of a line.
 func statusText(o *jobs.Outcome) string {
 	if o.State == jobs.Done && o.Before {
 		return beforeText
@@ -129,7 +129,7 @@ func statusText(o *jobs.Outcome) string {
 	return string(o.State)
 }
 
-// printSummary prints how many lines ended how, and which of them are not done.
+// printSummary prints the counts of results and the lines that are not done.
 func (l *migrationList) printSummary(outcomes []jobs.Outcome, counts map[string]int) error {
 	var b bytes.Buffer
 	w := tabwriter.NewWriter(&b, 0, 4, 2, ' ', 0)
@@ -139,7 +139,7 @@ func (l *migrationList) printSummary(outcomes []jobs.Outcome, counts map[string]
 			fmt.Fprintf(w, "%s\t%d\n", s, counts[s])
 		}
 	}
-	_ = w.Flush() // to memory
+	_ = w.Flush() // a write to memory
 	head := false
 	for i := range outcomes {
 		o := &outcomes[i]
@@ -152,12 +152,12 @@ func (l *migrationList) printSummary(outcomes []jobs.Outcome, counts map[string]
 		}
 		fmt.Fprintf(w, "%d\t%s\t%s\t%s\n", o.Number, o.State, printable.Cell(redact.Text(o.Source)), printable.Cell(o.Record))
 	}
-	_ = w.Flush() // to memory
+	_ = w.Flush() // a write to memory
 	_, err := l.p.stdout.Write(b.Bytes())
 	return err
 }
 
-// verdict is nil if everything is done.
+// verdict returns nil if everything is done.
 func (l *migrationList) verdict(counts map[string]int, all int) error {
 	var parts []string
 	if n := counts[string(jobs.Failed)]; n > 0 {
@@ -193,7 +193,7 @@ func (l *migrationList) printPlan() error {
 	for _, line := range l.lines {
 		fmt.Fprintf(w, "%d\t%s\t%s\n", line.Number, printable.Cell(redact.Text(line.Source)), printable.Cell(strings.Join(line.Outputs(), " ")))
 	}
-	_ = w.Flush() // to memory
+	_ = w.Flush() // a write to memory
 	_, err := l.p.stdout.Write(b.Bytes())
 	return err
 }

@@ -85,7 +85,7 @@ func TestExamplesUnderTheOtherName(t *testing.T) {
 	}
 }
 
-// Files are named as the terminal can open them: below the directory that was given.
+// Problems name files by their path from the working directory, so that editors can open them.
 func TestProblemsNameFilesThatCanBeOpened(t *testing.T) {
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "broken", "a", "catalog.yaml"), "schema: olm.package\nname: a\n  defaultChannel: x\n")

@@ -11,7 +11,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
-// On file systems without locks every command does what it does elsewhere.
+// Every command works on file systems without locks.
 func TestFileSystemsWithoutLocks(t *testing.T) {
 	r := testregistry.New(t)
 	r.AddImage(t, "acme/one", "v1", testregistry.Image{Labels: map[string]string{testConfigsLabel: "/configs"}, Layers: []map[string]string{{"configs/one/catalog.json": packageText("one")}}})

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// twoPackages writes a catalog of a package "a" and a package "b", of which a bundle cannot be parsed. They have a directory each,
-// or one file.
+// twoPackages writes a catalog of the packages "a" and "b"; a bundle of "b" cannot be parsed. Each has a separate
+// directory, or both are in one file.
 func twoPackages(t *testing.T, dir string, oneFile bool) {
 	t.Helper()
 	for _, pkg := range []string{"a", "b"} {
@@ -37,7 +37,7 @@ func twoPackages(t *testing.T, dir string, oneFile bool) {
 	}
 }
 
-// What is about one package reads no bundles of others: those that cannot be parsed do not matter.
+// Commands about one package do not parse bundles of others, so that undecodable ones do not matter.
 func TestOnePackageIsReadAlone(t *testing.T) {
 	for layout, oneFile := range map[string]bool{"directories": false, "one file": true} {
 		t.Run(layout, func(t *testing.T) {
@@ -46,7 +46,7 @@ func TestOnePackageIsReadAlone(t *testing.T) {
 			for _, c := range []struct {
 				program, args string
 				status        int
-				want          string // in the answer, or in the error
+				want          string // in the answer or the error
 			}{
 				{"bindery", "list channels catalog a", 0, "a        c        a.v1"},
 				{"bindery", "list bundles catalog a", 0, "q.io/x/a:v1"},
@@ -60,7 +60,7 @@ func TestOnePackageIsReadAlone(t *testing.T) {
 				{"bindery", "list bundles catalog b", 1, "catalog.yaml:"},
 				{"bindery", "list bundles catalog none", 1, "catalog.yaml:"},
 				{"bindery", "graph catalog -o dot", 1, "catalog.yaml:"},
-				{"opm", "alpha list bundles catalog a", 1, "did not find expected"}, // opm reads all of it
+				{"opm", "alpha list bundles catalog a", 1, "did not find expected"}, // opm parses everything
 				{"bindery", "catalog rm catalog b", 0, ""},
 				{"bindery", "list bundles catalog", 0, "q.io/x/a:v1"},
 				{"bindery", "list bundles catalog none", 1, `package "none" not found`},

@@ -12,7 +12,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
-// runOpm runs the program as opm, with the recorded registry behind the name that the recorded commands give it.
+// runOpm runs the program as opm with the recorded registry under its recorded name.
 func runOpm(t *testing.T, conf, dir string, args ...string) result {
 	t.Helper()
 	cmd := command(dir, "opm", args...)
@@ -20,7 +20,7 @@ func runOpm(t *testing.T, conf, dir string, args ...string) result {
 	return finish(t, cmd)
 }
 
-// What opm answered for index images in a registry is answered byte for byte.
+// opm's recorded answers for index images in a registry are reproduced byte for byte.
 func TestOpmAnswersForImages(t *testing.T) {
 	answers := recorded.All(t)
 	conf := testregistry.Recorded(t).RegistriesConf(t, testregistry.RecordedHost)
@@ -45,7 +45,8 @@ func TestOpmAnswersForImages(t *testing.T) {
 			}
 			want := string(answers.File(t, "golden-misc/"+file))
 			if file == "render-two.json" {
-				// opm's order of two bundles with one name, here from a database and from an image, is left to chance.
+				// opm prints two bundles with the same name, one from a database and one from an image, in random
+				// order.
 				got.stdout, want = sortedBlobs(got.stdout), sortedBlobs(want)
 			}
 			if got.stdout != want {
@@ -55,19 +56,19 @@ func TestOpmAnswersForImages(t *testing.T) {
 	}
 }
 
-// sortedBlobs brings the indented blobs of a stream into one order.
+// sortedBlobs sorts the indented blobs of a stream.
 func sortedBlobs(stream string) string {
 	blobs := strings.Split(strings.TrimSuffix(stream, "}\n"), "}\n{")
 	slices.Sort(blobs)
 	return strings.Join(blobs, "}\n{")
 }
 
-// Errors about images have the parts that are opm's own, and nothing of them is on standard output.
+// Errors about images contain opm's own wording, and standard output is empty.
 func TestOpmErrorsForImages(t *testing.T) {
 	conf := testregistry.Recorded(t).RegistriesConf(t, testregistry.RecordedHost)
 	for args, want := range map[string]string{
 		"render 127.0.0.1:5056/index/nosuch:v1 --use-http": `render reference "127.0.0.1:5056/index/nosuch:v1": failed to pull image "127.0.0.1:5056/index/nosuch:v1": `,
-		// Commands that pull with containerd's resolver have another text for what is not there.
+		// Commands that pull with containerd's resolver have a different text for a missing image.
 		"registry add -b 127.0.0.1:5056/index/nosuch:v1 --use-http -d small.db":        `Error: error resolving remote name "127.0.0.1:5056/index/nosuch:v1": 127.0.0.1:5056/index/nosuch:v1: not found`,
 		"index add -b 127.0.0.1:5056/index/nosuch:v1 --use-http -t example.com/a/b:v1": `Error: error resolving remote name "127.0.0.1:5056/index/nosuch:v1": 127.0.0.1:5056/index/nosuch:v1: not found`,
 		"alpha bundle unpack 127.0.0.1:5056/index/nosuch:v1 --use-http":                `Error: error resolving remote name "127.0.0.1:5056/index/nosuch:v1": 127.0.0.1:5056/index/nosuch:v1: not found`,
@@ -83,7 +84,7 @@ func TestOpmErrorsForImages(t *testing.T) {
 			dir := workDir(t)
 			before := snapshot(t, dir)
 			got := runOpm(t, conf, dir, strings.Fields(args)...)
-			if want == "" { // a template is not used for what has a name
+			if want == "" { // a template is not used for bundles with an image
 				if got.status != 0 {
 					t.Errorf("%+v", got)
 				}
@@ -99,7 +100,7 @@ func TestOpmErrorsForImages(t *testing.T) {
 	}
 }
 
-// A database in an image migrates to what the recorded migration of the same database gave.
+// A database in an image migrates to the recorded migration of the same database.
 func TestMigrateFromAnImage(t *testing.T) {
 	conf := testregistry.Recorded(t).RegistriesConf(t, testregistry.RecordedHost)
 	dir := workDir(t)
@@ -115,7 +116,7 @@ func TestMigrateFromAnImage(t *testing.T) {
 	}
 }
 
-// treeOf is every file of a tree with its content.
+// treeOf lists every file of a tree with its content.
 func treeOf(t *testing.T, fsys fs.FS) string {
 	t.Helper()
 	var b strings.Builder

@@ -11,14 +11,14 @@ import (
 	"github.com/operator-bindery/bindery/internal/version"
 )
 
-// Each case was run with opm in a directory like that of workDir; its standard output, exit status and error are what
-// the program must give under opm's name.
+// Each case was recorded with opm in a directory like that of workDir; as opm, the program must give the same standard
+// output, exit status and error.
 func TestOpmAnswers(t *testing.T) {
 	for _, c := range []struct {
 		args   string
 		status int
-		stdout string // a file with the whole standard output; empty where there is none
-		stderr string // a file with the error in it
+		stdout string // a file with the whole standard output; empty if there is none
+		stderr string // a file that contains the error
 	}{
 		{args: "version"},
 		{args: "init foo", stdout: "init-json.json"},
@@ -85,7 +85,7 @@ func TestOpmAnswers(t *testing.T) {
 func TestOpmVersionLine(t *testing.T) {
 	got := runProgram(t, ".", "opm", "version")
 	want := strings.Replace(readFile(t, "testdata/opm/version.txt"), `OpmVersion:"unknown"`, `OpmVersion:"v1.72.0"`, 1)
-	// The recording is of amd64, and has no field for the program's own version.
+	// The recording is from amd64 and lacks the field with the program's own version.
 	own := fmt.Sprintf(", Bindery:%q}\n", version.Release)
 	if i := strings.Index(want, "GoArch"); got.status != 0 || !strings.HasPrefix(got.stdout, want[:i]) || !strings.HasSuffix(got.stdout, own) {
 		t.Errorf("got %q, want %q", got.stdout, want)
@@ -120,11 +120,10 @@ func TestOpmDockerfiles(t *testing.T) {
 	}
 }
 
-// ownWords are the cases whose message says what is wrong in other words than those of opm's libraries; declcfg's tests
-// compare the words that they have in common.
+// ownWords are the cases whose message differs from that of opm's libraries; declcfg's tests compare the common words.
 var ownWords = map[string]bool{"bad-array": true, "bad-scalar": true, "bad-number-name": true, "bad-yaml": true, "bad-json": true, "ok-bom": true}
 
-// emptyCases hold no packages: valid to opm, with a warning here.
+// emptyCases have no packages: valid to opm, with a warning here.
 var emptyCases = map[string]bool{"bad-empty-dir": true, "bad-empty-file": true}
 
 func TestOpmValidate(t *testing.T) {
@@ -147,7 +146,7 @@ func TestOpmValidate(t *testing.T) {
 				status = 0
 			}
 			dir := filepath.Join(cases, name)
-			if name == "bad-empty-dir" { // a collection of files has no empty directories
+			if name == "bad-empty-dir" { // the collection is a list of files and has no empty directories
 				dir = t.TempDir()
 			}
 			answer := runProgram(t, ".", "opm", "validate", dir, "-o", "json")
@@ -157,7 +156,7 @@ func TestOpmValidate(t *testing.T) {
 			if answer.status != status || got.Passed != want.Passed {
 				t.Errorf("got %+v, want status %d and\n%s", answer, status, text)
 			}
-			warned := emptyCases[name] // opm says nothing
+			warned := emptyCases[name] // opm prints nothing
 			if plain := runProgram(t, ".", "opm", "validate", dir); plain.status != status || plain.stdout != "" || want.Passed && (plain.stderr != "") != warned {
 				t.Errorf("without -o: %+v", plain)
 			}

@@ -11,12 +11,12 @@ import (
 	"github.com/operator-bindery/bindery/internal/jobs"
 )
 
-// checkApart refuses an output that is the input or lies in it: it would replace the input, or be read as a part of the
-// catalog the next time.
+// checkApart refuses an output that is the input or inside it: it would overwrite the input, or become a part of the
+// catalog.
 func checkApart(in, out string) error {
 	from, err := jobs.Resolve(in)
 	if err != nil {
-		return nil // an input that does not exist, or an image, is not in the way; reading it says what is wrong
+		return nil // the input does not exist or is an image; reading it will report errors
 	}
 	to, err := jobs.Resolve(out)
 	if err != nil {
@@ -30,7 +30,7 @@ func checkApart(in, out string) error {
 	return e
 }
 
-// checkDestinations is [checkApart] for the places of an image.
+// checkDestinations applies [checkApart] to the destinations of an image.
 func checkDestinations(in string, dests []images.Destination) error {
 	for _, d := range dests {
 		if !d.InFiles() {
@@ -43,8 +43,8 @@ func checkDestinations(in string, dests []images.Destination) error {
 	return nil
 }
 
-// checkResult refuses a file of --report and the like that cannot be written, before the work is done, or that is one
-// of the catalogs that the work is about, or lies in one: it would replace the catalog, or be read as a part of it.
+// checkResult refuses, before the work, a file of --report and similar flags that cannot be written, or that is or lies
+// in one of the catalogs: it would overwrite the catalog or become a part of it.
 func checkResult(flag, path string, catalogs ...string) error {
 	if path == "" {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
-// pushAccount is what the test reads of --metadata-file.
+// pushAccount has the tested fields of --metadata-file.
 type pushAccount struct {
 	Digest string
 	Layers []struct {
@@ -32,7 +32,7 @@ type pushAccount struct {
 	Traffic struct{ Pushed, Mounted, Reused, Manifests struct{ Count, Bytes int64 } }
 }
 
-// An edited package moves its own layer, the configuration and the manifest; the account says so.
+// Pushing an edited package uploads its layer, the configuration and the manifest; the account reports that.
 func TestPushTellsWhatItMoved(t *testing.T) {
 	reg := testregistry.New(t)
 	reg.Separate(true)
@@ -75,7 +75,7 @@ func TestPushTellsWhatItMoved(t *testing.T) {
 			t.Errorf("%+v, want %s", l, want)
 		}
 	}
-	// A second repository borrows, and a third name finds everything.
+	// A second repository mounts the layers, and a third name finds everything present.
 	got, third := push("-t", name+":v2", "-t", reg.Host()+"/acme/copy:v2")
 	if got.status != 0 || third.Traffic.Pushed.Count != 0 || third.Traffic.Mounted.Count != int64(len(third.Layers))+1 || third.Layers[0].Transfer != "mounted" {
 		t.Errorf("%+v: %+v", got, third.Traffic)
@@ -83,7 +83,7 @@ func TestPushTellsWhatItMoved(t *testing.T) {
 	if from := third.Destinations[1].Blobs[0].From; from != name {
 		t.Errorf("borrowed from %q", from)
 	}
-	// Both of twins lend their layers.
+	// Layers can be mounted from both images of an index with two compressions.
 	push("-t", name+":twins", "--compression", "auto")
 	got, fourth := push("-t", reg.Host()+"/acme/twins:v1", "--compression", "auto", "--previous", name+":twins")
 	if got.status != 0 || fourth.Traffic.Pushed.Count != 1 || fourth.Traffic.Mounted.Count != int64(len(fourth.Layers)) {
@@ -92,7 +92,7 @@ func TestPushTellsWhatItMoved(t *testing.T) {
 	if len(fourth.Codecs) != 2 || !strings.HasPrefix(fourth.Codecs["gzip"], "gzip level 5 ") || !strings.HasPrefix(fourth.Codecs["zstd"], "zstd level ") {
 		t.Errorf("codecs %v", fourth.Codecs)
 	}
-	// Without a registry there is nothing to tell.
+	// Without a registry there is no traffic to report.
 	if got := runProgram(t, dir, "bindery", "build", "catalog", "cat", "--server", "none", "--output", "oci:image", "--metadata-file", "-"); strings.Contains(got.stdout, "traffic") || strings.Contains(got.stdout, "transfer") {
 		t.Errorf("%s", got.stdout)
 	}
@@ -150,7 +150,7 @@ func TestPushIfTheTagHasNotMoved(t *testing.T) {
 	}
 }
 
-// What an edit or a migration leaves as it is, the repository of the image that it comes from lends to another one.
+// Unchanged layers of an edit or migration are mounted from the source image's repository.
 func TestSourceLendsItsLayers(t *testing.T) {
 	reg := testregistry.New(t)
 	reg.Separate(true)
@@ -176,7 +176,7 @@ func TestSourceLendsItsLayers(t *testing.T) {
 	}
 }
 
-// What was pushed to one repository is mounted into the next one of the same registry, though nobody names the first.
+// Layers pushed to one repository are mounted into another one of the same registry, although no flag names the first.
 func TestLayersAreLentByWhereTheyWerePushed(t *testing.T) {
 	reg := testregistry.New(t)
 	reg.Separate(true)
@@ -195,7 +195,7 @@ func TestLayersAreLentByWhereTheyWerePushed(t *testing.T) {
 	}
 }
 
-// With --trust-previous an unchanged package is not packed, though the cache is empty; the image is the same.
+// With --trust-previous an unchanged package is not packed although the cache is empty; the image is the same.
 func TestTrustedPreviousImage(t *testing.T) {
 	reg := testregistry.New(t)
 	dir := workDir(t)

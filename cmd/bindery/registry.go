@@ -7,25 +7,21 @@ import (
 	"github.com/operator-bindery/bindery/internal/change"
 )
 
-// registryCommand is the family of commands that opm had for databases. They work on catalog directories as well.
+// registryCommand returns the group of opm's commands for databases. Here they also work on catalog directories.
 func (p *program) registryCommand() *cli.Command {
-	return &cli.Command{
-		Name: "registry", Usage: "edit and serve index databases and catalog directories, under opm's names",
-		Action: p.group,
-		Subcommands: []*cli.Command{
-			p.registryAddCommand(),
-			p.registryRemoveCommand(),
-			p.registryPruneCommand(),
-			p.registryPruneStrandedCommand(),
-			p.registryTruncateCommand(),
-			p.registryServeCommand(),
-			p.registryInitializeCommand(),
-			p.registryMirrorCommand(),
-		},
-	}
+	return p.groupCommand("registry", "edit and serve index databases and catalog directories, under opm's names",
+		p.registryAddCommand(),
+		p.registryRemoveCommand(),
+		p.registryPruneCommand(),
+		p.registryPruneStrandedCommand(),
+		p.registryTruncateCommand(),
+		p.registryServeCommand(),
+		p.registryInitializeCommand(),
+		p.registryMirrorCommand(),
+	)
 }
 
-// databaseFlag is what the commands of the family work on.
+// databaseFlag names the catalog that the commands of the group edit.
 func databaseFlag(value string) cli.Flag {
 	return &cli.StringFlag{Name: "database", Aliases: []string{"d"}, Value: value, Usage: "`PATH` of the database file or the catalog directory"}
 }
@@ -46,7 +42,7 @@ func (p *program) registryAddCommand() *cli.Command {
 			databaseFlag("bundles.db"),
 			&cli.StringSliceFlag{Name: "bundle-images", Aliases: []string{"b"}, Usage: "add the bundles of `REFERENCES`"},
 			containerToolFlag("none"),
-		}, addFlags(true), editFlags(), platformFlags(), imageFlags()),
+		}, addFlags(true), editFlags(), []cli.Flag{platformFlag()}, imageFlags()),
 		Action: exactly(0, func(c *cli.Context) error {
 			if err := p.checkContainerTool(c); err != nil {
 				return err
@@ -70,13 +66,7 @@ func (p *program) registryRemoveCommand() *cli.Command {
 			&cli.StringSliceFlag{Name: "packages", Aliases: []string{"o"}, Usage: "remove `PACKAGES`"},
 			permissiveFlag(),
 		}, editFlags()),
-		Action: exactly(0, func(c *cli.Context) error {
-			packages, err := requiredList(c, "packages")
-			if err != nil {
-				return err
-			}
-			return p.registryEdit(c, func() (change.Edit, error) { return p.removeEdit(c, packages) })
-		}),
+		Action: exactly(0, listEdit(p.registryEdit, "packages", p.removeEdit)),
 	}
 }
 
@@ -90,13 +80,7 @@ func (p *program) registryPruneCommand() *cli.Command {
 			&cli.StringSliceFlag{Name: "packages", Aliases: []string{"p"}, Usage: "keep `PACKAGES`"},
 			permissiveFlag(),
 		}, editFlags()),
-		Action: exactly(0, func(c *cli.Context) error {
-			packages, err := requiredList(c, "packages")
-			if err != nil {
-				return err
-			}
-			return p.registryEdit(c, func() (change.Edit, error) { return p.pruneEdit(c, packages) })
-		}),
+		Action: exactly(0, listEdit(p.registryEdit, "packages", p.pruneEdit)),
 	}
 }
 
@@ -106,9 +90,7 @@ func (p *program) registryPruneStrandedCommand() *cli.Command {
 		Usage:       "remove bundles without a channel from a database or catalog",
 		Description: registryHelp + examples("bindery registry prune-stranded -d index.db"),
 		Flags:       flags([]cli.Flag{databaseFlag("bundles.db")}, editFlags()),
-		Action: exactly(0, func(c *cli.Context) error {
-			return p.registryEdit(c, func() (change.Edit, error) { return p.pruneStrandedEdit(c) })
-		}),
+		Action:      exactly(0, func(c *cli.Context) error { return p.registryEdit(c, pruneStrandedEdit) }),
 	}
 }
 
@@ -132,7 +114,7 @@ func (p *program) registryTruncateCommand() *cli.Command {
 	}
 }
 
-// registryEdit does an edit of --database. What is wrong with the path is reported before bundles are fetched.
+// registryEdit edits --database. Errors about the path are reported before bundles are fetched.
 func (p *program) registryEdit(c *cli.Context, prepare func() (change.Edit, error)) error {
 	path := c.String("database")
 	if err := p.checkCatalog(c, path); err != nil {
@@ -154,14 +136,12 @@ func flags(lists ...[]cli.Flag) []cli.Flag {
 	return all
 }
 
-func platformFlags() []cli.Flag { return []cli.Flag{platformFlag()} }
-
 // containerToolFlag is accepted for opm's sake.
 func containerToolFlag(value string) cli.Flag {
 	return &cli.StringFlag{Name: "container-tool", Aliases: []string{"c"}, Value: value, Usage: "ignored: no container `TOOL` is needed (none|docker|podman)"}
 }
 
-// checkContainerTool reads [containerToolFlag], and refuses what opm refuses.
+// checkContainerTool reads [containerToolFlag] and refuses the values that opm refuses.
 func (p *program) checkContainerTool(c *cli.Context) error {
 	tool := c.String("container-tool")
 	switch tool {

@@ -13,7 +13,7 @@ import (
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
-// toolNames are other names of the program with the commands that they stand for.
+// toolNames are other names of the program with the commands that they run.
 var toolNames = map[string][]string{
 	"grpc_health_probe": {"probe"},
 	"initializer":       {"registry", "initialize"},

@@ -88,7 +88,7 @@ func (p *program) registryMirror(c *cli.Context) error {
 	return err
 }
 
-// reportUnmapped warns of images for which a format for clusters has no place.
+// reportUnmapped warns about images that a cluster's configuration format cannot contain.
 func (p *program) reportUnmapped(format string, mappings []imagemap.Mapping) {
 	byDigest := 0
 	for _, m := range mappings {
@@ -112,7 +112,7 @@ func imagesText(n int) string {
 	return fmt.Sprintf("%d images are", n)
 }
 
-// mirrorText is the answer in one of the formats but JSON.
+// mirrorText returns the answer in one of the formats except JSON.
 func mirrorText(c *cli.Context, format string, mappings []imagemap.Mapping) ([]byte, error) {
 	switch format {
 	case "idms":
@@ -127,8 +127,8 @@ func mirrorText(c *cli.Context, format string, mappings []imagemap.Mapping) ([]b
 	return imagemap.Lines(mappings), nil
 }
 
-// mirrored are the images of a catalog: first the catalog's image if it is in a registry, then those of its bundles,
-// sorted.
+// mirrored returns the images of a catalog: first the catalog's image if it is in a registry, then those of its
+// bundles, sorted.
 func (p *program) mirrored(c *cli.Context, ref string) ([]string, error) {
 	kind, err := render.Classify(ref)
 	if err != nil {

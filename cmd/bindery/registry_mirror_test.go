@@ -14,7 +14,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
-// A mirror maps every image that the catalog needs, and no other.
+// A mapping has exactly the images that the catalog needs.
 func TestMirrorMapsTheImagesOfACatalog(t *testing.T) {
 	dir := workDir(t)
 	for _, selection := range []string{"", "--heads-only", "--channel alpha", "--package etcd --package silicom-sts-operator"} {
@@ -43,7 +43,7 @@ func TestMirrorMapsTheImagesOfACatalog(t *testing.T) {
 	}
 }
 
-// A set for a cluster holds images that are named by digest, or those that are named by tag. That others are left is told.
+// A mirror set for a cluster has either the images named by digest or those named by tag; a warning reports the others.
 func TestMirrorTellsWhatASetDoesNotHold(t *testing.T) {
 	dir := workDir(t)
 	for format, want := range map[string]string{
@@ -86,8 +86,8 @@ func TestMirrorRefuses(t *testing.T) {
 	}
 }
 
-// A catalog and its bundles are read from the mirror by the registries.conf that is written for it, when their own
-// registry is not there.
+// With the generated registries.conf, a catalog and its bundles are read from the mirror while the original registry is
+// unavailable.
 func TestMirrorIsReadByItsConfiguration(t *testing.T) {
 	recorded := testregistry.Recorded(t)
 	conf := recorded.RegistriesConf(t, testregistry.RecordedHost)
@@ -102,7 +102,7 @@ func TestMirrorIsReadByItsConfiguration(t *testing.T) {
 		source, destination, _ := strings.Cut(line, "=")
 		name, ok := strings.CutPrefix(source, testregistry.RecordedHost+"/")
 		if !ok {
-			continue // images that operators run are not recorded
+			continue // the images that operators run are not recorded
 		}
 		repository, tag, _ := strings.Cut(name, ":")
 		to, toTag, _ := strings.Cut(strings.TrimPrefix(destination, target.Host()+"/"), ":")
@@ -130,7 +130,7 @@ func TestMirrorIsReadByItsConfiguration(t *testing.T) {
 	done(t, dir, "bindery", "index", "export", "-i", "small.db", "-p", "etcd", "-f", "out", "--registries-conf", file, "--no-cache")
 }
 
-// copyTo copies an image of one platform from registry to registry.
+// copyTo copies an image of one platform between registries.
 func copyTo(t *testing.T, target *testregistry.Registry, to, tag string, source *testregistry.Registry, repository string) {
 	t.Helper()
 	text := source.Manifest(repository, tag)

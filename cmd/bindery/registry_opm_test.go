@@ -10,8 +10,8 @@ import (
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
-// Commands that opm ran on databases are run under its name: the exit status is opm's, and so are the stable parts of the
-// error. Those that opm could do end with a database of which the same is listed as of opm's.
+// The recorded database commands give opm's exit status and the stable parts of its error. If opm succeeded, the
+// resulting database lists the same content as opm's.
 func TestRegistryAsOpm(t *testing.T) {
 	const host = testregistry.RecordedHost
 	all := recorded.All(t)
@@ -25,8 +25,8 @@ func TestRegistryAsOpm(t *testing.T) {
 		from   string
 		args   string
 		status int
-		form   string   // how the error begins
-		parts  []string // of opm's error
+		form   string   // the beginning of the error
+		parts  []string // parts of opm's error
 	}{
 		{name: "readd", stderr: "add-readd.db.stderr", from: "small", args: "add -b " + recordedImages("community/etcd", "v0.9.4") + " --mode replaces --use-http", status: 2,
 			form: "Error: [Bundle ", parts: []string{"Bundle " + host + "/community/etcd:v0.9.4 already exists, Bundle already added that provides package and csv"}},
@@ -118,7 +118,7 @@ func recordedImages(repository string, tags ...string) string {
 	return strings.Join(out, ",")
 }
 
-// What opm says of a wrong command line, and its exit status.
+// Invalid command lines give opm's message and exit status.
 func TestRegistryCommandLineAsOpm(t *testing.T) {
 	for _, c := range []struct {
 		args   string

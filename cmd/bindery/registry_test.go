@@ -29,26 +29,26 @@ import (
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
-// The user of the registry, and the line of its password file.
+// The user of the registry and the line of its password file.
 const (
 	registryUser   = "robot"
 	registrySecret = "open-sesame"
 	htpasswdLine   = registryUser + ":$2b$04$abcdefghijklmnopqrstuuXcjcm5avyCiJoD2uS24xa2lb6fjMB3G\n"
 )
 
-// realRegistry is the registry program of the distribution project.
+// realRegistry is a running registry server of the distribution project.
 type realRegistry struct {
 	host string
 	dir  string
-	ca   string // file with the authority of its certificate; empty without TLS
-	cert string // file with a certificate that the authority has given to a client
+	ca   string // file with the CA certificate; empty without TLS
+	cert string // file with a client certificate issued by the CA
 	key  string
 }
 
-// registrySetup says what the registry wants of its clients.
+// registrySetup says what the registry requires of its clients.
 type registrySetup struct{ tls, clientCertificate, password bool }
 
-// startRegistry runs the registry. The test is skipped where the program is not installed.
+// startRegistry runs the registry server. The test is skipped if the program is not installed.
 func startRegistry(t *testing.T, o registrySetup) *realRegistry {
 	t.Helper()
 	program, err := exec.LookPath("docker-registry")
@@ -104,7 +104,7 @@ func (r *realRegistry) write(t *testing.T, name, text string) string {
 	return path
 }
 
-// certificates makes an authority, and certificates for the registry and a client.
+// certificates creates a CA and certificates for the registry and a client.
 func (r *realRegistry) certificates(t *testing.T) {
 	t.Helper()
 	sign := func(name string, template, parent *x509.Certificate, by *ecdsa.PrivateKey) (*x509.Certificate, *ecdsa.PrivateKey, string, string) {
@@ -135,7 +135,7 @@ func (r *realRegistry) certificates(t *testing.T) {
 	_, _, r.cert, r.key = sign("client", &x509.Certificate{ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}, ca, caKey)
 }
 
-// auth is a file with credentials for each of the given names.
+// auth writes a file with credentials for each of the given names.
 func auth(names map[string]string) string {
 	auths := map[string]any{}
 	for name, secret := range names {
@@ -148,8 +148,8 @@ func auth(names map[string]string) string {
 	return string(text)
 }
 
-// fill pushes a catalog as acme/catalog:v1 and a bundle as acme/etcd:v1. It returns the directory with both and what
-// rendering them from there gives; the bundle knows no image then.
+// fill pushes a catalog as acme/catalog:v1 and a bundle as acme/etcd:v1. It returns a directory with both and with the
+// results of rendering them from disk, where the bundle has no image.
 func (r *realRegistry) fill(t *testing.T) (dir string) {
 	t.Helper()
 	dir = workDir(t)
@@ -177,10 +177,10 @@ func (r *realRegistry) fill(t *testing.T) (dir string) {
 	return dir
 }
 
-// anyImage is the policy of who has made the image.
+// anyImage is a policy that accepts every image.
 var anyImage = &signature.Policy{Default: signature.PolicyRequirements{signature.NewPRInsecureAcceptAnything()}}
 
-// push sends an image to the registry.
+// push pushes the image to the registry.
 func (r *realRegistry) push(t *testing.T, name string, i testregistry.Image) {
 	t.Helper()
 	layout := filepath.Join(t.TempDir(), "layout")
@@ -208,8 +208,8 @@ func (r *realRegistry) push(t *testing.T, name string, i testregistry.Image) {
 	}
 }
 
-// run runs the program in a fresh place: what it needs of the environment is in env. Nothing may be left in its directory
-// for temporary files, and no secret may be told.
+// run runs the program with a fresh directory and only the environment in env. It checks that no temporary files remain
+// and no secret is printed.
 func (r *realRegistry) run(t *testing.T, dir string, env []string, args ...string) result {
 	t.Helper()
 	home := t.TempDir()
@@ -232,7 +232,7 @@ func (r *realRegistry) run(t *testing.T, dir string, env []string, args ...strin
 	return got
 }
 
-// failed tells whether a run ended as a refusal must: with an error of the class and nothing on standard output.
+// failed checks that a run failed properly: with an error of the class and nothing on standard output.
 func failed(got result, class int, parts ...string) error {
 	if got.status != 1 || got.stdout != "" {
 		return fmt.Errorf("status %d, %d bytes on standard output\n%s", got.status, len(got.stdout), got.stderr)
@@ -391,7 +391,7 @@ func TestRegistryWithCredentials(t *testing.T) {
 	}
 }
 
-// A render with a lock file can be repeated exactly, whatever has become of the tags.
+// A render with a lock file is repeatable even if tags have moved.
 func TestLockPinsImages(t *testing.T) {
 	r := startRegistry(t, registrySetup{})
 	dir := r.fill(t)
@@ -420,7 +420,7 @@ func TestLockPinsImages(t *testing.T) {
 	if after := readFile(t, filepath.Join(dir, "bindery.lock")); after != lock {
 		t.Errorf("the lock file has changed:\n%s", after)
 	}
-	// A failed run writes none.
+	// A failed run writes no lock file.
 	if err := failed(render(catalog, r.host+"/acme/missing:v1", "--lock", "other.lock"), 4, "missing"); err != nil {
 		t.Error(err)
 	}
@@ -435,7 +435,8 @@ func TestLockPinsImages(t *testing.T) {
 	}
 }
 
-// Many images at once: what is of one package is in the order of the arguments, and the same from the cache.
+// Many images are read concurrently; blobs of one package are in the order of the arguments, also when read from the
+// cache.
 func TestManyReferencesInOrder(t *testing.T) {
 	r := startRegistry(t, registrySetup{})
 	dir := r.fill(t)

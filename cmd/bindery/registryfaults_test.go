@@ -19,14 +19,14 @@ import (
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
-// faultyProxy passes requests on to a registry, or does something evil in its place.
+// faultyProxy forwards requests to a registry, or injects a fault.
 type faultyProxy struct {
 	host string
 	mu   sync.Mutex
-	seen map[string]int // requests of each kind
+	seen map[string]int // number of requests by kind
 }
 
-// A registryFault answers the n-th request of a kind, counted from 0, by itself, or leaves it to the registry by returning false.
+// A registryFault answers the n-th request of a kind, counted from 0, or returns false to forward it.
 type registryFault func(w http.ResponseWriter, r *http.Request, n int, forward http.Handler) bool
 
 // The kinds of requests.
@@ -36,13 +36,14 @@ const (
 	kindConfig = "configuration"
 )
 
-// faulty starts a proxy whose fault meets requests of one kind. The configuration is the blob that is asked for first.
+// faulty starts a proxy that injects the fault into requests of one kind. The configuration is recognised as the first
+// blob that is requested.
 func faulty(t *testing.T, r *realRegistry, kind string, f registryFault) *faultyProxy {
 	t.Helper()
 	forward := &httputil.ReverseProxy{Rewrite: func(p *httputil.ProxyRequest) {
 		p.SetURL(&url.URL{Scheme: "http", Host: r.host})
 		p.Out.Host = p.In.Host
-	}, ErrorLog: log.New(io.Discard, "", 0)} // clients go away: that is what is tested
+	}, ErrorLog: log.New(io.Discard, "", 0)} // clients that disconnect are part of the test
 	p := &faultyProxy{seen: map[string]int{}}
 	config := ""
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
@@ -77,7 +78,7 @@ func (p *faultyProxy) count(kind string) int {
 	return p.seen[kind]
 }
 
-// answers is a fault that answers with a status the first times.
+// answers is a fault that returns a status for the first requests.
 func answers(status, times int, header ...string) registryFault {
 	return func(w http.ResponseWriter, _ *http.Request, n int, _ http.Handler) bool {
 		if n >= times {
@@ -93,7 +94,7 @@ func answers(status, times int, header ...string) registryFault {
 
 const always = 1 << 30
 
-// resets closes the connection in place of an answer.
+// resets closes the connection instead of answering.
 func resets(times int) registryFault {
 	return func(_ http.ResponseWriter, _ *http.Request, n int, _ http.Handler) bool {
 		if n < times {
@@ -103,7 +104,7 @@ func resets(times int) registryFault {
 	}
 }
 
-// upstream is the registry's answer.
+// upstream returns the registry's answer.
 func upstream(r *http.Request, forward http.Handler) *httptest.ResponseRecorder {
 	rec := httptest.NewRecorder()
 	forward.ServeHTTP(rec, r)
@@ -119,7 +120,7 @@ func send(w http.ResponseWriter, rec *httptest.ResponseRecorder, body []byte) {
 	_, _ = w.Write(body)
 }
 
-// cuts breaks the connection in the middle of the answer; without ranges the registry knows of no taking up again.
+// cuts closes the connection in the middle of the answer; without ranges the download cannot be resumed.
 func cuts(times int, ranges bool) registryFault {
 	return func(w http.ResponseWriter, r *http.Request, n int, forward http.Handler) bool {
 		if !ranges {
@@ -131,7 +132,7 @@ func cuts(times int, ranges bool) registryFault {
 		rec := upstream(r, forward)
 		w.Header().Set("Content-Length", fmt.Sprint(rec.Body.Len()))
 		send(w, rec, rec.Body.Bytes()[:rec.Body.Len()/2])
-		http.NewResponseController(w).Flush() //nolint:errcheck // the connection is cut anyway
+		http.NewResponseController(w).Flush() //nolint:errcheck // the connection is closed anyway
 		panic(http.ErrAbortHandler)
 	}
 }
@@ -150,12 +151,12 @@ func flips(times int) registryFault {
 	}
 }
 
-// stalls sends the half and then nothing, until the client goes away.
+// stalls sends half of the answer and then nothing until the client disconnects.
 func stalls(w http.ResponseWriter, r *http.Request, _ int, forward http.Handler) bool {
 	rec := upstream(r, forward)
 	w.Header().Set("Content-Length", fmt.Sprint(rec.Body.Len()))
 	send(w, rec, rec.Body.Bytes()[:rec.Body.Len()/2])
-	http.NewResponseController(w).Flush() //nolint:errcheck // the client sees nothing more in any case
+	http.NewResponseController(w).Flush() //nolint:errcheck // the client receives nothing more in any case
 	<-r.Context().Done()
 	return true
 }
@@ -169,8 +170,8 @@ func TestRegistryFaults(t *testing.T) {
 	}
 	type expected struct {
 		class    int // 0 is success
-		requests int // of the kind, at least; 0 is any number
-		again    int // that the HTTP library may make once more: on a connection that was used before, one may come too late
+		requests int // minimum number of this kind; 0 for any number
+		again    int // requests that the HTTP library may repeat after a reused connection turned out to be closed
 		text     string
 	}
 	ok := expected{}
@@ -212,7 +213,7 @@ func TestRegistryFaults(t *testing.T) {
 			got := r.run(t, dir, nil, append([]string{"render", "--use-http", "--error-format", "json", p.host + "/acme/catalog:v1"}, c.args...)...)
 			most := c.want.requests
 			if c.kind == kindLayer {
-				most *= 2 // the image has two, which may be fetched at once
+				most *= 2 // the image has two layers, which may be fetched concurrently
 			}
 			most += c.want.again
 			if n := p.count(c.kind); n < c.want.requests || c.want.class != 0 && c.want.requests > 0 && n > most {
@@ -237,7 +238,7 @@ func page(w http.ResponseWriter, _ *http.Request, _ int, _ http.Handler) bool {
 	return true
 }
 
-// What a registry sends wrongly does not get into the cache, and what it sent rightly is not asked for again.
+// Wrong data from a registry does not get into the cache, and valid data is not requested again.
 func TestFaultsAndCache(t *testing.T) {
 	r := startRegistry(t, registrySetup{})
 	dir := r.fill(t)
@@ -259,7 +260,7 @@ func TestFaultsAndCache(t *testing.T) {
 			if n := p.count(kindConfig) - configs; n != 0 {
 				t.Errorf("the configuration was fetched %d more times", n)
 			}
-			// One has failed, and the other of the two may have been given up with it.
+			// One layer failed; the other one's download may have been cancelled with it.
 			if n := p.count(kindLayer); n < 3 || n > 4 {
 				t.Errorf("layers were fetched %d times", n)
 			}
@@ -267,7 +268,7 @@ func TestFaultsAndCache(t *testing.T) {
 	}
 }
 
-// A cache entry that has rotted costs a download, and nothing else.
+// A corrupt cache entry costs one download and nothing else.
 func TestDamagedCacheIsRepaired(t *testing.T) {
 	r := startRegistry(t, registrySetup{})
 	dir := r.fill(t)
@@ -297,7 +298,7 @@ func TestDamagedCacheIsRepaired(t *testing.T) {
 	}
 }
 
-// A signal ends a command that waits for a registry, and nothing is left.
+// A signal ends a command that waits for a registry, and no temporary files remain.
 func TestSignalWhileRegistryStalls(t *testing.T) {
 	r := startRegistry(t, registrySetup{})
 	dir := r.fill(t)
@@ -330,8 +331,7 @@ func TestSignalWhileRegistryStalls(t *testing.T) {
 	}
 }
 
-// A bundle in a registry is what it is on disk, but for its image; the parts of images that are of no interest are not
-// fetched.
+// A bundle in a registry renders as on disk, except for its image; unneeded parts of images are not fetched.
 func TestBundleFromRegistry(t *testing.T) {
 	r := startRegistry(t, registrySetup{})
 	dir := r.fill(t)

@@ -1,9 +1,8 @@
 package main
 
 import (
-	"bufio"
-	"errors"
 	"fmt"
+	"io"
 
 	"github.com/urfave/cli/v2"
 
@@ -68,22 +67,10 @@ func (p *program) render(c *cli.Context) (err error) {
 	if err != nil {
 		return p.opmMessage(err)
 	}
-	var answer cmdline.Spool
-	defer func() { err = errors.Join(err, answer.Close()) }()
-	w := bufio.NewWriterSize(&answer, 1<<20)
-	if err := declcfg.Write(w, format, blobs); err != nil {
-		return p.opmMessage(err)
-	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	if err := p.saveLock(); err != nil {
-		return err
-	}
-	return answer.Flush(c.Context, p.stdout)
+	return p.spooled(c.Context, func(w io.Writer) error { return p.opmMessage(declcfg.Write(w, format, blobs)) })
 }
 
-// renderOptions reads the flags that say how a reference is read.
+// renderOptions reads the flags for reading a reference.
 func (p *program) renderOptions(c *cli.Context) (render.Options, error) {
 	o := render.Options{Jobs: c.Int("jobs"), Warn: p.warnAt, Opened: p.opened}
 	var err error
@@ -100,7 +87,7 @@ func (p *program) renderOptions(c *cli.Context) (render.Options, error) {
 	return o, err
 }
 
-// compat reads --compat. Under the name opm the answers are opm's.
+// compat reads --compat. Under the name opm it defaults to opm's answers.
 func (p *program) compat(c *cli.Context) (sqlite.Compat, error) {
 	switch c.String("compat") {
 	case "opm":
@@ -114,7 +101,7 @@ func (p *program) compat(c *cli.Context) (sqlite.Compat, error) {
 	return "", cmdline.Usagef("invalid --compat value %q, expected (opm)", c.String("compat"))
 }
 
-// opened reports an image that has been opened.
+// opened logs an image that was opened.
 func (p *program) opened(i render.OpenedImage) {
 	if p.opm {
 		return

@@ -9,7 +9,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/ctxio"
 )
 
-// renderGraphCommand is opm's name for drawing mermaid, with opm's answer to the byte.
+// renderGraphCommand returns opm's command for mermaid drawings, with byte-identical output.
 func (p *program) renderGraphCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "render-graph",

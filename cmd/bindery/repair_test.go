@@ -11,7 +11,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
-// changedDatabase is small.db after a statement, as index.db in a directory.
+// changedDatabase writes small.db, changed by SQL statements, to a directory as index.db.
 func changedDatabase(t *testing.T, statements ...string) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -30,7 +30,7 @@ func changedDatabase(t *testing.T, statements ...string) (dir string) {
 	return dir
 }
 
-// A related image that is no pull spec keeps a database from being read, unless it is read as opm does or repaired.
+// A related image that is not a pull spec makes a database unreadable, unless it is read as opm does or repaired.
 func TestMigrateRepairs(t *testing.T) {
 	dir := changedDatabase(t, "INSERT INTO related_image (image, operatorbundle_name) VALUES ('oci://quay.io/kuadrant/wasm-shim:v0.5.0', 'etcdoperator.v0.9.2')")
 	got := runProgram(t, dir, "bindery", "migrate", "index.db", "refused")
@@ -63,7 +63,7 @@ func TestMigrateRepairs(t *testing.T) {
 	}
 }
 
-// Under the name opm the error about a database begins as opm's does, and has the problems of all packages.
+// Started as opm, the error about a database begins as opm's does and has the problems of all packages.
 func TestOpmInvalidDatabase(t *testing.T) {
 	dir := changedDatabase(t,
 		"UPDATE channel_entry SET replaces = NULL WHERE replaces IS NOT NULL", "UPDATE operatorbundle SET replaces = NULL")
@@ -80,7 +80,8 @@ func TestOpmInvalidDatabase(t *testing.T) {
 	}
 }
 
-// Under the name opm a related image that is no pull spec keeps no package from being edited or exported, as opm parses none.
+// Started as opm, packages with a related image that is not a pull spec can be edited and exported, as opm does not
+// parse these images.
 func TestOpmEditsAnyImages(t *testing.T) {
 	conf := testregistry.Recorded(t).RegistriesConf(t, testregistry.RecordedHost)
 	const image = "quay.io/foo/bar@"

@@ -16,7 +16,7 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// resultFlags say where the account of an image goes. They mean the same in every command that writes images.
+// resultFlags select the output files about a written image. They are the same in every command that writes images.
 func resultFlags() []cli.Flag {
 	const group = "result"
 	return []cli.Flag{
@@ -27,7 +27,7 @@ func resultFlags() []cli.Flag {
 	}
 }
 
-// checkResultFiles refuses, before the image is made, files that cannot be written when it is.
+// checkResultFiles refuses unwritable output files before the image is built.
 func checkResultFiles(c *cli.Context, catalogs ...string) error {
 	for _, flag := range []string{"digest-file", "iid-file", "image-refs", "metadata-file"} {
 		path := c.String(flag)
@@ -41,18 +41,18 @@ func checkResultFiles(c *cli.Context, catalogs ...string) error {
 	return nil
 }
 
-// storedPlatform is what a store, which has the image of one platform, gets of an index: the first that --platform
-// names. It is zero, which means this machine's, where that flag names none.
+// storedPlatform is the platform whose image goes to a store, which holds one platform: the first in --platform. It is
+// zero, which means this machine's, without that flag.
 func storedPlatform(c *cli.Context) v1.Platform {
 	if list, err := cmdline.List(c.StringSlice("platform")); err == nil && len(list) > 0 {
 		if p, err := parsePlatform(list[0]); err == nil {
-			return p // others have been refused before there was an image
+			return p // invalid platforms were refused before
 		}
 	}
 	return v1.Platform{}
 }
 
-// warnEvent reports a warning, which several steps of a command can cause, once, and each attempt that failed.
+// warnEvent logs each failed attempt, and a warning once, as several steps of a command can cause the same one.
 func (p *program) warnEvent(e images.Event) {
 	switch e.Kind {
 	case images.EventWarning:
@@ -66,14 +66,14 @@ func (p *program) warnEvent(e images.Event) {
 	}
 }
 
-// warnOnce gives a warning unless it has been given.
+// warnOnce logs a warning unless it was logged before.
 func (p *program) warnOnce(text string) {
 	if _, before := p.warnedOnce.LoadOrStore(text, true); !before {
 		p.log.Warn(text)
 	}
 }
 
-// copyOptions say how images are copied.
+// copyOptions returns the options for copying images.
 func (p *program) copyOptions(c *cli.Context) images.CopyOptions {
 	return images.CopyOptions{
 		Registry: registryOptions(c), Retries: c.Int("retries"), Timeout: c.Duration("timeout"), IfDigest: c.String("if-digest"),
@@ -81,7 +81,7 @@ func (p *program) copyOptions(c *cli.Context) images.CopyOptions {
 	}
 }
 
-// checkPush finds out whether registries can be written to, before there is an image to write.
+// checkPush checks that registries accept uploads, before there is an image.
 func (p *program) checkPush(ctx context.Context, dests []images.Destination, c *cli.Context) (*images.PushCheck, error) {
 	return p.pushCheck(ctx, dests, p.copyOptions(c))
 }
@@ -98,16 +98,16 @@ func (p *program) pushCheck(ctx context.Context, dests []images.Destination, o i
 	return check, nil
 }
 
-// pushChecking is a [program.checkPush] beside the reading of what the image is made of.
+// pushChecking is a [program.checkPush] that runs while the image's input is read.
 type pushChecking struct {
 	end   context.CancelCauseFunc
 	done  chan struct{}
-	check *images.PushCheck // once done is closed
+	check *images.PushCheck // valid after done is closed
 	err   error
 }
 
-// beginCheck begins a check. A registry that cannot be written to ends the context of the command, of which the caller
-// returns the cause.
+// beginCheck starts a check. A registry that refuses uploads cancels the context of the command; the caller returns the
+// cause.
 func (p *program) beginCheck(c *cli.Context, dests []images.Destination) *pushChecking {
 	k := &pushChecking{done: make(chan struct{})}
 	all := c.Context
@@ -130,7 +130,7 @@ func (k *pushChecking) wait() (*images.PushCheck, error) {
 	return k.check, k.err
 }
 
-// copyImage carries the image to its destinations.
+// copyImage copies the image to its destinations.
 func (p *program) copyImage(ctx context.Context, image *build.Image, dests []images.Destination, c *cli.Context, check *images.PushCheck) ([]images.Result, error) {
 	if len(dests) == 0 {
 		return nil, nil
@@ -168,7 +168,7 @@ func (p *program) copyImage(ctx context.Context, image *build.Image, dests []ima
 	return results, err
 }
 
-// report writes the files that were asked for and, to standard output, where the image is and what it is.
+// report writes the requested files and prints the destinations and the digest of the image.
 func (p *program) report(c *cli.Context, t target, image *build.Image, results []images.Result) error {
 	refs := t.references(image, results)
 	account, err := json.MarshalIndent(newMetadata(image, layers.Compression(c.String("compression")), refs, results), "", "  ")
@@ -191,7 +191,7 @@ func (p *program) report(c *cli.Context, t target, image *build.Image, results [
 	return err
 }
 
-// references are the names of an image with its digest, or the digest alone if it has none.
+// references returns the image's names with its digest, or the digest alone if it has none.
 func (t target) references(image *build.Image, results []images.Result) []string {
 	d := image.Digest
 	var refs []string
@@ -200,7 +200,7 @@ func (t target) references(image *build.Image, results []images.Result) []string
 		refs = append(refs, repository+"@"+d.String())
 	}
 	for _, r := range results {
-		// Only registries know an image by its digest; an image without a name is reported by the digest alone.
+		// Only registries can find an image by digest; an image without a name is reported by its digest alone.
 		if len(t.names) == 0 && strings.Contains(r.Reference, "@") {
 			refs = append(refs, r.Reference)
 		}
@@ -211,7 +211,7 @@ func (t target) references(image *build.Image, results []images.Result) []string
 	return refs
 }
 
-// trafficLine says what was moved to a registry.
+// trafficLine describes what was sent to a registry.
 func trafficLine(t images.Traffic) string {
 	return fmt.Sprintf("sent %s (%s), mounted %s (%s), reused %s (%s)",
 		cmdline.FormatSize(t.Pushed.Bytes), count(t.Pushed.Count, "blob"), cmdline.FormatSize(t.Mounted.Bytes), count(t.Mounted.Count, "blob"),

@@ -10,8 +10,8 @@ import (
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
-// The scripts of testdata/script run the program as its users do. Each has a registry of its own at $REGISTRY, which speaks
-// plain HTTP, and finds the project's testdata at $TESTDATA.
+// The scripts in testdata/script run the program as users do. Each has a separate registry with plain HTTP at $REGISTRY
+// and finds the project's testdata at $TESTDATA.
 func TestScripts(t *testing.T) {
 	data, err := filepath.Abs("../../testdata")
 	if err != nil {

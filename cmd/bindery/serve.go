@@ -45,7 +45,7 @@ func (p *program) serveCommand() *cli.Command {
 	}
 }
 
-// registryServeCommand is opm's name for serving a database.
+// registryServeCommand returns opm's command for serving a database.
 func (p *program) registryServeCommand() *cli.Command {
 	return &cli.Command{
 		Name:        "serve",
@@ -78,30 +78,27 @@ func (p *program) serve(c *cli.Context) (err error) {
 	}), o)
 }
 
-// serveSource opens what is to be served. An image is not looked at for changes: asking a registry all the time is not
-// what a server is for.
+// serveSource opens the catalog to serve. An image is not watched for changes, as that would mean polling the registry;
+// SIGHUP reloads it.
 func (p *program) serveSource(ctx context.Context, c *cli.Context, ref string) (serve.Source, error) {
 	kind, err := render.Classify(ref)
 	switch {
 	case err != nil:
 		return serve.Source{}, err
-	case kind == render.Image:
-		o, err := p.renderOptions(c)
-		if err != nil {
-			return serve.Source{}, err
-		}
-		return p.imageSource(ctx, ref, o)
 	case kind == render.Database:
 		return p.databaseSource(ctx, c, ref)
-	case kind == render.ManifestsDirectory:
-		o, err := p.renderOptions(c)
-		if err != nil {
-			return serve.Source{}, err
-		}
-		blobs, err := render.Reference(ctx, ref, o)
-		return serve.Blobs(ref, blobs).Watched(ref), err
+	case kind != render.Image && kind != render.ManifestsDirectory:
+		return serve.Directory(ref)
 	}
-	return serve.Directory(ref)
+	o, err := p.renderOptions(c)
+	if err != nil {
+		return serve.Source{}, err
+	}
+	if kind == render.Image {
+		return p.imageSource(ctx, ref, o)
+	}
+	blobs, err := render.Reference(ctx, ref, o)
+	return serve.Blobs(ref, blobs).Watched(ref), err
 }
 
 func (p *program) databaseSource(ctx context.Context, c *cli.Context, path string) (serve.Source, error) {
@@ -128,7 +125,7 @@ func (p *program) registryServe(c *cli.Context) error {
 		defer cancel()
 	}
 	path := c.String("database")
-	// A look before opening: a FIFO would be waited for. The words are those of opening a file.
+	// Stat before opening: opening a FIFO would block. The error has the wording of open.
 	if _, err := os.Stat(path); err != nil {
 		var pathErr *fs.PathError
 		if errors.As(err, &pathErr) {

@@ -16,7 +16,7 @@ const cacheNone build.ServeCache = "none"
 // cacheKinds are the values of --cache.
 var cacheKinds = []build.ServeCache{build.ServeCacheNative, build.ServeCacheJSON, build.ServeCachePogreb, cacheNone}
 
-// cacheNames are the values of --cache, for a text.
+// cacheNames lists the values of --cache for messages.
 func cacheNames() string {
 	var names []string
 	for _, k := range cacheKinds {
@@ -25,13 +25,13 @@ func cacheNames() string {
 	return strings.Join(names, "|")
 }
 
-// serveCacheFlag chooses the serve caches of an image.
+// serveCacheFlag selects the serve caches of an image.
 func serveCacheFlag(group string) cli.Flag {
 	return &cli.StringSliceFlag{Name: "cache", Category: group, DefaultText: string(build.ServeCacheNative),
 		Usage: "serve cache `KIND` in the image; can be repeated (" + cacheNames() + ")"}
 }
 
-// serveCaches reads [serveCacheFlag]: what was asked for, each once and in one order.
+// serveCaches reads [serveCacheFlag] without duplicates and in a fixed order.
 func serveCaches(c *cli.Context) ([]build.ServeCache, error) {
 	given, err := cmdline.List(c.StringSlice("cache"))
 	if err != nil {
@@ -60,7 +60,7 @@ func serveCaches(c *cli.Context) ([]build.ServeCache, error) {
 	return kinds, nil
 }
 
-// setCaches makes the caches that were asked for part of the image.
+// setCaches adds the requested caches to the image.
 func (p *program) setCaches(c *cli.Context, o *build.Options) error {
 	kinds, err := serveCaches(c)
 	if err != nil {

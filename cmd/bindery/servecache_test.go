@@ -18,7 +18,7 @@ import (
 	"github.com/operator-bindery/bindery/serve/opmcache"
 )
 
-// readLayout unpacks the only image of a layout with the modes that its files have, and returns its root and configuration.
+// readLayout unpacks the only image of a layout with the files' modes and returns its root and configuration.
 func readLayout(t *testing.T, layout string) (string, v1.Image) {
 	t.Helper()
 	blob := func(d v1.Descriptor) string { return filepath.Join(layout, "blobs", "sha256", d.Digest.Encoded()) }
@@ -144,7 +144,7 @@ func TestCacheFlag(t *testing.T) {
 			}
 		}
 	}
-	// The program's own server has no use for opm's cache, which is told before anything else is done.
+	// The program's own server cannot use opm's cache, which is reported before any work.
 	got := runProgram(t, dir, "bindery", strings.Fields("build catalog not-there -t acme/catalog:v1 --dry-run --cache opm-json")...)
 	if got.status == 0 || !strings.Contains(got.stderr, "add --cache native") {
 		t.Errorf("%d, %s", got.status, got.stderr)

@@ -15,7 +15,7 @@ import (
 	"github.com/operator-bindery/bindery/serve"
 )
 
-// serverFlags are those of every command that serves a catalog.
+// serverFlags are the flags of every command that serves a catalog.
 func serverFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.IntFlag{Name: "port", Aliases: []string{"p"}, Value: serve.DefaultPort, Usage: "listen on TCP port `N` of all interfaces; 0 selects a free port"},
@@ -51,16 +51,16 @@ func (p *program) serverOptions(c *cli.Context) (serve.Options, error) {
 		return o, cmdline.Usagef("invalid --max-streams value %d, expected 1 or more", o.Limits.Streams)
 	}
 	if !c.IsSet("max-connections") {
-		o.Limits.Connections = 0 // as many as memory is for
+		o.Limits.Connections = 0 // as many as memory allows
 	}
-	// The default is the place of a pod's log; outside of a pod it cannot be written and no one would read it.
+	// The default is the termination log of a pod; outside of a pod it cannot be written and is not needed.
 	if !c.IsSet("termination-log") && os.Getenv("KUBERNETES_SERVICE_HOST") == "" {
 		o.TerminationLog = ""
 	}
 	return o, nil
 }
 
-// runServer serves until ctx ends, and loads the catalog again at SIGHUP.
+// runServer serves until ctx ends, and reloads the catalog on SIGHUP.
 func (p *program) runServer(ctx context.Context, src serve.Source, o serve.Options) error {
 	serve.FitMemory(&o.Limits, o.Log)
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -75,7 +75,7 @@ func (p *program) runServer(ctx context.Context, src serve.Source, o serve.Optio
 		for {
 			select {
 			case s := <-hangups:
-				// A terminal that is gone, and a cache that is being filled, have nothing to do with loading again.
+				// SIGHUP from a closed terminal, or while a cache is being filled, must end the program and not reload.
 				if o.CacheOnly || onTerminal && !term.IsTerminal(int(stderr.Fd())) {
 					cancel(cmdline.Signal{Signal: syscall.SIGHUP})
 					return
@@ -90,7 +90,7 @@ func (p *program) runServer(ctx context.Context, src serve.Source, o serve.Optio
 		}
 	}()
 	err := serve.Run(ctx, src, o)
-	// What was interrupted says only that its context has ended.
+	// After an interruption the error says only that the context has ended: return the signal.
 	if hangup := (cmdline.Signal{}); err != nil && errors.As(context.Cause(ctx), &hangup) {
 		return hangup
 	}

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// servedCatalog is the manifest for a served catalog.
+// servedCatalog reads the manifest for a served catalog.
 func servedCatalog(t *testing.T) (d appsv1.Deployment, s corev1.Service) {
 	t.Helper()
 	parts := strings.Split(readFile(t, "../../deploy/serve/catalog.yaml"), "\n---\n")
@@ -29,8 +29,7 @@ func servedCatalog(t *testing.T) (d appsv1.Deployment, s corev1.Service) {
 	return d, s
 }
 
-// The server starts with the arguments of the manifest, its probes find it healthy, and what it offers is at the ports that are
-// named.
+// The server starts with the arguments in the manifest, its probes succeed, and it listens on the named ports.
 func TestManifestOfAServedCatalog(t *testing.T) {
 	deployment, service := servedCatalog(t)
 	c := deployment.Spec.Template.Spec.Containers[0]
@@ -81,7 +80,7 @@ func TestManifestOfAServedCatalog(t *testing.T) {
 	}
 }
 
-// writePair writes a certificate for 127.0.0.1 and its key into dir, as tls.crt and tls.key.
+// writePair writes a certificate for 127.0.0.1 and its key to dir, as tls.crt and tls.key.
 func writePair(t *testing.T, dir string) {
 	t.Helper()
 	s := httptest.NewTLSServer(http.NotFoundHandler())

@@ -12,13 +12,12 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 )
 
-// servesItself warns that the running program goes into an image as its server.
+// servesItself warns that the running program becomes the server in an image.
 func (p *program) servesItself() {
 	p.log.Warn("this program was built without the embedded server and adds itself to the image instead; \"make build\" embeds the server")
 }
 
-// withServerHint adds to the error about a server that an image cannot have what helps in the commands with
-// [binaryImageFlags].
+// withServerHint adds a hint to the error about an unusable server, for the commands with [binaryImageFlags].
 func withServerHint(err error) error {
 	var server *build.ServerError
 	if !errors.As(err, &server) || server.Platform.Architecture == "" {
@@ -28,7 +27,7 @@ func withServerHint(err error) error {
 		Hint: "--platform linux/" + runtime.GOARCH + " builds this platform only; --binary-image names an image with a server"}
 }
 
-// reportBase logs what serves an image that has a --binary-image.
+// reportBase logs which server an image with a --binary-image has.
 func (p *program) reportBase(c *cli.Context, image *build.Image) {
 	base := c.String("binary-image")
 	if base == "" || base == "scratch" {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// An image that is served is looked at again at SIGHUP; one that is gone leaves what was there.
+// A served image is read again on SIGHUP; if it is gone, the server keeps the old catalog.
 func TestServedImageIsLoadedAgain(t *testing.T) {
 	dir := workDir(t)
 	put := func(catalog string) {

@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,13 +16,13 @@ import (
 	"github.com/operator-bindery/bindery/internal/userns"
 )
 
-// storeHelper does the work of a process that the library for stores starts this program as, and reports whether this
-// is one: it unpacks a layer, in a root directory of its own.
+// storeHelper does the work of a process that the storage library starts from this program, and reports whether this is
+// such a process: it unpacks a layer in its own root directory.
 func storeHelper() bool { return reexec.Init() }
 
-// enterStore starts the program again in a user namespace if the command line or a variable of ours names a store of
-// images and this process could not use it. Where that cannot be, the command goes on until it needs the store, which
-// then says why.
+// enterStore starts the program again in a user namespace if the arguments or BINDERY_* variables name podman's image
+// store and this process could not use it. If no namespace can be created, the command continues until it needs the
+// store, whose error then explains the cause.
 func enterStore(args, environ []string) (status int, entered bool) {
 	if !namesStore(args, environ) {
 		return 0, false
@@ -29,10 +30,10 @@ func enterStore(args, environ []string) (status int, entered bool) {
 	return startForStore(nil)
 }
 
-// startForStore is [enterStore] where a store is named. stdin, unless nil, is what the process has instead of the
-// standard input, which has been read.
+// startForStore is [enterStore] without the check for a store. stdin, unless nil, replaces standard input, which has
+// been read.
 func startForStore(stdin []byte) (status int, entered bool) {
-	// If the build supports RUN, both use the subordinate ids of the user.
+	// In programs that support RUN, stores use the user's subordinate ids too.
 	if fullbuild.Available && userns.Needed() {
 		var in io.Reader
 		if stdin != nil {
@@ -45,13 +46,13 @@ func startForStore(stdin []byte) (status int, entered bool) {
 	return userns.Enter(stdin)
 }
 
-// namesStore looks for references to images in a store, and for --load. It goes by the words, because the process that
-// waits for the other must have done nothing: whether a command takes a reference there is not looked at.
+// namesStore looks for --load and for references to images in a store. It only searches the words, because command
+// parsing has not happened: the waiting process must not have done anything.
 func namesStore(args, environ []string) bool {
 	for i, arg := range args {
 		name, value, given := strings.Cut(strings.TrimLeft(arg, "-"), "=")
 		isFlag := strings.HasPrefix(arg, "-")
-		var before string // the flag that the word is the value of, perhaps
+		var before string // the preceding flag, whose value the word may be
 		if i > 0 && strings.HasPrefix(args[i-1], "-") {
 			before = strings.TrimLeft(args[i-1], "-")
 		}
@@ -66,15 +67,12 @@ func namesStore(args, environ []string) bool {
 			return true
 		}
 	}
-	for _, v := range environ {
-		if strings.HasPrefix(v, "BINDERY_") && namesStoreImage(v) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(environ, func(v string) bool {
+		return strings.HasPrefix(v, "BINDERY_") && namesStoreImage(v)
+	})
 }
 
-// logLibraries lets the libraries for images log as the command does.
+// logLibraries redirects the logs of the image libraries to the command's logger.
 func (p *program) logLibraries() {
 	logrus.SetOutput(io.Discard)
 	logrus.SetLevel(logrus.WarnLevel)

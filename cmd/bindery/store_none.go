@@ -2,14 +2,14 @@
 
 package main
 
-// storeHelper is false: there are no stores of images here.
+// storeHelper returns false: this build has no image stores.
 func storeHelper() bool { return false }
 
-// enterStore does nothing: there are no stores of images here.
+// enterStore does nothing: this build has no image stores.
 func enterStore(args, environ []string) (status int, entered bool) { return 0, false }
 
-// logLibraries does nothing: the libraries that are here return errors.
+// logLibraries does nothing: the libraries in this build do not log.
 func (p *program) logLibraries() {}
 
-// startForStore does nothing: there are no stores of images here.
+// startForStore does nothing: this build has no image stores.
 func startForStore([]byte) (status int, entered bool) { return 0, false }

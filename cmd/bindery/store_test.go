@@ -50,11 +50,11 @@ func TestCommandLineNamesAStore(t *testing.T) {
 	}
 }
 
-// The program as it is started puts an image into a store and reads it there, and --load is the user's own store under the name
-// that podman would give the image.
+// The program writes an image to a store and reads it back; --load uses the user's store and podman's name for the
+// image.
 func TestLoadedCatalogIsRead(t *testing.T) {
 	dir := workDir(t)
-	t.Cleanup(func() { // directories of the image are read-only, and an ordinary user could not remove what is in them
+	t.Cleanup(func() { // directories of the image are read-only and must be made writable before an ordinary user can remove them
 		_ = filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
 			if err == nil && d.IsDir() {
 				err = os.Chmod(name, 0o700)

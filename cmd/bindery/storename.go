@@ -6,10 +6,10 @@ import (
 	"github.com/operator-bindery/bindery/images"
 )
 
-// storePrefix begins the name of an image in a store.
+// storePrefix is the transport of images in a store.
 const storePrefix = "containers-storage:"
 
-// textFlags take texts in which the name of an image is only a text.
+// textFlags are flags whose value is free text, where the name of an image has no effect.
 var textFlags = map[string]bool{"label": true, "annotation": true, "message": true, "m": true}
 
 // namesStoreImage reports whether a word is the name of an image in a store, a list with one, or NAME=VALUE with one.

@@ -15,7 +15,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
-// tektonObject is as much of Tekton's tasks and pipelines as is used.
+// tektonObject has the used fields of Tekton's tasks and pipelines.
 type tektonObject struct {
 	Kind     string
 	Metadata struct{ Name string }
@@ -43,7 +43,7 @@ type tektonParam struct {
 	Value any
 }
 
-// substitute replaces references to parameters: one that is a list gives as many values.
+// substitute replaces references to parameters; a list parameter gives several values.
 func substitute(t *testing.T, in []string, values map[string]any) (out []string) {
 	t.Helper()
 	for _, text := range in {
@@ -64,7 +64,7 @@ func substitute(t *testing.T, in []string, values map[string]any) (out []string)
 	return out
 }
 
-// texts are the values of a parameter in a pipeline.
+// texts returns the values of a parameter in a pipeline.
 func texts(v any) []string {
 	switch v := v.(type) {
 	case []any:
@@ -79,8 +79,8 @@ func texts(v any) []string {
 	return nil
 }
 
-// The pipeline's commands, run one by one, make the catalog of all packages; its steps need nothing but the program, and no
-// privileges.
+// The commands of the pipeline, run one by one, build the catalog of all packages; its steps need only the program and
+// no privileges.
 func TestTektonPipeline(t *testing.T) {
 	objects := map[string]tektonObject{}
 	dec := yaml.NewDecoder(bytes.NewReader([]byte(readFile(t, "../../deploy/tekton/catalog.yaml"))))

@@ -22,18 +22,13 @@ import (
 )
 
 func (p *program) templateCommand() *cli.Command {
-	return &cli.Command{
-		Name:   "template",
-		Usage:  "render templates to catalogs, and convert catalogs to templates",
-		Action: p.group,
-		Subcommands: []*cli.Command{
-			p.templateRenderCommand("template render"),
-			p.templateConvertCommand("template convert"),
-		},
-	}
+	return p.groupCommand("template", "render templates to catalogs, and convert catalogs to templates",
+		p.templateRenderCommand("template render"),
+		p.templateConvertCommand("template convert"),
+	)
 }
 
-// templateRenderCommand is the command under one of its names, such as "alpha render-template".
+// templateRenderCommand returns the command under one of its names, such as "alpha render-template".
 func (p *program) templateRenderCommand(name string) *cli.Command {
 	return &cli.Command{
 		Name:      lastWord(name),
@@ -55,10 +50,10 @@ func (p *program) templateRenderCommand(name string) *cli.Command {
 	}
 }
 
-// lastWord is the last name of a full command name.
+// lastWord returns the last name of a full command name.
 func lastWord(name string) string { return name[strings.LastIndexByte(name, ' ')+1:] }
 
-// hidden takes a command out of help.
+// hidden hides a command from help.
 func hidden(c *cli.Command) *cli.Command {
 	c.Hidden = true
 	return c
@@ -87,7 +82,7 @@ func (p *program) templateRender(c *cli.Context) error {
 		return p.templateError(err)
 	}
 	level := o.Level
-	o.Level = edit.LevelNone // the manifests are needed until the template is done with them
+	o.Level = edit.LevelNone // the template needs the manifests first
 	o.Allow = []render.Kind{render.BundleImage}
 	o.ResolveDigests = c.Bool("resolve-digests")
 	catalog, err := tmpl.Render(c.Context, template.RenderOptions{
@@ -117,7 +112,7 @@ func (p *program) spooled(ctx context.Context, write func(io.Writer) error) (err
 	return answer.Flush(ctx, p.stdout)
 }
 
-// templateArgs reads [TYPE] [FILE]. One argument is a type if there is one of that name.
+// templateArgs reads [TYPE] [FILE]. A single argument is a type if it is the name of one.
 func templateArgs(c *cli.Context) (template.Type, string, error) {
 	first := c.Args().First()
 	typ, err := template.ParseType(first)
@@ -134,8 +129,8 @@ func templateArgs(c *cli.Context) (template.Type, string, error) {
 	return typ, c.Args().Get(1), nil
 }
 
-// openInput opens a file, or standard input for "-". The name is what messages call it. A FIFO is refused, as no one
-// may ever write to it; what a shell makes for "<(command)" is none.
+// openInput opens a file, or standard input for "-", and returns its name for messages. A FIFO is refused, because
+// opening it may block forever; the pipes that a shell creates for "<(command)" are accepted.
 func (p *program) openInput(file string) (io.ReadCloser, string, error) {
 	if file == "-" {
 		return io.NopCloser(p.stdin), "stdin", nil
@@ -168,8 +163,8 @@ func (p *program) parseTemplate(ctx context.Context, file string, o template.Par
 	return template.Parse(ctx, in, o)
 }
 
-// renderBundle renders the bundle in an image. What a template names is never a file or directory here, unless a
-// transport says so.
+// renderBundle renders the bundle in an image. References in a template never name local files, unless a transport says
+// so.
 func renderBundle(ctx context.Context, image string, o render.Options) (*declcfg.Catalog, error) {
 	kind, err := render.Classify(image)
 	if err == nil && kind != render.Image {
@@ -185,7 +180,7 @@ func renderBundle(ctx context.Context, image string, o render.Options) (*declcfg
 	return declcfg.Collect(blobs)
 }
 
-// templateError is, under the name opm, the error in opm's words.
+// templateError returns the error with opm's wording if the program was started as opm.
 func (p *program) templateError(err error) error {
 	var problems *template.Error
 	if !p.opm || !errors.As(err, &problems) {
@@ -194,7 +189,7 @@ func (p *program) templateError(err error) error {
 	return &cmdline.Error{Class: cmdline.Classify(withClass(err)), Err: errors.New(problems.OpmMessage())}
 }
 
-// templateWriter reads -o of template render: what writes the answer.
+// templateWriter reads -o of template render and returns the function that writes the answer.
 func (p *program) templateWriter(c *cli.Context) (func(io.Writer, *declcfg.Catalog) error, error) {
 	if c.String("output") == "mermaid" {
 		compat, err := p.compat(c)

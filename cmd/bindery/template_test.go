@@ -10,7 +10,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
-// templateAnswers are the commands that were recorded for every template, by the file of the answer.
+// templateAnswers are the commands recorded for every template, by the file of the answer.
 var templateAnswers = map[string]string{
 	"auto.yaml":      "-o yaml",
 	"typed.json":     "TYPE -o json",
@@ -19,7 +19,7 @@ var templateAnswers = map[string]string{
 	"wrongtype.yaml": "WRONG -o yaml",
 }
 
-// templateTypes are the type under which a recorded template was rendered, and the wrong one.
+// templateTypes returns the type under which a recorded template was rendered, and a wrong one.
 func templateTypes(name string) (typ, wrong string) {
 	switch kind, _, _ := strings.Cut(name, "-"); kind {
 	case "basic":
@@ -30,7 +30,7 @@ func templateTypes(name string) (typ, wrong string) {
 	return "semver", "basic"
 }
 
-// Every answer that opm gave to the recorded templates.
+// Compare with every recorded answer of opm to templates.
 func TestOpmRenderTemplate(t *testing.T) {
 	c, want := recorded.All(t), 130
 	registry := testregistry.Recorded(t)
@@ -74,7 +74,7 @@ func TestOpmRenderTemplate(t *testing.T) {
 	}
 }
 
-// compareTemplateError compares what comes before the usage. What a registry's library says is not compared.
+// compareTemplateError compares the text before the usage, without messages of a registry library.
 func compareTemplateError(t *testing.T, got, want string) {
 	t.Helper()
 	message := func(text string) string {
@@ -87,7 +87,7 @@ func compareTemplateError(t *testing.T, got, want string) {
 	}
 }
 
-// exampleTemplates puts templates into a directory that has a bundle, and an image of that.
+// exampleTemplates writes templates to a directory with a bundle and its image.
 func exampleTemplates(t *testing.T, dir string) {
 	t.Helper()
 	testregistry.Image{
@@ -120,7 +120,7 @@ stable:
 	}
 }
 
-// templateDir is a directory with the files of the examples.
+// templateDir returns a directory with the files of the examples.
 func templateDir(t *testing.T) string {
 	t.Helper()
 	dir := workDir(t)
@@ -181,7 +181,7 @@ func TestTemplateCommands(t *testing.T) {
 			t.Errorf("%s: %+v", args, got)
 		}
 	}
-	// opm's name does not make a loss of content right.
+	// Started as opm, a conversion that would lose content is refused too.
 	if got := runProgram(t, dir, "opm", "alpha", "convert-template", "basic", "imageless.yaml"); got.status != 1 || got.stdout != "" || !strings.Contains(got.stderr, "level=fatal") {
 		t.Errorf("%+v", got)
 	}
@@ -190,7 +190,7 @@ func TestTemplateCommands(t *testing.T) {
 	}
 }
 
-// What convert writes, render reads from standard input; the names of opm are the same commands.
+// render reads the output of convert from standard input; opm's names run the same commands.
 func TestTemplatePipe(t *testing.T) {
 	dir := templateDir(t)
 	direct := runProgram(t, dir, "bindery", "template", "render", "template.yaml", "-o", "yaml")

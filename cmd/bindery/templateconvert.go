@@ -15,7 +15,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg/template"
 )
 
-// templateConvertCommand is the command under one of its names.
+// templateConvertCommand returns the command under one of its names.
 func (p *program) templateConvertCommand(name string) *cli.Command {
 	return &cli.Command{
 		Name:      lastWord(name),

@@ -37,12 +37,12 @@ func (p *program) validateCommand() *cli.Command {
 	}
 }
 
-// verdict is the answer in opm's shape, with the list of problems that opm does not have.
+// verdict is the answer in opm's format plus the list of problems, which opm does not have.
 type verdict struct {
 	Passed   bool              `json:"passed"`
 	Error    *verdictError     `json:"error,omitempty"`
 	Problems []declcfg.Problem `json:"problems,omitempty"`
-	// Notes are what is valid and perhaps not meant.
+	// Notes are valid but probably unintended.
 	Notes     []declcfg.Problem `json:"notes,omitempty"`
 	MoreNotes int               `json:"moreNotes,omitempty"`
 }
@@ -115,7 +115,7 @@ func (p *program) validate(c *cli.Context) (err error) {
 	return nil
 }
 
-// validateDir reads the catalog package by package, or as a whole if something is wrong with it.
+// validateDir validates the catalog package by package, or as a whole if that finds an error.
 func validateDir(ctx context.Context, dir string, o declcfg.LoadOptions) (*declcfg.Validated, error) {
 	root, err := declcfg.OpenDir(dir)
 	if err != nil {
@@ -124,10 +124,10 @@ func validateDir(ctx context.Context, dir string, o declcfg.LoadOptions) (*declc
 	return declcfg.ValidateFS(ctx, root, o)
 }
 
-// maxWarnings bounds the warnings about what is read: a file can give reason for one in each of its lines.
+// maxWarnings limits the warnings about the input: each line of a file could cause one.
 const maxWarnings = 1000
 
-// warnAt passes on what a loader accepts but finds odd.
+// warnAt logs a loader's warning about accepted input.
 func (p *program) warnAt(pos declcfg.Position, text string) {
 	if p.warned.Add(1) > maxWarnings {
 		return
@@ -138,7 +138,7 @@ func (p *program) warnAt(pos declcfg.Position, text string) {
 	p.log.Warn(text)
 }
 
-// countWarnings logs how many warnings were not.
+// countWarnings logs how many warnings were suppressed.
 func (p *program) countWarnings(bool) error {
 	if more := p.warned.Load() - maxWarnings; more > 0 {
 		p.log.Warn(fmt.Sprintf("%d more warnings", more))
@@ -146,7 +146,7 @@ func (p *program) countWarnings(bool) error {
 	return nil
 }
 
-// logNotes logs what is valid and perhaps not meant.
+// logNotes logs what is valid but probably unintended.
 func (p *program) logNotes(v *declcfg.Validated) {
 	for _, n := range v.Notes {
 		p.log.Info(fmt.Sprintf("%s: note: %s", n.Position, n.Text()))
@@ -156,7 +156,7 @@ func (p *program) logNotes(v *declcfg.Validated) {
 	}
 }
 
-// message is what the answer says about an invalid catalog: opm's message.
+// message returns opm's message about an invalid catalog, for the answer.
 func (p *program) message(err error) string {
 	if problems := declcfg.JoinProblems(err); problems != nil {
 		return problems.OpmMessage()
@@ -164,7 +164,7 @@ func (p *program) message(err error) string {
 	return err.Error()
 }
 
-// opmMessage replaces, under the name opm, the tree of all problems by the message that opm gives.
+// opmMessage replaces the tree of all problems by opm's message if the program was started as opm.
 func (p *program) opmMessage(err error) error {
 	if !p.opm {
 		return err
@@ -183,7 +183,7 @@ func (p *program) opmMessage(err error) error {
 	return err
 }
 
-// writeVerdict writes the answer. Its problems end with those that the error does not hold.
+// writeVerdict writes the answer. Its list of problems ends with those that the error does not contain.
 func (p *program) writeVerdict(ctx context.Context, v verdict, format string, rest *restOfProblems) error {
 	text, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
@@ -196,7 +196,7 @@ func (p *program) writeVerdict(ctx context.Context, v verdict, format string, re
 		}
 		text = bytes.TrimSuffix(text, []byte("\n"))
 	} else if rest.count > 0 {
-		// The list of problems comes last.
+		// The list of problems is the last field.
 		end = "\n  ]\n}\n"
 		text = bytes.TrimSuffix(text, []byte("\n  ]\n}"))
 	}

@@ -10,13 +10,13 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// restOfProblems are the problems of a catalog that its error does not hold, as items of the answer's list. There can
-// be hundreds of thousands, which are never in memory together.
+// restOfProblems are the problems of a catalog beyond those in its error, as items of the answer's list. There can be
+// hundreds of thousands; they are spooled.
 type restOfProblems struct {
 	format string // json or yaml
 	text   cmdline.Spool
 	count  int
-	err    error // the first one of adding
+	err    error // the first error of adding
 }
 
 // add adds a problem.
@@ -41,5 +41,5 @@ func (r *restOfProblems) add(p declcfg.Problem) {
 	_, r.err = r.text.Write(item)
 }
 
-// Close gives the temporary file back.
+// Close removes the temporary file.
 func (r *restOfProblems) Close() error { return r.text.Close() }

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// The text of a refusal has the first problems of a kind, the answer all of them.
+// The error text has the first problems of each kind, the answer has all of them.
 func TestAllProblemsAreInTheAnswer(t *testing.T) {
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "cat", "c.yaml"), "schema: olm.package\nname: a\ndefaultChannel: c\n---\nschema: olm.channel\nname: c\npackage: a\nentries:\n"+
@@ -33,7 +33,7 @@ func TestAllProblemsAreInTheAnswer(t *testing.T) {
 	}
 }
 
-// Warnings have a bound.
+// The number of warnings is limited.
 func TestManyWarnings(t *testing.T) {
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "cat", "c.yaml"), strings.Repeat("---\nschema: custom\npackage: a\nx: 1\nx: 2\n", 1200))

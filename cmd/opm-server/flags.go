@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// opmGlobals are flags that every command of opm takes and that mean nothing to a server.
+// opmGlobals are global flags of opm that a server ignores.
 var opmGlobals = [...]string{"skip-tls-verify", "use-http", "skip-tls"}
 
 func isGlobalFlag(arg string) bool {
@@ -17,8 +17,8 @@ func isGlobalFlag(arg string) bool {
 	return ok && (slices.Contains(opmGlobals[:], name) || name == "debug")
 }
 
-// parser reads flags as opm's users write them: before or after positional arguments, "--name value", "--name=value",
-// "-n value" and "-nvalue".
+// parser parses flags as opm does: before or after positional arguments, "--name value", "--name=value", "-n value" and
+// "-nvalue".
 type parser struct {
 	*flag.FlagSet
 	shorthands string // the one-letter flags that take a value
@@ -78,7 +78,7 @@ func (p *parser) parse(args []string) ([]string, error) {
 	return append(positional, rest...), nil
 }
 
-// expand separates one-letter flags from the values that are written onto them.
+// expand splits one-letter flags from the values attached to them.
 func (p *parser) expand(args []string) []string {
 	var out []string
 	for _, a := range args {

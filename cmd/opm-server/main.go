@@ -1,5 +1,5 @@
-// Command opm-server is the server of a catalog image, where it is /bin/opm: the commands "serve", "registry serve" and
-// "version" of opm and nothing else, so that it stays small. Started under the name grpc_health_probe it is that probe.
+// Command opm-server is the server of a catalog image, installed as /bin/opm. It has only the opm commands "serve",
+// "registry serve" and "version", so that it stays small. Started as grpc_health_probe it is a health probe.
 package main
 
 import (
@@ -19,12 +19,12 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	// A second signal ends the program at once.
+	// A second signal kills the program.
 	context.AfterFunc(ctx, stop)
 	os.Exit(run(ctx, os.Args, os.Stdout, os.Stderr))
 }
 
-// run is the program: it returns the exit code.
+// run runs the program and returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	name := strings.TrimSuffix(filepath.Base(args[0]), ".exe")
 	if name == "grpc_health_probe" {
@@ -41,7 +41,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 }
 
 func command(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	// The first argument that is not a flag is the command; global flags may precede it as in opm.
+	// The first argument that is not a flag is the command; as in opm, global flags may precede it.
 	for len(args) > 0 && isGlobalFlag(args[0]) {
 		args = args[1:]
 	}

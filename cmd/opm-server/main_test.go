@@ -20,7 +20,7 @@ import (
 type buffer struct {
 	mu    sync.Mutex
 	b     bytes.Buffer
-	wrote chan struct{} // gets a value after a write, unless one is there; may be nil
+	wrote chan struct{} // receives a value after a write, unless one is pending; may be nil
 }
 
 func (s *buffer) Write(b []byte) (int, error) {
@@ -98,7 +98,7 @@ const catalog = `{schema: olm.package, name: a, defaultChannel: c}
 {schema: olm.bundle, package: a, name: a.v1.0.0, image: example.test/a:v1.0.0, properties: [{type: olm.package, value: {packageName: a, version: 1.0.0}}]}
 `
 
-// freePort returns a port that nobody listens on.
+// freePort returns an unused port.
 func freePort(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -109,7 +109,7 @@ func freePort(t *testing.T) string {
 	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
 }
 
-// waitFor waits until there is a part in what was written.
+// waitFor waits until the output contains a text.
 func waitFor(t *testing.T, b *buffer, part string) {
 	t.Helper()
 	timeout := time.After(20 * time.Second)
@@ -122,7 +122,7 @@ func waitFor(t *testing.T, b *buffer, part string) {
 	}
 }
 
-// TestServeAndProbe serves a catalog with flags on both sides of its directory, and probes it under the other name.
+// TestServeAndProbe serves a catalog with flags before and after its directory, and probes it under the probe's name.
 func TestServeAndProbe(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "catalog.yaml"), []byte(catalog), 0o644); err != nil {
@@ -154,7 +154,7 @@ func TestServeAndProbe(t *testing.T) {
 	if text, _ := io.ReadAll(resp.Body); !strings.Contains(string(text), "\nbindery_catalog_packages 1\n") {
 		t.Errorf("metrics: %s", text)
 	}
-	// The cache fits the catalog no longer, which is not allowed: the catalog before stays.
+	// The cache no longer matches the catalog, which the flag forbids: the server keeps the old catalog.
 	if err := os.WriteFile(filepath.Join(dir, "catalog.yaml"), []byte(strings.ReplaceAll(catalog, "1.0.0", "2.0.0")), 0o644); err != nil {
 		t.Fatal(err)
 	}

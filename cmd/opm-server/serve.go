@@ -19,7 +19,7 @@ import (
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
-// common are the flags of both commands.
+// common are the flags of both serve commands.
 type common struct {
 	serve.Options
 	debug     bool
@@ -57,7 +57,7 @@ func (c *common) check(p *parser) error {
 		return fmt.Errorf("invalid --max-streams value %d, expected 1 or more", c.Limits.Streams)
 	}
 	connections := c.Limits.Connections
-	c.Limits.Connections = 0 // as many as memory is for, unless the flag is given
+	c.Limits.Connections = 0 // as many as memory allows, unless the flag is given
 	p.Visit(func(f *flag.Flag) {
 		if f.Name == "max-connections" {
 			c.Limits.Connections = connections
@@ -77,7 +77,7 @@ func (c *common) logger(stderr io.Writer) *slog.Logger {
 	return slog.New(slog.NewTextHandler(stderr, o))
 }
 
-// run serves, and loads the catalog again at SIGHUP.
+// run serves until it is stopped and reloads the catalog on SIGHUP.
 func (c *common) run(ctx context.Context, src serve.Source) error {
 	serve.FitMemory(&c.Limits, c.Log)
 	c.Version = version.Release

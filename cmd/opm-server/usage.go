@@ -43,7 +43,7 @@ Flags:
 SIGHUP reloads the catalog.`
 )
 
-// usageError is a mistake on the command line.
+// usageError is an error in the command line.
 type usageError struct {
 	error
 	usage string

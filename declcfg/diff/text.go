@@ -245,18 +245,16 @@ func (t *text) list(names []string) string {
 func (t *text) edges(old, new *Edge) {
 	t.fields(3, slices.DeleteFunc([]FieldDiff{{"replaces", old.Replaces, new.Replaces}, {"skipRange", old.SkipRange, new.SkipRange}},
 		func(f FieldDiff) bool { return f.Old == f.New }))
-	set := func(names []string) map[string]bool {
-		m := make(map[string]bool, len(names))
-		for _, n := range names {
-			m[n] = true
-		}
-		return m
+	missing := func(names, from []string) []string {
+		return slices.DeleteFunc(slices.Clone(names), func(n string) bool {
+			_, there := slices.BinarySearch(from, n)
+			return there
+		})
 	}
-	a, b := set(old.Skips), set(new.Skips)
-	if more := missing(b, a); len(more) > 0 {
+	if more := missing(new.Skips, old.Skips); len(more) > 0 {
 		t.line(3, Added, "skips %s", t.list(more))
 	}
-	if fewer := missing(a, b); len(fewer) > 0 {
+	if fewer := missing(old.Skips, new.Skips); len(fewer) > 0 {
 		t.line(3, Removed, "skips %s", t.list(fewer))
 	}
 }

@@ -8,18 +8,6 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// missing are the names of one set that another does not have, sorted; never nil.
-func missing(in, from map[string]bool) []string {
-	out := []string{}
-	for name := range in {
-		if !from[name] {
-			out = append(out, name)
-		}
-	}
-	slices.Sort(out)
-	return out
-}
-
 // propertyDiffs compares properties without regard to their order. What is only on one side is paired with what is only on
 // the other by type: such a property has changed.
 func propertyDiffs(old, new []property) []PropertyDiff {

@@ -1,7 +1,9 @@
 package edit
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -91,9 +93,7 @@ func (n *candidate) problem(kind error, format string, args ...any) found {
 // Bundles of the catalog that nothing leads to any more are removed from it, as an upgrade graph cannot hold them: the
 // account reports them.
 func Add(c *declcfg.Catalog, additions []Addition, o AddOptions) (*declcfg.Catalog, *Account, error) {
-	if o.Mode == "" {
-		o.Mode = Replaces
-	}
+	o.Mode = cmp.Or(o.Mode, Replaces)
 	if _, err := ParseMode(string(o.Mode)); err != nil {
 		return nil, nil, err
 	}
@@ -232,9 +232,7 @@ func (a *adder) addPackage(name string, old *part, all []*candidate, edited map[
 		}
 		if !hard {
 			edited[name] = e.part
-			for k, v := range e.origins {
-				a.account.Origins[k] = v
-			}
+			maps.Copy(a.account.Origins, e.origins)
 			for _, n := range news {
 				if m := e.part.bundles[n.name]; before != nil && before.bundles[n.name] != nil && m != nil {
 					a.account.Changes = append(a.account.Changes, Change{Action: Changed, Kind: KindBundle, Package: name, Bundle: n.name,

@@ -2,6 +2,7 @@ package edit
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -114,15 +115,11 @@ func (p *part) merge(q *part) []Problem {
 			Message: fmt.Sprintf("package %q: ", p.name) + fmt.Sprintf(format, args...)})
 	}
 	p.pkg.Name = p.name
-	if p.pkg.DefaultChannel == "" {
-		p.pkg.DefaultChannel = q.pkg.DefaultChannel
-	}
+	p.pkg.DefaultChannel = cmp.Or(p.pkg.DefaultChannel, q.pkg.DefaultChannel)
 	if p.pkg.Icon == nil {
 		p.pkg.Icon = q.pkg.Icon
 	}
-	if p.pkg.Description == "" {
-		p.pkg.Description = q.pkg.Description
-	}
+	p.pkg.Description = cmp.Or(p.pkg.Description, q.pkg.Description)
 	p.pkg.Properties = union(p.pkg.Properties, q.pkg.Properties)
 	for _, name := range sorted(q.bundles) {
 		m := q.bundles[name]
@@ -153,12 +150,8 @@ func (p *part) merge(q *part) []Problem {
 			if have.SkipRange != "" && e.SkipRange != "" && have.SkipRange != e.SkipRange {
 				conflict(name, bundle, "channel %q: bundle %q has the skipRange %q in one catalog and %q in another", name, bundle, have.SkipRange, e.SkipRange)
 			}
-			if have.Replaces == "" {
-				have.Replaces = e.Replaces
-			}
-			if have.SkipRange == "" {
-				have.SkipRange = e.SkipRange
-			}
+			have.Replaces = cmp.Or(have.Replaces, e.Replaces)
+			have.SkipRange = cmp.Or(have.SkipRange, e.SkipRange)
 			have.Skips = clean(append(slices.Clone(have.Skips), e.Skips...))
 			c.entries[bundle] = have
 		}

@@ -1,6 +1,7 @@
 package edit
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -185,9 +186,7 @@ func (e *packageEdit) whyEdges(channel, bundle string, w Origin, why string) {
 	set := func(kind Kind, value string) {
 		if e.why[reasonKey{kind, channel, bundle, value}] == "" {
 			reason := e.why[reasonKey{kind, "", bundle, value}]
-			if reason == "" {
-				reason = why
-			}
+			reason = cmp.Or(reason, why)
 			e.why.set(kind, channel, bundle, value, reason)
 		}
 	}

@@ -96,20 +96,8 @@ func PruneStranded(c *declcfg.Catalog) (*declcfg.Catalog, *Account, error) {
 // packagesOf are the packages that any blob of the catalog belongs to.
 func packagesOf(c *declcfg.Catalog) map[string]bool {
 	names := map[string]bool{}
-	for i := range c.Packages {
-		names[c.Packages[i].Name] = true
-	}
-	for i := range c.Channels {
-		names[c.Channels[i].Package] = true
-	}
-	for i := range c.Bundles {
-		names[c.Bundles[i].Package] = true
-	}
-	for i := range c.Deprecations {
-		names[c.Deprecations[i].Package] = true
-	}
-	for i := range c.Others {
-		names[c.Others[i].Package] = true
+	for b := range c.Blobs() {
+		names[b.BlobPackage()] = true
 	}
 	delete(names, "")
 	return names

@@ -19,7 +19,7 @@ func WriteDOT(w io.Writer, c *declcfg.Catalog, o Options) error {
 	}
 	out := bufio.NewWriter(w)
 	d := dot{w: out}
-	d.printf("digraph upgrades {\n  label=%s;\n  labelloc=t;\n  rankdir=BT;\n  compound=true;\n", dotText(o.title(sheets)))
+	d.printf("digraph upgrades {\n  label=%s;\n  labelloc=t;\n  rankdir=BT;\n  compound=true;\n", dotText(title(sheets)))
 	d.printf("  graph [fontname=\"sans-serif\"];\n  node [shape=box, style=rounded, fontname=\"monospace\", fontsize=11];\n  edge [fontname=\"sans-serif\", fontsize=9];\n")
 	for i, s := range sheets {
 		if err := d.sheet(i, s); err != nil {

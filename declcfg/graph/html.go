@@ -21,7 +21,7 @@ func WriteHTML(w io.Writer, c *declcfg.Catalog, o Options) error {
 	}
 	out := bufio.NewWriter(w)
 	p := &page{picture: picture{w: out, marked: true}}
-	p.head(o.title(sheets))
+	p.head(title(sheets))
 	p.contents(sheets)
 	p.printf("<main>\n")
 	for i, s := range sheets {

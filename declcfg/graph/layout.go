@@ -116,7 +116,7 @@ func labelWidth(l *lane) float64 { return float64(columns(l.label())) * charWidt
 func (d *layout) placeLanes() {
 	level := 0.0
 	for _, l := range d.sheet.lanes {
-		level += max(l.leftNeeds(), labelRoom(l)) + max(l.rightNeeds(), labelRoom(l))
+		level += max(room(l.left), labelRoom(l)) + max(room(l.right), labelRoom(l))
 	}
 	d.slanted = level > levelWidth && len(d.sheet.lanes) > 1
 	x := d.left
@@ -130,7 +130,7 @@ func (d *layout) placeLanes() {
 		d.versionsAt = x
 	}
 	for _, l := range d.sheet.lanes {
-		left, right := l.leftNeeds(), l.rightNeeds()
+		left, right := room(l.left), room(l.right)
 		if !d.slanted {
 			left, right = max(left, labelRoom(l)), max(right, labelRoom(l))
 		}
@@ -143,19 +143,12 @@ func (d *layout) placeLanes() {
 // labelRoom is what the level name of a lane needs on each side of the nodes' centres.
 func labelRoom(l *lane) float64 { return (labelWidth(l) + laneGap) / 2 }
 
-// leftNeeds is the room that a lane needs on the left of its nodes' centres, rightNeeds that on the right.
-func (l *lane) leftNeeds() float64 {
-	if l.left == 0 {
+// room is what a lane needs on one side of its nodes' centres for so many tracks.
+func room(tracks int) float64 {
+	if tracks == 0 {
 		return headRadius + laneGap/2
 	}
-	return headRadius + 4 + float64(l.left)*trackWidth + laneGap/2
-}
-
-func (l *lane) rightNeeds() float64 {
-	if l.right == 0 {
-		return headRadius + laneGap/2
-	}
-	return headRadius + 4 + float64(l.right)*trackWidth + laneGap/2
+	return headRadius + 4 + float64(tracks)*trackWidth + laneGap/2
 }
 
 // leftTrack is where a track on the left is; tracks count from 1.

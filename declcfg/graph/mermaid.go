@@ -2,6 +2,7 @@ package graph
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -101,9 +102,7 @@ func newMermaid(c *declcfg.Catalog, o MermaidOptions) (*mermaid, error) {
 		MermaidOptions: o, versions: make(map[string]semver.Version, len(c.Bundles)), nodes: map[string][]string{},
 		marked: marks{map[[2]string]bool{}, map[[2]string]bool{}, map[[2]string]bool{}},
 	}
-	if m.MaxEdges == 0 {
-		m.MaxEdges = defaultMaxEdges
-	}
+	m.MaxEdges = cmp.Or(m.MaxEdges, defaultMaxEdges)
 	for i := range c.Bundles {
 		b := &c.Bundles[i]
 		version, err := bundleVersion(b)

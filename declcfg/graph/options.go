@@ -13,8 +13,6 @@ type Options struct {
 	Package string
 	// Channels are the only channels to draw; all where empty.
 	Channels []string
-	// Title is what the drawing is called; where empty, the name of its package, or "Upgrade graphs".
-	Title string
 }
 
 // Select returns the part of a catalog that the options choose: the package, and of its blobs the channels and the

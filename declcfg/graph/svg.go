@@ -33,7 +33,7 @@ func WriteSVG(w io.Writer, c *declcfg.Catalog, o Options) error {
 		y += 2 * rowHeight
 	}
 	height := y + legendHeight
-	p.open(width, height, o.title(sheets), clip(strings.Join(describe, " "), 20000))
+	p.open(width, height, title(sheets), clip(strings.Join(describe, " "), 20000))
 	p.printf("<style>\n%s</style>\n", stylesheet)
 	p.printf(`<rect class="bg" width="100%%" height="100%%"/>` + "\n")
 	if len(sheets) == 0 {
@@ -50,11 +50,8 @@ func WriteSVG(w io.Writer, c *declcfg.Catalog, o Options) error {
 }
 
 // title is what the drawing is called.
-func (o Options) title(sheets []*sheet) string {
-	switch {
-	case o.Title != "":
-		return shown(o.Title, 4*maxName)
-	case len(sheets) == 1:
+func title(sheets []*sheet) string {
+	if len(sheets) == 1 {
 		return "Upgrade graph of " + shown(sheets[0].name, maxName)
 	}
 	return "Upgrade graphs"

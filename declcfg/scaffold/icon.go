@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/xml"
 	"io"
+	"slices"
 )
 
 // signatures are the first bytes of pictures.
@@ -49,10 +50,8 @@ func isBrand(data []byte, brands ...string) bool {
 	}
 	size := min(int(binary.BigEndian.Uint32(data)), len(data), 256)
 	for at := 8; at+4 <= size; at += 4 {
-		for _, b := range brands {
-			if string(data[at:at+4]) == b {
-				return true
-			}
+		if slices.Contains(brands, string(data[at:at+4])) {
+			return true
 		}
 	}
 	return false

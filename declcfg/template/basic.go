@@ -31,7 +31,7 @@ func (p *parser) basic(members []member, schema string) body {
 					items[i].raw = nil
 				}
 			}
-			if c := p.blobs("", items, p.options.Limits); c != nil {
+			if c := p.blobs("", items); c != nil {
 				b.catalog = c
 			}
 		}},

@@ -10,14 +10,9 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// entries reads the blobs in a template's list "entries". The line of a blob's position is its index in the list plus
-// one, see [substitutionAt].
-func (p *parser) entries(opm string, list node, limits Limits) *declcfg.Catalog {
-	return p.blobs(opm, p.items(opm, list), limits)
-}
-
-// blobs reads the items of a list as blobs. Items without text are left out.
-func (p *parser) blobs(opm string, items []node, limits Limits) *declcfg.Catalog {
+// blobs reads the items of a template's list "entries" as blobs. Items without text are left out. The line of a blob's
+// position is its index in the list plus one, see [substitutionAt].
+func (p *parser) blobs(opm string, items []node) *declcfg.Catalog {
 	var all bytes.Buffer
 	starts := make([]int, len(items))
 	ok := true
@@ -36,7 +31,7 @@ func (p *parser) blobs(opm string, items []node, limits Limits) *declcfg.Catalog
 	// A reader ends with the first blob that it cannot read. For the problems of others it begins again behind that.
 	for from := 0; from < len(items) && len(p.problems) < maxProblems; ok = false {
 		c, err := declcfg.Read(context.Background(), bytes.NewReader(all.Bytes()[starts[from]:]), "", declcfg.LoadOptions{
-			Limits: declcfg.Limits{MaxDocument: limits.MaxSize, MaxDepth: limits.MaxDepth}, Jobs: 1,
+			Limits: declcfg.Limits{MaxDocument: p.options.Limits.MaxSize, MaxDepth: p.options.Limits.MaxDepth}, Jobs: 1,
 			UnknownField: func(u declcfg.UnknownField) {
 				item := items[from+u.Position.Line-1]
 				p.lenient(slices.Concat(item.path, u.Path), "%s", u.Message)

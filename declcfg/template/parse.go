@@ -297,7 +297,7 @@ func (p *parser) items(opm string, list node) []node {
 	}
 	items, ok := list.items(p.options.Limits.MaxItems)
 	if !ok {
-		message := fmt.Sprintf("%s has more items than %d", name(list.path), p.options.Limits.MaxItems)
+		message := fmt.Sprintf("%s has more items than %d", canon.PathName(list.path), p.options.Limits.MaxItems)
 		p.addProblem(problem{Problem{Message: message, Err: declcfg.ErrLimit}, list.path, opm + message})
 	}
 	return items
@@ -308,6 +308,6 @@ func (p *parser) want(kind, opm string, n node) bool {
 	if n.kind() == kind {
 		return true
 	}
-	p.add(n.path, opm, "%s is %s, expected %s", name(n.path), article(n.kind()), article(kind))
+	p.add(n.path, opm, "%s is %s, expected %s", canon.PathName(n.path), article(n.kind()), article(kind))
 	return false
 }

@@ -142,23 +142,6 @@ func (r *report) positionOf(path []any) declcfg.Position {
 	return at
 }
 
-// name is how a message calls the value at a path: stable.bundles[2].image.
-func name(path []any) string {
-	var b strings.Builder
-	for _, step := range path {
-		switch step := step.(type) {
-		case int:
-			fmt.Fprintf(&b, "[%d]", step)
-		case string:
-			if b.Len() > 0 {
-				b.WriteByte('.')
-			}
-			b.WriteString(fault.Short(step))
-		}
-	}
-	return b.String()
-}
-
 // article puts the article before a kind of value.
 func article(kind string) string {
 	switch kind {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/canon"
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
@@ -90,7 +91,7 @@ func (p *parser) semverBundles(n node, unknown func(member, []field)) (refs []im
 				}
 			}}}, unknown)
 			if ref.image == "" && len(p.problems) == before {
-				p.add(item.path, opmRead, "%s has no image", name(item.path))
+				p.add(item.path, opmRead, "%s has no image", canon.PathName(item.path))
 			}
 			refs = append(refs, ref)
 		}

@@ -37,7 +37,7 @@ func (p *parser) substitutes(members []member, schema string) body {
 		{"schema", func(node) {}},
 		{"entries", func(n node) {
 			t.entries = n.path
-			if c := p.entries(opm, n, p.options.Limits); c != nil {
+			if c := p.blobs(opm, p.items(opm, n)); c != nil {
 				t.catalog = c
 			}
 		}},

@@ -1,5 +1,5 @@
-// Command assemble measures the assembly of a catalog image into an OCI layout, without validation and cache: wall time,
-// CPU, peak memory, bytes written to the disk and bytes of the result, as one line.
+// Command assemble measures building a catalog image into an OCI layout, without validation and cache. It prints wall
+// time, CPU, peak memory, bytes written to disk and the size of the result in one line.
 //
 //	go run ./hack/assemble -compression zstd DIR oci:OUT:TAG
 package main
@@ -85,7 +85,7 @@ func run(compression, server string, load bool, dir, to string) (err error) {
 	return nil
 }
 
-// byDirectory takes every file for one of the package that its directory is named after.
+// byDirectory assigns every file to the package that its directory is named after.
 func byDirectory(fsys fs.FS) ([]build.File, error) {
 	var files []build.File
 	err := fs.WalkDir(fsys, ".", func(path string, d fs.DirEntry, err error) error {
@@ -99,7 +99,7 @@ func byDirectory(fsys fs.FS) ([]build.File, error) {
 	return files, err
 }
 
-// counter is a line of /proc/self/io.
+// counter returns the value of a line in /proc/self/io.
 func counter(name string) (n int64) {
 	text, err := os.ReadFile("/proc/self/io")
 	if err != nil {

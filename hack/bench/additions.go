@@ -12,17 +12,17 @@ import (
 	"strings"
 )
 
-// What opm takes to add 50 small bundles to an index from a registry on the same machine: in one command, and in one
-// command each.
+// opm's recorded cost of adding 50 small bundles to an index from a local registry: in one command, and in one command
+// each.
 var (
 	opmAdd     = recorded{"opm registry add, as recorded", 2.07, 1.66, 105e6, 0.417}
 	opmAddEach = recorded{"50 times opm registry add, as recorded", 7.96, 8.06, 76e6, 0.417}
 )
 
-// addedPackages are packages of the recorded images that have 50 bundles together, all of which can be added at once.
+// addedPackages are packages of the recorded images with 50 bundles in total, which can all be added at once.
 var addedPackages = []string{"etcd", "silicom-sts-operator", "skupper-operator", "pelorus-operator", "cockroachdb", "file-integrity-console-plugin"}
 
-// additions measures adding bundles from a registry on this machine to an index: to a database and to a directory.
+// additions measures adding bundles from a local registry to an index: to a database and to a directory.
 func (b *bench) additions(ctx context.Context) error {
 	program, err := exec.LookPath("docker-registry")
 	if err != nil {
@@ -51,7 +51,7 @@ func (b *bench) additions(ctx context.Context) error {
 		list := strings.Join(refs, ",")
 		args := []string{b.bindery, "-q", "registry", "add", "--use-http", "-d", to, "-b", list}
 		if each {
-			// Bundles of the packages in their order, by a shell that does nothing else.
+			// A shell loop runs one command per bundle, in the order of the packages.
 			args = []string{"sh", "-ec", `for b in $1; do "$0" -q registry add --use-http -d "$2" -b "$b"; done`, b.bindery, strings.Join(refs, " "), to}
 		}
 		return command{args: args, dir: work, env: []string{"XDG_CACHE_HOME=" + cache, "TMPDIR=" + b.dir},
@@ -103,8 +103,8 @@ func (b *bench) additions(ctx context.Context) error {
 	return nil
 }
 
-// pushBundles builds images of the recorded bundles of [addedPackages] and pushes them. They are in the order of their
-// versions, in which they can be added one by one.
+// pushBundles builds and pushes images of the recorded bundles of [addedPackages], sorted by version, so that they can
+// be added one by one.
 func (b *bench) pushBundles(ctx context.Context, host string) (refs []string, err error) {
 	oracle := filepath.Join(filepath.Dir(b.real), "oracle")
 	dir, packed := filepath.Join(b.dir, "added-bundles"), filepath.Join(b.dir, "bundles.tar")

@@ -18,22 +18,22 @@ import (
 	"time"
 )
 
-// bundleCount is how many bundle images are rendered in one command.
+// bundleCount is the number of bundle images rendered in one command.
 const bundleCount = 250
 
-// opmBundle is one of 50 small bundles that opm adds to an index in one command, from a registry on the same machine:
-// what it takes to fetch one, to unpack it, and to read it.
+// opmBundle is opm's recorded cost per bundle of adding 50 small bundles to an index in one command from a local
+// registry: fetching, unpacking and reading it.
 var opmBundle = recorded{"opm, as recorded", 2.07 / 50, 1.66 / 50, 105e6, 0.417}
 
-// image is a bundle image in a registry to be.
+// image is a bundle image to push to a registry.
 type image struct {
 	manifest map[string]any
 	config   map[string]any
 	layers   [][]byte // compressed with gzip
 }
 
-// bundles measures the rendering of bundle images from a registry on this machine: the recorded images, and variants of
-// them in which every layer is another one.
+// bundles measures rendering bundle images from a local registry: the recorded images, and variants of them with
+// distinct layers.
 func (b *bench) bundles(ctx context.Context) error {
 	program, err := exec.LookPath("docker-registry")
 	if err != nil {
@@ -106,7 +106,7 @@ func (b *bench) bundles(ctx context.Context) error {
 	ref.Wall, ref.Least, ref.CPU = ref.Wall*bundleCount, ref.Least*bundleCount, ref.CPU*bundleCount
 	input := fmt.Sprintf("%d images, %s MB fetched, %s MB unpacked", bundleCount, mb(fetched), mb(unpacked))
 	for i, what := range []string{"render bundles, cold cache", "render bundles, warm cache", "render bundles, --no-cache"} {
-		// Who keeps the image in a layout and unpacks it, as opm does, writes the one and the other.
+		// Like opm, a program that stores the image in a layout and unpacks it writes both.
 		b.add(row{What: what, Input: input, Took: s[i], Result: fetched + unpacked, Ref: ref, Target: target{Times: 10, Writes: 0.25}})
 	}
 	return nil
@@ -148,7 +148,7 @@ func startRegistry(ctx context.Context, program, dir string) (host string, stop 
 	}
 }
 
-// bundleImages are the recorded bundle images of real operators, or the one that can be built of testdata.
+// bundleImages returns the recorded bundle images of real operators, or one built from testdata.
 func (b *bench) bundleImages(ctx context.Context) (all []image, err error) {
 	layout := filepath.Join(b.dir, "bundles")
 	archive := filepath.Join(filepath.Dir(b.real), "oracle", "images", "dev-images.oci.tar")
@@ -176,7 +176,7 @@ func (b *bench) bundleImages(ctx context.Context) (all []image, err error) {
 	}
 	for _, d := range index.Manifests {
 		if !strings.Contains(d.Annotations["org.opencontainers.image.ref.name"], "community/") {
-			continue // the others were made to be refused
+			continue // the others are invalid on purpose
 		}
 		var img image
 		var m struct {
@@ -210,7 +210,7 @@ func (b *bench) bundleImages(ctx context.Context) (all []image, err error) {
 	return all, nil
 }
 
-// variant is an image with the same files at another time.
+// variant returns an image with the same files and another time.
 func (i image) variant(n int) (image, error) {
 	out := image{manifest: i.manifest, config: map[string]any{}}
 	for k, v := range i.config {
@@ -254,7 +254,7 @@ func (i image) variant(n int) (image, error) {
 	return out, nil
 }
 
-// onDisk is what the blobs of an image take on a disk, and its files, in blocks of 4 KiB.
+// onDisk returns the disk space of an image's blobs and of its files, in blocks of 4 KiB.
 func (i image) onDisk() (fetched, unpacked int64, err error) {
 	blocks := func(n int) int64 { return int64(n+4095) / 4096 * 4096 }
 	manifest, config, err := i.texts()
@@ -282,7 +282,7 @@ func (i image) onDisk() (fetched, unpacked int64, err error) {
 	return fetched, unpacked, nil
 }
 
-// texts are the image's manifest and configuration.
+// texts returns the image's manifest and configuration.
 func (i image) texts() (manifest, config []byte, err error) {
 	if config, err = json.Marshal(i.config); err != nil {
 		return nil, nil, err
@@ -309,7 +309,7 @@ func (i image) texts() (manifest, config []byte, err error) {
 	return manifest, config, err
 }
 
-// push sends an image to the registry (distribution specification, "Pushing content").
+// push pushes an image to the registry (distribution specification, "Pushing content").
 func (i image) push(ctx context.Context, ref string) error {
 	host, rest, _ := strings.Cut(ref, "/")
 	repository, tag, _ := strings.Cut(rest, ":")

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// database measures what reads the index database, and validation of the catalog that comes out of it.
+// database measures reading the index database and validating the resulting catalog.
 func (b *bench) database(ctx context.Context) error {
 	input := fmt.Sprintf("%s, %s MB", filepath.Base(b.in.database), mb(sizeOf(b.in.database)))
 	gzip := b.gzip[b.in.database].CPU
@@ -38,7 +38,7 @@ func (b *bench) database(ctx context.Context) error {
 	return nil
 }
 
-// catalogs measures validation of the catalog as published.
+// catalogs measures validating the published catalog.
 func (b *bench) catalogs(ctx context.Context) error {
 	s, err := median(ctx, b.runs, command{args: []string{b.bindery, "-q", "validate", b.in.catalog}},
 		command{args: []string{b.bindery, "-q", "render", b.in.catalog, "-o", "json"}})
@@ -51,7 +51,7 @@ func (b *bench) catalogs(ctx context.Context) error {
 	return nil
 }
 
-// ceilings looks for a catalog that needs more memory than the one that is measured closely.
+// ceilings looks for a catalog that needs more memory than the main one.
 func (b *bench) ceilings(ctx context.Context) error {
 	for _, catalog := range b.in.others {
 		s, err := median(ctx, 1, command{args: []string{b.bindery, "-q", "validate", catalog}}, b.build(catalog, "gzip", bare...), b.build(catalog, "gzip"))
@@ -81,7 +81,7 @@ func removing(paths ...string) func() error {
 	}
 }
 
-// quoted is a shell command of quoted words.
+// quoted returns a shell command of quoted words.
 func quoted(words ...string) string {
 	var text []string
 	for _, w := range words {

@@ -15,14 +15,14 @@ import (
 	"text/tabwriter"
 )
 
-// series is a way to make images of catalogs that are published one after another.
+// series is one way to build images of successively published catalogs.
 type series struct {
 	name  string
 	flags []string
 }
 
-// The ways that are compared. An eighth is promised of the first against those with opm's cache in one gzip layer: what a
-// build with opm and buildah publishes.
+// The compared ways. The first must add at most an eighth of the bytes of the one with opm's cache in one gzip layer,
+// which a build with opm and buildah publishes.
 var allSeries = []series{
 	{"a layer a package, zstd, native cache", []string{"--compression", "zstd"}},
 	{"a layer a package, zstd, no cache", []string{"--compression", "zstd", "--cache", "none"}},
@@ -40,11 +40,11 @@ const (
 	singlePogreb = "one gzip layer, opm's pogreb cache beside it"
 )
 
-// pushed is what one series moved.
+// pushed is what one series sent.
 type pushed struct {
 	series
-	grown []int64 // bytes that are new in the registry with each catalog
-	sent  int64   // bytes of blobs and manifests that were sent, as reported by the program
+	grown []int64 // new bytes in the registry for each catalog
+	sent  int64   // bytes of blobs and manifests sent, as reported by the program
 	cpu   float64 // seconds
 }
 
@@ -55,7 +55,7 @@ func (p pushed) sum() (n int64) {
 	return n
 }
 
-// deltas measures how many bytes the catalogs take in a registry, pushed one after another: what is new with each.
+// deltas measures how many new bytes each of the successively pushed catalogs adds to a registry.
 func (b *bench) deltas(ctx context.Context) error {
 	program, err := exec.LookPath("docker-registry")
 	if err != nil {
@@ -120,7 +120,7 @@ func printDeltas(w io.Writer, catalogs []string, all []pushed) error {
 	return nil
 }
 
-// judgeDeltas compares zstd and a layer a package, the cache included, with what opm and buildah publish.
+// judgeDeltas compares zstd with one layer per package, including the cache, with the images of opm and buildah.
 func judgeDeltas(w io.Writer, all []pushed) {
 	for _, single := range []string{singlePogreb, singleJSON} {
 		i := slices.IndexFunc(all, func(p pushed) bool { return p.name == single })
@@ -141,14 +141,14 @@ func judgeDeltas(w io.Writer, all []pushed) {
 	}
 }
 
-// minor is the number that a catalog's name ends with, as in v4.16.
+// minor returns the number at the end of a catalog's name, as in v4.16.
 func minor(catalog string) int {
 	_, text, _ := strings.Cut(filepath.Base(catalog), ".")
 	n, _ := strconv.Atoi(text)
 	return n
 }
 
-// push builds images of the catalogs into a registry of their own, with a cache of layers of their own.
+// push builds images of the catalogs into a separate registry, with a separate layer cache.
 func (b *bench) push(ctx context.Context, program, dir string, s series, catalogs []string) (pushed, error) {
 	p := pushed{series: s}
 	host, stop, err := startRegistry(ctx, program, dir)
@@ -170,7 +170,7 @@ func (b *bench) push(ctx context.Context, program, dir string, s series, catalog
 	return p, nil
 }
 
-// account is what --metadata-file has.
+// account is the content of --metadata-file.
 type account struct {
 	Layers []struct {
 		Packages []string
@@ -192,10 +192,10 @@ func (b *bench) pushOne(ctx context.Context, catalog, name, cache string, flags 
 	return s, a, readJSON(file, &a)
 }
 
-// blobBytes is how many bytes of blobs a registry has, manifests and configurations included.
+// blobBytes returns the size of the blobs in a registry, including manifests and configurations.
 func blobBytes(dir string) int64 { return sizeOf(filepath.Join(dir, "docker/registry/v2/blobs")) }
 
-// edited changes one package of the catalog after another and compares what is new with the layer of that package.
+// edited changes one package of the catalog after another and compares the new bytes with that package's layer.
 func (b *bench) edited(ctx context.Context, program string) error {
 	catalog, dir := filepath.Join(b.dir, "edited", filepath.Base(b.in.catalog)), filepath.Join(b.dir, "deltas-edited")
 	if err := os.MkdirAll(catalog, 0o755); err != nil {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// goBenchmarks runs the benchmarks of the hot paths and prints their lines.
+// goBenchmarks runs the Go benchmarks of the hot paths and prints their results.
 func goBenchmarks(ctx context.Context, o options) error {
 	args := []string{"test", "-run", "^$", "-bench", ".", "-benchmem", "-short", "-benchtime", o.benchtime,
 		"./declcfg", "./internal/canon", "./layers", "./sqlite", "./serve"}

@@ -13,20 +13,20 @@ import (
 	"strings"
 )
 
-// bare leaves out what the Containerfile "FROM scratch, ADD configs" has not.
+// bare are the flags that omit what the Containerfile "FROM scratch, ADD configs" lacks.
 var bare = []string{"--server", "none", "--cache", "none"}
 
 func (b *bench) layout() string { return filepath.Join(b.dir, "layout") }
 
-// build is the command that builds an image of the catalog without the layer cache.
+// build returns the command that builds an image of the catalog without the layer cache.
 func (b *bench) build(catalog, compression string, flags ...string) command {
 	args := append([]string{b.bindery, "-q", "build", "catalog", catalog, "-t", "localhost/bench/catalog:v1",
 		"--output", "oci:" + b.layout() + ":v1", "--compression", compression, "--no-cache"}, flags...)
 	return command{args: args, before: removing(b.layout())}
 }
 
-// images measures the assembly of the catalog into an OCI layout: the same content as a build with buildah has, and
-// the whole image with server and cache, for which buildah is given the same tree.
+// images measures building the catalog's image into an OCI layout: once with the content of a build with buildah, and
+// once with server and cache, for which buildah gets the same tree.
 func (b *bench) images(ctx context.Context) error {
 	if err := b.imagesOf(ctx, "build, no server, no cache", bare, "configs", b.in.catalog, 1.2); err != nil {
 		return err
@@ -73,8 +73,8 @@ func (b *bench) imagesOf(ctx context.Context, what string, flags []string, name,
 
 const bud = "buildah bud"
 
-// peers are the installed programs that assemble the same content. The first is buildah bud into its own store, which
-// the promise is about; the second also writes an OCI layout, as bindery does.
+// peers returns commands of installed programs that assemble the same content. The first is buildah bud into its own
+// store, the reference of the target; the second also writes an OCI layout, as bindery does.
 func (b *bench) peers(ctx context.Context, name, content string) (peers []command, names []string, err error) {
 	input := filepath.Join(b.dir, "context")
 	if err := removing(input)(); err != nil {
@@ -121,7 +121,7 @@ func (b *bench) peers(ctx context.Context, name, content string) (peers []comman
 	return peers, names, nil
 }
 
-// unpackImage extracts the whole image, server and cache included, so that a peer can be given the same tree.
+// unpackImage extracts the whole image, including server and cache, as input for a peer.
 func (b *bench) unpackImage(ctx context.Context, tree string) error {
 	if _, err := b.build(b.in.catalog, "gzip").once(ctx); err != nil {
 		return err

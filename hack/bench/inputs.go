@@ -11,13 +11,13 @@ import (
 	"slices"
 )
 
-// inputs are the catalogs and the database that are measured.
+// inputs are the measured catalogs and the database.
 type inputs struct {
 	real     bool
 	database string   // an index database
 	catalog  string   // a catalog directory
 	others   []string // further catalogs, for the memory ceilings
-	migrated string   // the catalog migrated from the database, manifests included
+	migrated string   // the catalog migrated from the database, including manifests
 }
 
 func prepare(ctx context.Context, o options, dir string) (*inputs, error) {
@@ -63,7 +63,7 @@ func unpack(ctx context.Context, o options, from, to string) error {
 	return cmd.Run()
 }
 
-// untar extracts directories and regular files, and returns the archive's top directory.
+// untar extracts directories and regular files and returns the archive's top directory.
 func untar(archive, to string) (top string, err error) {
 	file, err := os.Open(archive)
 	if err != nil {
@@ -121,7 +121,7 @@ func writeFile(path string, r io.Reader) error {
 	return file.Close()
 }
 
-// sizeOf is the number of bytes in the regular files of a tree, or of one file.
+// sizeOf returns the total size of the regular files in a tree, or of one file.
 func sizeOf(path string) int64 {
 	var n int64
 	filepath.WalkDir(path, func(_ string, d os.DirEntry, err error) error {

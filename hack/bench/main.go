@@ -1,9 +1,9 @@
-// Command bench measures the bindery program on whole inputs beside reference programs, and prints, for each figure
-// that the project promises, the measured value, the reference, the ratio and whether the promise is kept.
+// Command bench measures the bindery program and reference programs on large inputs. For each target of the project it
+// prints the measured value, the reference, the ratio and whether the target is met.
 //
 //	hack/bench.sh [-runs N] [-json FILE] [-only WORD]
 //
-// docs/performance.md describes what is measured and how the reference is found.
+// docs/performance.md describes the measurements and how the references are obtained.
 package main
 
 import (

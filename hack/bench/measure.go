@@ -15,17 +15,17 @@ import (
 	"unsafe"
 )
 
-// sample is what one run of a command took.
+// sample is the cost of one run of a command.
 type sample struct {
 	Wall   float64 `json:"wallSeconds"`
 	Least  float64 `json:"leastWallSeconds,omitempty"` // of all runs: what other work on the machine disturbed least
 	CPU    float64 `json:"cpuSeconds"`                 // user and system, of the process and the children it waited for
 	RSS    int64   `json:"peakRSSBytes"`
 	Disk   int64   `json:"writeBytes"` // write_bytes of /proc/PID/io: what was caused to be sent to storage; 0 on tmpfs
-	Called int64   `json:"wchar"`      // wchar of /proc/PID/io: what was passed to write calls, pipes included
+	Called int64   `json:"wchar"`      // wchar of /proc/PID/io: bytes passed to write calls, including pipes
 }
 
-// command is a program to measure. Before is called ahead of each run and is not measured.
+// command is a program to measure. Before is called before each run and is not measured.
 type command struct {
 	args   []string
 	env    []string
@@ -66,8 +66,8 @@ func (c command) once(ctx context.Context) (sample, error) {
 	return s, nil
 }
 
-// median runs commands in turn, so that a busy spell of the machine meets all of them, and returns the median of each
-// figure of each. One run ahead of it warms the page cache.
+// median runs the commands in turn, so that load on the machine affects all of them alike, and returns the median of
+// each figure. One run before that warms the page cache.
 func median(ctx context.Context, runs int, commands ...command) ([]sample, error) {
 	all := make([][]sample, len(commands))
 	for run := range runs + 1 {
@@ -87,7 +87,7 @@ func median(ctx context.Context, runs int, commands ...command) ([]sample, error
 			Wall:  middle(samples, func(s sample) float64 { return s.Wall }),
 			Least: slices.MinFunc(samples, func(a, b sample) int { return cmp.Compare(a.Wall, b.Wall) }).Wall,
 			CPU:   middle(samples, func(s sample) float64 { return s.CPU }),
-			// A ceiling is a promise about every run: the highest, not the median.
+			// A memory ceiling holds for every run: the highest value counts, not the median.
 			RSS:    slices.MaxFunc(samples, func(a, b sample) int { return cmp.Compare(a.RSS, b.RSS) }).RSS,
 			Disk:   middle(samples, func(s sample) int64 { return s.Disk }),
 			Called: middle(samples, func(s sample) int64 { return s.Called }),
@@ -105,7 +105,7 @@ func middle[T int64 | float64](samples []sample, of func(sample) T) T {
 	return values[len(values)/2]
 }
 
-// waitUntilEnded returns when the process has ended, and leaves it to be waited for: /proc/PID/io is there until then.
+// waitUntilEnded returns when the process has ended and does not reap it: /proc/PID/io exists until then.
 func waitUntilEnded(pid int) {
 	const byPID, exited, noReap = 1, 4, 0x1000000 // P_PID, WEXITED, WNOWAIT of waitid(2)
 	var info [128]byte

@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 )
 
-// recorded is what a reference program took on the machine where the references were recorded, and what gzip -6 took
-// there over a tar of the same input. The last release of opm that reads SQLite is hard to come by, so its time on this machine is
-// found by proportion: its recorded time * (gzip's CPU seconds here / gzip's CPU seconds there).
+// recorded is the cost of a reference program on the machine where it was recorded, with the cost of gzip -6 of a tar
+// of the same input there. The last release of opm that reads SQLite is hard to obtain, so its time on this machine is
+// estimated: recorded time * (gzip's CPU seconds here / gzip's CPU seconds there).
 type recorded struct {
 	name      string
 	wall, cpu float64 // seconds
@@ -27,13 +27,13 @@ var (
 	buildahBud       = recorded{"buildah bud, as recorded", 0.424, 0.67, 29e6, 0.417}
 )
 
-// here is the reference's time on this machine.
+// here returns the estimated reference on this machine.
 func (r recorded) here(gzipHere float64) *reference {
 	scale := gzipHere / r.gzip
 	return &reference{Name: r.name, Wall: r.wall * scale, Least: r.wall * scale, CPU: r.cpu * scale, RSS: r.rss, By: "proportion to gzip -6"}
 }
 
-// references measures gzip -6 over a tar of each input.
+// references measures gzip -6 of a tar of each input.
 func (b *bench) references(ctx context.Context) error {
 	b.gzip = map[string]sample{}
 	inputs := []string{b.in.database, b.in.catalog}
@@ -57,7 +57,7 @@ func (b *bench) gzipOf(ctx context.Context, input string) error {
 	if out, err := exec.CommandContext(ctx, "tar", "-C", filepath.Dir(input), "-cf", archive, filepath.Base(input)).CombinedOutput(); err != nil {
 		return fmt.Errorf("tar of %s: %w: %s", input, err, out)
 	}
-	// Large inputs need no more than three runs: a run of some seconds varies little.
+	// Three runs suffice for large inputs: runs of several seconds vary little.
 	s, err := median(ctx, min(b.runs, 3), command{args: []string{"gzip", "-6", "-c", archive}})
 	if err != nil {
 		return err

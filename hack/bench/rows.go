@@ -20,25 +20,25 @@ type bench struct {
 	rows    []row
 }
 
-// reference is what a row is compared with.
+// reference is the value that a row is compared with.
 type reference struct {
 	Name string  `json:"name"`
 	By   string  `json:"by"` // how the figures were found
 	Wall float64 `json:"wallSeconds"`
-	// Least is the least wall time of all runs where it was measured here, else the same as Wall.
+	// Least is the shortest wall time of all runs if it was measured here, else equal to Wall.
 	Least float64 `json:"leastWallSeconds"`
 	CPU   float64 `json:"cpuSeconds"`
 	RSS   int64   `json:"peakRSSBytes,omitempty"`
 }
 
-// target is what is promised; a zero is no promise.
+// target is the limit that the project promises; zero means none.
 type target struct {
-	Times  float64 `json:"timesFaster,omitempty"`          // wall of the reference by wall of the command, at least
+	Times  float64 `json:"timesFaster,omitempty"`          // wall time of the reference divided by that of the command, at least
 	RSS    int64   `json:"peakRSSBytes,omitempty"`         // at most
 	Writes float64 `json:"writtenPerResultByte,omitempty"` // bytes written to storage per byte of the result, at most
 }
 
-// row is one command, measured and judged.
+// row is one measured command with its verdict.
 type row struct {
 	What   string     `json:"what"`
 	Input  string     `json:"input"`
@@ -137,14 +137,14 @@ func (t target) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// measured is the By of a reference that ran in this run.
+// measured is the By of a reference that was measured in this run.
 const measured = "measured in turn"
 
 func measuredReference(name string, s sample) *reference {
 	return &reference{Name: name, By: measured, Wall: s.Wall, Least: s.Least, CPU: s.CPU, RSS: s.RSS}
 }
 
-// mb is in units of 10^6 bytes.
+// mb formats in units of 10^6 bytes.
 func mb(n int64) string {
 	if n < 10e6 {
 		return fmt.Sprintf("%.1f", float64(n)/1e6)

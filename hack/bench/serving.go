@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 )
 
-// What opm's server takes with a ready cache. Its list has 2,585 messages; eight clients ask for it at once in the second
-// row of it.
+// opm's recorded cost with a ready cache. Its list has 2,585 messages; in the second row eight clients request it
+// concurrently.
 var (
 	opmServe      = recorded{"opm serve, as recorded", 0.81, 0.98, 92e6, 0.417}
 	opmServeLarge = recorded{"opm serve, as recorded", 7.2, 5.3, 759e6, 5.0}
@@ -21,7 +21,7 @@ var (
 	opmGetP99     = recorded{"opm serve, as recorded", 0.007, 0, 760e6, 5.0}
 )
 
-// loadResult is what is used here of the answer of hack/load.
+// loadResult has the used fields of hack/load's output.
 type loadResult struct {
 	Mode                          string
 	Seconds                       float64
@@ -100,7 +100,7 @@ func (b *bench) serving(ctx context.Context) error {
 	return nil
 }
 
-// cold measures making the cache.
+// cold measures building the cache.
 func (b *bench) cold(ctx context.Context, server, catalog, cache, input string, ref *reference, t target) error {
 	s, err := median(ctx, min(b.runs, 3), command{args: []string{server, "serve", catalog, "--cache-dir", cache, "--cache-only", "--termination-log", ""}, before: removing(cache)})
 	if err != nil {
@@ -133,7 +133,7 @@ func (r loadResult) start() sample {
 	return sample{Wall: r.FirstAnswer, Least: r.FirstAnswer, CPU: r.StartCPU, RSS: r.RSSPeak}
 }
 
-// each is what a number of calls took on the average.
+// each returns the average cost of a call.
 func (r loadResult) each(calls float64) sample {
 	n := calls / float64(max(r.Calls, 1))
 	return sample{Wall: r.Seconds * n, Least: r.Seconds * n, CPU: r.ServerCPU * n, RSS: r.RSSPeak}

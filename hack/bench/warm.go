@@ -8,12 +8,12 @@ import (
 	"path/filepath"
 )
 
-// What opm takes to make the cache of the catalog: 3.0 to 3.7 seconds of CPU were recorded.
+// opm's recorded cost of building the catalog's cache: 3.0 to 3.7 seconds of CPU.
 var opmCache = recorded{"opm serve --cache-only, as recorded", 2.70, 3.3, 104e6, 0.417}
 
-// warm measures building the catalog's image again with a cache that knows it, beside building it with an empty one, and
-// beside what it takes with opm and buildah: the cache, and an image of catalog and cache. The server is left out of that
-// comparison, as it comes with the base image there.
+// warm measures rebuilding the catalog's image with a complete cache, compared with an empty cache and with opm and
+// buildah, which build the cache and an image of catalog and cache. The server is omitted in the latter comparison, as
+// it comes from the base image there.
 func (b *bench) warm(ctx context.Context) error {
 	peer, name, err := b.opmAndBuildah(ctx)
 	if err != nil {
@@ -67,8 +67,8 @@ func (b *bench) warm(ctx context.Context) error {
 	return b.pushedAgain(ctx)
 }
 
-// pushedAgain measures building the whole image and pushing it where it is already, as a pipeline does when nothing has
-// changed, beside the same with an empty cache into a repository that has nothing.
+// pushedAgain measures building the whole image and pushing it to a registry that has it, as a pipeline does when
+// nothing has changed, compared with an empty cache and an empty repository.
 func (b *bench) pushedAgain(ctx context.Context) error {
 	program, err := exec.LookPath("docker-registry")
 	if err != nil {
@@ -110,7 +110,8 @@ func (b *bench) pushedAgain(ctx context.Context) error {
 	return nil
 }
 
-// opmAndBuildah is buildah bud with the catalog and opm's cache of it, which is made here; nil if buildah does not run here.
+// opmAndBuildah returns the command for buildah bud with the catalog and opm's cache of it, which is built here; nil if
+// buildah does not work here.
 func (b *bench) opmAndBuildah(ctx context.Context) (*command, string, error) {
 	tree := filepath.Join(b.dir, "catalog-and-cache")
 	c := b.build(b.in.catalog, "gzip", "--server", "none", "--cache", "opm-pogreb")
@@ -130,7 +131,7 @@ func (b *bench) opmAndBuildah(ctx context.Context) (*command, string, error) {
 	return &peers[0], bud, nil
 }
 
-// and is one reference after the other.
+// and adds two references.
 func (r *reference) and(other *reference) *reference {
 	return &reference{Name: r.Name + ", and " + other.Name, By: r.By + ", " + other.By, Wall: r.Wall + other.Wall, Least: r.Least + other.Least,
 		CPU: r.CPU + other.CPU, RSS: max(r.RSS, other.RSS)}

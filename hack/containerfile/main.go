@@ -1,6 +1,6 @@
-// Command containerfile compares two images in OCI layouts, "oci:DIR:TAG": all files as they are in the end (kind, mode, owner, link,
-// bytes) and the configuration but for times and the label with the version of buildah. It prints what differs and fails if anything
-// does. It is for hack/containerfile.sh.
+// Command containerfile compares two images in OCI layouts, "oci:DIR:TAG": the final state of all files (kind, mode,
+// owner, link, bytes), and the configuration except for times and the label with buildah's version. It prints the
+// differences and fails if there are any. hack/containerfile.sh uses it.
 package main
 
 import (
@@ -44,7 +44,7 @@ func main() {
 	os.Exit(status)
 }
 
-// describe is everything that counts of an image, by what it is.
+// describe returns every compared item of an image by name.
 func describe(ctx context.Context, name string) (map[string]string, error) {
 	img, err := images.Open(ctx, name, images.OpenOptions{})
 	if err != nil {
@@ -82,7 +82,7 @@ func describe(ctx context.Context, name string) (map[string]string, error) {
 	return all, nil
 }
 
-// add takes an entry of a layer.
+// add applies an entry of a layer.
 func add(all, layer map[string]string, name string, h *tar.Header, content io.Reader) error {
 	if name == "." {
 		return nil
@@ -116,7 +116,7 @@ func add(all, layer map[string]string, name string, h *tar.Header, content io.Re
 	return nil
 }
 
-// hide removes what is below a directory.
+// hide removes everything below a directory.
 func hide(all map[string]string, below string) {
 	maps.DeleteFunc(all, func(name, _ string) bool { return strings.HasPrefix(name, below) })
 }

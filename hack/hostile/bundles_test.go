@@ -15,14 +15,14 @@ import (
 	"testing"
 )
 
-// bundle writes a bundle that is good.
+// bundle writes a valid bundle.
 func (b *box) bundle(dir string) {
 	b.t.Helper()
 	b.write(dir+"/manifests/csv.yaml", goodCSV)
 	b.write(dir+"/metadata/annotations.yaml", annotations)
 }
 
-// bundleCommands are those that read the whole bundle in the directory "b".
+// bundleCommands are the commands that read the whole bundle in the directory "b".
 func bundleCommands() [][]string {
 	return [][]string{
 		{"render", "b"}, {"render", "b", "b", "-o", "ndjson"}, {"bundle", "validate", "b"}, {"bundle", "build", "b", "-t", "example.com/foo:v1"},
@@ -48,13 +48,13 @@ func TestBundleDirectories(t *testing.T) {
 	}
 	text := func(name, content string) func(b *box) { return func(b *box) { b.write("b/"+name, content) } }
 	rest := "operators.operatorframework.io.bundle."
-	// opm renders bundles with files that it cannot read, and what unpacks a bundle in a cluster reads no documents.
+	// opm renders bundles with unreadable files, and the command that unpacks a bundle in a cluster reads no documents.
 	const noExtract, neither = "extract", "extract render"
 	for _, c := range []struct {
 		name string
 		make func(b *box)
 		text string
-		not  string // commands that it is no concern of
+		not  string // commands that the case does not apply to
 	}{
 		{"manifest that is a link to a secret", link("manifests/z.yaml", "../../../canary/secret"), ".", ""},
 		{"manifest that is an absolute link", link("manifests/z.yaml", "/etc/passwd"), ".", ""},
@@ -116,7 +116,7 @@ func TestBundleDirectories(t *testing.T) {
 	}
 }
 
-// What costs a validator much is bounded, and so is what it tells.
+// Expensive input to validators is bounded, and so is their output.
 func TestBundleValidators(t *testing.T) {
 	t.Parallel()
 	dependencies := func(entry string, n int) string {
@@ -209,7 +209,7 @@ func TestBundleValidators(t *testing.T) {
 	}
 }
 
-// Text of a catalog is only ever text in a drawing.
+// Text from a catalog is only text in a drawing.
 func TestDrawingsOfHostileText(t *testing.T) {
 	t.Parallel()
 	const evil = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>]]>--><!--`${1}{{.}}&#60;\u202e\x1b[31m\n"
@@ -232,7 +232,7 @@ func TestDrawingsOfHostileText(t *testing.T) {
 			t.Errorf("%s: a link to a script", format)
 		}
 		if format == "mermaid" || format == "dot" {
-			continue // what draws them escapes texts; each text is within quotes
+			continue // here the quotes around each text are what matters: escaping is the drawing program's task
 		}
 		if strings.Contains(o.stdout, "<script>alert") || strings.Contains(o.stdout, "<img") {
 			t.Errorf("%s: text has become an element", format)
@@ -267,7 +267,7 @@ func TestDrawingsOfHostileText(t *testing.T) {
 	}
 }
 
-// A bundle is unpacked into directories of its own: what is there stays, and links are not followed.
+// A bundle is unpacked into new directories: existing files stay, and links are not followed.
 func TestUnpackPlaces(t *testing.T) {
 	for name, make := range map[string]func(b *box, out string){
 		"a file":              func(b *box, out string) { b.write("out", "x") },
@@ -312,7 +312,7 @@ func TestUnpackPlaces(t *testing.T) {
 	}
 }
 
-// Users that no file knows, without a home, and homes that cannot be written to are no reason to fail.
+// Users missing in /etc/passwd, users without a home, and unwritable homes are no reason to fail.
 func TestImagesForAnyUser(t *testing.T) {
 	t.Parallel()
 	needRoot(t)

@@ -19,13 +19,13 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// builtImage is an image that was built here, to be damaged.
+// builtImage is an image built by bindery, to be damaged.
 type builtImage struct {
 	manifest, config map[string]any
 	layers           [][]byte // archives
 }
 
-// buildImage builds one into a layout and reads it.
+// buildImage builds an image into a layout and reads it.
 func buildImage(t *testing.T, b *box, more ...string) builtImage {
 	t.Helper()
 	b.accepted(append([]string{"build", "catalog", "cat", "-t", "example.com/a:v1", "--server", "none", "--output", "oci:good:v1"}, more...)...)
@@ -54,8 +54,8 @@ func buildImage(t *testing.T, b *box, more ...string) builtImage {
 	return i
 }
 
-// changed is the image with its files as change gives them back; nil is for one that goes. Everything that says so of itself
-// is right.
+// changed returns the image with its files replaced by the results of change; nil removes a file. All digests of the
+// result are valid.
 func (i builtImage) changed(t *testing.T, change func(name string, content []byte) []byte) picture {
 	t.Helper()
 	var p picture
@@ -104,7 +104,7 @@ func (i builtImage) changed(t *testing.T, change func(name string, content []byt
 	return p
 }
 
-// Caches of opm's that are damaged, or made to keep a reader busy, are told to be bad, soon.
+// Damaged or expensive caches in opm's formats are reported as invalid, quickly.
 func TestHostileCachesOfOPM(t *testing.T) {
 	t.Parallel()
 	b := pushBox(t)
@@ -171,7 +171,7 @@ func TestHostileCachesOfOPM(t *testing.T) {
 				return c
 			}
 			c = bytes.Clone(c)
-			for range 3 { // in the part that is used
+			for range 3 { // in the used part
 				c[random.IntN(min(len(c), 1400))] ^= byte(1 + random.IntN(255))
 			}
 			return c
@@ -198,7 +198,7 @@ func TestHostileCachesOfOPM(t *testing.T) {
 	}
 }
 
-// Bombs in the layers of an image end inspect and verify early; what no catalog needs is told, and read by nobody.
+// inspect and verify stop early at bombs in the layers of an image; unneeded files are reported and not read.
 func TestBombsInCatalogImages(t *testing.T) {
 	said := map[string]string{"kind": "packages", "packages": "foo"}
 	squeezed := func(t *testing.T, size int64) picture {

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// A healthy package, to be damaged by the cases.
+// A valid package, to be damaged by the cases.
 const healthy = `---
 schema: olm.package
 name: foo
@@ -34,7 +34,7 @@ relatedImages:
 - {name: "", image: "example.com/foo:v1.0.0"}
 `
 
-// readers are the commands that read a catalog directory "cat", each with arguments that would make it write something.
+// readers are the commands that read a catalog directory "cat", with arguments that would make them write something.
 func readers() map[string][]string {
 	return map[string][]string{
 		"validate": {"validate", "cat"},
@@ -54,7 +54,7 @@ func (b *box) everyReader(class int, text string) {
 	}
 }
 
-// modelReaders requires it of those commands that look at the model and not at the blobs alone.
+// modelReaders requires that the commands which build the model, not only read blobs, refuse the catalog in "cat".
 func (b *box) modelReaders(class int, text string) {
 	b.t.Helper()
 	for name, args := range readers() {
@@ -72,7 +72,7 @@ func repeat(n int, f func(i int) string) string {
 	return b.String()
 }
 
-// channel is a package with the given entries, each with a bundle.
+// channel returns a package with the given entries and a bundle for each.
 func channel(entries ...string) string {
 	var b strings.Builder
 	b.WriteString("---\nschema: olm.package\nname: foo\ndefaultChannel: stable\n---\nschema: olm.channel\npackage: foo\nname: stable\nentries:\n")

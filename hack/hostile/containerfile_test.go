@@ -20,7 +20,7 @@ import (
 // builds are the arguments of a build of a Containerfile in the directory "ctx".
 var builds = []string{"build", "containerfile", "ctx", "-t", "example.com/x:v1", "--output", "oci:out:v1"}
 
-// each is a text for each number below n; "#" stands for the number, and "@" for the one before.
+// each repeats a text for each number below n; "#" is replaced by the number and "@" by the previous one.
 func each(n int, text string) string {
 	var b strings.Builder
 	for i := range n {
@@ -134,7 +134,7 @@ func TestContextsOfContainerfiles(t *testing.T) {
 	}
 }
 
-// What ADD fetches is known beforehand; where it comes from gains nothing by answering something else.
+// ADD knows the digest of a download beforehand; a server gains nothing by sending something else.
 func TestServersOfADD(t *testing.T) {
 	t.Parallel()
 	sum := "--checksum=sha256:" + strings.Repeat("0", 64) + " "

@@ -18,7 +18,7 @@ import (
 // imageTemplate gives bundles without an image one.
 const imageTemplate = "--image-ref-template=example.com/{{.Package}}:v{{.Version}}"
 
-// bundleDir writes a bundle as a directory. spec are members of its spec, in JSON.
+// bundleDir writes a bundle directory. spec are fields of the ClusterServiceVersion's spec in JSON.
 func (b *box) bundleDir(dir, name, version, channels, spec string) string {
 	b.t.Helper()
 	b.write(dir+"/manifests/csv.yaml", fmt.Sprintf(`{"apiVersion": "operators.coreos.com/v1alpha1", "kind": "ClusterServiceVersion", "metadata": {"name": %q}, "spec": {"version": %q%s}}`, name, version, spec))
@@ -29,12 +29,12 @@ func (b *box) bundleDir(dir, name, version, channels, spec string) string {
 	return dir
 }
 
-// listOf is n names as JSON strings, with a comma between each two.
+// listOf returns n comma-separated JSON strings.
 func listOf(n int, format string) string {
 	return strings.TrimSuffix(repeat(n, func(i int) string { return fmt.Sprintf("%q,", fmt.Sprintf(format, i)) }), ",")
 }
 
-// Bundles cannot be such that adding them takes more than the limits, or makes a graph that is none.
+// Adding any bundle stays within the limits and cannot create an invalid graph.
 func TestHostileAdditions(t *testing.T) {
 	t.Parallel()
 	channels := func(n int) string {
@@ -85,7 +85,7 @@ func TestHostileAdditions(t *testing.T) {
 	}
 }
 
-// What stands in the way of an output, or in the place of an input, is refused at once and stays.
+// A path with something unexpected, as output or input, is refused immediately and not changed.
 func TestPlacesOfEdits(t *testing.T) {
 	t.Parallel()
 	fifo := func(name string) func(b *box) {
@@ -156,7 +156,7 @@ func TestPlacesOfEdits(t *testing.T) {
 	}
 }
 
-// A report that is a FIFO is not waited for.
+// A report path that is a FIFO does not block.
 func TestReportsOfLists(t *testing.T) {
 	t.Parallel()
 	b := newBox(t)
@@ -171,7 +171,7 @@ func TestReportsOfLists(t *testing.T) {
 		t.Errorf("status %d after %s: %s", o.status, o.took, o.stderr)
 	}
 	b.unchanged("a FIFO", before)
-	// What a shell makes for "<(command)" is read.
+	// The pipe that a shell creates for "<(command)" can be read.
 	cmd := exec.Command("/bin/sh", "-c", `echo cat out2 | "$0" migrate --from-file /dev/fd/0 --report-dir reports`, bindery)
 	cmd.Dir, cmd.Env = b.dir, b.env
 	if o := b.finish(cmd); o.status != 0 {
@@ -179,7 +179,7 @@ func TestReportsOfLists(t *testing.T) {
 	}
 }
 
-// Index images that do not hold what their labels say are refused.
+// Index images whose content contradicts their labels are refused.
 func TestHostileIndexImages(t *testing.T) {
 	t.Parallel()
 	b := newBox(t)
@@ -207,7 +207,7 @@ func TestHostileIndexImages(t *testing.T) {
 	}
 }
 
-// Passwords in names of images are shown nowhere, whatever is wrong with the name.
+// Passwords in image names are never printed, whatever is wrong with the name.
 func TestCredentialsInEdits(t *testing.T) {
 	t.Parallel()
 	b := newBox(t)
@@ -250,7 +250,7 @@ func TestCredentialsInEdits(t *testing.T) {
 	}
 }
 
-// Ten edits of one catalog that is not there yet are all done.
+// Ten concurrent edits of a missing catalog all succeed.
 func TestManyEdits(t *testing.T) {
 	for _, to := range []string{"new.db", "new/"} {
 		t.Run(to, func(t *testing.T) {

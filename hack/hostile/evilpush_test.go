@@ -16,8 +16,8 @@ import (
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
-// Whatever a registry answers to a push, the outcome is an image that is there or one clear error in time, and no secret is
-// told.
+// Whatever a registry answers to a push, the result is a complete image or one clear error within the timeout, and no
+// secret is printed.
 func TestRegistriesThatLieToPushes(t *testing.T) {
 	t.Parallel()
 	const password = "password-canary-4712"
@@ -49,7 +49,7 @@ func TestRegistriesThatLieToPushes(t *testing.T) {
 			_, _ = io.WriteString(w, body)
 		}
 	}
-	whole := at("PUT", "/uploads/", status(400, "")) // blobs in one piece are refused
+	whole := at("PUT", "/uploads/", status(400, "")) // uploads in one request are refused
 	drip := func(code int) http.HandlerFunc {
 		return func(w http.ResponseWriter, q *http.Request) {
 			w.WriteHeader(code)
@@ -182,7 +182,7 @@ func TestRegistriesThatLieToPushes(t *testing.T) {
 	}
 }
 
-// A server that a registry names for its uploads sees no credentials.
+// A server that a registry redirects uploads to receives no credentials.
 func TestUploadsElsewhere(t *testing.T) {
 	t.Parallel()
 	var seen atomic.Int32
@@ -219,7 +219,7 @@ func TestUploadsElsewhere(t *testing.T) {
 	}
 }
 
-// A tag that moves while a build runs is not written to, and a mount of something else does not make a blob that is there.
+// A tag that moves during a build is not overwritten, and the mount of a different blob does not count as an upload.
 func TestTagsThatMoveDuringPushes(t *testing.T) {
 	t.Parallel()
 	other := []byte(`{"schemaVersion":2,"mediaType":"` + manifestType + `","config":{"mediaType":"` + configType + `","digest":"sha256:` + strings.Repeat("1", 64) + `","size":2},"layers":[]}`)

@@ -22,7 +22,7 @@ import (
 	"time"
 )
 
-// most is n, or more where HOSTILE_THOROUGH says how many times as much is to be tried.
+// most returns n multiplied by HOSTILE_THOROUGH, if that is set.
 func most(n int) int {
 	if times, err := strconv.Atoi(os.Getenv("HOSTILE_THOROUGH")); err == nil && times > 0 {
 		return n * times
@@ -30,8 +30,8 @@ func most(n int) int {
 	return n
 }
 
-// tries is how often the fault j is put into the writer i: not at all into half of them, else once, and twice for every third
-// of the rest; more, and into all, where HOSTILE_THOROUGH says so.
+// tries returns how often fault j is injected into writer i: for half of the combinations never, else once, and twice
+// for every third of the rest. With HOSTILE_THOROUGH all combinations are tried, more often.
 func tries(i, j int) int {
 	switch n := most(1); {
 	case n > 1:
@@ -44,15 +44,16 @@ func tries(i, j int) int {
 	return 2
 }
 
-// writer is a command that writes something, and how to tell what is there.
+// writer is a command that writes something, with a way to describe its output.
 type writer struct {
 	name string
-	// old makes the output that is there before, if any; args are those of the run that is disturbed.
+	// old creates the output that exists before, if any; args are the arguments of the disturbed run.
 	old, args []string
 	output    string
 }
 
-// writers write into the working directory, which has the catalog "cat" and the database "small.db".
+// writers returns commands that write to the working directory, which has the catalog "cat" and the database
+// "small.db".
 func writers() []writer {
 	build := func(tag, output string) []string {
 		return []string{"build", "catalog", "cat", "-t", "example.com/foo:" + tag, "--label", "tag=" + tag, "--server", "none", "--output", output}
@@ -82,7 +83,7 @@ func writers() []writer {
 	}
 }
 
-// imageEdits are writers whose images hold a server: a disk for them is not filled block by block.
+// imageEdits returns writers whose images contain a server: they are not tried with every possible disk size.
 func imageEdits() []writer {
 	build := func(from string) []string {
 		return []string{"build", "catalog", from, "-t", "example.com/foo:v0", "--server", "none", "--output", "oci:out"}
@@ -95,7 +96,7 @@ func imageEdits() []writer {
 	}
 }
 
-// prepare fills the working directory and makes the old output.
+// prepare fills the working directory and creates the old output.
 func (w writer) prepare(t *testing.T, b *box) {
 	t.Helper()
 	b.write("compose.yaml", "references: [{name: foo, image: \"oci:img:v0\"}]\n")
@@ -110,7 +111,7 @@ func (w writer) prepare(t *testing.T, b *box) {
 	}
 }
 
-// expect runs the writer undisturbed and returns what is there before and after it.
+// expect runs the writer undisturbed and returns the state before and after it.
 func (w writer) expect(t *testing.T) (before, after string) {
 	t.Helper()
 	b := newBox(t)
@@ -120,7 +121,7 @@ func (w writer) expect(t *testing.T) (before, after string) {
 	return before, b.snapshot()
 }
 
-// restore puts the working directory back to what prepare made.
+// restore resets the working directory to the state after prepare.
 func (b *box) restore(saved string) {
 	b.t.Helper()
 	check(b.t, os.RemoveAll(b.dir))
@@ -137,8 +138,8 @@ func (b *box) save() string {
 	return dir
 }
 
-// Every call that can fail is made to fail, at its first, second, ... time: the run ends with an error of the class of
-// local failures and leaves everything as it was, or does without the call and ends well.
+// Each of several system calls fails at its first, second, ... use: the run ends with a local error and leaves
+// everything unchanged, or succeeds without the call.
 func TestFailingCalls(t *testing.T) {
 	t.Parallel()
 	need(t, "strace")
@@ -157,12 +158,12 @@ func TestFailingCalls(t *testing.T) {
 					call, _, _ := strings.Cut(fault, ":")
 					when := strconv.Itoa(n)
 					if call == "flock" {
-						// A file system has locks or has none: one that loses them in between is not meant.
+						// A file system either has locks or not; losing them halfway is not tested.
 						when = "1+"
 					}
 					var o straced
-					// strace counts by thread: what two threads do is disturbed twice, and then putting back can fail as
-					// well. Such a run says nothing.
+					// strace counts calls per thread: if two threads are affected, the rollback can fail too. Such a
+					// run proves nothing and is repeated.
 					for range 10 {
 						o = b.strace(fmt.Sprintf("-e inject=%s:when=%s", fault, when), call, append([]string{"--error-format=json"}, w.args...))
 						if o.injected <= 1 || o.status != 1 || difference(before, b.snapshot()) == "" {
@@ -180,7 +181,7 @@ func TestFailingCalls(t *testing.T) {
 						}
 						b.noTemp(label)
 					case o.status == 1:
-						// A report of a migration that is done is written after it.
+						// A migration's report is written after the output is complete.
 						if d := difference(before, b.snapshot()); d != "" && !laterFile(w, d) {
 							t.Errorf("%s: %s\nfiles changed:%s", label, o.message, d)
 						}
@@ -197,14 +198,14 @@ func TestFailingCalls(t *testing.T) {
 	}
 }
 
-// laterFile reports whether the difference is that of a finished output whose account, or Dockerfile, could not be written.
+// laterFile reports whether the difference is a finished output whose account or Dockerfile could not be written.
 func laterFile(w writer, d string) bool {
 	return slices.ContainsFunc(w.args, func(a string) bool { return a == "--report" || a == "--digest-file" || a == "--generate" }) && !strings.Contains(d, ".bindery")
 }
 
 type straced struct {
 	outcome
-	injected int // how many calls were disturbed
+	injected int // number of injected faults
 }
 
 // strace runs the program with an injected fault.
@@ -226,8 +227,8 @@ func (b *box) strace(inject, call string, args []string) straced {
 	return straced{o, injected}
 }
 
-// A run that is killed at any of its calls leaves the old output or the new one, and the next run ends well and leaves
-// nothing else.
+// A run that is killed at any of its system calls leaves the old or the new output, and the next run succeeds and
+// removes all leftovers.
 func TestKilledAtCalls(t *testing.T) {
 	t.Parallel()
 	need(t, "strace")
@@ -252,7 +253,7 @@ func TestKilledAtCalls(t *testing.T) {
 	}
 }
 
-// A run that is killed at any moment leaves the old output or the new one.
+// A run that is killed at a random moment leaves the old or the new output.
 func TestKilledAtAnyMoment(t *testing.T) {
 	t.Parallel()
 	runs := most(2)
@@ -279,14 +280,14 @@ func TestKilledAtAnyMoment(t *testing.T) {
 	}
 }
 
-// recovers requires that an output is whole, and that the next run brings everything to where an undisturbed one does.
+// recovers requires that an output is complete, and that the next run gives the same result as an undisturbed one.
 func (w writer) recovers(t *testing.T, b *box, label, after string) {
 	t.Helper()
 	if _, err := os.Stat(filepath.Join(b.dir, "out", "index.json")); err == nil {
 		checkLayout(t, label, filepath.Join(b.dir, "out"))
 	}
 	if w.name == "migrate" || w.name == "migrate with a report" || w.name == "unpacked bundle" {
-		// The output may be done already.
+		// The output may be finished already.
 		if _, err := os.Stat(filepath.Join(b.dir, "out")); err == nil {
 			again := []string{"migrate", "small.db", "out"}
 			if w.name == "unpacked bundle" {
@@ -309,7 +310,7 @@ func (w writer) recovers(t *testing.T, b *box, label, after string) {
 	b.noTemp(label)
 }
 
-// checkLayout requires that everything an index names is there and has its digest.
+// checkLayout requires that everything an index names exists and matches its digest.
 func checkLayout(t *testing.T, label, dir string) {
 	t.Helper()
 	type descriptor struct {
@@ -353,7 +354,8 @@ func checkLayout(t *testing.T, label, dir string) {
 	}
 }
 
-// A disk of any size is full at some moment: the old output stays, nothing new is left, and with room enough it works.
+// A disk of any size becomes full at some point: the old output stays, no new files are left, and with enough space the
+// command succeeds.
 func TestFullDisks(t *testing.T) {
 	t.Parallel()
 	needRoot(t)
@@ -367,7 +369,7 @@ func TestFullDisks(t *testing.T) {
 				mountTmpfs(t, root, "size=20m")
 				b := boxIn(t, root)
 				w.prepare(t, b)
-				// What is there stays; the room that is left is what varies.
+				// The existing files stay; only the free space varies.
 				used := usedBytes(t, root)
 				check(t, syscall.Mount("tmpfs", root, "tmpfs", syscall.MS_REMOUNT, fmt.Sprintf("size=%d", used+int64(blocks)*4096)))
 				before := b.snapshot()
@@ -391,7 +393,7 @@ func TestFullDisks(t *testing.T) {
 				b.noTemp(label)
 				check(t, syscall.Unmount(root, syscall.MNT_DETACH))
 			}
-			// One block is enough for a lock file.
+			// One block suffices for a lock file.
 			if failed == 0 && w.name != "lock file" || done == 0 {
 				t.Errorf("%d runs failed and %d ended well: both are wanted", failed, done)
 			}
@@ -416,7 +418,7 @@ func usedBytes(t *testing.T, dir string) int64 {
 	return int64(s.Blocks-s.Bfree) * s.Bsize
 }
 
-// Few open files are enough, or the reason is told.
+// With few file descriptors the command succeeds or reports the reason.
 func TestFewOpenFiles(t *testing.T) {
 	t.Parallel()
 	for _, w := range writers() {
@@ -445,7 +447,7 @@ func TestFewOpenFiles(t *testing.T) {
 	}
 }
 
-// A signal ends a run with its status, in time, and leaves nothing.
+// A signal ends a run in time, with the signal's status and without leftovers.
 func TestSignals(t *testing.T) {
 	t.Parallel()
 	for _, w := range writers() {
@@ -470,7 +472,7 @@ func TestSignals(t *testing.T) {
 				delay := 5*time.Millisecond + time.Duration(random.Float64()*float64(whole))
 				time.Sleep(delay)
 				sent := time.Now()
-				_ = cmd.Process.Signal(s) // it may be done already
+				_ = cmd.Process.Signal(s) // it may have exited already
 				err := cmd.Wait()
 				label := fmt.Sprintf("%v after %s", s, delay)
 				if took := time.Since(sent); took > 5*time.Second {
@@ -482,7 +484,7 @@ func TestSignals(t *testing.T) {
 				case status == 128+int(s) && got == before:
 				case status == 128+int(s) && laterFile(w, difference(before, got)):
 				case status == -1 && (got == before || got == after):
-					// It came before the program watched for signals, or when all was done.
+					// The signal came before the handler was installed, or after all was done.
 				default:
 					t.Errorf("%s: status %d (%v): %s\nfiles changed:%s", label, status, err, out.String(), difference(before, got))
 				}

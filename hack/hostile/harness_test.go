@@ -23,7 +23,7 @@ import (
 	"time"
 )
 
-// The classes of errors, as "--error-format json" gives them.
+// The classes of errors in "--error-format json".
 const (
 	usage     = 2
 	input     = 3
@@ -34,10 +34,10 @@ const (
 	conflict  = 8
 )
 
-// What a refused case may cost.
+// The maximum cost of a refused case.
 const maxMemory = 256 << 20
 
-// maxTime is 5 seconds, or HOSTILE_SLACK times as long on a machine that has other things to do.
+// maxTime is 5 seconds, multiplied by HOSTILE_SLACK on a loaded machine.
 var maxTime = func() time.Duration {
 	slack, err := strconv.Atoi(os.Getenv("HOSTILE_SLACK"))
 	if err != nil {
@@ -46,7 +46,7 @@ var maxTime = func() time.Duration {
 	return time.Duration(slack) * 5 * time.Second
 }()
 
-// bindery is the program under attack, and canary what no attack may change.
+// bindery is the attacked program; canary is a file that no attack may change.
 var bindery, canary string
 
 const secret = "canary-secret-4711"
@@ -62,7 +62,7 @@ func TestMain(m *testing.M) {
 			return 1
 		}
 		defer os.RemoveAll(dir)
-		// Runs under other uids start the program from here.
+		// Runs under other uids start the program from this directory.
 		if err := os.Chmod(dir, 0o755); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
@@ -75,7 +75,7 @@ func TestMain(m *testing.M) {
 	}())
 }
 
-// program is the file named by HOSTILE_BINDERY or, without that, one built for the occasion.
+// program returns the file in HOSTILE_BINDERY, or builds one.
 func program(dir string) (string, error) {
 	path := filepath.Join(dir, "bindery")
 	if from := os.Getenv("HOSTILE_BINDERY"); from != "" {
@@ -93,8 +93,8 @@ func program(dir string) (string, error) {
 	return path, nil
 }
 
-// box is where the program runs: a working directory, an empty home, a directory for temporary files, and beside them a
-// canary.
+// box is the environment of a run: a working directory, an empty home, a directory for temporary files, and a canary
+// next to them.
 type box struct {
 	t                       *testing.T
 	dir, tmp, home, canary  string
@@ -119,7 +119,7 @@ func boxIn(t *testing.T, root string) *box {
 	return b
 }
 
-// write makes a file of the working directory.
+// write creates a file in the working directory.
 func (b *box) write(name, content string) string {
 	b.t.Helper()
 	path := filepath.Join(b.dir, name)
@@ -128,7 +128,7 @@ func (b *box) write(name, content string) string {
 	return path
 }
 
-// outcome is what a run left.
+// outcome is the result of a run.
 type outcome struct {
 	stdout, stderr string
 	status         int
@@ -188,8 +188,8 @@ func (b *box) finish(cmd *exec.Cmd) outcome {
 
 var highWater = regexp.MustCompile(`VmHWM:\s+([0-9]+) kB`)
 
-// watchMemory begins to watch the peak of a process's memory; the function it returns ends that and tells the peak. What
-// the system tells at the end of a process counts the memory of the one that started it as well.
+// watchMemory samples the peak memory of a process until the returned function is called, which returns the peak. The
+// peak that the system reports for an exited process includes that of its parent.
 func watchMemory(pid int) func() int64 {
 	stop, peak := make(chan struct{}), make(chan int64)
 	go func() {
@@ -212,13 +212,12 @@ func watchMemory(pid int) func() int64 {
 	return func() int64 { close(stop); return <-peak }
 }
 
-// snapshot is the state of everything beside the temporary files and the cache directory, which any command may fill.
+// snapshot describes everything except the temporary files and the cache directory, which any command may fill.
 func (b *box) snapshot() string {
 	return fingerprint(b.t, b.dir) + fingerprint(b.t, b.canary) + fingerprint(b.t, b.home)
 }
 
-// refused runs the program and requires that it refuses the case as every case must be refused. It returns the
-// message.
+// refused runs the program and requires that it refuses the case properly. It returns the outcome.
 func (b *box) refused(class int, text string, args ...string) outcome {
 	b.t.Helper()
 	before := b.snapshot()
@@ -247,7 +246,7 @@ func (b *box) refused(class int, text string, args ...string) outcome {
 	return o
 }
 
-// accepted runs the program and requires success within the budget.
+// accepted runs the program and requires success within the limits.
 func (b *box) accepted(args ...string) outcome {
 	b.t.Helper()
 	o := b.run(append([]string{"--error-format=json"}, args...)...)
@@ -270,7 +269,7 @@ func (b *box) inBudget(label string, o outcome) {
 	}
 }
 
-// unchanged requires that nothing but the temporary files' directory was touched, and that that is empty.
+// unchanged requires that only the directory for temporary files was touched, and that it is empty.
 func (b *box) unchanged(label, before string) {
 	b.t.Helper()
 	if after := b.snapshot(); after != before {
@@ -279,7 +278,7 @@ func (b *box) unchanged(label, before string) {
 	b.noTemp(label)
 }
 
-// difference shows the lines of two fingerprints that are in one of them only.
+// difference returns the lines that are only in one of two fingerprints.
 func difference(before, after string) string {
 	var out string
 	count := map[string]int{}
@@ -307,7 +306,7 @@ func (b *box) noTemp(label string) {
 	}
 }
 
-// fingerprint lists a tree with modes, sizes, times of change and digests. A cache directory in it is left out.
+// fingerprint lists a tree with modes, sizes, change times and digests, without cache directories.
 func fingerprint(t *testing.T, dir string) string {
 	t.Helper()
 	var b strings.Builder
@@ -364,7 +363,7 @@ func names(t *testing.T, dir string) []string {
 	return out
 }
 
-// need skips the test where a program is missing.
+// need skips the test if a program is missing.
 func need(t *testing.T, programs ...string) {
 	t.Helper()
 	for _, p := range programs {
@@ -374,7 +373,7 @@ func need(t *testing.T, programs ...string) {
 	}
 }
 
-// needRoot skips the test where it cannot mount or change its uid.
+// needRoot skips the test if it cannot mount or change its uid.
 func needRoot(t *testing.T) {
 	t.Helper()
 	if os.Getuid() != 0 {

@@ -21,7 +21,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
-// What a bundle image is known by, and a CSV that no reader has anything against.
+// The labels of a bundle image, and a CSV that every reader accepts.
 const (
 	packageLabel = "operators.operatorframework.io.bundle.package.v1"
 	annotations  = "annotations:\n  operators.operatorframework.io.bundle.package.v1: foo\n  operators.operatorframework.io.bundle.channels.v1: stable\n" +
@@ -62,20 +62,20 @@ spec:
 `
 )
 
-// blobOf is a layer as an image has it.
+// blobOf is a layer in an image.
 type blobOf struct {
 	content   []byte
 	mediaType string
-	diffID    string // that of the content as the media type says, if empty
+	diffID    string // computed from the content by its media type if empty
 }
 
-// picture is an image whose every byte a case can choose.
+// picture is an image of which a case can choose every byte.
 type picture struct {
 	labels   map[string]string
 	layers   []blobOf
 	config   func(map[string]any)
 	manifest func(map[string]any)
-	// text replaces the manifest as it is sent.
+	// text changes the manifest before it is sent.
 	text      func([]byte) []byte
 	mediaType string
 }
@@ -86,7 +86,7 @@ const (
 	configType   = "application/vnd.oci.image.config.v1+json"
 )
 
-// file is an entry of a layer.
+// file returns an entry of a layer.
 func file(name, content string) *tarEntry {
 	return &tarEntry{Header: tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: 0o644}, content: content}
 }
@@ -125,12 +125,12 @@ func gzipped(t *testing.T, content []byte) []byte {
 	return b.Bytes()
 }
 
-// gzipLayer is a layer of an archive.
+// gzipLayer returns a gzip layer of an archive.
 func gzipLayer(t *testing.T, archive []byte) blobOf {
 	return blobOf{gzipped(t, archive), tarType + "+gzip", digest.FromBytes(archive).String()}
 }
 
-// goodFiles are those of a bundle.
+// goodFiles returns the files of a valid bundle.
 func goodFiles() []*tarEntry {
 	return []*tarEntry{file("manifests/csv.yaml", goodCSV), file("metadata/annotations.yaml", annotations)}
 }
@@ -148,7 +148,7 @@ func bundleLabels() map[string]string {
 		"operators.operatorframework.io.bundle.metadata.v1":        "metadata/"}
 }
 
-// build makes the blobs of an image.
+// build returns the blobs of an image.
 func (p picture) build(t *testing.T) (text []byte, mediaType string, blobs [][]byte) {
 	t.Helper()
 	marshal := func(v any) []byte {
@@ -210,7 +210,7 @@ func (p picture) put(b *box, dir string) {
 	b.write(dir+"/oci-layout", `{"imageLayoutVersion":"1.0.0"}`)
 }
 
-// zeros gives n zero bytes.
+// zeros reads as n zero bytes.
 type zeros int64
 
 func (z *zeros) Read(p []byte) (int, error) {
@@ -223,7 +223,7 @@ func (z *zeros) Read(p []byte) (int, error) {
 	return int(n), nil
 }
 
-// bigEntry is the header of a file that is as long as it says.
+// bigEntry returns the header of a file with that size.
 func bigEntry(t *testing.T, name string, size int64) io.Reader {
 	t.Helper()
 	var b bytes.Buffer
@@ -277,7 +277,7 @@ func TestHostileBundleImages(t *testing.T) {
 		make  func(t *testing.T) picture
 		class int
 		text  string
-		not   []string // what is no concern of these
+		not   []string // commands that the case does not apply to
 	}{
 		{"dotdot", pic(file("manifests/../../canary/w", "x")), input, "leaves|path", nil},
 		{"absolute", pic(file("/canary/w", "x")), input, "absolute", nil},
@@ -317,7 +317,7 @@ func TestHostileBundleImages(t *testing.T) {
 			return blobOf{append(head.Bytes(), bytes.Repeat(z.Bytes(), 10_000)...), tarType + "+gzip", digest.FromString("x").String()}
 		}), limit, "uncompressed|max-file-size", nil},
 		{"zstd window", layers(func(t *testing.T) blobOf {
-			// A frame with a window of 2 GiB, and one raw block.
+			// A zstd frame with a window of 2 GiB and one raw block.
 			return blobOf{append([]byte{0x28, 0xb5, 0x2f, 0xfd, 0x00, 21 << 3, 0x01, 0x10, 0x00}, 0, 0), tarType + "+zstd", digest.FromString("x").String()}
 		}), limit, "window", nil},
 		{"xz", layers(func(*testing.T) blobOf {
@@ -459,7 +459,7 @@ func TestHostileBundleImages(t *testing.T) {
 			}
 		})
 	}
-	// What annotations.yaml says goes before the labels, and paths that lead outside are never followed.
+	// annotations.yaml takes precedence over the labels, and paths that lead outside are never followed.
 	for name, p := range map[string]picture{"good": bundlePicture(t, goodFiles()...), "label with dots": labels("manifests", "../../etc/")(t)} {
 		t.Run(name, func(t *testing.T) {
 			b := newBox(t)

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// What is large or odd and yet right is taken, in little time and memory.
+// Large or unusual but valid input is accepted, with little time and memory.
 func TestLargeCatalogs(t *testing.T) {
 	chain := func(n int) string {
 		var b strings.Builder
@@ -112,7 +112,7 @@ func TestLargeCatalogs(t *testing.T) {
 	}
 }
 
-// Programs that are to be put into an image are looked at before.
+// Server programs are checked before they are put into an image.
 func TestServerPrograms(t *testing.T) {
 	t.Parallel()
 	b := newBox(t)
@@ -137,7 +137,7 @@ func TestServerPrograms(t *testing.T) {
 	}
 }
 
-// A FIFO in the place of any file is refused: it would not let itself be opened.
+// A FIFO in place of any file is refused: opening it would block.
 func TestFIFOs(t *testing.T) {
 	t.Parallel()
 	b := newBox(t)
@@ -163,7 +163,7 @@ func TestFIFOs(t *testing.T) {
 	b.accepted("migrate", "cat", "out")
 }
 
-// Where memory is short, the run ends well or says why, and leaves no half output.
+// With little memory the run succeeds or reports the reason, and leaves no partial output.
 func TestLittleMemory(t *testing.T) {
 	t.Parallel()
 	for _, w := range writers() {

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Names of images, packages and objects are only ever text in what is written for clusters and for podman.
+// Names of images, packages and objects are only text in the configurations for clusters and podman.
 func TestMirrorsOfHostileNames(t *testing.T) {
 	t.Parallel()
 	for i, image := range []string{
@@ -59,7 +59,7 @@ func TestMirrorsOfHostileNames(t *testing.T) {
 	}
 }
 
-// checkMirrorObjects requires that a stream of YAML has the fields of image mirror sets, and no others.
+// checkMirrorObjects requires that a YAML stream has exactly the fields of image mirror sets.
 func checkMirrorObjects(t *testing.T, format, stream string) {
 	t.Helper()
 	allowed := map[string]bool{"apiVersion": true, "kind": true, "metadata": true, "spec": true}

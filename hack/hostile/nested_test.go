@@ -14,8 +14,8 @@ import (
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
-// Indexes in indexes, without end, and far too many; an image under two names; a registry that gives other bytes for a layer
-// than it stacked.
+// Indexes that contain themselves, far too many entries, an image under two names, and a registry that sends other
+// bytes for a layer than the one it announced.
 func TestHostileReferences(t *testing.T) {
 	t.Parallel()
 	const indexType = "application/vnd.oci.image.index.v1+json"
@@ -38,7 +38,7 @@ func TestHostileReferences(t *testing.T) {
 		make  func(t *testing.T, r *testregistry.Registry) string
 		class int
 		text  string
-		// whole says that only reading the layers finds it out.
+		// whole means that only reading the layers detects it.
 		whole bool
 	}{
 		{"indexes 50 deep", func(t *testing.T, r *testregistry.Registry) string {
@@ -51,7 +51,7 @@ func TestHostileReferences(t *testing.T) {
 		{"an index of itself", func(t *testing.T, r *testregistry.Registry) string {
 			d := index(t, r, "v1", image(t, r))
 			text := []byte(strings.ReplaceAll(string(r.Manifest("acme/foo", d.String())), `"a0"`, `"amd64"`))
-			// Whatever is asked for by digest is the index again.
+			// Every request by digest returns the index again.
 			r.Interfere(func(w http.ResponseWriter, q *http.Request) bool {
 				if !strings.Contains(q.URL.Path, "/manifests/sha256:") {
 					return false
@@ -103,7 +103,7 @@ func TestHostileReferences(t *testing.T) {
 	}
 }
 
-// sameDigests is n times the same digest.
+// sameDigests returns n times the same digest.
 func sameDigests(n int, d digest.Digest) (out []digest.Digest) {
 	for range n {
 		out = append(out, d)

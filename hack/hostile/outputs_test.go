@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// An output path that holds something else is refused and what it holds stays.
+// An output path with other content is refused, and the content stays.
 func TestOutputPaths(t *testing.T) {
 	t.Parallel()
 	migrate := []string{"migrate", "cat", "out"}
@@ -77,7 +77,7 @@ func TestOutputPaths(t *testing.T) {
 	}
 }
 
-// A path that only looks like something else is a path.
+// A path that looks like a flag or an image name is a path.
 func TestStrangeOutputPaths(t *testing.T) {
 	t.Parallel()
 	for _, out := range []string{"-", "--", "-o", "a b", "a\nb", "日本", ".hidden", strings.Repeat("n", 200)} {
@@ -90,7 +90,7 @@ func TestStrangeOutputPaths(t *testing.T) {
 	}
 }
 
-// Input directories are only read, and an output beside them needs no right to write in them.
+// Input directories are only read, and an output next to them needs no write permission for them.
 func TestReadOnlyInput(t *testing.T) {
 	needRoot(t)
 	t.Parallel()
@@ -112,7 +112,7 @@ func TestReadOnlyInput(t *testing.T) {
 	b.unchanged("read-only outputs", before)
 }
 
-// Standard output that nobody reads ends the program as SIGPIPE would, and one that is full is an error.
+// If standard output is closed, the program ends as with SIGPIPE; a full one is an error.
 func TestStandardOutput(t *testing.T) {
 	t.Parallel()
 	b := newBox(t)
@@ -141,7 +141,7 @@ func TestStandardOutput(t *testing.T) {
 	}
 }
 
-// Many writers of one layout lose no tag, and readers see a whole layout all the time.
+// Concurrent writers of one layout lose no tag, and readers see a complete layout at all times.
 func TestManyWriters(t *testing.T) {
 	t.Parallel()
 	b := newBox(t)
@@ -218,7 +218,7 @@ func TestNoProgramIsStarted(t *testing.T) {
 	}
 }
 
-// Nothing of who builds, when and where gets into an image.
+// Nothing about the user, the machine or the time gets into an image.
 func TestSameDigestEverywhere(t *testing.T) {
 	needRoot(t)
 	need(t, "setpriv")

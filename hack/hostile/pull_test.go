@@ -26,7 +26,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
-// puller is a registry with the bundle acme/foo:v1 in it, and a catalog image acme/index:v1.
+// puller starts a registry with the bundle acme/foo:v1 and the catalog image acme/index:v1.
 func puller(t *testing.T) (*testregistry.Registry, string) {
 	t.Helper()
 	r := testregistry.New(t)
@@ -40,7 +40,7 @@ func pull(ref string, more ...string) []string {
 	return append([]string{"render", ref, "--use-http", "--log-level", "debug"}, more...)
 }
 
-// A registry that lies, or cannot answer, is told apart from one that is busy.
+// Wrong answers, failures and overload of a registry are reported as different errors.
 func TestPullRefused(t *testing.T) {
 	t.Parallel()
 	status := func(code int, header ...string) func(w http.ResponseWriter, q *http.Request) bool {
@@ -151,7 +151,7 @@ func TestPullRefused(t *testing.T) {
 	}
 }
 
-// slow answers requests for blobs with half of them, and then with nothing.
+// slow answers requests for blobs with half of the content and then blocks.
 func slow(started *atomic.Int32) func(w http.ResponseWriter, q *http.Request) bool {
 	return func(w http.ResponseWriter, q *http.Request) bool {
 		if !strings.Contains(q.URL.Path, "/blobs/") {
@@ -200,14 +200,14 @@ func TestPullInterrupted(t *testing.T) {
 	}
 }
 
-// withoutCache removes the cache of blobs, which a pull may well have begun, and returns what was there before.
+// withoutCache removes the blob cache, which a pull may have created, and returns before.
 func (b *box) withoutCache(before string) string {
 	b.t.Helper()
 	check(b.t, os.RemoveAll(filepath.Join(b.home, ".cache")))
 	return before
 }
 
-// What cannot be kept in the cache does not keep an image from being read.
+// If the cache cannot store a blob, the image is read all the same.
 func TestCacheOfBlobs(t *testing.T) {
 	_, ref := puller(t)
 	plain := newBox(t)
@@ -306,14 +306,14 @@ func TestCacheOfBlobs(t *testing.T) {
 	}
 }
 
-// hostOf is the registry in a rendered bundle.
+// hostOf returns the registry in a rendered bundle.
 func hostOf(text string) string {
 	_, after, _ := strings.Cut(text, `"image": "`)
 	host, _, _ := strings.Cut(after, "/")
 	return host
 }
 
-// Where temporary files cannot be made the error says so, and what fits into memory needs none.
+// If temporary files cannot be created, the error says so; what fits into memory needs none.
 func TestPullWithoutRoom(t *testing.T) {
 	needRoot(t)
 	b := newBox(t)
@@ -335,7 +335,7 @@ func TestPullWithoutRoom(t *testing.T) {
 	}
 }
 
-// Files that flags name and that are not what they should be are refused, at once and without what is in them.
+// Wrong files named by flags are refused immediately, without printing their content.
 func TestFilesOfPulls(t *testing.T) {
 	_, ref := puller(t)
 	for _, c := range []struct {
@@ -464,7 +464,7 @@ func TestSecretsOfPulls(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBox(t)
 			host := r.Host()
-			if c.env != nil { // Go asks no proxy for addresses of this machine
+			if c.env != nil { // Go uses no proxy for addresses of this machine
 				host = "registry.example.com"
 			}
 			authfile := b.write("auth.json", fmt.Sprintf(`{"auths":{%q:{"auth":%q}}}`, host, auth))
@@ -490,7 +490,7 @@ func TestSecretsOfPulls(t *testing.T) {
 	}
 }
 
-// Credentials do not belong into the name of an image: it is refused, and they are not shown.
+// An image name with credentials is refused, and the credentials are not printed.
 func TestCredentialsInNames(t *testing.T) {
 	t.Parallel()
 	b := newBox(t)
@@ -509,8 +509,7 @@ func TestCredentialsInNames(t *testing.T) {
 	}
 }
 
-// A registry that speaks TLS with a certificate that nobody knows is not asked without TLS, and one without TLS is not
-// asked at all.
+// A registry with an unknown certificate is not contacted without TLS, and one without TLS is not contacted at all.
 func TestPullVerifies(t *testing.T) {
 	t.Parallel()
 	r := testregistry.NewTLS(t)
@@ -526,7 +525,7 @@ func TestPullVerifies(t *testing.T) {
 	old.StartTLS()
 	t.Cleanup(old.Close)
 	b.refused(network, "version|protocol|tls", "render", old.Listener.Addr().String()+"/acme/foo:v1", "--retries", "0", "--tls-verify=false")
-	// Only without TLS: no request arrives.
+	// This one speaks no TLS: it must receive no request.
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	check(t, err)
 	var got atomic.Value
@@ -553,7 +552,7 @@ func TestPullVerifies(t *testing.T) {
 	}
 }
 
-// One bad reference among many good ones: no answer at all, and the bad one is named.
+// One bad reference among many good ones: there is no output, and the error names the bad one.
 func TestManyReferences(t *testing.T) {
 	t.Parallel()
 	r, ref := puller(t)
@@ -591,7 +590,7 @@ func TestManyReferences(t *testing.T) {
 	}
 }
 
-// Files that pretend to be images are refused at once by every transport.
+// Files that are not images are refused immediately by every transport.
 func TestArchives(t *testing.T) {
 	t.Parallel()
 	many := make([]*tarEntry, 0, 300_000)

@@ -27,13 +27,13 @@ import (
 	"time"
 )
 
-// registry is a real registry behind a proxy that counts requests and can do something else in the place of one.
+// registry is a real registry behind a proxy that counts requests and can answer instead of it.
 type registry struct {
 	t     *testing.T
 	addr  string // of the proxy
 	real  string
 	count atomic.Int32
-	// hook is asked before each request; it returns true if it has answered.
+	// hook is called before each request; it returns true if it has answered.
 	hook func(n int, w http.ResponseWriter, r *http.Request) bool
 }
 
@@ -51,7 +51,7 @@ func startRegistry(t *testing.T) *registry {
 	cmd.Env = append(os.Environ(), "OTEL_TRACES_EXPORTER=none")
 	check(t, cmd.Start())
 	t.Cleanup(func() {
-		_ = cmd.Process.Kill() // it ends no other way
+		_ = cmd.Process.Kill() // the only way to end it
 		_ = cmd.Wait()
 	})
 	for range 500 {
@@ -62,7 +62,7 @@ func startRegistry(t *testing.T) *registry {
 		time.Sleep(10 * time.Millisecond)
 	}
 	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: r.real})
-	proxy.Director = func(q *http.Request) { q.URL.Scheme, q.URL.Host = "http", r.real } // keeps the name in Host: uploads go on here
+	proxy.Director = func(q *http.Request) { q.URL.Scheme, q.URL.Host = "http", r.real } // the Host header keeps the proxy's name, so that uploads continue here
 	proxy.ErrorLog = nil
 	proxy.ErrorHandler = func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) }
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
@@ -129,7 +129,7 @@ func pushBox(t *testing.T) *box {
 	return b
 }
 
-// A push that is killed at any of its requests leaves no tag that names a missing blob, and the next run sends what is
+// A push that is killed at any of its requests leaves no tag with missing blobs, and the next run uploads what is
 // missing.
 func TestPushKilledAtRequests(t *testing.T) {
 	t.Parallel()
@@ -139,8 +139,8 @@ func TestPushKilledAtRequests(t *testing.T) {
 	at := 0
 	r.hook = func(n int, w http.ResponseWriter, q *http.Request) bool {
 		if p := victim.Load(); p != nil && n == at {
-			_ = p.Signal(syscall.SIGKILL) // this is the only process that can be meant
-			return n%2 == 0               // half of the requests arrive nevertheless
+			_ = p.Signal(syscall.SIGKILL) // this process is the only one that can be meant
+			return n%2 == 0               // half of the requests still arrive
 		}
 		return false
 	}
@@ -172,15 +172,14 @@ func TestPushKilledAtRequests(t *testing.T) {
 	}
 }
 
-// Answers of a registry that fails for good end a push in time, with the class of the network, and the tag stays what it
-// was.
+// Permanent errors of a registry end a push within the timeout, with the network class, and the tag does not change.
 func TestPushRefused(t *testing.T) {
 	t.Parallel()
 	r := startRegistry(t)
 	b := pushBox(t)
 	b.accepted(r.push(b, "v1")...)
 	_, old := r.get("/v2/acme/catalog/manifests/v1")
-	lies := map[string]bool{"HTML for everything": true} // content, not the way to it, is wrong
+	lies := map[string]bool{"HTML for everything": true} // the content is wrong, not the connection
 	long := strings.Repeat("x", 1<<20)
 	for _, c := range []struct {
 		name   string
@@ -233,7 +232,7 @@ func TestPushRefused(t *testing.T) {
 	}
 }
 
-// Credentials go to the host that they are for, and never into what is told.
+// Credentials are sent only to their host and never printed.
 func TestCredentials(t *testing.T) {
 	t.Parallel()
 	r := startRegistry(t)
@@ -275,7 +274,7 @@ func TestCredentials(t *testing.T) {
 	if !seen {
 		t.Error("the credentials were not used")
 	}
-	// A registry that was reached without TLS may be anybody: another host that it names for tokens gets no credentials.
+	// A registry without TLS may be impersonated: a token server on another host gets no credentials.
 	r.hook = func(_ int, w http.ResponseWriter, q *http.Request) bool {
 		w.Header().Set("WWW-Authenticate", fmt.Sprintf(`Bearer realm=%q,service="x"`, thief.URL+"/token"))
 		w.WriteHeader(401)
@@ -286,7 +285,7 @@ func TestCredentials(t *testing.T) {
 	if o.status != 1 || o.class != network {
 		t.Errorf("status %d, class %d: %s", o.status, o.class, o.stderr)
 	}
-	// Blobs that are on another host.
+	// Blobs on another host.
 	tokens := other.Swap(0)
 	leaked.Store("")
 	r.hook = func(_ int, w http.ResponseWriter, q *http.Request) bool {
@@ -318,7 +317,7 @@ func TestCredentials(t *testing.T) {
 	}
 }
 
-// layer is a gzip of a tar.
+// layer returns a gzip-compressed tar archive.
 func layer(t *testing.T, entries ...tar.Header) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -387,7 +386,7 @@ func (b *box) layout(dir string, label string, layers ...[]byte) {
 	b.write(filepath.Join(dir, "oci-layout"), `{"imageLayoutVersion":"1.0.0"}`)
 }
 
-// Images in OCI layouts that are hostile are refused by all commands that read them, and nothing of them gets outside.
+// Hostile images in OCI layouts are refused by all commands that read them, and write nothing outside.
 func TestLayouts(t *testing.T) {
 	t.Parallel()
 	dir := tar.Header{Name: "configs/", Typeflag: tar.TypeDir, Mode: 0o755}

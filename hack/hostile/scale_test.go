@@ -15,7 +15,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/grow"
 )
 
-// small are the packages of the sample catalog without the one that is as big as a hundred others.
+// small is the sample catalog without the package that is as big as a hundred others.
 type small struct{ fs.FS }
 
 func (s small) Open(name string) (fs.File, error) {
@@ -36,8 +36,8 @@ func (s small) ReadDir(name string) ([]fs.DirEntry, error) {
 	return out, err
 }
 
-// A catalog of very many packages keeps within the layers; one edit brings two new ones at most; and time and memory
-// grow no faster than the catalog.
+// A catalog of very many packages stays within the layer limit; one edit gives at most two new layers; time and memory
+// grow linearly.
 func TestManyPackages(t *testing.T) {
 	from := small{os.DirFS("../../testdata/fbc/mini")}
 	build := func(b *box) (map[string]bool, outcome) {

@@ -41,7 +41,7 @@ type server struct {
 	done chan error
 }
 
-// serve starts the program and waits until it says where it listens.
+// serve starts the program and waits until it reports its address.
 func (b *box) serve(args ...string) *server {
 	b.t.Helper()
 	return b.start(exec.Command(bindery, append([]string{"serve", "--port", "0", "--log-level", "debug"}, args...)...))
@@ -62,7 +62,7 @@ func (b *box) start(cmd *exec.Cmd) *server {
 	s := &server{t: b.t, b: b, cmd: cmd, log: log, done: make(chan error, 1)}
 	go func() { s.done <- cmd.Wait() }()
 	b.t.Cleanup(func() {
-		_ = cmd.Process.Kill() // most have ended already
+		_ = cmd.Process.Kill() // most have exited already
 		log.Close()
 	})
 	address := regexp.MustCompile(`(?m)address=\S*:([0-9]+)`)
@@ -87,7 +87,7 @@ func (s *server) text() string {
 	return string(data)
 }
 
-// stop sends SIGTERM and requires that the server ends well within the time.
+// stop sends SIGTERM and requires that the server exits properly within the time.
 func (s *server) stop(within time.Duration) {
 	s.t.Helper()
 	start := time.Now()
@@ -130,7 +130,7 @@ func (s *server) answers(within time.Duration) {
 	}
 }
 
-// memory is the resident memory of the server in bytes.
+// memory returns the resident memory of the server in bytes.
 func (s *server) memory() int64 {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
 	check(s.t, err)
@@ -140,7 +140,7 @@ func (s *server) memory() int64 {
 	return n << 10
 }
 
-// raw is a client that writes frames as it likes.
+// raw is a client that writes arbitrary HTTP/2 frames.
 type raw struct {
 	net.Conn
 	*http2.Framer
@@ -182,7 +182,7 @@ func (c *raw) call(stream uint32, path string, more ...string) error {
 	return err
 }
 
-// drop reads and forgets what the server says until it hangs up.
+// drop discards everything that the server sends until it closes the connection.
 func (c *raw) drop() { _, _ = io.Copy(io.Discard, c.Conn) }
 
 func serving(t *testing.T) (*box, *server) {
@@ -194,8 +194,8 @@ func serving(t *testing.T) (*box, *server) {
 	return b, s
 }
 
-// Ten thousand connections that say nothing, little, nonsense, or begin well and stay silent take little memory, and others are
-// served meanwhile.
+// Ten thousand connections that send nothing, little, invalid data, or a valid start need little memory, and other
+// clients are served meanwhile.
 func TestManyConnections(t *testing.T) {
 	var l syscall.Rlimit
 	check(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l))
@@ -216,12 +216,12 @@ func TestManyConnections(t *testing.T) {
 	for i := range connections {
 		c, err := net.DialTimeout("tcp", s.addr, time.Second)
 		if err != nil {
-			break // the queue is full
+			break // the accept queue is full
 		}
 		conns = append(conns, c)
 		switch i % 5 {
 		case 1:
-			_, _ = io.WriteString(c, http2.ClientPreface[:10]) // the server may hang up at any time
+			_, _ = io.WriteString(c, http2.ClientPreface[:10]) // the server may close the connection at any time
 		case 2:
 			_, _ = io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
 		case 3:
@@ -241,7 +241,8 @@ func TestManyConnections(t *testing.T) {
 	s.stop(20 * time.Second)
 }
 
-// Floods of frames, headers and messages end the connection or the call; the server stays small and serves others.
+// Floods of frames, headers and messages end the connection or the call; the server's memory stays small and it serves
+// others.
 func TestFloods(t *testing.T) {
 	const list = "/api.Registry/ListBundles"
 	floods := map[string]func(*raw) error{
@@ -334,9 +335,9 @@ func TestFloods(t *testing.T) {
 		wg.Go(func() {
 			c := s.raw()
 			defer c.Close()
-			_ = c.SetDeadline(time.Now().Add(10 * time.Second)) // an open connection has one
+			_ = c.SetDeadline(time.Now().Add(10 * time.Second)) // an open connection has a deadline
 			go c.drop()
-			_ = flood(c) // most are hung up on
+			_ = flood(c) // most are closed by the server
 		})
 	}
 	wg.Wait()
@@ -368,7 +369,7 @@ func TestUnknownMethods(t *testing.T) {
 	s.stop(20 * time.Second)
 }
 
-// A client that reads nothing does not keep the server from ending.
+// A client that reads nothing does not prevent the server from stopping.
 func TestStoppedReader(t *testing.T) {
 	t.Parallel()
 	b := newBox(t)
@@ -382,12 +383,12 @@ func TestStoppedReader(t *testing.T) {
 		check(t, c.call(2*i+1, "/api.Registry/ListBundles"))
 		check(t, c.WriteData(2*i+1, true, make([]byte, 5)))
 	}
-	time.Sleep(200 * time.Millisecond) // the answers fill the windows
+	time.Sleep(200 * time.Millisecond) // the answers fill the flow control windows
 	s.answers(5 * time.Second)
 	s.stop(20 * time.Second)
 }
 
-// A second signal ends a server at once.
+// A second signal ends a server immediately.
 func TestSecondSignal(t *testing.T) {
 	t.Parallel()
 	_, s := serving(t)
@@ -395,11 +396,11 @@ func TestSecondSignal(t *testing.T) {
 	defer c.Close()
 	check(t, c.call(1, "/grpc.health.v1.Health/Watch"))
 	check(t, c.WriteData(1, true, make([]byte, 5)))
-	time.Sleep(100 * time.Millisecond) // the call is under way
+	time.Sleep(100 * time.Millisecond) // the call is in progress
 	start := time.Now()
 	for range 2 {
 		check(t, s.cmd.Process.Signal(syscall.SIGTERM))
-		time.Sleep(50 * time.Millisecond) // signals of one kind that come together are one
+		time.Sleep(50 * time.Millisecond) // equal signals in quick succession are merged
 	}
 	<-s.done
 	if took := time.Since(start); took > 2*time.Second {
@@ -409,8 +410,7 @@ func TestSecondSignal(t *testing.T) {
 	b.noTemp("second signal")
 }
 
-// A port that is taken is an error of the machine, told in the termination log as well; other things that cannot be had are
-// done without.
+// A port in use is a local error, also in the termination log; other missing resources are not fatal.
 func TestServerSurroundings(t *testing.T) {
 	t.Parallel()
 	b, s := serving(t)
@@ -438,8 +438,8 @@ func TestServerSurroundings(t *testing.T) {
 	s.stop(20 * time.Second)
 }
 
-// Caches of every sort: what does not match is refused where integrity is enforced, and otherwise makes no difference to the
-// answers.
+// Caches of every kind: one that does not match is refused with --cache-enforce-integrity, and otherwise does not
+// affect the answers.
 func TestCaches(t *testing.T) {
 	fill := func(t *testing.T, b *box, cat, cache string) {
 		b.accepted("serve", cat, "--cache-dir", cache, "--cache-only")
@@ -515,8 +515,8 @@ func TestCaches(t *testing.T) {
 	}
 }
 
-// A restricted pod: any user, group 0, a root directory that cannot be written and that holds the program, the catalog and
-// its cache and nothing else.
+// A restricted pod: an arbitrary user with group 0 and a read-only root directory with only the program, the catalog
+// and its cache.
 func TestPod(t *testing.T) {
 	needRoot(t)
 	t.Parallel()
@@ -562,8 +562,8 @@ func TestPod(t *testing.T) {
 	}
 }
 
-// remountReadOnly makes a mounted file system read-only. It is busy for a moment where a program that was started
-// meanwhile still has a file of it open for writing.
+// remountReadOnly makes a mounted file system read-only. It retries while a file is open for writing in a process that
+// was started meanwhile.
 func remountReadOnly(dir string) error {
 	for range 100 {
 		err := syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT|syscall.MS_RDONLY, "")

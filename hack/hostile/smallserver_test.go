@@ -33,10 +33,11 @@ var smallServer = sync.OnceValues(func() (string, error) {
 	return path, nil
 })
 
-// listerAddress is the variable that makes this program a client that lists the bundles of the server there.
+// listerAddress is the environment variable that turns this program into a client which lists the bundles of the server
+// at that address.
 const listerAddress = "HOSTILE_LIST_FROM"
 
-// listForever lists all bundles, one list after another, until the server is gone. It says when the first bundle has come.
+// listForever lists all bundles repeatedly until the server is gone. It prints a line when the first bundle arrives.
 func listForever(addr string) int {
 	conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
@@ -58,7 +59,7 @@ func listForever(addr string) int {
 	}
 }
 
-// startLister starts a client in a process of its own, and returns when it is in the middle of a list.
+// startLister starts such a client process and returns when it is in the middle of a list.
 func startLister(t *testing.T, addr string) *os.Process {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
@@ -67,8 +68,8 @@ func startLister(t *testing.T, addr string) *os.Process {
 	check(t, err)
 	check(t, cmd.Start())
 	t.Cleanup(func() {
-		_ = cmd.Process.Kill() // also where it is stopped
-		_ = cmd.Wait()         // it was killed
+		_ = cmd.Process.Kill() // works for a stopped process too
+		_ = cmd.Wait()         // fails because it was killed
 	})
 	if _, err := out.Read(make([]byte, 1)); err != nil {
 		t.Fatalf("the client does not list: %v", err)
@@ -76,8 +77,8 @@ func startLister(t *testing.T, addr string) *os.Process {
 	return cmd.Process
 }
 
-// Clients that are stopped in the middle of their lists hold up neither others nor the end of the server, and take no more
-// memory than the limit for answers; what they sent is in no log.
+// Clients that are stopped in the middle of a list delay neither other clients nor the server's shutdown, and use no
+// more memory than the limit for answers; what they sent is in no log.
 func TestStoppedClients(t *testing.T) {
 	t.Parallel()
 	program, err := smallServer()
@@ -88,7 +89,7 @@ func TestStoppedClients(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			b := newBox(t)
-			// A property of 1 MiB is in every answer.
+			// Every answer has a property of 1 MiB.
 			b.write("cat/foo/catalog.yaml", strings.Replace(healthy, "relatedImages:", "- {type: x, value: \""+strings.Repeat("x", 1<<20)+"\"}\nrelatedImages:", 1))
 			s := b.start(exec.Command(c.program, "serve", "cat", "--port", "0", "--termination-log", "/dev/null", c.debug))
 			s.answers(5 * time.Second)
@@ -105,7 +106,7 @@ func TestStoppedClients(t *testing.T) {
 	}
 }
 
-// Damage to the cache under the running server of images never ends it.
+// Damaging the cache under the running small server never ends it.
 func TestCacheDamagedUnderServer(t *testing.T) {
 	program, err := smallServer()
 	check(t, err)

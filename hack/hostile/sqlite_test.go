@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// databaseReaders are the commands that read the database "index.db", each with arguments that would make it write
+// databaseReaders returns the commands that read the database "index.db", with arguments that would make them write
 // something.
 func databaseReaders() [][]string {
 	return [][]string{
@@ -93,7 +93,7 @@ func TestDatabases(t *testing.T) {
 			for _, args := range databaseReaders() {
 				class := c.class
 				if class == 0 {
-					// Damaged or invalid: the first rule that is broken decides.
+					// Damaged or invalid: depending on which check fails first.
 					class = b.run(append([]string{"--error-format=json"}, args...)...).class
 					if class != input && class != integrity {
 						t.Errorf("%q: class %d", args, class)
@@ -105,8 +105,7 @@ func TestDatabases(t *testing.T) {
 	}
 }
 
-// What other programs do with a database is respected: it is only read, also where it may not be written, is in use or has
-// a strange name.
+// A database is only read, also if it is read-only, in use by another program, or has an unusual name.
 func TestDatabasesOfOthers(t *testing.T) {
 	small := smallDatabase(t)
 	for _, name := range []string{"a?mode=rwc&x=.db", "a#b.db", "a%2e.db", "-.db", "a b\n.db", "file:x.db", strings.Repeat("n", 240) + ".db"} {
@@ -183,7 +182,7 @@ func TestDatabasesOfOthers(t *testing.T) {
 	})
 }
 
-// unprivileged are setpriv's flags for what a restricted pod is allowed.
+// unprivileged returns setpriv's flags for the privileges of a restricted pod.
 func unprivileged() []string {
 	return []string{"--reuid", "1000690000", "--regid", "0", "--clear-groups", "--bounding-set=-all", "--no-new-privs"}
 }

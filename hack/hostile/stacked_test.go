@@ -16,8 +16,7 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// catalogPicture is the image of a catalog as it is built here, without a server: one layer, with what the manifest says of
-// it.
+// catalogPicture returns the image of a catalog as bindery builds it, without a server: one layer with its annotations.
 func catalogPicture(t *testing.T, annotations map[string]string, entries ...*tarEntry) picture {
 	l := gzipLayer(t, tarOf(t, entries...))
 	p := picture{labels: map[string]string{"operators.operatorframework.io.index.configs.v1": "/configs"}, layers: []blobOf{l}}
@@ -25,7 +24,7 @@ func catalogPicture(t *testing.T, annotations map[string]string, entries ...*tar
 	return p
 }
 
-// annotate gives a layer of a manifest annotations.
+// annotate sets annotations of a layer in a manifest.
 func annotate(m map[string]any, layer int, annotations map[string]string) {
 	a := map[string]string{}
 	for k, v := range annotations {
@@ -34,7 +33,7 @@ func annotate(m map[string]any, layer int, annotations map[string]string) {
 	m["layers"].([]any)[layer].(map[string]any)["annotations"] = a
 }
 
-// catalogFiles are those of a layer of one package.
+// catalogFiles returns the files of a layer with one package.
 func catalogFiles(more ...*tarEntry) []*tarEntry {
 	dir := func(name string) *tarEntry {
 		return entryOf(tar.Header{Name: name, Typeflag: tar.TypeDir, Mode: 0o755})
@@ -42,8 +41,8 @@ func catalogFiles(more ...*tarEntry) []*tarEntry {
 	return append([]*tarEntry{dir("configs/"), dir("configs/foo/"), file("configs/foo/catalog.yaml", healthy)}, more...)
 }
 
-// Images whose layers are not what is said of them are refused, or what is good in them is packed anew; only who trusts
-// them, and does not ask for --validate, gets them as they are.
+// Images whose layers contradict their annotations are refused, or their valid packages are packed again; such layers
+// are reused only if the image is trusted and --validate is not given.
 func TestHostileStacks(t *testing.T) {
 	t.Parallel()
 	with := func(k, v string) map[string]string {
@@ -92,10 +91,10 @@ func TestHostileStacks(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		make func(t *testing.T) picture
-		// verify is the class of verify's error; different says that there is none, but differences.
+		// verify is the class of verify's error; different means that it succeeds and reports differences.
 		verify int
-		// trust and prove are what becomes of a composition, without and with --validate: the class of the error, or 0;
-		// and the text of the error, or of what is told.
+		// trust and prove are the results of composing without and with --validate: the class of the error or 0, and a
+		// part of the output.
 		trust     int
 		trustText string
 		prove     int
@@ -168,7 +167,7 @@ func TestHostileStacks(t *testing.T) {
 					t.Errorf("%q: %.500q lacks %q", one.args, o.stderr, one.text)
 				}
 			}
-			if c.prove == 0 { // whatever the layer was
+			if c.prove == 0 { // the result does not depend on the layer
 				b.accepted("verify", "oci:prove:v1")
 			}
 			b.write("cat/foo/catalog.yaml", healthy)
@@ -182,10 +181,10 @@ func TestHostileStacks(t *testing.T) {
 	}
 }
 
-// different says that verify found differences.
+// different means that verify found differences.
 const different = -1
 
-// The file of a composition is small, and whatever is in it, the answer is short.
+// A composition file is small, and whatever is in it, the answer is short.
 func TestCompositionFiles(t *testing.T) {
 	t.Parallel()
 	aliases := "a: &a [x,x,x,x,x,x,x,x,x]\n"
@@ -222,7 +221,7 @@ func TestCompositionFiles(t *testing.T) {
 	b.refused(local, "directory", "build", "compose", ".", "--plan")
 }
 
-// What is kept of layers and catalogs between builds may be damaged, of others, or gone: the image stays the same, and
+// The cache of layers and results between builds may be damaged, replaced or removed: the image is the same, and
 // nothing outside is touched.
 func TestCacheOfLayers(t *testing.T) {
 	t.Parallel()
@@ -313,7 +312,7 @@ func TestCacheOfLayers(t *testing.T) {
 			}
 		})
 	}
-	// Builders, a prune and somebody who removes the directory, all at once.
+	// Concurrent builds, a prune, and another process that removes the directory.
 	b := pushBox(t)
 	var all sync.WaitGroup
 	for i := range 12 {

@@ -1,4 +1,4 @@
-// Package imports holds the rules of which package may import which. docs/architecture.md explains them.
+// Package imports has the rules of which package may import which, as a test. docs/architecture.md explains them.
 package imports
 
 import (
@@ -17,10 +17,10 @@ import (
 
 const module = "github.com/operator-bindery/bindery/"
 
-// rules names every package that imports packages of the project other than leaves, and these packages. A package that
-// is not here is a leaf if it is internal, and imports leaves only.
+// rules lists every package that imports non-leaf packages of the project, and these packages. Internal packages that
+// are not listed are leaves; public ones that are not listed import only leaves.
 var rules = map[string][]string{
-	// The model, and all that is a function of it.
+	// The model and functions of it.
 	"declcfg":          {"declcfg/property"},
 	"declcfg/diff":     {"declcfg"},
 	"declcfg/edit":     {"declcfg", "declcfg/property", "bundle"},
@@ -30,7 +30,7 @@ var rules = map[string][]string{
 	"declcfg/scaffold": {"declcfg"},
 	"declcfg/template": {"declcfg", "declcfg/edit", "bundle"},
 
-	// What a catalog is stored in, and made of.
+	// Storage of catalogs and their parts.
 	"bundle":           {"declcfg", "declcfg/property"},
 	"bundle/check":     {"bundle", "declcfg"},
 	"bundle/configmap": {"bundle"},
@@ -40,7 +40,7 @@ var rules = map[string][]string{
 	"layers":           nil,
 	"sqlite":           {"declcfg", "declcfg/property"},
 
-	// From any of these to a catalog, and from a catalog to an image or an answer.
+	// From these to a catalog, and from a catalog to an image or an answer.
 	"render":              {"declcfg", "declcfg/edit", "bundle", "images", "sqlite", "internal/appregistry"},
 	"migrate":             {"declcfg", "declcfg/edit", "images", "render", "sqlite"},
 	"serve":               {"declcfg", "declcfg/property", "sqlite", "serve/api", "serve/web"},
@@ -53,7 +53,7 @@ var rules = map[string][]string{
 	"build/containerfile": {"build", "images", "layers"},
 	"build/inspect":       {"build", "bundle", "declcfg", "images", "layers", "serve", "serve/opmcache", "sqlite", "internal/cataloglayer"},
 
-	// What only the program uses, and is no leaf.
+	// Internal packages that are not leaves.
 	"internal/cataloglayer":       {"declcfg", "layers", "serve", "serve/opmcache"},
 	"internal/appregistry":        {"bundle", "declcfg"},
 	"internal/appregistry/export": {"declcfg", "declcfg/edit", "internal/appregistry", "render", "sqlite"},
@@ -62,7 +62,7 @@ var rules = map[string][]string{
 	"internal/change":             {"declcfg", "declcfg/edit", "internal/catalogdir", "sqlite"},
 	"internal/jobs":               {"images", "migrate", "render"},
 
-	// What only tests use, and is no leaf.
+	// Non-leaf packages for tests.
 	"internal/catalogdtest": {"images"},
 	"internal/edittest":     {"bundle", "declcfg", "declcfg/property", "declcfg/edit", "internal/recorded", "internal/testbundles", "sqlite"},
 	"internal/heaptest":     {"declcfg"},
@@ -77,11 +77,11 @@ var forTests = []string{"internal/catalogdtest", "internal/cputime", "internal/e
 var foreign = map[string]string{
 	"github.com/urfave/cli":                           "cmd",
 	"github.com/operator-framework/operator-registry": "no package",
-	// Nothing starts a program. The engine for RUN looks programs up and reads how those of its library ended.
+	// Nothing starts a program, except fullbuild, which passes on the exit status of the commands that its library ran.
 	"os/exec": "internal/fullbuild",
 }
 
-// pkg is what go list says of a package.
+// pkg is the used output of go list for a package.
 type pkg struct {
 	ImportPath, Name string
 	Imports          []string
@@ -109,7 +109,7 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// A rule that is broken is found: each of these is added to what the project really imports.
+// Broken rules are detected: each of these imports is added to the project's real ones.
 func TestViolationsAreFound(t *testing.T) {
 	packages := list(t, []string{"GOOS=linux", "CGO_ENABLED=0"})
 	for _, v := range []struct{ from, to, want string }{
@@ -139,7 +139,7 @@ func TestViolationsAreFound(t *testing.T) {
 	}
 }
 
-// violations are the imports that the rules forbid, each as "FROM imports TO: why".
+// violations returns the imports that the rules forbid, each as "FROM imports TO: why".
 func violations(packages []pkg) []string {
 	var found []string
 	names := map[string]string{}
@@ -158,9 +158,9 @@ func violations(packages []pkg) []string {
 	return found
 }
 
-// forbidden says why a package may not import another; it is empty if it may.
+// forbidden explains why a package may not import another; it is empty if it may.
 func forbidden(from, to string) string {
-	tool := below(from, "hack") // tools and checks are no part of the program
+	tool := below(from, "hack") // tools and checks are not part of the program
 	for prefix, only := range foreign {
 		if below(to, prefix) && !below(from, only) && !tool {
 			return "only " + only + " may"
@@ -188,10 +188,10 @@ func isLeaf(name string) bool {
 	return !ruled && (below(name, "internal") || below(name, "cmd/internal"))
 }
 
-// below reports whether a package is in a directory or is it.
+// below reports whether a package is in a directory or is that directory.
 func below(name, dir string) bool { return name == dir || strings.HasPrefix(name, dir+"/") }
 
-// list asks the go command for the packages of the project.
+// list runs go list for the packages of the project.
 func list(t *testing.T, env []string) []pkg {
 	t.Helper()
 	cmd := exec.Command("go", "list", "-json=ImportPath,Name,Imports", "./...")

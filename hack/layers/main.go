@@ -1,11 +1,11 @@
-// Command layers measures what rules for dividing packages among the layers of an image cost: how many compressed bytes
-// of new layers there are, on average, when one package of a catalog changes, is added, or is removed. The tables of
-// docs/layers.md are its output.
+// Command layers measures the cost of rules for grouping packages into the layers of an image: the average number of
+// compressed bytes of new layers when one package of a catalog changes, is added, or is removed. docs/layers.md
+// contains its output.
 //
 //	go run ./hack/layers [-budgets 5,10,20,90] DIR...
 //
-// A layer counts as many bytes as its packages have in layers of their own, compressed with gzip; splitting and joining
-// layers changes that by less than a hundredth.
+// The size of a layer is estimated as the sum of its packages' sizes in separate layers, compressed with gzip; the
+// error is less than a hundredth.
 package main
 
 import (
@@ -61,7 +61,7 @@ func run(ctx context.Context, budgets string, dirs []string, out io.Writer) erro
 	return nil
 }
 
-// weighed is a catalog as far as its packages' sizes go, in bytes before and after compression.
+// weighed has the sizes of a catalog's packages in bytes before and after compression.
 type weighed struct{ plain, packed map[string]int64 }
 
 func (w weighed) total() (n int64) {
@@ -108,7 +108,7 @@ func weigh(ctx context.Context, dir string) (weighed, error) {
 	return w, nil
 }
 
-// cost is the average of new bytes when one package changes, is added, and is removed.
+// cost returns the average number of new bytes when one package changes, is added, and is removed.
 func (w weighed) cost(divide func(map[string]int64) [][]string) string {
 	all := divide(w.plain)
 	var changed, added, removed float64
@@ -130,7 +130,7 @@ func (w weighed) cost(divide func(map[string]int64) [][]string) string {
 	return kilobytes(changed/n) + " / " + kilobytes(added/n) + " / " + kilobytes(removed/n)
 }
 
-// of is how many bytes a layer has.
+// of returns the size of a layer.
 func (w weighed) of(group []string) (n int64) {
 	for _, pkg := range group {
 		n += w.packed[pkg]
@@ -138,7 +138,7 @@ func (w weighed) of(group []string) (n int64) {
 	return n
 }
 
-// newIn is how many bytes the layers have that there were not before.
+// newIn returns the size of the layers that did not exist before.
 func (w weighed) newIn(before, after [][]string) (n int64) {
 	there := map[string]bool{}
 	for _, g := range before {

@@ -10,7 +10,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/grouping"
 )
 
-// rules are the rules that are compared: bindery's own, and others that are known.
+// rules are the compared grouping rules: bindery's and other known ones.
 var rules = []struct {
 	name   string
 	divide func(sizes map[string]int64, budget int) [][]string
@@ -32,7 +32,7 @@ func bindery(sizes map[string]int64, budget int) [][]string {
 	return grouping.Divide(all, budget)
 }
 
-// overflow gives all layers but one to the biggest packages, and the last one to the others.
+// overflow puts each of the biggest packages into its own layer, and all others into the last one.
 func overflow(sizes map[string]int64, budget int) [][]string {
 	all := bySize(sizes)
 	if len(all) <= budget {
@@ -41,7 +41,7 @@ func overflow(sizes map[string]int64, budget int) [][]string {
 	return append(alone(all[:budget-1]), all[budget-1:])
 }
 
-// half gives one half of the layers to the biggest packages, and has the others in layers by a hash of their names.
+// half uses half of the layers for the biggest packages, and distributes the others by a hash of their names.
 func half(sizes map[string]int64, budget int) [][]string {
 	all := bySize(sizes)
 	if len(all) <= budget {
@@ -68,7 +68,7 @@ func alone(names []string) (groups [][]string) {
 	return groups
 }
 
-// bySize are the names, those of the biggest first.
+// bySize returns the names sorted by size, the biggest first.
 func bySize(sizes map[string]int64) []string {
 	return slices.SortedFunc(maps.Keys(sizes), func(a, b string) int {
 		return cmp.Or(cmp.Compare(sizes[b], sizes[a]), strings.Compare(a, b))

@@ -1,20 +1,19 @@
-// Command load measures a catalog server over gRPC from a process of its own. It starts the server, or asks one that
-// runs, and prints a table on standard error and JSON on standard output.
+// Command load measures a catalog server over gRPC from a separate process. It starts the server, or connects to a
+// running one, and prints a table on standard error and JSON on standard output.
 //
 //	load [flags] PROGRAM ARGUMENT...    starts PROGRAM ARGUMENT... --port PORT for each measurement
-//	load [flags] -addr HOST:PORT        asks a server that runs; its memory is seen with -pid
+//	load [flags] -addr HOST:PORT        measures a running server, including its memory with -pid
 //
 // The modes (-mode, several with commas) are
 //
-//	start    from the start of the process to the health SERVING and to the first answer of GetBundle
-//	list     all of ListBundles again and again, by -clients clients with a connection each
+//	start    time from the start to the health SERVING and to the first answer of GetBundle
+//	list     ListBundles repeatedly, by -clients clients with a connection each
 //	get      GetBundle of bundles in random order, by -clients clients
-//	mixed    the calls of a cluster: mostly GetBundle and GetPackage, sometimes lists and providers
-//	crowd    -crowd connections, each of which makes a few calls; then all of them stay open
 //	slow     -crowd clients read one message of ListBundles a second, while -clients ask for bundles
-//	stopped  -crowd clients begin ListBundles and read nothing of it, while -clients ask for bundles
+//	stopped  -crowd clients begin ListBundles and stop reading, while -clients ask for bundles
 //
-// Answers are received and counted but not decoded, unless -decode is given: what is measured is the server.
+// Answers are received and counted but not decoded, unless -decode is given, so that the server is measured and not the
+// client.
 package main
 
 import (
@@ -49,7 +48,7 @@ func main() {
 	flag.IntVar(&o.pid, "pid", 0, "process of that server, to see its memory")
 	flag.StringVar(&o.modes, "mode", "start,list,get", "what to measure")
 	flag.IntVar(&o.clients, "clients", 1, "clients that ask as fast as they can, each with a connection of its own")
-	flag.IntVar(&o.crowd, "crowd", 1000, "clients of the modes crowd, slow and stopped")
+	flag.IntVar(&o.crowd, "crowd", 1000, "clients of the modes slow and stopped")
 	flag.IntVar(&o.runs, "runs", 5, "number of starts in the mode start; the median is printed")
 	flag.DurationVar(&o.time, "time", 3*time.Second, "time of each measurement")
 	flag.Uint64Var(&o.seed, "seed", 1, "of the random order")
@@ -66,7 +65,7 @@ func main() {
 
 // modes are the measurements by name.
 var modes = map[string]func(context.Context, *target, options) (*result, error){
-	"list": list, "get": get, "mixed": mixed, "crowd": crowd, "slow": slow, "stopped": stopped,
+	"list": list, "get": get, "slow": slow, "stopped": stopped,
 }
 
 func run(ctx context.Context, o options, out, table io.Writer) error {
@@ -124,7 +123,7 @@ func measure(ctx context.Context, mode string, o options) (*result, error) {
 	return r, nil
 }
 
-// result is what one mode measured. Times are in seconds, sizes in bytes.
+// result is the result of one mode. Times are in seconds, sizes in bytes.
 type result struct {
 	Mode    string  `json:"mode"`
 	Clients int     `json:"clients,omitempty"`
@@ -135,7 +134,7 @@ type result struct {
 	Messages int64 `json:"messages,omitempty"`
 	Bytes    int64 `json:"bytes,omitempty"`
 	Errors   int64 `json:"errors,omitempty"`
-	// Codes are the errors by their gRPC code.
+	// Codes are the numbers of errors by gRPC code.
 	Codes map[string]int64 `json:"codes,omitempty"`
 
 	P50  float64 `json:"p50,omitempty"`
@@ -153,7 +152,7 @@ type result struct {
 	RSSDuring int64   `json:"rssDuring,omitempty"` // with the whole crowd there
 	RSSAfter  int64   `json:"rssAfter,omitempty"`
 	RSSPeak   int64   `json:"rssPeak,omitempty"` // VmHWM
-	Files     int     `json:"files,omitempty"`   // open file descriptors, the most that were seen
+	Files     int     `json:"files,omitempty"`   // maximum number of open file descriptors
 }
 
 func print(w io.Writer, results []*result) {

@@ -38,7 +38,7 @@ func (t *target) newClient(o options, n int) (*client, error) {
 
 func (c *client) key() key { return c.keys[c.random.IntN(len(c.keys))] }
 
-// into is what an answer is received in.
+// into returns the message to receive an answer in.
 func (c *client) into(message any) any {
 	if c.decode {
 		return message
@@ -62,7 +62,7 @@ func (c *client) unary(ctx context.Context, method string, req, message any) err
 	return nil
 }
 
-// open begins a call with many answers.
+// open begins a call with a stream of answers.
 func (c *client) open(ctx context.Context, method string, req any) (grpc.ClientStream, error) {
 	s, err := c.conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, method)
 	if err != nil {
@@ -98,26 +98,10 @@ func (c *client) getBundle(ctx context.Context) error {
 	return c.unary(ctx, api.Registry_GetBundle_FullMethodName, c.key().request(), &api.Bundle{})
 }
 
-// mixed makes one call of those that the controllers of a cluster make.
-func (c *client) mixed(ctx context.Context) error {
-	k := c.key()
-	switch n := c.random.IntN(100); {
-	case n < 60:
-		return c.unary(ctx, api.Registry_GetBundle_FullMethodName, k.request(), &api.Bundle{})
-	case n < 80:
-		return c.unary(ctx, api.Registry_GetPackage_FullMethodName, &api.GetPackageRequest{Name: k.pkg}, &api.Package{})
-	case n < 90:
-		return c.unary(ctx, api.Registry_GetBundleForChannel_FullMethodName, &api.GetBundleInChannelRequest{PkgName: k.pkg, ChannelName: k.channel}, &api.Bundle{})
-	case n < 98:
-		return c.streaming(ctx, api.Registry_ListPackages_FullMethodName, &api.ListPackageRequest{}, func() any { return &api.PackageName{} })
-	}
-	return c.listBundles(ctx)
-}
-
 // timed makes a call and notes how long it took, or its error.
-func (c *client) timed(ctx context.Context, do func(context.Context) error) {
+func (c *client) timed(ctx context.Context, call func(*client, context.Context) error) {
 	start := time.Now()
-	err := do(ctx)
+	err := call(c, ctx)
 	if ctx.Err() != nil {
 		return // the end of the measurement, not an answer
 	}
@@ -130,7 +114,7 @@ func (c *client) timed(ctx context.Context, do func(context.Context) error) {
 }
 
 // hammer lets clients make calls as fast as they can.
-func hammer(ctx context.Context, t *target, o options, do func(*client) func(context.Context) error) (*result, error) {
+func hammer(ctx context.Context, t *target, o options, call func(*client, context.Context) error) (*result, error) {
 	clients := make([]*client, o.clients)
 	for i := range clients {
 		c, err := t.newClient(o, i)
@@ -138,7 +122,7 @@ func hammer(ctx context.Context, t *target, o options, do func(*client) func(con
 			return nil, err
 		}
 		defer c.conn.Close()
-		// What a connection costs once is not part of the latencies.
+		// The cost of a new connection is not part of the latencies.
 		if err := c.unary(ctx, api.Registry_GetPackage_FullMethodName, &api.GetPackageRequest{Name: t.keys[0].pkg}, &api.Package{}); err != nil {
 			return nil, err
 		}
@@ -150,7 +134,6 @@ func hammer(ctx context.Context, t *target, o options, do func(*client) func(con
 	var wg sync.WaitGroup
 	for _, c := range clients {
 		wg.Go(func() {
-			call := do(c)
 			for time.Since(start) < o.time && ctx.Err() == nil {
 				c.timed(ctx, call)
 			}
@@ -162,7 +145,7 @@ func hammer(ctx context.Context, t *target, o options, do func(*client) func(con
 	return r, ctx.Err()
 }
 
-// collect adds up what clients have seen.
+// collect adds up the results of clients.
 func (r *result) collect(clients []*client) {
 	var all []time.Duration
 	for _, c := range clients {
@@ -183,7 +166,7 @@ func (r *result) collect(clients []*client) {
 	r.P50, r.P99, r.P999, r.Max = at(0.5), at(0.99), at(0.999), at(1)
 }
 
-// watchFiles looks at the server's open files until it is asked for the most that it has seen.
+// watchFiles counts the server's open files until the returned function is called, which returns the maximum.
 func watchFiles(ctx context.Context, pid int) func() int {
 	ctx, cancel := context.WithCancel(ctx)
 	most, done := process(pid).files, make(chan struct{})
@@ -203,42 +186,11 @@ func watchFiles(ctx context.Context, pid int) func() int {
 }
 
 func list(ctx context.Context, t *target, o options) (*result, error) {
-	return hammer(ctx, t, o, func(c *client) func(context.Context) error { return c.listBundles })
+	return hammer(ctx, t, o, (*client).listBundles)
 }
 
 func get(ctx context.Context, t *target, o options) (*result, error) {
-	return hammer(ctx, t, o, func(c *client) func(context.Context) error { return c.getBundle })
-}
-
-func mixed(ctx context.Context, t *target, o options) (*result, error) {
-	return hammer(ctx, t, o, func(c *client) func(context.Context) error { return c.mixed })
-}
-
-// crowd opens many connections, of which each makes calls in its turn, and leaves them open.
-func crowd(ctx context.Context, t *target, o options) (*result, error) {
-	clients := make([]*client, o.crowd)
-	for i := range clients {
-		c, err := t.newClient(o, i)
-		if err != nil {
-			return nil, err
-		}
-		defer c.conn.Close()
-		clients[i] = c
-	}
-	start := time.Now()
-	var wg sync.WaitGroup
-	for _, c := range clients {
-		wg.Go(func() {
-			for range 5 {
-				c.timed(ctx, c.mixed)
-			}
-		})
-	}
-	wg.Wait()
-	u := process(t.pid)
-	r := &result{Clients: 0, Crowd: o.crowd, Seconds: time.Since(start).Seconds(), Codes: map[string]int64{}, RSSDuring: u.rss, Files: u.files}
-	r.collect(clients)
-	return r, ctx.Err()
+	return hammer(ctx, t, o, (*client).getBundle)
 }
 
 // slow has clients that read one message a second.
@@ -293,7 +245,7 @@ func beside(ctx context.Context, t *target, o options, read func(context.Context
 		})
 	}
 	begun.Wait()
-	r, err := hammer(ctx, t, o, func(c *client) func(context.Context) error { return c.getBundle })
+	r, err := hammer(ctx, t, o, (*client).getBundle)
 	if err != nil {
 		return nil, err
 	}

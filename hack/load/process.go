@@ -13,15 +13,15 @@ import (
 	"github.com/operator-bindery/bindery/internal/printable"
 )
 
-// server is a server process that this program started.
+// server is a server process started by this program.
 type server struct {
 	addr    string
 	process *os.Process
-	errors  *os.File // what it writes to standard error
+	errors  *os.File // its standard error
 	started time.Time
 }
 
-// startServer starts a program, of which args[0] is the path, on a free port. It does not wait for it.
+// startServer starts a program on a free port; args[0] is its path. It does not wait until the server is ready.
 func startServer(args []string) (*server, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -44,7 +44,7 @@ func startServer(args []string) (*server, error) {
 	return s, nil
 }
 
-// stop ends the server and returns the CPU seconds that it took.
+// stop stops the server and returns its CPU seconds.
 func (s *server) stop() float64 {
 	s.process.Kill()
 	state, err := s.process.Wait()
@@ -62,7 +62,7 @@ func (s *server) failed(err error) error {
 	return fmt.Errorf("%w; server output: %s", err, printable.Text(string(output[:n])))
 }
 
-// usage is what /proc says of a process; zeros where it says nothing.
+// usage is the resource usage of a process from /proc; zeros if unavailable.
 type usage struct {
 	rss, peak int64
 	files     int
@@ -93,7 +93,7 @@ func process(pid int) (u usage) {
 		if fields := strings.Fields(rest); len(fields) > 12 {
 			user, _ := strconv.ParseFloat(fields[11], 64)
 			system, _ := strconv.ParseFloat(fields[12], 64)
-			u.cpu = (user + system) / 100 // clock ticks, of which Linux has 100 a second
+			u.cpu = (user + system) / 100 // clock ticks; Linux has 100 a second
 		}
 	}
 	return u
@@ -112,7 +112,7 @@ func starts(ctx context.Context, o options) (*result, error) {
 		t := &target{addr: s.addr, pid: s.process.Pid, decode: true}
 		at, err := t.ready(ctx)
 		if err == nil && request == nil {
-			// The first start also finds out what to ask for, and warms the page cache.
+			// The first start also finds the keys to request and warms the page cache.
 			if err = t.findKeys(ctx); err == nil {
 				request = &t.keys[0]
 			}

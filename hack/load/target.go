@@ -17,7 +17,7 @@ import (
 	"github.com/operator-bindery/bindery/serve/api"
 )
 
-// target is a server to ask.
+// target is a server to measure.
 type target struct {
 	addr   string
 	pid    int
@@ -25,14 +25,14 @@ type target struct {
 	keys   []key
 }
 
-// key names one answer of GetBundle.
+// key identifies one answer of GetBundle.
 type key struct{ pkg, channel, csv string }
 
 func (k key) request() *api.GetBundleRequest {
 	return &api.GetBundleRequest{PkgName: k.pkg, ChannelName: k.channel, CsvName: k.csv}
 }
 
-// dial makes a connection of its own.
+// dial opens a separate connection.
 func (t *target) dial() (*grpc.ClientConn, error) {
 	options := []grpc.CallOption{grpc.MaxCallRecvMsgSize(64 << 20)}
 	if !t.decode {
@@ -41,7 +41,7 @@ func (t *target) dial() (*grpc.ClientConn, error) {
 	return grpc.NewClient(t.addr, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDefaultCallOptions(options...))
 }
 
-// counted is an answer of which only the size is taken.
+// counted is an answer of which only the size is recorded.
 type counted struct{ size int }
 
 // counting is a codec that does not decode answers.
@@ -55,14 +55,14 @@ func (c counting) Unmarshal(data mem.BufferSlice, v any) error {
 	return c.CodecV2.Unmarshal(data, v)
 }
 
-// milestones of a server's start.
+// milestones are the times at which a starting server listens and serves.
 type milestones struct{ listening, serving time.Time }
 
 // ready waits until the server's health is SERVING.
 func (t *target) ready(ctx context.Context) (m milestones, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
-	// A client of gRPC would wait longer after each connection that is refused.
+	// Plain dials: a gRPC client would back off after each refused connection.
 	for {
 		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", t.addr)
 		if err == nil {
@@ -96,7 +96,7 @@ func (t *target) ready(ctx context.Context) (m milestones, err error) {
 	}
 }
 
-// findKeys asks what there is to ask for.
+// findKeys lists the bundles that can be requested.
 func (t *target) findKeys(ctx context.Context) error {
 	conn, err := (&target{addr: t.addr, decode: true}).dial()
 	if err != nil {

@@ -1,12 +1,11 @@
 // Command rpc asks a running catalog server over gRPC, for the demonstration and the acceptance run.
 //
 //	rpc ADDRESS packages          the names of all packages
-//	rpc ADDRESS package NAME      a package's channels and their heads
 //	rpc ADDRESS bundles           one line for each bundle: package, channel, name, bytes of the answer
 //	rpc ADDRESS replay FILE       makes the calls of a recording, and compares the answers
-//	rpc ADDRESS digest            one digest of all packages, and of all bundles in both ways to ask for them
+//	rpc ADDRESS digest            one digest of all packages and of all bundles by ListBundles and GetBundle
 //	rpc ADDRESS list              a digest of the answer of ListBundles
-//	rpc ADDRESS watch N DIGEST... N clients ask for that list until SIGTERM; each answer must be one of these
+//	rpc ADDRESS watch N DIGEST... N clients repeat ListBundles until SIGTERM; each digest must be one of these
 package main
 
 import (
@@ -33,7 +32,7 @@ func main() {
 
 func ask(args []string, out io.Writer) error {
 	if len(args) < 2 {
-		return errors.New("usage: rpc ADDRESS packages|package NAME|bundles|replay FILE|digest|list|watch N DIGEST [DIGEST]")
+		return errors.New("usage: rpc ADDRESS packages|bundles|replay FILE|digest|list|watch N DIGEST [DIGEST]")
 	}
 	dial := func() (*grpc.ClientConn, error) {
 		return grpc.NewClient(args[0], grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(64<<20)))
@@ -52,8 +51,6 @@ func ask(args []string, out io.Writer) error {
 	switch {
 	case args[1] == "packages":
 		return packages(ctx, client, out)
-	case args[1] == "package" && len(args) == 3:
-		return channels(ctx, client, args[2], out)
 	case args[1] == "bundles":
 		return bundles(ctx, client, out)
 	case args[1] == "replay" && len(args) == 3:
@@ -89,34 +86,10 @@ func packages(ctx context.Context, client api.RegistryClient, out io.Writer) err
 	}
 }
 
-func channels(ctx context.Context, client api.RegistryClient, name string, out io.Writer) error {
-	p, err := client.GetPackage(ctx, &api.GetPackageRequest{Name: name})
-	if err != nil {
-		return err
-	}
-	for _, c := range p.GetChannels() {
-		mark := " "
-		if c.GetName() == p.GetDefaultChannelName() {
-			mark = "*"
-		}
-		fmt.Fprintf(out, "%s %s %s\n", mark, c.GetName(), c.GetCsvName())
-	}
-	return nil
-}
-
 func bundles(ctx context.Context, client api.RegistryClient, out io.Writer) error {
-	stream, err := client.ListBundles(ctx, &api.ListBundlesRequest{})
-	if err != nil {
-		return err
-	}
-	for {
-		b, err := stream.Recv()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
+	all, err := listBundles(ctx, client)
+	for _, b := range all {
 		fmt.Fprintln(out, b.GetPackageName(), b.GetChannelName(), b.GetCsvName(), proto.Size(b))
 	}
+	return err
 }

@@ -21,7 +21,7 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// recordedCall is a line of a recording: a call, and what opm's server answered.
+// recordedCall is a line of a recording: a call and the answer of opm's server.
 type recordedCall struct {
 	RPC  string            `json:"rpc"`
 	Req  json.RawMessage   `json:"req"`
@@ -30,7 +30,7 @@ type recordedCall struct {
 	Err  string            `json:"err"`
 }
 
-// replay makes the recorded calls and compares the answers. It prints how many there were, or every difference.
+// replay makes the recorded calls and compares the answers. It prints their number, or every difference.
 func replay(ctx context.Context, conn *grpc.ClientConn, file string, out io.Writer) error {
 	f, err := os.Open(file)
 	if err != nil {
@@ -61,7 +61,7 @@ func replay(ctx context.Context, conn *grpc.ClientConn, file string, out io.Writ
 	return nil
 }
 
-// compare makes one call; the result is empty if the answer is the recorded one.
+// compare makes one call; the result is empty if the answer equals the recorded one.
 func (c recordedCall) compare(ctx context.Context, conn *grpc.ClientConn) string {
 	got, err := c.call(ctx, conn)
 	if c.RC != 0 {
@@ -82,7 +82,7 @@ func (c recordedCall) compare(ctx context.Context, conn *grpc.ClientConn) string
 		}
 		want = append(want, text)
 	}
-	// opm gives these in an order left to chance.
+	// opm returns these in random order.
 	if c.RPC == "ListPackages" || strings.Contains(c.RPC, "ChannelEntries") {
 		slices.Sort(got)
 		slices.Sort(want)
@@ -135,7 +135,7 @@ func (c recordedCall) call(ctx context.Context, conn *grpc.ClientConn) ([]string
 	}
 }
 
-// normal brings the JSON of a message to one form.
+// normal returns a canonical form of a message's JSON.
 func normal(text []byte) (string, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()

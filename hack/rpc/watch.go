@@ -22,8 +22,8 @@ import (
 	"github.com/operator-bindery/bindery/serve/api"
 )
 
-// digest asks for all there is: the list of bundles, each of them by GetBundle, all packages. The result is one digest of all
-// answers, which does not depend on their order.
+// digest requests everything: the list of bundles, each of them by GetBundle, all packages. The result is one digest of
+// all answers, independent of their order.
 func digest(ctx context.Context, client api.RegistryClient) (string, error) {
 	listed, err := listBundles(ctx, client)
 	if err != nil {
@@ -87,7 +87,7 @@ func listBundles(ctx context.Context, client api.RegistryClient) ([]*api.Bundle,
 	}
 }
 
-// list is the digest of one answer of ListBundles.
+// list returns the digest of one answer of ListBundles.
 func list(ctx context.Context, client api.RegistryClient) (string, error) {
 	all, err := listBundles(ctx, client)
 	answers := make([][]byte, len(all))
@@ -97,8 +97,8 @@ func list(ctx context.Context, client api.RegistryClient) (string, error) {
 	return sum(answers), err
 }
 
-// watch has n clients, of which half have a connection in common, ask for ListBundles until the program is stopped by
-// SIGTERM. Every answer must be one of those that are allowed; it prints how often each one was given.
+// watch runs n clients, half of which share a connection, that repeat ListBundles until SIGTERM. Every answer must be
+// one of the allowed ones; it prints how often each occurred.
 func watch(ctx context.Context, conn *grpc.ClientConn, n string, allowed []string, dial func() (*grpc.ClientConn, error), out io.Writer) error {
 	clients, err := strconv.Atoi(n)
 	if err != nil {

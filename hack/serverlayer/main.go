@@ -1,5 +1,5 @@
-// Command serverlayer writes the layer of a server program for embedding, as images have it, with its description. The same
-// program gives the same file on every machine.
+// Command serverlayer writes the layer of a server program for embedding, with its description. The same program gives
+// the same file on every machine.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Command zstd decompresses a file (zstd -d IN OUT), so that measuring on packed inputs needs no zstd program.
+// Command zstd decompresses a file (zstd -d IN OUT), so that the benchmarks need no zstd program.
 package main
 
 import (

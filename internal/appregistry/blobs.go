@@ -9,9 +9,9 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// Blobs yields the catalog in writing order. The manifests of its bundles are in it, and unless [Options.Image] makes them
-// they have no image, as in an index database that was made of the same directory. One bundle is in memory at a time. The iteration ends after the
-// first error; it can be repeated.
+// Blobs yields the catalog in writing order, with the manifests of its bundles. Bundles have an image only if
+// [Options.Image] is set, as in an index database that opm builds from the same directory. One bundle is in memory at a
+// time. The iteration ends after the first error; it can be repeated.
 func (t *Tree) Blobs(ctx context.Context) iter.Seq2[declcfg.Blob, error] {
 	return func(yield func(declcfg.Blob, error) bool) {
 		for _, p := range t.packages {
@@ -43,8 +43,8 @@ func (t *Tree) Blobs(ctx context.Context) iter.Seq2[declcfg.Blob, error] {
 	}
 }
 
-// Bundles yields the bundles by package and name, as if they were from bundle directories: each names the channels that
-// it is in, and the default channel of its package. The iteration ends after the first error.
+// Bundles yields the bundles by package and name in the form that bundle directories give: each names its channels and
+// the default channel of its package. The iteration ends after the first error.
 func (t *Tree) Bundles(ctx context.Context) iter.Seq2[*bundle.Bundle, error] {
 	return func(yield func(*bundle.Bundle, error) bool) {
 		for _, p := range t.packages {

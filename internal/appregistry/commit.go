@@ -13,15 +13,15 @@ import (
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 )
 
-// plan is what has to be done to a folder that is there.
+// plan lists the changes to an existing folder.
 type plan struct {
-	// moves are directories, relative to the stage and to the folder.
+	// moves are the new directories, relative to the staging directory and to the folder.
 	moves []string
-	// files are those of packages that are there, where they say something else.
+	// files are the package manifests with a new content.
 	files []atomicfs.Content
 }
 
-// plan compares what was written with what is there.
+// plan compares the written packages with those in the folder.
 func (w *Writer) plan() (plan, error) {
 	var p plan
 	var problems []error
@@ -77,7 +77,8 @@ func (w *Writer) plan() (plan, error) {
 	return p, errors.Join(problems...)
 }
 
-// hasText reports whether a file is there with a text. Anything but a regular file is an error, and so is a link.
+// hasText reports whether a file exists with exactly that text. Anything but a regular file, including a symbolic link,
+// is an error.
 func hasText(path string, text []byte) (bool, error) {
 	info, err := os.Lstat(path)
 	switch {
@@ -94,7 +95,7 @@ func hasText(path string, text []byte) (bool, error) {
 	return bytes.Equal(old, text), err
 }
 
-// isDirectory reports whether a directory is there. Anything else is an error, and so is a link.
+// isDirectory reports whether a directory exists. Anything else, including a symbolic link, is an error.
 func isDirectory(path string) (bool, error) {
 	info, err := os.Lstat(path)
 	switch {
@@ -108,7 +109,7 @@ func isDirectory(path string) (bool, error) {
 	return true, nil
 }
 
-// sameTree compares the files of two directories.
+// sameTree reports whether two directories have the same files.
 func sameTree(a, b string) (bool, error) {
 	left, err := os.ReadDir(a)
 	if err != nil {
@@ -139,7 +140,7 @@ func sameTree(a, b string) (bool, error) {
 	return true, nil
 }
 
-// sameFile compares two regular files; the first is one of ours.
+// sameFile reports whether two regular files have the same content; the first is in the staging directory.
 func sameFile(a, b string) (bool, error) {
 	left, err := os.Stat(a)
 	if err != nil {
@@ -157,8 +158,8 @@ func sameFile(a, b string) (bool, error) {
 	return bytes.Equal(x, y), err
 }
 
-// carry moves the directories into place and then replaces the files of packages. After an error what was moved is moved
-// back.
+// carry moves the directories to the folder and then replaces the package manifests. After an error the moved
+// directories are moved back.
 func (w *Writer) carry(ctx context.Context, p plan) (_ Written, err error) {
 	moved := 0
 	defer func() {
@@ -175,7 +176,7 @@ func (w *Writer) carry(ctx context.Context, p plan) (_ Written, err error) {
 		to := filepath.Join(w.folder, name)
 		if there, err := isDirectory(to); err != nil {
 			return nil, err
-		} else if there { // since the plan was made
+		} else if there { // it appeared after the plan was made
 			return nil, &fs.PathError{Op: "write", Path: to, Err: fs.ErrExist}
 		}
 		if err := os.Rename(filepath.Join(w.stage.Path(), name), to); err != nil {

@@ -11,14 +11,14 @@ import (
 	"github.com/operator-bindery/bindery/internal/canon"
 )
 
-// maxLook is how many files are looked into, to distinguish package manifests from a catalog.
+// maxLook is how many files are read to distinguish package manifests from a catalog.
 const maxLook = 1000
 
-// Is reports whether a directory holds package manifests and no file-based catalog: the file of a package is at its top, or
-// at that of a directory in it, under one of its usual names, and no other file there is a part of a catalog. It is
-// false if that is unclear.
+// Is reports whether a directory holds package manifests and no file-based catalog: a file with a usual name for
+// package manifests is in the root or in one of its directories, and no other file there belongs to a catalog. It
+// returns false when in doubt.
 //
-// In a catalog it costs little more than listing these directories.
+// For a catalog it costs little more than listing these directories.
 func Is(fsys fs.FS) bool {
 	l := &looker{fsys: fsys}
 	entries, err := bundlefs.Entries(fsys, ".")
@@ -53,14 +53,14 @@ func Is(fsys fs.FS) bool {
 	return true
 }
 
-// looker looks into the files of a directory.
+// looker reads the files of a directory until it knows what they are.
 type looker struct {
 	fsys              fs.FS
 	manifests, others []string
 	looked            int
 }
 
-// list divides the files of a directory into those called as that of a package, and others that a catalog may be in.
+// list separates the files named like package manifests from others that a catalog may be in.
 func (l *looker) list(dir string, entries []fs.DirEntry) {
 	for _, e := range entries {
 		name := path.Join(dir, e.Name())
@@ -74,7 +74,8 @@ func (l *looker) list(dir string, entries []fs.DirEntry) {
 	}
 }
 
-// look reads what the first document of a file is; false if that is unclear, or enough has been looked at.
+// look reads the head of a file's first document; ok is false if it cannot be decoded or [maxLook] files have been
+// read.
 func (l *looker) look(name string) (head, bool) {
 	if l.looked++; l.looked > maxLook {
 		return head{}, false

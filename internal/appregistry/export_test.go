@@ -2,7 +2,7 @@ package appregistry
 
 import "github.com/operator-bindery/bindery/declcfg"
 
-// Skeleton is the catalog without the manifests of bundles, in writing order.
+// Skeleton returns the catalog in writing order, without the manifests of bundles.
 func (t *Tree) Skeleton() *declcfg.Catalog {
 	c := &declcfg.Catalog{}
 	for _, p := range t.packages {

@@ -8,7 +8,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/appregistry"
 )
 
-// Whatever the files say, reading them ends without a panic, and what comes out of it is a valid catalog.
+// Open never panics, and what it accepts is a valid catalog.
 func FuzzOpen(f *testing.F) {
 	f.Add(pkgA, csv("a.v2", "2.0.0", "replaces: a.v1"), csv("a.v1", "1.0.0", "skips: [a.v0]"))
 	f.Add("packageName: a\nchannels: [{name: x, currentCSV: a.v1}, {name: y, currentCSV: a.v2}]\ndefaultChannel: y\n", csv("a.v1", "1.0.0", "replaces: a.v2"), csv("a.v2", "1.0.0"))

@@ -10,14 +10,14 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// Wish is what a ClusterServiceVersion wants its bundle to replace and skip.
+// Wish holds the upgrade edges that a ClusterServiceVersion declares for its bundle.
 type Wish struct {
 	Replaces  string
 	Skips     []string
 	SkipRange string
 }
 
-// WishOf reads the wish of a ClusterServiceVersion, given as JSON. What cannot be read of it is not wished for.
+// WishOf reads the edges from a ClusterServiceVersion in JSON. Fields of an unexpected type are ignored.
 func WishOf(csv []byte) Wish {
 	var v struct {
 		Metadata struct {
@@ -28,7 +28,7 @@ func WishOf(csv []byte) Wish {
 			Skips    json.RawMessage `json:"skips"`
 		} `json:"spec"`
 	}
-	_ = json.Unmarshal(csv, &v) // of a part that has another type the rest is there
+	_ = json.Unmarshal(csv, &v) // fields of other types are skipped, the rest is decoded
 	w := Wish{Replaces: textOf(v.Spec.Replaces), SkipRange: textOf(v.Metadata.Annotations[annotationSkipRange])}
 	if json.Unmarshal(v.Spec.Skips, &w.Skips) != nil {
 		w.Skips = nil
@@ -39,17 +39,17 @@ func WishOf(csv []byte) Wish {
 // maxEdges bounds the entries and skips of all channels of all packages.
 const maxEdges = 1_000_000
 
-// Graph makes the channels of a package, by name, as opm makes them: from its head down, each bundle replaces and skips
-// what it wishes to, until one replaces nothing. A bundle that is only skipped is in the channel without edges. bundles
-// are those that there are, by name; skipped ones need not be among them.
+// Graph builds the channels of a package, sorted by name, as opm does: starting from the head, each bundle replaces and
+// skips what its ClusterServiceVersion declares, until one replaces nothing. A skipped bundle is in the channel without
+// edges. bundles are the existing bundles by name; skipped ones need not exist.
 //
-// The problems name the package and not the file. Channels with problems are left out.
+// The problems name the package, not the file. Channels with problems are left out.
 func (m Manifest) Graph(bundles map[string]Wish) ([]declcfg.Channel, []Problem) {
 	edges := 0
 	return m.graph(bundles, &edges)
 }
 
-// graph is [Manifest.Graph] for one of several packages; edges counts those of all.
+// graph is [Manifest.Graph] for one of several packages; edges counts the edges of all of them.
 func (m Manifest) graph(bundles map[string]Wish, edges *int) ([]declcfg.Channel, []Problem) {
 	g := &grapher{m: m, bundles: bundles, edges: edges}
 	seen := map[string]bool{}
@@ -80,7 +80,7 @@ func (m Manifest) graph(bundles map[string]Wish, edges *int) ([]declcfg.Channel,
 	return out, g.problems
 }
 
-// grapher makes the channels of one package.
+// grapher builds the channels of one package.
 type grapher struct {
 	m        Manifest
 	bundles  map[string]Wish
@@ -92,7 +92,7 @@ func (g *grapher) wrong(format string, args ...any) {
 	g.problems = append(g.problems, Problem{Package: g.m.Package, Message: fmt.Sprintf(format, args...), Kind: ErrInvalid})
 }
 
-// entries follows a channel from its head. It reports whether that led to an end.
+// entries follows the replaces chain of a channel from its head and reports whether it ended without a problem.
 func (g *grapher) entries(c ManifestChannel) ([]declcfg.ChannelEntry, bool) {
 	if _, ok := g.bundles[c.CurrentCSV]; !ok {
 		g.wrong("channel %s: its currentCSV %s is not among the manifests", fault.Quote(c.Name), fault.Quote(c.CurrentCSV))

@@ -15,7 +15,7 @@ import (
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
-// csv is a small ClusterServiceVersion; spec is more of its spec, as lines of YAML.
+// csv returns a small ClusterServiceVersion; spec are additional lines of its spec.
 func csv(name, version string, spec ...string) string {
 	lines := ""
 	for _, l := range spec {
@@ -24,7 +24,7 @@ func csv(name, version string, spec ...string) string {
 	return fmt.Sprintf("apiVersion: operators.coreos.com/v1alpha1\nkind: ClusterServiceVersion\nmetadata:\n  name: %s\nspec:\n  version: %s\n%s", name, version, lines)
 }
 
-// tree makes a file system of names and texts.
+// tree returns a file system of the given files.
 func tree(files map[string]string) fstest.MapFS {
 	out := fstest.MapFS{}
 	for name, text := range files {
@@ -33,7 +33,7 @@ func tree(files map[string]string) fstest.MapFS {
 	return out
 }
 
-// entries is the graph of a catalog in a line for each entry: PACKAGE/CHANNEL NAME replaces skips.
+// entries formats the graph of a catalog with one line per entry: PACKAGE/CHANNEL NAME replaces skips.
 func entries(c *declcfg.Catalog) string {
 	var b strings.Builder
 	for _, p := range c.Packages {
@@ -49,7 +49,7 @@ func entries(c *declcfg.Catalog) string {
 	return b.String()
 }
 
-// small is the catalog of the database that opm's recorded export is of.
+// small returns the catalog of the database from which opm's recorded export was made.
 func small(t *testing.T) *declcfg.Catalog {
 	t.Helper()
 	db, err := sqlite.Open(t.Context(), recorded.Part(t).Database(t, "small"), sqlite.Options{})
@@ -83,7 +83,7 @@ func catalogOf(t *testing.T, tr *appregistry.Tree) *declcfg.Catalog {
 	return c
 }
 
-// listing is every file below a directory with its content.
+// listing returns every file below a directory with its content.
 func listing(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	out := map[string]string{}

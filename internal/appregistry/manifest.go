@@ -13,23 +13,23 @@ import (
 	"github.com/operator-bindery/bindery/internal/canon"
 )
 
-// ManifestName is what the file of a package is called when it is written.
+// ManifestName is the file name under which package manifests are written.
 const ManifestName = "package.yaml"
 
-// Manifest is what the file of a package says.
+// Manifest is the content of a package manifest.
 type Manifest struct {
 	Package        string            `json:"packageName" yaml:"packageName"`
 	Channels       []ManifestChannel `json:"channels" yaml:"channels"`
 	DefaultChannel string            `json:"defaultChannel" yaml:"defaultChannel"`
 }
 
-// ManifestChannel is a channel with the name of the bundle at its head.
+// ManifestChannel is a channel with the name of its head.
 type ManifestChannel struct {
 	Name       string `json:"name" yaml:"name"`
 	CurrentCSV string `json:"currentCSV" yaml:"currentCSV"`
 }
 
-// Default is the default channel: the one that is named, or else the only one. It is empty if that leaves none.
+// Default returns the default channel: the declared one, or the only one. It is empty if neither exists.
 func (m Manifest) Default() string {
 	if m.DefaultChannel == "" && len(m.Channels) == 1 {
 		return m.Channels[0].Name
@@ -37,7 +37,7 @@ func (m Manifest) Default() string {
 	return m.DefaultChannel
 }
 
-// Text is the file's content, in opm's bytes.
+// Text returns the file's content with the same bytes as opm.
 func (m Manifest) Text() ([]byte, error) {
 	if m.Channels == nil {
 		m.Channels = []ManifestChannel{}
@@ -45,7 +45,7 @@ func (m Manifest) Text() ([]byte, error) {
 	return yaml.Marshal(m)
 }
 
-// isManifestName reports whether a file is called as those of packages are: its content is then expected to be one.
+// isManifestName reports whether a file has a usual name of package manifests; such a file must be one.
 func isManifestName(name string) bool {
 	base := strings.ToLower(path.Base(name))
 	for _, end := range []string{".yaml", ".yml", ".json"} {
@@ -83,7 +83,7 @@ type head struct {
 	PackageName json.RawMessage `json:"packageName"`
 }
 
-// head reads it; false if the document is not an object.
+// head decodes the identifying fields; ok is false if the document is not an object.
 func (d document) head() (h head, ok bool) {
 	if len(d.json) == 0 || d.json[0] != '{' {
 		return h, false
@@ -91,12 +91,12 @@ func (d document) head() (h head, ok bool) {
 	return h, json.Unmarshal(d.json, &h) == nil
 }
 
-// isManifest reports whether a document is that of a package, and neither a Kubernetes object nor a blob of a catalog.
+// isManifest reports whether a document is a package manifest and not a Kubernetes object or a blob of a catalog.
 func (h head) isManifest() bool {
 	return textOf(h.PackageName) != "" && h.Kind == nil && h.Schema == nil
 }
 
-// textOf is the string that a value is; empty if it is none.
+// textOf returns the value if it is a string; otherwise it returns "".
 func textOf(value json.RawMessage) (s string) {
 	if json.Unmarshal(value, &s) != nil {
 		return ""
@@ -104,7 +104,7 @@ func textOf(value json.RawMessage) (s string) {
 	return s
 }
 
-// parseManifest reads the file of a package.
+// parseManifest reads a package manifest.
 func parseManifest(d document) (Manifest, error) {
 	var m Manifest
 	if err := json.Unmarshal(d.json, &m); err != nil {

@@ -1,6 +1,7 @@
 package appregistry
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io/fs"
@@ -12,8 +13,8 @@ import (
 	"github.com/operator-bindery/bindery/internal/yamlout"
 )
 
-// Objects is the directory of a bundle whose manifests are in a catalog: the objects, given as JSON, each in a file of its
-// own that is named after it.
+// Objects returns the directory of a bundle whose manifests are in a catalog: each object, given as JSON, is in a file
+// named after it.
 func Objects(objects [][]byte) (fs.FS, error) {
 	files := map[string][]byte{}
 	count := map[string]int{}
@@ -33,10 +34,10 @@ func Objects(objects [][]byte) (fs.FS, error) {
 	return fs.Sub(bundlefs.Layout{Dirs: map[string]fs.FS{manifestsDir: nil}, Files: files}, manifestsDir)
 }
 
-// unsafe is what names of files should not have.
+// unsafe matches characters that should not be in file names.
 var unsafe = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
 
-// objectName is what the file of an object is called, as operators' authors call it, without its ending.
+// objectName returns the file name of an object without extension, as operator authors name it.
 func objectName(object []byte) string {
 	var o struct {
 		APIVersion string `json:"apiVersion"`
@@ -45,7 +46,7 @@ func objectName(object []byte) string {
 			Name string `json:"name"`
 		} `json:"metadata"`
 	}
-	_ = json.Unmarshal(object, &o) // an object without these still gets a name
+	_ = json.Unmarshal(object, &o) // an object without these fields gets a name too
 	var name string
 	switch o.Kind {
 	case kindCSV:
@@ -60,8 +61,6 @@ func objectName(object []byte) string {
 	if len(name) > most {
 		name = name[:most]
 	}
-	if name == "" {
-		name = "object"
-	}
+	name = cmp.Or(name, "object")
 	return name
 }

@@ -5,35 +5,35 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// Options say how package manifests are read. The zero value is useful.
+// Options configure reading. The zero value is useful.
 type Options struct {
-	// KeepGoing leaves out the packages that are broken, and passes over files that nothing can be made of. Without it both
-	// are errors.
+	// KeepGoing leaves out invalid packages and skips undecodable files. Without it both are errors.
 	KeepGoing bool
-	// Quarantined, unless nil, is called for every package that is left out, by name. The reason is an *[Error] or a
-	// *[declcfg.ValidationError].
+	// Quarantined, unless nil, is called for every package that is left out, sorted by name. The reason is an *[Error]
+	// or a *[declcfg.ValidationError].
 	Quarantined func(pkg string, reason error)
 	// Warn, unless nil, is called for what is skipped. Calls do not overlap.
 	Warn func(declcfg.Position, string)
-	// Image, unless nil, makes the references of the images of bundles, which otherwise have none. It may be called by
-	// several goroutines at once.
+	// Image, unless nil, returns the image reference of a bundle; without it bundles have none. It may be called
+	// concurrently.
 	Image func(*bundle.Bundle) (string, error)
-	// Jobs is how many bundles are read at once; 0 means one per processor.
+	// Jobs is how many bundles are read concurrently; 0 means one per processor.
 	Jobs   int
 	Limits Limits
 }
 
-// Limits bound what is read. A zero field stands for its default.
+// Limits bound what is read. A zero field means its default.
 type Limits struct {
-	// Entries bounds the files and directories; 500,000 by default.
+	// Entries is the maximum number of files and directories; 500,000 by default.
 	Entries int
-	// Bundles bounds the ClusterServiceVersions, and Packages the packages; 50,000 and 10,000 by default.
+	// Bundles is the maximum number of ClusterServiceVersions, 50,000 by default, and Packages that of packages, 10,000
+	// by default.
 	Bundles, Packages int
-	// Depth bounds the directories in directories; 32 by default.
+	// Depth is the maximum nesting of directories; 32 by default.
 	Depth int
-	// Total bounds the manifests of all bundles, as JSON; 4 GiB by default.
+	// Total is the maximum size of the manifests of all bundles as JSON; 4 GiB by default.
 	Total int64
-	// Bundle bounds each bundle. Its File is the size of any file that is looked into.
+	// Bundle bounds each bundle. Its File also bounds any other file that is read.
 	Bundle bundle.Limits
 }
 

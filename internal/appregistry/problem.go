@@ -10,17 +10,17 @@ import (
 )
 
 var (
-	// ErrInvalid is the class of errors about package manifests that break a rule.
+	// ErrInvalid is the class of errors about invalid package manifests.
 	ErrInvalid = fault.New(fault.Input, "invalid package manifests")
-	// ErrLimit is the class of errors about package manifests that are larger, or of more parts, than they may be.
+	// ErrLimit is the class of errors about package manifests that exceed a limit.
 	ErrLimit = fault.ErrLimit
 )
 
-// Problem is something that keeps a package, or all of them, from being read.
+// Problem makes a package, or all packages, unreadable.
 type Problem struct {
-	// Position is relative to the root; its file may be empty, and its line 0.
+	// Position is relative to the root; its file may be empty and its line 0.
 	declcfg.Position
-	// Package is empty where the problem is not of one.
+	// Package is empty if the problem is not about one package.
 	Package string
 	Message string
 	// Kind is [ErrInvalid] or [ErrLimit].
@@ -35,10 +35,10 @@ func (p Problem) String() string {
 	return p.Position.String() + ": " + p.Message
 }
 
-// Error is every problem of the package manifests, those of no package first, then by package.
+// Error has all problems: first those without a package, then by package.
 type Error struct{ Problems []Problem }
 
-// Error returns the problems, one a line.
+// Error returns the problems, one per line.
 func (e *Error) Error() string {
 	const most = 100
 	var lines []string

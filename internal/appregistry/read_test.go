@@ -16,8 +16,8 @@ import (
 	"github.com/operator-bindery/bindery/internal/recorded"
 )
 
-// What opm has exported holds the catalog that it was exported from, but for the images of the bundles, which are not
-// named any more, and what only their metadata had.
+// Reading an export of opm's gives the catalog that it was exported from, except for the images of the bundles and what
+// only the bundles' metadata contained.
 func TestRecordedExportIsTheCatalog(t *testing.T) {
 	want := small(t)
 	tr, err := appregistry.Open(t.Context(), dirFS(t, recorded.Export(t)), appregistry.Options{})
@@ -269,8 +269,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// Links are those of the directory: one that leads out of it is passed over where it is no part of a bundle, and else
-// makes the bundle invalid. Nothing of what it leads to is read.
+// A symbolic link that leads out of the directory is skipped, or makes the bundle invalid that contains it. Its target
+// is never read.
 func TestLinksDoNotLeaveTheDirectory(t *testing.T) {
 	outside := filepath.Join(t.TempDir(), "secret.yaml")
 	dir := t.TempDir()

@@ -20,23 +20,23 @@ const (
 	annotationSkipRange = "olm.skipRange"
 )
 
-// maxPerDirectory bounds the bundles that share a directory: all that is in it is read for each of them.
+// maxPerDirectory is the maximum number of bundles in one directory: the whole directory is read for each of them.
 const maxPerDirectory = 1000
 
-// csvFile is a file with a ClusterServiceVersion: a bundle, together with what else is in its directory.
+// csvFile is a file with a ClusterServiceVersion. With the other files in its directory it is a bundle.
 type csvFile struct {
 	declcfg.Position
 	name string
 	wish Wish
 }
 
-// manifestFile is the file of a package.
+// manifestFile is a package manifest and its file.
 type manifestFile struct {
 	declcfg.Position
 	Manifest
 }
 
-// scanner looks through a tree for bundles and packages.
+// scanner walks a tree and finds bundles and packages.
 type scanner struct {
 	ctx     context.Context
 	fsys    fs.FS
@@ -44,14 +44,14 @@ type scanner struct {
 	warn    func(declcfg.Position, string)
 	entries int
 	skips   int
-	perDir  map[string]int // bundles by directory
+	perDir  map[string]int // number of bundles by directory
 
 	csvs      []csvFile
 	manifests []manifestFile
 	problems  []Problem
 }
 
-// errStop ends the scan where a limit is exceeded. It never leaves the package.
+// errStop ends the scan after a limit was exceeded. It is never returned to callers.
 var errStop = errors.New("stop")
 
 func (s *scanner) wrong(at declcfg.Position, format string, args ...any) {
@@ -63,7 +63,7 @@ func (s *scanner) limit(at declcfg.Position, format string, args ...any) error {
 	return errStop
 }
 
-// scan looks through the whole tree, in lexical order. What begins with a dot is passed over, as in opm.
+// scan walks the whole tree in lexical order. Names with a leading dot are skipped, as in opm.
 func (s *scanner) scan() error {
 	err := fs.WalkDir(s.fsys, ".", func(name string, d fs.DirEntry, err error) error {
 		if ctxErr := context.Cause(s.ctx); ctxErr != nil {
@@ -112,7 +112,7 @@ func (s *scanner) scan() error {
 	return err
 }
 
-// file looks for what one file holds.
+// file reads one file and records the bundle or package in it.
 func (s *scanner) file(name string) error {
 	at := declcfg.Position{File: name}
 	expected := expectedKind(name)
@@ -121,12 +121,13 @@ func (s *scanner) file(name string) error {
 		if expected != "" {
 			return s.limit(at, "more than %d bytes", s.limits.Bundle.File)
 		}
-		return nil // if it is in the directory of a bundle, reading that reports it
+		return nil // if it belongs to a bundle, reading the bundle reports the problem
 	}
 	if err != nil {
 		return err
 	}
-	// Most files are neither, and need not be decoded for that. What opm's decoder takes for either has these words in it.
+	// Most files are neither a ClusterServiceVersion nor a package manifest. Searching for the words that opm's decoder
+	// requires is cheaper than decoding.
 	if expected == "" && !bytes.Contains(text, []byte(kindCSV)) && !bytes.Contains(text, []byte("packageName")) {
 		return nil
 	}
@@ -152,7 +153,7 @@ func (s *scanner) file(name string) error {
 	return nil
 }
 
-// expectedKind is what the name of a file promises; empty if that is nothing.
+// expectedKind returns the kind that the name of a file implies; empty if none.
 func expectedKind(name string) string {
 	if isManifestName(name) {
 		return "package manifest"
@@ -177,7 +178,7 @@ func (s *scanner) read(name string) ([]byte, error) {
 	return bundlefs.ReadFile(s.fsys, name)
 }
 
-// csv notes a bundle. What is wrong with it beyond its name is found when the bundle is read.
+// csv records a bundle. Apart from its name the ClusterServiceVersion is checked when the bundle is read.
 func (s *scanner) csv(at declcfg.Position, d document) error {
 	c := csvFile{Position: at, wish: WishOf(d.json)}
 	var v struct {
@@ -203,7 +204,7 @@ func (s *scanner) csv(at declcfg.Position, d document) error {
 	return nil
 }
 
-// manifest notes a package.
+// manifest records a package.
 func (s *scanner) manifest(at declcfg.Position, d document) error {
 	m, err := parseManifest(d)
 	if err != nil {
@@ -217,7 +218,7 @@ func (s *scanner) manifest(at declcfg.Position, d document) error {
 	return nil
 }
 
-// inFile is the text of a document's error with the line counted from the start of the file.
+// inFile returns the text of a document's error with the line counted from the start of the file.
 func inFile(err error, first int) string {
 	var syntax *canon.SyntaxError
 	if errors.As(err, &syntax) {
@@ -226,5 +227,5 @@ func inFile(err error, first int) string {
 	return err.Error()
 }
 
-// dir is the directory of a file.
+// dir returns the directory of a file.
 func dir(name string) string { return path.Dir(name) }

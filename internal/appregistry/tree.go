@@ -19,12 +19,12 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// Tree is a directory of package manifests that has been read and checked. It is safe for concurrent use; the files must
-// not change meanwhile.
+// Tree is a directory of package manifests, read and validated. It is safe for concurrent use; the files must not
+// change.
 type Tree struct {
 	fsys     fs.FS
 	options  Options
-	packages []*pkg // by name
+	packages []*pkg // sorted by name
 	hidden   map[string]map[string]bool
 	warn     func(declcfg.Position, string)
 }
@@ -32,17 +32,17 @@ type Tree struct {
 // pkg is one package of the tree.
 type pkg struct {
 	manifestFile
-	// skeleton has the bundles without their manifests, by name, and files has where each of them is.
+	// skeleton has the package with its bundles but without their manifests; files has the file of each bundle by name.
 	skeleton *declcfg.Catalog
 	files    []csvFile
 	problems []Problem
 }
 
-// Open reads the package manifests in fsys: every bundle and every package, wherever they are. All bundles that are in a
-// channel are read and checked, as are the graphs that come of them. Of the manifests nothing is kept.
+// Open reads all bundles and packages in fsys, wherever they are. It reads and validates all bundles that are in a
+// channel, and the resulting upgrade graphs. It keeps no manifests in memory.
 //
-// The error is an *[Error] with all problems, a *[declcfg.ValidationError] where only the rules of catalogs are broken, or
-// one of the file system or context. A tree without a package is an error.
+// The error is an *[Error] with all problems, a *[declcfg.ValidationError] if only rules of catalogs are broken, or an
+// error of the file system or context. A tree without a package is an error.
 func Open(ctx context.Context, fsys fs.FS, o Options) (*Tree, error) {
 	o.Limits = o.Limits.withDefaults()
 	if o.Jobs <= 0 {
@@ -65,7 +65,7 @@ func Open(ctx context.Context, fsys fs.FS, o Options) (*Tree, error) {
 	if len(s.manifests) == 0 && len(s.problems) == 0 {
 		s.wrong(declcfg.Position{}, "no package manifests: no file has a packageName")
 	}
-	// What exceeds a limit of the whole has not been looked through.
+	// After an exceeded limit the scan is incomplete and the other problems are misleading.
 	if err := (&Error{s.problems}); errors.Is(err, ErrLimit) {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func Open(ctx context.Context, fsys fs.FS, o Options) (*Tree, error) {
 	return t, nil
 }
 
-// index finds the bundles by name, and what does not belong to the bundle beside which it lies.
+// index returns the bundles by name. It also records which files in a directory belong to other bundles.
 func (t *Tree) index(s *scanner) map[string]csvFile {
 	bundles := map[string]csvFile{}
 	for _, c := range s.csvs {
@@ -104,7 +104,7 @@ func (t *Tree) hide(file string) {
 	t.hidden[at][strings.TrimPrefix(file, at+"/")] = true
 }
 
-// graphs makes the packages, with their channels.
+// graphs builds the packages with their channels.
 func (t *Tree) graphs(s *scanner, bundles map[string]csvFile) {
 	wishes := make(map[string]Wish, len(bundles))
 	for name, c := range bundles {
@@ -149,7 +149,7 @@ func (t *Tree) graphs(s *scanner, bundles map[string]csvFile) {
 	}
 }
 
-// readBundles reads the bundles of all packages, several at once, and keeps their skeletons.
+// readBundles reads the bundles of all packages concurrently and keeps their skeletons.
 func (t *Tree) readBundles(ctx context.Context) error {
 	type result struct {
 		blob     *declcfg.Bundle
@@ -168,7 +168,7 @@ func (t *Tree) readBundles(ctx context.Context) error {
 			wg.Go(func() {
 				defer func() { <-slots }()
 				if total.Load() > t.options.Limits.Total {
-					return // an earlier one has reported it
+					return // reported by an earlier bundle
 				}
 				b, err := t.read(ctx, p, c, t.warn)
 				r := &results[i]
@@ -224,8 +224,8 @@ func (t *Tree) readBundles(ctx context.Context) error {
 	return nil
 }
 
-// within counts the manifests of a bundle, and reports whether those of all are within the limit. Bundles in one directory
-// share what is in it, and it counts for each.
+// within adds the manifests of a bundle to the total and reports whether it is within the limit. Files shared by
+// several bundles of a directory count for each of them.
 func (t *Tree) within(total *atomic.Int64, b *bundle.Bundle) bool {
 	n := int64(0)
 	for _, o := range b.Objects {
@@ -234,7 +234,7 @@ func (t *Tree) within(total *atomic.Int64, b *bundle.Bundle) bool {
 	return total.Add(n) <= t.options.Limits.Total
 }
 
-// blob makes the blob of a bundle.
+// blob returns the blob of a bundle.
 func (t *Tree) blob(b *bundle.Bundle) (*declcfg.Bundle, error) {
 	image := ""
 	if t.options.Image != nil {
@@ -246,7 +246,7 @@ func (t *Tree) blob(b *bundle.Bundle) (*declcfg.Bundle, error) {
 	return b.Blob(image)
 }
 
-// withField is the message of a problem with the field that it is about.
+// withField returns the message of a problem with the field that it is about.
 func withField(p bundle.Problem) string {
 	if p.Field == "" {
 		return p.Message
@@ -254,7 +254,7 @@ func withField(p bundle.Problem) string {
 	return p.Field + ": " + p.Message
 }
 
-// currentCSV is the head of a channel; empty if there is no such channel.
+// currentCSV returns the head of a channel; empty if there is no such channel.
 func (m Manifest) currentCSV(channel string) string {
 	for _, c := range m.Channels {
 		if c.Name == channel {
@@ -264,7 +264,7 @@ func (m Manifest) currentCSV(channel string) string {
 	return ""
 }
 
-// icon is that of a bundle, nil if it has none or one that cannot be decoded.
+// icon returns the icon of a bundle; nil if it has none or an undecodable one.
 func icon(b *bundle.Bundle) *declcfg.Icon {
 	data, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(b.CSV.IconData), ""))
 	if err != nil || len(data) == 0 {
@@ -273,8 +273,8 @@ func icon(b *bundle.Bundle) *declcfg.Icon {
 	return &declcfg.Icon{Data: data, MediaType: b.CSV.IconMediaType}
 }
 
-// settle checks the packages as catalogs, and leaves out the broken ones or fails for them and for the problems of no
-// package.
+// settle validates the packages as catalogs. It leaves out invalid ones if [Options.KeepGoing] is set; otherwise they
+// are errors. Problems that concern no package are always errors.
 func (t *Tree) settle(problems []Problem, bundles map[string]csvFile) error {
 	all := &declcfg.Catalog{}
 	if t.options.KeepGoing {

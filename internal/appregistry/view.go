@@ -10,12 +10,12 @@ import (
 	"github.com/operator-bindery/bindery/internal/bundlefs"
 )
 
-// view is the directory of a bundle as if it were the manifests of that bundle alone: without directories, the files of
-// packages and other bundles, and what begins with a dot.
+// view shows the directory of a bundle with the files of that bundle only. It hides subdirectories, package manifests,
+// other bundles and names with a leading dot.
 type view struct {
 	fs.FS
-	own    string          // the file with the ClusterServiceVersion
-	hidden map[string]bool // those of others, and perhaps this one
+	csv    string          // the file with the ClusterServiceVersion
+	hidden map[string]bool // files of other bundles, possibly including this one
 }
 
 func (v view) ReadDir(name string) ([]fs.DirEntry, error) {
@@ -25,21 +25,21 @@ func (v view) ReadDir(name string) ([]fs.DirEntry, error) {
 	}
 	kept := make([]fs.DirEntry, 0, len(all))
 	for _, e := range all {
-		if !e.IsDir() && (!v.hidden[e.Name()] || e.Name() == v.own) && !strings.HasPrefix(e.Name(), ".") {
+		if !e.IsDir() && (!v.hidden[e.Name()] || e.Name() == v.csv) && !strings.HasPrefix(e.Name(), ".") {
 			kept = append(kept, e)
 		}
 	}
 	return kept, nil
 }
 
-// The names that a bundle's parts have in the bundle that is made of them.
+// The names of the directories and files in the constructed bundle.
 const (
 	manifestsDir = "manifests"
 	metadataDir  = "metadata"
 )
 
-// asBundle is the tree of a bundle whose manifests are in a directory of fsys.
-func asBundle(fsys fs.FS, dir, own string, hidden map[string]bool, annotations map[string]string) (fs.FS, error) {
+// asBundle returns a bundle whose manifests are those in a directory of fsys.
+func asBundle(fsys fs.FS, dir, csv string, hidden map[string]bool, annotations map[string]string) (fs.FS, error) {
 	sub, err := fs.Sub(fsys, dir)
 	if err != nil {
 		return nil, err
@@ -49,12 +49,12 @@ func asBundle(fsys fs.FS, dir, own string, hidden map[string]bool, annotations m
 		return nil, err
 	}
 	return bundlefs.Layout{
-		Dirs:  map[string]fs.FS{manifestsDir: view{sub, own, hidden}, metadataDir: nil},
+		Dirs:  map[string]fs.FS{manifestsDir: view{sub, csv, hidden}, metadataDir: nil},
 		Files: map[string][]byte{metadataDir + "/" + bundle.AnnotationsName: text},
 	}, nil
 }
 
-// original is the name in the tree of a file of a bundle that [asBundle] has made.
+// original returns the name in the tree of a file of a bundle from [asBundle].
 func original(dir, name string) string {
 	if rest, ok := strings.CutPrefix(name, manifestsDir+"/"); ok {
 		return path.Join(dir, rest)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,24 +18,23 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// Writer writes package manifests into a folder, all or nothing: what is given to it lies in a directory of its own until
-// Commit. It is safe for concurrent use.
+// Writer writes package manifests into a folder, all or nothing: it writes to a staging directory until Commit. It is
+// safe for concurrent use.
 //
-// A package that is in the folder already is added to: bundles that it does not have come in, those that it has must be
-// the same, and its package.yaml is replaced. Readers see whole bundles at any moment, and a package.yaml only when all
-// bundles that it names are there.
+// An existing package is extended: new bundles are added, existing ones must be the same, and its package.yaml is
+// replaced. A reader sees whole bundles only, and sees a package.yaml only when all bundles that it names exist.
 type Writer struct {
 	folder string
 	stage  *atomicfs.Dir
 	root   *os.Root
-	whole  bool // the folder is not there yet: it appears as a whole
+	whole  bool // the folder does not exist yet and appears as a whole
 
 	mu        sync.Mutex
-	manifests map[string][]byte // the files of the packages
+	manifests map[string][]byte // the package manifests
 	bundles   map[string]bool   // PACKAGE/VERSION
 }
 
-// NewWriter begins to write into a folder, which is made if it is not there. Abort must be called in the end.
+// NewWriter begins writing into a folder and creates the folder if needed. The caller must call Abort at the end.
 func NewWriter(folder string) (_ *Writer, err error) {
 	w := &Writer{folder: filepath.Clean(folder), manifests: map[string][]byte{}, bundles: map[string]bool{}}
 	target := filepath.Join(w.folder, "bindery-export")
@@ -56,10 +56,10 @@ func NewWriter(folder string) (_ *Writer, err error) {
 	return w, nil
 }
 
-// Abort removes what has not been committed.
+// Abort removes everything that has not been committed.
 func (w *Writer) Abort() error { return errors.Join(w.root.Close(), w.stage.Abort()) }
 
-// Package writes the file of a package.
+// Package writes a package manifest.
 func (w *Writer) Package(m Manifest) error {
 	if err := checkName(m.Package); err != nil {
 		return fmt.Errorf("package %s: %w", fault.Quote(m.Package), err)
@@ -80,8 +80,8 @@ func (w *Writer) Package(m Manifest) error {
 	return w.file(filepath.Join(m.Package, ManifestName), bytes.NewReader(text))
 }
 
-// Bundle writes the manifests of a bundle, every file and directory in fsys, under the name of its version or another one.
-// Links in it are followed as fsys does it.
+// Bundle writes the manifests of a bundle, every file and directory in fsys, to the directory named by its version or
+// another name. Symbolic links are followed as fsys does.
 func (w *Writer) Bundle(ctx context.Context, pkg, version string, fsys fs.FS) error {
 	for _, name := range []string{pkg, version} {
 		if err := checkName(name); err != nil {
@@ -131,7 +131,7 @@ func (w *Writer) Bundle(ctx context.Context, pkg, version string, fsys fs.FS) er
 	return nil
 }
 
-// checkName refuses what cannot be the name of a directory everywhere.
+// checkName refuses names that are not valid directory names on all systems.
 func checkName(name string) error {
 	if name == "" || strings.HasPrefix(name, ".") || strings.ContainsAny(name, `/\:`) || !filepath.IsLocal(name) || len(name) > 255 {
 		return fmt.Errorf("%w: not the name of a directory", ErrInvalid)
@@ -154,11 +154,11 @@ func (w *Writer) file(name string, from io.Reader) (err error) {
 	return errors.Join(err, f.Close())
 }
 
-// Written are the parts of the folder that Commit has made or replaced, relative to it, sorted: PACKAGE for whole packages,
-// PACKAGE/VERSION and PACKAGE/package.yaml for those that were there.
+// Written are the paths that Commit created or replaced, relative to the folder and sorted: PACKAGE for new packages,
+// PACKAGE/VERSION and PACKAGE/package.yaml for extended ones.
 type Written []string
 
-// Commit puts everything in its place. After an error the folder is as it was.
+// Commit moves everything to the folder. After an error the folder is unchanged.
 func (w *Writer) Commit(ctx context.Context) (Written, error) {
 	if err := w.sync(); err != nil {
 		return nil, err
@@ -183,7 +183,7 @@ func (w *Writer) Commit(ctx context.Context) (Written, error) {
 	return w.carry(ctx, p)
 }
 
-// packages are the directories that were written, sorted.
+// packages returns the sorted names of the written directories.
 func (w *Writer) packages() []string {
 	names := map[string]bool{}
 	for name := range w.manifests {
@@ -192,15 +192,10 @@ func (w *Writer) packages() []string {
 	for name := range w.bundles {
 		names[filepath.Dir(name)] = true
 	}
-	out := make([]string, 0, len(names))
-	for name := range names {
-		out = append(out, name)
-	}
-	slices.Sort(out)
-	return out
+	return slices.Sorted(maps.Keys(names))
 }
 
-// dirMode is the mode of a directory that was made within another.
+// dirMode returns the mode that a directory created in dir gets.
 func dirMode(dir string) fs.FileMode {
 	entries, err := os.ReadDir(dir)
 	if err == nil && len(entries) > 0 {
@@ -211,7 +206,7 @@ func dirMode(dir string) fs.FileMode {
 	return 0o755
 }
 
-// sync makes the directories durable; the files are.
+// sync makes the directories durable; the files already are.
 func (w *Writer) sync() error {
 	return filepath.WalkDir(w.stage.Path(), func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() {

@@ -16,7 +16,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/recorded"
 )
 
-// What was read is written again in opm's bytes.
+// A written package manifest has the same bytes as opm's.
 func TestPackageFilesAreThoseOfOpm(t *testing.T) {
 	from := listing(t, recorded.Export(t))
 	for pkg, m := range map[string]appregistry.Manifest{
@@ -84,7 +84,7 @@ func TestWriting(t *testing.T) {
 	two := with(map[string]string{"a/2.0.0": d, "a/2.0.0/y.yaml": "y", "a/2.0.0/sub": d, "a/2.0.0/sub/z": "z", "a/package.yaml": text("a.v2")})
 	v1, v2 := files("x.yaml", "x"), files("y.yaml", "y", "sub/z", "z")
 	for name, test := range map[string]struct {
-		before   map[string]string // nil: no folder
+		before   map[string]string // nil: the folder does not exist
 		versions map[string]fs.FS
 		want     map[string]string
 		written  string
@@ -145,7 +145,7 @@ func TestWriting(t *testing.T) {
 	}
 }
 
-// The second of two packages cannot be written: nothing of the first is there.
+// If the second of two packages cannot be written, nothing of the first remains.
 func TestNothingIsWrittenHalf(t *testing.T) {
 	for name, before := range map[string]bool{"new folder": false, "folder that is there": true} {
 		t.Run(name, func(t *testing.T) {
@@ -205,7 +205,7 @@ func TestCancelledCommitWritesNothing(t *testing.T) {
 	}
 }
 
-// Manifests that a catalog holds become files that hold the same.
+// Objects from a catalog are written to files without changing their content.
 func TestObjectsKeepTheirContent(t *testing.T) {
 	tr, err := appregistry.Open(t.Context(), dirFS(t, recorded.Export(t)), appregistry.Options{})
 	if err != nil {

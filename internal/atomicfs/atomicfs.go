@@ -1,8 +1,8 @@
-// Package atomicfs makes files and directories appear whole or not at all: they are written under a temporary name
-// beside the target, synced, and renamed.
+// Package atomicfs makes files and directories appear completely or not at all: it writes them under a temporary name
+// in the same directory, syncs them and renames them.
 //
-// A temporary name says whose it is (".NAME.bindery-RANDOM"), and is locked while its writer lives. What a killed
-// writer left is therefore recognised, and removed by the next writer of the same target.
+// The temporary name contains the target's (".NAME.bindery-RANDOM"), and its writer holds a lock on it. The next writer
+// of the same target recognises what a killed writer left behind by the missing lock, and removes it.
 package atomicfs
 
 import (
@@ -20,15 +20,16 @@ import (
 
 const infix = ".bindery-"
 
-// tempName returns a fresh temporary name beside target.
+// tempName returns a new temporary name in the directory of target.
 func tempName(target string) string {
 	var b [8]byte
-	_, _ = rand.Read(b[:]) // never fails, by its contract
+	_, _ = rand.Read(b[:]) // never fails, according to its documentation
 	return filepath.Join(filepath.Dir(target), "."+filepath.Base(target)+infix+hex.EncodeToString(b[:]))
 }
 
-// begin removes what dead writers of target have left, among what list finds in its directory, and calls create. Both happen under a lock of the directory, or
-// else a file between its creation and its own lock would pass for dead. Who cannot get the lock removes nothing.
+// begin removes the leftovers of dead writers of target, as far as list finds them, and calls create. It holds a lock
+// of the directory meanwhile: without it a file that was just created and is not locked yet would be taken for a
+// leftover. If the lock cannot be had, it removes nothing.
 func begin(target string, list func(dir string) ([]fs.DirEntry, error), create func() error) error {
 	dir, err := os.Open(filepath.Dir(target))
 	if err != nil {
@@ -43,7 +44,7 @@ func begin(target string, list func(dir string) ([]fs.DirEntry, error), create f
 	return errors.Join(err, dir.Close())
 }
 
-// removeStale removes the temporary files and directories that dead writers of target have left.
+// removeStale removes temporary files and directories that dead writers of target left behind.
 func removeStale(target string, list func(dir string) ([]fs.DirEntry, error)) error {
 	dir := filepath.Dir(target)
 	entries, err := list(dir)
@@ -53,18 +54,18 @@ func removeStale(target string, list func(dir string) ([]fs.DirEntry, error)) er
 	prefix := "." + filepath.Base(target) + infix
 	for _, e := range entries {
 		if !strings.HasPrefix(e.Name(), prefix) || !e.Type().IsRegular() && !e.IsDir() {
-			continue // the latter is nothing that a writer makes, and a FIFO would not let itself be opened
+			continue // writers create nothing else, and opening a FIFO would block
 		}
 		path := filepath.Join(dir, e.Name())
 		f, err := os.Open(path)
 		if err != nil {
-			continue // gone already, or not ours to open
+			continue // removed meanwhile, or not readable for this user
 		}
 		if tryLock(f) {
 			err = os.RemoveAll(path)
 		}
 		if errors.Is(err, fs.ErrPermission) {
-			err = nil // what somebody else has left in a directory of all is theirs to remove
+			err = nil // in a shared directory such as /tmp other users' leftovers cannot be removed
 		}
 		if err = errors.Join(err, f.Close()); err != nil {
 			return err
@@ -73,7 +74,7 @@ func removeStale(target string, list func(dir string) ([]fs.DirEntry, error)) er
 	return nil
 }
 
-// checkTarget refuses to write through a symbolic link: what it points to is not what the user named.
+// checkTarget refuses to write through a symbolic link: its target is not what the user named.
 func checkTarget(target string) error {
 	info, err := os.Lstat(target)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -88,16 +89,16 @@ func checkTarget(target string) error {
 	return nil
 }
 
-// Dir is a directory in the making.
+// Dir is a directory being written.
 type Dir struct {
 	path   string
 	target string
 	lock   *os.File
-	made   []string // directories that were missing above target, outermost first
+	made   []string // parent directories that were created, outermost first
 }
 
-// NewDir begins a directory that will be called target. The directories above target are made if they are missing, and
-// removed again by Abort.
+// NewDir begins a directory that will be called target. Missing parent directories are created; Abort removes them
+// again.
 func NewDir(target string) (_ *Dir, err error) {
 	target = filepath.Clean(target)
 	d := &Dir{path: tempName(target), target: target}
@@ -134,12 +135,12 @@ func NewDir(target string) (_ *Dir, err error) {
 	return d, nil
 }
 
-// Path is where to write the directory's content.
+// Path is the temporary path under which to write the directory's content.
 func (d *Dir) Path() string { return d.path }
 
-// Commit makes the directory durable under its target name, in place of an empty directory or of nothing. The files in
-// it must have been synced by who wrote them. After an error of Commit, Abort must be called; then there is what was
-// there before.
+// Commit makes the directory durable and renames it to target, which must not exist or be an empty directory. The
+// caller must have synced the files in it. If Commit fails, the caller must call Abort, which restores the previous
+// state.
 func (d *Dir) Commit() error {
 	if err := SyncDir(d.path); err != nil {
 		return err
@@ -151,7 +152,7 @@ func (d *Dir) Commit() error {
 	}
 	old, statErr := os.Lstat(d.target)
 	if err := os.Rename(d.path, d.target); err != nil {
-		// Some systems do not rename over an empty directory.
+		// Some systems do not rename onto an empty directory.
 		if os.Remove(d.target) != nil {
 			return err
 		}
@@ -178,7 +179,7 @@ func (d *Dir) Abort() error {
 	first := os.RemoveAll(d.path)
 	err := d.lock.Close()
 	if first != nil {
-		// Where descriptors are short, there is one more now.
+		// RemoveAll can fail while descriptors are used up; closing the lock has freed one.
 		err = errors.Join(err, os.RemoveAll(d.path))
 	}
 	d.removeMade()
@@ -186,14 +187,14 @@ func (d *Dir) Abort() error {
 	return err
 }
 
-// removeMade removes the directories that were made above the target, as far as nothing else is in them.
+// removeMade removes the parent directories that were created, as far as they are empty.
 func (d *Dir) removeMade() {
 	for _, dir := range slices.Backward(d.made) {
 		_ = os.Remove(dir)
 	}
 }
 
-// File is a file in the making. It is an [io.Writer].
+// File is a file being written. It is an [io.Writer].
 type File struct {
 	*os.File
 	target string
@@ -205,15 +206,15 @@ func NewFile(target string, perm fs.FileMode) (*File, error) {
 	return newFile(target, perm, os.ReadDir)
 }
 
-// Batch makes many files, of which most are in one directory. It lists a directory once, to find what dead writers have left of
-// any of them: listing it for each file takes time that grows with the square of their number. It is safe for concurrent use.
+// Batch writes many files, most of them in one directory. It lists the directory once to find leftovers of dead
+// writers: listing it for each file would take quadratic time. It is safe for concurrent use.
 type Batch struct {
 	mu   sync.Mutex
 	dir  string
 	left []fs.DirEntry // temporary files in dir
 }
 
-// NewFile is the function [NewFile].
+// NewFile works like the function [NewFile].
 func (b *Batch) NewFile(target string, perm fs.FileMode) (*File, error) {
 	return newFile(target, perm, b.list)
 }
@@ -254,8 +255,8 @@ func newFile(target string, perm fs.FileMode, list func(dir string) ([]fs.DirEnt
 	return f, nil
 }
 
-// Commit makes the file durable under its target name, in place of the file that was there. After an error of Commit,
-// Abort must be called; then there is what was there before.
+// Commit makes the file durable and renames it to target, replacing the previous file. If Commit fails, the caller must
+// call Abort, which restores the previous state.
 func (f *File) Commit() error {
 	kept, err := f.swap()
 	if err != nil {
@@ -264,14 +265,14 @@ func (f *File) Commit() error {
 	return f.forget(kept)
 }
 
-// old is the file that another one has replaced.
+// old is the file that was replaced.
 type old struct {
-	name   string // its second name
-	linked error  // nil if it has one; fs.ErrNotExist if there was no file
+	name   string // its second hard link
+	linked error  // nil if the link exists; fs.ErrNotExist if there was no file
 }
 
-// swap puts the file in the place of the old one, which keeps a second name in case that the new one has to give way again.
-// Not every file system has those: there a failure after the rename leaves the new file.
+// swap replaces the old file. It first gives the old file a second hard link, so that [File.swapBack] can restore it.
+// On file systems without hard links a later failure leaves the new file.
 func (f *File) swap() (old, error) {
 	if err := f.Sync(); err != nil {
 		return old{}, err
@@ -290,7 +291,7 @@ func (f *File) swap() (old, error) {
 	return o, nil
 }
 
-// swapBack undoes swap: Abort removes the new file then.
+// swapBack restores the old file; Abort then removes the new one.
 func (f *File) swapBack(o old) error {
 	switch {
 	case o.linked == nil:
@@ -302,12 +303,12 @@ func (f *File) swapBack(o old) error {
 	return f.Close()
 }
 
-// forget ends what swap began.
+// forget removes the second link of the old file.
 func (f *File) forget(o old) error {
 	f.done = true
 	err := f.Close()
 	if o.linked == nil {
-		// Another writer may have removed it, as what a dead one has left.
+		// Another writer may have removed it as a leftover.
 		if rerr := os.Remove(o.name); !errors.Is(rerr, fs.ErrNotExist) {
 			err = errors.Join(err, rerr)
 		}
@@ -324,8 +325,8 @@ func (f *File) Abort() error {
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
-// CheckFile returns the error with which [WriteFile] would fail at once, if any: work whose account cannot be written
-// need not begin. It leaves nothing behind.
+// CheckFile returns the error with which [WriteFile] would fail immediately, if any. Long work whose result goes to the
+// file can be refused before it starts. It leaves nothing behind.
 func CheckFile(target string) error {
 	f, err := NewFile(target, 0o600)
 	if err != nil {
@@ -334,13 +335,13 @@ func CheckFile(target string) error {
 	return f.Abort()
 }
 
-// Sweep removes what dead writers of target have left beside it. Every writer does that first; this is for those who find
-// that there is nothing to write.
+// Sweep removes leftovers of dead writers of target. Every writer does this first; callers that have nothing to write
+// use Sweep.
 func Sweep(target string) error {
 	return begin(filepath.Clean(target), os.ReadDir, func() error { return nil })
 }
 
-// WriteFile writes a whole file, atomically.
+// WriteFile writes a whole file atomically.
 func WriteFile(target string, data []byte, perm fs.FileMode) (err error) {
 	f, err := NewFile(target, perm)
 	if err != nil {

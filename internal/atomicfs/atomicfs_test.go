@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 			_, err = f.Write([]byte("half"))
 		}
 		fmt.Println("ready", err, fileErr)
-		// It waits in a way that the runtime does not take for a deadlock, and no longer than the test lives.
+		// Reading stdin ends when the test ends, and the runtime does not report it as a deadlock.
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		runtime.KeepAlive(d)
 		runtime.KeepAlive(f)
@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// What a killed process has left is removed by the next one; what a living one is writing is not.
+// Leftovers of a killed process are removed by the next writer; files that a live process is writing are not.
 func TestLeftoversOfAKilledWriter(t *testing.T) {
 	dir := t.TempDir()
 	cmd := exec.Command(os.Args[0])
@@ -57,7 +57,7 @@ func TestLeftoversOfAKilledWriter(t *testing.T) {
 		t.Errorf("the living child's files are gone: %q", names)
 	}
 	check(t, cmd.Process.Kill())
-	_ = cmd.Wait() // it was killed
+	_ = cmd.Wait() // fails because it was killed
 	check(t, WriteFile(filepath.Join(dir, "file"), []byte("whole"), 0o600))
 	d, err := NewDir(filepath.Join(dir, "tree"))
 	check(t, err)
@@ -106,7 +106,7 @@ func TestAbortKeepsTheOldFile(t *testing.T) {
 	}
 }
 
-// The directories above a directory that is given up go with it, unless somebody else has begun to use them.
+// Abort removes the parent directories that NewDir created, unless they are in use by then.
 func TestAbortRemovesTheDirectoriesThatWereMade(t *testing.T) {
 	dir := t.TempDir()
 	d, err := NewDir(filepath.Join(dir, "a", "b", "tree"))
@@ -161,7 +161,7 @@ func check(t *testing.T, err error) {
 	}
 }
 
-// A batch removes what dead writers have left of any of its files, and leaves that of others.
+// A batch removes leftovers of its own files and not those of others.
 func TestBatch(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{".a.bindery-0000000000000000", ".b.bindery-0000000000000000", ".c.bindery-0000000000000000"} {

@@ -7,7 +7,7 @@ import (
 	"io/fs"
 )
 
-// Content is a whole file that is to be written.
+// Content is the whole content of a file to write.
 type Content struct {
 	Path string
 	Data []byte
@@ -15,9 +15,9 @@ type Content struct {
 	Perm fs.FileMode
 }
 
-// WriteFiles writes several files of which none replaces another, in directories that are there. All of them are on the disk
-// before the first appears under its name; after an error every name stands for what it stood for before. A crash can leave
-// some of them written, each whole.
+// WriteFiles writes several files into existing directories. All of them are durable under temporary names before the
+// first is renamed; after an error all names have their previous content. A crash can leave some of the files replaced,
+// each of them complete.
 func WriteFiles(ctx context.Context, contents []Content) (err error) {
 	var files []*File
 	var swapped []old
@@ -56,6 +56,6 @@ func WriteFiles(ctx context.Context, contents []Content) (err error) {
 	for i, f := range files {
 		errs = append(errs, f.forget(swapped[i]))
 	}
-	swapped = nil // what could not be tidied up does not undo what is written
+	swapped = nil // a failure to remove old files does not undo the new ones
 	return errors.Join(errs...)
 }

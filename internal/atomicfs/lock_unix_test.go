@@ -13,8 +13,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 )
 
-// A file is written also where somebody else holds the lock of the directory, as every user can with that for temporary
-// files.
+// Writing succeeds although another process holds the lock of the directory, as any user can with /tmp.
 func TestDirectoryThatIsLockedForEver(t *testing.T) {
 	dir := t.TempDir()
 	held, err := os.Open(dir)
@@ -33,7 +32,7 @@ func TestDirectoryThatIsLockedForEver(t *testing.T) {
 			t.Error(err)
 		}
 	case <-time.After(30 * time.Second):
-		held.Close() // so that the writer ends
+		held.Close() // otherwise the writer would wait for it
 		<-done
 		t.Error("the writer waits")
 	}

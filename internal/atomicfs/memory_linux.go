@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// NewMemory makes a [Scratch] in memory, for where no directory can be written, such as in a container with a read-only root.
-// It counts as memory of the process's control group, not of Go's.
+// NewMemory returns a [Scratch] in memory (memfd), for places where no directory is writable, such as a container with
+// a read-only root. The memory counts against the process's cgroup and is not part of Go's heap.
 func NewMemory(name string) (*Scratch, error) {
 	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC)
 	if err != nil {

@@ -4,5 +4,5 @@ package atomicfs
 
 import "errors"
 
-// NewMemory makes a [Scratch] in memory, which only Linux has.
+// NewMemory fails: memory files exist on Linux only.
 func NewMemory(string) (*Scratch, error) { return nil, errors.ErrUnsupported }

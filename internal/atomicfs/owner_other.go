@@ -7,8 +7,8 @@ import (
 	"os"
 )
 
-// KeepOwner does nothing: files have no such owners on this system.
+// KeepOwner does nothing: this system has no numeric owners of files.
 func KeepOwner(*os.File, fs.FileInfo) error { return nil }
 
-// Owner knows none.
+// Owner returns ok == false.
 func Owner(fs.FileInfo) (uid, gid int, ok bool) { return 0, 0, false }

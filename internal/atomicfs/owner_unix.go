@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// KeepOwner gives a new file the owner and group of the one whose place it takes, as far as that is allowed. The
-// file's mode is to be set afterwards.
+// KeepOwner gives a new file the owner and group of the file that it replaces, as far as permitted. Set the mode
+// afterwards: chown clears bits of it.
 func KeepOwner(f *os.File, old fs.FileInfo) error {
 	uid, gid, ok := Owner(old)
 	if !ok {
@@ -25,7 +25,7 @@ func KeepOwner(f *os.File, old fs.FileInfo) error {
 	}
 	if err := f.Chown(uid, gid); err != nil {
 		if err = f.Chown(-1, gid); errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EINVAL) {
-			return nil // then it is the writer's, as with any editor; invalid are owners that a user namespace does not know
+			return nil // without permission the writer stays the owner, as with an editor; EINVAL means that the owner is not mapped in this user namespace
 		}
 		return err
 	}

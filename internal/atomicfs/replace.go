@@ -7,10 +7,10 @@ import (
 	"path/filepath"
 )
 
-// Replace makes the directory durable under its target name, in place of whatever directory is there, which is removed
-// then. The files in it must have been synced by who wrote them. Where the system can swap two directories there is
-// always one of them under the name; elsewhere a crash between two renames leaves none. After an error Abort must be
-// called; then there is what was there before.
+// Replace makes the directory durable and puts it in place of an existing target directory, which it then removes. The
+// caller must have synced the files in it. Where the system can swap two directories, the target exists at all times;
+// elsewhere a crash between two renames leaves no target. If Replace fails, the caller must call Abort, which restores
+// the previous state.
 func (d *Dir) Replace() error {
 	info, err := os.Lstat(d.target)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -33,12 +33,12 @@ func (d *Dir) Replace() error {
 	}
 	old := d.path
 	d.path = ""
-	// The new directory is there, for good. What of the old one cannot be removed now is removed by the next writer.
+	// The new directory is in place. Parts of the old one that cannot be removed now are removed by the next writer.
 	_ = os.RemoveAll(old)
 	return d.lock.Close()
 }
 
-// exchangeByRenames swaps two directories in three renames.
+// exchangeByRenames swaps two directories with three renames.
 func exchangeByRenames(a, b string) error {
 	aside := tempName(b)
 	if err := os.Rename(b, aside); err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 )
 
-// Nothing of a temporary file is to be seen while it is used, and nothing stays.
+// A temporary file has no name while it is open and leaves nothing behind.
 func TestScratch(t *testing.T) {
 	dir := t.TempDir()
 	s, err := atomicfs.NewScratch(dir, "test-*")

@@ -21,7 +21,7 @@ func SyncDir(dir string) error {
 func SyncOpenDir(d *os.File) error {
 	err := d.Sync()
 	if errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOTSUP) {
-		return nil // the file system does not know how, and needs none
+		return nil // the file system does not support syncing directories
 	}
 	return err
 }

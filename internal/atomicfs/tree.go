@@ -11,10 +11,10 @@ import (
 	"strings"
 )
 
-// WriteTree writes the files and directories of fsys into the directory target, with the modes 0644 and 0755 whatever they
-// have there. Only regular files and directories can be written. A target that is not there appears whole or not at all; its
-// parents are made. In a directory that is there the entries of fsys appear one after the other, each whole; if one of
-// them is there already the error is [fs.ErrExist] and nothing is written.
+// WriteTree writes the files and directories of fsys into the directory target with modes 0644 and 0755, whatever their
+// modes are in fsys. Other kinds of files are refused. A target that does not exist appears completely or not at all;
+// its parents are created. Into an existing target the entries of fsys are moved one after the other, each complete; if
+// one of them already exists, the error is [fs.ErrExist] and nothing is written.
 func WriteTree(ctx context.Context, target string, fsys fs.FS) (err error) {
 	target = filepath.Clean(target)
 	if err := checkTarget(target); err != nil {
@@ -53,7 +53,7 @@ func WriteTree(ctx context.Context, target string, fsys fs.FS) (err error) {
 	return moveEntries(d.Path(), target)
 }
 
-// checkFree refuses a directory that has an entry of fsys already.
+// checkFree refuses a directory that already has an entry of fsys.
 func checkFree(target string, fsys fs.FS) error {
 	entries, err := fs.ReadDir(fsys, ".")
 	if err != nil {
@@ -69,7 +69,7 @@ func checkFree(target string, fsys fs.FS) error {
 	return errors.Join(errs...)
 }
 
-// fill writes the content of an empty directory of our own, and brings it to the disk.
+// fill writes the content of a new directory and syncs it.
 func fill(ctx context.Context, dir string, fsys fs.FS) (err error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -108,7 +108,7 @@ func fill(ctx context.Context, dir string, fsys fs.FS) (err error) {
 	return SyncDir(dir)
 }
 
-// writeEntry writes one file, which must not be there.
+// writeEntry writes one file, which must not exist.
 func writeEntry(root *os.Root, local string, fsys fs.FS, name string) (err error) {
 	from, err := fsys.Open(name)
 	if err != nil {
@@ -129,7 +129,7 @@ func writeEntry(root *os.Root, local string, fsys fs.FS, name string) (err error
 	return errors.Join(err, to.Close())
 }
 
-// moveEntries moves the entries of one directory into another. On an error none of them has moved.
+// moveEntries moves the entries of one directory into another. After an error none has moved.
 func moveEntries(from, to string) (err error) {
 	entries, err := os.ReadDir(from)
 	if err != nil {
@@ -148,7 +148,7 @@ func moveEntries(from, to string) (err error) {
 			return fmt.Errorf("%.200q: the name is one of temporary files, which the next writer would remove", e.Name())
 		}
 		path := filepath.Join(to, e.Name())
-		if _, err := os.Lstat(path); err == nil { // since it was checked first
+		if _, err := os.Lstat(path); err == nil { // it appeared after checkFree
 			return &fs.PathError{Op: "write", Path: path, Err: fs.ErrExist}
 		}
 		if err := os.Rename(filepath.Join(from, e.Name()), path); err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 )
 
-// listing is what is in a directory, with modes.
+// listing returns the entries of a directory with their modes.
 func listing(t *testing.T, dir string) string {
 	t.Helper()
 	var out []string

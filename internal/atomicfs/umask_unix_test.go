@@ -4,5 +4,5 @@ package atomicfs
 
 import "syscall"
 
-// The tests compare modes of files, which are those under the usual umask.
+// The tests compare modes, which depend on the umask.
 func init() { syscall.Umask(0o022) }

@@ -1,12 +1,13 @@
-// Package blobcache keeps blobs of registries and layers by their digest in a directory, for all processes of one user, and
-// beside them notes: small values by key.
+// Package blobcache stores blobs of registries and layers by digest in a directory that all processes of one user
+// share. Next to them it stores notes: small values by key.
 //
-// Nothing in the directory is trusted: what is read has been checked against its digest. A cache that cannot be used is one
-// that is always empty.
+// Nothing in the directory is trusted: blobs are verified against their digest when they are read. An unusable cache
+// behaves like an empty one.
 package blobcache
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -25,19 +26,19 @@ import (
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
-// What is in a blob cache's directory, besides the tag file.
+// The entries of a cache directory, besides the tag file.
 const (
-	cacheBlobs   = "sha256"  // sha256/ab/<hex>, the blobs
+	cacheBlobs   = "sha256"  // sha256/ab/HEX, the blobs
 	cachePartial = "partial" // what is being written
 	cacheAccount = "account" // one byte for each cacheUnit that was stored since the last pruning
 )
 
 const (
-	cacheUnit = 4 << 10 // blobs are counted in blocks of the file system
-	// Smaller blobs are read as a whole, and written to the disk only when they are complete.
+	cacheUnit = 4 << 10 // sizes are counted in blocks of the file system
+	// Blobs up to this size are held in memory and written to disk only when they are complete.
 	cacheInMemory   = 1 << 20
 	cacheWriteAfter = 64 << 10
-	// An entry that is used is stamped, but not over and over.
+	// The time stamp of a used entry is updated at most this often.
 	cacheStampEvery = time.Minute
 
 	defaultCacheBytes = 2 << 30
@@ -45,24 +46,24 @@ const (
 
 // Options configure a blob cache. Zero values are defaults.
 type Options struct {
-	// MaxBytes is how much the cache may take on the disk, about; 2 GiB by default. It is overrun by an eighth at most, and
-	// by what other processes store while one is pruning.
+	// MaxBytes is the approximate disk space of the cache; 2 GiB by default. It is exceeded by at most an eighth, plus
+	// what other processes store while one is pruning.
 	MaxBytes int64
-	// MaxBlob is the size of the largest blob that is kept; half of MaxBytes by default.
+	// MaxBlob is the size of the largest blob that is stored; half of MaxBytes by default.
 	MaxBlob int64
-	// Warn is called, once at most, with the reason why blobs cannot be stored any more. It may be called by any goroutine
-	// that uses the cache.
+	// Warn is called at most once, with the reason why blobs can no longer be stored. Any goroutine that uses the cache
+	// may call it.
 	Warn func(error)
-	// Now is the clock by which entries are stamped when they are used; time.Now by default.
+	// Now is the clock for the time stamps of entries; time.Now by default.
 	Now func() time.Time
 }
 
-// Cache keeps blobs by their digest in a directory, for all processes of one user. Whatever is wrong with the directory, a
-// blob is then fetched again and at worst not kept. What is read has been checked against its digest, so that entries need
-// not be synced to the disk either.
+// Cache stores blobs by digest in a directory that all processes of one user share. Whatever happens to the directory,
+// the worst case is that a blob is fetched again and not stored. Blobs are verified against their digest when they are
+// read, so entries need not be synced to disk.
 //
-// A nil *Cache is a cache that is always empty. Methods are safe for concurrent use, also by many processes, and no
-// reader waits for a writer: entries appear by a rename, and one that is evicted while it is read stays readable.
+// A nil *Cache is an empty cache. Methods are safe for concurrent use, also by several processes. Readers never wait
+// for writers: entries appear by rename, and an entry evicted while it is read stays readable.
 type Cache struct {
 	dir string
 	o   Options
@@ -71,12 +72,12 @@ type Cache struct {
 	root    *os.Root // nil until the directory exists and is used
 	account *os.File // nil until something is stored
 
-	off  atomic.Bool // nothing is stored any more
+	off  atomic.Bool // nothing more is stored
 	warn sync.Once
 }
 
-// DefaultDir is where a user's blobs are kept: $XDG_CACHE_HOME/bindery/blobs, else $HOME/.cache/bindery/blobs. It
-// is false if the environment has neither, as absolute paths (XDG base directory specification).
+// DefaultDir returns the directory of a user's blobs: $XDG_CACHE_HOME/bindery/blobs, else $HOME/.cache/bindery/blobs.
+// It returns false if neither variable is an absolute path (XDG base directory specification).
 func DefaultDir(getenv func(string) string) (string, bool) {
 	if base := getenv("XDG_CACHE_HOME"); filepath.IsAbs(base) {
 		return filepath.Join(base, "bindery", "blobs"), true
@@ -87,16 +88,14 @@ func DefaultDir(getenv func(string) string) (string, bool) {
 	return "", false
 }
 
-// Open opens the cache in a directory, which is made when the first blob is stored. It fails if what is there
-// cannot be a cache of this user: a symbolic link, another user's directory, a directory with other things in it. Who
-// can do without a cache warns and goes on with nil.
+// Open opens the cache in a directory, which is created when the first blob is stored. It fails if the path cannot be a
+// cache of this user: a symbolic link, another user's directory, a directory with other content. Callers that can work
+// without a cache report the error as a warning and continue with nil.
 func Open(dir string, o Options) (*Cache, error) {
 	if o.MaxBytes < 0 || o.MaxBlob < 0 {
 		return nil, fmt.Errorf("blob cache: a negative size")
 	}
-	if o.MaxBytes == 0 {
-		o.MaxBytes = defaultCacheBytes
-	}
+	o.MaxBytes = cmp.Or(o.MaxBytes, defaultCacheBytes)
 	if o.MaxBlob == 0 {
 		o.MaxBlob = o.MaxBytes / 2
 	}
@@ -117,7 +116,7 @@ func Open(dir string, o Options) (*Cache, error) {
 	return c, nil
 }
 
-// Dir is the cache's directory; empty for a nil cache.
+// Dir returns the cache's directory; empty for a nil cache.
 func (c *Cache) Dir() string {
 	if c == nil {
 		return ""
@@ -125,7 +124,7 @@ func (c *Cache) Dir() string {
 	return c.dir
 }
 
-// MaxBytes is the bound of the cache; 0 for a nil cache.
+// MaxBytes returns the maximum size of the cache; 0 for a nil cache.
 func (c *Cache) MaxBytes() int64 {
 	if c == nil {
 		return 0
@@ -133,7 +132,7 @@ func (c *Cache) MaxBytes() int64 {
 	return c.o.MaxBytes
 }
 
-// Close gives the cache's descriptors back. What it has opened stays readable, nothing more is found or stored.
+// Close closes the cache's descriptors. Blobs that it opened stay readable; nothing more is found or stored.
 func (c *Cache) Close() error {
 	if c == nil {
 		return nil
@@ -152,16 +151,16 @@ func (c *Cache) Close() error {
 	return err
 }
 
-// blobEntry is the path of a blob in the cache.
+// blobEntry returns the path of a blob in the cache.
 func blobEntry(d digest.Digest) string {
 	hex := d.Encoded()
 	return path.Join(cacheBlobs, hex[:2], hex)
 }
 
-// Open finds a blob. A size below zero is not known. What is returned has been checked, from the first byte to the last,
-// so that a damaged entry is no more than one that is missing; where the file changes while it is read, the reader fails
-// with [fault.ErrIntegrity]. An entry with another size than announced is left to the next [Cache.Tee]: it may be the
-// announcement that is wrong.
+// Open returns a blob of the cache. A negative size means unknown. The whole blob is verified before Open returns, so a
+// damaged entry counts as missing; if the file changes while it is read, the reader fails with [fault.ErrIntegrity]. An
+// entry whose size differs from the expected one is left to the next [Cache.Tee]: the expected size may be the wrong
+// one.
 func (c *Cache) Open(d digest.Digest, size int64) (io.ReadCloser, bool) {
 	f, info, ok := c.find(d, size)
 	if !ok {
@@ -177,7 +176,7 @@ func (c *Cache) Open(d digest.Digest, size int64) (io.ReadCloser, bool) {
 	return r, true
 }
 
-// find opens a blob that has not been checked.
+// find opens a blob without verifying it.
 func (c *Cache) find(d digest.Digest, size int64) (*os.File, fs.FileInfo, bool) {
 	if c == nil || verify.Digest(d) != nil {
 		return nil, nil, false
@@ -198,7 +197,7 @@ func (c *Cache) find(d digest.Digest, size int64) (*os.File, fs.FileInfo, bool) 
 	f, err := openQuickly(root, name)
 	if err != nil {
 		if errors.Is(err, fs.ErrPermission) {
-			_ = root.Remove(name) // it is ours: somebody has taken away its permissions
+			_ = root.Remove(name) // this user's file without read permission
 		}
 		return nil, nil, false
 	}
@@ -209,7 +208,7 @@ func (c *Cache) find(d digest.Digest, size int64) (*os.File, fs.FileInfo, bool) 
 	return f, info, true
 }
 
-// damaged removes an entry that is not what it is called.
+// damaged removes an entry that does not match its digest.
 func (c *Cache) damaged(d digest.Digest, err error) {
 	if !errors.Is(err, fault.ErrIntegrity) {
 		return
@@ -219,18 +218,19 @@ func (c *Cache) damaged(d digest.Digest, err error) {
 	}
 }
 
-// stamp notes that an entry has been used.
+// stamp records that an entry was used.
 func (c *Cache) stamp(d digest.Digest, info fs.FileInfo) {
 	now := c.o.Now()
 	if now.Sub(info.ModTime()).Abs() <= cacheStampEvery {
 		return
 	}
 	if root, err := c.open(); err == nil {
-		_ = root.Chtimes(blobEntry(d), now, now) // at worst it is evicted too early
+		_ = root.Chtimes(blobEntry(d), now, now) // if this fails, the entry is evicted too early at worst
 	}
 }
 
-// checked reads an entry to its end and returns a reader of what it has read. It owns the file if it succeeds.
+// checked verifies an entry and returns a reader of the verified content. The reader owns the file if there is no
+// error.
 func checked(f *os.File, d digest.Digest, size int64) (io.ReadCloser, error) {
 	if size <= cacheInMemory {
 		text := make([]byte, size)

@@ -20,7 +20,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// noise is a blob that no one else has.
+// noise returns a pseudorandom blob that no other test uses.
 func noise(seed uint64, size int) ([]byte, digest.Digest) {
 	text := make([]byte, size)
 	_, _ = rand.NewChaCha8([32]byte{byte(seed), byte(seed >> 8), byte(seed >> 16)}).Read(text)
@@ -40,7 +40,7 @@ func cacheIn(t testing.TB, dir string, o Options) *Cache {
 	return c
 }
 
-// fetch reads a blob through the cache, as if it came from somewhere else.
+// fetch reads a blob through the cache, as if it came from a registry.
 func fetch(t testing.TB, c *Cache, text []byte) {
 	t.Helper()
 	r := c.Tee(digest.FromBytes(text), int64(len(text)), io.NopCloser(bytes.NewReader(text)))
@@ -50,7 +50,7 @@ func fetch(t testing.TB, c *Cache, text []byte) {
 	}
 }
 
-// cached reads a blob out of the cache.
+// cached reads a blob from the cache.
 func cached(t testing.TB, c *Cache, d digest.Digest, size int64) ([]byte, bool) {
 	t.Helper()
 	r, ok := c.Open(d, size)
@@ -102,7 +102,7 @@ func TestBlobCacheKeepsBlobs(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, stat.Mode(), err)
 		}
 	}
-	// Another process finds them.
+	// Another process finds the blobs.
 	text, d := noise(1, 1)
 	if got, ok := cached(t, cacheIn(t, dir, Options{}), d, 1); !ok || !bytes.Equal(got, text) {
 		t.Error("not found after opening again")
@@ -135,8 +135,8 @@ func TestNilBlobCache(t *testing.T) {
 	}
 }
 
-// What was not read whole, or is not what was announced, is not kept, and reading it fails no more than it would without
-// a cache.
+// A blob that was not read to its end or does not match its digest is not stored, and reading it gives the same result
+// as without a cache.
 func TestBlobCacheKeepsNothingElse(t *testing.T) {
 	broken := errors.New("broken")
 	for name, tee := range map[string]func(c *Cache, text []byte, d digest.Digest) io.ReadCloser{
@@ -182,7 +182,7 @@ type errReader struct{ err error }
 
 func (e errReader) Read([]byte) (int, error) { return 0, e.err }
 
-// A consumer that knows the size never reads the end of the file.
+// A consumer that knows the size does not read up to the end of the file; the blob is stored all the same.
 func TestBlobCacheKeepsWhatWasReadToTheLastByte(t *testing.T) {
 	c := cacheIn(t, t.TempDir(), Options{})
 	text, d := noise(3, 100_000)
@@ -198,7 +198,7 @@ func TestBlobCacheKeepsWhatWasReadToTheLastByte(t *testing.T) {
 	}
 }
 
-// Whatever has become of an entry, the blob is missing at worst, and the next fetch repairs it.
+// A damaged entry counts as missing, and the next fetch repairs it.
 func TestDamagedEntries(t *testing.T) {
 	for name, damage := range map[string]func(path string) error{
 		"a flipped bit": func(path string) error {
@@ -261,7 +261,7 @@ func TestDamagedEntries(t *testing.T) {
 	}
 }
 
-// An entry that changes while it is read is noticed.
+// A change of an entry while it is read is detected.
 func TestEntryChangedWhileRead(t *testing.T) {
 	c := cacheIn(t, t.TempDir(), Options{})
 	text, d := noise(9, 3<<20)
@@ -310,7 +310,7 @@ func TestPlacesThatAreNoCache(t *testing.T) {
 			t.Errorf("%s: %v, want %q", place, err, message)
 		}
 	}
-	// It has become one of these after it was opened: one warning, and blobs come through.
+	// The directory becomes unusable after it was opened: there is one warning, and blobs are still delivered.
 	late := filepath.Join(t.TempDir(), "late")
 	var warnings []error
 	c := cacheIn(t, late, Options{Warn: func(err error) { warnings = append(warnings, err) }})
@@ -347,7 +347,7 @@ func TestDefaultCacheDir(t *testing.T) {
 	}
 }
 
-// The blobs that have not been used for longest go first.
+// The least recently used blobs are removed first.
 func TestPruning(t *testing.T) {
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	c := cacheIn(t, t.TempDir(), Options{Now: func() time.Time { return now }})
@@ -358,13 +358,13 @@ func TestPruning(t *testing.T) {
 		digests = append(digests, d)
 		stamp := now.Add(time.Duration(i-20) * time.Hour)
 		if i == 9 {
-			stamp = now.AddDate(70, 0, 0) // by a clock that was wrong
+			stamp = now.AddDate(70, 0, 0) // a time stamp of a wrong clock
 		}
 		if err := os.Chtimes(entryPath(c, d), stamp, stamp); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, ok := cached(t, c, digests[0], 4096); !ok { // used now
+	if _, ok := cached(t, c, digests[0], 4096); !ok { // this one is used now
 		t.Fatal("not found")
 	}
 	for _, path := range []string{"sha256/stray", "sha256/ab/stray", "sha256/ab/" + digests[0].Encoded()} {
@@ -413,7 +413,7 @@ func TestReadersOutliveEviction(t *testing.T) {
 	}
 }
 
-// The bound holds without anybody asking for it, whoever stores.
+// The size limit holds without explicit pruning, for all processes together.
 func TestBound(t *testing.T) {
 	dir := t.TempDir()
 	const bound = 1 << 20
@@ -435,7 +435,7 @@ func TestBound(t *testing.T) {
 	}
 }
 
-// Odd things in place of the cache's own files are no obstacle.
+// Unexpected files in place of the cache's own do not make it fail.
 func TestOddFilesInTheCache(t *testing.T) {
 	for _, name := range []string{cacheAccount, cachePartial, cacheBlobs, cachePartial + "/x"} {
 		for kind, put := range map[string]func(path string) error{
@@ -509,7 +509,8 @@ func TestCopyToFile(t *testing.T) {
 	}
 }
 
-// What is above the cache is this user's or root's: who can write there could put another cache in its place.
+// The directories above the cache must belong to this user or root: anyone else who can write there could replace the
+// cache.
 func TestPlacesAboveTheCache(t *testing.T) {
 	place := func(change func(parent string) error) string {
 		dir := filepath.Join(t.TempDir(), "home", "bindery")
@@ -523,7 +524,7 @@ func TestPlacesAboveTheCache(t *testing.T) {
 	}
 	want := map[string]string{
 		place(func(dir string) error { return nil }):                  "",
-		place(func(dir string) error { return os.Chmod(dir, 0o777) }): "", // this user's own
+		place(func(dir string) error { return os.Chmod(dir, 0o777) }): "", // owned by this user
 		place(func(dir string) error {
 			return errors.Join(os.Rename(dir, dir+"2"), os.Symlink(dir+"2", dir))
 		}): "bindery is a symbolic link",
@@ -538,7 +539,7 @@ func TestPlacesAboveTheCache(t *testing.T) {
 		if (err == nil) != (message == "") || err != nil && !strings.Contains(err.Error(), message) {
 			t.Errorf("%s: got %v, want %q", dir, err, message)
 		}
-		// Nor is anything written there by a cache that was opened when there was nothing.
+		// A cache that was opened before the directory existed does not write there either.
 		if left, _ := os.ReadDir(filepath.Dir(dir)); len(left) > 0 {
 			t.Errorf("%s: %v", dir, left)
 		}

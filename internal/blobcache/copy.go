@@ -14,9 +14,9 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// CopyTo copies a blob of a known size to a file, which is complete, checked, on the disk and readable by everybody when it
-// appears there. It is false where the cache does not have the blob or the file cannot be written. It reads the blob once, where
-// [Cache.Open] has to read a large one to its end before it can vouch for the first byte.
+// CopyTo copies a blob of a known size to a file. The file appears complete, verified, synced, and readable by all
+// users. CopyTo reports false if the cache does not have the blob or the file cannot be written. It reads the blob
+// once; [Cache.Open] reads a large blob twice, as it verifies it first.
 func (c *Cache) CopyTo(ctx context.Context, d digest.Digest, size int64, path string) bool {
 	f, info, ok := c.find(d, size)
 	if !ok {
@@ -31,7 +31,7 @@ func (c *Cache) CopyTo(ctx context.Context, d digest.Digest, size int64, path st
 	return true
 }
 
-// copyChecked copies to a file of another name and renames that when it is known to be right.
+// copyChecked copies to a temporary file and renames it once it is verified.
 func copyChecked(ctx context.Context, from io.Reader, d digest.Digest, path string) (err error) {
 	to, err := os.CreateTemp(filepath.Dir(path), "blob-")
 	if err != nil {

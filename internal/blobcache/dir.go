@@ -14,18 +14,18 @@ import (
 	"github.com/operator-bindery/bindery/internal/filelock"
 )
 
-// The tag file says that a directory is a cache: to programs that make backups (https://bford.info/cachedir/), and to
-// this package, which would never remove files from a directory that was named by mistake.
+// The tag file marks a directory as a cache: for backup programs (https://bford.info/cachedir/) and for this package,
+// which never removes files from a directory without it.
 const (
 	cacheTag     = "CACHEDIR.TAG"
 	cacheTagText = "Signature: 8a477f597d28d172789f06886806bc55\n" +
 		"# This directory holds blobs of container images that bindery has read. It can be removed at any time.\n"
 )
 
-// errNoDir says that something else is where a directory belongs.
+// errNoDir is returned if something else is in place of a directory.
 var errNoDir = errors.New("not a directory")
 
-// open is the cache's directory; fs.ErrNotExist if it has not been made.
+// open opens the cache's directory; the error is fs.ErrNotExist if it has not been created.
 func (c *Cache) open() (*os.Root, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -39,7 +39,7 @@ func (c *Cache) open() (*os.Root, error) {
 	return c.root, nil
 }
 
-// create is the cache's directory, which is made if it does not exist.
+// create opens the cache's directory and creates it if needed.
 func (c *Cache) create() (*os.Root, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -55,7 +55,7 @@ func (c *Cache) create() (*os.Root, error) {
 			return nil, err
 		}
 		if c.root, err = openCacheDir(c.dir); errors.Is(err, fs.ErrNotExist) {
-			// It is ours and empty. Other processes may write the same text right now.
+			// The directory is this user's and empty. Other processes may write the same text at this moment.
 			if err = writeCacheTag(c.dir); err == nil {
 				c.root, err = openCacheDir(c.dir)
 			}
@@ -84,7 +84,7 @@ func writeCacheTag(dir string) error {
 	return errors.Join(err, f.Close())
 }
 
-// openCacheDir opens a directory if it is a cache of this user. An empty directory counts as one that does not exist.
+// openCacheDir opens a directory if it is a cache of this user. An empty directory counts as a missing one.
 func openCacheDir(dir string) (*os.Root, error) {
 	if err := checkCacheParents(dir); err != nil {
 		return nil, err
@@ -111,9 +111,8 @@ func openCacheDir(dir string) (*os.Root, error) {
 	return root, nil
 }
 
-// checkCacheParents refuses places in which another user can put a directory of their own in place of the cache: notes,
-// which say what a layer was made of, are trusted. The directory above the cache is this program's and no link either,
-// unless it is one of the machine, such as /tmp on some systems.
+// checkCacheParents refuses places where another user could replace the cache: notes, which name the content of layers,
+// are trusted. Symbolic links above the cache are accepted only if they belong to root, such as /tmp on some systems.
 func checkCacheParents(dir string) error {
 	parent := filepath.Dir(dir)
 	info, err := os.Lstat(parent)
@@ -148,7 +147,7 @@ func checkCacheDir(root *os.Root, want fs.FileInfo) error {
 	if err != nil {
 		return err
 	}
-	// Somebody may have made the tag, and more, between the two looks.
+	// Another process may have created the tag and more between the two checks.
 	if tagged, err := hasCacheTag(root); tagged || err != nil {
 		return err
 	}
@@ -158,8 +157,7 @@ func checkCacheDir(root *os.Root, want fs.FileInfo) error {
 	return fs.ErrNotExist
 }
 
-// hasCacheTag looks for the tag file. One that was cut short is taken as well: the process that wrote it was killed, or
-// is at it.
+// hasCacheTag looks for the tag file. A truncated one counts too: its writer was killed or is still writing.
 func hasCacheTag(root *os.Root) (bool, error) {
 	info, err := root.Lstat(cacheTag)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -186,7 +184,7 @@ func hasCacheTag(root *os.Root) (bool, error) {
 	return true, nil
 }
 
-// listDir are the entries of a directory in the cache. Anything else under that name, such as a FIFO, is not opened.
+// listDir returns the entries of a directory in the cache. Anything else with that name, such as a FIFO, is not opened.
 func listDir(root *os.Root, name string) ([]fs.DirEntry, error) {
 	if info, err := root.Lstat(name); err != nil {
 		return nil, err
@@ -201,13 +199,12 @@ func listDir(root *os.Root, name string) ([]fs.DirEntry, error) {
 	return f.ReadDir(-1)
 }
 
-// openQuickly opens a file that has been found to be a regular one. It does not wait for the other end of a FIFO that has
-// taken its place since.
+// openQuickly opens a file that was found to be regular. It does not block if a FIFO has replaced the file since.
 func openQuickly(root *os.Root, name string) (*os.File, error) {
 	return root.OpenFile(name, os.O_RDONLY|noWait, 0)
 }
 
-// makeDir makes a directory in the cache, in place of whatever else is there under its name.
+// makeDir creates a directory in the cache and replaces anything else with that name.
 func makeDir(root *os.Root, name string) error {
 	for at := ""; at != name; {
 		next, _, _ := strings.Cut(strings.TrimPrefix(name[len(at):], "/"), "/")
@@ -222,7 +219,7 @@ func makeDir(root *os.Root, name string) error {
 	return nil
 }
 
-// openAccount opens the account to be appended to.
+// openAccount opens the account file for appending.
 func openAccount(root *os.Root) (*os.File, error) {
 	if info, err := root.Lstat(cacheAccount); err == nil && !info.Mode().IsRegular() {
 		if err := root.RemoveAll(cacheAccount); err != nil {
@@ -232,8 +229,8 @@ func openAccount(root *os.Root) (*os.File, error) {
 	return root.OpenFile(cacheAccount, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
 }
 
-// sweepPartial removes what killed processes were writing. The files of living ones are locked; the one that has been
-// created and not yet been locked is lost if it is met here, which costs no more than that its blob is not kept.
+// sweepPartial removes temporary files of killed processes. Live writers hold a lock on theirs. A file that was created
+// and is not locked yet is removed too; its blob is then not stored, which is harmless.
 func sweepPartial(root *os.Root) {
 	entries, err := listDir(root, cachePartial)
 	if err != nil {
@@ -256,8 +253,8 @@ func sweepPartial(root *os.Root) {
 	}
 }
 
-// abandoned reports whether the process that writes a file has ended. Where there are no locks, it has if nothing was
-// written for a day.
+// abandoned reports whether the writer of a file has ended. Without locks, a file counts as abandoned after a day
+// without writes.
 func abandoned(f *os.File) bool {
 	held, err := filelock.Try(f)
 	if err == nil {

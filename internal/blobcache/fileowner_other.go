@@ -4,10 +4,10 @@ package blobcache
 
 import "io/fs"
 
-// isOwn is true: owners are not known here.
+// isOwn returns true: this system has no numeric owners.
 func isOwn(fs.FileInfo) bool { return true }
 
-// rootOwns is true: owners are not known here.
+// rootOwns returns true: this system has no numeric owners.
 func rootOwns(fs.FileInfo) bool { return true }
 
 // noWait opens a FIFO without waiting for its other end.

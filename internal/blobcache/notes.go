@@ -13,19 +13,18 @@ import (
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
-// maxNote is the longest note in bytes.
+// maxNote is the maximum length of a note in bytes.
 const maxNote = 1 << 20
 
-// Notes keeps short texts by a key in a directory, for all processes of one user: what a program has found out about
-// something whose digest is part of the key, and need not find out again. Whatever is wrong with the
-// directory, a note is then missing. So is a note that was cut short or changed by accident; a user who can write to the
-// directory can make the notes say anything.
+// Notes stores short texts by key in a directory that all processes of one user share. A note holds a result about
+// content whose digest is part of the key, so that it need not be computed again. A truncated or accidentally changed
+// note counts as missing. There is no protection against a user who can write to the directory.
 //
-// It is a [Cache] with other names: bounded, shared and swept in the same way. A nil *Notes is always empty. Methods are
-// safe for concurrent use, also by many processes.
+// It is a [Cache] with different file names: bounded, shared and pruned in the same way. A nil *Notes is always empty.
+// Methods are safe for concurrent use, also by several processes.
 type Notes struct{ c *Cache }
 
-// NotesDir is the directory of the notes that belong to a cache of blobs in dir: beside it.
+// NotesDir returns the directory of the notes that belong to the blob cache in dir: next to it.
 func NotesDir(dir string) string { return filepath.Join(filepath.Dir(dir), "layers") }
 
 // OpenNotes opens the notes in a directory, as [Open] does.
@@ -38,15 +37,15 @@ func OpenNotes(dir string, o Options) (*Notes, error) {
 	return &Notes{c}, nil
 }
 
-// NotesShare is the part of the size of a cache of blobs that the notes beside it may have: a sixteenth.
+// NotesShare is the size of a blob cache divided by that of its notes.
 const NotesShare = 16
 
-// OpenNotes opens the notes beside the cache. Warn is as in [Options].
+// OpenNotes opens the notes next to the cache. Warn is as in [Options].
 func (c *Cache) OpenNotes(warn func(error)) (*Notes, error) {
 	return OpenNotes(NotesDir(c.Dir()), Options{MaxBytes: max(1, c.MaxBytes()/NotesShare), Warn: warn})
 }
 
-// Close gives the descriptors back. Nothing more is found or stored.
+// Close closes the descriptors. Nothing more is found or stored.
 func (n *Notes) Close() error {
 	if n == nil {
 		return nil
@@ -62,7 +61,7 @@ func (n *Notes) Info() (Info, error) {
 	return n.c.Info()
 }
 
-// Prune removes the notes that were not used for longest, as [Cache.Prune] does.
+// Prune removes the least recently used notes, as [Cache.Prune] does.
 func (n *Notes) Prune(ctx context.Context, o PruneOptions) (Pruned, error) {
 	if n == nil {
 		return Pruned{}, nil
@@ -70,7 +69,7 @@ func (n *Notes) Prune(ctx context.Context, o PruneOptions) (Pruned, error) {
 	return n.c.Prune(ctx, o)
 }
 
-// noteSum is what a note begins with: a digest of its key and its text, so that one under another's name is found out.
+// noteSum returns the header of a note: a digest of its key and text, which detects a note stored under another key.
 func noteSum(key digest.Digest, text []byte) []byte {
 	h := sha256.New()
 	io.WriteString(h, key.String()+"\n")
@@ -78,7 +77,7 @@ func noteSum(key digest.Digest, text []byte) []byte {
 	return append(hex.AppendEncode(nil, h.Sum(nil)), '\n')
 }
 
-// Get finds the note of a key.
+// Get returns the note of a key.
 func (n *Notes) Get(key digest.Digest) ([]byte, bool) {
 	if n == nil || verify.Digest(key) != nil {
 		return nil, false
@@ -107,12 +106,12 @@ func (n *Notes) Get(key digest.Digest) ([]byte, bool) {
 		return nil, false
 	}
 	if now := n.c.o.Now(); now.Sub(info.ModTime()).Abs() > cacheStampEvery {
-		_ = root.Chtimes(name, now, now) // at worst it is evicted too early
+		_ = root.Chtimes(name, now, now) // if this fails, the note is evicted too early at worst
 	}
 	return all[sum:], true
 }
 
-// Put keeps a note in place of another one of the same key. One that is too long is not kept.
+// Put stores a note and replaces that of the same key. A note that is too long is not stored.
 func (n *Notes) Put(key digest.Digest, text []byte) {
 	if n == nil || n.c.off.Load() || verify.Digest(key) != nil {
 		return

@@ -76,7 +76,7 @@ func TestNotesAreKept(t *testing.T) {
 	noPartials(t, dir)
 }
 
-// What is not the note that was written is no note.
+// A note whose file was changed counts as missing.
 func TestDamagedNotesAreMissing(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "layers")
 	n := notesIn(t, dir, Options{})
@@ -109,7 +109,7 @@ func TestDamagedNotesAreMissing(t *testing.T) {
 	}
 }
 
-// Writers do not disturb each other, and the directory stays within its bound.
+// Concurrent writers do not disturb each other, and the directory stays within its size limit.
 func TestManyWritersOfNotes(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "layers")
 	const bound = 40 * cacheUnit

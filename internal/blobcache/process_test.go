@@ -22,7 +22,7 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// cacheWorker makes the test program a process that only uses a cache: what stands in this variable is its [workerJob].
+// cacheWorker is an environment variable with a [workerJob] in JSON. If set, the test program only runs that job.
 const cacheWorker = "BINDERY_TEST_CACHE_WORKER"
 
 type workerJob struct {
@@ -33,7 +33,7 @@ type workerJob struct {
 	FileSize uint64 // of the largest file that may be written, if not 0
 }
 
-// workerReport is what such a process has seen.
+// workerReport is the result of such a process.
 type workerReport struct {
 	Hits, Misses int
 	Warnings     []string
@@ -50,7 +50,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// sharedBlob is one of the blobs that all processes know.
+// sharedBlob returns one of the blobs that all processes use.
 func sharedBlob(i int) ([]byte, digest.Digest) {
 	return noise(uint64(5000+i), []int{100, 3000, 70_000, 200_000, 1_200_000}[i%5]+i)
 }
@@ -94,7 +94,7 @@ func useCache(text string) error {
 	return json.NewEncoder(os.Stdout).Encode(report)
 }
 
-// worker is a process that uses a cache.
+// worker returns a process that uses a cache.
 func worker(t *testing.T, job workerJob) (cmd *exec.Cmd, stdout, stderr *bytes.Buffer) {
 	t.Helper()
 	text, err := json.Marshal(job)
@@ -121,8 +121,8 @@ func work(t *testing.T, job workerJob) (report workerReport) {
 	return report
 }
 
-// Eight processes read and write one cache that is too small for their blobs, while another damages it and removes from it
-// what it can: nobody ever reads wrong bytes, fails or waits, and the bound holds.
+// Eight processes read and write one cache that is too small for their blobs, while another damages and removes
+// entries: no process reads wrong bytes, fails or hangs, and the size limit holds.
 func TestManyProcesses(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cache")
 	const bound = 4 << 20
@@ -173,7 +173,7 @@ func TestManyProcesses(t *testing.T) {
 	noPartials(t, dir)
 }
 
-// damage does one of several evil things to an entry, if it is there.
+// damage corrupts an entry in one of several ways, if it exists.
 func damage(rng *rand.Rand, path string) error {
 	info, err := os.Lstat(path) // it may be damaged already
 	if err != nil {
@@ -205,8 +205,8 @@ func damage(rng *rand.Rand, path string) error {
 	}
 }
 
-// Killed at any moment, processes leave a cache that gives no wrong bytes, and the next one removes what they were
-// writing.
+// After processes were killed at random moments the cache returns no wrong bytes, and the next process removes their
+// temporary files.
 func TestKilledProcesses(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cache")
 	const bound = 6 << 20
@@ -246,7 +246,7 @@ func TestKilledProcesses(t *testing.T) {
 	}
 }
 
-// Where files cannot grow there is one warning, and every blob comes through.
+// If files cannot grow, there is one warning, and every blob is delivered.
 func TestLimitedFileSize(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cache")
 	report := work(t, workerJob{Dir: dir, Rounds: 200, MaxBytes: 1 << 30, FileSize: 150_000})
@@ -256,7 +256,7 @@ func TestLimitedFileSize(t *testing.T) {
 	noPartials(t, dir)
 }
 
-// A disk that is full, or read-only: one warning, every blob comes through, what is there is used.
+// On a full or read-only disk there is one warning, every blob is delivered, and existing entries are used.
 func TestFullCacheDisk(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("mounting a small file system needs root")

@@ -16,28 +16,28 @@ import (
 	"github.com/operator-bindery/bindery/internal/filelock"
 )
 
-// Info is what a blob cache holds.
+// Info describes the content of a cache.
 type Info struct {
 	Dir      string
 	Blobs    int
-	Bytes    int64 // on the disk, in blocks of 4 KiB
+	Bytes    int64 // on disk, in blocks of 4 KiB
 	MaxBytes int64
-	// Oldest and Newest are when blobs were used, to the minute; zero if there are none.
+	// Oldest and Newest are the first and last use of a blob, to the minute; zero if there are none.
 	Oldest, Newest time.Time
 }
 
-// Pruned is what [Cache.Prune] has removed.
+// Pruned is the result of [Cache.Prune].
 type Pruned struct {
 	Blobs int
-	Bytes int64 // on the disk
-	// What stays.
+	Bytes int64 // on disk
+	// What remains.
 	LeftBlobs int
 	LeftBytes int64
 }
 
-// PruneOptions say what is to stay.
+// PruneOptions say how much to keep.
 type PruneOptions struct {
-	// MaxBytes is how much may stay on the disk; 0 removes everything.
+	// MaxBytes is how much may remain on disk; 0 removes everything.
 	MaxBytes int64
 	// DryRun only reports what would be removed.
 	DryRun bool
@@ -46,11 +46,11 @@ type PruneOptions struct {
 // cacheEntry is one blob in the cache.
 type cacheEntry struct {
 	name  string
-	bytes int64 // on the disk
+	bytes int64 // on disk
 	used  time.Time
 }
 
-// Info counts what is in the cache. A cache that has not been made is empty.
+// Info counts the blobs. A cache whose directory does not exist is empty.
 func (c *Cache) Info() (Info, error) {
 	if c == nil {
 		return Info{}, nil
@@ -80,9 +80,8 @@ func (c *Cache) Info() (Info, error) {
 	return info, nil
 }
 
-// Prune removes the blobs that have not been used for longest until no more than o.MaxBytes are left, and what does not
-// belong into the cache. It waits for another process that is pruning. Processes that read a removed blob are not
-// disturbed.
+// Prune removes the least recently used blobs until at most o.MaxBytes remain, and files that do not belong to the
+// cache. It waits for another process that is pruning. Processes that are reading a removed blob are not disturbed.
 func (c *Cache) Prune(ctx context.Context, o PruneOptions) (Pruned, error) {
 	if c == nil {
 		return Pruned{}, nil
@@ -108,8 +107,8 @@ func (c *Cache) Prune(ctx context.Context, o PruneOptions) (Pruned, error) {
 	return p, nil
 }
 
-// pruneIfDue prunes when a slice of the bound has been stored since the last time, by whichever processes. If another
-// one is at it, this one goes on.
+// pruneIfDue prunes after all processes together have stored an eighth of the maximum size since the last time. If
+// another process is pruning, it returns.
 func (c *Cache) pruneIfDue() {
 	slice := max(c.o.MaxBytes/8, 1)
 	if c.accounted() < slice {
@@ -120,12 +119,13 @@ func (c *Cache) pruneIfDue() {
 	case free:
 		defer lock.Unlock()
 		if c.accounted() < slice {
-			return // another process has just done it
+			return // another process has just pruned
 		}
 	case c.accounted() < 2*slice:
 		return
 	default:
-		// The other one is stuck, or the file system has no locks. Two that prune at once remove too much at worst.
+		// The other process hangs, or the file system has no locks. Two processes that prune at once remove too much at
+		// worst.
 	}
 	root, err := c.open()
 	if err != nil {
@@ -137,7 +137,7 @@ func (c *Cache) pruneIfDue() {
 	}
 }
 
-// accounted is how much has been stored since the last pruning.
+// accounted returns how much has been stored since the last pruning.
 func (c *Cache) accounted() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -151,7 +151,7 @@ func (c *Cache) accounted() int64 {
 	return info.Size() * cacheUnit
 }
 
-// prune tries to remove everything that is to go; the error is that of the first blob that could not be removed.
+// prune removes as much as it can; the error is that of the first blob that could not be removed.
 func (c *Cache) prune(ctx context.Context, root *os.Root, o PruneOptions) (Pruned, error) {
 	entries, junk, err := listCache(root)
 	if err != nil {
@@ -163,7 +163,7 @@ func (c *Cache) prune(ctx context.Context, root *os.Root, o PruneOptions) (Prune
 		p.LeftBytes += e.bytes
 	}
 	if !o.DryRun {
-		// What is stored from here on is counted for the next time.
+		// Blobs stored from here on count for the next pruning.
 		if err := c.forgetAccount(root); err != nil {
 			return p, err
 		}
@@ -172,7 +172,7 @@ func (c *Cache) prune(ctx context.Context, root *os.Root, o PruneOptions) (Prune
 			_ = root.RemoveAll(name)
 		}
 	}
-	// A stamp from the future is that of a clock that was wrong: it would keep its blob for ever.
+	// A time stamp in the future comes from a wrong clock and would keep its blob forever.
 	limit := c.o.Now().Add(time.Hour)
 	slices.SortFunc(entries, func(a, b cacheEntry) int {
 		if x, y := a.used.After(limit), b.used.After(limit); x != y {
@@ -192,7 +192,7 @@ func (c *Cache) prune(ctx context.Context, root *os.Root, o PruneOptions) (Prune
 			return p, err
 		}
 		if !o.DryRun {
-			// Something else may have taken its place since.
+			// Something else may have replaced the file since.
 			if err := root.RemoveAll(e.name); err != nil {
 				failed = cmp.Or(failed, err)
 				continue
@@ -217,7 +217,7 @@ func (c *Cache) forgetAccount(root *os.Root) error {
 	return f.Close()
 }
 
-// listCache are the blobs in the cache, and the names of what does not belong among them.
+// listCache returns the blobs in the cache and the names of other files between them.
 func listCache(root *os.Root) (entries []cacheEntry, junk []string, err error) {
 	shards, err := listDir(root, cacheBlobs)
 	switch {
@@ -237,7 +237,7 @@ func listCache(root *os.Root) (entries []cacheEntry, junk []string, err error) {
 		blobs, err := listDir(root, dir)
 		if err != nil {
 			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNoDir) {
-				continue // it has changed since
+				continue // changed since
 			}
 			return nil, nil, err
 		}

@@ -18,10 +18,9 @@ import (
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
-// Tee returns a reader of r that keeps the blob in the cache, if it is read to its end (or, where the size is known, to
-// its last byte) and has the right digest and size. A size below zero is not known. Reading never fails and never waits
-// because of the cache: where the disk is full or cannot be written, the storing ends. The reader must be closed, which
-// closes r.
+// Tee returns a reader of r that stores the blob in the cache when it is read to its end (or, if the size is known, to
+// its last byte) and matches digest and size. A negative size means unknown. Reading never fails or waits because of
+// the cache: if the disk is full or not writable, storing ends. The reader must be closed, which closes r.
 func (c *Cache) Tee(d digest.Digest, size int64, r io.ReadCloser) io.ReadCloser {
 	if c == nil || c.off.Load() || verify.Digest(d) != nil || size > c.o.MaxBlob {
 		return r
@@ -33,7 +32,7 @@ func (c *Cache) Tee(d digest.Digest, size int64, r io.ReadCloser) io.ReadCloser 
 	return s
 }
 
-// fail ends the storing, for good: a disk that is full or read-only will be so for the next blob as well.
+// fail ends storing for good: a full or read-only disk would fail for the next blob too.
 func (c *Cache) fail(err error) {
 	if c.off.Swap(true) {
 		return
@@ -41,7 +40,7 @@ func (c *Cache) fail(err error) {
 	c.warn.Do(func() { c.o.Warn(fmt.Errorf("blob cache %s: %w", c.dir, err)) })
 }
 
-// storer is one blob on its way into the cache.
+// storer is one blob being stored.
 type storer struct {
 	c    *Cache
 	r    io.ReadCloser
@@ -54,7 +53,7 @@ type storer struct {
 	buf  []byte
 	root *os.Root
 	file *os.File
-	name string // of the file in the cache
+	name string // of the temporary file in the cache
 }
 
 // Read reads from the blob's source.
@@ -73,7 +72,7 @@ func (s *storer) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close closes the source. A blob that was not read to its end is not kept.
+// Close closes the source. A blob that was not read to its end is not stored.
 func (s *storer) Close() error {
 	if !s.done {
 		if s.n == s.size {
@@ -102,7 +101,7 @@ func (s *storer) take(p []byte) {
 	}
 }
 
-// write writes to the file, what has been held back first.
+// write writes p to the file, after the bytes that were held in memory.
 func (s *storer) write(p []byte) error {
 	if s.file == nil {
 		if err := s.createFile(); err != nil {
@@ -125,7 +124,7 @@ func (s *storer) createFile() (err error) {
 		return err
 	}
 	var random [8]byte
-	_, _ = rand.Read(random[:]) // never fails, by its contract
+	_, _ = rand.Read(random[:]) // never fails, according to its documentation
 	s.name = path.Join(cachePartial, fmt.Sprintf("%s.%x", s.want.Encoded(), random))
 	open := func() error {
 		s.file, err = s.root.OpenFile(s.name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
@@ -137,32 +136,33 @@ func (s *storer) createFile() (err error) {
 		}
 	}
 	if err == nil {
-		_, err = filelock.Take(s.file) // until it is closed: see abandoned
+		_, err = filelock.Take(s.file) // held until it is closed: see abandoned
 	}
 	return err
 }
 
-// giveUp removes what has been written.
+// giveUp removes the temporary file.
 func (s *storer) giveUp() {
 	s.done = true
 	s.buf = nil
 	if s.file == nil {
 		return
 	}
-	// Without its name first: a closed file that has one would be taken for abandoned.
+	// The name is removed before the file is closed: a closed file with a name would count as abandoned.
 	_ = s.root.Remove(s.name)
 	_ = s.file.Close()
 	s.file = nil
 }
 
-// finish gives the blob its place.
+// finish renames the blob to its place.
 func (s *storer) finish() {
 	if s.size >= 0 && s.n != s.size || digest.NewDigest(digest.SHA256, s.h) != s.want {
 		s.giveUp()
 		return
 	}
 	if s.file == nil {
-		// The manifest behind a tag is fetched each time. Reading it costs a fraction of writing it.
+		// The manifest of a tag is fetched every time although the cache has it. Verifying the entry costs a fraction
+		// of writing it again.
 		if r, ok := s.c.Open(s.want, s.n); ok {
 			_ = r.Close()
 			s.giveUp()
@@ -183,7 +183,8 @@ func (s *storer) place() error {
 	if err := s.write(nil); err != nil {
 		return err
 	}
-	// Before the rename: a process that is killed between the two has counted too much and not too little.
+	// The blob is counted before the rename: a process killed between the two has then counted too much and not too
+	// little.
 	if err := s.c.count(s.n); err != nil {
 		return err
 	}
@@ -202,9 +203,9 @@ func (s *storer) place() error {
 	case err == nil:
 		return nil
 	case errors.Is(err, fs.ErrNotExist):
-		return nil // swept by another process before it was claimed
+		return nil // another process swept it before it was locked
 	case s.present(name):
-		// Where open files cannot be replaced, another process reads the same blob.
+		// On systems that cannot replace an open file, another process is reading the same blob.
 		return s.root.Remove(s.name)
 	}
 	return err
@@ -226,5 +227,5 @@ func (c *Cache) count(size int64) error {
 	return err
 }
 
-// blocks is the room that a file takes, in units of the account.
+// blocks returns the disk space of a file in units of the account.
 func blocks(size int64) int64 { return max(1, (size+cacheUnit-1)/cacheUnit) }

@@ -1,4 +1,4 @@
-// Package bundlefs reads the files of a bundle within limits. What the files mean is the business of others.
+// Package bundlefs reads the files of a bundle within limits. It does not interpret manifests.
 package bundlefs
 
 import (
@@ -15,18 +15,18 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// What a bundle may cost to be read.
+// Limits of a bundle.
 const (
 	MaxFile  = 4 << 20   // bytes of one file
 	MaxTotal = 256 << 20 // bytes of all files
 	MaxFiles = 10_000    // files in one directory
-	MaxDepth = 32        // directories in directories
+	MaxDepth = 32        // nesting of directories
 )
 
-// ErrLimit is the class of errors about a bundle that is larger than it may be.
+// ErrLimit is the class of errors about a bundle that exceeds a limit.
 var ErrLimit = fault.ErrLimit
 
-// OpenDir opens a directory so that no link leads out of it. Close it after use.
+// OpenDir opens a directory; symbolic links cannot lead out of it. Close it after use.
 func OpenDir(dir string) (*os.Root, error) {
 	info, err := os.Stat(dir)
 	if err != nil {
@@ -65,7 +65,8 @@ func ReadFile(fsys fs.FS, name string) (_ []byte, err error) {
 	return data, nil
 }
 
-// Entries are what is in a directory, sorted by name, without what a mounted ConfigMap has for itself ("..data").
+// Entries returns the entries of a directory sorted by name, without the internal ones of a mounted ConfigMap
+// ("..data").
 func Entries(fsys fs.FS, dir string) ([]fs.DirEntry, error) {
 	all, err := fs.ReadDir(fsys, dir)
 	if err != nil {
@@ -83,7 +84,8 @@ func Entries(fsys fs.FS, dir string) ([]fs.DirEntry, error) {
 	return kept, nil
 }
 
-// FirstDocument is the first document of a file as canonical JSON, nil if it has none. Only it counts for opm.
+// FirstDocument returns the first document of a file as canonical JSON; nil if it has none. opm reads no further
+// documents.
 func FirstDocument(data []byte) ([]byte, error) {
 	doc, err := canon.NewSplitter(bytes.NewReader(data), canon.Limits{MaxDocument: MaxFile}).Next()
 	if err == io.EOF {
@@ -96,7 +98,7 @@ func FirstDocument(data []byte) ([]byte, error) {
 	return c.Append(nil, doc)
 }
 
-// Kind is the kind of an object, empty if the document is none.
+// Kind returns the kind of an object; empty if the document is not an object.
 func Kind(doc []byte) string {
 	var object struct {
 		Kind string `json:"kind"`
@@ -107,7 +109,7 @@ func Kind(doc []byte) string {
 	return object.Kind
 }
 
-// Annotations reads the text of an annotations.yaml. Numbers and booleans are taken as text.
+// Annotations parses an annotations.yaml. Numbers and booleans are read as strings.
 func Annotations(text []byte) (map[string]string, error) {
 	doc, err := FirstDocument(text)
 	if err != nil || doc == nil {

@@ -11,14 +11,13 @@ import (
 	"time"
 )
 
-// Layout is a bundle put together from parts: directories from elsewhere under names of its own, and files with content of
-// their own, which win over what a directory has there. Names are clean and slash-separated; a file lies in one of the
-// directories, at its top. The zero value is an empty bundle. It is an [fs.FS] that is safe for concurrent use if the
-// directories are.
+// Layout is a bundle composed of directories from elsewhere and of files in memory, which take precedence. Names are
+// clean and slash-separated; each file is at the top of one of the directories. The zero value is an empty bundle. It
+// is an [fs.FS] and safe for concurrent use if the directories are.
 type Layout struct {
-	// Dirs are the directories by their names, each one element long. A nil directory is empty.
+	// Dirs are the directories by name; a name has one path element. A nil directory is empty.
 	Dirs map[string]fs.FS
-	// Files are the contents by their names, DIR/FILE.
+	// Files are the contents by name, DIR/FILE.
 	Files map[string][]byte
 }
 
@@ -88,7 +87,7 @@ func sortEntries(entries []fs.DirEntry) {
 	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 }
 
-// inDir makes the path of an error that of the bundle.
+// inDir replaces the path of an error by that in the bundle.
 func inDir(err error, dir string) error {
 	var p *fs.PathError
 	if !errors.As(err, &p) {
@@ -97,7 +96,7 @@ func inDir(err error, dir string) error {
 	return &fs.PathError{Op: p.Op, Path: path.Join(dir, p.Path), Err: p.Err}
 }
 
-// memoryInfo describes a file or directory that is only in memory.
+// memoryInfo describes a file or directory in memory.
 type memoryInfo struct {
 	name string
 	size int64
@@ -111,7 +110,7 @@ func (i memoryInfo) ModTime() time.Time { return time.Time{} }
 func (i memoryInfo) IsDir() bool        { return i.mode.IsDir() }
 func (i memoryInfo) Sys() any           { return nil }
 
-// memoryFile is a file that is being read.
+// memoryFile is an open file in memory.
 type memoryFile struct {
 	info memoryInfo
 	*bytes.Reader
@@ -120,7 +119,7 @@ type memoryFile struct {
 func (f *memoryFile) Stat() (fs.FileInfo, error) { return f.info, nil }
 func (f *memoryFile) Close() error               { return nil }
 
-// memoryDir is a directory that is being listed.
+// memoryDir is an open directory.
 type memoryDir struct {
 	info    memoryInfo
 	entries []fs.DirEntry

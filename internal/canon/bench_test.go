@@ -59,7 +59,7 @@ func BenchmarkYAMLSlow(b *testing.B) {
 	benchmark(b, false, func(c *Converter, dst []byte, d Doc) ([]byte, error) { return c.appendSlow(dst, d.Data, c.Limits) })
 }
 
-// BenchmarkYAMLLibrary is what opm's library needs.
+// BenchmarkYAMLLibrary measures opm's YAML library.
 func BenchmarkYAMLLibrary(b *testing.B) {
 	benchmark(b, false, func(_ *Converter, _ []byte, d Doc) ([]byte, error) { return yaml.YAMLToJSON(d.Data) })
 }
@@ -68,7 +68,7 @@ func BenchmarkJSON(b *testing.B) {
 	benchmark(b, true, func(c *Converter, dst []byte, d Doc) ([]byte, error) { return c.AppendJSON(dst, d.Data) })
 }
 
-// BenchmarkJSONLibrary is what encoding/json needs for the same.
+// BenchmarkJSONLibrary measures encoding/json for the same documents.
 func BenchmarkJSONLibrary(b *testing.B) {
 	benchmark(b, true, func(_ *Converter, _ []byte, d Doc) ([]byte, error) {
 		var v any

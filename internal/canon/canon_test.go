@@ -17,7 +17,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/recorded"
 )
 
-// reference is what opm makes of a YAML document, but for the numbers.
+// reference converts a YAML document as opm does, except for numbers.
 func reference(doc []byte) (string, error) {
 	j, err := yaml.YAMLToJSON(doc)
 	if err != nil {
@@ -26,7 +26,7 @@ func reference(doc []byte) (string, error) {
 	return roundFloats(j)
 }
 
-// roundFloats is a JSON document as encoding/json writes it when numbers are 64-bit fractions.
+// roundFloats formats a JSON document as encoding/json does if numbers are float64.
 func roundFloats(j []byte) (string, error) {
 	var v any
 	if err := json.Unmarshal(j, &v); err != nil {
@@ -35,7 +35,7 @@ func roundFloats(j []byte) (string, error) {
 	return marshal(positiveZero(v)), nil
 }
 
-// positiveZero replaces -0 within v, which YAML has as a fraction only and JSON also as an integer.
+// positiveZero replaces -0 in v: YAML has it as a fraction only, JSON as an integer too.
 func positiveZero(v any) any {
 	switch v := v.(type) {
 	case map[string]any:

@@ -9,20 +9,20 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// Converter makes canonical JSON of documents and keeps its buffers from one to the next. The zero value is ready. It
-// is not safe for concurrent use: take one per goroutine.
+// Converter converts documents to canonical JSON and reuses its buffers. The zero value is ready. It is not safe for
+// concurrent use: use one per goroutine.
 type Converter struct {
-	// Limits bound what one document may cost.
+	// Limits bound the cost of one document.
 	Limits Limits
-	// Warn, if not nil, is told what is wrong with a document that is read nevertheless: a key that comes twice, of
-	// which the last counts, or text behind the end of the document. Lines are 1-based and those of the document. Of
-	// one document it is told ten times at most.
+	// Warn, if not nil, is called for oddities of an accepted document: a repeated key, of which the last counts, or
+	// text after the end of the document. Lines are 1-based and relative to the document. It is called at most ten
+	// times per document.
 	Warn func(line int, msg string)
 
-	members []member // of the objects that are open
-	warned  int      // warnings about this document
-	scratch []byte   // for bringing members into order
-	spare   []byte   // for output that nobody wants
+	members []member // of the open objects
+	warned  int      // number of warnings about this document
+	scratch []byte   // for sorting members
+	spare   []byte   // for discarded output
 }
 
 // AppendJSON appends the canonical JSON of one JSON document to dst; see [Converter.AppendJSON].
@@ -31,7 +31,7 @@ func AppendJSON(dst, doc []byte, l Limits, warn func(line int, msg string)) ([]b
 	return c.AppendJSON(dst, doc)
 }
 
-// large is from which size, in bytes, it matters for the memory of the program what becomes of a buffer.
+// large is the size in bytes from which buffers are grown to fit and not kept.
 const large = 1 << 20
 
 // AppendYAML appends the canonical JSON of one YAML document to dst; see [Converter.AppendYAML].
@@ -40,11 +40,11 @@ func AppendYAML(dst, doc []byte, l Limits, warn func(line int, msg string)) ([]b
 	return c.AppendYAML(dst, doc)
 }
 
-// Append appends the canonical JSON of a document to dst, without a newline at its end. Errors are those of
+// Append appends the canonical JSON of a document to dst, without a trailing newline. Errors are those of
 // [Converter.AppendJSON] and [Converter.AppendYAML].
 func (c *Converter) Append(dst []byte, d Doc) ([]byte, error) {
 	if n := len(d.Data); n > large && n <= c.Limits.withDefaults().MaxDocument {
-		dst = slices.Grow(dst, n) // canonical JSON is seldom longer; growing step by step would leave as much again behind
+		dst = slices.Grow(dst, n) // canonical JSON is seldom longer; growing step by step would leave as much garbage
 	}
 	if d.JSON {
 		return c.AppendJSON(dst, d.Data)
@@ -53,11 +53,11 @@ func (c *Converter) Append(dst []byte, d Doc) ([]byte, error) {
 }
 
 // AppendYAML appends the canonical JSON of the first YAML document in doc to dst. A document without content gives
-// "null". Numbers keep their text where that is a JSON number; other integers become decimal, exactly, and other
-// fractions lose what JSON has no place for: a sign, underscores, leading zeros. Of equal keys the last counts, with a
-// warning. Infinities and NaN, null as a key, and keys that are collections are refused.
+// "null". Numbers keep their text if it is a JSON number; other integers become exact decimals, and other fractions
+// lose what JSON does not allow: a plus sign, underscores, leading zeros. The last of equal keys counts, with a
+// warning. Infinities, NaN, null as a key, and collections as keys are refused.
 //
-// The error is a [*SyntaxError] or a [*LimitError]; dst is then returned as it was.
+// The error is a [*SyntaxError] or a [*LimitError]; dst is then returned unchanged.
 func (c *Converter) AppendYAML(dst, doc []byte) ([]byte, error) {
 	l := c.Limits.withDefaults()
 	c.warned = 0
@@ -80,7 +80,7 @@ func (c *Converter) AppendYAML(dst, doc []byte) ([]byte, error) {
 	return out, nil
 }
 
-// checkText refuses what is not text in UTF-8. The YAML library would take UTF-16 for text too.
+// checkText refuses text that is not UTF-8. The YAML library would accept UTF-16 too.
 func checkText(format string, doc []byte) error {
 	at := bytes.IndexByte(doc, 0)
 	msg := "text contains a NUL byte"
@@ -102,13 +102,13 @@ func checkText(format string, doc []byte) error {
 	return &SyntaxError{Format: format, Line: lineAt(doc, at), Column: columnAt(doc, at), Msg: msg}
 }
 
-// maxShown is how many bytes of outside text a message has.
+// maxShown is how many bytes of quoted input a message contains.
 const maxShown = 80
 
-// mostWarnings is the number of warnings about one document.
+// mostWarnings is the maximum number of warnings per document.
 const mostWarnings = 10
 
-// warn reports one more warning about a document, unless there were enough. The line is asked for only if it is needed.
+// warn reports a warning about a document, up to [mostWarnings]. line is called only if the warning is reported.
 func (c *Converter) warn(line func() int, msg string) {
 	if c.warned++; c.Warn != nil && c.warned <= mostWarnings {
 		c.Warn(line(), msg)

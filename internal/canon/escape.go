@@ -12,15 +12,14 @@ const (
 	high = 0x8080808080808080
 )
 
-// special has the high bit set in the lowest byte of w that cannot stand for itself in a JSON string without a closer
-// look: a control character, a quote, a backslash, or a byte of a multi-byte rune. Bytes above the lowest one found may
-// be marked wrongly.
+// special has the high bit set in the lowest byte of w that may not be copied into a JSON string unchanged: a control
+// character, a quote, a backslash, or a byte of a multi-byte rune. Higher bytes may be marked wrongly.
 func special(w uint64) uint64 {
 	return ((w - low*0x20) | ((w ^ low*'"') - low) | ((w ^ low*'\\') - low) | w) & high
 }
 
-// plainPrefix returns how many bytes of s, from i on, stand for themselves in a JSON string; it returns the index of the
-// first that may not. Eight bytes at a time: base64 of megabytes passes here.
+// plainPrefix returns the index of the first byte of s from i on that may not be copied into a JSON string unchanged.
+// It reads eight bytes at a time: megabytes of base64 pass through it.
 func plainPrefix(s []byte, i int) int {
 	for i+8 <= len(s) {
 		if m := special(binary.LittleEndian.Uint64(s[i:])); m != 0 {
@@ -40,8 +39,8 @@ func plainPrefix(s []byte, i int) int {
 
 const hexDigits = "0123456789abcdef"
 
-// appendEscaped appends text as the inside of a JSON string, escaped as encoding/json does without HTML escaping. Bytes
-// that are not UTF-8 become U+FFFD. It reports whether anything had to be escaped.
+// appendEscaped appends text as the inside of a JSON string, escaped as encoding/json does without HTML escaping.
+// Invalid UTF-8 becomes U+FFFD. It reports whether anything had to be escaped.
 func appendEscaped(dst, text []byte) ([]byte, bool) {
 	escaped := false
 	start := 0
@@ -151,7 +150,7 @@ func unescape(s []byte) (rune, int) {
 	return 0, 0
 }
 
-// decodeString returns what the inside of a canonical JSON string stands for.
+// decodeString returns the text of a canonical JSON string, given without its quotes.
 func decodeString(s []byte) []byte {
 	out := make([]byte, 0, len(s))
 	for i := 0; i < len(s); {

@@ -8,28 +8,28 @@ import (
 )
 
 // fastReader converts the regular subset of YAML in one pass, without tokens and without a tree: block mappings and
-// sequences, scalars of every style, flow collections as JSON writes them, and comments. Whatever else it meets makes
-// it give up, errors included: it decides nothing that the slow way could decide otherwise.
+// sequences, scalars of every style, flow collections in JSON's syntax, and comments. On anything else, including
+// errors, it gives up, and the YAML library reads the document.
 //
 // The rules are those of the library's scanner, where an indentation is the column of the innermost block collection.
-// A method that reads takes the offset to start at and returns where it stopped, or -1 to give up. Methods that end at
-// a new line leave the place of the next token in pos and col. The text ends with a line feed, so that no loop over a
-// line needs to look for the end.
+// Methods that read take the start offset and return the offset at which they stopped, or -1 to give up. Methods that
+// end at a new line leave the position of the next token in pos and col. The text ends with a line feed, so that loops
+// over a line need no check for the end.
 type fastReader struct {
 	c          *Converter
 	src        []byte
 	dst        []byte
-	pos        int // of the next token
+	pos        int // offset of the next token
 	col        int // its column, -1 at the end
 	breaks     int // line breaks before it
 	depth      int
 	max        Limits
 	commented  bool // there were comments before it
-	repeated   bool // a key came twice
+	repeated   bool // a key was repeated
 	unfinished bool // the last line feed is not in the document
 }
 
-// appendFast converts a document, or reports false and leaves dst alone.
+// appendFast converts a document, or returns false and leaves dst unchanged.
 func (c *Converter) appendFast(dst, doc []byte, l Limits) ([]byte, bool) {
 	if len(doc) == 0 {
 		return dst, false
@@ -55,8 +55,7 @@ func (c *Converter) appendFast(dst, doc []byte, l Limits) ([]byte, bool) {
 // nextLine goes from the line break at offset i to the next token.
 func (r *fastReader) nextLine(i int) bool { return r.line(i + 1) }
 
-// line goes from the start of a line to the next token. It gives up at document markers and at comments that are more
-// than plain ASCII.
+// line goes from the start of a line to the next token. It gives up at document markers and at non-ASCII comments.
 func (r *fastReader) line(i int) bool {
 	src := r.src
 	r.commented = false
@@ -115,7 +114,7 @@ func comment(src []byte, i int) int {
 	return end
 }
 
-// lineEnd returns the offset of the line break behind a node that ends at i, if nothing but a comment is there.
+// lineEnd returns the offset of the line break after a node that ends at i, if only a comment is between.
 func (r *fastReader) lineEnd(i int) int {
 	end := skipSpaces(r.src, i)
 	switch {
@@ -159,8 +158,8 @@ func (r *fastReader) node(parent int) bool {
 	return r.plain(i, span, parent)
 }
 
-// quotedEnd returns the offset behind the quoted scalar at i if it ends in its line, else -1. It need not be right about
-// text that is going to be refused.
+// quotedEnd returns the offset after the quoted scalar at i if it ends in the same line, else -1. Its result may be
+// wrong for text that is refused later.
 func (r *fastReader) quotedEnd(i int) int {
 	quote := r.src[i]
 	for i++; ; i++ {
@@ -181,8 +180,8 @@ func (r *fastReader) quotedEnd(i int) int {
 	}
 }
 
-// value reads the node that begins at offset i, or on the next lines if there is nothing but white space in this one.
-// parent is the column of the innermost collection.
+// value reads the node that begins at offset i, or on the following lines if the rest of this line is blank. parent is
+// the column of the innermost collection.
 func (r *fastReader) value(i, parent int) bool {
 	src := r.src
 	i = skipSpaces(src, i)
@@ -265,7 +264,7 @@ func (r *fastReader) sequence(col int) bool {
 	return r.col <= col
 }
 
-// longestKey is what a key may take in its line, in bytes; the library allows 1024 characters.
+// longestKey is the maximum length of a key in its line, in bytes; the library allows 1024 characters.
 const longestKey = 1000
 
 func (r *fastReader) mapping(col int) bool {
@@ -296,7 +295,7 @@ func (r *fastReader) mapping(col int) bool {
 
 func (r *fastReader) duplicate(int, []byte) { r.repeated = true }
 
-// key reads a key of a block mapping, and the colon behind it.
+// key reads a key of a block mapping and its colon.
 func (r *fastReader) key(i int, o *object) int {
 	start := i
 	m := member{key: len(r.dst) + 1}

@@ -2,7 +2,7 @@ package canon
 
 import "unicode/utf8"
 
-// block reads the literal or folded scalar whose indicator is at i, and goes to the next token.
+// block reads the literal or folded scalar whose indicator is at i and goes to the next token.
 func (r *fastReader) block(i, parent int) bool {
 	src := r.src
 	literal := src[i] == '|'
@@ -96,15 +96,15 @@ func (r *fastReader) blockLine(i int) int {
 
 // blockScalar keeps the state between the lines of a block scalar.
 type blockScalar struct {
-	indent  int // 0 until the first line with text shows it
+	indent  int // 0 until the first line with text determines it
 	parent  int
 	empty   int  // line breaks before that text
-	content bool // there is more text, at the indentation
-	start   int  // of the line in which that was decided
+	content bool // there is more text at the indentation
+	start   int  // offset of the line in which that was determined
 }
 
-// breaks skips empty lines and the indentation from the start of a line on. The library takes the longest of the first
-// empty lines into account for the indentation, and so must this.
+// breaks skips empty lines and indentation from the start of a line. The library includes the longest of the leading
+// empty lines in the indentation, and so does this.
 func (b *blockScalar) breaks(src []byte, i int) int {
 	b.empty = 0
 	longest, col := 0, 0

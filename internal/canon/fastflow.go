@@ -2,8 +2,8 @@ package canon
 
 import "bytes"
 
-// flow reads the flow collection at i and returns the offset behind it. It takes what JSON takes, and words without
-// quotes. Lines in it may begin anywhere.
+// flow reads the flow collection at i and returns the offset after it. It accepts JSON's syntax and unquoted words.
+// Lines in it may have any indentation.
 func (r *fastReader) flow(i int) int {
 	if r.depth++; r.depth > r.max.MaxDepth {
 		return -1
@@ -47,7 +47,7 @@ func (r *fastReader) flowSequence(i int) int {
 	return after(i)
 }
 
-// after is the offset behind the byte at i, unless that is none.
+// after returns i+1, or -1 if i is negative.
 func after(i int) int {
 	if i < 0 {
 		return -1
@@ -86,7 +86,7 @@ func (r *fastReader) flowMapping(i int) int {
 	return i + 1
 }
 
-// flowKey reads a key and the colon behind it.
+// flowKey reads a key and its colon.
 func (r *fastReader) flowKey(i int, o *object) int {
 	start := i
 	m := member{key: len(r.dst) + 1}
@@ -112,7 +112,7 @@ func (r *fastReader) flowKey(i int, o *object) int {
 	return i + 1
 }
 
-// flowValue reads the value at i and returns the offset of the token behind it.
+// flowValue reads the value at i and returns the offset of the next token.
 func (r *fastReader) flowValue(i int) int {
 	switch r.src[i] {
 	case '"', '\'':
@@ -135,8 +135,8 @@ func (r *fastReader) flowValue(i int) int {
 	return r.flowSpace(i)
 }
 
-// flowWord returns the end of the plain scalar at i, as far as it is made of letters, digits and a few signs that mean
-// nothing in flow collections.
+// flowWord returns the end of the plain scalar at i, which may consist of letters, digits and a few signs without
+// meaning in flow collections.
 func flowWord(src []byte, i int) int {
 	for start := i; ; i++ {
 		switch c := src[i]; {

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// quoted reads the single- or double-quoted scalar at i and returns the offset behind it. Only if lines is true may it
-// go on in further lines.
+// quoted reads the single- or double-quoted scalar at i and returns the offset after it. It may span several lines only
+// if lines is true.
 func (r *fastReader) quoted(i int, lines bool) int {
 	if r.src[i] == '\'' {
 		return r.singleQuoted(i+1, lines)
@@ -18,7 +18,7 @@ func (r *fastReader) quoted(i int, lines bool) int {
 func (r *fastReader) doubleQuoted(i int, lines bool) int {
 	src := r.src
 	r.dst = append(r.dst, '"')
-	solid := len(r.dst) // spaces written before it do not go away at a line break
+	solid := len(r.dst) // escaped spaces before this offset are not removed at a line break
 	for start := i; ; {
 		i = textPrefix(src, i)
 		switch c := src[i]; {
@@ -126,7 +126,7 @@ func (r *fastReader) trimSpaces(solid int) {
 	r.dst = r.dst[:n]
 }
 
-// foldedLine goes from the line break at i within a quoted scalar to the next text in it, and counts the line breaks.
+// foldedLine goes from the line break at i in a quoted scalar to the next text in it and counts the line breaks.
 func (r *fastReader) foldedLine(i int, lines bool) (next, breaks int) {
 	src := r.src
 	for lines {
@@ -139,7 +139,7 @@ func (r *fastReader) foldedLine(i int, lines bool) (next, breaks int) {
 		}
 		if c := src[i]; c != '\n' {
 			if i == start && (c == '-' || c == '.') && src[i+1] == c {
-				return -1, 0 // perhaps a document marker
+				return -1, 0 // possibly a document marker
 			}
 			return i, breaks
 		}
@@ -147,7 +147,7 @@ func (r *fastReader) foldedLine(i int, lines bool) (next, breaks int) {
 	return -1, 0
 }
 
-// yamlEscape returns the rune of the escape at the start of s and the escape's length, which is 0 if it is none.
+// yamlEscape returns the rune of the escape at the start of s and the escape's length, 0 if it is not an escape.
 func yamlEscape(s []byte) (rune, int) {
 	digits := 0
 	switch s[1] {

@@ -9,13 +9,13 @@ import (
 	"unicode/utf8"
 )
 
-// textStop has the high bit set in the lowest byte of w that needs a look in any YAML text: one that JSON escapes, a
+// textStop has the high bit set in the lowest byte of w that needs a check in YAML text: one that JSON escapes, a
 // control character, or a byte of a multi-byte rune.
 func textStop(w uint64) uint64 { return special(w) | (w+low)&high }
 
 // plainStop is textStop for plain scalars, which also end at colons and number signs.
 func plainStop(w uint64) uint64 {
-	quoteOrSign := (w^low*'"')&^low - low // the number sign is the byte behind the quote
+	quoteOrSign := (w^low*'"')&^low - low // a number sign is the byte that follows the quote in ASCII
 	return ((w - low*0x20) | quoteOrSign | ((w ^ low*'\\') - low) | ((w ^ low*':') - low) | (w + low) | w) & high
 }
 
@@ -36,7 +36,7 @@ func textPrefix(src []byte, i int) int {
 	return i
 }
 
-// runeSize returns the length of the multi-byte rune at i, 0 if YAML does not allow it or takes it for a line break.
+// runeSize returns the length of the multi-byte rune at i; 0 if YAML does not allow it or treats it as a line break.
 func runeSize(src []byte, i int) int {
 	u, size := utf8.DecodeRune(src[i:])
 	switch {
@@ -48,8 +48,8 @@ func runeSize(src []byte, i int) int {
 
 // span is the part of a plain scalar in one line.
 type span struct {
-	end     int  // behind its last character; -1 to give up
-	stop    int  // the line break or comment behind it
+	end     int  // offset after its last character; -1 to give up
+	stop    int  // offset of the line break or comment after it
 	colon   bool // it is a key: the colon is at end
 	comment bool // a comment follows
 	escape  bool // it has characters that JSON escapes
@@ -70,7 +70,7 @@ func (r *fastReader) plainLine(i int) span {
 	return r.restOfPlain(i)
 }
 
-// restOfPlain is plainLine for the second and following lines, which may start with anything.
+// restOfPlain is plainLine for the second and following lines, which may start with any character.
 func (r *fastReader) restOfPlain(i int) (s span) {
 	src, start := r.src, i
 	for {
@@ -116,7 +116,7 @@ func (r *fastReader) restOfPlain(i int) (s span) {
 	}
 }
 
-// to ends a span at offset i, without the spaces before it.
+// to ends a span at offset i, excluding the spaces before it.
 func (s span) to(src []byte, i int) span {
 	s.stop = i
 	for src[i-1] == ' ' {
@@ -134,7 +134,7 @@ func (r *fastReader) appendText(text []byte, escape bool) {
 	}
 }
 
-// plain reads a plain scalar whose first line is known, and goes to the next token.
+// plain reads a plain scalar whose first line is known and goes to the next token.
 func (r *fastReader) plain(i int, s span, parent int) bool {
 	text, escape := r.src[i:s.end], s.escape
 	if s.comment {
@@ -172,7 +172,7 @@ func (r *fastReader) plain(i int, s span, parent int) bool {
 	return true
 }
 
-// fold writes what n line breaks within a flow scalar stand for.
+// fold writes the replacement of n line breaks in a flow scalar: one becomes a space, n become n-1 line feeds.
 func (r *fastReader) fold(n int) {
 	if n == 1 {
 		r.dst = append(r.dst, ' ')
@@ -187,7 +187,7 @@ func (r *fastReader) lineFeeds(n int) {
 	}
 }
 
-// scalarHints tells of the first byte of a plain scalar whether it may be something else than a string.
+// scalarHints reports for the first byte of a plain scalar whether it may be something else than a string.
 var scalarHints = func() (t [256]bool) {
 	for _, c := range "yYnNtTfFoO~.+-0123456789" {
 		t[c] = true
@@ -195,7 +195,7 @@ var scalarHints = func() (t [256]bool) {
 	return t
 }()
 
-// longestNumber bounds the scalars that are looked at as numbers here; longer ones go the slow way.
+// longestNumber is the maximum length of scalars that are tried as numbers here; longer ones go through the library.
 const longestNumber = 300
 
 // looksNumeric reports whether every byte of text may be part of a number.
@@ -208,7 +208,7 @@ func looksNumeric(text []byte) bool {
 	return true
 }
 
-// resolve returns what a plain scalar means, or ok false if it is a string.
+// resolve returns the value of a plain scalar; ok is false if it is a string.
 func resolve(text []byte) (m any, ok bool) {
 	if !scalarHints[text[0]] {
 		return nil, false
@@ -256,8 +256,8 @@ func (r *fastReader) plainValue(text []byte, escape bool) bool {
 	return true
 }
 
-// isSimpleNumber reports whether text is a JSON number that YAML takes for a number too. Those with an exponent it may
-// take for a string, if they are out of range.
+// isSimpleNumber reports whether text is a JSON number that YAML reads as a number too. Numbers with an exponent are
+// not simple: YAML reads them as strings if they are out of range.
 func isSimpleNumber(text []byte) bool {
 	return numberEnd(text, 0) == len(text) && bytes.IndexByte(text, 'e') < 0 && bytes.IndexByte(text, 'E') < 0
 }

@@ -69,7 +69,7 @@ var yamlSeeds = []string{
 	"a: b\n--- c\n", "null: 1\n", ".inf: 1\n", "a: '\n  x'\n", "a:\n\n  b\n\n  c\n", "a: b\r\nc: d\r\n", "{a: b}\n{c: d}\n",
 }
 
-// agrees fails if the canonical JSON of a document is not, but for numbers, what the library makes of it.
+// agrees fails if the canonical JSON of a document differs, except for numbers, from the library's result.
 func agrees(t *testing.T, doc []byte, got []byte, err error) {
 	want, wantErr := reference(doc)
 	if err != nil {
@@ -105,7 +105,7 @@ func FuzzSlowMeansWhatTheLibrarySays(f *testing.F) {
 		}
 		got, err := c.appendSlow(nil, doc, c.Limits)
 		if duplicate {
-			return // the library does not define which counts when keys become equal only as strings
+			return // the library does not define which of several keys counts that are equal only as strings
 		}
 		agrees(t, doc, got, err)
 	})

@@ -9,8 +9,8 @@ import (
 	"github.com/operator-bindery/bindery/internal/jsonscan"
 )
 
-// jsonReader reads one JSON document and writes it in canonical form in the same pass. A method that reads takes the
-// offset to start at and returns the one behind what it read, or -1 after setting err.
+// jsonReader reads one JSON document and writes it in canonical form in the same pass. Methods that read take the start
+// offset and return the offset after what they read, or -1 after setting err.
 type jsonReader struct {
 	c     *Converter
 	src   []byte
@@ -18,17 +18,17 @@ type jsonReader struct {
 	depth int
 	max   Limits
 	check bool   // write nothing
-	at    int    // where it failed
-	msg   string // why, if encoding/json would not say so
+	at    int    // offset of the failure
+	msg   string // reason, if encoding/json would not report it
 	limit *LimitError
 }
 
-// AppendJSON appends the canonical JSON of the one JSON value in doc to dst. Number texts are kept. Strings are escaped
-// as encoding/json does without HTML escaping. Of equal keys the last counts, with a warning. Invalid UTF-8 and escapes
-// that are half of a surrogate pair are refused.
+// AppendJSON appends the canonical JSON of the one JSON value in doc to dst. Numbers keep their text. Strings are
+// escaped as encoding/json does without HTML escaping. The last of equal keys counts, with a warning. Invalid UTF-8 and
+// unpaired surrogate escapes are refused.
 //
 // The error is a [*SyntaxError] (wrapping [io.ErrUnexpectedEOF] if doc ends too early) or a [*LimitError]; dst is then
-// returned as it was.
+// returned unchanged.
 func (c *Converter) AppendJSON(dst, doc []byte) ([]byte, error) {
 	l := c.Limits.withDefaults()
 	if len(doc) > l.MaxDocument {
@@ -80,7 +80,7 @@ func (r *jsonReader) fail(at int, msg string) int {
 	return -1
 }
 
-// error describes the failure in the words of encoding/json, which reads the document again for that.
+// error describes the failure with the message of encoding/json, which reads the document again for it.
 func (r *jsonReader) error() error {
 	if r.limit != nil {
 		r.limit.Line = lineAt(r.src, r.at)
@@ -143,7 +143,7 @@ func (r *jsonReader) word(i int, w string) int {
 	return i + len(w)
 }
 
-// numberEnd returns the offset behind the JSON number that starts at i, or -1 if there is none.
+// numberEnd returns the offset after the JSON number that starts at i, or -1 if there is none.
 func numberEnd(s []byte, i int) int {
 	digits := func() bool {
 		start := i
@@ -277,9 +277,9 @@ func (r *jsonReader) duplicate(offset int, key []byte) {
 	r.c.warn(func() int { return lineAt(r.src, offset) }, duplicateKey(string(decodeString(key))))
 }
 
-// str reads the string at i. It copies from the source in spans that end at the closing quote or at what has to be
-// written otherwise: escapes that encoding/json does not use, and the two line separators. It reports whether the
-// string as written has escapes.
+// str reads the string at i. It copies spans of the source up to the closing quote or the next character that is
+// written differently: escapes that encoding/json does not use, and the two Unicode line separators. It reports whether
+// the written string has escapes.
 func (r *jsonReader) str(i int) (int, bool) {
 	src, start, escaped := r.src, i, false
 	for i++; ; {

@@ -2,55 +2,44 @@ package canon
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 )
 
-// Limits bound the work that one document may cause. A zero field means its default.
+// Limits bound the cost of one document. A zero field means its default.
 type Limits struct {
 	// MaxDocument is the size of one document in bytes; 32 MiB by default.
 	MaxDocument int
-	// MaxIrregular is the size in bytes of a YAML document that only the slow way can read; 8 MiB by default.
+	// MaxIrregular is the size in bytes of a YAML document that only the library can read; 8 MiB by default.
 	MaxIrregular int
-	// MaxDepth is how deep objects and arrays may nest; 100 by default.
+	// MaxDepth is the maximum nesting of objects and arrays; 100 by default.
 	MaxDepth int
-	// MaxExpansion is how often the size of a YAML document its aliases and merge keys may make it, on top of 1 MiB;
-	// 10 by default.
+	// MaxExpansion is the factor by which aliases and merge keys may enlarge a YAML document, plus 1 MiB; 10 by
+	// default.
 	MaxExpansion int
-	// MaxNodes is the number of items and members, as far as it can be told from the punctuation, in a YAML document that
-	// only the slow way can read; 200,000 by default. It bounds the memory of that way's trees.
+	// MaxNodes is the number of items and members, estimated from the punctuation, of a YAML document that only the
+	// library can read; 200,000 by default. It bounds the memory of the library's trees.
 	MaxNodes int
-	// MaxMembers is the number of members in an object and the objects around it; 500,000 by default.
+	// MaxMembers is the number of members of an object together with its enclosing objects; 500,000 by default.
 	MaxMembers int
 }
 
 const expansionFloor = 1 << 20
 
 func (l Limits) withDefaults() Limits {
-	if l.MaxDocument == 0 {
-		l.MaxDocument = 32 << 20
-	}
-	if l.MaxIrregular == 0 {
-		l.MaxIrregular = 8 << 20
-	}
-	if l.MaxDepth == 0 {
-		l.MaxDepth = 100
-	}
-	if l.MaxExpansion == 0 {
-		l.MaxExpansion = 10
-	}
-	if l.MaxNodes == 0 {
-		l.MaxNodes = 200_000
-	}
-	if l.MaxMembers == 0 {
-		l.MaxMembers = 500_000
-	}
+	l.MaxDocument = cmp.Or(l.MaxDocument, 32<<20)
+	l.MaxIrregular = cmp.Or(l.MaxIrregular, 8<<20)
+	l.MaxDepth = cmp.Or(l.MaxDepth, 100)
+	l.MaxExpansion = cmp.Or(l.MaxExpansion, 10)
+	l.MaxNodes = cmp.Or(l.MaxNodes, 200_000)
+	l.MaxMembers = cmp.Or(l.MaxMembers, 500_000)
 	return l
 }
 
-// LimitError says that a document is larger, deeper or more convoluted than the limits allow.
+// LimitError reports a document that exceeds a limit.
 type LimitError struct {
 	What  string // "document size", "irregular document size", "depth", "alias expansion", "nodes" or "members"
-	Line  int    // 1-based line in the document; 0 if it is the document as a whole
+	Line  int    // 1-based line in the document; 0 for the document as a whole
 	Limit int64  // the limit, in bytes for sizes; 0 if it is not a number
 }
 
@@ -65,20 +54,20 @@ func (e *LimitError) Error() string {
 	return text
 }
 
-// SyntaxError says that a document is not valid YAML or JSON. Its text has the wording of the libraries that opm uses.
+// SyntaxError reports invalid YAML or JSON. Its text has the wording of the libraries that opm uses.
 type SyntaxError struct {
 	Format string // "yaml" or "json"
-	Line   int    // 1-based line in the document, as the library counts it; 0 if it is not known
-	Column int    // 1-based column in bytes; 0 if it is not known
-	Msg    string // without format and place
+	Line   int    // 1-based line in the document, as the library counts it; 0 if unknown
+	Column int    // 1-based column in bytes; 0 if unknown
+	Msg    string // without format and position
 	Err    error  // the library's error, or nil
 }
 
-// Error returns "yaml: line 2: message" or "json: line 2, column 5: message", the lines counting from the start of the
+// Error returns "yaml: line 2: message" or "json: line 2, column 5: message", with lines counted from the start of the
 // document.
 func (e *SyntaxError) Error() string { return e.text(e.Line) }
 
-// In returns the error's text with the line counted from the start of the stream, first being the line at which the
+// In returns the error's text with the line counted from the start of the stream; first is the line at which the
 // document starts there (see [Doc]).
 func (e *SyntaxError) In(first int) string {
 	if e.Line == 0 {

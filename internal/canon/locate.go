@@ -1,26 +1,30 @@
 package canon
 
 import (
+	"fmt"
+	"strings"
+
 	"go.yaml.in/yaml/v3"
 
+	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/jsonscan"
 )
 
-// Locate returns the 1-based line in doc of the value at a path of keys (string) and indices (int). It is made for
-// error messages: it reads the document anew, and ok is false if there is no such value. In JSON the last of equal keys
-// is found, in YAML too; values that a merge key brings are found where they are written.
+// Locate returns the 1-based line in doc of the value at a path of keys (string) and indices (int). It is meant for
+// error messages: it parses the document again. ok is false if there is no such value. The last of equal keys is found;
+// values from a merge key are found where they are written.
 func Locate(doc []byte, isJSON bool, path ...any) (line int, ok bool) {
 	return NewLocator(doc, isJSON).Line(path...)
 }
 
-// Locator is [Locate] for many paths in one document, which it reads once if that is YAML.
+// Locator is [Locate] for many paths in one document. A YAML document is parsed once.
 type Locator struct {
 	doc    []byte
 	isJSON bool
 	root   *yaml.Node
 }
 
-// NewLocator returns a Locator of doc, which must not be changed while it is in use.
+// NewLocator returns a Locator of doc, which must not change while it is in use.
 func NewLocator(doc []byte, isJSON bool) *Locator {
 	l := &Locator{doc: doc, isJSON: isJSON}
 	if isJSON || punctuation(doc) > (Limits{}).withDefaults().MaxNodes {
@@ -134,10 +138,27 @@ func stepJSON(doc []byte, i int, step any) int {
 	}
 }
 
-// valueEnd returns the offset behind the JSON value at i.
+// valueEnd returns the offset after the JSON value at i.
 func valueEnd(doc []byte, i int) int {
 	if end := jsonscan.ValueEnd(doc, i); end >= 0 {
 		return end
 	}
 	return len(doc)
+}
+
+// PathName is how a message calls the value at a path: stable.bundles[2].image.
+func PathName(path []any) string {
+	var b strings.Builder
+	for _, step := range path {
+		switch step := step.(type) {
+		case int:
+			fmt.Fprintf(&b, "[%d]", step)
+		case string:
+			if b.Len() > 0 {
+				b.WriteByte('.')
+			}
+			b.WriteString(fault.Short(step))
+		}
+	}
+	return b.String()
 }

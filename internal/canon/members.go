@@ -5,22 +5,22 @@ import (
 	"slices"
 )
 
-// member is one member of an object that is being written, as offsets in the output: the text of its key without the
-// quotes, and where its value ends. The member starts at the quote before its key.
+// member is one member of an object being written, as offsets in the output: the text of its key without quotes, and
+// the end of its value. The member starts at the quote before its key.
 type member struct {
 	key, keyEnd, end int
 	offset           int  // of the key in the source, for warnings
-	escaped          bool // the key has escapes: it does not sort as it is written
+	escaped          bool // the key has escapes, so its written form does not sort like its value
 }
 
-// object is an object that is being written: the part of the stack of members that belongs to it.
+// object is an object being written. Its members are on the converter's stack of members.
 type object struct {
 	first    int // index of its first member on the stack
 	unsorted bool
 }
 
-// addMember notes that a key has just been written, the last one on the stack being the one before it in the same
-// object. It reports whether there was room for it.
+// addMember pushes a member whose key has just been written; the top of the stack is the previous member of the same
+// object. It returns false if there are too many members.
 func (c *Converter) addMember(o *object, dst []byte, m member, most int) bool {
 	if n := len(c.members); n > o.first && !o.unsorted {
 		o.unsorted = c.compareKeys(dst, &c.members[n-1], &m) >= 0
@@ -37,9 +37,9 @@ func (c *Converter) compareKeys(dst []byte, a, b *member) int {
 	return bytes.Compare(x, y)
 }
 
-// endObject brings the members of an object into order, its last byte being the last of dst, and takes them off the
-// stack. Of members with equal keys the last stays. It returns dst without the closing brace. duplicate is called with
-// the source offset and the canonical text of each key that came again.
+// endObject sorts the members of an object that ends at the end of dst and pops them from the stack. Of members with
+// equal keys the last remains. It returns dst without the closing brace. duplicate is called with the source offset and
+// the canonical text of each repeated key.
 func (c *Converter) endObject(o object, dst []byte, duplicate func(offset int, key []byte)) []byte {
 	members := c.members[o.first:]
 	c.members = c.members[:o.first]

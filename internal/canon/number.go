@@ -5,13 +5,12 @@ import (
 	"strings"
 )
 
-// isNumber reports whether text is a JSON number as it is.
+// isNumber reports whether text is a valid JSON number.
 func isNumber(text string) bool {
 	return text != "" && numberEnd([]byte(text), 0) == len(text)
 }
 
-// exactInt returns the JSON number for a scalar that means an integer: its own text if that is one, else the decimal
-// form of its value.
+// exactInt returns the JSON number of an integer scalar: its text if that is valid JSON, else its decimal form.
 func exactInt(text, decimal string) string {
 	if isNumber(text) {
 		return text
@@ -19,8 +18,8 @@ func exactInt(text, decimal string) string {
 	return decimal
 }
 
-// exactFloat returns the JSON number for a scalar that means a fraction, or an integer too large for 64 bits. It keeps
-// the digits: only what JSON has no place for goes away.
+// exactFloat returns the JSON number of a fraction or of an integer beyond 64 bits. It keeps the digits and removes
+// only what JSON does not allow.
 func exactFloat(text string, f float64) string {
 	if isNumber(text) {
 		return text
@@ -46,7 +45,7 @@ func exactFloat(text string, f float64) string {
 	if g, err := strconv.ParseFloat(s, 64); isNumber(s) && err == nil && g == f {
 		return s
 	}
-	// Hexadecimal fractions and the like, which the library understands by accident.
+	// Hexadecimal fractions and similar forms, which the library accepts although YAML 1.1 does not have them.
 	return string(appendFloat(nil, f))
 }
 

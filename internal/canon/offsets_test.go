@@ -9,7 +9,7 @@ import (
 	"testing/iotest"
 )
 
-// The offsets of a document name the text that gives it, and what is between documents gives none.
+// The offsets of a document delimit its text in the stream; separators between documents belong to none.
 func TestOffsets(t *testing.T) {
 	for name, c := range map[string]struct {
 		stream string
@@ -44,8 +44,8 @@ func TestOffsetsInTheCorpus(t *testing.T) {
 	}
 }
 
-// texts returns what the offsets of the documents of a stream name, up to its end or an error. It checks that each text
-// alone is the document that it is in the stream.
+// texts returns the text at the offsets of each document of a stream, up to its end or an error. It checks that each
+// text alone gives the same document.
 func texts(t *testing.T, r io.Reader, stream []byte) (texts []string) {
 	s := NewSplitter(r, Limits{})
 	for end := int64(0); ; {

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// fraction is the form of numbers that are not integers of 64 bits.
+// fraction matches numbers that are not 64-bit integers.
 var fraction = regexp.MustCompile(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`)
 
-// meaning resolves a plain scalar without a tag as opm's YAML library does: nil, bool, int, int64, uint64, float64 or,
-// for everything else (dates and numbers in base 60 included), the text itself.
+// meaning resolves a plain scalar without a tag as opm's YAML library does: to nil, bool, int, int64, uint64, float64
+// or, for everything else (dates and base-60 numbers included), the text itself.
 func meaning(text string) any {
 	if text == "" {
 		return nil
@@ -37,7 +37,7 @@ func meaning(text string) any {
 	return text
 }
 
-// wordMeaning returns what a word means; ok is false if it is only a string.
+// wordMeaning resolves a word; ok is false if it is a string.
 func wordMeaning(text []byte) (m any, ok bool) {
 	switch string(text) {
 	case "~", "null", "Null", "NULL":
@@ -70,7 +70,7 @@ func numericMeaning(text string) any {
 			return f
 		}
 	}
-	// The library takes a sign behind the prefix too.
+	// The library accepts a sign after the prefix too.
 	if bits, ok := strings.CutPrefix(digits, "0b"); ok {
 		if i, err := strconv.ParseInt(bits, 2, 64); err == nil {
 			return int(i)

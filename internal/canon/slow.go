@@ -12,9 +12,9 @@ import (
 	"go.yaml.in/yaml/v2"
 )
 
-// appendSlow converts a document of any shape. The library that opm uses (the v2 line of the Go YAML library, which
-// speaks YAML 1.1) decides what every node means; because it keeps neither lines nor bounds, the tree of the v3 line is
-// made first, for the limits and for the lines of duplicate keys.
+// appendSlow converts any document with the library that opm uses: the v2 line of the Go YAML library, which implements
+// YAML 1.1. That library reports neither lines nor sizes, so the document is first parsed with the v3 line, for the
+// limits and for the lines of duplicate keys.
 func (c *Converter) appendSlow(dst, doc []byte, l Limits) (out []byte, err error) {
 	if n := punctuation(doc); n > l.MaxNodes {
 		return dst, &LimitError{What: "nodes", Limit: int64(l.MaxNodes)}
@@ -26,8 +26,8 @@ func (c *Converter) appendSlow(dst, doc []byte, l Limits) (out []byte, err error
 			return dst, err
 		}
 	} else if treeErr != nil && bytes.ContainsAny(doc, "*") {
-		// Without the tree nobody knows what the aliases would grow to. The other library's error is the better known
-		// one, and it can be had without following aliases.
+		// Without the v3 tree the expansion of aliases is unknown. v2's error is the better known one, and [skipped]
+		// returns it without expanding aliases.
 		tree = nil
 		var s skipped
 		if _, err := decodeV2(doc, &s); err != nil {
@@ -53,7 +53,8 @@ func (c *Converter) appendSlow(dst, doc []byte, l Limits) (out []byte, err error
 	return w.dst, nil
 }
 
-// punctuation counts what an item or a member of a collection takes: an upper bound, but for a few.
+// punctuation estimates the number of items and members in collections from their punctuation. The estimate is an upper
+// bound, give or take a few.
 func punctuation(doc []byte) int {
 	n := 0
 	for i, c := range doc {
@@ -69,8 +70,8 @@ func punctuation(doc []byte) int {
 	return n
 }
 
-// decodeV2 decodes the first document of doc and tells whether there is something behind it. The library may panic on
-// malformed input.
+// decodeV2 decodes the first document of doc and reports whether more text follows. The library may panic on malformed
+// input.
 func decodeV2(doc []byte, into any) (rest bool, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -97,14 +98,14 @@ func hasMore(d *yaml.Decoder) (more bool) {
 	return !errors.Is(d.Decode(&s), io.EOF)
 }
 
-// skipped takes any node without looking at it.
+// skipped accepts any node without decoding it.
 type skipped struct{}
 
 func (*skipped) UnmarshalYAML(func(any) error) error { return nil }
 
 var lineOfError = regexp.MustCompile(`^line ([0-9]+): `)
 
-// yamlError makes a SyntaxError of an error of the YAML libraries.
+// yamlError converts an error of the YAML libraries to a SyntaxError.
 func yamlError(err error) error {
 	var limit *LimitError
 	if errors.As(err, &limit) {
@@ -129,7 +130,7 @@ func yamlError(err error) error {
 type valueWriter struct {
 	dst        []byte
 	depth, max int
-	limit      int // of the length of dst
+	limit      int // maximum length of dst
 }
 
 func (w *valueWriter) write(v value) error {

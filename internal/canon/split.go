@@ -12,18 +12,18 @@ import (
 // Doc is one document of a stream.
 type Doc struct {
 	Line int    // 1-based line of the stream at which Data starts
-	Data []byte // the document's text, without separators; CR LF is LF in YAML
-	JSON bool   // Data is to be read as JSON, else as YAML
-	// Start and End are offsets in the stream, as it came: of a JSON value, or of the text of a YAML document from behind
-	// the separator line before it, if there is one, to the separator line after it. Comments and blank lines before the
-	// content belong to that text, while they do not to Data.
+	Data []byte // the document's text without separators; in YAML, CR LF becomes LF
+	JSON bool   // Data is JSON, else YAML
+	// Start and End are offsets in the original stream. They delimit a JSON value, or the text of a YAML document
+	// between its separator lines. Comments and blank lines before the content are inside these offsets but not part of
+	// Data.
 	Start, End int64
 }
 
-// Splitter reads the documents of a stream one by one, as opm does: a stream whose first character within 4 KiB is a
-// brace is a sequence of JSON values, every other one YAML documents between lines that begin with "---". A stream that
-// begins like JSON and stops being JSON with its first or second value goes on as YAML from there. YAML documents
-// without content are skipped.
+// Splitter reads the documents of a stream one by one, as opm does. If the first character within 4 KiB is a brace, the
+// stream is a sequence of JSON values; otherwise it consists of YAML documents separated by lines that begin with
+// "---". If the first or second JSON value is invalid, the stream is read as YAML from there. Empty YAML documents are
+// skipped.
 //
 // Memory is bounded by the largest document. A Splitter is not safe for concurrent use.
 type Splitter struct {
@@ -32,14 +32,14 @@ type Splitter struct {
 	conv   Converter
 
 	buf     []byte
-	start   int   // of what has not been handed out
+	start   int   // of the text not yet returned
 	line    int   // of start
-	offset  int64 // of start, in the stream
+	offset  int64 // of start in the stream
 	eof     bool
 	readErr error
 	mode    mode
-	first   bool // nothing has been handed out or skipped yet
-	count   int  // of JSON values
+	first   bool // nothing has been returned or skipped yet
+	count   int  // number of JSON values
 }
 
 type mode uint8
@@ -54,7 +54,7 @@ const (
 const (
 	sniffSize = 4 << 10
 	readSize  = 64 << 10
-	leastRead = 4 << 10 // a buffer with less room than this is made larger
+	leastRead = 4 << 10 // the buffer grows when it has less free space than this
 )
 
 // NewSplitter returns a Splitter of r.
@@ -64,15 +64,15 @@ func NewSplitter(r io.Reader, l Limits) *Splitter {
 	return s
 }
 
-// Reset makes s read from r, keeping its buffers.
+// Reset makes s read from r and reuses its buffers.
 func (s *Splitter) Reset(r io.Reader, l Limits) {
 	l = l.withDefaults()
 	*s = Splitter{r: r, limits: l, conv: Converter{Limits: l}, buf: s.buf[:0], line: 1, first: true}
 }
 
-// Next returns the next document, [io.EOF] behind the last one. Its data are valid until the next call. An error is a
-// [*ReadError], a [*LimitError] or a [*SyntaxError]; the line of Doc is then that of the document in which it
-// happened, from which the error's own line counts. Nothing follows an error.
+// Next returns the next document, and [io.EOF] after the last one. Its data are valid until the next call. An error is
+// a [*ReadError], a [*LimitError] or a [*SyntaxError]; Doc.Line is then the first line of the document with the error,
+// and the error's own line is relative to it. After an error Next returns no more documents.
 func (s *Splitter) Next() (Doc, error) {
 	d, err := s.next()
 	if err != nil {
@@ -103,7 +103,7 @@ func (s *Splitter) next() (Doc, error) {
 
 func (s *Splitter) window() []byte { return s.buf[s.start:] }
 
-// fill reads more of the stream behind the window. It returns false at the end or after an error.
+// fill reads more of the stream into the window. It returns false at the end or after an error.
 func (s *Splitter) fill() bool {
 	if s.eof {
 		return false
@@ -126,7 +126,7 @@ func (s *Splitter) fill() bool {
 		s.buf = s.buf[:len(s.buf)+n]
 		if err != nil {
 			s.eof = true
-			if err != io.EOF { // what only wraps it is not the end
+			if err != io.EOF { // an error that only wraps io.EOF is not the end
 				s.readErr = &ReadError{err}
 			}
 		}
@@ -167,7 +167,7 @@ func (s *Splitter) nextJSON() (Doc, error) {
 			break
 		}
 		if end > s.limits.MaxDocument {
-			// The end may be missing because of an error that can be told.
+			// If the document is incomplete because of a syntax error, that is the error to report.
 			var syntax *SyntaxError
 			if err := s.check(s.window()[at:]); errors.As(err, &syntax) && !errors.Is(err, io.ErrUnexpectedEOF) {
 				return d, err
@@ -195,8 +195,8 @@ func (s *Splitter) nextJSON() (Doc, error) {
 	return d, nil
 }
 
-// skipWhite returns the offset in the window of what follows white space. The white space is not consumed, because YAML
-// would have a use for the end of it.
+// skipWhite returns the offset in the window of the first character after white space. The white space is not consumed:
+// YAML needs its last line.
 func (s *Splitter) skipWhite() (int, error) {
 	at := 0
 	for at = jsonscan.SkipSpace(s.window(), 0); at == len(s.window()); at = jsonscan.SkipSpace(s.window(), at) {
@@ -213,12 +213,12 @@ func (s *Splitter) skipWhite() (int, error) {
 	return at, nil
 }
 
-// check returns the error of AppendJSON, but not that of a document beyond the limit.
+// check returns the error of AppendJSON, unless the document exceeds a limit.
 func (s *Splitter) check(data []byte) error {
 	return s.conv.checkJSON(data[:min(len(data), s.limits.MaxDocument)])
 }
 
-// fallBack goes on with YAML where JSON failed, unless that fails too: then the error is JSON's.
+// fallBack reads the document as YAML after JSON failed. If YAML fails too, it returns the JSON error.
 func (s *Splitter) fallBack(line int, jsonErr error) (Doc, error) {
 	s.mode = modeYAML
 	white := jsonscan.SkipSpace(s.window(), 0)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Looking for the end of a stream takes no more memory than reading what is before it.
+// Detecting the end of a stream needs no more memory than reading its documents.
 func TestSplitterRoom(t *testing.T) {
 	for _, size := range []int{100, readSize / 2, readSize - leastRead} {
 		s := NewSplitter(strings.NewReader("a: "+strings.Repeat("x", size-4)+"\n"), Limits{})

@@ -29,8 +29,8 @@ func (s *Splitter) nextYAML() (Doc, error) {
 	}
 }
 
-// readYAML returns the text up to the next separator and consumes it and the separator. A separator at its very start
-// is part of it. What begins behind that one, and ends before the next, are the offsets in what was consumed.
+// readYAML returns the text up to the next separator and consumes both. A separator at the very start is part of the
+// text. begin and end delimit, in the consumed bytes, the text after the leading separator and before the next one.
 func (s *Splitter) readYAML() (text []byte, begin, end int, err error) {
 	for len(s.window()) < 4 && s.fill() {
 	}
@@ -42,7 +42,7 @@ func (s *Splitter) readYAML() (text []byte, begin, end int, err error) {
 		if begin, err = s.separatorEnd(0); err != nil {
 			return nil, 0, 0, err
 		}
-		from = max(begin-1, 0) // its line end may begin the next separator
+		from = max(begin-1, 0) // its line feed may begin the next separator
 	}
 	for {
 		w := s.window()
@@ -80,7 +80,8 @@ func (s *Splitter) readYAML() (text []byte, begin, end int, err error) {
 	return data, begin, end, nil
 }
 
-// separatorEnd returns the end of the separator line at offset at of the window, behind which only a comment may stand.
+// separatorEnd returns the end of the separator line at offset at of the window; the line may have only a comment after
+// the separator.
 func (s *Splitter) separatorEnd(at int) (int, error) {
 	from := at
 	for {
@@ -123,8 +124,8 @@ func unixLines(data []byte) []byte {
 	return out
 }
 
-// leading returns the length of what comes before the content of a YAML document: blank lines, comments and one
-// separator. It is all of data if there is no content.
+// leading returns the length of what precedes the content of a YAML document: blank lines, comments and one separator.
+// It is len(data) if there is no content.
 func leading(data []byte) int {
 	i := 0
 	for i < len(data) {
@@ -142,12 +143,12 @@ func leading(data []byte) int {
 		i += len(line)
 	}
 	if i < len(data) && (data[i] == '%' || data[i] == '.') {
-		return 0 // these mean something else without the separator
+		return 0 // these have another meaning without the separator
 	}
 	return i
 }
 
-// isYAMLText reports whether data are UTF-8 and of the characters that YAML allows.
+// isYAMLText reports whether data are UTF-8 and have only characters that YAML allows.
 func isYAMLText(data []byte) bool {
 	for i := 0; i < len(data); {
 		if c := data[i]; c < utf8.RuneSelf {

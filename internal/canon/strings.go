@@ -6,11 +6,10 @@ import (
 	"github.com/operator-bindery/bindery/internal/jsonscan"
 )
 
-// Strings finds the strings under some of the top-level keys of a document without converting it. The names are of ASCII
-// letters. Of a key that is not there the value is the empty string. It reports false where it cannot be sure that the
-// converted document has the same values: if one of them is not a plain string, if a key is there twice or in other
-// letters' case, and for every form of YAML in which a line that looks like a key could be something else. Of a document
-// that cannot be converted the values mean nothing, and so they do of one that lacks the first key.
+// Strings reads the string values of top-level keys without converting the document. names consist of ASCII letters.
+// The value of a missing key is "". It returns false if it cannot guarantee the result of a conversion: a value is not
+// a plain string, a key is repeated or differs only in case, or the YAML could have lines that look like keys and are
+// not. The values are meaningless for a document that cannot be converted or lacks the first key.
 func (d Doc) Strings(names []string, values []string) bool {
 	clear(values)
 	q := stringsReader{names: names, values: values, found: 0}
@@ -25,8 +24,8 @@ type stringsReader struct {
 	found         uint // one bit for each name
 }
 
-// key returns the number of a name, or -1 if the key is none. It reports false for what Go's encoding/json takes for the
-// same key, and for a key that was there before.
+// key returns the index of a name; -1 if the key is not one of them. ok is false for a key that encoding/json would
+// also match, by ignoring case, and for a repeated key.
 func (q *stringsReader) key(key []byte) (int, bool) {
 	for n, name := range q.names {
 		if string(key) == name {
@@ -43,13 +42,13 @@ func (q *stringsReader) key(key []byte) (int, bool) {
 	return -1, true
 }
 
-// yaml reads the lines that begin at the first column. Each key of a block mapping at that column is one of them; a line
-// inside a quoted scalar or a flow collection may look like one too.
+// yaml reads the lines without indentation. Every key of a block mapping without indentation is on such a line, but a
+// line in a quoted scalar or flow collection may look like one.
 func (q *stringsReader) yaml(data []byte) bool {
 	if hasForeignBreaks(data) {
 		return false
 	}
-	sure := true // that no quoted scalar and no flow collection has begun
+	sure := true // no quoted scalar or flow collection has begun
 	for i, first := 0, true; i < len(data); first = false {
 		end := bytes.IndexByte(data[i:], '\n')
 		if end < 0 {
@@ -65,7 +64,7 @@ func (q *stringsReader) yaml(data []byte) bool {
 			if at >= 0 {
 				value := bytes.TrimRight(line[n+1:], " ")
 				value = bytes.TrimLeft(value, " ")
-				// The document has the first key or is invalid: the only line that can be it is it.
+				// A valid document has the first key; if only one line can have it, that line does.
 				if !sure && at > 0 || !isPlainString(value) || i < len(data) && !endsPlain(data[i]) {
 					return false
 				}
@@ -81,14 +80,14 @@ func (q *stringsReader) yaml(data []byte) bool {
 	return true
 }
 
-// hasForeignBreaks reports whether a text has line breaks of YAML 1.1 other than line feeds.
+// hasForeignBreaks reports whether a text has YAML 1.1 line breaks other than line feeds.
 func hasForeignBreaks(data []byte) bool {
 	return bytes.IndexByte(data, '\r') >= 0 || bytes.Contains(data, []byte("\u0085")) ||
 		bytes.Contains(data, []byte("\u2028")) || bytes.Contains(data, []byte("\u2029"))
 }
 
-// keyLength returns the length of the key at the start of a line; 0 if there is no key of ASCII letters, digits and a few
-// signs.
+// keyLength returns the length of the key at the start of a line; 0 if it is not a key of ASCII letters, digits and a
+// few signs.
 func keyLength(line []byte) int {
 	for i, c := range line {
 		switch {
@@ -103,7 +102,7 @@ func keyLength(line []byte) int {
 	return 0
 }
 
-// isBelowKey reports whether a line belongs to the value of the key before it, or to none.
+// isBelowKey reports whether a line belongs to the value of the preceding key, or is blank or a comment.
 func isBelowKey(line []byte) bool {
 	if len(line) == 0 {
 		return true
@@ -117,13 +116,13 @@ func isBelowKey(line []byte) bool {
 	return false
 }
 
-// endsPlain reports whether a line with that first byte, in a block mapping at the first column, cannot go on with the
-// plain scalar of the line before it.
+// endsPlain reports whether a line starting with that byte, in a block mapping without indentation, cannot continue the
+// plain scalar of the line before.
 func endsPlain(c byte) bool {
 	return c == '-' || c == '"' || c == '\'' || 'a' <= c|0x20 && c|0x20 <= 'z'
 }
 
-// isPlainString reports whether a plain scalar of that text is a string, and just this one.
+// isPlainString reports whether a plain scalar with that text is a string with the same text.
 func isPlainString(text []byte) bool {
 	if len(text) == 0 || len(text) > longestNumber || !plainStarts[text[0]] || text[0] == '-' {
 		return false
@@ -143,7 +142,7 @@ func isPlainString(text []byte) bool {
 	return true
 }
 
-// json reads the members of the object.
+// json reads the members of the top-level object.
 func (q *stringsReader) json(data []byte) bool {
 	i := jsonscan.SkipSpace(data, 0)
 	if i >= len(data) || data[i] != '{' {
@@ -188,7 +187,7 @@ func (q *stringsReader) json(data []byte) bool {
 	}
 }
 
-// plainJSONString returns the string at i, if it is one of printable ASCII without escapes, and the offset behind it.
+// plainJSONString returns the string at i if it is printable ASCII without escapes, and the offset after it.
 func plainJSONString(data []byte, i int) ([]byte, int) {
 	if i >= len(data) || data[i] != '"' {
 		return nil, -1
@@ -204,8 +203,8 @@ func plainJSONString(data []byte, i int) ([]byte, int) {
 	return nil, -1
 }
 
-// Text is the document of a span that [Splitter.Next] has returned: what is at Doc.Start up to Doc.End of the stream. It is
-// changed in place. The span of a document whose Data begin with a separator has too little of it.
+// Text returns the document of a span from [Splitter.Next], given the bytes of the stream from Doc.Start to Doc.End. It
+// modifies span. It does not work for documents whose Data begin with a separator: the span lacks it.
 func Text(span []byte, json bool) Doc {
 	if json {
 		return Doc{Data: span, JSON: true}

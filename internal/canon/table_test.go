@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// bothWays converts a document as AppendYAML does and the slow way, which must agree.
+// bothWays converts a document with AppendYAML and with the library only; the results must agree.
 func bothWays(t *testing.T, doc string) string {
 	t.Helper()
 	c := Converter{Limits: Limits{}.withDefaults()}
@@ -54,7 +54,7 @@ func TestKeysAreStrings(t *testing.T) {
 }
 
 func TestKeysAreSortedAsEncodingJSONDoes(t *testing.T) {
-	// By bytes of UTF-8, where UTF-16 would have the emoji before U+FF5E, and by what escapes stand for.
+	// Keys sort by their UTF-8 bytes and unescaped; UTF-16 would sort the emoji before U+FF5E.
 	const want = `{"\n":1,"!":2,"\"":3,"A":4,"\\":5,"a":6,"a\t":7,"a!":8,"aa":9,"é":10,"\u2028":11,"` + "\uff5e" + `":12,"😀":13}`
 	got, err := AppendJSON(nil, []byte(`{"😀":13,"`+"\uff5e"+`":12,"\u2028":11,"\u00e9":10,"aa":9,"a!":8,"a\t":7,"\u0061":6,"\\":5,"A":4,"\"":3,"!":2,"\n":1}`), Limits{}, nil)
 	if err != nil || string(got) != want {

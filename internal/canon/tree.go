@@ -10,7 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// parseTree returns the root of the first YAML document in doc, nil if there is none. Aliases are not followed.
+// parseTree returns the root of the first YAML document in doc; nil if there is none. Aliases are not expanded.
 func parseTree(doc []byte) (root *yaml.Node, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -30,7 +30,7 @@ func parseTree(doc []byte) (root *yaml.Node, err error) {
 	return n.Content[0], nil
 }
 
-// restLine returns the line at which the second YAML document in doc starts, the last line if that cannot be told.
+// restLine returns the line at which the second YAML document in doc starts, or the last line if that is unknown.
 func restLine(doc []byte) (line int) {
 	line = lineAt(doc, len(doc)-1)
 	defer func() { _ = recover() }()
@@ -52,7 +52,7 @@ type warning struct {
 	msg  string
 }
 
-// inspector checks a tree against the limits without expanding it, and finds duplicate keys.
+// inspector checks a tree against the limits without expanding it and finds duplicate keys.
 type inspector struct {
 	max      int
 	sizes    map[*yaml.Node]extent // of anchored nodes
@@ -60,13 +60,13 @@ type inspector struct {
 	warnings []warning
 }
 
-// extent is what a node becomes in JSON: about so many bytes, so deep.
+// extent is the approximate size in JSON, in bytes, and the depth of a node.
 type extent struct {
 	size, depth int
-	open        bool // its own contents are being measured
+	open        bool // the node is being measured: an alias to it is a cycle
 }
 
-// inspect returns the duplicate keys of a tree, or a LimitError if it is too deep or would grow too much.
+// inspect returns the duplicate keys of a tree, or a LimitError if it is too deep or would expand too much.
 func inspect(root *yaml.Node, size int, l Limits, keys bool) ([]warning, error) {
 	in := inspector{max: l.MaxDepth, sizes: map[*yaml.Node]extent{}, keys: keys}
 	e, err := in.measure(root, 0)
@@ -135,7 +135,7 @@ func (in *inspector) findDuplicates(n *yaml.Node) {
 	}
 }
 
-// nodeKey is the text of a scalar node as the key of a JSON object.
+// nodeKey returns the text of a scalar node as a JSON key.
 func nodeKey(n *yaml.Node) string {
 	const quoted = yaml.DoubleQuotedStyle | yaml.SingleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle | yaml.TaggedStyle
 	if n.Style&quoted != 0 {

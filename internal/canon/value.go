@@ -10,14 +10,14 @@ import (
 	"go.yaml.in/yaml/v2"
 )
 
-// value is a YAML node as the library means it, with the text of scalars.
+// value is a resolved YAML node; scalars have their text.
 type value struct {
 	kind kind
-	text string // scalars: what to write; strings unescaped
+	text string // of scalars: JSON text, strings unescaped
 	*collection
 }
 
-// collection is the contents of a sequence or, with the keys sorted, of a mapping.
+// collection is the content of a sequence or of a mapping sorted by keys.
 type collection struct {
 	keys  []string
 	items []value
@@ -26,15 +26,15 @@ type collection struct {
 type kind uint8
 
 const (
-	kindNull kind = iota // the zero value: the library leaves targets of nulls alone
+	kindNull kind = iota // the zero value: the library does not set targets of nulls
 	kindString
 	kindLiteral // text is JSON: a number, true or false
 	kindSequence
 	kindMapping
-	kindInvalid // text is the error. It counts only if no other value takes the place of this one
+	kindInvalid // text is the error; it is reported unless a later equal key replaces the value
 )
 
-// UnmarshalYAML takes a node of any kind. The library offers no way to ask for the kind, so each is tried.
+// UnmarshalYAML decodes a node of any kind. The library does not tell the kind, so each is tried.
 func (v *value) UnmarshalYAML(unmarshal func(any) error) error {
 	var other *yaml.TypeError
 	var text string
@@ -59,7 +59,8 @@ func (v *value) UnmarshalYAML(unmarshal func(any) error) error {
 	return unmarshal(&v.items)
 }
 
-// invalid is a value that JSON cannot have. A mapping may give its key again: then the library takes the later value.
+// invalid returns a value that JSON cannot represent. It is an error only if it remains: the library takes the last of
+// equal keys.
 func invalid(message string) value { return value{kind: kindInvalid, text: message} }
 
 func (v *value) setMapping(pairs map[key]value) error {
@@ -78,7 +79,7 @@ func (v *value) setMapping(pairs map[key]value) error {
 	return nil
 }
 
-// UnmarshalText takes the strings that look like null but are quoted, which the library does not hand to UnmarshalYAML.
+// UnmarshalText receives quoted strings that look like null, for which the library does not call UnmarshalYAML.
 func (v *value) UnmarshalText(text []byte) error {
 	*v = value{kind: kindString, text: string(text)}
 	return nil
@@ -111,8 +112,8 @@ func (v *value) setScalar(text string, meaning any) error {
 	return nil
 }
 
-// key is a mapping's key as a string. It is a struct so that a key of null, which the library does not hand to
-// UnmarshalYAML, can be told from an empty string.
+// key is a mapping's key as a string. It is a struct so that a null key, for which the library does not call
+// UnmarshalYAML, differs from an empty string.
 type key struct {
 	name string
 	set  bool
@@ -128,13 +129,13 @@ func (k *key) UnmarshalYAML(unmarshal func(any) error) error {
 	return err
 }
 
-// UnmarshalText is that of value.
+// UnmarshalText works like that of value.
 func (k *key) UnmarshalText(text []byte) error {
 	*k = key{name: string(text), set: true}
 	return nil
 }
 
-// keyText is the text that a resolved scalar has as the key of a JSON object.
+// keyText returns the text of a resolved scalar as a JSON key.
 func keyText(meaning any) (string, error) {
 	switch m := meaning.(type) {
 	case string:
@@ -155,7 +156,7 @@ func keyText(meaning any) (string, error) {
 	return "", errors.New("yaml: unsupported map key of type: null")
 }
 
-// floatKey writes a fraction as opm's YAML library does for keys: rounded to 32 bits, beyond which it is infinite.
+// floatKey formats a fraction as opm's YAML library does for keys: rounded to float32, with infinity beyond.
 func floatKey(f float64) string {
 	switch text := strconv.FormatFloat(f, 'g', -1, 32); text {
 	case "+Inf":

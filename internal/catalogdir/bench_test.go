@@ -11,7 +11,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// benchCatalog is a copy of five packages of a real catalog, or of another catalog.
+// benchCatalog copies five packages of a real catalog, or another catalog.
 func benchCatalog(b *testing.B) (dir string, size int64) {
 	from := os.Getenv("BINDERY_BENCH_CATALOG")
 	if from == "" {
@@ -30,7 +30,7 @@ func benchCatalog(b *testing.B) (dir string, size int64) {
 	return dir, size
 }
 
-// BenchmarkSkeleton is what the others are to be compared with.
+// BenchmarkSkeleton measures loading the skeleton only, for comparison with the others.
 func BenchmarkSkeleton(b *testing.B) {
 	dir, size := benchCatalog(b)
 	fsys, err := declcfg.OpenDir(dir)
@@ -43,19 +43,19 @@ func BenchmarkSkeleton(b *testing.B) {
 	}
 }
 
-// BenchmarkOnePackage changes the package of the least name: opens, loads, replaces and closes.
+// BenchmarkOnePackage changes the smallest package: opens, loads, replaces and closes.
 func BenchmarkOnePackage(b *testing.B) {
 	dir, size := benchCatalog(b)
 	benchmarkEdit(b, dir, size, 1)
 }
 
-// BenchmarkTwoPackages changes two packages, for which a journal is written.
+// BenchmarkTwoPackages changes two packages, which needs a journal.
 func BenchmarkTwoPackages(b *testing.B) {
 	dir, size := benchCatalog(b)
 	benchmarkEdit(b, dir, size, 2)
 }
 
-// BenchmarkOneFile has the whole catalog in one file.
+// BenchmarkOneFile edits a catalog in a single file.
 func BenchmarkOneFile(b *testing.B) {
 	dir, size := benchCatalog(b)
 	c := load(b, dir)

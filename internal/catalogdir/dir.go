@@ -1,6 +1,7 @@
 package catalogdir
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,56 +16,50 @@ import (
 )
 
 var (
-	// ErrLocked is about a directory that another edit holds.
+	// ErrLocked is returned if another edit holds the directory's lock.
 	ErrLocked = errors.New("another edit is changing the catalog directory")
-	// ErrChanged is about a file that another program has changed since it was read.
+	// ErrChanged is returned if another program changed a file after it was read.
 	ErrChanged = filetx.ErrChanged
-	// ErrPlace is about files that must not be changed where they are: links, volumes, read-only files, and names that
-	// cannot be given.
+	// ErrPlace is returned for files that cannot be changed in place: links, mount points, read-only files, and invalid
+	// names.
 	ErrPlace = errors.New("cannot be changed here")
 )
 
-// Options say how a directory is edited. The zero value is good for most.
+// Options configure an edit. The zero value suits most.
 type Options struct {
-	// Wait is how long another edit of the directory is waited for; 10 seconds by default.
+	// Wait is how long to wait for another edit of the directory; 10 seconds by default.
 	Wait time.Duration
 	// Jobs is how many files are parsed at once; 0 means one per processor.
-	Jobs   int
-	Limits declcfg.Limits
+	Jobs int
 	// Format is that of new files where no other file of the catalog gives an example; JSON by default.
 	Format declcfg.Format
-	// ReadOnly allows [Dir.Load] and [Dir.Plan] only. What a killed edit has left is not removed then.
+	// ReadOnly allows [Dir.Load] and [Dir.Plan] only. Leftovers of a killed edit are not removed.
 	ReadOnly bool
-	// Warn is that of [declcfg.LoadOptions].
+	// Warn is the callback of [declcfg.LoadOptions].
 	Warn func(declcfg.Position, string)
 }
 
 const defaultWait = 10 * time.Second
 
-// Dir is a catalog directory that is being edited. No other edit of it begins before Close. It is not safe for
-// concurrent use.
+// Dir is a catalog directory open for editing. Other edits of it wait until Close. It is not safe for concurrent use.
 type Dir struct {
-	name    string // as the user calls it
+	name    string // as given by the caller
 	options Options
 	root    *os.Root
 	lock    *os.File
-	index   *index // nil until the directory is read, and after it was changed
+	index   *index // nil until the directory is read, and after a change
 	hooks   filetx.Hooks
 }
 
-// Open begins an edit of the directory dir, which may be a link to one. If another edit is going on, it waits for
-// that, and returns [ErrLocked] in the end. It takes back an edit that was killed before all its files were in place,
-// and removes what that has left.
+// Open begins an edit of the directory dir, which may be a symbolic link. It waits for another edit and returns
+// [ErrLocked] after [Options.Wait]. It rolls back an edit that was killed before all its files were in place and
+// removes its leftovers.
 func Open(ctx context.Context, dir string, o Options) (*Dir, error) {
 	if dir == "" {
-		return nil, &fs.PathError{Op: "open", Path: dir, Err: fs.ErrNotExist} // not the working directory
+		return nil, &fs.PathError{Op: "open", Path: dir, Err: fs.ErrNotExist} // an empty name does not mean the working directory
 	}
-	if o.Wait == 0 {
-		o.Wait = defaultWait
-	}
-	if o.Format == "" {
-		o.Format = declcfg.FormatJSON
-	}
+	o.Wait = cmp.Or(o.Wait, defaultWait)
+	o.Format = cmp.Or(o.Format, declcfg.FormatJSON)
 	d := &Dir{name: dir, options: o}
 	err := d.take(ctx)
 	if err == nil {
@@ -76,8 +71,7 @@ func Open(ctx context.Context, dir string, o Options) (*Dir, error) {
 	return d, nil
 }
 
-// take opens the directory and takes its lock. The lock is one of the directory itself: nothing has to be made for
-// it, and nothing of it is left.
+// take opens and locks the directory. The lock is on the directory itself, so no lock file is needed.
 func (d *Dir) take(ctx context.Context) error {
 	waiting, cancel := context.WithTimeoutCause(ctx, d.options.Wait, ErrLocked)
 	defer cancel()
@@ -95,7 +89,7 @@ func (d *Dir) take(ctx context.Context) error {
 		if d.lock, err = d.root.Open("."); err != nil {
 			return err
 		}
-		// Where there are no locks, the second process is stopped because files have changed since it read them.
+		// Without locks, a second edit fails later because files changed after it read them.
 		if err := filelock.Lock(waiting, d.lock); err != nil {
 			if errors.Is(err, ErrLocked) {
 				err = fmt.Errorf("%s: %w", d.name, err)
@@ -109,14 +103,14 @@ func (d *Dir) take(ctx context.Context) error {
 		if same {
 			return nil
 		}
-		// While this waited, another program has put another directory in its place, or removed it.
+		// While this process waited, another program replaced or removed the directory.
 		if err := d.Close(); err != nil {
 			return err
 		}
 	}
 }
 
-// isFile reports whether a path names an open file.
+// isFile reports whether a path still names an open file.
 func isFile(path string, f *os.File) (bool, error) {
 	open, err := f.Stat()
 	if err != nil {
@@ -129,7 +123,7 @@ func isFile(path string, f *os.File) (bool, error) {
 	return os.SameFile(open, named), nil
 }
 
-// settle takes back what a killed edit has left half done, and removes what it has left.
+// settle rolls back an incomplete edit of a killed process and removes its leftovers.
 func (d *Dir) settle() error {
 	settle := filetx.Recover
 	if d.options.ReadOnly {
@@ -156,7 +150,7 @@ func (d *Dir) Close() error {
 	return errors.Join(errs...)
 }
 
-// ready reads what is in the directory unless that is known.
+// ready reads the directory's index unless it is up to date.
 func (d *Dir) ready(ctx context.Context) error {
 	if d.index != nil {
 		return nil

@@ -1,27 +1,29 @@
 package catalogdir
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// edits are what is to be done to files, by name.
+// edits are the pending changes of files by name.
 type edits struct {
 	byName map[string]*fileEdit
 }
 
-// fileEdit is what is to be done to one file.
+// fileEdit is the pending change of one file.
 type fileEdit struct {
 	name string
-	file *file // nil for a new one
-	// like is a document of another file, in whose form the first blob of a new file is written; nil for the default form.
+	file *file // nil for a new file
+	// like is a document of another file, whose formatting the first blob of a new file copies; nil for the default
+	// formatting.
 	like *document
-	json bool // whether a new file is one of JSON
+	json bool // whether a new file is JSON
 
-	changed map[int]declcfg.Blob   // by the number of a document
-	dropped map[int]bool           // by the number of a document
-	added   map[int][]declcfg.Blob // behind the document of that number; -1 for a new file
+	changed map[int]declcfg.Blob   // by index of the document
+	dropped map[int]bool           // by index of the document
+	added   map[int][]declcfg.Blob // after the document of that index; -1 for a new file
 }
 
 func (es *edits) get(name string) *fileEdit {
@@ -33,7 +35,7 @@ func (es *edits) get(name string) *fileEdit {
 	return e
 }
 
-// of returns the edit of a file that is there.
+// of returns the edit of an existing file.
 func (es *edits) of(f *file) *fileEdit {
 	e := es.get(f.name)
 	e.file = f
@@ -46,20 +48,18 @@ func (e *fileEdit) drop(doc *document) { e.dropped[doc.n] = true }
 
 func (e *fileEdit) add(behind int, b declcfg.Blob) { e.added[behind] = append(e.added[behind], b) }
 
-// empty reports whether the file has no document afterwards.
+// empty reports whether no document remains in the file.
 func (e *fileEdit) empty() bool {
 	return e.file != nil && len(e.dropped) == len(e.file.docs) && len(e.added) == 0
 }
 
-// sorted returns the edits in the order of the names of their files.
+// sorted returns the edits sorted by file name.
 func (es *edits) sorted() []*fileEdit {
-	var all []*fileEdit
-	for _, e := range es.byName {
-		all = append(all, e)
-	}
-	slices.SortFunc(all, func(a, b *fileEdit) int { return compareNames(a.name, b.name) })
-	return all
+	return slices.SortedFunc(maps.Values(es.byName), func(a, b *fileEdit) int { return compareNames(a.name, b.name) })
 }
+
+// rankOfOthers is the place of blobs of unknown schemas in the writing order.
+const rankOfOthers = 3
 
 // rank is the place of a schema in the writing order.
 func rank(schema string) int {
@@ -73,12 +73,12 @@ func rank(schema string) int {
 	case declcfg.SchemaDeprecations:
 		return 4
 	}
-	return 3
+	return rankOfOthers
 }
 
-// behind returns the number of the document behind which a new blob goes: the last of its schema and package in the file;
-// or else the last of the package whose schema comes before it in the writing order; or the last of the package; or the
-// last of the file.
+// behind returns the index of the document after which a new blob is inserted: the last one of its schema and package
+// in the file; or else the last one of the package whose schema precedes it in the writing order; or the last of the
+// package; or the last of the file.
 func (f *file) behind(k key) int {
 	best := -1
 	for _, doc := range f.docs {

@@ -2,11 +2,11 @@ package catalogdir
 
 import "github.com/operator-bindery/bindery/internal/filetx"
 
-// StagePrefix begins the names of what an edit makes in the directory.
+// StagePrefix is the prefix of temporary names that an edit creates in the directory.
 const StagePrefix = filetx.Prefix
 
-// AtStep lets a test look at every step of an edit.
+// AtStep sets a function that is called at every step of an edit.
 func (d *Dir) AtStep(at func(step string)) { d.hooks.Step = at }
 
-// WithoutLinks edits as on a file system without hard links.
+// WithoutLinks simulates a file system without hard links.
 func (d *Dir) WithoutLinks() { d.hooks.NoLinks = true }

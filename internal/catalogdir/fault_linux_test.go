@@ -21,7 +21,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/catalogdir"
 )
 
-// TestMain runs the test binary as another program if it is told so.
+// TestMain runs a job instead of the tests if the environment says so.
 func TestMain(m *testing.M) {
 	if job := os.Getenv("CATALOGDIR_TEST_JOB"); job != "" {
 		if err := runJob(strings.Fields(job), os.Getenv("CATALOGDIR_TEST_DIR")); err != nil {
@@ -34,22 +34,22 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// peakMemory is the most memory that this program has had, in MB. What the system says of a child that has ended may be the
-// memory of its parent.
+// peakMemory returns the peak memory of this process in MB. The peak that the system reports for an exited child may be
+// that of its parent.
 func peakMemory() int {
-	data, _ := os.ReadFile("/proc/self/status") // without it the answer is 0, which the test that asks refuses
+	data, _ := os.ReadFile("/proc/self/status") // on failure the result is 0, which the test rejects
 	_, rest, _ := strings.Cut(string(data), "VmHWM:")
 	var kilobytes int
 	_, _ = fmt.Sscan(rest, &kilobytes)
 	return kilobytes >> 10
 }
 
-// job is this program, doing something else. Its words are the name of an edit and options:
+// job returns a command that runs this test program as a job. The words are the name of an edit and options:
 //
-//	nolinks    it edits as on a file system without hard links
-//	die=N      it kills itself at the step of that number
-//	limit=N    no file can have more bytes
-//	skeleton   nothing is loaded but skeletons
+//	nolinks    simulate a file system without hard links
+//	die=N      kill the process at that step
+//	limit=N    limit the size of files in bytes
+//	skeleton   load skeletons only
 func job(dir string, words ...string) *osexec.Cmd {
 	cmd := osexec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), "CATALOGDIR_TEST_JOB="+strings.Join(words, " "), "CATALOGDIR_TEST_DIR="+dir)
@@ -100,7 +100,7 @@ func runJob(words []string, dir string) error {
 	return d.Close()
 }
 
-// change makes one of the named edits, and returns which packages it changes.
+// change applies one of the named edits and returns the changed packages.
 func change(c *declcfg.Catalog, name string) []string {
 	drop := func(pkg string) {
 		c.Packages = slices.DeleteFunc(c.Packages, func(p declcfg.Package) bool { return p.Name == pkg })
@@ -158,7 +158,7 @@ func base(t testing.TB, dir string) {
 	})
 }
 
-// wanted returns the catalogs before and after an edit, as text.
+// wanted returns the catalogs before and after an edit as text.
 func wanted(t testing.TB, name string) (old, now string) {
 	dir := filepath.Join(t.TempDir(), "catalog")
 	base(t, dir)
@@ -179,7 +179,7 @@ func files(t testing.TB, name string) (old, now map[string]string) {
 	return old, contents(t, dir)
 }
 
-// nothingLeft checks that there is nothing in and beside a directory that is not the user's.
+// nothingLeft checks that there are no temporary files in or next to a directory.
 func nothingLeft(t testing.TB, dir string, what ...any) {
 	t.Helper()
 	for name := range contents(t, filepath.Dir(dir)) {
@@ -191,8 +191,8 @@ func nothingLeft(t testing.TB, dir string, what ...any) {
 
 var edits = []string{"file", "files", "package", "gone", "directory", "all", "files nolinks", "all nolinks", "file nolinks"}
 
-// readable checks that a reader gets the old catalog or the new one after an edit was killed, or an error if only some of the
-// files are in place.
+// readable checks what a reader gets after an edit was killed: the old catalog, the new one, or an error if only some
+// of the files are in place.
 func readable(t testing.TB, dir, old, now string, what ...any) {
 	t.Helper()
 	fsys, err := declcfg.OpenDir(dir)
@@ -210,7 +210,7 @@ func readable(t testing.TB, dir, old, now string, what ...any) {
 	}
 }
 
-// whole checks that every file of the catalog is an old or a new one, and complete.
+// whole checks that every file of the catalog is completely old or completely new.
 func whole(t testing.TB, dir string, old, now map[string]string) {
 	t.Helper()
 	for name, text := range contents(t, dir) {
@@ -220,8 +220,8 @@ func whole(t testing.TB, dir string, old, now map[string]string) {
 	}
 }
 
-// Killed at any step, an edit leaves every file old or new. A reader gets the old catalog, the new one, or an error; the
-// next edit has the old catalog or the new one, and clears away what is left.
+// After a kill at any step every file is old or new. A reader gets the old catalog, the new one, or an error; the next
+// edit starts from the old or the new catalog and removes the leftovers.
 func TestKilled(t *testing.T) {
 	for _, name := range edits {
 		t.Run(name, func(t *testing.T) {
@@ -245,7 +245,7 @@ func TestKilled(t *testing.T) {
 				}
 				readable(t, dir, old, now, "killed at step", step)
 				if words[0] == "file" {
-					load(t, dir) // one file is replaced in one step, which readers need not be kept away from
+					load(t, dir) // replacing a single file is atomic, so readers are never refused
 				}
 				whole(t, dir, oldFiles, newFiles)
 				d, err := catalogdir.Open(context.Background(), dir, catalogdir.Options{})
@@ -269,7 +269,7 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// A reader that comes while files are put in place waits for the rest of them.
+// A reader that starts while files are being renamed waits until all are in place.
 func TestReaderDuringEdit(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "catalog")
 	base(t, dir)
@@ -309,12 +309,12 @@ func TestReaderDuringEdit(t *testing.T) {
 	}
 }
 
-// The same, killed or failing at every system call that changes something.
+// The same, with a kill or failure at every system call that changes something.
 func TestSystemCalls(t *testing.T) {
 	strace := canTrace(t)
 	calls := map[string][]string{"all": {"renameat", "fsync"}, "files": {"linkat"}}
 	step := 2
-	if os.Getenv("BINDERY_ALL_CALLS") != "" { // minutes
+	if os.Getenv("BINDERY_ALL_CALLS") != "" { // takes minutes
 		step = 1
 		for _, name := range edits {
 			calls[name] = []string{"renameat", "linkat", "mkdirat", "unlinkat", "fsync", "fchmod", "write"}
@@ -334,7 +334,8 @@ func TestSystemCalls(t *testing.T) {
 						failed := strings.HasPrefix(string(out), "error:")
 						readable(t, dir, old, now, "call", n)
 						if finished || failed {
-							// Without a link to the old file, a single file stays replaced if its directory cannot be synced.
+							// Without a hard link to the old file, a file stays replaced if syncing its directory
+							// fails.
 							replaced := name == "file nolinks" && call == "fsync"
 							if got := text(t, load(t, dir)); finished && got != now || failed && got != old && !replaced {
 								t.Errorf("call %d: %v: %s\nthe catalog is\n%s", n, err, out, got)
@@ -348,7 +349,7 @@ func TestSystemCalls(t *testing.T) {
 						}
 						nothingLeft(t, dir, "call", n, string(out))
 						if finished && fault == "signal=KILL" || finished && n > 12 {
-							break // there are no more of these calls
+							break // there are no more such calls
 						}
 					}
 				})
@@ -357,7 +358,7 @@ func TestSystemCalls(t *testing.T) {
 	}
 }
 
-// On file systems without hard links edits are done all the same.
+// Edits work on file systems without hard links.
 func TestWithoutLinks(t *testing.T) {
 	strace := canTrace(t)
 	for _, name := range edits {
@@ -386,14 +387,14 @@ func canTrace(t *testing.T) string {
 	return strace
 }
 
-// traced makes system calls of a program fail.
+// traced runs a program with strace, which injects failing system calls.
 func traced(strace string, cmd *osexec.Cmd, inject string) *osexec.Cmd {
 	cmd.Args = []string{strace, "-f", "-qq", "-o", os.DevNull, "-e", inject, cmd.Path}
 	cmd.Path = strace
 	return cmd
 }
 
-// Wherever the disk is full, the old files stay and nothing is left.
+// If the disk is full at any point, the old files stay and no temporary file is left.
 func TestFullDisk(t *testing.T) {
 	for _, name := range edits {
 		words := strings.Fields(name)
@@ -414,7 +415,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// Of edits at the same time each sees what the others did, whether there are hard links or not.
+// Each of several concurrent edits sees the results of those before it, with hard links or without.
 func TestConcurrentEdits(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "catalog")
 	base(t, dir)

@@ -9,21 +9,21 @@ import (
 	"github.com/operator-bindery/bindery/internal/jsonscan"
 )
 
-// form is how a document is written.
+// form describes the formatting of a document.
 type form struct {
 	json   bool
-	indent string // of JSON; empty for one line
-	spaces bool   // in one line of JSON: behind colons and commas
+	indent string // of JSON; empty for a single line
+	spaces bool   // single-line JSON has spaces after colons and commas
 	crlf   bool
 }
 
-// maxIndent is the longest indentation that is continued, in bytes.
+// maxIndent is the longest indentation that is copied, in bytes.
 const maxIndent = 16
 
-// defaultForm is how declcfg writes.
+// defaultForm is the formatting that declcfg writes.
 func defaultForm(isJSON bool) form { return form{json: isJSON, indent: "    "} }
 
-// formOf recognises the form of a document by its text.
+// formOf detects the formatting of a document.
 func formOf(text []byte, isJSON, crlf bool) form {
 	f := defaultForm(isJSON)
 	f.crlf = crlf
@@ -35,16 +35,16 @@ func formOf(text []byte, isJSON, crlf bool) form {
 	if len(rest) == 0 {
 		return f
 	}
-	if i := bytes.IndexByte(text, '\n'); i < 0 {
+	if !bytes.Contains(text, []byte("\n")) {
 		f.indent = ""
-		// The key goes to its quote: what follows the colon gives the rest.
+		// The text before the first key shows the indentation, the text after its colon the spacing.
 		if colon := bytes.Index(text, []byte(`":`)); colon >= 0 && colon+2 < len(text) {
 			f.spaces = text[colon+2] == ' '
 		}
 		return f
 	}
 	if rest[0] != '\n' && rest[0] != '\r' {
-		return f // a line of its own for nothing, or for everything but the first key
+		return f // the document is on one line, or only its first key is
 	}
 	line := rest[bytes.IndexByte(rest, '\n')+1:]
 	indent := line[:len(line)-len(bytes.TrimLeft(line, " \t"))]
@@ -54,7 +54,7 @@ func formOf(text []byte, isJSON, crlf bool) form {
 	return f
 }
 
-// encode returns the text of a blob, without a separator; a YAML document ends with a line end, and JSON does not.
+// encode returns the text of a blob without a separator. YAML ends with a line end, JSON does not.
 func (f form) encode(b declcfg.Blob) ([]byte, error) {
 	var text []byte
 	switch {
@@ -90,7 +90,7 @@ func (f form) lineEnd() string {
 	return "\n"
 }
 
-// spaced puts a space behind the colons and commas of compact JSON.
+// spaced inserts a space after the colons and commas of compact JSON.
 func spaced(text []byte) []byte {
 	out := make([]byte, 0, len(text)+len(text)/16)
 	for i := 0; i < len(text); i++ {
@@ -108,8 +108,8 @@ func spaced(text []byte) []byte {
 	return out
 }
 
-// comments divides the text of a YAML document: comments and blank lines before its content, the content, and comments
-// and blank lines behind it, which stand at the very start of their lines.
+// comments splits the text of a YAML document into the comments and blank lines before its content, the content, and
+// the unindented comments and blank lines after it.
 func comments(text []byte) (lead, content, trail []byte) {
 	at := 0
 	for at < len(text) {
@@ -131,12 +131,12 @@ func comments(text []byte) (lead, content, trail []byte) {
 		end = start
 	}
 	if !seen {
-		return lead, content, nil // blank lines alone may be a part of the content
+		return lead, content, nil // trailing blank lines without a comment may belong to the content
 	}
 	return lead, content[:end], content[end:]
 }
 
-// nextLine returns the first line of a text with its end.
+// nextLine returns the first line of a text including its line end.
 func nextLine(text []byte) []byte {
 	if i := bytes.IndexByte(text, '\n'); i >= 0 {
 		return text[:i+1]

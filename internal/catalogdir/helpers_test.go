@@ -20,7 +20,7 @@ func check(t testing.TB, err error) {
 	}
 }
 
-// write makes a directory of files.
+// write creates a directory of files.
 func write(t testing.TB, dir string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
@@ -68,7 +68,7 @@ func contents(t testing.TB, dir string) map[string]string {
 	return files
 }
 
-// sameFiles compares directories with each other.
+// sameFiles compares the contents of two directories.
 func sameFiles(t testing.TB, got, want map[string]string) {
 	t.Helper()
 	for name, text := range want {
@@ -85,7 +85,7 @@ func sameFiles(t testing.TB, got, want map[string]string) {
 	}
 }
 
-// state is what the files of a directory are besides their content: whoever leaves them alone does not change it.
+// state returns the metadata of the files in a directory, to detect rewritten files.
 func state(t testing.TB, dir string) map[string]fs.FileInfo {
 	t.Helper()
 	files := map[string]fs.FileInfo{}
@@ -101,7 +101,7 @@ func state(t testing.TB, dir string) map[string]fs.FileInfo {
 	return files
 }
 
-// untouched checks that all files but those named are the very same as before.
+// untouched checks that no file except those named was rewritten.
 func untouched(t testing.TB, before, after map[string]fs.FileInfo, but ...string) {
 	t.Helper()
 	for name, was := range before {
@@ -115,7 +115,7 @@ func untouched(t testing.TB, before, after map[string]fs.FileInfo, but ...string
 	}
 }
 
-// load reads a directory as anybody would.
+// load reads a directory with the public reader.
 func load(t testing.TB, dir string) *declcfg.Catalog {
 	t.Helper()
 	fsys, err := declcfg.OpenDir(dir)
@@ -125,7 +125,7 @@ func load(t testing.TB, dir string) *declcfg.Catalog {
 	return c
 }
 
-// text is a catalog as declcfg writes it, but for the order of blobs of unknown schemas, which depends on files.
+// text formats a catalog as declcfg writes it, with blobs of unknown schemas sorted: their order depends on files.
 func text(t testing.TB, c *declcfg.Catalog) string {
 	t.Helper()
 	slices.SortStableFunc(c.Others, func(a, b declcfg.Meta) int { return strings.Compare(string(a.Blob), string(b.Blob)) })
@@ -134,7 +134,7 @@ func text(t testing.TB, c *declcfg.Catalog) string {
 	return out.String()
 }
 
-// edit opens a directory, changes the catalog, and replaces the packages.
+// edit opens a directory, changes the catalog and replaces the packages.
 func edit(t testing.TB, dir string, packages []string, change func(*declcfg.Catalog)) (catalogdir.Result, error) {
 	t.Helper()
 	d, err := catalogdir.Open(context.Background(), dir, catalogdir.Options{})

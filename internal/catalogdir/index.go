@@ -10,45 +10,45 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// index is what is in a directory, and where.
+// index lists the files and documents of a directory.
 type index struct {
-	files  []*file // in the order in which they are read, those without documents too
+	files  []*file // in reading order, including those without documents
 	byName map[string]*file
 }
 
-// file is a file of the catalog as it was read.
+// file is a file of the catalog.
 type file struct {
 	name string      // slash-separated, relative to the directory
-	info fs.FileInfo // of the name itself, which may be that of a link
+	info fs.FileInfo // of the name itself, which may be a symbolic link
 	docs []*document // in the order of the file
 }
 
-// document is a blob in a file.
+// document is the position of a blob in a file.
 type document struct {
 	file              *file
-	n                 int // its number in the file
+	n                 int // its index in the file
 	schema, pkg, name string
 	start, end        int64
 	json              bool
 	version           *declcfg.VersionRelease // of a bundle that was read; nil if it has none
 }
 
-// key is what names a blob. Several blobs of an unknown schema may have the same.
+// key identifies a blob. Blobs of unknown schemas may share a key.
 type key struct{ schema, pkg, name string }
 
 func (d *document) key() key { return key{d.schema, d.pkg, d.name} }
 
 func keyOf(b declcfg.Blob) key { return key{b.BlobSchema(), b.BlobPackage(), b.BlobName()} }
 
-// Load reads the catalog, with everything of the packages that whole selects, and the skeletons of others (see
-// [declcfg.LoadOptions]). If whole is nil, everything is read. Errors are those of [declcfg.Load].
+// Load reads the catalog: completely for the packages that whole selects, as skeletons for the others (see
+// [declcfg.LoadOptions]). A nil function selects all. Errors are those of [declcfg.Load].
 func (d *Dir) Load(ctx context.Context, whole func(pkg string) bool) (*declcfg.Catalog, error) {
 	fsys, ix, err := d.list()
 	if err != nil {
 		return nil, err
 	}
 	var appeared sync.Map // files that were not there when the directory was listed
-	o := declcfg.LoadOptions{Dir: d.name, Jobs: d.options.Jobs, Limits: d.options.Limits, Warn: d.options.Warn,
+	o := declcfg.LoadOptions{Dir: d.name, Jobs: d.options.Jobs, Warn: d.options.Warn,
 		Skeleton: whole != nil, Unknown: true, Whole: whole}
 	o.Document = func(b declcfg.Blob, doc declcfg.Document) {
 		f := ix.byName[doc.File]
@@ -56,7 +56,7 @@ func (d *Dir) Load(ctx context.Context, whole func(pkg string) bool) (*declcfg.C
 			appeared.Store(doc.File, nil)
 			return
 		}
-		// Each file is read by one goroutine.
+		// Each file is read by one goroutine, so this needs no lock.
 		f.docs = append(f.docs, &document{file: f, n: len(f.docs),
 			schema: b.BlobSchema(), pkg: b.BlobPackage(), name: b.BlobName(),
 			start: doc.Start, end: doc.End, json: doc.JSON})
@@ -72,14 +72,14 @@ func (d *Dir) Load(ctx context.Context, whole func(pkg string) bool) (*declcfg.C
 	return c, nil
 }
 
-// LoadStubs is [Dir.Load] without the bundles of the packages that are not in scope, whose place stubs take: see
-// names and images alone. These bundles are not parsed. Of the others there is the skeleton.
+// LoadStubs works like [Dir.Load] with skeletons, except that bundles of packages outside scope are not parsed: stubs
+// with names and images replace them.
 func (d *Dir) LoadStubs(ctx context.Context, scope func(pkg string) bool) (*declcfg.Catalog, error) {
 	fsys, ix, err := d.list()
 	if err != nil {
 		return nil, err
 	}
-	o := declcfg.LoadOptions{Dir: d.name, Jobs: d.options.Jobs, Limits: d.options.Limits, Warn: d.options.Warn,
+	o := declcfg.LoadOptions{Dir: d.name, Jobs: d.options.Jobs, Warn: d.options.Warn,
 		Skeleton: true, Unknown: true, Images: true}
 	x, err := declcfg.NewIndex(ctx, fsys, o)
 	if errors.Is(err, declcfg.ErrIrregular) {

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"io"
 	"slices"
+
+	"github.com/operator-bindery/bindery/internal/canon"
 )
 
-// maxPatchDepth is how deep the order of keys is kept, and YAML taken apart.
+// maxPatchDepth is the depth to which key order is preserved and YAML is patched.
 const maxPatchDepth = 32
 
 // object is a JSON object with the order of its keys.
@@ -17,7 +19,7 @@ type object struct {
 	values map[string]json.RawMessage
 }
 
-// parseObject takes an object apart, and only it. It reports whether text is one, each key of which stands there once.
+// parseObject parses the top level of an object. ok is false if text is not an object or repeats a key.
 func parseObject(text []byte) (object, bool) {
 	o := object{values: map[string]json.RawMessage{}}
 	d := json.NewDecoder(bytes.NewReader(text))
@@ -43,15 +45,15 @@ func parseObject(text []byte) (object, bool) {
 	return o, errors.Is(err, io.EOF)
 }
 
-// array takes an array apart.
+// array parses the top level of an array.
 func array(text []byte) ([]json.RawMessage, bool) {
 	var a []json.RawMessage
 	err := json.Unmarshal(text, &a)
 	return a, err == nil && a != nil
 }
 
-// inOrder gives the keys now the order that those had that were there before. New keys take the place that they have among
-// the others in now, if those stand as in now, and go to the end otherwise.
+// inOrder sorts the keys now by their order in before. New keys are inserted at their position in now if the common
+// keys have the same order, and appended otherwise.
 func inOrder(before, now []string) []string {
 	kept := slices.DeleteFunc(slices.Clone(before), func(key string) bool { return !slices.Contains(now, key) })
 	common := slices.DeleteFunc(slices.Clone(now), func(key string) bool { return !slices.Contains(before, key) })
@@ -66,9 +68,9 @@ func inOrder(before, now []string) []string {
 	return kept
 }
 
-// likeBefore writes the JSON text now, compact, with the keys of its objects in the order of before. Items of arrays follow
-// the item that they were before, or else the last one.
-func likeBefore(before, now []byte, depth int) []byte {
+// withKeyOrder writes the JSON text now, compact, with the keys of its objects in the order of before. An item of an
+// array is ordered like the item it corresponds to, or else like the last one.
+func withKeyOrder(before, now []byte, depth int) []byte {
 	if depth > maxPatchDepth {
 		return now
 	}
@@ -82,8 +84,9 @@ func likeBefore(before, now []byte, depth int) []byte {
 			if n > 0 {
 				out = append(out, ',')
 			}
-			out = append(append(out, quoted(key)...), ':')
-			out = append(out, likeBefore(was.values[key], is.values[key], depth+1)...)
+			quoted, _ := canon.Encode(key) // a string can be encoded
+			out = append(append(out, quoted...), ':')
+			out = append(out, withKeyOrder(was.values[key], is.values[key], depth+1)...)
 		}
 		return append(out, '}')
 	}
@@ -102,17 +105,9 @@ func likeBefore(before, now []byte, depth int) []byte {
 		if pairs[n].old >= 0 {
 			like = pairs[n].old
 		}
-		out = append(out, likeBefore(was[like], item, depth+1)...)
+		out = append(out, withKeyOrder(was[like], item, depth+1)...)
 	}
 	return append(out, ']')
-}
-
-func quoted(key string) []byte {
-	var buf bytes.Buffer
-	e := json.NewEncoder(&buf)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(key) // a string can be encoded
-	return bytes.TrimSuffix(buf.Bytes(), []byte("\n"))
 }
 
 // match is the item of an array that an item was before; old is -1 for a new item.
@@ -121,7 +116,7 @@ type match struct {
 	same bool
 }
 
-// pair finds for each item now what it was before: an item that says the same, or else one about the same.
+// pair finds the old item of each item: an equal one, or else one with the same subject.
 func pair(before, now []json.RawMessage) []match {
 	texts := make(map[string][]int, len(before))
 	subjects := make(map[string][]int, len(before))
@@ -155,8 +150,8 @@ func pair(before, now []json.RawMessage) []match {
 	return pairs
 }
 
-// subjectOf identifies an item of an array by what it is about: a name, the reference of a deprecation, or the type of
-// a property. It is empty for others.
+// subjectOf returns what an array item is about: a name, the reference of a deprecation, or the type of a property. It
+// is empty for other items.
 func subjectOf(item []byte) string {
 	o, ok := parseObject(item)
 	if !ok {
@@ -170,7 +165,7 @@ func subjectOf(item []byte) string {
 	return ""
 }
 
-// canonical is a JSON text with sorted keys and without white space.
+// canonical returns a JSON text with sorted keys and without white space.
 func canonical(text []byte) string {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()

@@ -19,7 +19,7 @@ func newBundle(pkg, v string) string {
 	return "{\"schema\":\"olm.bundle\",\"name\":\"" + pkg + ".v" + v + "\",\"package\":\"" + pkg + "\",\"image\":\"r/" + pkg + ":" + v + "\",\"properties\":[{\"type\":\"olm.package\",\"value\":{\"packageName\":\"" + pkg + "\",\"version\":\"" + v + "\"}}]}\n"
 }
 
-// adding appends the blobs of a text to a catalog.
+// adding returns an edit that appends the blobs of a text.
 func adding(t *testing.T, text string) func(*declcfg.Catalog) {
 	return func(c *declcfg.Catalog) { c.Append(parse(t, text)) }
 }
@@ -37,7 +37,7 @@ func TestPlaces(t *testing.T) {
 		files  map[string]string
 		pkg    string
 		change func(*declcfg.Catalog)
-		want   map[string]string // what is different; "-" for a file that is gone
+		want   map[string]string // the expected changes; "-" for a removed file
 	}{
 		"a new bundle goes behind the last of its package": {
 			map[string]string{"a/catalog.json": pkgA + buA1 + chA, "b/catalog.json": pkgB},

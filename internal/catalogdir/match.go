@@ -15,13 +15,13 @@ import (
 	"github.com/operator-bindery/bindery/internal/filetx"
 )
 
-// wanted is a blob that the directory is to have.
+// wanted is a blob of the new catalog.
 type wanted struct {
 	blob declcfg.Blob
 	done bool // it has a document
 }
 
-// restored returns the blob with what a skeleton load has dropped of it, as it is in the one that is there.
+// restored returns the blob with the values that a skeleton load dropped, taken from the existing blob.
 func (w *wanted) restored(there declcfg.Blob) (declcfg.Blob, error) {
 	switch b := w.blob.(type) {
 	case *declcfg.Bundle:
@@ -36,7 +36,7 @@ func (w *wanted) restored(there declcfg.Blob) (declcfg.Blob, error) {
 	return w.blob, nil
 }
 
-// isReduced reports whether a skeleton load has dropped something of a blob.
+// isReduced reports whether a skeleton load dropped values of a blob.
 func isReduced(b declcfg.Blob) bool {
 	switch b := b.(type) {
 	case *declcfg.Bundle:
@@ -47,7 +47,7 @@ func isReduced(b declcfg.Blob) bool {
 	return false
 }
 
-// wish collects the blobs that the packages are to have, in writing order. Blobs of other packages are not looked at.
+// wish returns the blobs that the packages should have, in writing order.
 func wish(packages map[string]bool, now *declcfg.Catalog) []*wanted {
 	var all []*wanted
 	for b := range now.Blobs() {
@@ -62,8 +62,8 @@ func withoutContent(b declcfg.Blob) error {
 	return fmt.Errorf("package %q: %s %q was loaded without its content and cannot be written", b.BlobPackage(), b.BlobSchema(), b.BlobName())
 }
 
-// match finds the documents of the packages that stay, change and go, and notes it in the edits. The blobs that have no
-// document yet are returned.
+// match compares the documents of the packages with the wanted blobs and records in the edits which of them change and
+// which are dropped. It returns the blobs without a document.
 func (d *Dir) match(ctx context.Context, packages map[string]bool, now *declcfg.Catalog, edits *edits) ([]*wanted, error) {
 	all := wish(packages, now)
 	byKey := map[key][]*wanted{}
@@ -73,13 +73,13 @@ func (d *Dir) match(ctx context.Context, packages map[string]bool, now *declcfg.
 		byKey[k] = append(byKey[k], w)
 		stays[k.pkg] = true
 	}
-	other := map[key][]*document{} // documents that are not what is wanted
+	other := map[key][]*document{} // documents that no wanted blob equals
 	for _, f := range d.index.files {
 		if err := d.matchFile(ctx, f, packages, stays, edits, byKey, other); err != nil {
 			return nil, err
 		}
 	}
-	// What is wanted and not there takes the place of what is there and not wanted, if they have the same name.
+	// A new blob replaces an old document with the same name.
 	for _, f := range d.index.files {
 		for _, doc := range f.docs {
 			rest := other[doc.key()]
@@ -106,13 +106,13 @@ func (d *Dir) match(ctx context.Context, packages map[string]bool, now *declcfg.
 	return all, errors.Join(errs...)
 }
 
-// matchFile compares the documents of one file with what is wanted. Those of packages of which nothing stays are not
-// read.
+// matchFile compares the documents of one file with the wanted blobs. Documents of packages that are removed entirely
+// are not read.
 func (d *Dir) matchFile(ctx context.Context, f *file, packages, stays map[string]bool, edits *edits,
 	byKey map[key][]*wanted, other map[key][]*document) error {
 	var r *documentReader
 	for _, doc := range f.docs {
-		if !packages[doc.pkg] || doc.pkg == "" && known(doc.schema) {
+		if !packages[doc.pkg] || doc.pkg == "" && rank(doc.schema) != rankOfOthers {
 			continue // the latter has no place in any catalog
 		}
 		if err := ctx.Err(); err != nil {
@@ -143,7 +143,7 @@ func (d *Dir) matchFile(ctx context.Context, f *file, packages, stays map[string
 			if w.done {
 				continue
 			}
-			// A bundle whose values were dropped has them again when it is written.
+			// A bundle from a skeleton load is compared with its dropped values restored.
 			want, err := w.restored(blob)
 			if err != nil {
 				return err
@@ -160,14 +160,6 @@ func (d *Dir) matchFile(ctx context.Context, f *file, packages, stays map[string
 		byKey[doc.key()][i].done = true
 	}
 	return nil
-}
-
-func known(schema string) bool {
-	switch schema {
-	case declcfg.SchemaPackage, declcfg.SchemaChannel, declcfg.SchemaBundle, declcfg.SchemaDeprecations:
-		return true
-	}
-	return false
 }
 
 // sameBlob reports whether two blobs say the same: the order of keys does not count.
@@ -189,7 +181,7 @@ type documentReader struct {
 	buf    []byte
 }
 
-// openDocuments opens a file, which must be the one that was read.
+// openDocuments opens a file and checks that it is the one that was read.
 func (d *Dir) openDocuments(f *file) (*documentReader, error) {
 	if err := d.unchanged(f); err != nil {
 		return nil, err
@@ -198,10 +190,10 @@ func (d *Dir) openDocuments(f *file) (*documentReader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &documentReader{File: open, parser: newParser(d.options.Limits)}, nil
+	return &documentReader{File: open, parser: newParser()}, nil
 }
 
-// unchanged returns an error if a file is not any more what it was when it was read.
+// unchanged returns an error if a file changed after it was read.
 func (d *Dir) unchanged(f *file) error {
 	now, err := d.root.Lstat(f.name)
 	if err != nil {
@@ -243,28 +235,24 @@ func (r *documentReader) read(doc *document) (declcfg.Blob, error) {
 	return blob, nil
 }
 
-// parser reads texts as documents of their own.
+// parser parses single documents.
 type parser struct {
 	reader *declcfg.Reader
 	text   bytes.Reader
 }
 
-func newParser(l declcfg.Limits) *parser {
-	if l.MaxDocument > 0 {
-		l.MaxDocument += len(separator)
-	}
-	l.MaxFileSize = 0 // it is about whole files
-	return &parser{reader: declcfg.NewReader(declcfg.LoadOptions{Limits: l, Lazy: true})}
+func newParser() *parser {
+	return &parser{reader: declcfg.NewReader(declcfg.LoadOptions{Lazy: true})}
 }
 
 const separator = "---\n"
 
-// parse reads the blob that a text holds. It shares no memory with the text.
+// parse reads the blob in a text. It shares no memory with the text.
 func (p *parser) parse(text []byte, isJSON bool, name string) (declcfg.Blob, error) {
 	p.text.Reset(text)
 	var in io.Reader = &p.text
 	if !isJSON {
-		in = io.MultiReader(strings.NewReader(separator), in) // so that it is not taken for JSON
+		in = io.MultiReader(strings.NewReader(separator), in) // the separator keeps it from being read as JSON
 	}
 	p.reader.Reset(in, name)
 	blob, err := p.reader.Next()

@@ -11,7 +11,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// The memory of an edit does not grow with what it leaves alone, be it in one file.
+// The memory of an edit does not grow with the unchanged packages, even if they are in the same file.
 func TestMemory(t *testing.T) {
 	megabytes := 16
 	if text := os.Getenv("BINDERY_MEGABYTES"); text != "" {

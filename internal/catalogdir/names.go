@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// compareNames orders slash-separated names as directories are walked.
+// compareNames orders slash-separated names like a directory walk.
 func compareNames(a, b string) int {
 	return slices.Compare(strings.Split(a, "/"), strings.Split(b, "/"))
 }

@@ -9,12 +9,12 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// patch is the text of a YAML mapping that is changed from the value before to the value now, both JSON objects: what is not
-// changed keeps its text, its place, and its comments. fresh is a text of the value now as declcfg writes it. ok is
-// false if the text is not written in lines of block style; and even if it is true it has to be checked that the
-// answer says what it should, as lines are not all that there is to YAML.
+// patch changes the text of a YAML mapping from the value before to the value now, both JSON objects. Unchanged parts
+// keep their text, position and comments. fresh is the text of the value now as declcfg writes it. ok is false if the
+// text is not in block style. The caller must parse the result and compare: patch works on lines and does not
+// understand all of YAML.
 //
-// All texts have line ends of one byte.
+// All line ends are one byte.
 func patch(text, fresh string, before, now []byte, depth int) (patched string, ok bool) {
 	was, okWas := parseObject(before)
 	is, okIs := parseObject(now)
@@ -33,7 +33,7 @@ func patch(text, fresh string, before, now []byte, depth int) (patched string, o
 	for i, e := range old {
 		written[i] = e.key
 	}
-	// What says nothing, as an empty list, is in no value; it stays as well.
+	// Keys with empty values, such as an empty list, are not in the JSON values; they stay too.
 	keys := inOrder(written, union(written, anew, is))
 	var out strings.Builder
 	for _, key := range keys {
@@ -60,13 +60,13 @@ func patch(text, fresh string, before, now []byte, depth int) (patched string, o
 	return out.String(), true
 }
 
-// cutBlank cuts off the blank lines at the end of a text.
+// cutBlank splits off the blank lines at the end of a text.
 func cutBlank(text string) (body, blank string) {
 	end := min(len(strings.TrimRight(text, "\n"))+1, len(text))
 	return text[:end], text[end:]
 }
 
-// remarked is a key with a new value, with the comment that stands in the line of the old one, if both are one line.
+// remarked returns a key with its new value and the trailing comment of the old line, if both are one line.
 func remarked(old, anew string) string {
 	value, remark, ok := strings.Cut(old, " #")
 	if !ok || strings.Count(old, "\n") != 1 || strings.Count(anew, "\n") != 1 || strings.ContainsAny(value, "\"'") {
@@ -76,7 +76,8 @@ func remarked(old, anew string) string {
 	return strings.TrimSuffix(anew, "\n") + spaces + " #" + remark
 }
 
-// union are the keys of a new text in their order, and those of the old one that say nothing behind the key that they are behind.
+// union returns the keys of the new text in their order. Keys of the old text with empty values are inserted after
+// their old predecessor.
 func union(old []string, anew []entry, is object) []string {
 	var keys []string
 	for _, e := range anew {
@@ -94,12 +95,12 @@ func union(old []string, anew []entry, is object) []string {
 	return keys
 }
 
-// entry is a key of a mapping in block style with its value, or an item of a list, with the comments above it.
+// entry is a key of a block mapping with its value, or an item of a list, including the comments above it.
 type entry struct {
 	key, text string
 }
 
-// lead are the comments above it.
+// lead returns the comments above it.
 func (e entry) lead() string {
 	at := 0
 	for at < len(e.text) && e.text[at] == '#' {
@@ -108,7 +109,7 @@ func (e entry) lead() string {
 	return e.text[:at]
 }
 
-// entriesOf takes a mapping apart whose keys stand at the start of their lines.
+// entriesOf splits a mapping whose keys are not indented.
 func entriesOf(text string) ([]entry, bool) {
 	var entries []entry
 	var lead string
@@ -141,7 +142,7 @@ func entriesOf(text string) ([]entry, bool) {
 	return entries, true
 }
 
-// plainKey is the plain key at the start of a line.
+// plainKey returns the plain key at the start of a line.
 func plainKey(line string) (string, bool) {
 	for i := range len(line) {
 		switch c := line[i]; {
@@ -182,8 +183,8 @@ func patchList(text, fresh string, before, now []byte, depth int) (string, bool)
 	return out.String(), true
 }
 
-// itemsOf takes the list of a key apart: the line of the key with what is above the first item, the column of the dashes,
-// and the items.
+// itemsOf splits the list of a key into the line of the key with everything up to the first item, the column of the
+// dashes, and the items.
 func itemsOf(text string) (head string, indent int, items []string, ok bool) {
 	lead, indent, began := "", -1, false
 	for line := range strings.Lines(text) {
@@ -214,7 +215,7 @@ func itemsOf(text string) (head string, indent int, items []string, ok bool) {
 	return head, indent, items, true
 }
 
-// patchItem is patch for an item that is a mapping.
+// patchItem is patch for a list item that is a mapping.
 func patchItem(text, fresh string, indent int, before, now []byte, depth int) (string, bool) {
 	lead, at := "", 0
 	for strings.HasPrefix(text[at:], strings.Repeat(" ", indent)+"#") {
@@ -222,7 +223,7 @@ func patchItem(text, fresh string, indent int, before, now []byte, depth int) (s
 	}
 	lead, text = text[:at], text[at:]
 	content := strings.TrimLeft(text[indent+1:], " ")
-	width := len(text) - len(content) - indent // of the dash with what is behind it
+	width := len(text) - len(content) - indent // of the dash and the spaces after it
 	if content == "" || content[0] == '\n' || !strings.HasPrefix(fresh, "- ") {
 		return "", false
 	}
@@ -241,7 +242,7 @@ func patchItem(text, fresh string, indent int, before, now []byte, depth int) (s
 	return lead + strings.Repeat(" ", indent) + "-" + strings.Repeat(" ", width-1) + patched[indent+width:], true
 }
 
-// shifted moves lines to the right.
+// shifted indents lines.
 func shifted(text string, by int) string {
 	var out strings.Builder
 	for line := range strings.Lines(text) {
@@ -253,7 +254,7 @@ func shifted(text string, by int) string {
 	return out.String()
 }
 
-// outdented moves lines to the left, the first of which begins with a dash.
+// outdented removes indentation from lines, the first of which begins with a dash.
 func outdented(text string, by int) (string, bool) {
 	var out strings.Builder
 	for line := range strings.Lines(text) {
@@ -272,9 +273,9 @@ func outdented(text string, by int) (string, bool) {
 	return out.String(), true
 }
 
-// arranged is a JSON text with the keys in the order of the text that was there before, in the form f.
+// arranged formats a JSON text in the form f with the keys in the order of the old text.
 func (f form) arranged(before, compact []byte) ([]byte, bool) {
-	text := likeBefore(before, compact, 0)
+	text := withKeyOrder(before, compact, 0)
 	if f.indent != "" {
 		var buf bytes.Buffer
 		if json.Indent(&buf, text, "", f.indent) != nil {
@@ -290,7 +291,7 @@ func (f form) arranged(before, compact []byte) ([]byte, bool) {
 	return text, true
 }
 
-// ordered is the text of a new document with its keys in the order that they have in the text of another one.
+// ordered returns the text of a new document with its keys in the order of another document's text.
 func (f form) ordered(text, like []byte, b declcfg.Blob) ([]byte, bool) {
 	if f.json {
 		return f.arranged(like, declcfg.AppendJSON(nil, b, false))

@@ -6,7 +6,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// Of a document that changes, what does not change keeps its text: the order of keys and items, comments, quotes and indentation.
+// A changed document keeps the text of its unchanged parts: order of keys and items, comments, quotes and indentation.
 func TestDocumentsChangeWhereTheyMust(t *testing.T) {
 	entries := func(list ...declcfg.ChannelEntry) func(*declcfg.Catalog) {
 		return func(c *declcfg.Catalog) { c.Channels[0].Entries = list }

@@ -9,25 +9,25 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// placeholder stands for a part of a path in a pattern. No name of a file has it.
+// placeholder replaces a part of a path in a pattern. File names never contain it.
 const placeholder = "\x00"
 
-// part is what of a blob a file is called after.
+// part is the part of a blob that a file name contains.
 type part uint8
 
 const (
-	wholeName part = iota // of the blob
-	shortName             // without the name of the package before it: v1.0.0 of foo.v1.0.0
-	version               // of a bundle
+	wholeName part = iota // the blob's name
+	shortName             // the name without a leading package name: v1.0.0 of foo.v1.0.0
+	version               // the bundle's version
 )
 
-// pattern is how files that hold one blob each are called.
+// pattern is the naming scheme of files with one blob each.
 type pattern struct {
 	text string // slash-separated path with placeholders
 	part part
 }
 
-// patterns returns the patterns that the path of a document's file follows, the most specific first.
+// patterns returns the patterns that match the path of a document's file, the most specific first.
 func patterns(doc *document) (all []pattern) {
 	for _, of := range [...]part{wholeName, shortName, version} {
 		token := of.of(doc.name, doc.pkg, doc.version)
@@ -55,7 +55,7 @@ func (p part) of(name, pkg string, v *declcfg.VersionRelease) string {
 	return ""
 }
 
-// fill returns the path for a blob.
+// fill returns the path of a blob.
 func (p pattern) fill(b declcfg.Blob) (string, bool) {
 	var v *declcfg.VersionRelease
 	if bundle, ok := b.(*declcfg.Bundle); ok {
@@ -70,11 +70,12 @@ func (p pattern) fill(b declcfg.Blob) (string, bool) {
 	return strings.ReplaceAll(p.text, placeholder, token), true
 }
 
-// packagePattern returns the path of a file with placeholders for the name of its first package, if that is in it.
+// packagePattern replaces the name of a file's first package in its path by placeholders; ok is false if the path does
+// not contain it.
 func packagePattern(f *file) (string, bool) { return replaceWord(f.name, f.docs[0].pkg, false) }
 
-// replaceWord replaces a word in a path by the placeholder, where no letters or digits are beside it; but a v may stand
-// before a version.
+// replaceWord replaces a word in a path by the placeholder where no letter or digit is next to it; a "v" may precede a
+// version.
 func replaceWord(text, word string, isVersion bool) (string, bool) {
 	if word == "" {
 		return "", false
@@ -106,12 +107,12 @@ func replaceWord(text, word string, isVersion bool) (string, bool) {
 	}
 }
 
-// isWordRune reports whether a rune belongs to a word; the error rune at the ends of a text does not.
+// isWordRune reports whether a rune belongs to a word. The error rune at the ends of a text does not.
 func isWordRune(r rune) bool {
 	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r))
 }
 
-// isElement reports whether a name can be that of a file or directory of a catalog, on every system.
+// isElement reports whether a name is a valid file or directory name for a catalog on every system.
 func isElement(name string) bool {
 	return name != "" && name != "." && len(name) <= 255 && utf8.ValidString(name) && filepath.IsLocal(name) &&
 		!strings.HasPrefix(name, "..") && !strings.ContainsAny(name, `/\`) && strings.IndexFunc(name, unicode.IsControl) < 0

@@ -11,7 +11,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// placer finds the files for new blobs.
+// placer chooses the files of new blobs.
 type placer struct {
 	dir   *Dir
 	edits *edits
@@ -29,7 +29,7 @@ func (d *Dir) newPlacer(es *edits) *placer {
 	return p
 }
 
-// place notes in the edits where a new blob goes.
+// place records in the edits where a new blob goes.
 func (p *placer) place(b declcfg.Blob) error {
 	k := keyOf(b)
 	docs := p.byPkg[k.pkg]
@@ -65,15 +65,15 @@ func (p *placer) place(b declcfg.Blob) error {
 
 func (p *placer) append(f *file, b declcfg.Blob) { p.edits.of(f).add(f.behind(keyOf(b)), b) }
 
-// neighbour returns the document that comes before a new blob: by version for bundles, by name for others. If all come
-// after it, the next one is returned.
+// neighbour returns the document that precedes a new blob: by version for bundles, by name for others. If all follow
+// it, the first of them is returned.
 func neighbour(likes []*document, b declcfg.Blob) *document {
 	order := func(doc *document) int { return strings.Compare(doc.name, b.BlobName()) }
 	if bundle, ok := b.(*declcfg.Bundle); ok {
 		if v, err := bundle.VersionRelease(); err == nil {
 			order = func(doc *document) int {
 				if doc.version == nil {
-					return -1 // below any version
+					return -1 // lower than any version
 				}
 				return doc.version.Compare(v)
 			}
@@ -101,12 +101,13 @@ func neighbour(likes []*document, b declcfg.Blob) *document {
 	return below
 }
 
-// ownFile returns the name of a file of its own for a new blob whose neighbour has one, if the pattern is clear.
+// ownFile returns the name of a separate file for a new blob, if its neighbour has a separate file and the naming
+// pattern is clear.
 func (p *placer) ownFile(likes []*document, near *document, b declcfg.Blob) (string, bool) {
 	if b.BlobName() == "" {
 		return "", false
 	}
-	// The pattern that most of the likes follow, and that of the neighbour if others are as many.
+	// The pattern of most similar documents wins; on a tie, the pattern of the neighbour.
 	votes := map[pattern]int{}
 	candidates := patterns(near)
 	alone := 0
@@ -137,10 +138,10 @@ func (p *placer) ownFile(likes []*document, near *document, b declcfg.Blob) (str
 	return name, p.free(name)
 }
 
-// newPackage notes where a blob of a package goes of which the catalog has nothing yet.
+// newPackage records where a blob of a new package goes.
 func (p *placer) newPackage(b declcfg.Blob) error {
 	pkg := b.BlobPackage()
-	var with []*file // files that have documents
+	var with []*file // files with documents
 	for _, f := range p.dir.index.files {
 		if len(f.docs) > 0 {
 			with = append(with, f)
@@ -167,8 +168,8 @@ func (p *placer) newPackage(b declcfg.Blob) error {
 	return nil
 }
 
-// isOwn reports whether a file below the top, or one that is called after its package, belongs to a single package: then
-// another package has no place in it.
+// isOwn reports whether a file is meant for one package: it is in a subdirectory or named after its package. No other
+// package is added to it.
 func isOwn(f *file) bool {
 	for _, doc := range f.docs {
 		if doc.pkg != f.docs[0].pkg {
@@ -179,8 +180,8 @@ func isOwn(f *file) bool {
 	return called || path.Dir(f.name) != "."
 }
 
-// packageFile returns the name for the file of a new package: after the pattern that most packages follow which are in
-// one file, and PACKAGE/catalog.EXT in the format of most files if there is none. like gives the form; it may be nil.
+// packageFile returns the file name for a new package: by the pattern of most single-file packages, or else
+// PACKAGE/catalog.EXT in the format of most files. like is the document whose formatting is copied; it may be nil.
 func (p *placer) packageFile(pkg string, with []*file) (name string, like *document, isJSON bool) {
 	ofJSON := 0
 	for _, f := range with {
@@ -224,9 +225,9 @@ func (p *placer) packageFile(pkg string, with []*file) (name string, like *docum
 	return strings.ReplaceAll(best, placeholder, pkg), like, isJSON
 }
 
-// free reports whether a new file can have a name: nothing else has it, and readers of the catalog would see it.
+// free reports whether a new file can have a name: it is unused, and readers of the catalog do not ignore it.
 func (p *placer) free(name string) bool {
-	for _, element := range strings.Split(name, "/") {
+	for element := range strings.SplitSeq(name, "/") {
 		if !isElement(element) {
 			return false
 		}

@@ -17,7 +17,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/catalogdir"
 )
 
-// What must not be changed where it is, is refused with a reason, and nothing is touched.
+// Files that cannot be changed in place are refused with a reason, and nothing is modified.
 func TestRefusedPlaces(t *testing.T) {
 	for name, c := range map[string]struct {
 		prepare func(t *testing.T, dir string) error
@@ -95,7 +95,7 @@ func TestNoDirectory(t *testing.T) {
 	}
 }
 
-// Wherever the directory is, and whatever its links and modes, edits of all kinds are done.
+// All kinds of edits work wherever the directory is and whatever its links and modes.
 func TestPlacesOfTheDirectory(t *testing.T) {
 	for name, prepare := range map[string]func(t *testing.T, dir string) (open string){
 		"a relative path":                            func(t *testing.T, dir string) string { t.Chdir(filepath.Dir(dir)); return "catalog" },
@@ -172,7 +172,7 @@ func TestPlacesOfTheDirectory(t *testing.T) {
 					t.Errorf("the catalog is\n%s\nand not\n%s", got, want)
 				}
 				untouched(t, mine, state(t, dir), result.Files()...)
-				// The same directory can be edited on.
+				// The same directory can be edited again.
 				c.Packages[0].Description = "again"
 				_, err = d.Replace(context.Background(), []string{c.Packages[0].Name}, c)
 				check(t, err)
@@ -180,7 +180,7 @@ func TestPlacesOfTheDirectory(t *testing.T) {
 					t.Errorf("the catalog is\n%s\nand not\n%s", got, want)
 				}
 				check(t, d.Close())
-				// Not every file can be read by an ordinary user: names are enough.
+				// An ordinary user cannot read every file there: compare names only.
 				check(t, filepath.WalkDir(filepath.Dir(dir), func(name string, _ fs.DirEntry, err error) error {
 					if strings.Contains(name, ".bindery") && !strings.Contains(name, "0123456789abcdef") {
 						t.Errorf("%s is left", name)
@@ -192,7 +192,7 @@ func TestPlacesOfTheDirectory(t *testing.T) {
 	}
 }
 
-// prepared takes the options of an edit's name.
+// prepared applies options from an edit's name.
 func prepared(d *catalogdir.Dir, words []string) {
 	if slices.Contains(words, "nolinks") {
 		d.WithoutLinks()
@@ -201,7 +201,7 @@ func prepared(d *catalogdir.Dir, words []string) {
 
 func edited(c *declcfg.Catalog, name string) []string { return change(c, name) }
 
-// Another user of the same machine, who may not write beside the directory, or not everywhere in it.
+// An edit by another user, who cannot write next to the directory or in some of its subdirectories.
 func TestAnotherUser(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root can become another user")
@@ -262,7 +262,7 @@ func TestAnotherUser(t *testing.T) {
 			check(t, os.Chmod(filepath.Dir(filepath.Dir(dir)), 0o755))
 			check(t, os.Chmod(filepath.Dir(dir), 0o755))
 			base(t, dir)
-			own(dir) // but not what is in it
+			own(dir) // but not its content
 			before, files := state(t, dir), contents(t, dir)
 			out, err := run(dir, name)
 			switch {
@@ -285,7 +285,7 @@ func TestAnotherUser(t *testing.T) {
 	}
 }
 
-// Mode, owner and times of what is not changed are kept, of directories too, and mode and owner of what is.
+// Unchanged files and directories keep mode, owner and times; changed files keep mode and owner.
 func TestModesAndOwners(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "catalog")
 	base(t, dir)
@@ -322,7 +322,7 @@ func TestModesAndOwners(t *testing.T) {
 	}
 }
 
-// Other names of a file that is changed keep what they had.
+// Other hard links of a changed file keep the old content.
 func TestHardLinks(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "catalog")
 	base(t, dir)
@@ -340,7 +340,7 @@ func TestHardLinks(t *testing.T) {
 	}
 }
 
-// A tree may be deeper than the paths that the system takes.
+// A tree may be deeper than the system's maximum path length.
 func TestDeepDirectory(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "catalog")
 	base(t, dir)
@@ -373,7 +373,7 @@ func TestDeepDirectory(t *testing.T) {
 	}
 }
 
-// Somebody who writes without asking for the lock is not overwritten.
+// Changes by a program that ignores the lock are not overwritten.
 func TestChangedMeanwhile(t *testing.T) {
 	for _, name := range edits {
 		words := strings.Fields(name)
@@ -440,7 +440,7 @@ func TestChangedMeanwhile(t *testing.T) {
 	}
 }
 
-// An edit that is going on is waited for, and not for ever.
+// An edit waits for another one, up to the timeout.
 func TestWaiting(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "catalog")
 	base(t, dir)
@@ -474,7 +474,7 @@ func TestWaiting(t *testing.T) {
 	check(t, <-got)
 }
 
-// Cancelled at any step, an edit changes nothing.
+// An edit that is cancelled at any step changes nothing.
 func TestCancelled(t *testing.T) {
 	for _, name := range edits {
 		words := strings.Fields(name)
@@ -505,7 +505,7 @@ func TestCancelled(t *testing.T) {
 				if n >= 0 {
 					break
 				}
-				continue // it was too late
+				continue // cancelled after the last file was in place
 			}
 			if !errors.Is(err, context.Canceled) {
 				t.Fatalf("%s, step %d: %v", name, step, err)
@@ -516,7 +516,7 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// On a full disk the error says so.
+// On a full disk the error names the cause.
 func TestNoSpaceLeft(t *testing.T) {
 	for _, name := range []string{"file", "files", "all", "all nolinks"} {
 		top := t.TempDir()
@@ -546,7 +546,7 @@ func TestNoSpaceLeft(t *testing.T) {
 	}
 }
 
-// A reader of catalogs does not see the files of an edit that is going on, or was killed.
+// Readers of the catalog do not see the temporary files of a running or killed edit.
 func TestStageIsInvisible(t *testing.T) {
 	for _, name := range edits {
 		dir := filepath.Join(t.TempDir(), "catalog")
@@ -577,7 +577,7 @@ func TestStageIsInvisible(t *testing.T) {
 	}
 }
 
-// To read only, nothing is swept; and what an interrupted edit has left in between is told.
+// A read-only open removes nothing, and reports an interrupted edit.
 func TestReadOnly(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "catalog")
 	base(t, dir)
@@ -614,7 +614,7 @@ func TestReadOnly(t *testing.T) {
 	check(t, d.Close())
 }
 
-// Files that somebody has changed after an edit was interrupted are not overwritten when it is undone.
+// Rolling back an interrupted edit does not overwrite files that were changed since.
 func TestChangedBeforeUndoing(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "catalog")
 	base(t, dir)

@@ -17,8 +17,8 @@ import (
 	"github.com/operator-bindery/bindery/internal/catalogdir"
 )
 
-// After a replacement, a directory holds exactly what was wanted, whatever its layout and whatever the edit; files without
-// anything of the changed packages are the very same; nothing else is left; and doing it again does nothing.
+// For any layout and any edit: the directory holds exactly the new catalog, files without changed packages are
+// untouched, nothing else is left, and repeating the edit changes nothing.
 func TestRandomEditsOfRandomLayouts(t *testing.T) {
 	rounds := uint64(150)
 	if testing.Short() {
@@ -94,7 +94,7 @@ func replace(t *testing.T, dir string, packages []string, want *declcfg.Catalog,
 	return done, err
 }
 
-// reduced is a catalog in which some blobs are skeletons whose content is that of the catalog before.
+// reduced replaces some blobs by skeletons of the blobs in the catalog before.
 func (r *random) reduced(c, before *declcfg.Catalog) *declcfg.Catalog {
 	out := canonical(c)
 	heavy := func(b *declcfg.Bundle) (values []string) {
@@ -217,7 +217,7 @@ func (r *random) catalog() *declcfg.Catalog {
 	return canonical(c)
 }
 
-// canonical is the catalog as it is read, with keys in order.
+// canonical returns the catalog as it is read back, with sorted keys.
 func canonical(c *declcfg.Catalog) *declcfg.Catalog {
 	var buf bytes.Buffer
 	if err := c.Write(&buf, declcfg.FormatNDJSON); err != nil {
@@ -230,11 +230,11 @@ func canonical(c *declcfg.Catalog) *declcfg.Catalog {
 	return back
 }
 
-// layout writes a catalog to files, and returns of which packages each of them has something.
+// layout writes a catalog to files in a random layout and returns the packages in each file.
 func (r *random) layout(t *testing.T, dir string, c *declcfg.Catalog) map[string][]string {
 	kind := r.IntN(6)
 	if kind == 5 {
-		kind = -1 // another one for each package
+		kind = -1 // another kind for each package
 	}
 	kinds := map[string]int{}
 	files := map[string][]declcfg.Blob{}
@@ -275,7 +275,7 @@ func (r *random) layout(t *testing.T, dir string, c *declcfg.Catalog) map[string
 	return owners
 }
 
-// file writes blobs in one of the forms that are found.
+// file writes blobs in a random formatting.
 func (r *random) file(t *testing.T, blobs []declcfg.Blob) (text, ext string) {
 	var out strings.Builder
 	crlf := r.some()
@@ -347,7 +347,7 @@ func (r *random) edit(c *declcfg.Catalog) ([]string, *declcfg.Catalog) {
 	for name, part := range c.ByPackage() {
 		if slices.Contains(packages, name) {
 			if name != "" && r.IntN(5) == 0 {
-				continue // the package goes
+				continue // the package is removed
 			}
 			part = r.change(part, name)
 		}

@@ -10,12 +10,12 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// Result is what a replacement does to the files of the directory: slash-separated names relative to it, sorted.
+// Result lists the files that a replacement touches: slash-separated names relative to the directory, sorted.
 type Result struct {
 	Changed, Created, Removed []string
 }
 
-// Files are the names of all files that it touches, sorted.
+// Files returns the names of all touched files, sorted.
 func (r Result) Files() []string {
 	all := make([]string, 0, len(r.Changed)+len(r.Created)+len(r.Removed))
 	all = append(append(append(all, r.Changed...), r.Created...), r.Removed...)
@@ -23,18 +23,17 @@ func (r Result) Files() []string {
 	return all
 }
 
-// Unchanged reports whether it touches nothing.
+// Unchanged reports whether no file is touched.
 func (r Result) Unchanged() bool { return len(r.Changed)+len(r.Created)+len(r.Removed) == 0 }
 
-// Replace makes the directory hold of these packages exactly what now holds of them; other packages in now are not
-// looked at. The empty name stands for the blobs of no package. The files of other packages stay as they are, and so
-// do all files if nothing is to be changed.
+// Replace makes the directory hold, of the named packages, exactly their blobs in now; other packages in now are
+// ignored. The empty name stands for blobs without a package. Files of other packages are not touched, and no file is
+// if nothing changes.
 //
-// Of blobs that are in the directory already, now may have skeletons: what was dropped of them stays as it is. Blobs
-// that are new must have all their content.
+// Blobs in now that exist in the directory may be skeletons: their dropped values stay. New blobs must be complete.
 //
-// After an error the directory is as it was. The error is [ErrChanged] if another program has changed a file since
-// Load, and [ErrPlace] if a file must not be changed where it is.
+// After an error the directory is unchanged. The error is [ErrChanged] if another program changed a file since Load,
+// and [ErrPlace] if a file cannot be changed in place.
 func (d *Dir) Replace(ctx context.Context, packages []string, now *declcfg.Catalog) (Result, error) {
 	if d.options.ReadOnly {
 		return Result{}, errors.New("the directory was opened for reading only")
@@ -50,13 +49,13 @@ func (d *Dir) Replace(ctx context.Context, packages []string, now *declcfg.Catal
 	return result, nil
 }
 
-// Plan says what [Dir.Replace] would do, and writes nothing.
+// Plan returns what [Dir.Replace] would do, and writes nothing.
 func (d *Dir) Plan(ctx context.Context, packages []string, now *declcfg.Catalog) (Result, error) {
 	_, result, err := d.plan(ctx, packages, now)
 	return result, err
 }
 
-// plan finds out what is to be done to which files.
+// plan computes the changes to files.
 func (d *Dir) plan(ctx context.Context, packages []string, now *declcfg.Catalog) ([]*fileEdit, Result, error) {
 	var result Result
 	if err := d.ready(ctx); err != nil {
@@ -75,7 +74,7 @@ func (d *Dir) plan(ctx context.Context, packages []string, now *declcfg.Catalog)
 	var errs []error
 	refused := map[string]bool{}
 	for _, w := range added {
-		if pkg := w.blob.BlobPackage(); !refused[pkg] { // the other blobs of the package would say the same
+		if pkg := w.blob.BlobPackage(); !refused[pkg] { // one error per package
 			if err := p.place(w.blob); err != nil {
 				refused[pkg] = true
 				errs = append(errs, err)
@@ -100,7 +99,7 @@ func (d *Dir) plan(ctx context.Context, packages []string, now *declcfg.Catalog)
 	return all, result, nil
 }
 
-// checkPlace refuses to change what must not be changed where it is.
+// checkPlace refuses files that cannot be changed in place.
 func (d *Dir) checkPlace(e *fileEdit) error {
 	dir := path.Dir(e.name)
 	for up := dir; ; up = path.Dir(up) {
@@ -115,7 +114,7 @@ func (d *Dir) checkPlace(e *fileEdit) error {
 	if e.file != nil {
 		switch mode := e.file.info.Mode(); {
 		case mode&fs.ModeSymlink != 0:
-			target, _ := d.root.Readlink(e.name) // it is only for the message
+			target, _ := d.root.Readlink(e.name) // only for the message
 			return fmt.Errorf("%s %w: it is a link to %q; put a file in its place", e.name, ErrPlace, target)
 		case mode.Perm()&0o222 == 0:
 			return fmt.Errorf("%s %w: it is read-only", e.name, ErrPlace)

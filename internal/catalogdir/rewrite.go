@@ -14,13 +14,14 @@ import (
 	"github.com/operator-bindery/bindery/internal/canon"
 )
 
-// span is where a document is expected in a file that was written.
+// span is the expected position of a document in a written file.
 type span struct {
 	start, end int64
 	json       bool
 }
 
-// rewriter rewrites a file: the documents that stay with all that is between them, as they are, and the others.
+// rewriter writes a new version of a file: it copies unchanged documents with everything between them, and writes
+// changed ones.
 type rewriter struct {
 	ctx    context.Context
 	edit   *fileEdit
@@ -36,8 +37,8 @@ type rewriter struct {
 
 // rewrite writes the file of an edit to w and returns where its documents are. from is the file that was there, and like
 // what gives the form of a new one.
-func rewrite(ctx context.Context, w io.Writer, e *fileEdit, from *documentReader, like form, l declcfg.Limits) ([]span, error) {
-	r := &rewriter{ctx: ctx, edit: e, from: from, out: bufio.NewWriterSize(w, 64<<10), parser: newParser(l)}
+func rewrite(ctx context.Context, w io.Writer, e *fileEdit, from *documentReader, like form) ([]span, error) {
+	r := &rewriter{ctx: ctx, edit: e, from: from, out: bufio.NewWriterSize(w, 64<<10), parser: newParser()}
 	var err error
 	if e.file == nil {
 		err = r.fresh(like)
@@ -72,7 +73,7 @@ func (r *rewriter) fresh(like form) error {
 	return nil
 }
 
-// all writes the documents of a file that was there, one after the other.
+// all writes the documents of an existing file.
 func (r *rewriter) all() error {
 	docs := r.edit.file.docs
 	head, err := r.from.text(0, min(64<<10, r.edit.file.info.Size()))
@@ -80,7 +81,7 @@ func (r *rewriter) all() error {
 		return err
 	}
 	r.crlf = bytes.HasSuffix(nextLine(head), []byte("\r\n"))
-	between := form{crlf: r.crlf}.lineEnd() // of JSON documents
+	between := form{crlf: r.crlf}.lineEnd() // between JSON documents
 	if len(docs) > 1 && docs[1].json && docs[1].start-docs[0].end < 64 {
 		gap, err := r.from.text(docs[0].end, docs[1].start)
 		if err != nil {
@@ -125,28 +126,28 @@ func (r *rewriter) all() error {
 	return r.write(tail)
 }
 
-// formBehind is the form of what is added behind a document.
+// formBehind returns the formatting of blobs inserted after a document.
 func (r *rewriter) formBehind(doc *document) (form, error) {
 	docs := r.edit.file.docs
 	if !doc.json || !docs[len(docs)-1].json {
-		return form{crlf: r.crlf}, nil // in a stream that goes on as YAML there can be no more JSON
+		return form{crlf: r.crlf}, nil // in a stream that turned from JSON to YAML, no JSON can follow
 	}
 	text, err := r.from.text(doc.start, doc.end)
 	return formOf(text, true, r.crlf), err
 }
 
-// document writes a document that was there, with the gap before it, unless it is dropped.
+// document writes an existing document and the gap before it, unless it is dropped.
 func (r *rewriter) document(doc *document, gap []byte) error {
 	if r.edit.dropped[doc.n] {
 		if !doc.json {
-			// What is in the gap besides the separator are comments that belong to no document.
+			// Besides the separator, a gap has comments that belong to no document.
 			gap = gap[:bytes.LastIndexByte(gap[:max(0, len(gap)-1)], '\n')+1]
 			return r.write(gap)
 		}
 		return nil
 	}
 	if doc.json && len(r.spans) == 0 {
-		// White space between documents is none before the first.
+		// The first document has no separating white space before it.
 		first, err := r.from.text(0, r.edit.file.docs[0].start)
 		if err != nil {
 			return err
@@ -154,7 +155,7 @@ func (r *rewriter) document(doc *document, gap []byte) error {
 		gap = first
 	}
 	if !doc.json && r.behindYAML() {
-		gap = bytes.TrimLeft(gap, "\r\n") // a line end behind JSON that is not there any more
+		gap = bytes.TrimLeft(gap, "\r\n") // a line end after a dropped JSON document
 	}
 	if err := r.write(gap); err != nil {
 		return err
@@ -187,10 +188,10 @@ func (r *rewriter) document(doc *document, gap []byte) error {
 	return nil
 }
 
-// behindYAML reports whether the last document is one of YAML, whose text goes on to the next separator.
+// behindYAML reports whether the last written document is YAML, whose text extends to the next separator.
 func (r *rewriter) behindYAML() bool { return len(r.spans) > 0 && !r.spans[len(r.spans)-1].json }
 
-// copy writes a piece of the file that was there.
+// copy copies a range of the old file.
 func (r *rewriter) copy(start, end int64) error {
 	if start == end {
 		return nil
@@ -209,7 +210,7 @@ func (r *rewriter) copy(start, end int64) error {
 	return err
 }
 
-// changed returns the new text of a document: in its form, with its comments, and with its keys in the order that they had.
+// changed returns the new text of a document with its formatting, comments and key order.
 func (r *rewriter) changed(text []byte, isJSON bool, to declcfg.Blob) ([]byte, error) {
 	f := formOf(text, isJSON, r.crlf)
 	encoded, err := f.encode(to)
@@ -229,7 +230,7 @@ func (r *rewriter) changed(text []byte, isJSON bool, to declcfg.Blob) ([]byte, e
 			return whole, nil
 		}
 	}
-	// Blank lines, and even comments, would be taken for content behind some kinds of text.
+	// After some kinds of text, blank lines or comments would be read as content.
 	for _, behind := range [][]byte{trail, bytes.TrimLeft(trail, "\r\n")} {
 		if whole := slices.Concat(lead, encoded, behind); r.check(whole, false, to) == nil {
 			return whole, nil
@@ -238,7 +239,7 @@ func (r *rewriter) changed(text []byte, isJSON bool, to declcfg.Blob) ([]byte, e
 	return encoded, r.check(encoded, false, to)
 }
 
-// patched is the content of a YAML document with nothing changed but what is to be changed.
+// patched changes only the differing parts of a YAML document.
 func (r *rewriter) patched(content, encoded, now []byte) ([]byte, bool) {
 	there, err := r.parser.parse(content, false, r.edit.name)
 	if err != nil {
@@ -255,7 +256,8 @@ func (r *rewriter) patched(content, encoded, now []byte) ([]byte, bool) {
 	return []byte(text), true
 }
 
-// insert writes a new document behind what was written last, with its keys in the order of the document like, if it has one.
+// insert writes a new document after the last written one, with its keys in the order of the document like, unless that
+// is nil.
 func (r *rewriter) insert(b declcfg.Blob, f form, like []byte, between string) error {
 	text, err := f.encode(b)
 	if err != nil {
@@ -291,7 +293,7 @@ func (r *rewriter) insert(b declcfg.Blob, f form, like []byte, between string) e
 	return nil
 }
 
-// check reads a text that was made of a blob, which must give that blob again.
+// check parses the text of a blob, which must give the same blob.
 func (r *rewriter) check(text []byte, isJSON bool, b declcfg.Blob) error {
 	back, err := r.parser.parse(text, isJSON, r.edit.name)
 	if err != nil {
@@ -305,8 +307,8 @@ func (r *rewriter) check(text []byte, isJSON bool, b declcfg.Blob) error {
 
 // verify checks that a file that was written is divided into the documents that are expected. Their texts were copied or
 // checked before.
-func verify(r io.Reader, spans []span, l declcfg.Limits) error {
-	s := canon.NewSplitter(r, canon.Limits{MaxDocument: l.MaxDocument, MaxDepth: l.MaxDepth})
+func verify(r io.Reader, spans []span) error {
+	s := canon.NewSplitter(r, canon.Limits{})
 	for n := 0; ; n++ {
 		doc, err := s.Next()
 		if errors.Is(err, io.EOF) && n == len(spans) {
@@ -320,7 +322,7 @@ func verify(r io.Reader, spans []span, l declcfg.Limits) error {
 		}
 		if n == 0 && !doc.JSON {
 			// At the start of a file the separator line is read as YAML; elsewhere what follows "#" on it is not looked at.
-			if _, err := canon.AppendYAML(nil, doc.Data, canon.Limits{MaxDocument: l.MaxDocument, MaxDepth: l.MaxDepth}, nil); err != nil {
+			if _, err := canon.AppendYAML(nil, doc.Data, canon.Limits{}, nil); err != nil {
 				return fmt.Errorf("document 1 of %d: %w", len(spans), err)
 			}
 		}

@@ -14,7 +14,7 @@ const (
 	yamlB = "schema: olm.package\nname: b\n"
 )
 
-// Of a file that is rewritten, all text stays that does not belong to what is changed.
+// A rewritten file keeps all text that is not part of a change.
 func TestTexts(t *testing.T) {
 	setDefault := func(c *declcfg.Catalog) {
 		for i := range c.Packages {
@@ -33,7 +33,7 @@ func TestTexts(t *testing.T) {
 	for name, c := range map[string]struct {
 		file   string
 		change func(*declcfg.Catalog)
-		want   string // empty: the file is gone
+		want   string // empty: the file is removed
 	}{
 		"changed, with comments before and behind": {
 			"# file\n---\n" + yamlA + "# behind\n---\n" + yamlC, setDefault,

@@ -12,14 +12,14 @@ import (
 	"github.com/operator-bindery/bindery/internal/filetx"
 )
 
-// carryOut writes the files of an edit and puts them in place: all of them, or none.
+// carryOut writes the files of an edit and puts them in place: all of them or none.
 func (d *Dir) carryOut(ctx context.Context, edits []*fileEdit) (err error) {
 	tx, err := filetx.Begin(d.root, d.hooks)
 	if err != nil {
 		return err
 	}
 	defer func() {
-		// After a success the next edit removes it if that is not possible now.
+		// If removing the temporary files fails after success, the next edit removes them.
 		if cerr := tx.Close(); err != nil {
 			err = errors.Join(err, cerr)
 		}
@@ -48,7 +48,8 @@ func (d *Dir) carryOut(ctx context.Context, edits []*fileEdit) (err error) {
 	return tx.Commit(ctx, changes)
 }
 
-// nothingChanged checks that the files that are to be changed are what was read, and that new ones have free names.
+// nothingChanged checks that the files to change are unmodified since they were read, and that the names of new ones
+// are unused.
 func (d *Dir) nothingChanged(edits []*fileEdit) error {
 	for _, e := range edits {
 		if e.file != nil {
@@ -63,6 +64,9 @@ func (d *Dir) nothingChanged(edits []*fileEdit) error {
 	}
 	return nil
 }
+
+// maxFileSize is what readers of catalogs take at most, see [declcfg.Limits].
+const maxFileSize = 1 << 30
 
 // writeFile writes the new file of an edit, checks it and syncs it.
 func (d *Dir) writeFile(ctx context.Context, tx *filetx.Tx, e *fileEdit) (staged string, info fs.FileInfo, err error) {
@@ -82,14 +86,14 @@ func (d *Dir) writeFile(ctx context.Context, tx *filetx.Tx, e *fileEdit) (staged
 		return "", nil, err
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
-	spans, err := rewrite(ctx, out, e, from, form, d.options.Limits)
+	spans, err := rewrite(ctx, out, e, from, form)
 	if err != nil {
 		return "", nil, err
 	}
 	if _, err := out.Seek(0, 0); err != nil {
 		return "", nil, err
 	}
-	if err := verify(out, spans, d.options.Limits); err != nil {
+	if err := verify(out, spans); err != nil {
 		return "", nil, fmt.Errorf("%s cannot be edited in place: %w", e.name, err)
 	}
 	if e.file != nil {
@@ -103,18 +107,11 @@ func (d *Dir) writeFile(ctx context.Context, tx *filetx.Tx, e *fileEdit) (staged
 	if info, err = out.Stat(); err != nil {
 		return "", nil, err
 	}
-	if limit := maxFileSize(d.options.Limits); info.Size() > limit {
-		err := fmt.Errorf("%s would have %d bytes: %w (limit %d)", e.name, info.Size(), declcfg.ErrLimit, limit)
-		return "", nil, err
+	if info.Size() > maxFileSize {
+		return "", nil, fmt.Errorf("%s would have %d bytes: %w (limit %d)",
+			e.name, info.Size(), declcfg.ErrLimit, maxFileSize)
 	}
 	return staged, info, out.Sync()
-}
-
-func maxFileSize(l declcfg.Limits) int64 {
-	if l.MaxFileSize <= 0 {
-		return 1 << 30
-	}
-	return l.MaxFileSize
 }
 
 // formFor is the form of the blobs of a new file.
@@ -135,7 +132,7 @@ func (d *Dir) formFor(e *fileEdit) (form, error) {
 	return formOf(text, e.like.json, crlf), nil
 }
 
-// step is for tests, which look at the directory, or end the process, at each step of an edit.
+// step calls the hook of tests, which look at the directory or kill the process at each step.
 func (d *Dir) step(name string) {
 	if d.hooks.Step != nil {
 		d.hooks.Step(name)

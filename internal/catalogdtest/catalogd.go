@@ -1,5 +1,5 @@
 // Package catalogdtest unpacks images for tests by the rules of OLM v1's catalogd, which differ from those of container
-// engines: entries outside the directory of the catalog are dropped first, and whiteouts are applied to what is left.
+// engines: it first drops entries outside the catalog's directory and then applies the remaining whiteouts.
 package catalogdtest
 
 import (
@@ -14,12 +14,12 @@ import (
 	"github.com/operator-bindery/bindery/images"
 )
 
-// Files are the files that catalogd unpacks of an image, with their content, by their names relative to the image's
+// Files returns the files that catalogd unpacks from an image, with their content, by name relative to the image's
 // root.
 //
-// It follows containerd's archive.Apply with catalogd's filter: layer by layer and entry by entry, an entry is kept if
-// its name is that of the label's directory or below it; a whiteout removes what is there when it is met, also if the
-// same layer has written it; an opaque marker removes what the directory has, except what the same layer has written.
+// It follows containerd's archive.Apply with catalogd's filter: layer by layer and entry by entry, an entry is used if
+// its name is the directory named by the label or below it; a whiteout removes what exists when it is met, even from
+// the same layer; an opaque marker removes what lower layers put into the directory.
 func Files(t testing.TB, img *images.Image) map[string]string {
 	t.Helper()
 	label := img.Config.Config.Labels["operators.operatorframework.io.index.configs.v1"]
@@ -41,7 +41,7 @@ func Files(t testing.TB, img *images.Image) map[string]string {
 type unpacked struct {
 	root    string
 	files   map[string]string
-	written map[string]bool // by the layer that is being unpacked
+	written map[string]bool // by the layer being unpacked
 }
 
 func (u *unpacked) take(name string, h *tar.Header, content io.Reader) error {
@@ -70,7 +70,7 @@ func (u *unpacked) take(name string, h *tar.Header, content io.Reader) error {
 	return errors.New(name + ": neither a file nor a directory")
 }
 
-// remove removes a file, or the files below a directory, if the condition holds.
+// remove removes a file, or the files below a directory, for which condition is true.
 func (u *unpacked) remove(name string, condition func(file string) bool) {
 	dir := strings.TrimSuffix(name, "/")
 	maps.DeleteFunc(u.files, func(file, _ string) bool {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"path"
+	"slices"
 
 	"github.com/opencontainers/go-digest"
 
@@ -102,12 +103,7 @@ func (c *Caches) Check() error {
 
 // perPackage reports whether the layer of a package has caches besides its files.
 func (c *Caches) perPackage() bool {
-	for _, x := range c.Extra {
-		if x.Package != nil {
-			return true
-		}
-	}
-	return c.Native != nil
+	return c.Native != nil || slices.ContainsFunc(c.Extra, func(x Extra) bool { return x.Package != nil })
 }
 
 // extras are the entries of a package for all extra caches.

@@ -6,9 +6,8 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// BrokenError is about a package of a database that is broken, and would be lost if the database were written again. Reason is
-// what is wrong with it. Changed is set if the edit changes it: what it had would be lost then even where broken packages
-// are left out.
+// BrokenError reports an invalid package of a database, which rewriting the database would lose. Reason explains the
+// defect. Changed is set if the edit changes the package: then [Options.KeepGoing] does not help.
 type BrokenError struct {
 	Package, Reason string
 	Changed         bool
@@ -21,7 +20,7 @@ func (e *BrokenError) Error() string {
 	return fmt.Sprintf("package %q is broken, and would not be in the new database; remove it, or have broken packages left out: %s", e.Package, e.Reason)
 }
 
-// withContent are the packages of which a catalog has more than the olm.package blob.
+// withContent returns the packages of which a catalog has more than the olm.package blob.
 func withContent(c *declcfg.Catalog) map[string]bool {
 	out := map[string]bool{}
 	for b := range c.Blobs() {

@@ -17,7 +17,7 @@ import (
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
-// altered is a recorded database after some statements.
+// altered returns a recorded database after some SQL statements.
 func altered(t testing.TB, name string, statements ...string) string {
 	t.Helper()
 	path := recorded.Part(t).Database(t, name)
@@ -36,7 +36,8 @@ func altered(t testing.TB, name string, statements ...string) string {
 	return path
 }
 
-// A broken package of a database can be removed. Any other edit would lose it, and is refused unless that is accepted.
+// An invalid package of a database can be removed. Any other edit would lose it and is refused, unless that is
+// accepted.
 func TestBrokenPackages(t *testing.T) {
 	breakIt := "UPDATE package SET default_channel = 'nowhere' WHERE name = 'etcd'"
 	rm := func(name string) change.Edit {
@@ -92,7 +93,7 @@ func TestBrokenPackages(t *testing.T) {
 			}
 		})
 	}
-	// Something that is added to a broken package must not take its place, even if it may go.
+	// Adding a bundle to an invalid package is refused, even if losing the package is accepted.
 	path := altered(t, "small", breakIt)
 	var broken *change.BrokenError
 	if _, err := change.InPlace(context.Background(), path, add("etcd"), change.Options{KeepGoing: true}); !errors.As(err, &broken) {
@@ -100,8 +101,8 @@ func TestBrokenPackages(t *testing.T) {
 	}
 }
 
-// Bundles in no channel are in the tables of a database and not in its catalog. They are reported, and can be removed; other edits
-// lose them too.
+// Bundles in no channel are in the tables of a database but not in its catalog. They are reported and can be removed;
+// other edits lose them too.
 func TestStrandedBundles(t *testing.T) {
 	const name = "etcdoperator.v0.9.4"
 	strand := []string{"DELETE FROM channel_entry WHERE operatorbundle_name = '" + name + "'",

@@ -21,7 +21,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/testbundles"
 )
 
-// realAdditions are the recorded bundles by package, in the order of their versions. The broken ones are left out.
+// realAdditions returns the recorded bundles by package, sorted by version, without invalid ones.
 func realAdditions(t *testing.T) map[string][]edit.Addition {
 	t.Helper()
 	packages := map[string][]edit.Addition{}
@@ -57,8 +57,8 @@ func realAdditions(t *testing.T) map[string][]edit.Addition {
 	return packages
 }
 
-// TestRealBundles adds the bundles of each package in one of the modes (in all of them with BINDERY_TEST_ALL set), at once and
-// one by one, of which nothing was recorded: a database and a directory agree, and are valid.
+// TestRealBundles adds the bundles of each package, all at once and one by one, in one of the modes (in all of them if
+// BINDERY_TEST_ALL is set). Nothing was recorded for these: a database and a directory must agree and be valid.
 func TestRealBundles(t *testing.T) {
 	recorded.All(t) // or skips
 	var bundles, edits, refused atomic.Int64
@@ -114,7 +114,7 @@ func TestRealBundles(t *testing.T) {
 	t.Logf("%d bundles, %d additions one by one, of which %d were refused", bundles.Load(), edits.Load(), refused.Load())
 }
 
-// removalOf is an edit that changes nothing if the packages are not there.
+// removalOf returns an edit that changes nothing if the packages do not exist.
 func removalOf(names ...string) change.Edit {
 	return pure(func(c *declcfg.Catalog) (*declcfg.Catalog, *edit.Account, error) {
 		return edit.Remove(c, names, edit.RemoveOptions{Permissive: true})

@@ -79,7 +79,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// different tells in what a database and a directory differ.
+// different describes the difference between a database and a directory.
 func different(database, directory *declcfg.Catalog) string {
 	return strings.NewReplacer("only ours", "only in the directory", "only opm's", "only in the database").Replace(
 		edittest.Differences(edittest.Lines(orEmpty(directory), false), edittest.Lines(orEmpty(database), false)))

@@ -17,10 +17,10 @@ import (
 	"github.com/operator-bindery/bindery/internal/edittest"
 )
 
-// rounds are how many random sequences are tried.
+// rounds is the number of random sequences.
 const rounds = 10
 
-// adding is the edit that adds bundles.
+// adding returns an edit that adds bundles.
 func adding(list []edit.Addition, o edit.AddOptions) change.Edit {
 	e := change.Edit{Whole: []string{}}
 	for _, a := range list {
@@ -34,14 +34,14 @@ func adding(list []edit.Addition, o edit.AddOptions) change.Edit {
 	return e
 }
 
-// pure is an edit that needs no manifests.
+// pure returns an edit that needs no manifests.
 func pure(do func(*declcfg.Catalog) (*declcfg.Catalog, *edit.Account, error)) change.Edit {
 	return change.Edit{Whole: []string{}, Apply: func(_ context.Context, s *change.State) (*declcfg.Catalog, *edit.Account, error) {
 		return do(s.Catalog)
 	}}
 }
 
-// withManifest gives an added bundle a ClusterServiceVersion that says what the addition does.
+// withManifest gives an added bundle a ClusterServiceVersion that matches the addition.
 func withManifest(t testing.TB, a edit.Addition) edit.Addition {
 	t.Helper()
 	p, err := a.Bundle.PackageProperty()
@@ -70,7 +70,7 @@ func withManifest(t testing.TB, a edit.Addition) edit.Addition {
 	return a
 }
 
-// randomBatch are additions that make sense by chance, or a bundle that goes on top of others.
+// randomBatch returns additions that are often valid, or a bundle that replaces existing ones.
 func randomBatch(t testing.TB, r *rand.Rand, c *declcfg.Catalog, pkg string, manifests bool) []edit.Addition {
 	t.Helper()
 	var list []edit.Addition
@@ -114,7 +114,7 @@ func randomBatch(t testing.TB, r *rand.Rand, c *declcfg.Catalog, pkg string, man
 	return list
 }
 
-// randomEdit is any edit of a catalog.
+// randomEdit returns a random edit of a catalog.
 func randomEdit(t testing.TB, r *rand.Rand, c *declcfg.Catalog, manifests bool) (string, change.Edit) {
 	t.Helper()
 	some := func() *declcfg.Bundle { return &c.Bundles[r.IntN(len(c.Bundles))] }
@@ -169,7 +169,7 @@ type both struct {
 	at    [2]string
 	after [2]*declcfg.Catalog
 	errs  [2]error
-	edits int // that changed something
+	edits int // number of those that changed something
 }
 
 func newBoth(t testing.TB) *both {
@@ -177,7 +177,7 @@ func newBoth(t testing.TB) *both {
 	return &both{at: [2]string{filepath.Join(dir, "index.db"), filepath.Join(dir, "catalog")}}
 }
 
-// do carries out an edit in both places.
+// do applies an edit to both.
 func (b *both) do(t testing.TB, edits [2]change.Edit) {
 	t.Helper()
 	for j, kind := range kinds {
@@ -196,7 +196,7 @@ func (b *both) do(t testing.TB, edits [2]change.Edit) {
 	}
 }
 
-// differ tells in what the two differ.
+// differ describes the difference between the two.
 func (b *both) differ() string {
 	if (b.errs[0] == nil) != (b.errs[1] == nil) {
 		return fmt.Sprintf("database: %v\ndirectory: %v", b.errs[0], b.errs[1])
@@ -204,8 +204,8 @@ func (b *both) differ() string {
 	return different(b.after[0], b.after[1])
 }
 
-// TestEditsCommuteWithMigration does random edits to a database and to the directory that it was migrated to: the same comes of
-// them, whichever comes first.
+// TestEditsCommuteWithMigration applies random edits to a database and to the directory migrated from it: editing
+// before or after the migration gives the same catalog.
 func TestEditsCommuteWithMigration(t *testing.T) {
 	done := 0
 	for seed := range uint64(rounds) {
@@ -228,9 +228,9 @@ func TestEditsCommuteWithMigration(t *testing.T) {
 	}
 }
 
-// TestEditsCommuteButForOwnEdges does the same to bundles without manifests. There is one exception: what a bundle says of its
-// own edges is in a database and not in a directory, and counts where channels say nothing of them. Told of it, the edit of the
-// directory gives the same.
+// TestEditsCommuteButForOwnEdges does the same for bundles without manifests. There is one exception: the edges that a
+// bundle declares for itself are in a database and not in a directory, and count where no channel has edges of it. If
+// the edit of the directory receives them, it gives the same result.
 func TestEditsCommuteButForOwnEdges(t *testing.T) {
 	done, exceptions := 0, 0
 	for seed := range uint64(rounds) {
@@ -279,7 +279,7 @@ func TestEditsCommuteButForOwnEdges(t *testing.T) {
 	}
 }
 
-// ownEdgesMatter reports whether some bundle has edges of its own and none in any channel, or substitutes for another.
+// ownEdgesMatter reports whether some bundle declares edges and has none in any channel, or substitutes for another.
 func ownEdgesMatter(c *declcfg.Catalog, own edit.Origins) bool {
 	edges := map[edit.Name]bool{}
 	for _, ch := range c.Channels {

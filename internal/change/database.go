@@ -14,7 +14,7 @@ import (
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
-// databaseReader reads the catalog of a database that was opened to keep going.
+// databaseReader reads the catalog of a database, which was opened with KeepGoing.
 type databaseReader struct{ db *sqlite.DB }
 
 func (databaseReader) kind() Kind { return Database }
@@ -31,7 +31,7 @@ func (r databaseReader) blobs(ctx context.Context, wanted func(string) bool) ite
 	return r.db.BlobsOf(ctx, wanted)
 }
 
-func (r databaseReader) beyond(ctx context.Context) (*beyond, error) {
+func (r databaseReader) extras(ctx context.Context) (*extras, error) {
 	columns, err := r.db.Origins(ctx)
 	if err != nil {
 		return nil, err
@@ -40,7 +40,7 @@ func (r databaseReader) beyond(ctx context.Context) (*beyond, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &beyond{origins: edit.Origins{}, findings: r.db.Findings()}
+	b := &extras{origins: edit.Origins{}, findings: r.db.Findings()}
 	for i := range c.Bundles {
 		if o, ok := columns[c.Bundles[i].Name]; ok {
 			b.origins[edit.Name{Package: c.Bundles[i].Package, Bundle: c.Bundles[i].Name}] = edit.Origin(o)
@@ -56,19 +56,19 @@ func (r databaseReader) beyond(ctx context.Context) (*beyond, error) {
 }
 
 func (o Options) readDatabase(reuse, stored bool) sqlite.Options {
-	return sqlite.Options{KeepGoing: true, AnyImages: o.AnyImages, Reuse: reuse, Stored: stored, Limits: o.Database, TempDir: o.TempDir, Jobs: o.Jobs}
+	return sqlite.Options{KeepGoing: true, AnyImages: o.AnyImages, Reuse: reuse, Stored: stored, Jobs: o.Jobs}
 }
 
 // database edits a database in place.
 func database(ctx context.Context, path string, e Edit, o Options) (*Result, error) {
 	if !o.DryRun {
-		// Also where there turns out to be nothing to write: as after an edit that was killed when it was nearly done. Whoever may
-		// not write beside the database has left nothing there.
+		// Leftovers of a killed edit are removed even if there is nothing to write. A failure is ignored: a user who
+		// cannot write there cannot have left them.
 		_ = atomicfs.Sweep(path)
 	}
 	var result *Result
 	write := sqlite.WriteOptions{
-		Lossy: o.Lossy, Limits: o.Database, Wait: o.Wait, New: o.Create, HeadManifests: e.HeadManifests, AnyImages: o.AnyImages,
+		Lossy: o.Lossy, Wait: o.Wait, New: o.Create, HeadManifests: e.HeadManifests, AnyImages: o.AnyImages,
 	}
 	write.Origins = func(pkg, bundle string) (sqlite.Origin, bool) { return result.Origins(pkg, bundle) }
 	written, err := sqlite.Replace(ctx, path, o.readDatabase(true, true), write, func(ctx context.Context, db *sqlite.DB) (iter.Seq2[declcfg.Blob, error], error) {
@@ -85,7 +85,7 @@ func database(ctx context.Context, path string, e Edit, o Options) (*Result, err
 		case result.Unchanged:
 			return nil, nil
 		case o.DryRun:
-			result.Written, err = dryRun(ctx, p, write, o)
+			result.Written, err = dryRun(ctx, p, write)
 			return nil, err
 		}
 		return p.blobs(ctx, nil), nil
@@ -100,8 +100,8 @@ func database(ctx context.Context, path string, e Edit, o Options) (*Result, err
 }
 
 // dryRun writes a database that is then dropped, to learn whether it can be written.
-func dryRun(ctx context.Context, p *plan, write sqlite.WriteOptions, o Options) (_ *sqlite.Written, err error) {
-	dir, err := os.MkdirTemp(o.TempDir, "bindery-dry-run-*")
+func dryRun(ctx context.Context, p *plan, write sqlite.WriteOptions) (_ *sqlite.Written, err error) {
+	dir, err := os.MkdirTemp("", "bindery-dry-run-*")
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +109,7 @@ func dryRun(ctx context.Context, p *plan, write sqlite.WriteOptions, o Options) 
 	return sqlite.Create(ctx, filepath.Join(dir, "index.db"), p.blobs(ctx, nil), write)
 }
 
-// empty is a catalog without anything in it.
+// empty is the reader of an empty catalog.
 type empty struct{ of Kind }
 
 func (r empty) kind() Kind { return r.of }
@@ -122,7 +122,7 @@ func (empty) blobs(context.Context, func(string) bool) iter.Seq2[declcfg.Blob, e
 	return func(func(declcfg.Blob, error) bool) {}
 }
 
-func (empty) beyond(context.Context) (*beyond, error) { return &beyond{}, nil }
+func (empty) extras(context.Context) (*extras, error) { return &extras{}, nil }
 
-// isAbsent reports whether an error says that there is nothing at a path.
+// isAbsent reports whether the path does not exist.
 func isAbsent(err error) bool { return errors.Is(err, fs.ErrNotExist) }

@@ -19,7 +19,7 @@ import (
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
-// verbsFor are edits of every kind that a catalog offers something for.
+// verbsFor returns edits of every kind that are possible for a catalog.
 func verbsFor(t testing.TB, c *declcfg.Catalog) map[string]change.Edit {
 	verbs := map[string]change.Edit{
 		"strand": change.PruneStranded(),
@@ -39,7 +39,7 @@ func verbsFor(t testing.TB, c *declcfg.Catalog) map[string]change.Edit {
 		var list []edit.Addition
 		for _, image := range images {
 			a := edittest.RecordedAddition(t, image)
-			b := *a.Bundle // as if it were another build, so that it is not refused for its image
+			b := *a.Bundle // another image, as equal ones are refused
 			b.Image = strings.Replace(b.Image, "127.0.0.1", "other.example", 1)
 			a.Bundle = &b
 			list = append(list, a)
@@ -77,9 +77,9 @@ func verbsFor(t testing.TB, c *declcfg.Catalog) map[string]change.Edit {
 	return verbs
 }
 
-// TestRecordedDatabases does every kind of edit to every recorded database and to the directory that it was migrated to.
-// Broken packages are left out of both. Each database is given one in thirty of the edits, others than the one before it;
-// with BINDERY_TEST_ALL set, all of them.
+// TestRecordedDatabases applies edits of every kind to every recorded database and to the directory migrated from it.
+// Invalid packages are left out of both. Each database gets every thirtieth edit, with a different offset; if
+// BINDERY_TEST_ALL is set, it gets all of them.
 func TestRecordedDatabases(t *testing.T) {
 	var edits, failed atomic.Int64
 	stride := 30

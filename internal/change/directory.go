@@ -12,7 +12,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/catalogdir"
 )
 
-// directoryReader reads a catalog directory. Its manifests stay in it: only those that an edit wants to see are read.
+// directoryReader reads a catalog directory. It loads only the manifests that an edit needs.
 type directoryReader struct{ dir *catalogdir.Dir }
 
 func (directoryReader) kind() Kind { return Directory }
@@ -38,9 +38,9 @@ func (r directoryReader) load(ctx context.Context, w wants) (*declcfg.Catalog, e
 	return c, nil
 }
 
-func (directoryReader) beyond(context.Context) (*beyond, error) { return &beyond{}, nil }
+func (directoryReader) extras(context.Context) (*extras, error) { return &extras{}, nil }
 
-// blobs is not called: what does not change stays where it is.
+// blobs is never called: unchanged packages stay in their files.
 func (directoryReader) blobs(context.Context, func(string) bool) iter.Seq2[declcfg.Blob, error] {
 	return failing(errors.New("a directory is not rewritten"))
 }
@@ -61,7 +61,7 @@ func directory(ctx context.Context, path string, e Edit, o Options) (_ *Result, 
 		defer func() { err = errors.Join(err, dir.Close()) }()
 	}
 	if made {
-		// While the lock is held no other process relies on it. It is not removed if there is something in it.
+		// No other process uses the directory while the lock is held. Remove fails if it is not empty.
 		defer func() { _ = os.Remove(path) }()
 	}
 	p, err := apply(ctx, r, e, o)
@@ -94,18 +94,21 @@ func resultOf(p *plan, err error) (*Result, error) {
 	return p.result, nil
 }
 
-// openDirectory opens the directory for an edit. One that is not there is made, if it may be: then made is set, and it is to be
-// removed again if it stays empty. In a dry run there is none then.
+// openDirectory opens the directory for an edit. If it does not exist and [Options.Create] is set, it creates the
+// directory and returns made == true: the caller removes it if it stays empty. A dry run creates none and returns a nil
+// Dir.
 func openDirectory(ctx context.Context, path string, o Options) (_ *catalogdir.Dir, made bool, err error) {
 	for {
-		dir, err := catalogdir.Open(ctx, path, catalogdir.Options{Wait: o.Wait, Jobs: o.Jobs, Limits: o.Limits, Format: o.Format, ReadOnly: o.DryRun, Warn: o.Warn})
+		dir, err := catalogdir.Open(ctx, path, catalogdir.Options{
+			Wait: o.Wait, Jobs: o.Jobs, Format: o.Format, ReadOnly: o.DryRun, Warn: o.Warn,
+		})
 		if !isAbsent(err) || !o.Create {
 			return dir, made, err
 		}
 		if o.DryRun {
 			return nil, false, nil
 		}
-		// Another edit that made it may remove it again before it is opened here.
+		// Another edit that created it may remove it before it is opened here.
 		if err := os.Mkdir(path, 0o777); err == nil {
 			made = true
 		} else if !errors.Is(err, os.ErrExist) {

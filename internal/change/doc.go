@@ -1,13 +1,14 @@
-// Package change carries edits to where catalogs are, and back: it reads a catalog, gives it to a function of package edit,
-// and puts the result in its place.
+// Package change applies edits to catalogs wherever they are: it reads a catalog, passes it to a function of package
+// edit, and writes the result.
 //
 //	database, directory, fs.FS ──> State ──> Edit.Apply ──> catalog, account
 //	            │                                              │
-//	            └──── packages that did not change ────> blobs ┴──> the same place (InPlace), or elsewhere (Source)
+//	            └──── unchanged packages ──────────────> blobs ┴──> the same place (InPlace), or elsewhere (Source)
 //
-// Edits see the skeleton of a catalog: its packages, channels and bundles without the manifests, which are most of it. Those
-// are put back while the result is written, one bundle at a time. A package that did not change is passed through.
+// Edits receive the skeleton of a catalog: its packages, channels and bundles without the manifests, which are most of
+// the bytes. The manifests are added back while the result is written, one bundle at a time. Unchanged packages are
+// copied.
 //
-// In place an edit is done as a whole or not at all, whatever happens to the process, and edits of one catalog wait for one
-// another.
+// An edit in place is applied completely or not at all, even if the process is killed, and edits of one catalog wait
+// for one another.
 package change

@@ -25,7 +25,7 @@ import (
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
-// state is everything about the files below a directory that an edit which fails must leave alone.
+// state describes everything about the files below a directory that a failed edit must not change.
 func state(t testing.TB, dir string) string {
 	t.Helper()
 	var out strings.Builder
@@ -54,7 +54,7 @@ func state(t testing.TB, dir string) string {
 	return out.String()
 }
 
-// forms are a recorded database, and the directory that it is migrated to, each in a directory of its own.
+// forms returns a recorded database and the directory migrated from it, each in a separate directory.
 func forms(t testing.TB, name string) [2]string {
 	t.Helper()
 	path := recorded.Part(t).Database(t, name)
@@ -63,7 +63,7 @@ func forms(t testing.TB, name string) [2]string {
 
 func noLoss(err error) bool { return err != nil && !errors.Is(err, sqlite.ErrLoss) }
 
-// A failed edit leaves everything as it was: content, times and what else is in the directory.
+// A failed edit changes nothing: content, times and other files of the directory stay.
 func TestFailedEditsChangeNothing(t *testing.T) {
 	broken := errors.New("broken")
 	cancelled, cancel := context.WithCancel(context.Background())
@@ -119,7 +119,8 @@ func TestFailedEditsChangeNothing(t *testing.T) {
 	}
 }
 
-// What a database has no place for is refused, in a dry run too, unless losses are accepted; a directory takes it.
+// An edit whose result a database cannot represent is refused, also in a dry run, unless losses are accepted; a
+// directory accepts it.
 func TestLosses(t *testing.T) {
 	mark := pure(func(c *declcfg.Catalog) (*declcfg.Catalog, *edit.Account, error) {
 		return edit.MarkDeprecated(c, []edit.Mark{{Package: "etcd", Message: "old"}})
@@ -143,7 +144,7 @@ func TestLosses(t *testing.T) {
 	}
 }
 
-// What is no catalog, or not there, is refused and left alone.
+// A path without a catalog is refused and left unchanged.
 func TestPlaces(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {
@@ -178,7 +179,7 @@ func TestPlaces(t *testing.T) {
 			t.Errorf("%s: before:\n%s\nafter:\n%s", c.path, before, after)
 		}
 	}
-	// An empty file may become a database, and links are followed.
+	// An empty file can become a database, and symbolic links are followed.
 	if err := os.Symlink(nothing, filepath.Join(dir, "link")); err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +189,7 @@ func TestPlaces(t *testing.T) {
 	if got := edittest.Show(read(t, nothing)); got != "p = a\np/a: 1.0.0" {
 		t.Error(got)
 	}
-	// A failed edit of what is not there leaves nothing.
+	// A failed edit of a missing path creates nothing.
 	for _, kind := range kinds {
 		before := state(t, dir)
 		_, err := change.InPlace(context.Background(), filepath.Join(dir, "new"), pure(func(*declcfg.Catalog) (*declcfg.Catalog, *edit.Account, error) {
@@ -203,7 +204,7 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// Edits at the same time all land, whether there is something at first or not; one that does not wait long enough fails.
+// All concurrent edits succeed, whether the catalog exists or not; one with a short timeout fails.
 func TestEditsAtOnce(t *testing.T) {
 	for _, kind := range kinds {
 		for _, there := range []bool{false, true} {
@@ -253,7 +254,7 @@ func TestEditsAtOnce(t *testing.T) {
 	}
 }
 
-// An edit that is killed at any moment leaves the catalog of before or of after, and the next edit leaves nothing else.
+// An edit that is killed at any moment leaves the old or the new catalog, and the next edit removes the leftovers.
 func TestKilledEdits(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("files that are open cannot be replaced there")
@@ -300,7 +301,7 @@ func TestKilledEdits(t *testing.T) {
 			if killed == 0 {
 				t.Error("nothing was killed")
 			}
-			// The next edits find nothing in their way, and leave nothing of the former.
+			// The next edits are not blocked by leftovers and remove them.
 			for _, verb := range [][]string{{"add", "last", "1.0.0"}, {"rm", "last", "new-package"}} {
 				if out, err := job(at, verb...).CombinedOutput(); err != nil {
 					t.Fatalf("%v: %s", err, out)
@@ -313,7 +314,7 @@ func TestKilledEdits(t *testing.T) {
 	}
 }
 
-// names lists what is at and beside a path.
+// names lists a path and the other names in its directory.
 func names(t testing.TB, at string) string {
 	t.Helper()
 	var out strings.Builder

@@ -9,16 +9,16 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// files reads a file-based catalog that is not edited in place. Its blobs stay in the files until they are asked for.
+// files reads a file-based catalog that is not edited in place. Blobs are read when they are needed.
 type files struct {
 	fsys    fs.FS
 	options declcfg.LoadOptions
-	index   *declcfg.Index // nil if the files have to be read as a whole
+	index   *declcfg.Index // nil if the files have to be read completely
 }
 
-// newFiles finds out where the blobs of a catalog are.
+// newFiles indexes the blobs of a catalog.
 func newFiles(ctx context.Context, fsys fs.FS, o Options) (*files, error) {
-	load := declcfg.LoadOptions{Dir: o.Dir, Jobs: o.Jobs, Limits: o.Limits, Warn: o.Warn, Lazy: true, Images: true}
+	load := declcfg.LoadOptions{Dir: o.Dir, Jobs: o.Jobs, Warn: o.Warn, Lazy: true, Images: true}
 	f := &files{fsys: fsys, options: load}
 	var err error
 	if f.index, err = declcfg.NewIndex(ctx, fsys, f.options); errors.Is(err, declcfg.ErrIrregular) {
@@ -49,7 +49,7 @@ func (f *files) load(ctx context.Context, w wants) (*declcfg.Catalog, error) {
 	return c, nil
 }
 
-func (*files) beyond(context.Context) (*beyond, error) { return &beyond{}, nil }
+func (*files) extras(context.Context) (*extras, error) { return &extras{}, nil }
 
 func (f *files) blobs(ctx context.Context, wanted func(string) bool) iter.Seq2[declcfg.Blob, error] {
 	if f.index == nil {

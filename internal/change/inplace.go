@@ -12,13 +12,13 @@ import (
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
-// ErrNoCatalog is returned for a path at which there is neither a catalog directory nor an index database.
+// ErrNoCatalog is returned for a path with neither a catalog directory nor an index database.
 var ErrNoCatalog = errors.New("neither a catalog directory nor an index database")
 
-// InPlace edits the catalog at a path: a database file or a catalog directory. It is done as a whole or not at all. Links at
-// the path are followed. Edits of the same catalog at the same time wait for one another.
+// InPlace edits the catalog at a path: a database file or a catalog directory. The edit is applied completely or not at
+// all. Symbolic links are followed. Concurrent edits of the same catalog wait for one another.
 //
-// Errors of the edit's function are returned as they are; others are those of sqlite.Replace or of reading the files.
+// Errors of the edit's function are returned unchanged; others are those of sqlite.Replace or of reading the files.
 func InPlace(ctx context.Context, path string, e Edit, o Options) (*Result, error) {
 	target, kind, err := locate(path, o)
 	if err != nil {
@@ -30,7 +30,7 @@ func InPlace(ctx context.Context, path string, e Edit, o Options) (*Result, erro
 	return directory(ctx, path, e, o)
 }
 
-// locate finds out what is at a path, and where links lead.
+// locate returns the kind of the catalog at a path and its path with links resolved.
 func locate(path string, o Options) (string, Kind, error) {
 	target, err := filepath.EvalSymlinks(path)
 	if isAbsent(err) && o.Create {

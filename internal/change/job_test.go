@@ -16,8 +16,8 @@ import (
 	"github.com/operator-bindery/bindery/internal/edittest"
 )
 
-// jobVariable holds the arguments of a job: the tests' program does it in place of the tests, so that it can be killed and
-// measured.
+// jobVariable is an environment variable with the arguments of a job, which the test program runs instead of the tests.
+// A job can be killed and its memory measured.
 const jobVariable = "BINDERY_TEST_CHANGE_JOB"
 
 func TestMain(m *testing.M) {
@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// job is a process that edits the catalog at a path: "add PACKAGE VERSION", "touch PACKAGE", "rm PACKAGE...".
+// job returns a process that edits the catalog at a path: "add PACKAGE VERSION", "touch PACKAGE", "rm PACKAGE...".
 func job(path string, verb ...string) *exec.Cmd {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), jobVariable+"="+strings.Join(append([]string{verb[0], path}, verb[1:]...), "\n"))
@@ -42,10 +42,10 @@ func doJob(verb, path string, args []string) error {
 	var e change.Edit
 	switch verb {
 	case "add":
-		// A new channel, so that it goes into any package.
+		// A new channel can be added to any package.
 		e = adding(edittest.Additions(&testing.T{}, args[0]+" "+args[1]+" @job-"+args[1]+" =job-"+args[1]), edit.AddOptions{Mode: edit.SemVer})
 	case "touch":
-		// The last bundle of a package gets a property: the package is rewritten.
+		// The last bundle of a package gets a property, so that the package is rewritten.
 		e = pure(func(c *declcfg.Catalog) (*declcfg.Catalog, *edit.Account, error) {
 			out := *c
 			out.Bundles = slices.Clone(c.Bundles)

@@ -16,8 +16,8 @@ import (
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
-// The memory of an edit does not grow with the manifests: neither with those of other packages nor with those of the packages
-// that it changes.
+// The memory of an edit does not grow with the manifests, neither those of unchanged packages nor those of changed
+// ones.
 func TestMemory(t *testing.T) {
 	if race.Enabled {
 		t.Skip("with the race detector a program takes several times the memory")
@@ -32,11 +32,11 @@ func TestMemory(t *testing.T) {
 	t.Run("real", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "index.db")
 		unpack(t, "../../testdata/real/large.db.zst", path)
-		testMemory(t, path, 120, [][]string{{"add", "jaeger", "99.0.0"}}) // to the largest package
+		testMemory(t, path, 120, [][]string{{"add", "jaeger", "99.0.0"}}) // the largest package
 	})
 }
 
-// testMemory edits a database, and the directory that it is migrated to, within an amount of memory in MB.
+// testMemory edits a database and the directory migrated from it within an amount of memory in MB.
 func testMemory(t *testing.T, path string, most int64, verbs [][]string) {
 	dir := filepath.Join(t.TempDir(), "catalog")
 	db, err := sqlite.Open(context.Background(), path, sqlite.Options{Reuse: true})
@@ -65,8 +65,8 @@ func testMemory(t *testing.T, path string, most int64, verbs [][]string) {
 	}
 }
 
-// peakOf is the peak memory in MB that a job has told. What the system tells of a process that has ended includes the memory of
-// the process that started it.
+// peakOf reads the peak memory in MB that a job printed. The peak that the system reports for an exited child includes
+// the memory of its parent.
 func peakOf(t *testing.T, out string) int64 {
 	t.Helper()
 	var kilobytes int64
@@ -77,7 +77,7 @@ func peakOf(t *testing.T, out string) int64 {
 	return kilobytes >> 10
 }
 
-// madeUp is a catalog of packages of ten bundles, each of which has a manifest of some kilobytes.
+// madeUp yields a catalog of packages of ten bundles, each with a manifest of some kilobytes.
 func madeUp(packages, kilobytes int) iter.Seq2[declcfg.Blob, error] {
 	const bundles = 10
 	return func(yield func(declcfg.Blob, error) bool) {
@@ -111,7 +111,7 @@ func madeUp(packages, kilobytes int) iter.Seq2[declcfg.Blob, error] {
 	}
 }
 
-// unpack writes a file that is compressed.
+// unpack writes a decompressed file.
 func unpack(t *testing.T, from, to string) {
 	t.Helper()
 	f, err := os.Open(from)

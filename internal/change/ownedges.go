@@ -10,13 +10,13 @@ import (
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
-// ownEdges knows what bundles declare of their own edges after an edit:
+// ownEdges computes which edges bundles declare for themselves after an edit:
 //
-//   - what the edit says, for bundles that it added or whose wishes it changed;
-//   - else what the columns of the database hold, as long as the channels do not contradict them more than before: the
-//     edges of the bundle are what they were, or lead to what the column names, or the bundle has none any more, because it
-//     is only skipped or was deprecated. Such a bundle gets its edges back when a channel is computed again;
-//   - else nothing: then the columns say what the channels do.
+//   - the edges in the edit, for bundles that it added or whose declared edges it changed;
+//   - else the edges in the database's columns, if the channels do not contradict them more than before: the bundle's
+//     edges in channels are unchanged, or lead to the column's target, or the bundle has none any more because it is
+//     only skipped or was deprecated. Such a bundle gets its edges back when a channel is computed again;
+//   - else none: the columns then repeat the channels.
 type ownEdges struct {
 	before, added edit.Origins
 	then, now     map[string]*declcfg.Catalog
@@ -24,7 +24,7 @@ type ownEdges struct {
 	edges         map[string]map[string]*places // by package and bundle, of changed packages
 }
 
-// places are what is to be known of a bundle before and after an edit.
+// places are the edges of a bundle before and after an edit.
 type places struct{ then, now place }
 
 type place struct {
@@ -36,17 +36,17 @@ type place struct {
 
 type edges struct {
 	replaces, skips string
-	skipped         bool // the channel leads to the bundle by skips alone
+	skipped         bool // the channel reaches the bundle by skips only
 }
 
 func newOwn(before, added edit.Origins, then, now map[string]*declcfg.Catalog, changed map[string]bool) *ownEdges {
 	if len(before)+len(added) == 0 {
-		return &ownEdges{} // nothing is known of any bundle, so that the catalogs need not stay in memory
+		return &ownEdges{} // nothing is known about any bundle, so the catalogs need not stay in memory
 	}
 	return &ownEdges{before, added, then, now, changed, map[string]map[string]*places{}}
 }
 
-// of is what a bundle of the result says of its own edges. It is not safe for concurrent use.
+// of returns the edges that a bundle of the result declares for itself. It is not safe for concurrent use.
 func (o *ownEdges) of(pkg, bundle string) (sqlite.Origin, bool) {
 	name := edit.Name{Package: pkg, Bundle: bundle}
 	if w, ok := o.added[name]; ok {
@@ -69,7 +69,7 @@ func (o *ownEdges) of(pkg, bundle string) (sqlite.Origin, bool) {
 	return origin(was), p.now.deprecated || maps.Equal(p.then.edges, p.now.edges) || p.fit(was)
 }
 
-// fit reports whether the channels do not contradict what a bundle says of itself.
+// fit reports whether the channels do not contradict the bundle's declaration.
 func (p *places) fit(was edit.Origin) bool {
 	skips := join(was.Skips)
 	none := true
@@ -87,13 +87,13 @@ func (p *places) fit(was edit.Origin) bool {
 	}
 	for channel, e := range p.now.edges {
 		if before := p.then.edges[channel]; !e.skipped && before.replaces+before.skips != "" {
-			return false // it is the end of a chain now
+			return false // it is now the end of a chain
 		}
 	}
 	return true
 }
 
-// placesOf are those of all bundles of a package.
+// placesOf returns the places of all bundles of a package.
 func placesOf(then, now *declcfg.Catalog) map[string]*places {
 	out := map[string]*places{}
 	for i, c := range []*declcfg.Catalog{then, now} {
@@ -134,7 +134,7 @@ func placesOf(then, now *declcfg.Catalog) map[string]*places {
 	return out
 }
 
-// join makes one comparable text of names in any order.
+// join returns a text that is equal for the same names in any order.
 func join(names []string) string {
 	names = slices.Clone(names)
 	slices.Sort(names)

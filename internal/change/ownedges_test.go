@@ -12,7 +12,8 @@ import (
 	"github.com/operator-bindery/bindery/internal/edittest"
 )
 
-// TestOwnEdges shows what the columns of a database say after edits. The bundles have no manifests, so that nothing else tells.
+// TestOwnEdges shows the columns of a database after edits. The bundles have no manifests, so that the columns are the
+// only source.
 func TestOwnEdges(t *testing.T) {
 	chain := []string{"p 1.0.0 @a =a", "p 1.1.0 >1.0.0 @a", "p 1.2.0 >1.1.0 @a"}
 	add := func(text ...string) change.Edit {
@@ -56,7 +57,7 @@ func TestOwnEdges(t *testing.T) {
 	}
 }
 
-// ownEdges shows what the columns say of the bundles of package p, by version.
+// ownEdges formats the columns of the bundles of package p, sorted by version.
 func ownEdges(t testing.TB, path string) string {
 	t.Helper()
 	var out []string

@@ -16,12 +16,12 @@ import (
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
-// plan is an edit that was applied to a catalog, and is not written yet.
+// plan is an edit that has been applied to a catalog and is not yet written.
 type plan struct {
 	reader  reader
 	after   map[string]*declcfg.Catalog // by package; bundles may be reduced
 	names   []string                    // of the packages after the edit, sorted
-	changed map[string]bool             // packages, and the empty name for blobs of none
+	changed map[string]bool             // packages; the empty name stands for blobs without a package
 	result  *Result
 }
 
@@ -69,8 +69,8 @@ func apply(ctx context.Context, r reader, e Edit, o Options) (*plan, error) {
 	return p, nil
 }
 
-// withoutBroken takes the packages out of a catalog, before and after an edit, that stand for broken ones, or refuses those
-// that the edit left in it, or put something into.
+// withoutBroken removes the placeholders of invalid packages from the catalogs before and after an edit. It refuses
+// those that the edit left in the catalog or changed.
 func withoutBroken(before, after *declcfg.Catalog, list []broken, o Options) (_, _ *declcfg.Catalog, err error) {
 	if len(list) == 0 {
 		return before, after, nil
@@ -106,8 +106,7 @@ func same(a, b *declcfg.Catalog) bool {
 	return shared(a, b) || slices.Equal(sums(a), sums(b))
 }
 
-// shared reports whether two catalogs have the same blobs because they share memory: edits pass on what they do not
-// change.
+// shared reports whether two catalogs share the memory of all blobs: edits pass on unchanged blobs without copying.
 func shared(a, b *declcfg.Catalog) bool {
 	return slices.EqualFunc(a.Packages, b.Packages, func(x, y declcfg.Package) bool {
 		return x.Name == y.Name && x.DefaultChannel == y.DefaultChannel && x.Description == y.Description &&
@@ -126,12 +125,13 @@ func shared(a, b *declcfg.Catalog) bool {
 	})
 }
 
-// sameSlice reports whether two slices are of the same memory. Nothing of a state is modified in place.
+// sameSlice reports whether two slices share their memory. Nothing of a state is modified in place, so such slices are
+// equal.
 func sameSlice[T any](a, b []T) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
-// sums are those of the texts of all blobs, sorted.
+// sums returns the sorted digests of all blobs.
 func sums(c *declcfg.Catalog) []digest.Digest {
 	var out []digest.Digest
 	var text []byte
@@ -158,8 +158,8 @@ func sums(c *declcfg.Catalog) []digest.Digest {
 	return out
 }
 
-// blobs yields the selected packages after the edit, in writing order; a nil function selects all. It may be called
-// once at a time.
+// blobs yields the selected packages after the edit in writing order; a nil function selects all. It must not be called
+// concurrently.
 func (p *plan) blobs(ctx context.Context, wanted func(pkg string) bool) iter.Seq2[declcfg.Blob, error] {
 	return func(yield func(declcfg.Blob, error) bool) {
 		fromSource := map[string]bool{}
@@ -190,7 +190,7 @@ func (p *plan) blobs(ctx context.Context, wanted func(pkg string) bool) iter.Seq
 					return
 				}
 			}
-			for _, err := range s.pass(name) { // what is left of it
+			for _, err := range s.pass(name) { // the rest of the package
 				if err != nil {
 					yield(nil, err)
 					return
@@ -203,15 +203,15 @@ func (p *plan) blobs(ctx context.Context, wanted func(pkg string) bool) iter.Seq
 	}
 }
 
-// cursor is a place in a stream of blobs.
+// cursor is a position in a stream of blobs.
 type cursor struct {
 	next func() (declcfg.Blob, error, bool)
-	blob declcfg.Blob // that was looked at and not taken
+	blob declcfg.Blob // returned by peek and not yet consumed
 	err  error
 	done bool
 }
 
-// peek looks at the next blob; nil at the end, and after an error.
+// peek returns the next blob without consuming it; nil at the end and after an error.
 func (s *cursor) peek() (declcfg.Blob, error) {
 	if s.blob == nil && s.err == nil && !s.done {
 		var ok bool
@@ -221,7 +221,7 @@ func (s *cursor) peek() (declcfg.Blob, error) {
 	return s.blob, s.err
 }
 
-// pass yields the blobs of a package, if it comes next.
+// pass yields the blobs of a package if it is next in the stream.
 func (s *cursor) pass(pkg string) iter.Seq2[declcfg.Blob, error] {
 	return func(yield func(declcfg.Blob, error) bool) {
 		for {
@@ -241,7 +241,7 @@ func (s *cursor) pass(pkg string) iter.Seq2[declcfg.Blob, error] {
 	}
 }
 
-// restored yields the blobs of a package, its bundles with the manifests that the stream has.
+// restored yields the blobs of a package and adds the manifests from the stream to its bundles.
 func (s *cursor) restored(c *declcfg.Catalog, pkg string) iter.Seq2[declcfg.Blob, error] {
 	return func(yield func(declcfg.Blob, error) bool) {
 		for b := range c.Blobs() {
@@ -263,7 +263,7 @@ func (s *cursor) restored(c *declcfg.Catalog, pkg string) iter.Seq2[declcfg.Blob
 	}
 }
 
-// find takes blobs of a package until the bundle comes. Both the stream and what it is wanted for are in the order of names.
+// find consumes blobs of a package up to the bundle. The stream and the requests are both sorted by name.
 func (s *cursor) find(pkg, name string) (*declcfg.Bundle, error) {
 	for b, err := range s.pass(pkg) {
 		if err != nil {
@@ -276,7 +276,7 @@ func (s *cursor) find(pkg, name string) (*declcfg.Bundle, error) {
 	return nil, fmt.Errorf("package %q: the manifests of bundle %q are not there any more", pkg, name)
 }
 
-// origin makes a database's own type of one of package edit.
+// origin converts an edit.Origin to a sqlite.Origin.
 func origin(o edit.Origin) sqlite.Origin {
 	return sqlite.Origin{Replaces: o.Replaces, Skips: o.Skips, SubstitutesFor: o.SubstitutesFor}
 }

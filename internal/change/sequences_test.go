@@ -14,7 +14,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/recorded"
 )
 
-// asEdit makes an edit of a recorded step.
+// asEdit converts a recorded step to an edit.
 func asEdit(t testing.TB, step edittest.Step) change.Edit {
 	if step.Stranded {
 		return change.PruneStranded()
@@ -29,7 +29,7 @@ func asEdit(t testing.TB, step edittest.Step) change.Edit {
 	return e
 }
 
-// places are the two forms of a catalog: a database, and a directory.
+// places returns the two forms of a catalog: a database and a directory.
 func places(t testing.TB, database string) []string {
 	t.Helper()
 	if database == "" {
@@ -41,13 +41,13 @@ func places(t testing.TB, database string) []string {
 
 var kinds = []change.Kind{change.Database, change.Directory}
 
-// inPlace applies an edit at a place where there may be nothing yet.
+// inPlace applies an edit to a path that may not exist.
 func inPlace(at string, kind change.Kind, e change.Edit) (*change.Result, error) {
 	return change.InPlace(context.Background(), at, e, change.Options{Create: true, New: kind})
 }
 
-// TestRecordedSequences carries out every recorded sequence on a database and on a directory: both give the graph that opm
-// gave, and the same after each step.
+// TestRecordedSequences applies every recorded sequence to a database and a directory: both have opm's graph at the
+// end, and agree after each step.
 func TestRecordedSequences(t *testing.T) {
 	for _, s := range edittest.Sequences {
 		t.Run(s.Database, func(t *testing.T) {

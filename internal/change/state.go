@@ -13,30 +13,31 @@ import (
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
-// reader is where a catalog is read from.
+// reader reads a catalog from its storage.
 type reader interface {
 	kind() Kind
-	// load returns the catalog, with what is wanted of it. It is the caller's own, but for what no edit changes in place.
+	// load returns the catalog with the requested detail. The caller may modify it as far as edits modify catalogs in
+	// place.
 	load(context.Context, wants) (*declcfg.Catalog, error)
-	// blobs yields the wanted packages with everything in them, in writing order; blobs of no package come last, under the
-	// empty name. A blob is valid until the next one is asked for.
+	// blobs yields the wanted packages completely and in writing order; blobs without a package come last, under the
+	// empty name. A blob is valid until the next one.
 	blobs(ctx context.Context, wanted func(pkg string) bool) iter.Seq2[declcfg.Blob, error]
-	// beyond is what the source holds beyond the catalog.
-	beyond(context.Context) (*beyond, error)
+	// extras returns what the source has besides the catalog.
+	extras(context.Context) (*extras, error)
 }
 
-// beyond is what a database holds and a catalog does not.
-type beyond struct {
+// extras is the content of a database that is not in the catalog.
+type extras struct {
 	origins  edit.Origins
 	stranded []sqlite.Stranded
 	findings []sqlite.Finding
 	broken   []broken
 }
 
-// broken is a package that was left out of a catalog.
+// broken is an invalid package that was left out of a catalog.
 type broken struct{ name, reason string }
 
-// wants is what of the bundles an edit wants to see. The others are reduced.
+// wants says which bundles an edit needs completely or with manifests. The others are reduced.
 type wants struct {
 	all              bool
 	whole, manifests map[string]bool // packages
@@ -46,20 +47,20 @@ type wants struct {
 
 func (w wants) nothing() bool { return !w.all && len(w.whole)+len(w.manifests) == 0 }
 
-// any reports whether something of a package is wanted. A caller of whole packages may compare no blobs at all.
+// any reports whether bundles of a package are needed beyond the skeleton. The caller may skip unneeded packages.
 func (w wants) any(pkg string) bool {
 	return w.all || w.whole[pkg] || w.manifests[pkg] || pkg == "" && len(w.whole) > 0
 }
 
-// look shows a bundle whose manifests are wanted.
+// look reads the values of a bundle's manifests if they are wanted.
 func (w wants) look(b *declcfg.Bundle) {
 	if w.manifests[b.Package] {
 		w.see(b)
 	}
 }
 
-// newState reads what an edit wants to see.
-func newState(ctx context.Context, r reader, e Edit) (*State, *beyond, error) {
+// newState reads the catalog with the detail that the edit asks for.
+func newState(ctx context.Context, r reader, e Edit) (*State, *extras, error) {
 	s := &State{Manifests: edit.Manifests{}, Kind: r.kind()}
 	icons := icons{}
 	w := wants{all: e.Whole == nil, whole: set(e.Whole), manifests: set(e.Manifests), see: func(b *declcfg.Bundle) {
@@ -72,7 +73,7 @@ func newState(ctx context.Context, r reader, e Edit) (*State, *beyond, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	b, err := r.beyond(ctx)
+	b, err := r.extras(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -83,10 +84,10 @@ func newState(ctx context.Context, r reader, e Edit) (*State, *beyond, error) {
 	return s, b, nil
 }
 
-// icons are those of manifests by digest: most bundles of a package have the same.
+// icons caches icons by digest: most bundles of a package have the same.
 type icons map[digest.Digest]*declcfg.Icon
 
-// read reads the manifests of a bundle.
+// read reads the values of a bundle's manifests.
 func (i icons) read(b *declcfg.Bundle) *edit.Manifest {
 	m := edit.ReadManifest(b)
 	if m != nil && m.Icon != nil {
@@ -101,7 +102,7 @@ func (i icons) read(b *declcfg.Bundle) *edit.Manifest {
 
 // fill puts manifests into a skeleton. The blobs need not stay valid.
 func (w wants) fill(c *declcfg.Catalog, blobs iter.Seq2[declcfg.Blob, error]) error {
-	places := map[edit.Name][]int{} // a name may be there twice in a catalog that is broken
+	places := map[edit.Name][]int{} // an invalid catalog may repeat a name
 	for i := range c.Bundles {
 		name := edit.Name{Package: c.Bundles[i].Package, Bundle: c.Bundles[i].Name}
 		places[name] = append(places[name], i)
@@ -144,7 +145,7 @@ func set(names []string) map[string]bool {
 	return out
 }
 
-// metadataOnly makes the function of that name of a state.
+// metadataOnly returns the function for [State.MetadataOnly].
 func metadataOnly(c *declcfg.Catalog) func(string) bool {
 	type counts struct{ objects, metadata int }
 	byPackage := map[string]*counts{}

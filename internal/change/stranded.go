@@ -9,8 +9,8 @@ import (
 	"github.com/operator-bindery/bindery/declcfg/edit"
 )
 
-// PruneStranded is the edit that takes bundles out which are in no channel: of a file-based catalog as edit.PruneStranded does,
-// and of a database those that its catalog does not have in the first place.
+// PruneStranded returns an edit that removes bundles which are in no channel: from a file-based catalog as
+// edit.PruneStranded does, from a database by writing its catalog, which does not contain them.
 func PruneStranded() Edit {
 	e := Edit{Whole: []string{}}
 	e.Apply = func(_ context.Context, s *State) (*declcfg.Catalog, *edit.Account, error) {

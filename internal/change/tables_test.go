@@ -21,8 +21,8 @@ import (
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
-// meaning are queries for the rows of a database that carry meaning: without the numbers of entries, without the new line at
-// the end of manifests, and without bundles that are in no channel.
+// meaning are queries for the meaningful content of a database: without entry ids, trailing newlines of manifests, and
+// bundles in no channel.
 var meaning = map[string]string{
 	"bundle": `SELECT name, rtrim(coalesce(CAST(csv AS TEXT), ''), char(10)), rtrim(coalesce(CAST(bundle AS TEXT), ''), char(10)),
 		bundlepath, skiprange, version, replaces, skips, substitutesfor FROM operatorbundle WHERE name IN used`,
@@ -31,7 +31,7 @@ var meaning = map[string]string{
 	"entry": `SELECT DISTINCT e.channel_name, e.package_name, e.operatorbundle_name, r.operatorbundle_name
 		FROM channel_entry e LEFT JOIN channel_entry r ON r.entry_id = e.replaces`,
 	"image": `SELECT DISTINCT image, operatorbundle_name FROM related_image WHERE operatorbundle_name IN used`,
-	// Constraints are properties, where opm has dependencies.
+	// Constraints are properties; opm also stores them as dependencies.
 	"dependency": `SELECT DISTINCT type, operatorbundle_name, operatorbundle_version, operatorbundle_path, value FROM dependencies
 		WHERE operatorbundle_name IN used AND type <> 'olm.constraint'`,
 	"property": `SELECT type, operatorbundle_name, operatorbundle_version, operatorbundle_path, value FROM properties WHERE operatorbundle_name IN used
@@ -46,7 +46,7 @@ var meaning = map[string]string{
 		WHERE operatorbundle_name IN used`,
 }
 
-// rowsOf are the rows of a database as texts.
+// rowsOf returns the rows of a database as texts.
 func rowsOf(t testing.TB, path string) []string {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+path+"?mode=ro")
@@ -76,7 +76,7 @@ func rowsOf(t testing.TB, path string) []string {
 			for i, v := range values {
 				var value any
 				if columns[i] == "value" && json.Unmarshal([]byte(v.String), &value) == nil {
-					v.String = fmt.Sprint(value) // the same whatever is escaped
+					v.String = fmt.Sprint(value) // equal however it is escaped
 				}
 				text += fmt.Sprintf(" %q", v.String)
 			}
@@ -90,8 +90,8 @@ func rowsOf(t testing.TB, path string) []string {
 	return out
 }
 
-// TestRowsAreKept adds a package to every recorded database of the last schema version and takes it out again: of the others
-// every row that carries meaning is as it was. Rows of APIs that opm deleted although their bundles are there come back.
+// TestRowsAreKept adds a package to every recorded database of the last schema version and removes it: the meaningful
+// rows of the other packages stay the same. Rows of APIs that opm deleted although their bundles exist are restored.
 func TestRowsAreKept(t *testing.T) {
 	var databases atomic.Int64
 	all := recorded.All(t)
@@ -102,7 +102,7 @@ func TestRowsAreKept(t *testing.T) {
 				path := all.Database(t, name)
 				db, err := sqlite.Open(context.Background(), path, sqlite.Options{})
 				if err != nil {
-					return // a broken one
+					return // an invalid one
 				}
 				version, _ := db.SchemaVersion()
 				err = db.Load(context.Background())
@@ -132,13 +132,13 @@ func TestRowsAreKept(t *testing.T) {
 	}
 }
 
-// TestOwnEdgesOfRecordedSequences compares the columns in which bundles say what their edges are with those of opm, after the
-// recorded sequences in mode replaces.
+// TestOwnEdgesOfRecordedSequences compares the columns with bundles' own edges with opm's, after the recorded sequences
+// in replaces mode.
 func TestOwnEdgesOfRecordedSequences(t *testing.T) {
 	all := recorded.All(t)
 	for _, s := range edittest.Sequences {
 		if strings.Contains(s.Database, "semver") || s.Database == "skippatch" {
-			continue // there the columns say what the channels do
+			continue // in other modes the columns equal the channels
 		}
 		t.Run(s.Database, func(t *testing.T) {
 			t.Parallel()
@@ -164,7 +164,7 @@ func TestOwnEdgesOfRecordedSequences(t *testing.T) {
 	}
 }
 
-// columns are what the bundles of a database say of their own edges.
+// columns formats the edges that the bundles of a database declare for themselves.
 func columns(t testing.TB, path string) []string {
 	t.Helper()
 	db, err := sqlite.Open(context.Background(), path, sqlite.Options{})

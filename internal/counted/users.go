@@ -1,16 +1,16 @@
-// Package counted tells when the last user of something that is to be closed has gone.
+// Package counted counts the users of a resource, so that it is closed after the last of them.
 package counted
 
 import "sync"
 
-// Users counts who uses something. The zero value has no users. It is safe for concurrent use.
+// Users counts the users of a resource. The zero value has none. It is safe for concurrent use.
 type Users struct {
 	mu      sync.Mutex
 	n       int
 	retired bool
 }
 
-// Acquire counts one more; false when [Users.Retire] was called, and then there is nothing to release.
+// Acquire adds a user. It returns false after [Users.Retire]; then there is nothing to release.
 func (u *Users) Acquire() bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -20,7 +20,7 @@ func (u *Users) Acquire() bool {
 	return !u.retired
 }
 
-// Release takes a user back. It reports whether it was the last of something retired, which the caller then closes.
+// Release removes a user. It reports whether this was the last one after Retire: the caller then closes the resource.
 func (u *Users) Release() (last bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -28,7 +28,8 @@ func (u *Users) Release() (last bool) {
 	return u.retired && u.n == 0
 }
 
-// Retire lets nobody in any more. It reports whether nobody is left, and then the caller closes; true at most once.
+// Retire refuses new users. It reports whether there are none left: the caller then closes the resource. It returns
+// true at most once.
 func (u *Users) Retire() (last bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -2,7 +2,7 @@ package counted
 
 import "testing"
 
-// What is retired is closed once: by who retires it, or by the last user.
+// A retired resource is closed once: by the caller of Retire or by its last user.
 func TestClosedOnce(t *testing.T) {
 	for users := range 3 {
 		var u Users

@@ -1,5 +1,5 @@
-// Package cputime measures processor time, for tests of how the work of a function grows. Unlike the time of a clock
-// it does not depend on what else the machine does.
+// Package cputime measures processor time, for tests of how the cost of a function grows. Unlike wall-clock time it
+// does not depend on the load of the machine.
 package cputime
 
 import (
@@ -7,18 +7,17 @@ import (
 	"time"
 )
 
-// least is the processor time below which a measurement says little: work is repeated until it takes as much.
+// least is the shortest processor time that is measured reliably: shorter functions are repeated.
 const least = 10 * time.Millisecond
 
-// Of returns the processor time of f: the least of three runs, in each of which f is repeated until it can be
-// measured. It counts what f does on the calling goroutine's thread, and where the system does not tell threads
-// apart, what the process does.
+// Of returns the processor time of f: the least of three runs, in each of which f is repeated until it can be measured.
+// It measures the calling goroutine's thread or, on systems without per-thread times, the process.
 func Of(f func()) time.Duration {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	best := time.Duration(0)
 	for n, run := 1, 0; run < 3; {
-		runtime.GC() // what others have left is not swept by f
+		runtime.GC() // otherwise f would pay for sweeping earlier garbage
 		start := used()
 		for range n {
 			f()
@@ -45,5 +44,5 @@ func Once(f func()) time.Duration {
 	return used() - start
 }
 
-// Ratio returns how many times the processor time of small that of large is.
+// Ratio returns the processor time of large divided by that of small.
 func Ratio(small, large func()) float64 { return float64(Of(large)) / float64(Of(small)) }

@@ -6,7 +6,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/cputime"
 )
 
-// work is a sum that the compiler does not leave out.
+// work is a global, so that the compiler does not remove the computation.
 var work int
 
 func loop(n int) func() {

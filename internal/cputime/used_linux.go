@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// used is the processor time of the thread.
+// used returns the processor time of the thread.
 func used() time.Duration {
 	var r unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_THREAD, &r); err != nil {

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// used is the processor time of the process.
+// used returns the processor time of the process.
 func used() time.Duration {
 	var r unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &r); err != nil {

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// used is the processor time of the process.
+// used returns the processor time of the process.
 func used() time.Duration {
 	var created, ended, kernel, user windows.Filetime
 	if err := windows.GetProcessTimes(windows.CurrentProcess(), &created, &ended, &kernel, &user); err != nil {

@@ -10,8 +10,8 @@ const copySize = 128 << 10
 
 var copyBuffers = sync.Pool{New: func() any { return new([copySize]byte) }}
 
-// Copy is [io.Copy] with a buffer that is used again by the next one: a hundred thousand small files would otherwise take
-// a buffer each. It is safe for concurrent use.
+// Copy works like [io.Copy] and reuses its buffers: copying a hundred thousand small files would otherwise allocate one
+// for each. It is safe for concurrent use.
 func Copy(w io.Writer, r io.Reader) (int64, error) {
 	b := copyBuffers.Get().(*[copySize]byte)
 	defer copyBuffers.Put(b)

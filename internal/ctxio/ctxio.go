@@ -1,4 +1,4 @@
-// Package ctxio makes readers and writers end with a context.
+// Package ctxio has readers and writers that fail after a context has ended.
 package ctxio
 
 import (
@@ -6,7 +6,7 @@ import (
 	"io"
 )
 
-// Reader reads from R until Ctx ends; from then on every Read fails with its cause.
+// Reader reads from R. After Ctx has ended, every Read fails with its cause.
 type Reader struct {
 	Ctx context.Context
 	R   io.Reader
@@ -20,7 +20,7 @@ func (r Reader) Read(p []byte) (int, error) {
 	return r.R.Read(p)
 }
 
-// Writer writes to W until Ctx ends; from then on every Write fails with its cause.
+// Writer writes to W. After Ctx has ended, every Write fails with its cause.
 type Writer struct {
 	Ctx context.Context
 	W   io.Writer

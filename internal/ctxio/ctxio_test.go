@@ -28,7 +28,7 @@ func TestReaderAndWriterEndWithTheirContext(t *testing.T) {
 	}
 }
 
-// Many copies at once do not mix their buffers.
+// Concurrent copies do not share buffers.
 func TestCopy(t *testing.T) {
 	for _, text := range []string{"", "a", strings.Repeat("b", 300_000), "c"} {
 		t.Run(text[:min(len(text), 1)], func(t *testing.T) {

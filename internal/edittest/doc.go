@@ -1,5 +1,5 @@
-// Package edittest gives tests of edits a notation for catalogs and additions, random additions, and the recorded sequences
-// of opm's commands.
+// Package edittest has helpers for tests of edits: a notation for catalogs and additions, random additions, and the
+// recorded sequences of opm's commands.
 //
 // Catalogs are written as lines of the form
 //

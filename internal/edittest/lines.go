@@ -11,8 +11,8 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// Lines shows a catalog as sorted lines, one for each package, channel, entry, edge, property and image. Manifests are
-// left out where without is set.
+// Lines formats a catalog as sorted lines, one for each package, channel, entry, edge, property and image, without
+// manifests if without is set.
 func Lines(c *declcfg.Catalog, without bool) []string {
 	var out []string
 	line := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
@@ -61,7 +61,7 @@ func sortKeys(value json.RawMessage) (string, error) {
 	return string(sorted), err
 }
 
-// Differences are the lines that only one of two lists has.
+// Differences returns the lines that are only in one of two lists.
 func Differences(got, want []string) string {
 	count := map[string]int{}
 	for _, l := range got {
@@ -86,7 +86,7 @@ func Differences(got, want []string) string {
 	return strings.Join(out, "\n")
 }
 
-// onlyHeads leaves of catalogs what opm's mode semver-skippatch got right.
+// onlyHeads removes from both catalogs what opm's semver-skippatch mode gets wrong: everything but the heads.
 func onlyHeads(theirs, ours *declcfg.Catalog) {
 	for _, c := range []*declcfg.Catalog{theirs, ours} {
 		g, err := c.Graph()

@@ -15,23 +15,23 @@ import (
 
 func bundleName(pkg, version string) string {
 	if strings.Contains(version, ".v") {
-		return version // in full, for bundles of other packages
+		return version // the full name, for bundles of other packages
 	}
 	return pkg + ".v" + version
 }
 
-// ImageName is the image of a bundle.
+// ImageName returns the image of a bundle.
 func ImageName(pkg, version string) string {
 	return "img.example/" + pkg + ":v" + strings.ReplaceAll(version, "+", "_")
 }
 
-// NewBundle makes the bundle of a version.
+// NewBundle returns a bundle of a version.
 func NewBundle(t testing.TB, pkg, version string) *declcfg.Bundle {
 	t.Helper()
 	return NewBundleAs(t, pkg, version, bundleName(pkg, version), ImageName(pkg, version))
 }
 
-// NewBundleAs makes a bundle with a name and an image of its own.
+// NewBundleAs returns a bundle with the given name and image.
 func NewBundleAs(t testing.TB, pkg, version, name, image string) *declcfg.Bundle {
 	t.Helper()
 	p, err := declcfg.NewProperty(declcfg.PropertyPackage, property.Package{PackageName: pkg, Version: version})
@@ -41,7 +41,7 @@ func NewBundleAs(t testing.TB, pkg, version, name, image string) *declcfg.Bundle
 	return &declcfg.Bundle{Name: name, Package: pkg, Image: image, Properties: []declcfg.Property{p}}
 }
 
-// entryOf reads "VERSION >REPLACES !SKIPS ~SKIPRANGE".
+// entryOf parses "VERSION >REPLACES !SKIPS ~SKIPRANGE".
 func entryOf(pkg, text string) (declcfg.ChannelEntry, string) {
 	fields := strings.Fields(text)
 	e := declcfg.ChannelEntry{Name: bundleName(pkg, fields[0])}
@@ -58,7 +58,7 @@ func entryOf(pkg, text string) (declcfg.ChannelEntry, string) {
 	return e, fields[0]
 }
 
-// Catalog reads a catalog in the notation of these tests.
+// Catalog parses a catalog in the notation of the package comment.
 func Catalog(t testing.TB, text ...string) *declcfg.Catalog {
 	t.Helper()
 	c := &declcfg.Catalog{}
@@ -89,7 +89,7 @@ func Catalog(t testing.TB, text ...string) *declcfg.Catalog {
 			t.Fatalf("%q is no line of a catalog", line)
 		}
 		ch := declcfg.Channel{Name: channel, Package: pkg}
-		for _, text := range strings.Split(rest, ",") {
+		for text := range strings.SplitSeq(rest, ",") {
 			e, version := entryOf(pkg, text)
 			ch.Entries = append(ch.Entries, e)
 			if !there[pkg+"/"+e.Name] {
@@ -102,7 +102,7 @@ func Catalog(t testing.TB, text ...string) *declcfg.Catalog {
 	return c
 }
 
-// Show writes a catalog in the notation of these tests, sorted, the entries by version.
+// Show formats a catalog in that notation, sorted, entries by version.
 func Show(c *declcfg.Catalog) string {
 	versions := map[string]semver.Version{}
 	for i := range c.Bundles {
@@ -154,7 +154,7 @@ func Show(c *declcfg.Catalog) string {
 	return strings.Join(out, "\n")
 }
 
-// Addition reads "PACKAGE VERSION >REPLACES !SKIPS ~SKIPRANGE @CHANNEL,CHANNEL =DEFAULT ^SUBSTITUTESFOR %IMAGE".
+// Addition parses "PACKAGE VERSION >REPLACES !SKIPS ~SKIPRANGE @CHANNEL,CHANNEL =DEFAULT ^SUBSTITUTESFOR %IMAGE".
 func Addition(t testing.TB, text string) edit.Addition {
 	t.Helper()
 	pkg, rest, _ := strings.Cut(text, " ")
@@ -176,7 +176,7 @@ func Addition(t testing.TB, text string) edit.Addition {
 	return a
 }
 
-// Additions reads several additions.
+// Additions parses several additions.
 func Additions(t testing.TB, text ...string) []edit.Addition {
 	t.Helper()
 	var out []edit.Addition

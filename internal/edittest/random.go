@@ -10,7 +10,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg/edit"
 )
 
-// RandomAdditions are bundles of one package in version order, of which each replaces or skips what comes before it: they
+// RandomAdditions returns bundles of one package in version order. Each replaces or skips earlier ones, so that they
 // can be added to an empty catalog.
 func RandomAdditions(t testing.TB, r *rand.Rand, pkg string) []edit.Addition {
 	t.Helper()
@@ -20,7 +20,7 @@ func RandomAdditions(t testing.TB, r *rand.Rand, pkg string) []edit.Addition {
 	for i := range 1 + r.IntN(12) {
 		version := fmt.Sprintf("%d.%d.%d", 1+i/6, i%6/2, i%2)
 		text := pkg + " " + version
-		// Bundles go on top of the channels that have the same head, so that no bundle is left behind.
+		// A bundle is added to all channels that have the same head, so that no bundle ends up in no channel.
 		first := channels[r.IntN(len(channels))]
 		in := []string{first}
 		for _, c := range channels {

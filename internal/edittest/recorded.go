@@ -17,7 +17,7 @@ import (
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
-// Registry is where the recorded bundles were.
+// Registry is the prefix of the recorded bundles' image references.
 const Registry = "127.0.0.1:5056/"
 
 // Refs expands "REPOSITORY: TAG TAG..." lists.
@@ -25,7 +25,7 @@ func Refs(lists ...string) []string {
 	var out []string
 	for _, l := range lists {
 		repository, tags, _ := strings.Cut(l, ":")
-		for _, tag := range strings.Fields(tags) {
+		for tag := range strings.FieldsSeq(tags) {
 			out = append(out, Registry+repository+":"+tag)
 		}
 	}
@@ -58,7 +58,7 @@ func RecordedAddition(t testing.TB, image string) edit.Addition {
 	return a
 }
 
-// tagOf finds the tag of a recorded image that is given by digest.
+// tagOf finds the tag of a recorded image given by digest.
 func tagOf(t testing.TB, image string) string {
 	t.Helper()
 	_, digest, _ := strings.Cut(image, "@")

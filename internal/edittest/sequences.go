@@ -40,7 +40,8 @@ func byDigest() []string {
 	return out
 }
 
-// Sequences are how the recorded databases were made. Those that begin with a database begin with opm's graph.
+// Sequences are the steps that made the recorded databases. Those with a From field start with opm's graph of that
+// database.
 var Sequences = []Sequence{
 	{Database: "small", Steps: []Step{add(edit.AddOptions{}, etcd, sts)}, Objects: true},
 	{Database: "small-digest", Steps: []Step{addRefs(edit.AddOptions{}, byDigest())}, Objects: true},

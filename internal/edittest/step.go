@@ -15,25 +15,26 @@ type Known struct {
 
 // Step is one command of a recorded sequence.
 type Step struct {
-	// Packages are those that bundles are added to.
+	// Packages returns the packages that bundles are added to.
 	Packages func(testing.TB) []string
 	Do       func(testing.TB, *declcfg.Catalog, Known) (*declcfg.Catalog, *edit.Account, error)
-	// Stranded is set for the command that prunes what is in no channel.
+	// Stranded is set for the command that removes bundles in no channel.
 	Stranded bool
 	Fail     string // a part of the error's text
 	Kind     error
 	Exit     int // opm's exit status, if it fails
 }
 
-// Sequence is how a recorded database was made. One that begins with a database begins with opm's graph.
+// Sequence is the list of steps that made a recorded database. One with a From field starts with opm's graph of that
+// database.
 type Sequence struct {
 	Database string
 	From     string // a recorded database; empty for an empty catalog
 	Steps    []Step
-	Why      string                              // why opm's database is not the whole answer
-	Compare  func(theirs, ours *declcfg.Catalog) // what has to be changed to make them equal
+	Why      string                              // why opm's database differs
+	Compare  func(theirs, ours *declcfg.Catalog) // removes the expected differences
 	Objects  bool                                // compare manifests
-	Contains []string                            // what else ours must have, as Show shows it
+	Contains []string                            // additional lines that our catalog must have, as Show formats it
 }
 
 func add(o edit.AddOptions, lists ...string) Step { return addRefs(o, Refs(lists...)) }

@@ -6,23 +6,23 @@ import (
 	"fmt"
 )
 
-// What is kept: a message is to be read, and made in bounded memory.
+// Limits of a joined message: it must be readable and bounded in memory.
 const (
 	maxErrors     = 100
 	maxErrorBytes = 64 << 10
 )
 
-// List collects errors, of which it keeps the first ones and counts the others. The zero value is an empty list.
+// List collects errors: it keeps the first ones and counts the rest. The zero value is an empty list.
 type List struct {
 	kept  []error
 	bytes int
 	more  int
 }
 
-// full tells whether further errors are counted only.
+// full reports whether further errors are only counted.
 func (s *List) full() bool { return len(s.kept) >= maxErrors || s.bytes >= maxErrorBytes }
 
-// Add keeps or counts an error, which is made only if it is kept.
+// Add calls err and keeps the error, or counts it if the list is full.
 func (s *List) Add(err func() error) {
 	if s.full() {
 		s.more++
@@ -33,7 +33,7 @@ func (s *List) Add(err func() error) {
 	s.bytes += len(e.Error())
 }
 
-// Join returns the errors as one, nil if there are none. What is what the others are about.
+// Join returns the errors as one; nil if there are none. what names the subject of the errors that were only counted.
 func (s *List) Join(what string) error {
 	if s.more > 0 {
 		return errors.Join(append(s.kept, fmt.Errorf("... and %d more %s", s.more, what))...)

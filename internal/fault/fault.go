@@ -1,8 +1,8 @@
-// Package fault holds what all errors of the project share: the sentinel errors that many packages return, the classes
-// that decide how a command reports an error, and the shortening of outside text in messages.
+// Package fault has the parts of errors that the whole project shares: sentinel errors of several packages, the classes
+// that decide on the exit status and JSON form of an error, and functions that shorten quoted input in messages.
 //
-// A package exports a sentinel under its own name (var ErrLimit = fault.ErrLimit), so that a caller needs no internal
-// package. An error carries a class by wrapping a sentinel made with [New], or by a method ErrorClass.
+// A package exports a sentinel under its own name (var ErrLimit = fault.ErrLimit), so that callers need no internal
+// package. An error has a class if it wraps a sentinel from [New] or has a method ErrorClass.
 package fault
 
 import (
@@ -11,29 +11,29 @@ import (
 	"syscall"
 )
 
-// Class says what kind of thing went wrong.
+// Class is the kind of an error.
 type Class int
 
-// The classes. Their numbers are part of the JSON form of an error: scripts rely on them.
+// The classes. Their numbers are in the JSON form of errors, which scripts rely on.
 const (
 	Usage     Class = 2 // the command line itself
-	Input     Class = 3 // a file, catalog, database or image that breaks a rule
-	Network   Class = 4 // a registry, or the way to it
-	Integrity Class = 5 // content that does not match its digest, size or checksum
-	Limit     Class = 6 // more than a limit allows
+	Input     Class = 3 // a file, catalog, database or image breaks a rule
+	Network   Class = 4 // a registry or the connection to it
+	Integrity Class = 5 // content does not match its digest, size or checksum
+	Limit     Class = 6 // a limit is exceeded
 	Local     Class = 7 // the local machine: files, permissions, space, ports
-	Conflict  Class = 8 // something has changed in the meantime
+	Conflict  Class = 8 // something changed in the meantime
 )
 
 // Sentinel errors of several packages.
 var (
-	// ErrLimit is the class of errors about input that is larger, deeper or longer than a limit allows.
+	// ErrLimit is the class of errors about input that exceeds a limit.
 	ErrLimit = New(Limit, "limit exceeded")
 	// ErrInvalid is the class of errors about input that breaks a rule of its format.
 	ErrInvalid = New(Input, "invalid")
-	// ErrIntegrity is the class of errors about content that is not what its digest or size says.
+	// ErrIntegrity is the class of errors about content that does not match its digest or size.
 	ErrIntegrity = New(Integrity, "integrity")
-	// ErrRegistry is the class of errors of registries, and of the way to them.
+	// ErrRegistry is the class of errors of registries and of connections to them.
 	ErrRegistry = New(Network, "registry")
 )
 
@@ -54,14 +54,14 @@ func (s *sentinel) ErrorClass() Class { return s.class }
 // New returns a sentinel error of a class. Each call returns a distinct error.
 func New(class Class, text string) error { return &sentinel{text, class} }
 
-// precedence is the order in which [ClassOf] decides among several classes.
+// precedence is the order in which [ClassOf] chooses among several classes.
 var precedence = []Class{Conflict, Usage, Limit, Integrity, Local, Input, Network}
 
-// exhausted are the errors of a machine that lacks something. They are not the input's fault, whatever was being read.
+// exhausted are errors about resources of the machine. They are never the fault of the input.
 var exhausted = []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOSPC, syscall.EIO}
 
-// ClassOf returns the class of an error, 0 if no error in its tree has one. Of several classes the one that explains
-// most wins: a conflict, what the machine lacks, then usage, limit, integrity, local, input, network.
+// ClassOf returns the class of an error, 0 if no error in its tree has one. Of several classes it returns the one that
+// explains most: conflict, exhausted resources, then usage, limit, integrity, local, input, network.
 func ClassOf(err error) Class {
 	found := map[Class]bool{}
 	collect(err, found)

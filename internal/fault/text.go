@@ -5,11 +5,11 @@ import (
 	"unicode/utf8"
 )
 
-// MaxShort is how many bytes of outside text [Short] and [Quote] keep: names have 253 at most, image references seldom
-// more.
+// MaxShort is the length in bytes to which [Short] and [Quote] cut quoted input: names have at most 253 bytes, image
+// references seldom more.
 const MaxShort = 300
 
-// Clip shortens outside text for a message to at most most bytes and an ellipsis. It cuts at the start of a rune.
+// Clip shortens quoted input to at most most bytes and an ellipsis. It cuts at the start of a rune.
 func Clip(s string, most int) string {
 	if len(s) <= most {
 		return s
@@ -20,8 +20,8 @@ func Clip(s string, most int) string {
 	return s[:most] + "..."
 }
 
-// Short clips outside text to [MaxShort] bytes.
+// Short clips quoted input to [MaxShort] bytes.
 func Short(s string) string { return Clip(s, MaxShort) }
 
-// Quote quotes outside text for a message, clipped to [MaxShort] bytes.
+// Quote quotes input for a message, clipped to [MaxShort] bytes.
 func Quote(s string) string { return strconv.Quote(Short(s)) }

@@ -6,10 +6,11 @@ import (
 	"os"
 )
 
-// Dir is an exclusive lock on a directory itself, so that no lock file is left in it.
+// Dir is an exclusive lock on a directory itself; no lock file is needed.
 type Dir struct{ f *os.File }
 
-// LockDir waits for the lock of a directory until the context ends. Where there are no locks it goes on without.
+// LockDir waits for the lock of a directory until the context ends. On file systems without locks it succeeds without
+// one.
 func LockDir(ctx context.Context, dir string) (*Dir, error) {
 	f, err := os.Open(dir)
 	if err != nil {
@@ -22,7 +23,7 @@ func LockDir(ctx context.Context, dir string) (*Dir, error) {
 	return &Dir{f}, nil
 }
 
-// TryDir takes the lock of a directory only if no other process has it. Where there are no locks it fails.
+// TryDir locks a directory if no other process has locked it. On file systems without locks it fails.
 func TryDir(dir string) (*Dir, bool) {
 	f, err := os.Open(dir)
 	if err != nil {

@@ -1,13 +1,13 @@
 // Package filelock locks open files and directories against other processes, with flock(2). The kernel releases a lock
 // when the file is closed, however the process ends, so no lock is ever left behind.
 //
-// There are file systems without such locks (NFS without its lock service, some FUSE and CI volumes), and systems where
-// the call is another one (Windows). The policy for them is the same everywhere:
+// Some file systems have no such locks (NFS without its lock service, some FUSE and CI volumes), and Windows has a
+// different call, which is not used. The policy without locks is the same everywhere:
 //
-//   - A writer goes on without a lock ([Take], [Lock]): what is written appears by a rename, as a whole, with lock or
-//     without. Of two writers at the same moment the later one wins, where with locks the later one adds to what the
-//     first has written.
-//   - What killed runs have left is not removed ([Try] reports [ErrNoLocks]): whether its owner has ended cannot be known.
+//   - A writer proceeds without a lock ([Take], [Lock]): its output appears atomically by a rename in any case. Of two
+//     concurrent writers the later one wins; with locks it would add to the first one's result.
+//   - Leftovers of killed processes are not removed ([Try] returns [ErrNoLocks]), because it is unknown whether their
+//     writer has ended.
 package filelock
 
 import (
@@ -17,14 +17,14 @@ import (
 	"time"
 )
 
-// ErrNoLocks is the error of [Try] where files have no locks.
+// ErrNoLocks is returned by [Try] on file systems without locks.
 var ErrNoLocks = errors.New("the file system has no locks")
 
-// Poll is how often [Lock] tries again while another process has the lock.
+// Poll is the interval at which [Lock] tries again.
 const Poll = 5 * time.Millisecond
 
-// Try takes the exclusive lock of an open file or directory until it is closed, and reports whether it has it: false
-// and no error say that another process has it. It does not wait. Where there are no locks, it fails with [ErrNoLocks].
+// Try locks an open file or directory exclusively until it is closed. It does not wait: held is false if another
+// process has the lock. On file systems without locks it fails with [ErrNoLocks].
 func Try(f *os.File) (held bool, err error) {
 	err = flock(f)
 	switch {
@@ -38,7 +38,7 @@ func Try(f *os.File) (held bool, err error) {
 	return false, &os.PathError{Op: "lock", Path: f.Name(), Err: err}
 }
 
-// Take is [Try] for those who go on where there are no locks: it reports true there.
+// Take works like [Try], but reports true on file systems without locks.
 func Take(f *os.File) (ok bool, err error) {
 	held, err := Try(f)
 	if errors.Is(err, ErrNoLocks) {
@@ -47,7 +47,7 @@ func Take(f *os.File) (ok bool, err error) {
 	return held, err
 }
 
-// Lock is [Take] until it succeeds or the context ends; then it returns the context's cause.
+// Lock repeats [Take] until it succeeds or the context ends; it then returns the context's cause.
 func Lock(ctx context.Context, f *os.File) error {
 	for {
 		if ok, err := Take(f); ok || err != nil {

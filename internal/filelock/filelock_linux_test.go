@@ -46,7 +46,7 @@ func TestLocks(t *testing.T) {
 	}
 }
 
-// Where files have no locks, who writes goes on, and who would remove what others have left does not.
+// On file systems without locks writers proceed, but leftovers of other processes are not removed.
 func TestWithoutLocks(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(path, nil, 0o600); err != nil {

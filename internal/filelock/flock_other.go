@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// flock fails: there is no such call.
+// flock fails: this system does not have the call.
 func flock(*os.File) error { return errors.ErrUnsupported }
 
 func isBusy(error) bool { return false }

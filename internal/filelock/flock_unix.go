@@ -5,11 +5,12 @@ package filelock
 import (
 	"errors"
 	"os"
+	"slices"
 
 	"golang.org/x/sys/unix"
 )
 
-// flock takes the lock of the file, and does not wait.
+// flock locks the file without waiting.
 func flock(f *os.File) error {
 	for {
 		if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != unix.EINTR {
@@ -18,16 +19,12 @@ func flock(f *os.File) error {
 	}
 }
 
-// isBusy tells whether an error says that another process has the lock.
+// isBusy reports whether another process has the lock.
 func isBusy(err error) bool { return errors.Is(err, unix.EWOULDBLOCK) }
 
-// isUnsupported tells whether an error says that there are no locks. NFS says EBADF of files that are not open for
-// writing, because it makes locks of another kind of it (flock(2)).
+// isUnsupported reports whether the file system has no locks. NFS returns EBADF for files that are not open for
+// writing: it implements flock(2) with record locks, which need that.
 func isUnsupported(err error) bool {
-	for _, no := range []error{unix.EOPNOTSUPP, unix.ENOTSUP, unix.ENOSYS, unix.ENOLCK, unix.EBADF, unix.EINVAL} {
-		if errors.Is(err, no) {
-			return true
-		}
-	}
-	return false
+	none := []error{unix.EOPNOTSUPP, unix.ENOTSUP, unix.ENOSYS, unix.ENOLCK, unix.EBADF, unix.EINVAL}
+	return slices.ContainsFunc(none, func(no error) bool { return errors.Is(err, no) })
 }

@@ -20,7 +20,7 @@ func check(t *testing.T, err error) {
 	}
 }
 
-// directory makes a directory with some files.
+// directory creates a directory with some files.
 func directory(t *testing.T) (*os.Root, string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -51,7 +51,7 @@ func read(t *testing.T, root *os.Root) map[string]string {
 	return files
 }
 
-// replace gives names new files, or removes them if the text is empty.
+// replace writes new files, and removes those whose text is empty.
 func replace(ctx context.Context, root *os.Root, h filetx.Hooks, files map[string]string) (err error) {
 	tx, err := filetx.Begin(root, h)
 	if err != nil {
@@ -89,7 +89,7 @@ var edits = map[string]map[string]string{
 	"all kinds":        {"a": "new a", "b": "", "c/d/e": "", "f/g": "", "f/h": "new h", "x/y/z": "new z"},
 }
 
-// A transaction that ends at any step, or is cancelled there, is taken back as a whole unless it has been committed.
+// A transaction that is aborted or cancelled at any step is rolled back completely, unless it was committed.
 func TestEveryStep(t *testing.T) {
 	for name, files := range edits {
 		root, _ := directory(t)
@@ -107,7 +107,7 @@ func TestEveryStep(t *testing.T) {
 							return
 						}
 						if cancel(); !cancelled {
-							runtime.Goexit() // nothing is taken back, as after a kill
+							runtime.Goexit() // no deferred rollback runs, as after a kill
 						}
 					}}
 					done := make(chan error, 1)
@@ -118,7 +118,7 @@ func TestEveryStep(t *testing.T) {
 					err, returned := <-done
 					cancel()
 					if !returned {
-						_ = filetx.Await(root) // whether or not there is a journal, it ends
+						_ = filetx.Await(root) // returns whether or not there is a journal
 						check(t, filetx.Recover(root))
 					}
 					check(t, filetx.Recover(root))
@@ -138,7 +138,7 @@ func TestEveryStep(t *testing.T) {
 	}
 }
 
-// What another program changes after the caller has looked at it is not overwritten.
+// A change that another program makes after the caller read the file is not overwritten.
 func TestChanged(t *testing.T) {
 	for _, noLinks := range []bool{false, true} {
 		root, dir := directory(t)

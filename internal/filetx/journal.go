@@ -12,20 +12,21 @@ import (
 	"time"
 )
 
-// Names in the staging directory: the journal before and after the commit.
+// Names of the journal in the staging directory, before and after the commit.
 const (
 	journalFile   = "journal"
 	committedFile = "committed"
 )
 
-// journal is what takes a transaction back.
+// journal has what is needed to roll back a transaction.
 type journal struct {
 	Files []journalEntry `json:"files"`
-	// Made are the directories that the transaction makes, parents first.
+	// Made are the directories that the transaction creates, parents first.
 	Made []string `json:"made,omitempty"`
 }
 
-// journalEntry is one change. The old file has a second name in the staging directory, by the number of the entry.
+// journalEntry is one change. The old file has a second hard link in the staging directory, named by the index of the
+// entry.
 type journalEntry struct {
 	Name     string    `json:"name"`
 	Staged   string    `json:"staged,omitempty"`
@@ -33,13 +34,13 @@ type journalEntry struct {
 	New      *identity `json:"new,omitempty"`
 }
 
-// identity recognises a file.
+// identity identifies a file.
 type identity struct {
 	Size    int64     `json:"size"`
 	ModTime time.Time `json:"modTime"`
 }
 
-// is reports whether a name stands for that file.
+// is reports whether a name refers to that file.
 func (id *identity) is(info fs.FileInfo) bool {
 	return id != nil && info.Size() == id.Size && info.ModTime().Equal(id.ModTime)
 }
@@ -58,12 +59,12 @@ func newJournal(root *os.Root, changes []Change) *journal {
 			}
 		}
 	}
-	slices.SortFunc(j.Made, strings.Compare) // a parent is a prefix
+	slices.SortFunc(j.Made, strings.Compare) // a parent is a prefix of its subdirectories
 	j.Made = slices.Compact(j.Made)
 	return j
 }
 
-// dirs are the directories whose entries change.
+// dirs returns the directories whose entries change.
 func (j *journal) dirs() []string {
 	var dirs []string
 	for _, e := range j.Files {
@@ -93,7 +94,7 @@ func (tx *Tx) writeJournal(j *journal) error {
 	return errors.Join(syncDir(tx.root, tx.stage), syncDir(tx.root, "."))
 }
 
-// markCommitted renames the journal: the transaction is not taken back from now on.
+// markCommitted renames the journal: from now on the transaction is not rolled back.
 func (tx *Tx) markCommitted() error {
 	if err := tx.root.Rename(tx.path(journalFile), tx.path(committedFile)); err != nil {
 		return err
@@ -104,7 +105,7 @@ func (tx *Tx) markCommitted() error {
 	return nil
 }
 
-// removeEmptied removes the directories of which the removed files were the last ones.
+// removeEmptied removes the directories that became empty.
 func (j *journal) removeEmptied(root *os.Root) error {
 	var errs []error
 	for _, e := range j.Files {
@@ -122,7 +123,7 @@ func (j *journal) removeEmptied(root *os.Root) error {
 	return errors.Join(errs...)
 }
 
-// undo brings the old files back. It may be repeated, and starts wherever Commit or an undo has ended.
+// undo restores the old files. It can be repeated and continues an interrupted commit or undo.
 func (j *journal) undo(root *os.Root, stage string) error {
 	var errs []error
 	for i, e := range slices.Backward(j.Files) {
@@ -131,7 +132,7 @@ func (j *journal) undo(root *os.Root, stage string) error {
 		}
 	}
 	for _, dir := range slices.Backward(j.Made) {
-		_ = root.Remove(dir) // if it is empty
+		_ = root.Remove(dir) // fails if it is not empty
 	}
 	return errors.Join(errs...)
 }
@@ -144,19 +145,19 @@ func (e *journalEntry) undo(root *os.Root, backup string) error {
 	free := err != nil
 	if !e.Replaces {
 		if free || !e.New.is(now) {
-			return nil // it is not there yet, or another program has put its own file there
+			return nil // the new file is not there yet, or another program wrote the name
 		}
 		return root.Remove(e.Name)
 	}
 	if _, err := root.Lstat(backup); errors.Is(err, fs.ErrNotExist) {
-		return nil // it is not touched yet, or back already
+		return nil // unchanged so far, or restored already
 	}
 	if free {
 		return renameIfFree(root, backup, e.Name)
 	}
 	if e.Staged != "" {
 		if _, err := root.Lstat(e.Staged); err == nil {
-			return nil // it is not replaced yet
+			return nil // not replaced yet
 		}
 		if e.New.is(now) {
 			return root.Rename(backup, e.Name)

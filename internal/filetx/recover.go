@@ -14,7 +14,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/filelock"
 )
 
-// Prefix begins the names of staging directories.
+// Prefix is the prefix of the names of staging directories.
 const Prefix = ".bindery-edit-"
 
 // The ignore file of a staging directory.
@@ -24,15 +24,14 @@ const (
 		"If that was interrupted, the next one clears it away.\n*\n"
 )
 
-// maxJournal bounds the bytes of a journal that is read.
+// maxJournal is the maximum size in bytes of a journal that is read.
 const maxJournal = 64 << 20
 
-// awaitLimit is how long [Await] waits for a running commit. One takes milliseconds.
+// awaitLimit is how long [Await] waits for a running commit, which takes milliseconds.
 const awaitLimit = 10 * time.Second
 
-// Recover takes back the transactions that killed processes have not committed, and removes their staging directories.
-// If another program has changed a file since, the error is [ErrChanged] and the staging directory stays, with the old
-// files.
+// Recover rolls back transactions that killed processes did not commit and removes their staging directories. If
+// another program changed a file since, the error is [ErrChanged], and the staging directory stays with the old files.
 func Recover(root *os.Root) error {
 	stages, err := stages(root)
 	if err != nil {
@@ -49,7 +48,7 @@ func Recover(root *os.Root) error {
 
 func recoverStage(root *os.Root, stage string) error {
 	if j, err := readJournal(root, path.Join(stage, committedFile)); err == nil {
-		_ = j.removeEmptied(root) // an empty directory that stays does not change the catalog
+		_ = j.removeEmptied(root) // an empty directory does not change the catalog
 		return removeStage(root, stage)
 	}
 	j, err := readJournal(root, path.Join(stage, journalFile))
@@ -70,7 +69,7 @@ func recoverStage(root *os.Root, stage string) error {
 	return removeStage(root, stage)
 }
 
-// Check returns an error if a commit was interrupted: some files are old and others new until [Recover].
+// Check returns an error if a commit was interrupted: until [Recover], some files are old and others new.
 func Check(root *os.Root) error {
 	stage, err := pending(root)
 	if err == nil && stage != "" {
@@ -83,7 +82,7 @@ func errInterrupted(stage string) error {
 	return fmt.Errorf("%s: an edit of the catalog was interrupted; the next edit that writes undoes it", stage)
 }
 
-// pending returns the staging directory that has a journal; empty if there is none.
+// pending returns the staging directory with a journal; empty if there is none.
 func pending(root *os.Root) (string, error) {
 	stages, err := stages(root)
 	for _, stage := range stages {
@@ -95,8 +94,8 @@ func pending(root *os.Root) (string, error) {
 }
 
 // Await is for readers, which hold no lock: it waits for a running commit, and returns the error of [Check] if the
-// process of the commit was killed. It does not take the commit back, because a reader changes nothing. What it
-// cannot look at is left to the reader to report.
+// commit's process was killed. It does not roll back, because readers change nothing. A directory that it cannot read
+// is not an error here: the reader will report it.
 func Await(root *os.Root) error {
 	for end := time.Now().Add(awaitLimit); ; time.Sleep(filelock.Poll) {
 		if stage, err := pending(root); err != nil || stage == "" {
@@ -144,7 +143,7 @@ func stages(root *os.Root) ([]string, error) {
 	return names, nil
 }
 
-// isStage reports whether a directory is what [Begin] makes, or the beginning of it, and not another program's.
+// isStage reports whether a directory was created by [Begin] and not by another program. It may be incomplete.
 func isStage(root *os.Root, name string) bool {
 	data, err := readSmall(root, path.Join(name, ignoreFile), int64(len(ignoreText)))
 	if err == nil && string(data) == ignoreText {
@@ -169,7 +168,7 @@ func readJournal(root *os.Root, name string) (*journal, error) {
 	return j, nil
 }
 
-// readSmall reads a regular file of at most so many bytes, as this package writes it.
+// readSmall reads a regular file of at most most bytes.
 func readSmall(root *os.Root, name string, most int64) ([]byte, error) {
 	info, err := root.Lstat(name)
 	if err != nil {

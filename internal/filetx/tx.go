@@ -13,14 +13,14 @@ import (
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 )
 
-// ErrChanged is about a file that another program has changed since the caller looked at it.
+// ErrChanged is returned if another program changed a file after the caller read it.
 var ErrChanged = errors.New("changed while it was being edited")
 
 // Hooks are for tests.
 type Hooks struct {
 	// Step is called at each step of a transaction.
 	Step func(name string)
-	// NoLinks makes the transaction behave as on a file system without hard links.
+	// NoLinks simulates a file system without hard links.
 	NoLinks bool
 }
 
@@ -30,21 +30,21 @@ type Tx struct {
 	stage  string // name of the staging directory
 	staged int    // number of staged files
 	hooks  Hooks
-	keep   bool // the staging directory is left for Recover
+	keep   bool // leave the staging directory to Recover
 }
 
-// Change is one name that gets another file, or none. Names are slash-separated and relative to the directory.
+// Change replaces, creates or removes one file. Names are slash-separated and relative to the directory.
 type Change struct {
 	Name   string
-	Staged string      // path of the new file, as Create returns it; empty if the file is removed
-	Old    fs.FileInfo // of the file that has the name; nil if there is none
-	New    fs.FileInfo // of the new file
+	Staged string      // path of the new file, as Create returns it; empty to remove the file
+	Old    fs.FileInfo // the file that has the name; nil if there is none
+	New    fs.FileInfo // the new file
 }
 
-// Begin makes the staging directory.
+// Begin creates the staging directory.
 func Begin(root *os.Root, h Hooks) (*Tx, error) {
 	var random [8]byte
-	_, _ = rand.Read(random[:]) // never fails, by its contract
+	_, _ = rand.Read(random[:]) // never fails, according to its documentation
 	tx := &Tx{root: root, stage: Prefix + hex.EncodeToString(random[:]), hooks: h}
 	if err := root.Mkdir(tx.stage, 0o755); err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ func Begin(root *os.Root, h Hooks) (*Tx, error) {
 	return tx, nil
 }
 
-// Create makes a staged file. The caller writes it, syncs it and closes it before Commit.
+// Create creates a staged file. The caller must write, sync and close it before Commit.
 func (tx *Tx) Create() (f *os.File, staged string, err error) {
 	staged = tx.path(fmt.Sprintf("new-%d", tx.staged))
 	tx.staged++
@@ -64,10 +64,10 @@ func (tx *Tx) Create() (f *os.File, staged string, err error) {
 	return f, staged, err
 }
 
-// Commit makes the changes, of which there is at least one. Directories that are missing are made, and those that
-// become empty are removed. After an error, or if ctx ends, every name stands for the file that it stood for before;
-// only a single file on a file system without hard links stays replaced if its directory cannot be synced. The error
-// is [ErrChanged] if one of the old files is no longer what Change.Old says.
+// Commit makes the changes, at least one. Missing directories are created and those that become empty are removed.
+// After an error, or if ctx ends, every name has its old file. There is one exception: without hard links, a single
+// file stays replaced if syncing its directory fails. The error is [ErrChanged] if an old file is no longer the one in
+// Change.Old.
 func (tx *Tx) Commit(ctx context.Context, changes []Change) (err error) {
 	j := newJournal(tx.root, changes)
 	withJournal := len(changes) > 1 || len(j.Made) > 0 || changes[0].Staged == ""
@@ -115,16 +115,16 @@ func (tx *Tx) Commit(ctx context.Context, changes []Change) (err error) {
 		}
 		tx.step("committed")
 	}
-	tx.keep = j.removeEmptied(tx.root) != nil // Recover tries again
+	tx.keep = j.removeEmptied(tx.root) != nil // if it fails, Recover tries again
 	return nil
 }
 
-// apply makes one change. The old file gets the name backup first.
+// apply makes one change. The old file first gets the name backup.
 func (tx *Tx) apply(c Change, backup string, withJournal bool) error {
 	if c.Old == nil {
 		return tx.create(c.Staged, c.Name)
 	}
-	// With a second name for the old file, its first name always stands for a file.
+	// With a second link to the old file, the name always refers to a file.
 	linked := c.Staged != "" && tx.link(c.Name, backup) == nil
 	if !linked {
 		if !withJournal {
@@ -144,10 +144,10 @@ func (tx *Tx) apply(c Change, backup string, withJournal bool) error {
 	if err := tx.root.Rename(c.Staged, c.Name); err != nil {
 		return err
 	}
-	return tx.checkUnchanged(backup, c.Old) // by a program that had the file open
+	return tx.checkUnchanged(backup, c.Old) // a program that had the file open may have written to it
 }
 
-// create gives a staged file a free name. A link fails if the name has been taken meanwhile.
+// create gives a staged file an unused name. Linking fails if the name was taken meanwhile.
 func (tx *Tx) create(staged, name string) error {
 	err := tx.link(staged, name)
 	if err == nil || errors.Is(err, fs.ErrExist) {
@@ -171,7 +171,7 @@ func (tx *Tx) checkUnchanged(name string, old fs.FileInfo) error {
 	return err
 }
 
-// SameState reports whether two looks have seen the same unchanged file.
+// SameState reports whether two FileInfos describe the same unchanged file.
 func SameState(a, b fs.FileInfo) bool {
 	return os.SameFile(a, b) && a.Mode() == b.Mode() && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
 }
@@ -184,7 +184,7 @@ func (tx *Tx) Close() error {
 	return removeStage(tx.root, tx.stage)
 }
 
-// removeStage removes a staging directory. The ignore file goes last, because it hides the other files.
+// removeStage removes a staging directory. The ignore file is removed last, as it hides the others.
 func removeStage(root *os.Root, stage string) error {
 	entries, err := fs.ReadDir(root.FS(), stage)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -210,7 +210,7 @@ func (tx *Tx) step(name string) {
 	}
 }
 
-// write writes a file in the staging directory, and syncs it.
+// write writes a file in the staging directory and syncs it.
 func (tx *Tx) write(name string, data []byte) error {
 	f, err := tx.root.OpenFile(tx.path(name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
@@ -223,7 +223,7 @@ func (tx *Tx) write(name string, data []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// renameIfFree renames a file to a name that is free at this moment.
+// renameIfFree renames a file to an unused name. Another program could take the name between the check and the rename.
 func renameIfFree(root *os.Root, from, to string) error {
 	if _, err := root.Lstat(to); !errors.Is(err, fs.ErrNotExist) {
 		return errors.Join(&fs.PathError{Op: "rename", Path: to, Err: fs.ErrExist}, err)
@@ -231,7 +231,7 @@ func renameIfFree(root *os.Root, from, to string) error {
 	return root.Rename(from, to)
 }
 
-// syncDir makes the entries of a directory durable. Its path may be longer than the system takes at once.
+// syncDir makes the entries of a directory durable. Its path may exceed the system's maximum length.
 func syncDir(root *os.Root, name string) error {
 	f, err := root.Open(name)
 	if err != nil {

@@ -15,8 +15,8 @@ func percentNow() int {
 	return int(s[0].Value.Uint64())
 }
 
-// The percentage changes with the first collection, and not before. Other processes do it, as collections of this one
-// happen when they like.
+// The percentage changes at the first collection. Child processes test this, as this process may have collected at any
+// time.
 func TestFirst(t *testing.T) {
 	const as = "BINDERY_TEST_FIRSTGC"
 	if how := os.Getenv(as); how != "" {

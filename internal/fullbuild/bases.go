@@ -18,12 +18,12 @@ import (
 	"go.podman.io/storage"
 )
 
-// local are the transports of images that are on this machine.
+// local are the transports of local images.
 var local = []string{"oci:", "oci-archive:", "docker-archive:", "dir:", "containers-storage:"}
 
-// bases copies the images that the file names by a local transport into the store of the build, and returns them as contexts of
-// the names in the file. The library would unpack them through a mount that this process cannot make, and take relative paths
-// from the context, where builds without RUN take them from the working directory.
+// bases copies local images that the file names into the store of the build and returns them as build contexts under
+// those names. The library would unpack them with a mount that this process may not make, and would resolve relative
+// paths against the context, where builds without RUN use the working directory.
 func (r Request) bases(ctx context.Context, store storage.Store, sys *types.SystemContext, p v1.Platform) (map[string]*define.AdditionalBuildContext, error) {
 	contexts := map[string]*define.AdditionalBuildContext{}
 	platforms := map[string]v1.Platform{}
@@ -56,7 +56,7 @@ func isLocal(name string) bool {
 	return false
 }
 
-// copyBase copies one image for its platform into the store, if the policy lets it.
+// copyBase copies one image for its platform into the store, if the policy allows it.
 func copyBase(ctx context.Context, store storage.Store, sys *types.SystemContext, ref Image, name string) (err error) {
 	source, err := alltransports.ParseImageName(ref.Name)
 	if err != nil {

@@ -29,12 +29,12 @@ import (
 // Available reports whether this program can run commands.
 const Available = true
 
-// Init is to be called first in main. It is true if the program was started by itself for a part of a build, which is done
-// then: main must return.
+// Init must be called first in main. It returns true if the library started this process for a part of a build, which
+// is then done: main must return.
 func Init() bool { return buildah.InitReexec() }
 
-// Build builds the images of a request, one platform after the other. It needs the process to be what [Enter] makes of it.
-// A command that fails is an [ExitError]. It may be called once at a time.
+// Build builds the images of a request, one platform after the other. The process must be one that [Enter] started. A
+// failed command is an [ExitError]. Calls must not overlap.
 func Build(ctx context.Context, r Request) (_ *Result, err error) {
 	if err := r.check(); err != nil {
 		return nil, err
@@ -92,16 +92,15 @@ func Build(ctx context.Context, r Request) (_ *Result, err error) {
 	return result, nil
 }
 
-// options are the request as the library takes it.
+// options converts the request to the library's options.
 func (r Request) options(policy string) define.BuildOptions {
 	created := r.created()
 	jobs := 1
 	sys := *r.System
 	sys.SignaturePolicyPath, sys.BigFilesTemporaryDir = policy, os.Getenv("TMPDIR")
-	sys.BlobInfoCacheDir = filepath.Join(r.Dir, "blob-info") // what is remembered would be of no use: the store is new
+	sys.BlobInfoCacheDir = filepath.Join(r.Dir, "blob-info") // a record of blob locations is useless: the store is new
 	o := define.BuildOptions{
 		ContextDirectory: r.Context,
-		IgnoreFile:       r.IgnoreFile,
 		Target:           r.Target,
 		Args:             map[string]string{},
 		Labels:           r.Labels,
@@ -110,7 +109,7 @@ func (r Request) options(policy string) define.BuildOptions {
 		OutputFormat:     define.OCIv1ImageManifest,
 		Compression:      archive.Gzip,
 		SystemContext:    &sys,
-		// What a policy forbids is forbidden for the bases; the image itself is made here.
+		// The policy applies to bases; the image itself is built here.
 		SignaturePolicyPath: policy,
 		PullPolicy:          define.PullIfMissing,
 		MaxPullPushRetries:  r.Retries,
@@ -118,13 +117,13 @@ func (r Request) options(policy string) define.BuildOptions {
 
 		Isolation:        define.IsolationChroot,
 		NetworkInterface: noNetwork{},
-		// The commands are in the network of the build, as chroot isolation has it.
+		// Commands share the network of the build, as in chroot isolation.
 		NamespaceOptions: []define.NamespaceOption{{Name: string(rspec.NetworkNamespace), Host: true}},
 		ConfigureNetwork: define.NetworkDefault,
 		IDMappingOptions: &define.IDMappingOptions{HostUIDMapping: true, HostGIDMapping: true},
 		CommonBuildOpts: &define.CommonBuildOptions{
 			HTTPProxy: true,
-			// The version of the library is not a part of what is built.
+			// No label with the library's version: it would change the image.
 			IdentityLabel: types.OptionalBoolFalse,
 			Secrets:       r.Secrets,
 			Ulimit:        ulimits(),
@@ -156,21 +155,21 @@ func (r Request) options(policy string) define.BuildOptions {
 	return o
 }
 
-// ulimits are the limits of this process. Without them the library tries to raise them, which fails where the hard limit is
-// lower than what it wants.
+// ulimits returns the limits of this process. Otherwise the library tries to raise them, which fails if the hard limit
+// is lower.
 func ulimits() (out []string) {
 	for name, which := range map[string]int{"nofile": unix.RLIMIT_NOFILE, "nproc": unix.RLIMIT_NPROC} {
 		var l unix.Rlimit
 		if err := unix.Getrlimit(which, &l); err != nil {
 			continue
 		}
-		out = append(out, fmt.Sprintf("%s=%d:%d", name, int64(l.Cur), int64(l.Max))) // no limit is -1
+		out = append(out, fmt.Sprintf("%s=%d:%d", name, int64(l.Cur), int64(l.Max))) // unlimited is -1
 	}
 	return out
 }
 
-// openStore opens a store in the directory: overlay where the kernel and the file system can have it, else vfs, which copies
-// every layer. STORAGE_DRIVER decides as it does for podman.
+// openStore opens a store in the directory: with overlay if the kernel and the file system support it, else with vfs,
+// which copies every layer. The variable STORAGE_DRIVER chooses the driver as for podman.
 func openStore(dir string) (storage.Store, error) {
 	drivers := []string{"overlay", "vfs"}
 	if d := os.Getenv("STORAGE_DRIVER"); d != "" {
@@ -190,10 +189,10 @@ func openStore(dir string) (storage.Store, error) {
 	return nil, fmt.Errorf("opening a store for the build in %s: %w", dir, errors.Join(errs...))
 }
 
-// acceptAll is the policy of systems that have none (containers-policy.json(5)); the library does not work without.
+// acceptAll is the policy for systems without one (containers-policy.json(5)); the library requires a policy.
 const acceptAll = `{"default":[{"type":"insecureAcceptAnything"}]}`
 
-// policyFile is the policy.json to enforce for the bases; empty for the system's.
+// policyFile returns the policy.json for the bases; empty for the system's.
 func (r Request) policyFile() (string, error) {
 	if r.Policy != "" {
 		return r.Policy, nil
@@ -206,7 +205,7 @@ func (r Request) policyFile() (string, error) {
 	return file, os.WriteFile(file, []byte(acceptAll), 0o600)
 }
 
-// failure is an error of the library with the status of the command that failed, if one did.
+// failure adds the exit status of the failed command, if any, to an error of the library.
 func failure(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return errors.Join(context.Cause(ctx), err)

@@ -8,8 +8,8 @@ import (
 	"go.podman.io/buildah/define"
 )
 
-// additionalContext is what --build-context says: an image with the prefix docker-image:// or container-image://, else a
-// directory.
+// additionalContext parses a value of --build-context: an image with the prefix docker-image:// or container-image://,
+// else a directory.
 func additionalContext(value string) *define.AdditionalBuildContext {
 	for _, prefix := range []string{"docker-image://", "container-image://", "docker://"} {
 		if name, ok := strings.CutPrefix(value, prefix); ok {

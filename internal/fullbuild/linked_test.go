@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// Who only serves a catalog, and who asks for a small program, gets none of the libraries that builds with RUN or the store
-// of podman need.
+// The catalog server and the small command do not link the libraries for builds with RUN and for podman's store.
 func TestWhatIsLinked(t *testing.T) {
 	const tags = "containers_image_openpgp,exclude_graphdriver_btrfs"
 	for _, c := range []struct {

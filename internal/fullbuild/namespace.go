@@ -12,33 +12,32 @@ import (
 	"runtime"
 	"syscall"
 
-	"github.com/opencontainers/runtime-spec/specs-go"
 	"go.podman.io/storage/pkg/unshare"
 	"golang.org/x/sys/unix"
 
 	"github.com/operator-bindery/bindery/internal/userns"
 )
 
-// enteredEnv marks the process that [Enter] has started.
+// enteredEnv marks the process that [Enter] started.
 const enteredEnv = "_BINDERY_FULLBUILD_ENTERED"
 
-// entered is true in the process that Enter has started.
+// entered is true in the process that Enter started.
 var entered bool
 
 // Enter sets up the namespaces of a build: private mounts and, for users other than root, their subordinate ids. A
-// running process cannot do that: the program is restarted, with the same arguments and standard streams (but stdin,
-// unless that is nil), and done is true with its status when that has ended: the caller has nothing left to do then but
-// to end with the status. It must be called before anything is read from standard input or written. Signals are passed
-// on, and the other process is killed when this one is.
+// running process cannot do that to itself, so the program is started again, with the same arguments and standard
+// streams (stdin replaces standard input unless it is nil). When that process has ended, Enter returns done == true and
+// its exit status, with which the caller must exit. Enter must be called before anything is read from standard input or
+// written. Signals are forwarded, and the second process is killed when this one dies.
 //
-// In the process that was started done is false, however often it is called.
+// In the second process Enter returns done == false.
 func Enter(stdin io.Reader) (status int, done bool, err error) {
 	if entered {
 		return 0, false, nil
 	}
 	if os.Getenv(enteredEnv) != "" {
 		entered = true
-		os.Unsetenv(enteredEnv) // for the commands of the build
+		os.Unsetenv(enteredEnv) // the commands of the build must not see it
 		return 0, false, private()
 	}
 	cmd := unshare.Command(os.Args...)
@@ -62,7 +61,7 @@ func Enter(stdin io.Reader) (status int, done bool, err error) {
 	return start(cmd)
 }
 
-// private keeps the mounts of this process from its parent's.
+// private detaches the mounts of this process from its parent's.
 func private() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
 		return fmt.Errorf("making the mounts of the build private: %w", err)
@@ -72,7 +71,7 @@ func private() error {
 
 // start runs the command until it ends.
 func start(cmd *unshare.Cmd) (int, bool, error) {
-	// The kernel sends the signal of a parent's death when the thread ends that has started the child.
+	// The kernel sends the parent-death signal when the thread that started the child ends.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -96,7 +95,7 @@ func start(cmd *unshare.Cmd) (int, bool, error) {
 	return exit.ExitCode(), true, nil
 }
 
-// hint is what may keep this machine from giving a namespace.
+// hint explains what may prevent this machine from creating a namespace.
 func hint() string {
 	if reason := userns.Restricted(); reason != "" {
 		return " (" + reason + ")"
@@ -104,7 +103,7 @@ func hint() string {
 	return ""
 }
 
-// subordinate are the id maps of a user namespace with the user as root and the user's subordinate ids.
+// subordinate returns the id maps of a user namespace in which the user is root and the user's subordinate ids follow.
 func subordinate() (uids, gids []specs.LinuxIDMapping, err error) {
 	me, err := user.Current()
 	if err != nil {
@@ -126,7 +125,7 @@ func subordinate() (uids, gids []specs.LinuxIDMapping, err error) {
 	return withSelf(os.Getuid(), uids), withSelf(os.Getgid(), gids), nil
 }
 
-// withSelf maps id to root, and the others after it.
+// withSelf maps id to root and the others after it.
 func withSelf(id int, others []specs.LinuxIDMapping) []specs.LinuxIDMapping {
 	out := []specs.LinuxIDMapping{{HostID: uint32(id), Size: 1}}
 	next := uint32(1)

@@ -8,8 +8,8 @@ import (
 	"go.podman.io/common/libnetwork/types"
 )
 
-// noNetwork is the network of builds that use that of the process: nothing is set up and nothing taken down. The library
-// looks for the program netavark where it is given none, even if no command is run.
+// noNetwork is a network backend for builds that use the network of the process: it sets up nothing. Without a backend
+// the library looks for the program netavark even if no command is run.
 type noNetwork struct{}
 
 var errNoNetwork = errors.New("a build sets up no network: its commands use that of this process")

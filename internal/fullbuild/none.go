@@ -10,12 +10,11 @@ import (
 // Available reports whether this program can run commands.
 const Available = false
 
-// Init is to be called first in main. It is true if the program was started by itself for a part of a build, which is done
-// then: main must return.
+// Init returns false: this program starts no processes for builds.
 func Init() bool { return false }
 
-// Enter sets up the namespaces of a build: see the function of the same name in full builds.
+// Enter does nothing: there are no commands to run.
 func Enter(io.Reader) (status int, done bool, err error) { return 0, false, ErrUnavailable }
 
-// Build refuses.
+// Build fails with [ErrUnavailable].
 func Build(context.Context, Request) (*Result, error) { return nil, ErrUnavailable }

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A program that cannot run commands says which one can.
+// The error of a program that cannot run commands names the build that can.
 func TestUnavailable(t *testing.T) {
 	_, err := Build(t.Context(), Request{})
 	if !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "make build-full") || Available {

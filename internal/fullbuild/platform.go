@@ -10,7 +10,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// runnable returns an error if the commands of an image for the platform cannot be run here.
+// runnable returns an error if commands of an image for the platform cannot run here.
 func runnable(p v1.Platform, binfmt string) error {
 	if p.OS != "" && p.OS != "linux" {
 		return fmt.Errorf("%s: RUN is supported for linux only", platformName(p))
@@ -38,12 +38,12 @@ func runnable(p v1.Platform, binfmt string) error {
 		platformName(p), runtime.GOARCH, binfmt)
 }
 
-// machines are the names of architectures as emulators have them, where they differ from Go's.
+// machines are the architecture names of emulators that differ from Go's.
 var machines = map[string]string{
 	"amd64": "x86_64", "386": "i386", "arm64": "aarch64", "ppc64le": "ppc64le", "mips64le": "mips64el", "loong64": "loongarch64",
 }
 
-// platformName is the platform as a flag has it.
+// platformName formats a platform as in --platform.
 func platformName(p v1.Platform) string {
 	name := p.OS + "/" + p.Architecture
 	if p.Variant != "" {

@@ -10,10 +10,10 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// binfmtDir is where the kernel lists the programs that run those of other machines.
+// binfmtDir lists the emulators that the kernel uses for programs of other architectures.
 const binfmtDir = "/proc/sys/fs/binfmt_misc"
 
-// platforms are those to build for.
+// platforms returns the platforms to build for.
 func (r Request) platforms() []v1.Platform {
 	if len(r.Platforms) == 0 {
 		return []v1.Platform{{OS: "linux", Architecture: runtime.GOARCH}}
@@ -21,7 +21,7 @@ func (r Request) platforms() []v1.Platform {
 	return r.Platforms
 }
 
-// foreign refuses platforms whose programs this machine cannot run, all of them together.
+// foreign refuses platforms whose programs cannot run on this machine, all together.
 func (r Request) foreign() error {
 	var errs []error
 	for _, p := range r.platforms() {
@@ -30,7 +30,7 @@ func (r Request) foreign() error {
 	return errors.Join(errs...)
 }
 
-// created is the time of everything in the image.
+// created returns the time of everything in the image.
 func (r Request) created() time.Time {
 	if r.Created.IsZero() {
 		return time.Unix(0, 0).UTC()

@@ -10,7 +10,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// What cannot be meant is refused before any work, all of it together, and no value of a secret is told.
+// Invalid requests are refused before any work, with all problems together and without values of secrets.
 func TestCheck(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(file, []byte("s3cret"), 0o600); err != nil {
@@ -51,7 +51,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// Commands of other machines are run where the kernel knows an emulator for them that is switched on, and nowhere else.
+// Commands of another architecture run only if the kernel has an enabled emulator for it.
 func TestRunnable(t *testing.T) {
 	other := map[string]string{"amd64": "arm64", "arm64": "amd64"}[runtime.GOARCH]
 	if other == "" {

@@ -11,8 +11,8 @@ import (
 	"go.podman.io/image/v5/types"
 )
 
-// scratch makes the directory of the build the place of all that the library writes on the way: it looks for that in the
-// environment. The function that is returned puts the environment back.
+// scratch makes the library write its temporary files to the directory of the build, by setting environment variables.
+// restore resets the variables.
 func (r Request) scratch() (restore func() error, err error) {
 	var undo []func() error
 	restore = func() error {
@@ -46,8 +46,8 @@ func (r Request) scratch() (restore func() error, err error) {
 	return restore, nil
 }
 
-// credentials makes the file of credentials explicit where [Request.scratch] would hide it: without XDG_RUNTIME_DIR it is in
-// a directory of the user's real id.
+// credentials sets the path of the credentials file, which changing XDG_RUNTIME_DIR in [Request.scratch] would hide:
+// the default is in a directory named after the user's real id.
 func credentials(sys *types.SystemContext, uid int) {
 	if sys.AuthFilePath != "" || os.Getenv("XDG_RUNTIME_DIR") != "" {
 		return

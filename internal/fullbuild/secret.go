@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// CheckSecrets refuses unusable secrets, all of them together. Values are never in its messages.
+// CheckSecrets refuses unusable secrets, all together. Messages never contain values.
 func CheckSecrets(all []string) error {
 	var errs []error
 	for _, s := range all {
@@ -16,14 +16,14 @@ func CheckSecrets(all []string) error {
 	return errors.Join(errs...)
 }
 
-// checkSecret refuses a secret that has no name, or that cannot be read, before the build begins. Its message never has the value
-// of a secret.
+// checkSecret refuses a secret without a name, or one that cannot be read, before the build begins. Messages never
+// contain the value.
 func checkSecret(text string) error {
 	fields := map[string]string{}
 	for field := range strings.SplitSeq(text, ",") {
 		key, value, ok := strings.Cut(field, "=")
 		if !ok || value == "" {
-			return errors.New("--secret: expected id=NAME,src=FILE or id=NAME,env=VARIABLE") // what it is instead may be the secret
+			return errors.New("--secret: expected id=NAME,src=FILE or id=NAME,env=VARIABLE") // the message does not quote the text, which may contain the secret
 		}
 		switch key {
 		case "source":

@@ -1,4 +1,4 @@
-// Package grow makes large catalogs out of real ones, for tests and measurements of what size costs.
+// Package grow makes large catalogs from real ones, for tests and benchmarks.
 package grow
 
 import (
@@ -11,10 +11,10 @@ import (
 	"strings"
 )
 
-// Catalog fills the directory to, which must exist, with a catalog of at least so many packages and bundles, made of the
-// packages of catalogs that have each package in a directory of its own. It takes them in turn, again and again: a copy has
-// another name, and other names and images of bundles that name the package. So the sizes are as uneven as real ones, and
-// no two copies have the same bytes. The same input gives the same catalog.
+// Catalog fills the existing directory to with a catalog of at least the given numbers of packages and bundles. It
+// copies the packages of the catalogs in from, which have one directory per package, in turn and repeatedly. Each copy
+// has a new package name, and bundle names and images that contain it are changed alike. So sizes are as uneven as real
+// ones, and no two copies have the same bytes. The same input gives the same catalog.
 func Catalog(to string, packages, bundles int, from ...fs.FS) error {
 	var originals []original
 	for _, fsys := range from {
@@ -48,14 +48,14 @@ func Catalog(to string, packages, bundles int, from ...fs.FS) error {
 	return nil
 }
 
-// original is a package that is copied.
+// original is a package to copy.
 type original struct {
 	name    string
-	files   map[string][]byte // by their names in the directory of the package
+	files   map[string][]byte // by name in the directory of the package
 	bundles int
 }
 
-// read takes the files of a package's directory.
+// read reads the files of a package's directory.
 func read(fsys fs.FS, name string) (original, error) {
 	o := original{name: name, files: map[string][]byte{}}
 	err := fs.WalkDir(fsys, name, func(path string, d fs.DirEntry, err error) error {

@@ -1,4 +1,4 @@
-// Package heaptest helps tests to show that memory does not grow with a catalog.
+// Package heaptest checks in tests that memory does not grow with a catalog.
 package heaptest
 
 import (
@@ -15,8 +15,8 @@ import (
 // bundleSize is the length in bytes of the manifest of each bundle of [Catalog].
 const bundleSize = 64 << 10
 
-// Catalog is a valid catalog of packages with a channel and four large bundles each, in one file or in a file for each
-// package.
+// Catalog returns a valid catalog of packages with one channel and four large bundles each, in one file or in a file
+// per package.
 func Catalog(packages int, oneFile bool) fstest.MapFS {
 	fsys := fstest.MapFS{}
 	for i := range packages {
@@ -46,11 +46,11 @@ func Catalog(packages int, oneFile bool) fstest.MapFS {
 	return fsys
 }
 
-// Bounded fails if what is in memory grows by more than a tenth of what the catalog grows by, when a consumer has the first blob of
-// it and when it has all of them. The consumer is called with catalogs of two sizes.
+// Bounded calls consume with catalogs of two sizes. It fails if the memory in use between the first and the last blob
+// grows by more than a tenth of the difference in size.
 func Bounded(t *testing.T, consume func(blobs iter.Seq2[declcfg.Blob, error]) error) {
 	t.Helper()
-	const small, large = 64, 256 // both have more than what is read ahead
+	const small, large = 64, 256 // both larger than the read-ahead
 	for _, oneFile := range []bool{false, true} {
 		var held [2]int64
 		for i, packages := range []int{small, large} {
@@ -78,10 +78,10 @@ func Bounded(t *testing.T, consume func(blobs iter.Seq2[declcfg.Blob, error]) er
 	}
 }
 
-// heap is how much memory is in use.
+// heap returns the memory in use.
 func heap() int64 {
 	runtime.GC()
-	runtime.GC() // what finalizers let go of
+	runtime.GC() // frees what finalizers released
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)

@@ -6,8 +6,8 @@ import (
 	"testing/fstest"
 )
 
-// Many is a valid catalog of many small packages, each in a file of its own, with some channels each, which all have the one
-// bundle of the package.
+// Many returns a valid catalog of many small packages, each in a separate file, with one bundle that is in all
+// channels.
 func Many(packages, channels int) fstest.MapFS {
 	fsys := fstest.MapFS{}
 	for i := range packages {

@@ -103,7 +103,7 @@ func TestConfigurationsOfClusters(t *testing.T) {
 	}
 }
 
-// The library that podman reads it with finds the mirrors.
+// podman's library finds the mirrors in the generated registries.conf.
 func TestRegistriesConfIsRead(t *testing.T) {
 	for _, insecure := range []bool{false, true} {
 		path := filepath.Join(t.TempDir(), "registries.conf")

@@ -14,33 +14,33 @@ import (
 // ErrInvalid is the class of errors about images and registries that cannot be mapped.
 var ErrInvalid = fault.New(fault.Input, "invalid mapping")
 
-// Mapping says where an image goes.
+// Mapping is the destination of an image.
 type Mapping struct {
-	// Source is the image with its registry, and a tag or a digest.
+	// Source is the image with its registry and a tag or digest.
 	Source string `json:"source"`
-	// Destination has a tag in any case: registries throw away what has none, and old ones do not accept it.
+	// Destination always has a tag: registries delete untagged images, and old ones do not accept them.
 	Destination string `json:"destination"`
 
 	from, to string // the repositories
 	digest   bool   // the source is pulled by digest
 }
 
-// Options say where images go.
+// Options configure the destinations.
 type Options struct {
-	// To is the registry, or a place in one: HOST[:PORT][/PATH].
+	// To is the registry with an optional path: HOST[:PORT][/PATH].
 	To string
-	// MaxComponents, unless 0, is how many parts a path may have at the destination. Those that are too many are joined with
-	// dashes, the last ones into one.
+	// MaxComponents, unless 0, is the maximum number of path components at the destination. Further components are
+	// joined to the last one with dashes.
 	MaxComponents int
-	// KeepHost begins the path at the destination with the source's registry.
+	// KeepHost prefixes the path at the destination with the source's registry.
 	KeepHost bool
 }
 
-// Map maps images, in their order; the same image twice is mapped once. An image with a tag keeps it. One with a digest
-// gets a tag that is made of that, so that it can be found by both: equal tags are then equal images.
+// Map maps images in their order; a repeated image is mapped once. A tag is kept. An image with a digest gets a tag
+// derived from the digest, so that equal tags mean equal images.
 //
-// The error joins all problems, each of which is [ErrInvalid]: names that cannot be read, and different images that would
-// have one name at the destination.
+// The error joins all problems, each of which is [ErrInvalid]: invalid names, and different images with the same
+// destination.
 func Map(images []string, o Options) ([]Mapping, error) {
 	prefix, err := parsePlace(o.To)
 	if err != nil {
@@ -76,7 +76,7 @@ func Map(images []string, o Options) ([]Mapping, error) {
 	return out, nil
 }
 
-// place is a registry, or a path in one.
+// place is a registry with an optional path.
 type place struct {
 	host string
 	path []string

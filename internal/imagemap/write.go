@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Lines are the mappings one a line, SOURCE=DESTINATION, as "oc image mirror -f" reads them.
+// Lines formats the mappings one per line, SOURCE=DESTINATION, as "oc image mirror -f" reads them.
 func Lines(mappings []Mapping) []byte {
 	var b bytes.Buffer
 	for _, m := range mappings {
@@ -18,7 +18,7 @@ func Lines(mappings []Mapping) []byte {
 	return b.Bytes()
 }
 
-// repositories are the places of each source repository, both sorted.
+// repositories returns the destinations of each source repository, both sorted.
 func repositories(mappings []Mapping, which func(Mapping) bool) (names []string, mirrors map[string][]string) {
 	mirrors = map[string][]string{}
 	for _, m := range mappings {
@@ -59,24 +59,23 @@ func cluster(apiVersion, kind, name, list string, mappings []Mapping, which func
 	return yaml.Marshal(object{apiVersion, kind, metadata{name}, map[string]any{list: items}})
 }
 
-// DigestMirrorSet is an ImageDigestMirrorSet of that name, in YAML, for the images that are pulled by digest.
+// DigestMirrorSet returns an ImageDigestMirrorSet in YAML, for the images that are pulled by digest.
 func DigestMirrorSet(name string, mappings []Mapping) ([]byte, error) {
 	return cluster("config.openshift.io/v1", "ImageDigestMirrorSet", name, "imageDigestMirrors", mappings, byDigest)
 }
 
-// TagMirrorSet is an ImageTagMirrorSet of that name, in YAML, for the images that are pulled by tag.
+// TagMirrorSet returns an ImageTagMirrorSet in YAML, for the images that are pulled by tag.
 func TagMirrorSet(name string, mappings []Mapping) ([]byte, error) {
 	return cluster("config.openshift.io/v1", "ImageTagMirrorSet", name, "imageTagMirrors", mappings, byTag)
 }
 
-// ContentSourcePolicy is an ImageContentSourcePolicy of that name, in YAML: what clusters had before there were
-// ImageDigestMirrorSets.
+// ContentSourcePolicy returns an ImageContentSourcePolicy in YAML, the predecessor of ImageDigestMirrorSet.
 func ContentSourcePolicy(name string, mappings []Mapping) ([]byte, error) {
 	return cluster("operator.openshift.io/v1alpha1", "ImageContentSourcePolicy", name, "repositoryDigestMirrors", mappings, byDigest)
 }
 
-// RegistriesConf is a registries.conf by which podman, and this program, pull the images from the mirror, and from their
-// own place if they are not there. insecure allows the mirror plain HTTP and any certificate.
+// RegistriesConf returns a registries.conf with which podman and bindery pull images from the mirror, and from the
+// source if the mirror does not have them. insecure allows plain HTTP and any certificate for the mirror.
 func RegistriesConf(mappings []Mapping, insecure bool) []byte {
 	var b bytes.Buffer
 	names, mirrors := repositories(mappings, both)

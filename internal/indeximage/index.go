@@ -17,36 +17,37 @@ import (
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
-// Index is a catalog that is edited on its way into an image or a file. It is not safe for concurrent use. Close it
-// when the image has been copied: layers may be written until then.
+// Index is a catalog that is edited before it is written to an image or a file. It is not safe for concurrent use.
+// Close it after the image has been copied: until then layers may be written.
 type Index struct {
-	// Name is what the catalog came from, by its digest if that is an image.
+	// Name is the catalog's reference, with the digest if it is an image.
 	Name string
-	// Image is the image that it came from; nil for a catalog on the disk, and for a new one.
+	// Image is the source image; nil for a catalog on disk and for a new one.
 	Image *render.Index
 	// Source is the catalog before the edit.
 	Source *change.Source
-	// Kind is what the catalog becomes, Blobs are those after the edit and Result is the account, all after Apply.
+	// Kind is the form of the result. Blobs are the catalog after the edit and Result describes the edit. All are set
+	// by Apply.
 	Kind   change.Kind
 	Blobs  iter.Seq2[declcfg.Blob, error]
 	Result *change.Result
 
 	edit    change.Edit
 	configs fs.FS        // the files of the catalog; nil for a database
-	files   []build.File // of configs
+	files   []build.File // the files of configs
 }
 
-// Options say how an index is opened.
+// Options configure [Open].
 type Options struct {
 	Change change.Options
 	Render render.Options
 }
 
-// Empty begins a new index.
+// Empty returns an empty index.
 func Empty(kind change.Kind) *Index { return &Index{Name: "new index", Source: change.Empty(kind)} }
 
-// Open opens the index image, the database or the catalog directory that a reference names. An image that cannot be
-// read is a *[render.ReferenceError], which is [render.ErrNotAllowed] if it holds no index.
+// Open opens the index image, database or catalog directory that a reference names. An error about an image is a
+// *[render.ReferenceError], which is [render.ErrNotAllowed] if the image is not an index.
 func Open(ctx context.Context, from string, o Options) (_ *Index, err error) {
 	x := &Index{Name: from}
 	defer func() {
@@ -81,7 +82,7 @@ func Open(ctx context.Context, from string, o Options) (_ *Index, err error) {
 	return x, err
 }
 
-// Close releases what the catalog came from.
+// Close closes the source.
 func (x *Index) Close() error {
 	var err error
 	if x.Source != nil {
@@ -93,7 +94,7 @@ func (x *Index) Close() error {
 	return err
 }
 
-// Apply applies an edit. The result is of the given kind, or of the source's if that is empty.
+// Apply applies an edit. The result has the given kind, or the kind of the source if that is empty.
 func (x *Index) Apply(ctx context.Context, e change.Edit, to change.Kind) (err error) {
 	if x.Kind = to; to == "" {
 		x.Kind = x.Source.Kind()
@@ -106,7 +107,7 @@ func (x *Index) Apply(ctx context.Context, e change.Edit, to change.Kind) (err e
 				return nil, nil, err
 			}
 		}
-		// Bundles are added in the form that the result can hold.
+		// Bundles are added in the form that the result can represent.
 		s.Kind = x.Kind
 		return x.edit.Apply(ctx, s)
 	}
@@ -114,8 +115,8 @@ func (x *Index) Apply(ctx context.Context, e change.Edit, to change.Kind) (err e
 	return err
 }
 
-// Catalog is the edited catalog as the content of an image: the files of packages that did not change as they are, if
-// there are files.
+// Catalog returns the edited catalog as the content of an image. If the source has files, those of unchanged packages
+// are used unchanged.
 func (x *Index) Catalog() build.CatalogInput {
 	switch {
 	case x.configs == nil:
@@ -126,8 +127,8 @@ func (x *Index) Catalog() build.CatalogInput {
 	return build.CatalogInput{FS: x.configs, Files: x.files, Blobs: x.Result.ChangedBlobs, Changed: x.Result.Changed}
 }
 
-// WriteDatabase writes the edited catalog into a database and returns the names of the packages in it. What the edit
-// says of origins and manifests is used in place of the options'.
+// WriteDatabase writes the edited catalog to a database and returns the names of its packages. The edit determines the
+// origins and manifests in the options.
 func (x *Index) WriteDatabase(ctx context.Context, path string, o sqlite.WriteOptions) ([]string, error) {
 	var packages []string
 	blobs := func(yield func(declcfg.Blob, error) bool) {
@@ -149,12 +150,12 @@ func (x *Index) WriteDatabase(ctx context.Context, path string, o sqlite.WriteOp
 	return packages, nil
 }
 
-// Build builds the image of the edited catalog, or of the database that it becomes, which is written as w says.
+// Build builds the image of the edited catalog, or of the database written with w.
 func (x *Index) Build(ctx context.Context, o build.Options, w sqlite.WriteOptions) (*build.Image, error) {
 	if x.Kind == change.Directory {
 		return build.Catalog(ctx, x.Catalog(), o)
 	}
-	// In a directory of its own: the outer one is locked, and databases are locked by their directories.
+	// The database goes to a subdirectory: writing it locks its directory, and o.Dir is locked already.
 	dir := filepath.Join(o.Dir, "database")
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, err
@@ -168,7 +169,7 @@ func (x *Index) Build(ctx context.Context, o build.Options, w sqlite.WriteOption
 	if err != nil || image.NeedsInput() {
 		return image, err
 	}
-	// It is in its layer now.
+	// The layer has a copy.
 	if err := os.RemoveAll(dir); err != nil {
 		return nil, errors.Join(err, image.Close())
 	}

@@ -17,32 +17,32 @@ import (
 	"github.com/operator-bindery/bindery/render"
 )
 
-// Migrated is what differs between the images of migrated catalogs.
+// Migrated are the inputs of the image of one migrated catalog.
 type Migrated struct {
-	// From describes the image that the catalog comes from, nil if it comes from none: its platforms, labels and
-	// annotations are inherited.
+	// From describes the source image, nil if the source is not an image: its platforms, labels and annotations are
+	// inherited.
 	From *images.Description
-	// Work is a private directory for the files of the layers.
+	// Work is a private directory for the files of layers.
 	Work string
-	// Jobs, Warn and Events are those of [build.Options] and [build.ReadOptions].
+	// Jobs, Warn and Events are as in [build.Options] and [build.ReadOptions].
 	Jobs   int
 	Warn   func(declcfg.Position, string)
 	Events func(build.Layer)
 }
 
-// Migrated builds the image of a migration that is prepared. The image needs the directory of the migration and m.Work
-// until it has been copied.
+// Migrated builds the image of a prepared migration. The directory of the migration and m.Work must exist until the
+// image has been copied.
 func (s *Spec) Migrated(ctx context.Context, p *migrate.Prepared, m Migrated) (*build.Image, error) {
 	root, err := declcfg.OpenDir(p.Dir())
 	if err != nil {
 		return nil, err
 	}
-	// An image that is not valid would not be served.
+	// A server would refuse an image with an invalid catalog.
 	files, err := build.ReadCatalog(ctx, root, build.ReadOptions{Jobs: m.Jobs, Warn: m.Warn, Cache: s.Build.Cache, Program: s.Program})
 	if err != nil {
 		return nil, err
 	}
-	debug.FreeOSMemory() // what was loaded, and what the migration took
+	debug.FreeOSMemory() // free the memory of the loaded catalog and of the migration
 	of, err := s.platformsOf(m.From)
 	if err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ func (s *Spec) Migrated(ctx context.Context, p *migrate.Prepared, m Migrated) (*
 	return build.Catalog(ctx, build.CatalogInput{FS: root, Files: files}, o)
 }
 
-// platformsOf are the platforms of an image: those that were asked for, else those of its source.
+// platformsOf returns the platforms of an image: the requested ones, or those of its source.
 func (s *Spec) platformsOf(from *images.Description) ([]v1.Platform, error) {
 	switch {
 	case s.Platforms != nil:
@@ -77,8 +77,8 @@ func (s *Spec) platformsOf(from *images.Description) ([]v1.Platform, error) {
 	return of, nil
 }
 
-// CheckPlatforms checks, where a migration is to be verified, that what is read for one platform of an image is what it
-// holds for all platforms that the new image will be for. from may be nil.
+// CheckPlatforms checks that the source image holds the same catalog for all platforms of the new image. Verification
+// needs this: the catalog was read for one platform. from may be nil.
 func (s *Spec) CheckPlatforms(ctx context.Context, from *images.Description, o migrate.Options) error {
 	if !o.Verify || from == nil || len(from.Variants) == 1 {
 		return nil
@@ -90,8 +90,7 @@ func (s *Spec) CheckPlatforms(ctx context.Context, from *images.Description, o m
 	return sameOnAll(ctx, from, of, o.Render)
 }
 
-// CheckUnmoved fails if the name of an image stood for another one when its labels were read than when its content was.
-// from may be nil.
+// CheckUnmoved fails if the tag of the source image moved between reading its labels and its content. from may be nil.
 func CheckUnmoved(from *images.Description, r *migrate.Report) error {
 	if from == nil {
 		return nil
@@ -102,7 +101,7 @@ func CheckUnmoved(from *images.Description, r *migrate.Report) error {
 	return nil
 }
 
-// IsImage reports whether a reference is one to an image. An error about it comes from what reads it.
+// IsImage reports whether a reference names an image. Errors are left to the function that reads it.
 func IsImage(ref string) bool {
 	kind, err := render.Classify(ref)
 	return err == nil && kind == render.Image

@@ -15,21 +15,21 @@ import (
 	"github.com/operator-bindery/bindery/render"
 )
 
-// Spec says what images have in common. It is safe for concurrent use.
+// Spec has the options that images have in common. It is safe for concurrent use.
 type Spec struct {
-	// Build are the options of all images. Dir, System, Source, Platforms, Previous and what serves are set for each.
+	// Build are the options of all images. Dir, System, Source, Platforms, Previous and the server are set per image.
 	Build build.Options
-	// Platforms are those that were asked for; nil means those of the source.
+	// Platforms are the requested platforms; nil means those of the source.
 	Platforms []v1.Platform
-	// Server is what serves, see [build.Options.SetServer], with the servers in Embedded.
+	// Server is the server program, see [build.Options.SetServer], with the servers in Embedded.
 	Server   string
 	Embedded *build.Embedded
 	// Previous is the image whose grouping of layers is kept.
 	Previous Previous
-	// Images reads the previous image and those that catalogs come from, over Registry.
+	// Images reads the previous image and source images through Registry.
 	Images   *images.Client
 	Registry images.Registry
-	// Program names the program that validates, see [build.ReadOptions].
+	// Program identifies the validating program, see [build.ReadOptions].
 	Program string
 	Log     *slog.Logger
 }
@@ -37,10 +37,10 @@ type Spec struct {
 // Previous is an earlier image of the same catalog.
 type Previous struct {
 	Name string
-	// Trusted believes what the image says about the contents of its layers.
+	// Trusted skips verifying the content of its layers against its annotations.
 	Trusted bool
-	// FromSource takes the image that the catalog comes from where there is no name: its registry has the layers that
-	// do not change. It is for images that are pushed to a registry.
+	// FromSource uses the source image if no name is given: its registry has the unchanged layers. It is for images
+	// that are pushed to a registry.
 	FromSource bool
 }
 
@@ -63,15 +63,15 @@ func (p Previous) Read(ctx context.Context, client *images.Client, log *slog.Log
 	return previous, nil
 }
 
-// ReadOr is Read for an image that is built from another one, whose layers are reused if there is no previous image.
-// The layers are divided by the rule then, as those of any catalog.
+// ReadOr works like Read. If there is no previous image, the layers of the source image are reused, but its grouping is
+// not: packages are grouped as in a new image.
 func (p Previous) ReadOr(ctx context.Context, source string, client *images.Client, log *slog.Logger) (*build.Previous, error) {
 	if p.Name != "" || !p.FromSource || !render.IsImageName(source) {
 		return p.Read(ctx, client, log)
 	}
 	lender, err := build.ReadPrevious(ctx, client, source)
 	if err != nil || lender == nil {
-		// Errors are ignored: without reusable layers only more bytes are transferred.
+		// The error is only logged: without reusable layers more bytes are transferred.
 		log.Debug("the source has no reusable layers", "image", redact.Text(source), "error", fmt.Sprint(err))
 		return nil, context.Cause(ctx)
 	}
@@ -79,7 +79,8 @@ func (p Previous) ReadOr(ctx context.Context, source string, client *images.Clie
 	return lender, nil
 }
 
-// optionsFor are the options of the image of one catalog: for these platforms, of this source, in the directory dir.
+// optionsFor returns the options of the image of one catalog, for these platforms, of this source, in the directory
+// dir.
 func (s *Spec) optionsFor(ctx context.Context, of []v1.Platform, source, dir string) (_ build.Options, err error) {
 	o := s.Build
 	o.Dir = dir
@@ -92,8 +93,8 @@ func (s *Spec) optionsFor(ctx context.Context, of []v1.Platform, source, dir str
 	return o, o.SetServer(s.Server, of, s.Embedded)
 }
 
-// Edited are the options of the image of an edited index. With inherit the image has the labels and annotations of the
-// one that the index came from. It fails with [render.ErrPlatformsDiffer] if that holds another catalog for one of the
+// Edited returns the options of the image of an edited index. With inherit the image takes over labels and annotations
+// of the source image. It fails with [render.ErrPlatformsDiffer] if the source has a different catalog for one of the
 // platforms.
 func (s *Spec) Edited(ctx context.Context, x *Index, from string, inherit bool, dir string, ro render.Options) (o build.Options, err error) {
 	of := s.Platforms
@@ -122,7 +123,7 @@ func (s *Spec) Edited(ctx context.Context, x *Index, from string, inherit bool, 
 	return o, err
 }
 
-// sameOnAll checks that what was read for one of the platforms is what the image holds for all of them.
+// sameOnAll checks that the image holds the same catalog for all of the platforms as for the one that was read.
 func sameOnAll(ctx context.Context, d *images.Description, of []v1.Platform, ro render.Options) error {
 	return render.SameOnAll(ctx, d, func(p v1.Platform) bool {
 		return slices.ContainsFunc(of, func(w v1.Platform) bool {

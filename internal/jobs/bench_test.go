@@ -13,8 +13,8 @@ import (
 	"github.com/operator-bindery/bindery/render"
 )
 
-// BenchmarkList migrates 50 recorded databases to directories, verified and with reports, one and two at a time, and finds
-// all of them done.
+// BenchmarkList migrates 50 recorded databases to directories, verified and with reports, one and two at a time, and
+// then runs again with all of them done.
 func BenchmarkList(b *testing.B) {
 	all := recorded.All(b)
 	dir := b.TempDir()

@@ -12,12 +12,12 @@ import (
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 )
 
-// decide reports whether the line is done, given that there is a record of it, and otherwise whether it may be done now:
-// nothing may be lost by that.
+// decide reports whether the line is done, given its record, and otherwise whether it may be done now: nothing that
+// cannot be rebuilt may be overwritten.
 func (t *Task) decide(ctx context.Context) (done bool, err error) {
 	w := t.record.Written
 	if w == nil {
-		return false, nil // it failed whenever it was tried
+		return false, nil // all attempts failed
 	}
 	var differ []string
 	for _, d := range []struct {
@@ -50,13 +50,13 @@ func (t *Task) decide(ctx context.Context) (done bool, err error) {
 		}
 	}
 	if !w.Complete && there == intact && len(t.Destinations) == 0 && w.Report != nil {
-		// The run was killed after the directory had got its name, perhaps before the older one was gone.
+		// The run was killed after the directory was renamed, possibly before the old one was removed.
 		return true, errors.Join(atomicfs.Sweep(t.Directory), t.complete())
 	}
 	return false, t.replace(there, w)
 }
 
-// settled clears the error of an attempt that failed before the one that is found done.
+// settled removes the error of an earlier failed attempt from the record.
 func (t *Task) settled(err error) error {
 	if err != nil || t.record.Error == nil {
 		return err
@@ -64,17 +64,18 @@ func (t *Task) settled(err error) error {
 	return t.complete()
 }
 
-// presence says what is in the place of the output directory.
+// presence is the state of the output directory.
 type presence int
 
 const (
 	absent  presence = iota
-	intact           // what the record says
-	older            // what the record says was there before
-	changed          // something else
+	intact           // as recorded
+	older            // as recorded before the last write
+	changed          // anything else
 )
 
-// directory looks at the output directory. A quick look compares the number and the size of the files.
+// directory compares the output directory with the record. With quick it compares only the number and sizes of the
+// files.
 func (t *Task) directory(ctx context.Context, w *Written, quick bool) (presence, error) {
 	if t.Directory == "" {
 		return absent, nil
@@ -109,7 +110,7 @@ func (t *Task) directory(ctx context.Context, w *Written, quick bool) (presence,
 	return changed, nil
 }
 
-// mayReplace decides about outputs that hold something unexpected.
+// mayReplace decides about outputs with unexpected content.
 func (t *Task) mayReplace(there presence, w *Written, differ string) error {
 	switch {
 	case there == changed:
@@ -122,7 +123,7 @@ func (t *Task) mayReplace(there presence, w *Written, differ string) error {
 	return t.replace(there, w)
 }
 
-// replace lets the directory that is there give way.
+// replace allows the existing directory to be replaced.
 func (t *Task) replace(there presence, w *Written) error {
 	switch there {
 	case intact:
@@ -133,20 +134,20 @@ func (t *Task) replace(there presence, w *Written) error {
 	return nil
 }
 
-// ErrOther is what is wrong with outputs that hold the result of something else.
+// ErrOther is returned for outputs that hold the result of another input, other settings or another release.
 var ErrOther = errors.New("the outputs exist, but were written differently")
 
-// changed reports an output directory that was changed since: it is not overwritten.
+// changed returns the error for an output directory that was modified since: it is not overwritten.
 func (t *Task) changed() error {
 	return fmt.Errorf("the output directory %q was changed since it was written: remove it to recreate it", t.Directory)
 }
 
-// imagesThere reports whether every place that an image went to still has it.
+// imagesThere reports whether every destination still has the image.
 func (t *Task) imagesThere(ctx context.Context, w *Written) (bool, error) {
 	for _, d := range t.Destinations {
 		switch d.Transport {
 		case images.OCIArchive, images.DockerArchive:
-			// An archive is one file, which is there or not; reading it would take as long as writing it.
+			// An archive is one file; reading it would take as long as writing it, so only its existence is checked.
 			if _, err := os.Lstat(d.Path); errors.Is(err, fs.ErrNotExist) {
 				return false, nil
 			} else if err != nil {

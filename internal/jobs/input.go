@@ -18,14 +18,14 @@ import (
 	"github.com/operator-bindery/bindery/render"
 )
 
-// Input is what a source held.
+// Input identifies the content of a source.
 type Input struct {
 	Kind render.Kind `json:"kind"`
 	// Digest is that of the image's index or manifest, of the database's file, or of all files of a catalog.
 	Digest string `json:"digest"`
 }
 
-// source is what a line is made from, as it was when the line began.
+// source is the source of a line as it was when the line began.
 type source struct {
 	Input
 	image *images.Description // of an image
@@ -33,14 +33,14 @@ type source struct {
 	files []fileState // of a database
 }
 
-// fileState reports whether a file has been written to, as well as a file system can.
+// fileState is the metadata by which a change of a file is detected.
 type fileState struct {
 	name string
 	size int64
 	time time.Time
 }
 
-// identify finds out what a source holds now.
+// identify determines the current content of a source.
 func identify(ctx context.Context, client *images.Client, ref string) (*source, error) {
 	kind, err := render.Classify(ref)
 	if err != nil {
@@ -64,7 +64,7 @@ func identify(ctx context.Context, client *images.Client, ref string) (*source, 
 	return s, err
 }
 
-// databaseFiles are a database's file, and those beside it that hold what is not in it yet.
+// databaseFiles returns a database's file and its journal files, which have content that is not in it yet.
 func databaseFiles(path string) ([]fileState, error) {
 	var files []fileState
 	for _, name := range []string{path, path + "-wal", path + "-journal"} {
@@ -80,7 +80,7 @@ func databaseFiles(path string) ([]fileState, error) {
 	return files, nil
 }
 
-// sumFiles is the digest of one file, or of several as one.
+// sumFiles returns the digest of one or several files.
 func sumFiles(ctx context.Context, files []fileState) (string, error) {
 	h := sha256.New()
 	for i, f := range files {
@@ -106,11 +106,11 @@ func sumFile(ctx context.Context, w io.Writer, name string) error {
 
 var errChanged = errors.New("the source changed while it was read")
 
-// check fails if the source is not what it was when the line began.
+// check fails if the source changed after the line began.
 func (s *source) check(ctx context.Context, image string) error {
 	switch s.Kind {
 	case render.Image:
-		// Images on this machine are identified by their names, and those are checked when they are read.
+		// A local image is identified by its name; its content is verified when it is read.
 		if _, now, named := strings.Cut(image, "@sha256:"); named && "sha256:"+now != s.Digest {
 			return fmt.Errorf("%w: from %s to sha256:%s", errChanged, s.Digest, now)
 		}
@@ -146,7 +146,7 @@ func sameFiles(a, b []fileState) bool {
 	return true
 }
 
-// Tree is what a directory holds.
+// Tree identifies the content of a directory.
 type Tree struct {
 	Files int   `json:"files"`
 	Bytes int64 `json:"bytes"`
@@ -183,7 +183,7 @@ func measure(dir string) (Tree, error) {
 	return t, err
 }
 
-// walk visits the files of a directory in the order of their names; links are followed to files.
+// walk visits the files of a directory sorted by name; links to files are followed.
 func walk(dir string, visit func(name string, info fs.FileInfo) error) error {
 	// A catalog may be a link to a directory.
 	root, err := filepath.EvalSymlinks(dir)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -16,18 +17,18 @@ import (
 
 // Line is one migration of a list. It has a directory, images, or both.
 type Line struct {
-	// Number is where in the list it stands, from 1.
+	// Number is its line number, from 1.
 	Number int
-	// Source is a database, a catalog directory or an image of one of them.
+	// Source is a database, a catalog directory, or an image of one of them.
 	Source string
 	// Directory is the catalog directory to write; empty for none.
 	Directory string
-	// Names are what the image is called, and Destinations where it goes.
+	// Names are the names of the image, Destinations the places it is written to.
 	Names        []string
 	Destinations []images.Destination
 }
 
-// Outputs are the texts of all outputs, the directory first.
+// Outputs returns the texts of all outputs, the directory first.
 func (l *Line) Outputs() []string {
 	var out []string
 	if l.Directory != "" {
@@ -39,33 +40,33 @@ func (l *Line) Outputs() []string {
 	return out
 }
 
-// ListOptions say how a list is understood.
+// ListOptions configure the parsing of a list.
 type ListOptions struct {
-	// OutDir, unless empty, is where all directories and local images are written: a line need not name any, and what it
-	// names is relative to it and cannot lead out of it.
+	// OutDir, unless empty, is the directory for all output directories and local images: a line may omit its output,
+	// and the paths in a line are relative to it and cannot lead out of it.
 	OutDir string
-	// Image finds out where an image with some names goes, given the destinations that the line has. It may change the names.
+	// Image returns the names and destinations of an image, given the names and destinations in the line.
 	Image func(names []string, given []images.Destination) ([]string, []images.Destination, error)
 }
 
-// The bounds of a list.
+// Limits of a list.
 const (
 	maxList     = 16 << 20 // bytes
 	maxLine     = 16 << 10 // bytes
 	maxLines    = 100_000
-	maxProblems = 20 // reported of one list
+	maxProblems = 20 // reported per list
 )
 
-// arrow stands between the source and the names of an image.
+// arrow separates the source from the names of an image.
 const arrow = "->"
 
-// transports begin the name of an image that says where it is.
+// transports are the prefixes of image names that contain a location.
 var transports = [...]string{"docker://", "oci:", "oci-archive:", "docker-archive:", "dir:", "containers-storage:"}
 
-// ProblemsError has everything that is wrong with a list.
+// ProblemsError has all problems of a list.
 type ProblemsError struct {
 	Problems []error
-	// More is how many are not among them.
+	// More is the number of problems left out.
 	More int
 }
 
@@ -85,7 +86,7 @@ func (e *ProblemsError) Unwrap() []error { return e.Problems }
 // ErrList is the class of errors about lists.
 var ErrList = errors.New("invalid list")
 
-// problems gathers what is wrong.
+// problems collects problems.
 type problems struct {
 	name string
 	err  ProblemsError
@@ -106,16 +107,16 @@ func (p *problems) result() error {
 	return &p.err
 }
 
-// Parse reads a list, which is called name in errors. Each line is
+// Parse reads a list; name is its name in errors. Each line is
 //
 //	SOURCE                      a directory below OutDir, called after the source
 //	SOURCE OUT...               a directory, or images as TRANSPORT:PATH
 //	SOURCE [OUT...] -> NAME...  an image with these names, also as TRANSPORT:PATH
 //
-// Words are separated by blanks; what has blanks, quotes or a "#" at its beginning stands in single or in double quotes, in
-// the latter with \" and \\. A "#" at the beginning of a word begins a comment. All problems of the list are reported
-// together, among them outputs that are in each other's way; nothing is looked at but the text and, for what is the same
-// place, links in the file system.
+// Words are separated by blanks. A word with blanks, quotes or a leading "#" is written in single or double quotes; in
+// double quotes, \" and \\ are escapes. A "#" at the beginning of a word begins a comment. All problems of the list are
+// reported together, including conflicts between outputs. Apart from the text, Parse reads symbolic links, to find
+// paths that are the same.
 func Parse(r io.Reader, name string, o ListOptions) ([]Line, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxList+1))
 	if err != nil {
@@ -153,7 +154,7 @@ func Parse(r io.Reader, name string, o ListOptions) ([]Line, error) {
 	return lines, p.result()
 }
 
-// parse reads the text of a line; it reports false if there is nothing on it.
+// parse parses a line; it returns false if the line is empty or a comment.
 func (l *Line) parse(text string, o ListOptions) (bool, error) {
 	if len(text) > maxLine {
 		return false, fmt.Errorf("longer than %d bytes", maxLine)
@@ -210,15 +211,10 @@ func (l *Line) parse(text string, o ListOptions) (bool, error) {
 }
 
 func hasTransport(text string) bool {
-	for _, t := range transports {
-		if strings.HasPrefix(text, t) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(transports[:], func(t string) bool { return strings.HasPrefix(text, t) })
 }
 
-// within puts a local image below the directory for outputs.
+// within moves a local image below OutDir.
 func within(d images.Destination, outDir string) (images.Destination, error) {
 	if !d.InFiles() {
 		return d, nil
@@ -228,7 +224,7 @@ func within(d images.Destination, outDir string) (images.Destination, error) {
 	return d, err
 }
 
-// below is a path in the directory for outputs, which it must not lead out of; without such a directory it is the path.
+// below joins OutDir and a path, which must not lead out of it; without OutDir it returns the path.
 func below(outDir, path string) (string, error) {
 	if outDir == "" {
 		return filepath.Clean(path), nil
@@ -239,7 +235,7 @@ func below(outDir, path string) (string, error) {
 	return filepath.Join(outDir, path), nil
 }
 
-// word is a word of a line. The arrow counts only where it is not in quotes.
+// word is a word of a line. The arrow is one only without quotes.
 type word struct {
 	text   string
 	quoted bool
@@ -247,7 +243,7 @@ type word struct {
 
 func (w word) is(text string) bool { return !w.quoted && w.text == text }
 
-// split parses a line.
+// split parses the words of a line.
 func split(line string) ([]word, error) {
 	if !utf8.ValidString(line) {
 		return nil, errors.New("not UTF-8")
@@ -271,7 +267,7 @@ func split(line string) ([]word, error) {
 	}
 }
 
-// next takes one word off a line. Quoted and other parts may follow each other, as in a shell.
+// next parses one word. Quoted and unquoted parts may follow each other, as in a shell.
 func next(s string) (w word, rest string, err error) {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {

@@ -11,7 +11,7 @@ import (
 	"github.com/operator-bindery/bindery/images"
 )
 
-// pushed is what an image goes by in these tests: to the registry of its name.
+// pushed returns the destinations of an image in these tests: the registry of its name.
 func pushed(names []string, given []images.Destination) ([]string, []images.Destination, error) {
 	for _, n := range names {
 		d, err := images.Parse("docker://" + n)
@@ -127,7 +127,7 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// Several images in one layout are no conflict.
+// Several images in one layout do not conflict.
 func TestLayoutOfSeveral(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if lines, err := parse(t, "a oci:l:v1\nb oci:l:v2 docker://example.com/a:v1", ""); err != nil || len(lines) != 2 {
@@ -135,8 +135,8 @@ func TestLayoutOfSeveral(t *testing.T) {
 	}
 }
 
-// Names are derived from sources: readable, within the directory, different for different sources, and the same
-// whatever else is in the list.
+// Names derived from sources are readable, stay within the directory, differ for different sources, and do not depend
+// on the rest of the list.
 func TestDerivedNames(t *testing.T) {
 	t.Chdir(t.TempDir())
 	digest := "sha256:" + strings.Repeat("0123456789abcdef", 4)

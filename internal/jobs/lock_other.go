@@ -2,7 +2,7 @@
 
 package jobs
 
-// lock does nothing: an open file cannot be locked here. Outputs appear as a whole all the same.
+// lock does nothing: files cannot be locked here. Outputs appear atomically all the same.
 func lock(string) (release func() error, err error) {
 	return func() error { return nil }, nil
 }

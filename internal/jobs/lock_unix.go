@@ -13,10 +13,10 @@ import (
 	"github.com/operator-bindery/bindery/internal/filelock"
 )
 
-// lockName is the file by which a run has a directory of records for itself.
+// lockName is the lock file in a directory of records.
 const lockName = ".lock"
 
-// lock takes the directory for this run, as long as the process lives or until it is released.
+// lock locks the directory until release is called or the process ends.
 func lock(dir string) (release func() error, err error) {
 	path := filepath.Join(dir, lockName)
 	for {
@@ -27,7 +27,7 @@ func lock(dir string) (release func() error, err error) {
 		if ok, err := filelock.Take(f); !ok {
 			return nil, errors.Join(cmp.Or(err, ErrBusy), f.Close())
 		}
-		// The run that had it before removes the file, perhaps after it was opened here.
+		// The previous run removes the file, possibly after it was opened here.
 		mine, err := f.Stat()
 		if there, serr := os.Lstat(path); err == nil && serr == nil && os.SameFile(mine, there) {
 			return func() error { return errors.Join(os.Remove(path), f.Close()) }, nil

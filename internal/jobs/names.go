@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -11,7 +12,7 @@ import (
 	"github.com/operator-bindery/bindery/images"
 )
 
-// deriveNames gives the lines without an output a directory called after the source.
+// deriveNames gives lines without an output a directory named after the source.
 func deriveNames(lines []Line, o ListOptions) {
 	if o.OutDir == "" {
 		return
@@ -37,11 +38,11 @@ func deriveNames(lines []Line, o ListOptions) {
 	}
 }
 
-// maxName is the length of a derived name in bytes, without the sum behind it.
+// maxName is the length of a derived name in bytes, without its checksum.
 const maxName = 120
 
-// nameOf is the name of an output that says which source it comes from, and depends on nothing else: a list may grow. It is
-// the source with "_" for what separates its parts; where that could also stand for another source, a sum is added.
+// nameOf derives an output name from a source and nothing else, so that a list may grow. Separators become "_"; if the
+// result is ambiguous, a checksum is appended.
 func nameOf(source string) string {
 	name, lossless := source, true
 	if !hasTransport(source) {
@@ -85,7 +86,7 @@ func nameOf(source string) string {
 	return clean
 }
 
-// reserved names are devices on some systems, with any ending.
+// reserved names are devices on some systems, with any extension.
 func reserved(name string) bool {
 	base, _, _ := strings.Cut(strings.ToLower(name), ".")
 	switch base {
@@ -100,7 +101,7 @@ func sumOf(text string) string {
 	return hex.EncodeToString(sum[:4])
 }
 
-// place is something that a list writes, or reads.
+// place is an input or output of a list.
 type place struct {
 	line int
 	text string
@@ -108,8 +109,7 @@ type place struct {
 	tag  string // in a layout, which can hold several
 }
 
-// checkOutputs finds outputs that are the same or lie in each other, that are or hold a source, or that lead out of the
-// directory for outputs.
+// checkOutputs finds outputs that are equal or nested, that are or contain a source, or that are outside OutDir.
 func checkOutputs(lines []Line, o ListOptions, p *problems) {
 	resolved := resolver{}
 	root := ""
@@ -127,13 +127,13 @@ func checkOutputs(lines []Line, o ListOptions, p *problems) {
 		path := l.Source
 		if hasTransport(path) {
 			d, err := images.Parse(path)
-			if err != nil || !d.InFiles() || d.Transport == images.OCI { // a layout can hold both
+			if err != nil || !d.InFiles() || d.Transport == images.OCI { // a layout can be both source and output
 				continue
 			}
 			path = d.Path
 		}
 		if _, err := os.Lstat(path); err != nil {
-			continue // an image, or nothing
+			continue // an image, or missing
 		}
 		if path, err := resolved.resolve(path); err == nil {
 			sources[path] = append(sources[path], place{line: l.Number, text: l.Source})
@@ -147,9 +147,7 @@ func checkOutputs(lines []Line, o ListOptions, p *problems) {
 				continue
 			}
 			key := out.path
-			if key == "" {
-				key = out.text
-			}
+			key = cmp.Or(key, out.text)
 			if first, ok := known[key+"\x00"+out.tag]; ok {
 				p.add(out.line, "the output %q is also that of line %d", out.text, first.line)
 				continue
@@ -167,7 +165,7 @@ func checkOutputs(lines []Line, o ListOptions, p *problems) {
 	checkNested(all, sources, p)
 }
 
-// places are what a line writes.
+// places returns the outputs of a line.
 func places(l *Line, r resolver, p *problems) []place {
 	var out []place
 	local := func(text, path, tag string) {
@@ -194,7 +192,7 @@ func places(l *Line, r resolver, p *problems) []place {
 	return out
 }
 
-// checkNested finds outputs in each other, and outputs that are in the way of sources.
+// checkNested finds nested outputs, and outputs that contain or are in a source.
 func checkNested(all []place, sources map[string][]place, p *problems) {
 	byPath := map[string]place{}
 	for _, out := range all {
@@ -232,12 +230,12 @@ func checkNested(all []place, sources map[string][]place, p *problems) {
 	}
 }
 
-// inside reports whether a path lies below a directory.
+// inside reports whether a path is below a directory.
 func inside(dir, path string) bool {
 	return strings.HasPrefix(path, strings.TrimSuffix(dir, string(filepath.Separator))+string(filepath.Separator))
 }
 
-// resolver resolves many paths of few directories.
+// resolver caches the resolved paths of directories.
 type resolver map[string]string
 
 func (r resolver) resolve(path string) (string, error) {
@@ -259,7 +257,7 @@ func (r resolver) resolve(path string) (string, error) {
 	return filepath.Join(real, filepath.Base(abs)), nil
 }
 
-// Resolve is the absolute path without links. Elements at the end need not exist.
+// Resolve returns the absolute path without links. Trailing elements need not exist.
 func Resolve(path string) (string, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {

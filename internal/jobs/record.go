@@ -15,63 +15,64 @@ import (
 	"github.com/operator-bindery/bindery/migrate"
 )
 
-// recordVersion is that of the records' form.
+// recordVersion is the version of the records' format.
 const recordVersion = 1
 
-// maxRecord is the longest record that is read, in bytes. The report of a large index has some megabytes.
+// maxRecord is the maximum size in bytes of a record that is read. The report of a large index has some megabytes.
 const maxRecord = 256 << 20
 
-// Record is the account of one line: what its outputs hold, and how the last attempt ended. Its JSON is stable: fields are
-// added, and never renamed or removed.
+// Record is the state of one line: the content of its outputs and the result of the last attempt. Its JSON form is
+// stable: fields are added, and never renamed or removed.
 type Record struct {
 	Version int    `json:"version"`
 	State   State  `json:"state"`
 	Source  string `json:"source"`
 	// Outputs are the texts of the outputs.
 	Outputs []string `json:"outputs"`
-	// Error is why the last attempt failed.
+	// Error is the failure of the last attempt.
 	Error *Failure `json:"error,omitempty"`
-	// Written is what the outputs hold, or will hold as soon as they have their names; absent if nothing was ever written.
+	// Written is the content of the outputs, or the content that they get when they are renamed; absent if nothing was
+	// ever written.
 	Written *Written `json:"written,omitempty"`
 }
 
-// State says how far a line is.
+// State is the progress of a line.
 type State string
 
 // The states of lines.
 const (
-	// Done says that the outputs are complete.
+	// Done means that the outputs are complete.
 	Done State = "done"
-	// Incomplete says that they are, but for broken packages that were left out.
+	// Incomplete means that the outputs are complete except for invalid packages that were left out.
 	Incomplete State = "incomplete"
-	// Writing is the state of a record while the outputs get their names; a killed run leaves it.
+	// Writing is the state of a record while the outputs are renamed; a killed run leaves it.
 	Writing State = "writing"
-	// Failed says that the last attempt failed. The outputs are as they were before it.
+	// Failed means that the last attempt failed. The outputs are as before it.
 	Failed State = "failed"
-	// NotBegun is the state of a line that a run did not come to. No record has it.
+	// NotBegun is the state of a line that a run did not reach. No record has it.
 	NotBegun State = "not begun"
 )
 
-// Failure is why a line failed. Class is the number that errors of the command have.
+// Failure is the error of a line. Class is the number of the command's error class.
 type Failure struct {
 	Class   int    `json:"class"`
 	Message string `json:"message"`
 }
 
-// Written is what the outputs of a line hold.
+// Written is the content of a line's outputs.
 type Written struct {
-	// Input, Settings and Tool are what it was made from, how, and by which release.
+	// Input, Settings and Tool are the source, the settings and the release that produced it.
 	Input    Input  `json:"input"`
 	Settings string `json:"settings"`
 	Tool     string `json:"tool"`
-	// Complete says that the outputs have their names.
+	// Complete reports that the outputs have their final names.
 	Complete bool `json:"complete"`
-	// Directory is the content of the output directory, and Image the digest of the image.
+	// Directory is the content of the output directory, Image the digest of the image.
 	Directory *Tree  `json:"directory,omitempty"`
 	Image     string `json:"image,omitempty"`
-	// Before is the content of the directory that is being replaced, until it is.
+	// Before is the content of the directory that is being replaced; nil afterwards.
 	Before *Tree `json:"before,omitempty"`
-	// Report is the account of the migration.
+	// Report is the report of the migration.
 	Report *migrate.Report `json:"report"`
 }
 
@@ -80,7 +81,8 @@ func (w *Written) incomplete() bool {
 	return w.Report != nil && slices.ContainsFunc(w.Report.Packages, func(p migrate.PackageReport) bool { return p.Quarantined != "" })
 }
 
-// recordName is the name of a line's record: it depends on the line's outputs alone, so that lines can be added to a list.
+// recordName is the file name of a line's record: it depends on the line's outputs only, so that lines can be added to
+// a list.
 func recordName(l *Line) string {
 	outputs := l.Outputs()
 	name := outputs[0]
@@ -90,8 +92,8 @@ func recordName(l *Line) string {
 	return strings.TrimSuffix(nameOf(name), "-"+sumOf(name)) + "-" + sumOf(strings.Join(outputs, "\x00")) + ".json"
 }
 
-// readRecord reads a record; nil if there is none. One that cannot be understood is an error: what it is about might be
-// somebody's only copy.
+// readRecord reads a record; nil if there is none. An unreadable one is an error: it may describe the only copy of some
+// data.
 func readRecord(path string, l *Line) (*Record, error) {
 	bad := func(why string) error {
 		return fmt.Errorf("the report %q is not one of this line: %s; remove it if the outputs are not needed", path, why)
@@ -131,7 +133,7 @@ func readRecord(path string, l *Line) (*Record, error) {
 	return r, nil
 }
 
-// write puts the record on the disk, in place of the older one.
+// write replaces the record on disk.
 func (r *Record) write(path string) error {
 	text, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
@@ -146,7 +148,7 @@ func (r *Record) write(path string) error {
 	return nil
 }
 
-// sweep removes the beginnings of records that a killed run has left. A record that is not written again would keep them.
+// sweep removes temporary files of records from killed runs, including those of records that are not written again.
 func sweep(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -14,39 +14,39 @@ import (
 	"github.com/operator-bindery/bindery/migrate"
 )
 
-// Options say how a list is done.
+// Options configure a run.
 type Options struct {
-	// Dir is where the records go. It is made if it is missing, and one run at a time can use it.
+	// Dir is the directory of the records. It is created if missing; one run at a time can use it.
 	Dir string
-	// Jobs is how many lines are done at a time; 1 if it is less.
+	// Jobs is how many lines are done concurrently; 1 if it is less.
 	Jobs int
-	// KeepGoing does the other lines although one has failed. Without it no further line is begun then, and those that
-	// have been begun are done.
+	// KeepGoing continues with other lines after one has failed. Otherwise no further line is begun; those that have
+	// been begun are finished.
 	KeepGoing bool
-	// Verify says that only what was verified is done.
+	// Verify means that a line counts as done only if its result was verified.
 	Verify bool
-	// Overwrite replaces outputs that hold the result of another input, of other settings or of another release.
+	// Overwrite replaces outputs that hold the result of another input, other settings or another release.
 	Overwrite bool
-	// Settings is a digest of everything but the source that the outputs of a line depend on, and Tool is the program's
-	// release.
+	// Settings returns a digest of everything except the source that the outputs of a line depend on. Tool is the
+	// program's release.
 	Settings func(*Line) string
 	Tool     string
 	// Images opens images.
 	Images *images.Client
 	// Migrate does one line. It is called concurrently.
 	Migrate func(ctx context.Context, t *Task) (*migrate.Report, error)
-	// Class is the class of an error, for the records; nil for none.
+	// Class returns the class of an error for the records; 0 for none.
 	Class func(error) int
-	// Done, unless nil, is called for each line that has come to an end, by one goroutine at a time.
+	// Done, unless nil, is called for each finished line; calls do not overlap.
 	Done func(*Outcome)
 }
 
-// Task is a line that is being done.
+// Task is a line being done.
 type Task struct {
 	*Line
-	// Replace says that the directory holds an older result, which gives way.
+	// Replace means that the directory holds an older result, which is to be replaced.
 	Replace bool
-	// Image describes the source if it is one.
+	// Image describes the source if it is an image.
 	Image *images.Description
 
 	run    *run
@@ -56,23 +56,23 @@ type Task struct {
 	before *Tree
 }
 
-// Outcome is how a line ended.
+// Outcome is the result of a line.
 type Outcome struct {
 	*Line
 	State State
-	// Before says that the line was done before, and nothing was done now.
+	// Before means that the line was done before and this run did nothing.
 	Before bool
-	// Written is what the outputs hold; nil unless the line is done.
+	// Written is the content of the outputs; nil unless the line is done.
 	Written *Written
 	// Record is the file of the record; empty for a line that was not begun.
 	Record string
-	// Repairs is the number of changes that were made on request.
+	// Repairs is the number of repairs that were made on request.
 	Repairs int
 	Err     error
 	Took    time.Duration
 }
 
-// Quarantined are the packages that were left out.
+// Quarantined returns the packages that were left out.
 func (o *Outcome) Quarantined() (names []string) {
 	if o.Written == nil || o.Written.Report == nil {
 		return nil
@@ -85,7 +85,7 @@ func (o *Outcome) Quarantined() (names []string) {
 	return names
 }
 
-// Packages is how many packages the outputs hold.
+// Packages returns the number of packages in the outputs.
 func (o *Outcome) Packages() int {
 	if o.Written == nil || o.Written.Report == nil {
 		return 0
@@ -105,9 +105,9 @@ type run struct {
 	stop     bool
 }
 
-// Run does the lines and returns how each ended, in their order. An error is about the directory of the records; the
-// outcomes have those of the lines. When the context ends, the lines that are being done end without a result and no
-// other one is begun; their outcomes have the context's error.
+// Run does the lines and returns their outcomes in order. An error is about the directory of the records; errors of
+// lines are in the outcomes. When the context ends, running lines are cancelled and no other one is begun; their
+// outcomes have the context's error.
 func Run(ctx context.Context, lines []Line, o Options) (_ []Outcome, err error) {
 	if err := os.MkdirAll(o.Dir, 0o777); err != nil {
 		return nil, fmt.Errorf("report directory: %w", err)
@@ -147,14 +147,14 @@ func Run(ctx context.Context, lines []Line, o Options) (_ []Outcome, err error) 
 	return r.outcomes, nil
 }
 
-// ended reports whether no further line is to be begun.
+// ended reports whether no further line may begin.
 func (r *run) ended(ctx context.Context) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.stop || ctx.Err() != nil
 }
 
-// one does a line and notes how it ended.
+// one does a line and stores its outcome.
 func (r *run) one(ctx context.Context, i int) {
 	if r.ended(ctx) { // it failed while this one was waiting
 		return
@@ -182,11 +182,11 @@ func (r *run) one(ctx context.Context, i int) {
 	if r.o.Done != nil && (err == nil || ctx.Err() == nil) {
 		r.o.Done(&r.outcomes[i])
 	}
-	// What a report says in detail is in its file; thousands of them would fill the memory.
+	// The details of the report are in its file; thousands of reports would fill the memory.
 	r.outcomes[i].forget()
 }
 
-// forget keeps what sums up the report.
+// forget drops the details of the report.
 func (o *Outcome) forget() {
 	if o.Written == nil || o.Written.Report == nil {
 		return
@@ -205,7 +205,7 @@ func (o *Outcome) forget() {
 	o.Written = &short
 }
 
-// do does the line, unless it is done already.
+// do does the line unless it is done already.
 func (t *Task) do(ctx context.Context) (before bool, err error) {
 	if t.record, err = readRecord(t.path, t.Line); err != nil {
 		return false, err
@@ -233,7 +233,7 @@ func (t *Task) do(ctx context.Context) (before bool, err error) {
 	return false, t.complete()
 }
 
-// complete records that the outputs have their names.
+// complete records that the outputs have their final names.
 func (t *Task) complete() error {
 	w := t.record.Written
 	w.Complete, w.Before = true, nil
@@ -244,9 +244,9 @@ func (t *Task) complete() error {
 	return t.record.write(t.path)
 }
 
-// Prepared is to be called when everything is ready and no output has its name: dir is the directory with the catalog,
-// image the digest of the image if there is one. It records what the outputs will hold. After an error nothing may be put
-// in place.
+// Prepared must be called when all outputs are written and before any is renamed to its final name: dir is the
+// directory with the catalog, image the digest of the image if there is one. It records the content of the outputs.
+// After an error no output may be renamed.
 func (t *Task) Prepared(ctx context.Context, dir, image string, report *migrate.Report) error {
 	if err := t.source.check(ctx, report.Image); err != nil {
 		return err
@@ -268,10 +268,10 @@ func (t *Task) Prepared(ctx context.Context, dir, image string, report *migrate.
 	return nil
 }
 
-// failed records why the line failed, beside what its outputs hold.
+// failed adds the error to the record of the line.
 func (t *Task) failed(err error) error {
 	if t.record == nil {
-		// Either there is a record that is not this line's, or it cannot be read: it is left alone.
+		// The record belongs to another line or cannot be read: it is not overwritten.
 		if _, serr := os.Lstat(t.path); serr == nil {
 			return nil
 		}

@@ -17,13 +17,13 @@ import (
 	"github.com/operator-bindery/bindery/render"
 )
 
-// bench is a directory with databases, a list of them, and how often something was migrated.
+// bench is a directory with databases, and a count of migrations.
 type bench struct {
 	t     *testing.T
 	dir   string
 	o     Options
 	calls atomic.Int32
-	// cut, unless nil, ends a migration when its outputs are prepared and have no names yet.
+	// cut, unless nil, aborts a migration when its outputs are prepared and not yet renamed.
 	cut func(*Task) error
 }
 
@@ -72,7 +72,7 @@ func (b *bench) migrate(ctx context.Context, t *Task) (*migrate.Report, error) {
 	return p.Report, p.Partial()
 }
 
-// run does a list and tells how each line ended, and how many were migrated.
+// run does a list and returns how each line ended and how many were migrated.
 func (b *bench) run(ctx context.Context, list string) string {
 	b.t.Helper()
 	lines, err := Parse(strings.NewReader(list), "list", ListOptions{Image: pushed})
@@ -129,7 +129,7 @@ func TestRunTwice(t *testing.T) {
 	}
 }
 
-// What is there and what the line is now decide what is done. Nothing that somebody has changed gives way.
+// The existing outputs and the line decide what is done. Outputs changed by others are never replaced.
 func TestDecide(t *testing.T) {
 	touch := func(t *testing.T, name, text string) {
 		t.Helper()
@@ -190,7 +190,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// A run that is cut off at the worst moments is gone on with.
+// A run that is interrupted at the worst moments is continued by the next one.
 func TestGoOn(t *testing.T) {
 	const line = "small.db out/small\n"
 	cut := func(b *bench) {
@@ -209,7 +209,7 @@ func TestGoOn(t *testing.T) {
 	t.Run("after that", func(t *testing.T) {
 		b := newBench(t)
 		b.expect(t.Context(), line, "done (1)")
-		// What is on the disk then is the record before the last.
+		// The disk then has the record before the last.
 		names, _ := filepath.Glob("reports/*")
 		text, err := os.ReadFile(names[0])
 		if err != nil {
@@ -223,7 +223,7 @@ func TestGoOn(t *testing.T) {
 		if now, err := os.ReadFile(names[0]); err != nil || string(now) != string(text) {
 			t.Errorf("the record is %s (%v)", now, err)
 		}
-		// If it is somebody else's by now, it stays.
+		// If another program has replaced the directory by now, it stays.
 		if err := errors.Join(os.WriteFile(names[0], []byte(writing), 0o644), os.WriteFile("out/small/etcd/catalog.json", []byte("{}"), 0o644)); err != nil {
 			t.Fatal(err)
 		}
@@ -238,7 +238,7 @@ func TestGoOn(t *testing.T) {
 		if _, err := os.Stat("out/small/etcd"); err != nil {
 			t.Errorf("the older output: %v", err)
 		}
-		b.o.Overwrite = false // that it may give way was said
+		b.o.Overwrite = false // the earlier run had permission to overwrite
 		b.expect(t.Context(), line, "done (1)")
 		if _, err := os.Stat("out/small/etcd"); err == nil {
 			t.Error("the older output is there")
@@ -257,7 +257,7 @@ func TestFailures(t *testing.T) {
 		if got := b.run(t.Context(), list); !strings.HasPrefix(got, "done, failed: ") || !strings.HasSuffix(got, ", not begun, not begun (2)") {
 			t.Error(got)
 		}
-		b.add("subs.db", "broken.db") // mended
+		b.add("subs.db", "broken.db") // a repaired database
 		b.expect(t.Context(), list, "done before, done, done, done (3)")
 	})
 	t.Run("or the others are done", func(t *testing.T) {
@@ -286,7 +286,7 @@ func TestFailures(t *testing.T) {
 	})
 }
 
-// Two runs do not share a directory of reports, and a run that ended leaves nothing in it but reports.
+// Two runs cannot share a directory of reports, and a run leaves nothing in it but reports.
 func TestOneRunAtATime(t *testing.T) {
 	b := newBench(t)
 	busy := make(chan error, 1)
@@ -303,7 +303,7 @@ func TestOneRunAtATime(t *testing.T) {
 	b.expect(t.Context(), "small.db out/a\n", "done before (0)")
 }
 
-// No more lines are done at a time than were asked for, and each is told of once.
+// At most as many lines as requested are done concurrently, and each is reported once.
 func TestBound(t *testing.T) {
 	b := newBench(t)
 	b.o.Jobs = 3

@@ -2,20 +2,20 @@ package jsonscan
 
 import "bytes"
 
-// End finds the end of a JSON value without looking at its grammar, in as many pieces as it arrives in.
+// End finds the end of a JSON value without parsing it, from any number of pieces.
 type End struct {
 	depth    int
 	inString bool
 }
 
-// Advance looks at data from offset i on, which is where the last call stopped. It returns the offset behind the value
-// and true, or where to go on when there is more data.
+// Advance scans data from offset i, the result of the previous call. It returns the offset after the value and true, or
+// the offset at which to continue when there is more data and false.
 func (e *End) Advance(data []byte, i int) (int, bool) {
 	for i < len(data) {
 		if e.inString {
 			quote := bytes.IndexByte(data[i:], '"')
 			if quote < 0 {
-				// Backslashes at the end of the piece must be seen together with what follows them.
+				// Backslashes at the end of the piece are scanned again together with what follows them.
 				return len(data) - backslashes(data[i:]), false
 			}
 			escapes := backslashes(data[i : i+quote])
@@ -31,7 +31,7 @@ func (e *End) Advance(data []byte, i int) (int, bool) {
 		switch data[i] {
 		case '"':
 			if e.depth == 0 && i > 0 {
-				return i, true // a word before it
+				return i, true // the start of the next value ends a word
 			}
 			e.inString = true
 		case '{', '[':
@@ -53,7 +53,7 @@ func (e *End) Advance(data []byte, i int) (int, bool) {
 	return i, false
 }
 
-// backslashes returns how many backslashes data ends with.
+// backslashes returns the number of trailing backslashes.
 func backslashes(data []byte) int {
 	n := 0
 	for n < len(data) && data[len(data)-1-n] == '\\' {

@@ -63,7 +63,7 @@ func TestMembers(t *testing.T) {
 	}
 }
 
-// What is not valid makes nothing panic.
+// Invalid input does not make any function panic.
 func FuzzScan(f *testing.F) {
 	for _, s := range []string{`{"a":[1,"b\"",{"c":null}]}`, `{"a`, `[1,`, `{"a":`, `"\`, `{"a":1]`, `[]x`, `{"":{}}`, ` {"a" : 1 }`} {
 		f.Add([]byte(s))
@@ -86,7 +86,7 @@ func FuzzScan(f *testing.F) {
 		if s = jsonscan.NewScanner(text); len(s.Value()) != len(text) || !s.Done() {
 			t.Errorf("%q is not read", text)
 		}
-		// In pieces as a whole.
+		// The end is the same however the text is split.
 		var scan jsonscan.End
 		at, done := 0, false
 		for n := 1; n <= len(text) && !done; n++ {
@@ -98,7 +98,7 @@ func FuzzScan(f *testing.F) {
 	})
 }
 
-// sample is an object like a bundle's: long strings that are passed over.
+// sample is an object like a bundle's, with long strings that are skipped.
 func sample() []byte {
 	long := strings.Repeat(`a description with \"quotes\" and more `, 200)
 	var b bytes.Buffer

@@ -6,10 +6,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// The functions of this file look into canonical JSON: valid and compact, with sorted keys.
+// The functions in this file read canonical JSON: valid and compact, with sorted keys.
 
-// Members calls f with the key, as it is written between its quotes, and the value of each member of an object, until
-// f returns false. Other values have no members.
+// Members calls f for each member of an object, until f returns false, with the value and with the key as written
+// between its quotes. Other values have no members.
 func Members(object []byte, f func(key, value []byte) bool) {
 	if len(object) == 0 || object[0] != '{' {
 		return
@@ -27,7 +27,7 @@ func Members(object []byte, f func(key, value []byte) bool) {
 	}
 }
 
-// Elements calls f with each element of an array, until f returns false. Other values have no elements.
+// Elements calls f for each element of an array, until f returns false. Other values have no elements.
 func Elements(array []byte, f func(value []byte) bool) {
 	if len(array) < 2 || array[0] != '[' || array[1] == ']' {
 		return
@@ -41,7 +41,7 @@ func Elements(array []byte, f func(value []byte) bool) {
 	}
 }
 
-// Member returns the value of a member, nil if there is none.
+// Member returns the value of the member at a path of keys; nil if there is none.
 func Member(object []byte, path ...string) []byte {
 	for _, name := range path {
 		var found []byte
@@ -57,7 +57,7 @@ func Member(object []byte, path ...string) []byte {
 	return object
 }
 
-// Text returns the string that a value is; false if it is not a string.
+// Text returns the string of a value; false if it is not a string.
 func Text(value []byte) (string, bool) {
 	if len(value) < 2 || value[0] != '"' {
 		return "", false
@@ -69,7 +69,7 @@ func Text(value []byte) (string, bool) {
 	return string(b), err == nil
 }
 
-// TextAt returns the string at a path, empty if there is none.
+// TextAt returns the string at a path; empty if there is none.
 func TextAt(object []byte, path ...string) string {
 	s, _ := Text(Member(object, path...))
 	return s

@@ -24,7 +24,7 @@ func SkipSpace(b []byte, i int) int {
 	return i
 }
 
-// StringEnd returns the offset behind the string that starts at b[i], -1 if it does not end.
+// StringEnd returns the offset after the string that starts at b[i]; -1 if it does not end.
 func StringEnd(b []byte, i int) int {
 	for j := i + 1; ; {
 		quote := bytes.IndexByte(b[j:], '"')
@@ -42,8 +42,8 @@ func StringEnd(b []byte, i int) int {
 	}
 }
 
-// ValueEnd returns the offset behind the value that starts at b[i], -1 if there is none or it does not end. A number or
-// word ends where the text ends. White space is allowed.
+// ValueEnd returns the offset after the value that starts at b[i]; -1 if there is none or it does not end. A number or
+// word may end at the end of the text. White space is allowed.
 func ValueEnd(b []byte, i int) int {
 	if i >= len(b) {
 		return -1

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 )
 
-// Scanner walks over compact, valid JSON as package canon writes it. Anything else makes it fail, never guess: then its user
-// falls back to encoding/json, whose answer (or error) rules. After a failure all methods return nothing.
+// Scanner reads compact, valid JSON as package canon writes it. On anything else it fails: its user then falls back to
+// encoding/json, whose result or error counts. After a failure all methods return zero values.
 type Scanner struct {
 	b      []byte
 	i      int
@@ -16,16 +16,16 @@ type Scanner struct {
 // NewScanner returns a scanner at the start of a text.
 func NewScanner(b []byte) Scanner { return Scanner{b: b} }
 
-// Fail makes the scanner fail.
+// Fail marks the text as unreadable for the scanner.
 func (s *Scanner) Fail() { s.failed = true }
 
-// Failed reports whether something was not of the form that was asked for.
+// Failed reports whether the scanner has failed.
 func (s *Scanner) Failed() bool { return s.failed }
 
 // Done reports whether the whole text was read without a failure.
 func (s *Scanner) Done() bool { return !s.failed && s.i == len(s.b) }
 
-// Peek returns the next byte, 0 where there is none.
+// Peek returns the next byte, 0 at the end.
 func (s *Scanner) Peek() byte {
 	if s.failed || s.i >= len(s.b) {
 		return 0
@@ -58,7 +58,7 @@ func (s *Scanner) String() string {
 	return v
 }
 
-// RawString reads a string and returns it as it is written, with its quotes.
+// RawString reads a string and returns its text including the quotes.
 func (s *Scanner) RawString() []byte {
 	if s.Peek() != '"' {
 		s.failed = true
@@ -89,7 +89,7 @@ func (s *Scanner) Value() []byte {
 	return raw
 }
 
-// Null reads a null, if there is one.
+// Null reads a null if it is next, and reports whether it was.
 func (s *Scanner) Null() bool {
 	if s.Peek() == 'n' {
 		s.Value()

@@ -15,27 +15,27 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// ErrNoCluster is the error where nothing says which cluster is meant.
+// ErrNoCluster is returned if neither a kubeconfig nor a pod's service account selects a cluster.
 var ErrNoCluster = errors.New("no cluster: there is no kubeconfig, and this is not a pod")
 
-// Options say how a cluster is reached.
+// Options configure the connection to a cluster.
 type Options struct {
-	// Kubeconfig is a list of files as the environment variable KUBECONFIG has it. Empty means the cluster whose pod this
-	// is.
+	// Kubeconfig is a list of files as in the environment variable KUBECONFIG. Empty means the cluster that this pod
+	// runs in.
 	Kubeconfig string
 	UserAgent  string
-	// Warn, unless nil, is called with the warnings of the cluster. It may be called concurrently.
+	// Warn, unless nil, is called with the cluster's warnings. It may be called concurrently.
 	Warn func(message string)
 }
 
-// requestTimeout bounds one request. A ConfigMap is small.
+// requestTimeout bounds one request; ConfigMaps are small.
 const requestTimeout = time.Minute
 
-// Client asks a cluster for its ConfigMaps. It is safe for concurrent use.
+// Client reads and writes ConfigMaps of a cluster. It is safe for concurrent use.
 type Client struct{ rest rest.Interface }
 
-// NewClient makes a client. It knows one kind of object: the library's client for all kinds would make the program twice
-// as large.
+// NewClient returns a client for ConfigMaps. The library's client for all kinds of objects would double the size of the
+// program.
 func NewClient(o Options) (*Client, error) {
 	config, err := o.config()
 	if err != nil {
@@ -65,7 +65,7 @@ func (c *Client) get(ctx context.Context, namespace, name string) (*corev1.Confi
 	return cm, c.rest.Get().Namespace(namespace).Resource("configmaps").Name(name).Do(ctx).Into(cm)
 }
 
-// put replaces a ConfigMap, provided that it is still the one that was read.
+// put replaces a ConfigMap if it has not changed since it was read.
 func (c *Client) put(ctx context.Context, namespace, name string, cm *corev1.ConfigMap) error {
 	return c.rest.Put().Namespace(namespace).Resource("configmaps").Name(name).Body(cm).Do(ctx).Error()
 }
@@ -80,7 +80,7 @@ func (o Options) config() (*rest.Config, error) {
 	}
 	rules := &clientcmd.ClientConfigLoadingRules{Precedence: filepath.SplitList(o.Kubeconfig)}
 	if len(rules.Precedence) == 1 {
-		// A single file must be there; of several some may be missing.
+		// A single file must exist; of several some may be missing.
 		rules = &clientcmd.ClientConfigLoadingRules{ExplicitPath: rules.Precedence[0]}
 	}
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{}).ClientConfig()
@@ -90,7 +90,7 @@ func (o Options) config() (*rest.Config, error) {
 	return config, nil
 }
 
-// warnings passes warnings of the cluster on.
+// warnings passes on warnings of the cluster.
 type warnings func(string)
 
 // HandleWarningHeader implements [rest.WarningHandler].

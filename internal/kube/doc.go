@@ -1,2 +1,2 @@
-// Package kube is the little that is asked of a Kubernetes cluster: to read a ConfigMap and to change it.
+// Package kube reads and updates ConfigMaps of a Kubernetes cluster.
 package kube

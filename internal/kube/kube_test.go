@@ -46,7 +46,7 @@ func TestUpdateKeepsTheRest(t *testing.T) {
 	}
 }
 
-// modifyBefore changes the ConfigMap before each of the first n replacements.
+// modifyBefore changes the ConfigMap before each of the first n updates, so that these conflict.
 func modifyBefore(n int) func(c *kubetest.Cluster, w http.ResponseWriter, r *http.Request) bool {
 	return func(c *kubetest.Cluster, _ http.ResponseWriter, r *http.Request) bool {
 		if r.Method == http.MethodPut && n > 0 {

@@ -10,7 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// ErrMissing is the error of a ConfigMap that is not there.
+// ErrMissing is returned for a ConfigMap that does not exist.
 var ErrMissing = errors.New("the ConfigMap must exist")
 
 const (
@@ -18,8 +18,8 @@ const (
 	firstDelay = 10 * time.Millisecond
 )
 
-// Update changes a ConfigMap that exists. Where somebody else has changed it in the meantime, the change is made again on
-// what is there now, up to five times in all.
+// Update changes an existing ConfigMap. If it was changed in the meantime, change is applied again to the new version,
+// up to five times in all.
 func (c *Client) Update(ctx context.Context, namespace, name string, change func(*corev1.ConfigMap)) error {
 	delay := firstDelay
 	for n := 1; ; n++ {

@@ -1,13 +1,14 @@
-// Package limit bounds what is read out of images: sizes, counts and depths. Images come from outside.
+// Package limit has the limits for reading images: sizes, counts and depths. Images are untrusted input.
 package limit
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// Limits that cannot be set: no real image comes near them.
+// Limits that are not configurable: no real image comes near them.
 const (
 	MaxManifest     = 4 << 20
 	MaxIndexEntries = 1000
@@ -20,27 +21,28 @@ const (
 	MaxWantedPath   = 4096
 	MaxWantedDepth  = 256
 	MaxZstdWindow   = 8 << 20
-	// Highly repetitive layers are real up to some size; beyond it a high ratio is an attack.
+	// Real layers can be highly repetitive up to this size; beyond it a high ratio indicates an attack.
 	RatioBeyond = 64 << 20
 )
 
-// Limits bound what is read out of an image. A zero field stands for its default. Sizes are in bytes.
+// Limits bound what is read from an image. A zero field means its default. Sizes are in bytes.
 type Limits struct {
-	// Compressed bounds the sum of the layers as they are transported; 4 GiB by default.
+	// Compressed is the maximum total size of the layers as transferred; 4 GiB by default.
 	Compressed int64
-	// Uncompressed bounds the sum of the layers as archives; 8 GiB by default.
+	// Uncompressed is the maximum total size of the layers as archives; 8 GiB by default.
 	Uncompressed int64
-	// File bounds one wanted file; 64 MiB by default, and 1 GiB for [Image.CopyFile].
+	// File is the maximum size of one extracted file; 64 MiB by default, 1 GiB for [Image.CopyFile].
 	File int64
-	// Entries bounds the entries of all archives; 200,000 by default.
+	// Entries is the maximum number of entries of all archives; 200,000 by default.
 	Entries int
-	// Ratio bounds how many times as long a layer may be uncompressed as compressed, past its first 64 MiB; 200 by default.
+	// Ratio is the maximum ratio of uncompressed to compressed size of a layer beyond its first 64 MiB; 200 by default.
 	Ratio int64
-	// Memory is how much of the wanted files is kept in memory; what is more goes to a temporary file. 16 MiB by default.
+	// Memory is how much of the extracted files is held in memory; the rest goes to a temporary file. 16 MiB by
+	// default.
 	Memory int64
 }
 
-// WithDefaults returns the limits with defaults in place of zeros.
+// WithDefaults returns the limits with zeros replaced by defaults.
 func (l Limits) WithDefaults() Limits {
 	set := func(v *int64, d int64) {
 		if *v == 0 {
@@ -52,16 +54,14 @@ func (l Limits) WithDefaults() Limits {
 	set(&l.File, 64<<20)
 	set(&l.Ratio, 200)
 	set(&l.Memory, 16<<20)
-	if l.Entries == 0 {
-		l.Entries = 200_000
-	}
+	l.Entries = cmp.Or(l.Entries, 200_000)
 	return l
 }
 
-// Limit names one of the [Limits] as a command line may name it.
+// Limit is the name of a configurable limit as command lines use it.
 type Limit string
 
-// The limits that are options.
+// The configurable limits.
 const (
 	Compressed   Limit = "max-download-size" // Limits.Compressed
 	Uncompressed Limit = "max-image-size"    // Limits.Uncompressed
@@ -70,12 +70,12 @@ const (
 	Ratio        Limit = "max-ratio"         // Limits.Ratio
 )
 
-// Error is an error of the class [fault.ErrLimit] about a limit that can be set. Its text names the limit's value and the
-// limit itself.
+// Error is an error of the class [fault.ErrLimit] about a configurable limit. Its text contains the limit's name and
+// value.
 type Error struct {
 	Limit Limit
 	Value int64
-	// Seen is what there is more of.
+	// Seen describes what exceeds the limit.
 	Seen string
 }
 
@@ -86,7 +86,7 @@ func (e *Error) Error() string {
 // Unwrap returns [fault.ErrLimit].
 func (e *Error) Unwrap() error { return fault.ErrLimit }
 
-// Errorf returns an [Error] about a limit that can be set.
+// Errorf returns an [Error] about a configurable limit.
 func Errorf(l Limit, value int64, seen string, args ...any) error {
 	return &Error{Limit: l, Value: value, Seen: fmt.Sprintf(seen, args...)}
 }

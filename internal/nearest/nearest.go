@@ -1,9 +1,9 @@
-// Package nearest finds the name that a misspelled word was perhaps meant to be.
+// Package nearest suggests names for misspelled words.
 package nearest
 
-// Name returns the name that is most like word, and whether there is one close enough to be worth a suggestion: at
-// most one edit (a letter added, left out, replaced, or two neighbours swapped) for every three letters, and never all of
-// them. Among equally near names the first wins.
+// Name returns the name that is most similar to word, and whether one is similar enough to suggest: at most one edit (a
+// letter added, removed or replaced, or two neighbours swapped) per three letters, and fewer edits than letters. The
+// first of equally similar names wins.
 func Name(word string, names []string) (string, bool) {
 	best, bestDistance := "", max(len(word)/3, min(len(word)-1, 1))+1
 	for _, name := range names {
@@ -14,7 +14,8 @@ func Name(word string, names []string) (string, bool) {
 	return best, best != ""
 }
 
-// distance is the restricted Damerau-Levenshtein distance of a and b in bytes; limit or more when it is not below limit.
+// distance returns the restricted Damerau-Levenshtein distance of a and b in bytes, or any number of at least limit if
+// it is not below limit.
 func distance(a, b string, limit int) int {
 	if len(a)-len(b) >= limit || len(b)-len(a) >= limit || len(a) > 64 {
 		return limit

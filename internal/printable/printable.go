@@ -1,4 +1,4 @@
-// Package printable prepares text from outside for terminals and tables.
+// Package printable makes untrusted text safe for terminals and tables.
 package printable
 
 import (
@@ -8,9 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// Text returns s with everything that could steer a terminal made visible: control characters other than newline and
-// tab, invalid UTF-8, and characters that are not printable, such as the ones that reverse the reading direction, become
-// Go escapes (\x1b, \u202e).
+// Text returns s with everything that could control a terminal made visible: control characters other than newline and
+// tab, invalid UTF-8, and unprintable characters, such as those that reverse the reading direction, become Go escapes
+// (\x1b, \u202e).
 func Text(s string) string {
 	if printable(s) {
 		return s
@@ -46,15 +46,15 @@ func printable(s string) bool {
 	return true
 }
 
-// Rune reports whether a character can be shown as it is: it is printable, a newline or a tab.
+// Rune reports whether a character can be printed unchanged: it is printable, a newline or a tab.
 func Rune(r rune) bool { return r == '\n' || r == '\t' || unicode.IsPrint(r) }
 
-// Cell returns s cleaned for one cell of a table: a newline or tab in a name must not break the columns.
+// Cell returns s for one cell of a table: newlines and tabs, which would break the columns, are escaped too.
 func Cell(s string) string {
 	return strings.NewReplacer("\n", `\n`, "\t", `\t`).Replace(Text(s))
 }
 
-// Indent puts two spaces before every line of s but the first.
+// Indent inserts two spaces before every line of s except the first.
 func Indent(s string) string {
 	return strings.ReplaceAll(strings.TrimRight(s, "\n"), "\n", "\n  ")
 }

@@ -1,7 +1,6 @@
 //go:build race
 
-// Package race tells tests whether the race detector is on: a program with it takes several times the memory, and is linked
-// dynamically.
+// Package race reports whether the race detector is on: it multiplies the memory of a program and links it dynamically.
 package race
 
 // Enabled reports whether the race detector is on.

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// Export unpacks what opm's "index export" of two packages has written, etcd and silicom-sts-operator of the database
-// small, into a directory of the test's own, and returns the folder with the packages.
+// Export unpacks the recorded output of opm's "index export" for the packages etcd and silicom-sts-operator of the
+// database small to a temporary directory and returns the folder with the packages.
 func Export(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()

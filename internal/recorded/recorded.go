@@ -1,7 +1,7 @@
-// Package recorded gives tests the databases and catalogs that were made by opm, and what opm answered to them.
+// Package recorded gives tests the databases and catalogs that opm made, and opm's answers for them.
 //
-// The collection is testdata/recorded.tar.zst (hack/recorded.sh packs it), and is unpacked once into the user's cache
-// directory. A representative part of it lies under testdata as files.
+// The collection is testdata/recorded.tar.zst, which hack/recorded.sh packs. It is unpacked once to the user's cache
+// directory. A representative part of it is in testdata as files.
 package recorded
 
 import (
@@ -27,7 +27,7 @@ func All(t testing.TB) Collection {
 	return Collection(dir)
 }
 
-// Part returns the part of the collection that belongs to the project.
+// Part returns the part of the collection that is in testdata as files.
 func Part(t testing.TB) Collection {
 	t.Helper()
 	return Collection(filepath.Join(sourceRoot(), "testdata", "indexes"))
@@ -50,7 +50,7 @@ func (c Collection) Databases(t testing.TB) []string {
 	return names
 }
 
-// Database copies a database to a directory of the test's own and returns its path.
+// Database copies a database to a temporary directory of the test and returns its path.
 func (c Collection) Database(t testing.TB, name string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name+".db")

@@ -17,11 +17,11 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// cacheHome is where the collection is unpacked: it is found before a test changes the environment.
+// cacheHome is the directory to unpack to. It is determined before a test changes the environment.
 var cacheHome, _ = os.UserCacheDir()
 
-// unpacked is the directory of the unpacked collection. It is made once on a machine, by whichever process is first; its
-// name has the digest of the archive. Several processes that unpack at once do not disturb each other.
+// unpacked returns the directory of the unpacked collection. The first process on a machine unpacks it; the directory
+// name contains the archive's digest. Processes may unpack concurrently.
 var unpacked = sync.OnceValues(func() (string, error) {
 	archive, err := os.ReadFile(filepath.Join(sourceRoot(), "testdata", "recorded.tar.zst"))
 	if err != nil {
@@ -55,10 +55,10 @@ var unpacked = sync.OnceValues(func() (string, error) {
 	return dir, nil
 })
 
-// unpack writes the files of the archive. Those whose name ends in .zst are not compressed in it, so that what they have
-// in common is stored once; they are compressed here, quickly.
+// unpack writes the files of the archive. Files whose names end in .zst are stored uncompressed in it, so that the
+// archive compresses their common content; they are compressed here, with a fast level.
 func unpack(archive, dir string) error {
-	// The archive is made with a window of 128 MiB.
+	// The archive was compressed with a window of 128 MiB.
 	z, err := zstd.NewReader(strings.NewReader(archive), zstd.WithDecoderMaxWindow(1<<27))
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-// Package regularfile opens and reads regular files only: a FIFO or a device is refused at once.
+// Package regularfile opens and reads regular files only: a FIFO or a device is an error, where opening it could block.
 package regularfile
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// Read reads a regular file of at most limit bytes; anything else, a FIFO say, is refused at once.
+// Read reads a regular file of at most limit bytes; other kinds of files are an error.
 func Read(path string, limit int64) ([]byte, error) {
 	f, err := Open(path)
 	if err != nil {
@@ -27,7 +27,7 @@ func Read(path string, limit int64) ([]byte, error) {
 	return content, nil
 }
 
-// ReadMounted reads a small regular file that the user names; links are followed, for mounted secrets and configurations
+// ReadMounted reads a small regular file that the user names. Links are followed: mounted secrets and configurations
 // are links.
 func ReadMounted(path string) ([]byte, error) {
 	resolved, err := filepath.EvalSymlinks(path)
@@ -37,10 +37,10 @@ func ReadMounted(path string) ([]byte, error) {
 	return Read(resolved, maxMounted)
 }
 
-// maxMounted is the size in bytes of the largest file that readMounted reads.
+// maxMounted is the maximum size in bytes for ReadMounted.
 const maxMounted = 4 << 20
 
-// Open opens a file if it is a regular one.
+// Open opens a regular file.
 func Open(path string) (*os.File, error) {
 	info, err := os.Lstat(path)
 	if err != nil {

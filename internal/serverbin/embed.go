@@ -4,7 +4,7 @@ package serverbin
 
 import "embed"
 
-// embedded holds what "make servers" has built.
+// embedded has the files that "make servers" builds.
 //
 //go:embed bin/*.layer
 var embedded embed.FS

@@ -4,5 +4,5 @@ package serverbin
 
 import "embed"
 
-// embedded is empty in a program that was not built by the Makefile.
+// embedded is empty in a program that was not built with "make build".
 var embedded embed.FS

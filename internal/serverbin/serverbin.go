@@ -1,6 +1,6 @@
-// Package serverbin holds the small server programs, one per platform, that go into catalog images. They are embedded as
-// finished layers, compressed with gzip as images have them, when the program is built by "make build", and that of the
-// program's own platform compressed with zstd too; a program that was built without them offers itself for its own platform.
+// Package serverbin has the small server programs for catalog images, one per platform. "make build" embeds them as
+// finished gzip layers, and that of the program's own platform as a zstd layer too. A program built without them offers
+// itself for its own platform.
 package serverbin
 
 import (
@@ -18,13 +18,13 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// ErrNoServer is the error for a platform that has no server here.
+// ErrNoServer is returned for a platform without a server.
 var ErrNoServer = errors.New("no server program")
 
 // Server is the server program of one platform.
 type Server struct {
 	OS, Arch string
-	// Self is true where the program offers itself, in place of the small server.
+	// Self is true if the program offers itself in place of the small server.
 	Self bool
 	// Layer describes the embedded layer with the program; nil if Self is true.
 	Layer *Layer
@@ -33,13 +33,13 @@ type Server struct {
 	file string
 }
 
-// zstdPrefix is what the name of a layer compressed with zstd has before that of the same layer compressed with gzip.
+// zstdPrefix precedes the name of a gzip layer in the name of the zstd layer.
 const zstdPrefix = "zstd-"
 
 // dir is the directory of the embedded files.
 const dir = "bin/"
 
-// Open returns the program's bytes. It can be called several times.
+// Open returns the program's bytes. It can be called repeatedly.
 func (s Server) Open() (io.ReadCloser, error) {
 	if s.Self {
 		return openSelf()
@@ -55,10 +55,10 @@ func (s Server) Open() (io.ReadCloser, error) {
 	return p, nil
 }
 
-// OpenLayer returns the bytes of the embedded layer. It can be called several times.
+// OpenLayer returns the bytes of the embedded layer. It can be called repeatedly.
 func (s Server) OpenLayer() (io.ReadCloser, error) { return openLayer(s.file, s.Layer) }
 
-// OpenZstd is [Server.OpenLayer] for the layer that Zstd describes.
+// OpenZstd works like [Server.OpenLayer] for the layer that Zstd describes.
 func (s Server) OpenZstd() (io.ReadCloser, error) { return openLayer(zstdPrefix+s.file, s.Zstd) }
 
 func openLayer(file string, l *Layer) (io.ReadCloser, error) {
@@ -69,8 +69,7 @@ func openLayer(file string, l *Layer) (io.ReadCloser, error) {
 	return readCloser{io.LimitReader(f, l.Size), f.Close}, nil
 }
 
-// Find returns the server for a platform, such as linux and arm64. The error is [ErrNoServer] where there is none. It is
-// safe for concurrent use.
+// Find returns the server for a platform, such as linux and arm64, or [ErrNoServer]. It is safe for concurrent use.
 func Find(goos, goarch string) (Server, error) {
 	s := Server{OS: goos, Arch: goarch}
 	name := "opm-server-" + goos + "-" + goarch + ".layer"
@@ -97,7 +96,7 @@ func Find(goos, goarch string) (Server, error) {
 	return s, nil
 }
 
-// Platforms are the platforms that have a server here, as os/arch, sorted.
+// Platforms returns the platforms with a server, as os/arch, sorted.
 func Platforms() []string {
 	var out []string
 	entries, err := fs.ReadDir(embedded, "bin")
@@ -140,7 +139,7 @@ func describe(name string) (_ *Layer, err error) {
 	return ReadTrailer(at, info.Size())
 }
 
-// readCloser reads from one place and closes others.
+// readCloser reads from one reader and closes others.
 type readCloser struct {
 	io.Reader
 	close func() error
@@ -166,7 +165,7 @@ func openProgram(layer io.ReadCloser) (io.ReadCloser, error) {
 	}
 }
 
-// openSelf opens the running program. It can only be a server in an image if it is static.
+// openSelf opens the running program. It works as a server in an image only if it is static.
 func openSelf() (io.ReadCloser, error) {
 	path, err := os.Executable()
 	if err != nil {
@@ -186,7 +185,7 @@ func openSelf() (io.ReadCloser, error) {
 	return f, nil
 }
 
-// isStatic is true for an ELF program that asks for no interpreter.
+// isStatic reports whether the file is an ELF program without an interpreter.
 func isStatic(r io.ReaderAt) (bool, error) {
 	f, err := elf.NewFile(r)
 	if err != nil {

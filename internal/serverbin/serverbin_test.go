@@ -19,7 +19,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/race"
 )
 
-// notDynamic skips a test that this program is a server for: with the race detector it is linked dynamically.
+// notDynamic skips a test with the race detector, which makes this program dynamic and so unusable as a server.
 func notDynamic(t *testing.T) {
 	t.Helper()
 	if race.Enabled {

@@ -19,15 +19,16 @@ type Layer struct {
 	DiffID       digest.Digest `json:"diffID"`
 	Size         int64         `json:"size"`
 	Uncompressed int64         `json:"uncompressed"`
-	// Program and ProgramSize are of the program in it.
+	// Program and ProgramSize are the digest and size of the program in it.
 	Program     digest.Digest `json:"program"`
 	ProgramSize int64         `json:"programSize"`
 }
 
-// An embedded file is a layer, its description as JSON, the length of that in four bytes (little endian), and this mark.
+// An embedded file is a layer, its description as JSON, the length of that in four bytes (little endian), and this
+// mark.
 const trailerMark = "bindery server layer 1\n"
 
-// Trailer is what stands behind a layer in an embedded file.
+// Trailer returns the bytes that follow the layer in an embedded file.
 func (l Layer) Trailer() ([]byte, error) {
 	b, err := json.Marshal(l)
 	if err != nil {
@@ -39,7 +40,7 @@ func (l Layer) Trailer() ([]byte, error) {
 
 var errTrailer = errors.New("not a server layer: build it again with \"make servers\"")
 
-// maxDescription bounds the JSON in a trailer, in bytes.
+// maxDescription is the maximum length of the JSON in a trailer, in bytes.
 const maxDescription = 4096
 
 // ReadTrailer reads the description from the end of an embedded file of size bytes.

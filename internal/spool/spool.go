@@ -1,7 +1,7 @@
-// Package spool keeps bytes that are read again later or in another order: in memory up to a limit, then in a temporary
-// file without a name. A catalog can be larger than memory should be, and nothing is left behind however the process ends.
+// Package spool stores bytes that are read again later or in another order: in memory up to a limit, then in an unnamed
+// temporary file. A catalog can be larger than the available memory, and no file is left however the process ends.
 //
-// Package serve has stores of its own beside this one: they fall back to memory where no temporary file can be made, as in a
+// Package serve has separate stores for this: they fall back to memory if no temporary file can be created, as in a
 // container with a read-only root.
 package spool
 
@@ -16,11 +16,11 @@ import (
 	"github.com/operator-bindery/bindery/internal/ctxio"
 )
 
-// Buffer is how many bytes are written to the file at once, and the least that is kept in memory before there is a file.
+// Buffer is how many bytes are written to the file at once, and the minimum size of the memory.
 const Buffer = 128 << 10
 
-// Spool is a sequence of bytes that only grows. One goroutine at a time appends; any number may read what was appended
-// before, also meanwhile.
+// Spool is an append-only sequence of bytes. One goroutine at a time may append; any number may concurrently read what
+// was appended before.
 type Spool struct {
 	dir    string
 	memory int
@@ -32,17 +32,17 @@ type Spool struct {
 	closed bool
 }
 
-// Span is a piece of a spool: its offset and its length in bytes.
+// Span is a range of a spool: its offset and its length in bytes.
 type Span struct{ At, Len int64 }
 
-// errClosed is the error of a closed spool.
+// errClosed is returned by operations on a closed spool.
 var errClosed = errors.New("the spool is closed")
 
-// New makes an empty spool that keeps up to memory bytes, at least [Buffer], in memory. A file is made in dir, or in the
-// system's directory for temporary files if dir is empty.
+// New returns an empty spool that holds up to memory bytes, at least [Buffer], in memory. The file is created in dir,
+// or in the system's temporary directory if dir is empty.
 func New(dir string, memory int) *Spool { return &Spool{dir: dir, memory: max(memory, Buffer)} }
 
-// Len is the number of bytes.
+// Len returns the number of bytes.
 func (s *Spool) Len() int64 {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -65,7 +65,7 @@ func (s *Spool) Write(p []byte) (int, error) {
 		return 0, errClosed
 	case len(s.tail)+len(p) <= s.memory:
 		if s.tail == nil {
-			// All at once: growing would take twice the memory, and pages that are not used cost nothing.
+			// Allocated at once: growing would need twice the memory, and unused pages cost nothing.
 			s.tail = make([]byte, 0, s.memory)
 		}
 		s.tail = append(s.tail, p...)
@@ -80,7 +80,7 @@ func (s *Spool) Write(p []byte) (int, error) {
 	if err := s.flush(s.tail); err != nil {
 		return 0, err
 	}
-	// From now on memory is only a buffer.
+	// From now on memory is only the write buffer.
 	if s.memory = Buffer; cap(s.tail) > Buffer {
 		s.tail = nil
 	}
@@ -103,14 +103,14 @@ func (s *Spool) flush(p []byte) error {
 	return nil
 }
 
-// Append appends bytes and returns where they are.
+// Append appends bytes and returns their span.
 func (s *Spool) Append(p []byte) (Span, error) {
 	at := Span{s.Len(), int64(len(p))}
 	_, err := s.Write(p)
 	return at, err
 }
 
-// AppendFrom appends what a reader has until its end and returns where it is.
+// AppendFrom appends everything from a reader and returns its span.
 func (s *Spool) AppendFrom(ctx context.Context, r io.Reader) (Span, error) {
 	at := s.Len()
 	n, err := ctxio.Copy(s, ctxio.Reader{Ctx: ctx, R: r})
@@ -140,16 +140,16 @@ func (s *Spool) ReadAt(p []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// Open returns a reader of a piece.
+// Open returns a reader of a span.
 func (s *Spool) Open(p Span) *io.SectionReader { return io.NewSectionReader(s, p.At, p.Len) }
 
-// Copy writes a piece to w.
+// Copy writes a span to w.
 func (s *Spool) Copy(ctx context.Context, w io.Writer, p Span) error {
 	_, err := io.Copy(w, ctxio.Reader{Ctx: ctx, R: s.Open(p)})
 	return err
 }
 
-// Close gives the memory and the file back. Nothing can be read any more. Closing again does nothing.
+// Close frees the memory and removes the file. Nothing can be read afterwards. Closing again does nothing.
 func (s *Spool) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/spool"
 )
 
-// What was appended is read at any offset, whether it is in memory, in the file or in both.
+// Appended bytes can be read at any offset, whether they are in memory, in the file or in both.
 func TestReadBack(t *testing.T) {
 	want := make([]byte, 3*spool.Buffer+5)
 	rng := rand.NewChaCha8([32]byte{1})

@@ -1,7 +1,7 @@
 //go:build linux && !nobuildah
 
-// Package storetest has the tests of stores of images: the library for them starts the test program again to unpack layers, and a
-// user who is not root needs a namespace for all of it.
+// Package storetest tests the storage of images in podman's store, in a separate program: the store's library starts
+// the test program again to unpack layers, and users other than root need a user namespace for the whole process.
 package storetest
 
 import (
@@ -48,12 +48,12 @@ func newPlace(t *testing.T) place {
 	return place{filepath.Join(dir, "root"), filepath.Join(dir, "run")}
 }
 
-// name is the name of an image in the store.
+// name returns the reference of an image in the store.
 func (p place) name(image string) string {
 	return "containers-storage:[vfs@" + p.root + "+" + p.run + "]" + image
 }
 
-// look opens the store by itself and tells of it.
+// look opens the store with the library, for inspection.
 func (p place) look(t *testing.T, f func(storage.Store)) {
 	t.Helper()
 	store, err := storage.GetStore(storage.StoreOptions{GraphDriverName: "vfs", GraphRoot: p.root, RunRoot: p.run, GraphDriverOptions: []string{"vfs.ignore_chown_errors=true"}})
@@ -66,7 +66,7 @@ func (p place) look(t *testing.T, f func(storage.Store)) {
 	}
 }
 
-// content are the names of all images, in the store's form, and the number of layers.
+// content returns the names of all images, as the store has them, and the numbers of images and layers.
 func (p place) content(t *testing.T) (names []string, imageCount, layers int) {
 	t.Helper()
 	p.look(t, func(store storage.Store) {
@@ -116,7 +116,7 @@ func anyImage(t *testing.T) *signature.Policy {
 	return policy
 }
 
-// load copies an image to places in stores.
+// load copies an image to stores.
 func load(t *testing.T, from types.ImageReference, events func(images.Event), to ...string) ([]images.Result, error) {
 	t.Helper()
 	var dests []images.Destination
@@ -145,7 +145,7 @@ var small = testregistry.Image{
 	Layers:      []map[string]string{{"configs/a/x.json": "{}", "configs/a/y.json": "1"}, {"configs/b/x.json": strings.Repeat("z", 100_000)}},
 }
 
-// An image in a store has the digest that it has elsewhere, and everything in it can be read again.
+// An image in a store has the same digest as elsewhere, and all of it can be read.
 func TestImageComesOutOfTheStoreAsItWentIn(t *testing.T) {
 	dir := t.TempDir()
 	want := small.WriteLayout(t, filepath.Join(dir, "layout"), "v1")
@@ -198,7 +198,7 @@ func TestImageComesOutOfTheStoreAsItWentIn(t *testing.T) {
 	if got, err := c.Digest(t.Context(), p.name("acme/other:v1")); err != nil || got != "" {
 		t.Errorf("digest of nothing: %q, %v", got, err)
 	}
-	// And on to other places, from there.
+	// The image can be copied from there to other places.
 	if _, err := load(t, reference(t, c, p.name("acme/cat:v1")), nil, "dir:"+dir+"/dir", "oci:"+dir+"/again:v1"); err != nil {
 		t.Error(err)
 	}
@@ -207,7 +207,7 @@ func TestImageComesOutOfTheStoreAsItWentIn(t *testing.T) {
 	}
 }
 
-// Of an index the store gets the image of this machine, or of the platform that is wanted, and a line says which.
+// Of an index the store gets the image of this machine or of the requested platform, and an event names it.
 func TestIndexIsTheImageOfOnePlatform(t *testing.T) {
 	r := testregistry.New(t)
 	mine, other := small, small
@@ -262,7 +262,7 @@ func TestIndexIsTheImageOfOnePlatform(t *testing.T) {
 	}
 }
 
-// A copy that fails leaves the store as it was: the name stands for the old image, and nothing was added.
+// A failed copy leaves the store unchanged: the name refers to the old image, and nothing was added.
 func TestFailureLeavesTheStoreAsItWas(t *testing.T) {
 	dir := t.TempDir()
 	small.WriteLayout(t, filepath.Join(dir, "layout"), "v1")
@@ -288,7 +288,7 @@ func TestFailureLeavesTheStoreAsItWas(t *testing.T) {
 	if _, err := load(t, reference(t, remote, r.Host()+"/acme/cat:v2"), nil, p.name("localhost/cat:v1")); err == nil {
 		t.Fatal("an image without one of its layers was loaded")
 	}
-	// A later destination that fails keeps the earlier ones from getting their names.
+	// If a later destination fails, the earlier ones do not get their names.
 	whole := changed
 	whole.Layers = whole.Layers[:2]
 	r.AddImage(t, "acme/cat", "v3", whole)
@@ -309,7 +309,8 @@ func TestFailureLeavesTheStoreAsItWas(t *testing.T) {
 	}
 }
 
-// What a killed run has added without a name goes with the next run; what is used stays, whatever a journal says.
+// Unnamed layers that a killed run added are removed by the next run; layers in use stay, whatever the journal
+// contains.
 func TestJournalOfAKilledRunIsUsed(t *testing.T) {
 	dir := t.TempDir()
 	small.WriteLayout(t, filepath.Join(dir, "layout"), "v1")
@@ -359,7 +360,7 @@ func TestJournalOfAKilledRunIsUsed(t *testing.T) {
 	}
 }
 
-// A store that is damaged gives errors and no other image.
+// A damaged store gives errors and never a different image.
 func TestChangedLayerIsNoticed(t *testing.T) {
 	dir := t.TempDir()
 	small.WriteLayout(t, filepath.Join(dir, "layout"), "v1")

@@ -1,4 +1,4 @@
-// Package testbundles has, for tests, the directories of the bundles that opm's recorded answers are about.
+// Package testbundles has the directories of the bundles for which opm's answers were recorded.
 package testbundles
 
 import (
@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -19,18 +20,13 @@ import (
 	"github.com/operator-bindery/bindery/internal/recorded"
 )
 
-// Names are the recorded bundles, as NAME-TAG of their images, sorted.
+// Names returns the recorded bundles, named NAME-TAG after their images, sorted.
 func Names(t testing.TB) []string {
 	t.Helper()
-	var names []string
-	for name := range all(t) {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
+	return slices.Sorted(maps.Keys(all(t)))
 }
 
-// Write writes the directory of a recorded bundle, as NAME-TAG of its image, below dir and returns its path: dir/NAME-TAG.
+// Write writes the directory of a recorded bundle to dir/NAME-TAG and returns that path.
 func Write(t testing.TB, dir, name string) string {
 	t.Helper()
 	files, ok := all(t)[name]
@@ -59,7 +55,7 @@ func all(t testing.TB) map[string]map[string][]byte {
 	return bundles
 }
 
-// The collection is read once in a process.
+// The collection is read once per process.
 var (
 	once       sync.Once
 	bundles    map[string]map[string][]byte

@@ -17,19 +17,19 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// Image is a small image that a test makes of files. A layer's names are relative to the image's root.
+// Image is a small image that a test builds from files. The names in a layer are relative to the image's root.
 type Image struct {
-	// Platform is linux/amd64 if it is empty.
+	// Platform is linux/amd64 if empty.
 	Platform v1.Platform
 	Labels   map[string]string
-	// Entrypoint and Cmd are what it starts.
+	// Entrypoint and Cmd are the command of the image.
 	Entrypoint, Cmd []string
 	Layers          []map[string]string
 	// Annotations are those of the manifest.
 	Annotations map[string]string
 }
 
-// blobs are the image's manifest, and every blob it names.
+// blobs returns the image's manifest and every blob it names.
 func (i Image) blobs(t testing.TB) (manifest []byte, blobs [][]byte) {
 	t.Helper()
 	config := v1.Image{Platform: i.platform(), Config: v1.ImageConfig{Labels: i.Labels, Entrypoint: i.Entrypoint, Cmd: i.Cmd}}
@@ -61,8 +61,8 @@ func (i Image) platform() v1.Platform {
 	return i.Platform
 }
 
-// AddIndex stores images for several platforms, and the index of them under REPOSITORY:TAG. Entries that are no images are
-// given as more.
+// AddIndex stores images for several platforms and their index under REPOSITORY:TAG. more are additional entries of the
+// index that are not images.
 func (r *Registry) AddIndex(t testing.TB, repository, tag string, annotations map[string]string, of []Image, more ...v1.Descriptor) digest.Digest {
 	t.Helper()
 	index := v1.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageIndex, Annotations: annotations}
@@ -93,7 +93,7 @@ func marshal(t testing.TB, v any) []byte {
 	return text
 }
 
-// archive is a tar archive of the files and of the directories above them, sorted.
+// archive returns a tar archive of the files and their parent directories, sorted.
 func archive(t testing.TB, files map[string]string) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -134,7 +134,7 @@ func (r *Registry) AddImage(t testing.TB, repository, tag string, i Image) diges
 	return r.AddManifest(repository, tag, v1.MediaTypeImageManifest, manifest)
 }
 
-// WriteLayout makes an OCI layout that holds the image under a tag. The directory must not exist.
+// WriteLayout creates an OCI layout that holds the image under a tag. The directory must not exist.
 func (i Image) WriteLayout(t testing.TB, dir, tag string) digest.Digest {
 	t.Helper()
 	manifest, blobs := i.blobs(t)
@@ -160,7 +160,7 @@ func (i Image) WriteLayout(t testing.TB, dir, tag string) digest.Digest {
 	return d.Digest
 }
 
-// Files reads the regular files below a directory as those of a layer, below prefix in the image.
+// Files reads the regular files below a directory and returns them below prefix, for a layer.
 func Files(t testing.TB, dir, prefix string) map[string]string {
 	t.Helper()
 	files := map[string]string{}

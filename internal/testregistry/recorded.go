@@ -13,10 +13,10 @@ import (
 	"github.com/operator-bindery/bindery/internal/recorded"
 )
 
-// RecordedHost is the registry that the references in opm's recorded answers name.
+// RecordedHost is the registry in the references of opm's recorded answers.
 const RecordedHost = "127.0.0.1:5056"
 
-// Recorded starts a registry with the bundle images that opm's recorded answers are about.
+// Recorded starts a registry with the bundle images of opm's recorded answers.
 func Recorded(t testing.TB) *Registry {
 	t.Helper()
 	readRecorded.Do(func() {
@@ -30,14 +30,14 @@ func Recorded(t testing.TB) *Registry {
 	return r
 }
 
-// The images are read once in a process.
+// The images are read once per process.
 var (
 	readRecorded  sync.Once
 	recordedFiles map[string][]byte
 	recordedErr   error
 )
 
-// ReadTar reads the files of an archive of an OCI layout; a directory above the layout is left out of the names.
+// ReadTar reads the files of an archived OCI layout; a leading directory is removed from the names.
 func ReadTar(name string) (map[string][]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {

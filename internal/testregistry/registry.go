@@ -1,5 +1,5 @@
-// Package testregistry is a container registry in the memory of a test. It speaks the part of the distribution
-// protocol that clients use, counts what they ask, and lets a test answer in its place: with errors, cut bodies, lies.
+// Package testregistry is a container registry in memory. It implements the part of the distribution protocol that
+// clients use, counts requests, and lets a test answer instead: with errors, truncated bodies, or wrong content.
 package testregistry
 
 import (
@@ -28,7 +28,7 @@ type Registry struct {
 	blobs     map[digest.Digest][]byte
 	manifests map[string]stored // by REPOSITORY:TAG and REPOSITORY@DIGEST
 	uploads   map[string][]byte
-	owned     map[string]map[digest.Digest]bool // by repository; nil if all have all blobs
+	owned     map[string]map[digest.Digest]bool // by repository; nil if every repository has every blob
 	mounts    bool
 	requests  []string
 	agents    map[string]bool
@@ -40,21 +40,21 @@ type stored struct {
 	mediaType string
 }
 
-// New starts a registry that speaks plain HTTP. It ends with the test.
+// New starts a registry with plain HTTP and stops it when the test ends.
 func New(t testing.TB) *Registry {
 	r := Start()
 	t.Cleanup(r.Close)
 	return r
 }
 
-// Start is New for an example, which closes the registry.
+// Start is New for an example, which must close the registry.
 func Start() *Registry {
 	r := empty()
 	r.server = httptest.NewServer(r)
 	return r
 }
 
-// Close ends the registry.
+// Close stops the registry.
 func (r *Registry) Close() { r.server.Close() }
 
 // NewTLS starts a registry with TLS and a self-signed certificate, see [Registry.CAFile].
@@ -69,13 +69,13 @@ func empty() *Registry {
 	return &Registry{blobs: map[digest.Digest][]byte{}, manifests: map[string]stored{}, uploads: map[string][]byte{}, agents: map[string]bool{}}
 }
 
-// Host is the registry's address, HOST:PORT.
+// Host returns the registry's address, HOST:PORT.
 func (r *Registry) Host() string {
 	_, host, _ := strings.Cut(r.server.URL, "://")
 	return host
 }
 
-// CAFile is a file with the certificate of a registry of [NewTLS].
+// CAFile returns a file with the certificate of a registry from [NewTLS].
 func (r *Registry) CAFile(t testing.TB) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "ca.crt")
@@ -86,23 +86,23 @@ func (r *Registry) CAFile(t testing.TB) string {
 	return path
 }
 
-// Interfere sets what answers a request in the registry's place by returning true; nil takes it away. It is called for
-// several requests at once.
+// Interfere sets a function that may answer a request instead of the registry and then returns true; nil removes it. It
+// is called concurrently.
 func (r *Registry) Interfere(f func(w http.ResponseWriter, r *http.Request) bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.interfere = f
 }
 
-// Separate gives every repository its own blobs, as real registries have it; those of AddBlob are in all. Manifests whose
-// blobs are not there are refused. A repository lends blobs to others if mounts says so.
+// Separate gives every repository separate blobs, as in real registries; blobs from AddBlob are in all of them.
+// Manifests with missing blobs are refused. Blobs can be mounted from other repositories if mounts is set.
 func (r *Registry) Separate(mounts bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.owned, r.mounts = map[string]map[digest.Digest]bool{}, mounts
 }
 
-// DeleteBlob takes a blob away from all repositories.
+// DeleteBlob removes a blob from all repositories.
 func (r *Registry) DeleteBlob(d digest.Digest) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -112,7 +112,7 @@ func (r *Registry) DeleteBlob(d digest.Digest) {
 	}
 }
 
-// everywhere is the repository of the blobs that are in all.
+// everywhere is the pseudo-repository of blobs that are in all repositories.
 const everywhere = ""
 
 // has reports whether a repository has a blob.
@@ -121,8 +121,8 @@ func (r *Registry) has(repository string, d digest.Digest) bool {
 	return ok && (r.owned == nil || r.owned[repository][d] || r.owned[everywhere][d])
 }
 
-// own gives a repository a blob.
-func (r *Registry) own(repository string, d digest.Digest) {
+// addTo adds a blob to a repository.
+func (r *Registry) addTo(repository string, d digest.Digest) {
 	if r.owned == nil {
 		return
 	}
@@ -132,14 +132,14 @@ func (r *Registry) own(repository string, d digest.Digest) {
 	r.owned[repository][d] = true
 }
 
-// Requests are the requests so far, each as "METHOD PATH", in the order of their arrival.
+// Requests returns the requests so far as "METHOD PATH", in order of arrival.
 func (r *Registry) Requests() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.requests)
 }
 
-// Count is how many requests so far begin with the prefix.
+// Count returns the number of requests so far that begin with the prefix.
 func (r *Registry) Count(prefix string) (n int) {
 	for _, q := range r.Requests() {
 		if strings.HasPrefix(q, prefix) {
@@ -149,7 +149,7 @@ func (r *Registry) Count(prefix string) (n int) {
 	return n
 }
 
-// Forget empties the list of requests.
+// Forget clears the list of requests.
 func (r *Registry) Forget() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -162,7 +162,7 @@ func (r *Registry) AddBlob(content []byte) digest.Digest {
 	defer r.mu.Unlock()
 	d := digest.FromBytes(content)
 	r.blobs[d] = content
-	r.own(everywhere, d)
+	r.addTo(everywhere, d)
 	return d
 }
 
@@ -182,7 +182,7 @@ func (r *Registry) addManifest(repository, tag, mediaType string, text []byte) d
 	return d
 }
 
-// Manifest is what is stored under a tag or digest of a repository; nil if nothing is.
+// Manifest returns the manifest under a tag or digest of a repository; nil if there is none.
 func (r *Registry) Manifest(repository, name string) []byte {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -192,15 +192,15 @@ func (r *Registry) Manifest(repository, name string) []byte {
 	return r.manifests[repository+"@"+name].text
 }
 
-// Agents are the user agents of the requests so far, each once, sorted.
+// Agents returns the distinct user agents of the requests so far, sorted.
 func (r *Registry) Agents() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Sorted(maps.Keys(r.agents))
 }
 
-// AddLayout stores every tagged image of an OCI layout, given as its files. A tag of the form HOST/REPOSITORY:TAG gives
-// the repository and the tag; another one is a tag of the repository "layout". It returns the tags.
+// AddLayout stores every tagged image of an OCI layout, given as its files, and returns the tags. A tag of the form
+// HOST/REPOSITORY:TAG determines the repository and tag; other tags are stored in the repository "layout".
 func (r *Registry) AddLayout(t testing.TB, files map[string][]byte) []string {
 	t.Helper()
 	var index v1.Index
@@ -246,7 +246,7 @@ func (r *Registry) addTree(t testing.TB, files map[string][]byte, repository, ta
 	}
 }
 
-// RegistriesConf is a registries.conf by which what is named FROM/... comes from this registry; plain HTTP is allowed.
+// RegistriesConf returns a registries.conf that redirects names FROM/... to this registry, with plain HTTP.
 func (r *Registry) RegistriesConf(t testing.TB, from string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "registries.conf")

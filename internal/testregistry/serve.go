@@ -105,13 +105,13 @@ func (r *Registry) complete(repository string, text []byte) bool {
 	return !slices.ContainsFunc(m.Layers, func(d v1.Descriptor) bool { return !r.has(repository, d.Digest) })
 }
 
-// upload takes a blob. What has arrived of a body that breaks off is kept.
+// upload handles a blob upload. What arrived of an interrupted body is kept.
 func (r *Registry) upload(w http.ResponseWriter, q *http.Request, body []byte, broken error) {
 	repository, _, _ := strings.Cut(strings.TrimPrefix(q.URL.Path, "/v2/"), "/blobs/uploads/")
 	have, begun := r.uploads[q.URL.Path]
 	if q.Method == http.MethodPost {
 		if d := digest.Digest(q.URL.Query().Get("mount")); r.mounts && r.owned != nil && r.has(q.URL.Query().Get("from"), d) {
-			r.own(repository, d)
+			r.addTo(repository, d)
 			w.Header().Set("Location", "/v2/"+repository+"/blobs/"+d.String())
 			w.WriteHeader(http.StatusCreated)
 			return
@@ -133,7 +133,7 @@ func (r *Registry) upload(w http.ResponseWriter, q *http.Request, body []byte, b
 		w.WriteHeader(http.StatusNoContent)
 	case http.MethodDelete:
 		delete(r.uploads, q.URL.Path)
-		r.uploads[q.URL.Path+" cancelled"] = nil // the number of uploads names the next one
+		r.uploads[q.URL.Path+" cancelled"] = nil // the entry keeps the length of the map, from which the next upload gets its name
 		w.WriteHeader(http.StatusNoContent)
 	case http.MethodPatch:
 		var from int
@@ -155,14 +155,14 @@ func (r *Registry) upload(w http.ResponseWriter, q *http.Request, body []byte, b
 		content := append(have, body...)
 		d := digest.FromBytes(content)
 		delete(r.uploads, q.URL.Path)
-		r.uploads[q.URL.Path+" done"] = nil // the number of uploads names the next one
+		r.uploads[q.URL.Path+" done"] = nil // the entry keeps the length of the map, from which the next upload gets its name
 		if q.URL.Query().Get("digest") != d.String() {
 			w.WriteHeader(http.StatusBadRequest)
 			fmt.Fprint(w, `{"errors":[{"code":"DIGEST_INVALID","message":"provided digest did not match uploaded content"}]}`)
 			return
 		}
 		r.blobs[d] = content
-		r.own(repository, d)
+		r.addTo(repository, d)
 		w.Header().Del("Location")
 		w.WriteHeader(http.StatusCreated)
 	default:

@@ -1,4 +1,4 @@
-// Package transfer has the events that happen while images are copied or read.
+// Package transfer has the events of copying and reading images.
 package transfer
 
 import (
@@ -7,20 +7,20 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// Event is one step of a copy or of reading an image.
+// Event is one step of copying or reading an image.
 type Event struct {
 	Kind EventKind
-	// Destination is the place that the step concerns, as text: where is written to, or the repository that is read.
+	// Destination is where the step writes to, or the repository that it reads.
 	Destination string
-	// Blob and Size in bytes are set for blobs, Done is how much of one has been written.
+	// Blob and Size in bytes are set for blobs; Done is how many bytes have been written.
 	Blob       digest.Digest
 	Size, Done int64
-	// Attempt counts from 1 and Err is why it failed, for EventRetry. For EventWarning Err is the warning.
+	// For EventRetry, Attempt counts from 1 and Err is its failure. For EventWarning, Err is the warning.
 	Attempt int
 	Err     error
 }
 
-// EventKind is what an [Event] is about.
+// EventKind is the kind of an [Event].
 type EventKind string
 
 // The kinds of events.
@@ -34,5 +34,5 @@ const (
 	EventWarning      EventKind = "warning"
 )
 
-// ErrStalled is the end of an attempt in which nothing moved.
+// ErrStalled is the failure of an attempt that transferred nothing for too long.
 var ErrStalled = errors.New("nothing has moved")

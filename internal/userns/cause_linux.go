@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// Error says why no user namespace can be had.
+// Error explains why no user namespace could be created.
 type Error struct {
 	// Reason is a sentence about this machine.
 	Reason string
@@ -20,7 +20,7 @@ func (e *Error) Error() string {
 }
 func (e *Error) Unwrap() error { return e.Err }
 
-// restriction is a setting of the kernel that takes user namespaces away.
+// restriction is a kernel setting that forbids user namespaces.
 type restriction struct {
 	file, value, reason string
 }
@@ -32,13 +32,13 @@ var restrictions = []restriction{
 		"AppArmor denies them to programs without a profile (sysctl kernel.apparmor_restrict_unprivileged_userns)"},
 }
 
-// cause finds out what keeps the kernel from giving a namespace.
+// cause determines what keeps the kernel from creating a namespace.
 func cause(err error) error { return causeOf(err, os.ReadFile) }
 
 func causeOf(err error, read func(string) ([]byte, error)) error {
 	var path *os.PathError
 	if errors.As(err, &path) {
-		err = path.Err // which program it was says nothing
+		err = path.Err // the path of the program explains nothing
 	}
 	for _, r := range restrictions {
 		if text, e := read(r.file); e == nil && strings.TrimSpace(string(text)) == r.value {
@@ -57,7 +57,7 @@ func causeOf(err error, read func(string) ([]byte, error)) error {
 	return e
 }
 
-// Restricted is the reason why a namespace that was made may not be of use; empty where none is known.
+// Restricted explains why a created namespace may be useless; empty if no reason is known.
 func Restricted() string {
 	for _, r := range restrictions {
 		if text, err := os.ReadFile(r.file); err == nil && strings.TrimSpace(string(text)) == r.value {

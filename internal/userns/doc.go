@@ -1,9 +1,9 @@
-// Package userns starts the running program a second time in a user namespace of its own, in which it is root and may mount:
-// what a store of images needs (user_namespaces(7)). No other program takes part and no set-up of the machine: the namespace
-// has one identity, that of the user.
+// Package userns starts the running program a second time in a user namespace, in which it is root and may mount:
+// podman's image store needs that (user_namespaces(7)). It needs no other program and no set-up of the machine, as the
+// namespace has a single id, the user's.
 //
-// The first process does nothing more than to wait: it hands on signals and the exit status. It must be started before the
-// program has done anything, because what it had open is not known to the second one.
+// The first process only waits and forwards signals and the exit status. The second one must be started before the
+// program has done anything, because it does not inherit the program's state.
 package userns
 
 import (
@@ -12,18 +12,18 @@ import (
 	"sync/atomic"
 )
 
-// The variables by which podman and its libraries know that a process is in a user namespace, and whose it is outside.
+// The variables by which podman's libraries detect a user namespace and the user's id outside it.
 const (
 	configuredEnv = "_CONTAINERS_USERNS_CONFIGURED"
 	uidEnv        = "_CONTAINERS_ROOTLESS_UID"
 	gidEnv        = "_CONTAINERS_ROOTLESS_GID"
 )
 
-// startedEnv marks the second process, which starts no third one whatever it finds.
+// startedEnv marks the second process, which never starts a third one.
 const startedEnv = "_BINDERY_USERNS"
 
-// UID is the user's identity as it is outside of the namespace, where directories are named after it. It is -1 where users
-// have no numbers.
+// UID returns the user's id outside the namespace, after which directories are named. It is -1 on systems without
+// numeric ids.
 func UID() int {
 	if uid, err := strconv.Atoi(os.Getenv(uidEnv)); err == nil && uid >= 0 {
 		return uid
@@ -36,7 +36,7 @@ func Started() bool { return os.Getenv(startedEnv) != "" }
 
 var failure atomic.Pointer[error]
 
-// Err is why [Enter] could not start the program in a namespace; nil where it was not called.
+// Err returns why [Enter] could not start the program in a namespace; nil if it was not called.
 func Err() error {
 	if err := failure.Load(); err != nil {
 		return *err

@@ -14,14 +14,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Needed reports whether this process lacks what a namespace would give: it is not root, or root without the right to mount,
-// as in most containers. In "podman unshare" it lacks nothing.
+// Needed reports whether this process lacks what a namespace would give: it is not root, or it is root without the
+// right to mount, as in most containers. In "podman unshare" it lacks nothing.
 func Needed() bool {
 	return os.Geteuid() != 0 || !mayAdminister("/proc/self/status")
 }
 
-// mayAdminister looks for CAP_SYS_ADMIN among the capabilities in effect. Where they cannot be read it is assumed: what fails then
-// says so itself.
+// mayAdminister reports whether the effective capabilities contain CAP_SYS_ADMIN. If they cannot be read it returns
+// true: an operation without the capability will fail with its own error.
 func mayAdminister(status string) bool {
 	f, err := os.Open(status)
 	if err != nil {
@@ -37,26 +37,26 @@ func mayAdminister(status string) bool {
 	return true
 }
 
-// SingleID reports whether the process is in a user namespace with one identity, in which files cannot have other owners.
+// SingleID reports whether the process is in a user namespace with one id, in which files cannot have other owners.
 func SingleID() bool {
 	text, err := os.ReadFile("/proc/self/uid_map")
 	fields := strings.Fields(string(text))
 	return err == nil && len(fields) == 3 && fields[2] == "1"
 }
 
-// Enter starts the program again in a namespace and waits until it has ended. Where started is false there is no second
-// process and this one goes on: because it is the second one, because nothing is lacking, or because no namespace can be
-// had; [Err] returns the cause.
+// Enter starts the program again in a namespace and waits until it ends. started is false if there is no second process
+// and this one must go on: it is the second one, nothing is lacking, or no namespace could be created, for which [Err]
+// returns the reason.
 //
 // Call it in the main goroutine: the second process is killed when the thread that started it ends.
 //
-// stdin, unless nil, is what the second process reads from standard input, where that has been read already.
+// stdin, unless nil, becomes the standard input of the second process, for callers that have already read theirs.
 func Enter(stdin []byte) (status int, started bool) {
 	if Started() || !Needed() {
 		return 0, false
 	}
 	runtime.LockOSThread()
-	// From here on no signal ends the first process, which would be the end of the second one, without a chance to tidy up.
+	// From here on no signal ends the first process: its end would kill the second one without a chance to clean up.
 	to, stop := Relay()
 	p, err := start(stdin)
 	if err != nil {
@@ -77,8 +77,8 @@ func Enter(stdin []byte) (status int, started bool) {
 	return state.ExitCode(), true
 }
 
-// Relay keeps signals from this process from now on, and sends them to another one when that is there: those that it has not
-// got itself from the terminal. Without another process, stop gives them back.
+// Relay holds back the signals of this process and forwards them to another one once to is called, except those that
+// the terminal sends to both. stop restores the default handling.
 func Relay() (to func(*os.Process), stop func()) {
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGUSR1, unix.SIGUSR2)
@@ -86,7 +86,7 @@ func Relay() (to func(*os.Process), stop func()) {
 		go func() {
 			for s := range signals {
 				if !alsoTyped(s) {
-					p.Signal(s) // an error says that it has ended
+					p.Signal(s) // an error means that it has exited
 				}
 			}
 		}()
@@ -97,7 +97,7 @@ func Relay() (to func(*os.Process), stop func()) {
 // start starts the program with the same arguments, streams and environment.
 func start(stdin []byte) (*os.Process, error) {
 	env := append(os.Environ(), startedEnv+"=1", configuredEnv+"=done")
-	if os.Getenv(uidEnv) == "" { // those of the outermost namespace count
+	if os.Getenv(uidEnv) == "" { // the ids outside the outermost namespace count
 		env = append(env, fmt.Sprintf("%s=%d", uidEnv, os.Geteuid()), fmt.Sprintf("%s=%d", gidEnv, os.Getegid()))
 	}
 	files := inherited("/proc/self/fd")
@@ -128,7 +128,7 @@ func start(stdin []byte) (*os.Process, error) {
 	})
 }
 
-// inMemory is a file with a content that has no name.
+// inMemory returns an unnamed file with the content.
 func inMemory(text []byte) (*os.File, error) {
 	fd, err := unix.MemfdCreate("stdin", unix.MFD_CLOEXEC)
 	if err != nil {
@@ -145,10 +145,10 @@ func inMemory(text []byte) (*os.File, error) {
 	return f, nil
 }
 
-// maxInherited is the highest descriptor that is handed on. Shells use some up to 63 for "<(command)".
+// maxInherited is the highest file descriptor that is inherited. Shells use some up to 63 for "<(command)".
 const maxInherited = 255
 
-// inherited are the streams, and whatever else the program was started with, at their places.
+// inherited returns the streams and all other file descriptors that the program was started with, at their numbers.
 func inherited(dir string) []*os.File {
 	files := []*os.File{os.Stdin, os.Stdout, os.Stderr}
 	names, _ := os.ReadDir(dir)
@@ -158,7 +158,7 @@ func inherited(dir string) []*os.File {
 			continue
 		}
 		if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err != nil || flags&unix.FD_CLOEXEC != 0 {
-			continue // opened here
+			continue // opened by this process
 		}
 		copied, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, maxInherited+1)
 		if err != nil {
@@ -172,8 +172,8 @@ func inherited(dir string) []*os.File {
 	return files
 }
 
-// alsoTyped reports whether a signal that keys of a terminal send was sent by them: then both processes have got it, and a
-// second one would mean that the user is impatient.
+// alsoTyped reports whether a signal that terminal keys can send came from the terminal: then both processes received
+// it, and forwarding it would make it look typed twice.
 func alsoTyped(s os.Signal) bool {
 	if s != unix.SIGINT && s != unix.SIGQUIT {
 		return false

@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-// helperEnv makes of the test program one that enters a namespace and does what the variable says.
+// helperEnv makes the test program enter a namespace and run the named helper.
 const helperEnv = "USERNS_TEST_HELPER"
 
 func TestMain(m *testing.M) {
@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 	os.Exit(help(what))
 }
 
-// help is the second process.
+// help runs in the second process.
 func help(what string) int {
 	switch what {
 	case "tell":
@@ -55,14 +55,14 @@ func help(what string) int {
 	return 1
 }
 
-// ordinary is a command that runs the test program as somebody who is not root.
+// ordinary returns a command that runs the test program as a user other than root.
 func ordinary(t *testing.T, what string) *exec.Cmd {
 	t.Helper()
 	self, err := os.ReadFile("/proc/self/exe")
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The directory of the tests may be closed to others.
+	// The test's own temporary directory may not be accessible to other users.
 	dir, err := os.MkdirTemp("", "userns-*")
 	if err != nil {
 		t.Fatal(err)
@@ -132,7 +132,7 @@ func TestSecondProcessDiesWithTheFirst(t *testing.T) {
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	// The pipe ends when nobody has it open any more.
+	// The pipe ends when no process has it open any more.
 	if text, err := io.ReadAll(out); err != nil || len(text) != 0 {
 		t.Errorf("got %q, %v", text, err)
 	}
@@ -211,7 +211,7 @@ func TestCapabilityIsReadFromTheStatus(t *testing.T) {
 	for text, want := range map[string]bool{
 		"Name:\tx\nCapEff:\t000001ffffffffff\n": true,
 		"CapEff:\t0000000000200000\n":           true,
-		"CapEff:\t00000000a80425fb\n":           false, // a container's root
+		"CapEff:\t00000000a80425fb\n":           false, // root in a container
 		"CapEff:\t0000000000000000\n":           false,
 		"Name:\tx\n":                            true,
 	} {

@@ -2,7 +2,7 @@ package verify
 
 import "io"
 
-// ShortRead turns the end of a stream that is too short into io.ErrUnexpectedEOF.
+// ShortRead replaces io.EOF by io.ErrUnexpectedEOF, for streams that end too early.
 func ShortRead(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF

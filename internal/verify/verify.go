@@ -12,18 +12,18 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// Reader passes bytes on and turns the end of the stream into an error if they are not what was announced. It never
-// reads more than the announced size and one byte.
+// Reader fails at the end of the stream if the content does not match. It reads at most one byte more than the expected
+// size.
 type Reader struct {
 	r    io.Reader
 	h    hash.Hash
 	want digest.Digest
-	size int64 // negative if it was not announced
+	size int64 // negative if unknown
 	n    int64
 }
 
-// NewReader returns a reader of r whose end is an error unless the content has the digest and the size; a negative size is
-// not checked.
+// NewReader returns a reader of r that fails at the end unless the content has the digest and the size; a negative size
+// is not checked.
 func NewReader(r io.Reader, want digest.Digest, size int64) *Reader {
 	return &Reader{r: r, h: sha256.New(), want: want, size: size}
 }
@@ -47,7 +47,7 @@ func (v *Reader) Read(p []byte) (int, error) {
 	return n, io.EOF
 }
 
-// Digest refuses everything but a well-formed sha256 digest.
+// Digest returns an error for anything but a well-formed sha256 digest.
 func Digest(d digest.Digest) error {
 	if err := d.Validate(); err != nil {
 		return fmt.Errorf("%w: invalid digest %.120q: %v", fault.ErrInvalid, string(d), err)

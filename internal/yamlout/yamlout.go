@@ -1,5 +1,5 @@
-// Package yamlout writes JSON values as YAML in the bytes that sigs.k8s.io/yaml gives, with one improvement: numbers
-// keep the text that they have in the JSON.
+// Package yamlout writes JSON values as YAML with the same bytes as sigs.k8s.io/yaml, except that numbers keep their
+// text.
 package yamlout
 
 import (
@@ -27,7 +27,7 @@ func AppendYAML(dst, src []byte) ([]byte, error) {
 	return d.fill(dst, out)
 }
 
-// fill appends out to dst, with the numbers in their places.
+// fill appends out to dst and replaces the placeholders by numbers.
 func (d *decoder) fill(dst, out []byte) ([]byte, error) {
 	if len(d.numbers) == 0 {
 		return append(dst, out...), nil
@@ -47,15 +47,15 @@ func (d *decoder) fill(dst, out []byte) ([]byte, error) {
 	return append(dst, out...), nil
 }
 
-// A placeholder stands for a number that YAML's encoder would write with another text: a mark and the number's index. It
-// is a plain scalar that needs no quotes and is too short to be folded. The mark is made anew for every document, so that
-// nobody can write a text that is taken for one.
+// A placeholder replaces a number that YAML's encoder would write differently: a random mark and the number's index. It
+// is a plain scalar that needs no quotes and is too short to be folded. Each document gets a new mark, so that no input
+// can contain a placeholder.
 const placeDigits = 9
 
 func (d *decoder) placeholder(i int) string {
 	if d.mark == "" {
 		var b [16]byte
-		_, _ = rand.Read(b[:]) // never fails, by its contract
+		_, _ = rand.Read(b[:]) // never fails, according to its documentation
 		d.mark = "\u0192" + hex.EncodeToString(b[:]) + "\u0192"
 	}
 	return fmt.Sprintf("%s%0*d", d.mark, placeDigits, i)
@@ -110,7 +110,7 @@ func (d *decoder) value() (any, error) {
 	return nil, fmt.Errorf("unexpected JSON token %v", tok)
 }
 
-// number returns a value that the encoder writes with the very text of the number.
+// number returns a value that the encoder writes with the number's original text.
 func (d *decoder) number(text string) any {
 	if i, err := strconv.ParseInt(text, 10, 64); err == nil && strconv.FormatInt(i, 10) == text {
 		return i

@@ -10,7 +10,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/cputime"
 )
 
-// Values without numbers that YAML cannot hold are written as sigs.k8s.io/yaml writes them.
+// Values without special numbers are written as sigs.k8s.io/yaml writes them.
 func TestEqualsLibrary(t *testing.T) {
 	for _, src := range []string{
 		`{}`, `[]`, `null`, `""`, `{"b":1,"a":{"y":true,"n":"no","10":"x","9":"y"},"c":[1,-2,[],{}]}`,
@@ -43,7 +43,7 @@ func TestNumbersKeepTheirText(t *testing.T) {
 	}
 }
 
-// manyNumbers is an object with n numbers and a text like a placeholder, and its YAML.
+// manyNumbers returns an object with n numbers and a text like a placeholder, and its YAML.
 func manyNumbers(n int) (src, want string) {
 	var in, out strings.Builder
 	in.WriteString(`{"z":1.50`)
@@ -57,7 +57,8 @@ func manyNumbers(n int) (src, want string) {
 	return in.String(), out.String()
 }
 
-// However many numbers there are, whatever their order after sorting, and whatever texts are beside them.
+// Numbers are restored however many there are, in whatever order they are sorted, and next to texts that look like
+// placeholders.
 func TestManyNumbersAndTextsLikePlaceholders(t *testing.T) {
 	written := func(n int) func() {
 		src, want := manyNumbers(n)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -155,12 +156,7 @@ func putCustom(db *database, c *declcfg.Catalog) error {
 // database by key.
 func (h *pogrebHash) sum(ctx context.Context, db *database) (string, error) {
 	sum := fnv.New64a()
-	files := make([]string, 0, len(h.spans))
-	for file := range h.spans {
-		files = append(files, file)
-	}
-	slices.SortFunc(files, comparePaths)
-	for _, file := range files {
+	for _, file := range slices.SortedFunc(maps.Keys(h.spans), comparePaths) {
 		for _, at := range h.spans[file] {
 			if err := h.texts.Copy(ctx, sum, at); err != nil {
 				return "", err

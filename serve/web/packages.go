@@ -50,7 +50,7 @@ func packagesPage(p *page) error {
 
 // matches reports whether every word of a search is found.
 func (s *packageSummary) matches(wanted string) bool {
-	for _, word := range strings.Fields(strings.ToLower(wanted)) {
+	for word := range strings.FieldsSeq(strings.ToLower(wanted)) {
 		if !strings.Contains(s.search, word) {
 			return false
 		}

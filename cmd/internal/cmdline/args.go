@@ -1,6 +1,7 @@
 package cmdline
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -11,16 +12,16 @@ import (
 
 // Line is a command line parsed against a tree of commands.
 type Line struct {
-	// Path are the commands from the program's child to the one that was named; empty for the program itself.
+	// Path is the list of commands from the program to the named one; empty for the program itself.
 	Path []*cli.Command
-	// Args is the line in the one order that the command library reads: the program's name, then each command with its
-	// own flags as --name=value, then "--" and the positional arguments.
+	// Args is the command line in the one order that the command library reads: the program's name, then each command
+	// with its flags as --name=value, then "--" and the positional arguments.
 	Args []string
-	// Help is true when help was asked for.
+	// Help reports whether help was requested.
 	Help bool
 }
 
-// Leaf is the command that was named; nil for the program itself.
+// Leaf returns the named command; nil for the program itself.
 func (l Line) Leaf() *cli.Command {
 	if len(l.Path) == 0 {
 		return nil
@@ -28,7 +29,7 @@ func (l Line) Leaf() *cli.Command {
 	return l.Path[len(l.Path)-1]
 }
 
-// Name is the full name of the command that was named, such as "bindery list packages".
+// Name returns the full name of the named command, such as "bindery list packages".
 func (l Line) Name(program string) string {
 	names := []string{program}
 	for _, c := range l.Path {
@@ -37,17 +38,15 @@ func (l Line) Name(program string) string {
 	return strings.Join(names, " ")
 }
 
-// Parse parses args, which start with the program's name. Flags may stand before, between and after commands and
+// Parse parses args, which start with the program's name. Flags may be before, between and after commands and
 // positional arguments; "--" ends them. The forms are --flag value, --flag=value, -f value, -f=value, -fvalue, and -abc
-// for flags without a value. A flag may be one of the named command, of a command above it, or of the program.
+// for flags without a value. A flag may belong to the named command, to a command above it, or to the program.
 //
-// On an error the Line holds what was understood until then, so that usage can be shown. Errors are of class
-// [ClassUsage] and carry a hint where a known name is near the one given.
+// On an error the Line holds what was parsed so far, so that usage can be shown. Errors are of class [ClassUsage] and
+// have a hint if a known name is similar to the given one.
 func Parse(app *cli.App, args []string) (Line, error) {
 	p := parser{app: app, program: app.HelpName}
-	if p.program == "" {
-		p.program = app.Name
-	}
+	p.program = cmp.Or(p.program, app.Name)
 	if err := p.findPath(args[1:]); err != nil {
 		return p.line, err
 	}
@@ -60,14 +59,14 @@ type parser struct {
 	app        *cli.App
 	program    string
 	line       Line
-	named      []bool     // for each argument: is it a command's name
-	verbatim   []string   // the arguments of a command that reads its own flags
-	end        int        // the arguments before this index are read here
+	named      []bool     // for each argument: it is a command's name
+	verbatim   []string   // the arguments of a command that parses its own flags
+	end        int        // the arguments before this index are parsed here
 	flags      [][]string // normalised flags: the program's, then those of each command in the path
 	positional []string
 }
 
-// commands are the children of the command found so far.
+// commands returns the subcommands of the command found so far.
 func (p *parser) commands() []*cli.Command {
 	if leaf := p.line.Leaf(); leaf != nil {
 		return leaf.Subcommands
@@ -75,8 +74,8 @@ func (p *parser) commands() []*cli.Command {
 	return p.app.Commands
 }
 
-// findPath decides which arguments are names of commands. A flag's value is never taken for one, also when the flag
-// belongs to a command that comes later on the line.
+// findPath determines which arguments are names of commands. A flag's value is never one, even if the flag belongs to a
+// command later in the line.
 func (p *parser) findPath(args []string) error {
 	p.named, p.end = make([]bool, len(args)), len(args)
 	for i := 0; i < len(args); i++ {
@@ -115,7 +114,7 @@ func (p *parser) findPath(args []string) error {
 	return nil
 }
 
-// takesNext says whether the flag argument arg takes the argument after it as its value.
+// takesNext reports whether the flag argument arg takes the next argument as its value.
 func (p *parser) takesNext(arg string) (bool, error) {
 	words, err := p.split(arg, p.allFlags())
 	if err != nil {
@@ -125,7 +124,7 @@ func (p *parser) takesNext(arg string) (bool, error) {
 	return last.takesValue && !last.hasValue, nil
 }
 
-// allFlags are the flags that could belong to the line so far: those of the path, and those of every command below it.
+// allFlags returns the flags that may belong to the line so far: those of the path and of every command below it.
 func (p *parser) allFlags() []cli.Flag {
 	var all []cli.Flag
 	for _, level := range p.levels() {
@@ -142,7 +141,7 @@ func (p *parser) allFlags() []cli.Flag {
 	return all
 }
 
-// levels are the flags of the named command first, then of each command above it, then of the program.
+// levels returns the flags of the named command, then those of each command above it, then the program's.
 func (p *parser) levels() [][]cli.Flag {
 	var levels [][]cli.Flag
 	for _, c := range slices.Backward(p.line.Path) {
@@ -195,7 +194,8 @@ func (p *parser) split(arg string, flags []cli.Flag) ([]word, error) {
 	return words, nil
 }
 
-// readFlags reads every argument again, now that the command is known, and sorts flags by the command that has them.
+// readFlags parses every argument again, now that the command is known, and assigns flags to the commands that define
+// them.
 func (p *parser) readFlags(args []string) error {
 	levels := p.levels()
 	p.flags = make([][]string, len(levels))
@@ -237,7 +237,7 @@ func (p *parser) readFlags(args []string) error {
 	return p.surplus()
 }
 
-// addFlag records a flag at the level that defines it, the nearest to the named command first.
+// addFlag records a flag at the level that defines it; the named command's level comes first.
 func (p *parser) addFlag(levels [][]cli.Flag, w word) {
 	at := slices.IndexFunc(levels, func(fs []cli.Flag) bool { return slices.Contains(fs, w.flag) })
 	text := "--" + w.flag.Names()[0]
@@ -248,7 +248,7 @@ func (p *parser) addFlag(levels [][]cli.Flag, w word) {
 	p.flags[at] = append(p.flags[at], text)
 }
 
-// surplus refuses positional arguments after "--" where only a command's name could stand.
+// surplus refuses positional arguments after "--" where only a command's name is allowed.
 func (p *parser) surplus() error {
 	if len(p.positional) > 0 && len(p.commands()) > 0 && !p.line.Help {
 		return p.unknownCommand(p.positional[0])
@@ -295,7 +295,7 @@ func (p *parser) unknownCommand(name string) error {
 	return e
 }
 
-// elsewhere are the full names of the commands that have this name in another place of the tree.
+// elsewhere returns the full names of commands with this name elsewhere in the tree.
 func (p *parser) elsewhere(name string) []string {
 	var found []string
 	var walk func([]*cli.Command, []*cli.Command)
@@ -341,7 +341,7 @@ func (p *parser) unknownFlag(name string, flags []cli.Flag) error {
 }
 
 func (p *parser) unknownShort(short, arg string, flags []cli.Flag) error {
-	// -output for --output, or -outptu: then the long name is what helps.
+	// For -output or -outptu the hint is the long name, --output.
 	if len(arg) > 3 {
 		name, _, _ := strings.Cut(arg[1:], "=")
 		if e, ok := p.unknownFlag("--"+name, flags).(*Error); ok && e.Hint != "" {

@@ -9,7 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// testApp is a small tree with what a real one has: flags on every level, groups, a command that reads its own flags.
+// testApp returns a small command tree with flags at every level, groups, and a command that parses its own flags.
 func testApp() *cli.App {
 	app := &cli.App{
 		Name: "prog", HelpName: "prog",
@@ -118,7 +118,7 @@ func TestParseHelp(t *testing.T) {
 	}
 }
 
-// The library must read what Parse writes as Parse meant it.
+// The command library parses the line that Parse returns with the same result.
 func TestParseAgreesWithTheLibrary(t *testing.T) {
 	app := testApp()
 	var output string
@@ -168,7 +168,7 @@ func FuzzParse(f *testing.F) {
 		if err != nil || l.Help {
 			return
 		}
-		// What is accepted must be readable to the library; only values of bool flags may be wrong.
+		// The library must accept every line that Parse accepts; only values of bool flags may be invalid.
 		if err := app.Run(l.Args); err != nil && !strings.Contains(err.Error(), "expected true or false") {
 			t.Errorf("%q became %q: %v", s, l.Args, err)
 		}

@@ -12,21 +12,21 @@ import (
 	"github.com/operator-bindery/bindery/internal/printable"
 )
 
-// Candidate is one way to go on with a command line.
+// Candidate is one completion of the last word.
 type Candidate struct{ Word, Usage string }
 
-// Completion is the answer to a request of a shell.
+// Completion is the answer to a shell's request.
 type Completion struct {
 	Candidates []Candidate
-	// Files is true where the name of a file may stand.
+	// Files reports whether a file name is possible.
 	Files bool
 }
 
-// choices finds the values that a flag knows in its usage text: "output format (json|yaml)".
+// choices finds the values of a flag in its usage text: "output format (json|yaml)".
 var choices = regexp.MustCompile(`\(([a-z0-9-]+(?:\|[a-z0-9-]+)+)\)`)
 
-// Complete answers what may stand for the last of words, the ones before it being the line so far without the program's
-// name. An unfinished or wrong line yields fewer candidates, never an error.
+// Complete returns the completions of the last of words; the words before it are the line so far without the program's
+// name. An incomplete or wrong line gives fewer candidates and never an error.
 func Complete(app *cli.App, words []string) Completion {
 	if len(words) == 0 {
 		words = []string{""}
@@ -66,7 +66,7 @@ func Complete(app *cli.App, words []string) Completion {
 	return c
 }
 
-// joinEquals puts --flag=value together again, which some shells hand over as three words.
+// joinEquals rejoins --flag=value, which some shells pass as three words.
 func joinEquals(words []string) []string {
 	var out []string
 	for i := 0; i < len(words); i++ {
@@ -93,7 +93,7 @@ func values(f cli.Flag, prefix, current string) Completion {
 	if m == nil {
 		return Completion{Files: true}
 	}
-	for _, v := range strings.Split(m[1], "|") {
+	for v := range strings.SplitSeq(m[1], "|") {
 		if strings.HasPrefix(v, current) {
 			c.Candidates = append(c.Candidates, Candidate{Word: prefix + v})
 		}
@@ -120,8 +120,8 @@ func (p *parser) flagCandidates(current string) []Candidate {
 	return out
 }
 
-// Write writes the answer in the form that the scripts of [Script] read: one candidate a line, a tab between word and
-// usage, and a last line that is ":files" or ":words".
+// Write writes the answer in the format that the scripts of [Script] read: one candidate per line, with a tab between
+// word and usage, and a last line ":files" or ":words".
 func (c Completion) Write(w io.Writer) error {
 	var b strings.Builder
 	for _, cand := range c.Candidates {
@@ -136,11 +136,11 @@ func (c Completion) Write(w io.Writer) error {
 	return err
 }
 
-// Shells are the shells that [Script] knows.
+// Shells returns the shells that [Script] supports.
 func Shells() []string { return []string{"bash", "zsh", "fish"} }
 
-// Script is the completion script of a shell for a program, which the script calls with the hidden command
-// "__complete" and the words of the line.
+// Script returns the completion script of a shell for a program. The script calls the program's hidden command
+// "__complete" with the words of the line.
 func Script(shell, program string) (string, error) {
 	text, ok := map[string]string{"bash": bashScript, "zsh": zshScript, "fish": fishScript}[shell]
 	if !ok {

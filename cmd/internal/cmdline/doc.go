@@ -1,7 +1,6 @@
-// Package cmdline holds what a command line needs around its commands: parsing an argument list so that flags may stand
-// anywhere, suggestions for misspelled names, help, manual page and completion made from one command tree, errors with
-// a class, text that is safe to show on a terminal, signals, and an answer that reaches standard output whole or not at
-// all.
+// Package cmdline has the parts of a command-line program around its commands: parsing with flags anywhere in the line,
+// suggestions for misspelled names, help, manual page and completion from one command tree, errors with a class, text
+// that is safe for terminals, signals, and output that is written completely or not at all.
 //
-// Nothing here prints by itself or ends the process: the writers are parameters, the exit status is a return value.
+// Nothing here prints by itself or exits: writers are parameters, the exit status is a return value.
 package cmdline

@@ -33,8 +33,8 @@ const (
 	ClassConflict  = fault.Conflict
 )
 
-// Error is an error with a class and with what helps the user further. Object is what the error is about (a path, a
-// reference, a flag); Hint is one sentence on what to do. Both may be empty.
+// Error is an error with a class and advice for the user. Object is the subject of the error (a path, a reference, a
+// flag); Hint is one sentence on what to do. Both may be empty.
 type Error struct {
 	Class  Class
 	Object string
@@ -50,7 +50,7 @@ func Usagef(format string, args ...any) *Error {
 	return &Error{Class: ClassUsage, Err: fmt.Errorf(format, args...)}
 }
 
-// ExitStatus is an error that asks for an exit status other than 1. Err may be nil: then there is nothing to print.
+// ExitStatus is an error with an exit status other than 1. Err may be nil: then nothing is printed.
 type ExitStatus struct {
 	Status int
 	Err    error
@@ -64,8 +64,8 @@ func (e *ExitStatus) Error() string {
 }
 func (e *ExitStatus) Unwrap() error { return e.Err }
 
-// Classify returns the class of an error: that of its outermost [Error], else that which [fault.ClassOf] finds, else that
-// of the system's error in it, else [ClassInput].
+// Classify returns the class of an error: that of its outermost [Error], else the one that [fault.ClassOf] finds, else
+// that of the system error that it wraps, else [ClassInput].
 func Classify(err error) Class {
 	var e *Error
 	if errors.As(err, &e) && e.Class != 0 {
@@ -73,14 +73,14 @@ func Classify(err error) Class {
 	}
 	system := systemClass(err)
 	class := fault.ClassOf(err)
-	// A file that cannot be read while an image is sent is not the registry's fault.
+	// A file that cannot be read while an image is uploaded is not the registry's fault.
 	if class == 0 || class == ClassNetwork && system == ClassLocal {
 		return system
 	}
 	return class
 }
 
-// systemClass is the class of an error of the file system or the network; [ClassInput] without one.
+// systemClass returns the class of a file system or network error; [ClassInput] for other errors.
 func systemClass(err error) Class {
 	var netErr net.Error
 	var path *fs.PathError
@@ -94,7 +94,7 @@ func systemClass(err error) Class {
 	case errors.As(err, &op):
 		return ClassNetwork
 	case errors.As(err, &path), errors.As(err, &link), errors.As(err, &sys), errors.As(err, &errno):
-		// These come before net.Error, which an error number of the system is as well.
+		// Checked before net.Error, which system error numbers implement too.
 		return ClassLocal
 	case errors.As(err, &netErr) && !errors.Is(err, context.DeadlineExceeded):
 		return ClassNetwork
@@ -110,8 +110,8 @@ type jsonError struct {
 	Hint    string `json:"hint"`
 }
 
-// WriteJSON writes err as one line of JSON with the keys class, message, object and hint. Characters that are not printable
-// are written as escapes: the line may well be read on a terminal.
+// WriteJSON writes err as one line of JSON with the keys class, message, object and hint. Unprintable characters are
+// escaped, as the line may be read on a terminal.
 func WriteJSON(w io.Writer, err error) error {
 	out := jsonError{Class: Classify(err), Message: strings.ToValidUTF8(err.Error(), "\uFFFD"), Object: object(err)}
 	var e *Error
@@ -140,7 +140,7 @@ func WriteJSON(w io.Writer, err error) error {
 	return err
 }
 
-// object is what err is about: what its outermost [Error] says, else the path of a failed file operation.
+// object returns the object of the outermost [Error], else the path of a failed file operation.
 func object(err error) string {
 	var e *Error
 	if errors.As(err, &e) && e.Object != "" {
@@ -153,8 +153,8 @@ func object(err error) string {
 	return ""
 }
 
-// WriteText writes err as "error: ..." and its hint as "hint: ...". Lines after the first are indented, so that text
-// from outside never starts a line, and everything goes through [Clean].
+// WriteText writes err as "error: ..." and its hint as "hint: ...". Further lines are indented, so that quoted input
+// never starts a line, and everything is cleaned with [Clean].
 func WriteText(w io.Writer, err error) error {
 	_, werr := fmt.Fprintf(w, "error: %s\n", printable.Indent(printable.Text(err.Error())))
 	var e *Error

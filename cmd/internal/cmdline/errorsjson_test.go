@@ -10,7 +10,7 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 )
 
-// An error in JSON is the same text for a program, and no trick for a terminal.
+// The JSON form escapes control characters for terminals and decodes to the original text.
 func TestWriteJSONEscapes(t *testing.T) {
 	const text = "a\u202eb\x1b[31m\x7f\u0085\U000e0001 日本 <é>\n\"\\u202e"
 	var b bytes.Buffer

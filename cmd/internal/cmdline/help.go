@@ -2,6 +2,7 @@ package cmdline
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"regexp"
@@ -11,8 +12,8 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// Prepare turns off, in the whole tree, what the command library would do by itself: help and version flags, help
-// commands, printing of usage errors, ending the process, splitting of values at commas (see [List]).
+// Prepare disables, in the whole tree, default behaviour of the command library: help and version flags, help commands,
+// printing of usage errors, exiting, splitting of values at commas (see [List]).
 func Prepare(app *cli.App) {
 	usage := func(c *cli.Context, err error, _ bool) error { return valueError(c, err) }
 	app.HideHelp, app.HideHelpCommand, app.HideVersion = true, true, true
@@ -32,7 +33,7 @@ func Prepare(app *cli.App) {
 
 var valuePattern = regexp.MustCompile(`(?s)^invalid (?:boolean )?value (".*") for (?:flag )?-([a-z-]+): `)
 
-// valueError rewrites an error of the flag library in the form of this program.
+// valueError converts an error of the flag library to this program's form.
 func valueError(c *cli.Context, err error) error {
 	m := valuePattern.FindStringSubmatch(err.Error())
 	if m == nil {
@@ -60,7 +61,7 @@ func valueError(c *cli.Context, err error) error {
 	return Usagef("invalid --%s value %s%s", m[2], m[1], expected)
 }
 
-// Synopsis is the one usage line of the named command, such as "bindery validate [flags] DIR".
+// Synopsis returns the usage line of the named command, such as "bindery validate [flags] DIR".
 func Synopsis(app *cli.App, l Line) string {
 	parts := []string{l.Name(app.HelpName)}
 	leaf := l.Leaf()
@@ -76,8 +77,8 @@ func Synopsis(app *cli.App, l Line) string {
 	return strings.Join(parts, " ")
 }
 
-// WriteHelp writes the help text of the named command: what it is for, its usage line, its commands or flags, and at
-// last the flags of the program.
+// WriteHelp writes the help text of the named command: its description, usage line, subcommands or flags, and the
+// program's flags.
 func WriteHelp(out io.Writer, app *cli.App, l Line) error {
 	w := bufio.NewWriter(out)
 	cmds, flags := app.Commands, app.Flags
@@ -88,7 +89,7 @@ func WriteHelp(out io.Writer, app *cli.App, l Line) error {
 		name, usage, description = l.Name(app.HelpName), leaf.Usage, leaf.Description
 	}
 	fmt.Fprintf(w, "%s - %s\n\nUsage:\n  %s\n", name, usage, Synopsis(app, l))
-	// Examples are written with the program's own name; it may have been started under another.
+	// Examples use the name under which the program was started.
 	description = strings.ReplaceAll(description, "\n  bindery ", "\n  "+app.HelpName+" ")
 	if description != "" {
 		fmt.Fprintf(w, "\n%s\n", strings.TrimSpace(description))
@@ -130,8 +131,7 @@ func writeCommands(w io.Writer, cmds []*cli.Command) {
 	}
 }
 
-// categories lists the categories of the visible flags in the order in which they first appear, the flags of no category
-// first.
+// categories lists the categories of the visible flags in order of appearance; flags without a category come first.
 func categories(flags []cli.Flag) []string {
 	var out []string
 	for _, f := range flags {
@@ -184,8 +184,8 @@ func writeFlags(w io.Writer, title string, flags []cli.Flag) {
 	}
 }
 
-// flagText is a flag as help shows it: "-o, --output FORMAT" and its meaning with default and environment variable. The
-// name of the value is the word in back quotes of the flag's usage text.
+// flagText returns a flag as help shows it: "-o, --output FORMAT" and its description with default and environment
+// variable. The back-quoted word in the flag's usage text names the value.
 func flagText(f cli.Flag) (label, text string) {
 	var long, short string
 	for _, n := range f.Names() {
@@ -195,9 +195,7 @@ func flagText(f cli.Flag) (label, text string) {
 			long = "--" + n
 		}
 	}
-	if short == "" {
-		short = "    "
-	}
+	short = cmp.Or(short, "    ")
 	d, ok := f.(cli.DocGenerationFlag)
 	if !ok {
 		return short + long, ""

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// List joins the values of a repeated flag into one list. Each value may itself be a comma-separated list; a part in
-// double quotes keeps its commas.
+// List joins the values of a repeated flag. Each value may itself be a comma-separated list; a part in double quotes
+// keeps its commas.
 func List(values []string) ([]string, error) {
 	var out []string
 	for _, v := range values {
@@ -22,9 +22,9 @@ func List(values []string) ([]string, error) {
 	return out, nil
 }
 
-// Pairs reads the values of a repeated key=value flag. A value may be a comma-separated list of pairs; a part of it
-// without "=" belongs to the pair before it, so that commas within a value need no quotes. A later pair replaces an
-// earlier one of the same key.
+// Pairs parses the values of a repeated key=value flag. A value may be a comma-separated list of pairs; a part without
+// "=" belongs to the pair before it, so that commas in a value need no quotes. A later pair replaces an earlier one
+// with the same key.
 func Pairs(flag string, values []string) (map[string]string, error) {
 	out := map[string]string{}
 	for _, v := range values {

@@ -14,8 +14,8 @@ import (
 	"github.com/operator-bindery/bindery/internal/printable"
 )
 
-// NewLogger returns a logger that writes to w. The formats are "text" ("warning: message key=value", for people), "json"
-// (one object a line) and "opm" (time="..." level=... msg="...", which scripts around opm read).
+// NewLogger returns a logger that writes to w. The formats are "text" ("warning: message key=value", for people),
+// "json" (one object per line) and "opm" (time="..." level=... msg="...", which scripts for opm parse).
 func NewLogger(w io.Writer, format string, level slog.Level) *slog.Logger {
 	if format == "json" {
 		return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level}))
@@ -23,7 +23,7 @@ func NewLogger(w io.Writer, format string, level slog.Level) *slog.Logger {
 	return slog.New(&lineHandler{w: w, mu: &sync.Mutex{}, opm: format == "opm", level: level})
 }
 
-// ParseLevel reads debug, info, warn or error.
+// ParseLevel parses debug, info, warn or error.
 func ParseLevel(s string) (slog.Level, error) {
 	switch s {
 	case "debug":

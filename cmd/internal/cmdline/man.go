@@ -11,15 +11,15 @@ import (
 	"github.com/operator-bindery/bindery/internal/printable"
 )
 
-// ManSection is a further section of the manual page.
+// ManSection is an additional section of the manual page.
 type ManSection struct {
 	Title string
-	// Items are terms and what they mean.
+	// Items are terms and their explanations.
 	Items [][2]string
 }
 
-// WriteMan writes the manual page (section 1) of the whole tree, in roff with the man macros. The further sections come
-// after the commands.
+// WriteMan writes the manual page (section 1) of the whole tree in roff with the man macros. The additional sections
+// follow the commands.
 func WriteMan(out io.Writer, app *cli.App, sections ...ManSection) error {
 	w := bufio.NewWriter(out)
 	fmt.Fprintf(w, ".TH %s 1 \"\" %s \"User Commands\"\n", strings.ToUpper(app.HelpName), roffArg(app.HelpName+" "+app.Version))
@@ -56,10 +56,10 @@ func manCommands(w io.Writer, app *cli.App, path, cmds []*cli.Command) {
 	}
 }
 
-// manText writes paragraphs; lines that start with two spaces are shown as they are.
+// manText writes paragraphs; lines that start with two spaces are preformatted.
 func manText(w io.Writer, text string) {
 	literal := false
-	for _, line := range strings.Split(strings.TrimSpace(text), "\n") {
+	for line := range strings.SplitSeq(strings.TrimSpace(text), "\n") {
 		if shown := strings.HasPrefix(line, "  "); shown != literal {
 			literal = shown
 			if literal {
@@ -98,5 +98,5 @@ func roff(s string) string {
 	return s
 }
 
-// roffArg is roff text as one argument of a macro.
+// roffArg escapes text as one argument of a macro.
 func roffArg(s string) string { return `"` + strings.ReplaceAll(roff(s), `"`, `\(dq`) + `"` }

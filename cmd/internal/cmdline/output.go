@@ -6,7 +6,7 @@ import (
 	"syscall"
 )
 
-// Pipe is a writer, such as standard output, that remembers whether its reader has gone away.
+// Pipe is a writer, such as standard output, that records whether its reader has closed the pipe.
 type Pipe struct {
 	W      io.Writer
 	broken bool
@@ -21,5 +21,5 @@ func (p *Pipe) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Broken is true once a write has failed because the reader closed the pipe.
+// Broken reports whether a write has failed because the reader closed the pipe.
 func (p *Pipe) Broken() bool { return p.broken }

@@ -8,11 +8,11 @@ import (
 	"github.com/vbauerster/mpb/v8/decor"
 )
 
-// Progress shows the progress of a task as a bar on a terminal. Elsewhere it draws nothing and the log reports the
-// work. It is safe for concurrent use.
+// Progress shows the progress of a task as a bar on a terminal. Elsewhere it draws nothing. It is safe for concurrent
+// use.
 type Progress struct {
 	mu    sync.Mutex
-	out   io.Writer // nil where nothing is drawn
+	out   io.Writer // nil if nothing is drawn
 	bars  *mpb.Progress
 	bar   *mpb.Bar
 	label string
@@ -20,7 +20,7 @@ type Progress struct {
 	parts map[string]int64
 }
 
-// NewProgress draws on w; where draw is false it draws nothing.
+// NewProgress returns a bar on w; if draw is false it draws nothing.
 func NewProgress(w io.Writer, draw bool) *Progress {
 	p := &Progress{parts: map[string]int64{}}
 	if draw {
@@ -48,7 +48,7 @@ func (p *Progress) Add(label string, size int64) {
 	p.bar.SetTotal(p.total, false)
 }
 
-// Set records the number of bytes done of the part id.
+// Set sets the number of completed bytes of the part id.
 func (p *Progress) Set(id string, done int64) {
 	if p.out == nil {
 		return

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Signal is the cause of a context that a signal has cancelled.
+// Signal is the cause of a context that a signal cancelled.
 type Signal struct{ syscall.Signal }
 
 func (s Signal) Error() string {
@@ -25,14 +25,14 @@ func (s Signal) Error() string {
 	return "interrupted by " + s.Signal.String()
 }
 
-// Status is the exit status that a shell gives to a process that died of the signal.
+// Status returns the exit status that a shell reports for a process killed by the signal.
 func (s Signal) Status() int { return 128 + int(s.Signal) }
 
-// WithSignals returns a context that SIGINT, SIGTERM and SIGHUP cancel with a [Signal] as cause. A second signal, or grace
-// after the first, calls exit with its status: whatever hangs then is not waited for. SIGPIPE no longer kills the
-// process, so that a write to a closed pipe is an error like any other and temporary files are removed.
+// WithSignals returns a context that SIGINT, SIGTERM and SIGHUP cancel with a [Signal] as cause. A second signal, or
+// the end of the grace period after the first, calls exit with the signal's status. SIGPIPE no longer kills the
+// process: a write to a closed pipe is an ordinary error, so that temporary files are removed.
 //
-// Those in except are left to others. The returned function ends the watching.
+// Signals in except are not handled. The returned function stops the handling.
 func WithSignals(parent context.Context, grace time.Duration, exit func(status int), except ...os.Signal) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	ch := make(chan os.Signal, 2)

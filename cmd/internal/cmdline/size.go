@@ -6,24 +6,24 @@ import (
 	"strings"
 )
 
-// units are the powers that the letters of a size stand for. With an "i" or alone they are powers of 1024, as in
-// Kubernetes' quantities with "i"; followed by a "B" alone powers of 1000.
+// units are the prefixes of size units. Alone or with "i" they are powers of 1024, as in Kubernetes' quantities with
+// "i"; with only a "B" they are powers of 1000.
 const units = "KMGT"
 
-// FormatSize shows a number of bytes in the units of [ParseSize] that are powers of 1024: 512 B, 36.4 MiB, 2 GiB.
+// FormatSize formats a number of bytes with the binary units of [ParseSize]: 512 B, 36.4 MiB, 2 GiB.
 func FormatSize(n int64) string {
 	if n < 1024 {
 		return fmt.Sprintf("%d B", n)
 	}
 	v, unit := float64(n), -1
-	// 1023.95 would be shown as 1024.0.
+	// 1023.95 would be rounded to 1024.0.
 	for v >= 1023.95 && unit < len(units)-1 {
 		v, unit = v/1024, unit+1
 	}
 	return fmt.Sprintf("%s %ciB", strings.TrimSuffix(strconv.FormatFloat(v, 'f', 1, 64), ".0"), units[unit])
 }
 
-// ParseSize reads a number of bytes: 1024, 512KiB, 4GiB, 2G, 500MB. "K" and "KiB" are 1024 bytes, "KB" is 1000.
+// ParseSize parses a number of bytes: 1024, 512KiB, 4GiB, 2G, 500MB. "K" and "KiB" are 1024 bytes, "KB" is 1000.
 func ParseSize(text string) (int64, error) {
 	number, base, power := text, int64(1024), 0
 	switch {

@@ -3,31 +3,30 @@ package cmdline
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 
 	"github.com/klauspost/compress/s2"
 
+	"github.com/operator-bindery/bindery/internal/ctxio"
 	"github.com/operator-bindery/bindery/internal/spool"
 )
 
-// Spool collects an answer and writes it only when it is complete, so that a failure half-way leaves nothing on standard
-// output that looks like an answer. A small one is held as it is. A larger one is compressed into a [spool.Spool]: catalogs
-// repeat themselves, so that few of them get to the disk at all, and those that do take a sixth of their size there. A
-// Spool is not safe for concurrent use.
+// Spool collects an answer and writes it when it is complete, so that a failure leaves nothing on standard output. A
+// small answer is held in memory. A larger one is compressed into a [spool.Spool]: catalogs are repetitive, so few of
+// them reach the disk, and those need a sixth of their size there. A Spool is not safe for concurrent use.
 type Spool struct {
-	// Dir is where the temporary file is made; os.TempDir() where empty.
+	// Dir is the directory of the temporary file; empty means os.TempDir().
 	Dir string
-	// Memory is the number of bytes that are held in memory; 8 MiB where 0. A quarter of it is for what is not compressed.
+	// Memory is the number of bytes that are held in memory; 8 MiB if 0. A quarter of it is for uncompressed bytes.
 	Memory int
 
 	plain  bytes.Buffer // the answer while it is small
 	packer *s2.Writer
-	packed *spool.Spool // what the packer writes
+	packed *spool.Spool // the output of the packer
 }
 
-// packBlock is what is compressed at once. It holds several bundles, which resemble each other.
+// packBlock is the size of a compressed block. It holds several bundles, which are similar to each other.
 const packBlock = 1 << 20
 
 func (s *Spool) memory() int {
@@ -54,7 +53,7 @@ func (s *Spool) Write(b []byte) (int, error) {
 	return s.packer.Write(b)
 }
 
-// Flush writes the whole answer to w. Nothing can be added any more.
+// Flush writes the whole answer to w. Nothing can be added afterwards.
 func (s *Spool) Flush(ctx context.Context, w io.Writer) error {
 	if s.packer == nil {
 		_, err := w.Write(s.plain.Bytes())
@@ -64,28 +63,12 @@ func (s *Spool) Flush(ctx context.Context, w io.Writer) error {
 		return fmt.Errorf("buffer the output: %w", err)
 	}
 	from := s.packed.Open(spool.Span{Len: s.packed.Len()})
-	plain := s2.NewReader(from, s2.ReaderMaxBlockSize(packBlock))
-	buf := make([]byte, 1<<20)
-	for {
-		if err := context.Cause(ctx); err != nil {
-			return err
-		}
-		n, err := plain.Read(buf)
-		if n > 0 {
-			if _, werr := w.Write(buf[:n]); werr != nil {
-				return werr
-			}
-		}
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-	}
+	plain := ctxio.Reader{Ctx: ctx, R: s2.NewReader(from, s2.ReaderMaxBlockSize(packBlock))}
+	_, err := io.CopyBuffer(struct{ io.Writer }{w}, plain, make([]byte, packBlock))
+	return err
 }
 
-// Close gives the memory and the temporary file back. It must be called on every path out.
+// Close frees the memory and removes the temporary file. It must always be called.
 func (s *Spool) Close() error {
 	s.plain = bytes.Buffer{}
 	if s.packed == nil {

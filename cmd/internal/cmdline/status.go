@@ -8,21 +8,21 @@ import (
 	"github.com/operator-bindery/bindery/internal/printable"
 )
 
-// How wide a status line may be, and how often it changes.
+// The maximum width of a status line, and the minimum time between changes.
 const (
 	statusWidth = 78
 	statusEvery = 100 * time.Millisecond
 )
 
-// Status is a line on a terminal that says what is being done now. It is drawn over, so that nothing of it stays. It is
+// Status is a line on a terminal that shows the current step. It overwrites itself and is removed at the end. It is
 // safe for concurrent use.
 type Status struct {
 	mu   sync.Mutex
-	out  io.Writer // nil where nothing is drawn
+	out  io.Writer // nil if nothing is drawn
 	last time.Time
 }
 
-// NewStatus draws on w; where draw is false it draws nothing.
+// NewStatus returns a status line on w; if draw is false it draws nothing.
 func NewStatus(w io.Writer, draw bool) *Status {
 	s := &Status{}
 	if draw {
@@ -31,7 +31,7 @@ func NewStatus(w io.Writer, draw bool) *Status {
 	return s
 }
 
-// Set shows the text, unless the line changed only just now. Text from outside may be in it. Errors are of no interest:
+// Set shows the text, unless the line has just changed. The text may contain untrusted input. Write errors are ignored:
 // the line is decoration.
 func (s *Status) Set(text string) {
 	if s.out == nil {
@@ -41,7 +41,7 @@ func (s *Status) Set(text string) {
 	defer s.mu.Unlock()
 	if now := time.Now(); now.Sub(s.last) >= statusEvery {
 		s.last = now
-		// The cursor goes back to the start of the line, so that a message of the log replaces it.
+		// The cursor returns to the start of the line, so that a log message overwrites it.
 		_, _ = io.WriteString(s.out, eraseLine+cut(printable.Cell(text), statusWidth)+"\r")
 	}
 }
@@ -58,7 +58,7 @@ func (s *Status) Close() {
 	}
 }
 
-// eraseLine is the control sequence that every terminal has for it.
+// eraseLine is the control sequence that clears the line on every terminal.
 const eraseLine = "\r\x1b[K"
 
 func cut(text string, width int) string {

@@ -25,14 +25,15 @@ type packageOf struct {
 // bundleOf is a bundle of the catalog.
 type bundleOf struct {
 	pkg, name, image string
-	// dir is what its directory is called.
+	// dir is the name of its directory.
 	dir string
-	// wish and warnings are there once its manifests have been seen.
+	// wish and warnings are set after its manifests have been read.
 	wish     *appregistry.Wish
 	warnings []string
 }
 
-// collector reads a catalog. Bundles that have their manifests in it are written at once, so that they need not be kept.
+// collector reads a catalog. It writes bundles with embedded manifests at once, so that the manifests need not stay in
+// memory.
 type collector struct {
 	ctx    context.Context
 	w      *appregistry.Writer
@@ -42,10 +43,11 @@ type collector struct {
 	bundles  []bundleOf
 	known    []string
 	dirs     map[string]bool
-	broken   map[string]error // packages that were left out, and why
+	broken   map[string]error // packages that were left out, with the reason
 }
 
-// collect reads the catalog and checks that it has what is wanted. Where packages are named, others may be broken.
+// collect reads the catalog and checks that it has the requested packages. If packages are named, the others may be
+// invalid.
 func (c *collector) collect(ref string, o render.Options) error {
 	o.Level, o.KeepGoing, o.ImageTemplate, o.Reuse = edit.LevelNone, len(c.wanted) > 0, nil, false
 	c.broken = map[string]error{}
@@ -92,7 +94,7 @@ func (c *collector) collect(ref string, o render.Options) error {
 	return errors.Join(errs...)
 }
 
-// add takes a blob. Packages come before what is in them.
+// add takes a blob. Packages come before their other blobs.
 func (c *collector) add(blob declcfg.Blob) error {
 	if p, ok := blob.(*declcfg.Package); ok {
 		c.known = append(c.known, p.Name)
@@ -123,8 +125,8 @@ func (c *collector) add(blob declcfg.Blob) error {
 	return nil
 }
 
-// bundle chooses the directory of a bundle, which is its version, or its name where another bundle has the same version,
-// and writes it if its manifests are in the catalog.
+// bundle chooses the directory name of a bundle and writes the bundle if the catalog contains its manifests. The name
+// is the bundle's version, or the bundle's name if another bundle has the same version.
 func (c *collector) bundle(b *declcfg.Bundle) (bundleOf, error) {
 	property, err := b.PackageProperty()
 	if err != nil {
@@ -154,10 +156,10 @@ func (c *collector) bundle(b *declcfg.Bundle) (bundleOf, error) {
 	return of, c.w.Bundle(c.ctx, of.pkg, of.dir, files)
 }
 
-// manifest is the file of a package: its channels by name, with their heads.
+// manifest returns the package manifest: channels sorted by name, with their heads.
 func (p *packageOf) manifest() (appregistry.Manifest, error) {
 	m := appregistry.Manifest{Package: p.name, DefaultChannel: p.defaultChannel}
-	g, err := p.catalog.GraphAnyImages() // images are checked
+	g, err := p.catalog.GraphAnyImages() // images are checked elsewhere
 	if err != nil {
 		return m, err
 	}

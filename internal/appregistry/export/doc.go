@@ -3,5 +3,5 @@
 //	catalog ──render──> graph, images, manifests ─┐
 //	                    images.Client ──bundles───┴──> appregistry.Writer ──> FOLDER/PACKAGE/VERSION
 //
-// It is what opm's "index export" does, for catalogs of every form. Everything is written or nothing is.
+// It does what opm's "index export" does, for catalogs of every form. Either everything is written or nothing.
 package export

@@ -14,37 +14,39 @@ import (
 	"github.com/operator-bindery/bindery/render"
 )
 
-// Options say what is exported and how.
+// Options configure an export.
 type Options struct {
-	// Render says how the catalog and its bundles are read. Level, KeepGoing and ImageTemplate have no meaning here.
+	// Render configures how the catalog and its bundles are read. Level, KeepGoing and ImageTemplate are ignored.
 	Render render.Options
-	// Packages are those that are exported; none means all.
+	// Packages are the packages to export; empty means all.
 	Packages []string
-	// Warn, unless nil, is called for what package manifests do not hold of a package. Calls do not overlap.
+	// Warn, unless nil, is called for each part of a package that package manifests cannot represent. Calls do not
+	// overlap.
 	Warn func(pkg, message string)
-	// Progress, unless nil, is called for every bundle that has been written. Calls do not overlap.
+	// Progress, unless nil, is called for every written bundle. Calls do not overlap.
 	Progress func(done, total int, bundle string)
-	// Ready, unless nil, is called for each package when all of it has been fetched, before anything appears in the folder.
+	// Ready, unless nil, is called for each package when its bundles have been fetched, before anything appears in the
+	// folder.
 	Ready func(pkg string)
 }
 
-// Result is what was exported.
+// Result is the outcome of an export.
 type Result struct {
-	// Packages are the names of the packages, sorted, and Bundles is how many they have together.
+	// Packages are the sorted names of the exported packages, Bundles is their number of bundles.
 	Packages []string
 	Bundles  int
-	// Written are the parts of the folder that are new.
+	// Written are the new parts of the folder.
 	Written appregistry.Written
 }
 
-// fetches is how many bundles are fetched at once; opm fetches ten.
+// fetches is how many bundles are fetched concurrently; opm fetches ten.
 const fetches = 8
 
-// Run exports packages of the catalog that ref names into a folder. Packages that are in the folder already are added to,
-// see [appregistry.Writer].
+// Run exports packages of the catalog that ref names into a folder. Packages that exist in the folder are extended, see
+// [appregistry.Writer].
 //
-// The error joins all packages that the catalog does not have, as *[declcfg.NotFoundError], or all bundles that could not
-// be fetched; the folder is then as it was.
+// The error joins a *[declcfg.NotFoundError] for each missing package, or the errors of all bundles that could not be
+// fetched. After an error the folder is unchanged.
 func Run(ctx context.Context, ref, folder string, o Options) (_ *Result, err error) {
 	w, err := appregistry.NewWriter(folder)
 	if err != nil {
@@ -78,7 +80,7 @@ func Run(ctx context.Context, ref, folder string, o Options) (_ *Result, err err
 	return r, err
 }
 
-// exporter fetches the bundles of a catalog that has been read.
+// exporter fetches the bundles of a catalog after it was read.
 type exporter struct {
 	Options
 	*collector
@@ -87,7 +89,7 @@ type exporter struct {
 	done int
 }
 
-// fetch writes the bundles that have an image, several at once.
+// fetch fetches and writes concurrently the bundles that have an image.
 func (e *exporter) fetch(ctx context.Context) error {
 	bound := e.Render.Fetches
 	if bound <= 0 {
@@ -106,7 +108,7 @@ func (e *exporter) fetch(ctx context.Context) error {
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, bound)
 	errs := make([]error, len(e.bundles))
-	const enough = 20 // failures after which no further bundle is begun
+	const enough = 20 // failures after which no more bundles are started
 	failed := 0
 	for i := range e.bundles {
 		b := &e.bundles[i]
@@ -139,7 +141,7 @@ func (e *exporter) fetch(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// written counts a bundle that is written.
+// written counts a written bundle.
 func (e *exporter) written(b *bundleOf) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -155,7 +157,7 @@ func (e *exporter) warn(pkg, message string) {
 	}
 }
 
-// warn keeps a warning about a bundle until its turn.
+// warn stores a warning about a bundle; it is reported in the order of bundles.
 func (b *bundleOf) warn(format string, args ...any) {
 	b.warnings = append(b.warnings, fmt.Sprintf(format, args...))
 }
@@ -187,8 +189,8 @@ func (e *exporter) one(ctx context.Context, b *bundleOf, o render.Options) error
 	})
 }
 
-// warnOfLosses warns of what package manifests do not hold of a package, and where the upgrade graph that they wish for is
-// not that of the catalog: package manifests have no place for any other.
+// warnOfLosses warns about everything in a package that package manifests cannot represent. That includes an upgrade
+// graph which differs from the one that the ClusterServiceVersions declare: package manifests contain no other graph.
 func (e *exporter) warnOfLosses(p *packageOf, m appregistry.Manifest) {
 	wishes := map[string]appregistry.Wish{}
 	for _, b := range e.bundles {
@@ -213,7 +215,7 @@ func (e *exporter) warnOfLosses(p *packageOf, m appregistry.Manifest) {
 	for _, c := range p.channels {
 		got, ok := there[c.Name]
 		if !ok {
-			continue // a problem says why
+			continue // a problem explains it
 		}
 		if n, first := differences(c.Entries, got.Entries); n > 0 {
 			e.warn(p.name, fmt.Sprintf("channel %s of package %s: package manifests have the edges that ClusterServiceVersions name; in the catalog %d bundles have others, the first is %s",
@@ -222,7 +224,7 @@ func (e *exporter) warnOfLosses(p *packageOf, m appregistry.Manifest) {
 	}
 }
 
-// differences counts the bundles that have other edges in one channel than in another, and names the first.
+// differences counts the bundles with other edges in one channel than in the other and names the first.
 func differences(a, b []declcfg.ChannelEntry) (n int, first string) {
 	other := map[string]declcfg.ChannelEntry{}
 	for _, e := range b {

@@ -20,7 +20,7 @@ import (
 	"github.com/operator-bindery/bindery/render"
 )
 
-// options read images from a registry under the name that the recorded ones have.
+// options reads images from a registry under the name that the recorded references have.
 func options(t *testing.T, r *testregistry.Registry) export.Options {
 	t.Helper()
 	client, err := images.NewClient(images.ClientOptions{Registry: images.Registry{RegistriesConf: r.RegistriesConf(t, testregistry.RecordedHost), PlainHTTP: true}})
@@ -35,7 +35,8 @@ func options(t *testing.T, r *testregistry.Registry) export.Options {
 	return export.Options{Render: render.Options{Images: client}}
 }
 
-// A channel that was made in mode semver is not what the ClusterServiceVersions wish for, and a warning says so.
+// A warning reports a channel whose graph differs from that of the ClusterServiceVersions, such as one added in semver
+// mode.
 func TestOtherGraphsAreTold(t *testing.T) {
 	o := options(t, testregistry.Recorded(t))
 	o.Packages = []string{"rhoas-operator", "etcd"}
@@ -61,7 +62,7 @@ func TestOtherGraphsAreTold(t *testing.T) {
 	}
 }
 
-// bundleImage is the image of a bundle.
+// bundleImage returns the image of a bundle.
 func bundleImage(name, version, more string) testregistry.Image {
 	labels := map[string]string{
 		"operators.operatorframework.io.bundle.mediatype.v1": "registry+v1", "operators.operatorframework.io.bundle.manifests.v1": "content/",
@@ -79,7 +80,7 @@ func bundleImage(name, version, more string) testregistry.Image {
 	}}}
 }
 
-// catalog is one with a package of which the bundles have these versions; their images are a:0, a:1 and so on.
+// catalog returns a catalog with one package and bundles of these versions; their images are a:0, a:1 and so on.
 func catalog(t *testing.T, versions ...string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -100,7 +101,7 @@ func catalog(t *testing.T, versions ...string) string {
 	return dir
 }
 
-// The manifests are those of the directory that the annotations name, with what lies below it, and nothing else of the
+// The export has the manifests directory that the annotations name, with its subdirectories, and nothing else of the
 // image.
 func TestManifestsOfABundle(t *testing.T) {
 	r := testregistry.New(t)
@@ -167,7 +168,8 @@ func TestAnExportThatIsCancelledWritesNothing(t *testing.T) {
 	}
 }
 
-// A package of an old database is exported whatever the others are, and a broken one is an error that says why.
+// A package of an old database is exported even if others are invalid; an invalid requested package is an error with
+// the reason.
 func TestOnlyTheExportedPackagesAreValid(t *testing.T) {
 	o := options(t, testregistry.Recorded(t))
 	path := filepath.Join(t.TempDir(), "index.db")

@@ -1,4 +1,4 @@
-// Package filelocktest gives tests a system without file locks.
+// Package filelocktest simulates file systems without locks.
 package filelocktest
 
 import (
@@ -9,18 +9,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Without makes flock(2) fail with an error for the goroutine of the test, which keeps a thread for itself until it
-// ends, and for the programs that it starts. Other goroutines are not concerned.
+// Without makes flock(2) fail with an error for the test's goroutine, which is locked to its thread until it ends, and
+// for the processes that it starts. Other goroutines are not affected.
 func Without(t testing.TB, errno unix.Errno) {
 	t.Helper()
-	runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
+	runtime.LockOSThread() // never unlocked: the thread exits with the goroutine
 	const (
 		load  = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS
 		equal = unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K
 		ret   = unix.BPF_RET | unix.BPF_K
 	)
 	filter := []unix.SockFilter{
-		{Code: load, K: 0}, // the number of the call
+		{Code: load, K: 0}, // the number of the system call
 		{Code: equal, K: unix.SYS_FLOCK, Jf: 1},
 		{Code: ret, K: unix.SECCOMP_RET_ERRNO | uint32(errno)},
 		{Code: ret, K: unix.SECCOMP_RET_ALLOW},

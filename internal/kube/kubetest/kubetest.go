@@ -1,5 +1,4 @@
-// Package kubetest is a cluster in the memory of a test: the two calls of the Kubernetes API that read and replace a
-// ConfigMap, over TLS and with a token.
+// Package kubetest is a Kubernetes API server in memory: it reads and replaces ConfigMaps, over TLS and with a token.
 package kubetest
 
 import (
@@ -30,10 +29,10 @@ type Cluster struct {
 	interfere func(c *Cluster, w http.ResponseWriter, r *http.Request) bool
 }
 
-// Token is what clients must show.
+// Token is the token that clients must send.
 const Token = "the-token-of-the-test"
 
-// New starts a cluster, which ends with the test.
+// New starts a cluster and stops it when the test ends.
 func New(t testing.TB) *Cluster {
 	c := &Cluster{maps: map[string]*corev1.ConfigMap{}}
 	c.server = httptest.NewTLSServer(c)
@@ -41,7 +40,7 @@ func New(t testing.TB) *Cluster {
 	return c
 }
 
-// Kubeconfig writes a file that says how to reach the cluster.
+// Kubeconfig writes a kubeconfig file for the cluster.
 func (c *Cluster) Kubeconfig(t testing.TB) string {
 	t.Helper()
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.server.Certificate().Raw})
@@ -61,14 +60,14 @@ func (c *Cluster) Kubeconfig(t testing.TB) string {
 	return path
 }
 
-// Interfere sets what answers a request in the cluster's place by returning true.
+// Interfere sets a function that may answer a request instead of the cluster and then returns true.
 func (c *Cluster) Interfere(f func(c *Cluster, w http.ResponseWriter, r *http.Request) bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.interfere = f
 }
 
-// Set stores a ConfigMap under its namespace and name, with a new version.
+// Set stores a ConfigMap under its namespace and name with a new resource version.
 func (c *Cluster) Set(cm *corev1.ConfigMap) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -87,14 +86,14 @@ func (c *Cluster) set(cm *corev1.ConfigMap) *corev1.ConfigMap {
 	return stored
 }
 
-// Get is the ConfigMap as it is now, nil if there is none.
+// Get returns the current ConfigMap; nil if there is none.
 func (c *Cluster) Get(namespace, name string) *corev1.ConfigMap {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.maps[namespace+"/"+name].DeepCopy()
 }
 
-// Requests are the requests so far, as "METHOD PATH".
+// Requests returns the requests so far as "METHOD PATH".
 func (c *Cluster) Requests() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

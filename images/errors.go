@@ -1,0 +1,38 @@
+package images
+
+import (
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/imagestore"
+	"github.com/operator-bindery/bindery/internal/limit"
+	"github.com/operator-bindery/bindery/internal/registry"
+)
+
+// The classes of errors, for use with [errors.Is].
+var (
+	// ErrInvalid is the class of errors about input that breaks a rule of its format.
+	ErrInvalid = fault.ErrInvalid
+	// ErrLimit is the class of errors about input that is larger than it may be.
+	ErrLimit = fault.ErrLimit
+	// ErrIntegrity is the class of errors about content that is not what its digest or size says.
+	ErrIntegrity = fault.ErrIntegrity
+	// ErrRegistry is the class of errors of registries, and of the way to them.
+	ErrRegistry = fault.ErrRegistry
+	// ErrPlainHTTP is the error of a registry that does not speak TLS, where plain HTTP is not allowed.
+	ErrPlainHTTP = registry.ErrPlainHTTP
+	// ErrStore is the class of errors about stores of images that cannot be used here.
+	ErrStore = imagestore.ErrStore
+)
+
+// LimitError is an error of the class [ErrLimit] about a limit that can be set. Its text names the limit and its value.
+type LimitError = limit.Error
+
+// StatusError is an answer of a registry that is no success. Its fields are the Status, and the Codes of the errors in the
+// answer (distribution specification, "Error codes").
+type StatusError = registry.StatusError
+
+// ConflictError is the error of a copy with [CopyOptions.IfDigest] whose tag points to another image. It was not written. Its
+// fields are the Name of the tag, and the digests Want and Got, which are empty for no image.
+type ConflictError = registry.ConflictError
+
+// IsUnauthorized tells whether an error is a registry's refusal of the credentials, or of a request without any.
+func IsUnauthorized(err error) bool { return registry.IsUnauthorized(err) }

@@ -1,0 +1,361 @@
+package imagefs
+
+import (
+	"archive/tar"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/limit"
+	"github.com/operator-bindery/bindery/internal/verify"
+)
+
+// Layers is the layers of an image.
+type Layers struct {
+	// layers and diffIDs have the same length, the lowest layer first.
+	Layers  []v1.Descriptor
+	DiffIDs []digest.Digest
+	// open returns the content of a layer. Reading it to its end fails if it has another digest or size.
+	Open func(ctx context.Context, d v1.Descriptor) (io.ReadCloser, error)
+	// slow tells that each layer costs a round trip: small ones are fetched at the same time.
+	Slow bool
+}
+
+// Extract returns the files and directories at the wanted paths, within limits. If they do not fit into limits.Memory, the
+// rest is in a file without a name in temp, or in the system's directory for temporary files if temp is empty.
+func (s *Layers) Extract(ctx context.Context, wanted []string, limits limit.Limits, temp string) (_ *Tree, err error) {
+	limits = limits.WithDefaults()
+	x := &extraction{limits: limits, tree: newTree(newHeap(limits.Memory, temp))}
+	if x.wanted, err = cleanWanted(wanted); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, x.tree.Close())
+		}
+	}()
+	x.ahead = s.Slow
+	if err := s.read(ctx, x); err != nil {
+		return nil, err
+	}
+	return x.tree, x.tree.seal()
+}
+
+// CopyFile writes one regular file to w while its layer is read, and returns its size.
+func (s *Layers) CopyFile(ctx context.Context, name string, w io.Writer, limits limit.Limits, temp string) (size int64, err error) {
+	wanted, err := cleanWanted([]string{name})
+	if err != nil {
+		return 0, err
+	}
+	found := false
+	x := &extraction{limits: limits.WithDefaults(), wanted: wanted, tree: newTree(newHeap(0, temp))}
+	x.sink = func(r io.Reader) (err error) {
+		found = true
+		size, err = io.Copy(w, r)
+		return err
+	}
+	if err := s.read(ctx, x); err != nil {
+		return size, err
+	}
+	switch n, ok := x.tree.nodes[wanted[0]]; {
+	case found:
+		return size, nil
+	case ok && n.dir:
+		return 0, fmt.Errorf("%w: %.200q is a directory and no file", fault.ErrInvalid, name)
+	}
+	return 0, &fs.PathError{Op: "open", Path: wanted[0], Err: fs.ErrNotExist}
+}
+
+// cleanWanted makes paths relative to the root of the image; that itself is empty.
+func cleanWanted(wanted []string) (clean []string, err error) {
+	if len(wanted) > limit.MaxWanted {
+		return nil, fmt.Errorf("%w: %d paths of an image are wanted (limit %d)", fault.ErrLimit, len(wanted), limit.MaxWanted)
+	}
+	for _, w := range wanted {
+		c, err := CleanPath(w)
+		if err != nil {
+			return nil, err
+		}
+		clean = append(clean, c)
+	}
+	return clean, nil
+}
+
+// read reads layers from the top until nothing more can come.
+func (s *Layers) read(ctx context.Context, x *extraction) error {
+	var compressed int64
+	for _, l := range s.Layers {
+		if compressed += l.Size; compressed > x.limits.Compressed || compressed < 0 {
+			return limit.Errorf(limit.Compressed, x.limits.Compressed, "the layers have more than %d bytes", x.limits.Compressed)
+		}
+	}
+	fetched := &prefetch{cancel: func() {}}
+	if x.ahead && !x.complete() {
+		fetched = s.prefetch(ctx)
+	}
+	defer fetched.close()
+	for n, l := range slices.Backward(s.Layers) {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if x.complete() {
+			return nil
+		}
+		if err := s.readLayer(ctx, x, fetched, n); err != nil {
+			return fmt.Errorf("layer %d (%s): %w", n, l.Digest, err)
+		}
+	}
+	return nil
+}
+
+// complete tells whether lower layers can show nothing more of what is wanted.
+func (x *extraction) complete() bool {
+	return !slices.ContainsFunc(x.wanted, func(w string) bool { return !x.tree.settled(w) })
+}
+
+func (s *Layers) readLayer(ctx context.Context, x *extraction, fetched *prefetch, n int) (err error) {
+	l := s.Layers[n]
+	r, ok, err := fetched.open(n)
+	if !ok {
+		r, err = s.Open(ctx, l)
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	return blame(x.readLayer(r, l, s.DiffIDs[n]), r)
+}
+
+// blame tells what is wrong with a layer of which the rest is still to be read: what is wrong with the content does not
+// matter if it is not the content that it should be.
+func blame(err error, rest io.Reader) error {
+	if errors.Is(err, fault.ErrInvalid) || errors.Is(err, fault.ErrIntegrity) {
+		if _, other := io.CopyN(io.Discard, rest, maxBlame); errors.Is(other, fault.ErrIntegrity) {
+			return other
+		}
+	}
+	return err
+}
+
+// maxBlame is how much of a broken layer is read to find out whether it is the right one.
+const maxBlame = 64 << 20
+
+func (x *extraction) readLayer(r io.Reader, l v1.Descriptor, diffID digest.Digest) error {
+	plain, err := Decompress(r, l.MediaType, l.Size)
+	if err != nil {
+		return err
+	}
+	defer plain.Close()
+	counted := &bounded{r: plain, x: x, compressed: l.Size}
+	return x.layer(verify.NewReader(counted, diffID, -1))
+}
+
+// bounded enforces the limits of decompressed bytes.
+type bounded struct {
+	r          io.Reader
+	x          *extraction
+	compressed int64
+	n          int64
+}
+
+// Bound bounds what is read of a decompressed stream of one archive.
+func Bound(r io.Reader, limits limit.Limits, compressed int64) io.Reader {
+	return &bounded{r: r, x: &extraction{limits: limits}, compressed: compressed}
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	n, err := b.r.Read(p)
+	b.n += int64(n)
+	b.x.uncompressed += int64(n)
+	if b.x.uncompressed > b.x.limits.Uncompressed {
+		return 0, limit.Errorf(limit.Uncompressed, b.x.limits.Uncompressed, "more than %d bytes uncompressed", b.x.limits.Uncompressed)
+	}
+	if b.n > limit.RatioBeyond && b.n/b.x.limits.Ratio > b.compressed {
+		return 0, limit.Errorf(limit.Ratio, b.x.limits.Ratio, "uncompressed more than %d times as long as compressed", b.x.limits.Ratio)
+	}
+	return n, err
+}
+
+// extraction is one reading of a [Layers].
+type extraction struct {
+	// ahead lets small layers be fetched before it is their turn.
+	ahead bool
+	// sink, unless nil, takes the content of the only wanted file.
+	sink func(io.Reader) error
+
+	limits       limit.Limits
+	wanted       []string
+	tree         *Tree
+	entries      int
+	compressed   int64 // of a LayerReader
+	uncompressed int64
+}
+
+// layer reads one archive, down from the top of the image, to its end.
+func (x *extraction) layer(r io.Reader) error {
+	l := &layerNames{kinds: map[string]byte{}}
+	end := &endReader{r: r}
+	tr := tar.NewReader(end)
+	for {
+		h, err := tr.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return ArchiveError(err)
+		}
+		if x.entries++; x.entries > x.limits.Entries {
+			return limit.Errorf(limit.Entries, int64(x.limits.Entries), "more than %d entries", x.limits.Entries)
+		}
+		if err := x.entry(l, h, tr); err != nil {
+			return err
+		}
+	}
+	if err := end.finish(); err != nil {
+		return err
+	}
+	x.tree.cover(l)
+	return nil
+}
+
+// isSettled tells whether an error says itself what is wrong: it is of a class, or of the machine or its user.
+func isSettled(err error) bool {
+	for _, class := range []error{fault.ErrIntegrity, fault.ErrLimit, fault.ErrInvalid, fault.ErrRegistry, context.Canceled, context.DeadlineExceeded} {
+		if errors.Is(err, class) {
+			return true
+		}
+	}
+	var file *fs.PathError
+	return errors.As(err, &file)
+}
+
+func ArchiveError(err error) error {
+	switch {
+	case isSettled(err):
+		return err
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return fmt.Errorf("%w: unexpected end of the archive", fault.ErrIntegrity)
+	}
+	return fmt.Errorf("%w: archive: %w", fault.ErrInvalid, err)
+}
+
+// entry takes one entry if it is wanted.
+func (x *extraction) entry(l *layerNames, h *tar.Header, content io.Reader) error {
+	name, err := EntryName(h)
+	if err != nil {
+		return err
+	}
+	if IsSparse(h) {
+		return fmt.Errorf("%w: %.200q is a sparse file", fault.ErrLimit, name)
+	}
+	if name == "." {
+		if h.Typeflag != tar.TypeDir {
+			return fmt.Errorf("%w: the archive root is not a directory", fault.ErrInvalid)
+		}
+		return nil
+	}
+	dir, base := path.Split(name)
+	dir = strings.TrimSuffix(dir, "/")
+	for part := range strings.SplitSeq(dir, "/") {
+		if strings.HasPrefix(part, ".wh..wh.") {
+			return nil // bookkeeping of other tools
+		}
+		if strings.HasPrefix(part, ".wh.") {
+			return fmt.Errorf("%w: %.200q is below a whiteout", fault.ErrInvalid, name)
+		}
+	}
+	if hidden, ok := strings.CutPrefix(base, ".wh."); ok {
+		return x.whiteout(l, name, dir, hidden)
+	}
+	wanted, above := x.relevant(name)
+	if !wanted && !above {
+		return nil
+	}
+	if strings.Contains(name, `\`) {
+		return fmt.Errorf("%w: backslash in the name %.200q", fault.ErrInvalid, name)
+	}
+	switch h.Typeflag {
+	case tar.TypeReg, tar.TypeDir:
+	case tar.TypeSymlink:
+		return fmt.Errorf("%w: symlink %.200q", fault.ErrInvalid, name)
+	case tar.TypeLink:
+		return fmt.Errorf("%w: hard link %.200q", fault.ErrInvalid, name)
+	case tar.TypeChar, tar.TypeBlock:
+		return fmt.Errorf("%w: device %.200q", fault.ErrInvalid, name)
+	case tar.TypeFifo:
+		return fmt.Errorf("%w: FIFO %.200q", fault.ErrInvalid, name)
+	default:
+		return fmt.Errorf("%w: %.200q has the unknown entry type %q", fault.ErrInvalid, name, h.Typeflag)
+	}
+	if err := l.add(name, h.Typeflag); err != nil {
+		return err
+	}
+	if !wanted || x.tree.covered(name) {
+		return nil
+	}
+	if h.Typeflag == tar.TypeDir {
+		return x.tree.addDir(name)
+	}
+	if h.Size > x.limits.File {
+		return limit.Errorf(limit.File, x.limits.File, "%.200q has %d bytes", name, h.Size)
+	}
+	if x.sink != nil {
+		if name != x.wanted[0] {
+			return x.tree.addDir(path.Dir(name)) // so the wanted name is a directory
+		}
+		if x.tree.upper[name] {
+			return nil // a directory has taken its place
+		}
+		return archiveOrNil(x.sink(content))
+	}
+	return archiveOrNil(x.tree.addFile(name, h.Size, content))
+}
+
+func archiveOrNil(err error) error {
+	if err == nil {
+		return nil
+	}
+	return ArchiveError(err)
+}
+
+// relevant tells whether a name is wanted or above a wanted one.
+func (x *extraction) relevant(name string) (wanted, above bool) {
+	for _, w := range x.wanted {
+		if w == "" || name == w || strings.HasPrefix(name, w+"/") {
+			return true, false
+		}
+		above = above || strings.HasPrefix(w, name+"/")
+	}
+	return false, above
+}
+
+// whiteout notes what lower layers have no more.
+func (x *extraction) whiteout(l *layerNames, name, dir, hidden string) error {
+	const opaque = ".wh..opq"
+	if hidden == opaque {
+		if wanted, above := x.relevant(dir); dir == "" || wanted || above {
+			l.opaque = append(l.opaque, dir)
+		}
+		return nil
+	}
+	if hidden == "" || hidden == "." || hidden == ".." {
+		return fmt.Errorf("%w: invalid whiteout %.200q", fault.ErrInvalid, name)
+	}
+	if strings.HasPrefix(hidden, ".wh.") {
+		return nil // bookkeeping of other tools
+	}
+	target := path.Join(dir, hidden)
+	if wanted, above := x.relevant(target); wanted || above {
+		l.removed = append(l.removed, target)
+	}
+	return nil
+}

@@ -1,0 +1,99 @@
+package imagefs
+
+import (
+	"archive/tar"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/limit"
+	"github.com/operator-bindery/bindery/internal/printable"
+)
+
+// EntryName is the clean, relative name of an archive's entry; "." for the root.
+func EntryName(h *tar.Header) (string, error) {
+	name := h.Name
+	switch {
+	case !utf8.ValidString(name):
+		return "", fmt.Errorf("%w: name %.200q is not UTF-8", fault.ErrInvalid, name)
+	case !printable.NoControl(name):
+		return "", fmt.Errorf("%w: control characters in the name %.200q", fault.ErrInvalid, name)
+	case strings.HasPrefix(name, "/"):
+		return "", fmt.Errorf("%w: absolute path %.200q", fault.ErrInvalid, name)
+	case len(name) > limit.MaxPath:
+		return "", fmt.Errorf("%w: %.80q...: path longer than %d bytes", fault.ErrLimit, name, limit.MaxPath)
+	}
+	depth := 0
+	for part := range strings.SplitSeq(name, "/") {
+		switch {
+		case part == "..":
+			return "", fmt.Errorf("%w: %.200q: path leaves the image root", fault.ErrInvalid, name)
+		case len(part) > limit.MaxComponent:
+			return "", fmt.Errorf("%w: %.80q...: name longer than %d bytes", fault.ErrLimit, part, limit.MaxComponent)
+		case part != "" && part != ".":
+			depth++
+		}
+	}
+	if depth > limit.MaxDepth {
+		return "", fmt.Errorf("%w: %.200q: more than %d directories deep", fault.ErrLimit, name, limit.MaxDepth)
+	}
+	return path.Clean(name), nil
+}
+
+// CleanPath makes a path that an image names, in a label say, relative to the root of the image; the root itself is
+// empty. A path with a component ".." or a control character fails with [ErrInvalid], one that is longer or deeper than
+// any file can be with [ErrLimit].
+func CleanPath(name string) (string, error) {
+	if len(name) > limit.MaxWantedPath || strings.Count(name, "/") > limit.MaxWantedDepth {
+		return "", fmt.Errorf("%w: path %.80q... has %d bytes (limit %d) and %d slashes (limit %d)",
+			fault.ErrLimit, name, len(name), limit.MaxWantedPath, strings.Count(name, "/"), limit.MaxWantedDepth)
+	}
+	if slices.Contains(strings.Split(name, "/"), "..") {
+		return "", fmt.Errorf("%w: path %.200q leaves the image root", fault.ErrInvalid, name)
+	}
+	if !printable.NoControl(name) {
+		return "", fmt.Errorf("%w: control characters in the path %.200q", fault.ErrInvalid, name)
+	}
+	return strings.TrimPrefix(path.Clean("/"+name), "/"), nil
+}
+
+// IsSparse tells whether an entry claims to be longer than what is stored of it.
+func IsSparse(h *tar.Header) bool {
+	if h.Typeflag == tar.TypeGNUSparse {
+		return true
+	}
+	for key := range h.PAXRecords {
+		if strings.HasPrefix(key, "GNU.sparse.") {
+			return true
+		}
+	}
+	return false
+}
+
+// layerNames are the names of one layer that matter: no two entries may make different readers see different trees.
+type layerNames struct {
+	kinds   map[string]byte // of wanted names and of those above them
+	removed []string
+	opaque  []string
+}
+
+func (l *layerNames) add(name string, kind byte) error {
+	if was, twice := l.kinds[name]; twice {
+		if was == tar.TypeDir && kind == tar.TypeDir {
+			return nil
+		}
+		return fmt.Errorf("%w: %.200q appears twice", fault.ErrInvalid, name)
+	}
+	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+		if k, ok := l.kinds[dir]; ok && k != tar.TypeDir {
+			return fmt.Errorf("%w: %.200q is below the file %.200q", fault.ErrInvalid, name, dir)
+		} else if !ok {
+			l.kinds[dir] = tar.TypeDir
+		}
+	}
+	l.kinds[name] = kind
+	return nil
+}

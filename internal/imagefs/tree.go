@@ -1,0 +1,234 @@
+package imagefs
+
+import (
+	"archive/tar"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/operator-bindery/bindery/internal/fault"
+)
+
+// Tree is a read-only file system with what was extracted from an image. Modes are 0644 and 0755, times the zero time.
+// It is safe for concurrent use until it is closed.
+type Tree struct {
+	heap  *heap
+	nodes map[string]*node
+
+	// While layers are read from the top: what lower ones cannot show any more.
+	removed map[string]bool
+	opaque  map[string]bool
+	upper   map[string]bool // names of upper layers: true for directories
+}
+
+var (
+	_ fs.ReadDirFS = (*Tree)(nil)
+	_ fs.StatFS    = (*Tree)(nil)
+)
+
+// node is a file or a directory.
+type node struct {
+	name    string
+	dir     bool
+	size    int64
+	content io.ReaderAt
+	entries []fs.DirEntry
+}
+
+func newTree(h *heap) *Tree {
+	return &Tree{
+		heap:    h,
+		nodes:   map[string]*node{".": {name: ".", dir: true}},
+		removed: map[string]bool{}, opaque: map[string]bool{}, upper: map[string]bool{},
+	}
+}
+
+// covered tells whether upper layers hide a name of the layer that is being read. It looks at the name and at each
+// directory above it once.
+func (t *Tree) covered(name string) bool {
+	if dir, above := t.upper[name]; above && !dir || t.removed[name] {
+		return true
+	}
+	for i := strings.LastIndexByte(name, '/'); i > 0; i = strings.LastIndexByte(name[:i], '/') {
+		p := name[:i]
+		if dir, above := t.upper[p]; above && !dir || t.opaque[p] || t.removed[p] {
+			return true
+		}
+	}
+	return t.opaque[""]
+}
+
+// settled tells whether the layers below can show nothing at or below a name: upper layers have a file there or above it,
+// or have removed or replaced what is below. The name of the root is empty.
+func (t *Tree) settled(name string) bool {
+	if name == "" {
+		return t.opaque[""]
+	}
+	return t.opaque[name] || t.covered(name)
+}
+
+// cover makes a layer that has been read an upper one.
+func (t *Tree) cover(l *layerNames) {
+	for name, kind := range l.kinds {
+		if _, known := t.upper[name]; !known {
+			t.upper[name] = kind == tar.TypeDir
+		}
+	}
+	for _, r := range l.removed {
+		t.removed[r] = true
+	}
+	for _, o := range l.opaque {
+		t.opaque[o] = true
+	}
+}
+
+// addDir adds a directory, unless it is there.
+func (t *Tree) addDir(name string) error {
+	for p := name; p != "."; p = path.Dir(p) {
+		n, ok := t.nodes[p]
+		if ok && !n.dir {
+			return fmt.Errorf("%w: %.200q is below the file %.200q", fault.ErrInvalid, name, p)
+		}
+		if ok {
+			return nil
+		}
+		t.nodes[p] = &node{name: path.Base(p), dir: true}
+	}
+	return nil
+}
+
+// addFile adds a file. Where an upper layer has a directory of that name, the file is what that has replaced.
+func (t *Tree) addFile(name string, size int64, r io.Reader) error {
+	if _, ok := t.nodes[name]; ok {
+		return nil
+	}
+	if t.upper[name] {
+		return nil
+	}
+	if err := t.addDir(path.Dir(name)); err != nil {
+		return err
+	}
+	content, err := t.heap.put(r, size)
+	if err != nil {
+		return fmt.Errorf("%.200q: %w", name, err)
+	}
+	t.nodes[name] = &node{name: path.Base(name), size: size, content: content}
+	return nil
+}
+
+// seal makes the lists of the directories.
+func (t *Tree) seal() error {
+	for name, n := range t.nodes {
+		if name == "." {
+			continue
+		}
+		parent := t.nodes[path.Dir(name)]
+		parent.entries = append(parent.entries, fs.FileInfoToDirEntry(n))
+	}
+	for _, n := range t.nodes {
+		slices.SortFunc(n.entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	}
+	t.removed, t.opaque, t.upper = nil, nil, nil
+	return nil
+}
+
+// Close releases the memory and the temporary file.
+func (t *Tree) Close() error {
+	t.nodes = nil
+	return t.heap.close()
+}
+
+// Open implements [fs.FS].
+func (t *Tree) Open(name string) (fs.File, error) {
+	n, err := t.find("open", name)
+	if err != nil {
+		return nil, err
+	}
+	if n.dir {
+		return &openDir{node: n}, nil
+	}
+	return &openFile{node: n, SectionReader: io.NewSectionReader(n.content, 0, n.size)}, nil
+}
+
+// ReadDir implements [fs.ReadDirFS].
+func (t *Tree) ReadDir(name string) ([]fs.DirEntry, error) {
+	n, err := t.find("readdir", name)
+	if err != nil {
+		return nil, err
+	}
+	if !n.dir {
+		return nil, &fs.PathError{Op: "readdir", Path: name, Err: fs.ErrInvalid}
+	}
+	return slices.Clone(n.entries), nil
+}
+
+// Stat implements [fs.StatFS].
+func (t *Tree) Stat(name string) (fs.FileInfo, error) {
+	n, err := t.find("stat", name)
+	if err != nil {
+		return nil, err
+	}
+	return n, nil
+}
+
+func (t *Tree) find(op, name string) (*node, error) {
+	if !fs.ValidPath(name) {
+		return nil, &fs.PathError{Op: op, Path: name, Err: fs.ErrInvalid}
+	}
+	if n, ok := t.nodes[name]; ok {
+		return n, nil
+	}
+	return nil, &fs.PathError{Op: op, Path: name, Err: fs.ErrNotExist}
+}
+
+func (n *node) Name() string       { return n.name }
+func (n *node) Size() int64        { return n.size }
+func (n *node) ModTime() time.Time { return time.Time{} }
+func (n *node) IsDir() bool        { return n.dir }
+func (n *node) Sys() any           { return nil }
+
+func (n *node) Mode() fs.FileMode {
+	if n.dir {
+		return fs.ModeDir | 0o755
+	}
+	return 0o644
+}
+
+// openFile is a file that is being read.
+type openFile struct {
+	*node
+	*io.SectionReader
+}
+
+func (f *openFile) Stat() (fs.FileInfo, error) { return f.node, nil }
+func (f *openFile) Size() int64                { return f.node.size }
+func (f *openFile) Close() error               { return nil }
+
+// openDir is a directory that is being listed.
+type openDir struct {
+	*node
+	at int
+}
+
+func (d *openDir) Stat() (fs.FileInfo, error) { return d.node, nil }
+func (d *openDir) Close() error               { return nil }
+
+func (d *openDir) Read([]byte) (int, error) {
+	return 0, &fs.PathError{Op: "read", Path: d.name, Err: fs.ErrInvalid}
+}
+
+func (d *openDir) ReadDir(count int) ([]fs.DirEntry, error) {
+	rest := d.entries[d.at:]
+	if count > 0 {
+		if len(rest) == 0 {
+			return nil, io.EOF
+		}
+		rest = rest[:min(count, len(rest))]
+	}
+	d.at += len(rest)
+	return slices.Clone(rest), nil
+}

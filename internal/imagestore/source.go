@@ -1,0 +1,198 @@
+//go:build linux && !nobuildah
+
+package imagestore
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"strings"
+
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"go.podman.io/image/v5/docker/reference"
+	"go.podman.io/image/v5/image"
+	"go.podman.io/image/v5/manifest"
+	"go.podman.io/image/v5/pkg/blobinfocache/none"
+	transport "go.podman.io/image/v5/storage"
+	"go.podman.io/image/v5/types"
+	"go.podman.io/storage"
+
+	"github.com/operator-bindery/bindery/internal/ctxio"
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/limit"
+	"github.com/operator-bindery/bindery/internal/verify"
+)
+
+// Source is an image in a store. A store has the files of layers and no archives: they come out uncompressed, with the
+// digests that the configuration has for them. So a manifest is made for what can be read; the digest by which podman and
+// registries know the image stays that of its own manifest.
+type Source struct {
+	types.ImageSource // the library's
+	store             *Store
+	top               v1.Descriptor
+	made              []byte
+	original          digest.Digest
+}
+
+// OpenSource opens an image in a store. Layers are unpacked into temp, one at a time.
+func OpenSource(ctx context.Context, n Name, temp string) (_ types.ImageSource, err error) {
+	store, err := Open(ctx, n.Place)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, store.Release())
+		}
+	}()
+	src, err := n.findStored(ctx, store, temp)
+	if err != nil {
+		return nil, err
+	}
+	s := &Source{ImageSource: src, store: store}
+	return s, s.describe(ctx, n)
+}
+
+// findStored looks for the image under the name as it is given, and then as podman calls what was built here.
+func (n Name) findStored(ctx context.Context, store *Store, temp string) (types.ImageSource, error) {
+	names := []string{n.Image}
+	if !HasHost(n.Image) {
+		names = append(names, "localhost/"+n.Image)
+	}
+	var first error
+	for _, name := range names {
+		ref, err := transport.Transport.ParseStoreReference(store.Store, name)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", fault.ErrInvalid, err)
+		}
+		src, err := ref.NewImageSource(ctx, &types.SystemContext{BigFilesTemporaryDir: temp})
+		switch {
+		case err == nil:
+			return src, nil
+		case !errors.Is(err, transport.ErrNoSuchImage) && !errors.Is(err, storage.ErrImageUnknown):
+			return nil, err
+		case first == nil:
+			first = fmt.Errorf("%w: no such image in the store %s (%s)", fault.ErrInvalid, store.GraphRoot(), store.GraphDriverName())
+		}
+	}
+	return nil, first
+}
+
+// describe reads the manifest and makes the one that fits what the store gives.
+func (s *Source) describe(ctx context.Context, n Name) error {
+	text, kind, err := s.ImageSource.GetManifest(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("manifest: %w", err)
+	}
+	if len(text) > limit.MaxManifest {
+		return fmt.Errorf("manifest: %w: %d bytes (limit %d)", fault.ErrLimit, len(text), limit.MaxManifest)
+	}
+	if kind, err = verify.ManifestKind(text, kind); err != nil {
+		return err
+	}
+	if manifest.MIMETypeIsMultiImage(kind) {
+		return fmt.Errorf("%w: a list of images in a store cannot be read: name one of its images, or push the list and read it from the registry", fault.ErrInvalid)
+	}
+	s.original = digest.FromBytes(text)
+	if want, ok := n.givenDigest(); ok && want != s.original {
+		return fmt.Errorf("%w: digest mismatch: %s instead of %s", fault.ErrIntegrity, s.original, want)
+	}
+	var m v1.Manifest
+	if err := json.Unmarshal(text, &m); err != nil {
+		return fmt.Errorf("%w: manifest: %v", fault.ErrInvalid, err)
+	}
+	if len(m.Layers) > limit.MaxLayers {
+		return fmt.Errorf("%w: %d layers (limit %d)", fault.ErrLimit, len(m.Layers), limit.MaxLayers)
+	}
+	config, err := verify.ReadConfig(ctx, s.ImageSource, m.Config)
+	if err != nil {
+		return err
+	}
+	var c v1.Image
+	if err := json.Unmarshal(config, &c); err != nil {
+		return fmt.Errorf("%w: configuration: %v", fault.ErrInvalid, err)
+	}
+	infos, err := s.ImageSource.LayerInfosForCopy(ctx, nil)
+	if err != nil {
+		return err
+	}
+	if len(infos) != len(m.Layers) || len(infos) != len(c.RootFS.DiffIDs) {
+		return fmt.Errorf("%w: the store has %d layers of the image, its manifest %d and its configuration %d", fault.ErrIntegrity, len(infos), len(m.Layers), len(c.RootFS.DiffIDs))
+	}
+	m.MediaType = kind
+	for i, info := range infos {
+		if m.Layers[i], err = s.layer(ctx, m.Layers[i], info, c.RootFS.DiffIDs[i], kind); err != nil {
+			return fmt.Errorf("layer %d: %w", i, err)
+		}
+	}
+	if s.made, err = json.Marshal(m); err != nil {
+		return err
+	}
+	s.top = v1.Descriptor{MediaType: kind, Digest: digest.FromBytes(s.made), Size: int64(len(s.made))}
+	return nil
+}
+
+// givenDigest is the digest that a name in a store has.
+func (n Name) givenDigest() (digest.Digest, bool) {
+	named, err := reference.ParseNormalizedNamed(n.Image)
+	if err != nil {
+		return "", false
+	}
+	d, ok := named.(reference.Digested)
+	if !ok {
+		return "", false
+	}
+	return d.Digest(), true
+}
+
+// layer describes a layer as the store gives it. Its annotations say what it holds, but for those that only help with the
+// compressed form.
+func (s *Source) layer(ctx context.Context, old v1.Descriptor, info types.BlobInfo, diffID digest.Digest, kind string) (v1.Descriptor, error) {
+	d := v1.Descriptor{MediaType: v1.MediaTypeImageLayer, Digest: diffID, Size: info.Size, Annotations: maps.Clone(old.Annotations)}
+	if kind == manifest.DockerV2Schema2MediaType {
+		d.MediaType = manifest.DockerV2SchemaLayerMediaTypeUncompressed
+	}
+	maps.DeleteFunc(d.Annotations, func(key, _ string) bool { return strings.Contains(key, ".zstd-chunked.") })
+	switch {
+	case info.Digest == image.GzippedEmptyLayerDigest:
+		// The library answers with this constant for layers without files.
+		d.Digest, d.Size, d.MediaType = info.Digest, int64(len(image.GzippedEmptyLayer)), info.MediaType
+	case info.Digest != diffID:
+		return d, fmt.Errorf("%w: the store has %s and the configuration %s", fault.ErrIntegrity, info.Digest, diffID)
+	case info.Size < 0:
+		// The store does not know how long the archive was.
+		r, _, err := s.ImageSource.GetBlob(ctx, info, none.NoCache)
+		if err != nil {
+			return d, err
+		}
+		d.Size, err = io.Copy(io.Discard, ctxio.Reader{Ctx: ctx, R: r})
+		if err = errors.Join(err, r.Close()); err != nil {
+			return d, err
+		}
+	}
+	return d, nil
+}
+
+// TopDescriptor is that of the manifest that was made.
+func (s *Source) TopDescriptor() (v1.Descriptor, bool) { return s.top, true }
+
+// Identity is the digest of the image's own manifest.
+func (s *Source) Identity() digest.Digest { return s.original }
+
+func (s *Source) GetManifest(_ context.Context, instance *digest.Digest) ([]byte, string, error) {
+	if instance != nil {
+		return nil, "", fmt.Errorf("%w: a store has one image of a name", fault.ErrInvalid)
+	}
+	return append([]byte(nil), s.made...), s.top.MediaType, nil
+}
+
+// LayerInfosForCopy says that the layers are as the manifest has them.
+func (s *Source) LayerInfosForCopy(context.Context, *digest.Digest) ([]types.BlobInfo, error) {
+	return nil, nil
+}
+
+func (s *Source) Close() error { return errors.Join(s.ImageSource.Close(), s.store.Release()) }

@@ -1,0 +1,213 @@
+package layouts
+
+import (
+	"archive/tar"
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/operator-bindery/bindery/internal/ctxio"
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/imagefs"
+	"github.com/operator-bindery/bindery/internal/limit"
+	"github.com/operator-bindery/bindery/internal/regularfile"
+)
+
+// fileStore has the files of a local image. Its methods are safe for concurrent use.
+type fileStore interface {
+	// open opens a regular file and tells its size; an error that is [fs.ErrNotExist] says that there is none.
+	open(name string) (io.ReadCloser, int64, error)
+	io.Closer
+}
+
+// dirFiles are the files in a directory. Links do not lead out of it.
+type dirFiles struct{ root *os.Root }
+
+func openDirFiles(dir string) (*dirFiles, error) {
+	// Opening a FIFO would wait for its other end.
+	info, err := os.Stat(dir)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return nil, fmt.Errorf("%w: %s is not a directory", fault.ErrInvalid, dir)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	return &dirFiles{root}, nil
+}
+
+func (d *dirFiles) Close() error { return d.root.Close() }
+
+func (d *dirFiles) open(name string) (io.ReadCloser, int64, error) {
+	name = filepath.FromSlash(name)
+	info, err := d.root.Lstat(name)
+	if err != nil {
+		return nil, 0, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, 0, fmt.Errorf("%w: %s is not a regular file", fault.ErrInvalid, filepath.Join(d.root.Name(), name))
+	}
+	f, err := d.root.Open(name)
+	if err != nil {
+		return nil, 0, err
+	}
+	return f, info.Size(), nil
+}
+
+// tarFiles are the files in an archive, read where they lie.
+type tarFiles struct {
+	file    *os.File
+	entries map[string]tarEntry
+}
+
+// tarEntry is the content of a file of an archive, or the name of the entry that it shares its content with.
+type tarEntry struct {
+	at, size int64
+	link     string
+}
+
+// openTarFiles reads the directory of an archive: its headers, from offset to offset. An archive that is compressed as a
+// whole has no offsets and is first decompressed into a temporary file, within the limits.
+func openTarFiles(ctx context.Context, name string, limits limit.Limits, temp string) (_ *tarFiles, err error) {
+	f, err := regularfile.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, f.Close())
+		}
+	}()
+	head := make([]byte, 8)
+	n, err := f.ReadAt(head, 0)
+	if err != nil && err != io.EOF {
+		return nil, err
+	}
+	for codec, magic := range imagefs.Magic {
+		if bytes.HasPrefix(head[:n], magic) {
+			plain, err := decompressedFile(ctx, f, codec, limits, temp)
+			if err != nil {
+				return nil, err
+			}
+			if err := f.Close(); err != nil {
+				return nil, errors.Join(err, plain.Close())
+			}
+			f = plain
+		}
+	}
+	t := &tarFiles{file: f, entries: map[string]tarEntry{}}
+	if err := t.index(ctx, limits); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// decompressedFile is a file without a name that has the content of a compressed one.
+func decompressedFile(ctx context.Context, f *os.File, codec string, limits limit.Limits, temp string) (_ *os.File, err error) {
+	mediaType := map[string]string{"gzip": v1.MediaTypeImageLayerGzip, "zstd": v1.MediaTypeImageLayerZstd}[codec]
+	if mediaType == "" {
+		return nil, fmt.Errorf("%w: unsupported compression %s of an archive", fault.ErrInvalid, codec)
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	out, err := os.CreateTemp(temp, "bindery-archive-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, out.Close())
+		}
+	}()
+	// Where a file that is open cannot be removed it stays until the system's temporary files are cleaned.
+	if err := os.Remove(out.Name()); err != nil && !errors.Is(err, fs.ErrPermission) {
+		return nil, err
+	}
+	plain, err := imagefs.Decompress(bufio.NewReader(ctxio.Reader{Ctx: ctx, R: f}), mediaType, -1)
+	if err != nil {
+		return nil, err
+	}
+	defer plain.Close()
+	counted := imagefs.Bound(plain, limits, info.Size())
+	if _, err = io.Copy(out, counted); err != nil {
+		return nil, imagefs.ArchiveError(err)
+	}
+	_, err = out.Seek(0, io.SeekStart)
+	return out, err
+}
+
+func (t *tarFiles) index(ctx context.Context, limits limit.Limits) error {
+	tr := tar.NewReader(t.file)
+	for n := 0; ; n++ {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		h, err := tr.Next()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return imagefs.ArchiveError(err)
+		}
+		if n >= limits.Entries {
+			return limit.Errorf(limit.Entries, int64(limits.Entries), "the archive has more than %d entries", limits.Entries)
+		}
+		name, err := imagefs.EntryName(h)
+		if err != nil {
+			return err
+		}
+		if imagefs.IsSparse(h) {
+			return fmt.Errorf("%w: %.200q is a sparse file", fault.ErrLimit, name)
+		}
+		entry := tarEntry{size: h.Size}
+		switch h.Typeflag {
+		case tar.TypeDir:
+			continue
+		case tar.TypeReg:
+			// The reader of the archive has read the header and not a byte more.
+			if entry.at, err = t.file.Seek(0, io.SeekCurrent); err != nil {
+				return err
+			}
+		case tar.TypeSymlink:
+			entry.link = path.Join(path.Dir(name), h.Linkname)
+		case tar.TypeLink:
+			entry.link = path.Clean(h.Linkname)
+		default:
+			return fmt.Errorf("%w: %.200q is neither a file nor a directory", fault.ErrInvalid, name)
+		}
+		if _, twice := t.entries[name]; twice {
+			return fmt.Errorf("%w: %.200q appears twice", fault.ErrInvalid, name)
+		}
+		t.entries[name] = entry
+	}
+}
+
+func (t *tarFiles) Close() error { return t.file.Close() }
+
+// open follows one link: archives of docker have them for layers that occur twice.
+func (t *tarFiles) open(name string) (io.ReadCloser, int64, error) {
+	e, ok := t.entries[name]
+	if ok && e.link != "" {
+		if e, ok = t.entries[e.link]; ok && e.link != "" {
+			return nil, 0, fmt.Errorf("%w: %.200q is a link to a link", fault.ErrInvalid, name)
+		}
+	}
+	if !ok {
+		return nil, 0, &fs.PathError{Op: "open", Path: t.file.Name() + ":" + name, Err: fs.ErrNotExist}
+	}
+	return io.NopCloser(io.NewSectionReader(t.file, e.at, e.size)), e.size, nil
+}

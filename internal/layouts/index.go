@@ -1,0 +1,184 @@
+package layouts
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/limit"
+	"github.com/operator-bindery/bindery/internal/regularfile"
+)
+
+// layoutIndex is the index.json of an OCI image layout. What this package does not know of it is kept.
+type layoutIndex struct {
+	Fields      map[string]json.RawMessage
+	Entries     []json.RawMessage
+	Descriptors []v1.Descriptor
+}
+
+// ReadIndex reads the index.json of a layout; nil if there is none.
+func ReadIndex(dir string) (*layoutIndex, error) {
+	path := filepath.Join(dir, indexFile)
+	content, err := regularfile.Read(path, limit.MaxManifest)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	x := &layoutIndex{}
+	if err := x.parse(content); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return x, nil
+}
+
+// find chooses an image by its tag, or by "@" and its place in the index. Without either there must be only one:
+// entries that refer to another one (signatures, attestations), as refers says, do not count. Errors list the tags, and
+// the places of images without a tag.
+func (x *layoutIndex) find(dir, tag string, refers func(v1.Descriptor) bool) (v1.Descriptor, error) {
+	if at, numbered := strings.CutPrefix(tag, "@"); numbered {
+		i, err := strconv.Atoi(at)
+		if err != nil || i < 0 || i >= len(x.Descriptors) {
+			return v1.Descriptor{}, fmt.Errorf("%w: %s has no image %.40q: it holds %d images", fault.ErrInvalid, dir, tag, len(x.Descriptors))
+		}
+		return x.Descriptors[i], nil
+	}
+	if tag == "" {
+		return x.only(dir, refers)
+	}
+	var tags []string
+	for _, d := range x.Descriptors {
+		name, ok := d.Annotations[v1.AnnotationRefName]
+		if ok && name == tag {
+			return d, nil
+		}
+		if ok && len(tags) < maxTagsShown {
+			tags = append(tags, fmt.Sprintf("%.100q", name))
+		}
+	}
+	have := "it has no tagged image"
+	if len(tags) > 0 {
+		have = "its tags are " + strings.Join(tags, ", ")
+	}
+	return v1.Descriptor{}, fmt.Errorf("%w: %s has no image with the tag %q: %s", fault.ErrInvalid, dir, tag, have)
+}
+
+// only is the one image of the layout.
+func (x *layoutIndex) only(dir string, refers func(v1.Descriptor) bool) (v1.Descriptor, error) {
+	if len(x.Descriptors) == 1 {
+		return x.Descriptors[0], nil
+	}
+	var found []v1.Descriptor
+	var names []string
+	images := 0
+	for i, d := range x.Descriptors {
+		if refers(d) {
+			continue
+		}
+		images++
+		same := func(other v1.Descriptor) bool { return other.Digest == d.Digest }
+		if len(found) < 2 && !slices.ContainsFunc(found, same) {
+			found = append(found, d)
+		}
+		if len(names) == maxTagsShown {
+			continue
+		}
+		if name, ok := d.Annotations[v1.AnnotationRefName]; ok {
+			names = append(names, fmt.Sprintf("%.100q", name))
+		} else {
+			names = append(names, fmt.Sprintf("@%d", i))
+		}
+	}
+	if len(found) == 1 {
+		return found[0], nil
+	}
+	if images == 0 {
+		return v1.Descriptor{}, fmt.Errorf("%w: %s holds no image", fault.ErrInvalid, dir)
+	}
+	if images > len(names) {
+		names = append(names, "...")
+	}
+	const text = "%w: %s holds %d images, and none is chosen by a tag, or by @ and its number if it has none: %s"
+	return v1.Descriptor{}, fmt.Errorf(text, fault.ErrInvalid, dir, images, strings.Join(names, ", "))
+}
+
+// maxTagsShown is how many images of a layout an error lists.
+const maxTagsShown = 10
+
+func (x *layoutIndex) parse(content []byte) error {
+	if err := json.Unmarshal(content, &x.Fields); err != nil {
+		return fmt.Errorf("%w: not an OCI image index: %v", fault.ErrInvalid, err)
+	}
+	var version int
+	if err := json.Unmarshal(x.Fields["schemaVersion"], &version); err != nil || version != 2 {
+		return fmt.Errorf("%w: schemaVersion is not 2", fault.ErrInvalid)
+	}
+	if raw, ok := x.Fields["manifests"]; ok {
+		if err := json.Unmarshal(raw, &x.Entries); err != nil {
+			return fmt.Errorf("%w: manifests: %v", fault.ErrInvalid, err)
+		}
+	}
+	if len(x.Entries) > limit.MaxIndexEntries {
+		return fmt.Errorf("%w: %d entries (limit %d)", fault.ErrLimit, len(x.Entries), limit.MaxIndexEntries)
+	}
+	for i, e := range x.Entries {
+		var d v1.Descriptor
+		if err := json.Unmarshal(e, &d); err != nil {
+			return fmt.Errorf("%w: manifests[%d]: %v", fault.ErrInvalid, i, err)
+		}
+		x.Descriptors = append(x.Descriptors, d)
+	}
+	return nil
+}
+
+// merge is the text of the index with the entries of another one added. An added entry takes the place of the entry
+// with the same tag. One without a tag takes the place only of itself: others without are other images, signatures or
+// attestations.
+func (x *layoutIndex) merge(added *layoutIndex) ([]byte, error) {
+	if x == nil {
+		x = &layoutIndex{Fields: added.Fields}
+	}
+	var out []json.RawMessage
+	placed := make([]bool, len(added.Entries))
+	for i, old := range x.Descriptors {
+		keep := true
+		for j, d := range added.Descriptors {
+			tag := d.Annotations[v1.AnnotationRefName]
+			if tag != old.Annotations[v1.AnnotationRefName] || tag == "" && d.Digest != old.Digest {
+				continue
+			}
+			keep = false
+			if !placed[j] {
+				placed[j] = true
+				out = append(out, added.Entries[j])
+			}
+		}
+		if keep {
+			out = append(out, x.Entries[i])
+		}
+	}
+	for j, e := range added.Entries {
+		if !placed[j] {
+			out = append(out, e)
+		}
+	}
+	raw, err := json.Marshal(out)
+	if err != nil {
+		return nil, err
+	}
+	fields := make(map[string]json.RawMessage, len(x.Fields))
+	for k, v := range x.Fields {
+		fields[k] = v
+	}
+	fields["manifests"] = raw
+	return json.Marshal(fields)
+}

@@ -1,0 +1,274 @@
+package layouts
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/operator-bindery/bindery/internal/atomicfs"
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/filelock"
+	"github.com/operator-bindery/bindery/internal/limit"
+	"github.com/operator-bindery/bindery/internal/regularfile"
+)
+
+// The names in an OCI image layout, and the one that a layout has in its stage.
+const (
+	stagedLayout = "layout"
+	layoutFile   = v1.ImageLayoutFile
+	indexFile    = v1.ImageIndexFile
+	blobsDir     = v1.ImageBlobsDir
+)
+
+// mergeLayout adds what is in the staged layout to the layout in dir, which exists and may be empty. Readers see the
+// old index.json or the new one: it comes last and by a rename. On an error the names that were added are removed
+// again. The caller holds no lock.
+func mergeLayout(ctx context.Context, staged, dir string) (err error) {
+	lock, err := filelock.LockDir(ctx, dir)
+	if err != nil {
+		return err
+	}
+	defer lock.Unlock()
+	old, err := ReadIndex(dir)
+	if err != nil {
+		return err
+	}
+	added, err := ReadIndex(staged)
+	if err != nil {
+		return err
+	}
+	if old == nil {
+		if err := checkUsable(dir); err != nil {
+			return err
+		}
+	}
+	var undo []string
+	defer func() {
+		if err != nil {
+			for i := len(undo) - 1; i >= 0; i-- {
+				os.Remove(undo[i])
+			}
+		}
+	}()
+	if err := linkBlobs(ctx, staged, dir, &undo); err != nil {
+		return err
+	}
+	if _, serr := os.Lstat(filepath.Join(dir, layoutFile)); errors.Is(serr, fs.ErrNotExist) {
+		undo = append(undo, filepath.Join(dir, layoutFile))
+		if err := os.Rename(filepath.Join(staged, layoutFile), filepath.Join(dir, layoutFile)); err != nil {
+			return err
+		}
+	}
+	merged, err := old.merge(added)
+	if err != nil {
+		return err
+	}
+	next := filepath.Join(staged, "index.next")
+	if err := WriteSync(next, merged); err != nil {
+		return err
+	}
+	if err := atomicfs.SyncDir(dir); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return context.Cause(ctx)
+	}
+	replaced, err := ReplaceFile(next, filepath.Join(dir, indexFile), filepath.Join(staged, "index.old"))
+	if replaced {
+		undo = nil // the index refers to what was added, durable or not
+	}
+	return err
+}
+
+// checkUsable refuses a directory that is neither a layout nor empty: it belongs to something else.
+func checkUsable(dir string) error {
+	names, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, n := range names {
+		switch {
+		case n.IsDir() && len(n.Name()) > len(StagePrefix) && n.Name()[:len(StagePrefix)] == StagePrefix:
+		case n.Name() == layoutFile && n.Type().IsRegular(), n.Name() == blobsDir && n.IsDir(), n.Name() == "lost+found":
+		default:
+			return fmt.Errorf("%s is neither empty nor an OCI image layout: it holds %q", dir, n.Name())
+		}
+	}
+	return nil
+}
+
+// linkBlobs puts the staged blobs into the layout. They stay in the stage until that is removed: where a run is killed
+// in between, the next one finds there which blobs nobody refers to.
+func linkBlobs(ctx context.Context, staged, dir string, undo *[]string) error {
+	algorithm := filepath.Join(blobsDir, digest.SHA256.String())
+	for _, d := range []string{blobsDir, algorithm} {
+		path := filepath.Join(dir, d)
+		info, err := os.Lstat(path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			*undo = append(*undo, path)
+			if err := os.Mkdir(path, 0o755); err != nil {
+				return err
+			}
+		case err != nil:
+			return err
+		case !info.IsDir():
+			return fmt.Errorf("%s is not a directory", path)
+		}
+	}
+	blobs, err := os.ReadDir(filepath.Join(staged, algorithm))
+	if err != nil {
+		return err
+	}
+	for _, b := range blobs {
+		if err := ctx.Err(); err != nil {
+			return context.Cause(ctx)
+		}
+		from, to := filepath.Join(staged, algorithm, b.Name()), filepath.Join(dir, algorithm, b.Name())
+		if err := linkBlob(from, to, undo); err != nil {
+			return err
+		}
+	}
+	return errors.Join(atomicfs.SyncDir(filepath.Join(dir, algorithm)), atomicfs.SyncDir(filepath.Join(dir, blobsDir)))
+}
+
+// linkBlob gives a blob its name in the layout. A blob that is there already is replaced by the checked one: a name is
+// a digest, so an intact blob does not change and a damaged one is healed.
+func linkBlob(from, to string, undo *[]string) error {
+	err := os.Link(from, to)
+	switch {
+	case err == nil:
+		*undo = append(*undo, to)
+		return nil
+	case errors.Is(err, fs.ErrExist):
+		return os.Rename(from, to)
+	case cannotLink(err):
+		if _, serr := os.Lstat(to); errors.Is(serr, fs.ErrNotExist) {
+			*undo = append(*undo, to)
+		}
+		return os.Rename(from, to)
+	}
+	return err
+}
+
+// cannotLink tells whether the file system has no hard links, or none here.
+func cannotLink(err error) bool {
+	for _, no := range []error{syscall.EPERM, syscall.ENOTSUP, syscall.ENOSYS, syscall.EXDEV, syscall.EMLINK, errors.ErrUnsupported} {
+		if errors.Is(err, no) {
+			return true
+		}
+	}
+	return false
+}
+
+// forgetBlobs removes from the layout in dir the blobs that an abandoned stage had put there and that no index came to
+// refer to. The caller holds the lock of dir.
+func forgetBlobs(dir, staged string) {
+	algorithm := filepath.Join(blobsDir, digest.SHA256.String())
+	blobs, err := os.ReadDir(filepath.Join(staged, algorithm))
+	if err != nil {
+		return
+	}
+	var used map[digest.Digest]bool
+	for _, b := range blobs {
+		path := filepath.Join(dir, algorithm, b.Name())
+		was, err1 := os.Lstat(filepath.Join(staged, algorithm, b.Name()))
+		is, err2 := os.Lstat(path)
+		if err1 != nil || err2 != nil || !os.SameFile(was, is) {
+			continue
+		}
+		if used == nil {
+			if used, err = referenced(dir); err != nil {
+				return
+			}
+		}
+		if !used[digest.NewDigestFromEncoded(digest.SHA256, b.Name())] {
+			os.Remove(path)
+		}
+	}
+}
+
+// referenced are the digests that can be reached from a layout's index.json.
+func referenced(dir string) (map[digest.Digest]bool, error) {
+	index, err := ReadIndex(dir)
+	if err != nil {
+		return nil, err
+	}
+	used := map[digest.Digest]bool{}
+	if index == nil {
+		return used, nil
+	}
+	var visit func(d v1.Descriptor, depth int) error
+	visit = func(d v1.Descriptor, depth int) error {
+		if used[d.Digest] || depth > limit.MaxIndexDepth {
+			return nil
+		}
+		used[d.Digest] = true
+		if d.Digest.Validate() != nil || d.Size > limit.MaxManifest {
+			return nil
+		}
+		content, err := regularfile.Read(BlobPath(dir, d.Digest), limit.MaxManifest)
+		if err != nil {
+			return err
+		}
+		var m struct {
+			Manifests []v1.Descriptor `json:"manifests"`
+			Config    v1.Descriptor   `json:"config"`
+			Layers    []v1.Descriptor `json:"layers"`
+		}
+		if json.Unmarshal(content, &m) != nil {
+			return nil
+		}
+		used[m.Config.Digest] = true
+		for _, l := range m.Layers {
+			used[l.Digest] = true
+		}
+		for _, sub := range m.Manifests {
+			if err := visit(sub, depth+1); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for _, d := range index.Descriptors {
+		if err := visit(d, 0); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
+	return used, nil
+}
+
+// BlobPath is where a layout keeps a blob. The digest must be valid.
+func BlobPath(dir string, d digest.Digest) string {
+	return filepath.Join(dir, blobsDir, d.Algorithm().String(), d.Encoded())
+}
+
+// checkLayout refuses directories that are not a layout of the version this package knows.
+func checkLayout(dir string) error {
+	content, err := regularfile.Read(filepath.Join(dir, layoutFile), limit.MaxManifest)
+	if err != nil {
+		return err
+	}
+	return checkLayoutVersion(content)
+}
+
+// checkLayoutVersion refuses layouts of other versions than the one this package knows.
+func checkLayoutVersion(content []byte) error {
+	var v v1.ImageLayout
+	if err := json.Unmarshal(bytes.TrimSpace(content), &v); err != nil {
+		return fmt.Errorf("%w: %s: %v", fault.ErrInvalid, layoutFile, err)
+	}
+	if v.Version != v1.ImageLayoutVersion {
+		return fmt.Errorf("%w: %s: unknown version %.40q of the image layout", fault.ErrInvalid, layoutFile, v.Version)
+	}
+	return nil
+}

@@ -1,0 +1,393 @@
+package layouts
+
+import (
+	"archive/tar"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"go.podman.io/image/v5/image"
+	"go.podman.io/image/v5/manifest"
+	"go.podman.io/image/v5/types"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/operator-bindery/bindery/internal/atomicfs"
+	"github.com/operator-bindery/bindery/internal/ctxio"
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/limit"
+	"github.com/operator-bindery/bindery/internal/regularfile"
+)
+
+// localBlobs and fileBlobs are interfaces of sources; see images.LocalBlobs and images.FileBlobs.
+type (
+	localBlobs interface {
+		LocalBlob(d digest.Digest) (path string, ok bool)
+	}
+	fileBlobs interface {
+		BlobFile(ctx context.Context, d digest.Digest) (path string, ok bool)
+	}
+)
+
+// filesAtOnce is how many blobs are made files at once: they wait for the disk more than for the processor.
+const filesAtOnce = 4
+
+// Output is a local destination that is prepared in a stage.
+type Output struct {
+	place Place
+	stage *Stage
+	made  []string
+	done  bool
+}
+
+// StagedFile is the name in its stage of a destination that is one file or one plain directory.
+const StagedFile = "out"
+
+// NewOutput makes a stage for a place, and puts those blobs of the image into it that need not be copied. The caller copies the
+// image to the output's reference, then calls finish and commit, and discard in any case.
+func NewOutput(ctx context.Context, p Place, src types.ImageSource) (_ *Output, err error) {
+	in, err := p.StageDir()
+	if err != nil {
+		return nil, err
+	}
+	out := &Output{place: p}
+	if out.made, err = Parents(in); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, out.Discard())
+		}
+	}()
+	if out.stage, err = NewStage(ctx, in); err != nil {
+		return nil, err
+	}
+	if err := out.check(); err != nil {
+		return nil, err
+	}
+	if out.isLayout() {
+		return out, out.provide(ctx, src)
+	}
+	return out, nil
+}
+
+// isLayout tells whether an OCI layout is staged.
+func (out *Output) isLayout() bool {
+	return out.place.Format == OCI || out.place.Format == OCIArchive
+}
+
+// Reference is where the image is to be copied to.
+func (out *Output) Reference() (types.ImageReference, error) {
+	if out.isLayout() {
+		return out.place.reference(out.stage.Join(stagedLayout))
+	}
+	return out.place.reference(out.stage.Join(StagedFile))
+}
+
+// Finish completes what was copied, and brings it to the disk.
+func (out *Output) Finish(ctx context.Context) error {
+	layout := out.stage.Join(stagedLayout)
+	if out.isLayout() {
+		if err := normalizeIndex(layout); err != nil {
+			return err
+		}
+	}
+	if out.place.Format == OCIArchive {
+		if err := archiveLayout(ctx, layout, out.stage.Join(StagedFile)); err != nil {
+			return err
+		}
+	}
+	return out.sync()
+}
+
+// check refuses what is at the output path if it cannot be what an earlier run has written there.
+func (out *Output) check() error {
+	info, err := LstatOutput(out.place.Path)
+	if err != nil || info == nil {
+		return err
+	}
+	switch out.place.Format {
+	case OCI:
+		index, err := ReadIndex(out.place.Path)
+		if err != nil {
+			return err
+		}
+		if index == nil {
+			return checkUsable(out.place.Path)
+		}
+		return checkLayout(out.place.Path)
+	case Directory:
+		if !info.IsDir() {
+			return fmt.Errorf("%s is not a directory", out.place.Path)
+		}
+		return checkReplaceable(out.place.Path)
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is not a regular file", out.place.Path)
+	}
+	return checkArchive(out.place.Path, info.Size())
+}
+
+// checkArchive refuses to replace a file that is neither empty nor a tar archive: it is somebody's other file.
+func checkArchive(path string, size int64) (err error) {
+	if size == 0 {
+		return nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if _, err := tar.NewReader(f).Next(); err != nil && err != io.EOF {
+		return fmt.Errorf("%s is neither empty nor an archive, and is not replaced", path)
+	}
+	return nil
+}
+
+// checkReplaceable refuses a directory that is neither empty nor an image in the "dir" format.
+func checkReplaceable(dir string) error {
+	names, err := os.ReadDir(dir)
+	if err != nil || len(names) == 0 {
+		return err
+	}
+	if _, err := regularfile.Read(filepath.Join(dir, "version"), limit.MaxManifest); err != nil {
+		return fmt.Errorf("%s is neither empty nor an image directory: it has no file \"version\"", dir)
+	}
+	return nil
+}
+
+// provide makes a staged layout and puts the blobs into it that need not be fetched or written: those that the source
+// has as files, and those that the layout at the destination has already.
+func (out *Output) provide(ctx context.Context, src types.ImageSource) (err error) {
+	layout := out.stage.Join(stagedLayout)
+	blobs := filepath.Join(layout, blobsDir, digest.SHA256.String())
+	if err := os.MkdirAll(blobs, 0o755); err != nil {
+		return err
+	}
+	local, _ := src.(localBlobs)
+	files, _ := src.(fileBlobs)
+	infos, err := allLayers(ctx, src)
+	if err != nil {
+		return err
+	}
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(filesAtOnce)
+	defer func() { err = errors.Join(err, g.Wait()) }()
+	for _, info := range infos {
+		if info.Digest.Validate() != nil || info.Digest.Algorithm() != digest.SHA256 {
+			continue
+		}
+		to := filepath.Join(blobs, info.Digest.Encoded())
+		if local != nil {
+			if from, ok := local.LocalBlob(info.Digest); ok {
+				if err := linkTo(from, to); err != nil {
+					return err
+				}
+				continue
+			}
+		}
+		g.Go(func() error {
+			if out.place.Format == OCI {
+				if done, err := reuse(gctx, BlobPath(out.place.Path, info.Digest), to, info); done || err != nil {
+					return err
+				}
+			}
+			if files != nil {
+				if from, ok := files.BlobFile(gctx, info.Digest); ok {
+					return linkTo(from, to)
+				}
+			}
+			return nil
+		})
+	}
+	return nil
+}
+
+// linkTo gives a blob a place in a layout, which may have it, unless it is in another file system.
+func linkTo(from, to string) error {
+	if err := os.Link(from, to); err != nil && !cannotLink(err) && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return nil
+}
+
+// reuse links a blob of the old layout into the new one if it is intact, and tells whether it is there then.
+func reuse(ctx context.Context, from, to string, info types.BlobInfo) (bool, error) {
+	f, err := regularfile.Open(from)
+	if err != nil {
+		return false, nil // not there, or not usable: it will be fetched
+	}
+	defer f.Close()
+	verifier := info.Digest.Verifier()
+	n, err := io.Copy(verifier, ctxio.Reader{Ctx: ctx, R: f})
+	if ctx.Err() != nil {
+		return false, context.Cause(ctx)
+	}
+	if err != nil || !verifier.Verified() || info.Size >= 0 && n != info.Size {
+		return false, nil
+	}
+	switch err := os.Link(from, to); {
+	case err == nil || errors.Is(err, fs.ErrExist):
+		return true, nil
+	case cannotLink(err) || errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	default:
+		return false, err
+	}
+}
+
+// allLayers are the layers of the image, or of every image of the index.
+func allLayers(ctx context.Context, src types.ImageSource) ([]types.BlobInfo, error) {
+	text, kind, err := image.UnparsedInstance(src, nil).Manifest(ctx)
+	if err != nil {
+		return nil, err
+	}
+	instances := []*digest.Digest{nil}
+	if manifest.MIMETypeIsMultiImage(kind) {
+		list, err := manifest.ListFromBlob(text, kind)
+		if err != nil {
+			return nil, err
+		}
+		instances = nil
+		for _, d := range list.Instances() {
+			instances = append(instances, &d)
+		}
+	}
+	var infos []types.BlobInfo
+	for _, d := range instances {
+		text, kind, err := image.UnparsedInstance(src, d).Manifest(ctx)
+		if err != nil {
+			return nil, err
+		}
+		m, err := manifest.FromBlob(text, kind)
+		if err != nil {
+			return nil, err
+		}
+		for _, l := range m.LayerInfos() {
+			infos = append(infos, l.BlobInfo)
+		}
+	}
+	return infos, nil
+}
+
+// normalizeIndex writes the index of a staged layout as merges write it, so that the bytes do not tell which it was.
+func normalizeIndex(layout string) error {
+	index, err := ReadIndex(layout)
+	if err != nil {
+		return err
+	}
+	text, err := index.merge(&layoutIndex{})
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(layout, indexFile)
+	if err := os.Remove(path); err != nil {
+		return err
+	}
+	return WriteSync(path, text)
+}
+
+// sync brings everything staged to the disk that the library has not. Layers were synchronised when they were written.
+func (out *Output) sync() error {
+	switch out.place.Format {
+	case OCI:
+		return syncLayout(out.stage.Join(stagedLayout))
+	case Directory:
+		dir := out.stage.Join(StagedFile)
+		names, err := os.ReadDir(dir)
+		if err != nil {
+			return err
+		}
+		for _, n := range names {
+			if err := syncFile(filepath.Join(dir, n.Name())); err != nil {
+				return err
+			}
+		}
+		return atomicfs.SyncDir(dir)
+	}
+	path := out.stage.Join(StagedFile)
+	mode, err := newFileMode(path + ".mode")
+	if err != nil {
+		return err
+	}
+	if err := os.Chmod(path, mode); err != nil {
+		return err
+	}
+	return syncFile(path)
+}
+
+// newFileMode is the mode that a file of this user has when nobody says otherwise. The umask itself can only be read by
+// changing it, for all goroutines. There must be no file of that name.
+func newFileMode(path string) (fs.FileMode, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
+	if err != nil {
+		return 0, err
+	}
+	info, err := f.Stat()
+	if err = errors.Join(err, f.Close(), os.Remove(path)); err != nil {
+		return 0, err
+	}
+	return info.Mode().Perm(), nil
+}
+
+// syncLayout synchronises the small files of a layout, which the library writes without doing so, and its directories.
+func syncLayout(layout string) error {
+	index, err := ReadIndex(layout)
+	if err != nil {
+		return err
+	}
+	if index == nil {
+		return fmt.Errorf("%w: the staged layout has no index", fault.ErrInvalid)
+	}
+	files := []string{filepath.Join(layout, layoutFile)}
+	for _, d := range index.Descriptors {
+		if err := d.Digest.Validate(); err != nil {
+			return err
+		}
+		files = append(files, BlobPath(layout, d.Digest))
+		if d.MediaType == v1.MediaTypeImageIndex {
+			instances, err := indexInstances(BlobPath(layout, d.Digest))
+			if err != nil {
+				return err
+			}
+			for _, i := range instances {
+				files = append(files, BlobPath(layout, i))
+			}
+		}
+	}
+	for _, f := range files {
+		if err := syncFile(f); err != nil {
+			return err
+		}
+	}
+	return errors.Join(atomicfs.SyncDir(filepath.Join(layout, blobsDir, digest.SHA256.String())), atomicfs.SyncDir(filepath.Join(layout, blobsDir)), atomicfs.SyncDir(layout))
+}
+
+func indexInstances(path string) ([]digest.Digest, error) {
+	text, err := regularfile.Read(path, limit.MaxManifest)
+	if err != nil {
+		return nil, err
+	}
+	list, err := manifest.OCI1IndexFromManifest(text)
+	if err != nil {
+		return nil, err
+	}
+	return list.Instances(), nil
+}
+
+// Discard removes the stage, and directories that were made for it and are empty. After commit it does the same.
+func (out *Output) Discard() error {
+	var err error
+	if out.stage != nil {
+		err = out.stage.Close()
+	}
+	if !out.done {
+		RemoveEmpty(out.made)
+	}
+	return err
+}

@@ -1,0 +1,244 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/redact"
+	"github.com/operator-bindery/bindery/internal/transfer"
+	"github.com/operator-bindery/bindery/internal/verify"
+)
+
+const (
+	// maxHeaderWait is how long a registry may take to begin its answer, unless less is allowed for stalling.
+	maxHeaderWait = 30 * time.Second
+	defaultStall  = time.Minute
+	// stallProgress is what must arrive while nothing stalls. It is more than a byte, so that nobody can be kept waiting with
+	// one byte a second.
+	stallProgress = 16 << 10
+	// restartProgress is how much must have been read of a blob for a broken connection not to count as an attempt.
+	restartProgress = 1 << 20
+)
+
+// stallWatch ends a request in which nothing moves. Only the time spent waiting for the registry counts.
+type stallWatch struct {
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	limit  time.Duration
+	left   time.Duration
+	bytes  int
+}
+
+func newStallWatch(ctx context.Context, limit time.Duration) *stallWatch {
+	if limit <= 0 {
+		limit = defaultStall
+	}
+	w := &stallWatch{limit: limit, left: limit}
+	w.ctx, w.cancel = context.WithCancelCause(ctx)
+	return w
+}
+
+// wait begins to wait; the function it returns ends that.
+func (w *stallWatch) wait(most time.Duration) func() {
+	start, limit := time.Now(), min(w.left, most)
+	timer := time.AfterFunc(limit, func() { w.cancel(fmt.Errorf("%w for %s", transfer.ErrStalled, limit)) })
+	return func() {
+		timer.Stop()
+		w.left -= time.Since(start)
+	}
+}
+
+// moved notes what has arrived.
+func (w *stallWatch) moved(n int) {
+	if w.bytes += n; w.bytes >= stallProgress {
+		w.bytes, w.left = 0, w.limit
+	}
+}
+
+func (w *stallWatch) stop() { w.cancel(nil) }
+
+// cause is the reason of an error if the watch was it.
+func (w *stallWatch) cause(err error) error {
+	if cause := context.Cause(w.ctx); err != nil && errors.Is(cause, transfer.ErrStalled) {
+		return cause
+	}
+	return err
+}
+
+// watchedBody is the body of an answer that is read under a watch.
+type watchedBody struct {
+	body  io.ReadCloser
+	watch *stallWatch
+	up    *uploading // what was sent for it; nil if nothing was
+}
+
+func (b *watchedBody) Read(p []byte) (int, error) {
+	done := b.watch.wait(b.watch.limit)
+	n, err := b.body.Read(p)
+	done()
+	b.watch.moved(n)
+	if err == io.EOF {
+		return n, err
+	}
+	return n, b.watch.cause(err)
+}
+
+func (b *watchedBody) Close() error {
+	b.watch.stop()
+	err := b.body.Close()
+	// A registry may answer before it has taken everything. That is not the source's fault, whatever it says of it.
+	_ = b.up.close()
+	return err
+}
+
+// blob opens a blob. A connection that breaks while it is read is taken up again where it broke, or from the start.
+func (p *repository) blob(ctx context.Context, d v1.Descriptor) (io.ReadCloser, error) {
+	b := &registryBlob{ctx: ctx, repo: p, d: d, retries: p.host.r.o.Retries}
+	if err := b.connect(); err != nil {
+		return nil, err
+	}
+	b.event(transfer.EventBlobStart)
+	return b, nil
+}
+
+// registryBlob is a blob that is being read.
+type registryBlob struct {
+	ctx      context.Context
+	repo     *repository
+	d        v1.Descriptor
+	retries  int
+	body     io.ReadCloser
+	at       int64 // bytes that were passed on
+	since    int64 // at, when the connection was made
+	told     int64 // at, when progress was told of last
+	ended    bool
+	closing  sync.Once
+	closeErr error
+}
+
+// connect asks for the rest of the blob.
+func (b *registryBlob) connect() error {
+	b.since = b.at
+	resp, err := b.repo.get(b.ctx, "/blobs/"+b.d.Digest.String(), request{from: b.at}, b.retries, nil)
+	if err != nil {
+		return err
+	}
+	b.body = resp.Body
+	if resp.StatusCode == http.StatusPartialContent {
+		if err := b.checkRange(resp.Header.Values("Content-Range")); err != nil {
+			return errors.Join(err, resp.Body.Close())
+		}
+		return nil
+	}
+	if n := resp.ContentLength; n >= 0 && b.d.Size >= 0 && n != b.d.Size {
+		return errors.Join(fmt.Errorf("%s: %w: size is %d bytes and not %d", b.d.Digest, fault.ErrIntegrity, n, b.d.Size), resp.Body.Close())
+	}
+	// The registry starts again from the beginning. Should it send something else now, the digest will tell.
+	if _, err := io.CopyN(io.Discard, b.body, b.at); err != nil {
+		return errors.Join(verify.ShortRead(err), resp.Body.Close())
+	}
+	return nil
+}
+
+// checkRange refuses a part of a blob that is not the one that was asked for.
+func (b *registryBlob) checkRange(header []string) error {
+	var first, last int64
+	var total string
+	if len(header) == 1 {
+		if n, err := fmt.Sscanf(header[0], "bytes %d-%d/%s", &first, &last, &total); err == nil && n == 3 &&
+			first == b.at && last == b.d.Size-1 && (total == "*" || total == fmt.Sprint(b.d.Size)) {
+			return nil
+		}
+	}
+	return classified{fmt.Errorf("%s: asked for the bytes from %d to %d, got Content-Range %.100q", b.d.Digest, b.at, b.d.Size-1, header)}
+}
+
+func (b *registryBlob) Read(p []byte) (int, error) {
+	for {
+		n, err := b.body.Read(p)
+		b.at += int64(n)
+		b.progress()
+		if err != nil && b.at == b.d.Size && b.ctx.Err() == nil {
+			err = io.EOF // whatever came behind the last byte: nothing is missing, and the digest will tell
+		}
+		short := err == io.EOF && b.at < b.d.Size
+		if n > 0 && (err == nil || short) {
+			return n, nil
+		}
+		if err == io.EOF && !short {
+			b.end()
+			return n, io.EOF
+		}
+		if err == nil {
+			continue
+		}
+		if short {
+			err = io.ErrUnexpectedEOF
+		}
+		if rerr := b.restart(err); rerr != nil {
+			return n, rerr
+		}
+		if n > 0 {
+			return n, nil
+		}
+	}
+}
+
+// restart connects again after an error, if another attempt may help and is left.
+func (b *registryBlob) restart(cause error) error {
+	for {
+		if b.at-b.since >= restartProgress {
+			b.retries = b.repo.host.r.o.Retries
+		}
+		if b.ctx.Err() != nil {
+			return context.Cause(b.ctx)
+		}
+		if b.retries <= 0 || !transient(cause) {
+			return remoteError(fmt.Errorf("%s: after %d of %d bytes: %w", b.d.Digest, b.at, b.d.Size, cause))
+		}
+		b.retries--
+		_ = b.body.Close()
+		used := b.repo.host.r.o.Retries - b.retries
+		b.repo.host.r.event(transfer.Event{Kind: transfer.EventRetry, Destination: b.repo.name.Name(), Blob: b.d.Digest, Attempt: used, Err: redact.Error(cause)})
+		if err := pause(b.ctx, b.repo.host.r.backoff(), used); err != nil {
+			return err
+		}
+		if cause = b.connect(); cause == nil {
+			return nil
+		}
+	}
+}
+
+func (b *registryBlob) progress() {
+	if b.at-b.told >= restartProgress {
+		b.told = b.at
+		b.event(transfer.EventBlobProgress)
+	}
+}
+
+func (b *registryBlob) end() {
+	if !b.ended {
+		b.ended = true
+		b.event(transfer.EventBlobDone)
+	}
+}
+
+func (b *registryBlob) event(kind transfer.EventKind) { b.repo.event(kind, b.d, b.at) }
+
+// Event tells of a blob of which so much is there.
+func (p *repository) event(kind transfer.EventKind, d v1.Descriptor, done int64) {
+	p.host.r.event(transfer.Event{Kind: kind, Destination: p.name.Name(), Blob: d.Digest, Size: d.Size, Done: done})
+}
+
+func (b *registryBlob) Close() error {
+	b.closing.Do(func() { b.closeErr = b.body.Close() })
+	return b.closeErr
+}

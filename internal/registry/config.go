@@ -1,0 +1,163 @@
+package registry
+
+import (
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"go.podman.io/image/v5/types"
+
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/regularfile"
+	"github.com/operator-bindery/bindery/internal/userns"
+)
+
+// Config says how to talk to registries. The zero value is the library's defaults.
+type Config struct {
+	// AuthFile is the only file with credentials, as REGISTRY_AUTH_FILE names it.
+	AuthFile string
+	// AuthFiles are searched in their order if AuthFile is empty; those that do not exist are passed over.
+	AuthFiles []string
+	// SkipTLSVerify accepts any certificate; nil leaves it to registries.conf.
+	SkipTLSVerify *bool
+	// PlainHTTP accepts, with SkipTLSVerify, registries that do not speak TLS.
+	PlainHTTP bool
+	// CertDir holds *.crt (authorities), *.cert and *.key (the client's certificate) files.
+	CertDir string
+	// CertDirs hold directories named HOST[:PORT] like CertDir; they are searched before those of the system.
+	CertDirs []string
+	// CAFile is one more file of certificate authorities.
+	CAFile string
+	// RegistriesConf replaces the system's registries.conf.
+	RegistriesConf string
+	// UserAgent is sent with every request.
+	UserAgent string
+}
+
+// Env fills what is not set from the environment, as podman and docker do:
+//
+//   - AuthFile from REGISTRY_AUTH_FILE;
+//   - AuthFiles with $XDG_RUNTIME_DIR/containers/auth.json (on Linux /run/containers/UID/auth.json without that variable),
+//     $XDG_CONFIG_HOME/containers/auth.json or $HOME/.config/containers/auth.json, $DOCKER_CONFIG/config.json or
+//     $HOME/.docker/config.json, and $HOME/.dockercfg;
+//   - CertDirs with $XDG_CONFIG_HOME/containers/certs.d or $HOME/.config/containers/certs.d;
+//   - RegistriesConf from CONTAINERS_REGISTRIES_CONF.
+//
+// What needs a variable that is not set is left out.
+func (r Config) Env(getenv func(string) string) Config {
+	if r.AuthFile == "" {
+		r.AuthFile = getenv("REGISTRY_AUTH_FILE")
+	}
+	if r.RegistriesConf == "" {
+		r.RegistriesConf = getenv("CONTAINERS_REGISTRIES_CONF")
+	}
+	home, config, dockerConfig, run := getenv("HOME"), getenv("XDG_CONFIG_HOME"), getenv("DOCKER_CONFIG"), getenv("XDG_RUNTIME_DIR")
+	if config == "" && home != "" {
+		config = filepath.Join(home, ".config")
+	}
+	if dockerConfig == "" && home != "" {
+		dockerConfig = filepath.Join(home, ".docker")
+	}
+	if run != "" {
+		run = filepath.Join(run, "containers")
+	} else if runtime.GOOS == "linux" {
+		run = fmt.Sprintf("/run/containers/%d", userns.UID())
+	}
+	if r.AuthFiles == nil {
+		for _, place := range [][2]string{{run, "auth.json"}, {config, "containers/auth.json"}, {dockerConfig, "config.json"}, {home, ".dockercfg"}} {
+			if place[0] != "" {
+				r.AuthFiles = append(r.AuthFiles, filepath.Join(place[0], filepath.FromSlash(place[1])))
+			}
+		}
+	}
+	if r.CertDirs == nil && config != "" {
+		r.CertDirs = []string{filepath.Join(config, "containers", "certs.d")}
+	}
+	return r
+}
+
+// System is the library's form of the options. What must be on the disk for it is made in scratch, a private directory
+// that must exist as long as the result is used.
+func (r Config) System(scratch string) (*types.SystemContext, error) {
+	for what, path := range map[string]string{"authfile": r.AuthFile, "registries.conf": r.RegistriesConf, "CA file": r.CAFile, "certificate directory": r.CertDir} {
+		if path == "" {
+			continue
+		}
+		if _, err := os.Stat(path); err != nil {
+			return nil, fmt.Errorf("%s: %w", what, err)
+		}
+	}
+	old, err := r.oldConf()
+	if err != nil {
+		return nil, err
+	}
+	sys := &types.SystemContext{
+		AuthFilePath:             r.AuthFile,
+		SystemRegistriesConfPath: r.RegistriesConf,
+		DockerCertPath:           r.CertDir,
+		DockerRegistryUserAgent:  r.UserAgent,
+		// The library would otherwise make directories in HOME for a cache that works with cgo only.
+		BlobInfoCacheDir:     filepath.Join(scratch, "blob-info"),
+		BigFilesTemporaryDir: scratch,
+	}
+	if old != nil {
+		if sys.SystemRegistriesConfPath, err = old.writeConf(scratch); err != nil {
+			return nil, err
+		}
+	}
+	if r.SkipTLSVerify != nil {
+		sys.DockerInsecureSkipTLSVerify = types.NewOptionalBool(*r.SkipTLSVerify)
+	}
+	if r.CAFile != "" {
+		dir, err := r.certificates(scratch)
+		if err != nil {
+			return nil, fmt.Errorf("CA file: %w", err)
+		}
+		sys.DockerCertPath = dir
+	}
+	return sys, nil
+}
+
+// caFile is the name that CAFile has among the certificates.
+const caFile = "bindery-ca-file.crt"
+
+// certificates is a directory of the form that the library wants, with CAFile and the files of CertDir.
+func (r Config) certificates(scratch string) (string, error) {
+	dir, err := os.MkdirTemp(scratch, "certs-")
+	if err != nil {
+		return "", err
+	}
+	add := func(from, name string) error {
+		content, err := regularfile.ReadMounted(from)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(dir, name), content, 0o600)
+	}
+	if err := add(r.CAFile, caFile); err != nil {
+		return "", err
+	}
+	if content, err := os.ReadFile(filepath.Join(dir, caFile)); err != nil || !x509.NewCertPool().AppendCertsFromPEM(content) {
+		return "", errors.Join(fmt.Errorf("%w: no certificate in %s", fault.ErrInvalid, r.CAFile), err)
+	}
+	if r.CertDir == "" {
+		return dir, nil
+	}
+	names, err := os.ReadDir(r.CertDir)
+	if err != nil {
+		return "", err
+	}
+	for _, n := range names {
+		switch ext := filepath.Ext(n.Name()); strings.ToLower(ext) {
+		case ".crt", ".cert", ".key":
+			if err := add(filepath.Join(r.CertDir, n.Name()), n.Name()); err != nil {
+				return "", err
+			}
+		}
+	}
+	return dir, nil
+}

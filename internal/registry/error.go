@@ -1,0 +1,41 @@
+package registry
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/docker/distribution/registry/api/errcode"
+	"go.podman.io/image/v5/docker"
+
+	"github.com/operator-bindery/bindery/internal/fault"
+)
+
+// Wrap gives an error the class [fault.ErrRegistry] and leaves its text.
+func Wrap(err error) error { return classified{err} }
+
+type classified struct{ error }
+
+func (e classified) Unwrap() []error { return []error{fault.ErrRegistry, e.error} }
+
+// IsUnauthorized tells whether an error is a registry's refusal of the credentials, or of there being none.
+func IsUnauthorized(err error) bool {
+	var answer *StatusError
+	var unauthorized docker.ErrUnauthorizedForCredentials
+	var status docker.UnexpectedHTTPStatusError
+	var coded errcode.Error
+	switch {
+	case errors.As(err, &answer):
+		return answer.unauthorized()
+	case errors.As(err, &unauthorized):
+		return true
+	case errors.As(err, &status):
+		return status.StatusCode == http.StatusUnauthorized || status.StatusCode == http.StatusForbidden
+	case errors.As(err, &coded):
+		return coded.Code == errcode.ErrorCodeUnauthorized || coded.Code == errcode.ErrorCodeDenied
+	case err == nil:
+		return false
+	}
+	// The library's type for a refusal without a body in JSON is its own.
+	return strings.Contains(err.Error(), "StatusCode: 401,") || strings.Contains(err.Error(), "StatusCode: 403,")
+}

@@ -1,0 +1,292 @@
+package registry
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"go.podman.io/image/v5/docker/reference"
+	"go.podman.io/image/v5/pkg/sysregistriesv2"
+	"go.podman.io/image/v5/pkg/tlsclientconfig"
+)
+
+// hostKey is what tells two ways of reaching a registry apart.
+type hostKey struct {
+	name        string // as references have it
+	skip, plain bool
+}
+
+// host is one registry, with its connections and what it wants of its clients.
+type host struct {
+	hostKey
+	r       *Client
+	address string // where it is reached
+	client  *http.Client
+
+	mu         sync.Mutex
+	scheme     string       // empty until it is known
+	probing    *schemeProbe // nil while no request is finding the scheme out
+	challenges []challenge
+}
+
+// schemeProbe is one attempt to find out the scheme of a registry, for all requests that need it at that time.
+type schemeProbe struct {
+	done      chan struct{}
+	err       error // once done is closed
+	cancelled bool  // the request that made it was given up, which says nothing about the registry
+}
+
+// host finds or makes the way to a registry.
+func (r *Client) host(name string, insecure bool) (*host, error) {
+	key := hostKey{name: name, skip: insecure, plain: insecure}
+	if skip := r.o.Config.SkipTLSVerify; skip != nil {
+		key.skip, key.plain = *skip, *skip && (r.o.Config.PlainHTTP || insecure)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if h, ok := r.hosts[key]; ok {
+		return h, nil
+	}
+	config := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: key.skip} //nolint:gosec // the user says so
+	dir, err := r.certificates(name)
+	if err != nil {
+		return nil, err
+	}
+	if dir != "" {
+		if err := tlsclientconfig.SetupCertificates(dir, config); err != nil {
+			return nil, fmt.Errorf("certificates in %s: %w", dir, err)
+		}
+	}
+	h := &host{hostKey: key, r: r, address: name}
+	if name == "docker.io" {
+		h.address = "registry-1.docker.io"
+	}
+	if !key.plain {
+		h.scheme = "https"
+	}
+	transport := tlsclientconfig.NewTransport()
+	transport.TLSClientConfig = config
+	transport.DisableCompression = true // digests are of what is sent
+	transport.MaxResponseHeaderBytes = 256 << 10
+	transport.MaxIdleConnsPerHost = 16
+	h.client = &http.Client{Transport: transport, CheckRedirect: checkRedirect}
+	r.hosts[key] = h
+	return h, nil
+}
+
+// certificates is the directory with the certificates for a registry (containers-certs.d(5)); empty if there is none.
+func (r *Client) certificates(host string) (string, error) {
+	if dir := r.sys.DockerCertPath; dir != "" {
+		return dir, nil
+	}
+	for _, base := range append(r.o.Config.CertDirs[:len(r.o.Config.CertDirs):len(r.o.Config.CertDirs)], "/etc/containers/certs.d", "/etc/docker/certs.d") {
+		dir := filepath.Join(base, host)
+		switch _, err := os.Stat(dir); {
+		case err == nil:
+			return dir, nil
+		case !errors.Is(err, os.ErrNotExist) && !errors.Is(err, os.ErrPermission):
+			return "", err
+		}
+	}
+	return "", nil
+}
+
+// repositoryKey names a repository at a place.
+type repositoryKey struct {
+	host hostKey
+	path string
+}
+
+// repository is a repository in a registry, with the credentials for it.
+type repository struct {
+	host *host
+	path string
+	name reference.Named
+	// scopes are what a token is asked for; pulling from the repository by default.
+	scopes []string
+
+	mu       sync.Mutex
+	known    bool
+	creds    credentials
+	token    string
+	tokenEnd time.Time
+}
+
+func (r *Client) repository(from sysregistriesv2.PullSource) (*repository, error) {
+	name := reference.TrimNamed(from.Reference)
+	host, err := r.host(reference.Domain(name), from.Endpoint.Insecure)
+	if err != nil {
+		return nil, err
+	}
+	key := repositoryKey{host.hostKey, reference.Path(name)}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if repo, ok := r.repositories[key]; ok {
+		return repo, nil
+	}
+	repo := &repository{host: host, path: key.path, name: name}
+	r.repositories[key] = repo
+	return repo, nil
+}
+
+// base is the URL below which the registry answers. Where plain HTTP is allowed it is found out which one that is, by one
+// request for all that begin at the same time.
+func (h *host) base(ctx context.Context) (*url.URL, error) {
+	for {
+		h.mu.Lock()
+		scheme, probe := h.scheme, h.probing
+		first := scheme == "" && probe == nil
+		if first {
+			probe = &schemeProbe{done: make(chan struct{})}
+			h.probing = probe
+		}
+		h.mu.Unlock()
+		switch {
+		case scheme != "":
+			return &url.URL{Scheme: scheme, Host: h.address, Path: "/v2/"}, nil
+		case first:
+			scheme, probe.err = h.findScheme(ctx)
+			probe.cancelled = ctx.Err() != nil
+			h.mu.Lock()
+			h.scheme, h.probing = scheme, nil
+			h.mu.Unlock()
+			close(probe.done)
+		}
+		select {
+		case <-probe.done:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+		if probe.err != nil && (first || !probe.cancelled) {
+			return nil, probe.err
+		}
+	}
+}
+
+// findScheme asks the registry with TLS and then without.
+func (h *host) findScheme(ctx context.Context) (string, error) {
+	var first error
+	for _, scheme := range []string{"https", "http"} {
+		resp, err := h.send(ctx, &request{url: &url.URL{Scheme: scheme, Host: h.address, Path: "/v2/"}})
+		if err == nil {
+			h.learn(resp.Header)
+			passOver(resp)
+			return scheme, nil
+		}
+		if first == nil || errors.Is(first, http.ErrSchemeMismatch) {
+			first = err
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return "", first
+}
+
+// passOver closes an answer of which only the header counts. A short text is read first: then the connection can be used again.
+func passOver(resp *http.Response) {
+	if n := resp.ContentLength; n >= 0 && n <= 4<<10 {
+		_, _ = io.Copy(io.Discard, resp.Body)
+	}
+	resp.Body.Close()
+}
+
+// learn keeps what the registry wants to see of its clients.
+func (h *host) learn(header http.Header) {
+	if found := parseChallenges(header.Values("WWW-Authenticate")); len(found) > 0 {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.challenges = found
+	}
+}
+
+func (h *host) wanted() []challenge {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.challenges
+}
+
+// maxRedirects is how many redirects are followed.
+const maxRedirects = 10
+
+// checkRedirect decides where a registry may send its clients, and sees to it that credentials do not go there.
+func checkRedirect(req *http.Request, via []*http.Request) error {
+	first, last := via[0].URL, via[len(via)-1].URL
+	if len(via) > maxRedirects {
+		return classified{fmt.Errorf("more than %d redirects", maxRedirects)}
+	}
+	if req.URL.Scheme != "https" && (req.URL.Scheme != "http" || last.Scheme == "https") {
+		return classified{fmt.Errorf("refusing %.10s after https: redirect to %.100q", req.URL.Scheme, req.URL.Host)}
+	}
+	if err := checkAddress(first.Hostname(), req.URL.Hostname()); err != nil {
+		return classified{fmt.Errorf("redirect: %w", err)}
+	}
+	req.Header.Del("Referer")
+	if req.URL.Scheme != first.Scheme || hostPort(req.URL) != hostPort(first) {
+		req.Header.Del("Authorization")
+		req.Header.Del("Cookie")
+	}
+	return nil
+}
+
+// hostPort is the address of a URL with its port.
+func hostPort(u *url.URL) string {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	return net.JoinHostPort(strings.ToLower(u.Hostname()), port)
+}
+
+// checkAddress refuses addresses of this machine and its network where a registry elsewhere names them: services there
+// would answer a request from inside. Names are not looked at, only addresses.
+func checkAddress(registry, to string) error {
+	at, err := netip.ParseAddr(strings.Trim(to, "[]"))
+	if err != nil {
+		return nil
+	}
+	at = at.Unmap().WithZone("")
+	if own, err := netip.ParseAddr(strings.Trim(registry, "[]")); err == nil && (own.Unmap() == at || isInside(own) && !isLinkLocal(at)) {
+		return nil
+	}
+	if isLinkLocal(at) || isInside(at) && !isLocalName(registry) {
+		return fmt.Errorf("refusing the private address %s, named by %s", at, registry)
+	}
+	return nil
+}
+
+func isLinkLocal(a netip.Addr) bool {
+	return a.IsLinkLocalUnicast() || a.IsLinkLocalMulticast() || a.IsMulticast()
+}
+
+func isInside(a netip.Addr) bool {
+	a = a.Unmap()
+	return a.IsPrivate() || a.IsLoopback() || a.IsUnspecified() || isLinkLocal(a)
+}
+
+// isLocalName tells whether a name is one of a local network: its registry may well refer to addresses there.
+func isLocalName(host string) bool {
+	if _, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
+		return false
+	}
+	if !strings.Contains(host, ".") {
+		return true
+	}
+	for _, end := range []string{".local", ".localhost", ".internal", ".lan", ".svc", ".test", ".home.arpa"} {
+		if strings.HasSuffix(strings.ToLower(host), end) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,150 @@
+package registry
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/operator-bindery/bindery/internal/transfer"
+)
+
+// payload is what a request sends.
+type payload struct {
+	// open begins at the first byte; it may be called again for another attempt. The context ends with the request.
+	open func(context.Context) (io.ReadCloser, error)
+	size int64
+	kind string // the media type
+	// moved, unless nil, is told how many bytes have been taken by the connection so far.
+	moved func(n int64)
+}
+
+// bytesPayload sends a text.
+func bytesPayload(text []byte, kind string) *payload {
+	return &payload{size: int64(len(text)), kind: kind, open: func(context.Context) (io.ReadCloser, error) {
+		return io.NopCloser(bytes.NewReader(text)), nil
+	}}
+}
+
+// attach gives a request its body.
+func (p *payload) attach(req *http.Request, w *stallWatch) (*uploading, error) {
+	u := &uploading{watch: w, moved: p.moved}
+	first, err := u.open(p)
+	if err != nil {
+		return nil, err
+	}
+	req.Body, req.ContentLength = first, p.size
+	if p.size == 0 {
+		_ = first.Close()
+		req.Body = http.NoBody
+	}
+	req.GetBody = func() (io.ReadCloser, error) { return u.open(p) }
+	req.Header.Set("Content-Type", p.kind)
+	u.timer = time.AfterFunc(w.limit, func() { w.cancel(fmt.Errorf("%w for %s", transfer.ErrStalled, w.limit)) })
+	return u, nil
+}
+
+// uploading is a payload on its way. The library reads it in a goroutine of its own, which may outlive the request.
+type uploading struct {
+	watch *stallWatch
+	moved func(int64)
+	held  sync.WaitGroup // bodies that the library has not closed
+
+	mu    sync.Mutex
+	timer *time.Timer
+	ended bool
+	err   error // of reading the source
+}
+
+func (u *uploading) open(p *payload) (io.ReadCloser, error) {
+	r, err := p.open(u.watch.ctx)
+	if err != nil {
+		return nil, err
+	}
+	u.held.Add(1)
+	return &uploadBody{u: u, r: r}, nil
+}
+
+// stop ends the watch over the upload.
+func (u *uploading) stop() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.ended = true
+	u.timer.Stop()
+}
+
+// letGo is how long is waited for the library to let go of what a request sent.
+const letGo = 5 * time.Second
+
+// close waits until nothing is read any more and returns what reading the source failed with. The request has ended.
+func (u *uploading) close() error {
+	if u == nil {
+		return nil
+	}
+	done := make(chan struct{})
+	go func() { u.held.Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-time.After(letGo):
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.err
+}
+
+// paused stops the clock while the source is read: it is not the registry that is waited for then. It tells whether the
+// request has ended.
+func (u *uploading) paused() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.timer != nil {
+		u.timer.Stop()
+	}
+	return u.ended
+}
+
+// resumed starts the clock again and tells of what was sent before.
+func (u *uploading) resumed(sent int64, err error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.ended {
+		return
+	}
+	if err != nil && err != io.EOF && u.watch.ctx.Err() == nil {
+		u.err = err
+	}
+	u.timer.Reset(u.watch.limit)
+	if u.moved != nil {
+		u.moved(sent)
+	}
+}
+
+// uploadBody is the body of a request.
+type uploadBody struct {
+	u    *uploading
+	r    io.ReadCloser
+	sent int64
+	once sync.Once
+	err  error
+}
+
+func (b *uploadBody) Read(p []byte) (int, error) {
+	if b.u.paused() {
+		return 0, io.ErrClosedPipe
+	}
+	n, err := b.r.Read(p)
+	b.u.resumed(b.sent, err)
+	b.sent += int64(n)
+	return n, err
+}
+
+func (b *uploadBody) Close() error {
+	b.once.Do(func() {
+		b.err = b.r.Close()
+		b.u.held.Done()
+	})
+	return b.err
+}

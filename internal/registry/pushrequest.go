@@ -1,0 +1,102 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"go.podman.io/image/v5/docker/reference"
+
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/redact"
+)
+
+// againError is an error after which another attempt may help, whatever it is.
+type againError struct{ error }
+
+func (e *againError) Unwrap() error { return e.error }
+
+// pushTo is a repository that is written to. Mirrors do not count: they are for reading (containers-registries.conf(5)).
+func (r *Client) pushTo(named reference.Named) (*repository, error) {
+	found, err := r.configured(named)
+	if err != nil {
+		return nil, err
+	}
+	host, err := r.host(reference.Domain(named), found != nil && found.Insecure)
+	if err != nil {
+		return nil, err
+	}
+	p := &repository{host: host, path: reference.Path(named), name: reference.TrimNamed(named)}
+	p.scopes = []string{"repository:" + p.path + ":pull,push"}
+	return p, nil
+}
+
+// readingFrom is the same repository with the right to read another one, for mounts.
+func (p *repository) readingFrom(from string) *repository {
+	return &repository{host: p.host, path: p.path, name: p.name, scopes: append(slices.Clone(p.scopes), "repository:"+from+":pull")}
+}
+
+// try makes a request of the repository once. The body of the answer is closed. What is a success to
+// HTTP and not to the registry's protocol does not come from a registry.
+func (p *repository) try(ctx context.Context, q request, path, query string) (*http.Response, error) {
+	base, err := p.host.base(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if q.url == nil {
+		u := *base
+		u.Path, u.RawQuery = "/v2/"+p.path+path, query
+		q.url = &u
+	}
+	resp, err := p.exchange(ctx, base, q)
+	if err != nil {
+		var status *StatusError
+		if errors.As(err, &status) && status.Status < 300 {
+			err = fmt.Errorf("%w: %s does not answer as a registry does: %w", fault.ErrIntegrity, p.host.name, err)
+		}
+		return nil, err
+	}
+	return resp, resp.Body.Close()
+}
+
+// location is where an answer says that an upload goes on, and whether that is another server. Addresses that a client
+// should not be sent to are refused as those of redirects are.
+func (p *repository) location(resp *http.Response) (_ *url.URL, foreign bool, err error) {
+	text, at := resp.Header.Get("Location"), resp.Request.URL
+	to, err := at.Parse(text)
+	if text == "" || err != nil || to.Host == "" {
+		return nil, false, classified{fmt.Errorf("registry %s: invalid Location %.200q of an upload", p.host.name, redact.Text(text))}
+	}
+	to.User, to.Fragment = nil, ""
+	// A registry that does not know of the proxy before it: one that speaks TLS, or that does not.
+	switch {
+	case at.Scheme == "https" && to.Scheme == "http" && strings.EqualFold(at.Hostname(), to.Hostname()):
+		to.Scheme, to.Host = "https", at.Host
+	case at.Scheme == "http" && to.Scheme == "https" && to.Port() != "" && strings.EqualFold(at.Host, to.Host):
+		to.Scheme = "http"
+	}
+	if to.Scheme != "https" && (to.Scheme != "http" || at.Scheme == "https") {
+		return nil, false, classified{fmt.Errorf("registry %s: refusing %.10s after https: upload at %.100q", p.host.name, to.Scheme, to.Host)}
+	}
+	if err := checkAddress(at.Hostname(), to.Hostname()); err != nil {
+		return nil, false, classified{fmt.Errorf("registry %s: upload: %w", p.host.name, err)}
+	}
+	home := p.host.address
+	return to, hostPort(to) != hostPort(&url.URL{Scheme: to.Scheme, Host: home}), nil
+}
+
+// hasStatus tells whether an error is an answer of a registry with one of the statuses.
+func hasStatus(err error, statuses ...int) bool {
+	var status *StatusError
+	return errors.As(err, &status) && slices.Contains(statuses, status.Status)
+}
+
+// hasCode tells whether an error is an answer of a registry with one of the codes.
+func hasCode(err error, codes ...string) bool {
+	var status *StatusError
+	return errors.As(err, &status) && slices.ContainsFunc(status.Codes, func(c string) bool { return slices.Contains(codes, c) })
+}

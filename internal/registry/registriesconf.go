@@ -1,0 +1,120 @@
+package registry
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+	"go.podman.io/storage/pkg/configfile"
+
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/regularfile"
+	"github.com/operator-bindery/bindery/internal/userns"
+)
+
+// oldConf is a registries.conf in version 1 of its format, which the library refuses. Distributions of some years ago
+// have it.
+type oldConf struct {
+	path string
+	text []byte // in version 2
+}
+
+// oldConf reads the registries.conf that counts, and is nil if that is not in version 1.
+func (r Config) oldConf() (*oldConf, error) {
+	path, content, err := r.mainConf()
+	if err != nil || content == nil {
+		return nil, err
+	}
+	type list struct{ Registries []string }
+	var v1 struct {
+		Registries struct{ Search, Insecure, Block list }
+	}
+	meta, err := toml.Decode(string(content), &v1)
+	if err != nil {
+		return nil, nil // the library says what is wrong with it
+	}
+	old := false
+	for _, table := range []string{"search", "insecure", "block"} {
+		old = old || meta.IsDefined("registries", table)
+	}
+	if !old {
+		return nil, nil
+	}
+	var all map[string]any
+	if _, err := toml.Decode(string(content), &all); err != nil {
+		return nil, fmt.Errorf("registries.conf: %w: %s: %w", fault.ErrInvalid, path, err)
+	}
+	// Whatever is in version 2 beside it stays: mirrors, for one.
+	delete(all, "registries")
+	if search := v1.Registries.Search.Registries; len(search) > 0 && all["unqualified-search-registries"] == nil {
+		all["unqualified-search-registries"] = search
+	}
+	tables, _ := all["registry"].([]map[string]any)
+	for field, l := range map[string]list{"blocked": v1.Registries.Block, "insecure": v1.Registries.Insecure} {
+		for _, location := range l.Registries {
+			if strings.Contains(location, "://") || location == "" {
+				return nil, fmt.Errorf("registries.conf: %w: %s: %.200q is no registry, as in registry.example.com",
+					fault.ErrInvalid, path, location)
+			}
+			tables = mergeRegistry(tables, strings.TrimRight(location, "/"), field)
+		}
+	}
+	all["registry"] = tables
+	var text bytes.Buffer
+	if err := toml.NewEncoder(&text).Encode(all); err != nil {
+		return nil, fmt.Errorf("registries.conf: %s: %w", path, err)
+	}
+	return &oldConf{path, text.Bytes()}, nil
+}
+
+// mergeRegistry sets a field of a registry in the tables of version 2, to which it is added if it is not there.
+func mergeRegistry(tables []map[string]any, location, field string) []map[string]any {
+	for _, t := range tables {
+		prefix, ok := t["prefix"]
+		if !ok {
+			prefix = t["location"]
+		}
+		if prefix == location {
+			t[field] = true
+			return tables
+		}
+	}
+	return append(tables, map[string]any{"location": location, field: true})
+}
+
+// mainConf reads the registries.conf that the library would read; its content is nil if there is none.
+func (r Config) mainConf() (path string, content []byte, err error) {
+	paths := []string{r.RegistriesConf}
+	if r.RegistriesConf == "" {
+		found, err := configfile.GetSearchPaths(&configfile.File{
+			Name: "registries", Extension: "conf", EnvironmentName: "CONTAINERS_REGISTRIES_CONF", UserId: userns.UID(),
+		})
+		if err != nil {
+			return "", nil, nil // as where there is no home directory: the library decides on that
+		}
+		paths = found.MainFiles
+	}
+	for _, path := range paths {
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		// The library reads it whatever it is and however long: a device has no end.
+		content, err := regularfile.ReadMounted(path)
+		if err != nil && r.RegistriesConf != "" {
+			return "", nil, fmt.Errorf("registries.conf: %w", err)
+		}
+		return path, content, nil // an unreadable file of the system is reported when a registry is asked
+	}
+	return "", nil, nil
+}
+
+// writeConf writes the registries.conf that stands in for an old one to the directory, and returns its name.
+func (o *oldConf) writeConf(dir string) (string, error) {
+	path := filepath.Join(dir, "registries.conf")
+	return path, os.WriteFile(path, o.text, 0o600)
+}

@@ -1,0 +1,338 @@
+package registry
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"go.podman.io/image/v5/manifest"
+
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/limit"
+	"github.com/operator-bindery/bindery/internal/redact"
+	"github.com/operator-bindery/bindery/internal/transfer"
+)
+
+// manifestTypes are the kinds of manifests that are asked for.
+var manifestTypes = []string{
+	v1.MediaTypeImageIndex, v1.MediaTypeImageManifest, manifest.DockerV2ListMediaType, manifest.DockerV2Schema2MediaType,
+}
+
+// request is one request of a registry.
+type request struct {
+	method        string // GET by default, POST with a form
+	url           *url.URL
+	accept        []string
+	authorization string
+	from          int64 // the first byte wanted, if not 0
+	form          url.Values
+	payload       *payload    // what is sent; nil for nothing
+	header        http.Header // further headers
+	success       []int       // the statuses that are no errors; by default 200, and 206 with from
+	slow          bool        // the registry has work to do before it answers
+	foreign       bool        // the URL is elsewhere: no credentials go there
+}
+
+// succeeded tells whether a status is what was asked for.
+func (q *request) succeeded(status int) bool {
+	if q.success != nil {
+		return slices.Contains(q.success, status)
+	}
+	return status == http.StatusOK || status == http.StatusPartialContent && q.from > 0
+}
+
+// build makes the request of the library.
+func (q *request) build(ctx context.Context) (*http.Request, error) {
+	method, body := q.method, io.Reader(nil)
+	if method == "" {
+		method = http.MethodGet
+	}
+	if q.form != nil {
+		method, body = http.MethodPost, strings.NewReader(q.form.Encode())
+	}
+	req, err := http.NewRequestWithContext(ctx, method, q.url.String(), body)
+	if err != nil {
+		return nil, err
+	}
+	for name, values := range q.header {
+		req.Header[name] = values
+	}
+	if q.form != nil {
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	return req, nil
+}
+
+// send makes a request once. The caller closes the body, whose reading ends when too little comes for too long.
+func (h *host) send(ctx context.Context, q *request) (*http.Response, error) {
+	w := newStallWatch(ctx, h.r.o.Stall)
+	req, err := q.build(w.ctx)
+	var up *uploading
+	if err == nil && q.payload != nil {
+		up, err = q.payload.attach(req, w)
+	}
+	if err != nil {
+		w.stop()
+		return nil, err
+	}
+	req.Header["Accept"] = q.accept
+	if q.authorization != "" {
+		req.Header.Set("Authorization", q.authorization)
+	}
+	if q.from > 0 {
+		req.Header.Set("Range", fmt.Sprintf("bytes=%d-", q.from))
+	}
+	if agent := h.r.o.Config.UserAgent; agent != "" {
+		req.Header.Set("User-Agent", agent)
+	}
+	resp, err := h.do(req, q, w, up)
+	if err != nil {
+		w.stop()
+		err = w.cause(h.explain(err))
+		if failed := up.close(); failed != nil {
+			err = failed // what could not be read could not be sent
+		}
+		return nil, err
+	}
+	resp.Body = &watchedBody{body: resp.Body, watch: w, up: up}
+	for _, text := range resp.Header.Values("Warning") {
+		h.r.warn(h.name+text, transfer.Event{Kind: transfer.EventWarning, Destination: h.name, Err: fmt.Errorf("registry %s warns: %.300q", h.name, redact.Text(text))})
+	}
+	return resp, nil
+}
+
+// do makes a request under its watch. What sends something is watched while it is sent.
+func (h *host) do(req *http.Request, q *request, w *stallWatch, up *uploading) (*http.Response, error) {
+	switch {
+	case up != nil:
+		defer up.stop()
+	case q.slow:
+		defer w.wait(w.limit)()
+	default:
+		defer w.wait(maxHeaderWait)()
+	}
+	resp, err := h.client.Do(req)
+	var of *url.Error
+	if errors.As(err, &of) {
+		// What stands behind the question mark may be a signature of whoever stores blobs.
+		of.URL, _, _ = strings.Cut(of.URL, "?")
+		of.URL = cutURL(of.URL)
+	}
+	return resp, err
+}
+
+// explain makes one error of what Go says about a server without TLS.
+func (h *host) explain(err error) error {
+	if errors.Is(err, http.ErrSchemeMismatch) && h.skip && !h.plain {
+		return classified{fmt.Errorf("registry %s %w", h.name, ErrPlainHTTP)}
+	}
+	return err
+}
+
+// get makes a request of the repository with its credentials, several times if need be, until it has what was asked for.
+// read, unless nil, reads the answer; what it fails with counts like a failure of the request.
+func (p *repository) get(ctx context.Context, path string, q request, retries int, read func(*http.Response) error) (resp *http.Response, err error) {
+	h := p.host
+	again := func(attempt int, err error) {
+		h.r.event(transfer.Event{Kind: transfer.EventRetry, Destination: p.name.Name(), Attempt: attempt, Err: redact.Error(err)})
+	}
+	err = retry(ctx, retries, h.r.backoff(), again, func() error {
+		if resp, err = p.once(ctx, path, q); err != nil {
+			return err
+		}
+		if read == nil {
+			return nil
+		}
+		err := read(resp)
+		return errors.Join(err, resp.Body.Close())
+	})
+	return resp, err
+}
+
+func (r *Client) backoff() time.Duration {
+	if r.o.Backoff > 0 {
+		return r.o.Backoff
+	}
+	return time.Second
+}
+
+// once makes a request with the credentials that the registry wants, and once more if it wants others: it has not said
+// yet which, or a token has run out.
+func (p *repository) once(ctx context.Context, path string, q request) (*http.Response, error) {
+	base, err := p.host.base(ctx)
+	if err != nil {
+		return nil, err
+	}
+	u := *base
+	u.Path = "/v2/" + p.path + path
+	q.url = &u
+	return p.exchange(ctx, base, q)
+}
+
+// exchange is once for a request that has its URL.
+func (p *repository) exchange(ctx context.Context, base *url.URL, q request) (_ *http.Response, err error) {
+	if q.foreign {
+		resp, err := p.host.send(ctx, &q)
+		if err != nil {
+			return nil, err
+		}
+		if !q.succeeded(resp.StatusCode) {
+			defer resp.Body.Close()
+			return nil, statusError(resp)
+		}
+		return resp, nil
+	}
+	for second := false; ; second = true {
+		if q.authorization, err = p.authorize(ctx, base, q.authorization); err != nil {
+			return nil, err
+		}
+		resp, err := p.host.send(ctx, &q)
+		if err != nil {
+			return nil, err
+		}
+		if q.succeeded(resp.StatusCode) {
+			return resp, nil
+		}
+		if resp.StatusCode != http.StatusUnauthorized || second {
+			defer resp.Body.Close()
+			known, creds := p.credentials()
+			return nil, refusal(resp, known, creds, q.authorization != "")
+		}
+		passOver(resp)
+		p.host.learn(resp.Header)
+		if len(p.host.wanted()) == 0 {
+			// Some registries say only here what they want.
+			ping, err := p.host.send(ctx, &request{url: base})
+			if err != nil {
+				return nil, err
+			}
+			passOver(ping)
+			p.host.learn(ping.Header)
+		}
+	}
+}
+
+// manifest gets a manifest by its tag or digest.
+func (p *repository) manifest(ctx context.Context, name string, retries int) (text []byte, kind string, err error) {
+	_, err = p.get(ctx, "/manifests/"+name, request{accept: manifestTypes}, retries, func(resp *http.Response) error {
+		kind, _, _ = mime.ParseMediaType(resp.Header.Get("Content-Type"))
+		text, err = io.ReadAll(io.LimitReader(resp.Body, limit.MaxManifest+1))
+		switch {
+		case err != nil:
+			return err
+		case len(text) > limit.MaxManifest:
+			return fmt.Errorf("manifest: %w: more than %d bytes", fault.ErrLimit, limit.MaxManifest)
+		case kind == "text/html" || bytes.HasPrefix(bytes.TrimSpace(text), []byte("<")):
+			return classified{fmt.Errorf("%s answers with a page of %q: not a registry manifest", resp.Request.URL.Host, kind)}
+		}
+		return checkContentDigest(resp.Header, text)
+	})
+	return text, kind, err
+}
+
+// checkContentDigest compares what the registry says of a manifest with the manifest.
+func checkContentDigest(header http.Header, text []byte) error {
+	said := digest.Digest(header.Get("Docker-Content-Digest"))
+	if said == "" || said.Validate() == nil && said.Algorithm() != digest.SHA256 {
+		return nil
+	}
+	if got := digest.FromBytes(text); said != got {
+		return fmt.Errorf("manifest: %w: Docker-Content-Digest is %.120q and the content has %s", fault.ErrIntegrity, string(said), got)
+	}
+	return nil
+}
+
+// StatusError is an answer of a registry that is no success.
+type StatusError struct {
+	// Status is the HTTP status, and Request the method and URL without credentials.
+	Status  int
+	Request string
+	// Codes are the error codes in the answer (distribution specification, "Error Codes").
+	Codes []string
+	// Credentials is the file or the helper that the credentials of the request come from; empty if it had none.
+	Credentials string
+
+	text       string
+	retryAfter time.Duration
+}
+
+func (e *StatusError) Error() string {
+	return fmt.Sprintf("%s: status %d %s%s", e.Request, e.Status, http.StatusText(e.Status), e.text)
+}
+
+// unauthorized tells whether the registry refuses the request for who makes it.
+func (e *StatusError) unauthorized() bool {
+	return e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden && !slices.Contains(e.Codes, "TOOMANYREQUESTS")
+}
+
+// statusError reads an answer that is no success. Of its text it keeps a few codes and messages.
+func statusError(resp *http.Response) *StatusError {
+	u := *resp.Request.URL
+	u.RawQuery = ""
+	e := &StatusError{Status: resp.StatusCode, Request: resp.Request.Method + " " + cutURL(u.Redacted()), retryAfter: retryAfter(resp.Header.Get("Retry-After"))}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
+	var answer struct {
+		Errors []struct{ Code, Message string }
+	}
+	if err == nil && json.Unmarshal(body, &answer) == nil {
+		for _, one := range answer.Errors[:min(len(answer.Errors), 3)] {
+			e.Codes = append(e.Codes, one.Code)
+			e.text += fmt.Sprintf(": %.80q %.200q", one.Code, redact.Text(one.Message))
+		}
+	}
+	return e
+}
+
+// refusal is [statusError] for a request that may have shown credentials. Where they can be the reason, it says which
+// they are: known tells whether the registry has asked for any, and shown whether the request had them.
+func refusal(resp *http.Response, known bool, creds credentials, shown bool) error {
+	e := statusError(resp)
+	if !e.unauthorized() {
+		return e
+	}
+	switch {
+	case !known:
+		e.text += " (sent without credentials: the registry named no way to show them)"
+	case creds == credentials{}:
+		e.text += " (no credentials were found for it)"
+	case !shown:
+		e.text += fmt.Sprintf(" (sent without credentials: those of %s are a token, "+
+			"and the registry asks for a user and a password)", creds.source)
+	default:
+		e.Credentials = creds.source
+		e.text += fmt.Sprintf(" (with the credentials of %s)", creds.source)
+	}
+	return e
+}
+
+// cutURL is as much of a URL as is told: a registry may name any for an upload.
+func cutURL(u string) string {
+	const most = 400
+	if len(u) <= most {
+		return u
+	}
+	return u[:most] + "..."
+}
+
+// retryAfter reads the header of that name: seconds or a time (RFC 9110). It is no longer than the longest backoff.
+func retryAfter(text string) time.Duration {
+	if seconds, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return time.Duration(max(0, min(seconds, int64(maxBackoff/time.Second)))) * time.Second
+	}
+	if at, err := http.ParseTime(text); err == nil {
+		return max(0, min(time.Until(at), maxBackoff))
+	}
+	return 0
+}

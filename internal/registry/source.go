@@ -1,0 +1,101 @@
+package registry
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"go.podman.io/image/v5/manifest"
+	"go.podman.io/image/v5/types"
+
+	"github.com/operator-bindery/bindery/internal/blobcache"
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/limit"
+	"github.com/operator-bindery/bindery/internal/transfer"
+	"github.com/operator-bindery/bindery/internal/verify"
+)
+
+// Source is an image in a registry. What its tag names has been read; everything else is read by digest.
+type Source struct {
+	ref   types.ImageReference
+	repo  *repository
+	cache *blobcache.Cache
+	// OpenedAt is the reference that was read: that of the registry or of one of its mirrors.
+	OpenedAt string
+	text     []byte
+	kind     string
+}
+
+var _ types.ImageSource = (*Source)(nil)
+
+func (s *Source) GetManifest(ctx context.Context, instance *digest.Digest) ([]byte, string, error) {
+	if instance == nil {
+		return bytes.Clone(s.text), s.kind, nil
+	}
+	if err := verify.Digest(*instance); err != nil {
+		return nil, "", err
+	}
+	text, kind, err := s.manifest(ctx, instance.String(), s.repo.host.r.o.Retries)
+	if err != nil {
+		return nil, "", remoteError(err)
+	}
+	return text, kind, nil
+}
+
+// manifest gets a manifest by its tag or digest, from the cache if that has it.
+func (s *Source) manifest(ctx context.Context, name string, retries int) (text []byte, kind string, err error) {
+	want := digest.Digest(name)
+	if verify.Digest(want) != nil {
+		want = ""
+	} else if r, ok := s.cache.Open(want, -1); ok {
+		defer r.Close()
+		text, err := io.ReadAll(io.LimitReader(r, limit.MaxManifest+1))
+		if err == nil && digest.FromBytes(text) == want {
+			return text, manifest.GuessMIMEType(text), nil
+		}
+	}
+	if text, kind, err = s.repo.manifest(ctx, name, retries); err != nil {
+		return nil, "", err
+	}
+	got := digest.FromBytes(text)
+	if want != "" && got != want {
+		return nil, "", fmt.Errorf("%w: digest mismatch: %s instead of %s", fault.ErrIntegrity, got, want)
+	}
+	keep := s.cache.Tee(got, int64(len(text)), io.NopCloser(bytes.NewReader(text)))
+	_, err = io.Copy(io.Discard, keep)
+	return text, kind, errors.Join(err, keep.Close())
+}
+
+func (s *Source) GetBlob(ctx context.Context, info types.BlobInfo, _ types.BlobInfoCache) (io.ReadCloser, int64, error) {
+	if err := verify.Digest(info.Digest); err != nil {
+		return nil, 0, err
+	}
+	r, err := s.repo.blob(ctx, v1.Descriptor{Digest: info.Digest, Size: info.Size})
+	if err != nil {
+		return nil, 0, remoteError(err)
+	}
+	return r, info.Size, nil
+}
+
+func (s *Source) Reference() types.ImageReference { return s.ref }
+func (s *Source) Close() error                    { return nil }
+func (s *Source) HasThreadSafeGetBlob() bool      { return true }
+
+// GetSignatures finds none: signatures are read by the library, see images.Client.
+func (s *Source) GetSignatures(context.Context, *digest.Digest) ([][]byte, error) {
+	return nil, nil
+}
+
+// LayerInfosForCopy says that the layers are as the manifest has them.
+func (s *Source) LayerInfosForCopy(context.Context, *digest.Digest) ([]types.BlobInfo, error) {
+	return nil, nil
+}
+
+// Reused reports that a blob of the image was found in the cache.
+func (s *Source) Reused(d v1.Descriptor) {
+	s.repo.event(transfer.EventBlobReused, d, d.Size)
+}

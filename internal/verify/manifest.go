@@ -1,0 +1,50 @@
+package verify
+
+import (
+	"encoding/json"
+	"fmt"
+	"mime"
+
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"go.podman.io/image/v5/manifest"
+
+	"github.com/operator-bindery/bindery/internal/fault"
+)
+
+// ManifestKind is the media type of a manifest, provided that its text and what came with it agree.
+func ManifestKind(text []byte, kind string) (string, error) {
+	var m struct {
+		MediaType string            `json:"mediaType"`
+		Manifests []json.RawMessage `json:"manifests"`
+		Layers    []json.RawMessage `json:"layers"`
+		Config    json.RawMessage   `json:"config"`
+	}
+	if err := json.Unmarshal(text, &m); err != nil {
+		return "", fmt.Errorf("%w: not a manifest: %v", fault.ErrInvalid, err)
+	}
+	if m.Manifests != nil && (m.Layers != nil || m.Config != nil) {
+		return "", fmt.Errorf("%w: ambiguous manifest: it has images and layers", fault.ErrInvalid)
+	}
+	if given, _, err := mime.ParseMediaType(kind); err == nil {
+		kind = given
+	}
+	if kind == "" {
+		kind = m.MediaType
+	}
+	if m.MediaType != "" && m.MediaType != kind {
+		return "", fmt.Errorf("%w: media type %.80q, but the manifest says %.80q", fault.ErrInvalid, kind, m.MediaType)
+	}
+	switch kind {
+	case v1.MediaTypeImageIndex, manifest.DockerV2ListMediaType:
+		if m.Manifests == nil {
+			return "", fmt.Errorf("%w: media type %.80q, but no list of images", fault.ErrInvalid, kind)
+		}
+	case v1.MediaTypeImageManifest, manifest.DockerV2Schema2MediaType:
+		if m.Manifests != nil {
+			return "", fmt.Errorf("%w: media type %.80q, but a list of images", fault.ErrInvalid, kind)
+		}
+	default:
+		return "", fmt.Errorf("%w: unsupported media type %.80q of a manifest", fault.ErrInvalid, kind)
+	}
+	return kind, nil
+}
