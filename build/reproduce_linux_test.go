@@ -23,7 +23,7 @@ func TestOneDigestOnEveryMachine(t *testing.T) {
 		for _, s := range p.Sources {
 			sources = append(sources, serve.SourceFile{Name: s.Name, Size: s.Size, Digest: s.Digest, Packages: 1})
 		}
-		content, err := serve.EncodePackage(p.Catalog, sources...)
+		content, err := serve.EncodePackage(p.Catalog, nil, sources...)
 		return cataloglayer.File{Name: serve.CacheFileName(p.Name), Content: content}, err
 	}
 	in := sampleFS()

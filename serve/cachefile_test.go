@@ -26,7 +26,7 @@ func TestEncodingIsDeterministic(t *testing.T) {
 	c := parse(t, sampleA)
 	slices.Reverse(c.Channels)
 	slices.Reverse(c.Bundles)
-	got, err := EncodePackage(c, SourceFile{Name: "a/catalog.yaml", Size: int64(len(sampleA)), Packages: 1})
+	got, err := EncodePackage(c, nil, SourceFile{Name: "a/catalog.yaml", Size: int64(len(sampleA)), Packages: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,15 +39,15 @@ func TestEncodePackageRefuses(t *testing.T) {
 	skeleton := parse(t, sampleB)
 	skeleton.Bundles[0].Properties = slices.DeleteFunc(skeleton.Bundles[0].Properties, isObject)
 	skeleton.Bundles[0].HasObjects = true
-	if _, err := EncodePackage(skeleton); err == nil {
+	if _, err := EncodePackage(skeleton, nil); err == nil {
 		t.Error("a skeleton was encoded")
 	}
-	if _, err := EncodePackage(parse(t, sampleA+sampleB)); err == nil {
+	if _, err := EncodePackage(parse(t, sampleA+sampleB), nil); err == nil {
 		t.Error("two packages were encoded as one")
 	}
 	noHead := parse(t, sampleB)
 	noHead.Channels[0].Entries[0].Replaces = "b.v1.0.0"
-	if _, err := EncodePackage(noHead); err == nil {
+	if _, err := EncodePackage(noHead, nil); err == nil {
 		t.Error("a channel without a head was encoded")
 	}
 }
@@ -195,7 +195,7 @@ func askEverything(t *testing.T, p *Package) {
 // change, encoderGeneration has to be raised (or formatVersion, if readers have to know): else caches give out the layers of
 // before.
 func TestCacheFileIsGolden(t *testing.T) {
-	got, err := EncodePackage(parse(t, sampleA), SourceFile{Name: "a/catalog.yaml", Size: int64(len(sampleA)), Packages: 1})
+	got, err := EncodePackage(parse(t, sampleA), nil, SourceFile{Name: "a/catalog.yaml", Size: int64(len(sampleA)), Packages: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

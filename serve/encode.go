@@ -17,13 +17,9 @@ import (
 //
 // The sources are the files from which the package's blobs were read. A server that finds the cache file beside a
 // catalog uses it only as long as these files are as they were; without sources the file serves only by itself.
-func EncodePackage(c *declcfg.Catalog, sources ...SourceFile) ([]byte, error) {
-	return EncodePackageFunc(c, nil, sources...)
-}
-
-// EncodePackageFunc is [EncodePackage] that calls large, unless it is nil, for every bundle whose answer is too large for
-// clients with the usual limit.
-func EncodePackageFunc(c *declcfg.Catalog, large func(LargeBundle), sources ...SourceFile) ([]byte, error) {
+//
+// large, unless nil, is called for every bundle whose answer is too large for clients with the usual limit.
+func EncodePackage(c *declcfg.Catalog, large func(LargeBundle), sources ...SourceFile) ([]byte, error) {
 	graph, err := c.Graph()
 	if err != nil {
 		return nil, err

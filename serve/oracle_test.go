@@ -129,7 +129,7 @@ func catalogStore(t testing.TB, c *declcfg.Catalog) Store {
 	parts := c.ByPackage()
 	var packages []*Package
 	for _, name := range sortedNames(parts) {
-		file, err := EncodePackage(parts[name])
+		file, err := EncodePackage(parts[name], nil)
 		if err != nil {
 			t.Fatal(err)
 		}

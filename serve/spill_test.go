@@ -81,7 +81,7 @@ func TestSpilledManifestsMakeTheSameCache(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, err := EncodePackage(whole, p.Sources()...)
+		want, err := EncodePackage(whole, nil, p.Sources()...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,7 +103,7 @@ func sameRecords(t *testing.T, whole, moving *declcfg.Catalog) {
 	if objects, err := moving.Bundles[0].Objects(); err != nil || len(objects) != 1 || len(objects[0]) < 300<<10 {
 		t.Errorf("the load has changed blobs that it was lent: %d objects, %v", len(objects), err)
 	}
-	file, err := EncodePackage(whole)
+	file, err := EncodePackage(whole, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,8 +34,8 @@ func realPath(name string) string {
 	}
 	rest := ""
 	for dir := name; ; dir = filepath.Dir(dir) {
-		if real, err := filepath.EvalSymlinks(dir); err == nil {
-			return filepath.Join(real, rest)
+		if resolved, err := filepath.EvalSymlinks(dir); err == nil {
+			return filepath.Join(resolved, rest)
 		}
 		if dir == filepath.Dir(dir) {
 			return name

@@ -72,7 +72,7 @@ func Native(p Package) (File, error) {
 		notices = append(notices, fmt.Sprintf("bundle %q in channel %q of package %q: an answer of %d bytes is larger than clients receive by default (%d)",
 			l.Bundle, l.Channel, l.Package, l.Size, serve.ClientMessageLimit))
 	}
-	content, err := serve.EncodePackageFunc(p.Catalog, large, p.Sources...)
+	content, err := serve.EncodePackage(p.Catalog, large, p.Sources...)
 	return File{Name: serve.CacheFileName(p.Name), Content: content, Notices: notices}, err
 }
 
