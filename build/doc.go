@@ -4,7 +4,7 @@
 //	b, err := build.New(build.WithPlatforms("linux/amd64", "linux/arm64"), build.WithCacheDir(dir))
 //	img, err := b.Catalog(ctx, os.DirFS("catalog"))
 //	defer img.Close()
-//	result, err := images.Push(ctx, img, "registry.example.com/acme/catalog:v1")
+//	result, err := images.Push(ctx, img, "registry.example.com/acme/catalog:v1", images.CopyOptions{})
 //
 // It is built on [Catalog], [Compose], [Index], [Bundle] and [Assemble] with [Options], for programs that need full
 // control. They describe an image and offer it as a source of the containers image library, which carries it anywhere:

@@ -1,4 +1,9 @@
-// Package bundle reads operator bundles, from a directory or from the files of an image, and turns them into blobs of a
-// file-based catalog. What is wrong with a bundle beyond that it cannot be read, its metadata, and the ConfigMap that the
-// Operator Lifecycle Manager unpacks it to are the business of the packages below it. It does not use the network.
+// Package bundle reads operator bundles, from a directory or from the files of an image, and makes blobs of a file-based
+// catalog of them.
+//
+//	b, err := bundle.Read(ctx, os.DirFS("bundle"), bundle.ReadOptions{})
+//	blob, err := b.Blob("quay.io/example/etcd:v0.9.4")
+//
+// Validation is in package check, metadata in package generate, and the ConfigMap to which the Operator Lifecycle Manager
+// unpacks a bundle in package configmap, all below this one. The package does not use the network.
 package bundle

@@ -1,10 +1,11 @@
-// Package check validates an operator bundle: its annotations, its dependencies and the constraints in
-// them, its manifests, and whether the Operator Lifecycle Manager could unpack and install it.
+// Package check validates an operator bundle: its annotations, its dependencies and their constraints, its manifests, and
+// whether the Operator Lifecycle Manager could unpack and install it. [Run] returns a [Report] with all problems.
 //
-// The rules are those of opm's "alpha bundle validate", which are in part those of github.com/operator-framework/api,
-// and some that opm lacks: the size of the ConfigMap that the bundle is unpacked to, images that only an environment
-// variable names, compound constraints, channels. Unlike opm it does not stop at the first part that is wrong: all
-// problems are reported together.
+//	report, err := check.Run(ctx, fsys, b, check.Options{})
 //
-// It is a package of its own so that who only reads bundles need not carry Kubernetes' machinery.
+// The rules are those of opm's "alpha bundle validate", some of which are those of github.com/operator-framework/api, and
+// some that opm lacks: the size of the ConfigMap to which the bundle is unpacked, images that only an environment variable
+// names, compound constraints, channels. opm stops at the first invalid part; this package reports all problems together.
+//
+// It is a separate package because it links Kubernetes' validators, which reading a bundle does not need.
 package check

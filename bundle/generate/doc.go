@@ -1,9 +1,9 @@
-// Package generate makes the metadata of a bundle from its manifests: annotations.yaml, and the bundle.Dockerfile for
-// those who build with one.
+// Package generate makes the metadata of a bundle from its manifests: annotations.yaml, and bundle.Dockerfile for builders
+// that need one. [Generate] writes both; [OpenSource] finds the metadata that an image of the bundle needs.
 //
-//	manifests/ ──DetectMediaType──┐
-//	package.yaml above ──Infer────┼─> Metadata ──Annotations──> metadata/annotations.yaml
-//	the user's own words ─────────┘        └─────Dockerfile───> bundle.Dockerfile
+//	manifests/ ────────────> media type ────────┐
+//	package.yaml above it ─> package, channels ─┼─> Metadata ──Annotations──> metadata/annotations.yaml
+//	given by the user ──────────────────────────┘        └─────Dockerfile───> bundle.Dockerfile
 //
 // The texts are byte for byte those of opm's "alpha bundle generate".
 package generate

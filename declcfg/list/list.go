@@ -1,7 +1,10 @@
-// Package list makes tables of what a catalog holds: its packages, channels and bundles.
+// Package list makes tables of a catalog's content: packages, channels, bundles and images.
 //
-// A catalog must be valid to be listed. It is read package by package, and of each bundle only what a table shows is kept,
-// so that memory does not grow with the manifests in it.
+//	listing, err := list.Load(catalog.Blobs())
+//	err = list.PackageTable(listing.Packages()).Write(os.Stdout, clean)
+//
+// The catalog must be valid. It is read package by package, and only the fields of a table are kept, so that memory does not
+// grow with the manifests.
 package list
 
 import (

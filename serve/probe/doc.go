@@ -1,3 +1,3 @@
-// Package probe asks a gRPC server for its health and says so with an exit code. Flags, output and exit codes are those
-// of the command grpc_health_probe, which pods of catalogs have always been probed with.
+// Package probe asks a gRPC server for its health and reports it as an exit code. Flags, output and exit codes of [Run] are
+// those of the command grpc_health_probe, with which pods of catalogs are probed.
 package probe
