@@ -6,7 +6,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// CSV is what a catalog needs to know of a ClusterServiceVersion.
+// CSV has the fields of a ClusterServiceVersion that a catalog needs.
 type CSV struct {
 	Object
 	Version string

@@ -14,11 +14,11 @@ var (
 	ErrLimit = fault.ErrLimit
 )
 
-// ReadOptions say what is known of a bundle beforehand, and what reading it may cost. The zero value is useful.
+// ReadOptions configure [Read]. The zero value is useful.
 type ReadOptions struct {
-	// Labels are those of the image that the bundle is in. They count where annotations.yaml is silent.
+	// Labels are those of the image that the bundle is in. They are used for keys that annotations.yaml lacks.
 	Labels map[string]string
-	// MediaType is what the bundle is known to be, if neither its annotations nor its labels say it.
+	// MediaType is used if neither the annotations nor the labels of the bundle name one.
 	MediaType MediaType
 	// Limits bound what is read.
 	Limits Limits
@@ -59,7 +59,7 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// ReadError is why a bundle cannot be used: every fatal problem of it, in the order of discovery.
+// ReadError is the error of a bundle that cannot be used: every fatal problem of it, in the order of discovery.
 type ReadError struct{ Problems []Problem }
 
 // Error returns the problems, one a line.

@@ -15,20 +15,20 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// Read reads the bundle whose root is fsys: a directory, or the tree of an image. It takes what opm and the Operator
-// Lifecycle Manager of version 0 take: the first document of each file in manifests, and of metadata the first file that
-// has annotations, dependencies or properties, whatever it is called. What version 1 objects to beyond that is told by
-// [Bundle.StrictProblems].
+// Read reads the bundle whose root is fsys: a directory, or the tree of an image. It accepts what opm and the Operator
+// Lifecycle Manager of version 0 accept: the first document of each file in manifests, and of metadata the first file
+// that has annotations, dependencies or properties, whatever its name. [Bundle.StrictProblems] reports what version 1
+// refuses beyond that.
 //
-// A bundle that [ReadOptions] call plain+v0 may be the directory of its manifests, without metadata.
+// A bundle that [ReadOptions] declare to be plain+v0 may be the directory of its manifests, without metadata.
 //
-// Documents behind the first are in Objects too, with a warning among the Problems; so are files that cannot be decoded,
-// which are passed over. Bundles of plain manifests need neither a ClusterServiceVersion nor metadata, and of a helm chart
-// no manifest is read.
+// Further documents of a file are in Objects too, with a warning among the Problems. Files that cannot be decoded are
+// skipped with a warning. Bundles of plain manifests need neither a ClusterServiceVersion nor metadata, and no manifest
+// of a helm chart is read.
 //
-// The error is a [*ReadError], which is [ErrInvalid] or [ErrLimit], or one of the file system or context. With a
-// *ReadError the bundle is returned as far as it was read, for those who report all problems. Read is safe for concurrent
-// use.
+// The error is a *[ReadError], which is [ErrInvalid] or [ErrLimit], or one of the file system or context. With a
+// *ReadError the bundle is returned as far as it was read, for callers that report all problems. Read is safe for
+// concurrent use.
 func Read(ctx context.Context, fsys fs.FS, o ReadOptions) (*Bundle, error) {
 	if fsys == nil {
 		return nil, fmt.Errorf("%w: filesystem is nil", ErrInvalid)

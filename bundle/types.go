@@ -18,7 +18,7 @@ const (
 	AnnotationDefaultChannel = "operators.operatorframework.io.bundle.channel.default.v1"
 )
 
-// MediaType says how the manifests of a bundle are to be understood.
+// MediaType is the format of a bundle's manifests.
 type MediaType string
 
 // The media types of bundles.
@@ -32,9 +32,9 @@ const (
 // isPlain reports whether the manifests are any Kubernetes objects, several to a file if they like.
 func (m MediaType) isPlain() bool { return m == Plain || m == PlainV0 }
 
-// Bundle is one bundle as it was read. It does not change any more and is safe for concurrent use.
+// Bundle is a bundle that has been read. It is immutable and safe for concurrent use.
 type Bundle struct {
-	// Annotations are those of annotations.yaml, and the image's labels where that is silent.
+	// Annotations are those of annotations.yaml, and the image's labels for keys that it lacks.
 	Annotations map[string]string
 	// AnnotationsFile is the file that they came from, empty if there was none.
 	AnnotationsFile string
@@ -47,13 +47,12 @@ type Bundle struct {
 	DefaultChannel string
 	// Objects are the documents of the manifests in the order of file names, then as in the file.
 	Objects []Object
-	// CSV is the first ClusterServiceVersion among the objects that count, nil if there is none.
+	// CSV is the first ClusterServiceVersion among the objects that are the first of their files, nil if there is none.
 	CSV *CSV
 	// Dependencies are those of dependencies.yaml and Properties those of properties.yaml, as written.
 	Dependencies []Dependency
 	Properties   []declcfg.Property
-	// Problems are what is wrong with the bundle, in the order of discovery: what made it unreadable, and what was passed
-	// over.
+	// Problems are the problems of the bundle, in the order of discovery: errors and warnings.
 	Problems []Problem
 
 	provided []API     // by the manifests
@@ -84,7 +83,7 @@ type Dependency struct {
 	Value json.RawMessage `json:"value"`
 }
 
-// Severity says whether a problem makes a bundle unfit.
+// Severity distinguishes problems that make a bundle unusable from warnings.
 type Severity string
 
 // The severities of problems.
@@ -114,7 +113,7 @@ const (
 	RuleAnnotationsTwo = "annotations-two" // several files with annotations
 )
 
-// Problem is something wrong with a bundle. File is relative to the bundle's root; it, Line and Field may be empty or 0.
+// Problem is a broken rule of a bundle. File is relative to the bundle's root; it, Line and Field may be empty or 0.
 type Problem struct {
 	Severity Severity `json:"severity"`
 	// Rule is a stable name of what was broken, such as "csv-missing".
@@ -122,7 +121,7 @@ type Problem struct {
 	File  string `json:"file,omitempty"`
 	Line  int    `json:"line,omitempty"`
 	Field string `json:"field,omitempty"`
-	// Message says what was seen and, where that is not plain, how to mend it.
+	// Message describes the problem and, unless it is obvious, how to fix it.
 	Message string `json:"message"`
 }
 

@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// IgnoreFile is the name of the files that say what of a catalog directory is not catalog. They have the syntax of
-// .gitignore; their patterns are relative to the directory that they are in.
+// IgnoreFile is the name of the files that exclude files of a catalog directory from the catalog. They have the syntax
+// of .gitignore; their patterns are relative to the directory that they are in.
 const IgnoreFile = ".indexignore"
 
 // Bounds of one ignore file.

@@ -63,8 +63,8 @@ type LoadOptions struct {
 	// Lazy leaves manifests unchecked until [Bundle.Objects] or another method decodes them: for callers that decode
 	// all of them anyway. A skeleton load checks them all the same.
 	Lazy bool
-	// Warn is called for what is accepted but surely not meant, such as a key that stands twice in a mapping, or a
-	// field that the schema of its blob does not define. It may be called from several goroutines.
+	// Warn is called for accepted input that is probably a mistake, such as a duplicate key in a mapping, or a field
+	// that the schema of its blob does not define. It may be called from several goroutines.
 	Warn func(Position, string)
 	// UnknownField, unless nil, is called for unknown fields in place of Warn. The position is that of the blob.
 	UnknownField func(UnknownField)

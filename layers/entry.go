@@ -31,21 +31,21 @@ type Entry struct {
 	// Name is relative to the root of the image, slash-separated and clean: "configs/foo/catalog.yaml".
 	Name string
 	Kind Kind
-	// Mode holds permission bits and, for directories, the sticky bit. See [Normalize]. Files that are taken over as they are
-	// may have all three special bits.
+	// Mode has permission bits and, for directories, the sticky bit. See [Normalize]. Files from other images may have
+	// all three special bits.
 	Mode fs.FileMode
 	// UID and GID own the entry.
 	UID, GID int
-	// Xattrs are extended attributes by their names, for entries that are taken over as they are.
+	// Xattrs are extended attributes by their names, for entries from other images.
 	Xattrs map[string]string
 	// Size is the exact length of a file's content in bytes.
 	Size int64
 	// Link is the target of a link: any path for a symbolic link, a Name of the same layer for a hard link.
 	Link string
-	// Digest is the sha256 of a file's content, if it is known. A write fails with [ErrChanged] if the content has another one
-	// by then. See [Layer.Hash].
+	// Digest is the sha256 of a file's content, if it is known. A write fails with [ErrChanged] if the content differs.
+	// See [Layer.Hash].
 	Digest digest.Digest
-	// Open gives the content of a file. It is called once for every time that the layer is written.
+	// Open opens the content of a file. It is called once each time the layer is written.
 	Open func() (io.ReadCloser, error)
 }
 

@@ -29,8 +29,8 @@ const (
 	noneGeneration = 1
 )
 
-// CodecID names the compressor of layers with everything that its output depends on: level, window, and a number that is raised
-// when a new version of it writes other bytes. It is for accounts of how an image was made.
+// CodecID names the compressor of layers with everything that its output depends on: level, window, and a number that
+// increases when a new version writes other bytes. It is for records of how an image was built.
 func CodecID(c Compression) (string, error) {
 	switch c {
 	case Gzip:
@@ -43,7 +43,7 @@ func CodecID(c Compression) (string, error) {
 	return "", fmt.Errorf("unknown compression %q", c)
 }
 
-// Hash returns the layer with the digests of all its files. It reads those that have none yet.
+// Hash returns the layer with the digests of all its files. It reads the files without a digest.
 func (l Layer) Hash(ctx context.Context) (Layer, error) {
 	l.Entries = slices.Clone(l.Entries)
 	if err := HashEntries(ctx, l.Entries); err != nil {
@@ -52,7 +52,7 @@ func (l Layer) Hash(ctx context.Context) (Layer, error) {
 	return l, nil
 }
 
-// HashEntries sets the digests of those files that have none yet.
+// HashEntries sets the missing digests of files.
 func HashEntries(ctx context.Context, entries []Entry) error {
 	for i := range entries {
 		e := &entries[i]
@@ -86,13 +86,13 @@ func (e Entry) hash(ctx context.Context) (_ digest.Digest, err error) {
 	return digest.NewDigest(digest.SHA256, h), nil
 }
 
-// Key is a digest of all that the bytes of the layer depend on, which takes a fraction of the time of writing it: layers
-// with the same key have the same bytes, whatever machine makes them. The files must have digests, see [Layer.Hash]. The
-// key is empty for a layer that has More and no MoreID.
+// Key returns a digest of everything that the bytes of the layer depend on, in a fraction of the time of writing it:
+// layers with the same key have the same bytes, whatever machine writes them. The files must have digests, see
+// [Layer.Hash]. The key is empty for a layer with More and without MoreID.
 //
-// It is the sha256 of the key format, the codec, owner and time, MoreID, and of each entry in the order of the tar: kind,
-// mode, name, link target, size, digest of the content. Strings are preceded by their length, numbers are 64 bits, so that
-// no two layers are encoded alike.
+// It is the sha256 of the key format, the codec, owner and time, MoreID, and of each entry in the order of the tar:
+// kind, mode, name, link target, size, digest of the content. Strings are preceded by their length, numbers are 64
+// bits, so that no two layers are encoded alike.
 func (l Layer) Key(o Options) (digest.Digest, error) {
 	if l.More != nil && l.MoreID == "" {
 		return "", nil

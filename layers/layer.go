@@ -17,20 +17,21 @@ import (
 // ErrChanged is the error of a file whose length changed between planning a layer and writing it.
 var ErrChanged = errors.New("the file changed while it was read")
 
-// Layer is what goes into one layer of an image.
+// Layer describes one layer of an image.
 type Layer struct {
 	// Name identifies the layer in errors and progress; it is not part of the content.
 	Name string
-	// Work is what writing the layer costs besides Entries, in bytes that have to be read; zero is a good guess.
+	// Work is the estimated cost of writing the layer besides Entries, in bytes to read; zero is a good guess.
 	Work    int64
 	Entries []Entry
-	// More, unless nil, gives further entries just before the layer is written: those that take memory or time to make.
+	// More, unless nil, returns further entries just before the layer is written: those that take memory or time to
+	// make.
 	More func(context.Context) ([]Entry, error)
-	// MoreID identifies all that the entries of More depend on besides Entries and their contents: which program made them, in
-	// which form, and with which options. Without it a layer that has More has no key.
+	// MoreID identifies everything that the entries of More depend on besides Entries and their contents: the program,
+	// the format, the options. Without it a layer with More has no key.
 	MoreID string
-	// Finished are what writing the layer with nothing but a compression gave before. The bytes of one are copied where the options
-	// are the same.
+	// Finished are earlier results of writing the layer, one for each compression. The bytes of one with the same
+	// options are copied.
 	Finished []Finished
 }
 
@@ -40,8 +41,7 @@ type Finished struct {
 	Open func() (io.ReadCloser, error)
 }
 
-// Size is the number of bytes of the layer's files and of what has to be read for others, an estimate of the work that
-// writing it is.
+// Size is the number of bytes of the layer's files plus Work, an estimate of the cost of writing it.
 func (l Layer) Size() int64 {
 	n := l.Work
 	for _, e := range l.Entries {
@@ -50,7 +50,7 @@ func (l Layer) Size() int64 {
 	return n
 }
 
-// Options are what a layer's bytes depend on besides its entries.
+// Options are the inputs of a layer's bytes besides its entries.
 type Options struct {
 	Compression Compression
 }

@@ -20,7 +20,7 @@ type Store struct {
 // NewStore uses the directory, which must exist.
 func NewStore(dir string) *Store { return &Store{dir: dir} }
 
-// Path is where the blob is, if it is in the store.
+// Path is the file of the blob, if it is in the store.
 func (s *Store) Path(d digest.Digest) string { return filepath.Join(s.dir, d.Encoded()) }
 
 // Has reports whether the blob is in the store.
@@ -29,7 +29,7 @@ func (s *Store) Has(d digest.Digest) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// Write writes the layer into the store. On an error nothing of it is left there.
+// Write writes the layer into the store. On an error nothing of it remains there.
 func (s *Store) Write(ctx context.Context, l Layer, o Options) (Blob, error) {
 	c, err := newCodec(o.Compression)
 	if err != nil {

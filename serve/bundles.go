@@ -10,9 +10,9 @@ import (
 	"github.com/operator-bindery/bindery/serve/api"
 )
 
-// Bundles are the answers about the bundles of a catalog, one for each entry of each channel, with manifests and with
-// edges: what an answer leaves out of that depends on the question. They come by package, bundle and channel, and the
-// manifests of one bundle are in memory at a time. The catalog must not be a skeleton. The first error is the last pair.
+// Bundles returns the answers about the bundles of a catalog, one for each entry of each channel, with manifests and
+// edges: each RPC omits some of that. They are ordered by package, bundle and channel, and the manifests of one bundle
+// are in memory at a time. The catalog must not be a skeleton. The first error is the last pair.
 func Bundles(c *declcfg.Catalog) iter.Seq2[*api.Bundle, error] {
 	return func(yield func(*api.Bundle, error) bool) {
 		graph, err := c.Graph()
@@ -37,7 +37,7 @@ func Bundles(c *declcfg.Catalog) iter.Seq2[*api.Bundle, error] {
 	}
 }
 
-// BundleAnswers are those of [Bundles] about one bundle, by channel. They share its manifests.
+// BundleAnswers returns the answers of [Bundles] about one bundle, by channel. They share its manifests.
 func BundleAnswers(pkg *declcfg.PackageNode, b *declcfg.BundleNode) ([]*api.Bundle, error) {
 	common, err := commonAnswer(pkg, b)
 	if err != nil {

@@ -21,8 +21,8 @@ import (
 // cacheFileExtension is the end of a cache file's name.
 const cacheFileExtension = ".cache"
 
-// CacheFileName returns the name of a package's file in a cache directory. The names of packages need no change; other
-// bytes are escaped, and what is too long for a file name is replaced by its digest. The blobs of no package are in
+// CacheFileName returns the name of a package's file in a cache directory. Names of packages are used unchanged; other
+// bytes are escaped, and a name that is too long for a file is replaced by its digest. The blobs of no package are in
 // "_.cache".
 func CacheFileName(pkg string) string {
 	if pkg == "" {

@@ -9,9 +9,9 @@ import (
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
-// Database is the catalog in an index database. It is opened when it is loaded and closed again after that: the
-// answers come from cache files like those of any other catalog. Images that are no pull specs are taken as they are: opm,
-// which has no such rule for databases, serves them, and one related image must not keep a catalog from its cluster.
+// Database is the catalog in an index database. It is opened for loading and closed afterwards: answers come from cache
+// files like those of any other catalog. Invalid image references are accepted, as by opm, which has no such rule for
+// databases: one related image must not keep a catalog from its cluster.
 func Database(ctx context.Context, path string, o sqlite.Options) Source {
 	o.AnyImages = true
 	s := Blobs(path, databaseBlobs(ctx, path, o))

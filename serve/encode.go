@@ -11,14 +11,14 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// EncodePackage returns the cache file of a package: deterministic bytes that depend on nothing but its arguments. All
-// blobs of the catalog must belong to one package, or none of them to any. The catalog should have passed
-// [declcfg.Catalog.Validate]; an error says what keeps it from being served. It must not be a skeleton.
+// EncodePackage returns the cache file of a package: deterministic bytes that depend on its arguments only. All blobs
+// of the catalog must belong to one package, or none of them to any. The catalog must have passed
+// [declcfg.Catalog.Validate] and must not be a skeleton; the error is about a package that cannot be served.
 //
 // The sources are the files from which the package's blobs were read. A server that finds the cache file beside a
-// catalog uses it only as long as these files are as they were; without sources the file serves only by itself.
+// catalog uses it only while these files are unchanged; without sources it is never used for a catalog.
 //
-// large, unless nil, is called for every bundle whose answer is too large for clients with the usual limit.
+// large, unless nil, is called for every bundle whose answer is too large for clients with the default limit.
 func EncodePackage(c *declcfg.Catalog, large func(LargeBundle), sources ...SourceFile) ([]byte, error) {
 	graph, err := c.Graph()
 	if err != nil {

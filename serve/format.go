@@ -27,7 +27,8 @@ const (
 	maxIndexSize = 256 << 20
 )
 
-// CacheID identifies all that a cache file depends on besides the catalog: the form, and what the encoder makes of a catalog.
+// CacheID identifies everything that a cache file depends on besides the catalog: the format and the version of the
+// encoder.
 func CacheID() string { return fmt.Sprintf("native %d.%d", formatVersion, encoderGeneration) }
 
 // Errors of a cache file that cannot be used. Test for them with [errors.Is].

@@ -14,7 +14,7 @@ const (
 	DefaultStreams     = 100
 )
 
-// Limits bound what clients can take of a server. The zero value of a field stands for its default.
+// Limits bound the resources that clients can use. The zero value of a field stands for its default.
 type Limits struct {
 	Connections   int           // open at once; default [DefaultConnections], or what [FitMemory] says
 	Streams       int           // open at once in one connection; default [DefaultStreams]

@@ -16,17 +16,17 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// LoadOptions say how a store is made of a source.
+// LoadOptions configure [Load].
 type LoadOptions struct {
-	// CacheDir is a directory of cache files. What matches the catalog is used, the rest is built: in that directory
-	// where it can be written, in a temporary file otherwise. A directory with anything but cache files in it, such as a
-	// cache of opm's, is neither read nor changed. Empty means that the catalog's own cache is used, if it has one.
+	// CacheDir is a directory of cache files. Files that match the catalog are used, the others are built: in that
+	// directory if it is writable, in a temporary file otherwise. A directory with other files, such as a cache of
+	// opm's, is neither read nor changed. If CacheDir is empty, the catalog's own cache is used, if it has one.
 	CacheDir string
-	// EnforceIntegrity makes it an error when the cache does not match the catalog as a whole.
+	// EnforceIntegrity makes it an error if the cache does not match the whole catalog.
 	EnforceIntegrity bool
-	// MustWrite makes it an error when CacheDir cannot be written.
+	// MustWrite makes it an error if CacheDir cannot be written.
 	MustWrite bool
-	// Log receives what is done with the cache and what is odd in the catalog. Nil drops it.
+	// Log receives messages about the cache and warnings about the catalog. Nil drops them.
 	Log *slog.Logger
 }
 
@@ -38,7 +38,7 @@ var (
 	ErrNoCacheDir = errors.New("--cache-dir must be specified")
 )
 
-// Load makes a store of a source. The caller closes it.
+// Load reads a source into a store. The caller closes the store.
 func Load(ctx context.Context, src Source, o LoadOptions) (Store, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

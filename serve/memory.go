@@ -14,10 +14,10 @@ import (
 // defaultAnswerMemory is [Limits.AnswerMemory] where memory is plenty.
 const defaultAnswerMemory = 16 << 20
 
-// FitMemory makes the process respect the memory limit of its container: Go's limit becomes 85 % of it, unless
-// GOMEMLIMIT sets one, and the memory for answers an eighth, unless l sets it. So many connections may be open as half of it has
-// room for, with a call each, but the default at most and not less than a cluster needs; unless l sets that. Without a limit, or where it cannot be read,
-// nothing is changed.
+// FitMemory adapts the process to the memory limit of its container. Go's limit becomes 85 % of it, unless GOMEMLIMIT
+// sets one, and the memory for answers an eighth, unless l sets it. The limit of connections becomes the number of
+// connections with one call each that fit into half of it, at most the default and at least what a cluster needs,
+// unless l sets it. Without a readable limit nothing is changed.
 func FitMemory(l *Limits, log *slog.Logger) {
 	limit := debug.SetMemoryLimit(-1)
 	if limit == math.MaxInt64 {

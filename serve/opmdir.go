@@ -7,14 +7,13 @@ import (
 	"github.com/operator-bindery/bindery/internal/opmformat"
 )
 
-// The formats of opm's caches, by the names that opm has for them.
+// The formats of opm's caches, by opm's names.
 const (
 	FormatPogreb = opmformat.PogrebDir
 	FormatJSON   = "json"
 )
 
-// RefreshFunc brings a directory with a cache of opm's up to date, in the format that it has: [FormatPogreb] or
-// [FormatJSON].
+// RefreshFunc updates a directory with a cache of opm's in its format: [FormatPogreb] or [FormatJSON].
 type RefreshFunc func(ctx context.Context, catalog fs.FS, dir, format string) error
 
 // opmFormat returns the format of opm's cache in a directory; empty if there is none. The server reads no such cache: that

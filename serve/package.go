@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// Package is an opened cache file: the index in memory, the answers where they are. It is safe for concurrent use.
+// Package is an opened cache file: the index is in memory, the answers are in the file. It is safe for concurrent use.
 type Package struct {
 	index
 	r     io.ReaderAt
@@ -17,9 +17,9 @@ type Package struct {
 	close func() error
 }
 
-// OpenPackage opens a cache file of size bytes. It reads and checks the header and the index; the answers are checked
-// when they are read, or all at once by [Package.Verify]. The errors are [ErrCorrupt], [ErrVersion] and those of r,
-// which must stay readable until Close.
+// OpenPackage opens a cache file of size bytes. It reads and checks the header and the index; answers are checked when
+// they are read, or all at once by [Package.Verify]. The errors are [ErrCorrupt], [ErrVersion] and those of r, which
+// must stay readable until Close.
 func OpenPackage(r io.ReaderAt, size int64) (*Package, error) {
 	if size < headerSize {
 		return nil, corrupt("%d bytes are less than a header", size)
@@ -46,10 +46,10 @@ func OpenPackage(r io.ReaderAt, size int64) (*Package, error) {
 	return &Package{index: *x, r: r, size: size}, nil
 }
 
-// Sources returns the files that the cache file was made of, sorted by name. The slice must not be changed.
+// Sources returns the files from which the cache file was built, sorted by name. The slice must not be changed.
 func (p *Package) Sources() []SourceFile { return p.sources }
 
-// Close releases what the package reads from.
+// Close releases the file.
 func (p *Package) Close() error {
 	if p.close == nil {
 		return nil

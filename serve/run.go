@@ -19,10 +19,10 @@ import (
 // DefaultPort is the port on which clients expect a catalog.
 const DefaultPort = 50051
 
-// DefaultReloadEvery is how often commands look for changes by default.
+// DefaultReloadEvery is the default interval of commands for [Options].ReloadEvery.
 const DefaultReloadEvery = 10 * time.Second
 
-// Options say how [Run] serves. The zero value serves on a free port with the catalog's own cache.
+// Options configure [Run]. The zero value serves on a free port with the catalog's own cache.
 type Options struct {
 	// Port is the TCP port on all interfaces; 0 means any that is free.
 	Port int
@@ -33,42 +33,42 @@ type Options struct {
 	EnforceIntegrity bool
 	// CacheOnly fills CacheDir and returns without serving.
 	CacheOnly bool
-	// Refresh is called for CacheOnly where CacheDir holds a cache of opm's. Nil refuses such a directory.
+	// Refresh is called with CacheOnly if CacheDir holds a cache of opm's. Nil refuses such a directory.
 	Refresh RefreshFunc
-	// TerminationLog is a file that gets the error with which Run ends. Empty means none.
+	// TerminationLog is a file to which the error of Run is written. Empty means none.
 	TerminationLog string
-	// PprofAddr is where profiles are offered over HTTP. Empty means nowhere.
+	// PprofAddr is the address that serves profiles over HTTP. Empty means none.
 	PprofAddr string
-	// PprofCapture takes a profile of the start and offers it there.
+	// PprofCapture records a profile of the start and serves it at PprofAddr.
 	PprofCapture bool
-	// HTTPAddr is where the catalog is offered over HTTP: catalogd's API and pages for people. Empty means nowhere.
+	// HTTPAddr is the address that serves the catalog over HTTP: catalogd's API and pages. Empty means none.
 	HTTPAddr string
 	// HTTPListener is used instead of HTTPAddr, and closed.
 	HTTPListener net.Listener
-	// MetricsAddr is where metrics are offered in Prometheus' format, over plain HTTP. Empty means nowhere.
+	// MetricsAddr is the address that serves metrics in Prometheus' format over plain HTTP. Empty means none.
 	MetricsAddr string
 	// MetricsListener is used instead of MetricsAddr, and closed.
 	MetricsListener net.Listener
 	// TLSCert and TLSKey are the files of a certificate and its key, for gRPC and HTTPAddr. Both empty means no TLS.
 	TLSCert, TLSKey string
-	// ReloadEvery is how often the source and the TLS files are looked at for changes; 0 means never.
+	// ReloadEvery is the interval at which the source and the TLS files are checked for changes; 0 means never.
 	ReloadEvery time.Duration
-	// Reload has the source and the TLS files loaded again for each value. Nil means never.
+	// Reload makes Run load the source and the TLS files again for each received value. Nil means never.
 	Reload <-chan os.Signal
 	Limits Limits
 	// Version is the program's, for the metrics.
 	Version string
-	// Log gets what an operator wants to know, never anything of a request but its method. Nil drops it.
+	// Log receives messages for operators, which contain nothing of a request except its method. Nil drops them.
 	Log *slog.Logger
 	// Ready is called when the catalog is served.
 	Ready func(net.Addr)
 }
 
-// ErrListen is a port that cannot be listened on.
+// ErrListen reports that the port cannot be listened on.
 var ErrListen = errors.New("failed to listen")
 
-// Run serves a source until ctx ends, and then returns nil. It listens at once and answers that it is not healthy until
-// the catalog is loaded. Once it is, a catalog that cannot be loaded again leaves the one before. The source is closed.
+// Run serves a source until ctx ends, and then returns nil. It listens at once and reports that it is not healthy until
+// the catalog is loaded. After that, a failed reload keeps the previous catalog. The source is closed.
 //
 // Its errors are [ErrListen], [ErrIntegrity], [ErrNoCacheDir], [ErrTLSFlags] and those of loading.
 func Run(ctx context.Context, src Source, o Options) (err error) {

@@ -58,8 +58,8 @@ func New(limits Limits, log *slog.Logger, more ...grpc.ServerOption) *Server {
 	return s
 }
 
-// SetStore gives the server a catalog, which it closes when it is done with it, and makes it healthy. Calls that are
-// under way keep the catalog that they began with. A server that has ended closes it at once.
+// SetStore sets the catalog and makes the server healthy. The server closes the previous catalog after its last call:
+// open calls continue on the catalog on which they began. A server that has ended closes the catalog at once.
 func (s *Server) SetStore(store Store) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,9 +100,9 @@ func (s *Server) catalog() (*catalog, error) {
 	}
 }
 
-// Serve answers on a listener, which it closes, until ctx ends. Then it takes no more calls, waits for the open ones as
-// long as the limits say, ends those that are left and closes the catalog. It returns nil after that, or the
-// listener's error. It must be called once.
+// Serve answers on a listener, which it closes, until ctx ends. Then it accepts no more calls, waits for the open ones
+// up to the limits, ends the remaining ones and closes the catalog. It returns nil after that, or the listener's error.
+// It must be called once.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	done := make(chan struct{})
 	drained := make(chan struct{})

@@ -9,7 +9,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// Source is where a catalog comes from: [Directory], [FileSystem], [Database] or [Blobs].
+// Source is the origin of a catalog: [Directory], [FileSystem], [Database] or [Blobs].
 type Source struct {
 	name  string
 	fsys  fs.FS
@@ -45,27 +45,27 @@ func FileSystem(name string, catalog, cache fs.FS) Source {
 	return Source{name: name, fsys: catalog, cache: cache}
 }
 
-// Blobs is a catalog whose blobs come one after another, all of one package before those of the next, such as that of
-// a database. They are read once. name is for messages.
+// Blobs is a catalog whose blobs are yielded one after another, all of one package before those of the next. They are
+// read once. name is for messages.
 func Blobs(name string, blobs iter.Seq2[declcfg.Blob, error]) Source {
 	return Source{name: name, blobs: blobs}
 }
 
-// Reopened is the source with a way to open it again, so that [Run] can load it again. open is called by one goroutine
-// at a time.
+// Reopened returns the source with a function that opens it again, so that [Run] can reload it. open is called by one
+// goroutine at a time.
 func (s Source) Reopened(open func(context.Context) (Source, error)) Source {
 	s.open = open
 	return s
 }
 
-// Watched is the source with a file or directory that is looked at for changes; see [Options.ReloadEvery].
+// Watched returns the source with a file or directory that is checked for changes; see [Options].ReloadEvery.
 func (s Source) Watched(path string) Source {
 	s.path = path
 	return s
 }
 
-// Closing is the source with something to be released when nothing reads from it any more. [Run] does that for the
-// sources that it is given and those that it opens again.
+// Closing returns the source with a function that is called when nothing reads from it any longer. [Run] calls it for
+// its source and for sources that it opens again.
 func (s Source) Closing(release func() error) Source {
 	s.close = append(s.close[:len(s.close):len(s.close)], release)
 	return s

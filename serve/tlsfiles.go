@@ -24,7 +24,7 @@ type certificate struct {
 	failures          atomic.Uint64
 }
 
-// ErrTLSFlags is a certificate without a key or a key without a certificate.
+// ErrTLSFlags reports a certificate without a key or a key without a certificate.
 var ErrTLSFlags = errors.New("--tls-cert and --tls-key go together")
 
 // openCertificate reads the pair; nil where none is asked for.

@@ -47,11 +47,11 @@ type Config struct {
 type Reference struct {
 	// Name is that of the package, Image is any name that [images.ParseSource] reads.
 	Name, Image string
-	// Line is where the file says it, counted from 1.
+	// Line is the line of the reference in the file, counted from 1.
 	Line int
 }
 
-// Problem is one thing that is wrong with a configuration file. Line is 0 if it is about the whole.
+// Problem is an error of a configuration file. Line is 0 for the file as a whole.
 type Problem struct {
 	File  string
 	Line  int
@@ -73,9 +73,8 @@ func (p *Problem) Error() string {
 // Unwrap returns [ErrInvalid].
 func (p *Problem) Unwrap() error { return ErrInvalid }
 
-// Read reads a configuration file, in YAML or JSON. Fields that it does not know are refused, since a misspelled one would
-// be passed over. The problems are reported, up to a
-// hundred; each is a [*Problem] of the class [ErrInvalid].
+// Read reads a configuration file, in YAML or JSON. Unknown fields are errors, because a misspelled field would be
+// ignored. Up to a hundred problems are reported; each is a [*Problem] of the class [ErrInvalid].
 func Read(r io.Reader, file string) (*Config, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxConfig+1))
 	if err != nil {

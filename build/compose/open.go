@@ -17,17 +17,18 @@ import (
 	"github.com/operator-bindery/bindery/render"
 )
 
-// Options say how references are opened and read.
+// Options configure [Open].
 type Options struct {
-	// Render says how those are read that are not stacked. Its client opens all of them. A Level other than none has all
-	// of them read.
+	// Render configures the reading of references whose layers are not stacked. Its client opens all images. With a
+	// Level other than none all references are read.
 	Render render.Options
-	// Platforms are those that the image is for. An image for several must hold the same catalog for each of them.
+	// Platforms are those of the image. With several platforms each reference must have the same catalog for all of
+	// them.
 	Platforms []v1.Platform
 	// Cache and Program are those of [build.ReadOptions].
 	Cache   *build.Cache
 	Program string
-	// Locked says that the client's lock knows what the names stand for.
+	// Locked reports that the client's lock resolves the names.
 	Locked bool
 }
 
@@ -37,7 +38,7 @@ const opens = 8
 // readMemory is how much of one image that is read is in memory, the rest goes to a temporary file.
 const readMemory = 4 << 20
 
-// Images are the opened images of references. Close it when what was composed of them has been copied.
+// Images are the opened images of references. Close it after the composite has been copied.
 type Images struct {
 	References []build.Reference
 	opened     []*images.Image

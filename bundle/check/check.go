@@ -13,9 +13,9 @@ import (
 	"github.com/operator-bindery/bindery/internal/bundlefs"
 )
 
-// Run checks a bundle. fsys is the bundle's root, from which it was read. What is wrong with the bundle is in the
-// report; the error is about the names of validators, and the context's cause if that is done. Run is safe for
-// concurrent use, also with the same bundle.
+// Run checks a bundle. fsys is the bundle's root, from which it was read. Problems of the bundle are in the report; the
+// error is about names of validators, or is the context's cause. Run is safe for concurrent use, also with the same
+// bundle.
 func Run(ctx context.Context, fsys fs.FS, b *bundle.Bundle, o Options) (*Report, error) {
 	if err := o.checkNames(); err != nil {
 		return nil, err

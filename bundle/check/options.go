@@ -10,7 +10,7 @@ import (
 // defaultTimeout is how long the validators of one bundle may take.
 const defaultTimeout = 20 * time.Second
 
-// Options say how a bundle is checked. The zero value checks what opm checks unasked, and what it lacks.
+// Options configure [Run]. The zero value runs the checks that opm runs by default, and those that opm lacks.
 type Options struct {
 	// Select are the names of optional validators, of [Validators].
 	Select []string
@@ -19,14 +19,14 @@ type Options struct {
 	KubernetesVersion string
 	// Labels are those of the image that the bundle is in.
 	Labels map[string]string
-	// Plain checks the bundle as plain+v0, whatever it says of itself.
+	// Plain checks the bundle as plain+v0, whatever media type it declares.
 	Plain bool
-	// Strict makes errors of warnings.
+	// Strict turns warnings into errors.
 	Strict bool
-	// Timeout bounds the time of one bundle; 20 seconds if 0. What is not checked by then is an error of the
+	// Timeout bounds the time of one bundle; 20 seconds if 0. A check that has not finished by then is an error of the
 	// bundle.
 	Timeout time.Duration
-	// Jobs bounds how much is done at once; 1 if it is less.
+	// Jobs is the number of checks that run concurrently; 1 if it is less.
 	Jobs int
 }
 

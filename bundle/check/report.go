@@ -10,11 +10,11 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// Report is what was found. It does not change any more.
+// Report is the result of [Run]. It is immutable.
 type Report struct {
-	// Problems are sorted by file, line, rule, field and message, and each is there once.
+	// Problems are sorted by file, line, rule, field and message, without duplicates.
 	Problems []bundle.Problem
-	// Size is what the bundle takes in the ConfigMap that it is unpacked to. It is zero for other media types than
+	// Size is the size of the bundle in the ConfigMap to which it is unpacked. It is zero for other media types than
 	// registry+v1.
 	Size Size
 

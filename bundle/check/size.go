@@ -20,7 +20,7 @@ const (
 	maxAnnotations = 256 << 10
 )
 
-// Size is what the manifests of a bundle take in the ConfigMap that OLM unpacks it to, in bytes.
+// Size is the size in bytes of a bundle's manifests in the ConfigMap to which OLM unpacks it.
 type Size struct {
 	// Plain is the sum of the files and Encoded the sum of their compressed and base64-encoded forms, in which OLM since
 	// version 0.19 stores them.

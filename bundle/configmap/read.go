@@ -16,7 +16,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/bundlefs"
 )
 
-// Contents are what is in a ConfigMap.
+// Contents are the decoded content of a ConfigMap.
 type Contents struct {
 	Package        string
 	Channels       []string // as the annotation has them, not trimmed
@@ -26,12 +26,12 @@ type Contents struct {
 	// there is none.
 	Objects []bundle.Object
 	CSV     *bundle.Object
-	// Skipped are the entries that are no objects, by key, with their decoded content.
+	// Skipped are the entries that are not objects, by key, with their decoded content.
 	Skipped map[string]string
 }
 
-// Read reads the bundle in a ConfigMap. Each entry is one object, the first document of its file; what is none is passed
-// over.
+// Read decodes the bundle in a ConfigMap. Each entry is one object, the first document of its file; entries that are
+// not objects are skipped.
 func Read(cm *ConfigMap) (*Contents, error) {
 	if cm == nil {
 		return nil, errors.New("ConfigMap must not be <nil>")

@@ -18,14 +18,14 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// The annotations of the ConfigMap that are not the bundle's, and the value of the encoding.
+// The annotations of the ConfigMap that are not those of the bundle, and the value of the encoding.
 const (
 	AnnotationSourceImage = "olm.sourceImage"
 	AnnotationEncoding    = "olm.contentEncoding"
 	EncodingGzip          = "gzip+base64"
 )
 
-// DefaultLimit is how many bytes of encoded data a ConfigMap may have: 1 MiB, the limit of Kubernetes.
+// DefaultLimit is the maximum number of bytes of encoded data: 1 MiB, the limit of Kubernetes.
 const DefaultLimit = 1 << 20
 
 // annotationLimit is how many bytes the annotations of one object may have in Kubernetes, keys and values together.
@@ -40,30 +40,31 @@ type tooLarge string
 func (e tooLarge) Error() string { return string(e) }
 func (e tooLarge) Unwrap() error { return ErrLimit }
 
-// ConfigMap is the content of a ConfigMap. Without gzip the files are in Data, with gzip in BinaryData: there they are
-// compressed and then base64, which Kubernetes' own JSON makes base64 once more.
+// ConfigMap is the content of a ConfigMap. Without gzip the files are in Data. With gzip they are in BinaryData,
+// compressed and base64-encoded; Kubernetes' JSON encodes them in base64 a second time.
 type ConfigMap struct {
 	Data       map[string]string
 	BinaryData map[string][]byte
-	// Annotations are those to be set.
+	// Annotations are the annotations to set.
 	Annotations map[string]string
-	// Reset says that the bundle has an annotations.yaml: then no other annotations stay on the ConfigMap.
+	// Reset reports that the bundle has an annotations.yaml: other annotations of the ConfigMap are removed then.
 	Reset bool
 }
 
-// Options say how a bundle is written.
+// Options configure [Write].
 type Options struct {
 	// Gzip compresses the files.
 	Gzip bool
-	// Limit is the most bytes of encoded data; [DefaultLimit] if zero, none if negative.
+	// Limit is the maximum number of bytes of encoded data; [DefaultLimit] if zero, none if negative.
 	Limit int64
-	// SourceImage is the image that the bundle came from; it is noted unless empty.
+	// SourceImage, unless empty, is recorded as the image of the bundle.
 	SourceImage string
 }
 
-// Write reads the directories "manifests" and "metadata" of a bundle, both of which must be there and be flat, and returns
-// what its ConfigMap holds. Every file is one entry under its name, with a "-" for every character that the key of a
-// ConfigMap cannot have; annotations.yaml is none but gives the six annotations of a bundle, empty where it has none.
+// Write reads the directories "manifests" and "metadata" of a bundle, both of which must exist and be flat, and returns
+// the content of its ConfigMap. Every file is one entry under its name, with a "-" for every character that is invalid
+// in a key of a ConfigMap. annotations.yaml is no entry: it gives the six annotations of a bundle, empty where it has
+// none.
 //
 // The error is an [ErrLimit] if the encoded files have more than o.Limit bytes together.
 func Write(ctx context.Context, fsys fs.FS, o Options) (*ConfigMap, error) {
@@ -201,7 +202,7 @@ func encode(content []byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// Over is what the annotations of a ConfigMap are afterwards that had the given ones before.
+// Over returns the new annotations of a ConfigMap that has the given ones.
 func (c *ConfigMap) Over(existing map[string]string) map[string]string {
 	out := map[string]string{}
 	if !c.Reset {

@@ -15,7 +15,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/bundlefs"
 )
 
-// Options say what is generated. Dir is required; what is empty in Metadata is found out.
+// Options configure [Generate]. Dir is required; empty fields of Metadata are inferred.
 type Options struct {
 	// Dir is the directory with the manifests.
 	Dir string
@@ -27,23 +27,23 @@ type Options struct {
 	Metadata Metadata
 	// BaseImage is that of the Dockerfile; "scratch" if empty.
 	BaseImage string
-	// Overwrite replaces files that are there with other content. Without it they are an error, [ErrExists].
+	// Overwrite replaces existing files with other content, which are an error otherwise, [ErrExists].
 	Overwrite bool
 	// Info, unless nil, is called with each step, in opm's words.
 	Info func(message string)
 }
 
-// Result is what was generated.
+// Result describes the generated files.
 type Result struct {
 	Metadata Metadata
 	// ManifestsDir and MetadataDir are the absolute paths of the bundle's directories.
 	ManifestsDir, MetadataDir string
-	// Written are the paths of the files that were written. Files that had this very content are not among them.
+	// Written are the paths of the written files, without those that had the same content already.
 	Written []string
 }
 
-// Generate writes metadata/annotations.yaml and bundle.Dockerfile for a directory of manifests. On an error everything
-// is as it was before. Files get the mode 0644.
+// Generate writes metadata/annotations.yaml and bundle.Dockerfile for a directory of manifests. On an error no file is
+// changed. Files get the mode 0644.
 func Generate(ctx context.Context, o Options) (Result, error) {
 	info := o.Info
 	if info == nil {
@@ -160,7 +160,7 @@ func (m Metadata) infer(dir string, info func(string)) (Metadata, error) {
 	return m, nil
 }
 
-// ErrNotInferred says that package or channels were not given, and could not be inferred.
+// ErrNotInferred reports that package or channels were not given and could not be inferred.
 var ErrNotInferred = errors.New("package and channels could not be inferred")
 
 // notInferred is [ErrNotInferred] with opm's text.

@@ -25,8 +25,9 @@ const (
 	dockerfileName  = "bundle.Dockerfile"
 )
 
-// Metadata is what a bundle's annotations say. Channels is a comma-separated list and is written as it is given. An empty
-// DefaultChannel is left out; so are an empty Package and Channels if the media type is plain+v0, which needs none.
+// Metadata are the values of a bundle's annotations. Channels is a comma-separated list that is written unchanged. An
+// empty DefaultChannel is omitted; so are an empty Package and empty Channels if the media type is plain+v0, which
+// needs none.
 type Metadata struct {
 	MediaType      bundle.MediaType
 	Package        string

@@ -12,7 +12,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 )
 
-// ErrExists is the error of a file that is there with other content and must not be replaced.
+// ErrExists reports an existing file with other content that must not be replaced.
 var ErrExists = fmt.Errorf("%w with other content", fs.ErrExist)
 
 // file is one file that is to be written.

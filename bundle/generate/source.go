@@ -18,21 +18,21 @@ import (
 // annotationTests names the directory with a bundle's tests.
 const annotationTests = "operators.operatorframework.io.test.config.v1"
 
-// SourceOptions say what is to be built. Dir is required.
+// SourceOptions configure [OpenSource]. Dir is required.
 type SourceOptions struct {
 	// Dir is the bundle's root, which has a directory "manifests" or "metadata", or the directory of its manifests.
 	Dir string
-	// Metadata is what the annotations should say. What is empty is taken from annotations.yaml, else found out.
+	// Metadata are the requested annotations. Empty fields are taken from annotations.yaml, or else inferred.
 	Metadata Metadata
 	// Plain makes the media type plain+v0.
 	Plain bool
-	// Overwrite takes Metadata in place of an annotations.yaml that says something else, which is an error otherwise.
+	// Overwrite uses Metadata in place of an annotations.yaml that contradicts it, which is an error otherwise.
 	Overwrite bool
 	// Info, unless nil, is called with what was inferred.
 	Info func(message string)
 }
 
-// Source is a bundle that is to be built. Nothing was written for it: an annotations.yaml that was made is in memory.
+// Source is a bundle from which an image is built. It writes no file: a generated annotations.yaml is in memory.
 type Source struct {
 	// FS has the bundle's files in the places that they have in its image.
 	FS fs.FS
@@ -52,11 +52,11 @@ type Source struct {
 // Close closes the directory.
 func (s *Source) Close() error { return s.root.Close() }
 
-// ErrMetadata is the class of errors about an annotations.yaml that says something else than it should.
+// ErrMetadata is the class of errors about an annotations.yaml that contradicts the requested metadata.
 var ErrMetadata = errors.New("annotations.yaml says something else")
 
-// OpenSource finds the parts of a bundle and, where it has no annotations.yaml or other words for it are given, makes one
-// in memory. Close the source when the image is built.
+// OpenSource finds the parts of a bundle. It generates annotations.yaml in memory if the bundle has none, or if other
+// metadata are requested. Close the source when the image is built.
 func OpenSource(o SourceOptions) (_ *Source, err error) {
 	if o.Info == nil {
 		o.Info = func(string) {}

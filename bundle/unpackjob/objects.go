@@ -20,22 +20,22 @@ const (
 	DefaultUser      = 1001
 )
 
-// Options say which bundle is unpacked, where, and with which images. Image and Namespace are required.
+// Options configure [New]. Image and Namespace are required.
 type Options struct {
 	// Image is the reference of the bundle image, as the catalog has it.
 	Image     string
 	Namespace string
 	// OpmImage has opm, UtilImage the program /bin/cpb that copies a bundle out of its own image.
 	OpmImage, UtilImage string
-	// ServiceAccount is the one whose pod it is; "default" if empty.
+	// ServiceAccount is the service account of the pod; "default" if empty.
 	ServiceAccount string
 	// PullSecrets are the names of secrets with credentials for the images.
 	PullSecrets []string
-	// Timeout ends the job; 0 means never. Whole seconds count.
+	// Timeout ends the job; 0 means never. It is rounded to whole seconds.
 	Timeout time.Duration
-	// User is the one that the pod runs as; 0 leaves the choice to the cluster, as OpenShift wants it.
+	// User is the user of the pod; 0 leaves the choice to the cluster, as on OpenShift.
 	User int64
-	// Owner, unless nil, is the catalog source on whose behalf it is done.
+	// Owner, unless nil, is the catalog source that owns the objects.
 	Owner *Owner
 }
 
@@ -55,7 +55,7 @@ const (
 	labelRef     = "operatorframework.io/bundle-unpack-ref"
 )
 
-// Objects are what is created on the cluster, in an order in which it can be.
+// Objects are the objects to create on the cluster, in a possible order of creation.
 type Objects struct {
 	ConfigMap   *corev1.ConfigMap
 	Role        *rbacv1.Role
@@ -63,7 +63,7 @@ type Objects struct {
 	Job         *batchv1.Job
 }
 
-// New describes the objects. It is an error of the options if a name is none in Kubernetes.
+// New describes the objects. A name that is invalid in Kubernetes is an error.
 func New(o Options) (*Objects, error) {
 	if err := o.normalize(); err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func New(o Options) (*Objects, error) {
 	return &Objects{cm, role, binding, job}, nil
 }
 
-// JSON is each object as JSON, with sorted keys and without what only the cluster knows.
+// JSON returns each object as JSON, with sorted keys and without fields that only the cluster sets.
 func (o *Objects) JSON() ([]json.RawMessage, error) {
 	var out []json.RawMessage
 	for _, object := range []any{o.ConfigMap, o.Role, o.RoleBinding, o.Job} {

@@ -9,15 +9,15 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// Options say what is compared.
+// Options configure [Compare].
 type Options struct {
-	// Only are the sections that are compared; all where empty. What differs in others does not make a report different.
+	// Only are the sections to compare; all if empty. Differences in other sections are ignored.
 	Only []Section
 }
 
-// Compare compares two catalogs, which need not be valid, package by package: of each only one package is in memory, and the
-// names of all images. The blobs of both come in the order of [declcfg.Catalog.Blobs]. Both are read to the end; the error is
-// that of either, that of the old one if both have one.
+// Compare compares two catalogs, which need not be valid, package by package: one package of each is in memory, and the
+// names of all images. Both must be in the order of [declcfg.Catalog.Blobs]. Both are read to the end; the error is
+// that of either, of the old one if both fail.
 func Compare(old, current iter.Seq2[declcfg.Blob, error], o Options) (_ *Report, err error) {
 	images := map[string]sides{}
 	a, b := newSide(old, images, isOld), newSide(current, images, isNew)

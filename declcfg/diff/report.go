@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Change says how something differs.
+// Change is the kind of a difference.
 type Change string
 
 // The changes.
@@ -16,7 +16,7 @@ const (
 	Changed Change = "changed"
 )
 
-// Section is a part of what is compared.
+// Section is a part of the comparison.
 type Section string
 
 // The sections.
@@ -45,8 +45,8 @@ func ParseSection(name string) (Section, error) {
 	return "", fmt.Errorf("unknown section %q", name)
 }
 
-// Report is what differs between an old catalog and a new one. Everything in it is sorted by name. Its JSON form is a
-// promise to scripts: fields may be added, and none will change.
+// Report has the differences between an old catalog and a new one, sorted by name. Its JSON form is stable: fields may
+// be added, and none will change.
 type Report struct {
 	Same     bool          `json:"same"`
 	Old      Counts        `json:"old"`
@@ -56,7 +56,7 @@ type Report struct {
 	Others   []BlobDiff    `json:"others,omitempty"` // of no package
 }
 
-// Counts is how much a catalog has. Images are those of bundles and those that bundles need, each once.
+// Counts are the sizes of a catalog. Images are those of bundles and those that bundles need, each once.
 type Counts struct {
 	Packages int `json:"packages"`
 	Channels int `json:"channels"`
@@ -102,7 +102,7 @@ type EntryDiff struct {
 	New    *Edge  `json:"new,omitempty"`
 }
 
-// Edge is how an entry is upgraded to. Skips are sorted and hold nothing twice.
+// Edge are the upgrade edges of an entry. Skips are sorted, without duplicates.
 type Edge struct {
 	Replaces  string   `json:"replaces,omitempty"`
 	Skips     []string `json:"skips,omitempty"`
@@ -144,8 +144,7 @@ type DeprecationDiff struct {
 	New    string `json:"new,omitempty"`
 }
 
-// BlobDiff is a blob of a schema of which nothing is known, or a field of a blob (Schema, Name) that its schema does not
-// define.
+// BlobDiff is a blob of an unknown schema, or a field of a blob (Schema, Name) that its schema does not define.
 type BlobDiff struct {
 	Schema string `json:"schema"`
 	Name   string `json:"name,omitempty"`

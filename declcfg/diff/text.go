@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// TextOptions say how a report is written for people.
+// TextOptions configure [Report.WriteText].
 type TextOptions struct {
 	// Colour marks what was added, removed and changed with the colours of a terminal.
 	Colour bool
@@ -17,8 +17,8 @@ type TextOptions struct {
 	Clean func(string) string
 }
 
-// WriteText writes a report for people: packages in turn, each line with "+" for what was added, "-" for what was removed,
-// "~" for what has changed. Nothing is written of catalogs that are the same.
+// WriteText writes a report for people: packages in turn, each line with "+" for additions, "-" for removals, "~" for
+// changes. It writes nothing for equal catalogs.
 func (r *Report) WriteText(w io.Writer, o TextOptions) error {
 	if o.Clean == nil {
 		o.Clean = func(s string) string { return s }

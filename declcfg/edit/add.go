@@ -87,11 +87,9 @@ func (n *candidate) problem(kind error, format string, args ...any) found {
 	}
 }
 
-// Add adds bundles to a catalog. In the mode Replaces each wants an edge to bundles that are there or are added with it;
-// the order of the additions has no meaning. The rules for heads and default channels are in docs/edit.md.
-//
-// Bundles of the catalog that nothing leads to any more are removed from it, as an upgrade graph cannot hold them: the
-// account reports them.
+// Add adds bundles to a catalog. In the mode Replaces an addition may name bundles of the catalog or of the same batch;
+// the order of the additions has no meaning. The rules for heads and default channels are in docs/edit.md. Bundles that
+// no edge reaches any longer are removed, as an upgrade graph cannot hold them: the account reports them.
 func Add(c *declcfg.Catalog, additions []Addition, o AddOptions) (*declcfg.Catalog, *Account, error) {
 	o.Mode = cmp.Or(o.Mode, Replaces)
 	if _, err := ParseMode(string(o.Mode)); err != nil {

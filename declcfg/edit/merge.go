@@ -11,7 +11,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// MergeOptions say what becomes of packages that more than one catalog has.
+// MergeOptions configure [Merge]: the treatment of packages that more than one catalog has.
 type MergeOptions struct {
 	// Replace lets the package of a later catalog take the place of an earlier one as a whole. Without it the two are
 	// joined.

@@ -7,7 +7,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// Promotion puts a bundle that a package has into another of its channels, which may be new.
+// Promotion adds a bundle of a package to another of its channels, which may be new.
 type Promotion struct {
 	Package, Bundle, Channel string
 	// Default makes the channel the default channel of the package.

@@ -36,8 +36,8 @@ func Remove(c *declcfg.Catalog, packages []string, o RemoveOptions) (*declcfg.Ca
 	return out, account, nil
 }
 
-// Prune takes all packages out of a catalog but those that are named. Blobs that belong to no package stay. A name that
-// the catalog does not have is no error: Account.Notes reports it.
+// Prune removes all packages except the named ones. Blobs of no package stay. An unknown name is no error:
+// Account.Notes reports it.
 func Prune(c *declcfg.Catalog, keep []string) (*declcfg.Catalog, *Account, error) {
 	names := packagesOf(c)
 	var notes []Problem

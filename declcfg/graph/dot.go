@@ -9,9 +9,9 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// WriteDOT writes the upgrade graphs of a catalog in the language of Graphviz: a cluster for each package and in it one for
-// each channel, with edges from the older bundle to the newer one; of skipRanges those of heads. The catalog need not be valid. More edges than
-// a million edges are a [declcfg.ErrLimit].
+// WriteDOT writes the upgrade graphs of a catalog in the language of Graphviz: a cluster for each package with a
+// cluster for each channel, and edges from the older bundle to the newer one; edges of skipRanges for heads only. The
+// catalog need not be valid. More than a million edges are a [declcfg.ErrLimit].
 func WriteDOT(w io.Writer, c *declcfg.Catalog, o Options) error {
 	sheets, err := o.sheets(c)
 	if err != nil {

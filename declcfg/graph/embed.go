@@ -41,7 +41,7 @@ func (p *picture) inline(s *sheet) error {
 	return nil
 }
 
-// WriteLegend draws what the signs of pictures mean, as [WritePictures] draws.
+// WriteLegend draws the legend of the pictures of [WritePictures].
 func WriteLegend(w io.Writer) error {
 	out := bufio.NewWriter(w)
 	p := picture{w: out}

@@ -18,21 +18,20 @@ import (
 // it, so that their number can be the square of that of the bundles.
 const defaultMaxEdges = 1 << 20
 
-// MermaidOptions say what is drawn as mermaid. The zero value draws everything, byte for byte as opm draws it.
+// MermaidOptions configure [WriteMermaid]. The zero value draws everything, byte for byte as opm draws it.
 type MermaidOptions struct {
 	// Package is the only package to draw; all where empty.
 	Package string
-	// MinimumEdge names the bundle below which nothing is drawn, and whose package is the only one then.
+	// MinimumEdge names the oldest bundle to draw; only its package is drawn.
 	MinimumEdge string
-	// V0Semantics marks what OLM v0 does not follow: bundles that are skipped, further skips of them, and all other
-	// edges to them.
+	// V0Semantics marks what OLM v0 ignores: skipped bundles, further skips of them, and all other edges to them.
 	V0Semantics bool
-	// Repair puts right what opm draws wrongly where there are several packages: a deprecation counts in its own package
-	// only, every deprecated package is marked, and marked edges are those of the text and not those of another order.
+	// Repair corrects opm's drawing of several packages: a deprecation counts in its own package only, every deprecated
+	// package is marked, and the marked edges are those of the text.
 	Repair bool
 	// MaxEdges bounds the edges; about a million if 0.
 	MaxEdges int
-	// Warn is called for what cannot be drawn.
+	// Warn is called for parts that cannot be drawn.
 	Warn func(message string)
 }
 

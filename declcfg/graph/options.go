@@ -7,7 +7,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// Options say what is drawn as SVG, HTML or DOT. The zero value draws the whole catalog.
+// Options configure SVG, HTML and DOT drawings. The zero value draws the whole catalog.
 type Options struct {
 	// Package is the only package to draw; all where empty.
 	Package string
@@ -15,9 +15,9 @@ type Options struct {
 	Channels []string
 }
 
-// Select returns the part of a catalog that the options choose: the package, and of its blobs the channels and the
-// bundles that are in them, or in no channel at all. It shares memory with the catalog, which it leaves as it is. A
-// package or channel that is not there is an error.
+// Select returns the selected part of a catalog: the package, and of its blobs the channels and the bundles that are in
+// them, or in no channel at all. It shares memory with the catalog, which is not modified. An unknown package or
+// channel is an error.
 func (o Options) Select(c *declcfg.Catalog) (*declcfg.Catalog, error) {
 	if o.Package == "" && len(o.Channels) == 0 {
 		return c, nil

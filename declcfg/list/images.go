@@ -9,7 +9,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// ImageOptions say which images are listed. The zero value lists all.
+// ImageOptions select images. The zero value selects all.
 type ImageOptions struct {
 	// Package is the only package whose images are listed; all where empty.
 	Package string
@@ -25,7 +25,7 @@ const (
 	RelatedImage = "related" // an image that a bundle needs at run time
 )
 
-// Image is one image that a catalog needs, with everything that needs it. All slices are sorted and hold nothing twice.
+// Image is an image that a catalog needs, with everything that needs it. All slices are sorted, without duplicates.
 type Image struct {
 	Image    string       `json:"image"`
 	Kinds    []string     `json:"kinds"`
@@ -163,8 +163,8 @@ const (
 	ByBundle  = "bundle"
 )
 
-// GroupImages groups images by what needs them: one of [ByPackage], [ByChannel], [ByBundle]. An image is in every group
-// that needs it. Groups are sorted, and so are the images of each.
+// GroupImages groups images by the packages, channels or bundles that need them: [ByPackage], [ByChannel], [ByBundle].
+// An image is in every group that needs it. Groups are sorted, and so are the images of each.
 func GroupImages(rows []Image, by string) ([]ImageGroup, error) {
 	groups := map[groupKey][]string{}
 	for _, r := range rows {

@@ -15,7 +15,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// Listing is a catalog of which tables can be made. It is safe for concurrent use.
+// Listing has the tables of a catalog. It is safe for concurrent use.
 type Listing struct {
 	packages []pkg // by name
 }

@@ -12,8 +12,8 @@ import (
 // *[declcfg.ValidationError].
 func Load(blobs iter.Seq2[declcfg.Blob, error]) (*Listing, error) { return loadListing(blobs, false) }
 
-// LoadPackages is [Load] for [Listing.Packages] alone, which is all that the listing can do. Only this needs the manifests of
-// bundles.
+// LoadPackages is [Load] for [Listing.Packages] alone, the only method of the result. It needs the manifests of
+// bundles, which Load does not.
 func LoadPackages(blobs iter.Seq2[declcfg.Blob, error]) (*Listing, error) {
 	return loadListing(blobs, true)
 }

@@ -33,10 +33,10 @@ func DatabaseDockerfile(binaryImage string, labels map[string]string) (string, e
 		binaryImage, databaseLabel, DatabaseFile, further, DatabaseFile, DatabaseFile, DatabaseFile), nil
 }
 
-// ErrNotGenerated is about a file that is in the place of a Dockerfile and is no Dockerfile of an index.
+// ErrNotGenerated reports an existing file that is not the Dockerfile of an index.
 var ErrNotGenerated = errors.New("is not a Dockerfile of an index, and is not replaced")
 
-// CheckDockerfile returns the error with which [ReplaceDockerfile] would fail at once, if any.
+// CheckDockerfile returns the error of [ReplaceDockerfile] for an existing file, if any.
 func CheckDockerfile(path string) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -62,8 +62,8 @@ func CheckDockerfile(path string) error {
 	return atomicfs.CheckFile(path)
 }
 
-// ReplaceDockerfile writes a Dockerfile of an index, in place of one that was there: a file that has neither of the labels
-// of indexes in it is left alone.
+// ReplaceDockerfile writes the Dockerfile of an index. An existing file is replaced only if it has one of the labels of
+// indexes.
 func ReplaceDockerfile(path, text string) error {
 	if err := CheckDockerfile(path); err != nil {
 		return err

@@ -34,9 +34,9 @@ type PackageOptions struct {
 	IconFile        string // path of a picture
 }
 
-// Package returns the olm.package blob of a new package. The name is not judged: validating a catalog does that.
+// Package returns the olm.package blob of a new package. It does not validate the name: validating a catalog does.
 //
-// Errors name the file that could not be read, or say that the icon is not a picture.
+// Errors name the file that could not be read, or report that the icon is not a picture.
 func Package(name string, o PackageOptions) (*declcfg.Package, error) {
 	p := &declcfg.Package{Name: name, DefaultChannel: o.DefaultChannel}
 	if o.DescriptionFile != "" {

@@ -42,21 +42,21 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// ParseOptions say how a template is read.
+// ParseOptions configure [Parse].
 type ParseOptions struct {
 	// Type is the type that the template must be of; empty means that its schema decides.
 	Type Type
 	// Name is what positions call the input; empty means that problems have no position.
 	Name   string
 	Limits Limits
-	// Compat passes over what opm passes over: unknown fields of basic and substitutes templates, keys that stand twice
-	// in a mapping, and documents after the first. Warn is called for them then; otherwise they are problems.
+	// Compat ignores what opm ignores: unknown fields of basic and substitutes templates, duplicate keys of a mapping,
+	// and documents after the first. Warn is called for them then; otherwise they are problems.
 	Compat bool
-	// Warn, unless nil, is called for input that is accepted but surely not meant.
+	// Warn, unless nil, is called for accepted input that is probably a mistake.
 	Warn func(declcfg.Position, string)
 }
 
-// Template is a template that was read and found well-formed. It may be rendered several times, also concurrently.
+// Template is a well-formed template. It may be rendered several times, also concurrently.
 type Template struct {
 	typ    Type
 	source *source

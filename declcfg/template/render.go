@@ -16,7 +16,7 @@ import (
 // olm.bundle.object properties. It is called from several goroutines. The error says which image it is about.
 type RenderFunc func(ctx context.Context, image string) (*declcfg.Catalog, error)
 
-// RenderOptions say how a template is rendered.
+// RenderOptions configure [Template.Render].
 type RenderOptions struct {
 	// Render is called once for every image that the template names, in whatever order.
 	Render RenderFunc
@@ -48,8 +48,8 @@ type rendered struct {
 	original, bundle declcfg.Bundle
 }
 
-// Render makes the catalog that the template stands for. Its blobs have no positions; [declcfg.Catalog.Blobs] gives
-// their order. The error is an *[Error] with every problem, or ctx's.
+// Render returns the catalog of the template. Its blobs have no positions; [declcfg.Catalog.Blobs] gives their order.
+// The error is an [*Error] with every problem, or ctx's.
 func (t *Template) Render(ctx context.Context, o RenderOptions) (*declcfg.Catalog, error) {
 	r := &run{report: report{source: t.source, prefix: "rendering template: "}, options: o}
 	if err := r.renderImages(ctx, t.body.images()); err != nil {

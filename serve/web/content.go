@@ -13,8 +13,8 @@ import (
 )
 
 // Content is a catalog as JSON lines in a temporary file: packages by name, then the blobs of no package; the blobs of
-// each in the order in which they were written. It is safe for concurrent use. It counts those who read it, so that a
-// catalog which was replaced is closed when the last answer from it has ended.
+// each in the order of writing. It is safe for concurrent use. It counts its readers: a replaced catalog is closed
+// after the last answer from it.
 type Content struct {
 	file     *atomicfs.Scratch
 	size     int64
@@ -49,8 +49,8 @@ func (b *blob) owner() string {
 // etag is the entity tag of everything that is a function of the catalog.
 func (c *Content) etag() string { return `"` + hex.EncodeToString(c.digest[:16]) + `"` }
 
-// KeepTime takes over the time of another content with the same bytes, so that loading a catalog again changes nothing
-// for clients that ask by time. It must be called before the content is used.
+// KeepTime takes the modification time of another content with the same bytes, so that a reload changes nothing for
+// clients with conditional requests. It must be called before the content is used.
 func (c *Content) KeepTime(old *Content) {
 	if old != nil && old.digest == c.digest {
 		c.modified = old.modified
@@ -119,7 +119,7 @@ func (c *Content) release() {
 	}
 }
 
-// Close gives the file back as soon as no request reads it.
+// Close releases the file after the last request that reads it.
 func (c *Content) Close() error {
 	if c.users.Retire() {
 		return c.free()

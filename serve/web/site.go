@@ -22,8 +22,8 @@ const (
 	pageMemory = 32 << 20
 )
 
-// Site answers over HTTP from the content that it was given last. Until there is one, its answers have status 503. It is
-// safe for concurrent use.
+// Site answers over HTTP from its current content. Without content, its answers have status 503. It is safe for
+// concurrent use.
 type Site struct {
 	title   string
 	log     *slog.Logger
@@ -34,8 +34,8 @@ type Site struct {
 	zips    *compressors
 }
 
-// NewSite makes a site. title is what its pages call the catalog; log gets a record for each panic and each failure to
-// read, nil drops them.
+// NewSite returns a site without content. title is the name of the catalog on pages; log receives a record for each
+// panic and each failed read, nil drops them.
 func NewSite(title string, log *slog.Logger) *Site {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -45,18 +45,18 @@ func NewSite(title string, log *slog.Logger) *Site {
 	return s
 }
 
-// SetContent gives the site a catalog, which it closes when it is done with it. Answers that are under way go on with
-// the one that they began with.
+// SetContent sets the content. The site closes the previous one after its last answer: open answers continue on the
+// content on which they began.
 func (s *Site) SetContent(c *Content) {
 	if old := s.current.Swap(c); old != nil {
 		old.Close()
 	}
 }
 
-// Content is what the site answers from; nil before there is any. It is for [Content.KeepTime].
+// Content returns the current content; nil before there is one. It is for [Content.KeepTime].
 func (s *Site) Content() *Content { return s.current.Load() }
 
-// Close takes the catalog away.
+// Close removes the content.
 func (s *Site) Close() { s.SetContent(nil) }
 
 // content returns the catalog, acquired for one answer; nil if there is none.

@@ -21,8 +21,8 @@ import (
 	"github.com/operator-bindery/bindery/internal/ctxio"
 )
 
-// Writer makes a [Content] of blobs that come in any order. It is not safe for concurrent use. Either Finish or Abort
-// ends it.
+// Writer makes a [Content] of blobs in any order. It is not safe for concurrent use. Either Finish or Abort must be
+// called.
 type Writer struct {
 	log   *slog.Logger
 	file  *atomicfs.Scratch
