@@ -77,7 +77,7 @@ type Manifest struct {
 // Manifests are what is known of bundles whose manifests a catalog lacks, because only its skeleton was read.
 type Manifests map[Name]*Manifest
 
-// ReadManifest reads the manifest of a bundle in a catalog; nil if it has none.
+// ReadManifest reads what the ClusterServiceVersion of a bundle in a catalog declares; nil without one.
 func ReadManifest(b *declcfg.Bundle) *Manifest {
 	csv, err := b.CSV()
 	if err != nil || csv == nil {

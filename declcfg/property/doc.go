@@ -2,7 +2,8 @@
 // olm.package, olm.package.required, olm.gvk or olm.csv.metadata property is as JSON. Package declcfg names the types and
 // has the properties themselves; values of other types are opaque.
 //
-//	b := catalog.Bundles[0]
-//	p, err := b.PackageProperty() // property.Package: which version of which package it is
-//	csv, err := b.CSV()           // *property.CSVMetadata: what a user interface shows
+//	p, err := bundle.PackageProperty() // a property.Package: which version of which package it is
+//
+//	var csv property.CSVMetadata // of an olm.csv.metadata property: what a user interface shows
+//	err = json.Unmarshal(bundle.Properties[i].Value, &csv)
 package property
