@@ -17,7 +17,7 @@ import (
 const IfNone = registry.IfNone
 
 // CheckPush checks, before an image is made, that the repositories of those destinations that are in registries can be
-// written to: it begins an upload in each. Errors are those that [Copy] would return, of the class [ErrRegistry], or a
+// written to: it opens an upload session in each. Errors are those that [Copy] would return, of the class [ErrRegistry], or a
 // [*ConflictError] if [CopyOptions.IfDigest] is set and a tag does not exist. Other destinations are not checked.
 //
 // Pass the result to [Copy] in [CopyOptions.Checked], which goes on with its connections and uploads, and close it after that.

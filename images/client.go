@@ -17,42 +17,41 @@ import (
 	"github.com/operator-bindery/bindery/internal/blobcache"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/layouts"
-	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/internal/registry"
 	"github.com/operator-bindery/bindery/internal/transfer"
 )
 
-// ClientOptions say how a [Client] gets images. The zero value reads images for linux/amd64 without credentials, tries
-// everything once, and enforces the system's policy.json where there is one.
+// ClientOptions configure a [Client]. The zero value reads images for linux/amd64 without credentials, makes one attempt of each
+// request, and enforces the system's policy.json if there is one.
 type ClientOptions struct {
-	// Registry says how registries are reached. Fill it with [Registry.Env] to use what is configured on the machine.
+	// Registry is the configuration for registries. [Registry.Env] completes it with that of the machine.
 	Registry Registry
-	// Platform is chosen from an index; linux/amd64 by default. An image that is not in an index is taken as it is.
+	// Platform selects an image of an index; linux/amd64 by default. An image that is not in an index is not compared with it.
 	Platform v1.Platform
-	// AnyPlatform takes, where an index has no image for Platform, its first one for Linux.
+	// AnyPlatform selects the first image for Linux if an index has none for Platform.
 	AnyPlatform bool
-	// Retries is how many more times a request is made when the registry is busy or failing or the connection breaks.
+	// Retries is how often a request is repeated if the registry is busy or fails, or the connection breaks.
 	Retries int
 	// Backoff is the first pause between two attempts; it doubles, up to 30 seconds. Zero means one second.
 	Backoff time.Duration
-	// Stall ends an attempt in which as good as nothing (16 KiB) arrives for so long; one minute by default.
+	// Stall ends an attempt in which fewer than 16 KiB arrive in this time; one minute by default.
 	Stall time.Duration
-	// Timeout, unless zero, is how long an image may take from Open until all of it has been read.
+	// Timeout, unless zero, is the time for an image from Open until all of it has been read.
 	Timeout time.Duration
-	// PolicyFile is a policy.json that is enforced. If it is empty the one in the place where the containers tools look for
-	// it is, and if there is none every image is accepted.
+	// PolicyFile is the policy.json to enforce. By default it is that of the containers tools; if there is none, every image
+	// is accepted.
 	PolicyFile string
-	// Cache keeps what registries gave; nil keeps nothing.
-	Cache *blobcache.Cache
+	// Cache stores manifests and blobs of registries; nil stores nothing.
+	Cache *Cache
 	// Lock pins names to digests; nil pins nothing.
 	Lock *Lock
-	// Limits bound what Open reads of archives. [ExtractOptions] have their own for the content of images.
-	Limits limit.Limits
-	// Temp is where temporary files go; empty means the system's place for them.
+	// Limits bound what Open reads of archives. [ExtractOptions] have limits of their own for the content of images.
+	Limits Limits
+	// Temp is the directory for temporary files; empty means the system's.
 	Temp string
-	// Events, unless nil, is told of retries and warnings. It is called by one goroutine at a time.
-	Events func(transfer.Event)
+	// Events, unless nil, receives retries and warnings, from one goroutine at a time.
+	Events func(Event)
 }
 
 // Client opens images of every transport for reading. It is safe for concurrent use.
@@ -70,8 +69,7 @@ type Client struct {
 	eventLock  sync.Mutex
 }
 
-// NewClient returns a client. It looks at the options only: files that they name are read, and directories are made,
-// when the first image is opened.
+// NewClient returns a client. Files that the options name are read when the first image is opened.
 func NewClient(o ClientOptions) (*Client, error) {
 	if o.Retries < 0 {
 		return nil, fmt.Errorf("%d retries: it cannot be tried less than once", o.Retries)
@@ -79,8 +77,7 @@ func NewClient(o ClientOptions) (*Client, error) {
 	return &Client{o: o}, nil
 }
 
-// start does once what has to be done before an image can be opened. Its errors are about files that the options name,
-// or policies that cannot be understood.
+// start prepares the client before the first image is opened. Its errors are about files of the options and invalid policies.
 func (c *Client) start(ctx context.Context) (err error) {
 	c.startLock.Lock()
 	defer c.startLock.Unlock()
@@ -94,7 +91,7 @@ func (c *Client) start(ctx context.Context) (err error) {
 	if temp == "" {
 		temp = os.TempDir()
 	}
-	// A stage, because the next run removes what a killed one has left of it.
+	// It is a stage, so that the next run removes it if this one is killed.
 	scratch, err := layouts.NewStage(ctx, temp)
 	if err != nil {
 		return err
@@ -115,8 +112,8 @@ func (c *Client) start(ctx context.Context) (err error) {
 
 var errClosed = errors.New("the client is closed")
 
-// Close ends idle connections and removes the client's files. Images that are still open cannot be read any more. Closing
-// again does nothing.
+// Close ends idle connections and removes the client's files. Images that are open cannot be read after that. It may be called
+// again.
 func (c *Client) Close() error {
 	c.startLock.Lock()
 	defer c.startLock.Unlock()
@@ -142,9 +139,9 @@ func (c *Client) event(e transfer.Event) {
 	c.o.Events(e)
 }
 
-// PullError says which image could not be opened.
+// PullError is the error of an image that cannot be opened.
 type PullError struct {
-	Name string // as it was given, without credentials
+	Name string // as given, without credentials
 	Err  error
 }
 
@@ -153,16 +150,16 @@ func (e *PullError) Error() string {
 }
 func (e *PullError) Unwrap() error { return e.Err }
 
-// Open opens the image with a name of the form that [ParseSource] reads. A tag is resolved once: everything after that
-// is got by digest. A name that the lock knows is got by its digest, and a name that it does not know is recorded there.
+// Open opens the image with a name in the form of [ParseSource]. A tag is resolved once, and everything else is read by digest. A
+// name in the lock is opened by the digest there; other names are recorded in the lock.
 //
 // Errors are a [*PullError] and of the classes [ErrInvalid], [ErrLimit], [ErrIntegrity], [ErrRegistry] and [ErrPolicy], or
-// come from the file system. They name the image and show no credentials.
+// of the file system. They name the image and contain no credentials.
 func (c *Client) Open(ctx context.Context, name string) (_ *Image, err error) {
 	return c.open(ctx, name, OpenOptions{Platform: c.o.Platform, AnyPlatform: c.o.AnyPlatform})
 }
 
-// OpenPlatform is Open for a platform other than the client's.
+// OpenPlatform is [Client.Open] for another platform than the client's.
 func (c *Client) OpenPlatform(ctx context.Context, name string, p v1.Platform) (*Image, error) {
 	return c.open(ctx, name, OpenOptions{Platform: p})
 }
@@ -198,7 +195,7 @@ func (c *Client) open(ctx context.Context, name string, o OpenOptions) (_ *Image
 	return img, nil
 }
 
-// openSource opens the source for a name, by its digest where the lock has one.
+// openSource opens the source for a name, by the digest in the lock if it has one.
 func (c *Client) openSource(ctx context.Context, name string) (sourceName, types.ImageSource, error) {
 	n, err := parseSourceName(name)
 	if err != nil {
@@ -216,7 +213,7 @@ func (c *Client) openSource(ctx context.Context, name string) (sourceName, types
 	return n, src, err
 }
 
-// cacheFor is the blob cache, where it is of use: what is on this machine needs none.
+// cacheFor returns the blob cache for images in registries, and nil for others.
 func (c *Client) cacheFor(n sourceName) *blobcache.Cache {
 	if n.transport != Docker {
 		return nil
@@ -224,7 +221,7 @@ func (c *Client) cacheFor(n sourceName) *blobcache.Cache {
 	return c.o.Cache
 }
 
-// admit checks what a name stands for against the policy and the lock.
+// admit checks the digest of a name against the policy and the lock.
 func (c *Client) admit(ctx context.Context, n sourceName, name string, top digest.Digest) error {
 	if err := c.allowed(ctx, n, top); err != nil {
 		return err
@@ -232,7 +229,7 @@ func (c *Client) admit(ctx context.Context, n sourceName, name string, top diges
 	return c.o.Lock.Record(name, top)
 }
 
-// source opens a source of this package for a name.
+// source opens the source for a name.
 func (c *Client) source(ctx context.Context, n sourceName) (types.ImageSource, error) {
 	if n.transport == Docker {
 		ref, err := n.reference()
@@ -248,7 +245,7 @@ func (c *Client) source(ctx context.Context, n sourceName) (types.ImageSource, e
 	return openHere(ctx, n, c.o.Limits.WithDefaults(), temp)
 }
 
-// pin gives a repository's name a digest in place of its tag. A name that has another digest already is in conflict.
+// pin replaces the tag of a name by a digest. A name with another digest is an error.
 func pin(named reference.Named, d digest.Digest) (reference.Named, error) {
 	if canonical, ok := named.(reference.Canonical); ok && canonical.Digest() != d {
 		return nil, fmt.Errorf("%w: the lock has %s for %s", fault.ErrIntegrity, d, named)
@@ -256,11 +253,11 @@ func pin(named reference.Named, d digest.Digest) (reference.Named, error) {
 	return reference.WithDigest(reference.TrimNamed(named), d)
 }
 
-// withDeadline is a context that ends at a deadline with an error that says what was allowed.
+// withDeadline returns a context that ends at a deadline, with an error that has the time that was allowed.
 func withDeadline(ctx context.Context, deadline time.Time, allowed time.Duration) (context.Context, context.CancelFunc) {
 	if deadline.IsZero() {
 		return ctx, func() {}
 	}
-	// Where it ends is chance; what it was waiting for is the registry.
+	// What takes the time is the registry, wherever the deadline ends the work.
 	return context.WithDeadlineCause(ctx, deadline, registry.Wrap(fmt.Errorf("not done within %v: %w", allowed, context.DeadlineExceeded)))
 }

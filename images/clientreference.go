@@ -16,9 +16,9 @@ import (
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
-// Reference is the image with a name, for what reads images through the containers image library, a build upon a base
-// image say: it is got by this client, with its credentials, retries, policy and lock, and every manifest and blob that
-// is read to its end has the digest that it should have. The client must be open as long as the reference is used.
+// Reference returns a reference for the containers image library that reads the image by this client, with its credentials, retries,
+// policy and lock. Every manifest and blob that is read to its end is compared with its digest. The client must be open as long as the
+// reference is used.
 func (c *Client) Reference(name string) (types.ImageReference, error) {
 	ref, err := ParseSource(name)
 	if err != nil {
@@ -27,14 +27,14 @@ func (c *Client) Reference(name string) (types.ImageReference, error) {
 	return &clientReference{ImageReference: ref, c: c, name: name}, nil
 }
 
-// clientReference is the library's reference but for how it is read.
+// clientReference is the library's reference, with another source.
 type clientReference struct {
 	types.ImageReference
 	c    *Client
 	name string
 }
 
-// NewImageSource opens the image. The context's options of the library do not matter.
+// NewImageSource opens the image. The library's options are not used.
 func (r *clientReference) NewImageSource(ctx context.Context, _ *types.SystemContext) (_ types.ImageSource, err error) {
 	defer func() {
 		if err != nil {
@@ -64,7 +64,7 @@ func (r *clientReference) NewImage(ctx context.Context, sys *types.SystemContext
 	return image.FromSource(ctx, sys, src)
 }
 
-// verifiedSource is a source whose content has its digests.
+// verifiedSource is a source whose content is compared with its digests.
 type verifiedSource struct {
 	types.ImageSource
 	ref types.ImageReference

@@ -20,62 +20,64 @@ import (
 	"github.com/operator-bindery/bindery/internal/transfer"
 )
 
-// CopyOptions say how [Copy] works. The zero value copies the image, or every image of an index, once and without a
-// limit of time.
+// CopyOptions configure [Copy]. The zero value makes one attempt without a limit of time.
 type CopyOptions struct {
 	Registry Registry
-	// Retries is how many more times a registry is tried that is busy, failing, or whose connection breaks.
+	// Retries is how often a request is repeated if the registry is busy or fails, or the connection breaks.
 	Retries int
 	// Backoff is the first pause between attempts; it doubles, up to 30 seconds. Zero means one second.
 	Backoff time.Duration
-	// Timeout, unless zero, ends everything.
+	// Timeout, unless zero, is the time for the whole copy.
 	Timeout time.Duration
-	// Stall ends an attempt on a registry in which nothing has moved for so long; zero means two minutes.
+	// Stall ends an attempt in which nothing moves for this time; two minutes by default.
 	Stall time.Duration
-	// Temp is where temporary files go that belong beside no output; empty means the system's place for them.
+	// Temp is the directory for temporary files that are not beside an output; empty means the system's.
 	Temp string
-	// IfDigest, unless empty, is what the names in registries must stand for until they are written: a digest, or [IfNone] for
-	// no image. It is looked at before anything is written and again just before each name is, which is as good as registries
-	// allow; a name that stands for something else is a [*ConflictError].
+	// IfDigest, unless empty, is what the tags in registries must point to until they are written: a digest, or [IfNone] for no
+	// image; otherwise the error is a [*ConflictError]. Tags are compared before anything is written, and again just before each
+	// is written, since most registries cannot compare and set in one step.
 	IfDigest string
-	// Checked, unless nil, is what [CheckPush] has found out with the same options. What it says to Events it says to those of
-	// the check.
+	// Checked, unless nil, is the result of [CheckPush] with the same options. Its events go to the Events of the check.
 	Checked *PushCheck
-	// Platform is what a store gets of an index; that of this machine, or any for Linux if there is none, if it is zero.
+	// Platform selects the image of an index that is written to a store; by default that for this machine, else any for Linux.
 	Platform v1.Platform
-	// Policy decides whether the source may be read; nil accepts images assembled by this module and refuses others.
+	// Policy decides whether the source may be read; nil accepts only images that this module assembles.
 	Policy *signature.Policy
-	// Events, unless nil, is told what happens. It is called by one goroutine at a time.
-	Events func(transfer.Event)
+	// Events, unless nil, receives the steps of the copy, from one goroutine at a time.
+	Events func(Event)
 }
 
 // Result is what was written to one destination.
 type Result struct {
-	// Destination is its text.
+	// Destination is the text of the destination.
 	Destination string `json:"destination"`
-	// Reference is what the image can be had by again: with its digest where the transport knows digests.
+	// Reference names the image: with its digest if the transport has digests.
 	Reference string        `json:"reference"`
 	Digest    digest.Digest `json:"digest"`
 	MediaType string        `json:"mediaType"`
-	// Written and Reused are the blobs that went there, the configuration among them, and those that were there already.
-	// Mounted are those that a registry took from another of its repositories.
+	// Written are the blobs that were written, with the configuration, Reused those that were there already, and Mounted those that
+	// the registry took from another of its repositories.
 	Written []digest.Digest `json:"written,omitempty"`
 	Reused  []digest.Digest `json:"reused,omitempty"`
 	Mounted []digest.Digest `json:"mounted,omitempty"`
-	// Blobs tells of every blob of an image in a registry, and Traffic sums them up. Of several names in one repository the
-	// first brings everything there.
+	// Blobs has all blobs of an image in a registry, and Traffic their sums. Of several tags in one repository the first one has
+	// the transfers.
 	Blobs   []Transfer `json:"blobs,omitempty"`
 	Traffic *Traffic   `json:"traffic,omitempty"`
 }
 
-// Copy writes the image to all destinations. Files and directories are first prepared beside their places, and stores get the
-// image without its name, then
-// registries get blobs and manifests, then the names there, and at last everything prepared is put in place by renames: if
-// a step fails, no later one has begun, and no registry's tag names an incomplete image. Errors of the last two steps can
-// leave some destinations done; the results tell which. Errors do not show credentials.
+// Copy writes the image, or all images of an index, to all destinations, in four steps:
 //
-// A blob is only read from the source where a registry has it neither in the repository nor, as far as the source knows
-// ([BlobLocator]), in another one that it can be mounted from.
+//  1. files and directories are staged beside their places, and stores receive the image without its name;
+//  2. registries receive blobs and manifests;
+//  3. registries receive the tags;
+//  4. what was staged is put in place by renames, and stores receive the name.
+//
+// If a step fails, no later one begins, and no tag points to an incomplete image. After an error in the last two steps some
+// destinations may be written: the results are those. Errors contain no credentials.
+//
+// A blob is read from the source only if the registry has it neither in the repository nor in another one that it can be mounted
+// from ([BlobLocator]).
 func Copy(ctx context.Context, src types.ImageReference, dests []Destination, o CopyOptions) (results []Result, err error) {
 	ctx, cancel := o.deadline(ctx)
 	defer cancel()
@@ -173,8 +175,7 @@ func (p *registryPush) close() error {
 	return p.src.Close()
 }
 
-// run pushes the image. It returns the results by the text of their destinations: those whose tags are written, also with an
-// error.
+// run pushes the image. It returns the results of the destinations whose tags are written, by their text, also with an error.
 func (p *registryPush) run(ctx context.Context) (map[string]Result, error) {
 	if p == nil {
 		return nil, nil
@@ -187,7 +188,7 @@ func (p *registryPush) run(ctx context.Context) (map[string]Result, error) {
 	return results, err
 }
 
-// deadline is the context with the limit of time that is set.
+// deadline returns the context with the Timeout of the options.
 func (o CopyOptions) deadline(ctx context.Context) (context.Context, context.CancelFunc) {
 	if o.Timeout <= 0 {
 		return ctx, func() {}
@@ -195,11 +196,11 @@ func (o CopyOptions) deadline(ctx context.Context) (context.Context, context.Can
 	return context.WithTimeoutCause(ctx, o.Timeout, fmt.Errorf("not done within %v: %w", o.Timeout, context.DeadlineExceeded))
 }
 
-// prepared is a local destination that has everything but its name.
+// prepared is a local destination that has the whole image, but not in its place.
 type prepared interface {
-	// Commit gives it the name.
+	// Commit puts the image in its place.
 	Commit(ctx context.Context) error
-	// Discard tidies up, also after commit.
+	// Discard removes what is left, also after Commit.
 	Discard() error
 }
 
@@ -241,7 +242,7 @@ func (c *copier) prepareFiles(ctx context.Context, d Destination, r *Result) (_ 
 	return out, out.Finish(ctx)
 }
 
-// checkDistinct refuses two images in one file: the second would replace the first.
+// checkDistinct returns an error if two destinations are the same file, since the second image would replace the first.
 func checkDistinct(dests []Destination) error {
 	seen := map[string]bool{}
 	for _, d := range dests {
@@ -257,7 +258,7 @@ func checkDistinct(dests []Destination) error {
 	return nil
 }
 
-// checkFormats refuses, before anything is written, what a destination cannot hold without being another image.
+// checkFormats returns an error if a destination cannot hold the image without converting it.
 func (c *copier) checkFormats(ctx context.Context, dests []Destination) (err error) {
 	src, err := c.src.NewImageSource(ctx, c.sys)
 	if err != nil {
@@ -306,7 +307,7 @@ func newCopier(ctx context.Context, src types.ImageReference, dests []Destinatio
 
 func (c *copier) close() error { return errors.Join(c.policy.Destroy(), c.scratch.Close()) }
 
-// copyTo copies the image to a local reference of the library and fills the result.
+// copyTo copies the image to a local reference of the library and fills in the result.
 func (c *copier) copyTo(ctx context.Context, d Destination, to types.ImageReference, r *Result) error {
 	progress := make(chan types.ProgressProperties, 16)
 	finished := make(chan struct{})
@@ -321,7 +322,7 @@ func (c *copier) copyTo(ctx context.Context, d Destination, to types.ImageRefere
 		SourceCtx:          c.sys,
 		DestinationCtx:     c.sys,
 		ImageListSelection: copy.CopyAllImages,
-		// Archives of docker are converted on the way; everything else keeps the digest that was announced.
+		// Only docker's archives need a conversion.
 		PreserveDigests:  d.Transport != DockerArchive,
 		Progress:         progress,
 		ProgressInterval: 200 * time.Millisecond,

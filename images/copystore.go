@@ -43,7 +43,7 @@ func (c *copier) prepareStored(ctx context.Context, d Destination, r *Result) (_
 	return out, one.copyTo(ctx, d, to, r)
 }
 
-// storable is the image, or the one that a store can hold of several: that for the platform wanted, else for this machine.
+// storable returns the image, or the one image of an index that the store receives, and its configuration.
 func (c *copier) storable(ctx context.Context, d Destination) (_ types.ImageReference, config []byte, err error) {
 	src, err := c.src.NewImageSource(ctx, c.sys)
 	if err != nil {
@@ -89,7 +89,7 @@ func (c *copier) storable(ctx context.Context, d Destination) (_ types.ImageRefe
 	}
 }
 
-// instanceReference is one image of an index, as if it were alone.
+// instanceReference refers to one image of an index.
 type instanceReference struct {
 	types.ImageReference
 	instance digest.Digest

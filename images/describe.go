@@ -13,13 +13,13 @@ import (
 	"github.com/operator-bindery/bindery/internal/redact"
 )
 
-// Description is what the name of an image stands for: one image, or an index and the images in it.
+// Description describes one image, or an index and its images.
 type Description struct {
-	// Name is what the image was asked for by.
+	// Name is the name that the image was opened by.
 	Name string
-	// Top is the digest of what the name stands for, an index or a manifest.
+	// Top is the digest of the index or manifest that the name refers to.
 	Top digest.Digest
-	// Index tells whether that is an index; Annotations are its own then.
+	// Index tells whether it is an index; Annotations are those of the index.
 	Index       bool
 	Annotations map[string]string
 	// Variants are the images, in the order of the index; never empty.
@@ -35,12 +35,12 @@ type Variant struct {
 	Annotations map[string]string
 }
 
-// maxVariants is how many platforms an image may be for: each takes two requests.
+// maxVariants bounds the number of platforms, since each takes two requests.
 const maxVariants = 64
 
-// Describe tells for which platforms an image is, and what the configuration of each is. No layer is read. The entries
-// of an index that are no images (attestations, signatures) are left out, and of several for one platform only the first
-// counts, as in [Client.Open]. Errors are those of Open.
+// Describe returns the platforms of an image, and the configuration for each. No layer is read. Entries of an index that are no
+// images (attestations, signatures) are left out. Of several images for one platform the first one counts, as in [Client.Open].
+// Errors are those of Open.
 func (c *Client) Describe(ctx context.Context, name string) (_ *Description, err error) {
 	defer func() {
 		if err != nil {
@@ -85,13 +85,13 @@ func (c *Client) Describe(ctx context.Context, name string) (_ *Description, err
 	return d.out, nil
 }
 
-// describer makes the description of an image or an index.
+// describer makes a [Description].
 type describer struct {
 	out  *Description
 	seen map[string]bool
 }
 
-// isImage tells whether an entry of an index is an image that somebody could run.
+// isImage tells whether an entry of an index is an image to run, and no attestation or signature.
 func isImage(entry v1.Descriptor, entries int) bool {
 	if entry.ArtifactType != "" {
 		return false
@@ -111,7 +111,7 @@ func (d *describer) addImage(ctx context.Context, one *Image, text []byte, _ str
 	if v.Platform = one.Config.Platform; entry.Platform != nil {
 		v.Platform = *entry.Platform
 	}
-	// Old builders left the fields of single images empty.
+	// Older builders leave the fields of single images empty.
 	if v.Platform.OS == "" {
 		v.Platform.OS = "linux"
 	}

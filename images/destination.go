@@ -14,7 +14,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/layouts"
 )
 
-// Transport names a way to keep or move an image, as the containers tools write it before the colon.
+// Transport is a kind of place for images, as the containers tools write it before the colon.
 type Transport string
 
 // The transports that images can be written to.
@@ -27,12 +27,12 @@ const (
 	Store         Transport = "containers-storage"
 )
 
-// Destination is a place that an image can be written to. Make it with [Parse].
+// Destination is a place to write an image to; see [Parse].
 type Destination struct {
 	Transport Transport
-	// Path is the directory or file of a local transport, or where the store of images is that is not the user's own.
+	// Path is the directory or file of a local transport, or the place of a store other than the user's own.
 	Path string
-	// Name is the repository and tag of a registry, or what follows the path of the others. It may be empty for these.
+	// Name is the repository and tag in a registry or store, or the name in a layout or archive, which may be empty.
 	Name string
 }
 
@@ -45,7 +45,7 @@ type Destination struct {
 //	dir:DIR
 //	containers-storage:[[DRIVER@ROOT+RUNROOT:OPTIONS]]REPOSITORY[:TAG]
 //
-// It looks at the text only; whether the place can be written is found out by [Copy].
+// Only the text is checked. [Copy] finds out whether the place can be written.
 func Parse(text string) (Destination, error) {
 	name, rest, ok := strings.Cut(text, ":")
 	if !ok {
@@ -78,7 +78,7 @@ func Parse(text string) (Destination, error) {
 
 const transportNames = "docker://, oci:, oci-archive:, docker-archive:, dir:, containers-storage:"
 
-// splitPath cuts off what follows the path, leaving the colon of a Windows drive alone.
+// splitPath splits PATH:NAME. The colon of a Windows drive belongs to the path.
 func splitPath(rest string) (path, name string) {
 	drive := filepath.VolumeName(rest)
 	path, name, _ = strings.Cut(rest[len(drive):], ":")
@@ -118,13 +118,13 @@ func (d Destination) check() error {
 	return checkTag(d.Name)
 }
 
-// checkTag asks the library whether it would find an image under that name again.
+// checkTag checks that the library can find an image by that name.
 func checkTag(tag string) error {
 	_, err := layout.NewReference(".", tag)
 	return err
 }
 
-// String is the text that [Parse] reads.
+// String returns the text that [Parse] reads.
 func (d Destination) String() string {
 	switch {
 	case d.Transport == Docker:
@@ -137,10 +137,10 @@ func (d Destination) String() string {
 	return d.place().String()
 }
 
-// local tells whether the destination is in the file system, and not in a registry.
+// local tells whether the destination is on this machine, and not in a registry.
 func (d Destination) local() bool { return d.Transport != Docker }
 
-// InFiles tells whether Path is the file or directory that the image goes to: it is neither in a registry nor in a store.
+// InFiles tells whether Path is the file or directory of the image: the destination is neither in a registry nor in a store.
 func (d Destination) InFiles() bool { return d.Transport != Docker && d.Transport != Store }
 
 // place is the destination if it is in files.
@@ -148,8 +148,8 @@ func (d Destination) place() layouts.Place {
 	return layouts.Place{Format: layouts.Format(d.Transport), Path: d.Path, Name: d.Name}
 }
 
-// InStore is the destination of the store that podman has for this user under the name that "podman build" would give the
-// image: one without a host is of "localhost".
+// InStore returns the destination in the user's store of podman. A name without a host gets the host "localhost", as by "podman
+// build".
 func InStore(name string) Destination {
 	if !imagestore.HasHost(name) {
 		name = "localhost/" + name

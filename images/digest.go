@@ -12,8 +12,8 @@ import (
 	"github.com/operator-bindery/bindery/internal/redact"
 )
 
-// Digest returns the digest that a name stands for now. It neither uses nor records what the lock says, because an image
-// may have been replaced since it was written. It is empty if nothing is there that is an image. Errors are those of Open.
+// Digest returns the digest that a name refers to now, without use of the lock. It is empty if there is no such image. Errors are
+// those of [Client.Open].
 func (c *Client) Digest(ctx context.Context, name string) (_ digest.Digest, err error) {
 	defer func() {
 		if err != nil {
@@ -39,7 +39,7 @@ func (c *Client) Digest(ctx context.Context, name string) (_ digest.Digest, err 
 	return identityOf(src, text), nil
 }
 
-// notThere is nil for an error that says that there is no such image.
+// notThere returns nil for an error that means that there is no such image.
 func notThere(err error) error {
 	var status *StatusError
 	if errors.As(err, &status) && status.Status == http.StatusNotFound || errors.Is(err, fault.ErrInvalid) || errors.Is(err, fs.ErrNotExist) {

@@ -1,26 +1,18 @@
-// Package images carries images: it parses where they come from and where they go, writes them there all or nothing,
-// and reads the wanted paths out of them within limits.
+// Package images reads, writes and copies container images: in registries, OCI layouts, archives and podman's store.
 //
-//	types.ImageReference ──copy.Image──> docker://                       (retried, the tag last)
-//	                          └────────> stage ──rename──> oci: oci-archive: docker-archive: dir:
+// A [Client] opens images by name, and [Image.Extract] returns files of them as an fs.FS, within [Limits]:
 //
-//	docker://  ──registrySource──┐
-//	oci: dir:  ──dirFiles──┐     ├──Client.Open──> Image (checked manifest and configuration)
-//	archives   ──tarFiles──┴─────┘                   ├──Extract───> fs.FS of the wanted paths
-//	                                                 └──CopyFile──> one file, as a stream
+//	c, err := images.NewClient(images.ClientOptions{Registry: images.Registry{}.Env(os.Getenv)})
+//	img, err := c.Open(ctx, "quay.io/acme/catalog:v1")
+//	tree, err := img.Extract(ctx, []string{"configs"}, images.ExtractOptions{})
 //
-// What is read has its digest and size, or it is an error. Layers are read from the top, only as far as something
-// wanted can come from them, and nothing of them is unpacked; archives are read where they lie. Registries are asked by
-// a client of this package, which decides where credentials go and what is tried again; what is configured on a machine
-// - registries.conf, policy.json, certificates, files of credentials - counts as it does for podman and docker.
+// [Copy] writes an image to several [Destination] values, which [Parse] reads, and [Push] to one name in a registry. A destination has
+// the old or the new image at any time, whatever fails.
 //
-// A stage is a private directory in the file system of the output. An output is either the old or the new one, whatever
-// happens on the way; stages of killed runs are removed by the next run. Outputs that are symbolic links are refused.
+// Everything that is read is compared with its digest and size. Images are hostile input: sizes, counts and depths have limits, and no
+// path leads out of an image. Configuration of the machine counts as it does for podman: registries.conf, policy.json, certificates and
+// files with credentials. A [Lock] records the digests of names; a [Cache] keeps blobs of registries.
 //
-// Blobs of registries are kept in a cache, if one is given, and checked each time they are read. A [Lock] is a file that
-// records which digests names stood for.
-//
-// The package knows nothing of catalogs. It reads the environment only where the containers library does, and through
-// [Registry.Env]. Formats and protocols are those of the OCI image and distribution specifications and of the containers
-// image library.
+// The work is done by internal packages: registry (the client and the pusher), layouts (layouts, archives, directories), imagestore
+// (podman's store) and imagefs (files in layers). Formats and protocols are those of the OCI image and distribution specifications.
 package images

@@ -19,7 +19,7 @@ var (
 	ErrRegistry = fault.ErrRegistry
 	// ErrPlainHTTP is the error of a registry that does not speak TLS, where plain HTTP is not allowed.
 	ErrPlainHTTP = registry.ErrPlainHTTP
-	// ErrStore is the class of errors about stores of images that cannot be used here.
+	// ErrStore is the class of errors about stores of images that cannot be used.
 	ErrStore = imagestore.ErrStore
 )
 

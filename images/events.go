@@ -2,10 +2,17 @@ package images
 
 import "github.com/operator-bindery/bindery/internal/transfer"
 
-// Event is one step of a copy or of reading an image.
+// Event is one step of a copy or of reading an image. Its fields are:
+//
+//	Kind        EventKind
+//	Destination string        // where is written to, or the repository that is read
+//	Blob        digest.Digest // of a blob
+//	Size, Done  int64         // its size, and how much of it is transferred, in bytes
+//	Attempt     int           // for EventRetry, from 1
+//	Err         error         // why an attempt failed, for EventRetry; the warning, for EventWarning
 type Event = transfer.Event
 
-// EventKind is what an [Event] is about.
+// EventKind is the kind of an [Event].
 type EventKind = transfer.EventKind
 
 // The kinds of events.

@@ -6,13 +6,12 @@ import (
 	"io"
 
 	"github.com/operator-bindery/bindery/internal/imagefs"
-	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/registry"
 )
 
 // ExtractOptions bound what is read out of an image.
 type ExtractOptions struct {
-	Limits limit.Limits
+	Limits Limits
 	// Temp is the directory of a temporary file if the files do not fit into Limits.Memory; empty means the system's.
 	Temp string
 }
@@ -59,7 +58,7 @@ func (i *Image) layerStack() *imagefs.Layers {
 type LayerReader struct{ r *imagefs.Reader }
 
 // NewLayerReader returns a reader within limits.
-func NewLayerReader(l limit.Limits) *LayerReader { return &LayerReader{imagefs.NewReader(l)} }
+func NewLayerReader(l Limits) *LayerReader { return &LayerReader{imagefs.NewReader(l)} }
 
 // Read calls take for each entry of layer n of the image, with its clean name relative to the root ("." for the root itself)
 // and, for a regular file, its content. It returns the length of the archive in bytes.

@@ -13,20 +13,20 @@ import (
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
-// indexWalk goes through an index and the indexes in it, in their order, or takes a single image.
+// indexWalk visits the images of an index and of the indexes in it, in their order, or a single image.
 type indexWalk struct {
-	// img is what the source is read through; each image gets a copy.
+	// img reads the source; each image gets a copy.
 	img *Image
-	// image gets each image that somebody could run, with the text and type of its manifest and what the index says of it.
+	// image receives each image to run, with the text and type of its manifest and its entry in the index.
 	image func(ctx context.Context, one *Image, text []byte, kind string, entry v1.Descriptor) error
-	// index gets the outermost index, and other, unless nil, every entry that is no such image.
+	// index receives the outermost index, and other, unless nil, the entries that are no images to run.
 	index func(v1.Index)
 	other func(v1.Descriptor)
 
 	entries int
 }
 
-// add takes an image, or all of an index. one has read the text last.
+// add visits an image, or all images of an index, whose manifest text one has read.
 func (w *indexWalk) add(ctx context.Context, one *Image, text []byte, kind string, entry v1.Descriptor, depth int) error {
 	if depth > limit.MaxIndexDepth {
 		return fmt.Errorf("%w: indexes in indexes, more than %d deep", fault.ErrLimit, limit.MaxIndexDepth)
@@ -43,7 +43,7 @@ func (w *indexWalk) add(ctx context.Context, one *Image, text []byte, kind strin
 	if err := json.Unmarshal(text, &index); err != nil {
 		return fmt.Errorf("%w: index: %v", fault.ErrInvalid, err)
 	}
-	// All together: indexes in indexes could otherwise have any number.
+	// The limit is for all indexes together, since they can be nested.
 	if w.entries += len(index.Manifests); w.entries > limit.MaxIndexEntries {
 		return fmt.Errorf("index: %w: %d entries (limit %d)", fault.ErrLimit, w.entries, limit.MaxIndexEntries)
 	}

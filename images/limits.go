@@ -1,20 +1,13 @@
 package images
 
-import (
-	"github.com/operator-bindery/bindery/internal/limit"
-)
+import "github.com/operator-bindery/bindery/internal/limit"
 
-// Limits bound what is read out of an image. A zero field stands for its default. Sizes are in bytes.
+// Limits bound what is read from an image. Its fields are, with their defaults if they are zero:
+//
+//	Compressed   int64 // total size of the layers as transferred, in bytes: 4 GiB
+//	Uncompressed int64 // total size of the layers as archives, in bytes: 8 GiB
+//	File         int64 // size of one extracted file, in bytes: 64 MiB, or 1 GiB for [Image.CopyFile]
+//	Entries      int   // number of entries of all archives: 200,000
+//	Ratio        int64 // of uncompressed to compressed size of a layer beyond its first 64 MiB: 200
+//	Memory       int64 // how much of the extracted files is in memory and not in a temporary file, in bytes: 16 MiB
 type Limits = limit.Limits
-
-// Limit names one of the [Limits] as a command line may name it.
-type Limit = limit.Limit
-
-// The limits that are options.
-const (
-	LimitCompressed   = limit.Compressed   // Limits.Compressed
-	LimitUncompressed = limit.Uncompressed // Limits.Uncompressed
-	LimitFile         = limit.File         // Limits.File
-	LimitEntries      = limit.Entries      // Limits.Entries
-	LimitRatio        = limit.Ratio        // Limits.Ratio
-)

@@ -33,20 +33,22 @@ const (
 	lockSaveWait = time.Minute
 )
 
-// Lock is a file that says which digest each reference to an image stood for, so that what was made of the images can be
-// made again: {"version":1,"images":{"quay.io/acme/a:v1":"sha256:..."}}. The digest is that of what the reference
-// names, an index or a manifest. References are as they were typed, without "docker://".
+// Lock is a file with the digest of each image that was used, so that a build can be repeated:
 //
-// A nil *Lock knows nothing and records nothing. Methods are safe for concurrent use.
+//	{"version":1,"images":{"quay.io/acme/a:v1":"sha256:..."}}
+//
+// The digest is that of the index or manifest. References are as given, without "docker://".
+//
+// A nil *Lock is empty and records nothing. Methods are safe for concurrent use.
 type Lock struct {
 	path string
 
 	mu     sync.Mutex
-	images map[string]digest.Digest // read and recorded
-	fresh  map[string]digest.Digest // recorded and not saved
+	images map[string]digest.Digest // from the file, and recorded
+	fresh  map[string]digest.Digest // recorded, not saved
 }
 
-// lockContent is the file's form.
+// lockContent is the content of the file.
 type lockContent struct {
 	Version int                      `json:"version"`
 	Images  map[string]digest.Digest `json:"images"`
@@ -83,7 +85,7 @@ func readLock(path string) (map[string]digest.Digest, error) {
 }
 
 func parseLock(text []byte) (map[string]digest.Digest, error) {
-	// The version first: the fields of another one may be others.
+	// The version is checked first, since other versions may have other fields.
 	var head struct {
 		Version *int `json:"version"`
 	}
@@ -111,7 +113,7 @@ func parseLock(text []byte) (map[string]digest.Digest, error) {
 	return content.Images, nil
 }
 
-// lockError says where the text is wrong, in the words of this file's format.
+// lockError returns an error that names the place in the file.
 func lockError(text []byte, err error) error {
 	var syntax *jsontext.SyntacticError
 	if errors.As(err, &syntax) {
@@ -135,7 +137,7 @@ func lockError(text []byte, err error) error {
 	return err
 }
 
-// lockField is a place in the file as people write it: images["quay.io/acme/a:v1"].
+// lockField writes a place in the file as images["quay.io/acme/a:v1"].
 func lockField(p jsontext.Pointer) string {
 	var b strings.Builder
 	for name := range p.Tokens() {
@@ -158,10 +160,10 @@ func checkLocked(name string, d digest.Digest) error {
 	return verify.Digest(d)
 }
 
-// lockedName is the name under which a reference is kept.
+// lockedName returns the name of a reference in the file.
 func lockedName(name string) string { return strings.TrimPrefix(name, string(Docker)+"://") }
 
-// Digest is what a reference stood for.
+// Digest returns the digest of a reference, if the lock has it.
 func (l *Lock) Digest(name string) (digest.Digest, bool) {
 	if l == nil {
 		return "", false
@@ -172,8 +174,7 @@ func (l *Lock) Digest(name string) (digest.Digest, bool) {
 	return d, ok
 }
 
-// Record notes what a reference stands for. It fails with [ErrIntegrity] if that is not what it stood for before, be it
-// in the file or in this run.
+// Record adds the digest of a reference. It fails with [ErrIntegrity] if the file or this run has another digest for it.
 func (l *Lock) Record(name string, d digest.Digest) error {
 	if l == nil {
 		return nil
@@ -199,9 +200,9 @@ func (l *Lock) conflict(name string, before, now digest.Digest) error {
 	return fmt.Errorf("lock file %s: %w: %.300q is locked to %s and now is %s", l.path, fault.ErrIntegrity, name, before, now)
 }
 
-// Save writes what was recorded, merged with what other processes have written since the file was read; the file is
-// replaced as a whole, and only if there is something new. Where another process has recorded another digest for the
-// same reference, the file stays as it is and the error is [ErrIntegrity]. The text is a function of the content.
+// Save writes the file if there is something new, merged with what other processes have written since it was read. If another process
+// has recorded another digest for a reference, the file is unchanged and the error is [ErrIntegrity]. The file is replaced by a
+// rename, and its text is a function of the content.
 func (l *Lock) Save() error {
 	if l == nil {
 		return nil
@@ -209,7 +210,7 @@ func (l *Lock) Save() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.fresh) == 0 {
-		layouts.SweepBeside(l.path) // a run that was killed when the file was in its place has left its stage
+		layouts.SweepBeside(l.path) // a run that was killed after the rename has left its stage
 		return nil
 	}
 	if err := l.save(); err != nil {
@@ -274,7 +275,7 @@ func (l *Lock) save() (err error) {
 	return nil
 }
 
-// encodeLock is the text of a lock file: sorted, a line for each image, so that it is good to read in a diff.
+// encodeLock returns the text of a lock file: sorted, one line for each image, for readable diffs.
 func encodeLock(images map[string]digest.Digest) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

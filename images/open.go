@@ -27,36 +27,36 @@ import (
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
-// Image is an image that can be read: its manifest and configuration have been checked against their digests and
-// sizes. Close it after use. Methods are safe for concurrent use where the source is, and those of a [Client] are.
+// Image is an open image, whose manifest and configuration have been compared with their digests and sizes. Close it after use. An
+// image of a [Client] is safe for concurrent use.
 type Image struct {
-	// Name is what the image was opened by.
+	// Name is the name that the image was opened by.
 	Name string
-	// Source tells which registry, mirror or file the image came from, where that is not what Name says.
+	// Source is the registry or mirror that the image was read from, if it is not that of Name.
 	Source string
-	// Top is the digest of what the name stands for, an index or a manifest.
+	// Top is the digest of the index or manifest that the name refers to.
 	Top digest.Digest
-	// Digest is that of the manifest of the chosen platform, and MediaType its type.
+	// Digest and MediaType are those of the manifest for the platform.
 	Digest    digest.Digest
 	MediaType string
 	Config    v1.Image
-	// ConfigText is the text of the configuration: images of docker's format have more in it than Config.
+	// ConfigText is the text of the configuration. In docker's format it has more fields than Config.
 	ConfigText []byte
 	Layers     []v1.Descriptor
-	// ConfigDescriptor is what the manifest says of the configuration.
+	// ConfigDescriptor is the descriptor of the configuration in the manifest.
 	ConfigDescriptor v1.Descriptor
-	// Annotations are those of that manifest.
+	// Annotations are those of the manifest.
 	Annotations map[string]string
 
 	src        types.ImageSource
 	cache      *blobcache.Cache
-	repository string // of an image in a registry
+	repository string // if the image is in a registry
 	deadline   time.Time
 	timeout    time.Duration
 }
 
-// Reference is what the same image can be had by again: REPOSITORY@DIGEST with the digest of what the tag named, for
-// an image in a registry, and the name it was opened by for others.
+// Reference returns a name of the same image: REPOSITORY@DIGEST with the digest of the index or manifest for an image in a registry,
+// else Name.
 func (i *Image) Reference() string {
 	if i.repository == "" {
 		return i.Name
@@ -64,21 +64,20 @@ func (i *Image) Reference() string {
 	return i.repository + "@" + i.Top.String()
 }
 
-// InRegistry tells whether the image was opened in a registry, and so has a name that others can pull it by.
+// InRegistry tells whether the image is in a registry, so that others can pull it by its name.
 func (i *Image) InRegistry() bool { return i.repository != "" }
 
-// OpenOptions say how an image is opened. The zero value takes linux/amd64.
+// OpenOptions configure [Open]. The zero value selects linux/amd64.
 type OpenOptions struct {
-	// Platform is chosen from an index. The image itself is not required to be for it if there is no choice.
+	// Platform selects an image of an index. An image that is not in an index is not compared with it.
 	Platform v1.Platform
-	// AnyPlatform takes, where an index has no image for Platform, its first one for Linux.
+	// AnyPlatform selects the first image for Linux if an index has none for Platform.
 	AnyPlatform bool
 
 	cache *blobcache.Cache
 }
 
-// Open opens an image on this machine, "oci:DIR[:TAG]" or another transport of the file system. A [Client] opens images
-// in registries too.
+// Open opens an image on this machine, such as "oci:DIR[:TAG]". [Client.Open] opens images in registries too.
 func Open(ctx context.Context, name string, o OpenOptions) (_ *Image, err error) {
 	defer func() {
 		if err != nil {
@@ -92,7 +91,7 @@ func Open(ctx context.Context, name string, o OpenOptions) (_ *Image, err error)
 	if n.transport == Docker {
 		return nil, errors.New("is in a registry, and only oci:, oci-archive:, docker-archive:, dir: and containers-storage: can be opened here")
 	}
-	src, err := openHere(ctx, n, limit.Limits{}.WithDefaults(), "")
+	src, err := openHere(ctx, n, Limits{}.WithDefaults(), "")
 	if err != nil {
 		return nil, err
 	}
@@ -104,8 +103,7 @@ func Open(ctx context.Context, name string, o OpenOptions) (_ *Image, err error)
 	return img, nil
 }
 
-// OpenSource opens the image that a source of any transport has, choosing the platform. It closes the source, also when
-// it fails.
+// OpenSource opens the image of a source of any transport, for the platform of the options. It closes the source, also after an error.
 func OpenSource(ctx context.Context, src types.ImageSource, o OpenOptions) (_ *Image, err error) {
 	defer func() {
 		if err != nil {
@@ -182,7 +180,7 @@ func (i *Image) checkManifest(text []byte, want v1.Descriptor) error {
 	return nil
 }
 
-// expectedDescriptor is what a source knows of its manifest before that is read.
+// expectedDescriptor returns the descriptor of the manifest, if the source knows it.
 func expectedDescriptor(src types.ImageSource) (v1.Descriptor, bool) {
 	if local, ok := src.(interface {
 		TopDescriptor() (v1.Descriptor, bool)
@@ -192,7 +190,7 @@ func expectedDescriptor(src types.ImageSource) (v1.Descriptor, bool) {
 	return v1.Descriptor{}, false
 }
 
-// identityOf is the digest that an image is known by, whose manifest is given: that of the manifest, unless the source had to make it.
+// identityOf returns the digest of an image: that of its manifest, unless the source has made another manifest.
 func identityOf(src types.ImageSource, text []byte) digest.Digest {
 	if s, ok := src.(interface{ Identity() digest.Digest }); ok {
 		return s.Identity()
@@ -200,8 +198,8 @@ func identityOf(src types.ImageSource, text []byte) digest.Digest {
 	return digest.FromBytes(text)
 }
 
-// openHere opens an image on this machine.
-func openHere(ctx context.Context, n sourceName, limits limit.Limits, temp string) (types.ImageSource, error) {
+// openHere opens an image that is in files or a store.
+func openHere(ctx context.Context, n sourceName, limits Limits, temp string) (types.ImageSource, error) {
 	if n.transport == Store {
 		return imagestore.OpenSource(ctx, imagestore.Name{Place: n.path, Image: n.name}, temp)
 	}
@@ -216,7 +214,7 @@ func openHere(ctx context.Context, n sourceName, limits limit.Limits, temp strin
 	return src, nil
 }
 
-// choose picks the image for the platform. Of several the first is taken; if there is none, any for Linux where that will do.
+// choose returns the first image of an index for a platform. If there is none and orAny is set, it returns the first for Linux.
 func choose(text []byte, p v1.Platform, orAny bool) (v1.Descriptor, error) {
 	var index v1.Index
 	if err := json.Unmarshal(text, &index); err != nil {
@@ -313,7 +311,7 @@ func (i *Image) readConfig(ctx context.Context, d v1.Descriptor) ([]byte, error)
 	return text.Bytes(), nil
 }
 
-// Label is the value of a label in the image's configuration.
+// Label returns the value of a label in the configuration.
 func (i *Image) Label(name string) (string, bool) {
 	v, ok := i.Config.Config.Labels[name]
 	return v, ok
@@ -322,7 +320,7 @@ func (i *Image) Label(name string) (string, bool) {
 // Close closes the image's source.
 func (i *Image) Close() error { return i.src.Close() }
 
-// blob opens a blob that fails to be read to its end if it has another digest or size than its descriptor.
+// blob opens a blob. The reader fails at the end if the digest or size differs from the descriptor.
 func (i *Image) blob(ctx context.Context, d v1.Descriptor) (io.ReadCloser, error) {
 	r, cached := i.cache.Open(d.Digest, d.Size)
 	if s, remote := i.src.(*registry.Source); cached && remote {

@@ -6,11 +6,11 @@ import (
 	"go.podman.io/image/v5/signature"
 )
 
-// AssembledTransport is the name of the transport of images that this module assembles itself.
+// AssembledTransport is the name of the transport of images that this module assembles.
 const AssembledTransport = "bindery"
 
-// assembledPolicy accepts images that were assembled here, which nobody can have signed, and nothing else. So no
-// policy.json is needed, and none can be circumvented with it.
+// assembledPolicy accepts only images that this module assembles, which are not signed yet. So no policy.json is needed, and none
+// can be circumvented.
 func assembledPolicy() *signature.Policy {
 	return &signature.Policy{
 		Default: signature.PolicyRequirements{signature.NewPRReject()},

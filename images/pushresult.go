@@ -6,26 +6,26 @@ import (
 	"github.com/operator-bindery/bindery/internal/registry"
 )
 
-// How tells how a blob got to where it is.
+// How is the way in which a blob got into a repository.
 type How string
 
-// The ways of blobs to a registry.
+// The ways in which blobs get into a repository.
 const (
-	Pushed  How = "pushed"  // it was sent
-	Mounted How = "mounted" // the registry took it from another repository of its own
-	Reused  How = "reused"  // it was there already
+	Pushed  How = "pushed"  // the blob was sent
+	Mounted How = "mounted" // the registry took the blob from another of its repositories
+	Reused  How = "reused"  // the repository had the blob already
 )
 
-// Transfer is what became of one blob.
+// Transfer is a blob, and how it got into a repository.
 type Transfer struct {
 	Digest digest.Digest `json:"digest"`
 	Size   int64         `json:"bytes"`
 	How    How           `json:"how"`
-	// From is the repository that a blob was mounted from, "HOST/REPOSITORY".
+	// From is the repository that the blob was mounted from, "HOST/REPOSITORY".
 	From string `json:"from,omitempty"`
 }
 
-// Amount is a number of blobs and their bytes together.
+// Amount is a number of blobs and their total size in bytes.
 type Amount struct {
 	Count int   `json:"count"`
 	Bytes int64 `json:"bytes"`
@@ -33,16 +33,16 @@ type Amount struct {
 
 func (a *Amount) add(bytes int64) { a.Count++; a.Bytes += bytes }
 
-// Traffic is what a push moved. Bytes are those of the blobs; what had to be sent twice counts once.
+// Traffic is what a push transferred. Bytes are the sizes of blobs: a blob that was sent twice counts once.
 type Traffic struct {
 	Pushed  Amount `json:"pushed"`
 	Mounted Amount `json:"mounted"`
 	Reused  Amount `json:"reused"`
-	// Manifests are those that were sent, in as many requests as Count says.
+	// Manifests are the manifests that were sent; Count is the number of requests.
 	Manifests Amount `json:"manifests"`
 }
 
-// Add adds what another push moved.
+// Add adds the traffic of another push.
 func (t *Traffic) Add(o Traffic) {
 	for _, p := range []struct{ to, from *Amount }{
 		{&t.Pushed, &o.Pushed}, {&t.Mounted, &o.Mounted}, {&t.Reused, &o.Reused}, {&t.Manifests, &o.Manifests},
@@ -52,7 +52,7 @@ func (t *Traffic) Add(o Traffic) {
 	}
 }
 
-// pushedResult is the result of a push to one destination.
+// pushedResult converts the result of a push.
 func pushedResult(p registry.PushResult) Result {
 	r := Result{
 		Destination: p.Target.Text, Reference: p.Reference, Digest: p.Digest, MediaType: p.MediaType,

@@ -6,7 +6,8 @@ import (
 	"github.com/operator-bindery/bindery/internal/registry"
 )
 
-// Registry says how registries are asked. The zero value is the containers library's defaults. Most programs call [Registry.Env].
+// Registry is the configuration for registries. The zero value has the defaults of the containers library, without credentials. Most
+// programs call [Registry.Env].
 type Registry struct {
 	// AuthFile is the only file with credentials, as REGISTRY_AUTH_FILE names it.
 	AuthFile string

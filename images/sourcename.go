@@ -18,11 +18,11 @@ import (
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
-// sourceName is the name of an image that is to be read, parsed.
+// sourceName is the parsed name of an image to read.
 type sourceName struct {
 	transport Transport
-	// path is the directory or file of a local transport, or the place of a store of images, and name what follows it: a tag, a
-	// reference, "@" and a number.
+	// path is the directory or file of a local transport, or the place of a store. name is the text after it: a tag, a reference, or
+	// "@" and a number.
 	path, name string
 	// repository has the tag or digest of an image in a registry.
 	repository reference.Named
@@ -64,7 +64,7 @@ func parseSourceName(text string) (sourceName, error) {
 	return n, nil
 }
 
-// repositoryName reads HOST/REPOSITORY[:TAG][@DIGEST]. Without a host it is docker.io's, without a tag "latest".
+// repositoryName parses HOST/REPOSITORY[:TAG][@DIGEST]. The default host is docker.io, the default tag "latest".
 func repositoryName(named string) (sourceName, error) {
 	ref, err := reference.ParseNormalizedNamed(named)
 	if err != nil {
@@ -74,7 +74,7 @@ func repositoryName(named string) (sourceName, error) {
 		if err := verify.Digest(canonical.Digest()); err != nil {
 			return sourceName{}, err
 		}
-		// A tag beside a digest says nothing that the digest does not say.
+		// The tag is ignored if there is a digest.
 		if ref, err = reference.WithDigest(reference.TrimNamed(ref), canonical.Digest()); err != nil {
 			return sourceName{}, err
 		}
@@ -82,7 +82,7 @@ func repositoryName(named string) (sourceName, error) {
 	return sourceName{transport: Docker, repository: reference.TagNameOnly(ref)}, nil
 }
 
-// reference is the library's form of the name. Of the file system it asks where links of the path lead.
+// reference returns the library's reference. It resolves symbolic links of paths.
 func (n sourceName) reference() (types.ImageReference, error) {
 	details := n.path
 	if n.name != "" {
@@ -93,7 +93,7 @@ func (n sourceName) reference() (types.ImageReference, error) {
 		return layout.ParseReference(details)
 	case OCIArchive:
 		if strings.HasPrefix(n.name, "@") {
-			details = n.path // the library knows images by their place in layouts only
+			details = n.path // in archives the library cannot select an image by its number
 		}
 		return ociarchive.ParseReference(details)
 	case DockerArchive:
@@ -106,9 +106,9 @@ func (n sourceName) reference() (types.ImageReference, error) {
 	return docker.NewReference(n.repository)
 }
 
-// ParseSource reads the name of an image that is to be read: TRANSPORT:DETAILS with the transports of [Parse], or the
-// name of a repository in a registry, HOST/REPOSITORY[:TAG][@DIGEST]. A first part without a dot, a port or the name
-// "localhost" is no host: such a name is one of docker.io. Where a tag and a digest are given the digest counts.
+// ParseSource parses the name of an image to read: TRANSPORT:DETAILS with the transports of [Parse], or HOST/REPOSITORY[:TAG][@DIGEST]
+// for a registry. A first part without a dot or port that is not "localhost" is no host: such a name is of docker.io. If there is a
+// digest, the tag is ignored.
 func ParseSource(text string) (types.ImageReference, error) {
 	n, err := parseSourceName(text)
 	if err != nil {

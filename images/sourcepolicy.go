@@ -19,12 +19,11 @@ import (
 	"github.com/operator-bindery/bindery/internal/regularfile"
 )
 
-// ErrPolicy is the class of errors about images that the signature policy does not allow, and about policies that cannot
-// be understood.
+// ErrPolicy is the class of errors about images that the signature policy refuses, and about invalid policies.
 var ErrPolicy = errors.New("signature policy")
 
-// sourcePolicy reads the policy.json that is enforced: the one that is named, else that of the containers tools; nil if
-// they have none, which accepts every image (containers-policy.json(5)).
+// sourcePolicy reads a policy.json (containers-policy.json(5)), by default that of the containers tools. It returns nil, which
+// accepts every image, if there is none.
 func sourcePolicy(file string) (*signature.PolicyContext, error) {
 	var policy *signature.Policy
 	var err error
@@ -50,8 +49,8 @@ func sourcePolicy(file string) (*signature.PolicyContext, error) {
 	return newPolicyContext(policy)
 }
 
-// allowed asks the policy about an image. Most policies decide by the image's name alone; one that wants to see
-// signatures is given the library's source, which knows where they are kept, and must be shown the same image.
+// allowed checks an image against the policy. Most policies decide by the name alone. A policy that needs signatures is given the
+// library's source, which can read them, and which must have the same image.
 func (c *Client) allowed(ctx context.Context, n sourceName, top digest.Digest) error {
 	if c.policy == nil {
 		return nil
@@ -60,7 +59,7 @@ func (c *Client) allowed(ctx context.Context, n sourceName, top digest.Digest) e
 	if err != nil {
 		return err
 	}
-	// One policy context cannot be used by two goroutines at once.
+	// A policy context is not safe for concurrent use.
 	c.policyLock.Lock()
 	defer c.policyLock.Unlock()
 	probe := &nameOnly{ref: ref}
@@ -91,7 +90,7 @@ func (c *Client) allowed(ctx context.Context, n sourceName, top digest.Digest) e
 	return policyAnswer(c.policy.IsRunningImageAllowed(ctx, unparsed))
 }
 
-// libraryCredentials is the library's form of the options with the credentials for one repository.
+// libraryCredentials returns the library's configuration with the credentials for one repository.
 func (c *Client) libraryCredentials(ctx context.Context, n sourceName) (*types.SystemContext, error) {
 	if n.transport != Docker {
 		return c.sys, nil
@@ -109,7 +108,7 @@ func policyAnswer(ok bool, err error) error {
 	return nil
 }
 
-// nameOnly is a source that has nothing but its name, and remembers whether more was asked for.
+// nameOnly is a source with a name and no content. It records whether the content was requested.
 type nameOnly struct {
 	ref   types.ImageReference
 	asked bool

@@ -15,40 +15,38 @@ import (
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
-// Survey is all that a name stands for: one image, or an index with everything in it. Its images can be read until it is
-// closed.
+// Survey is an image, or an index with everything in it. Its images can be read until it is closed.
 type Survey struct {
-	// Name is what was asked for, and Source where it was found if the name does not say that.
+	// Name is the name that was opened, and Source the registry or mirror that was read, if it is not that of the name.
 	Name, Source string
-	// Digest, MediaType and Size in bytes are those of the manifest or index that the name stands for.
+	// Digest, MediaType and Size in bytes are those of the manifest or index.
 	Digest    digest.Digest
 	MediaType string
 	Size      int64
-	// Index tells whether that is an index; Annotations are its own then.
+	// Index tells whether it is an index; Annotations are those of the index.
 	Index       bool
 	Annotations map[string]string
-	// Images are the images, in the order of the index; never empty. Of one platform there can be several.
+	// Images are the images in the order of the index; never empty. Several may be for one platform.
 	Images []SurveyedImage
-	// Others are the entries of the index that are no images: attestations, signatures.
+	// Others are the entries of the index that are no images, such as attestations and signatures.
 	Others []v1.Descriptor
 
 	src interface{ Close() error }
 }
 
-// SurveyedImage is one image of a survey. It must not be closed by itself.
+// SurveyedImage is one image of a survey. Close the survey, not the image.
 type SurveyedImage struct {
 	*Image
-	// Entry is what the index says of it; only Digest, MediaType and Size are set if there is no index.
+	// Entry is the entry in the index. If there is no index, it has Digest, MediaType and Size.
 	Entry v1.Descriptor
-	// Platform is what it is for: by the index, else by its configuration.
+	// Platform is that of the index, else that of the configuration.
 	Platform v1.Platform
 }
 
 // Close closes the source of the images.
 func (s *Survey) Close() error { return s.src.Close() }
 
-// Survey tells all that the name stands for, from manifests and configurations alone; no layer is read. Errors are those
-// of [Client.Open].
+// Survey reads the manifests and configurations of an image or index, and no layers. Errors are those of [Client.Open].
 func (c *Client) Survey(ctx context.Context, name string) (_ *Survey, err error) {
 	defer func() {
 		if err != nil {
@@ -110,7 +108,7 @@ func (c *Client) Survey(ctx context.Context, name string) (_ *Survey, err error)
 	return out, nil
 }
 
-// surveyor makes the survey of an image or an index.
+// surveyor makes a [Survey].
 type surveyor struct{ out *Survey }
 
 func (s *surveyor) addImage(ctx context.Context, one *Image, text []byte, kind string, entry v1.Descriptor) error {

@@ -10,17 +10,17 @@ import (
 	"github.com/operator-bindery/bindery/internal/layouts"
 )
 
-// Workspace is a private directory for the blobs of an image that is being made. Where an image goes to an OCI layout it
-// lies in that layout's file system, so that finished blobs get there by a hard link and are written to the disk once.
+// Workspace is a private directory for the blobs of an image that is being made. If the image goes to an OCI layout, it is in the file
+// system of that layout, so that blobs get there by a hard link.
 type Workspace struct {
 	stage  *layouts.Stage
 	made   []string
 	stores []*imagestore.Store
 }
 
-// NewWorkspace makes a workspace for an image that will be written to the destinations. Without a local destination it
-// lies in temp, or in the system's directory for temporary files if temp is empty. Stores among the destinations are opened, so that
-// one that cannot be used is known before the work. The caller must close it.
+// NewWorkspace makes a workspace for an image that will be written to the destinations. Without a local destination it is in temp, or
+// in the system's directory for temporary files if temp is empty. Stores among the destinations are opened, so that errors are known
+// before the work. The caller must close the workspace.
 func NewWorkspace(ctx context.Context, dests []Destination, temp string) (*Workspace, error) {
 	dir := temp
 	if dir == "" {
@@ -70,10 +70,10 @@ func first(dests []Destination, t Transport) (Destination, bool) {
 	return Destination{}, false
 }
 
-// Dir is the directory to use. It is only accessible to the user.
+// Dir returns the directory. Only the user can access it.
 func (w *Workspace) Dir() string { return w.stage.Path }
 
-// Close removes the workspace, and the directories that were made for it unless they are in use by now.
+// Close removes the workspace, and the directories that were made for it if they are empty.
 func (w *Workspace) Close() error {
 	err := w.stage.Close()
 	for _, store := range w.stores {

@@ -17,7 +17,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/limit"
 )
 
-// The codecs, and how their streams begin.
+// Magic has the first bytes of compressed streams, by codec.
 var Magic = map[string][]byte{
 	"gzip":  {0x1f, 0x8b},
 	"zstd":  {0x28, 0xb5, 0x2f, 0xfd},
@@ -25,8 +25,8 @@ var Magic = map[string][]byte{
 	"bzip2": {'B', 'Z', 'h'},
 }
 
-// Decompress is the archive in a layer of so many bytes, less than zero if that is not known. The media type and the content must
-// agree on the codec.
+// Decompress returns the archive in a layer. The media type and the content must agree on the codec. size is that of the layer in
+// bytes, negative if unknown.
 func Decompress(r io.Reader, mediaType string, size int64) (io.ReadCloser, error) {
 	want, err := codecOf(mediaType)
 	if err != nil {
@@ -77,7 +77,7 @@ func orPlain(codec string) string {
 	return codec
 }
 
-// codecOf is the codec that a media type names.
+// codecOf returns the codec of a media type.
 func codecOf(mediaType string) (string, error) {
 	switch mediaType {
 	case v1.MediaTypeImageLayerGzip, manifest.DockerV2Schema2LayerMediaType:
@@ -93,7 +93,7 @@ func codecOf(mediaType string) (string, error) {
 	return "", fmt.Errorf("%w: unknown media type %.80q of a layer", fault.ErrInvalid, mediaType)
 }
 
-// wholeStream reads on below the codec when that is at its end, so that the digest of all compressed bytes is checked.
+// wholeStream reads the compressed stream to its end after the codec has ended, so that its digest covers all bytes.
 type wholeStream struct {
 	r     io.Reader
 	below io.Reader
@@ -131,7 +131,7 @@ func codecError(err error) error {
 	return err
 }
 
-// endReader sees to it that an archive has a proper end and nothing behind it.
+// endReader checks that an archive has a proper end and only zeros after it.
 type endReader struct {
 	r    io.Reader
 	tail [1024]byte // the last bytes that were read
@@ -154,8 +154,7 @@ func (e *endReader) note(p []byte) {
 	copy(e.tail[len(e.tail)-len(p):], p)
 }
 
-// finish reads to the end of the stream, where only zeros may be. The two zero blocks that end an archive were the last
-// that the reader of the archive has read.
+// finish reads to the end of the stream. The last bytes that the tar reader has read must be the two zero blocks that end an archive.
 func (e *endReader) finish() error {
 	if e.n < int64(len(e.tail)) || e.tail != [1024]byte{} {
 		return fmt.Errorf("%w: missing end of archive", fault.ErrInvalid)

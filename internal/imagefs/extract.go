@@ -19,14 +19,14 @@ import (
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
-// Layers is the layers of an image.
+// Layers are the layers of an image.
 type Layers struct {
-	// layers and diffIDs have the same length, the lowest layer first.
+	// Layers and DiffIDs have the same length, the lowest layer first.
 	Layers  []v1.Descriptor
 	DiffIDs []digest.Digest
-	// open returns the content of a layer. Reading it to its end fails if it has another digest or size.
+	// Open returns the content of a layer. Reading it to its end fails if it has another digest or size.
 	Open func(ctx context.Context, d v1.Descriptor) (io.ReadCloser, error)
-	// slow tells that each layer costs a round trip: small ones are fetched at the same time.
+	// Slow makes Extract read small layers concurrently and ahead, since each takes a round trip.
 	Slow bool
 }
 
@@ -75,7 +75,7 @@ func (s *Layers) CopyFile(ctx context.Context, name string, w io.Writer, limits 
 	return 0, &fs.PathError{Op: "open", Path: wanted[0], Err: fs.ErrNotExist}
 }
 
-// cleanWanted makes paths relative to the root of the image; that itself is empty.
+// cleanWanted makes paths relative to the root of the image. The root itself becomes empty.
 func cleanWanted(wanted []string) (clean []string, err error) {
 	if len(wanted) > limit.MaxWanted {
 		return nil, fmt.Errorf("%w: %d paths of an image are wanted (limit %d)", fault.ErrLimit, len(wanted), limit.MaxWanted)
@@ -90,7 +90,7 @@ func cleanWanted(wanted []string) (clean []string, err error) {
 	return clean, nil
 }
 
-// read reads layers from the top until nothing more can come.
+// read reads layers from the top until lower ones have nothing that is wanted.
 func (s *Layers) read(ctx context.Context, x *extraction) error {
 	var compressed int64
 	for _, l := range s.Layers {
@@ -117,7 +117,7 @@ func (s *Layers) read(ctx context.Context, x *extraction) error {
 	return nil
 }
 
-// complete tells whether lower layers can show nothing more of what is wanted.
+// complete tells whether lower layers can have nothing more that is wanted.
 func (x *extraction) complete() bool {
 	return !slices.ContainsFunc(x.wanted, func(w string) bool { return !x.tree.settled(w) })
 }
@@ -135,8 +135,7 @@ func (s *Layers) readLayer(ctx context.Context, x *extraction, fetched *prefetch
 	return blame(x.readLayer(r, l, s.DiffIDs[n]), r)
 }
 
-// blame tells what is wrong with a layer of which the rest is still to be read: what is wrong with the content does not
-// matter if it is not the content that it should be.
+// blame returns the error to report for an invalid layer: if its digest does not match either, that is the cause.
 func blame(err error, rest io.Reader) error {
 	if errors.Is(err, fault.ErrInvalid) || errors.Is(err, fault.ErrIntegrity) {
 		if _, other := io.CopyN(io.Discard, rest, maxBlame); errors.Is(other, fault.ErrIntegrity) {
@@ -146,7 +145,7 @@ func blame(err error, rest io.Reader) error {
 	return err
 }
 
-// maxBlame is how much of a broken layer is read to find out whether it is the right one.
+// maxBlame is how much of an invalid layer is read to compare its digest.
 const maxBlame = 64 << 20
 
 func (x *extraction) readLayer(r io.Reader, l v1.Descriptor, diffID digest.Digest) error {
@@ -159,7 +158,7 @@ func (x *extraction) readLayer(r io.Reader, l v1.Descriptor, diffID digest.Diges
 	return x.layer(verify.NewReader(counted, diffID, -1))
 }
 
-// bounded enforces the limits of decompressed bytes.
+// bounded enforces the limits on decompressed bytes.
 type bounded struct {
 	r          io.Reader
 	x          *extraction
@@ -167,7 +166,7 @@ type bounded struct {
 	n          int64
 }
 
-// Bound bounds what is read of a decompressed stream of one archive.
+// Bound returns a reader that enforces the limits on a decompressed archive; compressed is its size before that.
 func Bound(r io.Reader, limits limit.Limits, compressed int64) io.Reader {
 	return &bounded{r: r, x: &extraction{limits: limits}, compressed: compressed}
 }
@@ -185,22 +184,22 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// extraction is one reading of a [Layers].
+// extraction is one reading of [Layers].
 type extraction struct {
-	// ahead lets small layers be fetched before it is their turn.
+	// ahead makes small layers be read ahead.
 	ahead bool
-	// sink, unless nil, takes the content of the only wanted file.
+	// sink, unless nil, receives the content of the only wanted file.
 	sink func(io.Reader) error
 
 	limits       limit.Limits
 	wanted       []string
 	tree         *Tree
 	entries      int
-	compressed   int64 // of a LayerReader
+	compressed   int64 // of a Reader
 	uncompressed int64
 }
 
-// layer reads one archive, down from the top of the image, to its end.
+// layer reads the archive of the next lower layer to its end.
 func (x *extraction) layer(r io.Reader) error {
 	l := &layerNames{kinds: map[string]byte{}}
 	end := &endReader{r: r}
@@ -227,7 +226,7 @@ func (x *extraction) layer(r io.Reader) error {
 	return nil
 }
 
-// isSettled tells whether an error says itself what is wrong: it is of a class, or of the machine or its user.
+// isSettled tells whether an error has a class, or is about the machine.
 func isSettled(err error) bool {
 	for _, class := range []error{fault.ErrIntegrity, fault.ErrLimit, fault.ErrInvalid, fault.ErrRegistry, context.Canceled, context.DeadlineExceeded} {
 		if errors.Is(err, class) {
@@ -248,7 +247,7 @@ func ArchiveError(err error) error {
 	return fmt.Errorf("%w: archive: %w", fault.ErrInvalid, err)
 }
 
-// entry takes one entry if it is wanted.
+// entry reads one entry if it is wanted.
 func (x *extraction) entry(l *layerNames, h *tar.Header, content io.Reader) error {
 	name, err := EntryName(h)
 	if err != nil {
@@ -267,7 +266,7 @@ func (x *extraction) entry(l *layerNames, h *tar.Header, content io.Reader) erro
 	dir = strings.TrimSuffix(dir, "/")
 	for part := range strings.SplitSeq(dir, "/") {
 		if strings.HasPrefix(part, ".wh..wh.") {
-			return nil // bookkeeping of other tools
+			return nil // metadata of aufs and the like
 		}
 		if strings.HasPrefix(part, ".wh.") {
 			return fmt.Errorf("%w: %.200q is below a whiteout", fault.ErrInvalid, name)
@@ -310,10 +309,10 @@ func (x *extraction) entry(l *layerNames, h *tar.Header, content io.Reader) erro
 	}
 	if x.sink != nil {
 		if name != x.wanted[0] {
-			return x.tree.addDir(path.Dir(name)) // so the wanted name is a directory
+			return x.tree.addDir(path.Dir(name)) // the wanted name is a directory
 		}
 		if x.tree.upper[name] {
-			return nil // a directory has taken its place
+			return nil // an upper layer has a directory here
 		}
 		return archiveOrNil(x.sink(content))
 	}
@@ -338,7 +337,7 @@ func (x *extraction) relevant(name string) (wanted, above bool) {
 	return false, above
 }
 
-// whiteout notes what lower layers have no more.
+// whiteout records what the layer removes from lower layers.
 func (x *extraction) whiteout(l *layerNames, name, dir, hidden string) error {
 	const opaque = ".wh..opq"
 	if hidden == opaque {
@@ -351,7 +350,7 @@ func (x *extraction) whiteout(l *layerNames, name, dir, hidden string) error {
 		return fmt.Errorf("%w: invalid whiteout %.200q", fault.ErrInvalid, name)
 	}
 	if strings.HasPrefix(hidden, ".wh.") {
-		return nil // bookkeeping of other tools
+		return nil // metadata of aufs and the like
 	}
 	target := path.Join(dir, hidden)
 	if wanted, above := x.relevant(target); wanted || above {

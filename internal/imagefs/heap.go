@@ -8,7 +8,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
-// heap keeps the contents of files, the first ones in memory and what is more in a temporary file.
+// heap holds the contents of files: in memory up to a limit, the rest in a temporary file.
 type heap struct {
 	memory int64
 	temp   string
@@ -18,10 +18,10 @@ type heap struct {
 
 func newHeap(memory int64, temp string) *heap { return &heap{memory: memory, temp: temp} }
 
-// believed is up to which size, in bytes, room is made for a file before it has been read.
+// believed is the size in bytes up to which memory is allocated by what a header claims.
 const believed = 1 << 20
 
-// put copies a content of exactly n bytes.
+// put stores a content of exactly n bytes.
 func (h *heap) put(r io.Reader, n int64) (io.ReaderAt, error) {
 	if n <= h.memory {
 		h.memory -= n
@@ -32,7 +32,7 @@ func (h *heap) put(r io.Reader, n int64) (io.ReaderAt, error) {
 			}
 			return bytes.NewReader(content), nil
 		}
-		// Room grows with what is really there, not with what a header claims.
+		// Memory grows with the content, not with what a header claims.
 		var b bytes.Buffer
 		if _, err := io.CopyN(&b, r, n); err != nil {
 			return nil, verify.ShortRead(err)
@@ -54,7 +54,7 @@ func (h *heap) put(r io.Reader, n int64) (io.ReaderAt, error) {
 	return io.NewSectionReader(h.file, at, n), nil
 }
 
-// close gives the temporary file back.
+// close removes the temporary file.
 func (h *heap) close() error {
 	if h.file == nil {
 		return nil

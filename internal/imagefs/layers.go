@@ -20,7 +20,7 @@ func NewReader(l limit.Limits) *Reader {
 	return &Reader{extraction{limits: l.WithDefaults()}}
 }
 
-// Read calls take for each entry of layer n. See [images.LayerReader.Read].
+// Read calls take for each entry of layer n; see images.LayerReader.
 func (r *Reader) Read(ctx context.Context, s *Layers, n int, take func(name string, h *tar.Header, content io.Reader) error) (size int64, err error) {
 	l := s.Layers[n]
 	defer func() {
@@ -76,7 +76,7 @@ func (r *Reader) archive(in io.Reader, take func(string, *tar.Header, io.Reader)
 	}
 }
 
-// contentReader gives the errors of an archive's content their classes.
+// contentReader classifies errors of reading an archive.
 type contentReader struct{ r io.Reader }
 
 func (c contentReader) Read(p []byte) (int, error) {

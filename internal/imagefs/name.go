@@ -13,7 +13,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/printable"
 )
 
-// EntryName is the clean, relative name of an archive's entry; "." for the root.
+// EntryName returns the clean, relative name of an archive's entry; "." for the root.
 func EntryName(h *tar.Header) (string, error) {
 	name := h.Name
 	switch {
@@ -43,9 +43,9 @@ func EntryName(h *tar.Header) (string, error) {
 	return path.Clean(name), nil
 }
 
-// CleanPath makes a path that an image names, in a label say, relative to the root of the image; the root itself is
-// empty. A path with a component ".." or a control character fails with [ErrInvalid], one that is longer or deeper than
-// any file can be with [ErrLimit].
+// CleanPath makes a path relative to the root of the image, as from a label; the root itself is empty. A path with a component ".." or
+// a control character is an error of the class [fault.ErrInvalid], one that is longer or deeper than any file of the class
+// [fault.ErrLimit].
 func CleanPath(name string) (string, error) {
 	if len(name) > limit.MaxWantedPath || strings.Count(name, "/") > limit.MaxWantedDepth {
 		return "", fmt.Errorf("%w: path %.80q... has %d bytes (limit %d) and %d slashes (limit %d)",
@@ -60,7 +60,7 @@ func CleanPath(name string) (string, error) {
 	return strings.TrimPrefix(path.Clean("/"+name), "/"), nil
 }
 
-// IsSparse tells whether an entry claims to be longer than what is stored of it.
+// IsSparse tells whether an entry is a sparse file, whose size is not that of its stored content.
 func IsSparse(h *tar.Header) bool {
 	if h.Typeflag == tar.TypeGNUSparse {
 		return true
@@ -73,9 +73,9 @@ func IsSparse(h *tar.Header) bool {
 	return false
 }
 
-// layerNames are the names of one layer that matter: no two entries may make different readers see different trees.
+// layerNames are the relevant names of one layer. Two entries that readers could combine differently are an error.
 type layerNames struct {
-	kinds   map[string]byte // of wanted names and of those above them
+	kinds   map[string]byte // types of wanted entries and those above them
 	removed []string
 	opaque  []string
 }

@@ -12,28 +12,28 @@ import (
 )
 
 const (
-	// prefetchSize is the size up to which a layer is fetched before it is its turn: a bundle has several small layers, and
-	// each costs a round trip to the registry. BenchmarkLatency shows what it gains.
+	// prefetchSize is the size up to which a layer is read ahead: a bundle has several small layers, and each takes a round trip.
+	// BenchmarkLatency shows the gain.
 	prefetchSize   = 256 << 10
 	prefetchTotal  = 2 << 20
 	prefetchAtOnce = 4
 )
 
-// prefetch is the fetching of an image's small layers at the same time.
+// prefetch reads small layers of an image concurrently.
 type prefetch struct {
 	cancel context.CancelFunc
 	all    sync.WaitGroup
 	layers map[int]*fetchedLayer
 }
 
-// fetchedLayer is a layer in memory, checked, once done is closed.
+// fetchedLayer is a layer in memory. It is complete and checked once done is closed.
 type fetchedLayer struct {
 	done    chan struct{}
 	content bytes.Buffer
 	err     error
 }
 
-// prefetch begins to fetch the small layers, the upper ones first. Its close must be called.
+// prefetch starts to read the small layers, the upper ones first. The caller must close it.
 func (s *Layers) prefetch(ctx context.Context) *prefetch {
 	p := &prefetch{layers: map[int]*fetchedLayer{}, cancel: func() {}}
 	if len(s.Layers) < 2 {
@@ -63,7 +63,7 @@ func (s *Layers) prefetch(ctx context.Context) *prefetch {
 	return p
 }
 
-// fetch reads a blob completely.
+// fetch reads a blob into memory.
 func (s *Layers) fetch(ctx context.Context, d v1.Descriptor, into *bytes.Buffer) error {
 	r, err := s.Open(ctx, d)
 	if err != nil {
@@ -74,7 +74,7 @@ func (s *Layers) fetch(ctx context.Context, d v1.Descriptor, into *bytes.Buffer)
 	return err
 }
 
-// open returns a layer that has been or is being fetched; false if it is not one of these.
+// open waits for a layer that is read ahead and returns it; false if it is not read ahead.
 func (p *prefetch) open(n int) (io.ReadCloser, bool, error) {
 	f, ok := p.layers[n]
 	if !ok {
@@ -87,7 +87,7 @@ func (p *prefetch) open(n int) (io.ReadCloser, bool, error) {
 	return io.NopCloser(&f.content), true, nil
 }
 
-// close ends what is still being fetched.
+// close cancels the reading.
 func (p *prefetch) close() {
 	p.cancel()
 	p.all.Wait()

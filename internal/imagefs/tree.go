@@ -13,13 +13,13 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// Tree is a read-only file system with what was extracted from an image. Modes are 0644 and 0755, times the zero time.
+// Tree is a read-only file system with the extracted files. Modes are 0644 and 0755, times the zero time.
 // It is safe for concurrent use until it is closed.
 type Tree struct {
 	heap  *heap
 	nodes map[string]*node
 
-	// While layers are read from the top: what lower ones cannot show any more.
+	// While layers are read from the top: the names that upper layers hide.
 	removed map[string]bool
 	opaque  map[string]bool
 	upper   map[string]bool // names of upper layers: true for directories
@@ -47,8 +47,7 @@ func newTree(h *heap) *Tree {
 	}
 }
 
-// covered tells whether upper layers hide a name of the layer that is being read. It looks at the name and at each
-// directory above it once.
+// covered tells whether upper layers hide a name of the layer that is being read. It checks the name and each directory above it once.
 func (t *Tree) covered(name string) bool {
 	if dir, above := t.upper[name]; above && !dir || t.removed[name] {
 		return true
@@ -62,8 +61,8 @@ func (t *Tree) covered(name string) bool {
 	return t.opaque[""]
 }
 
-// settled tells whether the layers below can show nothing at or below a name: upper layers have a file there or above it,
-// or have removed or replaced what is below. The name of the root is empty.
+// settled tells whether upper layers hide a name and everything below it: they have a file there or above it, or have removed or
+// replaced it. The name of the root is empty.
 func (t *Tree) settled(name string) bool {
 	if name == "" {
 		return t.opaque[""]
@@ -71,7 +70,7 @@ func (t *Tree) settled(name string) bool {
 	return t.opaque[name] || t.covered(name)
 }
 
-// cover makes a layer that has been read an upper one.
+// cover adds a layer that has been read to the upper layers.
 func (t *Tree) cover(l *layerNames) {
 	for name, kind := range l.kinds {
 		if _, known := t.upper[name]; !known {
@@ -86,7 +85,7 @@ func (t *Tree) cover(l *layerNames) {
 	}
 }
 
-// addDir adds a directory, unless it is there.
+// addDir adds a directory, unless it exists.
 func (t *Tree) addDir(name string) error {
 	for p := name; p != "."; p = path.Dir(p) {
 		n, ok := t.nodes[p]
@@ -101,7 +100,7 @@ func (t *Tree) addDir(name string) error {
 	return nil
 }
 
-// addFile adds a file. Where an upper layer has a directory of that name, the file is what that has replaced.
+// addFile adds a file, unless an upper layer has a directory of that name.
 func (t *Tree) addFile(name string, size int64, r io.Reader) error {
 	if _, ok := t.nodes[name]; ok {
 		return nil
@@ -120,7 +119,7 @@ func (t *Tree) addFile(name string, size int64, r io.Reader) error {
 	return nil
 }
 
-// seal makes the lists of the directories.
+// seal makes the listings of the directories.
 func (t *Tree) seal() error {
 	for name, n := range t.nodes {
 		if name == "." {

@@ -16,23 +16,22 @@ import (
 	"github.com/operator-bindery/bindery/internal/regularfile"
 )
 
-// journal is what a run adds to a store, kept in the store while the image has no name there: podman removes images that have
-// none, and layers that a killed run has left only with the image that they belong to.
+// journal lists what a run adds to a store. It is a file in the store until the image has its name, so that the next run can remove what
+// a killed run has added: podman removes images without a name, but layers only with their image.
 type journal struct {
-	// Image is the identity of the image, empty if it was there before.
+	// Image is the ID of the image; empty if the store had it before.
 	Image string `json:"image,omitempty"`
-	// Layers are those that were not there before, in the order of the image.
+	// Layers are the IDs of new layers, in the order of the image.
 	Layers []string `json:"layers"`
 }
 
 // journalFile is the name of the journal in a stage in the root of the store.
 const journalFile = "added.json"
 
-// identity is what images and layers are called in stores.
+// identity is the form of the IDs of images and layers.
 var identity = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-// remove removes what nobody uses. It is housekeeping: what cannot be removed, because somebody else uses it by now or because
-// the disk is broken, stays.
+// remove removes the image and layers unless they are in use by now. Errors are ignored: what cannot be removed stays.
 func (j journal) remove(store *Store) {
 	if identity.MatchString(j.Image) {
 		if image, err := store.Image(j.Image); err == nil && len(image.Names) == 0 {
@@ -46,7 +45,7 @@ func (j journal) remove(store *Store) {
 	}
 }
 
-// write keeps the journal in a stage.
+// write writes the journal to a stage.
 func (j journal) write(s *layouts.Stage) error {
 	text, err := json.Marshal(j)
 	if err != nil {
@@ -55,7 +54,7 @@ func (j journal) write(s *layouts.Stage) error {
 	return layouts.WriteSync(s.Join(journalFile), text)
 }
 
-// reclaim removes what killed runs have left in a store.
+// reclaim removes what killed runs have added to a store.
 func reclaim(store *Store) {
 	names, err := os.ReadDir(store.GraphRoot())
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/operator-bindery/bindery/internal/printable"
 )
 
-// spec is where a store of images is, as the containers tools write it in brackets before a name:
-// [DRIVER@ROOT+RUNROOT:OPTION,OPTION]. Everything but the root may be left out; the zero value is the user's own store.
+// spec is the place of a store, as the containers tools write it in brackets before a name: [DRIVER@ROOT+RUNROOT:OPTION,OPTION]. Only
+// the root is required. The zero value is the user's own store.
 type spec struct {
 	driver, root, runRoot string
 	options               []string
@@ -20,13 +20,13 @@ type spec struct {
 
 // Name is the name of an image in a store.
 type Name struct {
-	// Place is where the store is, without the brackets; empty for the user's own.
+	// Place is the text in the brackets; empty for the user's own store.
 	Place string
-	// Image is a reference or, for reading, an identity.
+	// Image is a reference or, for reading, an ID.
 	Image string
 }
 
-// Split takes [SPEC]NAME apart.
+// Split splits [SPEC]NAME.
 func Split(text string) (spec, name string, err error) {
 	rest, ok := strings.CutPrefix(text, "[")
 	if !ok {
@@ -43,7 +43,7 @@ func Split(text string) (spec, name string, err error) {
 	return spec, name, err
 }
 
-// parseSpec reads what stands between the brackets.
+// parseSpec parses the text in the brackets.
 func parseSpec(text string) (spec, error) {
 	var s spec
 	if text == "" {
@@ -75,8 +75,8 @@ func parseSpec(text string) (spec, error) {
 	return s, nil
 }
 
-// Tag is the full name of an image that is to be written into a store. As with the other containers tools a name without
-// a host is one of docker.io.
+// Tag returns the full name of an image that is written to a store. As in the other containers tools, a name without a host is of
+// docker.io.
 func Tag(name string) (reference.NamedTagged, error) {
 	if name == "" {
 		return nil, errors.New("the image has no name: want containers-storage:NAME[:TAG]")
@@ -95,7 +95,7 @@ func Tag(name string) (reference.NamedTagged, error) {
 	return tagged, nil
 }
 
-// HasHost tells whether a name says which registry it is of.
+// HasHost tells whether a name begins with the host of a registry.
 func HasHost(name string) bool {
 	first, _, ok := strings.Cut(name, "/")
 	return ok && (strings.ContainsAny(first, ".:") || first == "localhost")

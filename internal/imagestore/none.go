@@ -14,7 +14,7 @@ import (
 // ErrStore is the class of errors about stores of images that cannot be used here.
 var ErrStore = errors.New("the store of images cannot be used")
 
-// errNoStore says why this program has no stores of images.
+// errNoStore returns the reason why this program has no stores.
 func errNoStore() error {
 	if runtime.GOOS != "linux" {
 		return fmt.Errorf("%w: containers-storage: is on Linux only", ErrStore)

@@ -18,13 +18,13 @@ import (
 	"github.com/operator-bindery/bindery/internal/layouts"
 )
 
-// Output is an image that is written to a store. It is complete there before it gets its name: until then the name stands
-// for what it stood for.
+// Output is an image that is written to a store. It is complete before it gets its name, so that the name always refers to the old or the
+// new image.
 type Output struct {
 	name  Name
 	store *Store
 	id    string
-	// added is removed again if the name is not written; the stage has it for the next run if this one is killed.
+	// added is removed again by Discard, or by the next run, which finds it in the stage.
 	added journal
 	stage *layouts.Stage
 	done  bool
@@ -52,12 +52,12 @@ func NewOutput(ctx context.Context, n Name, config []byte) (_ *Output, err error
 	return out, out.added.write(out.stage)
 }
 
-// Reference is where the image is to be copied to.
+// Reference returns where to copy the image.
 func (out *Output) Reference() (types.ImageReference, error) {
 	return transport.Transport.NewStoreReference(out.store.Store, nil, out.id)
 }
 
-// look finds out what of the image is in the store already, and the identity that it has there: the digest of its configuration.
+// look finds out which parts of the image are not in the store. It returns the ID of the image there: the digest of its configuration.
 func (out *Output) look(config []byte) (id string, err error) {
 	var image v1.Image
 	if err := json.Unmarshal(config, &image); err != nil {
@@ -80,8 +80,7 @@ func (out *Output) look(config []byte) (id string, err error) {
 	return id, err
 }
 
-// chainIDs are the identities of layers in stores: that of each tells what is below it (image specification, "Layer ChainID",
-// without the name of the algorithm).
+// chainIDs returns the IDs of layers in stores: those of the image specification, "Layer ChainID", without the name of the algorithm.
 func chainIDs(diffIDs []digest.Digest) []string {
 	var ids []string
 	for i, d := range diffIDs {
@@ -94,7 +93,7 @@ func chainIDs(diffIDs []digest.Digest) []string {
 	return ids
 }
 
-// Commit gives the image its name, in one step: what had it before has it no more.
+// Commit gives the image its name, in one step. The image that had it before loses it.
 func (out *Output) Commit(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -110,7 +109,7 @@ func (out *Output) Commit(ctx context.Context) error {
 	return nil
 }
 
-// Discard removes what nobody uses and was not there before, unless the image has its name, and closes the store.
+// Discard removes what was added, unless the image has its name, and closes the store.
 func (out *Output) Discard() error {
 	if out.store == nil {
 		return nil

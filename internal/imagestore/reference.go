@@ -36,12 +36,12 @@ func (r *lazyReference) StringWithinTransport() string {
 func (r *lazyReference) DockerReference() reference.Named {
 	named, err := reference.ParseNormalizedNamed(r.n.Image)
 	if err != nil {
-		return nil // an identity
+		return nil // an ID
 	}
 	return reference.TagNameOnly(named)
 }
 
-// inStore calls a function with the library's reference. The store is open when policies ask: the image has been found.
+// inStore calls a function with the library's reference.
 func (r *lazyReference) inStore(ctx context.Context, f func(types.ImageReference)) error {
 	store, err := Open(ctx, r.n.Place)
 	if err != nil {
@@ -54,7 +54,8 @@ func (r *lazyReference) inStore(ctx context.Context, f func(types.ImageReference
 	return errors.Join(err, store.Release())
 }
 
-// PolicyConfigurationIdentity is what policies call the image; nothing where the store cannot be opened, which is an error elsewhere.
+// PolicyConfigurationIdentity returns the name of the image in policies. It is empty if the store cannot be opened: that is an error
+// when the image is read.
 func (r *lazyReference) PolicyConfigurationIdentity() (id string) {
 	if r.inStore(context.Background(), func(ref types.ImageReference) { id = ref.PolicyConfigurationIdentity() }) != nil {
 		return ""
@@ -62,7 +63,7 @@ func (r *lazyReference) PolicyConfigurationIdentity() (id string) {
 	return id
 }
 
-// PolicyConfigurationNamespaces are the wider names that policies have for the image.
+// PolicyConfigurationNamespaces returns the more general names of the image in policies.
 func (r *lazyReference) PolicyConfigurationNamespaces() (names []string) {
 	if r.inStore(context.Background(), func(ref types.ImageReference) { names = ref.PolicyConfigurationNamespaces() }) != nil {
 		return nil
@@ -103,7 +104,7 @@ func (r *lazyReference) NewImageDestination(context.Context, *types.SystemContex
 
 func (r *lazyReference) DeleteImage(context.Context, *types.SystemContext) error { return errReadOnly }
 
-// heldSource keeps the store open as long as the source is.
+// heldSource releases the store when the source is closed.
 type heldSource struct {
 	types.ImageSource
 	store *Store

@@ -27,9 +27,9 @@ import (
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
-// Source is an image in a store. A store has the files of layers and no archives: they come out uncompressed, with the
-// digests that the configuration has for them. So a manifest is made for what can be read; the digest by which podman and
-// registries know the image stays that of its own manifest.
+// Source is an image in a store. A store has the files of layers and not their archives: layers are read uncompressed, and have the
+// digests of the configuration. So a manifest with those is made. The digest of the image is that of its own manifest, by which podman
+// and registries know it.
 type Source struct {
 	types.ImageSource // the library's
 	store             *Store
@@ -57,7 +57,7 @@ func OpenSource(ctx context.Context, n Name, temp string) (_ types.ImageSource, 
 	return s, s.describe(ctx, n)
 }
 
-// findStored looks for the image under the name as it is given, and then as podman calls what was built here.
+// findStored finds the image by its name, and then by that name with "localhost/", as podman names local builds.
 func (n Name) findStored(ctx context.Context, store *Store, temp string) (types.ImageSource, error) {
 	names := []string{n.Image}
 	if !HasHost(n.Image) {
@@ -82,7 +82,7 @@ func (n Name) findStored(ctx context.Context, store *Store, temp string) (types.
 	return nil, first
 }
 
-// describe reads the manifest and makes the one that fits what the store gives.
+// describe reads the manifest and makes the one for uncompressed layers.
 func (s *Source) describe(ctx context.Context, n Name) error {
 	text, kind, err := s.ImageSource.GetManifest(ctx, nil)
 	if err != nil {
@@ -136,7 +136,7 @@ func (s *Source) describe(ctx context.Context, n Name) error {
 	return nil
 }
 
-// givenDigest is the digest that a name in a store has.
+// givenDigest returns the digest in a name, if it has one.
 func (n Name) givenDigest() (digest.Digest, bool) {
 	named, err := reference.ParseNormalizedNamed(n.Image)
 	if err != nil {
@@ -149,8 +149,7 @@ func (n Name) givenDigest() (digest.Digest, bool) {
 	return d.Digest(), true
 }
 
-// layer describes a layer as the store gives it. Its annotations say what it holds, but for those that only help with the
-// compressed form.
+// layer returns the descriptor of an uncompressed layer. Annotations about its compressed form are removed.
 func (s *Source) layer(ctx context.Context, old v1.Descriptor, info types.BlobInfo, diffID digest.Digest, kind string) (v1.Descriptor, error) {
 	d := v1.Descriptor{MediaType: v1.MediaTypeImageLayer, Digest: diffID, Size: info.Size, Annotations: maps.Clone(old.Annotations)}
 	if kind == manifest.DockerV2Schema2MediaType {
@@ -159,12 +158,12 @@ func (s *Source) layer(ctx context.Context, old v1.Descriptor, info types.BlobIn
 	maps.DeleteFunc(d.Annotations, func(key, _ string) bool { return strings.Contains(key, ".zstd-chunked.") })
 	switch {
 	case info.Digest == image.GzippedEmptyLayerDigest:
-		// The library answers with this constant for layers without files.
+		// The library returns this constant for layers without files.
 		d.Digest, d.Size, d.MediaType = info.Digest, int64(len(image.GzippedEmptyLayer)), info.MediaType
 	case info.Digest != diffID:
 		return d, fmt.Errorf("%w: the store has %s and the configuration %s", fault.ErrIntegrity, info.Digest, diffID)
 	case info.Size < 0:
-		// The store does not know how long the archive was.
+		// The store does not know the size.
 		r, _, err := s.ImageSource.GetBlob(ctx, info, none.NoCache)
 		if err != nil {
 			return d, err
@@ -177,10 +176,10 @@ func (s *Source) layer(ctx context.Context, old v1.Descriptor, info types.BlobIn
 	return d, nil
 }
 
-// TopDescriptor is that of the manifest that was made.
+// TopDescriptor returns the descriptor of the manifest that was made.
 func (s *Source) TopDescriptor() (v1.Descriptor, bool) { return s.top, true }
 
-// Identity is the digest of the image's own manifest.
+// Identity returns the digest of the image's own manifest.
 func (s *Source) Identity() digest.Digest { return s.original }
 
 func (s *Source) GetManifest(_ context.Context, instance *digest.Digest) ([]byte, string, error) {
@@ -190,7 +189,7 @@ func (s *Source) GetManifest(_ context.Context, instance *digest.Digest) ([]byte
 	return append([]byte(nil), s.made...), s.top.MediaType, nil
 }
 
-// LayerInfosForCopy says that the layers are as the manifest has them.
+// LayerInfosForCopy returns nil: the layers are those of the manifest.
 func (s *Source) LayerInfosForCopy(context.Context, *digest.Digest) ([]types.BlobInfo, error) {
 	return nil, nil
 }

@@ -19,20 +19,20 @@ import (
 )
 
 // Store is an open store of images that podman, buildah and CRI-O share (containers-storage(7)). It must be released:
-// the driver for overlays keeps a mount as long as it is open.
+// the overlay driver has a mount while it is open.
 type Store struct {
 	storage.Store
 	once sync.Once
 }
 
-// heldStores counts who has a store open: the library has one object for a store, which ends for all when it is shut down.
+// heldStores counts the users of each store: the library has one object for all, which Shutdown ends.
 var heldStores = struct {
 	sync.Mutex
 	count map[storage.Store]int
 }{count: map[storage.Store]int{}}
 
-// Open opens the store at a place; that of the user where the place is empty. It waits while another process has the
-// store locked, until the context ends.
+// Open opens the store at a place, or the user's own store if it is empty. It waits for locks of other processes until the context
+// ends.
 func Open(ctx context.Context, spec string) (*Store, error) {
 	s, err := parseSpec(spec)
 	if err != nil {
@@ -46,7 +46,7 @@ func Open(ctx context.Context, spec string) (*Store, error) {
 		err   error
 	}
 	done := make(chan opened, 1)
-	// The library waits for locks whatever happens.
+	// The library cannot cancel waiting for a lock.
 	go func() {
 		store, err := s.open()
 		done <- opened{store, err}
@@ -82,7 +82,7 @@ func (s spec) open() (*Store, error) {
 		o.GraphDriverName = priorDriver(o.GraphRoot)
 	}
 	if userns.SingleID() {
-		// Nobody else has an identity in the namespace: files of layers with other owners belong to the user.
+		// The user namespace has one ID: files with other owners belong to the user.
 		o.GraphDriverOptions = append(slices.Clone(o.GraphDriverOptions), "overlay.ignore_chown_errors=true", "vfs.ignore_chown_errors=true")
 	}
 	if err := checkFiles(o.GraphRoot, o.RunRoot); err != nil {
@@ -99,7 +99,7 @@ func (s spec) open() (*Store, error) {
 // maxStoreFile is the largest list of a store in bytes.
 const maxStoreFile = 256 << 20
 
-// checkFiles refuses lists of a store that would hold the library up or fill the memory.
+// checkFiles returns an error for lists of a store that would block the library or fill the memory.
 func checkFiles(roots ...string) error {
 	for _, root := range roots {
 		for _, pattern := range []string{"*-images/images.json", "*-layers/*.json", "*-containers/*.json"} {
@@ -123,8 +123,8 @@ func checkFiles(roots ...string) error {
 	return nil
 }
 
-// priorDriver is "vfs" for a store that has been used with that driver alone, as older releases of podman choose it for ordinary
-// users; else it is empty. The library would pass over what is in such a store and begin a second one in the same place.
+// priorDriver returns "vfs" for a store that has been used only with that driver, which older releases of podman choose for
+// unprivileged users; else it returns nothing. The library would ignore the images there and begin a second store in that place.
 func priorDriver(root string) string {
 	const vfs = "vfs"
 	if info, err := os.Stat(filepath.Join(root, vfs)); err != nil || !info.IsDir() {
@@ -138,7 +138,7 @@ func priorDriver(root string) string {
 	return vfs
 }
 
-// Release closes the store when nobody has it any more. Releasing again does nothing.
+// Release closes the store after its last user. It may be called again.
 func (h *Store) Release() (err error) {
 	h.once.Do(func() {
 		heldStores.Lock()
@@ -150,7 +150,7 @@ func (h *Store) Release() (err error) {
 		delete(heldStores.count, h.Store)
 		_, err = h.Store.Shutdown(false)
 		if errors.Is(err, storage.ErrLayerUsedByContainer) {
-			err = nil // a container runs, and needs the mounts
+			err = nil // a container is running
 		}
 	})
 	return err
@@ -159,7 +159,7 @@ func (h *Store) Release() (err error) {
 // ErrStore is the class of errors about stores of images that cannot be used here.
 var ErrStore = errors.New("the store of images cannot be used")
 
-// storeAllowed tells at once what would become an error about some file in the store.
+// storeAllowed returns a clear error if the user lacks the rights for a store.
 func storeAllowed() error {
 	if !userns.Needed() {
 		return nil
@@ -171,7 +171,7 @@ func storeAllowed() error {
 	case err == nil:
 		err = errors.New("the user namespace gives no rights" + restricted())
 	case os.Geteuid() == 0:
-		return nil // root without the right to mount: there are stores that do without
+		return nil // root without the right to mount can use some stores
 	}
 	return fmt.Errorf("%w: %w", ErrStore, err)
 }
@@ -183,7 +183,7 @@ func restricted() string {
 	return ""
 }
 
-// storeError explains an error of opening a store.
+// storeError adds the cause to an error of opening a store.
 func storeError(err error) error {
 	if errors.Is(err, os.ErrPermission) && userns.Started() {
 		return fmt.Errorf("%w: %w%s", ErrStore, err, restricted())

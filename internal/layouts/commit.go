@@ -12,7 +12,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/filelock"
 )
 
-// Commit puts what was prepared into its place. The output is the old one until a single rename makes it the new one.
+// Commit puts the staged image in its place, by a single rename. Before that the old output is unchanged.
 func (out *Output) Commit(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
@@ -30,7 +30,7 @@ func (out *Output) Commit(ctx context.Context) error {
 	return err
 }
 
-// commitLayout renames a layout that did not exist, or merges into the one that does: perhaps only since this run began.
+// commitLayout renames the staged layout, or merges it into a layout that exists, perhaps only since this run began.
 func (out *Output) commitLayout(ctx context.Context) error {
 	dir := filepath.Clean(out.place.Path)
 	staged := out.stage.Join(stagedLayout)
@@ -42,7 +42,7 @@ func (out *Output) commitLayout(ctx context.Context) error {
 		if info != nil {
 			return mergeLayout(ctx, staged, dir)
 		}
-		// A rename cannot replace a layout that another run has put there meanwhile: that is not an empty directory.
+		// The rename fails if another run has written the layout meanwhile: that directory is not empty.
 		err = os.Rename(staged, dir)
 		if err == nil {
 			if err = atomicfs.SyncDir(filepath.Dir(dir)); err != nil {
@@ -61,7 +61,7 @@ func occupied(err error) bool {
 	return errors.Is(err, fs.ErrExist) || errors.Is(err, errNotEmpty)
 }
 
-// commitFile renames the file over the old one.
+// commitFile renames the staged file over the old one.
 func (out *Output) commitFile() error {
 	path := filepath.Clean(out.place.Path)
 	if err := out.check(); err != nil {
@@ -71,8 +71,8 @@ func (out *Output) commitFile() error {
 	return err
 }
 
-// ReplaceFile renames a file over another and brings that to the disk. Where the latter fails the old file comes back, if
-// the file system could give it a second name meanwhile, which is kept. replaced tells whether the new file is there.
+// ReplaceFile renames a file over another and synchronises the directory. If that fails it restores the old file, provided that the
+// file system could link it to the name kept. replaced tells whether the new file is in place.
 func ReplaceFile(staged, path, kept string) (replaced bool, err error) {
 	linked := os.Link(path, kept)
 	if err := os.Rename(staged, path); err != nil {
@@ -93,7 +93,7 @@ func ReplaceFile(staged, path, kept string) (replaced bool, err error) {
 	return undone != nil, errors.Join(err, undone)
 }
 
-// commitDirectory exchanges the directory with the old one.
+// commitDirectory exchanges the staged directory with the old one.
 func (out *Output) commitDirectory(ctx context.Context) error {
 	dir := filepath.Clean(out.place.Path)
 	lock, err := filelock.LockDir(ctx, filepath.Dir(dir))
@@ -120,8 +120,8 @@ func (out *Output) commitDirectory(ctx context.Context) error {
 	return nil
 }
 
-// exchangeByRenames puts a directory in the place of another in two steps, where the system has none that does it in
-// one; the old directory goes back if the second step fails.
+// exchangeByRenames replaces a directory in two steps, on systems that cannot do it in one. It restores the old directory if the
+// second step fails.
 func exchangeByRenames(staged, dir string) error {
 	old := staged + ".old"
 	if err := os.Rename(dir, old); err != nil {

@@ -31,8 +31,8 @@ type archivedImage struct {
 	Layers   []string
 }
 
-// openDockerArchive finds the image in an archive of "docker save". Such archives have no manifest with digests: one is
-// made of the files that are there, so its digest is a function of the image but not the one of any registry.
+// openDockerArchive finds the image in an archive of "docker save". Such archives have no manifest with digests, so one is made
+// of the files. Its digest is a function of the image, but not the digest that a registry has for it.
 func (s *Source) openDockerArchive(ctx context.Context, name string, limits limit.Limits) error {
 	content, err := readFile(s.files, "manifest.json")
 	if err != nil {
@@ -80,11 +80,11 @@ func (s *Source) openDockerArchive(ctx context.Context, name string, limits limi
 	return nil
 }
 
-// cleanEntry is the name of an entry as the index of the archive has it.
+// cleanEntry returns the name of an entry as the index of the archive has it.
 func cleanEntry(name string) string { return strings.TrimPrefix(name, "./") }
 
-// archivedLayer describes a layer. One that is not compressed has its diffID as its digest, which is checked when it is
-// read; of a compressed one the digest has to be found out.
+// archivedLayer returns the descriptor of a layer. The digest of an uncompressed layer is its diffID, which is compared when the layer
+// is read. The digest of a compressed layer is computed.
 func (s *Source) archivedLayer(ctx context.Context, name string, diffID digest.Digest, limits limit.Limits) (v1.Descriptor, error) {
 	r, size, err := s.files.open(name)
 	if err != nil {
@@ -116,7 +116,7 @@ func (s *Source) archivedLayer(ctx context.Context, name string, diffID digest.D
 	return d, nil
 }
 
-// chooseArchived finds an image by one of its references, or by "@" and its place; without either there must be only one.
+// chooseArchived finds an image by one of its references, or by "@" and its number. Without a name there must be only one.
 func chooseArchived(list []archivedImage, name string) (archivedImage, error) {
 	if len(list) > limit.MaxIndexEntries {
 		return archivedImage{}, fmt.Errorf("%w: manifest.json: %d images (limit %d)", fault.ErrLimit, len(list), limit.MaxIndexEntries)

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// errNotEmpty is how the system says that a rename would replace a directory that is not empty.
+// errNotEmpty is the error of a rename onto a directory that is not empty.
 const errNotEmpty = unix.ENOTEMPTY
 
 // exchange swaps two directories in one step.

@@ -4,7 +4,7 @@ package layouts
 
 import "syscall"
 
-// errNotEmpty is how the system says that a rename would replace a directory that is not empty.
+// errNotEmpty is the error of a rename onto a directory that is not empty.
 const errNotEmpty = syscall.ENOTEMPTY
 
 func exchange(a, b string) error { return exchangeByRenames(a, b) }

@@ -22,18 +22,18 @@ import (
 	"github.com/operator-bindery/bindery/internal/regularfile"
 )
 
-// fileStore has the files of a local image. Its methods are safe for concurrent use.
+// fileStore has the files of an image. Its methods are safe for concurrent use.
 type fileStore interface {
-	// open opens a regular file and tells its size; an error that is [fs.ErrNotExist] says that there is none.
+	// open opens a regular file and returns its size. The error is [fs.ErrNotExist] if there is none.
 	open(name string) (io.ReadCloser, int64, error)
 	io.Closer
 }
 
-// dirFiles are the files in a directory. Links do not lead out of it.
+// dirFiles are the files in a directory. Links out of it are errors.
 type dirFiles struct{ root *os.Root }
 
 func openDirFiles(dir string) (*dirFiles, error) {
-	// Opening a FIFO would wait for its other end.
+	// Opening a FIFO would block.
 	info, err := os.Stat(dir)
 	if err != nil {
 		return nil, err
@@ -66,20 +66,20 @@ func (d *dirFiles) open(name string) (io.ReadCloser, int64, error) {
 	return f, info.Size(), nil
 }
 
-// tarFiles are the files in an archive, read where they lie.
+// tarFiles are the files in an archive, read in place.
 type tarFiles struct {
 	file    *os.File
 	entries map[string]tarEntry
 }
 
-// tarEntry is the content of a file of an archive, or the name of the entry that it shares its content with.
+// tarEntry is the content of a file of an archive, or the name of the entry that it links to.
 type tarEntry struct {
 	at, size int64
 	link     string
 }
 
-// openTarFiles reads the directory of an archive: its headers, from offset to offset. An archive that is compressed as a
-// whole has no offsets and is first decompressed into a temporary file, within the limits.
+// openTarFiles reads the headers of an archive. An archive that is compressed as a whole is first decompressed into a temporary file,
+// within the limits.
 func openTarFiles(ctx context.Context, name string, limits limit.Limits, temp string) (_ *tarFiles, err error) {
 	f, err := regularfile.Open(name)
 	if err != nil {
@@ -114,7 +114,7 @@ func openTarFiles(ctx context.Context, name string, limits limit.Limits, temp st
 	return t, nil
 }
 
-// decompressedFile is a file without a name that has the content of a compressed one.
+// decompressedFile returns a file without a name that has the decompressed content.
 func decompressedFile(ctx context.Context, f *os.File, codec string, limits limit.Limits, temp string) (_ *os.File, err error) {
 	mediaType := map[string]string{"gzip": v1.MediaTypeImageLayerGzip, "zstd": v1.MediaTypeImageLayerZstd}[codec]
 	if mediaType == "" {
@@ -133,7 +133,7 @@ func decompressedFile(ctx context.Context, f *os.File, codec string, limits limi
 			err = errors.Join(err, out.Close())
 		}
 	}()
-	// Where a file that is open cannot be removed it stays until the system's temporary files are cleaned.
+	// On systems that cannot remove an open file, it stays among the temporary files.
 	if err := os.Remove(out.Name()); err != nil && !errors.Is(err, fs.ErrPermission) {
 		return nil, err
 	}
@@ -178,7 +178,7 @@ func (t *tarFiles) index(ctx context.Context, limits limit.Limits) error {
 		case tar.TypeDir:
 			continue
 		case tar.TypeReg:
-			// The reader of the archive has read the header and not a byte more.
+			// The reader has read exactly up to the end of the header.
 			if entry.at, err = t.file.Seek(0, io.SeekCurrent); err != nil {
 				return err
 			}
@@ -198,7 +198,7 @@ func (t *tarFiles) index(ctx context.Context, limits limit.Limits) error {
 
 func (t *tarFiles) Close() error { return t.file.Close() }
 
-// open follows one link: archives of docker have them for layers that occur twice.
+// open follows one link, as docker's archives have for layers that occur twice.
 func (t *tarFiles) open(name string) (io.ReadCloser, int64, error) {
 	e, ok := t.entries[name]
 	if ok && e.link != "" {

@@ -17,7 +17,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/regularfile"
 )
 
-// layoutIndex is the index.json of an OCI image layout. What this package does not know of it is kept.
+// layoutIndex is the index.json of an OCI image layout. Unknown fields are preserved.
 type layoutIndex struct {
 	Fields      map[string]json.RawMessage
 	Entries     []json.RawMessage
@@ -41,9 +41,9 @@ func ReadIndex(dir string) (*layoutIndex, error) {
 	return x, nil
 }
 
-// find chooses an image by its tag, or by "@" and its place in the index. Without either there must be only one:
-// entries that refer to another one (signatures, attestations), as refers says, do not count. Errors list the tags, and
-// the places of images without a tag.
+// find returns the image with a tag, or with "@" and its number in the index. Without a name there must be only one image:
+// entries for which refers returns true (signatures, attestations) do not count. Errors list the tags, and the numbers of images
+// without a tag.
 func (x *layoutIndex) find(dir, tag string, refers func(v1.Descriptor) bool) (v1.Descriptor, error) {
 	if at, numbered := strings.CutPrefix(tag, "@"); numbered {
 		i, err := strconv.Atoi(at)
@@ -72,7 +72,7 @@ func (x *layoutIndex) find(dir, tag string, refers func(v1.Descriptor) bool) (v1
 	return v1.Descriptor{}, fmt.Errorf("%w: %s has no image with the tag %q: %s", fault.ErrInvalid, dir, tag, have)
 }
 
-// only is the one image of the layout.
+// only returns the only image of the layout.
 func (x *layoutIndex) only(dir string, refers func(v1.Descriptor) bool) (v1.Descriptor, error) {
 	if len(x.Descriptors) == 1 {
 		return x.Descriptors[0], nil
@@ -140,9 +140,8 @@ func (x *layoutIndex) parse(content []byte) error {
 	return nil
 }
 
-// merge is the text of the index with the entries of another one added. An added entry takes the place of the entry
-// with the same tag. One without a tag takes the place only of itself: others without are other images, signatures or
-// attestations.
+// merge returns the index with the entries of another one added. An added entry replaces the entry with the same tag. An entry without
+// a tag replaces only the same image, since others may be signatures or attestations.
 func (x *layoutIndex) merge(added *layoutIndex) ([]byte, error) {
 	if x == nil {
 		x = &layoutIndex{Fields: added.Fields}

@@ -21,7 +21,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/regularfile"
 )
 
-// The names in an OCI image layout, and the one that a layout has in its stage.
+// The names in an OCI image layout, and the name of a layout in its stage.
 const (
 	stagedLayout = "layout"
 	layoutFile   = v1.ImageLayoutFile
@@ -29,9 +29,8 @@ const (
 	blobsDir     = v1.ImageBlobsDir
 )
 
-// mergeLayout adds what is in the staged layout to the layout in dir, which exists and may be empty. Readers see the
-// old index.json or the new one: it comes last and by a rename. On an error the names that were added are removed
-// again. The caller holds no lock.
+// mergeLayout adds the staged layout to the layout in dir, which may be empty. index.json is replaced last, by a rename, so that
+// readers see the old or the new one. After an error the files that were added are removed. The caller holds no lock.
 func mergeLayout(ctx context.Context, staged, dir string) (err error) {
 	lock, err := filelock.LockDir(ctx, dir)
 	if err != nil {
@@ -84,12 +83,12 @@ func mergeLayout(ctx context.Context, staged, dir string) (err error) {
 	}
 	replaced, err := ReplaceFile(next, filepath.Join(dir, indexFile), filepath.Join(staged, "index.old"))
 	if replaced {
-		undo = nil // the index refers to what was added, durable or not
+		undo = nil // the new index refers to the files that were added
 	}
 	return err
 }
 
-// checkUsable refuses a directory that is neither a layout nor empty: it belongs to something else.
+// checkUsable returns an error for a directory that is neither a layout nor empty.
 func checkUsable(dir string) error {
 	names, err := os.ReadDir(dir)
 	if err != nil {
@@ -106,8 +105,8 @@ func checkUsable(dir string) error {
 	return nil
 }
 
-// linkBlobs puts the staged blobs into the layout. They stay in the stage until that is removed: where a run is killed
-// in between, the next one finds there which blobs nobody refers to.
+// linkBlobs links the staged blobs into the layout. They stay in the stage as well: if this run is killed, the next run finds there
+// which blobs to remove.
 func linkBlobs(ctx context.Context, staged, dir string, undo *[]string) error {
 	algorithm := filepath.Join(blobsDir, digest.SHA256.String())
 	for _, d := range []string{blobsDir, algorithm} {
@@ -141,8 +140,8 @@ func linkBlobs(ctx context.Context, staged, dir string, undo *[]string) error {
 	return errors.Join(atomicfs.SyncDir(filepath.Join(dir, algorithm)), atomicfs.SyncDir(filepath.Join(dir, blobsDir)))
 }
 
-// linkBlob gives a blob its name in the layout. A blob that is there already is replaced by the checked one: a name is
-// a digest, so an intact blob does not change and a damaged one is healed.
+// linkBlob links a blob into the layout. It replaces a blob of that name with the checked one: the name is the digest, so that only a
+// damaged blob changes.
 func linkBlob(from, to string, undo *[]string) error {
 	err := os.Link(from, to)
 	switch {
@@ -160,7 +159,7 @@ func linkBlob(from, to string, undo *[]string) error {
 	return err
 }
 
-// cannotLink tells whether the file system has no hard links, or none here.
+// cannotLink tells whether an error means that this hard link is not possible.
 func cannotLink(err error) bool {
 	for _, no := range []error{syscall.EPERM, syscall.ENOTSUP, syscall.ENOSYS, syscall.EXDEV, syscall.EMLINK, errors.ErrUnsupported} {
 		if errors.Is(err, no) {
@@ -170,8 +169,8 @@ func cannotLink(err error) bool {
 	return false
 }
 
-// forgetBlobs removes from the layout in dir the blobs that an abandoned stage had put there and that no index came to
-// refer to. The caller holds the lock of dir.
+// forgetBlobs removes from the layout in dir the blobs of an abandoned stage that index.json does not refer to. The caller holds the
+// lock of dir.
 func forgetBlobs(dir, staged string) {
 	algorithm := filepath.Join(blobsDir, digest.SHA256.String())
 	blobs, err := os.ReadDir(filepath.Join(staged, algorithm))
@@ -197,7 +196,7 @@ func forgetBlobs(dir, staged string) {
 	}
 }
 
-// referenced are the digests that can be reached from a layout's index.json.
+// referenced returns the digests that can be reached from a layout's index.json.
 func referenced(dir string) (map[digest.Digest]bool, error) {
 	index, err := ReadIndex(dir)
 	if err != nil {
@@ -247,12 +246,12 @@ func referenced(dir string) (map[digest.Digest]bool, error) {
 	return used, nil
 }
 
-// BlobPath is where a layout keeps a blob. The digest must be valid.
+// BlobPath returns the path of a blob in a layout. The digest must be valid.
 func BlobPath(dir string, d digest.Digest) string {
 	return filepath.Join(dir, blobsDir, d.Algorithm().String(), d.Encoded())
 }
 
-// checkLayout refuses directories that are not a layout of the version this package knows.
+// checkLayout returns an error for a directory that is no layout of the known version.
 func checkLayout(dir string) error {
 	content, err := regularfile.Read(filepath.Join(dir, layoutFile), limit.MaxManifest)
 	if err != nil {
@@ -261,7 +260,7 @@ func checkLayout(dir string) error {
 	return checkLayoutVersion(content)
 }
 
-// checkLayoutVersion refuses layouts of other versions than the one this package knows.
+// checkLayoutVersion returns an error for another version of the layout.
 func checkLayoutVersion(content []byte) error {
 	var v v1.ImageLayout
 	if err := json.Unmarshal(bytes.TrimSpace(content), &v); err != nil {

@@ -34,10 +34,10 @@ type (
 	}
 )
 
-// filesAtOnce is how many blobs are made files at once: they wait for the disk more than for the processor.
+// filesAtOnce is how many blobs are prepared concurrently: they wait for the disk more than for the processor.
 const filesAtOnce = 4
 
-// Output is a local destination that is prepared in a stage.
+// Output is an image in files that is written to a stage and then put in its place.
 type Output struct {
 	place Place
 	stage *Stage
@@ -45,11 +45,11 @@ type Output struct {
 	done  bool
 }
 
-// StagedFile is the name in its stage of a destination that is one file or one plain directory.
+// StagedFile is the name in its stage of an output that is one file or one plain directory.
 const StagedFile = "out"
 
-// NewOutput makes a stage for a place, and puts those blobs of the image into it that need not be copied. The caller copies the
-// image to the output's reference, then calls finish and commit, and discard in any case.
+// NewOutput makes a stage for a place, and links those blobs into it that are files already. The caller copies the image to
+// [Output.Reference], calls [Output.Finish] and [Output.Commit], and in any case [Output.Discard].
 func NewOutput(ctx context.Context, p Place, src types.ImageSource) (_ *Output, err error) {
 	in, err := p.StageDir()
 	if err != nil {
@@ -81,7 +81,7 @@ func (out *Output) isLayout() bool {
 	return out.place.Format == OCI || out.place.Format == OCIArchive
 }
 
-// Reference is where the image is to be copied to.
+// Reference returns where to copy the image.
 func (out *Output) Reference() (types.ImageReference, error) {
 	if out.isLayout() {
 		return out.place.reference(out.stage.Join(stagedLayout))
@@ -89,7 +89,7 @@ func (out *Output) Reference() (types.ImageReference, error) {
 	return out.place.reference(out.stage.Join(StagedFile))
 }
 
-// Finish completes what was copied, and brings it to the disk.
+// Finish completes the staged image and synchronises it.
 func (out *Output) Finish(ctx context.Context) error {
 	layout := out.stage.Join(stagedLayout)
 	if out.isLayout() {
@@ -105,7 +105,7 @@ func (out *Output) Finish(ctx context.Context) error {
 	return out.sync()
 }
 
-// check refuses what is at the output path if it cannot be what an earlier run has written there.
+// check returns an error if the output exists and is not of its format.
 func (out *Output) check() error {
 	info, err := LstatOutput(out.place.Path)
 	if err != nil || info == nil {
@@ -133,7 +133,7 @@ func (out *Output) check() error {
 	return checkArchive(out.place.Path, info.Size())
 }
 
-// checkArchive refuses to replace a file that is neither empty nor a tar archive: it is somebody's other file.
+// checkArchive returns an error for a file that is neither empty nor a tar archive: it may be anything.
 func checkArchive(path string, size int64) (err error) {
 	if size == 0 {
 		return nil
@@ -149,7 +149,7 @@ func checkArchive(path string, size int64) (err error) {
 	return nil
 }
 
-// checkReplaceable refuses a directory that is neither empty nor an image in the "dir" format.
+// checkReplaceable returns an error for a directory that is neither empty nor an image in the "dir" format.
 func checkReplaceable(dir string) error {
 	names, err := os.ReadDir(dir)
 	if err != nil || len(names) == 0 {
@@ -161,8 +161,8 @@ func checkReplaceable(dir string) error {
 	return nil
 }
 
-// provide makes a staged layout and puts the blobs into it that need not be fetched or written: those that the source
-// has as files, and those that the layout at the destination has already.
+// provide makes a staged layout and links the blobs into it that the source has as files or that the layout at the place has
+// already.
 func (out *Output) provide(ctx context.Context, src types.ImageSource) (err error) {
 	layout := out.stage.Join(stagedLayout)
 	blobs := filepath.Join(layout, blobsDir, digest.SHA256.String())
@@ -208,7 +208,7 @@ func (out *Output) provide(ctx context.Context, src types.ImageSource) (err erro
 	return nil
 }
 
-// linkTo gives a blob a place in a layout, which may have it, unless it is in another file system.
+// linkTo links a blob into a layout, unless it is there or in another file system.
 func linkTo(from, to string) error {
 	if err := os.Link(from, to); err != nil && !cannotLink(err) && !errors.Is(err, fs.ErrExist) {
 		return err
@@ -216,11 +216,11 @@ func linkTo(from, to string) error {
 	return nil
 }
 
-// reuse links a blob of the old layout into the new one if it is intact, and tells whether it is there then.
+// reuse links a blob of the old layout into the new one if it is intact, and tells whether it did.
 func reuse(ctx context.Context, from, to string, info types.BlobInfo) (bool, error) {
 	f, err := regularfile.Open(from)
 	if err != nil {
-		return false, nil // not there, or not usable: it will be fetched
+		return false, nil // missing or not readable: it is copied
 	}
 	defer f.Close()
 	verifier := info.Digest.Verifier()
@@ -241,7 +241,7 @@ func reuse(ctx context.Context, from, to string, info types.BlobInfo) (bool, err
 	}
 }
 
-// allLayers are the layers of the image, or of every image of the index.
+// allLayers returns the layers of the image, or of all images of the index.
 func allLayers(ctx context.Context, src types.ImageSource) ([]types.BlobInfo, error) {
 	text, kind, err := image.UnparsedInstance(src, nil).Manifest(ctx)
 	if err != nil {
@@ -275,7 +275,7 @@ func allLayers(ctx context.Context, src types.ImageSource) ([]types.BlobInfo, er
 	return infos, nil
 }
 
-// normalizeIndex writes the index of a staged layout as merges write it, so that the bytes do not tell which it was.
+// normalizeIndex writes the index of a staged layout in the form that merges have.
 func normalizeIndex(layout string) error {
 	index, err := ReadIndex(layout)
 	if err != nil {
@@ -292,7 +292,7 @@ func normalizeIndex(layout string) error {
 	return WriteSync(path, text)
 }
 
-// sync brings everything staged to the disk that the library has not. Layers were synchronised when they were written.
+// sync synchronises the staged files that the library has not synchronised.
 func (out *Output) sync() error {
 	switch out.place.Format {
 	case OCI:
@@ -321,8 +321,8 @@ func (out *Output) sync() error {
 	return syncFile(path)
 }
 
-// newFileMode is the mode that a file of this user has when nobody says otherwise. The umask itself can only be read by
-// changing it, for all goroutines. There must be no file of that name.
+// newFileMode returns the default mode of new files, by making one: the umask cannot be read without changing it. The file must not
+// exist.
 func newFileMode(path string) (fs.FileMode, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
 	if err != nil {
@@ -335,7 +335,7 @@ func newFileMode(path string) (fs.FileMode, error) {
 	return info.Mode().Perm(), nil
 }
 
-// syncLayout synchronises the small files of a layout, which the library writes without doing so, and its directories.
+// syncLayout synchronises the small files of a layout, which the library does not, and its directories.
 func syncLayout(layout string) error {
 	index, err := ReadIndex(layout)
 	if err != nil {
@@ -380,7 +380,7 @@ func indexInstances(path string) ([]digest.Digest, error) {
 	return list.Instances(), nil
 }
 
-// Discard removes the stage, and directories that were made for it and are empty. After commit it does the same.
+// Discard removes the stage, and before Commit also the directories that were made for the output and are empty.
 func (out *Output) Discard() error {
 	var err error
 	if out.stage != nil {

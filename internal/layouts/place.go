@@ -30,7 +30,7 @@ type Place struct {
 	Name string
 }
 
-// String is the place as users write it.
+// String returns the place as users write it.
 func (p Place) String() string {
 	if p.Name == "" {
 		return string(p.Format) + ":" + p.Path
@@ -38,7 +38,7 @@ func (p Place) String() string {
 	return string(p.Format) + ":" + p.Path + ":" + p.Name
 }
 
-// reference is the library's reference to the image of a place, at another path.
+// reference returns the library's reference to the image of a place, at another path.
 func (p Place) reference(path string) (types.ImageReference, error) {
 	switch p.Format {
 	case DockerArchive:
@@ -52,8 +52,8 @@ func (p Place) reference(path string) (types.ImageReference, error) {
 	return layout.NewReference(path, p.Name)
 }
 
-// StageDir is the directory that stages for a place are made in. It is the layout itself if that exists, because it may be a
-// mount point under a directory that cannot be written.
+// StageDir returns the directory for the stages of a place. It is the layout itself if that exists, since it may be a mount point in
+// a directory without write permission.
 func (p Place) StageDir() (string, error) {
 	info, err := LstatOutput(p.Path)
 	if err != nil {

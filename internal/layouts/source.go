@@ -20,23 +20,22 @@ import (
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
-// Source is an image on this machine. It reads files where they lie, in a directory or within an archive, and
-// nothing but regular ones.
+// Source is an image in a directory or an archive, read in place. Only regular files are opened.
 type Source struct {
 	ref   types.ImageReference
 	files fileStore
-	// top is what is known of the manifest; its digest is empty if nothing is.
+	// top is the descriptor of the manifest; its digest is empty if it is unknown.
 	top v1.Descriptor
-	// made is the top's text if no file has it.
+	// made is the manifest if no file has it.
 	made []byte
-	// manifestFile and blobFile are the names of files.
+	// manifestFile and blobFile return names of files.
 	manifestFile func(*digest.Digest) string
 	blobFile     func(digest.Digest) string
 }
 
 var _ types.ImageSource = (*Source)(nil)
 
-// OpenSource opens an image of a transport of the file system.
+// OpenSource opens an image in files.
 func OpenSource(ctx context.Context, p Place, ref types.ImageReference, limits limit.Limits, temp string) (_ *Source, err error) {
 	var files fileStore
 	switch p.Format {
@@ -97,8 +96,7 @@ func (s *Source) openLayout(p Place) error {
 	return nil
 }
 
-// maxReferrer is the longest manifest of a signature or an attestation in bytes: its layers hold what it says, so it is
-// short.
+// maxReferrer is the largest manifest of a signature or attestation in bytes. They are small: the content is in the layers.
 const maxReferrer = 64 << 10
 
 // refers tells whether the manifest of an entry names a subject: it is a signature or an attestation of another image.
@@ -116,7 +114,7 @@ func (s *Source) refers(d v1.Descriptor) bool {
 	return json.Unmarshal(content, &m) == nil && m.Subject != nil
 }
 
-// openDirectory reads what the containers tools call "dir:": a manifest, and blobs named by their digests.
+// openDirectory opens a directory of the containers tools ("dir:"): a manifest, and blobs named by their digests.
 func (s *Source) openDirectory() error {
 	s.blobFile = func(d digest.Digest) string { return d.Encoded() }
 	s.manifestFile = func(d *digest.Digest) string {
@@ -138,7 +136,7 @@ func (s *Source) openDirectory() error {
 	return nil
 }
 
-// TopDescriptor is what is known of the manifest before it is read.
+// TopDescriptor returns the descriptor of the manifest, and whether it is known.
 func (s *Source) TopDescriptor() (v1.Descriptor, bool) { return s.top, s.top.Digest != "" }
 
 func (s *Source) GetManifest(_ context.Context, instance *digest.Digest) ([]byte, string, error) {
@@ -171,12 +169,12 @@ func (s *Source) Reference() types.ImageReference { return s.ref }
 func (s *Source) Close() error                    { return s.files.Close() }
 func (s *Source) HasThreadSafeGetBlob() bool      { return true }
 
-// GetSignatures finds none: signatures of local images are read by the library, see images.Client.
+// GetSignatures returns nothing: images.Client reads signatures by the library.
 func (s *Source) GetSignatures(context.Context, *digest.Digest) ([][]byte, error) {
 	return nil, nil
 }
 
-// LayerInfosForCopy says that the layers are as the manifest has them.
+// LayerInfosForCopy returns nil: the layers are those of the manifest.
 func (s *Source) LayerInfosForCopy(context.Context, *digest.Digest) ([]types.BlobInfo, error) {
 	return nil, nil
 }

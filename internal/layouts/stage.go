@@ -13,22 +13,22 @@ import (
 	"github.com/operator-bindery/bindery/internal/filelock"
 )
 
-// StagePrefix begins the name of every stage, so that the next run knows what a killed one has left.
+// StagePrefix begins the name of every stage, so that the next run can remove the stages of killed runs.
 const StagePrefix = ".bindery-stage-"
 
-// Stage is a private directory beside or inside an output, in the same file system, where the output is prepared. It
-// is locked as long as its owner lives.
+// Stage is a private directory beside or inside an output, in the same file system, where the output is prepared. It is locked as
+// long as its process lives.
 type Stage struct {
 	Path  string
 	lock  *filelock.Dir
-	spare []*os.File // descriptors for tidying, which needs some, where the run has failed because there were no more
+	spare []*os.File // descriptors reserved for Close, which must work after a failure for want of descriptors
 }
 
-// spareFiles is how many descriptors it takes to remove a staged layout: one for each directory that leads to its blobs.
+// spareFiles is how many descriptors the removal of a staged layout takes: one for each level of directories.
 const spareFiles = 5
 
-// NewStage makes a stage in the directory and removes the stages there whose owners are gone. It waits for nobody: the
-// directory may be one for temporary files, of which any user can hold the lock.
+// NewStage makes a stage in a directory and removes abandoned stages there. It does not wait for locks: in a directory for temporary
+// files any user can hold one.
 func NewStage(ctx context.Context, in string) (*Stage, error) {
 	if lock, free := filelock.TryDir(in); free {
 		sweep(in)
@@ -42,7 +42,7 @@ func NewStage(ctx context.Context, in string) (*Stage, error) {
 	}
 }
 
-// stageAttempts is how often a stage may be taken for an abandoned one, between its creation and its locking.
+// stageAttempts bounds how often another run may remove a new stage as abandoned, before it is locked.
 const stageAttempts = 10
 
 var errSwept = errors.New("another run has removed it")
@@ -75,8 +75,8 @@ func claimedStage(ctx context.Context, in string) (*Stage, error) {
 	return s, nil
 }
 
-// SweepBeside removes abandoned stages beside an output that has its own inside: a run that is killed after it has put the
-// Output there for the first time leaves them.
+// SweepBeside removes abandoned stages beside an output whose stages are inside. A run that is killed just after it has put a new
+// output in place leaves one there.
 func SweepBeside(path string) {
 	parent := filepath.Dir(filepath.Clean(path))
 	if lock, free := filelock.TryDir(parent); free {
@@ -85,7 +85,7 @@ func SweepBeside(path string) {
 	}
 }
 
-// sweep removes abandoned stages. It is housekeeping: what cannot be removed now is left to a later run.
+// sweep removes abandoned stages. Those that cannot be removed are left for a later run.
 func sweep(in string) {
 	names, err := os.ReadDir(in)
 	if err != nil {
@@ -106,7 +106,7 @@ func sweep(in string) {
 	}
 }
 
-// Close removes the stage and whatever is still in it.
+// Close removes the stage and its content.
 func (s *Stage) Close() error {
 	for _, f := range s.spare {
 		f.Close()
@@ -114,7 +114,7 @@ func (s *Stage) Close() error {
 	s.spare = nil
 	err := os.RemoveAll(s.Path)
 	s.lock.Unlock()
-	// Where descriptors are short, there is one more now; others come back when what else was going on has ended.
+	// The reserved descriptors are free now, and others soon, when concurrent work has ended.
 	for pause := time.Millisecond; err != nil && pause < time.Second; pause *= 2 {
 		if err = os.RemoveAll(s.Path); err != nil {
 			time.Sleep(pause)
@@ -123,10 +123,10 @@ func (s *Stage) Close() error {
 	return err
 }
 
-// Join is the path of a name in the stage.
+// Join returns the path of a name in the stage.
 func (s *Stage) Join(name string) string { return filepath.Join(s.Path, name) }
 
-// Parents creates the missing directories that lead to an output and returns those that it made, outermost first.
+// Parents creates a directory and its parents, and returns those that were missing, outermost first.
 func Parents(dir string) (made []string, err error) {
 	for d := dir; ; d = filepath.Dir(d) {
 		info, err := os.Stat(d)
@@ -144,14 +144,14 @@ func Parents(dir string) (made []string, err error) {
 	return made, os.MkdirAll(dir, 0o755)
 }
 
-// RemoveEmpty undoes [Parents] for directories that nobody has used since.
+// RemoveEmpty removes directories that [Parents] created, if they are empty.
 func RemoveEmpty(made []string) {
 	for i := len(made) - 1; i >= 0; i-- {
 		os.Remove(made[i])
 	}
 }
 
-// LstatOutput looks at an output path without following it. It returns nil information if nothing is there.
+// LstatOutput returns information about an output, or nil if it does not exist. A symbolic link is an error.
 func LstatOutput(path string) (fs.FileInfo, error) {
 	info, err := os.Lstat(filepath.Clean(path))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -166,7 +166,7 @@ func LstatOutput(path string) (fs.FileInfo, error) {
 	return info, nil
 }
 
-// syncFile brings a file's content to the disk.
+// syncFile synchronises a file.
 func syncFile(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -175,7 +175,7 @@ func syncFile(path string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// WriteSync writes a new file and brings it to the disk.
+// WriteSync writes and synchronises a new file.
 func WriteSync(path string, content []byte) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 	if err != nil {

@@ -23,7 +23,7 @@ type authFile struct {
 	credsStore  string
 }
 
-// readAuthFile reads a file with credentials. Its errors name the file and what is wrong with it, and show nothing of it.
+// readAuthFile reads a file with credentials. Its errors name the file and the fault, and quote nothing of the content.
 func readAuthFile(path string) (*authFile, error) {
 	if path == os.DevNull {
 		return &authFile{path: path}, nil
@@ -52,7 +52,7 @@ func readAuthFile(path string) (*authFile, error) {
 	return f, nil
 }
 
-// invalid is an error about a field of the file, without any of its text.
+// invalid returns an error about a field of the file. It does not quote the content.
 func (f *authFile) invalid(field string, err error) error {
 	what := "not as it should be"
 	var syntax *json.SyntaxError
@@ -71,7 +71,7 @@ func (f *authFile) invalid(field string, err error) error {
 	return fmt.Errorf("%w: authfile %s%s: %s", fault.ErrInvalid, f.path, field, what)
 }
 
-// entry reads one entry of auths. One without credentials says that a helper has them.
+// entry reads one entry of auths. An entry without credentials is empty: a credential helper has them.
 func (f *authFile) entry(key string) (credentials, error) {
 	field := fmt.Sprintf("auths.%.200q", key)
 	var e struct {

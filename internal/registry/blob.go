@@ -18,17 +18,17 @@ import (
 )
 
 const (
-	// maxHeaderWait is how long a registry may take to begin its answer, unless less is allowed for stalling.
+	// maxHeaderWait is how long a registry may take to begin its answer, unless the limit for stalling is lower.
 	maxHeaderWait = 30 * time.Second
 	defaultStall  = time.Minute
-	// stallProgress is what must arrive while nothing stalls. It is more than a byte, so that nobody can be kept waiting with
-	// one byte a second.
+	// stallProgress is how many bytes must move within the limit for stalling. It is more than one, so that a registry
+	// cannot hold a transfer with one byte a second.
 	stallProgress = 16 << 10
-	// restartProgress is how much must have been read of a blob for a broken connection not to count as an attempt.
+	// restartProgress is how many bytes a connection must have delivered for its failure not to count as an attempt.
 	restartProgress = 1 << 20
 )
 
-// stallWatch ends a request in which nothing moves. Only the time spent waiting for the registry counts.
+// stallWatch cancels a request in which nothing moves. Only the time spent waiting for the registry counts.
 type stallWatch struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -46,7 +46,7 @@ func newStallWatch(ctx context.Context, limit time.Duration) *stallWatch {
 	return w
 }
 
-// wait begins to wait; the function it returns ends that.
+// wait starts the timer; the function it returns stops it.
 func (w *stallWatch) wait(most time.Duration) func() {
 	start, limit := time.Now(), min(w.left, most)
 	timer := time.AfterFunc(limit, func() { w.cancel(fmt.Errorf("%w for %s", transfer.ErrStalled, limit)) })
@@ -56,7 +56,7 @@ func (w *stallWatch) wait(most time.Duration) func() {
 	}
 }
 
-// moved notes what has arrived.
+// moved adds bytes that have been transferred.
 func (w *stallWatch) moved(n int) {
 	if w.bytes += n; w.bytes >= stallProgress {
 		w.bytes, w.left = 0, w.limit
@@ -65,7 +65,7 @@ func (w *stallWatch) moved(n int) {
 
 func (w *stallWatch) stop() { w.cancel(nil) }
 
-// cause is the reason of an error if the watch was it.
+// cause returns [transfer.ErrStalled] in place of an error that the watch caused.
 func (w *stallWatch) cause(err error) error {
 	if cause := context.Cause(w.ctx); err != nil && errors.Is(cause, transfer.ErrStalled) {
 		return cause
@@ -73,11 +73,11 @@ func (w *stallWatch) cause(err error) error {
 	return err
 }
 
-// watchedBody is the body of an answer that is read under a watch.
+// watchedBody is the body of an answer, read under a stallWatch.
 type watchedBody struct {
 	body  io.ReadCloser
 	watch *stallWatch
-	up    *uploading // what was sent for it; nil if nothing was
+	up    *uploading // the body of the request; nil if it had none
 }
 
 func (b *watchedBody) Read(p []byte) (int, error) {
@@ -94,12 +94,12 @@ func (b *watchedBody) Read(p []byte) (int, error) {
 func (b *watchedBody) Close() error {
 	b.watch.stop()
 	err := b.body.Close()
-	// A registry may answer before it has taken everything. That is not the source's fault, whatever it says of it.
+	// A registry may answer before it has read the whole request. An error of the source is not reported then.
 	_ = b.up.close()
 	return err
 }
 
-// blob opens a blob. A connection that breaks while it is read is taken up again where it broke, or from the start.
+// blob opens a blob. After a broken connection the reader continues where it stopped, or reads again from the start.
 func (p *repository) blob(ctx context.Context, d v1.Descriptor) (io.ReadCloser, error) {
 	b := &registryBlob{ctx: ctx, repo: p, d: d, retries: p.host.r.o.Retries}
 	if err := b.connect(); err != nil {
@@ -116,9 +116,9 @@ type registryBlob struct {
 	d        v1.Descriptor
 	retries  int
 	body     io.ReadCloser
-	at       int64 // bytes that were passed on
-	since    int64 // at, when the connection was made
-	told     int64 // at, when progress was told of last
+	at       int64 // bytes that were delivered
+	since    int64 // at, when the connection was opened
+	told     int64 // at, when progress was last reported
 	ended    bool
 	closing  sync.Once
 	closeErr error
@@ -141,14 +141,14 @@ func (b *registryBlob) connect() error {
 	if n := resp.ContentLength; n >= 0 && b.d.Size >= 0 && n != b.d.Size {
 		return errors.Join(fmt.Errorf("%s: %w: size is %d bytes and not %d", b.d.Digest, fault.ErrIntegrity, n, b.d.Size), resp.Body.Close())
 	}
-	// The registry starts again from the beginning. Should it send something else now, the digest will tell.
+	// The registry ignores the range. If it sends other content now, the digest will not match.
 	if _, err := io.CopyN(io.Discard, b.body, b.at); err != nil {
 		return errors.Join(verify.ShortRead(err), resp.Body.Close())
 	}
 	return nil
 }
 
-// checkRange refuses a part of a blob that is not the one that was asked for.
+// checkRange returns an error if the answer is not the range that was requested.
 func (b *registryBlob) checkRange(header []string) error {
 	var first, last int64
 	var total string
@@ -167,7 +167,7 @@ func (b *registryBlob) Read(p []byte) (int, error) {
 		b.at += int64(n)
 		b.progress()
 		if err != nil && b.at == b.d.Size && b.ctx.Err() == nil {
-			err = io.EOF // whatever came behind the last byte: nothing is missing, and the digest will tell
+			err = io.EOF // nothing is missing, whatever failed after the last byte
 		}
 		short := err == io.EOF && b.at < b.d.Size
 		if n > 0 && (err == nil || short) {
@@ -192,7 +192,7 @@ func (b *registryBlob) Read(p []byte) (int, error) {
 	}
 }
 
-// restart connects again after an error, if another attempt may help and is left.
+// restart connects again after an error that may be temporary, as long as attempts are left.
 func (b *registryBlob) restart(cause error) error {
 	for {
 		if b.at-b.since >= restartProgress {
@@ -233,7 +233,7 @@ func (b *registryBlob) end() {
 
 func (b *registryBlob) event(kind transfer.EventKind) { b.repo.event(kind, b.d, b.at) }
 
-// Event tells of a blob of which so much is there.
+// event reports how much of a blob has been read.
 func (p *repository) event(kind transfer.EventKind, d v1.Descriptor, done int64) {
 	p.host.r.event(transfer.Event{Kind: kind, Destination: p.name.Name(), Blob: d.Digest, Size: d.Size, Done: done})
 }

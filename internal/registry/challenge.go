@@ -2,19 +2,19 @@ package registry
 
 import "strings"
 
-// challenge is one way in which a server wants its clients to show who they are (RFC 9110, section 11.6.1).
+// challenge is one way to authenticate that a server offers (RFC 9110, section 11.6.1).
 type challenge struct {
 	scheme string // in lower case
 	params map[string]string
 }
 
-// maxChallenges and maxChallengeText bound what is read of them.
+// maxChallenges and maxChallengeText bound what is read of the headers.
 const (
 	maxChallenges    = 8
 	maxChallengeText = 8 << 10
 )
 
-// parseChallenges reads WWW-Authenticate headers. What cannot be understood ends the header it is in.
+// parseChallenges reads WWW-Authenticate headers. A header is read up to the first part that is invalid.
 func parseChallenges(headers []string) (out []challenge) {
 	for _, h := range headers {
 		if len(h) > maxChallengeText {
@@ -34,7 +34,7 @@ func parseChallenges(headers []string) (out []challenge) {
 
 type challengeParser struct {
 	rest string
-	next string // a scheme that was read already
+	next string // the scheme of the next challenge, which has been read
 }
 
 // challenge reads a scheme and the parameters up to the next one.

@@ -20,15 +20,13 @@ import (
 	"github.com/operator-bindery/bindery/internal/transfer"
 )
 
-// Client speaks to registries, in the distribution protocol: where credentials go, what
-// a redirect may do and how often something is tried again are decided here. What is configured on the machine -
-// registries.conf, certificates - is read by the containers library.
+// Client sends requests to registries. It is safe for concurrent use.
 type Client struct {
 	o     Options
 	sys   *types.SystemContext
 	event func(transfer.Event)
 	creds *credentialStore
-	conf  string // the registries.conf that counts, if it is in an old format
+	conf  string // the registries.conf in use, if it has the old format
 
 	mu           sync.Mutex
 	hosts        map[hostKey]*host
@@ -36,21 +34,20 @@ type Client struct {
 	warned       map[string]bool
 }
 
-// Options say how registries are asked.
+// Options configure a [Client].
 type Options struct {
 	Config Config
-	// Retries is how many more times a request is made when the registry is busy or failing or the connection breaks.
+	// Retries is how often a request is repeated if the registry is busy or fails, or the connection breaks.
 	Retries int
 	// Backoff is the first pause between two attempts; it doubles, up to 30 seconds. Zero means one second.
 	Backoff time.Duration
-	// Stall ends an attempt in which less than 16 KiB arrive for so long; one minute by default.
+	// Stall ends an attempt in which fewer than 16 KiB arrive in this time; one minute by default.
 	Stall time.Duration
-	// Cache keeps what registries gave; nil keeps nothing.
+	// Cache stores manifests and blobs; nil stores nothing.
 	Cache *blobcache.Cache
 }
 
-// NewClient returns a client of registries. What is configured on the machine is in sys; event receives retries and
-// warnings.
+// NewClient returns a client. sys is the configuration of the machine; event receives retries and warnings.
 func NewClient(o Options, sys *types.SystemContext, event func(transfer.Event)) *Client {
 	r := &Client{
 		o: o, sys: sys, event: event,
@@ -74,7 +71,7 @@ func (r *Client) Close() {
 	}
 }
 
-// warn tells of something once.
+// warn reports an event once for each text.
 func (r *Client) warn(text string, e transfer.Event) {
 	r.mu.Lock()
 	tell := !r.warned[text] && len(r.warned) < maxWarnings
@@ -87,10 +84,10 @@ func (r *Client) warn(text string, e transfer.Event) {
 	}
 }
 
-// maxWarnings is how many different warnings are passed on: registries send them as they like.
+// maxWarnings bounds the warnings, which registries can send in any number.
 const maxWarnings = 100
 
-// Open gets the manifest that a name stands for, from the first mirror that has it or from the registry itself.
+// Open reads the manifest of a name, from the first mirror that has it or from the registry itself.
 func (r *Client) Open(ctx context.Context, ref types.ImageReference, named reference.Named) (*Source, error) {
 	sources, err := r.endpoints(named)
 	if err != nil {
@@ -114,7 +111,7 @@ func (r *Client) Open(ctx context.Context, ref types.ImageReference, named refer
 	return nil, classified{fmt.Errorf("no place to get %s from", named)}
 }
 
-// endpoints are the places an image can be had from, mirrors first (containers-registries.conf(5)).
+// endpoints returns the places to read an image from, mirrors first (containers-registries.conf(5)).
 func (r *Client) endpoints(named reference.Named) ([]sysregistriesv2.PullSource, error) {
 	found, err := r.configured(named)
 	if err != nil {
@@ -126,7 +123,7 @@ func (r *Client) endpoints(named reference.Named) ([]sysregistriesv2.PullSource,
 	return found.PullSourcesFromReference(named)
 }
 
-// configured is what registries.conf says of a repository; nil if it says nothing. A registry that it blocks is an error.
+// configured returns the entry of registries.conf for a repository; nil if there is none. A blocked registry is an error.
 func (r *Client) configured(named reference.Named) (*sysregistriesv2.Registry, error) {
 	found, err := sysregistriesv2.FindRegistry(r.sys, named.Name())
 	if err != nil {
@@ -158,7 +155,7 @@ func (r *Client) openAt(ctx context.Context, ref types.ImageReference, from sysr
 	s := &Source{ref: ref, repo: repo, cache: r.o.Cache, OpenedAt: from.Reference.String()}
 	retries := r.o.Retries
 	if !last {
-		retries = 0 // the next place is as good as another attempt
+		retries = 0 // the next endpoint is tried in place of another attempt
 	}
 	switch name := from.Reference.(type) {
 	case reference.Canonical:
@@ -171,7 +168,7 @@ func (r *Client) openAt(ctx context.Context, ref types.ImageReference, from sysr
 	return s, err
 }
 
-// remoteError gives an error the class [ErrRegistry] unless it is about content.
+// remoteError gives an error the class [fault.ErrRegistry] unless it is about content.
 func remoteError(err error) error {
 	for _, class := range []error{fault.ErrInvalid, fault.ErrLimit, fault.ErrIntegrity, fault.ErrRegistry} {
 		if errors.Is(err, class) {

@@ -16,11 +16,11 @@ import (
 	"github.com/operator-bindery/bindery/internal/userns"
 )
 
-// Config says how to talk to registries. The zero value is the library's defaults.
+// Config is the configuration for registries; see images.Registry, which has the same fields.
 type Config struct {
 	// AuthFile is the only file with credentials, as REGISTRY_AUTH_FILE names it.
 	AuthFile string
-	// AuthFiles are searched in their order if AuthFile is empty; those that do not exist are passed over.
+	// AuthFiles are searched in their order if AuthFile is empty; files that do not exist are skipped.
 	AuthFiles []string
 	// SkipTLSVerify accepts any certificate; nil leaves it to registries.conf.
 	SkipTLSVerify *bool
@@ -47,7 +47,7 @@ type Config struct {
 //   - CertDirs with $XDG_CONFIG_HOME/containers/certs.d or $HOME/.config/containers/certs.d;
 //   - RegistriesConf from CONTAINERS_REGISTRIES_CONF.
 //
-// What needs a variable that is not set is left out.
+// Places that need a variable which is not set are left out.
 func (r Config) Env(getenv func(string) string) Config {
 	if r.AuthFile == "" {
 		r.AuthFile = getenv("REGISTRY_AUTH_FILE")
@@ -80,8 +80,8 @@ func (r Config) Env(getenv func(string) string) Config {
 	return r
 }
 
-// System is the library's form of the options. What must be on the disk for it is made in scratch, a private directory
-// that must exist as long as the result is used.
+// System returns the configuration in the form of the containers library. Files that it needs are written to scratch, a
+// private directory that must exist as long as the result is used.
 func (r Config) System(scratch string) (*types.SystemContext, error) {
 	for what, path := range map[string]string{"authfile": r.AuthFile, "registries.conf": r.RegistriesConf, "CA file": r.CAFile, "certificate directory": r.CertDir} {
 		if path == "" {
@@ -100,7 +100,7 @@ func (r Config) System(scratch string) (*types.SystemContext, error) {
 		SystemRegistriesConfPath: r.RegistriesConf,
 		DockerCertPath:           r.CertDir,
 		DockerRegistryUserAgent:  r.UserAgent,
-		// The library would otherwise make directories in HOME for a cache that works with cgo only.
+		// By default the library makes directories in HOME, for a cache that works only with cgo.
 		BlobInfoCacheDir:     filepath.Join(scratch, "blob-info"),
 		BigFilesTemporaryDir: scratch,
 	}
@@ -122,10 +122,10 @@ func (r Config) System(scratch string) (*types.SystemContext, error) {
 	return sys, nil
 }
 
-// caFile is the name that CAFile has among the certificates.
+// caFile is the name of CAFile in the directory of certificates.
 const caFile = "bindery-ca-file.crt"
 
-// certificates is a directory of the form that the library wants, with CAFile and the files of CertDir.
+// certificates makes a directory for the library, with CAFile and the files of CertDir.
 func (r Config) certificates(scratch string) (string, error) {
 	dir, err := os.MkdirTemp(scratch, "certs-")
 	if err != nil {

@@ -20,18 +20,18 @@ import (
 	"github.com/operator-bindery/bindery/internal/printable"
 )
 
-// credentials are what a registry is shown. The zero value is nobody.
+// credentials authenticate a client. The zero value is anonymous.
 type credentials struct {
 	user, secret  string
 	identityToken string // exchanged for tokens (OAuth 2 refresh token)
-	registryToken string // shown as it is
-	source        string // the file or the helper that they come from
+	registryToken string // sent as the bearer token
+	source        string // the file or helper that they come from
 }
 
 // credentialStore finds credentials in files and with credential helpers. It is safe for concurrent use.
 type credentialStore struct {
-	explicit string   // the one file, if the user names one
-	files    []string // else these, in their order
+	explicit string   // the only file, if set
+	files    []string // else these files, in this order
 	sys      *types.SystemContext
 	warn     func(error)
 }
@@ -40,9 +40,9 @@ func newCredentialStore(r Config, sys *types.SystemContext, warn func(error)) *c
 	return &credentialStore{explicit: r.AuthFile, files: r.AuthFiles, sys: sys, warn: warn}
 }
 
-// find looks for the credentials of a repository: in the file that the user names, else in all files in their order until
-// one has some; in a file by the most specific name first, HOST/PATH/REPOSITORY down to HOST. Where registries.conf names
-// credential helpers, these and their order count.
+// find returns the credentials for a repository: from the explicit file, else from the first of the files that has some. In a
+// file the most specific name wins, from HOST/PATH/REPOSITORY down to HOST. If registries.conf lists credential helpers, they
+// are asked in that order.
 func (s *credentialStore) find(ctx context.Context, named reference.Named) (credentials, error) {
 	ways, err := sysregistriesv2.CredentialHelpers(s.sys)
 	if err != nil {
@@ -92,7 +92,7 @@ func (s *credentialStore) fromFiles(ctx context.Context, named reference.Named) 
 	return credentials{}, nil
 }
 
-// find looks for the credentials of a repository in one file.
+// find returns the credentials for a repository in one file.
 func (f *authFile) find(ctx context.Context, named reference.Named) (credentials, error) {
 	hosts := hostNames(reference.Domain(named))
 	for _, host := range hosts {
@@ -113,7 +113,7 @@ func (f *authFile) find(ctx context.Context, named reference.Named) (credentials
 	return credentials{}, nil
 }
 
-// keys are the names of entries for a repository that are in the file, the most specific first.
+// keys returns the names of the file's entries for a repository, the most specific first.
 func (f *authFile) keys(named reference.Named) (keys []string) {
 	name := named.Name()
 	if !f.legacy {
@@ -123,7 +123,7 @@ func (f *authFile) keys(named reference.Named) (keys []string) {
 	}
 	hosts := hostNames(reference.Domain(named))
 	keys = append(keys, hosts...)
-	// Older programs wrote whole URLs.
+	// Older programs wrote URLs.
 	for _, key := range slices.Sorted(maps.Keys(f.auths)) {
 		stripped, isURL := strings.CutPrefix(key, "https://")
 		if !isURL {
@@ -138,7 +138,7 @@ func (f *authFile) keys(named reference.Named) (keys []string) {
 	return slices.DeleteFunc(keys, func(k string) bool { _, ok := f.auths[k]; return !ok })
 }
 
-// hostNames are the names that a registry goes by in files of credentials.
+// hostNames returns the names of a registry in files with credentials.
 func hostNames(host string) []string {
 	if host != "docker.io" {
 		return []string{host}
@@ -146,8 +146,8 @@ func hostNames(host string) []string {
 	return []string{host, "https://index.docker.io/v1/", "index.docker.io", "registry-1.docker.io"}
 }
 
-// fromHelper asks the credential helper of that name, the program docker-credential-NAME, for the first of the hosts that
-// it knows.
+// fromHelper runs a credential helper, the program docker-credential-NAME, and returns the credentials for the first host
+// that it knows.
 func fromHelper(ctx context.Context, name, by string, hosts ...string) (credentials, error) {
 	if name == "" || strings.ContainsAny(name, `/\`) || !printable.NoControl(name) {
 		return credentials{}, fmt.Errorf("%w: %s: invalid name %.80q of a credential helper", fault.ErrInvalid, by, name)
@@ -182,7 +182,7 @@ func fromHelper(ctx context.Context, name, by string, hosts ...string) (credenti
 	return credentials{}, nil
 }
 
-// System returns the machine's configuration with the credentials of a repository: the library knows fewer files.
+// System returns the configuration with the credentials for a repository. The library itself searches fewer files.
 func (r *Client) System(ctx context.Context, named reference.Named) (*types.SystemContext, error) {
 	found, err := r.creds.find(ctx, named)
 	if err != nil {
@@ -194,8 +194,8 @@ func (r *Client) System(ctx context.Context, named reference.Named) (*types.Syst
 	return &own, nil
 }
 
-// Homeless tells whether an error is only that the user has no home directory: a user that no file knows, as in many
-// clusters. Then there is no configuration of that user either.
+// Homeless tells whether an error is only that the user has no home directory, as users in clusters often have no entry in
+// /etc/passwd. Then there is no configuration of the user either.
 func Homeless(err error) bool {
 	_, isSet := os.LookupEnv("XDG_CONFIG_HOME")
 	var path *fs.PathError

@@ -36,6 +36,6 @@ func IsUnauthorized(err error) bool {
 	case err == nil:
 		return false
 	}
-	// The library's type for a refusal without a body in JSON is its own.
+	// The library does not export its type for a refusal without a JSON body.
 	return strings.Contains(err.Error(), "StatusCode: 401,") || strings.Contains(err.Error(), "StatusCode: 403,")
 }

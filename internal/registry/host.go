@@ -21,33 +21,33 @@ import (
 	"go.podman.io/image/v5/pkg/tlsclientconfig"
 )
 
-// hostKey is what tells two ways of reaching a registry apart.
+// hostKey identifies a way to reach a registry.
 type hostKey struct {
-	name        string // as references have it
+	name        string // as in references
 	skip, plain bool
 }
 
-// host is one registry, with its connections and what it wants of its clients.
+// host is one registry, with its connections and the authentication that it requires.
 type host struct {
 	hostKey
 	r       *Client
-	address string // where it is reached
+	address string // HOST:PORT of its connections
 	client  *http.Client
 
 	mu         sync.Mutex
 	scheme     string       // empty until it is known
-	probing    *schemeProbe // nil while no request is finding the scheme out
+	probing    *schemeProbe // nil unless a request is finding out the scheme
 	challenges []challenge
 }
 
-// schemeProbe is one attempt to find out the scheme of a registry, for all requests that need it at that time.
+// schemeProbe is one attempt to find out the scheme of a registry, which concurrent requests share.
 type schemeProbe struct {
 	done      chan struct{}
 	err       error // once done is closed
-	cancelled bool  // the request that made it was given up, which says nothing about the registry
+	cancelled bool  // the request that made it was cancelled, so that err is not about the registry
 }
 
-// host finds or makes the way to a registry.
+// host returns the registry of that name.
 func (r *Client) host(name string, insecure bool) (*host, error) {
 	key := hostKey{name: name, skip: insecure, plain: insecure}
 	if skip := r.o.Config.SkipTLSVerify; skip != nil {
@@ -58,7 +58,7 @@ func (r *Client) host(name string, insecure bool) (*host, error) {
 	if h, ok := r.hosts[key]; ok {
 		return h, nil
 	}
-	config := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: key.skip} //nolint:gosec // the user says so
+	config := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: key.skip} //nolint:gosec // an option of the user
 	dir, err := r.certificates(name)
 	if err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func (r *Client) host(name string, insecure bool) (*host, error) {
 	}
 	transport := tlsclientconfig.NewTransport()
 	transport.TLSClientConfig = config
-	transport.DisableCompression = true // digests are of what is sent
+	transport.DisableCompression = true // digests are those of the bytes on the wire
 	transport.MaxResponseHeaderBytes = 256 << 10
 	transport.MaxIdleConnsPerHost = 16
 	h.client = &http.Client{Transport: transport, CheckRedirect: checkRedirect}
@@ -85,7 +85,7 @@ func (r *Client) host(name string, insecure bool) (*host, error) {
 	return h, nil
 }
 
-// certificates is the directory with the certificates for a registry (containers-certs.d(5)); empty if there is none.
+// certificates returns the directory with the certificates for a registry (containers-certs.d(5)); empty if there is none.
 func (r *Client) certificates(host string) (string, error) {
 	if dir := r.sys.DockerCertPath; dir != "" {
 		return dir, nil
@@ -102,7 +102,7 @@ func (r *Client) certificates(host string) (string, error) {
 	return "", nil
 }
 
-// repositoryKey names a repository at a place.
+// repositoryKey identifies a repository of a registry.
 type repositoryKey struct {
 	host hostKey
 	path string
@@ -113,7 +113,7 @@ type repository struct {
 	host *host
 	path string
 	name reference.Named
-	// scopes are what a token is asked for; pulling from the repository by default.
+	// scopes are the scopes of tokens; by default, pulling from the repository.
 	scopes []string
 
 	mu       sync.Mutex
@@ -140,8 +140,8 @@ func (r *Client) repository(from sysregistriesv2.PullSource) (*repository, error
 	return repo, nil
 }
 
-// base is the URL below which the registry answers. Where plain HTTP is allowed it is found out which one that is, by one
-// request for all that begin at the same time.
+// base returns the URL of the registry. If plain HTTP is allowed, its scheme is found out by one request, which concurrent
+// requests share.
 func (h *host) base(ctx context.Context) (*url.URL, error) {
 	for {
 		h.mu.Lock()
@@ -174,7 +174,7 @@ func (h *host) base(ctx context.Context) (*url.URL, error) {
 	}
 }
 
-// findScheme asks the registry with TLS and then without.
+// findScheme sends a request with TLS, and then one without.
 func (h *host) findScheme(ctx context.Context) (string, error) {
 	var first error
 	for _, scheme := range []string{"https", "http"} {
@@ -194,7 +194,7 @@ func (h *host) findScheme(ctx context.Context) (string, error) {
 	return "", first
 }
 
-// passOver closes an answer of which only the header counts. A short text is read first: then the connection can be used again.
+// passOver closes an answer whose body is not needed. A short body is read first, so that the connection can be reused.
 func passOver(resp *http.Response) {
 	if n := resp.ContentLength; n >= 0 && n <= 4<<10 {
 		_, _ = io.Copy(io.Discard, resp.Body)
@@ -202,7 +202,7 @@ func passOver(resp *http.Response) {
 	resp.Body.Close()
 }
 
-// learn keeps what the registry wants to see of its clients.
+// learn keeps the challenges of an answer.
 func (h *host) learn(header http.Header) {
 	if found := parseChallenges(header.Values("WWW-Authenticate")); len(found) > 0 {
 		h.mu.Lock()
@@ -220,7 +220,7 @@ func (h *host) wanted() []challenge {
 // maxRedirects is how many redirects are followed.
 const maxRedirects = 10
 
-// checkRedirect decides where a registry may send its clients, and sees to it that credentials do not go there.
+// checkRedirect decides which redirects are followed, and removes the credentials from those to other servers.
 func checkRedirect(req *http.Request, via []*http.Request) error {
 	first, last := via[0].URL, via[len(via)-1].URL
 	if len(via) > maxRedirects {
@@ -240,7 +240,7 @@ func checkRedirect(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// hostPort is the address of a URL with its port.
+// hostPort returns HOST:PORT of a URL.
 func hostPort(u *url.URL) string {
 	port := u.Port()
 	if port == "" {
@@ -249,8 +249,8 @@ func hostPort(u *url.URL) string {
 	return net.JoinHostPort(strings.ToLower(u.Hostname()), port)
 }
 
-// checkAddress refuses addresses of this machine and its network where a registry elsewhere names them: services there
-// would answer a request from inside. Names are not looked at, only addresses.
+// checkAddress returns an error if a registry outside sends clients to an address of this machine or its network, whose services
+// trust requests from inside. Only IP addresses are checked, not names.
 func checkAddress(registry, to string) error {
 	at, err := netip.ParseAddr(strings.Trim(to, "[]"))
 	if err != nil {
@@ -275,7 +275,7 @@ func isInside(a netip.Addr) bool {
 	return a.IsPrivate() || a.IsLoopback() || a.IsUnspecified() || isLinkLocal(a)
 }
 
-// isLocalName tells whether a name is one of a local network: its registry may well refer to addresses there.
+// isLocalName tells whether a name belongs to a local network. Such a registry may refer to addresses there.
 func isLocalName(host string) bool {
 	if _, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
 		return false

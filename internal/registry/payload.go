@@ -12,24 +12,24 @@ import (
 	"github.com/operator-bindery/bindery/internal/transfer"
 )
 
-// payload is what a request sends.
+// payload is the body of a request.
 type payload struct {
-	// open begins at the first byte; it may be called again for another attempt. The context ends with the request.
+	// open returns the content from its first byte. It is called once for each attempt; the context ends with the request.
 	open func(context.Context) (io.ReadCloser, error)
 	size int64
 	kind string // the media type
-	// moved, unless nil, is told how many bytes have been taken by the connection so far.
+	// moved, unless nil, receives the number of bytes that the connection has taken so far.
 	moved func(n int64)
 }
 
-// bytesPayload sends a text.
+// bytesPayload returns a body with a text.
 func bytesPayload(text []byte, kind string) *payload {
 	return &payload{size: int64(len(text)), kind: kind, open: func(context.Context) (io.ReadCloser, error) {
 		return io.NopCloser(bytes.NewReader(text)), nil
 	}}
 }
 
-// attach gives a request its body.
+// attach sets the body of a request.
 func (p *payload) attach(req *http.Request, w *stallWatch) (*uploading, error) {
 	u := &uploading{watch: w, moved: p.moved}
 	first, err := u.open(p)
@@ -47,16 +47,16 @@ func (p *payload) attach(req *http.Request, w *stallWatch) (*uploading, error) {
 	return u, nil
 }
 
-// uploading is a payload on its way. The library reads it in a goroutine of its own, which may outlive the request.
+// uploading is a body that is being sent. net/http reads it in another goroutine, which may outlive the request.
 type uploading struct {
 	watch *stallWatch
 	moved func(int64)
-	held  sync.WaitGroup // bodies that the library has not closed
+	held  sync.WaitGroup // bodies that net/http has not closed
 
 	mu    sync.Mutex
 	timer *time.Timer
 	ended bool
-	err   error // of reading the source
+	err   error // from reading the source
 }
 
 func (u *uploading) open(p *payload) (io.ReadCloser, error) {
@@ -68,7 +68,7 @@ func (u *uploading) open(p *payload) (io.ReadCloser, error) {
 	return &uploadBody{u: u, r: r}, nil
 }
 
-// stop ends the watch over the upload.
+// stop ends the watch of the upload.
 func (u *uploading) stop() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -76,10 +76,10 @@ func (u *uploading) stop() {
 	u.timer.Stop()
 }
 
-// letGo is how long is waited for the library to let go of what a request sent.
-const letGo = 5 * time.Second
+// closeWait is how long close waits for net/http to close the body.
+const closeWait = 5 * time.Second
 
-// close waits until nothing is read any more and returns what reading the source failed with. The request has ended.
+// close waits until the source is not read any more, and returns the error of reading it. The request has ended.
 func (u *uploading) close() error {
 	if u == nil {
 		return nil
@@ -88,15 +88,15 @@ func (u *uploading) close() error {
 	go func() { u.held.Wait(); close(done) }()
 	select {
 	case <-done:
-	case <-time.After(letGo):
+	case <-time.After(closeWait):
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.err
 }
 
-// paused stops the clock while the source is read: it is not the registry that is waited for then. It tells whether the
-// request has ended.
+// paused stops the watch while the source is read, since that is not the registry's time. It tells whether the request has
+// ended.
 func (u *uploading) paused() bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -106,7 +106,7 @@ func (u *uploading) paused() bool {
 	return u.ended
 }
 
-// resumed starts the clock again and tells of what was sent before.
+// resumed starts the watch again and reports what was sent before.
 func (u *uploading) resumed(sent int64, err error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

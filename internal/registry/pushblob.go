@@ -19,8 +19,8 @@ import (
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
-// hasBlob tells whether the repository has a blob. Only who says its length, or at least its digest, is believed: there
-// are servers that say yes to everything. Who may not read may write all the same.
+// hasBlob tells whether the repository has a blob. An answer without its size or digest does not count, since some servers answer
+// every request with success. If the credentials allow no reading, the blob counts as missing.
 func (p *repository) hasBlob(ctx context.Context, b v1.Descriptor) (bool, error) {
 	resp, err := p.try(ctx, request{method: http.MethodHead, success: []int{http.StatusOK}}, "/blobs/"+b.Digest.String(), "")
 	switch {
@@ -33,33 +33,33 @@ func (p *repository) hasBlob(ctx context.Context, b v1.Descriptor) (bool, error)
 	return false, err
 }
 
-// accepted are the statuses of a request of an upload that went well.
+// accepted are the statuses of success of requests in an upload.
 var accepted = []int{http.StatusOK, http.StatusCreated, http.StatusAccepted, http.StatusNoContent}
 
-// blobUpload is the upload of one blob. What the registry has of it is not sent again after a failure, if the registry
-// can tell how much that is (distribution specification, "Pushing a blob in chunks").
+// blobUpload is the upload of one blob. After a failure it continues with the bytes that the registry does not have, if the registry
+// tells how many it has (distribution specification, "Pushing a blob in chunks").
 type blobUpload struct {
 	repo *repository
 	src  types.ImageSource
 	blob v1.Descriptor
-	// moved is told how much has been sent.
+	// moved receives the number of bytes that have been sent.
 	moved func(int64)
 
-	at      *url.URL // where it goes on; nil if it has not begun
-	foreign bool     // that is another server
-	offset  int64    // what the registry has
-	failed  bool     // an attempt was made before this one
+	at      *url.URL // the URL of the upload session; nil if there is none
+	foreign bool     // at is on another server
+	offset  int64    // how many bytes the registry has
+	failed  bool     // an earlier attempt failed
 	resumed bool     // the bytes come from more than one request
 }
 
-// wholeBlob is up to which size a blob is sent by the request that closes its upload: one request less, and what breaks off
-// is sent from its beginning.
+// wholeBlob is the size in bytes up to which a blob is sent in the request that closes its upload. That saves a request, and
+// after a failure the blob is sent again from its start.
 const wholeBlob = 256 << 10
 
-// attempt tries to bring the blob there.
+// attempt makes one attempt at the upload.
 func (u *blobUpload) attempt(ctx context.Context) error {
 	if u.failed {
-		// A lost answer is not a lost blob.
+		// The blob may have arrived although the answer was lost.
 		if there, err := u.repo.hasBlob(ctx, u.blob); there || err != nil {
 			return err
 		}
@@ -80,7 +80,7 @@ func (u *blobUpload) attempt(ctx context.Context) error {
 		if !errors.As(err, &status) || status.Status < 400 || transientStatus(status.Status) || status.unauthorized() {
 			return u.classify(err)
 		}
-		// The registry has forgotten an upload that was begun by a check, or takes no blob in one piece.
+		// The registry has removed the upload session that a check has begun, or accepts no blob in one request.
 		if err := u.begin(ctx); err != nil {
 			return err
 		}
@@ -93,7 +93,7 @@ func (u *blobUpload) attempt(ctx context.Context) error {
 	return u.classify(u.finish(ctx, nil))
 }
 
-// begin asks for a place to upload to.
+// begin opens an upload session.
 func (u *blobUpload) begin(ctx context.Context) error {
 	q := request{method: http.MethodPost, success: []int{http.StatusAccepted}, header: idempotent}
 	resp, err := u.repo.try(ctx, q, "/blobs/uploads/", "")
@@ -104,16 +104,16 @@ func (u *blobUpload) begin(ctx context.Context) error {
 	return u.follow(resp)
 }
 
-// idempotent tells the library that a request may be repeated when its connection turns out to be closed; it is not sent.
+// idempotent marks a request that net/http may repeat if its connection was closed. The header is not sent.
 var idempotent = http.Header{"X-Idempotency-Key": nil}
 
-// follow goes on where an answer says.
+// follow continues the upload at the Location of an answer.
 func (u *blobUpload) follow(resp *http.Response) (err error) {
 	u.at, u.foreign, err = u.repo.location(resp)
 	return err
 }
 
-// next is follow for answers that need not say where to go on.
+// next is follow for answers that need not have a Location.
 func (u *blobUpload) next(resp *http.Response) error {
 	if resp.Header.Get("Location") == "" {
 		return nil
@@ -121,7 +121,7 @@ func (u *blobUpload) next(resp *http.Response) error {
 	return u.follow(resp)
 }
 
-// send sends what the registry lacks.
+// send sends the bytes that the registry does not have.
 func (u *blobUpload) send(ctx context.Context) error {
 	from := u.offset
 	q := request{method: http.MethodPatch, url: u.at, foreign: u.foreign, success: accepted, payload: u.payload(from)}
@@ -136,7 +136,7 @@ func (u *blobUpload) send(ctx context.Context) error {
 	return u.next(resp)
 }
 
-// payload is the blob from an offset on.
+// payload is the body of a request with the blob from an offset on.
 func (u *blobUpload) payload(from int64) *payload {
 	return &payload{
 		open:  func(ctx context.Context) (io.ReadCloser, error) { return u.open(ctx, from) },
@@ -146,7 +146,7 @@ func (u *blobUpload) payload(from int64) *payload {
 	}
 }
 
-// open reads the blob from an offset. All of it is read and compared with its digest, whatever the registry has already.
+// open reads the blob from an offset. The bytes before it are read too, so that the whole blob is compared with its digest.
 func (u *blobUpload) open(ctx context.Context, from int64) (io.ReadCloser, error) {
 	r, _, err := u.src.GetBlob(ctx, types.BlobInfo{Digest: u.blob.Digest, Size: u.blob.Size, MediaType: u.blob.MediaType}, none.NoCache)
 	if err != nil {
@@ -179,12 +179,12 @@ func (u *blobUpload) finish(ctx context.Context, whole *payload) error {
 	return nil
 }
 
-// classify decides what an error means for the upload: one that the registry does not know any more, or in which something
-// went wrong on the way, begins again.
+// classify decides whether an upload starts again after an error: the registry no longer has the session, or what it has is
+// not the blob.
 func (u *blobUpload) classify(err error) error {
 	switch {
 	case hasStatus(err, http.StatusRequestedRangeNotSatisfiable):
-		return &againError{err} // the registry has more or less than was thought, and will tell
+		return &againError{err} // the next attempt asks how many bytes the registry has
 	case hasStatus(err, http.StatusNotFound), hasCode(err, "BLOB_UPLOAD_UNKNOWN", "BLOB_UPLOAD_INVALID", "DIGEST_INVALID"),
 		u.resumed && hasStatus(err, http.StatusBadRequest):
 		u.at = nil
@@ -193,7 +193,7 @@ func (u *blobUpload) classify(err error) error {
 	return err
 }
 
-// ask finds out how much of the upload has arrived. If the registry cannot tell, the upload begins again.
+// ask asks the registry how many bytes it has. If it does not answer that, the upload starts again.
 func (u *blobUpload) ask(ctx context.Context) error {
 	if u.at == nil {
 		return nil
@@ -213,7 +213,7 @@ func (u *blobUpload) ask(ctx context.Context) error {
 		u.at = nil
 		return nil
 	}
-	// "0-0" is what there is to say of nothing too.
+	// "0-0" is also the answer for no bytes.
 	if u.offset = n + 1; n == 0 {
 		u.offset = 0
 	}

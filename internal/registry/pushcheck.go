@@ -11,8 +11,8 @@ import (
 	"go.podman.io/image/v5/types"
 )
 
-// NewCheck begins an upload in each repository of the targets, and looks at what their tags point to if IfDigest is set.
-// Of the options Check is not used. The caller must close the check, also after an error.
+// NewCheck opens an upload session in each repository of the targets, and compares their tags with IfDigest if that is set.
+// PushOptions.Check is not used. The caller must close the check, also after an error.
 func NewCheck(ctx context.Context, targets []Target, o PushOptions, sys *types.SystemContext) (*Check, error) {
 	p := &Pusher{o: o}
 	p.openRemote(sys)
@@ -25,28 +25,28 @@ func NewCheck(ctx context.Context, targets []Target, o PushOptions, sys *types.S
 	return check, nil
 }
 
-// Check has the repositories that were checked, with their connections and tokens, and the uploads that were begun. It is
-// safe for concurrent use; nil stands for a check of nothing.
+// Check has the repositories that were checked, with their connections and tokens, and the upload sessions that are open. It is
+// safe for concurrent use; nil is a check of nothing.
 type Check struct {
 	remote *Client
 
 	mu    sync.Mutex
 	repos map[string]*repository // by their names
 	begun map[string]begunUpload // by the names of their repositories
-	// conflicts are the tags that point to another image than IfDigest says.
+	// Conflicts are the tags that point to another image than IfDigest.
 	Conflicts []*ConflictError
 }
 
-// begunUpload is an upload that nothing has been sent to.
+// begunUpload is an upload session to which nothing has been sent.
 type begunUpload struct {
 	blobUpload
 	since time.Time
 }
 
-// beginsFor is how long an upload that was begun is used: registries forget those that nothing comes of.
+// beginsFor is how long such a session is used: registries remove sessions that are idle.
 const beginsFor = time.Minute
 
-// Target checks one target.
+// target checks one target.
 func (k *Check) target(ctx context.Context, p *Pusher, t Target) error {
 	repo, known := k.repos[t.Name.Name()]
 	if !known {
@@ -81,7 +81,7 @@ func (k *Check) target(ctx context.Context, p *Pusher, t Target) error {
 	return nil
 }
 
-// repository is one that was checked; nil if this one was not.
+// repository returns a repository that was checked; nil if it was not.
 func (k *Check) repository(name string) *repository {
 	if k == nil {
 		return nil
@@ -89,7 +89,7 @@ func (k *Check) repository(name string) *repository {
 	return k.repos[name]
 }
 
-// take is where an upload goes on that was begun, for one caller; nil if there is none.
+// take returns the URL of an open upload session of a repository, once; nil if there is none.
 func (k *Check) take(repo *repository) (at *url.URL, foreign bool) {
 	if k == nil {
 		return nil, false

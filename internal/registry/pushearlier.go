@@ -10,18 +10,18 @@ import (
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
-// fewBlobs is how many blobs are looked for one by one rather than in the manifest of an earlier image.
+// fewBlobs is the number of blobs up to which each is asked for, rather than reading the manifest of an earlier image.
 const fewBlobs = 4
 
-// earlier are the blobs, with their sizes, of the images that the tags of the destinations stand for now. A registry that
-// has a manifest has what it refers to, so that these need not be asked for one by one; where one is gone all the same,
-// the registry refuses the new manifest, and [pushedRepository.fill] asks for every blob. What cannot be read has none.
+// earlier returns the blobs and sizes of the images that the tags point to now. A registry that has a manifest has its blobs,
+// so that these need no requests. If one is missing all the same, the registry refuses the new manifest, and
+// [pushedRepository.fill] asks for every blob. Manifests that cannot be read count as empty.
 func (r *pushedRepository) earlier(ctx context.Context) map[digest.Digest]int64 {
 	found := map[digest.Digest]int64{}
 	if len(r.p.image.blobs) <= fewBlobs {
 		return found
 	}
-	// No more requests than questions that are saved at best.
+	// At most as many requests as can be saved.
 	left := len(r.p.image.manifests)
 	for _, t := range r.targets {
 		if tag := t.tag(); tag != nil {
@@ -31,7 +31,7 @@ func (r *pushedRepository) earlier(ctx context.Context) map[digest.Digest]int64 
 	return found
 }
 
-// addEarlier reads one manifest and, of an index, as many as are left to be read.
+// addEarlier reads one manifest and, of an index, the manifests in it, at most left in all.
 func (r *pushedRepository) addEarlier(ctx context.Context, name string, found map[digest.Digest]int64, left *int) {
 	if *left <= 0 || ctx.Err() != nil {
 		return

@@ -19,7 +19,7 @@ import (
 
 // Target is a name in a registry that an image is pushed to.
 type Target struct {
-	// text is how errors and events name it.
+	// Text is the name in errors and events.
 	Text string
 	Name reference.Named
 }
@@ -30,9 +30,9 @@ func (t Target) tag() reference.NamedTagged {
 	return tagged
 }
 
-// PushOptions say how an image is pushed.
+// PushOptions configure a [Pusher].
 type PushOptions struct {
-	// Client says how registries are asked. Its Stall is two minutes by default.
+	// Client configures the requests. Its Stall is two minutes by default.
 	Client Options
 	// IfDigest, unless empty, is what the tags must point to until they are written: a digest, or [IfNone] for nothing.
 	IfDigest string
@@ -143,8 +143,8 @@ func (p *Pusher) event(e transfer.Event) {
 	p.o.Events(e)
 }
 
-// Push brings the image to all repositories and, when all have it, writes the tags. It returns what was done at each target
-// whose tag is written, also with an error.
+// Push writes the image to all repositories and, when all have it, writes the tags. It returns the results of the targets whose
+// tags are written, also with an error.
 func (p *Pusher) Push(ctx context.Context) (done []PushResult, err error) {
 	for _, r := range p.repos {
 		err := r.fill(ctx)
@@ -167,30 +167,30 @@ func (p *Pusher) Push(ctx context.Context) (done []PushResult, err error) {
 	return done, nil
 }
 
-// PushResult is what was done at one target.
+// PushResult is what was written for one target.
 type PushResult struct {
 	Target Target
-	// reference names the image by its digest.
+	// Reference names the image by its digest.
 	Reference string
 	Digest    digest.Digest
 	MediaType string
-	// blobs are all blobs of the image. The first target of a repository brings them there, the others find them.
+	// Blobs are all blobs of the image. For the second target of a repository and those after it, all are reused.
 	Blobs []pushedBlob
-	// manifests is how many were sent, and manifestBytes their bytes together.
+	// Manifests is the number of manifests that were sent, and ManifestBytes their size together.
 	Manifests     int
 	ManifestBytes int64
 }
 
-// pushedBlob is what became of a blob.
+// pushedBlob is a blob, and how it got into the repository.
 type pushedBlob struct {
 	Digest digest.Digest
 	Size   int64
 	How    how
-	// from is the repository that it was mounted from, "HOST/REPOSITORY".
+	// From is the repository that it was mounted from, "HOST/REPOSITORY".
 	From string
 }
 
-// how is the way a blob got to where it is.
+// how is the way in which a blob got into a repository.
 type how string
 
 const (
@@ -199,7 +199,7 @@ const (
 	reused  how = "reused"
 )
 
-// failed gives an error its class and says where it happened.
+// failed gives an error its class and the name of the target.
 func (r *pushedRepository) failed(ctx context.Context, t Target, err error) error {
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
 		err = errors.Join(cause, err)

@@ -19,9 +19,9 @@ import (
 
 // pushedImage is the tree of manifests of an image that is to be pushed.
 type pushedImage struct {
-	// manifests are all, each once and behind those that it refers to: the last one is what the tag names.
+	// manifests are all manifests, each once and after those that it refers to. The tag names the last one.
 	manifests []pushedManifest
-	// blobs are all, each once, in the order of the manifests.
+	// blobs are all blobs, each once, in the order of the manifests.
 	blobs []v1.Descriptor
 }
 
@@ -33,7 +33,7 @@ type pushedManifest struct {
 	blobs  []v1.Descriptor
 }
 
-// top is what the tag will name.
+// top is the manifest that the tag names.
 func (i *pushedImage) top() pushedManifest { return i.manifests[len(i.manifests)-1] }
 
 // readPushed reads the manifests of an image, which the policy must accept.
@@ -47,11 +47,11 @@ type pushedReader struct {
 	src    types.ImageSource
 	image  *pushedImage
 	seen   map[digest.Digest]bool
-	// entries are those of all indexes together.
+	// entries counts the entries of all indexes together.
 	entries int
 }
 
-// read adds one manifest and what it refers to.
+// read adds one manifest and those that it refers to.
 func (r *pushedReader) read(ctx context.Context, instance *digest.Digest, depth int) error {
 	if _, err := r.policy.IsRunningImageAllowed(ctx, image.UnparsedInstance(r.src, instance)); err != nil {
 		return fmt.Errorf("source image rejected: %w", err)
@@ -100,7 +100,7 @@ func (r *pushedReader) read(ctx context.Context, instance *digest.Digest, depth 
 	return nil
 }
 
-// addBlobs adds the layers and the configuration of a manifest. Layers that have addresses of their own stay there.
+// addBlobs adds the layers and the configuration of a manifest, but no foreign layers, which have URLs of their own.
 func (r *pushedReader) addBlobs(m *pushedManifest, blobs []v1.Descriptor) error {
 	if len(blobs) > limit.MaxLayers+1 {
 		return fmt.Errorf("manifest %s: %w: %d layers (limit %d)", m.digest, fault.ErrLimit, len(blobs)-1, limit.MaxLayers)
@@ -124,7 +124,7 @@ func (r *pushedReader) addBlobs(m *pushedManifest, blobs []v1.Descriptor) error 
 	return nil
 }
 
-// foreignLayers are the kinds of layers that registries need not have.
+// foreignLayers are the media types of layers that registries need not have.
 var foreignLayers = map[string]bool{
 	"application/vnd.oci.image.layer.nondistributable.v1.tar":      true,
 	"application/vnd.oci.image.layer.nondistributable.v1.tar+gzip": true,

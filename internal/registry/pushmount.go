@@ -14,17 +14,16 @@ import (
 )
 
 const (
-	// maxSources is how many repositories are asked for one blob: each question that is answered with no has begun an upload.
+	// maxSources is how many repositories are tried for one blob: a registry that does not mount it opens an upload session.
 	maxSources = 2
-	// maxRefusals is how often a repository may refuse before it is asked no more, unless a blob was mounted from it.
+	// maxRefusals is after how many refusals a repository is not tried again, unless a blob was mounted from it.
 	maxRefusals = 3
 )
 
-// mounter asks the repositories of one registry that may have blobs for another repository there. It is safe for concurrent
-// use.
+// mounter mounts blobs from other repositories of the same registry. It is safe for concurrent use.
 type mounter struct {
 	repo *repository
-	// known says which repositories have a blob, and others may have any.
+	// known knows which repositories have a blob; others may have any blob.
 	known  blobLocator
 	others []string
 
@@ -32,13 +31,13 @@ type mounter struct {
 	sources map[string]*mountSource
 }
 
-// mountSource is a repository that may have blobs.
+// mountSource is a repository to mount from.
 type mountSource struct {
-	repo             *repository // the one that is pushed to, with the right to read the source
+	repo             *repository // the target, with a token that can also read the source
 	mounted, refused int
 }
 
-// candidates are the repositories to ask for a blob: in the same registry, and not known to be of no use.
+// candidates returns the repositories to try for a blob: in the same registry, without those that refused too often.
 func (m *mounter) candidates(d digest.Digest) (paths []string) {
 	names := slices.Clone(m.others)
 	if m.known != nil {
@@ -67,7 +66,7 @@ func (m *mounter) useful(path string) bool {
 	return known == nil || known.mounted > 0 || known.refused < maxRefusals
 }
 
-// source is the repository of that path.
+// source returns the source with that path.
 func (m *mounter) source(path string) *mountSource {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -80,7 +79,7 @@ func (m *mounter) source(path string) *mountSource {
 	return m.sources[path]
 }
 
-// note remembers what a source has answered.
+// note counts the answer of a source.
 func (m *mounter) note(of *mountSource, mounted bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -91,8 +90,8 @@ func (m *mounter) note(of *mountSource, mounted bool) {
 	}
 }
 
-// mount asks the registry to take a blob from another of its repositories, and returns which one that was. Where none can
-// lend it the upload may have begun. Nothing that goes wrong here is an error: the blob can be sent.
+// mount tries to mount a blob and returns the repository that it came from. If no source has it, an upload session may be
+// open. Failures are not errors, since the blob can be sent.
 func (m *mounter) mount(ctx context.Context, u *blobUpload) (from string, mounted bool) {
 	for _, path := range m.candidates(u.blob.Digest) {
 		if ctx.Err() != nil {

@@ -18,10 +18,10 @@ import (
 	"github.com/operator-bindery/bindery/internal/transfer"
 )
 
-// parallelBlobs is how many blobs of an image are on their way at a time.
+// parallelBlobs is how many blobs of an image are transferred concurrently.
 const parallelBlobs = 5
 
-// pushedRepository is a repository that the image goes to, under one or several names.
+// pushedRepository is a repository that the image is pushed to, under one or several tags.
 type pushedRepository struct {
 	p       *Pusher
 	repo    *repository
@@ -44,7 +44,7 @@ func (r *pushedRepository) tagAll(ctx context.Context) (int, error) {
 	return len(r.targets), nil
 }
 
-// retry is [retry] with the options of the copy. Its attempts are told of.
+// retry is [retry] with the options of the push. It reports each repetition.
 func (r *pushedRepository) retry(ctx context.Context, blob digest.Digest, try func() error) error {
 	again := func(attempt int, err error) {
 		r.p.event(transfer.Event{Kind: transfer.EventRetry, Destination: r.targets[0].Text, Blob: blob, Attempt: attempt, Err: redact.Error(err)})
@@ -52,7 +52,7 @@ func (r *pushedRepository) retry(ctx context.Context, blob digest.Digest, try fu
 	return retry(ctx, r.p.o.Client.Retries, r.p.remote.backoff(), again, try)
 }
 
-// fill brings blobs and manifests there. A blob that disappears before its manifest is there is sent once more.
+// fill writes the blobs and manifests. If a blob disappears before its manifest is written, everything is checked once more.
 func (r *pushedRepository) fill(ctx context.Context) error {
 	err := r.round(ctx, r.hasManifest, r.earlier)
 	if !hasCode(err, "MANIFEST_BLOB_UNKNOWN", "BLOB_UNKNOWN", "MANIFEST_UNKNOWN") {
@@ -64,8 +64,8 @@ func (r *pushedRepository) fill(ctx context.Context) error {
 	return r.round(ctx, none, func(context.Context) map[digest.Digest]int64 { return nil })
 }
 
-// round brings there what is not there. What a manifest refers to is there if the manifest is, and so are the blobs of
-// earlier images, with their sizes.
+// round writes what is missing. If the repository has a manifest, it has the manifest's blobs, and it has the blobs that
+// earlier returns.
 func (r *pushedRepository) round(ctx context.Context, has func(context.Context, pushedManifest) (bool, error),
 	earlier func(context.Context) map[digest.Digest]int64) error {
 	image := r.p.image
@@ -106,7 +106,7 @@ func (r *pushedRepository) round(ctx context.Context, has func(context.Context, 
 	return nil
 }
 
-// bring sees to it that blobs are there: those that may be missing are looked for, the others are.
+// bring writes those blobs that may be missing and are not found. The others count as reused.
 func (r *pushedRepository) bring(ctx context.Context, missing map[digest.Digest]bool) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(parallelBlobs)
@@ -128,7 +128,7 @@ func (r *pushedRepository) bring(ctx context.Context, missing map[digest.Digest]
 	return g.Wait()
 }
 
-// note remembers what became of a blob, and tells of it. What was sent once counts as sent.
+// note records the result for a blob and reports it. A blob that was sent in an earlier round stays pushed.
 func (r *pushedRepository) note(b v1.Descriptor, t pushedBlob) {
 	t.Digest, t.Size = b.Digest, b.Size
 	r.mu.Lock()
@@ -140,7 +140,7 @@ func (r *pushedRepository) note(b v1.Descriptor, t pushedBlob) {
 	r.p.event(transfer.Event{Kind: kind, Destination: r.targets[0].Text, Blob: b.Digest, Size: b.Size, Done: b.Size})
 }
 
-// blob brings one blob there: it is there already, another repository lends it, or it is sent.
+// blob makes sure that the repository has a blob: it has it already, mounts it from another repository, or receives it.
 func (r *pushedRepository) blob(ctx context.Context, b v1.Descriptor) (err error) {
 	there := false
 	err = r.retry(ctx, b.Digest, func() error {
@@ -162,13 +162,13 @@ func (r *pushedRepository) blob(ctx context.Context, b v1.Descriptor) (err error
 	}
 	r.p.event(event)
 	event.Kind = transfer.EventBlobProgress
-	told := time.Now()
+	reported := time.Now()
 	if u.at == nil && b.Size <= wholeBlob {
 		u.at, u.foreign = r.p.o.Check.take(r.repo)
 	}
 	u.moved = func(n int64) {
-		if now := time.Now(); now.Sub(told) >= progressInterval {
-			told, event.Done = now, n
+		if now := time.Now(); now.Sub(reported) >= progressInterval {
+			reported, event.Done = now, n
 			r.p.event(event)
 		}
 	}
@@ -179,18 +179,18 @@ func (r *pushedRepository) blob(ctx context.Context, b v1.Descriptor) (err error
 			r.note(b, pushedBlob{How: pushed})
 			return nil
 		}
-		// Whoever moves on may try again, as when reading.
+		// An attempt that made progress does not count, as when reading.
 		if ctx.Err() != nil || !transient(err) || u.offset-before < restartProgress || u.at == nil {
 			return fmt.Errorf("blob %s: %w", b.Digest, err)
 		}
 	}
 }
 
-// progressInterval is how often is told of how much of a blob has been sent.
+// progressInterval is how often the progress of a blob is reported.
 const progressInterval = 200 * time.Millisecond
 
-// confirm reads back what was pushed: a server that says yes to everything is no registry. Who may write and not read is
-// believed.
+// confirm reads the manifest back, to detect servers that accept everything and store nothing. It trusts the registry if
+// the credentials allow no reading.
 func (r *pushedRepository) confirm(ctx context.Context) error {
 	top := r.p.image.top()
 	var text []byte
@@ -210,7 +210,7 @@ func (r *pushedRepository) confirm(ctx context.Context) error {
 	return nil
 }
 
-// result is what was done at a target. The first target of the repository brings everything there, and the others find it.
+// result returns the result of a target. The first target of the repository has the transfers; for the others all is reused.
 func (r *pushedRepository) result(i int) PushResult {
 	top := r.p.image.top()
 	result := PushResult{Target: r.targets[i], Reference: r.repo.name.Name() + "@" + top.digest.String(), Digest: top.digest, MediaType: top.kind}

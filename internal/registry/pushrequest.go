@@ -15,12 +15,12 @@ import (
 	"github.com/operator-bindery/bindery/internal/redact"
 )
 
-// againError is an error after which another attempt may help, whatever it is.
+// againError is an error after which another attempt is made, whatever its kind.
 type againError struct{ error }
 
 func (e *againError) Unwrap() error { return e.error }
 
-// pushTo is a repository that is written to. Mirrors do not count: they are for reading (containers-registries.conf(5)).
+// pushTo returns the repository for pushes. Mirrors are only for reading (containers-registries.conf(5)).
 func (r *Client) pushTo(named reference.Named) (*repository, error) {
 	found, err := r.configured(named)
 	if err != nil {
@@ -35,13 +35,13 @@ func (r *Client) pushTo(named reference.Named) (*repository, error) {
 	return p, nil
 }
 
-// readingFrom is the same repository with the right to read another one, for mounts.
+// readingFrom returns the same repository with a token that can also read another repository, for mounts.
 func (p *repository) readingFrom(from string) *repository {
 	return &repository{host: p.host, path: p.path, name: p.name, scopes: append(slices.Clone(p.scopes), "repository:"+from+":pull")}
 }
 
-// try makes a request of the repository once. The body of the answer is closed. What is a success to
-// HTTP and not to the registry's protocol does not come from a registry.
+// try sends a request once, and closes the body of the answer. A status that is a success in HTTP but not in the registry's
+// protocol means that the server is no registry.
 func (p *repository) try(ctx context.Context, q request, path, query string) (*http.Response, error) {
 	base, err := p.host.base(ctx)
 	if err != nil {
@@ -63,8 +63,8 @@ func (p *repository) try(ctx context.Context, q request, path, query string) (*h
 	return resp, resp.Body.Close()
 }
 
-// location is where an answer says that an upload goes on, and whether that is another server. Addresses that a client
-// should not be sent to are refused as those of redirects are.
+// location returns where an upload continues, and whether that is another server. Addresses are checked like those of
+// redirects.
 func (p *repository) location(resp *http.Response) (_ *url.URL, foreign bool, err error) {
 	text, at := resp.Header.Get("Location"), resp.Request.URL
 	to, err := at.Parse(text)
@@ -72,7 +72,7 @@ func (p *repository) location(resp *http.Response) (_ *url.URL, foreign bool, er
 		return nil, false, classified{fmt.Errorf("registry %s: invalid Location %.200q of an upload", p.host.name, redact.Text(text))}
 	}
 	to.User, to.Fragment = nil, ""
-	// A registry that does not know of the proxy before it: one that speaks TLS, or that does not.
+	// A registry may not know that a proxy before it adds or removes TLS.
 	switch {
 	case at.Scheme == "https" && to.Scheme == "http" && strings.EqualFold(at.Hostname(), to.Hostname()):
 		to.Scheme, to.Host = "https", at.Host

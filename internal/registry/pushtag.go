@@ -17,12 +17,12 @@ import (
 // IfNone is the value of [PushOptions.IfDigest] for tags that must not exist.
 const IfNone = "none"
 
-// ConflictError says that the name of an image stands for another image than it should: somebody has moved it meanwhile,
-// perhaps. It is not written to then.
+// ConflictError is the error for a tag that points to another image than IfDigest, perhaps since another client has moved it.
+// The tag is not written.
 type ConflictError struct {
 	// Name is "HOST/REPOSITORY:TAG".
 	Name string
-	// Want and Got are what it should stand for and what it does; empty for nothing.
+	// Want and Got are the expected and the actual digest; empty for no image.
 	Want, Got digest.Digest
 }
 
@@ -36,11 +36,11 @@ func (e *ConflictError) Error() string {
 	return fmt.Sprintf("%s stands for %s and not for %s: it was not changed", e.Name, show(e.Got), show(e.Want))
 }
 
-// ErrorClass is that of a conflict.
+// ErrorClass returns [fault.Conflict].
 func (e *ConflictError) ErrorClass() fault.Class { return fault.Conflict }
 
-// expect compares what a destination's tag stands for, which it returns, with what it should. An image that is there
-// already, from an earlier attempt say, is no conflict.
+// expect returns the digest that a target's tag points to, and compares it with IfDigest. It is no conflict if the tag points to
+// the image already, for example after an earlier attempt.
 func (r *pushedRepository) expect(ctx context.Context, t Target) (got digest.Digest, err error) {
 	tag := t.tag()
 	if tag == nil {
@@ -63,7 +63,7 @@ func (r *pushedRepository) conflict(tag reference.NamedTagged, got digest.Digest
 	return &ConflictError{Name: tag.String(), Want: want, Got: got}
 }
 
-// current is the digest that a tag or digest stands for in the repository; empty if there is no such image.
+// current returns the digest of the image with a tag or digest; empty if there is none.
 func (r *pushedRepository) current(ctx context.Context, name string) (d digest.Digest, err error) {
 	path, accept := "/manifests/"+name, request{accept: manifestTypes}
 	head := accept
@@ -81,7 +81,7 @@ func (r *pushedRepository) current(ctx context.Context, name string) (d digest.D
 	if err != nil || verify.Digest(d) == nil {
 		return d, err
 	}
-	// The header need not be there.
+	// The header is optional.
 	_, err = r.repo.get(ctx, path, accept, r.p.o.Client.Retries, func(resp *http.Response) error {
 		text, err := io.ReadAll(io.LimitReader(resp.Body, limit.MaxManifest+1))
 		d = digest.FromBytes(text)
@@ -90,7 +90,7 @@ func (r *pushedRepository) current(ctx context.Context, name string) (d digest.D
 	return d, err
 }
 
-// hasManifest tells whether the repository has a manifest. Only who says its digest is believed.
+// hasManifest tells whether the repository has a manifest. Answers without its digest do not count.
 func (r *pushedRepository) hasManifest(ctx context.Context, m pushedManifest) (there bool, err error) {
 	q := request{method: http.MethodHead, accept: manifestTypes}
 	err = r.retry(ctx, "", func() error {
@@ -104,7 +104,7 @@ func (r *pushedRepository) hasManifest(ctx context.Context, m pushedManifest) (t
 	return there, err
 }
 
-// tag gives the image the name of a destination, unless it has it.
+// tag writes the tag of a target, unless it points to the image already.
 func (r *pushedRepository) tag(ctx context.Context, t Target) error {
 	tag := t.tag()
 	if tag == nil {
@@ -120,7 +120,7 @@ func (r *pushedRepository) tag(ctx context.Context, t Target) error {
 		only = http.Header{"If-Match": {`"` + want + `"`}}
 	}
 	if only != nil || r.manifests == 0 {
-		// Registries cannot compare and set in one step. As little time as possible passes between the two.
+		// Most registries cannot compare and set in one step, so the tag is compared just before it is written.
 		if got, err := r.expect(ctx, t); err != nil || got == top.digest {
 			return err
 		}
@@ -131,7 +131,7 @@ func (r *pushedRepository) tag(ctx context.Context, t Target) error {
 		switch {
 		case found != nil:
 			return found
-		case got == top.digest: // an answer was lost
+		case got == top.digest: // the answer to an earlier attempt was lost
 			return nil
 		}
 		return r.conflict(tag, got)
@@ -139,7 +139,7 @@ func (r *pushedRepository) tag(ctx context.Context, t Target) error {
 	return err
 }
 
-// putManifest sends a manifest, to be known by a tag or a digest.
+// putManifest writes a manifest under a tag or its digest.
 func (r *pushedRepository) putManifest(ctx context.Context, m pushedManifest, name string, header http.Header) error {
 	q := request{method: http.MethodPut, success: accepted, payload: bytesPayload(m.text, m.kind), header: http.Header{"X-Idempotency-Key": nil}}
 	for key, values := range header {

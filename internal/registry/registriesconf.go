@@ -17,14 +17,13 @@ import (
 	"github.com/operator-bindery/bindery/internal/userns"
 )
 
-// oldConf is a registries.conf in version 1 of its format, which the library refuses. Distributions of some years ago
-// have it.
+// oldConf is a registries.conf in version 1 of its format, which older distributions have and the library refuses.
 type oldConf struct {
 	path string
-	text []byte // in version 2
+	text []byte // its content in version 2
 }
 
-// oldConf reads the registries.conf that counts, and is nil if that is not in version 1.
+// oldConf reads the registries.conf in use, and returns nil if it is not in version 1.
 func (r Config) oldConf() (*oldConf, error) {
 	path, content, err := r.mainConf()
 	if err != nil || content == nil {
@@ -36,7 +35,7 @@ func (r Config) oldConf() (*oldConf, error) {
 	}
 	meta, err := toml.Decode(string(content), &v1)
 	if err != nil {
-		return nil, nil // the library says what is wrong with it
+		return nil, nil // the library reports what is wrong
 	}
 	old := false
 	for _, table := range []string{"search", "insecure", "block"} {
@@ -49,7 +48,7 @@ func (r Config) oldConf() (*oldConf, error) {
 	if _, err := toml.Decode(string(content), &all); err != nil {
 		return nil, fmt.Errorf("registries.conf: %w: %s: %w", fault.ErrInvalid, path, err)
 	}
-	// Whatever is in version 2 beside it stays: mirrors, for one.
+	// Fields of version 2 beside it stay, such as mirrors.
 	delete(all, "registries")
 	if search := v1.Registries.Search.Registries; len(search) > 0 && all["unqualified-search-registries"] == nil {
 		all["unqualified-search-registries"] = search
@@ -72,7 +71,7 @@ func (r Config) oldConf() (*oldConf, error) {
 	return &oldConf{path, text.Bytes()}, nil
 }
 
-// mergeRegistry sets a field of a registry in the tables of version 2, to which it is added if it is not there.
+// mergeRegistry sets a field of a registry in the tables of version 2, and adds the registry if it is missing.
 func mergeRegistry(tables []map[string]any, location, field string) []map[string]any {
 	for _, t := range tables {
 		prefix, ok := t["prefix"]
@@ -87,7 +86,7 @@ func mergeRegistry(tables []map[string]any, location, field string) []map[string
 	return append(tables, map[string]any{"location": location, field: true})
 }
 
-// mainConf reads the registries.conf that the library would read; its content is nil if there is none.
+// mainConf reads the registries.conf that the library reads. The content is nil if there is none.
 func (r Config) mainConf() (path string, content []byte, err error) {
 	paths := []string{r.RegistriesConf}
 	if r.RegistriesConf == "" {
@@ -95,7 +94,7 @@ func (r Config) mainConf() (path string, content []byte, err error) {
 			Name: "registries", Extension: "conf", EnvironmentName: "CONTAINERS_REGISTRIES_CONF", UserId: userns.UID(),
 		})
 		if err != nil {
-			return "", nil, nil // as where there is no home directory: the library decides on that
+			return "", nil, nil // such as a missing home directory: the library reports it
 		}
 		paths = found.MainFiles
 	}
@@ -103,17 +102,17 @@ func (r Config) mainConf() (path string, content []byte, err error) {
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		// The library reads it whatever it is and however long: a device has no end.
+		// The library does not limit what it reads: a device has no end.
 		content, err := regularfile.ReadMounted(path)
 		if err != nil && r.RegistriesConf != "" {
 			return "", nil, fmt.Errorf("registries.conf: %w", err)
 		}
-		return path, content, nil // an unreadable file of the system is reported when a registry is asked
+		return path, content, nil // an unreadable file of the system is reported with the first request
 	}
 	return "", nil, nil
 }
 
-// writeConf writes the registries.conf that stands in for an old one to the directory, and returns its name.
+// writeConf writes the converted registries.conf to a directory, and returns its path.
 func (o *oldConf) writeConf(dir string) (string, error) {
 	path := filepath.Join(dir, "registries.conf")
 	return path, os.WriteFile(path, o.text, 0o600)

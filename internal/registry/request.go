@@ -25,27 +25,27 @@ import (
 	"github.com/operator-bindery/bindery/internal/transfer"
 )
 
-// manifestTypes are the kinds of manifests that are asked for.
+// manifestTypes are the media types of manifests that are accepted.
 var manifestTypes = []string{
 	v1.MediaTypeImageIndex, v1.MediaTypeImageManifest, manifest.DockerV2ListMediaType, manifest.DockerV2Schema2MediaType,
 }
 
-// request is one request of a registry.
+// request is one request to a registry.
 type request struct {
 	method        string // GET by default, POST with a form
 	url           *url.URL
 	accept        []string
 	authorization string
-	from          int64 // the first byte wanted, if not 0
+	from          int64 // the first byte of the range; 0 for all
 	form          url.Values
-	payload       *payload    // what is sent; nil for nothing
+	payload       *payload    // the body; nil for none
 	header        http.Header // further headers
-	success       []int       // the statuses that are no errors; by default 200, and 206 with from
-	slow          bool        // the registry has work to do before it answers
-	foreign       bool        // the URL is elsewhere: no credentials go there
+	success       []int       // the statuses of success; by default 200, and 206 with from
+	slow          bool        // the registry works before it answers
+	foreign       bool        // the URL is on another server, which gets no credentials
 }
 
-// succeeded tells whether a status is what was asked for.
+// succeeded tells whether a status is one of success.
 func (q *request) succeeded(status int) bool {
 	if q.success != nil {
 		return slices.Contains(q.success, status)
@@ -53,7 +53,7 @@ func (q *request) succeeded(status int) bool {
 	return status == http.StatusOK || status == http.StatusPartialContent && q.from > 0
 }
 
-// build makes the request of the library.
+// build returns the request of net/http.
 func (q *request) build(ctx context.Context) (*http.Request, error) {
 	method, body := q.method, io.Reader(nil)
 	if method == "" {
@@ -75,7 +75,7 @@ func (q *request) build(ctx context.Context) (*http.Request, error) {
 	return req, nil
 }
 
-// send makes a request once. The caller closes the body, whose reading ends when too little comes for too long.
+// send sends a request once. The caller closes the body, whose Read fails when the transfer stalls.
 func (h *host) send(ctx context.Context, q *request) (*http.Response, error) {
 	w := newStallWatch(ctx, h.r.o.Stall)
 	req, err := q.build(w.ctx)
@@ -102,7 +102,7 @@ func (h *host) send(ctx context.Context, q *request) (*http.Response, error) {
 		w.stop()
 		err = w.cause(h.explain(err))
 		if failed := up.close(); failed != nil {
-			err = failed // what could not be read could not be sent
+			err = failed // the error of the source is the cause
 		}
 		return nil, err
 	}
@@ -113,7 +113,7 @@ func (h *host) send(ctx context.Context, q *request) (*http.Response, error) {
 	return resp, nil
 }
 
-// do makes a request under its watch. What sends something is watched while it is sent.
+// do sends a request under its watch. A body is watched while it is sent.
 func (h *host) do(req *http.Request, q *request, w *stallWatch, up *uploading) (*http.Response, error) {
 	switch {
 	case up != nil:
@@ -126,14 +126,14 @@ func (h *host) do(req *http.Request, q *request, w *stallWatch, up *uploading) (
 	resp, err := h.client.Do(req)
 	var of *url.Error
 	if errors.As(err, &of) {
-		// What stands behind the question mark may be a signature of whoever stores blobs.
+		// The query may have a signature for the storage of blobs.
 		of.URL, _, _ = strings.Cut(of.URL, "?")
 		of.URL = cutURL(of.URL)
 	}
 	return resp, err
 }
 
-// explain makes one error of what Go says about a server without TLS.
+// explain replaces net/http's errors about a server without TLS.
 func (h *host) explain(err error) error {
 	if errors.Is(err, http.ErrSchemeMismatch) && h.skip && !h.plain {
 		return classified{fmt.Errorf("registry %s %w", h.name, ErrPlainHTTP)}
@@ -141,8 +141,8 @@ func (h *host) explain(err error) error {
 	return err
 }
 
-// get makes a request of the repository with its credentials, several times if need be, until it has what was asked for.
-// read, unless nil, reads the answer; what it fails with counts like a failure of the request.
+// get sends a request with the credentials, and repeats it after temporary failures. read, unless nil, reads the answer; its
+// error counts like a failure of the request.
 func (p *repository) get(ctx context.Context, path string, q request, retries int, read func(*http.Response) error) (resp *http.Response, err error) {
 	h := p.host
 	again := func(attempt int, err error) {
@@ -168,8 +168,8 @@ func (r *Client) backoff() time.Duration {
 	return time.Second
 }
 
-// once makes a request with the credentials that the registry wants, and once more if it wants others: it has not said
-// yet which, or a token has run out.
+// once sends a request with the credentials that the registry requires, as far as they are known, and once more if it answers
+// with another challenge, as it does for the first request and for expired tokens.
 func (p *repository) once(ctx context.Context, path string, q request) (*http.Response, error) {
 	base, err := p.host.base(ctx)
 	if err != nil {
@@ -181,7 +181,7 @@ func (p *repository) once(ctx context.Context, path string, q request) (*http.Re
 	return p.exchange(ctx, base, q)
 }
 
-// exchange is once for a request that has its URL.
+// exchange is once for a request whose URL is set.
 func (p *repository) exchange(ctx context.Context, base *url.URL, q request) (_ *http.Response, err error) {
 	if q.foreign {
 		resp, err := p.host.send(ctx, &q)
@@ -213,7 +213,7 @@ func (p *repository) exchange(ctx context.Context, base *url.URL, q request) (_ 
 		passOver(resp)
 		p.host.learn(resp.Header)
 		if len(p.host.wanted()) == 0 {
-			// Some registries say only here what they want.
+			// Some registries send the challenge only here.
 			ping, err := p.host.send(ctx, &request{url: base})
 			if err != nil {
 				return nil, err
@@ -224,7 +224,7 @@ func (p *repository) exchange(ctx context.Context, base *url.URL, q request) (_ 
 	}
 }
 
-// manifest gets a manifest by its tag or digest.
+// manifest reads a manifest by its tag or digest.
 func (p *repository) manifest(ctx context.Context, name string, retries int) (text []byte, kind string, err error) {
 	_, err = p.get(ctx, "/manifests/"+name, request{accept: manifestTypes}, retries, func(resp *http.Response) error {
 		kind, _, _ = mime.ParseMediaType(resp.Header.Get("Content-Type"))
@@ -242,7 +242,7 @@ func (p *repository) manifest(ctx context.Context, name string, retries int) (te
 	return text, kind, err
 }
 
-// checkContentDigest compares what the registry says of a manifest with the manifest.
+// checkContentDigest compares a manifest with the digest in the header.
 func checkContentDigest(header http.Header, text []byte) error {
 	said := digest.Digest(header.Get("Docker-Content-Digest"))
 	if said == "" || said.Validate() == nil && said.Algorithm() != digest.SHA256 {
@@ -261,7 +261,7 @@ type StatusError struct {
 	Request string
 	// Codes are the error codes in the answer (distribution specification, "Error Codes").
 	Codes []string
-	// Credentials is the file or the helper that the credentials of the request come from; empty if it had none.
+	// Credentials is the file or helper of the credentials in the request; empty if it had none.
 	Credentials string
 
 	text       string
@@ -272,12 +272,12 @@ func (e *StatusError) Error() string {
 	return fmt.Sprintf("%s: status %d %s%s", e.Request, e.Status, http.StatusText(e.Status), e.text)
 }
 
-// unauthorized tells whether the registry refuses the request for who makes it.
+// unauthorized tells whether the registry refuses the credentials.
 func (e *StatusError) unauthorized() bool {
 	return e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden && !slices.Contains(e.Codes, "TOOMANYREQUESTS")
 }
 
-// statusError reads an answer that is no success. Of its text it keeps a few codes and messages.
+// statusError reads an answer that is no success. It keeps a few codes and messages of the body.
 func statusError(resp *http.Response) *StatusError {
 	u := *resp.Request.URL
 	u.RawQuery = ""
@@ -295,8 +295,8 @@ func statusError(resp *http.Response) *StatusError {
 	return e
 }
 
-// refusal is [statusError] for a request that may have shown credentials. Where they can be the reason, it says which
-// they are: known tells whether the registry has asked for any, and shown whether the request had them.
+// refusal is [statusError] for a request that may have had credentials. If they can be the reason, the error names their
+// source: known tells whether they have been looked up, and shown whether the request had them.
 func refusal(resp *http.Response, known bool, creds credentials, shown bool) error {
 	e := statusError(resp)
 	if !e.unauthorized() {
@@ -317,7 +317,7 @@ func refusal(resp *http.Response, known bool, creds credentials, shown bool) err
 	return e
 }
 
-// cutURL is as much of a URL as is told: a registry may name any for an upload.
+// cutURL shortens a URL for messages: a registry may choose any for an upload.
 func cutURL(u string) string {
 	const most = 400
 	if len(u) <= most {
@@ -326,7 +326,7 @@ func cutURL(u string) string {
 	return u[:most] + "..."
 }
 
-// retryAfter reads the header of that name: seconds or a time (RFC 9110). It is no longer than the longest backoff.
+// retryAfter reads the header Retry-After: seconds or a time (RFC 9110). The result is at most maxBackoff.
 func retryAfter(text string) time.Duration {
 	if seconds, err := strconv.ParseInt(text, 10, 64); err == nil {
 		return time.Duration(max(0, min(seconds, int64(maxBackoff/time.Second)))) * time.Second

@@ -20,8 +20,8 @@ import (
 // maxBackoff is the longest pause between two attempts.
 const maxBackoff = 30 * time.Second
 
-// retry calls try until it succeeds, fails for good, or has been called retries times more than once. Pauses begin with
-// backoff and double, with jitter so that many clients do not come back together.
+// retry calls try until it succeeds, fails permanently, or has been repeated retries times. Pauses begin with backoff and
+// double, with jitter so that many clients do not return at the same time.
 func retry(ctx context.Context, retries int, backoff time.Duration, again func(attempt int, err error), try func() error) error {
 	for attempt := 1; ; attempt++ {
 		err := try()
@@ -51,10 +51,10 @@ func pause(ctx context.Context, backoff time.Duration, attempt int) error {
 	return sleep(ctx, jitter(min(backoff, maxBackoff)))
 }
 
-// jitter is between the half of a duration and the whole.
+// jitter returns a random duration between d/2 and d.
 func jitter(d time.Duration) time.Duration { return d/2 + rand.N(d/2+1) }
 
-// sleep waits, unless the context ends: then it returns why.
+// sleep waits, or returns the cause of the context's end.
 func sleep(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():
@@ -64,10 +64,10 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// transient tells whether another attempt may succeed: the registry is busy or failing, or the connection broke. Who asks
-// has seen to it that the context has not ended.
+// transient tells whether another attempt may succeed: the registry is busy or fails, or the connection broke. The caller checks
+// that the context has not ended.
 func transient(err error) bool {
-	// Such an error is context.DeadlineExceeded too where the connection was not made in time.
+	// It is also context.DeadlineExceeded if the connection was not made in time.
 	var connection *net.OpError
 	if errors.As(err, &connection) && connection.Timeout() {
 		return true
@@ -116,7 +116,7 @@ func transient(err error) bool {
 	if errors.As(err, &network) && network.Timeout() {
 		return true
 	}
-	// What Go says when a connection that was kept was closed on the other side just then; it has no name.
+	// net/http does not export its error for an idle connection that the server closes.
 	return strings.Contains(err.Error(), "server closed idle connection")
 }
 

@@ -19,12 +19,12 @@ import (
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
-// Source is an image in a registry. What its tag names has been read; everything else is read by digest.
+// Source is an image in a registry. The manifest of its tag has been read; everything else is read by digest.
 type Source struct {
 	ref   types.ImageReference
 	repo  *repository
 	cache *blobcache.Cache
-	// OpenedAt is the reference that was read: that of the registry or of one of its mirrors.
+	// OpenedAt is the reference that was read, in the registry or a mirror.
 	OpenedAt string
 	text     []byte
 	kind     string
@@ -46,7 +46,7 @@ func (s *Source) GetManifest(ctx context.Context, instance *digest.Digest) ([]by
 	return text, kind, nil
 }
 
-// manifest gets a manifest by its tag or digest, from the cache if that has it.
+// manifest reads a manifest by its tag or digest, from the cache if it is there.
 func (s *Source) manifest(ctx context.Context, name string, retries int) (text []byte, kind string, err error) {
 	want := digest.Digest(name)
 	if verify.Digest(want) != nil {
@@ -85,12 +85,12 @@ func (s *Source) Reference() types.ImageReference { return s.ref }
 func (s *Source) Close() error                    { return nil }
 func (s *Source) HasThreadSafeGetBlob() bool      { return true }
 
-// GetSignatures finds none: signatures are read by the library, see images.Client.
+// GetSignatures returns nothing: images.Client reads signatures by the library.
 func (s *Source) GetSignatures(context.Context, *digest.Digest) ([][]byte, error) {
 	return nil, nil
 }
 
-// LayerInfosForCopy says that the layers are as the manifest has them.
+// LayerInfosForCopy returns nil: the layers are those of the manifest.
 func (s *Source) LayerInfosForCopy(context.Context, *digest.Digest) ([]types.BlobInfo, error) {
 	return nil, nil
 }

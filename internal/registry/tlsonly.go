@@ -13,11 +13,11 @@ import (
 	"go.podman.io/image/v5/types"
 )
 
-// ErrPlainHTTP is the error for a registry that does not speak TLS and that plain HTTP was not allowed for.
+// ErrPlainHTTP is the error for a registry without TLS if plain HTTP is not allowed.
 var ErrPlainHTTP = errors.New("does not speak TLS, and plain HTTP was not asked for")
 
-// RequireTLS refuses a registry that does not speak TLS where certificates are not verified: the library would go on in
-// plain HTTP there, with the credentials, and who skips the verification of a name has not asked for that.
+// RequireTLS returns [ErrPlainHTTP] for a registry without TLS if certificates are not verified and plain HTTP is not allowed.
+// The library would then send the credentials over plain HTTP.
 func (r Config) RequireTLS(ctx context.Context, ref types.ImageReference) error {
 	if r.SkipTLSVerify == nil || !*r.SkipTLSVerify || r.PlainHTTP || ref.DockerReference() == nil {
 		return nil
@@ -31,7 +31,7 @@ func (r Config) RequireTLS(ctx context.Context, ref types.ImageReference) error 
 	}
 	transport := &http.Transport{
 		Proxy:             http.ProxyFromEnvironment,
-		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // the user said so; nothing secret is sent
+		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // an option of the user; nothing secret is sent
 		DisableKeepAlives: true,
 	}
 	client := http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
@@ -43,6 +43,6 @@ func (r Config) RequireTLS(ctx context.Context, ref types.ImageReference) error 
 		}
 		return fmt.Errorf("registry %s: %w", host, err)
 	}
-	_, _ = io.CopyN(io.Discard, resp.Body, 4096) // that there is an answer is all
+	_, _ = io.CopyN(io.Discard, resp.Body, 4096) // any answer will do
 	return resp.Body.Close()
 }

@@ -20,14 +20,14 @@ import (
 const (
 	// maxToken bounds the answer of a token service.
 	maxToken = 1 << 20
-	// A token that does not say how long it is good for is good for a minute (distribution's token specification).
+	// defaultTokenLife is the lifetime of a token without one (distribution's token specification).
 	defaultTokenLife = time.Minute
-	// tokenMargin is how long before its end a token is not used any more.
+	// tokenMargin is how long before its expiry a token is not used any more.
 	tokenMargin = 5 * time.Second
 )
 
-// authorize is what a request has to bring along: nothing, if the registry has not asked for anything. What
-// was refused is not used again, unless there is nothing else.
+// authorize returns the Authorization header of a request; empty if the registry has sent no challenge. The value refused is not
+// used again unless there is no other.
 func (p *repository) authorize(ctx context.Context, base *url.URL, refused string) (string, error) {
 	wanted := p.host.wanted()
 	bearer := slices.IndexFunc(wanted, func(c challenge) bool { return c.scheme == "bearer" })
@@ -57,7 +57,7 @@ func (p *repository) authorize(ctx context.Context, base *url.URL, refused strin
 	return "Bearer " + p.token, nil
 }
 
-// findCredentials looks for the credentials of the repository once.
+// findCredentials finds the credentials of the repository, once.
 func (p *repository) findCredentials(ctx context.Context) (err error) {
 	if p.known {
 		return nil
@@ -67,7 +67,7 @@ func (p *repository) findCredentials(ctx context.Context) (err error) {
 	return err
 }
 
-// credentials are those of the repository, and whether they have been looked for.
+// credentials returns the credentials of the repository, and whether they have been looked up.
 func (p *repository) credentials() (known bool, _ credentials) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -78,7 +78,7 @@ func (c credentials) basic() string {
 	return "Basic " + base64.StdEncoding.EncodeToString([]byte(c.user+":"+c.secret))
 }
 
-// fetchToken gets a token from the token service that the registry names.
+// fetchToken requests a token from the token service of the challenge.
 func (p *repository) fetchToken(ctx context.Context, base *url.URL, c challenge) error {
 	realm, err := url.Parse(c.params["realm"])
 	if err != nil || realm.Host == "" {
@@ -124,7 +124,7 @@ func (p *repository) fetchToken(ctx context.Context, base *url.URL, c challenge)
 	return p.readToken(resp.Body)
 }
 
-// readToken reads the answer of a token service. Errors do not show what is in it.
+// readToken reads the answer of a token service. Errors do not quote it.
 func (p *repository) readToken(r io.Reader) error {
 	text, err := io.ReadAll(io.LimitReader(r, maxToken+1))
 	if err != nil {
@@ -155,9 +155,9 @@ func (p *repository) readToken(r io.Reader) error {
 	return nil
 }
 
-// checkRealm decides whether a token service may be asked, and whether it may see the credentials. A registry that was
-// reached by TLS may name a service on any host, by TLS too: many do, and it could ask for the credentials itself just as
-// well. One that was reached without TLS may be anybody, so only its own address gets credentials.
+// checkRealm decides whether a token service may be used, and whether it may receive the credentials. A registry with TLS may
+// name a service with TLS on any host, since it could ask for the credentials itself. A registry without TLS may be forged, so
+// only its own address receives credentials.
 func checkRealm(base, realm *url.URL, creds credentials) error {
 	if realm.Scheme != "https" && realm.Scheme != "http" {
 		return errors.New("refusing its scheme")
