@@ -146,7 +146,12 @@ func (b *Builder) image(ctx context.Context, assemble func(Options) (*Image, err
 		}
 	}
 	if b.cacheDir != "" {
-		if o.Cache, err = OpenCache(b.cacheDir); err != nil {
+		blobs, err := images.OpenCache(filepath.Join(b.cacheDir, "blobs"), 0)
+		if err != nil {
+			return nil, err
+		}
+		w = append(w, blobs)
+		if o.Cache, err = NewCache(blobs, nil); err != nil {
 			return nil, err
 		}
 		w = append(w, o.Cache)

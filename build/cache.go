@@ -4,15 +4,14 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 
 	"github.com/opencontainers/go-digest"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/blobcache"
 	"github.com/operator-bindery/bindery/layers"
 )
@@ -25,33 +24,25 @@ import (
 // content of images.
 type Cache struct {
 	notes *blobcache.Notes // keys of layers, and of files and packages
-	blobs *blobcache.Cache
+	blobs *images.Cache
 }
 
-// OpenCache opens the cache of a user in a directory, which is created if it is missing.
-func OpenCache(dir string) (*Cache, error) {
-	blobs, err := blobcache.Open(filepath.Join(dir, "blobs"), blobcache.Options{})
+// NewCache opens the cache whose layers are among cached blobs; its notes are in a directory beside them. warn, unless nil,
+// is called once if notes can no longer be written. The caller closes the blobs after the cache.
+func NewCache(blobs *images.Cache, warn func(error)) (*Cache, error) {
+	notes, err := blobs.OpenNotes(warn)
 	if err != nil {
 		return nil, err
 	}
-	notes, err := blobs.OpenNotes(nil)
-	if err != nil {
-		return nil, errors.Join(err, blobs.Close())
-	}
-	return NewCache(blobs, notes), nil
+	return &Cache{notes, blobs}, nil
 }
 
-// NewCache is a cache in stores that are open already. It is for the commands of this module, which share them.
-func NewCache(blobs *blobcache.Cache, notes *blobcache.Notes) *Cache {
-	return &Cache{notes, blobs}
-}
-
-// Close closes the stores.
+// Close closes the notes.
 func (k *Cache) Close() error {
 	if k == nil {
 		return nil
 	}
-	return errors.Join(k.notes.Close(), k.blobs.Close())
+	return k.notes.Close()
 }
 
 // knownLayer is the note of a layer.

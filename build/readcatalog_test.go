@@ -33,7 +33,7 @@ func knownIn(t testing.TB, dir string) *Cache {
 		t.Fatal(err)
 	}
 	k := &Cache{notes: notes, blobs: blobs}
-	t.Cleanup(func() { k.Close() })
+	t.Cleanup(func() { k.Close(); blobs.Close() })
 	return k
 }
 
