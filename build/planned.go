@@ -36,7 +36,7 @@ type PlannedTotals struct {
 
 // Plan determines which layers [Catalog] would write. It reads the manifest and the configuration of the base, and
 // writes only temporary files in o.Dir.
-func Plan(ctx context.Context, in CatalogInput, o Options) (_ *Planned, err error) {
+func (in CatalogInput) Plan(ctx context.Context, o Options) (_ *Planned, err error) {
 	var s *blobSpool
 	content, err := in.parts(ctx, &o, &s)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"runtime"
 	"slices"
@@ -43,7 +44,9 @@ func NewEvaluator(f *File, o Options) (_ *Evaluator, err error) {
 		return nil, errors.New("building Containerfiles is not supported on Windows, whose paths and modes differ from those of images: use Linux or macOS")
 	}
 	if o.fill == nil {
-		o.fill = build.FillServeCache
+		o.fill = func(ctx context.Context, configs fs.FS, temp, dir string, kind build.ServeCache) ([]layers.Entry, error) {
+			return build.CatalogInput{FS: configs}.ServeCache(ctx, kind, dir, temp)
+		}
 	}
 	e := &Evaluator{
 		f: f, o: o, spool: newSpool(o.Dir), contexts: map[string]*disk{}, images: map[string]*imageTree{},

@@ -103,7 +103,7 @@ func (e *examiner) report(d Difference) {
 	d.Message = fault.Clip(d.Message, most)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if len(e.found) == 4*MaxDifferences {
+	if len(e.found) == 4*maxDifferences {
 		e.more++
 		return
 	}
@@ -258,9 +258,9 @@ func (e *examiner) finish() {
 	for _, n := range e.files {
 		p.Files += n // images with the same content count once
 	}
-	if len(e.found) > MaxDifferences {
-		p.More += len(e.found) - MaxDifferences
-		e.found = e.found[:MaxDifferences]
+	if len(e.found) > maxDifferences {
+		p.More += len(e.found) - maxDifferences
+		e.found = e.found[:maxDifferences]
 	}
 	p.Differences = append(p.Differences, e.found...)
 	p.Same = len(p.Differences) == 0

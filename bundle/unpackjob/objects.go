@@ -21,7 +21,7 @@ const (
 	DefaultUser      = 1001
 )
 
-// Options say which bundle is unpacked, where, and with which images. Image and Namespace are required.
+// Options configure [New]. Image and Namespace are required.
 type Options struct {
 	// Image is the reference of the bundle image as in the catalog.
 	Image     string
@@ -43,9 +43,9 @@ type Options struct {
 // Owner is a CatalogSource. A cluster identifies it by its UID.
 type Owner struct{ Name, UID string }
 
-// Name returns the name of all objects for a bundle image: the first 63 hexadecimal digits of the sha256 of its
+// nameOf returns the name of all objects for a bundle image: the first 63 hexadecimal digits of the sha256 of its
 // reference, the maximum length of a label value.
-func Name(image string) string {
+func nameOf(image string) string {
 	sum := sha256.Sum256([]byte(image))
 	return hex.EncodeToString(sum[:])[:63]
 }
@@ -69,7 +69,7 @@ func New(o Options) (*Objects, error) {
 	if err := o.normalize(); err != nil {
 		return nil, err
 	}
-	name := Name(o.Image)
+	name := nameOf(o.Image)
 	meta := func() metav1.ObjectMeta {
 		return metav1.ObjectMeta{Name: name, Namespace: o.Namespace, Labels: map[string]string{labelManaged: "true"}}
 	}
@@ -95,7 +95,7 @@ func New(o Options) (*Objects, error) {
 	return &Objects{cm, role, binding, job}, nil
 }
 
-// JSON is each object as JSON, with sorted keys and without what only the cluster knows.
+// JSON returns each object as JSON, with sorted keys and without fields that only the cluster sets.
 func (o *Objects) JSON() ([]json.RawMessage, error) {
 	var out []json.RawMessage
 	for _, object := range []any{o.ConfigMap, o.Role, o.RoleBinding, o.Job} {

@@ -334,11 +334,12 @@ func (p *part) undeprecate(gone func(declcfg.Reference) bool) {
 
 // check validates the part; with anyImages images need not be pull specs.
 func (p *part) check(anyImages bool) []Problem {
-	valid := declcfg.Validate
+	c := p.catalog()
+	valid := c.Validate
 	if anyImages {
-		valid = declcfg.ValidateAnyImages
+		valid = c.ValidateAnyImages
 	}
-	err := valid(p.catalog())
+	err := valid()
 	if err == nil {
 		return nil
 	}

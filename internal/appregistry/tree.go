@@ -292,7 +292,7 @@ func (t *Tree) settle(problems []Problem, bundles map[string]csvFile) error {
 		}
 		of := &p.skeleton.Packages[0]
 		of.Name, of.DefaultChannel, of.Pos = p.Package, p.Default(), p.Position
-		err := declcfg.Validate(p.skeleton)
+		err := p.skeleton.Validate()
 		if len(p.problems) > 0 {
 			err = &Error{p.problems}
 			problems = append(problems, p.problems...)
@@ -317,7 +317,7 @@ func (t *Tree) settle(problems []Problem, bundles map[string]csvFile) error {
 		}
 		return nil
 	}
-	invalid := declcfg.Validate(all)
+	invalid := all.Validate()
 	if len(problems) == 0 {
 		return invalid
 	}

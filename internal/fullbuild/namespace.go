@@ -12,7 +12,6 @@ import (
 	"runtime"
 	"syscall"
 
-	"github.com/opencontainers/runtime-spec/specs-go"
 	"go.podman.io/storage/pkg/unshare"
 	"golang.org/x/sys/unix"
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/declcfg/property"
 )
 
 // packageSummary is a package's entry in the list of packages. Texts are clipped, as they stay in memory.
@@ -165,7 +166,7 @@ func head(ch *declcfg.Channel) string {
 
 // csv has the displayed fields of a bundle's ClusterServiceVersion.
 type csv struct {
-	declcfg.CSVMetadata
+	property.CSVMetadata
 }
 
 // csvOf reads them from either of the places where a catalog may have them. Undecodable parts are not shown.
@@ -186,9 +187,9 @@ func csvOf(b *declcfg.Bundle) csv {
 			Annotations map[string]string `json:"annotations"`
 		} `json:"metadata"`
 		Spec struct {
-			declcfg.CSVMetadata
-			APIs json.RawMessage                   `json:"apiservicedefinitions"`
-			CRDs declcfg.CustomResourceDefinitions `json:"customresourcedefinitions"`
+			property.CSVMetadata
+			APIs json.RawMessage                    `json:"apiservicedefinitions"`
+			CRDs property.CustomResourceDefinitions `json:"customresourcedefinitions"`
 		} `json:"spec"`
 	}
 	_ = json.NewDecoder(bytes.NewReader(object)).Decode(&full)

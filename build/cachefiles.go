@@ -113,7 +113,7 @@ func (r *reading) validNote(pkg string, files []int) digest.Digest {
 
 // recall reads the packages of files from a note.
 func (r *reading) recall(group []int) bool {
-	text, ok := r.o.Known.Notes.Get(r.filesNote(group))
+	text, ok := r.o.Cache.notes.Get(r.filesNote(group))
 	if !ok {
 		return false
 	}
@@ -137,7 +137,7 @@ func (r *reading) remember(group []int) {
 		packages[n] = r.files[i].packages
 	}
 	if text, err := json.Marshal(packages); err == nil {
-		r.o.Known.Notes.Put(r.filesNote(group), text)
+		r.o.Cache.notes.Put(r.filesNote(group), text)
 	}
 }
 
