@@ -26,6 +26,7 @@ import (
 	"go.podman.io/image/v5/types"
 
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/cataloglayer"
 	"github.com/operator-bindery/bindery/layers"
 )
 
@@ -94,8 +95,8 @@ func TestUmociUnpacksTheImage(t *testing.T) {
 			t.Errorf("%s: %v, want %v: %v", path, info.Mode(), mode, err)
 		}
 	}
-	a, err1 := os.Stat(filepath.Join(root, serverPath))
-	b, err2 := os.Stat(filepath.Join(root, probePath))
+	a, err1 := os.Stat(filepath.Join(root, cataloglayer.ServerPath))
+	b, err2 := os.Stat(filepath.Join(root, cataloglayer.ProbePath))
 	if err1 != nil || err2 != nil || !os.SameFile(a, b) {
 		t.Errorf("the probe is not the server: %v, %v", err1, err2)
 	}

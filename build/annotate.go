@@ -9,9 +9,13 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// The annotations of the layers of an image, on their descriptors in its manifest. They describe the layers without
-// reading them: their packages and the key of their content. The docker format has no annotations.
+// The labels of images and the annotations of their layers. The annotations are on the descriptors of the layers in the
+// manifest, and describe the layers without reading them. The docker format has no annotations.
 const (
+	// ConfigsLabel is the label with the path of the catalog in an image, DatabaseLabel that with the path of the index
+	// database.
+	ConfigsLabel  = "operators.operatorframework.io.index.configs.v1"
+	DatabaseLabel = "operators.operatorframework.io.index.database.v1"
 	// AnnotationKind is the [LayerKind].
 	AnnotationKind = "io.github.operator-bindery.layer.kind"
 	// AnnotationPackages are the packages of the layer, sorted and separated by commas.
@@ -21,6 +25,9 @@ const (
 	// AnnotationContent is the size of the packages' catalogs in bytes, uncompressed and without caches. It allows
 	// grouping packages into layers without reading them. See [Layer.Content].
 	AnnotationContent = "io.github.operator-bindery.layer.content"
+	// AnnotationZstd marks in an index the images with zstd layers. The containers library (podman, CRI-O, skopeo)
+	// writes it and prefers those images; other clients use the first image of their platform, which has gzip.
+	AnnotationZstd = "io.github.containers.compression.zstd"
 )
 
 // annotations returns those of the layer's descriptor; nil for a layer of a base, and for one whose content is unknown.
@@ -41,15 +48,15 @@ func (l Layer) annotations() map[string]string {
 	return a
 }
 
-// Previous is the description of the layers of an earlier catalog image. [PreviousOf] reads it.
+// Previous is the description of the layers of an earlier catalog image. [previousOf] reads it.
 type Previous struct {
 	// Groups are the packages of each layer, sorted. The empty name stands for the blobs of no package.
 	Groups [][]string
-	// Layers are the finished layers by the keys of their contents.
-	Layers map[digest.Digest]layers.Blob
+	// layers are the finished layers by the keys of their contents.
+	layers map[digest.Digest]layers.Blob
 	// Trusted allows Layers to be reused for contents with the same key without comparing them, although others may be
 	// able to write to the registry. Otherwise they are only sources for mounting layers.
 	Trusted bool
-	// Repository is where a registry has the layers, "HOST/REPOSITORY"; empty if the image is not in a registry.
-	Repository string
+	// repository is where a registry has the layers, "HOST/REPOSITORY"; empty if the image is not in a registry.
+	repository string
 }

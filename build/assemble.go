@@ -8,6 +8,7 @@ import (
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/operator-bindery/bindery/internal/cataloglayer"
 	"github.com/operator-bindery/bindery/layers"
 )
 
@@ -21,7 +22,7 @@ type part struct {
 	// if the content is equal.
 	stacked, proof *Layer
 	key            digest.Digest
-	notices        *noticed // warnings from building the layer; nil if there cannot be any
+	notices        *cataloglayer.Notices // of the caches; nil without any
 }
 
 // openBases opens the base for every platform.

@@ -5,6 +5,8 @@ import (
 	"path"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/operator-bindery/bindery/internal/cataloglayer"
 )
 
 // server returns the program called opm that the base's configuration starts; empty if it starts another one or none.
@@ -13,7 +15,7 @@ func (b *base) server() string {
 		if len(words) == 0 {
 			continue
 		}
-		if path.Base(words[0]) == path.Base(serverPath) {
+		if path.Base(words[0]) == path.Base(cataloglayer.ServerPath) {
 			return words[0]
 		}
 		return ""
@@ -23,8 +25,8 @@ func (b *base) server() string {
 
 // baseServer returns the common server of the bases of all platforms; empty if they differ or one has none.
 func (o *Options) baseServer(bases []*base) string {
-	if o.BaseServer {
-		return "/" + serverPath
+	if o.useBaseServer {
+		return "/" + cataloglayer.ServerPath
 	}
 	found := ""
 	for _, b := range bases {
@@ -43,16 +45,16 @@ func (o *Options) baseServer(bases []*base) string {
 // settleServer decides between the base's server and servers that are added to the image. It returns the base's server
 // if that is used.
 func (o *Options) settleServer(bases []*base) (string, error) {
-	if o.ServerOf == nil && !o.BaseServer {
+	if o.serverOf == nil && !o.useBaseServer {
 		return "", nil
 	}
 	if s := o.baseServer(bases); s != "" {
 		// Only the server that comes with it supports the native cache; others refuse to start with it.
-		o.program, o.Cache = s, nil
+		o.program, o.caches.Native = s, nil
 		return s, nil
 	}
 	for _, p := range o.platforms() {
-		s, err := o.ServerOf(p)
+		s, err := o.serverOf(p)
 		if err != nil {
 			return "", err
 		}

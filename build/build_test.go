@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -23,6 +24,7 @@ import (
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/cataloglayer"
 	"github.com/operator-bindery/bindery/layers"
 )
 
@@ -76,9 +78,14 @@ func program(t testing.TB, m elf.Machine, more string) []byte {
 	return append(b, more...)
 }
 
+// serverBytes is the server program in memory.
+func serverBytes(program []byte, p v1.Platform) (Server, error) {
+	return serverStream(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(program)), nil }, int64(len(program)), p)
+}
+
 func server(t testing.TB, arch string, m elf.Machine) Server {
 	t.Helper()
-	s, err := ServerBytes(program(t, m, "server for "+arch), v1.Platform{OS: "linux", Architecture: arch})
+	s, err := serverBytes(program(t, m, "server for "+arch), v1.Platform{OS: "linux", Architecture: arch})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -316,15 +323,15 @@ func TestBlobsInsteadOfADirectory(t *testing.T) {
 }
 
 func TestCaches(t *testing.T) {
-	cache := func(p PackageCatalog) (CacheFile, error) {
+	cache := func(p cataloglayer.Package) (cataloglayer.File, error) {
 		var b strings.Builder
 		fmt.Fprintf(&b, "%d bundles", len(p.Catalog.Bundles))
 		for _, s := range p.Sources {
 			fmt.Fprintf(&b, " %s:%d:%x", s.Name, s.Size, s.Digest[:4])
 		}
-		return CacheFile{Name: "_" + p.Package + ".cache", Content: []byte(b.String())}, nil
+		return cataloglayer.File{Name: "_" + p.Name + ".cache", Content: []byte(b.String())}, nil
 	}
-	img := catalog(t, CatalogInput{FS: sampleFS()}, Options{Cache: cache, Jobs: 2})
+	img := catalog(t, CatalogInput{FS: sampleFS()}, Options{caches: cataloglayer.Caches{Native: cache}, Jobs: 2})
 	dir := filepath.Join(t.TempDir(), "out")
 	push(t, img, "oci:"+dir)
 	opened, tr := tree(t, "oci:"+dir, v1.Platform{}, "cache", "configs")
@@ -350,7 +357,8 @@ func TestCaches(t *testing.T) {
 		t.Errorf("a cache is not in the layer of its package: %d layers", len(img.Layers))
 	}
 	failing := errors.New("too large")
-	o := Options{Dir: t.TempDir(), Cache: func(PackageCatalog) (CacheFile, error) { return CacheFile{}, failing }}
+	o := Options{Dir: t.TempDir()}
+	o.caches.Native = func(cataloglayer.Package) (cataloglayer.File, error) { return cataloglayer.File{}, failing }
 	if _, err := Catalog(t.Context(), CatalogInput{FS: sampleFS()}, o); !errors.Is(err, failing) {
 		t.Errorf("got %v", err)
 	}
@@ -478,7 +486,7 @@ func TestServerMustRun(t *testing.T) {
 		if err := os.WriteFile(path, c.program, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		_, err1 := ServerBytes(c.program, c.p)
+		_, err1 := serverBytes(c.program, c.p)
 		_, err2 := ServerFile(path, c.p)
 		for _, err := range []error{err1, err2} {
 			if err == nil || !strings.Contains(err.Error(), c.text) {
@@ -551,12 +559,12 @@ func TestEmptyCatalog(t *testing.T) {
 }
 
 func TestBase(t *testing.T) {
-	cache := func(p PackageCatalog) (CacheFile, error) {
-		return CacheFile{Name: p.Package + ".cache", Content: []byte(p.Package)}, nil
+	cache := func(p cataloglayer.Package) (cataloglayer.File, error) {
+		return cataloglayer.File{Name: p.Name + ".cache", Content: []byte(p.Name)}, nil
 	}
 	// The base is a catalog image with a catalog and a cache.
 	base := catalog(t, CatalogInput{FS: fstest.MapFS{"old/catalog.yaml": file(pkg("old"))}},
-		Options{Servers: []Server{server(t, "amd64", elf.EM_X86_64)}, Cache: cache, Labels: map[string]string{"base": "1", "both": "base"}})
+		Options{Servers: []Server{server(t, "amd64", elf.EM_X86_64)}, caches: cataloglayer.Caches{Native: cache}, Labels: map[string]string{"base": "1", "both": "base"}})
 	for _, from := range []Format{FormatOCI, FormatDocker} {
 		baseDir := filepath.Join(t.TempDir(), "base")
 		name := "oci:" + baseDir + ":v1"
@@ -570,7 +578,7 @@ func TestBase(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		img := catalog(t, CatalogInput{FS: sampleFS()}, Options{Base: ref, Cache: cache, Labels: map[string]string{"both": "mine"}})
+		img := catalog(t, CatalogInput{FS: sampleFS()}, Options{Base: ref, caches: cataloglayer.Caches{Native: cache}, Labels: map[string]string{"both": "mine"}})
 		dir := filepath.Join(t.TempDir(), "out")
 		push(t, img, "oci:"+dir)
 		opened, tr := tree(t, "oci:"+dir, v1.Platform{}, "configs", "cache")

@@ -16,7 +16,6 @@ import (
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images"
-	"github.com/operator-bindery/bindery/internal/blobcache"
 	"github.com/operator-bindery/bindery/internal/bundlefs"
 	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/internal/version"
@@ -63,7 +62,7 @@ func New(opts ...Option) (*Builder, error) {
 // *[declcfg.ValidationError]. The directory must not change until the caller closes the image, which removes its files.
 func (b *Builder) Catalog(ctx context.Context, fsys fs.FS) (*Image, error) {
 	return b.image(ctx, func(o Options) (*Image, error) {
-		read := ReadOptions{Jobs: o.Jobs, Known: o.Known, Program: version.Program()}
+		read := ReadOptions{Jobs: o.Jobs, Cache: o.Cache, Program: version.Program()}
 		if o.Warn != nil {
 			read.Warn = func(at declcfg.Position, text string) { o.Warn(at.String() + ": " + text) }
 		}
@@ -115,7 +114,7 @@ func (b *Builder) Bundle(ctx context.Context, fsys fs.FS) (*Image, error) {
 		}
 	}
 	return b.image(ctx, func(o Options) (*Image, error) {
-		o.Platform, o.Known = b.platforms[0], nil
+		o.Platform, o.Cache = b.platforms[0], nil
 		return Bundle(ctx, in, o)
 	})
 }
@@ -147,10 +146,15 @@ func (b *Builder) image(ctx context.Context, assemble func(Options) (*Image, err
 		}
 	}
 	if b.cacheDir != "" {
-		if o.Known, err = openKnown(b.cacheDir); err != nil {
+		blobs, err := images.OpenCache(filepath.Join(b.cacheDir, "blobs"), 0)
+		if err != nil {
 			return nil, err
 		}
-		w = append(w, o.Known)
+		w = append(w, blobs)
+		if o.Cache, err = NewCache(blobs, nil); err != nil {
+			return nil, err
+		}
+		w = append(w, o.Cache)
 	}
 	client := b.client
 	if client == nil && (b.base != "" || b.previous != "") {
@@ -187,17 +191,4 @@ func (w work) Close() error {
 		errs = append(errs, c.Close())
 	}
 	return errors.Join(errs...)
-}
-
-// openKnown opens the cache of a user in a directory, with its notes.
-func openKnown(dir string) (_ *Known, err error) {
-	k := &Known{}
-	if k.Blobs, err = blobcache.Open(filepath.Join(dir, "blobs"), blobcache.Options{}); err != nil {
-		return nil, err
-	}
-	k.Notes, err = k.Blobs.OpenNotes(nil)
-	if err != nil {
-		return nil, errors.Join(err, k.Blobs.Close())
-	}
-	return k, nil
 }

@@ -47,7 +47,7 @@ func bundlePurpose(annotations map[string]string) purpose {
 // can change without the other. It does not validate the bundle. The image is for o.Platform, linux/amd64 by default;
 // its content is the same for all. The caller must close the image, and keep o.Dir until it has been copied.
 func Bundle(ctx context.Context, in BundleInput, o Options) (_ *Image, err error) {
-	o.purpose, o.Servers, o.Cache = bundlePurpose(in.Annotations), nil, nil
+	o.purpose, o.Servers, o.caches.Native = bundlePurpose(in.Annotations), nil, nil
 	if err := o.normalize(); err != nil {
 		return nil, err
 	}

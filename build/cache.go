@@ -3,187 +3,185 @@ package build
 import (
 	"context"
 	"crypto/sha256"
-	"errors"
+	"encoding/json"
 	"fmt"
 	"io"
-	"path"
-	"strings"
-	"sync"
+	"os"
 
 	"github.com/opencontainers/go-digest"
+	"golang.org/x/sync/errgroup"
 
-	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/blobcache"
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// PackageCatalog is the catalog of one package as in the image.
-type PackageCatalog struct {
-	// Package is empty for the blobs of no package.
-	Package string
-	Catalog *declcfg.Catalog
-	// Sources are the files of the catalog. Each has blobs of this package only.
-	Sources []SourceFile
+// Cache has the layers of earlier builds by the keys of their content, and what is known of the validity of catalogs. An
+// entry may disappear at any time: the layer is then built again. It is safe for concurrent use, also by several
+// processes. A nil *Cache is empty.
+//
+// The bytes of a blob are verified, notes are not: a user who can write to the directory of the notes controls the
+// content of images.
+type Cache struct {
+	notes *blobcache.Notes // keys of layers, and of files and packages
+	blobs *images.Cache
 }
 
-// SourceFile is a file below the image's /configs. Name is relative to it, Size in bytes.
-type SourceFile struct {
-	Name   string
-	Size   int64
-	Digest [sha256.Size]byte
+// NewCache opens the cache whose layers are among cached blobs; its notes are in a directory beside them. warn, unless nil,
+// is called once if notes can no longer be written. The caller closes the blobs after the cache.
+func NewCache(blobs *images.Cache, warn func(error)) (*Cache, error) {
+	notes, err := blobs.OpenNotes(warn)
+	if err != nil {
+		return nil, err
+	}
+	return &Cache{notes, blobs}, nil
 }
 
-// CacheFile is a file for the image's /cache.
-type CacheFile struct {
-	// Name is a file name without a directory.
-	Name    string
-	Content []byte
-	// Notices are warnings about the package, reported by Options.Warn.
-	Notices []string
-}
-
-// noticed are the notices about the packages of one layer. The layers of both compressions share it, and may be written
-// at the same time.
-type noticed struct {
-	mu   sync.Mutex
-	list []string
-}
-
-func (n *noticed) set(list []string) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.list = list
-}
-
-// get returns the notices of the last build of the layer; none for nil.
-func (n *noticed) get() []string {
-	if n == nil {
+// Close closes the notes.
+func (k *Cache) Close() error {
+	if k == nil {
 		return nil
 	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.list
+	return k.notes.Close()
 }
 
-// caches builds the caches of the packages of one layer. Only one package at a time is in memory.
-func caches(ctx context.Context, o *Options, g []content, notices *noticed) ([]layers.Entry, error) {
-	keep := func(entries []layers.Entry) ([]layers.Entry, error) { return entries, nil }
-	if len(g) > 1 {
-		s := newEntrySpool(o.Dir)
-		keep = func(entries []layers.Entry) ([]layers.Entry, error) { return s.take(ctx, entries) }
-	}
-	var lists [][]layers.Entry
-	if o.Cache != nil {
-		lists = append(lists, []layers.Entry{layers.Dir(cacheDir, 0o755)})
-	}
-	var noted []string
-	for _, c := range g {
-		catalog, err := c.load(ctx)
-		if err != nil {
-			return nil, fmt.Errorf("cache of package %q: %w", c.pkg, err)
-		}
-		var made []layers.Entry
-		if o.Cache != nil {
-			e, notices, err := nativeEntry(o, catalog)
-			if err != nil {
-				return nil, fmt.Errorf("cache of package %q: %w", c.pkg, err)
-			}
-			noted = append(noted, notices...)
-			made = append(made, e)
-		}
-		extra, err := packageExtras(o, catalog)
-		if err != nil {
-			return nil, fmt.Errorf("cache of package %q: %w", c.pkg, err)
-		}
-		if made, err = keep(append(made, extra...)); err != nil {
-			return nil, fmt.Errorf("cache of package %q: %w", c.pkg, err)
-		}
-		lists = append(lists, made)
-	}
-	notices.set(noted)
-	return joined(lists...)
+// knownLayer is the note of a layer.
+type knownLayer struct {
+	Digest       digest.Digest      `json:"digest"`
+	DiffID       digest.Digest      `json:"diffID"`
+	Size         int64              `json:"bytes"`
+	Uncompressed int64              `json:"uncompressed"`
+	Compression  layers.Compression `json:"compression"`
+	// Notices are the warnings of the build of the layer.
+	Notices []string `json:"notices,omitempty"`
 }
 
-// nativeEntry returns the native cache of a package, and its notices.
-func nativeEntry(o *Options, p PackageCatalog) (layers.Entry, []string, error) {
-	f, err := o.Cache(p)
-	if err != nil {
-		return layers.Entry{}, nil, err
-	}
-	if f.Name == "" || strings.Contains(f.Name, "/") {
-		return layers.Entry{}, nil, fmt.Errorf("%q is no file name", f.Name)
-	}
-	return layers.Bytes(path.Join(cacheDir, f.Name), 0o644, f.Content), f.Notices, nil
-}
+// layerNote is the key of the note of a layer.
+func layerNote(key digest.Digest) digest.Digest { return noteKey("layer 1", key.String()) }
 
-// cacheIDs identifies the caches in package layers and the programs that write them. It is nil if one of them has no
-// ID.
-func (o *Options) cacheIDs() []string {
-	var ids []string
-	if o.Cache != nil {
-		if o.CacheID == "" {
-			return nil
-		}
-		ids = append(ids, cacheDir, o.CacheID)
-	}
-	for _, x := range o.Extra {
-		if x.Package != nil {
-			ids = append(ids, x.Dir, x.ID)
-		}
-	}
-	return ids
-}
-
-// cachesID identifies the inputs of the caches of packages other than the bytes of their files.
-func cachesID(o *Options, g []content) string {
-	ids := o.cacheIDs()
-	if ids == nil {
-		return ""
-	}
-	about := [][]string{ids}
-	for _, c := range g {
-		names := []string{c.pkg}
-		for _, e := range c.entries {
-			names = append(names, e.Name)
-		}
-		about = append(about, names)
-	}
-	return fmt.Sprintf("%q", about)
-}
-
-// load reads the catalog of one package from the files for the image.
-func (c content) load(ctx context.Context) (PackageCatalog, error) {
-	p := PackageCatalog{Package: c.pkg, Catalog: &declcfg.Catalog{}}
-	for _, e := range c.entries {
-		source, err := readInto(ctx, p.Catalog, e)
-		if err != nil {
-			return PackageCatalog{}, fmt.Errorf("%s: %w", e.Name, err)
-		}
-		p.Sources = append(p.Sources, source)
-	}
-	return p, nil
-}
-
-// readInto adds the blobs of a file to the catalog.
-func readInto(ctx context.Context, all *declcfg.Catalog, e layers.Entry) (_ SourceFile, err error) {
-	r, err := e.Open()
-	if err != nil {
-		return SourceFile{}, err
-	}
-	defer func() { err = errors.Join(err, r.Close()) }()
-	s := SourceFile{Name: strings.TrimPrefix(e.Name, configsDir+"/"), Size: e.Size}
+// noteKey is the key of a note of the given kind.
+func noteKey(kind string, about ...string) digest.Digest {
 	h := sha256.New()
-	tee := io.TeeReader(r, h)
-	c, err := declcfg.Read(ctx, tee, s.Name, declcfg.LoadOptions{Lazy: true})
+	fmt.Fprintf(h, "%q %q", kind, about)
+	return digest.NewDigest(digest.SHA256, h)
+}
+
+// find looks for a layer.
+func (k *Cache) find(key digest.Digest, c layers.Compression) (knownLayer, bool) {
+	if k == nil || key == "" {
+		return knownLayer{}, false
+	}
+	text, ok := k.notes.Get(layerNote(key))
+	if !ok {
+		return knownLayer{}, false
+	}
+	var l knownLayer
+	if json.Unmarshal(text, &l) != nil || !l.plausible(c) {
+		k.forget(key)
+		return knownLayer{}, false
+	}
+	return l, true
+}
+
+// plausible reports whether the fields can be those of a layer.
+func (l knownLayer) plausible(c layers.Compression) bool {
+	for _, d := range []digest.Digest{l.Digest, l.DiffID} {
+		if d.Validate() != nil || d.Algorithm() != digest.SHA256 {
+			return false
+		}
+	}
+	return l.Size > 0 && l.Uncompressed > 0 && l.Compression == c
+}
+
+// keep caches a layer in a file. The blob is stored first: a note without its blob costs more than a blob without a
+// note.
+func (k *Cache) keep(key digest.Digest, b layers.Blob, path string, notices []string) {
+	if k == nil || key == "" {
+		return
+	}
+	k.keepBlob(b, path)
+	text, err := json.Marshal(knownLayer{b.Digest, b.DiffID, b.Size, b.Uncompressed, b.Compression, notices})
+	if err == nil {
+		k.notes.Put(layerNote(key), text)
+	}
+}
+
+// keepBlob copies a file into the blob cache. Errors are dropped: the file is then not cached, and built again.
+func (k *Cache) keepBlob(b layers.Blob, path string) {
+	if k.blobs == nil {
+		return
+	}
+	f, err := os.Open(path)
 	if err != nil {
-		return SourceFile{}, err
+		return
 	}
-	if _, err := io.Copy(io.Discard, tee); err != nil {
-		return SourceFile{}, err
+	r := k.blobs.Tee(b.Digest, b.Size, f)
+	_, _ = io.CopyBuffer(io.Discard, struct{ io.Reader }{r}, make([]byte, 128<<10))
+	_ = r.Close()
+}
+
+// blob opens the bytes of a layer, which have been verified.
+func (k *Cache) blob(b layers.Blob) (io.ReadCloser, bool) {
+	if k == nil {
+		return nil, false
 	}
-	h.Sum(s.Digest[:0])
-	if e.Digest != "" && digest.NewDigestFromBytes(digest.SHA256, s.Digest[:]) != e.Digest {
-		return SourceFile{}, layers.ErrChanged
+	return k.blobs.Open(b.Digest, b.Size)
+}
+
+func (k *Cache) forget(key digest.Digest) {
+	if k != nil {
+		k.notes.Forget(layerNote(key))
 	}
-	all.Append(c)
-	return s, nil
+}
+
+// keyParts computes the keys of layers. It reads files that are not hashed yet, in parallel.
+func keyParts(ctx context.Context, o *Options, parts []part) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(max(1, o.Jobs))
+	for i := range parts {
+		p := &parts[i]
+		g.Go(func() (err error) {
+			if p.layer, err = p.layer.Hash(ctx); err == nil {
+				p.key, err = p.layer.Key(o.layerOptions())
+			}
+			return err
+		})
+	}
+	return g.Wait()
+}
+
+// hashContents computes the digests of the files of packages, in parallel.
+func hashContents(ctx context.Context, o *Options, contents []content) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(max(1, o.Jobs))
+	for _, c := range contents {
+		g.Go(func() error { return layers.HashEntries(ctx, c.entries) })
+	}
+	return g.Wait()
+}
+
+// known looks up the layer of a part without writing it.
+func (o *Options) known(p part) (knownLayer, bool) {
+	if l, ok := o.Cache.find(p.key, o.Compression); ok {
+		return l, true
+	}
+	if o.Previous == nil || !o.Previous.Trusted || o.Cache == nil || p.key == "" {
+		return knownLayer{}, false
+	}
+	b, ok := o.Previous.layers[p.key]
+	l := knownLayer{b.Digest, b.DiffID, b.Size, b.Uncompressed, o.Compression, nil}
+	if l.Uncompressed == 0 {
+		l.Uncompressed = p.layer.Size() // manifests do not have it
+	}
+	return l, ok && l.plausible(o.Compression)
+}
+
+// report passes on the notices of written layers.
+func (o *Options) report(notices []string) {
+	if o.Warn == nil {
+		return
+	}
+	for _, n := range notices {
+		o.Warn(n)
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/cataloglayer"
 	"github.com/operator-bindery/bindery/layers"
 )
 
@@ -195,15 +196,24 @@ func formats(files []File) func(pkg string) declcfg.Format {
 
 // catalogParts returns the layers of the catalog, without base and server.
 func catalogParts(o *Options, below int, contents []content) ([]part, error) {
-	top := topParts(o, contents)
+	top := wholeParts(o, contents)
 	parts, err := packageParts(o, below+len(top), contents)
 	return append(parts, top...), err
 }
 
-// packageParts returns the layers of the packages and additional layers for caches.
+// wholeParts are the layers above all packages: one for each cache that has something there.
+func wholeParts(o *Options, contents []content) []part {
+	var parts []part
+	for _, l := range o.caches.Whole(o.Dir, filesOf(contents)) {
+		parts = append(parts, part{kind: LayerCache, dir: l.Dir, layer: l.Layer})
+	}
+	return parts
+}
+
+// packageParts are the layers of the packages, with other layers besides them.
 func packageParts(o *Options, below int, contents []content) ([]part, error) {
 	if len(contents) == 0 {
-		return []part{{kind: LayerPackages, layer: emptyCatalog()}}, nil
+		return []part{{kind: LayerPackages, layer: cataloglayer.Empty()}}, nil
 	}
 	groups, err := group(contents, contentBudget(o.MaxLayers, below), o.Previous)
 	if err != nil {
@@ -228,17 +238,8 @@ func packagesPart(o *Options, g []content) part {
 		if c.pkg != "" {
 			p.packages = append(p.packages, c.pkg)
 		}
-		p.layer.Entries = append(p.layer.Entries, c.entries...)
 	}
-	p.layer.Name = strings.Join(p.packages, ", ")
-	if len(p.packages) == 0 {
-		p.layer.Name = "blobs of no package"
-	}
-	if o.hasPackageCaches() {
-		p.notices = new(noticed)
-		p.layer.More = func(ctx context.Context) ([]layers.Entry, error) { return caches(ctx, o, g, p.notices) }
-		p.layer.MoreID = cachesID(o, g)
-	}
+	p.layer, p.notices = o.caches.Packages(filesOf(g), o.Dir)
 	return p
 }
 

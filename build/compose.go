@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/operator-bindery/bindery/internal/cataloglayer"
 	"github.com/operator-bindery/bindery/internal/redact"
 )
 
@@ -35,9 +36,9 @@ func Compose(ctx context.Context, in ComposeInput, o Options) (*Image, error) {
 	return img, nil
 }
 
-// PlanCompose returns what [Compose] would do, and the package layers of the image with their sizes as far as known
+// context returns what [Compose] would do, and the package layers of the image with their sizes as far as known
 // without writing them.
-func PlanCompose(ctx context.Context, in ComposeInput, o Options) (_ []Composed, _ []Layer, err error) {
+func (in ComposeInput) Plan(ctx context.Context, o Options) (_ []Composed, _ []Layer, err error) {
 	c, err := newComposer(in, &o)
 	if err != nil {
 		return nil, nil, err
@@ -99,7 +100,7 @@ func newComposer(in ComposeInput, o *Options) (*composer, error) {
 	s := newSpool(o.Dir)
 	c := &composer{in: in, o: o, s: s, at: newPlaces()}
 	// A cache of the whole catalog needs the files of all packages.
-	c.in.Verify = in.Verify || len(o.Extra) > 0
+	c.in.Verify = in.Verify || len(o.caches.Extra) > 0
 	for _, r := range in.References {
 		c.refs = append(c.refs, &composed{Reference: r})
 	}
@@ -143,12 +144,7 @@ func (c *composer) parts(ctx context.Context, below int) ([]part, error) {
 			r.prove()
 		}
 	}
-	for _, x := range c.o.Extra {
-		if x.Top != nil {
-			below++
-		}
-	}
-	groups, err := c.divide(ctx, below)
+	groups, err := c.divide(ctx, below+c.o.caches.WholeLayers())
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +164,7 @@ func (c *composer) parts(ctx context.Context, below int) ([]part, error) {
 	}
 	all := slices.Concat(groups...)
 	slices.SortFunc(all, func(a, b content) int { return strings.Compare(a.pkg, b.pkg) })
-	return append(parts, topParts(c.o, all)...), nil
+	return append(parts, wholeParts(c.o, all)...), nil
 }
 
 // prove replaces stacked layers by the content that was read, and keeps them for comparison.
@@ -259,7 +255,7 @@ func (c *composer) contents(perPackage bool) []content {
 		}
 	}
 	if len(free.entries) > 0 {
-		slices.SortFunc(free.entries, byPath)
+		slices.SortFunc(free.entries, cataloglayer.ByPath)
 		all = append(all, free)
 	}
 	slices.SortFunc(all, func(a, b content) int { return strings.Compare(a.pkg, b.pkg) })

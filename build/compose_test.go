@@ -20,19 +20,21 @@ import (
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/cataloglayer"
 	"github.com/operator-bindery/bindery/layers"
+	"github.com/operator-bindery/bindery/serve/opmcache"
 )
 
 // fakeCache is a cache that depends on the catalog.
-func fakeCache(c PackageCatalog) (CacheFile, error) {
-	return CacheFile{Name: c.Package + ".cache", Content: fmt.Appendf(nil, "%s %v", c.Package, c.Sources)}, nil
+func fakeCache(c cataloglayer.Package) (cataloglayer.File, error) {
+	return cataloglayer.File{Name: c.Name + ".cache", Content: fmt.Appendf(nil, "%s %v", c.Name, c.Sources)}, nil
 }
 
 // wholeCache is a cache of all packages.
-var wholeCache = ExtraCache{ID: "whole", Dir: "tmp/cache", Top: func(_ context.Context, w WholeCatalog) ([]layers.Entry, error) {
+var wholeCache = cataloglayer.Extra{ID: "whole", Dir: "tmp/cache", Whole: func(_ context.Context, _ string, all []opmcache.Package) ([]layers.Entry, error) {
 	var names []string
-	for _, p := range w.Packages {
-		names = append(names, p.Package)
+	for _, p := range all {
+		names = append(names, p.Name)
 	}
 	return []layers.Entry{layers.Bytes("tmp/cache/whole", 0o644, fmt.Append(nil, names))}, nil
 }}
@@ -67,21 +69,21 @@ func openedImage(t testing.TB, name string, img *Image) Reference {
 		t.Fatal(err)
 	}
 	open.Name = "oci:" + name
-	r := Reference{Image: name, Read: func(ctx context.Context) (OpenedCatalog, error) {
-		tree, err := open.Extract(ctx, []string{configsDir}, images.ExtractOptions{})
+	r := Reference{Image: name, Read: func(ctx context.Context) (CatalogInput, func() error, error) {
+		tree, err := open.Extract(ctx, []string{cataloglayer.ConfigsDir}, images.ExtractOptions{})
 		if err != nil {
-			return OpenedCatalog{}, err
+			return CatalogInput{}, nil, err
 		}
-		configs, err := fs.Sub(tree, configsDir)
+		configs, err := fs.Sub(tree, cataloglayer.ConfigsDir)
 		if err != nil {
-			return OpenedCatalog{}, err
+			return CatalogInput{}, nil, err
 		}
 		c, err := declcfg.Load(ctx, configs, declcfg.LoadOptions{Skeleton: true})
 		if err != nil {
-			return OpenedCatalog{}, err
+			return CatalogInput{}, nil, err
 		}
 		files, err := FilesOf(c)
-		return OpenedCatalog{CatalogInput{FS: configs, Files: files}, tree.Close}, err
+		return CatalogInput{FS: configs, Files: files}, tree.Close, err
 	}}
 	r.Stack, r.NoStack = ReadStack(open)
 	return r
@@ -117,19 +119,19 @@ func TestCompositionIsTheImageOfTheUnion(t *testing.T) {
 	amd, arm := server(t, "amd64", elf.EM_X86_64), server(t, "arm64", elf.EM_AARCH64)
 	for n, o := range []Options{
 		{},
-		{Compression: layers.Zstd, Cache: fakeCache},
-		{Servers: []Server{amd, arm}, Cache: fakeCache},
-		{MaxLayers: 6, Cache: fakeCache, Servers: []Server{amd}},
+		{Compression: layers.Zstd, caches: cataloglayer.Caches{Native: fakeCache}},
+		{Servers: []Server{amd, arm}, caches: cataloglayer.Caches{Native: fakeCache}},
+		{MaxLayers: 6, caches: cataloglayer.Caches{Native: fakeCache}, Servers: []Server{amd}},
 		{MaxLayers: 3},
 		{MaxLayers: 7, Labels: map[string]string{"a": "b"}, Annotations: map[string]string{"c": "d"}},
-		{Format: FormatDocker, Cache: fakeCache},
-		{Extra: []ExtraCache{wholeCache}, MaxLayers: 20},
+		{Format: FormatDocker, caches: cataloglayer.Caches{Native: fakeCache}},
+		{caches: cataloglayer.Caches{Extra: []cataloglayer.Extra{wholeCache}}, MaxLayers: 20},
 	} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			var names []string
 			in := ComposeInput{}
 			parts := o
-			parts.Format, parts.MaxLayers, parts.Labels, parts.Annotations, parts.Extra = FormatOCI, 0, nil, nil, nil
+			parts.Format, parts.MaxLayers, parts.Labels, parts.Annotations, parts.caches.Extra = FormatOCI, 0, nil, nil, nil
 			for i := range 10 + random.IntN(5) {
 				name := fmt.Sprintf("pkg-%d", i*7919%101)
 				names = append(names, name)
@@ -150,10 +152,10 @@ func TestCompositionIsTheImageOfTheUnion(t *testing.T) {
 					t.Fatalf("verify %t: %s\n%s\n%s", in.Verify, got.Digest, got.manifest, want.manifest)
 				}
 			}
-			if o.Extra != nil {
+			if o.caches.Extra != nil {
 				return // all of it has to be read
 			}
-			planned, ls, err := PlanCompose(t.Context(), in, Options{Dir: t.TempDir(), MaxLayers: o.MaxLayers, Cache: o.Cache, Servers: o.Servers})
+			planned, ls, err := in.Plan(t.Context(), Options{Dir: t.TempDir(), MaxLayers: o.MaxLayers, caches: cataloglayer.Caches{Native: o.caches.Native}, Servers: o.Servers})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -197,7 +199,7 @@ func TestStackedLayersAreNotRead(t *testing.T) {
 
 // Whether an image can be stacked depends on its metadata only.
 func TestWhatCanBeStacked(t *testing.T) {
-	plain := published(t, CatalogInput{FS: packageFS("a")}, Options{Cache: fakeCache})
+	plain := published(t, CatalogInput{FS: packageFS("a")}, Options{caches: cataloglayer.Caches{Native: fakeCache}})
 	for name, c := range map[string]struct {
 		image Reference
 		why   string
@@ -252,8 +254,8 @@ func TestLayersThatDoNotFitArePacked(t *testing.T) {
 		only        bool
 		why         string
 	}{
-		"no cache":          {Options{}, Options{Cache: fakeCache}, false, "no serve cache"},
-		"a cache":           {Options{Cache: fakeCache}, Options{}, false, "have a serve cache"},
+		"no cache":          {Options{}, Options{caches: cataloglayer.Caches{Native: fakeCache}}, false, "no serve cache"},
+		"a cache":           {Options{caches: cataloglayer.Caches{Native: fakeCache}}, Options{}, false, "have a serve cache"},
 		"zstd in docker's":  {Options{Compression: layers.Zstd}, Options{Format: FormatDocker}, false, "docker"},
 		"other compression": {Options{Compression: layers.Zstd}, Options{}, true, "zstd"},
 		"twins":             {Options{}, Options{Compression: CompressionAuto}, false, "two compressions"},
@@ -297,9 +299,9 @@ func TestBlobsOfNoPackageAreInTheirOrder(t *testing.T) {
 		r.Name = name
 		refs = append(refs, r)
 	}
-	first := composed1(t, ComposeInput{References: refs}, Options{Cache: fakeCache})
+	first := composed1(t, ComposeInput{References: refs}, Options{caches: cataloglayer.Caches{Native: fakeCache}})
 	slices.Reverse(refs)
-	if second := composed1(t, ComposeInput{References: refs}, Options{Cache: fakeCache}); second.Digest != first.Digest {
+	if second := composed1(t, ComposeInput{References: refs}, Options{caches: cataloglayer.Caches{Native: fakeCache}}); second.Digest != first.Digest {
 		t.Errorf("%s, and in another order %s", first.Digest, second.Digest)
 	}
 }
@@ -396,8 +398,8 @@ func TestVerifiedCompositionsHoldWhatTheCatalogsMake(t *testing.T) {
 // If several references cannot be read, all are reported; a cancelled composition leaves no files.
 func TestReferencesThatCannotBeRead(t *testing.T) {
 	broken := func(name string) Reference {
-		return Reference{Name: name, Image: "example.com/" + name, NoStack: errors.New("foreign"), Read: func(context.Context) (OpenedCatalog, error) {
-			return OpenedCatalog{}, errors.New("cannot be read")
+		return Reference{Name: name, Image: "example.com/" + name, NoStack: errors.New("foreign"), Read: func(context.Context) (CatalogInput, func() error, error) {
+			return CatalogInput{}, nil, errors.New("cannot be read")
 		}}
 	}
 	dir := t.TempDir()

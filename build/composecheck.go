@@ -6,24 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/redact"
 )
-
-// ReferenceError is a problem of one reference of a composition.
-type ReferenceError struct {
-	Name  string
-	Image string
-	Err   error
-}
-
-func (e *ReferenceError) Error() string {
-	return fmt.Sprintf("reference %.200q (%.300s): %v", e.Name, redact.Text(e.Image), e.Err)
-}
-func (e *ReferenceError) Unwrap() error { return e.Err }
-
-// ErrPackages is the class of errors about the packages of references.
-var ErrPackages = fault.New(fault.Input, "packages")
 
 // check refuses references without the package that they are named after, and packages of more than one reference.
 func (c *composer) check() error {

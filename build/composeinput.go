@@ -23,15 +23,10 @@ type Reference struct {
 	// Stack, unless nil, are its layers. NoStack is the reason if it is nil.
 	Stack   *Stack
 	NoStack error
-	// Read returns the validated catalog. It is called at most once in a build, if layers cannot be stacked; its result
-	// is closed before all references are read. It may be called concurrently for different references.
-	Read func(context.Context) (OpenedCatalog, error)
-}
-
-// OpenedCatalog is a catalog that has been opened to be packed. Close, unless nil, is called when it has been.
-type OpenedCatalog struct {
-	CatalogInput
-	Close func() error
+	// Read returns the validated catalog. It is called at most once in a build, if layers cannot be stacked, and may be
+	// called concurrently for different references. release, unless nil, is called when the catalog has been packed,
+	// before all references are read.
+	Read func(context.Context) (_ CatalogInput, release func() error, err error)
 }
 
 // Composed reports how a reference was used.

@@ -17,7 +17,8 @@ func (c *composer) readAll(ctx context.Context, refs []*composed) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	type opened struct {
-		catalog OpenedCatalog
+		catalog CatalogInput
+		release func() error
 		err     error
 	}
 	answers := make([]chan opened, len(refs))
@@ -35,8 +36,8 @@ func (c *composer) readAll(ctx context.Context, refs []*composed) error {
 				continue
 			}
 			all.Go(func() {
-				catalog, err := r.Read(ctx)
-				answers[i] <- opened{catalog, err}
+				catalog, release, err := r.Read(ctx)
+				answers[i] <- opened{catalog, release, err}
 			})
 		}
 	})
@@ -45,10 +46,10 @@ func (c *composer) readAll(ctx context.Context, refs []*composed) error {
 		a := <-answers[i]
 		err := a.err
 		if err == nil && len(errs) == 0 {
-			r.read, err = c.spoolOf(ctx, a.catalog.CatalogInput)
+			r.read, err = c.spoolOf(ctx, a.catalog)
 		}
-		if a.err == nil && a.catalog.Close != nil {
-			err = errors.Join(err, a.catalog.Close())
+		if a.err == nil && a.release != nil {
+			err = errors.Join(err, a.release())
 		}
 		if ctx.Err() != nil { // report the cancellation once
 			err = nil

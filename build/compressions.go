@@ -12,15 +12,7 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// CompressionAuto builds an index with two images per platform: one with gzip and one with zstd layers of the same
-// content. It is for clusters where not all clients support zstd.
-const CompressionAuto layers.Compression = "auto"
-
-// AnnotationZstd marks in an index the images with zstd layers. The containers library (podman, CRI-O, skopeo) writes
-// it and prefers those images; other clients use the first image of their platform, which has gzip.
-const AnnotationZstd = "io.github.containers.compression.zstd"
-
-// bothCompressions builds an index of an image written in both compressions.
+// bothCompressions makes an index of an image that is written in both compressions.
 func bothCompressions(o *Options, write func(*Options) (*Image, error)) (*Image, error) {
 	var variants [2]*Image
 	for i, c := range []layers.Compression{layers.Gzip, layers.Zstd} {

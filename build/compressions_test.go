@@ -16,6 +16,7 @@ import (
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/cataloglayer"
 	"github.com/operator-bindery/bindery/layers"
 )
 
@@ -106,10 +107,10 @@ func TestBaseOfBothCompressions(t *testing.T) {
 		{FormatDocker, layers.Gzip, manifest.DockerV2Schema2LayerMediaType},
 		{FormatOCI, CompressionAuto, v1.MediaTypeImageLayerGzip},
 	} {
-		o := Options{Base: from, Format: c.format, Compression: c.compression, BaseServer: true, Platforms: []v1.Platform{
+		o := Options{Base: from, Format: c.format, Compression: c.compression, useBaseServer: true, severalPlatforms: []v1.Platform{
 			{OS: "linux", Architecture: "amd64"}, {OS: "linux", Architecture: "arm64"},
 		}}
-		o.ServerOf = func(p v1.Platform) (Server, error) { return Server{}, nil }
+		o.serverOf = func(p v1.Platform) (Server, error) { return Server{}, nil }
 		img := catalog(t, CatalogInput{FS: sampleFS()}, o)
 		var bottoms []string
 		for _, p := range img.Platforms {
@@ -151,15 +152,15 @@ func TestCacheDoesNotDependOnThePlacesOfFiles(t *testing.T) {
 	in["a-first.yaml"] = file("---\nschema: custom\npackage: foo\nname: one\n")
 	in["foo/z-last.yaml"] = file("---\nschema: custom\npackage: foo\nname: two\n")
 	var sources []string
-	cache := func(p PackageCatalog) (CacheFile, error) {
-		if p.Package == "foo" {
+	cache := func(p cataloglayer.Package) (cataloglayer.File, error) {
+		if p.Name == "foo" {
 			for _, s := range p.Sources {
 				sources = append(sources, s.Name)
 			}
 		}
-		return CacheFile{Name: "_" + p.Package, Content: []byte{}}, nil
+		return cataloglayer.File{Name: "_" + p.Name, Content: []byte{}}, nil
 	}
-	catalog(t, CatalogInput{FS: in}, Options{Cache: cache, Jobs: 1})
+	catalog(t, CatalogInput{FS: in}, Options{caches: cataloglayer.Caches{Native: cache}, Jobs: 1})
 	if want := []string{"foo/a-first.yaml", "foo/catalog.yaml", "foo/misc/extra.json", "foo/z-last.yaml"}; !slices.Equal(sources, want) {
 		t.Errorf("the order is %q, want %q", sources, want)
 	}
@@ -169,7 +170,7 @@ func TestCacheDoesNotDependOnThePlacesOfFiles(t *testing.T) {
 func TestBothCompressionsAreRemembered(t *testing.T) {
 	dir := t.TempDir()
 	known := knownIn(t, dir)
-	o := Options{Compression: CompressionAuto, Servers: twoServers(t), Known: known}
+	o := Options{Compression: CompressionAuto, Servers: twoServers(t), Cache: known}
 	o.Dir = t.TempDir()
 	cold, err := Catalog(t.Context(), CatalogInput{FS: sampleFS()}, o)
 	if err != nil {

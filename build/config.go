@@ -12,11 +12,8 @@ import (
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
-	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/cataloglayer"
 )
-
-// ConfigsLabel is the label with the path of the catalog in an image.
-const ConfigsLabel = "operators.operatorframework.io.index.configs.v1"
 
 // purpose is the part of the configuration that is specific to a kind of image.
 type purpose struct {
@@ -28,9 +25,6 @@ type purpose struct {
 	// here.
 	labels map[string]string
 }
-
-// ErrLabel reports a label of [Options.Labels] that contradicts the content of the image.
-var ErrLabel = fault.New(fault.Usage, "the label contradicts the image")
 
 // checkLabels refuses labels that contradict the content of the image: no client could read it.
 func (o *Options) checkLabels() error {
@@ -57,17 +51,17 @@ const (
 
 // catalogPurpose returns the purpose of catalog images.
 func catalogPurpose() purpose {
-	labels := map[string]string{ConfigsLabel: "/" + configsDir, DatabaseLabel: ""}
+	labels := map[string]string{ConfigsLabel: "/" + cataloglayer.ConfigsDir, DatabaseLabel: ""}
 	return purpose{"bindery build catalog", func(c *v1.ImageConfig, o *Options, b *base) {
-		c.Labels = withLabels(c.Labels, map[string]string{ConfigsLabel: "/" + configsDir})
+		c.Labels = withLabels(c.Labels, map[string]string{ConfigsLabel: "/" + cataloglayer.ConfigsDir})
 		delete(c.Labels, DatabaseLabel)
 		c.User = serverUser
 		serving(c, o, b)
-		c.Cmd = []string{"serve", "/" + configsDir}
+		c.Cmd = []string{"serve", "/" + cataloglayer.ConfigsDir}
 		if dir := o.extraDir(); dir != "" {
 			c.Cmd = append(c.Cmd, "--cache-dir=/"+dir)
-		} else if o.Cache != nil {
-			c.Cmd = append(c.Cmd, "--cache-dir=/"+cacheDir)
+		} else if o.caches.Native != nil {
+			c.Cmd = append(c.Cmd, "--cache-dir=/"+cataloglayer.CacheDir)
 		}
 	}, labels}
 }
@@ -119,15 +113,15 @@ func (l Layer) comment() string {
 	case l.Kind == LayerDatabase, l.Kind == LayerCache:
 		return "/" + l.dir
 	case l.Kind == LayerServer:
-		return "/" + serverPath
+		return "/" + cataloglayer.ServerPath
 	case l.Kind == LayerReset && l.dir != "":
 		return "without the bundle of the base"
 	case l.Kind == LayerReset:
 		return "without the catalog of the base"
 	case len(l.Packages) == 0:
-		return "/" + configsDir
+		return "/" + cataloglayer.ConfigsDir
 	case len(l.Packages) == 1:
-		return "/" + configsDir + "/" + l.Packages[0]
+		return "/" + cataloglayer.ConfigsDir + "/" + l.Packages[0]
 	}
-	return "/" + configsDir + ": " + strings.Join(l.Packages, ", ")
+	return "/" + cataloglayer.ConfigsDir + ": " + strings.Join(l.Packages, ", ")
 }

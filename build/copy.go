@@ -48,10 +48,10 @@ func (i *Image) renew(ctx context.Context) error {
 
 // rebuilds lets [Image.Copy] rebuild the image if it has cached layers.
 func (i *Image) rebuilds(o Options, again func(context.Context, Options) (*Image, error)) {
-	if o.Known == nil {
+	if o.Cache == nil {
 		return
 	}
-	o.Known = nil
+	o.Cache = nil
 	i.warn = o.Warn
 	i.rebuild = func(ctx context.Context) (*Image, error) { return again(ctx, o) }
 }

@@ -27,7 +27,7 @@ type Custom struct {
 // Assemble builds an image from all, an index if there is more than one. Only the options for layers, format,
 // annotations and reporting are used. The caller must close the image, and keep o.Dir until it has been copied.
 func Assemble(ctx context.Context, all []Custom, o Options) (_ *Image, err error) {
-	o.Servers, o.Cache, o.Base, o.BaseServer, o.ServerOf = nil, nil, nil, false, nil
+	o.Servers, o.caches.Native, o.Base, o.useBaseServer, o.serverOf = nil, nil, nil, false, nil
 	if err := o.normalize(); err != nil {
 		return nil, err
 	}
@@ -119,22 +119,4 @@ func writeCustom(ctx context.Context, o *Options, all []Custom, store *layers.St
 		}
 	})
 	return written, err
-}
-
-// DivideCatalog divides the catalog in a directory into packages as in an image. Files with several packages are split.
-// The files of the result are in dir or in the directory; release is called when they are no longer needed.
-func DivideCatalog(ctx context.Context, in CatalogInput, dir string) (_ WholeCatalog, release func() error, err error) {
-	if err := in.check(); err != nil {
-		return WholeCatalog{}, nil, err
-	}
-	s := newSpool(dir)
-	contents, err := in.plan(ctx, &Options{}, s)
-	if err != nil {
-		return WholeCatalog{}, nil, errors.Join(err, s.Close())
-	}
-	whole := WholeCatalog{Dir: dir}
-	for _, c := range contents {
-		whole.Packages = append(whole.Packages, PackageFiles{c.pkg, c.entries})
-	}
-	return whole, s.Close, nil
 }

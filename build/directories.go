@@ -76,16 +76,16 @@ func (i *Image) addDirectory(dir string, f Format) error {
 	return nil
 }
 
-// readLimited reads a file of at most max bytes.
-func readLimited(path string, max int64) (_ []byte, err error) {
+// readLimited reads a file of at most limit bytes.
+func readLimited(path string, limit int64) (_ []byte, err error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	text, err := io.ReadAll(io.LimitReader(f, max+1))
-	if err == nil && int64(len(text)) > max {
-		err = fmt.Errorf("%s: longer than %d bytes", path, max)
+	text, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && int64(len(text)) > limit {
+		err = fmt.Errorf("%s: longer than %d bytes", path, limit)
 	}
 	return text, err
 }

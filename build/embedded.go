@@ -8,13 +8,9 @@ import (
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
-	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/serverbin"
 	"github.com/operator-bindery/bindery/layers"
 )
-
-// ErrNoServer reports a platform without an embedded server.
-var ErrNoServer = serverbin.ErrNoServer
 
 // Embedded finds the server programs embedded in this program. Each is looked up once. It is safe for concurrent use.
 type Embedded struct {
@@ -22,21 +18,15 @@ type Embedded struct {
 	// serve when it is started under the name opm. The function is called when that is used.
 	Self func()
 
-	mu    sync.Mutex
-	found map[string]Server
+	mu     sync.Mutex
+	found  map[string]Server
+	layers *serverLayers
 }
 
-// ServerError reports a server that cannot be added to the image.
-type ServerError struct {
-	Platform v1.Platform // zero if the error is about several
-	Err      error
-}
-
-func (e *ServerError) Error() string { return e.Err.Error() }
-func (e *ServerError) Unwrap() error { return e.Err }
-
-// ErrorClass returns the usage class: another platform or server is needed.
-func (*ServerError) ErrorClass() fault.Class { return fault.Usage }
+// CacheLayers keeps the layers of servers, also of those in files, in a directory of the caller's for images with the same
+// servers: each is compressed once. The directory must exist as long as images are built. It is called before the first
+// image is built.
+func (e *Embedded) CacheLayers(dir string) { e.layers = newServerLayers(dir) }
 
 // The choices of [Options.SetServer].
 const (
@@ -49,15 +39,15 @@ const (
 // choice is empty, the base's server if its configuration starts one, else the embedded server. A file is for one
 // platform only.
 func (o *Options) SetServer(choice string, of []v1.Platform, e *Embedded) (err error) {
-	o.Platforms, o.Servers, o.ServerOf, o.BaseServer = of, nil, nil, false
+	o.severalPlatforms, o.Servers, o.serverOf, o.useBaseServer, o.serverLayers = of, nil, nil, false, e.layers
 	switch {
 	case choice == ServerBase:
-		o.BaseServer = true
+		o.useBaseServer = true
 	case choice == ServerNone:
 	case choice == "" && o.Base != nil:
-		o.ServerOf = e.Server
+		o.serverOf = e.server
 	case choice == "" || choice == ServerEmbedded:
-		o.Servers, err = e.Servers(of)
+		o.Servers, err = e.servers(of)
 	case len(of) > 1:
 		return &ServerError{Err: errors.New("--server is for an image of one platform")}
 	default:
@@ -68,8 +58,8 @@ func (o *Options) SetServer(choice string, of []v1.Platform, e *Embedded) (err e
 	return err
 }
 
-// Server returns the server for a platform, for [Options.ServerOf]. The error is a *[ServerError] if there is none.
-func (e *Embedded) Server(p v1.Platform) (Server, error) {
+// server returns the server for a platform, for [Options.ServerOf]. The error is a *[ServerError] if there is none.
+func (e *Embedded) server(p v1.Platform) (Server, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	key := p.OS + "/" + p.Architecture + "/" + p.Variant
@@ -86,11 +76,11 @@ func (e *Embedded) Server(p v1.Platform) (Server, error) {
 	return s, err
 }
 
-// Servers returns the servers for several platforms.
-func (e *Embedded) Servers(of []v1.Platform) ([]Server, error) {
+// servers returns the servers for several platforms.
+func (e *Embedded) servers(of []v1.Platform) ([]Server, error) {
 	var out []Server
 	for _, p := range of {
-		s, err := e.Server(p)
+		s, err := e.server(p)
 		if err != nil {
 			return nil, err
 		}
@@ -116,13 +106,13 @@ func (e *Embedded) find(p v1.Platform) (Server, error) {
 		return ServerFile(path, p)
 	}
 	l := found.Layer
-	s, err := ServerStream(found.Open, l.ProgramSize, p)
+	s, err := serverStream(found.Open, l.ProgramSize, p)
 	if err != nil {
 		return s, err
 	}
-	s = s.WithDigest(l.Program).WithLayer(embeddedLayer(l, layers.Gzip), found.OpenLayer)
+	s = s.withDigest(l.Program).withLayer(embeddedLayer(l, layers.Gzip), found.OpenLayer)
 	if found.Zstd != nil {
-		s = s.WithLayer(embeddedLayer(found.Zstd, layers.Zstd), found.OpenZstd)
+		s = s.withLayer(embeddedLayer(found.Zstd, layers.Zstd), found.OpenZstd)
 	}
 	return s, nil
 }

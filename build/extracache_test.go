@@ -15,23 +15,34 @@ import (
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/cataloglayer"
 	"github.com/operator-bindery/bindery/layers"
+	"github.com/operator-bindery/bindery/serve/opmcache"
 )
 
-// extra is a cache with a file for each package and one that lists the files of all packages.
-func extra(dir string) ExtraCache {
-	return ExtraCache{
+// nameIn is the name of the package in a catalog of one package; empty for blobs of no package.
+func nameIn(c *declcfg.Catalog) string {
+	for _, p := range c.Packages {
+		return p.Name
+	}
+	return ""
+}
+
+// extra is a cache with a file for each package and one that names all files of all packages.
+func extra(dir string) cataloglayer.Extra {
+	return cataloglayer.Extra{
 		ID: "test.1", Dir: dir,
-		Package: func(p PackageCatalog) ([]layers.Entry, error) {
+		Package: func(c *declcfg.Catalog) ([]layers.Entry, error) {
 			return []layers.Entry{
 				layers.Dir("tmp", 0o777|fs.ModeSticky),
-				layers.Bytes(dir+"/of-"+p.Package, 0o644, []byte(fmt.Sprint(len(p.Catalog.Bundles), " bundles"))),
+				layers.Bytes(dir+"/of-"+nameIn(c), 0o644, []byte(fmt.Sprint(len(c.Bundles), " bundles"))),
 			}, nil
 		},
-		Top: func(_ context.Context, w WholeCatalog) ([]layers.Entry, error) {
+		Whole: func(_ context.Context, _ string, all []opmcache.Package) ([]layers.Entry, error) {
 			var b strings.Builder
-			for _, p := range w.Packages {
+			for _, p := range all {
 				for _, f := range p.Files {
 					r, err := f.Open()
 					if err != nil {
@@ -41,7 +52,7 @@ func extra(dir string) ExtraCache {
 					if err := errors.Join(err, r.Close()); err != nil || n != f.Size {
 						return nil, fmt.Errorf("%d bytes: %w", n, err)
 					}
-					fmt.Fprintf(&b, "%s: %s\n", p.Package, f.Name)
+					fmt.Fprintf(&b, "%s: %s\n", p.Name, f.Name)
 				}
 			}
 			return []layers.Entry{layers.Dir("tmp", 0o777|fs.ModeSticky), layers.Bytes(dir+"/all", 0o644, []byte(b.String()))}, nil
@@ -50,8 +61,8 @@ func extra(dir string) ExtraCache {
 }
 
 func TestExtraCaches(t *testing.T) {
-	native := func(p PackageCatalog) (CacheFile, error) {
-		return CacheFile{Name: "_" + p.Package, Content: []byte("x")}, nil
+	native := func(p cataloglayer.Package) (cataloglayer.File, error) {
+		return cataloglayer.File{Name: "_" + p.Name, Content: []byte("x")}, nil
 	}
 	serves := []Server{server(t, "amd64", elf.EM_X86_64)}
 	for name, c := range map[string]struct {
@@ -61,12 +72,12 @@ func TestExtraCaches(t *testing.T) {
 	}{
 		"alone":                           {Options{}, "/tmp/cache", false},
 		"alone, with a server":            {Options{Servers: serves}, "/tmp/cache", false},
-		"with the server's own":           {Options{Servers: serves, Cache: native}, "/cache", true},
-		"with another's, for some server": {Options{Cache: native}, "/tmp/cache", true},
+		"with the server's own":           {Options{Servers: serves, caches: cataloglayer.Caches{Native: native}}, "/cache", true},
+		"with another's, for some server": {Options{caches: cataloglayer.Caches{Native: native}}, "/tmp/cache", true},
 		"few layers":                      {Options{MaxLayers: 3}, "/tmp/cache", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c.o.Extra = []ExtraCache{extra("tmp/cache")}
+			c.o.caches.Extra = []cataloglayer.Extra{extra("tmp/cache")}
 			img := catalog(t, CatalogInput{FS: sampleFS()}, c.o)
 			top := img.Layers[len(img.Layers)-1]
 			if top.Kind != LayerCache || len(top.Packages) != 0 || c.o.MaxLayers != 0 && len(img.Layers) > c.o.MaxLayers {
@@ -98,7 +109,7 @@ func TestExtraCaches(t *testing.T) {
 }
 
 func TestExtraCacheOfAChangedPackage(t *testing.T) {
-	o := Options{Extra: []ExtraCache{extra("tmp/cache")}}
+	o := Options{caches: cataloglayer.Caches{Extra: []cataloglayer.Extra{extra("tmp/cache")}}}
 	before := catalog(t, CatalogInput{FS: sampleFS()}, o)
 	in := sampleFS()
 	in["foo/catalog.yaml"].Data = bytes.ReplaceAll(in["foo/catalog.yaml"].Data, []byte("abc"), []byte("abd"))
@@ -116,24 +127,24 @@ func TestExtraCacheOfAChangedPackage(t *testing.T) {
 
 func TestExtraCachesThatFail(t *testing.T) {
 	failing := errors.New("cannot be encoded")
-	one := ExtraCache{ID: "x", Dir: "a", Package: func(PackageCatalog) ([]layers.Entry, error) { return nil, failing }}
-	all := ExtraCache{ID: "x", Dir: "a", Top: func(context.Context, WholeCatalog) ([]layers.Entry, error) { return nil, failing }}
-	odd := ExtraCache{ID: "x", Dir: "a", Package: func(p PackageCatalog) ([]layers.Entry, error) {
-		return []layers.Entry{layers.Dir("a", 0o755), layers.Bytes("a/"+p.Package+"f", 0o644, nil), layers.Dir("a", 0o700)}, nil
+	one := cataloglayer.Extra{ID: "x", Dir: "a", Package: func(*declcfg.Catalog) ([]layers.Entry, error) { return nil, failing }}
+	all := cataloglayer.Extra{ID: "x", Dir: "a", Whole: func(context.Context, string, []opmcache.Package) ([]layers.Entry, error) { return nil, failing }}
+	odd := cataloglayer.Extra{ID: "x", Dir: "a", Package: func(c *declcfg.Catalog) ([]layers.Entry, error) {
+		return []layers.Entry{layers.Dir("a", 0o755), layers.Bytes("a/"+nameIn(c)+"f", 0o644, nil), layers.Dir("a", 0o700)}, nil
 	}}
 	for name, c := range map[string]struct {
-		extra []ExtraCache
+		extra []cataloglayer.Extra
 		err   string
 	}{
-		"package":         {[]ExtraCache{one}, failing.Error()},
-		"all":             {[]ExtraCache{all}, failing.Error()},
-		"modes":           {[]ExtraCache{odd}, "two modes"},
-		"same place":      {[]ExtraCache{extra("x"), extra("x")}, "two caches in /x"},
-		"no ID":           {[]ExtraCache{{Dir: "x"}}, "without an ID"},
-		"the whole image": {[]ExtraCache{{ID: "x", Dir: "."}}, "without a directory"},
+		"package":         {[]cataloglayer.Extra{one}, failing.Error()},
+		"all":             {[]cataloglayer.Extra{all}, failing.Error()},
+		"modes":           {[]cataloglayer.Extra{odd}, "two modes"},
+		"same place":      {[]cataloglayer.Extra{extra("x"), extra("x")}, "two caches in /x"},
+		"no ID":           {[]cataloglayer.Extra{{Dir: "x"}}, "without an ID"},
+		"the whole image": {[]cataloglayer.Extra{{ID: "x", Dir: "."}}, "without a directory"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := Options{Dir: t.TempDir(), Extra: c.extra}
+			o := Options{Dir: t.TempDir(), caches: cataloglayer.Caches{Extra: c.extra}}
 			if _, err := Catalog(t.Context(), CatalogInput{FS: sampleFS()}, o); err == nil || !strings.Contains(err.Error(), c.err) {
 				t.Errorf("got %v, want %q", err, c.err)
 			}
@@ -147,7 +158,7 @@ func TestCacheOfTheBaseIsHidden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	img := catalog(t, CatalogInput{FS: sampleFS()}, Options{Base: ref, Extra: []ExtraCache{extra("tmp/cache")}})
+	img := catalog(t, CatalogInput{FS: sampleFS()}, Options{Base: ref, caches: cataloglayer.Caches{Extra: []cataloglayer.Extra{extra("tmp/cache")}}})
 	dir := filepath.Join(t.TempDir(), "out")
 	push(t, img, "oci:"+dir)
 	_, tr := tree(t, "oci:"+dir, v1.Platform{}, "tmp")
@@ -170,11 +181,11 @@ func TestKnownLayersWithExtraCaches(t *testing.T) {
 	dir := t.TempDir()
 	json, other := extra("tmp/cache"), extra("tmp/cache")
 	other.ID = "test.2"
-	top := ExtraCache{ID: "top.1", Dir: "tmp/cache", Top: json.Top}
-	for _, xs := range [][]ExtraCache{nil, {json}, {top}, {other}} {
-		want, _ := build1(t, sampleFS(), Options{Extra: xs})
+	top := cataloglayer.Extra{ID: "top.1", Dir: "tmp/cache", Whole: json.Whole}
+	for _, xs := range [][]cataloglayer.Extra{nil, {json}, {top}, {other}} {
+		want, _ := build1(t, sampleFS(), Options{caches: cataloglayer.Caches{Extra: xs}})
 		for round, hits := range []int{0, len(want.Layers)} {
-			img, _ := build1(t, sampleFS(), Options{Extra: xs, Known: knownIn(t, dir)})
+			img, _ := build1(t, sampleFS(), Options{caches: cataloglayer.Caches{Extra: xs}, Cache: knownIn(t, dir)})
 			if len(xs) == 1 && xs[0].ID == "top.1" {
 				hits = len(want.Layers) - 1 + round // it shares only those layers that have no caches
 			}
@@ -185,9 +196,9 @@ func TestKnownLayersWithExtraCaches(t *testing.T) {
 	}
 	in := sampleFS()
 	in["foo/catalog.yaml"].Data = append(in["foo/catalog.yaml"].Data, "# more\n"...)
-	o := Options{Extra: []ExtraCache{json}}
+	o := Options{caches: cataloglayer.Caches{Extra: []cataloglayer.Extra{json}}}
 	want, _ := build1(t, in, o)
-	o.Known = knownIn(t, dir)
+	o.Cache = knownIn(t, dir)
 	if img, _ := build1(t, in, o); img.Digest != want.Digest || remembered(img) != len(want.Layers)-2 {
 		t.Errorf("one package changed: %d layers from before, %s, want %s", remembered(img), img.Digest, want.Digest)
 	}

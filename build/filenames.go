@@ -3,15 +3,12 @@ package build
 import (
 	"path"
 	"strings"
+
+	"github.com/operator-bindery/bindery/internal/cataloglayer"
 )
 
-// The directories of a catalog image.
-const (
-	configsDir = "configs"
-	cacheDir   = "cache"
-	// opmCacheDir is the directory of the cache in images that opm serves.
-	opmCacheDir = "tmp/cache"
-)
+// opmCacheDir is the directory of the cache in images that opm serves.
+const opmCacheDir = "tmp/cache"
 
 // places assigns unique names below configs.
 type places struct {
@@ -26,7 +23,7 @@ func newPlaces() *places {
 // nativeName returns the name that a file already has in the directory of its package.
 func nativeName(pkg, file string) (string, bool) {
 	if pkg != "" && strings.HasPrefix(file, pkg+"/") {
-		return path.Join(configsDir, file), true
+		return path.Join(cataloglayer.ConfigsDir, file), true
 	}
 	return "", false
 }
@@ -36,9 +33,9 @@ func nativeName(pkg, file string) (string, bool) {
 func (p *places) take(pkg, file string) string {
 	name, ok := nativeName(pkg, file)
 	if !ok {
-		name = path.Join(configsDir, pkg, file)
+		name = path.Join(cataloglayer.ConfigsDir, pkg, file)
 	}
-	for between := path.Join(configsDir, pkg); !p.free(name); {
+	for between := path.Join(cataloglayer.ConfigsDir, pkg); !p.free(name); {
 		between = path.Join(between, "files")
 		name = path.Join(between, file)
 	}

@@ -3,12 +3,9 @@ package build
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/opencontainers/go-digest"
 
@@ -72,14 +69,4 @@ func packageOf(b declcfg.Blob) string {
 		return b.BlobName()
 	}
 	return b.BlobPackage()
-}
-
-// checkPackageName refuses names that are not valid directory names or have a special meaning in a layer.
-func checkPackageName(name string) error {
-	bad := func(r rune) bool { return r == '/' || r == '\\' || !unicode.IsPrint(r) }
-	if !utf8.ValidString(name) || !fs.ValidPath(name) || name == "." || len(name) > 200 ||
-		strings.ContainsFunc(name, bad) || strings.HasPrefix(name, ".wh.") {
-		return fmt.Errorf("invalid name of a package: %.200q", name)
-	}
-	return nil
 }

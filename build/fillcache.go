@@ -17,11 +17,11 @@ import (
 // FillServeCache returns the serve cache of a catalog with the bytes that the server, or opm, would write to the
 // directory dir of an image: the native one, or ServeCachePogreb, opm's default. The entries can be read as long as the
 // directory temp exists.
-func FillServeCache(ctx context.Context, configs fs.FS, temp, dir string, kind ServeCache) ([]layers.Entry, error) {
+func (in CatalogInput) ServeCache(ctx context.Context, kind ServeCache, dir, temp string) ([]layers.Entry, error) {
 	if kind == ServeCacheNative {
-		return fillNative(ctx, configs, temp, dir)
+		return fillNative(ctx, in.FS, temp, dir)
 	}
-	return fillPogreb(ctx, configs, temp, dir)
+	return fillPogreb(ctx, in.FS, temp, dir)
 }
 
 // fillPogreb builds opm's cache in opm's default format.
@@ -30,19 +30,19 @@ func fillPogreb(ctx context.Context, configs fs.FS, temp, dir string) (_ []layer
 	if err != nil {
 		return nil, err
 	}
-	if err := declcfg.Validate(c); err != nil {
+	if err := c.Validate(); err != nil {
 		return nil, err
 	}
 	files, err := FilesOf(c)
 	if err != nil {
 		return nil, err
 	}
-	whole, release, err := DivideCatalog(ctx, CatalogInput{FS: configs, Files: files}, temp)
+	whole, release, err := divideCatalog(ctx, CatalogInput{FS: configs, Files: files}, temp)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	entries, err := opmTop(opmcache.PogrebTop)(ctx, whole)
+	entries, err := opmcache.PogrebTop(ctx, temp, whole)
 	if err != nil {
 		return nil, err
 	}
@@ -87,4 +87,18 @@ func fillNative(ctx context.Context, configs fs.FS, temp, dir string) (_ []layer
 		entries = append(entries, e)
 	}
 	return entries, err
+}
+
+// divideCatalog divides the catalog in a directory into packages as an image has them. Files with several packages are
+// split. The files of the result are in temp or in the directory; release is called when they are no longer needed.
+func divideCatalog(ctx context.Context, in CatalogInput, temp string) (_ []opmcache.Package, release func() error, err error) {
+	if err := in.check(); err != nil {
+		return nil, nil, err
+	}
+	s := newSpool(temp)
+	contents, err := in.plan(ctx, &Options{}, s)
+	if err != nil {
+		return nil, nil, errors.Join(err, s.Close())
+	}
+	return filesOf(contents), s.Close, nil
 }

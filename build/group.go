@@ -1,8 +1,9 @@
 package build
 
 import (
-	"errors"
 	"fmt"
+
+	"github.com/operator-bindery/bindery/internal/grouping"
 )
 
 // reservedLayers is the number of layers out of a hundred that are reserved for the server, the base and the layers on
@@ -15,24 +16,24 @@ func contentBudget(most, others int) int {
 	return most - max(others, min(reservedLayers, most/10))
 }
 
-// ErrTooFewLayers reports that the layers below and above the packages use up [Options.MaxLayers].
-var ErrTooFewLayers = errors.New("no layer is left")
-
-// group divides the packages among at most budget layers: as in the previous image if possible, else with [Divide]. The
-// groups are sorted by their first packages.
+// group divides the packages among at most budget layers: as in the previous image as far as that goes, else by the rule
+// of package grouping. The groups are sorted by their first packages.
 func group(all []content, budget int, previous *Previous) ([][]content, error) {
 	if budget < 1 {
 		return nil, fmt.Errorf("%w for the %d packages: allow more layers", ErrTooFewLayers, len(all))
 	}
-	weights := make([]weight, len(all))
+	packages := make([]grouping.Package, len(all))
 	byName := make(map[string]content, len(all))
 	for i, c := range all {
-		weights[i] = weight{c.pkg, c.size()}
+		packages[i] = grouping.Package{Name: c.pkg, Size: c.size()}
 		byName[c.pkg] = c
 	}
-	names, kept := previous.keep(weights, budget)
+	names, kept := [][]string(nil), false
+	if previous != nil {
+		names, kept = grouping.Keep(previous.Groups, packages, budget)
+	}
 	if !kept {
-		names = divide(weights, budget)
+		names = grouping.Divide(packages, budget)
 	}
 	groups := make([][]content, len(names))
 	for i, g := range names {

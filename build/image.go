@@ -8,9 +8,15 @@ import (
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"go.podman.io/image/v5/types"
+
+	"github.com/operator-bindery/bindery/layers"
 )
 
-// Format is the family of media types of an image.
+// CompressionAuto makes an index with two images for each platform: the same layers once compressed with gzip and once
+// with zstd. It is for clusters where not all clients support zstd.
+const CompressionAuto layers.Compression = "auto"
+
+// Format is the family of media types that an image is described with.
 type Format string
 
 // The formats of images.
@@ -40,7 +46,7 @@ type Image struct {
 	// Composed reports how the references of a composition were used, in their order.
 	Composed []Composed `json:"composed,omitempty"`
 
-	known     *Known
+	known     *Cache
 	manifest  []byte
 	manifests map[digest.Digest][]byte
 	configs   map[digest.Digest][]byte

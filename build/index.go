@@ -8,13 +8,11 @@ import (
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/operator-bindery/bindery/internal/cataloglayer"
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// DatabaseLabel is the label with the path of the index database in an image.
-const DatabaseLabel = "operators.operatorframework.io.index.database.v1"
-
-// databasePath is the path of the index database in an image.
+// databasePath is where an image has its index database.
 const databasePath = "database/index.db"
 
 // IndexInput is the index database that goes into an image.
@@ -41,7 +39,7 @@ func databasePurpose() purpose {
 // read the database. The caller must close the image, and keep o.Dir until it has been copied.
 func Index(ctx context.Context, in IndexInput, o Options) (_ *Image, err error) {
 	given := o
-	o.purpose, o.Cache, o.Extra = databasePurpose(), nil, nil
+	o.purpose, o.caches = databasePurpose(), cataloglayer.Caches{}
 	if err := o.normalize(); err != nil {
 		return nil, err
 	}

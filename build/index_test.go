@@ -18,6 +18,7 @@ import (
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/cataloglayer"
 	"github.com/operator-bindery/bindery/layers"
 )
 
@@ -44,7 +45,7 @@ func serverOf(t testing.TB, made *int) func(v1.Platform) (Server, error) {
 	machines := map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}
 	return func(p v1.Platform) (Server, error) {
 		*made++
-		return ServerBytes(program(t, machines[p.Architecture], "server for "+p.Architecture), p)
+		return serverBytes(program(t, machines[p.Architecture], "server for "+p.Architecture), p)
 	}
 }
 
@@ -107,8 +108,10 @@ func TestServerOfTheBase(t *testing.T) {
 				t.Fatal(err)
 			}
 			made := 0
-			cache := func(p PackageCatalog) (CacheFile, error) { return CacheFile{Name: "x.cache"}, nil }
-			o := Options{Base: ref, Platforms: []v1.Platform{amd64}, ServerOf: serverOf(t, &made), BaseServer: c.force, Cache: cache}
+			cache := func(p cataloglayer.Package) (cataloglayer.File, error) {
+				return cataloglayer.File{Name: "x.cache"}, nil
+			}
+			o := Options{Base: ref, severalPlatforms: []v1.Platform{amd64}, serverOf: serverOf(t, &made), useBaseServer: c.force, caches: cataloglayer.Caches{Native: cache}}
 			for _, img := range []*Image{index1(t, database("rows"), o), catalog(t, CatalogInput{FS: sampleFS()}, o)} {
 				var config v1.Image
 				if err := json.Unmarshal(img.configs[img.Platforms[0].Config], &config); err != nil {
@@ -157,7 +160,7 @@ func TestBaseThatIsAnIndex(t *testing.T) {
 				t.Fatal(err)
 			}
 			made := 0
-			o := Options{Base: ref, Platforms: []v1.Platform{amd64}, ServerOf: serverOf(t, &made)}
+			o := Options{Base: ref, severalPlatforms: []v1.Platform{amd64}, serverOf: serverOf(t, &made)}
 			for want, img := range map[string]*Image{"database": index1(t, database("rows"), o), "catalog": catalog(t, CatalogInput{FS: sampleFS()}, o)} {
 				dir := filepath.Join(t.TempDir(), "out")
 				push(t, img, "oci:"+dir+":v1")
@@ -218,7 +221,7 @@ func TestIndexForSeveralPlatforms(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			made := 0
-			o := Options{Dir: t.TempDir(), Platforms: c.of, ServerOf: serverOf(t, &made)}
+			o := Options{Dir: t.TempDir(), severalPlatforms: c.of, serverOf: serverOf(t, &made)}
 			if c.base.platforms != nil {
 				var err error
 				if o.Base, err = images.ParseSource(layoutOf(t, c.base)); err != nil {
@@ -269,7 +272,7 @@ type baseImage struct {
 // layoutOf writes an OCI layout of the image and returns its name.
 func layoutOf(t testing.TB, b baseImage) string {
 	t.Helper()
-	o := Options{Dir: t.TempDir(), Platforms: b.platforms}
+	o := Options{Dir: t.TempDir(), severalPlatforms: b.platforms}
 	o.purpose = purpose{"test", func(c *v1.ImageConfig, _ *Options, _ *base) { *c = b.config }, nil}
 	if err := o.normalize(); err != nil {
 		t.Fatal(err)
@@ -283,7 +286,7 @@ func layoutOf(t testing.TB, b baseImage) string {
 			files = map[string]string{"bin/tool": p.Architecture}
 		}
 		one := o
-		one.Platforms = []v1.Platform{p}
+		one.severalPlatforms = []v1.Platform{p}
 		img, err := writeImage(t.Context(), &one, make([]*base, 1), []part{{kind: LayerPackages, layer: fileLayer(files)}})
 		if err != nil {
 			t.Fatal(err)
@@ -373,7 +376,7 @@ func TestCatalogWithChangedPackages(t *testing.T) {
 	// The same as a directory, which replaces no existing one.
 	at := filepath.Join(t.TempDir(), "made", "configs")
 	same := CatalogInput{FS: in, Blobs: c.Blobs(), Changed: []string{"foo", "two", "new", "bar"}}
-	if err := WriteCatalog(t.Context(), at, same); err != nil {
+	if err := same.WriteDir(t.Context(), at); err != nil {
 		t.Fatal(err)
 	}
 	if got := names(t, os.DirFS(at)); !slices.Equal(got, want) {
@@ -385,7 +388,7 @@ func TestCatalogWithChangedPackages(t *testing.T) {
 			t.Errorf("%s is not what it is in the image: %v", name, err)
 		}
 	}
-	if err := WriteCatalog(t.Context(), at, same); err == nil {
+	if err := same.WriteDir(t.Context(), at); err == nil {
 		t.Error("a directory was replaced")
 	}
 	if left := names(t, os.DirFS(filepath.Dir(at))); len(left) != len(want) {

@@ -6,8 +6,6 @@ import (
 	"strings"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
-
-	"github.com/operator-bindery/bindery/images"
 )
 
 // passingAnnotations are prefixes of annotations about one manifest: its build time and source, and notes of tools.
@@ -71,17 +69,4 @@ func (o *Options) annotations(inherited map[string]string) map[string]string {
 	all := maps.Clone(inherited)
 	maps.Copy(all, o.Annotations)
 	return all
-}
-
-// LinuxPlatforms returns the platforms of an image on which a catalog can be served, and the other ones.
-func LinuxPlatforms(d *images.Description) (linux, others []v1.Platform) {
-	for _, v := range d.Variants {
-		p := v1.Platform{OS: v.Platform.OS, Architecture: v.Platform.Architecture, Variant: v.Platform.Variant}
-		if p.OS == "linux" {
-			linux = append(linux, p)
-		} else {
-			others = append(others, p)
-		}
-	}
-	return linux, others
 }

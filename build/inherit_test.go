@@ -15,7 +15,7 @@ import (
 func TestInherited(t *testing.T) {
 	platforms := []v1.Platform{{OS: "linux", Architecture: "amd64"}, {OS: "linux", Architecture: "arm64"}}
 	o := Options{
-		Platforms: platforms, Labels: map[string]string{"both": "asked"}, Annotations: map[string]string{"note": "asked"},
+		severalPlatforms: platforms, Labels: map[string]string{"both": "asked"}, Annotations: map[string]string{"note": "asked"},
 		Source: &images.Description{Annotations: map[string]string{"index": "kept", "note": "kept", v1.AnnotationCreated: "once"}},
 	}
 	for _, p := range platforms {

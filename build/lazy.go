@@ -30,7 +30,7 @@ type lazyLayer struct {
 	part  part
 	o     layers.Options
 	blob  layers.Blob
-	known *Known
+	known *Cache
 	store *layers.Store
 
 	mu sync.Mutex
@@ -77,7 +77,7 @@ func (l *lazyLayer) file(ctx context.Context) (string, bool) {
 	defer l.mu.Unlock()
 	path, ok := l.path()
 	if !ok && l.known != nil {
-		ok = l.known.Blobs.CopyTo(ctx, l.blob.Digest, l.blob.Size, path)
+		ok = l.known.blobs.CopyTo(ctx, l.blob.Digest, l.blob.Size, path)
 	}
 	return path, ok
 }

@@ -23,7 +23,7 @@ func repositoryOf(r types.ImageReference) string {
 
 // mountable records where registries have layers of the image.
 func (i *Image) mountable(o *Options) {
-	i.lenders, i.known = map[digest.Digest][]string{}, o.Known
+	i.lenders, i.known = map[digest.Digest][]string{}, o.Cache
 	add := func(d digest.Digest, repository string) {
 		if repository != "" && !slices.Contains(i.lenders[d], repository) {
 			i.lenders[d] = append(i.lenders[d], repository)
@@ -37,7 +37,7 @@ func (i *Image) mountable(o *Options) {
 	}
 	defer func() {
 		for _, l := range i.Layers {
-			for _, repository := range o.Known.repositories(l.Digest) {
+			for _, repository := range o.Cache.repositories(l.Digest) {
 				add(l.Digest, repository)
 			}
 		}
@@ -46,12 +46,12 @@ func (i *Image) mountable(o *Options) {
 		return
 	}
 	had := map[digest.Digest]bool{}
-	for _, b := range o.Previous.Layers {
+	for _, b := range o.Previous.layers {
 		had[b.Digest] = true
 	}
 	for _, l := range i.Layers {
 		if had[l.Digest] {
-			add(l.Digest, o.Previous.Repository)
+			add(l.Digest, o.Previous.repository)
 		}
 	}
 }
@@ -64,11 +64,11 @@ func repositoriesNote(d digest.Digest) digest.Digest { return noteKey("lenders 1
 
 // repositories returns the repositories to which a layer has been pushed, the latest first. They may have deleted it:
 // mounting then fails without harm.
-func (k *Known) repositories(d digest.Digest) []string {
+func (k *Cache) repositories(d digest.Digest) []string {
 	if k == nil {
 		return nil
 	}
-	text, ok := k.Notes.Get(repositoriesNote(d))
+	text, ok := k.notes.Get(repositoriesNote(d))
 	var repositories []string
 	if !ok || json.Unmarshal(text, &repositories) != nil || len(repositories) > maxRepositories {
 		return nil
@@ -77,13 +77,13 @@ func (k *Known) repositories(d digest.Digest) []string {
 }
 
 // addRepository puts a repository first among those of a layer.
-func (k *Known) addRepository(d digest.Digest, repository string) {
+func (k *Cache) addRepository(d digest.Digest, repository string) {
 	had := k.repositories(d)
 	if len(had) > 0 && had[0] == repository {
 		return
 	}
 	now := append([]string{repository}, slices.DeleteFunc(had, func(r string) bool { return r == repository })...)
 	if text, err := json.Marshal(now[:min(len(now), maxRepositories)]); err == nil {
-		k.Notes.Put(repositoriesNote(d), text)
+		k.notes.Put(repositoriesNote(d), text)
 	}
 }

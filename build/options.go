@@ -11,6 +11,7 @@ import (
 	"go.podman.io/image/v5/types"
 
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/cataloglayer"
 	"github.com/operator-bindery/bindery/layers"
 )
 
@@ -29,17 +30,8 @@ type Options struct {
 	// Servers are the server programs, one for each platform of the image. Without one the image is for Platform and
 	// needs a base with a server, or a cluster that provides one.
 	Servers []Server
-	// ServerLayers, unless nil, has finished layers of servers.
-	ServerLayers *ServerLayers
-	// Platform is that of an image without servers; linux/amd64 if empty. Platforms replaces it for several platforms.
-	Platform  v1.Platform
-	Platforms []v1.Platform
-	// ServerOf, unless nil, prefers the server of the base: if the base's configuration starts a program called opm on
-	// each of Platforms, the image gets neither another server nor a cache, which the base's server would not support.
-	// Otherwise ServerOf is called for the server of each of Platforms. Servers must then be empty.
-	ServerOf func(v1.Platform) (Server, error)
-	// BaseServer declares that the base has a server at /bin/opm, regardless of its configuration.
-	BaseServer bool
+	// Platform is that of an image without servers; linux/amd64 if empty.
+	Platform v1.Platform
 	// Labels and Annotations override those of the base and of the catalog.
 	Labels      map[string]string
 	Annotations map[string]string
@@ -57,21 +49,25 @@ type Options struct {
 	MaxLayers int
 	// Jobs is the number of layers written in parallel; one per processor if zero.
 	Jobs int
-	// Cache returns the serve cache of one package, a file in /cache; nil means no cache. It is called concurrently for
-	// different packages and must be a pure function.
-	Cache func(PackageCatalog) (CacheFile, error)
-	// Extra are caches for servers other than that of the image.
-	Extra []ExtraCache
-	// CacheID identifies the inputs of Cache other than the catalog: the format and the program. Without it, layers
-	// with a Cache are not cached.
-	CacheID string
-	// Known, unless nil, has layers of earlier builds. The input must then not change until the image is closed, see
+	// Cache, unless nil, has layers of earlier builds. The input must then not change until the image is closed, see
 	// [Image.NeedsInput].
-	Known *Known
+	Cache *Cache
 	// Warn, unless nil, is called with warnings about the content of layers; calls do not overlap.
 	Warn func(string)
 	// Events, unless nil, is called with each layer that was written or found in the cache; calls do not overlap.
 	Events func(Layer)
+
+	caches cataloglayer.Caches // see SetServeCaches
+
+	// See SetServer. severalPlatforms are those of an image without Servers, if there are several.
+	severalPlatforms []v1.Platform
+	// serverOf, unless nil, prefers the server of the base: if the base's configuration starts a program called opm on
+	// each of the platforms, the image gets no other server, and no native cache, which that server would not support.
+	// Otherwise serverOf is called for the server of each platform. Servers must be empty then.
+	serverOf func(v1.Platform) (Server, error)
+	// useBaseServer declares that the base has a server at /bin/opm, regardless of its configuration.
+	useBaseServer bool
+	serverLayers  *serverLayers // unless nil, has written layers of servers
 
 	purpose purpose
 	program string // the server program in the image
@@ -88,9 +84,7 @@ func (o *Options) normalize() error {
 	o.Format = cmp.Or(o.Format, FormatOCI)
 	o.Compression = cmp.Or(o.Compression, layers.Gzip)
 	o.MaxLayers = cmp.Or(o.MaxLayers, defaultMaxLayers)
-	if o.Jobs <= 0 {
-		o.Jobs = runtime.GOMAXPROCS(0)
-	}
+	o.Jobs = cmp.Or(max(o.Jobs, 0), runtime.GOMAXPROCS(0))
 	o.Platform.OS = cmp.Or(o.Platform.OS, "linux")
 	o.Platform.Architecture = cmp.Or(o.Platform.Architecture, "amd64")
 	switch {
@@ -102,16 +96,16 @@ func (o *Options) normalize() error {
 		return errors.New("the docker format supports gzip only: use --compression gzip, or --format oci for zstd")
 	case o.Format == FormatDocker && len(o.Annotations) > 0:
 		return errors.New("the docker format has no annotations: use labels, or --format oci")
-	case o.ServerOf != nil && len(o.Servers) > 0:
+	case o.serverOf != nil && len(o.Servers) > 0:
 		return errors.New("more than one server option is set")
-	case o.BaseServer && o.Base == nil:
+	case o.useBaseServer && o.Base == nil:
 		return errors.New("no base image to take the server from")
 	}
 	if err := o.checkLabels(); err != nil {
 		return err
 	}
-	o.program = "/" + serverPath
-	if err := o.checkExtra(); err != nil {
+	o.program = "/" + cataloglayer.ServerPath
+	if err := o.caches.Check(); err != nil {
 		return err
 	}
 	if o.Compression == CompressionAuto {
@@ -132,8 +126,8 @@ func (o *Options) checkLayers(n int) error {
 // platforms returns the platforms of the image.
 func (o *Options) platforms() []v1.Platform {
 	if len(o.Servers) == 0 {
-		if len(o.Platforms) > 0 {
-			return o.Platforms
+		if len(o.severalPlatforms) > 0 {
+			return o.severalPlatforms
 		}
 		return []v1.Platform{o.Platform}
 	}

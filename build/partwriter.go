@@ -41,8 +41,8 @@ func (w *partWriter) write(ctx context.Context) error {
 			w.remember(i, l)
 			continue
 		}
-		if i < len(w.o.Servers) && w.o.ServerLayers != nil {
-			b, err := w.o.ServerLayers.put(ctx, p.layer, w.o.layerOptions(), w.store)
+		if i < len(w.o.Servers) && w.o.serverLayers != nil {
+			b, err := w.o.serverLayers.put(ctx, p.layer, w.o.layerOptions(), w.store)
 			if err != nil {
 				return err
 			}
@@ -65,7 +65,7 @@ func (w *partWriter) write(ctx context.Context) error {
 				return err
 			}
 		}
-		w.o.report(append(notices[i], p.notices.get()...))
+		w.o.report(append(notices[i], p.notices.Get()...))
 	}
 	return nil
 }
@@ -73,7 +73,7 @@ func (w *partWriter) write(ctx context.Context) error {
 // done records a written layer. Calls do not overlap.
 func (w *partWriter) done(i int, b layers.Blob) {
 	p := w.parts[i]
-	w.o.Known.keep(p.key, b, w.store.Path(b.Digest), p.notices.get())
+	w.o.Cache.keep(p.key, b, w.store.Path(b.Digest), p.notices.Get())
 	w.layers[i] = p.settled(b, w.mediaType)
 	if w.o.Events != nil {
 		w.o.Events(w.layers[i])
@@ -84,7 +84,7 @@ func (w *partWriter) done(i int, b layers.Blob) {
 func (w *partWriter) remember(i int, l knownLayer) {
 	p := w.parts[i]
 	b := layers.Blob{Name: p.layer.Name, Digest: l.Digest, DiffID: l.DiffID, Size: l.Size, Uncompressed: l.Uncompressed, Compression: l.Compression}
-	w.lazy[b.Digest] = &lazyLayer{part: p, o: w.o.layerOptions(), blob: b, known: w.o.Known, store: w.store}
+	w.lazy[b.Digest] = &lazyLayer{part: p, o: w.o.layerOptions(), blob: b, known: w.o.Cache, store: w.store}
 	w.layers[i] = p.settled(b, w.mediaType)
 	w.layers[i].Remembered = true
 	if w.o.Events != nil {

@@ -63,7 +63,7 @@ func (p *pieces) add(b declcfg.Blob) {
 func (p *pieces) letGo() {
 	for pkg, c := range p.held {
 		p.verdicts[pkg] = isValid
-		if declcfg.Validate(c) != nil {
+		if c.Validate() != nil {
 			p.verdicts[pkg] = isInvalid
 		}
 	}
@@ -158,7 +158,7 @@ func (r *reading) second(packages []string, in map[string][]int) error {
 		if err != nil {
 			return err
 		}
-		if declcfg.Validate(c) != nil {
+		if c.Validate() != nil {
 			return errReadAll
 		}
 	}

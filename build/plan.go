@@ -15,8 +15,10 @@ import (
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/internal/canon"
+	"github.com/operator-bindery/bindery/internal/cataloglayer"
 	"github.com/operator-bindery/bindery/internal/spool"
 	"github.com/operator-bindery/bindery/layers"
+	"github.com/operator-bindery/bindery/serve/opmcache"
 )
 
 // content is the part of one package below configs. The empty name stands for the blobs of no package.
@@ -168,23 +170,21 @@ func (p *planner) blobs(ctx context.Context, blobs iter.Seq2[declcfg.Blob, error
 	return nil
 }
 
-// sortedContents checks the names of the packages and sorts by them, and the files of each by theirs: a cache must
-// depend only on the visible content of the image.
+// sortedContents checks the names of the packages and sorts by them, and the files of each by theirs.
 func sortedContents(entries map[string][]layers.Entry) ([]content, error) {
-	var all []content
-	var err error
-	for pkg, es := range entries {
-		if pkg != "" {
-			err = errors.Join(err, checkPackageName(pkg))
-		}
-		slices.SortFunc(es, byPath)
-		all = append(all, content{pkg: pkg, entries: es})
+	sorted, err := cataloglayer.Sorted(entries)
+	all := make([]content, len(sorted))
+	for i, p := range sorted {
+		all[i] = content{pkg: p.Name, entries: p.Files}
 	}
-	slices.SortFunc(all, func(a, b content) int { return strings.Compare(a.pkg, b.pkg) })
 	return all, err
 }
 
-// byPath orders files as a directory walk does.
-func byPath(a, b layers.Entry) int {
-	return slices.Compare(strings.Split(a.Name, "/"), strings.Split(b.Name, "/"))
+// filesOf are the files of packages.
+func filesOf(contents []content) []opmcache.Package {
+	all := make([]opmcache.Package, len(contents))
+	for i, c := range contents {
+		all[i] = opmcache.Package{Name: c.pkg, Files: c.entries}
+	}
+	return all
 }

@@ -36,7 +36,7 @@ type PlannedTotals struct {
 
 // Plan determines which layers [Catalog] would write. It reads the manifest and the configuration of the base, and
 // writes only temporary files in o.Dir.
-func Plan(ctx context.Context, in CatalogInput, o Options) (_ *Planned, err error) {
+func (in CatalogInput) Plan(ctx context.Context, o Options) (_ *Planned, err error) {
 	var s *blobSpool
 	content, err := in.parts(ctx, &o, &s)
 	if err != nil {
@@ -66,7 +66,7 @@ func (s settled) planned(o *Options) *Planned {
 	for i, platform := range platforms {
 		only := ""
 		if len(platforms) > 1 {
-			only = platformName(platform)
+			only = PlatformName(platform)
 		}
 		below := 0
 		if b := s.bases[i]; b != nil {
@@ -87,7 +87,8 @@ func (s settled) planned(o *Options) *Planned {
 	return p
 }
 
-func platformName(p v1.Platform) string {
+// PlatformName is a platform as a flag has it.
+func PlatformName(p v1.Platform) string {
 	name := p.OS + "/" + p.Architecture
 	if p.Variant != "" {
 		name += "/" + p.Variant

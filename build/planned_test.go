@@ -25,7 +25,7 @@ func TestPlanIsWhatIsBuilt(t *testing.T) {
 	for name, o := range cases {
 		t.Run(name, func(t *testing.T) {
 			o.Dir = t.TempDir()
-			plan, err := Plan(t.Context(), CatalogInput{FS: crowd()}, o)
+			plan, err := CatalogInput{FS: crowd()}.Plan(t.Context(), o)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -66,7 +66,7 @@ func TestPlanIsWhatIsBuilt(t *testing.T) {
 
 func TestPlanRefusesWhatABuildRefuses(t *testing.T) {
 	for name, o := range map[string]Options{"no directory": {}, "no layer left": {Dir: t.TempDir(), MaxLayers: 1, Servers: []Server{server(t, "amd64", elf.EM_X86_64)}}} {
-		if _, err := Plan(t.Context(), CatalogInput{FS: crowd()}, o); err == nil {
+		if _, err := (CatalogInput{FS: crowd()}).Plan(t.Context(), o); err == nil {
 			t.Errorf("%s: planned", name)
 		}
 	}

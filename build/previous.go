@@ -10,6 +10,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/cataloglayer"
 	"github.com/operator-bindery/bindery/layers"
 )
 
@@ -29,17 +30,17 @@ func ReadPrevious(ctx context.Context, client *images.Client, name string) (_ *P
 	for i, img := range found.Images {
 		all[i] = img.Image
 	}
-	return PreviousOf(all...), nil
+	return previousOf(all...), nil
 }
 
-// PreviousOf reads the layer annotations of an image for one or more platforms and compressions. Only manifests and
+// previousOf reads the layer annotations of an image for one or more platforms and compressions. Only manifests and
 // configurations are read. Invalid annotations are ignored; an image without annotations, of the docker format or of
 // another program, has no groups and no layers.
 //
 // Anyone who can write the image can write its annotations: groups only determine which packages share a layer, but the
 // keys of layers are claims of the writer.
-func PreviousOf(of ...*images.Image) *Previous {
-	p := &Previous{Layers: map[digest.Digest]layers.Blob{}}
+func previousOf(of ...*images.Image) *Previous {
+	p := &Previous{layers: map[digest.Digest]layers.Blob{}}
 	for _, img := range of {
 		var groups [][]string
 		for i, d := range img.Layers {
@@ -57,8 +58,8 @@ func PreviousOf(of ...*images.Image) *Previous {
 		if p.Groups == nil {
 			p.Groups = groups
 		}
-		if p.Repository == "" && img.InRegistry() {
-			p.Repository, _, _ = strings.Cut(img.Reference(), "@")
+		if p.repository == "" && img.InRegistry() {
+			p.repository, _, _ = strings.Cut(img.Reference(), "@")
 		}
 	}
 	return p
@@ -73,7 +74,7 @@ func annotatedPackages(d v1.Descriptor) []string {
 	}
 	var g []string
 	for pkg := range strings.SplitSeq(text, ",") {
-		if checkPackageName(pkg) == nil {
+		if cataloglayer.CheckName(pkg) == nil {
 			g = append(g, pkg)
 		}
 	}
@@ -88,8 +89,8 @@ func (p *Previous) addLayer(d v1.Descriptor, diffID digest.Digest) {
 		return
 	}
 	compression, ok := compressionOf(d.MediaType)
-	if _, twice := p.Layers[key]; twice || !ok {
+	if _, twice := p.layers[key]; twice || !ok {
 		return
 	}
-	p.Layers[key] = layers.Blob{Digest: d.Digest, DiffID: diffID, Size: d.Size, Compression: compression}
+	p.layers[key] = layers.Blob{Digest: d.Digest, DiffID: diffID, Size: d.Size, Compression: compression}
 }

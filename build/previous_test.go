@@ -45,13 +45,24 @@ func digests(img *Image) map[string]bool {
 	return out
 }
 
+// newIn is the number of layers that only the second image has.
+func newIn(before, after map[string]bool) int {
+	n := 0
+	for l := range after {
+		if !before[l] {
+			n++
+		}
+	}
+	return n
+}
+
 func TestPreviousImageIsKept(t *testing.T) {
 	in := crowd()
 	o := Options{MaxLayers: 10, Servers: []Server{server(t, "amd64", elf.EM_X86_64)}, Format: FormatOCI}
 	before := catalog(t, CatalogInput{FS: in}, o)
-	previous := PreviousOf(opened(t, before))
-	if len(previous.Groups) != 9 || previous.Groups[0][0] != "" || len(previous.Groups[0]) != 1 || previous.Repository != "" {
-		t.Errorf("it tells %q in %q", previous.Groups, previous.Repository)
+	previous := previousOf(opened(t, before))
+	if len(previous.Groups) != 9 || previous.Groups[0][0] != "" || len(previous.Groups[0]) != 1 || previous.repository != "" {
+		t.Errorf("it tells %q in %q", previous.Groups, previous.repository)
 	}
 	same := catalog(t, CatalogInput{FS: in}, func() Options { o := o; o.Previous = previous; return o }())
 	if same.Digest != before.Digest {
@@ -71,10 +82,10 @@ func TestPreviousImageIsKept(t *testing.T) {
 
 func TestImageThatTellsNothing(t *testing.T) {
 	img := catalog(t, CatalogInput{FS: crowd()}, Options{Format: FormatDocker})
-	if p := PreviousOf(opened(t, img)); len(p.Groups) != 0 || len(p.Layers) != 0 {
+	if p := previousOf(opened(t, img)); len(p.Groups) != 0 || len(p.layers) != 0 {
 		t.Errorf("it tells %+v", p)
 	}
-	if p := PreviousOf(); len(p.Groups) != 0 || len(p.Layers) != 0 {
+	if p := previousOf(); len(p.Groups) != 0 || len(p.layers) != 0 {
 		t.Errorf("no image tells %+v", p)
 	}
 }
@@ -108,12 +119,12 @@ func TestHostileAnnotations(t *testing.T) {
 	for i := range img.Layers {
 		img.Config.RootFS.DiffIDs = append(img.Config.RootFS.DiffIDs, digest.FromString(fmt.Sprint(i)))
 	}
-	p := PreviousOf(img)
+	p := previousOf(img)
 	if got, want := fmt.Sprintf("%q", p.Groups), `[["a" "b"] [""] ["c"] ["d"] ["e"] ["g"]]`; got != want {
 		t.Errorf("groups %s, want %s", got, want)
 	}
 	want := layers.Blob{Digest: img.Layers[1].Digest, DiffID: digest.FromString("1"), Size: 7, Compression: layers.Zstd}
-	if len(p.Layers) != 2 || p.Layers[key] != want || p.Layers[digest.FromString("server")].DiffID != digest.FromString("7") {
-		t.Errorf("layers %+v", p.Layers)
+	if len(p.layers) != 2 || p.layers[key] != want || p.layers[digest.FromString("server")].DiffID != digest.FromString("7") {
+		t.Errorf("layers %+v", p.layers)
 	}
 }

@@ -24,8 +24,8 @@ type ReadOptions struct {
 	Warn func(declcfg.Position, string)
 	// Dir, unless empty, is the directory that the catalog is in, see [declcfg.LoadOptions].
 	Dir string
-	// Known, unless nil, caches which files and packages are valid.
-	Known *Known
+	// Cache, unless nil, caches which files and packages are valid.
+	Cache *Cache
 	// Program identifies the validating program: results of other programs are ignored. Nothing is cached if it is
 	// empty.
 	Program string
@@ -48,7 +48,7 @@ func readWhole(ctx context.Context, fsys fs.FS, o ReadOptions) ([]File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := declcfg.Validate(c); err != nil {
+	if err := c.Validate(); err != nil {
 		return nil, err
 	}
 	return FilesOf(c)
@@ -90,7 +90,7 @@ type warning struct {
 }
 
 // remembers reports whether results are cached.
-func (r *reading) remembers() bool { return r.o.Known != nil && r.o.Program != "" }
+func (r *reading) remembers() bool { return r.o.Cache != nil && r.o.Program != "" }
 
 // readInPieces reads the files that are not cached. It fails with errReadAll if the result might differ from that of
 // reading everything.
@@ -101,7 +101,7 @@ func readInPieces(ctx context.Context, fsys fs.FS, o ReadOptions, held int) ([]F
 	}
 	groups := groupFiles(r.files)
 	if r.remembers() && len(groups) > maxGroups {
-		o.Known = nil
+		o.Cache = nil
 		return readInPieces(ctx, fsys, o, held)
 	}
 	var unknown [][]int
@@ -120,7 +120,7 @@ func readInPieces(ctx context.Context, fsys fs.FS, o ReadOptions, held int) ([]F
 	for _, pkg := range slices.Sorted(maps.Keys(packages)) {
 		in := packages[pkg]
 		if r.remembers() {
-			if _, ok := o.Known.Notes.Get(r.validNote(pkg, in)); ok {
+			if _, ok := o.Cache.notes.Get(r.validNote(pkg, in)); ok {
 				continue
 			}
 		}
@@ -141,7 +141,7 @@ func readInPieces(ctx context.Context, fsys fs.FS, o ReadOptions, held int) ([]F
 			r.remember(g)
 		}
 		for _, pkg := range affected {
-			o.Known.Notes.Put(r.validNote(pkg, packages[pkg]), []byte("valid"))
+			o.Cache.notes.Put(r.validNote(pkg, packages[pkg]), []byte("valid"))
 		}
 	}
 	r.warn()

@@ -21,7 +21,7 @@ import (
 )
 
 // knownIn opens a cache in a directory.
-func knownIn(t testing.TB, dir string) *Known {
+func knownIn(t testing.TB, dir string) *Cache {
 	t.Helper()
 	warn := func(err error) { t.Errorf("cache: %v", err) }
 	blobs, err := blobcache.Open(filepath.Join(dir, "blobs"), blobcache.Options{Warn: warn})
@@ -32,8 +32,8 @@ func knownIn(t testing.TB, dir string) *Known {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := &Known{Notes: notes, Blobs: blobs}
-	t.Cleanup(func() { k.Close() })
+	k := &Cache{notes: notes, blobs: blobs}
+	t.Cleanup(func() { k.Close(); blobs.Close() })
 	return k
 }
 
@@ -46,7 +46,7 @@ type outcome struct {
 
 // read reads a catalog and returns which of its files were parsed after hashing. Without a cache the catalog is read
 // completely.
-func read(t testing.TB, fsys fs.FS, k *Known) (outcome, []string) {
+func read(t testing.TB, fsys fs.FS, k *Cache) (outcome, []string) {
 	t.Helper()
 	how := func(ctx context.Context, fsys fs.FS, o ReadOptions) ([]File, error) {
 		files, err := readInPieces(ctx, fsys, o, 0)
@@ -75,12 +75,12 @@ func readPieces(t testing.TB, fsys fs.FS) (_ outcome, again bool) {
 	return o, again
 }
 
-func readBy(t testing.TB, fsys fs.FS, k *Known, how func(context.Context, fs.FS, ReadOptions) ([]File, error)) (outcome, []string) {
+func readBy(t testing.TB, fsys fs.FS, k *Cache, how func(context.Context, fs.FS, ReadOptions) ([]File, error)) (outcome, []string) {
 	t.Helper()
 	var mu sync.Mutex
 	var o outcome
 	counted := &countingFS{FS: fsys, opened: map[string]int{}}
-	files, err := how(t.Context(), counted, ReadOptions{Jobs: 2, Known: k, Program: "test", Warn: func(at declcfg.Position, text string) {
+	files, err := how(t.Context(), counted, ReadOptions{Jobs: 2, Cache: k, Program: "test", Warn: func(at declcfg.Position, text string) {
 		mu.Lock()
 		defer mu.Unlock()
 		o.warnings = append(o.warnings, at.String()+": "+text)
@@ -189,7 +189,7 @@ func TestOnlyWhatChangedIsParsed(t *testing.T) {
 			t.Errorf("%s: parsed %q, want %q", step.name, parsed, step.parsed)
 		}
 	}
-	files, err := ReadCatalog(t.Context(), fsys, ReadOptions{Known: k, Program: "another"})
+	files, err := ReadCatalog(t.Context(), fsys, ReadOptions{Cache: k, Program: "another"})
 	if err != nil || len(files) == 0 {
 		t.Fatal(err)
 	}
@@ -302,7 +302,7 @@ func TestFileThatChangesWhileItIsRead(t *testing.T) {
 	k := knownIn(t, t.TempDir())
 	fsys := fstest.MapFS{"a/catalog.yaml": file(valid("a"))}
 	changing := &changingFS{MapFS: fsys, then: valid("b")}
-	if _, err := ReadCatalog(t.Context(), changing, ReadOptions{Known: k, Program: "test"}); !errors.Is(err, layers.ErrChanged) {
+	if _, err := ReadCatalog(t.Context(), changing, ReadOptions{Cache: k, Program: "test"}); !errors.Is(err, layers.ErrChanged) {
 		t.Errorf("got %v", err)
 	}
 	for _, text := range []string{valid("a"), valid("b")} {

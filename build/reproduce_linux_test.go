@@ -11,19 +11,20 @@ import (
 
 	"github.com/opencontainers/go-digest"
 
+	"github.com/operator-bindery/bindery/internal/cataloglayer"
 	"github.com/operator-bindery/bindery/serve"
 )
 
 // The digest is the same on any machine: with one processor or eight, any umask, time zone or temporary directory, and
 // a second time in the same process; with an empty layer cache, a complete one, or one that lost its bytes.
 func TestOneDigestOnEveryMachine(t *testing.T) {
-	cache := func(p PackageCatalog) (CacheFile, error) {
+	cache := func(p cataloglayer.Package) (cataloglayer.File, error) {
 		var sources []serve.SourceFile
 		for _, s := range p.Sources {
 			sources = append(sources, serve.SourceFile{Name: s.Name, Size: s.Size, Digest: s.Digest, Packages: 1})
 		}
-		content, err := serve.EncodePackage(p.Catalog, sources...)
-		return CacheFile{Name: serve.CacheFileName(p.Package), Content: content}, err
+		content, err := serve.EncodePackage(p.Catalog, nil, sources...)
+		return cataloglayer.File{Name: serve.CacheFileName(p.Name), Content: content}, err
 	}
 	in := sampleFS()
 	for name, f := range in {
@@ -39,8 +40,8 @@ func TestOneDigestOnEveryMachine(t *testing.T) {
 		cache             string
 	}{{1, 0o022, 0, "none"}, {8, 0o022, 0, "empty"}, {8, 0o077, 9, "full"}, {2, 0, -5, "full"}, {1, 0o022, 0, "notes"}} {
 		runtime.GOMAXPROCS(m.processors)
-		time.Local = time.FixedZone("here", m.zone*60*60) // TZ is read once per process
-		o := Options{Dir: t.TempDir(), Compression: CompressionAuto, Cache: cache, CacheID: "test 1", Servers: twoServers(t), MaxLayers: 4}
+		time.Local = time.FixedZone("here", m.zone*60*60) // TZ is read once in a process
+		o := Options{Dir: t.TempDir(), Compression: CompressionAuto, caches: cataloglayer.Caches{NativeID: "test 1", Native: cache}, Servers: twoServers(t), MaxLayers: 4}
 		if err := os.Chmod(o.Dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -50,7 +51,7 @@ func TestOneDigestOnEveryMachine(t *testing.T) {
 			}
 		}
 		if m.cache != "none" {
-			o.Known = knownIn(t, dir)
+			o.Cache = knownIn(t, dir)
 		}
 		was := syscall.Umask(m.umask)
 		img, err := Catalog(t.Context(), CatalogInput{FS: in}, o)

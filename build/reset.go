@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/operator-bindery/bindery/internal/cataloglayer"
 	"github.com/operator-bindery/bindery/internal/imagefs"
 	"github.com/operator-bindery/bindery/layers"
 )
@@ -34,7 +35,7 @@ func (b *base) hidden() (map[string]string, error) {
 
 // holdsServer reports whether hiding a path would hide the server's files.
 func holdsServer(name string) bool {
-	for _, p := range [...]string{serverPath, probePath, nsswitchPath, "tmp"} {
+	for _, p := range [...]string{cataloglayer.ServerPath, cataloglayer.ProbePath, cataloglayer.NsswitchPath, "tmp"} {
 		if p == name || strings.HasPrefix(p, name+"/") {
 			return true
 		}
@@ -67,9 +68,9 @@ func reset(bases []*base, own string) (part, []string, error) {
 		}
 		if at, ok := hidden[ConfigsLabel]; ok {
 			all = append(all, "/"+at)
-			directory[at], directory[cacheDir], directory[opmCacheDir] = true, true, true
-			if strings.HasPrefix(at, configsDir+"/") {
-				directory[configsDir] = true // the new catalog is all that is in it
+			directory[at], directory[cataloglayer.CacheDir], directory[opmCacheDir] = true, true, true
+			if strings.HasPrefix(at, cataloglayer.ConfigsDir+"/") {
+				directory[cataloglayer.ConfigsDir] = true // the new catalog is all that is in it
 			}
 		}
 	}

@@ -12,22 +12,22 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// ServerLayers caches the layers of servers for images with the same servers: each is compressed once. It is safe for
+// serverLayers caches the layers of servers for images with the same servers: each is compressed once. It is safe for
 // concurrent use. The servers of a platform must be the same program in all builds that share it.
-type ServerLayers struct {
+type serverLayers struct {
 	store *layers.Store
 
 	mu      sync.Mutex
 	written map[string]layers.Blob
 }
 
-// NewServerLayers stores the layers in a directory of the caller, which must exist as long as images are built.
-func NewServerLayers(dir string) *ServerLayers {
-	return &ServerLayers{store: layers.NewStore(dir), written: map[string]layers.Blob{}}
+// newServerLayers stores the layers in a directory of the caller, which must exist as long as images are built.
+func newServerLayers(dir string) *serverLayers {
+	return &serverLayers{store: layers.NewStore(dir), written: map[string]layers.Blob{}}
 }
 
 // put copies the layer of a server into a store, so that images share no files.
-func (s *ServerLayers) put(ctx context.Context, l layers.Layer, o layers.Options, to *layers.Store) (layers.Blob, error) {
+func (s *serverLayers) put(ctx context.Context, l layers.Layer, o layers.Options, to *layers.Store) (layers.Blob, error) {
 	b, err := s.layer(ctx, l, o)
 	if err != nil || to.Has(b.Digest) {
 		return b, err
@@ -39,7 +39,7 @@ func (s *ServerLayers) put(ctx context.Context, l layers.Layer, o layers.Options
 }
 
 // layer writes a layer once.
-func (s *ServerLayers) layer(ctx context.Context, l layers.Layer, o layers.Options) (layers.Blob, error) {
+func (s *serverLayers) layer(ctx context.Context, l layers.Layer, o layers.Options) (layers.Blob, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	key := fmt.Sprint(l.Name, " ", l.Size(), " ", o.Compression)

@@ -9,6 +9,7 @@ import (
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/operator-bindery/bindery/internal/cataloglayer"
 	"github.com/operator-bindery/bindery/layers"
 )
 
@@ -17,7 +18,7 @@ func TestServerLayers(t *testing.T) {
 	opened := 0
 	program := program(t, elf.EM_X86_64, "x")
 	s := server(t, "amd64", elf.EM_X86_64)
-	s.program = layers.Bytes(serverPath, 0o755, program)
+	s.program = layers.Bytes(cataloglayer.ServerPath, 0o755, program)
 	open := s.program.Open
 	var mu sync.Mutex
 	s.program.Open = func() (io.ReadCloser, error) {
@@ -29,7 +30,7 @@ func TestServerLayers(t *testing.T) {
 	o := Options{Servers: []Server{s}, Platform: v1.Platform{OS: "linux", Architecture: "amd64"}}
 	want := catalog(t, CatalogInput{FS: sampleFS()}, o)
 	opened = 0 // it has been hashed
-	o.ServerLayers = NewServerLayers(t.TempDir())
+	o.serverLayers = newServerLayers(t.TempDir())
 	var wg sync.WaitGroup
 	made := make([]*Image, 4)
 	for i := range made {

@@ -2,12 +2,11 @@ package build
 
 import (
 	"context"
-	"errors"
 	"io"
 	"io/fs"
-	"sync/atomic"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/cataloglayer"
 	"github.com/operator-bindery/bindery/internal/spool"
 	"github.com/operator-bindery/bindery/layers"
 )
@@ -49,67 +48,11 @@ func (s *blobSpool) entry(target string, spans []spool.Span) layers.Entry {
 
 // copyOf returns the same file of a layer with its content in the spool.
 func (s *blobSpool) copyOf(ctx context.Context, e layers.Entry) (layers.Entry, error) {
-	at, err := spoolContent(ctx, s.Spool, e)
+	at, err := cataloglayer.SpoolContent(ctx, s.Spool, e)
 	if err != nil {
 		return e, err
 	}
 	copied := s.entry(e.Name, []spool.Span{at})
 	copied.Mode = e.Mode
 	return copied, nil
-}
-
-// spoolContent appends the content of a file.
-func spoolContent(ctx context.Context, s *spool.Spool, e layers.Entry) (_ spool.Span, err error) {
-	r, err := e.Open()
-	if err != nil {
-		return spool.Span{}, err
-	}
-	defer func() { err = errors.Join(err, r.Close()) }()
-	at, err := s.AppendFrom(ctx, r)
-	if err == nil && at.Len != e.Size {
-		err = layers.ErrChanged
-	}
-	return at, err
-}
-
-// entrySpool stores generated files until their layer is written: the caches of all packages of a layer can be too
-// large for memory.
-type entrySpool struct {
-	s      *spool.Spool
-	unread atomic.Int64 // number of files not read yet
-}
-
-func newEntrySpool(dir string) *entrySpool { return &entrySpool{s: spool.New(dir, 0)} }
-
-// take moves the contents of files into the spool and returns entries that read them from there. All must have been
-// moved before the first is opened, and each can be opened once.
-func (a *entrySpool) take(ctx context.Context, entries []layers.Entry) ([]layers.Entry, error) {
-	out := make([]layers.Entry, len(entries))
-	for i, e := range entries {
-		if e.Kind == layers.KindFile {
-			at, err := spoolContent(ctx, a.s, e)
-			if err != nil {
-				return nil, err
-			}
-			e.Open = func() (io.ReadCloser, error) { return &entryReader{a.s.Open(at), a}, nil }
-			a.unread.Add(1)
-		}
-		out[i] = e
-	}
-	return out, nil
-}
-
-// entryReader reads one of the files.
-type entryReader struct {
-	*io.SectionReader
-	from *entrySpool
-}
-
-// Close ends reading. With the last of the files the spool is closed; if the layer fails before that, the garbage
-// collector closes its temporary file.
-func (r *entryReader) Close() error {
-	if r.from.unread.Add(-1) > 0 {
-		return nil
-	}
-	return r.from.s.Close()
 }

@@ -15,6 +15,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/cataloglayer"
 	"github.com/operator-bindery/bindery/internal/redact"
 )
 
@@ -48,15 +49,15 @@ func ReadStack(img *images.Image) (*Stack, error) {
 	switch _, database := labels[DatabaseLabel]; {
 	case database:
 		return nil, errors.New("it contains a database")
-	case path.Clean("/"+labels[ConfigsLabel]) != "/"+configsDir:
-		return nil, fmt.Errorf("its catalog is not at /%s", configsDir)
+	case path.Clean("/"+labels[ConfigsLabel]) != "/"+cataloglayer.ConfigsDir:
+		return nil, fmt.Errorf("its catalog is not at /%s", cataloglayer.ConfigsDir)
 	case img.MediaType != v1.MediaTypeImageManifest:
 		return nil, errors.New("docker manifests have no layer annotations")
 	}
 	s := &Stack{}
 	for _, arg := range img.Config.Config.Cmd {
 		at, ok := strings.CutPrefix(arg, "--cache-dir=")
-		if ok && at != "/"+cacheDir {
+		if ok && at != "/"+cataloglayer.CacheDir {
 			return nil, fmt.Errorf("its cache is at %.100q", at)
 		}
 		s.Cached = s.Cached || ok
@@ -112,7 +113,7 @@ func stackedLayer(img *images.Image, n int, held map[string]bool) (Layer, error)
 		return l, errors.New("the packages of a layer are not in order")
 	}
 	for _, p := range l.Packages {
-		if err := checkPackageName(p); err != nil {
+		if err := cataloglayer.CheckName(p); err != nil {
 			return l, err
 		}
 		if held[p] {
@@ -136,10 +137,10 @@ func (s *Stack) fits(o *Options, only bool) error {
 	switch {
 	case o.Compression == CompressionAuto:
 		return errors.New("the image has each layer in two compressions")
-	case len(o.Extra) > 0: // the content is checked when it is read
-	case s.Cached && o.Cache == nil:
+	case len(o.caches.Extra) > 0: // the content is checked when it is read
+	case s.Cached && o.caches.Native == nil:
 		return errors.New("its layers have a serve cache, but the image must have none")
-	case !s.Cached && o.Cache != nil:
+	case !s.Cached && o.caches.Native != nil:
 		return errors.New("its layers have no serve cache")
 	}
 	for _, l := range s.Layers {

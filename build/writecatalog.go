@@ -10,13 +10,14 @@ import (
 	"strings"
 
 	"github.com/operator-bindery/bindery/internal/atomicfs"
+	"github.com/operator-bindery/bindery/internal/cataloglayer"
 	"github.com/operator-bindery/bindery/internal/ctxio"
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// WriteCatalog writes the directory that [Catalog] puts into an image as /configs: the same files with the same bytes.
+// WriteDir writes the directory that [Catalog] puts into an image as /configs: the same files with the same bytes.
 // The target must not exist, or be an empty directory; it is created completely or not at all.
-func WriteCatalog(ctx context.Context, target string, in CatalogInput) (err error) {
+func (in CatalogInput) WriteDir(ctx context.Context, target string) (err error) {
 	if err := in.check(); err != nil {
 		return err
 	}
@@ -61,7 +62,7 @@ func writeContents(ctx context.Context, dir string, contents []content) (err err
 	}
 	for _, c := range contents {
 		for _, e := range c.entries {
-			name, err := filepath.Localize(strings.TrimPrefix(e.Name, configsDir+"/"))
+			name, err := filepath.Localize(strings.TrimPrefix(e.Name, cataloglayer.ConfigsDir+"/"))
 			if err != nil {
 				return fmt.Errorf("%.200q: %w", e.Name, err)
 			}

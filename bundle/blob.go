@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/declcfg/property"
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
@@ -50,7 +51,7 @@ func (b *Bundle) Blob(image string) (*declcfg.Bundle, error) {
 // blobProperties returns the properties without the manifests.
 func (b *Bundle) blobProperties() ([]declcfg.Property, error) {
 	w := propertyWriter{}
-	own := declcfg.PackageProperty{PackageName: b.Package, Version: b.CSV.Version, Release: b.CSV.Release}
+	own := property.Package{PackageName: b.Package, Version: b.CSV.Version, Release: b.CSV.Release}
 	provided := b.provided
 	var required []API
 
@@ -72,7 +73,7 @@ func (b *Bundle) blobProperties() ([]declcfg.Property, error) {
 		case declcfg.PropertyPackage:
 			w.decode(p, &own)
 		case declcfg.PropertyGVK:
-			var v declcfg.GVKProperty
+			var v property.GVK
 			w.decode(p, &v)
 			provided = append(provided[:len(provided):len(provided)], API{Group: v.Group, Version: v.Version, Kind: v.Kind})
 		default:
@@ -83,13 +84,13 @@ func (b *Bundle) blobProperties() ([]declcfg.Property, error) {
 		p := declcfg.Property{Type: d.Type, Value: appendOpm(nil, d.Value)}
 		switch d.Type {
 		case declcfg.PropertyGVK:
-			var v declcfg.GVKProperty
+			var v property.GVK
 			w.decode(p, &v)
 			required = append(required, API{Group: v.Group, Version: v.Version, Kind: v.Kind})
 		case declcfg.PropertyPackage:
-			var v declcfg.PackageProperty
+			var v property.Package
 			w.decode(p, &v)
-			w.add(declcfg.PropertyPackageRequired, declcfg.PackageRequiredProperty{PackageName: v.PackageName, VersionRange: v.Version})
+			w.add(declcfg.PropertyPackageRequired, property.PackageRequired{PackageName: v.PackageName, VersionRange: v.Version})
 		default:
 			w.out = append(w.out, p)
 		}
@@ -126,9 +127,9 @@ func (w *propertyWriter) add(typ string, value any) {
 }
 
 func (w *propertyWriter) apis(typ string, apis []API) {
-	seen := map[declcfg.GVKProperty]bool{}
+	seen := map[property.GVK]bool{}
 	for _, a := range apis {
-		v := declcfg.GVKProperty{Group: a.Group, Kind: a.Kind, Version: a.Version}
+		v := property.GVK{Group: a.Group, Kind: a.Kind, Version: a.Version}
 		if !seen[v] {
 			seen[v] = true
 			w.add(typ, v)

@@ -112,7 +112,7 @@ func (r *reader) manifest(ctx context.Context, file string) error {
 		r.b.Objects = append(r.b.Objects, o)
 		return true
 	})
-	if n := len(r.b.Objects) - first; n > 1 && !r.b.MediaType.IsPlain() {
+	if n := len(r.b.Objects) - first; n > 1 && !r.b.MediaType.isPlain() {
 		second := r.b.Objects[first+1]
 		r.warn(Problem{Rule: RuleDocuments, File: file, Line: second.Line,
 			Message: fmt.Sprintf("%d documents in one file: only the first counts for opm and OLM v0, %s and what follows is not read; give each a file of its own", n, second.title())})

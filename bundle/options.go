@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -41,21 +42,11 @@ type Limits struct {
 }
 
 func (l Limits) withDefaults() Limits {
-	if l.File <= 0 {
-		l.File = 4 << 20
-	}
-	if l.Total <= 0 {
-		l.Total = 256 << 20
-	}
-	if l.Entries <= 0 {
-		l.Entries = 10_000
-	}
-	if l.Documents <= 0 {
-		l.Documents = 10_000
-	}
-	if l.Depth <= 0 {
-		l.Depth = 100
-	}
+	l.File = cmp.Or(max(l.File, 0), 4<<20)
+	l.Total = cmp.Or(max(l.Total, 0), 256<<20)
+	l.Entries = cmp.Or(max(l.Entries, 0), 10_000)
+	l.Documents = cmp.Or(max(l.Documents, 0), 10_000)
+	l.Depth = cmp.Or(max(l.Depth, 0), 100)
 	return l
 }
 

@@ -29,8 +29,8 @@ const (
 	Helm       MediaType = "helm"
 )
 
-// IsPlain reports whether the manifests may be any Kubernetes objects, several per file.
-func (m MediaType) IsPlain() bool { return m == Plain || m == PlainV0 }
+// isPlain reports whether the manifests may be any Kubernetes objects, several per file.
+func (m MediaType) isPlain() bool { return m == Plain || m == PlainV0 }
 
 // Bundle is a bundle that was read. It is immutable and safe for concurrent use.
 type Bundle struct {

@@ -56,7 +56,7 @@ func BenchmarkValidate(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := declcfg.Validate(c); err != nil {
+		if err := c.Validate(); err != nil {
 			b.Fatal(err)
 		}
 	}

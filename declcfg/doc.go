@@ -4,7 +4,7 @@
 //	fs.FS ──Walk──> Meta ──Load──> Catalog ──Graph──> packages, channels, heads
 //	                                  │
 //	                                  ├──Validate──> every broken rule, with file and line
-//	                                  └──Encoder───> JSON or YAML, byte for byte as opm writes it
+//	                                  └──Write─────> JSON or YAML, byte for byte as opm writes it
 //
 // A Catalog is the only model of a catalog in this module. Databases, images, bundles and templates are read into it,
 // and every edit is a function on it. The package does no network I/O, starts no processes and prints nothing.

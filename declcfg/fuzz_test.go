@@ -37,7 +37,7 @@ func FuzzLoad(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if whole, reduced := text(declcfg.Validate(c)), text(declcfg.Validate(skeleton)); whole != reduced {
+		if whole, reduced := text(c.Validate()), text(skeleton.Validate()); whole != reduced {
 			t.Fatalf("validation: %v\nof the skeleton: %v", whole, reduced)
 		}
 		var first bytes.Buffer

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/operator-bindery/bindery/declcfg/property"
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
@@ -32,7 +33,7 @@ type PackageNode struct {
 type BundleNode struct {
 	*Bundle
 	// PackageProperty is the value of the bundle's olm.package property.
-	PackageProperty PackageProperty
+	PackageProperty property.Package
 	Version         VersionRelease
 	// Deprecation is the message of the bundle's deprecation; nil if it is not deprecated.
 	Deprecation *string
@@ -61,12 +62,12 @@ type Entry struct {
 	index int // in the channel's blob
 }
 
-// NewGraph builds the graph of a catalog. Its error is a *[ValidationError] with everything that prevents the blobs
-// from forming a graph: unknown, missing and duplicate names. It does not check the graph itself: see [Validate].
-func NewGraph(c *Catalog) (*Graph, error) { return graphOf(c, false) }
+// Graph returns the catalog as packages, channels and upgrade edges. Its error is a *[ValidationError] with everything that keeps the blobs from
+// forming a graph: unknown, missing and duplicate names. It does not check the graph itself: see [Catalog.Validate].
+func (c *Catalog) Graph() (*Graph, error) { return graphOf(c, false) }
 
-// NewGraphAnyImages is [NewGraph] without the rule that images are pull specs, see [ValidateAnyImages].
-func NewGraphAnyImages(c *Catalog) (*Graph, error) { return graphOf(c, true) }
+// GraphAnyImages is [Catalog.Graph] without the rule that images are pull specs, see [Catalog.ValidateAnyImages].
+func (c *Catalog) GraphAnyImages() (*Graph, error) { return graphOf(c, true) }
 
 func graphOf(c *Catalog, anyImages bool) (*Graph, error) {
 	var problems problemList

@@ -27,12 +27,8 @@ type IndexedDocument struct {
 	Image                 string // of a bundle, if the index was built with [LoadOptions].Images
 }
 
-// ErrIrregular is returned by [NewIndex] if a document cannot be read without the preceding text of its file. [Load]
-// reads such catalogs.
-var ErrIrregular = errors.New("a document begins with a separator")
-
-// NewIndex builds the index of the catalog in fsys. The options Jobs, Limits, Files and Images are used. It returns the
-// problems that prevent it from finding blobs, as [Load] does.
+// NewIndex makes the index of the catalog in fsys. Of o count Jobs, Limits, Files and Images. Of the problems of files it finds those
+// that keep it from finding the blobs, and returns them as [Load] does.
 func NewIndex(ctx context.Context, fsys fs.FS, o LoadOptions) (*Index, error) {
 	x := &Index{fsys: fsys, options: o}
 	quiet := o

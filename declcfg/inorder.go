@@ -1,6 +1,7 @@
 package declcfg
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"runtime"
@@ -27,10 +28,7 @@ const aheadBytes = 6 << 20
 // work.
 func inOrder[T any](ctx context.Context, o LoadOptions, units, most int,
 	read func(ctx context.Context, d *docReader, unit int, hand func(T) error) error, emit func(T) error) error {
-	jobs := o.Jobs
-	if jobs <= 0 {
-		jobs = runtime.GOMAXPROCS(0)
-	}
+	jobs := cmp.Or(max(o.Jobs, 0), runtime.GOMAXPROCS(0))
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 

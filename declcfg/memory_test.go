@@ -32,6 +32,6 @@ func TestReducedBundlesHoldNoManifests(t *testing.T) {
 			}
 			c.Add(b)
 		}
-		return declcfg.Validate(&c)
+		return c.Validate()
 	})
 }

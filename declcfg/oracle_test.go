@@ -60,8 +60,8 @@ func TestRecordedCases(t *testing.T) {
 				}
 				validateErr := loadErr
 				if err == nil && loadErr == nil {
-					validateErr = declcfg.Validate(full)
-					if skeletonErr := declcfg.Validate(skeleton); text(skeletonErr) != text(validateErr) {
+					validateErr = full.Validate()
+					if skeletonErr := skeleton.Validate(); text(skeletonErr) != text(validateErr) {
 						t.Errorf("validation of the skeleton: %v\nof the whole: %v", skeletonErr, validateErr)
 					}
 				}

@@ -2,6 +2,7 @@ package declcfg
 
 import (
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 
@@ -30,8 +31,15 @@ const (
 	RuleDeprecation    = "deprecation"     // olm.deprecations entries
 )
 
-// ErrLimit matches a [ValidationError] with errors.Is if one of its problems is an exceeded limit.
-var ErrLimit = fault.ErrLimit
+// The classes of errors of this package, by errors.Is.
+var (
+	// ErrLimit is a [ValidationError] with a problem about something that is larger, deeper or longer than a limit
+	// allows.
+	ErrLimit = fault.ErrLimit
+	// ErrIrregular is returned by [NewIndex] if a document cannot be read without what stands before it in its file.
+	// [Load] reads such catalogs.
+	ErrIrregular = errors.New("a document begins with a separator")
+)
 
 type stage int
 

@@ -4,8 +4,8 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"strings"
 
+	"github.com/operator-bindery/bindery/declcfg/property"
 	"github.com/operator-bindery/bindery/internal/canon"
 )
 
@@ -22,27 +22,7 @@ const (
 	PropertyDeprecated      = "olm.deprecated"
 )
 
-// PackageProperty is the value of an olm.package property: the bundle's package and version.
-type PackageProperty struct {
-	PackageName string `json:"packageName"`
-	Version     string `json:"version"`
-	Release     string `json:"release,omitempty"`
-}
-
-// PackageRequiredProperty is the value of an olm.package.required property.
-type PackageRequiredProperty struct {
-	PackageName  string `json:"packageName"`
-	VersionRange string `json:"versionRange"`
-}
-
-// GVKProperty is the value of an olm.gvk or olm.gvk.required property.
-type GVKProperty struct {
-	Group   string `json:"group"`
-	Kind    string `json:"kind"`
-	Version string `json:"version"`
-}
-
-// NewProperty returns a property with value as compact JSON without HTML escaping.
+// NewProperty makes a property with value as compact JSON, without HTML escaping.
 func NewProperty(typ string, value any) (Property, error) {
 	text, err := canon.Encode(value)
 	if err != nil {
@@ -62,8 +42,8 @@ func NewBundleObject(object []byte) Property {
 }
 
 // PackageProperty returns the bundle's olm.package property, of which it must have exactly one.
-func (b *Bundle) PackageProperty() (PackageProperty, error) {
-	var value PackageProperty
+func (b *Bundle) PackageProperty() (property.Package, error) {
+	var value property.Package
 	found := 0
 	for _, p := range b.Properties {
 		if p.Type != PropertyPackage {
@@ -91,13 +71,13 @@ func parseProperty(p *Property) error {
 	var into any
 	switch p.Type {
 	case PropertyPackage:
-		into = &PackageProperty{}
+		into = &property.Package{}
 	case PropertyPackageRequired:
-		into = &PackageRequiredProperty{}
+		into = &property.PackageRequired{}
 	case PropertyGVK, PropertyGVKRequired:
-		into = &GVKProperty{}
+		into = &property.GVK{}
 	case PropertyCSVMetadata:
-		into = &CSVMetadata{}
+		into = &property.CSVMetadata{}
 	default:
 		if len(p.Value) > 0 {
 			return nil
@@ -131,9 +111,5 @@ func (b *Bundle) badProperty() *propertyError {
 
 // propertiesError returns opm's error for a property.
 func (b *Bundle) propertiesError(e *propertyError) error {
-	return fmt.Errorf("parse properties for bundle %q: %s", b.Name, opmTypeNames.Replace(e.Error()))
+	return fmt.Errorf("parse properties for bundle %q: %v", b.Name, e)
 }
-
-// opmTypeNames replaces the types in messages of encoding/json by those in opm's messages.
-var opmTypeNames = strings.NewReplacer("declcfg.GVKProperty", "property.GVK", "declcfg.PackageProperty", "property.Package",
-	"declcfg.PackageRequiredProperty", "property.PackageRequired", "declcfg.CSVMetadata", "property.CSVMetadata")

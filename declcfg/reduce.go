@@ -28,8 +28,8 @@ func (b *Bundle) DropObjects() {
 	detach(b, true)
 }
 
-// StubOf returns a bundle with only the names and the image. It counts as reduced.
-func StubOf(d *IndexedDocument) Bundle {
+// stubOf returns a bundle with only the names and the image. It counts as reduced.
+func stubOf(d *IndexedDocument) Bundle {
 	return Bundle{Name: d.Name, Package: d.Package, Image: d.Image, Pos: d.Position, dropped: true, stub: true}
 }
 

@@ -54,7 +54,7 @@ properties: [{type: olm.package, value: {packageName: a, version: 3.0.0}}]
 `
 	c, err := declcfg.Read(context.Background(), strings.NewReader(text), "c.yaml", declcfg.LoadOptions{})
 	must(t, err)
-	if declcfg.Validate(c) == nil {
+	if c.Validate() == nil {
 		t.Fatal("the catalog is valid before it is repaired")
 	}
 	related, entries := c.Bundles[0].RelatedImages, c.Channels[0].Entries
@@ -78,7 +78,7 @@ a//a.v1 relatedImages:  example.com/z  => example.com/z
 	if got.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", got.String(), want)
 	}
-	if err := declcfg.Validate(c); err != nil {
+	if err := c.Validate(); err != nil {
 		t.Error(err)
 	}
 	if s := fmt.Sprint(c.Channels[0].Entries); s != "[{a.v3 a.v2 [a.v1] } {a.v2  [a.v2-gone] } {a.v1  [] }]" {

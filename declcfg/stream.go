@@ -69,13 +69,13 @@ func wholeError(ctx context.Context, fsys fs.FS, o LoadOptions, err error) error
 // Blobs yields the blobs of the wanted packages as [Stream] does.
 func (x *Index) Blobs(ctx context.Context, wanted func(pkg string) bool) iter.Seq2[Blob, error] {
 	if wanted == nil {
-		return x.Select(ctx, nil)
+		return x.selected(ctx, nil)
 	}
-	return x.Select(ctx, func(d *IndexedDocument) bool { return wanted(d.Package) })
+	return x.selected(ctx, func(d *IndexedDocument) bool { return wanted(d.Package) })
 }
 
-// Select is [Index.Blobs] for the wanted documents.
-func (x *Index) Select(ctx context.Context, wanted func(*IndexedDocument) bool) iter.Seq2[Blob, error] {
+// selected is [Index.Blobs] for the wanted documents.
+func (x *Index) selected(ctx context.Context, wanted func(*IndexedDocument) bool) iter.Seq2[Blob, error] {
 	return func(yield func(Blob, error) bool) {
 		order := x.order(wanted)
 		warned := once{warn: x.options.Warn, seen: map[warning]bool{}}
@@ -116,7 +116,7 @@ func (x *Index) Select(ctx context.Context, wanted func(*IndexedDocument) bool) 
 func (x *Index) Stubs(ctx context.Context, scope func(pkg string) bool) (*Catalog, error) {
 	isStub := func(d *IndexedDocument) bool { return d.Schema == SchemaBundle && !scope(d.Package) }
 	c := &Catalog{}
-	for b, err := range x.Select(ctx, func(d *IndexedDocument) bool { return !isStub(d) }) {
+	for b, err := range x.selected(ctx, func(d *IndexedDocument) bool { return !isStub(d) }) {
 		if err != nil {
 			return nil, err
 		}
@@ -134,7 +134,7 @@ func (x *Index) Stubs(ctx context.Context, scope func(pkg string) bool) (*Catalo
 	c.Bundles = slices.Grow(c.Bundles, n)
 	for i := range x.docs {
 		if d := &x.docs[i]; isStub(d) && d.Package != "" {
-			c.Bundles = append(c.Bundles, StubOf(d))
+			c.Bundles = append(c.Bundles, stubOf(d))
 		}
 	}
 	return c, nil

@@ -15,18 +15,18 @@ import (
 // maxSkipRange is the maximum length of a skipRange in bytes; real ones are shorter.
 const maxSkipRange = 4096
 
-// Validate checks a catalog against every rule of the file-based catalog specification that opm enforces. It returns
+// Validate checks the catalog against every rule of the file-based catalog specification that opm enforces. It returns
 // nil, or a *[ValidationError] with all problems. It takes time linear in bundles and edges.
-func Validate(c *Catalog) error { return validate(c, false, nil).problems.err() }
+func (c *Catalog) Validate() error { return validate(c, false, nil).problems.err() }
 
 // ValidateAnyImages is [Validate] without the rule that images are pull specs, which opm does not apply to databases.
-func ValidateAnyImages(c *Catalog) error { return validate(c, true, nil).problems.err() }
+func (c *Catalog) ValidateAnyImages() error { return validate(c, true, nil).problems.err() }
 
-// ValidGraph validates a catalog and returns its graph. Its error is that of [Validate].
-func ValidGraph(c *Catalog) (*Graph, error) { return validGraph(c, false) }
+// ValidGraph is [Catalog.Graph] of a catalog that must be valid. Its error is that of [Catalog.Validate].
+func (c *Catalog) ValidGraph() (*Graph, error) { return validGraph(c, false) }
 
-// ValidGraphAnyImages is [ValidGraph] with the rules of [ValidateAnyImages].
-func ValidGraphAnyImages(c *Catalog) (*Graph, error) { return validGraph(c, true) }
+// ValidGraphAnyImages is [Catalog.ValidGraph] by the rules of [Catalog.ValidateAnyImages].
+func (c *Catalog) ValidGraphAnyImages() (*Graph, error) { return validGraph(c, true) }
 
 func validGraph(c *Catalog, anyImages bool) (*Graph, error) {
 	v := validate(c, anyImages, nil)
@@ -161,7 +161,7 @@ func (v *validator) bundle(at Problem, b *BundleNode) {
 		if len(b.Version.Version.Build) > 0 {
 			v.report(at, RuleVersion, "cannot use build metadata in version with a release version")
 		}
-		if want := b.Package + "-v" + b.Version.KubernetesSafe(); b.Name != want {
+		if want := b.Package + "-v" + b.Version.kubernetesSafe(); b.Name != want {
 			v.report(at, RuleVersion, "bundle name %q does not match normalized name %q", b.Name, want)
 		}
 	}

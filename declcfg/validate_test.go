@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/declcfg/property"
 	"github.com/operator-bindery/bindery/internal/cputime"
 )
 
@@ -27,7 +28,7 @@ func channel(name string, entries ...string) declcfg.Channel {
 }
 
 func bundle(name, version string) declcfg.Bundle {
-	p, err := declcfg.NewProperty(declcfg.PropertyPackage, declcfg.PackageProperty{PackageName: "foo", Version: version})
+	p, err := declcfg.NewProperty(declcfg.PropertyPackage, property.Package{PackageName: "foo", Version: version})
 	if err != nil {
 		panic(err)
 	}
@@ -48,7 +49,7 @@ func withProperty(c *declcfg.Catalog, i int, typ, value string) {
 }
 
 func setRelease(c *declcfg.Catalog, i int, name, version, release string) {
-	p, err := declcfg.NewProperty(declcfg.PropertyPackage, declcfg.PackageProperty{PackageName: "foo", Version: version, Release: release})
+	p, err := declcfg.NewProperty(declcfg.PropertyPackage, property.Package{PackageName: "foo", Version: version, Release: release})
 	if err != nil {
 		panic(err)
 	}
@@ -181,7 +182,7 @@ func TestValidate(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			c := small()
 			tt.edit(c)
-			err := declcfg.Validate(c)
+			err := c.Validate()
 			if err == nil {
 				if len(tt.want) > 0 {
 					t.Fatalf("valid, want %q", tt.want)
@@ -243,7 +244,7 @@ func skipsOf(n int) *declcfg.Catalog {
 func TestValidateTakesLinearTime(t *testing.T) {
 	validated := func(c *declcfg.Catalog) func() {
 		return func() {
-			if err := declcfg.Validate(c); err != nil {
+			if err := c.Validate(); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -275,7 +276,7 @@ func TestCycleIsNamed(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = declcfg.Validate(catalog)
+			err = catalog.Validate()
 			if want := "no channel head found in graph (" + c.want + ")"; err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("got %v, want %q", err, want)
 			}

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/blang/semver/v4"
+
+	"github.com/operator-bindery/bindery/declcfg/property"
 )
 
 // VersionRelease orders the bundles of a package: by version, then by release. The zero Release is lower than any
@@ -80,8 +82,8 @@ func (v VersionRelease) String() string {
 	return v.Version.String() + "-" + v.Release.String()
 }
 
-// KubernetesSafe returns the version in a form for names of Kubernetes objects.
-func (v VersionRelease) KubernetesSafe() string {
+// kubernetesSafe returns the version in a form for names of Kubernetes objects.
+func (v VersionRelease) kubernetesSafe() string {
 	return strings.ToLower(strings.ReplaceAll(v.String(), "+", "-"))
 }
 
@@ -95,7 +97,7 @@ func (b *Bundle) VersionRelease() (VersionRelease, error) {
 	return b.versionRelease(p)
 }
 
-func (b *Bundle) versionRelease(p PackageProperty) (VersionRelease, error) {
+func (b *Bundle) versionRelease(p property.Package) (VersionRelease, error) {
 	version, err := semver.Parse(p.Version)
 	if err != nil {
 		return VersionRelease{}, fmt.Errorf("error parsing bundle %q version %q: %w", b.Name, p.Version, err)

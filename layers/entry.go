@@ -113,12 +113,7 @@ func Dir(target string, mode fs.FileMode) Entry {
 	return Entry{Name: target, Kind: KindDir, Mode: mode & (fs.ModePerm | fs.ModeSticky)}
 }
 
-// Symlink returns a symbolic link to a path, which is not interpreted.
-func Symlink(target, to string) Entry {
-	return Entry{Name: target, Kind: KindSymlink, Mode: 0o777, Link: to}
-}
-
-// Hardlink returns a hard link to the file called to in the same layer. Hard links are written after everything else.
+// Hardlink is a second name of the file called to in the same layer. Hard links are written after everything else.
 func Hardlink(target, to string, mode fs.FileMode) Entry {
 	return Entry{Name: target, Kind: KindHardlink, Mode: Normalize(mode), Link: to}
 }

@@ -42,7 +42,7 @@ func TestKeysAreGolden(t *testing.T) {
 // Two layers have the same key if and only if they have the same bytes.
 func TestKeyTellsLayersApart(t *testing.T) {
 	a := func() []Entry {
-		return []Entry{Bytes("a", 0o644, []byte("one")), Bytes("b", 0o644, nil), Symlink("l", "a"), Dir("d", 0o755)}
+		return []Entry{Bytes("a", 0o644, []byte("one")), Bytes("b", 0o644, nil), symlink("l", "a"), Dir("d", 0o755)}
 	}
 	with := func(change func(e []Entry) []Entry) Layer { return Layer{Entries: change(a())} }
 	gz := Options{Compression: Gzip}

@@ -31,7 +31,7 @@ func sample() Layer {
 	return Layer{Name: "sample", Entries: []Entry{
 		Bytes("configs/foo/catalog.yaml", 0o644, text.Bytes()),
 		Bytes("bin/server", 0o755, text.Bytes()[:100_000]),
-		Symlink("bin/link", "server"),
+		symlink("bin/link", "server"),
 		Hardlink("bin/again", "bin/server", 0o755),
 		Dir("tmp", 0o777|fs.ModeSticky),
 		Bytes("configs/foo-bar/a", 0o600, nil),
@@ -196,7 +196,7 @@ func TestRefusedLayers(t *testing.T) {
 		"long path":          {[]Entry{file(strings.Repeat("x/", 600) + "y")}, "1024"},
 		"twice":              {[]Entry{file("a"), file("a")}, "appears twice"},
 		"child of file":      {[]Entry{file("a"), file("a/b")}, "not a directory"},
-		"child of link":      {[]Entry{Symlink("a", "/canary"), file("a/b")}, "not a directory"},
+		"child of link":      {[]Entry{symlink("a", "/canary"), file("a/b")}, "not a directory"},
 		"whiteout in a name": {[]Entry{file("configs/.wh.foo")}, "would hide"},
 		"dangling hard link": {[]Entry{Hardlink("a", "b", 0o755)}, "no file"},
 	}
@@ -277,4 +277,9 @@ func BenchmarkWrite(b *testing.B) {
 			}
 		})
 	}
+}
+
+// symlink is the entry of a symbolic link.
+func symlink(target, to string) Entry {
+	return Entry{Name: target, Kind: KindSymlink, Mode: 0o777, Link: to}
 }

@@ -13,7 +13,7 @@ import (
 // Each worker reuses one compressor, because creating one needs more memory than a layer. Workers do not wait for the
 // disk: finished layers are synced by other goroutines, many at a time, which costs file systems little more than a
 // single one.
-type Pool struct {
+type pool struct {
 	store  *Store
 	o      Options
 	group  *errgroup.Group
@@ -30,11 +30,11 @@ type Pool struct {
 // sealing is how many files are synced concurrently.
 const sealing = 16
 
-// NewPool starts a pool with the given number of workers, at least one. done, unless nil, is called after each layer
+// newPool starts a pool with the given number of workers, at least one. done, unless nil, is called after each layer
 // with the index of its Add call; calls do not overlap.
-func NewPool(ctx context.Context, s *Store, o Options, jobs int, done func(int, Blob)) (*Pool, error) {
+func newPool(ctx context.Context, s *Store, o Options, jobs int, done func(int, Blob)) (*pool, error) {
 	jobs = max(jobs, 1)
-	p := &Pool{store: s, o: o, codecs: make(chan codec, jobs), done: done}
+	p := &pool{store: s, o: o, codecs: make(chan codec, jobs), done: done}
 	for range jobs {
 		c, err := newCodec(o.Compression)
 		if err != nil {
@@ -48,9 +48,9 @@ func NewPool(ctx context.Context, s *Store, o Options, jobs int, done func(int, 
 	return p, nil
 }
 
-// Add queues a layer and waits for a free worker. After a failure it does nothing: [Pool.Wait] returns the error.
+// add queues a layer and waits for a free worker. After a failure it does nothing: [pool.Wait] returns the error.
 // release, unless nil, is always called when the entries are no longer needed.
-func (p *Pool) Add(l Layer, release func()) {
+func (p *pool) add(l Layer, release func()) {
 	index := p.n
 	p.n++
 	p.group.Go(func() error {
@@ -77,7 +77,7 @@ func (p *Pool) Add(l Layer, release func()) {
 	})
 }
 
-func (p *Pool) keep(index int, b Blob) {
+func (p *pool) keep(index int, b Blob) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if missing := index + 1 - len(p.blobs); missing > 0 {
@@ -89,8 +89,8 @@ func (p *Pool) keep(index int, b Blob) {
 	}
 }
 
-// Wait waits for all layers and returns them in the order of the Add calls, or the first error.
-func (p *Pool) Wait() ([]Blob, error) {
+// wait waits for all layers and returns them in the order of the Add calls, or the first error.
+func (p *pool) wait() ([]Blob, error) {
 	err := p.group.Wait()
 	if serr := p.seals.Wait(); err == nil {
 		err = serr
@@ -112,15 +112,15 @@ func (s *Store) WriteAll(ctx context.Context, layers []Layer, o Options, jobs in
 	if done != nil {
 		added = func(at int, b Blob) { done(byWork[at], b) }
 	}
-	p, err := NewPool(ctx, s, o, jobs, added)
+	p, err := newPool(ctx, s, o, jobs, added)
 	if err != nil {
 		return nil, err
 	}
 	slices.SortStableFunc(byWork, func(a, b int) int { return int(min(1, max(-1, layers[b].Size()-layers[a].Size()))) })
 	for _, i := range byWork {
-		p.Add(layers[i], nil)
+		p.add(layers[i], nil)
 	}
-	written, err := p.Wait()
+	written, err := p.wait()
 	if err != nil {
 		return nil, err
 	}

@@ -37,7 +37,7 @@ func load(t *testing.T, dir string) *declcfg.Catalog {
 	t.Helper()
 	c, err := declcfg.Load(context.Background(), os.DirFS(dir), declcfg.LoadOptions{})
 	if err == nil {
-		err = declcfg.Validate(c)
+		err = c.Validate()
 	}
 	if err != nil {
 		t.Error(err)

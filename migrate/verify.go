@@ -149,7 +149,7 @@ func (v *verifier) same(d Difference, source, output string) {
 
 func (v *verifier) pkg(name string, c *declcfg.Catalog) error {
 	facts := v.facts.Packages[name]
-	graph, err := declcfg.NewGraphAnyImages(c)
+	graph, err := c.GraphAnyImages()
 	if err != nil {
 		return err
 	}

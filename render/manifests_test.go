@@ -55,7 +55,7 @@ func TestPackageManifestsAreRendered(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := declcfg.Validate(c); err != nil || len(c.Bundles) != 12 {
+	if err := c.Validate(); err != nil || len(c.Bundles) != 12 {
 		t.Errorf("%d bundles, %v", len(c.Bundles), err)
 	}
 	if _, err := render.Reference(t.Context(), dir, render.Options{Allow: []render.Kind{render.CatalogDirectory}}); !errors.Is(err, render.ErrNotAllowed) {

@@ -296,7 +296,7 @@ func catalog(ctx context.Context, fsys fs.FS, dir string, o *Options) iter.Seq2[
 		case o.KeepGoing:
 			c = healthy(c, o.account)
 		case o.Repair:
-			if err := declcfg.Validate(c); err != nil {
+			if err := c.Validate(); err != nil {
 				yield(nil, err)
 				return
 			}
@@ -310,7 +310,7 @@ func healthy(c *declcfg.Catalog, account *Account) *declcfg.Catalog {
 	out := &declcfg.Catalog{}
 	parts := c.ByPackage()
 	for _, name := range slices.Sorted(maps.Keys(parts)) {
-		if err := declcfg.Validate(parts[name]); err == nil {
+		if err := parts[name].Validate(); err == nil {
 			out.Append(parts[name])
 		} else {
 			account.leaveOut(name, err)

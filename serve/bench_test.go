@@ -23,7 +23,7 @@ func BenchmarkEncodePackage(b *testing.B) {
 	c := benchCatalog(b)
 	b.ReportAllocs()
 	for b.Loop() {
-		file, err := EncodePackage(c)
+		file, err := EncodePackage(c, nil)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -32,7 +32,7 @@ func BenchmarkEncodePackage(b *testing.B) {
 }
 
 func BenchmarkOpenPackage(b *testing.B) {
-	file, err := EncodePackage(benchCatalog(b))
+	file, err := EncodePackage(benchCatalog(b), nil)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -46,11 +46,11 @@ type part struct {
 
 // encode validates and encodes a package and reports answers that are too large for clients.
 func (b *builder) encode(name string, c *declcfg.Catalog, sources []SourceFile, m manifests) (*Package, error) {
-	valid := declcfg.ValidGraph
+	valid := c.ValidGraph
 	if b.anyImages {
-		valid = declcfg.ValidGraphAnyImages
+		valid = c.ValidGraphAnyImages
 	}
-	graph, err := valid(c)
+	graph, err := valid()
 	if err != nil {
 		return nil, fmt.Errorf("process package %q: %w", name, err)
 	}

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/declcfg/property"
 )
 
 // properties are a bundle's properties in the form of the service.
@@ -27,7 +28,7 @@ func propertyError(p *declcfg.Property, err error) error {
 }
 
 // csvMetadata is the value of an olm.csv.metadata property.
-type csvMetadata = declcfg.CSVMetadata
+type csvMetadata = property.CSVMetadata
 
 // dependencyPackage is the value of an olm.package dependency, whose field "version" is a range.
 type dependencyPackage struct {
@@ -54,7 +55,7 @@ func readProperties(b *declcfg.Bundle) (*properties, error) {
 func (p *properties) add(prop *declcfg.Property) error {
 	switch prop.Type {
 	case declcfg.PropertyGVK, declcfg.PropertyGVKRequired:
-		var v declcfg.GVKProperty
+		var v property.GVK
 		if err := json.Unmarshal(prop.Value, &v); err != nil {
 			return err
 		}
@@ -66,7 +67,7 @@ func (p *properties) add(prop *declcfg.Property) error {
 		p.required = append(p.required, k)
 		p.dependencies = append(p.dependencies, [2]string{declcfg.PropertyGVK, string(prop.Value)})
 	case declcfg.PropertyPackageRequired:
-		var v declcfg.PackageRequiredProperty
+		var v property.PackageRequired
 		if err := json.Unmarshal(prop.Value, &v); err != nil {
 			return err
 		}

@@ -16,7 +16,7 @@ import (
 // pair.
 func Bundles(c *declcfg.Catalog) iter.Seq2[*api.Bundle, error] {
 	return func(yield func(*api.Bundle, error) bool) {
-		graph, err := declcfg.NewGraph(c)
+		graph, err := c.Graph()
 		if err != nil {
 			yield(nil, err)
 			return

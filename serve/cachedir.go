@@ -18,14 +18,14 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// CacheFileExtension is the extension of cache files.
-const CacheFileExtension = ".cache"
+// cacheFileExtension is the extension of cache files.
+const cacheFileExtension = ".cache"
 
 // CacheFileName returns the name of a package's file in a cache directory. Names of packages need no change; other
 // bytes are escaped, and a name that is too long is replaced by its digest. Blobs without a package are in "_.cache".
 func CacheFileName(pkg string) string {
 	if pkg == "" {
-		return "_" + CacheFileExtension
+		return "_" + cacheFileExtension
 	}
 	var b strings.Builder
 	for i := range len(pkg) {
@@ -38,9 +38,9 @@ func CacheFileName(pkg string) string {
 	}
 	if b.Len() > 200 {
 		sum := sha256.Sum256([]byte(pkg))
-		return "_" + hex.EncodeToString(sum[:]) + CacheFileExtension
+		return "_" + hex.EncodeToString(sum[:]) + cacheFileExtension
 	}
-	return b.String() + CacheFileExtension
+	return b.String() + cacheFileExtension
 }
 
 // cacheDir is the content of a cache directory.
@@ -72,7 +72,7 @@ func readCacheDir(ctx context.Context, fsys fs.FS) (*cacheDir, error) {
 		case strings.HasPrefix(name, "."):
 			// A temporary file of a writer, or one that the file system creates.
 			continue
-		case e.IsDir() || !strings.HasSuffix(name, CacheFileExtension):
+		case e.IsDir() || !strings.HasSuffix(name, cacheFileExtension):
 			mu.Lock()
 			dir.foreign = append(dir.foreign, name)
 			mu.Unlock()

@@ -26,7 +26,7 @@ func TestEncodingIsDeterministic(t *testing.T) {
 	c := parse(t, sampleA)
 	slices.Reverse(c.Channels)
 	slices.Reverse(c.Bundles)
-	got, err := EncodePackage(c, SourceFile{Name: "a/catalog.yaml", Size: int64(len(sampleA)), Packages: 1})
+	got, err := EncodePackage(c, nil, SourceFile{Name: "a/catalog.yaml", Size: int64(len(sampleA)), Packages: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,15 +39,15 @@ func TestEncodePackageRefuses(t *testing.T) {
 	skeleton := parse(t, sampleB)
 	skeleton.Bundles[0].Properties = slices.DeleteFunc(skeleton.Bundles[0].Properties, isObject)
 	skeleton.Bundles[0].HasObjects = true
-	if _, err := EncodePackage(skeleton); err == nil {
+	if _, err := EncodePackage(skeleton, nil); err == nil {
 		t.Error("a skeleton was encoded")
 	}
-	if _, err := EncodePackage(parse(t, sampleA+sampleB)); err == nil {
+	if _, err := EncodePackage(parse(t, sampleA+sampleB), nil); err == nil {
 		t.Error("two packages were encoded as one")
 	}
 	noHead := parse(t, sampleB)
 	noHead.Channels[0].Entries[0].Replaces = "b.v1.0.0"
-	if _, err := EncodePackage(noHead); err == nil {
+	if _, err := EncodePackage(noHead, nil); err == nil {
 		t.Error("a channel without a head was encoded")
 	}
 }
@@ -96,7 +96,7 @@ func TestAnswersOfChangedFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := newCatalog(NewStore([]*Package{p}), 1<<20)
+	c := newCatalog(&store{packages: []*Package{p}}, 1<<20)
 	r := &registry{reader: reader{budget: &budget{limit: 1 << 20, wait: 1}}}
 	req := &api.GetBundleRequest{PkgName: "a", ChannelName: "stable", CsvName: "a.v1.1.0"}
 	right, err := r.getBundle(t.Context(), c, req)
@@ -166,7 +166,7 @@ func FuzzIndex(f *testing.F) {
 
 // askEverything requests everything in a package; the answers may be errors.
 func askEverything(t *testing.T, p *Package) {
-	c := newCatalog(NewStore([]*Package{p}), 1<<20)
+	c := newCatalog(&store{packages: []*Package{p}}, 1<<20)
 	r := &registry{reader: reader{budget: &budget{limit: 1 << 20, wait: 1}}}
 	send := func(a answer) error { a.data.Free(); return nil }
 	get := func(a answer, _ error) { a.data.Free() }
@@ -194,7 +194,7 @@ func askEverything(t *testing.T, p *Package) {
 // Layers contain cache files and are cached by their inputs. If the bytes of a cache file change, encoderGeneration has
 // to be raised (or formatVersion, if readers are affected): otherwise the layer cache returns old layers.
 func TestCacheFileIsGolden(t *testing.T) {
-	got, err := EncodePackage(parse(t, sampleA), SourceFile{Name: "a/catalog.yaml", Size: int64(len(sampleA)), Packages: 1})
+	got, err := EncodePackage(parse(t, sampleA), nil, SourceFile{Name: "a/catalog.yaml", Size: int64(len(sampleA)), Packages: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -147,11 +148,7 @@ func (s *countedStream) SendMsg(m any) error {
 
 // writeCallMetrics adds the metrics of all methods under the usual names for gRPC servers.
 func writeCallMetrics(t *promText, all map[string]*callMetrics) {
-	sorted := make([]*callMetrics, 0, len(all))
-	for _, m := range all {
-		sorted = append(sorted, m)
-	}
-	slices.SortFunc(sorted, func(a, b *callMetrics) int {
+	sorted := slices.SortedFunc(maps.Values(all), func(a, b *callMetrics) int {
 		return cmp.Or(strings.Compare(a.service, b.service), strings.Compare(a.method, b.method))
 	})
 	labels := func(m *callMetrics, more ...string) []string {

@@ -6,6 +6,7 @@ import (
 	json "github.com/go-json-experiment/json/v1"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/declcfg/property"
 )
 
 // clusterServiceVersion is the part of a ClusterServiceVersion that a catalog contains, in the field order of the
@@ -25,21 +26,21 @@ type csvMeta struct {
 }
 
 type csvSpec struct {
-	Install                   csvInstall                        `json:"install"`
-	Version                   string                            `json:"version"`
-	Maturity                  string                            `json:"maturity,omitempty"`
-	CustomResourceDefinitions declcfg.CustomResourceDefinitions `json:"customresourcedefinitions"`
-	APIServiceDefinitions     declcfg.APIServiceDefinitions     `json:"apiservicedefinitions"`
-	NativeAPIs                []declcfg.GroupVersionKind        `json:"nativeAPIs,omitempty"`
-	MinKubeVersion            string                            `json:"minKubeVersion,omitempty"`
-	DisplayName               string                            `json:"displayName"`
-	Description               string                            `json:"description,omitempty"`
-	Keywords                  []string                          `json:"keywords,omitempty"`
-	Maintainers               []declcfg.Maintainer              `json:"maintainers,omitempty"`
-	Provider                  declcfg.AppLink                   `json:"provider"`
-	Links                     []declcfg.AppLink                 `json:"links,omitempty"`
-	Icon                      []csvIcon                         `json:"icon,omitempty"`
-	InstallModes              []declcfg.InstallMode             `json:"installModes,omitempty"`
+	Install                   csvInstall                         `json:"install"`
+	Version                   string                             `json:"version"`
+	Maturity                  string                             `json:"maturity,omitempty"`
+	CustomResourceDefinitions property.CustomResourceDefinitions `json:"customresourcedefinitions"`
+	APIServiceDefinitions     property.APIServiceDefinitions     `json:"apiservicedefinitions"`
+	NativeAPIs                []property.GroupVersionKind        `json:"nativeAPIs,omitempty"`
+	MinKubeVersion            string                             `json:"minKubeVersion,omitempty"`
+	DisplayName               string                             `json:"displayName"`
+	Description               string                             `json:"description,omitempty"`
+	Keywords                  []string                           `json:"keywords,omitempty"`
+	Maintainers               []property.Maintainer              `json:"maintainers,omitempty"`
+	Provider                  property.AppLink                   `json:"provider"`
+	Links                     []property.AppLink                 `json:"links,omitempty"`
+	Icon                      []csvIcon                          `json:"icon,omitempty"`
+	InstallModes              []property.InstallMode             `json:"installModes,omitempty"`
 	Cleanup                   struct {
 		Enabled bool `json:"enabled"`
 	} `json:"cleanup"`

@@ -153,7 +153,7 @@ func (r random) entries(names []string) []declcfg.ChannelEntry {
 	return list
 }
 
-func property(kind string, value any) declcfg.Property {
+func propertyOf(kind string, value any) declcfg.Property {
 	return declcfg.Property{Type: kind, Value: json.RawMessage(toJSON(value))}
 }
 
@@ -168,18 +168,18 @@ func (r random) bundles(pkg string) (list []declcfg.Bundle) {
 		if r.distinct {
 			b.Name = pkg + " " + b.Name
 		}
-		properties := []declcfg.Property{property("olm.package", map[string]any{"packageName": pkg, "version": version})}
+		properties := []declcfg.Property{propertyOf("olm.package", map[string]any{"packageName": pkg, "version": version})}
 		for range r.IntN(4) {
-			properties = append(properties, property("olm.gvk", r.gvk()))
+			properties = append(properties, propertyOf("olm.gvk", r.gvk()))
 		}
 		for range r.IntN(3) {
-			properties = append(properties, property("olm.gvk.required", r.gvk()))
+			properties = append(properties, propertyOf("olm.gvk.required", r.gvk()))
 		}
 		if r.often(1, 3) {
-			properties = append(properties, property("olm.package.required", map[string]any{"packageName": r.one("a", "nobody"), "versionRange": ">=1.0.0 <2.0.0"}))
+			properties = append(properties, propertyOf("olm.package.required", map[string]any{"packageName": r.one("a", "nobody"), "versionRange": ">=1.0.0 <2.0.0"}))
 		}
 		if r.often(1, 3) {
-			properties = append(properties, property(r.one("olm.maxOpenShiftVersion", "x", "olm.constraint"), r.value()))
+			properties = append(properties, propertyOf(r.one("olm.maxOpenShiftVersion", "x", "olm.constraint"), r.value()))
 		}
 		if r.often(4, 5) {
 			b.Image = "example.test/" + pkg + ":v" + fmt.Sprint(i)
@@ -213,7 +213,7 @@ func (r random) value() any {
 func (r random) object(name string, i int) declcfg.Property {
 	kind := r.one("ClusterServiceVersion", "ConfigMap", "CustomResourceDefinition")
 	o := map[string]any{"kind": kind, "apiVersion": "v1", "metadata": map[string]any{"name": fmt.Sprintf("%s-%d", name, i)}, "text": r.one(oddTexts...)}
-	return property("olm.bundle.object", map[string]any{"data": []byte(toJSON(o))})
+	return propertyOf("olm.bundle.object", map[string]any{"data": []byte(toJSON(o))})
 }
 
 func (r random) metadata() declcfg.Property {
@@ -236,7 +236,7 @@ func (r random) metadata() declcfg.Property {
 	maybe("installModes", []any{map[string]any{"type": "OwnNamespace", "supported": true}, map[string]any{"type": "AllNamespaces", "supported": false}})
 	maybe("crdDescriptions", map[string]any{"owned": []any{map[string]any{"name": "as.a.test", "version": "v1", "kind": "A"}}})
 	maybe("nativeAPIs", []any{map[string]any{"group": "", "version": "v1", "kind": "Pod"}})
-	return property("olm.csv.metadata", m)
+	return propertyOf("olm.csv.metadata", m)
 }
 
 // write writes a catalog in one of the usual file layouts and sorts its custom blobs by their order there.

@@ -15,16 +15,12 @@ import (
 // of the catalog must belong to one package, or none of them to any. The catalog should have passed [declcfg.Validate];
 // an error explains why it cannot be served. It must not be a skeleton.
 //
-// The sources are the files from which the package's blobs were read. A server with a catalog uses the cache file only
-// if these files are unchanged; without sources the file can only be served alone.
-func EncodePackage(c *declcfg.Catalog, sources ...SourceFile) ([]byte, error) {
-	return EncodePackageFunc(c, nil, sources...)
-}
-
-// EncodePackageFunc works like [EncodePackage] and calls large, unless it is nil, for every bundle whose answer is too
-// large for clients with the default limit.
-func EncodePackageFunc(c *declcfg.Catalog, large func(LargeBundle), sources ...SourceFile) ([]byte, error) {
-	graph, err := declcfg.NewGraph(c)
+// The sources are the files from which the package's blobs were read. A server that finds the cache file beside a
+// catalog uses it only while these files are unchanged; without sources it is never used for a catalog.
+//
+// large, unless nil, is called for every bundle whose answer is too large for clients with the default limit.
+func EncodePackage(c *declcfg.Catalog, large func(LargeBundle), sources ...SourceFile) ([]byte, error) {
+	graph, err := c.Graph()
 	if err != nil {
 		return nil, err
 	}

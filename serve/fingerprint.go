@@ -76,9 +76,9 @@ func lookPast(cacheDir string, paths ...string) fingerprint {
 			f.file(path, info)
 		}
 	}
-	print := fingerprint{newest: f.newest}
-	f.hash.Sum(print.sum[:0])
-	return print
+	result := fingerprint{newest: f.newest}
+	f.hash.Sum(result.sum[:0])
+	return result
 }
 
 func (f *fingerprinter) directory(dir string) {

@@ -263,7 +263,7 @@ func TestCacheFromImage(t *testing.T) {
 		}
 		source := digests[name+"/catalog.yaml"]
 		source.Packages = 1
-		file, err := EncodePackage(parse(t, text), source)
+		file, err := EncodePackage(parse(t, text), nil, source)
 		if err != nil {
 			t.Fatal(err)
 		}

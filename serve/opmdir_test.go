@@ -177,7 +177,7 @@ func TestCacheOnlyRefreshesOPMCache(t *testing.T) {
 				t.Fatal(err)
 			}
 			valid(t, os.DirFS(catalog), cache)
-			if entries, err := filepath.Glob(filepath.Join(cache, "*"+serve.CacheFileExtension)); err != nil || len(entries) > 0 {
+			if entries, err := filepath.Glob(filepath.Join(cache, "*"+".cache")); err != nil || len(entries) > 0 {
 				t.Errorf("native files beside opm's: %v, %v", entries, err)
 			}
 		})

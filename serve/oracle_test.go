@@ -129,7 +129,7 @@ func catalogStore(t testing.TB, c *declcfg.Catalog) Store {
 	parts := c.ByPackage()
 	var packages []*Package
 	for _, name := range sortedNames(parts) {
-		file, err := EncodePackage(parts[name])
+		file, err := EncodePackage(parts[name], nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -142,7 +142,7 @@ func catalogStore(t testing.TB, c *declcfg.Catalog) Store {
 		}
 		packages = append(packages, p)
 	}
-	return NewStore(packages)
+	return &store{packages: packages}
 }
 
 // startServer serves a store on the loopback and returns a connection to it.

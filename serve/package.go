@@ -46,13 +46,10 @@ func OpenPackage(r io.ReaderAt, size int64) (*Package, error) {
 	return &Package{index: *x, r: r, size: size}, nil
 }
 
-// Name returns the package's name; empty for blobs of no package.
-func (p *Package) Name() string { return p.name }
-
-// Sources returns the files that the cache file was built from, sorted by name. The slice must not be changed.
+// Sources returns the files from which the cache file was built, sorted by name. The slice must not be changed.
 func (p *Package) Sources() []SourceFile { return p.sources }
 
-// Close releases what the package reads from.
+// Close releases the file.
 func (p *Package) Close() error {
 	if p.close == nil {
 		return nil

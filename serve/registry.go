@@ -162,12 +162,12 @@ func (r *registry) getLatestChannelEntriesThatProvide(ctx context.Context, c *ca
 }
 
 func (r *registry) getDefaultBundleThatProvides(ctx context.Context, c *catalog, req *api.GetDefaultProviderRequest) (answer, error) {
-	k, any := requestedAPI(req), false
+	k, found := requestedAPI(req), false
 	for _, p := range c.packages {
 		var head *indexEntry
 		channel := p.channel(p.defaultChannel)
 		providing(p, k, true, func(ch *indexChannel, e *indexEntry, _ string) bool {
-			any = true
+			found = true
 			if ch == channel {
 				head = e
 			}
@@ -177,7 +177,7 @@ func (r *registry) getDefaultBundleThatProvides(ctx context.Context, c *catalog,
 			return r.bundle(ctx, p, channel, head)
 		}
 	}
-	if any {
+	if found {
 		return answer{}, notFound("no entry found that provides %v", k)
 	}
 	return answer{}, notFound("no channel entries found that provide %v", k)

@@ -25,6 +25,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/declcfg/property"
 	"github.com/operator-bindery/bindery/serve/api"
 )
 
@@ -192,7 +193,7 @@ func largeCatalog(t testing.TB, bundles, size int) *declcfg.Catalog {
 			entry.Replaces = fmt.Sprintf("big.v0.0.%d", i-1)
 		}
 		channel.Entries = append(channel.Entries, entry)
-		version, err := declcfg.NewProperty(declcfg.PropertyPackage, declcfg.PackageProperty{PackageName: "big", Version: fmt.Sprintf("0.0.%d", i)})
+		version, err := declcfg.NewProperty(declcfg.PropertyPackage, property.Package{PackageName: "big", Version: fmt.Sprintf("0.0.%d", i)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -205,7 +206,7 @@ func largeCatalog(t testing.TB, bundles, size int) *declcfg.Catalog {
 
 func TestLargeBundlesAreReported(t *testing.T) {
 	c := largeCatalog(t, 2, 2<<20)
-	graph, err := declcfg.NewGraph(c)
+	graph, err := c.Graph()
 	if err != nil {
 		t.Fatal(err)
 	}

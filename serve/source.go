@@ -51,11 +51,8 @@ func Blobs(name string, blobs iter.Seq2[declcfg.Blob, error]) Source {
 	return Source{name: name, blobs: blobs}
 }
 
-// Name returns the source's name for messages.
-func (s Source) Name() string { return s.name }
-
-// Reopened returns the source with a function that opens it again, so that [Run] can reload it. Calls of open do not
-// overlap.
+// Reopened returns the source with a function that opens it again, so that [Run] can reload it. open is called by one
+// goroutine at a time.
 func (s Source) Reopened(open func(context.Context) (Source, error)) Source {
 	s.open = open
 	return s

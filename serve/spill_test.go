@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/declcfg/property"
 )
 
 // manifestCatalog has a bundle with every combination of manifests, and exceeds the memory of a spill.
@@ -34,7 +35,7 @@ func manifestCatalog(t *testing.T) *declcfg.Catalog {
 			entry.Replaces = fmt.Sprintf("p.v%d", i-1)
 		}
 		channel.Entries = append(channel.Entries, entry)
-		p, err := declcfg.NewProperty(declcfg.PropertyPackage, declcfg.PackageProperty{PackageName: "p", Version: version})
+		p, err := declcfg.NewProperty(declcfg.PropertyPackage, property.Package{PackageName: "p", Version: version})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -80,7 +81,7 @@ func TestSpilledManifestsMakeTheSameCache(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, err := EncodePackage(whole, p.Sources()...)
+		want, err := EncodePackage(whole, nil, p.Sources()...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -102,7 +103,7 @@ func sameRecords(t *testing.T, whole, moving *declcfg.Catalog) {
 	if objects, err := moving.Bundles[0].Objects(); err != nil || len(objects) != 1 || len(objects[0]) < 300<<10 {
 		t.Errorf("the load has changed blobs that it was lent: %d objects, %v", len(objects), err)
 	}
-	file, err := EncodePackage(whole)
+	file, err := EncodePackage(whole, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,9 +14,6 @@ type Store interface {
 	Close() error
 }
 
-// NewStore returns a store of opened packages, which it closes.
-func NewStore(packages []*Package) Store { return &store{packages: packages} }
-
 type store struct {
 	packages []*Package
 	closers  []func() error

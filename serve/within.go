@@ -33,8 +33,8 @@ func realPath(name string) string {
 	}
 	rest := ""
 	for dir := name; ; dir = filepath.Dir(dir) {
-		if real, err := filepath.EvalSymlinks(dir); err == nil {
-			return filepath.Join(real, rest)
+		if resolved, err := filepath.EvalSymlinks(dir); err == nil {
+			return filepath.Join(resolved, rest)
 		}
 		if dir == filepath.Dir(dir) {
 			return name
@@ -71,7 +71,7 @@ func (w withoutCache) isCache() bool {
 	for _, e := range entries {
 		switch name := e.Name(); {
 		case strings.HasPrefix(name, "."): // in the making
-		case !e.IsDir() && strings.HasSuffix(name, CacheFileExtension):
+		case !e.IsDir() && strings.HasSuffix(name, cacheFileExtension):
 		case e.IsDir() && name == opmformat.PogrebDir:
 		case e.IsDir() && name == opmformat.JSONDir, !e.IsDir() && name == opmformat.DigestName:
 			json = append(json, name)

@@ -8,6 +8,7 @@ import (
 	"github.com/blang/semver/v4"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/declcfg/property"
 	"github.com/operator-bindery/bindery/internal/errlist"
 	"github.com/operator-bindery/bindery/internal/fault"
 )
@@ -182,7 +183,7 @@ func (a *assembled) validate(anyImages bool) error {
 		if m := b.manifests; m.csv == nil || m.csv.substitutesFor == "" {
 			continue
 		}
-		p, err := declcfg.NewProperty(declcfg.PropertyCSVMetadata, declcfg.CSVMetadata{
+		p, err := declcfg.NewProperty(declcfg.PropertyCSVMetadata, property.CSVMetadata{
 			Annotations: map[string]string{declcfg.AnnotationSubstitutesFor: b.manifests.csv.substitutesFor},
 		})
 		if err != nil {
@@ -191,9 +192,9 @@ func (a *assembled) validate(anyImages bool) error {
 		c.Bundles[i].Properties = append(slices.Clone(c.Bundles[i].Properties), p)
 	}
 	if anyImages {
-		return declcfg.ValidateAnyImages(&c)
+		return c.ValidateAnyImages()
 	}
-	return declcfg.Validate(&c)
+	return c.Validate()
 }
 
 func (db *DB) bundleBlob(p *pkg, b *bundle) (declcfg.Bundle, error) {

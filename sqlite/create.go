@@ -103,7 +103,7 @@ func (f Finding) text() string {
 // concurrent writers of a new file wait for one another.
 //
 // The packages must be valid. Errors are joined, so that all invalid packages are named. Their classes are those of
-// [declcfg.Validate], *[LossError], ErrInvalid, ErrLimit, ErrLocked, ErrUnsupported for a file with a journal next to
+// [declcfg.Catalog.Validate], *[LossError], ErrInvalid, ErrLimit, ErrLocked, ErrUnsupported for a file with a journal next to
 // it, ErrWrite, and those of the file system and of the blobs.
 func Create(ctx context.Context, path string, blobs iter.Seq2[declcfg.Blob, error], o WriteOptions) (_ *Written, err error) {
 	o = o.withDefaults()

@@ -76,5 +76,5 @@ func (db *DB) repairVersion(b *bundle, c *csv) {
 }
 
 func (b *bundle) hasProperty(typ string) bool {
-	return slices.ContainsFunc(b.properties, func(p property) bool { return p.typ == typ })
+	return slices.ContainsFunc(b.properties, func(p propertyRow) bool { return p.typ == typ })
 }

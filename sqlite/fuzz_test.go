@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/internal/recorded"
 	"github.com/operator-bindery/bindery/sqlite"
 )
@@ -22,11 +21,11 @@ func checkFuzzed(t *testing.T, path string) {
 		if err != nil {
 			continue
 		}
-		valid := declcfg.Validate
+		valid := c.Validate
 		if compat == sqlite.CompatOPM {
-			valid = declcfg.ValidateAnyImages // opm does not parse them
+			valid = c.ValidateAnyImages // opm does not parse them
 		}
-		if err := valid(c); err != nil {
+		if err := valid(); err != nil {
 			t.Errorf("an invalid catalog was read: %v", err)
 		}
 	}

@@ -49,8 +49,8 @@ type bundle struct {
 	manifests     *manifests
 	problem       error // why the row cannot be used
 	deprecated    bool  // by the table or by a property
-	properties    []property
-	dependencies  []property
+	properties    []propertyRow
+	dependencies  []propertyRow
 	provided      []gvk
 	required      []gvk
 	images        []string
@@ -79,10 +79,10 @@ func (db *DB) readGraph(r *reader, bundles map[string]*bundle) (*graph, error) {
 	}
 	for _, table := range []struct {
 		name string
-		into func(*bundle) *[]property
+		into func(*bundle) *[]propertyRow
 	}{
-		{"properties", func(b *bundle) *[]property { return &b.properties }},
-		{"dependencies", func(b *bundle) *[]property { return &b.dependencies }},
+		{"properties", func(b *bundle) *[]propertyRow { return &b.properties }},
+		{"dependencies", func(b *bundle) *[]propertyRow { return &b.dependencies }},
 	} {
 		if err := db.readProperties(r, g, table.name, table.into); err != nil {
 			return nil, err
@@ -217,9 +217,9 @@ func (db *DB) readDeprecated(r *reader, g *graph) error {
 	})
 }
 
-func (db *DB) readProperties(r *reader, g *graph, table string, into func(*bundle) *[]property) error {
+func (db *DB) readProperties(r *reader, g *graph, table string, into func(*bundle) *[]propertyRow) error {
 	columns := []string{"operatorbundle_name", "type", "value"}
-	seen := map[*bundle]map[property]bool{}
+	seen := map[*bundle]map[propertyRow]bool{}
 	return r.each(db.schema, table, columns, func(row []sql.RawBytes) error {
 		var name, typ, value text
 		if err := r.texts(columns, row, &name, &typ, &value); err != nil {
@@ -229,9 +229,9 @@ func (db *DB) readProperties(r *reader, g *graph, table string, into func(*bundl
 		if b == nil {
 			return nil
 		}
-		p := property{typ.s, value.s}
+		p := propertyRow{typ.s, value.s}
 		if seen[b] == nil {
-			seen[b] = map[property]bool{}
+			seen[b] = map[propertyRow]bool{}
 		}
 		if seen[b][p] {
 			return nil // adding a bundle to a package repeated the rows of the others

@@ -188,23 +188,3 @@ func (l *layout) rowOf(bundle string) *row {
 	}
 	return other
 }
-
-// headsOf returns the entries of a channel that no other one replaces or skips, sorted by name. A valid channel has
-// one.
-func headsOf(c *declcfg.Channel) []string {
-	below := map[string]bool{}
-	for _, e := range c.Entries {
-		below[e.Replaces] = true
-		for _, skip := range e.Skips {
-			below[skip] = true
-		}
-	}
-	var heads []string
-	for _, e := range c.Entries {
-		if !below[e.Name] {
-			heads = append(heads, e.Name)
-		}
-	}
-	slices.Sort(heads)
-	return heads
-}

@@ -30,8 +30,8 @@ type manifests struct {
 
 type gvk struct{ group, version, kind string }
 
-// property is a row of the properties or the dependencies table.
-type property struct{ typ, value string }
+// propertyRow is a row of the properties or the dependencies table.
+type propertyRow struct{ typ, value string }
 
 // csv has the used fields of a ClusterServiceVersion.
 type csv struct {
@@ -42,7 +42,7 @@ type csv struct {
 	operatorImages []string // of the deployments' containers
 	owned          []gvk
 	required       []gvk
-	properties     []property // of the olm.properties annotation; nil if that is not JSON
+	properties     []propertyRow // of the olm.properties annotation; nil if that is not JSON
 	replaces       string
 	skips          []string
 	stub           bool // generated from catalog data, see stubCSV
@@ -228,7 +228,7 @@ func serviceAPIs(services []csvAPI) []gvk {
 
 // readProperties parses the olm.properties annotation, a JSON list. Anything else gives no properties, as when opm
 // renders a bundle.
-func readProperties(annotation string) []property {
+func readProperties(annotation string) []propertyRow {
 	var list []struct {
 		Type  string         `json:"type"`
 		Value jsontext.Value `json:"value"`
@@ -236,10 +236,10 @@ func readProperties(annotation string) []property {
 	if json.Unmarshal([]byte(annotation), &list) != nil {
 		return nil
 	}
-	var out []property
+	var out []propertyRow
 	for _, p := range list {
 		if p.Type != "" && p.Value != nil {
-			out = append(out, property{p.Type, string(p.Value)})
+			out = append(out, propertyRow{p.Type, string(p.Value)})
 		}
 	}
 	return out

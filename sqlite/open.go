@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -30,9 +31,7 @@ type DB struct {
 // and those of the file system.
 func Open(ctx context.Context, path string, o Options) (_ *DB, err error) {
 	o.Limits = o.Limits.withDefaults()
-	if o.Jobs <= 0 {
-		o.Jobs = runtime.GOMAXPROCS(0)
-	}
+	o.Jobs = cmp.Or(max(o.Jobs, 0), runtime.GOMAXPROCS(0))
 	db := &DB{path: path, options: o}
 	defer func() {
 		if err != nil {

@@ -39,7 +39,7 @@ func (p *packageWriter) plan() {
 	for i := range p.part.Channels {
 		c := &p.part.Channels[i]
 		head := ""
-		if heads := headsOf(c); len(heads) > 0 {
+		if heads := slices.Sorted(slices.Values(c.Heads())); len(heads) > 0 {
 			head = heads[0] // if there are several, the package is invalid
 		}
 		p.heads = append(p.heads, head)

@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/declcfg/property"
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
@@ -20,7 +21,7 @@ func (db *DB) propertiesOf(p *pkg, b *bundle) ([]declcfg.Property, error) {
 	for _, row := range b.properties {
 		switch row.typ {
 		case declcfg.PropertyGVK:
-			var api declcfg.GVKProperty
+			var api property.GVK
 			if err := decode(row, &api); err != nil {
 				return nil, err
 			}
@@ -34,7 +35,7 @@ func (db *DB) propertiesOf(p *pkg, b *bundle) ([]declcfg.Property, error) {
 		}
 	}
 	if !hasPackage {
-		w.value(declcfg.PropertyPackage, declcfg.PackageProperty{PackageName: p.name, Version: b.version.s})
+		w.value(declcfg.PropertyPackage, property.Package{PackageName: p.name, Version: b.version.s})
 	}
 	for _, api := range b.provided {
 		w.provided[api] = true
@@ -48,10 +49,10 @@ func (db *DB) propertiesOf(p *pkg, b *bundle) ([]declcfg.Property, error) {
 		}
 	}
 	for api := range w.provided {
-		w.value(declcfg.PropertyGVK, declcfg.GVKProperty{Group: api.group, Kind: api.kind, Version: api.version})
+		w.value(declcfg.PropertyGVK, property.GVK{Group: api.group, Kind: api.kind, Version: api.version})
 	}
 	for api := range w.required {
-		w.value(declcfg.PropertyGVKRequired, declcfg.GVKProperty{Group: api.group, Kind: api.kind, Version: api.version})
+		w.value(declcfg.PropertyGVKRequired, property.GVK{Group: api.group, Kind: api.kind, Version: api.version})
 	}
 	if w.err != nil {
 		return nil, w.err
@@ -63,14 +64,14 @@ func (db *DB) propertiesOf(p *pkg, b *bundle) ([]declcfg.Property, error) {
 }
 
 // dependency adds the property that represents a dependency in a file-based catalog.
-func (db *DB) dependency(w *propertyWriter, p *pkg, b *bundle, row property) error {
+func (db *DB) dependency(w *propertyWriter, p *pkg, b *bundle, row propertyRow) error {
 	dropped := func(reason string) {
 		db.findings.add(Finding{Kind: Dropped, Package: p.name, Bundle: b.name, Field: "dependencies", Reason: reason})
 	}
 	compat := db.options.Compat == CompatOPM
 	switch row.typ {
 	case declcfg.PropertyGVK:
-		var api declcfg.GVKProperty
+		var api property.GVK
 		if err := decode(row, &api); err != nil {
 			return err
 		}
@@ -80,7 +81,7 @@ func (db *DB) dependency(w *propertyWriter, p *pkg, b *bundle, row property) err
 		}
 		w.required[gvk{api.Group, api.Version, api.Kind}] = true
 	case declcfg.PropertyPackage:
-		var required declcfg.PackageProperty
+		var required property.Package
 		if err := decode(row, &required); err != nil {
 			return err
 		}
@@ -88,7 +89,7 @@ func (db *DB) dependency(w *propertyWriter, p *pkg, b *bundle, row property) err
 			dropped("a dependency of type olm.package names no package: " + fault.Quote(row.value))
 			return nil
 		}
-		w.value(declcfg.PropertyPackageRequired, declcfg.PackageRequiredProperty{PackageName: required.PackageName, VersionRange: required.Version})
+		w.value(declcfg.PropertyPackageRequired, property.PackageRequired{PackageName: required.PackageName, VersionRange: required.Version})
 	case declcfg.PropertyConstraint, declcfg.PropertyLabel:
 		if compat {
 			dropped("opm drops dependencies of type " + row.typ)
@@ -101,7 +102,7 @@ func (db *DB) dependency(w *propertyWriter, p *pkg, b *bundle, row property) err
 	return nil
 }
 
-func decode(row property, into any) error {
+func decode(row propertyRow, into any) error {
 	if err := json.Unmarshal([]byte(row.value), into); err != nil {
 		return fmt.Errorf("%w: value of type %s: %w", ErrInvalid, fault.Quote(row.typ), shorten(err))
 	}
@@ -124,7 +125,7 @@ func (w *propertyWriter) value(typ string, value any) {
 }
 
 // raw adds a value of the database, without white space between its tokens.
-func (w *propertyWriter) raw(row property) error {
+func (w *propertyWriter) raw(row propertyRow) error {
 	value := jsontext.Value(row.value)
 	if row.typ == "" || !value.IsValid() {
 		return fmt.Errorf("%w: property of type %s: its value is not valid JSON: %s", ErrInvalid, fault.Quote(row.typ), fault.Quote(row.value))

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/declcfg/property"
 )
 
 // Reduced loads the database and returns its catalog with each bundle reduced (see [declcfg.Bundle.Reduce]): packages
@@ -56,7 +57,7 @@ func (db *DB) Stranded(ctx context.Context) ([]Stranded, error) {
 	for _, b := range db.load.stranded {
 		s := Stranded{Name: b.name, Image: b.path.s}
 		for _, p := range b.properties {
-			var v declcfg.PackageProperty
+			var v property.Package
 			if p.typ == declcfg.PropertyPackage && decode(p, &v) == nil {
 				s.Package = v.PackageName
 			}
@@ -85,7 +86,7 @@ func (a *assembled) reduced(i int) (declcfg.Bundle, error) {
 	whole := len(b.Properties)
 	if m.csv != nil && m.csv.substitutesFor != "" {
 		// Reduce keeps the annotation that turns build metadata of the version into a release.
-		p, err := declcfg.NewProperty(declcfg.PropertyCSVMetadata, declcfg.CSVMetadata{
+		p, err := declcfg.NewProperty(declcfg.PropertyCSVMetadata, property.CSVMetadata{
 			Annotations: map[string]string{declcfg.AnnotationSubstitutesFor: m.csv.substitutesFor},
 		})
 		if err != nil {

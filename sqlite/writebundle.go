@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/declcfg/property"
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
@@ -61,7 +62,7 @@ func (p *packageWriter) bundle(ctx context.Context, b *declcfg.Bundle) error {
 }
 
 // release reports that a release is kept only in the property, which readers of databases ignore.
-func (p *packageWriter) release(b *declcfg.Bundle, property declcfg.PackageProperty) {
+func (p *packageWriter) release(b *declcfg.Bundle, property property.Package) {
 	if property.Release != "" {
 		p.changed(Finding{Bundle: b.Name, Field: "release", Reason: "the release is kept in a property; opm does not read it from a database"})
 	}
@@ -82,7 +83,7 @@ type columns struct {
 }
 
 // manifests builds the columns csv and bundle and parses them: content that cannot be read back is not written.
-func (p *packageWriter) manifests(b *declcfg.Bundle, plan *plan, property declcfg.PackageProperty) (*columns, error) {
+func (p *packageWriter) manifests(b *declcfg.Bundle, plan *plan, property property.Package) (*columns, error) {
 	objects, document, err := b.Manifests()
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)

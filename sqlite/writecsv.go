@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/declcfg/property"
 	"github.com/operator-bindery/bindery/internal/canon"
 )
 
@@ -80,7 +81,7 @@ type csvMetadata struct {
 // stub generates the ClusterServiceVersion of a bundle that has none. It does so for channel heads, which OLM displays
 // and opm requires; for names of images, which databases store nowhere else; and if the catalog has its metadata. Other
 // bundles get none, as in databases of opm's semver mode.
-func (p *packageWriter) stub(b *declcfg.Bundle, plan *plan, property declcfg.PackageProperty) ([]byte, error) {
+func (p *packageWriter) stub(b *declcfg.Bundle, plan *plan, property property.Package) ([]byte, error) {
 	at := slices.IndexFunc(b.Properties, func(p declcfg.Property) bool { return p.Type == declcfg.PropertyCSVMetadata })
 	named := slices.ContainsFunc(b.RelatedImages, func(r declcfg.RelatedImage) bool { return r.Name != "" })
 	if at < 0 && !named && !plan.head {

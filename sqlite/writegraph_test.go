@@ -11,6 +11,7 @@ import (
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/declcfg/diff"
+	"github.com/operator-bindery/bindery/declcfg/property"
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
@@ -44,7 +45,7 @@ func pkg(name string, channels ...declcfg.Channel) *declcfg.Catalog {
 		}
 	}
 	for i, bundle := range slices.Sorted(maps.Keys(names)) {
-		p, err := declcfg.NewProperty(declcfg.PropertyPackage, declcfg.PackageProperty{PackageName: name, Version: fmt.Sprintf("1.%d.0", i)})
+		p, err := declcfg.NewProperty(declcfg.PropertyPackage, property.Package{PackageName: name, Version: fmt.Sprintf("1.%d.0", i)})
 		if err != nil {
 			panic(err) // strings always encode
 		}
@@ -149,7 +150,7 @@ func TestRandomEdges(t *testing.T) {
 			t.Fatal("too few valid graphs")
 		}
 		c := randomPackage(random, fmt.Sprintf("p%03d", valid))
-		if declcfg.Validate(c) != nil {
+		if c.Validate() != nil {
 			continue
 		}
 		valid++

@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/declcfg/property"
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
@@ -18,7 +19,7 @@ import (
 // A constraint is written as a property, as in a file-based catalog, not as a dependency, as opm does when it adds a
 // bundle: opm drops constraints among the dependencies when it reads them, and OLM accepts both.
 func (p *packageWriter) properties(ctx context.Context, b *declcfg.Bundle, version string, c *columns) error {
-	w := rowWriter{packageWriter: p, ctx: ctx, bundle: b, version: version, csv: c.parsed.csv, plurals: c.document.plurals(), seen: map[property]bool{}}
+	w := rowWriter{packageWriter: p, ctx: ctx, bundle: b, version: version, csv: c.parsed.csv, plurals: c.document.plurals(), seen: map[propertyRow]bool{}}
 	for _, property := range b.Properties {
 		if err := w.property(property); err != nil {
 			return err
@@ -35,7 +36,7 @@ type rowWriter struct {
 	version string
 	csv     *csv
 	plurals map[gvk]string
-	seen    map[property]bool
+	seen    map[propertyRow]bool
 }
 
 func (w *rowWriter) property(p declcfg.Property) error {
@@ -49,11 +50,11 @@ func (w *rowWriter) property(p declcfg.Property) error {
 	if !jsontext.Value(value).IsValid() || p.Type == "" {
 		return fmt.Errorf("%w: property of type %s: its value is not valid JSON: %s", ErrInvalid, fault.Quote(p.Type), fault.Quote(value))
 	}
-	if w.seen[property{p.Type, value}] {
+	if w.seen[propertyRow{p.Type, value}] {
 		w.changed(Finding{Bundle: w.bundle.Name, Field: p.Type, Reason: "a property that is there twice is in the database once"})
 		return nil
 	}
-	w.seen[property{p.Type, value}] = true
+	w.seen[propertyRow{p.Type, value}] = true
 	// Small values repeat, and a reader holds each only once.
 	const small = 256
 	if len(value) > small {
@@ -63,9 +64,9 @@ func (w *rowWriter) property(p declcfg.Property) error {
 	}
 	switch p.Type {
 	case declcfg.PropertyGVK, declcfg.PropertyGVKRequired:
-		return w.api(property{p.Type, value})
+		return w.api(propertyRow{p.Type, value})
 	case declcfg.PropertyPackageRequired:
-		return w.packageRequired(property{p.Type, value})
+		return w.packageRequired(propertyRow{p.Type, value})
 	}
 	return w.row(insertProperty, p.Type, value)
 }
@@ -76,8 +77,8 @@ func (w *rowWriter) row(statement string, values ...any) error {
 }
 
 // api writes an API that the bundle provides or requires.
-func (w *rowWriter) api(p property) error {
-	var v declcfg.GVKProperty
+func (w *rowWriter) api(p propertyRow) error {
+	var v property.GVK
 	if err := decode(p, &v); err != nil {
 		return err
 	}
@@ -120,8 +121,8 @@ func (w *rowWriter) apiRow(statement string, key gvk) error {
 }
 
 // packageRequired writes a dependency on a package. Its field "version" is a range.
-func (w *rowWriter) packageRequired(p property) error {
-	var v declcfg.PackageRequiredProperty
+func (w *rowWriter) packageRequired(p propertyRow) error {
+	var v property.PackageRequired
 	if err := decode(p, &v); err != nil {
 		return err
 	}
@@ -130,7 +131,7 @@ func (w *rowWriter) packageRequired(p property) error {
 		w.lost(Finding{Bundle: w.bundle.Name, Field: p.typ, Reason: "the property names no package: " + fault.Quote(p.value)})
 		return nil
 	}
-	canonical, err := declcfg.NewProperty(declcfg.PropertyPackage, declcfg.PackageProperty{PackageName: v.PackageName, Version: v.VersionRange})
+	canonical, err := declcfg.NewProperty(declcfg.PropertyPackage, property.Package{PackageName: v.PackageName, Version: v.VersionRange})
 	if err != nil {
 		return err
 	}
@@ -138,7 +139,7 @@ func (w *rowWriter) packageRequired(p property) error {
 }
 
 // more reports fields of a value that its type does not define.
-func (w *rowWriter) more(p property, known ...string) {
+func (w *rowWriter) more(p propertyRow, known ...string) {
 	var fields map[string]jsontext.Value
 	if json.Unmarshal([]byte(p.value), &fields) != nil {
 		return

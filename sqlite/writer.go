@@ -194,11 +194,11 @@ func (p *packageWriter) finish(ctx context.Context) error {
 	if p.plans == nil {
 		p.plan()
 	}
-	valid := declcfg.Validate
+	valid := p.part.Validate
 	if p.options.AnyImages {
-		valid = declcfg.ValidateAnyImages
+		valid = p.part.ValidateAnyImages
 	}
-	err := valid(&p.part)
+	err := valid()
 	if err == nil {
 		err = p.checkTexts()
 	}

@@ -163,7 +163,7 @@ func (c *reader) document(n *yaml.Node) {
 		}
 		ref := Reference{Name: c.text(fields["name"], at+".name"), Image: c.text(fields["image"], at+".image"), Line: r.Line}
 		if c.required(r, fields, at, "name") {
-			if err := CheckName(ref.Name); err != nil {
+			if err := checkName(ref.Name); err != nil {
 				c.wrong(fields["name"], at+".name", "%v", err)
 			} else if line, twice := lines[ref.Name]; twice {
 				c.wrong(fields["name"], at+".name", "duplicate of %q in line %d", ref.Name, line)
@@ -172,7 +172,7 @@ func (c *reader) document(n *yaml.Node) {
 			}
 		}
 		if c.required(r, fields, at, "image") {
-			if err := CheckImage(ref.Image); err != nil {
+			if err := checkImage(ref.Image); err != nil {
 				c.wrong(fields["image"], at+".image", "%v", err)
 			}
 		}
@@ -236,16 +236,16 @@ func (c *reader) text(n *yaml.Node, field string) string {
 	return ""
 }
 
-// CheckName refuses invalid package names.
-func CheckName(name string) error {
+// checkName refuses invalid package names.
+func checkName(name string) error {
 	if !fs.ValidPath(name) || name == "." || strings.ContainsAny(name, "/\\,") {
 		return fmt.Errorf("%.100q cannot be the name of a package", name)
 	}
 	return nil
 }
 
-// CheckImage refuses anything but the full name of an image. A local file needs a transport, such as oci:.
-func CheckImage(name string) error {
+// checkImage refuses anything but the full name of an image. A local file needs a transport, such as oci:.
+func checkImage(name string) error {
 	if !render.IsImageName(name) {
 		return fmt.Errorf("%.200q is not the name of an image: REGISTRY/REPOSITORY:TAG, REGISTRY/REPOSITORY@DIGEST, oci:DIR:TAG", redact.Text(name))
 	}
@@ -256,7 +256,7 @@ func CheckImage(name string) error {
 func (c *Config) Replace(by map[string]string) error {
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(by)) {
-		errs = append(errs, CheckName(name), CheckImage(by[name]))
+		errs = append(errs, checkName(name), checkImage(by[name]))
 		at := slices.IndexFunc(c.References, func(r Reference) bool { return r.Name == name })
 		if at < 0 {
 			c.References = append(c.References, Reference{Name: name, Image: by[name]})

@@ -24,8 +24,8 @@ type Options struct {
 	Render render.Options
 	// Platforms are those of the new image. A reference must have the same catalog for each of them.
 	Platforms []v1.Platform
-	// Known and Program are those of [build.ReadOptions].
-	Known   *build.Known
+	// Cache and Program are those of [build.ReadOptions].
+	Cache   *build.Cache
 	Program string
 	// Locked means that the client's lock file has the digests of the names.
 	Locked bool
@@ -112,7 +112,9 @@ func open(ctx context.Context, r Reference, o *Options) (_ *images.Image, ref bu
 	if err := sameOnAll(ctx, img, name, ref.Stack, o); err != nil {
 		return img, ref, err
 	}
-	ref.Read = func(ctx context.Context) (build.OpenedCatalog, error) { return read(ctx, img, name, kind, dir, o) }
+	ref.Read = func(ctx context.Context) (build.CatalogInput, func() error, error) {
+		return read(ctx, img, name, kind, dir, o)
+	}
 	return img, ref, nil
 }
 
@@ -145,18 +147,18 @@ func sameOnAll(ctx context.Context, img *images.Image, name string, stack *build
 	return nil
 }
 
-// read reads and validates the catalog of an image.
-func read(ctx context.Context, img *images.Image, name string, kind render.Kind, dir string, o *Options) (_ build.OpenedCatalog, err error) {
+// read reads and validates the catalog of an image. release closes it.
+func read(ctx context.Context, img *images.Image, name string, kind render.Kind, dir string, o *Options) (_ build.CatalogInput, release func() error, err error) {
 	ro := o.Render
 	ro.ImageLimits.Memory = readMemory
 	if kind == render.DatabaseImage {
 		// A database is validated before its first blob.
 		blobs, err := render.Reference(ctx, name, ro)
-		return build.OpenedCatalog{CatalogInput: build.CatalogInput{Blobs: blobs}}, err
+		return build.CatalogInput{Blobs: blobs}, nil, err
 	}
 	tree, err := img.Extract(ctx, []string{dir}, images.ExtractOptions{Limits: ro.ImageLimits, Temp: ro.TempDir})
 	if err != nil {
-		return build.OpenedCatalog{}, err
+		return build.CatalogInput{}, nil, err
 	}
 	defer func() {
 		if err != nil {
@@ -165,15 +167,15 @@ func read(ctx context.Context, img *images.Image, name string, kind render.Kind,
 	}()
 	configs, err := fs.Sub(tree, dir)
 	if err != nil {
-		return build.OpenedCatalog{}, err
+		return build.CatalogInput{}, nil, err
 	}
-	files, err := build.ReadCatalog(ctx, configs, build.ReadOptions{Jobs: ro.Jobs, Warn: ro.Warn, Known: o.Known, Program: o.Program})
+	files, err := build.ReadCatalog(ctx, configs, build.ReadOptions{Jobs: ro.Jobs, Warn: ro.Warn, Cache: o.Cache, Program: o.Program})
 	if err != nil {
-		return build.OpenedCatalog{}, err
+		return build.CatalogInput{}, nil, err
 	}
 	if ro.Level != edit.LevelNone && ro.Level != "" {
 		blobs, err := render.Reference(ctx, name, ro)
-		return build.OpenedCatalog{CatalogInput: build.CatalogInput{Blobs: blobs}, Close: tree.Close}, err
+		return build.CatalogInput{Blobs: blobs}, tree.Close, err
 	}
-	return build.OpenedCatalog{CatalogInput: build.CatalogInput{FS: configs, Files: files}, Close: tree.Close}, nil
+	return build.CatalogInput{FS: configs, Files: files}, tree.Close, nil
 }

@@ -293,9 +293,9 @@ func (c *copying) dir(f found, dest string, info matched) error {
 }
 
 // children copies the entries of a directory. into returns the destination directory and is called only when there is
-// an entry to copy. at is the path of the source as written, real the path with links resolved; both are matched
+// an entry to copy. at is the path of the source as written, resolved the path with links resolved; both are matched
 // against the exclusions.
-func (c *copying) children(from *node, at, real string, above matched, into func() (*node, error), depth int) error {
+func (c *copying) children(from *node, at, resolved string, above matched, into func() (*node, error), depth int) error {
 	if depth > maxDepth {
 		return fmt.Errorf("%.200q is more than %d directories deep", at, maxDepth)
 	}
@@ -307,7 +307,7 @@ func (c *copying) children(from *node, at, real string, above matched, into func
 		if c.ctx.Err() != nil {
 			return context.Cause(c.ctx)
 		}
-		n, full, fullReal := children[name], path.Join(at, name), path.Join(real, name)
+		n, full, fullReal := children[name], path.Join(at, name), path.Join(resolved, name)
 		left, info, err := c.out.match(full, fullReal, above)
 		if err != nil {
 			return err

@@ -10,7 +10,7 @@
 // not depend on the machine.
 //
 // RUN needs a process in the image and is refused with [ErrRun], except for opm's command that fills a serve cache: the
-// cache is built in this process. See [build.FillServeCache].
+// cache is built in this process. See [build.CatalogInput.ServeCache].
 //
 // All input is considered hostile: links are resolved inside their tree and never lead out of it, archives and downloads
 // have limits, and a context file that changes while it is read is an error.

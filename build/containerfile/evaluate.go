@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"runtime"
 	"slices"
@@ -43,7 +44,9 @@ func NewEvaluator(f *File, o Options) (_ *Evaluator, err error) {
 		return nil, errors.New("building Containerfiles is not supported on Windows, whose paths and modes differ from those of images: use Linux or macOS")
 	}
 	if o.fill == nil {
-		o.fill = build.FillServeCache
+		o.fill = func(ctx context.Context, configs fs.FS, temp, dir string, kind build.ServeCache) ([]layers.Entry, error) {
+			return build.CatalogInput{FS: configs}.ServeCache(ctx, kind, dir, temp)
+		}
 	}
 	e := &Evaluator{
 		f: f, o: o, spool: newSpool(o.Dir), contexts: map[string]*disk{}, images: map[string]*imageTree{},
@@ -130,17 +133,10 @@ func (e *evaluation) fail(line int, instruction string, err error) error {
 // builtin returns the predefined arguments for a platform.
 func builtin(p v1.Platform) map[string]string {
 	return map[string]string{
-		"TARGETPLATFORM": platformText(p), "TARGETOS": p.OS, "TARGETARCH": p.Architecture, "TARGETVARIANT": p.Variant,
+		"TARGETPLATFORM": build.PlatformName(p),
+		"TARGETOS":       p.OS, "TARGETARCH": p.Architecture, "TARGETVARIANT": p.Variant,
 		"BUILDPLATFORM": "linux/" + runtime.GOARCH, "BUILDOS": "linux", "BUILDARCH": runtime.GOARCH, "BUILDVARIANT": "",
 	}
-}
-
-// platformText formats a platform as in --platform.
-func platformText(p v1.Platform) string {
-	if p.Variant != "" {
-		return p.OS + "/" + p.Architecture + "/" + p.Variant
-	}
-	return p.OS + "/" + p.Architecture
 }
 
 // begin splits the file into stages for a platform and returns the index of the target stage.

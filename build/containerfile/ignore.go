@@ -105,15 +105,15 @@ type matched struct{ written, real patternmatcher.MatchInfo }
 
 // match reports whether a path is excluded, either as written or with links resolved: a link to an excluded file does
 // not include it. above is the state of the parent directory; the returned state is for the entries of the path.
-func (i *ignored) match(name, real string, above matched) (out bool, info matched, err error) {
-	if i == nil || name == "." && real == "." {
+func (i *ignored) match(name, resolved string, above matched) (out bool, info matched, err error) {
+	if i == nil || name == "." && resolved == "." {
 		return false, matched{}, nil
 	}
-	if out, info.written, err = i.matchOne(name, above.written); err != nil || name == real {
+	if out, info.written, err = i.matchOne(name, above.written); err != nil || name == resolved {
 		info.real = info.written
 		return out, info, err
 	}
-	linked, inReal, err := i.matchOne(real, above.real)
+	linked, inReal, err := i.matchOne(resolved, above.real)
 	info.real = inReal
 	return out || linked, info, err
 }
@@ -129,16 +129,16 @@ func (i *ignored) matchOne(name string, above patternmatcher.MatchInfo) (bool, p
 }
 
 // matchAt is match for a path whose parent's state is unknown.
-func (i *ignored) matchAt(name, real string) (out bool, info matched, err error) {
+func (i *ignored) matchAt(name, resolved string) (out bool, info matched, err error) {
 	if i == nil {
 		return false, info, nil
 	}
 	out, info.written, err = i.matchFromRoot(name)
-	if err != nil || name == real {
+	if err != nil || name == resolved {
 		info.real = info.written
 		return out, info, err
 	}
-	linked, inReal, err := i.matchFromRoot(real)
+	linked, inReal, err := i.matchFromRoot(resolved)
 	info.real = inReal
 	return out || linked, info, err
 }

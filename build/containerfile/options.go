@@ -41,7 +41,7 @@ type Options struct {
 	// Warn, unless nil, is called with each warning.
 	Warn func(string)
 
-	// fill runs the server's --cache-only: [build.FillServeCache] except in tests.
+	// fill runs the server's --cache-only: [build.CatalogInput.ServeCache] except in tests.
 	fill func(ctx context.Context, configs fs.FS, temp, dir string, kind build.ServeCache) ([]layers.Entry, error)
 }
 

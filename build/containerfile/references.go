@@ -9,6 +9,8 @@ import (
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/openshift/imagebuilder/dockerfile/command"
+
+	"github.com/operator-bindery/bindery/build"
 )
 
 // Reference is the name of an image in a file and the platform that is needed of it.
@@ -27,7 +29,7 @@ func (f *File) References(args map[string]string, p v1.Platform) ([]Reference, e
 	var all []Reference
 	add := func(r Reference) {
 		same := func(o Reference) bool {
-			return o.Name == r.Name && platformText(o.Platform) == platformText(r.Platform)
+			return o.Name == r.Name && build.PlatformName(o.Platform) == build.PlatformName(r.Platform)
 		}
 		if !slices.ContainsFunc(all, same) {
 			all = append(all, r)

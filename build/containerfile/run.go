@@ -100,16 +100,10 @@ func (s *stage) run(ctx context.Context, r imagebuilder.Run) error {
 	if err != nil {
 		return err
 	}
-	abs := func(name string) string { return path.Join("/"+s.ib.RunConfig.WorkingDir, name) }
-	if path.IsAbs(f.configs) {
-		f.configs = path.Clean(f.configs)
-	} else {
-		f.configs = abs(f.configs)
-	}
-	if path.IsAbs(f.dir) {
-		f.dir = path.Clean(f.dir)
-	} else {
-		f.dir = abs(f.dir)
+	for _, name := range []*string{&f.configs, &f.dir} {
+		if *name = path.Clean(*name); !path.IsAbs(*name) {
+			*name = path.Join("/"+s.ib.RunConfig.WorkingDir, *name)
+		}
 	}
 	p, err := walk(ctx, s.root, f.configs, true, nil)
 	if err != nil || !p.node().isDir() {

@@ -12,6 +12,7 @@ import (
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/cataloglayer"
 	"github.com/operator-bindery/bindery/layers"
 )
 
@@ -164,14 +165,10 @@ func (l *layerCheck) server(ctx context.Context) error {
 	}
 	p := l.image.Platform
 	p.OSVersion, p.OSFeatures = "", nil
-	s, err := build.ServerStream(func() (io.ReadCloser, error) { return l.c.open(*program) }, program.size, p)
+	rebuilt, err := cataloglayer.Program(func() (io.ReadCloser, error) { return l.c.open(*program) }, program.size, p)
 	if err != nil {
 		l.report(AboutServer, "", "bin/opm", "%s", strings.TrimPrefix(err.Error(), "server: "))
 		return nil
 	}
-	built, err := build.ServerLayer(s)
-	if err != nil {
-		return err
-	}
-	return l.compare(ctx, built)
+	return l.compare(ctx, cataloglayer.Server(rebuilt, p))
 }

@@ -38,9 +38,7 @@ type Options struct {
 // An error means that the comparison could not be finished: the registry failed, a limit was exceeded, the disk is
 // full. A layer whose bytes do not match its digest is a difference and not an error.
 func Examine(ctx context.Context, s *images.Survey, o Options) (*Report, error) {
-	if o.Jobs <= 0 {
-		o.Jobs = runtime.GOMAXPROCS(0)
-	}
+	o.Jobs = cmp.Or(max(o.Jobs, 0), runtime.GOMAXPROCS(0))
 	e := &examiner{
 		o: o, s: s, r: Inspect(s), reader: images.NewLayerReader(o.Limits),
 		read: map[digest.Digest]*facts{}, checked: map[string]*facts{}, files: map[string]int{},
@@ -105,7 +103,7 @@ func (e *examiner) report(d Difference) {
 	d.Message = fault.Clip(d.Message, most)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if len(e.found) == 4*MaxDifferences {
+	if len(e.found) == 4*maxDifferences {
 		e.more++
 		return
 	}
@@ -260,9 +258,9 @@ func (e *examiner) finish() {
 	for _, n := range e.files {
 		p.Files += n // images with the same content count once
 	}
-	if len(e.found) > MaxDifferences {
-		p.More += len(e.found) - MaxDifferences
-		e.found = e.found[:MaxDifferences]
+	if len(e.found) > maxDifferences {
+		p.More += len(e.found) - maxDifferences
+		e.found = e.found[:maxDifferences]
 	}
 	p.Differences = append(p.Differences, e.found...)
 	p.Same = len(p.Differences) == 0

@@ -71,7 +71,7 @@ func (c *imageCheck) catalog(ctx context.Context, v *view, tree fs.FS, dir strin
 	}
 	all, err := declcfg.Load(ctx, configs, declcfg.LoadOptions{Skeleton: true, Jobs: c.o.Jobs})
 	if err == nil {
-		err = declcfg.Validate(all)
+		err = all.Validate()
 	}
 	var invalid *declcfg.ValidationError
 	switch {

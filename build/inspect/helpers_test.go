@@ -23,7 +23,6 @@ import (
 	"github.com/operator-bindery/bindery/build/inspect"
 	"github.com/operator-bindery/bindery/bundle"
 	"github.com/operator-bindery/bindery/images"
-	"github.com/operator-bindery/bindery/serve"
 )
 
 // pkg returns the catalog of a small package as YAML.
@@ -71,20 +70,23 @@ func server(t testing.TB, arch string, m elf.Machine) build.Server {
 	copy(b, "\x7fELF\x02\x01\x01")
 	b[16], b[18], b[19], b[20] = byte(elf.ET_EXEC), byte(m), byte(m>>8), 1
 	b[52], b[54], b[58] = 64, 56, 64
-	s, err := build.ServerBytes(append(b, "server for "+arch...), v1.Platform{OS: "linux", Architecture: arch})
+	path := filepath.Join(t.TempDir(), "opm")
+	if err := os.WriteFile(path, append(b, "server for "+arch...), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s, err := build.ServerFile(path, v1.Platform{OS: "linux", Architecture: arch})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
 
-func cache(p build.PackageCatalog) (build.CacheFile, error) {
-	var sources []serve.SourceFile
-	for _, s := range p.Sources {
-		sources = append(sources, serve.SourceFile{Name: s.Name, Size: s.Size, Digest: s.Digest, Packages: 1})
+// cached are options with serve caches.
+func cached(o build.Options, kinds ...build.ServeCache) build.Options {
+	if err := o.SetServeCaches(kinds...); err != nil {
+		panic(err)
 	}
-	content, err := serve.EncodePackage(p.Catalog, sources...)
-	return build.CacheFile{Name: serve.CacheFileName(p.Package), Content: content}, err
+	return o
 }
 
 // write builds a catalog image and writes it to dest.

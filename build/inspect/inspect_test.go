@@ -20,7 +20,6 @@ import (
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 	"github.com/operator-bindery/bindery/layers"
-	"github.com/operator-bindery/bindery/serve"
 )
 
 // An image built by bindery has no differences, whatever options it was built with.
@@ -31,9 +30,13 @@ func TestImagesBuiltHereAreTheSame(t *testing.T) {
 		many[name+"/catalog.yaml"] = file(pkg("p" + name))
 	}
 	base := filepath.Join(t.TempDir(), "base")
-	write(t, sample(), build.Options{Servers: servers, Cache: cache}, "oci:"+base+":v1")
+	write(t, sample(), cached(build.Options{Servers: servers}, build.ServeCacheNative), "oci:"+base+":v1")
 	below, err := layout.NewReference(base, "v1")
 	if err != nil {
+		t.Fatal(err)
+	}
+	onBase := build.Options{Base: below}
+	if err := onBase.SetServer(build.ServerBase, []v1.Platform{{OS: "linux", Architecture: "amd64"}}, &build.Embedded{}); err != nil {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {
@@ -43,19 +46,19 @@ func TestImagesBuiltHereAreTheSame(t *testing.T) {
 		packages int
 		images   int
 	}{
-		"gzip":               {sample(), build.Options{Cache: cache, CacheID: serve.CacheID(), Servers: servers[:1]}, "oci", 4, 1},
-		"zstd":               {sample(), build.Options{Cache: cache, Compression: layers.Zstd}, "oci-archive", 4, 1},
-		"two platforms":      {sample(), build.Options{Cache: cache, Servers: servers}, "oci", 4, 2},
-		"twins":              {sample(), build.Options{Cache: cache, CacheID: serve.CacheID(), Servers: servers, Compression: build.CompressionAuto}, "oci", 4, 4},
-		"docker":             {sample(), build.Options{Cache: cache, Servers: servers[:1], Format: build.FormatDocker}, "dir", 4, 1},
+		"gzip":               {sample(), cached(build.Options{Servers: servers[:1]}, build.ServeCacheNative), "oci", 4, 1},
+		"zstd":               {sample(), cached(build.Options{Compression: layers.Zstd}, build.ServeCacheNative), "oci-archive", 4, 1},
+		"two platforms":      {sample(), cached(build.Options{Servers: servers}, build.ServeCacheNative), "oci", 4, 2},
+		"twins":              {sample(), cached(build.Options{Servers: servers, Compression: build.CompressionAuto}, build.ServeCacheNative), "oci", 4, 4},
+		"docker":             {sample(), cached(build.Options{Servers: servers[:1], Format: build.FormatDocker}, build.ServeCacheNative), "dir", 4, 1},
 		"without cache":      {sample(), build.Options{}, "oci", 4, 1},
-		"few layers":         {many, build.Options{Cache: cache, Servers: servers[:1], MaxLayers: 5}, "oci", 12, 1},
-		"empty":              {fstest.MapFS{}, build.Options{Cache: cache, Servers: servers[:1]}, "oci", 0, 1},
-		"on an index":        {many, build.Options{Base: below, Servers: servers, Cache: cache}, "oci", 12, 2},
-		"base's server":      {many, build.Options{Base: below, BaseServer: true, ServerOf: func(v1.Platform) (build.Server, error) { panic("not asked") }}, "oci", 12, 1},
-		"executable":         {fstest.MapFS{"foo/catalog.yaml": {Data: []byte(pkg("foo")), Mode: 0o755}}, build.Options{Cache: cache}, "oci", 1, 1},
-		"of no package":      {fstest.MapFS{"x/y.yaml": file("---\nschema: free\nname: a\n")}, build.Options{Cache: cache}, "oci", 0, 1},
-		"docker on an index": {many, build.Options{Base: below, Servers: servers[:1], Cache: cache, Format: build.FormatDocker}, "dir", 12, 1},
+		"few layers":         {many, cached(build.Options{Servers: servers[:1], MaxLayers: 5}, build.ServeCacheNative), "oci", 12, 1},
+		"empty":              {fstest.MapFS{}, cached(build.Options{Servers: servers[:1]}, build.ServeCacheNative), "oci", 0, 1},
+		"on an index":        {many, cached(build.Options{Base: below, Servers: servers}, build.ServeCacheNative), "oci", 12, 2},
+		"base's server":      {many, onBase, "oci", 12, 1},
+		"executable":         {fstest.MapFS{"foo/catalog.yaml": {Data: []byte(pkg("foo")), Mode: 0o755}}, cached(build.Options{}, build.ServeCacheNative), "oci", 1, 1},
+		"of no package":      {fstest.MapFS{"x/y.yaml": file("---\nschema: free\nname: a\n")}, cached(build.Options{}, build.ServeCacheNative), "oci", 0, 1},
+		"docker on an index": {many, cached(build.Options{Base: below, Servers: servers[:1], Format: build.FormatDocker}, build.ServeCacheNative), "dir", 12, 1},
 		"other creation":     {sample(), build.Options{Created: time.Unix(1e9, 0), Labels: map[string]string{"a": "b"}}, "oci", 4, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -95,12 +98,12 @@ func TestImagesBuiltHereAreTheSame(t *testing.T) {
 func TestRepeatedLayersAreListedByPosition(t *testing.T) {
 	dir := t.TempDir()
 	in := fstest.MapFS{"foo/catalog.yaml": file(pkg("foo"))}
-	write(t, in, build.Options{Cache: cache}, "oci:"+dir+":v1")
+	write(t, in, cached(build.Options{}, build.ServeCacheNative), "oci:"+dir+":v1")
 	below, err := layout.NewReference(dir, "v1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	write(t, in, build.Options{Cache: cache, Base: below}, "oci:"+dir+":v2")
+	write(t, in, cached(build.Options{Base: below}, build.ServeCacheNative), "oci:"+dir+":v2")
 	shallow := inspect.Inspect(survey(t, "oci:"+dir+":v2"))
 	deep := examine(t, "oci:"+dir+":v2")
 	for _, r := range []*inspect.Report{shallow, deep} {
@@ -123,7 +126,7 @@ func TestRepeatedLayersAreListedByPosition(t *testing.T) {
 // Every change to an image is found and reported under the right subject, even if all digests match.
 func TestDifferencesAreFound(t *testing.T) {
 	at := filepath.Join(t.TempDir(), "out")
-	write(t, sample(), build.Options{Cache: cache, CacheID: serve.CacheID(), Servers: []build.Server{server(t, "amd64", elf.EM_X86_64)}}, "oci:"+at+":v1")
+	write(t, sample(), cached(build.Options{Servers: []build.Server{server(t, "amd64", elf.EM_X86_64)}}, build.ServeCacheNative), "oci:"+at+":v1")
 	if r := examine(t, takeApart(t, at).layout(nil)); !r.Proof.Same {
 		t.Fatalf("an image that was not changed: %+v", r.Proof.Differences)
 	}
@@ -229,7 +232,7 @@ func expect(t *testing.T, r *inspect.Report, about inspect.Subject, text string)
 // A layer that does not match its digest is a difference; a layer beyond a limit is an error.
 func TestLayersThatAreNotWhatTheyShouldBe(t *testing.T) {
 	at := filepath.Join(t.TempDir(), "out")
-	write(t, sample(), build.Options{Cache: cache}, "oci:"+at+":v1")
+	write(t, sample(), cached(build.Options{}, build.ServeCacheNative), "oci:"+at+":v1")
 	r := examine(t, "oci:"+at+":v1")
 	_, err := inspect.Examine(t.Context(), survey(t, "oci:"+at+":v1"), inspect.Options{Limits: images.Limits{Uncompressed: 2000}})
 	if !errors.Is(err, images.ErrLimit) {
@@ -255,7 +258,7 @@ func TestLayersThatAreNotWhatTheyShouldBe(t *testing.T) {
 func TestForeignImages(t *testing.T) {
 	native := func(name, file string) string {
 		at := filepath.Join(t.TempDir(), "out")
-		write(t, fstest.MapFS{name + "/catalog.yaml": {Data: []byte(pkg(name)), Mode: 0o644}}, build.Options{Cache: cache}, "oci:"+at+":v1")
+		write(t, fstest.MapFS{name + "/catalog.yaml": {Data: []byte(pkg(name)), Mode: 0o644}}, cached(build.Options{}, build.ServeCacheNative), "oci:"+at+":v1")
 		_, e := takeApart(t, at).entry(file)
 		return string(e.content)
 	}

@@ -1,35 +1,13 @@
 package inspect_test
 
 import (
-	"context"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/build/inspect"
-	"github.com/operator-bindery/bindery/layers"
-	"github.com/operator-bindery/bindery/serve/opmcache"
 )
-
-// extra returns a cache in one of opm's formats.
-func extra(format inspect.CacheFormat) build.ExtraCache {
-	top := opmcache.JSONTop
-	x := build.ExtraCache{ID: string(format), Dir: opmcache.Dir}
-	if format == inspect.PogrebCache {
-		top = opmcache.PogrebTop
-	} else {
-		x.Package = func(p build.PackageCatalog) ([]layers.Entry, error) { return opmcache.JSONEntries(p.Catalog) }
-	}
-	x.Top = func(ctx context.Context, w build.WholeCatalog) ([]layers.Entry, error) {
-		var all []opmcache.Package
-		for _, p := range w.Packages {
-			all = append(all, opmcache.Package{Name: p.Package, Files: p.Files})
-		}
-		return top(ctx, w.Dir, all)
-	}
-	return x
-}
 
 // A cache of opm's is valid if opm would accept it and it matches the catalog.
 func TestCachesOfOPM(t *testing.T) {
@@ -38,9 +16,13 @@ func TestCachesOfOPM(t *testing.T) {
 		in[name] = file(strings.ReplaceAll(string(f.Data), "example.com/", "example.com."))
 	}
 	for _, format := range []inspect.CacheFormat{inspect.JSONCache, inspect.PogrebCache} {
+		opm := build.ServeCacheJSON
+		if format == inspect.PogrebCache {
+			opm = build.ServeCachePogreb
+		}
 		t.Run(string(format), func(t *testing.T) {
 			at := filepath.Join(t.TempDir(), "out")
-			write(t, in, build.Options{Cache: cache, Extra: []build.ExtraCache{extra(format)}}, "oci:"+at+":v1")
+			write(t, in, cached(build.Options{}, build.ServeCacheNative, opm), "oci:"+at+":v1")
 			r := examine(t, "oci:"+at+":v1")
 			if !r.Proof.Same || r.Proof.Rebuilt != len(r.Layers) {
 				t.Errorf("%+v", r.Proof)

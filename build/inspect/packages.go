@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/cataloglayer"
 	"github.com/operator-bindery/bindery/layers"
 	"github.com/operator-bindery/bindery/serve"
 	"github.com/operator-bindery/bindery/serve/opmcache"
@@ -72,19 +72,20 @@ func (l *layerCheck) packages(ctx context.Context) error {
 		return nil // a layer with such a file is not one that bindery builds: rebuilding it shows nothing more
 	}
 	clear(catalogs)
-	var o build.Options
+	var caches cataloglayer.Caches
 	if cached {
-		o.CacheID = serve.CacheID()
-		o.Cache = func(p build.PackageCatalog) (build.CacheFile, error) { return l.cache(p, natives) }
+		caches.NativeID = serve.CacheID()
+		caches.Native = func(p cataloglayer.Package) (cataloglayer.File, error) { return l.cache(p, natives) }
 	}
 	if extra {
-		o.Extra = append(o.Extra, build.JSONCache())
+		caches.Extra = append(caches.Extra, cataloglayer.JSON())
 	}
-	built, err := build.PackagesLayer(files, o)
+	packages, err := cataloglayer.Sorted(files)
 	if err != nil {
 		l.report(AboutLayer, "", "", "it cannot be rebuilt: %v", err)
 		return nil
 	}
+	built, _ := caches.Packages(packages, "")
 	if err := l.compare(ctx, built); err != nil {
 		return err
 	}
@@ -137,7 +138,7 @@ func (l *layerCheck) valid(catalogs map[string]*declcfg.Catalog) {
 		if pkg != "" {
 			l.f.packages = append(l.f.packages, pkg)
 		}
-		if err := declcfg.Validate(catalogs[pkg]); err != nil {
+		if err := catalogs[pkg].Validate(); err != nil {
 			l.report(AboutCatalog, pkg, "", "%v", err)
 		}
 	}
@@ -148,26 +149,22 @@ func (l *layerCheck) valid(catalogs map[string]*declcfg.Catalog) {
 
 // cache builds the cache of a package and compares it with the one in the layer. Compared caches are removed from
 // natives.
-func (l *layerCheck) cache(p build.PackageCatalog, natives map[string]entry) (build.CacheFile, error) {
-	sources := make([]serve.SourceFile, len(p.Sources))
-	for i, s := range p.Sources {
-		sources[i] = serve.SourceFile{Name: s.Name, Size: s.Size, Digest: s.Digest, Packages: 1}
-	}
-	content, err := serve.EncodePackage(p.Catalog, sources...)
+func (l *layerCheck) cache(p cataloglayer.Package, natives map[string]entry) (cataloglayer.File, error) {
+	f, err := cataloglayer.Native(p)
 	if err != nil {
-		return build.CacheFile{}, err
+		return f, err
 	}
-	name := serve.CacheFileName(p.Package)
+	name := f.Name
 	x, ok := natives[name]
 	delete(natives, name)
 	file := path.Join(nativeDir, name)
 	switch {
 	case !ok:
-		l.report(AboutCache, p.Package, file, "it is missing")
-	case x.digest != sha256.Sum256(content):
-		l.report(AboutCache, p.Package, file, "%s", l.why(x, sources))
+		l.report(AboutCache, p.Name, file, "it is missing")
+	case x.digest != sha256.Sum256(f.Content):
+		l.report(AboutCache, p.Name, file, "%s", l.why(x, p.Sources))
 	}
-	return build.CacheFile{Name: name, Content: content}, nil
+	return f, nil
 }
 
 // why explains how a cache file differs from the one of its catalog.
@@ -177,6 +174,7 @@ func (l *layerCheck) why(x entry, sources []serve.SourceFile) string {
 		return err.Error()
 	}
 	was := slices.Clone(p.Sources())
+	sources = slices.Clone(sources)
 	slices.SortFunc(sources, func(a, b serve.SourceFile) int { return strings.Compare(a.Name, b.Name) })
 	if !slices.Equal(was, sources) {
 		return "it was built from other files than those in the image"

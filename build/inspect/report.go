@@ -141,15 +141,15 @@ type Proof struct {
 	// Files and Packages are the numbers of catalog files and packages that were read and validated.
 	Files    int `json:"files"`
 	Packages int `json:"packages"`
-	// Differences has at most [MaxDifferences] entries; More is the number of those left out.
+	// Differences has at most [maxDifferences] entries; More is the number of those left out.
 	Differences []Difference `json:"differences"`
 	More        int          `json:"more,omitempty"`
 	// Notes are findings that are not differences.
 	Notes []string `json:"notes,omitempty"`
 }
 
-// MaxDifferences is the maximum length of [Proof.Differences].
-const MaxDifferences = 1000
+// maxDifferences is the maximum length of [Proof.Differences].
+const maxDifferences = 1000
 
 // Subject is the part of the image that a difference is about.
 type Subject string

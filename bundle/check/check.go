@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -20,9 +21,7 @@ func Run(ctx context.Context, fsys fs.FS, b *bundle.Bundle, o Options) (*Report,
 	if err := o.checkNames(); err != nil {
 		return nil, err
 	}
-	if o.Timeout <= 0 {
-		o.Timeout = DefaultTimeout
-	}
+	o.Timeout = cmp.Or(max(o.Timeout, 0), defaultTimeout)
 	own, cancel := context.WithTimeout(ctx, o.Timeout)
 	defer cancel()
 	r := &run{ctx: own, fsys: fsys, b: b, o: o, lines: locator{fsys: fsys, left: maxLocated}}

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// DefaultTimeout is the time limit for the validators of one bundle.
-const DefaultTimeout = 20 * time.Second
+// defaultTimeout is the time limit for the validators of one bundle.
+const defaultTimeout = 20 * time.Second
 
 // Options configure a check. The zero value checks what opm checks by default, and more.
 type Options struct {

@@ -12,12 +12,12 @@ import (
 
 // Limits of Kubernetes, in bytes.
 const (
-	// MaxConfigMap is the maximum content of a ConfigMap, and so of a bundle that OLM unpacks to one.
-	MaxConfigMap = 1 << 20
-	// MaxObject is the maximum size of one object: etcd's request limit.
-	MaxObject = 3 << 19
-	// MaxAnnotations is the maximum total size of one object's annotations, keys and values.
-	MaxAnnotations = 256 << 10
+	// maxConfigMap is the maximum content of a ConfigMap, and so of a bundle that OLM unpacks to one.
+	maxConfigMap = 1 << 20
+	// maxObject is the maximum size of one object: etcd's request limit.
+	maxObject = 3 << 19
+	// maxAnnotations is the maximum total size of one object's annotations, keys and values.
+	maxAnnotations = 256 << 10
 )
 
 // Size is the size of a bundle's manifests in the ConfigMap that OLM unpacks it to, in bytes.
@@ -31,7 +31,7 @@ type Size struct {
 
 // sizes checks the bundle as a whole and each object against the limits of Kubernetes.
 func (r *run) sizes() {
-	r.size.Limit = MaxConfigMap
+	r.size.Limit = maxConfigMap
 	var n counter
 	z := gzip.NewWriter(&n)
 	// Of the metadata only the annotations are copied to the ConfigMap, as its annotations.
@@ -56,11 +56,11 @@ func (r *run) sizes() {
 		}
 	}
 	switch root := inFile(r.b.ManifestsDir); {
-	case r.size.Encoded > MaxConfigMap:
+	case r.size.Encoded > maxConfigMap:
 		r.fail("configmap-size", root, "bundle files exceeded %d bytes limit: OLM cannot unpack the bundle, whose files take %d bytes compressed and %d plain",
-			int64(MaxConfigMap), r.size.Encoded, r.size.Plain)
-	case r.size.Encoded > MaxConfigMap*85/100:
-		r.warn("configmap-size", root, "the bundle's files take %d bytes compressed, and OLM cannot unpack more than %d", r.size.Encoded, int64(MaxConfigMap))
+			int64(maxConfigMap), r.size.Encoded, r.size.Plain)
+	case r.size.Encoded > maxConfigMap*85/100:
+		r.warn("configmap-size", root, "the bundle's files take %d bytes compressed, and OLM cannot unpack more than %d", r.size.Encoded, int64(maxConfigMap))
 	}
 	for _, o := range r.b.Objects {
 		r.objectSize(o)
@@ -68,11 +68,11 @@ func (r *run) sizes() {
 }
 
 func (r *run) objectSize(o bundle.Object) {
-	if n := len(o.JSON); n > MaxObject {
-		r.fail("object-size", at(o), "%s %q takes %d bytes, and no cluster takes an object of more than %d", o.Kind, o.Name, n, int64(MaxObject))
+	if n := len(o.JSON); n > maxObject {
+		r.fail("object-size", at(o), "%s %q takes %d bytes, and no cluster takes an object of more than %d", o.Kind, o.Name, n, int64(maxObject))
 	}
-	if len(o.JSON) <= MaxAnnotations {
-		return // its objects are smaller
+	if len(o.JSON) <= maxAnnotations {
+		return // what is in it is smaller
 	}
 	var v struct {
 		Metadata struct{ Annotations map[string]string }
@@ -84,8 +84,8 @@ func (r *run) objectSize(o bundle.Object) {
 	for key, value := range v.Metadata.Annotations {
 		sum += len(key) + len(value)
 	}
-	if sum > MaxAnnotations {
-		r.fail("annotations-size", at(o, "metadata", "annotations"), "the annotations of %s %q take %d bytes, and no cluster takes more than %d", o.Kind, o.Name, sum, int64(MaxAnnotations))
+	if sum > maxAnnotations {
+		r.fail("annotations-size", at(o, "metadata", "annotations"), "the annotations of %s %q take %d bytes, and no cluster takes more than %d", o.Kind, o.Name, sum, int64(maxAnnotations))
 	}
 }
 

@@ -22,8 +22,8 @@ func TestSizes(t *testing.T) {
 		{"fits", manifest(300 << 10), ""},
 		{"hardly fits", manifest(650 << 10), "warning configmap-size manifests: "},
 		{"does not fit", manifest(760 << 10), "error configmap-size manifests: bundle files exceeded 1048576 bytes limit"},
-		{"fits compressed, and is too large an object", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\n  a: " + strings.Repeat("x", MaxObject) + "\n", `error object-size manifests/big.yaml:1: ConfigMap "a" takes `},
-		{"annotations", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  annotations:\n    a: " + strings.Repeat("x", MaxAnnotations) + "\n", `error annotations-size manifests/big.yaml:6: metadata.annotations: the annotations of ConfigMap "a" take 262145 bytes`},
+		{"fits compressed, and is too large an object", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\n  a: " + strings.Repeat("x", maxObject) + "\n", `error object-size manifests/big.yaml:1: ConfigMap "a" takes `},
+		{"annotations", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  annotations:\n    a: " + strings.Repeat("x", maxAnnotations) + "\n", `error annotations-size manifests/big.yaml:6: metadata.annotations: the annotations of ConfigMap "a" take 262145 bytes`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			fsys := etcd(t)

@@ -117,7 +117,7 @@ func (w *writer) add(fsys fs.FS, name string) error {
 		}
 		return nil
 	}
-	key, err := Key(path.Base(name))
+	key, err := keyFor(path.Base(name))
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
@@ -171,8 +171,8 @@ func checkAnnotations(annotations map[string]string) error {
 // maxKey is the maximum length of a ConfigMap's key.
 const maxKey = 253
 
-// Key returns the key under which a file is stored.
-func Key(name string) (string, error) {
+// keyFor returns the key under which a file is stored.
+func keyFor(name string) (string, error) {
 	key := strings.Map(func(r rune) rune {
 		switch {
 		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', strings.ContainsRune("-_.", r):
@@ -202,19 +202,7 @@ func encode(content []byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// Size returns the number of bytes of encoded data, to which the limit applies.
-func (c *ConfigMap) Size() int64 {
-	var n int64
-	for _, v := range c.Data {
-		n += int64(len(v))
-	}
-	for _, v := range c.BinaryData {
-		n += int64(len(v))
-	}
-	return n
-}
-
-// Over returns the annotations of an existing ConfigMap after the update.
+// Over returns the new annotations of a ConfigMap that has the given ones.
 func (c *ConfigMap) Over(existing map[string]string) map[string]string {
 	out := map[string]string{}
 	if !c.Reset {

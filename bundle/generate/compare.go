@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// Compare returns an error for every annotation that is missing in existing or has another value there, sorted by key.
+// compare returns an error for every annotation that is missing in existing or has another value there, sorted by key.
 // Additional annotations in existing are allowed.
-func (m Metadata) Compare(existing map[string]string) error {
+func (m Metadata) compare(existing map[string]string) error {
 	var errs []error
 	want := m.Map()
 	for _, key := range slices.Sorted(maps.Keys(want)) {

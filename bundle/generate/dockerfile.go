@@ -10,7 +10,7 @@ import (
 // Dockerfile returns the text of bundle.Dockerfile. manifests and metadata are the directories relative to the build
 // context, slash-separated. Values with spaces, or that a builder would expand, are quoted.
 func (m Metadata) Dockerfile(base, manifests, metadata string) ([]byte, error) {
-	if err := m.Check(); err != nil {
+	if err := m.check(); err != nil {
 		return nil, err
 	}
 	if err := dockerfile.CheckImage("base image", base); err != nil {
@@ -25,7 +25,7 @@ func (m Metadata) Dockerfile(base, manifests, metadata string) ([]byte, error) {
 		// opm writes an empty line after the label of the default channel only.
 		b.WriteByte('\n')
 	}
-	for _, c := range []struct{ from, to string }{{manifests, "/" + ManifestsDir}, {metadata, "/" + MetadataDir}} {
+	for _, c := range []struct{ from, to string }{{manifests, "/" + manifestsDir}, {metadata, "/" + metadataDir}} {
 		from, err := dockerfile.Copy(c.from, c.to)
 		if err != nil {
 			return nil, err

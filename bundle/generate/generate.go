@@ -95,7 +95,7 @@ func Generate(ctx context.Context, o Options) (Result, error) {
 		}
 	}
 	info("Writing annotations.yaml in " + r.MetadataDir)
-	files = append(files, file{filepath.Join(r.MetadataDir, AnnotationsFile), annotations})
+	files = append(files, file{filepath.Join(r.MetadataDir, annotationsFile), annotations})
 
 	info("Building Dockerfile")
 	dockerfile, err := o.dockerfile(m, work, r)
@@ -103,7 +103,7 @@ func Generate(ctx context.Context, o Options) (Result, error) {
 		return Result{}, err
 	}
 	info("Writing bundle.Dockerfile in " + work)
-	files = append(files, file{filepath.Join(work, DockerfileName), dockerfile})
+	files = append(files, file{filepath.Join(work, dockerfileName), dockerfile})
 
 	r.Written, err = writeAll(ctx, files, o.Overwrite)
 	return r, err
@@ -113,20 +113,20 @@ func Generate(ctx context.Context, o Options) (Result, error) {
 func (m Metadata) complete(dir string, manifests fs.FS, info func(string)) (Metadata, error) {
 	var err error
 	if m.MediaType == "" {
-		if m.MediaType, err = DetectMediaType(manifests); err != nil {
-			if errors.Is(err, ErrNoManifests) {
+		if m.MediaType, err = detectMediaType(manifests); err != nil {
+			if errors.Is(err, errNoManifests) {
 				//lint:ignore ST1005 opm's text
 				err = fmt.Errorf("The directory %s %w", dir, err)
 			}
 			return m, err
 		}
 	}
-	return m.Infer(dir, info)
+	return m.infer(dir, info)
 }
 
-// Infer derives the package, the channels and the default channel, if package or channels are missing, from the
+// infer derives the package, the channels and the default channel, if package or channels are missing, from the
 // directory of the package, the parent of dir. info is called with the result.
-func (m Metadata) Infer(dir string, info func(string)) (Metadata, error) {
+func (m Metadata) infer(dir string, info func(string)) (Metadata, error) {
 	var missing []string
 	if m.Channels == "" {
 		missing = append(missing, "channels")
@@ -170,13 +170,13 @@ type notInferred struct{ error }
 func (e notInferred) Is(target error) bool { return target == ErrNotInferred }
 func (e notInferred) Unwrap() error        { return e.error }
 
-func inferFrom(parent, name string) (Package, error) {
+func inferFrom(parent, name string) (inferredPackage, error) {
 	root, err := os.OpenRoot(parent)
 	if err != nil {
-		return Package{}, err
+		return inferredPackage{}, err
 	}
 	defer root.Close()
-	return Infer(root.FS(), name)
+	return inferPackage(root.FS(), name)
 }
 
 // dockerfile returns the text of the Dockerfile with the directories relative to the build context.

@@ -162,7 +162,7 @@ func TestInference(t *testing.T) {
 }
 
 func TestOnlyChannelIsTheDefault(t *testing.T) {
-	got, err := generate.Infer(fstest.MapFS{
+	got, err := generate.InferPackage(fstest.MapFS{
 		"package.yaml": {Data: []byte("packageName: p\nchannels: [{name: only, currentCSV: a}]\n")},
 		"1/a.yaml":     {Data: []byte(csv("a", ""))},
 	}, "1")

@@ -11,8 +11,8 @@ import (
 	"github.com/operator-bindery/bindery/internal/bundlefs"
 )
 
-// Package has the values that the directory of a package gives for one of its bundles.
-type Package struct {
+// inferredPackage has the values that the directory of a package gives for one of its bundles.
+type inferredPackage struct {
 	Name string
 	// Channels are those that the bundle is in, sorted.
 	Channels []string
@@ -30,26 +30,26 @@ type packageManifest struct {
 	DefaultChannel string `json:"defaultChannel"`
 }
 
-// Infer looks up a bundle in the directory of its package: fsys has package.yaml and one directory per bundle; dir is
+// inferPackage looks up a bundle in the directory of its package: fsys has package.yaml and one directory per bundle; dir is
 // the directory of the bundle. The bundle is in every channel whose head reaches its ClusterServiceVersion by replaces
 // and skips.
-func Infer(fsys fs.FS, dir string) (Package, error) {
+func inferPackage(fsys fs.FS, dir string) (inferredPackage, error) {
 	own, ok, err := findCSV(fsys, dir)
 	if err != nil {
-		return Package{}, err
+		return inferredPackage{}, err
 	}
 	if !ok {
-		return Package{}, fmt.Errorf("no %s in %q", kindCSV, dir)
+		return inferredPackage{}, fmt.Errorf("no %s in %q", kindCSV, dir)
 	}
 	manifest, err := findPackageManifest(fsys)
 	if err != nil {
-		return Package{}, err
+		return inferredPackage{}, err
 	}
 	below, err := edges(fsys)
 	if err != nil {
-		return Package{}, err
+		return inferredPackage{}, err
 	}
-	p := Package{Name: manifest.PackageName, DefaultChannel: manifest.DefaultChannel}
+	p := inferredPackage{Name: manifest.PackageName, DefaultChannel: manifest.DefaultChannel}
 	if p.DefaultChannel == "" && len(manifest.Channels) == 1 {
 		p.DefaultChannel = manifest.Channels[0].Name
 	}

@@ -12,14 +12,14 @@ import (
 	"github.com/operator-bindery/bindery/internal/bundlefs"
 )
 
-// ErrNoManifests is returned for a directory with neither a YAML or JSON file nor a Kubernetes object.
-var ErrNoManifests = errors.New("contains no yaml files")
+// errNoManifests is returned for a directory with neither a YAML or JSON file nor a Kubernetes object.
+var errNoManifests = errors.New("contains no yaml files")
 
-// DetectMediaType classifies the manifests at the root of fsys as opm does: a Helm chart if there is a Chart.yaml with
+// detectMediaType classifies the manifests at the root of fsys as opm does: a Helm chart if there is a Chart.yaml with
 // a name, registry+v1 if the first document of a file is a ClusterServiceVersion, otherwise plain.
 // CustomResourceDefinitions alone are plain, and so is a directory whose ClusterServiceVersion cannot be parsed.
 // Without any manifest the error is [ErrNoManifests].
-func DetectMediaType(fsys fs.FS) (bundle.MediaType, error) {
+func detectMediaType(fsys fs.FS) (bundle.MediaType, error) {
 	if isChart(fsys) {
 		return bundle.Helm, nil
 	}
@@ -46,7 +46,7 @@ func DetectMediaType(fsys fs.FS) (bundle.MediaType, error) {
 		manifests = manifests || kind != "" || isManifestName(e.Name())
 	}
 	if !manifests {
-		return "", ErrNoManifests
+		return "", errNoManifests
 	}
 	return bundle.Plain, nil
 }

@@ -15,14 +15,14 @@ import (
 
 // The directories of a bundle in its annotations.
 const (
-	ManifestsDir = "manifests/"
-	MetadataDir  = "metadata/"
+	manifestsDir = "manifests/"
+	metadataDir  = "metadata/"
 )
 
 // The names of the generated files.
 const (
-	AnnotationsFile = "annotations.yaml"
-	DockerfileName  = "bundle.Dockerfile"
+	annotationsFile = "annotations.yaml"
+	dockerfileName  = "bundle.Dockerfile"
 )
 
 // Metadata has the values of a bundle's annotations. Channels is a comma-separated list and is written unchanged. An
@@ -42,8 +42,8 @@ type pair struct{ key, value string }
 func (m Metadata) pairs() []pair {
 	all := []pair{
 		{bundle.AnnotationMediaType, string(m.MediaType)},
-		{bundle.AnnotationManifests, ManifestsDir},
-		{bundle.AnnotationMetadata, MetadataDir},
+		{bundle.AnnotationManifests, manifestsDir},
+		{bundle.AnnotationMetadata, metadataDir},
 	}
 	if m.Package != "" || m.MediaType != bundle.PlainV0 {
 		all = append(all, pair{bundle.AnnotationPackage, m.Package})
@@ -66,8 +66,8 @@ func (m Metadata) Map() map[string]string {
 	return out
 }
 
-// Check refuses text that cannot be an annotation.
-func (m Metadata) Check() error {
+// check refuses text that cannot be an annotation.
+func (m Metadata) check() error {
 	var errs []error
 	for _, p := range m.pairs() {
 		if !utf8.ValidString(p.value) || strings.ContainsFunc(p.value, unicode.IsControl) {
@@ -84,7 +84,7 @@ type annotationsText struct {
 
 // Annotations returns the text of annotations.yaml: keys sorted, indented by two spaces.
 func (m Metadata) Annotations() ([]byte, error) {
-	if err := m.Check(); err != nil {
+	if err := m.check(); err != nil {
 		return nil, err
 	}
 	var b bytes.Buffer

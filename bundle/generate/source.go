@@ -100,7 +100,7 @@ func OpenSource(o SourceOptions) (_ *Source, err error) {
 
 // read reads annotations.yaml, nil if there is none, and the manifests directory that it names.
 func (s *Source) read() (map[string]string, error) {
-	text, err := bundlefs.ReadFile(s.root.FS(), "metadata/"+AnnotationsFile)
+	text, err := bundlefs.ReadFile(s.root.FS(), "metadata/"+annotationsFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -109,14 +109,14 @@ func (s *Source) read() (map[string]string, error) {
 	}
 	existing, err := bundlefs.Annotations(text)
 	if err != nil {
-		return nil, fmt.Errorf("metadata/%s: %w", AnnotationsFile, err)
+		return nil, fmt.Errorf("metadata/%s: %w", annotationsFile, err)
 	}
 	if existing == nil {
 		existing = map[string]string{}
 	}
 	if named := existing[bundle.AnnotationManifests]; named != "" {
 		if s.ManifestsDir, err = inside(named); err != nil {
-			return nil, fmt.Errorf("metadata/%s: %s: %w", AnnotationsFile, bundle.AnnotationManifests, err)
+			return nil, fmt.Errorf("metadata/%s: %s: %w", annotationsFile, bundle.AnnotationManifests, err)
 		}
 	}
 	return existing, nil
@@ -160,8 +160,8 @@ func (s *Source) generate(o SourceOptions, at string, existing map[string]string
 		}
 	}
 	if existing != nil && !o.Overwrite {
-		if err := m.Compare(existing); err != nil {
-			return fmt.Errorf("%s: %w: %w", filepath.Join(s.root.Name(), "metadata", AnnotationsFile), ErrMetadata, err)
+		if err := m.compare(existing); err != nil {
+			return fmt.Errorf("%s: %w: %w", filepath.Join(s.root.Name(), "metadata", annotationsFile), ErrMetadata, err)
 		}
 	}
 	text, err := m.Annotations()
@@ -177,7 +177,7 @@ func (s *Source) generate(o SourceOptions, at string, existing map[string]string
 	l := bundlefs.Layout{Dirs: map[string]fs.FS{"manifests": manifests, "metadata": metadata}}
 	s.Annotations = existing
 	if existing == nil || o.Overwrite {
-		l.Files = map[string][]byte{"metadata/" + AnnotationsFile: text}
+		l.Files = map[string][]byte{"metadata/" + annotationsFile: text}
 		s.Annotations, s.Generated = m.Map(), true
 	}
 	if s.TestsDir = s.tests(); s.TestsDir != "" {
@@ -194,12 +194,8 @@ func (s *Source) generate(o SourceOptions, at string, existing map[string]string
 
 // or returns the metadata with empty fields taken from existing annotations.
 func (m Metadata) or(existing map[string]string) Metadata {
-	if m.Package == "" {
-		m.Package = existing[bundle.AnnotationPackage]
-	}
-	if m.Channels == "" {
-		m.Channels = existing[bundle.AnnotationChannels]
-	}
+	m.Package = cmp.Or(m.Package, existing[bundle.AnnotationPackage])
+	m.Channels = cmp.Or(m.Channels, existing[bundle.AnnotationChannels])
 	if was := existing[bundle.AnnotationDefaultChannel]; m.DefaultChannel == "" && slices.Contains(strings.Split(m.Channels, ","), was) {
 		m.DefaultChannel = was
 	}

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Defaults of [Options], as in the Operator Lifecycle Manager.
@@ -20,7 +21,7 @@ const (
 	DefaultUser      = 1001
 )
 
-// Options say which bundle is unpacked, where, and with which images. Image and Namespace are required.
+// Options configure [New]. Image and Namespace are required.
 type Options struct {
 	// Image is the reference of the bundle image as in the catalog.
 	Image     string
@@ -42,9 +43,9 @@ type Options struct {
 // Owner is a CatalogSource. A cluster identifies it by its UID.
 type Owner struct{ Name, UID string }
 
-// Name returns the name of all objects for a bundle image: the first 63 hexadecimal digits of the sha256 of its
+// nameOf returns the name of all objects for a bundle image: the first 63 hexadecimal digits of the sha256 of its
 // reference, the maximum length of a label value.
-func Name(image string) string {
+func nameOf(image string) string {
 	sum := sha256.Sum256([]byte(image))
 	return hex.EncodeToString(sum[:])[:63]
 }
@@ -68,7 +69,7 @@ func New(o Options) (*Objects, error) {
 	if err := o.normalize(); err != nil {
 		return nil, err
 	}
-	name := Name(o.Image)
+	name := nameOf(o.Image)
 	meta := func() metav1.ObjectMeta {
 		return metav1.ObjectMeta{Name: name, Namespace: o.Namespace, Labels: map[string]string{labelManaged: "true"}}
 	}
@@ -76,7 +77,8 @@ func New(o Options) (*Objects, error) {
 	if o.Owner != nil {
 		no := false
 		cm.OwnerReferences = []metav1.OwnerReference{{
-			APIVersion: "operators.coreos.com/v1alpha1", Kind: "CatalogSource", Name: o.Owner.Name, UID: uid(o.Owner.UID), Controller: &no, BlockOwnerDeletion: &no,
+			APIVersion: "operators.coreos.com/v1alpha1", Kind: "CatalogSource", Name: o.Owner.Name,
+			UID: types.UID(o.Owner.UID), Controller: &no, BlockOwnerDeletion: &no,
 		}}
 	}
 	role := &rbacv1.Role{
@@ -93,7 +95,7 @@ func New(o Options) (*Objects, error) {
 	return &Objects{cm, role, binding, job}, nil
 }
 
-// JSON is each object as JSON, with sorted keys and without what only the cluster knows.
+// JSON returns each object as JSON, with sorted keys and without fields that only the cluster sets.
 func (o *Objects) JSON() ([]json.RawMessage, error) {
 	var out []json.RawMessage
 	for _, object := range []any{o.ConfigMap, o.Role, o.RoleBinding, o.Job} {

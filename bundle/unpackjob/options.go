@@ -1,6 +1,7 @@
 package unpackjob
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -8,20 +9,14 @@ import (
 	"time"
 
 	"go.podman.io/image/v5/docker/reference"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // normalize fills in defaults, and refuses what Kubernetes would refuse.
 func (o *Options) normalize() error {
-	set := func(v *string, d string) {
-		if *v == "" {
-			*v = d
-		}
-	}
-	set(&o.OpmImage, DefaultOpmImage)
-	set(&o.UtilImage, DefaultUtilImage)
-	set(&o.ServiceAccount, "default")
+	o.OpmImage = cmp.Or(o.OpmImage, DefaultOpmImage)
+	o.UtilImage = cmp.Or(o.UtilImage, DefaultUtilImage)
+	o.ServiceAccount = cmp.Or(o.ServiceAccount, "default")
 	var errs []error
 	for _, i := range []struct{ what, name string }{{"bundle image", o.Image}, {"opm image", o.OpmImage}, {"util image", o.UtilImage}} {
 		if _, err := reference.ParseNormalizedNamed(i.name); err != nil {
@@ -52,5 +47,3 @@ func (o *Options) normalize() error {
 	}
 	return errors.Join(errs...)
 }
-
-func uid(text string) types.UID { return types.UID(text) }

@@ -31,7 +31,8 @@ func objects(t *testing.T, o unpackjob.Options) *unpackjob.Objects {
 }
 
 func TestName(t *testing.T) {
-	if got := unpackjob.Name(image); got != name || len(got) != 63 {
+	o := objects(t, unpackjob.Options{Image: image, Namespace: "olm"})
+	if got := o.Job.Name; got != name || len(got) != 63 {
 		t.Errorf("got %s", got)
 	}
 }

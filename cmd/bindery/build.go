@@ -80,7 +80,7 @@ func (p *program) buildCatalog(c *cli.Context) error {
 				return build.CatalogInput{}, err
 			}
 		}
-		return p.catalogInput(c, o.Known)
+		return p.catalogInput(c, o.Cache)
 	}
 	if c.Bool("plan") {
 		return p.printPlan(c, o, func(o build.Options) (*build.Planned, error) {
@@ -88,7 +88,7 @@ func (p *program) buildCatalog(c *cli.Context) error {
 			if err != nil {
 				return nil, err
 			}
-			planned, err := build.Plan(c.Context, input, o)
+			planned, err := input.Plan(c.Context, o)
 			if err != nil {
 				return nil, err
 			}

@@ -80,9 +80,7 @@ func (p *program) bundleValidate(c *cli.Context) error {
 		Select: selected, KubernetesVersion: c.String("kubernetes-version"),
 		Plain: c.Bool("plain"), Strict: c.Bool("strict"), Jobs: c.Int("jobs"),
 	}
-	if o.Jobs <= 0 {
-		o.Jobs = runtime.GOMAXPROCS(0)
-	}
+	o.Jobs = cmp.Or(max(o.Jobs, 0), runtime.GOMAXPROCS(0))
 	report, err := p.checkBundle(c, ref, o)
 	if err != nil {
 		return err

@@ -82,24 +82,24 @@ func (p *program) blobCache(c *cli.Context) (*blobcache.Cache, error) {
 // otherCache is the hint for a cache directory that is refused.
 const otherCache = "set XDG_CACHE_HOME to another directory, or --no-cache"
 
-// openNotes opens the notes next to a blob cache.
-func (p *program) openNotes(blobs *blobcache.Cache) (*blobcache.Notes, error) {
-	return blobs.OpenNotes(func(err error) { p.log.Debug(fmt.Sprintf("layer records are no longer written: %v", err)) })
+// notesFailed logs that notes next to a blob cache can no longer be written.
+func (p *program) notesFailed(err error) {
+	p.log.Debug(fmt.Sprintf("layer records are no longer written: %v", err))
 }
 
 // known returns the stored results of earlier builds, as far as the flags allow; nil if nothing is to be stored.
-func (p *program) known(c *cli.Context) (*build.Known, error) {
+func (p *program) known(c *cli.Context) (*build.Cache, error) {
 	blobs, err := p.blobCache(c)
 	if err != nil || blobs == nil {
 		return nil, err
 	}
-	notes, err := p.openNotes(blobs)
+	cache, err := build.NewCache(blobs, p.notesFailed)
 	if err != nil {
 		p.log.Warn(fmt.Sprintf("layers are not recorded: %v", err))
 		return nil, nil
 	}
-	p.atEnd = append(p.atEnd, func(bool) error { return notes.Close() })
-	return &build.Known{Notes: notes, Blobs: blobs}, nil
+	p.atEnd = append(p.atEnd, func(bool) error { return cache.Close() })
+	return cache, nil
 }
 
 func (p *program) cacheCommand() *cli.Command {
@@ -217,7 +217,7 @@ func countOf(i blobcache.Info, what string) cacheCount {
 
 // userNotes opens the notes for the cache commands.
 func (p *program) userNotes(blobs *blobcache.Cache) (*blobcache.Notes, error) {
-	notes, err := p.openNotes(blobs)
+	notes, err := blobs.OpenNotes(p.notesFailed)
 	if err != nil {
 		return nil, &cmdline.Error{Class: cmdline.ClassLocal, Object: blobcache.NotesDir(blobs.Dir()), Err: err}
 	}

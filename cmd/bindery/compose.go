@@ -161,7 +161,7 @@ func (p *program) openReferences(c *cli.Context, config *compose.Config, o *buil
 		return nil, err
 	}
 	ro.TempDir = o.Dir
-	return compose.Open(c.Context, config.References, compose.Options{Render: ro, Platforms: of, Known: o.Known, Program: version.Program(), Locked: c.String("lock") != ""})
+	return compose.Open(c.Context, config.References, compose.Options{Render: ro, Platforms: of, Cache: o.Cache, Program: version.Program(), Locked: c.String("lock") != ""})
 }
 
 // composeHint adds a hint to errors about references with the wrong content.
@@ -241,7 +241,7 @@ func (p *program) printComposition(c *cli.Context, in string, o build.Options, o
 		if err != nil {
 			return nil, err
 		}
-		if account, ls, err = build.PlanCompose(c.Context, input, o); err != nil {
+		if account, ls, err = input.Plan(c.Context, o); err != nil {
 			return nil, composeHint(err)
 		}
 		plan := composition{Composed: account, Layers: []composedLayer{}}

@@ -81,11 +81,11 @@ func (p *program) diff(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	new, err := render.Reference(c.Context, c.Args().Get(1), read)
+	current, err := render.Reference(c.Context, c.Args().Get(1), read)
 	if err != nil {
 		return err
 	}
-	report, err := diff.Compare(old, new, o)
+	report, err := diff.Compare(old, current, o)
 	if err != nil {
 		return err
 	}

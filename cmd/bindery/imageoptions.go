@@ -95,7 +95,7 @@ func (p *program) catalogOptions(c *cli.Context) (build.Options, error) {
 		err = p.setCaches(c, &o)
 	}
 	if err == nil {
-		o.Known, err = p.known(c)
+		o.Cache, err = p.known(c)
 	}
 	return o, err
 }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/declcfg/scaffold"
@@ -168,7 +167,7 @@ func (p *program) checkReplaceable(c *cli.Context, path string) error {
 
 // generateCatalog writes the catalog to a directory that must be missing or empty.
 func (p *program) generateCatalog(c *cli.Context, x *indeximage.Index) error {
-	err := build.WriteCatalog(c.Context, generatedCatalog, x.Catalog())
+	err := x.Catalog().WriteDir(c.Context, generatedCatalog)
 	if errors.Is(err, fs.ErrExist) {
 		return &cmdline.Error{Class: cmdline.ClassLocal, Object: generatedCatalog, Err: err, Hint: "--generate does not replace a directory: move it, or run the command in another one"}
 	}

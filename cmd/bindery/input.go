@@ -17,7 +17,7 @@ import (
 )
 
 // catalogInput opens and validates the catalog to build.
-func (p *program) catalogInput(c *cli.Context, known *build.Known) (build.CatalogInput, error) {
+func (p *program) catalogInput(c *cli.Context, known *build.Cache) (build.CatalogInput, error) {
 	ref := c.Args().First()
 	info, err := os.Stat(ref)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -51,7 +51,7 @@ func (p *program) catalogInput(c *cli.Context, known *build.Known) (build.Catalo
 	if err != nil {
 		return build.CatalogInput{}, err
 	}
-	files, err := build.ReadCatalog(c.Context, root, build.ReadOptions{Dir: ref, Jobs: o.Jobs, Warn: p.warnAt, Known: known, Program: version.Program()})
+	files, err := build.ReadCatalog(c.Context, root, build.ReadOptions{Dir: ref, Jobs: o.Jobs, Warn: p.warnAt, Cache: known, Program: version.Program()})
 	if err != nil {
 		return build.CatalogInput{}, err
 	}

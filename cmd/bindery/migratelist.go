@@ -11,7 +11,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images"
@@ -108,7 +107,7 @@ func (p *program) migrateList(c *cli.Context, m *migration) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, work.Close()) }()
-	m.spec.Build.ServerLayers = build.NewServerLayers(work.Dir())
+	p.embedded.CacheLayers(work.Dir())
 	l.status = cmdline.NewStatus(p.stderr, p.bars)
 	outcomes, err := jobs.Run(c.Context, l.lines, jobs.Options{
 		Dir: l.dir, Jobs: atOnce, KeepGoing: l.flags.keepGoing, Verify: m.o.Verify, Overwrite: l.flags.overwrite,

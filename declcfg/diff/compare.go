@@ -18,9 +18,9 @@ type Options struct {
 // Compare compares two catalogs, valid or not, package by package: only one package of each is in memory, and the names
 // of all images. The blobs of both come in the order of [declcfg.Catalog.Blobs]. Both are read to the end; the error is
 // that of either, or the old one's if both have one.
-func Compare(old, new iter.Seq2[declcfg.Blob, error], o Options) (_ *Report, err error) {
+func Compare(old, current iter.Seq2[declcfg.Blob, error], o Options) (_ *Report, err error) {
 	images := map[string]sides{}
-	a, b := newSide(old, images, isOld), newSide(new, images, isNew)
+	a, b := newSide(old, images, isOld), newSide(current, images, isNew)
 	defer a.stop()
 	defer b.stop()
 	c := comparison{only: o.Only}
@@ -117,9 +117,9 @@ func (p pair[V]) change() Change {
 }
 
 // pairs joins both sides by name and sorts by name.
-func pairs[V any](old, new map[string]*V) []pair[V] {
+func pairs[V any](old, current map[string]*V) []pair[V] {
 	names := slices.Collect(maps.Keys(old))
-	for name := range new {
+	for name := range current {
 		if _, both := old[name]; !both {
 			names = append(names, name)
 		}
@@ -127,7 +127,7 @@ func pairs[V any](old, new map[string]*V) []pair[V] {
 	slices.Sort(names)
 	out := make([]pair[V], len(names))
 	for i, name := range names {
-		out[i] = pair[V]{name, old[name], new[name]}
+		out[i] = pair[V]{name, old[name], current[name]}
 	}
 	return out
 }
@@ -152,8 +152,8 @@ func (c comparison) pkg(p pair[pkg]) (PackageDiff, bool) {
 	}
 	if c.on(Packages) {
 		for _, f := range []string{"defaultChannel", "description", "icon"} {
-			if old, new := a.fields[f], b.fields[f]; old != new {
-				d.Fields = append(d.Fields, FieldDiff{f, old, new})
+			if old, current := a.fields[f], b.fields[f]; old != current {
+				d.Fields = append(d.Fields, FieldDiff{f, old, current})
 			}
 		}
 	}

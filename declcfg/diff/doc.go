@@ -1,5 +1,8 @@
-// Package diff compares two catalogs: packages, channels and their heads, upgrade edges, bundles, images,
-// properties, deprecations.
+// Package diff compares two catalogs: packages, channels and their heads, upgrade edges, bundles, images, properties,
+// deprecations.
+//
+//	report, err := diff.Compare(before.Blobs(), after.Blobs(), diff.Options{})
+//	err = report.WriteText(os.Stdout, diff.TextOptions{})
 //
 //	old blobs ──> reduced ─┐
 //	                       ├──> Report ──> JSON for scripts, text for people

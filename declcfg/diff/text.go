@@ -242,8 +242,8 @@ func (t *text) list(names []string) string {
 }
 
 // edges prints the changed edges of an entry.
-func (t *text) edges(old, new *Edge) {
-	t.fields(3, slices.DeleteFunc([]FieldDiff{{"replaces", old.Replaces, new.Replaces}, {"skipRange", old.SkipRange, new.SkipRange}},
+func (t *text) edges(old, current *Edge) {
+	t.fields(3, slices.DeleteFunc([]FieldDiff{{"replaces", old.Replaces, current.Replaces}, {"skipRange", old.SkipRange, current.SkipRange}},
 		func(f FieldDiff) bool { return f.Old == f.New }))
 	missing := func(names, from []string) []string {
 		return slices.DeleteFunc(slices.Clone(names), func(n string) bool {
@@ -251,10 +251,10 @@ func (t *text) edges(old, new *Edge) {
 			return there
 		})
 	}
-	if more := missing(new.Skips, old.Skips); len(more) > 0 {
+	if more := missing(current.Skips, old.Skips); len(more) > 0 {
 		t.line(3, Added, "skips %s", t.list(more))
 	}
-	if fewer := missing(old.Skips, new.Skips); len(fewer) > 0 {
+	if fewer := missing(old.Skips, current.Skips); len(fewer) > 0 {
 		t.line(3, Removed, "skips %s", t.list(fewer))
 	}
 }

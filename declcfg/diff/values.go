@@ -8,14 +8,14 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// propertyDiffs compares properties without regard to their order. An old and a new property of the same type that
+// propertyDiffs compares properties without regard to their order. An old and a current property of the same type that
 // differ are paired as a change.
-func propertyDiffs(old, new []property) []PropertyDiff {
+func propertyDiffs(old, current []property) []PropertyDiff {
 	count := make(map[property]int, len(old))
 	for _, p := range old {
 		count[p]--
 	}
-	for _, p := range new {
+	for _, p := range current {
 		count[p]++
 	}
 	gone, come := map[string][]value{}, map[string][]value{}
@@ -55,14 +55,14 @@ func propertyDiffs(old, new []property) []PropertyDiff {
 	return out
 }
 
-func relatedDiffs(old, new map[declcfg.RelatedImage]bool) []ImageChange {
+func relatedDiffs(old, current map[declcfg.RelatedImage]bool) []ImageChange {
 	var out []ImageChange
 	for r := range old {
-		if !new[r] {
+		if !current[r] {
 			out = append(out, ImageChange{r.Name, r.Image, Removed})
 		}
 	}
-	for r := range new {
+	for r := range current {
 		if !old[r] {
 			out = append(out, ImageChange{r.Name, r.Image, Added})
 		}
@@ -73,10 +73,10 @@ func relatedDiffs(old, new map[declcfg.RelatedImage]bool) []ImageChange {
 	return out
 }
 
-func deprecationDiffs(old, new map[declcfg.Reference]string) []DeprecationDiff {
+func deprecationDiffs(old, current map[declcfg.Reference]string) []DeprecationDiff {
 	var out []DeprecationDiff
 	for ref, message := range old {
-		now, kept := new[ref]
+		now, kept := current[ref]
 		switch {
 		case !kept:
 			out = append(out, DeprecationDiff{ref.Schema, ref.Name, Removed, message, ""})
@@ -84,7 +84,7 @@ func deprecationDiffs(old, new map[declcfg.Reference]string) []DeprecationDiff {
 			out = append(out, DeprecationDiff{ref.Schema, ref.Name, Changed, message, now})
 		}
 	}
-	for ref, message := range new {
+	for ref, message := range current {
 		if _, kept := old[ref]; !kept {
 			out = append(out, DeprecationDiff{ref.Schema, ref.Name, Added, "", message})
 		}
@@ -97,18 +97,18 @@ func deprecationDiffs(old, new map[declcfg.Reference]string) []DeprecationDiff {
 
 // others compares blobs of unknown schemas and unknown fields. Those of the same name with different values are paired
 // as a change.
-func (c comparison) others(old, new map[blobKey]bool) []BlobDiff {
+func (c comparison) others(old, current map[blobKey]bool) []BlobDiff {
 	if !c.on(Others) {
 		return nil
 	}
 	type name struct{ schema, name, field string }
 	gone, come := map[name]int{}, map[name]int{}
 	for key := range old {
-		if !new[key] {
+		if !current[key] {
 			gone[name{key.schema, key.name, key.field}]++
 		}
 	}
-	for key := range new {
+	for key := range current {
 		if !old[key] {
 			come[name{key.schema, key.name, key.field}]++
 		}

@@ -45,7 +45,7 @@ func (c addCase) run(t *testing.T) {
 	if show(got) != sortedText(c.want) {
 		t.Errorf("got\n%s\nwant\n%s", show(got), sortedText(c.want))
 	}
-	if err := declcfg.Validate(got); err != nil {
+	if err := got.Validate(); err != nil {
 		t.Error(err)
 	}
 	if c.kind != nil && !slices.ContainsFunc(account.Problems, func(p edit.Problem) bool { return errors.Is(&p, c.kind) && strings.Contains(p.Message, c.text) }) {

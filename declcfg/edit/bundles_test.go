@@ -58,7 +58,7 @@ func TestRecordedBundles(t *testing.T) {
 				t.Errorf("%s: %v, %v, %v", list[0].Bundle.Package, err, lenientErr, account)
 				continue
 			}
-			if err := declcfg.Validate(lenient); err != nil {
+			if err := lenient.Validate(); err != nil {
 				t.Errorf("%s in mode %s: %v", list[0].Bundle.Package, mode, err)
 			}
 			if err != nil {

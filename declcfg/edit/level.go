@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/declcfg/property"
 )
 
 // Level is a migration level: which conversions to newer forms are applied to the bundles of a catalog. A level
@@ -118,32 +119,32 @@ func hasType(typ string) func(declcfg.Property) bool {
 }
 
 // csvMetadata extracts the metadata for olm.csv.metadata from a ClusterServiceVersion.
-func csvMetadata(object []byte) (*declcfg.CSVMetadata, error) {
+func csvMetadata(object []byte) (*property.CSVMetadata, error) {
 	var csv struct {
 		Metadata struct {
 			Annotations map[string]string `json:"annotations"`
 			Labels      map[string]string `json:"labels"`
 		} `json:"metadata"`
 		Spec struct {
-			APIServiceDefinitions     declcfg.APIServiceDefinitions     `json:"apiservicedefinitions"`
-			CustomResourceDefinitions declcfg.CustomResourceDefinitions `json:"customresourcedefinitions"`
-			Description               string                            `json:"description"`
-			DisplayName               string                            `json:"displayName"`
-			InstallModes              []declcfg.InstallMode             `json:"installModes"`
-			Keywords                  []string                          `json:"keywords"`
-			Links                     []declcfg.AppLink                 `json:"links"`
-			Maintainers               []declcfg.Maintainer              `json:"maintainers"`
-			Maturity                  string                            `json:"maturity"`
-			MinKubeVersion            string                            `json:"minKubeVersion"`
-			NativeAPIs                []declcfg.GroupVersionKind        `json:"nativeAPIs"`
-			Provider                  declcfg.AppLink                   `json:"provider"`
+			APIServiceDefinitions     property.APIServiceDefinitions     `json:"apiservicedefinitions"`
+			CustomResourceDefinitions property.CustomResourceDefinitions `json:"customresourcedefinitions"`
+			Description               string                             `json:"description"`
+			DisplayName               string                             `json:"displayName"`
+			InstallModes              []property.InstallMode             `json:"installModes"`
+			Keywords                  []string                           `json:"keywords"`
+			Links                     []property.AppLink                 `json:"links"`
+			Maintainers               []property.Maintainer              `json:"maintainers"`
+			Maturity                  string                             `json:"maturity"`
+			MinKubeVersion            string                             `json:"minKubeVersion"`
+			NativeAPIs                []property.GroupVersionKind        `json:"nativeAPIs"`
+			Provider                  property.AppLink                   `json:"provider"`
 		} `json:"spec"`
 	}
 	if err := json.Unmarshal(object, &csv); err != nil {
 		return nil, fmt.Errorf("read ClusterServiceVersion: %w", err)
 	}
 	s := &csv.Spec
-	return &declcfg.CSVMetadata{
+	return &property.CSVMetadata{
 		Annotations:               csv.Metadata.Annotations,
 		APIServiceDefinitions:     s.APIServiceDefinitions,
 		CustomResourceDefinitions: s.CustomResourceDefinitions,

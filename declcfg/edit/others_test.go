@@ -39,7 +39,7 @@ func (c verbCase) run(t *testing.T) {
 	if show(got) != sortedText(c.want) {
 		t.Errorf("got\n%s\nwant\n%s", show(got), sortedText(c.want))
 	}
-	if err := declcfg.Validate(got); err != nil {
+	if err := got.Validate(); err != nil {
 		t.Error(err)
 	}
 	found := c.note == ""

@@ -283,10 +283,7 @@ func (p *part) catalog() *declcfg.Catalog {
 
 // byVersion returns the bundles sorted by version, then by name.
 func (p *part) byVersion() []*member {
-	out := make([]*member, 0, len(p.bundles))
-	for _, m := range p.bundles {
-		out = append(out, m)
-	}
+	out := slices.Collect(maps.Values(p.bundles))
 	sortByVersion(out)
 	return out
 }
@@ -337,11 +334,12 @@ func (p *part) undeprecate(gone func(declcfg.Reference) bool) {
 
 // check validates the part; with anyImages images need not be pull specs.
 func (p *part) check(anyImages bool) []Problem {
-	valid := declcfg.Validate
+	c := p.catalog()
+	valid := c.Validate
 	if anyImages {
-		valid = declcfg.ValidateAnyImages
+		valid = c.ValidateAnyImages
 	}
-	err := valid(p.catalog())
+	err := valid()
 	if err == nil {
 		return nil
 	}

@@ -20,7 +20,7 @@ func mustAdd(t *testing.T, c *declcfg.Catalog, list []edit.Addition, o edit.AddO
 	if err != nil {
 		t.Fatalf("%v\nadding %v to\n%s", err, names(list), before)
 	}
-	if err := declcfg.Validate(got); err != nil {
+	if err := got.Validate(); err != nil {
 		t.Fatal(err)
 	}
 	if show(c) != before {
@@ -108,7 +108,7 @@ func TestPropertiesOfEdits(t *testing.T) {
 				}
 				t.Fatalf("seed %d: %s: %v\n%s", seed, name, err, before)
 			}
-			if err := declcfg.Validate(got); err != nil {
+			if err := got.Validate(); err != nil {
 				t.Fatalf("seed %d: %s: %v\n%s\n\n%s", seed, name, err, before, show(got))
 			}
 			if (show(got) == before) != (len(account.Changes) == 0) {
@@ -156,7 +156,7 @@ func TestHostileAdditions(t *testing.T) {
 				}
 				continue
 			}
-			if err := declcfg.Validate(got); err != nil {
+			if err := got.Validate(); err != nil {
 				t.Fatalf("seed %d: %v\nadding %v to\n%s\n\n%s", seed, err, names(list), show(c), show(got))
 			}
 			c = got

@@ -45,7 +45,7 @@ func TestRecordedSequences(t *testing.T) {
 					t.Fatalf("step %d: no account", i)
 				}
 				c = next
-				if err := declcfg.Validate(c); err != nil {
+				if err := c.Validate(); err != nil {
 					t.Fatalf("step %d: %v", i, err)
 				}
 			}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/declcfg/edit"
+	"github.com/operator-bindery/bindery/declcfg/property"
 )
 
 // withAnnotation adds the metadata with substitutesFor to bundles of a catalog.
@@ -13,7 +14,7 @@ func withAnnotation(t *testing.T, c *declcfg.Catalog, substitutes map[string]str
 	t.Helper()
 	for i := range c.Bundles {
 		if target := substitutes[c.Bundles[i].Name]; target != "" {
-			p, err := declcfg.NewProperty(declcfg.PropertyCSVMetadata, declcfg.CSVMetadata{Annotations: map[string]string{declcfg.AnnotationSubstitutesFor: target}})
+			p, err := declcfg.NewProperty(declcfg.PropertyCSVMetadata, property.CSVMetadata{Annotations: map[string]string{declcfg.AnnotationSubstitutesFor: target}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -76,8 +76,8 @@ func (d *dot) lane(i int, l *lane) error {
 	}
 	d.printf("    }\n")
 	edge := func(from, to *node, attributes string) error {
-		if d.edges++; d.edges > DefaultMaxEdges {
-			return fmt.Errorf("more than %d edges: %w", DefaultMaxEdges, declcfg.ErrLimit)
+		if d.edges++; d.edges > defaultMaxEdges {
+			return fmt.Errorf("more than %d edges: %w", defaultMaxEdges, declcfg.ErrLimit)
 		}
 		_, err := fmt.Fprintf(d.w, "    %s -> %s [%s];\n", id(from), id(to), attributes)
 		return err

@@ -14,9 +14,9 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// DefaultMaxEdges is the default limit of drawn edges. A skipRange has an edge from every bundle in it, so that the
+// defaultMaxEdges is the default limit of drawn edges. A skipRange has an edge from every bundle in it, so that the
 // number of edges can be quadratic.
-const DefaultMaxEdges = 1 << 20
+const defaultMaxEdges = 1 << 20
 
 // MermaidOptions configure [WriteMermaid]. The zero value draws everything, with the same bytes as opm.
 type MermaidOptions struct {
@@ -32,7 +32,7 @@ type MermaidOptions struct {
 	Repair bool
 	// MaxEdges is the maximum number of edges; 0 means [DefaultMaxEdges].
 	MaxEdges int
-	// Warn is called for what cannot be drawn.
+	// Warn is called for parts that cannot be drawn.
 	Warn func(message string)
 }
 
@@ -102,7 +102,7 @@ func newMermaid(c *declcfg.Catalog, o MermaidOptions) (*mermaid, error) {
 		MermaidOptions: o, versions: make(map[string]semver.Version, len(c.Bundles)), nodes: map[string][]string{},
 		marked: marks{map[[2]string]bool{}, map[[2]string]bool{}, map[[2]string]bool{}},
 	}
-	m.MaxEdges = cmp.Or(m.MaxEdges, DefaultMaxEdges)
+	m.MaxEdges = cmp.Or(m.MaxEdges, defaultMaxEdges)
 	for i := range c.Bundles {
 		b := &c.Bundles[i]
 		version, err := bundleVersion(b)

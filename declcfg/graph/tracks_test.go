@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/declcfg/property"
 )
 
 // Every span gets the first track without an overlap.
@@ -48,7 +49,7 @@ func BenchmarkLongChannel(b *testing.B) {
 			e.Replaces, e.Skips = name(i-2), []string{name(i - 1)}
 		}
 		ch.Entries = append(ch.Entries, e)
-		p, err := declcfg.NewProperty(declcfg.PropertyPackage, declcfg.PackageProperty{PackageName: "a", Version: fmt.Sprintf("0.0.%d", i)})
+		p, err := declcfg.NewProperty(declcfg.PropertyPackage, property.Package{PackageName: "a", Version: fmt.Sprintf("0.0.%d", i)})
 		if err != nil {
 			b.Fatal(err)
 		}

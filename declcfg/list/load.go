@@ -32,7 +32,7 @@ func loadListing(blobs iter.Seq2[declcfg.Blob, error], packagesOnly bool) (*List
 		return nil, err
 	}
 	// The validity of a package does not depend on others: the problems of the invalid packages are all problems.
-	if err := declcfg.Validate(&l.invalid); err != nil {
+	if err := l.invalid.Validate(); err != nil {
 		return nil, err
 	}
 	return &Listing{l.packages}, nil
@@ -87,17 +87,8 @@ func defaultHeads(c *declcfg.Catalog) map[string]bool {
 			if c.Channels[j].Name != c.Packages[i].DefaultChannel {
 				continue
 			}
-			incoming := map[string]bool{}
-			for _, e := range c.Channels[j].Entries {
-				incoming[e.Replaces] = true
-				for _, skip := range e.Skips {
-					incoming[skip] = true
-				}
-			}
-			for _, e := range c.Channels[j].Entries {
-				if !incoming[e.Name] {
-					heads[e.Name] = true
-				}
+			for _, head := range c.Channels[j].Heads() {
+				heads[head] = true
 			}
 		}
 	}
@@ -107,7 +98,7 @@ func defaultHeads(c *declcfg.Catalog) map[string]bool {
 // finish stores the table values of the current package.
 func (l *loader) finish() error {
 	c := l.part
-	g, err := declcfg.ValidGraph(c)
+	g, err := c.ValidGraph()
 	if err != nil {
 		l.invalid.Append(c)
 		return nil

@@ -119,7 +119,7 @@ func TestImageType(t *testing.T) {
 		"nothing":                {"", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := ImageType([]byte(c.data)); got != c.want {
+			if got := imageType([]byte(c.data)); got != c.want {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
 		})

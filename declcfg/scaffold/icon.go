@@ -22,9 +22,9 @@ var signatures = []struct{ mediaType, bytes string }{
 	{"image/vnd.adobe.photoshop", "8BPS"},
 }
 
-// ImageType returns the media type of a picture, recognised by its first bytes, or for SVG by its first XML element;
+// imageType returns the media type of a picture, recognised by its first bytes, or for SVG by its first XML element;
 // empty if the type is unknown. The rest of the data is not checked.
-func ImageType(data []byte) string {
+func imageType(data []byte) string {
 	for _, s := range signatures {
 		if bytes.HasPrefix(data, []byte(s.bytes)) {
 			return s.mediaType

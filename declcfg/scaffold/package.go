@@ -10,22 +10,22 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// MaxFileSize is the maximum size in bytes of a description or icon file. A larger package would not fit into one
+// maxFileSize is the maximum size in bytes of a description or icon file. A larger package would not fit into one
 // message of the catalog's API, whose clients accept 4 MiB.
-const MaxFileSize = 4 << 20
+const maxFileSize = 4 << 20
 
-// LimitError reports a file that exceeds a limit.
-type LimitError struct {
+// limitError reports a file that exceeds a limit.
+type limitError struct {
 	Path        string
 	Size, Limit int64
 }
 
-func (e *LimitError) Error() string {
+func (e *limitError) Error() string {
 	return fmt.Sprintf("%q: %d bytes, more than the limit of %d", e.Path, e.Size, e.Limit)
 }
 
 // ErrorClass is that of a limit.
-func (e *LimitError) ErrorClass() fault.Class { return fault.Limit }
+func (e *limitError) ErrorClass() fault.Class { return fault.Limit }
 
 // PackageOptions are the optional parts of a package.
 type PackageOptions struct {
@@ -54,7 +54,7 @@ func Package(name string, o PackageOptions) (*declcfg.Package, error) {
 		if len(data) == 0 {
 			return nil, fmt.Errorf("detect icon mediatype: %q is an empty file", o.IconFile)
 		}
-		mediaType := ImageType(data)
+		mediaType := imageType(data)
 		if mediaType == "" {
 			return nil, fmt.Errorf("detected invalid type %q: not an image", mediaType)
 		}
@@ -78,12 +78,12 @@ func readFile(what, path string) ([]byte, error) {
 	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("read %s: %q is not a regular file", what, path)
 	}
-	data, err := io.ReadAll(io.LimitReader(f, MaxFileSize+1))
+	data, err := io.ReadAll(io.LimitReader(f, maxFileSize+1))
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", what, err)
 	}
-	if len(data) > MaxFileSize {
-		return nil, fmt.Errorf("read %s: %w", what, &LimitError{Path: path, Size: max(info.Size(), int64(len(data))), Limit: MaxFileSize})
+	if len(data) > maxFileSize {
+		return nil, fmt.Errorf("read %s: %w", what, &limitError{Path: path, Size: max(info.Size(), int64(len(data))), Limit: maxFileSize})
 	}
 	return data, nil
 }

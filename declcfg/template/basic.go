@@ -15,8 +15,8 @@ type basic struct {
 
 func (p *parser) basic(members []member, schema string) body {
 	b := &basic{catalog: &declcfg.Catalog{}}
-	if schema != SchemaBasic {
-		p.wrongSchema(members, "", schema, SchemaBasic)
+	if schema != schemaBasic {
+		p.wrongSchema(members, "", schema, schemaBasic)
 		return b
 	}
 	p.object("", members, []field{

@@ -38,7 +38,7 @@ func Convert(w io.Writer, c *declcfg.Catalog, o ConvertOptions) error {
 		return err
 	}
 	var doc bytes.Buffer
-	fmt.Fprintf(&doc, `{"schema":%q,"entries":[`, o.Type.Schema())
+	fmt.Fprintf(&doc, `{"schema":%q,"entries":[`, o.Type.schema())
 	first := true
 	for b := range c.Blobs() {
 		if !first {

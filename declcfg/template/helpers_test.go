@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/declcfg/property"
 	"github.com/operator-bindery/bindery/declcfg/template"
 )
 
@@ -60,7 +61,7 @@ func (r *registry) render(ctx context.Context, image string) (*declcfg.Catalog, 
 }
 
 func newBundle(pkg, version, image string) declcfg.Bundle {
-	p, err := declcfg.NewProperty(declcfg.PropertyPackage, declcfg.PackageProperty{PackageName: pkg, Version: version})
+	p, err := declcfg.NewProperty(declcfg.PropertyPackage, property.Package{PackageName: pkg, Version: version})
 	if err != nil {
 		panic(err)
 	}
@@ -125,7 +126,7 @@ func wantProblems(t *testing.T, err error, want ...string) {
 // semverText returns a semver template as JSON; the keys of lists are archetypes.
 func semverText(t testing.TB, options map[string]any, lists map[string][]string) string {
 	t.Helper()
-	doc := map[string]any{"schema": template.SchemaSemver}
+	doc := map[string]any{"schema": "olm.semver"}
 	for k, v := range options {
 		doc[k] = v
 	}

@@ -2,6 +2,7 @@ package template
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -30,15 +31,9 @@ type Limits struct {
 }
 
 func (l Limits) withDefaults() Limits {
-	if l.MaxSize <= 0 {
-		l.MaxSize = 32 << 20
-	}
-	if l.MaxItems <= 0 {
-		l.MaxItems = 200_000
-	}
-	if l.MaxImages <= 0 {
-		l.MaxImages = 20_000
-	}
+	l.MaxSize = cmp.Or(max(l.MaxSize, 0), 32<<20)
+	l.MaxItems = cmp.Or(max(l.MaxItems, 0), 200_000)
+	l.MaxImages = cmp.Or(max(l.MaxImages, 0), 20_000)
 	return l
 }
 
@@ -78,11 +73,8 @@ type imageRef struct {
 	opm   string // opm's text before the error of rendering it
 }
 
-// Type is the type of the template.
-func (t *Template) Type() Type { return t.typ }
-
-// Parse parses a template: one document, YAML or JSON. Keys are matched ignoring case. The error is an *[Error] with
-// every problem of the document, an error of r, or ctx's.
+// Parse reads a template: one document, YAML or JSON. Keys are found whatever their case, as "Schema" is. The error is
+// an *[Error] with every problem of the document, an error of r, or ctx's.
 func Parse(ctx context.Context, r io.Reader, o ParseOptions) (*Template, error) {
 	o.Limits = o.Limits.withDefaults()
 	p := parser{options: o, report: report{source: &source{name: o.Name, line: 1}, prefix: "rendering template: "}}
@@ -106,7 +98,7 @@ func Parse(ctx context.Context, r io.Reader, o ParseOptions) (*Template, error) 
 		return nil, err
 	}
 	if t.typ == "" {
-		if t.typ, err = TypeOf(schema); err != nil {
+		if t.typ, err = typeOf(schema); err != nil {
 			p.add(lookupPath(fields, "schema"), "", "%v", err)
 			return nil, p.err()
 		}

@@ -153,10 +153,10 @@ func TestSemverFollowsTheRules(t *testing.T) {
 // checkSemver checks invariants of catalogs from semver templates.
 func checkSemver(t *testing.T, c *declcfg.Catalog) {
 	t.Helper()
-	if err := declcfg.Validate(c); err != nil { // each channel has one head, and everything is reachable from it or skipped
+	if err := c.Validate(); err != nil { // one head each, everything reached from it or skipped
 		t.Fatal(err)
 	}
-	g, err := declcfg.NewGraph(c)
+	g, err := c.Graph()
 	if err != nil {
 		t.Fatal(err)
 	}

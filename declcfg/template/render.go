@@ -1,6 +1,7 @@
 package template
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -86,10 +87,7 @@ func (r *run) renderImages(ctx context.Context, refs []imageRef) error {
 	results := make([]rendered, len(unique))
 	errs := make([]error, len(unique))
 	failed := make(chan struct{}, maxFailures)
-	jobs := r.options.Jobs
-	if jobs <= 0 {
-		jobs = defaultJobs
-	}
+	jobs := cmp.Or(max(r.options.Jobs, 0), defaultJobs)
 	var group errgroup.Group
 	group.SetLimit(jobs)
 	tried := 0

@@ -69,8 +69,8 @@ func (p *parser) semver(members []member, schema string) body {
 		}})
 	}
 	p.object(opmDecode, members, known, unknown)
-	if schema != SchemaSemver {
-		p.add(lookupPath(members, "schema"), opmRead, "readFile: input file has unknown schema, should be %q", SchemaSemver)
+	if schema != schemaSemver {
+		p.add(lookupPath(members, "schema"), opmRead, "readFile: input file has unknown schema, should be %q", schemaSemver)
 	}
 	t.prefer(p, preference, preferencePath)
 	return t

@@ -29,8 +29,8 @@ func (s substitution) processing() string {
 func (p *parser) substitutes(members []member, schema string) body {
 	const opm = "render: "
 	t := &substitutes{catalog: &declcfg.Catalog{}}
-	if schema != SchemaSubstitutes {
-		p.wrongSchema(members, opm, schema, SchemaSubstitutes)
+	if schema != schemaSubstitutes {
+		p.wrongSchema(members, opm, schema, schemaSubstitutes)
 		return t
 	}
 	p.object(opm, members, []field{
@@ -51,7 +51,7 @@ func (p *parser) substitutes(members []member, schema string) body {
 	if len(p.problems) > 0 {
 		return t
 	}
-	if err := declcfg.Validate(t.catalog); err != nil {
+	if err := t.catalog.Validate(); err != nil {
 		p.catalogProblems(t.entries, t.list, opm+"entries are not valid FBC: ", err)
 	}
 	p.checkSubstitutions(t.substitutions)
@@ -125,7 +125,7 @@ func (t *substitutes) assemble(r *run) *declcfg.Catalog {
 	if len(r.problems) > 0 {
 		return c
 	}
-	if err := declcfg.Validate(c); err != nil {
+	if err := c.Validate(); err != nil {
 		r.catalogProblems(t.entries, t.list, "render: resulting config is not valid FBC: ", err)
 	}
 	return c

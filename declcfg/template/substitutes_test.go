@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/declcfg/property"
 	"github.com/operator-bindery/bindery/declcfg/template"
 )
 
@@ -99,7 +100,7 @@ func TestSubstitution(t *testing.T) {
 				if want := "a: c\nc" + c.want; graph(got) != want {
 					t.Errorf("got\n%s\nwant\n%s", graph(got), want)
 				}
-				if err := declcfg.Validate(got); err != nil {
+				if err := got.Validate(); err != nil {
 					t.Error(err)
 				}
 			}
@@ -223,7 +224,7 @@ func TestSubstitutesAreHigher(t *testing.T) {
 		{version{"1.0.0-rc.1", "", ""}, version{"1.0.0", "", ""}, true},
 	} {
 		make := func(v version, image string) declcfg.Bundle {
-			p, err := declcfg.NewProperty(declcfg.PropertyPackage, declcfg.PackageProperty{PackageName: "a", Version: v.version, Release: v.release})
+			p, err := declcfg.NewProperty(declcfg.PropertyPackage, property.Package{PackageName: "a", Version: v.version, Release: v.release})
 			if err != nil {
 				t.Fatal(err)
 			}

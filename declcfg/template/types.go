@@ -18,23 +18,23 @@ const (
 
 // The values of a template's root field "schema".
 const (
-	SchemaBasic       = "olm.template.basic"
-	SchemaSemver      = "olm.semver"
-	SchemaSubstitutes = "olm.template.substitutes"
+	schemaBasic       = "olm.template.basic"
+	schemaSemver      = "olm.semver"
+	schemaSubstitutes = "olm.template.substitutes"
 )
 
 // Types returns all types in the order of their names.
 func Types() []Type { return []Type{Basic, Semver, Substitutes} }
 
-// Schema returns the value of the root field "schema" of templates of the type; empty for an unknown type.
-func (t Type) Schema() string {
+// schema returns the value of the root field "schema" of templates of the type; empty for an unknown type.
+func (t Type) schema() string {
 	switch t {
 	case Basic:
-		return SchemaBasic
+		return schemaBasic
 	case Semver:
-		return SchemaSemver
+		return schemaSemver
 	case Substitutes:
-		return SchemaSubstitutes
+		return schemaSubstitutes
 	}
 	return ""
 }
@@ -49,10 +49,10 @@ func ParseType(name string) (Type, error) {
 	return "", fmt.Errorf("invalid template type %q, must be one of: %v", name, Types())
 }
 
-// TypeOf returns the type of templates with a schema; case matters.
-func TypeOf(schema string) (Type, error) {
+// typeOf returns the type of templates with a schema; case matters.
+func typeOf(schema string) (Type, error) {
 	for _, t := range Types() {
-		if schema == t.Schema() {
+		if schema == t.schema() {
 			return t, nil
 		}
 	}

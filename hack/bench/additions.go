@@ -29,10 +29,6 @@ func (b *bench) additions(ctx context.Context) error {
 		fmt.Println("docker-registry is not installed: adding bundles from a registry is LEFT OUT")
 		return nil
 	}
-	if !b.in.real {
-		fmt.Println("the recorded bundle images are not there: adding bundles from a registry is LEFT OUT")
-		return nil
-	}
 	host, stop, err := startRegistry(ctx, program, filepath.Join(b.dir, "registry-of-additions"))
 	if err != nil {
 		return err
@@ -106,15 +102,16 @@ func (b *bench) additions(ctx context.Context) error {
 // pushBundles builds and pushes images of the recorded bundles of [addedPackages], sorted by version, so that they can
 // be added one by one.
 func (b *bench) pushBundles(ctx context.Context, host string) (refs []string, err error) {
-	oracle := filepath.Join(filepath.Dir(b.real), "oracle")
-	dir, packed := filepath.Join(b.dir, "added-bundles"), filepath.Join(b.dir, "bundles.tar")
-	if err := unpack(ctx, b.options, filepath.Join(oracle, "bundles-all-dev-packages.tar.zst"), packed); err != nil {
+	recorded, err := b.recorded(ctx)
+	if err != nil {
 		return nil, err
 	}
-	if _, err := untar(packed, dir); err != nil {
+	dir := filepath.Join(b.dir, "added-bundles")
+	// The collection has its files decompressed, under their names.
+	if _, err := untar(filepath.Join(recorded, "bundles-all-dev-packages.tar.zst"), dir); err != nil {
 		return nil, err
 	}
-	list, err := os.ReadFile(filepath.Join(oracle, "images-dev.tsv"))
+	list, err := os.ReadFile(filepath.Join(recorded, "images-dev.tsv"))
 	if err != nil {
 		return nil, err
 	}

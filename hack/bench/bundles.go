@@ -148,19 +148,15 @@ func startRegistry(ctx context.Context, program, dir string) (host string, stop 
 	}
 }
 
-// bundleImages returns the recorded bundle images of real operators, or one built from testdata.
+// bundleImages returns the recorded bundle images of real operators.
 func (b *bench) bundleImages(ctx context.Context) (all []image, err error) {
 	layout := filepath.Join(b.dir, "bundles")
-	archive := filepath.Join(filepath.Dir(b.real), "oracle", "images", "dev-images.oci.tar")
-	if _, err := os.Stat(archive); err == nil && b.in.real {
-		if layout, err = untar(archive, layout); err != nil {
-			return nil, err
-		}
-	} else {
-		build := exec.CommandContext(ctx, b.bindery, "-q", "build", "bundle", filepath.Join(b.project, "testdata/bundles/etcd/0.9.4"), "-t", "localhost/community/etcd:v1", "--output", "oci:"+layout+":community/v1")
-		if out, err := build.CombinedOutput(); err != nil {
-			return nil, fmt.Errorf("building a bundle image: %w: %s", err, out)
-		}
+	recorded, err := b.recorded(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if layout, err = untar(filepath.Join(recorded, "images", "dev-images.oci.tar"), layout); err != nil {
+		return nil, err
 	}
 	var index struct {
 		Manifests []struct {

@@ -13,7 +13,6 @@ import (
 
 // inputs are the measured catalogs and the database.
 type inputs struct {
-	real     bool
 	database string   // an index database
 	catalog  string   // a catalog directory
 	others   []string // further catalogs, for the memory ceilings
@@ -26,12 +25,6 @@ func prepare(ctx context.Context, o options, dir string) (*inputs, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := os.Stat(filepath.Join(o.real, "large.db.zst")); err != nil || len(packed) == 0 {
-		in.database = filepath.Join(o.project, "testdata/db/small.db")
-		in.catalog = filepath.Join(o.project, "testdata/fbc/mini")
-		return in, nil
-	}
-	in.real = true
 	in.database = filepath.Join(dir, "large.db")
 	if err := unpack(ctx, o, filepath.Join(o.real, "large.db.zst"), in.database); err != nil {
 		return nil, err
@@ -54,6 +47,21 @@ func prepare(ctx context.Context, o options, dir string) (*inputs, error) {
 	in.catalog = in.others[i]
 	in.others = slices.Delete(in.others, i, i+1)
 	return in, os.Remove(filepath.Join(dir, "unpacked.tar"))
+}
+
+// recorded unpacks the collection of recorded answers and images, once, and returns its directory.
+func (b *bench) recorded(ctx context.Context) (string, error) {
+	dir, packed := filepath.Join(b.dir, "recorded"), filepath.Join(b.dir, "recorded.tar")
+	if _, err := os.Stat(dir); err == nil {
+		return dir, nil
+	}
+	if err := unpack(ctx, b.options, filepath.Join(b.project, "testdata", "recorded.tar.zst"), packed); err != nil {
+		return "", err
+	}
+	if _, err := untar(packed, dir); err != nil {
+		return "", err
+	}
+	return dir, os.Remove(packed)
 }
 
 // unpack decompresses with the project's own helper: the zstd program need not be installed.

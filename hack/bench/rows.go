@@ -51,7 +51,7 @@ type row struct {
 }
 
 func (b *bench) add(r row) {
-	r.Judged = b.in.real && r.Target != target{}
+	r.Judged = r.Target != target{}
 	if r.Judged {
 		r.Missed = r.misses()
 	}

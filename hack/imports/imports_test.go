@@ -21,38 +21,40 @@ const module = "github.com/operator-bindery/bindery/"
 // are not listed are leaves; public ones that are not listed import only leaves.
 var rules = map[string][]string{
 	// The model and functions of it.
-	"declcfg":          nil,
+	"declcfg":          {"declcfg/property"},
 	"declcfg/diff":     {"declcfg"},
-	"declcfg/edit":     {"declcfg", "bundle"},
+	"declcfg/edit":     {"declcfg", "declcfg/property", "bundle"},
 	"declcfg/graph":    {"declcfg"},
 	"declcfg/list":     {"declcfg"},
+	"declcfg/property": nil,
 	"declcfg/scaffold": {"declcfg"},
 	"declcfg/template": {"declcfg", "declcfg/edit", "bundle"},
 
 	// Storage of catalogs and their parts.
-	"bundle":           {"declcfg"},
+	"bundle":           {"declcfg", "declcfg/property"},
 	"bundle/check":     {"bundle", "declcfg"},
 	"bundle/configmap": {"bundle"},
 	"bundle/generate":  {"bundle"},
 	"bundle/unpackjob": nil,
 	"images":           nil,
 	"layers":           nil,
-	"sqlite":           {"declcfg"},
+	"sqlite":           {"declcfg", "declcfg/property"},
 
 	// From these to a catalog, and from a catalog to an image or an answer.
 	"render":              {"declcfg", "declcfg/edit", "bundle", "images", "sqlite", "internal/appregistry"},
 	"migrate":             {"declcfg", "declcfg/edit", "images", "render", "sqlite"},
-	"serve":               {"declcfg", "sqlite", "serve/api", "serve/web"},
+	"serve":               {"declcfg", "declcfg/property", "sqlite", "serve/api", "serve/web"},
 	"serve/api":           nil,
 	"serve/opmcache":      {"declcfg", "layers", "serve"},
 	"serve/probe":         nil,
-	"serve/web":           {"declcfg", "declcfg/graph"},
-	"build":               {"declcfg", "images", "layers", "serve", "serve/opmcache"},
+	"serve/web":           {"declcfg", "declcfg/property", "declcfg/graph"},
+	"build":               {"declcfg", "images", "layers", "serve", "serve/opmcache", "internal/cataloglayer"},
 	"build/compose":       {"build", "declcfg/edit", "images", "render"},
 	"build/containerfile": {"build", "images", "layers"},
-	"build/inspect":       {"build", "bundle", "declcfg", "images", "layers", "serve", "serve/opmcache", "sqlite"},
+	"build/inspect":       {"build", "bundle", "declcfg", "images", "layers", "serve", "serve/opmcache", "sqlite", "internal/cataloglayer"},
 
 	// Internal packages that are not leaves.
+	"internal/cataloglayer":       {"declcfg", "layers", "serve", "serve/opmcache"},
 	"internal/appregistry":        {"bundle", "declcfg"},
 	"internal/appregistry/export": {"declcfg", "declcfg/edit", "internal/appregistry", "render", "sqlite"},
 	"internal/catalogdir":         {"declcfg"},
@@ -62,7 +64,7 @@ var rules = map[string][]string{
 
 	// Non-leaf packages for tests.
 	"internal/catalogdtest": {"images"},
-	"internal/edittest":     {"bundle", "declcfg", "declcfg/edit", "internal/recorded", "internal/testbundles", "sqlite"},
+	"internal/edittest":     {"bundle", "declcfg", "declcfg/property", "declcfg/edit", "internal/recorded", "internal/testbundles", "sqlite"},
 	"internal/heaptest":     {"declcfg"},
 }
 

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/operator-bindery/bindery/build"
+	"github.com/operator-bindery/bindery/internal/grouping"
 )
 
 // rules are the compared grouping rules: bindery's and other known ones.
@@ -19,8 +19,17 @@ var rules = []struct {
 	{"biggest and overflow", overflow},
 	{"hash", func(sizes map[string]int64, budget int) [][]string { return hashed(bySize(sizes), budget) }},
 	{"half the biggest, others by hash", half},
-	{"bindery", build.Divide},
+	{"bindery", bindery},
 	{"a layer each", func(sizes map[string]int64, _ int) [][]string { return alone(bySize(sizes)) }},
+}
+
+// bindery is the rule of this project.
+func bindery(sizes map[string]int64, budget int) [][]string {
+	var all []grouping.Package
+	for name, size := range sizes {
+		all = append(all, grouping.Package{Name: name, Size: size})
+	}
+	return grouping.Divide(all, budget)
 }
 
 // overflow puts each of the biggest packages into its own layer, and all others into the last one.

@@ -80,7 +80,7 @@ func run(ctx context.Context, o options, out, table io.Writer) error {
 		}
 		results = append(results, r)
 	}
-	print(table, results)
+	printTable(table, results)
 	encoder := json.NewEncoder(out)
 	encoder.SetIndent("", "  ")
 	return encoder.Encode(results)
@@ -155,7 +155,7 @@ type result struct {
 	Files     int     `json:"files,omitempty"`   // maximum number of open file descriptors
 }
 
-func print(w io.Writer, results []*result) {
+func printTable(w io.Writer, results []*result) {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(tw, "mode\tclients\tcrowd\tcalls/s\tmessages/s\tMB/s\terrors\tp50 ms\tp99 ms\tp999 ms\tmax ms\tserver CPU s\tRSS MB before\tduring\tafter\tpeak\tfiles\t")
 	for _, r := range results {

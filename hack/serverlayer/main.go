@@ -6,14 +6,15 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
-	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
+	"github.com/operator-bindery/bindery/internal/cataloglayer"
 	"github.com/operator-bindery/bindery/internal/serverbin"
 	"github.com/operator-bindery/bindery/layers"
 )
@@ -38,14 +39,13 @@ func run(args []string) error {
 	if err != nil {
 		return err
 	}
-	server, err := build.ServerBytes(program, v1.Platform{OS: goos, Architecture: arch})
+	platform := v1.Platform{OS: goos, Architecture: arch}
+	open := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(program)), nil }
+	server, err := cataloglayer.Program(open, int64(len(program)), platform)
 	if err != nil {
 		return err
 	}
-	layer, err := build.ServerLayer(server)
-	if err != nil {
-		return err
-	}
+	layer := cataloglayer.Server(server, platform)
 	var out bytes.Buffer
 	blob, err := layers.Write(context.Background(), &out, layer, layers.Options{Compression: compression})
 	if err != nil {

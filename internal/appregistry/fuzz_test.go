@@ -25,7 +25,7 @@ func FuzzOpen(f *testing.F) {
 				}
 				continue
 			}
-			if err := declcfg.Validate(catalogOf(t, tr)); err != nil {
+			if err := catalogOf(t, tr).Validate(); err != nil {
 				t.Error(err)
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/operator-bindery/bindery/declcfg"
@@ -135,10 +136,6 @@ func (g *grapher) entries(c ManifestChannel) ([]declcfg.ChannelEntry, bool) {
 			chain[name] = declcfg.ChannelEntry{Name: name, SkipRange: w.SkipRange}
 		}
 	}
-	out := make([]declcfg.ChannelEntry, 0, len(chain))
-	for _, e := range chain {
-		out = append(out, e)
-	}
-	slices.SortFunc(out, func(a, b declcfg.ChannelEntry) int { return cmp.Compare(a.Name, b.Name) })
-	return out, true
+	byName := func(a, b declcfg.ChannelEntry) int { return cmp.Compare(a.Name, b.Name) }
+	return slices.SortedFunc(maps.Values(chain), byName), true
 }

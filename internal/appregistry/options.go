@@ -1,6 +1,8 @@
 package appregistry
 
 import (
+	"cmp"
+
 	"github.com/operator-bindery/bindery/bundle"
 	"github.com/operator-bindery/bindery/declcfg"
 )
@@ -38,19 +40,12 @@ type Limits struct {
 }
 
 func (l Limits) withDefaults() Limits {
-	for _, d := range []struct {
-		at    *int
-		value int
-	}{{&l.Entries, 500_000}, {&l.Bundles, 50_000}, {&l.Packages, 10_000}, {&l.Depth, 32}, {&l.Bundle.Depth, 100}} {
-		if *d.at <= 0 {
-			*d.at = d.value
-		}
-	}
-	if l.Bundle.File <= 0 {
-		l.Bundle.File = 4 << 20
-	}
-	if l.Total <= 0 {
-		l.Total = 4 << 30
-	}
+	l.Entries = cmp.Or(max(l.Entries, 0), 500_000)
+	l.Bundles = cmp.Or(max(l.Bundles, 0), 50_000)
+	l.Packages = cmp.Or(max(l.Packages, 0), 10_000)
+	l.Depth = cmp.Or(max(l.Depth, 0), 32)
+	l.Bundle.Depth = cmp.Or(max(l.Bundle.Depth, 0), 100)
+	l.Bundle.File = cmp.Or(max(l.Bundle.File, 0), 4<<20)
+	l.Total = cmp.Or(max(l.Total, 0), 4<<30)
 	return l
 }

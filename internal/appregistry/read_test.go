@@ -58,7 +58,7 @@ func TestRecordedExportIsTheCatalog(t *testing.T) {
 			t.Errorf("package %s has not the icon that it should have", p.Name)
 		}
 	}
-	if err := declcfg.Validate(got); err != nil {
+	if err := got.Validate(); err != nil {
 		t.Error(err)
 	}
 }
@@ -129,7 +129,7 @@ func TestReading(t *testing.T) {
 			if !strings.Contains(warned, test.warn) || test.warn == "" && warned != "" {
 				t.Errorf("warned of %q, want %q", warned, test.warn)
 			}
-			if err := declcfg.Validate(catalogOf(t, tr)); err != nil {
+			if err := catalogOf(t, tr).Validate(); err != nil {
 				t.Error(err)
 			}
 		})

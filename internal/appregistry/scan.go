@@ -195,7 +195,7 @@ func (s *scanner) csv(at declcfg.Position, d document) error {
 	if len(s.csvs) > s.limits.Bundles {
 		return s.limit(at, "more than %d bundles", s.limits.Bundles)
 	}
-	if s.perDir[dir(at.File)]++; s.perDir[dir(at.File)] > maxPerDirectory {
+	if s.perDir[path.Dir(at.File)]++; s.perDir[path.Dir(at.File)] > maxPerDirectory {
 		return s.limit(at, "more than %d bundles in one directory", maxPerDirectory)
 	}
 	if s.skips += len(c.wish.Skips); s.skips > maxEdges {
@@ -226,6 +226,3 @@ func inFile(err error, first int) string {
 	}
 	return err.Error()
 }
-
-// dir returns the directory of a file.
-func dir(name string) string { return path.Dir(name) }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"path"
 	"runtime"
 	"slices"
 	"strings"
@@ -45,9 +46,7 @@ type pkg struct {
 // error of the file system or context. A tree without a package is an error.
 func Open(ctx context.Context, fsys fs.FS, o Options) (*Tree, error) {
 	o.Limits = o.Limits.withDefaults()
-	if o.Jobs <= 0 {
-		o.Jobs = runtime.GOMAXPROCS(0)
-	}
+	o.Jobs = cmp.Or(max(o.Jobs, 0), runtime.GOMAXPROCS(0))
 	t := &Tree{fsys: fsys, options: o, hidden: map[string]map[string]bool{}}
 	var mu sync.Mutex
 	t.warn = func(at declcfg.Position, message string) {
@@ -97,7 +96,7 @@ func (t *Tree) index(s *scanner) map[string]csvFile {
 }
 
 func (t *Tree) hide(file string) {
-	at := dir(file)
+	at := path.Dir(file)
 	if t.hidden[at] == nil {
 		t.hidden[at] = map[string]bool{}
 	}
@@ -192,7 +191,7 @@ func (t *Tree) readBundles(ctx context.Context) error {
 						if problem.Rule == bundle.RuleLimit {
 							kind = ErrLimit
 						}
-						at := declcfg.Position{File: original(dir(c.File), problem.File), Line: problem.Line}
+						at := declcfg.Position{File: original(path.Dir(c.File), problem.File), Line: problem.Line}
 						r.problems = append(r.problems, Problem{at, p.Package, withField(problem), kind})
 					}
 				case errors.Is(err, bundle.ErrInvalid):
@@ -293,7 +292,7 @@ func (t *Tree) settle(problems []Problem, bundles map[string]csvFile) error {
 		}
 		of := &p.skeleton.Packages[0]
 		of.Name, of.DefaultChannel, of.Pos = p.Package, p.Default(), p.Position
-		err := declcfg.Validate(p.skeleton)
+		err := p.skeleton.Validate()
 		if len(p.problems) > 0 {
 			err = &Error{p.problems}
 			problems = append(problems, p.problems...)
@@ -318,7 +317,7 @@ func (t *Tree) settle(problems []Problem, bundles map[string]csvFile) error {
 		}
 		return nil
 	}
-	invalid := declcfg.Validate(all)
+	invalid := all.Validate()
 	if len(problems) == 0 {
 		return invalid
 	}
@@ -331,7 +330,7 @@ func (t *Tree) settle(problems []Problem, bundles map[string]csvFile) error {
 
 // read reads one bundle of a package.
 func (t *Tree) read(ctx context.Context, p *pkg, c csvFile, warn func(declcfg.Position, string)) (*bundle.Bundle, error) {
-	at := dir(c.File)
+	at := path.Dir(c.File)
 	fsys, err := asBundle(t.fsys, at, strings.TrimPrefix(c.File, at+"/"), t.hidden[at], map[string]string{
 		bundle.AnnotationPackage: p.Package, bundle.AnnotationDefaultChannel: p.Default(), bundle.AnnotationMediaType: string(bundle.RegistryV1),
 	})

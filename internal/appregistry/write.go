@@ -68,7 +68,7 @@ func (w *Writer) Package(m Manifest) error {
 	if err != nil {
 		return err
 	}
-	if err := w.mkdir(m.Package); err != nil {
+	if err := w.root.MkdirAll(m.Package, 0o777); err != nil {
 		return err
 	}
 	w.mu.Lock()
@@ -96,7 +96,7 @@ func (w *Writer) Bundle(ctx context.Context, pkg, version string, fsys fs.FS) er
 	if twice {
 		return fmt.Errorf("%w: version %s of package %s is there twice", ErrInvalid, fault.Quote(version), fault.Quote(pkg))
 	}
-	if err := w.mkdir(at); err != nil {
+	if err := w.root.MkdirAll(at, 0o777); err != nil {
 		return err
 	}
 	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
@@ -115,7 +115,7 @@ func (w *Writer) Bundle(ctx context.Context, pkg, version string, fsys fs.FS) er
 		case err != nil:
 			return err
 		case info.IsDir() && d.IsDir():
-			return w.mkdir(filepath.Join(at, local))
+			return w.root.MkdirAll(filepath.Join(at, local), 0o777)
 		case !info.Mode().IsRegular():
 			return fmt.Errorf("%w: %s is neither a regular file nor a directory", ErrInvalid, fault.Quote(name))
 		}
@@ -139,10 +139,6 @@ func checkName(name string) error {
 	return nil
 }
 
-func (w *Writer) mkdir(name string) error {
-	return w.root.MkdirAll(name, 0o777)
-}
-
 func (w *Writer) file(name string, from io.Reader) (err error) {
 	f, err := w.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
@@ -164,14 +160,10 @@ func (w *Writer) Commit(ctx context.Context) (Written, error) {
 		return nil, err
 	}
 	if w.whole {
-		var out Written
-		for _, name := range w.packages() {
-			out = append(out, name)
-		}
 		if err := os.Chmod(w.stage.Path(), dirMode(w.stage.Path())); err != nil {
 			return nil, err
 		}
-		return out, w.stage.Commit()
+		return w.packages(), w.stage.Commit()
 	}
 	p, err := w.plan()
 	if err != nil {

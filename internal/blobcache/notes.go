@@ -105,9 +105,7 @@ func (n *Notes) Get(key digest.Digest) ([]byte, bool) {
 		_ = root.Remove(name)
 		return nil, false
 	}
-	if now := n.c.o.Now(); now.Sub(info.ModTime()).Abs() > cacheStampEvery {
-		_ = root.Chtimes(name, now, now) // if this fails, the note is evicted too early at worst
-	}
+	n.c.stamp(key, info)
 	return all[sum:], true
 }
 

@@ -73,7 +73,7 @@ func (d *Dir) Load(ctx context.Context, whole func(pkg string) bool) (*declcfg.C
 }
 
 // LoadStubs works like [Dir.Load] with skeletons, except that bundles of packages outside scope are not parsed: stubs
-// replace them, see [declcfg.StubOf].
+// with names and images replace them.
 func (d *Dir) LoadStubs(ctx context.Context, scope func(pkg string) bool) (*declcfg.Catalog, error) {
 	fsys, ix, err := d.list()
 	if err != nil {

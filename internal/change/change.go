@@ -46,7 +46,7 @@ type Edit struct {
 	// Manifests are the packages for which Apply needs State.Manifests: those that it adds bundles to.
 	Manifests []string
 	// Scope, unless nil, lists the only packages whose bundles Apply reads or changes. A state may have names and
-	// images alone of other packages' bundles (see declcfg.StubOf): these packages stay unchanged or are removed
+	// images alone of other packages' bundles: these packages stay unchanged or are removed
 	// entirely.
 	Scope []string
 	// Apply is called once. It returns the new catalog, made from the state's by functions of package edit, and their

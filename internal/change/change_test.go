@@ -68,7 +68,7 @@ func TestRemovalInPlace(t *testing.T) {
 		if len(c.Packages) != 1 || c.Packages[0].Name != "silicom-sts-operator" || r.Unchanged || len(r.Account.Packages()) != 1 {
 			t.Errorf("%s: %v, %+v", at, c.Packages, r)
 		}
-		if err := declcfg.Validate(c); err != nil {
+		if err := c.Validate(); err != nil {
 			t.Error(err)
 		}
 	}

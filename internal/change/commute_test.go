@@ -190,7 +190,7 @@ func (b *both) do(t testing.TB, edits [2]change.Edit) {
 		if exists(b.at[j]) {
 			b.after[j] = read(t, b.at[j])
 		}
-		if err := declcfg.Validate(b.after[j]); err != nil {
+		if err := b.after[j].Validate(); err != nil {
 			t.Errorf("%s: %v", kind, err)
 		}
 	}

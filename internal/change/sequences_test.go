@@ -76,7 +76,7 @@ func TestRecordedSequences(t *testing.T) {
 						t.Errorf("step %d: got %+v", i, r)
 					}
 					ours[j] = read(t, at[j])
-					if err := declcfg.Validate(ours[j]); err != nil {
+					if err := ours[j].Validate(); err != nil {
 						t.Fatalf("step %d: %s: %v", i, kind, err)
 					}
 				}

@@ -89,7 +89,7 @@ func Differences(got, want []string) string {
 // onlyHeads removes from both catalogs what opm's semver-skippatch mode gets wrong: everything but the heads.
 func onlyHeads(theirs, ours *declcfg.Catalog) {
 	for _, c := range []*declcfg.Catalog{theirs, ours} {
-		g, err := declcfg.NewGraph(c)
+		g, err := c.Graph()
 		if err != nil {
 			panic(err)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/declcfg/edit"
+	"github.com/operator-bindery/bindery/declcfg/property"
 )
 
 func bundleName(pkg, version string) string {
@@ -33,7 +34,7 @@ func NewBundle(t testing.TB, pkg, version string) *declcfg.Bundle {
 // NewBundleAs returns a bundle with the given name and image.
 func NewBundleAs(t testing.TB, pkg, version, name, image string) *declcfg.Bundle {
 	t.Helper()
-	p, err := declcfg.NewProperty(declcfg.PropertyPackage, declcfg.PackageProperty{PackageName: pkg, Version: version})
+	p, err := declcfg.NewProperty(declcfg.PropertyPackage, property.Package{PackageName: pkg, Version: version})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ func TestGrownCatalogIsValid(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := declcfg.Validate(catalog); err != nil {
+		if err := catalog.Validate(); err != nil {
 			t.Error(err)
 		}
 		if len(catalog.Packages) < c.packages || len(catalog.Bundles) < c.bundles {

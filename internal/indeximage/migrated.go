@@ -38,7 +38,7 @@ func (s *Spec) Migrated(ctx context.Context, p *migrate.Prepared, m Migrated) (*
 		return nil, err
 	}
 	// A server would refuse an image with an invalid catalog.
-	files, err := build.ReadCatalog(ctx, root, build.ReadOptions{Jobs: m.Jobs, Warn: m.Warn, Known: s.Build.Known, Program: s.Program})
+	files, err := build.ReadCatalog(ctx, root, build.ReadOptions{Jobs: m.Jobs, Warn: m.Warn, Cache: s.Build.Cache, Program: s.Program})
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func (s *Spec) platformsOf(from *images.Description) ([]v1.Platform, error) {
 	case from == nil:
 		return []v1.Platform{{OS: "linux", Architecture: runtime.GOARCH}}, nil
 	}
-	of, others := build.LinuxPlatforms(from)
+	of, others := linuxPlatforms(from)
 	for _, p := range others {
 		s.Log.Warn(fmt.Sprintf("%s: skipped the platform %s/%s: catalogs are served on Linux", redact.Text(from.Name), p.OS, p.Architecture))
 	}

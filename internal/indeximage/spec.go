@@ -106,7 +106,7 @@ func (s *Spec) Edited(ctx context.Context, x *Index, from string, inherit bool, 
 			return o, err
 		}
 		if of == nil {
-			of, _ = build.LinuxPlatforms(d)
+			of, _ = linuxPlatforms(d)
 		}
 	}
 	if len(of) == 0 {
@@ -130,4 +130,17 @@ func sameOnAll(ctx context.Context, d *images.Description, of []v1.Platform, ro 
 			return w.OS == p.OS && w.Architecture == p.Architecture && w.Variant == p.Variant
 		})
 	}, ro)
+}
+
+// linuxPlatforms are the platforms of an image that a catalog can be served on, and the other ones.
+func linuxPlatforms(d *images.Description) (linux, others []v1.Platform) {
+	for _, v := range d.Variants {
+		p := v1.Platform{OS: v.Platform.OS, Architecture: v.Platform.Architecture, Variant: v.Platform.Variant}
+		if p.OS == "linux" {
+			linux = append(linux, p)
+		} else {
+			others = append(others, p)
+		}
+	}
+	return linux, others
 }

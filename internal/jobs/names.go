@@ -247,14 +247,14 @@ func (r resolver) resolve(path string) (string, error) {
 		return Resolve(abs)
 	}
 	parent := filepath.Dir(abs)
-	real, ok := r[parent]
+	resolved, ok := r[parent]
 	if !ok {
-		if real, err = Resolve(parent); err != nil {
+		if resolved, err = Resolve(parent); err != nil {
 			return "", err
 		}
-		r[parent] = real
+		r[parent] = resolved
 	}
-	return filepath.Join(real, filepath.Base(abs)), nil
+	return filepath.Join(resolved, filepath.Base(abs)), nil
 }
 
 // Resolve returns the absolute path without links. Trailing elements need not exist.
@@ -265,9 +265,9 @@ func Resolve(path string) (string, error) {
 	}
 	rest := ""
 	for {
-		real, err := filepath.EvalSymlinks(path)
+		resolved, err := filepath.EvalSymlinks(path)
 		if err == nil {
-			return filepath.Join(real, rest), nil
+			return filepath.Join(resolved, rest), nil
 		}
 		if !errors.Is(err, os.ErrNotExist) || filepath.Dir(path) == path {
 			return "", err

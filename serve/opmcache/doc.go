@@ -1,10 +1,10 @@
 // Package opmcache builds the caches that opm's own server reads, for images that it serves. There are two formats:
 //
-//	opm-json    tmp/cache/cache/<package>_<channel>_<bundle>.json   one file an entry, in the layer of the package
+//	opm-json    tmp/cache/cache/<package>_<channel>_<bundle>.json   one file per entry, in the layer of the package
 //	            tmp/cache/cache/metas/<schema>/<package>/*.json     blobs of custom schemas, likewise
-//	            tmp/cache/cache/packages.json                       the index, in a layer on top
+//	            tmp/cache/cache/packages.json                       the index, in a layer above all packages
 //	            tmp/cache/digest                                    likewise
-//	opm-pogreb  tmp/cache/pogreb.v1/db/*                            one database, in a layer on top
+//	opm-pogreb  tmp/cache/pogreb.v1/db/*                            one database, in a layer above all packages
 //	            tmp/cache/pogreb.v1/digest                          likewise
 //
 // opm compares the digest with the one it computes before it serves, unless a flag disables that. It is the 64-bit

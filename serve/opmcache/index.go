@@ -47,7 +47,7 @@ func (x packageIndex) text() ([]byte, error) { return json.Marshal(x) }
 
 // add adds the packages of a catalog.
 func (x packageIndex) add(c *declcfg.Catalog) error {
-	graph, err := declcfg.NewGraph(c)
+	graph, err := c.Graph()
 	if err != nil {
 		return err
 	}

@@ -62,7 +62,7 @@ func jsonFiles(c *declcfg.Catalog, do func(jsonFile) error) error {
 	if err != nil {
 		return err
 	}
-	graph, err := declcfg.NewGraph(c)
+	graph, err := c.Graph()
 	if err != nil {
 		return err
 	}

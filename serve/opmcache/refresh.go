@@ -94,7 +94,7 @@ func (p *splitPackages) each(ctx context.Context, do func(c *declcfg.Catalog) er
 		}
 		c, err := declcfg.Read(ctx, io.MultiReader(texts...), name, declcfg.LoadOptions{})
 		if err == nil {
-			err = declcfg.Validate(c)
+			err = c.Validate()
 		}
 		if err == nil {
 			err = do(c)

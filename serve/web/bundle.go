@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/declcfg/property"
 )
 
 // bundlePage shows one bundle.
@@ -80,10 +81,10 @@ func (p *page) csvFacts(f *csv) {
 	text("Keywords", strings.Join(f.Keywords, ", "))
 	links := f.Links
 	repository := f.Annotations["repository"]
-	if repository != "" && !slices.ContainsFunc(links, func(l declcfg.AppLink) bool { return l.URL == repository }) {
-		links = append(slices.Clip(links), declcfg.AppLink{Name: "Source code", URL: repository})
+	if repository != "" && !slices.ContainsFunc(links, func(l property.AppLink) bool { return l.URL == repository }) {
+		links = append(slices.Clip(links), property.AppLink{Name: "Source code", URL: repository})
 	}
-	links = slices.DeleteFunc(slices.Clone(links), func(l declcfg.AppLink) bool { return webURL(l.URL) == "" })
+	links = slices.DeleteFunc(slices.Clone(links), func(l property.AppLink) bool { return webURL(l.URL) == "" })
 	if links = links[:min(len(links), 20)]; len(links) > 0 {
 		p.fact("Links", func() {
 			for _, l := range links {
@@ -154,7 +155,7 @@ const maxRows = 2000
 func (p *page) apis(title, id literal, b *declcfg.Bundle, kind string, facts *csv) {
 	rows := 0
 	for _, prop := range b.Properties {
-		var k declcfg.GVKProperty
+		var k property.GVK
 		if prop.Type != kind || json.Unmarshal(prop.Value, &k) != nil {
 			continue
 		}
@@ -178,7 +179,7 @@ func (p *page) section(title, id literal) {
 }
 
 // describe returns the description of an API.
-func (f *csv) describe(k declcfg.GVKProperty) string {
+func (f *csv) describe(k property.GVK) string {
 	for _, crd := range slices.Concat(f.CustomResourceDefinitions.Owned, f.CustomResourceDefinitions.Required) {
 		if _, group, _ := strings.Cut(crd.Name, "."); crd.Kind == k.Kind && crd.Version == k.Version && (group == k.Group || group == "") {
 			return crd.Description
@@ -191,7 +192,7 @@ func (f *csv) describe(k declcfg.GVKProperty) string {
 func (p *page) dependencies(b *declcfg.Bundle) {
 	rows := 0
 	for _, prop := range b.Properties {
-		var need declcfg.PackageRequiredProperty
+		var need property.PackageRequired
 		if prop.Type != declcfg.PropertyPackageRequired || json.Unmarshal(prop.Value, &need) != nil {
 			continue
 		}

@@ -49,11 +49,8 @@ func (b *blob) owner() string {
 // etag returns the entity tag of everything that depends only on the catalog.
 func (c *Content) etag() string { return `"` + hex.EncodeToString(c.digest[:16]) + `"` }
 
-// Size returns the size of all JSON lines in bytes.
-func (c *Content) Size() int64 { return c.size }
-
-// KeepTime takes over the time of another content with the same bytes, so that a reload without a change does not
-// change the time that clients see. It must be called before the content is used.
+// KeepTime takes the modification time of another content with the same bytes, so that a reload changes nothing for
+// clients with conditional requests. It must be called before the content is used.
 func (c *Content) KeepTime(old *Content) {
 	if old != nil && old.digest == c.digest {
 		c.modified = old.modified

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/declcfg/property"
 )
 
 // packageSummary is a package's entry in the list of packages. Texts are clipped, as they stay in memory.
@@ -157,24 +158,15 @@ func (c *Content) catalog(ctx context.Context, pkg string) (*declcfg.Catalog, er
 
 // head returns the head of a channel: the first bundle that none replaces or skips.
 func head(ch *declcfg.Channel) string {
-	behind := map[string]bool{}
-	for _, e := range ch.Entries {
-		behind[e.Replaces] = true
-		for _, s := range e.Skips {
-			behind[s] = true
-		}
-	}
-	for _, e := range ch.Entries {
-		if !behind[e.Name] {
-			return e.Name
-		}
+	if heads := ch.Heads(); len(heads) > 0 {
+		return heads[0]
 	}
 	return ""
 }
 
 // csv has the displayed fields of a bundle's ClusterServiceVersion.
 type csv struct {
-	declcfg.CSVMetadata
+	property.CSVMetadata
 }
 
 // csvOf reads them from either of the places where a catalog may have them. Undecodable parts are not shown.
@@ -195,9 +187,9 @@ func csvOf(b *declcfg.Bundle) csv {
 			Annotations map[string]string `json:"annotations"`
 		} `json:"metadata"`
 		Spec struct {
-			declcfg.CSVMetadata
-			APIs json.RawMessage                   `json:"apiservicedefinitions"`
-			CRDs declcfg.CustomResourceDefinitions `json:"customresourcedefinitions"`
+			property.CSVMetadata
+			APIs json.RawMessage                    `json:"apiservicedefinitions"`
+			CRDs property.CustomResourceDefinitions `json:"customresourcedefinitions"`
 		} `json:"spec"`
 	}
 	_ = json.NewDecoder(bytes.NewReader(object)).Decode(&full)

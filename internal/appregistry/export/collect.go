@@ -84,9 +84,9 @@ func (c *collector) collect(ref string, o render.Options) error {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	valid := declcfg.Validate
+	valid := (*declcfg.Catalog).Validate
 	if o.Compat == sqlite.CompatOPM {
-		valid = declcfg.ValidateAnyImages
+		valid = (*declcfg.Catalog).ValidateAnyImages
 	}
 	for _, p := range c.packages {
 		errs = append(errs, valid(&p.catalog))
@@ -159,7 +159,7 @@ func (c *collector) bundle(b *declcfg.Bundle) (bundleOf, error) {
 // manifest returns the package manifest: channels sorted by name, with their heads.
 func (p *packageOf) manifest() (appregistry.Manifest, error) {
 	m := appregistry.Manifest{Package: p.name, DefaultChannel: p.defaultChannel}
-	g, err := declcfg.NewGraphAnyImages(&p.catalog) // images are checked elsewhere
+	g, err := p.catalog.GraphAnyImages() // images are checked elsewhere
 	if err != nil {
 		return m, err
 	}

@@ -1,6 +1,7 @@
 package export
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -91,10 +92,7 @@ type exporter struct {
 
 // fetch fetches and writes concurrently the bundles that have an image.
 func (e *exporter) fetch(ctx context.Context) error {
-	bound := e.Render.Fetches
-	if bound <= 0 {
-		bound = fetches
-	}
+	bound := cmp.Or(max(e.Render.Fetches, 0), fetches)
 	o := e.Render
 	o.Allow = []render.Kind{render.BundleImage}
 	o.ImageTemplate, o.ResolveDigests = nil, false

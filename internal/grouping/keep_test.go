@@ -1,4 +1,4 @@
-package build
+package grouping
 
 import (
 	"fmt"
@@ -8,22 +8,22 @@ import (
 	"testing"
 )
 
-// previousWith returns the description of an image with these groups.
-func previousWith(groups [][]string) *Previous {
-	p := &Previous{}
+// annotated are the groups that the annotations of an image with these groups name.
+func annotated(groups [][]string) [][]string {
+	var all [][]string
 	for _, g := range groups {
-		var told []string
+		var names []string
 		for _, pkg := range g {
 			if pkg != "" {
-				told = append(told, pkg)
+				names = append(names, pkg)
 			}
 		}
-		if told == nil {
-			told = []string{""}
+		if names == nil {
+			names = []string{""}
 		}
-		p.Groups = append(p.Groups, told)
+		all = append(all, names)
 	}
-	return p
+	return all
 }
 
 // With the previous image's groups a change of size moves no package, however many there are.
@@ -35,7 +35,7 @@ func TestOneEditOfAPreviousImage(t *testing.T) {
 		}
 		t.Run(fmt.Sprintf("%d packages in %d layers", c.packages, c.budget), func(t *testing.T) {
 			s := newShelf(uint64(i), c.packages)
-			groups := divide(s.weights(), c.budget)
+			groups := Divide(s.weights(), c.budget)
 			before := s.layers(t, groups, c.budget)
 			edits := s.edits()
 			names := slices.Sorted(maps.Keys(edits))
@@ -48,7 +48,7 @@ func TestOneEditOfAPreviousImage(t *testing.T) {
 				edits[what]()
 				was := groups
 				var ok bool
-				if groups, ok = previousWith(was).keep(s.weights(), c.budget); !ok {
+				if groups, ok = Keep(annotated(was), s.weights(), c.budget); !ok {
 					t.Fatalf("package %s: nothing was kept", what)
 				}
 				after := s.layers(t, groups, c.budget)
@@ -89,20 +89,20 @@ func TestKeptGroups(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			p := &Previous{}
+			var previous [][]string
 			for _, g := range strings.Fields(c.previous) {
-				p.Groups = append(p.Groups, strings.Split(g, ","))
+				previous = append(previous, strings.Split(g, ","))
 			}
-			var all []weight
+			var all []Package
 			for _, f := range strings.Fields(c.sizes) {
-				var w weight
-				if _, err := fmt.Sscanf(strings.Replace(f, "=", " ", 1), "%s %d", &w.pkg, &w.size); err != nil {
+				var w Package
+				if _, err := fmt.Sscanf(strings.Replace(f, "=", " ", 1), "%s %d", &w.Name, &w.Size); err != nil {
 					t.Fatal(err)
 				}
 				all = append(all, w)
 			}
 			slices.Reverse(all)
-			groups, ok := p.keep(all, c.budget)
+			groups, ok := Keep(previous, all, c.budget)
 			var got []string
 			for _, g := range groups {
 				got = append(got, strings.Join(g, ","))
@@ -112,7 +112,7 @@ func TestKeptGroups(t *testing.T) {
 			}
 		})
 	}
-	if _, ok := (*Previous)(nil).keep([]weight{{"a", 1}}, 1); ok {
+	if _, ok := Keep(nil, []Package{{"a", 1}}, 1); ok {
 		t.Error("kept without a previous image")
 	}
 }

@@ -17,21 +17,24 @@ import (
 
 	"github.com/opencontainers/go-digest"
 
+	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/cataloglayer"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 	"github.com/operator-bindery/bindery/layers"
+	"github.com/operator-bindery/bindery/serve/opmcache"
 )
 
 // counted returns options with a package cache that counts its calls.
-func counted(k *Known, made *atomic.Int64) Options {
-	return Options{Known: k, CacheID: "test 1", Jobs: 2, Cache: func(p PackageCatalog) (CacheFile, error) {
+func counted(k *Cache, made *atomic.Int64) Options {
+	return Options{Cache: k, Jobs: 2, caches: cataloglayer.Caches{NativeID: "test 1", Native: func(p cataloglayer.Package) (cataloglayer.File, error) {
 		made.Add(1)
-		f := CacheFile{Name: "_" + p.Package + ".cache", Content: fmt.Appendf(nil, "%d bundles", len(p.Catalog.Bundles))}
-		if p.Package == "foo" {
+		f := cataloglayer.File{Name: "_" + p.Name + ".cache", Content: fmt.Appendf(nil, "%d bundles", len(p.Catalog.Bundles))}
+		if p.Name == "foo" {
 			f.Notices = []string{"foo is large"}
 		}
 		return f, nil
-	}}
+	}}}
 }
 
 // build1 builds the image of a catalog and returns the warnings.
@@ -113,11 +116,11 @@ func TestUnchangedLayersAreNotMade(t *testing.T) {
 			if img.Digest != cold.Digest || remembered(img) != len(img.Layers)-1 {
 				t.Errorf("one package changed: %s with %d layers from before, want %s", img.Digest, remembered(img), cold.Digest)
 			}
-			o.CacheID = "test 2"
+			o.caches.NativeID = "test 2"
 			if img, _ := build1(t, fsys, o); remembered(img) != 0 {
 				t.Errorf("another generation of the cache: %d layers from before", remembered(img))
 			}
-			o.CacheID = ""
+			o.caches.NativeID = ""
 			for range 2 {
 				if img, _ := build1(t, fsys, o); remembered(img) != 0 || img.Layers[0].Key != "" {
 					t.Errorf("a cache without an ID: %d layers from before", remembered(img))
@@ -139,11 +142,11 @@ func TestKeysAreInTheManifest(t *testing.T) {
 	}
 	// A server with a known digest gives the same key.
 	program := program(t, elf.EM_X86_64, "server for amd64")
-	known := server(t, "amd64", elf.EM_X86_64).WithDigest(digest.FromBytes(program))
+	known := server(t, "amd64", elf.EM_X86_64).withDigest(digest.FromBytes(program))
 	if again, _ := build1(t, sampleFS(), Options{Servers: []Server{known}}); again.Digest != img.Digest {
 		t.Errorf("%s, want %s", again.Digest, img.Digest)
 	}
-	wrong := server(t, "amd64", elf.EM_X86_64).WithDigest(digest.FromString("another program"))
+	wrong := server(t, "amd64", elf.EM_X86_64).withDigest(digest.FromString("another program"))
 	if _, err := Catalog(t.Context(), CatalogInput{FS: sampleFS()}, Options{Dir: t.TempDir(), Servers: []Server{wrong}}); !errors.Is(err, layers.ErrChanged) {
 		t.Errorf("a server with another digest: %v", err)
 	}
@@ -199,11 +202,11 @@ func TestBytesOfKnownLayers(t *testing.T) {
 // A wrong note is detected when the bytes are needed, and removed.
 func TestWrongNotes(t *testing.T) {
 	k := knownIn(t, t.TempDir())
-	o := Options{Known: k}
+	o := Options{Cache: k}
 	img, _ := build1(t, sampleFS(), o)
 	l := img.Layers[0]
 	other := digest.FromString("another layer")
-	k.Notes.Put(layerNote(l.Key), fmt.Appendf(nil, `{"digest":%q,"diffID":%q,"bytes":%d,"uncompressed":%d,"compression":"gzip"}`, other, l.DiffID, l.Size, l.Uncompressed))
+	k.notes.Put(layerNote(l.Key), fmt.Appendf(nil, `{"digest":%q,"diffID":%q,"bytes":%d,"uncompressed":%d,"compression":"gzip"}`, other, l.DiffID, l.Size, l.Uncompressed))
 	lied, _ := build1(t, sampleFS(), o)
 	_, err := images.Copy(t.Context(), lied, []images.Destination{{Transport: images.OCI, Path: filepath.Join(t.TempDir(), "out"), Name: "v1"}}, images.CopyOptions{Temp: t.TempDir()})
 	var stale *staleError
@@ -216,7 +219,7 @@ func TestWrongNotes(t *testing.T) {
 	for _, text := range []string{"", "{}", "[]", `{"digest":"sha256:../x","diffID":"sha256:y","bytes":1,"uncompressed":1,"compression":"gzip"}`,
 		fmt.Sprintf(`{"digest":%q,"diffID":%q,"bytes":-1,"uncompressed":1,"compression":"gzip"}`, other, other),
 		fmt.Sprintf(`{"digest":%q,"diffID":%q,"bytes":1,"uncompressed":1,"compression":"zstd"}`, other, other)} {
-		k.Notes.Put(layerNote(l.Key), []byte(text))
+		k.notes.Put(layerNote(l.Key), []byte(text))
 		if again, _ := build1(t, sampleFS(), o); again.Digest != img.Digest || remembered(again) != len(img.Layers)-1 {
 			t.Errorf("note %q: %s, %d layers from before", text, again.Digest, remembered(again))
 		}
@@ -227,13 +230,13 @@ func TestWrongNotes(t *testing.T) {
 // mounted.
 func TestLayersOfAPreviousImage(t *testing.T) {
 	img, _ := build1(t, sampleFS(), Options{})
-	p := &Previous{Layers: map[digest.Digest]layers.Blob{}, Repository: "registry.example.com/acme/catalog"}
+	p := &Previous{layers: map[digest.Digest]layers.Blob{}, repository: "registry.example.com/acme/catalog"}
 	for _, l := range img.Layers {
-		p.Layers[l.Key] = layers.Blob{Digest: l.Digest, DiffID: l.DiffID, Size: l.Size}
+		p.layers[l.Key] = layers.Blob{Digest: l.Digest, DiffID: l.DiffID, Size: l.Size}
 	}
 	for _, trusted := range []bool{false, true} {
 		p.Trusted = trusted
-		again, _ := build1(t, sampleFS(), Options{Known: knownIn(t, t.TempDir()), Previous: p})
+		again, _ := build1(t, sampleFS(), Options{Cache: knownIn(t, t.TempDir()), Previous: p})
 		if again.Digest != img.Digest || (remembered(again) > 0) != trusted {
 			t.Errorf("trusted %v: %s, %d layers from before", trusted, again.Digest, remembered(again))
 		}
@@ -242,7 +245,7 @@ func TestLayersOfAPreviousImage(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, l := range again.Layers {
-			if got := src.(images.BlobLocator).BlobRepositories(l.Digest); !slices.Equal(got, []string{p.Repository}) {
+			if got := src.(images.BlobLocator).BlobRepositories(l.Digest); !slices.Equal(got, []string{p.repository}) {
 				t.Errorf("layer %q can be lent by %q", l.Packages, got)
 			}
 		}
@@ -272,12 +275,12 @@ func TestBuildsAtOnce(t *testing.T) {
 func TestKnownIndexAndBundle(t *testing.T) {
 	k := knownIn(t, t.TempDir())
 	for round := range 2 {
-		i, err := Index(t.Context(), database("a database"), Options{Dir: t.TempDir(), Known: k})
+		i, err := Index(t.Context(), database("a database"), Options{Dir: t.TempDir(), Cache: k})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer i.Close()
-		b, err := Bundle(t.Context(), sampleBundle(sampleBundleFS()), Options{Dir: t.TempDir(), Known: k})
+		b, err := Bundle(t.Context(), sampleBundle(sampleBundleFS()), Options{Dir: t.TempDir(), Cache: k})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -335,17 +338,17 @@ func damageAll(t testing.TB, dir string) {
 func TestKnownExtraCaches(t *testing.T) {
 	k := knownIn(t, t.TempDir())
 	var packages, tops atomic.Int64
-	o := Options{Known: k, Extra: []ExtraCache{{
+	o := Options{Cache: k, caches: cataloglayer.Caches{Extra: []cataloglayer.Extra{{
 		ID: "extra 1", Dir: "tmp/cache",
-		Package: func(p PackageCatalog) ([]layers.Entry, error) {
+		Package: func(c *declcfg.Catalog) ([]layers.Entry, error) {
 			packages.Add(1)
-			return []layers.Entry{layers.Bytes("tmp/cache/x_"+p.Package, 0o644, nil)}, nil
+			return []layers.Entry{layers.Bytes("tmp/cache/x_"+nameIn(c), 0o644, nil)}, nil
 		},
-		Top: func(_ context.Context, whole WholeCatalog) ([]layers.Entry, error) {
+		Whole: func(_ context.Context, _ string, whole []opmcache.Package) ([]layers.Entry, error) {
 			tops.Add(1)
-			return []layers.Entry{layers.Bytes("tmp/cache/digest", 0o644, fmt.Append(nil, len(whole.Packages)))}, nil
+			return []layers.Entry{layers.Bytes("tmp/cache/digest", 0o644, fmt.Append(nil, len(whole)))}, nil
 		},
-	}}}
+	}}}}
 	fsys := sampleFS()
 	all := int64(0)
 	for _, step := range []struct {
@@ -356,7 +359,7 @@ func TestKnownExtraCaches(t *testing.T) {
 		{"first", func() {}, func() int64 { all = packages.Load(); return all }, func() int64 { return 1 }},
 		{"again", func() {}, func() int64 { return 0 }, func() int64 { return 0 }},
 		{"a package", func() { fsys["foo/catalog.yaml"] = file(pkg("foo") + "# x\n") }, func() int64 { return 1 }, func() int64 { return 1 }},
-		{"another ID", func() { o.Extra[0].ID = "extra 2" }, func() int64 { return all }, func() int64 { return 1 }},
+		{"another ID", func() { o.caches.Extra[0].ID = "extra 2" }, func() int64 { return all }, func() int64 { return 1 }},
 	} {
 		step.change()
 		packages.Store(0)
@@ -366,7 +369,7 @@ func TestKnownExtraCaches(t *testing.T) {
 			t.Errorf("%s: %d caches of packages and %d above them were made", step.name, p, n)
 		}
 		cold := o
-		cold.Known = nil
+		cold.Cache = nil
 		if want, _ := build1(t, fsys, cold); want.Digest != img.Digest {
 			t.Errorf("%s: %s, want %s", step.name, img.Digest, want.Digest)
 		}
@@ -376,11 +379,11 @@ func TestKnownExtraCaches(t *testing.T) {
 // An image whose layer differs from the cache record is rebuilt without the cache when it is copied.
 func TestCopyRebuildsAStaleImage(t *testing.T) {
 	k := knownIn(t, t.TempDir())
-	o := Options{Known: k}
+	o := Options{Cache: k}
 	img, _ := build1(t, sampleFS(), o)
 	l := img.Layers[0]
 	other := digest.FromString("another layer")
-	k.Notes.Put(layerNote(l.Key), fmt.Appendf(nil, `{"digest":%q,"diffID":%q,"bytes":%d,"uncompressed":%d,"compression":"gzip"}`, other, l.DiffID, l.Size, l.Uncompressed))
+	k.notes.Put(layerNote(l.Key), fmt.Appendf(nil, `{"digest":%q,"diffID":%q,"bytes":%d,"uncompressed":%d,"compression":"gzip"}`, other, l.DiffID, l.Size, l.Uncompressed))
 	stale, _ := build1(t, sampleFS(), o)
 	if stale.Digest == img.Digest {
 		t.Fatal("the note was not read")

@@ -1,4 +1,4 @@
-package build
+package grouping
 
 import (
 	"cmp"
@@ -12,24 +12,21 @@ import (
 // packages that share one. So an added or changed package changes the content of one layer, a removed one that of at
 // most two, and a change of size moves no other package.
 //
-// ok is false if there is nothing to keep, or if there are more groups than layers.
-func (p *Previous) keep(all []weight, budget int) (_ [][]string, ok bool) {
-	if p == nil {
-		return nil, false
-	}
+// It is false if no package is in a previous group, or if the groups are more than the budget.
+func Keep(previous [][]string, all []Package, budget int) (_ [][]string, ok bool) {
 	sizes := make(map[string]int64, len(all))
 	for _, w := range all {
-		sizes[w.pkg] = w.size
+		sizes[w.Name] = w.Size
 	}
 	placed := map[string]bool{}
 	var groups []keptGroup
-	for _, names := range p.Groups {
+	for _, names := range previous {
 		var g keptGroup
 		for _, pkg := range names {
 			// An invalid annotation may name a package twice.
 			if size, there := sizes[pkg]; there && !placed[pkg] {
 				placed[pkg] = true
-				g.add(weight{pkg, size})
+				g.add(Package{pkg, size})
 			}
 		}
 		if len(g.packages) > 0 {
@@ -43,16 +40,16 @@ func (p *Previous) keep(all []weight, budget int) (_ [][]string, ok bool) {
 		groups[i].sort()
 	}
 	slices.SortFunc(groups, func(a, b keptGroup) int { return heavier(a.packages[0], b.packages[0]) })
-	var added []weight
+	var added []Package
 	for _, w := range all {
-		if !placed[w.pkg] {
+		if !placed[w.Name] {
 			added = append(added, w)
 		}
 	}
 	slices.SortFunc(added, heavier)
 	for _, w := range added {
 		if len(groups) < budget {
-			groups = append(groups, keptGroup{[]weight{w}, w.size})
+			groups = append(groups, keptGroup{[]Package{w}, w.Size})
 			continue
 		}
 		lightest(groups).add(w)
@@ -66,13 +63,13 @@ func (p *Previous) keep(all []weight, budget int) (_ [][]string, ok bool) {
 			break
 		}
 		alone := g.packages[0]
-		g.packages, g.size = g.packages[1:], g.size-alone.size
-		groups = append(groups, keptGroup{[]weight{alone}, alone.size})
+		g.packages, g.size = g.packages[1:], g.size-alone.Size
+		groups = append(groups, keptGroup{[]Package{alone}, alone.Size})
 	}
 	out := make([][]string, len(groups))
 	for i, g := range groups {
 		for _, w := range g.packages {
-			out[i] = append(out[i], w.pkg)
+			out[i] = append(out[i], w.Name)
 		}
 	}
 	return sortedGroups(out), true
@@ -80,13 +77,13 @@ func (p *Previous) keep(all []weight, budget int) (_ [][]string, ok bool) {
 
 // keptGroup is a future layer.
 type keptGroup struct {
-	packages []weight
+	packages []Package
 	size     int64
 }
 
-func (g *keptGroup) add(w weight) {
+func (g *keptGroup) add(w Package) {
 	g.packages = append(g.packages, w)
-	g.size += w.size
+	g.size += w.Size
 }
 
 func (g *keptGroup) sort() { slices.SortFunc(g.packages, heavier) }
@@ -96,7 +93,7 @@ func lightest(groups []keptGroup) *keptGroup {
 	var best *keptGroup
 	for i := range groups {
 		g := &groups[i]
-		if best == nil || cmp.Or(compareShared(g, best), cmp.Compare(g.size, best.size), strings.Compare(g.packages[0].pkg, best.packages[0].pkg)) < 0 {
+		if best == nil || cmp.Or(compareShared(g, best), cmp.Compare(g.size, best.size), strings.Compare(g.packages[0].Name, best.packages[0].Name)) < 0 {
 			best = g
 		}
 	}

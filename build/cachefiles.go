@@ -1,6 +1,7 @@
 package build
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -45,10 +46,7 @@ func (r *reading) list() error {
 	if !r.remembers() {
 		return nil
 	}
-	jobs := r.o.Jobs
-	if jobs <= 0 {
-		jobs = runtime.GOMAXPROCS(0)
-	}
+	jobs := cmp.Or(max(r.o.Jobs, 0), runtime.GOMAXPROCS(0))
 	g, ctx := errgroup.WithContext(r.ctx)
 	g.SetLimit(jobs)
 	for i, name := range names {
@@ -115,7 +113,7 @@ func (r *reading) validNote(pkg string, files []int) digest.Digest {
 
 // recall reads the packages of files from a note.
 func (r *reading) recall(group []int) bool {
-	text, ok := r.o.Known.Notes.Get(r.filesNote(group))
+	text, ok := r.o.Cache.notes.Get(r.filesNote(group))
 	if !ok {
 		return false
 	}
@@ -139,7 +137,7 @@ func (r *reading) remember(group []int) {
 		packages[n] = r.files[i].packages
 	}
 	if text, err := json.Marshal(packages); err == nil {
-		r.o.Known.Notes.Put(r.filesNote(group), text)
+		r.o.Cache.notes.Put(r.filesNote(group), text)
 	}
 }
 

@@ -1,4 +1,4 @@
-package declcfg
+package property
 
 import "encoding/json"
 

@@ -1,4 +1,4 @@
-package build
+package grouping
 
 import (
 	"cmp"
@@ -8,10 +8,11 @@ import (
 	"strings"
 )
 
-// weight is a package and the bytes of its catalog: the only inputs of the division into layers.
-type weight struct {
-	pkg  string
-	size int64
+// Package is a package and the bytes of its catalog: the only input of the division. The empty name stands for the blobs
+// of no package.
+type Package struct {
+	Name string
+	Size int64
 }
 
 // perBucket is the approximate number of layers per bucket of packages. With a larger number more of the big packages
@@ -26,27 +27,18 @@ const perBucket = 3
 // turn, until no layers are left or no bucket can use more. In a bucket with fewer layers than packages, the biggest
 // packages have separate layers, and the others share the last one. With enough layers every package has its own.
 //
-// docs/layers.md has the proof. Groups are sorted by their first packages; the empty name, which stands for the blobs
-// of no package, counts as the biggest.
-func Divide(sizes map[string]int64, budget int) [][]string {
-	all := make([]weight, 0, len(sizes))
-	for pkg, size := range sizes {
-		all = append(all, weight{pkg, size})
-	}
-	return divide(all, budget)
-}
-
-func divide(all []weight, budget int) [][]string {
+// docs/layers.md proves it. Groups are sorted by their first packages; the empty name counts as the biggest package.
+func Divide(all []Package, budget int) [][]string {
 	groups := make([][]string, 0, min(len(all), budget))
 	if len(all) <= budget {
 		for _, w := range all {
-			groups = append(groups, []string{w.pkg})
+			groups = append(groups, []string{w.Name})
 		}
 		return sortedGroups(groups)
 	}
-	buckets := make([][]weight, (budget+perBucket-1)/perBucket)
+	buckets := make([][]Package, (budget+perBucket-1)/perBucket)
 	for _, w := range all {
-		i := bucket(w.pkg, len(buckets))
+		i := bucket(w.Name, len(buckets))
 		buckets[i] = append(buckets[i], w)
 	}
 	counts := make([]int, len(buckets))
@@ -60,11 +52,11 @@ func divide(all []weight, budget int) [][]string {
 		b := buckets[i]
 		slices.SortFunc(b, heavier)
 		for _, w := range b[:share-1] {
-			groups = append(groups, []string{w.pkg})
+			groups = append(groups, []string{w.Name})
 		}
 		var rest []string
 		for _, w := range b[share-1:] {
-			rest = append(rest, w.pkg)
+			rest = append(rest, w.Name)
 		}
 		groups = append(groups, rest)
 	}
@@ -89,11 +81,11 @@ func fill(counts []int, budget int) []int {
 
 // heavier orders by size, the biggest first, and by name for equal sizes. Blobs without a package come first:
 // annotations cannot record them among packages.
-func heavier(a, b weight) int {
-	if (a.pkg == "") != (b.pkg == "") {
-		return cmp.Compare(len(a.pkg), len(b.pkg))
+func heavier(a, b Package) int {
+	if (a.Name == "") != (b.Name == "") {
+		return cmp.Compare(len(a.Name), len(b.Name))
 	}
-	return cmp.Or(cmp.Compare(b.size, a.size), strings.Compare(a.pkg, b.pkg))
+	return cmp.Or(cmp.Compare(b.Size, a.Size), strings.Compare(a.Name, b.Name))
 }
 
 // bucket returns the bucket of a package, one of n, by its name.

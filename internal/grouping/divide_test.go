@@ -1,4 +1,4 @@
-package build
+package grouping
 
 import (
 	"fmt"
@@ -64,12 +64,18 @@ func (s *shelf) edits() map[string]func() {
 	}
 }
 
-// weights returns the packages in random order.
-func (s *shelf) weights() []weight {
-	var all []weight
-	for name, size := range s.sizes {
-		all = append(all, weight{name, size})
+// packagesOf are packages of these sizes, in any order.
+func packagesOf(sizes map[string]int64) []Package {
+	var all []Package
+	for name, size := range sizes {
+		all = append(all, Package{name, size})
 	}
+	return all
+}
+
+// weights are the packages in any order.
+func (s *shelf) weights() []Package {
+	all := packagesOf(s.sizes)
 	s.r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	return all
 }
@@ -127,7 +133,7 @@ func TestOneEditBringsTwoLayersAtMost(t *testing.T) {
 	for i, c := range shelves {
 		t.Run(fmt.Sprintf("%d packages in %d layers", c.packages, c.budget), func(t *testing.T) {
 			s := newShelf(uint64(i), c.packages)
-			before := s.layers(t, divide(s.weights(), c.budget), c.budget)
+			before := s.layers(t, Divide(s.weights(), c.budget), c.budget)
 			edits := s.edits()
 			names := slices.Sorted(maps.Keys(edits))
 			for range c.edits {
@@ -136,7 +142,7 @@ func TestOneEditBringsTwoLayersAtMost(t *testing.T) {
 					what = "added"
 				}
 				edits[what]()
-				after := s.layers(t, divide(s.weights(), c.budget), c.budget)
+				after := s.layers(t, Divide(s.weights(), c.budget), c.budget)
 				most := 2
 				if what == "changed" {
 					most = 1
@@ -153,9 +159,9 @@ func TestOneEditBringsTwoLayersAtMost(t *testing.T) {
 func TestDivisionDoesNotDependOnTheOrder(t *testing.T) {
 	s := newShelf(1, 500)
 	for _, budget := range []int{1, 2, 33, 90, 499} {
-		want := fmt.Sprint(Divide(s.sizes, budget))
+		want := fmt.Sprint(Divide(s.weights(), budget))
 		for range 5 {
-			if got := fmt.Sprint(divide(s.weights(), budget)); got != want {
+			if got := fmt.Sprint(Divide(s.weights(), budget)); got != want {
 				t.Fatalf("budget %d:\n%s\nand\n%s", budget, got, want)
 			}
 		}
@@ -171,24 +177,8 @@ func TestDivisionIsGolden(t *testing.T) {
 		5: `[[""] ["argocd" "etcd" "jaeger"] ["istio" "strimzi"] ["kiali"] ["prometheus"]]`,
 		8: `[[""] ["argocd"] ["etcd"] ["istio"] ["jaeger"] ["kiali"] ["prometheus"] ["strimzi"]]`,
 	} {
-		if got := fmt.Sprintf("%q", Divide(sizes, budget)); got != want {
+		if got := fmt.Sprintf("%q", Divide(packagesOf(sizes), budget)); got != want {
 			t.Errorf("%d layers: %s", budget, got)
-		}
-	}
-}
-
-// A base with a few more or fewer layers does not change the grouping.
-func TestLayersBelowDoNotMatter(t *testing.T) {
-	for _, most := range []int{100, 120} {
-		for below := range reservedLayers + 1 {
-			if got := contentBudget(most, below); got != most-reservedLayers {
-				t.Errorf("%d layers, %d of them below: %d for packages", most, below, got)
-			}
-		}
-	}
-	for _, c := range [][3]int{{100, 30, 70}, {100, 100, 0}, {10, 1, 9}, {9, 1, 8}, {5, 0, 5}, {1, 0, 1}} {
-		if got := contentBudget(c[0], c[1]); got != c[2] {
-			t.Errorf("%d layers, %d of them below: %d for packages", c[0], c[1], got)
 		}
 	}
 }

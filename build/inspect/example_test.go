@@ -1,0 +1,56 @@
+package inspect_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+
+	"github.com/operator-bindery/bindery/build"
+	"github.com/operator-bindery/bindery/build/inspect"
+	"github.com/operator-bindery/bindery/images"
+)
+
+// An image is rebuilt from its content and compared.
+func ExampleExamine() {
+	ctx := context.Background()
+	dir, err := os.MkdirTemp("", "example")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	b, err := build.New(build.WithServer(build.ServerNone), build.WithPlatforms("linux/amd64"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	img, err := b.Catalog(ctx, os.DirFS("../../testdata/fbc/mini"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer img.Close()
+	name := "oci:" + filepath.Join(dir, "catalog")
+	dest, err := images.Parse(name)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if _, err := img.Copy(ctx, []images.Destination{dest}, images.CopyOptions{}); err != nil {
+		log.Fatal(err)
+	}
+	client, err := images.NewClient(images.ClientOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+	survey, err := client.Survey(ctx, name)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer survey.Close()
+	report, err := inspect.Examine(ctx, survey, inspect.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(report.Kind, "of", len(report.Packages), "packages, same:", report.Proof.Same)
+	// Output: catalog of 5 packages, same: true
+}
