@@ -34,8 +34,12 @@ func InPlace(ctx context.Context, path string, e Edit, o Options) (*Result, erro
 func locate(path string, o Options) (string, Kind, error) {
 	target, err := filepath.EvalSymlinks(path)
 	if isAbsent(err) && o.Create {
-		if _, lstat := os.Lstat(path); lstat == nil {
+		switch info, lerr := os.Lstat(path); {
+		case lerr != nil:
+		case info.Mode()&fs.ModeSymlink != 0:
 			return "", "", fmt.Errorf("%s: the link leads nowhere: %w", path, err)
+		default:
+			return locate(path, o) // another edit has created it meanwhile
 		}
 		if o.New == Directory {
 			return path, Directory, nil
