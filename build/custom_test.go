@@ -17,10 +17,10 @@ func TestAssembleCountsLayersWithoutABase(t *testing.T) {
 		Platform: v1.Platform{OS: "linux", Architecture: "amd64"}, Layers: []*layers.Layer{{Name: "a"}, {Name: "b"}},
 		Config: func([]digest.Digest, []v1.History) ([]byte, error) { return []byte("{}"), nil },
 	}
-	for max, want := range map[int]string{1: "the image would have 2 layers (limit 1)", 2: ""} {
-		img, err := build.Assemble(t.Context(), []build.Custom{c}, build.Options{Dir: t.TempDir(), MaxLayers: max})
+	for most, want := range map[int]string{1: "the image would have 2 layers (limit 1)", 2: ""} {
+		img, err := build.Assemble(t.Context(), []build.Custom{c}, build.Options{Dir: t.TempDir(), MaxLayers: most})
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
-			t.Errorf("%d: %v", max, err)
+			t.Errorf("%d: %v", most, err)
 		}
 		if err == nil {
 			img.Close()

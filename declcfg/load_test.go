@@ -173,10 +173,10 @@ func TestHostileFiles(t *testing.T) {
 			return os.WriteFile(p, []byte(text), 0o600)
 		},
 	}
-	for name, make := range tests {
+	for name, prepare := range tests {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(dir, "catalog.yaml")
-			must(t, make(path))
+			must(t, prepare(path))
 			defer os.Remove(path)
 			fsys, err := declcfg.OpenDir(dir)
 			must(t, err)

@@ -1,17 +1,12 @@
 package images
 
 import (
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
 )
-
-func encoded(user, secret string) string {
-	return base64.StdEncoding.EncodeToString([]byte(user + ":" + secret))
-}
 
 // write makes a file and the directories above it.
 func write(t testing.TB, path, text string) {

@@ -27,9 +27,9 @@ func create(t testing.TB, blobs iter.Seq2[declcfg.Blob, error], o sqlite.WriteOp
 }
 
 // sameCatalog fails if two catalogs differ in meaning.
-func sameCatalog(t testing.TB, old, new *declcfg.Catalog, only ...diff.Section) {
+func sameCatalog(t testing.TB, old, after *declcfg.Catalog, only ...diff.Section) {
 	t.Helper()
-	report, err := diff.Compare(old.Blobs(), new.Blobs(), diff.Options{Only: only})
+	report, err := diff.Compare(old.Blobs(), after.Blobs(), diff.Options{Only: only})
 	if err != nil {
 		t.Fatal(err)
 	}

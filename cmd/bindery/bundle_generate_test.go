@@ -21,14 +21,14 @@ func bundleDir(t *testing.T) string {
 // Started as opm, the command has opm's flags, messages and files, and overwrites existing files.
 func TestBundleGenerateAsOpm(t *testing.T) {
 	dir := bundleDir(t)
-	real, err := filepath.EvalSymlinks(dir)
+	recorded, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := runProgram(t, dir, "opm", "alpha", "bundle", "generate", "-d", "bundle/manifests", "-p", "etcd", "-c", "stable,beta", "-e", "stable")
 	stamp := regexp.MustCompile(`(?m)^time="[^"]*" `)
 	want := strings.ReplaceAll("level=info msg=\"Building annotations.yaml\"\nlevel=info msg=\"Writing annotations.yaml in DIR/bundle/metadata\"\n"+
-		"level=info msg=\"Building Dockerfile\"\nlevel=info msg=\"Writing bundle.Dockerfile in DIR\"\n", "DIR", real)
+		"level=info msg=\"Building Dockerfile\"\nlevel=info msg=\"Writing bundle.Dockerfile in DIR\"\n", "DIR", recorded)
 	if text := stamp.ReplaceAllString(got.stderr, ""); got.status != 0 || got.stdout != "" || text != want {
 		t.Errorf("status %d, %q\n%s\nwant\n%s", got.status, got.stdout, text, want)
 	}

@@ -30,9 +30,9 @@ func read(t testing.TB, text string) iter.Seq2[declcfg.Blob, error] {
 	return c.Blobs()
 }
 
-func compare(t testing.TB, old, new iter.Seq2[declcfg.Blob, error], only ...diff.Section) *diff.Report {
+func compare(t testing.TB, old, after iter.Seq2[declcfg.Blob, error], only ...diff.Section) *diff.Report {
 	t.Helper()
-	r, err := diff.Compare(old, new, diff.Options{Only: only})
+	r, err := diff.Compare(old, after, diff.Options{Only: only})
 	if err != nil {
 		t.Fatal(err)
 	}

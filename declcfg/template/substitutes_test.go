@@ -223,7 +223,7 @@ func TestSubstitutesAreHigher(t *testing.T) {
 		{version{"1.0.0+2", "", "x"}, version{"1.0.0+1", "", "y"}, false},
 		{version{"1.0.0-rc.1", "", ""}, version{"1.0.0", "", ""}, true},
 	} {
-		make := func(v version, image string) declcfg.Bundle {
+		bundleOf := func(v version, image string) declcfg.Bundle {
 			p, err := declcfg.NewProperty(declcfg.PropertyPackage, property.Package{PackageName: "a", Version: v.version, Release: v.release})
 			if err != nil {
 				t.Fatal(err)
@@ -238,7 +238,7 @@ func TestSubstitutesAreHigher(t *testing.T) {
 			}
 			return b
 		}
-		base, substitute := make(c.base, "base"), make(c.substitute, "substitute")
+		base, substitute := bundleOf(c.base, "base"), bundleOf(c.substitute, "substitute")
 		text := fmt.Sprintf("schema: olm.template.substitutes\nentries:\n- {schema: olm.package, name: a, defaultChannel: c}\n"+
 			"- {schema: olm.channel, package: a, name: c, entries: [{name: %q}]}\n- %s\nsubstitutions: [{name: example.com/substitute, base: %q}]\n",
 			base.Name, declcfg.AppendJSON(nil, &base, false), base.Name)

@@ -130,7 +130,7 @@ func TestBundleValidators(t *testing.T) {
 		return `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"foos.example.com"},"spec":{"group":"example.com","scope":"Namespaced","names":{"kind":"Foo","plural":"foos"},"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object","properties":{` +
 			schema + `}}}}]}}`
 	}
-	for name, make := range map[string]func(b *box){
+	for name, prepare := range map[string]func(b *box){
 		"nested macros": func(b *box) {
 			rule := "true"
 			for i := range 60 {
@@ -190,7 +190,7 @@ func TestBundleValidators(t *testing.T) {
 			t.Parallel()
 			b := newBox(t)
 			b.bundle("b")
-			make(b)
+			prepare(b)
 			before := b.snapshot()
 			for _, args := range [][]string{{"bundle", "validate", "b"}, {"bundle", "validate", "b", "-s", "good-practices", "-s", "operatorhub", "-s", "community"}, {"bundle", "build", "b", "-t", "example.com/x:v1", "--dry-run"}} {
 				o := b.run(args...)
@@ -269,7 +269,7 @@ func TestDrawingsOfHostileText(t *testing.T) {
 
 // A bundle is unpacked into new directories: existing files stay, and links are not followed.
 func TestUnpackPlaces(t *testing.T) {
-	for name, make := range map[string]func(b *box, out string){
+	for name, prepare := range map[string]func(b *box, out string){
 		"a file":              func(b *box, out string) { b.write("out", "x") },
 		"a FIFO":              func(b *box, out string) { check(b.t, syscall.Mkfifo(out, 0o644)) },
 		"a link to elsewhere": func(b *box, out string) { check(b.t, os.Symlink(b.canary, out)) },
@@ -294,7 +294,7 @@ func TestUnpackPlaces(t *testing.T) {
 			t.Parallel()
 			b := newBox(t)
 			bundlePicture(t, goodFiles()...).put(b, "image")
-			make(b, filepath.Join(b.dir, "out"))
+			prepare(b, filepath.Join(b.dir, "out"))
 			before, canary := b.snapshot(), fingerprint(t, b.canary)
 			o := b.run("--error-format=json", "bundle", "unpack", "oci:image:v1", "-o", "out")
 			if got := fingerprint(t, b.canary); got != canary {

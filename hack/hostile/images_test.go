@@ -238,10 +238,10 @@ func TestHostileBundleImages(t *testing.T) {
 	pic := func(entries ...*tarEntry) func(*testing.T) picture {
 		return func(t *testing.T) picture { return bundlePicture(t, append(goodFiles(), entries...)...) }
 	}
-	layers := func(make ...func(t *testing.T) blobOf) func(*testing.T) picture {
+	layers := func(blobs ...func(t *testing.T) blobOf) func(*testing.T) picture {
 		return func(t *testing.T) picture {
 			p := bundlePicture(t, goodFiles()...)
-			for _, m := range make {
+			for _, m := range blobs {
 				p.layers = append(p.layers, m(t))
 			}
 			return p

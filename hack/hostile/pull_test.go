@@ -604,7 +604,7 @@ func TestArchives(t *testing.T) {
 		return entryOf(tar.Header{Name: name, Typeflag: tar.TypeSymlink, Linkname: to})
 	}
 	layout := file("oci-layout", `{"imageLayoutVersion":"1.0.0"}`)
-	for name, make := range map[string]func(b *box, path string){
+	for name, prepare := range map[string]func(b *box, path string){
 		"FIFO":   func(b *box, path string) { check(t, syscall.Mkfifo(filepath.Join(b.dir, path), 0o600)) },
 		"device": func(b *box, path string) { check(t, os.Symlink("/dev/zero", filepath.Join(b.dir, path))) },
 		"secret": func(b *box, path string) {
@@ -628,7 +628,7 @@ func TestArchives(t *testing.T) {
 		},
 	} {
 		b := newBox(t)
-		make(b, "file")
+		prepare(b, "file")
 		for _, transport := range []string{"docker-archive:", "oci-archive:", "dir:", "oci:"} {
 			for _, args := range [][]string{{"render", transport + "file"}, {"bundle", "unpack", transport + "file:v1", "-o", "out"}} {
 				before := b.snapshot()
