@@ -69,7 +69,8 @@ func TestSkopeoReadsAndCopiesTheImage(t *testing.T) {
 		if err := json.Unmarshal([]byte(client(t, "skopeo", "inspect", name)), &seen); err != nil {
 			t.Fatal(err)
 		}
-		if seen.Digest != img.Digest.String() || seen.Labels[ConfigsLabel] != "/configs" || len(seen.Layers) != len(img.Layers) {
+		if seen.Digest != img.Digest.String() || seen.Labels[ConfigsLabel] != "/configs" ||
+			len(seen.Layers) != len(img.Layers) {
 			t.Errorf("skopeo sees %+v", seen)
 		}
 		copied := filepath.Join(t.TempDir(), "copied")
@@ -87,7 +88,8 @@ func TestUmociUnpacksTheImage(t *testing.T) {
 	client(t, "umoci", "unpack", "--rootless", "--image", strings.TrimPrefix(name, "oci:"), bundle)
 	root := filepath.Join(bundle, "rootfs")
 	for path, mode := range map[string]fs.FileMode{
-		"bin/opm": 0o755, "bin/grpc_health_probe": 0o755, "etc/nsswitch.conf": 0o644, "tmp": fs.ModeDir | fs.ModeSticky | 0o777,
+		"bin/opm": 0o755, "bin/grpc_health_probe": 0o755, "etc/nsswitch.conf": 0o644,
+		"tmp":     fs.ModeDir | fs.ModeSticky | 0o777,
 		"configs": fs.ModeDir | 0o755, "configs/foo": fs.ModeDir | 0o755, "configs/foo/catalog.yaml": 0o644,
 	} {
 		info, err := os.Lstat(filepath.Join(root, path))
@@ -111,10 +113,12 @@ func TestPodmanLoadsTheArchives(t *testing.T) {
 	}
 	dir := t.TempDir()
 	img := catalog(t, CatalogInput{FS: sampleFS()}, Options{})
-	push(t, img, "docker-archive:"+dir+"/docker.tar:localhost/sample:v1", "oci-archive:"+dir+"/oci.tar:localhost/sample:v2")
+	push(t, img, "docker-archive:"+dir+"/docker.tar:localhost/sample:v1",
+		"oci-archive:"+dir+"/oci.tar:localhost/sample:v2")
 	store := []string{"--root", dir + "/root", "--runroot", dir + "/run", "--storage-driver", "vfs"}
 	for _, archive := range []string{"docker.tar", "oci.tar"} {
-		if out := client(t, "podman", append(store, "load", "-q", "-i", dir+"/"+archive)...); !strings.Contains(out, "sample") {
+		if out := client(t, "podman", append(store, "load", "-q", "-i", dir+"/"+archive)...); !strings.Contains(out,
+			"sample") {
 			t.Errorf("%s: podman says %q", archive, out)
 		}
 	}
@@ -134,7 +138,9 @@ func debianRegistry(t *testing.T) (host string, requests func() []string) {
 	addr := l.Addr().String()
 	l.Close()
 	dir := t.TempDir()
-	config := fmt.Sprintf("version: 0.1\nlog: {level: error}\nstorage: {filesystem: {rootdirectory: %s/data}, delete: {enabled: true}}\nhttp: {addr: %q}\n", dir, addr)
+	config := fmt.Sprintf(
+		"version: 0.1\nlog: {level: error}\nstorage: {filesystem: {rootdirectory: %s/data}, delete: {enabled: "+
+			"true}}\nhttp: {addr: %q}\n", dir, addr)
 	if err := os.WriteFile(dir+"/config.yml", []byte(config), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +200,8 @@ func TestRegistry(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := images.Copy(t.Context(), img, []images.Destination{d}, images.CopyOptions{Registry: insecure, Temp: t.TempDir()})
+		r, err := images.Copy(t.Context(), img, []images.Destination{d},
+			images.CopyOptions{Registry: insecure, Temp: t.TempDir()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -207,7 +214,8 @@ func TestRegistry(t *testing.T) {
 			t.Errorf("%s: digest %s, announced %s", f, r.Digest, img.Digest)
 		}
 		var seen struct{ Digest string }
-		if err := json.Unmarshal([]byte(client(t, "skopeo", "inspect", "--tls-verify=false", "docker://"+r.Reference)), &seen); err != nil || seen.Digest != img.Digest.String() {
+		if err := json.Unmarshal([]byte(client(t, "skopeo", "inspect", "--tls-verify=false", "docker://"+r.Reference)),
+			&seen); err != nil || seen.Digest != img.Digest.String() {
 			t.Errorf("%s: skopeo sees %+v, %v", f, seen, err)
 		}
 	}
@@ -215,7 +223,8 @@ func TestRegistry(t *testing.T) {
 	if r := to(zstd, "a/catalog:zstd"); r.Digest != zstd.Digest {
 		t.Errorf("zstd: digest %s, announced %s", r.Digest, zstd.Digest)
 	}
-	two := catalog(t, CatalogInput{FS: sampleFS()}, Options{Servers: []Server{server(t, "amd64", elf.EM_X86_64), server(t, "ppc64le", elf.EM_PPC64)}})
+	two := catalog(t, CatalogInput{FS: sampleFS()},
+		Options{Servers: []Server{server(t, "amd64", elf.EM_X86_64), server(t, "ppc64le", elf.EM_PPC64)}})
 	if r := to(two, "a/catalog:two"); r.Digest != two.Digest {
 		t.Errorf("index: digest %s, announced %s", r.Digest, two.Digest)
 	}
@@ -241,7 +250,8 @@ func builtFor(t testing.TB, f Format) (*Image, string) {
 	if f == FormatOCI {
 		return built(t, Options{})
 	}
-	return catalog(t, CatalogInput{FS: sampleFS()}, Options{Format: f, Servers: []Server{server(t, "amd64", elf.EM_X86_64)}}), ""
+	return catalog(t, CatalogInput{FS: sampleFS()},
+		Options{Format: f, Servers: []Server{server(t, "amd64", elf.EM_X86_64)}}), ""
 }
 
 // assembler builds the program of hack/assemble, to be killed and run on a full disk.
@@ -345,7 +355,8 @@ func TestFullDisk(t *testing.T) {
 	}
 	program := assembler(t)
 	one, two := bulky(t, 1), bulky(t, 2)
-	for _, kind := range []string{"oci:%s/out:v1", "oci-archive:%s/out:v1", "docker-archive:%s/out:localhost/x:v1", "dir:%s/out"} {
+	for _, kind := range []string{"oci:%s/out:v1", "oci-archive:%s/out:v1", "docker-archive:%s/out:localhost/x:v1",
+		"dir:%s/out"} {
 		failed := 0
 		for size := 1000; size <= 4200; size += 400 {
 			disk := t.TempDir()

@@ -102,7 +102,8 @@ func (l Layer) inFormat(f Format) (Layer, error) {
 
 // assemble builds the image from layers that are written or lazy: for each platform its base, its server, and the
 // common layers.
-func assemble(o *Options, store *layers.Store, lazy map[digest.Digest]*lazyLayer, bases []*base, servers, common []Layer) (*Image, error) {
+func assemble(o *Options, store *layers.Store, lazy map[digest.Digest]*lazyLayer, bases []*base,
+	servers, common []Layer) (*Image, error) {
 	img := newImage()
 	img.lazy = lazy
 	for i, p := range o.platforms() {

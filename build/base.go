@@ -65,7 +65,8 @@ func openBase(ctx context.Context, o *Options, from types.ImageReference, p v1.P
 		return nil, err
 	}
 	if b.config.OS != p.OS || b.config.Architecture != p.Architecture {
-		return nil, fmt.Errorf("the image is for %s/%s, not for %s/%s", b.config.OS, b.config.Architecture, p.OS, p.Architecture)
+		return nil, fmt.Errorf("the image is for %s/%s, not for %s/%s", b.config.OS, b.config.Architecture, p.OS,
+			p.Architecture)
 	}
 	return b, b.addLayers(m.LayerInfos(), o.Format)
 }
@@ -88,7 +89,8 @@ func (b *base) chooseManifest(ctx context.Context, choose *types.SystemContext, 
 	}
 	instance, err := list.ChooseInstance(choose)
 	if err != nil {
-		return nil, "", fmt.Errorf("no image for %s/%s in the index, which has %s", choose.OSChoice, choose.ArchitectureChoice, platformsOf(list))
+		return nil, "", fmt.Errorf("no image for %s/%s in the index, which has %s", choose.OSChoice,
+			choose.ArchitectureChoice, platformsOf(list))
 	}
 	return image.UnparsedInstance(b.src, &instance).Manifest(ctx)
 }

@@ -59,7 +59,8 @@ func (o *Options) settleServer(bases []*base) (string, error) {
 			return "", err
 		}
 		if !samePlatform(s.Platform, p) {
-			return "", fmt.Errorf("a server for %s/%s instead of %s/%s", s.Platform.OS, s.Platform.Architecture, p.OS, p.Architecture)
+			return "", fmt.Errorf("a server for %s/%s instead of %s/%s", s.Platform.OS, s.Platform.Architecture, p.OS,
+				p.Architecture)
 		}
 		o.Servers = append(o.Servers, s)
 	}

@@ -59,9 +59,10 @@ func file(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(tex
 // ignored file.
 func sampleFS() fstest.MapFS {
 	return fstest.MapFS{
-		"foo/catalog.yaml":    file(pkg("foo")),
-		"bar.yaml":            file(pkg("bar")),
-		"teams/both.yaml":     file(pkg("one") + pkg("two") + "---\nschema: example.com/none\nname: free\nnumber: 9007199254740993\n"),
+		"foo/catalog.yaml": file(pkg("foo")),
+		"bar.yaml":         file(pkg("bar")),
+		"teams/both.yaml": file(
+			pkg("one") + pkg("two") + "---\nschema: example.com/none\nname: free\nnumber: 9007199254740993\n"),
 		"foo/notes/README.md": file("# not a catalog"),
 		".indexignore":        file("README.md\n"),
 		"misc/extra.json":     file(`{"schema":"example.com/x","package":"foo","name":"y","big":12345678901234567890}`),
@@ -80,7 +81,8 @@ func program(t testing.TB, m elf.Machine, more string) []byte {
 
 // serverBytes is the server program in memory.
 func serverBytes(program []byte, p v1.Platform) (Server, error) {
-	return serverStream(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(program)), nil }, int64(len(program)), p)
+	return serverStream(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(program)), nil },
+		int64(len(program)), p)
 }
 
 func server(t testing.TB, arch string, m elf.Machine) Server {
@@ -183,7 +185,8 @@ func text(t testing.TB, fsys fs.FS) string {
 func TestImageHoldsTheCatalog(t *testing.T) {
 	in := sampleFS()
 	for _, c := range []layers.Compression{layers.Gzip, layers.Zstd} {
-		img := catalog(t, CatalogInput{FS: in}, Options{Compression: c, Servers: []Server{server(t, "amd64", elf.EM_X86_64)}})
+		img := catalog(t, CatalogInput{FS: in},
+			Options{Compression: c, Servers: []Server{server(t, "amd64", elf.EM_X86_64)}})
 		dir := filepath.Join(t.TempDir(), "out")
 		r := push(t, img, "oci:"+dir+":v1")
 		if r[0].Digest != img.Digest {
@@ -212,7 +215,8 @@ func TestImageHoldsTheCatalog(t *testing.T) {
 		for _, l := range img.Layers {
 			packages = append(packages, string(l.Kind)+" "+strings.Join(l.Packages, ","))
 		}
-		if want := []string{"server ", "packages ", "packages bar", "packages foo", "packages one", "packages two"}; !slices.Equal(packages, want) {
+		if want := []string{"server ", "packages ", "packages bar", "packages foo", "packages one",
+			"packages two"}; !slices.Equal(packages, want) {
 			t.Errorf("layers: %q", packages)
 		}
 		if img.Totals.Packages != 4 || img.Totals.Layers != 6 {
@@ -223,22 +227,25 @@ func TestImageHoldsTheCatalog(t *testing.T) {
 
 func TestImageConfig(t *testing.T) {
 	labels := map[string]string{"a": "b"}
-	o := Options{Servers: []Server{server(t, "amd64", elf.EM_X86_64)}, Labels: labels, Annotations: map[string]string{"x": "y"}, Created: time.Unix(86400, 5)}
+	o := Options{Servers: []Server{server(t, "amd64", elf.EM_X86_64)}, Labels: labels,
+		Annotations: map[string]string{"x": "y"}, Created: time.Unix(86400, 5)}
 	img := catalog(t, CatalogInput{FS: sampleFS()}, o)
 	var c v1.Image
 	if err := json.Unmarshal(img.configs[img.Platforms[0].Config], &c); err != nil {
 		t.Fatal(err)
 	}
 	if len(c.History) != len(img.Layers) || len(c.RootFS.DiffIDs) != len(img.Layers) {
-		t.Errorf("%d history entries and %d diffIDs for %d layers", len(c.History), len(c.RootFS.DiffIDs), len(img.Layers))
+		t.Errorf("%d history entries and %d diffIDs for %d layers", len(c.History), len(c.RootFS.DiffIDs),
+			len(img.Layers))
 	}
 	c.RootFS.DiffIDs, c.History = nil, nil
 	created := time.Unix(86400, 0).UTC()
-	want := v1.Image{Created: &created, Platform: v1.Platform{OS: "linux", Architecture: "amd64"}, RootFS: v1.RootFS{Type: "layers"}, Config: v1.ImageConfig{
-		User: "1001", WorkingDir: "/", Entrypoint: []string{"/bin/opm"}, Cmd: []string{"serve", "/configs"},
-		Env: []string{defaultPath}, ExposedPorts: map[string]struct{}{"50051/tcp": {}},
-		Labels: map[string]string{"a": "b", ConfigsLabel: "/configs"},
-	}}
+	want := v1.Image{Created: &created, Platform: v1.Platform{OS: "linux", Architecture: "amd64"},
+		RootFS: v1.RootFS{Type: "layers"}, Config: v1.ImageConfig{
+			User: "1001", WorkingDir: "/", Entrypoint: []string{"/bin/opm"}, Cmd: []string{"serve", "/configs"},
+			Env: []string{defaultPath}, ExposedPorts: map[string]struct{}{"50051/tcp": {}},
+			Labels: map[string]string{"a": "b", ConfigsLabel: "/configs"},
+		}}
 	if got, want := fmt.Sprintf("%+v", c.Config), fmt.Sprintf("%+v", want.Config); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
@@ -246,7 +253,8 @@ func TestImageConfig(t *testing.T) {
 		t.Errorf("created %v, platform %+v", c.Created, c.Platform)
 	}
 	var m v1.Manifest
-	if err := json.Unmarshal(img.Manifest(), &m); err != nil || m.Annotations["x"] != "y" || m.MediaType != v1.MediaTypeImageManifest {
+	if err := json.Unmarshal(img.Manifest(), &m); err != nil || m.Annotations["x"] != "y" ||
+		m.MediaType != v1.MediaTypeImageManifest {
 		t.Errorf("manifest: %+v, %v", m, err)
 	}
 }
@@ -260,7 +268,8 @@ func TestTwoBuildsOneDigest(t *testing.T) {
 		dir := t.TempDir()
 		for name, f := range sampleFS() {
 			path := filepath.Join(dir, name)
-			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700|mode), os.WriteFile(path, f.Data, mode), os.Chtimes(path, time.Time{}, time.Unix(int64(i)*1e8, 7))); err != nil {
+			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700|mode), os.WriteFile(path, f.Data, mode),
+				os.Chtimes(path, time.Time{}, time.Unix(int64(i)*1e8, 7))); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -275,7 +284,8 @@ func TestTwoBuildsOneDigest(t *testing.T) {
 			}
 			slices.Reverse(in.Files)
 		}
-		img := catalog(t, in, Options{Compression: layers.Zstd, Jobs: i, Servers: []Server{server(t, "amd64", elf.EM_X86_64)}})
+		img := catalog(t, in,
+			Options{Compression: layers.Zstd, Jobs: i, Servers: []Server{server(t, "amd64", elf.EM_X86_64)}})
 		digests = append(digests, img.Digest)
 	}
 	if digests[0] != digests[1] || digests[0] != digests[2] {
@@ -312,11 +322,14 @@ func TestBlobsInsteadOfADirectory(t *testing.T) {
 	if text(t, sub) != text(t, sampleFS()) {
 		t.Error("the image's catalog is another")
 	}
-	if got := names(t, sub); !slices.Equal(got, []string{"bar/catalog.json", "catalog.json", "foo/catalog.json", "one/catalog.json", "two/catalog.json"}) {
+	if got := names(t, sub); !slices.Equal(got,
+		[]string{"bar/catalog.json", "catalog.json", "foo/catalog.json", "one/catalog.json", "two/catalog.json"}) {
 		t.Errorf("files: %q", got)
 	}
 	broken := errors.New("row 7 is broken")
-	_, err = Catalog(t.Context(), CatalogInput{Blobs: func(yield func(declcfg.Blob, error) bool) { yield(nil, broken) }}, Options{Dir: t.TempDir()})
+	_, err = Catalog(t.Context(),
+		CatalogInput{Blobs: func(yield func(declcfg.Blob, error) bool) { yield(nil, broken) }},
+		Options{Dir: t.TempDir()})
 	if !errors.Is(err, broken) {
 		t.Errorf("got %v", err)
 	}
@@ -369,7 +382,8 @@ func TestCaches(t *testing.T) {
 
 func TestSeveralPlatforms(t *testing.T) {
 	for _, f := range []Format{FormatOCI, FormatDocker} {
-		o := Options{Format: f, Servers: []Server{server(t, "amd64", elf.EM_X86_64), server(t, "arm64", elf.EM_AARCH64)}}
+		o := Options{Format: f,
+			Servers: []Server{server(t, "amd64", elf.EM_X86_64), server(t, "arm64", elf.EM_AARCH64)}}
 		img := catalog(t, CatalogInput{FS: sampleFS()}, o)
 		if img.MediaType != indexType(f) || len(img.Platforms) != 2 || len(img.Layers) != 7 {
 			t.Fatalf("%s: %s with %d platforms and %d layers", f, img.MediaType, len(img.Platforms), len(img.Layers))
@@ -381,7 +395,8 @@ func TestSeveralPlatforms(t *testing.T) {
 		}
 		push(t, img, "oci:"+dir+":v1")
 		for _, arch := range []string{"amd64", "arm64"} {
-			opened, err := images.Open(t.Context(), "oci:"+dir+":v1", images.OpenOptions{Platform: v1.Platform{OS: "linux", Architecture: arch}})
+			opened, err := images.Open(t.Context(), "oci:"+dir+":v1",
+				images.OpenOptions{Platform: v1.Platform{OS: "linux", Architecture: arch}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -406,14 +421,16 @@ func TestDockerFormat(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m, err := manifest.Schema2FromManifest(text); err != nil || m.LayersDescriptors[0].MediaType != manifest.DockerV2Schema2LayerMediaType {
+	if m, err := manifest.Schema2FromManifest(text); err != nil ||
+		m.LayersDescriptors[0].MediaType != manifest.DockerV2Schema2LayerMediaType {
 		t.Errorf("manifest: %v", err)
 	}
 }
 
 func TestDestinationsThatCannotHoldTheImage(t *testing.T) {
 	docker := catalog(t, CatalogInput{FS: sampleFS()}, Options{Format: FormatDocker})
-	two := catalog(t, CatalogInput{FS: sampleFS()}, Options{Servers: []Server{server(t, "amd64", elf.EM_X86_64), server(t, "arm64", elf.EM_AARCH64)}})
+	two := catalog(t, CatalogInput{FS: sampleFS()},
+		Options{Servers: []Server{server(t, "amd64", elf.EM_X86_64), server(t, "arm64", elf.EM_AARCH64)}})
 	dir := t.TempDir()
 	for dest, c := range map[string]struct {
 		img  *Image
@@ -478,8 +495,9 @@ func TestServerMustRun(t *testing.T) {
 		"script":     {[]byte("#!/bin/sh\nexec opm \"$@\"\n"), linux("amd64"), "not an ELF"},
 		"wrong arch": {program(t, elf.EM_AARCH64, ""), linux("amd64"), "EM_AARCH64"},
 		"dynamic":    {dynamic, linux("amd64"), "dynamically"},
-		"windows":    {program(t, elf.EM_X86_64, ""), v1.Platform{OS: "windows", Architecture: "amd64"}, "windows/amd64"},
-		"odd arch":   {program(t, elf.EM_X86_64, ""), linux("z80"), "z80"},
+		"windows": {program(t, elf.EM_X86_64, ""), v1.Platform{OS: "windows", Architecture: "amd64"},
+			"windows/amd64"},
+		"odd arch": {program(t, elf.EM_X86_64, ""), linux("z80"), "z80"},
 	}
 	for name, c := range cases {
 		path := filepath.Join(t.TempDir(), "opm")
@@ -508,10 +526,12 @@ func TestServerThatChangesIsAnError(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(os.WriteFile(path, program(t, elf.EM_X86_64, "v2"), 0o755), os.Chtimes(path, time.Time{}, time.Unix(1, 0))); err != nil {
+	if err := errors.Join(os.WriteFile(path, program(t, elf.EM_X86_64, "v2"), 0o755),
+		os.Chtimes(path, time.Time{}, time.Unix(1, 0))); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Catalog(t.Context(), CatalogInput{FS: sampleFS()}, Options{Dir: t.TempDir(), Servers: []Server{s}}); !errors.Is(err, layers.ErrChanged) {
+	if _, err := Catalog(t.Context(), CatalogInput{FS: sampleFS()},
+		Options{Dir: t.TempDir(), Servers: []Server{s}}); !errors.Is(err, layers.ErrChanged) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -564,13 +584,15 @@ func TestBase(t *testing.T) {
 	}
 	// The base is a catalog image with a catalog and a cache.
 	base := catalog(t, CatalogInput{FS: fstest.MapFS{"old/catalog.yaml": file(pkg("old"))}},
-		Options{Servers: []Server{server(t, "amd64", elf.EM_X86_64)}, caches: cataloglayer.Caches{Native: cache}, Labels: map[string]string{"base": "1", "both": "base"}})
+		Options{Servers: []Server{server(t, "amd64", elf.EM_X86_64)}, caches: cataloglayer.Caches{Native: cache},
+			Labels: map[string]string{"base": "1", "both": "base"}})
 	for _, from := range []Format{FormatOCI, FormatDocker} {
 		baseDir := filepath.Join(t.TempDir(), "base")
 		name := "oci:" + baseDir + ":v1"
 		if from == FormatDocker {
 			base = catalog(t, CatalogInput{FS: fstest.MapFS{"old/catalog.yaml": file(pkg("old"))}},
-				Options{Format: from, Servers: []Server{server(t, "amd64", elf.EM_X86_64)}, Labels: map[string]string{"base": "1", "both": "base"}})
+				Options{Format: from, Servers: []Server{server(t, "amd64", elf.EM_X86_64)},
+					Labels: map[string]string{"base": "1", "both": "base"}})
 			name = "dir:" + baseDir
 		}
 		push(t, base, name)
@@ -578,7 +600,8 @@ func TestBase(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		img := catalog(t, CatalogInput{FS: sampleFS()}, Options{Base: ref, caches: cataloglayer.Caches{Native: cache}, Labels: map[string]string{"both": "mine"}})
+		img := catalog(t, CatalogInput{FS: sampleFS()},
+			Options{Base: ref, caches: cataloglayer.Caches{Native: cache}, Labels: map[string]string{"both": "mine"}})
 		dir := filepath.Join(t.TempDir(), "out")
 		push(t, img, "oci:"+dir)
 		opened, tr := tree(t, "oci:"+dir, v1.Platform{}, "configs", "cache")
@@ -610,7 +633,8 @@ func TestBase(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Catalog(t.Context(), CatalogInput{FS: sampleFS()}, Options{Dir: t.TempDir(), Base: ref}); err == nil || !strings.Contains(err.Error(), "base image") {
+	if _, err := Catalog(t.Context(), CatalogInput{FS: sampleFS()}, Options{Dir: t.TempDir(), Base: ref}); err == nil ||
+		!strings.Contains(err.Error(), "base image") {
 		t.Errorf("missing base: %v", err)
 	}
 }

@@ -70,7 +70,8 @@ func (b *Builder) Catalog(ctx context.Context, fsys fs.FS) (*Image, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !slices.ContainsFunc(files, func(f File) bool { return slices.ContainsFunc(f.Packages, func(p string) bool { return p != "" }) }) {
+		if !slices.ContainsFunc(files,
+			func(f File) bool { return slices.ContainsFunc(f.Packages, func(p string) bool { return p != "" }) }) {
 			return nil, &declcfg.EmptyError{Catalog: "."}
 		}
 		if err := o.SetServer(b.server, b.platforms, &b.embedded); err != nil {
@@ -158,7 +159,8 @@ func (b *Builder) image(ctx context.Context, assemble func(Options) (*Image, err
 	}
 	client := b.client
 	if client == nil && (b.base != "" || b.previous != "") {
-		if client, err = images.NewClient(images.ClientOptions{Registry: images.Registry{}.Env(os.Getenv), Retries: 3, Platform: b.platforms[0], AnyPlatform: true}); err != nil {
+		if client, err = images.NewClient(images.ClientOptions{Registry: images.Registry{}.Env(os.Getenv), Retries: 3,
+			Platform: b.platforms[0], AnyPlatform: true}); err != nil {
 			return nil, err
 		}
 		w = append(w, client)

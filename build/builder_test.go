@@ -20,7 +20,8 @@ var servable = os.DirFS("../testdata/fbc/mini")
 // A builder builds the image that its options describe, and leaves no files behind.
 func TestBuilder(t *testing.T) {
 	temp := t.TempDir()
-	b, err := New(WithTempDir(temp), WithServer(ServerNone), WithServeCaches(), WithPlatforms("linux/arm64"), WithLabels(map[string]string{"a": "b"}))
+	b, err := New(WithTempDir(temp), WithServer(ServerNone), WithServeCaches(), WithPlatforms("linux/arm64"),
+		WithLabels(map[string]string{"a": "b"}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +29,8 @@ func TestBuilder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := catalog(t, CatalogInput{FS: servable}, Options{Platform: img.Platforms[0].Platform, Labels: map[string]string{"a": "b"}})
+	want := catalog(t, CatalogInput{FS: servable},
+		Options{Platform: img.Platforms[0].Platform, Labels: map[string]string{"a": "b"}})
 	if img.Digest != want.Digest || img.Platforms[0].Platform.Architecture != "arm64" {
 		t.Errorf("%s for %v instead of %s", img.Digest, img.Platforms[0].Platform, want.Digest)
 	}
@@ -69,22 +71,26 @@ func TestBuilderRefuses(t *testing.T) {
 			var empty *declcfg.EmptyError
 			return errors.As(err, &empty)
 		}},
-		"invalid": {[]Option{WithServer(ServerNone)}, fstest.MapFS{"a/c.yaml": {Data: []byte("schema: olm.package\nname: a\ndefaultChannel: none\n")}}, func(err error) bool {
-			var invalid *declcfg.ValidationError
-			return errors.As(err, &invalid)
-		}},
+		"invalid": {[]Option{WithServer(ServerNone)},
+			fstest.MapFS{"a/c.yaml": {Data: []byte("schema: olm.package\nname: a\ndefaultChannel: none\n")}},
+			func(err error) bool {
+				var invalid *declcfg.ValidationError
+				return errors.As(err, &invalid)
+			}},
 		"no server": {[]Option{WithPlatforms("linux/riscv64")}, servable, func(err error) bool {
 			var server *ServerError
 			return errors.As(err, &server) && errors.Is(err, ErrNoServer) && server.Platform.Architecture == "riscv64"
 		}},
 		"server of no base": {[]Option{WithServer(ServerBase)}, servable, func(err error) bool { return err != nil }},
-		"server for two": {[]Option{WithServer("x"), WithPlatforms("linux/amd64", "linux/arm64")}, servable, func(err error) bool {
-			var server *ServerError
-			return errors.As(err, &server)
-		}},
-		"no file": {[]Option{WithServer(filepath.Join(temp, "absent")), WithPlatforms("linux/" + runtime.GOARCH)}, servable, func(err error) bool {
-			return errors.Is(err, os.ErrNotExist)
-		}},
+		"server for two": {[]Option{WithServer("x"), WithPlatforms("linux/amd64", "linux/arm64")}, servable,
+			func(err error) bool {
+				var server *ServerError
+				return errors.As(err, &server)
+			}},
+		"no file": {[]Option{WithServer(filepath.Join(temp, "absent")), WithPlatforms("linux/" + runtime.GOARCH)},
+			servable, func(err error) bool {
+				return errors.Is(err, os.ErrNotExist)
+			}},
 	} {
 		b, err := New(append(c.opts, WithTempDir(temp))...)
 		if err != nil {

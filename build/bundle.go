@@ -119,7 +119,8 @@ func bundleEntries(fsys fs.FS, dir string) ([]layers.Entry, error) {
 		}
 		e.Mode = 0o644
 		if total += e.Size; e.Size > bundlefs.MaxFile || total > bundlefs.MaxTotal {
-			return fmt.Errorf("%s: %w: more than %d bytes, or more than %d in all", name, bundlefs.ErrLimit, bundlefs.MaxFile, bundlefs.MaxTotal)
+			return fmt.Errorf("%s: %w: more than %d bytes, or more than %d in all", name, bundlefs.ErrLimit,
+				bundlefs.MaxFile, bundlefs.MaxTotal)
 		}
 		entries = append(entries, e)
 		return nil
@@ -132,7 +133,8 @@ func checkDisjoint(parts []part) error {
 	for i, a := range parts {
 		for _, b := range parts[i+1:] {
 			if a.dir == b.dir || strings.HasPrefix(a.dir, b.dir+"/") || strings.HasPrefix(b.dir, a.dir+"/") {
-				return fmt.Errorf("%s are in %q and %s in %q: one of them lies in the other", a.kind, a.dir, b.kind, b.dir)
+				return fmt.Errorf("%s are in %q and %s in %q: one of them lies in the other", a.kind, a.dir, b.kind,
+					b.dir)
 			}
 		}
 	}

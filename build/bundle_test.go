@@ -64,7 +64,8 @@ func TestBundleImage(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "out")
 	push(t, img, "oci:"+dir)
 	opened, tr := tree(t, "oci:"+dir, v1.Platform{}, ".")
-	if got, want := fmt.Sprint(names(t, tr)), "[manifests/crd.yaml manifests/csv.yaml metadata/annotations.yaml tests/scorecard/c.yaml]"; got != want {
+	if got, want := fmt.Sprint(names(t, tr)),
+		"[manifests/crd.yaml manifests/csv.yaml metadata/annotations.yaml tests/scorecard/c.yaml]"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	labels := maps.Clone(bundleLabels)
@@ -73,7 +74,8 @@ func TestBundleImage(t *testing.T) {
 	if got := fmt.Sprintf("%+v", opened.Config.Config); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	if opened.Config.OS != "linux" || opened.Config.Architecture != "amd64" || !opened.Config.Created.Equal(time.Unix(86400, 0)) {
+	if opened.Config.OS != "linux" || opened.Config.Architecture != "amd64" ||
+		!opened.Config.Created.Equal(time.Unix(86400, 0)) {
 		t.Errorf("config %+v", opened.Config)
 	}
 	kinds := ""
@@ -99,7 +101,8 @@ func TestTwoBundleBuildsOneDigest(t *testing.T) {
 		dir := t.TempDir()
 		for name, f := range sampleBundleFS() {
 			path := filepath.Join(dir, name)
-			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700|mode), os.WriteFile(path, f.Data, mode), os.Chtimes(path, time.Time{}, time.Unix(int64(i)*1e8, 7))); err != nil {
+			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700|mode), os.WriteFile(path, f.Data, mode),
+				os.Chtimes(path, time.Time{}, time.Unix(int64(i)*1e8, 7))); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -184,7 +187,9 @@ func TestBundleBase(t *testing.T) {
 	if opened.Config.Config.Labels["base"] != "1" || len(opened.Layers) != 5 || len(opened.Config.History) != 5 {
 		t.Errorf("got %+v", opened.Config)
 	}
-	if _, err := Bundle(t.Context(), sampleBundle(sampleBundleFS()), Options{Dir: t.TempDir(), Base: ref, MaxLayers: 4}); err == nil || !strings.Contains(err.Error(), "5 layers (limit 4)") {
+	if _, err := Bundle(t.Context(), sampleBundle(sampleBundleFS()),
+		Options{Dir: t.TempDir(), Base: ref, MaxLayers: 4}); err == nil || !strings.Contains(err.Error(),
+		"5 layers (limit 4)") {
 		t.Errorf("too many layers: %v", err)
 	}
 }
@@ -195,7 +200,8 @@ func TestOthersReadTheBundle(t *testing.T) {
 		img := bundleImage(t, sampleBundle(sampleBundleFS()), Options{Format: f})
 		name, kind := "oci:"+filepath.Join(t.TempDir(), "out")+":v1", "application/vnd.oci.image.manifest.v1+json"
 		if f == FormatDocker {
-			name, kind = "dir:"+filepath.Join(t.TempDir(), "out"), "application/vnd.docker.distribution.manifest.v2+json"
+			name, kind = "dir:"+filepath.Join(t.TempDir(),
+				"out"), "application/vnd.docker.distribution.manifest.v2+json"
 		}
 		push(t, img, name)
 		var seen struct {
@@ -206,7 +212,8 @@ func TestOthersReadTheBundle(t *testing.T) {
 		if err := json.Unmarshal([]byte(client(t, "skopeo", "inspect", name)), &seen); err != nil {
 			t.Fatal(err)
 		}
-		if seen.Digest != img.Digest.String() || !maps.Equal(seen.Labels, bundleLabels) || len(seen.Layers) != 2 || seen.Os+"/"+seen.Architecture != "linux/amd64" {
+		if seen.Digest != img.Digest.String() || !maps.Equal(seen.Labels, bundleLabels) || len(seen.Layers) != 2 ||
+			seen.Os+"/"+seen.Architecture != "linux/amd64" {
 			t.Errorf("%s: skopeo sees %+v", f, seen)
 		}
 		copied := filepath.Join(t.TempDir(), "copied")
@@ -224,7 +231,8 @@ func TestUmociUnpacksTheBundle(t *testing.T) {
 	push(t, img, "oci:"+dir+"/out:v1")
 	client(t, "umoci", "unpack", "--rootless", "--image", dir+"/out:v1", dir+"/bundle")
 	for path, mode := range map[string]fs.FileMode{
-		"manifests": fs.ModeDir | 0o755, "manifests/csv.yaml": 0o644, "manifests/crd.yaml": 0o644, "metadata": fs.ModeDir | 0o755, "metadata/annotations.yaml": 0o644,
+		"manifests": fs.ModeDir | 0o755, "manifests/csv.yaml": 0o644, "manifests/crd.yaml": 0o644,
+		"metadata": fs.ModeDir | 0o755, "metadata/annotations.yaml": 0o644,
 	} {
 		info, err := os.Lstat(filepath.Join(dir, "bundle", "rootfs", path))
 		if err != nil || info.Mode() != mode {
@@ -239,7 +247,8 @@ func TestPodmanLoadsTheBundle(t *testing.T) {
 	}
 	dir := t.TempDir()
 	img := bundleImage(t, sampleBundle(sampleBundleFS()), Options{})
-	push(t, img, "docker-archive:"+dir+"/docker.tar:localhost/bundle:v1", "oci-archive:"+dir+"/oci.tar:localhost/bundle:v2")
+	push(t, img, "docker-archive:"+dir+"/docker.tar:localhost/bundle:v1",
+		"oci-archive:"+dir+"/oci.tar:localhost/bundle:v2")
 	store := []string{"--root", dir + "/root", "--runroot", dir + "/run", "--storage-driver", "vfs"}
 	for archive, tag := range map[string]string{"docker.tar": "v1", "oci.tar": "v2"} {
 		client(t, "podman", append(store, "load", "-q", "-i", dir+"/"+archive)...)
@@ -260,7 +269,8 @@ func TestRegistryTakesTheBundle(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := images.Copy(t.Context(), img, []images.Destination{d}, images.CopyOptions{Registry: images.Registry{SkipTLSVerify: &yes, PlainHTTP: true}, Temp: t.TempDir()})
+		r, err := images.Copy(t.Context(), img, []images.Destination{d},
+			images.CopyOptions{Registry: images.Registry{SkipTLSVerify: &yes, PlainHTTP: true}, Temp: t.TempDir()})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,8 +16,8 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// Cache has the layers of earlier builds by the keys of their content, and what is known of the validity of catalogs. An
-// entry may disappear at any time: the layer is then built again. It is safe for concurrent use, also by several
+// Cache has the layers of earlier builds by the keys of their content, and what is known of the validity of catalogs.
+// An entry may disappear at any time: the layer is then built again. It is safe for concurrent use, also by several
 // processes. A nil *Cache is empty.
 //
 // The bytes of a blob are verified, notes are not: a user who can write to the directory of the notes controls the
@@ -27,8 +27,8 @@ type Cache struct {
 	blobs *images.Cache
 }
 
-// NewCache opens the cache whose layers are among cached blobs; its notes are in a directory beside them. warn, unless nil,
-// is called once if notes can no longer be written. The caller closes the blobs after the cache.
+// NewCache opens the cache whose layers are among cached blobs; its notes are in a directory beside them. warn, unless
+// nil, is called once if notes can no longer be written. The caller closes the blobs after the cache.
 func NewCache(blobs *images.Cache, warn func(error)) (*Cache, error) {
 	notes, err := blobs.OpenNotes(warn)
 	if err != nil {

@@ -27,14 +27,16 @@ import (
 
 // counted returns options with a package cache that counts its calls.
 func counted(k *Cache, made *atomic.Int64) Options {
-	return Options{Cache: k, Jobs: 2, caches: cataloglayer.Caches{NativeID: "test 1", Native: func(p cataloglayer.Package) (cataloglayer.File, error) {
-		made.Add(1)
-		f := cataloglayer.File{Name: "_" + p.Name + ".cache", Content: fmt.Appendf(nil, "%d bundles", len(p.Catalog.Bundles))}
-		if p.Name == "foo" {
-			f.Notices = []string{"foo is large"}
-		}
-		return f, nil
-	}}}
+	return Options{Cache: k, Jobs: 2, caches: cataloglayer.Caches{NativeID: "test 1",
+		Native: func(p cataloglayer.Package) (cataloglayer.File, error) {
+			made.Add(1)
+			f := cataloglayer.File{Name: "_" + p.Name + ".cache",
+				Content: fmt.Appendf(nil, "%d bundles", len(p.Catalog.Bundles))}
+			if p.Name == "foo" {
+				f.Notices = []string{"foo is large"}
+			}
+			return f, nil
+		}}}
 }
 
 // build1 builds the image of a catalog and returns the warnings.
@@ -96,8 +98,10 @@ func TestUnchangedLayersAreNotMade(t *testing.T) {
 				o := counted(knownIn(t, dir), &made)
 				o.Compression = c
 				img, told := build1(t, sampleFS(), o)
-				if img.Digest != want.Digest || remembered(img) != hits || !slices.Equal(told, []string{"foo is large"}) {
-					t.Errorf("round %d: %s with %d layers from before, told %q; want %s with %d", round, img.Digest, remembered(img), told, want.Digest, hits)
+				if img.Digest != want.Digest || remembered(img) != hits || !slices.Equal(told,
+					[]string{"foo is large"}) {
+					t.Errorf("round %d: %s with %d layers from before, told %q; want %s with %d", round, img.Digest,
+						remembered(img), told, want.Digest, hits)
 				}
 				if n := made.Load(); (n == 0) != (hits > 0) {
 					t.Errorf("round %d: %d caches were made", round, n)
@@ -114,7 +118,8 @@ func TestUnchangedLayersAreNotMade(t *testing.T) {
 			img, _ := build1(t, fsys, o)
 			cold, _ := build1(t, fsys, none)
 			if img.Digest != cold.Digest || remembered(img) != len(img.Layers)-1 {
-				t.Errorf("one package changed: %s with %d layers from before, want %s", img.Digest, remembered(img), cold.Digest)
+				t.Errorf("one package changed: %s with %d layers from before, want %s", img.Digest, remembered(img),
+					cold.Digest)
 			}
 			o.caches.NativeID = "test 2"
 			if img, _ := build1(t, fsys, o); remembered(img) != 0 {
@@ -135,7 +140,8 @@ func TestKeysAreInTheManifest(t *testing.T) {
 	img, _ := build1(t, sampleFS(), Options{Servers: []Server{server(t, "amd64", elf.EM_X86_64)}})
 	seen := map[digest.Digest]bool{}
 	for _, l := range img.Layers {
-		if l.Key.Validate() != nil || seen[l.Key] || !strings.Contains(string(img.Manifest()), `"`+AnnotationKey+`":"`+l.Key.String()+`"`) {
+		if l.Key.Validate() != nil || seen[l.Key] || !strings.Contains(string(img.Manifest()),
+			`"`+AnnotationKey+`":"`+l.Key.String()+`"`) {
 			t.Errorf("%s %q: key %q", l.Kind, l.Packages, l.Key)
 		}
 		seen[l.Key] = true
@@ -147,7 +153,8 @@ func TestKeysAreInTheManifest(t *testing.T) {
 		t.Errorf("%s, want %s", again.Digest, img.Digest)
 	}
 	wrong := server(t, "amd64", elf.EM_X86_64).withDigest(digest.FromString("another program"))
-	if _, err := Catalog(t.Context(), CatalogInput{FS: sampleFS()}, Options{Dir: t.TempDir(), Servers: []Server{wrong}}); !errors.Is(err, layers.ErrChanged) {
+	if _, err := Catalog(t.Context(), CatalogInput{FS: sampleFS()},
+		Options{Dir: t.TempDir(), Servers: []Server{wrong}}); !errors.Is(err, layers.ErrChanged) {
 		t.Errorf("a server with another digest: %v", err)
 	}
 }
@@ -206,9 +213,13 @@ func TestWrongNotes(t *testing.T) {
 	img, _ := build1(t, sampleFS(), o)
 	l := img.Layers[0]
 	other := digest.FromString("another layer")
-	k.notes.Put(layerNote(l.Key), fmt.Appendf(nil, `{"digest":%q,"diffID":%q,"bytes":%d,"uncompressed":%d,"compression":"gzip"}`, other, l.DiffID, l.Size, l.Uncompressed))
+	k.notes.Put(layerNote(l.Key),
+		fmt.Appendf(nil, `{"digest":%q,"diffID":%q,"bytes":%d,"uncompressed":%d,"compression":"gzip"}`, other, l.DiffID,
+			l.Size, l.Uncompressed))
 	lied, _ := build1(t, sampleFS(), o)
-	_, err := images.Copy(t.Context(), lied, []images.Destination{{Transport: images.OCI, Path: filepath.Join(t.TempDir(), "out"), Name: "v1"}}, images.CopyOptions{Temp: t.TempDir()})
+	_, err := images.Copy(t.Context(), lied,
+		[]images.Destination{{Transport: images.OCI, Path: filepath.Join(t.TempDir(), "out"), Name: "v1"}},
+		images.CopyOptions{Temp: t.TempDir()})
 	var stale *staleError
 	if !errors.As(err, &stale) || stale.Was != other || stale.Made != l.Digest {
 		t.Errorf("got %v", err)
@@ -216,7 +227,8 @@ func TestWrongNotes(t *testing.T) {
 	if again, _ := build1(t, sampleFS(), o); again.Digest != img.Digest {
 		t.Errorf("after that: %s, want %s", again.Digest, img.Digest)
 	}
-	for _, text := range []string{"", "{}", "[]", `{"digest":"sha256:../x","diffID":"sha256:y","bytes":1,"uncompressed":1,"compression":"gzip"}`,
+	for _, text := range []string{"", "{}", "[]",
+		`{"digest":"sha256:../x","diffID":"sha256:y","bytes":1,"uncompressed":1,"compression":"gzip"}`,
 		fmt.Sprintf(`{"digest":%q,"diffID":%q,"bytes":-1,"uncompressed":1,"compression":"gzip"}`, other, other),
 		fmt.Sprintf(`{"digest":%q,"diffID":%q,"bytes":1,"uncompressed":1,"compression":"zstd"}`, other, other)} {
 		k.notes.Put(layerNote(l.Key), []byte(text))
@@ -299,7 +311,9 @@ func pushInsecure(t testing.TB, img *Image, dest string) {
 		t.Fatal(err)
 	}
 	yes := true
-	if _, err := images.Copy(t.Context(), img, []images.Destination{d}, images.CopyOptions{Registry: images.Registry{SkipTLSVerify: &yes, PlainHTTP: true}, Temp: t.TempDir()}); err != nil {
+	if _, err := images.Copy(t.Context(), img, []images.Destination{d},
+		images.CopyOptions{Registry: images.Registry{SkipTLSVerify: &yes, PlainHTTP: true},
+			Temp: t.TempDir()}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -358,8 +372,10 @@ func TestKnownExtraCaches(t *testing.T) {
 	}{
 		{"first", func() {}, func() int64 { all = packages.Load(); return all }, func() int64 { return 1 }},
 		{"again", func() {}, func() int64 { return 0 }, func() int64 { return 0 }},
-		{"a package", func() { fsys["foo/catalog.yaml"] = file(pkg("foo") + "# x\n") }, func() int64 { return 1 }, func() int64 { return 1 }},
-		{"another ID", func() { o.caches.Extra[0].ID = "extra 2" }, func() int64 { return all }, func() int64 { return 1 }},
+		{"a package", func() { fsys["foo/catalog.yaml"] = file(pkg("foo") + "# x\n") }, func() int64 { return 1 },
+			func() int64 { return 1 }},
+		{"another ID", func() { o.caches.Extra[0].ID = "extra 2" }, func() int64 { return all },
+			func() int64 { return 1 }},
 	} {
 		step.change()
 		packages.Store(0)
@@ -383,15 +399,20 @@ func TestCopyRebuildsAStaleImage(t *testing.T) {
 	img, _ := build1(t, sampleFS(), o)
 	l := img.Layers[0]
 	other := digest.FromString("another layer")
-	k.notes.Put(layerNote(l.Key), fmt.Appendf(nil, `{"digest":%q,"diffID":%q,"bytes":%d,"uncompressed":%d,"compression":"gzip"}`, other, l.DiffID, l.Size, l.Uncompressed))
+	k.notes.Put(layerNote(l.Key),
+		fmt.Appendf(nil, `{"digest":%q,"diffID":%q,"bytes":%d,"uncompressed":%d,"compression":"gzip"}`, other, l.DiffID,
+			l.Size, l.Uncompressed))
 	stale, _ := build1(t, sampleFS(), o)
 	if stale.Digest == img.Digest {
 		t.Fatal("the note was not read")
 	}
 	warned := ""
 	stale.warn = func(text string) { warned += text }
-	results, err := stale.Copy(t.Context(), []images.Destination{{Transport: images.OCI, Path: filepath.Join(t.TempDir(), "out"), Name: "v1"}}, images.CopyOptions{Temp: t.TempDir()})
-	if err != nil || len(results) != 1 || stale.Digest != img.Digest || !strings.Contains(warned, "differs from the cache record") {
+	results, err := stale.Copy(t.Context(),
+		[]images.Destination{{Transport: images.OCI, Path: filepath.Join(t.TempDir(), "out"), Name: "v1"}},
+		images.CopyOptions{Temp: t.TempDir()})
+	if err != nil || len(results) != 1 || stale.Digest != img.Digest || !strings.Contains(warned,
+		"differs from the cache record") {
 		t.Errorf("%v, %v, %s instead of %s, %q", results, err, stale.Digest, img.Digest, warned)
 	}
 	if err := stale.Close(); err != nil {

@@ -82,7 +82,8 @@ func (in CatalogInput) parts(ctx context.Context, o *Options, s **blobSpool) (fu
 
 // serveImage builds an image with a server. content returns its parts for a given number of layers below them; file is
 // the path of the only file in them, if there is only one.
-func serveImage(ctx context.Context, o *Options, file string, content func(below int) ([]part, error)) (_ *Image, err error) {
+func serveImage(ctx context.Context, o *Options, file string,
+	content func(below int) ([]part, error)) (_ *Image, err error) {
 	s, err := settle(ctx, o, file, content)
 	if err != nil {
 		return nil, err
@@ -104,7 +105,8 @@ type settled struct {
 }
 
 // settle opens the bases and determines the server and the layers.
-func settle(ctx context.Context, o *Options, file string, content func(below int) ([]part, error)) (s settled, err error) {
+func settle(ctx context.Context, o *Options, file string,
+	content func(below int) ([]part, error)) (s settled, err error) {
 	if s.bases, err = openBases(ctx, o); err != nil {
 		return s, err
 	}

@@ -275,7 +275,8 @@ func (c *composer) unstack(ctx context.Context, of []*composed, groups [][]conte
 			toRead = append(toRead, r)
 		}
 	}
-	slices.SortFunc(toRead, func(a, b *composed) int { return cmp.Compare(slices.Index(c.refs, a), slices.Index(c.refs, b)) })
+	slices.SortFunc(toRead,
+		func(a, b *composed) int { return cmp.Compare(slices.Index(c.refs, a), slices.Index(c.refs, b)) })
 	if err := c.readAll(ctx, toRead); err != nil {
 		return err
 	}
@@ -350,7 +351,8 @@ func (c *composer) unproved(img *Image) {
 func (c *composer) account() []Composed {
 	out := make([]Composed, len(c.refs))
 	for i, r := range c.refs {
-		out[i] = Composed{Name: r.Name, Image: redact.Text(r.Image), Stacked: sorted(r.stacked), Packed: sorted(r.packed)}
+		out[i] = Composed{Name: r.Name, Image: redact.Text(r.Image), Stacked: sorted(r.stacked),
+			Packed: sorted(r.packed)}
 		if r.why != nil && len(r.packed) > 0 {
 			out[i].Why = r.why.Error()
 		}

@@ -31,13 +31,14 @@ func fakeCache(c cataloglayer.Package) (cataloglayer.File, error) {
 }
 
 // wholeCache is a cache of all packages.
-var wholeCache = cataloglayer.Extra{ID: "whole", Dir: "tmp/cache", Whole: func(_ context.Context, _ string, all []opmcache.Package) ([]layers.Entry, error) {
-	var names []string
-	for _, p := range all {
-		names = append(names, p.Name)
-	}
-	return []layers.Entry{layers.Bytes("tmp/cache/whole", 0o644, fmt.Append(nil, names))}, nil
-}}
+var wholeCache = cataloglayer.Extra{ID: "whole", Dir: "tmp/cache",
+	Whole: func(_ context.Context, _ string, all []opmcache.Package) ([]layers.Entry, error) {
+		var names []string
+		for _, p := range all {
+			names = append(names, p.Name)
+		}
+		return []layers.Entry{layers.Bytes("tmp/cache/whole", 0o644, fmt.Append(nil, names))}, nil
+	}}
 
 // packageFS returns a catalog directory with packages of various sizes.
 func packageFS(names ...string) fstest.MapFS {
@@ -131,7 +132,8 @@ func TestCompositionIsTheImageOfTheUnion(t *testing.T) {
 			var names []string
 			in := ComposeInput{}
 			parts := o
-			parts.Format, parts.MaxLayers, parts.Labels, parts.Annotations, parts.caches.Extra = FormatOCI, 0, nil, nil, nil
+			parts.Format, parts.MaxLayers, parts.Labels, parts.Annotations, parts.caches.Extra = FormatOCI, 0, nil, nil,
+				nil
 			for i := range 10 + random.IntN(5) {
 				name := fmt.Sprintf("pkg-%d", i*7919%101)
 				names = append(names, name)
@@ -155,7 +157,9 @@ func TestCompositionIsTheImageOfTheUnion(t *testing.T) {
 			if o.caches.Extra != nil {
 				return // all of it has to be read
 			}
-			planned, ls, err := in.Plan(t.Context(), Options{Dir: t.TempDir(), MaxLayers: o.MaxLayers, caches: cataloglayer.Caches{Native: o.caches.Native}, Servers: o.Servers})
+			planned, ls, err := in.Plan(t.Context(),
+				Options{Dir: t.TempDir(), MaxLayers: o.MaxLayers, caches: cataloglayer.Caches{Native: o.caches.Native},
+					Servers: o.Servers})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -163,7 +167,8 @@ func TestCompositionIsTheImageOfTheUnion(t *testing.T) {
 			for _, r := range planned {
 				stacked += len(r.Stacked)
 			}
-			if alone := o.MaxLayers == 0; alone != (stacked == len(names)) || len(ls) != want.Totals.Layers-len(o.Servers) {
+			if alone := o.MaxLayers == 0; alone != (stacked == len(names)) ||
+				len(ls) != want.Totals.Layers-len(o.Servers) {
 				t.Errorf("%d of %d packages are stacked in %d layers", stacked, len(names), len(ls))
 			}
 		})
@@ -172,7 +177,8 @@ func TestCompositionIsTheImageOfTheUnion(t *testing.T) {
 
 // Stacked layers are not read: they need not even exist.
 func TestStackedLayersAreNotRead(t *testing.T) {
-	a, b := published(t, CatalogInput{FS: packageFS("a")}, Options{}), published(t, CatalogInput{FS: packageFS("b")}, Options{})
+	a, b := published(t, CatalogInput{FS: packageFS("a")}, Options{}), published(t, CatalogInput{FS: packageFS("b")},
+		Options{})
 	a.Name, b.Name = "a", "b"
 	in := ComposeInput{References: []Reference{a, b}}
 	want := catalog(t, CatalogInput{FS: packageFS("a", "b")}, Options{})
@@ -204,10 +210,12 @@ func TestWhatCanBeStacked(t *testing.T) {
 		image Reference
 		why   string
 	}{
-		"one package":         {plain, ""},
-		"several packages":    {published(t, CatalogInput{FS: packageFS("a", "b", "c")}, Options{}), ""},
-		"shared layers":       {published(t, CatalogInput{FS: packageFS("a", "b", "c", "d")}, Options{MaxLayers: 2}), ""},
-		"docker format":       {published(t, CatalogInput{FS: packageFS("a")}, Options{Format: FormatDocker}), "docker manifests"},
+		"one package":      {plain, ""},
+		"several packages": {published(t, CatalogInput{FS: packageFS("a", "b", "c")}, Options{}), ""},
+		"shared layers": {published(t, CatalogInput{FS: packageFS("a", "b", "c", "d")}, Options{MaxLayers: 2}),
+			""},
+		"docker format": {published(t, CatalogInput{FS: packageFS("a")}, Options{Format: FormatDocker}),
+			"docker manifests"},
 		"blobs of no package": {published(t, CatalogInput{FS: sampleFS()}, Options{}), "without a package"},
 		"empty catalog":       {published(t, CatalogInput{FS: fstest.MapFS{}}, Options{}), "without a package"},
 		"database":            {openedImage(t, "", index1(t, database("db"), Options{Dir: t.TempDir()})), "database"},
@@ -229,13 +237,19 @@ func TestWhatCanBeStacked(t *testing.T) {
 		"not in order":          func(i *images.Image) { i.Layers[0].Annotations[AnnotationPackages] = "b,a" },
 		"twice":                 func(i *images.Image) { i.Layers[0].Annotations[AnnotationPackages] = "a,a" },
 		"an unknown codec":      func(i *images.Image) { i.Layers[0].MediaType = "application/x" },
-		"opm's cache":           func(i *images.Image) { i.Config.Config.Cmd = []string{"serve", "/configs", "--cache-dir=/tmp/cache"} },
-		"another directory":     func(i *images.Image) { i.Config.Config.Labels = map[string]string{ConfigsLabel: "/catalog"} },
+		"opm's cache": func(i *images.Image) {
+			i.Config.Config.Cmd = []string{"serve", "/configs",
+				"--cache-dir=/tmp/cache"}
+		},
+		"another directory": func(i *images.Image) {
+			i.Config.Config.Labels = map[string]string{ConfigsLabel: "/catalog"}
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			changed := *img
 			changed.Layers = slices.Clone(img.Layers)
-			changed.Layers[0].Annotations = map[string]string{AnnotationKind: string(LayerPackages), AnnotationPackages: "a"}
+			changed.Layers[0].Annotations = map[string]string{AnnotationKind: string(LayerPackages),
+				AnnotationPackages: "a"}
 			if _, err := ReadStack(&changed); err != nil {
 				t.Fatal(err)
 			}
@@ -254,8 +268,10 @@ func TestLayersThatDoNotFitArePacked(t *testing.T) {
 		only        bool
 		why         string
 	}{
-		"no cache":          {Options{}, Options{caches: cataloglayer.Caches{Native: fakeCache}}, false, "no serve cache"},
-		"a cache":           {Options{caches: cataloglayer.Caches{Native: fakeCache}}, Options{}, false, "have a serve cache"},
+		"no cache": {Options{}, Options{caches: cataloglayer.Caches{Native: fakeCache}}, false,
+			"no serve cache"},
+		"a cache": {Options{caches: cataloglayer.Caches{Native: fakeCache}}, Options{}, false,
+			"have a serve cache"},
 		"zstd in docker's":  {Options{Compression: layers.Zstd}, Options{Format: FormatDocker}, false, "docker"},
 		"other compression": {Options{Compression: layers.Zstd}, Options{}, true, "zstd"},
 		"twins":             {Options{}, Options{Compression: CompressionAuto}, false, "two compressions"},
@@ -263,7 +279,8 @@ func TestLayersThatDoNotFitArePacked(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := published(t, CatalogInput{FS: packageFS("a", "b")}, c.part)
 			r.Name = "a"
-			got := composed1(t, ComposeInput{References: []Reference{r}, AnyPackages: true, OneCompression: c.only}, c.whole)
+			got := composed1(t, ComposeInput{References: []Reference{r}, AnyPackages: true, OneCompression: c.only},
+				c.whole)
 			if want := catalog(t, CatalogInput{FS: packageFS("a", "b")}, c.whole); got.Digest != want.Digest {
 				t.Errorf("%s instead of %s", got.Digest, want.Digest)
 			}
@@ -280,11 +297,13 @@ func TestSharedLayers(t *testing.T) {
 	one := published(t, CatalogInput{FS: packageFS("e")}, Options{})
 	in := ComposeInput{References: []Reference{one, four}, AnyPackages: true}
 	got := composed1(t, in, Options{})
-	if n := len(four.Stack.Layers) + 1; got.Totals.Layers != n || got.Totals.Packages != 5 || len(got.Composed[1].Stacked) != 4 {
+	if n := len(four.Stack.Layers) + 1; got.Totals.Layers != n || got.Totals.Packages != 5 ||
+		len(got.Composed[1].Stacked) != 4 {
 		t.Errorf("%+v", got.Totals)
 	}
 	few := Options{MaxLayers: 2}
-	if got, want := composed1(t, in, few), catalog(t, CatalogInput{FS: packageFS("a", "b", "c", "d", "e")}, few); got.Digest != want.Digest {
+	if got, want := composed1(t, in, few), catalog(t, CatalogInput{FS: packageFS("a", "b", "c", "d", "e")},
+		few); got.Digest != want.Digest {
 		t.Errorf("%s instead of %s", got.Digest, want.Digest)
 	}
 }
@@ -301,7 +320,8 @@ func TestBlobsOfNoPackageAreInTheirOrder(t *testing.T) {
 	}
 	first := composed1(t, ComposeInput{References: refs}, Options{caches: cataloglayer.Caches{Native: fakeCache}})
 	slices.Reverse(refs)
-	if second := composed1(t, ComposeInput{References: refs}, Options{caches: cataloglayer.Caches{Native: fakeCache}}); second.Digest != first.Digest {
+	if second := composed1(t, ComposeInput{References: refs},
+		Options{caches: cataloglayer.Caches{Native: fakeCache}}); second.Digest != first.Digest {
 		t.Errorf("%s, and in another order %s", first.Digest, second.Digest)
 	}
 }
@@ -323,10 +343,14 @@ func TestReferencesHoldWhatTheyAreNamedFor(t *testing.T) {
 			in   ComposeInput
 			want []string
 		}{
-			"another package": {ComposeInput{References: []Reference{named("x", packageFS("a"), stacked)}}, []string{`reference "x"`, `does not contain the package that it is named after, but "a"`}},
-			"one too many":    {ComposeInput{References: []Reference{ab}}, []string{`packages other than the one it is named after: "a"`}},
-			"twice":           {ComposeInput{References: []Reference{a, ab}, AnyPackages: true}, []string{`package "a" is already in reference "a"`}},
-			"none":            {ComposeInput{References: []Reference{named("a", fstest.MapFS{}, stacked)}}, []string{"contains no package"}},
+			"another package": {ComposeInput{References: []Reference{named("x", packageFS("a"), stacked)}},
+				[]string{`reference "x"`, `does not contain the package that it is named after, but "a"`}},
+			"one too many": {ComposeInput{References: []Reference{ab}},
+				[]string{`packages other than the one it is named after: "a"`}},
+			"twice": {ComposeInput{References: []Reference{a, ab}, AnyPackages: true},
+				[]string{`package "a" is already in reference "a"`}},
+			"none": {ComposeInput{References: []Reference{named("a", fstest.MapFS{}, stacked)}},
+				[]string{"contains no package"}},
 			"everything": {ComposeInput{References: []Reference{a, ab, named("x", packageFS("c"), stacked)}},
 				[]string{`packages other than`, `"a" is already in reference "a"`, `does not contain`}},
 		} {
@@ -356,7 +380,8 @@ func liar(t testing.TB, entries ...layers.Entry) Reference {
 	if err := o.normalize(); err != nil {
 		t.Fatal(err)
 	}
-	img, err := writeImage(t.Context(), &o, make([]*base, 1), []part{{kind: LayerPackages, packages: []string{"a"}, layer: layers.Layer{Name: "a", Entries: entries}}})
+	img, err := writeImage(t.Context(), &o, make([]*base, 1),
+		[]part{{kind: LayerPackages, packages: []string{"a"}, layer: layers.Layer{Name: "a", Entries: entries}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -373,7 +398,8 @@ func TestVerifiedCompositionsHoldWhatTheCatalogsMake(t *testing.T) {
 	want := catalog(t, CatalogInput{FS: packageFS("a")}, Options{})
 	more := liar(t, honest, layers.Bytes("bin/opm", 0o755, []byte("evil")))
 	got := composed1(t, ComposeInput{References: []Reference{more}, Verify: true}, Options{})
-	if got.Digest != want.Digest || len(got.Composed[0].Packed) != 1 || !strings.Contains(got.Composed[0].Why, "differs from the rebuilt one") {
+	if got.Digest != want.Digest || len(got.Composed[0].Packed) != 1 || !strings.Contains(got.Composed[0].Why,
+		"differs from the rebuilt one") {
 		t.Errorf("%s instead of %s: %+v", got.Digest, want.Digest, got.Composed)
 	}
 	if got := composed1(t, ComposeInput{References: []Reference{more}}, Options{}); got.Digest == want.Digest {
@@ -389,7 +415,8 @@ func TestVerifiedCompositionsHoldWhatTheCatalogsMake(t *testing.T) {
 		t.Errorf("%s\n%s", got.manifest, plain.manifest)
 	}
 	other := liar(t, layers.Bytes("configs/b/catalog.yaml", 0o644, []byte(pkg("b"))))
-	_, err := Compose(t.Context(), ComposeInput{References: []Reference{other}, Verify: true}, Options{Dir: t.TempDir()})
+	_, err := Compose(t.Context(), ComposeInput{References: []Reference{other}, Verify: true},
+		Options{Dir: t.TempDir()})
 	if !errors.Is(err, ErrPackages) || !strings.Contains(err.Error(), `annotated with "a", but it contains "b"`) {
 		t.Errorf("%v", err)
 	}
@@ -398,9 +425,10 @@ func TestVerifiedCompositionsHoldWhatTheCatalogsMake(t *testing.T) {
 // If several references cannot be read, all are reported; a cancelled composition leaves no files.
 func TestReferencesThatCannotBeRead(t *testing.T) {
 	broken := func(name string) Reference {
-		return Reference{Name: name, Image: "example.com/" + name, NoStack: errors.New("foreign"), Read: func(context.Context) (CatalogInput, func() error, error) {
-			return CatalogInput{}, nil, errors.New("cannot be read")
-		}}
+		return Reference{Name: name, Image: "example.com/" + name, NoStack: errors.New("foreign"),
+			Read: func(context.Context) (CatalogInput, func() error, error) {
+				return CatalogInput{}, nil, errors.New("cannot be read")
+			}}
 	}
 	dir := t.TempDir()
 	in := ComposeInput{References: []Reference{broken("a"), broken("b")}}

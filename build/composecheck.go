@@ -32,11 +32,13 @@ func (c *composer) check() error {
 		case !has:
 			wrong(r, "it does not contain the package that it is named after, but %s", some(names))
 		case len(names) > 1:
-			wrong(r, "it contains packages other than the one it is named after: %s", some(slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == r.Name })))
+			wrong(r, "it contains packages other than the one it is named after: %s",
+				some(slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == r.Name })))
 		}
 		for _, name := range names {
 			if first := holder[name]; first != nil {
-				wrong(r, "package %q is already in reference %.200q (%.300s)", name, first.Name, redact.Text(first.Image))
+				wrong(r, "package %q is already in reference %.200q (%.300s)", name, first.Name,
+					redact.Text(first.Image))
 				continue
 			}
 			holder[name] = r

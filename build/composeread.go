@@ -74,7 +74,8 @@ func (c *composer) spoolOf(ctx context.Context, in CatalogInput) (map[string]con
 	if err := in.check(); err != nil {
 		return nil, err
 	}
-	p := planner{fsys: in.FS, s: c.s, at: c.at, private: true, changed: map[string]bool{}, entries: map[string][]layers.Entry{}}
+	p := planner{fsys: in.FS, s: c.s, at: c.at, private: true, changed: map[string]bool{},
+		entries: map[string][]layers.Entry{}}
 	if in.Changed != nil {
 		return nil, errors.New("a catalog with changed packages cannot be part of a composition")
 	}

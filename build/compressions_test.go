@@ -32,10 +32,12 @@ func TestBothCompressions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	both := catalog(t, CatalogInput{Blobs: c.Blobs()}, Options{Compression: CompressionAuto, Servers: twoServers(t), Annotations: map[string]string{"a": "b"}})
+	both := catalog(t, CatalogInput{Blobs: c.Blobs()},
+		Options{Compression: CompressionAuto, Servers: twoServers(t), Annotations: map[string]string{"a": "b"}})
 	var want []PlatformImage
 	for _, compression := range []layers.Compression{layers.Gzip, layers.Zstd} {
-		one := catalog(t, CatalogInput{Blobs: c.Blobs()}, Options{Compression: compression, Servers: twoServers(t), Annotations: map[string]string{"a": "b"}})
+		one := catalog(t, CatalogInput{Blobs: c.Blobs()},
+			Options{Compression: compression, Servers: twoServers(t), Annotations: map[string]string{"a": "b"}})
 		for _, p := range one.Platforms {
 			p.Compression = string(compression)
 			want = append(want, p)
@@ -45,7 +47,8 @@ func TestBothCompressions(t *testing.T) {
 		t.Fatalf("%s of %d images", both.MediaType, len(both.Platforms))
 	}
 	for n, p := range both.Platforms {
-		if w := want[n]; p.Digest != w.Digest || p.Config != w.Config || p.Compression != w.Compression || p.Platform.Architecture != w.Platform.Architecture {
+		if w := want[n]; p.Digest != w.Digest || p.Config != w.Config || p.Compression != w.Compression ||
+			p.Platform.Architecture != w.Platform.Architecture {
 			t.Errorf("image %d is %+v, want %+v", n, p, w)
 		}
 	}
@@ -63,11 +66,13 @@ func TestBothCompressions(t *testing.T) {
 		}
 	}
 	dir := t.TempDir()
-	for _, dest := range []string{"oci:" + dir + "/layout:v1", "oci-archive:" + dir + "/archive:v1", "dir:" + dir + "/dir"} {
+	for _, dest := range []string{"oci:" + dir + "/layout:v1", "oci-archive:" + dir + "/archive:v1",
+		"dir:" + dir + "/dir"} {
 		if r := push(t, both, dest); r[0].Digest != both.Digest {
 			t.Errorf("%s has %s", dest, r[0].Digest)
 		}
-		opened, err := images.Open(t.Context(), dest, images.OpenOptions{Platform: v1.Platform{OS: "linux", Architecture: "arm64"}})
+		opened, err := images.Open(t.Context(), dest,
+			images.OpenOptions{Platform: v1.Platform{OS: "linux", Architecture: "arm64"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,7 +86,8 @@ func TestBothCompressions(t *testing.T) {
 func TestDockerImagesHaveOneCompression(t *testing.T) {
 	for _, o := range []Options{{Compression: CompressionAuto, Format: FormatDocker}} {
 		o.Dir = t.TempDir()
-		if _, err := Catalog(t.Context(), CatalogInput{FS: sampleFS()}, o); err == nil || !strings.Contains(err.Error(), "gzip only") {
+		if _, err := Catalog(t.Context(), CatalogInput{FS: sampleFS()}, o); err == nil || !strings.Contains(err.Error(),
+			"gzip only") {
 			t.Errorf("got %v", err)
 		}
 	}
@@ -107,9 +113,10 @@ func TestBaseOfBothCompressions(t *testing.T) {
 		{FormatDocker, layers.Gzip, manifest.DockerV2Schema2LayerMediaType},
 		{FormatOCI, CompressionAuto, v1.MediaTypeImageLayerGzip},
 	} {
-		o := Options{Base: from, Format: c.format, Compression: c.compression, useBaseServer: true, severalPlatforms: []v1.Platform{
-			{OS: "linux", Architecture: "amd64"}, {OS: "linux", Architecture: "arm64"},
-		}}
+		o := Options{Base: from, Format: c.format, Compression: c.compression, useBaseServer: true,
+			severalPlatforms: []v1.Platform{
+				{OS: "linux", Architecture: "amd64"}, {OS: "linux", Architecture: "arm64"},
+			}}
 		o.serverOf = func(p v1.Platform) (Server, error) { return Server{}, nil }
 		img := catalog(t, CatalogInput{FS: sampleFS()}, o)
 		var bottoms []string
@@ -161,7 +168,8 @@ func TestCacheDoesNotDependOnThePlacesOfFiles(t *testing.T) {
 		return cataloglayer.File{Name: "_" + p.Name, Content: []byte{}}, nil
 	}
 	catalog(t, CatalogInput{FS: in}, Options{caches: cataloglayer.Caches{Native: cache}, Jobs: 1})
-	if want := []string{"foo/a-first.yaml", "foo/catalog.yaml", "foo/misc/extra.json", "foo/z-last.yaml"}; !slices.Equal(sources, want) {
+	if want := []string{"foo/a-first.yaml", "foo/catalog.yaml", "foo/misc/extra.json",
+		"foo/z-last.yaml"}; !slices.Equal(sources, want) {
 		t.Errorf("the order is %q, want %q", sources, want)
 	}
 }

@@ -36,7 +36,8 @@ func (o *Options) checkLabels() error {
 		case is == "":
 			errs = append(errs, fmt.Errorf("%w: %s=%.200q: the image has no such content", ErrLabel, name, got))
 		default:
-			errs = append(errs, fmt.Errorf("%w: %s=%.200q: it must be %q, which is set automatically", ErrLabel, name, got, is))
+			errs = append(errs,
+				fmt.Errorf("%w: %s=%.200q: it must be %q, which is set automatically", ErrLabel, name, got, is))
 		}
 	}
 	return errors.Join(errs...)
@@ -99,7 +100,8 @@ func imageConfig(o *Options, p v1.Platform, b *base, ls []Layer) ([]byte, error)
 	for _, l := range ls {
 		c.RootFS.DiffIDs = append(c.RootFS.DiffIDs, l.DiffID)
 		if l.Kind != LayerBase {
-			c.History = append(c.History, v1.History{Created: &created, CreatedBy: o.purpose.command, Comment: l.comment()})
+			c.History = append(c.History,
+				v1.History{Created: &created, CreatedBy: o.purpose.command, Comment: l.comment()})
 		}
 	}
 	return json.Marshal(c)

@@ -19,7 +19,8 @@ func (i *Image) Copy(ctx context.Context, dests []images.Destination, o images.C
 	var stale *staleError
 	if errors.As(err, &stale) && i.rebuild != nil {
 		if i.warn != nil {
-			i.warn(fmt.Sprintf("layer %s differs from the cache record: the image is rebuilt without the cache", stale.Layer))
+			i.warn(fmt.Sprintf("layer %s differs from the cache record: the image is rebuilt without the cache",
+				stale.Layer))
 		}
 		if err := i.renew(ctx); err != nil {
 			return nil, err

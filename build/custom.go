@@ -99,7 +99,8 @@ func assembleCustom(ctx context.Context, o *Options, all []Custom, bases []*base
 }
 
 // writeCustom writes every layer once.
-func writeCustom(ctx context.Context, o *Options, all []Custom, store *layers.Store, mediaType string) (map[*layers.Layer]Layer, error) {
+func writeCustom(ctx context.Context, o *Options, all []Custom, store *layers.Store,
+	mediaType string) (map[*layers.Layer]Layer, error) {
 	written := map[*layers.Layer]Layer{}
 	var order []*layers.Layer
 	var todo []layers.Layer
@@ -112,7 +113,8 @@ func writeCustom(ctx context.Context, o *Options, all []Custom, store *layers.St
 		}
 	}
 	_, err := store.WriteAll(ctx, todo, o.layerOptions(), o.Jobs, func(n int, b layers.Blob) {
-		l := Layer{Kind: LayerFiles, MediaType: mediaType, Digest: b.Digest, DiffID: b.DiffID, Size: b.Size, Uncompressed: b.Uncompressed}
+		l := Layer{Kind: LayerFiles, MediaType: mediaType, Digest: b.Digest, DiffID: b.DiffID, Size: b.Size,
+			Uncompressed: b.Uncompressed}
 		written[order[n]] = l
 		if o.Events != nil {
 			o.Events(l)

@@ -70,7 +70,8 @@ func (i *Image) addDirectory(dir string, f Format) error {
 			continue
 		}
 		i.files[l.Digest] = filepath.Join(dir, l.Digest.Encoded())
-		i.Layers = append(i.Layers, Layer{Kind: LayerFiles, MediaType: l.MediaType, Digest: l.Digest, DiffID: config.RootFS.DiffIDs[n], Size: l.Size})
+		i.Layers = append(i.Layers, Layer{Kind: LayerFiles, MediaType: l.MediaType, Digest: l.Digest,
+			DiffID: config.RootFS.DiffIDs[n], Size: l.Size})
 	}
 	i.addPlatform(config.Platform, text, settings, about.Digest)
 	return nil

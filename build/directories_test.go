@@ -32,8 +32,10 @@ func TestDirectories(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if img.Digest != imgs[i].Digest || img.Platforms[0].Config != imgs[i].Platforms[0].Config || img.Totals.Size != imgs[i].Totals.Size || img.MediaType != imageType(f) {
-				t.Errorf("%s: %s for %v instead of %s for %v", f, img.Digest, img.Platforms, imgs[i].Digest, imgs[i].Platforms)
+			if img.Digest != imgs[i].Digest || img.Platforms[0].Config != imgs[i].Platforms[0].Config ||
+				img.Totals.Size != imgs[i].Totals.Size || img.MediaType != imageType(f) {
+				t.Errorf("%s: %s for %v instead of %s for %v", f, img.Digest, img.Platforms, imgs[i].Digest,
+					imgs[i].Platforms)
 			}
 			out := filepath.Join(t.TempDir(), "out")
 			push(t, img, "dir:"+out)
@@ -66,7 +68,8 @@ func TestDamagedDirectories(t *testing.T) {
 		damage     func(t *testing.T, dir string, img *Image)
 	}{
 		{"another format", "the manifest is", FormatDocker, func(*testing.T, string, *Image) {}},
-		{"no manifest", "manifest.json", FormatOCI, func(t *testing.T, dir string, _ *Image) { remove(t, filepath.Join(dir, "manifest.json")) }},
+		{"no manifest", "manifest.json", FormatOCI,
+			func(t *testing.T, dir string, _ *Image) { remove(t, filepath.Join(dir, "manifest.json")) }},
 		{"another configuration", "digest mismatch", FormatOCI, func(t *testing.T, dir string, img *Image) {
 			overwrite(t, filepath.Join(dir, img.Platforms[0].Config.Encoded()), []byte("{}"))
 		}},
@@ -76,7 +79,8 @@ func TestDamagedDirectories(t *testing.T) {
 	} {
 		dirs, imgs := elsewhere(t, FormatOCI)
 		c.damage(t, dirs[0], imgs[0])
-		if _, err := Directories(t.Context(), dirs, Options{Format: c.format}); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := Directories(t.Context(), dirs, Options{Format: c.format}); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", c.what, err)
 		}
 	}
@@ -91,7 +95,8 @@ func TestDamagedDirectories(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := images.Copy(t.Context(), img, []images.Destination{d}, images.CopyOptions{Temp: t.TempDir()}); err == nil {
+	if _, err := images.Copy(t.Context(), img, []images.Destination{d},
+		images.CopyOptions{Temp: t.TempDir()}); err == nil {
 		t.Error("a layer with another content was passed on")
 	}
 	if _, err := os.Lstat(out); err == nil {

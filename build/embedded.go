@@ -23,9 +23,9 @@ type Embedded struct {
 	layers *serverLayers
 }
 
-// CacheLayers keeps the layers of servers, also of those in files, in a directory of the caller's for images with the same
-// servers: each is compressed once. The directory must exist as long as images are built. It is called before the first
-// image is built.
+// CacheLayers keeps the layers of servers, also of those in files, in a directory of the caller's for images with the
+// same servers: each is compressed once. The directory must exist as long as images are built. It is called before the
+// first image is built.
 func (e *Embedded) CacheLayers(dir string) { e.layers = newServerLayers(dir) }
 
 // The choices of [Options.SetServer].
@@ -96,7 +96,8 @@ func (e *Embedded) find(p v1.Platform) (Server, error) {
 	}
 	if found.Self {
 		if e.Self == nil {
-			return Server{}, &ServerError{p, fmt.Errorf("%w for %s/%s: this program was built without it", ErrNoServer, p.OS, p.Architecture)}
+			return Server{}, &ServerError{p,
+				fmt.Errorf("%w for %s/%s: this program was built without it", ErrNoServer, p.OS, p.Architecture)}
 		}
 		e.Self()
 		path, err := os.Executable()

@@ -32,7 +32,8 @@ func ExampleBuilder_Catalog() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	results, err := img.Copy(ctx, []images.Destination{dest}, images.CopyOptions{Registry: images.Registry{PlainHTTP: true, SkipTLSVerify: new(true)}})
+	results, err := img.Copy(ctx, []images.Destination{dest},
+		images.CopyOptions{Registry: images.Registry{PlainHTTP: true, SkipTLSVerify: new(true)}})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -55,7 +55,8 @@ func extra(dir string) cataloglayer.Extra {
 					fmt.Fprintf(&b, "%s: %s\n", p.Name, f.Name)
 				}
 			}
-			return []layers.Entry{layers.Dir("tmp", 0o777|fs.ModeSticky), layers.Bytes(dir+"/all", 0o644, []byte(b.String()))}, nil
+			return []layers.Entry{layers.Dir("tmp", 0o777|fs.ModeSticky),
+				layers.Bytes(dir+"/all", 0o644, []byte(b.String()))}, nil
 		},
 	}
 }
@@ -70,9 +71,10 @@ func TestExtraCaches(t *testing.T) {
 		cmd    string
 		native bool
 	}{
-		"alone":                           {Options{}, "/tmp/cache", false},
-		"alone, with a server":            {Options{Servers: serves}, "/tmp/cache", false},
-		"with the server's own":           {Options{Servers: serves, caches: cataloglayer.Caches{Native: native}}, "/cache", true},
+		"alone":                {Options{}, "/tmp/cache", false},
+		"alone, with a server": {Options{Servers: serves}, "/tmp/cache", false},
+		"with the server's own": {Options{Servers: serves, caches: cataloglayer.Caches{Native: native}},
+			"/cache", true},
 		"with another's, for some server": {Options{caches: cataloglayer.Caches{Native: native}}, "/tmp/cache", true},
 		"few layers":                      {Options{MaxLayers: 3}, "/tmp/cache", false},
 	} {
@@ -80,17 +82,20 @@ func TestExtraCaches(t *testing.T) {
 			c.o.caches.Extra = []cataloglayer.Extra{extra("tmp/cache")}
 			img := catalog(t, CatalogInput{FS: sampleFS()}, c.o)
 			top := img.Layers[len(img.Layers)-1]
-			if top.Kind != LayerCache || len(top.Packages) != 0 || c.o.MaxLayers != 0 && len(img.Layers) > c.o.MaxLayers {
+			if top.Kind != LayerCache || len(top.Packages) != 0 ||
+				c.o.MaxLayers != 0 && len(img.Layers) > c.o.MaxLayers {
 				t.Errorf("%d layers, the last is %+v", len(img.Layers), top)
 			}
 			dir := filepath.Join(t.TempDir(), "out")
 			push(t, img, "oci:"+dir)
 			opened, tr := tree(t, "oci:"+dir, v1.Platform{}, "tmp", "cache")
-			if want := []string{"serve", "/configs", "--cache-dir=" + c.cmd}; !slices.Equal(opened.Config.Config.Cmd, want) {
+			if want := []string{"serve", "/configs", "--cache-dir=" + c.cmd}; !slices.Equal(opened.Config.Config.Cmd,
+				want) {
 				t.Errorf("command %q, want %q", opened.Config.Config.Cmd, want)
 			}
 			all, err := fs.ReadFile(tr, "tmp/cache/all")
-			const want = ": configs/teams/both.yaml\nbar: configs/bar/bar.yaml\nfoo: configs/foo/catalog.yaml\nfoo: configs/foo/misc/extra.json\n" +
+			const want = ": configs/teams/both.yaml\nbar: configs/bar/bar.yaml\nfoo: configs/foo/catalog.yaml\nfoo: " +
+				"configs/foo/misc/extra.json\n" +
 				"one: configs/one/teams/both.yaml\ntwo: configs/two/teams/both.yaml\n"
 			if err != nil || string(all) != want {
 				t.Errorf("%v\n%s\nwant\n%s", err, all, want)
@@ -127,10 +132,13 @@ func TestExtraCacheOfAChangedPackage(t *testing.T) {
 
 func TestExtraCachesThatFail(t *testing.T) {
 	failing := errors.New("cannot be encoded")
-	one := cataloglayer.Extra{ID: "x", Dir: "a", Package: func(*declcfg.Catalog) ([]layers.Entry, error) { return nil, failing }}
-	all := cataloglayer.Extra{ID: "x", Dir: "a", Whole: func(context.Context, string, []opmcache.Package) ([]layers.Entry, error) { return nil, failing }}
+	one := cataloglayer.Extra{ID: "x", Dir: "a",
+		Package: func(*declcfg.Catalog) ([]layers.Entry, error) { return nil, failing }}
+	all := cataloglayer.Extra{ID: "x", Dir: "a",
+		Whole: func(context.Context, string, []opmcache.Package) ([]layers.Entry, error) { return nil, failing }}
 	odd := cataloglayer.Extra{ID: "x", Dir: "a", Package: func(c *declcfg.Catalog) ([]layers.Entry, error) {
-		return []layers.Entry{layers.Dir("a", 0o755), layers.Bytes("a/"+nameIn(c)+"f", 0o644, nil), layers.Dir("a", 0o700)}, nil
+		return []layers.Entry{layers.Dir("a", 0o755), layers.Bytes("a/"+nameIn(c)+"f", 0o644, nil),
+			layers.Dir("a", 0o700)}, nil
 	}}
 	for name, c := range map[string]struct {
 		extra []cataloglayer.Extra
@@ -145,7 +153,8 @@ func TestExtraCachesThatFail(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := Options{Dir: t.TempDir(), caches: cataloglayer.Caches{Extra: c.extra}}
-			if _, err := Catalog(t.Context(), CatalogInput{FS: sampleFS()}, o); err == nil || !strings.Contains(err.Error(), c.err) {
+			if _, err := Catalog(t.Context(), CatalogInput{FS: sampleFS()}, o); err == nil ||
+				!strings.Contains(err.Error(), c.err) {
 				t.Errorf("got %v, want %q", err, c.err)
 			}
 		})
@@ -154,23 +163,29 @@ func TestExtraCachesThatFail(t *testing.T) {
 
 func TestCacheOfTheBaseIsHidden(t *testing.T) {
 	old := map[string]string{"configs/old/catalog.json": "{}", "tmp/cache/pogreb.v1/digest": "x", "tmp/other": "x"}
-	ref, err := images.ParseSource(layoutOf(t, baseImage{config: v1.ImageConfig{Labels: map[string]string{ConfigsLabel: "/configs"}}, files: old, platforms: []v1.Platform{amd64}}))
+	ref, err := images.ParseSource(layoutOf(t,
+		baseImage{config: v1.ImageConfig{Labels: map[string]string{ConfigsLabel: "/configs"}}, files: old,
+			platforms: []v1.Platform{amd64}}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	img := catalog(t, CatalogInput{FS: sampleFS()}, Options{Base: ref, caches: cataloglayer.Caches{Extra: []cataloglayer.Extra{extra("tmp/cache")}}})
+	img := catalog(t, CatalogInput{FS: sampleFS()},
+		Options{Base: ref, caches: cataloglayer.Caches{Extra: []cataloglayer.Extra{extra("tmp/cache")}}})
 	dir := filepath.Join(t.TempDir(), "out")
 	push(t, img, "oci:"+dir)
 	_, tr := tree(t, "oci:"+dir, v1.Platform{}, "tmp")
 	files := names(t, tr)
-	if slices.Contains(files, "tmp/cache/pogreb.v1/digest") || !slices.Contains(files, "tmp/other") || !slices.Contains(files, "tmp/cache/all") {
+	if slices.Contains(files, "tmp/cache/pogreb.v1/digest") || !slices.Contains(files, "tmp/other") ||
+		!slices.Contains(files, "tmp/cache/all") {
 		t.Errorf("files %q", files)
 	}
-	hide, _, err := reset([]*base{{config: v1.Image{Config: v1.ImageConfig{Labels: map[string]string{ConfigsLabel: "/configs"}}}}}, "")
+	hide, _, err := reset(
+		[]*base{{config: v1.Image{Config: v1.ImageConfig{Labels: map[string]string{ConfigsLabel: "/configs"}}}}}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.ContainsFunc(hide.layer.Entries, func(e layers.Entry) bool { return e.Name == "tmp" && e.Mode == 0o777|fs.ModeSticky }) {
+	if !slices.ContainsFunc(hide.layer.Entries,
+		func(e layers.Entry) bool { return e.Name == "tmp" && e.Mode == 0o777|fs.ModeSticky }) {
 		t.Errorf("nobody may write to /tmp any more: %v", hide.layer.Entries)
 	}
 }
@@ -190,7 +205,8 @@ func TestKnownLayersWithExtraCaches(t *testing.T) {
 				hits = len(want.Layers) - 1 + round // it shares only those layers that have no caches
 			}
 			if img.Digest != want.Digest || remembered(img) != hits {
-				t.Errorf("%v, round %d: %d layers from before, %s, want %d and %s", xs, round, remembered(img), img.Digest, hits, want.Digest)
+				t.Errorf("%v, round %d: %d layers from before, %s, want %d and %s", xs, round, remembered(img),
+					img.Digest, hits, want.Digest)
 			}
 		}
 	}

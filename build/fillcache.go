@@ -68,7 +68,8 @@ func fillNative(ctx context.Context, configs fs.FS, temp, dir string) (_ []layer
 		return nil, err
 	}
 	// The server's log messages during loading name a temporary directory, and would appear in every build.
-	store, err := serve.Load(ctx, serve.FileSystem("/"+dir, configs, nil), serve.LoadOptions{CacheDir: at, MustWrite: true})
+	store, err := serve.Load(ctx, serve.FileSystem("/"+dir, configs, nil),
+		serve.LoadOptions{CacheDir: at, MustWrite: true})
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +92,8 @@ func fillNative(ctx context.Context, configs fs.FS, temp, dir string) (_ []layer
 
 // divideCatalog divides the catalog in a directory into packages as an image has them. Files with several packages are
 // split. The files of the result are in temp or in the directory; release is called when they are no longer needed.
-func divideCatalog(ctx context.Context, in CatalogInput, temp string) (_ []opmcache.Package, release func() error, err error) {
+func divideCatalog(ctx context.Context, in CatalogInput,
+	temp string) (_ []opmcache.Package, release func() error, err error) {
 	if err := in.check(); err != nil {
 		return nil, nil, err
 	}

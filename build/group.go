@@ -16,8 +16,8 @@ func contentBudget(most, others int) int {
 	return most - max(others, min(reservedLayers, most/10))
 }
 
-// group divides the packages among at most budget layers: as in the previous image as far as that goes, else by the rule
-// of package grouping. The groups are sorted by their first packages.
+// group divides the packages among at most budget layers: as in the previous image as far as that goes, else by the
+// rule of package grouping. The groups are sorted by their first packages.
 func group(all []content, budget int, previous *Previous) ([][]content, error) {
 	if budget < 1 {
 		return nil, fmt.Errorf("%w for the %d packages: allow more layers", ErrTooFewLayers, len(all))

@@ -24,7 +24,8 @@ import (
 
 // database is the input of an image with arbitrary bytes in place of a database, which is not read here.
 func database(text string) IndexInput {
-	return IndexInput{FS: fstest.MapFS{"made.db": &fstest.MapFile{Data: []byte(text), Mode: 0o600}}, Name: "made.db", Packages: []string{"foo"}}
+	return IndexInput{FS: fstest.MapFS{"made.db": &fstest.MapFile{Data: []byte(text), Mode: 0o600}}, Name: "made.db",
+		Packages: []string{"foo"}}
 }
 
 func index1(t testing.TB, in IndexInput, o Options) *Image {
@@ -55,7 +56,8 @@ var amd64, arm64 = v1.Platform{OS: "linux", Architecture: "amd64"}, v1.Platform{
 func TestIndexImage(t *testing.T) {
 	var digests []string
 	for range 2 {
-		img := index1(t, database("rows"), Options{Servers: []Server{server(t, "amd64", elf.EM_X86_64)}, Labels: map[string]string{"a": "b"}})
+		img := index1(t, database("rows"),
+			Options{Servers: []Server{server(t, "amd64", elf.EM_X86_64)}, Labels: map[string]string{"a": "b"}})
 		digests = append(digests, img.Digest.String())
 		dir := filepath.Join(t.TempDir(), "out")
 		push(t, img, "oci:"+dir+":v1")
@@ -70,8 +72,10 @@ func TestIndexImage(t *testing.T) {
 			t.Errorf("any user must be able to read the database: %v, %v", info.Mode(), err)
 		}
 		want := v1.ImageConfig{
-			User: "1001", WorkingDir: "/", Entrypoint: []string{"/bin/opm"}, Cmd: []string{"registry", "serve", "--database", "/database/index.db"},
-			Env: []string{defaultPath}, ExposedPorts: map[string]struct{}{"50051/tcp": {}}, Labels: map[string]string{"a": "b", DatabaseLabel: "/database/index.db"},
+			User: "1001", WorkingDir: "/", Entrypoint: []string{"/bin/opm"},
+			Cmd: []string{"registry", "serve", "--database", "/database/index.db"},
+			Env: []string{defaultPath}, ExposedPorts: map[string]struct{}{"50051/tcp": {}},
+			Labels: map[string]string{"a": "b", DatabaseLabel: "/database/index.db"},
 		}
 		if got := opened.Config.Config; fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", want) {
 			t.Errorf("got  %+v\nwant %+v", got, want)
@@ -93,16 +97,20 @@ func TestServerOfTheBase(t *testing.T) {
 		program         string // the serving program; the base's if made is 0
 		made            int
 	}{
-		"opm's image":               {entrypoint: []string{"/bin/opm"}, program: "/bin/opm"},
-		"opm somewhere else":        {entrypoint: []string{"/usr/local/bin/opm", "--debug"}, program: "/usr/local/bin/opm"},
-		"opm as the command":        {cmd: []string{"/bin/opm", "serve"}, program: "/bin/opm"},
-		"another program":           {entrypoint: []string{"/bin/registry-server"}, program: "/bin/opm", made: 1},
-		"opm is only an argument":   {entrypoint: []string{"/bin/sh", "-c"}, cmd: []string{"/bin/opm"}, program: "/bin/opm", made: 1},
+		"opm's image": {entrypoint: []string{"/bin/opm"}, program: "/bin/opm"},
+		"opm somewhere else": {entrypoint: []string{"/usr/local/bin/opm", "--debug"},
+			program: "/usr/local/bin/opm"},
+		"opm as the command": {cmd: []string{"/bin/opm", "serve"}, program: "/bin/opm"},
+		"another program":    {entrypoint: []string{"/bin/registry-server"}, program: "/bin/opm", made: 1},
+		"opm is only an argument": {entrypoint: []string{"/bin/sh", "-c"}, cmd: []string{"/bin/opm"},
+			program: "/bin/opm", made: 1},
 		"nothing":                   {program: "/bin/opm", made: 1},
 		"nothing, but it is known ": {program: "/bin/opm", force: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			base := layoutOf(t, baseImage{config: v1.ImageConfig{Entrypoint: c.entrypoint, Cmd: c.cmd, User: "nobody", Labels: map[string]string{"maintainer": "x"}}, platforms: []v1.Platform{amd64}})
+			base := layoutOf(t,
+				baseImage{config: v1.ImageConfig{Entrypoint: c.entrypoint, Cmd: c.cmd, User: "nobody",
+					Labels: map[string]string{"maintainer": "x"}}, platforms: []v1.Platform{amd64}})
 			ref, err := images.ParseSource(base)
 			if err != nil {
 				t.Fatal(err)
@@ -111,7 +119,8 @@ func TestServerOfTheBase(t *testing.T) {
 			cache := func(p cataloglayer.Package) (cataloglayer.File, error) {
 				return cataloglayer.File{Name: "x.cache"}, nil
 			}
-			o := Options{Base: ref, severalPlatforms: []v1.Platform{amd64}, serverOf: serverOf(t, &made), useBaseServer: c.force, caches: cataloglayer.Caches{Native: cache}}
+			o := Options{Base: ref, severalPlatforms: []v1.Platform{amd64}, serverOf: serverOf(t, &made),
+				useBaseServer: c.force, caches: cataloglayer.Caches{Native: cache}}
 			for _, img := range []*Image{index1(t, database("rows"), o), catalog(t, CatalogInput{FS: sampleFS()}, o)} {
 				var config v1.Image
 				if err := json.Unmarshal(img.configs[img.Platforms[0].Config], &config); err != nil {
@@ -123,7 +132,8 @@ func TestServerOfTheBase(t *testing.T) {
 				if img.Layers[0].Kind != LayerBase || config.Config.Labels["maintainer"] != "x" {
 					t.Error("the base's layer or its labels are gone")
 				}
-				if own := c.made == 0; (img.BaseServer == c.program) != own || (img.Layers[1].Kind == LayerServer) == own {
+				if own := c.made == 0; (img.BaseServer == c.program) != own ||
+					(img.Layers[1].Kind == LayerServer) == own {
 					t.Errorf("server of the base %q, layer 1 is %s", img.BaseServer, img.Layers[1].Kind)
 				}
 				if cmd := strings.Join(config.Config.Cmd, " "); strings.Contains(cmd, "cache-dir") && c.made == 0 {
@@ -140,28 +150,36 @@ func TestServerOfTheBase(t *testing.T) {
 // A base that is an index image is hidden in either format of the new one, including its labels; the bytes stay in its
 // layers.
 func TestBaseThatIsAnIndex(t *testing.T) {
-	old := map[string]string{"configs/old/catalog.json": "{}", "cache/old.cache": "x", "database/index.db": "old", "var/other.db": "old", "bin/tool": "x"}
+	old := map[string]string{"configs/old/catalog.json": "{}", "cache/old.cache": "x", "database/index.db": "old",
+		"var/other.db": "old", "bin/tool": "x"}
 	for name, c := range map[string]struct {
 		labels map[string]string
 		gone   []string
 		hidden []string
 	}{
-		"a catalog":            {map[string]string{ConfigsLabel: "/configs"}, []string{"configs/old/catalog.json", "cache/old.cache"}, []string{"/configs"}},
-		"a database":           {map[string]string{DatabaseLabel: "/database/index.db"}, []string{"database/index.db"}, []string{"/database/index.db"}},
-		"a database elsewhere": {map[string]string{DatabaseLabel: "/var/other.db"}, []string{"var/other.db"}, []string{"/var/other.db"}},
+		"a catalog": {map[string]string{ConfigsLabel: "/configs"},
+			[]string{"configs/old/catalog.json", "cache/old.cache"}, []string{"/configs"}},
+		"a database": {map[string]string{DatabaseLabel: "/database/index.db"}, []string{"database/index.db"},
+			[]string{"/database/index.db"}},
+		"a database elsewhere": {map[string]string{DatabaseLabel: "/var/other.db"}, []string{"var/other.db"},
+			[]string{"/var/other.db"}},
 		"both": {map[string]string{DatabaseLabel: "database/index.db", ConfigsLabel: "configs"},
-			[]string{"database/index.db", "configs/old/catalog.json", "cache/old.cache"}, []string{"/configs", "/database/index.db"}},
+			[]string{"database/index.db", "configs/old/catalog.json", "cache/old.cache"},
+			[]string{"/configs", "/database/index.db"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			labels := maps.Clone(c.labels)
 			labels["maintainer"] = "x"
-			ref, err := images.ParseSource(layoutOf(t, baseImage{config: v1.ImageConfig{Entrypoint: []string{"/bin/opm"}, Labels: labels}, files: old, platforms: []v1.Platform{amd64}}))
+			ref, err := images.ParseSource(
+				layoutOf(t, baseImage{config: v1.ImageConfig{Entrypoint: []string{"/bin/opm"}, Labels: labels},
+					files: old, platforms: []v1.Platform{amd64}}))
 			if err != nil {
 				t.Fatal(err)
 			}
 			made := 0
 			o := Options{Base: ref, severalPlatforms: []v1.Platform{amd64}, serverOf: serverOf(t, &made)}
-			for want, img := range map[string]*Image{"database": index1(t, database("rows"), o), "catalog": catalog(t, CatalogInput{FS: sampleFS()}, o)} {
+			for want, img := range map[string]*Image{"database": index1(t, database("rows"), o),
+				"catalog": catalog(t, CatalogInput{FS: sampleFS()}, o)} {
 				dir := filepath.Join(t.TempDir(), "out")
 				push(t, img, "oci:"+dir+":v1")
 				opened, tr := tree(t, "oci:"+dir+":v1", v1.Platform{}, ".")
@@ -181,11 +199,13 @@ func TestBaseThatIsAnIndex(t *testing.T) {
 				if !slices.Contains(files, "bin/tool") {
 					t.Errorf("%s: the base's other files are gone: %q", want, files)
 				}
-				if db, err := fs.ReadFile(tr, "database/index.db"); want == "database" && (err != nil || string(db) != "rows") {
+				if db, err := fs.ReadFile(tr,
+					"database/index.db"); want == "database" && (err != nil || string(db) != "rows") {
 					t.Errorf("%q, %v", db, err)
 				}
 				if n, own := len(img.Layers), want == "database" && name == "a database"; (n == 2) != own {
-					t.Errorf("%s: %d layers", want, n) // nothing is to be hidden but what the image's own file takes the place of
+					// nothing is to be hidden but what the image's own file takes the place of
+					t.Errorf("%s: %d layers", want, n)
 				}
 				if !slices.Equal(img.Hidden, c.hidden) {
 					t.Errorf("%s: told %q", want, img.Hidden)
@@ -194,11 +214,13 @@ func TestBaseThatIsAnIndex(t *testing.T) {
 		})
 	}
 	for label, at := range map[string]string{DatabaseLabel: "/bin/opm", ConfigsLabel: "/bin"} {
-		ref, err := images.ParseSource(layoutOf(t, baseImage{config: v1.ImageConfig{Labels: map[string]string{label: at}}, platforms: []v1.Platform{amd64}}))
+		ref, err := images.ParseSource(layoutOf(t,
+			baseImage{config: v1.ImageConfig{Labels: map[string]string{label: at}}, platforms: []v1.Platform{amd64}}))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Index(t.Context(), database("rows"), Options{Dir: t.TempDir(), Base: ref}); err == nil || !strings.Contains(err.Error(), "has the invalid path") {
+		if _, err := Index(t.Context(), database("rows"), Options{Dir: t.TempDir(), Base: ref}); err == nil ||
+			!strings.Contains(err.Error(), "has the invalid path") {
 			t.Errorf("%s=%s: %v", label, at, err)
 		}
 	}
@@ -212,11 +234,15 @@ func TestIndexForSeveralPlatforms(t *testing.T) {
 		made     int
 		problems []string
 	}{
-		"without a base":               {of: []v1.Platform{amd64, arm64}, made: 2},
-		"upon a base that serves":      {base: baseImage{config: v1.ImageConfig{Entrypoint: []string{"/bin/opm"}}, platforms: []v1.Platform{amd64, arm64}}, of: []v1.Platform{amd64, arm64}},
-		"upon a base without a server": {base: baseImage{platforms: []v1.Platform{amd64, arm64}}, of: []v1.Platform{arm64, amd64}, made: 2},
-		"the base lacks one":           {base: baseImage{platforms: []v1.Platform{amd64}}, of: []v1.Platform{amd64, arm64}, problems: []string{"base image", "linux/arm64"}},
-		"the base's index lacks one": {base: baseImage{platforms: []v1.Platform{amd64, {OS: "linux", Architecture: "s390x"}}}, of: []v1.Platform{amd64, arm64},
+		"without a base": {of: []v1.Platform{amd64, arm64}, made: 2},
+		"upon a base that serves": {base: baseImage{config: v1.ImageConfig{Entrypoint: []string{"/bin/opm"}},
+			platforms: []v1.Platform{amd64, arm64}}, of: []v1.Platform{amd64, arm64}},
+		"upon a base without a server": {base: baseImage{platforms: []v1.Platform{amd64, arm64}},
+			of: []v1.Platform{arm64, amd64}, made: 2},
+		"the base lacks one": {base: baseImage{platforms: []v1.Platform{amd64}},
+			of: []v1.Platform{amd64, arm64}, problems: []string{"base image", "linux/arm64"}},
+		"the base's index lacks one": {base: baseImage{platforms: []v1.Platform{amd64,
+			{OS: "linux", Architecture: "s390x"}}}, of: []v1.Platform{amd64, arm64},
 			problems: []string{"base image", "linux/arm64", "linux/s390x"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -245,7 +271,8 @@ func TestIndexForSeveralPlatforms(t *testing.T) {
 			push(t, img, "oci:"+dir+":v1")
 			for i, p := range c.of {
 				opened, tr := tree(t, "oci:"+dir+":v1", p, "database", "bin/tool")
-				if opened.Config.Architecture != p.Architecture || !slices.Contains(names(t, tr), "database/index.db") || !samePlatform(img.Platforms[i].Platform, p) {
+				if opened.Config.Architecture != p.Architecture || !slices.Contains(names(t, tr),
+					"database/index.db") || !samePlatform(img.Platforms[i].Platform, p) {
 					t.Errorf("%+v: %q", p, names(t, tr))
 				}
 				if c.base.platforms != nil {
@@ -287,13 +314,16 @@ func layoutOf(t testing.TB, b baseImage) string {
 		}
 		one := o
 		one.severalPlatforms = []v1.Platform{p}
-		img, err := writeImage(t.Context(), &one, make([]*base, 1), []part{{kind: LayerPackages, layer: fileLayer(files)}})
+		img, err := writeImage(t.Context(), &one, make([]*base, 1),
+			[]part{{kind: LayerPackages, layer: fileLayer(files)}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		push(t, img, "oci:"+dir+":"+p.Architecture)
 		platform := p
-		index.Manifests = append(index.Manifests, v1.Descriptor{MediaType: v1.MediaTypeImageManifest, Digest: img.Digest, Size: int64(len(img.manifest)), Platform: &platform})
+		index.Manifests = append(index.Manifests,
+			v1.Descriptor{MediaType: v1.MediaTypeImageManifest, Digest: img.Digest, Size: int64(len(img.manifest)),
+				Platform: &platform})
 	}
 	if len(b.platforms) == 1 {
 		return "oci:" + dir + ":" + b.platforms[0].Architecture
@@ -321,7 +351,8 @@ func addIndex(t testing.TB, dir string, index v1.Index) string {
 		t.Fatal(err)
 	}
 	top := v1.Index{MediaType: v1.MediaTypeImageIndex, Manifests: []v1.Descriptor{{
-		MediaType: v1.MediaTypeImageIndex, Digest: d, Size: int64(len(text)), Annotations: map[string]string{v1.AnnotationRefName: "all"},
+		MediaType: v1.MediaTypeImageIndex, Digest: d, Size: int64(len(text)),
+		Annotations: map[string]string{v1.AnnotationRefName: "all"},
 	}}}
 	top.SchemaVersion = 2
 	if text, err = json.Marshal(top); err != nil {
@@ -338,7 +369,8 @@ func TestCatalogWithChangedPackages(t *testing.T) {
 	in := sampleFS()
 	in["foo/deep/more.yaml"] = file("---\nschema: example.com/y\npackage: foo\nname: deep\n")
 	before := catalog(t, CatalogInput{FS: in}, Options{})
-	changed := fstest.MapFS{"all.yaml": file(strings.ReplaceAll(pkg("foo"), "1.0.0", "2.0.0") + strings.ReplaceAll(pkg("two"), "1.0.0", "2.0.0") + pkg("new"))}
+	changed := fstest.MapFS{"all.yaml": file(strings.ReplaceAll(pkg("foo"), "1.0.0",
+		"2.0.0") + strings.ReplaceAll(pkg("two"), "1.0.0", "2.0.0") + pkg("new"))}
 	c, err := declcfg.Load(t.Context(), changed, declcfg.LoadOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -348,7 +380,8 @@ func TestCatalogWithChangedPackages(t *testing.T) {
 	push(t, img, "oci:"+dir)
 	_, tr := tree(t, "oci:"+dir, v1.Platform{}, "configs")
 	sub, _ := fs.Sub(tr, "configs")
-	want := []string{"foo/catalog.yaml", "new/catalog.json", "one/teams/both.yaml", "teams/both.yaml", "two/catalog.yaml"}
+	want := []string{"foo/catalog.yaml", "new/catalog.json", "one/teams/both.yaml", "teams/both.yaml",
+		"two/catalog.yaml"}
 	if got := names(t, sub); !slices.Equal(got, want) {
 		t.Errorf("files %q\nwant  %q", got, want)
 	}
@@ -394,7 +427,8 @@ func TestCatalogWithChangedPackages(t *testing.T) {
 	if left := names(t, os.DirFS(filepath.Dir(at))); len(left) != len(want) {
 		t.Errorf("left behind: %q", left)
 	}
-	if _, err := Catalog(t.Context(), CatalogInput{FS: in, Blobs: c.Blobs(), Changed: []string{"foo"}}, Options{Dir: t.TempDir()}); err == nil || !strings.Contains(err.Error(), "not one of the changed packages") {
+	if _, err := Catalog(t.Context(), CatalogInput{FS: in, Blobs: c.Blobs(), Changed: []string{"foo"}},
+		Options{Dir: t.TempDir()}); err == nil || !strings.Contains(err.Error(), "not one of the changed packages") {
 		t.Errorf("a package that is not announced: %v", err)
 	}
 }

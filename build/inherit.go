@@ -12,14 +12,16 @@ import (
 // They are not inherited.
 var passingAnnotations = [...]string{
 	v1.AnnotationBaseImageDigest, v1.AnnotationBaseImageName, v1.AnnotationCreated, v1.AnnotationRefName,
-	"com.docker.", "vnd.docker.", "containerd.io/", "io.containerd.", "io.buildah.", "io.podman.", "io.github.containers.", "dev.cosign", "dev.sigstore.",
+	"com.docker.", "vnd.docker.", "containerd.io/", "io.containerd.", "io.buildah.", "io.podman.",
+	"io.github.containers.", "dev.cosign", "dev.sigstore.",
 }
 
 // inheritable returns the annotations that stay valid in an image built from another.
 func inheritable(all map[string]string) map[string]string {
 	out := withLabels(all, nil)
 	maps.DeleteFunc(out, func(key, _ string) bool {
-		return slices.ContainsFunc(passingAnnotations[:], func(prefix string) bool { return strings.HasPrefix(key, prefix) })
+		return slices.ContainsFunc(passingAnnotations[:],
+			func(prefix string) bool { return strings.HasPrefix(key, prefix) })
 	})
 	return out
 }

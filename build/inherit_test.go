@@ -15,12 +15,16 @@ import (
 func TestInherited(t *testing.T) {
 	platforms := []v1.Platform{{OS: "linux", Architecture: "amd64"}, {OS: "linux", Architecture: "arm64"}}
 	o := Options{
-		severalPlatforms: platforms, Labels: map[string]string{"both": "asked"}, Annotations: map[string]string{"note": "asked"},
-		Source: &images.Description{Annotations: map[string]string{"index": "kept", "note": "kept", v1.AnnotationCreated: "once"}},
+		severalPlatforms: platforms, Labels: map[string]string{"both": "asked"},
+		Annotations: map[string]string{"note": "asked"},
+		Source: &images.Description{Annotations: map[string]string{"index": "kept", "note": "kept",
+			v1.AnnotationCreated: "once"}},
 	}
 	for _, p := range platforms {
-		v := images.Variant{Platform: p, Annotations: map[string]string{"arch": p.Architecture, "note": "kept", "io.buildah.version": "1"}}
-		v.Config.Config.Labels = map[string]string{"arch": p.Architecture, "both": "kept", DatabaseLabel: "/x.db", ConfigsLabel: "/elsewhere"}
+		v := images.Variant{Platform: p,
+			Annotations: map[string]string{"arch": p.Architecture, "note": "kept", "io.buildah.version": "1"}}
+		v.Config.Config.Labels = map[string]string{"arch": p.Architecture, "both": "kept", DatabaseLabel: "/x.db",
+			ConfigsLabel: "/elsewhere"}
 		o.Source.Variants = append(o.Source.Variants, v)
 	}
 	for _, format := range []Format{FormatOCI, FormatDocker} {
@@ -35,7 +39,8 @@ func TestInherited(t *testing.T) {
 			if err := json.Unmarshal(img.configs[img.Platforms[i].Config], &config); err != nil {
 				t.Fatal(err)
 			}
-			if want := map[string]string{"arch": p.Architecture, "both": "asked", ConfigsLabel: "/configs"}; !maps.Equal(config.Config.Labels, want) {
+			if want := map[string]string{"arch": p.Architecture, "both": "asked",
+				ConfigsLabel: "/configs"}; !maps.Equal(config.Config.Labels, want) {
 				t.Errorf("%s, %s: labels %v", format, p.Architecture, config.Config.Labels)
 			}
 			var m v1.Manifest

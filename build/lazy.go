@@ -20,7 +20,8 @@ type staleError struct {
 }
 
 func (e *staleError) Error() string {
-	return fmt.Sprintf("layer %s: the cache recorded %s, but it is %s; the record has been removed: run the command again, or with --no-cache",
+	return fmt.Sprintf("layer %s: the cache recorded %s, but it is %s; the record has been removed: run the command "+
+		"again, or with --no-cache",
 		e.Layer, e.Was, e.Made)
 }
 

@@ -97,15 +97,18 @@ func imageManifest(f Format, config []byte, ls []Layer, annotations map[string]s
 }
 
 // index returns the text of the index of several images.
-func index(f Format, of []PlatformImage, manifests map[digest.Digest][]byte, annotations map[string]string) ([]byte, error) {
+func index(f Format, of []PlatformImage, manifests map[digest.Digest][]byte,
+	annotations map[string]string) ([]byte, error) {
 	if f == FormatDocker {
 		descs := make([]manifest.Schema2ManifestDescriptor, len(of))
 		for i, p := range of {
 			descs[i] = manifest.Schema2ManifestDescriptor{
 				Schema2Descriptor: manifest.Schema2Descriptor{
-					MediaType: manifest.DockerV2Schema2MediaType, Size: int64(len(manifests[p.Digest])), Digest: p.Digest,
+					MediaType: manifest.DockerV2Schema2MediaType, Size: int64(len(manifests[p.Digest])),
+					Digest: p.Digest,
 				},
-				Platform: manifest.Schema2PlatformSpec{Architecture: p.Platform.Architecture, OS: p.Platform.OS, Variant: p.Platform.Variant},
+				Platform: manifest.Schema2PlatformSpec{Architecture: p.Platform.Architecture, OS: p.Platform.OS,
+					Variant: p.Platform.Variant},
 			}
 		}
 		return manifest.Schema2ListFromComponents(descs).Serialize()
@@ -113,7 +116,8 @@ func index(f Format, of []PlatformImage, manifests map[digest.Digest][]byte, ann
 	descs := make([]v1.Descriptor, len(of))
 	for i, p := range of {
 		descs[i] = v1.Descriptor{
-			MediaType: v1.MediaTypeImageManifest, Size: int64(len(manifests[p.Digest])), Digest: p.Digest, Platform: &p.Platform,
+			MediaType: v1.MediaTypeImageManifest, Size: int64(len(manifests[p.Digest])), Digest: p.Digest,
+			Platform: &p.Platform,
 		}
 		if p.Compression == string(layers.Zstd) {
 			descs[i].Annotations = map[string]string{AnnotationZstd: "true"}

@@ -51,7 +51,8 @@ func (w *partWriter) write(ctx context.Context) error {
 		}
 		todo, at = append(todo, p.layer), append(at, i)
 	}
-	blobs, err := w.store.WriteAll(ctx, todo, w.o.layerOptions(), w.o.Jobs, func(n int, b layers.Blob) { w.done(at[n], b) })
+	blobs, err := w.store.WriteAll(ctx, todo, w.o.layerOptions(), w.o.Jobs,
+		func(n int, b layers.Blob) { w.done(at[n], b) })
 	if err != nil {
 		return err
 	}
@@ -83,7 +84,8 @@ func (w *partWriter) done(i int, b layers.Blob) {
 // remember makes a part a cached layer.
 func (w *partWriter) remember(i int, l knownLayer) {
 	p := w.parts[i]
-	b := layers.Blob{Name: p.layer.Name, Digest: l.Digest, DiffID: l.DiffID, Size: l.Size, Uncompressed: l.Uncompressed, Compression: l.Compression}
+	b := layers.Blob{Name: p.layer.Name, Digest: l.Digest, DiffID: l.DiffID, Size: l.Size, Uncompressed: l.Uncompressed,
+		Compression: l.Compression}
 	w.lazy[b.Digest] = &lazyLayer{part: p, o: w.o.layerOptions(), blob: b, known: w.o.Cache, store: w.store}
 	w.layers[i] = p.settled(b, w.mediaType)
 	w.layers[i].Remembered = true

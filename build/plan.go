@@ -106,7 +106,8 @@ func inOrderOfPlacing(files []File) []File {
 
 // split writes the blobs of a file to the spool, each in the format of the file, and returns the spans of each package.
 // Blobs of some packages are skipped. It holds one document at a time.
-func split(ctx context.Context, fsys fs.FS, name string, s *blobSpool, without map[string]bool) (_ map[string][]spool.Span, err error) {
+func split(ctx context.Context, fsys fs.FS, name string, s *blobSpool,
+	without map[string]bool) (_ map[string][]spool.Span, err error) {
 	f, err := fsys.Open(name)
 	if err != nil {
 		return nil, err
@@ -146,7 +147,8 @@ func split(ctx context.Context, fsys fs.FS, name string, s *blobSpool, without m
 }
 
 // blobs writes a stream of blobs to the spool and adds it, one file per package.
-func (p *planner) blobs(ctx context.Context, blobs iter.Seq2[declcfg.Blob, error], format func(pkg string) declcfg.Format) error {
+func (p *planner) blobs(ctx context.Context, blobs iter.Seq2[declcfg.Blob, error],
+	format func(pkg string) declcfg.Format) error {
 	spans := map[string][]spool.Span{}
 	for b, err := range blobs {
 		if err == nil {

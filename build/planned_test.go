@@ -65,7 +65,8 @@ func TestPlanIsWhatIsBuilt(t *testing.T) {
 }
 
 func TestPlanRefusesWhatABuildRefuses(t *testing.T) {
-	for name, o := range map[string]Options{"no directory": {}, "no layer left": {Dir: t.TempDir(), MaxLayers: 1, Servers: []Server{server(t, "amd64", elf.EM_X86_64)}}} {
+	for name, o := range map[string]Options{"no directory": {},
+		"no layer left": {Dir: t.TempDir(), MaxLayers: 1, Servers: []Server{server(t, "amd64", elf.EM_X86_64)}}} {
 		if _, err := (CatalogInput{FS: crowd()}).Plan(t.Context(), o); err == nil {
 			t.Errorf("%s: planned", name)
 		}

@@ -19,7 +19,8 @@ func opened(t *testing.T, img *Image) *images.Image {
 	t.Helper()
 	name := "dir:" + t.TempDir() + "/out"
 	push(t, img, name)
-	in, err := images.Open(t.Context(), name, images.OpenOptions{Platform: v1.Platform{OS: "linux", Architecture: "amd64"}})
+	in, err := images.Open(t.Context(), name,
+		images.OpenOptions{Platform: v1.Platform{OS: "linux", Architecture: "amd64"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +62,8 @@ func TestPreviousImageIsKept(t *testing.T) {
 	o := Options{MaxLayers: 10, Servers: []Server{server(t, "amd64", elf.EM_X86_64)}, Format: FormatOCI}
 	before := catalog(t, CatalogInput{FS: in}, o)
 	previous := previousOf(opened(t, before))
-	if len(previous.Groups) != 9 || previous.Groups[0][0] != "" || len(previous.Groups[0]) != 1 || previous.repository != "" {
+	if len(previous.Groups) != 9 || previous.Groups[0][0] != "" || len(previous.Groups[0]) != 1 ||
+		previous.repository != "" {
 		t.Errorf("it tells %q in %q", previous.Groups, previous.repository)
 	}
 	same := catalog(t, CatalogInput{FS: in}, func() Options { o := o; o.Previous = previous; return o }())
@@ -94,7 +96,8 @@ func TestImageThatTellsNothing(t *testing.T) {
 func TestHostileAnnotations(t *testing.T) {
 	key := digest.FromString("content")
 	layer := func(annotations ...string) v1.Descriptor {
-		d := v1.Descriptor{MediaType: v1.MediaTypeImageLayerZstd, Digest: digest.FromString(fmt.Sprint(annotations)), Size: 7, Annotations: map[string]string{}}
+		d := v1.Descriptor{MediaType: v1.MediaTypeImageLayerZstd, Digest: digest.FromString(fmt.Sprint(annotations)),
+			Size: 7, Annotations: map[string]string{}}
 		for i, value := range annotations {
 			d.Annotations[[]string{AnnotationKind, AnnotationPackages, AnnotationKey}[i]] = value
 		}
@@ -124,7 +127,8 @@ func TestHostileAnnotations(t *testing.T) {
 		t.Errorf("groups %s, want %s", got, want)
 	}
 	want := layers.Blob{Digest: img.Layers[1].Digest, DiffID: digest.FromString("1"), Size: 7, Compression: layers.Zstd}
-	if len(p.layers) != 2 || p.layers[key] != want || p.layers[digest.FromString("server")].DiffID != digest.FromString("7") {
+	if len(p.layers) != 2 || p.layers[key] != want ||
+		p.layers[digest.FromString("server")].DiffID != digest.FromString("7") {
 		t.Errorf("layers %+v", p.layers)
 	}
 }

@@ -75,16 +75,18 @@ func readPieces(t testing.TB, fsys fs.FS) (_ outcome, again bool) {
 	return o, again
 }
 
-func readBy(t testing.TB, fsys fs.FS, k *Cache, how func(context.Context, fs.FS, ReadOptions) ([]File, error)) (outcome, []string) {
+func readBy(t testing.TB, fsys fs.FS, k *Cache,
+	how func(context.Context, fs.FS, ReadOptions) ([]File, error)) (outcome, []string) {
 	t.Helper()
 	var mu sync.Mutex
 	var o outcome
 	counted := &countingFS{FS: fsys, opened: map[string]int{}}
-	files, err := how(t.Context(), counted, ReadOptions{Jobs: 2, Cache: k, Program: "test", Warn: func(at declcfg.Position, text string) {
-		mu.Lock()
-		defer mu.Unlock()
-		o.warnings = append(o.warnings, at.String()+": "+text)
-	}})
+	files, err := how(t.Context(), counted,
+		ReadOptions{Jobs: 2, Cache: k, Program: "test", Warn: func(at declcfg.Position, text string) {
+			mu.Lock()
+			defer mu.Unlock()
+			o.warnings = append(o.warnings, at.String()+": "+text)
+		}})
 	if err != nil {
 		o.err = err.Error()
 	}
@@ -146,7 +148,8 @@ func mixed(p, q string) string {
 
 // deprecated returns a deprecation of a channel.
 func deprecated(pkg, channel string) string {
-	return "---\nschema: olm.deprecations\npackage: " + pkg + "\nentries:\n- reference: {schema: olm.channel, name: " + channel + "}\n  message: old\n"
+	return "---\nschema: olm.deprecations\npackage: " + pkg + "\nentries:\n- reference: {schema: olm.channel, name: " +
+		channel + "}\n  message: old\n"
 }
 
 func TestOnlyWhatChangedIsParsed(t *testing.T) {
@@ -172,11 +175,16 @@ func TestOnlyWhatChangedIsParsed(t *testing.T) {
 	}{
 		{"first", func() {}, all},
 		{"again", func() {}, nil},
-		{"a comment in one", func() { fsys["foo/catalog.yaml"] = file("# x\n---\n" + valid("foo")) }, []string{"foo/catalog.yaml"}},
-		{"another name", func() { fsys["foo/index.yaml"] = fsys["foo/catalog.yaml"]; delete(fsys, "foo/catalog.yaml") }, nil},
-		{"a further file of a package", func() { fsys["bar/more.yaml"] = file("schema: custom\npackage: bar\n") }, []string{"bar/catalog.yaml", "bar/more.yaml"}},
+		{"a comment in one", func() { fsys["foo/catalog.yaml"] = file("# x\n---\n" + valid("foo")) },
+			[]string{"foo/catalog.yaml"}},
+		{"another name", func() { fsys["foo/index.yaml"] = fsys["foo/catalog.yaml"]; delete(fsys, "foo/catalog.yaml") },
+			nil},
+		{"a further file of a package", func() { fsys["bar/more.yaml"] = file("schema: custom\npackage: bar\n") },
+			[]string{"bar/catalog.yaml", "bar/more.yaml"}},
 		{"it is gone again", func() { delete(fsys, "bar/more.yaml") }, nil},
-		{"a package that is in a file with another", func() { fsys["one/more.yaml"] = file("schema: custom.other\npackage: one\n") }, []string{"one/more.yaml", "two.yaml"}},
+		{"a package that is in a file with another",
+			func() { fsys["one/more.yaml"] = file("schema: custom.other\npackage: one\n") },
+			[]string{"one/more.yaml", "two.yaml"}},
 		{"a package less", func() { delete(fsys, "flat.yaml") }, nil},
 	} {
 		step.change()
@@ -234,7 +242,8 @@ func TestWarmAndColdReadAlike(t *testing.T) {
 		},
 		func(_, _ string) string { return "schema: custom\n" },
 		func(p, q string) string { return mixed(valid(p), valid(q)) },
-		func(p, _ string) string { _, rest, _ := strings.Cut(valid(p)[4:], "---\n"); return rest }, // without its package
+		// without its package
+		func(p, _ string) string { _, rest, _ := strings.Cut(valid(p)[4:], "---\n"); return rest },
 		func(p, _ string) string { first, _, _ := strings.Cut(valid(p)[4:], "---\n"); return first },
 		func(p, q string) string {
 			return deprecated(p, "stable") + "---\n" + deprecated(q, "stable")
@@ -253,9 +262,11 @@ func TestWarmAndColdReadAlike(t *testing.T) {
 			case n < 3 && len(fsys) > 0:
 				delete(fsys, slices.Sorted(maps.Keys(fsys))[rng.IntN(len(fsys))])
 			case n == 3 && rng.IntN(3) == 0:
-				fsys[names[rng.IntN(len(names))]+"/.indexignore"] = file([]string{"more.yaml\n", "sub\n", "*\n!catalog.yaml\n"}[rng.IntN(3)])
+				fsys[names[rng.IntN(len(names))]+"/.indexignore"] = file(
+					[]string{"more.yaml\n", "sub\n", "*\n!catalog.yaml\n"}[rng.IntN(3)])
 			case n == 3:
-				fsys[".indexignore"] = file("/" + strings.ReplaceAll(places[rng.IntN(len(places))], "%s", names[rng.IntN(len(names))]) + "\n")
+				fsys[".indexignore"] = file(
+					"/" + strings.ReplaceAll(places[rng.IntN(len(places))], "%s", names[rng.IntN(len(names))]) + "\n")
 			default:
 				p := names[rng.IntN(len(names))]
 				kind, place := rng.IntN(2), 0
@@ -269,12 +280,15 @@ func TestWarmAndColdReadAlike(t *testing.T) {
 			fsys = fstest.MapFS{"a/catalog.yaml": file(valid("a")), "b/catalog.yaml": file(valid("b"))}
 		}
 		if i%25 == 7 {
-			fsys["a/catalog.yaml"] = file(strings.Replace(valid("a"), "defaultChannel: stable", "defaultChannel: stable\ndefaultChannel: stable", 1))
+			fsys["a/catalog.yaml"] = file(
+				strings.Replace(valid("a"), "defaultChannel: stable", "defaultChannel: stable\ndefaultChannel: stable",
+					1))
 		}
 		want, _ := read(t, fsys, nil)
 		pieces, again := readPieces(t, fsys)
 		if !reflect.DeepEqual(pieces, want) || again != (want.err != "") {
-			t.Fatalf("step %d, %q: in pieces (all again: %v)\n%+v\nand as a whole\n%+v", i, slices.Sorted(maps.Keys(fsys)), again, pieces, want)
+			t.Fatalf("step %d, %q: in pieces (all again: %v)\n%+v\nand as a whole\n%+v", i,
+				slices.Sorted(maps.Keys(fsys)), again, pieces, want)
 		}
 		got, parsed := read(t, fsys, k)
 		if !reflect.DeepEqual(got, want) {
@@ -293,7 +307,8 @@ func TestWarmAndColdReadAlike(t *testing.T) {
 		}
 	}
 	if right < 30 || wrong < 20 || warned < 3 || fewer < 20 {
-		t.Errorf("%d valid, %d wrong, %d with warnings, %d of them read in part: not what was to be tried", right, wrong, warned, fewer)
+		t.Errorf("%d valid, %d wrong, %d with warnings, %d of them read in part: not what was to be tried", right,
+			wrong, warned, fewer)
 	}
 }
 
@@ -302,7 +317,8 @@ func TestFileThatChangesWhileItIsRead(t *testing.T) {
 	k := knownIn(t, t.TempDir())
 	fsys := fstest.MapFS{"a/catalog.yaml": file(valid("a"))}
 	changing := &changingFS{MapFS: fsys, then: valid("b")}
-	if _, err := ReadCatalog(t.Context(), changing, ReadOptions{Cache: k, Program: "test"}); !errors.Is(err, layers.ErrChanged) {
+	if _, err := ReadCatalog(t.Context(), changing, ReadOptions{Cache: k, Program: "test"}); !errors.Is(err,
+		layers.ErrChanged) {
 		t.Errorf("got %v", err)
 	}
 	for _, text := range []string{valid("a"), valid("b")} {
@@ -355,7 +371,8 @@ func TestPiecesOfACatalog(t *testing.T) {
 		{"one file", fstest.MapFS{"catalog.yaml": file(one)}, 1},
 		{"two files each", over, 2},
 		{"deprecations of all in one file", beside, 3},
-		{"one file and deprecations", fstest.MapFS{"catalog.yaml": file(one), "deprecations.yaml": file(deprecations)}, 2},
+		{"one file and deprecations", fstest.MapFS{"catalog.yaml": file(one), "deprecations.yaml": file(deprecations)},
+			2},
 	} {
 		want, _ := read(t, tt.fsys, nil)
 		counted := &countingFS{FS: tt.fsys, opened: map[string]int{}}

@@ -40,7 +40,8 @@ func TestLayersThatTheBaseHasAlready(t *testing.T) {
 		if img.Totals.Size != size {
 			t.Errorf("%s: %d bytes, and the layers have %d", name, img.Totals.Size, size)
 		}
-		if name == "gzip" && (len(img.Layers) != 4 || img.Layers[1].Digest != img.Layers[3].Digest && img.Layers[0].Digest != img.Layers[3].Digest) {
+		if name == "gzip" && (len(img.Layers) != 4 ||
+			img.Layers[1].Digest != img.Layers[3].Digest && img.Layers[0].Digest != img.Layers[3].Digest) {
 			t.Errorf("%s: no layer of the base is repeated: %q", name, kinds)
 		}
 	}

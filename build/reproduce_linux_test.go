@@ -38,10 +38,12 @@ func TestOneDigestOnEveryMachine(t *testing.T) {
 		processors, umask int
 		zone              int // hours east of Greenwich
 		cache             string
-	}{{1, 0o022, 0, "none"}, {8, 0o022, 0, "empty"}, {8, 0o077, 9, "full"}, {2, 0, -5, "full"}, {1, 0o022, 0, "notes"}} {
+	}{{1, 0o022, 0, "none"}, {8, 0o022, 0, "empty"}, {8, 0o077, 9, "full"}, {2, 0, -5, "full"},
+		{1, 0o022, 0, "notes"}} {
 		runtime.GOMAXPROCS(m.processors)
 		time.Local = time.FixedZone("here", m.zone*60*60) // TZ is read once in a process
-		o := Options{Dir: t.TempDir(), Compression: CompressionAuto, caches: cataloglayer.Caches{NativeID: "test 1", Native: cache}, Servers: twoServers(t), MaxLayers: 4}
+		o := Options{Dir: t.TempDir(), Compression: CompressionAuto,
+			caches: cataloglayer.Caches{NativeID: "test 1", Native: cache}, Servers: twoServers(t), MaxLayers: 4}
 		if err := os.Chmod(o.Dir, 0o700); err != nil {
 			t.Fatal(err)
 		}

@@ -20,18 +20,23 @@ import (
 // under different file names.
 func TestCatalogOfTheBaseIsHidden(t *testing.T) {
 	files := map[string]string{
-		"configs/foo/catalog.json": "old", "configs/old/catalog.yaml": "old", "configs/.indexignore": "old", "cache/old.cache": "old",
-		"tmp/cache/digest": "old", "elsewhere/fbc/old.yaml": "old", "configs/sub/old.yaml": "old", "keep": "kept", "tmp/keep": "kept",
+		"configs/foo/catalog.json": "old", "configs/old/catalog.yaml": "old", "configs/.indexignore": "old",
+		"cache/old.cache":  "old",
+		"tmp/cache/digest": "old", "elsewhere/fbc/old.yaml": "old", "configs/sub/old.yaml": "old", "keep": "kept",
+		"tmp/keep": "kept",
 	}
-	for _, label := range []string{"/configs", "configs/", "/configs/sub", "/elsewhere/fbc", "/configs..v2", "/keep/../configs..v2"} {
+	for _, label := range []string{"/configs", "configs/", "/configs/sub", "/elsewhere/fbc", "/configs..v2",
+		"/keep/../configs..v2"} {
 		for _, format := range []Format{FormatOCI, FormatDocker} {
 			t.Run(strings.ReplaceAll(label, "/", "_")+" "+string(format), func(t *testing.T) {
-				below := baseImage{config: v1.ImageConfig{Labels: map[string]string{ConfigsLabel: label}}, files: files, platforms: []v1.Platform{amd64}}
+				below := baseImage{config: v1.ImageConfig{Labels: map[string]string{ConfigsLabel: label}}, files: files,
+					platforms: []v1.Platform{amd64}}
 				ref, err := images.ParseSource(layoutOf(t, below))
 				if err != nil {
 					t.Fatal(err)
 				}
-				img, err := Catalog(t.Context(), CatalogInput{FS: packageFS("foo", "new")}, Options{Base: ref, Format: format, Dir: t.TempDir()})
+				img, err := Catalog(t.Context(), CatalogInput{FS: packageFS("foo", "new")},
+					Options{Base: ref, Format: format, Dir: t.TempDir()})
 				if strings.Contains(label, "/../") {
 					if err == nil || !strings.Contains(err.Error(), "has the invalid path") {
 						t.Fatalf("got %v", err)
@@ -42,13 +47,15 @@ func TestCatalogOfTheBaseIsHidden(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer img.Close()
-				dest := map[Format]string{FormatOCI: "oci:", FormatDocker: "dir:"}[format] + filepath.Join(t.TempDir(), "out")
+				dest := map[Format]string{FormatOCI: "oci:", FormatDocker: "dir:"}[format] + filepath.Join(t.TempDir(),
+					"out")
 				push(t, img, dest)
 				opened, tr := tree(t, dest, v1.Platform{}, ".")
 				got := catalogdtest.Files(t, opened)
 				shown := names(t, tr)
 				for name, text := range got {
-					if text == "old" && strings.HasPrefix(label, "/configs/") || text == "old" && strings.Trim(label, "/") == "configs" {
+					if text == "old" && strings.HasPrefix(label, "/configs/") || text == "old" && strings.Trim(label,
+						"/") == "configs" {
 						t.Errorf("catalogd shows %s", name)
 					}
 				}
@@ -57,11 +64,13 @@ func TestCatalogOfTheBaseIsHidden(t *testing.T) {
 						t.Errorf("%s is in the image", name)
 					}
 				}
-				if !slices.Contains(shown, "keep") || !slices.Contains(shown, "tmp/keep") || slices.Contains(shown, "cache/old.cache") || slices.Contains(shown, "tmp/cache/digest") {
+				if !slices.Contains(shown, "keep") || !slices.Contains(shown, "tmp/keep") || slices.Contains(shown,
+					"cache/old.cache") || slices.Contains(shown, "tmp/cache/digest") {
 					t.Errorf("the image has %q", shown)
 				}
 				for _, pkg := range []string{"foo", "new"} {
-					if !slices.ContainsFunc(slices.Collect(maps.Keys(got)), func(name string) bool { return strings.HasPrefix(name, "configs/"+pkg+"/") }) {
+					if !slices.ContainsFunc(slices.Collect(maps.Keys(got)),
+						func(name string) bool { return strings.HasPrefix(name, "configs/"+pkg+"/") }) {
 						t.Errorf("package %s is missing: %q", pkg, slices.Sorted(maps.Keys(got)))
 					}
 				}
@@ -72,8 +81,10 @@ func TestCatalogOfTheBaseIsHidden(t *testing.T) {
 
 // TestOtherProgramsHideTheCatalogOfTheBase unpacks such an image with umoci and with podman's store.
 func TestOtherProgramsHideTheCatalogOfTheBase(t *testing.T) {
-	old := map[string]string{"configs/foo/catalog.json": "old", "configs/old/catalog.yaml": "old", "cache/old.cache": "old", "tmp/cache/old": "old", "keep": "x"}
-	below := baseImage{config: v1.ImageConfig{Labels: map[string]string{ConfigsLabel: "/configs"}}, files: old, platforms: []v1.Platform{amd64}}
+	old := map[string]string{"configs/foo/catalog.json": "old", "configs/old/catalog.yaml": "old",
+		"cache/old.cache": "old", "tmp/cache/old": "old", "keep": "x"}
+	below := baseImage{config: v1.ImageConfig{Labels: map[string]string{ConfigsLabel: "/configs"}}, files: old,
+		platforms: []v1.Platform{amd64}}
 	ref, err := images.ParseSource(layoutOf(t, below))
 	if err != nil {
 		t.Fatal(err)
@@ -118,7 +129,8 @@ func TestOtherProgramsHideTheCatalogOfTheBase(t *testing.T) {
 				exec.Command("podman", "unshare", "rm", "-rf", dir).Run()
 				os.RemoveAll(dir)
 			})
-			podman := []string{"--root", filepath.Join(dir, "root"), "--runroot", filepath.Join(dir, "run"), "--storage-driver", driver}
+			podman := []string{"--root", filepath.Join(dir, "root"), "--runroot", filepath.Join(dir, "run"),
+				"--storage-driver", driver}
 			run := func(args ...string) (string, error) {
 				out, err := exec.Command("podman", append(slices.Clone(podman), args...)...).CombinedOutput()
 				return strings.TrimSpace(string(out)), err

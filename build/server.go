@@ -28,8 +28,8 @@ type programSum struct {
 	sum digest.Digest
 }
 
-// ServerFile returns the server in a file. It must be a static ELF program for the platform, and must not change until the
-// image is built.
+// ServerFile returns the server in a file. It must be a static ELF program for the platform, and must not change until
+// the image is built.
 func ServerFile(path string, p v1.Platform) (Server, error) {
 	program, err := cataloglayer.ProgramFile(path, p)
 	return Server{Platform: p, program: program, sum: &programSum{}}, err

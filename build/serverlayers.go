@@ -27,7 +27,8 @@ func newServerLayers(dir string) *serverLayers {
 }
 
 // put copies the layer of a server into a store, so that images share no files.
-func (s *serverLayers) put(ctx context.Context, l layers.Layer, o layers.Options, to *layers.Store) (layers.Blob, error) {
+func (s *serverLayers) put(ctx context.Context, l layers.Layer, o layers.Options,
+	to *layers.Store) (layers.Blob, error) {
 	b, err := s.layer(ctx, l, o)
 	if err != nil || to.Has(b.Digest) {
 		return b, err

@@ -90,7 +90,8 @@ func (source) HasThreadSafeGetBlob() bool { return true }
 
 // GetBlob opens a configuration or a layer. A layer may be written, or fetched from the base or another image, only at
 // this point.
-func (s source) GetBlob(ctx context.Context, info types.BlobInfo, cache types.BlobInfoCache) (io.ReadCloser, int64, error) {
+func (s source) GetBlob(ctx context.Context, info types.BlobInfo,
+	cache types.BlobInfoCache) (io.ReadCloser, int64, error) {
 	if config, ok := s.image.configs[info.Digest]; ok {
 		return io.NopCloser(bytes.NewReader(config)), int64(len(config)), nil
 	}

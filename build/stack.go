@@ -95,7 +95,8 @@ func ReadStack(img *images.Image) (*Stack, error) {
 func stackedLayer(img *images.Image, n int, held map[string]bool) (Layer, error) {
 	d := img.Layers[n]
 	l := Layer{
-		Kind: LayerPackages, MediaType: d.MediaType, Digest: d.Digest, DiffID: img.Config.RootFS.DiffIDs[n], Size: d.Size,
+		Kind: LayerPackages, MediaType: d.MediaType, Digest: d.Digest, DiffID: img.Config.RootFS.DiffIDs[n],
+		Size:   d.Size,
 		remote: &remoteBlob{img, d},
 	}
 	if _, ok := compressionOf(d.MediaType); !ok {

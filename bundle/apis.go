@@ -22,8 +22,9 @@ func (r *reader) apis() {
 	}
 	for _, api := range b.CSV.Owned[:b.CSV.ownedCRDs] {
 		if !r.provided[api] {
-			r.fatal(Problem{Rule: RuleCRD, File: b.CSV.File, Line: b.CSV.Line, Field: "spec.customresourcedefinitions.owned", Message: fmt.Sprintf(
-				"couldn't find %s in bundle. found: %s; add the CRD's manifest", api, names(b.provided))})
+			r.fatal(Problem{Rule: RuleCRD, File: b.CSV.File, Line: b.CSV.Line,
+				Field: "spec.customresourcedefinitions.owned", Message: fmt.Sprintf(
+					"couldn't find %s in bundle. found: %s; add the CRD's manifest", api, names(b.provided))})
 		}
 	}
 }

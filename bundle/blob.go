@@ -19,7 +19,8 @@ import (
 // The blob shares no memory with the bundle. The error is [ErrInvalid].
 func (b *Bundle) Blob(image string) (*declcfg.Bundle, error) {
 	if b.CSV == nil {
-		return nil, fmt.Errorf("%w: bundle missing csv: only bundles of the type %q can be in a catalog", ErrInvalid, RegistryV1)
+		return nil, fmt.Errorf("%w: bundle missing csv: only bundles of the type %q can be in a catalog", ErrInvalid,
+			RegistryV1)
 	}
 	properties, err := b.blobProperties()
 	if err != nil {
@@ -37,7 +38,8 @@ func (b *Bundle) Blob(image string) (*declcfg.Bundle, error) {
 		scratch = appendOpm(scratch[:0], o.JSON)
 		properties = append(properties, declcfg.NewBundleObject(scratch))
 	}
-	slices.SortStableFunc(properties[objects:], func(x, y declcfg.Property) int { return bytes.Compare(x.Value, y.Value) })
+	slices.SortStableFunc(properties[objects:],
+		func(x, y declcfg.Property) int { return bytes.Compare(x.Value, y.Value) })
 	return &declcfg.Bundle{
 		Name:          b.CSV.Name,
 		Package:       b.Package,
@@ -75,7 +77,8 @@ func (b *Bundle) blobProperties() ([]declcfg.Property, error) {
 		case declcfg.PropertyGVK:
 			var v property.GVK
 			w.decode(p, &v)
-			provided = append(provided[:len(provided):len(provided)], API{Group: v.Group, Version: v.Version, Kind: v.Kind})
+			provided = append(provided[:len(provided):len(provided)],
+				API{Group: v.Group, Version: v.Version, Kind: v.Kind})
 		default:
 			w.out = append(w.out, p)
 		}
@@ -90,7 +93,8 @@ func (b *Bundle) blobProperties() ([]declcfg.Property, error) {
 		case declcfg.PropertyPackage:
 			var v property.Package
 			w.decode(p, &v)
-			w.add(declcfg.PropertyPackageRequired, property.PackageRequired{PackageName: v.PackageName, VersionRange: v.Version})
+			w.add(declcfg.PropertyPackageRequired,
+				property.PackageRequired{PackageName: v.PackageName, VersionRange: v.Version})
 		default:
 			w.out = append(w.out, p)
 		}
@@ -114,7 +118,8 @@ type propertyWriter struct {
 
 func (w *propertyWriter) decode(p declcfg.Property, into any) {
 	if err := json.Unmarshal(p.Value, into); err != nil && w.err == nil {
-		w.err = fmt.Errorf("%w: value of the type %s: %s", ErrInvalid, fault.Quote(p.Type), fault.Clip(err.Error(), maxReason))
+		w.err = fmt.Errorf("%w: value of the type %s: %s", ErrInvalid, fault.Quote(p.Type),
+			fault.Clip(err.Error(), maxReason))
 	}
 }
 

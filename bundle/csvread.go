@@ -184,7 +184,8 @@ func (p *csvReader) crds(value []byte) {
 		for i, d := range list {
 			plural, group, ok := strings.Cut(d.Name, ".")
 			if !ok {
-				p.fatal(fmt.Sprintf("%s.%s[%d].name", field, which, i), "couldn't parse plural.group from crd name: "+fault.Quote(d.Name))
+				p.fatal(fmt.Sprintf("%s.%s[%d].name", field, which, i),
+					"couldn't parse plural.group from crd name: "+fault.Quote(d.Name))
 				continue
 			}
 			*into = append(*into, API{group, d.Version, d.Kind, plural})
@@ -228,7 +229,8 @@ func (p *csvReader) images(install []byte) {
 				image := jsonscan.Member(container, "image")
 				s, ok := jsonscan.Text(image)
 				if !ok && image != nil && string(image) != "null" {
-					p.fatal(fmt.Sprintf("spec.install.spec.deployments[%d]", n), "an image must be text, not a "+jsonType(image))
+					p.fatal(fmt.Sprintf("spec.install.spec.deployments[%d]", n),
+						"an image must be text, not a "+jsonType(image))
 				}
 				if s != "" {
 					p.c.Images = append(p.c.Images, s)

@@ -38,17 +38,27 @@ func TestDirectories(t *testing.T) {
 		prepare func(dir string) error
 		want    string
 	}{
-		"a link out of the bundle": {func(dir string) error { return os.Symlink(outside, filepath.Join(dir, "manifests/x.yaml")) }, "manifests/x.yaml: a link that leads to nothing within the bundle"},
-		"a dangling link":          {func(dir string) error { return os.Symlink("nowhere", filepath.Join(dir, "metadata/x.yaml")) }, "metadata/x.yaml: a link"},
-		"a FIFO":                   {func(dir string) error { return syscall.Mkfifo(filepath.Join(dir, "manifests/x.yaml"), 0o600) }, "manifests/x.yaml: not a regular file"},
+		"a link out of the bundle": {func(dir string) error {
+			return os.Symlink(outside,
+				filepath.Join(dir, "manifests/x.yaml"))
+		}, "manifests/x.yaml: a link that leads to nothing within the bundle"},
+		"a dangling link": {func(dir string) error {
+			return os.Symlink("nowhere",
+				filepath.Join(dir, "metadata/x.yaml"))
+		}, "metadata/x.yaml: a link"},
+		"a FIFO": {func(dir string) error {
+			return syscall.Mkfifo(filepath.Join(dir, "manifests/x.yaml"), 0o600)
+		}, "manifests/x.yaml: not a regular file"},
 		"a file called manifests": {func(dir string) error {
-			return errors.Join(os.RemoveAll(filepath.Join(dir, "manifests")), os.WriteFile(filepath.Join(dir, "manifests"), nil, 0o600))
+			return errors.Join(os.RemoveAll(filepath.Join(dir, "manifests")),
+				os.WriteFile(filepath.Join(dir, "manifests"), nil, 0o600))
 		}, "manifests: "},
 	}
 	for name, test := range refused {
 		t.Run(name, func(t *testing.T) {
 			_, err := open(t, test.prepare)
-			if !errors.Is(err, bundle.ErrInvalid) || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "Secret") {
+			if !errors.Is(err, bundle.ErrInvalid) || !strings.Contains(err.Error(), test.want) ||
+				strings.Contains(err.Error(), "Secret") {
 				t.Errorf("error %v, want %q", err, test.want)
 			}
 		})
@@ -56,7 +66,8 @@ func TestDirectories(t *testing.T) {
 	t.Run("a mounted ConfigMap", func(t *testing.T) {
 		b, err := open(t, func(dir string) error {
 			manifests := filepath.Join(dir, "manifests")
-			return errors.Join(os.Mkdir(filepath.Join(manifests, "..1"), 0o700), os.Symlink("..1", filepath.Join(manifests, "..data")),
+			return errors.Join(os.Mkdir(filepath.Join(manifests, "..1"), 0o700),
+				os.Symlink("..1", filepath.Join(manifests, "..data")),
 				os.Rename(filepath.Join(manifests, "service.yaml"), filepath.Join(manifests, "..1/service.yaml")),
 				os.Symlink("..data/service.yaml", filepath.Join(manifests, "service.yaml")))
 		})

@@ -34,14 +34,16 @@ func (r *reader) list(dir string) (files, dirs []string, err error) {
 		}
 		name := e.Name()
 		if why := badName(name); why != "" {
-			r.fatal(Problem{Rule: RuleName, File: dir, Message: fmt.Sprintf("invalid file name %s: %s", fault.Quote(name), why)})
+			r.fatal(Problem{Rule: RuleName, File: dir,
+				Message: fmt.Sprintf("invalid file name %s: %s", fault.Quote(name), why)})
 			continue
 		}
 		mode := e.Type()
 		if mode&fs.ModeSymlink != 0 {
 			info, err := fs.Stat(r.fsys, path.Join(dir, name))
 			if err != nil {
-				r.fatal(Problem{Rule: RuleFile, File: path.Join(dir, name), Message: "a link that leads to nothing within the bundle: " + reason(err)})
+				r.fatal(Problem{Rule: RuleFile, File: path.Join(dir, name),
+					Message: "a link that leads to nothing within the bundle: " + reason(err)})
 				continue
 			}
 			mode = info.Mode().Type()

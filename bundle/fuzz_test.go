@@ -62,13 +62,19 @@ func seeds(f *testing.F, pattern string) {
 
 func FuzzAnnotations(f *testing.F) {
 	seeds(f, "metadata/annotations.yaml")
-	f.Add([]byte("annotations: {operators.operatorframework.io.bundle.package.v1: a, operators.operatorframework.io.bundle.manifests.v1: ../x}"))
+	f.Add(
+		[]byte(
+			"annotations: {operators.operatorframework.io.bundle.package.v1: a, " +
+				"operators.operatorframework.io.bundle.manifests.v1: ../x}"))
 	f.Fuzz(func(t *testing.T, text []byte) { check(t, "metadata/annotations.yaml", text) })
 }
 
 func FuzzDependenciesAndProperties(f *testing.F) {
 	seeds(f, "metadata/[dp]*.yaml")
-	f.Add([]byte("properties: [{type: a, value: 1.0}]\ndependencies: [{type: olm.package, value: {packageName: a, version: 1}}]"))
+	f.Add(
+		[]byte(
+			"properties: [{type: a, value: 1.0}]\ndependencies: [{type: olm.package, value: {packageName: a, " +
+				"version: 1}}]"))
 	f.Fuzz(func(t *testing.T, text []byte) { check(t, "metadata/dependencies.yaml", text) })
 }
 

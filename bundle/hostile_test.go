@@ -27,7 +27,9 @@ func TestManyVersionsTakeLinearTime(t *testing.T) {
 			fmt.Fprintf(&owned, "\n    - {name: as.g.io, version: v%d, kind: A}", i)
 		}
 		files := csvWith("  customresourcedefinitions:\n    owned:" + owned.String() + "\n")
-		files["manifests/crd.yaml"] = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: as.g.io}\nspec:\n  group: g.io\n  names: {kind: A, plural: as}\n  versions:" + versions.String() + "\n"
+		files["manifests/crd.yaml"] = "apiVersion: apiextensions.k8s.io/v1\nkind: " +
+			"CustomResourceDefinition\nmetadata: {name: as.g.io}\nspec:\n  group: g.io\n  names: {kind: A, plural: " +
+			"as}\n  versions:" + versions.String() + "\n"
 		return func() {
 			if made := blob(t, read(t, sound(files), bundle.ReadOptions{}), ""); len(made.Properties) != n+4 {
 				t.Errorf("%d properties", len(made.Properties))
@@ -38,12 +40,17 @@ func TestManyVersionsTakeLinearTime(t *testing.T) {
 
 func TestManyProblemsAreNotAllTold(t *testing.T) {
 	told := 0
-	b := read(t, sound(map[string]string{"metadata/dependencies.yaml": "dependencies: [" + strings.Repeat("1,", 100_000) + "1]"}),
+	b := read(t,
+		sound(
+			map[string]string{"metadata/dependencies.yaml": "dependencies: [" + strings.Repeat("1,", 100_000) + "1]"}),
 		bundle.ReadOptions{Warn: func(bundle.Problem) { told++ }})
-	if len(b.Problems) != 1000 || told != 1000 || !strings.Contains(b.Problems[999].Message, "further ones are not told") {
+	if len(b.Problems) != 1000 || told != 1000 || !strings.Contains(b.Problems[999].Message,
+		"further ones are not told") {
 		t.Errorf("%d problems, %d told", len(b.Problems), told)
 	}
-	_, err := bundle.Read(t.Context(), sound(csvWith("  customresourcedefinitions:\n    required: ["+strings.Repeat("{name: a},", 50_000)+"]\n")), bundle.ReadOptions{})
+	_, err := bundle.Read(t.Context(),
+		sound(csvWith("  customresourcedefinitions:\n    required: ["+strings.Repeat("{name: a},", 50_000)+"]\n")),
+		bundle.ReadOptions{})
 	if lines := strings.Count(fmt.Sprint(err), "\n") + 1; lines != 100 {
 		t.Errorf("an error of %d lines", lines)
 	}
@@ -57,7 +64,8 @@ func TestSmallDocumentsMayNotGrowTogether(t *testing.T) {
 		files[fmt.Sprintf("manifests/x%d.yaml", i)] = text
 	}
 	_, err := bundle.Read(t.Context(), sound(files), bundle.ReadOptions{Limits: bundle.Limits{Total: 4 << 20}})
-	if !errors.Is(err, bundle.ErrLimit) || !strings.Contains(err.Error(), "the objects of the bundle have more than 4194304 bytes") {
+	if !errors.Is(err, bundle.ErrLimit) || !strings.Contains(err.Error(),
+		"the objects of the bundle have more than 4194304 bytes") {
 		t.Errorf("error %v", err)
 	}
 }

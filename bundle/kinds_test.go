@@ -12,7 +12,8 @@ import (
 )
 
 func TestOtherBundles(t *testing.T) {
-	plain := map[string]string{"manifests/csv.yaml": "", "metadata/annotations.yaml": "", "manifests/two.yaml": service + "---\n" + service}
+	plain := map[string]string{"manifests/csv.yaml": "", "metadata/annotations.yaml": "",
+		"manifests/two.yaml": service + "---\n" + service}
 	tests := []struct {
 		name    string
 		files   map[string]string
@@ -20,11 +21,15 @@ func TestOtherBundles(t *testing.T) {
 		want    bundle.MediaType
 		objects int
 	}{
-		{"plain by label", plain, bundle.ReadOptions{Labels: map[string]string{bundle.AnnotationMediaType: "plain+v0"}}, bundle.PlainV0, 3},
+		{"plain by label", plain, bundle.ReadOptions{Labels: map[string]string{bundle.AnnotationMediaType: "plain+v0"}},
+			bundle.PlainV0, 3},
 		{"plain by option", plain, bundle.ReadOptions{MediaType: bundle.Plain}, bundle.Plain, 3},
-		{"plain by annotation", with(maps.Clone(plain), "metadata/annotations.yaml", strings.Replace(soundAnnotations, "registry+v1", "plain", 1)), bundle.ReadOptions{}, bundle.Plain, 3},
-		{"a chart", map[string]string{"manifests/csv.yaml": "", "metadata/annotations.yaml": "", "Chart.yaml": "name: a"}, bundle.ReadOptions{}, bundle.Helm, 0},
-		{"a chart in manifests", map[string]string{"manifests/csv.yaml": "", "metadata/annotations.yaml": "", "manifests/Chart.yaml": "name: a"}, bundle.ReadOptions{}, bundle.Helm, 0},
+		{"plain by annotation", with(maps.Clone(plain), "metadata/annotations.yaml",
+			strings.Replace(soundAnnotations, "registry+v1", "plain", 1)), bundle.ReadOptions{}, bundle.Plain, 3},
+		{"a chart", map[string]string{"manifests/csv.yaml": "", "metadata/annotations.yaml": "",
+			"Chart.yaml": "name: a"}, bundle.ReadOptions{}, bundle.Helm, 0},
+		{"a chart in manifests", map[string]string{"manifests/csv.yaml": "", "metadata/annotations.yaml": "",
+			"manifests/Chart.yaml": "name: a"}, bundle.ReadOptions{}, bundle.Helm, 0},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -35,14 +40,17 @@ func TestOtherBundles(t *testing.T) {
 			if len(b.Problems) > 0 {
 				t.Errorf("problems %v", b.Problems)
 			}
-			if _, err := b.Blob("a"); !errors.Is(err, bundle.ErrInvalid) || !strings.Contains(err.Error(), "bundle missing csv") {
+			if _, err := b.Blob("a"); !errors.Is(err, bundle.ErrInvalid) || !strings.Contains(err.Error(),
+				"bundle missing csv") {
 				t.Errorf("a blob was made of it: %v", err)
 			}
 		})
 	}
 	t.Run("a ClusterServiceVersion in what is said to be plain", func(t *testing.T) {
 		for _, kind := range []string{"plain", "helm"} {
-			b := read(t, sound(map[string]string{"metadata/annotations.yaml": strings.Replace(soundAnnotations, "registry+v1", kind, 1)}), bundle.ReadOptions{})
+			b := read(t,
+				sound(map[string]string{"metadata/annotations.yaml": strings.Replace(soundAnnotations, "registry+v1",
+					kind, 1)}), bundle.ReadOptions{})
 			if made := blob(t, b, ""); made.Name != "foo.v1.2.3" || len(made.Properties) != 3 {
 				t.Errorf("%s: blob %q with %d properties", kind, made.Name, len(made.Properties))
 			}
@@ -56,16 +64,20 @@ func TestStrictReading(t *testing.T) {
 		files map[string]string
 		want  string
 	}{
-		{"another name of annotations.yaml", map[string]string{"metadata/annotations.yaml": "", "metadata/a.yaml": soundAnnotations}, "no file annotations.yaml"},
+		{"another name of annotations.yaml",
+			map[string]string{"metadata/annotations.yaml": "", "metadata/a.yaml": soundAnnotations},
+			"no file annotations.yaml"},
 		{"a directory", map[string]string{"manifests/d/x.yaml": service}, "a directory within the manifests"},
 		{"a file that is no object", map[string]string{"manifests/x.yaml": "a: b"}, "it has no kind"},
 		{"a file that is no YAML", map[string]string{"manifests/x.yaml": "a: b: c"}, "manifests/x.yaml:1"},
-		{"two ClusterServiceVersions", map[string]string{"manifests/x.yaml": service + "---\n" + soundCSV}, "exactly one ClusterServiceVersion is expected, found 2"},
+		{"two ClusterServiceVersions", map[string]string{"manifests/x.yaml": service + "---\n" + soundCSV},
+			"exactly one ClusterServiceVersion is expected, found 2"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			problems := read(t, sound(test.files), bundle.ReadOptions{}).StrictProblems()
-			if len(problems) != 1 || problems[0].Severity != bundle.SeverityError || !strings.Contains(problems[0].String(), test.want) {
+			if len(problems) != 1 || problems[0].Severity != bundle.SeverityError ||
+				!strings.Contains(problems[0].String(), test.want) {
 				t.Errorf("problems %v, want %q", problems, test.want)
 			}
 		})
@@ -82,7 +94,8 @@ func TestStrictReading(t *testing.T) {
 
 func TestAnnotationsWinOverLabels(t *testing.T) {
 	labels := map[string]string{bundle.AnnotationPackage: "other", bundle.AnnotationDefaultChannel: "x", "vendor": "me"}
-	files := map[string]string{"metadata/annotations.yaml": strings.Replace(soundAnnotations, "  operators.operatorframework.io.bundle.channel.default.v1: stable\n", "", 1)}
+	files := map[string]string{"metadata/annotations.yaml": strings.Replace(soundAnnotations,
+		"  operators.operatorframework.io.bundle.channel.default.v1: stable\n", "", 1)}
 	b := read(t, sound(files), bundle.ReadOptions{Labels: labels})
 	if b.Package != "foo" || b.DefaultChannel != "x" || b.Annotations["vendor"] != "me" {
 		t.Errorf("package %q, default channel %q, annotations %v", b.Package, b.DefaultChannel, b.Annotations)
@@ -94,22 +107,27 @@ func TestAnnotationsWinOverLabels(t *testing.T) {
 
 func TestPlacesAreThoseOfTheAnnotations(t *testing.T) {
 	files := fstest.MapFS{}
-	for name, f := range sound(map[string]string{"metadata/annotations.yaml": strings.Replace(soundAnnotations, "manifests/", "bundle/objects/", 1)}) {
+	for name, f := range sound(map[string]string{"metadata/annotations.yaml": strings.Replace(soundAnnotations,
+		"manifests/", "bundle/objects/", 1)}) {
 		name = strings.Replace(name, "manifests/", "bundle/objects/", 1)
 		files[strings.Replace(name, "metadata/", "bundle/about/", 1)] = f
 	}
-	labels := map[string]string{bundle.AnnotationMetadata: "bundle/about/", bundle.AnnotationManifests: "bundle/objects/"}
+	labels := map[string]string{bundle.AnnotationMetadata: "bundle/about/",
+		bundle.AnnotationManifests: "bundle/objects/"}
 	b := read(t, files, bundle.ReadOptions{Labels: labels})
-	if b.ManifestsDir != "bundle/objects" || b.AnnotationsFile != "bundle/about/annotations.yaml" || len(b.Objects) != 2 {
+	if b.ManifestsDir != "bundle/objects" || b.AnnotationsFile != "bundle/about/annotations.yaml" ||
+		len(b.Objects) != 2 {
 		t.Errorf("read from %q, %q", b.ManifestsDir, b.AnnotationsFile)
 	}
 	if problems := b.StrictProblems(); len(problems) != 2 {
 		t.Errorf("problems of the strict reader: %v", problems)
 	}
-	if got, want := bundle.Paths(labels), []string{"manifests", "metadata", "bundle/objects", "bundle/about"}; !slices.Equal(got, want) {
+	if got, want := bundle.Paths(labels), []string{"manifests", "metadata", "bundle/objects",
+		"bundle/about"}; !slices.Equal(got, want) {
 		t.Errorf("paths %q, want %q", got, want)
 	}
-	hostile := map[string]string{bundle.AnnotationMetadata: "../x", bundle.AnnotationManifests: "/", bundle.AnnotationMediaType: "helm"}
+	hostile := map[string]string{bundle.AnnotationMetadata: "../x", bundle.AnnotationManifests: "/",
+		bundle.AnnotationMediaType: "helm"}
 	if got, want := bundle.Paths(hostile), []string{"manifests", "metadata", "Chart.yaml"}; !slices.Equal(got, want) {
 		t.Errorf("paths %q, want %q", got, want)
 	}

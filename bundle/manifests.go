@@ -37,7 +37,8 @@ func (r *reader) manifests(ctx context.Context) error {
 		if strings.HasPrefix(d, "..") {
 			continue // internal entries of a mounted ConfigMap
 		}
-		p := Problem{Rule: RuleDirectory, File: path.Join(b.ManifestsDir, d), Message: "a directory within the manifests is passed over: move its files up"}
+		p := Problem{Rule: RuleDirectory, File: path.Join(b.ManifestsDir, d),
+			Message: "a directory within the manifests is passed over: move its files up"}
 		r.warn(p)
 		r.b.strict = append(r.b.strict, strictly(p, "a directory within the manifests"))
 	}
@@ -46,7 +47,8 @@ func (r *reader) manifests(ctx context.Context) error {
 		key := strings.ToLower(name)
 		if other, ok := folded[key]; ok {
 			r.fatal(Problem{Rule: RuleName, File: path.Join(b.ManifestsDir, name),
-				Message: fmt.Sprintf("%s and %s differ only by case: rename one", fault.Quote(other), fault.Quote(name))})
+				Message: fmt.Sprintf("%s and %s differ only by case: rename one", fault.Quote(other),
+					fault.Quote(name))})
 		}
 		folded[key] = name
 	}
@@ -73,7 +75,8 @@ func (r *reader) failed(name string, err error) error {
 	if errors.Is(err, errStop) {
 		return err
 	}
-	if errors.Is(err, fs.ErrPermission) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || ofMachine(err) {
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, context.Canceled) || errors.Is(err,
+		context.DeadlineExceeded) || ofMachine(err) {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	r.fatal(Problem{Rule: RuleFile, File: name, Message: reason(err)})
@@ -115,14 +118,17 @@ func (r *reader) manifest(ctx context.Context, file string) error {
 	if n := len(r.b.Objects) - first; n > 1 && !r.b.MediaType.isPlain() {
 		second := r.b.Objects[first+1]
 		r.warn(Problem{Rule: RuleDocuments, File: file, Line: second.Line,
-			Message: fmt.Sprintf("%d documents in one file: only the first counts for opm and OLM v0, %s and what follows is not read; give each a file of its own", n, second.title())})
+			Message: fmt.Sprintf(
+				"%d documents in one file: only the first counts for opm and OLM v0, %s and what follows is not "+
+					"read; give each a file of its own", n, second.title())})
 	}
 	return err
 }
 
 // eachDocument calls f with the non-empty documents of a file as canonical JSON, valid during the call, until f returns
 // false. r.document counts them. An undecodable document is a warning and ends the file.
-func (r *reader) eachDocument(ctx context.Context, file string, f func(d canon.Doc, json []byte, size int64) bool) error {
+func (r *reader) eachDocument(ctx context.Context, file string,
+	f func(d canon.Doc, json []byte, size int64) bool) error {
 	if err := r.read(ctx, file); err != nil {
 		return r.failed(file, err)
 	}
@@ -150,7 +156,9 @@ func (r *reader) eachDocument(ctx context.Context, file string, f func(d canon.D
 			return r.undecodable(file, d.Line, err)
 		}
 		if r.document == 0 && hasEmptyStart(r.raw, d.Line) {
-			r.warn(Problem{Rule: RuleDocuments, File: file, Line: d.Line, Message: "a document separator stands before this one: opm and OLM v0 read the empty document before it; remove the separator"})
+			r.warn(Problem{Rule: RuleDocuments, File: file, Line: d.Line,
+				Message: "a document separator stands before this one: opm and OLM v0 read the empty document before " +
+					"it; remove the separator"})
 		}
 		if !f(d, r.scratch, int64(len(r.raw))) {
 			return nil
@@ -251,7 +259,8 @@ func (r *reader) objects() error {
 			continue
 		}
 		r.wrong(Problem{Rule: RuleCSVSecond, File: o.File, Line: o.Line, Message: fmt.Sprintf(
-			"two csvs found in one bundle: %s is passed over, because %s comes first; remove one", fault.Quote(o.Name), b.Objects[first].File)})
+			"two csvs found in one bundle: %s is passed over, because %s comes first; remove one", fault.Quote(o.Name),
+			b.Objects[first].File)})
 	}
 	if all != 1 && !plain {
 		b.strict = append(b.strict, Problem{Severity: SeverityError, Rule: RuleCSVMissing, File: b.ManifestsDir,
@@ -259,9 +268,11 @@ func (r *reader) objects() error {
 	}
 	switch {
 	case !slices.ContainsFunc(b.Objects, Object.First):
-		r.fatal(Problem{Rule: RuleNoObjects, File: b.ManifestsDir, Message: "no bundle objects found: no file here begins with a Kubernetes object"})
+		r.fatal(Problem{Rule: RuleNoObjects, File: b.ManifestsDir,
+			Message: "no bundle objects found: no file here begins with a Kubernetes object"})
 	case first < 0 && !plain:
-		r.fatal(Problem{Rule: RuleCSVMissing, File: b.ManifestsDir, Message: "no csv in bundle: no file here begins with a ClusterServiceVersion"})
+		r.fatal(Problem{Rule: RuleCSVMissing, File: b.ManifestsDir,
+			Message: "no csv in bundle: no file here begins with a ClusterServiceVersion"})
 	case first >= 0:
 		b.CSV = r.csv(b.Objects[first])
 		r.apis()

@@ -37,7 +37,8 @@ func (r *reader) metadata(ctx context.Context) (bool, error) {
 	}
 	for _, d := range dirs {
 		if !strings.HasPrefix(d, "..") {
-			r.warn(Problem{Rule: RuleDirectory, File: path.Join(b.MetadataDir, d), Message: "a directory within the metadata is passed over"})
+			r.warn(Problem{Rule: RuleDirectory, File: path.Join(b.MetadataDir, d),
+				Message: "a directory within the metadata is passed over"})
 		}
 	}
 	for _, name := range files {
@@ -80,7 +81,8 @@ func (r *reader) metadataFile(ctx context.Context, file string) error {
 		r.b.strict = r.b.strict[:at]
 	}
 	if err == nil && !useful && !slices.ContainsFunc(r.b.Problems, func(p Problem) bool { return p.File == file }) {
-		r.warn(Problem{Rule: RuleFile, File: file, Message: "neither annotations nor dependencies nor properties: the file is passed over"})
+		r.warn(Problem{Rule: RuleFile, File: file,
+			Message: "neither annotations nor dependencies nor properties: the file is passed over"})
 	}
 	return err
 }
@@ -94,7 +96,8 @@ func (r *reader) annotations(file string, value []byte) bool {
 		name, _ := jsonscan.Text(slices.Concat([]byte{'"'}, key, []byte{'"'}))
 		s, isText := jsonscan.Text(value)
 		if !isText && string(value) != "null" {
-			r.wrong(Problem{Rule: RuleAnnotations, File: file, Field: fault.Quote(name), Message: "the value of an annotation must be text, not a " + jsonType(value) + ": put it in quotes"})
+			r.wrong(Problem{Rule: RuleAnnotations, File: file, Field: fault.Quote(name),
+				Message: "the value of an annotation must be text, not a " + jsonType(value) + ": put it in quotes"})
 			// Of the known annotations opm checks only this.
 			ok = ok && !slices.Contains([]string{AnnotationPackage, AnnotationChannels, AnnotationDefaultChannel}, name)
 			return true
@@ -108,7 +111,8 @@ func (r *reader) annotations(file string, value []byte) bool {
 		return false
 	}
 	if b.AnnotationsFile != "" {
-		r.wrong(Problem{Rule: RuleAnnotationsTwo, File: file, Message: fmt.Sprintf("a second file with annotations is passed over: %s comes first", b.AnnotationsFile)})
+		r.wrong(Problem{Rule: RuleAnnotationsTwo, File: file,
+			Message: fmt.Sprintf("a second file with annotations is passed over: %s comes first", b.AnnotationsFile)})
 		return true
 	}
 	b.AnnotationsFile = file
@@ -126,7 +130,8 @@ func (r *reader) identity() {
 	}
 	for _, c := range append(slices.Clone(b.Channels), b.DefaultChannel) {
 		if why := badName(c); why != "" {
-			r.fatal(Problem{Rule: RuleName, File: b.AnnotationsFile, Field: AnnotationChannels, Message: fmt.Sprintf("invalid name %s of a channel: %s", fault.Quote(c), why)})
+			r.fatal(Problem{Rule: RuleName, File: b.AnnotationsFile, Field: AnnotationChannels,
+				Message: fmt.Sprintf("invalid name %s of a channel: %s", fault.Quote(c), why)})
 		}
 	}
 }
@@ -162,7 +167,8 @@ func (r *reader) properties(file string, value []byte) bool {
 }
 
 // typed reads a list of types with values, leaving out those of which keep says so.
-func (r *reader) typed(file, field string, list []byte, keep func(at Problem, p declcfg.Property) bool) ([]declcfg.Property, bool) {
+func (r *reader) typed(file, field string, list []byte,
+	keep func(at Problem, p declcfg.Property) bool) ([]declcfg.Property, bool) {
 	if string(list) == "null" {
 		return nil, true
 	}

@@ -92,7 +92,8 @@ func (r *reader) report(p Problem) {
 		return
 	}
 	if r.told == mostProblems {
-		p = Problem{Severity: p.Severity, Rule: RuleLimit, Message: fmt.Sprintf("more than %d problems: further ones are not told", mostProblems-1)}
+		p = Problem{Severity: p.Severity, Rule: RuleLimit,
+			Message: fmt.Sprintf("more than %d problems: further ones are not told", mostProblems-1)}
 	}
 	r.b.Problems = append(r.b.Problems, p)
 	if r.options.Warn != nil {
@@ -139,9 +140,12 @@ func (r *reader) bundle(ctx context.Context) error {
 		return nil
 	}
 	if !hasMetadata {
-		r.fatal(Problem{Rule: RuleDirectory, File: b.MetadataDir, Message: "the metadata directory is missing: put annotations.yaml into it"})
+		r.fatal(Problem{Rule: RuleDirectory, File: b.MetadataDir,
+			Message: "the metadata directory is missing: put annotations.yaml into it"})
 	} else if b.AnnotationsFile == "" {
-		r.fatal(Problem{Rule: RuleAnnotations, File: b.MetadataDir, Message: "Could not find annotations file: no file here has a list of annotations that names a package and channels"})
+		r.fatal(Problem{Rule: RuleAnnotations, File: b.MetadataDir,
+			Message: "Could not find annotations file: no file here has a list of annotations that names a package " +
+				"and channels"})
 	} else {
 		r.checkIdentifier("package", b.Package, Problem{File: b.AnnotationsFile, Field: AnnotationPackage})
 	}
@@ -161,9 +165,12 @@ func (r *reader) directory(key, named, usual string) string {
 		r.warn(at)
 		return usual
 	case path.IsAbs(named):
-		at.Message = fmt.Sprintf("%s is an absolute path: name a directory of the bundle, such as %q", fault.Quote(named), usual+"/")
-	case !fs.ValidPath(clean) || strings.ContainsRune(named, '\\') || slices.ContainsFunc(strings.Split(clean, "/"), func(s string) bool { return badName(s) != "" }):
-		at.Message = fmt.Sprintf("%s leaves the bundle: name a directory of the bundle, such as %q", fault.Quote(named), usual+"/")
+		at.Message = fmt.Sprintf("%s is an absolute path: name a directory of the bundle, such as %q",
+			fault.Quote(named), usual+"/")
+	case !fs.ValidPath(clean) || strings.ContainsRune(named, '\\') || slices.ContainsFunc(strings.Split(clean, "/"),
+		func(s string) bool { return badName(s) != "" }):
+		at.Message = fmt.Sprintf("%s leaves the bundle: name a directory of the bundle, such as %q", fault.Quote(named),
+			usual+"/")
 	default:
 		if info, err := fs.Stat(r.fsys, clean); clean != usual && (err != nil || !info.IsDir()) {
 			at.Message = fmt.Sprintf("%s is not a directory of the bundle; %q is read", fault.Quote(named), usual)

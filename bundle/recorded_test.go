@@ -148,7 +148,8 @@ func same(t *testing.T, what string, got, want []byte) {
 const part = "../testdata"
 
 func TestBundlesAreRenderedAsByOpm(t *testing.T) {
-	for _, name := range []string{"etcd/0.9.4", "silicom-sts-operator/0.0.1", "pelorus-operator/0.0.9", "synth-constraint/0.1.0", "synth-constraint/0.2.0"} {
+	for _, name := range []string{"etcd/0.9.4", "silicom-sts-operator/0.0.1", "pelorus-operator/0.0.9",
+		"synth-constraint/0.1.0", "synth-constraint/0.2.0"} {
 		t.Run(name, func(t *testing.T) {
 			fsys, err := declcfg.OpenDir(filepath.Join(part, "bundles", name))
 			if err != nil {
@@ -159,7 +160,8 @@ func TestBundlesAreRenderedAsByOpm(t *testing.T) {
 				t.Errorf("a sound bundle has the problems %v %v", b.Problems, b.StrictProblems())
 			}
 			compareDirectory(t, recorded.Collection(part), strings.Replace(name, "/", "-v", 1), b)
-			compareImage(t, recorded.Collection(part), strings.Replace(name, "/", "-v", 1), func(string) *bundle.Bundle { return b })
+			compareImage(t, recorded.Collection(part), strings.Replace(name, "/", "-v", 1),
+				func(string) *bundle.Bundle { return b })
 		})
 	}
 }
@@ -169,8 +171,10 @@ func compareDirectory(t *testing.T, answers recorded.Collection, name string, b 
 	t.Helper()
 	dir := "golden-bundles/" + name + "/"
 	image := "example.test/" + b.Package + "/" + b.CSV.Name + ":v" + b.CSV.Version
-	same(t, "render-dir-notmpl.json", rendered(t, blob(t, b, ""), declcfg.FormatJSON), answers.File(t, dir+"render-dir-notmpl.json"))
-	same(t, "render-dir.json", rendered(t, blob(t, b, image), declcfg.FormatJSON), answers.File(t, dir+"render-dir.json"))
+	same(t, "render-dir-notmpl.json", rendered(t, blob(t, b, ""), declcfg.FormatJSON),
+		answers.File(t, dir+"render-dir-notmpl.json"))
+	same(t, "render-dir.json", rendered(t, blob(t, b, image), declcfg.FormatJSON),
+		answers.File(t, dir+"render-dir.json"))
 }
 
 // compareImage compares the bundle in an image with opm's answers for it.
@@ -241,7 +245,8 @@ func TestRecordedImagesAreRenderedAsByOpm(t *testing.T) {
 	conf := testregistry.Recorded(t).RegistriesConf(t, testregistry.RecordedHost)
 	for _, name := range recordedNames(t) {
 		t.Run(name, func(t *testing.T) {
-			compareImage(t, recorded.All(t), name, func(image string) *bundle.Bundle { return recordedImage(t, conf, image) })
+			compareImage(t, recorded.All(t), name,
+				func(image string) *bundle.Bundle { return recordedImage(t, conf, image) })
 		})
 	}
 }
@@ -264,11 +269,15 @@ func TestRecordedDatabasesHoldTheSameBundles(t *testing.T) {
 	}
 	compared, withObjects := map[string]bool{}, false
 	for _, file := range []string{
-		"golden/medium/render.json", "golden/small/render.json", "golden/small-digest/render.json", "golden/incremental/render.json",
-		"golden/incremental-semver/render.json", "golden/deprec-base/render.json", "golden/subs/render.json", "golden/nodefault/render.json",
-		"golden/constraint/render.json", "golden-templates/semver-kairos/typed.json", "golden-templates/semver-default/typed.json",
+		"golden/medium/render.json", "golden/small/render.json", "golden/small-digest/render.json",
+		"golden/incremental/render.json",
+		"golden/incremental-semver/render.json", "golden/deprec-base/render.json", "golden/subs/render.json",
+		"golden/nodefault/render.json",
+		"golden/constraint/render.json", "golden-templates/semver-kairos/typed.json",
+		"golden-templates/semver-default/typed.json",
 	} {
-		catalog, err := declcfg.Load(t.Context(), fstest.MapFS{"catalog": &fstest.MapFile{Data: answers.File(t, file)}}, declcfg.LoadOptions{})
+		catalog, err := declcfg.Load(t.Context(), fstest.MapFS{"catalog": &fstest.MapFile{Data: answers.File(t, file)}},
+			declcfg.LoadOptions{})
 		if err != nil {
 			t.Fatalf("%s: %v", file, err)
 		}
@@ -285,7 +294,8 @@ func TestRecordedDatabasesHoldTheSameBundles(t *testing.T) {
 				t.Errorf("%s: %s: properties\n%.1000q\nopm has\n%.1000q", file, want.Name, g, w)
 			}
 			if !slices.Equal(got.RelatedImages, want.RelatedImages) {
-				t.Errorf("%s: %s: related images\n%v\nopm has\n%v", file, want.Name, got.RelatedImages, want.RelatedImages)
+				t.Errorf("%s: %s: related images\n%v\nopm has\n%v", file, want.Name, got.RelatedImages,
+					want.RelatedImages)
 			}
 		}
 	}

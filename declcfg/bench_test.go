@@ -40,7 +40,8 @@ func BenchmarkLoad(b *testing.B) {
 			b.SetBytes(size)
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := declcfg.Load(context.Background(), fsys, declcfg.LoadOptions{Skeleton: skeleton}); err != nil {
+				if _, err := declcfg.Load(context.Background(), fsys,
+					declcfg.LoadOptions{Skeleton: skeleton}); err != nil {
 					b.Fatal(err)
 				}
 			}

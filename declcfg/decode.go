@@ -20,7 +20,10 @@ func newMeta(doc []byte) (*Meta, error) {
 		if bytes.Equal(doc, []byte("null")) {
 			return nil, errNoObject
 		}
-		return nil, fmt.Errorf("error unmarshaling JSON: while decoding JSON: json: cannot unmarshal %s into Go value of type map[string]interface {}", jsonKind(doc))
+		return nil,
+			fmt.Errorf(
+				"error unmarshaling JSON: while decoding JSON: json: cannot unmarshal %s into Go value of type "+
+					"map[string]interface {}", jsonKind(doc))
 	}
 	m := &Meta{Blob: doc}
 	var err error
@@ -45,7 +48,9 @@ func newMeta(doc []byte) (*Meta, error) {
 				seen[field.name] = true
 			default:
 				value := s.Value()
-				err = errors.Join(err, fmt.Errorf("expected value for key %q to be a string, got %s: %.80s", field.name, jsonKind(value), value))
+				err = errors.Join(err,
+					fmt.Errorf("expected value for key %q to be a string, got %s: %.80s", field.name, jsonKind(value),
+						value))
 				return
 			}
 		}
@@ -106,13 +111,17 @@ func Parse(m *Meta) (Blob, error) {
 func parse(m *Meta, odd *bool) (Blob, error) {
 	switch m.Schema {
 	case SchemaPackage:
-		return parseAs(m, odd, &Package{Pos: m.Pos}, (*scanner).pkg, packageFields, func(f *jsonPackage, p *Package) { f.to(p) })
+		return parseAs(m, odd, &Package{Pos: m.Pos}, (*scanner).pkg, packageFields,
+			func(f *jsonPackage, p *Package) { f.to(p) })
 	case SchemaChannel:
-		return parseAs(m, odd, &Channel{Pos: m.Pos}, (*scanner).channel, channelFields, func(f *jsonChannel, c *Channel) { f.to(c) })
+		return parseAs(m, odd, &Channel{Pos: m.Pos}, (*scanner).channel, channelFields,
+			func(f *jsonChannel, c *Channel) { f.to(c) })
 	case SchemaBundle:
-		return parseAs(m, odd, &Bundle{Pos: m.Pos}, (*scanner).bundle, bundleFields, func(f *jsonBundle, b *Bundle) { f.to(b) })
+		return parseAs(m, odd, &Bundle{Pos: m.Pos}, (*scanner).bundle, bundleFields,
+			func(f *jsonBundle, b *Bundle) { f.to(b) })
 	case SchemaDeprecations:
-		return parseAs(m, odd, &Deprecations{Pos: m.Pos}, (*scanner).deprecations, deprecationsFields, func(f *jsonDeprecations, d *Deprecations) { f.to(d) })
+		return parseAs(m, odd, &Deprecations{Pos: m.Pos}, (*scanner).deprecations, deprecationsFields,
+			func(f *jsonDeprecations, d *Deprecations) { f.to(d) })
 	}
 	*odd = true
 	return m, nil

@@ -48,22 +48,26 @@ func deprecateEntry(pkg *PackageNode, e *DeprecationEntry, index int, seen map[R
 	case SchemaBundle:
 		bundle := pkg.bundles[ref.Name]
 		if bundle == nil {
-			return fmt.Sprintf("cannot deprecate bundle %q for package %q: bundle not found", fault.Short(ref.Name), pkg.Name)
+			return fmt.Sprintf("cannot deprecate bundle %q for package %q: bundle not found", fault.Short(ref.Name),
+				pkg.Name)
 		}
 		bundle.Deprecation = &e.Message
 	case SchemaChannel:
 		channel := pkg.channels[ref.Name]
 		if channel == nil {
-			return fmt.Sprintf("cannot deprecate channel %q for package %q: channel not found", fault.Short(ref.Name), pkg.Name)
+			return fmt.Sprintf("cannot deprecate channel %q for package %q: channel not found", fault.Short(ref.Name),
+				pkg.Name)
 		}
 		channel.Deprecation = &e.Message
 	case SchemaPackage:
 		if ref.Name != "" {
-			return fmt.Sprintf("package name must be empty for deprecated package %q (specified %q)", pkg.Name, fault.Short(ref.Name))
+			return fmt.Sprintf("package name must be empty for deprecated package %q (specified %q)", pkg.Name,
+				fault.Short(ref.Name))
 		}
 		pkg.Deprecation = &e.Message
 	default:
-		return fmt.Sprintf("cannot deprecate object %s referenced by entry %d for package %q: object schema unknown", referenceText(ref), index, pkg.Name)
+		return fmt.Sprintf("cannot deprecate object %s referenced by entry %d for package %q: object schema unknown",
+			referenceText(ref), index, pkg.Name)
 	}
 	return ""
 }

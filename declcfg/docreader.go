@@ -48,7 +48,8 @@ type docReader struct {
 
 func newDocReader(o LoadOptions) *docReader {
 	in := bufio.NewReader(nil)
-	return &docReader{in: in, split: canon.NewSplitter(in, o.Limits.canon()), conv: canon.Converter{Limits: o.Limits.canon()}, options: o}
+	return &docReader{in: in, split: canon.NewSplitter(in, o.Limits.canon()),
+		conv: canon.Converter{Limits: o.Limits.canon()}, options: o}
 }
 
 // close releases the reader's resources.
@@ -157,7 +158,8 @@ func (d *docReader) parse(doc []byte) (Blob, error) {
 	}
 	if b, ok := blob.(*Bundle); ok {
 		if d.options.Lazy && !skeleton {
-			b.HasObjects = slices.ContainsFunc(b.Properties, func(p Property) bool { return p.Type == PropertyBundleObject })
+			b.HasObjects = slices.ContainsFunc(b.Properties,
+				func(p Property) bool { return p.Type == PropertyBundleObject })
 		} else if d.object, err = b.checkObjects(d.object, nil); err != nil {
 			return nil, &objectError{m, err}
 		}
@@ -233,7 +235,8 @@ func (d *docReader) problem(err error) error {
 	var pathErr *fs.PathError
 	var read *canon.ReadError
 	var limit *canon.LimitError
-	if errors.As(err, &pathErr) || errors.Is(err, context.Canceled) || errors.Is(err, ErrIrregular) || errors.As(err, &read) && !errors.As(err, &limit) {
+	if errors.As(err, &pathErr) || errors.Is(err, context.Canceled) || errors.Is(err, ErrIrregular) || errors.As(err,
+		&read) && !errors.As(err, &limit) {
 		return fmt.Errorf("%s: %w", d.pos(0), err)
 	}
 	p := Problem{Position: d.pos(d.line), Rule: RuleSyntax, Message: fault.Clip(err.Error(), maxMessage)}

@@ -25,11 +25,12 @@ func TestDocumentsOfALoad(t *testing.T) {
 	}
 	var mu sync.Mutex
 	files := map[string][]document{}
-	if _, err := declcfg.Load(context.Background(), fsys, declcfg.LoadOptions{Skeleton: true, Document: func(b declcfg.Blob, d declcfg.Document) {
-		mu.Lock()
-		defer mu.Unlock()
-		files[d.File] = append(files[d.File], document{d, b.BlobSchema(), b.BlobPackage(), b.BlobName()})
-	}}); err != nil {
+	if _, err := declcfg.Load(context.Background(), fsys,
+		declcfg.LoadOptions{Skeleton: true, Document: func(b declcfg.Blob, d declcfg.Document) {
+			mu.Lock()
+			defer mu.Unlock()
+			files[d.File] = append(files[d.File], document{d, b.BlobSchema(), b.BlobPackage(), b.BlobName()})
+		}}); err != nil {
 		t.Fatal(err)
 	}
 	for name, documents := range files {
@@ -38,7 +39,8 @@ func TestDocumentsOfALoad(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, d := range documents {
-			c, err := declcfg.Read(context.Background(), strings.NewReader(string(data[d.Start:d.End])), name, declcfg.LoadOptions{})
+			c, err := declcfg.Read(context.Background(), strings.NewReader(string(data[d.Start:d.End])), name,
+				declcfg.LoadOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -80,7 +82,8 @@ package: NAME
 		"catalog.yaml":   {Data: []byte(strings.ReplaceAll(text, "NAME", "a") + strings.ReplaceAll(text, "NAME", "b"))},
 		"b/catalog.yaml": {Data: []byte(strings.ReplaceAll(strings.ReplaceAll(text, "NAME", "b"), "b.v1", "b.v2"))},
 	}
-	c, err := declcfg.Load(context.Background(), fsys, declcfg.LoadOptions{Skeleton: true, Whole: func(pkg string) bool { return pkg == "b" }})
+	c, err := declcfg.Load(context.Background(), fsys,
+		declcfg.LoadOptions{Skeleton: true, Whole: func(pkg string) bool { return pkg == "b" }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +102,8 @@ package: NAME
 	for i := range c.Bundles {
 		b := &c.Bundles[i]
 		objects, err := b.Objects()
-		if whole := b.Package == "b"; b.Reduced() == whole || (len(b.Unknown) == 1) != whole || whole && (err != nil || len(objects) != 1) || !b.HasObjects {
+		if whole := b.Package == "b"; b.Reduced() == whole || (len(b.Unknown) == 1) != whole ||
+			whole && (err != nil || len(objects) != 1) || !b.HasObjects {
 			t.Errorf("%s: %d objects, %v", b.Name, len(objects), err)
 		}
 	}

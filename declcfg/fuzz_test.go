@@ -23,9 +23,17 @@ func FuzzLoad(f *testing.F) {
 			f.Add(data)
 		}
 	}
-	f.Add([]byte("schema: olm.package\nname: foo\ndefaultChannel: y\nicon: {base64data: aGVsbG8=, mediatype: x}\n---\nschema: olm.channel\nname: on\npackage: foo\nentries: [{name: b, skips: [a], skipRange: '>1.0.0'}]\n"))
-	f.Add([]byte(`{"Schema":"olm.bundle","NAME":"b","package":"p","properties":[{"type":"olm.bundle.object","value":{"data":"e30="}}],"x":1.0}`))
-	f.Add([]byte(`{"schema":"olm.deprecations","package":"p","entries":[{"reference":{"schema":"olm.bundle","name":"b"},"message":"m"}]}`))
+	f.Add(
+		[]byte(
+			"schema: olm.package\nname: foo\ndefaultChannel: y\nicon: {base64data: aGVsbG8=, mediatype: " +
+				"x}\n---\nschema: olm.channel\nname: on\npackage: foo\nentries: [{name: b, skips: [a], skipRange: " +
+				"'>1.0.0'}]\n"))
+	f.Add(
+		[]byte(
+			`{"Schema":"olm.bundle","NAME":"b","package":"p","properties":[{"type":"olm.bundle.object","value":{"data":"e30="}}],"x":1.0}`))
+	f.Add(
+		[]byte(
+			`{"schema":"olm.deprecations","package":"p","entries":[{"reference":{"schema":"olm.bundle","name":"b"},"message":"m"}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		fsys := fstest.MapFS{"catalog": {Data: data}}
 		ctx := context.Background()

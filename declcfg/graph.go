@@ -62,8 +62,9 @@ type Entry struct {
 	index int // in the channel's blob
 }
 
-// Graph returns the catalog as packages, channels and upgrade edges. Its error is a *[ValidationError] with everything that keeps the blobs from
-// forming a graph: unknown, missing and duplicate names. It does not check the graph itself: see [Catalog.Validate].
+// Graph returns the catalog as packages, channels and upgrade edges. Its error is a *[ValidationError] with everything
+// that keeps the blobs from forming a graph: unknown, missing and duplicate names. It does not check the graph itself:
+// see [Catalog.Validate].
 func (c *Catalog) Graph() (*Graph, error) { return graphOf(c, false) }
 
 // GraphAnyImages is [Catalog.Graph] without the rule that images are pull specs, see [Catalog.ValidateAnyImages].
@@ -189,7 +190,8 @@ func (c *ChannelNode) checkChain() error {
 	at := map[string]int{cur.Name: 0}
 	for cur != nil && cur.Replaces != "" {
 		if i, ok := at[cur.Replaces]; ok {
-			return fmt.Errorf("detected cycle in replaces chain of upgrade graph: %s", joined(append(chain[i:], cur.Replaces), " -> "))
+			return fmt.Errorf("detected cycle in replaces chain of upgrade graph: %s",
+				joined(append(chain[i:], cur.Replaces), " -> "))
 		}
 		if skipped[cur.Replaces] {
 			break

@@ -133,7 +133,8 @@ func (b *graphBuilder) addBundle(bundle *Bundle) {
 	}
 	node.PackageProperty = property
 	if property.PackageName != bundle.Package {
-		b.report(bundle, RuleVersion, "package %q does not match %q property %q", bundle.Package, PropertyPackage, property.PackageName)
+		b.report(bundle, RuleVersion, "package %q does not match %q property %q", bundle.Package, PropertyPackage,
+			property.PackageName)
 	}
 	if node.Version, err = bundle.versionRelease(property); err != nil {
 		b.report(bundle, RuleVersion, "%v", err)
@@ -153,7 +154,8 @@ func (b *graphBuilder) checkProperties(bundle *Bundle) bool {
 func (b *graphBuilder) checkImages(bundle *Bundle) {
 	if err := b.checkImage(bundle.Image); err != nil {
 		b.reportAt(bundle, []any{"image"}, RuleImage,
-			"package %q bundle %q image: invalid image pull spec %q: %v", bundle.Package, bundle.Name, bundle.Image, err)
+			"package %q bundle %q image: invalid image pull spec %q: %v", bundle.Package, bundle.Name, bundle.Image,
+			err)
 	}
 	for i, r := range bundle.RelatedImages {
 		if err := b.checkImage(r.Image); err != nil {
@@ -191,7 +193,8 @@ func (b *graphBuilder) link() {
 		}
 		for _, bundle := range pkg.Bundles {
 			if !bundle.inChannel {
-				b.report(bundle.Bundle, RuleBundleChannel, "package %q, bundle %q not found in any channel entries", pkg.Name, bundle.Name)
+				b.report(bundle.Bundle, RuleBundleChannel, "package %q, bundle %q not found in any channel entries",
+					pkg.Name, bundle.Name)
 			}
 		}
 	}
@@ -203,7 +206,8 @@ func (b *graphBuilder) link() {
 					names = append(names, e.Name)
 				}
 				b.reportAt(channel.Channel, []any{"entries", missing[channel][0].index}, RuleEntryBundle,
-					"no %s blobs found in package %q for %s entries [%s]", SchemaBundle, pkg.Name, SchemaChannel, bounded(joined(names, " ")))
+					"no %s blobs found in package %q for %s entries [%s]", SchemaBundle, pkg.Name, SchemaChannel,
+					bounded(joined(names, " ")))
 			}
 		}
 	}

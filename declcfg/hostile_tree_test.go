@@ -20,12 +20,14 @@ func TestTreesOfFilesAreBounded(t *testing.T) {
 		fsys fstest.MapFS
 		text string
 	}{
-		"101 directories in one another": {fstest.MapFS{strings.Repeat("d/", 101) + "x.yaml": {}}, "more than 100 directories"},
+		"101 directories in one another": {fstest.MapFS{strings.Repeat("d/", 101) + "x.yaml": {}},
+			"more than 100 directories"},
 		"100 directories in one another": {fstest.MapFS{strings.Repeat("d/", 100) + "x.yaml": {}}, ""},
 		"patterns of all ignore files":   {ignoring, "more than 400000 patterns"},
 	} {
 		_, err := declcfg.Files(c.fsys)
-		if c.text == "" && err != nil || c.text != "" && (!errors.Is(err, declcfg.ErrLimit) || !strings.Contains(err.Error(), c.text)) {
+		if c.text == "" && err != nil ||
+			c.text != "" && (!errors.Is(err, declcfg.ErrLimit) || !strings.Contains(err.Error(), c.text)) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}

@@ -10,7 +10,8 @@ import (
 )
 
 func TestIgnoreFile(t *testing.T) {
-	files := []string{"a.json", "README.md", "x/README.md", "x/keep.md", "x/y/z.yaml", "x/y/deep/z.yaml", "docs/a.txt", "x/docs/b.txt", "docs.yaml"}
+	files := []string{"a.json", "README.md", "x/README.md", "x/keep.md", "x/y/z.yaml", "x/y/deep/z.yaml", "docs/a.txt",
+		"x/docs/b.txt", "docs.yaml"}
 	tests := []struct {
 		name    string
 		ignores map[string]string // ignore file by directory
@@ -21,7 +22,8 @@ func TestIgnoreFile(t *testing.T) {
 		{"leading slash anchors", map[string]string{".": "/README.md"}, without(files, "README.md")},
 		{"glob", map[string]string{".": "*.md"}, without(files, "README.md", "x/README.md", "x/keep.md")},
 		{"negation brings back", map[string]string{".": "*.md\n!keep.md"}, without(files, "README.md", "x/README.md")},
-		{"negation below an ignored directory", map[string]string{".": "x\n!x/y/z.yaml"}, []string{"a.json", "README.md", "x/y/z.yaml", "docs/a.txt", "docs.yaml"}},
+		{"negation below an ignored directory", map[string]string{".": "x\n!x/y/z.yaml"},
+			[]string{"a.json", "README.md", "x/y/z.yaml", "docs/a.txt", "docs.yaml"}},
 		{"directory only", map[string]string{".": "docs/"}, without(files, "docs/a.txt", "x/docs/b.txt")},
 		{"a directory pattern does not match a file", map[string]string{".": "docs.yaml/"}, files},
 		{"in a sub-directory", map[string]string{"x": "*.md"}, without(files, "x/README.md", "x/keep.md")},

@@ -27,8 +27,8 @@ type IndexedDocument struct {
 	Image                 string // of a bundle, if the index was built with [LoadOptions].Images
 }
 
-// NewIndex makes the index of the catalog in fsys. Of o count Jobs, Limits, Files and Images. Of the problems of files it finds those
-// that keep it from finding the blobs, and returns them as [Load] does.
+// NewIndex makes the index of the catalog in fsys. Of o count Jobs, Limits, Files and Images. Of the problems of files
+// it finds those that keep it from finding the blobs, and returns them as [Load] does.
 func NewIndex(ctx context.Context, fsys fs.FS, o LoadOptions) (*Index, error) {
 	x := &Index{fsys: fsys, options: o}
 	quiet := o
@@ -66,7 +66,8 @@ func (d *docReader) locate() (IndexedDocument, error) {
 	if !doc.JSON && bytes.HasPrefix(doc.Data, []byte("---")) {
 		return IndexedDocument{}, ErrIrregular
 	}
-	at := IndexedDocument{Document: Document{Position: Position{File: d.name, Line: doc.Line, dir: d.options.Dir}, Start: doc.Start, End: doc.End, JSON: doc.JSON}}
+	at := IndexedDocument{Document: Document{Position: Position{File: d.name, Line: doc.Line, dir: d.options.Dir},
+		Start: doc.Start, End: doc.End, JSON: doc.JSON}}
 	var values [4]string
 	n := len(values)
 	if !d.options.Images {

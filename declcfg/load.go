@@ -182,7 +182,8 @@ func (r *Reader) NextMeta() (*Meta, error) {
 
 // walk reads all files concurrently with read, and hands over the results in order. most is approximately how many
 // bytes of documents may wait for that.
-func walk[T any](ctx context.Context, fsys fs.FS, o LoadOptions, most int, read func(*docReader) (T, error), emit func(T) error) error {
+func walk[T any](ctx context.Context, fsys fs.FS, o LoadOptions, most int, read func(*docReader) (T, error),
+	emit func(T) error) error {
 	if fsys == nil {
 		return errors.New("no declarative config filesystem provided")
 	}
@@ -199,7 +200,8 @@ func walk[T any](ctx context.Context, fsys fs.FS, o LoadOptions, most int, read 
 }
 
 // readFile hands over the result of read for each document of a file.
-func readFile[T any](ctx context.Context, fsys fs.FS, name string, d *docReader, read func(*docReader) (T, error), hand func(T) error) (err error) {
+func readFile[T any](ctx context.Context, fsys fs.FS, name string, d *docReader, read func(*docReader) (T, error),
+	hand func(T) error) (err error) {
 	f, err := fsys.Open(name)
 	if err != nil {
 		return err
@@ -207,7 +209,8 @@ func readFile[T any](ctx context.Context, fsys fs.FS, name string, d *docReader,
 	defer func() { err = errors.Join(err, f.Close()) }()
 	maxSize := d.options.Limits.fileSize()
 	if info, err := f.Stat(); err == nil && info.Size() > maxSize {
-		return &ValidationError{Problems: []Problem{{Position: Position{File: name, dir: d.options.Dir}, Rule: RuleLimit,
+		return &ValidationError{Problems: []Problem{{Position: Position{File: name, dir: d.options.Dir},
+			Rule:    RuleLimit,
 			Message: fmt.Sprintf("file has %d bytes (limit %d)", info.Size(), maxSize)}}}
 	}
 	d.reset(&fileReader{r: f, limit: maxSize}, name)

@@ -18,7 +18,8 @@ import (
 
 func load(t *testing.T, content string) (*declcfg.Catalog, error) {
 	t.Helper()
-	return declcfg.Load(context.Background(), fstest.MapFS{"catalog.yaml": {Data: []byte(content)}}, declcfg.LoadOptions{})
+	return declcfg.Load(context.Background(), fstest.MapFS{"catalog.yaml": {Data: []byte(content)}},
+		declcfg.LoadOptions{})
 }
 
 func write(t *testing.T, c *declcfg.Catalog, f declcfg.Format) string {
@@ -38,7 +39,8 @@ func TestNumbersAreKept(t *testing.T) {
 	}
 	for _, f := range []declcfg.Format{declcfg.FormatJSON, declcfg.FormatYAML} {
 		out := write(t, c, f)
-		for _, number := range []string{"9007199254740993", "1.0", "1e400", "-0", "123456789012345678901234567890", "0.10"} {
+		for _, number := range []string{"9007199254740993", "1.0", "1e400", "-0", "123456789012345678901234567890",
+			"0.10"} {
 			if !strings.Contains(out, " "+number) {
 				t.Errorf("%s lost %s:\n%s", f, number, out)
 			}
@@ -94,7 +96,9 @@ func TestWriteThenLoadIsIdentity(t *testing.T) {
 }
 
 func TestPositions(t *testing.T) {
-	c, err := load(t, "# a comment\n\n---\nschema: olm.package\nname: foo\n---\n\n# another\nschema: olm.channel\nname: x\npackage: foo\n")
+	c, err := load(t,
+		"# a comment\n\n---\nschema: olm.package\nname: foo\n---\n\n# another\nschema: olm.channel\nname: "+
+			"x\npackage: foo\n")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,8 +112,11 @@ func TestPositions(t *testing.T) {
 
 func TestProblemsHaveTheLineOfTheirEntry(t *testing.T) {
 	fsys := fstest.MapFS{
-		"c.yaml": {Data: []byte("---\nschema: olm.package\nname: foo\ndefaultChannel: a\n---\nschema: olm.channel\nname: a\npackage: foo\nentries:\n- name: x\n- name: z\n  replaces: x\n  skipRange: nonsense\n")},
-		"b.json": {Data: []byte("{\"schema\":\"olm.bundle\",\n\"name\":\"x\",\"package\":\"foo\",\n\"image\":\"a@b\",\n\"properties\":[{\"type\":\"olm.package\",\"value\":{\"packageName\":\"foo\",\"version\":\"1.0.0\"}}]}\n")},
+		"c.yaml": {Data: []byte(
+			"---\nschema: olm.package\nname: foo\ndefaultChannel: a\n---\nschema: olm.channel\nname: a\npackage: " +
+				"foo\nentries:\n- name: x\n- name: z\n  replaces: x\n  skipRange: nonsense\n")},
+		"b.json": {Data: []byte(
+			"{\"schema\":\"olm.bundle\",\n\"name\":\"x\",\"package\":\"foo\",\n\"image\":\"a@b\",\n\"properties\":[{\"type\":\"olm.package\",\"value\":{\"packageName\":\"foo\",\"version\":\"1.0.0\"}}]}\n")},
 	}
 	_, err := declcfg.ValidateFS(context.Background(), fsys, declcfg.LoadOptions{})
 	for _, want := range []string{"c.yaml:11]", "b.json:3]"} {
@@ -125,7 +132,8 @@ func TestEveryBrokenFileIsReported(t *testing.T) {
 		"b.json": {Data: []byte(`{"schema":"olm.package","name":`)},
 		"c.yaml": {Data: []byte("name: foo\n")},
 		"d.yaml": {Data: []byte("schema: olm.package\nname: foo\ndefaultChannel: x\n")},
-		"e.json": {Data: []byte(`{"schema":"olm.bundle","name":"b","package":"foo","properties":[{"type":"olm.bundle.object","value":{"data":"%%%"}}]}`)},
+		"e.json": {Data: []byte(
+			`{"schema":"olm.bundle","name":"b","package":"foo","properties":[{"type":"olm.bundle.object","value":{"data":"%%%"}}]}`)},
 		"f.json": {Data: []byte(`{"schema":"olm.bundle","name":"b","package":"foo","image":5}`)},
 	}
 	_, err := declcfg.Load(context.Background(), fsys, declcfg.LoadOptions{})
@@ -154,21 +162,33 @@ func TestHostileFiles(t *testing.T) {
 		"a relative link out":    func(p string) error { return os.Symlink("../../../../../../"+secret, p) },
 		"a dangling link":        func(p string) error { return os.Symlink("nowhere", p) },
 		"a FIFO":                 func(p string) error { return syscall.Mkfifo(p, 0o600) },
-		"a picture":              func(p string) error { return os.WriteFile(p, []byte("\x89PNG\r\n\x1a\n\x00\x00"), 0o600) },
-		"a byte order mark":      func(p string) error { return os.WriteFile(p, []byte("\xef\xbb\xbf{\"schema\":\"x\"}"), 0o600) },
-		"UTF-16":                 func(p string) error { return os.WriteFile(p, []byte("\xff\xfes\x00c\x00"), 0o600) },
-		"invalid UTF-8":          func(p string) error { return os.WriteFile(p, []byte("schema: x\nname: \xff\n"), 0o600) },
+		"a picture": func(p string) error {
+			return os.WriteFile(p, []byte("\x89PNG\r\n\x1a\n\x00\x00"),
+				0o600)
+		},
+		"a byte order mark": func(p string) error {
+			return os.WriteFile(p,
+				[]byte("\xef\xbb\xbf{\"schema\":\"x\"}"), 0o600)
+		},
+		"UTF-16": func(p string) error { return os.WriteFile(p, []byte("\xff\xfes\x00c\x00"), 0o600) },
+		"invalid UTF-8": func(p string) error {
+			return os.WriteFile(p, []byte("schema: x\nname: \xff\n"),
+				0o600)
+		},
 		"deep nesting, JSON": func(p string) error {
-			return os.WriteFile(p, []byte(`{"schema":"x","a":`+strings.Repeat("[", 10_001)+strings.Repeat("]", 10_001)+"}"), 0o600)
+			return os.WriteFile(p,
+				[]byte(`{"schema":"x","a":`+strings.Repeat("[", 10_001)+strings.Repeat("]", 10_001)+"}"), 0o600)
 		},
 		"deep nesting, YAML": func(p string) error {
-			return os.WriteFile(p, []byte("schema: x\na: "+strings.Repeat("[", 10_001)+strings.Repeat("]", 10_001)+"\n"), 0o600)
+			return os.WriteFile(p,
+				[]byte("schema: x\na: "+strings.Repeat("[", 10_001)+strings.Repeat("]", 10_001)+"\n"), 0o600)
 		},
 		"an alias bomb": func(p string) error {
 			text := "schema: x\na0: &a0 [x,x,x,x,x,x,x,x,x]\n"
 			for i := 1; i < 10; i++ {
 				ref := "*a" + itoa(i-1)
-				text += "a" + itoa(i) + ": &a" + itoa(i) + " [" + strings.TrimSuffix(strings.Repeat(ref+",", 9), ",") + "]\n"
+				text += "a" + itoa(i) + ": &a" + itoa(i) + " [" + strings.TrimSuffix(strings.Repeat(ref+",", 9),
+					",") + "]\n"
 			}
 			return os.WriteFile(p, []byte(text), 0o600)
 		},
@@ -205,7 +225,8 @@ func TestHostileFiles(t *testing.T) {
 func TestConfigMapVolume(t *testing.T) {
 	dir := t.TempDir()
 	must(t, os.Mkdir(filepath.Join(dir, "..2026_01_01"), 0o700))
-	must(t, os.WriteFile(filepath.Join(dir, "..2026_01_01", "catalog.yaml"), []byte("schema: olm.package\nname: foo\n"), 0o600))
+	must(t, os.WriteFile(filepath.Join(dir, "..2026_01_01", "catalog.yaml"), []byte("schema: olm.package\nname: foo\n"),
+		0o600))
 	must(t, os.Symlink("..2026_01_01", filepath.Join(dir, "..data")))
 	must(t, os.Symlink("..data/catalog.yaml", filepath.Join(dir, "catalog.yaml")))
 	link := filepath.Join(t.TempDir(), "link")
@@ -252,7 +273,8 @@ func TestWalkKeepsOrder(t *testing.T) {
 	fsys := fstest.MapFS{}
 	for i := range 100 {
 		name := "f" + strings.Repeat("0", 3-len(itoa(i))) + itoa(i)
-		fsys[name] = &fstest.MapFile{Data: []byte("schema: x\nname: " + name + "a\n---\nschema: x\nname: " + name + "b\n")}
+		fsys[name] = &fstest.MapFile{Data: []byte(
+			"schema: x\nname: " + name + "a\n---\nschema: x\nname: " + name + "b\n")}
 	}
 	var names []string
 	must(t, declcfg.Walk(context.Background(), fsys, declcfg.LoadOptions{Jobs: 4}, func(m *declcfg.Meta) error {
@@ -268,7 +290,8 @@ func TestWalkKeepsOrder(t *testing.T) {
 		}
 	}
 	stop := errors.New("stop")
-	if err := declcfg.Walk(context.Background(), fsys, declcfg.LoadOptions{}, func(*declcfg.Meta) error { return stop }); !errors.Is(err, stop) {
+	if err := declcfg.Walk(context.Background(), fsys, declcfg.LoadOptions{},
+		func(*declcfg.Meta) error { return stop }); !errors.Is(err, stop) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -74,7 +74,8 @@ func TestWalkThatEndsEarlyLetsReadersGo(t *testing.T) {
 		for i := range 8 {
 			catalog[string(rune('0'+i))+".json"] = &fstest.MapFile{Data: []byte(strings.Repeat(blob, 4))}
 		}
-		if err := Walk(t.Context(), catalog, LoadOptions{Jobs: 4}, func(*Meta) error { return io.ErrClosedPipe }); err != io.ErrClosedPipe {
+		if err := Walk(t.Context(), catalog, LoadOptions{Jobs: 4},
+			func(*Meta) error { return io.ErrClosedPipe }); err != io.ErrClosedPipe {
 			t.Errorf("error %v", err)
 		}
 	})

@@ -24,8 +24,11 @@ func labelErrors(name string) []string {
 		errs = append(errs, fmt.Sprintf("must be no more than %d characters", maxLabelLength))
 	}
 	if len(errs) == 0 && !labelPattern.MatchString(name) {
-		errs = append(errs, "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with"+
-			" an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')")
+		errs = append(errs,
+			"a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start "+
+				"and end with"+
+				" an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is "+
+				"'[a-z0-9]([-a-z0-9]*[a-z0-9])?')")
 	}
 	return errs
 }

@@ -28,7 +28,8 @@ func (b *Bundle) Objects() ([][]byte, error) {
 		}
 		object, err := bundleObjectJSON(nil, b.Properties[i].Value)
 		if err != nil {
-			return nil, fmt.Errorf("package %q, bundle %q: parse property at index %d as bundle object: %w", b.Package, b.Name, i, err)
+			return nil, fmt.Errorf("package %q, bundle %q: parse property at index %d as bundle object: %w", b.Package,
+				b.Name, i, err)
 		}
 		if object != nil {
 			objects = append(objects, object)
@@ -64,7 +65,8 @@ func bundleObjectJSON(scratch, value []byte) ([]byte, error) {
 func bundleObjectData(scratch, value []byte) ([]byte, error) {
 	const prefix, suffix = `{"data":"`, `"}`
 	if rest, ok := bytes.CutPrefix(value, []byte(prefix)); ok {
-		if encoded, ok := bytes.CutSuffix(rest, []byte(suffix)); ok && bytes.IndexByte(encoded, '\\') < 0 && bytes.IndexByte(encoded, '"') < 0 {
+		if encoded, ok := bytes.CutSuffix(rest, []byte(suffix)); ok && bytes.IndexByte(encoded,
+			'\\') < 0 && bytes.IndexByte(encoded, '"') < 0 {
 			size := base64.StdEncoding.DecodedLen(len(encoded))
 			if scratch == nil || cap(scratch) < size {
 				scratch = make([]byte, size)
@@ -82,7 +84,8 @@ func bundleObjectData(scratch, value []byte) ([]byte, error) {
 
 // objectJSON converts a manifest to JSON.
 func objectJSON(data []byte) ([]byte, error) {
-	if t := bytes.TrimLeft(data, " \t\r\n"); len(t) > 0 && t[0] == '{' && jsontext.Value(data).IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) {
+	if t := bytes.TrimLeft(data, " \t\r\n"); len(t) > 0 && t[0] == '{' && jsontext.Value(data).IsValid(
+		jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) {
 		return data, nil
 	}
 	return canon.AppendYAML(nil, data, canon.Limits{}, nil)
@@ -97,7 +100,8 @@ func (b *Bundle) CSV() (json.RawMessage, error) {
 		}
 		object, err := bundleObjectJSON(nil, b.Properties[i].Value)
 		if err != nil {
-			return nil, fmt.Errorf("package %q, bundle %q: parse property at index %d as bundle object: %w", b.Package, b.Name, i, err)
+			return nil, fmt.Errorf("package %q, bundle %q: parse property at index %d as bundle object: %w", b.Package,
+				b.Name, i, err)
 		}
 		if object != nil && jsonscan.Kind(object) == csvKind {
 			return object, nil
@@ -186,7 +190,10 @@ func (b *Bundle) checkObjects(scratch []byte, each func(object []byte)) ([]byte,
 		}
 		object, err := bundleObjectJSON(scratch, value)
 		if err != nil {
-			return scratch, fmt.Errorf("read bundle objects: package %q, bundle %q: parse property at index %d as bundle object: %w", b.Package, b.Name, i, err)
+			return scratch,
+				fmt.Errorf(
+					"read bundle objects: package %q, bundle %q: parse property at index %d as bundle object: %w",
+					b.Package, b.Name, i, err)
 		}
 		if object != nil && each != nil {
 			each(object)

@@ -25,7 +25,8 @@ var differences = map[string]struct {
 	validates, renders bool
 	reason             string
 }{
-	"ok-bom": {reason: "opm reads a file with a byte order mark as YAML and silently drops all of it but the first document"},
+	"ok-bom": {reason: "opm reads a file with a byte order mark as YAML and silently drops all of it but the first " +
+		"document"},
 }
 
 func TestRecordedCases(t *testing.T) {
@@ -115,7 +116,8 @@ func checkMessage(t *testing.T, name, golden string, err error) {
 	}
 	if common, ok := ownWords[name]; ok {
 		if !strings.Contains(answer.Error.Message, common) || !strings.Contains(invalid.OpmMessage(), common) {
-			t.Errorf("message %q and opm's %q do not both contain %q", invalid.OpmMessage(), answer.Error.Message, common)
+			t.Errorf("message %q and opm's %q do not both contain %q", invalid.OpmMessage(), answer.Error.Message,
+				common)
 		}
 	} else if got := invalid.OpmMessage(); got != answer.Error.Message {
 		t.Errorf("message:\n%s\nopm's:\n%s", got, answer.Error.Message)

@@ -16,7 +16,9 @@ import (
 func TestManyProblems(t *testing.T) {
 	const repeated = 5000
 	var b strings.Builder
-	b.WriteString("schema: olm.package\nname: a\ndefaultChannel: c\n---\nschema: olm.channel\nname: c\npackage: a\nentries:\n- name: a.v1\n")
+	b.WriteString(
+		"schema: olm.package\nname: a\ndefaultChannel: c\n---\nschema: olm.channel\nname: c\npackage: a\nentries:\n- " +
+			"name: a.v1\n")
 	for range repeated {
 		b.WriteString("- name: a.v1\n")
 	}
@@ -30,7 +32,8 @@ func TestManyProblems(t *testing.T) {
 	if !errors.As(err, &invalid) {
 		t.Fatal(err)
 	}
-	want := map[string]int{declcfg.RuleDuplicate: repeated, declcfg.RuleUnknownPackage: repeated, declcfg.RuleEntryBundle: 1}
+	want := map[string]int{declcfg.RuleDuplicate: repeated, declcfg.RuleUnknownPackage: repeated,
+		declcfg.RuleEntryBundle: 1}
 	for _, p := range append(invalid.Problems, omitted...) {
 		want[p.Rule]--
 		if p.Message == "" || p.Position.Line == 0 {
@@ -46,7 +49,8 @@ func TestManyProblems(t *testing.T) {
 	if invalid.More[declcfg.RuleDuplicate] != more || len(omitted) != 2*more {
 		t.Errorf("%v, %d omitted", invalid.More, len(omitted))
 	}
-	if text := err.Error(); len(text) > 64<<10 || !strings.Contains(text, fmt.Sprintf("... and %d more problems of the kind \"duplicate\"", more)) {
+	if text := err.Error(); len(text) > 64<<10 || !strings.Contains(text,
+		fmt.Sprintf("... and %d more problems of the kind \"duplicate\"", more)) {
 		t.Errorf("an error of %d bytes: %.300s ... %s", len(text), text, text[max(0, len(text)-300):])
 	}
 	joined := declcfg.JoinProblems(errors.Join(err, fmt.Errorf("again: %w", err)))
@@ -63,7 +67,8 @@ func TestManyBrokenFiles(t *testing.T) {
 	}
 	_, err := declcfg.Load(context.Background(), fsys, declcfg.LoadOptions{})
 	var invalid *declcfg.ValidationError
-	if !errors.As(err, &invalid) || len(invalid.Problems) != declcfg.MaxProblems || invalid.More[declcfg.RuleSyntax] != 400 {
+	if !errors.As(err, &invalid) || len(invalid.Problems) != declcfg.MaxProblems ||
+		invalid.More[declcfg.RuleSyntax] != 400 {
 		t.Errorf("%.300v", err)
 	}
 }
@@ -76,21 +81,32 @@ func TestLongTextInProblems(t *testing.T) {
 		entries[i] = fmt.Sprintf("{name: head-%d}", i)
 	}
 	for name, text := range map[string]string{
-		"package":       "schema: olm.package\nname: " + long + "\n",
-		"channel":       "schema: olm.channel\nname: " + long + "\npackage: b\n",
-		"entry":         "schema: olm.package\nname: a\ndefaultChannel: c\n---\nschema: olm.channel\nname: c\npackage: a\nentries: [{name: " + long + "}]\n",
-		"heads":         "schema: olm.package\nname: a\ndefaultChannel: c\n---\nschema: olm.channel\nname: c\npackage: a\nentries: [" + strings.Join(entries, ", ") + "]\n",
-		"skipRange":     "schema: olm.package\nname: a\ndefaultChannel: c\n---\nschema: olm.channel\nname: c\npackage: a\nentries: [{name: b, skipRange: " + long + "}]\n",
-		"image":         "schema: olm.package\nname: a\n---\nschema: olm.bundle\nname: a.v1\npackage: a\nimage: '@" + long + "'\nproperties: [{type: olm.package, value: {packageName: a, version: 1.0.0}}]\n",
-		"related image": "schema: olm.package\nname: a\n---\nschema: olm.bundle\nname: a.v1\npackage: a\nrelatedImages: [{image: '@" + long + "'}]\nproperties: [{type: olm.package, value: {packageName: a, version: 1.0.0}}]\n",
-		"version":       "schema: olm.package\nname: a\n---\nschema: olm.bundle\nname: a.v1\npackage: a\nproperties: [{type: olm.package, value: {packageName: a, version: " + long + "}}]\n",
-		"property":      "schema: olm.package\nname: a\n---\nschema: olm.bundle\nname: a.v1\npackage: a\nproperties: [{type: olm.gvk, value: " + long + "}]\n",
-		"deprecation":   "schema: olm.package\nname: a\n---\nschema: olm.deprecations\npackage: a\nentries: [{message: m, reference: {schema: olm.bundle, name: " + long + "}}]\n",
-		"reference":     "schema: olm.package\nname: a\n---\nschema: olm.deprecations\npackage: a\nentries: [{message: m, reference: {schema: " + long + "}}]\n",
-		"syntax":        "schema: olm.channel\nname: " + long + "\nentries: 5\n",
-		"object":        "schema: [" + long + "]\n",
+		"package": "schema: olm.package\nname: " + long + "\n",
+		"channel": "schema: olm.channel\nname: " + long + "\npackage: b\n",
+		"entry": "schema: olm.package\nname: a\ndefaultChannel: c\n---\nschema: olm.channel\nname: " +
+			"c\npackage: a\nentries: [{name: " + long + "}]\n",
+		"heads": "schema: olm.package\nname: a\ndefaultChannel: c\n---\nschema: olm.channel\nname: " +
+			"c\npackage: a\nentries: [" + strings.Join(entries, ", ") + "]\n",
+		"skipRange": "schema: olm.package\nname: a\ndefaultChannel: c\n---\nschema: olm.channel\nname: " +
+			"c\npackage: a\nentries: [{name: b, skipRange: " + long + "}]\n",
+		"image": "schema: olm.package\nname: a\n---\nschema: olm.bundle\nname: a.v1\npackage: a\nimage: '@" +
+			long + "'\nproperties: [{type: olm.package, value: {packageName: a, version: 1.0.0}}]\n",
+		"related image": "schema: olm.package\nname: a\n---\nschema: olm.bundle\nname: a.v1\npackage: " +
+			"a\nrelatedImages: [{image: '@" + long +
+			"'}]\nproperties: [{type: olm.package, value: {packageName: a, version: 1.0.0}}]\n",
+		"version": "schema: olm.package\nname: a\n---\nschema: olm.bundle\nname: a.v1\npackage: a\nproperties: " +
+			"[{type: olm.package, value: {packageName: a, version: " + long + "}}]\n",
+		"property": "schema: olm.package\nname: a\n---\nschema: olm.bundle\nname: a.v1\npackage: a\nproperties: " +
+			"[{type: olm.gvk, value: " + long + "}]\n",
+		"deprecation": "schema: olm.package\nname: a\n---\nschema: olm.deprecations\npackage: a\nentries: " +
+			"[{message: m, reference: {schema: olm.bundle, name: " + long + "}}]\n",
+		"reference": "schema: olm.package\nname: a\n---\nschema: olm.deprecations\npackage: a\nentries: " +
+			"[{message: m, reference: {schema: " + long + "}}]\n",
+		"syntax": "schema: olm.channel\nname: " + long + "\nentries: 5\n",
+		"object": "schema: [" + long + "]\n",
 	} {
-		_, err := declcfg.ValidateFS(context.Background(), fstest.MapFS{"c.yaml": {Data: []byte(text)}}, declcfg.LoadOptions{})
+		_, err := declcfg.ValidateFS(context.Background(), fstest.MapFS{"c.yaml": {Data: []byte(text)}},
+			declcfg.LoadOptions{})
 		var invalid *declcfg.ValidationError
 		if !errors.As(err, &invalid) {
 			t.Errorf("%s: %v", name, err)

@@ -26,7 +26,8 @@ func TestReaderHandsOverManifests(t *testing.T) {
 			for _, v := range values {
 				properties = append(properties, `{"type":"olm.bundle.object","value":`+v+`}`)
 			}
-			text := "\n\n" + `{"schema":"olm.bundle","package":"p","name":"b","image":"i","properties":[` + strings.Join(properties, ",") + `]}`
+			text := "\n\n" + `{"schema":"olm.bundle","package":"p","name":"b","image":"i","properties":[` +
+				strings.Join(properties, ",") + `]}`
 			read := func(lazy bool) (*declcfg.Reader, *declcfg.Bundle, error) {
 				r := declcfg.NewReader(declcfg.LoadOptions{Lazy: lazy})
 				r.Reset(strings.NewReader(text), "file")
@@ -64,8 +65,10 @@ func TestReaderHandsOverManifests(t *testing.T) {
 				wanted = append(wanted, string(o))
 			}
 			one, err := whole.CSV()
-			if err != nil || !slices.Equal(objects, wanted) || (one == nil) != (at < 0) || at >= 0 && objects[at] != string(one) {
-				t.Errorf("got %q, the %d. is the ClusterServiceVersion; want %q and %s (%v)", objects, at, wanted, one, err)
+			if err != nil || !slices.Equal(objects, wanted) || (one == nil) != (at < 0) ||
+				at >= 0 && objects[at] != string(one) {
+				t.Errorf("got %q, the %d. is the ClusterServiceVersion; want %q and %s (%v)", objects, at, wanted, one,
+					err)
 			}
 		})
 	}

@@ -63,7 +63,8 @@ func (b *Bundle) Restored(full *Bundle) (*Bundle, error) {
 	for i, p := range b.Properties {
 		if isHeavy(p.Type) {
 			if len(values[p.Type]) == 0 {
-				return nil, fmt.Errorf("package %q, bundle %q: property[%d] of type %q has no value any more", b.Package, b.Name, i, p.Type)
+				return nil, fmt.Errorf("package %q, bundle %q: property[%d] of type %q has no value any more",
+					b.Package, b.Name, i, p.Type)
 			}
 			p.Value = values[p.Type][0].Value
 			values[p.Type] = values[p.Type][1:]

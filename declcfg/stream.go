@@ -84,26 +84,27 @@ func (x *Index) selected(ctx context.Context, wanted func(*IndexedDocument) bool
 			o.Warn = warned.report
 		}
 		units := x.divide(order)
-		err := inOrder(ctx, o, len(units), aheadBytes/2, func(ctx context.Context, d *docReader, i int, hand func(Blob) error) error {
-			for _, n := range units[i] {
-				if err := ctx.Err(); err != nil {
-					return err
+		err := inOrder(ctx, o, len(units), aheadBytes/2,
+			func(ctx context.Context, d *docReader, i int, hand func(Blob) error) error {
+				for _, n := range units[i] {
+					if err := ctx.Err(); err != nil {
+						return err
+					}
+					b, err := d.at(x.fsys, &x.docs[n])
+					if err != nil {
+						return d.problem(err)
+					}
+					if err := hand(b); err != nil {
+						return err
+					}
 				}
-				b, err := d.at(x.fsys, &x.docs[n])
-				if err != nil {
-					return d.problem(err)
+				return nil
+			}, func(b Blob) error {
+				if hasPlace(b.BlobSchema(), b.BlobPackage()) && !yield(b, nil) {
+					return errEnough
 				}
-				if err := hand(b); err != nil {
-					return err
-				}
-			}
-			return nil
-		}, func(b Blob) error {
-			if hasPlace(b.BlobSchema(), b.BlobPackage()) && !yield(b, nil) {
-				return errEnough
-			}
-			return nil
-		})
+				return nil
+			})
 		if err != nil && !errors.Is(err, errEnough) {
 			o.Files = x.options.Files
 			yield(nil, wholeError(ctx, x.fsys, o, err))
@@ -175,7 +176,8 @@ func (x *Index) order(wanted func(*IndexedDocument) bool) []int {
 		if (a.Package == "") != (b.Package == "") {
 			return cmp.Compare(b.Package, a.Package)
 		}
-		if c := cmp.Or(cmp.Compare(a.Package, b.Package), cmp.Compare(schemaRank(a.Schema), schemaRank(b.Schema))); c != 0 {
+		if c := cmp.Or(cmp.Compare(a.Package, b.Package),
+			cmp.Compare(schemaRank(a.Schema), schemaRank(b.Schema))); c != 0 {
 			return c
 		}
 		switch schemaRank(a.Schema) {

@@ -97,7 +97,8 @@ func TestStreamIsLoadInOrder(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.Others = append(c.Others, declcfg.Meta{Schema: "custom", Blob: []byte(`{"schema":"custom","v":1}`)},
-			declcfg.Meta{Schema: "custom", Package: c.Packages[0].Name, Blob: fmt.Appendf(nil, `{"package":%q,"schema":"custom","v":2}`, c.Packages[0].Name)})
+			declcfg.Meta{Schema: "custom", Package: c.Packages[0].Name,
+				Blob: fmt.Appendf(nil, `{"package":%q,"schema":"custom","v":2}`, c.Packages[0].Name)})
 		for name, fsys := range layouts(t, c) {
 			t.Run(name, func(t *testing.T) { sameAsLoad(t, fsys) })
 		}
@@ -106,18 +107,31 @@ func TestStreamIsLoadInOrder(t *testing.T) {
 
 // oddCatalogs are files in which the package of a blob is not obvious, or which are invalid.
 var oddCatalogs = []string{
-	"schema: olm.bundle\ndescription: \"\npackage: other\nname: x\n\"\nimage: q.io/a\n", // a quoted scalar with lines that look like keys
-	"schema: olm.bundle\ndescription: '\npackage: other\nname: x\n'\n", "schema: s\nv: {\npackage: a\n}\n", "schema: s\nv: [\nname: a,\n]\n",
-	"package: a\nschema: s\npackage: b\n", "Package: a\nschema: s\n", "schema: s\n\"package\": a\n", "? schema\n: s\npackage: a\n", "schema: s\npackage: >-\n  a\n",
-	"schema: s\npackage: a\n  b\n", "schema: s\npackage: a\n\n  b\n", "schema: s\npackage: a # x\n", "schema: s\npackage: 1.5\n", "schema: s\npackage: yes\n", "schema: s\npackage: ~\n",
-	"  schema: s\n  package: a\n", "schema: s\nv: |\n  x\npackage: a\n", "schema: s\n<<: {package: a}\n", "x: &a p\nschema: s\npackage: *a\n", "schema: s\npackage: !!str a\n",
-	"schema: s\nv: x\u0085package: a\n", "schema: s\nv: x\u2028package: a\n", "schema: s\nv: \"x\rpackage: a\"\n", "schema: s\n...\npackage: a\n", "%YAML 1.1\n---\nschema: s\n",
-	"---#x\nschema: s\n", "# only\n", "", "---\n---\nschema: s\n", "schema: s\n--- x\nschema: s\n", "\ufeffschema: s\n", "schema: s\npackage:\n- a\n", "package: a\n",
-	"schema: olm.package\nname: p\n---\nschema: olm.channel\npackage: p\nname: [x]\n---\nschema: [\n", "schema: olm.package\ndescription: \"a\n  b\"\nname: p\ndefaultChannel: c\n",
-	`{"schema":"s","package":"a"}{"schema":"s","package":"b","name":"\u0063"}`, `{"schema":"s","package":"a","package":"b"}`, `{"schema":"s","Package":"a"}`,
-	`{"schema":"s","\u0070ackage":"a"}`, `{"schema":"s","package":null}`, `{"schema":"s","package":{"name":"x"}}`, `{"v":{"package":"x"},"schema":"s"} {"schema":"s" "package":"a"}`,
-	`{"schema":"olm.bundle","name":"b","properties":[{"type":"olm.bundle.object","value":{"data":"!"}}]}`, "{schema: s, package: a}\n", `{"schema":"s"}` + "\n---\nschema: t\n",
-	`{"schema":"olm.bundle","name":"b"}`, `{"schema":"olm.channel","package":"p","name":"b"}`, `{"schema":"olm.package"}`, "schema: olm.deprecations\nname: x\npackage: a\n", "schema: olm.deprecations\nentries: []\n",
+	// a quoted scalar with lines that look like keys
+	"schema: olm.bundle\ndescription: \"\npackage: other\nname: x\n\"\nimage: q.io/a\n",
+	"schema: olm.bundle\ndescription: '\npackage: other\nname: x\n'\n", "schema: s\nv: {\npackage: a\n}\n",
+	"schema: s\nv: [\nname: a,\n]\n",
+	"package: a\nschema: s\npackage: b\n", "Package: a\nschema: s\n", "schema: s\n\"package\": a\n",
+	"? schema\n: s\npackage: a\n", "schema: s\npackage: >-\n  a\n",
+	"schema: s\npackage: a\n  b\n", "schema: s\npackage: a\n\n  b\n", "schema: s\npackage: a # x\n",
+	"schema: s\npackage: 1.5\n", "schema: s\npackage: yes\n", "schema: s\npackage: ~\n",
+	"  schema: s\n  package: a\n", "schema: s\nv: |\n  x\npackage: a\n", "schema: s\n<<: {package: a}\n",
+	"x: &a p\nschema: s\npackage: *a\n", "schema: s\npackage: !!str a\n",
+	"schema: s\nv: x\u0085package: a\n", "schema: s\nv: x\u2028package: a\n", "schema: s\nv: \"x\rpackage: a\"\n",
+	"schema: s\n...\npackage: a\n", "%YAML 1.1\n---\nschema: s\n",
+	"---#x\nschema: s\n", "# only\n", "", "---\n---\nschema: s\n", "schema: s\n--- x\nschema: s\n", "\ufeffschema: s\n",
+	"schema: s\npackage:\n- a\n", "package: a\n",
+	"schema: olm.package\nname: p\n---\nschema: olm.channel\npackage: p\nname: [x]\n---\nschema: [\n",
+	"schema: olm.package\ndescription: \"a\n  b\"\nname: p\ndefaultChannel: c\n",
+	`{"schema":"s","package":"a"}{"schema":"s","package":"b","name":"\u0063"}`,
+	`{"schema":"s","package":"a","package":"b"}`, `{"schema":"s","Package":"a"}`,
+	`{"schema":"s","\u0070ackage":"a"}`, `{"schema":"s","package":null}`, `{"schema":"s","package":{"name":"x"}}`,
+	`{"v":{"package":"x"},"schema":"s"} {"schema":"s" "package":"a"}`,
+	`{"schema":"olm.bundle","name":"b","properties":[{"type":"olm.bundle.object","value":{"data":"!"}}]}`,
+	"{schema: s, package: a}\n", `{"schema":"s"}` + "\n---\nschema: t\n",
+	`{"schema":"olm.bundle","name":"b"}`, `{"schema":"olm.channel","package":"p","name":"b"}`,
+	`{"schema":"olm.package"}`, "schema: olm.deprecations\nname: x\npackage: a\n",
+	"schema: olm.deprecations\nentries: []\n",
 }
 
 func TestStreamOfOddFiles(t *testing.T) {
@@ -125,7 +139,8 @@ func TestStreamOfOddFiles(t *testing.T) {
 	for i, text := range oddCatalogs {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			sameAsLoad(t, fstest.MapFS{"catalog.yaml": {Data: []byte(text)}})
-			sameAsLoad(t, fstest.MapFS{"catalog.yaml": {Data: []byte(text)}, "z.yaml": {Data: []byte("schema: olm.package\nname: z\nx: [\n")}})
+			sameAsLoad(t, fstest.MapFS{"catalog.yaml": {Data: []byte(text)},
+				"z.yaml": {Data: []byte("schema: olm.package\nname: z\nx: [\n")}})
 		})
 		all[fmt.Sprintf("%02d", i)] = &fstest.MapFile{Data: []byte(text)}
 	}
@@ -154,16 +169,20 @@ func TestStreamOfOnePackageReadsNoOther(t *testing.T) {
 	files := fstest.MapFS{}
 	for i := range 20 {
 		pkg := fmt.Sprintf("p%02d", i)
-		text := fmt.Sprintf("schema: olm.package\nname: %s\ndefaultChannel: c\n---\nschema: olm.channel\npackage: %s\nname: c\nentries:\n- name: %s.v1\n", pkg, pkg, pkg)
+		text := fmt.Sprintf(
+			"schema: olm.package\nname: %s\ndefaultChannel: c\n---\nschema: olm.channel\npackage: %s\nname: "+
+				"c\nentries:\n- name: %s.v1\n", pkg, pkg, pkg)
 		// A bundle that cannot be parsed: reading it is an error.
 		bad := "properties: {{\n"
 		if i == 7 {
 			bad = "image: q.io/a/b\n"
 		}
-		files[pkg+"/catalog.yaml"] = &fstest.MapFile{Data: []byte(text + "---\nschema: olm.bundle\nname: " + pkg + ".v1\npackage: " + pkg + "\n" + bad)}
+		files[pkg+"/catalog.yaml"] = &fstest.MapFile{Data: []byte(
+			text + "---\nschema: olm.bundle\nname: " + pkg + ".v1\npackage: " + pkg + "\n" + bad)}
 	}
 	counted := countingFS{files, map[string]int{}}
-	got := texts(declcfg.Stream(t.Context(), counted, declcfg.LoadOptions{Jobs: 1}, func(pkg string) bool { return pkg == "p07" }))
+	got := texts(declcfg.Stream(t.Context(), counted, declcfg.LoadOptions{Jobs: 1},
+		func(pkg string) bool { return pkg == "p07" }))
 	if len(got) != 3 || !strings.Contains(got[2], "q.io/a/b") {
 		t.Errorf("got %q", got)
 	}
@@ -176,7 +195,9 @@ func TestStreamOfOnePackageReadsNoOther(t *testing.T) {
 			t.Errorf("%s was opened %d times, want %d", name, n, want)
 		}
 	}
-	if got := texts(declcfg.Stream(t.Context(), files, declcfg.LoadOptions{}, func(pkg string) bool { return pkg == "p08" })); len(got) != 1 || !strings.Contains(got[0], "p19/catalog.yaml") {
+	if got := texts(declcfg.Stream(t.Context(), files, declcfg.LoadOptions{},
+		func(pkg string) bool { return pkg == "p08" })); len(got) != 1 || !strings.Contains(got[0],
+		"p19/catalog.yaml") {
 		t.Errorf("the error does not have the problems of all files: %q", got)
 	}
 }

@@ -105,7 +105,8 @@ func (b *Bundle) versionRelease(p property.Package) (VersionRelease, error) {
 	if p.Release != "" {
 		release, err := ParseRelease(p.Release)
 		if err != nil {
-			return VersionRelease{}, fmt.Errorf("error parsing bundle %q release version %q: %w", b.Name, p.Release, err)
+			return VersionRelease{}, fmt.Errorf("error parsing bundle %q release version %q: %w", b.Name, p.Release,
+				err)
 		}
 		return VersionRelease{version, release}, nil
 	}
@@ -114,7 +115,8 @@ func (b *Bundle) versionRelease(p property.Package) (VersionRelease, error) {
 	}
 	release, err := ParseRelease(strings.Join(version.Build, "."))
 	if err != nil {
-		return VersionRelease{}, fmt.Errorf("error parsing bundle %q release version %q: %w", b.Name, strings.Join(version.Build, "."), err)
+		return VersionRelease{}, fmt.Errorf("error parsing bundle %q release version %q: %w", b.Name,
+			strings.Join(version.Build, "."), err)
 	}
 	version.Build = nil
 	return VersionRelease{version, release}, nil

@@ -124,9 +124,12 @@ func (c *Catalog) indexByPackage() map[string]*packageIndex {
 		p.deprecations = append(p.deprecations, i)
 	}
 	for _, p := range index {
-		slices.SortStableFunc(p.channels, func(a, b int) int { return cmp.Compare(c.Channels[a].Name, c.Channels[b].Name) })
-		slices.SortStableFunc(p.bundles, func(a, b int) int { return cmp.Compare(c.Bundles[a].Name, c.Bundles[b].Name) })
-		slices.SortStableFunc(p.others, func(a, b int) int { return cmp.Compare(c.Others[a].Schema, c.Others[b].Schema) })
+		slices.SortStableFunc(p.channels,
+			func(a, b int) int { return cmp.Compare(c.Channels[a].Name, c.Channels[b].Name) })
+		slices.SortStableFunc(p.bundles,
+			func(a, b int) int { return cmp.Compare(c.Bundles[a].Name, c.Bundles[b].Name) })
+		slices.SortStableFunc(p.others,
+			func(a, b int) int { return cmp.Compare(c.Others[a].Schema, c.Others[b].Schema) })
 	}
 	return index
 }
@@ -181,7 +184,8 @@ type StagedFS struct {
 
 // StageFS is [WriteFS] without the final rename: the caller checks the result and commits it. With replace the target
 // may be a non-empty directory; Commit removes its content.
-func StageFS(ctx context.Context, dir string, f Format, blobs iter.Seq2[Blob, error], replace bool) (_ *StagedFS, err error) {
+func StageFS(ctx context.Context, dir string, f Format, blobs iter.Seq2[Blob, error],
+	replace bool) (_ *StagedFS, err error) {
 	if !replace {
 		if err := checkEmptyDir(dir); err != nil {
 			return nil, err

@@ -60,7 +60,8 @@ func (w *fsWriter) openFile(pkg string) error {
 			return fmt.Errorf("package %q: %w", pkg, err)
 		}
 	}
-	file, err := os.OpenFile(filepath.Join(dir, "catalog."+w.format.Extension()), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	file, err := os.OpenFile(filepath.Join(dir, "catalog."+w.format.Extension()), os.O_WRONLY|os.O_CREATE|os.O_EXCL,
+		0o666)
 	if err != nil {
 		return err
 	}

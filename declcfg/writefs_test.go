@@ -63,7 +63,8 @@ func TestWriteFSIsAllOrNothing(t *testing.T) {
 		{"a package called ..", context.Background(), hostile(".."), "must be a single local path element"},
 		{"a package with a slash", context.Background(), hostile("a/b"), "must be a single local path element"},
 		{"a package with a backslash", context.Background(), hostile(`a\b`), "must be a single local path element"},
-		{"a package with an absolute path", context.Background(), hostile("/tmp/x"), "must be a single local path element"},
+		{"a package with an absolute path", context.Background(), hostile("/tmp/x"),
+			"must be a single local path element"},
 		{"a package of dots", context.Background(), hostile("."), "must be a single local path element"},
 		{"a package whose name is too long", context.Background(), hostile(strings.Repeat("a", 300)), "too long"},
 	}
@@ -90,7 +91,8 @@ func TestWriteFSIsAllOrNothing(t *testing.T) {
 	t.Run("through a link", func(t *testing.T) {
 		parent, elsewhere := t.TempDir(), t.TempDir()
 		must(t, os.Symlink(elsewhere, filepath.Join(parent, "out")))
-		if err := declcfg.WriteFS(context.Background(), filepath.Join(parent, "out"), declcfg.FormatJSON, c.Blobs()); err == nil {
+		if err := declcfg.WriteFS(context.Background(), filepath.Join(parent, "out"), declcfg.FormatJSON,
+			c.Blobs()); err == nil {
 			t.Error("no error")
 		}
 		checkNoLeftovers(t, elsewhere)

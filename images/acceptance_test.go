@@ -51,8 +51,11 @@ func realRegistry(t *testing.T) (host, ca string) {
 	}
 	host = l.Addr().String()
 	l.Close()
-	write(t, filepath.Join(dir, "config.yml"), fmt.Sprintf("version: 0.1\nlog: {level: error}\nstorage: {filesystem: {rootdirectory: %[1]s/data}}\n"+
-		"http: {addr: %[2]q, tls: {certificate: %[1]s/ca.crt, key: %[1]s/key.pem}}\nauth: {htpasswd: {realm: test, path: %[1]s/htpasswd}}\n", dir, host))
+	write(t, filepath.Join(dir, "config.yml"),
+		fmt.Sprintf("version: 0.1\nlog: {level: error}\nstorage: {filesystem: {rootdirectory: %[1]s/data}}\n"+
+			"http: {addr: %[2]q, tls: {certificate: %[1]s/ca.crt, key: %[1]s/key.pem}}\nauth: {htpasswd: "+
+			"{realm: test, "+
+			"path: %[1]s/htpasswd}}\n", dir, host))
 	cmd := exec.Command(path, "serve", filepath.Join(dir, "config.yml"))
 	requests, err := os.Create(filepath.Join(dir, "access.log"))
 	if err != nil {
@@ -73,7 +76,8 @@ func realRegistry(t *testing.T) (host, ca string) {
 	}
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		c, err := tls.Dial("tcp", host, &tls.Config{InsecureSkipVerify: true}) //nolint:gosec // only whether it is there
+		c, err := tls.Dial("tcp", host,
+			&tls.Config{InsecureSkipVerify: true}) //nolint:gosec // only whether it is there
 		if err == nil {
 			c.Close()
 			return host, ca
@@ -110,16 +114,19 @@ func TestRealRegistry(t *testing.T) {
 		}
 	}
 	for name, o := range map[string]Registry{
-		"no such authority": {AuthFile: r.AuthFile}, "no credentials": {CAFile: ca}, "credentials for another path": {CAFile: ca, AuthFile: authFileFor(t, host+"/c")},
+		"no such authority": {AuthFile: r.AuthFile}, "no credentials": {CAFile: ca},
+		"credentials for another path": {CAFile: ca, AuthFile: authFileFor(t, host+"/c")},
 	} {
-		if _, err := read(t.Context(), quick(t, ClientOptions{Registry: o}), host+"/a/b:v1"); !errors.Is(err, fault.ErrRegistry) {
+		if _, err := read(t.Context(), quick(t, ClientOptions{Registry: o}), host+"/a/b:v1"); !errors.Is(err,
+			fault.ErrRegistry) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
 	// Signatures are looked for by the library: with the same authority and credentials.
 	policy := filepath.Join(t.TempDir(), "policy.json")
 	write(t, policy, fmt.Sprintf(`{"default":[{"type":"signedBy","keyType":"GPGKeys","keyPath":%q}]}`, ca))
-	if _, err := read(t.Context(), quick(t, ClientOptions{Registry: r, PolicyFile: policy}), host+"/a/b:v1"); !errors.Is(err, ErrPolicy) || !strings.Contains(err.Error(), "signature was required") {
+	if _, err := read(t.Context(), quick(t, ClientOptions{Registry: r, PolicyFile: policy}),
+		host+"/a/b:v1"); !errors.Is(err, ErrPolicy) || !strings.Contains(err.Error(), "signature was required") {
 		t.Errorf("a policy of signatures: %v", err)
 	}
 	// A base image is read with the client's credentials.
@@ -128,7 +135,8 @@ func TestRealRegistry(t *testing.T) {
 		t.Fatal(err)
 	}
 	accept := &signature.Policy{Default: signature.PolicyRequirements{signature.NewPRInsecureAcceptAnything()}}
-	if _, err := Copy(t.Context(), ref, []Destination{parse(t, "oci:"+filepath.Join(t.TempDir(), "out"))}, CopyOptions{Policy: accept}); err != nil {
+	if _, err := Copy(t.Context(), ref, []Destination{parse(t, "oci:"+filepath.Join(t.TempDir(), "out"))},
+		CopyOptions{Policy: accept}); err != nil {
 		t.Error(err)
 	}
 }
@@ -138,7 +146,8 @@ func TestRealRegistryBehindABadLine(t *testing.T) {
 	host, ca := realRegistry(t)
 	f, text := large(t, 3<<20)
 	direct := Registry{CAFile: ca, AuthFile: authFileFor(t, host)}
-	if _, err := Copy(t.Context(), f, []Destination{parse(t, "docker://"+host+"/a/b:v1")}, CopyOptions{Registry: direct}); err != nil {
+	if _, err := Copy(t.Context(), f, []Destination{parse(t, "docker://"+host+"/a/b:v1")},
+		CopyOptions{Registry: direct}); err != nil {
 		t.Fatal(err)
 	}
 	proxy := &httputil.ReverseProxy{
@@ -169,7 +178,8 @@ func TestRealRegistryBehindABadLine(t *testing.T) {
 	r := insecure()
 	r.AuthFile = authFileFor(t, l.Addr().String())
 	for range 4 {
-		if got, err := read(t.Context(), quick(t, ClientOptions{Registry: r, Retries: 4}), l.Addr().String()+"/a/b:v1"); err != nil || got != text {
+		if got, err := read(t.Context(), quick(t, ClientOptions{Registry: r, Retries: 4}),
+			l.Addr().String()+"/a/b:v1"); err != nil || got != text {
 			t.Errorf("%d bytes, %v", len(got), err)
 		}
 	}
@@ -198,7 +208,8 @@ func TestRealRegistryMounts(t *testing.T) {
 	}
 	f := packages(t, "a", "b", "changed")
 	seen := reads(f)
-	results, err := pushTo(t, lent{f, []string{host + "/nothing/here", host + "/base/image"}}, CopyOptions{Registry: r}, host+"/a/b:v1")
+	results, err := pushTo(t, lent{f, []string{host + "/nothing/here", host + "/base/image"}}, CopyOptions{Registry: r},
+		host+"/a/b:v1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -254,7 +265,8 @@ func TestRealRegistryIsPushedToByABadLine(t *testing.T) {
 		t.Fatal(err)
 	}
 	direct := Registry{CAFile: ca, AuthFile: authFileFor(t, host)}
-	if got, err := read(t.Context(), quick(t, ClientOptions{Registry: direct}), host+"/a/b:v1"); err != nil || got != text {
+	if got, err := read(t.Context(), quick(t, ClientOptions{Registry: direct}), host+"/a/b:v1"); err != nil ||
+		got != text {
 		t.Errorf("%d bytes, %v", len(got), err)
 	}
 }

@@ -20,8 +20,12 @@ func write(t testing.TB, path, text string) {
 func helper(t *testing.T, name, host, user, secret string) string {
 	t.Helper()
 	dir := t.TempDir()
-	script := fmt.Sprintf("#!/bin/sh\nread -r host\necho \"$1 $host\" >>%s/asked\nif [ \"$host\" = %q ]; then echo '{\"Username\":%q,\"Secret\":%q}'; else echo 'credentials not found in native keychain'; exit 1; fi\n", dir, host, user, secret)
-	if err := os.WriteFile(filepath.Join(dir, "docker-credential-"+name), []byte(script), 0o700); err != nil { //nolint:gosec // it is a program
+	script := fmt.Sprintf(
+		"#!/bin/sh\nread -r host\necho \"$1 $host\" >>%s/asked\nif [ \"$host\" = %q ]; then echo "+
+			"'{\"Username\":%q,\"Secret\":%q}'; else echo 'credentials not found in native keychain'; exit 1; fi\n",
+		dir, host, user, secret)
+	if err := os.WriteFile(filepath.Join(dir, "docker-credential-"+name), []byte(script),
+		0o700); err != nil { //nolint:gosec // it is a program
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))

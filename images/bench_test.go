@@ -14,7 +14,9 @@ func BenchmarkLatency(b *testing.B) {
 	reg := testregistry.New(b)
 	var layers []rawLayer
 	for n := range 4 {
-		layers = append(layers, gzipLayer(b, tarOf(b, entry{name: fmt.Sprintf("configs/%d", n), body: "x"}, entry{name: "configs/a/catalog.yaml", body: "x"})))
+		layers = append(layers,
+			gzipLayer(b, tarOf(b, entry{name: fmt.Sprintf("configs/%d", n), body: "x"},
+				entry{name: "configs/a/catalog.yaml", body: "x"})))
 	}
 	put(reg, "a/b", "v1", newFixture(b, layers...))
 	reg.Interfere(func(http.ResponseWriter, *http.Request) bool {

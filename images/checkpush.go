@@ -17,11 +17,12 @@ import (
 const IfNone = registry.IfNone
 
 // CheckPush checks, before an image is made, that the repositories of those destinations that are in registries can be
-// written to: it opens an upload session in each. Errors are those that [Copy] would return, of the class [ErrRegistry], or a
-// [*ConflictError] if [CopyOptions.IfDigest] is set and a tag does not exist. Other destinations are not checked.
+// written to: it opens an upload session in each. Errors are those that [Copy] would return, of the class
+// [ErrRegistry], or a [*ConflictError] if [CopyOptions.IfDigest] is set and a tag does not exist. Other destinations
+// are not checked.
 //
-// Pass the result to [Copy] in [CopyOptions.Checked], which goes on with its connections and uploads, and close it after that.
-// It is nil if no destination is in a registry.
+// Pass the result to [Copy] in [CopyOptions.Checked], which goes on with its connections and uploads, and close it
+// after that. It is nil if no destination is in a registry.
 func CheckPush(ctx context.Context, dests []Destination, o CopyOptions) (_ *PushCheck, err error) {
 	all := ctx
 	ctx, cancel := o.deadline(ctx)
@@ -55,8 +56,8 @@ type PushCheck struct {
 	check *registry.Check
 }
 
-// Conflicts returns the tags that point to another image than [CopyOptions.IfDigest] says. The copy fails for them, unless
-// the image that is copied has that digest.
+// Conflicts returns the tags that point to another image than [CopyOptions.IfDigest] says. The copy fails for them,
+// unless the image that is copied has that digest.
 func (k *PushCheck) Conflicts() []*ConflictError {
 	if k == nil {
 		return nil
@@ -99,7 +100,8 @@ func registryTargets(dests []Destination) (targets []registry.Target, err error)
 // push are the options of the part of a copy that goes to registries.
 func (o CopyOptions) push() registry.PushOptions {
 	p := registry.PushOptions{
-		Client:   registry.Options{Config: registry.Config(o.Registry), Retries: o.Retries, Backoff: o.Backoff, Stall: o.Stall},
+		Client: registry.Options{Config: registry.Config(o.Registry), Retries: o.Retries, Backoff: o.Backoff,
+			Stall: o.Stall},
 		IfDigest: o.IfDigest, Events: o.Events,
 	}
 	if o.Checked != nil {

@@ -15,9 +15,11 @@ import (
 func TestExtractOfHostilePaths(t *testing.T) {
 	f := newFixture(t, plainLayer(tarOf(t, entry{name: "configs/a", body: "x"})))
 	for name, wanted := range map[string][]string{
-		"a deep path": {strings.Repeat("/a", 40_000)}, "a long path": {strings.Repeat("a", 80_000)}, "many paths": make([]string, 100_000),
+		"a deep path": {strings.Repeat("/a", 40_000)}, "a long path": {strings.Repeat("a", 80_000)},
+		"many paths": make([]string, 100_000),
 	} {
-		if _, err := extract(t, f, limit.Limits{}, wanted...); !errors.Is(err, fault.ErrLimit) || len(err.Error()) > 500 {
+		if _, err := extract(t, f, limit.Limits{}, wanted...); !errors.Is(err, fault.ErrLimit) ||
+			len(err.Error()) > 500 {
 			t.Errorf("%s: got %.600v", name, err)
 		}
 	}

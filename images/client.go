@@ -22,12 +22,13 @@ import (
 	"github.com/operator-bindery/bindery/internal/transfer"
 )
 
-// ClientOptions configure a [Client]. The zero value reads images for linux/amd64 without credentials, makes one attempt of each
-// request, and enforces the system's policy.json if there is one.
+// ClientOptions configure a [Client]. The zero value reads images for linux/amd64 without credentials, makes one
+// attempt of each request, and enforces the system's policy.json if there is one.
 type ClientOptions struct {
 	// Registry is the configuration for registries. [Registry.Env] completes it with that of the machine.
 	Registry Registry
-	// Platform selects an image of an index; linux/amd64 by default. An image that is not in an index is not compared with it.
+	// Platform selects an image of an index; linux/amd64 by default. An image that is not in an index is not compared
+	// with it.
 	Platform v1.Platform
 	// AnyPlatform selects the first image for Linux if an index has none for Platform.
 	AnyPlatform bool
@@ -39,8 +40,8 @@ type ClientOptions struct {
 	Stall time.Duration
 	// Timeout, unless zero, is the time for an image from Open until all of it has been read.
 	Timeout time.Duration
-	// PolicyFile is the policy.json to enforce. By default it is that of the containers tools; if there is none, every image
-	// is accepted.
+	// PolicyFile is the policy.json to enforce. By default it is that of the containers tools; if there is none, every
+	// image is accepted.
 	PolicyFile string
 	// Cache stores manifests and blobs of registries; nil stores nothing.
 	Cache *Cache
@@ -77,7 +78,8 @@ func NewClient(o ClientOptions) (*Client, error) {
 	return &Client{o: o}, nil
 }
 
-// start prepares the client before the first image is opened. Its errors are about files of the options and invalid policies.
+// start prepares the client before the first image is opened. Its errors are about files of the options and invalid
+// policies.
 func (c *Client) start(ctx context.Context) (err error) {
 	c.startLock.Lock()
 	defer c.startLock.Unlock()
@@ -105,15 +107,16 @@ func (c *Client) start(ctx context.Context) (err error) {
 	}
 	c.scratch, c.sys = scratch, sys
 	c.remote = registry.NewClient(registry.Options{
-		Config: registry.Config(c.o.Registry), Retries: c.o.Retries, Backoff: c.o.Backoff, Stall: c.o.Stall, Cache: c.o.Cache,
+		Config: registry.Config(c.o.Registry), Retries: c.o.Retries, Backoff: c.o.Backoff, Stall: c.o.Stall,
+		Cache: c.o.Cache,
 	}, c.sys, c.event)
 	return nil
 }
 
 var errClosed = errors.New("the client is closed")
 
-// Close ends idle connections and removes the client's files. Images that are open cannot be read after that. It may be called
-// again.
+// Close ends idle connections and removes the client's files. Images that are open cannot be read after that. It may be
+// called again.
 func (c *Client) Close() error {
 	c.startLock.Lock()
 	defer c.startLock.Unlock()
@@ -150,11 +153,11 @@ func (e *PullError) Error() string {
 }
 func (e *PullError) Unwrap() error { return e.Err }
 
-// Open opens the image with a name in the form of [ParseSource]. A tag is resolved once, and everything else is read by digest. A
-// name in the lock is opened by the digest there; other names are recorded in the lock.
+// Open opens the image with a name in the form of [ParseSource]. A tag is resolved once, and everything else is read by
+// digest. A name in the lock is opened by the digest there; other names are recorded in the lock.
 //
-// Errors are a [*PullError] and of the classes [ErrInvalid], [ErrLimit], [ErrIntegrity], [ErrRegistry] and [ErrPolicy], or
-// of the file system. They name the image and contain no credentials.
+// Errors are a [*PullError] and of the classes [ErrInvalid], [ErrLimit], [ErrIntegrity], [ErrRegistry] and [ErrPolicy],
+// or of the file system. They name the image and contain no credentials.
 func (c *Client) Open(ctx context.Context, name string) (_ *Image, err error) {
 	return c.open(ctx, name, OpenOptions{Platform: c.o.Platform, AnyPlatform: c.o.AnyPlatform})
 }
@@ -254,10 +257,12 @@ func pin(named reference.Named, d digest.Digest) (reference.Named, error) {
 }
 
 // withDeadline returns a context that ends at a deadline, with an error that has the time that was allowed.
-func withDeadline(ctx context.Context, deadline time.Time, allowed time.Duration) (context.Context, context.CancelFunc) {
+func withDeadline(ctx context.Context, deadline time.Time,
+	allowed time.Duration) (context.Context, context.CancelFunc) {
 	if deadline.IsZero() {
 		return ctx, func() {}
 	}
 	// What takes the time is the registry, wherever the deadline ends the work.
-	return context.WithDeadlineCause(ctx, deadline, registry.Wrap(fmt.Errorf("not done within %v: %w", allowed, context.DeadlineExceeded)))
+	return context.WithDeadlineCause(ctx, deadline,
+		registry.Wrap(fmt.Errorf("not done within %v: %w", allowed, context.DeadlineExceeded)))
 }

@@ -14,7 +14,8 @@ import (
 func TestClientReadsRecordedImages(t *testing.T) {
 	reg := testregistry.Recorded(t)
 	conf := reg.RegistriesConf(t, testregistry.RecordedHost)
-	c, err := images.NewClient(images.ClientOptions{Registry: images.Registry{RegistriesConf: conf, UserAgent: "bindery/test"}})
+	c, err := images.NewClient(
+		images.ClientOptions{Registry: images.Registry{RegistriesConf: conf, UserAgent: "bindery/test"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +27,8 @@ func TestClientReadsRecordedImages(t *testing.T) {
 	}
 	defer img.Close()
 	const want = digest.Digest("sha256:20764874ca1b2665ae825cd2e3bfbf0c1e242ec0e116e9f6a2f56aa5b5ba677a")
-	if img.Name != name || img.Top != want || img.Reference() != testregistry.RecordedHost+"/community/etcd@"+want.String() {
+	if img.Name != name || img.Top != want ||
+		img.Reference() != testregistry.RecordedHost+"/community/etcd@"+want.String() {
 		t.Errorf("got %q %s %q", img.Name, img.Top, img.Reference())
 	}
 	if !strings.HasPrefix(img.Source, reg.Host()+"/community/etcd:v0.9.4") {

@@ -38,7 +38,8 @@ func TestWithoutHome(t *testing.T) {
 		err = os.WriteFile(filepath.Join(dir, "test"), program, 0o755) //nolint:gosec // it is a program
 	}
 	// Another user runs it, whatever the umask is.
-	if err = errors.Join(err, os.Chmod(filepath.Join(dir, "test"), 0o755), os.Chmod(dir, 0o777), os.Chmod(filepath.Dir(dir), 0o755)); err != nil {
+	if err = errors.Join(err, os.Chmod(filepath.Join(dir, "test"), 0o755), os.Chmod(dir, 0o777),
+		os.Chmod(filepath.Dir(dir), 0o755)); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), filepath.Join(dir, "test"), "-test.run=^TestWithoutHome$")
@@ -63,10 +64,12 @@ func TestPushWithACredentialStore(t *testing.T) {
 	write(t, config, `{"credsStore":"push"}`)
 	r := insecure()
 	r.AuthFiles = []string{filepath.Join(t.TempDir(), "none.json"), config}
-	if _, err := Copy(t.Context(), simple(t, "x"), []Destination{parse(t, "docker://"+reg.Host()+"/a/b:v1")}, CopyOptions{Registry: r}); err != nil {
+	if _, err := Copy(t.Context(), simple(t, "x"), []Destination{parse(t, "docker://"+reg.Host()+"/a/b:v1")},
+		CopyOptions{Registry: r}); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := read(t.Context(), quick(t, ClientOptions{Registry: r}), reg.Host()+"/a/b:v1"); err != nil || got != "x" {
+	if got, err := read(t.Context(), quick(t, ClientOptions{Registry: r}), reg.Host()+"/a/b:v1"); err != nil ||
+		got != "x" {
 		t.Errorf("got %q, %v", got, err)
 	}
 }

@@ -16,9 +16,9 @@ import (
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
-// Reference returns a reference for the containers image library that reads the image by this client, with its credentials, retries,
-// policy and lock. Every manifest and blob that is read to its end is compared with its digest. The client must be open as long as the
-// reference is used.
+// Reference returns a reference for the containers image library that reads the image by this client, with its
+// credentials, retries, policy and lock. Every manifest and blob that is read to its end is compared with its digest.
+// The client must be open as long as the reference is used.
 func (c *Client) Reference(name string) (types.ImageReference, error) {
 	ref, err := ParseSource(name)
 	if err != nil {
@@ -82,13 +82,15 @@ func (v *verifiedSource) GetManifest(ctx context.Context, instance *digest.Diges
 			want.Digest = *instance
 		}
 		if got := digest.FromBytes(text); got != want.Digest {
-			return nil, "", fmt.Errorf("manifest: %w: digest mismatch: %s instead of %s", fault.ErrIntegrity, got, want.Digest)
+			return nil, "", fmt.Errorf("manifest: %w: digest mismatch: %s instead of %s", fault.ErrIntegrity, got,
+				want.Digest)
 		}
 	}
 	return text, kind, nil
 }
 
-func (v *verifiedSource) GetBlob(ctx context.Context, info types.BlobInfo, cache types.BlobInfoCache) (io.ReadCloser, int64, error) {
+func (v *verifiedSource) GetBlob(ctx context.Context, info types.BlobInfo,
+	cache types.BlobInfoCache) (io.ReadCloser, int64, error) {
 	r, size, err := v.ImageSource.GetBlob(ctx, info, cache)
 	if err != nil {
 		return nil, 0, err

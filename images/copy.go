@@ -33,13 +33,15 @@ type CopyOptions struct {
 	Stall time.Duration
 	// Temp is the directory for temporary files that are not beside an output; empty means the system's.
 	Temp string
-	// IfDigest, unless empty, is what the tags in registries must point to until they are written: a digest, or [IfNone] for no
-	// image; otherwise the error is a [*ConflictError]. Tags are compared before anything is written, and again just before each
-	// is written, since most registries cannot compare and set in one step.
+	// IfDigest, unless empty, is what the tags in registries must point to until they are written: a digest, or
+	// [IfNone] for no image; otherwise the error is a [*ConflictError]. Tags are compared before anything is written,
+	// and again just before each is written, since most registries cannot compare and set in one step.
 	IfDigest string
-	// Checked, unless nil, is the result of [CheckPush] with the same options. Its events go to the Events of the check.
+	// Checked, unless nil, is the result of [CheckPush] with the same options. Its events go to the Events of the
+	// check.
 	Checked *PushCheck
-	// Platform selects the image of an index that is written to a store; by default that for this machine, else any for Linux.
+	// Platform selects the image of an index that is written to a store; by default that for this machine, else any for
+	// Linux.
 	Platform v1.Platform
 	// Policy decides whether the source may be read; nil accepts only images that this module assembles.
 	Policy *signature.Policy
@@ -55,13 +57,13 @@ type Result struct {
 	Reference string        `json:"reference"`
 	Digest    digest.Digest `json:"digest"`
 	MediaType string        `json:"mediaType"`
-	// Written are the blobs that were written, with the configuration, Reused those that were there already, and Mounted those that
-	// the registry took from another of its repositories.
+	// Written are the blobs that were written, with the configuration, Reused those that were there already, and
+	// Mounted those that the registry took from another of its repositories.
 	Written []digest.Digest `json:"written,omitempty"`
 	Reused  []digest.Digest `json:"reused,omitempty"`
 	Mounted []digest.Digest `json:"mounted,omitempty"`
-	// Blobs has all blobs of an image in a registry, and Traffic their sums. Of several tags in one repository the first one has
-	// the transfers.
+	// Blobs has all blobs of an image in a registry, and Traffic their sums. Of several tags in one repository the
+	// first one has the transfers.
 	Blobs   []Transfer `json:"blobs,omitempty"`
 	Traffic *Traffic   `json:"traffic,omitempty"`
 }
@@ -73,12 +75,13 @@ type Result struct {
 //  3. registries receive the tags;
 //  4. what was staged is put in place by renames, and stores receive the name.
 //
-// If a step fails, no later one begins, and no tag points to an incomplete image. After an error in the last two steps some
-// destinations may be written: the results are those. Errors contain no credentials.
+// If a step fails, no later one begins, and no tag points to an incomplete image. After an error in the last two steps
+// some destinations may be written: the results are those. Errors contain no credentials.
 //
-// A blob is read from the source only if the registry has it neither in the repository nor in another one that it can be mounted
-// from ([BlobLocator]).
-func Copy(ctx context.Context, src types.ImageReference, dests []Destination, o CopyOptions) (results []Result, err error) {
+// A blob is read from the source only if the registry has it neither in the repository nor in another one that it can
+// be mounted from ([BlobLocator]).
+func Copy(ctx context.Context, src types.ImageReference, dests []Destination,
+	o CopyOptions) (results []Result, err error) {
 	ctx, cancel := o.deadline(ctx)
 	defer cancel()
 	defer func() { err = redact.Error(err) }()
@@ -175,7 +178,8 @@ func (p *registryPush) close() error {
 	return p.src.Close()
 }
 
-// run pushes the image. It returns the results of the destinations whose tags are written, by their text, also with an error.
+// run pushes the image. It returns the results of the destinations whose tags are written, by their text, also with an
+// error.
 func (p *registryPush) run(ctx context.Context) (map[string]Result, error) {
 	if p == nil {
 		return nil, nil
@@ -193,7 +197,8 @@ func (o CopyOptions) deadline(ctx context.Context) (context.Context, context.Can
 	if o.Timeout <= 0 {
 		return ctx, func() {}
 	}
-	return context.WithTimeoutCause(ctx, o.Timeout, fmt.Errorf("not done within %v: %w", o.Timeout, context.DeadlineExceeded))
+	return context.WithTimeoutCause(ctx, o.Timeout,
+		fmt.Errorf("not done within %v: %w", o.Timeout, context.DeadlineExceeded))
 }
 
 // prepared is a local destination that has the whole image, but not in its place.
@@ -272,9 +277,13 @@ func (c *copier) checkFormats(ctx context.Context, dests []Destination) (err err
 	for _, d := range dests {
 		switch {
 		case d.Transport == DockerArchive && manifest.MIMETypeIsMultiImage(kind):
-			return fmt.Errorf("%s: an archive of docker holds the image of one platform, and this is an index of several", d)
-		case (d.Transport == OCI || d.Transport == OCIArchive) && kind != v1.MediaTypeImageManifest && kind != v1.MediaTypeImageIndex:
-			return fmt.Errorf("%s: an OCI layout holds OCI images only, and this is %s: take the oci format, or a destination of docker://, dir: or docker-archive", d, kind)
+			return fmt.Errorf(
+				"%s: an archive of docker holds the image of one platform, and this is an index of several", d)
+		case (d.Transport == OCI || d.Transport == OCIArchive) && kind != v1.MediaTypeImageManifest &&
+			kind != v1.MediaTypeImageIndex:
+			return fmt.Errorf(
+				"%s: an OCI layout holds OCI images only, and this is %s: take the oci format, or a destination of "+
+					"docker://, dir: or docker-archive", d, kind)
 		}
 	}
 	return nil

@@ -57,7 +57,8 @@ func tags(t testing.TB, dir string) map[string]digest.Digest {
 
 // outputs are one destination of each local transport below a directory.
 func outputs(dir string) []string {
-	return []string{"oci:" + dir + "/layout:v1", "oci-archive:" + dir + "/oci.tar:v1", "docker-archive:" + dir + "/docker.tar:localhost/c:v1", "dir:" + dir + "/dir"}
+	return []string{"oci:" + dir + "/layout:v1", "oci-archive:" + dir + "/oci.tar:v1",
+		"docker-archive:" + dir + "/docker.tar:localhost/c:v1", "dir:" + dir + "/dir"}
 }
 
 func TestCopyWritesAllDestinationsAndNothingElse(t *testing.T) {
@@ -122,7 +123,8 @@ func TestLayoutKeepsOtherTags(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustCopy(t, three, "oci:"+dir+":a")
-	want := map[string]digest.Digest{"a": digest.FromBytes(three.manifest), "b": digest.FromBytes(two.manifest), "": digest.FromBytes(two.manifest)}
+	want := map[string]digest.Digest{"a": digest.FromBytes(three.manifest), "b": digest.FromBytes(two.manifest),
+		"": digest.FromBytes(two.manifest)}
 	if got := tags(t, dir); fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
@@ -265,7 +267,8 @@ func TestOutputsAreNeverWrittenThroughLinks(t *testing.T) {
 	if err := os.WriteFile(dir+"/canary/file", []byte("mine"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for link, target := range map[string]string{"layout": "canary/dir", "dir": "canary/dir", "oci.tar": "canary/file", "docker.tar": "canary/absent"} {
+	for link, target := range map[string]string{"layout": "canary/dir", "dir": "canary/dir", "oci.tar": "canary/file",
+		"docker.tar": "canary/absent"} {
 		if err := os.Symlink(target, filepath.Join(dir, link)); err != nil {
 			t.Fatal(err)
 		}
@@ -287,7 +290,8 @@ func TestDirectoriesOfOthersAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, dest := range []string{"oci:" + dir + ":v1", "dir:" + dir} {
-		if _, err := copyTo(t, simple(t, "x"), dest); err == nil || !strings.Contains(err.Error(), "neither empty nor") {
+		if _, err := copyTo(t, simple(t, "x"), dest); err == nil || !strings.Contains(err.Error(),
+			"neither empty nor") {
 			t.Errorf("%s: got %v", dest, err)
 		}
 	}
@@ -387,7 +391,8 @@ func TestDamagedBlobsAreReplaced(t *testing.T) {
 }
 
 func TestHostileIndexIsRefused(t *testing.T) {
-	for name, text := range map[string]string{"empty": "", "text": "hello", "schema 1": `{"schemaVersion":1}`, "huge": strings.Repeat(" ", limit.MaxManifest+1)} {
+	for name, text := range map[string]string{"empty": "", "text": "hello", "schema 1": `{"schemaVersion":1}`,
+		"huge": strings.Repeat(" ", limit.MaxManifest+1)} {
 		dir := t.TempDir()
 		if err := os.WriteFile(filepath.Join(dir, v1.ImageIndexFile), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
@@ -404,7 +409,8 @@ func TestHostileIndexIsRefused(t *testing.T) {
 
 func TestSameFileTwiceIsRefused(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := copyTo(t, simple(t, "x"), "oci-archive:"+dir+"/x:a", "oci-archive:"+dir+"/x:b"); err == nil || !strings.Contains(err.Error(), "twice") {
+	if _, err := copyTo(t, simple(t, "x"), "oci-archive:"+dir+"/x:a", "oci-archive:"+dir+"/x:b"); err == nil ||
+		!strings.Contains(err.Error(), "twice") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -428,8 +434,10 @@ func TestUntaggedImagesOfALayout(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	signature := []byte(`{"schemaVersion":2,"mediaType":"` + v1.MediaTypeImageManifest + `","subject":` + string(x.Entries[0]) + `,"layers":[]}`)
-	d := v1.Descriptor{MediaType: v1.MediaTypeImageManifest, Digest: digest.FromBytes(signature), Size: int64(len(signature))}
+	signature := []byte(`{"schemaVersion":2,"mediaType":"` + v1.MediaTypeImageManifest + `","subject":` + string(
+		x.Entries[0]) + `,"layers":[]}`)
+	d := v1.Descriptor{MediaType: v1.MediaTypeImageManifest, Digest: digest.FromBytes(signature),
+		Size: int64(len(signature))}
 	if err := os.WriteFile(layouts.BlobPath(dir, d.Digest), signature, 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -453,7 +461,8 @@ func TestUntaggedImagesOfALayout(t *testing.T) {
 	if want := []digest.Digest{d.Digest, first, first, digest.FromBytes(two.manifest)}; !slices.Equal(got, want) {
 		t.Fatalf("entries %v, want %v", got, want)
 	}
-	if _, err := open(""); err == nil || !strings.Contains(err.Error(), `holds 3 images`) || !strings.Contains(err.Error(), `@1, "v1", @3`) {
+	if _, err := open(""); err == nil || !strings.Contains(err.Error(), `holds 3 images`) ||
+		!strings.Contains(err.Error(), `@1, "v1", @3`) {
 		t.Errorf("got %v", err)
 	}
 	if got, err := open(":@1"); got != first || err != nil {

@@ -58,7 +58,8 @@ func (c *copier) storable(ctx context.Context, d Destination) (_ types.ImageRefe
 	var instance *digest.Digest
 	for depth := 0; ; depth++ {
 		if depth > limit.MaxIndexDepth {
-			return nil, nil, fmt.Errorf("%w: indexes in indexes, more than %d deep", fault.ErrLimit, limit.MaxIndexDepth)
+			return nil, nil, fmt.Errorf("%w: indexes in indexes, more than %d deep", fault.ErrLimit,
+				limit.MaxIndexDepth)
 		}
 		text, kind, err := src.GetManifest(ctx, instance)
 		if err != nil {
@@ -85,7 +86,8 @@ func (c *copier) storable(ctx context.Context, d Destination) (_ types.ImageRefe
 		if chosen.Platform != nil {
 			platform = chosen.Platform.OS + "/" + chosen.Platform.Architecture
 		}
-		c.event(transfer.Event{Kind: transfer.EventWarning, Destination: d.String(), Err: fmt.Errorf("a store has the image of one platform, and gets that of %s", platform)})
+		c.event(transfer.Event{Kind: transfer.EventWarning, Destination: d.String(),
+			Err: fmt.Errorf("a store has the image of one platform, and gets that of %s", platform)})
 	}
 }
 

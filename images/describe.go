@@ -38,9 +38,9 @@ type Variant struct {
 // maxVariants bounds the number of platforms, since each takes two requests.
 const maxVariants = 64
 
-// Describe returns the platforms of an image, and the configuration for each. No layer is read. Entries of an index that are no
-// images (attestations, signatures) are left out. Of several images for one platform the first one counts, as in [Client.Open].
-// Errors are those of Open.
+// Describe returns the platforms of an image, and the configuration for each. No layer is read. Entries of an index
+// that are no images (attestations, signatures) are left out. Of several images for one platform the first one counts,
+// as in [Client.Open]. Errors are those of Open.
 func (c *Client) Describe(ctx context.Context, name string) (_ *Description, err error) {
 	defer func() {
 		if err != nil {
@@ -75,7 +75,8 @@ func (c *Client) Describe(ctx context.Context, name string) (_ *Description, err
 	if err := c.admit(ctx, n, name, i.Digest); err != nil {
 		return nil, err
 	}
-	w := indexWalk{img: i, image: d.addImage, index: func(index v1.Index) { d.out.Index, d.out.Annotations = true, index.Annotations }}
+	w := indexWalk{img: i, image: d.addImage,
+		index: func(index v1.Index) { d.out.Index, d.out.Annotations = true, index.Annotations }}
 	if err := w.add(ctx, i, text, kind, v1.Descriptor{}, 0); err != nil {
 		return nil, err
 	}

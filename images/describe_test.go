@@ -37,9 +37,12 @@ func forArch(arch string) testregistry.Image {
 
 func TestDescribe(t *testing.T) {
 	reg := testregistry.New(t)
-	attestation := v1.Descriptor{MediaType: v1.MediaTypeImageManifest, Digest: digest.FromString("x"), Size: 1, Platform: &v1.Platform{OS: "unknown", Architecture: "unknown"}}
-	artifact := v1.Descriptor{MediaType: v1.MediaTypeImageManifest, Digest: digest.FromString("y"), Size: 1, ArtifactType: "application/x"}
-	top := reg.AddIndex(t, "acme/index", "v1", map[string]string{"index": "yes"}, []testregistry.Image{forArch("s390x"), forArch("arm64"), forArch("s390x")}, attestation, artifact)
+	attestation := v1.Descriptor{MediaType: v1.MediaTypeImageManifest, Digest: digest.FromString("x"), Size: 1,
+		Platform: &v1.Platform{OS: "unknown", Architecture: "unknown"}}
+	artifact := v1.Descriptor{MediaType: v1.MediaTypeImageManifest, Digest: digest.FromString("y"), Size: 1,
+		ArtifactType: "application/x"}
+	top := reg.AddIndex(t, "acme/index", "v1", map[string]string{"index": "yes"},
+		[]testregistry.Image{forArch("s390x"), forArch("arm64"), forArch("s390x")}, attestation, artifact)
 	single := reg.AddImage(t, "acme/one", "v1", forArch("ppc64le"))
 	c := plainClient(t, images.ClientOptions{})
 
@@ -49,13 +52,16 @@ func TestDescribe(t *testing.T) {
 	}
 	var got []string
 	for _, v := range d.Variants {
-		got = append(got, fmt.Sprint(v.Platform.OS, "/", v.Platform.Architecture, " ", v.Config.Config.Labels, v.Annotations))
+		got = append(got,
+			fmt.Sprint(v.Platform.OS, "/", v.Platform.Architecture, " ", v.Config.Config.Labels, v.Annotations))
 	}
-	if want := "linux/s390x map[arch:s390x] map[of:s390x], linux/arm64 map[arch:arm64] map[of:arm64]"; strings.Join(got, ", ") != want || d.Top != top || !d.Index || d.Annotations["index"] != "yes" {
+	if want := "linux/s390x map[arch:s390x] map[of:s390x], linux/arm64 map[arch:arm64] map[of:arm64]"; strings.Join(got,
+		", ") != want || d.Top != top || !d.Index || d.Annotations["index"] != "yes" {
 		t.Errorf("got %q %+v", got, d)
 	}
 	d, err = c.Describe(t.Context(), reg.Host()+"/acme/one:v1")
-	if err != nil || d.Index || d.Top != single || len(d.Variants) != 1 || d.Variants[0].Platform.Architecture != "ppc64le" || d.Variants[0].Digest != single {
+	if err != nil || d.Index || d.Top != single || len(d.Variants) != 1 ||
+		d.Variants[0].Platform.Architecture != "ppc64le" || d.Variants[0].Digest != single {
 		t.Errorf("one image: %+v (%v)", d, err)
 	}
 	if _, err := c.Describe(t.Context(), reg.Host()+"/acme/none:v1"); err == nil {
@@ -79,12 +85,15 @@ func TestDescribe(t *testing.T) {
 // Indexes of indexes of indexes do not make many requests.
 func TestDescribeOfManyIndexes(t *testing.T) {
 	reg := testregistry.New(t)
-	inner := reg.AddManifest("acme/bomb", "", v1.MediaTypeImageIndex, []byte(`{"schemaVersion":2,"mediaType":"`+v1.MediaTypeImageIndex+`","manifests":[]}`))
+	inner := reg.AddManifest("acme/bomb", "", v1.MediaTypeImageIndex,
+		[]byte(`{"schemaVersion":2,"mediaType":"`+v1.MediaTypeImageIndex+`","manifests":[]}`))
 	size := len(reg.Manifest("acme/bomb", inner.String()))
 	for range 3 {
 		index := v1.Index{MediaType: v1.MediaTypeImageIndex}
 		for range 500 {
-			index.Manifests = append(index.Manifests, v1.Descriptor{Digest: inner, Size: int64(size), Platform: &v1.Platform{OS: "linux", Architecture: "amd64"}})
+			index.Manifests = append(index.Manifests,
+				v1.Descriptor{Digest: inner, Size: int64(size),
+					Platform: &v1.Platform{OS: "linux", Architecture: "amd64"}})
 		}
 		text, err := json.Marshal(index)
 		if err != nil {
@@ -128,7 +137,10 @@ func TestDigest(t *testing.T) {
 	if _, known := lock.Digest(reg.Host() + "/acme/one:v1"); known {
 		t.Error("the lock has recorded it")
 	}
-	reg.Interfere(func(w http.ResponseWriter, _ *http.Request) bool { w.WriteHeader(http.StatusUnauthorized); return true })
+	reg.Interfere(func(w http.ResponseWriter, _ *http.Request) bool {
+		w.WriteHeader(http.StatusUnauthorized)
+		return true
+	})
 	if _, err := c.Digest(t.Context(), reg.Host()+"/acme/one:v1"); err == nil {
 		t.Error("a registry that does not answer has no image")
 	}

@@ -68,7 +68,8 @@ func Parse(text string) (Destination, error) {
 			return Destination{}, fmt.Errorf("destination %q: %w", text, err)
 		}
 	default:
-		return Destination{}, fmt.Errorf("destination %q: unknown transport %q, want one of %s", text, name, transportNames)
+		return Destination{}, fmt.Errorf("destination %q: unknown transport %q, want one of %s", text, name,
+			transportNames)
 	}
 	if err := d.check(); err != nil {
 		return Destination{}, fmt.Errorf("destination %q: %w", text, err)
@@ -140,7 +141,8 @@ func (d Destination) String() string {
 // local tells whether the destination is on this machine, and not in a registry.
 func (d Destination) local() bool { return d.Transport != Docker }
 
-// InFiles tells whether Path is the file or directory of the image: the destination is neither in a registry nor in a store.
+// InFiles tells whether Path is the file or directory of the image: the destination is neither in a registry nor in a
+// store.
 func (d Destination) InFiles() bool { return d.Transport != Docker && d.Transport != Store }
 
 // place is the destination if it is in files.
@@ -148,8 +150,8 @@ func (d Destination) place() layouts.Place {
 	return layouts.Place{Format: layouts.Format(d.Transport), Path: d.Path, Name: d.Name}
 }
 
-// InStore returns the destination in the user's store of podman. A name without a host gets the host "localhost", as by "podman
-// build".
+// InStore returns the destination in the user's store of podman. A name without a host gets the host "localhost", as by
+// "podman build".
 func InStore(name string) Destination {
 	if !imagestore.HasHost(name) {
 		name = "localhost/" + name

@@ -19,7 +19,8 @@ func TestParse(t *testing.T) {
 		"containers-storage:localhost/c:v4.2":   {Store, "", "localhost/c:v4.2"},
 		"containers-storage:c":                  {Store, "", "c"},
 		"containers-storage:[/g]q.io/c:v1":      {Store, "/g", "q.io/c:v1"},
-		"containers-storage:[vfs@/g+/r:vfs.imagestore=/i,x=y]q.io/c:v1": {Store, "vfs@/g+/r:vfs.imagestore=/i,x=y", "q.io/c:v1"},
+		"containers-storage:[vfs@/g+/r:vfs.imagestore=/i,x=y]q.io/c:v1": {Store, "vfs@/g+/r:vfs.imagestore=/i,x=y",
+			"q.io/c:v1"},
 	}
 	for text, want := range good {
 		got, err := Parse(text)

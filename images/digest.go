@@ -12,8 +12,8 @@ import (
 	"github.com/operator-bindery/bindery/internal/redact"
 )
 
-// Digest returns the digest that a name refers to now, without use of the lock. It is empty if there is no such image. Errors are
-// those of [Client.Open].
+// Digest returns the digest that a name refers to now, without use of the lock. It is empty if there is no such image.
+// Errors are those of [Client.Open].
 func (c *Client) Digest(ctx context.Context, name string) (_ digest.Digest, err error) {
 	defer func() {
 		if err != nil {
@@ -42,7 +42,8 @@ func (c *Client) Digest(ctx context.Context, name string) (_ digest.Digest, err 
 // notThere returns nil for an error that means that there is no such image.
 func notThere(err error) error {
 	var status *StatusError
-	if errors.As(err, &status) && status.Status == http.StatusNotFound || errors.Is(err, fault.ErrInvalid) || errors.Is(err, fs.ErrNotExist) {
+	if errors.As(err, &status) && status.Status == http.StatusNotFound || errors.Is(err, fault.ErrInvalid) ||
+		errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	return err

@@ -26,12 +26,12 @@ var (
 // LimitError is an error of the class [ErrLimit] about a limit that can be set. Its text names the limit and its value.
 type LimitError = limit.Error
 
-// StatusError is an answer of a registry that is no success. Its fields are the Status, and the Codes of the errors in the
-// answer (distribution specification, "Error codes").
+// StatusError is an answer of a registry that is no success. Its fields are the Status, and the Codes of the errors in
+// the answer (distribution specification, "Error codes").
 type StatusError = registry.StatusError
 
-// ConflictError is the error of a copy with [CopyOptions.IfDigest] whose tag points to another image. It was not written. Its
-// fields are the Name of the tag, and the digests Want and Got, which are empty for no image.
+// ConflictError is the error of a copy with [CopyOptions.IfDigest] whose tag points to another image. It was not
+// written. Its fields are the Name of the tag, and the digests Want and Got, which are empty for no image.
 type ConflictError = registry.ConflictError
 
 // IsUnauthorized tells whether an error is a registry's refusal of the credentials, or of a request without any.

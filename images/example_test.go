@@ -94,7 +94,8 @@ func ExampleCopy() {
 		log.Fatal(err)
 	}
 	var dests []images.Destination
-	for _, text := range []string{"oci:" + dir + "/etcd:v0.9.4", "docker://" + registry.Host() + "/mirror/etcd:v0.9.4"} {
+	for _, text := range []string{"oci:" + dir + "/etcd:v0.9.4",
+		"docker://" + registry.Host() + "/mirror/etcd:v0.9.4"} {
 		dest, err := images.Parse(text)
 		if err != nil {
 			log.Fatal(err)

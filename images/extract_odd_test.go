@@ -88,7 +88,8 @@ func TestMoreHostileLayers(t *testing.T) {
 	var bomb bytes.Buffer
 	z, _ := zstd.NewWriter(&bomb, zstd.WithWindowSize(1<<20))
 	tw := tar.NewWriter(z)
-	if err := tw.WriteHeader(&tar.Header{Name: "configs/bomb", Size: 1 << 33, Mode: 0o644, Typeflag: tar.TypeReg}); err != nil {
+	if err := tw.WriteHeader(&tar.Header{Name: "configs/bomb", Size: 1 << 33, Mode: 0o644,
+		Typeflag: tar.TypeReg}); err != nil {
 		t.Fatal(err)
 	}
 	for range 300 {
@@ -97,7 +98,8 @@ func TestMoreHostileLayers(t *testing.T) {
 		}
 	}
 	z.Close()
-	pax := tarOf(t, entry{name: "header", body: "2097173 path=configs/" + strings.Repeat("a", 2<<20) + "\n"}, f("configs/x"))
+	pax := tarOf(t, entry{name: "header", body: "2097173 path=configs/" + strings.Repeat("a", 2<<20) + "\n"},
+		f("configs/x"))
 	pax[156] = tar.TypeXHeader
 	fixSum(pax)
 	gnu := tarOf(t, f("configs/s"))
@@ -108,22 +110,28 @@ func TestMoreHostileLayers(t *testing.T) {
 		class error
 		text  string
 	}{
-		"hardlink-through-symlink": {plainLayer(tarOf(t, sym("configs/a", "/canary"), entry{name: "configs/a/secret", link: "/etc/passwd", kind: tar.TypeLink})), fault.ErrInvalid, "symlink"},
-		"whiteout-via-symlink":     {plainLayer(tarOf(t, sym("configs/a", "/canary"), f("configs/a/.wh.secret"))), fault.ErrInvalid, "symlink"},
-		"opaque-via-symlink":       {plainLayer(tarOf(t, sym("configs/a", "/canary"), f("configs/a/.wh..wh..opq"))), fault.ErrInvalid, "symlink"},
-		"symlink above":            {plainLayer(tarOf(t, sym("configs", "/etc"))), fault.ErrInvalid, "symlink"},
-		"symlink-to-secret":        {plainLayer(tarOf(t, sym("configs/z.json", secret))), fault.ErrInvalid, "symlink"},
-		"pax-2MiB-record":          {plainLayer(pax), fault.ErrInvalid, ""},
-		"old-gnu-sparse":           {plainLayer(gnu), nil, ""},
-		"gzip-multistream-bomb":    {rawLayer{streams.Bytes(), v1.MediaTypeImageLayerGzip, digest.FromString("")}, nil, ""},
-		"zstd-bomb":                {rawLayer{bomb.Bytes(), v1.MediaTypeImageLayerZstd, digest.FromString("")}, fault.ErrLimit, string(limit.Ratio)},
+		"hardlink-through-symlink": {plainLayer(tarOf(t, sym("configs/a", "/canary"),
+			entry{name: "configs/a/secret", link: "/etc/passwd", kind: tar.TypeLink})), fault.ErrInvalid, "symlink"},
+		"whiteout-via-symlink": {plainLayer(tarOf(t, sym("configs/a", "/canary"), f("configs/a/.wh.secret"))),
+			fault.ErrInvalid, "symlink"},
+		"opaque-via-symlink": {plainLayer(tarOf(t, sym("configs/a", "/canary"), f("configs/a/.wh..wh..opq"))),
+			fault.ErrInvalid, "symlink"},
+		"symlink above":     {plainLayer(tarOf(t, sym("configs", "/etc"))), fault.ErrInvalid, "symlink"},
+		"symlink-to-secret": {plainLayer(tarOf(t, sym("configs/z.json", secret))), fault.ErrInvalid, "symlink"},
+		"pax-2MiB-record":   {plainLayer(pax), fault.ErrInvalid, ""},
+		"old-gnu-sparse":    {plainLayer(gnu), nil, ""},
+		"gzip-multistream-bomb": {rawLayer{streams.Bytes(), v1.MediaTypeImageLayerGzip, digest.FromString("")}, nil,
+			""},
+		"zstd-bomb": {rawLayer{bomb.Bytes(), v1.MediaTypeImageLayerZstd, digest.FromString("")},
+			fault.ErrLimit, string(limit.Ratio)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
 			_, err := extract(t, newFixture(t, c.layer), limit.Limits{File: 1 << 40}, "configs")
 			runtime.ReadMemStats(&after)
-			if err == nil || c.class != nil && !errors.Is(err, c.class) || !strings.Contains(err.Error(), c.text) || strings.Contains(err.Error(), canary) {
+			if err == nil || c.class != nil && !errors.Is(err, c.class) || !strings.Contains(err.Error(), c.text) ||
+				strings.Contains(err.Error(), canary) {
 				t.Errorf("got %.400v", err)
 			}
 			if n := after.TotalAlloc - before.TotalAlloc; n > 100<<20 {
@@ -146,11 +154,15 @@ func fixSum(archive []byte) {
 // A whiteout has nothing below it; what other tools keep in such names is passed over.
 func TestBelowWhiteouts(t *testing.T) {
 	lower := plainLayer(tarOf(t, entry{name: "configs/a/b", body: "x"}))
-	_, err := extract(t, newFixture(t, lower, plainLayer(tarOf(t, entry{name: "configs/.wh.a/b", body: "y"}))), limit.Limits{}, "configs")
+	_, err := extract(t, newFixture(t, lower, plainLayer(tarOf(t, entry{name: "configs/.wh.a/b", body: "y"}))),
+		limit.Limits{}, "configs")
 	if !errors.Is(err, fault.ErrInvalid) || !strings.Contains(fmt.Sprint(err), "below a whiteout") {
 		t.Errorf("got %v", err)
 	}
-	tree, err := extract(t, newFixture(t, lower, plainLayer(tarOf(t, entry{name: "configs/.wh..wh.plnk/b", body: "y"}, entry{name: ".wh..wh.aufs"}))), limit.Limits{}, ".")
+	tree, err := extract(t,
+		newFixture(t, lower,
+			plainLayer(tarOf(t, entry{name: "configs/.wh..wh.plnk/b", body: "y"}, entry{name: ".wh..wh.aufs"}))),
+		limit.Limits{}, ".")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -71,22 +71,35 @@ func TestExtractSeesWhatTheImageShows(t *testing.T) {
 		layers []rawLayer
 		want   string
 	}{
-		"one layer":                     {[]rawLayer{layer(dir("configs/"), file("configs/a"), file("bin/opm"))}, "configs/a"},
-		"upper file wins":               {[]rawLayer{layer(entry{name: "configs/a", body: "old"}), layer(file("configs/a"))}, "configs/a"},
-		"layers add up":                 {[]rawLayer{layer(file("configs/a")), layer(file("configs/b/c"))}, "configs/a configs/b/c"},
-		"whiteout":                      {[]rawLayer{layer(file("configs/a"), file("configs/b")), layer(file("configs/.wh.a"))}, "configs/b"},
-		"whiteout of a parent":          {[]rawLayer{layer(file("configs/a")), layer(file(".wh.configs"), file("configs/b"))}, "configs/b"},
-		"whiteout in its own layer":     {[]rawLayer{layer(file("configs/a"), file("configs/.wh.a"))}, "configs/a"},
-		"opaque":                        {[]rawLayer{layer(file("configs/a"), file("configs/x/b")), layer(dir("configs/x"), file("configs/x/.wh..wh..opq"), file("configs/x/c"))}, "configs/a configs/x/c"},
-		"opaque root":                   {[]rawLayer{layer(file("configs/a")), layer(file(".wh..wh..opq"), file("configs/b"))}, "configs/b"},
-		"removed, made again":           {[]rawLayer{layer(file("configs/a")), layer(file("configs/.wh.a")), layer(file("configs/a"))}, "configs/a"},
-		"removed stays removed":         {[]rawLayer{layer(file("configs/a")), layer(file("configs/.wh.a")), layer(file("configs/b"))}, "configs/b"},
-		"file over directory":           {[]rawLayer{layer(file("configs/a/b")), layer(file("configs/a"))}, "configs/a"},
-		"directory over file":           {[]rawLayer{layer(entry{name: "configs/a", body: "x"}), layer(dir("configs/a"), file("configs/a/b"))}, "configs/a/b"},
-		"links elsewhere do not matter": {[]rawLayer{layer(entry{name: "lib", link: "usr/lib", kind: tar.TypeSymlink}, entry{name: "dev/null", kind: tar.TypeChar}, file("configs/a"))}, "configs/a"},
-		"dot names":                     {[]rawLayer{layer(dir("./"), file("./configs/./a"))}, "configs/a"},
-		"empty layer of a builder":      {[]rawLayer{layer(), layer(file("configs/a"))}, "configs/a"},
-		"zstd and plain":                {[]rawLayer{zstdLayer(t, tarOf(t, file("configs/a"))), plainLayer(tarOf(t, file("configs/b")))}, "configs/a configs/b"},
+		"one layer": {[]rawLayer{layer(dir("configs/"), file("configs/a"), file("bin/opm"))},
+			"configs/a"},
+		"upper file wins": {[]rawLayer{layer(entry{name: "configs/a", body: "old"}),
+			layer(file("configs/a"))}, "configs/a"},
+		"layers add up": {[]rawLayer{layer(file("configs/a")), layer(file("configs/b/c"))},
+			"configs/a configs/b/c"},
+		"whiteout": {[]rawLayer{layer(file("configs/a"), file("configs/b")),
+			layer(file("configs/.wh.a"))}, "configs/b"},
+		"whiteout of a parent": {[]rawLayer{layer(file("configs/a")),
+			layer(file(".wh.configs"), file("configs/b"))}, "configs/b"},
+		"whiteout in its own layer": {[]rawLayer{layer(file("configs/a"), file("configs/.wh.a"))}, "configs/a"},
+		"opaque": {[]rawLayer{layer(file("configs/a"), file("configs/x/b")),
+			layer(dir("configs/x"), file("configs/x/.wh..wh..opq"), file("configs/x/c"))}, "configs/a configs/x/c"},
+		"opaque root": {[]rawLayer{layer(file("configs/a")),
+			layer(file(".wh..wh..opq"), file("configs/b"))}, "configs/b"},
+		"removed, made again": {[]rawLayer{layer(file("configs/a")), layer(file("configs/.wh.a")),
+			layer(file("configs/a"))}, "configs/a"},
+		"removed stays removed": {[]rawLayer{layer(file("configs/a")), layer(file("configs/.wh.a")),
+			layer(file("configs/b"))}, "configs/b"},
+		"file over directory": {[]rawLayer{layer(file("configs/a/b")), layer(file("configs/a"))},
+			"configs/a"},
+		"directory over file": {[]rawLayer{layer(entry{name: "configs/a", body: "x"}),
+			layer(dir("configs/a"), file("configs/a/b"))}, "configs/a/b"},
+		"links elsewhere do not matter": {[]rawLayer{layer(entry{name: "lib", link: "usr/lib", kind: tar.TypeSymlink},
+			entry{name: "dev/null", kind: tar.TypeChar}, file("configs/a"))}, "configs/a"},
+		"dot names":                {[]rawLayer{layer(dir("./"), file("./configs/./a"))}, "configs/a"},
+		"empty layer of a builder": {[]rawLayer{layer(), layer(file("configs/a"))}, "configs/a"},
+		"zstd and plain": {[]rawLayer{zstdLayer(t, tarOf(t, file("configs/a"))),
+			plainLayer(tarOf(t, file("configs/b")))}, "configs/a configs/b"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -126,34 +139,51 @@ func TestHostileLayersAreRefused(t *testing.T) {
 		class  error
 		text   string
 	}{
-		"dotdot-file":        {[]rawLayer{plainLayer(tarOf(t, f("../../canary/w")))}, fault.ErrInvalid, "path leaves the image root"},
-		"abs-file":           {[]rawLayer{plainLayer(tarOf(t, f("/canary/w")))}, fault.ErrInvalid, "absolute path"},
-		"symlink-parent":     {[]rawLayer{plainLayer(tarOf(t, sym("a", "/canary"), f("a/w")))}, fault.ErrInvalid, `symlink "a"`},
-		"symlink-2-layers":   {[]rawLayer{plainLayer(tarOf(t, sym("a", "/canary"))), plainLayer(tarOf(t, f("a/w")))}, fault.ErrInvalid, `symlink "a"`},
-		"hardlink-absolute":  {[]rawLayer{plainLayer(tarOf(t, entry{name: "l", link: "/canary/secret", kind: tar.TypeLink}))}, fault.ErrInvalid, "hard link"},
-		"root-as-symlink":    {[]rawLayer{plainLayer(tarOf(t, sym("./.", "/canary")))}, fault.ErrInvalid, "archive root"},
-		"whiteout-empty":     {[]rawLayer{plainLayer(tarOf(t, f(".wh.")))}, fault.ErrInvalid, "invalid whiteout"},
-		"whiteout-dot":       {[]rawLayer{plainLayer(tarOf(t, f("a/.wh..")))}, fault.ErrInvalid, "invalid whiteout"},
-		"whiteout-dotdot":    {[]rawLayer{plainLayer(tarOf(t, f(".wh...")))}, fault.ErrInvalid, "invalid whiteout"},
-		"char-device":        {[]rawLayer{plainLayer(tarOf(t, entry{name: "d", kind: tar.TypeChar}))}, fault.ErrInvalid, "device"},
-		"fifo-entry":         {[]rawLayer{plainLayer(tarOf(t, entry{name: "d", kind: tar.TypeFifo}))}, fault.ErrInvalid, "FIFO"},
-		"duplicate-entry":    {[]rawLayer{plainLayer(tarOf(t, f("m/a"), f("m/a")))}, fault.ErrInvalid, "appears twice"},
-		"duplicate-cleaned":  {[]rawLayer{plainLayer(tarOf(t, f("m/a"), f("m/./a")))}, fault.ErrInvalid, "appears twice"},
-		"type-change":        {[]rawLayer{plainLayer(tarOf(t, f("m"), entry{name: "m", kind: tar.TypeDir}))}, fault.ErrInvalid, "appears twice"},
-		"child-of-file":      {[]rawLayer{plainLayer(tarOf(t, f("m"), f("m/x")))}, fault.ErrInvalid, "below the file"},
-		"name-300":           {[]rawLayer{plainLayer(tarOf(t, f(strings.Repeat("n", 300))))}, fault.ErrLimit, "255"},
-		"path-5000":          {[]rawLayer{plainLayer(tarOf(t, f(strings.Repeat("d/", 2500)+"x")))}, fault.ErrLimit, "path longer than"},
-		"deep":               {[]rawLayer{plainLayer(tarOf(t, f(strings.Repeat("d/", 40)+"x")))}, fault.ErrLimit, "directories deep"},
-		"ansi-newline-name":  {[]rawLayer{plainLayer(tarOf(t, f("a\n\x1b[31m")))}, fault.ErrInvalid, `\x1b`},
-		"non-utf8-name":      {[]rawLayer{plainLayer(tarOf(t, f("bad\xff\xfe")))}, fault.ErrInvalid, "not UTF-8"},
-		"backslash-name":     {[]rawLayer{plainLayer(tarOf(t, f(`..\..\w`)))}, fault.ErrInvalid, "backslash"},
-		"unknown-type-Q":     {[]rawLayer{plainLayer(tarOf(t, entry{name: "q", kind: 'Q'}))}, fault.ErrInvalid, "entry type"},
-		"big file":           {[]rawLayer{plainLayer(tarOf(t, entry{name: "b", body: strings.Repeat("x", 2001)}))}, fault.ErrLimit, "limit 2000"},
-		"many entries":       {[]rawLayer{plainLayer(tarOf(t, f("1"), f("2"), f("3"), f("4"), f("5"), f("6")))}, fault.ErrLimit, "more than 5 entries"},
-		"empty layer":        {[]rawLayer{plainLayer(nil)}, fault.ErrInvalid, "missing end of archive"},
-		"xz-layer":           {[]rawLayer{{[]byte("\xfd7zXZ\x00xx"), v1.MediaTypeImageLayer, digest.FromString("")}}, fault.ErrInvalid, "unsupported compression"},
-		"bzip2-layer":        {[]rawLayer{{[]byte("BZh91AY"), v1.MediaTypeImageLayerGzip, digest.FromString("")}}, fault.ErrInvalid, "unsupported compression"},
-		"unknown-layer-type": {[]rawLayer{{[]byte("x"), "application/x-helm-chart", digest.FromString("")}}, fault.ErrInvalid, "unknown media type"},
+		"dotdot-file": {[]rawLayer{plainLayer(tarOf(t, f("../../canary/w")))}, fault.ErrInvalid,
+			"path leaves the image root"},
+		"abs-file": {[]rawLayer{plainLayer(tarOf(t, f("/canary/w")))}, fault.ErrInvalid, "absolute path"},
+		"symlink-parent": {[]rawLayer{plainLayer(tarOf(t, sym("a", "/canary"), f("a/w")))}, fault.ErrInvalid,
+			`symlink "a"`},
+		"symlink-2-layers": {[]rawLayer{plainLayer(tarOf(t, sym("a", "/canary"))), plainLayer(tarOf(t, f("a/w")))},
+			fault.ErrInvalid, `symlink "a"`},
+		"hardlink-absolute": {[]rawLayer{plainLayer(
+			tarOf(t, entry{name: "l", link: "/canary/secret", kind: tar.TypeLink}))}, fault.ErrInvalid, "hard link"},
+		"root-as-symlink": {[]rawLayer{plainLayer(tarOf(t, sym("./.", "/canary")))}, fault.ErrInvalid,
+			"archive root"},
+		"whiteout-empty":  {[]rawLayer{plainLayer(tarOf(t, f(".wh.")))}, fault.ErrInvalid, "invalid whiteout"},
+		"whiteout-dot":    {[]rawLayer{plainLayer(tarOf(t, f("a/.wh..")))}, fault.ErrInvalid, "invalid whiteout"},
+		"whiteout-dotdot": {[]rawLayer{plainLayer(tarOf(t, f(".wh...")))}, fault.ErrInvalid, "invalid whiteout"},
+		"char-device": {[]rawLayer{plainLayer(tarOf(t, entry{name: "d", kind: tar.TypeChar}))}, fault.ErrInvalid,
+			"device"},
+		"fifo-entry": {[]rawLayer{plainLayer(tarOf(t, entry{name: "d", kind: tar.TypeFifo}))}, fault.ErrInvalid,
+			"FIFO"},
+		"duplicate-entry": {[]rawLayer{plainLayer(tarOf(t, f("m/a"), f("m/a")))}, fault.ErrInvalid, "appears twice"},
+		"duplicate-cleaned": {[]rawLayer{plainLayer(tarOf(t, f("m/a"), f("m/./a")))}, fault.ErrInvalid,
+			"appears twice"},
+		"type-change": {[]rawLayer{plainLayer(tarOf(t, f("m"), entry{name: "m", kind: tar.TypeDir}))},
+			fault.ErrInvalid, "appears twice"},
+		"child-of-file": {[]rawLayer{plainLayer(tarOf(t, f("m"), f("m/x")))}, fault.ErrInvalid, "below the file"},
+		"name-300":      {[]rawLayer{plainLayer(tarOf(t, f(strings.Repeat("n", 300))))}, fault.ErrLimit, "255"},
+		"path-5000": {[]rawLayer{plainLayer(tarOf(t, f(strings.Repeat("d/", 2500)+"x")))}, fault.ErrLimit,
+			"path longer than"},
+		"deep": {[]rawLayer{plainLayer(tarOf(t, f(strings.Repeat("d/", 40)+"x")))}, fault.ErrLimit,
+			"directories deep"},
+		"ansi-newline-name": {[]rawLayer{plainLayer(tarOf(t, f("a\n\x1b[31m")))}, fault.ErrInvalid, `\x1b`},
+		"non-utf8-name":     {[]rawLayer{plainLayer(tarOf(t, f("bad\xff\xfe")))}, fault.ErrInvalid, "not UTF-8"},
+		"backslash-name":    {[]rawLayer{plainLayer(tarOf(t, f(`..\..\w`)))}, fault.ErrInvalid, "backslash"},
+		"unknown-type-Q": {[]rawLayer{plainLayer(tarOf(t, entry{name: "q", kind: 'Q'}))}, fault.ErrInvalid,
+			"entry type"},
+		"big file": {[]rawLayer{plainLayer(tarOf(t, entry{name: "b", body: strings.Repeat("x", 2001)}))},
+			fault.ErrLimit, "limit 2000"},
+		"many entries": {[]rawLayer{plainLayer(tarOf(t, f("1"), f("2"), f("3"), f("4"), f("5"), f("6")))},
+			fault.ErrLimit, "more than 5 entries"},
+		"empty layer": {[]rawLayer{plainLayer(nil)}, fault.ErrInvalid, "missing end of archive"},
+		"xz-layer": {[]rawLayer{{[]byte("\xfd7zXZ\x00xx"), v1.MediaTypeImageLayer, digest.FromString("")}},
+			fault.ErrInvalid, "unsupported compression"},
+		"bzip2-layer": {[]rawLayer{{[]byte("BZh91AY"), v1.MediaTypeImageLayerGzip, digest.FromString("")}},
+			fault.ErrInvalid, "unsupported compression"},
+		"unknown-layer-type": {[]rawLayer{{[]byte("x"), "application/x-helm-chart", digest.FromString("")}},
+			fault.ErrInvalid, "unknown media type"},
 	}
 	gz := gzipLayer(t, tarOf(t, f("a")))
 	odd := func(content []byte) []rawLayer { return []rawLayer{{content, v1.MediaTypeImageLayerGzip, gz.diffID}} }
@@ -173,12 +203,16 @@ func TestHostileLayersAreRefused(t *testing.T) {
 	plain := tarOf(t, f("a"))
 	add("truncated-gzip", odd(gz.content[:len(gz.content)-10]), fault.ErrIntegrity, "unexpected end")
 	add("gzip-crc-bad", odd(crc), fault.ErrIntegrity, "damaged")
-	add("trailing-after-gzip", odd(append(bytes.Clone(gz.content), bytes.Repeat([]byte{0xaa}, 4096)...)), fault.ErrIntegrity, "damaged")
+	add("trailing-after-gzip", odd(append(bytes.Clone(gz.content), bytes.Repeat([]byte{0xaa}, 4096)...)),
+		fault.ErrIntegrity, "damaged")
 	add("type-says-tar-is-gzip", []rawLayer{isGzip}, fault.ErrInvalid, "does not match media type")
 	add("diffids-wrong", []rawLayer{wrongID}, fault.ErrIntegrity, "digest mismatch")
 	add("tar-no-eof", []rawLayer{plainLayer(plain[:1024])}, fault.ErrInvalid, "missing end of archive")
-	add("tar-concat", []rawLayer{plainLayer(append(bytes.Clone(plain), plain...))}, fault.ErrInvalid, "data after end of archive")
-	add("tar-truncated-file", []rawLayer{plainLayer(tarOf(t, entry{name: "b", body: strings.Repeat("x", 2000)})[:1000])}, fault.ErrIntegrity, "unexpected end")
+	add("tar-concat", []rawLayer{plainLayer(append(bytes.Clone(plain), plain...))}, fault.ErrInvalid,
+		"data after end of archive")
+	add("tar-truncated-file",
+		[]rawLayer{plainLayer(tarOf(t, entry{name: "b", body: strings.Repeat("x", 2000)})[:1000])}, fault.ErrIntegrity,
+		"unexpected end")
 	add("sparse-1TiB", []rawLayer{plainLayer(sparse(t, 1<<40))}, fault.ErrLimit, "sparse")
 	add("sparse-4EiB", []rawLayer{plainLayer(sparse(t, 1<<62))}, fault.ErrLimit, "sparse")
 	for name, c := range cases {
@@ -200,10 +234,12 @@ func sparse(t testing.TB, size int64) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
-	records := map[string]string{"XNU.sparse.major": "1", "XNU.sparse.minor": "0", "XNU.sparse.name": "s", "XNU.sparse.realsize": fmt.Sprint(size)}
+	records := map[string]string{"XNU.sparse.major": "1", "XNU.sparse.minor": "0", "XNU.sparse.name": "s",
+		"XNU.sparse.realsize": fmt.Sprint(size)}
 	body := "1\n" + fmt.Sprint(size) + "\n0\n"
 	body += strings.Repeat("\x00", 512-len(body))
-	err := w.WriteHeader(&tar.Header{Name: "s", Mode: 0o644, Size: int64(len(body)), Format: tar.FormatPAX, Typeflag: tar.TypeReg, PAXRecords: records})
+	err := w.WriteHeader(&tar.Header{Name: "s", Mode: 0o644, Size: int64(len(body)), Format: tar.FormatPAX,
+		Typeflag: tar.TypeReg, PAXRecords: records})
 	if err == nil {
 		_, err = w.Write([]byte(body))
 	}
@@ -218,7 +254,8 @@ func TestBombsAreRefusedInSmallMemory(t *testing.T) {
 	var gz bytes.Buffer
 	w, _ := gzip.NewWriterLevel(&gz, gzip.BestCompression)
 	tw := tar.NewWriter(w)
-	if err := tw.WriteHeader(&tar.Header{Name: "configs/bomb", Size: 1 << 30, Mode: 0o644, Typeflag: tar.TypeReg}); err != nil {
+	if err := tw.WriteHeader(&tar.Header{Name: "configs/bomb", Size: 1 << 30, Mode: 0o644,
+		Typeflag: tar.TypeReg}); err != nil {
 		t.Fatal(err)
 	}
 	for range 200 {
@@ -271,22 +308,34 @@ func TestHostileManifestsAreRefused(t *testing.T) {
 		class error
 		text  string
 	}{
-		"digest-traversal": {base().change(t, func(m *v1.Manifest) { m.Layers[0].Digest = "../../x" }), fault.ErrInvalid, "invalid digest"},
-		"digest-md5":       {base().change(t, func(m *v1.Manifest) { m.Layers[0].Digest = "md5:d41d8cd98f00b204e9800998ecf8427e" }), fault.ErrInvalid, "algorithm"},
-		"digest-sha512":    {base().change(t, func(m *v1.Manifest) { m.Layers[0].Digest = digest.SHA512.FromString("x") }), fault.ErrInvalid, "algorithm"},
-		"size-wrong":       {base().change(t, func(m *v1.Manifest) { m.Layers[1].Size-- }), fault.ErrIntegrity, "size"},
-		"size-long":        {base().change(t, func(m *v1.Manifest) { m.Layers[1].Size++ }), fault.ErrIntegrity, "size"},
-		"size-negative":    {base().change(t, func(m *v1.Manifest) { m.Layers[1].Size = -1 }), fault.ErrInvalid, "size"},
-		"size-huge":        {base().change(t, func(m *v1.Manifest) { m.Layers[1].Size = 1 << 62 }), fault.ErrLimit, "bytes"},
-		"foreign-layer":    {base().change(t, func(m *v1.Manifest) { m.Layers[0].URLs = []string{"file:///etc/passwd"} }), fault.ErrInvalid, "foreign layer"},
-		"diffids-short":    {base().change(t, func(m *v1.Manifest) { m.Layers = m.Layers[:1] }), fault.ErrIntegrity, "diff_ids"},
-		"artifact":         {base().change(t, func(m *v1.Manifest) { m.Config.MediaType = v1.MediaTypeEmptyJSON }), fault.ErrInvalid, "not an image"},
+		"digest-traversal": {base().change(t, func(m *v1.Manifest) { m.Layers[0].Digest = "../../x" }),
+			fault.ErrInvalid, "invalid digest"},
+		"digest-md5": {base().change(t,
+			func(m *v1.Manifest) { m.Layers[0].Digest = "md5:d41d8cd98f00b204e9800998ecf8427e" }), fault.ErrInvalid,
+			"algorithm"},
+		"digest-sha512": {base().change(t,
+			func(m *v1.Manifest) { m.Layers[0].Digest = digest.SHA512.FromString("x") }), fault.ErrInvalid,
+			"algorithm"},
+		"size-wrong": {base().change(t, func(m *v1.Manifest) { m.Layers[1].Size-- }), fault.ErrIntegrity, "size"},
+		"size-long":  {base().change(t, func(m *v1.Manifest) { m.Layers[1].Size++ }), fault.ErrIntegrity, "size"},
+		"size-negative": {base().change(t, func(m *v1.Manifest) { m.Layers[1].Size = -1 }), fault.ErrInvalid,
+			"size"},
+		"size-huge": {base().change(t, func(m *v1.Manifest) { m.Layers[1].Size = 1 << 62 }), fault.ErrLimit,
+			"bytes"},
+		"foreign-layer": {base().change(t,
+			func(m *v1.Manifest) { m.Layers[0].URLs = []string{"file:///etc/passwd"} }), fault.ErrInvalid,
+			"foreign layer"},
+		"diffids-short": {base().change(t, func(m *v1.Manifest) { m.Layers = m.Layers[:1] }), fault.ErrIntegrity,
+			"diff_ids"},
+		"artifact": {base().change(t, func(m *v1.Manifest) { m.Config.MediaType = v1.MediaTypeEmptyJSON }),
+			fault.ErrInvalid, "not an image"},
 		"20 000 layers": {base().change(t, func(m *v1.Manifest) {
 			for len(m.Layers) < 20_000 {
 				m.Layers = append(m.Layers, m.Layers[0])
 			}
 		}), fault.ErrLimit, "layers"},
-		"config-5MiB": {base().change(t, func(m *v1.Manifest) { m.Config.Size = 5 << 20 }), fault.ErrLimit, "limit 4194304"},
+		"config-5MiB": {base().change(t, func(m *v1.Manifest) { m.Config.Size = 5 << 20 }), fault.ErrLimit,
+			"limit 4194304"},
 	}
 	add := func(name string, manifest, kind string, class error, text string) {
 		f := base()
@@ -299,11 +348,16 @@ func TestHostileManifestsAreRefused(t *testing.T) {
 	}
 	add("ambiguous", `{"manifests":[],"layers":[]}`, v1.MediaTypeImageManifest, fault.ErrInvalid, "ambiguous")
 	add("no-content-type", `{"layers":[]}`, "", fault.ErrInvalid, "media type")
-	add("content-type-conflict", `{"mediaType":"`+v1.MediaTypeImageManifest+`"}`, v1.MediaTypeImageIndex, fault.ErrInvalid, "media type")
+	add("content-type-conflict", `{"mediaType":"`+v1.MediaTypeImageManifest+`"}`, v1.MediaTypeImageIndex,
+		fault.ErrInvalid, "media type")
 	add("html", `<html>`, "text/html", fault.ErrInvalid, "not a manifest")
 	add("manifest-5MiB", strings.Repeat(" ", 5<<20), v1.MediaTypeImageManifest, fault.ErrLimit, "4194304")
-	add("platform-missing", `{"manifests":[{"digest":"`+digest.FromString("x").String()+`","platform":{"os":"linux","architecture":"arm64"}}]}`, v1.MediaTypeImageIndex, fault.ErrInvalid, "linux/arm64")
-	add("index-10000", `{"manifests":[{}`+strings.Repeat(",{}", 9999)+`]}`, v1.MediaTypeImageIndex, fault.ErrLimit, "10000 entries")
+	add("platform-missing",
+		`{"manifests":[{"digest":"`+digest.FromString("x").String()+
+			`","platform":{"os":"linux","architecture":"arm64"}}]}`, v1.MediaTypeImageIndex, fault.ErrInvalid,
+		"linux/arm64")
+	add("index-10000", `{"manifests":[{}`+strings.Repeat(",{}", 9999)+`]}`, v1.MediaTypeImageIndex, fault.ErrLimit,
+		"10000 entries")
 	flipped := base()
 	for d, b := range flipped.blobs {
 		b = bytes.Clone(b)
@@ -331,7 +385,9 @@ func TestIndexInIndexEnds(t *testing.T) {
 	for range 50 {
 		d := digest.FromBytes(inner)
 		f.blobs[d] = inner
-		inner = []byte(fmt.Sprintf(`{"mediaType":%q,"manifests":[{"digest":%q,"size":%d,"platform":{"os":"linux","architecture":"amd64"}}]}`, v1.MediaTypeImageIndex, d, len(inner)))
+		inner = []byte(
+			fmt.Sprintf(
+				`{"mediaType":%q,"manifests":[{"digest":%q,"size":%d,"platform":{"os":"linux","architecture":"amd64"}}]}`, v1.MediaTypeImageIndex, d, len(inner)))
 	}
 	f.manifest, f.kind = inner, v1.MediaTypeImageIndex
 	nested := &nestedIndex{f}
@@ -397,11 +453,14 @@ func TestHostileLayoutsAreRefused(t *testing.T) {
 		"link outside": func(dir string) error {
 			return errors.Join(os.Remove(filepath.Join(dir, blob)), os.Symlink("/etc/passwd", filepath.Join(dir, blob)))
 		},
-		"empty index":            write(v1.ImageIndexFile, ""),
-		"schema 1":               write(v1.ImageIndexFile, `{"schemaVersion":1}`),
-		"other version":          write(v1.ImageLayoutFile, `{"imageLayoutVersion":"2.0.0"}`),
-		"digest is a path":       write(v1.ImageIndexFile, `{"schemaVersion":2,"manifests":[{"mediaType":"`+v1.MediaTypeImageManifest+`","digest":"sha256:../../../../etc/passwd"}]}`),
-		"manifest changed":       write(blob, strings.Replace(string(img.manifest), `"schemaVersion":2`, `"schemaVersion": 2`, 1)),
+		"empty index":   write(v1.ImageIndexFile, ""),
+		"schema 1":      write(v1.ImageIndexFile, `{"schemaVersion":1}`),
+		"other version": write(v1.ImageLayoutFile, `{"imageLayoutVersion":"2.0.0"}`),
+		"digest is a path": write(v1.ImageIndexFile,
+			`{"schemaVersion":2,"manifests":[{"mediaType":"`+v1.MediaTypeImageManifest+
+				`","digest":"sha256:../../../../etc/passwd"}]}`),
+		"manifest changed": write(blob,
+			strings.Replace(string(img.manifest), `"schemaVersion":2`, `"schemaVersion": 2`, 1)),
 		"index entry of no size": write(v1.ImageIndexFile, `{"schemaVersion":2,"manifests":"x"}`),
 	}
 	for name, spoil := range cases {

@@ -48,7 +48,8 @@ func newFixture(t testing.TB, layers ...rawLayer) *fixture {
 	m := v1.Manifest{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: f.kind}
 	for _, l := range layers {
 		f.blobs[digest.FromBytes(l.content)] = l.content
-		m.Layers = append(m.Layers, v1.Descriptor{MediaType: l.mediaType, Digest: digest.FromBytes(l.content), Size: int64(len(l.content))})
+		m.Layers = append(m.Layers,
+			v1.Descriptor{MediaType: l.mediaType, Digest: digest.FromBytes(l.content), Size: int64(len(l.content))})
 		config.RootFS.DiffIDs = append(config.RootFS.DiffIDs, l.diffID)
 	}
 	text := mustJSON(t, config)

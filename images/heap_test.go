@@ -18,7 +18,8 @@ func TestExtractedFilesAreNotToBeSeen(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer img.Close()
-	tree, err := img.Extract(t.Context(), []string{"configs"}, ExtractOptions{Limits: limit.Limits{Memory: 1}, Temp: temp})
+	tree, err := img.Extract(t.Context(), []string{"configs"},
+		ExtractOptions{Limits: limit.Limits{Memory: 1}, Temp: temp})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
-// Blob opens a blob of the image, such as one of its layers. The reader fails at the end with [ErrIntegrity] if the digest or size
-// differs from the descriptor. Errors contain no credentials.
+// Blob opens a blob of the image, such as one of its layers. The reader fails at the end with [ErrIntegrity] if the
+// digest or size differs from the descriptor. Errors contain no credentials.
 func (i *Image) Blob(ctx context.Context, d v1.Descriptor) (io.ReadCloser, error) {
 	if err := verify.Digest(d.Digest); err != nil {
 		return nil, err

@@ -27,7 +27,8 @@ type indexWalk struct {
 }
 
 // add visits an image, or all images of an index, whose manifest text one has read.
-func (w *indexWalk) add(ctx context.Context, one *Image, text []byte, kind string, entry v1.Descriptor, depth int) error {
+func (w *indexWalk) add(ctx context.Context, one *Image, text []byte, kind string, entry v1.Descriptor,
+	depth int) error {
 	if depth > limit.MaxIndexDepth {
 		return fmt.Errorf("%w: indexes in indexes, more than %d deep", fault.ErrLimit, limit.MaxIndexDepth)
 	}

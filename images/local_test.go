@@ -30,7 +30,8 @@ import (
 func TestLocalTransports(t *testing.T) {
 	f := simple(t, "hello")
 	dir := t.TempDir()
-	for _, to := range []string{"oci:layout:v1", "oci-archive:image.oci:v1", "docker-archive:image.docker:example.test/a/b:v1", "docker-archive:image.docker.untagged", "dir:directory"} {
+	for _, to := range []string{"oci:layout:v1", "oci-archive:image.oci:v1",
+		"docker-archive:image.docker:example.test/a/b:v1", "docker-archive:image.docker.untagged", "dir:directory"} {
 		transport, rest, _ := strings.Cut(to, ":")
 		to = transport + ":" + filepath.Join(dir, rest)
 		mustCopy(t, f, to)
@@ -46,7 +47,8 @@ func TestLocalTransports(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer img.Close()
-				if img.Top != img.Digest || img.Name != name || img.Reference() != name || transport != "docker-archive" && img.Digest != digest.FromBytes(f.manifest) {
+				if img.Top != img.Digest || img.Name != name || img.Reference() != name ||
+					transport != "docker-archive" && img.Digest != digest.FromBytes(f.manifest) {
 					t.Errorf("got %+v", img)
 				}
 				again, err := Open(t.Context(), name, OpenOptions{})
@@ -68,7 +70,9 @@ func TestLocalTransports(t *testing.T) {
 			})
 		}
 	}
-	for _, name := range []string{"oci:layout:v2", "oci:layout:@1", "oci-archive:image.oci:v2", "docker-archive:image.docker:example.test/a/b:v2", "docker-archive:image.docker:@7", "dir:layout", "oci:directory", "oci-archive:image.docker", "docker-archive:image.oci", "oci:nowhere", "dir:image.oci"} {
+	for _, name := range []string{"oci:layout:v2", "oci:layout:@1", "oci-archive:image.oci:v2",
+		"docker-archive:image.docker:example.test/a/b:v2", "docker-archive:image.docker:@7", "dir:layout",
+		"oci:directory", "oci-archive:image.docker", "docker-archive:image.oci", "oci:nowhere", "dir:image.oci"} {
 		transport, rest, _ := strings.Cut(name, ":")
 		if _, err := read(t.Context(), quick(t, ClientOptions{}), transport+":"+filepath.Join(dir, rest)); err == nil {
 			t.Errorf("%s: no error", name)
@@ -92,7 +96,9 @@ func TestNames(t *testing.T) {
 			t.Errorf("%s: %v, %v", text, ref, err)
 		}
 	}
-	for _, bad := range []string{"", "docker:quay.io/a", "QUAY/a", "quay.io/A", "a\nb", "quay.io/a@sha512:" + strings.Repeat("a", 128), "quay.io/a@md5:d41d8cd98f00b204e9800998ecf8427e", "oci:", "dir:", "quay.io/a:", "https://quay.io/a"} {
+	for _, bad := range []string{"", "docker:quay.io/a", "QUAY/a", "quay.io/A", "a\nb",
+		"quay.io/a@sha512:" + strings.Repeat("a", 128), "quay.io/a@md5:d41d8cd98f00b204e9800998ecf8427e", "oci:",
+		"dir:", "quay.io/a:", "https://quay.io/a"} {
 		if ref, err := ParseSource(bad); err == nil {
 			t.Errorf("%q: %s", bad, ref.StringWithinTransport())
 		}
@@ -147,8 +153,10 @@ func dockerMembers(t testing.TB, f *fixture, layers ...string) []member {
 	for i := range m.Layers {
 		names = append(names, fmt.Sprintf("%d/layer.tar", i))
 	}
-	list := mustJSON(t, []map[string]any{{"Config": "config.json", "RepoTags": []string{"example.test/a:v1"}, "Layers": names}})
-	out := []member{{name: "manifest.json", body: string(list)}, {name: "config.json", body: string(f.blobs[m.Config.Digest])}}
+	list := mustJSON(t,
+		[]map[string]any{{"Config": "config.json", "RepoTags": []string{"example.test/a:v1"}, "Layers": names}})
+	out := []member{{name: "manifest.json", body: string(list)},
+		{name: "config.json", body: string(f.blobs[m.Config.Digest])}}
 	for i, l := range layers {
 		out = append(out, member{name: names[i], body: l})
 	}
@@ -174,10 +182,14 @@ func TestArchivesOfOtherPrograms(t *testing.T) {
 		}
 	}
 	cases := map[string]string{
-		"link to a layer":      "docker-archive:" + archiveOf(t, filepath.Join(dir, "1"), append(slices.Clone(members), member{name: "2/layer.tar", link: "../0/layer.tar", kind: tar.TypeSymlink})...),
-		"hard link to a layer": "docker-archive:" + archiveOf(t, filepath.Join(dir, "2"), append(slices.Clone(members), member{name: "2/layer.tar", link: "0/layer.tar", kind: tar.TypeLink})...),
-		"compressed layer":     "docker-archive:" + archiveOf(t, filepath.Join(dir, "3"), append(slices.Clone(members), member{name: "2/layer.tar", body: string(zipped.content)})...),
-		"names with dots":      "oci-archive:" + archiveOf(t, filepath.Join(dir, "4"), dotted(layoutMembers(t, f))...),
+		"link to a layer": "docker-archive:" + archiveOf(t, filepath.Join(dir, "1"),
+			append(slices.Clone(members),
+				member{name: "2/layer.tar", link: "../0/layer.tar", kind: tar.TypeSymlink})...),
+		"hard link to a layer": "docker-archive:" + archiveOf(t, filepath.Join(dir, "2"),
+			append(slices.Clone(members), member{name: "2/layer.tar", link: "0/layer.tar", kind: tar.TypeLink})...),
+		"compressed layer": "docker-archive:" + archiveOf(t, filepath.Join(dir, "3"),
+			append(slices.Clone(members), member{name: "2/layer.tar", body: string(zipped.content)})...),
+		"names with dots": "oci-archive:" + archiveOf(t, filepath.Join(dir, "4"), dotted(layoutMembers(t, f))...),
 	}
 	compressed(filepath.Join(dir, "1"))
 	compressed(filepath.Join(dir, "4"))
@@ -216,7 +228,8 @@ func TestHostileArchivesAreRefused(t *testing.T) {
 	plain := tarOf(t, entry{name: "configs/a/catalog.yaml", body: "x"})
 	df := newFixture(t, plainLayer(plain))
 	docker := func(text string, more ...member) []member {
-		return append(append([]member{{name: "manifest.json", body: text}}, dockerMembers(t, df, string(plain))[1:]...), more...)
+		return append(append([]member{{name: "manifest.json", body: text}}, dockerMembers(t, df, string(plain))[1:]...),
+			more...)
 	}
 	cases := map[string]struct {
 		transport string
@@ -224,39 +237,73 @@ func TestHostileArchivesAreRefused(t *testing.T) {
 		class     error
 		text      string
 	}{
-		"name that leaves":        {"oci-archive", append(slices.Clone(good), member{name: "../../canary", body: "x"}), fault.ErrInvalid, "path leaves"},
-		"absolute name":           {"oci-archive", append(slices.Clone(good), member{name: "/canary", body: "x"}), fault.ErrInvalid, "absolute path"},
-		"device":                  {"oci-archive", append(slices.Clone(good), member{name: "d", kind: tar.TypeChar}), fault.ErrInvalid, "neither a file nor a directory"},
-		"FIFO":                    {"oci-archive", with("index.json", func(m *member) { m.kind, m.body = tar.TypeFifo, "" }), fault.ErrInvalid, "neither a file nor a directory"},
-		"twice":                   {"oci-archive", append(slices.Clone(good), good[1]), fault.ErrInvalid, "appears twice"},
-		"twice, with a dot":       {"oci-archive", append(slices.Clone(good), member{name: "./index.json", body: good[1].body}), fault.ErrInvalid, "appears twice"},
-		"control characters":      {"oci-archive", append(slices.Clone(good), member{name: "a\x1b[31m", body: "x"}), fault.ErrInvalid, `\x1b`},
-		"no index":                {"oci-archive", good[:1], fs.ErrNotExist, "index.json"},
-		"index out of it":         {"oci-archive", with("index.json", func(m *member) { m.kind, m.body, m.link = tar.TypeSymlink, "", "/etc/passwd" }), fs.ErrNotExist, "index.json"},
-		"manifest changed":        {"oci-archive", with(manifest, func(m *member) { m.body = strings.Replace(m.body, "{", " ", 1) }), fault.ErrIntegrity, "digest mismatch"},
-		"manifest cut":            {"oci-archive", with(manifest, func(m *member) { m.body = m.body[1:] }), fault.ErrIntegrity, "mismatch"},
-		"index of 5 MiB":          {"oci-archive", with("index.json", func(m *member) { m.body += strings.Repeat(" ", 5<<20) }), fault.ErrLimit, "limit 4194304"},
-		"many entries":            {"oci-archive", append(slices.Clone(good), manyMembers(60)...), fault.ErrLimit, string(limit.Entries)},
-		"list is no list":         {"docker-archive", docker(`{}`), fault.ErrInvalid, "manifest.json"},
-		"no image":                {"docker-archive", docker(`[]`), fault.ErrInvalid, "no single image"},
-		"two images":              {"docker-archive", docker(`[{"Config":"config.json","RepoTags":["example.test/b:v1"]},{}]`), fault.ErrInvalid, "example.test/b:v1"},
-		"no config":               {"docker-archive", docker(`[{"Config":"x.json","Layers":["0/layer.tar"]}]`), fs.ErrNotExist, "x.json"},
-		"config out of it":        {"docker-archive", docker(`[{"Config":"../../etc/passwd","Layers":["0/layer.tar"]}]`), fs.ErrNotExist, "passwd"},
-		"layer too many":          {"docker-archive", docker(`[{"Config":"config.json","Layers":["0/layer.tar","0/layer.tar"]}]`), fault.ErrIntegrity, "diff_ids"},
-		"layer is another":        {"docker-archive", docker(`[{"Config":"config.json","Layers":["config.json"]}]`), fault.ErrIntegrity, "digest mismatch"},
-		"layer is a loop":         {"docker-archive", docker(`[{"Config":"config.json","Layers":["l"]}]`, member{name: "l", link: "l", kind: tar.TypeSymlink}), fault.ErrInvalid, "link to a link"},
-		"layer links out of it":   {"docker-archive", docker(`[{"Config":"config.json","Layers":["l"]}]`, member{name: "l", link: "../../../etc/passwd", kind: tar.TypeSymlink}), fs.ErrNotExist, "l"},
-		"thousands of layers":     {"docker-archive", docker(`[{"Config":"config.json","Layers":["0/layer.tar"` + strings.Repeat(`,"0/layer.tar"`, 5000) + `]}]`), fault.ErrLimit, "layers"},
-		"thousands of images":     {"docker-archive", docker(`[{}` + strings.Repeat(`,{}`, 5000) + `]`), fault.ErrLimit, "images"},
-		"manifest.json of 5 MiB":  {"docker-archive", docker(`[` + strings.Repeat(" ", 5<<20) + `]`), fault.ErrLimit, "limit 4194304"},
-		"configuration is no map": {"docker-archive", docker(`[{"Config":"manifest.json","Layers":[]}]`), fault.ErrInvalid, "configuration"},
+		"name that leaves": {"oci-archive", append(slices.Clone(good), member{name: "../../canary", body: "x"}),
+			fault.ErrInvalid, "path leaves"},
+		"absolute name": {"oci-archive", append(slices.Clone(good), member{name: "/canary", body: "x"}),
+			fault.ErrInvalid, "absolute path"},
+		"device": {"oci-archive", append(slices.Clone(good), member{name: "d", kind: tar.TypeChar}),
+			fault.ErrInvalid, "neither a file nor a directory"},
+		"FIFO": {"oci-archive",
+			with("index.json", func(m *member) { m.kind, m.body = tar.TypeFifo, "" }), fault.ErrInvalid,
+			"neither a file nor a directory"},
+		"twice": {"oci-archive", append(slices.Clone(good), good[1]), fault.ErrInvalid,
+			"appears twice"},
+		"twice, with a dot": {"oci-archive",
+			append(slices.Clone(good), member{name: "./index.json", body: good[1].body}), fault.ErrInvalid,
+			"appears twice"},
+		"control characters": {"oci-archive", append(slices.Clone(good), member{name: "a\x1b[31m", body: "x"}),
+			fault.ErrInvalid, `\x1b`},
+		"no index": {"oci-archive", good[:1], fs.ErrNotExist, "index.json"},
+		"index out of it": {"oci-archive",
+			with("index.json", func(m *member) { m.kind, m.body, m.link = tar.TypeSymlink, "", "/etc/passwd" }),
+			fs.ErrNotExist, "index.json"},
+		"manifest changed": {"oci-archive",
+			with(manifest, func(m *member) { m.body = strings.Replace(m.body, "{", " ", 1) }), fault.ErrIntegrity,
+			"digest mismatch"},
+		"manifest cut": {"oci-archive", with(manifest, func(m *member) { m.body = m.body[1:] }),
+			fault.ErrIntegrity, "mismatch"},
+		"index of 5 MiB": {"oci-archive",
+			with("index.json", func(m *member) { m.body += strings.Repeat(" ", 5<<20) }), fault.ErrLimit,
+			"limit 4194304"},
+		"many entries": {"oci-archive", append(slices.Clone(good), manyMembers(60)...), fault.ErrLimit,
+			string(limit.Entries)},
+		"list is no list": {"docker-archive", docker(`{}`), fault.ErrInvalid, "manifest.json"},
+		"no image":        {"docker-archive", docker(`[]`), fault.ErrInvalid, "no single image"},
+		"two images": {"docker-archive",
+			docker(`[{"Config":"config.json","RepoTags":["example.test/b:v1"]},{}]`), fault.ErrInvalid,
+			"example.test/b:v1"},
+		"no config": {"docker-archive", docker(`[{"Config":"x.json","Layers":["0/layer.tar"]}]`),
+			fs.ErrNotExist, "x.json"},
+		"config out of it": {"docker-archive",
+			docker(`[{"Config":"../../etc/passwd","Layers":["0/layer.tar"]}]`), fs.ErrNotExist, "passwd"},
+		"layer too many": {"docker-archive",
+			docker(`[{"Config":"config.json","Layers":["0/layer.tar","0/layer.tar"]}]`), fault.ErrIntegrity,
+			"diff_ids"},
+		"layer is another": {"docker-archive", docker(`[{"Config":"config.json","Layers":["config.json"]}]`),
+			fault.ErrIntegrity, "digest mismatch"},
+		"layer is a loop": {"docker-archive",
+			docker(`[{"Config":"config.json","Layers":["l"]}]`, member{name: "l", link: "l", kind: tar.TypeSymlink}),
+			fault.ErrInvalid, "link to a link"},
+		"layer links out of it": {"docker-archive",
+			docker(`[{"Config":"config.json","Layers":["l"]}]`,
+				member{name: "l", link: "../../../etc/passwd", kind: tar.TypeSymlink}), fs.ErrNotExist, "l"},
+		"thousands of layers": {"docker-archive",
+			docker(`[{"Config":"config.json","Layers":["0/layer.tar"` + strings.Repeat(`,"0/layer.tar"`, 5000) + `]}]`),
+			fault.ErrLimit, "layers"},
+		"thousands of images": {"docker-archive", docker(`[{}` + strings.Repeat(`,{}`, 5000) + `]`), fault.ErrLimit,
+			"images"},
+		"manifest.json of 5 MiB": {"docker-archive", docker(`[` + strings.Repeat(" ", 5<<20) + `]`), fault.ErrLimit,
+			"limit 4194304"},
+		"configuration is no map": {"docker-archive", docker(`[{"Config":"manifest.json","Layers":[]}]`),
+			fault.ErrInvalid, "configuration"},
 	}
 	n := 0
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			n++
 			path := archiveOf(t, filepath.Join(dir, fmt.Sprint(n)), c.members...)
-			_, err := read(t.Context(), quick(t, ClientOptions{Limits: limit.Limits{Entries: 50}}), c.transport+":"+path)
+			_, err := read(t.Context(), quick(t, ClientOptions{Limits: limit.Limits{Entries: 50}}),
+				c.transport+":"+path)
 			if !errors.Is(err, c.class) || !strings.Contains(fmt.Sprint(err), c.text) {
 				t.Errorf("got %v, want %v and %q", err, c.class, c.text)
 			}
@@ -290,15 +337,19 @@ func TestWhatIsNoArchive(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	err = errors.Join(w.Close(), syscall.Mkfifo(at("fifo"), 0o600), os.Symlink(good, at("link")), os.Mkdir(at("dir"), 0o700),
-		os.WriteFile(at("empty"), nil, 0o600), os.WriteFile(at("cut"), text[:len(text)/2], 0o600), os.WriteFile(at("text"), bytes.Repeat([]byte("text"), 1000), 0o600),
-		os.WriteFile(at("xz"), []byte("\xfd7zXZ\x00 and so on"), 0o600), os.WriteFile(at("bomb"), bomb.Bytes(), 0o600), os.WriteFile(at("cut.gz"), bomb.Bytes()[:1000], 0o600),
+	err = errors.Join(w.Close(), syscall.Mkfifo(at("fifo"), 0o600), os.Symlink(good, at("link")),
+		os.Mkdir(at("dir"), 0o700),
+		os.WriteFile(at("empty"), nil, 0o600), os.WriteFile(at("cut"), text[:len(text)/2], 0o600),
+		os.WriteFile(at("text"), bytes.Repeat([]byte("text"), 1000), 0o600),
+		os.WriteFile(at("xz"), []byte("\xfd7zXZ\x00 and so on"), 0o600), os.WriteFile(at("bomb"), bomb.Bytes(), 0o600),
+		os.WriteFile(at("cut.gz"), bomb.Bytes()[:1000], 0o600),
 		os.WriteFile(at("sparse"), sparse(t, 1<<40), 0o600))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{
-		"fifo": "not a regular file", "link": "not a regular file", "dir": "not a regular file", "empty": "", "cut": "", "text": "archive", "xz": "unsupported compression",
+		"fifo": "not a regular file", "link": "not a regular file", "dir": "not a regular file", "empty": "", "cut": "",
+		"text": "archive", "xz": "unsupported compression",
 		"bomb": string(limit.Ratio), "cut.gz": "unexpected end", "sparse": "sparse", "nowhere": "no such file",
 	} {
 		for _, transport := range []Transport{OCIArchive, DockerArchive} {
@@ -326,7 +377,8 @@ func TestHostileDirectories(t *testing.T) {
 	}
 	link := func(name string) func(string) error {
 		return func(dir string) error {
-			return errors.Join(os.RemoveAll(filepath.Join(dir, name)), os.Symlink("/etc/passwd", filepath.Join(dir, name)))
+			return errors.Join(os.RemoveAll(filepath.Join(dir, name)),
+				os.Symlink("/etc/passwd", filepath.Join(dir, name)))
 		}
 	}
 	for name, spoil := range map[string]func(string) error{
@@ -364,17 +416,20 @@ func TestExtractStopsEarly(t *testing.T) {
 		wanted []string
 		opened int
 	}{
-		"file found":                {[]entry{file("db/index.db")}, []string{"db/index.db"}, 1},
-		"file replaced":             {[]entry{file("db")}, []string{"db/index.db"}, 1},
-		"file removed":              {[]entry{file("db/.wh.index.db")}, []string{"db/index.db"}, 1},
-		"directory removed":         {[]entry{file(".wh.configs")}, []string{"configs"}, 1},
-		"removed and made again":    {[]entry{file(".wh.configs"), file("configs/a")}, []string{"configs"}, 1},
-		"opaque":                    {[]entry{dir("configs"), file("configs/.wh..wh..opq"), file("configs/a")}, []string{"configs"}, 1},
-		"opaque above":              {[]entry{dir("a"), file("a/.wh..wh..opq"), file("a/configs/a")}, []string{"a/configs"}, 1},
-		"opaque root":               {[]entry{file(".wh..wh..opq"), file("configs/a")}, []string{"."}, 1},
-		"one of two":                {[]entry{file("db/index.db")}, []string{"db/index.db", "configs"}, 2},
-		"directory":                 {[]entry{file("configs/a")}, []string{"configs"}, 2},
-		"opaque below":              {[]entry{dir("configs/a"), file("configs/a/.wh..wh..opq")}, []string{"configs"}, 2},
+		"file found":             {[]entry{file("db/index.db")}, []string{"db/index.db"}, 1},
+		"file replaced":          {[]entry{file("db")}, []string{"db/index.db"}, 1},
+		"file removed":           {[]entry{file("db/.wh.index.db")}, []string{"db/index.db"}, 1},
+		"directory removed":      {[]entry{file(".wh.configs")}, []string{"configs"}, 1},
+		"removed and made again": {[]entry{file(".wh.configs"), file("configs/a")}, []string{"configs"}, 1},
+		"opaque": {[]entry{dir("configs"), file("configs/.wh..wh..opq"), file("configs/a")},
+			[]string{"configs"}, 1},
+		"opaque above": {[]entry{dir("a"), file("a/.wh..wh..opq"), file("a/configs/a")},
+			[]string{"a/configs"}, 1},
+		"opaque root": {[]entry{file(".wh..wh..opq"), file("configs/a")}, []string{"."}, 1},
+		"one of two":  {[]entry{file("db/index.db")}, []string{"db/index.db", "configs"}, 2},
+		"directory":   {[]entry{file("configs/a")}, []string{"configs"}, 2},
+		"opaque below": {[]entry{dir("configs/a"), file("configs/a/.wh..wh..opq")}, []string{"configs"},
+			2},
 		"whole image":               {[]entry{file("configs/a")}, []string{"."}, 2},
 		"directory where file was":  {[]entry{dir("db/index.db")}, []string{"db/index.db"}, 2},
 		"nothing wanted, all there": {[]entry{file("configs/a")}, nil, 0},
@@ -409,16 +464,23 @@ func TestCopyFile(t *testing.T) {
 	}{
 		"in the lower layer": {[]rawLayer{lower, layer(file("x", "x"))}, "/db/index.db", "old", nil},
 		"in both":            {[]rawLayer{lower, layer(file("db/index.db", "new"))}, "db/index.db", "new", nil},
-		"removed":            {[]rawLayer{lower, layer(file("db/.wh.index.db", ""))}, "db/index.db", "", fs.ErrNotExist},
-		"nowhere":            {[]rawLayer{lower}, "db/none", "", fs.ErrNotExist},
-		"directory":          {[]rawLayer{lower}, "db", "", fault.ErrInvalid},
-		"directory instead":  {[]rawLayer{lower, layer(entry{name: "db/index.db", kind: tar.TypeDir})}, "db/index.db", "", fault.ErrInvalid},
-		"link":               {[]rawLayer{lower, layer(entry{name: "db/index.db", link: "/etc/passwd", kind: tar.TypeSymlink})}, "db/index.db", "", fault.ErrInvalid},
-		"link above":         {[]rawLayer{lower, layer(entry{name: "db", link: "/etc", kind: tar.TypeSymlink})}, "db/index.db", "", fault.ErrInvalid},
-		"twice":              {[]rawLayer{layer(file("db/index.db", "a"), file("db/index.db", "b"))}, "db/index.db", "", fault.ErrInvalid},
-		"wrong diffID":       {[]rawLayer{broken}, "db/index.db", "", fault.ErrIntegrity},
-		"too large":          {[]rawLayer{layer(file("db/index.db", strings.Repeat("x", 2001)))}, "db/index.db", "", fault.ErrLimit},
-		"leaves":             {[]rawLayer{lower}, "../x", "", fault.ErrInvalid},
+		"removed": {[]rawLayer{lower, layer(file("db/.wh.index.db", ""))}, "db/index.db", "",
+			fs.ErrNotExist},
+		"nowhere":   {[]rawLayer{lower}, "db/none", "", fs.ErrNotExist},
+		"directory": {[]rawLayer{lower}, "db", "", fault.ErrInvalid},
+		"directory instead": {[]rawLayer{lower, layer(entry{name: "db/index.db", kind: tar.TypeDir})}, "db/index.db",
+			"", fault.ErrInvalid},
+		"link": {[]rawLayer{lower,
+			layer(entry{name: "db/index.db", link: "/etc/passwd", kind: tar.TypeSymlink})}, "db/index.db", "",
+			fault.ErrInvalid},
+		"link above": {[]rawLayer{lower, layer(entry{name: "db", link: "/etc", kind: tar.TypeSymlink})},
+			"db/index.db", "", fault.ErrInvalid},
+		"twice": {[]rawLayer{layer(file("db/index.db", "a"), file("db/index.db", "b"))}, "db/index.db", "",
+			fault.ErrInvalid},
+		"wrong diffID": {[]rawLayer{broken}, "db/index.db", "", fault.ErrIntegrity},
+		"too large": {[]rawLayer{layer(file("db/index.db", strings.Repeat("x", 2001)))}, "db/index.db", "",
+			fault.ErrLimit},
+		"leaves": {[]rawLayer{lower}, "../x", "", fault.ErrInvalid},
 	} {
 		t.Run(name, func(t *testing.T) {
 			img, err := OpenSource(t.Context(), newFixture(t, c.layers...), OpenOptions{})
@@ -428,7 +490,8 @@ func TestCopyFile(t *testing.T) {
 			defer img.Close()
 			var b bytes.Buffer
 			n, err := img.CopyFile(t.Context(), c.name, &b, ExtractOptions{Limits: limit.Limits{File: 2000}})
-			if !errors.Is(err, c.class) || c.class == nil && (err != nil || b.String() != c.want || n != int64(len(c.want))) {
+			if !errors.Is(err, c.class) ||
+				c.class == nil && (err != nil || b.String() != c.want || n != int64(len(c.want))) {
 				t.Errorf("got %d %q, %v", n, b.String(), err)
 			}
 		})
@@ -441,7 +504,8 @@ func TestCopyFile(t *testing.T) {
 		r, w := io.Pipe()
 		full := &fs.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}
 		r.CloseWithError(full)
-		if _, err := img.CopyFile(t.Context(), "db/index.db", w, ExtractOptions{}); !errors.Is(err, syscall.ENOSPC) || errors.Is(err, fault.ErrInvalid) {
+		if _, err := img.CopyFile(t.Context(), "db/index.db", w, ExtractOptions{}); !errors.Is(err, syscall.ENOSPC) ||
+			errors.Is(err, fault.ErrInvalid) {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -451,11 +515,13 @@ func TestCopyFile(t *testing.T) {
 func TestLimitsNameThemselves(t *testing.T) {
 	f := newFixture(t, gzipLayer(t, tarOf(t, entry{name: "a", body: strings.Repeat("x", 2000)}, entry{name: "b"})))
 	for want, limits := range map[limit.Limit]limit.Limits{
-		limit.File: {File: 1999}, limit.Entries: {Entries: 1}, limit.Uncompressed: {Uncompressed: 2000}, limit.Compressed: {Compressed: 10},
+		limit.File: {File: 1999}, limit.Entries: {Entries: 1}, limit.Uncompressed: {Uncompressed: 2000},
+		limit.Compressed: {Compressed: 10},
 	} {
 		_, err := extract(t, f, limits, ".")
 		var limit *limit.Error
-		if !errors.As(err, &limit) || limit.Limit != want || !errors.Is(err, fault.ErrLimit) || !strings.Contains(err.Error(), string(want)) {
+		if !errors.As(err, &limit) || limit.Limit != want || !errors.Is(err, fault.ErrLimit) ||
+			!strings.Contains(err.Error(), string(want)) {
 			t.Errorf("%s: got %v", want, err)
 		}
 	}
@@ -465,7 +531,8 @@ func TestLimitsNameThemselves(t *testing.T) {
 func FuzzArchive(f *testing.F) {
 	dir := f.TempDir()
 	img := simple(f, "x")
-	for n, members := range [][]member{layoutMembers(f, img), dockerMembers(f, img), {{name: "l", link: "l", kind: tar.TypeSymlink}}} {
+	for n, members := range [][]member{layoutMembers(f, img), dockerMembers(f, img),
+		{{name: "l", link: "l", kind: tar.TypeSymlink}}} {
 		text, err := os.ReadFile(archiveOf(f, filepath.Join(dir, fmt.Sprint(n)), members...))
 		if err != nil {
 			f.Fatal(err)

@@ -174,7 +174,8 @@ func (l *Lock) Digest(name string) (digest.Digest, bool) {
 	return d, ok
 }
 
-// Record adds the digest of a reference. It fails with [ErrIntegrity] if the file or this run has another digest for it.
+// Record adds the digest of a reference. It fails with [ErrIntegrity] if the file or this run has another digest for
+// it.
 func (l *Lock) Record(name string, d digest.Digest) error {
 	if l == nil {
 		return nil
@@ -197,12 +198,13 @@ func (l *Lock) Record(name string, d digest.Digest) error {
 }
 
 func (l *Lock) conflict(name string, before, now digest.Digest) error {
-	return fmt.Errorf("lock file %s: %w: %.300q is locked to %s and now is %s", l.path, fault.ErrIntegrity, name, before, now)
+	return fmt.Errorf("lock file %s: %w: %.300q is locked to %s and now is %s", l.path, fault.ErrIntegrity, name,
+		before, now)
 }
 
-// Save writes the file if there is something new, merged with what other processes have written since it was read. If another process
-// has recorded another digest for a reference, the file is unchanged and the error is [ErrIntegrity]. The file is replaced by a
-// rename, and its text is a function of the content.
+// Save writes the file if there is something new, merged with what other processes have written since it was read. If
+// another process has recorded another digest for a reference, the file is unchanged and the error is [ErrIntegrity].
+// The file is replaced by a rename, and its text is a function of the content.
 func (l *Lock) Save() error {
 	if l == nil {
 		return nil

@@ -22,7 +22,8 @@ func TestLockRemembersAcrossRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(l.Record("quay.io/z:v1", b), l.Record("docker://quay.io/a:v1", a), l.Record("quay.io/a:v1", a)); err != nil {
+	if err := errors.Join(l.Record("quay.io/z:v1", b), l.Record("docker://quay.io/a:v1", a),
+		l.Record("quay.io/a:v1", a)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(filepath.Dir(path)); !os.IsNotExist(err) {
@@ -31,7 +32,8 @@ func TestLockRemembersAcrossRuns(t *testing.T) {
 	if err := l.Save(); err != nil {
 		t.Fatal(err)
 	}
-	want := fmt.Sprintf("{\n  \"version\": 1,\n  \"images\": {\n    \"quay.io/a:v1\": %q,\n    \"quay.io/z:v1\": %q\n  }\n}\n", a, b)
+	want := fmt.Sprintf(
+		"{\n  \"version\": 1,\n  \"images\": {\n    \"quay.io/a:v1\": %q,\n    \"quay.io/z:v1\": %q\n  }\n}\n", a, b)
 	if text, err := os.ReadFile(path); err != nil || string(text) != want {
 		t.Errorf("%v\n%s", err, text)
 	}
@@ -45,7 +47,8 @@ func TestLockRemembersAcrossRuns(t *testing.T) {
 	if _, ok := l.Digest("quay.io/b:v1"); ok {
 		t.Error("it knows what it was never told")
 	}
-	if err := l.Record("quay.io/z:v1", a); !errors.Is(err, fault.ErrIntegrity) || !strings.Contains(err.Error(), "quay.io/z:v1") {
+	if err := l.Record("quay.io/z:v1", a); !errors.Is(err, fault.ErrIntegrity) || !strings.Contains(err.Error(),
+		"quay.io/z:v1") {
 		t.Errorf("another digest: %v", err)
 	}
 	if entries, _ := os.ReadDir(filepath.Dir(path)); len(entries) != 1 {
@@ -104,7 +107,8 @@ func TestMalformedLocks(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := OpenLock(path)
-		if !errors.Is(err, fault.ErrInvalid) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path) {
+		if !errors.Is(err, fault.ErrInvalid) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(),
+			path) {
 			t.Errorf("%s: %v, want %q", text, err, want)
 		}
 	}
@@ -161,7 +165,8 @@ func TestLockIsMerged(t *testing.T) {
 	for i, l := range locks {
 		wg.Go(func() {
 			name := fmt.Sprintf("quay.io/acme/%d:v1", i)
-			if err := errors.Join(l.Record(name, digest.FromString(name)), l.Record("shared", digest.FromString("s")), l.Save()); err != nil {
+			if err := errors.Join(l.Record(name, digest.FromString(name)), l.Record("shared", digest.FromString("s")),
+				l.Save()); err != nil {
 				t.Error(err)
 			}
 		})
@@ -192,7 +197,8 @@ func TestLockIsMerged(t *testing.T) {
 	}
 }
 
-// A run that is killed right after the file was put in its place leaves its stage to the next, which has nothing to write.
+// A run that is killed right after the file was put in its place leaves its stage to the next, which has nothing to
+// write.
 func TestLockSweeps(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	l, err := OpenLock(path)

@@ -27,8 +27,8 @@ import (
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
-// Image is an open image, whose manifest and configuration have been compared with their digests and sizes. Close it after use. An
-// image of a [Client] is safe for concurrent use.
+// Image is an open image, whose manifest and configuration have been compared with their digests and sizes. Close it
+// after use. An image of a [Client] is safe for concurrent use.
 type Image struct {
 	// Name is the name that the image was opened by.
 	Name string
@@ -55,8 +55,8 @@ type Image struct {
 	timeout    time.Duration
 }
 
-// Reference returns a name of the same image: REPOSITORY@DIGEST with the digest of the index or manifest for an image in a registry,
-// else Name.
+// Reference returns a name of the same image: REPOSITORY@DIGEST with the digest of the index or manifest for an image
+// in a registry, else Name.
 func (i *Image) Reference() string {
 	if i.repository == "" {
 		return i.Name
@@ -89,7 +89,10 @@ func Open(ctx context.Context, name string, o OpenOptions) (_ *Image, err error)
 		return nil, err
 	}
 	if n.transport == Docker {
-		return nil, errors.New("is in a registry, and only oci:, oci-archive:, docker-archive:, dir: and containers-storage: can be opened here")
+		return nil,
+			errors.New(
+				"is in a registry, and only oci:, oci-archive:, docker-archive:, dir: and containers-storage: can be " +
+					"opened here")
 	}
 	src, err := openHere(ctx, n, Limits{}.WithDefaults(), "")
 	if err != nil {
@@ -103,7 +106,8 @@ func Open(ctx context.Context, name string, o OpenOptions) (_ *Image, err error)
 	return img, nil
 }
 
-// OpenSource opens the image of a source of any transport, for the platform of the options. It closes the source, also after an error.
+// OpenSource opens the image of a source of any transport, for the platform of the options. It closes the source, also
+// after an error.
 func OpenSource(ctx context.Context, src types.ImageSource, o OpenOptions) (_ *Image, err error) {
 	defer func() {
 		if err != nil {
@@ -207,21 +211,24 @@ func openHere(ctx context.Context, n sourceName, limits Limits, temp string) (ty
 	if err != nil {
 		return nil, err
 	}
-	src, err := layouts.OpenSource(ctx, layouts.Place{Format: layouts.Format(n.transport), Path: n.path, Name: n.name}, ref, limits, temp)
+	src, err := layouts.OpenSource(ctx, layouts.Place{Format: layouts.Format(n.transport), Path: n.path, Name: n.name},
+		ref, limits, temp)
 	if err != nil {
 		return nil, err
 	}
 	return src, nil
 }
 
-// choose returns the first image of an index for a platform. If there is none and orAny is set, it returns the first for Linux.
+// choose returns the first image of an index for a platform. If there is none and orAny is set, it returns the first
+// for Linux.
 func choose(text []byte, p v1.Platform, orAny bool) (v1.Descriptor, error) {
 	var index v1.Index
 	if err := json.Unmarshal(text, &index); err != nil {
 		return v1.Descriptor{}, fmt.Errorf("%w: index: %v", fault.ErrInvalid, err)
 	}
 	if len(index.Manifests) > limit.MaxIndexEntries {
-		return v1.Descriptor{}, fmt.Errorf("index: %w: %d entries (limit %d)", fault.ErrLimit, len(index.Manifests), limit.MaxIndexEntries)
+		return v1.Descriptor{}, fmt.Errorf("index: %w: %d entries (limit %d)", fault.ErrLimit, len(index.Manifests),
+			limit.MaxIndexEntries)
 	}
 	var seen []string
 	var other *v1.Descriptor
@@ -235,7 +242,8 @@ func choose(text []byte, p v1.Platform, orAny bool) (v1.Descriptor, error) {
 			}
 			continue
 		}
-		if d.Platform.OS == p.OS && d.Platform.Architecture == p.Architecture && (p.Variant == "" || p.Variant == d.Platform.Variant) {
+		if d.Platform.OS == p.OS && d.Platform.Architecture == p.Architecture && (p.Variant == "" ||
+			p.Variant == d.Platform.Variant) {
 			return d, nil
 		}
 		seen = append(seen, fmt.Sprintf("%.40q", d.Platform.OS+"/"+d.Platform.Architecture))
@@ -247,7 +255,8 @@ func choose(text []byte, p v1.Platform, orAny bool) (v1.Descriptor, error) {
 		return *other, nil
 	}
 	slices.Sort(seen)
-	return v1.Descriptor{}, fmt.Errorf("%w: no image for %s/%s in the index, which has %s", fault.ErrInvalid, p.OS, p.Architecture, strings.Join(slices.Compact(seen), ", "))
+	return v1.Descriptor{}, fmt.Errorf("%w: no image for %s/%s in the index, which has %s", fault.ErrInvalid, p.OS,
+		p.Architecture, strings.Join(slices.Compact(seen), ", "))
 }
 
 func (i *Image) readManifest(ctx context.Context, text []byte) error {
@@ -255,7 +264,8 @@ func (i *Image) readManifest(ctx context.Context, text []byte) error {
 	if err := json.Unmarshal(text, &m); err != nil {
 		return fmt.Errorf("%w: manifest: %v", fault.ErrInvalid, err)
 	}
-	if m.ArtifactType != "" || m.Config.MediaType != v1.MediaTypeImageConfig && m.Config.MediaType != manifest.DockerV2Schema2ConfigMediaType {
+	if m.ArtifactType != "" ||
+		m.Config.MediaType != v1.MediaTypeImageConfig && m.Config.MediaType != manifest.DockerV2Schema2ConfigMediaType {
 		return fmt.Errorf("%w: not an image: its configuration is %.80q", fault.ErrInvalid, m.Config.MediaType)
 	}
 	if len(m.Layers) > limit.MaxLayers {

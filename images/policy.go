@@ -9,8 +9,8 @@ import (
 // AssembledTransport is the name of the transport of images that this module assembles.
 const AssembledTransport = "bindery"
 
-// assembledPolicy accepts only images that this module assembles, which are not signed yet. So no policy.json is needed, and none
-// can be circumvented.
+// assembledPolicy accepts only images that this module assembles, which are not signed yet. So no policy.json is
+// needed, and none can be circumvented.
 func assembledPolicy() *signature.Policy {
 	return &signature.Policy{
 		Default: signature.PolicyRequirements{signature.NewPRReject()},

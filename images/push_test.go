@@ -101,7 +101,8 @@ func TestOnlyWhatIsMissingIsSent(t *testing.T) {
 	}
 	manifests := int64(len(next.manifest))
 	traffic := Traffic{
-		Pushed: Amount{2, layer.Size + int64(len(next.blobs[config]))}, Reused: Amount{2, layerOf(t, next, 0).Size + layerOf(t, next, 2).Size},
+		Pushed:    Amount{2, layer.Size + int64(len(next.blobs[config]))},
+		Reused:    Amount{2, layerOf(t, next, 0).Size + layerOf(t, next, 2).Size},
 		Manifests: Amount{2, 2 * manifests},
 	}
 	if *r[0].Traffic != traffic {
@@ -125,7 +126,8 @@ func newSeveral(t testing.TB, images ...*fixture) *several {
 	for _, f := range images {
 		d := digest.FromBytes(f.manifest)
 		s.images[d] = f.manifest
-		index.Manifests = append(index.Manifests, v1.Descriptor{MediaType: f.kind, Digest: d, Size: int64(len(f.manifest))})
+		index.Manifests = append(index.Manifests,
+			v1.Descriptor{MediaType: f.kind, Digest: d, Size: int64(len(f.manifest))})
 		for d, b := range f.blobs {
 			s.blobs[d] = b
 		}
@@ -163,7 +165,8 @@ func TestIndexesInIndexesArePushed(t *testing.T) {
 	for n := range 3 {
 		index := v1.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: all.kind}
 		for i := range 6 {
-			m := v1.Manifest{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageManifest, Config: blob("config", n, i)}
+			m := v1.Manifest{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageManifest,
+				Config: blob("config", n, i)}
 			for l := range 90 {
 				m.Layers = append(m.Layers, blob("layer", n, i, l))
 			}
@@ -185,7 +188,8 @@ func TestIndexesInIndexesArePushed(t *testing.T) {
 func TestBlobsOfAllPlatformsAreSentOnce(t *testing.T) {
 	reg := testregistry.New(t)
 	reg.Separate(false)
-	index := newSeveral(t, packages(t, "server 1", "a", "b"), packages(t, "server 2", "a", "b"), packages(t, "server 3", "a", "b"))
+	index := newSeveral(t, packages(t, "server 1", "a", "b"), packages(t, "server 2", "a", "b"),
+		packages(t, "server 3", "a", "b"))
 	seen := reads(index.fixture)
 	if _, err := pushTo(t, index, CopyOptions{}, reg.Host()+"/a/b:v1"); err != nil {
 		t.Fatal(err)
@@ -195,7 +199,8 @@ func TestBlobsOfAllPlatformsAreSentOnce(t *testing.T) {
 	}
 	// The images that are there need no second look.
 	reg.Forget()
-	index = newSeveral(t, packages(t, "server 1", "a", "b"), packages(t, "server 2", "a", "b"), packages(t, "server 4", "a", "b"))
+	index = newSeveral(t, packages(t, "server 1", "a", "b"), packages(t, "server 2", "a", "b"),
+		packages(t, "server 4", "a", "b"))
 	r, err := pushTo(t, index, CopyOptions{}, reg.Host()+"/a/b:v2")
 	if err != nil || len(r[0].Written) != 2 || len(r[0].Reused) != 6 {
 		t.Errorf("%+v, %v", r, err)
@@ -229,7 +234,8 @@ func TestTagsArePutWhenEverythingIsThere(t *testing.T) {
 	if _, err := pushTo(t, simple(t, "x"), CopyOptions{}, names...); err != nil {
 		t.Fatal(err)
 	}
-	first := slices.IndexFunc(reg.Requests(), func(q string) bool { return strings.HasPrefix(q, "PUT ") && strings.Contains(q, "/manifests/v") })
+	first := slices.IndexFunc(reg.Requests(),
+		func(q string) bool { return strings.HasPrefix(q, "PUT ") && strings.Contains(q, "/manifests/v") })
 	for _, q := range reg.Requests()[first:] {
 		if !strings.Contains(q, "/manifests/v") {
 			t.Errorf("%s after the first tag", q)
@@ -251,7 +257,8 @@ func TestBlobThatDisappearsIsSentAgainOnce(t *testing.T) {
 				return false
 			})
 			r, err := pushTo(t, f, CopyOptions{}, reg.Host()+"/a/b:v1")
-			if times == 1 && (err != nil || len(r[0].Written) != 3) || times > 1 && (err == nil || reg.Manifest("a/b", "v1") != nil) {
+			if times == 1 && (err != nil || len(r[0].Written) != 3) ||
+				times > 1 && (err == nil || reg.Manifest("a/b", "v1") != nil) {
 				t.Errorf("%+v, %v", r, err)
 			}
 			if n := reg.Count("PUT /v2/a/b/blobs/"); n != 4 {
@@ -293,7 +300,8 @@ func TestBlockedRegistryIsNotWrittenTo(t *testing.T) {
 	r := insecure()
 	r.RegistriesConf = t.TempDir() + "/registries.conf"
 	write(t, r.RegistriesConf, fmt.Sprintf("[[registry]]\nlocation = %q\nblocked = true\n", reg.Host()+"/a"))
-	if _, err := pushTo(t, simple(t, "x"), CopyOptions{Registry: r}, reg.Host()+"/a/b:v1"); !errors.Is(err, fault.ErrRegistry) || !strings.Contains(err.Error(), "is blocked in") {
+	if _, err := pushTo(t, simple(t, "x"), CopyOptions{Registry: r}, reg.Host()+"/a/b:v1"); !errors.Is(err,
+		fault.ErrRegistry) || !strings.Contains(err.Error(), "is blocked in") {
 		t.Errorf("got %v", err)
 	}
 	if n := len(reg.Requests()); n > 0 {

@@ -78,7 +78,8 @@ func TestBrokenUploads(t *testing.T) {
 					got.Add(n)
 				case r.Method == http.MethodPatch && r.Header.Get("Content-Range") != "":
 					got.Add(r.ContentLength)
-				case r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/uploads/") && c.says != nil && !lied.Swap(true):
+				case r.Method == http.MethodGet && strings.Contains(r.URL.Path,
+					"/uploads/") && c.says != nil && !lied.Swap(true):
 					c.says(w, r)
 					return true
 				}
@@ -157,7 +158,8 @@ func TestWrongBytesAreNotPushed(t *testing.T) {
 			f := simple(t, "x")
 			d := layerOf(t, f, 1).Digest
 			f.blobs[d] = spoil(f.blobs[d])
-			if _, err := pushTo(t, f, CopyOptions{Retries: 2}, reg.Host()+"/a/b:v1"); !errors.Is(err, fault.ErrIntegrity) {
+			if _, err := pushTo(t, f, CopyOptions{Retries: 2}, reg.Host()+"/a/b:v1"); !errors.Is(err,
+				fault.ErrIntegrity) {
 				t.Errorf("got %v", err)
 			}
 			if reg.Count("PUT /v2/a/b/manifests") > 0 || reg.Manifest("a/b", "v1") != nil {

@@ -32,16 +32,22 @@ func TestCheckPush(t *testing.T) {
 		want     string // in the error
 	}{
 		"nothing in a registry": {[]string{"oci:layout:v1"}, nil, nil, ""},
-		"two names of one repository, one of another": {[]string{"docker://HOST/a/b:v1", "oci:layout:v1", "docker://HOST/a/b:v2", "docker://HOST/a/c:v1"}, nil,
-			[]string{"GET /v2/", "POST /v2/a/b/blobs/uploads/", "POST /v2/a/c/blobs/uploads/", "DELETE /v2/a/b/blobs/uploads/0", "DELETE /v2/a/c/blobs/uploads/1"}, ""},
-		"denied":      {[]string{"docker://HOST/a/b:v1"}, refuse(403, `{"errors":[{"code":"DENIED","message":"quota exceeded"}]}`), []string{"GET /v2/", "POST /v2/a/b/blobs/uploads/"}, `"quota exceeded"`},
-		"out of work": {[]string{"docker://HOST/a/b:v1"}, refuse(503, ""), []string{"GET /v2/", "POST /v2/a/b/blobs/uploads/", "POST /v2/a/b/blobs/uploads/"}, "status 503"},
-		"uploads cannot be cancelled": {[]string{"docker://HOST/a/b:v1"}, func(w http.ResponseWriter, r *http.Request) bool {
-			if r.Method == http.MethodDelete {
-				w.WriteHeader(http.StatusMethodNotAllowed)
-			}
-			return r.Method == http.MethodDelete
-		}, []string{"GET /v2/", "POST /v2/a/b/blobs/uploads/", "DELETE /v2/a/b/blobs/uploads/0"}, ""},
+		"two names of one repository, one of another": {[]string{"docker://HOST/a/b:v1", "oci:layout:v1",
+			"docker://HOST/a/b:v2", "docker://HOST/a/c:v1"}, nil,
+			[]string{"GET /v2/", "POST /v2/a/b/blobs/uploads/", "POST /v2/a/c/blobs/uploads/",
+				"DELETE /v2/a/b/blobs/uploads/0", "DELETE /v2/a/c/blobs/uploads/1"}, ""},
+		"denied": {[]string{"docker://HOST/a/b:v1"},
+			refuse(403, `{"errors":[{"code":"DENIED","message":"quota exceeded"}]}`),
+			[]string{"GET /v2/", "POST /v2/a/b/blobs/uploads/"}, `"quota exceeded"`},
+		"out of work": {[]string{"docker://HOST/a/b:v1"}, refuse(503, ""),
+			[]string{"GET /v2/", "POST /v2/a/b/blobs/uploads/", "POST /v2/a/b/blobs/uploads/"}, "status 503"},
+		"uploads cannot be cancelled": {[]string{"docker://HOST/a/b:v1"},
+			func(w http.ResponseWriter, r *http.Request) bool {
+				if r.Method == http.MethodDelete {
+					w.WriteHeader(http.StatusMethodNotAllowed)
+				}
+				return r.Method == http.MethodDelete
+			}, []string{"GET /v2/", "POST /v2/a/b/blobs/uploads/", "DELETE /v2/a/b/blobs/uploads/0"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			reg := testregistry.New(t)
@@ -56,7 +62,9 @@ func TestCheckPush(t *testing.T) {
 			if err := check.Close(t.Context()); err != nil {
 				t.Error(err)
 			}
-			if c.want == "" && err != nil || c.want != "" && (err == nil || !errors.Is(err, fault.ErrRegistry) || !strings.Contains(err.Error(), c.want)) {
+			if c.want == "" && err != nil ||
+				c.want != "" && (err == nil || !errors.Is(err, fault.ErrRegistry) || !strings.Contains(err.Error(),
+					c.want)) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
 			got := reg.Requests()
@@ -83,7 +91,8 @@ func TestCheckedPush(t *testing.T) {
 		return refused
 	}
 	forget := func(w http.ResponseWriter, r *http.Request) bool {
-		first := r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/uploads/5") // the five before are of the first push
+		// the five before are of the first push
+		first := r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/uploads/5")
 		if first {
 			w.WriteHeader(http.StatusNotFound)
 			io.WriteString(w, `{"errors":[{"code":"BLOB_UPLOAD_UNKNOWN","message":"x"}]}`)
@@ -95,10 +104,12 @@ func TestCheckedPush(t *testing.T) {
 		next     string
 		counts   map[string]int
 	}{
-		"one layer is new":                 {nil, "changed", map[string]int{"": 12, "GET /v2/": 3, "HEAD ": 3, "POST ": 2, "PATCH ": 0, "PUT ": 4, "DELETE ": 0}},
-		"nothing is new":                   {nil, "b", map[string]int{"": 6, "POST ": 1, "PUT ": 0, "DELETE ": 1}},
-		"the upload is forgotten":          {forget, "changed", map[string]int{"POST ": 3, "PATCH ": 1, "DELETE ": 0}},
-		"blobs are not taken in one piece": {refuseWhole, "changed", map[string]int{"POST ": 4, "PATCH ": 2, "DELETE ": 0}},
+		"one layer is new": {nil, "changed",
+			map[string]int{"": 12, "GET /v2/": 3, "HEAD ": 3, "POST ": 2, "PATCH ": 0, "PUT ": 4, "DELETE ": 0}},
+		"nothing is new":          {nil, "b", map[string]int{"": 6, "POST ": 1, "PUT ": 0, "DELETE ": 1}},
+		"the upload is forgotten": {forget, "changed", map[string]int{"POST ": 3, "PATCH ": 1, "DELETE ": 0}},
+		"blobs are not taken in one piece": {refuseWhole, "changed",
+			map[string]int{"POST ": 4, "PATCH ": 2, "DELETE ": 0}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			reg := testregistry.New(t)
@@ -135,8 +146,8 @@ func TestCheckedPush(t *testing.T) {
 	}
 }
 
-// What a name stands for is looked at before the work. That another image is there need not be a conflict: it may be the one
-// that will be made.
+// What a name stands for is looked at before the work. That another image is there need not be a conflict: it may be
+// the one that will be made.
 func TestCheckPushIfDigest(t *testing.T) {
 	there, other := simple(t, "there"), digest.FromString("other")
 	is := digest.FromBytes(there.manifest)
@@ -154,9 +165,11 @@ func TestCheckPushIfDigest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			reg := testregistry.New(t)
 			put(reg, "a/b", "v1", there)
-			check, err := CheckPush(t.Context(), []Destination{parse(t, "docker://"+reg.Host()+"/a/b:"+c.tag)}, CopyOptions{Registry: insecure(), IfDigest: c.condition})
+			check, err := CheckPush(t.Context(), []Destination{parse(t, "docker://"+reg.Host()+"/a/b:"+c.tag)},
+				CopyOptions{Registry: insecure(), IfDigest: c.condition})
 			var conflict *ConflictError
-			if errors.As(err, &conflict) != c.refused || !c.refused && err != nil || len(check.Conflicts()) != c.conflicts {
+			if errors.As(err, &conflict) != c.refused || !c.refused && err != nil ||
+				len(check.Conflicts()) != c.conflicts {
 				t.Errorf("got %v, %v", err, check.Conflicts())
 			}
 			if err := check.Close(t.Context()); err != nil {

@@ -32,16 +32,22 @@ func TestBlobsAreMounted(t *testing.T) {
 		by     func(host string) []string
 		want   want
 	}{
-		"a registry that lends":    {true, func(h string) []string { return []string{h + "/base/image"} }, want{1, 3, 4}},
-		"the second lender has it": {true, func(h string) []string { return []string{h + "/other", h + "/base/image"} }, want{1, 3, 0}},
-		"a registry that does not": {false, func(h string) []string { return []string{h + "/base/image"} }, want{4, 0, 0}},
-		"another registry":         {true, func(string) []string { return []string{"registry.example.com/base/image"} }, want{4, 0, -1}},
-		"the repository itself":    {true, func(h string) []string { return []string{h + "/a/b"} }, want{4, 0, -1}},
+		"a registry that lends": {true, func(h string) []string { return []string{h + "/base/image"} },
+			want{1, 3, 4}},
+		"the second lender has it": {true, func(h string) []string { return []string{h + "/other", h + "/base/image"} },
+			want{1, 3, 0}},
+		"a registry that does not": {false, func(h string) []string { return []string{h + "/base/image"} },
+			want{4, 0, 0}},
+		"another registry": {true, func(string) []string { return []string{"registry.example.com/base/image"} },
+			want{4, 0, -1}},
+		"the repository itself": {true, func(h string) []string { return []string{h + "/a/b"} }, want{4, 0, -1}},
 		"names that are none": {true, func(h string) []string {
 			return []string{"", "/", h, h + "/base/image:tag", h + "/BASE", "http://" + h + "/x"}
 		}, want{4, 0, -1}},
-		"nobody is known":            {true, func(string) []string { return nil }, want{4, 0, -1}},
-		"a wrong one and a good one": {true, func(h string) []string { return []string{"registry.example.com/base/image", h + "/base/image"} }, want{1, 3, 4}},
+		"nobody is known": {true, func(string) []string { return nil }, want{4, 0, -1}},
+		"a wrong one and a good one": {true,
+			func(h string) []string { return []string{"registry.example.com/base/image", h + "/base/image"} },
+			want{1, 3, 4}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			reg := testregistry.New(t)
@@ -57,16 +63,20 @@ func TestBlobsAreMounted(t *testing.T) {
 				return false
 			})
 			reg.Forget()
-			f := packages(t, "a", "b", "c").change(t, func(m *v1.Manifest) { m.Annotations = map[string]string{"other": "manifest"} })
-			config := []byte(`{"architecture":"amd64","os":"linux","created":"1970-01-01T00:00:00Z","rootfs":{"type":"layers","diff_ids":null}}`)
+			f := packages(t, "a", "b", "c").change(t,
+				func(m *v1.Manifest) { m.Annotations = map[string]string{"other": "manifest"} })
+			config := []byte(
+				`{"architecture":"amd64","os":"linux","created":"1970-01-01T00:00:00Z","rootfs":{"type":"layers","diff_ids":null}}`)
 			f.blobs[digest.FromBytes(config)] = config
-			f = f.change(t, func(m *v1.Manifest) { m.Config.Digest, m.Config.Size = digest.FromBytes(config), int64(len(config)) })
+			f = f.change(t,
+				func(m *v1.Manifest) { m.Config.Digest, m.Config.Size = digest.FromBytes(config), int64(len(config)) })
 			seen := reads(f)
 			r, err := pushTo(t, lent{f, c.by(reg.Host())}, CopyOptions{}, reg.Host()+"/a/b:v1")
 			if err != nil {
 				t.Fatal(err)
 			}
-			if r[0].Traffic.Pushed.Count != c.want.pushed || r[0].Traffic.Mounted.Count != c.want.mounted || len(seen()) != c.want.pushed {
+			if r[0].Traffic.Pushed.Count != c.want.pushed || r[0].Traffic.Mounted.Count != c.want.mounted ||
+				len(seen()) != c.want.pushed {
 				t.Errorf("got %+v, read %d", *r[0].Traffic, len(seen()))
 			}
 			if c.want.asked > 0 && int(asked.Load()) != c.want.asked || c.want.asked < 0 && asked.Load() > 0 {
@@ -113,7 +123,8 @@ func TestUselessLendersAreAskedNoMore(t *testing.T) {
 	for i := range 30 {
 		contents = append(contents, fmt.Sprint(i))
 	}
-	if _, err := pushTo(t, lent{packages(t, contents...), []string{reg.Host() + "/other"}}, CopyOptions{}, reg.Host()+"/a/b:v1"); err != nil {
+	if _, err := pushTo(t, lent{packages(t, contents...), []string{reg.Host() + "/other"}}, CopyOptions{},
+		reg.Host()+"/a/b:v1"); err != nil {
 		t.Fatal(err)
 	}
 	if n := asked.Load(); n < 1 || n > 3+5 {
@@ -156,7 +167,8 @@ func TestAnswersThatSayNothing(t *testing.T) {
 			t.Parallel()
 			reg := testregistry.New(t)
 			reg.Interfere(interfere)
-			r, err := pushTo(t, lent{packages(t, "a", "b"), []string{reg.Host() + "/base/image"}}, CopyOptions{}, reg.Host()+"/a/b:v1")
+			r, err := pushTo(t, lent{packages(t, "a", "b"), []string{reg.Host() + "/base/image"}}, CopyOptions{},
+				reg.Host()+"/a/b:v1")
 			if err != nil || len(r[0].Written) != 3 {
 				t.Errorf("%+v, %v", r, err)
 			}

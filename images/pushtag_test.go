@@ -81,7 +81,8 @@ func TestIfDigest(t *testing.T) {
 			if c.then == nil && reg.Count("POST ") > 0 {
 				t.Error("blobs were sent")
 			}
-			if string(conflict.Want) != strings.TrimSuffix(c.condition, IfNone) || !strings.Contains(err.Error(), string(conflict.Got)) {
+			if string(conflict.Want) != strings.TrimSuffix(c.condition, IfNone) || !strings.Contains(err.Error(),
+				string(conflict.Got)) {
 				t.Errorf("got %+v: %v", conflict, err)
 			}
 		})
@@ -119,7 +120,8 @@ func TestConditionsOfAllNamesHoldFirst(t *testing.T) {
 	reg := testregistry.New(t)
 	was := put(reg, "a/b", "v1", simple(t, "old"))
 	put(reg, "a/b", "v2", simple(t, "other"))
-	_, err := pushTo(t, simple(t, "next"), CopyOptions{IfDigest: was.String()}, reg.Host()+"/a/b:v1", reg.Host()+"/a/b:v2")
+	_, err := pushTo(t, simple(t, "next"), CopyOptions{IfDigest: was.String()}, reg.Host()+"/a/b:v1",
+		reg.Host()+"/a/b:v2")
 	var conflict *ConflictError
 	if !errors.As(err, &conflict) || !strings.HasSuffix(conflict.Name, ":v2") {
 		t.Errorf("got %v", err)
@@ -174,7 +176,8 @@ func TestScopesOfTokens(t *testing.T) {
 					ok = ok && slices.Contains(has, "repository:"+from+":pull")
 				}
 				if !ok {
-					w.Header().Set("WWW-Authenticate", fmt.Sprintf(`Bearer realm="http://%s/token",service="test"`, reg.Host()))
+					w.Header().Set("WWW-Authenticate",
+						fmt.Sprintf(`Bearer realm="http://%s/token",service="test"`, reg.Host()))
 					w.WriteHeader(http.StatusUnauthorized)
 				}
 				return !ok

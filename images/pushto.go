@@ -7,8 +7,8 @@ import (
 	"go.podman.io/image/v5/types"
 )
 
-// Push copies an image to a name in a registry, such as registry.example.com/acme/catalog:v1. If the source has a method Copy like that
-// of build.Image, Push calls it.
+// Push copies an image to a name in a registry, such as registry.example.com/acme/catalog:v1. If the source has a
+// method Copy like that of build.Image, Push calls it.
 func Push(ctx context.Context, src types.ImageReference, name string, o CopyOptions) (Result, error) {
 	dest, err := Parse("docker://" + strings.TrimPrefix(name, "docker://"))
 	if err != nil {

@@ -22,11 +22,15 @@ func TestRegistriesConfVersion1(t *testing.T) {
 		want   string
 		failed string
 	}{
-		"insecure":         {"[registries.search]\nregistries = ['docker.io']\n[registries.insecure]\nregistries = [%q]\n", "/a/b:v1", "x", ""},
-		"blocked":          {"[registries.block]\nregistries = [%q]\n", "/a/b:v1", "", "is blocked in CONF"},
-		"empty lists":      {"[registries.insecure]\nregistries = ['a.example.com', %q]\n[registries.block]\nregistries = []\n", "/a/b:v1", "x", ""},
-		"mirror":           {"[registries.block]\nregistries = ['b.example.com']\n[[registry]]\nlocation = %q\n[[registry.mirror]]\nlocation = 'MIRROR'\ninsecure = true\n", "/a/c:v1", "mirrored", ""},
-		"both of one":      {"[registries.block]\nregistries = [%[1]q]\n[[registry]]\nlocation = %[1]q\ninsecure = true\n", "/a/b:v1", "", "is blocked in CONF"},
+		"insecure": {"[registries.search]\nregistries = ['docker.io']\n[registries.insecure]\nregistries " +
+			"= [%q]\n", "/a/b:v1", "x", ""},
+		"blocked": {"[registries.block]\nregistries = [%q]\n", "/a/b:v1", "", "is blocked in CONF"},
+		"empty lists": {"[registries.insecure]\nregistries = ['a.example.com', " +
+			"%q]\n[registries.block]\nregistries = []\n", "/a/b:v1", "x", ""},
+		"mirror": {"[registries.block]\nregistries = ['b.example.com']\n[[registry]]\nlocation = " +
+			"%q\n[[registry.mirror]]\nlocation = 'MIRROR'\ninsecure = true\n", "/a/c:v1", "mirrored", ""},
+		"both of one": {"[registries.block]\nregistries = [%[1]q]\n[[registry]]\nlocation = %[1]q\ninsecure " +
+			"= true\n", "/a/b:v1", "", "is blocked in CONF"},
 		"no registry":      {"[registries.block]\nregistries = ['http://%s']\n", "/a/b:v1", "", "CONF"},
 		"version 2":        {"[[registry]]\nlocation = %q\ninsecure = true\n", "/a/b:v1", "x", ""},
 		"neither of these": {"[registries.block]\nregistries = '%s'\n", "/a/b:v1", "", "registries.conf"},
@@ -43,12 +47,14 @@ func TestRegistriesConfVersion1(t *testing.T) {
 			client := quick(t, ClientOptions{Registry: o, Events: events})
 			for range 2 {
 				got, err := read(t.Context(), client, reg.Host()+c.ref)
-				if got != c.want || (err == nil) != (c.failed == "") || err != nil && !strings.Contains(err.Error(), strings.ReplaceAll(c.failed, "CONF", o.RegistriesConf)) {
+				if got != c.want || (err == nil) != (c.failed == "") || err != nil && !strings.Contains(err.Error(),
+					strings.ReplaceAll(c.failed, "CONF", o.RegistriesConf)) {
 					t.Errorf("got %q, %v", got, err)
 				}
 			}
 			old := name != "version 2" && name != "no registry" && name != "neither of these"
-			if old && (len(warned) != 1 || !strings.Contains(warned[0], o.RegistriesConf+" is in version 1")) || !old && len(warned) > 0 {
+			if old && (len(warned) != 1 || !strings.Contains(warned[0], o.RegistriesConf+" is in version 1")) ||
+				!old && len(warned) > 0 {
 				t.Errorf("warnings %q", warned)
 			}
 		})

@@ -6,8 +6,8 @@ import (
 	"github.com/operator-bindery/bindery/internal/registry"
 )
 
-// Registry is the configuration for registries. The zero value has the defaults of the containers library, without credentials. Most
-// programs call [Registry.Env].
+// Registry is the configuration for registries. The zero value has the defaults of the containers library, without
+// credentials. Most programs call [Registry.Env].
 type Registry struct {
 	// AuthFile is the only file with credentials, as REGISTRY_AUTH_FILE names it.
 	AuthFile string
@@ -43,8 +43,8 @@ func (r Registry) Env(getenv func(string) string) Registry {
 	return Registry(registry.Config(r).Env(getenv))
 }
 
-// System returns the options in the form of the containers library. Files that it needs are written to scratch, a private
-// directory that must exist as long as the result is used.
+// System returns the options in the form of the containers library. Files that it needs are written to scratch, a
+// private directory that must exist as long as the result is used.
 func (r Registry) System(scratch string) (*types.SystemContext, error) {
 	return registry.Config(r).System(scratch)
 }

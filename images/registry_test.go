@@ -71,7 +71,8 @@ func TestPushRecoversFromTransientFailures(t *testing.T) {
 			c.Close()
 		}
 	}
-	for name, fail := range map[string]func(http.ResponseWriter){"500": status(500), "502": status(502), "503": status(503), "504": status(504), "reset": reset} {
+	for name, fail := range map[string]func(http.ResponseWriter){"500": status(500), "502": status(502),
+		"503": status(503), "504": status(504), "reset": reset} {
 		for _, request := range []string{"POST", "PUT /v2/a/b/blobs", "PUT /v2/a/b/manifests", "HEAD"} {
 			t.Run(name+" "+request, func(t *testing.T) {
 				reg := testregistry.New(t)
@@ -85,11 +86,12 @@ func TestPushRecoversFromTransientFailures(t *testing.T) {
 					return true
 				})
 				var retried int
-				o := CopyOptions{Registry: insecure(), Retries: 2, Backoff: time.Millisecond, Events: func(e transfer.Event) {
-					if e.Kind == transfer.EventRetry {
-						retried++
-					}
-				}}
+				o := CopyOptions{Registry: insecure(), Retries: 2, Backoff: time.Millisecond,
+					Events: func(e transfer.Event) {
+						if e.Kind == transfer.EventRetry {
+							retried++
+						}
+					}}
 				r, err := Copy(t.Context(), simple(t, "x"), []Destination{parse(t, "docker://"+host+"/a/b:v1")}, o)
 				if err != nil || !failed.Load() {
 					t.Fatalf("failed %v, retried %d: %v", failed.Load(), retried, err)
@@ -176,7 +178,8 @@ func TestPushIsReadBack(t *testing.T) {
 			reg := testregistry.New(t)
 			host := reg.Host()
 			reg.Interfere(c.interfere)
-			_, err := Copy(t.Context(), simple(t, "x"), []Destination{parse(t, "docker://"+host+"/a/b:v1")}, CopyOptions{Registry: insecure()})
+			_, err := Copy(t.Context(), simple(t, "x"), []Destination{parse(t, "docker://"+host+"/a/b:v1")},
+				CopyOptions{Registry: insecure()})
 			if !errors.Is(err, c.want) || c.want == nil && err != nil {
 				t.Errorf("got %v, want %v", err, c.want)
 			}
@@ -201,11 +204,12 @@ func TestStalledPush(t *testing.T) {
 		return true
 	})
 	var again []error
-	o := CopyOptions{Registry: insecure(), Retries: 1, Backoff: time.Millisecond, Stall: 300 * time.Millisecond, Events: func(e transfer.Event) {
-		if e.Kind == transfer.EventRetry {
-			again = append(again, e.Err)
-		}
-	}}
+	o := CopyOptions{Registry: insecure(), Retries: 1, Backoff: time.Millisecond, Stall: 300 * time.Millisecond,
+		Events: func(e transfer.Event) {
+			if e.Kind == transfer.EventRetry {
+				again = append(again, e.Err)
+			}
+		}}
 	if _, err := Copy(t.Context(), simple(t, "x"), []Destination{parse(t, "docker://"+host+"/a/b:v1")}, o); err != nil {
 		t.Fatal(err)
 	}
@@ -249,7 +253,8 @@ func TestCredentialsAreUsedAndNeverShown(t *testing.T) {
 			}
 			if r.Method == http.MethodPut {
 				w.WriteHeader(http.StatusForbidden)
-				fmt.Fprintf(w, `{"errors":[{"code":"DENIED","message":"no: Basic %s, https://user:%s@%s/"}]}`, secret+secret, secret, host)
+				fmt.Fprintf(w, `{"errors":[{"code":"DENIED","message":"no: Basic %s, https://user:%s@%s/"}]}`,
+					secret+secret, secret, host)
 				return true
 			}
 			return false
@@ -278,14 +283,17 @@ func TestCredentialsAreUsedAndNeverShown(t *testing.T) {
 func TestSelfSignedCertificate(t *testing.T) {
 	reg := testregistry.NewTLS(t)
 	dest := parse(t, "docker://"+reg.Host()+"/a/b:v1")
-	if _, err := Copy(t.Context(), simple(t, "x"), []Destination{dest}, CopyOptions{}); err == nil || !strings.Contains(err.Error(), "certificate") {
+	if _, err := Copy(t.Context(), simple(t, "x"), []Destination{dest}, CopyOptions{}); err == nil ||
+		!strings.Contains(err.Error(), "certificate") {
 		t.Errorf("got %v", err)
 	}
 	ca := reg.CAFile(t)
-	if _, err := Copy(t.Context(), simple(t, "x"), []Destination{dest}, CopyOptions{Registry: Registry{CAFile: ca}}); err != nil {
+	if _, err := Copy(t.Context(), simple(t, "x"), []Destination{dest},
+		CopyOptions{Registry: Registry{CAFile: ca}}); err != nil {
 		t.Errorf("with the CA file: %v", err)
 	}
-	if _, err := Copy(t.Context(), simple(t, "x"), []Destination{dest}, CopyOptions{Registry: Registry{CAFile: ca + "x"}}); err == nil {
+	if _, err := Copy(t.Context(), simple(t, "x"), []Destination{dest},
+		CopyOptions{Registry: Registry{CAFile: ca + "x"}}); err == nil {
 		t.Error("a missing CA file is no error")
 	}
 }

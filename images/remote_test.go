@@ -110,7 +110,8 @@ func large(t testing.TB, size int) (*fixture, string) {
 		seed = []byte(sum)
 		text.WriteString(sum.Encoded())
 	}
-	return newFixture(t, plainLayer(tarOf(t, entry{name: "configs/a/catalog.yaml", body: text.String()}))), text.String()
+	return newFixture(t, plainLayer(tarOf(t, entry{name: "configs/a/catalog.yaml", body: text.String()}))),
+		text.String()
 }
 
 func layerOf(t testing.TB, f *fixture, n int) v1.Descriptor {
@@ -124,7 +125,8 @@ func layerOf(t testing.TB, f *fixture, n int) v1.Descriptor {
 
 func TestRemoteRecoversFromTransientFailures(t *testing.T) {
 	faults := map[string]http.HandlerFunc{
-		"408": status(408), "429": status(429), "500": status(500), "502": status(502), "503": status(503), "504": status(504), "reset": reset,
+		"408": status(408), "429": status(429), "500": status(500), "502": status(502), "503": status(503),
+		"504": status(504), "reset": reset,
 		"half a body": func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "1000000")
 			_, _ = w.Write([]byte("x"))
@@ -180,7 +182,9 @@ func TestRemoteGivesUp(t *testing.T) {
 		"reset":             {"/manifests/", reset, 3, "EOF"},
 		"blob is not there": {"/blobs/", status(404), 1, "404"},
 		"blob 503":          {"/blobs/", status(503), 3, "503"},
-		"page":              {"/manifests/", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>sign in</html>") }, 1, "not a registry manifest"},
+		"page": {"/manifests/",
+			func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>sign in</html>") }, 1,
+			"not a registry manifest"},
 		"redirects to itself": {"/manifests/", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, r.URL.Path, http.StatusFound)
 		}, 11, "redirects"},
@@ -240,12 +244,17 @@ func TestTimeoutOfReading(t *testing.T) {
 		o      ClientOptions
 		text   string
 	}{
-		"retry after the end": {wait, "/manifests/", ClientOptions{Timeout: 300 * time.Millisecond}, "not done within 300ms"},
-		"slow headers":        {hang, "/manifests/", ClientOptions{Stall: 200 * time.Millisecond}, "nothing has moved for 200ms"},
-		"slow body":           {drip, layerOf(t, f, 0).Digest.String(), ClientOptions{Stall: 300 * time.Millisecond}, "nothing has moved for"},
-		"slow manifest":       {drip, "/manifests/", ClientOptions{Stall: 300 * time.Millisecond}, "nothing has moved for"},
-		"slow refusal":        {refusing, "/manifests/", ClientOptions{Stall: 300 * time.Millisecond}, "status 403"},
-		"slow body, timeout":  {drip, layerOf(t, f, 0).Digest.String(), ClientOptions{Timeout: 300 * time.Millisecond}, "not done within 300ms"},
+		"retry after the end": {wait, "/manifests/", ClientOptions{Timeout: 300 * time.Millisecond},
+			"not done within 300ms"},
+		"slow headers": {hang, "/manifests/", ClientOptions{Stall: 200 * time.Millisecond},
+			"nothing has moved for 200ms"},
+		"slow body": {drip, layerOf(t, f, 0).Digest.String(), ClientOptions{Stall: 300 * time.Millisecond},
+			"nothing has moved for"},
+		"slow manifest": {drip, "/manifests/", ClientOptions{Stall: 300 * time.Millisecond},
+			"nothing has moved for"},
+		"slow refusal": {refusing, "/manifests/", ClientOptions{Stall: 300 * time.Millisecond}, "status 403"},
+		"slow body, timeout": {drip, layerOf(t, f, 0).Digest.String(), ClientOptions{Timeout: 300 * time.Millisecond},
+			"not done within 300ms"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			reg.Interfere(on(c.at, 0, c.answer))
@@ -260,7 +269,8 @@ func TestTimeoutOfReading(t *testing.T) {
 		reg.Interfere(on(layerOf(t, f, 0).Digest.String(), 0, drip))
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(100*time.Millisecond, cancel)
-		if _, err := read(ctx, quick(t, ClientOptions{Registry: insecure(), Retries: 5}), reg.Host()+"/a/b:v1"); !errors.Is(err, context.Canceled) {
+		if _, err := read(ctx, quick(t, ClientOptions{Registry: insecure(), Retries: 5}),
+			reg.Host()+"/a/b:v1"); !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -304,7 +314,8 @@ func TestBrokenBodiesAreTakenUpAgain(t *testing.T) {
 			part(w, fmt.Sprintf("bytes %d-%d/*", from, all-1), content[from:])
 		}, nil, ""},
 		"without ranges": {whole, nil, ""},
-		"other bytes":    {func(w http.ResponseWriter, _ int) { _, _ = w.Write(bytes.Repeat([]byte("x"), all)) }, fault.ErrIntegrity, "digest mismatch"},
+		"other bytes": {func(w http.ResponseWriter, _ int) { _, _ = w.Write(bytes.Repeat([]byte("x"), all)) },
+			fault.ErrIntegrity, "digest mismatch"},
 		"part of others": {func(w http.ResponseWriter, from int) {
 			part(w, fmt.Sprintf("bytes %d-%d/%d", from, all-1, all), bytes.Repeat([]byte("x"), all-from))
 		}, fault.ErrIntegrity, "digest mismatch"},
@@ -314,16 +325,20 @@ func TestBrokenBodiesAreTakenUpAgain(t *testing.T) {
 		"wrong total": {func(w http.ResponseWriter, from int) {
 			part(w, fmt.Sprintf("bytes %d-%d/%d", from, all-1, all+5), content[from:])
 		}, fault.ErrRegistry, "Content-Range"},
-		"no range": {func(w http.ResponseWriter, from int) { part(w, "", content[from:]) }, fault.ErrRegistry, "Content-Range"},
-		"nonsense": {func(w http.ResponseWriter, from int) { part(w, "bytes x", content[from:]) }, fault.ErrRegistry, "Content-Range"},
+		"no range": {func(w http.ResponseWriter, from int) { part(w, "", content[from:]) }, fault.ErrRegistry,
+			"Content-Range"},
+		"nonsense": {func(w http.ResponseWriter, from int) { part(w, "bytes x", content[from:]) }, fault.ErrRegistry,
+			"Content-Range"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			reg := testregistry.New(t)
 			put(reg, "a/b", "v1", f)
 			reg.Interfere(on(layer.String(), 0, cut(content, all/2, c.ranged)))
-			got, err := read(t.Context(), quick(t, ClientOptions{Registry: insecure(), Retries: 2}), reg.Host()+"/a/b:v1")
-			if !errors.Is(err, c.class) || c.class == nil && (err != nil || got != text) || !strings.Contains(fmt.Sprint(err), c.text) {
+			got, err := read(t.Context(), quick(t, ClientOptions{Registry: insecure(), Retries: 2}),
+				reg.Host()+"/a/b:v1")
+			if !errors.Is(err, c.class) || c.class == nil && (err != nil || got != text) ||
+				!strings.Contains(fmt.Sprint(err), c.text) {
 				t.Errorf("got %d bytes, %v", len(got), err)
 			}
 			if n := reg.Count("GET /v2/a/b/blobs/" + layer.String()); n > 4 {
@@ -370,22 +385,33 @@ func TestRemoteContentIsChecked(t *testing.T) {
 		class    error
 		text     string
 	}{
-		"blob-bitflip":               {":v1", layer.Digest.String(), write(flip(f.blobs[layer.Digest])), fault.ErrIntegrity, "digest mismatch"},
-		"blob-longer":                {":v1", layer.Digest.String(), write(append(bytes.Clone(f.blobs[layer.Digest]), 0)), fault.ErrIntegrity, "size"},
-		"blob-shorter":               {":v1", layer.Digest.String(), write(f.blobs[layer.Digest][:50]), fault.ErrIntegrity, "size"},
-		"manifest-bitflip-by-digest": {"@" + top.String(), "/manifests/", write(append(bytes.Clone(f.manifest), ' ')), fault.ErrIntegrity, "digest mismatch"},
-		"content-digest-lie":         {":v1", "/manifests/", write(f.manifest, "Docker-Content-Digest", other), fault.ErrIntegrity, "Docker-Content-Digest"},
-		"content-digest-nonsense":    {":v1", "/manifests/", write(f.manifest, "Docker-Content-Digest", "x\ty"), fault.ErrIntegrity, "Docker-Content-Digest"},
-		"manifest-5MiB":              {":v1", "/manifests/", write(bytes.Repeat([]byte(" "), 5<<20)), fault.ErrLimit, "4194304"},
-		"no-content-type":            {":v1", "/manifests/", write([]byte(`{"layers":[]}`), "Content-Type", ""), fault.ErrInvalid, "media type"},
-		"page":                       {":v1", "/manifests/", write([]byte("welcome"), "Content-Type", "text/html; charset=utf-8"), fault.ErrRegistry, "not a registry manifest"},
+		"blob-bitflip": {":v1", layer.Digest.String(), write(flip(f.blobs[layer.Digest])),
+			fault.ErrIntegrity, "digest mismatch"},
+		"blob-longer": {":v1", layer.Digest.String(),
+			write(append(bytes.Clone(f.blobs[layer.Digest]), 0)), fault.ErrIntegrity, "size"},
+		"blob-shorter": {":v1", layer.Digest.String(), write(f.blobs[layer.Digest][:50]),
+			fault.ErrIntegrity, "size"},
+		"manifest-bitflip-by-digest": {"@" + top.String(), "/manifests/", write(append(bytes.Clone(f.manifest), ' ')),
+			fault.ErrIntegrity, "digest mismatch"},
+		"content-digest-lie": {":v1", "/manifests/", write(f.manifest, "Docker-Content-Digest", other),
+			fault.ErrIntegrity, "Docker-Content-Digest"},
+		"content-digest-nonsense": {":v1", "/manifests/", write(f.manifest, "Docker-Content-Digest", "x\ty"),
+			fault.ErrIntegrity, "Docker-Content-Digest"},
+		"manifest-5MiB": {":v1", "/manifests/", write(bytes.Repeat([]byte(" "), 5<<20)), fault.ErrLimit,
+			"4194304"},
+		"no-content-type": {":v1", "/manifests/", write([]byte(`{"layers":[]}`), "Content-Type", ""),
+			fault.ErrInvalid, "media type"},
+		"page": {":v1", "/manifests/",
+			write([]byte("welcome"), "Content-Type", "text/html; charset=utf-8"), fault.ErrRegistry,
+			"not a registry manifest"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			reg := testregistry.New(t)
 			put(reg, "a/b", "v1", f)
 			reg.Interfere(on(c.at, 0, c.answer))
-			_, err := read(t.Context(), quick(t, ClientOptions{Registry: insecure(), Retries: 3}), reg.Host()+"/a/b"+c.name)
+			_, err := read(t.Context(), quick(t, ClientOptions{Registry: insecure(), Retries: 3}),
+				reg.Host()+"/a/b"+c.name)
 			if !errors.Is(err, c.class) || !strings.Contains(fmt.Sprint(err), c.text) {
 				t.Errorf("got %v, want %v and %q", err, c.class, c.text)
 			}
@@ -402,7 +428,8 @@ func TestTagIsResolvedOnce(t *testing.T) {
 	first, second := simple(t, "first"), simple(t, "second")
 	put(reg, "a/b", "v1", second)
 	want := put(reg, "a/b", "v1", first)
-	amd64 := v1.Descriptor{MediaType: first.kind, Digest: want, Size: int64(len(first.manifest)), Platform: &v1.Platform{OS: "linux", Architecture: "amd64"}}
+	amd64 := v1.Descriptor{MediaType: first.kind, Digest: want, Size: int64(len(first.manifest)),
+		Platform: &v1.Platform{OS: "linux", Architecture: "amd64"}}
 	index := mustJSON(t, v1.Index{MediaType: v1.MediaTypeImageIndex, Manifests: []v1.Descriptor{amd64}})
 	top := reg.AddManifest("a/b", "multi", v1.MediaTypeImageIndex, index)
 	reg.Interfere(func(w http.ResponseWriter, r *http.Request) bool {
@@ -425,7 +452,8 @@ func TestTagIsResolvedOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer tree.Close()
-	if got := content(t, tree)["configs/a/catalog.yaml"]; got != "first" || img.Reference() != reg.Host()+"/a/b@"+want.String() {
+	if got := content(t, tree)["configs/a/catalog.yaml"]; got != "first" ||
+		img.Reference() != reg.Host()+"/a/b@"+want.String() {
 		t.Errorf("got %q, %s", got, img.Reference())
 	}
 	if n := reg.Count("GET /v2/a/b/manifests/v1"); n != 1 {
@@ -436,11 +464,13 @@ func TestTagIsResolvedOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer multi.Close()
-	if multi.Top != top || multi.Digest != want || multi.MediaType != first.kind || multi.Reference() != reg.Host()+"/a/b@"+top.String() {
+	if multi.Top != top || multi.Digest != want || multi.MediaType != first.kind ||
+		multi.Reference() != reg.Host()+"/a/b@"+top.String() {
 		t.Errorf("got %+v", multi)
 	}
 	arm := quick(t, ClientOptions{Registry: insecure(), Platform: v1.Platform{OS: "linux", Architecture: "arm64"}})
-	if _, err := arm.Open(t.Context(), reg.Host()+"/a/b:multi"); !errors.Is(err, fault.ErrInvalid) || !strings.Contains(err.Error(), "linux/amd64") {
+	if _, err := arm.Open(t.Context(), reg.Host()+"/a/b:multi"); !errors.Is(err, fault.ErrInvalid) ||
+		!strings.Contains(err.Error(), "linux/amd64") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -519,7 +549,8 @@ func TestManyAtOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for n := range 20 {
 		wg.Go(func() {
-			if got, err := read(t.Context(), c, fmt.Sprintf("%s/a/b%d:v%d", reg.Host(), n%5, n)); err != nil || got != fmt.Sprint(n) {
+			if got, err := read(t.Context(), c, fmt.Sprintf("%s/a/b%d:v%d", reg.Host(), n%5, n)); err != nil ||
+				got != fmt.Sprint(n) {
 				t.Errorf("%d: got %q, %v", n, got, err)
 			}
 		})
@@ -564,7 +595,8 @@ func TestMirrors(t *testing.T) {
 	put(mirror, "m/b", "v1", old)
 	top := put(origin, "a/b", "v1", current)
 	conf := filepath.Join(t.TempDir(), "registries.conf")
-	text := fmt.Sprintf("[[registry]]\nprefix = \"example.test/a\"\nlocation = \"%s/a\"\ninsecure = true\n[[registry.mirror]]\nlocation = \"%s/m\"\ninsecure = true\n"+
+	text := fmt.Sprintf("[[registry]]\nprefix = \"example.test/a\"\nlocation = \"%s/a\"\ninsecure = "+
+		"true\n[[registry.mirror]]\nlocation = \"%s/m\"\ninsecure = true\n"+
 		"[[registry]]\nlocation = \"blocked.test\"\nblocked = true\n", origin.Host(), mirror.Host())
 	if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -583,15 +615,18 @@ func TestMirrors(t *testing.T) {
 	}
 	img.Close()
 	// A mirror that lies about a digest is passed over for the registry itself.
-	mirror.Interfere(on("/manifests/", 0, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(old.manifest) }))
+	mirror.Interfere(on("/manifests/", 0,
+		func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(old.manifest) }))
 	if got, err := read(t.Context(), c, "example.test/a/b@"+top.String()); err != nil || got != "current" {
 		t.Errorf("a lying mirror: %q, %v", got, err)
 	}
 	origin.Interfere(on("/manifests/", 0, status(404)))
-	if _, err := c.Open(t.Context(), "example.test/a/b@"+top.String()); err == nil || !strings.Contains(err.Error(), "mirrors failed too") {
+	if _, err := c.Open(t.Context(), "example.test/a/b@"+top.String()); err == nil || !strings.Contains(err.Error(),
+		"mirrors failed too") {
 		t.Errorf("both fail: %v", err)
 	}
-	if _, err := c.Open(t.Context(), "blocked.test/a/b:v1"); !errors.Is(err, fault.ErrRegistry) || !strings.Contains(err.Error(), conf) || !strings.Contains(err.Error(), "blocked") {
+	if _, err := c.Open(t.Context(), "blocked.test/a/b:v1"); !errors.Is(err, fault.ErrRegistry) ||
+		!strings.Contains(err.Error(), conf) || !strings.Contains(err.Error(), "blocked") {
 		t.Errorf("blocked: %v", err)
 	}
 	if n := slices.ContainsFunc(origin.Requests(), func(r string) bool { return strings.Contains(r, "blocked") }); n {
@@ -615,7 +650,8 @@ func TestReferencesOfAClient(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = Copy(t.Context(), ref, []Destination{parse(t, "oci:"+filepath.Join(t.TempDir(), "out"))}, CopyOptions{Policy: accept})
+		_, err = Copy(t.Context(), ref, []Destination{parse(t, "oci:"+filepath.Join(t.TempDir(), "out"))},
+			CopyOptions{Policy: accept})
 		return err
 	}
 	name := reg.Host() + "/a/b:v1"
@@ -648,9 +684,11 @@ func TestCachedBlobsAreToldOf(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer cache.Close()
-	for run, want := range []map[transfer.EventKind]int{{transfer.EventBlobStart: 3, transfer.EventBlobDone: 3}, {transfer.EventBlobReused: 3}} {
+	for run, want := range []map[transfer.EventKind]int{{transfer.EventBlobStart: 3, transfer.EventBlobDone: 3},
+		{transfer.EventBlobReused: 3}} {
 		seen := map[transfer.EventKind]int{}
-		c := quick(t, ClientOptions{Registry: insecure(), Cache: cache, Events: func(e transfer.Event) { seen[e.Kind]++ }})
+		c := quick(t,
+			ClientOptions{Registry: insecure(), Cache: cache, Events: func(e transfer.Event) { seen[e.Kind]++ }})
 		if _, err := read(t.Context(), c, reg.Host()+"/a/b:v1"); err != nil {
 			t.Fatal(err)
 		}
@@ -685,7 +723,8 @@ func TestRegistriesConfThatIsNone(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = c.Open(t.Context(), "registry.example.com/a:v1")
-		if err == nil || !strings.Contains(err.Error(), want) || want == "invalid" && !errors.Is(err, fault.ErrInvalid) {
+		if err == nil || !strings.Contains(err.Error(), want) || want == "invalid" && !errors.Is(err,
+			fault.ErrInvalid) {
 			t.Errorf("%s: %v", path, err)
 		}
 		if err := c.Close(); err != nil {

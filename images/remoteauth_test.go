@@ -124,11 +124,13 @@ func TestBasicCredentials(t *testing.T) {
 	reg.Interfere(basic(nil))
 	o := insecure()
 	o.AuthFile = authFileFor(t, reg.Host()+"/a")
-	if got, err := read(t.Context(), quick(t, ClientOptions{Registry: o}), reg.Host()+"/a/b:v1"); err != nil || got != "x" {
+	if got, err := read(t.Context(), quick(t, ClientOptions{Registry: o}), reg.Host()+"/a/b:v1"); err != nil ||
+		got != "x" {
 		t.Errorf("got %q, %v", got, err)
 	}
 	o.AuthFile = authFileFor(t, reg.Host()+"/other")
-	if _, err := read(t.Context(), quick(t, ClientOptions{Registry: o}), reg.Host()+"/a/b:v1"); !errors.Is(err, fault.ErrRegistry) || !strings.Contains(err.Error(), "no credentials were found") {
+	if _, err := read(t.Context(), quick(t, ClientOptions{Registry: o}), reg.Host()+"/a/b:v1"); !errors.Is(err,
+		fault.ErrRegistry) || !strings.Contains(err.Error(), "no credentials were found") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -152,7 +154,8 @@ func TestTokensAreRenewed(t *testing.T) {
 			})
 			o := insecure()
 			o.AuthFile = authFileFor(t, reg.Host())
-			if got, err := read(t.Context(), quick(t, ClientOptions{Registry: o}), reg.Host()+"/a/b:v1"); err != nil || got != "x" {
+			if got, err := read(t.Context(), quick(t, ClientOptions{Registry: o}), reg.Host()+"/a/b:v1"); err != nil ||
+				got != "x" {
 				t.Errorf("got %q, %v", got, err)
 			}
 			if want := "account=user&scope=repository%3Aa%2Fb%3Apull&service=test " + canary; asked.Load() != want {
@@ -170,14 +173,17 @@ func TestTokenServicesThatAreNotTrusted(t *testing.T) {
 		realm func(reg *testregistry.Registry, other *elsewhere) string
 		text  string
 	}{
-		"private address": {func(*testregistry.Registry, *elsewhere) string { return "http://169.254.169.254/latest" }, "realm"},
-		"other port":      {func(_ *testregistry.Registry, o *elsewhere) string { return o.URL + "/token" }, "refusing to send credentials"},
-		"no scheme":       {func(*testregistry.Registry, *elsewhere) string { return "//x/token" }, "scheme"},
-		"file":            {func(*testregistry.Registry, *elsewhere) string { return "file://x/etc/passwd" }, "scheme"},
-		"none":            {func(*testregistry.Registry, *elsewhere) string { return "" }, "invalid realm"},
+		"private address": {func(*testregistry.Registry, *elsewhere) string { return "http://169.254.169.254/latest" },
+			"realm"},
+		"other port": {func(_ *testregistry.Registry, o *elsewhere) string { return o.URL + "/token" },
+			"refusing to send credentials"},
+		"no scheme": {func(*testregistry.Registry, *elsewhere) string { return "//x/token" }, "scheme"},
+		"file":      {func(*testregistry.Registry, *elsewhere) string { return "file://x/etc/passwd" }, "scheme"},
+		"none":      {func(*testregistry.Registry, *elsewhere) string { return "" }, "invalid realm"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			other := newElsewhere(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"token":"x"}`) }, httptest.NewServer)
+			other := newElsewhere(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"token":"x"}`) },
+				httptest.NewServer)
 			reg := testregistry.New(t)
 			put(reg, "a/b", "v1", simple(t, "x"))
 			reg.Interfere((&bearer{realm: c.realm(reg, other)}).interfere)
@@ -194,7 +200,8 @@ func TestTokenServicesThatAreNotTrusted(t *testing.T) {
 	}
 	t.Run("answers", func(t *testing.T) {
 		for name, answer := range map[string]string{
-			"2 MiB": `{"token":"` + strings.Repeat("secret-body", 200_000) + `"}`, "not JSON": "secret-body", "no token": `{"x":"secret-body"}`, "line": `{"token":"secret-body\n"}`,
+			"2 MiB": `{"token":"` + strings.Repeat("secret-body", 200_000) + `"}`, "not JSON": "secret-body",
+			"no token": `{"x":"secret-body"}`, "line": `{"token":"secret-body\n"}`,
 		} {
 			reg := testregistry.New(t)
 			put(reg, "a/b", "v1", simple(t, "x"))
@@ -255,7 +262,8 @@ func TestRedirects(t *testing.T) {
 		reg.Interfere(to(other.URL))
 		o := Registry{CAFile: reg.CAFile(t), AuthFile: authFileFor(t, reg.Host())}
 		_, err := read(t.Context(), quick(t, ClientOptions{Registry: o, Retries: 2}), reg.Host()+"/a/b:v1")
-		if !errors.Is(err, fault.ErrRegistry) || !strings.Contains(err.Error(), "refusing http") || other.count.Load() > 0 {
+		if !errors.Is(err, fault.ErrRegistry) || !strings.Contains(err.Error(), "refusing http") ||
+			other.count.Load() > 0 {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -282,13 +290,15 @@ func TestSecretsStayOutOfMessages(t *testing.T) {
 			return false
 		}
 		w.WriteHeader(http.StatusInternalServerError)
-		fmt.Fprintf(w, `{"errors":[{"code":"UNKNOWN","message":"no: %s, https://user:%s@%s/?password=%s"}]}`, r.Header.Get("Authorization"), canary, r.Host, canary)
+		fmt.Fprintf(w, `{"errors":[{"code":"UNKNOWN","message":"no: %s, https://user:%s@%s/?password=%s"}]}`,
+			r.Header.Get("Authorization"), canary, r.Host, canary)
 		return true
 	}))
 	o := insecure()
 	o.AuthFile = authFileFor(t, reg.Host())
 	var told []string
-	c := quick(t, ClientOptions{Registry: o, Retries: 1, Events: func(e transfer.Event) { told = append(told, fmt.Sprint(e)) }})
+	c := quick(t, ClientOptions{Registry: o, Retries: 1,
+		Events: func(e transfer.Event) { told = append(told, fmt.Sprint(e)) }})
 	_, err := c.Open(t.Context(), reg.Host()+"/a/b:v1")
 	if err == nil || len(told) == 0 {
 		t.Fatalf("%v, %v", err, told)
@@ -309,8 +319,10 @@ func certificate(t testing.TB, edit func(*x509.Certificate)) tls.Certificate {
 		t.Fatal(err)
 	}
 	c := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, NotBefore: time.Now().Add(-time.Hour),
+		NotAfter: time.Now().Add(time.Hour),
+		IsCA:     true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 	}
 	edit(c)
 	der, err := x509.CreateCertificate(rand.Reader, c, c, key.Public(), key)
@@ -326,27 +338,34 @@ func TestCertificates(t *testing.T) {
 		version uint16
 		text    string
 	}{
-		"good":       {func(*x509.Certificate) {}, tls.VersionTLS13, ""},
-		"expired":    {func(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Minute) }, tls.VersionTLS13, "current time " + time.Now().UTC().Format("2006-")},
-		"not yet":    {func(c *x509.Certificate) { c.NotBefore = time.Now().Add(time.Minute) }, tls.VersionTLS13, "current time"},
-		"wrong host": {func(c *x509.Certificate) { c.IPAddresses = nil; c.DNSNames = []string{"example.test"} }, tls.VersionTLS13, "127.0.0.1"},
-		"TLS 1.1":    {func(*x509.Certificate) {}, tls.VersionTLS11, "protocol version"},
+		"good": {func(*x509.Certificate) {}, tls.VersionTLS13, ""},
+		"expired": {func(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Minute) }, tls.VersionTLS13,
+			"current time " + time.Now().UTC().Format("2006-")},
+		"not yet": {func(c *x509.Certificate) { c.NotBefore = time.Now().Add(time.Minute) }, tls.VersionTLS13,
+			"current time"},
+		"wrong host": {func(c *x509.Certificate) { c.IPAddresses = nil; c.DNSNames = []string{"example.test"} },
+			tls.VersionTLS13, "127.0.0.1"},
+		"TLS 1.1": {func(*x509.Certificate) {}, tls.VersionTLS11, "protocol version"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			reg := testregistry.New(t)
 			put(reg, "a/b", "v1", simple(t, "x"))
 			cert := certificate(t, c.edit)
 			s := httptest.NewUnstartedServer(reg)
-			s.TLS = &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS10, MaxVersion: c.version} //nolint:gosec // that is the test
+			s.TLS = &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS10,
+				MaxVersion: c.version} //nolint:gosec // that is the test
 			s.StartTLS()
 			defer s.Close()
 			ca := filepath.Join(t.TempDir(), "ca.pem")
-			if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert.Certificate[0]}), 0o600); err != nil {
+			if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert.Certificate[0]}),
+				0o600); err != nil {
 				t.Fatal(err)
 			}
 			host := strings.TrimPrefix(s.URL, "https://")
-			_, err := read(t.Context(), quick(t, ClientOptions{Registry: Registry{CAFile: ca}, Retries: 2}), host+"/a/b:v1")
-			if c.text == "" && err != nil || c.text != "" && (!errors.Is(err, fault.ErrRegistry) || !strings.Contains(err.Error(), c.text)) {
+			_, err := read(t.Context(), quick(t, ClientOptions{Registry: Registry{CAFile: ca}, Retries: 2}),
+				host+"/a/b:v1")
+			if c.text == "" && err != nil ||
+				c.text != "" && (!errors.Is(err, fault.ErrRegistry) || !strings.Contains(err.Error(), c.text)) {
 				t.Errorf("got %v", err)
 			}
 			if _, err := read(t.Context(), quick(t, ClientOptions{}), host+"/a/b:v1"); err == nil {
@@ -372,8 +391,10 @@ func TestCertificateDirectories(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, r := range map[string]Registry{"directory": {CertDir: filepath.Dir(ca)}, "by host": {CertDirs: []string{t.TempDir(), byHost}}} {
-		if got, err := read(t.Context(), quick(t, ClientOptions{Registry: r}), reg.Host()+"/a/b:v1"); err != nil || got != "x" {
+	for name, r := range map[string]Registry{"directory": {CertDir: filepath.Dir(ca)},
+		"by host": {CertDirs: []string{t.TempDir(), byHost}}} {
+		if got, err := read(t.Context(), quick(t, ClientOptions{Registry: r}), reg.Host()+"/a/b:v1"); err != nil ||
+			got != "x" {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}
 	}
@@ -381,7 +402,8 @@ func TestCertificateDirectories(t *testing.T) {
 	if err := os.WriteFile(empty, []byte("nothing"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := read(t.Context(), quick(t, ClientOptions{Registry: Registry{CAFile: empty}}), reg.Host()+"/a/b:v1"); err == nil || !strings.Contains(err.Error(), "no certificate") {
+	if _, err := read(t.Context(), quick(t, ClientOptions{Registry: Registry{CAFile: empty}}),
+		reg.Host()+"/a/b:v1"); err == nil || !strings.Contains(err.Error(), "no certificate") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -391,18 +413,22 @@ func TestSkippedVerificationReadsNoPlainHTTP(t *testing.T) {
 	yes := true
 	reg := testregistry.New(t)
 	put(reg, "a/b", "v1", simple(t, "x"))
-	_, err := read(t.Context(), quick(t, ClientOptions{Registry: Registry{SkipTLSVerify: &yes}, Retries: 1}), reg.Host()+"/a/b:v1")
+	_, err := read(t.Context(), quick(t, ClientOptions{Registry: Registry{SkipTLSVerify: &yes}, Retries: 1}),
+		reg.Host()+"/a/b:v1")
 	if !errors.Is(err, ErrPlainHTTP) || len(reg.Requests()) > 0 {
 		t.Errorf("got %v, requests %v", err, reg.Requests())
 	}
 	secure := testregistry.NewTLS(t)
 	put(secure, "a/b", "v1", simple(t, "x"))
-	if got, err := read(t.Context(), quick(t, ClientOptions{Registry: Registry{SkipTLSVerify: &yes}}), secure.Host()+"/a/b:v1"); err != nil || got != "x" {
+	if got, err := read(t.Context(), quick(t, ClientOptions{Registry: Registry{SkipTLSVerify: &yes}}),
+		secure.Host()+"/a/b:v1"); err != nil || got != "x" {
 		t.Errorf("got %q, %v", got, err)
 	}
 	no := false
 	conf := reg.RegistriesConf(t, reg.Host())
-	if _, err := read(t.Context(), quick(t, ClientOptions{Registry: Registry{SkipTLSVerify: &no, RegistriesConf: conf}}), reg.Host()+"/a/b:v1"); err == nil {
+	if _, err := read(t.Context(),
+		quick(t, ClientOptions{Registry: Registry{SkipTLSVerify: &no, RegistriesConf: conf}}),
+		reg.Host()+"/a/b:v1"); err == nil {
 		t.Error("--tls-verify does not count against registries.conf")
 	}
 }
@@ -422,7 +448,9 @@ func TestRefusalsSayWhichCredentialsWereUsed(t *testing.T) {
 			case r.URL.Path == "/token":
 				io.WriteString(w, `{"token":"t"}`)
 			case r.Header.Get("Authorization") == "":
-				w.Header().Set("WWW-Authenticate", map[bool]string{true: `Basic realm="x"`, false: fmt.Sprintf(`Bearer realm="http://%s/token"`, r.Host)}[kind == "basic"])
+				w.Header().Set("WWW-Authenticate",
+					map[bool]string{true: `Basic realm="x"`,
+						false: fmt.Sprintf(`Bearer realm="http://%s/token"`, r.Host)}[kind == "basic"])
 				w.WriteHeader(http.StatusUnauthorized)
 			default:
 				denied(w, http.StatusForbidden)
@@ -438,11 +466,16 @@ func TestRefusalsSayWhichCredentialsWereUsed(t *testing.T) {
 		want     string // FILE is the file with credentials
 		hint     bool
 	}{
-		"basic":           {challenged("basic"), file, `403 Forbidden: "DENIED" "quota exceeded" (with the credentials of FILE)`, false},
-		"bearer":          {challenged("bearer"), file, `403 Forbidden: "DENIED" "quota exceeded" (with the credentials of FILE)`, false},
-		"token service":   {challenged("token"), file, `403 Forbidden: "DENIED" "quota exceeded" (with the credentials of FILE)`, false},
-		"none are there":  {challenged("bearer"), none, `403 Forbidden: "DENIED" "quota exceeded" (no credentials were found for it)`, true},
-		"none were asked": {func(w http.ResponseWriter, _ *http.Request) bool { denied(w, 403); return true }, file, `"quota exceeded" (sent without credentials: the registry named no way to show them)`, true},
+		"basic": {challenged("basic"), file,
+			`403 Forbidden: "DENIED" "quota exceeded" (with the credentials of FILE)`, false},
+		"bearer": {challenged("bearer"), file,
+			`403 Forbidden: "DENIED" "quota exceeded" (with the credentials of FILE)`, false},
+		"token service": {challenged("token"), file,
+			`403 Forbidden: "DENIED" "quota exceeded" (with the credentials of FILE)`, false},
+		"none are there": {challenged("bearer"), none,
+			`403 Forbidden: "DENIED" "quota exceeded" (no credentials were found for it)`, true},
+		"none were asked": {func(w http.ResponseWriter, _ *http.Request) bool { denied(w, 403); return true }, file,
+			`"quota exceeded" (sent without credentials: the registry named no way to show them)`, true},
 		"something else": {func(w http.ResponseWriter, r *http.Request) bool {
 			if r.Method != http.MethodHead { // whose answer has no body
 				denied(w, http.StatusBadRequest)
@@ -458,15 +491,18 @@ func TestRefusalsSayWhichCredentialsWereUsed(t *testing.T) {
 			_, pushed := pushTo(t, simple(t, "x"), CopyOptions{Registry: o}, reg.Host()+"/a/b:v1")
 			_, pulled := read(t.Context(), quick(t, ClientOptions{Registry: o}), reg.Host()+"/a/b:v1")
 			for _, err := range []error{pushed, pulled} {
-				if err == nil || !errors.Is(err, fault.ErrRegistry) || !strings.Contains(err.Error(), strings.ReplaceAll(c.want, "FILE", o.AuthFile)) {
+				if err == nil || !errors.Is(err, fault.ErrRegistry) || !strings.Contains(err.Error(),
+					strings.ReplaceAll(c.want, "FILE", o.AuthFile)) {
 					t.Errorf("got %v, want %q", err, c.want)
 					continue
 				}
 				var status *StatusError
-				if !errors.As(err, &status) || !slices.Equal(status.Codes, []string{"DENIED"}) || (status.Credentials == "") != c.hint {
+				if !errors.As(err, &status) || !slices.Equal(status.Codes, []string{"DENIED"}) ||
+					(status.Credentials == "") != c.hint {
 					t.Errorf("got %+v", status)
 				}
-				if strings.Contains(err.Error(), "auth token") || IsUnauthorized(err) != (status.Status == http.StatusForbidden) {
+				if strings.Contains(err.Error(), "auth token") ||
+					IsUnauthorized(err) != (status.Status == http.StatusForbidden) {
 					t.Errorf("got %v", err)
 				}
 			}

@@ -65,7 +65,8 @@ func TestSignedImages(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(home, ".config/containers/registries.d"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	write(t, filepath.Join(home, ".config/containers/registries.d/default.yaml"), "default-docker:\n  use-sigstore-attachments: true\n")
+	write(t, filepath.Join(home, ".config/containers/registries.d/default.yaml"),
+		"default-docker:\n  use-sigstore-attachments: true\n")
 	t.Setenv("HOME", home)
 	t.Setenv("XDG_CONFIG_HOME", filepath.Join(home, ".config"))
 	for _, c := range []struct {
@@ -107,13 +108,19 @@ func TestSignedImages(t *testing.T) {
 			reg := testregistry.New(t)
 			reg.AddLayout(t, files)
 			conf := filepath.Join(t.TempDir(), "registries.conf")
-			write(t, conf, fmt.Sprintf("[[registry]]\nprefix = \"registry.example.com/acme/catalog\"\nlocation = \"%s/layout\"\ninsecure = true\n", reg.Host()))
-			client := quick(t, ClientOptions{Registry: Registry{RegistriesConf: conf}, PolicyFile: filepath.Join(dir, c.policy+".json")})
+			write(t, conf,
+				fmt.Sprintf(
+					"[[registry]]\nprefix = \"registry.example.com/acme/catalog\"\nlocation = "+
+						"\"%s/layout\"\ninsecure = true\n", reg.Host()))
+			client := quick(t,
+				ClientOptions{Registry: Registry{RegistriesConf: conf},
+					PolicyFile: filepath.Join(dir, c.policy+".json")})
 			img, err := client.Open(t.Context(), "registry.example.com/acme/catalog:v1")
 			if err == nil {
 				err = img.Close()
 			}
-			if c.refused == "" && err != nil || c.refused != "" && (!errors.Is(err, ErrPolicy) || !strings.Contains(err.Error(), c.refused)) {
+			if c.refused == "" && err != nil ||
+				c.refused != "" && (!errors.Is(err, ErrPolicy) || !strings.Contains(err.Error(), c.refused)) {
 				t.Errorf("got %v", err)
 			}
 		})

@@ -21,8 +21,8 @@ import (
 // sourceName is the parsed name of an image to read.
 type sourceName struct {
 	transport Transport
-	// path is the directory or file of a local transport, or the place of a store. name is the text after it: a tag, a reference, or
-	// "@" and a number.
+	// path is the directory or file of a local transport, or the place of a store. name is the text after it: a tag, a
+	// reference, or "@" and a number.
 	path, name string
 	// repository has the tag or digest of an image in a registry.
 	repository reference.Named
@@ -106,9 +106,9 @@ func (n sourceName) reference() (types.ImageReference, error) {
 	return docker.NewReference(n.repository)
 }
 
-// ParseSource parses the name of an image to read: TRANSPORT:DETAILS with the transports of [Parse], or HOST/REPOSITORY[:TAG][@DIGEST]
-// for a registry. A first part without a dot or port that is not "localhost" is no host: such a name is of docker.io. If there is a
-// digest, the tag is ignored.
+// ParseSource parses the name of an image to read: TRANSPORT:DETAILS with the transports of [Parse], or
+// HOST/REPOSITORY[:TAG][@DIGEST] for a registry. A first part without a dot or port that is not "localhost" is no host:
+// such a name is of docker.io. If there is a digest, the tag is ignored.
 func ParseSource(text string) (types.ImageReference, error) {
 	n, err := parseSourceName(text)
 	if err != nil {

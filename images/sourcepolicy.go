@@ -22,8 +22,8 @@ import (
 // ErrPolicy is the class of errors about images that the signature policy refuses, and about invalid policies.
 var ErrPolicy = errors.New("signature policy")
 
-// sourcePolicy reads a policy.json (containers-policy.json(5)), by default that of the containers tools. It returns nil, which
-// accepts every image, if there is none.
+// sourcePolicy reads a policy.json (containers-policy.json(5)), by default that of the containers tools. It returns
+// nil, which accepts every image, if there is none.
 func sourcePolicy(file string) (*signature.PolicyContext, error) {
 	var policy *signature.Policy
 	var err error
@@ -37,7 +37,8 @@ func sourcePolicy(file string) (*signature.PolicyContext, error) {
 	}
 	var syntax *json.SyntaxError
 	switch {
-	case file == "" && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, configfile.ErrConfigFileNotFound) || registry.Homeless(err)):
+	case file == "" && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, configfile.ErrConfigFileNotFound) ||
+		registry.Homeless(err)):
 		return nil, nil
 	case err != nil && file == "":
 		return nil, fmt.Errorf("%w: %w", ErrPolicy, err)
@@ -49,8 +50,8 @@ func sourcePolicy(file string) (*signature.PolicyContext, error) {
 	return newPolicyContext(policy)
 }
 
-// allowed checks an image against the policy. Most policies decide by the name alone. A policy that needs signatures is given the
-// library's source, which can read them, and which must have the same image.
+// allowed checks an image against the policy. Most policies decide by the name alone. A policy that needs signatures is
+// given the library's source, which can read them, and which must have the same image.
 func (c *Client) allowed(ctx context.Context, n sourceName, top digest.Digest) error {
 	if c.policy == nil {
 		return nil

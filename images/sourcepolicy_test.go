@@ -22,10 +22,11 @@ func TestPolicies(t *testing.T) {
 		policy, text    string
 		remote, onLocal bool
 	}{
-		"accept":           {`{"default":[{"type":"insecureAcceptAnything"}]}`, "", true, true},
-		"reject":           {`{"default":[{"type":"reject"}]}`, "rejected", false, false},
-		"by transport":     {`{"default":[{"type":"reject"}],"transports":{"oci":{"":[{"type":"insecureAcceptAnything"}]}}}`, "rejected", false, true},
-		"by repository":    {`{"default":[{"type":"reject"}],"transports":{"docker":{"` + reg.Host() + `/a":[{"type":"insecureAcceptAnything"}]}}}`, "rejected", true, false},
+		"accept":       {`{"default":[{"type":"insecureAcceptAnything"}]}`, "", true, true},
+		"reject":       {`{"default":[{"type":"reject"}]}`, "rejected", false, false},
+		"by transport": {`{"default":[{"type":"reject"}],"transports":{"oci":{"":[{"type":"insecureAcceptAnything"}]}}}`, "rejected", false, true},
+		"by repository": {`{"default":[{"type":"reject"}],"transports":{"docker":{"` + reg.Host() +
+			`/a":[{"type":"insecureAcceptAnything"}]}}}`, "rejected", true, false},
 		"wants signatures": {signed, "signature was required", false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -40,7 +41,8 @@ func TestPolicies(t *testing.T) {
 			}
 			// The one in the place where the containers tools look is enforced too.
 			t.Setenv("CONTAINERS_POLICY_JSON", file)
-			if _, err := read(t.Context(), quick(t, ClientOptions{Registry: yes}), reg.Host()+"/a/b:v1"); (err == nil) != c.remote {
+			if _, err := read(t.Context(), quick(t, ClientOptions{Registry: yes}),
+				reg.Host()+"/a/b:v1"); (err == nil) != c.remote {
 				t.Errorf("the system's policy: got %v", err)
 			}
 		})
@@ -73,7 +75,8 @@ func TestPoliciesThatCannotBeUnderstood(t *testing.T) {
 			}
 		}
 	}
-	if err := open(ClientOptions{PolicyFile: file + "x"}); !errors.Is(err, ErrPolicy) || !strings.Contains(err.Error(), file+"x") {
+	if err := open(ClientOptions{PolicyFile: file + "x"}); !errors.Is(err, ErrPolicy) || !strings.Contains(err.Error(),
+		file+"x") {
 		t.Errorf("a missing policy that is named: %v", err)
 	}
 }

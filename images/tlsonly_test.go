@@ -19,7 +19,8 @@ func TestSkippedVerificationIsNotPlainHTTP(t *testing.T) {
 	defer server.Close()
 	yes := true
 	host := strings.TrimPrefix(server.URL, "http://")
-	_, err := Copy(t.Context(), simple(t, "x"), []Destination{parse(t, "docker://"+host+"/a/b:v1")}, CopyOptions{Registry: Registry{SkipTLSVerify: &yes}})
+	_, err := Copy(t.Context(), simple(t, "x"), []Destination{parse(t, "docker://"+host+"/a/b:v1")},
+		CopyOptions{Registry: Registry{SkipTLSVerify: &yes}})
 	if !errors.Is(err, ErrPlainHTTP) || !errors.Is(err, fault.ErrRegistry) {
 		t.Errorf("got %v", err)
 	}
@@ -35,7 +36,8 @@ func TestSkippedVerificationAcceptsAnyCertificate(t *testing.T) {
 		t.Error("an unknown certificate was accepted")
 	}
 	yes := true
-	if _, err := Copy(t.Context(), simple(t, "x"), dest, CopyOptions{Registry: Registry{SkipTLSVerify: &yes}}); err != nil {
+	if _, err := Copy(t.Context(), simple(t, "x"), dest,
+		CopyOptions{Registry: Registry{SkipTLSVerify: &yes}}); err != nil {
 		t.Error(err)
 	}
 }

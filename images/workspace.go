@@ -10,17 +10,17 @@ import (
 	"github.com/operator-bindery/bindery/internal/layouts"
 )
 
-// Workspace is a private directory for the blobs of an image that is being made. If the image goes to an OCI layout, it is in the file
-// system of that layout, so that blobs get there by a hard link.
+// Workspace is a private directory for the blobs of an image that is being made. If the image goes to an OCI layout, it
+// is in the file system of that layout, so that blobs get there by a hard link.
 type Workspace struct {
 	stage  *layouts.Stage
 	made   []string
 	stores []*imagestore.Store
 }
 
-// NewWorkspace makes a workspace for an image that will be written to the destinations. Without a local destination it is in temp, or
-// in the system's directory for temporary files if temp is empty. Stores among the destinations are opened, so that errors are known
-// before the work. The caller must close the workspace.
+// NewWorkspace makes a workspace for an image that will be written to the destinations. Without a local destination it
+// is in temp, or in the system's directory for temporary files if temp is empty. Stores among the destinations are
+// opened, so that errors are known before the work. The caller must close the workspace.
 func NewWorkspace(ctx context.Context, dests []Destination, temp string) (*Workspace, error) {
 	dir := temp
 	if dir == "" {

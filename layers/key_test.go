@@ -53,7 +53,8 @@ func TestKeyTellsLayersApart(t *testing.T) {
 		"as it is":            {Layer{Entries: a()}, gz},
 		"another compression": {Layer{Entries: a()}, Options{Compression: Zstd}},
 		"another name":        {with(func(e []Entry) []Entry { e[0].Name = "c"; e[2].Link = "a"; return e }), gz},
-		"another content":     {with(func(e []Entry) []Entry { e[0] = Bytes("a", 0o644, []byte("two")); return e }), gz},
+		"another content": {with(func(e []Entry) []Entry { e[0] = Bytes("a", 0o644, []byte("two")); return e }),
+			gz},
 		"content elsewhere": {with(func(e []Entry) []Entry {
 			e[0], e[1] = Bytes("b", 0o644, []byte("one")), Bytes("a", 0o644, nil)
 			return e

@@ -125,7 +125,8 @@ func (f Finished) copy(ctx context.Context, w io.Writer, name string) (_ Blob, e
 		return Blob{}, fmt.Errorf("layer %s: %w", name, err)
 	}
 	if out.n != b.Size || out.digest() != b.Digest {
-		return Blob{}, fmt.Errorf("layer %s: %w: its %d bytes have the digest %s, not %s", name, ErrChanged, out.n, out.digest(), b.Digest)
+		return Blob{}, fmt.Errorf("layer %s: %w: its %d bytes have the digest %s, not %s", name, ErrChanged, out.n,
+			out.digest(), b.Digest)
 	}
 	return b, nil
 }

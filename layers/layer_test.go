@@ -55,7 +55,8 @@ func TestDigestsAreGolden(t *testing.T) {
 			t.Fatal(err)
 		}
 		if b.Digest != want || b.DiffID != golden[Uncompressed] {
-			t.Errorf("%s: digest %s, diffID %s; want %s and %s: if this is meant, raise %[1]sGeneration", c, b.Digest, b.DiffID, want, golden[Uncompressed])
+			t.Errorf("%s: digest %s, diffID %s; want %s and %s: if this is meant, raise %[1]sGeneration", c, b.Digest,
+				b.DiffID, want, golden[Uncompressed])
 		}
 	}
 }
@@ -111,7 +112,8 @@ func TestTarHeaders(t *testing.T) {
 	long := strings.Repeat("d", 120)
 	want := []string{
 		"5 755 bin/", "2 777 bin/link>server", "0 755 bin/server",
-		"5 755 configs/", "5 755 configs/foo/", "0 644 configs/foo/catalog.yaml", "5 755 configs/foo-bar/", "0 644 configs/foo-bar/a",
+		"5 755 configs/", "5 755 configs/foo/", "0 644 configs/foo/catalog.yaml", "5 755 configs/foo-bar/",
+		"0 644 configs/foo-bar/a",
 		"5 755 " + long + "/", "0 644 " + long + "/" + strings.Repeat("n", 200),
 		"5 755 old/", "0 644 old/.wh.dir", "5 1777 tmp/", "1 755 bin/again>bin/server",
 	}
@@ -239,7 +241,8 @@ func TestOnlyRegularFiles(t *testing.T) {
 
 func TestPoolStopsAtTheFirstError(t *testing.T) {
 	dir := t.TempDir()
-	bad := Layer{Name: "bad", Entries: []Entry{{Name: "f", Size: 1, Open: func() (io.ReadCloser, error) { return nil, fs.ErrPermission }}}}
+	bad := Layer{Name: "bad",
+		Entries: []Entry{{Name: "f", Size: 1, Open: func() (io.ReadCloser, error) { return nil, fs.ErrPermission }}}}
 	_, err := NewStore(dir).WriteAll(t.Context(), []Layer{sample(), bad, sample()}, Options{Compression: Gzip}, 2, nil)
 	if !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "layer bad") {
 		t.Errorf("got %v", err)
@@ -252,7 +255,8 @@ func TestCancelledWriteLeavesNothing(t *testing.T) {
 	open := e.Open
 	e.Open = func() (io.ReadCloser, error) { cancel(); return open() }
 	dir := t.TempDir()
-	if _, err := NewStore(dir).Write(ctx, Layer{Entries: []Entry{e}}, Options{Compression: Gzip}); !errors.Is(err, context.Canceled) {
+	if _, err := NewStore(dir).Write(ctx, Layer{Entries: []Entry{e}}, Options{Compression: Gzip}); !errors.Is(err,
+		context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 	if left, _ := os.ReadDir(dir); len(left) != 0 {

@@ -37,7 +37,8 @@ func TestEntriesWithOwnersOfTheirOwn(t *testing.T) {
 		if e.Mode&fs.ModeSetuid != 0 {
 			mode = 0o7755
 		}
-		if h.Uid != e.UID || h.Gid != e.GID || h.Mode != mode || h.PAXRecords["SCHILY.xattr.user.a"] != e.Xattrs["user.a"] {
+		if h.Uid != e.UID || h.Gid != e.GID || h.Mode != mode ||
+			h.PAXRecords["SCHILY.xattr.user.a"] != e.Xattrs["user.a"] {
 			t.Errorf("%+v", h)
 		}
 	}

@@ -103,7 +103,8 @@ func (p *pool) wait() ([]Blob, error) {
 
 // WriteAll writes the layers and returns their blobs in the given order. It starts with the biggest, so that none runs
 // alone at the end. done, unless nil, is called after each layer with its index; calls do not overlap.
-func (s *Store) WriteAll(ctx context.Context, layers []Layer, o Options, jobs int, done func(int, Blob)) ([]Blob, error) {
+func (s *Store) WriteAll(ctx context.Context, layers []Layer, o Options, jobs int,
+	done func(int, Blob)) ([]Blob, error) {
 	byWork := make([]int, len(layers))
 	for i := range byWork {
 		byWork[i] = i

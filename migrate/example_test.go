@@ -18,7 +18,8 @@ func ExampleRun() {
 	}
 	defer os.RemoveAll(dir)
 
-	report, err := migrate.Run(context.Background(), "../testdata/db/small.db", filepath.Join(dir, "catalog"), migrate.Options{Verify: true})
+	report, err := migrate.Run(context.Background(), "../testdata/db/small.db", filepath.Join(dir, "catalog"),
+		migrate.Options{Verify: true})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -40,7 +41,8 @@ func ExamplePrepare() {
 	}
 	defer os.RemoveAll(dir)
 
-	prepared, err := migrate.Prepare(context.Background(), "../testdata/db/small.db", filepath.Join(dir, "catalog"), migrate.Options{})
+	prepared, err := migrate.Prepare(context.Background(), "../testdata/db/small.db", filepath.Join(dir, "catalog"),
+		migrate.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -56,7 +56,8 @@ type PartialError struct {
 func (e *PartialError) Error() string {
 	var parts []string
 	if len(e.Packages) > 0 {
-		parts = append(parts, fmt.Sprintf("invalid packages were skipped (%d): %s", len(e.Packages), strings.Join(e.Packages, ", ")))
+		parts = append(parts,
+			fmt.Sprintf("invalid packages were skipped (%d): %s", len(e.Packages), strings.Join(e.Packages, ", ")))
 	}
 	if e.Repairs > 0 {
 		parts = append(parts, fmt.Sprintf("repairs were made (%d)", e.Repairs))
@@ -78,7 +79,8 @@ func (e *VerificationError) Error() string {
 	if d.Bundle != "" {
 		where += fmt.Sprintf(", bundle %q", d.Bundle)
 	}
-	return fmt.Sprintf("verification failed: %d differences between the source and what was written, the first: %s: %s: %q in the source, %q written",
+	return fmt.Sprintf("verification failed: %d differences between the source and what was written, the first: %s: "+
+		"%s: %q in the source, %q written",
 		len(e.Differences), where, d.What, d.Source, d.Output)
 }
 
@@ -115,7 +117,8 @@ func Prepare(ctx context.Context, src, out string, o Options) (_ *Prepared, err 
 	if err != nil {
 		return nil, err
 	}
-	r := &Report{Source: redact.Text(src), Output: out, Level: string(level), Format: string(o.Format), Compat: string(o.Render.Compat), Findings: []sqlite.Finding{}}
+	r := &Report{Source: redact.Text(src), Output: out, Level: string(level), Format: string(o.Format),
+		Compat: string(o.Render.Compat), Findings: []sqlite.Finding{}}
 	if !o.Replace {
 		if err := checkEmpty(out); err != nil {
 			return nil, err
@@ -209,7 +212,8 @@ func (m *migration) accountFor() {
 		m.r.Findings = append(m.r.Findings, sqlite.RepairFinding(r))
 	}
 	for _, left := range a.LeftOut {
-		m.r.Findings = append(m.r.Findings, sqlite.Finding{Kind: sqlite.Quarantined, Package: left.Package, Reason: left.Reason.Error()})
+		m.r.Findings = append(m.r.Findings,
+			sqlite.Finding{Kind: sqlite.Quarantined, Package: left.Package, Reason: left.Reason.Error()})
 	}
 	m.r.Findings = append(m.r.Findings, a.Findings...)
 }

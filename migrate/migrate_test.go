@@ -138,8 +138,10 @@ func TestVerified(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			out := filepath.Join(t.TempDir(), "out")
-			r, err := migrate.Run(context.Background(), all.Database(t, name), out, migrate.Options{Verify: true, AllowEmpty: true})
-			if errors.Is(err, sqlite.ErrDamaged) || err != nil && strings.Contains(err.Error(), "unsupported file type") {
+			r, err := migrate.Run(context.Background(), all.Database(t, name), out,
+				migrate.Options{Verify: true, AllowEmpty: true})
+			if errors.Is(err, sqlite.ErrDamaged) || err != nil && strings.Contains(err.Error(),
+				"unsupported file type") {
 				return
 			}
 			if err != nil {

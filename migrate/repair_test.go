@@ -17,7 +17,8 @@ import (
 // spoiled returns the database small with related images that are not pull specs.
 func spoiled(t *testing.T) string {
 	return altered(t, "small",
-		"INSERT INTO related_image (image, operatorbundle_name) VALUES ('oci://quay.io/kuadrant/wasm-shim:v0.5.0', 'etcdoperator.v0.9.2')",
+		"INSERT INTO related_image (image, operatorbundle_name) VALUES ('oci://quay.io/kuadrant/wasm-shim:v0.5.0', "+
+			"'etcdoperator.v0.9.2')",
 		"INSERT INTO related_image (image, operatorbundle_name) VALUES ('https://quay.io/x?y', 'etcdoperator.v0.9.2')")
 }
 
@@ -26,7 +27,9 @@ func repairs(r *migrate.Report) string {
 	var b strings.Builder
 	for _, f := range r.Findings {
 		if f.Altered() {
-			b.WriteString(f.Package + " " + f.Channel + " " + f.Bundle + " " + f.Field + ": " + f.Before + " => " + f.After + "\n")
+			b.WriteString(
+				f.Package + " " + f.Channel + " " + f.Bundle + " " + f.Field + ": " + f.Before + " => " + f.After +
+					"\n")
 		}
 	}
 	return b.String()
@@ -51,7 +54,8 @@ func TestRepairDatabase(t *testing.T) {
 	if _, err := migrate.Run(context.Background(), src, out, migrate.Options{}); !errors.As(err, &invalid) {
 		t.Fatalf("not repaired: %v", err)
 	}
-	r, err := migrate.Run(context.Background(), src, out, migrate.Options{Report: true, Verify: true, Render: render.Options{Repair: true}})
+	r, err := migrate.Run(context.Background(), src, out,
+		migrate.Options{Report: true, Verify: true, Render: render.Options{Repair: true}})
 	var partial *migrate.PartialError
 	if !errors.As(err, &partial) || partial.Repairs != 2 || len(partial.Packages) > 0 {
 		t.Fatalf("got %v", err)
@@ -62,7 +66,8 @@ etcd  etcdoperator.v0.9.2 relatedImages: oci://quay.io/kuadrant/wasm-shim:v0.5.0
 	if got := repairs(r); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	if v := r.Verification; !v.Same || len(v.Differences) != 2 || v.Differences[0].Reason == "" || v.Differences[1].Reason == "" ||
+	if v := r.Verification; !v.Same || len(v.Differences) != 2 || v.Differences[0].Reason == "" ||
+		v.Differences[1].Reason == "" ||
 		v.Differences[0].Output+v.Differences[1].Output != "quay.io/kuadrant/wasm-shim:v0.5.0" {
 		t.Errorf("%+v", v)
 	}
@@ -74,7 +79,8 @@ etcd  etcdoperator.v0.9.2 relatedImages: oci://quay.io/kuadrant/wasm-shim:v0.5.0
 // opm does not parse the related images of a database.
 func TestImagesAsOpm(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
-	if _, err := migrate.Run(context.Background(), spoiled(t), out, migrate.Options{Verify: true, Render: render.Options{Compat: sqlite.CompatOPM}}); err != nil {
+	if _, err := migrate.Run(context.Background(), spoiled(t), out,
+		migrate.Options{Verify: true, Render: render.Options{Compat: sqlite.CompatOPM}}); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(filepath.Join(out, "etcd", "catalog.json"))
@@ -102,7 +108,8 @@ properties: [{type: olm.package, value: {packageName: a, version: 1.0.0}}]
 	if err := os.WriteFile(filepath.Join(src, "catalog.yaml"), []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	r, err := migrate.Run(context.Background(), src, out, migrate.Options{Verify: true, Render: render.Options{Repair: true}})
+	r, err := migrate.Run(context.Background(), src, out,
+		migrate.Options{Verify: true, Render: render.Options{Repair: true}})
 	var partial *migrate.PartialError
 	if !errors.As(err, &partial) || partial.Repairs != 2 {
 		t.Fatalf("got %v", err)
@@ -114,7 +121,8 @@ properties: [{type: olm.package, value: {packageName: a, version: 1.0.0}}]
 		t.Errorf("%+v", v)
 	}
 	load(t, out)
-	if _, err := migrate.Run(context.Background(), out, filepath.Join(t.TempDir(), "again"), migrate.Options{Render: render.Options{Repair: true}}); err != nil {
+	if _, err := migrate.Run(context.Background(), out, filepath.Join(t.TempDir(), "again"),
+		migrate.Options{Render: render.Options{Repair: true}}); err != nil {
 		t.Errorf("a repaired catalog is repaired again: %v", err)
 	}
 }
@@ -122,11 +130,13 @@ properties: [{type: olm.package, value: {packageName: a, version: 1.0.0}}]
 // A defect with more than one possible repair remains an error.
 func TestRepairDoesNotGuess(t *testing.T) {
 	src := t.TempDir()
-	if err := os.WriteFile(filepath.Join(src, "catalog.yaml"), []byte("schema: olm.package\nname: a\n"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(src, "catalog.yaml"), []byte("schema: olm.package\nname: a\n"),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	var invalid *declcfg.ValidationError
-	if _, err := migrate.Run(context.Background(), src, filepath.Join(t.TempDir(), "out"), migrate.Options{Render: render.Options{Repair: true}}); !errors.As(err, &invalid) {
+	if _, err := migrate.Run(context.Background(), src, filepath.Join(t.TempDir(), "out"),
+		migrate.Options{Render: render.Options{Repair: true}}); !errors.As(err, &invalid) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -105,7 +105,8 @@ func TestFullDisk(t *testing.T) {
 		t.Skip("needs a limit on the size of files")
 	}
 	dir := t.TempDir()
-	output, err := command(t, recorded.Part(t).Database(t, "small"), filepath.Join(dir, "out"), "limit").CombinedOutput()
+	output, err := command(t, recorded.Part(t).Database(t, "small"), filepath.Join(dir, "out"),
+		"limit").CombinedOutput()
 	var exit *osexec.ExitError
 	if !errors.As(err, &exit) || exit.ExitCode() != 1 || len(output) == 0 {
 		t.Errorf("got %v: %s", err, output)
@@ -185,7 +186,8 @@ func TestBrokenDatabaseLeavesNothing(t *testing.T) {
 		"UPDATE operatorbundle SET bundle = '{' WHERE name = 'silicom-sts-operator.v0.0.6'",
 	} {
 		dir := t.TempDir()
-		r, err := migrate.Run(context.Background(), altered(t, "small", "PRAGMA foreign_keys=0", statement), filepath.Join(dir, "a", "out"), migrate.Options{})
+		r, err := migrate.Run(context.Background(), altered(t, "small", "PRAGMA foreign_keys=0", statement),
+			filepath.Join(dir, "a", "out"), migrate.Options{})
 		if err == nil || r != nil {
 			t.Errorf("%s: got %v", statement, err)
 		}
@@ -198,7 +200,8 @@ func TestBrokenDatabaseLeavesNothing(t *testing.T) {
 func TestQuarantine(t *testing.T) {
 	src := altered(t, "small", "UPDATE operatorbundle SET version = 'latest' WHERE name = 'etcdoperator.v0.9.2'")
 	out := filepath.Join(t.TempDir(), "out")
-	r, err := migrate.Run(context.Background(), src, out, migrate.Options{Report: true, Verify: true, Render: render.Options{KeepGoing: true}})
+	r, err := migrate.Run(context.Background(), src, out,
+		migrate.Options{Report: true, Verify: true, Render: render.Options{KeepGoing: true}})
 	var partial *migrate.PartialError
 	if !errors.As(err, &partial) || strings.Join(partial.Packages, ",") != "etcd" {
 		t.Fatalf("got %v", err)
@@ -206,7 +209,8 @@ func TestQuarantine(t *testing.T) {
 	if got := names(t, out); strings.Join(got, ",") != "silicom-sts-operator" {
 		t.Errorf("written: %s", got)
 	}
-	if len(r.Packages) != 2 || !strings.Contains(r.Packages[0].Quarantined, "latest") || r.Packages[0].Output != nil || r.Packages[1].Output == nil || r.Packages[1].Quarantined != "" {
+	if len(r.Packages) != 2 || !strings.Contains(r.Packages[0].Quarantined, "latest") || r.Packages[0].Output != nil ||
+		r.Packages[1].Output == nil || r.Packages[1].Quarantined != "" {
 		t.Errorf("got %+v", r.Packages)
 	}
 	if !r.Verification.Same || len(r.Verification.Differences) != 1 || r.Verification.Differences[0].Reason == "" {
@@ -215,7 +219,8 @@ func TestQuarantine(t *testing.T) {
 }
 
 func TestReport(t *testing.T) {
-	r, err := migrate.Run(context.Background(), recorded.Part(t).Database(t, "small"), filepath.Join(t.TempDir(), "out"), migrate.Options{Report: true})
+	r, err := migrate.Run(context.Background(), recorded.Part(t).Database(t, "small"),
+		filepath.Join(t.TempDir(), "out"), migrate.Options{Report: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -255,7 +260,8 @@ func TestDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := filepath.Join(t.TempDir(), "metadata")
-	r, err := migrate.Run(context.Background(), dir, out, migrate.Options{Format: declcfg.FormatYAML, Report: true, Render: render.Options{Level: edit.LevelCSVMetadata}})
+	r, err := migrate.Run(context.Background(), dir, out,
+		migrate.Options{Format: declcfg.FormatYAML, Report: true, Render: render.Options{Level: edit.LevelCSVMetadata}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -270,7 +276,8 @@ func TestCancelled(t *testing.T) {
 	defer cancel()
 	<-ctx.Done()
 	dir := t.TempDir()
-	if _, err := migrate.Run(ctx, recorded.Part(t).Database(t, "medium"), filepath.Join(dir, "out"), migrate.Options{}); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := migrate.Run(ctx, recorded.Part(t).Database(t, "medium"), filepath.Join(dir, "out"),
+		migrate.Options{}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v", err)
 	}
 	if left := names(t, dir); len(left) > 0 {
@@ -281,7 +288,8 @@ func TestCancelled(t *testing.T) {
 // A bundle that already has olm.csv.metadata is not migrated and keeps its manifests.
 func TestMetadataInTheDatabaseKeepsTheManifests(t *testing.T) {
 	const name = "silicom-sts-operator.v0.0.6"
-	src := altered(t, "small", `INSERT INTO properties(type, value, operatorbundle_name, operatorbundle_version, operatorbundle_path)
+	src := altered(t, "small",
+		`INSERT INTO properties(type, value, operatorbundle_name, operatorbundle_version, operatorbundle_path)
 		SELECT 'olm.csv.metadata', '{"displayName":"mine"}', name, version, bundlepath FROM operatorbundle WHERE name = '`+name+`'`)
 	out := filepath.Join(t.TempDir(), "out")
 	o := migrate.Options{Verify: true, Render: render.Options{Level: edit.LevelCSVMetadata}}
@@ -326,7 +334,8 @@ func bundleText(t *testing.T, dir, name string) string {
 // Invalid packages of a directory are left out like those of a database.
 func TestQuarantineOfADirectory(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "catalog")
-	if _, err := migrate.Run(context.Background(), recorded.Part(t).Database(t, "small"), dir, migrate.Options{}); err != nil {
+	if _, err := migrate.Run(context.Background(), recorded.Part(t).Database(t, "small"), dir,
+		migrate.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	file := filepath.Join(dir, "etcd", "catalog.json")
@@ -334,7 +343,8 @@ func TestQuarantineOfADirectory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	broken := strings.Replace(string(data), `"defaultChannel": "singlenamespace-alpha"`, `"defaultChannel": "nowhere"`, 1)
+	broken := strings.Replace(string(data), `"defaultChannel": "singlenamespace-alpha"`, `"defaultChannel": "nowhere"`,
+		1)
 	if err := os.WriteFile(file, []byte(broken), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -347,7 +357,8 @@ func TestQuarantineOfADirectory(t *testing.T) {
 	if got := names(t, out); strings.Join(got, ",") != "silicom-sts-operator" {
 		t.Errorf("written: %s", got)
 	}
-	if len(r.Packages) != 2 || !strings.Contains(r.Packages[0].Quarantined, "nowhere") || r.Packages[0].Output != nil || r.Packages[1].Output == nil {
+	if len(r.Packages) != 2 || !strings.Contains(r.Packages[0].Quarantined, "nowhere") || r.Packages[0].Output != nil ||
+		r.Packages[1].Output == nil {
 		t.Errorf("got %+v", r.Packages)
 	}
 }
@@ -355,14 +366,15 @@ func TestQuarantineOfADirectory(t *testing.T) {
 func TestProgressNamesEveryPackage(t *testing.T) {
 	got := map[migrate.Step]int{}
 	last := ""
-	_, err := migrate.Run(t.Context(), "../testdata/db/small.db", filepath.Join(t.TempDir(), "out"), migrate.Options{Verify: true,
-		Progress: func(s migrate.Step, n int, pkg string) {
-			got[s]++
-			if n != got[s] {
-				t.Errorf("%s %s is number %d and not %d", s, pkg, n, got[s])
-			}
-			last = pkg
-		}})
+	_, err := migrate.Run(t.Context(), "../testdata/db/small.db", filepath.Join(t.TempDir(), "out"),
+		migrate.Options{Verify: true,
+			Progress: func(s migrate.Step, n int, pkg string) {
+				got[s]++
+				if n != got[s] {
+					t.Errorf("%s %s is number %d and not %d", s, pkg, n, got[s])
+				}
+				last = pkg
+			}})
 	if err != nil || got[migrate.StepWrite] != 2 || got[migrate.StepVerify] != 2 || last != "silicom-sts-operator" {
 		t.Errorf("%v, last %q: %v", got, last, err)
 	}
@@ -372,7 +384,8 @@ func TestProgressNamesEveryPackage(t *testing.T) {
 func TestEmpty(t *testing.T) {
 	src, out := t.TempDir(), filepath.Join(t.TempDir(), "out")
 	var empty *declcfg.EmptyError
-	if _, err := migrate.Run(context.Background(), src, out, migrate.Options{}); !errors.As(err, &empty) || empty.Catalog != src {
+	if _, err := migrate.Run(context.Background(), src, out, migrate.Options{}); !errors.As(err, &empty) ||
+		empty.Catalog != src {
 		t.Errorf("got %v", err)
 	}
 	if _, err := os.Lstat(out); !errors.Is(err, fs.ErrNotExist) {

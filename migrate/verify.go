@@ -27,8 +27,10 @@ type verifier struct {
 
 // verify reads the catalog in dir again. The result has all differences; the error is a *VerificationError if a finding
 // does not explain one of them.
-func verify(ctx context.Context, dir string, facts *sqlite.Facts, findings []sqlite.Finding, o Options) (*Verification, error) {
-	v := &verifier{facts: facts, findings: findings, level: o.Render.Level, result: Verification{Differences: []Difference{}}}
+func verify(ctx context.Context, dir string, facts *sqlite.Facts, findings []sqlite.Finding,
+	o Options) (*Verification, error) {
+	v := &verifier{facts: facts, findings: findings, level: o.Render.Level,
+		result: Verification{Differences: []Difference{}}}
 	v.images = map[[2]string][]string{}
 	for _, f := range findings {
 		if f.Altered() && f.Field == "relatedImages" && f.After != "" {
@@ -118,7 +120,8 @@ func explains(f sqlite.Finding, d Difference) bool {
 // several values, such as an image of many, only the old value is compared.
 func repaired(f sqlite.Finding, d Difference) bool {
 	fields := map[string][]string{
-		"default channel": {"defaultChannel"}, "image": {"image"}, "related image": {"relatedImages"}, "edge": {"replaces", "skips"},
+		"default channel": {"defaultChannel"}, "image": {"image"}, "related image": {"relatedImages"},
+		"edge": {"replaces", "skips"},
 	}
 	there := f.Package == d.Package && f.Channel == d.Channel && f.Bundle == d.Bundle
 	if !f.Altered() || !there || !slices.Contains(fields[d.What], f.Field) {
@@ -253,7 +256,8 @@ func (v *verifier) bundle(pkg string, b *declcfg.Bundle) error {
 	metadata := false
 	for _, p := range b.Properties {
 		switch {
-		case p.Type == declcfg.PropertyCSVMetadata && v.level.Includes(edit.LevelCSVMetadata) && !facts.Properties[sqlite.PropertyText(p.Type, p.Value)]:
+		case p.Type == declcfg.PropertyCSVMetadata && v.level.Includes(
+			edit.LevelCSVMetadata) && !facts.Properties[sqlite.PropertyText(p.Type, p.Value)]:
 			metadata = true // derived from the manifests, which it replaces
 		case p.Type != declcfg.PropertyBundleObject:
 			properties[sqlite.PropertyText(p.Type, p.Value)] = true

@@ -26,18 +26,25 @@ func TestVerifyFindsChanges(t *testing.T) {
 	}
 	const etcd, silicom = "etcd/catalog.json", "silicom-sts-operator/catalog.json"
 	for _, c := range []struct{ name, file, from, to, want string }{
-		{"default channel", etcd, `"defaultChannel": "singlenamespace-alpha"`, `"defaultChannel": "alpha"`, "default channel"},
+		{"default channel", etcd, `"defaultChannel": "singlenamespace-alpha"`, `"defaultChannel": "alpha"`,
+			"default channel"},
 		{"channel name", silicom, `"name": "beta"`, `"name": "gamma"`, "channel"},
 		{"edge gone", etcd, ",\n            \"replaces\": \"etcdoperator.v0.9.0\"", "", "edge"},
-		{"edge to another", silicom, `"replaces": "silicom-sts-operator.v0.0.4"`, `"replaces": "silicom-sts-operator.v0.0.3"`, "edge"},
-		{"replaces made a skip", silicom, `"replaces": "silicom-sts-operator.v0.0.5"`, `"replaces": "silicom-sts-operator.v0.0.4", "skips": ["silicom-sts-operator.v0.0.5"]`, "replaces"},
-		{"skip range", etcd, `"replaces": "etcdoperator.v0.9.2"`, `"replaces": "etcdoperator.v0.9.2", "skipRange": "<1.0.0"`, "skipRange"},
-		{"image", etcd, `"image": "127.0.0.1:5056/community/etcd:v0.9.4",` + "\n    \"properties\"", `"image": "x.example/y:z",` + "\n    \"properties\"", "image"},
+		{"edge to another", silicom, `"replaces": "silicom-sts-operator.v0.0.4"`,
+			`"replaces": "silicom-sts-operator.v0.0.3"`, "edge"},
+		{"replaces made a skip", silicom, `"replaces": "silicom-sts-operator.v0.0.5"`,
+			`"replaces": "silicom-sts-operator.v0.0.4", "skips": ["silicom-sts-operator.v0.0.5"]`, "replaces"},
+		{"skip range", etcd, `"replaces": "etcdoperator.v0.9.2"`,
+			`"replaces": "etcdoperator.v0.9.2", "skipRange": "<1.0.0"`, "skipRange"},
+		{"image", etcd, `"image": "127.0.0.1:5056/community/etcd:v0.9.4",` + "\n    \"properties\"",
+			`"image": "x.example/y:z",` + "\n    \"properties\"", "image"},
 		{"version", etcd, `"version": "0.6.1"`, `"version": "0.6.2"`, "version"},
 		{"property", etcd, `"kind": "EtcdBackup"`, `"kind": "Other"`, "property"},
 		{"range", silicom, `"versionRange": "<=4.9.0"`, `"versionRange": "<=4.8.0"`, "property"},
-		{"related image", silicom, "quay.io/silicom/sts-operator:0.0.6", "quay.io/silicom/sts-operator:0.0.7", "related image"},
-		{"manifest", etcd, `"data": "eyJhcGlWZXJzaW9uIjoiYXBpZXh0ZW5zaW9ucy5rOHMuaW8vdjEi`, `"data": "eyJhcGlWZXJzaW9uIjoiYXBpZXh0ZW5zaW9ucy5rOHMuaW8vdjIi`, "manifest"},
+		{"related image", silicom, "quay.io/silicom/sts-operator:0.0.6", "quay.io/silicom/sts-operator:0.0.7",
+			"related image"},
+		{"manifest", etcd, `"data": "eyJhcGlWZXJzaW9uIjoiYXBpZXh0ZW5zaW9ucy5rOHMuaW8vdjEi`,
+			`"data": "eyJhcGlWZXJzaW9uIjoiYXBpZXh0ZW5zaW9ucy5rOHMuaW8vdjIi`, "manifest"},
 		{"nothing", etcd, "", "", ""},
 	} {
 		out := filepath.Join(t.TempDir(), "out")
@@ -111,11 +118,17 @@ func TestVerifyIsNotTalkedOutOfALoss(t *testing.T) {
 		same    bool
 	}{
 		{"package, row of nothing", loseEtcd, sqlite.Finding{Kind: sqlite.Dropped, Reason: "a row has no name"}, false},
-		{"package, another package", loseEtcd, sqlite.Finding{Kind: sqlite.Dropped, Package: "silicom-sts-operator", Reason: "no channels"}, false},
-		{"package, repaired", loseEtcd, sqlite.Finding{Kind: sqlite.Repaired, Package: "etcd", Reason: "repaired"}, false},
-		{"package, its own", loseEtcd, sqlite.Finding{Kind: sqlite.Dropped, Package: "etcd", Reason: "no channels"}, true},
-		{"package, quarantined", loseEtcd, sqlite.Finding{Kind: sqlite.Quarantined, Package: "etcd", Reason: "broken"}, true},
-		{"property, lost icon", loseProperty(property), sqlite.Finding{Kind: sqlite.Dropped, Package: "etcd", Bundle: "etcdoperator.v0.9.4", Field: "icon", Reason: "no base64"}, false},
+		{"package, another package", loseEtcd,
+			sqlite.Finding{Kind: sqlite.Dropped, Package: "silicom-sts-operator", Reason: "no channels"}, false},
+		{"package, repaired", loseEtcd, sqlite.Finding{Kind: sqlite.Repaired, Package: "etcd", Reason: "repaired"},
+			false},
+		{"package, its own", loseEtcd, sqlite.Finding{Kind: sqlite.Dropped, Package: "etcd", Reason: "no channels"},
+			true},
+		{"package, quarantined", loseEtcd, sqlite.Finding{Kind: sqlite.Quarantined, Package: "etcd", Reason: "broken"},
+			true},
+		{"property, lost icon", loseProperty(property),
+			sqlite.Finding{Kind: sqlite.Dropped, Package: "etcd", Bundle: "etcdoperator.v0.9.4", Field: "icon",
+				Reason: "no base64"}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			out := filepath.Join(t.TempDir(), "out")

@@ -34,7 +34,8 @@ func (s *blobSums) add(b declcfg.Blob) {
 
 // verifyBlobs reads the catalog in dir again, one package at a time. Its blobs must be those of the source, except for
 // the changes in findings, which become differences with a reason.
-func verifyBlobs(ctx context.Context, dir string, want blobSums, findings []sqlite.Finding, o Options) (*Verification, error) {
+func verifyBlobs(ctx context.Context, dir string, want blobSums, findings []sqlite.Finding,
+	o Options) (*Verification, error) {
 	v := &verifier{result: Verification{Differences: []Difference{}}}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -61,7 +62,8 @@ func verifyBlobs(ctx context.Context, dir string, want blobSums, findings []sqli
 		}
 		for other, sums := range got {
 			if other != pkg {
-				v.differ(Difference{Package: other, What: "blobs", Output: fmt.Sprintf("%d in the directory of package %q", len(sums), pkg)}, false)
+				v.differ(Difference{Package: other, What: "blobs",
+					Output: fmt.Sprintf("%d in the directory of package %q", len(sums), pkg)}, false)
 			}
 		}
 		v.blobs(pkg, want[pkg], got[pkg])
@@ -71,7 +73,8 @@ func verifyBlobs(ctx context.Context, dir string, want blobSums, findings []sqli
 		v.differ(Difference{Package: pkg, What: "package", Source: "there"}, false)
 	}
 	slices.SortFunc(v.result.Differences, func(a, b Difference) int {
-		return cmp.Or(cmp.Compare(a.Package, b.Package), cmp.Compare(a.Bundle, b.Bundle), cmp.Compare(a.What, b.What), cmp.Compare(a.Source, b.Source))
+		return cmp.Or(cmp.Compare(a.Package, b.Package), cmp.Compare(a.Bundle, b.Bundle), cmp.Compare(a.What, b.What),
+			cmp.Compare(a.Source, b.Source))
 	})
 	v.result.Same = len(v.result.Differences) == 0
 	if !v.result.Same {
@@ -80,7 +83,8 @@ func verifyBlobs(ctx context.Context, dir string, want blobSums, findings []sqli
 	for _, f := range findings {
 		if f.Altered() {
 			v.result.Differences = append(v.result.Differences, Difference{
-				Package: f.Package, Channel: f.Channel, Bundle: f.Bundle, What: f.Field, Source: f.Before, Output: f.After, Reason: f.Reason,
+				Package: f.Package, Channel: f.Channel, Bundle: f.Bundle, What: f.Field, Source: f.Before,
+				Output: f.After, Reason: f.Reason,
 			})
 		}
 	}
@@ -100,7 +104,8 @@ func loadFile(ctx context.Context, path string, o Options) (*declcfg.Catalog, er
 func (v *verifier) blobs(pkg string, want, got map[blobSum]int) {
 	differs := func(s blobSum, source, output int) {
 		v.differ(Difference{
-			Package: pkg, Bundle: s.name, What: s.schema, Source: fmt.Sprintf("%d as %x", source, s.sum[:6]), Output: fmt.Sprint(output),
+			Package: pkg, Bundle: s.name, What: s.schema, Source: fmt.Sprintf("%d as %x", source, s.sum[:6]),
+			Output: fmt.Sprint(output),
 		}, false)
 	}
 	for s, n := range want {

@@ -25,13 +25,15 @@ const odd = `{"schema":"olm.package","name":"a","defaultChannel":"1.0","x":{"big
 
 func TestVerifyOfACatalog(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cat")
-	if err := errors.Join(os.Mkdir(dir, 0o755), os.WriteFile(filepath.Join(dir, "all.json"), []byte(odd), 0o644)); err != nil {
+	if err := errors.Join(os.Mkdir(dir, 0o755),
+		os.WriteFile(filepath.Join(dir, "all.json"), []byte(odd), 0o644)); err != nil {
 		t.Fatal(err)
 	}
 	sources := map[string]string{"odd": dir, "recorded": filepath.Join("..", "testdata", "fbc", "mini")}
 	for name, src := range sources {
 		for _, format := range []declcfg.Format{declcfg.FormatJSON, declcfg.FormatYAML} {
-			r, err := migrate.Run(context.Background(), src, filepath.Join(t.TempDir(), "out"), migrate.Options{Verify: true, Format: format})
+			r, err := migrate.Run(context.Background(), src, filepath.Join(t.TempDir(), "out"),
+				migrate.Options{Verify: true, Format: format})
 			if err != nil || r.Verification == nil || !r.Verification.Same {
 				t.Errorf("%s as %s: %v %+v", name, format, err, r)
 			}
@@ -42,7 +44,8 @@ func TestVerifyOfACatalog(t *testing.T) {
 // The smallest change after writing is detected, and the output does not get its final name.
 func TestVerifyOfACatalogFindsChanges(t *testing.T) {
 	src := filepath.Join(t.TempDir(), "cat")
-	if err := errors.Join(os.Mkdir(src, 0o755), os.WriteFile(filepath.Join(src, "all.json"), []byte(odd), 0o644)); err != nil {
+	if err := errors.Join(os.Mkdir(src, 0o755),
+		os.WriteFile(filepath.Join(src, "all.json"), []byte(odd), 0o644)); err != nil {
 		t.Fatal(err)
 	}
 	edits := map[string]func(dir string) error{
@@ -50,11 +53,15 @@ func TestVerifyOfACatalogFindsChanges(t *testing.T) {
 			return replace(filepath.Join(dir, "a", "catalog.json"), "0.30000000000000004", "0.3")
 		},
 		"one of two": func(dir string) error {
-			return replace(filepath.Join(dir, "a", "catalog.json"), `"schema": "example.com/x"`, `"schema": "example.com/y"`)
+			return replace(filepath.Join(dir, "a", "catalog.json"), `"schema": "example.com/x"`,
+				`"schema": "example.com/y"`)
 		},
-		"of no package": func(dir string) error { return replace(filepath.Join(dir, "catalog.json"), `"free"`, `"fred"`) },
-		"no package":    func(dir string) error { return os.Remove(filepath.Join(dir, "catalog.json")) },
-		"a package":     func(dir string) error { return os.RemoveAll(filepath.Join(dir, "a")) },
+		"of no package": func(dir string) error {
+			return replace(filepath.Join(dir, "catalog.json"), `"free"`,
+				`"fred"`)
+		},
+		"no package": func(dir string) error { return os.Remove(filepath.Join(dir, "catalog.json")) },
+		"a package":  func(dir string) error { return os.RemoveAll(filepath.Join(dir, "a")) },
 		"one more": func(dir string) error {
 			return os.WriteFile(filepath.Join(dir, "a", "more.json"), []byte(`{"schema":"x"}`), 0o644)
 		},
@@ -113,7 +120,8 @@ func TestPrepare(t *testing.T) {
 		if _, err := os.Stat(out); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("the output is there already: %v", err)
 		}
-		if got := names(t, p.Dir()); strings.Join(got, " ") != "etcd silicom-sts-operator" || !p.Report.Verification.Same || len(p.Report.Packages) != 2 {
+		if got := names(t, p.Dir()); strings.Join(got, " ") != "etcd silicom-sts-operator" ||
+			!p.Report.Verification.Same || len(p.Report.Packages) != 2 {
 			t.Errorf("got %v, %+v", got, p.Report)
 		}
 		if commit {
@@ -143,11 +151,13 @@ func TestReplaceAnOutput(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.Replace = true
-	broken := altered(t, "small", "UPDATE operatorbundle SET version = 'latest' WHERE name = 'silicom-sts-operator.v0.0.6'")
+	broken := altered(t, "small",
+		"UPDATE operatorbundle SET version = 'latest' WHERE name = 'silicom-sts-operator.v0.0.6'")
 	if _, err := migrate.Run(context.Background(), broken, out, o); err == nil || len(names(t, out)) != 2 {
 		t.Errorf("a broken one: %v, %v", err, names(t, out))
 	}
-	if _, err := migrate.Run(context.Background(), part.Database(t, "subs"), out, o); err != nil || strings.Join(names(t, out), " ") == "etcd silicom-sts-operator" {
+	if _, err := migrate.Run(context.Background(), part.Database(t, "subs"), out, o); err != nil ||
+		strings.Join(names(t, out), " ") == "etcd silicom-sts-operator" {
 		t.Errorf("another one: %v, %v", err, names(t, out))
 	}
 	if left := names(t, filepath.Dir(out)); len(left) != 1 {

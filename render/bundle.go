@@ -63,7 +63,8 @@ func extractBundle(ctx context.Context, img *images.Image, o *Options) (*bundle.
 	return b, tree, nil
 }
 
-func extractPaths(ctx context.Context, img *images.Image, paths []string, eo images.ExtractOptions) (*bundle.Bundle, *images.Tree, error) {
+func extractPaths(ctx context.Context, img *images.Image, paths []string,
+	eo images.ExtractOptions) (*bundle.Bundle, *images.Tree, error) {
 	tree, err := img.Extract(ctx, paths, eo)
 	if err != nil {
 		return nil, nil, fmt.Errorf("failed to unpack image %q: %w", img.Name, err)

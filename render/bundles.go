@@ -35,7 +35,8 @@ func Bundles(ctx context.Context, refs []string, o Options) ([]FetchedBundle, er
 
 // BundlesAs works like [Bundles] for callers that need less than the whole bundle: as is called concurrently for every
 // bundle that was read and returns the value to keep. Its errors are reported with the reference.
-func BundlesAs[T any](ctx context.Context, refs []string, o Options, as func(FetchedBundle) (T, error)) (_ []T, err error) {
+func BundlesAs[T any](ctx context.Context, refs []string, o Options,
+	as func(FetchedBundle) (T, error)) (_ []T, err error) {
 	prepared, done, err := o.prepare()
 	if err != nil {
 		return nil, err
@@ -133,7 +134,8 @@ func BundleFiles(ctx context.Context, ref string, o Options, use func(FetchedBun
 }
 
 // fetchBundle reads one bundle. use, unless nil, is called with its files.
-func fetchBundle(ctx context.Context, ref string, o *Options, use func(FetchedBundle, fs.FS) error) (_ FetchedBundle, err error) {
+func fetchBundle(ctx context.Context, ref string, o *Options,
+	use func(FetchedBundle, fs.FS) error) (_ FetchedBundle, err error) {
 	kind, err := check(ref, o)
 	if err != nil {
 		return FetchedBundle{}, err
@@ -175,7 +177,8 @@ func fetchBundle(ctx context.Context, ref string, o *Options, use func(FetchedBu
 }
 
 func notBundle(kind Kind) error {
-	return fmt.Errorf("it is a %s, %w: a bundle is an image, or a directory with manifests and metadata", kind, ErrNotBundle)
+	return fmt.Errorf("it is a %s, %w: a bundle is an image, or a directory with manifests and metadata", kind,
+		ErrNotBundle)
 }
 
 // imageName returns the image of a bundle in a catalog; empty if the image is in no registry.

@@ -19,8 +19,9 @@ func etcdImage(t *testing.T) testregistry.Image {
 	t.Helper()
 	files := testregistry.Files(t, "../testdata/bundles/etcd/0.9.4", "")
 	return testregistry.Image{Layers: []map[string]string{files}, Labels: map[string]string{
-		bundle.AnnotationMediaType: "registry+v1", bundle.AnnotationManifests: "manifests/", bundle.AnnotationMetadata: "metadata/",
-		bundle.AnnotationPackage: "etcd", bundle.AnnotationChannels: "alpha",
+		bundle.AnnotationMediaType: "registry+v1", bundle.AnnotationManifests: "manifests/",
+		bundle.AnnotationMetadata: "metadata/",
+		bundle.AnnotationPackage:  "etcd", bundle.AnnotationChannels: "alpha",
 	}}
 }
 
@@ -44,7 +45,8 @@ func TestBundlesOfEveryKind(t *testing.T) {
 		images []string
 	}{
 		{"as given", render.Options{}, []string{name, "", name, ""}},
-		{"by digest", render.Options{ResolveDigests: true}, []string{r.Host() + "/acme/etcd@" + digest.String(), "", r.Host() + "/acme/etcd@" + digest.String(), ""}},
+		{"by digest", render.Options{ResolveDigests: true},
+			[]string{r.Host() + "/acme/etcd@" + digest.String(), "", r.Host() + "/acme/etcd@" + digest.String(), ""}},
 		{"from a template", render.Options{ImageTemplate: template}, []string{name, templated, name, templated}},
 		{"one at a time", render.Options{Fetches: 1}, []string{name, "", name, ""}},
 	} {
@@ -58,7 +60,8 @@ func TestBundlesOfEveryKind(t *testing.T) {
 				t.Fatalf("%d bundles for %d references", len(got), len(refs))
 			}
 			for i, b := range got {
-				if b.Reference != refs[i] || b.Image != c.images[i] || b.Bundle.CSV.Name != "etcdoperator.v0.9.4" || len(b.Bundle.Objects) == 0 {
+				if b.Reference != refs[i] || b.Image != c.images[i] || b.Bundle.CSV.Name != "etcdoperator.v0.9.4" ||
+					len(b.Bundle.Objects) == 0 {
 					t.Errorf("%s: got %q as %q", refs[i], b.Bundle.CSV.Name, b.Image)
 				}
 			}
@@ -72,7 +75,8 @@ func TestBundlesTellsOfEachThatIsNone(t *testing.T) {
 	r := testregistry.New(t)
 	r.AddImage(t, "acme/etcd", "v0.9.4", etcdImage(t))
 	r.AddImage(t, "acme/catalog", "v1", testregistry.Image{Labels: map[string]string{configsLabel: "/configs"}})
-	r.AddImage(t, "acme/index", "v1", testregistry.Image{Labels: map[string]string{databaseLabel: "/database/index.db"}})
+	r.AddImage(t, "acme/index", "v1",
+		testregistry.Image{Labels: map[string]string{databaseLabel: "/database/index.db"}})
 	catalog := t.TempDir()
 	good := r.Host() + "/acme/etcd:v0.9.4"
 	bad := map[string]string{
@@ -104,7 +108,8 @@ func TestBundlesTellsOfEachThatIsNone(t *testing.T) {
 			t.Errorf("error %d is not about %q: %v", i, refs[i+1], err)
 			continue
 		}
-		if !strings.Contains(err.Error(), bad[of.Reference]) || strings.HasPrefix(bad[of.Reference], "it is a") != errors.Is(err, render.ErrNotBundle) {
+		if !strings.Contains(err.Error(), bad[of.Reference]) || strings.HasPrefix(bad[of.Reference],
+			"it is a") != errors.Is(err, render.ErrNotBundle) {
 			t.Errorf("%v, want %q", err, bad[of.Reference])
 		}
 	}
@@ -128,16 +133,18 @@ func TestBundlesGivesUp(t *testing.T) {
 func TestBundlesAs(t *testing.T) {
 	const dir = "../testdata/bundles/etcd/0.9.4"
 	other := errors.New("no room")
-	got, err := render.BundlesAs(context.Background(), []string{dir, dir}, render.Options{}, func(b render.FetchedBundle) (string, error) {
-		return b.Bundle.Package, other
-	})
+	got, err := render.BundlesAs(context.Background(), []string{dir, dir}, render.Options{},
+		func(b render.FetchedBundle) (string, error) {
+			return b.Bundle.Package, other
+		})
 	var of *render.ReferenceError
 	if len(got) != 0 || !errors.Is(err, other) || !errors.As(err, &of) || of.Reference != dir {
 		t.Errorf("%q, %v", got, err)
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(os.ErrDeadlineExceeded)
-	if got, err := render.Bundles(ctx, []string{dir}, render.Options{}); got != nil || !errors.Is(err, os.ErrDeadlineExceeded) {
+	if got, err := render.Bundles(ctx, []string{dir}, render.Options{}); got != nil || !errors.Is(err,
+		os.ErrDeadlineExceeded) {
 		t.Errorf("%v, %v", got, err)
 	}
 }

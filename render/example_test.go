@@ -20,7 +20,8 @@ func ExampleReference() {
 	registry := testregistry.Start()
 	defer registry.Close()
 	pushBundle(ctx, registry.Host()+"/acme/etcd:v0.9.4")
-	client, err := images.NewClient(images.ClientOptions{Registry: images.Registry{PlainHTTP: true, SkipTLSVerify: new(true)}})
+	client, err := images.NewClient(
+		images.ClientOptions{Registry: images.Registry{PlainHTTP: true, SkipTLSVerify: new(true)}})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -68,7 +69,8 @@ func pushBundle(ctx context.Context, name string) {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if _, err := img.Copy(ctx, []images.Destination{dest}, images.CopyOptions{Registry: images.Registry{PlainHTTP: true, SkipTLSVerify: new(true)}}); err != nil {
+	if _, err := img.Copy(ctx, []images.Destination{dest},
+		images.CopyOptions{Registry: images.Registry{PlainHTTP: true, SkipTLSVerify: new(true)}}); err != nil {
 		log.Fatal(err)
 	}
 }

@@ -117,8 +117,10 @@ func image(ctx context.Context, ref string, o *Options) (_ content, err error) {
 }
 
 // extract reads a directory from the image. The tree must be closed.
-func extract(ctx context.Context, img *images.Image, o *Options, dir string, more ...string) (*images.Tree, fs.FS, error) {
-	tree, err := img.Extract(ctx, append([]string{dir}, more...), images.ExtractOptions{Limits: o.ImageLimits, Temp: o.TempDir})
+func extract(ctx context.Context, img *images.Image, o *Options, dir string,
+	more ...string) (*images.Tree, fs.FS, error) {
+	tree, err := img.Extract(ctx, append([]string{dir}, more...),
+		images.ExtractOptions{Limits: o.ImageLimits, Temp: o.TempDir})
 	if err != nil {
 		return nil, nil, fmt.Errorf("failed to unpack image %q: %w", img.Name, err)
 	}

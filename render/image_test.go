@@ -64,7 +64,8 @@ func TestRecordedBundleImages(t *testing.T) {
 			group = "synth"
 		}
 		ref := fmt.Sprintf("%s/%s/%s:%s", testregistry.RecordedHost, group, n.Name()[:at], n.Name()[at+1:])
-		for file, format := range map[string]declcfg.Format{"render-image.json": declcfg.FormatJSON, "render-image.yaml": declcfg.FormatYAML} {
+		for file, format := range map[string]declcfg.Format{"render-image.json": declcfg.FormatJSON,
+			"render-image.yaml": declcfg.FormatYAML} {
 			want := answers.File(t, filepath.Join("golden-bundles", n.Name(), file))
 			got, err := text(t, format, o, ref)
 			if err != nil {
@@ -99,7 +100,8 @@ func TestImageOfEveryKind(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := testregistry.New(t)
-	below := map[string]string{"bin/tool": "program", "configs/old/catalog.json": `{"schema":"old"}`, "database/index.db": "old"}
+	below := map[string]string{"bin/tool": "program", "configs/old/catalog.json": `{"schema":"old"}`,
+		"database/index.db": "old"}
 	for _, c := range []struct {
 		name, path string
 		image      testregistry.Image
@@ -123,7 +125,8 @@ func TestImageOfEveryKind(t *testing.T) {
 			c.image.WriteLayout(t, layout, "v1")
 			temp := t.TempDir()
 			o := render.Options{Images: client(t, r), TempDir: temp}
-			for _, ref := range []string{r.Host() + "/index/" + c.name + ":v1", "docker://" + r.Host() + "/index/" + c.name + ":v1", "oci:" + layout + ":v1"} {
+			for _, ref := range []string{r.Host() + "/index/" + c.name + ":v1",
+				"docker://" + r.Host() + "/index/" + c.name + ":v1", "oci:" + layout + ":v1"} {
 				got, err := text(t, declcfg.FormatJSON, o, ref)
 				if err != nil {
 					t.Errorf("%s: %v", ref, err)
@@ -144,8 +147,10 @@ func TestManyImages(t *testing.T) {
 	r := testregistry.Recorded(t)
 	temp := t.TempDir()
 	var pulled []string
-	o := render.Options{Images: client(t, r), TempDir: temp, ResolveDigests: true, Opened: func(p render.OpenedImage) { pulled = append(pulled, p.Digest) }}
-	etcd, skupper := testregistry.RecordedHost+"/community/etcd:v0.9.4", testregistry.RecordedHost+"/community/skupper-operator:v1.9.4"
+	o := render.Options{Images: client(t, r), TempDir: temp, ResolveDigests: true,
+		Opened: func(p render.OpenedImage) { pulled = append(pulled, p.Digest) }}
+	etcd, skupper := testregistry.RecordedHost+"/community/etcd:v0.9.4",
+		testregistry.RecordedHost+"/community/skupper-operator:v1.9.4"
 	got, err := text(t, declcfg.FormatNDJSON, o, skupper, etcd, skupper)
 	if err != nil {
 		t.Fatal(err)
@@ -169,7 +174,8 @@ func TestManyImages(t *testing.T) {
 
 func TestKindsThatAreNotAllowed(t *testing.T) {
 	r := testregistry.New(t)
-	r.AddImage(t, "b", "v1", testregistry.Image{Labels: map[string]string{"operators.operatorframework.io.bundle.package.v1": "b"}})
+	r.AddImage(t, "b", "v1",
+		testregistry.Image{Labels: map[string]string{"operators.operatorframework.io.bundle.package.v1": "b"}})
 	r.AddImage(t, "none", "v1", testregistry.Image{})
 	r.AddImage(t, "other", "v1", testregistry.Image{Labels: map[string]string{"maintainer": "x"}})
 	r.AddImage(t, "out", "v1", testregistry.Image{Labels: map[string]string{configsLabel: "/../../etc"}})
@@ -190,12 +196,15 @@ func TestKindsThatAreNotAllowed(t *testing.T) {
 	}
 	// ".." in a package name cannot leave the directory, and a name longer than any path is refused.
 	blob := `{"schema":"olm.package","name":"p","defaultChannel":"c"}`
-	r.AddImage(t, "dots", "v1", testregistry.Image{Labels: map[string]string{configsLabel: "/configs..v2"}, Layers: []map[string]string{{"configs..v2/p/catalog.json": blob}}})
+	r.AddImage(t, "dots", "v1", testregistry.Image{Labels: map[string]string{configsLabel: "/configs..v2"},
+		Layers: []map[string]string{{"configs..v2/p/catalog.json": blob}}})
 	if got, err := text(t, declcfg.FormatJSON, o, r.Host()+"/dots:v1"); err != nil || !strings.Contains(got, `"p"`) {
 		t.Errorf("got %s, %v", got, err)
 	}
-	r.AddImage(t, "deep", "v1", testregistry.Image{Labels: map[string]string{configsLabel: strings.Repeat("/a", 40_000)}})
-	if _, err := text(t, declcfg.FormatJSON, o, r.Host()+"/deep:v1"); !errors.Is(err, images.ErrLimit) || len(err.Error()) > 1000 {
+	r.AddImage(t, "deep", "v1",
+		testregistry.Image{Labels: map[string]string{configsLabel: strings.Repeat("/a", 40_000)}})
+	if _, err := text(t, declcfg.FormatJSON, o, r.Host()+"/deep:v1"); !errors.Is(err, images.ErrLimit) ||
+		len(err.Error()) > 1000 {
 		t.Errorf("got %.2000v", err)
 	}
 	dir := t.TempDir()
@@ -213,7 +222,8 @@ func TestKindsThatAreNotAllowed(t *testing.T) {
 // For other errors the image is not read a second time.
 func TestBundleImagesAreReadAgainForDirectoriesOnly(t *testing.T) {
 	csv := func(name string) string {
-		return `{"apiVersion":"operators.coreos.com/v1alpha1","kind":"ClusterServiceVersion","metadata":{"name":"` + name + `"},"spec":{"version":"1.0.0"}}`
+		return `{"apiVersion":"operators.coreos.com/v1alpha1","kind":"ClusterServiceVersion","metadata":{"name":"` +
+			name + `"},"spec":{"version":"1.0.0"}}`
 	}
 	labels := map[string]string{bundle.AnnotationPackage: "p"}
 	notes := "annotations:\n  " + bundle.AnnotationPackage + ": p\n  " + bundle.AnnotationChannels + ": a\n"
@@ -223,19 +233,27 @@ func TestBundleImagesAreReadAgainForDirectoriesOnly(t *testing.T) {
 		want   string // a part of the answer or the error
 		layers int    // requests for the layer
 	}{
-		{"as usual", map[string]string{"manifests/csv.json": csv("usual"), "metadata/annotations.yaml": notes}, `"usual"`, 1},
-		{"elsewhere", map[string]string{"deploy/csv.json": csv("elsewhere"), "metadata/annotations.yaml": notes + "  " + bundle.AnnotationManifests + ": deploy/\n"}, `"elsewhere"`, 2},
+		{"as usual", map[string]string{"manifests/csv.json": csv("usual"), "metadata/annotations.yaml": notes},
+			`"usual"`, 1},
+		{"elsewhere", map[string]string{"deploy/csv.json": csv("elsewhere"),
+			"metadata/annotations.yaml": notes + "  " + bundle.AnnotationManifests + ": deploy/\n"}, `"elsewhere"`, 2},
 		{"elsewhere, and something in the usual place", map[string]string{
-			"manifests/csv.json": csv("usual"), "deploy/csv.json": csv("elsewhere"), "metadata/annotations.yaml": notes + "  " + bundle.AnnotationManifests + ": deploy/\n",
+			"manifests/csv.json": csv("usual"), "deploy/csv.json": csv("elsewhere"),
+			"metadata/annotations.yaml": notes + "  " + bundle.AnnotationManifests + ": deploy/\n",
 		}, `"elsewhere"`, 2},
-		{"nowhere", map[string]string{"manifests/csv.json": csv("usual"), "metadata/annotations.yaml": notes + "  " + bundle.AnnotationManifests + ": deploy/\n"}, `"usual"`, 2},
-		{"without a CSV", map[string]string{"manifests/a.json": `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a"}}`, "metadata/annotations.yaml": notes}, "no csv in bundle", 1},
+		{"nowhere", map[string]string{"manifests/csv.json": csv("usual"),
+			"metadata/annotations.yaml": notes + "  " + bundle.AnnotationManifests + ": deploy/\n"}, `"usual"`, 2},
+		{"without a CSV",
+			map[string]string{"manifests/a.json": `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a"}}`,
+				"metadata/annotations.yaml": notes}, "no csv in bundle", 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := testregistry.New(t)
 			r.AddImage(t, "p", "v1", testregistry.Image{Labels: labels, Layers: []map[string]string{c.files}})
 			warned := map[string]int{}
-			got, err := text(t, declcfg.FormatNDJSON, render.Options{Images: client(t, r), Warn: func(_ declcfg.Position, text string) { warned[text]++ }}, r.Host()+"/p:v1")
+			got, err := text(t, declcfg.FormatNDJSON,
+				render.Options{Images: client(t, r), Warn: func(_ declcfg.Position, text string) { warned[text]++ }},
+				r.Host()+"/p:v1")
 			if err != nil {
 				got = err.Error()
 			}
@@ -254,7 +272,8 @@ func TestBundleImagesAreReadAgainForDirectoriesOnly(t *testing.T) {
 	}
 	t.Run("a registry that fails", func(t *testing.T) {
 		r := testregistry.New(t)
-		d := r.AddImage(t, "p", "v1", testregistry.Image{Labels: labels, Layers: []map[string]string{{"manifests/csv.json": csv("usual"), "metadata/annotations.yaml": notes}}})
+		d := r.AddImage(t, "p", "v1", testregistry.Image{Labels: labels,
+			Layers: []map[string]string{{"manifests/csv.json": csv("usual"), "metadata/annotations.yaml": notes}}})
 		var m v1.Manifest
 		if err := json.Unmarshal(r.Manifest("p", d.String()), &m); err != nil {
 			t.Fatal(err)
@@ -267,7 +286,8 @@ func TestBundleImagesAreReadAgainForDirectoriesOnly(t *testing.T) {
 			w.WriteHeader(http.StatusInternalServerError)
 			return true
 		})
-		if got, err := text(t, declcfg.FormatNDJSON, render.Options{Images: client(t, r)}, r.Host()+"/p:v1"); !errors.Is(err, images.ErrRegistry) {
+		if got, err := text(t, declcfg.FormatNDJSON, render.Options{Images: client(t, r)},
+			r.Host()+"/p:v1"); !errors.Is(err, images.ErrRegistry) {
 			t.Errorf("got %s, %v", got, err)
 		}
 		if n := r.Count("GET " + layer); n != 1 {
@@ -282,12 +302,14 @@ func TestSpool(t *testing.T) {
 	var layers []string
 	r := testregistry.New(t)
 	for i := range 40 {
-		csv := fmt.Sprintf(`{"apiVersion":"operators.coreos.com/v1alpha1","kind":"ClusterServiceVersion","metadata":{"name":"p.v1.0.%d"},"spec":{"version":"1.0.%d","description":%q}}`, i, i, big)
+		csv := fmt.Sprintf(
+			`{"apiVersion":"operators.coreos.com/v1alpha1","kind":"ClusterServiceVersion","metadata":{"name":"p.v1.0.%d"},"spec":{"version":"1.0.%d","description":%q}}`, i, i, big)
 		r.AddImage(t, "p", fmt.Sprint(i), testregistry.Image{
 			Labels: map[string]string{"operators.operatorframework.io.bundle.package.v1": "p"},
 			Layers: []map[string]string{{
-				"manifests/csv.json":        csv,
-				"metadata/annotations.yaml": "annotations:\n  operators.operatorframework.io.bundle.package.v1: p\n  operators.operatorframework.io.bundle.channels.v1: a\n",
+				"manifests/csv.json": csv,
+				"metadata/annotations.yaml": "annotations:\n  operators.operatorframework.io.bundle.package.v1: " +
+					"p\n  operators.operatorframework.io.bundle.channels.v1: a\n",
 			}},
 		})
 		layers = append(layers, fmt.Sprintf("%s/p:%d", r.Host(), i))

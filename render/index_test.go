@@ -15,15 +15,19 @@ func TestOpenIndex(t *testing.T) {
 	r := testregistry.New(t)
 	const blob = `{"schema":"x","package":"a","name":"y"}`
 	r.AddImage(t, "database", "v1", testregistry.Image{
-		Labels: map[string]string{databaseLabel: "/database/index.db"}, Layers: []map[string]string{{"database/index.db": "old"}, {"database/index.db": "rows"}},
+		Labels: map[string]string{databaseLabel: "/database/index.db"},
+		Layers: []map[string]string{{"database/index.db": "old"}, {"database/index.db": "rows"}},
 	})
 	r.AddImage(t, "catalog", "v1", testregistry.Image{
-		Labels: map[string]string{configsLabel: "/configs"}, Layers: []map[string]string{{"configs/b/gone.json": blob}, {"configs/.wh.b": "", "configs/a/kept.json": blob}},
+		Labels: map[string]string{configsLabel: "/configs"},
+		Layers: []map[string]string{{"configs/b/gone.json": blob}, {"configs/.wh.b": "", "configs/a/kept.json": blob}},
 	})
-	r.AddImage(t, "bundle", "v1", testregistry.Image{Labels: map[string]string{"operators.operatorframework.io.bundle.package.v1": "b"}})
+	r.AddImage(t, "bundle", "v1",
+		testregistry.Image{Labels: map[string]string{"operators.operatorframework.io.bundle.package.v1": "b"}})
 	temp := t.TempDir()
 	o := render.Options{Images: client(t, r), TempDir: temp}
-	for repository, want := range map[string]render.Kind{"database": render.DatabaseImage, "catalog": render.CatalogImage} {
+	for repository, want := range map[string]render.Kind{"database": render.DatabaseImage,
+		"catalog": render.CatalogImage} {
 		name := r.Host() + "/" + repository
 		index, err := render.OpenIndex(t.Context(), name+":v1", o)
 		if err != nil {
@@ -36,7 +40,8 @@ func TestOpenIndex(t *testing.T) {
 			if text, err := os.ReadFile(index.Database); err != nil || string(text) != "rows" {
 				t.Errorf("database: %q, %v", text, err)
 			}
-		} else if names, err := fs.Glob(index.Configs, "*/*"); err != nil || len(names) != 1 || names[0] != "a/kept.json" {
+		} else if names, err := fs.Glob(index.Configs, "*/*"); err != nil || len(names) != 1 ||
+			names[0] != "a/kept.json" {
 			t.Errorf("catalog: %q, %v", names, err)
 		}
 		if err := index.Close(); err != nil {

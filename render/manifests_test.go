@@ -17,7 +17,8 @@ import (
 // No recorded catalog or bundle is mistaken for package manifests, even an invalid one.
 func TestCatalogsAndBundlesAreNoPackageManifests(t *testing.T) {
 	seen := 0
-	for root, want := range map[string]render.Kind{"../testdata/oracle/fbc-cases": render.CatalogDirectory, "../testdata/fbc": render.CatalogDirectory, "../testdata/bundles": render.BundleDirectory} {
+	for root, want := range map[string]render.Kind{"../testdata/oracle/fbc-cases": render.CatalogDirectory,
+		"../testdata/fbc": render.CatalogDirectory, "../testdata/bundles": render.BundleDirectory} {
 		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 			if err != nil || !d.IsDir() {
 				return err
@@ -58,7 +59,8 @@ func TestPackageManifestsAreRendered(t *testing.T) {
 	if err := c.Validate(); err != nil || len(c.Bundles) != 12 {
 		t.Errorf("%d bundles, %v", len(c.Bundles), err)
 	}
-	if _, err := render.Reference(t.Context(), dir, render.Options{Allow: []render.Kind{render.CatalogDirectory}}); !errors.Is(err, render.ErrNotAllowed) {
+	if _, err := render.Reference(t.Context(), dir,
+		render.Options{Allow: []render.Kind{render.CatalogDirectory}}); !errors.Is(err, render.ErrNotAllowed) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -76,7 +78,8 @@ func TestBundlesOfPackageManifests(t *testing.T) {
 			t.Fatalf("%d bundles, %v", len(got), err)
 		}
 		first := got[0]
-		if first.Image != image || first.Reference != dir || first.Bundle.CSV.Name != "etcdoperator.v0.6.1" || !slices.Equal(first.Bundle.Channels, []string{"alpha"}) {
+		if first.Image != image || first.Reference != dir || first.Bundle.CSV.Name != "etcdoperator.v0.6.1" ||
+			!slices.Equal(first.Bundle.Channels, []string{"alpha"}) {
 			t.Errorf("got %+v", first)
 		}
 	}
@@ -84,12 +87,14 @@ func TestBundlesOfPackageManifests(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := render.Bundles(t.Context(), []string{dir, "../testdata/bundles/etcd/0.9.4"}, render.Options{})
-	if err == nil || !strings.Contains(err.Error(), "replaces nonexistent bundle etcdoperator.v0.9.0") || len(got) != 1 {
+	if err == nil || !strings.Contains(err.Error(), "replaces nonexistent bundle etcdoperator.v0.9.0") ||
+		len(got) != 1 {
 		t.Errorf("%d bundles, %v", len(got), err)
 	}
 	// With KeepGoing the valid packages are returned, and the error reports the invalid one.
 	got, err = render.Bundles(t.Context(), []string{dir}, render.Options{KeepGoing: true})
-	if err == nil || !strings.Contains(err.Error(), "replaces nonexistent bundle etcdoperator.v0.9.0") || len(got) != 6 {
+	if err == nil || !strings.Contains(err.Error(), "replaces nonexistent bundle etcdoperator.v0.9.0") ||
+		len(got) != 6 {
 		t.Errorf("%d bundles, %v", len(got), err)
 	}
 }

@@ -20,7 +20,8 @@ type NameError struct {
 }
 
 func (e *NameError) Error() string {
-	return fmt.Sprintf("%v, and %.300q is no full name of an image: %v", error(syscall.ENOENT), redact.Text(e.Reference), e.Reason)
+	return fmt.Sprintf("%v, and %.300q is no full name of an image: %v", error(syscall.ENOENT),
+		redact.Text(e.Reference), e.Reason)
 }
 
 // OpmMessage returns opm's message for it.

@@ -15,8 +15,10 @@ func finish(b declcfg.Blob, level edit.Level) error {
 	if !ok {
 		return nil
 	}
-	slices.SortStableFunc(bundle.Properties, func(x, y declcfg.Property) int { return cmp.Compare(weight(x), weight(y)) })
-	slices.SortStableFunc(bundle.RelatedImages, func(x, y declcfg.RelatedImage) int { return cmp.Compare(x.Image, y.Image) })
+	slices.SortStableFunc(bundle.Properties,
+		func(x, y declcfg.Property) int { return cmp.Compare(weight(x), weight(y)) })
+	slices.SortStableFunc(bundle.RelatedImages,
+		func(x, y declcfg.RelatedImage) int { return cmp.Compare(x.Image, y.Image) })
 	return level.Apply(bundle)
 }
 

@@ -32,7 +32,8 @@ func SameOnAll(ctx context.Context, d *images.Description, wanted func(v1.Platfo
 	var firstSum []byte
 	var seen [][]digest.Digest
 	for _, v := range d.Variants {
-		if !wanted(v.Platform) || slices.ContainsFunc(seen, func(layers []digest.Digest) bool { return slices.Equal(layers, v.Config.RootFS.DiffIDs) }) {
+		if !wanted(v.Platform) || slices.ContainsFunc(seen,
+			func(layers []digest.Digest) bool { return slices.Equal(layers, v.Config.RootFS.DiffIDs) }) {
 			continue
 		}
 		seen = append(seen, v.Config.RootFS.DiffIDs)
@@ -47,7 +48,8 @@ func SameOnAll(ctx context.Context, d *images.Description, wanted func(v1.Platfo
 		}
 		sum, err := contentSum(ctx, d.Name, v.Platform, prepared)
 		if err == nil && string(sum) != string(firstSum) {
-			err = fmt.Errorf("%w: linux/%s and linux/%s", ErrPlatformsDiffer, first.Architecture, v.Platform.Architecture)
+			err = fmt.Errorf("%w: linux/%s and linux/%s", ErrPlatformsDiffer, first.Architecture,
+				v.Platform.Architecture)
 		}
 		if err != nil {
 			return &ReferenceError{d.Name, err}

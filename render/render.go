@@ -127,7 +127,8 @@ func Classify(ref string) (Kind, error) {
 		return "", err
 	case stat.IsDir():
 		if isLayout(ref) {
-			return "", fmt.Errorf("%q is an OCI image layout, not a catalog: write oci:%s:TAG for an image in it", ref, filepath.Clean(ref))
+			return "", fmt.Errorf("%q is an OCI image layout, not a catalog: write oci:%s:TAG for an image in it", ref,
+				filepath.Clean(ref))
 		}
 		if isDir(filepath.Join(ref, "manifests")) && isDir(filepath.Join(ref, "metadata")) {
 			return BundleDirectory, nil
@@ -272,7 +273,8 @@ func directory(ctx context.Context, dir string, o *Options) iter.Seq2[declcfg.Bl
 
 // catalog renders the catalog in a file system; dir is its path on disk, if it has one.
 func catalog(ctx context.Context, fsys fs.FS, dir string, o *Options) iter.Seq2[declcfg.Blob, error] {
-	load := declcfg.LoadOptions{Dir: dir, Jobs: o.Jobs, Limits: o.Limits, Warn: o.Warn, Skeleton: o.Skeleton, Unknown: true}
+	load := declcfg.LoadOptions{Dir: dir, Jobs: o.Jobs, Limits: o.Limits, Warn: o.Warn, Skeleton: o.Skeleton,
+		Unknown: true}
 	if !o.KeepGoing && !o.Repair {
 		var wanted func(pkg string) bool
 		if o.Packages != nil {
@@ -322,8 +324,9 @@ func healthy(c *declcfg.Catalog, account *Account) *declcfg.Catalog {
 func database(ctx context.Context, path string, o *Options) iter.Seq2[declcfg.Blob, error] {
 	return func(yield func(declcfg.Blob, error) bool) {
 		db, err := sqlite.Open(ctx, path, sqlite.Options{
-			Compat: o.Compat, KeepGoing: o.KeepGoing, Repair: o.Repair, CSVOnly: o.Level.Includes(edit.LevelCSVMetadata),
-			Reuse: o.Reuse, Limits: o.DatabaseLimits, TempDir: o.TempDir, Jobs: o.Jobs,
+			Compat: o.Compat, KeepGoing: o.KeepGoing, Repair: o.Repair,
+			CSVOnly: o.Level.Includes(edit.LevelCSVMetadata),
+			Reuse:   o.Reuse, Limits: o.DatabaseLimits, TempDir: o.TempDir, Jobs: o.Jobs,
 		})
 		if err != nil {
 			yield(nil, err)

@@ -53,7 +53,8 @@ func (c *rawClient) greet() error {
 
 // usual returns the headers of a call.
 func usual(path string, more ...string) []string {
-	return append([]string{":method", "POST", ":scheme", "http", ":path", path, ":authority", "x", "content-type", "application/grpc", "te", "trailers"}, more...)
+	return append([]string{":method", "POST", ":scheme", "http", ":path", path, ":authority", "x", "content-type",
+		"application/grpc", "te", "trailers"}, more...)
 }
 
 // without returns a header list without one of its fields.
@@ -71,7 +72,8 @@ func (c *rawClient) open(stream uint32, end bool, fields ...string) error {
 	}
 	block := c.block.Bytes()
 	first := block[:min(len(block), 16<<10)]
-	err := c.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: first, EndStream: end, EndHeaders: len(first) == len(block)})
+	err := c.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: first, EndStream: end,
+		EndHeaders: len(first) == len(block)})
 	for rest := block[len(first):]; len(rest) > 0 && err == nil; {
 		part := rest[:min(len(rest), 16<<10)]
 		rest = rest[len(part):]
@@ -154,11 +156,13 @@ func TestProtocolAbuse(t *testing.T) {
 	good := framed(0, len(request), request)
 	frame := func(kind http2.FrameType, flags http2.Flags, stream uint32, payload []byte) func(c *rawClient) error {
 		return func(c *rawClient) error {
-			return errors.Join(c.WriteRawFrame(kind, flags, stream, payload), c.open(1, false, usual(get)...), c.WriteData(1, true, good))
+			return errors.Join(c.WriteRawFrame(kind, flags, stream, payload), c.open(1, false, usual(get)...),
+				c.WriteData(1, true, good))
 		}
 	}
 	setting := func(id http2.SettingID, v uint32) func(c *rawClient) error {
-		return frame(http2.FrameSettings, 0, 0, binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint16(nil, uint16(id)), v))
+		return frame(http2.FrameSettings, 0, 0,
+			binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint16(nil, uint16(id)), v))
 	}
 	cases := []struct {
 		name string
@@ -185,14 +189,17 @@ func TestProtocolAbuse(t *testing.T) {
 		{"length of 4 GiB", call(usual(get), framed(0, 1<<32-1, request)), refused},
 		{"length of 10 MiB", call(usual(list), framed(0, 10<<20, request)), refused},
 		{"compressed, without saying how", call(usual(get), framed(1, len(request), request)), refused},
-		{"compressed to a thousandth", call(usual(get, "grpc-encoding", "gzip"), framed(1, bomb.Len(), bomb.Bytes())), refused},
-		{"compressed in an unknown way", call(usual(get, "grpc-encoding", "br"), framed(1, len(request), request)), refused},
+		{"compressed to a thousandth", call(usual(get, "grpc-encoding", "gzip"), framed(1, bomb.Len(), bomb.Bytes())),
+			refused},
+		{"compressed in an unknown way", call(usual(get, "grpc-encoding", "br"), framed(1, len(request), request)),
+			refused},
 		{"unknown flag", call(usual(get), framed(0x40, len(request), request)), refused},
 		{"timeout that is none", call(usual(get, "grpc-timeout", "soon"), good), refused},
 		{"negative timeout", call(usual(get, "grpc-timeout", "-1S"), good), refused},
 		{"timeout of many digits", call(usual(get, "grpc-timeout", "999999999999999999999H"), good), refused},
 		{"timeout that is over", call(usual(list, "grpc-timeout", "0n"), good), refused},
-		{"content of another type", call(append(without(usual(get), "content-type"), "content-type", "application/json"), good), refused},
+		{"content of another type",
+			call(append(without(usual(get), "content-type"), "content-type", "application/json"), good), refused},
 		{"content of no type", call(without(usual(get), "content-type"), good), refused},
 		{"GET", call(append([]string{":method", "GET"}, without(usual(get), ":method")...), good), refused},
 		{"no method", call(without(usual(get), ":method"), good), refused},
@@ -212,15 +219,18 @@ func TestProtocolAbuse(t *testing.T) {
 		{"binary header that is none", call(usual(get, "x-bin", "***"), good), refused},
 		{"header of 100 kB", call(usual(get, "x", strings.Repeat("x", 100<<10)), good), refused},
 		{"5,000 headers", call(usual(get, slices.Repeat([]string{"x", "y"}, 5000)...), good), refused},
-		{"headers that are no code", frame(http2.FrameHeaders, http2.FlagHeadersEndHeaders, 1, bytes.Repeat([]byte{0xff}, 100)), refused},
+		{"headers that are no code",
+			frame(http2.FrameHeaders, http2.FlagHeadersEndHeaders, 1, bytes.Repeat([]byte{0xff}, 100)), refused},
 		{"stream 0", func(c *rawClient) error { return c.open(0, true, usual(get)...) }, refused},
 		{"stream of even number", func(c *rawClient) error { return c.open(2, true, usual(get)...) }, refused},
 		{"stream of smaller number", func(c *rawClient) error {
-			return errors.Join(c.open(9, false, usual(get)...), c.WriteData(9, true, good), c.open(1, false, usual(get)...), c.WriteData(1, true, good))
+			return errors.Join(c.open(9, false, usual(get)...), c.WriteData(9, true, good),
+				c.open(1, false, usual(get)...), c.WriteData(1, true, good))
 		}, refused},
 		{"data on stream 0", frame(http2.FrameData, 0, 0, []byte("x")), refused},
 		{"padding that is longer than the frame", func(c *rawClient) error {
-			return errors.Join(c.open(1, false, usual(get)...), c.WriteRawFrame(http2.FrameData, http2.FlagDataPadded, 1, []byte{200, 0}))
+			return errors.Join(c.open(1, false, usual(get)...),
+				c.WriteRawFrame(http2.FrameData, http2.FlagDataPadded, 1, []byte{200, 0}))
 		}, refused},
 		{"settings of odd length", frame(http2.FrameSettings, 0, 0, []byte{1, 2, 3}), refused},
 		{"settings of a stream", frame(http2.FrameSettings, 0, 1, make([]byte, 6)), refused},
@@ -231,7 +241,8 @@ func TestProtocolAbuse(t *testing.T) {
 		{"unknown setting", setting(0x1234, 7), answered},
 		{"push that is neither", setting(http2.SettingEnablePush, 7), tolerated},
 		{"windows that overflow", func(c *rawClient) error {
-			return errors.Join(c.open(1, false, usual(list)...), c.WriteWindowUpdate(1, 1<<31-1), c.WriteWindowUpdate(1, 1<<31-1), c.WriteData(1, true, framed(0, 0, nil)))
+			return errors.Join(c.open(1, false, usual(list)...), c.WriteWindowUpdate(1, 1<<31-1),
+				c.WriteWindowUpdate(1, 1<<31-1), c.WriteData(1, true, framed(0, 0, nil)))
 		}, tolerated},
 		{"ping of odd length", frame(http2.FramePing, 0, 0, []byte("x")), refused},
 		{"answer to no ping", frame(http2.FramePing, http2.FlagPingAck, 0, make([]byte, 8)), answered},

@@ -21,7 +21,8 @@ func isObject(p declcfg.Property) bool { return p.Type == declcfg.PropertyBundle
 // TestSynthesizedCSV compares with recorded JSON of the Operator Lifecycle Manager's type.
 func TestSynthesizedCSV(t *testing.T) {
 	conn := startServer(t, sampleServer(t, Limits{}))
-	b, err := api.NewRegistryClient(conn).GetBundle(t.Context(), &api.GetBundleRequest{PkgName: "a", ChannelName: "stable", CsvName: "a.v1.1.0"})
+	b, err := api.NewRegistryClient(conn).GetBundle(t.Context(),
+		&api.GetBundleRequest{PkgName: "a", ChannelName: "stable", CsvName: "a.v1.1.0"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +57,9 @@ func TestListBundles(t *testing.T) {
 		if err := json.Unmarshal(a, &b); err != nil {
 			t.Fatal(err)
 		}
-		got = append(got, strings.Join([]string{b.ChannelName, b.PackageName, b.CSVName, b.Replaces, strings.Join(b.Skips, "+"), b.CSVJSON}, " "))
+		got = append(got,
+			strings.Join([]string{b.ChannelName, b.PackageName, b.CSVName, b.Replaces, strings.Join(b.Skips, "+"),
+				b.CSVJSON}, " "))
 	}
 	// By channel, package and name; manifests only of bundles without an image.
 	want := []string{
@@ -70,7 +73,8 @@ func TestListBundles(t *testing.T) {
 	}
 }
 
-func customSchemas(t *testing.T, conn *grpc.ClientConn, header string, req *api.ExperimentalListPackageCustomSchemasRequest) ([]string, error) {
+func customSchemas(t *testing.T, conn *grpc.ClientConn, header string,
+	req *api.ExperimentalListPackageCustomSchemasRequest) ([]string, error) {
 	t.Helper()
 	ctx := t.Context()
 	if header != "" {
@@ -112,7 +116,8 @@ func TestCustomSchemas(t *testing.T) {
 		{name: "no name of a package", header: "true", schema: "a", pkg: "../x", code: codes.InvalidArgument},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got, err := customSchemas(t, conn, test.header, &api.ExperimentalListPackageCustomSchemasRequest{Schema: test.schema, PackageName: test.pkg})
+			got, err := customSchemas(t, conn, test.header,
+				&api.ExperimentalListPackageCustomSchemasRequest{Schema: test.schema, PackageName: test.pkg})
 			if status.Code(err) != test.code || strings.Join(got, " ") != test.want {
 				t.Errorf("got %q, %v; want %q, %v", got, err, test.want, test.code)
 			}
@@ -124,9 +129,11 @@ func TestErrorsAreNotFound(t *testing.T) {
 	conn := startServer(t, sampleServer(t, Limits{}))
 	for _, test := range []struct{ rpc, req, want string }{
 		{"GetPackage", `{"name":"x"}`, `package "x" not found`},
-		{"GetBundle", `{"pkgName":"a","channelName":"stable","csvName":"x"}`, `package "a", channel "stable", bundle "x" not found`},
+		{"GetBundle", `{"pkgName":"a","channelName":"stable","csvName":"x"}`,
+			`package "a", channel "stable", bundle "x" not found`},
 		{"GetBundleForChannel", `{"pkgName":"a","channelName":"x"}`, `package "a", channel "x" not found`},
-		{"GetBundleThatReplaces", `{"pkgName":"a","channelName":"stable","csvName":"x"}`, `no entry found for package "a", channel "stable"`},
+		{"GetBundleThatReplaces", `{"pkgName":"a","channelName":"stable","csvName":"x"}`,
+			`no entry found for package "a", channel "stable"`},
 		{"GetChannelEntriesThatReplace", `{"csvName":"x"}`, `no channel entries found that replace x`},
 	} {
 		_, err := call(t, conn, test.rpc, json.RawMessage(test.req))

@@ -70,7 +70,8 @@ func benchClient(b *testing.B) api.RegistryClient {
 func BenchmarkGetBundle(b *testing.B) {
 	client := benchClient(b)
 	for b.Loop() {
-		if _, err := client.GetBundle(b.Context(), &api.GetBundleRequest{PkgName: "big", ChannelName: "c", CsvName: "big.v0.0.100"}); err != nil {
+		if _, err := client.GetBundle(b.Context(),
+			&api.GetBundleRequest{PkgName: "big", ChannelName: "c", CsvName: "big.v0.0.100"}); err != nil {
 			b.Fatal(err)
 		}
 	}

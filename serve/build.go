@@ -63,7 +63,8 @@ func (b *builder) encode(name string, c *declcfg.Catalog, sources []SourceFile, 
 		return nil, fmt.Errorf("process package %q: %w", name, err)
 	}
 	for _, l := range e.large {
-		b.log.Warn("an answer is larger than clients receive by default", "package", l.Package, "channel", l.Channel, "bundle", l.Bundle, "size", l.Size, "limit", ClientMessageLimit)
+		b.log.Warn("an answer is larger than clients receive by default", "package", l.Package, "channel", l.Channel,
+			"bundle", l.Bundle, "size", l.Size, "limit", ClientMessageLimit)
 	}
 	p, err := b.sink.put(e)
 	*buf = e.memory
@@ -245,7 +246,8 @@ func (b *builder) group(ctx context.Context, files []string) (map[string]*part, 
 
 // read loads one file and divides it by package. spill takes and drops the manifests of each bundle before the next
 // bundle is read.
-func (b *builder) read(ctx context.Context, name string, spill func(*declcfg.Reader, *declcfg.Bundle) error) (map[string]*declcfg.Catalog, SourceFile, error) {
+func (b *builder) read(ctx context.Context, name string,
+	spill func(*declcfg.Reader, *declcfg.Bundle) error) (map[string]*declcfg.Catalog, SourceFile, error) {
 	f, err := b.fsys.Open(name)
 	if err != nil {
 		return nil, SourceFile{}, err

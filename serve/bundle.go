@@ -71,7 +71,8 @@ func (p *properties) add(prop *declcfg.Property) error {
 		if err := json.Unmarshal(prop.Value, &v); err != nil {
 			return err
 		}
-		dependency, err := declcfg.NewProperty(declcfg.PropertyPackage, dependencyPackage{v.PackageName, v.VersionRange})
+		dependency, err := declcfg.NewProperty(declcfg.PropertyPackage,
+			dependencyPackage{v.PackageName, v.VersionRange})
 		if err != nil {
 			return err
 		}
@@ -108,7 +109,8 @@ func lightBundle(pkg *declcfg.PackageNode, b *declcfg.BundleNode, p *properties)
 
 // appendHeavyBundle appends the fields csvJson and object of an api.Bundle. A bundle without manifests gets a CSV
 // synthesized from its metadata, if it has that.
-func appendHeavyBundle(dst []byte, pkg *declcfg.PackageNode, b *declcfg.BundleNode, metadata *declcfg.Property) ([]byte, error) {
+func appendHeavyBundle(dst []byte, pkg *declcfg.PackageNode, b *declcfg.BundleNode,
+	metadata *declcfg.Property) ([]byte, error) {
 	if b.HasObjects && !hasValues(b.Bundle) {
 		return nil, fmt.Errorf("its manifests were not loaded")
 	}

@@ -51,8 +51,10 @@ func BundleAnswers(pkg *declcfg.PackageNode, b *declcfg.BundleNode) ([]*api.Bund
 			continue
 		}
 		all = append(all, &api.Bundle{
-			CsvName: common.CsvName, PackageName: common.PackageName, ChannelName: c.Name, CsvJson: common.CsvJson, Object: common.Object,
-			BundlePath: common.BundlePath, ProvidedApis: common.ProvidedApis, RequiredApis: common.RequiredApis, Version: common.Version,
+			CsvName: common.CsvName, PackageName: common.PackageName, ChannelName: c.Name, CsvJson: common.CsvJson,
+			Object:     common.Object,
+			BundlePath: common.BundlePath, ProvidedApis: common.ProvidedApis, RequiredApis: common.RequiredApis,
+			Version:   common.Version,
 			SkipRange: entry.SkipRange, Dependencies: common.Dependencies, Properties: common.Properties,
 			Replaces: entry.Replaces, Skips: entry.Skips, Deprecation: common.Deprecation,
 		})

@@ -141,7 +141,8 @@ func (c cacheBytes) number(place string, v uint64) []byte {
 func (c cacheBytes) text(place, s string) []byte {
 	at := c.places()[place]
 	length, n := binary.Uvarint(c.index[at:])
-	c.index = slices.Concat(c.index[:at], binary.AppendUvarint(nil, uint64(len(s))), []byte(s), c.index[at+n+int(length):])
+	c.index = slices.Concat(c.index[:at], binary.AppendUvarint(nil, uint64(len(s))), []byte(s),
+		c.index[at+n+int(length):])
 	return c.sealed()
 }
 
@@ -190,7 +191,8 @@ func (s *scene) copy(t *testing.T) *scene {
 
 func (s *scene) fill() {
 	s.t.Helper()
-	if err := load(s.t, directorySource(s.t, s.catalog), serve.LoadOptions{CacheDir: s.cache, MustWrite: true}).Close(); err != nil {
+	if err := load(s.t, directorySource(s.t, s.catalog),
+		serve.LoadOptions{CacheDir: s.cache, MustWrite: true}).Close(); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -246,7 +248,8 @@ func damages() []damage {
 		changed("all zero", func(b []byte) []byte { return make([]byte, len(b)) }),
 		changed("all ones", func(b []byte) []byte { return bytes.Repeat([]byte{0xff}, len(b)) }),
 		changed("text", func([]byte) []byte { return []byte("not found\n") }),
-		changed("another program's magic", func(b []byte) []byte { return append([]byte("SQLite format 3\x00"), b[16:]...) }),
+		changed("another program's magic",
+			func(b []byte) []byte { return append([]byte("SQLite format 3\x00"), b[16:]...) }),
 		changed("one byte more", func(b []byte) []byte { return append(b, 0) }),
 		changed("1 MiB of zeros more", func(b []byte) []byte { return append(b, make([]byte, 1<<20)...) }),
 		changed("twice", func(b []byte) []byte { return append(b, b...) }),
@@ -254,9 +257,12 @@ func damages() []damage {
 		changed("second half is zero", func(b []byte) []byte { clear(b[len(b)/2:]); return b }),
 		changed("one page is zero", func(b []byte) []byte { clear(b[512:1024]); return b }),
 		changed("without its first byte", func(b []byte) []byte { return b[1:] }),
-		changed("line ends changed", func(b []byte) []byte { return bytes.ReplaceAll(b, []byte("\n"), []byte("\r\n")) }),
-		changed("not UTF-8 made UTF-8", func(b []byte) []byte { return []byte(strings.ToValidUTF8(string(b), "\ufffd")) }),
-		changed("an older half and a newer half", func(b []byte) []byte { return slices.Concat(b[:len(b)/2], bytes.ToUpper(b[len(b)/2:])) }),
+		changed("line ends changed",
+			func(b []byte) []byte { return bytes.ReplaceAll(b, []byte("\n"), []byte("\r\n")) }),
+		changed("not UTF-8 made UTF-8",
+			func(b []byte) []byte { return []byte(strings.ToValidUTF8(string(b), "\ufffd")) }),
+		changed("an older half and a newer half",
+			func(b []byte) []byte { return slices.Concat(b[:len(b)/2], bytes.ToUpper(b[len(b)/2:])) }),
 
 		inside("older version", func(c cacheBytes) []byte { c.header[8] = 0; return c.sealed() }),
 		inside("newer version", func(c cacheBytes) []byte { c.header[8] = 2; return c.sealed() }),
@@ -271,18 +277,21 @@ func damages() []damage {
 			return c.sealedHeader()
 		}),
 		inside("index is empty", func(c cacheBytes) []byte { c.index = nil; return c.sealed() }),
-		inside("index has bytes left over", func(c cacheBytes) []byte { c.index = append(c.index, 0); return c.sealed() }),
+		inside("index has bytes left over",
+			func(c cacheBytes) []byte { c.index = append(c.index, 0); return c.sealed() }),
 		inside("index ends early", func(c cacheBytes) []byte { c.index = c.index[:len(c.index)-1]; return c.sealed() }),
 		inside("index has a long form of a number", func(c cacheBytes) []byte {
 			c.index = slices.Concat([]byte{0x81, 0x00}, c.index[1:])
 			return c.sealed()
 		}),
-		inside("records have a gap after them", func(c cacheBytes) []byte { c.records = append(c.records, 0); return c.sealed() }),
+		inside("records have a gap after them",
+			func(c cacheBytes) []byte { c.records = append(c.records, 0); return c.sealed() }),
 		inside("records are missing", func(c cacheBytes) []byte { c.records = nil; return c.sealed() }),
 		inside("package is another", func(c cacheBytes) []byte { return c.text("name", "b") }),
 		inside("package is none", func(c cacheBytes) []byte { return c.text("name", "") }),
 		inside("package leads out", func(c cacheBytes) []byte { return c.text("name", "../../a") }),
-		inside("package has no olm.package", func(c cacheBytes) []byte { c.index[c.places()["flag"]] = 0; return c.sealed() }),
+		inside("package has no olm.package",
+			func(c cacheBytes) []byte { c.index[c.places()["flag"]] = 0; return c.sealed() }),
 		inside("flag is 2", func(c cacheBytes) []byte { c.index[c.places()["flag"]] = 2; return c.sealed() }),
 		inside("default channel is not there", func(c cacheBytes) []byte { return c.text("default", "nosuch") }),
 		inside("default channel is empty", func(c cacheBytes) []byte { return c.text("default", "") }),
@@ -295,12 +304,14 @@ func damages() []damage {
 		inside("source is absolute", func(c cacheBytes) []byte { return c.text("source name", "/etc/passwd") }),
 		inside("source is a directory", func(c cacheBytes) []byte { return c.text("source name", "a") }),
 		inside("source has no name", func(c cacheBytes) []byte { return c.text("source name", "") }),
-		inside("source is of another package", func(c cacheBytes) []byte { return c.text("source name", "b/catalog.json") }),
+		inside("source is of another package",
+			func(c cacheBytes) []byte { return c.text("source name", "b/catalog.json") }),
 		inside("source has another size", func(c cacheBytes) []byte { return c.number("source size", 7) }),
 		inside("source has a huge size", func(c cacheBytes) []byte { return c.number("source size", 1<<63) }),
 		inside("source has another digest", func(c cacheBytes) []byte { return c.flip("source digest") }),
 		inside("source has parts of no package", func(c cacheBytes) []byte { return c.number("source packages", 0) }),
-		inside("source has parts of many packages", func(c cacheBytes) []byte { return c.number("source packages", 99) }),
+		inside("source has parts of many packages",
+			func(c cacheBytes) []byte { return c.number("source packages", 99) }),
 		inside("entry is of no bundle", func(c cacheBytes) []byte { return c.number("entry", 1<<20) }),
 		inside("head is no entry", func(c cacheBytes) []byte { return c.number("head", 1<<31) }),
 		inside("provider is no bundle", func(c cacheBytes) []byte { return c.number("provider", 1<<32) }),
@@ -314,7 +325,8 @@ func damages() []damage {
 		inside("checksum of a light record", func(c cacheBytes) []byte { return c.flip("light crc") }),
 		inside("checksum of a heavy record", func(c cacheBytes) []byte { return c.flip("heavy crc") }),
 	}
-	for i, place := range []string{"sources", "bundles", "channels", "entries", "skips", "APIs", "providers", "customs"} {
+	for i, place := range []string{"sources", "bundles", "channels", "entries", "skips", "APIs", "providers",
+		"customs"} {
 		for _, n := range []uint64{0, 1 << (20 + 6*i)} {
 			list = append(list, inside(fmt.Sprintf("%s: %d of them", place, n), func(c cacheBytes) []byte {
 				if v, _ := binary.Uvarint(c.index[c.places()[place]:]); v == n {
@@ -328,7 +340,8 @@ func damages() []damage {
 		list = append(list, changed(fmt.Sprintf("ends after %d bytes", n), func(b []byte) []byte { return b[:n] }))
 	}
 	for _, part := range []int{1, 5, 8} {
-		list = append(list, changed(fmt.Sprintf("ends after %d ninths", part), func(b []byte) []byte { return b[:len(b)*part/9] }))
+		list = append(list,
+			changed(fmt.Sprintf("ends after %d ninths", part), func(b []byte) []byte { return b[:len(b)*part/9] }))
 	}
 	for part := range 12 {
 		list = append(list, changed(fmt.Sprintf("a bit in part %d of 12", part), func(b []byte) []byte {
@@ -355,7 +368,8 @@ func directoryDamages() []damage {
 			rename(s, "x", "b.cache")
 		}, noticed},
 		{"one in the place of another", func(s *scene) { s.write("a.cache", s.read("b.cache")) }, noticed},
-		{"one of no package in the place of another", func(s *scene) { s.write("a.cache", s.read("_.cache")) }, noticed},
+		{"one of no package in the place of another", func(s *scene) { s.write("a.cache", s.read("_.cache")) },
+			noticed},
 		{"one copied", func(s *scene) { s.write("a-copy.cache", s.read("a.cache")) }, noticed},
 		{"renamed", func(s *scene) { rename(s, "a.cache", "A.cache") }, noticed},
 		{"that of a package which is not there", func(s *scene) {
@@ -365,7 +379,8 @@ func directoryDamages() []damage {
 		{"leftovers of a killed writer", func(s *scene) { s.write(".a.cache.bindery-0123", []byte("x")) }, harmless},
 		{"a foreign file", func(s *scene) { s.write("mine.txt", []byte("x")) }, blocking},
 		{"a foreign directory", func(s *scene) { s.must(os.Mkdir(s.path("mine"), 0o755)) }, blocking},
-		{"a directory in the place of a file", func(s *scene) { remove(s, "a.cache"); s.must(os.Mkdir(s.path("a.cache"), 0o755)) }, blocking},
+		{"a directory in the place of a file",
+			func(s *scene) { remove(s, "a.cache"); s.must(os.Mkdir(s.path("a.cache"), 0o755)) }, blocking},
 		{"a file in the place of the directory", func(s *scene) {
 			s.must(os.RemoveAll(s.cache))
 			s.must(os.WriteFile(s.cache, []byte("x"), 0o644))
@@ -469,7 +484,8 @@ func TestDamagedCacheGivesNoWrongAnswer(t *testing.T) {
 		t.Run(d.name, func(t *testing.T) {
 			s := good.copy(t)
 			d.do(s)
-			store, err := serve.Load(t.Context(), directorySource(t, s.catalog), serve.LoadOptions{CacheDir: s.cache, EnforceIntegrity: true})
+			store, err := serve.Load(t.Context(), directorySource(t, s.catalog),
+				serve.LoadOptions{CacheDir: s.cache, EnforceIntegrity: true})
 			if err == nil {
 				server.SetStore(store)
 				right(t)

@@ -180,21 +180,24 @@ func askEverything(t *testing.T, p *Package) {
 		for j := range ch.entries {
 			name := p.entryName(&ch.entries[j])
 			get(r.getBundle(ctx, c, &api.GetBundleRequest{PkgName: p.name, ChannelName: ch.name, CsvName: name}))
-			get(r.getBundleThatReplaces(ctx, c, &api.GetReplacementRequest{PkgName: p.name, ChannelName: ch.name, CsvName: name}))
+			get(r.getBundleThatReplaces(ctx, c,
+				&api.GetReplacementRequest{PkgName: p.name, ChannelName: ch.name, CsvName: name}))
 			_ = r.getChannelEntriesThatReplace(ctx, c, &api.GetAllReplacementsRequest{CsvName: name}, send)
 		}
 	}
 	for _, k := range p.gvks {
 		_ = sendProviders(ctx, c, k.gvk, true, send)
 		_ = sendProviders(ctx, c, k.gvk, false, send)
-		get(r.getDefaultBundleThatProvides(ctx, c, &api.GetDefaultProviderRequest{Group: k.group, Version: k.version, Kind: k.kind}))
+		get(r.getDefaultBundleThatProvides(ctx, c,
+			&api.GetDefaultProviderRequest{Group: k.group, Version: k.version, Kind: k.kind}))
 	}
 }
 
 // Layers contain cache files and are cached by their inputs. If the bytes of a cache file change, encoderGeneration has
 // to be raised (or formatVersion, if readers are affected): otherwise the layer cache returns old layers.
 func TestCacheFileIsGolden(t *testing.T) {
-	got, err := EncodePackage(parse(t, sampleA), nil, SourceFile{Name: "a/catalog.yaml", Size: int64(len(sampleA)), Packages: 1})
+	got, err := EncodePackage(parse(t, sampleA), nil,
+		SourceFile{Name: "a/catalog.yaml", Size: int64(len(sampleA)), Packages: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,8 @@ import (
 )
 
 // latencyBuckets are the upper bounds of the histogram of durations, in seconds.
-var latencyBuckets = [...]float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30}
+var latencyBuckets = [...]float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10,
+	30}
 
 // numCodes is one more than the largest code of gRPC.
 const numCodes = int(codes.Unauthenticated) + 1
@@ -92,7 +93,8 @@ func (s *Server) observe(ctx context.Context, fullMethod string) func(err error,
 		took, code := time.Since(start), codeOf(err)
 		m.done(took, code, messages, bytes)
 		if s.log.Enabled(ctx, slog.LevelDebug) {
-			s.log.LogAttrs(ctx, slog.LevelDebug, "call", slog.String("method", path.Base(fullMethod)), slog.String("code", code.String()),
+			s.log.LogAttrs(ctx, slog.LevelDebug, "call", slog.String("method", path.Base(fullMethod)),
+				slog.String("code", code.String()),
 				slog.Duration("duration", took), slog.Uint64("messages", messages), slog.Uint64("bytes", bytes))
 		}
 	}
@@ -109,7 +111,8 @@ func messageSize(m any) uint64 {
 	return 0
 }
 
-func (s *Server) observeUnary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (_ any, err error) {
+func (s *Server) observeUnary(ctx context.Context, req any, info *grpc.UnaryServerInfo,
+	handler grpc.UnaryHandler) (_ any, err error) {
 	requestCame(ctx)
 	done := s.observe(ctx, info.FullMethod)
 	var sent, size uint64
@@ -122,7 +125,8 @@ func (s *Server) observeUnary(ctx context.Context, req any, info *grpc.UnaryServ
 	return reply, err
 }
 
-func (s *Server) observeStream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) (err error) {
+func (s *Server) observeStream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo,
+	handler grpc.StreamHandler) (err error) {
 	counted := &countedStream{ServerStream: timedStream{stream}}
 	done := s.observe(stream.Context(), info.FullMethod)
 	defer func() { done(err, counted.messages, counted.bytes) }()
@@ -167,7 +171,8 @@ func writeCallMetrics(t *promText, all map[string]*callMetrics) {
 			handled[i][code] = m.handled[code].Load()
 		}
 	}
-	counter("grpc_server_started_total", "Calls that were begun.", func(m *callMetrics) uint64 { return m.started.Load() })
+	counter("grpc_server_started_total", "Calls that were begun.",
+		func(m *callMetrics) uint64 { return m.started.Load() })
 	const name = "grpc_server_handled_total"
 	t.family(name, "counter", "Calls that have ended, by the code that the client was told.")
 	for i, m := range sorted {
@@ -177,8 +182,10 @@ func writeCallMetrics(t *promText, all map[string]*callMetrics) {
 			}
 		}
 	}
-	counter("grpc_server_msg_sent_total", "Messages that were sent.", func(m *callMetrics) uint64 { return m.messages.Load() })
-	counter("bindery_server_sent_bytes_total", "Bytes of the messages that were sent.", func(m *callMetrics) uint64 { return m.bytes.Load() })
+	counter("grpc_server_msg_sent_total", "Messages that were sent.",
+		func(m *callMetrics) uint64 { return m.messages.Load() })
+	counter("bindery_server_sent_bytes_total", "Bytes of the messages that were sent.",
+		func(m *callMetrics) uint64 { return m.bytes.Load() })
 	writeLatency(t, sorted, labels)
 }
 

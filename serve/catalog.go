@@ -72,7 +72,8 @@ func replacing(p *Package, name string, yield func([]byte) bool) bool {
 				return false
 			}
 			// An entry that replaces the bundle and also skips it counts once.
-			if e.replaces != name && slices.Contains(e.skips, name) && !yield(channelEntry(p.name, c.name, p.entryName(e), e.replaces)) {
+			if e.replaces != name && slices.Contains(e.skips,
+				name) && !yield(channelEntry(p.name, c.name, p.entryName(e), e.replaces)) {
 				return false
 			}
 		}

@@ -41,7 +41,8 @@ func TestDatabaseWithAnyImages(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	const insert = "INSERT INTO related_image (image, operatorbundle_name) VALUES ('oci://quay.io/kuadrant/wasm-shim:v0.5.0', 'etcdoperator.v0.9.2')"
+	const insert = "INSERT INTO related_image (image, operatorbundle_name) VALUES " +
+		"('oci://quay.io/kuadrant/wasm-shim:v0.5.0', 'etcdoperator.v0.9.2')"
 	if _, err := db.Exec(insert); err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +66,8 @@ func rewrittenStore(t *testing.T, name string) Store {
 		t.Fatal(err)
 	}
 	written := filepath.Join(dir, "written.db")
-	if _, err := sqlite.Create(t.Context(), written, databaseBlobs(t.Context(), path, sqlite.Options{Reuse: true}), sqlite.WriteOptions{}); err != nil {
+	if _, err := sqlite.Create(t.Context(), written, databaseBlobs(t.Context(), path, sqlite.Options{Reuse: true}),
+		sqlite.WriteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	store, err := Load(t.Context(), Database(context.Background(), written, sqlite.Options{}), LoadOptions{})
@@ -81,7 +83,8 @@ var databaseStores = map[string]func(*testing.T, string) Store{"original": datab
 // replayDatabase makes the calls recorded with opm's database server. The answers must agree in existence and content,
 // except that error texts are those of the file-based catalog server, lists have another order, and bundles have all
 // fields where opm's server omits some. servers serve the same database in different ways.
-func replayDatabase(t *testing.T, servers map[string]*grpc.ClientConn, calls []recordedCall, differs func(recordedCall) bool) {
+func replayDatabase(t *testing.T, servers map[string]*grpc.ClientConn, calls []recordedCall,
+	differs func(recordedCall) bool) {
 	t.Helper()
 	for _, c := range calls {
 		if differs(c) {
@@ -101,12 +104,14 @@ func replayDatabase(t *testing.T, servers map[string]*grpc.ClientConn, calls []r
 				continue
 			}
 			h := comparableTexts(t, c.RPC, got, true)
-			if slices.Equal(h, w) || c.RPC == "GetBundleThatReplaces" && len(w) == 1 && databaseReplacement(t, conn, c.Req, w[0]) {
+			if slices.Equal(h, w) || c.RPC == "GetBundleThatReplaces" && len(w) == 1 && databaseReplacement(t, conn,
+				c.Req, w[0]) {
 				right = append(right, got)
 				continue
 			}
 			if len(h) != len(w) {
-				t.Errorf("%s: %s %s: %d answers, recorded %d\n got %.400v\nwant %.400v", way, c.RPC, c.Req, len(h), len(w), h, w)
+				t.Errorf("%s: %s %s: %d answers, recorded %d\n got %.400v\nwant %.400v", way, c.RPC, c.Req, len(h),
+					len(w), h, w)
 				continue
 			}
 			for i := range h {
@@ -173,7 +178,8 @@ func comparable(t *testing.T, answer json.RawMessage) map[string]any {
 	for i := range objects {
 		objects[i] = strings.TrimSpace(objects[i].(string))
 	}
-	for _, field := range []string{"properties", "dependencies", "providedApis", "requiredApis", "object", "skips", "channels"} {
+	for _, field := range []string{"properties", "dependencies", "providedApis", "requiredApis", "object", "skips",
+		"channels"} {
 		list, ok := m[field].([]any)
 		if !ok {
 			continue
@@ -228,7 +234,8 @@ func asksForNothing(c recordedCall) bool {
 
 func TestRecordedDatabaseAnswersHere(t *testing.T) {
 	dir := filepath.Join("testdata", "recorded", "truncated")
-	replayDatabase(t, databaseServers(t, filepath.Join(dir, "index.db")), readCalls(t, filepath.Join(dir, "calls-db.ndjson")), asksForNothing)
+	replayDatabase(t, databaseServers(t, filepath.Join(dir, "index.db")),
+		readCalls(t, filepath.Join(dir, "calls-db.ndjson")), asksForNothing)
 }
 
 func databaseServers(t *testing.T, path string) map[string]*grpc.ClientConn {
@@ -266,7 +273,8 @@ func testDatabaseAnswers(t *testing.T, dir, path string) {
 			refused[c.RPC+string(c.Req)] = true
 		}
 	}
-	replayDatabase(t, databaseServers(t, filepath.Join(dir, "db", name+".db")), readCalls(t, filepath.Join(path, "calls.ndjson")), func(c recordedCall) bool {
-		return asksForNothing(c) || refused[c.RPC+string(c.Req)]
-	})
+	replayDatabase(t, databaseServers(t, filepath.Join(dir, "db", name+".db")),
+		readCalls(t, filepath.Join(path, "calls.ndjson")), func(c recordedCall) bool {
+			return asksForNothing(c) || refused[c.RPC+string(c.Req)]
+		})
 }

@@ -30,10 +30,13 @@ func (r random) often(n, m int) bool { return r.IntN(m) < n }
 
 var (
 	oddNames = []string{
-		"stable", "beta", "4.16", "with space", "a/b", "../..", "%41", "-", `quo"te`, `back\slash`, "tab\tline\n", "ünï-cödé", "日本語", "<b>&amp;</b>",
-		"{}", "null", "true", "1e3", "~", "stable ", "Stable", "stable\u2028x", "e\u0301", "é", "👩‍🚀", strings.Repeat("long-", 60), "packages.json", "a|b", "$(x)", "'",
+		"stable", "beta", "4.16", "with space", "a/b", "../..", "%41", "-", `quo"te`, `back\slash`, "tab\tline\n",
+		"ünï-cödé", "日本語", "<b>&amp;</b>",
+		"{}", "null", "true", "1e3", "~", "stable ", "Stable", "stable\u2028x", "e\u0301", "é", "👩‍🚀",
+		strings.Repeat("long-", 60), "packages.json", "a|b", "$(x)", "'",
 	}
-	oddTexts = []string{"", "use something else", "<script>alert(1)</script>", "zeile 1\nzeile 2\n", "ünï 日本 👩‍🚀", "tab\t\"quote\" \\ \u2028", strings.Repeat("text ", 2000)}
+	oddTexts = []string{"", "use something else", "<script>alert(1)</script>", "zeile 1\nzeile 2\n", "ünï 日本 👩‍🚀",
+		"tab\t\"quote\" \\ \u2028", strings.Repeat("text ", 2000)}
 	groups   = []string{"a.test", "b.test", "", "group:\"x\""}
 	versions = []string{"v1", "v1beta1", "v2"}
 	kinds    = []string{"A", "B", "a", "Ünï"}
@@ -56,7 +59,8 @@ func (r random) catalog() *declcfg.Catalog {
 }
 
 func (r random) custom(c *declcfg.Catalog, pkg string) {
-	blob := map[string]any{"schema": r.one(schemas...), "n": r.IntN(3), "text": r.one(oddTexts...), "more": []any{1.5, nil, true, map[string]any{"deep": []any{}}}}
+	blob := map[string]any{"schema": r.one(schemas...), "n": r.IntN(3), "text": r.one(oddTexts...),
+		"more": []any{1.5, nil, true, map[string]any{"deep": []any{}}}}
 	if pkg != "" {
 		blob["package"] = pkg
 	}
@@ -65,13 +69,15 @@ func (r random) custom(c *declcfg.Catalog, pkg string) {
 		name = r.one(oddNames...)
 		blob["name"] = name
 	}
-	c.Others = append(c.Others, declcfg.Meta{Schema: blob["schema"].(string), Package: pkg, Name: name, Blob: json.RawMessage(toJSON(blob))})
+	c.Others = append(c.Others,
+		declcfg.Meta{Schema: blob["schema"].(string), Package: pkg, Name: name, Blob: json.RawMessage(toJSON(blob))})
 }
 
 func (r random) pkg(c *declcfg.Catalog, name string) {
 	p := declcfg.Package{Name: name, Description: r.one(oddTexts...)}
 	if r.often(1, 2) {
-		p.Icon = &declcfg.Icon{Data: []byte{0x89, 'P', 'N', 'G', byte(r.IntN(256))}, MediaType: r.one("image/png", "image/svg+xml")}
+		p.Icon = &declcfg.Icon{Data: []byte{0x89, 'P', 'N', 'G', byte(r.IntN(256))},
+			MediaType: r.one("image/png", "image/svg+xml")}
 	}
 	bundles := r.bundles(name)
 	odd := slices.Clone(oddNames)
@@ -98,7 +104,9 @@ func (r random) pkg(c *declcfg.Catalog, name string) {
 	d := declcfg.Deprecations{Package: name}
 	deprecate := func(schema, of string) {
 		if r.often(1, 4) {
-			d.Entries = append(d.Entries, declcfg.DeprecationEntry{Reference: declcfg.Reference{Schema: schema, Name: of}, Message: r.one(oddTexts[1:]...)})
+			d.Entries = append(d.Entries,
+				declcfg.DeprecationEntry{Reference: declcfg.Reference{Schema: schema, Name: of},
+					Message: r.one(oddTexts[1:]...)})
 		}
 	}
 	deprecate("olm.package", "")
@@ -168,7 +176,8 @@ func (r random) bundles(pkg string) (list []declcfg.Bundle) {
 		if r.distinct {
 			b.Name = pkg + " " + b.Name
 		}
-		properties := []declcfg.Property{propertyOf("olm.package", map[string]any{"packageName": pkg, "version": version})}
+		properties := []declcfg.Property{propertyOf("olm.package",
+			map[string]any{"packageName": pkg, "version": version})}
 		for range r.IntN(4) {
 			properties = append(properties, propertyOf("olm.gvk", r.gvk()))
 		}
@@ -176,10 +185,12 @@ func (r random) bundles(pkg string) (list []declcfg.Bundle) {
 			properties = append(properties, propertyOf("olm.gvk.required", r.gvk()))
 		}
 		if r.often(1, 3) {
-			properties = append(properties, propertyOf("olm.package.required", map[string]any{"packageName": r.one("a", "nobody"), "versionRange": ">=1.0.0 <2.0.0"}))
+			properties = append(properties, propertyOf("olm.package.required",
+				map[string]any{"packageName": r.one("a", "nobody"), "versionRange": ">=1.0.0 <2.0.0"}))
 		}
 		if r.often(1, 3) {
-			properties = append(properties, propertyOf(r.one("olm.maxOpenShiftVersion", "x", "olm.constraint"), r.value()))
+			properties = append(properties,
+				propertyOf(r.one("olm.maxOpenShiftVersion", "x", "olm.constraint"), r.value()))
 		}
 		if r.often(4, 5) {
 			b.Image = "example.test/" + pkg + ":v" + fmt.Sprint(i)
@@ -198,7 +209,9 @@ func (r random) bundles(pkg string) (list []declcfg.Bundle) {
 		r.Shuffle(len(properties), func(i, j int) { properties[i], properties[j] = properties[j], properties[i] })
 		b.Properties = properties
 		for j := range r.IntN(3) {
-			b.RelatedImages = append(b.RelatedImages, declcfg.RelatedImage{Name: r.one("", "operator", "ünï"), Image: fmt.Sprintf("example.test/image:%d", j)})
+			b.RelatedImages = append(b.RelatedImages,
+				declcfg.RelatedImage{Name: r.one("", "operator", "ünï"),
+					Image: fmt.Sprintf("example.test/image:%d", j)})
 		}
 		list = append(list, b)
 	}
@@ -207,17 +220,20 @@ func (r random) bundles(pkg string) (list []declcfg.Bundle) {
 
 // value returns the value of a property of an unknown type. Constraints need a certain form, which others may have too.
 func (r random) value() any {
-	return map[string]any{"failureMessage": r.one(oddTexts...), "cel": map[string]any{"rule": r.one("true", "properties.exists(p, p.type == \"x\")")}}
+	return map[string]any{"failureMessage": r.one(oddTexts...),
+		"cel": map[string]any{"rule": r.one("true", "properties.exists(p, p.type == \"x\")")}}
 }
 
 func (r random) object(name string, i int) declcfg.Property {
 	kind := r.one("ClusterServiceVersion", "ConfigMap", "CustomResourceDefinition")
-	o := map[string]any{"kind": kind, "apiVersion": "v1", "metadata": map[string]any{"name": fmt.Sprintf("%s-%d", name, i)}, "text": r.one(oddTexts...)}
+	o := map[string]any{"kind": kind, "apiVersion": "v1",
+		"metadata": map[string]any{"name": fmt.Sprintf("%s-%d", name, i)}, "text": r.one(oddTexts...)}
 	return propertyOf("olm.bundle.object", map[string]any{"data": []byte(toJSON(o))})
 }
 
 func (r random) metadata() declcfg.Property {
-	m := map[string]any{"provider": map[string]any{}, "apiServiceDefinitions": map[string]any{}, "crdDescriptions": map[string]any{}}
+	m := map[string]any{"provider": map[string]any{}, "apiServiceDefinitions": map[string]any{},
+		"crdDescriptions": map[string]any{}}
 	maybe := func(name string, v any) {
 		if r.often(1, 2) {
 			m[name] = v
@@ -233,8 +249,10 @@ func (r random) metadata() declcfg.Property {
 	maybe("provider", map[string]any{"name": "Someone", "url": "https://example.test"})
 	maybe("links", []any{map[string]any{"name": "home", "url": "https://example.test/?a=b&c"}})
 	maybe("maintainers", []any{map[string]any{"name": "me", "email": "me@example.test"}})
-	maybe("installModes", []any{map[string]any{"type": "OwnNamespace", "supported": true}, map[string]any{"type": "AllNamespaces", "supported": false}})
-	maybe("crdDescriptions", map[string]any{"owned": []any{map[string]any{"name": "as.a.test", "version": "v1", "kind": "A"}}})
+	maybe("installModes", []any{map[string]any{"type": "OwnNamespace", "supported": true},
+		map[string]any{"type": "AllNamespaces", "supported": false}})
+	maybe("crdDescriptions",
+		map[string]any{"owned": []any{map[string]any{"name": "as.a.test", "version": "v1", "kind": "A"}}})
 	maybe("nativeAPIs", []any{map[string]any{"group": "", "version": "v1", "kind": "Pod"}})
 	return propertyOf("olm.csv.metadata", m)
 }

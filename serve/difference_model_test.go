@@ -161,7 +161,8 @@ func (m model) getPackage(name string) expected {
 	if p == nil {
 		return missing("package %q not found", name)
 	}
-	answer := &api.Package{Name: name, DefaultChannelName: p.DefaultChannel, Deprecation: m.deprecation(name, "olm.package", "")}
+	answer := &api.Package{Name: name, DefaultChannelName: p.DefaultChannel,
+		Deprecation: m.deprecation(name, "olm.package", "")}
 	for _, c := range m.channels(name) {
 		answer.Channels = append(answer.Channels, &api.Channel{
 			Name: c.Name, CsvName: head(&c).Name, Deprecation: m.deprecation(name, "olm.channel", c.Name),
@@ -175,7 +176,8 @@ func (m model) answer(c *declcfg.Channel, e declcfg.ChannelEntry) *api.Bundle {
 	b := m.bundle(c.Package, e.Name)
 	a := &api.Bundle{
 		CsvName: e.Name, PackageName: c.Package, ChannelName: c.Name, BundlePath: b.Image,
-		SkipRange: e.SkipRange, Replaces: e.Replaces, Skips: e.Skips, Deprecation: m.deprecation(c.Package, "olm.bundle", e.Name),
+		SkipRange: e.SkipRange, Replaces: e.Replaces, Skips: e.Skips,
+		Deprecation: m.deprecation(c.Package, "olm.bundle", e.Name),
 	}
 	var metadata map[string]any
 	for _, p := range b.Properties {
@@ -234,12 +236,16 @@ func (m model) madeCSV(pkg string, b *declcfg.Bundle, metadata map[string]any) s
 	spec := map[string]any{
 		"install":     map[string]any{"strategy": "deployment", "spec": map[string]any{"deployments": nil}},
 		"cleanup":     map[string]any{"enabled": false},
-		"displayName": "", "provider": map[string]any{}, "customresourcedefinitions": map[string]any{}, "apiservicedefinitions": map[string]any{},
+		"displayName": "", "provider": map[string]any{}, "customresourcedefinitions": map[string]any{},
+		"apiservicedefinitions": map[string]any{},
 	}
 	for from, to := range map[string]string{
-		"apiServiceDefinitions": "apiservicedefinitions", "crdDescriptions": "customresourcedefinitions", "description": "description",
-		"displayName": "displayName", "installModes": "installModes", "keywords": "keywords", "links": "links", "maintainers": "maintainers",
-		"maturity": "maturity", "minKubeVersion": "minKubeVersion", "nativeAPIs": "nativeAPIs", "provider": "provider",
+		"apiServiceDefinitions": "apiservicedefinitions", "crdDescriptions": "customresourcedefinitions",
+		"description": "description",
+		"displayName": "displayName", "installModes": "installModes", "keywords": "keywords", "links": "links",
+		"maintainers": "maintainers",
+		"maturity":    "maturity", "minKubeVersion": "minKubeVersion", "nativeAPIs": "nativeAPIs",
+		"provider": "provider",
 	} {
 		if v, ok := metadata[from]; ok {
 			spec[to] = v
@@ -254,7 +260,8 @@ func (m model) madeCSV(pkg string, b *declcfg.Bundle, metadata map[string]any) s
 		spec["description"] = p.Description
 	}
 	if p.Icon != nil {
-		spec["icon"] = []any{map[string]any{"base64data": base64.StdEncoding.EncodeToString(p.Icon.Data), "mediatype": p.Icon.MediaType}}
+		spec["icon"] = []any{map[string]any{"base64data": base64.StdEncoding.EncodeToString(p.Icon.Data),
+			"mediatype": p.Icon.MediaType}}
 	}
 	for _, prop := range b.Properties {
 		if prop.Type == "olm.package" {
@@ -350,7 +357,9 @@ func (m model) getReplacements(name string) (x expected) {
 	for _, c := range m.byPackage() {
 		for _, e := range entries(&c) {
 			if e.Replaces == name || slices.Contains(e.Skips, name) {
-				x.answers = append(x.answers, &api.ChannelEntry{PackageName: c.Package, ChannelName: c.Name, BundleName: e.Name, Replaces: e.Replaces})
+				x.answers = append(x.answers,
+					&api.ChannelEntry{PackageName: c.Package, ChannelName: c.Name, BundleName: e.Name,
+						Replaces: e.Replaces})
 			}
 		}
 	}
@@ -363,7 +372,8 @@ func (m model) getReplacements(name string) (x expected) {
 func (m model) provides(pkg, bundle, group, version, kind string) bool {
 	for _, p := range m.bundle(pkg, bundle).Properties {
 		var v struct{ Group, Version, Kind string }
-		if p.Type == "olm.gvk" && json.Unmarshal(p.Value, &v) == nil && v.Group == group && v.Version == version && v.Kind == kind {
+		if p.Type == "olm.gvk" && json.Unmarshal(p.Value,
+			&v) == nil && v.Group == group && v.Version == version && v.Kind == kind {
 			return true
 		}
 	}
@@ -377,7 +387,9 @@ func (m model) getProviders(group, version, kind string, latest bool) (x expecte
 				continue
 			}
 			entry := func(replaces string) {
-				x.answers = append(x.answers, &api.ChannelEntry{PackageName: c.Package, ChannelName: c.Name, BundleName: e.Name, Replaces: replaces})
+				x.answers = append(x.answers,
+					&api.ChannelEntry{PackageName: c.Package, ChannelName: c.Name, BundleName: e.Name,
+						Replaces: replaces})
 			}
 			entry(e.Replaces)
 			for _, s := range e.Skips {

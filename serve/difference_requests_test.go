@@ -147,7 +147,8 @@ func (m model) differs(q question, got []proto.Message, err error) string {
 		}
 		return fmt.Sprintf("%v\n got %s\nwant one of %s", q, clip(got), clip(want.answers))
 	case len(got) != len(want.answers):
-		return fmt.Sprintf("%v: %d answers, want %d\n got %s\nwant %s", q, len(got), len(want.answers), clip(got), clip(want.answers))
+		return fmt.Sprintf("%v: %d answers, want %d\n got %s\nwant %s", q, len(got), len(want.answers), clip(got),
+			clip(want.answers))
 	}
 	for i := range got {
 		if !same(got[i], want.answers[i]) {
@@ -200,7 +201,8 @@ func (m model) questions() (list []question) {
 			add("GetBundle", &api.GetBundleRequest{PkgName: c.Package, ChannelName: c.Name, CsvName: e.Name})
 			for _, n := range append(slices.Clone(e.Skips), e.Name, e.Replaces) {
 				names[n] = true
-				add("GetBundleThatReplaces", &api.GetReplacementRequest{PkgName: c.Package, ChannelName: c.Name, CsvName: n})
+				add("GetBundleThatReplaces",
+					&api.GetReplacementRequest{PkgName: c.Package, ChannelName: c.Name, CsvName: n})
 			}
 		}
 	}
@@ -215,14 +217,19 @@ func (m model) questions() (list []question) {
 				continue
 			}
 			gvks[string(p.Value)] = true
-			add("GetChannelEntriesThatProvide", &api.GetAllProvidersRequest{Group: v.Group, Version: v.Version, Kind: v.Kind, Plural: "any"})
-			add("GetLatestChannelEntriesThatProvide", &api.GetLatestProvidersRequest{Group: v.Group, Version: v.Version, Kind: v.Kind})
-			add("GetDefaultBundleThatProvides", &api.GetDefaultProviderRequest{Group: v.Group, Version: v.Version, Kind: v.Kind})
+			add("GetChannelEntriesThatProvide",
+				&api.GetAllProvidersRequest{Group: v.Group, Version: v.Version, Kind: v.Kind, Plural: "any"})
+			add("GetLatestChannelEntriesThatProvide",
+				&api.GetLatestProvidersRequest{Group: v.Group, Version: v.Version, Kind: v.Kind})
+			add("GetDefaultBundleThatProvides",
+				&api.GetDefaultProviderRequest{Group: v.Group, Version: v.Version, Kind: v.Kind})
 		}
 	}
 	for _, o := range m.catalog.Others {
 		for _, acknowledged := range []bool{true, false} {
-			list = append(list, question{customMethod, &api.ExperimentalListPackageCustomSchemasRequest{Schema: o.Schema, PackageName: o.Package}, acknowledged})
+			list = append(list, question{customMethod,
+				&api.ExperimentalListPackageCustomSchemasRequest{Schema: o.Schema, PackageName: o.Package},
+				acknowledged})
 		}
 	}
 	return list
@@ -244,20 +251,29 @@ func (r random) question(m model) question {
 	c := m.catalog.Channels[r.IntN(len(m.catalog.Channels))]
 	e := c.Entries[r.IntN(len(c.Entries))]
 	other := m.catalog.Channels[r.IntN(len(m.catalog.Channels))]
-	pkg, channel, name := r.near(c.Package, other.Package), r.near(c.Name, other.Name), r.near(e.Name, append(e.Skips, e.Replaces, other.Entries[0].Name)...)
+	pkg, channel, name := r.near(c.Package, other.Package), r.near(c.Name, other.Name), r.near(e.Name,
+		append(e.Skips, e.Replaces, other.Entries[0].Name)...)
 	group, version, kind := r.near(r.one(groups...)), r.near(r.one(versions...)), r.near(r.one(kinds...))
 	methods := []question{
 		{method: registryService + "ListPackages", request: &api.ListPackageRequest{}},
 		{method: registryService + "ListBundles", request: &api.ListBundlesRequest{}},
 		{method: registryService + "GetPackage", request: &api.GetPackageRequest{Name: pkg}},
-		{method: registryService + "GetBundle", request: &api.GetBundleRequest{PkgName: pkg, ChannelName: channel, CsvName: name}},
-		{method: registryService + "GetBundleForChannel", request: &api.GetBundleInChannelRequest{PkgName: pkg, ChannelName: channel}},
-		{method: registryService + "GetBundleThatReplaces", request: &api.GetReplacementRequest{PkgName: pkg, ChannelName: channel, CsvName: name}},
-		{method: registryService + "GetChannelEntriesThatReplace", request: &api.GetAllReplacementsRequest{CsvName: name}},
-		{method: registryService + "GetChannelEntriesThatProvide", request: &api.GetAllProvidersRequest{Group: group, Version: version, Kind: kind}},
-		{method: registryService + "GetLatestChannelEntriesThatProvide", request: &api.GetLatestProvidersRequest{Group: group, Version: version, Kind: kind, Plural: name}},
-		{method: registryService + "GetDefaultBundleThatProvides", request: &api.GetDefaultProviderRequest{Group: group, Version: version, Kind: kind}},
-		{customMethod, &api.ExperimentalListPackageCustomSchemasRequest{Schema: r.near(r.one(schemas...)), PackageName: r.one(pkg, "", "nobody")}, r.often(3, 4)},
+		{method: registryService + "GetBundle",
+			request: &api.GetBundleRequest{PkgName: pkg, ChannelName: channel, CsvName: name}},
+		{method: registryService + "GetBundleForChannel",
+			request: &api.GetBundleInChannelRequest{PkgName: pkg, ChannelName: channel}},
+		{method: registryService + "GetBundleThatReplaces",
+			request: &api.GetReplacementRequest{PkgName: pkg, ChannelName: channel, CsvName: name}},
+		{method: registryService + "GetChannelEntriesThatReplace",
+			request: &api.GetAllReplacementsRequest{CsvName: name}},
+		{method: registryService + "GetChannelEntriesThatProvide",
+			request: &api.GetAllProvidersRequest{Group: group, Version: version, Kind: kind}},
+		{method: registryService + "GetLatestChannelEntriesThatProvide",
+			request: &api.GetLatestProvidersRequest{Group: group, Version: version, Kind: kind, Plural: name}},
+		{method: registryService + "GetDefaultBundleThatProvides",
+			request: &api.GetDefaultProviderRequest{Group: group, Version: version, Kind: kind}},
+		{customMethod, &api.ExperimentalListPackageCustomSchemasRequest{Schema: r.near(r.one(schemas...)),
+			PackageName: r.one(pkg, "", "nobody")}, r.often(3, 4)},
 	}
 	return methods[r.IntN(len(methods))]
 }

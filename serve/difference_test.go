@@ -129,7 +129,8 @@ func TestAnswersAreThoseOfTheModel(t *testing.T) {
 		client.answersAs(t, m, r, 40)
 
 		load(t, directorySource(t, dir), serve.LoadOptions{CacheDir: cache, MustWrite: true}).Close()
-		server.SetStore(load(t, directorySource(t, dir), serve.LoadOptions{CacheDir: cache, EnforceIntegrity: true, Log: failingLog(t)}))
+		server.SetStore(load(t, directorySource(t, dir),
+			serve.LoadOptions{CacheDir: cache, EnforceIntegrity: true, Log: failingLog(t)}))
 		client.answersAs(t, m, r, 40)
 
 		// Replace the catalog by one that is partly the same.

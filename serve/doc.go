@@ -1,5 +1,5 @@
-// Package serve serves catalogs over gRPC, as the catalog pods of the Operator Lifecycle Manager do, with health, server
-// reflection, metrics and pages over HTTP. [Run] serves a [Source] until its context ends:
+// Package serve serves catalogs over gRPC, as the catalog pods of the Operator Lifecycle Manager do, with health,
+// server reflection, metrics and pages over HTTP. [Run] serves a [Source] until its context ends:
 //
 //	source, err := serve.Directory("catalog")
 //	err = serve.Run(ctx, source, serve.Options{Port: serve.DefaultPort})
@@ -10,9 +10,9 @@
 //	directory, database ──Load──> cache file for each package ──> Store ──> Server ──> gRPC
 //	                                                                 └────> web.Site ──> HTTP
 //
-// A package is served from its cache file: an answer is a range of its bytes, which are copied to the connection, so that
-// memory does not grow with the catalog. Cache files are deterministic ([EncodePackage]); images have them already, and
-// Load writes those that are missing.
+// A package is served from its cache file: an answer is a range of its bytes, which are copied to the connection, so
+// that memory does not grow with the catalog. Cache files are deterministic ([EncodePackage]); images have them
+// already, and Load writes those that are missing.
 //
 // Clients are not trusted: connections, requests and the memory of answers have [Limits].
 package serve

@@ -47,7 +47,8 @@ type LargeBundle struct {
 const ClientMessageLimit = 4 << 20
 
 // encodePackage encodes a package into buf if it is large enough. Manifests that the bundles lack come from the spill.
-func encodePackage(buf []byte, c *declcfg.Catalog, graph *declcfg.Graph, sources []SourceFile, m manifests) (*encoded, error) {
+func encodePackage(buf []byte, c *declcfg.Catalog, graph *declcfg.Graph, sources []SourceFile,
+	m manifests) (*encoded, error) {
 	name, err := onlyPackage(c)
 	if err != nil {
 		return nil, err
@@ -107,7 +108,8 @@ func (e *encoder) record(message []byte) record {
 
 // recordOf describes a message at an offset of the file.
 func recordOf(offset int64, message []byte) record {
-	return record{offset: uint64(offset), length: uint32(min(len(message), math.MaxUint32)), crc: crc32.Checksum(message, castagnoli)}
+	return record{offset: uint64(offset), length: uint32(min(len(message), math.MaxUint32)),
+		crc: crc32.Checksum(message, castagnoli)}
 }
 
 func (e *encoder) pkg(pkg *declcfg.PackageNode) error {
@@ -129,7 +131,8 @@ func (e *encoder) pkg(pkg *declcfg.PackageNode) error {
 		}
 		e.index.channels = append(e.index.channels, ic)
 	}
-	e.index.pkg = e.record(packageMessage(&e.index, pkg.Deprecation, func(i int) *string { return pkg.Channels[i].Deprecation }))
+	e.index.pkg = e.record(packageMessage(&e.index, pkg.Deprecation,
+		func(i int) *string { return pkg.Channels[i].Deprecation }))
 	if err := e.bundles(pkg); err != nil {
 		return err
 	}
@@ -194,7 +197,8 @@ func (e *encoder) bundles(pkg *declcfg.PackageNode) (err error) {
 			return fmt.Errorf("package %q, bundle %q: %w", pkg.Name, b.Name, err)
 		}
 		csvs[i] = props.csv
-		e.index.bundles[i] = indexBundle{name: b.Name, hasImage: b.Image != "", light: e.record(lightBundle(pkg, b, props))}
+		e.index.bundles[i] = indexBundle{name: b.Name, hasImage: b.Image != "",
+			light: e.record(lightBundle(pkg, b, props))}
 		for _, k := range props.provided {
 			if at := providers[k]; len(at) == 0 || at[len(at)-1] != i {
 				providers[k] = append(at, i)
@@ -264,7 +268,8 @@ func (e *encoder) findLarge() {
 			b := &e.index.bundles[entry.bundle]
 			size := int(b.light.length) + int(b.heavy.length) + len(appendEntry(nil, c.name, entry, !b.hasImage))
 			if size > ClientMessageLimit {
-				e.out.large = append(e.out.large, LargeBundle{Package: e.index.name, Channel: c.name, Bundle: b.name, Size: size})
+				e.out.large = append(e.out.large,
+					LargeBundle{Package: e.index.name, Channel: c.name, Bundle: b.name, Size: size})
 			}
 		}
 	}

@@ -42,7 +42,8 @@ type endpoint struct {
 
 // openEndpoint listens on l, or on addr if l is nil. flag is the flag that asked for it. Without config it uses plain
 // HTTP.
-func openEndpoint(ctx context.Context, flag, addr string, l net.Listener, config *tls.Config, h http.Handler, logger *slog.Logger) (*endpoint, error) {
+func openEndpoint(ctx context.Context, flag, addr string, l net.Listener, config *tls.Config, h http.Handler,
+	logger *slog.Logger) (*endpoint, error) {
 	if l == nil {
 		var err error
 		if l, err = (&net.ListenConfig{}).Listen(ctx, "tcp", addr); err != nil {

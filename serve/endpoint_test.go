@@ -27,7 +27,8 @@ func TestPortsInUse(t *testing.T) {
 	write(t, dir+"/a.yaml", sampleA)
 	taken := listenLocally(t)
 	defer taken.Close()
-	err := Run(context.Background(), directory(t, dir), Options{Listener: listenLocally(t), MetricsAddr: taken.Addr().String()})
+	err := Run(context.Background(), directory(t, dir),
+		Options{Listener: listenLocally(t), MetricsAddr: taken.Addr().String()})
 	if !errors.Is(err, ErrListen) || !strings.Contains(err.Error(), "--metrics-addr") {
 		t.Errorf("metrics: %v", err)
 	}
@@ -141,13 +142,19 @@ func TestMemoryOfTheContainer(t *testing.T) {
 		"version 2, no limit": {fstest.MapFS{
 			"proc/self/cgroup": file("0::/a/b\n"), "sys/fs/cgroup/a/b/memory.max": file("max\n")}, 0},
 		"version 2, the least of those around": {fstest.MapFS{
-			"proc/self/cgroup": file("0::/a/b\n"), "sys/fs/cgroup/a/b/memory.max": file("max\n"), "sys/fs/cgroup/a/b/memory.high": file("300000000\n"), "sys/fs/cgroup/a/memory.max": file("200000000\n")}, 200000000},
+			"proc/self/cgroup": file("0::/a/b\n"), "sys/fs/cgroup/a/b/memory.max": file("max\n"),
+			"sys/fs/cgroup/a/b/memory.high": file("300000000\n"), "sys/fs/cgroup/a/memory.max": file("200000000\n")},
+			200000000},
 		"version 1": {fstest.MapFS{
-			"proc/self/cgroup": file("5:cpu,cpuacct:/x\n4:memory:/docker/1\n"), "sys/fs/cgroup/memory/docker/1/memory.limit_in_bytes": file("50000000\n"), "sys/fs/cgroup/memory/memory.limit_in_bytes": file("9223372036854771712\n")}, 50000000},
+			"proc/self/cgroup": file("5:cpu,cpuacct:/x\n4:memory:/docker/1\n"),
+			"sys/fs/cgroup/memory/docker/1/memory.limit_in_bytes": file("50000000\n"),
+			"sys/fs/cgroup/memory/memory.limit_in_bytes":          file("9223372036854771712\n")}, 50000000},
 		"version 1 in a container": {fstest.MapFS{
-			"proc/self/cgroup": file("4:memory:/docker/1\n"), "sys/fs/cgroup/memory/memory.limit_in_bytes": file("50000000\n")}, 50000000},
+			"proc/self/cgroup":                           file("4:memory:/docker/1\n"),
+			"sys/fs/cgroup/memory/memory.limit_in_bytes": file("50000000\n")}, 50000000},
 		"nonsense": {fstest.MapFS{
-			"proc/self/cgroup": file("0::/../../..\nx\n:::\n4:memory:../x\n"), "sys/fs/cgroup/memory.max": file("-5"), "sys/fs/cgroup/memory.high": file("lots")}, 0},
+			"proc/self/cgroup": file("0::/../../..\nx\n:::\n4:memory:../x\n"), "sys/fs/cgroup/memory.max": file("-5"),
+			"sys/fs/cgroup/memory.high": file("lots")}, 0},
 	} {
 		got, ok := containerMemory(c.fsys)
 		if ok != (c.want > 0) || ok && got != c.want {
@@ -172,7 +179,8 @@ func TestFitMemory(t *testing.T) {
 		l := Limits{AnswerMemory: c.asked}
 		FitMemory(&l, slog.New(slog.DiscardHandler))
 		if l.AnswerMemory != c.want || debug.SetMemoryLimit(-1) != c.limit {
-			t.Errorf("limit %d: %d bytes for answers, want %d; limit now %d", c.limit, l.AnswerMemory, c.want, debug.SetMemoryLimit(-1))
+			t.Errorf("limit %d: %d bytes for answers, want %d; limit now %d", c.limit, l.AnswerMemory, c.want,
+				debug.SetMemoryLimit(-1))
 		}
 	}
 	for _, c := range []struct {

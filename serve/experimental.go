@@ -14,7 +14,8 @@ import (
 // acknowledgeHeader must be "true" in the request: the client accepts that the method may be removed.
 const acknowledgeHeader = "x-acknowledge-experimental"
 
-func (r *registry) listPackageCustomSchemas(ctx context.Context, c *catalog, req *api.ExperimentalListPackageCustomSchemasRequest, send func(answer) error) error {
+func (r *registry) listPackageCustomSchemas(ctx context.Context, c *catalog,
+	req *api.ExperimentalListPackageCustomSchemasRequest, send func(answer) error) error {
 	md, _ := metadata.FromIncomingContext(ctx)
 	if !slices.Contains(md.Get(acknowledgeHeader), "true") {
 		return nil

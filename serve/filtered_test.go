@@ -26,7 +26,8 @@ func filtered(c *declcfg.Catalog, without, reduced string) *declcfg.Catalog {
 			channel.Entries = []declcfg.ChannelEntry{h}
 			part.Channels = []declcfg.Channel{channel}
 			part.Packages[0].DefaultChannel = channel.Name
-			part.Bundles = slices.DeleteFunc(slices.Clone(part.Bundles), func(b declcfg.Bundle) bool { return b.Name != h.Name })
+			part.Bundles = slices.DeleteFunc(slices.Clone(part.Bundles),
+				func(b declcfg.Bundle) bool { return b.Name != h.Name })
 			part.Deprecations = nil
 		}
 		next.Append(part)

@@ -47,7 +47,8 @@ func (f *fingerprinter) file(name string, info fs.FileInfo) {
 	if changed.IsZero() {
 		changed = info.ModTime()
 	}
-	for _, v := range [...]uint64{uint64(info.Size()), uint64(info.Mode()), uint64(info.ModTime().UnixNano()), device, inode, uint64(changed.UnixNano())} {
+	for _, v := range [...]uint64{uint64(info.Size()), uint64(info.Mode()), uint64(info.ModTime().UnixNano()), device,
+		inode, uint64(changed.UnixNano())} {
 		var n [8]byte
 		binary.LittleEndian.PutUint64(n[:], v)
 		f.hash.Write(n[:])

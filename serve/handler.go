@@ -8,7 +8,8 @@ import (
 )
 
 // unary returns the handler of a method with one answer.
-func unary[Request any](r *registry, fullMethod string, call func(context.Context, *catalog, *Request) (answer, error)) grpc.MethodDesc {
+func unary[Request any](r *registry, fullMethod string,
+	call func(context.Context, *catalog, *Request) (answer, error)) grpc.MethodDesc {
 	handle := func(ctx context.Context, req any) (any, error) {
 		c, err := r.current()
 		if err != nil {
@@ -23,7 +24,8 @@ func unary[Request any](r *registry, fullMethod string, call func(context.Contex
 	}
 	return grpc.MethodDesc{
 		MethodName: path.Base(fullMethod),
-		Handler: func(srv any, ctx context.Context, dec func(any) error, interceptor grpc.UnaryServerInterceptor) (any, error) {
+		Handler: func(srv any, ctx context.Context, dec func(any) error,
+			interceptor grpc.UnaryServerInterceptor) (any, error) {
 			req := new(Request)
 			if err := dec(req); err != nil {
 				return nil, err
@@ -37,7 +39,8 @@ func unary[Request any](r *registry, fullMethod string, call func(context.Contex
 }
 
 // stream returns the handler of a method with many answers. Sending waits while the client does not read.
-func stream[Request any](r *registry, fullMethod string, call func(context.Context, *catalog, *Request, func(answer) error) error) grpc.StreamDesc {
+func stream[Request any](r *registry, fullMethod string,
+	call func(context.Context, *catalog, *Request, func(answer) error) error) grpc.StreamDesc {
 	return grpc.StreamDesc{
 		StreamName:    path.Base(fullMethod),
 		ServerStreams: true,

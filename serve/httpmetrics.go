@@ -29,8 +29,10 @@ func (m *httpMetrics) write(t *promText) {
 	for class := 2; class < len(m.answers); class++ {
 		t.sample(name, float64(m.answers[class].Load()), "code", strconv.Itoa(class)+"xx")
 	}
-	t.single("bindery_http_requests_open", "gauge", "Requests to --http-addr that are being answered.", float64(m.open.Load()))
-	t.single("bindery_http_sent_bytes_total", "counter", "Bytes of these answers, compressed as they are.", float64(m.bytes.Load()))
+	t.single("bindery_http_requests_open", "gauge", "Requests to --http-addr that are being answered.",
+		float64(m.open.Load()))
+	t.single("bindery_http_sent_bytes_total", "counter", "Bytes of these answers, compressed as they are.",
+		float64(m.bytes.Load()))
 }
 
 // countedAnswer counts an answer when it begins, and its bytes.

@@ -173,7 +173,8 @@ func (r *indexReader) record() record {
 	if crc := r.bytes(4); len(crc) == 4 {
 		rec.crc = uint32(crc[0]) | uint32(crc[1])<<8 | uint32(crc[2])<<16 | uint32(crc[3])<<24
 	}
-	if r.err == nil && (rec.offset < headerSize || rec.offset > r.records || length > r.records-rec.offset || length > 1<<31) {
+	if r.err == nil && (rec.offset < headerSize || rec.offset > r.records || length > r.records-rec.offset ||
+		length > 1<<31) {
 		r.fail("a record lies outside the file")
 		return record{}
 	}

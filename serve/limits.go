@@ -82,6 +82,7 @@ func (l Limits) serverOptions() []grpc.ServerOption {
 			Time:                  l.KeepAlive,
 			Timeout:               l.KeepAliveWait,
 		}),
-		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}),
+		grpc.KeepaliveEnforcementPolicy(
+			keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}),
 	}
 }

@@ -27,7 +27,8 @@ func TestDamageUnderRunningServer(t *testing.T) {
 	}{
 		{"truncated to nothing", func(s *scene) { s.must(os.Truncate(s.path("a.cache"), 0)) }, true},
 		{"truncated in the records", func(s *scene) { s.must(os.Truncate(s.path("a.cache"), 300)) }, true},
-		{"truncated in the index", func(s *scene) { s.must(os.Truncate(s.path("a.cache"), int64(len(s.read("a.cache"))-5))) }, false},
+		{"truncated in the index",
+			func(s *scene) { s.must(os.Truncate(s.path("a.cache"), int64(len(s.read("a.cache"))-5))) }, false},
 		{"grown", func(s *scene) { s.must(os.Truncate(s.path("a.cache"), 1<<30)) }, false},
 		{"truncated and grown again", func(s *scene) {
 			size := int64(len(s.read("a.cache")))
@@ -58,7 +59,8 @@ func TestDamageUnderRunningServer(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s := good.copy(t)
 			server := serve.New(serve.Limits{}, nil)
-			server.SetStore(load(t, directorySource(t, s.catalog), serve.LoadOptions{CacheDir: s.cache, EnforceIntegrity: true}))
+			server.SetStore(load(t, directorySource(t, s.catalog),
+				serve.LoadOptions{CacheDir: s.cache, EnforceIntegrity: true}))
 			client := startServer(t, server)
 			questions := s.m.summary()
 			// lost counts the calls without an answer. Answers that are given, including the start of an aborted list,
@@ -68,7 +70,8 @@ func TestDamageUnderRunningServer(t *testing.T) {
 					got, err := client.ask(t.Context(), q)
 					want := s.m.ask(q.method, q.request, q.acknowledged).answers
 					switch {
-					case err != nil && status.Code(err) != codes.DataLoss || len(got) > len(want) || err == nil && len(got) < len(want):
+					case err != nil && status.Code(err) != codes.DataLoss || len(got) > len(want) ||
+						err == nil && len(got) < len(want):
 						t.Errorf("%s: %d answers of %d, %v", q, len(got), len(want), err)
 						continue
 					case err != nil:
@@ -93,7 +96,8 @@ func TestDamageUnderRunningServer(t *testing.T) {
 				t.Errorf("%d answers are lost", n)
 			}
 			for _, channel := range s.m.catalog.Channels {
-				q := question{method: registryService + "GetBundleForChannel", request: &api.GetBundleInChannelRequest{PkgName: channel.Package, ChannelName: channel.Name}}
+				q := question{method: registryService + "GetBundleForChannel",
+					request: &api.GetBundleInChannelRequest{PkgName: channel.Package, ChannelName: channel.Name}}
 				if d := client.differs(t.Context(), s.m, q); d != "" && channel.Package != "a" {
 					t.Errorf("another package: %s", d)
 				}

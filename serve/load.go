@@ -218,7 +218,8 @@ func (l *loader) build(ctx context.Context, s *store, cache *cacheDir, check *ca
 			return fmt.Errorf("cache directory: %w", err)
 		}
 		if err != nil {
-			l.Log.Warn("the cache directory cannot be written: a temporary cache is used", "cache", l.CacheDir, "error", err)
+			l.Log.Warn("the cache directory cannot be written: a temporary cache is used", "cache", l.CacheDir, "error",
+				err)
 			writable = false
 			sink.undo()
 		}

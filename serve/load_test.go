@@ -83,7 +83,8 @@ func cacheFiles(t *testing.T, dir string) []string {
 func sampleDirs(t *testing.T) (catalog, cache string) {
 	t.Helper()
 	catalog, cache = t.TempDir(), filepath.Join(t.TempDir(), "cache")
-	writeTree(t, catalog, map[string]string{"a/catalog.yaml": sampleA, "b/catalog.yaml": sampleB, "none.yaml": sampleNone})
+	writeTree(t, catalog,
+		map[string]string{"a/catalog.yaml": sampleA, "b/catalog.yaml": sampleB, "none.yaml": sampleNone})
 	got, err := load(t, catalog, LoadOptions{CacheDir: cache})
 	if err != nil || got.bundles != allBundles {
 		t.Fatalf("fill the cache: %v, %v", got, err)
@@ -105,7 +106,8 @@ func TestReadyCacheIsUsed(t *testing.T) {
 // TestCacheThatDoesNotMatch changes a catalog or its cache in many ways: the answers are those of the catalog, and with
 // integrity enforced loading fails.
 func TestCacheThatDoesNotMatch(t *testing.T) {
-	bundleC := strings.NewReplacer("b.v", "c.v", "name: b\n", "name: c\n", "package: b", "package: c", "packageName: b", "packageName: c").Replace(sampleB)
+	bundleC := strings.NewReplacer("b.v", "c.v", "name: b\n", "name: c\n", "package: b", "package: c", "packageName: b",
+		"packageName: c").Replace(sampleB)
 	write := func(t *testing.T, path, text string) {
 		t.Helper()
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
@@ -133,17 +135,23 @@ func TestCacheThatDoesNotMatch(t *testing.T) {
 		{"a package was filtered out", func(t *testing.T, catalog, _ string) { remove(t, filepath.Join(catalog, "b")) },
 			"beta/a.v1.1.0 stable/a.v1.0.0 stable/a.v1.1.0", "b/catalog.yaml is not there"},
 		{"a bundle was filtered out", func(t *testing.T, catalog, _ string) {
-			write(t, filepath.Join(catalog, "a/catalog.yaml"), strings.Replace(sampleA, "name: beta\nentries", "name: gamma\nentries", 1)[:strings.Index(sampleA, "---\nschema: olm.deprecations")])
+			write(t, filepath.Join(catalog, "a/catalog.yaml"),
+				strings.Replace(sampleA, "name: beta\nentries", "name: gamma\nentries", 1)[:strings.Index(sampleA,
+					"---\nschema: olm.deprecations")])
 		}, "gamma/a.v1.1.0 only/b.v1.0.0 stable/a.v1.0.0 stable/a.v1.1.0", "cache reports digest of a/catalog.yaml"},
 		{"a byte changed and the size did not", func(t *testing.T, catalog, _ string) {
 			write(t, filepath.Join(catalog, "b/catalog.yaml"), strings.ReplaceAll(sampleB, "only", "ONLY"))
 		}, "ONLY/b.v1.0.0 beta/a.v1.1.0 stable/a.v1.0.0 stable/a.v1.1.0", "cache reports digest of b/catalog.yaml"},
-		{"a package was added", func(t *testing.T, catalog, _ string) { write(t, filepath.Join(catalog, "c.yaml"), bundleC) },
+		{"a package was added",
+			func(t *testing.T, catalog, _ string) { write(t, filepath.Join(catalog, "c.yaml"), bundleC) },
 			"beta/a.v1.1.0 only/b.v1.0.0 only/c.v1.0.0 stable/a.v1.0.0 stable/a.v1.1.0", "c.yaml is not in the cache"},
 		{"a file was added to a package", func(t *testing.T, catalog, _ string) {
-			write(t, filepath.Join(catalog, "more.yaml"), "{schema: olm.channel, package: b, name: second, entries: [{name: b.v1.0.0}]}")
-		}, "beta/a.v1.1.0 only/b.v1.0.0 second/b.v1.0.0 stable/a.v1.0.0 stable/a.v1.1.0", "more.yaml is not in the cache"},
-		{"a file is ignored now", func(t *testing.T, catalog, _ string) { write(t, filepath.Join(catalog, ".indexignore"), "/b\n") },
+			write(t, filepath.Join(catalog, "more.yaml"),
+				"{schema: olm.channel, package: b, name: second, entries: [{name: b.v1.0.0}]}")
+		}, "beta/a.v1.1.0 only/b.v1.0.0 second/b.v1.0.0 stable/a.v1.0.0 stable/a.v1.1.0",
+			"more.yaml is not in the cache"},
+		{"a file is ignored now",
+			func(t *testing.T, catalog, _ string) { write(t, filepath.Join(catalog, ".indexignore"), "/b\n") },
 			"beta/a.v1.1.0 stable/a.v1.0.0 stable/a.v1.1.0", "b/catalog.yaml is not there"},
 		{"a cache file was removed", func(t *testing.T, _, cache string) { remove(t, filepath.Join(cache, "b.cache")) },
 			allBundles, "b/catalog.yaml is not in the cache"},
@@ -194,7 +202,8 @@ func TestCacheThatDoesNotMatch(t *testing.T) {
 			catalog, cache := sampleDirs(t)
 			test.change(t, catalog, cache)
 			_, err := load(t, catalog, LoadOptions{CacheDir: cache, EnforceIntegrity: true})
-			if !errors.Is(err, ErrIntegrity) || !strings.Contains(err.Error(), strings.ReplaceAll(test.reason, `\"`, `"`)) {
+			if !errors.Is(err, ErrIntegrity) || !strings.Contains(err.Error(),
+				strings.ReplaceAll(test.reason, `\"`, `"`)) {
 				t.Errorf("enforced: %v, want %q", err, test.reason)
 			}
 			got, err := load(t, catalog, LoadOptions{CacheDir: cache})
@@ -237,7 +246,8 @@ func TestForeignCacheDirectoryIsLeftAlone(t *testing.T) {
 	cache := t.TempDir()
 	writeTree(t, cache, map[string]string{"notes/digest": "x", "digest": "y"})
 	_, err := load(t, catalog, LoadOptions{CacheDir: cache, EnforceIntegrity: true})
-	if !errors.Is(err, ErrIntegrity) || !strings.Contains(err.Error(), "cache directory has unexpected contents: digest,notes") {
+	if !errors.Is(err, ErrIntegrity) || !strings.Contains(err.Error(),
+		"cache directory has unexpected contents: digest,notes") {
 		t.Errorf("enforced: %v", err)
 	}
 	if _, err := load(t, catalog, LoadOptions{CacheDir: cache, MustWrite: true}); err == nil {
@@ -273,7 +283,8 @@ func TestCacheFromImage(t *testing.T) {
 		if changed {
 			catalog["b/catalog.yaml"].Data = []byte(strings.ReplaceAll(sampleB, "only", "other"))
 		}
-		store, err := Load(t.Context(), FileSystem("image", catalog, plainFS{cache}), LoadOptions{EnforceIntegrity: !changed})
+		store, err := Load(t.Context(), FileSystem("image", catalog, plainFS{cache}),
+			LoadOptions{EnforceIntegrity: !changed})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -304,10 +315,12 @@ func TestLayoutsOfCatalogs(t *testing.T) {
 	channel := strings.Index(sampleA, "---\nschema: olm.channel")
 	bundle := strings.Index(sampleA, "---\nschema: olm.bundle")
 	for name, files := range map[string]map[string]string{
-		"one file":                        {"catalog.yaml": sampleA + sampleB},
-		"one directory":                   {"configs/a.yaml": sampleA, "configs/b.yaml": sampleB},
-		"a package in several files":      {"a/1.yaml": sampleA[:channel], "a/2.yaml": sampleA[channel:bundle], "a/3.yaml": sampleA[bundle:], "b.yaml": sampleB},
-		"a package in several places":     {"1.yaml": sampleA[:channel], "x/2.yaml": sampleA[channel:bundle] + sampleB, "y/3.yaml": sampleA[bundle:]},
+		"one file":      {"catalog.yaml": sampleA + sampleB},
+		"one directory": {"configs/a.yaml": sampleA, "configs/b.yaml": sampleB},
+		"a package in several files": {"a/1.yaml": sampleA[:channel], "a/2.yaml": sampleA[channel:bundle],
+			"a/3.yaml": sampleA[bundle:], "b.yaml": sampleB},
+		"a package in several places": {"1.yaml": sampleA[:channel], "x/2.yaml": sampleA[channel:bundle] + sampleB,
+			"y/3.yaml": sampleA[bundle:]},
 		"packages across the same places": {"1.yaml": sampleA[:bundle] + sampleB, "2.yaml": sampleA[bundle:]},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -333,8 +346,9 @@ func TestLayoutsOfCatalogs(t *testing.T) {
 
 func TestBrokenCatalogIsRefused(t *testing.T) {
 	for name, test := range map[string]struct{ text, want string }{
-		"syntax":        {sampleB + "---\n{", "catalog.yaml"},
-		"a broken rule": {strings.Replace(sampleB, "defaultChannel: only", "defaultChannel: x", 1), `process package "b": `},
+		"syntax": {sampleB + "---\n{", "catalog.yaml"},
+		"a broken rule": {strings.Replace(sampleB, "defaultChannel: only", "defaultChannel: x", 1),
+			`process package "b": `},
 	} {
 		t.Run(name, func(t *testing.T) {
 			catalog, cache := t.TempDir(), filepath.Join(t.TempDir(), "cache")

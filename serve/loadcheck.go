@@ -38,7 +38,8 @@ func (l *loader) check(ctx context.Context, cache *cacheDir) (*cacheCheck, error
 			listed[s.Name] = true
 		}
 	}
-	now, err := digestFiles(ctx, l.src.fsys, slices.DeleteFunc(sortedNames(listed), func(f string) bool { return !there[f] }))
+	now, err := digestFiles(ctx, l.src.fsys,
+		slices.DeleteFunc(sortedNames(listed), func(f string) bool { return !there[f] }))
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +54,8 @@ func (l *loader) check(ctx context.Context, cache *cacheDir) (*cacheCheck, error
 			case !ok:
 				reason = fmt.Sprintf("%s is not there", s.Name)
 			case digest.Size != s.Size || digest.Digest != s.Digest:
-				reason = fmt.Sprintf("cache reports digest of %s as %q, but computed digest is %q", s.Name, shortDigest(s), shortDigest(digest))
+				reason = fmt.Sprintf("cache reports digest of %s as %q, but computed digest is %q", s.Name,
+					shortDigest(s), shortDigest(digest))
 			default:
 				digest.Packages = s.Packages
 				now[s.Name] = digest

@@ -71,14 +71,16 @@ func (e *exposition) text() []byte {
 	writeRuntime(t)
 	writeProcess(t)
 	t.family("bindery_build_info", "gauge", "The program that serves; always 1.")
-	t.sample("bindery_build_info", 1, "version", e.version, "goversion", runtime.Version(), "goos", runtime.GOOS, "goarch", runtime.GOARCH)
+	t.sample("bindery_build_info", 1, "version", e.version, "goversion", runtime.Version(), "goos", runtime.GOOS,
+		"goarch", runtime.GOARCH)
 	return t.b
 }
 
 func (e *exposition) writeLoads(t *promText) {
 	m := e.loads
 	const name = "bindery_catalog_loads_total"
-	t.family(name, "counter", "Attempts to load the catalog; changed means that it changed meanwhile, so that it was loaded again.")
+	t.family(name, "counter",
+		"Attempts to load the catalog; changed means that it changed meanwhile, so that it was loaded again.")
 	t.sample(name, float64(m.loaded.Load()), "result", "success")
 	t.sample(name, float64(m.failed.Load()), "result", "failure")
 	t.sample(name, float64(m.torn.Load()), "result", "changed")
@@ -86,12 +88,17 @@ func (e *exposition) writeLoads(t *promText) {
 	if m.lastFailed.Load() {
 		failed = 1
 	}
-	t.single("bindery_catalog_last_load_failed", "gauge", "Whether the last attempt to load the catalog failed, so that an older one is served or none.", failed)
-	t.single("bindery_catalog_loaded_timestamp_seconds", "gauge", "When the catalog was loaded; 0 before that.", float64(m.loadedAt.Load())/1e3)
-	t.single("bindery_catalog_load_duration_seconds", "gauge", "How long loading that catalog took.", time.Duration(m.took.Load()).Seconds())
+	t.single("bindery_catalog_last_load_failed", "gauge",
+		"Whether the last attempt to load the catalog failed, so that an older one is served or none.", failed)
+	t.single("bindery_catalog_loaded_timestamp_seconds", "gauge", "When the catalog was loaded; 0 before that.",
+		float64(m.loadedAt.Load())/1e3)
+	t.single("bindery_catalog_load_duration_seconds", "gauge", "How long loading that catalog took.",
+		time.Duration(m.took.Load()).Seconds())
 	if e.cert != nil {
-		t.single("bindery_tls_certificate_not_after_timestamp_seconds", "gauge", "When the TLS certificate runs out.", float64(e.cert.notAfter().Unix()))
-		t.single("bindery_tls_certificate_load_failures_total", "counter", "How often changed TLS files could not be used.", float64(e.cert.failures.Load()))
+		t.single("bindery_tls_certificate_not_after_timestamp_seconds", "gauge", "When the TLS certificate runs out.",
+			float64(e.cert.notAfter().Unix()))
+		t.single("bindery_tls_certificate_load_failures_total", "counter",
+			"How often changed TLS files could not be used.", float64(e.cert.failures.Load()))
 	}
 }
 
@@ -99,12 +106,17 @@ func (e *exposition) writeLoads(t *promText) {
 func (s *Server) writeMetrics(t *promText) {
 	if g := s.gate.Load(); g != nil {
 		t.single("bindery_server_connections", "gauge", "Connections that are open.", float64(g.open.Load()))
-		t.single("bindery_server_connections_accepted_total", "counter", "Connections that were taken.", float64(g.accepted.Load()))
-		t.single("bindery_server_connections_evicted_total", "counter", "Connections that were closed before they had said anything, for others.", float64(g.evicted.Load()))
+		t.single("bindery_server_connections_accepted_total", "counter", "Connections that were taken.",
+			float64(g.accepted.Load()))
+		t.single("bindery_server_connections_evicted_total", "counter",
+			"Connections that were closed before they had said anything, for others.", float64(g.evicted.Load()))
 	}
-	t.single("bindery_server_connections_limit", "gauge", "How many connections may be open.", float64(s.limits.Connections))
-	t.single("bindery_server_answer_bytes", "gauge", "Memory of the answers that are being sent.", float64(s.budget.taken()))
-	t.single("bindery_server_answer_bytes_limit", "gauge", "How much memory these answers may take.", float64(s.budget.limit))
+	t.single("bindery_server_connections_limit", "gauge", "How many connections may be open.",
+		float64(s.limits.Connections))
+	t.single("bindery_server_answer_bytes", "gauge", "Memory of the answers that are being sent.",
+		float64(s.budget.taken()))
+	t.single("bindery_server_answer_bytes_limit", "gauge", "How much memory these answers may take.",
+		float64(s.budget.limit))
 	var packages, channels, bundles int
 	var size int64
 	ready := 0.
@@ -124,7 +136,8 @@ func (s *Server) writeMetrics(t *promText) {
 	t.single("bindery_catalog_packages", "gauge", "Packages of the catalog.", float64(packages))
 	t.single("bindery_catalog_channels", "gauge", "Channels of the catalog.", float64(channels))
 	t.single("bindery_catalog_bundles", "gauge", "Bundles of the catalog.", float64(bundles))
-	t.single("bindery_catalog_cache_bytes", "gauge", "Bytes of the cache files from which the catalog is served.", float64(size))
+	t.single("bindery_catalog_cache_bytes", "gauge", "Bytes of the cache files from which the catalog is served.",
+		float64(size))
 }
 
 // runtimeMetrics are Go runtime metrics under the names of Prometheus' Go client.
@@ -135,7 +148,8 @@ var runtimeMetrics = [...]struct{ from, name, kind, help string }{
 	{"/gc/heap/live:bytes", "go_gc_heap_live_bytes", "gauge", "Heap that the last garbage collection found in use."},
 	{"/memory/classes/heap/objects:bytes", "go_memstats_heap_alloc_bytes", "gauge", "Heap in use, garbage included."},
 	{"/memory/classes/total:bytes", "go_memstats_sys_bytes", "gauge", "Memory that Go has mapped."},
-	{"/memory/classes/heap/released:bytes", "go_memstats_heap_released_bytes", "gauge", "Of it what was given back to the system."},
+	{"/memory/classes/heap/released:bytes", "go_memstats_heap_released_bytes", "gauge",
+		"Of it what was given back to the system."},
 }
 
 func writeRuntime(t *promText) {

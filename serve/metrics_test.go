@@ -101,10 +101,12 @@ func TestMetrics(t *testing.T) {
 		name   string
 		labels []string
 	}{
-		{2, "grpc_server_started_total", []string{"grpc_service", "api.Registry", "grpc_method", "GetPackage", "grpc_type", "unary"}},
+		{2, "grpc_server_started_total",
+			[]string{"grpc_service", "api.Registry", "grpc_method", "GetPackage", "grpc_type", "unary"}},
 		{1, "grpc_server_handled_total", []string{"grpc_method", "GetPackage", "grpc_code", "OK"}},
 		{1, "grpc_server_handled_total", []string{"grpc_method", "GetPackage", "grpc_code", "NotFound"}},
-		{1, "grpc_server_handled_total", []string{"grpc_service", "grpc.health.v1.Health", "grpc_method", "Check", "grpc_code", "OK"}},
+		{1, "grpc_server_handled_total",
+			[]string{"grpc_service", "grpc.health.v1.Health", "grpc_method", "Check", "grpc_code", "OK"}},
 		{2, "grpc_server_msg_sent_total", []string{"grpc_method", "ListPackages", "grpc_type", "server_stream"}},
 		{6, "bindery_server_sent_bytes_total", []string{"grpc_method", "ListPackages"}},
 		{0, "grpc_server_started_total", []string{"grpc_method", "ListBundles"}},
@@ -124,13 +126,15 @@ func TestMetrics(t *testing.T) {
 			t.Errorf("%s%v is %v, want %v", c.name, c.labels, got, c.want)
 		}
 	}
-	for _, name := range []string{"go_goroutines", "go_memstats_sys_bytes", "bindery_catalog_cache_bytes", "bindery_catalog_loaded_timestamp_seconds", "bindery_catalog_load_duration_seconds"} {
+	for _, name := range []string{"go_goroutines", "go_memstats_sys_bytes", "bindery_catalog_cache_bytes",
+		"bindery_catalog_loaded_timestamp_seconds", "bindery_catalog_load_duration_seconds"} {
 		if got := m.value(t, name); got <= 0 {
 			t.Errorf("%s is %v", name, got)
 		}
 	}
 	h := m.find(t, "grpc_server_handling_seconds", "grpc_method", "GetPackage").GetHistogram()
-	if n := len(h.GetBucket()); h.GetSampleCount() != 2 || n != len(latencyBuckets)+1 || !math.IsInf(h.GetBucket()[n-1].GetUpperBound(), 1) || h.GetSampleSum() <= 0 {
+	if n := len(h.GetBucket()); h.GetSampleCount() != 2 || n != len(latencyBuckets)+1 ||
+		!math.IsInf(h.GetBucket()[n-1].GetUpperBound(), 1) || h.GetSampleSum() <= 0 {
 		t.Errorf("histogram %v", h)
 	}
 	for _, f := range m {
@@ -184,7 +188,8 @@ func TestMetricsOfHTTP(t *testing.T) {
 func TestMetricsBeforeCatalog(t *testing.T) {
 	e := &exposition{server: New(Limits{}, nil), loads: &loadMetrics{}}
 	m := parseMetrics(t, e.text())
-	if m.value(t, "bindery_catalog_ready") != 0 || m.value(t, "bindery_catalog_packages") != 0 || m.value(t, "bindery_catalog_loaded_timestamp_seconds") != 0 {
+	if m.value(t, "bindery_catalog_ready") != 0 || m.value(t, "bindery_catalog_packages") != 0 || m.value(t,
+		"bindery_catalog_loaded_timestamp_seconds") != 0 {
 		t.Errorf("%v", m)
 	}
 }
@@ -199,8 +204,10 @@ func TestCallsInTheLog(t *testing.T) {
 		s := New(Limits{}, slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: c.level})))
 		s.SetStore(catalogStore(t, parse(t, sampleA)))
 		conn := startServer(t, s)
-		ctx := metadata.AppendToOutgoingContext(t.Context(), "authorization", "Bearer secret-token", "x-other", "secret-token")
-		if _, err := api.NewRegistryClient(conn).GetPackage(ctx, &api.GetPackageRequest{Name: "secret-name"}); err == nil {
+		ctx := metadata.AppendToOutgoingContext(t.Context(), "authorization", "Bearer secret-token", "x-other",
+			"secret-token")
+		if _, err := api.NewRegistryClient(conn).GetPackage(ctx,
+			&api.GetPackageRequest{Name: "secret-name"}); err == nil {
 			t.Fatal("there is such a package")
 		}
 		conn.Close()
@@ -221,7 +228,8 @@ func TestPromText(t *testing.T) {
 	x.sample("m", math.Inf(1), "l", "a\\b\nc\"d", "k", "v")
 	x.sample("m", 0.25)
 	x.sample("m", 1e18, "l", "")
-	const want = "# HELP m a \\\\ b\\nc \"d\"\n# TYPE m gauge\nm{l=\"a\\\\b\\nc\\\"d\",k=\"v\"} +Inf\nm 0.25\nm{l=\"\"} 1e+18\n"
+	const want = "# HELP m a \\\\ b\\nc \"d\"\n# TYPE m gauge\nm{l=\"a\\\\b\\nc\\\"d\",k=\"v\"} +Inf\nm " +
+		"0.25\nm{l=\"\"} 1e+18\n"
 	if got := string(x.b); got != want {
 		t.Errorf("got %s\nwant %s", got, want)
 	}

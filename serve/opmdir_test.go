@@ -132,7 +132,8 @@ func TestOPMCacheIsNeitherReadNorChanged(t *testing.T) {
 			want, before := serve.Dump(t, native, true), tree(t, cache)
 			s, log := mustLoad(t, directory(t, catalog), serve.LoadOptions{CacheDir: cache})
 			differ(t, serve.Dump(t, s, true), want)
-			if words := "cache of opm's (" + format + ")"; !strings.Contains(log, words) || !strings.Contains(log, "building cache") {
+			if words := "cache of opm's (" + format + ")"; !strings.Contains(log, words) || !strings.Contains(log,
+				"building cache") {
 				t.Errorf("the log lacks %q: %s", words, log)
 			}
 			t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "gone"))
@@ -145,7 +146,8 @@ func TestOPMCacheIsNeitherReadNorChanged(t *testing.T) {
 			if !errors.Is(err, serve.ErrIntegrity) || !strings.Contains(err.Error(), format) {
 				t.Errorf("enforced: %v", err)
 			}
-			if _, _, err := loadStore(t, directory(t, catalog), serve.LoadOptions{CacheDir: cache, MustWrite: true}); err == nil {
+			if _, _, err := loadStore(t, directory(t, catalog),
+				serve.LoadOptions{CacheDir: cache, MustWrite: true}); err == nil {
 				t.Error("a cache of opm's was to be written, and that is no error")
 			}
 			differ(t, tree(t, cache), before)

@@ -171,7 +171,8 @@ func startServer(t testing.TB, s *Server) *grpc.ClientConn {
 
 func method(t testing.TB, rpc string) protoreflect.MethodDescriptor {
 	t.Helper()
-	for _, service := range []protoreflect.FullName{"api.Registry", "api.ExperimentalRegistry", "grpc.health.v1.Health"} {
+	for _, service := range []protoreflect.FullName{"api.Registry", "api.ExperimentalRegistry",
+		"grpc.health.v1.Health"} {
 		d, err := protoregistry.GlobalFiles.FindDescriptorByName(service + "." + protoreflect.FullName(rpc))
 		if err == nil {
 			return d.(protoreflect.MethodDescriptor)
@@ -260,7 +261,8 @@ func readCalls(t testing.TB, name string) []recordedCall {
 
 // isSet reports whether opm's answers to the call come in random order.
 func isSet(rpc string) bool {
-	return rpc == "ListPackages" || strings.HasPrefix(rpc, "GetChannelEntries") || strings.HasPrefix(rpc, "GetLatestChannelEntries")
+	return rpc == "ListPackages" || strings.HasPrefix(rpc, "GetChannelEntries") || strings.HasPrefix(rpc,
+		"GetLatestChannelEntries")
 }
 
 // errorText returns the message of a recorded error. The recording has lost trailing spaces.
@@ -311,7 +313,8 @@ func replay(t *testing.T, conn *grpc.ClientConn, calls []recordedCall) {
 			continue
 		}
 		if len(have) != len(want) {
-			t.Errorf("%s %s: %d answers, recorded %d\n got %.300v\nwant %.300v", c.RPC, c.Req, len(have), len(want), have, want)
+			t.Errorf("%s %s: %d answers, recorded %d\n got %.300v\nwant %.300v", c.RPC, c.Req, len(have), len(want),
+				have, want)
 			continue
 		}
 		if c.RPC == "GetBundleThatReplaces" && isReplacement(t, conn, c.Req, want[0]) {
@@ -353,7 +356,9 @@ func anyReplacement(t *testing.T, conn *grpc.ClientConn, req json.RawMessage, ma
 		if e.PackageName != asked.PkgName || e.ChannelName != asked.ChannelName {
 			continue
 		}
-		got, err := call(t, conn, "GetBundle", fmt.Appendf(nil, `{"pkgName":%q,"channelName":%q,"csvName":%q}`, e.PackageName, e.ChannelName, e.BundleName))
+		got, err := call(t, conn, "GetBundle",
+			fmt.Appendf(nil, `{"pkgName":%q,"channelName":%q,"csvName":%q}`, e.PackageName, e.ChannelName,
+				e.BundleName))
 		if err == nil && matches(got[0]) {
 			return true
 		}
@@ -381,7 +386,8 @@ func TestRecordedAnswers(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if migrated := filepath.Join(dir, "golden", strings.TrimSuffix(name, "-fbc"), "migrate.json.d"); fsys == nil {
+			if migrated := filepath.Join(dir, "golden", strings.TrimSuffix(name, "-fbc"),
+				"migrate.json.d"); fsys == nil {
 				if _, err := os.Stat(migrated); err == nil {
 					fsys = unpackedFS(t, migrated)
 				} else {

@@ -63,7 +63,8 @@ func newPages(c *catalog, limit int) *pages {
 			switch {
 			case !b.hasImage:
 				p.list = append(p.list, page{channel: i, entry: j, answers: 1, loose: true})
-			case last < 0 || p.list[last].loose || p.list[last].size+size+(p.list[last].answers+1)*answerCost > pageSize:
+			case last < 0 || p.list[last].loose ||
+				p.list[last].size+size+(p.list[last].answers+1)*answerCost > pageSize:
 				p.list = append(p.list, page{channel: i, entry: j, answers: 1, size: size})
 			default:
 				p.list[last].answers++

@@ -53,7 +53,8 @@ func openProfiles(addr string, capture bool, log *slog.Logger) *profiles {
 	mux.HandleFunc("/debug/pprof/trace", httppprof.Trace)
 	mux.HandleFunc("/debug/pprof/symbol", httppprof.Symbol)
 	mux.HandleFunc("/debug/pprof/startup/cpu", p.serveStart)
-	p.server = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 8 << 10}
+	p.server = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second,
+		IdleTimeout: time.Minute, MaxHeaderBytes: 8 << 10}
 	log.Info("listening", "for", "pprof-addr", "address", l.Addr().String())
 	go func() {
 		if err := p.server.Serve(netutil.LimitListener(l, 16)); !errors.Is(err, http.ErrServerClosed) {

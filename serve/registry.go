@@ -23,7 +23,8 @@ func notFound(format string, args ...any) error {
 	return status.Errorf(codes.NotFound, format, args...)
 }
 
-func (r *registry) listPackages(_ context.Context, c *catalog, _ *api.ListPackageRequest, send func(answer) error) error {
+func (r *registry) listPackages(_ context.Context, c *catalog, _ *api.ListPackageRequest,
+	send func(answer) error) error {
 	for _, p := range c.packages {
 		if err := send(small(packageName(p.name))); err != nil {
 			return err
@@ -65,12 +66,14 @@ func (r *registry) getBundle(ctx context.Context, c *catalog, req *api.GetBundle
 	}
 	e := p.entry(ch, req.GetCsvName())
 	if e == nil {
-		return answer{}, notFound("package %q, channel %q, bundle %q not found", req.GetPkgName(), req.GetChannelName(), req.GetCsvName())
+		return answer{}, notFound("package %q, channel %q, bundle %q not found", req.GetPkgName(), req.GetChannelName(),
+			req.GetCsvName())
 	}
 	return r.bundle(ctx, p, ch, e)
 }
 
-func (r *registry) getBundleForChannel(ctx context.Context, c *catalog, req *api.GetBundleInChannelRequest) (answer, error) {
+func (r *registry) getBundleForChannel(ctx context.Context, c *catalog,
+	req *api.GetBundleInChannelRequest) (answer, error) {
 	p, ch, err := c.channel(req.GetPkgName(), req.GetChannelName())
 	if err != nil {
 		return answer{}, err
@@ -78,7 +81,8 @@ func (r *registry) getBundleForChannel(ctx context.Context, c *catalog, req *api
 	return r.bundle(ctx, p, ch, &ch.entries[ch.head])
 }
 
-func (r *registry) getBundleThatReplaces(ctx context.Context, c *catalog, req *api.GetReplacementRequest) (answer, error) {
+func (r *registry) getBundleThatReplaces(ctx context.Context, c *catalog,
+	req *api.GetReplacementRequest) (answer, error) {
 	if _, ok := c.byName[req.GetPkgName()]; !ok {
 		return answer{}, notFound("package %s not found", req.GetPkgName())
 	}
@@ -93,7 +97,8 @@ func (r *registry) getBundleThatReplaces(ctx context.Context, c *catalog, req *a
 	return r.bundle(ctx, p, ch, e)
 }
 
-func (r *registry) getChannelEntriesThatReplace(ctx context.Context, c *catalog, req *api.GetAllReplacementsRequest, send func(answer) error) error {
+func (r *registry) getChannelEntriesThatReplace(ctx context.Context, c *catalog, req *api.GetAllReplacementsRequest,
+	send func(answer) error) error {
 	found := false
 	for _, p := range c.packages {
 		if err := ctx.Err(); err != nil {
@@ -153,15 +158,18 @@ func sendProviders(ctx context.Context, c *catalog, k gvk, heads bool, send func
 	return nil
 }
 
-func (r *registry) getChannelEntriesThatProvide(ctx context.Context, c *catalog, req *api.GetAllProvidersRequest, send func(answer) error) error {
+func (r *registry) getChannelEntriesThatProvide(ctx context.Context, c *catalog, req *api.GetAllProvidersRequest,
+	send func(answer) error) error {
 	return sendProviders(ctx, c, requestedAPI(req), false, send)
 }
 
-func (r *registry) getLatestChannelEntriesThatProvide(ctx context.Context, c *catalog, req *api.GetLatestProvidersRequest, send func(answer) error) error {
+func (r *registry) getLatestChannelEntriesThatProvide(ctx context.Context, c *catalog,
+	req *api.GetLatestProvidersRequest, send func(answer) error) error {
 	return sendProviders(ctx, c, requestedAPI(req), true, send)
 }
 
-func (r *registry) getDefaultBundleThatProvides(ctx context.Context, c *catalog, req *api.GetDefaultProviderRequest) (answer, error) {
+func (r *registry) getDefaultBundleThatProvides(ctx context.Context, c *catalog,
+	req *api.GetDefaultProviderRequest) (answer, error) {
 	k, found := requestedAPI(req), false
 	for _, p := range c.packages {
 		var head *indexEntry
@@ -185,7 +193,8 @@ func (r *registry) getDefaultBundleThatProvides(ctx context.Context, c *catalog,
 
 // listBundles sends the pages that all calls share. An answer that is too large for a page, or a page without memory,
 // is read for this call alone.
-func (r *registry) listBundles(ctx context.Context, c *catalog, _ *api.ListBundlesRequest, send func(answer) error) error {
+func (r *registry) listBundles(ctx context.Context, c *catalog, _ *api.ListBundlesRequest,
+	send func(answer) error) error {
 	ahead := make(chan struct{}, c.pages.begin())
 	defer c.pages.end()
 	sent := func() { <-ahead }
@@ -276,7 +285,8 @@ func (r *registry) register(s grpc.ServiceRegistrar) {
 	experimental.HandlerType = nil
 	experimental.Methods = nil
 	experimental.Streams = []grpc.StreamDesc{
-		stream(r, api.ExperimentalRegistry_ExperimentalListPackageCustomSchemas_FullMethodName, r.listPackageCustomSchemas),
+		stream(r, api.ExperimentalRegistry_ExperimentalListPackageCustomSchemas_FullMethodName,
+			r.listPackageCustomSchemas),
 	}
 	s.RegisterService(&experimental, nil)
 }

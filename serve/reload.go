@@ -197,10 +197,12 @@ func (c *catalogLoader) reload(ctx context.Context) (soon bool) {
 		c.log.Info("the catalog is loaded again when it has come to rest", "configs", c.src.name, "reason", err)
 		return true
 	case err != nil && c.wait > 0:
-		c.log.Error("the catalog cannot be loaded again now: the one before is served until it can", "configs", c.src.name, "error", err, "again in", c.wait.String())
+		c.log.Error("the catalog cannot be loaded again now: the one before is served until it can", "configs",
+			c.src.name, "error", err, "again in", c.wait.String())
 		return false
 	case err != nil:
-		c.log.Error("the catalog cannot be loaded again: the one before is served until it changes", "configs", c.src.name, "error", err)
+		c.log.Error("the catalog cannot be loaded again: the one before is served until it changes", "configs",
+			c.src.name, "error", err)
 		return false
 	}
 	packages := len(h.Packages())
@@ -208,7 +210,8 @@ func (c *catalogLoader) reload(ctx context.Context) (soon bool) {
 	h = held{}
 	// Two catalogs were in memory, and one of them is mostly garbage now.
 	debug.FreeOSMemory()
-	c.log.Info("the catalog was loaded again", "configs", c.src.name, "packages", packages, "duration", time.Since(start).Round(time.Millisecond).String())
+	c.log.Info("the catalog was loaded again", "configs", c.src.name, "packages", packages, "duration",
+		time.Since(start).Round(time.Millisecond).String())
 	return false
 }
 

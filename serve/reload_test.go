@@ -140,7 +140,8 @@ func TestBrokenCatalogLeavesTheOneBefore(t *testing.T) {
 			t.Errorf("packages %q, want %q", got, packages)
 		}
 		m := scrape(t, "http://"+metrics.Addr().String()+"/metrics")
-		if l, f := m.value(t, "bindery_catalog_loads_total", "result", "success"), m.value(t, "bindery_catalog_loads_total", "result", "failure"); l != loaded || f != failed {
+		if l, f := m.value(t, "bindery_catalog_loads_total", "result", "success"), m.value(t,
+			"bindery_catalog_loads_total", "result", "failure"); l != loaded || f != failed {
 			t.Errorf("%v were loaded and %v failed, want %v and %v", l, f, loaded, failed)
 		}
 		if got := check(t, conn, ""); got != healthpb.HealthCheckResponse_SERVING {
@@ -170,7 +171,8 @@ func TestBrokenCatalogIsTriedOnce(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "a.yaml")
 	write(t, file, sampleA)
-	loader := &catalogLoader{src: directory(t, dir), log: slog.New(slog.DiscardHandler), use: func(h held) { h.Close() }}
+	loader := &catalogLoader{src: directory(t, dir), log: slog.New(slog.DiscardHandler),
+		use: func(h held) { h.Close() }}
 	store, err := loader.first(t.Context())
 	do(t, err)
 	do(t, store.Close())
@@ -214,7 +216,8 @@ func TestCatalogIsTriedAgainAfterPassingErrors(t *testing.T) {
 		return open(ctx)
 	}
 	var told bytes.Buffer
-	loader := &catalogLoader{src: src, every: time.Millisecond, log: slog.New(slog.NewTextHandler(&told, nil)), use: func(h held) { h.Close() }}
+	loader := &catalogLoader{src: src, every: time.Millisecond, log: slog.New(slog.NewTextHandler(&told, nil)),
+		use: func(h held) { h.Close() }}
 	store, err := loader.first(t.Context())
 	do(t, err)
 	do(t, store.Close())
@@ -300,7 +303,8 @@ func TestTornCatalogIsNeverServed(t *testing.T) {
 func generation(n int) string {
 	var b strings.Builder
 	for i := range 8 {
-		b.WriteString(strings.ReplaceAll(renamed(sampleB, "b", fmt.Sprintf("p%d", i)), "b.v1.0.0", fmt.Sprintf("p%d.v%d.0.0", i, n)))
+		b.WriteString(strings.ReplaceAll(renamed(sampleB, "b", fmt.Sprintf("p%d", i)), "b.v1.0.0",
+			fmt.Sprintf("p%d.v%d.0.0", i, n)))
 	}
 	return b.String()
 }
@@ -405,7 +409,8 @@ func TestReloadsUnderClients(t *testing.T) {
 	if after.HeapAlloc > heap.HeapAlloc+8<<20 {
 		t.Errorf("%d bytes after 5 reloads, %d after %d", heap.HeapAlloc, after.HeapAlloc, reloads)
 	}
-	t.Logf("%d reloads, %d lists, %d fds, %d goroutines, heap %d -> %d", reloads, lists.Load(), fds, goroutines, heap.HeapAlloc, after.HeapAlloc)
+	t.Logf("%d reloads, %d lists, %d fds, %d goroutines, heap %d -> %d", reloads, lists.Load(), fds, goroutines,
+		heap.HeapAlloc, after.HeapAlloc)
 }
 
 // listOneGeneration lists all bundles and fails unless they are exactly those of one generation.

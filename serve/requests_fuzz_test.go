@@ -54,7 +54,8 @@ func (c client) askRaw(ctx context.Context, q question, request []byte) ([][]byt
 	if q.acknowledged {
 		ctx = metadata.AppendToOutgoingContext(ctx, "x-acknowledge-experimental", "true")
 	}
-	s, err := c.conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, q.method, grpc.ForceCodecV2(rawCodec{encoding.GetCodecV2(proto.Name)}))
+	s, err := c.conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, q.method,
+		grpc.ForceCodecV2(rawCodec{encoding.GetCodecV2(proto.Name)}))
 	if err != nil {
 		return nil, err
 	}

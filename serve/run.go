@@ -135,7 +135,8 @@ func (r *running) open(ctx context.Context, src Source) (err error) {
 		if r.site != nil {
 			h.http = &r.requests
 		}
-		if r.metrics, err = openEndpoint(ctx, "metrics-addr", r.MetricsAddr, r.MetricsListener, nil, h, r.Log); err != nil {
+		if r.metrics, err = openEndpoint(ctx, "metrics-addr", r.MetricsAddr, r.MetricsListener, nil, h,
+			r.Log); err != nil {
 			return err
 		}
 	}
@@ -188,7 +189,8 @@ func (r *running) serve(ctx context.Context) error {
 	packages := len(h.Packages())
 	r.use(h)
 	r.profiles.started()
-	r.Log.Info("serving registry", "configs", r.loader.src.name, "address", r.listener.Addr().String(), "packages", packages)
+	r.Log.Info("serving registry", "configs", r.loader.src.name, "address", r.listener.Addr().String(), "packages",
+		packages)
 	if r.Ready != nil {
 		r.Ready(r.listener.Addr())
 	}
@@ -231,7 +233,8 @@ func fillCache(ctx context.Context, src Source, o Options) error {
 			return nil
 		}
 	}
-	store, err := Load(ctx, src, LoadOptions{CacheDir: o.CacheDir, EnforceIntegrity: o.EnforceIntegrity, MustWrite: true, Log: o.Log})
+	store, err := Load(ctx, src,
+		LoadOptions{CacheDir: o.CacheDir, EnforceIntegrity: o.EnforceIntegrity, MustWrite: true, Log: o.Log})
 	if err != nil {
 		return loadError(err)
 	}

@@ -152,7 +152,8 @@ func listenLocally(t testing.TB) net.Listener {
 
 // renamed returns a sample with another package name.
 func renamed(sample, from, to string) string {
-	r := strings.NewReplacer("name: "+from+"\n", "name: "+to+"\n", "package: "+from+"\n", "package: "+to+"\n", "packageName: "+from+",", "packageName: "+to+",")
+	r := strings.NewReplacer("name: "+from+"\n", "name: "+to+"\n", "package: "+from+"\n", "package: "+to+"\n",
+		"packageName: "+from+",", "packageName: "+to+",")
 	return r.Replace(sample)
 }
 

@@ -110,7 +110,8 @@ func parse(t testing.TB, text string) *declcfg.Catalog {
 
 func encodeSample(t testing.TB, text string) []byte {
 	t.Helper()
-	file, err := EncodePackage(parse(t, text), nil, SourceFile{Name: "a/catalog.yaml", Size: int64(len(text)), Packages: 1})
+	file, err := EncodePackage(parse(t, text), nil,
+		SourceFile{Name: "a/catalog.yaml", Size: int64(len(text)), Packages: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -117,16 +117,19 @@ func TestReflection(t *testing.T) {
 		}
 		return answer
 	}
-	answer := ask(&reflectionpb.ServerReflectionRequest{MessageRequest: &reflectionpb.ServerReflectionRequest_ListServices{}})
+	answer := ask(
+		&reflectionpb.ServerReflectionRequest{MessageRequest: &reflectionpb.ServerReflectionRequest_ListServices{}})
 	var names []string
 	for _, service := range answer.GetListServicesResponse().GetService() {
 		names = append(names, service.GetName())
 	}
-	const want = "api.ExperimentalRegistry api.Registry grpc.health.v1.Health grpc.reflection.v1.ServerReflection grpc.reflection.v1alpha.ServerReflection"
+	const want = "api.ExperimentalRegistry api.Registry grpc.health.v1.Health grpc.reflection.v1.ServerReflection " +
+		"grpc.reflection.v1alpha.ServerReflection"
 	if got := strings.Join(names, " "); got != want {
 		t.Errorf("services %s, want %s", got, want)
 	}
-	answer = ask(&reflectionpb.ServerReflectionRequest{MessageRequest: &reflectionpb.ServerReflectionRequest_FileContainingSymbol{FileContainingSymbol: "api.Registry"}})
+	answer = ask(
+		&reflectionpb.ServerReflectionRequest{MessageRequest: &reflectionpb.ServerReflectionRequest_FileContainingSymbol{FileContainingSymbol: "api.Registry"}})
 	if len(answer.GetFileDescriptorResponse().GetFileDescriptorProto()) == 0 {
 		t.Errorf("api.Registry is not described: %v", answer)
 	}
@@ -149,7 +152,8 @@ func TestPanicEndsOneCall(t *testing.T) {
 	s.SetStore(store)
 	conn := startServer(t, s)
 	for rpc, req := range map[string]string{"GetPackage": `{"name":"b"}`, "ListBundles": `{}`} {
-		if _, err := call(t, conn, rpc, json.RawMessage(req)); status.Code(err) != codes.Internal || strings.Contains(err.Error(), "broken") {
+		if _, err := call(t, conn, rpc, json.RawMessage(req)); status.Code(err) != codes.Internal ||
+			strings.Contains(err.Error(), "broken") {
 			t.Errorf("%s: %v", rpc, err)
 		}
 	}
@@ -172,7 +176,8 @@ func TestLimits(t *testing.T) {
 	if _, err := client.GetPackage(ctx, &api.GetPackageRequest{Name: "a"}); err == nil {
 		t.Error("a large header was taken")
 	}
-	if err := conn.Invoke(t.Context(), "/api.Registry/NoSuch", &api.GetPackageRequest{}, &api.Package{}); status.Code(err) != codes.Unimplemented {
+	if err := conn.Invoke(t.Context(), "/api.Registry/NoSuch", &api.GetPackageRequest{},
+		&api.Package{}); status.Code(err) != codes.Unimplemented {
 		t.Errorf("an unknown method: %v", err)
 	}
 	if _, err := client.GetPackage(t.Context(), &api.GetPackageRequest{Name: "a"}); err != nil {
@@ -193,12 +198,14 @@ func largeCatalog(t testing.TB, bundles, size int) *declcfg.Catalog {
 			entry.Replaces = fmt.Sprintf("big.v0.0.%d", i-1)
 		}
 		channel.Entries = append(channel.Entries, entry)
-		version, err := declcfg.NewProperty(declcfg.PropertyPackage, property.Package{PackageName: "big", Version: fmt.Sprintf("0.0.%d", i)})
+		version, err := declcfg.NewProperty(declcfg.PropertyPackage,
+			property.Package{PackageName: "big", Version: fmt.Sprintf("0.0.%d", i)})
 		if err != nil {
 			t.Fatal(err)
 		}
 		object := fmt.Appendf(nil, `{"kind":"ClusterServiceVersion","x":%q}`, strings.Repeat("x", size))
-		c.Bundles = append(c.Bundles, declcfg.Bundle{Name: name, Package: "big", HasObjects: true, Properties: []declcfg.Property{version, declcfg.NewBundleObject(object)}})
+		c.Bundles = append(c.Bundles, declcfg.Bundle{Name: name, Package: "big", HasObjects: true,
+			Properties: []declcfg.Property{version, declcfg.NewBundleObject(object)}})
 	}
 	c.Channels = append(c.Channels, channel)
 	return c
@@ -215,7 +222,8 @@ func TestLargeBundlesAreReported(t *testing.T) {
 		t.Fatal(err)
 	}
 	// csvJson and object contain the manifest once each.
-	if len(e.large) != 2 || e.large[0].Bundle != "big.v0.0.0" || e.large[0].Channel != "c" || e.large[0].Size <= ClientMessageLimit {
+	if len(e.large) != 2 || e.large[0].Bundle != "big.v0.0.0" || e.large[0].Channel != "c" ||
+		e.large[0].Size <= ClientMessageLimit {
 		t.Errorf("got %+v", e.large)
 	}
 }
@@ -503,7 +511,8 @@ func TestRun(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Errorf("run: %v", err)
 	}
-	for _, want := range []string{"serving registry", "could not start pprof endpoint", "unable to set termination log path"} {
+	for _, want := range []string{"serving registry", "could not start pprof endpoint",
+		"unable to set termination log path"} {
 		if strings.Count(log.String(), want) != 1 {
 			t.Errorf("the log says %q %d times", want, strings.Count(log.String(), want))
 		}

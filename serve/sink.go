@@ -36,7 +36,8 @@ type dirSink struct {
 func (s *dirSink) put(e *encoded) (*Package, error) {
 	p, err := s.write(e)
 	if err != nil && s.fallback != nil {
-		s.fallback.log.Warn("a package cannot be written to the cache directory: a temporary cache is used for it", "package", e.name, "error", err)
+		s.fallback.log.Warn("a package cannot be written to the cache directory: a temporary cache is used for it",
+			"package", e.name, "error", err)
 		return s.fallback.put(e)
 	}
 	return p, err
@@ -143,7 +144,8 @@ func (s *scratch) put(e *encoded) (*Package, error) {
 	s.open()
 	if s.file != nil {
 		if _, err := e.WriteTo(io.NewOffsetWriter(s.file, s.size)); err != nil {
-			s.log.Warn("a package is kept in memory", "package", e.name, "error", fmt.Errorf("write temporary file: %w", err))
+			s.log.Warn("a package is kept in memory", "package", e.name, "error",
+				fmt.Errorf("write temporary file: %w", err))
 		} else {
 			r := io.NewSectionReader(s.file, s.size, e.size())
 			s.size += e.size()

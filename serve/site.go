@@ -18,7 +18,8 @@ func (r *running) openSite(ctx context.Context) (err error) {
 	}
 	r.site = web.NewSite(r.loader.src.name, r.Log)
 	r.loader.site = r.site
-	r.http, err = openEndpoint(ctx, "http-addr", r.HTTPAddr, r.HTTPListener, r.cert.config(), r.requests.count(r.site), r.Log)
+	r.http, err = openEndpoint(ctx, "http-addr", r.HTTPAddr, r.HTTPListener, r.cert.config(), r.requests.count(r.site),
+		r.Log)
 	return err
 }
 
@@ -74,7 +75,8 @@ func (l *siteLoad) finish(ctx context.Context, old *web.Content) (*web.Content, 
 	var err error
 	switch {
 	case l.src.blobs == nil:
-		err = declcfg.Walk(ctx, l.src.fsys, declcfg.LoadOptions{}, func(m *declcfg.Meta) error { return l.writer.Add(m) })
+		err = declcfg.Walk(ctx, l.src.fsys, declcfg.LoadOptions{},
+			func(m *declcfg.Meta) error { return l.writer.Add(m) })
 	case !l.whole:
 		err = errors.New("the catalog was not read to its end")
 	}

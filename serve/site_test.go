@@ -65,7 +65,9 @@ func TestHTTPOffersEverySource(t *testing.T) {
 			if got.String() != want.String() {
 				t.Errorf("got\n%s\nwant\n%s", got.String(), want.String())
 			}
-			if r, body := fetch(t, http.DefaultClient, "http://"+l.Addr().String()+"/package?name=a"); r.StatusCode != http.StatusOK || !strings.Contains(body, "a goes") {
+			if r, body := fetch(t, http.DefaultClient,
+				"http://"+l.Addr().String()+"/package?name=a"); r.StatusCode != http.StatusOK || !strings.Contains(body,
+				"a goes") {
 				t.Errorf("the page: %s", r.Status)
 			}
 		})
@@ -91,15 +93,19 @@ func TestHTTPBeforeTheCatalog(t *testing.T) {
 		if err := <-asked; err != nil {
 			t.Error(err)
 		}
-		for _, b := range []declcfg.Blob{&declcfg.Package{Name: "a", DefaultChannel: "c"}, &declcfg.Channel{Package: "a", Name: "c", Entries: []declcfg.ChannelEntry{{Name: "a.v1.0.0"}}},
-			&declcfg.Bundle{Package: "a", Name: "a.v1.0.0", Image: "example.test/a:v1", Properties: []declcfg.Property{{Type: "olm.package", Value: []byte(`{"packageName":"a","version":"1.0.0"}`)}}}} {
+		for _, b := range []declcfg.Blob{&declcfg.Package{Name: "a", DefaultChannel: "c"},
+			&declcfg.Channel{Package: "a", Name: "c", Entries: []declcfg.ChannelEntry{{Name: "a.v1.0.0"}}},
+			&declcfg.Bundle{Package: "a", Name: "a.v1.0.0", Image: "example.test/a:v1",
+				Properties: []declcfg.Property{{Type: "olm.package",
+					Value: []byte(`{"packageName":"a","version":"1.0.0"}`)}}}} {
 			if !yield(b, nil) {
 				return
 			}
 		}
 	})
 	start(t, src, Options{HTTPListener: l})
-	if r, body := fetch(t, http.DefaultClient, "http://"+l.Addr().String()+"/api/v1/all"); r.StatusCode != http.StatusOK || strings.Count(body, "\n") != 3 {
+	if r, body := fetch(t, http.DefaultClient,
+		"http://"+l.Addr().String()+"/api/v1/all"); r.StatusCode != http.StatusOK || strings.Count(body, "\n") != 3 {
 		t.Errorf("%s: %s", r.Status, body)
 	}
 }
@@ -145,7 +151,8 @@ func TestHTTPAfterReload(t *testing.T) {
 	}
 	before, _ := fetch(t, http.DefaultClient, url)
 	reload()
-	if same, _ := fetch(t, http.DefaultClient, url); same.Header.Get("ETag") != before.Header.Get("ETag") || same.Header.Get("Last-Modified") != before.Header.Get("Last-Modified") {
+	if same, _ := fetch(t, http.DefaultClient, url); same.Header.Get("ETag") != before.Header.Get("ETag") ||
+		same.Header.Get("Last-Modified") != before.Header.Get("Last-Modified") {
 		t.Errorf("nothing has changed, but %v became %v", before.Header, same.Header)
 	}
 	fds := 0
@@ -188,10 +195,12 @@ func TestHTTPWithTLS(t *testing.T) {
 	l := listenLocally(t)
 	o.HTTPListener = l
 	start(t, directory(t, catalog), o)
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, ForceAttemptHTTP2: true}}
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
+		ForceAttemptHTTP2: true}}
 	defer client.CloseIdleConnections()
 	r, _ := fetch(t, client, "https://"+l.Addr().String()+"/")
-	if r.StatusCode != http.StatusOK || r.ProtoMajor != 2 || r.TLS == nil || r.TLS.PeerCertificates[0].SerialNumber.Int64() != 7 {
+	if r.StatusCode != http.StatusOK || r.ProtoMajor != 2 || r.TLS == nil ||
+		r.TLS.PeerCertificates[0].SerialNumber.Int64() != 7 {
 		t.Errorf("%s %s", r.Status, r.Proto)
 	}
 	if r, _ := fetch(t, http.DefaultClient, "http://"+l.Addr().String()+"/"); r.StatusCode != http.StatusBadRequest {
@@ -221,14 +230,18 @@ func TestHTTPThatCannotBe(t *testing.T) {
 	write(t, filepath.Join(catalog, "catalog.yaml"), generation(0))
 	taken := listenLocally(t)
 	defer taken.Close()
-	if err := Run(t.Context(), directory(t, catalog), Options{Listener: listenLocally(t), HTTPAddr: taken.Addr().String()}); !errors.Is(err, ErrListen) || !strings.Contains(err.Error(), "http-addr") {
+	if err := Run(t.Context(), directory(t, catalog),
+		Options{Listener: listenLocally(t), HTTPAddr: taken.Addr().String()}); !errors.Is(err, ErrListen) ||
+		!strings.Contains(err.Error(), "http-addr") {
 		t.Errorf("a port in use: %v", err)
 	}
 	if runtime.GOOS == "windows" || runtime.GOOS == "linux" {
 		return // systems where TMPDIR is not used, or where memory replaces it
 	}
 	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "none"))
-	if err := Run(t.Context(), directory(t, catalog), Options{Listener: listenLocally(t), HTTPListener: listenLocally(t)}); err == nil || !strings.Contains(err.Error(), "TMPDIR") {
+	if err := Run(t.Context(), directory(t, catalog),
+		Options{Listener: listenLocally(t), HTTPListener: listenLocally(t)}); err == nil ||
+		!strings.Contains(err.Error(), "TMPDIR") {
 		t.Errorf("no place for a temporary file: %v", err)
 	}
 }

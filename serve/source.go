@@ -18,8 +18,9 @@ type Source struct {
 
 	anyImages bool // images need not be pull specs
 
-	open  func(context.Context) (Source, error) // reopens the source; nil if that is impossible
-	path  string                                // on disk, whose changes are changes of the catalog; empty if there is none
+	open func(context.Context) (Source, error) // reopens the source; nil if that is impossible
+	// on disk, whose changes are changes of the catalog; empty if there is none
+	path  string
 	close []func() error
 
 	dir      string // the directory that fsys is opened on; empty for other file systems

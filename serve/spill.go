@@ -96,7 +96,8 @@ func (s *spill) keep(message []byte, hasCSV bool) *spilled {
 	if s.file == nil && !s.full && len(s.memory)+len(message) > spillMemory {
 		f, err := atomicfs.NewScratch("", ".bindery-serve-*")
 		if err != nil {
-			s.log.Warn("no temporary file can be made: manifests are kept in memory until their package is complete", "error", err)
+			s.log.Warn("no temporary file can be made: manifests are kept in memory until their package is complete",
+				"error", err)
 			s.full = true
 		}
 		s.file = f
@@ -109,7 +110,8 @@ func (s *spill) keep(message []byte, hasCSV bool) *spilled {
 			return out
 		}
 		if !s.full {
-			s.log.Warn("manifests are kept in memory until their package is complete", "error", fmt.Errorf("write temporary file: %w", err))
+			s.log.Warn("manifests are kept in memory until their package is complete", "error",
+				fmt.Errorf("write temporary file: %w", err))
 			s.full = true
 		}
 	}

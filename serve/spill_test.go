@@ -21,10 +21,13 @@ func manifestCatalog(t *testing.T) *declcfg.Catalog {
 	c := &declcfg.Catalog{Packages: []declcfg.Package{{Name: "p", DefaultChannel: "c", Description: "text"}}}
 	channel := declcfg.Channel{Name: "c", Package: "p"}
 	filler := strings.Repeat("x", 300<<10)
-	csv := declcfg.NewBundleObject([]byte(`{"kind":"ClusterServiceVersion","metadata":{"annotations":{"olm.substitutesFor":"p.v0"}},"x":"` + filler + `"}`))
+	csv := declcfg.NewBundleObject(
+		[]byte(`{"kind":"ClusterServiceVersion","metadata":{"annotations":{"olm.substitutesFor":"p.v0"}},"x":"` +
+			filler + `"}`))
 	other := declcfg.NewBundleObject([]byte("kind: ConfigMap\ndata: {x: " + filler + "}\n"))
 	metadata := declcfg.Property{Type: declcfg.PropertyCSVMetadata, Value: json.RawMessage(`{"displayName":"P"}`)}
-	for i, properties := range [][]declcfg.Property{{csv}, {csv, other}, {other, csv}, {other}, {other, metadata}, {csv, metadata}, {metadata}, {}} {
+	for i, properties := range [][]declcfg.Property{{csv}, {csv, other}, {other, csv}, {other}, {other, metadata},
+		{csv, metadata}, {metadata}, {}} {
 		version := fmt.Sprintf("0.0.%d", i)
 		if i == 2 {
 			version += "+build"
@@ -39,8 +42,9 @@ func manifestCatalog(t *testing.T) *declcfg.Catalog {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.Bundles = append(c.Bundles, declcfg.Bundle{Name: name, Package: "p", Image: "example.test/p:" + name, Properties: append(properties, p),
-			HasObjects: i < 6})
+		c.Bundles = append(c.Bundles,
+			declcfg.Bundle{Name: name, Package: "p", Image: "example.test/p:" + name, Properties: append(properties, p),
+				HasObjects: i < 6})
 	}
 	c.Channels = append(c.Channels, channel)
 	return c

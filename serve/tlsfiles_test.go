@@ -29,15 +29,17 @@ func makeCertificate(t testing.TB, dir string, serial int64) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	do(t, err)
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(serial), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true,
+		SerialNumber: big.NewInt(serial), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotAfter: time.Now().Add(time.Hour),
+		IsCA:     true, BasicConstraintsValid: true,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	do(t, err)
 	keyDER, err := x509.MarshalECPrivateKey(key)
 	do(t, err)
 	write(t, filepath.Join(dir, "tls.crt"), string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})))
-	write(t, filepath.Join(dir, "tls.key"), string(pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: keyDER})))
+	write(t, filepath.Join(dir, "tls.key"),
+		string(pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: keyDER})))
 }
 
 // serialOf returns the serial number of a server's certificate, and the negotiated protocol.
@@ -72,14 +74,17 @@ func TestTLSAndTheProbe(t *testing.T) {
 		{"-connect-timeout 200ms", probe.ExitConnectionFailure},
 	} {
 		var stdout, stderr bytes.Buffer
-		if code := probe.Run(t.Context(), append(strings.Fields(c.args), "-addr", s.addr), &stdout, &stderr); code != c.code {
+		if code := probe.Run(t.Context(), append(strings.Fields(c.args), "-addr", s.addr), &stdout,
+			&stderr); code != c.code {
 			t.Errorf("%s: exit code %d, want %d: %s", c.args, code, c.code, stderr.String())
 		}
 	}
-	if _, protocol, err := serialOf(t, s.addr, &tls.Config{NextProtos: []string{"h2"}}); err != nil || protocol != "h2" {
+	if _, protocol, err := serialOf(t, s.addr, &tls.Config{NextProtos: []string{"h2"}}); err != nil ||
+		protocol != "h2" {
 		t.Errorf("protocol %q, %v", protocol, err)
 	}
-	if _, _, err := serialOf(t, s.addr, &tls.Config{NextProtos: []string{"h2"}, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}); err == nil {
+	if _, _, err := serialOf(t, s.addr, &tls.Config{NextProtos: []string{"h2"}, MinVersion: tls.VersionTLS10,
+		MaxVersion: tls.VersionTLS11}); err == nil {
 		t.Error("TLS 1.1 is spoken")
 	}
 	// A client without TLS that sends more than the gate waits for is refused without affecting others.
@@ -135,7 +140,8 @@ func TestTLSFilesChange(t *testing.T) {
 	s.log.wait(t, "TLS certificate loaded")
 	expect(3)
 	m := scrape(t, "http://"+metrics.Addr().String()+"/metrics")
-	if m.value(t, "bindery_tls_certificate_load_failures_total") < 1 || m.value(t, "bindery_tls_certificate_not_after_timestamp_seconds") < float64(time.Now().Unix()) {
+	if m.value(t, "bindery_tls_certificate_load_failures_total") < 1 || m.value(t,
+		"bindery_tls_certificate_not_after_timestamp_seconds") < float64(time.Now().Unix()) {
 		t.Error("the metrics do not tell of the certificate")
 	}
 	do(t, s.stop())
@@ -169,7 +175,8 @@ func TestTLSFilesThatCannotBeUsed(t *testing.T) {
 		"a directory":    {dir + "/tls.crt", dir + "/catalog", "not a regular file"},
 	} {
 		l := listenLocally(t)
-		err := Run(context.Background(), directory(t, dir+"/catalog"), Options{Listener: l, TLSCert: c.cert, TLSKey: c.key})
+		err := Run(context.Background(), directory(t, dir+"/catalog"),
+			Options{Listener: l, TLSCert: c.cert, TLSKey: c.key})
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", name, err)
 		}

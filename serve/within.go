@@ -53,7 +53,8 @@ type withoutCache struct {
 func (w withoutCache) ReadDir(name string) ([]fs.DirEntry, error) {
 	entries, err := fs.ReadDir(w.FS, name)
 	if name == path.Dir(w.dir) && w.isCache() {
-		entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return e.IsDir() && e.Name() == path.Base(w.dir) })
+		entries = slices.DeleteFunc(entries,
+			func(e fs.DirEntry) bool { return e.IsDir() && e.Name() == path.Base(w.dir) })
 	}
 	return entries, err
 }

@@ -62,7 +62,8 @@ func (db *DB) incomplete(g *graph, p *pkg) error {
 			Reason: "the bundle is deprecated, and its package is not in the database any more"})
 	}
 	if len(p.channels) > 0 {
-		db.findings.add(Finding{Kind: Dropped, Package: p.name, Reason: "the database has channels of this package, but not the package"})
+		db.findings.add(Finding{Kind: Dropped, Package: p.name,
+			Reason: "the database has channels of this package, but not the package"})
 	}
 	return nil
 }
@@ -83,7 +84,8 @@ func (db *DB) choose(g *graph, p *pkg) (included, deprecated map[string]bool, er
 			inChannel[e.bundle] = true
 		} else if !b.deprecated {
 			problems.Add(func() error {
-				return fmt.Errorf("%w: unknown channel %s for bundle %s", ErrInvalid, fault.Quote(e.channel), fault.Quote(e.bundle))
+				return fmt.Errorf("%w: unknown channel %s for bundle %s", ErrInvalid, fault.Quote(e.channel),
+					fault.Quote(e.bundle))
 			})
 		}
 	}
@@ -119,7 +121,8 @@ func (db *DB) choose(g *graph, p *pkg) (included, deprecated map[string]bool, er
 	return included, deprecated, problems.Join("entries of unknown channels")
 }
 
-func (db *DB) build(g *graph, p *pkg, edges map[node]*edges, names map[string]bool, deprecated []string) (*assembled, error) {
+func (db *DB) build(g *graph, p *pkg, edges map[node]*edges, names map[string]bool,
+	deprecated []string) (*assembled, error) {
 	a := &assembled{}
 	a.catalog.Packages = []declcfg.Package{{Name: p.name, DefaultChannel: p.defaultChannel}}
 	a.catalog.Channels = g.channelBlobs(p, edges, names)
@@ -148,7 +151,8 @@ func (db *DB) build(g *graph, p *pkg, edges map[node]*edges, names map[string]bo
 		a.iconOf = g.bundles[c.head]
 		if db.options.Compat == CompatOPM && a.iconOf != nil && !a.iconOf.hasCSV {
 			problems.Add(func() error {
-				return fmt.Errorf("%w: unmarshal CSV json for bundle %s: there is none", ErrInvalid, fault.Quote(c.head))
+				return fmt.Errorf("%w: unmarshal CSV json for bundle %s: there is none", ErrInvalid,
+					fault.Quote(c.head))
 			})
 		}
 	}
@@ -214,7 +218,8 @@ func (db *DB) bundleBlob(p *pkg, b *bundle) (declcfg.Bundle, error) {
 	}
 	if m := b.manifests; m.csv != nil && m.csvAt < 0 && !m.csv.stub {
 		db.findings.add(Finding{Kind: Dropped, Package: p.name, Bundle: b.name, Field: "csv",
-			Reason: "the row has a ClusterServiceVersion that is not among the bundle's manifests, and only those are written"})
+			Reason: "the row has a ClusterServiceVersion that is not among the bundle's manifests, and only those " +
+				"are written"})
 	}
 	return declcfg.Bundle{
 		Name: b.name, Package: p.name, Image: b.path.s, Properties: properties,

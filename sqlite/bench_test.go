@@ -43,7 +43,8 @@ func BenchmarkReplace(b *testing.B) {
 	path := recorded.Part(b).Database(b, "medium")
 	b.ReportAllocs()
 	for b.Loop() {
-		_, err := sqlite.Replace(b.Context(), path, sqlite.Options{Reuse: true, Stored: true, KeepGoing: true}, sqlite.WriteOptions{Lossy: true},
+		_, err := sqlite.Replace(b.Context(), path, sqlite.Options{Reuse: true, Stored: true, KeepGoing: true},
+			sqlite.WriteOptions{Lossy: true},
 			func(ctx context.Context, db *sqlite.DB) (iter.Seq2[declcfg.Blob, error], error) {
 				return db.Blobs(ctx), nil
 			})

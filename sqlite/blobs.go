@@ -31,7 +31,8 @@ func (db *DB) BlobsOf(ctx context.Context, wanted func(pkg string) bool) iter.Se
 			return
 		}
 		if wanted != nil {
-			packages = slices.DeleteFunc(slices.Clone(packages), func(a *assembled) bool { return !wanted(a.catalog.Packages[0].Name) })
+			packages = slices.DeleteFunc(slices.Clone(packages),
+				func(a *assembled) bool { return !wanted(a.catalog.Packages[0].Name) })
 		}
 		ctx, cancel := context.WithCancel(ctx)
 		s := &stream{ctx: ctx, items: make(chan item), free: make(chan []byte, 3)}

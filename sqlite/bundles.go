@@ -38,7 +38,8 @@ func (db *DB) readBundles(r *reader) (map[string]*bundle, error) {
 			}
 		})
 	}
-	columns := []string{"name", "version", "bundlepath", "skiprange", "rowid", "csv", "bundle", "replaces", "skips", "substitutesfor"}
+	columns := []string{"name", "version", "bundlepath", "skiprange", "rowid", "csv", "bundle", "replaces", "skips",
+		"substitutesfor"}
 	err := r.each(db.schema, "operatorbundle", columns, func(row []sql.RawBytes) error {
 		b := &bundle{hasCSV: len(row[5]) > 0}
 		var name text
@@ -51,7 +52,8 @@ func (db *DB) readBundles(r *reader) (map[string]*bundle, error) {
 		}
 		if name.null {
 			// opm's migration to version 5 inserted such rows where it should have updated others.
-			db.findings.add(Finding{Kind: Dropped, Reason: fmt.Sprintf("row %d of table operatorbundle has no name", b.rowid)})
+			db.findings.add(Finding{Kind: Dropped,
+				Reason: fmt.Sprintf("row %d of table operatorbundle has no name", b.rowid)})
 			return nil
 		}
 		b.name = name.s

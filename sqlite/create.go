@@ -82,7 +82,8 @@ func (e *LossError) Unwrap() error { return ErrLoss }
 // text formats a finding as one line.
 func (f Finding) text() string {
 	text := ""
-	for _, part := range []struct{ label, value string }{{"package", f.Package}, {"channel", f.Channel}, {"bundle", f.Bundle}, {"field", f.Field}} {
+	for _, part := range []struct{ label, value string }{{"package", f.Package}, {"channel", f.Channel},
+		{"bundle", f.Bundle}, {"field", f.Field}} {
 		if part.value != "" {
 			text += part.label + " " + fault.Quote(part.value) + ", "
 		}
@@ -103,9 +104,10 @@ func (f Finding) text() string {
 // concurrent writers of a new file wait for one another.
 //
 // The packages must be valid. Errors are joined, so that all invalid packages are named. Their classes are those of
-// [declcfg.Catalog.Validate], *[LossError], ErrInvalid, ErrLimit, ErrLocked, ErrUnsupported for a file with a journal next to
-// it, ErrWrite, and those of the file system and of the blobs.
-func Create(ctx context.Context, path string, blobs iter.Seq2[declcfg.Blob, error], o WriteOptions) (_ *Written, err error) {
+// [declcfg.Catalog.Validate], *[LossError], ErrInvalid, ErrLimit, ErrLocked, ErrUnsupported for a file with a journal
+// next to it, ErrWrite, and those of the file system and of the blobs.
+func Create(ctx context.Context, path string, blobs iter.Seq2[declcfg.Blob, error],
+	o WriteOptions) (_ *Written, err error) {
 	o = o.withDefaults()
 	defer func() {
 		if err != nil {
@@ -133,7 +135,8 @@ func Create(ctx context.Context, path string, blobs iter.Seq2[declcfg.Blob, erro
 // Content of the database that is not in its catalog, such as bundles in no channel, is not in the new file:
 // [DB.Findings] lists it. Otherwise Replace works like [Create]. The file may have an older schema version; the new one
 // has the last.
-func Replace(ctx context.Context, path string, read Options, write WriteOptions, change func(context.Context, *DB) (iter.Seq2[declcfg.Blob, error], error)) (_ *Written, err error) {
+func Replace(ctx context.Context, path string, read Options, write WriteOptions,
+	change func(context.Context, *DB) (iter.Seq2[declcfg.Blob, error], error)) (_ *Written, err error) {
 	write = write.withDefaults()
 	lock, err := lockForWriting(ctx, path, write.Wait)
 	if err != nil {

@@ -30,7 +30,9 @@ func (db *DB) derive(g *graph) {
 		missing("dependencies", "the table is missing; the dependencies are the required APIs")
 	}
 	if !s.has("properties") {
-		missing("properties", "the table is missing; the properties are the version, the provided APIs and the olm.properties annotations")
+		missing("properties",
+			"the table is missing; the properties are the version, the provided APIs and the olm.properties "+
+				"annotations")
 	}
 	for _, b := range g.bundles {
 		b.deprecated = b.deprecated || b.hasProperty(declcfg.PropertyDeprecated)
@@ -63,7 +65,8 @@ func (db *DB) derive(g *graph) {
 // repairVersion takes the version from the ClusterServiceVersion if the column is empty: opm's migration to version 5
 // wrote the values to new rows instead of updating.
 func (db *DB) repairVersion(b *bundle, c *csv) {
-	if b.version.s != "" || c.version == "" || db.options.Compat == CompatOPM && db.schema.hasColumn("operatorbundle", "version") {
+	if b.version.s != "" || c.version == "" || db.options.Compat == CompatOPM && db.schema.hasColumn("operatorbundle",
+		"version") {
 		return
 	}
 	b.version = text{s: c.version}
@@ -71,7 +74,8 @@ func (db *DB) repairVersion(b *bundle, c *csv) {
 		b.skipRange = text{s: c.skipRange}
 	}
 	if db.schema.hasColumn("operatorbundle", "version") {
-		db.findings.add(Finding{Kind: Repaired, Bundle: b.name, Field: "version", Reason: "the row has no version; that of the ClusterServiceVersion was taken"})
+		db.findings.add(Finding{Kind: Repaired, Bundle: b.name, Field: "version",
+			Reason: "the row has no version; that of the ClusterServiceVersion was taken"})
 	}
 }
 

@@ -53,7 +53,8 @@ func (db *DB) Facts(ctx context.Context) (*Facts, error) {
 	ctx, cancel := db.deadline(ctx)
 	defer cancel()
 	f := &Facts{Packages: map[string]*PackageFacts{}, Bundles: map[string]*BundleFacts{}}
-	for _, read := range []func(context.Context, *Facts) error{db.bundleFacts, db.packageFacts, db.edgeFacts, db.propertyFacts, db.imageFacts} {
+	for _, read := range []func(context.Context, *Facts) error{db.bundleFacts, db.packageFacts, db.edgeFacts,
+		db.propertyFacts, db.imageFacts} {
 		if err := read(ctx, f); err != nil {
 			return nil, db.wrap(classify(ctx, err))
 		}
@@ -113,9 +114,11 @@ func (db *DB) bundleFacts(ctx context.Context, f *Facts) error {
 	if db.schema.hasColumn("operatorbundle", "bundlepath") {
 		path = "bundlepath"
 	}
-	query := fmt.Sprintf("SELECT name, %s, %s, %s, CAST(bundle AS TEXT) FROM operatorbundle WHERE name IS NOT NULL", version, path, skipRange)
+	query := fmt.Sprintf("SELECT name, %s, %s, %s, CAST(bundle AS TEXT) FROM operatorbundle WHERE name IS NOT NULL",
+		version, path, skipRange)
 	return db.strings(ctx, query, func(row []string) error {
-		b := &BundleFacts{Version: row[1], Image: row[2], SkipRange: row[3], Properties: map[string]bool{}, RelatedImages: map[string]bool{}, Objects: map[string]int{}}
+		b := &BundleFacts{Version: row[1], Image: row[2], SkipRange: row[3], Properties: map[string]bool{},
+			RelatedImages: map[string]bool{}, Objects: map[string]int{}}
 		f.Bundles[row[0]] = b
 		dec := json.NewDecoder(strings.NewReader(row[4]))
 		for {
@@ -146,7 +149,8 @@ func (db *DB) packageFacts(ctx context.Context, f *Facts) error {
 			f.Packages[row[0]] = p
 		}
 		if row[2] != "" {
-			p.Channels[row[2]] = &ChannelFacts{Head: row[3], Entries: map[string]bool{}, Edges: map[Edge]bool{}, Chain: map[Edge]bool{}}
+			p.Channels[row[2]] = &ChannelFacts{Head: row[3], Entries: map[string]bool{}, Edges: map[Edge]bool{},
+				Chain: map[Edge]bool{}}
 		}
 		return nil
 	})
@@ -182,7 +186,8 @@ func (db *DB) edgeFacts(ctx context.Context, f *Facts) error {
 func (db *DB) apiQuery(table string) string {
 	const value = "json_object('group', a.group_name, 'kind', a.kind, 'version', a.version)"
 	if db.schema.hasColumn(table, "channel_entry_id") {
-		return "SELECT e.operatorbundle_name, " + value + " FROM " + table + " a JOIN channel_entry e ON e.entry_id = a.channel_entry_id"
+		return "SELECT e.operatorbundle_name, " + value + " FROM " + table +
+			" a JOIN channel_entry e ON e.entry_id = a.channel_entry_id"
 	}
 	return "SELECT a.operatorbundle_name, " + value + " FROM " + table + " a"
 }
@@ -215,7 +220,8 @@ func (db *DB) propertyFacts(ctx context.Context, f *Facts) error {
 			ELSE json_object('packageName', value->>'packageName', 'versionRange', value->>'version') END
 			FROM (SELECT type, operatorbundle_name, CAST(value AS TEXT) value FROM dependencies)
 			WHERE type IN ('olm.gvk', 'olm.package') AND json_valid(value)`,
-			"SELECT type, operatorbundle_name, CAST(value AS TEXT) FROM dependencies WHERE type NOT IN ('olm.gvk', 'olm.package')")
+			"SELECT type, operatorbundle_name, CAST(value AS TEXT) FROM dependencies WHERE type NOT IN ('olm.gvk', "+
+				"'olm.package')")
 	}
 	for _, query := range queries {
 		err := db.strings(ctx, query, func(row []string) error {

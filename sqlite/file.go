@@ -132,7 +132,8 @@ func checkJournal(path string) (pending bool, err error) {
 		return false, err
 	}
 	if bytes.Equal(end, journalMagic) && stat.Size() > n {
-		return false, fmt.Errorf("%w: its rollback journal belongs to a transaction over several databases", ErrUnsupported)
+		return false, fmt.Errorf("%w: its rollback journal belongs to a transaction over several databases",
+			ErrUnsupported)
 	}
 	return bytes.Equal(start, journalMagic), nil
 }

@@ -39,7 +39,8 @@ func TestInputIsNeverWrittenTo(t *testing.T) {
 func TestPathsAreNotParsed(t *testing.T) {
 	want := string(recorded.Part(t).File(t, "golden/small/render.json"))
 	data := recorded.Part(t).File(t, "db/small.db")
-	for _, name := range []string{"a?mode=rwc&x=.db", "a#b.db", "%2e.db", "a b%20.db", "a&b=c;d.db", "é☃.db", ":memory:", "file:x.db"} {
+	for _, name := range []string{"a?mode=rwc&x=.db", "a#b.db", "%2e.db", "a b%20.db", "a&b=c;d.db", "é☃.db",
+		":memory:", "file:x.db"} {
 		dir := t.TempDir()
 		path := filepath.Join(dir, name)
 		if err := os.WriteFile(path, data, 0o600); err != nil {

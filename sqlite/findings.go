@@ -77,8 +77,10 @@ func (db *DB) Findings() []Finding {
 // sortFindings sorts findings in place and returns them without duplicates.
 func sortFindings(list []Finding) []Finding {
 	slices.SortFunc(list, func(a, b Finding) int {
-		return cmp.Or(cmp.Compare(a.Package, b.Package), cmp.Compare(a.Channel, b.Channel), cmp.Compare(a.Bundle, b.Bundle),
-			cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Field, b.Field), cmp.Compare(a.Before, b.Before), cmp.Compare(a.Reason, b.Reason))
+		return cmp.Or(cmp.Compare(a.Package, b.Package), cmp.Compare(a.Channel, b.Channel),
+			cmp.Compare(a.Bundle, b.Bundle),
+			cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Field, b.Field), cmp.Compare(a.Before, b.Before),
+			cmp.Compare(a.Reason, b.Reason))
 	})
 	return slices.Compact(list)
 }

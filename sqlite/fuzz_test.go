@@ -41,7 +41,8 @@ func FuzzPages(f *testing.F) {
 		seeds = append(seeds, part.File(f, "db/"+name+".db"))
 		f.Add(byte(len(seeds)), []byte{0, 0, 18, 3, 0, 16, 0, 255})
 	}
-	f.Add(byte(2), []byte("[M\xdf\xf7%\xf6\xde\x00\x00\x12\x03\x00\x10]]]]]]]\x00\xff")) // a related image that is not a pull spec
+	// a related image that is not a pull spec
+	f.Add(byte(2), []byte("[M\xdf\xf7%\xf6\xde\x00\x00\x12\x03\x00\x10]]]]]]]\x00\xff"))
 	f.Fuzz(func(t *testing.T, seed byte, patch []byte) {
 		data := append([]byte(nil), seeds[int(seed)%len(seeds)]...)
 		for ; len(patch) >= 4; patch = patch[4:] {
@@ -58,10 +59,13 @@ func FuzzPages(f *testing.F) {
 
 // FuzzRows fills the columns of a small database with arbitrary values.
 func FuzzRows(f *testing.F) {
-	f.Add("a.v1.0.0", "1.0.0", ">=0.1.0", "stable", int64(0), int64(0), "olm.constraint", `{"cel":{}}`, `{"kind":"ClusterServiceVersion","spec":{"version":"1.0.0"}}`, "x.example/y:1")
-	f.Add("a.v1.0.0", "", "", "", int64(1), int64(1), "olm.gvk", `{}`, `{"kind":"ClusterServiceVersion","metadata":{"annotations":{"olm.properties":"[]"}}}`, "")
+	f.Add("a.v1.0.0", "1.0.0", ">=0.1.0", "stable", int64(0), int64(0), "olm.constraint", `{"cel":{}}`,
+		`{"kind":"ClusterServiceVersion","spec":{"version":"1.0.0"}}`, "x.example/y:1")
+	f.Add("a.v1.0.0", "", "", "", int64(1), int64(1), "olm.gvk", `{}`,
+		`{"kind":"ClusterServiceVersion","metadata":{"annotations":{"olm.properties":"[]"}}}`, "")
 	empty := recorded.Part(f).File(f, "db/schema-empty-13.db")
-	f.Fuzz(func(t *testing.T, name, version, skipRange, channel string, replaces, depth int64, typ, value, manifest, image string) {
+	f.Fuzz(func(t *testing.T, name, version, skipRange, channel string, replaces, depth int64,
+		typ, value, manifest, image string) {
 		path := filepath.Join(t.TempDir(), "index.db")
 		if err := os.WriteFile(path, empty, 0o600); err != nil {
 			t.Fatal(err)
@@ -71,7 +75,8 @@ func FuzzRows(f *testing.F) {
 			query string
 			args  []any
 		}{
-			{"INSERT INTO operatorbundle(name, version, skiprange, bundlepath, csv, bundle) VALUES (?, ?, ?, ?, ?, ?)", []any{name, version, skipRange, image, manifest, manifest + "\n" + value}},
+			{"INSERT INTO operatorbundle(name, version, skiprange, bundlepath, csv, bundle) VALUES (?, ?, ?, ?, ?, ?)",
+				[]any{name, version, skipRange, image, manifest, manifest + "\n" + value}},
 			{"INSERT INTO package VALUES ('p', ?)", []any{channel}},
 			{"INSERT INTO channel VALUES (?, 'p', ?)", []any{channel, name}},
 			{"INSERT INTO channel_entry VALUES (1, ?, 'p', ?, ?, ?)", []any{channel, name, replaces, depth}},

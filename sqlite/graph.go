@@ -131,12 +131,14 @@ func (db *DB) readChannels(r *reader, g *graph) error {
 			return err
 		}
 		if name.null || pkg.null {
-			db.findings.add(Finding{Kind: Dropped, Package: pkg.s, Channel: name.s, Reason: "a row of table channel has no name or no package"})
+			db.findings.add(Finding{Kind: Dropped, Package: pkg.s, Channel: name.s,
+				Reason: "a row of table channel has no name or no package"})
 			return nil
 		}
 		p := g.pkg(pkg.s)
 		if p.channels[name.s] != nil {
-			return fmt.Errorf("%w: channel %s of package %s appears twice", ErrInvalid, fault.Quote(name.s), fault.Quote(pkg.s))
+			return fmt.Errorf("%w: channel %s of package %s appears twice", ErrInvalid, fault.Quote(name.s),
+				fault.Quote(pkg.s))
 		}
 		p.channels[name.s] = &channel{head.s}
 		return nil
@@ -185,7 +187,8 @@ func (db *DB) bundleOf(g *graph, table string, name text) *bundle {
 	if b := g.bundles[name.s]; b != nil && !name.null {
 		return b
 	}
-	db.findings.add(Finding{Kind: Dropped, Bundle: name.s, Field: table, Reason: "rows of a bundle that is not in the database"})
+	db.findings.add(Finding{Kind: Dropped, Bundle: name.s, Field: table,
+		Reason: "rows of a bundle that is not in the database"})
 	return nil
 }
 
@@ -244,7 +247,8 @@ func (db *DB) readProperties(r *reader, g *graph, table string, into func(*bundl
 
 // readAPIs reads the APIs that bundles provide or require. Up to version 5 the rows belong to channel entries.
 func (db *DB) readAPIs(r *reader, g *graph, table string, into func(*bundle) *[]gvk) error {
-	columns := []string{"operatorbundle_name", "group_name", "version", "kind", "operatorbundle_version", "operatorbundle_path", "channel_entry_id"}
+	columns := []string{"operatorbundle_name", "group_name", "version", "kind", "operatorbundle_version",
+		"operatorbundle_path", "channel_entry_id"}
 	byEntry := db.schema.hasColumn(table, "channel_entry_id")
 	return r.each(db.schema, table, columns, func(row []sql.RawBytes) error {
 		var name, group, version, kind, bundleVersion, bundlePath text

@@ -57,7 +57,8 @@ func readHeader(f *os.File) (header, error) {
 // checkSize compares the number of pages in the header with the size of the file.
 func (h header) checkSize(size int64) error {
 	if size%h.pageSize != 0 {
-		return fmt.Errorf("%w: its size, %d bytes, is not a multiple of its page size, %d", ErrDamaged, size, h.pageSize)
+		return fmt.Errorf("%w: its size, %d bytes, is not a multiple of its page size, %d", ErrDamaged, size,
+			h.pageSize)
 	}
 	if h.pages != 0 && h.pages != size/h.pageSize {
 		return fmt.Errorf("%w: its header declares %d pages, its size gives %d", ErrDamaged, h.pages, size/h.pageSize)

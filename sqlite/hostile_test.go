@@ -28,13 +28,17 @@ func TestForeignObjectsAreRefused(t *testing.T) {
 		name, statement, want string
 	}{
 		{"view", "CREATE VIEW x AS " + endless + "i FROM n", `view "x"`},
-		{"view for a table", "DROP TABLE package; CREATE VIEW package AS " + endless + "i name, i default_channel FROM n", `view "package"`},
+		{"view for a table",
+			"DROP TABLE package; CREATE VIEW package AS " + endless + "i name, i default_channel FROM n",
+			`view "package"`},
 		{"trigger", "CREATE TRIGGER x AFTER INSERT ON operatorbundle BEGIN DELETE FROM package; END", `trigger "x"`},
 		{"virtual table", "CREATE VIRTUAL TABLE x USING fts5(a)", `virtual table "x"`},
 		{"generated column", "ALTER TABLE operatorbundle ADD COLUMN x TEXT AS (upper(name))", "generated column"},
 		{"expression index", "CREATE INDEX x ON operatorbundle(length(csv))", `expression index "x"`},
 		{"partial index", "CREATE INDEX x ON operatorbundle(name) WHERE length(csv) > 3", `expression index "x"`},
-		{"no rowid", "DROP TABLE deprecated; CREATE TABLE deprecated(operatorbundle_name TEXT PRIMARY KEY) WITHOUT ROWID", "WITHOUT ROWID"},
+		{"no rowid",
+			"DROP TABLE deprecated; CREATE TABLE deprecated(operatorbundle_name TEXT PRIMARY KEY) WITHOUT ROWID",
+			"WITHOUT ROWID"},
 		{"table missing", "DROP TABLE channel_entry", `table "channel_entry" is missing`},
 		{"column missing", "ALTER TABLE channel_entry DROP COLUMN depth", `no column "depth"`},
 		{"version 99", "UPDATE schema_migrations SET version = 99", "schema version"},
@@ -57,14 +61,22 @@ func TestInvalidRows(t *testing.T) {
 	for _, c := range []struct {
 		name, statement, want string
 	}{
-		{"bundle name not UTF-8", "UPDATE operatorbundle SET name = CAST(x'ff41' AS TEXT) WHERE name = '" + bundle + "'", "not UTF-8"},
-		{"NUL in a name", "UPDATE operatorbundle SET name = 'a' || char(0) || 'b' WHERE name = '" + bundle + "'", "NUL"},
+		{"bundle name not UTF-8",
+			"UPDATE operatorbundle SET name = CAST(x'ff41' AS TEXT) WHERE name = '" + bundle + "'", "not UTF-8"},
+		{"NUL in a name", "UPDATE operatorbundle SET name = 'a' || char(0) || 'b' WHERE name = '" + bundle + "'",
+			"NUL"},
 		{"csv not JSON", "UPDATE operatorbundle SET csv = 'hello' WHERE name = '" + bundle + "'", "column csv"},
-		{"csv not UTF-8", "UPDATE operatorbundle SET csv = CAST(x'7b2261223a22ff227d' AS TEXT) WHERE name = '" + bundle + "'", "column csv"},
+		{"csv not UTF-8",
+			"UPDATE operatorbundle SET csv = CAST(x'7b2261223a22ff227d' AS TEXT) WHERE name = '" + bundle + "'",
+			"column csv"},
 		{"bundle not JSON", "UPDATE operatorbundle SET bundle = '{' WHERE name = '" + bundle + "'", "column bundle"},
-		{"bundle not objects", "UPDATE operatorbundle SET bundle = '[]' WHERE name = '" + bundle + "'", "column bundle"},
-		{"zeros after the manifests", "UPDATE operatorbundle SET bundle = CAST(bundle AS BLOB) || zeroblob(9) WHERE name = '" + bundle + "'", "column bundle"},
-		{"version", "UPDATE operatorbundle SET version = 'latest' WHERE name = '" + bundle + "'", `parse version "latest"`},
+		{"bundle not objects", "UPDATE operatorbundle SET bundle = '[]' WHERE name = '" + bundle + "'",
+			"column bundle"},
+		{"zeros after the manifests",
+			"UPDATE operatorbundle SET bundle = CAST(bundle AS BLOB) || zeroblob(9) WHERE name = '" + bundle + "'",
+			"column bundle"},
+		{"version", "UPDATE operatorbundle SET version = 'latest' WHERE name = '" + bundle + "'",
+			`parse version "latest"`},
 		{"property", "UPDATE properties SET value = '{' WHERE operatorbundle_name = '" + bundle + "'", bundle},
 		{"dependency", "UPDATE dependencies SET value = 'x'", "silicom-sts-operator.v0.0.1"},
 		{"skip range", "UPDATE operatorbundle SET skiprange = 'x' WHERE name = '" + bundle + "'", "invalid skipRange"},
@@ -73,8 +85,11 @@ func TestInvalidRows(t *testing.T) {
 		{"entry that replaces itself", "UPDATE channel_entry SET replaces = 15 WHERE entry_id = 15", "etcd"},
 		{"depth -1", "UPDATE channel_entry SET depth = -1 WHERE entry_id = 14", "etcd"},
 		{"entry id text", "UPDATE channel_entry SET replaces = 'x' WHERE entry_id = 14", "not an integer"},
-		{"channel gone", "DELETE FROM channel WHERE name = 'alpha' AND package_name = 'etcd'", `unknown channel "alpha"`},
-		{"name twice", "CREATE TABLE o AS SELECT * FROM operatorbundle; DROP TABLE operatorbundle; ALTER TABLE o RENAME TO operatorbundle; INSERT INTO operatorbundle SELECT * FROM operatorbundle LIMIT 1", "appears twice"},
+		{"channel gone", "DELETE FROM channel WHERE name = 'alpha' AND package_name = 'etcd'",
+			`unknown channel "alpha"`},
+		{"name twice",
+			"CREATE TABLE o AS SELECT * FROM operatorbundle; DROP TABLE operatorbundle; ALTER TABLE o RENAME TO " +
+				"operatorbundle; INSERT INTO operatorbundle SELECT * FROM operatorbundle LIMIT 1", "appears twice"},
 	} {
 		_, _, err := read(t, altered(t, "small", "PRAGMA foreign_keys=0", c.statement), sqlite.Options{})
 		if err == nil || !strings.Contains(err.Error(), c.want) {
@@ -98,14 +113,16 @@ func TestLimits(t *testing.T) {
 		statement string
 		limits    sqlite.Limits
 	}{
-		{"value", "UPDATE operatorbundle SET bundle = zeroblob(100000000) WHERE name = 'etcdoperator.v0.9.2'", sqlite.Limits{}},
+		{"value", "UPDATE operatorbundle SET bundle = zeroblob(100000000) WHERE name = 'etcdoperator.v0.9.2'",
+			sqlite.Limits{}},
 		{"value, set", "SELECT 1", sqlite.Limits{ValueBytes: 10_000}},
 		{"rows", "SELECT 1", sqlite.Limits{Rows: 20}},
 		{"text", "UPDATE properties SET value = hex(zeroblob(100000)) || rowid", sqlite.Limits{TextBytes: 1 << 20}},
 		{"file", "SELECT 1", sqlite.Limits{FileBytes: 1 << 16}},
 		{"time", "SELECT 1", sqlite.Limits{Time: time.Nanosecond}},
 	} {
-		if _, _, err := read(t, altered(t, "small", c.statement), sqlite.Options{Limits: c.limits}); !errors.Is(err, sqlite.ErrLimit) {
+		if _, _, err := read(t, altered(t, "small", c.statement), sqlite.Options{Limits: c.limits}); !errors.Is(err,
+			sqlite.ErrLimit) {
 			t.Errorf("%s: got %v, want %v", c.name, err, sqlite.ErrLimit)
 		}
 	}
@@ -116,9 +133,12 @@ func TestManyBrokenRows(t *testing.T) {
 	t.Parallel()
 	const many = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < 20000) "
 	for name, statement := range map[string]string{
-		"channels": "INSERT INTO channel(name, package_name, head_operatorbundle_name) " + many + "SELECT 'bad-' || i, 'etcd', 'nosuch' FROM n",
-		"entries":  "INSERT INTO channel_entry(channel_name, package_name, operatorbundle_name, depth) " + many + "SELECT 'bad-' || i, 'etcd', 'etcdoperator.v0.9.2', 0 FROM n",
-		"packages": "INSERT INTO package(name, default_channel) " + many + "SELECT 'p' || i, 'c' FROM n; INSERT INTO channel(name, package_name) SELECT 'c', name FROM package",
+		"channels": "INSERT INTO channel(name, package_name, head_operatorbundle_name) " + many +
+			"SELECT 'bad-' || i, 'etcd', 'nosuch' FROM n",
+		"entries": "INSERT INTO channel_entry(channel_name, package_name, operatorbundle_name, depth) " + many +
+			"SELECT 'bad-' || i, 'etcd', 'etcdoperator.v0.9.2', 0 FROM n",
+		"packages": "INSERT INTO package(name, default_channel) " + many +
+			"SELECT 'p' || i, 'c' FROM n; INSERT INTO channel(name, package_name) SELECT 'c', name FROM package",
 	} {
 		_, _, err := read(t, altered(t, "small", "PRAGMA foreign_keys=0", statement), sqlite.Options{})
 		if err == nil || len(err.Error()) > 100<<10 || !strings.Contains(err.Error(), " more ") {
@@ -148,7 +168,10 @@ func tryDamaged(t *testing.T, what, path, want string, intact time.Duration) (re
 	t.Helper()
 	var got string
 	var err error
-	if work := cputime.Once(func() { got, err = write(t, path, declcfg.FormatJSON, edit.LevelNone, sqlite.Options{Jobs: 1}) }); work > muchWork*intact {
+	if work := cputime.Once(func() {
+		got, err = write(t, path, declcfg.FormatJSON, edit.LevelNone,
+			sqlite.Options{Jobs: 1})
+	}); work > muchWork*intact {
 		t.Errorf("%s: took %v, the intact one takes %v", what, work, intact)
 	}
 	if err == nil && got != want {
@@ -212,7 +235,8 @@ func TestHeaderMutated(t *testing.T) {
 func TestTruncated(t *testing.T) {
 	data := recorded.Part(t).File(t, "db/small.db")
 	path := filepath.Join(t.TempDir(), "index.db")
-	for _, n := range []int{1, 15, 16, 50, 99, 100, 512, 4096, 8192, len(data) - 20000, len(data) - 4096, len(data) - 1} {
+	for _, n := range []int{1, 15, 16, 50, 99, 100, 512, 4096, 8192, len(data) - 20000, len(data) - 4096,
+		len(data) - 1} {
 		if err := os.WriteFile(path, data[:n], 0o600); err != nil {
 			t.Fatal(err)
 		}

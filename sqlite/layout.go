@@ -57,7 +57,8 @@ type channelLayout struct {
 func newLayout(firstID int64, channels []declcfg.Channel, heads []string) *layout {
 	l := &layout{nextID: firstID, members: map[string]bool{}}
 	for i := range channels {
-		c := &channelLayout{layout: l, name: channels[i].Name, head: heads[i], entries: map[string]*declcfg.ChannelEntry{}, chain: map[string]*row{}, other: map[string]*row{}}
+		c := &channelLayout{layout: l, name: channels[i].Name, head: heads[i],
+			entries: map[string]*declcfg.ChannelEntry{}, chain: map[string]*row{}, other: map[string]*row{}}
 		for j := range channels[i].Entries {
 			c.entries[channels[i].Entries[j].Name] = &channels[i].Entries[j]
 			l.members[channels[i].Entries[j].Name] = true

@@ -90,7 +90,8 @@ func (db *DB) wrap(err error) error {
 
 // deadline bounds the time of one step, such as opening or loading.
 func (db *DB) deadline(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(ctx, db.options.Limits.Time, fmt.Errorf("%w: reading took longer than %v", ErrLimit, db.options.Limits.Time))
+	return context.WithTimeoutCause(ctx, db.options.Limits.Time,
+		fmt.Errorf("%w: reading took longer than %v", ErrLimit, db.options.Limits.Time))
 }
 
 // begin takes the shared lock and keeps it, so that all connections see the same state of the database.
@@ -136,7 +137,8 @@ func (db *DB) quickCheck(ctx context.Context) error {
 	if err != nil || problem == "" {
 		return err
 	}
-	repaired := Finding{Kind: Repaired, Reason: "the file is damaged, but not in the tables that are read: " + fault.Quote(problem)}
+	repaired := Finding{Kind: Repaired,
+		Reason: "the file is damaged, but not in the tables that are read: " + fault.Quote(problem)}
 	for _, table := range db.schema.tables() {
 		here, err := firstProblem(ctx, db.base, fmt.Sprintf("PRAGMA quick_check(%q)", table))
 		if err != nil {
@@ -150,7 +152,8 @@ func (db *DB) quickCheck(ctx context.Context) error {
 		}
 		delete(db.schema.columns, table)
 		repaired.Field = table
-		repaired.Reason = "the table is damaged; what it holds was taken from other tables and the ClusterServiceVersions: " + fault.Quote(here)
+		repaired.Reason = "the table is damaged; what it holds was taken from other tables and the " +
+			"ClusterServiceVersions: " + fault.Quote(here)
 	}
 	db.findings.add(repaired)
 	return nil

@@ -53,10 +53,11 @@ func TestOriginsAreWrittenAndRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "index.db")
-	_, err = sqlite.Create(context.Background(), path, c.Blobs(), sqlite.WriteOptions{Origins: func(pkg, bundle string) (sqlite.Origin, bool) {
-		o, ok := given[bundle]
-		return o, ok && pkg == "etcd"
-	}})
+	_, err = sqlite.Create(context.Background(), path, c.Blobs(),
+		sqlite.WriteOptions{Origins: func(pkg, bundle string) (sqlite.Origin, bool) {
+			o, ok := given[bundle]
+			return o, ok && pkg == "etcd"
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,9 +71,10 @@ func TestOriginsAreWrittenAndRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	sameCatalog(t, c, back)
-	_, err = sqlite.Create(context.Background(), path, c.Blobs(), sqlite.WriteOptions{Origins: func(string, string) (sqlite.Origin, bool) {
-		return sqlite.Origin{Replaces: "a\x00b"}, true
-	}})
+	_, err = sqlite.Create(context.Background(), path, c.Blobs(),
+		sqlite.WriteOptions{Origins: func(string, string) (sqlite.Origin, bool) {
+			return sqlite.Origin{Replaces: "a\x00b"}, true
+		}})
 	if err == nil {
 		t.Error("a NUL was written")
 	}
@@ -80,12 +82,14 @@ func TestOriginsAreWrittenAndRead(t *testing.T) {
 
 // A column that is not text is a finding and counts as missing.
 func TestOriginsThatAreNoText(t *testing.T) {
-	path := altered(t, "small", "UPDATE operatorbundle SET replaces = CAST(x'ff00' AS TEXT), skips = NULL WHERE name = 'etcdoperator.v0.9.2'")
+	path := altered(t, "small",
+		"UPDATE operatorbundle SET replaces = CAST(x'ff00' AS TEXT), skips = NULL WHERE name = 'etcdoperator.v0.9.2'")
 	got, findings := origins(t, path)
 	if o := got["etcdoperator.v0.9.2"]; o.Replaces != "etcdoperator.v0.9.0" {
 		t.Errorf("got %+v", o)
 	}
-	if !slices.ContainsFunc(findings, func(f sqlite.Finding) bool { return f.Field == "replaces" && f.Bundle == "etcdoperator.v0.9.2" }) {
+	if !slices.ContainsFunc(findings,
+		func(f sqlite.Finding) bool { return f.Field == "replaces" && f.Bundle == "etcdoperator.v0.9.2" }) {
 		t.Errorf("got %v", findings)
 	}
 	if _, _, err := read(t, path, sqlite.Options{}); err != nil {
@@ -116,7 +120,8 @@ func TestReducedCatalogs(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !reflect.DeepEqual(declcfg.AppendJSON(nil, full, false), declcfg.AppendJSON(nil, &whole.Bundles[i], false)) {
+			if !reflect.DeepEqual(declcfg.AppendJSON(nil, full, false),
+				declcfg.AppendJSON(nil, &whole.Bundles[i], false)) {
 				t.Errorf("%s: bundle %s is not the same when it is restored", name, full.Name)
 			}
 			reduced := whole.Bundles[i]
@@ -124,7 +129,9 @@ func TestReducedCatalogs(t *testing.T) {
 			reduced.Reduce()
 			a, aErr := reduced.VersionRelease()
 			b, bErr := got.Bundles[i].VersionRelease()
-			if !reflect.DeepEqual(declcfg.AppendJSON(nil, &reduced, false), declcfg.AppendJSON(nil, &got.Bundles[i], false)) || a.String() != b.String() || (aErr == nil) != (bErr == nil) || got.Bundles[i].Reduced() != reduced.Reduced() {
+			if !reflect.DeepEqual(declcfg.AppendJSON(nil, &reduced, false),
+				declcfg.AppendJSON(nil, &got.Bundles[i], false)) || a.String() != b.String() ||
+				(aErr == nil) != (bErr == nil) || got.Bundles[i].Reduced() != reduced.Reduced() {
 				t.Errorf("%s: bundle %s is another one when it is reduced", name, full.Name)
 			}
 		}

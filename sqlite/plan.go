@@ -51,7 +51,8 @@ func (p *packageWriter) plan() {
 			}
 			if e.SkipRange != b.skipRange {
 				p.lost(Finding{Channel: c.Name, Bundle: e.Name, Field: "skipRange",
-					Reason: "a bundle has one range in all of its channels in a database, and another one in channel " + fault.Quote(first[e.Name])})
+					Reason: "a bundle has one range in all of its channels in a database, and another one in channel " +
+						fault.Quote(first[e.Name])})
 			}
 			if e.Replaces != "" && !slices.Contains(b.replaced, e.Replaces) {
 				b.replaced = append(b.replaced, e.Replaces)
@@ -61,7 +62,9 @@ func (p *packageWriter) plan() {
 					b.skips = append(b.skips, skip)
 				}
 				if strings.Contains(skip, ",") {
-					p.lost(Finding{Channel: c.Name, Bundle: e.Name, Field: "skips", Reason: "names of skipped bundles are joined by commas in a database, and this one has a comma: " + fault.Quote(skip)})
+					p.lost(Finding{Channel: c.Name, Bundle: e.Name, Field: "skips",
+						Reason: "names of skipped bundles are joined by commas in a database, and this one has a " +
+							"comma: " + fault.Quote(skip)})
 				}
 			}
 		}
@@ -92,7 +95,8 @@ func (p *packageWriter) follow(c *declcfg.Channel, head string) {
 func (p *packageWriter) origin(b *declcfg.Bundle, plan *plan, c *csv) (Origin, error) {
 	if p.options.Origins != nil {
 		if o, ok := p.options.Origins(p.name, b.Name); ok {
-			for _, text := range []struct{ what, s string }{{"what it replaces", o.Replaces}, {"what it skips", strings.Join(o.Skips, ",")}, {"what it substitutes for", o.SubstitutesFor}} {
+			for _, text := range []struct{ what, s string }{{"what it replaces", o.Replaces},
+				{"what it skips", strings.Join(o.Skips, ",")}, {"what it substitutes for", o.SubstitutesFor}} {
 				if err := checkText(text.what, text.s); err != nil {
 					return Origin{}, err
 				}
@@ -118,7 +122,8 @@ func (p *packageWriter) replaces(b *declcfg.Bundle, plan *plan, c *csv) string {
 	case len(plan.replaced) == 0:
 		// opm does not follow the chain below a bundle that is only skipped, or below a deprecated one. At the end of
 		// any other chain it would add an edge that no channel has.
-		if !plan.chained || slices.ContainsFunc(b.Properties, func(p declcfg.Property) bool { return p.Type == declcfg.PropertyDeprecated }) {
+		if !plan.chained || slices.ContainsFunc(b.Properties,
+			func(p declcfg.Property) bool { return p.Type == declcfg.PropertyDeprecated }) {
 			return ofCSV
 		}
 		return ""
@@ -130,6 +135,7 @@ func (p *packageWriter) replaces(b *declcfg.Bundle, plan *plan, c *csv) string {
 		chosen = ofCSV
 	}
 	p.changed(Finding{Bundle: b.Name, Field: "replaces",
-		Reason: "the bundle replaces several bundles, each in another channel; where opm adds to the package it takes for all of them " + fault.Quote(chosen)})
+		Reason: "the bundle replaces several bundles, each in another channel; where opm adds to the package it " +
+			"takes for all of them " + fault.Quote(chosen)})
 	return chosen
 }

@@ -89,7 +89,8 @@ func (db *DB) dependency(w *propertyWriter, p *pkg, b *bundle, row propertyRow) 
 			dropped("a dependency of type olm.package names no package: " + fault.Quote(row.value))
 			return nil
 		}
-		w.value(declcfg.PropertyPackageRequired, property.PackageRequired{PackageName: required.PackageName, VersionRange: required.Version})
+		w.value(declcfg.PropertyPackageRequired,
+			property.PackageRequired{PackageName: required.PackageName, VersionRange: required.Version})
 	case declcfg.PropertyConstraint, declcfg.PropertyLabel:
 		if compat {
 			dropped("opm drops dependencies of type " + row.typ)
@@ -128,7 +129,8 @@ func (w *propertyWriter) value(typ string, value any) {
 func (w *propertyWriter) raw(row propertyRow) error {
 	value := jsontext.Value(row.value)
 	if row.typ == "" || !value.IsValid() {
-		return fmt.Errorf("%w: property of type %s: its value is not valid JSON: %s", ErrInvalid, fault.Quote(row.typ), fault.Quote(row.value))
+		return fmt.Errorf("%w: property of type %s: its value is not valid JSON: %s", ErrInvalid, fault.Quote(row.typ),
+			fault.Quote(row.value))
 	}
 	if err := value.Compact(); err != nil {
 		return fmt.Errorf("%w: property of type %s: %w", ErrInvalid, fault.Quote(row.typ), shorten(err))

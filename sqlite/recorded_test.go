@@ -89,8 +89,9 @@ var broken = map[string]exception{
 // 4 and damages the dependencies of the others. The right answer is that of "small" without what the version could not
 // store.
 var old = map[string]exception{
-	"schema-0": {from: "small", edit: func(c *declcfg.Catalog) { withoutPackageDependencies(c); withoutImages(c); withoutOwnImage(c) },
-		why: "neither images of bundles nor dependencies on packages were stored"},
+	"schema-0": {from: "small",
+		edit: func(c *declcfg.Catalog) { withoutPackageDependencies(c); withoutImages(c); withoutOwnImage(c) },
+		why:  "neither images of bundles nor dependencies on packages were stored"},
 	"schema-1": {from: "small", edit: func(c *declcfg.Catalog) { withoutPackageDependencies(c); withoutImages(c) },
 		why: "neither images of bundles nor dependencies on packages were stored"},
 	"schema-2": {from: "small", edit: withoutPackageDependencies, why: "dependencies on packages were not stored"},
@@ -100,10 +101,12 @@ var old = map[string]exception{
 	"schema-6": {from: "small", edit: withoutPackageDependencies, why: "dependencies on packages were not stored"},
 	"schema-7": {from: "small", edit: withoutPackageDependencies, why: "dependencies on packages were not stored"},
 	"schema-8": {from: "small", why: "opm overwrites every dependency with the value of the first"},
-	"down-6":   {from: "small", edit: withoutPackageDependencies, why: "opm cannot migrate it up again; dependencies on packages are gone"},
-	"down-7":   {from: "small", edit: withoutPackageDependencies, why: "opm cannot migrate it up again; dependencies on packages are gone"},
-	"down-8":   {from: "small", why: "opm cannot migrate it up again"},
-	"down-9":   {from: "small", why: "opm cannot migrate it up again"},
+	"down-6": {from: "small", edit: withoutPackageDependencies,
+		why: "opm cannot migrate it up again; dependencies on packages are gone"},
+	"down-7": {from: "small", edit: withoutPackageDependencies,
+		why: "opm cannot migrate it up again; dependencies on packages are gone"},
+	"down-8": {from: "small", why: "opm cannot migrate it up again"},
+	"down-9": {from: "small", why: "opm cannot migrate it up again"},
 }
 
 // better are the databases from which opm loses data, and bindery does not.
@@ -183,7 +186,8 @@ func testRecorded(t *testing.T, c recorded.Collection) {
 		for _, compat := range []sqlite.Compat{sqlite.CompatNone, sqlite.CompatOPM} {
 			t.Run(name+"/"+string(compat), func(t *testing.T) {
 				t.Parallel()
-				got, err := write(t, c.Database(t, name), declcfg.FormatJSON, edit.LevelNone, sqlite.Options{Compat: compat})
+				got, err := write(t, c.Database(t, name), declcfg.FormatJSON, edit.LevelNone,
+					sqlite.Options{Compat: compat})
 				if x, ok := broken[name]; ok {
 					if !errors.Is(err, x.err) {
 						t.Errorf("%s: got %v, want %v", x.why, err, x.err)
@@ -235,7 +239,8 @@ func testOthers(t *testing.T, golden string, f declcfg.Format, level edit.Level)
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := write(t, all.Database(t, name), f, level, sqlite.Options{Compat: sqlite.CompatOPM, CSVOnly: level == edit.LevelCSVMetadata})
+			got, err := write(t, all.Database(t, name), f, level,
+				sqlite.Options{Compat: sqlite.CompatOPM, CSVOnly: level == edit.LevelCSVMetadata})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -41,7 +41,8 @@ const (
 // opm's migration to version 5 left the version NULL and inserted rows without a name.
 func TestVersionThatAMigrationLost(t *testing.T) {
 	path := altered(t, "small", "PRAGMA foreign_keys=0",
-		"UPDATE operatorbundle SET version = NULL WHERE name = '"+last+"'", "INSERT INTO operatorbundle(version) VALUES ('0.9.2')")
+		"UPDATE operatorbundle SET version = NULL WHERE name = '"+last+"'",
+		"INSERT INTO operatorbundle(version) VALUES ('0.9.2')")
 	c, findings, err := read(t, path, sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -68,11 +69,15 @@ func TestBundlesThatOPMLosesInSilence(t *testing.T) {
 		kind            sqlite.FindingKind
 		pkg, reason     string
 	}{
-		{"no version anywhere", "UPDATE operatorbundle SET version = NULL, csv = NULL, bundle = NULL", false, sqlite.Dropped, "etcd", "no version"},
-		{"no image, manifests", "UPDATE operatorbundle SET bundlepath = NULL", true, sqlite.Repaired, "etcd", "no image"},
-		{"no image, no manifests", "UPDATE operatorbundle SET bundlepath = NULL, bundle = NULL", false, sqlite.Dropped, "etcd", "neither an image nor manifests"},
+		{"no version anywhere", "UPDATE operatorbundle SET version = NULL, csv = NULL, bundle = NULL", false,
+			sqlite.Dropped, "etcd", "no version"},
+		{"no image, manifests", "UPDATE operatorbundle SET bundlepath = NULL", true, sqlite.Repaired, "etcd",
+			"no image"},
+		{"no image, no manifests", "UPDATE operatorbundle SET bundlepath = NULL, bundle = NULL", false, sqlite.Dropped,
+			"etcd", "neither an image nor manifests"},
 	} {
-		got, findings, err := read(t, altered(t, "small", "PRAGMA foreign_keys=0", c.statement+" WHERE name = '"+last+"'"), sqlite.Options{})
+		got, findings, err := read(t,
+			altered(t, "small", "PRAGMA foreign_keys=0", c.statement+" WHERE name = '"+last+"'"), sqlite.Options{})
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue
@@ -105,19 +110,24 @@ func TestRowsWithoutAPlace(t *testing.T) {
 			t.Errorf("%+v is not reported: %+v", w, findings)
 		}
 	}
-	if _, _, err := read(t, path, sqlite.Options{Compat: sqlite.CompatOPM}); err == nil || !strings.Contains(err.Error(), "package hollow not found") {
+	if _, _, err := read(t, path, sqlite.Options{Compat: sqlite.CompatOPM}); err == nil ||
+		!strings.Contains(err.Error(), "package hollow not found") {
 		t.Errorf("opm refuses a package without channels: %v", err)
 	}
 }
 
 // A channel whose entries begin at a greater depth than those of other channels keeps its edges.
 func TestChannelThatBeginsDeeper(t *testing.T) {
-	path := altered(t, "small", "UPDATE channel_entry SET depth = depth + 1 WHERE channel_name = 'singlenamespace-alpha'")
-	want := entryOf(t, mustRead(t, recorded.Part(t).Database(t, "small"), sqlite.Options{}), "singlenamespace-alpha", "etcdoperator.v0.9.4")
-	if got := entryOf(t, mustRead(t, path, sqlite.Options{}), "singlenamespace-alpha", "etcdoperator.v0.9.4"); got.Replaces != want.Replaces || len(got.Skips) > 0 {
+	path := altered(t, "small",
+		"UPDATE channel_entry SET depth = depth + 1 WHERE channel_name = 'singlenamespace-alpha'")
+	want := entryOf(t, mustRead(t, recorded.Part(t).Database(t, "small"), sqlite.Options{}), "singlenamespace-alpha",
+		"etcdoperator.v0.9.4")
+	if got := entryOf(t, mustRead(t, path, sqlite.Options{}), "singlenamespace-alpha",
+		"etcdoperator.v0.9.4"); got.Replaces != want.Replaces || len(got.Skips) > 0 {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
-	got := entryOf(t, mustRead(t, path, sqlite.Options{Compat: sqlite.CompatOPM}), "singlenamespace-alpha", "etcdoperator.v0.9.4")
+	got := entryOf(t, mustRead(t, path, sqlite.Options{Compat: sqlite.CompatOPM}), "singlenamespace-alpha",
+		"etcdoperator.v0.9.4")
 	if got.Replaces != "" || !slices.Equal(got.Skips, []string{want.Replaces}) {
 		t.Errorf("opm takes the edges of such a channel for skips; got %+v", got)
 	}
@@ -134,7 +144,8 @@ func mustRead(t *testing.T, path string, o sqlite.Options) *declcfg.Catalog {
 
 func TestDependenciesSurvive(t *testing.T) {
 	path := altered(t, "small", `INSERT INTO dependencies(type, value, operatorbundle_name) VALUES
-		('olm.label', '{ "label": "x" }', '`+bundle+`'), ('olm.constraint', '{"cel":{"rule":"true"}}', '`+bundle+`')`, "SELECT 1")
+		('olm.label', '{ "label": "x" }', '`+bundle+`'), ('olm.constraint', '{"cel":{"rule":"true"}}', '`+bundle+`')`,
+		"SELECT 1")
 	for compat, want := range map[sqlite.Compat]string{sqlite.CompatNone: `olm.constraint {"cel":{"rule":"true"}},olm.label {"label":"x"}`, sqlite.CompatOPM: ""} {
 		var got []string
 		for _, b := range mustRead(t, path, sqlite.Options{Compat: compat}).Bundles {
@@ -153,7 +164,8 @@ func TestDependenciesSurvive(t *testing.T) {
 // Version 9's migration gave all dependencies the value of the first one; for those that became invalid only the loss
 // is reported.
 func TestDependenciesThatAMigrationDamaged(t *testing.T) {
-	path := altered(t, "small", `UPDATE dependencies SET value = '{"packageName":"special-resource-operator","version":"<=4.9.0"}'`)
+	path := altered(t, "small",
+		`UPDATE dependencies SET value = '{"packageName":"special-resource-operator","version":"<=4.9.0"}'`)
 	c, findings, err := read(t, path, sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -176,33 +188,42 @@ func TestDependenciesThatAMigrationDamaged(t *testing.T) {
 
 func TestDeprecated(t *testing.T) {
 	c := mustRead(t, recorded.Part(t).Database(t, "deprec-v1.2.0"), sqlite.Options{})
-	if len(c.Deprecations) != 1 || len(c.Deprecations[0].Entries) != 1 || c.Deprecations[0].Entries[0].Reference.Name != "synth-deprec.v1.2.0" ||
+	if len(c.Deprecations) != 1 || len(c.Deprecations[0].Entries) != 1 ||
+		c.Deprecations[0].Entries[0].Reference.Name != "synth-deprec.v1.2.0" ||
 		c.Deprecations[0].Entries[0].Message == "" || !bundleNames(c)["synth-deprec.v1.2.0"] {
 		t.Errorf("got %+v", c.Deprecations)
 	}
 	// A deprecated bundle in no channel is not in the catalog.
-	path := altered(t, "deprec-v1.2.0", "PRAGMA foreign_keys=0", "INSERT INTO operatorbundle(name, version, bundlepath) VALUES ('synth-deprec.v0.1.0', '0.1.0', 'x.example/y:1')",
-		"INSERT INTO deprecated VALUES ('synth-deprec.v0.1.0')", "INSERT INTO channel_entry VALUES (900, 'gone', 'synth-deprec', 'synth-deprec.v0.1.0', NULL, 0)")
+	path := altered(t, "deprec-v1.2.0", "PRAGMA foreign_keys=0",
+		"INSERT INTO operatorbundle(name, version, bundlepath) VALUES ('synth-deprec.v0.1.0', '0.1.0', "+
+			"'x.example/y:1')",
+		"INSERT INTO deprecated VALUES ('synth-deprec.v0.1.0')",
+		"INSERT INTO channel_entry VALUES (900, 'gone', 'synth-deprec', 'synth-deprec.v0.1.0', NULL, 0)")
 	c, findings, err := read(t, path, sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if bundleNames(c)["synth-deprec.v0.1.0"] || !hasFinding(findings, sqlite.Dropped, "synth-deprec", "synth-deprec.v0.1.0", "none of its channels") {
+	if bundleNames(c)["synth-deprec.v0.1.0"] || !hasFinding(findings, sqlite.Dropped, "synth-deprec",
+		"synth-deprec.v0.1.0", "none of its channels") {
 		t.Errorf("findings %+v", findings)
 	}
 	// A deprecated bundle that would invalidate the package is left out: here it is a second head.
-	path = altered(t, "deprec-v1.2.0", "PRAGMA foreign_keys=0", "UPDATE channel_entry SET replaces = NULL WHERE operatorbundle_name = 'synth-deprec.v1.3.0' AND channel_name = 'stable'")
+	path = altered(t, "deprec-v1.2.0", "PRAGMA foreign_keys=0",
+		"UPDATE channel_entry SET replaces = NULL WHERE operatorbundle_name = 'synth-deprec.v1.3.0' AND channel_name "+
+			"= 'stable'")
 	c, findings, err = read(t, path, sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(c.Deprecations) != 0 || bundleNames(c)["synth-deprec.v1.2.0"] || !hasFinding(findings, sqlite.Dropped, "synth-deprec", "synth-deprec.v1.2.0", "not valid with it") {
+	if len(c.Deprecations) != 0 || bundleNames(c)["synth-deprec.v1.2.0"] || !hasFinding(findings, sqlite.Dropped,
+		"synth-deprec", "synth-deprec.v1.2.0", "not valid with it") {
 		t.Errorf("findings %+v", findings)
 	}
 }
 
 func TestKeepGoing(t *testing.T) {
-	path := altered(t, "small", "UPDATE operatorbundle SET version = 'latest' WHERE name = '"+bundle+"'", "UPDATE channel_entry SET replaces = NULL WHERE entry_id = 13")
+	path := altered(t, "small", "UPDATE operatorbundle SET version = 'latest' WHERE name = '"+bundle+"'",
+		"UPDATE channel_entry SET replaces = NULL WHERE entry_id = 13")
 	c, findings, err := read(t, path, sqlite.Options{KeepGoing: true})
 	if err != nil {
 		t.Fatal(err)
@@ -217,13 +238,16 @@ func TestKeepGoing(t *testing.T) {
 
 func TestIcons(t *testing.T) {
 	icon := func(value string) string {
-		return altered(t, "small", `UPDATE operatorbundle SET csv = json_set(CAST(csv AS TEXT), '$.spec.icon[0].base64data', '`+value+`')`)
+		return altered(t, "small",
+			`UPDATE operatorbundle SET csv = json_set(CAST(csv AS TEXT), '$.spec.icon[0].base64data', '`+value+`')`)
 	}
-	if c := mustRead(t, icon("aGVs bG8="), sqlite.Options{}); c.Packages[0].Icon == nil || string(c.Packages[0].Icon.Data) != "hello" {
+	if c := mustRead(t, icon("aGVs bG8="), sqlite.Options{}); c.Packages[0].Icon == nil ||
+		string(c.Packages[0].Icon.Data) != "hello" {
 		t.Errorf("blanks in base64: got %+v", c.Packages[0].Icon)
 	}
 	c, findings, err := read(t, icon("*"), sqlite.Options{})
-	if err != nil || c.Packages[0].Icon != nil || !slices.ContainsFunc(findings, func(f sqlite.Finding) bool { return f.Field == "icon" && f.Package == "etcd" }) {
+	if err != nil || c.Packages[0].Icon != nil || !slices.ContainsFunc(findings,
+		func(f sqlite.Finding) bool { return f.Field == "icon" && f.Package == "etcd" }) {
 		t.Errorf("broken base64: %v, %+v", err, findings)
 	}
 }
@@ -256,10 +280,13 @@ func TestMemory(t *testing.T) {
 	for i := range bundles {
 		name := fmt.Sprintf("big.v0.0.%d", i)
 		statements = append(statements,
-			fmt.Sprintf(`INSERT INTO operatorbundle(name, version, bundlepath, bundle) VALUES ('%s', '0.0.%d', 'x.example/y:%d', '{"kind":"ConfigMap","a":"' || hex(zeroblob(%d)) || '"}')`, name, i, i, size/2),
-			fmt.Sprintf(`INSERT INTO channel_entry VALUES (%d, 'c', 'big', '%s', %s, %d)`, i+1, name, []string{"NULL", fmt.Sprint(i)}[min(i, 1)], bundles-i))
+			fmt.Sprintf(
+				`INSERT INTO operatorbundle(name, version, bundlepath, bundle) VALUES ('%s', '0.0.%d', 'x.example/y:%d', '{"kind":"ConfigMap","a":"' || hex(zeroblob(%d)) || '"}')`, name, i, i, size/2),
+			fmt.Sprintf(`INSERT INTO channel_entry VALUES (%d, 'c', 'big', '%s', %s, %d)`, i+1, name,
+				[]string{"NULL", fmt.Sprint(i)}[min(i, 1)], bundles-i))
 	}
-	statements = append(statements, fmt.Sprintf("INSERT INTO channel VALUES ('c', 'big', 'big.v0.0.%d')", bundles-1), "INSERT INTO package VALUES ('big', 'c')", "COMMIT")
+	statements = append(statements, fmt.Sprintf("INSERT INTO channel VALUES ('c', 'big', 'big.v0.0.%d')", bundles-1),
+		"INSERT INTO package VALUES ('big', 'c')", "COMMIT")
 	path := altered(t, "schema-empty-13", statements...)
 	db, err := sqlite.Open(context.Background(), path, sqlite.Options{Jobs: 2})
 	if err != nil {

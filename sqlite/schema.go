@@ -108,7 +108,8 @@ func readSchema(ctx context.Context, c *sql.Conn) (*schema, error) {
 
 func readObjects(ctx context.Context, c *sql.Conn) ([]object, error) {
 	const most = 1000
-	rows, err := c.QueryContext(ctx, "SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_schema LIMIT ?", most+1)
+	rows, err := c.QueryContext(ctx, "SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_schema LIMIT ?",
+		most+1)
 	if err != nil {
 		return nil, err
 	}
@@ -129,13 +130,15 @@ func readObjects(ctx context.Context, c *sql.Conn) ([]object, error) {
 
 func checkObject(ctx context.Context, c *sql.Conn, o object) error {
 	refuse := func(what string) error {
-		return fmt.Errorf("%w: it has %s %s, which an index database never has", ErrUnsupported, what, fault.Quote(o.name))
+		return fmt.Errorf("%w: it has %s %s, which an index database never has", ErrUnsupported, what,
+			fault.Quote(o.name))
 	}
 	switch o.kind {
 	case "table":
 		var kind string
 		var withoutRowID bool
-		err := c.QueryRowContext(ctx, "SELECT type, wr FROM pragma_table_list WHERE schema = 'main' AND name = ?", o.name).Scan(&kind, &withoutRowID)
+		err := c.QueryRowContext(ctx, "SELECT type, wr FROM pragma_table_list WHERE schema = 'main' AND name = ?",
+			o.name).Scan(&kind, &withoutRowID)
 		if err != nil {
 			return fmt.Errorf("%w: table %s: %w", ErrDamaged, fault.Quote(o.name), err)
 		}
@@ -146,7 +149,8 @@ func checkObject(ctx context.Context, c *sql.Conn, o object) error {
 			return refuse("the WITHOUT ROWID table")
 		}
 		var hidden int
-		if err := c.QueryRowContext(ctx, "SELECT coalesce(max(hidden), 0) FROM pragma_table_xinfo(?)", o.name).Scan(&hidden); err != nil {
+		if err := c.QueryRowContext(ctx, "SELECT coalesce(max(hidden), 0) FROM pragma_table_xinfo(?)", o.name).Scan(
+			&hidden); err != nil {
 			return err
 		}
 		if hidden != 0 {
@@ -154,10 +158,12 @@ func checkObject(ctx context.Context, c *sql.Conn, o object) error {
 		}
 	case "index":
 		var expressions, partial int
-		if err := c.QueryRowContext(ctx, "SELECT count(*) FROM pragma_index_xinfo(?) WHERE cid < -1", o.name).Scan(&expressions); err != nil {
+		if err := c.QueryRowContext(ctx, "SELECT count(*) FROM pragma_index_xinfo(?) WHERE cid < -1", o.name).Scan(
+			&expressions); err != nil {
 			return err
 		}
-		if err := c.QueryRowContext(ctx, "SELECT count(*) FROM pragma_index_list(?) WHERE name = ? AND partial", o.table, o.name).Scan(&partial); err != nil {
+		if err := c.QueryRowContext(ctx, "SELECT count(*) FROM pragma_index_list(?) WHERE name = ? AND partial",
+			o.table, o.name).Scan(&partial); err != nil {
 			return err
 		}
 		if expressions > 0 || partial > 0 {
@@ -214,7 +220,8 @@ func (s *schema) readVersion(ctx context.Context, c *sql.Conn) error {
 		}
 		n, ok := version.(int64)
 		if !ok || n < 0 || n > maxSchemaVersion {
-			return fmt.Errorf("%w: schema version %s is unknown, 0 to %d are known", ErrUnsupported, fault.Quote(fmt.Sprint(version)), maxSchemaVersion)
+			return fmt.Errorf("%w: schema version %s is unknown, 0 to %d are known", ErrUnsupported,
+				fault.Quote(fmt.Sprint(version)), maxSchemaVersion)
 		}
 		s.version, s.hasVersion = int(n), true
 	}

@@ -18,7 +18,9 @@ func (p *packageWriter) bundle(ctx context.Context, b *declcfg.Bundle) error {
 	if other, ok := p.bundles[b.Name]; ok {
 		p.broken = true
 		if other != p.name { // otherwise the package is invalid
-			p.problem(p.name, fmt.Errorf("%w: package %s has a bundle of the name %s too, and a database has only one of each name", ErrInvalid, fault.Quote(other), fault.Quote(b.Name)))
+			p.problem(p.name,
+				fmt.Errorf("%w: package %s has a bundle of the name %s too, and a database has only one of each name",
+					ErrInvalid, fault.Quote(other), fault.Quote(b.Name)))
 		}
 		return nil
 	}
@@ -29,7 +31,8 @@ func (p *packageWriter) bundle(ctx context.Context, b *declcfg.Bundle) error {
 		p.broken = true // validating the package finds the reason
 		return nil
 	}
-	for _, text := range []struct{ what, s string }{{"the name", b.Name}, {"the image", b.Image}, {"the version", property.Version}, {"skipRange", plan.skipRange}} {
+	for _, text := range []struct{ what, s string }{{"the name", b.Name}, {"the image", b.Image},
+		{"the version", property.Version}, {"skipRange", plan.skipRange}} {
 		if err := checkText(text.what, text.s); err != nil {
 			return err
 		}
@@ -64,13 +67,16 @@ func (p *packageWriter) bundle(ctx context.Context, b *declcfg.Bundle) error {
 // release reports that a release is kept only in the property, which readers of databases ignore.
 func (p *packageWriter) release(b *declcfg.Bundle, property property.Package) {
 	if property.Release != "" {
-		p.changed(Finding{Bundle: b.Name, Field: "release", Reason: "the release is kept in a property; opm does not read it from a database"})
+		p.changed(Finding{Bundle: b.Name, Field: "release",
+			Reason: "the release is kept in a property; opm does not read it from a database"})
 	}
 	if p.version == nil {
 		p.version = map[string]string{}
 	}
 	if other, ok := p.version[property.Version]; ok {
-		p.lost(Finding{Bundle: b.Name, Field: "version", Reason: "opm reads no releases from a database, where the bundle has the same version as " + fault.Quote(other)})
+		p.lost(Finding{Bundle: b.Name, Field: "version",
+			Reason: "opm reads no releases from a database, where the bundle has the same version as " + fault.Quote(
+				other)})
 	}
 	p.version[property.Version] = b.Name
 }
@@ -98,14 +104,18 @@ func (p *packageWriter) manifests(b *declcfg.Bundle, plan *plan, property proper
 			continue
 		}
 		if len(objects) == 0 {
-			return nil, fmt.Errorf("%w: property %d of type %s has no data; the catalog has to be read with the manifests of its bundles", ErrInvalid, i, declcfg.PropertyBundleObject)
+			return nil,
+				fmt.Errorf(
+					"%w: property %d of type %s has no data; the catalog has to be read with the manifests of its "+
+						"bundles", ErrInvalid, i, declcfg.PropertyBundleObject)
 		}
 		object := bytes.TrimSpace(objects[0])
 		objects = objects[1:]
 		var again []declcfg.Property
 		again, p.encoded = encodeObjects(p.encoded[:0], object, []span{{0, int32(len(object))}})
 		if !bytes.Equal(again[0].Value, stored.Value) {
-			p.changed(Finding{Bundle: b.Name, Field: "bundle", Reason: "a manifest is not stored as one JSON object, and will be"})
+			p.changed(Finding{Bundle: b.Name, Field: "bundle",
+				Reason: "a manifest is not stored as one JSON object, and will be"})
 		}
 		bundle = append(append(bundle, object...), '\n')
 	}
@@ -132,7 +142,8 @@ func (p *packageWriter) manifests(b *declcfg.Bundle, plan *plan, property proper
 		return nil, err
 	}
 	if size := len(inColumn) + len(bundle) + 1; size > p.options.Limits.ValueBytes {
-		return nil, fmt.Errorf("%w: its manifests have %d bytes (limit %d)", ErrLimit, size, p.options.Limits.ValueBytes)
+		return nil, fmt.Errorf("%w: its manifests have %d bytes (limit %d)", ErrLimit, size,
+			p.options.Limits.ValueBytes)
 	}
 	return c, nil
 }
@@ -157,12 +168,17 @@ func (p *packageWriter) relatedImages(ctx context.Context, b *declcfg.Bundle, m 
 	want, have := sortedImages(b.RelatedImages), sortedImages(imagesOf(back, CompatNone))
 	for _, r := range want {
 		if !slices.Contains(have, r) {
-			p.lost(Finding{Bundle: b.Name, Field: "relatedImages", Reason: fmt.Sprintf("the image %s has not the name %s in the ClusterServiceVersion, where a database has names", fault.Quote(r.Image), fault.Quote(r.Name))})
+			p.lost(Finding{Bundle: b.Name, Field: "relatedImages",
+				Reason: fmt.Sprintf(
+					"the image %s has not the name %s in the ClusterServiceVersion, where a database has names",
+					fault.Quote(r.Image), fault.Quote(r.Name))})
 		}
 	}
 	for _, r := range have {
-		if !slices.Contains(want, r) && !slices.ContainsFunc(want, func(w declcfg.RelatedImage) bool { return w.Image == r.Image }) {
-			p.lost(Finding{Bundle: b.Name, Field: "relatedImages", Reason: "the ClusterServiceVersion names an image that the catalog does not: " + fault.Quote(r.Image)})
+		if !slices.Contains(want, r) && !slices.ContainsFunc(want,
+			func(w declcfg.RelatedImage) bool { return w.Image == r.Image }) {
+			p.lost(Finding{Bundle: b.Name, Field: "relatedImages",
+				Reason: "the ClusterServiceVersion names an image that the catalog does not: " + fault.Quote(r.Image)})
 		}
 	}
 	return nil

@@ -39,7 +39,8 @@ func testCatalog(t *testing.T, fsys fs.FS) {
 	for i := range c.Bundles {
 		b := &c.Bundles[i]
 		for j := range b.Properties {
-			if p := &b.Properties[j]; p.Type == declcfg.PropertyGVK && strings.Contains(string(p.Value), `"description"`) {
+			if p := &b.Properties[j]; p.Type == declcfg.PropertyGVK && strings.Contains(string(p.Value),
+				`"description"`) {
 				described[b.Package+" olm.gvk"] = true
 				p.Value = withoutDescription(t, p.Value)
 			}
@@ -74,7 +75,8 @@ func testCatalog(t *testing.T, fsys fs.FS) {
 	}
 	sameCatalog(t, c, back)
 	checkEdges(t, path, c)
-	t.Logf("%d packages, %d channels, %d bundles, %d entries, %d bytes", written.Packages, written.Channels, written.Bundles, written.Entries, written.Bytes)
+	t.Logf("%d packages, %d channels, %d bundles, %d entries, %d bytes", written.Packages, written.Channels,
+		written.Bundles, written.Entries, written.Bytes)
 }
 
 func withoutDescription(t *testing.T, value []byte) []byte {

@@ -41,7 +41,8 @@ func TestLosses(t *testing.T) {
 		field  string
 		reason string
 	}{
-		"description of a package": {func(c *declcfg.Catalog) { c.Packages[0].Description = "text" }, "description", "packages have no description"},
+		"description of a package": {func(c *declcfg.Catalog) { c.Packages[0].Description = "text" }, "description",
+			"packages have no description"},
 		"property of a package": {func(c *declcfg.Catalog) {
 			c.Packages[0].Properties = []declcfg.Property{{Type: "x", Value: json.RawMessage("1")}}
 		}, "properties", `"x"`},
@@ -55,28 +56,38 @@ func TestLosses(t *testing.T) {
 			c.Bundles[0].Unknown = []declcfg.Field{{Name: "more", Value: json.RawMessage("1")}}
 		}, "more", "does not define"},
 		"blob of another schema": {func(c *declcfg.Catalog) {
-			c.Others = []declcfg.Meta{{Schema: "custom", Package: "p", Name: "n", Blob: json.RawMessage(`{"name":"n","package":"p","schema":"custom"}`)}}
+			c.Others = []declcfg.Meta{{Schema: "custom", Package: "p", Name: "n",
+				Blob: json.RawMessage(`{"name":"n","package":"p","schema":"custom"}`)}}
 		}, "custom", `"n"`},
 		"blob of no package": {func(c *declcfg.Catalog) {
 			c.Others = []declcfg.Meta{{Schema: "custom", Blob: json.RawMessage(`{"schema":"custom"}`)}}
 		}, "custom", "blobs of this schema"},
 		"deprecated package": {func(c *declcfg.Catalog) {
-			deprecate(c, declcfg.DeprecationEntry{Reference: declcfg.Reference{Schema: declcfg.SchemaPackage}, Message: "old"})
+			deprecate(c,
+				declcfg.DeprecationEntry{Reference: declcfg.Reference{Schema: declcfg.SchemaPackage}, Message: "old"})
 		}, "olm.deprecations", "packages cannot"},
 		"deprecated channel": {func(c *declcfg.Catalog) {
-			deprecate(c, declcfg.DeprecationEntry{Reference: declcfg.Reference{Schema: declcfg.SchemaChannel, Name: "stable"}, Message: "old"})
+			deprecate(c,
+				declcfg.DeprecationEntry{Reference: declcfg.Reference{Schema: declcfg.SchemaChannel, Name: "stable"},
+					Message: "old"})
 		}, "olm.deprecations", "channels cannot"},
 		"deprecated bundle that is no tombstone": {func(c *declcfg.Catalog) {
-			deprecate(c, declcfg.DeprecationEntry{Reference: declcfg.Reference{Schema: declcfg.SchemaBundle, Name: "v1"}, Message: "old"})
+			deprecate(c,
+				declcfg.DeprecationEntry{Reference: declcfg.Reference{Schema: declcfg.SchemaBundle, Name: "v1"},
+					Message: "old"})
 		}, "olm.deprecations", "would end its channels"},
 		"message of a tombstone": {func(c *declcfg.Catalog) {
 			addProperty(&c.Bundles[0], declcfg.PropertyDeprecated, "{}")
-			deprecate(c, declcfg.DeprecationEntry{Reference: declcfg.Reference{Schema: declcfg.SchemaBundle, Name: "v1"}, Message: "old"})
+			deprecate(c,
+				declcfg.DeprecationEntry{Reference: declcfg.Reference{Schema: declcfg.SchemaBundle, Name: "v1"},
+					Message: "old"})
 		}, "olm.deprecations", "no message"},
 		"two ranges of one bundle": {func(c *declcfg.Catalog) {
-			c.Channels = append(c.Channels, declcfg.Channel{Name: "other", Package: "p", Entries: []declcfg.ChannelEntry{{Name: "v2", SkipRange: "<2.0.0"}}})
+			c.Channels = append(c.Channels, declcfg.Channel{Name: "other", Package: "p",
+				Entries: []declcfg.ChannelEntry{{Name: "v2", SkipRange: "<2.0.0"}}})
 		}, "skipRange", "one range"},
-		"comma in a skip": {func(c *declcfg.Catalog) { c.Channels[0].Entries[1].Skips = []string{"a,b"} }, "skips", "comma"},
+		"comma in a skip": {func(c *declcfg.Catalog) { c.Channels[0].Entries[1].Skips = []string{"a,b"} }, "skips",
+			"comma"},
 		"more fields of an API": {func(c *declcfg.Catalog) {
 			addProperty(&c.Bundles[0], declcfg.PropertyGVK, `{"group":"g","kind":"K","more":1,"version":"v1"}`)
 		}, "olm.gvk", "more"},
@@ -88,7 +99,8 @@ func TestLosses(t *testing.T) {
 		}, "olm.package.required", "no package"},
 		"name of an image that the manifests do not name": {func(c *declcfg.Catalog) {
 			c.Bundles[1].Properties = append(c.Bundles[1].Properties, declcfg.NewBundleObject([]byte(csv)))
-			c.Bundles[1].RelatedImages = []declcfg.RelatedImage{{Name: "b", Image: "example.test/b"}, {Name: "a", Image: "example.test/a"}}
+			c.Bundles[1].RelatedImages = []declcfg.RelatedImage{{Name: "b", Image: "example.test/b"},
+				{Name: "a", Image: "example.test/a"}}
 		}, "relatedImages", `"b"`},
 		"image that only the manifests name": {func(c *declcfg.Catalog) {
 			c.Bundles[1].Properties = append(c.Bundles[1].Properties, declcfg.NewBundleObject([]byte(csv)))
@@ -97,10 +109,12 @@ func TestLosses(t *testing.T) {
 			for i, r := range []string{"1", "2"} {
 				was := c.Bundles[i].Name
 				c.Bundles[i].Name = "p-v1.0.0-" + r
-				c.Bundles[i].Properties[0].Value = json.RawMessage(`{"packageName":"p","release":"` + r + `","version":"1.0.0"}`)
+				c.Bundles[i].Properties[0].Value = json.RawMessage(
+					`{"packageName":"p","release":"` + r + `","version":"1.0.0"}`)
 				for j := range c.Channels[0].Entries {
 					e := &c.Channels[0].Entries[j]
-					e.Name, e.Replaces = strings.Replace(e.Name, was, c.Bundles[i].Name, 1), strings.Replace(e.Replaces, was, c.Bundles[i].Name, 1)
+					e.Name, e.Replaces = strings.Replace(e.Name, was, c.Bundles[i].Name, 1), strings.Replace(e.Replaces,
+						was, c.Bundles[i].Name, 1)
 				}
 			}
 		}, "version", "no releases"},
@@ -113,7 +127,8 @@ func TestLosses(t *testing.T) {
 			if !errors.As(err, &loss) || !errors.Is(err, sqlite.ErrLoss) {
 				t.Fatalf("error %v", err)
 			}
-			if len(loss.Findings) != 1 || loss.Findings[0].Kind != sqlite.Lost || loss.Findings[0].Field != c.field || !strings.Contains(loss.Findings[0].Reason, c.reason) {
+			if len(loss.Findings) != 1 || loss.Findings[0].Kind != sqlite.Lost || loss.Findings[0].Field != c.field ||
+				!strings.Contains(loss.Findings[0].Reason, c.reason) {
 				t.Errorf("findings %+v", loss.Findings)
 			}
 			if !strings.Contains(err.Error(), loss.Findings[0].Reason) {
@@ -163,23 +178,36 @@ func TestChanges(t *testing.T) {
 			c.Bundles[0].Properties = append(c.Bundles[0].Properties, declcfg.NewBundleObject([]byte(object+"\n")))
 		}, "bundle", false},
 		"manifest in YAML": {func(c *declcfg.Catalog) {
-			c.Bundles[0].Properties = append(c.Bundles[0].Properties, declcfg.NewBundleObject([]byte("kind: ConfigMap\nmetadata:\n  name: m\n")))
+			c.Bundles[0].Properties = append(c.Bundles[0].Properties,
+				declcfg.NewBundleObject([]byte("kind: ConfigMap\nmetadata:\n  name: m\n")))
 		}, "bundle", false},
 		"manifests": {func(c *declcfg.Catalog) {
-			c.Bundles[0].Properties = append(c.Bundles[0].Properties, declcfg.NewBundleObject([]byte(object)), declcfg.NewBundleObject([]byte("{\n  \"kind\": \"Secret\"\n}")))
+			c.Bundles[0].Properties = append(c.Bundles[0].Properties, declcfg.NewBundleObject([]byte(object)),
+				declcfg.NewBundleObject([]byte("{\n  \"kind\": \"Secret\"\n}")))
 		}, "", true},
-		"property twice": {func(c *declcfg.Catalog) { addProperty(&c.Bundles[0], "x", "1"); addProperty(&c.Bundles[0], "x", "1") }, "x", false},
+		"property twice": {func(c *declcfg.Catalog) {
+			addProperty(&c.Bundles[0], "x", "1")
+			addProperty(&c.Bundles[0],
+				"x", "1")
+		}, "x", false},
 		"release": {func(c *declcfg.Catalog) {
 			c.Bundles[1].Name, c.Channels[0].Entries[1].Name = "p-v2.0.0-1", "p-v2.0.0-1"
 			c.Bundles[1].Properties[0].Value = json.RawMessage(`{"packageName":"p","release":"1","version":"2.0.0"}`)
 		}, "release", true},
-		"tombstone that nobody has told of": {func(c *declcfg.Catalog) { addProperty(&c.Bundles[0], declcfg.PropertyDeprecated, "{}") }, "olm.deprecations", false},
+		"tombstone that nobody has told of": {func(c *declcfg.Catalog) {
+			addProperty(&c.Bundles[0],
+				declcfg.PropertyDeprecated, "{}")
+		}, "olm.deprecations", false},
 		"tombstone": {func(c *declcfg.Catalog) {
 			addProperty(&c.Bundles[0], declcfg.PropertyDeprecated, "{}")
-			deprecate(c, declcfg.DeprecationEntry{Reference: declcfg.Reference{Schema: declcfg.SchemaBundle, Name: "v1"}, Message: message})
+			deprecate(c,
+				declcfg.DeprecationEntry{Reference: declcfg.Reference{Schema: declcfg.SchemaBundle, Name: "v1"},
+					Message: message})
 		}, "", true},
 		"tombstone without opm's property": {func(c *declcfg.Catalog) {
-			deprecate(c, declcfg.DeprecationEntry{Reference: declcfg.Reference{Schema: declcfg.SchemaBundle, Name: "v1"}, Message: message})
+			deprecate(c,
+				declcfg.DeprecationEntry{Reference: declcfg.Reference{Schema: declcfg.SchemaBundle, Name: "v1"},
+					Message: message})
 		}, "", true},
 		"several bundles are replaced": {func(c *declcfg.Catalog) {
 			c.Channels = append(c.Channels, declcfg.Channel{Name: "other", Package: "p", Entries: entries("v2 v0")})
@@ -188,17 +216,20 @@ func TestChanges(t *testing.T) {
 			c.Packages[0].Icon = &declcfg.Icon{Data: []byte("<svg>"), MediaType: "image/svg"}
 		}, "", true},
 		"named images, no manifests": {func(c *declcfg.Catalog) {
-			c.Bundles[0].RelatedImages = []declcfg.RelatedImage{{Name: "n", Image: "example.test/n"}, {Image: "example.test/m"}}
+			c.Bundles[0].RelatedImages = []declcfg.RelatedImage{{Name: "n", Image: "example.test/n"},
+				{Image: "example.test/m"}}
 		}, "", true},
 		"named images, only metadata": {func(c *declcfg.Catalog) {
 			c.Bundles[1].RelatedImages = []declcfg.RelatedImage{{Name: "n", Image: "example.test/n"}}
-			addProperty(&c.Bundles[1], declcfg.PropertyCSVMetadata, `{"annotations":{"a":"b"},"apiServiceDefinitions":{},"crdDescriptions":{"owned":[{"kind":"K","name":"ks.g","version":"v1"}]},"displayName":"D","provider":{"name":"P"}}`)
+			addProperty(&c.Bundles[1], declcfg.PropertyCSVMetadata,
+				`{"annotations":{"a":"b"},"apiServiceDefinitions":{},"crdDescriptions":{"owned":[{"kind":"K","name":"ks.g","version":"v1"}]},"displayName":"D","provider":{"name":"P"}}`)
 		}, "", true},
 		"constraint, label, others": {func(c *declcfg.Catalog) {
 			addProperty(&c.Bundles[0], declcfg.PropertyConstraint, `{"cel":{"rule":"true"},"failureMessage":"<no>"}`)
 			addProperty(&c.Bundles[0], declcfg.PropertyLabel, `{"label":"l"}`)
 			addProperty(&c.Bundles[0], "any", `[1.0,12345678901234567890,"<&>",null,{"n":"y"}]`)
-			addProperty(&c.Bundles[0], declcfg.PropertyPackageRequired, `{"packageName":"q","versionRange":">=1.0.0 <2.0.0"}`)
+			addProperty(&c.Bundles[0], declcfg.PropertyPackageRequired,
+				`{"packageName":"q","versionRange":">=1.0.0 <2.0.0"}`)
 			addProperty(&c.Bundles[0], declcfg.PropertyGVKRequired, `{"group":"g","kind":"K","version":"v1"}`)
 			addProperty(&c.Bundles[0], declcfg.PropertyGVK, `{"group":"","kind":"K","version":"v1"}`)
 		}, "", true},
@@ -227,7 +258,8 @@ func TestChanges(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, f := range findings {
-				if f.Kind != sqlite.Dropped || !strings.Contains(f.Reason, "an entry for a bundle that is not in the database") {
+				if f.Kind != sqlite.Dropped || !strings.Contains(f.Reason,
+					"an entry for a bundle that is not in the database") {
 					t.Errorf("reading: %+v", f)
 				}
 			}
@@ -274,7 +306,8 @@ func TestWrittenIcons(t *testing.T) {
 			if got := rowsInOrder(t, path, "SELECT bundle FROM operatorbundle WHERE name = 'v2'"); got != c.csv+"\n" {
 				t.Errorf("column bundle: %s", got)
 			}
-			if got := rowsInOrder(t, path, "SELECT csv FROM operatorbundle WHERE name = 'v2'"); !c.changed && got != c.csv+"\n" {
+			if got := rowsInOrder(t, path,
+				"SELECT csv FROM operatorbundle WHERE name = 'v2'"); !c.changed && got != c.csv+"\n" {
 				t.Errorf("column csv: %s", got)
 			}
 		})
@@ -287,7 +320,8 @@ func TestHeadsHaveClusterServiceVersions(t *testing.T) {
 	catalog := simple(func(c *declcfg.Catalog) {
 		c.Packages[0].Icon = &declcfg.Icon{Data: []byte("<svg>"), MediaType: "image/svg"}
 		c.Bundles[1].RelatedImages = []declcfg.RelatedImage{{Name: "n", Image: "example.test/n"}}
-		addProperty(&c.Bundles[1], declcfg.PropertyCSVMetadata, `{"annotations":{"olm.substitutesFor":"v1"},"apiServiceDefinitions":{"owned":[{"group":"g","kind":"S","name":"ss","version":"v1"}]},"crdDescriptions":{"owned":[{"kind":"K","name":"ks.g","version":"v1"}]},"displayName":"<D>","provider":{"name":"P"}}`)
+		addProperty(&c.Bundles[1], declcfg.PropertyCSVMetadata,
+			`{"annotations":{"olm.substitutesFor":"v1"},"apiServiceDefinitions":{"owned":[{"group":"g","kind":"S","name":"ss","version":"v1"}]},"crdDescriptions":{"owned":[{"kind":"K","name":"ks.g","version":"v1"}]},"displayName":"<D>","provider":{"name":"P"}}`)
 		addProperty(&c.Bundles[1], declcfg.PropertyGVK, `{"group":"g","kind":"K","version":"v1"}`)
 		addProperty(&c.Bundles[1], declcfg.PropertyGVK, `{"group":"g","kind":"S","version":"v1"}`)
 		addProperty(&c.Bundles[1], declcfg.PropertyGVKRequired, `{"group":"g","kind":"R","version":"v1"}`)
@@ -297,7 +331,9 @@ func TestHeadsHaveClusterServiceVersions(t *testing.T) {
 	if got := rowsInOrder(t, path, "SELECT csv FROM operatorbundle WHERE name = 'v2'"); got != want {
 		t.Errorf("column csv:\n%s\nwant\n%s", got, want)
 	}
-	if got := rowsInOrder(t, path, "SELECT name, csv IS NULL, bundle IS NULL, substitutesfor FROM operatorbundle ORDER BY name"); got != "v1 1 1 \nv2 0 1 v1" {
+	if got := rowsInOrder(t, path,
+		"SELECT name, csv IS NULL, bundle IS NULL, substitutesfor FROM operatorbundle ORDER BY name"); got !=
+		"v1 1 1 \nv2 0 1 v1" {
 		t.Errorf("rows:\n%s", got)
 	}
 	if got := rowsInOrder(t, path, "SELECT * FROM api ORDER BY kind"); got != "g v1 K ks\ng v1 R \ng v1 S ss" {

@@ -90,7 +90,8 @@ func (p *packageWriter) stub(b *declcfg.Bundle, plan *plan, property property.Pa
 	var m csvMetadata
 	if at >= 0 {
 		if err := stdjson.Unmarshal(b.Properties[at].Value, &m); err != nil {
-			return nil, fmt.Errorf("%w: property %d of type %s: %w", ErrInvalid, at, declcfg.PropertyCSVMetadata, shorten(err))
+			return nil, fmt.Errorf("%w: property %d of type %s: %w", ErrInvalid, at, declcfg.PropertyCSVMetadata,
+				shorten(err))
 		}
 	}
 	c := stubCSV{APIVersion: "operators.coreos.com/v1alpha1", Kind: "ClusterServiceVersion"}
@@ -151,6 +152,8 @@ func (p *packageWriter) withIcon(b *declcfg.Bundle, document []byte) ([]byte, er
 	if err != nil {
 		return nil, errors.Join(ErrInvalid, err)
 	}
-	p.changed(Finding{Bundle: b.Name, Field: "icon", Reason: "the icon of the package is not that of the bundle, the head of the default channel; column csv has that of the package"})
+	p.changed(Finding{Bundle: b.Name, Field: "icon",
+		Reason: "the icon of the package is not that of the bundle, the head of the default channel; column csv has " +
+			"that of the package"})
 	return document, nil
 }

@@ -17,20 +17,24 @@ func (p *packageWriter) deprecations(ctx context.Context) error {
 			case declcfg.SchemaBundle:
 				messages[e.Reference.Name] = e.Message
 			case declcfg.SchemaChannel:
-				p.lost(Finding{Channel: e.Reference.Name, Field: declcfg.SchemaDeprecations, Reason: "channels cannot be deprecated in a database"})
+				p.lost(Finding{Channel: e.Reference.Name, Field: declcfg.SchemaDeprecations,
+					Reason: "channels cannot be deprecated in a database"})
 			default:
-				p.lost(Finding{Field: declcfg.SchemaDeprecations, Reason: "packages cannot be deprecated in a database"})
+				p.lost(Finding{Field: declcfg.SchemaDeprecations,
+					Reason: "packages cannot be deprecated in a database"})
 			}
 		}
 	}
 	for i := range p.part.Bundles {
 		b := &p.part.Bundles[i]
 		message, has := messages[b.Name]
-		tombstone := slices.ContainsFunc(b.Properties, func(p declcfg.Property) bool { return p.Type == declcfg.PropertyDeprecated })
+		tombstone := slices.ContainsFunc(b.Properties,
+			func(p declcfg.Property) bool { return p.Type == declcfg.PropertyDeprecated })
 		at := Finding{Bundle: b.Name, Field: declcfg.SchemaDeprecations}
 		switch {
 		case tombstone && !has:
-			at.Reason = "the bundle has the property " + declcfg.PropertyDeprecated + ", so that it is deprecated in the database"
+			at.Reason = "the bundle has the property " + declcfg.PropertyDeprecated +
+				", so that it is deprecated in the database"
 			p.changed(at)
 		case tombstone && message != deprecationMessage(b.Name):
 			at.Reason = "deprecations have no message in a database"

@@ -87,9 +87,11 @@ func manyPackages(n string) *declcfg.Catalog {
 	}
 	c := &declcfg.Catalog{}
 	for i := range count {
-		p := pkg(fmt.Sprintf("p%04d", i), channel("a", fmt.Sprintf("p%04d.v1", i), fmt.Sprintf("p%04d.v2 p%04d.v1", i, i)))
+		p := pkg(fmt.Sprintf("p%04d", i),
+			channel("a", fmt.Sprintf("p%04d.v1", i), fmt.Sprintf("p%04d.v2 p%04d.v1", i, i)))
 		for j := range p.Bundles {
-			p.Bundles[j].Properties = append(p.Bundles[j].Properties, declcfg.NewBundleObject([]byte(`{"kind":"ConfigMap","data":"`+strings.Repeat("x", 3000)+`"}`)))
+			p.Bundles[j].Properties = append(p.Bundles[j].Properties,
+				declcfg.NewBundleObject([]byte(`{"kind":"ConfigMap","data":"`+strings.Repeat("x", 3000)+`"}`)))
 		}
 		c.Append(p)
 	}
@@ -198,22 +200,32 @@ func TestPlaces(t *testing.T) {
 		make func(t *testing.T, path string) error
 		text string // empty: it is replaced
 	}{
-		"nothing":          {func(*testing.T, string) error { return nil }, ""},
-		"text":             {func(_ *testing.T, p string) error { return os.WriteFile(p, []byte("text"), 0o600) }, ""},
-		"an empty file":    {func(_ *testing.T, p string) error { return os.WriteFile(p, nil, 0o600) }, ""},
-		"part of a header": {func(_ *testing.T, p string) error { return os.WriteFile(p, []byte(sqlite.Magic+"\x10"), 0o600) }, ""},
+		"nothing":       {func(*testing.T, string) error { return nil }, ""},
+		"text":          {func(_ *testing.T, p string) error { return os.WriteFile(p, []byte("text"), 0o600) }, ""},
+		"an empty file": {func(_ *testing.T, p string) error { return os.WriteFile(p, nil, 0o600) }, ""},
+		"part of a header": {func(_ *testing.T, p string) error {
+			return os.WriteFile(p, []byte(sqlite.Magic+"\x10"),
+				0o600)
+		}, ""},
 		"a damaged header": {func(_ *testing.T, p string) error {
 			return os.WriteFile(p, append([]byte(sqlite.Magic), make([]byte, 5000)...), 0o600)
 		}, ""},
 		"a damaged body": {func(t *testing.T, p string) error {
-			return os.WriteFile(p, append(fileBytes(t, recorded.Part(t).Database(t, "small"))[:100], make([]byte, 8092)...), 0o600)
+			return os.WriteFile(p,
+				append(fileBytes(t, recorded.Part(t).Database(t, "small"))[:100], make([]byte, 8092)...), 0o600)
 		}, ""},
-		"a link":      {func(_ *testing.T, p string) error { return os.Symlink(filepath.Join(filepath.Dir(p), "target"), p) }, "symbolic link"},
+		"a link": {func(_ *testing.T, p string) error {
+			return os.Symlink(filepath.Join(filepath.Dir(p), "target"),
+				p)
+		}, "symbolic link"},
 		"a directory": {func(_ *testing.T, p string) error { return os.Mkdir(p, 0o700) }, "not a regular file"},
 		"a journal": {func(_ *testing.T, p string) error {
 			return errors.Join(os.WriteFile(p, []byte("text"), 0o600), os.WriteFile(p+"-journal", hotJournal(), 0o600))
 		}, "-journal"},
-		"a log":             {func(_ *testing.T, p string) error { return os.WriteFile(p+"-wal", []byte("log"), 0o600) }, "-wal"},
+		"a log": {func(_ *testing.T, p string) error {
+			return os.WriteFile(p+"-wal", []byte("log"),
+				0o600)
+		}, "-wal"},
 		"an empty log":      {func(_ *testing.T, p string) error { return os.WriteFile(p+"-wal", nil, 0o600) }, ""},
 		"no such directory": {func(_ *testing.T, p string) error { return os.Remove(filepath.Dir(p)) }, "no such file"},
 	} {
@@ -283,12 +295,17 @@ func TestOfficialProgram(t *testing.T) {
 			t.Fatal(err)
 		}
 		path, _ := create(t, catalog.Blobs(), sqlite.WriteOptions{})
-		out, err := osexec.Command(program, "-readonly", path, "PRAGMA integrity_check; PRAGMA foreign_key_check; PRAGMA page_size; PRAGMA auto_vacuum; PRAGMA freelist_count; PRAGMA journal_mode; PRAGMA user_version; PRAGMA application_id").CombinedOutput()
+		out, err := osexec.Command(program, "-readonly", path,
+			"PRAGMA integrity_check; PRAGMA foreign_key_check; PRAGMA page_size; PRAGMA auto_vacuum; PRAGMA "+
+				"freelist_count; PRAGMA journal_mode; PRAGMA user_version; PRAGMA application_id").CombinedOutput()
 		if got := string(out); err != nil || got != "ok\n4096\n0\n0\ndelete\n0\n0\n" {
 			t.Errorf("%s: %v %q", name, err, got)
 		}
 		// With foreign keys on, packages and bundles can be deleted as opm does.
-		out, err = osexec.Command(program, path, "PRAGMA foreign_keys=ON; DELETE FROM operatorbundle; SELECT (SELECT count(*) FROM package) + (SELECT count(*) FROM channel_entry) + (SELECT count(*) FROM properties) + (SELECT count(*) FROM api)").CombinedOutput()
+		out, err = osexec.Command(program, path,
+			"PRAGMA foreign_keys=ON; DELETE FROM operatorbundle; SELECT (SELECT count(*) FROM package) + (SELECT "+
+				"count(*) FROM channel_entry) + (SELECT count(*) FROM properties) + (SELECT count(*) "+
+				"FROM api)").CombinedOutput()
 		if got := string(out); err != nil || got != "0\n" {
 			t.Errorf("%s: deleting: %v %q", name, err, got)
 		}

@@ -18,7 +18,8 @@ import (
 )
 
 // writeFile writes a database under a temporary name, checks it and renames it.
-func writeFile(ctx context.Context, path string, lock *writeLock, blobs iter.Seq2[declcfg.Blob, error], o WriteOptions) (_ *Written, err error) {
+func writeFile(ctx context.Context, path string, lock *writeLock, blobs iter.Seq2[declcfg.Blob, error],
+	o WriteOptions) (_ *Written, err error) {
 	f, err := atomicfs.NewFile(path, 0o666)
 	if err != nil {
 		return nil, err
@@ -53,7 +54,8 @@ func writeFile(ctx context.Context, path string, lock *writeLock, blobs iter.Seq
 }
 
 // writeDatabase fills an empty file in one transaction without a journal: the file is discarded if anything fails.
-func writeDatabase(ctx context.Context, path string, blobs iter.Seq2[declcfg.Blob, error], o WriteOptions) (_ *Written, err error) {
+func writeDatabase(ctx context.Context, path string, blobs iter.Seq2[declcfg.Blob, error],
+	o WriteOptions) (_ *Written, err error) {
 	pool, err := openPool(path, "mode=rw", "_defensive=1", "_dqs=0",
 		fmt.Sprintf("_pragma=page_size(%d)", pageSize),
 		"_pragma=journal_mode(off)",
@@ -112,7 +114,8 @@ func checkWritten(ctx context.Context, conn *sql.Conn) error {
 		if err := rows.Scan(&table, &rowid, &parent, &key); err != nil {
 			return err
 		}
-		return fmt.Errorf("%w: row %d of table %q refers to nothing in table %q", ErrInvalid, rowid.Int64, table.String, parent.String)
+		return fmt.Errorf("%w: row %d of table %q refers to nothing in table %q", ErrInvalid, rowid.Int64, table.String,
+			parent.String)
 	}
 	return rows.Err()
 }

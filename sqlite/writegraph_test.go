@@ -45,11 +45,13 @@ func pkg(name string, channels ...declcfg.Channel) *declcfg.Catalog {
 		}
 	}
 	for i, bundle := range slices.Sorted(maps.Keys(names)) {
-		p, err := declcfg.NewProperty(declcfg.PropertyPackage, property.Package{PackageName: name, Version: fmt.Sprintf("1.%d.0", i)})
+		p, err := declcfg.NewProperty(declcfg.PropertyPackage,
+			property.Package{PackageName: name, Version: fmt.Sprintf("1.%d.0", i)})
 		if err != nil {
 			panic(err) // strings always encode
 		}
-		c.Bundles = append(c.Bundles, declcfg.Bundle{Name: bundle, Package: name, Image: "example.test/" + name + "/b:" + fmt.Sprint(i), Properties: []declcfg.Property{p}})
+		c.Bundles = append(c.Bundles, declcfg.Bundle{Name: bundle, Package: name,
+			Image: "example.test/" + name + "/b:" + fmt.Sprint(i), Properties: []declcfg.Property{p}})
 	}
 	return c
 }
@@ -85,7 +87,8 @@ func checkEdges(t *testing.T, path string, c *declcfg.Catalog) {
 	}
 	for _, ch := range c.Channels {
 		f := facts.Packages[ch.Package].Channels[ch.Name]
-		want := &sqlite.ChannelFacts{Head: f.Head, Entries: map[string]bool{}, Edges: map[sqlite.Edge]bool{}, Chain: map[sqlite.Edge]bool{}}
+		want := &sqlite.ChannelFacts{Head: f.Head, Entries: map[string]bool{}, Edges: map[sqlite.Edge]bool{},
+			Chain: map[sqlite.Edge]bool{}}
 		below := map[string]bool{}
 		for _, e := range ch.Entries {
 			want.Entries[e.Name] = true
@@ -102,7 +105,8 @@ func checkEdges(t *testing.T, path string, c *declcfg.Catalog) {
 		if below[f.Head] || !want.Entries[f.Head] {
 			t.Errorf("channel %s: head %q", ch.Name, f.Head)
 		}
-		if !maps.Equal(f.Entries, want.Entries) || !maps.Equal(f.Edges, want.Edges) || !maps.Equal(f.Chain, want.Chain) {
+		if !maps.Equal(f.Entries, want.Entries) || !maps.Equal(f.Edges, want.Edges) || !maps.Equal(f.Chain,
+			want.Chain) {
 			t.Errorf("channel %s: SQL says %+v, the catalog %+v", ch.Name, f, want)
 		}
 	}
@@ -110,27 +114,31 @@ func checkEdges(t *testing.T, path string, c *declcfg.Catalog) {
 
 func TestEdges(t *testing.T) {
 	for name, c := range map[string]*declcfg.Catalog{
-		"one bundle":                                pkg("p", channel("a", "v1")),
-		"skip before what is replaced":              pkg("p", channel("a", "v1", "v2", "v3 v1 -v2")),
-		"skip of what is replaced":                  pkg("p", channel("a", "v1", "v2 v1 -v1")),
-		"skip of a bundle that is nowhere":          pkg("p", channel("a", "v2 -v0 -v1")),
-		"replaces a bundle that is nowhere":         pkg("p", channel("a", "v2 v1 -v0")),
-		"replaces and skips the same, nowhere":      pkg("p", channel("a", "v2 v1 -v1")),
-		"skipped bundle that replaces the same":     pkg("p", channel("a", "v1", "v2 v1", "v3 v1 -v2")),
-		"skipped chain":                             pkg("p", channel("a", "v1", "v2 v1", "v3 v2", "v4 v1 -v2 -v3")),
-		"skipped chain that ends nowhere":           pkg("p", channel("a", "v1", "v2 v0", "v3 v1 -v2")),
-		"skipped bundle that skips":                 pkg("p", channel("a", "v1", "v2 -v1", "v3 -v2 -v1")),
-		"skipped circle":                            pkg("p", channel("a", "v1 v2", "v2 v1", "v3 -v1 -v2")),
-		"skipped bundle that replaces itself":       pkg("p", channel("a", "v1 v1", "v3 -v1")),
-		"skipped bundle that replaces a skipped":    pkg("p", channel("a", "v0 -x", "v1", "v2 v1", "v3 -v2 -v1 -v0")),
-		"replaces the head of the other channel":    pkg("p", channel("b", "v2 v1"), channel("a", "v1 v0", "v0")),
-		"skips the bundles of the other channel":    pkg("p", channel("b", "v3 v2 -v0 -v1"), channel("a", "v0", "v1 v0", "v2 v1")),
-		"two channels that lead to each other":      pkg("p", channel("a", "v1 v2"), channel("b", "v2 v1")),
-		"skips what is only skipped in the other":   pkg("p", channel("a", "v3 -v1"), channel("b", "v2 v0 -v1", "v1 v0")),
-		"replaces what is only skipped, the other":  pkg("p", channel("a", "v3 v1"), channel("b", "v2 -v1", "v1 -v0")),
-		"same bundles, other edges":                 pkg("p", channel("a", "v1", "v2 v1"), channel("b", "v2 -v1", "v1")),
-		"two skips of one bundle":                   pkg("p", channel("a", "v1", "v2 -v1", "v3 v2 -v1")),
-		"default channel last by name, after beta":  pkg("p", channel("stable", "v2 v1", "v1"), channel("beta", "v3 v2", "v2 v1", "v1")),
+		"one bundle":                             pkg("p", channel("a", "v1")),
+		"skip before what is replaced":           pkg("p", channel("a", "v1", "v2", "v3 v1 -v2")),
+		"skip of what is replaced":               pkg("p", channel("a", "v1", "v2 v1 -v1")),
+		"skip of a bundle that is nowhere":       pkg("p", channel("a", "v2 -v0 -v1")),
+		"replaces a bundle that is nowhere":      pkg("p", channel("a", "v2 v1 -v0")),
+		"replaces and skips the same, nowhere":   pkg("p", channel("a", "v2 v1 -v1")),
+		"skipped bundle that replaces the same":  pkg("p", channel("a", "v1", "v2 v1", "v3 v1 -v2")),
+		"skipped chain":                          pkg("p", channel("a", "v1", "v2 v1", "v3 v2", "v4 v1 -v2 -v3")),
+		"skipped chain that ends nowhere":        pkg("p", channel("a", "v1", "v2 v0", "v3 v1 -v2")),
+		"skipped bundle that skips":              pkg("p", channel("a", "v1", "v2 -v1", "v3 -v2 -v1")),
+		"skipped circle":                         pkg("p", channel("a", "v1 v2", "v2 v1", "v3 -v1 -v2")),
+		"skipped bundle that replaces itself":    pkg("p", channel("a", "v1 v1", "v3 -v1")),
+		"skipped bundle that replaces a skipped": pkg("p", channel("a", "v0 -x", "v1", "v2 v1", "v3 -v2 -v1 -v0")),
+		"replaces the head of the other channel": pkg("p", channel("b", "v2 v1"), channel("a", "v1 v0", "v0")),
+		"skips the bundles of the other channel": pkg("p", channel("b", "v3 v2 -v0 -v1"),
+			channel("a", "v0", "v1 v0", "v2 v1")),
+		"two channels that lead to each other": pkg("p", channel("a", "v1 v2"), channel("b", "v2 v1")),
+		"skips what is only skipped in the other": pkg("p", channel("a", "v3 -v1"),
+			channel("b", "v2 v0 -v1", "v1 v0")),
+		"replaces what is only skipped, the other": pkg("p", channel("a", "v3 v1"), channel("b", "v2 -v1", "v1 -v0")),
+		"same bundles, other edges": pkg("p", channel("a", "v1", "v2 v1"),
+			channel("b", "v2 -v1", "v1")),
+		"two skips of one bundle": pkg("p", channel("a", "v1", "v2 -v1", "v3 v2 -v1")),
+		"default channel last by name, after beta": pkg("p", channel("stable", "v2 v1", "v1"),
+			channel("beta", "v3 v2", "v2 v1", "v1")),
 		"chain ends at what another entry replaces": pkg("p", channel("a", "v3 v2", "v2 v1 -x", "v1", "x v1")),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -194,7 +202,8 @@ func randomPackage(random *rand.Rand, name string) *declcfg.Catalog {
 func TestDepths(t *testing.T) {
 	c := pkg("p", channel("a", "v1", "v2 v1", "x v1", "y", "v3 v2 -x -y"))
 	path, _ := create(t, c.Blobs(), sqlite.WriteOptions{})
-	got := rowsInOrder(t, path, `SELECT e.entry_id, e.operatorbundle_name, e.depth, coalesce(r.entry_id, '') FROM channel_entry e LEFT JOIN channel_entry r ON r.entry_id = e.replaces ORDER BY e.entry_id`)
+	got := rowsInOrder(t, path,
+		`SELECT e.entry_id, e.operatorbundle_name, e.depth, coalesce(r.entry_id, '') FROM channel_entry e LEFT JOIN channel_entry r ON r.entry_id = e.replaces ORDER BY e.entry_id`)
 	want := "1 v3 0 6\n2 x 1 \n3 v3 1 2\n4 y 2 \n5 v3 2 4\n6 v2 3 7\n7 v1 4 \n8 x 0 7"
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)

@@ -134,7 +134,9 @@ func (l *writeLock) checkCompanions() error {
 		return err
 	}
 	if len(companions) > 0 {
-		return fmt.Errorf("%w: a file %s%s is beside it, which would be applied to the new database; a program that opens the old one for writing ends it", ErrUnsupported, l.path, companions[0])
+		return fmt.Errorf(
+			"%w: a file %s%s is beside it, which would be applied to the new database; a program that opens the old "+
+				"one for writing ends it", ErrUnsupported, l.path, companions[0])
 	}
 	return nil
 }
@@ -154,7 +156,8 @@ func (l *writeLock) keepOut(ctx context.Context) error {
 		return err
 	}
 	l.pool, err = openPool(l.path, "mode=rw", "_defensive=1", "_dqs=0",
-		fmt.Sprintf("_busy_timeout=%d", max(1, l.wait.Milliseconds())), "_pragma=trusted_schema(0)", "_pragma=mmap_size(0)")
+		fmt.Sprintf("_busy_timeout=%d", max(1, l.wait.Milliseconds())), "_pragma=trusted_schema(0)",
+		"_pragma=mmap_size(0)")
 	if err != nil {
 		return err
 	}

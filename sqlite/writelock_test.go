@@ -34,7 +34,8 @@ func TestConcurrentReplace(t *testing.T) {
 			}
 		})
 		wg.Go(func() {
-			_, err := sqlite.Replace(context.Background(), path, sqlite.Options{}, sqlite.WriteOptions{Wait: time.Minute}, adding(fmt.Sprintf("goroutine%d", i)))
+			_, err := sqlite.Replace(context.Background(), path, sqlite.Options{},
+				sqlite.WriteOptions{Wait: time.Minute}, adding(fmt.Sprintf("goroutine%d", i)))
 			if err != nil {
 				t.Error(err)
 			}
@@ -58,7 +59,8 @@ func TestConcurrentCreate(t *testing.T) {
 	results := make([]error, 8)
 	for i := range results {
 		wg.Go(func() {
-			_, results[i] = sqlite.Create(context.Background(), path, manyPackages(strconv.Itoa(i+1)).Blobs(), sqlite.WriteOptions{Wait: time.Minute})
+			_, results[i] = sqlite.Create(context.Background(), path, manyPackages(strconv.Itoa(i+1)).Blobs(),
+				sqlite.WriteOptions{Wait: time.Minute})
 		})
 	}
 	wg.Wait()
@@ -100,23 +102,26 @@ func TestOtherProgram(t *testing.T) {
 		t.Fatalf("%q %v", line, err)
 	}
 	short := sqlite.WriteOptions{Wait: 50 * time.Millisecond}
-	if _, err := sqlite.Create(context.Background(), path, manyPackages("2").Blobs(), short); !errors.Is(err, sqlite.ErrLocked) {
+	if _, err := sqlite.Create(context.Background(), path, manyPackages("2").Blobs(), short); !errors.Is(err,
+		sqlite.ErrLocked) {
 		t.Errorf("error %v", err)
 	}
-	if _, err := sqlite.Replace(context.Background(), path, sqlite.Options{}, short, adding("q")); !errors.Is(err, sqlite.ErrLocked) {
+	if _, err := sqlite.Replace(context.Background(), path, sqlite.Options{}, short, adding("q")); !errors.Is(err,
+		sqlite.ErrLocked) {
 		t.Errorf("error %v", err)
 	}
 	if !bytes.Equal(before, fileBytes(t, path)) {
 		t.Error("the file was changed")
 	}
 	time.AfterFunc(100*time.Millisecond, func() { in.Close() })
-	if _, err := sqlite.Replace(context.Background(), path, sqlite.Options{}, sqlite.WriteOptions{Wait: time.Minute}, func(ctx context.Context, db *sqlite.DB) (iter.Seq2[declcfg.Blob, error], error) {
-		// This process had waited for the other program; now the program has to wait.
-		if out, err := job("lock", path).CombinedOutput(); err == nil || !strings.Contains(string(out), "locked") {
-			t.Errorf("another program has got the lock: %s", out)
-		}
-		return adding("q")(ctx, db)
-	}); err != nil {
+	if _, err := sqlite.Replace(context.Background(), path, sqlite.Options{}, sqlite.WriteOptions{Wait: time.Minute},
+		func(ctx context.Context, db *sqlite.DB) (iter.Seq2[declcfg.Blob, error], error) {
+			// This process had waited for the other program; now the program has to wait.
+			if out, err := job("lock", path).CombinedOutput(); err == nil || !strings.Contains(string(out), "locked") {
+				t.Errorf("another program has got the lock: %s", out)
+			}
+			return adding("q")(ctx, db)
+		}); err != nil {
 		t.Error(err)
 	}
 	if err := cmd.Wait(); err != nil {
@@ -137,7 +142,8 @@ func TestReplace(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := state(t, filepath.Dir(path))
-	replace := func(change func(context.Context, *sqlite.DB) (iter.Seq2[declcfg.Blob, error], error)) (*sqlite.Written, error) {
+	replace := func(change func(context.Context, *sqlite.DB) (iter.Seq2[declcfg.Blob, error], error)) (*sqlite.Written,
+		error) {
 		return sqlite.Replace(context.Background(), path, sqlite.Options{Reuse: true}, sqlite.WriteOptions{}, change)
 	}
 	refusal := errors.New("not this")
@@ -149,7 +155,8 @@ func TestReplace(t *testing.T) {
 		},
 	} {
 		written, err := replace(change)
-		if written != nil || (name == "no change") != (err == nil) || name == "an error" && !errors.Is(err, refusal) || name == "a loss" && !errors.Is(err, sqlite.ErrLoss) {
+		if written != nil || (name == "no change") != (err == nil) || name == "an error" && !errors.Is(err, refusal) ||
+			name == "a loss" && !errors.Is(err, sqlite.ErrLoss) {
 			t.Errorf("%s: %v %v", name, written, err)
 		}
 		sameState(t, before, state(t, filepath.Dir(path)))
@@ -173,7 +180,8 @@ func TestReplace(t *testing.T) {
 		t.Errorf("mode %v %v", info.Mode(), err)
 	}
 	nothingIn(t, filepath.Dir(path), filepath.Base(path))
-	if _, err := sqlite.Replace(context.Background(), path+"x", sqlite.Options{}, sqlite.WriteOptions{}, adding("q")); !errors.Is(err, os.ErrNotExist) {
+	if _, err := sqlite.Replace(context.Background(), path+"x", sqlite.Options{}, sqlite.WriteOptions{},
+		adding("q")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no such file: %v", err)
 	}
 	nothingIn(t, filepath.Dir(path), filepath.Base(path))

@@ -71,10 +71,12 @@ func TestReplaceKeepsOwner(t *testing.T) {
 	if err := errors.Join(os.Chown(path, 1234, 4321), os.Chmod(path, 0o640)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := sqlite.Replace(context.Background(), path, sqlite.Options{}, sqlite.WriteOptions{}, adding("q")); err != nil {
+	if _, err := sqlite.Replace(context.Background(), path, sqlite.Options{}, sqlite.WriteOptions{},
+		adding("q")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := sqlite.Create(context.Background(), path, manyPackages("2").Blobs(), sqlite.WriteOptions{}); err != nil {
+	if _, err := sqlite.Create(context.Background(), path, manyPackages("2").Blobs(),
+		sqlite.WriteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	info, err := os.Stat(path)

@@ -19,7 +19,8 @@ import (
 // A constraint is written as a property, as in a file-based catalog, not as a dependency, as opm does when it adds a
 // bundle: opm drops constraints among the dependencies when it reads them, and OLM accepts both.
 func (p *packageWriter) properties(ctx context.Context, b *declcfg.Bundle, version string, c *columns) error {
-	w := rowWriter{packageWriter: p, ctx: ctx, bundle: b, version: version, csv: c.parsed.csv, plurals: c.document.plurals(), seen: map[propertyRow]bool{}}
+	w := rowWriter{packageWriter: p, ctx: ctx, bundle: b, version: version, csv: c.parsed.csv,
+		plurals: c.document.plurals(), seen: map[propertyRow]bool{}}
 	for _, property := range b.Properties {
 		if err := w.property(property); err != nil {
 			return err
@@ -48,10 +49,12 @@ func (w *rowWriter) property(p declcfg.Property) error {
 	}
 	value := string(p.Value)
 	if !jsontext.Value(value).IsValid() || p.Type == "" {
-		return fmt.Errorf("%w: property of type %s: its value is not valid JSON: %s", ErrInvalid, fault.Quote(p.Type), fault.Quote(value))
+		return fmt.Errorf("%w: property of type %s: its value is not valid JSON: %s", ErrInvalid, fault.Quote(p.Type),
+			fault.Quote(value))
 	}
 	if w.seen[propertyRow{p.Type, value}] {
-		w.changed(Finding{Bundle: w.bundle.Name, Field: p.Type, Reason: "a property that is there twice is in the database once"})
+		w.changed(Finding{Bundle: w.bundle.Name, Field: p.Type,
+			Reason: "a property that is there twice is in the database once"})
 		return nil
 	}
 	w.seen[propertyRow{p.Type, value}] = true
@@ -84,7 +87,8 @@ func (w *rowWriter) api(p propertyRow) error {
 	}
 	w.more(p, "group", "kind", "version")
 	if p.typ == declcfg.PropertyGVKRequired && v.Kind == "" {
-		w.lost(Finding{Bundle: w.bundle.Name, Field: p.typ, Reason: "the property names no kind: " + fault.Quote(p.value)})
+		w.lost(Finding{Bundle: w.bundle.Name, Field: p.typ,
+			Reason: "the property names no kind: " + fault.Quote(p.value)})
 		return nil
 	}
 	canonical, err := declcfg.NewProperty(declcfg.PropertyGVK, v)
@@ -128,10 +132,12 @@ func (w *rowWriter) packageRequired(p propertyRow) error {
 	}
 	w.more(p, "packageName", "versionRange")
 	if v.PackageName == "" {
-		w.lost(Finding{Bundle: w.bundle.Name, Field: p.typ, Reason: "the property names no package: " + fault.Quote(p.value)})
+		w.lost(Finding{Bundle: w.bundle.Name, Field: p.typ,
+			Reason: "the property names no package: " + fault.Quote(p.value)})
 		return nil
 	}
-	canonical, err := declcfg.NewProperty(declcfg.PropertyPackage, property.Package{PackageName: v.PackageName, Version: v.VersionRange})
+	canonical, err := declcfg.NewProperty(declcfg.PropertyPackage,
+		property.Package{PackageName: v.PackageName, Version: v.VersionRange})
 	if err != nil {
 		return err
 	}
@@ -148,7 +154,8 @@ func (w *rowWriter) more(p propertyRow, known ...string) {
 		delete(fields, name)
 	}
 	if len(fields) > 0 {
-		w.lost(Finding{Bundle: w.bundle.Name, Field: p.typ, Reason: "the value has more fields than the type: " + strings.Join(sortedKeys(fields), ", ")})
+		w.lost(Finding{Bundle: w.bundle.Name, Field: p.typ,
+			Reason: "the value has more fields than the type: " + strings.Join(sortedKeys(fields), ", ")})
 	}
 }
 

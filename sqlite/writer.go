@@ -54,8 +54,10 @@ func (w *writer) all(ctx context.Context, blobs iter.Seq2[declcfg.Blob, error]) 
 	}
 	for _, s := range w.strays {
 		if other, ok := w.bundles[s.bundle]; ok {
-			w.problem(s.pkg, fmt.Errorf("%w: channel %s leads to bundle %s of package %s, and a database would take it for a bundle of both packages",
-				ErrInvalid, fault.Quote(s.channel), fault.Quote(s.bundle), fault.Quote(other)))
+			w.problem(s.pkg,
+				fmt.Errorf("%w: channel %s leads to bundle %s of package %s, and a database would take it for a "+
+					"bundle of both packages",
+					ErrInvalid, fault.Quote(s.channel), fault.Quote(s.bundle), fault.Quote(other)))
 		}
 	}
 	if err := w.problems.Join("problems"); err != nil {
@@ -142,11 +144,13 @@ func (p *packageWriter) blob(ctx context.Context, blob declcfg.Blob) error {
 		p.pkg(b)
 	case *declcfg.Channel:
 		if p.plans != nil {
-			return fmt.Errorf("%w: channel %s of package %s comes after a bundle", ErrInvalid, fault.Quote(b.Name), fault.Quote(p.name))
+			return fmt.Errorf("%w: channel %s of package %s comes after a bundle", ErrInvalid, fault.Quote(b.Name),
+				fault.Quote(p.name))
 		}
 		p.part.Channels = append(p.part.Channels, *b)
 		for _, property := range b.Properties {
-			p.lost(Finding{Channel: b.Name, Field: "properties", Reason: "channels have no properties in a database: " + fault.Quote(property.Type)})
+			p.lost(Finding{Channel: b.Name, Field: "properties",
+				Reason: "channels have no properties in a database: " + fault.Quote(property.Type)})
 		}
 		p.unknown(Finding{Channel: b.Name}, b.Unknown)
 	case *declcfg.Bundle:
@@ -174,7 +178,8 @@ func (p *packageWriter) pkg(b *declcfg.Package) {
 		p.lost(Finding{Field: "description", Reason: "packages have no description in a database"})
 	}
 	for _, property := range b.Properties {
-		p.lost(Finding{Field: "properties", Reason: "packages have no properties in a database: " + fault.Quote(property.Type)})
+		p.lost(Finding{Field: "properties",
+			Reason: "packages have no properties in a database: " + fault.Quote(property.Type)})
 	}
 	p.unknown(Finding{}, b.Unknown)
 }

@@ -22,40 +22,59 @@ func TestRefused(t *testing.T) {
 		is    error // nil: a *declcfg.ValidationError
 		text  string
 	}{
-		"NUL in a channel":   {invalid(pkg("p", channel("a\x00b", "v1"))), sqlite.WriteOptions{}, sqlite.ErrInvalid, "NUL"},
-		"NUL in a bundle":    {invalid(pkg("p", channel("a", "v\x001"))), sqlite.WriteOptions{}, sqlite.ErrInvalid, "NUL"},
-		"NUL in a skip":      {invalid(pkg("p", channel("a", "v1 -v\x000"))), sqlite.WriteOptions{}, sqlite.ErrInvalid, "NUL"},
-		"no UTF-8":           {invalid(pkg("p", channel("a", "v\xff1"))), sqlite.WriteOptions{}, sqlite.ErrInvalid, "UTF-8"},
-		"no UTF-8, replaced": {invalid(pkg("p", channel("a", "v1 v\xff0"))), sqlite.WriteOptions{}, sqlite.ErrInvalid, "UTF-8"},
-		"two heads":          {invalid(pkg("p", channel("a", "v1", "v2"))), sqlite.WriteOptions{}, nil, "multiple channel heads"},
-		"no head":            {invalid(pkg("p", channel("a", "v1 v2", "v2 v1"))), sqlite.WriteOptions{}, nil, "no channel head"},
-		"no package":         {invalid(simple(func(c *declcfg.Catalog) { c.Packages = nil })), sqlite.WriteOptions{}, nil, "unknown package"},
-		"no version":         {invalid(simple(func(c *declcfg.Catalog) { c.Bundles[0].Properties = nil })), sqlite.WriteOptions{}, nil, "olm.package"},
+		"NUL in a channel": {invalid(pkg("p", channel("a\x00b", "v1"))), sqlite.WriteOptions{}, sqlite.ErrInvalid,
+			"NUL"},
+		"NUL in a bundle": {invalid(pkg("p", channel("a", "v\x001"))), sqlite.WriteOptions{}, sqlite.ErrInvalid,
+			"NUL"},
+		"NUL in a skip": {invalid(pkg("p", channel("a", "v1 -v\x000"))), sqlite.WriteOptions{}, sqlite.ErrInvalid,
+			"NUL"},
+		"no UTF-8": {invalid(pkg("p", channel("a", "v\xff1"))), sqlite.WriteOptions{}, sqlite.ErrInvalid,
+			"UTF-8"},
+		"no UTF-8, replaced": {invalid(pkg("p", channel("a", "v1 v\xff0"))), sqlite.WriteOptions{}, sqlite.ErrInvalid,
+			"UTF-8"},
+		"two heads": {invalid(pkg("p", channel("a", "v1", "v2"))), sqlite.WriteOptions{}, nil,
+			"multiple channel heads"},
+		"no head": {invalid(pkg("p", channel("a", "v1 v2", "v2 v1"))), sqlite.WriteOptions{}, nil,
+			"no channel head"},
+		"no package": {invalid(simple(func(c *declcfg.Catalog) { c.Packages = nil })), sqlite.WriteOptions{},
+			nil, "unknown package"},
+		"no version": {invalid(simple(func(c *declcfg.Catalog) { c.Bundles[0].Properties = nil })),
+			sqlite.WriteOptions{}, nil, "olm.package"},
 		"bundle in no channel": {invalid(simple(func(c *declcfg.Catalog) {
 			c.Bundles = append(c.Bundles, pkg("p", channel("x", "v9")).Bundles...)
 		})), sqlite.WriteOptions{}, nil, "not found in any channel"},
-		"bundle twice": {invalid(simple(func(c *declcfg.Catalog) { c.Bundles = append(c.Bundles, c.Bundles[0]) })), sqlite.WriteOptions{}, nil, "duplicate bundle"},
+		"bundle twice": {invalid(simple(func(c *declcfg.Catalog) { c.Bundles = append(c.Bundles, c.Bundles[0]) })),
+			sqlite.WriteOptions{}, nil, "duplicate bundle"},
 		"property without a value": {invalid(simple(func(c *declcfg.Catalog) { addProperty(&c.Bundles[0], "x", "") })),
 			sqlite.WriteOptions{}, sqlite.ErrInvalid, "not valid JSON"},
-		"value is no JSON": {invalid(simple(func(c *declcfg.Catalog) { addProperty(&c.Bundles[0], "x", `{"a":1,"a":2}`) })),
+		"value is no JSON": {invalid(
+			simple(func(c *declcfg.Catalog) { addProperty(&c.Bundles[0], "x", `{"a":1,"a":2}`) })),
 			sqlite.WriteOptions{}, sqlite.ErrInvalid, "not valid JSON"},
 		"manifest with a key twice": {invalid(simple(func(c *declcfg.Catalog) {
-			c.Bundles[0].Properties = append(c.Bundles[0].Properties, declcfg.NewBundleObject([]byte(`{"kind":"A","kind":"B"}`)))
+			c.Bundles[0].Properties = append(c.Bundles[0].Properties,
+				declcfg.NewBundleObject([]byte(`{"kind":"A","kind":"B"}`)))
 		})), sqlite.WriteOptions{}, sqlite.ErrInvalid, "duplicate"},
 		"manifests that were dropped": {invalid(simple(func(c *declcfg.Catalog) {
 			c.Bundles[0].Properties = append(c.Bundles[0].Properties, declcfg.NewBundleObject([]byte(`{"kind":"A"}`)))
 			c.Bundles[0].Reduce()
 		})), sqlite.WriteOptions{}, sqlite.ErrInvalid, "has no data"},
 		"manifests beyond the limit": {invalid(simple(func(c *declcfg.Catalog) {
-			c.Bundles[0].Properties = append(c.Bundles[0].Properties, declcfg.NewBundleObject([]byte(`{"kind":"`+strings.Repeat("A", 2000)+`"}`)))
+			c.Bundles[0].Properties = append(c.Bundles[0].Properties,
+				declcfg.NewBundleObject([]byte(`{"kind":"`+strings.Repeat("A", 2000)+`"}`)))
 		})), sqlite.WriteOptions{Limits: sqlite.Limits{ValueBytes: 1000}}, sqlite.ErrLimit, "limit 1000"},
-		"properties beyond the limit": {invalid(simple(func(c *declcfg.Catalog) { addProperty(&c.Bundles[0], "x", `"`+strings.Repeat("x", 2000)+`"`) })),
+		"properties beyond the limit": {invalid(
+			simple(func(c *declcfg.Catalog) { addProperty(&c.Bundles[0], "x", `"`+strings.Repeat("x", 2000)+`"`) })),
 			sqlite.WriteOptions{Limits: sqlite.Limits{TextBytes: 1000}}, sqlite.ErrLimit, "limit exceeded"},
-		"file beyond the limit":           {invalid(simple(nil)), sqlite.WriteOptions{Limits: sqlite.Limits{FileBytes: 4096}}, sqlite.ErrLimit, "limit 4096"},
-		"one bundle of two packages":      {joined(pkg("p", channel("a", "v1")), pkg("q", channel("a", "v1"))), sqlite.WriteOptions{Lossy: true}, sqlite.ErrInvalid, "only one of each name"},
-		"edge to a bundle of another":     {joined(pkg("p", channel("a", "v1 w1")), pkg("q", channel("a", "w1"))), sqlite.WriteOptions{Lossy: true}, sqlite.ErrInvalid, "both packages"},
-		"blobs that do not come together": {joined(pkg("q", channel("a", "v1")), pkg("p", channel("a", "w1")), pkg("q", channel("b", "x1"))), sqlite.WriteOptions{}, sqlite.ErrInvalid, "come together"},
-		"channel after a bundle":          {reordered(simple(nil)), sqlite.WriteOptions{}, sqlite.ErrInvalid, "after a bundle"},
+		"file beyond the limit": {invalid(simple(nil)),
+			sqlite.WriteOptions{Limits: sqlite.Limits{FileBytes: 4096}}, sqlite.ErrLimit, "limit 4096"},
+		"one bundle of two packages": {joined(pkg("p", channel("a", "v1")), pkg("q", channel("a", "v1"))),
+			sqlite.WriteOptions{Lossy: true}, sqlite.ErrInvalid, "only one of each name"},
+		"edge to a bundle of another": {joined(pkg("p", channel("a", "v1 w1")), pkg("q", channel("a", "w1"))),
+			sqlite.WriteOptions{Lossy: true}, sqlite.ErrInvalid, "both packages"},
+		"blobs that do not come together": {joined(pkg("q", channel("a", "v1")), pkg("p", channel("a", "w1")),
+			pkg("q", channel("b", "x1"))), sqlite.WriteOptions{}, sqlite.ErrInvalid, "come together"},
+		"channel after a bundle": {reordered(simple(nil)), sqlite.WriteOptions{}, sqlite.ErrInvalid,
+			"after a bundle"},
 		"error among the blobs": {func(yield func(declcfg.Blob, error) bool) {
 			for b := range simple(nil).Blobs() {
 				if !yield(b, nil) {
@@ -73,7 +92,8 @@ func TestRefused(t *testing.T) {
 			before := state(t, filepath.Dir(path))
 			_, err := sqlite.Create(context.Background(), path, c.blobs, c.o)
 			var validation *declcfg.ValidationError
-			if c.is == nil && !errors.As(err, &validation) || c.is != nil && !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.text) {
+			if c.is == nil && !errors.As(err, &validation) || c.is != nil && !errors.Is(err, c.is) ||
+				!strings.Contains(err.Error(), c.text) {
 				t.Errorf("error %v", err)
 			}
 			sameState(t, before, state(t, filepath.Dir(path)))
@@ -105,7 +125,8 @@ func reordered(c *declcfg.Catalog) iter.Seq2[declcfg.Blob, error] {
 // All invalid packages are named, not only the first.
 func TestAllInvalidPackages(t *testing.T) {
 	_, err := sqlite.Create(context.Background(), filepath.Join(t.TempDir(), "index.db"),
-		joined(pkg("p", channel("a", "v1", "v2")), pkg("q", channel("a", "w1")), pkg("r", channel("a", "x1 x2", "x2 x1"))), sqlite.WriteOptions{})
+		joined(pkg("p", channel("a", "v1", "v2")), pkg("q", channel("a", "w1")),
+			pkg("r", channel("a", "x1 x2", "x2 x1"))), sqlite.WriteOptions{})
 	for _, want := range []string{`package "p"`, `package "r"`} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v", err)
@@ -115,9 +136,11 @@ func TestAllInvalidPackages(t *testing.T) {
 
 // Names may have any characters: they are never part of SQL.
 func TestHostileNames(t *testing.T) {
-	for _, name := range []string{`v'; DROP TABLE package; --`, "v\"1\"", "v`1`", "v%00", "v\n1", "v[1]", "v?1", "v:1", "ü☃", "v\\", strings.Repeat("v", 5000)} {
+	for _, name := range []string{`v'; DROP TABLE package; --`, "v\"1\"", "v`1`", "v%00", "v\n1", "v[1]", "v?1", "v:1",
+		"ü☃", "v\\", strings.Repeat("v", 5000)} {
 		catalog := pkg("p", channel(strings.ReplaceAll(name, " ", "_")+"'", "x"))
-		catalog.Channels[0].Entries = []declcfg.ChannelEntry{{Name: name, Replaces: name + "'", Skips: []string{name + `"`}}}
+		catalog.Channels[0].Entries = []declcfg.ChannelEntry{{Name: name, Replaces: name + "'",
+			Skips: []string{name + `"`}}}
 		catalog.Bundles[0].Name = name
 		path, _ := create(t, catalog.Blobs(), sqlite.WriteOptions{})
 		back, _, err := read(t, path, sqlite.Options{})
@@ -130,7 +153,8 @@ func TestHostileNames(t *testing.T) {
 		dir := t.TempDir()
 		path := filepath.Join(dir, file)
 		for range 2 { // create, then replace
-			if _, err := sqlite.Create(context.Background(), path, simple(nil).Blobs(), sqlite.WriteOptions{}); err != nil {
+			if _, err := sqlite.Create(context.Background(), path, simple(nil).Blobs(),
+				sqlite.WriteOptions{}); err != nil {
 				t.Fatalf("%q: %v", file, err)
 			}
 			nothingIn(t, dir, file)

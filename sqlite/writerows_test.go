@@ -22,16 +22,19 @@ var meaning = map[string]string{
 	"channel":           "SELECT package_name, name, head_operatorbundle_name FROM channel",
 	"channel_entry": `SELECT e.package_name, e.channel_name, e.operatorbundle_name, e.depth, r.operatorbundle_name, r.channel_name, r.depth
 		FROM channel_entry e LEFT JOIN channel_entry r ON r.entry_id = e.replaces`,
-	"operatorbundle": "SELECT name, CAST(csv AS TEXT), bundlepath, skiprange, version, substitutesfor FROM operatorbundle",
-	"replaces":       "SELECT name, replaces, skips FROM operatorbundle",
-	"manifests":      "SELECT name, CAST(bundle AS TEXT) FROM operatorbundle",
-	"api":            "SELECT * FROM api",
-	"api_provider":   "SELECT DISTINCT * FROM api_provider",
-	"api_requirer":   "SELECT DISTINCT * FROM api_requirer",
-	"related_image":  "SELECT DISTINCT operatorbundle_name, image FROM related_image",
-	"dependencies":   "SELECT DISTINCT type, CAST(value AS TEXT), operatorbundle_name, operatorbundle_version, operatorbundle_path FROM dependencies",
-	"properties":     "SELECT DISTINCT type, CAST(value AS TEXT), operatorbundle_name, operatorbundle_version, operatorbundle_path FROM properties",
-	"deprecated":     "SELECT * FROM deprecated",
+	"operatorbundle": "SELECT name, CAST(csv AS TEXT), bundlepath, skiprange, version, substitutesfor FROM " +
+		"operatorbundle",
+	"replaces":      "SELECT name, replaces, skips FROM operatorbundle",
+	"manifests":     "SELECT name, CAST(bundle AS TEXT) FROM operatorbundle",
+	"api":           "SELECT * FROM api",
+	"api_provider":  "SELECT DISTINCT * FROM api_provider",
+	"api_requirer":  "SELECT DISTINCT * FROM api_requirer",
+	"related_image": "SELECT DISTINCT operatorbundle_name, image FROM related_image",
+	"dependencies": "SELECT DISTINCT type, CAST(value AS TEXT), operatorbundle_name, operatorbundle_version, " +
+		"operatorbundle_path FROM dependencies",
+	"properties": "SELECT DISTINCT type, CAST(value AS TEXT), operatorbundle_name, operatorbundle_version, " +
+		"operatorbundle_path FROM properties",
+	"deprecated": "SELECT * FROM deprecated",
 }
 
 // rowsOf returns the rows of a query as sorted texts, with JSON and the order of manifests normalised.
@@ -111,9 +114,11 @@ var otherRows = map[string]map[string]string{
 	"prune-stranded": truncated,
 	"deprec-v1.2.0":  truncated,
 	"semver": {
-		"replaces":     ofSemver,
-		"api":          "of bundles whose manifests opm has thrown away, it is not known which dependencies were required APIs",
-		"api_requirer": "of bundles whose manifests opm has thrown away, it is not known which dependencies were required APIs",
+		"replaces": ofSemver,
+		"api": "of bundles whose manifests opm has thrown away, it is not known which dependencies were " +
+			"required APIs",
+		"api_requirer": "of bundles whose manifests opm has thrown away, it is not known which dependencies were " +
+			"required APIs",
 	},
 	"incremental-semver": {"replaces": ofSemver},
 	"skippatch":          {"replaces": ofSemver},
@@ -134,9 +139,11 @@ func stranded(t *testing.T, path string) {
 	t.Helper()
 	db := writer(t, path, "_pragma=foreign_keys(0)")
 	exec(t, db, "DROP TRIGGER api_provider_cleanup", "DROP TRIGGER api_requirer_cleanup",
-		"CREATE TABLE gone AS SELECT name FROM operatorbundle WHERE name NOT IN (SELECT operatorbundle_name FROM channel_entry)",
+		"CREATE TABLE gone AS SELECT name FROM operatorbundle WHERE name NOT IN (SELECT operatorbundle_name FROM "+
+			"channel_entry)",
 		"DELETE FROM operatorbundle WHERE name IN (SELECT name FROM gone)")
-	for _, table := range []string{"api_provider", "api_requirer", "related_image", "dependencies", "properties", "deprecated"} {
+	for _, table := range []string{"api_provider", "api_requirer", "related_image", "dependencies", "properties",
+		"deprecated"} {
 		exec(t, db, "DELETE FROM "+table+" WHERE operatorbundle_name IN (SELECT name FROM gone)")
 	}
 	exec(t, db, `DELETE FROM api WHERE (group_name, version, kind) NOT IN
@@ -160,11 +167,14 @@ func testRows(t *testing.T, c recorded.Collection) {
 			}
 			path, _ := create(t, catalog.Blobs(), sqlite.WriteOptions{})
 			stranded(t, original)
-			for _, table := range []string{"schema_migrations", "package", "channel", "channel_entry", "operatorbundle", "replaces", "manifests", "api", "api_provider", "api_requirer", "related_image", "dependencies", "properties", "deprecated"} {
+			for _, table := range []string{"schema_migrations", "package", "channel", "channel_entry", "operatorbundle",
+				"replaces", "manifests", "api", "api_provider", "api_requirer", "related_image", "dependencies",
+				"properties", "deprecated"} {
 				got, want := rowsOf(t, path, meaning[table]), rowsOf(t, original, meaning[table])
 				why := otherRows[name][table]
 				if same := slices.Equal(got, want); same != (why == "") {
-					t.Errorf("table %s: %s\n%s", table, why, difference(strings.Join(got, "\n"), strings.Join(want, "\n")))
+					t.Errorf("table %s: %s\n%s", table, why,
+						difference(strings.Join(got, "\n"), strings.Join(want, "\n")))
 				}
 			}
 		})

@@ -74,7 +74,8 @@ var writtenSchema = []string{
 )`,
 }
 
-const ofBundle = "FOREIGN KEY(operatorbundle_name, operatorbundle_version, operatorbundle_path) REFERENCES operatorbundle(name, version, bundlepath) ON DELETE CASCADE"
+const ofBundle = "FOREIGN KEY(operatorbundle_name, operatorbundle_version, operatorbundle_path) REFERENCES " +
+	"operatorbundle(name, version, bundlepath) ON DELETE CASCADE"
 
 func apiTable(name string) string {
 	return `CREATE TABLE ` + name + ` (
@@ -118,7 +119,8 @@ const (
 	insertPackage = "INSERT INTO package VALUES (?, ?)"
 	insertChannel = "INSERT INTO channel VALUES (?, ?, ?)"
 	insertEntry   = "INSERT INTO channel_entry VALUES (?, ?, ?, ?, ?, ?)"
-	insertAPI     = "INSERT INTO api VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET plural = excluded.plural WHERE excluded.plural != ''"
+	insertAPI     = "INSERT INTO api VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET plural = excluded.plural WHERE " +
+		"excluded.plural != ''"
 	// If no bundle declares the plural of an API, that of another version may be known.
 	completePlurals = `UPDATE api SET plural = coalesce((SELECT max(o.plural) FROM api o
 		WHERE o.group_name = api.group_name AND o.kind = api.kind), '') WHERE plural = ''`

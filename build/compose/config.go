@@ -161,7 +161,8 @@ func (c *reader) document(n *yaml.Node) {
 		if fields == nil {
 			continue
 		}
-		ref := Reference{Name: c.text(fields["name"], at+".name"), Image: c.text(fields["image"], at+".image"), Line: r.Line}
+		ref := Reference{Name: c.text(fields["name"], at+".name"), Image: c.text(fields["image"], at+".image"),
+			Line: r.Line}
 		if c.required(r, fields, at, "name") {
 			if err := checkName(ref.Name); err != nil {
 				c.wrong(fields["name"], at+".name", "%v", err)
@@ -228,7 +229,8 @@ func (c *reader) text(n *yaml.Node, field string) string {
 	case n.Kind != yaml.ScalarNode:
 		c.wrong(n, field, "not a text")
 	case n.Tag == "!!null":
-	case len(n.Value) > maxText || strings.ContainsFunc(n.Value, func(r rune) bool { return !unicode.IsPrint(r) || r == ' ' }):
+	case len(n.Value) > maxText || strings.ContainsFunc(n.Value,
+		func(r rune) bool { return !unicode.IsPrint(r) || r == ' ' }):
 		c.wrong(n, field, "%.100q has spaces or control characters, or more than %d bytes", n.Value, maxText)
 	default:
 		return n.Value
@@ -247,7 +249,9 @@ func checkName(name string) error {
 // checkImage refuses anything but the full name of an image. A local file needs a transport, such as oci:.
 func checkImage(name string) error {
 	if !render.IsImageName(name) {
-		return fmt.Errorf("%.200q is not the name of an image: REGISTRY/REPOSITORY:TAG, REGISTRY/REPOSITORY@DIGEST, oci:DIR:TAG", redact.Text(name))
+		return fmt.Errorf(
+			"%.200q is not the name of an image: REGISTRY/REPOSITORY:TAG, REGISTRY/REPOSITORY@DIGEST, oci:DIR:TAG",
+			redact.Text(name))
 	}
 	return nil
 }

@@ -10,9 +10,11 @@ import (
 
 func TestRead(t *testing.T) {
 	want := &Config{Name: "community", Repo: "quay.io/c/catalog", Tag: "4.20", References: []Reference{
-		{"etcd-operator", "quay.io/etcd/index@sha256:" + strings.Repeat("5", 64), 5}, {"other", "oci:parts.oci:other", 7}}}
+		{"etcd-operator", "quay.io/etcd/index@sha256:" + strings.Repeat("5", 64), 5},
+		{"other", "oci:parts.oci:other", 7}}}
 	for name, text := range map[string]string{
-		"yaml": "name: community\nrepo: quay.io/c/catalog\ntag: 4.20\nreferences:\n- name: etcd-operator\n  image: " + want.References[0].Image + "\n- {name: other, image: 'oci:parts.oci:other'}\n",
+		"yaml": "name: community\nrepo: quay.io/c/catalog\ntag: 4.20\nreferences:\n- name: etcd-operator\n  image: " +
+			want.References[0].Image + "\n- {name: other, image: 'oci:parts.oci:other'}\n",
 		"json": "{\"name\":\"community\",\n\"repo\":\"quay.io/c/catalog\",\"tag\":\"4.20\",\n\n\"references\":[\n{\"name\":\"etcd-operator\",\n \"image\":\"" + want.References[0].Image + "\"},\n{\"name\":\"other\",\"image\":\"oci:parts.oci:other\"}]}",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -48,16 +50,20 @@ func TestReadTellsAllProblems(t *testing.T) {
 		"references:\n- name: ../a" + ok:         {`references[0].name: "../a" cannot be`},
 		"references:\n- name: \"a\\u0007\"" + ok: {"control characters"},
 		"references:\n- name: &x a" + ok:         {"anchors"},
-		"references:\n- name: a" + ok + "- name: a" + ok:                   {`f:4: references[1].name: duplicate of "a" in line 2`},
-		"references:\n- name: a" + ok + "  name: b\n":                      {`duplicate field "name"`},
-		"references:\n- name: a" + ok + "---\nreferences: []\n":            {"more than one document"},
-		"references:\n- name: a\n  image: catalog":                         {"references[0].image", "not the name of an image"},
+		"references:\n- name: a" + ok + "- name: a" +
+			ok: {`f:4: references[1].name: duplicate of "a" in line 2`},
+		"references:\n- name: a" + ok + "  name: b\n":           {`duplicate field "name"`},
+		"references:\n- name: a" + ok + "---\nreferences: []\n": {"more than one document"},
+		"references:\n- name: a\n  image: catalog": {"references[0].image",
+			"not the name of an image"},
 		"references:\n- name: a\n  image: https://user:secret@example.com": {"references[0].image"},
-		"tga: x\nreferences:\n- nme: a\n- image: b\n": {`f:1: unknown field "tga"`, `f:3: references[0]: unknown field "nme"`, "references[0].name: missing",
+		"tga: x\nreferences:\n- nme: a\n- image: b\n": {`f:1: unknown field "tga"`,
+			`f:3: references[0]: unknown field "nme"`, "references[0].name: missing",
 			"references[0].image: missing", "f:4: references[1].name: missing"},
 		"references:\n" + strings.Repeat("- {}\n", maxReferences+1): {"more than 5000"},
 		strings.Repeat("#", maxConfig+1):                            {"longer than"},
-		strings.Repeat("x: 1\n", maxProblems+7):                     {`f:100: unknown field "x"`, "f: and 8 more problems"},
+		strings.Repeat("x: 1\n", maxProblems+7): {`f:100: unknown field "x"`,
+			"f: and 8 more problems"},
 	} {
 		t.Run(fmt.Sprintf("%.60q", text), func(t *testing.T) {
 			_, err := Read(strings.NewReader(text), "f")
@@ -81,10 +87,12 @@ func TestReplace(t *testing.T) {
 	if err := c.Replace(map[string]string{"a": "example.com/a:v2", "b": "example.com/b:v1"}); err != nil {
 		t.Fatal(err)
 	}
-	if want := []Reference{{"a", "example.com/a:v2", 1}, {"b", "example.com/b:v1", 0}}; !reflect.DeepEqual(c.References, want) {
+	if want := []Reference{{"a", "example.com/a:v2", 1}, {"b", "example.com/b:v1", 0}}; !reflect.DeepEqual(c.References,
+		want) {
 		t.Errorf("%+v", c.References)
 	}
-	if err := c.Replace(map[string]string{"a/b": "x"}); err == nil || !strings.Contains(err.Error(), "a/b") || !strings.Contains(err.Error(), "not the name of an image") {
+	if err := c.Replace(map[string]string{"a/b": "x"}); err == nil || !strings.Contains(err.Error(), "a/b") ||
+		!strings.Contains(err.Error(), "not the name of an image") {
 		t.Errorf("%v", err)
 	}
 }

@@ -128,7 +128,8 @@ func sameOnAll(ctx context.Context, img *images.Image, name string, stack *build
 		return err
 	}
 	wanted := func(p v1.Platform) bool {
-		return slices.ContainsFunc(o.Platforms, func(w v1.Platform) bool { return w.OS == p.OS && w.Architecture == p.Architecture })
+		return slices.ContainsFunc(o.Platforms,
+			func(w v1.Platform) bool { return w.OS == p.OS && w.Architecture == p.Architecture })
 	}
 	if stack == nil {
 		return render.SameOnAll(ctx, d, wanted, o.Render)
@@ -148,7 +149,8 @@ func sameOnAll(ctx context.Context, img *images.Image, name string, stack *build
 }
 
 // read reads and validates the catalog of an image. release closes it.
-func read(ctx context.Context, img *images.Image, name string, kind render.Kind, dir string, o *Options) (_ build.CatalogInput, release func() error, err error) {
+func read(ctx context.Context, img *images.Image, name string, kind render.Kind, dir string,
+	o *Options) (_ build.CatalogInput, release func() error, err error) {
 	ro := o.Render
 	ro.ImageLimits.Memory = readMemory
 	if kind == render.DatabaseImage {
@@ -169,7 +171,8 @@ func read(ctx context.Context, img *images.Image, name string, kind render.Kind,
 	if err != nil {
 		return build.CatalogInput{}, nil, err
 	}
-	files, err := build.ReadCatalog(ctx, configs, build.ReadOptions{Jobs: ro.Jobs, Warn: ro.Warn, Cache: o.Cache, Program: o.Program})
+	files, err := build.ReadCatalog(ctx, configs,
+		build.ReadOptions{Jobs: ro.Jobs, Warn: ro.Warn, Cache: o.Cache, Program: o.Program})
 	if err != nil {
 		return build.CatalogInput{}, nil, err
 	}

@@ -122,7 +122,8 @@ func (r *archiveReader) decompress(in *bufio.Reader) (io.Reader, error) {
 	case bytes.HasPrefix(head, []byte{0xfd, '7', 'z', 'X', 'Z', 0}):
 		return xz.ReaderConfig{DictCap: 64 << 20}.NewReader(in)
 	case bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}):
-		z, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(128<<20), zstd.WithDecoderLowmem(true))
+		z, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(128<<20),
+			zstd.WithDecoderLowmem(true))
 		if err != nil {
 			return nil, err
 		}
@@ -144,7 +145,8 @@ func (b *bounded) Read(p []byte) (int, error) {
 		return 0, fmt.Errorf("%w: the archive has more than %d bytes", errLimit, int64(maxArchive))
 	}
 	if b.n > ratioBeyond && b.n/maxRatio > b.compressed {
-		return 0, fmt.Errorf("%w: the archive is more than %d times larger than its compressed form", errLimit, maxRatio)
+		return 0, fmt.Errorf("%w: the archive is more than %d times larger than its compressed form", errLimit,
+			maxRatio)
 	}
 	return n, err
 }
@@ -234,7 +236,8 @@ func (u *unpacking) grow(n int64) error {
 	}
 	u.size += n
 	if most := max(u.compressed, ratioBeyond/maxRatio); u.size/maxRatio > most {
-		return fmt.Errorf("%w: the files of the archive are more than %d times larger than the archive", errLimit, maxRatio)
+		return fmt.Errorf("%w: the files of the archive are more than %d times larger than the archive", errLimit,
+			maxRatio)
 	}
 	return nil
 }

@@ -62,15 +62,18 @@ func baseConfig(text []byte) (c docker.Config, author string, err error) {
 	}
 	of := base.Config
 	c = docker.Config{
-		User: of.User, Env: slices.Clone(of.Env), Cmd: of.Cmd, Entrypoint: of.Entrypoint, WorkingDir: of.WorkingDir, StopSignal: of.StopSignal,
-		Labels: cloneMap(of.Labels), Volumes: cloneMap(of.Volumes), ExposedPorts: map[docker.Port]struct{}{}, OnBuild: of.OnBuild, Shell: of.Shell,
+		User: of.User, Env: slices.Clone(of.Env), Cmd: of.Cmd, Entrypoint: of.Entrypoint, WorkingDir: of.WorkingDir,
+		StopSignal: of.StopSignal,
+		Labels:     cloneMap(of.Labels), Volumes: cloneMap(of.Volumes), ExposedPorts: map[docker.Port]struct{}{},
+		OnBuild: of.OnBuild, Shell: of.Shell,
 	}
 	for port := range of.ExposedPorts {
 		c.ExposedPorts[docker.Port(port)] = struct{}{}
 	}
 	if h := of.Healthcheck; h != nil {
 		c.Healthcheck = &docker.HealthConfig{
-			Test: h.Test, Interval: h.Interval, Timeout: h.Timeout, StartPeriod: h.StartPeriod, StartInterval: h.StartInterval, Retries: h.Retries,
+			Test: h.Test, Interval: h.Interval, Timeout: h.Timeout, StartPeriod: h.StartPeriod,
+			StartInterval: h.StartInterval, Retries: h.Retries,
 		}
 	}
 	return c, base.Author, nil
@@ -82,8 +85,9 @@ func (v *evaluation) finish(_ context.Context, s *stage) (*Stage, error) {
 	labels := cloneMap(c.Labels)
 	maps.Copy(labels, v.o.Labels)
 	out := &Stage{Platform: s.platform, Layers: s.layers, s: s, e: v.Evaluator, Config: v1.ImageConfig{
-		User: c.User, Env: s.allEnv(), Cmd: c.Cmd, Entrypoint: c.Entrypoint, WorkingDir: c.WorkingDir, StopSignal: c.StopSignal,
-		Labels: labels, Volumes: c.Volumes,
+		User: c.User, Env: s.allEnv(), Cmd: c.Cmd, Entrypoint: c.Entrypoint, WorkingDir: c.WorkingDir,
+		StopSignal: c.StopSignal,
+		Labels:     labels, Volumes: c.Volumes,
 	}}
 	if len(c.ExposedPorts) > 0 {
 		out.Config.ExposedPorts = map[string]struct{}{}
@@ -108,7 +112,9 @@ func (v *evaluation) finish(_ context.Context, s *stage) (*Stage, error) {
 			there bool
 		}{{"HEALTHCHECK", c.Healthcheck != nil}, {"ONBUILD", len(c.OnBuild) > 0}, {"SHELL", len(c.Shell) > 0}} {
 			if lost.there {
-				v.warn(v.f.Name + ": " + lost.name + " is dropped: the oci format does not support it; use --format docker")
+				v.warn(
+					v.f.Name + ": " + lost.name +
+						" is dropped: the oci format does not support it; use --format docker")
 			}
 		}
 	}

@@ -27,14 +27,20 @@ func TestProblemsAreToldTogetherWithTheirLines(t *testing.T) {
 		want []string
 	}{
 		{"", []string{"Containerfile: it has no instructions"}},
-		{"COPY a b\nFORM x\n", []string{"Containerfile:1: COPY: no stage has begun; put FROM before it", `Containerfile:2: unknown instruction "form"; instructions are ADD`, "Containerfile: it has no FROM"}},
+		{"COPY a b\nFORM x\n", []string{"Containerfile:1: COPY: no stage has begun; put FROM before it",
+			`Containerfile:2: unknown instruction "form"; instructions are ADD`, "Containerfile: it has no FROM"}},
 		{"FROM scratch\n\nLABEL a='b\n", []string{"Containerfile:3: "}},
-		{"FROM scratch\nCOPY a /x\nLABEL a=b\nCOPY b /\nRUN x\n", []string{"Containerfile:2: COPY: ", "Containerfile:4: COPY: ", "Containerfile:5: RUN needs a process"}},
-		{"FROM scratch\nSTOPSIGNAL nonsense\nENV\nCOPY --chmod=9 a /\nFROM 0\n", []string{"Containerfile:2: STOPSIGNAL", "Containerfile:4: COPY"}},
+		{"FROM scratch\nCOPY a /x\nLABEL a=b\nCOPY b /\nRUN x\n",
+			[]string{"Containerfile:2: COPY: ", "Containerfile:4: COPY: ", "Containerfile:5: RUN needs a process"}},
+		{"FROM scratch\nSTOPSIGNAL nonsense\nENV\nCOPY --chmod=9 a /\nFROM 0\n",
+			[]string{"Containerfile:2: STOPSIGNAL", "Containerfile:4: COPY"}},
 		{"FROM scratch\nEXPOSE 80 a/tcp\nEXPOSE 9-8\nEXPOSE 1/ip\nCOPY --chmod=u+x a /\nUSER\n", []string{
-			`Containerfile:2: EXPOSE: "a/tcp" is no port; write PORT`, `Containerfile:3: EXPOSE: "9-8"`, `Containerfile:4: EXPOSE: "1/ip"`,
-			"Containerfile:5: COPY: --chmod=u+x is no mode; give up to four octal digits", "Containerfile:6: USER requires exactly one argument"}},
-		{"ARG\nFROM\n", []string{"Containerfile:1: ARG: it needs an argument", "Containerfile:2: FROM: it needs an argument"}},
+			`Containerfile:2: EXPOSE: "a/tcp" is no port; write PORT`, `Containerfile:3: EXPOSE: "9-8"`,
+			`Containerfile:4: EXPOSE: "1/ip"`,
+			"Containerfile:5: COPY: --chmod=u+x is no mode; give up to four octal digits",
+			"Containerfile:6: USER requires exactly one argument"}},
+		{"ARG\nFROM\n",
+			[]string{"Containerfile:1: ARG: it needs an argument", "Containerfile:2: FROM: it needs an argument"}},
 		{"FROM $X\n", []string{"Containerfile:1: FROM: "}},
 		{"FROM oci:/nowhere:v1\n", []string{"Containerfile:1: FROM: "}},
 		{"FROM scratch\nCOPY <<EOF /x\nnever ends\n", []string{"Containerfile:2: EOF: unterminated heredoc"}},
@@ -61,15 +67,21 @@ func TestConfiguration(t *testing.T) {
 		want       v1.ImageConfig
 	}{
 		{"words and quotes", `LABEL a=b "c d"='e f' g=\$h` + "\nENV A=1 B=\"x $Z\" C=${H:-no}${N:-def}${H:+yes}",
-			v1.ImageConfig{Env: []string{"A=1", "B=x ", "C=hdefyes"}, Labels: map[string]string{"a": "b", "c d": "e f", "g": "$h"}}},
-		{"forms of commands", "CMD a b\nENTRYPOINT [\"x\",\"y\"]", v1.ImageConfig{Cmd: []string{"/bin/sh", "-c", "a b"}, Entrypoint: []string{"x", "y"}}},
-		{"arguments", "ARG A=1\nARG G\nLABEL a=$A g=$G t=$TARGETARCH", v1.ImageConfig{Labels: map[string]string{"a": "given", "g": "heading", "t": ""}}},
-		{"the platform", "ARG TARGETARCH\nARG TARGETPLATFORM\nLABEL t=$TARGETARCH p=$TARGETPLATFORM", v1.ImageConfig{Labels: map[string]string{"t": "amd64", "p": "linux/amd64"}}},
+			v1.ImageConfig{Env: []string{"A=1", "B=x ", "C=hdefyes"},
+				Labels: map[string]string{"a": "b", "c d": "e f", "g": "$h"}}},
+		{"forms of commands", "CMD a b\nENTRYPOINT [\"x\",\"y\"]",
+			v1.ImageConfig{Cmd: []string{"/bin/sh", "-c", "a b"}, Entrypoint: []string{"x", "y"}}},
+		{"arguments", "ARG A=1\nARG G\nLABEL a=$A g=$G t=$TARGETARCH",
+			v1.ImageConfig{Labels: map[string]string{"a": "given", "g": "heading", "t": ""}}},
+		{"the platform", "ARG TARGETARCH\nARG TARGETPLATFORM\nLABEL t=$TARGETARCH p=$TARGETPLATFORM",
+			v1.ImageConfig{Labels: map[string]string{"t": "amd64", "p": "linux/amd64"}}},
 		{"the rest", "EXPOSE 80 81/udp\nVOLUME /a /b\nUSER 1:2\nSTOPSIGNAL SIGTERM\nWORKDIR /",
-			v1.ImageConfig{ExposedPorts: map[string]struct{}{"80/tcp": {}, "81/udp": {}}, Volumes: map[string]struct{}{"/a": {}, "/b": {}}, User: "1:2", StopSignal: "SIGTERM", WorkingDir: "/"}},
+			v1.ImageConfig{ExposedPorts: map[string]struct{}{"80/tcp": {}, "81/udp": {}},
+				Volumes: map[string]struct{}{"/a": {}, "/b": {}}, User: "1:2", StopSignal: "SIGTERM", WorkingDir: "/"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s, _, err := evaluate(t, "ARG G=heading\nFROM scratch\nENV H=h\n"+c.text, Options{Args: map[string]string{"A": "given"}})
+			s, _, err := evaluate(t, "ARG G=heading\nFROM scratch\nENV H=h\n"+c.text,
+				Options{Args: map[string]string{"A": "given"}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -97,12 +109,17 @@ func TestArgumentsAreInherited(t *testing.T) {
 		args       map[string]string
 		want       string
 	}{
-		{"a default from before the first FROM", "ARG A=a\nFROM scratch AS one\nARG A\nARG C=c-$A\nFROM one\nLABEL two=$C", nil, "c-a"},
-		{"through two stages", "ARG A=a\nFROM scratch AS one\nARG A\nARG C=c-$A\nFROM one AS two\nFROM two\nLABEL two=$C", nil, "c-a"},
+		{"a default from before the first FROM",
+			"ARG A=a\nFROM scratch AS one\nARG A\nARG C=c-$A\nFROM one\nLABEL two=$C", nil, "c-a"},
+		{"through two stages",
+			"ARG A=a\nFROM scratch AS one\nARG A\nARG C=c-$A\nFROM one AS two\nFROM two\nLABEL two=$C", nil, "c-a"},
 		{"by number", "ARG A=a\nFROM scratch\nARG A\nARG C=c-$A\nFROM 0\nLABEL two=$C", nil, "c-a"},
-		{"a given value", "ARG A=a\nFROM scratch AS one\nARG A\nARG C=c-$A\nFROM one\nLABEL two=$C", map[string]string{"A": "given"}, "c-given"},
-		{"an own default", "ARG A=a\nFROM scratch AS one\nARG A\nARG C=c-$A\nFROM one\nARG C=own-$A\nLABEL two=$C", nil, "own-a"},
-		{"not without the stage", "ARG A=a\nFROM scratch AS one\nARG A\nARG C=c-$A\nFROM scratch\nLABEL two=x$C", nil, "x"},
+		{"a given value", "ARG A=a\nFROM scratch AS one\nARG A\nARG C=c-$A\nFROM one\nLABEL two=$C",
+			map[string]string{"A": "given"}, "c-given"},
+		{"an own default", "ARG A=a\nFROM scratch AS one\nARG A\nARG C=c-$A\nFROM one\nARG C=own-$A\nLABEL two=$C", nil,
+			"own-a"},
+		{"not without the stage", "ARG A=a\nFROM scratch AS one\nARG A\nARG C=c-$A\nFROM scratch\nLABEL two=x$C", nil,
+			"x"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s, _, err := evaluate(t, c.text, Options{Args: c.args})
@@ -117,8 +134,9 @@ func TestArgumentsAreInherited(t *testing.T) {
 }
 
 func TestReferences(t *testing.T) {
-	f, err := Parse("Containerfile", []byte("ARG TAG=v1\nFROM oci:lay:$TAG AS one\nCOPY --from=dir:d a /\nFROM --platform=linux/s390x oci:lay:v1\n"+
-		"COPY --from=one --chown=1 a /\nFROM one\nCOPY --from=dir:d b /\n"))
+	f, err := Parse("Containerfile",
+		[]byte("ARG TAG=v1\nFROM oci:lay:$TAG AS one\nCOPY --from=dir:d a /\nFROM --platform=linux/s390x oci:lay:v1\n"+
+			"COPY --from=one --chown=1 a /\nFROM one\nCOPY --from=dir:d b /\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,12 +152,15 @@ func TestReferences(t *testing.T) {
 }
 
 func TestConfigurationOfABase(t *testing.T) {
-	text := "FROM scratch AS base\nCOPY a /a\nENV X=1 Y=$X\nLABEL l=1\nEXPOSE 1\nCMD [\"base\"]\nONBUILD COPY a /b\nONBUILD LABEL on=build\nFROM base\nENV X=2\nLABEL m=2\nENTRYPOINT [\"new\"]\n"
-	s, lines, err := evaluate(t, text, Options{Context: contextDir(t, map[string]string{"a": "A"}), Format: build.FormatDocker})
+	text := "FROM scratch AS base\nCOPY a /a\nENV X=1 Y=$X\nLABEL l=1\nEXPOSE 1\nCMD [\"base\"]\nONBUILD COPY a " +
+		"/b\nONBUILD LABEL on=build\nFROM base\nENV X=2\nLABEL m=2\nENTRYPOINT [\"new\"]\n"
+	s, lines, err := evaluate(t, text,
+		Options{Context: contextDir(t, map[string]string{"a": "A"}), Format: build.FormatDocker})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := map[string]string{"l": "1", "m": "2", "on": "build"}; !reflect.DeepEqual(s.Config.Labels, want) || len(s.Config.Cmd) != 0 || !slices.Equal(s.Config.Env[1:], []string{"Y=", "X=2"}) {
+	if want := map[string]string{"l": "1", "m": "2", "on": "build"}; !reflect.DeepEqual(s.Config.Labels, want) ||
+		len(s.Config.Cmd) != 0 || !slices.Equal(s.Config.Env[1:], []string{"Y=", "X=2"}) {
 		t.Errorf("%+v", s.Config)
 	}
 	if len(s.Layers) != 2 || !slices.Equal(lines, []string{`644 0:0 b "A"`}) {
@@ -176,7 +197,8 @@ func TestDockerFormatHasMore(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, part := range []string{`"Healthcheck":{"Test":["CMD-SHELL","x y"],"Interval":5000000000,"Retries":3}`, `"OnBuild":["LABEL a=b"]`, `"Shell":["/s"]`} {
+		for _, part := range []string{`"Healthcheck":{"Test":["CMD-SHELL","x y"],"Interval":5000000000,"Retries":3}`,
+			`"OnBuild":["LABEL a=b"]`, `"Shell":["/s"]`} {
 			if strings.Contains(string(config), part) != want {
 				t.Errorf("%s: %s: %s", format, part, config)
 			}
@@ -189,7 +211,8 @@ func TestDockerFormatHasMore(t *testing.T) {
 
 func TestListsThatAreNoneAreTold(t *testing.T) {
 	var told []string
-	_, _, err := evaluate(t, "FROM scratch\nEXPOSE 80 8000-8010/TCP 53/udp\nCMD ['a', 'b']\nENTRYPOINT [\"a\"]\n", Options{Warn: func(w string) { told = append(told, w) }})
+	_, _, err := evaluate(t, "FROM scratch\nEXPOSE 80 8000-8010/TCP 53/udp\nCMD ['a', 'b']\nENTRYPOINT [\"a\"]\n",
+		Options{Warn: func(w string) { told = append(told, w) }})
 	if err != nil || len(told) != 1 || !strings.HasPrefix(told[0], "Containerfile:3: CMD: not a JSON list") {
 		t.Errorf("%v %q", err, told)
 	}
@@ -197,10 +220,12 @@ func TestListsThatAreNoneAreTold(t *testing.T) {
 
 // Unneeded stages are not evaluated: their images do not exist here.
 func TestOnlyNeededStagesAreEvaluated(t *testing.T) {
-	text := "FROM oci:/nowhere:v1 AS unused\nRUN make\nFROM scratch AS one\nCOPY a /a\nFROM scratch AS two\nCOPY --from=one /a /b\nFROM unused\n"
+	text := "FROM oci:/nowhere:v1 AS unused\nRUN make\nFROM scratch AS one\nCOPY a /a\nFROM scratch AS two\nCOPY " +
+		"--from=one /a /b\nFROM unused\n"
 	dir := contextDir(t, map[string]string{"a": "A"})
 	for _, target := range []string{"two", "TWO", "2"} {
-		if _, lines, err := evaluate(t, text, Options{Context: dir, Target: target}); err != nil || !slices.Equal(lines, []string{`644 0:0 b "A"`}) {
+		if _, lines, err := evaluate(t, text, Options{Context: dir, Target: target}); err != nil || !slices.Equal(lines,
+			[]string{`644 0:0 b "A"`}) {
 			t.Errorf("%s: %v %q", target, err, lines)
 		}
 	}
@@ -217,16 +242,20 @@ func TestOnlyNeededStagesAreEvaluated(t *testing.T) {
 	if runs, err := e.Runs(amd64); err != nil || len(runs) != 1 || runs[0].Line != 2 || !errors.Is(runs, ErrRun) {
 		t.Error(runs, err)
 	}
-	if _, _, err := evaluate(t, text, Options{Target: "three"}); err == nil || !strings.Contains(err.Error(), "there are unused, one, two, 3") {
+	if _, _, err := evaluate(t, text, Options{Target: "three"}); err == nil || !strings.Contains(err.Error(),
+		"there are unused, one, two, 3") {
 		t.Error(err)
 	}
 }
 
 func TestFillingACacheIsRecognisedByWhatItMeans(t *testing.T) {
 	for text, want := range map[string]filling{
-		`["/bin/opm", "serve", "/configs", "--cache-dir=/tmp/cache", "--cache-only"]`:                {"/bin/opm", "/configs", "/tmp/cache"},
-		`["opm","serve","--cache-only=true","--cache-dir","/c","configs","--debug"]`:                 {"opm", "configs", "/c"},
-		`/usr/bin/opm serve /configs --cache-only --cache-dir=/tmp/cache -t /dev/null`:               {"/usr/bin/opm", "/configs", "/tmp/cache"},
+		`["/bin/opm", "serve", "/configs", "--cache-dir=/tmp/cache", "--cache-only"]`: {"/bin/opm",
+			"/configs", "/tmp/cache"},
+		`["opm","serve","--cache-only=true","--cache-dir","/c","configs","--debug"]`: {"opm", "configs",
+			"/c"},
+		`/usr/bin/opm serve /configs --cache-only --cache-dir=/tmp/cache -t /dev/null`: {"/usr/bin/opm",
+			"/configs", "/tmp/cache"},
 		`/bin/opm serve /configs --cache-dir=/tmp/cache --cache-only && rm -rf /x`:                   {},
 		`/bin/opm serve $C --cache-dir=/tmp/cache --cache-only`:                                      {},
 		`["/bin/opm", "serve", "/configs", "--cache-dir=/tmp/cache"]`:                                {},
@@ -259,9 +288,13 @@ func TestFillingACacheIsRecognisedByWhatItMeans(t *testing.T) {
 
 // The Dockerfile that opm generates: the cache is built once for all platforms, and later stages can copy it.
 func TestOpmsDockerfile(t *testing.T) {
-	opm := layout(t, "FROM scratch\nCOPY a /bin/opm\n", Options{Context: contextDir(t, map[string]string{"a": "no program of ours"})})
-	text := "FROM " + opm + " as builder\nADD cat /configs\nRUN [\"/bin/opm\", \"serve\", \"/configs\", \"--cache-dir=/tmp/cache\", \"--cache-only\"]\n" +
-		"FROM scratch\nENTRYPOINT [\"/bin/opm\"]\nCMD [\"serve\", \"/configs\", \"--cache-dir=/tmp/cache\"]\nCOPY --from=builder /configs /configs\n" +
+	opm := layout(t, "FROM scratch\nCOPY a /bin/opm\n",
+		Options{Context: contextDir(t, map[string]string{"a": "no program of ours"})})
+	text := "FROM " + opm +
+		" as builder\nADD cat /configs\nRUN [\"/bin/opm\", \"serve\", \"/configs\", \"--cache-dir=/tmp/cache\", " +
+		"\"--cache-only\"]\n" +
+		"FROM scratch\nENTRYPOINT [\"/bin/opm\"]\nCMD [\"serve\", \"/configs\", \"--cache-dir=/tmp/cache\"]\nCOPY " +
+		"--from=builder /configs /configs\n" +
 		"COPY --from=builder /tmp/cache /tmp/cache\nLABEL operators.operatorframework.io.index.configs.v1=/configs\n"
 	made := 0
 	cache := func(_ context.Context, configs fs.FS, _, dir string, kind build.ServeCache) ([]layers.Entry, error) {
@@ -272,7 +305,8 @@ func TestOpmsDockerfile(t *testing.T) {
 		}
 		return []layers.Entry{layers.Dir("tmp/cache", 0o775), layers.Bytes("tmp/cache/digest", 0o644, data)}, nil
 	}
-	e, err := evaluator(t, text, Options{Context: contextDir(t, map[string]string{"cat/p/catalog.yaml": "schema: x"}), fill: cache})
+	e, err := evaluator(t, text,
+		Options{Context: contextDir(t, map[string]string{"cat/p/catalog.yaml": "schema: x"}), fill: cache})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -283,7 +317,8 @@ func TestOpmsDockerfile(t *testing.T) {
 			t.Fatal(err)
 		}
 		lines, err := layerLines(t, s.Layers[0])
-		want := []string{"755 0:0 configs/", "755 0:0 configs/p/", `644 0:0 configs/p/catalog.yaml "schema: x"`, "755 0:0 tmp/", "755 0:0 tmp/cache/", `644 0:0 tmp/cache/digest "schema: x"`}
+		want := []string{"755 0:0 configs/", "755 0:0 configs/p/", `644 0:0 configs/p/catalog.yaml "schema: x"`,
+			"755 0:0 tmp/", "755 0:0 tmp/cache/", `644 0:0 tmp/cache/digest "schema: x"`}
 		if err != nil || !slices.Equal(lines, want) {
 			t.Errorf("%v %q", err, lines)
 		}
@@ -296,7 +331,8 @@ func TestOpmsDockerfile(t *testing.T) {
 		t.Errorf("the cache is made %d times", made)
 	}
 	without := strings.Replace(text, opm, "scratch", 1)
-	if _, _, err := evaluate(t, without, Options{Context: contextDir(t, map[string]string{"cat/x": ""}), fill: cache}); err == nil || !strings.Contains(err.Error(), `the image has no program "/bin/opm"`) {
+	if _, _, err := evaluate(t, without, Options{Context: contextDir(t, map[string]string{"cat/x": ""}),
+		fill: cache}); err == nil || !strings.Contains(err.Error(), `the image has no program "/bin/opm"`) {
 		t.Error(err)
 	}
 }
@@ -305,10 +341,11 @@ func TestOpmsDockerfile(t *testing.T) {
 func TestInterruptionIsNoProblemOfTheFile(t *testing.T) {
 	cause := errors.New("a signal")
 	ctx, stop := context.WithCancelCause(t.Context())
-	e, err := evaluator(t, "FROM image\nCOPY a /a", Options{Open: func(context.Context, string, v1.Platform) (*images.Image, error) {
-		stop(cause)
-		return nil, errors.New("broken off")
-	}})
+	e, err := evaluator(t, "FROM image\nCOPY a /a",
+		Options{Open: func(context.Context, string, v1.Platform) (*images.Image, error) {
+			stop(cause)
+			return nil, errors.New("broken off")
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -335,7 +372,8 @@ func TestFilesThatChangeMeanwhileAreErrors(t *testing.T) {
 	}
 	// A symbolic link that replaces the file cannot point outside the context.
 	secret := filepath.Join(t.TempDir(), "secret")
-	if err := errors.Join(os.WriteFile(secret, []byte("A"), 0o644), os.Remove(filepath.Join(dir, "a")), os.Symlink(secret, filepath.Join(dir, "a"))); err != nil {
+	if err := errors.Join(os.WriteFile(secret, []byte("A"), 0o644), os.Remove(filepath.Join(dir, "a")),
+		os.Symlink(secret, filepath.Join(dir, "a"))); err != nil {
 		t.Fatal(err)
 	}
 	if lines, err := layerLines(t, s.Layers[0]); err == nil {

@@ -161,7 +161,8 @@ func (c *copying) sources(cp imagebuilder.Copy) error {
 				return err
 			}
 		case isGit(src):
-			return withMend("check it out first and copy the directory", "%.200q: fetching repositories is not supported", src)
+			return withMend("check it out first and copy the directory",
+				"%.200q: fetching repositories is not supported", src)
 		case cp.Checksum != "":
 			return errors.New("--checksum is for URLs")
 		default:
@@ -295,7 +296,8 @@ func (c *copying) dir(f found, dest string, info matched) error {
 // children copies the entries of a directory. into returns the destination directory and is called only when there is
 // an entry to copy. at is the path of the source as written, resolved the path with links resolved; both are matched
 // against the exclusions.
-func (c *copying) children(from *node, at, resolved string, above matched, into func() (*node, error), depth int) error {
+func (c *copying) children(from *node, at, resolved string, above matched, into func() (*node, error),
+	depth int) error {
 	if depth > maxDepth {
 		return fmt.Errorf("%.200q is more than %d directories deep", at, maxDepth)
 	}
@@ -316,7 +318,8 @@ func (c *copying) children(from *node, at, resolved string, above matched, into 
 			continue
 		}
 		if n.kind == special {
-			return withMend("remove it, or name it in .containerignore", "%.200q is neither a file nor a directory", full)
+			return withMend("remove it, or name it in .containerignore", "%.200q is neither a file nor a directory",
+				full)
 		}
 		// An excluded directory can contain files that "!" patterns include: it is created when the first of them is
 		// copied.
@@ -356,6 +359,7 @@ func (c *copying) children(from *node, at, resolved string, above matched, into 
 // warnReplaced warns when a directory replaces a symbolic link: the files behind the link stay where they are.
 func (c *copying) warnReplaced(dir *node, name string) {
 	if was := dir.children[name]; was != nil && was.kind == layers.KindSymlink {
-		c.x.e.warn(fmt.Sprintf("the link %q (to %.200q) is replaced by a directory, as in other builders", name, was.link))
+		c.x.e.warn(fmt.Sprintf("the link %q (to %.200q) is replaced by a directory, as in other builders", name,
+			was.link))
 	}
 }

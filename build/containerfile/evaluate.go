@@ -41,10 +41,14 @@ type Evaluator struct {
 // NewEvaluator opens the context directories.
 func NewEvaluator(f *File, o Options) (_ *Evaluator, err error) {
 	if runtime.GOOS == "windows" {
-		return nil, errors.New("building Containerfiles is not supported on Windows, whose paths and modes differ from those of images: use Linux or macOS")
+		return nil,
+			errors.New(
+				"building Containerfiles is not supported on Windows, whose paths and modes differ from those of " +
+					"images: use Linux or macOS")
 	}
 	if o.fill == nil {
-		o.fill = func(ctx context.Context, configs fs.FS, temp, dir string, kind build.ServeCache) ([]layers.Entry, error) {
+		o.fill = func(ctx context.Context, configs fs.FS, temp, dir string,
+			kind build.ServeCache) ([]layers.Entry, error) {
 			return build.CatalogInput{FS: configs}.ServeCache(ctx, kind, dir, temp)
 		}
 	}
@@ -154,7 +158,8 @@ func (e *Evaluator) begin(p v1.Platform) (*evaluation, int, error) {
 			for _, s := range v.stages {
 				names = append(names, s.Name)
 			}
-			return nil, 0, Problems{e.f.asProblem(0, "", withMend("there are "+strings.Join(names, ", "), "it has no stage %.100q", e.o.Target))}
+			return nil, 0, Problems{e.f.asProblem(0, "",
+				withMend("there are "+strings.Join(names, ", "), "it has no stage %.100q", e.o.Target))}
 		}
 	}
 	return v, target, nil
@@ -206,9 +211,12 @@ func (v *evaluation) warnUnused() {
 		}
 		return slices.ContainsFunc(v.stages, func(s imagebuilder.Stage) bool {
 			_, heading := s.Builder.HeadingArgs[name]
-			return heading || s.Builder.AllowedArgs[name] || slices.ContainsFunc(s.Node.Children, func(n *parser.Node) bool {
-				return strings.EqualFold(n.Value, command.Arg) && n.Next != nil && (n.Next.Value == name || strings.HasPrefix(n.Next.Value, name+"="))
-			})
+			return heading || s.Builder.AllowedArgs[name] || slices.ContainsFunc(s.Node.Children,
+				func(n *parser.Node) bool {
+					return strings.EqualFold(n.Value,
+						command.Arg) && n.Next != nil && (n.Next.Value == name || strings.HasPrefix(n.Next.Value,
+						name+"="))
+				})
 		})
 	}
 	for _, name := range slices.Sorted(maps.Keys(v.o.Args)) {

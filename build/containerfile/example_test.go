@@ -16,7 +16,8 @@ import (
 
 // A Containerfile becomes layers and a configuration, without running anything.
 func ExampleEvaluator_Evaluate() {
-	file, err := containerfile.Parse("Containerfile", []byte("FROM scratch\nCOPY mini /configs\nLABEL a=b\nUSER 1001\n"))
+	file, err := containerfile.Parse("Containerfile",
+		[]byte("FROM scratch\nCOPY mini /configs\nLABEL a=b\nUSER 1001\n"))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -25,7 +26,8 @@ func ExampleEvaluator_Evaluate() {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	e, err := containerfile.NewEvaluator(file, containerfile.Options{Dir: dir, Context: "../../testdata/fbc", Format: build.FormatOCI})
+	e, err := containerfile.NewEvaluator(file,
+		containerfile.Options{Dir: dir, Context: "../../testdata/fbc", Format: build.FormatOCI})
 	if err != nil {
 		log.Fatal(err)
 	}

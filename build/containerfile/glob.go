@@ -103,7 +103,8 @@ func (m *matching) match(dir, part string) ([]string, error) {
 		return nil, err
 	}
 	if m.looks += len(children); m.looks > maxLooks {
-		return nil, withMend("name the directories", "%w: the pattern was compared with more than %d names", errLimit, maxLooks)
+		return nil, withMend("name the directories", "%w: the pattern was compared with more than %d names", errLimit,
+			maxLooks)
 	}
 	var names []string
 	if part == "**" {

@@ -150,7 +150,8 @@ func layout(t testing.TB, text string, o Options) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	img, err := build.Assemble(t.Context(), []build.Custom{{Platform: s.Platform, Layers: s.Layers, Config: s.ConfigText}}, build.Options{Dir: t.TempDir()})
+	img, err := build.Assemble(t.Context(),
+		[]build.Custom{{Platform: s.Platform, Layers: s.Layers, Config: s.ConfigText}}, build.Options{Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,8 @@ func createdBy(n *parser.Node) string {
 			words = append(words, w.Value)
 		}
 		if last := len(words) - 1; last > 0 {
-			return "/bin/sh -c #(nop) " + strings.ToUpper(n.Value) + " " + strings.Join(words[:last], " ") + " in " + words[last]
+			return "/bin/sh -c #(nop) " + strings.ToUpper(n.Value) + " " + strings.Join(words[:last],
+				" ") + " in " + words[last]
 		}
 	}
 	return "/bin/sh -c #(nop) " + n.Original

@@ -34,7 +34,8 @@ func (d *disk) ignorePatterns(file string) ([]string, error) {
 	}
 	tries := []try{{d.root.Stat, d.root.Open, ".containerignore"}, {d.root.Stat, d.root.Open, ".dockerignore"}}
 	if file != "" {
-		tries = append([]try{{os.Stat, os.Open, file + ".containerignore"}, {os.Stat, os.Open, file + ".dockerignore"}}, tries...)
+		tries = append([]try{{os.Stat, os.Open, file + ".containerignore"}, {os.Stat, os.Open, file + ".dockerignore"}},
+			tries...)
 	}
 	for _, t := range tries {
 		info, err := t.stat(t.name)
@@ -123,7 +124,8 @@ func (i *ignored) matchOne(name string, above patternmatcher.MatchInfo) (bool, p
 		return false, patternmatcher.MatchInfo{}, nil
 	}
 	if i.tries += i.size; i.tries > maxTries {
-		return false, above, withMend("use fewer patterns", "%w: patterns of %d bytes for %d paths take too long", errLimit, i.size, maxTries/i.size)
+		return false, above, withMend("use fewer patterns", "%w: patterns of %d bytes for %d paths take too long",
+			errLimit, i.size, maxTries/i.size)
 	}
 	return i.m.MatchesUsingParentResults(name, above)
 }

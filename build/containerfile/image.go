@@ -58,7 +58,8 @@ func (t *imageTree) list(ctx context.Context) (map[string]*node, error) {
 	r := images.NewLayerReader(t.limits)
 	for n := range t.image.Layers {
 		l := &layerList{t: t, root: root, layer: n, seen: map[*node]bool{}}
-		if _, err := r.Read(ctx, t.image, n, func(name string, h *tar.Header, _ io.Reader) error { return l.add(ctx, name, h) }); err != nil {
+		if _, err := r.Read(ctx, t.image, n,
+			func(name string, h *tar.Header, _ io.Reader) error { return l.add(ctx, name, h) }); err != nil {
 			return nil, fmt.Errorf("image %.300q: %w", t.image.Name, err)
 		}
 	}
@@ -100,7 +101,8 @@ func (l *layerList) add(ctx context.Context, name string, h *tar.Header) error {
 		}
 		return nil
 	}
-	n := &node{mode: h.FileInfo().Mode() & (fs.ModePerm | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky), uid: h.Uid, gid: h.Gid, xattrs: xattrs(h)}
+	n := &node{mode: h.FileInfo().Mode() & (fs.ModePerm | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky), uid: h.Uid,
+		gid: h.Gid, xattrs: xattrs(h)}
 	switch h.Typeflag {
 	case tar.TypeDir:
 		n.kind, n.children = layers.KindDir, map[string]*node{}

@@ -20,13 +20,15 @@ func entriesOf(ctx context.Context, root *node) (entries []layers.Entry, id stri
 	written := map[string]bool{}
 	add := func(e layers.Entry, data string) {
 		entries = append(entries, e)
-		fmt.Fprintf(ids.Hash(), "%q %d %o %d %d %d %q %q %s\n", e.Name, e.Kind, e.Mode, e.UID, e.GID, e.Size, e.Link, e.Xattrs, data)
+		fmt.Fprintf(ids.Hash(), "%q %d %o %d %d %d %q %q %s\n", e.Name, e.Kind, e.Mode, e.UID, e.GID, e.Size, e.Link,
+			e.Xattrs, data)
 	}
 	emit = func(name string, n *node, above []layers.Entry) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		e := layers.Entry{Name: name, Kind: n.kind, Mode: n.mode, UID: n.uid, GID: n.gid, Xattrs: n.xattrs, Link: n.link, Size: n.size}
+		e := layers.Entry{Name: name, Kind: n.kind, Mode: n.mode, UID: n.uid, GID: n.gid, Xattrs: n.xattrs,
+			Link: n.link, Size: n.size}
 		data := ""
 		if n.data != nil {
 			e.Open, data = n.data.open, n.data.id()
@@ -41,7 +43,8 @@ func entriesOf(ctx context.Context, root *node) (entries []layers.Entry, id stri
 			written[name] = true
 			add(e, data)
 			if n.opaque {
-				add(layers.Entry{Name: path.Join(name, ".wh..wh..opq"), Kind: layers.KindWhiteout, Mode: 0o644, Open: inline(nil).open}, "")
+				add(layers.Entry{Name: path.Join(name, ".wh..wh..opq"), Kind: layers.KindWhiteout, Mode: 0o644,
+					Open: inline(nil).open}, "")
 			}
 		}
 		if !n.isDir() || n.load != nil { // a directory that was not loaded has no changes

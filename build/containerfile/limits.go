@@ -102,7 +102,8 @@ func square(n int64) int64 {
 // expands reports whether the library expands variables in an instruction.
 func expands(name string) bool {
 	switch strings.ToLower(name) {
-	case command.Run, command.Cmd, command.Entrypoint, command.Healthcheck, command.Shell, command.Maintainer, command.Onbuild:
+	case command.Run, command.Cmd, command.Entrypoint, command.Healthcheck, command.Shell, command.Maintainer,
+		command.Onbuild:
 		return false
 	}
 	return true
@@ -135,7 +136,8 @@ func (e *effort) instruction(n *parser.Node, env []string) error {
 	// The library concatenates the lines of a heredoc once.
 	for _, h := range n.Heredocs {
 		if long, cost := expanded(h.Content, len(env), length); cost > maxEffort || long > maxHeredoc {
-			return withMend("use fewer and shorter variables", "%w: the heredoc %.40q can become too long", errLimit, h.Name)
+			return withMend("use fewer and shorter variables", "%w: the heredoc %.40q can become too long", errLimit,
+				h.Name)
 		}
 	}
 	return nil

@@ -90,8 +90,10 @@ func (f *File) lineOf(err error) int {
 
 // instructions are the known ones.
 var instructions = []string{
-	command.Add, command.Arg, command.Cmd, command.Copy, command.Entrypoint, command.Env, command.Expose, command.From, command.Healthcheck,
-	command.Label, command.Maintainer, command.Onbuild, command.Run, command.Shell, command.StopSignal, command.User, command.Volume, command.Workdir,
+	command.Add, command.Arg, command.Cmd, command.Copy, command.Entrypoint, command.Env, command.Expose, command.From,
+	command.Healthcheck,
+	command.Label, command.Maintainer, command.Onbuild, command.Run, command.Shell, command.StopSignal, command.User,
+	command.Volume, command.Workdir,
 }
 
 // check finds the problems that do not depend on arguments.
@@ -102,7 +104,10 @@ func (f *File) check(root *parser.Node) error {
 		name := strings.ToLower(n.Value)
 		switch {
 		case !slices.Contains(instructions, name):
-			ps = append(ps, f.asProblem(n.StartLine, "", withMend("instructions are "+strings.ToUpper(strings.Join(instructions, ", ")), "unknown instruction %.40q", n.Value)))
+			ps = append(ps,
+				f.asProblem(n.StartLine, "",
+					withMend("instructions are "+strings.ToUpper(strings.Join(instructions, ", ")),
+						"unknown instruction %.40q", n.Value)))
 		case (name == command.From || name == command.Arg) && n.Next == nil:
 			// The library would report these without a line number.
 			from = from || name == command.From

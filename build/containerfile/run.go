@@ -24,7 +24,8 @@ import (
 
 // serverPackages are the programs that write native caches: the small server, and the command itself, which goes into
 // images if the small server was not embedded.
-var serverPackages = []string{"github.com/operator-bindery/bindery/cmd/opm-server", "github.com/operator-bindery/bindery/cmd/bindery"}
+var serverPackages = []string{"github.com/operator-bindery/bindery/cmd/opm-server",
+	"github.com/operator-bindery/bindery/cmd/bindery"}
 
 // filling is a command that fills a serve cache: opm serve CONFIGS --cache-dir=DIR --cache-only.
 type filling struct {
@@ -44,7 +45,8 @@ func parseFilling(args []string) (filling, bool) {
 	for i := 1; i < len(args); i++ {
 		name, value, has := strings.Cut(args[i], "=")
 		switch name {
-		case "--cache-only", "--debug", "--cache-enforce-integrity", "--skip-tls", "--skip-tls-verify", "--use-http", "--pprof-capture-profiles":
+		case "--cache-only", "--debug", "--cache-enforce-integrity", "--skip-tls", "--skip-tls-verify", "--use-http",
+			"--pprof-capture-profiles":
 			if has && value != "true" && value != "false" {
 				return f, false
 			}
@@ -272,7 +274,8 @@ func (e *Evaluator) spoolEntry(ctx context.Context, entry layers.Entry) (_ layer
 
 // putEntry puts an entry of a cache into the stage. Directories of the base keep their attributes.
 func (s *stage) putEntry(ctx context.Context, e layers.Entry) error {
-	dir, err := walk(ctx, s.root, path.Dir(e.Name), true, func() *node { d := newDir(0o755); d.inLayer = true; return d })
+	dir, err := walk(ctx, s.root, path.Dir(e.Name), true,
+		func() *node { d := newDir(0o755); d.inLayer = true; return d })
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,8 @@ func TestSpecialFilesAreRefusedWhereTheyAreCopied(t *testing.T) {
 	if _, _, err := evaluate(t, "FROM scratch\nCOPY a d/b /x/", Options{Context: dir}); err != nil {
 		t.Error(err)
 	}
-	if _, _, err := evaluate(t, "FROM scratch\nCOPY d /x", Options{Context: dir}); err == nil || !strings.Contains(err.Error(), `"d/fifo" is neither a file nor a directory; remove it`) {
+	if _, _, err := evaluate(t, "FROM scratch\nCOPY d /x", Options{Context: dir}); err == nil ||
+		!strings.Contains(err.Error(), `"d/fifo" is neither a file nor a directory; remove it`) {
 		t.Error(err)
 	}
 }

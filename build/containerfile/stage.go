@@ -121,7 +121,9 @@ func (s *stage) from(ctx context.Context, n int, node *parser.Node) error {
 			return err
 		}
 		if c := s.image.image.Config; c.OS != s.platform.OS || c.Architecture != s.platform.Architecture {
-			return withMend(fmt.Sprintf("give --platform %.40s, or take an image that is for both", c.OS+"/"+c.Architecture), "image %.200q is for %.40q, not for %s/%s", name, c.OS+"/"+c.Architecture, s.platform.OS, s.platform.Architecture)
+			return withMend(fmt.Sprintf("give --platform %.40s, or take an image that is for both",
+				c.OS+"/"+c.Architecture), "image %.200q is for %.40q, not for %s/%s", name, c.OS+"/"+c.Architecture,
+				s.platform.OS, s.platform.Architecture)
 		}
 		s.root = s.e.derive(s.image.node)
 		var author string
@@ -198,7 +200,8 @@ func (s *stage) instruction(ctx context.Context, n *parser.Node) error {
 func (s *stage) precheck(step *imagebuilder.Step) error {
 	for _, f := range step.Flags {
 		switch name, _, ok := strings.Cut(f, "="); {
-		case !ok && (name == "--chown" || name == "--chmod" || name == "--from" || name == "--exclude" || name == "--checksum" || name == "--platform"):
+		case !ok && (name == "--chown" || name == "--chmod" || name == "--from" || name == "--exclude" ||
+			name == "--checksum" || name == "--platform"):
 			return withMend("write "+name+"=VALUE", "%s has no value", name)
 		case name == "--chmod":
 			if _, err := chmodOf(f[len("--chmod="):]); err != nil {
@@ -210,12 +213,16 @@ func (s *stage) precheck(step *imagebuilder.Step) error {
 	case command.Expose:
 		for _, port := range step.Args {
 			if !isPort(port) {
-				return withMend("write PORT, PORT-PORT or PORT/PROTOCOL with tcp, udp or sctp", "%.40q is no port", port)
+				return withMend("write PORT, PORT-PORT or PORT/PROTOCOL with tcp, udp or sctp", "%.40q is no port",
+					port)
 			}
 		}
 	case command.Cmd, command.Entrypoint, command.Copy, command.Add, command.Volume:
 		if len(step.Args) > 0 && strings.HasPrefix(step.Args[0], "[") && !step.Attrs["json"] {
-			s.e.warn(fmt.Sprintf("%s:%d: %s: not a JSON list of strings in double quotes although it begins with [: it is parsed as plain words", s.e.f.Name, s.line, strings.ToUpper(step.Command)))
+			s.e.warn(
+				fmt.Sprintf(
+					"%s:%d: %s: not a JSON list of strings in double quotes although it begins with [: it is parsed "+
+						"as plain words", s.e.f.Name, s.line, strings.ToUpper(step.Command)))
 		}
 	}
 	return nil

@@ -18,7 +18,8 @@ import (
 
 // check rebuilds a layer that the image declares to be bindery's and reports how the result differs.
 func (e *examiner) check(ctx context.Context, i images.SurveyedImage, f *facts, c *contents) error {
-	l := layerCheck{examiner: e, f: f, c: c, image: i, want: i.Config.RootFS.DiffIDs[layerIndex(i, f)].String(), catalog: declcfg.NewReader(declcfg.LoadOptions{Skeleton: true})}
+	l := layerCheck{examiner: e, f: f, c: c, image: i, want: i.Config.RootFS.DiffIDs[layerIndex(i, f)].String(),
+		catalog: declcfg.NewReader(declcfg.LoadOptions{Skeleton: true})}
 	for n, x := range c.entries {
 		if x.odd != "" && n < 1000 {
 			l.report(AboutLayer, "", x.name, "its header has %s, unlike all bindery layers", x.odd)
@@ -75,7 +76,8 @@ type layerCheck struct {
 }
 
 func (l *layerCheck) report(about Subject, pkg, file, format string, args ...any) {
-	l.examiner.report(Difference{About: about, Layer: l.f.digest, Package: pkg, File: file, Message: fmt.Sprintf(format, args...)})
+	l.examiner.report(Difference{About: about, Layer: l.f.digest, Package: pkg, File: file,
+		Message: fmt.Sprintf(format, args...)})
 }
 
 // compare writes the rebuilt layer and compares its diffID with the image's.
@@ -117,7 +119,8 @@ func (l *layerCheck) key(ctx context.Context, built layers.Layer) error {
 		return err
 	}
 	if key != "" && key != l.f.declared.key {
-		l.report(AboutAnnotation, "", "", "the key %.100q differs from the one of this version, %s", string(l.f.declared.key), key)
+		l.report(AboutAnnotation, "", "", "the key %.100q differs from the one of this version, %s",
+			string(l.f.declared.key), key)
 	}
 	return nil
 }

@@ -31,7 +31,8 @@ func (s declared) ours() bool { return s.kind != "" && s.kind != string(build.La
 // too.
 func declaredLayers(i *images.Image) []declared {
 	out := make([]declared, len(i.Layers))
-	annotated := slices.ContainsFunc(i.Layers, func(l v1.Descriptor) bool { return l.Annotations[build.AnnotationKind] != "" })
+	annotated := slices.ContainsFunc(i.Layers,
+		func(l v1.Descriptor) bool { return l.Annotations[build.AnnotationKind] != "" })
 	history := historyOf(i)
 	above, begin := -1, 0
 	for n, l := range i.Layers {
@@ -88,7 +89,8 @@ func historyOf(i *images.Image) []layerHistory {
 
 // fromHistory reads a history entry as [build] writes it.
 func fromHistory(h layerHistory, labels map[string]string) declared {
-	if !slices.Contains([]string{"bindery build catalog", "bindery build bundle", "bindery index", "bindery build compose"}, h.by) {
+	if !slices.Contains([]string{"bindery build catalog", "bindery build bundle", "bindery index",
+		"bindery build compose"}, h.by) {
 		return declared{}
 	}
 	at := clean(h.comment)

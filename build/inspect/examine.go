@@ -150,7 +150,8 @@ func (e *examiner) layers(ctx context.Context) (err error) {
 }
 
 // layer reads layer n of an image and starts its verification. A layer that was read before is reused.
-func (e *examiner) layer(ctx context.Context, g *errgroup.Group, i images.SurveyedImage, n int, s declared) (*facts, error) {
+func (e *examiner) layer(ctx context.Context, g *errgroup.Group, i images.SurveyedImage, n int,
+	s declared) (*facts, error) {
 	d, id := i.Layers[n].Digest, i.Config.RootFS.DiffIDs[n]
 	key := fmt.Sprint(id, " ", s.kind, " ", s.key, " ", strings.Join(s.packages, ","))
 	if s.kind == string(build.LayerServer) {
@@ -249,8 +250,10 @@ func (e *examiner) finish() {
 		}
 	}
 	slices.SortFunc(e.found, func(a, b Difference) int {
-		return cmp.Or(cmp.Compare(at[a.Layer], at[b.Layer]), strings.Compare(a.Platform, b.Platform), strings.Compare(string(a.About), string(b.About)),
-			strings.Compare(a.Package, b.Package), strings.Compare(a.File, b.File), strings.Compare(a.Message, b.Message))
+		return cmp.Or(cmp.Compare(at[a.Layer], at[b.Layer]), strings.Compare(a.Platform, b.Platform),
+			strings.Compare(string(a.About), string(b.About)),
+			strings.Compare(a.Package, b.Package), strings.Compare(a.File, b.File),
+			strings.Compare(a.Message, b.Message))
 	})
 	e.found = slices.Compact(e.found)
 	p := e.r.Proof

@@ -107,7 +107,8 @@ func (c *imageCheck) catalog(ctx context.Context, v *view, tree fs.FS, dir strin
 			if err != nil {
 				return err
 			}
-			store, err := serve.Load(ctx, serve.FileSystem("/"+dir, configs, cache), serve.LoadOptions{EnforceIntegrity: true})
+			store, err := serve.Load(ctx, serve.FileSystem("/"+dir, configs, cache),
+				serve.LoadOptions{EnforceIntegrity: true})
 			switch {
 			case ctx.Err() != nil:
 				return context.Cause(ctx)
@@ -170,7 +171,8 @@ func (c *imageCheck) bundle(ctx context.Context, tree fs.FS) error {
 		if got, ok := labels[key]; !ok {
 			c.report(AboutLabel, "", "the label %.200s of %s is missing", key, b.AnnotationsFile)
 		} else if got != b.Annotations[key] {
-			c.report(AboutLabel, "", "the label %.200s is %.200q, and %s has %.200q", key, got, b.AnnotationsFile, b.Annotations[key])
+			c.report(AboutLabel, "", "the label %.200s is %.200q, and %s has %.200q", key, got, b.AnnotationsFile,
+				b.Annotations[key])
 		}
 	}
 	return nil
@@ -178,7 +180,8 @@ func (c *imageCheck) bundle(ctx context.Context, tree fs.FS) error {
 
 // database verifies the database of an image that bindery did not build.
 func (c *imageCheck) database(ctx context.Context, name string) error {
-	if c.image.Layers == nil || slices.ContainsFunc(c.of, func(f *facts) bool { return f.rebuilt && f.declared.kind == "database" }) {
+	if c.image.Layers == nil || slices.ContainsFunc(c.of,
+		func(f *facts) bool { return f.rebuilt && f.declared.kind == "database" }) {
 		return nil // verified with its layer
 	}
 	packages, err := databasePackages(ctx, c.o.Temp, func(w io.Writer) error {
@@ -222,8 +225,10 @@ func (l *layerCheck) database(ctx context.Context) error {
 			return err
 		}
 		l.f.packages = packages
-		if names := slices.Sorted(slices.Values(l.f.declared.packages)); l.f.declared.annotated && !slices.Equal(names, packages) {
-			l.report(AboutAnnotation, "", "", "the image declares the packages %.500q, but contains %.500q", names, packages)
+		if names := slices.Sorted(slices.Values(l.f.declared.packages)); l.f.declared.annotated && !slices.Equal(names,
+			packages) {
+			l.report(AboutAnnotation, "", "", "the image declares the packages %.500q, but contains %.500q", names,
+				packages)
 		}
 		return nil
 	}
@@ -283,7 +288,8 @@ func (e *databaseError) Unwrap() error { return e.err }
 
 // isDatabaseError reports whether the database itself is invalid; other errors mean that reading it failed.
 func isDatabaseError(err error) bool {
-	return slices.ContainsFunc([]error{sqlite.ErrNotDatabase, sqlite.ErrDamaged, sqlite.ErrUnsupported, sqlite.ErrInvalid}, func(class error) bool {
+	return slices.ContainsFunc([]error{sqlite.ErrNotDatabase, sqlite.ErrDamaged, sqlite.ErrUnsupported,
+		sqlite.ErrInvalid}, func(class error) bool {
 		return errors.Is(err, class)
 	})
 }

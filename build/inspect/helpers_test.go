@@ -107,7 +107,8 @@ func carry(t testing.TB, img *build.Image, dest string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := images.Copy(t.Context(), img, []images.Destination{d}, images.CopyOptions{Temp: t.TempDir()}); err != nil {
+	if _, err := images.Copy(t.Context(), img, []images.Destination{d},
+		images.CopyOptions{Temp: t.TempDir()}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -298,14 +299,17 @@ func (f *forgery) layout(entry *v1.Descriptor) string {
 	if entry != nil {
 		of := *entry
 		of.MediaType, of.Digest, of.Size = top.MediaType, top.Digest, top.Size
-		top = object(v1.Index{Versioned: m.Versioned, MediaType: v1.MediaTypeImageIndex, Manifests: []v1.Descriptor{of}}, v1.MediaTypeImageIndex)
+		top = object(v1.Index{Versioned: m.Versioned, MediaType: v1.MediaTypeImageIndex,
+			Manifests: []v1.Descriptor{of}}, v1.MediaTypeImageIndex)
 	}
 	top.Annotations = map[string]string{v1.AnnotationRefName: "v1"}
-	text, err := json.Marshal(v1.Index{Versioned: m.Versioned, MediaType: v1.MediaTypeImageIndex, Manifests: []v1.Descriptor{top}})
+	text, err := json.Marshal(v1.Index{Versioned: m.Versioned, MediaType: v1.MediaTypeImageIndex,
+		Manifests: []v1.Descriptor{top}})
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	for name, text := range map[string]string{"index.json": string(text), "oci-layout": `{"imageLayoutVersion":"1.0.0"}`} {
+	for name, text := range map[string]string{"index.json": string(text),
+		"oci-layout": `{"imageLayoutVersion":"1.0.0"}`} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			f.t.Fatal(err)
 		}

@@ -63,7 +63,8 @@ type imageCheck struct {
 }
 
 func (c *imageCheck) report(about Subject, file, format string, args ...any) {
-	c.examiner.report(Difference{About: about, Platform: c.platform, Image: c.image.Digest, File: file, Message: fmt.Sprintf(format, args...)})
+	c.examiner.report(Difference{About: about, Platform: c.platform, Image: c.image.Digest, File: file,
+		Message: fmt.Sprintf(format, args...)})
 }
 
 // ours reports whether bindery built the package layers.
@@ -77,7 +78,8 @@ func (c *imageCheck) checkDeclared() {
 	for _, want := range []struct {
 		kind         build.LayerKind
 		label, value string
-	}{{build.LayerPackages, build.ConfigsLabel, "/" + configsDir}, {build.LayerDatabase, build.DatabaseLabel, "/database/index.db"}} {
+	}{{build.LayerPackages, build.ConfigsLabel, "/" + configsDir},
+		{build.LayerDatabase, build.DatabaseLabel, "/database/index.db"}} {
 		has := slices.ContainsFunc(c.of, func(f *facts) bool { return f.declared.kind == string(want.kind) })
 		switch got, ok := labels[want.label]; {
 		case has && !ok:
@@ -87,14 +89,16 @@ func (c *imageCheck) checkDeclared() {
 		}
 	}
 	if labels[build.ConfigsLabel] != "" && labels[build.DatabaseLabel] != "" {
-		c.report(AboutLabel, "", "it has the labels of a catalog and of a database: clients differ in which they prefer")
+		c.report(AboutLabel, "",
+			"it has the labels of a catalog and of a database: clients differ in which they prefer")
 	}
 	if k := c.image.Config.History; len(k) > 0 && historyOf(c.image.Image) == nil {
 		c.report(AboutConfig, "", "the number of layers in the history differs from that of the manifest")
 	}
 	for _, f := range c.of {
 		if f.declared.key != "" && f.declared.key.Validate() != nil {
-			c.examiner.report(Difference{About: AboutAnnotation, Layer: f.digest, Message: fmt.Sprintf("the key %.100q is not a digest", string(f.declared.key))})
+			c.examiner.report(Difference{About: AboutAnnotation, Layer: f.digest,
+				Message: fmt.Sprintf("the key %.100q is not a digest", string(f.declared.key))})
 		}
 	}
 }
@@ -102,8 +106,10 @@ func (c *imageCheck) checkDeclared() {
 // index compares the image with its entry in the index.
 func (c *imageCheck) index() {
 	p, config := c.image.Platform, c.image.Config.Platform
-	if p.OS != config.OS || p.Architecture != config.Architecture || p.Variant != config.Variant && config.Variant != "" {
-		c.report(AboutIndex, "", "the platform in the index is %s, and in the configuration %s", c.platform, platformName(config))
+	if p.OS != config.OS || p.Architecture != config.Architecture ||
+		p.Variant != config.Variant && config.Variant != "" {
+		c.report(AboutIndex, "", "the platform in the index is %s, and in the configuration %s", c.platform,
+			platformName(config))
 	}
 	dense := c.image.Entry.Annotations[build.AnnotationZstd] == "true"
 	for n, l := range c.image.Layers {
@@ -121,7 +127,8 @@ func (c *imageCheck) compareWithEarlier(before []images.SurveyedImage) {
 		same := platformName(other.Platform) == c.platform
 		switch {
 		case same && !slices.Equal(other.Config.RootFS.DiffIDs, c.image.Config.RootFS.DiffIDs):
-			c.report(AboutIndex, "", "its content differs from that of the other image for %s, %s", c.platform, other.Digest)
+			c.report(AboutIndex, "", "its content differs from that of the other image for %s, %s", c.platform,
+				other.Digest)
 		case !same && c.ours() && !slices.Equal(catalogOf(c.of, c.image), catalogOf(c.examiner.of[n], other)):
 			c.report(AboutIndex, "", "its catalog differs from that of the image for %s", platformName(other.Platform))
 		default:
@@ -144,7 +151,8 @@ func catalogOf(of []*facts, i images.SurveyedImage) []digest.Digest {
 
 // modes checks that catalogs and caches are readable by every user.
 func (c *imageCheck) modes(v *view) {
-	dirs := []string{clean(c.image.Config.Config.Labels[build.ConfigsLabel]), clean(c.image.Config.Config.Labels[build.DatabaseLabel])}
+	dirs := []string{clean(c.image.Config.Config.Labels[build.ConfigsLabel]),
+		clean(c.image.Config.Config.Labels[build.DatabaseLabel])}
 	for _, dir := range append(dirs, cacheDirs(c.image.Config.Config)...) {
 		if dir == "" {
 			continue
@@ -236,7 +244,8 @@ func (c *imageCheck) layered(v *view) {
 	for _, dir := range dirs {
 		v.walk(dir, func(name string, n *vnode) {
 			if n.e.kind != tar.TypeDir && !ofPackages(n.layer) && !(dir == opmcache.Dir && ofCache(n.layer)) {
-				c.report(AboutCatalog, name, "it comes from layer %s, which is not a package layer", c.of[n.layer].digest)
+				c.report(AboutCatalog, name, "it comes from layer %s, which is not a package layer",
+					c.of[n.layer].digest)
 			}
 		})
 	}
@@ -246,7 +255,8 @@ func (c *imageCheck) layered(v *view) {
 			continue
 		}
 		for _, e := range f.entries {
-			if e.kind == tar.TypeReg && slices.ContainsFunc(dirs, func(dir string) bool { return strings.HasPrefix(e.name, dir+"/") }) {
+			if e.kind == tar.TypeReg && slices.ContainsFunc(dirs,
+				func(dir string) bool { return strings.HasPrefix(e.name, dir+"/") }) {
 				if at := v.find(e.name); at == nil || at.layer != n {
 					c.report(AboutCatalog, e.name, "it is in layer %s, but hidden in the image", f.digest)
 				}
@@ -304,7 +314,8 @@ func packagesIn(of []*facts) []string {
 func (c *imageCheck) cachePlaces(v *view) []string {
 	places := cacheDirs(c.image.Config.Config)
 	for _, dir := range []string{nativeDir, "tmp/cache"} {
-		listed := dir == opmcache.Dir && slices.ContainsFunc(c.of, func(f *facts) bool { return f.declared.kind == string(build.LayerCache) })
+		listed := dir == opmcache.Dir && slices.ContainsFunc(c.of,
+			func(f *facts) bool { return f.declared.kind == string(build.LayerCache) })
 		if f := v.cacheFormat(dir); (listed || f != "" && f != UnknownFormat) && !slices.Contains(places, dir) {
 			places = append(places, dir)
 		}

@@ -64,9 +64,10 @@ func (c *imageCheck) opmTop(ctx context.Context, v *view, tree *images.Tree, k *
 				if n == nil {
 					return nil // reported already
 				}
-				all[pkg] = append(all[pkg], layers.Entry{Name: name, Mode: modeFS{tree, v, "."}.mode(name), Size: n.e.size, Open: func() (io.ReadCloser, error) {
-					return tree.Open(name)
-				}})
+				all[pkg] = append(all[pkg], layers.Entry{Name: name, Mode: modeFS{tree, v, "."}.mode(name),
+					Size: n.e.size, Open: func() (io.ReadCloser, error) {
+						return tree.Open(name)
+					}})
 			}
 		}
 	}

@@ -27,7 +27,8 @@ func TestCachesOfOPM(t *testing.T) {
 			if !r.Proof.Same || r.Proof.Rebuilt != len(r.Layers) {
 				t.Errorf("%+v", r.Proof)
 			}
-			for _, want := range []inspect.Cache{{Path: "/cache", Format: inspect.NativeCache, State: inspect.CacheValid}, {Path: "/tmp/cache", Format: format, State: inspect.CacheValid}} {
+			for _, want := range []inspect.Cache{{Path: "/cache", Format: inspect.NativeCache,
+				State: inspect.CacheValid}, {Path: "/tmp/cache", Format: format, State: inspect.CacheValid}} {
 				found := false
 				for _, k := range r.Caches {
 					found = found || k == want

@@ -97,7 +97,8 @@ func (l *layerCheck) packages(ctx context.Context) error {
 
 // file reads a file of the catalog and adds it to the catalog of its package. ok is false for a file that bindery would
 // not have written there.
-func (l *layerCheck) file(ctx context.Context, x entry, catalogs map[string]*declcfg.Catalog) (pkg string, ok bool, err error) {
+func (l *layerCheck) file(ctx context.Context, x entry,
+	catalogs map[string]*declcfg.Catalog) (pkg string, ok bool, err error) {
 	r, err := l.c.open(x)
 	if err != nil {
 		return "", false, err
@@ -116,7 +117,9 @@ func (l *layerCheck) file(ctx context.Context, x entry, catalogs map[string]*dec
 	parts := c.ByPackage()
 	names := slices.Sorted(maps.Keys(parts))
 	if len(names) != 1 {
-		l.report(AboutCatalog, "", x.name, "it contains blobs of %d packages, but files of bindery images have those of one: %.200q", len(names), names)
+		l.report(AboutCatalog, "", x.name,
+			"it contains blobs of %d packages, but files of bindery images have those of one: %.200q", len(names),
+			names)
 		return "", false, nil
 	}
 	pkg = names[0]
@@ -143,7 +146,8 @@ func (l *layerCheck) valid(catalogs map[string]*declcfg.Catalog) {
 		}
 	}
 	if !slices.Equal(l.f.declared.packages, l.f.packages) {
-		l.report(AboutAnnotation, "", "", "the image declares the packages %.500q, but contains %.500q", l.f.declared.packages, l.f.packages)
+		l.report(AboutAnnotation, "", "", "the image declares the packages %.500q, but contains %.500q",
+			l.f.declared.packages, l.f.packages)
 	}
 }
 

@@ -20,8 +20,9 @@ import (
 func Inspect(s *images.Survey) *Report {
 	first := s.Images[0]
 	r := &Report{
-		Name: s.Name, Reference: first.Reference(), Source: s.Source, Digest: s.Digest, MediaType: s.MediaType, Annotations: s.Annotations,
-		Packages: []Package{}, Caches: []Cache{},
+		Name: s.Name, Reference: first.Reference(), Source: s.Source, Digest: s.Digest, MediaType: s.MediaType,
+		Annotations: s.Annotations,
+		Packages:    []Package{}, Caches: []Cache{},
 	}
 	if r.Source == strings.TrimPrefix(r.Name, "docker://") {
 		r.Source = ""
@@ -61,7 +62,8 @@ func Inspect(s *images.Survey) *Report {
 		}
 	}
 	for _, o := range s.Others {
-		r.Others = append(r.Others, Entry{Digest: o.Digest, MediaType: o.MediaType, ArtifactType: o.ArtifactType, Size: o.Size})
+		r.Others = append(r.Others,
+			Entry{Digest: o.Digest, MediaType: o.MediaType, ArtifactType: o.ArtifactType, Size: o.Size})
 	}
 	r.Packages = packagesOf(r.Layers)
 	return r
@@ -88,8 +90,10 @@ func kindOf(labels map[string]string) (Kind, string) {
 
 func imageOf(i images.SurveyedImage) Image {
 	out := Image{
-		Platform: platformName(i.Platform), Digest: i.Digest, MediaType: i.MediaType, Config: i.ConfigDescriptor.Digest, Created: i.Config.Created,
-		Labels: i.Config.Config.Labels, Annotations: i.Annotations, User: i.Config.Config.User, Entrypoint: i.Config.Config.Entrypoint, Cmd: i.Config.Config.Cmd,
+		Platform: platformName(i.Platform), Digest: i.Digest, MediaType: i.MediaType, Config: i.ConfigDescriptor.Digest,
+		Created: i.Config.Created,
+		Labels:  i.Config.Config.Labels, Annotations: i.Annotations, User: i.Config.Config.User,
+		Entrypoint: i.Config.Config.Entrypoint, Cmd: i.Config.Config.Cmd,
 		Layers: []digest.Digest{},
 	}
 	if out.Labels == nil {

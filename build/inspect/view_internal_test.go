@@ -29,11 +29,15 @@ func TestFilteredView(t *testing.T) {
 		want   []string
 		count  int
 	}{
-		"whiteout outside":       {[][]entry{regular("configs/a", "other"), regular(".wh.configs", "configs/b")}, []string{"configs/a", "configs/b"}, 2},
-		"whiteout inside":        {[][]entry{regular("configs/a"), regular("configs/.wh.a", "configs/b")}, []string{"configs/b"}, 1},
-		"whiteout of its own":    {[][]entry{regular("configs/a", "configs/.wh.a")}, nil, 0},
-		"opaque last":            {[][]entry{regular("configs/a/x"), regular("configs/a/y", "configs/a/.wh..wh..opq")}, []string{"configs/a/y"}, 1},
-		"opaque deep below":      {[][]entry{regular("configs/a/x/1", "configs/b"), regular("configs/a/x/2", "configs/.wh..wh..opq")}, []string{"configs/a/x/2"}, 1},
+		"whiteout outside": {[][]entry{regular("configs/a", "other"), regular(".wh.configs", "configs/b")},
+			[]string{"configs/a", "configs/b"}, 2},
+		"whiteout inside": {[][]entry{regular("configs/a"), regular("configs/.wh.a", "configs/b")},
+			[]string{"configs/b"}, 1},
+		"whiteout of its own": {[][]entry{regular("configs/a", "configs/.wh.a")}, nil, 0},
+		"opaque last": {[][]entry{regular("configs/a/x"), regular("configs/a/y", "configs/a/.wh..wh..opq")},
+			[]string{"configs/a/y"}, 1},
+		"opaque deep below": {[][]entry{regular("configs/a/x/1", "configs/b"),
+			regular("configs/a/x/2", "configs/.wh..wh..opq")}, []string{"configs/a/x/2"}, 1},
 		"prefix that is another": {[][]entry{regular("configs2/a", "configs")}, []string{"configs"}, 1},
 		"many markers":           {[][]entry{many, markers}, nil, 50_000},
 	} {

@@ -103,7 +103,8 @@ func (a annotationCheck) mediaType(detected bundle.MediaType) {
 	if !ok || v == string(detected) || detected == bundle.Plain && v == string(bundle.PlainV0) {
 		return
 	}
-	a.r.fail("media-type", a.place(bundle.AnnotationMediaType), "Expecting annotation %q to have value %q instead of %q",
+	a.r.fail("media-type", a.place(bundle.AnnotationMediaType),
+		"Expecting annotation %q to have value %q instead of %q",
 		bundle.AnnotationMediaType, detected, v)
 }
 
@@ -116,7 +117,8 @@ func (a annotationCheck) directory(key, found string) {
 	if clean := path.Clean("./" + strings.TrimPrefix(v, "/")); clean != path.Clean("./"+found) {
 		a.r.fail("directory", a.place(key), "Expecting annotation %q to have value %q instead of %q", key, found+"/", v)
 	} else if strings.HasPrefix(v, "/") || !strings.HasSuffix(v, "/") {
-		a.r.warn("directory", a.place(key), "the value %q is to be written %q, relative and with a slash at its end", v, found+"/")
+		a.r.warn("directory", a.place(key), "the value %q is to be written %q, relative and with a slash at its end", v,
+			found+"/")
 	}
 }
 
@@ -139,9 +141,12 @@ func (a annotationCheck) channels() {
 		trimmed := strings.TrimSpace(name)
 		switch {
 		case trimmed == "":
-			a.r.fail("channel-empty", here, "Expecting annotation %q to have non-empty value: channel %d of %q is empty", bundle.AnnotationChannels, i+1, v)
+			a.r.fail("channel-empty", here,
+				"Expecting annotation %q to have non-empty value: channel %d of %q is empty", bundle.AnnotationChannels,
+				i+1, v)
 		case trimmed != name:
-			a.r.warn("channel-space", here, "the channel name %q has spaces around it, which are a part of the name", name)
+			a.r.warn("channel-space", here, "the channel name %q has spaces around it, which are a part of the name",
+				name)
 		case slices.Contains(channels[:i], name):
 			a.r.warn("channel-twice", here, "the channel %q is named twice", name)
 		default:
@@ -150,10 +155,12 @@ func (a annotationCheck) channels() {
 	}
 	switch {
 	case preferred == "" && len(channels) > 1:
-		a.r.warn("default-channel", here, "no default channel is named: one of %s must become it by another bundle of the package", quoted(channels))
+		a.r.warn("default-channel", here,
+			"no default channel is named: one of %s must become it by another bundle of the package", quoted(channels))
 	case preferred != "" && !slices.Contains(channels, preferred):
 		a.r.warn("default-channel", a.place(bundle.AnnotationDefaultChannel),
-			"the default channel %q is none of the bundle's channels %s: another bundle of the package must bring it", preferred, quoted(channels))
+			"the default channel %q is none of the bundle's channels %s: another bundle of the package must bring it",
+			preferred, quoted(channels))
 	}
 }
 

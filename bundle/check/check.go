@@ -81,7 +81,8 @@ func (r *run) all() {
 func (r *run) registry() {
 	if n := r.definitionNodes(); n > maxDefinitionNodes {
 		r.fail(bundle.RuleLimit, inFile(r.b.ManifestsDir),
-			"the custom resource definitions have %d JSON objects, more than %d: the contents are not checked", n, maxDefinitionNodes)
+			"the custom resource definitions have %d JSON objects, more than %d: the contents are not checked", n,
+			maxDefinitionNodes)
 		r.files()
 		r.sizes()
 		r.strictProblems()

@@ -90,7 +90,8 @@ func TestABundleWithoutErrors(t *testing.T) {
 
 // A label that differs from its annotation misleads readers of the label.
 func TestLabelsThatDiffer(t *testing.T) {
-	labels := map[string]string{bundle.AnnotationPackage: "other", bundle.AnnotationMetadata: "metadata/", "maintainer": "x"}
+	labels := map[string]string{bundle.AnnotationPackage: "other", bundle.AnnotationMetadata: "metadata/",
+		"maintainer": "x"}
 	b, err := read(etcd(t), bundle.ReadOptions{Labels: labels})
 	if err != nil {
 		t.Fatal(err)
@@ -100,7 +101,8 @@ func TestLabelsThatDiffer(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := lines(report.Problems)
-	if want := `warning label metadata/annotations.yaml:7: annotations[` + bundle.AnnotationPackage + `]: the label of the image is "other" and the annotation "etcd", which counts`; !strings.Contains(text, want) ||
+	if want := `warning label metadata/annotations.yaml:7: annotations[` + bundle.AnnotationPackage +
+		`]: the label of the image is "other" and the annotation "etcd", which counts`; !strings.Contains(text, want) ||
 		strings.Count(text, "warning label") != 1 {
 		t.Errorf("got\n%s\nwant %s", text, want)
 	}
@@ -116,16 +118,22 @@ func TestBrokenRules(t *testing.T) {
 	}{
 		{"missing annotation", func(t *testing.T, f fstest.MapFS) {
 			replace(t, f, notesFile, "  "+prefix+"package.v1: etcd\n", "")
-		}, `error annotation-missing metadata/annotations.yaml:2: annotations[` + prefix + `package.v1]: Missing annotation "` + prefix + `package.v1"`},
+		}, `error annotation-missing metadata/annotations.yaml:2: annotations[` + prefix +
+			`package.v1]: Missing annotation "` + prefix + `package.v1"`},
 		{"empty annotation", func(t *testing.T, f fstest.MapFS) {
 			replace(t, f, notesFile, "package.v1: etcd", `package.v1: ""`)
-		}, `error annotation-empty metadata/annotations.yaml:7: annotations[` + prefix + `package.v1]: Expecting annotation "` + prefix + `package.v1" to have non-empty value`},
+		}, `error annotation-empty metadata/annotations.yaml:7: annotations[` + prefix +
+			`package.v1]: Expecting annotation "` + prefix + `package.v1" to have non-empty value`},
 		{"another media type", func(t *testing.T, f fstest.MapFS) {
 			replace(t, f, notesFile, "registry+v1", "plain")
-		}, `error media-type metadata/annotations.yaml:5: annotations[` + prefix + `mediatype.v1]: Expecting annotation "` + prefix + `mediatype.v1" to have value "registry+v1" instead of "plain"`},
+		},
+			`error media-type metadata/annotations.yaml:5: annotations[` + prefix +
+				`mediatype.v1]: Expecting annotation "` + prefix +
+				`mediatype.v1" to have value "registry+v1" instead of "plain"`},
 		{"package name that version 1 refuses", func(t *testing.T, f fstest.MapFS) {
 			replace(t, f, notesFile, "package.v1: etcd", "package.v1: Etcd")
-		}, `warning name metadata/annotations.yaml:7: annotations[` + prefix + `package.v1]: OLM v1 refuses: the package name "Etcd": a lowercase RFC 1123`},
+		}, `warning name metadata/annotations.yaml:7: annotations[` + prefix +
+			`package.v1]: OLM v1 refuses: the package name "Etcd": a lowercase RFC 1123`},
 		{"empty channel", func(t *testing.T, f fstest.MapFS) {
 			replace(t, f, notesFile, "channels.v1: ", "channels.v1: a,,")
 		}, `error channel-empty`},
@@ -138,19 +146,31 @@ func TestBrokenRules(t *testing.T) {
 
 		{"directory that is not there", func(t *testing.T, f fstest.MapFS) {
 			replace(t, f, notesFile, ": manifests/", ": bundle/manifests/")
-		}, `error directory metadata/annotations.yaml:4: annotations[` + prefix + `manifests.v1]: Expecting annotation "` + prefix + `manifests.v1" to have value "manifests/" instead of "bundle/manifests/"`},
+		},
+			`error directory metadata/annotations.yaml:4: annotations[` + prefix +
+				`manifests.v1]: Expecting annotation "` + prefix +
+				`manifests.v1" to have value "manifests/" instead of "bundle/manifests/"`},
 		{"directory outside", func(t *testing.T, f fstest.MapFS) {
 			replace(t, f, notesFile, ": manifests/", ": ../manifests/")
-		}, `error directory metadata/annotations.yaml:4: annotations[` + prefix + `manifests.v1]: Expecting annotation "` + prefix + `manifests.v1" to have value "manifests/" instead of "../manifests/"`},
+		},
+			`error directory metadata/annotations.yaml:4: annotations[` + prefix +
+				`manifests.v1]: Expecting annotation "` + prefix +
+				`manifests.v1" to have value "manifests/" instead of "../manifests/"`},
 		{"unknown media type", func(t *testing.T, f fstest.MapFS) {
 			replace(t, f, notesFile, "registry+v1", "registry+v2")
-		}, `error media-type metadata/annotations.yaml:5: annotations[` + prefix + `mediatype.v1]: Expecting annotation "` + prefix + `mediatype.v1" to have value "registry+v1" instead of "registry+v2"`},
-		{"no annotations", func(t *testing.T, f fstest.MapFS) { delete(f, notesFile) }, `error directory metadata: the metadata directory is missing`},
+		},
+			`error media-type metadata/annotations.yaml:5: annotations[` + prefix +
+				`mediatype.v1]: Expecting annotation "` + prefix +
+				`mediatype.v1" to have value "registry+v1" instead of "registry+v2"`},
+		{"no annotations", func(t *testing.T, f fstest.MapFS) { delete(f, notesFile) },
+			`error directory metadata: the metadata directory is missing`},
 		{"annotations under another name", func(t *testing.T, f fstest.MapFS) {
 			f["metadata/notes.yaml"] = f[notesFile]
 			delete(f, notesFile)
-		}, `warning annotations metadata: no file annotations.yaml, which must have just that name: OLM v1 refuses the bundle`},
-		{"annotations twice", func(t *testing.T, f fstest.MapFS) { f["metadata/b.yaml"] = f[notesFile] }, `error annotations-two metadata/b.yaml: a second file with annotations is passed over`},
+		},
+			`warning annotations metadata: no file annotations.yaml, which must have just that name: OLM v1 refuses the bundle`},
+		{"annotations twice", func(t *testing.T, f fstest.MapFS) { f["metadata/b.yaml"] = f[notesFile] },
+			`error annotations-two metadata/b.yaml: a second file with annotations is passed over`},
 		{"no manifests", func(t *testing.T, f fstest.MapFS) {
 			for name := range f {
 				if name != notesFile {
@@ -158,26 +178,34 @@ func TestBrokenRules(t *testing.T) {
 				}
 			}
 		}, `error directory manifests: the manifests directory is missing`},
-		{"undecodable manifest", func(t *testing.T, f fstest.MapFS) { write(f, "manifests/a.yaml", "a: [\n") }, `error syntax manifests/a.yaml`},
+		{"undecodable manifest", func(t *testing.T, f fstest.MapFS) { write(f, "manifests/a.yaml", "a: [\n") },
+			`error syntax manifests/a.yaml`},
 
 		{"dependency without a type", func(t *testing.T, f fstest.MapFS) {
 			write(f, depsFile, "dependencies:\n- value: {}\n")
 		}, `error dependency-invalid metadata/dependencies.yaml:2: dependencies[0].value: type must be set`},
 		{"dependency", func(t *testing.T, f fstest.MapFS) {
 			write(f, depsFile, "dependencies:\n- type: olm.package\n  value:\n    packageName: a\n    version: x\n")
-		}, `error dependency-invalid metadata/dependencies.yaml:5: dependencies[0].value.version: Invalid semver format version`},
+		},
+			`error dependency-invalid metadata/dependencies.yaml:5: dependencies[0].value.version: Invalid semver format version`},
 		{"constraint", func(t *testing.T, f fstest.MapFS) {
-			write(f, depsFile, "dependencies:\n- type: olm.constraint\n  value:\n    all:\n      constraints:\n      - cel:\n          rule: properties.exsts(p, true)\n")
-		}, `error constraint-invalid metadata/dependencies.yaml:7: dependencies[0].value.all.constraints[0].cel.rule: Invalid CEL expression: 1:17: undeclared reference to 'exsts'`},
+			write(f, depsFile,
+				"dependencies:\n- type: olm.constraint\n  value:\n    all:\n      constraints:\n      - "+
+					"cel:\n          rule: properties.exsts(p, true)\n")
+		},
+			`error constraint-invalid metadata/dependencies.yaml:7: dependencies[0].value.all.constraints[0].cel.rule: Invalid CEL expression: 1:17: undeclared reference to 'exsts'`},
 
-		{"no CSV", func(t *testing.T, f fstest.MapFS) { delete(f, csvFile) }, `error csv-missing manifests: no csv in bundle`},
+		{"no CSV", func(t *testing.T, f fstest.MapFS) { delete(f, csvFile) },
+			`error csv-missing manifests: no csv in bundle`},
 		{"two CSVs", func(t *testing.T, f fstest.MapFS) { f["manifests/x.yaml"] = f[csvFile] },
 			`error csv-second manifests/x.yaml:1: two csvs found in one bundle: "etcdoperator.v0.9.4"`},
 		{"kind", func(t *testing.T, f fstest.MapFS) {
 			write(f, "manifests/quota.yaml", "# a comment\napiVersion: v1\nkind: ResourceQuota\nmetadata:\n  name: q\n")
 		}, `error kind manifests/quota.yaml:3: kind: ResourceQuota is not supported type for registryV1 bundle`},
 		{"second document", func(t *testing.T, f fstest.MapFS) {
-			write(f, "manifests/two.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n---\napiVersion: v1\nkind: Pod\nmetadata:\n  name: b\n")
+			write(f, "manifests/two.yaml",
+				"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n---\napiVersion: v1\nkind: "+
+					"Pod\nmetadata:\n  name: b\n")
 		}, `warning kind manifests/two.yaml:7: kind: OLM v1 refuses: Pod is not supported type for registryV1 bundle`},
 		{"owned CRD is missing", func(t *testing.T, f fstest.MapFS) { delete(f, crdFile) },
 			`: owned CRD etcdclusters.etcd.database.coreos.com/v1beta2 not found in bundle "etcdoperator.v0.9.4"`},
@@ -186,18 +214,25 @@ func TestBrokenRules(t *testing.T) {
 			write(f, crdFile, text)
 		}, `: there is a definition etcdclusters.etcd.database.coreos.com of versions ["v1beta3"]`},
 		{"CRD that nobody owns", func(t *testing.T, f fstest.MapFS) {
-			write(f, "manifests/foo.yaml", strings.ReplaceAll(strings.ReplaceAll(string(f[crdFile].Data), "etcdcluster", "foo"), "EtcdCluster", "Foo"))
-		}, `: CRD foos.etcd.database.coreos.com/v1beta2 is present in bundle "etcdoperator.v0.9.4" but not defined in CSV`},
+			write(f, "manifests/foo.yaml",
+				strings.ReplaceAll(strings.ReplaceAll(string(f[crdFile].Data), "etcdcluster", "foo"), "EtcdCluster",
+					"Foo"))
+		},
+			`: CRD foos.etcd.database.coreos.com/v1beta2 is present in bundle "etcdoperator.v0.9.4" but not defined in CSV`},
 		{"no install modes", func(t *testing.T, f fstest.MapFS) {
 			write(f, csvFile, strings.Replace(string(f[csvFile].Data), "installModes:", "otherModes:", 1))
 		}, `: (etcdoperator.v0.9.4) install modes not found`},
 		{"wrong type in an object", func(t *testing.T, f fstest.MapFS) {
-			write(f, "manifests/sa.yaml", "apiVersion: v1\nkind: ServiceAccount\nmetadata:\n  name: a\n  namespace: 1\n")
+			write(f, "manifests/sa.yaml",
+				"apiVersion: v1\nkind: ServiceAccount\nmetadata:\n  name: a\n  namespace: 1\n")
 		}, `cannot unmarshal number into Go struct field`},
 		{"annotation names", func(t *testing.T, f fstest.MapFS) {
-			write(f, "manifests/sa.yaml", "apiVersion: v1\nkind: ServiceAccount\nmetadata:\n  name: a\n  annotations:\n    a/b/c: d\n")
-		}, `error object-metadata manifests/sa.yaml:6: metadata.annotations: error validating object metadata: Invalid value: "a/b/c"`},
-		{"directory within the manifests", func(t *testing.T, f fstest.MapFS) { write(f, "manifests/more/a.yaml", "a: b\n") },
+			write(f, "manifests/sa.yaml",
+				"apiVersion: v1\nkind: ServiceAccount\nmetadata:\n  name: a\n  annotations:\n    a/b/c: d\n")
+		},
+			`error object-metadata manifests/sa.yaml:6: metadata.annotations: error validating object metadata: Invalid value: "a/b/c"`},
+		{"directory within the manifests",
+			func(t *testing.T, f fstest.MapFS) { write(f, "manifests/more/a.yaml", "a: b\n") },
 			`error sub-directory manifests/more: a directory within manifests/: OLM cannot unpack the bundle`},
 		{"image of an environment variable", func(t *testing.T, f fstest.MapFS) {
 			text := string(f[csvFile].Data)
@@ -207,7 +242,8 @@ func TestBrokenRules(t *testing.T) {
 			}
 			indent := text[strings.LastIndexByte(text[:at], '\n')+1 : at]
 			write(f, csvFile, text[:at]+"- name: RELATED_IMAGE_X\n"+indent+"  value: quay.io/a/b:1\n"+indent+text[at:])
-		}, `: the image "quay.io/a/b:1", which the environment variable RELATED_IMAGE_X of the container "etcd-operator" names, is not in spec.relatedImages: a mirrored catalog will lack it`},
+		},
+			`: the image "quay.io/a/b:1", which the environment variable RELATED_IMAGE_X of the container "etcd-operator" names, is not in spec.relatedImages: a mirrored catalog will lack it`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			fsys := etcd(t)
@@ -217,7 +253,8 @@ func TestBrokenRules(t *testing.T) {
 			if !strings.Contains(text, c.want) {
 				t.Errorf("got\n%s\nwithout\n%s", text, c.want)
 			}
-			if strings.HasPrefix(c.want, "error") != report.Failed() && !strings.HasPrefix(c.want, ":") && !strings.HasPrefix(c.want, "cannot") {
+			if strings.HasPrefix(c.want, "error") != report.Failed() && !strings.HasPrefix(c.want,
+				":") && !strings.HasPrefix(c.want, "cannot") {
 				t.Errorf("failed: %v\n%s", report.Failed(), text)
 			}
 		})
@@ -269,20 +306,26 @@ func TestStrictMakesErrorsOfWarnings(t *testing.T) {
 func TestSelectedValidators(t *testing.T) {
 	for name, want := range map[string]string{
 		"alpha-deprecated-apis": "warning alpha-deprecated-apis/validation-failed",
-		"bundle-objects":        "error bundle-objects/object-failed-validation manifests/pc.yaml:1: PriorityClass \"p\": globalDefault field cannot be set to true",
-		"good-practices":        "warning good-practices/",
-		"operatorhub":           "error operatorhub/csv-file-not-valid",
-		"standardcategories":    `error standardcategories/csv-file-not-valid ` + csvFile,
-		"image-digests":         `warning image-digests ` + csvFile + `:208: spec.install.spec.deployments[0].spec.template.spec.containers[0].image: the image "quay.io/coreos/etcd-operator:v0.9.4" is not named by its digest`,
-		"multiarch":             "warning multiarch",
+		"bundle-objects": "error bundle-objects/object-failed-validation manifests/pc.yaml:1: PriorityClass " +
+			"\"p\": globalDefault field cannot be set to true",
+		"good-practices":     "warning good-practices/",
+		"operatorhub":        "error operatorhub/csv-file-not-valid",
+		"standardcategories": `error standardcategories/csv-file-not-valid ` + csvFile,
+		"image-digests": `warning image-digests ` + csvFile +
+			`:208: spec.install.spec.deployments[0].spec.template.spec.containers[0].image: the image "quay.io/coreos/etcd-operator:v0.9.4" is not named by its digest`,
+		"multiarch": "warning multiarch",
 	} {
 		t.Run(name, func(t *testing.T) {
 			fsys := etcd(t)
-			write(fsys, "manifests/pc.yaml", "apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata:\n  name: p\nglobalDefault: true\nvalue: 1\n")
+			write(fsys, "manifests/pc.yaml",
+				"apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata:\n  name: p\nglobalDefault: "+
+					"true\nvalue: 1\n")
 			text := string(fsys[csvFile].Data)
-			text = strings.Replace(text, "image: quay.io/coreos/etcd-operator@sha256:66a37fd61a06a43969854ee6d3e21087a98b93838e284a6086b13917f96b0d9b", "image: quay.io/coreos/etcd-operator:v0.9.4", 1)
+			text = strings.Replace(text,
+				"image: quay.io/coreos/etcd-operator@sha256:66a37fd61a06a43969854ee6d3e21087a98b93838e284a6086b13917f96b0d9b", "image: quay.io/coreos/etcd-operator:v0.9.4", 1)
 			write(fsys, csvFile, strings.Replace(text, "categories: ", "categories: Nonsense, ", 1))
-			write(fsys, "manifests/pdb.yaml", "apiVersion: policy/v1beta1\nkind: PodDisruptionBudget\nmetadata:\n  name: p\n")
+			write(fsys, "manifests/pdb.yaml",
+				"apiVersion: policy/v1beta1\nkind: PodDisruptionBudget\nmetadata:\n  name: p\n")
 			if text := lines(check(t, fsys, Options{}).Problems); strings.Contains(text, want) {
 				t.Errorf("unasked:\n%s", text)
 			}
@@ -311,7 +354,8 @@ func TestAllValidatorsOnDamagedBundles(t *testing.T) {
 			for range 1 + random.IntN(3) {
 				i := random.IntN(len(text))
 				if key, _, ok := bytes.Cut(text[i], []byte(":")); ok && !bytes.HasPrefix(key, []byte("kind")) {
-					text[i] = append(bytes.Clone(key), []byte([]string{": null", ": []", ": {}", ": 7"}[random.IntN(4)])...)
+					text[i] = append(bytes.Clone(key),
+						[]byte([]string{": null", ": []", ": {}", ": 7"}[random.IntN(4)])...)
 				}
 			}
 			fsys[name] = &fstest.MapFile{Data: bytes.Join(text, []byte("\n"))}
@@ -340,15 +384,20 @@ func TestTime(t *testing.T) {
 	for i := range 20_000 {
 		fmt.Fprintf(&rules, "          - rule: self.a.all(x, x == 'a') || %d == %d\n", i, i)
 	}
-	write(fsys, "manifests/foo.yaml", "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata:\n  name: foos.example.com\nspec:\n  group: example.com\n  scope: Namespaced\n"+
-		"  names: {kind: Foo, plural: foos, singular: foo, listKind: FooList}\n  versions:\n  - name: v1\n    served: true\n    storage: true\n    schema:\n      openAPIV3Schema:\n        type: object\n"+
-		"        properties: {a: {type: array, items: {type: string}}}\n        x-kubernetes-validations:\n"+rules.String())
+	write(fsys, "manifests/foo.yaml",
+		"apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata:\n  name: "+
+			"foos.example.com\nspec:\n  group: example.com\n  scope: Namespaced\n"+
+			"  names: {kind: Foo, plural: foos, singular: foo, listKind: FooList}\n  versions:\n  - name: "+
+			"v1\n    served: true\n    storage: true\n    schema:\n      openAPIV3Schema:\n        type: object\n"+
+			"        properties: {a: {type: array, items: {type: string}}}\n        x-kubernetes-validations:\n"+
+			rules.String())
 	b := load(t, fsys)
 	report, err := Run(context.Background(), fsys, b, Options{Timeout: 200 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text := lines(report.Problems); !report.Failed() || !strings.Contains(text, "the bundle was not checked to the end: that takes longer than 200ms") {
+	if text := lines(report.Problems); !report.Failed() || !strings.Contains(text,
+		"the bundle was not checked to the end: that takes longer than 200ms") {
 		t.Errorf("got\n%s", text)
 	}
 	cause := errors.New("interrupted")

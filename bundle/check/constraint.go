@@ -108,7 +108,9 @@ func (c *constraintChecker) rule(rule string, path []any) {
 		return // has been reported
 	}
 	if c.left -= max(len(rule), ruleCost); c.left < 0 {
-		c.fail(path, "the CEL expressions of the bundle are longer than %d bytes, or more than %d: this one and those after it are not checked", maxRules, maxRules/ruleCost)
+		c.fail(path,
+			"the CEL expressions of the bundle are longer than %d bytes, or more than %d: this one and those after "+
+				"it are not checked", maxRules, maxRules/ruleCost)
 		return
 	}
 	if c.env == nil {

@@ -10,7 +10,8 @@ import (
 
 // supportedKinds are the kinds that OLM installs from a registry+v1 bundle.
 var supportedKinds = []string{
-	kindCSV, kindCRD, "Secret", "ClusterRole", "ClusterRoleBinding", "ConfigMap", "ServiceAccount", "Service", "Role", "RoleBinding",
+	kindCSV, kindCRD, "Secret", "ClusterRole", "ClusterRoleBinding", "ConfigMap", "ServiceAccount", "Service", "Role",
+	"RoleBinding",
 	"PrometheusRule", "ServiceMonitor", "PodMonitor", "PodDisruptionBudget", "PriorityClass", "VerticalPodAutoscaler",
 	"ConsoleYAMLSample", "ConsoleQuickStart", "ConsoleCLIDownload", "ConsoleLink", "ConsolePlugin", "NetworkPolicy",
 }
@@ -20,7 +21,8 @@ func (r *run) files() {
 	for _, dir := range []string{r.b.ManifestsDir, r.b.MetadataDir} {
 		for _, e := range r.list(dir) {
 			if e.IsDir() {
-				r.fail("sub-directory", inFile(path.Join(dir, e.Name())), "a directory within %s/: OLM cannot unpack the bundle", dir)
+				r.fail("sub-directory", inFile(path.Join(dir, e.Name())),
+					"a directory within %s/: OLM cannot unpack the bundle", dir)
 			}
 		}
 	}
@@ -41,7 +43,8 @@ func (r *run) content(objects []object) {
 	for _, o := range objects {
 		if o.crdBeta != nil {
 			r.warn("crd-v1beta1", at(o.Object, "apiVersion"),
-				"GroupVersionKind %s, Kind=%s was deprecated in Kubernetes 1.16+, removed in 1.22: clusters since then refuse it; use %s", crdVersionV1beta1, kindCRD, crdVersion)
+				"GroupVersionKind %s, Kind=%s was deprecated in Kubernetes 1.16+, removed in 1.22: clusters since "+
+					"then refuse it; use %s", crdVersionV1beta1, kindCRD, crdVersion)
 		}
 	}
 	if r.b.MediaType != bundle.RegistryV1 && r.b.CSV == nil { // otherwise it was reported when the bundle was read
@@ -103,7 +106,8 @@ func (r *run) ownedCRDs(objects []object) {
 		if owned[key.name] { // other versions of a definition need no owner
 			continue
 		}
-		r.warn("crd-not-owned", at(present[key], "metadata", "name"), "CRD %s is present in bundle %q but not defined in CSV", key, csv.Name)
+		r.warn("crd-not-owned", at(present[key], "metadata", "name"),
+			"CRD %s is present in bundle %q but not defined in CSV", key, csv.Name)
 	}
 }
 

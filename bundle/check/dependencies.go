@@ -29,7 +29,8 @@ func (r *run) dependencies() {
 }
 
 // dependency checks one entry. left is how many bytes of rules may still be compiled.
-func (r *run) dependency(d bundle.Dependency, left *int, fail func(rule string, below []any, format string, args ...any)) {
+func (r *run) dependency(d bundle.Dependency, left *int,
+	fail func(rule string, below []any, format string, args ...any)) {
 	const rule = "dependency-invalid"
 	switch {
 	case d.Type == "":
@@ -89,11 +90,12 @@ func (r *run) properties() {
 			continue
 		}
 		here := []any{"properties", i, "value"}
-		r.dependency(bundle.Dependency{Type: p.Type, Value: p.Value}, &left, func(rule string, below []any, format string, args ...any) {
-			p := inFile(file)
-			p.path = slices.Concat(here, below)
-			r.fail(rule, p, format, args...)
-		})
+		r.dependency(bundle.Dependency{Type: p.Type, Value: p.Value}, &left,
+			func(rule string, below []any, format string, args ...any) {
+				p := inFile(file)
+				p.path = slices.Concat(here, below)
+				r.fail(rule, p, format, args...)
+			})
 	}
 }
 

@@ -26,13 +26,16 @@ func (r *run) definition(o object) {
 		return
 	}
 	if n := boundRules(in); n > maxDefinitionRules {
-		r.note(finding{place: at(o.Object, "spec", "versions"), Problem: bundle.Problem{Severity: bundle.SeverityWarning, Rule: "crd-rules",
-			Message: fmt.Sprintf("the definition has %d validation rules: the first %d are checked", n, maxDefinitionRules)}})
+		r.note(finding{place: at(o.Object, "spec", "versions"),
+			Problem: bundle.Problem{Severity: bundle.SeverityWarning, Rule: "crd-rules",
+				Message: fmt.Sprintf("the definition has %d validation rules: the first %d are checked", n,
+					maxDefinitionRules)}})
 	}
 	for _, e := range crdvalidation.ValidateCustomResourceDefinition(r.ctx, in) {
 		place := at(o.Object, fieldPath(e.Field)...)
 		switch {
-		case strings.Contains(e.Field, "openAPIV3Schema") && o.crdBeta != nil: // had other rules, where it was taken at all
+		case strings.Contains(e.Field, "openAPIV3Schema") && o.crdBeta != nil:
+			// had other rules, where it was taken at all
 		case strings.Contains(e.Field, "openAPIV3Schema"):
 			f := finding{Problem: bundle.Problem{Severity: bundle.SeverityWarning, Rule: "crd-schema", Field: e.Field,
 				Message: "clusters refuse the definition: " + e.ErrorBody()}, place: place}
@@ -40,9 +43,10 @@ func (r *run) definition(o object) {
 		case strings.Contains(e.Field, "status"): // the cluster's business
 		default:
 			r.note(finding{
-				Problem: bundle.Problem{Severity: bundle.SeverityError, Rule: "crd/" + ruleName(string(e.Type)), Field: e.Field, Message: e.ErrorBody()},
-				opm:     libraryOpm(apierrors.NewError(apierrors.ErrorType(e.Type), e.Error(), e.Field, e.BadValue), o),
-				place:   place,
+				Problem: bundle.Problem{Severity: bundle.SeverityError, Rule: "crd/" + ruleName(string(e.Type)),
+					Field: e.Field, Message: e.ErrorBody()},
+				opm:   libraryOpm(apierrors.NewError(apierrors.ErrorType(e.Type), e.Error(), e.Field, e.BadValue), o),
+				place: place,
 			})
 		}
 	}
@@ -58,7 +62,8 @@ func internalDefinition(o object) (*apiextensions.CustomResourceDefinition, erro
 	}
 	in := o.crdBeta.DeepCopy()
 	crdv1beta1.SetObjectDefaults_CustomResourceDefinition(in)
-	return out, crdv1beta1.Convert_v1beta1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(in, out, nil)
+	return out, crdv1beta1.Convert_v1beta1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(in, out,
+		nil)
 }
 
 // maxDefinitionRules is the maximum number of CEL rules of one definition that are compiled: the API server's validator
@@ -101,7 +106,8 @@ func boundRules(in *apiextensions.CustomResourceDefinition) (n int) {
 				walk(more.Schema)
 			}
 		}
-		for _, named := range []map[string]apiextensions.JSONSchemaProps{s.Properties, s.PatternProperties, s.Definitions} {
+		for _, named := range []map[string]apiextensions.JSONSchemaProps{s.Properties, s.PatternProperties,
+			s.Definitions} {
 			each(named)
 		}
 		for _, name := range slices.Sorted(maps.Keys(s.Dependencies)) {
@@ -188,7 +194,8 @@ func ruleName(t string) string {
 		if !unicode.IsLetter(c) && !unicode.IsDigit(c) {
 			continue
 		}
-		if i > 0 && unicode.IsUpper(c) && (unicode.IsLower(letters[i-1]) || i+1 < len(letters) && unicode.IsLower(letters[i+1])) {
+		if i > 0 && unicode.IsUpper(c) && (unicode.IsLower(letters[i-1]) ||
+			i+1 < len(letters) && unicode.IsLower(letters[i+1])) {
 			b.WriteByte('-')
 		}
 		b.WriteRune(unicode.ToLower(c))

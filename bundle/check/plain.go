@@ -13,24 +13,28 @@ import (
 func (r *run) plain() {
 	for _, e := range r.list(r.b.ManifestsDir) {
 		if name := path.Join(r.b.ManifestsDir, e.Name()); e.IsDir() {
-			r.fail("sub-directory", inFile(name), "a directory within %s/: the manifests of a plain bundle are in one directory", r.b.ManifestsDir)
+			r.fail("sub-directory", inFile(name),
+				"a directory within %s/: the manifests of a plain bundle are in one directory", r.b.ManifestsDir)
 		}
 	}
 	type id struct{ group, kind, namespace, name string }
 	seen := map[id]bundle.Object{}
 	for _, o := range r.b.Objects {
 		complete := true
-		for _, part := range []struct{ name, value string }{{"apiVersion", o.APIVersion}, {"kind", o.Kind}, {"metadata.name", o.Name}} {
+		for _, part := range []struct{ name, value string }{{"apiVersion", o.APIVersion}, {"kind", o.Kind},
+			{"metadata.name", o.Name}} {
 			if part.value == "" {
 				complete = false
-				r.fail("object-invalid", at(o, fieldPath(part.name)...), "document %d has no %s and is no Kubernetes object", o.Document+1, part.name)
+				r.fail("object-invalid", at(o, fieldPath(part.name)...),
+					"document %d has no %s and is no Kubernetes object", o.Document+1, part.name)
 			}
 		}
 		if !complete {
 			continue
 		}
 		if strings.HasSuffix(o.Kind, "List") && strings.Contains(string(o.JSON), `"items":[`) {
-			r.warn("object-list", at(o, "kind"), "%s is a list of objects: write them as documents of their own", o.Kind)
+			r.warn("object-list", at(o, "kind"), "%s is a list of objects: write them as documents of their own",
+				o.Kind)
 		}
 		group, _, ok := strings.Cut(o.APIVersion, "/")
 		if !ok {
@@ -38,7 +42,8 @@ func (r *run) plain() {
 		}
 		key := id{group, o.Kind, o.Namespace, o.Name}
 		if other, ok := seen[key]; ok {
-			r.fail("object-twice", at(o, "metadata", "name"), "%s %q is in %s:%d too", o.Kind, o.Name, other.File, other.Line)
+			r.fail("object-twice", at(o, "metadata", "name"), "%s %q is in %s:%d too", o.Kind, o.Name, other.File,
+				other.Line)
 			continue
 		}
 		seen[key] = o

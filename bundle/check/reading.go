@@ -27,7 +27,8 @@ func (r *run) readProblems() {
 // partial reports whether reading was aborted, or skipped something that is not a regular file.
 func (r *run) partial() bool {
 	return slices.ContainsFunc(r.b.Problems, func(p bundle.Problem) bool {
-		return p.Severity == bundle.SeverityError && (p.Rule == bundle.RuleLimit && !strings.HasPrefix(p.Field, "dependencies[") || p.Rule == bundle.RuleFile)
+		return p.Severity == bundle.SeverityError && (p.Rule == bundle.RuleLimit && !strings.HasPrefix(p.Field,
+			"dependencies[") || p.Rule == bundle.RuleFile)
 	})
 }
 
@@ -44,7 +45,8 @@ func (r *run) replaced(p bundle.Problem) bool {
 	switch {
 	case p.Rule == bundle.RuleMediaType, strings.HasPrefix(p.Field, "dependencies["):
 		return true
-	case p.Rule == bundle.RuleDirectory && (p.Field == bundle.AnnotationManifests || p.Field == bundle.AnnotationMetadata):
+	case p.Rule == bundle.RuleDirectory && (p.Field == bundle.AnnotationManifests ||
+		p.Field == bundle.AnnotationMetadata):
 		return true
 	case p.Rule == bundle.RuleDirectory && p.Severity == bundle.SeverityWarning:
 		dir := path.Dir(p.File)
@@ -64,7 +66,8 @@ func (r *run) strictProblems() {
 		known := slices.ContainsFunc(r.found, func(f finding) bool {
 			file := f.File
 			file = cmp.Or(file, f.place.file)
-			return f.Severity == bundle.SeverityError && file == p.File && (f.Rule == p.Rule || p.Rule == bundle.RuleDirectory || p.Rule == bundle.RuleSyntax)
+			return f.Severity == bundle.SeverityError && file == p.File && (f.Rule == p.Rule ||
+				p.Rule == bundle.RuleDirectory || p.Rule == bundle.RuleSyntax)
 		})
 		r.mu.Unlock()
 		if known {

@@ -124,7 +124,8 @@ func TestOpmsVerdicts(t *testing.T) {
 	var longest, total time.Duration
 	n := 0
 	for _, rec := range recordings(t) {
-		for file, selected := range map[string][]string{"validate": nil, "validate-opt": {"operatorhub", "bundle-objects"}} {
+		for file, selected := range map[string][]string{"validate": nil,
+			"validate-opt": {"operatorhub", "bundle-objects"}} {
 			t.Run(rec.name+"/"+file, func(t *testing.T) {
 				b := load(t, rec.files)
 				start := time.Now()

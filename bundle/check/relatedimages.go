@@ -44,7 +44,8 @@ func (r *run) unrelated(o object, c corev1.Container, here []any, known map[stri
 	for n, e := range c.Env {
 		if looksLikeImage(e.Value, strings.HasPrefix(e.Name, "RELATED_IMAGE_")) && !known[e.Value] {
 			r.warn("related-image", at(o.Object, append(slices.Clone(here), "env", n)...),
-				"the image %q, which the environment variable %s of the container %q names, %s", e.Value, e.Name, c.Name, hint)
+				"the image %q, which the environment variable %s of the container %q names, %s", e.Value, e.Name,
+				c.Name, hint)
 		}
 	}
 	for _, list := range []struct {

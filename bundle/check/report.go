@@ -57,12 +57,14 @@ func inFile(name string) place { return place{file: name} }
 
 // fail adds an error, with the same message for opm.
 func (r *run) fail(rule string, p place, format string, args ...any) {
-	r.note(finding{Problem: bundle.Problem{Severity: bundle.SeverityError, Rule: rule, Message: fmt.Sprintf(format, args...)}, place: p})
+	r.note(finding{Problem: bundle.Problem{Severity: bundle.SeverityError, Rule: rule,
+		Message: fmt.Sprintf(format, args...)}, place: p})
 }
 
 // warn adds a warning.
 func (r *run) warn(rule string, p place, format string, args ...any) {
-	r.note(finding{Problem: bundle.Problem{Severity: bundle.SeverityWarning, Rule: rule, Message: fmt.Sprintf(format, args...)}, place: p})
+	r.note(finding{Problem: bundle.Problem{Severity: bundle.SeverityWarning, Rule: rule,
+		Message: fmt.Sprintf(format, args...)}, place: p})
 }
 
 // note adds a finding. It is safe for concurrent use.
@@ -82,7 +84,8 @@ const maxMessage, maxOpm = 600, 8 << 10
 // cut shortens a text and makes it one line.
 func cut(text string, limit int) string {
 	text = strings.TrimSpace(text)
-	return strings.Join(strings.FieldsFunc(fault.Clip(text, limit), func(c rune) bool { return c == '\n' || c == '\r' }), " ")
+	return strings.Join(strings.FieldsFunc(fault.Clip(text, limit),
+		func(c rune) bool { return c == '\n' || c == '\r' }), " ")
 }
 
 // maxFindings limits the size of a report.
@@ -106,7 +109,8 @@ func (r *run) report() *Report {
 		}
 	}
 	slices.SortStableFunc(r.found, func(a, b finding) int {
-		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Field, b.Field), cmp.Compare(a.Message, b.Message))
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Rule, b.Rule),
+			cmp.Compare(a.Field, b.Field), cmp.Compare(a.Message, b.Message))
 	})
 	out := &Report{Size: r.size}
 	told := map[bundle.Problem]bool{}

@@ -49,24 +49,29 @@ func (r *run) architectures(csv object) {
 		}
 		here := []any{"metadata", "labels"}
 		if len(declared) == 0 {
-			r.warn("multiarch", at(csv.Object, here...), "no label %sNAME=supported: the operator is offered on %s only", what.label, what.otherwise)
+			r.warn("multiarch", at(csv.Object, here...),
+				"no label %sNAME=supported: the operator is offered on %s only", what.label, what.otherwise)
 			declared[what.otherwise] = true
 		}
 		for i, d := range csv.csv.Spec.InstallStrategy.StrategySpec.DeploymentSpecs {
 			allowed, ok := affinity(d.Spec.Template.Spec, what.node)
 			place := at(csv.Object, "spec", "install", "spec", "deployments", i, "spec", "template", "spec")
 			if !ok {
-				r.warn("multiarch", place, "the deployment %q does not say by node affinity on which %s it runs", d.Name, what.node)
+				r.warn("multiarch", place, "the deployment %q does not say by node affinity on which %s it runs",
+					d.Name, what.node)
 				continue
 			}
 			for _, name := range slices.Sorted(maps.Keys(declared)) {
 				if !slices.Contains(allowed, name) {
-					r.fail("multiarch", place, "the label %s%s says that the operator runs there, and the node affinity of the deployment %q forbids it", what.label, name, d.Name)
+					r.fail("multiarch", place,
+						"the label %s%s says that the operator runs there, and the node affinity of the deployment "+
+							"%q forbids it", what.label, name, d.Name)
 				}
 			}
 			for _, name := range allowed {
 				if !declared[name] {
-					r.warn("multiarch", place, "the deployment %q runs on %s, and there is no label %s%s=supported", d.Name, name, what.label, name)
+					r.warn("multiarch", place, "the deployment %q runs on %s, and there is no label %s%s=supported",
+						d.Name, name, what.label, name)
 				}
 			}
 		}
@@ -75,7 +80,8 @@ func (r *run) architectures(csv object) {
 
 // affinity returns the values of a node label that a pod requires; ok is false if it requires none.
 func affinity(pod corev1.PodSpec, label string) (values []string, ok bool) {
-	if pod.Affinity == nil || pod.Affinity.NodeAffinity == nil || pod.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+	if pod.Affinity == nil || pod.Affinity.NodeAffinity == nil ||
+		pod.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
 		return nil, false
 	}
 	for _, term := range pod.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {

@@ -57,10 +57,14 @@ func (r *run) sizes() {
 	}
 	switch root := inFile(r.b.ManifestsDir); {
 	case r.size.Encoded > maxConfigMap:
-		r.fail("configmap-size", root, "bundle files exceeded %d bytes limit: OLM cannot unpack the bundle, whose files take %d bytes compressed and %d plain",
+		r.fail("configmap-size", root,
+			"bundle files exceeded %d bytes limit: OLM cannot unpack the bundle, whose files take %d bytes "+
+				"compressed and %d plain",
 			int64(maxConfigMap), r.size.Encoded, r.size.Plain)
 	case r.size.Encoded > maxConfigMap*85/100:
-		r.warn("configmap-size", root, "the bundle's files take %d bytes compressed, and OLM cannot unpack more than %d", r.size.Encoded, int64(maxConfigMap))
+		r.warn("configmap-size", root,
+			"the bundle's files take %d bytes compressed, and OLM cannot unpack more than %d", r.size.Encoded,
+			int64(maxConfigMap))
 	}
 	for _, o := range r.b.Objects {
 		r.objectSize(o)
@@ -69,7 +73,8 @@ func (r *run) sizes() {
 
 func (r *run) objectSize(o bundle.Object) {
 	if n := len(o.JSON); n > maxObject {
-		r.fail("object-size", at(o), "%s %q takes %d bytes, and no cluster takes an object of more than %d", o.Kind, o.Name, n, int64(maxObject))
+		r.fail("object-size", at(o), "%s %q takes %d bytes, and no cluster takes an object of more than %d", o.Kind,
+			o.Name, n, int64(maxObject))
 	}
 	if len(o.JSON) <= maxAnnotations {
 		return // what is in it is smaller
@@ -85,7 +90,9 @@ func (r *run) objectSize(o bundle.Object) {
 		sum += len(key) + len(value)
 	}
 	if sum > maxAnnotations {
-		r.fail("annotations-size", at(o, "metadata", "annotations"), "the annotations of %s %q take %d bytes, and no cluster takes more than %d", o.Kind, o.Name, sum, int64(maxAnnotations))
+		r.fail("annotations-size", at(o, "metadata", "annotations"),
+			"the annotations of %s %q take %d bytes, and no cluster takes more than %d", o.Kind, o.Name, sum,
+			int64(maxAnnotations))
 	}
 }
 

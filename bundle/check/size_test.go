@@ -21,9 +21,15 @@ func TestSizes(t *testing.T) {
 	}{
 		{"fits", manifest(300 << 10), ""},
 		{"hardly fits", manifest(650 << 10), "warning configmap-size manifests: "},
-		{"does not fit", manifest(760 << 10), "error configmap-size manifests: bundle files exceeded 1048576 bytes limit"},
-		{"fits compressed, and is too large an object", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\n  a: " + strings.Repeat("x", maxObject) + "\n", `error object-size manifests/big.yaml:1: ConfigMap "a" takes `},
-		{"annotations", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  annotations:\n    a: " + strings.Repeat("x", maxAnnotations) + "\n", `error annotations-size manifests/big.yaml:6: metadata.annotations: the annotations of ConfigMap "a" take 262145 bytes`},
+		{"does not fit", manifest(760 << 10),
+			"error configmap-size manifests: bundle files exceeded 1048576 bytes limit"},
+		{"fits compressed, and is too large an object",
+			"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\n  a: " + strings.Repeat("x",
+				maxObject) + "\n", `error object-size manifests/big.yaml:1: ConfigMap "a" takes `},
+		{"annotations",
+			"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  annotations:\n    a: " + strings.Repeat("x",
+				maxAnnotations) + "\n",
+			`error annotations-size manifests/big.yaml:6: metadata.annotations: the annotations of ConfigMap "a" take 262145 bytes`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			fsys := etcd(t)
@@ -61,7 +67,8 @@ func TestManyDefinitionsAreRefused(t *testing.T) {
 	write(fsys, "manifests/a.json", head+strings.Repeat("{},", maxDefinitionNodes/2)+"{}]}}")
 	write(fsys, "manifests/b.json", head+strings.Repeat("{},", maxDefinitionNodes/2)+"{}]}}")
 	text := lines(check(t, fsys, Options{}).Problems)
-	if !strings.Contains(text, "JSON objects, more than 50000: the contents are not checked") || strings.Contains(text, "foos.example.com") {
+	if !strings.Contains(text, "JSON objects, more than 50000: the contents are not checked") || strings.Contains(text,
+		"foos.example.com") {
 		t.Errorf("got\n%.2000s", text)
 	}
 }

@@ -111,6 +111,7 @@ func (r *run) metadataOf(o bundle.Object, anywhere bool) {
 		r.fail("object-metadata", at(o, fieldPath(e.Field)...), "error validating object metadata: %s", e.ErrorBody())
 	}
 	if namespace != "" && !anywhere {
-		r.warn("namespace", at(o, "metadata", "namespace"), "%s %q names the namespace %q; OLM installs into the operator's own", o.Kind, o.Name, namespace)
+		r.warn("namespace", at(o, "metadata", "namespace"),
+			"%s %q names the namespace %q; OLM installs into the operator's own", o.Kind, o.Name, namespace)
 	}
 }

@@ -27,17 +27,27 @@ type optional struct {
 // because it starts a container engine.
 func optionals() []optional {
 	return []optional{
-		{Validator{"alpha-deprecated-apis", "APIs that newer clusters have removed"}, validation.AlphaDeprecatedAPIsValidator, false, nil},
-		{Validator{"bundle-objects", "disruption budgets, priority classes and roles"}, validation.ObjectValidator, true, nil},
-		{Validator{"community", "what community operators need for OpenShift"}, validation.CommunityOperatorValidator, false, nil},
-		{Validator{"good-practices", "good practices: names, resource requests, channels, descriptions"}, validation.GoodPracticesValidator, false, nil},
+		{Validator{"alpha-deprecated-apis", "APIs that newer clusters have removed"},
+			validation.AlphaDeprecatedAPIsValidator, false, nil},
+		{Validator{"bundle-objects", "disruption budgets, priority classes and roles"}, validation.ObjectValidator,
+			true, nil},
+		{Validator{"community", "what community operators need for OpenShift"}, validation.CommunityOperatorValidator,
+			false, nil},
+		{Validator{"good-practices", "good practices: names, resource requests, channels, descriptions"},
+			validation.GoodPracticesValidator, false, nil},
 		{Validator{"image-digests", "images that are named by tag and not by digest"}, nil, false, (*run).imageDigests},
-		{Validator{"multiarch", "labels of architectures against the deployments' node affinity"}, nil, false, (*run).architectures},
+		{Validator{"multiarch", "labels of architectures against the deployments' node affinity"}, nil, false,
+			(*run).architectures},
 		//lint:ignore SA1019 opm's users know it by this name
-		{Validator{"operatorhub", "what OperatorHub.io needs: operatorhub/v2, standardcapabilities and standardcategories"}, validation.OperatorHubValidator, false, nil},
-		{Validator{"operatorhub/v2", "what OperatorHub.io needs of the description"}, validation.OperatorHubV2Validator, false, nil},
-		{Validator{"standardcapabilities", "the capability level is one of OperatorHub.io's"}, validation.StandardCapabilitiesValidator, false, nil},
-		{Validator{"standardcategories", "the categories are those of OperatorHub.io"}, validation.StandardCategoriesValidator, false, nil},
+		{Validator{"operatorhub",
+			"what OperatorHub.io needs: operatorhub/v2, standardcapabilities and standardcategories"},
+			validation.OperatorHubValidator, false, nil},
+		{Validator{"operatorhub/v2", "what OperatorHub.io needs of the description"}, validation.OperatorHubV2Validator,
+			false, nil},
+		{Validator{"standardcapabilities", "the capability level is one of OperatorHub.io's"},
+			validation.StandardCapabilitiesValidator, false, nil},
+		{Validator{"standardcategories", "the categories are those of OperatorHub.io"},
+			validation.StandardCategoriesValidator, false, nil},
 	}
 }
 
@@ -113,8 +123,9 @@ func (r *run) optional(v optional, csv object, objects []object) (tasks []func()
 // manifests converts the bundle to the library's type, a copy that the library may change.
 func (r *run) manifests(csv object, objects []object) *manifests.Bundle {
 	out := &manifests.Bundle{
-		Name: csv.csv.Name, Package: r.b.Package, Channels: slices.Clone(r.b.Channels), DefaultChannel: r.b.DefaultChannel,
-		CSV: csv.csv.DeepCopy(), Size: r.size.Plain, CompressedSize: r.size.Encoded,
+		Name: csv.csv.Name, Package: r.b.Package, Channels: slices.Clone(r.b.Channels),
+		DefaultChannel: r.b.DefaultChannel,
+		CSV:            csv.csv.DeepCopy(), Size: r.size.Plain, CompressedSize: r.size.Encoded,
 	}
 	for _, o := range objects {
 		if o.raw == nil {
@@ -142,9 +153,10 @@ func (r *run) results(validator string, about object, results []apierrors.Manife
 				continue // it is about the validator, not about the bundle
 			}
 			f := finding{
-				Problem: bundle.Problem{Severity: bundle.SeverityError, Rule: validator + "/" + ruleName(string(e.Type)), Message: libraryText(e, about)},
-				opm:     libraryOpm(e, about),
-				place:   at(about.Object, libraryPath(validator, e)...),
+				Problem: bundle.Problem{Severity: bundle.SeverityError,
+					Rule: validator + "/" + ruleName(string(e.Type)), Message: libraryText(e, about)},
+				opm:   libraryOpm(e, about),
+				place: at(about.Object, libraryPath(validator, e)...),
 			}
 			if mild || e.Level != apierrors.LevelError {
 				f.Severity = bundle.SeverityWarning

@@ -40,19 +40,22 @@ func write(t *testing.T, fsys fs.FS, o configmap.Options) *configmap.ConfigMap {
 const (
 	role        = "apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata:\n  name: r\n"
 	csv         = "apiVersion: operators.coreos.com/v1alpha1\nkind: ClusterServiceVersion\nmetadata:\n  name: NAME\n"
-	annotations = "annotations:\n  operators.operatorframework.io.bundle.package.v1: p\n  operators.operatorframework.io.bundle.channels.v1: a, b\n  more: x\n"
+	annotations = "annotations:\n  operators.operatorframework.io.bundle.package.v1: " +
+		"p\n  operators.operatorframework.io.bundle.channels.v1: a, b\n  more: x\n"
 )
 
 func TestPlainText(t *testing.T) {
 	cm := write(t, files(map[string]string{
-		"manifests/a b+c.yaml": role, "manifests/Äx_.y-": "no object", "metadata/dependencies.yaml": "dependencies: []\n", "metadata/annotations.yaml": annotations,
+		"manifests/a b+c.yaml": role, "manifests/Äx_.y-": "no object",
+		"metadata/dependencies.yaml": "dependencies: []\n", "metadata/annotations.yaml": annotations,
 	}), configmap.Options{})
 	want := map[string]string{"a-b-c.yaml": role, "-x_.y-": "no object", "dependencies.yaml": "dependencies: []\n"}
 	if !maps.Equal(cm.Data, want) || len(cm.BinaryData) != 0 {
 		t.Errorf("got %q and %q", cm.Data, cm.BinaryData)
 	}
 	six := map[string]string{
-		bundle.AnnotationMediaType: "", bundle.AnnotationManifests: "", bundle.AnnotationMetadata: "", bundle.AnnotationPackage: "p",
+		bundle.AnnotationMediaType: "", bundle.AnnotationManifests: "", bundle.AnnotationMetadata: "",
+		bundle.AnnotationPackage:  "p",
 		bundle.AnnotationChannels: "a, b", bundle.AnnotationDefaultChannel: "",
 	}
 	if !maps.Equal(cm.Annotations, six) || !cm.Reset {
@@ -66,7 +69,8 @@ func TestPlainText(t *testing.T) {
 // With gzip the bytes are those of the standard library at its default level, with an empty header, in base64.
 func TestGzip(t *testing.T) {
 	for _, text := range []string{"", role, strings.Repeat(role, 5000)} {
-		cm := write(t, files(map[string]string{"manifests/r.yaml": text}), configmap.Options{Gzip: true, SourceImage: "example.com/b@sha256:x"})
+		cm := write(t, files(map[string]string{"manifests/r.yaml": text}),
+			configmap.Options{Gzip: true, SourceImage: "example.com/b@sha256:x"})
 		var z bytes.Buffer
 		w := gzip.NewWriter(&z)
 		if _, err := w.Write([]byte(text)); err != nil {
@@ -88,17 +92,20 @@ func TestGzip(t *testing.T) {
 		}
 		// Without annotations.yaml the ConfigMap keeps its annotations.
 		want["kept"] = "yes"
-		if got := cm.Over(map[string]string{"kept": "yes", "olm.sourceImage": "old"}); cm.Reset || !maps.Equal(got, want) {
+		if got := cm.Over(map[string]string{"kept": "yes", "olm.sourceImage": "old"}); cm.Reset || !maps.Equal(got,
+			want) {
 			t.Errorf("over others: %q", got)
 		}
 	}
 }
 
 func TestLimit(t *testing.T) {
-	fsys := files(map[string]string{"manifests/a": "12345", "metadata/b": "67890", "metadata/annotations.yaml": "annotations: {}"})
+	fsys := files(map[string]string{"manifests/a": "12345", "metadata/b": "67890",
+		"metadata/annotations.yaml": "annotations: {}"})
 	for limit, fits := range map[int64]bool{10: true, 9: false, -1: true, 0: true} {
 		_, err := configmap.Write(context.Background(), fsys, configmap.Options{Limit: limit})
-		if fits && err != nil || !fits && (!errors.Is(err, configmap.ErrLimit) || !strings.HasSuffix(err.Error(), "bundle files exceeded 9 bytes limit")) {
+		if fits && err != nil || !fits && (!errors.Is(err, configmap.ErrLimit) || !strings.HasSuffix(err.Error(),
+			"bundle files exceeded 9 bytes limit")) {
 			t.Errorf("limit %d: %v", limit, err)
 		}
 	}
@@ -120,18 +127,25 @@ func TestRefused(t *testing.T) {
 		"a directory in metadata":  {files(map[string]string{"metadata/sub/a": "x"}), "is a directory"},
 		"no manifests":             {fstest.MapFS{"metadata/x": {}}, "manifests"},
 		"no metadata":              {fstest.MapFS{"manifests/x": {}}, "metadata"},
-		"two files with one key":   {files(map[string]string{"manifests/a b": "x", "manifests/a+b": "y"}), "one of them would be lost"},
-		"one name in both":         {files(map[string]string{"manifests/a": "x", "metadata/a": "y"}), "one of them would be lost"},
-		"binary":                   {files(map[string]string{"manifests/a": "\xff"}), "is not UTF-8"},
-		"no key":                   {files(map[string]string{"manifests/" + strings.Repeat("k", 254): "x"}), "longer than 253"},
-		"broken annotations":       {files(map[string]string{"metadata/annotations.yaml": "annotations: [x]"}), "metadata/annotations.yaml: "},
-		"large annotations": {files(map[string]string{"metadata/annotations.yaml": "annotations:\n  " + bundle.AnnotationPackage + ": " + strings.Repeat("x", 262144)}),
+		"two files with one key": {files(map[string]string{"manifests/a b": "x", "manifests/a+b": "y"}),
+			"one of them would be lost"},
+		"one name in both": {files(map[string]string{"manifests/a": "x", "metadata/a": "y"}),
+			"one of them would be lost"},
+		"binary": {files(map[string]string{"manifests/a": "\xff"}), "is not UTF-8"},
+		"no key": {files(map[string]string{"manifests/" + strings.Repeat("k", 254): "x"}),
+			"longer than 253"},
+		"broken annotations": {files(map[string]string{"metadata/annotations.yaml": "annotations: [x]"}),
+			"metadata/annotations.yaml: "},
+		"large annotations": {files(
+			map[string]string{"metadata/annotations.yaml": "annotations:\n  " + bundle.AnnotationPackage + ": " +
+				strings.Repeat("x", 262144)}),
 			"limit exceeded"},
 		"large file": {files(map[string]string{"manifests/a": strings.Repeat("x", 5<<20)}), "limit exceeded"},
 		"a device":   {fstest.MapFS{"manifests/x": {Mode: fs.ModeDevice}, "metadata/y": {}}, "not a regular file"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := configmap.Write(context.Background(), c.fsys, configmap.Options{}); err == nil || !strings.Contains(err.Error(), c.want) {
+			if _, err := configmap.Write(context.Background(), c.fsys, configmap.Options{}); err == nil ||
+				!strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v", err)
 			}
 		})
@@ -139,7 +153,10 @@ func TestRefused(t *testing.T) {
 }
 
 func TestAnnotationValuesThatAreNoStrings(t *testing.T) {
-	cm := write(t, files(map[string]string{"metadata/annotations.yaml": "annotations:\n  " + bundle.AnnotationChannels + ": 4.10\n  " + bundle.AnnotationPackage + ": null\n"}), configmap.Options{})
+	cm := write(t,
+		files(
+			map[string]string{"metadata/annotations.yaml": "annotations:\n  " + bundle.AnnotationChannels +
+				": 4.10\n  " + bundle.AnnotationPackage + ": null\n"}), configmap.Options{})
 	if got := cm.Annotations[bundle.AnnotationChannels]; got != "4.10" {
 		t.Errorf("got %q", got)
 	}
@@ -147,8 +164,10 @@ func TestAnnotationValuesThatAreNoStrings(t *testing.T) {
 
 func TestRead(t *testing.T) {
 	data := map[string]string{
-		"manifests/1.yaml": strings.ReplaceAll(csv, "NAME", "one"), "manifests/2.yaml": strings.ReplaceAll(csv, "NAME", "two"),
-		"manifests/3.txt": "{", "manifests/4.yaml": "a: 1", "manifests/5.json": `{"kind":"Role","apiVersion":"v1","metadata":{"namespace":"n","name":"x"}}`,
+		"manifests/1.yaml": strings.ReplaceAll(csv, "NAME", "one"),
+		"manifests/2.yaml": strings.ReplaceAll(csv, "NAME", "two"),
+		"manifests/3.txt":  "{", "manifests/4.yaml": "a: 1",
+		"manifests/5.json":          `{"kind":"Role","apiVersion":"v1","metadata":{"namespace":"n","name":"x"}}`,
 		"metadata/annotations.yaml": annotations,
 	}
 	for _, z := range []bool{false, true} {
@@ -160,13 +179,15 @@ func TestRead(t *testing.T) {
 		for _, o := range got.Objects {
 			keys = append(keys, o.File+"="+o.Kind)
 		}
-		if !slices.Equal(keys, []string{"1.yaml=ClusterServiceVersion", "2.yaml=ClusterServiceVersion", "5.json=Role"}) {
+		if !slices.Equal(keys,
+			[]string{"1.yaml=ClusterServiceVersion", "2.yaml=ClusterServiceVersion", "5.json=Role"}) {
 			t.Errorf("got %q", keys)
 		}
 		if got.CSV == nil || got.CSV.Name != "two" || got.Objects[2].Namespace != "n" {
 			t.Errorf("CSV %+v", got.CSV)
 		}
-		if got.Package != "p" || !slices.Equal(got.Channels, []string{"a", " b"}) || got.DefaultChannel != "" || got.SourceImage != "img" {
+		if got.Package != "p" || !slices.Equal(got.Channels, []string{"a", " b"}) || got.DefaultChannel != "" ||
+			got.SourceImage != "img" {
 			t.Errorf("got %+v", got)
 		}
 		if want := map[string]string{"3.txt": "{", "4.yaml": "a: 1"}; !maps.Equal(got.Skipped, want) {
@@ -188,9 +209,13 @@ func TestReadErrors(t *testing.T) {
 	if err := errors.Join(z.Close(), text.Close()); err != nil {
 		t.Fatal(err)
 	}
-	for name, content := range map[string]string{"no base64": "***", "no gzip": "aGVsbG8=", "cut": "H4sIAAAAAAAA/w==", "bomb": bomb.String()} {
-		_, err := configmap.Read(&configmap.ConfigMap{Annotations: map[string]string{"olm.contentEncoding": "gzip+base64"}, BinaryData: map[string][]byte{"k": []byte(content)}})
-		if err == nil || !strings.HasPrefix(err.Error(), "failed to extract bundle from configmap - error decoding gzip-encoded bundle data: ") {
+	for name, content := range map[string]string{"no base64": "***", "no gzip": "aGVsbG8=", "cut": "H4sIAAAAAAAA/w==",
+		"bomb": bomb.String()} {
+		_, err := configmap.Read(
+			&configmap.ConfigMap{Annotations: map[string]string{"olm.contentEncoding": "gzip+base64"},
+				BinaryData: map[string][]byte{"k": []byte(content)}})
+		if err == nil || !strings.HasPrefix(err.Error(),
+			"failed to extract bundle from configmap - error decoding gzip-encoded bundle data: ") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

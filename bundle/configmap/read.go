@@ -41,8 +41,9 @@ func Read(cm *ConfigMap) (*Contents, error) {
 		return nil, fmt.Errorf("failed to extract bundle from configmap - %w", err)
 	}
 	c := &Contents{
-		Package: cm.Annotations[bundle.AnnotationPackage], DefaultChannel: cm.Annotations[bundle.AnnotationDefaultChannel],
-		SourceImage: cm.Annotations[AnnotationSourceImage], Skipped: map[string]string{},
+		Package:        cm.Annotations[bundle.AnnotationPackage],
+		DefaultChannel: cm.Annotations[bundle.AnnotationDefaultChannel],
+		SourceImage:    cm.Annotations[AnnotationSourceImage], Skipped: map[string]string{},
 	}
 	if channels := cm.Annotations[bundle.AnnotationChannels]; channels != "" {
 		c.Channels = strings.Split(channels, ",")
@@ -116,7 +117,8 @@ func readObject(key, text string) (bundle.Object, bool) {
 		return bundle.Object{}, false
 	}
 	return bundle.Object{
-		File: key, Line: 1, APIVersion: head.APIVersion, Kind: head.Kind, Namespace: head.Metadata.Namespace, Name: head.Metadata.Name,
+		File: key, Line: 1, APIVersion: head.APIVersion, Kind: head.Kind, Namespace: head.Metadata.Namespace,
+		Name: head.Metadata.Name,
 		JSON: doc, Size: int64(len(text)),
 	}, true
 }

@@ -68,7 +68,8 @@ type Options struct {
 //
 // The error is an [ErrLimit] if the encoded files have more than o.Limit bytes in total.
 func Write(ctx context.Context, fsys fs.FS, o Options) (*ConfigMap, error) {
-	w := writer{o: o, from: map[string]string{}, cm: &ConfigMap{Data: map[string]string{}, BinaryData: map[string][]byte{}, Annotations: map[string]string{}}}
+	w := writer{o: o, from: map[string]string{},
+		cm: &ConfigMap{Data: map[string]string{}, BinaryData: map[string][]byte{}, Annotations: map[string]string{}}}
 	if o.Limit == 0 {
 		w.o.Limit = DefaultLimit
 	}

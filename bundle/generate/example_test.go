@@ -10,7 +10,8 @@ import (
 
 // The annotations of a bundle.
 func ExampleMetadata_Annotations() {
-	m := generate.Metadata{MediaType: bundle.RegistryV1, Package: "etcd", Channels: "alpha,stable", DefaultChannel: "stable"}
+	m := generate.Metadata{MediaType: bundle.RegistryV1, Package: "etcd", Channels: "alpha,stable",
+		DefaultChannel: "stable"}
 	text, err := m.Annotations()
 	if err != nil {
 		log.Fatal(err)

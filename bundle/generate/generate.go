@@ -137,10 +137,14 @@ func (m Metadata) infer(dir string, info func(string)) (Metadata, error) {
 	if len(missing) == 0 {
 		return m, nil
 	}
-	info(fmt.Sprintf("Bundle %s information not provided, inferring from parent package directory", strings.Join(missing, " and ")))
+	info(fmt.Sprintf("Bundle %s information not provided, inferring from parent package directory",
+		strings.Join(missing, " and ")))
 	p, err := inferFrom(filepath.Dir(dir), filepath.Base(dir))
 	if err != nil {
-		return m, notInferred{fmt.Errorf("please manually input channels and packageName, error interpreting bundle from directory %s, %w", dir, err)}
+		return m,
+			notInferred{fmt.Errorf(
+				"please manually input channels and packageName, error interpreting bundle from directory %s, %w", dir,
+				err)}
 	}
 	if m.Channels == "" {
 		if m.Channels = strings.Join(p.Channels, ","); m.Channels == "" {
@@ -222,7 +226,8 @@ func copies(ctx context.Context, fsys fs.FS, to string) ([]file, error) {
 			return err
 		}
 		if total += len(data); total > bundlefs.MaxTotal || len(files) >= bundlefs.MaxFiles {
-			return fmt.Errorf("%w: more than %d files or %d bytes", bundlefs.ErrLimit, bundlefs.MaxFiles, bundlefs.MaxTotal)
+			return fmt.Errorf("%w: more than %d files or %d bytes", bundlefs.ErrLimit, bundlefs.MaxFiles,
+				bundlefs.MaxTotal)
 		}
 		files = append(files, file{filepath.Join(to, filepath.FromSlash(name)), data})
 		return nil

@@ -30,9 +30,9 @@ type packageManifest struct {
 	DefaultChannel string `json:"defaultChannel"`
 }
 
-// inferPackage looks up a bundle in the directory of its package: fsys has package.yaml and one directory per bundle; dir is
-// the directory of the bundle. The bundle is in every channel whose head reaches its ClusterServiceVersion by replaces
-// and skips.
+// inferPackage looks up a bundle in the directory of its package: fsys has package.yaml and one directory per bundle;
+// dir is the directory of the bundle. The bundle is in every channel whose head reaches its ClusterServiceVersion by
+// replaces and skips.
 func inferPackage(fsys fs.FS, dir string) (inferredPackage, error) {
 	own, ok, err := findCSV(fsys, dir)
 	if err != nil {

@@ -69,7 +69,8 @@ func TestRecordedAnswers(t *testing.T) {
 		}
 		compared++
 		t.Run(name, func(t *testing.T) {
-			pkg := regexp.MustCompile(`(?m)bundle\.package\.v1=(.*)$`).FindStringSubmatch(read(t, filepath.Join(answers, "bundle.Dockerfile")))[1]
+			pkg := regexp.MustCompile(`(?m)bundle\.package\.v1=(.*)$`).FindStringSubmatch(
+				read(t, filepath.Join(answers, "bundle.Dockerfile")))[1]
 			work := t.TempDir()
 			manifests := filepath.Join(testbundles.Write(t, t.TempDir(), name), "manifests")
 			if err := os.CopyFS(filepath.Join(work, "gen", "manifests"), os.DirFS(manifests)); err != nil {
@@ -80,18 +81,21 @@ func TestRecordedAnswers(t *testing.T) {
 			got := run(t, generate.Options{Dir: filepath.Join(gen, "manifests"), WorkDir: gen,
 				Metadata: generate.Metadata{Package: pkg, Channels: "stable,beta", DefaultChannel: "stable"}})
 			recorded := "ORACLE/golden-bundles/" + name
-			same(t, "messages", strings.Join(got, "\n"), strings.Join(messagesOf(t, filepath.Join(answers, "generate.stderr"), recorded, work), "\n"))
+			same(t, "messages", strings.Join(got, "\n"),
+				strings.Join(messagesOf(t, filepath.Join(answers, "generate.stderr"), recorded, work), "\n"))
 			for _, f := range []string{"metadata/annotations.yaml", "bundle.Dockerfile"} {
 				same(t, f, read(t, filepath.Join(gen, f)), read(t, filepath.Join(answers, "gen", f)))
 			}
 
 			got = run(t, generate.Options{Dir: manifests, WorkDir: work, OutputDir: filepath.Join(work, "gen2"),
 				Metadata: generate.Metadata{Package: pkg, Channels: "alpha"}})
-			same(t, "messages", strings.Join(got, "\n"), strings.Join(messagesOf(t, filepath.Join(answers, "generate-outdir.stderr"), recorded, work), "\n"))
+			same(t, "messages", strings.Join(got, "\n"),
+				strings.Join(messagesOf(t, filepath.Join(answers, "generate-outdir.stderr"), recorded, work), "\n"))
 			for _, f := range []string{"gen2/metadata/annotations.yaml", "bundle.Dockerfile"} {
 				same(t, f, read(t, filepath.Join(work, f)), read(t, filepath.Join(answers, f)))
 			}
-			for _, line := range strings.Split(strings.TrimSpace(read(t, filepath.Join(answers, "gen2.manifests.sha256"))), "\n") {
+			for _, line := range strings.Split(
+				strings.TrimSpace(read(t, filepath.Join(answers, "gen2.manifests.sha256"))), "\n") {
 				sum, file, _ := strings.Cut(line, "  ")
 				is := sha256.Sum256([]byte(read(t, filepath.Join(work, "gen2", "manifests", file))))
 				same(t, file, hex.EncodeToString(is[:]), sum)
@@ -106,17 +110,23 @@ func TestRecordedAnswers(t *testing.T) {
 // The same for the bundle in testdata.
 func TestAnswersInTheProject(t *testing.T) {
 	work := t.TempDir()
-	if err := os.CopyFS(filepath.Join(work, "manifests"), os.DirFS("../../testdata/bundles/etcd/0.9.4/manifests")); err != nil {
+	if err := os.CopyFS(filepath.Join(work, "manifests"),
+		os.DirFS("../../testdata/bundles/etcd/0.9.4/manifests")); err != nil {
 		t.Fatal(err)
 	}
 	run(t, generate.Options{Dir: filepath.Join(work, "manifests"), WorkDir: work,
 		Metadata: generate.Metadata{Package: "etcd", Channels: "stable,beta", DefaultChannel: "stable"}})
-	same(t, "annotations.yaml", read(t, filepath.Join(work, "metadata", "annotations.yaml")), read(t, "testdata/etcd/annotations.yaml"))
-	same(t, "bundle.Dockerfile", read(t, filepath.Join(work, "bundle.Dockerfile")), read(t, "testdata/etcd/bundle.Dockerfile"))
+	same(t, "annotations.yaml", read(t, filepath.Join(work, "metadata", "annotations.yaml")),
+		read(t, "testdata/etcd/annotations.yaml"))
+	same(t, "bundle.Dockerfile", read(t, filepath.Join(work, "bundle.Dockerfile")),
+		read(t, "testdata/etcd/bundle.Dockerfile"))
 
 	work = t.TempDir()
-	run(t, generate.Options{Dir: "../../testdata/bundles/etcd/0.9.4/manifests", WorkDir: work, OutputDir: filepath.Join(work, "gen2"),
-		Metadata: generate.Metadata{Package: "etcd", Channels: "alpha"}})
-	same(t, "annotations.yaml", read(t, filepath.Join(work, "gen2", "metadata", "annotations.yaml")), read(t, "testdata/etcd/outdir-annotations.yaml"))
-	same(t, "bundle.Dockerfile", read(t, filepath.Join(work, "bundle.Dockerfile")), read(t, "testdata/etcd/outdir-bundle.Dockerfile"))
+	run(t, generate.Options{Dir: "../../testdata/bundles/etcd/0.9.4/manifests", WorkDir: work,
+		OutputDir: filepath.Join(work, "gen2"),
+		Metadata:  generate.Metadata{Package: "etcd", Channels: "alpha"}})
+	same(t, "annotations.yaml", read(t, filepath.Join(work, "gen2", "metadata", "annotations.yaml")),
+		read(t, "testdata/etcd/outdir-annotations.yaml"))
+	same(t, "bundle.Dockerfile", read(t, filepath.Join(work, "bundle.Dockerfile")),
+		read(t, "testdata/etcd/outdir-bundle.Dockerfile"))
 }

@@ -89,7 +89,8 @@ func OpenSource(o SourceOptions) (_ *Source, err error) {
 	} else if !info.IsDir() {
 		return nil, fmt.Errorf("%q is not a directory", s.Manifests)
 	}
-	asked := o.Metadata != Metadata{} || o.Overwrite || o.Plain && existing[bundle.AnnotationMediaType] != string(bundle.PlainV0)
+	asked := o.Metadata != Metadata{} || o.Overwrite ||
+		o.Plain && existing[bundle.AnnotationMediaType] != string(bundle.PlainV0)
 	if existing != nil && !asked && at == s.ManifestsDir {
 		s.FS, s.Annotations = s.root.FS(), existing
 		s.TestsDir = s.tests()
@@ -196,7 +197,8 @@ func (s *Source) generate(o SourceOptions, at string, existing map[string]string
 func (m Metadata) or(existing map[string]string) Metadata {
 	m.Package = cmp.Or(m.Package, existing[bundle.AnnotationPackage])
 	m.Channels = cmp.Or(m.Channels, existing[bundle.AnnotationChannels])
-	if was := existing[bundle.AnnotationDefaultChannel]; m.DefaultChannel == "" && slices.Contains(strings.Split(m.Channels, ","), was) {
+	if was := existing[bundle.AnnotationDefaultChannel]; m.DefaultChannel == "" && slices.Contains(
+		strings.Split(m.Channels, ","), was) {
 		m.DefaultChannel = was
 	}
 	return m

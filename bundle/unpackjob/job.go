@@ -44,7 +44,8 @@ func (o Options) job(name string) batchv1.JobSpec {
 
 func (o Options) pod(name string) corev1.PodSpec {
 	yes := true
-	security := &corev1.PodSecurityContext{RunAsNonRoot: &yes, SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}}
+	security := &corev1.PodSecurityContext{RunAsNonRoot: &yes,
+		SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}}
 	if o.User > 0 {
 		security.RunAsUser = &o.User
 	}
@@ -59,7 +60,9 @@ func (o Options) pod(name string) corev1.PodSpec {
 			container("pull", o.Image, []string{"/util/cpb", "/bundle"}, bundleVolume, utilVolume),
 		},
 		Containers: []corev1.Container{
-			container("extract", o.OpmImage, []string{"opm", "alpha", "bundle", "extract", "-m", "/bundle/", "-n", o.Namespace, "-c", name, "-z"}, bundleVolume),
+			container("extract", o.OpmImage,
+				[]string{"opm", "alpha", "bundle", "extract", "-m", "/bundle/", "-n", o.Namespace, "-c", name, "-z"},
+				bundleVolume),
 		},
 	}
 	spec.InitContainers[1].ImagePullPolicy = pullPolicy(o.Image)
@@ -68,10 +71,12 @@ func (o Options) pod(name string) corev1.PodSpec {
 		spec.ImagePullSecrets = append(spec.ImagePullSecrets, corev1.LocalObjectReference{Name: s})
 	}
 	for _, v := range []string{bundleVolume, utilVolume} {
-		spec.Volumes = append(spec.Volumes, corev1.Volume{Name: v, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
+		spec.Volumes = append(spec.Volumes,
+			corev1.Volume{Name: v, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
 	}
 	for _, arch := range []string{"amd64", "arm64", "ppc64le", "s390x"} {
-		spec.Tolerations = append(spec.Tolerations, corev1.Toleration{Key: corev1.LabelArchStable, Operator: corev1.TolerationOpEqual, Value: arch})
+		spec.Tolerations = append(spec.Tolerations,
+			corev1.Toleration{Key: corev1.LabelArchStable, Operator: corev1.TolerationOpEqual, Value: arch})
 	}
 	return spec
 }
@@ -85,7 +90,8 @@ func container(name, image string, command []string, volumes ...string) corev1.C
 		Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
 			corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("50Mi"),
 		}},
-		SecurityContext:          &corev1.SecurityContext{AllowPrivilegeEscalation: &no, Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}},
+		SecurityContext: &corev1.SecurityContext{AllowPrivilegeEscalation: &no,
+			Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}},
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 	}
 	for _, v := range volumes {

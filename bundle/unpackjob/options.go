@@ -18,7 +18,8 @@ func (o *Options) normalize() error {
 	o.UtilImage = cmp.Or(o.UtilImage, DefaultUtilImage)
 	o.ServiceAccount = cmp.Or(o.ServiceAccount, "default")
 	var errs []error
-	for _, i := range []struct{ what, name string }{{"bundle image", o.Image}, {"opm image", o.OpmImage}, {"util image", o.UtilImage}} {
+	for _, i := range []struct{ what, name string }{{"bundle image", o.Image}, {"opm image", o.OpmImage},
+		{"util image", o.UtilImage}} {
 		if _, err := reference.ParseNormalizedNamed(i.name); err != nil {
 			errs = append(errs, fmt.Errorf("%s %.300q: %w", i.what, i.name, err))
 		}

@@ -39,7 +39,8 @@ func TestName(t *testing.T) {
 
 // The output has only fields of Kubernetes' types and decodes to the same objects.
 func TestStrictDecoding(t *testing.T) {
-	o := objects(t, unpackjob.Options{Image: image, Namespace: "ns", Timeout: 90 * time.Second, User: 1001, PullSecrets: []string{"s"}, Owner: &unpackjob.Owner{Name: "cs", UID: "u-1"}})
+	o := objects(t, unpackjob.Options{Image: image, Namespace: "ns", Timeout: 90 * time.Second, User: 1001,
+		PullSecrets: []string{"s"}, Owner: &unpackjob.Owner{Name: "cs", UID: "u-1"}})
 	texts, err := o.JSON()
 	if err != nil {
 		t.Fatal(err)
@@ -58,7 +59,8 @@ func TestStrictDecoding(t *testing.T) {
 			t.Errorf("%s has what only a cluster knows", texts[i])
 		}
 	}
-	again, err := objects(t, unpackjob.Options{Image: image, Namespace: "ns", Timeout: 90 * time.Second, User: 1001, PullSecrets: []string{"s"}, Owner: &unpackjob.Owner{Name: "cs", UID: "u-1"}}).JSON()
+	again, err := objects(t, unpackjob.Options{Image: image, Namespace: "ns", Timeout: 90 * time.Second, User: 1001,
+		PullSecrets: []string{"s"}, Owner: &unpackjob.Owner{Name: "cs", UID: "u-1"}}).JSON()
 	if err != nil || !reflect.DeepEqual(texts, again) {
 		t.Errorf("the second time it is another: %v", err)
 	}
@@ -67,7 +69,8 @@ func TestStrictDecoding(t *testing.T) {
 func TestEverythingHasOneName(t *testing.T) {
 	o := objects(t, unpackjob.Options{Image: image, Namespace: "ns", ServiceAccount: "sa"})
 	got := []string{
-		o.ConfigMap.Name, o.Role.Name, o.RoleBinding.Name, o.Job.Name, o.RoleBinding.RoleRef.Name, o.Role.Rules[0].ResourceNames[0],
+		o.ConfigMap.Name, o.Role.Name, o.RoleBinding.Name, o.Job.Name, o.RoleBinding.RoleRef.Name,
+		o.Role.Rules[0].ResourceNames[0],
 		o.Job.Spec.Template.Spec.Containers[0].Command[9], o.Job.Labels["operatorframework.io/bundle-unpack-ref"],
 	}
 	for i, n := range got {
@@ -75,7 +78,8 @@ func TestEverythingHasOneName(t *testing.T) {
 			t.Errorf("%d: %s", i, n)
 		}
 	}
-	if s := o.RoleBinding.Subjects[0]; s.Kind != "ServiceAccount" || s.Name != "sa" || s.Namespace != "ns" || o.Job.Spec.Template.Spec.ServiceAccountName != "sa" {
+	if s := o.RoleBinding.Subjects[0]; s.Kind != "ServiceAccount" || s.Name != "sa" || s.Namespace != "ns" ||
+		o.Job.Spec.Template.Spec.ServiceAccountName != "sa" {
 		t.Errorf("subject %+v", s)
 	}
 	if got := fmt.Sprint(o.Role.Rules[0].Verbs, o.Role.Rules[0].Resources); got != "[create get update] [configmaps]" {
@@ -85,11 +89,13 @@ func TestEverythingHasOneName(t *testing.T) {
 
 func TestJob(t *testing.T) {
 	job := objects(t, unpackjob.Options{Image: image, Namespace: "ns"}).Job
-	if *job.Spec.BackoffLimit != 3 || *job.Spec.TTLSecondsAfterFinished != 300 || job.Spec.ActiveDeadlineSeconds != nil {
+	if *job.Spec.BackoffLimit != 3 || *job.Spec.TTLSecondsAfterFinished != 300 ||
+		job.Spec.ActiveDeadlineSeconds != nil {
 		t.Errorf("got %+v", job.Spec)
 	}
 	pod := job.Spec.Template.Spec
-	if pod.RestartPolicy != corev1.RestartPolicyNever || pod.NodeSelector["kubernetes.io/os"] != "linux" || len(pod.NodeSelector) != 1 {
+	if pod.RestartPolicy != corev1.RestartPolicyNever || pod.NodeSelector["kubernetes.io/os"] != "linux" ||
+		len(pod.NodeSelector) != 1 {
 		t.Errorf("got %+v", pod)
 	}
 	var seen []string
@@ -110,7 +116,8 @@ func TestJob(t *testing.T) {
 	if pod.InitContainers[1].ImagePullPolicy != corev1.PullIfNotPresent {
 		t.Errorf("pull policy %s", pod.InitContainers[1].ImagePullPolicy)
 	}
-	if p := objects(t, unpackjob.Options{Image: "quay.io/a/b:v1", Namespace: "ns"}).Job.Spec.Template.Spec.InitContainers[1].ImagePullPolicy; p != corev1.PullAlways {
+	if p := objects(t, unpackjob.Options{Image: "quay.io/a/b:v1",
+		Namespace: "ns"}).Job.Spec.Template.Spec.InitContainers[1].ImagePullPolicy; p != corev1.PullAlways {
 		t.Errorf("pull policy of a tag: %s", p)
 	}
 }
@@ -120,7 +127,8 @@ func TestRestricted(t *testing.T) {
 	for _, user := range []int64{0, 1001} {
 		pod := objects(t, unpackjob.Options{Image: image, Namespace: "ns", User: user}).Job.Spec.Template.Spec
 		s := pod.SecurityContext
-		if s == nil || s.RunAsNonRoot == nil || !*s.RunAsNonRoot || s.SeccompProfile == nil || s.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault {
+		if s == nil || s.RunAsNonRoot == nil || !*s.RunAsNonRoot || s.SeccompProfile == nil ||
+			s.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault {
 			t.Errorf("pod: %+v", s)
 		}
 		if (s.RunAsUser != nil) != (user > 0) || user > 0 && *s.RunAsUser != user {
@@ -128,7 +136,8 @@ func TestRestricted(t *testing.T) {
 		}
 		for _, c := range append(pod.InitContainers, pod.Containers...) {
 			s := c.SecurityContext
-			if s == nil || s.AllowPrivilegeEscalation == nil || *s.AllowPrivilegeEscalation || s.Capabilities == nil || fmt.Sprint(s.Capabilities.Drop) != "[ALL]" || len(s.Capabilities.Add) > 0 {
+			if s == nil || s.AllowPrivilegeEscalation == nil || *s.AllowPrivilegeEscalation || s.Capabilities == nil ||
+				fmt.Sprint(s.Capabilities.Drop) != "[ALL]" || len(s.Capabilities.Add) > 0 {
 				t.Errorf("%s: %+v", c.Name, s)
 			}
 		}

@@ -54,7 +54,8 @@ func newApp(p *program) *cli.App {
 		HelpName: name,
 		Version:  version.Release,
 		Usage:    "bind operator bundles into catalogs and catalogs into images",
-		Description: "Needs no daemon, no root and no other program. A catalog is file-based (a directory of JSON or YAML) or a SQLite\n" +
+		Description: "Needs no daemon, no root and no other program. A catalog is file-based (a directory of JSON or " +
+			"YAML) or a SQLite\n" +
 			"index database. Images are written to registries, OCI layouts, archives and podman's storage.\n\n" +
 			"Flags may precede or follow arguments. Separate list values with commas, or repeat the flag.",
 		Flags:  p.globalFlags(),
@@ -124,13 +125,18 @@ func (p *program) group(c *cli.Context) error {
 
 func (p *program) globalFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "log-level", Value: "info", Usage: "log messages of this `LEVEL` and above to standard error (debug|info|warn|error)", EnvVars: env("log-level")},
-		&cli.StringFlag{Name: "log-format", Usage: "`FORMAT` of log messages (text|json)", EnvVars: env("log-format"), DefaultText: "text"},
-		&cli.StringFlag{Name: "error-format", Value: "text", Usage: "`FORMAT` of error messages (text|json)", EnvVars: env("error-format")},
+		&cli.StringFlag{Name: "log-level", Value: "info",
+			Usage:   "log messages of this `LEVEL` and above to standard error (debug|info|warn|error)",
+			EnvVars: env("log-level")},
+		&cli.StringFlag{Name: "log-format", Usage: "`FORMAT` of log messages (text|json)", EnvVars: env("log-format"),
+			DefaultText: "text"},
+		&cli.StringFlag{Name: "error-format", Value: "text", Usage: "`FORMAT` of error messages (text|json)",
+			EnvVars: env("error-format")},
 		&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "log errors only", EnvVars: env("quiet")},
 		&cli.BoolFlag{Name: "no-progress", Usage: "do not draw progress bars", EnvVars: env("no-progress")},
 		&cli.BoolFlag{Name: "version", Usage: "print the version"},
-		&cli.BoolFlag{Name: "skip-tls-verify", Usage: "do not verify the certificates of registries", EnvVars: env("skip-tls-verify")},
+		&cli.BoolFlag{Name: "skip-tls-verify", Usage: "do not verify the certificates of registries",
+			EnvVars: env("skip-tls-verify")},
 		&cli.BoolFlag{Name: "use-http", Usage: "use plain HTTP for registries", EnvVars: env("use-http")},
 		&cli.BoolFlag{Name: "skip-tls", Usage: "alias of --use-http", Hidden: true},
 		&cli.BoolFlag{Name: "debug", Usage: "alias of --log-level debug", Hidden: true},
@@ -165,7 +171,8 @@ func (p *program) readGlobals(c *cli.Context) error {
 	}
 	p.log = cmdline.NewLogger(p.stderr, p.logFormat(c.String("log-format")), level)
 	stderr, ok := p.stderr.(*os.File)
-	p.bars = ok && term.IsTerminal(int(stderr.Fd())) && !p.quiet && !c.Bool("no-progress") && c.String("log-format") != "json"
+	p.bars = ok && term.IsTerminal(int(stderr.Fd())) && !p.quiet && !c.Bool("no-progress") && c.String(
+		"log-format") != "json"
 	return nil
 }
 

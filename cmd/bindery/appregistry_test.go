@@ -16,17 +16,19 @@ func TestIndexExportIsThatOfOpm(t *testing.T) {
 	conf := testregistry.Recorded(t).RegistriesConf(t, testregistry.RecordedHost)
 	want := recorded.Export(t)
 	for args, packages := range map[string][]string{
-		"-i 127.0.0.1:5056/index/small-db:v1 -p etcd -c none -f out --use-http":                      {"etcd"},
-		"-i 127.0.0.1:5056/index/small-db:v1 -p etcd,silicom-sts-operator -c none -f out --use-http": {"etcd", "silicom-sts-operator"},
-		"-i 127.0.0.1:5056/index/small-fbc:v1 -o etcd -c podman -f out":                              {"etcd"},
-		"-i docker://127.0.0.1:5056/index/small-fbc:v1 --download-folder below/out --package etcd":   {"etcd"},
+		"-i 127.0.0.1:5056/index/small-db:v1 -p etcd -c none -f out --use-http": {"etcd"},
+		"-i 127.0.0.1:5056/index/small-db:v1 -p etcd,silicom-sts-operator -c none -f out --use-http": {"etcd",
+			"silicom-sts-operator"},
+		"-i 127.0.0.1:5056/index/small-fbc:v1 -o etcd -c podman -f out":                            {"etcd"},
+		"-i docker://127.0.0.1:5056/index/small-fbc:v1 --download-folder below/out --package etcd": {"etcd"},
 		"--index small.db -f out":                  {"etcd", "silicom-sts-operator"},
 		"--index small.db -f out --jobs 1 -p etcd": {"etcd"},
 		"--index migrated -f out -p etcd":          {"etcd"},
 	} {
 		t.Run(args, func(t *testing.T) {
 			dir := workDir(t)
-			done(t, dir, "bindery", "migrate", "small.db", "migrated", "-o", "yaml", "--migrate-level", "bundle-object-to-csv-metadata")
+			done(t, dir, "bindery", "migrate", "small.db", "migrated", "-o", "yaml", "--migrate-level",
+				"bundle-object-to-csv-metadata")
 			got := runOpm(t, conf, dir, append([]string{"index", "export"}, strings.Fields(args)...)...)
 			if got.status != 0 || got.stdout != "" {
 				t.Fatalf("%+v", got)
@@ -40,14 +42,17 @@ func TestIndexExportIsThatOfOpm(t *testing.T) {
 				t.Fatalf("%v, %v", entries, err)
 			}
 			for _, pkg := range packages {
-				if a, b := treeOf(t, os.DirFS(filepath.Join(out, pkg))), treeOf(t, os.DirFS(filepath.Join(want, pkg))); a != b {
+				if a, b := treeOf(t, os.DirFS(filepath.Join(out, pkg))), treeOf(t,
+					os.DirFS(filepath.Join(want, pkg))); a != b {
 					t.Errorf("%s differs", pkg)
 				}
-				if !strings.Contains(got.stderr, "Writing package.yaml in ") || !strings.Contains(got.stderr, "out/"+pkg) {
+				if !strings.Contains(got.stderr, "Writing package.yaml in ") || !strings.Contains(got.stderr,
+					"out/"+pkg) {
 					t.Errorf("not told: %s", got.stderr)
 				}
 			}
-			if strings.Contains(strings.Join(packages, " "), "silicom") && !strings.Contains(got.stderr, "silicom-sts-operator.v0.0.1\\\": the 2 dependencies in its metadata have no place") {
+			if strings.Contains(strings.Join(packages, " "), "silicom") && !strings.Contains(got.stderr,
+				"silicom-sts-operator.v0.0.1\\\": the 2 dependencies in its metadata have no place") {
 				t.Errorf("the lost dependencies are not told: %s", got.stderr)
 			}
 		})
@@ -59,13 +64,16 @@ func TestIndexExportWritesNothingOnErrors(t *testing.T) {
 	conf := registry.RegistriesConf(t, testregistry.RecordedHost)
 	for args, want := range map[string][]string{
 		"-i small.db -p etcd,nosuch -p other -f out": {`package "nosuch" not found`, `package "other" not found`},
-		"-i small.db -p etcd -f there":               {"there/etcd/0.9.4: file already exists with other files than the bundle's"},
-		"-i small.db -p etcd -f icon.txt":            {"icon.txt: exists and is not a directory"},
-		"-i small.db -f small.db":                    {"the output \"small.db\" is the input"},
-		"-i small.db -c nosuch":                      {"invalid --container-tool value"},
-		"-p etcd":                                    {`required flag(s) "index" not set`},
-		"-i 127.0.0.1:5056/community/etcd:v0.9.4":    {"cannot list non-index"},
-		"-i small.db -f out --registries-conf /dev/null --retries 0 --timeout 20s": {"127.0.0.1:5056/community/etcd:v0.6.1", "127.0.0.1:5056/community/silicom-sts-operator:v0.0.6"},
+		"-i small.db -p etcd -f there": {"there/etcd/0.9.4: file already exists with other files than " +
+			"the bundle's"},
+		"-i small.db -p etcd -f icon.txt":         {"icon.txt: exists and is not a directory"},
+		"-i small.db -f small.db":                 {"the output \"small.db\" is the input"},
+		"-i small.db -c nosuch":                   {"invalid --container-tool value"},
+		"-p etcd":                                 {`required flag(s) "index" not set`},
+		"-i 127.0.0.1:5056/community/etcd:v0.9.4": {"cannot list non-index"},
+		"-i small.db -f out --registries-conf /dev/null --retries 0 " +
+			"--timeout 20s": {"127.0.0.1:5056/community/etcd:v0.6.1",
+			"127.0.0.1:5056/community/silicom-sts-operator:v0.0.6"},
 	} {
 		t.Run(args, func(t *testing.T) {
 			dir := workDir(t)
@@ -99,7 +107,8 @@ func TestIndexExportAddsToAPackage(t *testing.T) {
 	dir := workDir(t)
 	export := func() string {
 		t.Helper()
-		got := runProgram(t, dir, "bindery", "index", "export", "-i", "small.db", "-p", "etcd", "-f", "out", "--registries-conf", conf, "--no-cache")
+		got := runProgram(t, dir, "bindery", "index", "export", "-i", "small.db", "-p", "etcd", "-f", "out",
+			"--registries-conf", conf, "--no-cache")
 		if got.status != 0 {
 			t.Fatalf("%+v", got)
 		}
@@ -141,7 +150,8 @@ func TestInitializeRoundTrip(t *testing.T) {
 	for _, c := range []struct{ name, db string }{{"opm", "bundles.db"}, {"bindery", "again.db"}} {
 		done(t, dir, c.name, "migrate", c.db, "of-"+c.db)
 		done(t, dir, c.name, "migrate", "manifests", "of-manifests-"+c.db)
-		if a, b := treeOf(t, os.DirFS(filepath.Join(dir, "of-"+c.db))), treeOf(t, os.DirFS(filepath.Join(dir, "of-manifests-"+c.db))); a != b || a == "" {
+		if a, b := treeOf(t, os.DirFS(filepath.Join(dir, "of-"+c.db))), treeOf(t,
+			os.DirFS(filepath.Join(dir, "of-manifests-"+c.db))); a != b || a == "" {
 			t.Errorf("%s: the directory migrates otherwise than the database of it", c.name)
 		}
 		for _, what := range []string{"packages", "channels"} {
@@ -152,7 +162,8 @@ func TestInitializeRoundTrip(t *testing.T) {
 				}
 			}
 		}
-		if a, b := done(t, dir, c.name, "render", c.db), done(t, dir, c.name, "render", "manifests"); a != b || a == "" {
+		if a, b := done(t, dir, c.name, "render", c.db), done(t, dir, c.name, "render", "manifests"); a != b ||
+			a == "" {
 			t.Errorf("%s: the directory renders otherwise than the database of it", c.name)
 		}
 	}
@@ -168,7 +179,8 @@ func TestInitializeRoundTrip(t *testing.T) {
 		t.Error("the database of the export of a database differs from it")
 	}
 	for _, pkg := range []string{"etcd", "silicom-sts-operator"} {
-		if a, b := readFile(t, filepath.Join(dir, "out", pkg, "package.yaml")), readFile(t, filepath.Join(dir, "manifests", pkg, "package.yaml")); a != b {
+		if a, b := readFile(t, filepath.Join(dir, "out", pkg, "package.yaml")), readFile(t,
+			filepath.Join(dir, "manifests", pkg, "package.yaml")); a != b {
 			t.Errorf("package.yaml of %s:\n%s\nwant\n%s", pkg, a, b)
 		}
 	}
@@ -205,7 +217,8 @@ func TestDoorsReadPackageManifests(t *testing.T) {
 		t.Fatal(err)
 	}
 	done(t, dir, "bindery", "registry", "initialize")
-	blobs := done(t, dir, "bindery", "render", "manifests", "--image-ref-template", "example.test/{{.Package}}:v{{.Version}}", "-o", "ndjson")
+	blobs := done(t, dir, "bindery", "render", "manifests", "--image-ref-template",
+		"example.test/{{.Package}}:v{{.Version}}", "-o", "ndjson")
 	if !strings.Contains(blobs, `"image":"example.test/etcd:v0.9.4"`) {
 		t.Error("the template makes no images")
 	}
@@ -237,7 +250,8 @@ func TestAddPackageManifests(t *testing.T) {
 			t.Errorf("%s differs: %+v", catalog, got)
 		}
 	}
-	for _, args := range []string{"catalog add manifests manifests", "catalog rm manifests etcd", "registry prune -d manifests -p etcd", "index rm -f manifests -o etcd -t a/b:v1"} {
+	for _, args := range []string{"catalog add manifests manifests", "catalog rm manifests etcd",
+		"registry prune -d manifests -p etcd", "index rm -f manifests -o etcd -t a/b:v1"} {
 		before := snapshot(t, dir)
 		got := runProgram(t, dir, "bindery", strings.Fields(args)...)
 		if got.status != 1 || !strings.Contains(got.stderr, "holds package manifests, not a catalog") {
@@ -262,7 +276,9 @@ func TestInitializeTellsAllProblems(t *testing.T) {
 		}
 	}
 	csv := func(name, version, more string) string {
-		return fmt.Sprintf("apiVersion: operators.coreos.com/v1alpha1\nkind: ClusterServiceVersion\nmetadata: {name: %s}\nspec: {version: %s, %s}\n", name, version, more)
+		return fmt.Sprintf(
+			"apiVersion: operators.coreos.com/v1alpha1\nkind: ClusterServiceVersion\nmetadata: {name: %s}\nspec: "+
+				"{version: %s, %s}\n", name, version, more)
 	}
 	write("manifests/a/package.yaml", "packageName: a\nchannels: [{name: stable, currentCSV: a.v1}]\n")
 	write("manifests/a/1/a.yaml", csv("a.v1", "1.0.0", ""))
@@ -272,12 +288,14 @@ func TestInitializeTellsAllProblems(t *testing.T) {
 	write("bundles.db", "not a database, and not to be replaced")
 	before := snapshot(t, dir)
 	got := runProgram(t, dir, "bindery", "registry", "initialize", "-o", "x.db")
-	for _, want := range []string{"Invalid bundle b.v2, replaces nonexistent bundle b.v1", `"imaginary" is not among the manifests`} {
+	for _, want := range []string{"Invalid bundle b.v2, replaces nonexistent bundle b.v1",
+		`"imaginary" is not among the manifests`} {
 		if got.status != 1 || !strings.Contains(got.stderr, want) {
 			t.Errorf("%q is not in %+v", want, got)
 		}
 	}
-	if got := runProgram(t, dir, "initializer"); got.status != 1 || !strings.Contains(got.stderr, "is not a database") || !strings.Contains(got.stderr, "level=fatal") {
+	if got := runProgram(t, dir, "initializer"); got.status != 1 || !strings.Contains(got.stderr,
+		"is not a database") || !strings.Contains(got.stderr, "level=fatal") {
 		t.Errorf("%+v", got)
 	}
 	if after := snapshot(t, dir); after != before {
@@ -287,7 +305,8 @@ func TestInitializeTellsAllProblems(t *testing.T) {
 	if got.status != 0 || !strings.Contains(got.stderr, "imaginary") || !strings.Contains(got.stderr, "b.v1") {
 		t.Errorf("%+v", got)
 	}
-	if listed := done(t, dir, "bindery", "list", "packages", "x.db"); !strings.Contains(listed, "\na ") || strings.Contains(listed, "\nb ") {
+	if listed := done(t, dir, "bindery", "list", "packages", "x.db"); !strings.Contains(listed, "\na ") ||
+		strings.Contains(listed, "\nb ") {
 		t.Errorf("listed\n%s", listed)
 	}
 	if got := runProgram(t, dir, "bindery", "migrate", "manifests", "out", "--keep-going"); got.status != 4 {

@@ -24,8 +24,11 @@ func (p *program) buildCommand() *cli.Command {
 func (p *program) buildCatalogCommand() *cli.Command {
 	all := flags(destinationFlags(), []cli.Flag{
 		platformsFlag("what", "linux and this machine's architecture"),
-		&cli.StringFlag{Name: "base", Aliases: []string{"binary-image"}, Value: "scratch", Usage: "base `IMAGE` of the catalog image", Category: "content"},
-		&cli.StringFlag{Name: "server", Usage: "server of the image: static program `FILE` in place of the embedded one, or \"none\"", Category: "content"},
+		&cli.StringFlag{Name: "base", Aliases: []string{"binary-image"}, Value: "scratch",
+			Usage: "base `IMAGE` of the catalog image", Category: "content"},
+		&cli.StringFlag{Name: "server",
+			Usage:    "server of the image: static program `FILE` in place of the embedded one, or \"none\"",
+			Category: "content"},
 	}, formFlags("what"), layerFlags("what"), []cli.Flag{
 		migrateLevelFlag("what"),
 		inCategory(compatFlag(), "what"),
@@ -39,17 +42,23 @@ func (p *program) buildCatalogCommand() *cli.Command {
 		Name:      "catalog",
 		Usage:     "build a catalog image from a directory or a database",
 		ArgsUsage: "DIR|DB",
-		Description: "The catalog is validated, packed into one layer per package, and written to the destinations of --push, --load and\n" +
-			"--output; without them to the OCI layout NAME.oci in the working directory. The build is reproducible: the creation\n" +
-			"time is SOURCE_DATE_EPOCH, or 1970, and files in layers are dated 1970. Standard output lists the destinations, one\n" +
+		Description: "The catalog is validated, packed into one layer per package, and written to the destinations " +
+			"of --push, --load and\n" +
+			"--output; without them to the OCI layout NAME.oci in the working directory. The build is reproducible: " +
+			"the creation\n" +
+			"time is SOURCE_DATE_EPOCH, or 1970, and files in layers are dated 1970. Standard output lists the " +
+			"destinations, one\n" +
 			"per line, and last the image's name with its digest.\n\n" +
-			"Every file in DIR is read as part of the catalog, including hidden ones. List other files, such as .git or README.md,\n" +
+			"Every file in DIR is read as part of the catalog, including hidden ones. List other files, such as .git " +
+			"or README.md,\n" +
 			"in DIR/.indexignore, in the syntax of .gitignore.\n\n" +
-			"If there are more packages than layers (--max-layers), packages share layers. The grouping depends on names and sizes\n" +
+			"If there are more packages than layers (--max-layers), packages share layers. The grouping depends on " +
+			"names and sizes\n" +
 			"only; --previous keeps that of an earlier image. --plan shows it." +
 			examples("bindery build catalog catalog -t registry.example.com/acme/catalog:v1",
 				"bindery build catalog index.db -t acme/catalog:v1 --output oci-archive:catalog.tar --compression zstd",
-				"bindery build catalog catalog -t registry.example.com/acme/catalog:v1 --push --digest-file digest --dry-run",
+				"bindery build catalog catalog -t registry.example.com/acme/catalog:v1 --push --digest-file digest "+
+					"--dry-run",
 				"bindery build catalog catalog -t acme/catalog:v1 --server none --cache opm-pogreb --dry-run",
 				"bindery build catalog index.db --plan --max-layers 3",
 				"bindery build catalog index.db --plan --max-layers 5 --previous oci:catalog.oci:v1"),
@@ -102,12 +111,14 @@ func (p *program) buildCatalog(c *cli.Context) error {
 		}
 		// Return the memory that validation used to the system: otherwise the peak is the sum of both steps.
 		debug.FreeOSMemory()
-		return p.assembleCatalog(c, c.Args().First(), &o, func() (*build.Image, error) { return build.Catalog(c.Context, input, o) })
+		return p.assembleCatalog(c, c.Args().First(), &o,
+			func() (*build.Image, error) { return build.Catalog(c.Context, input, o) })
 	})
 }
 
 // assembleCatalog assembles the image of a catalog and reports it. name is the source of the catalog.
-func (p *program) assembleCatalog(c *cli.Context, name string, o *build.Options, assemble func() (*build.Image, error)) (*build.Image, error) {
+func (p *program) assembleCatalog(c *cli.Context, name string, o *build.Options,
+	assemble func() (*build.Image, error)) (*build.Image, error) {
 	start := time.Now()
 	image, err := p.assemble(o, assemble)
 	if err != nil {
@@ -129,7 +140,8 @@ func (p *program) reportAssembled(image *build.Image, start time.Time) {
 // makeImage is the common part of all commands that build images: it determines the destinations before any work,
 // assembles the image while registries are checked, copies it and reports. in is the input, which destinations must not
 // overwrite. account is called before the result is printed.
-func (p *program) makeImage(c *cli.Context, in string, o build.Options, assemble func(build.Options) (*build.Image, error), account ...func() error) (err error) {
+func (p *program) makeImage(c *cli.Context, in string, o build.Options,
+	assemble func(build.Options) (*build.Image, error), account ...func() error) (err error) {
 	target, err := readTarget(c)
 	if err != nil {
 		return err

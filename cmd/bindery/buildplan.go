@@ -17,21 +17,27 @@ import (
 
 // previousFlag names the previous image, whose grouping of packages into layers is kept.
 func previousFlag(category string) cli.Flag {
-	return &cli.StringFlag{Name: "previous", Usage: "keep the grouping of packages into layers of `IMAGE`; ignored if it does not exist", Category: category}
+	return &cli.StringFlag{Name: "previous",
+		Usage: "keep the grouping of packages into layers of `IMAGE`; ignored if it does not exist", Category: category}
 }
 
 // trustFlag allows reusing layers of the previous image without verifying them.
 func trustFlag(category string) cli.Flag {
-	return &cli.BoolFlag{Name: "trust-previous", Usage: "trust the content records of the --previous image: reuse layers of unchanged packages, even without a cache", Category: category}
+	return &cli.BoolFlag{Name: "trust-previous",
+		Usage: "trust the content records of the --previous image: reuse layers of unchanged packages, even without " +
+			"a cache", Category: category}
 }
 
 func planFlag() cli.Flag {
-	return &cli.BoolFlag{Name: "plan", Usage: "print the layers with their packages and sizes, without building; --metadata-file - prints JSON", Category: "execution"}
+	return &cli.BoolFlag{Name: "plan",
+		Usage:    "print the layers with their packages and sizes, without building; --metadata-file - prints JSON",
+		Category: "execution"}
 }
 
 // pushes reports whether the image goes to a registry.
 func pushes(c *cli.Context) bool {
-	return !c.Bool("dry-run") && (c.Bool("push") || slices.ContainsFunc(c.StringSlice("output"), func(o string) bool { return strings.HasPrefix(o, "docker://") }))
+	return !c.Bool("dry-run") && (c.Bool("push") || slices.ContainsFunc(c.StringSlice("output"),
+		func(o string) bool { return strings.HasPrefix(o, "docker://") }))
 }
 
 // printPlan prints the layers that the image would have.
@@ -64,7 +70,8 @@ func (p *program) printPlan(c *cli.Context, o build.Options, plan func(build.Opt
 
 // planned computes a plan in a workspace and writes it to the file of --metadata-file. It returns true if that is
 // standard output, to which nothing else may be written then. in is the input of the image.
-func (p *program) planned(c *cli.Context, in string, o build.Options, plan func(build.Options) (any, error)) (printed bool, err error) {
+func (p *program) planned(c *cli.Context, in string, o build.Options,
+	plan func(build.Options) (any, error)) (printed bool, err error) {
 	for _, flag := range []string{"digest-file", "iid-file", "image-refs"} {
 		if c.IsSet(flag) {
 			return false, cmdline.Usagef("--%s has no effect with --plan, which builds no image", flag)

@@ -25,10 +25,12 @@ func crowdDir(t *testing.T) string {
 
 func writePackage(t *testing.T, dir, name string, size int) {
 	t.Helper()
-	writeFile(t, filepath.Join(dir, "catalog", name, "catalog.yaml"), fmt.Sprintf("schema: olm.package\nname: %[1]s\ndefaultChannel: stable\n---\n"+
-		"schema: olm.channel\npackage: %[1]s\nname: stable\nentries: [{name: %[1]s.v1.0.0}]\n---\n"+
-		"schema: olm.bundle\npackage: %[1]s\nname: %[1]s.v1.0.0\nimage: example.com/%[1]s:v1\n"+
-		"properties: [{type: olm.package, value: {packageName: %[1]s, version: 1.0.0}}]\n", name)+strings.Repeat("# padding\n", size*20))
+	writeFile(t, filepath.Join(dir, "catalog", name, "catalog.yaml"),
+		fmt.Sprintf("schema: olm.package\nname: %[1]s\ndefaultChannel: stable\n---\n"+
+			"schema: olm.channel\npackage: %[1]s\nname: stable\nentries: [{name: %[1]s.v1.0.0}]\n---\n"+
+			"schema: olm.bundle\npackage: %[1]s\nname: %[1]s.v1.0.0\nimage: example.com/%[1]s:v1\n"+
+			"properties: [{type: olm.package, value: {packageName: %[1]s, version: 1.0.0}}]\n",
+			name)+strings.Repeat("# padding\n", size*20))
 }
 
 func TestPlan(t *testing.T) {
@@ -39,7 +41,8 @@ func TestPlan(t *testing.T) {
 	if len(lines) != 5 || !strings.HasPrefix(lines[0], "LAYER") {
 		t.Errorf("the plan is\n%s", table)
 	}
-	text := done(t, dir, "bindery", "build", "catalog", "catalog", "--plan", "--max-layers", "4", "--server", "none", "--metadata-file", "-", "-t", "example.com/a:v1", "--push")
+	text := done(t, dir, "bindery", "build", "catalog", "catalog", "--plan", "--max-layers", "4", "--server", "none",
+		"--metadata-file", "-", "-t", "example.com/a:v1", "--push")
 	var plan build.Planned
 	if err := json.Unmarshal([]byte(text), &plan); err != nil {
 		t.Fatalf("%v\n%s", err, text)
@@ -47,20 +50,24 @@ func TestPlan(t *testing.T) {
 	var all []string
 	for i, l := range plan.Layers {
 		all = append(all, l.Packages...)
-		for _, want := range append([]string{string(l.Kind), fmt.Sprint(l.Uncompressed)}, strings.Join(l.Packages, ", ")) {
+		for _, want := range append([]string{string(l.Kind), fmt.Sprint(l.Uncompressed)},
+			strings.Join(l.Packages, ", ")) {
 			if !strings.Contains(lines[i+1], want) {
 				t.Errorf("%q does not tell %q", lines[i+1], want)
 			}
 		}
 	}
 	slices.Sort(all)
-	if got := strings.Join(all, ","); got != "p0,p1,p2,p3,p4,p5,p6,p7" || len(plan.Layers) != 4 || plan.Totals.Packages != 8 {
+	if got := strings.Join(all, ","); got != "p0,p1,p2,p3,p4,p5,p6,p7" || len(plan.Layers) != 4 ||
+		plan.Totals.Packages != 8 {
 		t.Errorf("%s", text)
 	}
-	if got := runProgram(t, dir, "bindery", "build", "catalog", "catalog", "--plan", "--digest-file", "digest"); got.status != 1 || !strings.Contains(got.stderr, "digest-file") {
+	if got := runProgram(t, dir, "bindery", "build", "catalog", "catalog", "--plan", "--digest-file",
+		"digest"); got.status != 1 || !strings.Contains(got.stderr, "digest-file") {
 		t.Errorf("a digest of what is not built: %+v", got)
 	}
-	if got := runProgram(t, dir, "bindery", "build", "catalog", "missing", "--plan"); got.status != 1 || got.stdout != "" {
+	if got := runProgram(t, dir, "bindery", "build", "catalog", "missing", "--plan"); got.status != 1 ||
+		got.stdout != "" {
 		t.Errorf("no catalog: %+v", got)
 	}
 	if after := snapshot(t, dir); after != before {
@@ -74,7 +81,9 @@ func TestPreviousImage(t *testing.T) {
 	name := registry.Host() + "/acme/catalog"
 	run := func(args ...string) result {
 		t.Helper()
-		return runProgram(t, dir, "bindery", append(strings.Fields("build catalog catalog --use-http --server none --cache none --max-layers 4"), args...)...)
+		return runProgram(t, dir, "bindery",
+			append(strings.Fields("build catalog catalog --use-http --server none --cache none --max-layers 4"),
+				args...)...)
 	}
 	layersOf := func(args ...string) map[string]bool {
 		t.Helper()
@@ -94,7 +103,8 @@ func TestPreviousImage(t *testing.T) {
 	if got.status != 0 || !strings.Contains(got.stderr, "image "+name+":latest does not exist") {
 		t.Fatalf("%+v", got)
 	}
-	if again := run("-t", name+":latest", "--push", "--previous", name+":latest"); again.status != 0 || again.stdout != got.stdout || strings.Contains(again.stderr, "no image") {
+	if again := run("-t", name+":latest", "--push", "--previous", name+":latest"); again.status != 0 ||
+		again.stdout != got.stdout || strings.Contains(again.stderr, "no image") {
 		t.Errorf("the same again: %+v", again)
 	}
 	old := layersOf("-t", "x:v1", "--dry-run")
@@ -118,13 +128,15 @@ func TestPreviousImage(t *testing.T) {
 	if got := run("--output", docker, "--format", "docker"); got.status != 0 {
 		t.Fatal(got.stderr)
 	}
-	if got := run("-t", "x:v1", "--dry-run", "--previous", docker); got.status != 0 || !strings.Contains(got.stderr, "has no layer annotations") {
+	if got := run("-t", "x:v1", "--dry-run", "--previous", docker); got.status != 0 || !strings.Contains(got.stderr,
+		"has no layer annotations") {
 		t.Errorf("%+v", got)
 	}
 	// Only a definite "not found" from the registry is accepted for a missing previous image.
 	for _, status := range []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusInternalServerError} {
 		registry.Interfere(func(w http.ResponseWriter, _ *http.Request) bool { w.WriteHeader(status); return true })
-		if got := run("-t", "x:v1", "--dry-run", "--retries", "0", "--previous", name+":latest"); got.status != 1 || got.stdout != "" {
+		if got := run("-t", "x:v1", "--dry-run", "--retries", "0", "--previous", name+":latest"); got.status != 1 ||
+			got.stdout != "" {
 			t.Errorf("status %d: %+v", status, got)
 		}
 	}
@@ -137,7 +149,8 @@ func TestPreviousImageOfOtherCommands(t *testing.T) {
 	groups := func(command string) string {
 		t.Helper()
 		var account build.Image
-		if text := done(t, dir, "bindery", strings.Fields(command+what)...); json.Unmarshal([]byte(text), &account) != nil {
+		if text := done(t, dir, "bindery", strings.Fields(command+what)...); json.Unmarshal([]byte(text),
+			&account) != nil {
 			t.Fatal(text)
 		}
 		var out []string
@@ -148,7 +161,8 @@ func TestPreviousImageOfOtherCommands(t *testing.T) {
 	}
 	kept := groups("build catalog catalog --output oci:old:v1")
 	writePackage(t, dir, "p0", 100)
-	done(t, dir, "bindery", "build", "catalog", "catalog", "--output", "oci:new:v1", "--server", "none", "--cache", "none")
+	done(t, dir, "bindery", "build", "catalog", "catalog", "--output", "oci:new:v1", "--server", "none", "--cache",
+		"none")
 	without := strings.Replace(kept, "+p4", "", 1)
 	for command, want := range map[string]string{
 		"build catalog catalog -t x:v1 --dry-run":        kept,
@@ -165,10 +179,13 @@ func TestPreviousImageOfOtherCommands(t *testing.T) {
 			t.Errorf("%s: %s without --previous as well", command, got)
 		}
 	}
-	if got := runProgram(t, dir, "bindery", strings.Fields("index rm -f catalog -o p4 -t x:v1 --dry-run --account -"+what)...); got.status != 1 || !strings.Contains(got.stderr, "both write to standard output") {
+	if got := runProgram(t, dir, "bindery",
+		strings.Fields("index rm -f catalog -o p4 -t x:v1 --dry-run --account -"+what)...); got.status != 1 ||
+		!strings.Contains(got.stderr, "both write to standard output") {
 		t.Errorf("two accounts on standard output: %+v", got)
 	}
-	if got := runProgram(t, dir, "bindery", "build", "compose", "x.yaml", "--previous", "oci:old:v1"); got.status != 1 || !strings.Contains(got.stderr, "unknown flag: --previous") {
+	if got := runProgram(t, dir, "bindery", "build", "compose", "x.yaml", "--previous",
+		"oci:old:v1"); got.status != 1 || !strings.Contains(got.stderr, "unknown flag: --previous") {
 		t.Errorf("references say themselves what shares a layer: %+v", got)
 	}
 }

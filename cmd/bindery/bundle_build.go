@@ -20,15 +20,24 @@ func (p *program) buildBundleCommand(path string) *cli.Command {
 	words := strings.Fields(path)
 	flags := destinationFlags()
 	flags = append(flags,
-		&cli.StringFlag{Name: "directory", Aliases: []string{"d"}, Usage: "`DIR` of the bundle or of its manifests, as the argument", Category: "content"})
+		&cli.StringFlag{Name: "directory", Aliases: []string{"d"},
+			Usage: "`DIR` of the bundle or of its manifests, as the argument", Category: "content"})
 	flags = append(append(append(flags, bundleContainerfileFlags()...), metadataFlags("what")...),
-		&cli.BoolFlag{Name: "plain", Usage: "build a plain+v0 bundle: any Kubernetes objects, no package or channels needed", Category: "content"},
-		&cli.BoolFlag{Name: "skip-validation", Usage: "build the bundle whatever is wrong with it", Category: "content"},
-		&cli.BoolFlag{Name: "overwrite", Aliases: []string{"o"}, Usage: "replace annotations.yaml, and write it and bundle.Dockerfile to disk", Category: "content"},
-		&cli.StringFlag{Name: "output-dir", Aliases: []string{"u"}, Usage: "`DIR` to write a copy of the manifests and the metadata to as well", Category: "content"},
-		&cli.StringFlag{Name: "base", Aliases: []string{"base-image", "binary-image"}, Value: "scratch", Usage: "`IMAGE` below the bundle", Category: "content"},
-		&cli.StringFlag{Name: "platform", Value: "linux/amd64", Usage: "`OS/ARCH` that the image's configuration names", Category: "content"},
-		&cli.StringFlag{Name: "image-builder", Aliases: []string{"b"}, Usage: "accepted for opm's sake: no builder is needed", Category: "content"},
+		&cli.BoolFlag{Name: "plain",
+			Usage:    "build a plain+v0 bundle: any Kubernetes objects, no package or channels needed",
+			Category: "content"},
+		&cli.BoolFlag{Name: "skip-validation", Usage: "build the bundle whatever is wrong with it",
+			Category: "content"},
+		&cli.BoolFlag{Name: "overwrite", Aliases: []string{"o"},
+			Usage: "replace annotations.yaml, and write it and bundle.Dockerfile to disk", Category: "content"},
+		&cli.StringFlag{Name: "output-dir", Aliases: []string{"u"},
+			Usage: "`DIR` to write a copy of the manifests and the metadata to as well", Category: "content"},
+		&cli.StringFlag{Name: "base", Aliases: []string{"base-image", "binary-image"}, Value: "scratch",
+			Usage: "`IMAGE` below the bundle", Category: "content"},
+		&cli.StringFlag{Name: "platform", Value: "linux/amd64", Usage: "`OS/ARCH` that the image's configuration names",
+			Category: "content"},
+		&cli.StringFlag{Name: "image-builder", Aliases: []string{"b"},
+			Usage: "accepted for opm's sake: no builder is needed", Category: "content"},
 		dryRunFlag(), noCacheFlag(), cacheSizeFlag(),
 	)
 	flags = append(flags, formFlags("what")...)
@@ -36,13 +45,19 @@ func (p *program) buildBundleCommand(path string) *cli.Command {
 		Name:      words[len(words)-1],
 		Usage:     "build a bundle image from a bundle directory",
 		ArgsUsage: "DIR",
-		Description: "DIR contains the directories manifests and metadata, or it is the manifests directory beside metadata. If\n" +
-			"metadata/annotations.yaml is missing, the image gets one from --package, --channels and --default, or from package.yaml\n" +
-			"in the parent directory. The bundle is validated and written to the destinations of --push, --load and --output;\n" +
-			"without them to the OCI layout NAME.oci in the working directory. The build is reproducible. Standard output lists the\n" +
+		Description: "DIR contains the directories manifests and metadata, or it is the manifests directory beside " +
+			"metadata. If\n" +
+			"metadata/annotations.yaml is missing, the image gets one from --package, --channels and --default, or " +
+			"from package.yaml\n" +
+			"in the parent directory. The bundle is validated and written to the destinations of --push, --load and " +
+			"--output;\n" +
+			"without them to the OCI layout NAME.oci in the working directory. The build is reproducible. Standard " +
+			"output lists the\n" +
 			"destinations, one per line, and last the image's name with its digest." +
 			examples("bindery "+path+" bundle -t registry.example.com/acme/etcd:v0.9.4",
-				"bindery "+path+" bundle/manifests -t acme/etcd:v1 -p etcd -c singlenamespace-alpha --output docker-archive:etcd.tar",
+				"bindery "+path+
+					" bundle/manifests -t acme/etcd:v1 -p etcd -c singlenamespace-alpha --output "+
+					"docker-archive:etcd.tar",
 				"bindery "+path+" bundle -t registry.example.com/acme/etcd:v1 --push --format docker --dry-run",
 				"bindery "+path+" bundle --containerfile bundle.Dockerfile -t acme/etcd:v1 --dry-run"),
 		Flags:  append(append(flags, resultFlags()...), registryFlags()...),
@@ -63,7 +78,10 @@ func (p *program) buildBundle(c *cli.Context) (err error) {
 	case !slices.Contains([]string{"docker", "podman", "buildah"}, builder):
 		return cmdline.Usagef("%s is not supported image builder", builder)
 	case !c.Bool("push") && !c.Bool("load") && !c.IsSet("output") && !c.Bool("dry-run"):
-		p.log.Warn(fmt.Sprintf("%s is not used: the image is written to a layout in the working directory; --push writes it to the registry and --load to podman's storage", builder))
+		p.log.Warn(
+			fmt.Sprintf(
+				"%s is not used: the image is written to a layout in the working directory; --push writes it to the "+
+					"registry and --load to podman's storage", builder))
 	}
 	o, err := p.buildOptions(c)
 	if err != nil {
@@ -97,7 +115,8 @@ func (p *program) buildBundle(c *cli.Context) (err error) {
 		start := time.Now()
 		image, err := p.assemble(&o, func() (*build.Image, error) {
 			return build.Bundle(c.Context, build.BundleInput{
-				FS: source.FS, ManifestsDir: source.ManifestsDir, MetadataDir: source.MetadataDir, TestsDir: source.TestsDir, Annotations: source.Annotations,
+				FS: source.FS, ManifestsDir: source.ManifestsDir, MetadataDir: source.MetadataDir,
+				TestsDir: source.TestsDir, Annotations: source.Annotations,
 			}, o)
 		})
 		if err != nil {
@@ -119,8 +138,9 @@ func (p *program) writeMetadata(ctx context.Context, c *cli.Context, s *generate
 		m = generate.FromAnnotations(s.Annotations)
 	}
 	_, err := generate.Generate(ctx, generate.Options{
-		Dir: s.Manifests, OutputDir: c.String("output-dir"), Metadata: m, BaseImage: c.String("base"), Overwrite: c.Bool("overwrite"),
-		Info: func(message string) { p.log.Info(message) },
+		Dir: s.Manifests, OutputDir: c.String("output-dir"), Metadata: m, BaseImage: c.String("base"),
+		Overwrite: c.Bool("overwrite"),
+		Info:      func(message string) { p.log.Info(message) },
 	})
 	return generateError(err)
 }
@@ -131,7 +151,9 @@ func bundleSourceError(err error) error {
 		return generateError(err)
 	}
 	if errors.Is(err, generate.ErrMetadata) {
-		return &cmdline.Error{Class: cmdline.ClassInput, Hint: "omit --package, --channels and --default to keep the existing annotations, or replace them with --overwrite", Err: err}
+		return &cmdline.Error{Class: cmdline.ClassInput,
+			Hint: "omit --package, --channels and --default to keep the existing annotations, or replace them with " +
+				"--overwrite", Err: err}
 	}
 	return err
 }

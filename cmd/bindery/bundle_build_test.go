@@ -57,19 +57,24 @@ func imageFiles(t *testing.T, name string) (*images.Image, map[string]string) {
 func TestBuildBundle(t *testing.T) {
 	dir := bundleDir(t)
 	before := snapshot(t, filepath.Join(dir, "bundle"))
-	out := done(t, dir, "bindery", "build", "bundle", "bundle", "-t", "example.com/acme/etcd:v1", "--digest-file", "digest")
-	if want := "oci:etcd.oci:v1\nexample.com/acme/etcd@" + readFile(t, filepath.Join(dir, "digest")) + "\n"; out != want {
+	out := done(t, dir, "bindery", "build", "bundle", "bundle", "-t", "example.com/acme/etcd:v1", "--digest-file",
+		"digest")
+	if want := "oci:etcd.oci:v1\nexample.com/acme/etcd@" + readFile(t,
+		filepath.Join(dir, "digest")) + "\n"; out != want {
 		t.Errorf("got %q, want %q", out, want)
 	}
 	if after := snapshot(t, filepath.Join(dir, "bundle")); after != before {
 		t.Errorf("files before\n%s\nafter\n%s", before, after)
 	}
-	for _, label := range []string{"operators.operatorframework.io.bundle.manifests.v1=other/", testConfigsLabel + "=/configs"} {
-		if got := runProgram(t, dir, "bindery", "build", "bundle", "bundle", "-t", "a/b:v1", "--dry-run", "--label", label); got.status != 1 || !strings.Contains(got.stderr, "the label contradicts the image: "+label[:40]) {
+	for _, label := range []string{"operators.operatorframework.io.bundle.manifests.v1=other/",
+		testConfigsLabel + "=/configs"} {
+		if got := runProgram(t, dir, "bindery", "build", "bundle", "bundle", "-t", "a/b:v1", "--dry-run", "--label",
+			label); got.status != 1 || !strings.Contains(got.stderr, "the label contradicts the image: "+label[:40]) {
 			t.Errorf("--label %s: %+v", label, got)
 		}
 	}
-	if fromImage, fromDir := done(t, dir, "bindery", "render", "oci:etcd.oci:v1"), done(t, dir, "bindery", "render", "bundle"); fromImage != fromDir {
+	if fromImage, fromDir := done(t, dir, "bindery", "render", "oci:etcd.oci:v1"), done(t, dir, "bindery", "render",
+		"bundle"); fromImage != fromDir {
 		t.Errorf("the image renders as\n%s\nthe directory as\n%s", fromImage, fromDir)
 	}
 	img, files := imageFiles(t, "oci:"+dir+"/etcd.oci:v1")
@@ -87,7 +92,8 @@ func TestBuildBundle(t *testing.T) {
 func TestBuildRecordedBundles(t *testing.T) {
 	built := 0
 	for _, name := range testbundles.Names(t) {
-		if !strings.Contains(name, "synth") && !strings.Contains(name, "skupper") && !strings.Contains(name, "pelorus") {
+		if !strings.Contains(name, "synth") && !strings.Contains(name, "skupper") && !strings.Contains(name,
+			"pelorus") {
 			continue // the others are similar
 		}
 		dir := t.TempDir()
@@ -100,7 +106,8 @@ func TestBuildRecordedBundles(t *testing.T) {
 			continue
 		}
 		built++
-		if fromImage, fromDir := done(t, dir, "bindery", "render", "oci:out:v1"), done(t, dir, "bindery", "render", name); fromImage != fromDir {
+		if fromImage, fromDir := done(t, dir, "bindery", "render", "oci:out:v1"), done(t, dir, "bindery", "render",
+			name); fromImage != fromDir {
 			t.Errorf("%s: the image renders otherwise than the directory", name)
 		}
 	}
@@ -112,8 +119,10 @@ func TestBuildRecordedBundles(t *testing.T) {
 // The digest does not depend on umask, user, time zone, locale or directory.
 func TestBundleDigestIsThatOfTheContent(t *testing.T) {
 	var digests []string
-	for i, prefix := range []string{"umask 022; ", "umask 077; TZ=Asia/Tokyo ", "umask 000; LANG=de_DE.UTF-8 setpriv --reuid 65534 --clear-groups ", "TMPDIR=/nosuch "} {
-		if strings.Contains(prefix, "setpriv") && (os.Getuid() != 0 || exec.Command("setpriv", "--version").Run() != nil) {
+	for i, prefix := range []string{"umask 022; ", "umask 077; TZ=Asia/Tokyo ",
+		"umask 000; LANG=de_DE.UTF-8 setpriv --reuid 65534 --clear-groups ", "TMPDIR=/nosuch "} {
+		if strings.Contains(prefix,
+			"setpriv") && (os.Getuid() != 0 || exec.Command("setpriv", "--version").Run() != nil) {
 			prefix = "umask 000; LANG=de_DE.UTF-8 "
 		}
 		dir := bundleDir(t)
@@ -125,7 +134,8 @@ func TestBundleDigestIsThatOfTheContent(t *testing.T) {
 				}
 			}
 		}
-		script := prefix + filepath.Join(binDir, "bindery") + " build bundle bundle -t x:v1 --output oci:out" + fmt.Sprint(i)
+		script := prefix + filepath.Join(binDir,
+			"bindery") + " build bundle bundle -t x:v1 --output oci:out" + fmt.Sprint(i)
 		cmd := exec.Command("sh", "-c", script)
 		cmd.Dir = dir
 		got := finish(t, cmd)
@@ -149,24 +159,29 @@ func TestBundleBuildAsOpm(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := snapshot(t, filepath.Join(dir, "bundle"))
-	done(t, dir, "opm", "alpha", "bundle", "build", "-d", "bundle/manifests", "-t", "example.com/etcd:v1", "-p", "etcd", "-c", "stable,beta", "-e", "stable", "-b", "podman")
+	done(t, dir, "opm", "alpha", "bundle", "build", "-d", "bundle/manifests", "-t", "example.com/etcd:v1", "-p", "etcd",
+		"-c", "stable,beta", "-e", "stable", "-b", "podman")
 	if after := snapshot(t, filepath.Join(dir, "bundle")); after != before {
 		t.Errorf("files before\n%s\nafter\n%s", before, after)
 	}
 	img, files := imageFiles(t, "oci:"+dir+"/etcd.oci:v1")
 	want := readFile(t, "../../bundle/generate/testdata/etcd/annotations.yaml")
-	if files["metadata/annotations.yaml"] != want || img.Config.Config.Labels["operators.operatorframework.io.bundle.channels.v1"] != "stable,beta" {
+	if files["metadata/annotations.yaml"] != want ||
+		img.Config.Config.Labels["operators.operatorframework.io.bundle.channels.v1"] != "stable,beta" {
 		t.Errorf("annotations\n%s\nlabels %q", files["metadata/annotations.yaml"], img.Config.Config.Labels)
 	}
 	// With -o the files are also written to disk, with -u to a copy.
-	done(t, dir, "opm", "alpha", "bundle", "build", "-d", "bundle/manifests", "-t", "example.com/etcd:v1", "-p", "etcd", "-c", "stable,beta", "-e", "stable", "-o")
+	done(t, dir, "opm", "alpha", "bundle", "build", "-d", "bundle/manifests", "-t", "example.com/etcd:v1", "-p", "etcd",
+		"-c", "stable,beta", "-e", "stable", "-o")
 	if got := readFile(t, filepath.Join(dir, "bundle/metadata/annotations.yaml")); got != want {
 		t.Errorf("got\n%s", got)
 	}
-	done(t, dir, "opm", "alpha", "bundle", "build", "-d", "bundle/manifests", "-t", "example.com/etcd:v1", "-u", "copy", "-o", "-c", "alpha")
+	done(t, dir, "opm", "alpha", "bundle", "build", "-d", "bundle/manifests", "-t", "example.com/etcd:v1", "-u", "copy",
+		"-o", "-c", "alpha")
 	for file, text := range map[string]string{
 		"copy/metadata/annotations.yaml": readFile(t, "../../bundle/generate/testdata/etcd/outdir-annotations.yaml"),
-		"bundle.Dockerfile":              strings.ReplaceAll(readFile(t, "../../bundle/generate/testdata/etcd/outdir-bundle.Dockerfile"), "gen2/", "copy/"),
+		"bundle.Dockerfile": strings.ReplaceAll(
+			readFile(t, "../../bundle/generate/testdata/etcd/outdir-bundle.Dockerfile"), "gen2/", "copy/"),
 	} {
 		if got := readFile(t, filepath.Join(dir, file)); got != text {
 			t.Errorf("%s: got\n%s\nwant\n%s", file, got, text)
@@ -176,7 +191,8 @@ func TestBundleBuildAsOpm(t *testing.T) {
 
 func TestBuildPlainBundle(t *testing.T) {
 	dir := t.TempDir()
-	text := "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: a\n---\napiVersion: v1\nkind: ServiceAccount\nmetadata:\n  name: b\n  namespace: a\n"
+	text := "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: a\n---\napiVersion: v1\nkind: " +
+		"ServiceAccount\nmetadata:\n  name: b\n  namespace: a\n"
 	if err := os.MkdirAll(filepath.Join(dir, "p", "manifests"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -185,18 +201,22 @@ func TestBuildPlainBundle(t *testing.T) {
 	}
 	done(t, dir, "bindery", "build", "bundle", "p", "--plain", "-p", "acme", "-t", "example.com/p:v1")
 	img, files := imageFiles(t, "oci:"+dir+"/p.oci:v1")
-	if files["manifests/all.yaml"] != text || !strings.Contains(files["metadata/annotations.yaml"], "mediatype.v1: plain+v0\n") || len(files) != 2 {
+	if files["manifests/all.yaml"] != text || !strings.Contains(files["metadata/annotations.yaml"],
+		"mediatype.v1: plain+v0\n") || len(files) != 2 {
 		t.Errorf("files %q", files)
 	}
-	if l := img.Config.Config.Labels; l["operators.operatorframework.io.bundle.mediatype.v1"] != "plain+v0" || l["operators.operatorframework.io.bundle.package.v1"] != "acme" || len(l) != 4 {
+	if l := img.Config.Config.Labels; l["operators.operatorframework.io.bundle.mediatype.v1"] != "plain+v0" ||
+		l["operators.operatorframework.io.bundle.package.v1"] != "acme" || len(l) != 4 {
 		t.Errorf("labels %q", l)
 	}
 	// Neither a package nor channels are required.
-	done(t, dir, "bindery", "build", "bundle", "p/manifests", "--plain", "-t", "example.com/p:v1", "--output", "oci:none:v1")
+	done(t, dir, "bindery", "build", "bundle", "p/manifests", "--plain", "-t", "example.com/p:v1", "--output",
+		"oci:none:v1")
 	if got := runProgram(t, dir, "bindery", "bundle", "validate", "oci:none:v1"); got.status != 0 {
 		t.Errorf("%+v", got)
 	}
-	if text := done(t, dir, "bindery", "inspect", "oci:none:v1") + done(t, dir, "bindery", "verify", "oci:none:v1"); !strings.Contains(text, "bundle manifests/") {
+	if text := done(t, dir, "bindery", "inspect", "oci:none:v1") + done(t, dir, "bindery", "verify",
+		"oci:none:v1"); !strings.Contains(text, "bundle manifests/") {
 		t.Errorf("a plain bundle is inspected as\n%s", text)
 	}
 	if got := runProgram(t, dir, "bindery", "bundle", "validate", "--plain", "p/manifests"); got.status != 0 {
@@ -208,7 +228,8 @@ func TestBuildPlainBundle(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "p", "manifests", "bad.yaml"), []byte("a: 1\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if got := runProgram(t, dir, "bindery", "build", "bundle", "p", "--plain", "-t", "example.com/p:v2"); got.status != 1 || !strings.Contains(got.stderr, "manifests/bad.yaml") {
+	if got := runProgram(t, dir, "bindery", "build", "bundle", "p", "--plain", "-t",
+		"example.com/p:v2"); got.status != 1 || !strings.Contains(got.stderr, "manifests/bad.yaml") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -218,7 +239,8 @@ func TestPushBundle(t *testing.T) {
 	dir := bundleDir(t)
 	name := registry.Host() + "/acme/etcd:v1"
 	for _, format := range []string{"oci", "docker"} {
-		out := done(t, dir, "bindery", "build", "bundle", "bundle", "-t", name, "--push", "--use-http", "--format", format)
+		out := done(t, dir, "bindery", "build", "bundle", "bundle", "-t", name, "--push", "--use-http", "--format",
+			format)
 		_, digest, _ := strings.Cut(strings.TrimSpace(out), "@")
 		rendered := done(t, dir, "bindery", "render", registry.Host()+"/acme/etcd:v1", "--use-http", "--no-cache")
 		var blob struct{ Image string }
@@ -236,8 +258,10 @@ func TestBuildBundleErrors(t *testing.T) {
 		{"other words", "bindery", "build bundle bundle -t x:v1 -p other", "hint: omit --package"},
 		{"nothing there", "bindery", "build bundle nosuch/manifests -t x:v1", "no such file"},
 		{"invalid", "bindery", "build bundle broken -t x:v1", "hint: --skip-validation"},
-		{"invalid as JSON", "bindery", "build bundle broken -t x:v1 --error-format json", `{"class":3,"message":"broken: the bundle has `},
-		{"output in the bundle", "bindery", "build bundle bundle -t x:v1 --output oci:bundle/manifests/out", "or inside it"},
+		{"invalid as JSON", "bindery", "build bundle broken -t x:v1 --error-format json",
+			`{"class":3,"message":"broken: the bundle has `},
+		{"output in the bundle", "bindery", "build bundle bundle -t x:v1 --output oci:bundle/manifests/out",
+			"or inside it"},
 		{"platform", "bindery", "build bundle bundle -t x:v1 --platform windows/amd64", "invalid --platform value"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -245,7 +269,8 @@ func TestBuildBundleErrors(t *testing.T) {
 			if err := os.CopyFS(filepath.Join(dir, "broken"), os.DirFS(filepath.Join(dir, "bundle"))); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.Remove(filepath.Join(dir, "broken", "manifests", "etcdclusters.etcd.database.coreos.com.crd.yaml")); err != nil {
+			if err := os.Remove(filepath.Join(dir, "broken", "manifests",
+				"etcdclusters.etcd.database.coreos.com.crd.yaml")); err != nil {
 				t.Fatal(err)
 			}
 			before := snapshot(t, dir)
@@ -267,8 +292,10 @@ func TestBuildBundleErrors(t *testing.T) {
 func TestArchivesHonourUmask(t *testing.T) {
 	dir := bundleDir(t)
 	for umask, want := range map[string]os.FileMode{"022": 0o644, "077": 0o600, "002": 0o664} {
-		cmd := command(dir, "bindery", "build", "bundle", "bundle", "-t", "x:v1", "--output", "oci-archive:o"+umask+".tar", "--output", "docker-archive:d"+umask+".tar")
-		cmd.Path, cmd.Args = "/bin/sh", append([]string{"sh", "-c", "umask " + umask + `; exec "$@"`, "sh"}, append([]string{cmd.Path}, cmd.Args[1:]...)...)
+		cmd := command(dir, "bindery", "build", "bundle", "bundle", "-t", "x:v1", "--output",
+			"oci-archive:o"+umask+".tar", "--output", "docker-archive:d"+umask+".tar")
+		cmd.Path, cmd.Args = "/bin/sh", append([]string{"sh", "-c", "umask " + umask + `; exec "$@"`, "sh"},
+			append([]string{cmd.Path}, cmd.Args[1:]...)...)
 		if got := finish(t, cmd); got.status != 0 {
 			t.Fatal(got)
 		}

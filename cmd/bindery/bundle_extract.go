@@ -23,20 +23,27 @@ func (p *program) bundleExtractCommand() *cli.Command {
 		Name:      "extract",
 		Usage:     "write a bundle into an existing ConfigMap",
 		ArgsUsage: "[DIR]",
-		Description: "DIR contains the directories manifests and metadata. The Operator Lifecycle Manager runs this command in the pod that\n" +
-			"unpacks a bundle: the ConfigMap's data and annotations are replaced by the bundle. $CONTAINER_IMAGE is recorded as the\n" +
+		Description: "DIR contains the directories manifests and metadata. The Operator Lifecycle Manager runs this " +
+			"command in the pod that\n" +
+			"unpacks a bundle: the ConfigMap's data and annotations are replaced by the bundle. $CONTAINER_IMAGE is " +
+			"recorded as the\n" +
 			"source image. The cluster is that of $KUBECONFIG, of --kubeconfig, or of the pod; --dry-run needs none." +
 			examples("bindery bundle extract bundle -c etcd -z --dry-run",
 				"bindery bundle extract -m bundle -n olm -c etcd --dry-run -o json"),
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "manifestsdir", Aliases: []string{"m"}, Usage: "bundle `DIR`, in place of the argument", DefaultText: "/"},
-			&cli.StringFlag{Name: "kubeconfig", Aliases: []string{"k"}, Usage: "kubeconfig `FILE` of the cluster; $KUBECONFIG takes precedence"},
+			&cli.StringFlag{Name: "manifestsdir", Aliases: []string{"m"},
+				Usage: "bundle `DIR`, in place of the argument", DefaultText: "/"},
+			&cli.StringFlag{Name: "kubeconfig", Aliases: []string{"k"},
+				Usage: "kubeconfig `FILE` of the cluster; $KUBECONFIG takes precedence"},
 			&cli.StringFlag{Name: "configmapname", Aliases: []string{"c"}, Usage: "`NAME` of the ConfigMap"},
-			&cli.StringFlag{Name: "namespace", Aliases: []string{"n"}, Value: "openshift-operator-lifecycle-manager", Usage: "`NAMESPACE` of the ConfigMap"},
-			&cli.Int64Flag{Name: "datalimit", Aliases: []string{"l"}, Value: configmap.DefaultLimit, Usage: "maximum size of the encoded data: `N` bytes"},
+			&cli.StringFlag{Name: "namespace", Aliases: []string{"n"}, Value: "openshift-operator-lifecycle-manager",
+				Usage: "`NAMESPACE` of the ConfigMap"},
+			&cli.Int64Flag{Name: "datalimit", Aliases: []string{"l"}, Value: configmap.DefaultLimit,
+				Usage: "maximum size of the encoded data: `N` bytes"},
 			&cli.BoolFlag{Name: "gzip", Aliases: []string{"z"}, Usage: "compress the data"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "print the ConfigMap without updating the cluster"},
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "`FORMAT` of --dry-run (yaml|json)", DefaultText: "yaml"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "`FORMAT` of --dry-run (yaml|json)",
+				DefaultText: "yaml"},
 		},
 		Action: p.bundleExtract,
 	}
@@ -74,7 +81,8 @@ func (p *program) bundleExtract(c *cli.Context) error {
 		Gzip: c.Bool("gzip"), Limit: c.Int64("datalimit"), SourceImage: os.Getenv("CONTAINER_IMAGE"),
 	})
 	if err != nil {
-		return &cmdline.Error{Class: extractClass(err), Object: dir, Err: fmt.Errorf("%s: %w", dir, err), Hint: extractHint(c, err)}
+		return &cmdline.Error{Class: extractClass(err), Object: dir, Err: fmt.Errorf("%s: %w", dir, err),
+			Hint: extractHint(c, err)}
 	}
 	if c.Bool("dry-run") {
 		return p.printObjects(format, configMapOf(namespace, name, content))
@@ -113,7 +121,8 @@ type objectMeta struct {
 }
 
 func configMapOf(namespace, name string, content *configmap.ConfigMap) configMapObject {
-	return configMapObject{"v1", "ConfigMap", objectMeta{name, namespace, content.Annotations}, content.Data, content.BinaryData}
+	return configMapObject{"v1", "ConfigMap", objectMeta{name, namespace, content.Annotations}, content.Data,
+		content.BinaryData}
 }
 
 // printObjects writes Kubernetes objects as YAML documents, or as JSON: one object or a list.
@@ -149,7 +158,8 @@ func (p *program) updateConfigMap(c *cli.Context, namespace, name string, conten
 		kubeconfig = env // opm's order of precedence
 	}
 	client, err := kube.NewClient(kube.Options{
-		Kubeconfig: kubeconfig, UserAgent: "bindery/" + c.App.Version, Warn: func(m string) { p.log.Warn(fmt.Sprintf("%.300q", m)) },
+		Kubeconfig: kubeconfig, UserAgent: "bindery/" + c.App.Version,
+		Warn: func(m string) { p.log.Warn(fmt.Sprintf("%.300q", m)) },
 	})
 	if err == nil {
 		err = client.Update(c.Context, namespace, name, func(cm *corev1.ConfigMap) {
@@ -161,7 +171,8 @@ func (p *program) updateConfigMap(c *cli.Context, namespace, name string, conten
 		return clusterError(namespace+"/"+name, err)
 	}
 	if !p.opm {
-		p.log.Info(fmt.Sprintf("wrote %s to ConfigMap %s/%s", count(len(content.Data)+len(content.BinaryData), "file"), namespace, name))
+		p.log.Info(fmt.Sprintf("wrote %s to ConfigMap %s/%s", count(len(content.Data)+len(content.BinaryData), "file"),
+			namespace, name))
 	}
 	return nil
 }
@@ -174,7 +185,9 @@ func clusterError(object string, err error) error {
 	case errors.Is(err, kube.ErrNoCluster):
 		e.Class, e.Hint = cmdline.ClassLocal, "set --kubeconfig or $KUBECONFIG; --dry-run needs no cluster"
 	case errors.Is(err, kube.ErrMissing):
-		e.Class, e.Hint = cmdline.ClassNetwork, "create an empty one with \"kubectl create configmap NAME\"; the Operator Lifecycle Manager creates it before it runs this command"
+		e.Class, e.Hint = cmdline.ClassNetwork,
+			"create an empty one with \"kubectl create configmap NAME\"; the Operator Lifecycle Manager creates it "+
+				"before it runs this command"
 	case apierrors.IsForbidden(err):
 		e.Class, e.Hint = cmdline.ClassNetwork, "this needs the verbs \"get\" and \"update\" on the ConfigMap"
 	case errors.As(err, &status):

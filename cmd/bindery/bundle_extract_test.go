@@ -32,8 +32,9 @@ func withEnv(t *testing.T, dir, name string, env []string, args ...string) resul
 func TestBundleExtract(t *testing.T) {
 	cluster := kubetest.New(t)
 	cluster.Set(&corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "olm", Name: "cm", Labels: map[string]string{"olm.managed": "true"}, Annotations: map[string]string{"old": "gone"}},
-		Data:       map[string]string{"old": "gone"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "olm", Name: "cm", Labels: map[string]string{"olm.managed": "true"},
+			Annotations: map[string]string{"old": "gone"}},
+		Data: map[string]string{"old": "gone"},
 	})
 	dir := bundleDir(t)
 	config := cluster.Kubeconfig(t)
@@ -45,21 +46,25 @@ func TestBundleExtract(t *testing.T) {
 	if err := json.Unmarshal([]byte(dry.stdout), &want); err != nil || dry.status != 0 {
 		t.Fatalf("%+v: %v", dry, err)
 	}
-	got := withEnv(t, dir, "opm", []string{image, "KUBECONFIG=" + config}, append([]string{"alpha"}, append(args, "-k", "nosuch")...)...)
+	got := withEnv(t, dir, "opm", []string{image, "KUBECONFIG=" + config},
+		append([]string{"alpha"}, append(args, "-k", "nosuch")...)...)
 	if got.status != 0 || got.stdout != "" {
 		t.Fatalf("%+v", got)
 	}
 	is := cluster.Get("olm", "cm")
 	same := maps.EqualFunc(is.BinaryData, want.BinaryData, func(a, b []byte) bool { return string(a) == string(b) })
-	if !same || len(is.BinaryData) != 4 || len(is.Data) != 0 || !maps.Equal(is.Annotations, want.Annotations) || is.Labels["olm.managed"] != "true" {
+	if !same || len(is.BinaryData) != 4 || len(is.Data) != 0 || !maps.Equal(is.Annotations, want.Annotations) ||
+		is.Labels["olm.managed"] != "true" {
 		t.Errorf("got %+v", is)
 	}
-	if is.Annotations["olm.sourceImage"] != "example.com/etcd@sha256:0123" || is.Annotations["olm.contentEncoding"] != "gzip+base64" || len(is.Annotations) != 8 {
+	if is.Annotations["olm.sourceImage"] != "example.com/etcd@sha256:0123" ||
+		is.Annotations["olm.contentEncoding"] != "gzip+base64" || len(is.Annotations) != 8 {
 		t.Errorf("annotations %q", is.Annotations)
 	}
 	// The -k flag works too, and the trailing slash of the directory is optional.
 	got = withEnv(t, dir, "bindery", nil, "bundle", "extract", "bundle", "-n", "olm", "-c", "cm", "-k", config)
-	if is := cluster.Get("olm", "cm"); got.status != 0 || len(is.Data) != 4 || len(is.BinaryData) != 0 || len(is.Annotations) != 6 {
+	if is := cluster.Get("olm", "cm"); got.status != 0 || len(is.Data) != 4 || len(is.BinaryData) != 0 ||
+		len(is.Annotations) != 6 {
 		t.Errorf("%+v: %+v", got, is)
 	}
 }
@@ -72,7 +77,8 @@ func TestBundleExtractDryRun(t *testing.T) {
 	if err := yaml.UnmarshalStrict([]byte(got.stdout), &cm); err != nil || got.status != 0 {
 		t.Fatalf("%+v: %v", got, err)
 	}
-	if cm.Kind != "ConfigMap" || cm.APIVersion != "v1" || cm.Name != "cm" || cm.Namespace != "openshift-operator-lifecycle-manager" {
+	if cm.Kind != "ConfigMap" || cm.APIVersion != "v1" || cm.Name != "cm" ||
+		cm.Namespace != "openshift-operator-lifecycle-manager" {
 		t.Errorf("got %+v", cm)
 	}
 	for name, text := range cm.Data {
@@ -95,8 +101,10 @@ func TestBundleExtractErrors(t *testing.T) {
 	config := "KUBECONFIG=" + cluster.Kubeconfig(t)
 	for _, c := range []struct{ name, env, args, want string }{
 		{"no name", config, "bundle extract bundle", `required flag(s) "configmapname" not set`},
-		{"missing", config, "bundle extract bundle -n olm -c nosuch", `error: ConfigMap olm/nosuch: the ConfigMap must exist: configmaps "nosuch" not found`},
-		{"forbidden", config, "bundle extract bundle -n olm -c forbidden --error-format json", `"class":4,"message":"ConfigMap olm/forbidden: configmaps \"forbidden\" is forbidden","object":"olm/forbidden"`},
+		{"missing", config, "bundle extract bundle -n olm -c nosuch",
+			`error: ConfigMap olm/nosuch: the ConfigMap must exist: configmaps "nosuch" not found`},
+		{"forbidden", config, "bundle extract bundle -n olm -c forbidden --error-format json",
+			`"class":4,"message":"ConfigMap olm/forbidden: configmaps \"forbidden\" is forbidden","object":"olm/forbidden"`},
 		{"no cluster", "", "bundle extract bundle -c cm", "hint: set --kubeconfig"},
 		{"too large", config, "bundle extract bundle -c cm -l 1000", "bundle files exceeded 1000 bytes limit"},
 		{"too large, hint", config, "bundle extract bundle -c cm -l 1000 --error-format json", `"class":6,`},

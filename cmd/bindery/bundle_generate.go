@@ -12,15 +12,19 @@ import (
 // metadataFlags are the flags for a bundle's annotations.
 func metadataFlags(group string) []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "package", Aliases: []string{"p"}, Usage: "`PACKAGE` that the bundle belongs to", Category: group},
-		&cli.StringFlag{Name: "channels", Aliases: []string{"c"}, Usage: "`CHANNELS` that the bundle is in, separated by commas", Category: group},
-		&cli.StringFlag{Name: "default", Aliases: []string{"e"}, Usage: "default `CHANNEL` of the package", Category: group},
+		&cli.StringFlag{Name: "package", Aliases: []string{"p"}, Usage: "`PACKAGE` that the bundle belongs to",
+			Category: group},
+		&cli.StringFlag{Name: "channels", Aliases: []string{"c"},
+			Usage: "`CHANNELS` that the bundle is in, separated by commas", Category: group},
+		&cli.StringFlag{Name: "default", Aliases: []string{"e"}, Usage: "default `CHANNEL` of the package",
+			Category: group},
 	}
 }
 
 // readMetadata reads [metadataFlags].
 func readMetadata(c *cli.Context) generate.Metadata {
-	return generate.Metadata{Package: c.String("package"), Channels: c.String("channels"), DefaultChannel: c.String("default")}
+	return generate.Metadata{Package: c.String("package"), Channels: c.String("channels"),
+		DefaultChannel: c.String("default")}
 }
 
 func (p *program) bundleGenerateCommand() *cli.Command {
@@ -32,14 +36,18 @@ func (p *program) bundleGenerateCommand() *cli.Command {
 		Name:      "generate",
 		Usage:     "generate the annotations and the Dockerfile of a bundle",
 		ArgsUsage: "[DIR]",
-		Description: "DIR contains the manifests. The annotations are written to metadata/annotations.yaml beside it, or with --output-dir to\n" +
-			"that directory together with a copy of the manifests; bundle.Dockerfile is written to the working directory. Package and\n" +
-			"channels default to those of package.yaml in the parent directory of DIR. An existing file with different content is an\n" +
+		Description: "DIR contains the manifests. The annotations are written to metadata/annotations.yaml beside " +
+			"it, or with --output-dir to\n" +
+			"that directory together with a copy of the manifests; bundle.Dockerfile is written to the working " +
+			"directory. Package and\n" +
+			"channels default to those of package.yaml in the parent directory of DIR. An existing file with " +
+			"different content is an\n" +
 			"error unless --overwrite is set. \"build bundle\" needs none of these files." +
 			examples("bindery bundle generate bundle/manifests -p etcd -c stable,beta -e stable --overwrite",
 				"bindery bundle generate -d bundle/manifests -p etcd -c alpha --output-dir out"),
 		Flags: append(flags,
-			&cli.StringFlag{Name: "output-dir", Aliases: []string{"u"}, Usage: "copy the manifests and metadata to `DIR`"},
+			&cli.StringFlag{Name: "output-dir", Aliases: []string{"u"},
+				Usage: "copy the manifests and metadata to `DIR`"},
 			&cli.StringFlag{Name: "base-image", Value: "scratch", Usage: "base `IMAGE` of the Dockerfile"},
 			&cli.BoolFlag{Name: "overwrite", Usage: "replace existing files"},
 		),

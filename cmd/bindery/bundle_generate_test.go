@@ -25,17 +25,22 @@ func TestBundleGenerateAsOpm(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := runProgram(t, dir, "opm", "alpha", "bundle", "generate", "-d", "bundle/manifests", "-p", "etcd", "-c", "stable,beta", "-e", "stable")
+	got := runProgram(t, dir, "opm", "alpha", "bundle", "generate", "-d", "bundle/manifests", "-p", "etcd", "-c",
+		"stable,beta", "-e", "stable")
 	stamp := regexp.MustCompile(`(?m)^time="[^"]*" `)
-	want := strings.ReplaceAll("level=info msg=\"Building annotations.yaml\"\nlevel=info msg=\"Writing annotations.yaml in DIR/bundle/metadata\"\n"+
-		"level=info msg=\"Building Dockerfile\"\nlevel=info msg=\"Writing bundle.Dockerfile in DIR\"\n", "DIR", recorded)
+	want := strings.ReplaceAll("level=info msg=\"Building annotations.yaml\"\nlevel=info msg=\"Writing "+
+		"annotations.yaml in DIR/bundle/metadata\"\n"+
+		"level=info msg=\"Building Dockerfile\"\nlevel=info msg=\"Writing bundle.Dockerfile in DIR\"\n", "DIR",
+		recorded)
 	if text := stamp.ReplaceAllString(got.stderr, ""); got.status != 0 || got.stdout != "" || text != want {
 		t.Errorf("status %d, %q\n%s\nwant\n%s", got.status, got.stdout, text, want)
 	}
-	if is, want := readFile(t, filepath.Join(dir, "bundle/metadata/annotations.yaml")), readFile(t, "../../bundle/generate/testdata/etcd/annotations.yaml"); is != want {
+	if is, want := readFile(t, filepath.Join(dir, "bundle/metadata/annotations.yaml")), readFile(t,
+		"../../bundle/generate/testdata/etcd/annotations.yaml"); is != want {
 		t.Errorf("got\n%s\nwant\n%s", is, want)
 	}
-	dockerfile := strings.ReplaceAll(readFile(t, "../../bundle/generate/testdata/etcd/bundle.Dockerfile"), "COPY ", "COPY bundle/")
+	dockerfile := strings.ReplaceAll(readFile(t, "../../bundle/generate/testdata/etcd/bundle.Dockerfile"), "COPY ",
+		"COPY bundle/")
 	if is := readFile(t, filepath.Join(dir, "bundle.Dockerfile")); is != dockerfile {
 		t.Errorf("got\n%s\nwant\n%s", is, dockerfile)
 	}
@@ -45,11 +50,14 @@ func TestBundleGenerateErrors(t *testing.T) {
 	for _, c := range []struct {
 		name, program, args, want string
 	}{
-		{"other content is kept", "bindery", "bundle generate bundle/manifests -p etcd -c a", "hint: replace the existing files with --overwrite"},
-		{"nothing to infer from", "opm", "alpha bundle generate -d bundle/manifests", "please manually input channels and packageName"},
+		{"other content is kept", "bindery", "bundle generate bundle/manifests -p etcd -c a",
+			"hint: replace the existing files with --overwrite"},
+		{"nothing to infer from", "opm", "alpha bundle generate -d bundle/manifests",
+			"please manually input channels and packageName"},
 		{"no manifests", "bindery", "bundle generate bundle -p etcd -c a --overwrite", "contains no yaml files"},
 		{"no directory", "opm", "alpha bundle generate -p etcd -c a", `Error: required flag(s) "directory" not set`},
-		{"missing directory", "opm", "alpha bundle generate -d nosuch -p a -c b", "Error: stat nosuch: no such file or directory\nUsage:\n  opm alpha bundle generate"},
+		{"missing directory", "opm", "alpha bundle generate -d nosuch -p a -c b",
+			"Error: stat nosuch: no such file or directory\nUsage:\n  opm alpha bundle generate"},
 		{"two directories", "bindery", "bundle generate bundle/manifests -d bundle -p a -c b", "accepts one directory"},
 		{"as JSON", "bindery", "bundle generate nosuch -p a -c b --error-format json", `{"class":7,"message":"stat `},
 	} {

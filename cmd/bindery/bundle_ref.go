@@ -15,7 +15,8 @@ import (
 
 // imageTransports returns the prefixes of image names.
 func imageTransports() []string {
-	return []string{string(images.Docker), string(images.OCI), string(images.OCIArchive), string(images.DockerArchive), string(images.Directory), string(images.Store)}
+	return []string{string(images.Docker), string(images.OCI), string(images.OCIArchive), string(images.DockerArchive),
+		string(images.Directory), string(images.Store)}
 }
 
 // imageName refuses a name that is not a full image name. Most are misspelled paths: a short name is never looked up in
@@ -26,7 +27,8 @@ func imageName(ref, hint string) error {
 		return nil
 	}
 	if _, err := reference.ParseNamed(ref); err != nil {
-		return &cmdline.Error{Class: cmdline.ClassLocal, Object: ref, Hint: hint, Err: &render.NameError{Reference: ref, Reason: err}}
+		return &cmdline.Error{Class: cmdline.ClassLocal, Object: ref, Hint: hint,
+			Err: &render.NameError{Reference: ref, Reason: err}}
 	}
 	return nil
 }
@@ -37,7 +39,8 @@ func notBundle(ref string, labels map[string]string) error {
 	if err != nil || kind == render.BundleImage {
 		return nil // an image without labels may be a bundle
 	}
-	return &cmdline.Error{Class: cmdline.ClassInput, Object: ref, Err: fmt.Errorf("%q is a %s, not a bundle", ref, kind)}
+	return &cmdline.Error{Class: cmdline.ClassInput, Object: ref,
+		Err: fmt.Errorf("%q is a %s, not a bundle", ref, kind)}
 }
 
 // catalogHint returns a hint for a directory that was read as a catalog and is a bundle, or a part of one; otherwise it

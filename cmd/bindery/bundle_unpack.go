@@ -21,13 +21,17 @@ func (p *program) bundleUnpackCommand() *cli.Command {
 		Name:      "unpack",
 		Usage:     "write the files of a bundle image into a directory",
 		ArgsUsage: "REF",
-		Description: "Writes all files of the image, or with --bundle-only those in its manifests and metadata directories. The bundle is\n" +
-			"validated first. Existing files are never replaced. Files get mode 0644; an image with links or devices is refused." +
-			examples("bindery bundle unpack registry.example.com/acme/etcd:v0.9.4 -o unpacked", "bindery bundle unpack oci:etcd.oci:v1 -o unpacked",
+		Description: "Writes all files of the image, or with --bundle-only those in its manifests and metadata " +
+			"directories. The bundle is\n" +
+			"validated first. Existing files are never replaced. Files get mode 0644; an image with links or devices " +
+			"is refused." +
+			examples("bindery bundle unpack registry.example.com/acme/etcd:v0.9.4 -o unpacked",
+				"bindery bundle unpack oci:etcd.oci:v1 -o unpacked",
 				"bindery bundle unpack oci:etcd.oci:v1 -o unpacked --bundle-only --skip-validation"),
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "out", Aliases: []string{"o"}, Value: "./", Usage: "`DIR` to write to"},
-			&cli.BoolFlag{Name: "skip-validation", Aliases: []string{"v"}, Usage: "write the bundle even if it is invalid"},
+			&cli.BoolFlag{Name: "skip-validation", Aliases: []string{"v"},
+				Usage: "write the bundle even if it is invalid"},
 			&cli.BoolFlag{Name: "bundle-only", Usage: "write only the manifests and metadata of the image"},
 			platformFlag(),
 			&cli.StringFlag{Name: "root-ca", Aliases: []string{"c"}, Usage: "alias of --ca-file", Hidden: true},
@@ -92,7 +96,8 @@ func (p *program) bundleUnpack(c *cli.Context) (err error) {
 	defer func() { err = errors.Join(err, tree.Close()) }()
 	if !c.Bool("skip-validation") {
 		plain := labels[bundle.AnnotationMediaType] == string(bundle.PlainV0)
-		if err := p.validBundle(c.Context, ref, tree, validation{labels: labels, plain: plain, strict: true}); err != nil {
+		if err := p.validBundle(c.Context, ref, tree,
+			validation{labels: labels, plain: plain, strict: true}); err != nil {
 			return err
 		}
 	}
@@ -107,7 +112,8 @@ func (p *program) bundleUnpack(c *cli.Context) (err error) {
 	}
 	if err := atomicfs.WriteTree(c.Context, out, tree); err != nil {
 		if errors.Is(err, fs.ErrExist) {
-			return &cmdline.Error{Class: cmdline.ClassLocal, Object: out, Err: err, Hint: "nothing was written; name another directory with -o DIR"}
+			return &cmdline.Error{Class: cmdline.ClassLocal, Object: out, Err: err,
+				Hint: "nothing was written; name another directory with -o DIR"}
 		}
 		return err
 	}
@@ -121,5 +127,6 @@ func unpackError(c *cli.Context, ref string, err error) error {
 	if !errors.Is(err, images.ErrInvalid) || c.Bool("bundle-only") {
 		return err
 	}
-	return &cmdline.Error{Class: cmdline.ClassInput, Object: ref, Err: err, Hint: "--bundle-only reads only manifests and metadata"}
+	return &cmdline.Error{Class: cmdline.ClassInput, Object: ref, Err: err,
+		Hint: "--bundle-only reads only manifests and metadata"}
 }

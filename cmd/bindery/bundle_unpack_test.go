@@ -21,7 +21,9 @@ import (
 func TestBundleUnpack(t *testing.T) {
 	dir := bundleDir(t)
 	done(t, dir, "bindery", "build", "bundle", "bundle", "-t", "etcd:v1")
-	for _, args := range []string{"bundle unpack oci:etcd.oci:v1 -o new/dir", "bundle unpack oci:etcd.oci:v1 -o there --bundle-only", "alpha bundle unpack oci:etcd.oci:v1 --out=there2 -v -d"} {
+	for _, args := range []string{"bundle unpack oci:etcd.oci:v1 -o new/dir",
+		"bundle unpack oci:etcd.oci:v1 -o there --bundle-only",
+		"alpha bundle unpack oci:etcd.oci:v1 --out=there2 -v -d"} {
 		program, out := "bindery", "new/dir"
 		switch {
 		case strings.HasPrefix(args, "alpha"):
@@ -40,7 +42,8 @@ func TestBundleUnpack(t *testing.T) {
 		if got := done(t, dir, program, strings.Fields(args)...); got != "" {
 			t.Errorf("standard output has %q", got)
 		}
-		for _, file := range []string{"metadata/annotations.yaml", "manifests/etcdoperator.v0.9.4.clusterserviceversion.yaml"} {
+		for _, file := range []string{"metadata/annotations.yaml",
+			"manifests/etcdoperator.v0.9.4.clusterserviceversion.yaml"} {
 			if readFile(t, filepath.Join(dir, out, file)) != readFile(t, filepath.Join(dir, "bundle", file)) {
 				t.Errorf("%s: %s is another", args, file)
 			}
@@ -62,10 +65,12 @@ func TestUnpackRecordedImages(t *testing.T) {
 	dir := t.TempDir()
 	conf := registry.RegistriesConf(t, testregistry.RecordedHost)
 	for name, ref := range map[string]string{
-		"etcd-v0.9.4": "community/etcd:v0.9.4", "skupper-operator-v1.9.6": "community/skupper-operator:v1.9.6", "synth-constraint-v0.1.0": "synth/synth-constraint:v0.1.0",
+		"etcd-v0.9.4": "community/etcd:v0.9.4", "skupper-operator-v1.9.6": "community/skupper-operator:v1.9.6",
+		"synth-constraint-v0.1.0": "synth/synth-constraint:v0.1.0",
 	} {
 		bundle := testbundles.Write(t, dir, name)
-		done(t, dir, "bindery", "bundle", "unpack", testregistry.RecordedHost+"/"+ref, "-o", name+".out", "--registries-conf", conf, "--no-cache", "-v")
+		done(t, dir, "bindery", "bundle", "unpack", testregistry.RecordedHost+"/"+ref, "-o", name+".out",
+			"--registries-conf", conf, "--no-cache", "-v")
 		for _, part := range []string{"manifests", "metadata"} {
 			is, want := listFiles(t, filepath.Join(dir, name+".out", part)), listFiles(t, filepath.Join(bundle, part))
 			if is != want || want == "" {
@@ -128,14 +133,17 @@ func rawImage(t *testing.T, dir string, entries ...tar.Header) {
 		}
 		return out
 	}
-	config := v1.Image{Platform: v1.Platform{OS: "linux", Architecture: "amd64"}, RootFS: v1.RootFS{Type: "layers", DiffIDs: []digest.Digest{digest.FromBytes(layer.Bytes())}}}
+	config := v1.Image{Platform: v1.Platform{OS: "linux", Architecture: "amd64"},
+		RootFS: v1.RootFS{Type: "layers", DiffIDs: []digest.Digest{digest.FromBytes(layer.Bytes())}}}
 	manifest := v1.Manifest{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageManifest,
-		Layers: []v1.Descriptor{put(v1.MediaTypeImageLayer, layer.Bytes())}, Config: put(v1.MediaTypeImageConfig, text(config))}
+		Layers: []v1.Descriptor{put(v1.MediaTypeImageLayer, layer.Bytes())},
+		Config: put(v1.MediaTypeImageConfig, text(config))}
 	d := put(v1.MediaTypeImageManifest, text(manifest))
 	d.Annotations = map[string]string{v1.AnnotationRefName: "v1"}
 	for name, content := range map[string][]byte{
 		"oci-layout": []byte(`{"imageLayoutVersion":"1.0.0"}`),
-		"index.json": text(v1.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageIndex, Manifests: []v1.Descriptor{d}}),
+		"index.json": text(v1.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageIndex,
+			Manifests: []v1.Descriptor{d}}),
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), content, 0o644); err != nil {
 			t.Fatal(err)
@@ -151,17 +159,21 @@ func TestUnpackHostileImages(t *testing.T) {
 		entries []tar.Header
 		want    string
 	}{
-		"dotdot":        {[]tar.Header{file("../../canary")}, "leaves the image root"},
-		"absolute":      {[]tar.Header{file(canary + "/w")}, "absolute path"},
-		"link parent":   {[]tar.Header{{Name: "manifests", Typeflag: tar.TypeSymlink, Linkname: canary}, file("manifests/w")}, "symlink"},
-		"relative link": {[]tar.Header{{Name: "a", Typeflag: tar.TypeSymlink, Linkname: "../../../canary"}, file("a/w")}, "symlink"},
-		"hard link":     {[]tar.Header{{Name: "manifests/a", Typeflag: tar.TypeLink, Linkname: "/etc/passwd"}}, "hard link"},
-		"device":        {[]tar.Header{{Name: "manifests/a", Typeflag: tar.TypeChar, Devmajor: 1, Devminor: 3}}, "device"},
-		"fifo":          {[]tar.Header{{Name: "manifests/a", Typeflag: tar.TypeFifo}}, "FIFO"},
-		"twice":         {[]tar.Header{file("manifests/a"), file("manifests/./a")}, "appears twice"},
-		"below a file":  {[]tar.Header{file("manifests"), file("manifests/a")}, "is below the file"},
-		"backslash":     {[]tar.Header{file(`..\..\w`)}, "backslash"},
-		"no bundle":     {[]tar.Header{file("etc/motd")}, "annotations"},
+		"dotdot":   {[]tar.Header{file("../../canary")}, "leaves the image root"},
+		"absolute": {[]tar.Header{file(canary + "/w")}, "absolute path"},
+		"link parent": {[]tar.Header{{Name: "manifests", Typeflag: tar.TypeSymlink, Linkname: canary},
+			file("manifests/w")}, "symlink"},
+		"relative link": {[]tar.Header{{Name: "a", Typeflag: tar.TypeSymlink, Linkname: "../../../canary"},
+			file("a/w")}, "symlink"},
+		"hard link": {[]tar.Header{{Name: "manifests/a", Typeflag: tar.TypeLink, Linkname: "/etc/passwd"}},
+			"hard link"},
+		"device": {[]tar.Header{{Name: "manifests/a", Typeflag: tar.TypeChar, Devmajor: 1, Devminor: 3}},
+			"device"},
+		"fifo":         {[]tar.Header{{Name: "manifests/a", Typeflag: tar.TypeFifo}}, "FIFO"},
+		"twice":        {[]tar.Header{file("manifests/a"), file("manifests/./a")}, "appears twice"},
+		"below a file": {[]tar.Header{file("manifests"), file("manifests/a")}, "is below the file"},
+		"backslash":    {[]tar.Header{file(`..\..\w`)}, "backslash"},
+		"no bundle":    {[]tar.Header{file("etc/motd")}, "annotations"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -184,9 +196,11 @@ func TestUnpackHostileImages(t *testing.T) {
 // The modes in the image are not used on disk.
 func TestUnpackModes(t *testing.T) {
 	dir := t.TempDir()
-	rawImage(t, filepath.Join(dir, "img"), tar.Header{Name: "manifests/", Typeflag: tar.TypeDir, Mode: 0o1777}, tar.Header{Name: "manifests/a", Typeflag: tar.TypeReg, Mode: 0o6777, Uid: 12345})
+	rawImage(t, filepath.Join(dir, "img"), tar.Header{Name: "manifests/", Typeflag: tar.TypeDir, Mode: 0o1777},
+		tar.Header{Name: "manifests/a", Typeflag: tar.TypeReg, Mode: 0o6777, Uid: 12345})
 	done(t, dir, "bindery", "bundle", "unpack", "oci:img:v1", "-o", "out", "-v")
-	if got, want := snapshot(t, filepath.Join(dir, "out")), ". drwxr-xr-x 0\nmanifests drwxr-xr-x 0\nmanifests/a -rw-r--r-- 11\n"; got != want {
+	if got, want := snapshot(t, filepath.Join(dir, "out")),
+		". drwxr-xr-x 0\nmanifests drwxr-xr-x 0\nmanifests/a -rw-r--r-- 11\n"; got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
@@ -195,12 +209,17 @@ func TestUnpackErrors(t *testing.T) {
 	dir := t.TempDir()
 	rawImage(t, filepath.Join(dir, "img"), tar.Header{Name: "manifests/a", Typeflag: tar.TypeReg, Mode: 0o644})
 	for args, want := range map[string]string{
-		"oci:nosuch:v1": "nosuch", "": "accepts 1 arg(s), received 0", "oci:img:v1 -o img/x -v --max-entries 0 --max-file-size 1KiB --max-image-size x": "invalid --max-image-size",
-		"oci:img:v1 -v --max-file-size 5 -o out": "limit", "127.0.0.1:1/x:v1 -o out --use-http --retries 0": "127.0.0.1:1",
-		"oci:img:v1 --error-format json -o out": `"class":3`, "oci:img:v1 -o": "flag needs an argument",
+		"oci:nosuch:v1": "nosuch", "": "accepts 1 arg(s), received 0",
+		"oci:img:v1 -o img/x -v --max-entries 0 --max-file-size 1KiB --max-image-size x": "invalid --max-image-size",
+		"oci:img:v1 -v --max-file-size 5 -o out":                                         "limit",
+		"127.0.0.1:1/x:v1 -o out --use-http --retries 0":                                 "127.0.0.1:1",
+		"oci:img:v1 --error-format json -o out":                                          `"class":3`,
+		"oci:img:v1 -o":                                                                  "flag needs an argument",
 	} {
 		before := snapshot(t, dir)
-		if got := runProgram(t, dir, "bindery", append([]string{"bundle", "unpack"}, strings.Fields(args)...)...); got.status != 1 || !strings.Contains(got.stderr, want) {
+		if got := runProgram(t, dir, "bindery",
+			append([]string{"bundle", "unpack"}, strings.Fields(args)...)...); got.status != 1 ||
+			!strings.Contains(got.stderr, want) {
 			t.Errorf("%s: %+v without %s", args, got, want)
 		}
 		if after := snapshot(t, dir); after != before {

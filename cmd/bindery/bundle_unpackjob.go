@@ -16,19 +16,25 @@ func (p *program) bundleUnpackJobCommand() *cli.Command {
 		Name:      "unpack-job",
 		Usage:     "print the Kubernetes objects that unpack a bundle image",
 		ArgsUsage: "REF",
-		Description: "Prints the ConfigMap, Role, RoleBinding and Job that the Operator Lifecycle Manager, version 0, creates for a bundle\n" +
+		Description: "Prints the ConfigMap, Role, RoleBinding and Job that the Operator Lifecycle Manager, version " +
+			"0, creates for a bundle\n" +
 			"image. Their name depends on the reference only. Neither a cluster nor a registry is contacted." +
 			examples("bindery bundle unpack-job registry.example.com/acme/etcd:v0.9.4 -n olm",
-				"bindery bundle unpack-job registry.example.com/acme/etcd:v0.9.4 -o json --timeout 0 --catalog-source acme:0d2ac5a1-5b0f-4a0e-8a35-5d7f0e5e3a11"),
+				"bindery bundle unpack-job registry.example.com/acme/etcd:v0.9.4 -o json --timeout 0 "+
+					"--catalog-source acme:0d2ac5a1-5b0f-4a0e-8a35-5d7f0e5e3a11"),
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "yaml", Usage: "`FORMAT` of the objects (yaml|json)"},
-			&cli.StringFlag{Name: "namespace", Aliases: []string{"n"}, Value: "olm", Usage: "`NAMESPACE` of the catalog source and the objects"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "yaml",
+				Usage: "`FORMAT` of the objects (yaml|json)"},
+			&cli.StringFlag{Name: "namespace", Aliases: []string{"n"}, Value: "olm",
+				Usage: "`NAMESPACE` of the catalog source and the objects"},
 			&cli.StringFlag{Name: "opm-image", Value: unpackjob.DefaultOpmImage, Usage: "`IMAGE` with opm"},
 			&cli.StringFlag{Name: "util-image", Value: unpackjob.DefaultUtilImage, Usage: "`IMAGE` with /bin/cpb"},
-			&cli.DurationFlag{Name: "timeout", Value: unpackjob.DefaultTimeout, Usage: "`DURATION` after which the job fails; 0 means never"},
+			&cli.DurationFlag{Name: "timeout", Value: unpackjob.DefaultTimeout,
+				Usage: "`DURATION` after which the job fails; 0 means never"},
 			&cli.StringFlag{Name: "service-account", Value: "default", Usage: "`NAME` of the pod's service account"},
 			&cli.StringSliceFlag{Name: "pull-secret", Usage: "`NAME` of a secret with credentials for the images"},
-			&cli.Int64Flag{Name: "user", Value: unpackjob.DefaultUser, Usage: "`UID` of the pod; 0 leaves it to the cluster"},
+			&cli.Int64Flag{Name: "user", Value: unpackjob.DefaultUser,
+				Usage: "`UID` of the pod; 0 leaves it to the cluster"},
 			&cli.StringFlag{Name: "catalog-source", Usage: "`NAME:UID` of the catalog source that owns the ConfigMap"},
 		},
 		Action: exactly(1, p.bundleUnpackJob),
@@ -45,8 +51,10 @@ func (p *program) bundleUnpackJob(c *cli.Context) error {
 		return err
 	}
 	o := unpackjob.Options{
-		Image: strings.TrimPrefix(c.Args().First(), "docker://"), Namespace: c.String("namespace"), OpmImage: c.String("opm-image"), UtilImage: c.String("util-image"),
-		ServiceAccount: c.String("service-account"), PullSecrets: secrets, Timeout: c.Duration("timeout"), User: c.Int64("user"),
+		Image: strings.TrimPrefix(c.Args().First(), "docker://"), Namespace: c.String("namespace"),
+		OpmImage: c.String("opm-image"), UtilImage: c.String("util-image"),
+		ServiceAccount: c.String("service-account"), PullSecrets: secrets, Timeout: c.Duration("timeout"),
+		User: c.Int64("user"),
 	}
 	if owner := c.String("catalog-source"); owner != "" {
 		name, uid, ok := strings.Cut(owner, ":")
@@ -56,7 +64,8 @@ func (p *program) bundleUnpackJob(c *cli.Context) error {
 		o.Owner = &unpackjob.Owner{Name: name, UID: uid}
 	}
 	if transport, _, _ := strings.Cut(o.Image, ":"); slices.Contains(imageTransports(), transport) {
-		return &cmdline.Error{Class: cmdline.ClassUsage, Object: o.Image, Err: fmt.Errorf("%q is not in a registry: a cluster cannot pull it", o.Image),
+		return &cmdline.Error{Class: cmdline.ClassUsage, Object: o.Image,
+			Err:  fmt.Errorf("%q is not in a registry: a cluster cannot pull it", o.Image),
 			Hint: "the argument is the name by which the cluster pulls the image, REGISTRY/REPOSITORY:TAG"}
 	}
 	objects, err := unpackjob.New(o)

@@ -16,7 +16,8 @@ func TestBundleUnpackJob(t *testing.T) {
 		Kind  string
 		Items []json.RawMessage
 	}
-	if err := json.Unmarshal([]byte(done(t, dir, "bindery", "bundle", "unpack-job", ref, "-n", "olm", "-o", "json")), &list); err != nil || list.Kind != "List" {
+	if err := json.Unmarshal([]byte(done(t, dir, "bindery", "bundle", "unpack-job", ref, "-n", "olm", "-o", "json")),
+		&list); err != nil || list.Kind != "List" {
 		t.Fatalf("%+v: %v", list, err)
 	}
 	documents := strings.Split(strings.TrimPrefix(text, "---\n"), "\n---\n")
@@ -38,9 +39,13 @@ func TestBundleUnpackJob(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 	for args, want := range map[string]string{
-		"": "accepts 1 arg(s)", ref + " -o xml": "invalid --output value", ref + " --catalog-source x": "expected NAME:UID", "UPPER/case": "bundle image", ref + " -n A --error-format json": `"class":2`,
+		"": "accepts 1 arg(s)", ref + " -o xml": "invalid --output value",
+		ref + " --catalog-source x": "expected NAME:UID", "UPPER/case": "bundle image",
+		ref + " -n A --error-format json": `"class":2`,
 	} {
-		if got := runProgram(t, dir, "bindery", append([]string{"bundle", "unpack-job"}, strings.Fields(args)...)...); got.status != 1 || got.stdout != "" || !strings.Contains(got.stderr, want) {
+		if got := runProgram(t, dir, "bindery",
+			append([]string{"bundle", "unpack-job"}, strings.Fields(args)...)...); got.status != 1 ||
+			got.stdout != "" || !strings.Contains(got.stderr, want) {
 			t.Errorf("%s: %+v", args, got)
 		}
 	}

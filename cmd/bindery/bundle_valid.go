@@ -60,5 +60,6 @@ func (p *program) validBundle(ctx context.Context, object string, fsys fs.FS, v 
 		class = cmdline.ClassLimit
 	}
 	return &cmdline.Error{Class: class, Object: object, Hint: "--skip-validation ignores these errors",
-		Err: fmt.Errorf("%s: the bundle has %s:\n%s", object, count(len(wrong), "error"), strings.Join(firstProblems(wrong, "errors"), "\n"))}
+		Err: fmt.Errorf("%s: the bundle has %s:\n%s", object, count(len(wrong), "error"),
+			strings.Join(firstProblems(wrong, "errors"), "\n"))}
 }

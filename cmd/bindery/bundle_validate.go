@@ -27,14 +27,17 @@ func (p *program) bundleValidateCommand() *cli.Command {
 	}
 	flags := []cli.Flag{
 		&cli.StringSliceFlag{Name: "select", Aliases: []string{"s"}, Usage: "also run the validator `NAME`"},
-		&cli.StringFlag{Name: "kubernetes-version", Usage: "report APIs that `VERSION` does not have as errors, such as 1.25"},
+		&cli.StringFlag{Name: "kubernetes-version",
+			Usage: "report APIs that `VERSION` does not have as errors, such as 1.25"},
 		&cli.BoolFlag{Name: "plain", Usage: "check it as a plain+v0 bundle, regardless of its annotations"},
 		&cli.BoolFlag{Name: "strict", Usage: "treat warnings as errors"},
 		&cli.StringFlag{Name: "tag", Aliases: []string{"t"}, Usage: "`REF` in place of the argument"},
-		&cli.StringFlag{Name: "image-builder", Aliases: []string{"b"}, Value: "docker", Hidden: true, Usage: "ignored: no image builder is needed (docker|podman|none)"},
+		&cli.StringFlag{Name: "image-builder", Aliases: []string{"b"}, Value: "docker", Hidden: true,
+			Usage: "ignored: no image builder is needed (docker|podman|none)"},
 	}
 	output := &cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "output `FORMAT` (json)"}
-	validators := &cli.StringFlag{Name: "optional-validators", Usage: "alias of --select: `NAMES` separated by commas", Hidden: !p.opm}
+	validators := &cli.StringFlag{Name: "optional-validators", Usage: "alias of --select: `NAMES` separated by commas",
+		Hidden: !p.opm}
 	if p.opm {
 		output.Aliases, validators.Aliases = nil, []string{"o"}
 	}
@@ -43,11 +46,15 @@ func (p *program) bundleValidateCommand() *cli.Command {
 		Name:      "validate",
 		Usage:     "check a bundle",
 		ArgsUsage: "REF",
-		Description: "REF is a bundle directory or image. Checks the annotations, the dependencies, the manifests, and whether the Operator\n" +
-			"Lifecycle Manager can unpack the bundle, and reports all problems together with file and line. Warnings alone do not\n" +
-			"fail the command. With -o the result is written to standard output even if there are errors; the exit status is 1 then.\n\n" +
+		Description: "REF is a bundle directory or image. Checks the annotations, the dependencies, the manifests, " +
+			"and whether the Operator\n" +
+			"Lifecycle Manager can unpack the bundle, and reports all problems together with file and line. Warnings " +
+			"alone do not\n" +
+			"fail the command. With -o the result is written to standard output even if there are errors; the exit " +
+			"status is 1 then.\n\n" +
 			"Optional validators, for --select:" + names.String() +
-			examples("bindery bundle validate bundle", "bindery bundle validate registry.example.com/acme/etcd:v0.9.4", "bindery bundle validate bundle --select good-practices -s standardcategories -o json"),
+			examples("bindery bundle validate bundle", "bindery bundle validate registry.example.com/acme/etcd:v0.9.4",
+				"bindery bundle validate bundle --select good-practices -s standardcategories -o json"),
 		Flags:  append(flags, imageFlags()...),
 		Action: p.bundleValidate,
 	}
@@ -114,7 +121,8 @@ func (p *program) bundleValidate(c *cli.Context) error {
 	if slices.ContainsFunc(report.Problems, func(p bundle.Problem) bool { return p.Rule == bundle.RuleLimit }) {
 		class = cmdline.ClassLimit
 	}
-	err = fmt.Errorf("%q has %s:\n%s", ref, count(len(wrong), "error"), strings.Join(firstProblems(wrong, "errors"), "\n"))
+	err = fmt.Errorf("%q has %s:\n%s", ref, count(len(wrong), "error"),
+		strings.Join(firstProblems(wrong, "errors"), "\n"))
 	if p.opm {
 		err = errors.New(report.OpmMessage())
 	}
@@ -129,7 +137,8 @@ func firstProblems(all []string, what string) []string {
 	if len(all) <= maxProblems {
 		return all
 	}
-	return append(all[:maxProblems:maxProblems], fmt.Sprintf("and %d more %s, see bundle validate -o json", len(all)-maxProblems, what))
+	return append(all[:maxProblems:maxProblems],
+		fmt.Sprintf("and %d more %s, see bundle validate -o json", len(all)-maxProblems, what))
 }
 
 func (p *program) writeBundleVerdict(report *check.Report) error {
@@ -155,7 +164,8 @@ func (p *program) checkBundle(c *cli.Context, ref string, o check.Options) (*che
 	case kind == render.Image:
 		return p.checkBundleImage(c, ref, o)
 	case kind == render.Database:
-		return nil, &cmdline.Error{Class: cmdline.ClassInput, Object: ref, Err: fmt.Errorf("%q is a %s, not a bundle", ref, kind)}
+		return nil, &cmdline.Error{Class: cmdline.ClassInput, Object: ref,
+			Err: fmt.Errorf("%q is a %s, not a bundle", ref, kind)}
 	}
 	root, err := bundlefs.OpenDir(ref)
 	if err != nil {
@@ -188,7 +198,8 @@ func checkFiles(ctx context.Context, fsys fs.FS, o check.Options) (report *check
 
 // checkBundleImage validates the bundle in an image.
 func (p *program) checkBundleImage(c *cli.Context, ref string, o check.Options) (_ *check.Report, err error) {
-	if err := imageName(ref, "the argument is a bundle's directory, or an image as REGISTRY/REPOSITORY:TAG"); err != nil {
+	if err := imageName(ref,
+		"the argument is a bundle's directory, or an image as REGISTRY/REPOSITORY:TAG"); err != nil {
 		return nil, err
 	}
 	client, err := p.client(c)
@@ -219,7 +230,8 @@ func (p *program) checkBundleImage(c *cli.Context, ref string, o check.Options) 
 	return report, err
 }
 
-func checkExtracted(ctx context.Context, img *images.Image, paths []string, limits images.Limits, o check.Options) (_ *check.Report, odd bool, err error) {
+func checkExtracted(ctx context.Context, img *images.Image, paths []string, limits images.Limits,
+	o check.Options) (_ *check.Report, odd bool, err error) {
 	tree, err := img.Extract(ctx, paths, images.ExtractOptions{Limits: limits})
 	if err != nil {
 		return nil, false, fmt.Errorf("failed to unpack image %q: %w", img.Name, err)

@@ -42,9 +42,11 @@ func TestOpmBundleValidate(t *testing.T) {
 		"silicom-sts-operator-v0.0.1": "community/silicom-sts-operator:v0.0.1",
 		"synth-deprec-v1.0.0":         "synth/synth-deprec:v1.0.0",
 	} {
-		for file, more := range map[string][]string{"validate": nil, "validate-opt": {"-o", "operatorhub,bundle-objects"}} {
+		for file, more := range map[string][]string{"validate": nil,
+			"validate-opt": {"-o", "operatorhub,bundle-objects"}} {
 			t.Run(name+"/"+file, func(t *testing.T) {
-				args := append([]string{"alpha", "bundle", "validate", "-t", testregistry.RecordedHost + "/" + image, "-b", "none",
+				args := append([]string{"alpha", "bundle", "validate", "-t", testregistry.RecordedHost + "/" + image,
+					"-b", "none",
 					"--use-http", "--no-cache", "--registries-conf", conf}, more...)
 				got := runProgram(t, t.TempDir(), "opm", args...)
 				status := 0
@@ -58,7 +60,8 @@ func TestOpmBundleValidate(t *testing.T) {
 					return
 				}
 				is, want := opmErrors(t, got.stderr), opmErrors(t, readFile(t, golden+name+"/"+file+".stderr"))
-				if !slices.Equal(is, want) || !strings.Contains(got.stderr, "\nUsage:\n  opm alpha bundle validate [flags]") {
+				if !slices.Equal(is, want) || !strings.Contains(got.stderr,
+					"\nUsage:\n  opm alpha bundle validate [flags]") {
 					t.Errorf("got\n%s\nwant errors\n%s", got.stderr, strings.Join(want, "\n"))
 				}
 			})
@@ -76,19 +79,28 @@ func TestBundleValidate(t *testing.T) {
 		{"a good one", "bindery", "bundle validate bundle", nil, 0, `"bundle" is a valid bundle; OLM unpacks it to `},
 		{"under opm's name", "opm", "alpha bundle validate -t bundle -b podman", nil, 0, ""},
 		{"errors", "bindery", "bundle validate bundle", breakBundle, 1,
-			"error: \"bundle\" has 2 errors:\n  manifests/quota.yaml:2: kind: ResourceQuota is not supported type for registryV1 bundle\n  metadata/dependencies.yaml:3: dependencies[0].value: Label information is missing\n"},
+			"error: \"bundle\" has 2 errors:\n  manifests/quota.yaml:2: kind: ResourceQuota is not supported type " +
+				"for registryV1 bundle\n  metadata/dependencies.yaml:3: dependencies[0].value: Label information is " +
+				"missing\n"},
 		{"errors under opm's name", "opm", "alpha bundle validate -t bundle", breakBundle, 1,
-			"Error: Bundle validation errors: ResourceQuota is not supported type for registryV1 bundle,Label information is missing\nUsage:\n"},
-		{"as an error for scripts", "bindery", "bundle validate bundle --error-format json", breakBundle, 1, `{"class":3,"message":"\"bundle\" has 2 errors:`},
+			"Error: Bundle validation errors: ResourceQuota is not supported type for registryV1 bundle,Label " +
+				"information is missing\nUsage:\n"},
+		{"as an error for scripts", "bindery", "bundle validate bundle --error-format json", breakBundle, 1,
+			`{"class":3,"message":"\"bundle\" has 2 errors:`},
 		{"strict", "bindery", "bundle validate bundle --strict", nil, 1, "csv.Spec.minKubeVersion is not informed"},
-		{"plain", "bindery", "bundle validate --plain bundle", nil, 1, `to have value "plain+v0" instead of "registry+v1"`},
-		{"selected", "bindery", "bundle validate bundle -s image-digests,good-practices", nil, 0, "warning: manifests/etcdoperator.v0.9.4.clusterserviceversion.yaml:"},
-		{"unknown validator", "bindery", "bundle validate bundle -s nonsense", nil, 1, `error: invalid --select value: unknown validator "nonsense", expected one of ["alpha-deprecated-apis"`},
-		{"nothing there", "bindery", "bundle validate nosuch", nil, 1, "hint: the argument is a bundle's directory, or an image as REGISTRY/REPOSITORY:TAG"},
+		{"plain", "bindery", "bundle validate --plain bundle", nil, 1,
+			`to have value "plain+v0" instead of "registry+v1"`},
+		{"selected", "bindery", "bundle validate bundle -s image-digests,good-practices", nil, 0,
+			"warning: manifests/etcdoperator.v0.9.4.clusterserviceversion.yaml:"},
+		{"unknown validator", "bindery", "bundle validate bundle -s nonsense", nil, 1,
+			`error: invalid --select value: unknown validator "nonsense", expected one of ["alpha-deprecated-apis"`},
+		{"nothing there", "bindery", "bundle validate nosuch", nil, 1,
+			"hint: the argument is a bundle's directory, or an image as REGISTRY/REPOSITORY:TAG"},
 		{"a database", "bindery", "bundle validate index.db", nil, 1, `"index.db" is a database, not a bundle`},
 		{"no argument", "bindery", "bundle validate", nil, 1, `required flag(s) "tag" not set`},
 		{"no tag for opm", "opm", "alpha bundle validate", nil, 1, `Error: required flag(s) "tag" not set`},
-		{"another builder", "opm", "alpha bundle validate -t bundle -b nonsense", nil, 1, `is not supported image builder`},
+		{"another builder", "opm", "alpha bundle validate -t bundle -b nonsense", nil, 1,
+			`is not supported image builder`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := bundleDir(t)
@@ -137,7 +149,8 @@ func TestBundleValidateForScripts(t *testing.T) {
 		if err := json.Unmarshal([]byte(got.stdout), &a); err != nil {
 			t.Fatalf("%v: %+v", err, got)
 		}
-		if a.Passed != good || (got.status == 0) != good || got.stderr != "" || a.ConfigMapSize.Limit != 1<<20 || a.ConfigMapSize.Encoded == 0 || a.ConfigMapSize.Plain < a.ConfigMapSize.Encoded {
+		if a.Passed != good || (got.status == 0) != good || got.stderr != "" || a.ConfigMapSize.Limit != 1<<20 ||
+			a.ConfigMapSize.Encoded == 0 || a.ConfigMapSize.Plain < a.ConfigMapSize.Encoded {
 			t.Errorf("good: %v, got %+v", good, got)
 		}
 		rules := map[string]bool{}

@@ -27,7 +27,8 @@ func cacheSizeFlag() cli.Flag {
 
 // noCacheFlag disables the caches.
 func noCacheFlag() cli.Flag {
-	return &cli.BoolFlag{Name: "no-cache", Usage: "do not read or write the cache directory", EnvVars: env("no-cache"), Category: "execution"}
+	return &cli.BoolFlag{Name: "no-cache", Usage: "do not read or write the cache directory", EnvVars: env("no-cache"),
+		Category: "execution"}
 }
 
 // cacheDir returns the directory of the blob cache; false if neither HOME nor XDG_CACHE_HOME gives one.
@@ -104,10 +105,12 @@ func (p *program) known(c *cli.Context) (*build.Cache, error) {
 
 func (p *program) cacheCommand() *cli.Command {
 	output := func() cli.Flag {
-		return &cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "output `FORMAT` (json); a table by default"}
+		return &cli.StringFlag{Name: "output", Aliases: []string{"o"},
+			Usage: "output `FORMAT` (json); a table by default"}
 	}
 	const where = "Blobs of images from registries and built layers are cached in $XDG_CACHE_HOME/bindery/blobs, or\n" +
-		"$HOME/.cache/bindery/blobs, for all processes of the user. The directory layers beside it records which layer each\n" +
+		"$HOME/.cache/bindery/blobs, for all processes of the user. The directory layers beside it records which " +
+		"layer each\n" +
 		"content produced, and which content is valid."
 	return &cli.Command{
 		Name:   "cache",
@@ -125,9 +128,11 @@ func (p *program) cacheCommand() *cli.Command {
 				Name:  "prune",
 				Usage: "remove blobs and records from the cache",
 				Description: where + " The least recently used entries are removed\n" +
-					"first. Pruning is safe at any time, and automatic when the cache exceeds --cache-size. Records may take a sixteenth\n" +
+					"first. Pruning is safe at any time, and automatic when the cache exceeds --cache-size. Records " +
+					"may take a sixteenth\n" +
 					"of the size in addition." +
-					examples("bindery cache prune", "bindery cache prune --max-size 500MiB", "bindery cache prune --all --dry-run"),
+					examples("bindery cache prune", "bindery cache prune --max-size 500MiB",
+						"bindery cache prune --all --dry-run"),
 				Flags: []cli.Flag{
 					&cli.StringFlag{Name: "max-size", Usage: "prune down to `SIZE` (default that of --cache-size)"},
 					&cli.BoolFlag{Name: "all", Usage: "remove everything"},
@@ -206,7 +211,8 @@ type cacheCount struct {
 }
 
 func countOf(i blobcache.Info, what string) cacheCount {
-	c := cacheCount{Directory: i.Dir, Bytes: i.Bytes, MaxBytes: i.MaxBytes, Oldest: stamp(i.Oldest), Newest: stamp(i.Newest)}
+	c := cacheCount{Directory: i.Dir, Bytes: i.Bytes, MaxBytes: i.MaxBytes, Oldest: stamp(i.Oldest),
+		Newest: stamp(i.Newest)}
 	if what == "notes" {
 		c.Notes = &i.Blobs
 	} else {
@@ -264,7 +270,8 @@ func (p *program) cachePrune(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	forgotten, err := notes.Prune(c.Context, blobcache.PruneOptions{MaxBytes: o.MaxBytes / blobcache.NotesShare, DryRun: o.DryRun})
+	forgotten, err := notes.Prune(c.Context,
+		blobcache.PruneOptions{MaxBytes: o.MaxBytes / blobcache.NotesShare, DryRun: o.DryRun})
 	if err != nil {
 		return err
 	}
@@ -285,15 +292,18 @@ func (p *program) cachePrune(c *cli.Context) error {
 			Bytes        int64  `json:"bytes"`
 			Layers       layers `json:"layers"`
 		}{cache.Dir(), o.DryRun, done.Blobs, done.Bytes, done.LeftBlobs, done.LeftBytes,
-			layers{blobcache.NotesDir(cache.Dir()), forgotten.Blobs, forgotten.Bytes, forgotten.LeftBlobs, forgotten.LeftBytes}})
+			layers{blobcache.NotesDir(cache.Dir()), forgotten.Blobs, forgotten.Bytes, forgotten.LeftBlobs,
+				forgotten.LeftBytes}})
 	}
 	removed := "REMOVED"
 	if o.DryRun {
 		removed = "WOULD GO"
 	}
 	return p.printTable([]string{"DIRECTORY", removed, "SIZE", "LEFT", "SIZE"},
-		[]string{cache.Dir(), strconv.Itoa(done.Blobs), cmdline.FormatSize(done.Bytes), strconv.Itoa(done.LeftBlobs), cmdline.FormatSize(done.LeftBytes)},
-		[]string{blobcache.NotesDir(cache.Dir()), strconv.Itoa(forgotten.Blobs), cmdline.FormatSize(forgotten.Bytes), strconv.Itoa(forgotten.LeftBlobs), cmdline.FormatSize(forgotten.LeftBytes)})
+		[]string{cache.Dir(), strconv.Itoa(done.Blobs), cmdline.FormatSize(done.Bytes), strconv.Itoa(done.LeftBlobs),
+			cmdline.FormatSize(done.LeftBytes)},
+		[]string{blobcache.NotesDir(cache.Dir()), strconv.Itoa(forgotten.Blobs), cmdline.FormatSize(forgotten.Bytes),
+			strconv.Itoa(forgotten.LeftBlobs), cmdline.FormatSize(forgotten.LeftBytes)})
 }
 
 // printJSON prints an answer as JSON.

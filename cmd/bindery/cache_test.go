@@ -25,7 +25,8 @@ func TestCacheCommands(t *testing.T) {
 	dir := workDir(t)
 	r := testregistry.New(t)
 	r.AddImage(t, "acme/catalog", "v1", testregistry.Image{
-		Labels: map[string]string{build.ConfigsLabel: "/configs"}, Layers: []map[string]string{testregistry.Files(t, filepath.Join(dir, "cat"), "configs")},
+		Labels: map[string]string{build.ConfigsLabel: "/configs"},
+		Layers: []map[string]string{testregistry.Files(t, filepath.Join(dir, "cat"), "configs")},
 	})
 	ref := r.Host() + "/acme/catalog:v1"
 	env := []string{"XDG_CACHE_HOME=" + filepath.Join(dir, "cache")}
@@ -47,7 +48,8 @@ func TestCacheCommands(t *testing.T) {
 		return s
 	}
 
-	if s := info(); s.Blobs != 0 || s.MaxBytes != 2<<30 || s.Directory != filepath.Join(dir, "cache", "bindery", "blobs") {
+	if s := info(); s.Blobs != 0 || s.MaxBytes != 2<<30 || s.Directory != filepath.Join(dir, "cache", "bindery",
+		"blobs") {
 		t.Errorf("before: %+v", s)
 	}
 	if _, err := os.Lstat(filepath.Join(dir, "cache")); !os.IsNotExist(err) {
@@ -81,14 +83,17 @@ func TestCacheCommands(t *testing.T) {
 	}
 	var done struct{ RemovedBlobs, Blobs int }
 	less := fmt.Sprint(info().Bytes - 1)
-	if err := json.Unmarshal([]byte(run("cache", "prune", "--max-size", less, "-o", "json")), &done); err != nil || done.RemovedBlobs != 1 || done.Blobs != 2 {
+	if err := json.Unmarshal([]byte(run("cache", "prune", "--max-size", less, "-o", "json")), &done); err != nil ||
+		done.RemovedBlobs != 1 || done.Blobs != 2 {
 		t.Errorf("%+v, %v", done, err)
 	}
 	run("cache", "prune", "--all")
 	if s := info(); s.Blobs != 0 {
 		t.Errorf("something is left: %+v", s)
 	}
-	for _, args := range [][]string{{"cache", "prune", "--all", "--max-size", "1"}, {"cache", "prune", "--max-size", "much"}, {"cache", "info", "--cache-size", "0"}, {"cache", "info", "-o", "yaml"}} {
+	for _, args := range [][]string{{"cache", "prune", "--all", "--max-size", "1"},
+		{"cache", "prune", "--max-size", "much"}, {"cache", "info", "--cache-size", "0"},
+		{"cache", "info", "-o", "yaml"}} {
 		cmd := command(dir, "bindery", append(args, "--error-format", "json")...)
 		if got := finish(t, cmd); got.status != 1 || got.stdout != "" || !strings.Contains(got.stderr, `"class":2`) {
 			t.Errorf("%v: %+v", args, got)
@@ -101,7 +106,8 @@ func TestNoPlaceForACache(t *testing.T) {
 	dir := workDir(t)
 	r := testregistry.New(t)
 	r.AddImage(t, "acme/catalog", "v1", testregistry.Image{
-		Labels: map[string]string{build.ConfigsLabel: "/configs"}, Layers: []map[string]string{testregistry.Files(t, filepath.Join(dir, "cat"), "configs")},
+		Labels: map[string]string{build.ConfigsLabel: "/configs"},
+		Layers: []map[string]string{testregistry.Files(t, filepath.Join(dir, "cat"), "configs")},
 	})
 	file := filepath.Join(dir, "file")
 	link := filepath.Join(dir, "link", "bindery")
@@ -127,7 +133,8 @@ func TestNoPlaceForACache(t *testing.T) {
 		cmd := command(dir, "bindery", "render", r.Host()+"/acme/catalog:v1", "--use-http")
 		cmd.Env = append(cmd.Env, c.env...)
 		got := finish(t, cmd)
-		if got.status != 0 || got.stdout == "" || strings.Count(got.stderr, "warning:") != c.warnings || c.warnings > 0 && !strings.Contains(got.stderr, "cache") {
+		if got.status != 0 || got.stdout == "" || strings.Count(got.stderr, "warning:") != c.warnings ||
+			c.warnings > 0 && !strings.Contains(got.stderr, "cache") {
 			t.Errorf("%s: status %d\n%s", name, got.status, got.stderr)
 		}
 	}
@@ -146,15 +153,18 @@ func other(t *testing.T) string {
 func TestCacheDirectoryThatIsALink(t *testing.T) {
 	dir := workDir(t)
 	home := filepath.Join(dir, "home")
-	if err := errors.Join(os.MkdirAll(filepath.Join(dir, "elsewhere"), 0o700), os.Mkdir(home, 0o700), os.Symlink(filepath.Join(dir, "elsewhere"), filepath.Join(home, "bindery"))); err != nil {
+	if err := errors.Join(os.MkdirAll(filepath.Join(dir, "elsewhere"), 0o700), os.Mkdir(home, 0o700),
+		os.Symlink(filepath.Join(dir, "elsewhere"), filepath.Join(home, "bindery"))); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("XDG_CACHE_HOME", home)
 	got := runProgram(t, dir, "bindery", "build", "catalog", "cat", "-t", "x:v1", "--server", "none")
-	if got.status != 0 || strings.Count(got.stderr, "bindery is a symbolic link") != 1 || !strings.Contains(got.stderr, "set XDG_CACHE_HOME to another directory") {
+	if got.status != 0 || strings.Count(got.stderr, "bindery is a symbolic link") != 1 || !strings.Contains(got.stderr,
+		"set XDG_CACHE_HOME to another directory") {
 		t.Errorf("%+v", got)
 	}
-	if got := runProgram(t, dir, "bindery", "cache", "info"); got.status != 1 || !strings.Contains(got.stderr, "hint: set XDG_CACHE_HOME to another directory") {
+	if got := runProgram(t, dir, "bindery", "cache", "info"); got.status != 1 || !strings.Contains(got.stderr,
+		"hint: set XDG_CACHE_HOME to another directory") {
 		t.Errorf("%+v", got)
 	}
 	if left, err := os.ReadDir(filepath.Join(dir, "elsewhere")); err != nil || len(left) > 0 {

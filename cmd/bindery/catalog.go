@@ -21,8 +21,10 @@ func (p *program) catalogCommand() *cli.Command {
 	)
 }
 
-const catalogEditHelp = "CATALOG is a catalog directory or an index database, and is edited in place, completely or not at all. Only files of\n" +
-	"changed packages are written. CATALOG can also be an image of either: the result is then a new image, named by -t.\n" +
+const catalogEditHelp = "CATALOG is a catalog directory or an index database, and is edited in place, completely or " +
+	"not at all. Only files of\n" +
+	"changed packages are written. CATALOG can also be an image of either: the result is then a new image, named " +
+	"by -t.\n" +
 	"--dry-run shows the changes, --explain their reasons."
 
 func (p *program) catalogAddCommand() *cli.Command {
@@ -31,14 +33,19 @@ func (p *program) catalogAddCommand() *cli.Command {
 		Usage:     "add bundles to a catalog",
 		ArgsUsage: "CATALOG BUNDLE...",
 		Description: catalogEditHelp + "\n\n" +
-			"A bundle is an image in a registry, layout or archive, a bundle directory, or a directory of package manifests, of\n" +
+			"A bundle is an image in a registry, layout or archive, a bundle directory, or a directory of package " +
+			"manifests, of\n" +
 			"which all bundles are added. Its annotations name the package and the channels. In mode replaces, its\n" +
-			"ClusterServiceVersion names what it replaces and skips; in mode semver it replaces the next lower version of its\n" +
+			"ClusterServiceVersion names what it replaces and skips; in mode semver it replaces the next lower " +
+			"version of its\n" +
 			"channel; in mode semver-skippatch it also skips lower patch versions." +
 			examples("bindery catalog add catalog registry.example.com/acme/etcd:v0.9.5",
-				"bindery catalog add registry.example.com/acme/catalog:v1 registry.example.com/acme/etcd:v0.9.5 -t registry.example.com/acme/catalog:v2",
-				"bindery catalog add new registry.example.com/acme/etcd:v0.9.4 registry.example.com/acme/etcd:v0.9.5 --create --mode semver",
-				"bindery catalog add catalog new-bundle --image-ref-template registry.example.com/acme/{{.Package}}:v{{.Version}} --dry-run --explain"),
+				"bindery catalog add registry.example.com/acme/catalog:v1 registry.example.com/acme/etcd:v0.9.5 -t "+
+					"registry.example.com/acme/catalog:v2",
+				"bindery catalog add new registry.example.com/acme/etcd:v0.9.4 registry.example.com/acme/etcd:v0.9.5 "+
+					"--create --mode semver",
+				"bindery catalog add catalog new-bundle --image-ref-template "+
+					"registry.example.com/acme/{{.Package}}:v{{.Version}} --dry-run --explain"),
 		Flags: catalogFlags(createFlags(), addFlags(false)),
 		Action: atLeast(2, func(c *cli.Context) error {
 			return p.catalogEdit(c, func() (change.Edit, error) { return p.addEdit(c, c.Args().Tail()) })
@@ -48,11 +55,13 @@ func (p *program) catalogAddCommand() *cli.Command {
 
 func (p *program) catalogRemoveCommand() *cli.Command {
 	return &cli.Command{
-		Name:        "rm",
-		Usage:       "remove packages from a catalog",
-		ArgsUsage:   "CATALOG PACKAGE...",
-		Description: catalogEditHelp + examples("bindery catalog rm catalog etcd", "bindery catalog rm index.db etcd --dry-run", "bindery catalog rm oci:catalog.oci:v1 etcd -t acme/catalog:v2"),
-		Flags:       catalogFlags([]cli.Flag{permissiveFlag()}),
+		Name:      "rm",
+		Usage:     "remove packages from a catalog",
+		ArgsUsage: "CATALOG PACKAGE...",
+		Description: catalogEditHelp + examples("bindery catalog rm catalog etcd",
+			"bindery catalog rm index.db etcd --dry-run",
+			"bindery catalog rm oci:catalog.oci:v1 etcd -t acme/catalog:v2"),
+		Flags: catalogFlags([]cli.Flag{permissiveFlag()}),
 		Action: atLeast(2, func(c *cli.Context) error {
 			return p.catalogEdit(c, func() (change.Edit, error) { return p.removeEdit(c, c.Args().Tail()) })
 		}),
@@ -90,9 +99,11 @@ func (p *program) catalogPromoteCommand() *cli.Command {
 		Usage:     "add bundles of a catalog to another channel",
 		ArgsUsage: "CATALOG BUNDLE... --channel CHANNEL",
 		Description: catalogEditHelp + "\n\n" +
-			"A bundle is given as NAME, PACKAGE/NAME or image. It becomes the head of the channel, and its version must be higher\n" +
+			"A bundle is given as NAME, PACKAGE/NAME or image. It becomes the head of the channel, and its version " +
+			"must be higher\n" +
 			"than that of the current head. The channel is created if it does not exist." +
-			examples("bindery catalog promote index.db etcdoperator.v0.9.4 --channel stable", "bindery catalog promote index.db etcd/etcdoperator.v0.9.4 --channel stable --default --explain"),
+			examples("bindery catalog promote index.db etcdoperator.v0.9.4 --channel stable",
+				"bindery catalog promote index.db etcd/etcdoperator.v0.9.4 --channel stable --default --explain"),
 		Flags: catalogFlags([]cli.Flag{
 			&cli.StringSliceFlag{Name: "channel", Aliases: []string{"c"}, Usage: "add the bundles to `CHANNEL`"},
 			&cli.BoolFlag{Name: "default", Usage: "make it the package's default channel"},
@@ -107,14 +118,17 @@ func (p *program) catalogDeprecateCommand() *cli.Command {
 		Usage:     "deprecate bundles, channels and packages of a catalog",
 		ArgsUsage: "CATALOG [BUNDLE...] --message TEXT",
 		Description: catalogEditHelp + "\n\n" +
-			"Adds an entry with the message to olm.deprecations; what is deprecated stays installable. A bundle is given as NAME,\n" +
-			"PACKAGE/NAME or image. --truncate also ends the upgrade graph at the bundles: everything below them is removed from\n" +
+			"Adds an entry with the message to olm.deprecations; what is deprecated stays installable. A bundle is " +
+			"given as NAME,\n" +
+			"PACKAGE/NAME or image. --truncate also ends the upgrade graph at the bundles: everything below them is " +
+			"removed from\n" +
 			"their channels. A database stores no messages, and deprecations of truncated graphs only." +
 			examples("bindery catalog deprecate catalog etcdoperator.v0.9.0 --message unsafe",
 				"bindery catalog deprecate catalog --channel etcd/alpha --package etcd --message unmaintained",
 				"bindery catalog deprecate index.db etcd/etcdoperator.v0.9.2 --truncate"),
 		Flags: catalogFlags([]cli.Flag{
-			&cli.StringFlag{Name: "message", Aliases: []string{"m"}, Usage: "`TEXT` that explains the deprecation to users"},
+			&cli.StringFlag{Name: "message", Aliases: []string{"m"},
+				Usage: "`TEXT` that explains the deprecation to users"},
 			&cli.StringSliceFlag{Name: "channel", Usage: "deprecate the channels `PACKAGE/CHANNEL`"},
 			&cli.StringSliceFlag{Name: "package", Usage: "deprecate `PACKAGES`"},
 			&cli.BoolFlag{Name: "undo", Usage: "remove deprecations"},
@@ -157,9 +171,12 @@ func (p *program) catalogMergeCommand() *cli.Command {
 		Usage:     "merge other catalogs into a catalog",
 		ArgsUsage: "CATALOG OTHER...",
 		Description: catalogEditHelp + "\n\n" +
-			"OTHER is a catalog directory, an index database, or an image of one. If several catalogs contain a package, its channels,\n" +
-			"bundles and deprecations are merged; contradictions are an error. With --replace the last catalog's package is used." +
-			examples("bindery catalog merge catalog index.db --replace", "bindery catalog merge new index.db --create --migrate-level bundle-object-to-csv-metadata",
+			"OTHER is a catalog directory, an index database, or an image of one. If several catalogs contain a " +
+			"package, its channels,\n" +
+			"bundles and deprecations are merged; contradictions are an error. With --replace the last catalog's " +
+			"package is used." +
+			examples("bindery catalog merge catalog index.db --replace",
+				"bindery catalog merge new index.db --create --migrate-level bundle-object-to-csv-metadata",
 				"bindery catalog merge catalog registry.example.com/acme/catalog:v1 --replace --dry-run"),
 		Flags: catalogFlags(createFlags(), []cli.Flag{
 			&cli.BoolFlag{Name: "replace", Usage: "take a package that several catalogs contain from the last one"},

@@ -24,7 +24,8 @@ func checkNoImage(c *cli.Context) error {
 	for _, f := range flags(editImageFlags(), resultFlags()) {
 		if name := f.Names()[0]; name != "platform" && c.IsSet(name) {
 			e := cmdline.Usagef("--%s requires an image as output", name)
-			e.Hint = "\"build catalog\" builds an image of a catalog, \"index add -f\" builds one without changing the catalog"
+			e.Hint = "\"build catalog\" builds an image of a catalog, \"index add -f\" builds one without changing " +
+				"the catalog"
 			return e
 		}
 	}
@@ -38,14 +39,18 @@ func (p *program) isCatalogImage(c *cli.Context, ref string) (bool, error) {
 	case err != nil:
 		return false, err
 	case kind != render.Image && makesImage(c):
-		e := cmdline.Usagef("%q is not an image and is changed in place: --tag, --push and --output are for images", ref)
-		e.Object, e.Hint = ref, "\"build catalog\" builds an image of the changed catalog, \"index add -f\" builds one without changing the catalog"
+		e := cmdline.Usagef("%q is not an image and is changed in place: --tag, --push and --output are for images",
+			ref)
+		e.Object, e.Hint = ref,
+			"\"build catalog\" builds an image of the changed catalog, \"index add -f\" builds one without changing "+
+				"the catalog"
 		return false, e
 	case kind != render.Image || !render.IsImageName(ref) || p.begins(c) && !makesImage(c):
 		return false, checkNoImage(c)
 	case !makesImage(c):
 		e := cmdline.Usagef("required flag(s) \"tag\" not set: the result is a new image")
-		e.Object, e.Hint = ref, "name the new image with -t NAME; --push writes it to the registry, and may replace the old one"
+		e.Object, e.Hint = ref,
+			"name the new image with -t NAME; --push writes it to the registry, and may replace the old one"
 		return false, e
 	}
 	return true, nil

@@ -18,16 +18,20 @@ func TestCatalogVerbsOnImages(t *testing.T) {
 	dir := editDir(t)
 	r := testregistry.New(t)
 	forArch := func(arch string, kind string) testregistry.Image {
-		i := testregistry.Image{Platform: v1.Platform{OS: "linux", Architecture: arch}, Labels: map[string]string{"arch": arch}, Annotations: map[string]string{"of": arch}}
+		i := testregistry.Image{Platform: v1.Platform{OS: "linux", Architecture: arch},
+			Labels: map[string]string{"arch": arch}, Annotations: map[string]string{"of": arch}}
 		if kind == "db" {
-			i.Labels[testDatabaseLabel], i.Layers = "/x.db", []map[string]string{{"x.db": readFile(t, filepath.Join(dir, "index.db"))}}
+			i.Labels[testDatabaseLabel], i.Layers = "/x.db",
+				[]map[string]string{{"x.db": readFile(t, filepath.Join(dir, "index.db"))}}
 		} else {
-			i.Labels[testConfigsLabel], i.Layers = "/c", []map[string]string{testregistry.Files(t, filepath.Join(dir, "catalog"), "c")}
+			i.Labels[testConfigsLabel], i.Layers = "/c",
+				[]map[string]string{testregistry.Files(t, filepath.Join(dir, "catalog"), "c")}
 		}
 		return i
 	}
 	for _, kind := range []string{"db", "fbc"} {
-		r.AddIndex(t, "acme/"+kind, "v1", map[string]string{"index": "yes"}, []testregistry.Image{forArch("arm64", kind), forArch("s390x", kind)})
+		r.AddIndex(t, "acme/"+kind, "v1", map[string]string{"index": "yes"},
+			[]testregistry.Image{forArch("arm64", kind), forArch("s390x", kind)})
 	}
 	for i, verb := range []string{
 		"add CATALOG etcd --image-ref-template " + refTemplate,
@@ -42,20 +46,25 @@ func TestCatalogVerbsOnImages(t *testing.T) {
 			for kind, in := range map[string]string{"db": "index.db", "fbc": "catalog"} {
 				dir := editDir(t)
 				name, next := r.Host()+"/acme/"+kind+":v1", fmt.Sprintf("%s/acme/%s:new%d", r.Host(), kind, i)
-				args := strings.Fields("catalog " + strings.Replace(verb, "CATALOG", name, 1) + " -t " + next + " --push --server none --use-http --no-cache")
+				args := strings.Fields("catalog " + strings.Replace(verb, "CATALOG", name,
+					1) + " -t " + next + " --push --server none --use-http --no-cache")
 				out := strings.Fields(done(t, dir, "bindery", args...))
-				if len(out) != 2 || out[0] != "docker://"+next || !strings.HasPrefix(out[1], r.Host()+"/acme/"+kind+"@sha256:") {
+				if len(out) != 2 || out[0] != "docker://"+next || !strings.HasPrefix(out[1],
+					r.Host()+"/acme/"+kind+"@sha256:") {
 					t.Errorf("%s: printed %q", kind, out)
 				}
 				done(t, dir, "bindery", strings.Fields("catalog "+strings.Replace(verb, "CATALOG", in, 1))...)
-				got, want := done(t, dir, "bindery", "render", next, "--use-http", "--platform", "linux/s390x", "--no-cache"), done(t, dir, "bindery", "render", in)
+				got, want := done(t, dir, "bindery", "render", next, "--use-http", "--platform", "linux/s390x",
+					"--no-cache"), done(t, dir, "bindery", "render", in)
 				if got != want {
 					t.Errorf("%s: the image has\n%.1000s\nin place it is\n%.1000s", kind, got, want)
 				}
 				layout := filepath.Join(dir, "copied")
-				done(t, dir, "bindery", "index", "add", "-b=", "-f", next, "--output", "oci:"+layout+":v1", "--server=none", "--use-http", "--no-cache")
+				done(t, dir, "bindery", "index", "add", "-b=", "-f", next, "--output", "oci:"+layout+":v1",
+					"--server=none", "--use-http", "--no-cache")
 				for _, arch := range []string{"arm64", "s390x"} {
-					if img := opened(t, "oci:"+layout+":v1", v1.Platform{OS: "linux", Architecture: arch}); img.Config.Architecture != arch {
+					if img := opened(t, "oci:"+layout+":v1",
+						v1.Platform{OS: "linux", Architecture: arch}); img.Config.Architecture != arch {
 						t.Errorf("%s: no image for %s", kind, arch)
 					}
 				}
@@ -63,15 +72,19 @@ func TestCatalogVerbsOnImages(t *testing.T) {
 		})
 	}
 	out := filepath.Join(t.TempDir(), "out")
-	done(t, dir, "bindery", "catalog", "rm", r.Host()+"/acme/db:v1", "etcd", "--output-format", "fbc", "--label", "more=1", "--output", "oci:"+out+":v1", "--server=none", "--use-http", "--no-cache")
+	done(t, dir, "bindery", "catalog", "rm", r.Host()+"/acme/db:v1", "etcd", "--output-format", "fbc", "--label",
+		"more=1", "--output", "oci:"+out+":v1", "--server=none", "--use-http", "--no-cache")
 	img := opened(t, "oci:"+out+":v1", v1.Platform{OS: "linux", Architecture: "s390x"})
-	if want := map[string]string{"arch": "s390x", "more": "1", testConfigsLabel: "/configs"}; !maps.Equal(img.Config.Config.Labels, want) || img.Annotations["of"] != "s390x" {
+	if want := map[string]string{"arch": "s390x", "more": "1",
+		testConfigsLabel: "/configs"}; !maps.Equal(img.Config.Config.Labels, want) || img.Annotations["of"] != "s390x" {
 		t.Errorf("labels %v, annotations %v", img.Config.Config.Labels, img.Annotations)
 	}
 	// Export the catalogs of both kinds of images to directories.
 	for _, kind := range []string{"db", "fbc"} {
-		done(t, dir, "bindery", "catalog", "filter", r.Host()+"/acme/"+kind+":v1", "-p", "etcd", "--to", kind, "--use-http", "--no-cache")
-		if got := done(t, dir, "bindery", "list", "packages", kind); !strings.Contains(got, "etcd") || strings.Contains(got, "silicom") {
+		done(t, dir, "bindery", "catalog", "filter", r.Host()+"/acme/"+kind+":v1", "-p", "etcd", "--to", kind,
+			"--use-http", "--no-cache")
+		if got := done(t, dir, "bindery", "list", "packages", kind); !strings.Contains(got, "etcd") ||
+			strings.Contains(got, "silicom") {
 			t.Errorf("%s: %s", kind, got)
 		}
 	}

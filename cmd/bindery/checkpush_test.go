@@ -24,8 +24,11 @@ var commandsThatPush = []string{
 func TestPushIsCheckedBeforeTheWork(t *testing.T) {
 	dir := indexDir(t)
 	r := testregistry.New(t)
-	r.AddImage(t, "acme/one", "v1", testregistry.Image{Labels: map[string]string{testConfigsLabel: "/configs"}, Layers: []map[string]string{{"configs/one/catalog.json": packageText("one")}}})
-	writeFile(t, dir+"/compose.yaml", "name: all\nrepo: "+r.Host()+"/acme/all\ntag: v1\nreferences:\n- name: one\n  image: "+r.Host()+"/acme/one:v1\n")
+	r.AddImage(t, "acme/one", "v1", testregistry.Image{Labels: map[string]string{testConfigsLabel: "/configs"},
+		Layers: []map[string]string{{"configs/one/catalog.json": packageText("one")}}})
+	writeFile(t, dir+"/compose.yaml",
+		"name: all\nrepo: "+r.Host()+"/acme/all\ntag: v1\nreferences:\n- name: one\n  image: "+r.Host()+
+			"/acme/one:v1\n")
 	writeFile(t, dir+"/list", "index.db xxx -> "+r.Host()+"/acme/new:v1\n")
 	r.Interfere(func(w http.ResponseWriter, q *http.Request) bool {
 		if q.Method == http.MethodPost {
@@ -41,7 +44,8 @@ func TestPushIsCheckedBeforeTheWork(t *testing.T) {
 			args = append(strings.Fields(command), "--push", "--use-http", "--no-cache")
 		}
 		got := runProgram(t, dir, "bindery", args...)
-		if got.status == 0 || !strings.Contains(got.stderr, "quota exceeded") || strings.Contains(got.stderr, "assembled") {
+		if got.status == 0 || !strings.Contains(got.stderr, "quota exceeded") || strings.Contains(got.stderr,
+			"assembled") {
 			t.Errorf("%s: %+v", command, got)
 		}
 		for _, q := range r.Requests() {
@@ -64,17 +68,21 @@ func TestPushIsCheckedBeforeTheWork(t *testing.T) {
 // A name without a registry does not default to docker.io.
 func TestPushNamesItsRegistry(t *testing.T) {
 	dir := indexDir(t)
-	writeFile(t, dir+"/compose.yaml", "name: all\nrepo: acme/all\ntag: v1\nreferences:\n- name: one\n  image: oci:fbc.oci:v1\n")
+	writeFile(t, dir+"/compose.yaml",
+		"name: all\nrepo: acme/all\ntag: v1\nreferences:\n- name: one\n  image: oci:fbc.oci:v1\n")
 	writeFile(t, dir+"/list", "index.db x -> acme/new:v1\n")
 	for _, command := range commandsThatPush {
-		for _, where := range []string{"-t acme/new:v1 --push", "-t x:v1 --output docker://acme/new:v1", "-t new:v1 --push --dry-run"} {
+		for _, where := range []string{"-t acme/new:v1 --push", "-t x:v1 --output docker://acme/new:v1",
+			"-t new:v1 --push --dry-run"} {
 			got := runProgram(t, dir, "bindery", append(strings.Fields(command), strings.Fields(where)...)...)
-			if got.status != 1 || got.stdout != "" || !strings.Contains(got.stderr, `new:v1" names no registry to push to`) || !strings.Contains(got.stderr, "or docker.io/") {
+			if got.status != 1 || got.stdout != "" || !strings.Contains(got.stderr,
+				`new:v1" names no registry to push to`) || !strings.Contains(got.stderr, "or docker.io/") {
 				t.Errorf("%s %s: %+v", command, where, got)
 			}
 		}
 	}
-	got := runProgram(t, dir, "bindery", "migrate", "--from-file", "list", "--out-dir", "out", "--server", "none", "--push")
+	got := runProgram(t, dir, "bindery", "migrate", "--from-file", "list", "--out-dir", "out", "--server", "none",
+		"--push")
 	if got.status != 1 || !strings.Contains(got.stderr, `"acme/new:v1" names no registry to push to`) {
 		t.Errorf("%+v", got)
 	}
@@ -84,9 +92,13 @@ func TestPushNamesItsRegistry(t *testing.T) {
 func TestOldRegistriesConfIsReportedOnce(t *testing.T) {
 	dir := editDir(t)
 	r := testregistry.New(t)
-	r.AddImage(t, "acme/one", "v1", testregistry.Image{Labels: map[string]string{testConfigsLabel: "/configs"}, Layers: []map[string]string{{"configs/one/catalog.json": packageText("one"), "configs/two/catalog.json": packageText("two")}}})
+	r.AddImage(t, "acme/one", "v1",
+		testregistry.Image{Labels: map[string]string{testConfigsLabel: "/configs"},
+			Layers: []map[string]string{{"configs/one/catalog.json": packageText("one"),
+				"configs/two/catalog.json": packageText("two")}}})
 	writeFile(t, dir+"/registries.conf", "[registries.insecure]\nregistries = ['"+r.Host()+"']\n")
-	got := runProgram(t, dir, "bindery", "catalog", "rm", r.Host()+"/acme/one:v1", "one", "-t", r.Host()+"/acme/two:v1", "--push", "--server", "none", "--no-cache", "--registries-conf", "registries.conf")
+	got := runProgram(t, dir, "bindery", "catalog", "rm", r.Host()+"/acme/one:v1", "one", "-t", r.Host()+"/acme/two:v1",
+		"--push", "--server", "none", "--no-cache", "--registries-conf", "registries.conf")
 	if got.status != 0 || strings.Count(got.stderr, "registries.conf is in version 1 of its format") != 1 {
 		t.Errorf("%+v", got)
 	}

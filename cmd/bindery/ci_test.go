@@ -36,7 +36,8 @@ func ciPods(t *testing.T) map[string]*corev1.PodSpec {
 	var agent corev1.Pod
 	strictly(t, "jenkins-pod.yaml", &agent)
 	served, _ := servedCatalog(t)
-	return map[string]*corev1.PodSpec{"serve/catalog.yaml": &served.Spec.Template.Spec, "pod.yaml": &job.Spec.Template.Spec, "jenkins-pod.yaml": &agent.Spec}
+	return map[string]*corev1.PodSpec{"serve/catalog.yaml": &served.Spec.Template.Spec,
+		"pod.yaml": &job.Spec.Template.Spec, "jenkins-pod.yaml": &agent.Spec}
 }
 
 // The pods of the recipes pass Kubernetes' own check of the restricted profile; a pod without restrictions fails it.
@@ -59,7 +60,9 @@ func TestCIPodsAreRestricted(t *testing.T) {
 			"root":       func(s *corev1.PodSpec) { s.SecurityContext.RunAsNonRoot = nil },
 			"privileges": func(s *corev1.PodSpec) { s.Containers[0].SecurityContext.AllowPrivilegeEscalation = &yes },
 			"host files": func(s *corev1.PodSpec) {
-				s.Volumes = append(s.Volumes, corev1.Volume{Name: "h", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/"}}})
+				s.Volumes = append(s.Volumes,
+					corev1.Volume{Name: "h",
+						VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/"}}})
 			},
 		} {
 			spoiled := spec.DeepCopy()
@@ -138,7 +141,8 @@ func recipes(t *testing.T) map[string]recipe {
 	for _, m := range jenkinsStep.FindAllStringSubmatch(readFile(t, ciDir+"Jenkinsfile"), -1) {
 		jenkins = append(jenkins, m[1])
 	}
-	pod := recipe{authFile: "REGISTRY_AUTH_FILE", mounts: map[string]string{"/source/": "", "/work/": ""}, digest: "digest", tag: "v1"}
+	pod := recipe{authFile: "REGISTRY_AUTH_FILE", mounts: map[string]string{"/source/": "", "/work/": ""},
+		digest: "digest", tag: "v1"}
 	spec := ciPods(t)["pod.yaml"]
 	for _, c := range append(spec.InitContainers, spec.Containers...) {
 		if len(c.Command) != 1 || c.Command[0] != "/bin/bindery" {
@@ -147,8 +151,9 @@ func recipes(t *testing.T) map[string]recipe {
 		pod.commands = append(pod.commands, c.Args)
 	}
 	return map[string]recipe{
-		"pod":     pod,
-		"gitlab":  {commands: binderyLines(t, gitlab.Catalog.Script), authFile: "REGISTRY_AUTH_FILE", digest: "digest", tag: "sha"},
+		"pod": pod,
+		"gitlab": {commands: binderyLines(t, gitlab.Catalog.Script), authFile: "REGISTRY_AUTH_FILE", digest: "digest",
+			tag: "sha"},
 		"github":  {commands: binderyLines(t, steps), digest: "digest", tag: "sha"},
 		"jenkins": {commands: binderyLines(t, jenkins), authFile: "REGISTRY_AUTH_FILE", digest: "digest", tag: "sha"},
 	}
@@ -176,7 +181,8 @@ func TestCIRecipes(t *testing.T) {
 		writeFile(t, filepath.Join(dir, "catalog", "etcd", "catalog.json"), packageText("etcd"))
 		auth := filepath.Join(dir, "auth.json")
 		writeFile(t, auth, `{"auths":{"`+registry.Host()+`":{"auth":"`+strings.TrimPrefix(basic, "Basic ")+`"}}}`)
-		variables := map[string]string{"CI_COMMIT_SHORT_SHA": "sha", "GITHUB_SHA": "sha", "BUILD_NUMBER": "sha", "RUNNER_TEMP": dir}
+		variables := map[string]string{"CI_COMMIT_SHORT_SHA": "sha", "GITHUB_SHA": "sha", "BUILD_NUMBER": "sha",
+			"RUNNER_TEMP": dir}
 		t.Setenv("REGISTRY_AUTH_FILE", "")
 		if r.authFile != "" {
 			t.Setenv(r.authFile, auth)

@@ -49,12 +49,14 @@ func TestExitStatusAndStreams(t *testing.T) {
 		{"build catalog nosuch -t a/b", 1, "hint: the argument is a catalog directory or an index database"},
 		{"build catalog cat -t UPPER/case:v1", 1, "repository name must be lowercase"},
 		{"build catalog cat -t a/b:no/tag", 1, "invalid image name"},
-		{"build catalog cat -t a/b --output oci:cat/image", 1, "the output \"cat/image\" is the input \"cat\" or inside it"},
+		{"build catalog cat -t a/b --output oci:cat/image", 1,
+			"the output \"cat/image\" is the input \"cat\" or inside it"},
 		{"build catalog small.db -t a/b --output oci-archive:small.db", 1, "is the input"},
 		{"build catalog cat -t a/b --output oci-archive:icon.txt", 1, "icon.txt is neither empty nor an archive"},
 		{"build catalog cat -t a/b --digest-file nosuch/digest", 1, "error: --digest-file: "},
 		{"build catalog cat -t a/b --digest-file -", 1, "expected a file name"},
-		{"build catalog cat -t a/b --timeout 5", 1, "error: invalid --timeout value \"5\", expected a number with a unit"},
+		{"build catalog cat -t a/b --timeout 5", 1,
+			"error: invalid --timeout value \"5\", expected a number with a unit"},
 		{"migrate cat cat/out", 1, "is the input \"cat\" or inside it\nhint: "},
 		{"migrate small.db .", 1, "is the working directory"},
 		{"migrate small.db out --report nosuch/report", 1, "error: --report: "},
@@ -83,7 +85,8 @@ func TestExitStatusAndStreams(t *testing.T) {
 }
 
 func TestGroupsAndNothing(t *testing.T) {
-	for _, args := range []string{"", "--help", "help", "help list", "list --help", "list packages --help", "help build"} {
+	for _, args := range []string{"", "--help", "help", "help list", "list --help", "list packages --help",
+		"help build"} {
 		got := runProgram(t, ".", "bindery", strings.Fields(args)...)
 		if got.status != 0 || !strings.Contains(got.stdout, "Usage:\n  bindery") || got.stderr != "" {
 			t.Errorf("%q: %+v", args, got)
@@ -91,10 +94,12 @@ func TestGroupsAndNothing(t *testing.T) {
 	}
 	for _, args := range []string{"list", "generate", "alpha list", "build"} {
 		got := runProgram(t, ".", "bindery", strings.Fields(args)...)
-		if got.status != 1 || got.stdout != "" || !strings.Contains(got.stderr, "needs a command: ") || !strings.Contains(got.stderr, "usage: bindery "+args+" COMMAND") {
+		if got.status != 1 || got.stdout != "" || !strings.Contains(got.stderr, "needs a command: ") ||
+			!strings.Contains(got.stderr, "usage: bindery "+args+" COMMAND") {
 			t.Errorf("%q: %+v", args, got)
 		}
-		if got := runProgram(t, ".", "opm", strings.Fields(args)...); strings.HasPrefix(args, "g") && (got.status != 0 || got.stdout == "") {
+		if got := runProgram(t, ".", "opm", strings.Fields(args)...); strings.HasPrefix(args,
+			"g") && (got.status != 0 || got.stdout == "") {
 			t.Errorf("opm %q: %+v", args, got)
 		}
 	}
@@ -112,7 +117,8 @@ func TestErrorAsJSON(t *testing.T) {
 		"list packages damaged.db --error-format json":                                   5,
 		"build catalog cat --push -t 127.0.0.1:1/a/b:v1 --retries 0 --error-format json": 4,
 	} {
-		if err := os.CopyFS(filepath.Join(dir, "badcat"), os.DirFS("testdata/cases/bad-two-heads")); err != nil && !os.IsExist(err) {
+		if err := os.CopyFS(filepath.Join(dir, "badcat"),
+			os.DirFS("testdata/cases/bad-two-heads")); err != nil && !os.IsExist(err) {
 			t.Fatal(err)
 		}
 		if err := os.WriteFile(filepath.Join(dir, "huge"), make([]byte, 5<<20), 0o644); err != nil {
@@ -163,7 +169,8 @@ func TestNoEscapesReachTheTerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"bindery", "opm"} {
-		for _, args := range [][]string{{evil}, {"validate", evil}, {"render", "--" + evil}, {"render", evil}, {"validate", dir}, {"list", "packages", dir},
+		for _, args := range [][]string{{evil}, {"validate", evil}, {"render", "--" + evil}, {"render", evil},
+			{"validate", dir}, {"list", "packages", dir},
 			{"generate", "dockerfile", evil}, {"build", "catalog", evil, "-t", evil}, {"init", evil, "-o", evil}} {
 			got := runProgram(t, dir, name, args...)
 			if got.status == 0 || strings.ContainsAny(got.stderr, "\x1b\u202e") {
@@ -224,7 +231,8 @@ func TestSignals(t *testing.T) {
 				t.Fatal(err)
 			}
 			err := cmd.Wait()
-			if status := cmd.ProcessState.ExitCode(); status != c.status || !strings.Contains(stderr.String(), "interrupted by") {
+			if status := cmd.ProcessState.ExitCode(); status != c.status || !strings.Contains(stderr.String(),
+				"interrupted by") {
 				t.Errorf("status %d (%v), %s", status, err, stderr.String())
 			}
 			if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
@@ -240,7 +248,8 @@ func TestSignalWhileCacheIsFilled(t *testing.T) {
 	catalog := `{"schema":"olm.package","name":"foo","defaultChannel":"stable"}
 {"schema":"olm.channel","package":"foo","name":"stable","entries":[{"name":"foo.v1.0.0"}]}
 {"schema":"olm.bundle","package":"foo","name":"foo.v1.0.0","image":"example.com/foo:v1","properties":[{"type":"olm.package","value":{"packageName":"foo","version":"1.0.0"}}` +
-		strings.Repeat(`,{"type":"example.com/filler","value":{"filler":"`+strings.Repeat("x", 100)+`"}}`, 200_000) + "]}\n"
+		strings.Repeat(`,{"type":"example.com/filler","value":{"filler":"`+strings.Repeat("x", 100)+`"}}`,
+			200_000) + "]}\n"
 	if err := os.MkdirAll(filepath.Join(dir, "cat"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -265,7 +274,8 @@ func TestSignalWhileCacheIsFilled(t *testing.T) {
 	}
 	rest, _ := io.ReadAll(lines)
 	err = cmd.Wait()
-	if status := cmd.ProcessState.ExitCode(); status != 129 || !strings.Contains(string(rest), "interrupted by SIGHUP") {
+	if status := cmd.ProcessState.ExitCode(); status != 129 || !strings.Contains(string(rest),
+		"interrupted by SIGHUP") {
 		t.Errorf("status %d (%v), %s", status, err, rest)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "cache")); !errors.Is(err, fs.ErrNotExist) {
@@ -321,7 +331,8 @@ func TestBashCompletes(t *testing.T) {
 
 func TestManualPage(t *testing.T) {
 	got := runProgram(t, ".", "bindery", "man")
-	for _, want := range []string{".TH BINDERY 1", ".SH NAME\nbindery \\- ", ".SS \"bindery list packages", ".B \\-o, \\-\\-output", ".SH EXIT STATUS\n.TP\n.B 0\n", ".SH FILES\n"} {
+	for _, want := range []string{".TH BINDERY 1", ".SH NAME\nbindery \\- ", ".SS \"bindery list packages",
+		".B \\-o, \\-\\-output", ".SH EXIT STATUS\n.TP\n.B 0\n", ".SH FILES\n"} {
 		if !strings.Contains(got.stdout, want) {
 			t.Errorf("the page has no %q", want)
 		}
@@ -339,7 +350,8 @@ func TestManualPage(t *testing.T) {
 	cmd.Env = append(os.Environ(), "MANWIDTH=100", "PAGER=cat", "MANPAGER=cat")
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
-	if out, err := cmd.Output(); err != nil || !bytes.Contains(out, []byte("EXAMPLES")) && !bytes.Contains(out, []byte("Examples:")) {
+	if out, err := cmd.Output(); err != nil || !bytes.Contains(out, []byte("EXAMPLES")) && !bytes.Contains(out,
+		[]byte("Examples:")) {
 		t.Errorf("man: %v %s\n%s", err, stderr.String(), out)
 	}
 }

@@ -15,20 +15,26 @@ import (
 func imageFlags() []cli.Flag {
 	const limits = "limits for reading images"
 	return append(registryFlags(),
-		&cli.StringFlag{Name: "lock", Usage: "lock `FILE`: resolve image names to the digests recorded there, and record new ones", EnvVars: env("lock"), Category: "registry"},
+		&cli.StringFlag{Name: "lock",
+			Usage:   "lock `FILE`: resolve image names to the digests recorded there, and record new ones",
+			EnvVars: env("lock"), Category: "registry"},
 		noCacheFlag(),
 		cacheSizeFlag(),
-		sizeFlag("max-image-size", "8GiB for a catalog, 256MiB for a bundle", "maximum uncompressed `SIZE` of all layers", limits),
+		sizeFlag("max-image-size", "8GiB for a catalog, 256MiB for a bundle",
+			"maximum uncompressed `SIZE` of all layers", limits),
 		sizeFlag("max-download-size", "4GiB", "maximum compressed `SIZE` of all layers", limits),
 		sizeFlag("max-file-size", "1GiB for a database, 64MiB for another file", "maximum `SIZE` of one file", limits),
-		&cli.IntFlag{Name: "max-ratio", Usage: "maximum compression ratio `N` of a layer larger than 64MiB", DefaultText: "200", EnvVars: env("max-ratio"), Category: limits},
-		&cli.IntFlag{Name: "max-entries", Usage: "maximum number `N` of files and directories in all layers", DefaultText: "200000", EnvVars: env("max-entries"), Category: limits},
+		&cli.IntFlag{Name: "max-ratio", Usage: "maximum compression ratio `N` of a layer larger than 64MiB",
+			DefaultText: "200", EnvVars: env("max-ratio"), Category: limits},
+		&cli.IntFlag{Name: "max-entries", Usage: "maximum number `N` of files and directories in all layers",
+			DefaultText: "200000", EnvVars: env("max-entries"), Category: limits},
 	)
 }
 
 // platformFlag selects the platform of multi-platform images.
 func platformFlag() cli.Flag {
-	return &cli.StringFlag{Name: "platform", Usage: "`OS/ARCH` to read of a multi-platform image", DefaultText: "linux/" + runtime.GOARCH, EnvVars: env("platform"), Category: "content"}
+	return &cli.StringFlag{Name: "platform", Usage: "`OS/ARCH` to read of a multi-platform image",
+		DefaultText: "linux/" + runtime.GOARCH, EnvVars: env("platform"), Category: "content"}
 }
 
 func sizeFlag(name, value, usage, group string) cli.Flag {
@@ -38,7 +44,8 @@ func sizeFlag(name, value, usage, group string) cli.Flag {
 // imageLimits reads the limits from [imageFlags].
 func imageLimits(c *cli.Context) (images.Limits, error) {
 	var l images.Limits
-	for name, at := range map[string]*int64{"max-image-size": &l.Uncompressed, "max-download-size": &l.Compressed, "max-file-size": &l.File} {
+	for name, at := range map[string]*int64{"max-image-size": &l.Uncompressed, "max-download-size": &l.Compressed,
+		"max-file-size": &l.File} {
 		text := c.String(name)
 		if text == "" {
 			continue

@@ -25,14 +25,16 @@ func bundleImage(t *testing.T) testregistry.Image {
 func TestImageLimitsAreFlags(t *testing.T) {
 	dir := t.TempDir()
 	bundleImage(t).WriteLayout(t, filepath.Join(dir, "etcd.oci"), "v1")
-	for _, flag := range []string{"--max-file-size 1KiB", "--max-image-size 2KiB", "--max-download-size 100", "--max-entries 2"} {
+	for _, flag := range []string{"--max-file-size 1KiB", "--max-image-size 2KiB", "--max-download-size 100",
+		"--max-entries 2"} {
 		name, _, _ := strings.Cut(flag, " ")
 		got := runProgram(t, dir, "bindery", append(strings.Fields(flag), "render", "oci:etcd.oci:v1")...)
 		if got.status != 1 || got.stdout != "" || !strings.Contains(got.stderr, "hint: "+name+" raises the limit") {
 			t.Errorf("%s: %+v", flag, got)
 		}
 	}
-	for _, flag := range []string{"--max-file-size 1.5G", "--max-image-size 0", "--max-download-size -1", "--max-entries -2", "--max-ratio -1"} {
+	for _, flag := range []string{"--max-file-size 1.5G", "--max-image-size 0", "--max-download-size -1",
+		"--max-entries -2", "--max-ratio -1"} {
 		name, _, _ := strings.Cut(flag, " ")
 		got := runProgram(t, dir, "bindery", append([]string{"render", "oci:etcd.oci:v1"}, strings.Fields(flag)...)...)
 		if got.status != 1 || !strings.Contains(got.stderr, "invalid "+name+" value") {

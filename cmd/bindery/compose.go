@@ -19,10 +19,16 @@ import (
 
 func (p *program) buildComposeCommand() *cli.Command {
 	flags := []cli.Flag{
-		&cli.StringSliceFlag{Name: "reference", Usage: "add the reference `NAME=IMAGE`, or replace that of the same name in FILE", Category: "content"},
-		&cli.BoolFlag{Name: "any-packages", Usage: "use all packages of a reference regardless of its name", Category: "content"},
-		&cli.BoolFlag{Name: "validate", Usage: "read and validate all references, and rebuild layers to compare them before stacking", Category: "execution"},
-		&cli.BoolFlag{Name: "plan", Usage: "print which references are stacked and which are packed, without building; --metadata-file - prints JSON", Category: "execution"},
+		&cli.StringSliceFlag{Name: "reference",
+			Usage: "add the reference `NAME=IMAGE`, or replace that of the same name in FILE", Category: "content"},
+		&cli.BoolFlag{Name: "any-packages", Usage: "use all packages of a reference regardless of its name",
+			Category: "content"},
+		&cli.BoolFlag{Name: "validate",
+			Usage:    "read and validate all references, and rebuild layers to compare them before stacking",
+			Category: "execution"},
+		&cli.BoolFlag{Name: "plan",
+			Usage: "print which references are stacked and which are packed, without building; --metadata-file - " +
+				"prints JSON", Category: "execution"},
 	}
 	return &cli.Command{
 		Name:      "compose",
@@ -35,16 +41,21 @@ func (p *program) buildComposeCommand() *cli.Command {
 			"  references:\n" +
 			"  - name: etcd                                  # the package\n" +
 			"    image: registry.example.com/acme/etcd:v1    # an image of its catalog\n\n" +
-			"Layers of images built by bindery are stacked by digest: they are not downloaded, and are mounted from a repository of\n" +
-			"the same registry where possible. Other catalogs are read, validated and packed. The image is the same as that of\n" +
-			"\"build catalog\" for all packages together. -t overrides the name in FILE; other flags are those of \"build catalog\"." +
+			"Layers of images built by bindery are stacked by digest: they are not downloaded, and are mounted from " +
+			"a repository of\n" +
+			"the same registry where possible. Other catalogs are read, validated and packed. The image is the same " +
+			"as that of\n" +
+			"\"build catalog\" for all packages together. -t overrides the name in FILE; other flags are those of " +
+			"\"build catalog\"." +
 			examples("bindery build compose compose.yaml --push --dry-run",
-				"bindery build compose compose.yaml -t registry.example.com/acme/community:v2 --validate --compression zstd",
+				"bindery build compose compose.yaml -t registry.example.com/acme/community:v2 --validate "+
+					"--compression zstd",
 				"bindery build compose compose.yaml --plan --reference etcd=oci:catalog.oci:v1"),
 		// The references determine how packages are grouped into layers: there is no --previous.
-		Flags: slices.DeleteFunc(distinctFlags(flags, p.buildCatalogCommand().Flags, imageFlags()), func(f cli.Flag) bool {
-			return f.Names()[0] == "previous"
-		}),
+		Flags: slices.DeleteFunc(distinctFlags(flags, p.buildCatalogCommand().Flags, imageFlags()),
+			func(f cli.Flag) bool {
+				return f.Names()[0] == "previous"
+			}),
 		Action: exactly(1, p.buildCompose),
 	}
 }
@@ -89,7 +100,8 @@ func (p *program) buildCompose(c *cli.Context) error {
 			return input, err
 		}
 		return build.ComposeInput{
-			References: opened.References, AnyPackages: c.Bool("any-packages"), OneCompression: c.IsSet("compression"), Verify: c.Bool("validate"),
+			References: opened.References, AnyPackages: c.Bool("any-packages"), OneCompression: c.IsSet("compression"),
+			Verify: c.Bool("validate"),
 		}, nil
 	}
 	if c.Bool("plan") {
@@ -138,7 +150,8 @@ func (p *program) composeConfig(c *cli.Context) (*compose.Config, error) {
 			image += ":" + config.Tag
 		}
 		if _, err := checkName(image); err != nil {
-			return nil, &compose.Problem{File: name, Field: "repo, tag", Text: strings.TrimPrefix(err.Error(), "--tag ")}
+			return nil, &compose.Problem{File: name, Field: "repo, tag",
+				Text: strings.TrimPrefix(err.Error(), "--tag ")}
 		}
 		if err := c.Set("tag", image); err != nil {
 			return nil, err
@@ -161,14 +174,17 @@ func (p *program) openReferences(c *cli.Context, config *compose.Config, o *buil
 		return nil, err
 	}
 	ro.TempDir = o.Dir
-	return compose.Open(c.Context, config.References, compose.Options{Render: ro, Platforms: of, Cache: o.Cache, Program: version.Program(), Locked: c.String("lock") != ""})
+	return compose.Open(c.Context, config.References,
+		compose.Options{Render: ro, Platforms: of, Cache: o.Cache, Program: version.Program(),
+			Locked: c.String("lock") != ""})
 }
 
 // composeHint adds a hint to errors about references with the wrong content.
 func composeHint(err error) error {
 	if errors.Is(err, build.ErrPackages) {
 		return &cmdline.Error{Class: cmdline.ClassInput, Err: err,
-			Hint: "a reference must have the name of its only package, and each package one reference; --any-packages lifts the first rule"}
+			Hint: "a reference must have the name of its only package, and each package one reference; " +
+				"--any-packages lifts the first rule"}
 	}
 	return err
 }
@@ -204,8 +220,10 @@ func (p *program) reportComposed(image *build.Image, took time.Duration) {
 	if len(kinds) > 1 && stacked > 0 {
 		p.log.Warn("the layers of the references have different compressions; --compression makes them uniform")
 	}
-	p.log.Info(fmt.Sprintf("composed %s of %s, %s, of which %d stacked by digest (%s) and %s packed, in %s", count(image.Totals.Packages, "package"),
-		count(len(image.Composed), "reference"), count(image.Totals.Layers, "layer"), stacked, cmdline.FormatSize(size), count(packed, "package"), took.Round(time.Millisecond)))
+	p.log.Info(fmt.Sprintf("composed %s of %s, %s, of which %d stacked by digest (%s) and %s packed, in %s",
+		count(image.Totals.Packages, "package"),
+		count(len(image.Composed), "reference"), count(image.Totals.Layers, "layer"), stacked, cmdline.FormatSize(size),
+		count(packed, "package"), took.Round(time.Millisecond)))
 }
 
 // firstNames formats a list of names that may be long.
@@ -233,7 +251,8 @@ type composedLayer struct {
 }
 
 // printComposition prints which layers would be reused and which packages packed.
-func (p *program) printComposition(c *cli.Context, in string, o build.Options, open func(*build.Options) (build.ComposeInput, error)) error {
+func (p *program) printComposition(c *cli.Context, in string, o build.Options,
+	open func(*build.Options) (build.ComposeInput, error)) error {
 	var account []build.Composed
 	var ls []build.Layer
 	printed, err := p.planned(c, in, o, func(o build.Options) (any, error) {
@@ -246,7 +265,8 @@ func (p *program) printComposition(c *cli.Context, in string, o build.Options, o
 		}
 		plan := composition{Composed: account, Layers: []composedLayer{}}
 		for _, l := range ls {
-			plan.Layers = append(plan.Layers, composedLayer{append([]string{}, l.Packages...), l.Digest.String(), l.Size, l.Content, l.From})
+			plan.Layers = append(plan.Layers,
+				composedLayer{append([]string{}, l.Packages...), l.Digest.String(), l.Size, l.Content, l.From})
 		}
 		return plan, p.checkEmpty(c, c.Args().First(), len(ls))
 	})

@@ -29,7 +29,9 @@ func publishPackages(t *testing.T, names []string, flags ...string) (dir string,
 		writeFile(t, filepath.Join(dir, name, name, "catalog.json"), packageText(name))
 		writeFile(t, filepath.Join(dir, "all", name, "catalog.json"), packageText(name))
 		image := registry.Host() + "/teams/" + name + ":v1"
-		done(t, dir, "bindery", append([]string{"build", "catalog", name, "-t", image, "--push", "--use-http", "--server", "none"}, flags...)...)
+		done(t, dir, "bindery",
+			append([]string{"build", "catalog", name, "-t", image, "--push", "--use-http", "--server", "none"},
+				flags...)...)
 		config += "- name: " + name + "\n  image: " + image + "\n"
 	}
 	writeFile(t, filepath.Join(dir, "compose.yaml"), config)
@@ -51,10 +53,12 @@ func lastDigest(t *testing.T, answer string) string {
 func TestBuildCompose(t *testing.T) {
 	dir, registry := publishPackages(t, []string{"beta", "alpha", "gamma"})
 	common := []string{"--use-http", "--no-cache", "--server", "none"}
-	want := lastDigest(t, done(t, dir, "bindery", "build", "catalog", "all", "-t", "x:v1", "--dry-run", "--server", "none"))
+	want := lastDigest(t,
+		done(t, dir, "bindery", "build", "catalog", "all", "-t", "x:v1", "--dry-run", "--server", "none"))
 	registry.Forget()
 	answer := done(t, dir, "bindery", append([]string{"build", "compose", "compose.yaml", "--push"}, common...)...)
-	if got := lastDigest(t, answer); got != want || !strings.Contains(answer, registry.Host()+"/acme/community@sha256:") {
+	if got := lastDigest(t, answer); got != want || !strings.Contains(answer,
+		registry.Host()+"/acme/community@sha256:") {
 		t.Errorf("%s instead of %s", answer, want)
 	}
 	gets := 0
@@ -66,7 +70,8 @@ func TestBuildCompose(t *testing.T) {
 	if gets != 3 {
 		t.Errorf("%d blobs were read, of which the configurations are 3: %v", gets, registry.Requests())
 	}
-	if got := done(t, dir, "bindery", "list", "packages", "--use-http", registry.Host()+"/acme/community:v1", "--no-cache"); !strings.Contains(got, "alpha") || !strings.Contains(got, "gamma") {
+	if got := done(t, dir, "bindery", "list", "packages", "--use-http", registry.Host()+"/acme/community:v1",
+		"--no-cache"); !strings.Contains(got, "alpha") || !strings.Contains(got, "gamma") {
 		t.Error(got)
 	}
 	// An empty destination gets all layers.
@@ -75,7 +80,9 @@ func TestBuildCompose(t *testing.T) {
 		t.Error(got)
 	}
 	for _, flags := range [][]string{{"--validate"}, {"--compression", "gzip"}, {"--jobs", "1", "--retries", "0"}} {
-		if got := lastDigest(t, done(t, dir, "bindery", append(append([]string{"build", "compose", "compose.yaml", "--dry-run"}, common...), flags...)...)); got != want {
+		if got := lastDigest(t,
+			done(t, dir, "bindery", append(append([]string{"build", "compose", "compose.yaml", "--dry-run"}, common...),
+				flags...)...)); got != want {
 			t.Errorf("%v: %s instead of %s", flags, got, want)
 		}
 	}
@@ -85,20 +92,26 @@ func TestBuildCompose(t *testing.T) {
 func TestBuildComposeOfForeignImages(t *testing.T) {
 	dir, registry := publishPackages(t, []string{"alpha", "beta"}, "--format", "docker")
 	common := []string{"--use-http", "--no-cache", "--server", "none"}
-	want := lastDigest(t, done(t, dir, "bindery", "build", "catalog", "all", "-t", "x:v1", "--dry-run", "--server", "none"))
-	got := runProgram(t, dir, "bindery", append([]string{"build", "compose", "compose.yaml", "--dry-run"}, common...)...)
-	if got.status != 0 || lastDigest(t, got.stdout) != want || !strings.Contains(got.stderr, "packed: alpha, beta: docker manifests") {
+	want := lastDigest(t,
+		done(t, dir, "bindery", "build", "catalog", "all", "-t", "x:v1", "--dry-run", "--server", "none"))
+	got := runProgram(t, dir, "bindery",
+		append([]string{"build", "compose", "compose.yaml", "--dry-run"}, common...)...)
+	if got.status != 0 || lastDigest(t, got.stdout) != want || !strings.Contains(got.stderr,
+		"packed: alpha, beta: docker manifests") {
 		t.Errorf("%+v, expected %s", got, want)
 	}
 	copyFile(t, "../../testdata/db/small.db", filepath.Join(dir, "small.db"))
-	done(t, dir, "bindery", "index", "rm", "--from-index", "small.db", "-o", "silicom-sts-operator", "-t", registry.Host()+"/teams/db:v1", "--push", "--server", "none", "--use-http", "--output-format", "sqlite")
-	answer := done(t, dir, "bindery", append([]string{"build", "compose", "compose.yaml", "--plan", "--any-packages", "--metadata-file", "-",
-		"--reference", "database=" + registry.Host() + "/teams/db:v1"}, common...)...)
+	done(t, dir, "bindery", "index", "rm", "--from-index", "small.db", "-o", "silicom-sts-operator", "-t",
+		registry.Host()+"/teams/db:v1", "--push", "--server", "none", "--use-http", "--output-format", "sqlite")
+	answer := done(t, dir, "bindery",
+		append([]string{"build", "compose", "compose.yaml", "--plan", "--any-packages", "--metadata-file", "-",
+			"--reference", "database=" + registry.Host() + "/teams/db:v1"}, common...)...)
 	var plan composition
 	if err := json.Unmarshal([]byte(answer), &plan); err != nil {
 		t.Fatal(err)
 	}
-	if len(plan.Composed) != 3 || len(plan.Composed[2].Packed) == 0 || plan.Composed[2].Why != "it contains a database" || len(plan.Layers) != 2+len(plan.Composed[2].Packed) {
+	if len(plan.Composed) != 3 || len(plan.Composed[2].Packed) == 0 ||
+		plan.Composed[2].Why != "it contains a database" || len(plan.Layers) != 2+len(plan.Composed[2].Packed) {
 		t.Errorf("%s", answer)
 	}
 }
@@ -107,23 +120,34 @@ func TestBuildComposeOfForeignImages(t *testing.T) {
 func TestBuildComposeErrors(t *testing.T) {
 	dir, registry := publishPackages(t, []string{"alpha", "beta"})
 	host := registry.Host()
-	writeFile(t, filepath.Join(dir, "wrong.yaml"), "name: a\nrepository: b\nreferences:\n- name: x\n- image: NOT AN IMAGE\n")
-	writeFile(t, filepath.Join(dir, "swapped.yaml"), "references:\n- name: alpha\n  image: "+host+"/teams/beta:v1\n- name: beta\n  image: "+host+"/teams/alpha:v1\n")
-	writeFile(t, filepath.Join(dir, "absent.yaml"), "references:\n- name: alpha\n  image: "+host+"/teams/none:v1\n- name: beta\n  image: "+host+"/teams/nothing:v1\n")
+	writeFile(t, filepath.Join(dir, "wrong.yaml"),
+		"name: a\nrepository: b\nreferences:\n- name: x\n- image: NOT AN IMAGE\n")
+	writeFile(t, filepath.Join(dir, "swapped.yaml"),
+		"references:\n- name: alpha\n  image: "+host+"/teams/beta:v1\n- name: beta\n  image: "+host+"/teams/alpha:v1\n")
+	writeFile(t, filepath.Join(dir, "absent.yaml"),
+		"references:\n- name: alpha\n  image: "+host+"/teams/none:v1\n- name: beta\n  image: "+host+
+			"/teams/nothing:v1\n")
 	for name, c := range map[string]struct {
 		args []string
 		want []string
 	}{
-		"fields":      {[]string{"wrong.yaml", "-t", "x:v1"}, []string{`wrong.yaml:2: unknown field "repository"`, "wrong.yaml:4: references[0].image: missing", "wrong.yaml:5: references[1].name: missing", "references[1].image"}},
-		"swapped":     {[]string{"swapped.yaml", "-t", "x:v1"}, []string{`reference "alpha"`, `but "beta"`, `reference "beta"`, "--any-packages"}},
-		"absent":      {[]string{"absent.yaml", "-t", "x:v1"}, []string{"/teams/none", "/teams/nothing"}},
-		"twice":       {[]string{"compose.yaml", "--any-packages", "--reference", "more=" + host + "/teams/beta:v1"}, []string{`package "beta" is already in reference "beta"`}},
-		"no name":     {[]string{"swapped.yaml"}, []string{"tag"}},
-		"no file":     {[]string{"none.yaml"}, []string{"none.yaml"}},
-		"a reference": {[]string{"compose.yaml", "--reference", "alpha=catalog"}, []string{"--reference", "not the name of an image"}},
+		"fields": {[]string{"wrong.yaml", "-t", "x:v1"},
+			[]string{`wrong.yaml:2: unknown field "repository"`, "wrong.yaml:4: references[0].image: missing",
+				"wrong.yaml:5: references[1].name: missing", "references[1].image"}},
+		"swapped": {[]string{"swapped.yaml", "-t", "x:v1"},
+			[]string{`reference "alpha"`, `but "beta"`, `reference "beta"`, "--any-packages"}},
+		"absent": {[]string{"absent.yaml", "-t", "x:v1"}, []string{"/teams/none", "/teams/nothing"}},
+		"twice": {[]string{"compose.yaml", "--any-packages", "--reference", "more=" + host + "/teams/beta:v1"},
+			[]string{`package "beta" is already in reference "beta"`}},
+		"no name": {[]string{"swapped.yaml"}, []string{"tag"}},
+		"no file": {[]string{"none.yaml"}, []string{"none.yaml"}},
+		"a reference": {[]string{"compose.yaml", "--reference", "alpha=catalog"},
+			[]string{"--reference", "not the name of an image"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := runProgram(t, dir, "bindery", append([]string{"build", "compose", "--use-http", "--no-cache", "--server", "none", "--retries", "0"}, c.args...)...)
+			got := runProgram(t, dir, "bindery",
+				append([]string{"build", "compose", "--use-http", "--no-cache", "--server", "none", "--retries", "0"},
+					c.args...)...)
 			if got.status != 1 || got.stdout != "" {
 				t.Fatalf("%+v", got)
 			}
@@ -142,7 +166,8 @@ func TestBuildComposeErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	done(t, dir, "bindery", "build", "bundle", "bundle", "-t", "etcd:v1")
-	got := runProgram(t, dir, "bindery", "build", "compose", "compose.yaml", "--use-http", "--no-cache", "--dry-run", "--server", "none", "--reference", "etcd=oci:etcd.oci:v1")
+	got := runProgram(t, dir, "bindery", "build", "compose", "compose.yaml", "--use-http", "--no-cache", "--dry-run",
+		"--server", "none", "--reference", "etcd=oci:etcd.oci:v1")
 	if got.status != 1 || !strings.Contains(got.stderr, "bundle image, not a catalog") {
 		t.Errorf("%+v", got)
 	}

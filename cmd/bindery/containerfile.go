@@ -29,23 +29,35 @@ import (
 // buildContainerfileCommand returns "build containerfile".
 func (p *program) buildContainerfileCommand() *cli.Command {
 	all := flags(destinationFlags(), []cli.Flag{
-		&cli.StringFlag{Name: "file", Aliases: []string{"f"}, Usage: "Containerfile `FILE` (default Containerfile or Dockerfile in the context); \"-\" is standard input", Category: "content"},
-	}, containerfileFlags(), []cli.Flag{platformsFlag("what", "linux and this machine's architecture")}, formFlags("what"),
+		&cli.StringFlag{Name: "file", Aliases: []string{"f"},
+			Usage: "Containerfile `FILE` (default Containerfile or Dockerfile in the context); \"-\" is " +
+				"standard input",
+			Category: "content"},
+	}, containerfileFlags(), []cli.Flag{platformsFlag("what", "linux and this machine's architecture")},
+		formFlags("what"),
 		[]cli.Flag{maxLayersFlag("what"), dryRunFlag(), inCategory(jobsFlag(), "work")})
 	return &cli.Command{
 		Name:      "containerfile",
 		Usage:     "build an image from a Containerfile (Dockerfile)",
 		ArgsUsage: "CONTEXT",
-		Description: "The file is parsed as buildah parses it and evaluated without running commands: no daemon, no root, no user namespace.\n" +
-			"All instructions are supported except RUN; of RUN only \"opm serve DIR --cache-dir=DIR --cache-only\" is, which\n" +
-			"creates the same cache as opm. COPY and ADD copy files of CONTEXT that neither .containerignore nor .dockerignore\n" +
-			"excludes; links never lead out of CONTEXT. Each stage becomes one layer. The build is reproducible: the creation time\n" +
-			"is SOURCE_DATE_EPOCH, or 1970, and files in layers are dated 1970 (SOURCE_DATE_EPOCH if the file has RUN).\n\n" +
-			"Without --push and --output the image is written to the OCI layout NAME.oci in the working directory. Standard output\n" +
+		Description: "The file is parsed as buildah parses it and evaluated without running commands: no daemon, no " +
+			"root, no user namespace.\n" +
+			"All instructions are supported except RUN; of RUN only \"opm serve DIR --cache-dir=DIR --cache-only\" " +
+			"is, which\n" +
+			"creates the same cache as opm. COPY and ADD copy files of CONTEXT that neither .containerignore nor " +
+			".dockerignore\n" +
+			"excludes; links never lead out of CONTEXT. Each stage becomes one layer. The build is reproducible: the " +
+			"creation time\n" +
+			"is SOURCE_DATE_EPOCH, or 1970, and files in layers are dated 1970 (SOURCE_DATE_EPOCH if the file has " +
+			"RUN).\n\n" +
+			"Without --push and --output the image is written to the OCI layout NAME.oci in the working directory. " +
+			"Standard output\n" +
 			"lists the destinations, one per line, and last the image's name with its digest." +
 			examples("bindery build containerfile bundle -f bundle.Dockerfile -t registry.example.com/acme/etcd:v0.9.4",
-				"bindery build containerfile bundle -f bundle.Dockerfile -t acme/etcd:v1 --output oci-archive:etcd.tar --build-arg VERSION=1 --target 0",
-				"bindery build containerfile bundle -f bundle.Dockerfile -t registry.example.com/acme/etcd:v1 --push --platform linux/amd64,linux/arm64 --dry-run"),
+				"bindery build containerfile bundle -f bundle.Dockerfile -t acme/etcd:v1 --output "+
+					"oci-archive:etcd.tar --build-arg VERSION=1 --target 0",
+				"bindery build containerfile bundle -f bundle.Dockerfile -t registry.example.com/acme/etcd:v1 --push "+
+					"--platform linux/amd64,linux/arm64 --dry-run"),
 		Flags:  flags(all, resultFlags(), imageFlags()),
 		Action: exactly(1, p.buildContainerfile),
 	}
@@ -54,10 +66,13 @@ func (p *program) buildContainerfileCommand() *cli.Command {
 // containerfileFlags are the inputs of a Containerfile build.
 func containerfileFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringSliceFlag{Name: "build-arg", Usage: "set the ARG `NAME=VALUE`; NAME alone takes its value from the environment", Category: "content"},
-		&cli.StringSliceFlag{Name: "build-context", Usage: "additional build context `NAME=DIR`, for --from=NAME", Category: "content"},
+		&cli.StringSliceFlag{Name: "build-arg",
+			Usage: "set the ARG `NAME=VALUE`; NAME alone takes its value from the environment", Category: "content"},
+		&cli.StringSliceFlag{Name: "build-context", Usage: "additional build context `NAME=DIR`, for --from=NAME",
+			Category: "content"},
 		&cli.StringFlag{Name: "target", Usage: "build `STAGE` (default the last)", Category: "content"},
-		&cli.StringSliceFlag{Name: "secret", Usage: "expose the secret `id=ID,src=FILE` to RUN --mount=type=secret only", Category: "content"},
+		&cli.StringSliceFlag{Name: "secret",
+			Usage: "expose the secret `id=ID,src=FILE` to RUN --mount=type=secret only", Category: "content"},
 	}
 }
 
@@ -75,7 +90,8 @@ func (p *program) readContainerfile(c *cli.Context, name, dir string) (_ *ofCont
 	}
 	info, err := os.Stat(dir)
 	if err != nil {
-		return nil, &cmdline.Error{Class: cmdline.ClassLocal, Object: dir, Err: err, Hint: "CONTEXT is the directory from which COPY and ADD copy files"}
+		return nil, &cmdline.Error{Class: cmdline.ClassLocal, Object: dir, Err: err,
+			Hint: "CONTEXT is the directory from which COPY and ADD copy files"}
 	}
 	if !info.IsDir() {
 		return nil, cmdline.Usagef("CONTEXT %q is not a directory", dir)
@@ -163,7 +179,8 @@ func (p *program) containerfileText(name, dir string) ([]byte, string, error) {
 	if name == "" {
 		name = tries[0]
 	}
-	return nil, name, &cmdline.Error{Class: cmdline.ClassLocal, Object: name, Err: fmt.Errorf("%s: %w", name, fs.ErrNotExist),
+	return nil, name, &cmdline.Error{Class: cmdline.ClassLocal, Object: name,
+		Err:  fmt.Errorf("%s: %w", name, fs.ErrNotExist),
 		Hint: "name the Containerfile with -f FILE, relative to the working directory or to CONTEXT"}
 }
 
@@ -189,7 +206,8 @@ type seeing func(ctx context.Context, labels map[string]string, files fs.FS) err
 
 // imageOfContainerfile builds the image: without RUN natively, else with buildah in programs that include it. see may
 // be nil.
-func (p *program) imageOfContainerfile(c *cli.Context, b *ofContainerfile, o build.Options, of []v1.Platform, see seeing) error {
+func (p *program) imageOfContainerfile(c *cli.Context, b *ofContainerfile, o build.Options, of []v1.Platform,
+	see seeing) error {
 	if done, err := enterStoreOf(b); done || err != nil {
 		return err
 	}
@@ -223,7 +241,8 @@ func enterStoreOf(b *ofContainerfile) (done bool, err error) {
 }
 
 // evaluate builds the image of a Containerfile without running commands. see may be nil.
-func (p *program) evaluate(c *cli.Context, b *ofContainerfile, o build.Options, of []v1.Platform, see seeing) (_ *build.Image, err error) {
+func (p *program) evaluate(c *cli.Context, b *ofContainerfile, o build.Options, of []v1.Platform,
+	see seeing) (_ *build.Image, err error) {
 	client, err := p.client(c)
 	if err != nil {
 		return nil, err
@@ -268,7 +287,8 @@ func (p *program) evaluate(c *cli.Context, b *ofContainerfile, o build.Options, 
 	if err != nil {
 		return nil, err
 	}
-	p.log.Info(fmt.Sprintf("assembled %s, %s, %s, in %s", b.file.Name, layerCount(image), cmdline.FormatSize(image.Totals.Size), time.Since(start).Round(time.Millisecond)))
+	p.log.Info(fmt.Sprintf("assembled %s, %s, %s, in %s", b.file.Name, layerCount(image),
+		cmdline.FormatSize(image.Totals.Size), time.Since(start).Round(time.Millisecond)))
 	return image, nil
 }
 
@@ -294,12 +314,14 @@ func containerfileError(err error) error {
 	}
 	e := &cmdline.Error{Class: cmdline.ClassInput, Object: problems[0].File, Err: err}
 	if errors.Is(err, containerfile.ErrRun) {
-		e.Hint = "this build supports no RUN command except \"opm serve DIR --cache-dir=DIR --cache-only\"; that of \"make build-full\" (linux, cgo) runs any. " +
+		e.Hint = "this build supports no RUN command except \"opm serve DIR --cache-dir=DIR --cache-only\"; that of " +
+			"\"make build-full\" (linux, cgo) runs any. " +
 			"Alternatively run the command before the build and COPY its files"
 	}
 	// The first problem with a class decides.
 	for _, problem := range problems {
-		if class := cmdline.Classify(withClass(problem.Err)); class == cmdline.ClassNetwork || class == cmdline.ClassIntegrity || class == cmdline.ClassLimit || noRoom(problem.Err) {
+		if class := cmdline.Classify(withClass(problem.Err)); class == cmdline.ClassNetwork ||
+			class == cmdline.ClassIntegrity || class == cmdline.ClassLimit || noRoom(problem.Err) {
 			e.Class = class
 			break
 		}
@@ -309,5 +331,6 @@ func containerfileError(err error) error {
 
 // noRoom reports whether disk space or other resources of the machine are exhausted.
 func noRoom(err error) bool {
-	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EIO) || errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EIO) || errors.Is(err, syscall.EMFILE) ||
+		errors.Is(err, syscall.ENFILE)
 }

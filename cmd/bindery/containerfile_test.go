@@ -24,9 +24,11 @@ func TestBuildOfGeneratedCatalogDockerfile(t *testing.T) {
 	registry.AddImage(t, "acme/opm", "v1", opm)
 	name := registry.Host() + "/acme/opm:v1"
 	done(t, dir, "bindery", "generate", "dockerfile", "cat", "-i", name, "-b", name)
-	args := []string{"build", "containerfile", "-f", "cat.Dockerfile", ".", "-t", "catalog:v1", "--platform", "linux/amd64", "--use-http"}
+	args := []string{"build", "containerfile", "-f", "cat.Dockerfile", ".", "-t", "catalog:v1", "--platform",
+		"linux/amd64", "--use-http"}
 	out := done(t, dir, "bindery", args...)
-	if again := done(t, dir, "bindery", append(args, "--no-cache", "--output", "oci:other:v1")...); last(again) != last(out) {
+	if again := done(t, dir, "bindery",
+		append(args, "--no-cache", "--output", "oci:other:v1")...); last(again) != last(out) {
 		t.Errorf("%s and then %s", out, again)
 	}
 	img, err := images.Open(t.Context(), "oci:"+filepath.Join(dir, "catalog.oci")+":v1", images.OpenOptions{})
@@ -34,7 +36,8 @@ func TestBuildOfGeneratedCatalogDockerfile(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer img.Close()
-	if got := strings.Join(append(img.Config.Config.Entrypoint, img.Config.Config.Cmd...), " "); got != "/bin/opm serve /configs --cache-dir=/tmp/cache" || len(img.Layers) != 2 {
+	if got := strings.Join(append(img.Config.Config.Entrypoint, img.Config.Config.Cmd...),
+		" "); got != "/bin/opm serve /configs --cache-dir=/tmp/cache" || len(img.Layers) != 2 {
 		t.Errorf("%q, %d layers", got, len(img.Layers))
 	}
 	tree, err := img.Extract(t.Context(), []string{"configs", "tmp/cache"}, images.ExtractOptions{})
@@ -59,10 +62,13 @@ func TestBuildOfGeneratedBundleDockerfile(t *testing.T) {
 	if err := os.CopyFS(filepath.Join(dir, "bundle"), os.DirFS("../../testdata/bundles/etcd/0.9.4")); err != nil {
 		t.Fatal(err)
 	}
-	labels := "FROM scratch\n\nLABEL operators.operatorframework.io.bundle.mediatype.v1=registry+v1\nLABEL operators.operatorframework.io.bundle.manifests.v1=manifests/\n" +
-		"LABEL operators.operatorframework.io.bundle.metadata.v1=metadata/\nLABEL operators.operatorframework.io.bundle.package.v1=etcd\n" +
+	labels := "FROM scratch\n\nLABEL operators.operatorframework.io.bundle.mediatype.v1=registry+v1\nLABEL " +
+		"operators.operatorframework.io.bundle.manifests.v1=manifests/\n" +
+		"LABEL operators.operatorframework.io.bundle.metadata.v1=metadata/\nLABEL " +
+		"operators.operatorframework.io.bundle.package.v1=etcd\n" +
 		"LABEL operators.operatorframework.io.bundle.channels.v1=alpha\n\n"
-	writeFile(t, filepath.Join(dir, "bundle.Dockerfile"), labels+"COPY bundle/manifests /manifests/\nCOPY bundle/metadata /metadata/\n")
+	writeFile(t, filepath.Join(dir, "bundle.Dockerfile"),
+		labels+"COPY bundle/manifests /manifests/\nCOPY bundle/metadata /metadata/\n")
 	writeFile(t, filepath.Join(dir, "wrong.Dockerfile"), labels+"COPY bundle/manifests /manifests/\n")
 	writeFile(t, filepath.Join(dir, "run.Dockerfile"), labels+"COPY bundle /\nRUN true\nRUN false\n")
 	done(t, dir, "bindery", "build", "bundle", "--containerfile", "bundle.Dockerfile", ".", "-t", "etcd:v1")
@@ -70,7 +76,8 @@ func TestBuildOfGeneratedBundleDockerfile(t *testing.T) {
 	if !strings.Contains(rendered, `"etcdoperator.v0.9.4"`) {
 		t.Errorf("%.500s", rendered)
 	}
-	for file, want := range map[string]string{"wrong.Dockerfile": "the image is not a valid bundle", "run.Dockerfile": "run.Dockerfile:10: RUN needs a process in the image\n"} {
+	for file, want := range map[string]string{"wrong.Dockerfile": "the image is not a valid bundle",
+		"run.Dockerfile": "run.Dockerfile:10: RUN needs a process in the image\n"} {
 		got := runProgram(t, dir, "bindery", "build", "bundle", "--containerfile", file, ".", "-t", "other:v1")
 		if got.status != 1 || !strings.Contains(got.stderr, want) || got.stdout != "" {
 			t.Errorf("%s: %+v", file, got)
@@ -80,16 +87,19 @@ func TestBuildOfGeneratedBundleDockerfile(t *testing.T) {
 		}
 	}
 	// A label that contradicts the annotations is reported.
-	text := strings.Replace(readFile(t, filepath.Join(dir, "bundle.Dockerfile")), "LABEL operators.operatorframework.io.bundle.package.v1=etcd\n",
+	text := strings.Replace(readFile(t, filepath.Join(dir, "bundle.Dockerfile")),
+		"LABEL operators.operatorframework.io.bundle.package.v1=etcd\n",
 		"LABEL operators.operatorframework.io.bundle.package.v1=other\n", 1)
 	if err := os.WriteFile(filepath.Join(dir, "label.Dockerfile"), []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	got := runProgram(t, dir, "bindery", "build", "bundle", "--containerfile", "label.Dockerfile", ".", "-t", "label:v1", "--dry-run")
+	got := runProgram(t, dir, "bindery", "build", "bundle", "--containerfile", "label.Dockerfile", ".", "-t",
+		"label:v1", "--dry-run")
 	if got.status != 0 || !strings.Contains(got.stderr, `the label of the image is "other" and the annotation "etcd"`) {
 		t.Errorf("%+v", got)
 	}
-	if got := runProgram(t, dir, "bindery", "build", "containerfile", "-f", "run.Dockerfile", ".", "-t", "x:v1"); !strings.Contains(got.stderr, "make build-full") {
+	if got := runProgram(t, dir, "bindery", "build", "containerfile", "-f", "run.Dockerfile", ".", "-t",
+		"x:v1"); !strings.Contains(got.stderr, "make build-full") {
 		t.Error(got.stderr)
 	}
 }
@@ -106,15 +116,19 @@ func TestContainerfileForSeveralPlatforms(t *testing.T) {
 		of = append(of, i)
 	}
 	registry.AddIndex(t, "acme/base", "v1", nil, of)
-	writeFile(t, filepath.Join(dir, "c", "Containerfile"), "FROM "+registry.Host()+"/acme/base:v1\nARG TARGETARCH\nLABEL arch=$TARGETARCH\nCOPY f /f\n")
+	writeFile(t, filepath.Join(dir, "c", "Containerfile"),
+		"FROM "+registry.Host()+"/acme/base:v1\nARG TARGETARCH\nLABEL arch=$TARGETARCH\nCOPY f /f\n")
 	writeFile(t, filepath.Join(dir, "c", "f"), "F")
 	push := registry.Host() + "/acme/made:v1"
-	out := done(t, dir, "bindery", "build", "containerfile", "c", "-t", push, "--push", "--output", "oci:made:v1", "--use-http", "--platform", "linux/amd64,linux/arm64", "--compression", "zstd", "--metadata-file", "account.json")
+	out := done(t, dir, "bindery", "build", "containerfile", "c", "-t", push, "--push", "--output", "oci:made:v1",
+		"--use-http", "--platform", "linux/amd64,linux/arm64", "--compression", "zstd", "--metadata-file",
+		"account.json")
 	if !strings.Contains(last(out), "/acme/made@sha256:") {
 		t.Error(out)
 	}
 	for _, arch := range []string{"amd64", "arm64"} {
-		img, err := images.Open(t.Context(), "oci:"+filepath.Join(dir, "made")+":v1", images.OpenOptions{Platform: v1.Platform{OS: "linux", Architecture: arch}})
+		img, err := images.Open(t.Context(), "oci:"+filepath.Join(dir, "made")+":v1",
+			images.OpenOptions{Platform: v1.Platform{OS: "linux", Architecture: arch}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -125,11 +139,13 @@ func TestContainerfileForSeveralPlatforms(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if account := readFile(t, filepath.Join(dir, "account.json")); strings.Count(account, `"kind": "files"`) != 1 || strings.Count(account, `"kind": "base"`) != 2 {
+	if account := readFile(t, filepath.Join(dir, "account.json")); strings.Count(account, `"kind": "files"`) != 1 ||
+		strings.Count(account, `"kind": "base"`) != 2 {
 		t.Error(account)
 	}
 	// If the base lacks a platform, the error names the instruction.
-	got := runProgram(t, dir, "bindery", "build", "containerfile", "c", "-t", push, "--use-http", "--platform", "linux/s390x", "--dry-run")
+	got := runProgram(t, dir, "bindery", "build", "containerfile", "c", "-t", push, "--use-http", "--platform",
+		"linux/s390x", "--dry-run")
 	if got.status != 1 || !strings.Contains(got.stderr, "Containerfile:1: FROM: ") {
 		t.Errorf("%+v", got)
 	}

@@ -16,7 +16,9 @@ import (
 // bundleContainerfileFlags are the Containerfile flags of "build bundle".
 func bundleContainerfileFlags() []cli.Flag {
 	flags := []cli.Flag{
-		&cli.StringFlag{Name: "containerfile", Usage: "build what `FILE` says, such as the bundle.Dockerfile that opm or operator-sdk wrote, with the argument as its context", Category: "content"},
+		&cli.StringFlag{Name: "containerfile",
+			Usage: "build what `FILE` says, such as the bundle.Dockerfile that opm or operator-sdk wrote, with the " +
+				"argument as its context", Category: "content"},
 	}
 	return append(flags, containerfileFlags()...)
 }
@@ -47,14 +49,15 @@ func (p *program) buildBundleContainerfile(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	return p.imageOfContainerfile(c, b, o, []v1.Platform{platform}, func(ctx context.Context, labels map[string]string, files fs.FS) error {
-		if c.Bool("skip-validation") {
+	return p.imageOfContainerfile(c, b, o, []v1.Platform{platform},
+		func(ctx context.Context, labels map[string]string, files fs.FS) error {
+			if c.Bool("skip-validation") {
+				return nil
+			}
+			v := validation{plain: c.Bool("plain"), strict: !p.opm, labels: labels}
+			if err := p.validBundle(ctx, b.file.Name, files, v); err != nil {
+				return fmt.Errorf("the image is not a valid bundle: %w", err)
+			}
 			return nil
-		}
-		v := validation{plain: c.Bool("plain"), strict: !p.opm, labels: labels}
-		if err := p.validBundle(ctx, b.file.Name, files, v); err != nil {
-			return fmt.Errorf("the image is not a valid bundle: %w", err)
-		}
-		return nil
-	})
+		})
 }

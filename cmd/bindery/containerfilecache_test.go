@@ -16,7 +16,8 @@ import (
 // fill, and the server accepts it.
 func TestContainerfileWithTheNativeCache(t *testing.T) {
 	dir := workDir(t)
-	server := filepath.Join(dir, "opm-server") // the command itself, which images get if the small server was not embedded
+	// the command itself, which images get if the small server was not embedded
+	server := filepath.Join(dir, "opm-server")
 	if err := os.Link(filepath.Join(binDir, "bindery"), server); err != nil {
 		copyFile(t, filepath.Join(binDir, "bindery"), server)
 		if err := os.Chmod(server, 0o755); err != nil {
@@ -24,9 +25,12 @@ func TestContainerfileWithTheNativeCache(t *testing.T) {
 		}
 	}
 	writeFile(t, filepath.Join(dir, "Base"), "FROM scratch\nCOPY opm-server /usr/bin/opm\n")
-	done(t, dir, "bindery", "build", "containerfile", "-f", "Base", ".", "-t", "base:v1", "--no-cache", "--compression", "zstd")
-	writeFile(t, filepath.Join(dir, "Containerfile"), "FROM oci:base.oci:v1 AS builder\nENV PATH=/bin:/usr/bin\nADD cat /configs\nRUN opm serve /configs --cache-dir=/tmp/cache --cache-only\n"+
-		"FROM scratch\nCOPY --from=builder /configs /configs\nCOPY --from=builder /tmp/cache /tmp/cache\n")
+	done(t, dir, "bindery", "build", "containerfile", "-f", "Base", ".", "-t", "base:v1", "--no-cache", "--compression",
+		"zstd")
+	writeFile(t, filepath.Join(dir, "Containerfile"),
+		"FROM oci:base.oci:v1 AS builder\nENV PATH=/bin:/usr/bin\nADD cat /configs\nRUN opm serve /configs "+
+			"--cache-dir=/tmp/cache --cache-only\n"+
+			"FROM scratch\nCOPY --from=builder /configs /configs\nCOPY --from=builder /tmp/cache /tmp/cache\n")
 	done(t, dir, "bindery", "build", "containerfile", ".", "-t", "catalog:v1", "--no-cache")
 	img, err := images.Open(t.Context(), "oci:"+filepath.Join(dir, "catalog.oci")+":v1", images.OpenOptions{})
 	if err != nil {
@@ -44,7 +48,8 @@ func TestContainerfileWithTheNativeCache(t *testing.T) {
 	}
 	fill := func(args ...string) {
 		t.Helper()
-		cmd := exec.Command(server, append([]string{"serve", filepath.Join(out, "configs"), "--cache-only"}, args...)...)
+		cmd := exec.Command(server,
+			append([]string{"serve", filepath.Join(out, "configs"), "--cache-only"}, args...)...)
 		if text, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, text)
 		}
@@ -67,7 +72,8 @@ func TestContainerfileWithTheNativeCache(t *testing.T) {
 	fill("--cache-dir", cache, "--cache-enforce-integrity")
 	// The server detects a cache that does not match.
 	writeFile(t, filepath.Join(out, "configs", "more.json"), `{"schema": "more", "package": "more"}`)
-	if text, err := exec.Command(server, "serve", filepath.Join(out, "configs"), "--cache-only", "--cache-dir", cache, "--cache-enforce-integrity").CombinedOutput(); err == nil {
+	if text, err := exec.Command(server, "serve", filepath.Join(out, "configs"), "--cache-only", "--cache-dir", cache,
+		"--cache-enforce-integrity").CombinedOutput(); err == nil {
 		t.Errorf("a cache of another catalog is taken: %s", text)
 	} else if !strings.Contains(string(text), "integrity") {
 		t.Errorf("%s", text)

@@ -27,7 +27,8 @@ import (
 
 // runContainerfile builds a Containerfile with RUN instructions. It exists only in programs with buildah, and restarts
 // the program in a user namespace.
-func (p *program) runContainerfile(c *cli.Context, b *ofContainerfile, o build.Options, of []v1.Platform, see seeing) (err error) {
+func (p *program) runContainerfile(c *cli.Context, b *ofContainerfile, o build.Options, of []v1.Platform,
+	see seeing) (err error) {
 	if o.Compression == build.CompressionAuto {
 		return cmdline.Usagef("--compression auto does not support RUN: two runs need not produce the same files")
 	}
@@ -37,7 +38,8 @@ func (p *program) runContainerfile(c *cli.Context, b *ofContainerfile, o build.O
 	}
 	status, done, err := fullbuild.Enter(stdin)
 	if err != nil {
-		return &cmdline.Error{Class: cmdline.ClassLocal, Object: b.file.Name, Err: err, Hint: "files without RUN can be built by any user"}
+		return &cmdline.Error{Class: cmdline.ClassLocal, Object: b.file.Name, Err: err,
+			Hint: "files without RUN can be built by any user"}
 	}
 	if done {
 		if status == 0 {
@@ -87,7 +89,8 @@ func (p *program) runContainerfile(c *cli.Context, b *ofContainerfile, o build.O
 		result, err := fullbuild.Build(c.Context, r)
 		var exit *fullbuild.ExitError
 		if errors.As(err, &exit) {
-			return nil, &cmdline.ExitStatus{Status: exit.Status, Err: &cmdline.Error{Class: cmdline.ClassInput, Object: b.file.Name, Err: err}}
+			return nil, &cmdline.ExitStatus{Status: exit.Status,
+				Err: &cmdline.Error{Class: cmdline.ClassInput, Object: b.file.Name, Err: err}}
 		}
 		if err != nil {
 			return nil, err
@@ -99,7 +102,8 @@ func (p *program) runContainerfile(c *cli.Context, b *ofContainerfile, o build.O
 		}
 		image, err := build.Directories(c.Context, result.Dirs, o)
 		if err == nil {
-			p.log.Info(fmt.Sprintf("built %s, %s, %s, in %s", b.file.Name, layerCount(image), cmdline.FormatSize(image.Totals.Size), time.Since(start).Round(time.Millisecond)))
+			p.log.Info(fmt.Sprintf("built %s, %s, %s, in %s", b.file.Name, layerCount(image),
+				cmdline.FormatSize(image.Totals.Size), time.Since(start).Round(time.Millisecond)))
 		}
 		return image, err
 	})

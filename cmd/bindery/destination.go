@@ -20,11 +20,18 @@ import (
 // images.
 func destinationFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringSliceFlag{Name: "tag", Aliases: []string{"t"}, Usage: "image `NAME` in the form REGISTRY/REPOSITORY:TAG", Category: "destination"},
+		&cli.StringSliceFlag{Name: "tag", Aliases: []string{"t"},
+			Usage: "image `NAME` in the form REGISTRY/REPOSITORY:TAG", Category: "destination"},
 		&cli.BoolFlag{Name: "push", Usage: "push the image to the registry of each name", Category: "destination"},
-		&cli.BoolFlag{Name: "load", Usage: "write the image to the storage of podman, buildah and CRI-O under each name", Category: "destination"},
-		&cli.StringFlag{Name: "if-digest", Usage: "push only if the tag currently resolves to `DIGEST`, or with \"none\" only if it does not exist", Category: "destination"},
-		&cli.StringSliceFlag{Name: "output", Usage: "write the image to `TRANSPORT:PATH`: oci:, oci-archive:, docker-archive:, dir:, docker://, containers-storage:", Category: "destination"},
+		&cli.BoolFlag{Name: "load",
+			Usage:    "write the image to the storage of podman, buildah and CRI-O under each name",
+			Category: "destination"},
+		&cli.StringFlag{Name: "if-digest",
+			Usage:    "push only if the tag currently resolves to `DIGEST`, or with \"none\" only if it does not exist",
+			Category: "destination"},
+		&cli.StringSliceFlag{Name: "output",
+			Usage: "write the image to `TRANSPORT:PATH`: oci:, oci-archive:, docker-archive:, dir:, docker://, " +
+				"containers-storage:", Category: "destination"},
 	}
 }
 
@@ -32,14 +39,24 @@ func destinationFlags() []cli.Flag {
 func registryFlags() []cli.Flag {
 	const group = "registry"
 	return []cli.Flag{
-		&cli.StringFlag{Name: "authfile", Usage: "credentials `FILE` (default $REGISTRY_AUTH_FILE and the locations of podman and docker)", EnvVars: env("authfile"), Category: group},
-		&cli.BoolFlag{Name: "tls-verify", Value: true, Usage: "verify the certificates of registries", EnvVars: env("tls-verify"), Category: group},
-		&cli.StringFlag{Name: "ca-file", Usage: "`FILE` with additional certificate authorities", EnvVars: env("ca-file"), Category: group},
-		&cli.StringFlag{Name: "cert-dir", Usage: "certificate `DIR` with *.crt, *.cert and *.key files", EnvVars: env("cert-dir"), Category: group},
-		&cli.StringFlag{Name: "registries-conf", Usage: "registries.conf `FILE` (default the system's)", EnvVars: env("registries-conf"), Category: group},
-		&cli.StringFlag{Name: "policy", Usage: "signature policy `FILE` (default the system's policy.json)", EnvVars: env("policy"), Category: group},
-		&cli.IntFlag{Name: "retries", Value: 3, Usage: "retry failed registry requests up to `N` times", EnvVars: env("retries"), Category: group},
-		&cli.DurationFlag{Name: "timeout", Usage: "stop fetching and copying after `DURATION`, such as 10m; 0 means never", EnvVars: env("timeout"), Category: group},
+		&cli.StringFlag{Name: "authfile",
+			Usage:   "credentials `FILE` (default $REGISTRY_AUTH_FILE and the locations of podman and docker)",
+			EnvVars: env("authfile"), Category: group},
+		&cli.BoolFlag{Name: "tls-verify", Value: true, Usage: "verify the certificates of registries",
+			EnvVars: env("tls-verify"), Category: group},
+		&cli.StringFlag{Name: "ca-file", Usage: "`FILE` with additional certificate authorities",
+			EnvVars: env("ca-file"), Category: group},
+		&cli.StringFlag{Name: "cert-dir", Usage: "certificate `DIR` with *.crt, *.cert and *.key files",
+			EnvVars: env("cert-dir"), Category: group},
+		&cli.StringFlag{Name: "registries-conf", Usage: "registries.conf `FILE` (default the system's)",
+			EnvVars: env("registries-conf"), Category: group},
+		&cli.StringFlag{Name: "policy", Usage: "signature policy `FILE` (default the system's policy.json)",
+			EnvVars: env("policy"), Category: group},
+		&cli.IntFlag{Name: "retries", Value: 3, Usage: "retry failed registry requests up to `N` times",
+			EnvVars: env("retries"), Category: group},
+		&cli.DurationFlag{Name: "timeout",
+			Usage: "stop fetching and copying after `DURATION`, such as 10m; 0 means never", EnvVars: env("timeout"),
+			Category: group},
 	}
 }
 
@@ -49,8 +66,8 @@ type target struct {
 	destinations []images.Destination
 }
 
-// readTarget reads [destinationFlags]. Without --push, --load and --output the image goes to an OCI layout in the working
-// directory.
+// readTarget reads [destinationFlags]. Without --push, --load and --output the image goes to an OCI layout in the
+// working directory.
 func readTarget(c *cli.Context) (target, error) {
 	outputs, err := cmdline.List(c.StringSlice("output"))
 	if err != nil {
@@ -92,7 +109,8 @@ func readTargetOf(c *cli.Context, outputs []string) (target, error) {
 	for _, text := range outputs {
 		d, err := images.Parse(text)
 		if err != nil {
-			return t, &cmdline.Error{Class: cmdline.ClassUsage, Object: text, Err: fmt.Errorf("--output %q: %w", text, err)}
+			return t, &cmdline.Error{Class: cmdline.ClassUsage, Object: text,
+				Err: fmt.Errorf("--output %q: %w", text, err)}
 		}
 		if err := checkRegistry(d); err != nil {
 			return t, err
@@ -166,7 +184,8 @@ func checkName(name string) (string, error) {
 	if strings.Contains(name, "@") {
 		return "", cmdline.Usagef("--tag %q: a name with a digest cannot be built", redact.Text(name))
 	}
-	if !namePattern.MatchString(name) || strings.Contains(name, "//") || strings.HasSuffix(repository, "/") || tag == "" {
+	if !namePattern.MatchString(name) || strings.Contains(name, "//") || strings.HasSuffix(repository, "/") ||
+		tag == "" {
 		return "", cmdline.Usagef("--tag %q: invalid image name, expected REGISTRY/REPOSITORY:TAG", redact.Text(name))
 	}
 	// Other programs and registries must accept the name too.

@@ -23,14 +23,20 @@ func (p *program) diffCommand() *cli.Command {
 		Usage:     "compare two catalogs",
 		ArgsUsage: "OLD NEW",
 		Description: referenceHelp + "\n\n" +
-			"Compares the meaning of the catalogs: the number and format of files and any order are ignored. The catalogs need not\n" +
-			"be valid. The exit status is 0 if they are equal and 1 if they differ. It is also 1 on an error, but then standard\n" +
+			"Compares the meaning of the catalogs: the number and format of files and any order are ignored. The " +
+			"catalogs need not\n" +
+			"be valid. The exit status is 0 if they are equal and 1 if they differ. It is also 1 on an error, but " +
+			"then standard\n" +
 			"output is empty and the error is on standard error." +
-			examples("bindery diff index.db index.db", "bindery diff catalog catalog --only heads --only edges", "bindery diff catalog catalog -o json"),
+			examples("bindery diff index.db index.db", "bindery diff catalog catalog --only heads --only edges",
+				"bindery diff catalog catalog -o json"),
 		Flags: append([]cli.Flag{
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "text", Usage: "output `FORMAT` (text|json)"},
-			&cli.StringSliceFlag{Name: "only", Usage: "compare `SECTION` only (" + sectionNames() + "); can be repeated"},
-			&cli.StringFlag{Name: "color", Aliases: []string{"colour"}, Value: "auto", Usage: "`WHEN` to colour the text (auto|always|never)"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "text",
+				Usage: "output `FORMAT` (text|json)"},
+			&cli.StringSliceFlag{Name: "only",
+				Usage: "compare `SECTION` only (" + sectionNames() + "); can be repeated"},
+			&cli.StringFlag{Name: "color", Aliases: []string{"colour"}, Value: "auto",
+				Usage: "`WHEN` to colour the text (auto|always|never)"},
 			migrateLevelFlag(""),
 			&cli.BoolFlag{Name: "migrate", Usage: "apply all migrations before comparing"},
 			compatFlag(),

@@ -29,11 +29,16 @@ func editFlags() []cli.Flag {
 	const group = "account"
 	return []cli.Flag{
 		&cli.BoolFlag{Name: "dry-run", Usage: "print the changes, one per line, without writing them", Category: group},
-		&cli.BoolFlag{Name: "explain", Usage: "print the reason for each head, default channel and edge", Category: group},
-		&cli.StringFlag{Name: "account", Usage: "write a JSON account of the changes to `FILE`; \"-\" is standard output, in place of the lines", Category: group},
+		&cli.BoolFlag{Name: "explain", Usage: "print the reason for each head, default channel and edge",
+			Category: group},
+		&cli.StringFlag{Name: "account",
+			Usage:    "write a JSON account of the changes to `FILE`; \"-\" is standard output, in place of the lines",
+			Category: group},
 		&cli.BoolFlag{Name: "lossy", Usage: "drop what a database cannot store instead of failing"},
-		&cli.BoolFlag{Name: "keep-going", Usage: "skip invalid packages of a database instead of failing; exit status 4"},
-		&cli.DurationFlag{Name: "wait", Value: 10 * time.Second, Usage: "wait up to `DURATION` for a concurrent edit of the same catalog", Category: "execution"},
+		&cli.BoolFlag{Name: "keep-going",
+			Usage: "skip invalid packages of a database instead of failing; exit status 4"},
+		&cli.DurationFlag{Name: "wait", Value: 10 * time.Second,
+			Usage: "wait up to `DURATION` for a concurrent edit of the same catalog", Category: "execution"},
 		inCategory(jobsFlag(), "work"),
 	}
 }
@@ -45,7 +50,9 @@ func permissiveFlag() cli.Flag {
 
 // createFlags are those of the edits that can create a catalog.
 func createFlags() []cli.Flag {
-	return []cli.Flag{&cli.BoolFlag{Name: "create", Usage: "create the catalog if it does not exist: a database if its name ends in .db, else a directory"}, newFilesFlag()}
+	return []cli.Flag{&cli.BoolFlag{Name: "create",
+		Usage: "create the catalog if it does not exist: a database if its name ends in .db, else a directory"},
+		newFilesFlag()}
 }
 
 // newFilesFlag is the file format of a new directory.
@@ -56,7 +63,8 @@ func newFilesFlag() cli.Flag {
 // changeOptions reads [editFlags] and [createFlags]. path is the path of a new catalog.
 func (p *program) changeOptions(c *cli.Context, path string) (change.Options, error) {
 	o := change.Options{
-		Jobs: c.Int("jobs"), DryRun: c.Bool("dry-run"), Lossy: c.Bool("lossy"), KeepGoing: c.Bool("keep-going"), Wait: c.Duration("wait"), AnyImages: p.opm,
+		Jobs: c.Int("jobs"), DryRun: c.Bool("dry-run"), Lossy: c.Bool("lossy"), KeepGoing: c.Bool("keep-going"),
+		Wait: c.Duration("wait"), AnyImages: p.opm,
 		Create: p.begins(c), New: change.Directory, Warn: p.warnAt,
 	}
 	if o.Wait <= 0 {
@@ -98,7 +106,8 @@ func (p *program) checkCatalog(c *cli.Context, ref string) error {
 		if p.hasFlag("create") {
 			hint += "; --create creates a new one"
 		}
-		return &cmdline.Error{Class: cmdline.ClassLocal, Object: ref, Hint: hint, Err: &fs.PathError{Op: "open", Path: ref, Err: syscall.ENOENT}}
+		return &cmdline.Error{Class: cmdline.ClassLocal, Object: ref, Hint: hint,
+			Err: &fs.PathError{Op: "open", Path: ref, Err: syscall.ENOENT}}
 	}
 	return nil
 }
@@ -110,13 +119,15 @@ func (p *program) begins(c *cli.Context) bool {
 }
 
 func notCatalogDirectory(path string) error {
-	return &cmdline.Error{Class: cmdline.ClassInput, Object: path, Err: fmt.Errorf("%q is a bundle directory, not a catalog", path),
+	return &cmdline.Error{Class: cmdline.ClassInput, Object: path,
+		Err:  fmt.Errorf("%q is a bundle directory, not a catalog", path),
 		Hint: "name the catalog first, then the bundles"}
 }
 
 // notEdited refuses package manifests, which cannot be edited.
 func notEdited(path string) error {
-	return &cmdline.Error{Class: cmdline.ClassInput, Object: path, Err: fmt.Errorf("%q holds package manifests, not a catalog", path),
+	return &cmdline.Error{Class: cmdline.ClassInput, Object: path,
+		Err:  fmt.Errorf("%q holds package manifests, not a catalog", path),
 		Hint: "convert them with \"migrate DIR OUT\", or add them to an existing catalog"}
 }
 

@@ -60,7 +60,8 @@ func editDir(t *testing.T) string {
 		done(t, dir, "bindery", "migrate", "index.db", "catalog", "-o", "yaml")
 		newBundle(t, filepath.Join(dir, "etcd"))
 		for version, name := range map[string]string{"0.1.0": "constraint-1", "0.2.0": "constraint-2"} {
-			if err := os.CopyFS(filepath.Join(dir, name), os.DirFS("../../testdata/bundles/synth-constraint/"+version)); err != nil {
+			if err := os.CopyFS(filepath.Join(dir, name),
+				os.DirFS("../../testdata/bundles/synth-constraint/"+version)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -89,12 +90,14 @@ func channelsOf(t *testing.T, dir, catalog string) string {
 	}
 	var out []string
 	for _, c := range list {
-		out = append(out, c.Package+"/"+c.Name+"="+strings.TrimPrefix(strings.TrimPrefix(c.Head, "etcdoperator."), "silicom-sts-operator."))
+		out = append(out, c.Package+"/"+c.Name+"="+strings.TrimPrefix(strings.TrimPrefix(c.Head, "etcdoperator."),
+			"silicom-sts-operator."))
 	}
 	return strings.Join(out, " ")
 }
 
-const before = "etcd/alpha=v0.6.1 etcd/clusterwide-alpha=v0.9.4-clusterwide etcd/singlenamespace-alpha=v0.9.4 silicom-sts-operator/alpha=v0.0.6 silicom-sts-operator/beta=v0.0.2"
+const before = "etcd/alpha=v0.6.1 etcd/clusterwide-alpha=v0.9.4-clusterwide etcd/singlenamespace-alpha=v0.9.4 " +
+	"silicom-sts-operator/alpha=v0.0.6 silicom-sts-operator/beta=v0.0.2"
 
 // Every command has the same effect on a database and on a directory, under both names, and none in a dry run.
 func TestVerbsOnBothFormats(t *testing.T) {
@@ -110,7 +113,8 @@ func TestVerbsOnBothFormats(t *testing.T) {
 			rule:     "add",
 			registry: "add -b etcd,constraint-2,constraint-1 --image-ref-template " + refTemplate,
 			catalog:  "add CATALOG etcd constraint-1 constraint-2 --image-ref-template " + refTemplate,
-			heads: "etcd/alpha=v0.6.1 etcd/clusterwide-alpha=v0.9.4-clusterwide etcd/singlenamespace-alpha=v0.9.5 silicom-sts-operator/alpha=v0.0.6 silicom-sts-operator/beta=v0.0.2 " +
+			heads: "etcd/alpha=v0.6.1 etcd/clusterwide-alpha=v0.9.4-clusterwide etcd/singlenamespace-alpha=v0.9.5 " +
+				"silicom-sts-operator/alpha=v0.0.6 silicom-sts-operator/beta=v0.0.2 " +
 				"synth-constraint/alpha=synth-constraint.v0.2.0 synth-constraint/beta=synth-constraint.v0.2.0",
 			dryRun:  "changed head etcd/singlenamespace-alpha: etcdoperator.v0.9.4 -> etcdoperator.v0.9.5",
 			explain: "etcd/singlenamespace-alpha: the head is etcdoperator.v0.9.5 (",
@@ -119,9 +123,10 @@ func TestVerbsOnBothFormats(t *testing.T) {
 			rule:     "add in mode semver",
 			registry: "add -b etcd --mode SemVer --image-ref-template " + refTemplate,
 			catalog:  "add CATALOG etcd --mode semver --image-ref-template " + refTemplate,
-			heads:    "etcd/alpha=v0.6.1 etcd/clusterwide-alpha=v0.9.4-clusterwide etcd/singlenamespace-alpha=v0.9.5 silicom-sts-operator/alpha=v0.0.6 silicom-sts-operator/beta=v0.0.2",
-			dryRun:   "added bundle etcd/etcdoperator.v0.9.5: registry.example.com/etcd:v0.9.5",
-			explain:  "etcd/singlenamespace-alpha: etcdoperator.v0.9.5 replaces etcdoperator.v0.9.4 (",
+			heads: "etcd/alpha=v0.6.1 etcd/clusterwide-alpha=v0.9.4-clusterwide etcd/singlenamespace-alpha=v0.9.5 " +
+				"silicom-sts-operator/alpha=v0.0.6 silicom-sts-operator/beta=v0.0.2",
+			dryRun:  "added bundle etcd/etcdoperator.v0.9.5: registry.example.com/etcd:v0.9.5",
+			explain: "etcd/singlenamespace-alpha: etcdoperator.v0.9.5 replaces etcdoperator.v0.9.4 (",
 		},
 		{
 			rule:     "rm",
@@ -148,7 +153,8 @@ func TestVerbsOnBothFormats(t *testing.T) {
 		{
 			rule:    "promote",
 			catalog: "promote CATALOG silicom-sts-operator.v0.0.6 --channel beta --default",
-			heads:   "etcd/alpha=v0.6.1 etcd/clusterwide-alpha=v0.9.4-clusterwide etcd/singlenamespace-alpha=v0.9.4 silicom-sts-operator/alpha=v0.0.6 silicom-sts-operator/beta=v0.0.6",
+			heads: "etcd/alpha=v0.6.1 etcd/clusterwide-alpha=v0.9.4-clusterwide etcd/singlenamespace-alpha=v0.9.4 " +
+				"silicom-sts-operator/alpha=v0.0.6 silicom-sts-operator/beta=v0.0.6",
 			dryRun:  "changed default channel silicom-sts-operator: alpha -> beta (it was asked for)",
 			explain: "silicom-sts-operator: the default channel is beta (it was asked for)",
 		},
@@ -162,7 +168,8 @@ func TestVerbsOnBothFormats(t *testing.T) {
 		{
 			rule:    "merge",
 			catalog: "merge CATALOG other",
-			heads: "etcd/alpha=v0.6.1 etcd/clusterwide-alpha=v0.9.4-clusterwide etcd/singlenamespace-alpha=v0.9.5 silicom-sts-operator/alpha=v0.0.6 silicom-sts-operator/beta=v0.0.2 " +
+			heads: "etcd/alpha=v0.6.1 etcd/clusterwide-alpha=v0.9.4-clusterwide etcd/singlenamespace-alpha=v0.9.5 " +
+				"silicom-sts-operator/alpha=v0.0.6 silicom-sts-operator/beta=v0.0.2 " +
 				"synth-constraint/alpha=synth-constraint.v0.1.0",
 			dryRun:  "added package synth-constraint",
 			explain: "synth-constraint: the default channel is alpha (",
@@ -178,7 +185,8 @@ func TestVerbsOnBothFormats(t *testing.T) {
 					dir := editDir(t)
 					if c.rule == "merge" {
 						done(t, dir, "bindery", "migrate", "index.db", "other")
-						done(t, dir, "bindery", "catalog", "add", "other", "etcd", "constraint-1", "--image-ref-template", refTemplate)
+						done(t, dir, "bindery", "catalog", "add", "other", "etcd", "constraint-1",
+							"--image-ref-template", refTemplate)
 					}
 					args := append([]string{name}, strings.Fields(strings.ReplaceAll(line, "CATALOG", path))...)
 					if name == "registry" {
@@ -186,7 +194,8 @@ func TestVerbsOnBothFormats(t *testing.T) {
 					}
 					start := snapshot(t, dir)
 					got := runProgram(t, dir, "bindery", append(args, "--dry-run", "--explain")...)
-					if got.status != 0 || !strings.Contains(got.stdout, c.dryRun) || !strings.Contains(got.stdout, c.explain) {
+					if got.status != 0 || !strings.Contains(got.stdout, c.dryRun) || !strings.Contains(got.stdout,
+						c.explain) {
 						t.Errorf("dry run: %+v, want %q and %q", got, c.dryRun, c.explain)
 					}
 					if now := snapshot(t, dir); now != start {
@@ -210,7 +219,8 @@ func TestVerbsOnBothFormats(t *testing.T) {
 // The JSON form of the account is stable.
 func TestAccount(t *testing.T) {
 	dir := editDir(t)
-	text := done(t, dir, "bindery", "catalog", "add", "catalog", "constraint-1", "--image-ref-template", refTemplate, "--account", "-", "--dry-run", "--explain")
+	text := done(t, dir, "bindery", "catalog", "add", "catalog", "constraint-1", "--image-ref-template", refTemplate,
+		"--account", "-", "--dry-run", "--explain")
 	const want = `{
   "catalog": "catalog",
   "kind": "directory",
@@ -232,8 +242,10 @@ func TestAccount(t *testing.T) {
 			t.Errorf("%q is %v, not a list", list, account[list])
 		}
 	}
-	done(t, dir, "bindery", "catalog", "add", "catalog", "constraint-1", "--image-ref-template", refTemplate, "--account", "account.json")
-	if text := readFile(t, filepath.Join(dir, "account.json")); !strings.Contains(text, `"synth-constraint/catalog.`) || !strings.Contains(text, `"dryRun": false`) {
+	done(t, dir, "bindery", "catalog", "add", "catalog", "constraint-1", "--image-ref-template", refTemplate,
+		"--account", "account.json")
+	if text := readFile(t, filepath.Join(dir, "account.json")); !strings.Contains(text, `"synth-constraint/catalog.`) ||
+		!strings.Contains(text, `"dryRun": false`) {
 		t.Errorf("the account has\n%s", text)
 	}
 	start := snapshot(t, dir)
@@ -255,8 +267,9 @@ func TestVerbErrors(t *testing.T) {
 	}{
 		{
 			rule: "an image that is there", args: "add -d PATH -b same,constraint-1", status: 2,
-			stderr: []string{"Bundle 127.0.0.1:5056/community/etcd:v0.9.4 already exists", "Bundle already added that provides package and csv"},
-			left:   "synth-constraint/alpha=synth-constraint.v0.1.0",
+			stderr: []string{"Bundle 127.0.0.1:5056/community/etcd:v0.9.4 already exists",
+				"Bundle already added that provides package and csv"},
+			left: "synth-constraint/alpha=synth-constraint.v0.1.0",
 		},
 		{
 			rule: "another image of a bundle that is there", args: "add -d PATH -b ../same,constraint-1", status: 3,
@@ -264,21 +277,28 @@ func TestVerbErrors(t *testing.T) {
 			left:   "synth-constraint/alpha=synth-constraint.v0.1.0",
 		},
 		{
-			rule: "bundles that cannot be read", args: "add -d PATH -b nosuch/one,constraint-1,catalog,index.db", status: 1,
-			stderr: []string{`"nosuch/one"`, `"catalog": it is a catalog directory, not a bundle`, `"index.db": it is a database, not a bundle`},
-			left:   "synth-constraint/alpha=synth-constraint.v0.1.0",
+			rule: "bundles that cannot be read", args: "add -d PATH -b nosuch/one,constraint-1,catalog,index.db",
+			status: 1,
+			stderr: []string{`"nosuch/one"`, `"catalog": it is a catalog directory, not a bundle`,
+				`"index.db": it is a database, not a bundle`},
+			left: "synth-constraint/alpha=synth-constraint.v0.1.0",
 		},
 		{
 			rule: "packages that are not there", args: "rm -d PATH -o nosuch,etcd,other", status: 1,
-			stderr: []string{"no package found for packagename nosuch", "no package found for packagename other", "hint: --permissive"},
-			left:   "silicom-sts-operator/alpha=v0.0.6",
+			stderr: []string{"no package found for packagename nosuch", "no package found for packagename other",
+				"hint: --permissive"},
+			left: "silicom-sts-operator/alpha=v0.0.6",
 		},
 		{
-			rule: "bundles that are not there", args: "deprecatetruncate -d PATH -b example.com/a:1,127.0.0.1:5056/community/etcd:v0.9.2,example.com/b:1", status: 1,
-			stderr: []string{"target bundlepaths for deprecation missing from registry: [example.com/a:1 example.com/b:1]"},
+			rule:   "bundles that are not there",
+			args:   "deprecatetruncate -d PATH -b example.com/a:1,127.0.0.1:5056/community/etcd:v0.9.2,example.com/b:1",
+			status: 1,
+			stderr: []string{"target bundlepaths for deprecation missing from registry: [example.com/a:1 " +
+				"example.com/b:1]"},
 		},
 		{
-			rule: "the head of the default channel", args: "deprecatetruncate -d PATH -b etcd/etcdoperator.v0.9.4", status: 1,
+			rule: "the head of the default channel", args: "deprecatetruncate -d PATH -b etcd/etcdoperator.v0.9.4",
+			status: 1,
 			stderr: []string{"Bundle deprecation causing default channel removal", "hint: --allow-package-removal"},
 		},
 	} {
@@ -294,12 +314,14 @@ func TestVerbErrors(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				if err := os.CopyFS(filepath.Join(dir, "../same"), os.DirFS("../../testdata/bundles/etcd/0.9.4")); err != nil {
+				if err := os.CopyFS(filepath.Join(dir, "../same"),
+					os.DirFS("../../testdata/bundles/etcd/0.9.4")); err != nil {
 					t.Fatal(err)
 				}
 				line := strings.ReplaceAll(c.args, "PATH", path)
 				if strings.Contains(line, "same,") && !strings.Contains(line, "../same") {
-					line = strings.Replace(line, "same,", "../same,", 1) + " --image-ref-template 127.0.0.1:5056/community/{{.Package}}:v{{.Version}}"
+					line = strings.Replace(line, "same,", "../same,",
+						1) + " --image-ref-template 127.0.0.1:5056/community/{{.Package}}:v{{.Version}}"
 				} else if strings.HasPrefix(line, "add") {
 					line += " --image-ref-template " + refTemplate
 				}
@@ -337,9 +359,11 @@ func TestBundlesFromEverywhere(t *testing.T) {
 	dir := editDir(t)
 	registry := testregistry.New(t)
 	name := registry.Host() + "/acme/etcd:v0.9.5"
-	done(t, dir, "bindery", "build", "bundle", "etcd", "-t", name, "--push", "--use-http", "--output", "oci:layout:v1", "--output", "oci-archive:etcd.tar:v1", "--output", "docker-archive:etcd.docker.tar")
+	done(t, dir, "bindery", "build", "bundle", "etcd", "-t", name, "--push", "--use-http", "--output", "oci:layout:v1",
+		"--output", "oci-archive:etcd.tar:v1", "--output", "docker-archive:etcd.docker.tar")
 	flags := []string{"--use-http", "--no-cache", "--image-ref-template", refTemplate}
-	for _, ref := range []string{name, "docker://" + name, "oci:layout:v1", "oci-archive:etcd.tar:v1", "docker-archive:etcd.docker.tar", "etcd"} {
+	for _, ref := range []string{name, "docker://" + name, "oci:layout:v1", "oci-archive:etcd.tar:v1",
+		"docker-archive:etcd.docker.tar", "etcd"} {
 		for _, path := range []string{"index.db", "catalog"} {
 			copyOf := "copy-" + path
 			if path == "index.db" {
@@ -369,7 +393,8 @@ func TestAddTellsOfBundlesWithoutAnImage(t *testing.T) {
 		"": true, "--image-ref-template example.com/{{.Package}}:v{{.Version}}": false,
 	} {
 		dir := editDir(t)
-		got := runProgram(t, dir, "bindery", append([]string{"catalog", "add", "catalog", "etcd"}, strings.Fields(args)...)...)
+		got := runProgram(t, dir, "bindery",
+			append([]string{"catalog", "add", "catalog", "etcd"}, strings.Fields(args)...)...)
 		if got.status != 0 || strings.Contains(got.stderr, want) != told {
 			t.Errorf("%s: %+v", args, got)
 		}

@@ -39,7 +39,8 @@ func (p *program) checkAccount(c *cli.Context, catalogs ...string) error {
 		return checkResult("account", path, catalogs...)
 	}
 	if c.String("metadata-file") == "-" {
-		return cmdline.Usagef("--account - and --metadata-file - both write to standard output: name a file for one of them")
+		return cmdline.Usagef(
+			"--account - and --metadata-file - both write to standard output: name a file for one of them")
 	}
 	return nil
 }
@@ -119,11 +120,13 @@ func (p *program) reportAccount(c *cli.Context, name string, r *change.Result) e
 func newAccount(c *cli.Context, name string, r *change.Result) account {
 	problems := listed(r.Account.Problems)
 	for i := range problems {
-		problems[i].Image = redact.Text(problems[i].Image) // the reference given by the user, if no bundle has the image
+		// the reference given by the user, if no bundle has the image
+		problems[i].Image = redact.Text(problems[i].Image)
 	}
 	return account{
 		Catalog: redact.Text(name), Kind: r.Kind, DryRun: c.Bool("dry-run"), Unchanged: r.Unchanged,
-		Changes: listed(r.Account.Changes), Facts: listed(r.Account.Facts), Problems: problems, Notes: listed(r.Account.Notes),
+		Changes: listed(r.Account.Changes), Facts: listed(r.Account.Facts), Problems: problems,
+		Notes:    listed(r.Account.Notes),
 		Findings: listed(findingsOf(r)), Files: listed(r.Files),
 	}
 }
@@ -242,7 +245,8 @@ func (t *tally) text() string {
 	if n := len(t.heads) - maxHeads; n > 0 {
 		parts = append(parts, fmt.Sprintf("and %d heads more", n))
 	}
-	edges := t.counts["replace added"] + t.counts["replace changed"] + t.counts["replace removed"] + t.counts["skip added"] + t.counts["skip removed"]
+	edges := t.counts["replace added"] + t.counts["replace changed"] + t.counts["replace removed"] +
+		t.counts["skip added"] + t.counts["skip removed"]
 	if edges > 0 {
 		parts = append(parts, count(edges, "edge")+" changed")
 	}
@@ -259,7 +263,8 @@ func findingsOf(r *change.Result) []sqlite.Finding {
 	for _, c := range r.Account.Changes {
 		gone[c.Package] = gone[c.Package] || c.Kind == edit.KindPackage && c.Action == edit.Removed
 	}
-	list := slices.DeleteFunc(slices.Clone(r.Findings), func(f sqlite.Finding) bool { return f.Kind == sqlite.Quarantined && gone[f.Package] })
+	list := slices.DeleteFunc(slices.Clone(r.Findings),
+		func(f sqlite.Finding) bool { return f.Kind == sqlite.Quarantined && gone[f.Package] })
 	if r.Written != nil {
 		list = append(list, r.Written.Findings...)
 	}

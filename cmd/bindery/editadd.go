@@ -24,13 +24,19 @@ const levelAuto = "auto"
 // addFlags are the flags of the commands that add bundles. opm hides two of them.
 func addFlags(hide bool) []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "mode", Value: string(edit.Replaces), Usage: "`MODE` of adding bundles to the upgrade graph (replaces|semver|semver-skippatch)"},
+		&cli.StringFlag{Name: "mode", Value: string(edit.Replaces),
+			Usage: "`MODE` of adding bundles to the upgrade graph (replaces|semver|semver-skippatch)"},
 		permissiveFlag(),
-		&cli.BoolFlag{Name: "overwrite-latest", Usage: "replace a bundle of the same name if it is a channel head", Hidden: hide},
-		&cli.BoolFlag{Name: "enable-alpha", Usage: "allow bundles to substitute for others (olm.substitutesFor)", Hidden: hide},
-		&cli.BoolFlag{Name: "keep-manifests", Usage: "keep in a database the manifests of bundles that are no heads, which modes semver and " +
-			"semver-skippatch remove"},
-		&cli.StringFlag{Name: "image-ref-template", Usage: "image reference `TEMPLATE` for bundles that come from no registry; may use {{.Package}}, {{.Name}} and {{.Version}}"},
+		&cli.BoolFlag{Name: "overwrite-latest", Usage: "replace a bundle of the same name if it is a channel head",
+			Hidden: hide},
+		&cli.BoolFlag{Name: "enable-alpha", Usage: "allow bundles to substitute for others (olm.substitutesFor)",
+			Hidden: hide},
+		&cli.BoolFlag{Name: "keep-manifests",
+			Usage: "keep in a database the manifests of bundles that are no heads, which modes semver and " +
+				"semver-skippatch remove"},
+		&cli.StringFlag{Name: "image-ref-template",
+			Usage: "image reference `TEMPLATE` for bundles that come from no registry; may use {{.Package}}, " +
+				"{{.Name}} and {{.Version}}"},
 		&cli.BoolFlag{Name: "resolve-digests", Usage: "replace the tags of bundle images by digests"},
 		addedLevelFlag(),
 	}
@@ -39,7 +45,8 @@ func addFlags(hide bool) []cli.Flag {
 // addedLevelFlag is the migration level of added bundles.
 func addedLevelFlag() cli.Flag {
 	return &cli.StringFlag{Name: "migrate-level", Value: levelAuto,
-		Usage: "migrate bundles added to a directory (auto|none|bundle-object-to-csv-metadata); auto keeps the form of their package"}
+		Usage: "migrate bundles added to a directory (auto|none|bundle-object-to-csv-metadata); auto keeps the form " +
+			"of their package"}
 }
 
 // addedLevel reads [addedLevelFlag].
@@ -68,7 +75,8 @@ func (p *program) addEdit(c *cli.Context, refs []string) (change.Edit, error) {
 		return change.Edit{}, err
 	}
 	o := edit.AddOptions{
-		Mode: mode, OverwriteLatest: c.Bool("overwrite-latest"), SubstitutesFor: c.Bool("enable-alpha"), Permissive: c.Bool("permissive"), AnyImages: p.opm,
+		Mode: mode, OverwriteLatest: c.Bool("overwrite-latest"), SubstitutesFor: c.Bool("enable-alpha"),
+		Permissive: c.Bool("permissive"), AnyImages: p.opm,
 	}
 	additions, unread, err := p.fetchAdditions(c, refs, o.Permissive)
 	if err != nil {
@@ -78,7 +86,8 @@ func (p *program) addEdit(c *cli.Context, refs []string) (change.Edit, error) {
 	for i := range additions {
 		packages = append(packages, additions[i].Bundle.Package)
 	}
-	e := change.Edit{Whole: none(), Manifests: packages, HeadManifests: mode != edit.Replaces && !c.Bool("keep-manifests")}
+	e := change.Edit{Whole: none(), Manifests: packages,
+		HeadManifests: mode != edit.Replaces && !c.Bool("keep-manifests")}
 	e.Apply = func(_ context.Context, s *change.State) (*declcfg.Catalog, *edit.Account, error) {
 		for i := range additions {
 			if err := applyLevel(additions[i].Bundle, level, s); err != nil {
@@ -103,7 +112,9 @@ func unreferenced(additions []edit.Addition) []edit.Problem {
 	for _, a := range additions {
 		if a.Bundle.Image == "" {
 			notes = append(notes, edit.Problem{Package: a.Bundle.Package, Bundle: a.Bundle.Name,
-				Message: fmt.Sprintf("bundle %q comes from no registry and has no image reference: set --image-ref-template", a.Bundle.Name)})
+				Message: fmt.Sprintf(
+					"bundle %q comes from no registry and has no image reference: set --image-ref-template",
+					a.Bundle.Name)})
 		}
 	}
 	return notes
@@ -121,7 +132,8 @@ func (p *program) modeError(mode string) error {
 
 // fetchAdditions reads the bundles concurrently. A bundle that cannot be read is an error, or a problem in permissive
 // mode.
-func (p *program) fetchAdditions(c *cli.Context, refs []string, permissive bool) ([]edit.Addition, []edit.Problem, error) {
+func (p *program) fetchAdditions(c *cli.Context, refs []string,
+	permissive bool) ([]edit.Addition, []edit.Problem, error) {
 	if len(refs) == 0 {
 		return nil, nil, nil
 	}
@@ -158,7 +170,8 @@ func (p *program) fetchAdditions(c *cli.Context, refs []string, permissive bool)
 
 // bundleOptions returns the options for reading the bundles and catalogs to add, from [addFlags] and [imageFlags].
 func (p *program) bundleOptions(c *cli.Context) (render.Options, error) {
-	o := render.Options{Jobs: c.Int("jobs"), Warn: p.warnAt, Opened: p.opened, ResolveDigests: c.Bool("resolve-digests")}
+	o := render.Options{Jobs: c.Int("jobs"), Warn: p.warnAt, Opened: p.opened,
+		ResolveDigests: c.Bool("resolve-digests")}
 	var err error
 	if o.Images, err = p.client(c); err != nil {
 		return o, err

@@ -28,12 +28,14 @@ func alter(t *testing.T, path, statement string) {
 func TestStrandedBundles(t *testing.T) {
 	dir := editDir(t)
 	index := filepath.Join(dir, "index.db")
-	alter(t, index, `INSERT INTO operatorbundle (name, bundlepath, version) VALUES ('lost.v1.0.0', 'example.com/lost:v1', '1.0.0')`)
+	alter(t, index,
+		`INSERT INTO operatorbundle (name, bundlepath, version) VALUES ('lost.v1.0.0', 'example.com/lost:v1', '1.0.0')`)
 	got := runProgram(t, dir, "bindery", "catalog", "rm", "index.db", "etcd", "--dry-run")
 	if got.status != 0 || !strings.Contains(got.stderr, "warning: dropped data that a catalog cannot represent") {
 		t.Errorf("%+v", got)
 	}
-	if got := done(t, dir, "bindery", "registry", "prune-stranded", "-d", "index.db", "--dry-run"); got != "removed bundle /lost.v1.0.0: example.com/lost:v1 (it is in no channel)\n" {
+	if got := done(t, dir, "bindery", "registry", "prune-stranded", "-d", "index.db",
+		"--dry-run"); got != "removed bundle /lost.v1.0.0: example.com/lost:v1 (it is in no channel)\n" {
 		t.Errorf("%q", got)
 	}
 	done(t, dir, "bindery", "registry", "prune-stranded", "-d", "index.db")
@@ -50,21 +52,26 @@ func TestStrandedBundles(t *testing.T) {
 // An invalid package prevents rewriting a database, unless the edit removes it or it may be left out.
 func TestBrokenPackageOfADatabase(t *testing.T) {
 	dir := editDir(t)
-	alter(t, filepath.Join(dir, "index.db"), `UPDATE operatorbundle SET version = 'latest' WHERE name = 'silicom-sts-operator.v0.0.2'`)
+	alter(t, filepath.Join(dir, "index.db"),
+		`UPDATE operatorbundle SET version = 'latest' WHERE name = 'silicom-sts-operator.v0.0.2'`)
 	add := []string{"registry", "add", "-d", "index.db", "-b", "constraint-1", "--image-ref-template", refTemplate}
 	start := snapshot(t, dir)
 	got := runProgram(t, dir, "bindery", add...)
-	if got.status != 1 || !strings.Contains(got.stderr, "silicom-sts-operator") || !strings.Contains(got.stderr, "hint: --keep-going") || snapshot(t, dir) != start {
+	if got.status != 1 || !strings.Contains(got.stderr, "silicom-sts-operator") || !strings.Contains(got.stderr,
+		"hint: --keep-going") || snapshot(t, dir) != start {
 		t.Errorf("%+v", got)
 	}
 	copyFile(t, filepath.Join(dir, "index.db"), filepath.Join(dir, "other.db"))
-	if got := runProgram(t, dir, "bindery", append(add, "--keep-going")...); got.status != 4 || !strings.Contains(got.stderr, "skipped invalid packages (1: silicom-sts-operator)") {
+	if got := runProgram(t, dir, "bindery", append(add, "--keep-going")...); got.status != 4 ||
+		!strings.Contains(got.stderr, "skipped invalid packages (1: silicom-sts-operator)") {
 		t.Errorf("%+v", got)
 	}
-	if got := channelsOf(t, dir, "index.db"); strings.Contains(got, "silicom") || !strings.Contains(got, "synth-constraint") {
+	if got := channelsOf(t, dir, "index.db"); strings.Contains(got, "silicom") || !strings.Contains(got,
+		"synth-constraint") {
 		t.Error(got)
 	}
-	if got := runProgram(t, dir, "bindery", "registry", "rm", "-d", "other.db", "-o", "silicom-sts-operator"); got.status != 0 || strings.Contains(got.stderr, "left out") {
+	if got := runProgram(t, dir, "bindery", "registry", "rm", "-d", "other.db", "-o",
+		"silicom-sts-operator"); got.status != 0 || strings.Contains(got.stderr, "left out") {
 		t.Errorf("%+v", got)
 	}
 	if got := channelsOf(t, dir, "other.db"); !strings.HasPrefix(got, "etcd/") || strings.Contains(got, "silicom") {
@@ -76,14 +83,19 @@ func TestBrokenPackageOfADatabase(t *testing.T) {
 // bundle only.
 func TestAdditionToABrokenPackage(t *testing.T) {
 	dir := editDir(t)
-	alter(t, filepath.Join(dir, "index.db"), `UPDATE operatorbundle SET version = 'latest' WHERE name = 'etcdoperator.v0.9.2'`)
+	alter(t, filepath.Join(dir, "index.db"),
+		`UPDATE operatorbundle SET version = 'latest' WHERE name = 'etcdoperator.v0.9.2'`)
 	start := snapshot(t, dir)
-	for _, where := range []string{"registry add -d index.db", "index add -f index.db --output-format fbc --cache none --server none --output oci:new -t acme/index:v1"} {
+	for _, where := range []string{"registry add -d index.db",
+		"index add -f index.db --output-format fbc --cache none --server none --output oci:new -t acme/index:v1"} {
 		for _, mode := range []string{"semver", "replaces"} {
-			args := append(strings.Fields(where), "--keep-going", "--mode", mode, "-b", "etcd", "--image-ref-template", refTemplate)
+			args := append(strings.Fields(where), "--keep-going", "--mode", mode, "-b", "etcd", "--image-ref-template",
+				refTemplate)
 			got := runProgram(t, dir, "bindery", args...)
 			if got.status != 1 || snapshot(t, dir) != start || mode == "semver" &&
-				(!strings.Contains(got.stderr, `package "etcd" is broken, and cannot be changed before it is removed`) || !strings.Contains(got.stderr, `"catalog rm"`)) {
+				(!strings.Contains(got.stderr,
+					`package "etcd" is broken, and cannot be changed before it is removed`) ||
+					!strings.Contains(got.stderr, `"catalog rm"`)) {
 				t.Errorf("%s, mode %s: %+v", where, mode, got)
 			}
 		}

@@ -39,7 +39,8 @@ func (p *program) editHint(err error) string {
 	}
 	if broken != nil && p.hasFlag("keep-going") {
 		if strings.Contains(broken.Reason, "invalid image pull spec") {
-			return "--keep-going skips invalid packages; \"migrate --repair\" writes a catalog directory without images that are no pull specs"
+			return "--keep-going skips invalid packages; \"migrate --repair\" writes a catalog directory without " +
+				"images that are no pull specs"
 		}
 		return "--keep-going skips invalid packages; \"registry rm\" and \"catalog rm\" remove them"
 	}
@@ -53,10 +54,12 @@ func (p *program) editHint(err error) string {
 		}
 	}
 	if !errors.Is(err, edit.ErrImageExists) {
-		hint(edit.ErrVersionExists, "overwrite-latest", "--overwrite-latest replaces the bundle of the same name if it is a channel head")
+		hint(edit.ErrVersionExists, "overwrite-latest",
+			"--overwrite-latest replaces the bundle of the same name if it is a channel head")
 	}
 	hint(edit.ErrAlpha, "enable-alpha", "--enable-alpha allows bundles to substitute for others")
-	hint(edit.ErrDefaultChannel, "allow-package-removal", "--allow-package-removal removes the package if all its channel heads are given")
+	hint(edit.ErrDefaultChannel, "allow-package-removal",
+		"--allow-package-removal removes the package if all its channel heads are given")
 	hint(edit.ErrDefaultChannel, "default-channel", "set another one with --default-channel NAME=CHANNEL")
 	if strings.Contains(err.Error(), "bundle image must be set") && p.hasFlag("image-ref-template") {
 		hints = append(hints, "set --image-ref-template for bundles that come from no registry")
@@ -87,11 +90,13 @@ func nearError(kind string, known []string, err error) error {
 	if name == "" || slices.Contains(known, name) {
 		return err
 	}
-	return &cmdline.Error{Class: cmdline.ClassInput, Object: name, Hint: nameHint(&declcfg.NotFoundError{Kind: kind, Name: name, Known: known}), Err: err}
+	return &cmdline.Error{Class: cmdline.ClassInput, Object: name,
+		Hint: nameHint(&declcfg.NotFoundError{Kind: kind, Name: name, Known: known}), Err: err}
 }
 
 // nearPackage wraps the function of an edit and adds such a hint to its error.
-func nearPackage(of *declcfg.Catalog) func(*declcfg.Catalog, *edit.Account, error) (*declcfg.Catalog, *edit.Account, error) {
+func nearPackage(of *declcfg.Catalog) func(*declcfg.Catalog, *edit.Account,
+	error) (*declcfg.Catalog, *edit.Account, error) {
 	return func(c *declcfg.Catalog, a *edit.Account, err error) (*declcfg.Catalog, *edit.Account, error) {
 		if err == nil {
 			return c, a, nil

@@ -18,8 +18,10 @@ import (
 // filterFlags select the part of a catalog to keep.
 func filterFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringSliceFlag{Name: "package", Aliases: []string{"p"}, Usage: "keep `NAME[:CHANNEL][@VERSIONS]`, such as etcd, etcd:alpha or 'etcd:alpha@>=0.9.0 <1.0.0'"},
-		&cli.StringFlag{Name: "selection", Aliases: []string{"f"}, Usage: "read the selection from the YAML or JSON `FILE`; \"-\" is standard input"},
+		&cli.StringSliceFlag{Name: "package", Aliases: []string{"p"},
+			Usage: "keep `NAME[:CHANNEL][@VERSIONS]`, such as etcd, etcd:alpha or 'etcd:alpha@>=0.9.0 <1.0.0'"},
+		&cli.StringFlag{Name: "selection", Aliases: []string{"f"},
+			Usage: "read the selection from the YAML or JSON `FILE`; \"-\" is standard input"},
 		&cli.BoolFlag{Name: "heads-only", Usage: "keep only the highest selected bundle of each channel"},
 		&cli.StringSliceFlag{Name: "default-channel", Usage: "set the default channel of a package: `NAME=CHANNEL`"},
 		permissiveFlag(),
@@ -37,9 +39,10 @@ func (p *program) filterEdit(c *cli.Context) (change.Edit, error) {
 	for i := range selections {
 		scope[i] = selections[i].Package
 	}
-	return change.Edit{Whole: none(), Scope: scope, Apply: func(_ context.Context, s *change.State) (*declcfg.Catalog, *edit.Account, error) {
-		return nearPackage(s.Catalog)(edit.Filter(s.Catalog, selections, o))
-	}}, nil
+	return change.Edit{Whole: none(), Scope: scope,
+		Apply: func(_ context.Context, s *change.State) (*declcfg.Catalog, *edit.Account, error) {
+			return nearPackage(s.Catalog)(edit.Filter(s.Catalog, selections, o))
+		}}, nil
 }
 
 // selections reads [filterFlags].
@@ -72,7 +75,8 @@ func (p *program) selections(c *cli.Context) ([]edit.Selection, error) {
 	for _, name := range slices.Sorted(maps.Keys(defaults)) {
 		i := slices.IndexFunc(all, func(s edit.Selection) bool { return s.Package == name })
 		if i < 0 {
-			return nil, cmdline.Usagef("--default-channel %s=%s: package %q is not selected", name, defaults[name], name)
+			return nil, cmdline.Usagef("--default-channel %s=%s: package %q is not selected", name, defaults[name],
+				name)
 		}
 		all[i].DefaultChannel = defaults[name]
 	}

@@ -19,7 +19,8 @@ import (
 // editImageFlags are the flags for the image of an edited index.
 func editImageFlags() []cli.Flag {
 	const group = "content"
-	return flags([]cli.Flag{platformsFlag(group, "those of the edited index, else this machine's architecture")}, binaryImageFlags(group),
+	return flags([]cli.Flag{platformsFlag(group, "those of the edited index, else this machine's architecture")},
+		binaryImageFlags(group),
 		[]cli.Flag{outputFormatFlag()}, formFlags(group), layerFlags(group), []cli.Flag{allowEmptyFlag(group)})
 }
 
@@ -35,8 +36,9 @@ type imageEdit struct {
 
 // outputFormatFlag selects the form of the edited index.
 func outputFormatFlag() cli.Flag {
-	return &cli.StringFlag{Name: "output-format", Category: "content", DefaultText: "that of the index; fbc for a new one",
-		Usage: "`FORMAT` of the index: file-based catalog or database (fbc|sqlite)"}
+	return &cli.StringFlag{Name: "output-format", Category: "content",
+		DefaultText: "that of the index; fbc for a new one",
+		Usage:       "`FORMAT` of the index: file-based catalog or database (fbc|sqlite)"}
 }
 
 // outputKind reads [outputFormatFlag].
@@ -69,7 +71,8 @@ func (p *program) openIndex(c *cli.Context, from string, begun change.Kind) (*in
 		return nil, notEdited(from)
 	}
 	o := indeximage.Options{Change: change.Options{
-		Jobs: c.Int("jobs"), Lossy: c.Bool("lossy"), KeepGoing: c.Bool("keep-going"), Warn: p.warnAt, Reuse: true, AnyImages: p.opm,
+		Jobs: c.Int("jobs"), Lossy: c.Bool("lossy"), KeepGoing: c.Bool("keep-going"), Warn: p.warnAt, Reuse: true,
+		AnyImages: p.opm,
 	}}
 	if kind == render.Image {
 		if o.Render, err = p.bundleOptions(c); err != nil {
@@ -146,14 +149,16 @@ func (p *program) editImage(c *cli.Context, i imageEdit) (err error) {
 		}
 		return image, withServerHint(err)
 	}
-	if err := p.makeImage(c, i.from, spec.Build, assemble, func() error { return p.reportAccount(c, index.Name, index.Result) }); err != nil {
+	if err := p.makeImage(c, i.from, spec.Build, assemble,
+		func() error { return p.reportAccount(c, index.Name, index.Result) }); err != nil {
 		return err
 	}
 	return leftOut(index.Result)
 }
 
 // editedOptions returns the build options for the image of an edited index.
-func (p *program) editedOptions(c *cli.Context, spec *indeximage.Spec, i imageEdit, index *indeximage.Index, dir string) (build.Options, error) {
+func (p *program) editedOptions(c *cli.Context, spec *indeximage.Spec, i imageEdit, index *indeximage.Index,
+	dir string) (build.Options, error) {
 	ro, err := p.bundleOptions(c)
 	if err != nil {
 		return build.Options{}, err
@@ -181,13 +186,15 @@ func lossHint(name string, err error) error {
 		return err
 	}
 	return &cmdline.Error{Class: cmdline.ClassInput, Object: name, Err: err,
-		Hint: "--output-format fbc writes a file-based catalog, which stores everything; --lossy drops what a database cannot store"}
+		Hint: "--output-format fbc writes a file-based catalog, which stores everything; --lossy drops what a " +
+			"database cannot store"}
 }
 
 // notAnIndex returns the error for an image that cannot be edited.
 func (p *program) notAnIndex(ref string, err error) error {
 	if errors.Is(err, render.ErrNotAllowed) {
-		return &cmdline.Error{Class: cmdline.ClassInput, Object: ref, Err: fmt.Errorf("%q is not an index image: %w", redact.Text(ref), err),
+		return &cmdline.Error{Class: cmdline.ClassInput, Object: ref,
+			Err:  fmt.Errorf("%q is not an index image: %w", redact.Text(ref), err),
 			Hint: "an index image has one of the labels " + build.ConfigsLabel + " and " + build.DatabaseLabel}
 	}
 	return p.opmMessage(err)

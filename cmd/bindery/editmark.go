@@ -21,19 +21,22 @@ func (p *program) promoteEdit(c *cli.Context, channels []string) (change.Edit, e
 	if c.Bool("default") && len(channels) > 1 {
 		return change.Edit{}, cmdline.Usagef("--default needs one --channel: a package has one default channel")
 	}
-	return change.Edit{Whole: none(), Apply: func(_ context.Context, s *change.State) (*declcfg.Catalog, *edit.Account, error) {
-		names, err := bundleNames(s.Catalog, bundles)
-		if err != nil {
-			return nil, nil, err
-		}
-		var promotions []edit.Promotion
-		for _, n := range names {
-			for _, channel := range channels {
-				promotions = append(promotions, edit.Promotion{Package: n.Package, Bundle: n.Bundle, Channel: channel, Default: c.Bool("default")})
+	return change.Edit{Whole: none(),
+		Apply: func(_ context.Context, s *change.State) (*declcfg.Catalog, *edit.Account, error) {
+			names, err := bundleNames(s.Catalog, bundles)
+			if err != nil {
+				return nil, nil, err
 			}
-		}
-		return nearPackage(s.Catalog)(edit.Promote(s.Catalog, promotions))
-	}}, nil
+			var promotions []edit.Promotion
+			for _, n := range names {
+				for _, channel := range channels {
+					promotions = append(promotions,
+						edit.Promotion{Package: n.Package, Bundle: n.Bundle, Channel: channel,
+							Default: c.Bool("default")})
+				}
+			}
+			return nearPackage(s.Catalog)(edit.Promote(s.Catalog, promotions))
+		}}, nil
 }
 
 // marks are the items to deprecate: bundles as in [bundleNames], PACKAGE/CHANNEL, packages.
@@ -50,35 +53,36 @@ func (p *program) deprecateEdit(c *cli.Context, m marks) (change.Edit, error) {
 	if err != nil {
 		return change.Edit{}, err
 	}
-	return change.Edit{Whole: none(), Apply: func(_ context.Context, s *change.State) (*declcfg.Catalog, *edit.Account, error) {
-		names, err := bundleNames(s.Catalog, m.bundles)
-		if err != nil {
-			return nil, nil, err
-		}
-		catalog, first := s.Catalog, (*edit.Account)(nil)
-		if m.truncate {
-			var full []string
-			for _, n := range names {
-				full = append(full, n.Package+"/"+n.Bundle)
-			}
-			if catalog, first, err = edit.DeprecateTruncate(catalog, full, o); err != nil {
+	return change.Edit{Whole: none(),
+		Apply: func(_ context.Context, s *change.State) (*declcfg.Catalog, *edit.Account, error) {
+			names, err := bundleNames(s.Catalog, m.bundles)
+			if err != nil {
 				return nil, nil, err
 			}
-		}
-		all := slices.Clone(list)
-		there := namesOf(catalog)
-		for _, n := range names {
-			// A truncation writes its own message, and may have removed the bundle.
-			if !m.truncate || m.message != "" && there[n] {
-				all = append(all, edit.Mark{Package: n.Package, Bundle: n.Bundle, Message: m.message})
+			catalog, first := s.Catalog, (*edit.Account)(nil)
+			if m.truncate {
+				var full []string
+				for _, n := range names {
+					full = append(full, n.Package+"/"+n.Bundle)
+				}
+				if catalog, first, err = edit.DeprecateTruncate(catalog, full, o); err != nil {
+					return nil, nil, err
+				}
 			}
-		}
-		catalog, second, err := nearPackage(catalog)(edit.MarkDeprecated(catalog, all))
-		if err != nil {
-			return nil, nil, err
-		}
-		return catalog, joinAccounts(first, second), nil
-	}}, nil
+			all := slices.Clone(list)
+			there := namesOf(catalog)
+			for _, n := range names {
+				// A truncation writes its own message, and may have removed the bundle.
+				if !m.truncate || m.message != "" && there[n] {
+					all = append(all, edit.Mark{Package: n.Package, Bundle: n.Bundle, Message: m.message})
+				}
+			}
+			catalog, second, err := nearPackage(catalog)(edit.MarkDeprecated(catalog, all))
+			if err != nil {
+				return nil, nil, err
+			}
+			return catalog, joinAccounts(first, second), nil
+		}}, nil
 }
 
 // others returns the marks of channels and packages.
@@ -124,9 +128,12 @@ func bundleNames(c *declcfg.Catalog, bundles []string) ([]edit.Name, error) {
 			names = append(names, n[0])
 		case len(n) > 1:
 			problems = append(problems, edit.Problem{Bundle: b, Kind: edit.ErrInvalid,
-				Message: fmt.Sprintf("%q is a bundle of several packages: name one of them as %s/%s", b, n[0].Package, n[0].Bundle)})
+				Message: fmt.Sprintf("%q is a bundle of several packages: name one of them as %s/%s", b, n[0].Package,
+					n[0].Bundle)})
 		default:
-			problems = append(problems, edit.Problem{Bundle: b, Kind: edit.ErrNotFound, Message: fmt.Sprintf("bundle %q is not in the catalog", b)})
+			problems = append(problems,
+				edit.Problem{Bundle: b, Kind: edit.ErrNotFound,
+					Message: fmt.Sprintf("bundle %q is not in the catalog", b)})
 		}
 	}
 	if len(problems) > 0 {
@@ -157,7 +164,8 @@ func joinAccounts(first, second *edit.Account) *edit.Account {
 	for _, c := range second.Changes {
 		later[of(c, c.From)] = c
 	}
-	out := &edit.Account{Problems: append(first.Problems, second.Problems...), Notes: append(first.Notes, second.Notes...), Origins: first.Origins}
+	out := &edit.Account{Problems: append(first.Problems, second.Problems...),
+		Notes: append(first.Notes, second.Notes...), Origins: first.Origins}
 	for _, c := range first.Changes {
 		if next, ok := later[of(c, c.To)]; ok && c.Action != edit.Removed && next.Action == edit.Changed {
 			c.To = next.To

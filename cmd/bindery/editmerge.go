@@ -51,14 +51,15 @@ func (p *program) mergeEdit(c *cli.Context, others []string) (change.Edit, error
 		return change.Edit{}, p.opmMessage(err)
 	}
 	replace := c.Bool("replace")
-	return change.Edit{Whole: whole, Apply: func(_ context.Context, s *change.State) (*declcfg.Catalog, *edit.Account, error) {
-		for _, other := range catalogs {
-			for i := range other.Bundles {
-				if err := applyLevel(&other.Bundles[i], level, s); err != nil {
-					return nil, nil, err
+	return change.Edit{Whole: whole,
+		Apply: func(_ context.Context, s *change.State) (*declcfg.Catalog, *edit.Account, error) {
+			for _, other := range catalogs {
+				for i := range other.Bundles {
+					if err := applyLevel(&other.Bundles[i], level, s); err != nil {
+						return nil, nil, err
+					}
 				}
 			}
-		}
-		return edit.Merge(append([]*declcfg.Catalog{s.Catalog}, catalogs...), edit.MergeOptions{Replace: replace})
-	}}, nil
+			return edit.Merge(append([]*declcfg.Catalog{s.Catalog}, catalogs...), edit.MergeOptions{Replace: replace})
+		}}, nil
 }

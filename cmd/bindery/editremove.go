@@ -19,23 +19,26 @@ func none() []string { return []string{} }
 // removeEdit returns the edit that removes packages.
 func (p *program) removeEdit(c *cli.Context, packages []string) (change.Edit, error) {
 	o := edit.RemoveOptions{Permissive: c.Bool("permissive")}
-	return change.Edit{Whole: none(), Scope: none(), Apply: func(_ context.Context, s *change.State) (*declcfg.Catalog, *edit.Account, error) {
-		return nearPackage(s.Catalog)(edit.Remove(s.Catalog, packages, o))
-	}}, nil
+	return change.Edit{Whole: none(), Scope: none(),
+		Apply: func(_ context.Context, s *change.State) (*declcfg.Catalog, *edit.Account, error) {
+			return nearPackage(s.Catalog)(edit.Remove(s.Catalog, packages, o))
+		}}, nil
 }
 
 // pruneEdit returns the edit that removes all packages except the named ones. opm may write an empty catalog; the other
 // commands refuse that.
 func (p *program) pruneEdit(c *cli.Context, keep []string) (change.Edit, error) {
 	permissive := p.opm || c.Bool("permissive")
-	return change.Edit{Whole: none(), Scope: none(), Apply: func(_ context.Context, s *change.State) (*declcfg.Catalog, *edit.Account, error) {
-		catalog, account, err := edit.Prune(s.Catalog, keep)
-		if err != nil || permissive || len(catalog.Packages) > 0 || len(s.Catalog.Packages) == 0 {
-			return catalog, account, err
-		}
-		return nil, nil, &cmdline.Error{Class: cmdline.ClassInput, Hint: "\"list packages\" shows the packages; --permissive removes them all",
-			Err: fmt.Errorf("the catalog has none of the packages to keep: %v: %w", keep, edit.ErrNotFound)}
-	}}, nil
+	return change.Edit{Whole: none(), Scope: none(),
+		Apply: func(_ context.Context, s *change.State) (*declcfg.Catalog, *edit.Account, error) {
+			catalog, account, err := edit.Prune(s.Catalog, keep)
+			if err != nil || permissive || len(catalog.Packages) > 0 || len(s.Catalog.Packages) == 0 {
+				return catalog, account, err
+			}
+			return nil, nil, &cmdline.Error{Class: cmdline.ClassInput,
+				Hint: "\"list packages\" shows the packages; --permissive removes them all",
+				Err:  fmt.Errorf("the catalog has none of the packages to keep: %v: %w", keep, edit.ErrNotFound)}
+		}}, nil
 }
 
 // pruneStrandedEdit removes the bundles that are in no channel.
@@ -52,10 +55,12 @@ func truncateFlags() []cli.Flag {
 // truncateEdit returns the edit that deprecates bundles, given by image or as PACKAGE/NAME, and removes everything
 // below them.
 func (p *program) truncateEdit(c *cli.Context, bundles []string) (change.Edit, error) {
-	o := edit.TruncateOptions{AllowPackageRemoval: c.Bool("allow-package-removal"), Permissive: c.Bool("permissive"), AnyImages: p.opm}
-	return change.Edit{Whole: none(), Apply: func(_ context.Context, s *change.State) (*declcfg.Catalog, *edit.Account, error) {
-		return edit.DeprecateTruncate(s.Catalog, bundles, o)
-	}}, nil
+	o := edit.TruncateOptions{AllowPackageRemoval: c.Bool("allow-package-removal"), Permissive: c.Bool("permissive"),
+		AnyImages: p.opm}
+	return change.Edit{Whole: none(),
+		Apply: func(_ context.Context, s *change.State) (*declcfg.Catalog, *edit.Account, error) {
+			return edit.DeprecateTruncate(s.Catalog, bundles, o)
+		}}, nil
 }
 
 // listEdit is the action of an edit that a list flag is required for. apply prepares and carries out the edit.

@@ -24,7 +24,8 @@ func TestEditsAtOnce(t *testing.T) {
 			var runs []*run
 			for _, bundle := range []string{"etcd", "constraint-1"} {
 				r := &run{}
-				cmd := command(dir, "bindery", "registry", "add", "-d", path, "-b", bundle, "--image-ref-template", refTemplate, "--wait", "1m")
+				cmd := command(dir, "bindery", "registry", "add", "-d", path, "-b", bundle, "--image-ref-template",
+					refTemplate, "--wait", "1m")
 				cmd.Stderr = &r.stderr
 				if err := cmd.Start(); err != nil {
 					t.Fatal(err)
@@ -38,7 +39,8 @@ func TestEditsAtOnce(t *testing.T) {
 				}
 			}
 			heads := channelsOf(t, dir, path)
-			for _, want := range []string{"etcd/singlenamespace-alpha=v0.9.5", "synth-constraint/alpha=synth-constraint.v0.1.0"} {
+			for _, want := range []string{"etcd/singlenamespace-alpha=v0.9.5",
+				"synth-constraint/alpha=synth-constraint.v0.1.0"} {
 				if !strings.Contains(heads, want) {
 					t.Errorf("no %s in %s", want, heads)
 				}
@@ -58,7 +60,8 @@ func TestAddTwice(t *testing.T) {
 			if got := runProgram(t, dir, "bindery", args...); got.status != 2 {
 				t.Errorf("%+v", got)
 			}
-			if got := runProgram(t, dir, "bindery", append(args[:len(args)-1], "registry.example.com/other:v{{.Version}}")...); got.status != 3 {
+			if got := runProgram(t, dir, "bindery",
+				append(args[:len(args)-1], "registry.example.com/other:v{{.Version}}")...); got.status != 3 {
 				t.Errorf("under another name: %+v", got)
 			}
 			if got := runProgram(t, dir, "bindery", append(args, "--permissive")...); got.status != 0 {
@@ -93,7 +96,8 @@ func TestAddInterrupted(t *testing.T) {
 				return true
 			})
 			start, temp := snapshot(t, dir), t.TempDir()
-			cmd := command(dir, "bindery", "registry", "add", "-d", path, "-b", "constraint-1,"+name, "--use-http", "--no-cache", "--image-ref-template", refTemplate)
+			cmd := command(dir, "bindery", "registry", "add", "-d", path, "-b", "constraint-1,"+name, "--use-http",
+				"--no-cache", "--image-ref-template", refTemplate)
 			cmd.Env = append(cmd.Env, "TMPDIR="+temp)
 			var stderr bytes.Buffer
 			cmd.Stderr = &stderr
@@ -127,7 +131,8 @@ func TestEditsLeaveTheWorkingDirectoryAlone(t *testing.T) {
 	name := registry.Host() + "/acme/etcd:v0.9.5"
 	done(t, dir, "bindery", "build", "bundle", "etcd", "-t", name, "--push", "--use-http")
 	start := strings.Split(snapshot(t, dir), "\n")
-	for _, args := range []string{"add -d index.db -b " + name + " --use-http --no-cache", "rm -d index.db -o etcd", "prune -d index.db -p silicom-sts-operator", "prune-stranded -d index.db"} {
+	for _, args := range []string{"add -d index.db -b " + name + " --use-http --no-cache", "rm -d index.db -o etcd",
+		"prune -d index.db -p silicom-sts-operator", "prune-stranded -d index.db"} {
 		done(t, dir, "opm", append([]string{"registry"}, strings.Fields(args)...)...)
 	}
 	now := strings.Split(snapshot(t, dir), "\n")
@@ -179,15 +184,19 @@ func TestAccountsAreNoCatalogs(t *testing.T) {
 func TestFlagsOfImagesWithoutImage(t *testing.T) {
 	dir := editDir(t)
 	start := snapshot(t, dir)
-	for _, command := range []string{"catalog rm catalog etcd", "catalog filter index.db -p etcd --to out", "index rm -f catalog -o etcd --generate"} {
-		for _, flag := range []string{"--annotation=a=b", "--compression=zstd", "--server=none", "--digest-file=digest", "--metadata-file=-", "--max-layers=3"} {
+	for _, command := range []string{"catalog rm catalog etcd", "catalog filter index.db -p etcd --to out",
+		"index rm -f catalog -o etcd --generate"} {
+		for _, flag := range []string{"--annotation=a=b", "--compression=zstd", "--server=none", "--digest-file=digest",
+			"--metadata-file=-", "--max-layers=3"} {
 			got := runProgram(t, dir, "bindery", append(strings.Fields(command), flag)...)
-			if name, _, _ := strings.Cut(flag, "="); got.status != 1 || !strings.Contains(got.stderr, name) || snapshot(t, dir) != start {
+			if name, _, _ := strings.Cut(flag, "="); got.status != 1 || !strings.Contains(got.stderr, name) ||
+				snapshot(t, dir) != start {
 				t.Errorf("%s %s: %+v", command, flag, got)
 			}
 		}
 	}
-	if got := runProgram(t, dir, "bindery", "catalog", "rm", "catalog", "etcd", "--output-format", "sqlite"); got.status != 1 || snapshot(t, dir) != start {
+	if got := runProgram(t, dir, "bindery", "catalog", "rm", "catalog", "etcd", "--output-format",
+		"sqlite"); got.status != 1 || snapshot(t, dir) != start {
 		t.Errorf("--output-format: %+v", got)
 	}
 }
@@ -208,7 +217,8 @@ func TestNoCredentialsOfReferences(t *testing.T) {
 			t.Errorf("%s: %+v", line, got)
 		}
 	}
-	if text := readFile(t, filepath.Join(dir, "account.json")); strings.Contains(text, secret) || !strings.Contains(text, "127.0.0.1:1/x/y") {
+	if text := readFile(t, filepath.Join(dir, "account.json")); strings.Contains(text, secret) ||
+		!strings.Contains(text, "127.0.0.1:1/x/y") {
 		t.Error(text)
 	}
 }

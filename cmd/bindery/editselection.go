@@ -45,7 +45,8 @@ type versionSelection struct {
 // text returns the selection as a version range.
 func (v versionSelection) text() (string, error) {
 	var bounds []string
-	for _, bound := range []struct{ field, operator, version string }{{"minVersion", ">=", v.MinVersion}, {"maxVersion", "<=", v.MaxVersion}} {
+	for _, bound := range []struct{ field, operator, version string }{{"minVersion", ">=", v.MinVersion},
+		{"maxVersion", "<=", v.MaxVersion}} {
 		if bound.version == "" {
 			continue
 		}
@@ -72,7 +73,8 @@ func (p *program) readSelections(ctx context.Context, file string) (_ []edit.Sel
 	}
 	defer in.Close()
 	wrong := func(format string, args ...any) error {
-		return &cmdline.Error{Class: cmdline.ClassInput, Object: file, Err: fmt.Errorf("--selection %s: "+format, append([]any{file}, args...)...)}
+		return &cmdline.Error{Class: cmdline.ClassInput, Object: file,
+			Err: fmt.Errorf("--selection %s: "+format, append([]any{file}, args...)...)}
 	}
 	doc, err := p.oneDocument(ctxio.Reader{Ctx: ctx, R: in}, file)
 	if err != nil {

@@ -11,7 +11,8 @@ import (
 
 // allowEmptyFlag accepts a catalog without packages.
 func allowEmptyFlag(category string) cli.Flag {
-	return &cli.BoolFlag{Name: "allow-empty", Usage: "accept a catalog that holds no packages, in place of an error", Category: category}
+	return &cli.BoolFlag{Name: "allow-empty", Usage: "accept a catalog that holds no packages, in place of an error",
+		Category: category}
 }
 
 // allowsEmpty reports whether the command accepts a catalog without packages: with the flag, or if it answers as opm.

@@ -19,9 +19,12 @@ func emptyDir(t *testing.T) string {
 	}
 	copyFile(t, "../../testdata/db/small.db", filepath.Join(dir, "empty.db"))
 	done(t, dir, "bindery", "registry", "rm", "-d", "empty.db", "-o", "etcd,silicom-sts-operator")
-	done(t, dir, "bindery", "build", "catalog", "empty", "-t", "acme/empty:v1", "--output", "oci:empty.oci:v1", "--server", "none", "--allow-empty")
-	done(t, dir, "bindery", "build", "catalog", "small.db", "-t", "acme/full:v1", "--output", "oci:full.oci:v1", "--server", "none")
-	writeFile(t, filepath.Join(dir, "compose.yaml"), "name: c\nrepo: acme/c\ntag: v1\nreferences:\n- name: empty\n  image: oci:empty.oci:v1\n")
+	done(t, dir, "bindery", "build", "catalog", "empty", "-t", "acme/empty:v1", "--output", "oci:empty.oci:v1",
+		"--server", "none", "--allow-empty")
+	done(t, dir, "bindery", "build", "catalog", "small.db", "-t", "acme/full:v1", "--output", "oci:full.oci:v1",
+		"--server", "none")
+	writeFile(t, filepath.Join(dir, "compose.yaml"),
+		"name: c\nrepo: acme/c\ntag: v1\nreferences:\n- name: empty\n  image: oci:empty.oci:v1\n")
 	return dir
 }
 
@@ -43,12 +46,16 @@ func TestEmptyCatalogs(t *testing.T) {
 		{"migrate empty.db OUT", true},
 		{"migrate empty.db OUT --verify", true},
 		{"migrate empty.db -t acme/c:v1 --output oci-archive:OUT --server none", false},
-		{"catalog rm oci:full.oci:v1 etcd silicom-sts-operator -t acme/c:v1 --output oci-archive:OUT --server none", false},
-		{"index rm -f oci:full.oci:v1 -o etcd,silicom-sts-operator -t acme/c:v1 --output oci-archive:OUT --server none", true},
-		{"index rm -f oci:full.oci:v1 -o etcd,silicom-sts-operator -t acme/c:v1 --output oci-archive:OUT --server none --output-format sqlite", true},
+		{"catalog rm oci:full.oci:v1 etcd silicom-sts-operator -t acme/c:v1 --output oci-archive:OUT --server none",
+			false},
+		{"index rm -f oci:full.oci:v1 -o etcd,silicom-sts-operator -t acme/c:v1 --output oci-archive:OUT --server none",
+			true},
+		{"index rm -f oci:full.oci:v1 -o etcd,silicom-sts-operator -t acme/c:v1 --output oci-archive:OUT --server " +
+			"none --output-format sqlite", true},
 	} {
 		t.Run(c.args, func(t *testing.T) {
-			temp, err := os.MkdirTemp("", "bindery-empty-*") // the test's own directory has commas in its name, at which --output is split
+			// the test's own directory has commas in its name, at which --output is split
+			temp, err := os.MkdirTemp("", "bindery-empty-*")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -71,20 +78,23 @@ func TestEmptyCatalogs(t *testing.T) {
 			if err := os.RemoveAll(out); err != nil {
 				t.Fatal(err)
 			}
-			if got := runProgram(t, dir, "opm", args...); got.status != 0 || !strings.Contains(got.stderr, "holds no packages") {
+			if got := runProgram(t, dir, "opm", args...); got.status != 0 || !strings.Contains(got.stderr,
+				"holds no packages") {
 				t.Errorf("opm: %+v", got)
 			}
 		})
 	}
 	t.Run("--compat=opm", func(t *testing.T) {
 		out := filepath.Join(t.TempDir(), "out")
-		if got := runProgram(t, dir, "bindery", "migrate", "empty.db", out, "--compat=opm"); got.status != 0 || !strings.Contains(got.stderr, "holds no packages") {
+		if got := runProgram(t, dir, "bindery", "migrate", "empty.db", out, "--compat=opm"); got.status != 0 ||
+			!strings.Contains(got.stderr, "holds no packages") {
 			t.Errorf("%+v", got)
 		}
 	})
 	t.Run("a list", func(t *testing.T) {
 		writeFile(t, filepath.Join(dir, "list"), "empty.db out-list\n")
-		if got := runProgram(t, dir, "bindery", "migrate", "--from-file", "list"); got.status != 1 || !strings.Contains(got.stderr, "holds no packages") {
+		if got := runProgram(t, dir, "bindery", "migrate", "--from-file", "list"); got.status != 1 ||
+			!strings.Contains(got.stderr, "holds no packages") {
 			t.Errorf("%+v", got)
 		}
 	})
@@ -96,7 +106,8 @@ func TestEmptyCatalogIsNotPushed(t *testing.T) {
 	name := testregistry.New(t).Host() + "/acme/catalog:v1"
 	done(t, dir, "bindery", "build", "catalog", "cat", "-t", name, "--push", "--use-http", "--server", "none")
 	before := done(t, dir, "bindery", "list", "packages", name, "--use-http")
-	if got := runProgram(t, dir, "bindery", "build", "catalog", "empty", "-t", name, "--push", "--use-http", "--server", "none"); got.status != 1 ||
+	if got := runProgram(t, dir, "bindery", "build", "catalog", "empty", "-t", name, "--push", "--use-http", "--server",
+		"none"); got.status != 1 ||
 		!strings.Contains(got.stderr, "hint: --allow-empty") {
 		t.Errorf("%+v", got)
 	}
@@ -110,7 +121,8 @@ func TestMigrateLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "cat", "catalog.yaml"), "schema: olm.package\nname: broken\n")
 	got := runProgram(t, dir, "bindery", "migrate", "cat", "out", "--keep-going", "--report", "report.json")
-	if got.status != 1 || !strings.Contains(got.stderr, `"cat" holds no packages: invalid packages were skipped (1): broken`) {
+	if got.status != 1 || !strings.Contains(got.stderr,
+		`"cat" holds no packages: invalid packages were skipped (1): broken`) {
 		t.Errorf("%+v", got)
 	}
 	if report := readFile(t, filepath.Join(dir, "report.json")); !strings.Contains(report, `"quarantined"`) {
@@ -122,7 +134,8 @@ func TestMigrateLeavesNothing(t *testing.T) {
 func TestGenerateRefusesAnEmptyCatalog(t *testing.T) {
 	dir := emptyDir(t)
 	args := strings.Fields("index rm -f oci:full.oci:v1 -o etcd,silicom-sts-operator --generate")
-	if got := runProgram(t, dir, "bindery", args...); got.status != 1 || !strings.Contains(got.stderr, "hint: --allow-empty") {
+	if got := runProgram(t, dir, "bindery", args...); got.status != 1 || !strings.Contains(got.stderr,
+		"hint: --allow-empty") {
 		t.Errorf("%+v", got)
 	}
 	for _, file := range []string{"configs", "index.Dockerfile"} {
@@ -133,7 +146,8 @@ func TestGenerateRefusesAnEmptyCatalog(t *testing.T) {
 	if got := runProgram(t, dir, "bindery", append(args, "--allow-empty")...); got.status != 0 {
 		t.Errorf("--allow-empty: %+v", got)
 	}
-	if got := runProgram(t, dir, "opm", args...); got.status != 0 || !strings.Contains(got.stderr, "holds no packages") {
+	if got := runProgram(t, dir, "opm", args...); got.status != 0 || !strings.Contains(got.stderr,
+		"holds no packages") {
 		t.Errorf("opm: %+v", got)
 	}
 }

@@ -83,7 +83,8 @@ func opmError(app *cli.App, line cmdline.Line, err error, now time.Time) string 
 		return fmt.Sprintf("Error: %s\nUsage:\n  %s\n\n", printable.Indent(message), cmdline.Synopsis(app, line))
 	}
 	if wrong != nil && wrong.field {
-		return fmt.Sprintf("time=%q level=fatal msg=%q error=%s\n", now.UTC().Format(time.RFC3339), "permissive mode disabled", strconv.Quote(err.Error()))
+		return fmt.Sprintf("time=%q level=fatal msg=%q error=%s\n", now.UTC().Format(time.RFC3339),
+			"permissive mode disabled", strconv.Quote(err.Error()))
 	}
 	return fmt.Sprintf("time=%q level=fatal msg=%s\n", now.UTC().Format(time.RFC3339), strconv.Quote(err.Error()))
 }
@@ -109,5 +110,6 @@ func opmPullError(command string, err error) string {
 
 // isSyntax reports whether the error is about the form of the command line, not about a flag's value.
 func isSyntax(err error) bool {
-	return cmdline.Classify(err) == cmdline.ClassUsage && !strings.Contains(err.Error(), "value ") && !strings.Contains(err.Error(), "migration level")
+	return cmdline.Classify(err) == cmdline.ClassUsage && !strings.Contains(err.Error(),
+		"value ") && !strings.Contains(err.Error(), "migration level")
 }

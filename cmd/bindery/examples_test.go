@@ -75,21 +75,28 @@ func TestHelpExamples(t *testing.T) {
 					t.Fatal(err)
 				}
 				copyFile(t, "../../testdata/db/small.db", filepath.Join(dir, "index.db"))
-				if err := os.CopyFS(filepath.Join(dir, "bundle"), os.DirFS("../../testdata/bundles/etcd/0.9.4")); err != nil {
+				if err := os.CopyFS(filepath.Join(dir, "bundle"),
+					os.DirFS("../../testdata/bundles/etcd/0.9.4")); err != nil {
 					t.Fatal(err)
 				}
 				if strings.Contains(line, "bundle.Dockerfile") {
-					writeFile(t, filepath.Join(dir, "bundle.Dockerfile"), "FROM scratch\nARG VERSION\nLABEL operators.operatorframework.io.bundle.mediatype.v1=registry+v1\n"+
-						"LABEL operators.operatorframework.io.bundle.manifests.v1=manifests/\nCOPY manifests /manifests/\nCOPY metadata /metadata/\n")
+					writeFile(t, filepath.Join(dir, "bundle.Dockerfile"),
+						"FROM scratch\nARG VERSION\nLABEL "+
+							"operators.operatorframework.io.bundle.mediatype.v1=registry+v1\n"+
+							"LABEL operators.operatorframework.io.bundle.manifests.v1=manifests/\nCOPY manifests "+
+							"/manifests/\nCOPY metadata /metadata/\n")
 				}
 				if strings.Contains(line, "new-bundle") || strings.Contains(line, "v0.9.5") {
 					newBundle(t, filepath.Join(dir, "new-bundle"))
 				}
 				if strings.Contains(line, "selection.yaml") {
-					writeFile(t, filepath.Join(dir, "selection.yaml"), "packages:\n- name: etcd\n  minVersion: 0.9.0\n  channels: [{name: singlenamespace-alpha}]\n")
+					writeFile(t, filepath.Join(dir, "selection.yaml"),
+						"packages:\n- name: etcd\n  minVersion: 0.9.0\n  channels: [{name: singlenamespace-alpha}]\n")
 				}
 				if strings.Contains(line, "indexes.txt") {
-					if err := os.WriteFile(filepath.Join(dir, "indexes.txt"), []byte("index.db  # by its own name\ncatalog other/name -> example.com/acme/catalog:v1\n"), 0o644); err != nil {
+					if err := os.WriteFile(filepath.Join(dir, "indexes.txt"),
+						[]byte("index.db  # by its own name\ncatalog other/name -> example.com/acme/catalog:v1\n"),
+						0o644); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -109,28 +116,35 @@ func TestHelpExamples(t *testing.T) {
 					if strings.Contains(line, " rm ") {
 						from = "index.db" // another package has to be left
 					}
-					if got := runProgram(t, dir, "bindery", "build", "catalog", from, "-t", "catalog:v1", "--server", "none"); got.status != 0 {
+					if got := runProgram(t, dir, "bindery", "build", "catalog", from, "-t", "catalog:v1", "--server",
+						"none"); got.status != 0 {
 						t.Fatal(got.stderr)
 					}
 				}
 				if strings.Contains(line, "etcd.oci") {
-					if got := runProgram(t, dir, "bindery", "build", "bundle", "bundle", "-t", "etcd:v1"); got.status != 0 {
+					if got := runProgram(t, dir, "bindery", "build", "bundle", "bundle", "-t",
+						"etcd:v1"); got.status != 0 {
 						t.Fatal(got.stderr)
 					}
 				}
 				if strings.Contains(line, "compose.yaml") {
-					writeFile(t, filepath.Join(dir, "compose.yaml"), "repo: registry.example.com/acme/community\ntag: v1\nreferences:\n- name: etcd\n  image: oci:catalog.oci:v1\n")
+					writeFile(t, filepath.Join(dir, "compose.yaml"),
+						"repo: registry.example.com/acme/community\ntag: v1\nreferences:\n- name: etcd\n  image: "+
+							"oci:catalog.oci:v1\n")
 				}
 				port := freePort(t)
-				line := strings.NewReplacer("50051", port, "50052", port, "9090", freePort(t), "8080", freePort(t)).Replace(line)
+				line := strings.NewReplacer("50051", port, "50052", port, "9090", freePort(t), "8080",
+					freePort(t)).Replace(line)
 				args := strings.Fields(line)[1:]
-				if strings.Contains(line, " registry.example.com/") && !strings.Contains(line, "build") && !strings.Contains(line, "unpack-job") {
+				if strings.Contains(line, " registry.example.com/") && !strings.Contains(line,
+					"build") && !strings.Contains(line, "unpack-job") {
 					args = append(args, exampleRegistry(t, dir)...)
 				}
 				if strings.HasSuffix(name, " export") {
 					args = withBundles(t, args)
 				}
-				if (args[0] == "index" || args[0] == "catalog") && strings.Contains(line, " -t ") && !strings.Contains(line, "--generate") {
+				if (args[0] == "index" || args[0] == "catalog") && strings.Contains(line,
+					" -t ") && !strings.Contains(line, "--generate") {
 					args = append(args, "--server", "none") // packing the server would take most of the time
 				}
 				if strings.Contains(line, "compose.yaml") {
@@ -160,7 +174,8 @@ func TestHelpExamples(t *testing.T) {
 func exampleRegistry(t *testing.T, dir string) []string {
 	t.Helper()
 	registry := testregistry.New(t)
-	images := []string{"bundle bundle -t " + registry.Host() + "/acme/etcd:v0.9.2", "bundle bundle -t " + registry.Host() + "/acme/etcd:v0.9.4",
+	images := []string{"bundle bundle -t " + registry.Host() + "/acme/etcd:v0.9.2",
+		"bundle bundle -t " + registry.Host() + "/acme/etcd:v0.9.4",
 		"catalog index.db --server none --cache none -t " + registry.Host() + "/acme/catalog:v1"}
 	if _, err := os.Stat(filepath.Join(dir, "new-bundle")); err == nil {
 		images = append(images, "bundle new-bundle -t "+registry.Host()+"/acme/etcd:v0.9.5")
@@ -257,7 +272,8 @@ func TestWholeWay(t *testing.T) {
 	if !strings.Contains(readFile(t, filepath.Join(dir, "report.json")), `"same": true`) {
 		t.Error("the report does not say that both sides are the same")
 	}
-	out := run("build", "catalog", "out", "-t", "example.com/acme/catalog:v1", "--digest-file", "digest", "--iid-file", "iid",
+	out := run("build", "catalog", "out", "-t", "example.com/acme/catalog:v1", "--digest-file", "digest", "--iid-file",
+		"iid",
 		"--image-refs", "refs", "--metadata-file", "metadata.json")
 	digest := readFile(t, filepath.Join(dir, "digest"))
 	if want := "oci:catalog.oci:v1\nexample.com/acme/catalog@" + digest + "\n"; out != want {
@@ -269,7 +285,8 @@ func TestWholeWay(t *testing.T) {
 	if iid := readFile(t, filepath.Join(dir, "iid")); !strings.HasPrefix(iid, "sha256:") || iid == digest {
 		t.Errorf("--iid-file has %q", iid)
 	}
-	again := run("build", "catalog", "small.db", "-t", "example.com/acme/catalog:v1", "--output", "oci:again", "--dry-run")
+	again := run("build", "catalog", "small.db", "-t", "example.com/acme/catalog:v1", "--output", "oci:again",
+		"--dry-run")
 	if want := "example.com/acme/catalog@" + digest + "\n"; again != want {
 		t.Errorf("straight from the database: got %q, want %q", again, want)
 	}
@@ -316,7 +333,8 @@ func TestMigrateKeepGoing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := db.Exec(`UPDATE operatorbundle SET version = 'latest' WHERE name = 'silicom-sts-operator.v0.0.2'`); err != nil {
+	if _, err := db.Exec(
+		`UPDATE operatorbundle SET version = 'latest' WHERE name = 'silicom-sts-operator.v0.0.2'`); err != nil {
 		t.Fatal(err)
 	}
 	if err := db.Close(); err != nil {
@@ -333,7 +351,8 @@ func TestMigrateKeepGoing(t *testing.T) {
 	if got.status != 4 || !strings.Contains(got.stderr, "silicom-sts-operator") {
 		t.Errorf("%+v", got)
 	}
-	if listed := runProgram(t, dir, "bindery", "list", "packages", "out", "-o", "json"); !strings.Contains(listed.stdout, `"etcd"`) || strings.Contains(listed.stdout, "silicom") {
+	if listed := runProgram(t, dir, "bindery", "list", "packages", "out", "-o",
+		"json"); !strings.Contains(listed.stdout, `"etcd"`) || strings.Contains(listed.stdout, "silicom") {
 		t.Errorf("%+v", listed)
 	}
 	if report := readFile(t, filepath.Join(dir, "report.json")); !strings.Contains(report, `"quarantined"`) {

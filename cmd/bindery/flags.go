@@ -47,7 +47,8 @@ func between(low, high int, action cli.ActionFunc) cli.ActionFunc {
 
 // catalogFormatFlag is -o for commands that print a catalog.
 func catalogFormatFlag() cli.Flag {
-	return &cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "json", Usage: "`FORMAT` of the catalog (json|yaml)"}
+	return &cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "json",
+		Usage: "`FORMAT` of the catalog (json|yaml)"}
 }
 
 // catalogFormat reads the value of [catalogFormatFlag].
@@ -97,7 +98,8 @@ func migrateLevelFlag(group string) cli.Flag {
 
 // compatFlag selects another program's answer where bindery's is different on purpose.
 func compatFlag() cli.Flag {
-	return &cli.StringFlag{Name: "compat", Usage: "reproduce the output of another `PROGRAM`, including its losses (opm)"}
+	return &cli.StringFlag{Name: "compat",
+		Usage: "reproduce the output of another `PROGRAM`, including its losses (opm)"}
 }
 
 // inCategory assigns a flag to a group of the help text.

@@ -16,15 +16,19 @@ func (p *program) dockerfileCommand() *cli.Command {
 		Name:      "dockerfile",
 		Usage:     "generate a Dockerfile for a catalog directory",
 		ArgsUsage: "DIR",
-		Description: "The file is written beside the directory as DIR.Dockerfile; an existing file is not replaced. \"build containerfile\"\n" +
+		Description: "The file is written beside the directory as DIR.Dockerfile; an existing file is not replaced. " +
+			"\"build containerfile\"\n" +
 			"builds its image; \"build catalog\" builds one without a Dockerfile." +
 			examples("bindery generate dockerfile catalog",
 				"bindery generate dockerfile catalog --base-image scratch --extra-labels vendor=example,tier=1"),
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "base-image", Aliases: []string{"i"}, Value: scaffold.DefaultImage, Usage: "base `IMAGE` with the server, or scratch for a catalog of files only"},
-			&cli.StringFlag{Name: "builder-image", Aliases: []string{"b"}, Value: scaffold.DefaultImage, Usage: "`IMAGE` of the build stage"},
+			&cli.StringFlag{Name: "base-image", Aliases: []string{"i"}, Value: scaffold.DefaultImage,
+				Usage: "base `IMAGE` with the server, or scratch for a catalog of files only"},
+			&cli.StringFlag{Name: "builder-image", Aliases: []string{"b"}, Value: scaffold.DefaultImage,
+				Usage: "`IMAGE` of the build stage"},
 			&cli.StringFlag{Name: "binary-image", Usage: "`IMAGE` of both stages", Hidden: true},
-			&cli.StringSliceFlag{Name: "extra-labels", Aliases: []string{"l"}, Usage: "additional image labels `KEY=VALUE`"},
+			&cli.StringSliceFlag{Name: "extra-labels", Aliases: []string{"l"},
+				Usage: "additional image labels `KEY=VALUE`"},
 		},
 		Action: exactly(1, p.dockerfile),
 	}
@@ -34,7 +38,8 @@ func (p *program) dockerfile(c *cli.Context) error {
 	d := scaffold.Dockerfile{BaseImage: c.String("base-image"), BuilderImage: c.String("builder-image")}
 	if both := c.String("binary-image"); both != "" {
 		if c.IsSet("base-image") || c.IsSet("builder-image") {
-			return cmdline.Usagef("--binary-image stands for --base-image and --builder-image: it cannot be set with one of them")
+			return cmdline.Usagef(
+				"--binary-image stands for --base-image and --builder-image: it cannot be set with one of them")
 		}
 		d.BaseImage, d.BuilderImage = both, both
 	}

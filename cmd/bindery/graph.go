@@ -25,15 +25,20 @@ func (p *program) graphCommand() *cli.Command {
 		Usage:     "draw the upgrade graphs of a catalog",
 		ArgsUsage: "REF...",
 		Description: catalogHelp + "\n\n" +
-			"svg and html are finished drawings: bundles are rows, newest first, channels are lanes, and upgrades point upwards. html\n" +
-			"is a self-contained page. mermaid and dot are for other programs. The catalog need not be valid: a drawing also shows\n" +
+			"svg and html are finished drawings: bundles are rows, newest first, channels are lanes, and upgrades " +
+			"point upwards. html\n" +
+			"is a self-contained page. mermaid and dot are for other programs. The catalog need not be valid: a " +
+			"drawing also shows\n" +
 			"what is wrong." +
 			examples("bindery graph catalog -p etcd --out etcd.svg", "bindery graph index.db --out graphs.html",
 				"bindery graph catalog -p etcd -c alpha -o mermaid"),
 		Flags: append([]cli.Flag{
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "output `FORMAT` (svg|html|mermaid|dot)", DefaultText: "by the extension of --out, or svg"},
-			&cli.StringFlag{Name: "package", Aliases: []string{"p", "package-name"}, Usage: "draw the package `NAME` only"},
-			&cli.StringSliceFlag{Name: "channel", Aliases: []string{"c"}, Usage: "draw the channel `NAME` only; can be repeated"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "output `FORMAT` (svg|html|mermaid|dot)",
+				DefaultText: "by the extension of --out, or svg"},
+			&cli.StringFlag{Name: "package", Aliases: []string{"p", "package-name"},
+				Usage: "draw the package `NAME` only"},
+			&cli.StringSliceFlag{Name: "channel", Aliases: []string{"c"},
+				Usage: "draw the channel `NAME` only; can be repeated"},
 			&cli.StringFlag{Name: "out", Aliases: []string{"O"}, Usage: "write to `FILE` instead of standard output"},
 			compatFlag(),
 		}, readFlags()...),
@@ -59,7 +64,8 @@ func (p *program) graph(c *cli.Context) error {
 	var name *render.NameError
 	if errors.As(err, &name) && name.Reference != c.Args().First() && !c.IsSet("package") {
 		// Unlike here, "list bundles REF PACKAGE" takes the package as an argument.
-		return &cmdline.Error{Class: cmdline.ClassLocal, Object: name.Reference, Hint: "every argument is a reference; -p PACKAGE draws one package", Err: err}
+		return &cmdline.Error{Class: cmdline.ClassLocal, Object: name.Reference,
+			Hint: "every argument is a reference; -p PACKAGE draws one package", Err: err}
 	}
 	if err != nil {
 		return err

@@ -12,17 +12,20 @@ import (
 func TestRenderGraph(t *testing.T) {
 	for _, c := range []struct{ args, golden string }{
 		{"alpha render-graph small.db", "../../testdata/indexes/golden/small/render-graph.mmd"},
-		{"alpha render-graph small.db small.db", "../../testdata/indexes/golden/small/render-graph.mmd"}, // a repeated reference counts once
+		// a repeated reference counts once
+		{"alpha render-graph small.db small.db", "../../testdata/indexes/golden/small/render-graph.mmd"},
 		{"alpha render-graph small.db --draw-v0-semantics", "../../testdata/indexes/golden/small/render-graph-v0.mmd"},
 		{"alpha render-graph small.db -p etcd", "testdata/opm/alpha-render-graph-pkg.mmd"},
-		{"alpha render-graph small.db --package-name silicom-sts-operator --minimum-edge silicom-sts-operator.v0.0.3", "testdata/opm/alpha-render-graph-min.mmd"},
+		{"alpha render-graph small.db --package-name silicom-sts-operator --minimum-edge silicom-sts-operator.v0.0.3",
+			"testdata/opm/alpha-render-graph-min.mmd"},
 		{"alpha render-graph cat", "../../testdata/oracle/golden-fbc-cases/ok-base/graph.mmd"},
 	} {
 		for _, name := range []string{"bindery", "opm"} {
 			t.Run(name+" "+c.args, func(t *testing.T) {
 				got := runProgram(t, workDir(t), name, strings.Fields(c.args)...)
 				if want := readFile(t, c.golden); got.status != 0 || got.stdout != want || got.stderr != "" {
-					t.Errorf("status %d, standard error %q, got\n%s\nwant\n%s", got.status, got.stderr, got.stdout, want)
+					t.Errorf("status %d, standard error %q, got\n%s\nwant\n%s", got.status, got.stderr, got.stdout,
+						want)
 				}
 			})
 		}
@@ -68,12 +71,14 @@ func TestGraphErrors(t *testing.T) {
 // The extension of the file selects the format; after a failure the file is unchanged.
 func TestGraphFile(t *testing.T) {
 	dir := workDir(t)
-	for name, start := range map[string]string{"g.svg": "<svg ", "g.html": "<!DOCTYPE html>", "g.dot": "digraph ", "g.mmd": "graph LR", "g.txt": "<svg "} {
+	for name, start := range map[string]string{"g.svg": "<svg ", "g.html": "<!DOCTYPE html>", "g.dot": "digraph ",
+		"g.mmd": "graph LR", "g.txt": "<svg "} {
 		got := runProgram(t, dir, "bindery", "graph", "small.db", "--out", name)
 		if got.status != 0 || got.stdout != "" || !strings.HasPrefix(readFile(t, filepath.Join(dir, name)), start) {
 			t.Errorf("%s: %+v", name, got)
 		}
-		if direct := runProgram(t, dir, "bindery", "graph", "small.db", "-o", formatOf(name)); direct.stdout != readFile(t, filepath.Join(dir, name)) {
+		if direct := runProgram(t, dir, "bindery", "graph", "small.db", "-o",
+			formatOf(name)); direct.stdout != readFile(t, filepath.Join(dir, name)) {
 			t.Errorf("%s: standard output is another drawing", name)
 		}
 	}
@@ -108,7 +113,8 @@ func TestListImages(t *testing.T) {
 			t.Errorf("line %d: %q after %q", i, l, lines[max(0, i-1)])
 		}
 	}
-	heads := runProgram(t, dir, "bindery", "list", "images", "small.db", "etcd", "--heads-only", "--channel", "alpha", "-o", "json")
+	heads := runProgram(t, dir, "bindery", "list", "images", "small.db", "etcd", "--heads-only", "--channel", "alpha",
+		"-o", "json")
 	var rows []struct {
 		Image    string
 		Kinds    []string
@@ -118,7 +124,8 @@ func TestListImages(t *testing.T) {
 		t.Fatal(err, heads)
 	}
 	for _, r := range rows {
-		if len(r.Channels) != 1 || r.Channels[0].Package != "etcd" || r.Channels[0].Name != "alpha" || !strings.Contains(all.stdout, r.Image+"\n") {
+		if len(r.Channels) != 1 || r.Channels[0].Package != "etcd" || r.Channels[0].Name != "alpha" ||
+			!strings.Contains(all.stdout, r.Image+"\n") {
 			t.Errorf("%+v", r)
 		}
 	}
@@ -137,23 +144,27 @@ func TestDiff(t *testing.T) {
 	if got := runProgram(t, dir, "bindery", "diff", "small.db", "out"); got != (result{}) {
 		t.Errorf("a database and its catalog: %+v", got)
 	}
-	if got := runProgram(t, dir, "bindery", "build", "catalog", "out", "-t", "catalog:v1", "--output", "oci:image:v1"); got.status != 0 {
+	if got := runProgram(t, dir, "bindery", "build", "catalog", "out", "-t", "catalog:v1", "--output",
+		"oci:image:v1"); got.status != 0 {
 		t.Fatal(got)
 	}
 	if got := runProgram(t, dir, "bindery", "diff", "out", "oci:image:v1", "-q"); got != (result{}) {
 		t.Errorf("a catalog and its image: %+v", got)
 	}
-	if got := runProgram(t, dir, "bindery", "migrate", "small.db", "small", "--migrate-level", "bundle-object-to-csv-metadata"); got.status != 0 {
+	if got := runProgram(t, dir, "bindery", "migrate", "small.db", "small", "--migrate-level",
+		"bundle-object-to-csv-metadata"); got.status != 0 {
 		t.Fatal(got)
 	}
-	if got := runProgram(t, dir, "bindery", "diff", "small.db", "small"); got.status != 1 || !strings.Contains(got.stdout, "+ property olm.csv.metadata") {
+	if got := runProgram(t, dir, "bindery", "diff", "small.db", "small"); got.status != 1 ||
+		!strings.Contains(got.stdout, "+ property olm.csv.metadata") {
 		t.Errorf("a migration level is a difference: %+v", got)
 	}
 	if got := runProgram(t, dir, "bindery", "diff", "small.db", "small", "--migrate"); got != (result{}) {
 		t.Errorf("after migration: %+v", got)
 	}
 	file := filepath.Join(dir, "out", "etcd", "catalog.json")
-	edited := strings.Replace(readFile(t, file), `"defaultChannel": "singlenamespace-alpha"`, `"defaultChannel": "alpha"`, 1)
+	edited := strings.Replace(readFile(t, file), `"defaultChannel": "singlenamespace-alpha"`,
+		`"defaultChannel": "alpha"`, 1)
 	if err := os.WriteFile(file, []byte(edited), 0o666); err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +172,8 @@ func TestDiff(t *testing.T) {
 	if got := runProgram(t, dir, "bindery", "diff", "small.db", "out"); got != (result{stdout: want, status: 1}) {
 		t.Errorf("%+v", got)
 	}
-	if got := runProgram(t, dir, "bindery", "diff", "small.db", "out", "--color", "always"); !strings.Contains(got.stdout, "\x1b[33m~ package etcd\x1b[0m\n") {
+	if got := runProgram(t, dir, "bindery", "diff", "small.db", "out", "--color",
+		"always"); !strings.Contains(got.stdout, "\x1b[33m~ package etcd\x1b[0m\n") {
 		t.Errorf("%+v", got)
 	}
 	if got := runProgram(t, dir, "bindery", "diff", "small.db", "out", "--only", "heads"); got != (result{}) {
@@ -172,7 +184,8 @@ func TestDiff(t *testing.T) {
 		Same     bool
 		Packages []struct{ Name string }
 	}
-	if err := json.Unmarshal([]byte(got.stdout), &report); err != nil || got.status != 1 || report.Same || len(report.Packages) != 1 || report.Packages[0].Name != "etcd" {
+	if err := json.Unmarshal([]byte(got.stdout), &report); err != nil || got.status != 1 || report.Same ||
+		len(report.Packages) != 1 || report.Packages[0].Name != "etcd" {
 		t.Errorf("%v %+v", err, got)
 	}
 }

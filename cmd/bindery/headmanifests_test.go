@@ -33,7 +33,9 @@ func withoutManifests(t *testing.T, path string) (cleared, below []string) {
 		return names
 	}
 	return names("SELECT name FROM operatorbundle WHERE csv IS NULL AND bundle IS NULL ORDER BY name"),
-		names("SELECT name FROM operatorbundle WHERE name NOT IN (SELECT head_operatorbundle_name FROM channel) ORDER BY name")
+		names(
+			"SELECT name FROM operatorbundle WHERE name NOT IN (SELECT head_operatorbundle_name FROM channel) ORDER " +
+				"BY name")
 }
 
 // The modes semver and semver-skippatch keep only the manifests of heads in a database, as in opm. All are kept with a
@@ -49,7 +51,8 @@ func TestModeSemverKeepsTheManifestsOfHeads(t *testing.T) {
 		{"--mode semver-skippatch --keep-manifests", false},
 		{"--mode replaces", false},
 	} {
-		for _, into := range []string{"registry add -d index.db", "catalog add index.db", "index add -f index.db --generate --output-format sqlite -d index.Dockerfile"} {
+		for _, into := range []string{"registry add -d index.db", "catalog add index.db",
+			"index add -f index.db --generate --output-format sqlite -d index.Dockerfile"} {
 			t.Run(into+" "+c.args, func(t *testing.T) {
 				dir, path := editDir(t), "index.db"
 				args := strings.Fields(into + " " + c.args + " --image-ref-template " + refTemplate)
@@ -67,10 +70,12 @@ func TestModeSemverKeepsTheManifestsOfHeads(t *testing.T) {
 					t.Errorf("without manifests: %s\nno heads: %s", cleared, below)
 				}
 				// The resulting database can be read and extended.
-				if got := channelsOf(t, dir, path); !strings.Contains(got, "synth-constraint/alpha=synth-constraint.v0.2.0") || !strings.Contains(got, "etcd/") {
+				if got := channelsOf(t, dir, path); !strings.Contains(got,
+					"synth-constraint/alpha=synth-constraint.v0.2.0") || !strings.Contains(got, "etcd/") {
 					t.Error(got)
 				}
-				done(t, dir, "bindery", "registry", "add", "-d", path, "-b", "etcd", "--image-ref-template", refTemplate)
+				done(t, dir, "bindery", "registry", "add", "-d", path, "-b", "etcd", "--image-ref-template",
+					refTemplate)
 			})
 		}
 	}

@@ -18,12 +18,16 @@ func TestCatalogOfTheBaseIsNotShown(t *testing.T) {
 	r := testregistry.New(t)
 	base := opmFor("amd64")
 	base.Labels = map[string]string{testConfigsLabel: "/configs"}
-	base.Layers = append(base.Layers, map[string]string{"configs/old/catalog.json": packageText("old"), "configs/etcd/catalog.json": packageText("etcd"),
+	base.Layers = append(base.Layers, map[string]string{"configs/old/catalog.json": packageText("old"),
+		"configs/etcd/catalog.json":               packageText("etcd"),
 		"configs/silicom-sts-operator/index.json": packageText("silicom-sts-operator"), "cache/old.cache": "x"})
 	r.AddImage(t, "acme/base", "v1", base)
 	from := r.Host() + "/acme/base:v1"
-	r.AddImage(t, "acme/one", "v1", testregistry.Image{Labels: base.Labels, Layers: []map[string]string{{"configs/one/catalog.json": packageText("one")}}})
-	writeFile(t, filepath.Join(dir, "compose.yaml"), "name: all\nrepo: "+r.Host()+"/acme/all\ntag: v1\nreferences:\n- name: one\n  image: "+r.Host()+"/acme/one:v1\n")
+	r.AddImage(t, "acme/one", "v1", testregistry.Image{Labels: base.Labels,
+		Layers: []map[string]string{{"configs/one/catalog.json": packageText("one")}}})
+	writeFile(t, filepath.Join(dir, "compose.yaml"),
+		"name: all\nrepo: "+r.Host()+"/acme/all\ntag: v1\nreferences:\n- name: one\n  image: "+r.Host()+
+			"/acme/one:v1\n")
 	for _, c := range []struct {
 		args string
 		gone string
@@ -39,19 +43,22 @@ func TestCatalogOfTheBaseIsNotShown(t *testing.T) {
 	} {
 		t.Run(c.args[:strings.Index(c.args, " ")]+" "+strings.Fields(c.args)[1], func(t *testing.T) {
 			out := "oci:" + filepath.Join(t.TempDir(), "out") + ":v1"
-			done(t, dir, "bindery", append(strings.Fields(c.args), "--output", out, "-t", "acme/new:v1", "--use-http", "--no-cache")...)
+			done(t, dir, "bindery",
+				append(strings.Fields(c.args), "--output", out, "-t", "acme/new:v1", "--use-http", "--no-cache")...)
 			img, shown := imageFiles(t, out)
 			got := catalogdtest.Files(t, img)
 			maps.DeleteFunc(shown, func(name, _ string) bool { return !strings.HasPrefix(name, "configs/") })
 			if !maps.Equal(got, shown) {
-				t.Errorf("catalogd has %q, and container engines have %q", slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(shown)))
+				t.Errorf("catalogd has %q, and container engines have %q", slices.Sorted(maps.Keys(got)),
+					slices.Sorted(maps.Keys(shown)))
 			}
 			for name := range got {
 				if strings.HasPrefix(name, "configs/"+c.gone+"/") {
 					t.Errorf("catalogd shows %s", name)
 				}
 			}
-			if got := runProgram(t, dir, "bindery", "verify", out); strings.Contains(got.stdout, "OLM v1") || strings.Contains(got.stdout, "catalog:") {
+			if got := runProgram(t, dir, "bindery", "verify", out); strings.Contains(got.stdout, "OLM v1") ||
+				strings.Contains(got.stdout, "catalog:") {
 				t.Errorf("verify: %s", got.stdout)
 			}
 		})

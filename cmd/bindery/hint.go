@@ -57,15 +57,19 @@ func (p *program) withHint(err error) error {
 	case errors.As(err, &answer) && answer.Status == http.StatusForbidden && answer.Credentials != "":
 		return err // the registry knows the user and explains the refusal
 	case errors.As(err, &unauthorized), images.IsUnauthorized(err):
-		text = "provide credentials with --authfile FILE or $REGISTRY_AUTH_FILE; \"podman login --authfile FILE\" writes them"
+		text = "provide credentials with --authfile FILE or $REGISTRY_AUTH_FILE; \"podman login --authfile FILE\" " +
+			"writes them"
 	case errors.As(err, &limit) && p.hasFlag(string(limit.Limit)):
 		text = fmt.Sprintf("--%s raises the limit", limit.Limit)
 	case errors.As(err, &name):
-		text = "a reference is a catalog directory, a bundle directory, an index database or an image: REGISTRY/NAME:TAG, docker://NAME, oci:DIR:TAG, oci-archive:FILE"
+		text = "a reference is a catalog directory, a bundle directory, an index database or an image: " +
+			"REGISTRY/NAME:TAG, docker://NAME, oci:DIR:TAG, oci-archive:FILE"
 	case errors.Is(err, images.ErrStore):
-		text = "without podman's storage: --output oci-archive:FILE and \"podman load -i FILE\"; to read \"podman save --format oci-archive -o FILE NAME\" and oci-archive:FILE"
+		text = "without podman's storage: --output oci-archive:FILE and \"podman load -i FILE\"; to read \"podman " +
+			"save --format oci-archive -o FILE NAME\" and oci-archive:FILE"
 	case errors.Is(err, render.ErrFileType):
-		text = "a file must be an SQLite database; a file-based catalog is given by its directory, an archive of an image as oci-archive:FILE or docker-archive:FILE, and a template is for \"template render\""
+		text = "a file must be an SQLite database; a file-based catalog is given by its directory, an archive of an " +
+			"image as oci-archive:FILE or docker-archive:FILE, and a template is for \"template render\""
 	case errors.As(err, &invalid) && p.hasFlag("repair") && slices.ContainsFunc(invalid.Problems, isAboutImage):
 		text = "--repair drops or normalizes related images that are no pull specs; --keep-going skips invalid packages"
 	case errors.As(err, &invalid) && foreignHint(invalid) != "":
@@ -101,11 +105,15 @@ func foreignHint(e *declcfg.ValidationError) string {
 		file := filepath.ToSlash(problem.Position.File)
 		for part := range strings.SplitSeq(file, "/") {
 			if part == ".git" || part == ".github" || part == ".svn" || part == ".hg" {
-				return fmt.Sprintf("%s is not part of a catalog: add a file %s with the line %q to the directory to exclude it", part, declcfg.IgnoreFile, part)
+				return fmt.Sprintf(
+					"%s is not part of a catalog: add a file %s with the line %q to the directory to exclude it", part,
+					declcfg.IgnoreFile, part)
 			}
 		}
 		if base := path.Base(file); strings.EqualFold(path.Ext(base), ".md") {
-			return fmt.Sprintf("every file in the directory is part of the catalog unless a file %s excludes it, with the line %q", declcfg.IgnoreFile, base)
+			return fmt.Sprintf(
+				"every file in the directory is part of the catalog unless a file %s excludes it, with the line %q",
+				declcfg.IgnoreFile, base)
 		}
 	}
 	return ""
@@ -144,5 +152,6 @@ func withOutputHint(c *cli.Context, err error) error {
 	if !errors.Is(err, fs.ErrPermission) || c.IsSet("output") || c.Bool("push") || c.Bool("load") {
 		return err
 	}
-	return &cmdline.Error{Class: cmdline.ClassLocal, Hint: "without --push, --load and --output the image is written to the working directory", Err: err}
+	return &cmdline.Error{Class: cmdline.ClassLocal,
+		Hint: "without --push, --load and --output the image is written to the working directory", Err: err}
 }

@@ -23,7 +23,8 @@ func TestHints(t *testing.T) {
 		{"graph small.db -p nosuch", "hint: there are "},
 		{"graph small.db -p etcd -c stabel", "hint: there are alpha, "},
 		{"graph small.db etcd", "hint: every argument is a reference; -p PACKAGE draws one package"},
-		{"graph small.db --out etcd.png", "error: etcd.png: unsupported format png, expected (svg|html|mermaid|dot)\nhint: "},
+		{"graph small.db --out etcd.png",
+			"error: etcd.png: unsupported format png, expected (svg|html|mermaid|dot)\nhint: "},
 		{"render cat --jobs -1", "error: invalid --jobs value -1, expected a positive number or 0"},
 		{"validate bundle", `hint: "bundle" is a bundle: check it with "bundle validate"`},
 		{"validate bundle/metadata", `hint: "bundle/metadata" is a part of the bundle "bundle"`},
@@ -39,24 +40,32 @@ func TestHints(t *testing.T) {
 		{"bundle unpack etcd:v1 -o out", "hint: the argument is an image, as REGISTRY/REPOSITORY:TAG or oci:DIR:TAG\n"},
 		{"bundle unpack oci:cat.oci:v1 -o out", `error: "oci:cat.oci:v1" is a catalog image, not a bundle`},
 		{"bundle validate oci:cat.oci:v1", `error: "oci:cat.oci:v1" is a catalog image, not a bundle`},
-		{"bundle extract example.com/etcd:v1 -c etcd --dry-run", `hint: the argument is a directory; "bundle unpack REF -o DIR" writes`},
+		{"bundle extract example.com/etcd:v1 -c etcd --dry-run",
+			`hint: the argument is a directory; "bundle unpack REF -o DIR" writes`},
 		{"migrate small.db", "hint: name an output directory, or an image with -t NAME\n"},
 		{"catalog filter small.db -p etcd@foo", "hint: a range is such as \">=1.2.0 <2.0.0\""},
-		{"catalog filter small.db -p etcd:aplha", `package "etcd" has no channel "aplha", only alpha, clusterwide-alpha, singlenamespace-alpha`},
+		{"catalog filter small.db -p etcd:aplha",
+			`package "etcd" has no channel "aplha", only alpha, clusterwide-alpha, singlenamespace-alpha`},
 		{"index deprecatetruncate -b etcdoperator.v0.9.0 -f small.db --dry-run", "hint: name bundles by their images"},
 		{"validate checkout", `hint: .git is not part of a catalog: add a file .indexignore with the line ".git"`},
-		{"build catalog described -t x:v1 --dry-run", `hint: every file in the directory is part of the catalog unless a file .indexignore excludes it, with the line "README.md"`},
+		{"build catalog described -t x:v1 --dry-run",
+			`hint: every file in the directory is part of the catalog unless a file .indexignore excludes it, with the line "README.md"`},
 		{"build catalog cat -t x:v1 --dry-run --max-layers 1", "hint: --max-layers allows more\n"},
-		{"build catalog cat -t x:v1 --dry-run --max-layers 0", "error: invalid --max-layers value 0, expected a positive number\n"},
-		{"inspect plain/etcdclusters.etcd.database.coreos.com.crd.yaml", "an archive of an image as oci-archive:FILE or docker-archive:FILE"},
-		{"bundle unpack-job oci:etcd.oci:v1", `error: "oci:etcd.oci:v1" is not in a registry: a cluster cannot pull it`},
+		{"build catalog cat -t x:v1 --dry-run --max-layers 0",
+			"error: invalid --max-layers value 0, expected a positive number\n"},
+		{"inspect plain/etcdclusters.etcd.database.coreos.com.crd.yaml",
+			"an archive of an image as oci-archive:FILE or docker-archive:FILE"},
+		{"bundle unpack-job oci:etcd.oci:v1",
+			`error: "oci:etcd.oci:v1" is not in a registry: a cluster cannot pull it`},
 	} {
 		t.Run(c.args, func(t *testing.T) {
 			dir := workDir(t)
-			if err := os.CopyFS(filepath.Join(dir, "bundle"), os.DirFS("../../testdata/bundles/etcd/0.9.4")); err != nil {
+			if err := os.CopyFS(filepath.Join(dir, "bundle"),
+				os.DirFS("../../testdata/bundles/etcd/0.9.4")); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.CopyFS(filepath.Join(dir, "plain"), os.DirFS(filepath.Join(dir, "bundle", "manifests"))); err != nil {
+			if err := os.CopyFS(filepath.Join(dir, "plain"),
+				os.DirFS(filepath.Join(dir, "bundle", "manifests"))); err != nil {
 				t.Fatal(err)
 			}
 			if strings.Contains(c.args, "cat.oci") {
@@ -89,9 +98,11 @@ func TestObjectOfErrors(t *testing.T) {
 		"render docker://user:secret@example.com/x/y:v": "docker://***@example.com/x/y:v",
 	} {
 		t.Run(args, func(t *testing.T) {
-			got := runProgram(t, workDir(t), "bindery", append(strings.Fields(args), "--use-http", "--no-cache", "--error-format", "json")...)
+			got := runProgram(t, workDir(t), "bindery",
+				append(strings.Fields(args), "--use-http", "--no-cache", "--error-format", "json")...)
 			var e struct{ Object *string }
-			if err := json.Unmarshal([]byte(got.stderr), &e); err != nil || got.status != 1 || e.Object == nil || *e.Object != object || strings.Contains(got.stderr, "secret") {
+			if err := json.Unmarshal([]byte(got.stderr), &e); err != nil || got.status != 1 || e.Object == nil ||
+				*e.Object != object || strings.Contains(got.stderr, "secret") {
 				t.Errorf("%v, want the object %q: %+v", err, object, got)
 			}
 		})
@@ -111,8 +122,10 @@ func TestHintOfRefusedPush(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "none.json"), []byte("{}"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	got := runProgram(t, dir, "bindery", "build", "catalog", "cat", "-t", registry.Host()+"/a/b:v1", "--push", "--use-http", "--authfile", "none.json")
-	if got.status != 1 || !strings.Contains(got.stderr, "\nhint: provide credentials with --authfile FILE or $REGISTRY_AUTH_FILE") {
+	got := runProgram(t, dir, "bindery", "build", "catalog", "cat", "-t", registry.Host()+"/a/b:v1", "--push",
+		"--use-http", "--authfile", "none.json")
+	if got.status != 1 || !strings.Contains(got.stderr,
+		"\nhint: provide credentials with --authfile FILE or $REGISTRY_AUTH_FILE") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -124,8 +137,10 @@ func TestImageBuilderIsNotUsed(t *testing.T) {
 		" --output oci:out": false,
 		" --dry-run":        false,
 	} {
-		got := runProgram(t, bundleDir(t), "opm", strings.Fields("alpha bundle build -d bundle/manifests -t a.example/b:v1 -b podman"+args)...)
-		if got.status != 0 || strings.Contains(got.stderr, "podman is not used: the image is written to a layout") != warned {
+		got := runProgram(t, bundleDir(t), "opm",
+			strings.Fields("alpha bundle build -d bundle/manifests -t a.example/b:v1 -b podman"+args)...)
+		if got.status != 0 || strings.Contains(got.stderr,
+			"podman is not used: the image is written to a layout") != warned {
 			t.Errorf("%q: %+v", args, got)
 		}
 	}

@@ -25,14 +25,19 @@ func (p *program) imageSource(ctx context.Context, ref string, o render.Options)
 }
 
 // catalogHelp is the help paragraph about references for commands that read catalogs and not bundles.
-const catalogHelp = "A reference is a catalog directory, a directory with package manifests (package.yaml), an index database, or an image of\n" +
+const catalogHelp = "A reference is a catalog directory, a directory with package manifests (package.yaml), an index " +
+	"database, or an image of\n" +
 	"a catalog or of a database: NAME or docker://NAME in a registry, oci:DIR[:TAG], oci-archive:FILE[:TAG],\n" +
-	"docker-archive:FILE[:NAME], dir:DIR, containers-storage:NAME. A local path takes precedence over an image of the same name."
+	"docker-archive:FILE[:NAME], dir:DIR, containers-storage:NAME. A local path takes precedence over an image of " +
+	"the same name."
 
 // referenceHelp is the same paragraph for commands that also read bundles.
-const referenceHelp = "A reference is a catalog directory, a bundle directory, a directory with package manifests (package.yaml), an index\n" +
-	"database, or an image of a catalog, of a database or of a bundle: NAME or docker://NAME in a registry, oci:DIR[:TAG],\n" +
-	"oci-archive:FILE[:TAG], docker-archive:FILE[:NAME], dir:DIR, containers-storage:NAME. A local path takes precedence\n" +
+const referenceHelp = "A reference is a catalog directory, a bundle directory, a directory with package manifests " +
+	"(package.yaml), an index\n" +
+	"database, or an image of a catalog, of a database or of a bundle: NAME or docker://NAME in a registry, " +
+	"oci:DIR[:TAG],\n" +
+	"oci-archive:FILE[:TAG], docker-archive:FILE[:NAME], dir:DIR, containers-storage:NAME. A local path takes " +
+	"precedence\n" +
 	"over an image of the same name."
 
 // readFlags are the flags of every command that reads references.

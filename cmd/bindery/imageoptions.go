@@ -16,10 +16,13 @@ import (
 // formFlags select the format of an image. They are the same in every command that builds images.
 func formFlags(group string) []cli.Flag {
 	return []cli.Flag{
-		&cli.StringSliceFlag{Name: "label", Usage: "set the label `KEY=VALUE`, overriding those of base and source", Category: group},
+		&cli.StringSliceFlag{Name: "label", Usage: "set the label `KEY=VALUE`, overriding those of base and source",
+			Category: group},
 		&cli.StringSliceFlag{Name: "annotation", Usage: "set the manifest annotation `KEY=VALUE`", Category: group},
 		&cli.StringFlag{Name: "format", Value: "oci", Usage: "manifest `FORMAT` (oci|docker)", Category: group},
-		&cli.StringFlag{Name: "compression", Value: "gzip", Usage: "layer compression `CODEC` (gzip|zstd|auto); auto writes an index with an image of each", Category: group},
+		&cli.StringFlag{Name: "compression", Value: "gzip",
+			Usage:    "layer compression `CODEC` (gzip|zstd|auto); auto writes an index with an image of each",
+			Category: group},
 	}
 }
 
@@ -29,25 +32,31 @@ func layerFlags(group string) []cli.Flag {
 }
 
 func maxLayersFlag(group string) cli.Flag {
-	return &cli.IntFlag{Name: "max-layers", Value: 100, Usage: "maximum number `N` of layers, including those of the base; container engines support about 125", Category: group}
+	return &cli.IntFlag{Name: "max-layers", Value: 100,
+		Usage:    "maximum number `N` of layers, including those of the base; container engines support about 125",
+		Category: group}
 }
 
 // binaryImageFlags select the server for the image of a catalog that comes from another image or an edit.
 func binaryImageFlags(group string) []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "binary-image", Aliases: []string{"base"}, Usage: "base `IMAGE` with the server", DefaultText: "scratch with this program's server", Category: group},
+		&cli.StringFlag{Name: "binary-image", Aliases: []string{"base"}, Usage: "base `IMAGE` with the server",
+			DefaultText: "scratch with this program's server", Category: group},
 		&cli.StringFlag{Name: "server", Category: group, DefaultText: "that of the binary image, if any",
-			Usage: "server of the image: static program `FILE`, \"base\" (/bin/opm of the binary image), \"embedded\" (this program's) or \"none\""},
+			Usage: "server of the image: static program `FILE`, \"base\" (/bin/opm of the binary image), " +
+				"\"embedded\" (this program's) or \"none\""},
 	}
 }
 
 // platformsFlag selects the platforms of an image.
 func platformsFlag(group, otherwise string) cli.Flag {
-	return &cli.StringSliceFlag{Name: "platform", Usage: "`OS/ARCH` of the image; more than one builds an image index", DefaultText: otherwise, Category: group}
+	return &cli.StringSliceFlag{Name: "platform", Usage: "`OS/ARCH` of the image; more than one builds an image index",
+		DefaultText: otherwise, Category: group}
 }
 
 func dryRunFlag() cli.Flag {
-	return &cli.BoolFlag{Name: "dry-run", Usage: "assemble the image without writing it", EnvVars: env("dry-run"), Category: "execution"}
+	return &cli.BoolFlag{Name: "dry-run", Usage: "assemble the image without writing it", EnvVars: env("dry-run"),
+		Category: "execution"}
 }
 
 // buildOptions reads [formFlags] and the flags about base and layers, as far as a command has them.
@@ -63,7 +72,8 @@ func (p *program) buildOptions(c *cli.Context) (build.Options, error) {
 	var err error
 	if o.Compression = build.CompressionAuto; c.String("compression") != string(build.CompressionAuto) {
 		if o.Compression, err = layers.ParseCompression(c.String("compression")); err != nil {
-			return o, cmdline.Usagef("invalid --compression value %q, expected (gzip|zstd|auto)", c.String("compression"))
+			return o, cmdline.Usagef("invalid --compression value %q, expected (gzip|zstd|auto)",
+				c.String("compression"))
 		}
 	}
 	if o.Labels, err = cmdline.Pairs("label", c.StringSlice("label")); err != nil {
@@ -111,7 +121,8 @@ func previousOptions(c *cli.Context) (indeximage.Previous, error) {
 
 // imageSpec reads [binaryImageFlags], [formFlags] and [layerFlags] for commands that build images of other catalogs.
 func (p *program) imageSpec(c *cli.Context) (_ *indeximage.Spec, err error) {
-	s := &indeximage.Spec{Server: c.String("server"), Embedded: &p.embedded, Registry: registryOptions(c), Program: version.Program(), Log: p.log}
+	s := &indeximage.Spec{Server: c.String("server"), Embedded: &p.embedded, Registry: registryOptions(c),
+		Program: version.Program(), Log: p.log}
 	if s.Build, err = p.catalogOptions(c); err != nil {
 		return nil, err
 	}

@@ -23,9 +23,12 @@ func (p *program) indexCommand() *cli.Command {
 	)
 }
 
-const indexHelp = "The index is a database image or a catalog image, in a registry, layout or archive. The new image keeps its format unless\n" +
-	"--output-format is set, and has new layers only: they contain nothing that was removed. It is written to the destinations\n" +
-	"of --push and --output, else to an OCI layout in the working directory. No container tool is needed. --dry-run shows the\n" +
+const indexHelp = "The index is a database image or a catalog image, in a registry, layout or archive. The new image " +
+	"keeps its format unless\n" +
+	"--output-format is set, and has new layers only: they contain nothing that was removed. It is written to the " +
+	"destinations\n" +
+	"of --push and --output, else to an OCI layout in the working directory. No container tool is needed. --dry-run " +
+	"shows the\n" +
 	"changes, --explain their reasons."
 
 func (p *program) indexAddCommand() *cli.Command {
@@ -33,14 +36,21 @@ func (p *program) indexAddCommand() *cli.Command {
 		Name:  "add",
 		Usage: "add bundles to a new or existing index image",
 		Description: indexHelp + "\n\n" +
-			"Without --from-index a new index is created, by default a file-based catalog (see --output-format); with --bundles \"\"\n" +
-			"and --allow-empty it is empty. Bundles are images in registries, layouts and archives, or bundle directories. All\n" +
-			"problems are reported together; the exit status is 2 if the index already contains an image, and 3 if it contains\n" +
+			"Without --from-index a new index is created, by default a file-based catalog (see --output-format); " +
+			"with --bundles \"\"\n" +
+			"and --allow-empty it is empty. Bundles are images in registries, layouts and archives, or bundle " +
+			"directories. All\n" +
+			"problems are reported together; the exit status is 2 if the index already contains an image, and 3 if " +
+			"it contains\n" +
 			"another image of the same bundle." +
-			examples("bindery index add --mode semver -b registry.example.com/acme/etcd:v0.9.4 -t registry.example.com/acme/index:v1",
-				"bindery index add -b registry.example.com/acme/etcd:v0.9.5 -f oci:catalog.oci:v1 -t registry.example.com/acme/catalog:v2 --platform linux/amd64",
-				"bindery index add -b new-bundle -f oci:catalog.oci:v1 -t acme/catalog:v2 --image-ref-template registry.example.com/acme/{{.Package}}:v{{.Version}} --dry-run --explain",
-				"bindery index add --mode semver -b registry.example.com/acme/etcd:v0.9.4 --generate --output-format sqlite"),
+			examples("bindery index add --mode semver -b registry.example.com/acme/etcd:v0.9.4 -t "+
+				"registry.example.com/acme/index:v1",
+				"bindery index add -b registry.example.com/acme/etcd:v0.9.5 -f oci:catalog.oci:v1 -t "+
+					"registry.example.com/acme/catalog:v2 --platform linux/amd64",
+				"bindery index add -b new-bundle -f oci:catalog.oci:v1 -t acme/catalog:v2 --image-ref-template "+
+					"registry.example.com/acme/{{.Package}}:v{{.Version}} --dry-run --explain",
+				"bindery index add --mode semver -b registry.example.com/acme/etcd:v0.9.4 --generate "+
+					"--output-format sqlite"),
 		Flags: indexFlags(true, []cli.Flag{
 			&cli.StringSliceFlag{Name: "bundles", Aliases: []string{"b"}, Usage: "add the bundles of `REFERENCES`"},
 		}, addFlags(true)),
@@ -67,7 +77,8 @@ func (p *program) indexRemoveCommand() *cli.Command {
 		Name:  "rm",
 		Usage: "remove packages from an index image",
 		Description: indexHelp +
-			examples("bindery index rm -o etcd -f oci:catalog.oci:v1 -t acme/catalog:v2", "bindery index rm -o etcd -f registry.example.com/acme/catalog:v1 --generate"),
+			examples("bindery index rm -o etcd -f oci:catalog.oci:v1 -t acme/catalog:v2",
+				"bindery index rm -o etcd -f registry.example.com/acme/catalog:v1 --generate"),
 		Flags: indexFlags(true, []cli.Flag{
 			&cli.StringSliceFlag{Name: "operators", Aliases: []string{"o"}, Usage: "remove `PACKAGES`"},
 			permissiveFlag(),
@@ -81,7 +92,9 @@ func (p *program) indexPruneCommand() *cli.Command {
 		Name:  "prune",
 		Usage: "remove all packages except some from an index image",
 		Description: indexHelp +
-			examples("bindery index prune -p etcd -f oci:catalog.oci:v1 -t acme/catalog:v2", "bindery index prune -p etcd -f index.db -t acme/index:v2 --output-format fbc --output oci-archive:index.tar"),
+			examples("bindery index prune -p etcd -f oci:catalog.oci:v1 -t acme/catalog:v2",
+				"bindery index prune -p etcd -f index.db -t acme/index:v2 --output-format fbc --output "+
+					"oci-archive:index.tar"),
 		Flags: indexFlags(false, []cli.Flag{
 			&cli.StringSliceFlag{Name: "packages", Aliases: []string{"p"}, Usage: "keep `PACKAGES`"},
 			permissiveFlag(),
@@ -105,7 +118,9 @@ func (p *program) indexTruncateCommand() *cli.Command {
 		Name: "deprecatetruncate", Hidden: p.opm,
 		Usage: "deprecate bundles of an index image and truncate their channels below them",
 		Description: indexHelp + " Bundles are given by their image, or as PACKAGE/NAME." +
-			examples("bindery index deprecatetruncate -b etcd/etcdoperator.v0.9.2 -f oci:catalog.oci:v1 -t acme/catalog:v2 --explain"),
+			examples(
+				"bindery index deprecatetruncate -b etcd/etcdoperator.v0.9.2 -f oci:catalog.oci:v1 -t "+
+					"acme/catalog:v2 --explain"),
 		Flags: indexFlags(true, []cli.Flag{
 			&cli.StringSliceFlag{Name: "bundles", Aliases: []string{"b"}, Usage: "deprecate `BUNDLES`"},
 		}, truncateFlags()),
@@ -115,9 +130,10 @@ func (p *program) indexTruncateCommand() *cli.Command {
 
 // nothingToEdit returns an edit that adds no bundles.
 func nothingToEdit() change.Edit {
-	return change.Edit{Whole: none(), Apply: func(_ context.Context, s *change.State) (*declcfg.Catalog, *edit.Account, error) {
-		return s.Catalog, &edit.Account{}, nil
-	}}
+	return change.Edit{Whole: none(),
+		Apply: func(_ context.Context, s *change.State) (*declcfg.Catalog, *edit.Account, error) {
+			return s.Catalog, &edit.Account{}, nil
+		}}
 }
 
 // indexEdit edits --from-index and writes an image, or with --generate the files to build one.

@@ -16,18 +16,22 @@ func (p *program) indexExportCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "export",
 		Usage: "export packages of an index as package manifests",
-		Description: "Each package becomes a directory with its package.yaml and, per version, a directory with the manifests of the bundle.\n" +
+		Description: "Each package becomes a directory with its package.yaml and, per version, a directory with the " +
+			"manifests of the bundle.\n" +
 			"Bundles are fetched from their images; those without an image are written from the catalog.\n\n" +
 			"The index is " + strings.TrimPrefix(catalogHelp, "A reference is ") + "\n\n" +
-			"Either all or nothing is written. A package that the folder already contains is extended: existing bundles must be\n" +
+			"Either all or nothing is written. A package that the folder already contains is extended: existing " +
+			"bundles must be\n" +
 			"equal, and its package.yaml is replaced." +
 			examples("bindery index export -i index.db -p etcd -f exported",
 				"bindery index export -i registry.example.com/acme/catalog:v1 -p etcd,silicom-sts-operator -c none"),
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "index", Aliases: []string{"i"}, Usage: "`REF` of the index"},
-			&cli.StringSliceFlag{Name: "package", Aliases: []string{"p"}, Usage: "export the package `NAME` (default all); can be repeated"},
+			&cli.StringSliceFlag{Name: "package", Aliases: []string{"p"},
+				Usage: "export the package `NAME` (default all); can be repeated"},
 			&cli.StringSliceFlag{Name: "xpackage", Aliases: []string{"o"}, Hidden: true, Usage: "alias of --package"},
-			&cli.StringFlag{Name: "download-folder", Aliases: []string{"f"}, Value: "downloaded", Usage: "`DIR` to write to"},
+			&cli.StringFlag{Name: "download-folder", Aliases: []string{"f"}, Value: "downloaded",
+				Usage: "`DIR` to write to"},
 			containerToolFlag("none"),
 			&cli.BoolFlag{Name: "debug", Hidden: true, Usage: "alias of --log-level debug"},
 		}, readFlags()...),
@@ -83,9 +87,11 @@ func (p *program) indexExport(c *cli.Context) error {
 		return p.opmMessage(notCatalog(index, err))
 	}
 	if !p.opm {
-		text := fmt.Sprintf("wrote %s with %s to %q", count(len(done.Packages), "package"), count(done.Bundles, "bundle"), folder)
+		text := fmt.Sprintf("wrote %s with %s to %q", count(len(done.Packages), "package"),
+			count(done.Bundles, "bundle"), folder)
 		if len(done.Written) == 0 {
-			text = fmt.Sprintf("%q already has %s with %s", folder, count(len(done.Packages), "package"), count(done.Bundles, "bundle"))
+			text = fmt.Sprintf("%q already has %s with %s", folder, count(len(done.Packages), "package"),
+				count(done.Bundles, "bundle"))
 		}
 		p.log.Info(text)
 	}

@@ -89,14 +89,16 @@ func TestIndexVerbs(t *testing.T) {
 		rule, index, registry string
 		gone                  string // must be in no layer
 	}{
-		{"add", "add -b etcd --image-ref-template " + refTemplate, "add -b etcd --image-ref-template " + refTemplate, ""},
+		{"add", "add -b etcd --image-ref-template " + refTemplate, "add -b etcd --image-ref-template " + refTemplate,
+			""},
 		{"add in mode semver", "add --mode semver -b constraint-1,constraint-2 --image-ref-template " + refTemplate,
 			"add --mode semver -b constraint-1,constraint-2 --image-ref-template " + refTemplate, ""},
 		{"rm", "rm -o silicom-sts-operator", "rm -o silicom-sts-operator", "silicom"},
 		{"prune", "prune -p etcd", "prune -p etcd", "silicom"},
 		{"prune-stranded", "prune-stranded", "prune-stranded", ""},
 		{"deprecatetruncate", "deprecatetruncate -b silicom-sts-operator/silicom-sts-operator.v0.0.5",
-			"deprecatetruncate -b silicom-sts-operator/silicom-sts-operator.v0.0.5", "community/silicom-sts-operator:v0.0.4"},
+			"deprecatetruncate -b silicom-sts-operator/silicom-sts-operator.v0.0.5",
+			"community/silicom-sts-operator:v0.0.4"},
 		{"nothing", "add -b=", "", ""},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
@@ -112,20 +114,25 @@ func TestIndexVerbs(t *testing.T) {
 					}
 					in = at
 				}
-				args := strings.Fields("index " + c.index + " -f oci:" + format + ".oci:v1 -t acme/new-" + format + ":" + tag + " --server none")
+				args := strings.Fields(
+					"index " + c.index + " -f oci:" + format + ".oci:v1 -t acme/new-" + format + ":" + tag +
+						" --server none")
 				out := done(t, dir, "bindery", args...)
 				image := "oci:new-" + format + ".oci:" + tag
-				if lines := strings.Split(strings.TrimSpace(out), "\n"); len(lines) != 2 || lines[0] != image || !strings.HasPrefix(lines[1], "acme/new-"+format+"@sha256:") {
+				if lines := strings.Split(strings.TrimSpace(out), "\n"); len(lines) != 2 || lines[0] != image ||
+					!strings.HasPrefix(lines[1], "acme/new-"+format+"@sha256:") {
 					t.Errorf("%s: printed %q", format, out)
 				}
 				if c.registry != "" {
 					done(t, dir, "bindery", strings.Fields("registry "+c.registry+" -d "+in)...)
 				}
-				if got, want := done(t, dir, "bindery", "render", image), done(t, dir, "bindery", "render", in); got != want {
+				if got, want := done(t, dir, "bindery", "render", image), done(t, dir, "bindery", "render",
+					in); got != want {
 					t.Errorf("%s: the image has\n%.2000s\nin place it is\n%.2000s", format, got, want)
 				}
 				layout := filepath.Join(dir, "new-"+format+".oci")
-				label := map[string]string{"db": testDatabaseLabel + "=/database/index.db", "fbc": testConfigsLabel + "=/configs"}[format]
+				label := map[string]string{"db": testDatabaseLabel + "=/database/index.db",
+					"fbc": testConfigsLabel + "=/configs"}[format]
 				for k, v := range opened(t, "oci:"+layout+":"+tag, v1.Platform{}).Config.Config.Labels {
 					if k+"="+v != label {
 						t.Errorf("%s: label %s=%s", format, k, v)
@@ -168,7 +175,8 @@ func TestIndexKeepsFilesOfOtherPackages(t *testing.T) {
 	dir := editDir(t)
 	layout := filepath.Join(dir, "own")
 	var graph, bundles strings.Builder
-	for _, doc := range strings.SplitAfter(readFile(t, filepath.Join(dir, "catalog", "silicom-sts-operator", "catalog.yaml")), "\n---\n") {
+	for _, doc := range strings.SplitAfter(
+		readFile(t, filepath.Join(dir, "catalog", "silicom-sts-operator", "catalog.yaml")), "\n---\n") {
 		if strings.Contains(doc, "\nschema: olm.bundle\n") {
 			bundles.WriteString(doc)
 		} else {
@@ -177,12 +185,15 @@ func TestIndexKeepsFilesOfOtherPackages(t *testing.T) {
 	}
 	writeFile(t, filepath.Join(layout, "silicom-sts-operator", "graph.yaml"), "# by hand\n"+graph.String())
 	writeFile(t, filepath.Join(layout, "silicom-sts-operator", "bundles", "all.yaml"), bundles.String())
-	writeFile(t, filepath.Join(layout, "etcd", "index.yaml"), readFile(t, filepath.Join(dir, "catalog", "etcd", "catalog.yaml")))
+	writeFile(t, filepath.Join(layout, "etcd", "index.yaml"),
+		readFile(t, filepath.Join(dir, "catalog", "etcd", "catalog.yaml")))
 	done(t, dir, "bindery", "build", "catalog", "own", "-t", "acme/own:v1", "--server", "none")
-	done(t, dir, "bindery", "index", "add", "-b", "etcd", "--image-ref-template", refTemplate, "-f", "oci:own.oci:v1", "-t", "acme/own:v2", "--server", "none")
+	done(t, dir, "bindery", "index", "add", "-b", "etcd", "--image-ref-template", refTemplate, "-f", "oci:own.oci:v1",
+		"-t", "acme/own:v2", "--server", "none")
 	before, _ := layerFiles(t, filepath.Join(dir, "own.oci"), "v1")
 	after, _ := layerFiles(t, filepath.Join(dir, "own.oci"), "v2")
-	for _, name := range []string{"configs/silicom-sts-operator/graph.yaml", "configs/silicom-sts-operator/bundles/all.yaml"} {
+	for _, name := range []string{"configs/silicom-sts-operator/graph.yaml",
+		"configs/silicom-sts-operator/bundles/all.yaml"} {
 		if after[name] != before[name] || after[name] == "" {
 			t.Errorf("%s has changed", name)
 		}
@@ -208,28 +219,35 @@ func TestIndexKeepsFilesOfOtherPackages(t *testing.T) {
 func TestIndexOutputFormat(t *testing.T) {
 	dir := indexDir(t)
 	list := func(image string) string { return done(t, dir, "bindery", "list", "bundles", image) }
-	done(t, dir, "bindery", "index", "rm", "-o", "etcd", "-f", "oci:fbc.oci:v1", "-t", "acme/one:sqlite", "--output-format", "sqlite", "--server", "none")
-	done(t, dir, "bindery", "index", "rm", "-o", "etcd", "-f", "oci:db.oci:v1", "-t", "acme/one:fbc", "--output-format", "fbc", "--server", "none")
+	done(t, dir, "bindery", "index", "rm", "-o", "etcd", "-f", "oci:fbc.oci:v1", "-t", "acme/one:sqlite",
+		"--output-format", "sqlite", "--server", "none")
+	done(t, dir, "bindery", "index", "rm", "-o", "etcd", "-f", "oci:db.oci:v1", "-t", "acme/one:fbc", "--output-format",
+		"fbc", "--server", "none")
 	if a, b := list("oci:one.oci:sqlite"), list("oci:one.oci:fbc"); a != b || !strings.Contains(a, "silicom") {
 		t.Errorf("as a database\n%s\nas a catalog\n%s", a, b)
 	}
 	for tag, label := range map[string]string{"sqlite": testDatabaseLabel, "fbc": testConfigsLabel} {
-		if labels := opened(t, "oci:"+dir+"/one.oci:"+tag, v1.Platform{}).Config.Config.Labels; len(labels) != 1 || labels[label] == "" {
+		if labels := opened(t, "oci:"+dir+"/one.oci:"+tag, v1.Platform{}).Config.Config.Labels; len(labels) != 1 ||
+			labels[label] == "" {
 			t.Errorf("%s: labels %v", tag, labels)
 		}
 	}
-	writeFile(t, filepath.Join(dir, "more", "etcd", "catalog.yaml"), strings.Replace(readFile(t, filepath.Join(dir, "catalog", "etcd", "catalog.yaml")),
-		"schema: olm.package\n", "schema: olm.package\ndescription: held by catalogs only\n", 1))
+	writeFile(t, filepath.Join(dir, "more", "etcd", "catalog.yaml"),
+		strings.Replace(readFile(t, filepath.Join(dir, "catalog", "etcd", "catalog.yaml")),
+			"schema: olm.package\n", "schema: olm.package\ndescription: held by catalogs only\n", 1))
 	before := snapshot(t, dir)
-	args := []string{"index", "add", "-b", "", "-f", "more", "-t", "acme/lost:v1", "--output-format", "sqlite", "--server", "none"}
+	args := []string{"index", "add", "-b", "", "-f", "more", "-t", "acme/lost:v1", "--output-format", "sqlite",
+		"--server", "none"}
 	got := runProgram(t, dir, "bindery", args...)
-	if got.status != 1 || !strings.Contains(got.stderr, "description") || !strings.Contains(got.stderr, "--output-format fbc") {
+	if got.status != 1 || !strings.Contains(got.stderr, "description") || !strings.Contains(got.stderr,
+		"--output-format fbc") {
 		t.Errorf("%+v", got)
 	}
 	if after := snapshot(t, dir); after != before {
 		t.Errorf("files before\n%s\nafter\n%s", before, after)
 	}
-	if got := runProgram(t, dir, "bindery", append(args, "--lossy")...); got.status != 0 || !strings.Contains(got.stderr, "cannot store") {
+	if got := runProgram(t, dir, "bindery", append(args, "--lossy")...); got.status != 0 ||
+		!strings.Contains(got.stderr, "cannot store") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -237,15 +255,19 @@ func TestIndexOutputFormat(t *testing.T) {
 // A new index is a catalog or a database; without bundles it is empty, and can be served and added to.
 func TestNewIndex(t *testing.T) {
 	dir := editDir(t)
-	for format, label := range map[string]string{"": testConfigsLabel, "fbc": testConfigsLabel, "sqlite": testDatabaseLabel} {
+	for format, label := range map[string]string{"": testConfigsLabel, "fbc": testConfigsLabel,
+		"sqlite": testDatabaseLabel} {
 		tag := "v" + format
-		args := []string{"index", "add", "--bundles", "", "-t", "acme/empty:" + tag, "--server=none", "--output-format=" + format}
-		if got := runProgram(t, dir, "bindery", args...); got.status != 1 || !strings.Contains(got.stderr, "hint: --allow-empty") {
+		args := []string{"index", "add", "--bundles", "", "-t", "acme/empty:" + tag, "--server=none",
+			"--output-format=" + format}
+		if got := runProgram(t, dir, "bindery", args...); got.status != 1 || !strings.Contains(got.stderr,
+			"hint: --allow-empty") {
 			t.Errorf("%q: %+v", format, got)
 		}
 		done(t, dir, "bindery", append(args, "--allow-empty")...)
 		image := "oci:empty.oci:" + tag
-		if labels := opened(t, "oci:"+dir+"/empty.oci:"+tag, v1.Platform{}).Config.Config.Labels; len(labels) != 1 || labels[label] == "" {
+		if labels := opened(t, "oci:"+dir+"/empty.oci:"+tag, v1.Platform{}).Config.Config.Labels; len(labels) != 1 ||
+			labels[label] == "" {
 			t.Errorf("%q: labels %v", format, labels)
 		}
 		if got := done(t, dir, "bindery", "render", image); got != "" {
@@ -253,8 +275,10 @@ func TestNewIndex(t *testing.T) {
 		}
 		port := freePort(t)
 		serveUntilStopped(t, dir, port, "serve", image, "-p", port)()
-		done(t, dir, "bindery", "index", "add", "-b", "constraint-1", "--image-ref-template", refTemplate, "-f", image, "-t", "acme/one:"+tag, "--server=none")
-		if got := done(t, dir, "bindery", "list", "bundles", "oci:one.oci:"+tag); !strings.Contains(got, "registry.example.com/synth-constraint:v0.1.0") {
+		done(t, dir, "bindery", "index", "add", "-b", "constraint-1", "--image-ref-template", refTemplate, "-f", image,
+			"-t", "acme/one:"+tag, "--server=none")
+		if got := done(t, dir, "bindery", "list", "bundles", "oci:one.oci:"+tag); !strings.Contains(got,
+			"registry.example.com/synth-constraint:v0.1.0") {
 			t.Errorf("%q: %s", format, got)
 		}
 	}
@@ -273,7 +297,9 @@ func TestIndexPlatforms(t *testing.T) {
 	copyFile(t, filepath.Join(dir, "index.db"), filepath.Join(dir, "other.db"))
 	done(t, dir, "bindery", "registry", "rm", "-d", "other.db", "-o", "silicom-sts-operator")
 	forArch := func(arch string) testregistry.Image {
-		return testregistry.Image{Platform: v1.Platform{OS: "linux", Architecture: arch}, Labels: map[string]string{testDatabaseLabel: "/x.db", "arch": arch}, Layers: []map[string]string{{"x.db": db}}}
+		return testregistry.Image{Platform: v1.Platform{OS: "linux", Architecture: arch},
+			Labels: map[string]string{testDatabaseLabel: "/x.db", "arch": arch},
+			Layers: []map[string]string{{"x.db": db}}}
 	}
 	r.AddIndex(t, "acme/index", "v1", nil, []testregistry.Image{forArch("s390x"), forArch("ppc64le")})
 	r.AddImage(t, "acme/index", "one", forArch("arm64"))
@@ -285,16 +311,23 @@ func TestIndexPlatforms(t *testing.T) {
 	for _, c := range []struct{ rule, args, want, problem string }{
 		{"those of the index", "-f " + r.Host() + "/acme/index:v1 -i " + base, "s390x ppc64le", ""},
 		{"fewer", "-f " + r.Host() + "/acme/index:v1 -i " + base + " --platform linux/ppc64le", "ppc64le", ""},
-		{"others", "-f " + r.Host() + "/acme/index:v1 -i " + base + " --platform linux/amd64,linux/s390x", "amd64 s390x", ""},
+		{"others", "-f " + r.Host() + "/acme/index:v1 -i " + base + " --platform linux/amd64,linux/s390x",
+			"amd64 s390x", ""},
 		{"that of a single image", "-f " + r.Host() + "/acme/index:one --server none", "arm64", ""},
-		{"those that hold the same", "-f " + r.Host() + "/acme/index:differ -i " + base + " --platform linux/amd64,linux/s390x", "amd64 s390x", ""},
-		{"one that holds something else", "-f " + r.Host() + "/acme/index:differ --server none --platform linux/arm64 --allow-empty", "arm64", ""},
-		{"those that do not hold the same", "-f " + r.Host() + "/acme/index:differ --server none", "", "the platforms of the image have different catalogs: linux/amd64 and linux/arm64"},
-		{"one that the binary image lacks", "-f " + r.Host() + "/acme/index:one -i " + base, "", `no image for linux/arm64 in the index, which has \"linux/amd64\", \"linux/ppc64le\", \"linux/s390x\"`},
+		{"those that hold the same",
+			"-f " + r.Host() + "/acme/index:differ -i " + base + " --platform linux/amd64,linux/s390x", "amd64 s390x",
+			""},
+		{"one that holds something else",
+			"-f " + r.Host() + "/acme/index:differ --server none --platform linux/arm64 --allow-empty", "arm64", ""},
+		{"those that do not hold the same", "-f " + r.Host() + "/acme/index:differ --server none", "",
+			"the platforms of the image have different catalogs: linux/amd64 and linux/arm64"},
+		{"one that the binary image lacks", "-f " + r.Host() + "/acme/index:one -i " + base, "",
+			`no image for linux/arm64 in the index, which has \"linux/amd64\", \"linux/ppc64le\", \"linux/s390x\"`},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
 			layout := filepath.Join(t.TempDir(), "out")
-			args := strings.Fields("index rm -o etcd --use-http --no-cache --error-format json --output oci:" + layout + ":v1 " + c.args)
+			args := strings.Fields(
+				"index rm -o etcd --use-http --no-cache --error-format json --output oci:" + layout + ":v1 " + c.args)
 			got := runProgram(t, dir, "bindery", args...)
 			if c.problem != "" {
 				if got.status != 1 || !strings.Contains(got.stderr, c.problem) {
@@ -319,7 +352,8 @@ func TestIndexPlatforms(t *testing.T) {
 					t.Errorf("labels %v", img.Config.Config.Labels)
 				}
 			}
-			if n := strings.Count(readFile(t, filepath.Join(layout, "index.json")), `"linux"`); strings.Contains(c.want, " ") && n > 0 {
+			if n := strings.Count(readFile(t, filepath.Join(layout, "index.json")), `"linux"`); strings.Contains(c.want,
+				" ") && n > 0 {
 				t.Errorf("an index is not an index")
 			}
 		})
@@ -329,8 +363,10 @@ func TestIndexPlatforms(t *testing.T) {
 // opmFor returns a binary image like opm's own.
 func opmFor(arch string) testregistry.Image {
 	return testregistry.Image{
-		Platform: v1.Platform{OS: "linux", Architecture: arch}, Entrypoint: []string{"/bin/opm"}, Labels: map[string]string{"opm": arch},
-		Layers: []map[string]string{{"bin/opm": "opm for " + arch, "bin/grpc_health_probe": "probe"}, {"etc/release": "x"}},
+		Platform: v1.Platform{OS: "linux", Architecture: arch}, Entrypoint: []string{"/bin/opm"},
+		Labels: map[string]string{"opm": arch},
+		Layers: []map[string]string{{"bin/opm": "opm for " + arch, "bin/grpc_health_probe": "probe"},
+			{"etc/release": "x"}},
 	}
 }
 
@@ -341,8 +377,10 @@ func TestIndexBinaryImage(t *testing.T) {
 	r.AddImage(t, "acme/opm", "v1", opmFor("amd64"))
 	r.AddImage(t, "acme/tools", "v1", testregistry.Image{Layers: []map[string]string{{"bin/tool": "x"}}})
 	index := opmFor("amd64")
-	index.Labels = map[string]string{testConfigsLabel: "/configs", testDatabaseLabel: "/database/index.db", "kept": "yes"}
-	index.Layers = append(index.Layers, map[string]string{"configs/old/catalog.json": `{"schema":"old"}`, "database/index.db": "old"})
+	index.Labels = map[string]string{testConfigsLabel: "/configs", testDatabaseLabel: "/database/index.db",
+		"kept": "yes"}
+	index.Layers = append(index.Layers,
+		map[string]string{"configs/old/catalog.json": `{"schema":"old"}`, "database/index.db": "old"})
 	r.AddImage(t, "acme/index", "v1", index)
 	for _, c := range []struct {
 		rule, image, server string
@@ -362,13 +400,17 @@ func TestIndexBinaryImage(t *testing.T) {
 				}
 				out := filepath.Join(t.TempDir(), "out")
 				ref := r.Host() + "/acme/" + c.image + ":v1"
-				got := runProgram(t, dir, "bindery", strings.Fields("index rm -o etcd -f oci:"+format+".oci:v1 --use-http --no-cache -i "+ref+" --output oci:"+out+":v1 --server="+c.server)...)
+				got := runProgram(t, dir, "bindery",
+					strings.Fields(
+						"index rm -o etcd -f oci:"+format+".oci:v1 --use-http --no-cache -i "+ref+" --output oci:"+out+
+							":v1 --server="+c.server)...)
 				if got.status != 0 || !strings.Contains(got.stderr, c.told) {
 					t.Fatalf("%s: %+v", format, got)
 				}
 				img := opened(t, "oci:"+out+":v1", v1.Platform{})
 				files, _ := layerFiles(t, out, "v1")
-				if config := img.Config.Config; !slices.Equal(config.Entrypoint, []string{"/bin/opm"}) || !strings.Contains(strings.Join(config.Cmd, " "), args) {
+				if config := img.Config.Config; !slices.Equal(config.Entrypoint, []string{"/bin/opm"}) ||
+					!strings.Contains(strings.Join(config.Cmd, " "), args) {
 					t.Errorf("%s: starts %q %q", format, config.Entrypoint, config.Cmd)
 				}
 				if ours := len(files["bin/opm"]) > 1000; ours != c.ours {
@@ -409,15 +451,18 @@ func TestIndexAccount(t *testing.T) {
 	if after := snapshot(t, dir); after != before {
 		t.Errorf("files before\n%s\nafter\n%s", before, after)
 	}
-	out := strings.Split(strings.TrimSpace(done(t, dir, "bindery", append(args, "--account", "account.json", "--digest-file", "digest")...)), "\n")
+	out := strings.Split(strings.TrimSpace(
+		done(t, dir, "bindery", append(args, "--account", "account.json", "--digest-file", "digest")...)), "\n")
 	lines := strings.Split(strings.TrimSpace(dry), "\n")
 	if len(lines) < 2 || !strings.Contains(lines[0], "etcd") || lines[len(lines)-1] != out[len(out)-1] {
 		t.Errorf("dry run:\n%s\ndone:\n%s", dry, strings.Join(out, "\n"))
 	}
-	if len(out) != 2 || out[0] != "oci:less.oci:v1" || out[1] != "acme/less@"+readFile(t, filepath.Join(dir, "digest")) {
+	if len(out) != 2 || out[0] != "oci:less.oci:v1" || out[1] != "acme/less@"+readFile(t,
+		filepath.Join(dir, "digest")) {
 		t.Errorf("printed %q", out)
 	}
-	if text := readFile(t, filepath.Join(dir, "account.json")); !strings.Contains(text, `"action": "removed"`) || !strings.Contains(text, `"oci:db.oci:v1"`) {
+	if text := readFile(t, filepath.Join(dir, "account.json")); !strings.Contains(text, `"action": "removed"`) ||
+		!strings.Contains(text, `"oci:db.oci:v1"`) {
 		t.Errorf("account:\n%s", text)
 	}
 }
@@ -426,9 +471,11 @@ func TestIndexAccount(t *testing.T) {
 func TestIndexErrors(t *testing.T) {
 	dir := indexDir(t)
 	r := testregistry.New(t)
-	r.AddImage(t, "acme/bundle", "v1", testregistry.Image{Labels: map[string]string{"operators.operatorframework.io.bundle.package.v1": "b"}})
+	r.AddImage(t, "acme/bundle", "v1",
+		testregistry.Image{Labels: map[string]string{"operators.operatorframework.io.bundle.package.v1": "b"}})
 	const template = " --image-ref-template " + refTemplate
-	done(t, dir, "bindery", strings.Fields("index add -b etcd -f oci:fbc.oci:v1 -t acme/fbc:v2 --server none"+template)...)
+	done(t, dir, "bindery",
+		strings.Fields("index add -b etcd -f oci:fbc.oci:v1 -t acme/fbc:v2 --server none"+template)...)
 	writeFile(t, filepath.Join(dir, "mine", "index.Dockerfile"), "FROM scratch\n")
 	before := snapshot(t, dir)
 	for _, c := range []struct {
@@ -442,8 +489,10 @@ func TestIndexErrors(t *testing.T) {
 		{"prune -p etcd", 1, `required flag(s) "from-index" not set`},
 		{"prune-stranded", 1, `required flag(s) "from-index" not set`},
 		{"deprecatetruncate -f oci:db.oci:v1", 1, `required flag(s) "bundles" not set`},
-		{"rm -o etcd -f oci:db.oci:v1 -c podman -u docker", 1, "container-tool cannot be set alongside pull-tool or build-tool"},
-		{"rm -o etcd -f oci:db.oci:v1 -c none -p none", 1, "container-tool cannot be set alongside pull-tool or build-tool"},
+		{"rm -o etcd -f oci:db.oci:v1 -c podman -u docker", 1,
+			"container-tool cannot be set alongside pull-tool or build-tool"},
+		{"rm -o etcd -f oci:db.oci:v1 -c none -p none", 1,
+			"container-tool cannot be set alongside pull-tool or build-tool"},
 		{"rm -o etcd -f oci:db.oci:v1 -c kaniko", 1, "expected (none|docker|podman)"},
 		{"rm -o etcd -f oci:db.oci:v1 --push", 1, `required flag(s) "tag" not set`},
 		{"rm -o etcd -f oci:db.oci:v1 -t a/b:v1 --output-format xml", 1, "expected (fbc|sqlite)"},
@@ -458,8 +507,10 @@ func TestIndexErrors(t *testing.T) {
 		{"add -b etcd -f oci:fbc.oci:v2 -t a/b:v1" + template, 2, "already"},
 		{"add -b etcd -f oci:fbc.oci:v2 -t a/b:v1 --image-ref-template example.com/other:v{{.Version}}", 3, "already"},
 	} {
-		got := runProgram(t, dir, "bindery", append([]string{"--error-format", "json", "index"}, strings.Fields(c.args)...)...)
-		if got.status != c.status || got.stdout != "" || !strings.Contains(strings.ReplaceAll(got.stderr, `\\`, `\`), strings.ReplaceAll(c.want, `"`, `\"`)) && !strings.Contains(got.stderr, c.want) {
+		got := runProgram(t, dir, "bindery",
+			append([]string{"--error-format", "json", "index"}, strings.Fields(c.args)...)...)
+		if got.status != c.status || got.stdout != "" || !strings.Contains(strings.ReplaceAll(got.stderr, `\\`, `\`),
+			strings.ReplaceAll(c.want, `"`, `\"`)) && !strings.Contains(got.stderr, c.want) {
 			t.Errorf("%s: got status %d\n%s\nwithout %s", c.args, got.status, got.stderr, c.want)
 		}
 		if after := snapshot(t, dir); after != before {
@@ -475,7 +526,8 @@ func TestOpmIndexErrors(t *testing.T) {
 		"add":                         `Error: required flag(s) "bundles" not set`,
 		"rm -f index.db -o nosuch":    `level=fatal msg="permissive mode disabled" error="error deleting packages from database: error removing operator package nosuch: no package found for packagename nosuch"`,
 		"rm -f index.db -o etcd -c x": `Error: invalid --container-tool value "x"`,
-		"deprecatetruncate -f index.db -b example.com/no:v1": "Error: target bundlepaths for deprecation missing from registry: [example.com/no:v1]",
+		"deprecatetruncate -f index.db -b example.com/no:v1": "Error: target bundlepaths for deprecation missing " +
+			"from registry: [example.com/no:v1]",
 	} {
 		before := snapshot(t, dir)
 		got := runProgram(t, dir, "opm", append([]string{"index"}, strings.Fields(args)...)...)
@@ -494,11 +546,18 @@ func TestIndexGenerate(t *testing.T) {
 	conf := testregistry.Recorded(t).RegistriesConf(t, testregistry.RecordedHost)
 	const at = testregistry.RecordedHost
 	for _, c := range []struct{ rule, args, dockerfile, golden, bundles string }{
-		{"a new index", "add -b " + at + "/community/etcd:v0.9.0," + at + "/community/etcd:v0.9.2 -p none -i example.test/opm:1", "index.Dockerfile", "index-add.Dockerfile", "index-add.bundles"},
-		{"an addition", "add -b " + at + "/community/apicurito:v0.1.0 -f " + at + "/index/small-db:v1 -p none -d my.Dockerfile", "my.Dockerfile", "index-add-from.Dockerfile", "index-add-from.bundles"},
-		{"rm", "rm -o etcd -f " + at + "/index/small-db:v1 -p none", "index.Dockerfile", "index-add-from.Dockerfile", ""},
+		{"a new index",
+			"add -b " + at + "/community/etcd:v0.9.0," + at + "/community/etcd:v0.9.2 -p none -i example.test/opm:1",
+			"index.Dockerfile", "index-add.Dockerfile", "index-add.bundles"},
+		{"an addition",
+			"add -b " + at + "/community/apicurito:v0.1.0 -f " + at + "/index/small-db:v1 -p none -d my.Dockerfile",
+			"my.Dockerfile", "index-add-from.Dockerfile", "index-add-from.bundles"},
+		{"rm", "rm -o etcd -f " + at + "/index/small-db:v1 -p none", "index.Dockerfile", "index-add-from.Dockerfile",
+			""},
 		{"prune", "prune -p etcd -f " + at + "/index/small-db:v1", "index.Dockerfile", "index-add-from.Dockerfile", ""},
-		{"deprecatetruncate", "deprecatetruncate -b " + at + "/community/etcd:v0.9.2 -f " + at + "/index/small-db:v1 -p none", "index.Dockerfile", "index-add-from.Dockerfile", ""},
+		{"deprecatetruncate",
+			"deprecatetruncate -b " + at + "/community/etcd:v0.9.2 -f " + at + "/index/small-db:v1 -p none",
+			"index.Dockerfile", "index-add-from.Dockerfile", ""},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
 			dir := t.TempDir()
@@ -510,7 +569,8 @@ func TestIndexGenerate(t *testing.T) {
 				if got.status != 0 || got.stdout != "" {
 					t.Fatalf("%+v", got)
 				}
-				if text := readFile(t, filepath.Join(dir, c.dockerfile)); text != string(answers.File(t, "golden-misc/"+c.golden)) {
+				if text := readFile(t,
+					filepath.Join(dir, c.dockerfile)); text != string(answers.File(t, "golden-misc/"+c.golden)) {
 					t.Errorf("Dockerfile:\n%s", text)
 				}
 				db := readFile(t, filepath.Join(dir, "database", "index.db"))
@@ -526,7 +586,8 @@ func TestIndexGenerate(t *testing.T) {
 				}
 			}
 			names := filesOf(t, dir)
-			if want := []string{"cache/mine", "database/index.db", "database/mine", c.dockerfile}; !slices.Equal(names, want) {
+			if want := []string{"cache/mine", "database/index.db", "database/mine", c.dockerfile}; !slices.Equal(names,
+				want) {
 				t.Errorf("files %q", names)
 			}
 		})
@@ -576,7 +637,8 @@ func TestIndexGenerateLeavesWhatIsThere(t *testing.T) {
 			dir := editDir(t)
 			writeFile(t, filepath.Join(dir, c.path), "somebody's")
 			before := snapshot(t, dir)
-			got := runProgram(t, dir, "bindery", "index", "rm", "-o", "etcd", "-f", "catalog", "--generate", "--output-format", c.format)
+			got := runProgram(t, dir, "bindery", "index", "rm", "-o", "etcd", "-f", "catalog", "--generate",
+				"--output-format", c.format)
 			if got.status != 1 || !strings.Contains(got.stderr, c.want) {
 				t.Errorf("%+v", got)
 			}
@@ -587,15 +649,19 @@ func TestIndexGenerateLeavesWhatIsThere(t *testing.T) {
 	}
 	// A file-based catalog gets the same Dockerfile as from "generate dockerfile".
 	dir := editDir(t)
-	if got := runProgram(t, dir, "bindery", "index", "rm", "-o", "etcd", "-f", "catalog", "--generate", "-i", "example.test/opm:1"); got.status != 0 || !strings.HasPrefix(got.stderr, "wrote configs\nwrote index.Dockerfile\n") {
+	if got := runProgram(t, dir, "bindery", "index", "rm", "-o", "etcd", "-f", "catalog", "--generate", "-i",
+		"example.test/opm:1"); got.status != 0 || !strings.HasPrefix(got.stderr,
+		"wrote configs\nwrote index.Dockerfile\n") {
 		t.Errorf("got %+v", got)
 	}
 	text := readFile(t, filepath.Join(dir, "index.Dockerfile"))
 	done(t, dir, "bindery", "generate", "dockerfile", "configs", "-i", "example.test/opm:1")
-	if want := readFile(t, filepath.Join(dir, "configs.Dockerfile")); text != strings.ReplaceAll(want, "FROM quay.io/operator-framework/opm:latest as", "FROM example.test/opm:1 as") {
+	if want := readFile(t, filepath.Join(dir, "configs.Dockerfile")); text != strings.ReplaceAll(want,
+		"FROM quay.io/operator-framework/opm:latest as", "FROM example.test/opm:1 as") {
 		t.Errorf("got\n%s\nwant\n%s", text, want)
 	}
-	if got, want := done(t, dir, "bindery", "render", "configs"), done(t, dir, "bindery", "render", "catalog"); got == want || !strings.Contains(want, got[:200]) && !strings.Contains(got, "silicom") {
+	if got, want := done(t, dir, "bindery", "render", "configs"), done(t, dir, "bindery", "render",
+		"catalog"); got == want || !strings.Contains(want, got[:200]) && !strings.Contains(got, "silicom") {
 		t.Errorf("the catalog has\n%.500s", got)
 	}
 	if got := fmt.Sprint(filesOf(t, filepath.Join(dir, "configs"))); got != "[silicom-sts-operator/catalog.yaml]" {

@@ -19,15 +19,22 @@ func indexFlags(tools bool, own ...[]cli.Flag) []cli.Flag {
 	const group, accepted = "content", "accepted for compatibility with opm"
 	all := flags(own...)
 	all = append(all,
-		&cli.StringFlag{Name: "from-index", Aliases: []string{"f"}, Usage: "edit `INDEX`: an image, a database file or a catalog directory", Category: group},
-		&cli.BoolFlag{Name: "generate", Usage: "write a Dockerfile and the database or catalog instead of building an image", Category: "destination"},
-		&cli.StringFlag{Name: "out-dockerfile", Aliases: []string{"d"}, Value: "index.Dockerfile", Usage: "write the Dockerfile of --generate to `FILE`", Category: "destination"},
-		&cli.StringFlag{Name: "container-tool", Aliases: []string{"c"}, Usage: "`TOOL` to build and pull with (docker|podman|none): " + accepted, Category: accepted},
+		&cli.StringFlag{Name: "from-index", Aliases: []string{"f"},
+			Usage: "edit `INDEX`: an image, a database file or a catalog directory", Category: group},
+		&cli.BoolFlag{Name: "generate",
+			Usage:    "write a Dockerfile and the database or catalog instead of building an image",
+			Category: "destination"},
+		&cli.StringFlag{Name: "out-dockerfile", Aliases: []string{"d"}, Value: "index.Dockerfile",
+			Usage: "write the Dockerfile of --generate to `FILE`", Category: "destination"},
+		&cli.StringFlag{Name: "container-tool", Aliases: []string{"c"},
+			Usage: "`TOOL` to build and pull with (docker|podman|none): " + accepted, Category: accepted},
 	)
 	if tools {
 		all = append(all,
-			&cli.StringFlag{Name: "build-tool", Aliases: []string{"u"}, Usage: "`TOOL` to build with (docker|podman|none): " + accepted, Category: accepted},
-			&cli.StringFlag{Name: "pull-tool", Aliases: []string{"p"}, Usage: "`TOOL` to pull with (docker|podman|none): " + accepted, Category: accepted},
+			&cli.StringFlag{Name: "build-tool", Aliases: []string{"u"},
+				Usage: "`TOOL` to build with (docker|podman|none): " + accepted, Category: accepted},
+			&cli.StringFlag{Name: "pull-tool", Aliases: []string{"p"},
+				Usage: "`TOOL` to pull with (docker|podman|none): " + accepted, Category: accepted},
 		)
 	}
 	what := editImageFlags()
@@ -63,6 +70,9 @@ func (p *program) checkTools(c *cli.Context) error {
 		p.log.Info(tools + ": ignored, no container tool is needed")
 		return nil
 	}
-	p.log.Warn(fmt.Sprintf("%s is not used: the image is written to a layout in the working directory; --push writes it to the registry and --load to podman's storage", tools))
+	p.log.Warn(
+		fmt.Sprintf(
+			"%s is not used: the image is written to a layout in the working directory; --push writes it to the "+
+				"registry and --load to podman's storage", tools))
 	return nil
 }

@@ -25,7 +25,8 @@ const generatedCatalog = "configs"
 
 // generateIndex writes the edited index and a Dockerfile for its image to the working directory.
 func (p *program) generateIndex(c *cli.Context, i imageEdit) (err error) {
-	for _, flag := range []string{"push", "load", "output", "platform", "digest-file", "iid-file", "image-refs", "metadata-file", "server", "annotation", "format", "compression", "cache", "max-layers", "previous"} {
+	for _, flag := range []string{"push", "load", "output", "platform", "digest-file", "iid-file", "image-refs",
+		"metadata-file", "server", "annotation", "format", "compression", "cache", "max-layers", "previous"} {
 		if c.IsSet(flag) {
 			return cmdline.Usagef("--generate builds no image: it cannot be combined with --%s", flag)
 		}
@@ -161,15 +162,17 @@ func (p *program) checkReplaceable(c *cli.Context, path string) error {
 	if err == nil {
 		return db.Close()
 	}
-	return &cmdline.Error{Class: cmdline.ClassLocal, Object: path, Hint: "move it, or run the command in another directory",
-		Err: fmt.Errorf("--generate replaces %s only if it is an index database: %w", path, err)}
+	return &cmdline.Error{Class: cmdline.ClassLocal, Object: path,
+		Hint: "move it, or run the command in another directory",
+		Err:  fmt.Errorf("--generate replaces %s only if it is an index database: %w", path, err)}
 }
 
 // generateCatalog writes the catalog to a directory that must be missing or empty.
 func (p *program) generateCatalog(c *cli.Context, x *indeximage.Index) error {
 	err := x.Catalog().WriteDir(c.Context, generatedCatalog)
 	if errors.Is(err, fs.ErrExist) {
-		return &cmdline.Error{Class: cmdline.ClassLocal, Object: generatedCatalog, Err: err, Hint: "--generate does not replace a directory: move it, or run the command in another one"}
+		return &cmdline.Error{Class: cmdline.ClassLocal, Object: generatedCatalog, Err: err,
+			Hint: "--generate does not replace a directory: move it, or run the command in another one"}
 	}
 	if err == nil {
 		p.log.Info("wrote " + generatedCatalog)

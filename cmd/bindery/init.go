@@ -16,9 +16,12 @@ func (p *program) initCommand() *cli.Command {
 			examples("bindery init example-operator --default-channel stable",
 				"bindery init example-operator -c stable -d README.md -i icon.svg -o yaml"),
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "default-channel", Aliases: []string{"c"}, Usage: "default `CHANNEL` of subscriptions"},
-			&cli.StringFlag{Name: "description", Aliases: []string{"d"}, Usage: "`FILE` with the description, usually Markdown"},
-			&cli.StringFlag{Name: "icon", Aliases: []string{"i"}, Usage: "`FILE` with the icon: PNG, JPEG, GIF, WebP, SVG, ..."},
+			&cli.StringFlag{Name: "default-channel", Aliases: []string{"c"},
+				Usage: "default `CHANNEL` of subscriptions"},
+			&cli.StringFlag{Name: "description", Aliases: []string{"d"},
+				Usage: "`FILE` with the description, usually Markdown"},
+			&cli.StringFlag{Name: "icon", Aliases: []string{"i"},
+				Usage: "`FILE` with the icon: PNG, JPEG, GIF, WebP, SVG, ..."},
 			catalogFormatFlag(),
 		},
 		Action: exactly(1, func(c *cli.Context) error {
@@ -27,7 +30,8 @@ func (p *program) initCommand() *cli.Command {
 				return err
 			}
 			pkg, err := scaffold.Package(c.Args().First(), scaffold.PackageOptions{
-				DefaultChannel: c.String("default-channel"), DescriptionFile: c.String("description"), IconFile: c.String("icon"),
+				DefaultChannel: c.String("default-channel"), DescriptionFile: c.String("description"),
+				IconFile: c.String("icon"),
 			})
 			if err != nil {
 				return err

@@ -22,7 +22,8 @@ func (p *program) catalogInput(c *cli.Context, known *build.Cache) (build.Catalo
 	info, err := os.Stat(ref)
 	if errors.Is(err, fs.ErrNotExist) {
 		return build.CatalogInput{}, &cmdline.Error{Class: cmdline.ClassLocal, Object: ref, Err: err,
-			Hint: "the argument is a catalog directory or an index database; convert an image with \"bindery migrate oci:LAYOUT:TAG DIR\""}
+			Hint: "the argument is a catalog directory or an index database; convert an image with \"bindery migrate " +
+				"oci:LAYOUT:TAG DIR\""}
 	}
 	if err != nil {
 		return build.CatalogInput{}, err
@@ -51,7 +52,8 @@ func (p *program) catalogInput(c *cli.Context, known *build.Cache) (build.Catalo
 	if err != nil {
 		return build.CatalogInput{}, err
 	}
-	files, err := build.ReadCatalog(c.Context, root, build.ReadOptions{Dir: ref, Jobs: o.Jobs, Warn: p.warnAt, Cache: known, Program: version.Program()})
+	files, err := build.ReadCatalog(c.Context, root,
+		build.ReadOptions{Dir: ref, Jobs: o.Jobs, Warn: p.warnAt, Cache: known, Program: version.Program()})
 	if err != nil {
 		return build.CatalogInput{}, err
 	}

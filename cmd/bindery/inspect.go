@@ -17,13 +17,18 @@ func (p *program) inspectCommand() *cli.Command {
 		Name:      "inspect",
 		Usage:     "show what an image contains",
 		ArgsUsage: "IMAGE",
-		Description: "Shows the platforms, labels, layers and sizes of an image, its packages with the layers that contain them, and its\n" +
-			"caches. By default only manifests and configurations are read, and the packages are those that the annotations\n" +
-			"declare. With --deep all layers are read: packages are those found, and caches are compared with the catalog." +
-			examples("bindery inspect oci:catalog.oci:v1", "bindery inspect oci:catalog.oci:v1 --deep", "bindery inspect oci:etcd.oci:v1 -o json"),
+		Description: "Shows the platforms, labels, layers and sizes of an image, its packages with the layers that " +
+			"contain them, and its\n" +
+			"caches. By default only manifests and configurations are read, and the packages are those that the " +
+			"annotations\n" +
+			"declare. With --deep all layers are read: packages are those found, and caches are compared with the " +
+			"catalog." +
+			examples("bindery inspect oci:catalog.oci:v1", "bindery inspect oci:catalog.oci:v1 --deep",
+				"bindery inspect oci:etcd.oci:v1 -o json"),
 		Flags: append([]cli.Flag{
 			&cli.BoolFlag{Name: "deep", Usage: "read all layers"},
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "table", Usage: "output `FORMAT` (table|json)"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "table",
+				Usage: "output `FORMAT` (table|json)"},
 			inCategory(jobsFlag(), "work"),
 		}, imageFlags()...),
 		Action: exactly(1, p.inspect),
@@ -35,13 +40,18 @@ func (p *program) verifyCommand() *cli.Command {
 		Name:      "verify",
 		Usage:     "verify an image against its catalog",
 		ArgsUsage: "IMAGE",
-		Description: "Reads all layers and compares them with their digests, validates the catalog, rebuilds every bindery layer and every\n" +
-			"cache from the files in the image, and compares them as well as labels, modes, platforms and annotations. All\n" +
-			"differences are reported. The exit status is 0 without differences and 1 with. It is also 1 on an error, but then\n" +
+		Description: "Reads all layers and compares them with their digests, validates the catalog, rebuilds every " +
+			"bindery layer and every\n" +
+			"cache from the files in the image, and compares them as well as labels, modes, platforms and " +
+			"annotations. All\n" +
+			"differences are reported. The exit status is 0 without differences and 1 with. It is also 1 on an " +
+			"error, but then\n" +
 			"standard output is empty." +
-			examples("bindery verify oci:catalog.oci:v1", "bindery verify oci:catalog.oci:v1 -o json", "bindery verify oci:etcd.oci:v1 --jobs 1"),
+			examples("bindery verify oci:catalog.oci:v1", "bindery verify oci:catalog.oci:v1 -o json",
+				"bindery verify oci:etcd.oci:v1 --jobs 1"),
 		Flags: append([]cli.Flag{
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "text", Usage: "output `FORMAT` (text|json)"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "text",
+				Usage: "output `FORMAT` (text|json)"},
 			inCategory(jobsFlag(), "work"),
 		}, imageFlags()...),
 		Action: exactly(1, p.verify),
@@ -58,7 +68,8 @@ func (p *program) inspect(c *cli.Context) error {
 		return err
 	}
 	if report.Proof != nil && !report.Proof.Same {
-		p.log.Warn(fmt.Sprintf("the image differs from its catalog in %s: \"verify\" lists them", count(len(report.Proof.Differences)+report.Proof.More, "thing")))
+		p.log.Warn(fmt.Sprintf("the image differs from its catalog in %s: \"verify\" lists them",
+			count(len(report.Proof.Differences)+report.Proof.More, "thing")))
 	}
 	if format == "json" {
 		report.Proof = nil // only verify prints it
@@ -99,7 +110,9 @@ func (p *program) examine(c *cli.Context, deep bool) (_ *inspect.Report, err err
 		return nil, err
 	case kind != render.Image:
 		e := cmdline.Usagef("%q is a %s and no image", ref, kind)
-		e.Object, e.Hint = ref, "name the image as REGISTRY/NAME:TAG, docker://NAME, oci:DIR:TAG, oci-archive:FILE, docker-archive:FILE, dir:DIR or containers-storage:NAME"
+		e.Object, e.Hint = ref,
+			"name the image as REGISTRY/NAME:TAG, docker://NAME, oci:DIR:TAG, oci-archive:FILE, docker-archive:FILE, "+
+				"dir:DIR or containers-storage:NAME"
 		return nil, e
 	}
 	if err := render.CheckName(ref); err != nil {
@@ -120,7 +133,8 @@ func (p *program) examine(c *cli.Context, deep bool) (_ *inspect.Report, err err
 		if err != nil {
 			return nil, err
 		}
-		if report, err = inspect.Examine(c.Context, survey, inspect.Options{Limits: limits, Jobs: c.Int("jobs")}); err != nil {
+		if report, err = inspect.Examine(c.Context, survey,
+			inspect.Options{Limits: limits, Jobs: c.Int("jobs")}); err != nil {
 			return nil, err
 		}
 	}

@@ -26,24 +26,29 @@ func inspected(t *testing.T, dir string, status int, args ...string) *inspect.Re
 
 func TestInspectAndVerify(t *testing.T) {
 	dir := workDir(t)
-	built := runProgram(t, dir, "bindery", "build", "catalog", "cat", "-t", "reg.example.com/cat:v1", "--output", "oci:out:v1",
+	built := runProgram(t, dir, "bindery", "build", "catalog", "cat", "-t", "reg.example.com/cat:v1", "--output",
+		"oci:out:v1",
 		"--server", "none", "--compression", "auto", "--label", "hostile=\x1b[31mred\nline", "--annotation", "a=b")
 	if built.status != 0 {
 		t.Fatal(built.stderr)
 	}
 	r := inspected(t, dir, 0, "inspect", "oci:out:v1")
-	if len(r.Images) != 2 || r.Images[0].Compression != "gzip" || r.Images[1].Compression != "zstd" || !strings.HasSuffix(built.stdout, "@"+r.Digest.String()+"\n") ||
-		len(r.Packages) == 0 || r.Proof != nil || len(r.Caches) != 1 || r.Caches[0].State != inspect.CacheNamed || r.Annotations["a"] != "b" {
+	if len(r.Images) != 2 || r.Images[0].Compression != "gzip" || r.Images[1].Compression != "zstd" ||
+		!strings.HasSuffix(built.stdout, "@"+r.Digest.String()+"\n") ||
+		len(r.Packages) == 0 || r.Proof != nil || len(r.Caches) != 1 || r.Caches[0].State != inspect.CacheNamed ||
+		r.Annotations["a"] != "b" {
 		t.Errorf("%+v\nbuilt %s", r, built.stdout)
 	}
-	if r := inspected(t, dir, 0, "inspect", "--deep", "oci:out:v1"); len(r.Caches) != 1 || r.Caches[0].State != inspect.CacheValid || r.Uncompressed == 0 {
+	if r := inspected(t, dir, 0, "inspect", "--deep", "oci:out:v1"); len(r.Caches) != 1 ||
+		r.Caches[0].State != inspect.CacheValid || r.Uncompressed == 0 {
 		t.Errorf("--deep: %+v", r)
 	}
 	if r := inspected(t, dir, 0, "verify", "oci:out:v1"); !r.Proof.Same || r.Proof.Rebuilt != len(r.Layers) {
 		t.Errorf("verify: %+v", r.Proof)
 	}
 	text := runProgram(t, dir, "bindery", "inspect", "oci:out:v1")
-	if text.status != 0 || strings.ContainsRune(text.stdout, 0x1b) || !strings.Contains(text.stdout, r.Packages[0].Name) {
+	if text.status != 0 || strings.ContainsRune(text.stdout, 0x1b) || !strings.Contains(text.stdout,
+		r.Packages[0].Name) {
 		t.Errorf("status %d, %q", text.status, text.stdout)
 	}
 
@@ -53,14 +58,17 @@ func TestInspectAndVerify(t *testing.T) {
 	if err := os.WriteFile(blob, content, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if r := inspected(t, dir, 1, "verify", "oci:out:v1"); r.Proof.Same || len(r.Proof.Differences) != 1 || r.Proof.Differences[0].Layer != r.Layers[0].Digest {
+	if r := inspected(t, dir, 1, "verify", "oci:out:v1"); r.Proof.Same || len(r.Proof.Differences) != 1 ||
+		r.Proof.Differences[0].Layer != r.Layers[0].Digest {
 		t.Errorf("a damaged layer: %+v", r.Proof)
 	}
 	got := runProgram(t, dir, "bindery", "verify", "oci:out:v1")
-	if got.status != 1 || !strings.HasPrefix(got.stdout, "layer: ") || !strings.Contains(got.stdout, "\ndifferent: 1 difference: ") || strings.Contains(got.stderr, "error") {
+	if got.status != 1 || !strings.HasPrefix(got.stdout, "layer: ") || !strings.Contains(got.stdout,
+		"\ndifferent: 1 difference: ") || strings.Contains(got.stderr, "error") {
 		t.Errorf("status %d\n%s\n%s", got.status, got.stdout, got.stderr)
 	}
-	if got := runProgram(t, dir, "bindery", "inspect", "--deep", "oci:out:v1"); got.status != 0 || !strings.Contains(got.stderr, `"verify" lists`) {
+	if got := runProgram(t, dir, "bindery", "inspect", "--deep", "oci:out:v1"); got.status != 0 ||
+		!strings.Contains(got.stderr, `"verify" lists`) {
 		t.Errorf("inspect of a damaged image: status %d\n%s", got.status, got.stderr)
 	}
 }

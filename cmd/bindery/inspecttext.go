@@ -25,11 +25,14 @@ func (p *program) printReport(r *inspect.Report) error {
 		}
 	}
 	add([]string{"IMAGE", r.Name}, reportFacts(r)...)
-	add([]string{"PLATFORM", "DIGEST", "COMPRESSION", "LAYERS", "BYTES"}, rowsOf(r.Images, func(i inspect.Image) []string {
-		return []string{i.Platform, string(i.Digest), i.Compression, strconv.Itoa(len(i.Layers)), strconv.FormatInt(i.Size, 10)}
-	})...)
+	add([]string{"PLATFORM", "DIGEST", "COMPRESSION", "LAYERS", "BYTES"},
+		rowsOf(r.Images, func(i inspect.Image) []string {
+			return []string{i.Platform, string(i.Digest), i.Compression, strconv.Itoa(len(i.Layers)),
+				strconv.FormatInt(i.Size, 10)}
+		})...)
 	labels := r.Images[0].Labels
-	add([]string{"LABEL", "VALUE"}, rowsOf(slices.Sorted(maps.Keys(labels)), func(k string) []string { return []string{k, labels[k]} })...)
+	add([]string{"LABEL", "VALUE"},
+		rowsOf(slices.Sorted(maps.Keys(labels)), func(k string) []string { return []string{k, labels[k]} })...)
 	deep := r.Proof != nil
 	header := []string{"LAYER", "KIND", "BYTES", "PACKAGES"}
 	if deep {
@@ -75,7 +78,8 @@ func (p *program) printReport(r *inspect.Report) error {
 // reportFacts returns the lines about an image as a whole.
 func reportFacts(r *inspect.Report) [][]string {
 	first := r.Images[0]
-	rows := [][]string{{"digest", string(r.Digest)}, {"type", r.MediaType}, {"holds", strings.TrimSpace(string(r.Kind) + " " + r.Path)}}
+	rows := [][]string{{"digest", string(r.Digest)}, {"type", r.MediaType},
+		{"holds", strings.TrimSpace(string(r.Kind) + " " + r.Path)}}
 	if r.Source != "" {
 		rows = append(rows, []string{"from", r.Source})
 	}
@@ -164,7 +168,8 @@ func (p *program) printProof(r *inspect.Report) error {
 		verdict = "different: " + count(len(r.Proof.Differences)+r.Proof.More, "difference")
 	}
 	fmt.Fprintf(&b, "%s: %s read, %d of them rebuilt, %s of %s validated\n", verdict,
-		count(r.Proof.Layers, "layer"), r.Proof.Rebuilt, count(r.Proof.Files, "file"), count(r.Proof.Packages, "package"))
+		count(r.Proof.Layers, "layer"), r.Proof.Rebuilt, count(r.Proof.Files, "file"),
+		count(r.Proof.Packages, "package"))
 	_, err := p.stdout.Write([]byte(b.String()))
 	return err
 }

@@ -31,25 +31,29 @@ func (p *program) listCommand() *cli.Command {
 			ArgsUsage:   args,
 			Description: catalogHelp + valid + examples(example, example+" -o json"),
 			Flags: append([]cli.Flag{
-				&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "output `FORMAT` (json); a table by default"},
+				&cli.StringFlag{Name: "output", Aliases: []string{"o"},
+					Usage: "output `FORMAT` (json); a table by default"},
 				compatFlag(),
 			}, readFlags()...),
 			Action: p.listAction(low, high, load, table),
 		}
 	}
 	return p.groupCommand("list", "list the contents of a catalog",
-		command("packages", "REF", "bindery list packages catalog", 1, 1, list.LoadPackages, func(l *list.Listing, _ string) (any, list.Table, error) {
-			rows := l.Packages()
-			return rows, list.PackageTable(rows), nil
-		}),
-		command("channels", "REF [PACKAGE]", "bindery list channels index.db", 1, 2, nil, func(l *list.Listing, pkg string) (any, list.Table, error) {
-			rows, err := l.Channels(pkg)
-			return rows, list.ChannelTable(rows), err
-		}),
-		command("bundles", "REF [PACKAGE]", "bindery list bundles catalog etcd", 1, 2, nil, func(l *list.Listing, pkg string) (any, list.Table, error) {
-			rows, err := l.Bundles(pkg)
-			return rows, list.BundleTable(rows), err
-		}),
+		command("packages", "REF", "bindery list packages catalog", 1, 1, list.LoadPackages,
+			func(l *list.Listing, _ string) (any, list.Table, error) {
+				rows := l.Packages()
+				return rows, list.PackageTable(rows), nil
+			}),
+		command("channels", "REF [PACKAGE]", "bindery list channels index.db", 1, 2, nil,
+			func(l *list.Listing, pkg string) (any, list.Table, error) {
+				rows, err := l.Channels(pkg)
+				return rows, list.ChannelTable(rows), err
+			}),
+		command("bundles", "REF [PACKAGE]", "bindery list bundles catalog etcd", 1, 2, nil,
+			func(l *list.Listing, pkg string) (any, list.Table, error) {
+				rows, err := l.Bundles(pkg)
+				return rows, list.BundleTable(rows), err
+			}),
 		p.listImagesCommand(),
 	)
 }
@@ -58,15 +62,17 @@ func (p *program) listCommand() *cli.Command {
 func (p *program) alphaCommand() *cli.Command {
 	return &cli.Command{
 		Name: "alpha", Hidden: true, Usage: "commands under their opm names",
-		Action:      p.group,
-		Subcommands: []*cli.Command{p.listCommand(), p.renderGraphCommand(), p.bundleCommand(), p.templateRenderCommand("alpha render-template"), p.templateConvertCommand("alpha convert-template")},
+		Action: p.group,
+		Subcommands: []*cli.Command{p.listCommand(), p.renderGraphCommand(), p.bundleCommand(),
+			p.templateRenderCommand("alpha render-template"), p.templateConvertCommand("alpha convert-template")},
 	}
 }
 
 // listLoader reads a catalog for tables that need the manifests of bundles.
 type listLoader func(iter.Seq2[declcfg.Blob, error]) (*list.Listing, error)
 
-func (p *program) listAction(low, high int, load listLoader, table func(*list.Listing, string) (any, list.Table, error)) cli.ActionFunc {
+func (p *program) listAction(low, high int, load listLoader,
+	table func(*list.Listing, string) (any, list.Table, error)) cli.ActionFunc {
 	action := func(c *cli.Context) error {
 		format, err := listFormat(c, "json")
 		if err != nil {
@@ -127,7 +133,8 @@ func (p *program) listingOf(c *cli.Context, ref string, load listLoader, package
 
 // catalogKinds are the kinds of references with a catalog.
 func catalogKinds() []render.Kind {
-	return []render.Kind{render.CatalogDirectory, render.ManifestsDirectory, render.CatalogImage, render.Database, render.DatabaseImage}
+	return []render.Kind{render.CatalogDirectory, render.ManifestsDirectory, render.CatalogImage, render.Database,
+		render.DatabaseImage}
 }
 
 // notCatalog returns opm's message for a bundle, which cannot be listed.

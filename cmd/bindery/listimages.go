@@ -15,12 +15,16 @@ func (p *program) listImagesCommand() *cli.Command {
 		Usage:     "list the images that a catalog references",
 		ArgsUsage: "REF [PACKAGE]",
 		Description: catalogHelp + validHelp + packageHelp + "\n\n" +
-			"Lists the images of the bundles and their related images, which a mirror needs: one per line, sorted, without\n" +
+			"Lists the images of the bundles and their related images, which a mirror needs: one per line, sorted, " +
+			"without\n" +
 			"duplicates." +
-			examples("bindery list images catalog", "bindery list images registry.example.com/acme/catalog:v1 etcd --heads-only",
-				"bindery list images index.db etcd --channel alpha --by bundle", "bindery list images catalog --heads-only -o json"),
+			examples("bindery list images catalog",
+				"bindery list images registry.example.com/acme/catalog:v1 etcd --heads-only",
+				"bindery list images index.db etcd --channel alpha --by bundle",
+				"bindery list images catalog --heads-only -o json"),
 		Flags: append([]cli.Flag{
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "output `FORMAT` (json): each image with its references"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"},
+				Usage: "output `FORMAT` (json): each image with its references"},
 			&cli.StringFlag{Name: "by", Usage: "print a table of images per `GROUP` (package|channel|bundle)"},
 			&cli.StringSliceFlag{Name: "channel", Usage: "only bundles of the channel `NAME`; can be repeated"},
 			&cli.BoolFlag{Name: "heads-only", Usage: "only bundles that are channel heads"},
@@ -45,7 +49,8 @@ func (p *program) listImages(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	rows, err := listing.Images(list.ImageOptions{Package: c.Args().Get(1), Channels: c.StringSlice("channel"), HeadsOnly: c.Bool("heads-only")})
+	rows, err := listing.Images(list.ImageOptions{Package: c.Args().Get(1), Channels: c.StringSlice("channel"),
+		HeadsOnly: c.Bool("heads-only")})
 	if err != nil {
 		return err
 	}

@@ -15,15 +15,19 @@ import (
 // An exit status that is a result is not a failure: the lock file is written. If that fails, it is an error.
 func TestLockOfAnAnswerByStatus(t *testing.T) {
 	dir := t.TempDir()
-	for name, blob := range map[string]string{"old": `{"schema":"olm.package","name":"a","defaultChannel":"x"}`, "new": `{"schema":"olm.package","name":"b","defaultChannel":"x"}`} {
+	for name, blob := range map[string]string{"old": `{"schema":"olm.package","name":"a","defaultChannel":"x"}`,
+		"new": `{"schema":"olm.package","name":"b","defaultChannel":"x"}`} {
 		testregistry.Image{
-			Labels: map[string]string{build.ConfigsLabel: "/configs"}, Layers: []map[string]string{{"configs/c.json": blob}},
+			Labels: map[string]string{build.ConfigsLabel: "/configs"},
+			Layers: []map[string]string{{"configs/c.json": blob}},
 		}.WriteLayout(t, filepath.Join(dir, name), "v1")
 	}
 	testregistry.Image{
-		Labels: map[string]string{bundle.AnnotationPackage: "etcd"}, Layers: []map[string]string{{"manifests/a.yaml": "kind: Secret\n"}},
+		Labels: map[string]string{bundle.AnnotationPackage: "etcd"},
+		Layers: []map[string]string{{"manifests/a.yaml": "kind: Secret\n"}},
 	}.WriteLayout(t, filepath.Join(dir, "bundle"), "v1")
-	for line, image := range map[string]string{"diff oci:old:v1 oci:new:v1": "oci:new:v1", "bundle validate oci:bundle:v1 -o json": "oci:bundle:v1"} {
+	for line, image := range map[string]string{"diff oci:old:v1 oci:new:v1": "oci:new:v1",
+		"bundle validate oci:bundle:v1 -o json": "oci:bundle:v1"} {
 		got := runProgram(t, dir, "bindery", append(strings.Fields(line), "--lock", "images.lock")...)
 		if got.status != 1 || got.stdout == "" || strings.Contains(got.stderr, "error:") {
 			t.Errorf("%s: %+v", line, got)

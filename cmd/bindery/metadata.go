@@ -29,7 +29,8 @@ type layerAccount struct {
 }
 
 func newMetadata(image *build.Image, c layers.Compression, refs []string, results []images.Result) metadata {
-	m := metadata{Image: image, Codecs: codecs(c), References: refs, Destinations: append([]images.Result{}, results...), Layers: []layerAccount{}}
+	m := metadata{Image: image, Codecs: codecs(c), References: refs,
+		Destinations: append([]images.Result{}, results...), Layers: []layerAccount{}}
 	effort := map[images.How]int{images.Reused: 1, images.Mounted: 2, images.Pushed: 3}
 	how := map[digest.Digest]images.How{}
 	for _, r := range results {

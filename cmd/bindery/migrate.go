@@ -20,24 +20,41 @@ func (p *program) migrateCommand() *cli.Command {
 	const many = "many migrations"
 	flags := []cli.Flag{
 		&cli.StringSliceFlag{Name: "output", Aliases: []string{"o"}, DefaultText: "json",
-			Usage: "`FORMAT` of the catalog (json|yaml), or the destination TRANSPORT:PATH of an image: oci:, oci-archive:, docker-archive:, dir:, docker://, containers-storage:"},
+			Usage: "`FORMAT` of the catalog (json|yaml), or the destination TRANSPORT:PATH of an image: oci:, " +
+				"oci-archive:, docker-archive:, dir:, docker://, containers-storage:"},
 		migrateLevelFlag(""),
-		&cli.StringFlag{Name: "report", Usage: "write a JSON report of source and output to `FILE`; \"-\" is standard output"},
-		&cli.BoolFlag{Name: "verify", Usage: "verify that the output contains everything of the source; exit status 1 if not"},
-		&cli.BoolFlag{Name: "keep-going", Usage: "skip invalid packages, or failing lines of a list, instead of failing"},
-		&cli.BoolFlag{Name: "repair", Usage: "repair what has one unambiguous repair, such as related images that are no pull specs; " +
-			"exit status 4 if something was"},
+		&cli.StringFlag{Name: "report",
+			Usage: "write a JSON report of source and output to `FILE`; \"-\" is standard output"},
+		&cli.BoolFlag{Name: "verify",
+			Usage: "verify that the output contains everything of the source; exit status 1 if not"},
+		&cli.BoolFlag{Name: "keep-going",
+			Usage: "skip invalid packages, or failing lines of a list, instead of failing"},
+		&cli.BoolFlag{Name: "repair",
+			Usage: "repair what has one unambiguous repair, such as related images that are no pull specs; " +
+				"exit status 4 if something was"},
 		compatFlag(),
 		allowEmptyFlag(""),
-		&cli.StringSliceFlag{Name: "platform", Usage: "`OS/ARCH` to read of a multi-platform image, and to write; can be repeated for writing",
-			DefaultText: "those of the source image, else linux and this machine's architecture", EnvVars: env("platform"), Category: "content"},
-		&cli.BoolFlag{Name: "dry-run", Usage: "run the migration without writing anything", EnvVars: env("dry-run"), Category: "execution"},
+		&cli.StringSliceFlag{Name: "platform",
+			Usage:       "`OS/ARCH` to read of a multi-platform image, and to write; can be repeated for writing",
+			DefaultText: "those of the source image, else linux and this machine's architecture",
+			EnvVars:     env("platform"), Category: "content"},
+		&cli.BoolFlag{Name: "dry-run", Usage: "run the migration without writing anything", EnvVars: env("dry-run"),
+			Category: "execution"},
 		inCategory(jobsFlag(), "work"),
-		&cli.StringFlag{Name: "from-file", Usage: "run the migrations in `LIST`, one per line: SOURCE [OUT] [-> IMAGE]; \"-\" is standard input", Category: many},
-		&cli.StringFlag{Name: "out-dir", Usage: "write all directories and local images below `DIR`, also for lines without an output", Category: many},
-		&cli.StringFlag{Name: "report-dir", Usage: "write a report per line to `DIR`, and resume from existing ones", DefaultText: "LIST.reports", Category: many},
-		&cli.StringFlag{Name: "results", Usage: "write the result of each line to `FILE`, as one JSON object per line; \"-\" is standard output", Category: many},
-		&cli.BoolFlag{Name: "overwrite", Usage: "replace outputs of earlier runs if the source, the settings or the release changed", Category: many},
+		&cli.StringFlag{Name: "from-file",
+			Usage:    "run the migrations in `LIST`, one per line: SOURCE [OUT] [-> IMAGE]; \"-\" is standard input",
+			Category: many},
+		&cli.StringFlag{Name: "out-dir",
+			Usage:    "write all directories and local images below `DIR`, also for lines without an output",
+			Category: many},
+		&cli.StringFlag{Name: "report-dir", Usage: "write a report per line to `DIR`, and resume from existing ones",
+			DefaultText: "LIST.reports", Category: many},
+		&cli.StringFlag{Name: "results",
+			Usage:    "write the result of each line to `FILE`, as one JSON object per line; \"-\" is standard output",
+			Category: many},
+		&cli.BoolFlag{Name: "overwrite",
+			Usage:    "replace outputs of earlier runs if the source, the settings or the release changed",
+			Category: many},
 	}
 	for _, f := range destinationFlags() {
 		if f.Names()[0] != "output" {
@@ -50,17 +67,24 @@ func (p *program) migrateCommand() *cli.Command {
 		Name:      "migrate",
 		Usage:     "migrate index databases and catalogs to catalog directories and images",
 		ArgsUsage: "SRC [OUT]",
-		Description: "SRC is an index database, a catalog directory, or an image of either. OUT must be absent or empty; it is written\n" +
-			"completely or not at all. --verify reads it back and compares it with the result of plain SQL queries on the database.\n" +
-			"--keep-going skips invalid packages, with exit status 4. --repair makes unambiguous repairs; the report has the values\n" +
+		Description: "SRC is an index database, a catalog directory, or an image of either. OUT must be absent or " +
+			"empty; it is written\n" +
+			"completely or not at all. --verify reads it back and compares it with the result of plain SQL queries " +
+			"on the database.\n" +
+			"--keep-going skips invalid packages, with exit status 4. --repair makes unambiguous repairs; the report " +
+			"has the values\n" +
 			"before and after.\n\n" +
-			"With -t or with TRANSPORT:PATH for --output a catalog image is written, with or without OUT. It keeps the labels,\n" +
-			"annotations and platforms of SRC if that is an image. Nothing is written before everything is built and verified.\n\n" +
+			"With -t or with TRANSPORT:PATH for --output a catalog image is written, with or without OUT. It keeps " +
+			"the labels,\n" +
+			"annotations and platforms of SRC if that is an image. Nothing is written before everything is built and " +
+			"verified.\n\n" +
 			"--from-file runs many migrations, and resumes an interrupted run." +
-			examples("bindery migrate index.db migrated --verify", "bindery migrate index.db migrated -o yaml --report report.json",
+			examples("bindery migrate index.db migrated --verify",
+				"bindery migrate index.db migrated -o yaml --report report.json",
 				"bindery migrate catalog migrated --migrate-level bundle-object-to-csv-metadata",
 				"bindery migrate registry.example.com/acme/catalog:v1 migrated --verify",
-				"bindery migrate index.db -t registry.example.com/acme/catalog:v2 --output oci-archive:catalog.tar --verify --server none",
+				"bindery migrate index.db -t registry.example.com/acme/catalog:v2 --output oci-archive:catalog.tar "+
+					"--verify --server none",
 				"bindery migrate --from-file indexes.txt --out-dir migrated --verify --keep-going"),
 		Flags:  append(flags, imageFlags()...),
 		Action: p.migrate,
@@ -183,7 +207,9 @@ func (p *program) migrateOne(c *cli.Context, m *migration, imaged bool) (err err
 	}
 	status := cmdline.NewStatus(p.stderr, p.bars)
 	m.o.Report = reportFile != ""
-	m.o.Progress = func(step migrate.Step, n int, pkg string) { status.Set(fmt.Sprintf("%s package %d, %s", step, n, pkg)) }
+	m.o.Progress = func(step migrate.Step, n int, pkg string) {
+		status.Set(fmt.Sprintf("%s package %d, %s", step, n, pkg))
+	}
 	var report *migrate.Report
 	var copied *copiedImage
 	if imaged || c.Bool("dry-run") {

@@ -26,7 +26,8 @@ const privateCatalog = "catalog"
 
 // migrateImage migrates to an image, and to the directory out unless that is empty. When both are complete, the image
 // is copied and then the directory renamed to its final name.
-func (p *program) migrateImage(c *cli.Context, m *migration, src, out string, imaged bool) (_ *migrate.Report, copied *copiedImage, err error) {
+func (p *program) migrateImage(c *cli.Context, m *migration, src, out string,
+	imaged bool) (_ *migrate.Report, copied *copiedImage, err error) {
 	t, err := migrateTarget(c, m, src, out, imaged)
 	if err != nil {
 		return nil, nil, err
@@ -74,7 +75,9 @@ func (p *program) migrateImage(c *cli.Context, m *migration, src, out string, im
 		start := time.Now()
 		var o build.Options
 		copied.image, err = p.assemble(&o, func() (*build.Image, error) {
-			return m.spec.Migrated(c.Context, prepared, indeximage.Migrated{From: from, Work: work.Dir(), Jobs: c.Int("jobs"), Warn: p.warnAt, Events: o.Events})
+			return m.spec.Migrated(c.Context, prepared,
+				indeximage.Migrated{From: from, Work: work.Dir(), Jobs: c.Int("jobs"), Warn: p.warnAt,
+					Events: o.Events})
 		})
 		if err != nil {
 			return nil, nil, withServerHint(err)

@@ -23,8 +23,9 @@ func databaseImage(t *testing.T, db, arch string) testregistry.Image {
 		Labels: map[string]string{
 			build.DatabaseLabel: "/database/index.db", "com.example.arch": arch, "maintainer": "acme",
 		},
-		Annotations: map[string]string{"com.example.note": arch, v1.AnnotationCreated: "2020-01-01T00:00:00Z", v1.AnnotationBaseImageName: "old"},
-		Layers:      []map[string]string{{"bin/opm": "#!/bin/sh\n"}, {"database/index.db": readFile(t, db)}},
+		Annotations: map[string]string{"com.example.note": arch, v1.AnnotationCreated: "2020-01-01T00:00:00Z",
+			v1.AnnotationBaseImageName: "old"},
+		Layers: []map[string]string{{"bin/opm": "#!/bin/sh\n"}, {"database/index.db": readFile(t, db)}},
 	}
 }
 
@@ -52,7 +53,8 @@ func TestMigrateImageToImage(t *testing.T) {
 	small := filepath.Join(dir, "small.db")
 	reg.AddIndex(t, "acme/index", "v1", map[string]string{"com.example.index": "yes", v1.AnnotationRefName: "v1"},
 		[]testregistry.Image{databaseImage(t, small, "s390x"), databaseImage(t, small, "ppc64le")},
-		v1.Descriptor{MediaType: v1.MediaTypeImageManifest, Digest: "sha256:" + v1ZeroDigest, Size: 2, Platform: &v1.Platform{OS: "unknown", Architecture: "unknown"}})
+		v1.Descriptor{MediaType: v1.MediaTypeImageManifest, Digest: "sha256:" + v1ZeroDigest, Size: 2,
+			Platform: &v1.Platform{OS: "unknown", Architecture: "unknown"}})
 	src, to := reg.Host()+"/acme/index:v1", reg.Host()+"/acme/catalog:v1"
 	run := func(args ...string) result {
 		t.Helper()
@@ -62,7 +64,8 @@ func TestMigrateImageToImage(t *testing.T) {
 		}
 		return got
 	}
-	got := run(src, "out", "-t", to, "--push", "--output", "oci:l:v1", "-o", "yaml", "--verify", "--server", "none", "--report", "r.json", "--label", "maintainer=me")
+	got := run(src, "out", "-t", to, "--push", "--output", "oci:l:v1", "-o", "yaml", "--verify", "--server", "none",
+		"--report", "r.json", "--label", "maintainer=me")
 	lines := strings.Split(strings.TrimSpace(got.stdout), "\n")
 	if len(lines) != 3 || lines[0] != "oci:l:v1" || !strings.HasPrefix(lines[2], reg.Host()+"/acme/catalog@sha256:") {
 		t.Errorf("%+v", got)
@@ -70,13 +73,15 @@ func TestMigrateImageToImage(t *testing.T) {
 	_, digest, _ := strings.Cut(lines[2], "@")
 	for _, image := range []string{"oci:" + filepath.Join(dir, "l") + ":v1", to} {
 		d := described(t, image)
-		if d.Top.String() != digest || !d.Index || !maps.Equal(d.Annotations, map[string]string{"com.example.index": "yes"}) || len(d.Variants) != 2 {
+		if d.Top.String() != digest || !d.Index || !maps.Equal(d.Annotations,
+			map[string]string{"com.example.index": "yes"}) || len(d.Variants) != 2 {
 			t.Fatalf("%s: %+v", image, d)
 		}
 		for i, arch := range []string{"s390x", "ppc64le"} {
 			v := d.Variants[i]
 			labels := map[string]string{build.ConfigsLabel: "/configs", "com.example.arch": arch, "maintainer": "me"}
-			if v.Platform.Architecture != arch || !maps.Equal(v.Config.Config.Labels, labels) || !maps.Equal(v.Annotations, map[string]string{"com.example.note": arch}) {
+			if v.Platform.Architecture != arch || !maps.Equal(v.Config.Config.Labels, labels) ||
+				!maps.Equal(v.Annotations, map[string]string{"com.example.note": arch}) {
 				t.Errorf("%s: %+v", arch, v)
 			}
 		}
@@ -89,7 +94,8 @@ func TestMigrateImageToImage(t *testing.T) {
 	if err := json.Unmarshal([]byte(readFile(t, filepath.Join(dir, "r.json"))), &report); err != nil {
 		t.Fatal(err)
 	}
-	if !report.Verification.Same || report.Output != "out" || len(report.Images) != 1 || report.Images[0] != lines[2] || !strings.HasPrefix(report.Image, reg.Host()+"/acme/index@sha256:") {
+	if !report.Verification.Same || report.Output != "out" || len(report.Images) != 1 || report.Images[0] != lines[2] ||
+		!strings.HasPrefix(report.Image, reg.Host()+"/acme/index@sha256:") {
 		t.Errorf("%+v", report)
 	}
 	render := func(ref string) string {
@@ -107,17 +113,21 @@ func TestMigrateImageToImage(t *testing.T) {
 		}
 	}
 	// The same image without the directory.
-	again := run(src, "-t", to, "--output", "oci-archive:a.tar", "-o", "yaml", "--server", "none", "--label", "maintainer=me")
+	again := run(src, "-t", to, "--output", "oci-archive:a.tar", "-o", "yaml", "--server", "none", "--label",
+		"maintainer=me")
 	if !strings.HasSuffix(strings.TrimSpace(again.stdout), digest) || strings.Contains(again.stderr, dir) {
 		t.Errorf("%+v, want the digest %s", again, digest)
 	}
 	// Additional platforms get the labels of the source's first one.
 	run(src, "--output", "oci:l:arm", "--platform", "linux/arm64", "--server", "none")
-	if d := described(t, "oci:"+filepath.Join(dir, "l")+":arm"); d.Index || d.Variants[0].Platform.Architecture != "arm64" || d.Variants[0].Config.Config.Labels["com.example.arch"] != "s390x" {
+	if d := described(t, "oci:"+filepath.Join(dir, "l")+":arm"); d.Index ||
+		d.Variants[0].Platform.Architecture != "arm64" ||
+		d.Variants[0].Config.Config.Labels["com.example.arch"] != "s390x" {
 		t.Errorf("%+v", d)
 	}
 	// Without an image destination, --platform selects the platform to read, and a missing one is an error.
-	if got := runProgram(t, dir, "bindery", "migrate", src, "x", "--platform", "linux/arm64", "--use-http"); got.status != 1 || !strings.Contains(got.stderr, "no image for linux/arm64") {
+	if got := runProgram(t, dir, "bindery", "migrate", src, "x", "--platform", "linux/arm64",
+		"--use-http"); got.status != 1 || !strings.Contains(got.stderr, "no image for linux/arm64") {
 		t.Errorf("%+v", got)
 	}
 	run(src, "x", "--platform", "linux/s390x")
@@ -138,16 +148,19 @@ func TestMigrateOntoABinaryImage(t *testing.T) {
 	}
 	reg.AddImage(t, "acme/opm", "v1", base)
 	reg.AddImage(t, "acme/index", "v1", databaseImage(t, filepath.Join(dir, "small.db"), "amd64"))
-	got := runProgram(t, dir, "bindery", "migrate", reg.Host()+"/acme/index:v1", "-t", "acme/c:v1", "--output", "oci:l", "--binary-image", reg.Host()+"/acme/opm:v1", "--use-http", "--verify")
+	got := runProgram(t, dir, "bindery", "migrate", reg.Host()+"/acme/index:v1", "-t", "acme/c:v1", "--output", "oci:l",
+		"--binary-image", reg.Host()+"/acme/opm:v1", "--use-http", "--verify")
 	if got.status != 0 {
 		t.Fatal(got.stderr)
 	}
 	d, below := described(t, "oci:"+filepath.Join(dir, "l")+":v1"), described(t, reg.Host()+"/acme/opm:v1")
 	config := d.Variants[0].Config
-	if config.RootFS.DiffIDs[0] != below.Variants[0].Config.RootFS.DiffIDs[0] || strings.Join(config.Config.Entrypoint, " ") != "/bin/opm" || strings.Join(config.Config.Cmd, " ") != "serve /configs" {
+	if config.RootFS.DiffIDs[0] != below.Variants[0].Config.RootFS.DiffIDs[0] || strings.Join(config.Config.Entrypoint,
+		" ") != "/bin/opm" || strings.Join(config.Config.Cmd, " ") != "serve /configs" {
 		t.Errorf("%+v", config)
 	}
-	if l := config.Config.Labels; l["base"] != "yes" || l["maintainer"] != "acme" || l[build.DatabaseLabel] != "" || l[build.ConfigsLabel] != "/configs" {
+	if l := config.Config.Labels; l["base"] != "yes" || l["maintainer"] != "acme" || l[build.DatabaseLabel] != "" ||
+		l[build.ConfigsLabel] != "/configs" {
 		t.Errorf("labels %v", l)
 	}
 }
@@ -188,8 +201,10 @@ func TestMigrateToImageAllOrNothing(t *testing.T) {
 	if len(reg.Requests()) > 0 {
 		t.Errorf("%v", reg.Requests())
 	}
-	got := runProgram(t, dir, "bindery", "migrate", "small.db", "out", "-t", "example.com/x:v1", "--dry-run", "--verify", "--server", "none")
-	if got.status != 0 || !strings.HasPrefix(got.stdout, "example.com/x@sha256:") || !strings.Contains(got.stderr, "would write 2 packages; verified") {
+	got := runProgram(t, dir, "bindery", "migrate", "small.db", "out", "-t", "example.com/x:v1", "--dry-run",
+		"--verify", "--server", "none")
+	if got.status != 0 || !strings.HasPrefix(got.stdout, "example.com/x@sha256:") || !strings.Contains(got.stderr,
+		"would write 2 packages; verified") {
 		t.Errorf("%+v", got)
 	}
 	if after := snapshot(t, dir); after != before {
@@ -201,14 +216,18 @@ func TestMigrateToImageAllOrNothing(t *testing.T) {
 func TestMigrateKeepGoingToImage(t *testing.T) {
 	dir := workDir(t)
 	breakDatabase(t, filepath.Join(dir, "small.db"))
-	if got := runProgram(t, dir, "bindery", "migrate", "small.db", "--output", "oci:l:v1", "--server", "none"); got.status != 1 || exists(t, filepath.Join(dir, "l")) {
+	if got := runProgram(t, dir, "bindery", "migrate", "small.db", "--output", "oci:l:v1", "--server",
+		"none"); got.status != 1 || exists(t, filepath.Join(dir, "l")) {
 		t.Errorf("%+v", got)
 	}
-	got := runProgram(t, dir, "bindery", "migrate", "small.db", "--output", "oci:l:v1", "--server", "none", "--keep-going", "--verify")
-	if got.status != 4 || !strings.Contains(got.stdout, "oci:l:v1\nsha256:") || !strings.Contains(got.stderr, "silicom") {
+	got := runProgram(t, dir, "bindery", "migrate", "small.db", "--output", "oci:l:v1", "--server", "none",
+		"--keep-going", "--verify")
+	if got.status != 4 || !strings.Contains(got.stdout, "oci:l:v1\nsha256:") || !strings.Contains(got.stderr,
+		"silicom") {
 		t.Errorf("%+v", got)
 	}
-	if got := runProgram(t, dir, "bindery", "list", "packages", "oci:l:v1"); !strings.Contains(got.stdout, "etcd") || strings.Contains(got.stdout, "silicom") {
+	if got := runProgram(t, dir, "bindery", "list", "packages", "oci:l:v1"); !strings.Contains(got.stdout, "etcd") ||
+		strings.Contains(got.stdout, "silicom") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -221,19 +240,23 @@ func TestMigrateFromEveryTransport(t *testing.T) {
 	src := reg.Host() + "/acme/index:v1"
 	reg.AddImage(t, "acme/index", "v1", databaseImage(t, db, "amd64"))
 	databaseImage(t, db, "amd64").WriteLayout(t, filepath.Join(dir, "layout"), "v1")
-	if got := runProgram(t, dir, "bindery", "migrate", filepath.Base(db), "want", "--report", "want.json"); got.status != 0 {
+	if got := runProgram(t, dir, "bindery", "migrate", filepath.Base(db), "want", "--report",
+		"want.json"); got.status != 0 {
 		t.Fatal(got.stderr)
 	}
 	// A catalog image in every transport, too.
-	for _, outputs := range []string{"oci:fbc oci-archive:fbc.oci.tar:v1 dir:fbc.dir", "docker-archive:fbc.docker.tar --format docker"} {
+	for _, outputs := range []string{"oci:fbc oci-archive:fbc.oci.tar:v1 dir:fbc.dir",
+		"docker-archive:fbc.docker.tar --format docker"} {
 		outputs = strings.NewReplacer(" oci", " --output oci", " dir", " --output dir").Replace(outputs)
-		args := append([]string{"migrate", filepath.Base(db), "-t", "x:v1", "--server", "none", "--output"}, strings.Fields(outputs)...)
+		args := append([]string{"migrate", filepath.Base(db), "-t", "x:v1", "--server", "none", "--output"},
+			strings.Fields(outputs)...)
 		if got := runProgram(t, dir, "bindery", args...); got.status != 0 {
 			t.Fatal(got.stderr)
 		}
 	}
 	want := runProgram(t, dir, "bindery", "render", "want").stdout
-	for i, ref := range []string{src, "docker://" + src, "oci:layout:v1", "oci:fbc:v1", "oci-archive:fbc.oci.tar:v1", "docker-archive:fbc.docker.tar", "dir:fbc.dir"} {
+	for i, ref := range []string{src, "docker://" + src, "oci:layout:v1", "oci:fbc:v1", "oci-archive:fbc.oci.tar:v1",
+		"docker-archive:fbc.docker.tar", "dir:fbc.dir"} {
 		out := "out" + string(rune('a'+i))
 		got := runProgram(t, dir, "bindery", "migrate", ref, out, "--verify", "--report", out+".json", "--use-http")
 		if got.status != 0 || !strings.Contains(got.stderr, "verified") {
@@ -243,7 +266,8 @@ func TestMigrateFromEveryTransport(t *testing.T) {
 		if runProgram(t, dir, "bindery", "render", out).stdout != want {
 			t.Errorf("%s: another catalog", ref)
 		}
-		if database := !strings.Contains(ref, "fbc"); database != strings.Contains(got.stderr, "derived data that the database does not store (4") {
+		if database := !strings.Contains(ref, "fbc"); database != strings.Contains(got.stderr,
+			"derived data that the database does not store (4") {
 			t.Errorf("%s: findings: %s", ref, got.stderr)
 		}
 	}
@@ -261,11 +285,14 @@ func TestMigratePlatformsThatDiffer(t *testing.T) {
 		databaseImage(t, filepath.Join(dir, "small.db"), "amd64"), same, databaseImage(t, subs, "s390x"),
 	})
 	src := reg.Host() + "/acme/index:v1"
-	got := runProgram(t, dir, "bindery", "migrate", src, "--output", "oci:l:v1", "--server", "none", "--verify", "--use-http")
-	if got.status != 1 || !strings.Contains(got.stderr, "have different catalogs: linux/amd64 and linux/s390x") || exists(t, filepath.Join(dir, "l")) {
+	got := runProgram(t, dir, "bindery", "migrate", src, "--output", "oci:l:v1", "--server", "none", "--verify",
+		"--use-http")
+	if got.status != 1 || !strings.Contains(got.stderr, "have different catalogs: linux/amd64 and linux/s390x") ||
+		exists(t, filepath.Join(dir, "l")) {
 		t.Errorf("%+v", got)
 	}
-	if got := runProgram(t, dir, "bindery", "migrate", src, "--output", "oci:l:v1", "--server", "none", "--verify", "--use-http", "--platform", "linux/arm64,linux/amd64"); got.status != 0 {
+	if got := runProgram(t, dir, "bindery", "migrate", src, "--output", "oci:l:v1", "--server", "none", "--verify",
+		"--use-http", "--platform", "linux/arm64,linux/amd64"); got.status != 0 {
 		t.Errorf("%+v", got)
 	}
 }

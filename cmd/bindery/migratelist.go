@@ -39,8 +39,9 @@ func (p *program) readListFlags(c *cli.Context) (listFlags, error) {
 		names = append(names, string(k))
 	}
 	return listFlags{
-		file: c.String("from-file"), reportDir: c.String("report-dir"), outDir: c.String("out-dir"), results: c.String("results"),
-		push: c.Bool("push"), load: c.Bool("load"), keepGoing: c.Bool("keep-going"), overwrite: c.Bool("overwrite"),
+		file: c.String("from-file"), reportDir: c.String("report-dir"), outDir: c.String("out-dir"),
+		results: c.String("results"),
+		push:    c.Bool("push"), load: c.Bool("load"), keepGoing: c.Bool("keep-going"), overwrite: c.Bool("overwrite"),
 		base: c.String("binary-image"), cache: strings.Join(names, ","), copy: p.copyOptions(c),
 	}, err
 }
@@ -63,14 +64,18 @@ func (p *program) migrateList(c *cli.Context, m *migration) (err error) {
 	if c.NArg() > 0 {
 		return cmdline.Usagef("accepts %d arg(s) with --from-file, received %d", 0, c.NArg())
 	}
-	single := []string{"tag", "if-digest", "previous", "report", "digest-file", "iid-file", "image-refs", "metadata-file"}
+	single := []string{"tag", "if-digest", "previous", "report", "digest-file", "iid-file", "image-refs",
+		"metadata-file"}
 	for _, flag := range single {
 		if c.IsSet(flag) {
-			return cmdline.Usagef("--%s cannot be combined with --from-file: the list names the outputs, and --report-dir and --results the reports", flag)
+			return cmdline.Usagef(
+				"--%s cannot be combined with --from-file: the list names the outputs, and --report-dir and "+
+					"--results the reports", flag)
 		}
 	}
 	if len(m.outputs) > 0 {
-		return cmdline.Usagef("--output %q cannot be combined with --from-file: the list names the outputs", m.outputs[0])
+		return cmdline.Usagef("--output %q cannot be combined with --from-file: the list names the outputs",
+			m.outputs[0])
 	}
 	l := &migrationList{p: p, m: m}
 	if l.flags, err = p.readListFlags(c); err != nil {
@@ -117,7 +122,8 @@ func (p *program) migrateList(c *cli.Context, m *migration) (err error) {
 	})
 	l.status.Close()
 	if errors.Is(err, jobs.ErrBusy) {
-		return &cmdline.Error{Class: cmdline.ClassLocal, Object: l.dir, Err: err, Hint: "use another --report-dir for another list"}
+		return &cmdline.Error{Class: cmdline.ClassLocal, Object: l.dir, Err: err,
+			Hint: "use another --report-dir for another list"}
 	}
 	if err != nil {
 		return err
@@ -156,7 +162,8 @@ func (l *migrationList) read() ([]jobs.Line, error) {
 			continue
 		}
 		if err := checkApart(line.Directory, reports); err != nil {
-			return nil, cmdline.Usagef("line %d: the report directory %q is in the output %q", line.Number, l.dir, line.Directory)
+			return nil, cmdline.Usagef("line %d: the report directory %q is in the output %q", line.Number, l.dir,
+				line.Directory)
 		}
 	}
 	return lines, nil
@@ -164,7 +171,8 @@ func (l *migrationList) read() ([]jobs.Line, error) {
 
 // destinations returns the destinations of the image of a line, as -t, --push, --load and --output determine them for a
 // single migration.
-func (l *migrationList) destinations(names []string, given []images.Destination) ([]string, []images.Destination, error) {
+func (l *migrationList) destinations(names []string,
+	given []images.Destination) ([]string, []images.Destination, error) {
 	t := target{}
 	for _, name := range names {
 		name, err := checkName(name)
@@ -187,7 +195,9 @@ func (l *migrationList) destinations(names []string, given []images.Destination)
 			out = append(out, d)
 		case len(given) == 0 && !l.flags.load:
 			_, tag := splitName(name)
-			out = append(out, images.Destination{Transport: images.OCI, Path: filepath.Join(l.flags.outDir, layoutName(name)), Name: tag})
+			out = append(out,
+				images.Destination{Transport: images.OCI, Path: filepath.Join(l.flags.outDir, layoutName(name)),
+					Name: tag})
 		}
 	}
 	for _, d := range out {
@@ -211,7 +221,8 @@ func (l *migrationList) migrate(ctx context.Context, t *jobs.Task) (_ *migrate.R
 		l.p.log.Warn(fmt.Sprintf("line %d: %s", t.Number, text))
 	}
 	if len(t.Destinations) == 0 {
-		return l.prepare(ctx, t, t.Directory, o, func(p *migrate.Prepared) error { return t.Prepared(ctx, p.Dir(), "", p.Report) })
+		return l.prepare(ctx, t, t.Directory, o,
+			func(p *migrate.Prepared) error { return t.Prepared(ctx, p.Dir(), "", p.Report) })
 	}
 	if err := l.m.spec.CheckPlatforms(ctx, t.Image, o); err != nil {
 		return nil, err
@@ -232,7 +243,8 @@ func (l *migrationList) migrate(ctx context.Context, t *jobs.Task) (_ *migrate.R
 	}
 	return l.prepare(ctx, t, out, o, func(p *migrate.Prepared) (err error) {
 		p.Report.Output = t.Directory
-		image, err := l.m.spec.Migrated(ctx, p, indeximage.Migrated{From: t.Image, Work: work.Dir(), Jobs: l.inner, Warn: l.p.warnAt})
+		image, err := l.m.spec.Migrated(ctx, p,
+			indeximage.Migrated{From: t.Image, Work: work.Dir(), Jobs: l.inner, Warn: l.p.warnAt})
 		if err != nil {
 			return withServerHint(err)
 		}
@@ -250,7 +262,8 @@ func (l *migrationList) migrate(ctx context.Context, t *jobs.Task) (_ *migrate.R
 }
 
 // prepare runs a migration up to complete outputs and commits it.
-func (l *migrationList) prepare(ctx context.Context, t *jobs.Task, out string, o migrate.Options, complete func(*migrate.Prepared) error) (*migrate.Report, error) {
+func (l *migrationList) prepare(ctx context.Context, t *jobs.Task, out string, o migrate.Options,
+	complete func(*migrate.Prepared) error) (*migrate.Report, error) {
 	p, err := migrate.Prepare(ctx, t.Source, out, o)
 	if p == nil {
 		return nil, err

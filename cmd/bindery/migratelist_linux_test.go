@@ -22,7 +22,8 @@ func TestMigrateListMemory(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(list.String()), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		cmd := command(dir, "bindery", "migrate", "--from-file", name, "--migrate-level", "bundle-object-to-csv-metadata", "--quiet")
+		cmd := command(dir, "bindery", "migrate", "--from-file", name, "--migrate-level",
+			"bundle-object-to-csv-metadata", "--quiet")
 		if got := finish(t, cmd); got.status != 0 {
 			t.Fatal(got.stderr)
 		}

@@ -46,7 +46,8 @@ func breakDatabase(t *testing.T, path string) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	if _, err := db.Exec(`UPDATE operatorbundle SET version = 'latest' WHERE name = 'silicom-sts-operator.v0.0.2'`); err != nil {
+	if _, err := db.Exec(
+		`UPDATE operatorbundle SET version = 'latest' WHERE name = 'silicom-sts-operator.v0.0.2'`); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -126,13 +127,17 @@ func TestMigrateList(t *testing.T) {
 	}
 	migrate := func(more ...string) result {
 		t.Helper()
-		return runProgram(t, dir, "bindery", append([]string{"migrate", "--from-file", "list", "--push", "--use-http", "--server", "none", "--results", "results", "--verify"}, more...)...)
+		return runProgram(t, dir, "bindery",
+			append([]string{"migrate", "--from-file", "list", "--push", "--use-http", "--server", "none", "--results",
+				"results", "--verify"}, more...)...)
 	}
-	if got := migrate(); got.status != 1 || !strings.Contains(got.stdout, "failed") || !strings.Contains(got.stderr, "hint: run the same command again") {
+	if got := migrate(); got.status != 1 || !strings.Contains(got.stdout, "failed") || !strings.Contains(got.stderr,
+		"hint: run the same command again") {
 		t.Errorf("without --keep-going: %+v", got)
 	}
 	got := migrate("--keep-going")
-	if got.status != 4 || !strings.Contains(got.stderr, "1 of 6 lines failed, invalid packages were skipped in 1") || !strings.Contains(got.stdout, "incomplete") {
+	if got.status != 4 || !strings.Contains(got.stderr, "1 of 6 lines failed, invalid packages were skipped in 1") ||
+		!strings.Contains(got.stdout, "incomplete") {
 		t.Errorf("%+v", got)
 	}
 	status := map[int]string{}
@@ -141,15 +146,19 @@ func TestMigrateList(t *testing.T) {
 		if report := filepath.Join(dir, r.Report); !exists(t, report) {
 			t.Errorf("line %d has no report", r.Line)
 		}
-		if (r.Error != nil) != (r.Status == "failed") || r.Line == 3 && strings.Join(r.Quarantined, "") != "silicom-sts-operator" || r.Line == 4 && !strings.HasPrefix(r.Image, "sha256:") {
+		if (r.Error != nil) != (r.Status == "failed") || r.Line == 3 && strings.Join(r.Quarantined,
+			"") != "silicom-sts-operator" || r.Line == 4 && !strings.HasPrefix(r.Image, "sha256:") {
 			t.Errorf("%+v", r)
 		}
 	}
-	if want := map[int]string{2: "done", 3: "incomplete", 4: "done", 5: "done", 6: "done", 7: "failed"}; fmt.Sprint(status) != fmt.Sprint(want) {
+	if want := map[int]string{2: "done", 3: "incomplete", 4: "done", 5: "done", 6: "done",
+		7: "failed"}; fmt.Sprint(status) != fmt.Sprint(want) {
 		t.Errorf("%v", status)
 	}
-	for out, src := range map[string]string{"medium": "medium.db", "broken": "broken one.db", "image": "small.db", "layout": "medium.db", "cat": "cat"} {
-		if got := runProgram(t, dir, "bindery", "migrate", src, "want-"+out, "--keep-going"); got.status != 0 && got.status != 4 {
+	for out, src := range map[string]string{"medium": "medium.db", "broken": "broken one.db", "image": "small.db",
+		"layout": "medium.db", "cat": "cat"} {
+		if got := runProgram(t, dir, "bindery", "migrate", src, "want-"+out,
+			"--keep-going"); got.status != 0 && got.status != 4 {
 			t.Fatal(got.stderr)
 		}
 		sameContents(t, filepath.Join(dir, "out", out), filepath.Join(dir, "want-"+out))
@@ -167,7 +176,8 @@ func TestMigrateList(t *testing.T) {
 	if got.status != 4 || !strings.Contains(got.stdout, "done before  4") || strings.Contains(got.stderr, "wrote") {
 		t.Errorf("again: %+v", got)
 	}
-	if n := reg.Count("GET /v2/acme/index/blobs") + reg.Count("PUT") + reg.Count("POST"); n > 1 { // reading the configuration is allowed
+	// reading the configuration is allowed
+	if n := reg.Count("GET /v2/acme/index/blobs") + reg.Count("PUT") + reg.Count("POST"); n > 1 {
 		t.Errorf("%d requests for content: %v", n, reg.Requests())
 	}
 	if after := snapshot(t, filepath.Join(dir, "out")); after != before {
@@ -192,7 +202,8 @@ func TestMigrateList(t *testing.T) {
 
 func TestMigrateListUsage(t *testing.T) {
 	dir := workDir(t)
-	if err := os.WriteFile(filepath.Join(dir, "list"), []byte("small.db a\nsmall.db a\nsmall.db ../b\n"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "list"), []byte("small.db a\nsmall.db a\nsmall.db ../b\n"),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "good"), []byte("small.db\n"), 0o644); err != nil {
@@ -200,13 +211,14 @@ func TestMigrateListUsage(t *testing.T) {
 	}
 	before := snapshot(t, dir)
 	for args, want := range map[string]string{
-		"--from-file nosuch":                                      "no such file",
-		"--from-file list --out-dir out":                          "list:2: invalid list: the output \"out/a\" is also that of line 1",
-		"--from-file good":                                        "no output for",
-		"--from-file good x":                                      "accepts 0 arg(s)",
-		"--from-file good -t x:v1":                                "--tag cannot be combined with --from-file",
-		"--from-file good --output oci:x:v1":                      "cannot be combined with --from-file",
-		"--from-file -":                                           "requires --report-dir",
+		"--from-file nosuch": "no such file",
+		"--from-file list --out-dir out": "list:2: invalid list: the output \"out/a\" is " +
+			"also that of line 1",
+		"--from-file good":                   "no output for",
+		"--from-file good x":                 "accepts 0 arg(s)",
+		"--from-file good -t x:v1":           "--tag cannot be combined with --from-file",
+		"--from-file good --output oci:x:v1": "cannot be combined with --from-file",
+		"--from-file -":                      "requires --report-dir",
 		"--from-file good --out-dir out --report-dir out/small/r": "is in the output",
 		"--from-file good --out-dir out --results nosuch/x":       "--results",
 	} {
@@ -219,10 +231,12 @@ func TestMigrateListUsage(t *testing.T) {
 		}
 	}
 	got := runProgram(t, dir, "bindery", "migrate", "--from-file", "good", "--out-dir", "out", "--dry-run")
-	if after := snapshot(t, dir); got.status != 0 || after != before || got.stdout != "LINE  SOURCE    OUTPUTS\n1     small.db  out/small\n" {
+	if after := snapshot(t, dir); got.status != 0 || after != before ||
+		got.stdout != "LINE  SOURCE    OUTPUTS\n1     small.db  out/small\n" {
 		t.Errorf("%+v", got)
 	}
-	cmd := command(dir, "bindery", "migrate", "--from-file", "-", "--out-dir", "out", "--report-dir", "r", "--results", "-")
+	cmd := command(dir, "bindery", "migrate", "--from-file", "-", "--out-dir", "out", "--report-dir", "r", "--results",
+		"-")
 	cmd.Stdin = strings.NewReader("small.db\n")
 	if got := finish(t, cmd); got.status != 0 || len(lineResults(t, got.stdout)) != 1 {
 		t.Errorf("from standard input: %+v", got)
@@ -250,11 +264,13 @@ func checkKilled(t *testing.T, dir string, names []string) {
 	t.Helper()
 	want := t.TempDir()
 	for _, name := range names {
-		if got := runProgram(t, dir, "bindery", "migrate", "db/"+name+".db", filepath.Join(want, name)); got.status != 0 {
+		if got := runProgram(t, dir, "bindery", "migrate", "db/"+name+".db",
+			filepath.Join(want, name)); got.status != 0 {
 			t.Fatal(got.stderr)
 		}
 		sameContents(t, filepath.Join(dir, "out", name), filepath.Join(want, name))
-		if a, b := runProgram(t, dir, "bindery", "render", "oci:out/images:"+name), runProgram(t, dir, "bindery", "render", filepath.Join(want, name)); a.stdout != b.stdout || a.status != 0 {
+		if a, b := runProgram(t, dir, "bindery", "render", "oci:out/images:"+name), runProgram(t, dir, "bindery",
+			"render", filepath.Join(want, name)); a.stdout != b.stdout || a.status != 0 {
 			t.Errorf("%s: the image renders otherwise: %s", name, a.stderr)
 		}
 	}
@@ -296,7 +312,8 @@ func TestMigrateListKilled(t *testing.T) {
 		t.Errorf("killed %d times only", kills)
 	}
 	t.Logf("killed %d times", kills)
-	if got := runProgram(t, dir, "bindery", args...); got.status != 0 || !strings.Contains(got.stdout, fmt.Sprintf("done before  %d\n", len(names))) {
+	if got := runProgram(t, dir, "bindery", args...); got.status != 0 || !strings.Contains(got.stdout,
+		fmt.Sprintf("done before  %d\n", len(names))) {
 		t.Errorf("%+v", got)
 	}
 	checkKilled(t, dir, names)
@@ -325,14 +342,16 @@ func TestMigrateListTerminated(t *testing.T) {
 	}
 	<-reached
 	// Meanwhile no other process can run the list.
-	if got := runProgram(t, dir, "bindery", args...); got.status != 1 || !strings.Contains(got.stderr, "another run is using it") {
+	if got := runProgram(t, dir, "bindery", args...); got.status != 1 || !strings.Contains(got.stderr,
+		"another run is using it") {
 		t.Errorf("a second run: %+v", got)
 	}
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
 	var exit *exec.ExitError
-	if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 143 || !strings.Contains(stderr.String(), "interrupted by SIGTERM") {
+	if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 143 || !strings.Contains(stderr.String(),
+		"interrupted by SIGTERM") {
 		t.Errorf("%v\n%s", err, stderr.String())
 	}
 	done := 0
@@ -360,7 +379,8 @@ func TestMigrateListFullDisk(t *testing.T) {
 	}
 	dir, names, args := killList(t)
 	// ulimit counts blocks of 512 or 1024 bytes: enough for some of the databases.
-	cmd := exec.Command("sh", "-c", "ulimit -f 256 && trap '' XFSZ && exec \"$0\" \"$@\"", filepath.Join(binDir, "bindery"))
+	cmd := exec.Command("sh", "-c", "ulimit -f 256 && trap '' XFSZ && exec \"$0\" \"$@\"",
+		filepath.Join(binDir, "bindery"))
 	cmd.Args = append(cmd.Args, append(args, "--keep-going")...)
 	cmd.Dir = dir
 	got := finish(t, cmd)

@@ -38,7 +38,8 @@ func (l *migrationList) settings(ctx context.Context) (func(*jobs.Line) string, 
 		MaxLayers                                     int
 	}{
 		common: base, Platforms: spec.Platforms, Labels: spec.Build.Labels, Annotations: spec.Build.Annotations,
-		Image: string(spec.Build.Format), Compression: string(spec.Build.Compression), Time: fmt.Sprint(spec.Build.Created.Unix()), MaxLayers: spec.Build.MaxLayers,
+		Image: string(spec.Build.Format), Compression: string(spec.Build.Compression),
+		Time: fmt.Sprint(spec.Build.Created.Unix()), MaxLayers: spec.Build.MaxLayers,
 	}
 	image.Cache = l.flags.cache
 	imaged := false
@@ -55,7 +56,8 @@ func (l *migrationList) settings(ctx context.Context) (func(*jobs.Line) string, 
 		}
 		image.Base = d.Top.String()
 	}
-	if image.Server = spec.Server; image.Server != "" && image.Server != "base" && image.Server != "embedded" && image.Server != "none" {
+	if image.Server = spec.Server; image.Server != "" && image.Server != "base" && image.Server != "embedded" &&
+		image.Server != "none" {
 		if image.Server, err = fileSum(image.Server); err != nil {
 			return nil, fmt.Errorf("--server: %w", err)
 		}

@@ -28,7 +28,8 @@ func (l *migrationList) report(o *jobs.Outcome) {
 		return
 	case jobs.Incomplete:
 		left := o.Quarantined()
-		l.p.log.Warn(fmt.Sprintf("%s%s; skipped invalid packages (%d): %s", text, l.written(o), len(left), strings.Join(left, ", ")))
+		l.p.log.Warn(fmt.Sprintf("%s%s; skipped invalid packages (%d): %s", text, l.written(o), len(left),
+			strings.Join(left, ", ")))
 		return
 	}
 	l.p.log.Info(text + l.written(o))
@@ -39,7 +40,8 @@ func (l *migrationList) written(o *jobs.Outcome) string {
 	if o.Before {
 		return "was done before"
 	}
-	text := fmt.Sprintf("wrote %s to %s in %s", count(o.Packages(), "package"), strings.Join(o.Outputs(), ", "), o.Took.Round(time.Millisecond))
+	text := fmt.Sprintf("wrote %s to %s in %s", count(o.Packages(), "package"), strings.Join(o.Outputs(), ", "),
+		o.Took.Round(time.Millisecond))
 	r := o.Written.Report
 	text += sameText(r)
 	for _, k := range []struct {
@@ -79,7 +81,8 @@ func (l *migrationList) sumUp(ctx context.Context, outcomes []jobs.Outcome) erro
 		o := &outcomes[i]
 		r := lineResult{
 			Line: o.Number, Source: redact.Text(o.Source), Outputs: o.Outputs(), Status: o.State, Before: o.Before,
-			Packages: o.Packages(), Quarantined: o.Quarantined(), Repairs: o.Repairs, Report: o.Record, Seconds: o.Took.Seconds(),
+			Packages: o.Packages(), Quarantined: o.Quarantined(), Repairs: o.Repairs, Report: o.Record,
+			Seconds: o.Took.Seconds(),
 		}
 		if o.Written != nil {
 			r.Image = o.Written.Image
@@ -114,7 +117,8 @@ func (l *migrationList) sumUp(ctx context.Context, outcomes []jobs.Outcome) erro
 }
 
 // The order of the counts in the summary.
-var statuses = []string{string(jobs.Done), beforeText, string(jobs.Incomplete), string(jobs.Failed), string(jobs.NotBegun)}
+var statuses = []string{string(jobs.Done), beforeText, string(jobs.Incomplete), string(jobs.Failed),
+	string(jobs.NotBegun)}
 
 const beforeText = "done before"
 
@@ -150,7 +154,8 @@ func (l *migrationList) printSummary(outcomes []jobs.Outcome, counts map[string]
 			head = true
 			fmt.Fprintf(w, "\nLINE\tSTATUS\tSOURCE\tREPORT\n")
 		}
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s\n", o.Number, o.State, printable.Cell(redact.Text(o.Source)), printable.Cell(o.Record))
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\n", o.Number, o.State, printable.Cell(redact.Text(o.Source)),
+			printable.Cell(o.Record))
 	}
 	_ = w.Flush() // a write to memory
 	_, err := l.p.stdout.Write(b.Bytes())
@@ -171,12 +176,14 @@ func (l *migrationList) verdict(counts map[string]int, all int) error {
 	}
 	repaired := counts[repairedText]
 	if len(parts) == 0 && repaired > 0 {
-		return &cmdline.ExitStatus{Status: 4, Err: fmt.Errorf("repairs were made in %d of %s", repaired, count(all, "line"))}
+		return &cmdline.ExitStatus{Status: 4,
+			Err: fmt.Errorf("repairs were made in %d of %s", repaired, count(all, "line"))}
 	}
 	if len(parts) == 0 {
 		return nil
 	}
-	err := &cmdline.Error{Class: cmdline.ClassInput, Object: l.flags.file, Err: fmt.Errorf("%s", strings.Join(parts, ", ")),
+	err := &cmdline.Error{Class: cmdline.ClassInput, Object: l.flags.file,
+		Err:  fmt.Errorf("%s", strings.Join(parts, ", ")),
 		Hint: "run the same command again to resume"}
 	status := 1
 	if l.flags.keepGoing {
@@ -191,7 +198,8 @@ func (l *migrationList) printPlan() error {
 	w := tabwriter.NewWriter(&b, 0, 4, 2, ' ', 0)
 	fmt.Fprintf(w, "LINE\tSOURCE\tOUTPUTS\n")
 	for _, line := range l.lines {
-		fmt.Fprintf(w, "%d\t%s\t%s\n", line.Number, printable.Cell(redact.Text(line.Source)), printable.Cell(strings.Join(line.Outputs(), " ")))
+		fmt.Fprintf(w, "%d\t%s\t%s\n", line.Number, printable.Cell(redact.Text(line.Source)),
+			printable.Cell(strings.Join(line.Outputs(), " ")))
 	}
 	_ = w.Flush() // a write to memory
 	_, err := l.p.stdout.Write(b.Bytes())

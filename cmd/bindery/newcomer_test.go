@@ -32,7 +32,8 @@ func TestMigrateTellsWhatIsNotAsItWas(t *testing.T) {
 	if err := json.Unmarshal([]byte(got.stdout), &report); err != nil || len(report.Findings) != 4 {
 		t.Errorf("the report on standard output: %v\n%s", err, got.stdout)
 	}
-	if got := runProgram(t, dir, "bindery", "migrate", "small.db", "plain", "--verify"); strings.Contains(got.stderr, "dropped") || !strings.HasSuffix(got.stderr, "verified\n") {
+	if got := runProgram(t, dir, "bindery", "migrate", "small.db", "plain", "--verify"); strings.Contains(got.stderr,
+		"dropped") || !strings.HasSuffix(got.stderr, "verified\n") {
 		t.Errorf("nothing to tell: %+v", got)
 	}
 }
@@ -47,12 +48,14 @@ func TestImageWithoutAName(t *testing.T) {
 }
 
 func TestAccountOnStandardOutput(t *testing.T) {
-	got := runProgram(t, workDir(t), "bindery", "build", "catalog", "cat", "-t", "a/b:v1", "--output", "oci:image", "--metadata-file", "-")
+	got := runProgram(t, workDir(t), "bindery", "build", "catalog", "cat", "-t", "a/b:v1", "--output", "oci:image",
+		"--metadata-file", "-")
 	var account struct {
 		Digest     string
 		References []string
 	}
-	if err := json.Unmarshal([]byte(got.stdout), &account); err != nil || got.status != 0 || len(account.References) != 1 || account.References[0] != "a/b@"+account.Digest {
+	if err := json.Unmarshal([]byte(got.stdout), &account); err != nil || got.status != 0 ||
+		len(account.References) != 1 || account.References[0] != "a/b@"+account.Digest {
 		t.Errorf("%v: %+v", err, got)
 	}
 }
@@ -60,7 +63,8 @@ func TestAccountOnStandardOutput(t *testing.T) {
 func TestLayoutsAreNamedWithTheirTags(t *testing.T) {
 	dir := workDir(t)
 	for _, tag := range []string{"v1", "v2"} {
-		if got := runProgram(t, dir, "bindery", "build", "catalog", "cat", "-t", "a/b:"+tag, "--label", "tag="+tag, "--output", "oci:image"); got.status != 0 {
+		if got := runProgram(t, dir, "bindery", "build", "catalog", "cat", "-t", "a/b:"+tag, "--label", "tag="+tag,
+			"--output", "oci:image"); got.status != 0 {
 			t.Fatal(got)
 		}
 	}
@@ -72,7 +76,8 @@ func TestLayoutsAreNamedWithTheirTags(t *testing.T) {
 		"serve image":                "write oci:image:TAG",
 		"build catalog image -t a/b": "write oci:image:TAG",
 	} {
-		if got := runProgram(t, dir, "bindery", strings.Fields(args)...); got.status != 1 || !strings.Contains(got.stderr, want) {
+		if got := runProgram(t, dir, "bindery", strings.Fields(args)...); got.status != 1 ||
+			!strings.Contains(got.stderr, want) {
 			t.Errorf("%s: got %+v, want %q", args, got, want)
 		}
 	}
@@ -88,13 +93,17 @@ func TestExamplesUnderTheOtherName(t *testing.T) {
 // Problems name files by their path from the working directory, so that editors can open them.
 func TestProblemsNameFilesThatCanBeOpened(t *testing.T) {
 	dir := t.TempDir()
-	writeFile(t, filepath.Join(dir, "broken", "a", "catalog.yaml"), "schema: olm.package\nname: a\n  defaultChannel: x\n")
-	writeFile(t, filepath.Join(dir, "odd", "a", "catalog.json"), strings.Replace(packageText("a"), "{", `{"unheard-of": 1,`, 1))
+	writeFile(t, filepath.Join(dir, "broken", "a", "catalog.yaml"),
+		"schema: olm.package\nname: a\n  defaultChannel: x\n")
+	writeFile(t, filepath.Join(dir, "odd", "a", "catalog.json"),
+		strings.Replace(packageText("a"), "{", `{"unheard-of": 1,`, 1))
 	writeFile(t, filepath.Join(dir, "more", "catalog.json"), packageText("b"))
 	for _, from := range []string{"", filepath.Join(dir, "")} {
 		for _, args := range []string{
-			"validate broken", "render broken", "list packages broken", "diff broken broken", "graph broken", "migrate broken out", "build catalog broken -t a/b:v1 --dry-run",
-			"catalog merge broken more", "validate odd", "render odd", "build catalog odd -t a/b:v1 --dry-run", "catalog rm odd nosuch", "index rm -f odd -o nosuch -t a/b:v1 --dry-run",
+			"validate broken", "render broken", "list packages broken", "diff broken broken", "graph broken",
+			"migrate broken out", "build catalog broken -t a/b:v1 --dry-run",
+			"catalog merge broken more", "validate odd", "render odd", "build catalog odd -t a/b:v1 --dry-run",
+			"catalog rm odd nosuch", "index rm -f odd -o nosuch -t a/b:v1 --dry-run",
 		} {
 			list := strings.Fields(args)
 			for i, word := range list {
@@ -106,7 +115,8 @@ func TestProblemsNameFilesThatCanBeOpened(t *testing.T) {
 			if strings.Contains(args, "odd") {
 				want = filepath.Join(from, "odd", "a", "catalog.json") + ":1"
 			}
-			if got := runProgram(t, dir, "bindery", list...); !strings.Contains(got.stderr, want) || from == "" && strings.Contains(got.stderr, dir) {
+			if got := runProgram(t, dir, "bindery", list...); !strings.Contains(got.stderr, want) ||
+				from == "" && strings.Contains(got.stderr, dir) {
 				t.Errorf("%s: want %s: %.500q", args, want, got.stderr)
 			}
 		}

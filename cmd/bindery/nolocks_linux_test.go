@@ -14,8 +14,10 @@ import (
 // Every command works on file systems without locks.
 func TestFileSystemsWithoutLocks(t *testing.T) {
 	r := testregistry.New(t)
-	r.AddImage(t, "acme/one", "v1", testregistry.Image{Labels: map[string]string{testConfigsLabel: "/configs"}, Layers: []map[string]string{{"configs/one/catalog.json": packageText("one")}}})
-	for name, errno := range map[string]unix.Errno{"EOPNOTSUPP": unix.EOPNOTSUPP, "ENOSYS": unix.ENOSYS, "ENOLCK": unix.ENOLCK} {
+	r.AddImage(t, "acme/one", "v1", testregistry.Image{Labels: map[string]string{testConfigsLabel: "/configs"},
+		Layers: []map[string]string{{"configs/one/catalog.json": packageText("one")}}})
+	for name, errno := range map[string]unix.Errno{"EOPNOTSUPP": unix.EOPNOTSUPP, "ENOSYS": unix.ENOSYS,
+		"ENOLCK": unix.ENOLCK} {
 		t.Run(name, func(t *testing.T) {
 			dir := editDir(t)
 			filelocktest.Without(t, errno)
@@ -23,7 +25,8 @@ func TestFileSystemsWithoutLocks(t *testing.T) {
 			writeFile(t, filepath.Join(dir, "list"), "index.db many\n")
 			for _, args := range []string{
 				"build catalog catalog -t acme/a:v1 --server none",
-				"build catalog catalog -t acme/a:v2 --server none --output oci:a.oci --output oci-archive:a.tar --output dir:a.dir",
+				"build catalog catalog -t acme/a:v2 --server none --output oci:a.oci --output oci-archive:a.tar " +
+					"--output dir:a.dir",
 				"render " + r.Host() + "/acme/one:v1 --use-http --lock images.lock",
 				"cache prune",
 				"catalog rm catalog etcd",
@@ -32,7 +35,8 @@ func TestFileSystemsWithoutLocks(t *testing.T) {
 				"migrate index.db out",
 				"migrate --from-file list --out-dir lists --report-dir reports",
 			} {
-				if got := runProgram(t, dir, "bindery", strings.Fields(args)...); got.status != 0 || strings.Contains(got.stderr, "lock") && !strings.Contains(args, "lock") {
+				if got := runProgram(t, dir, "bindery", strings.Fields(args)...); got.status != 0 ||
+					strings.Contains(got.stderr, "lock") && !strings.Contains(args, "lock") {
 					t.Errorf("%s: %+v", args, got)
 				}
 			}

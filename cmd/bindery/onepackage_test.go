@@ -12,8 +12,10 @@ import (
 func twoPackages(t *testing.T, dir string, oneFile bool) {
 	t.Helper()
 	for _, pkg := range []string{"a", "b"} {
-		text := "---\nschema: olm.package\nname: P\ndefaultChannel: c\n---\nschema: olm.channel\npackage: P\nname: c\nentries:\n- name: P.v1\n" +
-			"---\nschema: olm.bundle\nname: P.v1\npackage: P\nimage: q.io/x/P:v1\nproperties:\n- type: olm.package\n  value:\n    packageName: P\n    version: 1.0.0\n"
+		text := "---\nschema: olm.package\nname: P\ndefaultChannel: c\n---\nschema: olm.channel\npackage: P\nname: " +
+			"c\nentries:\n- name: P.v1\n" +
+			"---\nschema: olm.bundle\nname: P.v1\npackage: P\nimage: q.io/x/P:v1\nproperties:\n- type: " +
+			"olm.package\n  value:\n    packageName: P\n    version: 1.0.0\n"
 		if pkg == "b" {
 			text += "- {{\n"
 		}
@@ -66,7 +68,8 @@ func TestOnePackageIsReadAlone(t *testing.T) {
 				{"bindery", "list bundles catalog none", 1, `package "none" not found`},
 			} {
 				got := runProgram(t, dir, c.program, strings.Fields(c.args)...)
-				if got.status != c.status || !strings.Contains(got.stdout+got.stderr, c.want) || strings.Contains(got.stdout, "b.v1") != strings.Contains(c.want, "b.v1") {
+				if got.status != c.status || !strings.Contains(got.stdout+got.stderr, c.want) ||
+					strings.Contains(got.stdout, "b.v1") != strings.Contains(c.want, "b.v1") {
 					t.Errorf("%s %s: %+v", c.program, c.args, got)
 				}
 			}

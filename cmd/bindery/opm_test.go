@@ -48,7 +48,8 @@ func TestOpmAnswers(t *testing.T) {
 		{args: "serve", status: 1, stderr: "cli/serve.stderr"},
 		{args: "registry serve -d nosuch.db -p 50999", status: 1, stderr: "cli/registry_serve_nosuch.stderr"},
 		{args: "alpha list packages", status: 1, stderr: "cli/alpha_list_packages.stderr"},
-		{args: "alpha list bundles small.db nosuchpkg", status: 1, stderr: "cli/alpha_list_bundles_small.db_nosuchpkg.stderr"},
+		{args: "alpha list bundles small.db nosuchpkg", status: 1,
+			stderr: "cli/alpha_list_bundles_small.db_nosuchpkg.stderr"},
 		{args: ""},
 	} {
 		t.Run(c.args, func(t *testing.T) {
@@ -87,7 +88,8 @@ func TestOpmVersionLine(t *testing.T) {
 	want := strings.Replace(readFile(t, "testdata/opm/version.txt"), `OpmVersion:"unknown"`, `OpmVersion:"v1.72.0"`, 1)
 	// The recording is from amd64 and lacks the field with the program's own version.
 	own := fmt.Sprintf(", Bindery:%q}\n", version.Release)
-	if i := strings.Index(want, "GoArch"); got.status != 0 || !strings.HasPrefix(got.stdout, want[:i]) || !strings.HasSuffix(got.stdout, own) {
+	if i := strings.Index(want, "GoArch"); got.status != 0 || !strings.HasPrefix(got.stdout, want[:i]) ||
+		!strings.HasSuffix(got.stdout, own) {
 		t.Errorf("got %q, want %q", got.stdout, want)
 	}
 }
@@ -95,7 +97,8 @@ func TestOpmVersionLine(t *testing.T) {
 func TestOpmDockerfiles(t *testing.T) {
 	for name, args := range map[string][]string{
 		"default": nil,
-		"opts":    {"-i", "example.test/base:1", "-b", "example.test/builder:2", "-l", "a=b,c=d", "-l", "e=f g", "-l", "a=z"},
+		"opts": {"-i", "example.test/base:1", "-b", "example.test/builder:2", "-l", "a=b,c=d", "-l", "e=f g", "-l",
+			"a=z"},
 		"scratch": {"-i", "scratch", "-b", "example.test/builder:2"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -110,7 +113,8 @@ func TestOpmDockerfiles(t *testing.T) {
 				t.Errorf("got\n%s\nwant\n%s", text, want)
 			}
 			again := runProgram(t, dir, "opm", "generate", "dockerfile", "cat", "-i", "other")
-			if want := recordedError(t, "testdata/opm/dockerfile-exists.stderr"); again.status != 1 || !strings.Contains(again.stderr, want) {
+			if want := recordedError(t, "testdata/opm/dockerfile-exists.stderr"); again.status != 1 ||
+				!strings.Contains(again.stderr, want) {
 				t.Errorf("a second time: %+v, want %s", again, want)
 			}
 			if readFile(t, file) != text {
@@ -121,7 +125,8 @@ func TestOpmDockerfiles(t *testing.T) {
 }
 
 // ownWords are the cases whose message differs from that of opm's libraries; declcfg's tests compare the common words.
-var ownWords = map[string]bool{"bad-array": true, "bad-scalar": true, "bad-number-name": true, "bad-yaml": true, "bad-json": true, "ok-bom": true}
+var ownWords = map[string]bool{"bad-array": true, "bad-scalar": true, "bad-number-name": true, "bad-yaml": true,
+	"bad-json": true, "ok-bom": true}
 
 // emptyCases have no packages: valid to opm, with a warning here.
 var emptyCases = map[string]bool{"bad-empty-dir": true, "bad-empty-file": true}
@@ -157,7 +162,8 @@ func TestOpmValidate(t *testing.T) {
 				t.Errorf("got %+v, want status %d and\n%s", answer, status, text)
 			}
 			warned := emptyCases[name] // opm prints nothing
-			if plain := runProgram(t, ".", "opm", "validate", dir); plain.status != status || plain.stdout != "" || want.Passed && (plain.stderr != "") != warned {
+			if plain := runProgram(t, ".", "opm", "validate", dir); plain.status != status || plain.stdout != "" ||
+				want.Passed && (plain.stderr != "") != warned {
 				t.Errorf("without -o: %+v", plain)
 			}
 			if !ownWords[name] && answer.stdout != text {

@@ -22,7 +22,8 @@ func checkApart(in, out string) error {
 	if err != nil {
 		return nil
 	}
-	if to != from && !strings.HasPrefix(to, strings.TrimSuffix(from, string(filepath.Separator))+string(filepath.Separator)) {
+	if to != from && !strings.HasPrefix(to,
+		strings.TrimSuffix(from, string(filepath.Separator))+string(filepath.Separator)) {
 		return nil
 	}
 	e := cmdline.Usagef("the output %q is the input %q or inside it", out, in)

@@ -39,7 +39,9 @@ func TestPushTellsWhatItMoved(t *testing.T) {
 	dir := workDir(t)
 	push := func(args ...string) (result, pushAccount) {
 		t.Helper()
-		got := runProgram(t, dir, "bindery", append([]string{"build", "catalog", "cat", "--push", "--use-http", "--server", "none", "--metadata-file", "account"}, args...)...)
+		got := runProgram(t, dir, "bindery",
+			append([]string{"build", "catalog", "cat", "--push", "--use-http", "--server", "none", "--metadata-file",
+				"account"}, args...)...)
 		var account pushAccount
 		if got.status == 0 {
 			if err := json.Unmarshal([]byte(readFile(t, filepath.Join(dir, "account"))), &account); err != nil {
@@ -49,21 +51,25 @@ func TestPushTellsWhatItMoved(t *testing.T) {
 		return got, account
 	}
 	name := reg.Host() + "/acme/catalog"
-	writeFile(t, filepath.Join(dir, "cat", "second", "catalog.yaml"), "schema: olm.package\nname: second\ndefaultChannel: a\n---\n"+
-		"schema: olm.channel\npackage: second\nname: a\nentries: [{name: second.v1.0.0}]\n---\n"+
-		"schema: olm.bundle\npackage: second\nname: second.v1.0.0\nimage: registry.example.com/second@sha256:"+strings.Repeat("1", 64)+
-		"\nproperties: [{type: olm.package, value: {packageName: second, version: 1.0.0}}]\n")
+	writeFile(t, filepath.Join(dir, "cat", "second", "catalog.yaml"),
+		"schema: olm.package\nname: second\ndefaultChannel: a\n---\n"+
+			"schema: olm.channel\npackage: second\nname: a\nentries: [{name: second.v1.0.0}]\n---\n"+
+			"schema: olm.bundle\npackage: second\nname: second.v1.0.0\nimage: registry.example.com/second@sha256:"+
+			strings.Repeat("1", 64)+
+			"\nproperties: [{type: olm.package, value: {packageName: second, version: 1.0.0}}]\n")
 	got, first := push("-t", name+":v1", "--if-digest", "none")
 	if got.status != 0 || first.Traffic.Pushed.Count != int64(len(first.Layers))+1 || first.Traffic.Reused.Count != 0 {
 		t.Fatalf("%+v: %+v", got, first.Traffic)
 	}
-	if want := "wrote docker://" + name + ":v1: sent "; !strings.Contains(got.stderr, want) || !strings.Contains(got.stderr, "mounted 0 B (0 blobs), reused 0 B (0 blobs)") {
+	if want := "wrote docker://" + name + ":v1: sent "; !strings.Contains(got.stderr, want) ||
+		!strings.Contains(got.stderr, "mounted 0 B (0 blobs), reused 0 B (0 blobs)") {
 		t.Errorf("no %q in %s", want, got.stderr)
 	}
 	path := filepath.Join(dir, "cat", "second", "catalog.yaml")
 	writeFile(t, path, strings.Replace(readFile(t, path), "\n---", "\ndescription: edited\n---", 1))
 	got, second := push("-t", name+":v1", "--if-digest", first.Digest)
-	if got.status != 0 || second.Traffic.Pushed.Count != 2 || second.Traffic.Manifests.Count != 2 || second.Traffic.Reused.Count != int64(len(second.Layers))-1 {
+	if got.status != 0 || second.Traffic.Pushed.Count != 2 || second.Traffic.Manifests.Count != 2 ||
+		second.Traffic.Reused.Count != int64(len(second.Layers))-1 {
 		t.Fatalf("%+v: %+v", got, second.Traffic)
 	}
 	for _, l := range second.Layers {
@@ -77,7 +83,8 @@ func TestPushTellsWhatItMoved(t *testing.T) {
 	}
 	// A second repository mounts the layers, and a third name finds everything present.
 	got, third := push("-t", name+":v2", "-t", reg.Host()+"/acme/copy:v2")
-	if got.status != 0 || third.Traffic.Pushed.Count != 0 || third.Traffic.Mounted.Count != int64(len(third.Layers))+1 || third.Layers[0].Transfer != "mounted" {
+	if got.status != 0 || third.Traffic.Pushed.Count != 0 ||
+		third.Traffic.Mounted.Count != int64(len(third.Layers))+1 || third.Layers[0].Transfer != "mounted" {
 		t.Errorf("%+v: %+v", got, third.Traffic)
 	}
 	if from := third.Destinations[1].Blobs[0].From; from != name {
@@ -86,14 +93,17 @@ func TestPushTellsWhatItMoved(t *testing.T) {
 	// Layers can be mounted from both images of an index with two compressions.
 	push("-t", name+":twins", "--compression", "auto")
 	got, fourth := push("-t", reg.Host()+"/acme/twins:v1", "--compression", "auto", "--previous", name+":twins")
-	if got.status != 0 || fourth.Traffic.Pushed.Count != 1 || fourth.Traffic.Mounted.Count != int64(len(fourth.Layers)) {
+	if got.status != 0 || fourth.Traffic.Pushed.Count != 1 ||
+		fourth.Traffic.Mounted.Count != int64(len(fourth.Layers)) {
 		t.Errorf("%+v: %+v", got, fourth.Traffic)
 	}
-	if len(fourth.Codecs) != 2 || !strings.HasPrefix(fourth.Codecs["gzip"], "gzip level 5 ") || !strings.HasPrefix(fourth.Codecs["zstd"], "zstd level ") {
+	if len(fourth.Codecs) != 2 || !strings.HasPrefix(fourth.Codecs["gzip"], "gzip level 5 ") ||
+		!strings.HasPrefix(fourth.Codecs["zstd"], "zstd level ") {
 		t.Errorf("codecs %v", fourth.Codecs)
 	}
 	// Without a registry there is no traffic to report.
-	if got := runProgram(t, dir, "bindery", "build", "catalog", "cat", "--server", "none", "--output", "oci:image", "--metadata-file", "-"); strings.Contains(got.stdout, "traffic") || strings.Contains(got.stdout, "transfer") {
+	if got := runProgram(t, dir, "bindery", "build", "catalog", "cat", "--server", "none", "--output", "oci:image",
+		"--metadata-file", "-"); strings.Contains(got.stdout, "traffic") || strings.Contains(got.stdout, "transfer") {
 		t.Errorf("%s", got.stdout)
 	}
 }
@@ -103,7 +113,9 @@ func TestPushIfTheTagHasNotMoved(t *testing.T) {
 	dir := workDir(t)
 	name := reg.Host() + "/acme/catalog:v1"
 	push := func(args ...string) result {
-		return runProgram(t, dir, "bindery", append(strings.Fields("--error-format json build catalog cat --push --use-http --server none -t "+name), args...)...)
+		return runProgram(t, dir, "bindery",
+			append(strings.Fields("--error-format json build catalog cat --push --use-http --server none -t "+name),
+				args...)...)
 	}
 	if got := push("--digest-file", "first"); got.status != 0 {
 		t.Fatal(got)
@@ -121,27 +133,32 @@ func TestPushIfTheTagHasNotMoved(t *testing.T) {
 			Class                 int
 			Message, Object, Hint string
 		}
-		if err := json.Unmarshal([]byte(got.stderr[strings.Index(got.stderr, "{"):]), &told); err != nil || got.status != 1 || got.stdout != "" {
+		if err := json.Unmarshal([]byte(got.stderr[strings.Index(got.stderr, "{"):]), &told); err != nil ||
+			got.status != 1 || got.stdout != "" {
 			t.Fatalf("%v: %+v", err, got)
 		}
 		want := map[bool]string{true: "no image", false: condition}[condition == "none"]
 		if !strings.Contains(got.stderr, "this will be a conflict unless the tag already holds the new image") {
 			t.Errorf("no warning before the work: %s", got.stderr)
 		}
-		if told.Class != 8 || told.Object != name || !strings.Contains(told.Message, is) || !strings.Contains(told.Message, "not for "+want) || told.Hint == "" {
+		if told.Class != 8 || told.Object != name || !strings.Contains(told.Message, is) ||
+			!strings.Contains(told.Message, "not for "+want) || told.Hint == "" {
 			t.Errorf("%+v", told)
 		}
-		if string(reg.Manifest("acme/catalog", "v1")) != before || reg.Count(http.MethodPut) > 0 || reg.Count(http.MethodPost) != reg.Count(http.MethodDelete) {
+		if string(reg.Manifest("acme/catalog", "v1")) != before || reg.Count(http.MethodPut) > 0 ||
+			reg.Count(http.MethodPost) != reg.Count(http.MethodDelete) {
 			t.Error("something was written")
 		}
 	}
 	for args, want := range map[string]string{
-		"build catalog cat -t example.com/a/b:v1 --push --if-digest latest":      "invalid --if-digest value",
-		"build catalog cat -t a/b:v1 --label " + testConfigsLabel + "=/other":    `/other\": it must be \"/configs\", which is set automatically`,
+		"build catalog cat -t example.com/a/b:v1 --push --if-digest latest": "invalid --if-digest value",
+		"build catalog cat -t a/b:v1 --label " + testConfigsLabel +
+			"=/other": `/other\": it must be \"/configs\", which is set automatically`,
 		"build catalog cat -t a/b:v1 --label " + testDatabaseLabel + "=/x":       `/x\": the image has no such content`,
 		"build catalog cat -t example.com/a/b:v1 --push --if-digest sha256:0123": "invalid --if-digest value",
 		"build catalog cat -t a/b:v1 --if-digest none":                           "--if-digest requires --push",
-		"migrate --from-file list --if-digest none":                              "--if-digest cannot be combined with --from-file",
+		"migrate --from-file list --if-digest none": "--if-digest cannot be combined " +
+			"with --from-file",
 	} {
 		got := runProgram(t, dir, "bindery", append([]string{"--error-format", "json"}, strings.Fields(args)...)...)
 		if got.status != 1 || !strings.Contains(got.stderr, `{"class":2,`) || !strings.Contains(got.stderr, want) {
@@ -167,7 +184,8 @@ func TestSourceLendsItsLayers(t *testing.T) {
 		"catalog prune " + from + " --keep second -t " + reg.Host() + "/pruned/catalog:v1": {1, 1},
 	} {
 		var account pushAccount
-		if text := done(t, dir, "bindery", strings.Fields(command+what)...); json.Unmarshal([]byte(text), &account) != nil {
+		if text := done(t, dir, "bindery", strings.Fields(command+what)...); json.Unmarshal([]byte(text),
+			&account) != nil {
 			t.Fatal(text)
 		}
 		if got := [2]int64{account.Traffic.Pushed.Count, account.Traffic.Mounted.Count}; got != want {
@@ -185,7 +203,9 @@ func TestLayersAreLentByWhereTheyWerePushed(t *testing.T) {
 	for i, want := range [][2]int64{{2, 0}, {1, 1}} {
 		var account pushAccount
 		name := fmt.Sprintf("%s/team%d/catalog:v1", reg.Host(), i)
-		text := l.run(strings.Fields("build catalog catalog --push --use-http --server none --cache none -q --metadata-file - -t " + name)...).stdout
+		text := l.run(strings.Fields(
+			"build catalog catalog --push --use-http --server none --cache none -q --metadata-file - -t " +
+				name)...).stdout
 		if err := json.Unmarshal([]byte(text), &account); err != nil {
 			t.Fatal(err, text)
 		}
@@ -203,7 +223,9 @@ func TestTrustedPreviousImage(t *testing.T) {
 	build := func(more string) result {
 		t.Helper()
 		l := layerCache{t, t.TempDir()}
-		return l.run(strings.Fields("build catalog " + filepath.Join(dir, "catalog") + " --push --use-http --server none --cache none -t " + reg.Host() + "/acme/catalog:v1 " + more)...)
+		return l.run(strings.Fields("build catalog " + filepath.Join(dir,
+			"catalog") + " --push --use-http --server none --cache none -t " + reg.Host() + "/acme/catalog:v1 " +
+			more)...)
 	}
 	first := build("")
 	for flags, known := range map[string]bool{"": false, " --trust-previous": true} {

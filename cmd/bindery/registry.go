@@ -23,7 +23,8 @@ func (p *program) registryCommand() *cli.Command {
 
 // databaseFlag names the catalog that the commands of the group edit.
 func databaseFlag(value string) cli.Flag {
-	return &cli.StringFlag{Name: "database", Aliases: []string{"d"}, Value: value, Usage: "`PATH` of the database file or the catalog directory"}
+	return &cli.StringFlag{Name: "database", Aliases: []string{"d"}, Value: value,
+		Usage: "`PATH` of the database file or the catalog directory"}
 }
 
 const registryHelp = "The database file or catalog directory is changed completely or not at all."
@@ -33,14 +34,18 @@ func (p *program) registryAddCommand() *cli.Command {
 		Name:  "add",
 		Usage: "add bundles to a database or catalog",
 		Description: registryHelp + " A missing database is created.\n\n" +
-			"Bundles are images in registries, layouts and archives, or bundle directories. All problems are reported together; the\n" +
-			"exit status is 2 if the database already contains an image, and 3 if it contains another image of the same bundle." +
+			"Bundles are images in registries, layouts and archives, or bundle directories. All problems are " +
+			"reported together; the\n" +
+			"exit status is 2 if the database already contains an image, and 3 if it contains another image of the " +
+			"same bundle." +
 			examples("bindery registry add -d index.db -b registry.example.com/acme/etcd:v0.9.5 --dry-run",
-				"bindery registry add -d new.db --mode semver -b registry.example.com/acme/etcd:v0.9.4,registry.example.com/acme/etcd:v0.9.5",
+				"bindery registry add -d new.db --mode semver -b "+
+					"registry.example.com/acme/etcd:v0.9.4,registry.example.com/acme/etcd:v0.9.5",
 				"bindery registry add -d index.db -b new-bundle,registry.example.com/acme/etcd:v0.9.2 --permissive"),
 		Flags: flags([]cli.Flag{
 			databaseFlag("bundles.db"),
-			&cli.StringSliceFlag{Name: "bundle-images", Aliases: []string{"b"}, Usage: "add the bundles of `REFERENCES`"},
+			&cli.StringSliceFlag{Name: "bundle-images", Aliases: []string{"b"},
+				Usage: "add the bundles of `REFERENCES`"},
 			containerToolFlag("none"),
 		}, addFlags(true), editFlags(), []cli.Flag{platformFlag()}, imageFlags()),
 		Action: exactly(0, func(c *cli.Context) error {
@@ -58,9 +63,10 @@ func (p *program) registryAddCommand() *cli.Command {
 
 func (p *program) registryRemoveCommand() *cli.Command {
 	return &cli.Command{
-		Name:        "rm",
-		Usage:       "remove packages from a database or catalog",
-		Description: registryHelp + examples("bindery registry rm -d index.db -o etcd", "bindery registry rm -d catalog -o etcd --dry-run"),
+		Name:  "rm",
+		Usage: "remove packages from a database or catalog",
+		Description: registryHelp + examples("bindery registry rm -d index.db -o etcd",
+			"bindery registry rm -d catalog -o etcd --dry-run"),
 		Flags: flags([]cli.Flag{
 			databaseFlag("bundles.db"),
 			&cli.StringSliceFlag{Name: "packages", Aliases: []string{"o"}, Usage: "remove `PACKAGES`"},
@@ -72,9 +78,10 @@ func (p *program) registryRemoveCommand() *cli.Command {
 
 func (p *program) registryPruneCommand() *cli.Command {
 	return &cli.Command{
-		Name:        "prune",
-		Usage:       "remove all packages except some from a database or catalog",
-		Description: registryHelp + examples("bindery registry prune -d index.db -p etcd", "bindery registry prune -d catalog -p etcd --dry-run"),
+		Name:  "prune",
+		Usage: "remove all packages except some from a database or catalog",
+		Description: registryHelp + examples("bindery registry prune -d index.db -p etcd",
+			"bindery registry prune -d catalog -p etcd --dry-run"),
 		Flags: flags([]cli.Flag{
 			databaseFlag("bundles.db"),
 			&cli.StringSliceFlag{Name: "packages", Aliases: []string{"p"}, Usage: "keep `PACKAGES`"},
@@ -99,7 +106,8 @@ func (p *program) registryTruncateCommand() *cli.Command {
 		Name: "deprecatetruncate", Hidden: p.opm,
 		Usage: "deprecate bundles and truncate their channels below them",
 		Description: registryHelp + " Bundles are given by their image, or as PACKAGE/NAME." +
-			examples("bindery registry deprecatetruncate -d index.db -b etcd/etcdoperator.v0.9.2", "bindery registry deprecatetruncate -d catalog -b etcd/etcdoperator.v0.9.2 --dry-run --explain"),
+			examples("bindery registry deprecatetruncate -d index.db -b etcd/etcdoperator.v0.9.2",
+				"bindery registry deprecatetruncate -d catalog -b etcd/etcdoperator.v0.9.2 --dry-run --explain"),
 		Flags: flags([]cli.Flag{
 			databaseFlag("index.db"),
 			&cli.StringSliceFlag{Name: "bundle-images", Aliases: []string{"b"}, Usage: "deprecate `BUNDLES`"},
@@ -138,7 +146,8 @@ func flags(lists ...[]cli.Flag) []cli.Flag {
 
 // containerToolFlag is accepted for compatibility with opm.
 func containerToolFlag(value string) cli.Flag {
-	return &cli.StringFlag{Name: "container-tool", Aliases: []string{"c"}, Value: value, Usage: "ignored: no container `TOOL` is needed (none|docker|podman)"}
+	return &cli.StringFlag{Name: "container-tool", Aliases: []string{"c"}, Value: value,
+		Usage: "ignored: no container `TOOL` is needed (none|docker|podman)"}
 }
 
 // checkContainerTool reads [containerToolFlag] and refuses the values that opm refuses.
@@ -155,7 +164,8 @@ func (p *program) checkContainerTool(c *cli.Context) error {
 	case c.Bool("skip-tls-verify"), c.IsSet("tls-verify") && !c.Bool("tls-verify"):
 		return cmdline.Usagef("--ca-file must not be set with --skip-tls-verify: no certificate is verified then")
 	case named:
-		return cmdline.Usagef("--ca-file must not be set with --container-tool=%s: the tool has its own certificates", tool)
+		return cmdline.Usagef("--ca-file must not be set with --container-tool=%s: the tool has its own certificates",
+			tool)
 	}
 	if named {
 		p.log.Info("--container-tool=" + tool + ": ignored, no container tool is needed")

@@ -24,13 +24,19 @@ func (p *program) registryInitializeCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "initialize",
 		Usage: "create an index database from package manifests",
-		Description: "Every directory with a ClusterServiceVersion is a bundle, and every file with a packageName is a package. Upgrade edges\n" +
-			"are those of the ClusterServiceVersions, from each channel head down. The same directory gives the same database.\n\n" +
-			"With --permissive invalid packages are skipped with a warning. Started as \"initializer\" the program is this command." +
-			examples("bindery registry initialize -m manifests -o bundles.db", "bindery registry initialize -m manifests --permissive"),
+		Description: "Every directory with a ClusterServiceVersion is a bundle, and every file with a packageName is " +
+			"a package. Upgrade edges\n" +
+			"are those of the ClusterServiceVersions, from each channel head down. The same directory gives the same " +
+			"database.\n\n" +
+			"With --permissive invalid packages are skipped with a warning. Started as \"initializer\" the program " +
+			"is this command." +
+			examples("bindery registry initialize -m manifests -o bundles.db",
+				"bindery registry initialize -m manifests --permissive"),
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "manifests", Aliases: []string{"m"}, Value: "manifests", Usage: "`DIR` with the package manifests"},
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "bundles.db", Usage: "database `FILE` to create or replace"},
+			&cli.StringFlag{Name: "manifests", Aliases: []string{"m"}, Value: "manifests",
+				Usage: "`DIR` with the package manifests"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "bundles.db",
+				Usage: "database `FILE` to create or replace"},
 			&cli.BoolFlag{Name: "permissive", Usage: "skip invalid packages"},
 			inCategory(jobsFlag(), "work"),
 		},
@@ -62,9 +68,11 @@ func (p *program) registryInitialize(c *cli.Context) error {
 		return err
 	}
 	for _, f := range written.Findings {
-		p.log.Debug("the database stores it in another form", "package", f.Package, "bundle", f.Bundle, "field", f.Field, "reason", f.Reason)
+		p.log.Debug("the database stores it in another form", "package", f.Package, "bundle", f.Bundle, "field",
+			f.Field, "reason", f.Reason)
 	}
-	text := fmt.Sprintf("wrote %s with %s to %q", count(written.Packages, "package"), count(written.Bundles, "bundle"), out)
+	text := fmt.Sprintf("wrote %s with %s to %q", count(written.Packages, "package"), count(written.Bundles, "bundle"),
+		out)
 	if left := len(o.Account.LeftOut); left > 0 {
 		text += fmt.Sprintf("; %s skipped", count(left, "package"))
 	}
@@ -85,7 +93,8 @@ func isNoOtherFile(path string) error {
 		}
 	}
 	if errors.Is(err, render.ErrFileType) {
-		return &cmdline.Error{Class: cmdline.ClassLocal, Object: path, Err: fmt.Errorf("%q exists and is not a database", path), Hint: "name another file"}
+		return &cmdline.Error{Class: cmdline.ClassLocal, Object: path,
+			Err: fmt.Errorf("%q exists and is not a database", path), Hint: "name another file"}
 	}
 	return err
 }

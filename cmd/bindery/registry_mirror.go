@@ -21,20 +21,28 @@ func (p *program) registryMirrorCommand() *cli.Command {
 		Usage:     "map the images of a catalog to a mirror registry",
 		ArgsUsage: "[REF]",
 		Description: catalogHelp + " The catalog must be valid.\n\n" +
-			"Maps the images of the bundles, their related images, and the image of the catalog. The default output has lines\n" +
-			"SOURCE=DESTINATION for \"oc image mirror -f\"; no image is copied. An image keeps its tag; one that is named by digest\n" +
+			"Maps the images of the bundles, their related images, and the image of the catalog. The default output " +
+			"has lines\n" +
+			"SOURCE=DESTINATION for \"oc image mirror -f\"; no image is copied. An image keeps its tag; one that is " +
+			"named by digest\n" +
 			"gets a tag derived from the digest. Two images with the same destination are an error.\n\n" +
 			"The other formats configure a cluster, or podman and this program, to use the mirror." +
-			examples("bindery registry mirror catalog --to mirror.example.com:5000/olm", "bindery registry mirror --database index.db --to mirror.example.com -o registries-conf",
+			examples("bindery registry mirror catalog --to mirror.example.com:5000/olm",
+				"bindery registry mirror --database index.db --to mirror.example.com -o registries-conf",
 				"bindery registry mirror catalog --to mirror.example.com --max-components 2 --heads-only -o idms"),
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "to", Usage: "mirror `REGISTRY[/PATH]`"},
-			&cli.StringFlag{Name: "database", Aliases: []string{"d"}, Usage: "`FILE` of an index database, in place of REF"},
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "mapping", Usage: "`FORMAT` (" + strings.Join(mirrorFormats, "|") + ")"},
+			&cli.StringFlag{Name: "database", Aliases: []string{"d"},
+				Usage: "`FILE` of an index database, in place of REF"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "mapping",
+				Usage: "`FORMAT` (" + strings.Join(mirrorFormats, "|") + ")"},
 			&cli.StringFlag{Name: "name", Value: "catalog-mirror", Usage: "`NAME` of the cluster object"},
-			&cli.IntFlag{Name: "max-components", Usage: "maximum number `N` of path components at the mirror; the rest are joined with dashes", DefaultText: "no limit"},
+			&cli.IntFlag{Name: "max-components",
+				Usage:       "maximum number `N` of path components at the mirror; the rest are joined with dashes",
+				DefaultText: "no limit"},
 			&cli.BoolFlag{Name: "keep-host", Usage: "prefix paths at the mirror with the name of the source registry"},
-			&cli.StringSliceFlag{Name: "package", Aliases: []string{"p"}, Usage: "only bundles of the package `NAME`; can be repeated"},
+			&cli.StringSliceFlag{Name: "package", Aliases: []string{"p"},
+				Usage: "only bundles of the package `NAME`; can be repeated"},
 			&cli.StringSliceFlag{Name: "channel", Usage: "only bundles of the channel `NAME`; can be repeated"},
 			&cli.BoolFlag{Name: "heads-only", Usage: "only bundles that are channel heads"},
 			compatFlag(),
@@ -57,7 +65,8 @@ func (p *program) registryMirror(c *cli.Context) error {
 	case c.String("to") == "":
 		return cmdline.Usagef(`required flag(s) "to" not set`)
 	case strings.Contains(c.String("to"), "@"):
-		return cmdline.Usagef("invalid --to value, expected REGISTRY[/PATH]: it has an @, and must not contain credentials")
+		return cmdline.Usagef(
+			"invalid --to value, expected REGISTRY[/PATH]: it has an @, and must not contain credentials")
 	case db != "":
 		ref = db
 	}
@@ -65,7 +74,8 @@ func (p *program) registryMirror(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	mappings, err := imagemap.Map(images, imagemap.Options{To: c.String("to"), MaxComponents: c.Int("max-components"), KeepHost: c.Bool("keep-host")})
+	mappings, err := imagemap.Map(images,
+		imagemap.Options{To: c.String("to"), MaxComponents: c.Int("max-components"), KeepHost: c.Bool("keep-host")})
 	if err != nil {
 		e := &cmdline.Error{Class: cmdline.ClassInput, Err: err}
 		if !c.Bool("keep-host") && strings.Contains(err.Error(), "would both be") {
@@ -154,7 +164,8 @@ func (p *program) mirrored(c *cli.Context, ref string) ([]string, error) {
 	}
 	var errs []error
 	for _, pkg := range packages {
-		rows, err := listing.Images(list.ImageOptions{Package: pkg, Channels: c.StringSlice("channel"), HeadsOnly: c.Bool("heads-only")})
+		rows, err := listing.Images(list.ImageOptions{Package: pkg, Channels: c.StringSlice("channel"),
+			HeadsOnly: c.Bool("heads-only")})
 		errs = append(errs, err)
 		for _, r := range rows {
 			images[r.Image] = true
@@ -164,7 +175,8 @@ func (p *program) mirrored(c *cli.Context, ref string) ([]string, error) {
 		return nil, err
 	}
 	var out []string
-	if transport, _, _ := strings.Cut(ref, ":"); kind == render.Image && (transport == "docker" || !slices.Contains(imageTransports(), transport)) {
+	if transport, _, _ := strings.Cut(ref,
+		":"); kind == render.Image && (transport == "docker" || !slices.Contains(imageTransports(), transport)) {
 		out = []string{ref}
 	}
 	return append(out, slices.Sorted(maps.Keys(images))...), nil

@@ -17,15 +17,19 @@ import (
 // A mapping has exactly the images that the catalog needs.
 func TestMirrorMapsTheImagesOfACatalog(t *testing.T) {
 	dir := workDir(t)
-	for _, selection := range []string{"", "--heads-only", "--channel alpha", "--package etcd --package silicom-sts-operator"} {
+	for _, selection := range []string{"", "--heads-only", "--channel alpha",
+		"--package etcd --package silicom-sts-operator"} {
 		var of string
 		switch selection {
 		case "--package etcd --package silicom-sts-operator":
 			of = done(t, dir, "bindery", "list", "images", "small.db")
 		default:
-			of = done(t, dir, "bindery", append([]string{"list", "images", "small.db"}, strings.Fields(selection)...)...)
+			of = done(t, dir, "bindery",
+				append([]string{"list", "images", "small.db"}, strings.Fields(selection)...)...)
 		}
-		mapping := done(t, dir, "bindery", append([]string{"registry", "mirror", "-d", "small.db", "--to", "m.test/p"}, strings.Fields(selection)...)...)
+		mapping := done(t, dir, "bindery",
+			append([]string{"registry", "mirror", "-d", "small.db", "--to", "m.test/p"},
+				strings.Fields(selection)...)...)
 		lines, images := strings.Fields(mapping), strings.Fields(of)
 		if len(lines) != len(images) || len(images) == 0 {
 			t.Fatalf("%s: %d lines for %d images", selection, len(lines), len(images))
@@ -38,7 +42,9 @@ func TestMirrorMapsTheImagesOfACatalog(t *testing.T) {
 		}
 	}
 	var rows []map[string]string
-	if err := json.Unmarshal([]byte(done(t, dir, "bindery", "registry", "mirror", "small.db", "--to", "m.test", "-o", "json", "--package", "etcd")), &rows); err != nil || len(rows) == 0 || rows[0]["source"] == "" || rows[0]["destination"] == "" {
+	if err := json.Unmarshal(
+		[]byte(done(t, dir, "bindery", "registry", "mirror", "small.db", "--to", "m.test", "-o", "json", "--package",
+			"etcd")), &rows); err != nil || len(rows) == 0 || rows[0]["source"] == "" || rows[0]["destination"] == "" {
 		t.Errorf("%v, %v", rows, err)
 	}
 }
@@ -54,7 +60,8 @@ func TestMirrorTellsWhatASetDoesNotHold(t *testing.T) {
 		"registries-conf": "",
 	} {
 		got := runProgram(t, dir, "bindery", "registry", "mirror", "small.db", "--to", "m.test", "-o", format)
-		if got.status != 0 || got.stdout == "" || (want == "") != (got.stderr == "") || !strings.Contains(got.stderr, want) {
+		if got.status != 0 || got.stdout == "" || (want == "") != (got.stderr == "") || !strings.Contains(got.stderr,
+			want) {
 			t.Errorf("%s: status %d, %q", format, got.status, got.stderr)
 		}
 	}
@@ -96,7 +103,8 @@ func TestMirrorIsReadByItsConfiguration(t *testing.T) {
 	target := testregistry.New(t)
 	own := done(t, dir, "bindery", "render", ref, "--registries-conf", conf, "--no-cache")
 
-	mapping := done(t, dir, "bindery", "registry", "mirror", "small.db", "--to", target.Host()+"/olm", "--use-http", "--max-components", "2", "--package", "etcd")
+	mapping := done(t, dir, "bindery", "registry", "mirror", "small.db", "--to", target.Host()+"/olm", "--use-http",
+		"--max-components", "2", "--package", "etcd")
 	copied := 0
 	for _, line := range strings.Fields(mapping) {
 		source, destination, _ := strings.Cut(line, "=")
@@ -116,7 +124,8 @@ func TestMirrorIsReadByItsConfiguration(t *testing.T) {
 		t.Fatalf("%d images copied", copied)
 	}
 	file := filepath.Join(dir, "registries.conf")
-	text := done(t, dir, "bindery", "registry", "mirror", "small.db", "--to", target.Host()+"/olm", "--use-http", "--max-components", "2", "-o", "registries-conf")
+	text := done(t, dir, "bindery", "registry", "mirror", "small.db", "--to", target.Host()+"/olm", "--use-http",
+		"--max-components", "2", "-o", "registries-conf")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -127,11 +136,13 @@ func TestMirrorIsReadByItsConfiguration(t *testing.T) {
 	if asked := recorded.Requests(); len(asked) != 0 {
 		t.Errorf("the registry itself was asked: %v", asked)
 	}
-	done(t, dir, "bindery", "index", "export", "-i", "small.db", "-p", "etcd", "-f", "out", "--registries-conf", file, "--no-cache")
+	done(t, dir, "bindery", "index", "export", "-i", "small.db", "-p", "etcd", "-f", "out", "--registries-conf", file,
+		"--no-cache")
 }
 
 // copyTo copies an image of one platform between registries.
-func copyTo(t *testing.T, target *testregistry.Registry, to, tag string, source *testregistry.Registry, repository string) {
+func copyTo(t *testing.T, target *testregistry.Registry, to, tag string, source *testregistry.Registry,
+	repository string) {
 	t.Helper()
 	text := source.Manifest(repository, tag)
 	var m v1.Manifest

@@ -28,31 +28,65 @@ func TestRegistryAsOpm(t *testing.T) {
 		form   string   // the beginning of the error
 		parts  []string // parts of opm's error
 	}{
-		{name: "readd", stderr: "add-readd.db.stderr", from: "small", args: "add -b " + recordedImages("community/etcd", "v0.9.4") + " --mode replaces --use-http", status: 2,
-			form: "Error: [Bundle ", parts: []string{"Bundle " + host + "/community/etcd:v0.9.4 already exists, Bundle already added that provides package and csv"}},
-		{name: "overwrite-notlatest", stderr: "add-overwrite-notlatest.db.stderr", from: "small", args: "add -b " + recordedImages("synth/etcd-overwrite", "v0.9.2") + " --use-http --overwrite-latest", status: 1,
-			form: "Error: Cannot", parts: []string{"Cannot overwrite a bundle that is not at the head of a channel using --overwrite-latest"}},
-		{name: "overwrite", from: "small", args: "add -b " + recordedImages("synth/etcd-overwrite", "v0.9.4") + " --use-http --overwrite-latest"},
-		{name: "nodefault", stderr: "add-nodefault.db.stderr", args: "add -b " + recordedImages("community/kairos-operator", "v2.0.1") + "," + recordedImages("synth/synth-nodefault", "v0.1.0") + " --mode replaces --use-http", status: 1,
-			form: "Error: unable", parts: []string{"unable to determine default channel among channel heads"}},
-		{name: "replaces-fail", stderr: "add-replaces-fail.db.stderr", args: "add -b " + kairos + " --mode replaces --use-http", status: 1, form: "Error: [add prunes",
-			parts: []string{"add prunes bundle kairos-operator.v2.0.1 (" + host + "/community/kairos-operator:v2.0.1) from package kairos-operator, channel alpha: this may be due to incorrect channel head (kairos-operator.v2.2.0, skips/replaces [kairos-operator.v2.1.1])"}},
+		{name: "readd", stderr: "add-readd.db.stderr", from: "small",
+			args: "add -b " + recordedImages("community/etcd", "v0.9.4") + " --mode replaces --use-http", status: 2,
+			form: "Error: [Bundle ",
+			parts: []string{"Bundle " + host +
+				"/community/etcd:v0.9.4 already exists, Bundle already added that provides package and csv"}},
+		{name: "overwrite-notlatest", stderr: "add-overwrite-notlatest.db.stderr", from: "small",
+			args:   "add -b " + recordedImages("synth/etcd-overwrite", "v0.9.2") + " --use-http --overwrite-latest",
+			status: 1,
+			form:   "Error: Cannot",
+			parts: []string{"Cannot overwrite a bundle that is not at the head of a channel using " +
+				"--overwrite-latest"}},
+		{name: "overwrite", from: "small",
+			args: "add -b " + recordedImages("synth/etcd-overwrite", "v0.9.4") + " --use-http --overwrite-latest"},
+		{name: "nodefault", stderr: "add-nodefault.db.stderr",
+			args: "add -b " + recordedImages("community/kairos-operator",
+				"v2.0.1") + "," + recordedImages("synth/synth-nodefault", "v0.1.0") + " --mode replaces --use-http",
+			status: 1,
+			form:   "Error: unable", parts: []string{"unable to determine default channel among channel heads"}},
+		{name: "replaces-fail", stderr: "add-replaces-fail.db.stderr",
+			args: "add -b " + kairos + " --mode replaces --use-http", status: 1, form: "Error: [add prunes",
+			parts: []string{"add prunes bundle kairos-operator.v2.0.1 (" + host +
+				"/community/kairos-operator:v2.0.1) from package kairos-operator, channel alpha: this may be due to " +
+				"incorrect channel head (kairos-operator.v2.2.0, skips/replaces [kairos-operator.v2.1.1])"}},
 		{name: "replaces-fail-permissive", args: "add -b " + kairos + " --mode replaces --use-http --permissive"},
-		{name: "subs-noalpha", stderr: "add-subs-noalpha.db.stderr", args: "add -b " + subs + " --mode replaces --use-http", status: 1, form: "Error: ",
-			parts: []string{"SubstitutesFor is an alpha-only feature. You must enable alpha features with the flag --enable-alpha in order to use this feature."}},
+		{name: "subs-noalpha", stderr: "add-subs-noalpha.db.stderr",
+			args: "add -b " + subs + " --mode replaces --use-http", status: 1, form: "Error: ",
+			parts: []string{"SubstitutesFor is an alpha-only feature. You must enable alpha features with the flag " +
+				"--enable-alpha in order to use this feature."}},
 		{name: "subs", args: "add -b " + subs + " --mode replaces --use-http --enable-alpha"},
-		{name: "deprec-readd", stderr: "add-deprec-readd.db.stderr", from: "deprec-v1.2.0", args: "add -b " + recordedImages("synth/synth-deprec", "v1.1.0") + " --use-http", status: 1, form: "Error: ",
-			parts: []string{"add prunes bundle synth-deprec.v1.1.0 (" + host + "/synth/synth-deprec:v1.1.0) from package synth-deprec, channel stable: this may be due to incorrect channel head (synth-deprec.v1.3.0, skips/replaces [synth-deprec.v1.2.0])."}},
-		{name: "deprec-missing", stderr: "deprec-missing.db.stderr", from: "deprec-base", args: "deprecatetruncate -b " + recordedImages("synth/synth-deprec", "v9.9.9"), status: 1, form: "level=fatal msg=",
-			parts: []string{"target bundlepaths for deprecation missing from registry: [" + host + "/synth/synth-deprec:v9.9.9]"}},
-		{name: "deprec-v1.3.0", stderr: "deprec-v1.3.0.db.stderr", from: "deprec-base", args: "deprecatetruncate -b " + recordedImages("synth/synth-deprec", "v1.3.0"), status: 1, form: "level=fatal msg=",
-			parts: []string{"error deprecating bundle " + host + "/synth/synth-deprec:v1.3.0: Bundle deprecation causing default channel removal"}},
-		{name: "deprec-v2.0.0", stderr: "deprec-v2.0.0.db.stderr", from: "deprec-base", args: "deprecatetruncate -b " + recordedImages("synth/synth-deprec", "v2.0.0"), status: 1, form: "level=fatal msg=",
-			parts: []string{"error deprecating bundle " + host + "/synth/synth-deprec:v2.0.0: Bundle deprecation causing default channel removal"}},
-		{name: "deprec-v1.2.0", from: "deprec-base", args: "deprecatetruncate -b " + recordedImages("synth/synth-deprec", "v1.2.0")},
-		{name: "deprec-allheads", from: "deprec-base", args: "deprecatetruncate -b " + recordedImages("synth/synth-deprec", "v1.3.0", "v1.4.0", "v2.0.0") + " --allow-package-removal"},
-		{name: "rm-missing", stderr: "rm-missing.db.stderr", from: "small", args: "rm -o nosuchpackage", status: 1, form: `level=fatal msg="permissive mode disabled" error=`,
-			parts: []string{"error deleting packages from database: error removing operator package nosuchpackage: no package found for packagename nosuchpackage"}},
+		{name: "deprec-readd", stderr: "add-deprec-readd.db.stderr", from: "deprec-v1.2.0",
+			args: "add -b " + recordedImages("synth/synth-deprec", "v1.1.0") + " --use-http", status: 1,
+			form: "Error: ",
+			parts: []string{"add prunes bundle synth-deprec.v1.1.0 (" + host +
+				"/synth/synth-deprec:v1.1.0) from package synth-deprec, channel stable: this may be due to incorrect " +
+				"channel head (synth-deprec.v1.3.0, skips/replaces [synth-deprec.v1.2.0])."}},
+		{name: "deprec-missing", stderr: "deprec-missing.db.stderr", from: "deprec-base",
+			args: "deprecatetruncate -b " + recordedImages("synth/synth-deprec", "v9.9.9"), status: 1,
+			form: "level=fatal msg=",
+			parts: []string{"target bundlepaths for deprecation missing from registry: [" + host +
+				"/synth/synth-deprec:v9.9.9]"}},
+		{name: "deprec-v1.3.0", stderr: "deprec-v1.3.0.db.stderr", from: "deprec-base",
+			args: "deprecatetruncate -b " + recordedImages("synth/synth-deprec", "v1.3.0"), status: 1,
+			form: "level=fatal msg=",
+			parts: []string{"error deprecating bundle " + host +
+				"/synth/synth-deprec:v1.3.0: Bundle deprecation causing default channel removal"}},
+		{name: "deprec-v2.0.0", stderr: "deprec-v2.0.0.db.stderr", from: "deprec-base",
+			args: "deprecatetruncate -b " + recordedImages("synth/synth-deprec", "v2.0.0"), status: 1,
+			form: "level=fatal msg=",
+			parts: []string{"error deprecating bundle " + host +
+				"/synth/synth-deprec:v2.0.0: Bundle deprecation causing default channel removal"}},
+		{name: "deprec-v1.2.0", from: "deprec-base",
+			args: "deprecatetruncate -b " + recordedImages("synth/synth-deprec", "v1.2.0")},
+		{name: "deprec-allheads", from: "deprec-base",
+			args: "deprecatetruncate -b " + recordedImages("synth/synth-deprec", "v1.3.0", "v1.4.0",
+				"v2.0.0") + " --allow-package-removal"},
+		{name: "rm-missing", stderr: "rm-missing.db.stderr", from: "small", args: "rm -o nosuchpackage", status: 1,
+			form: `level=fatal msg="permissive mode disabled" error=`,
+			parts: []string{"error deleting packages from database: error removing operator package nosuchpackage: " +
+				"no package found for packagename nosuchpackage"}},
 		{name: "rm", from: "medium", args: "rm -o prometheus,cockroachdb"},
 		{name: "prune", from: "medium", args: "prune -p etcd,skupper-operator"},
 		{name: "prune-none", from: "small", args: "prune -p nosuchpackage"},
@@ -81,7 +115,8 @@ func TestRegistryAsOpm(t *testing.T) {
 			}
 			if c.status == 0 {
 				for _, what := range []string{"packages", "channels", "bundles"} {
-					ours, theirs := done(t, dir, "bindery", "list", what, "x.db"), done(t, dir, "bindery", "list", what, "opm.db")
+					ours, theirs := done(t, dir, "bindery", "list", what, "x.db"), done(t, dir, "bindery", "list", what,
+						"opm.db")
 					if ours != theirs {
 						t.Errorf("list %s: ours is\n%s\nopm's\n%s", what, ours, theirs)
 					}
@@ -126,10 +161,12 @@ func TestRegistryCommandLineAsOpm(t *testing.T) {
 		stderr string
 	}{
 		{"add", 0, ""},
-		{"add -d x.db -b 127.0.0.1:5056/community/etcd:v0.9.4 --mode nosuch --use-http", 1, "Error: Invalid channel update mode nosuch specified\n"},
+		{"add -d x.db -b 127.0.0.1:5056/community/etcd:v0.9.4 --mode nosuch --use-http", 1,
+			"Error: Invalid channel update mode nosuch specified\n"},
 		{"rm -d small.db", 1, "Error: required flag(s) \"packages\" not set\n"},
 		{"prune -d small.db", 1, "Error: required flag(s) \"packages\" not set\n"},
-		{"add -d small.db --ca-file ca.pem --container-tool podman", 1, "--ca-file must not be set with --container-tool=podman"},
+		{"add -d small.db --ca-file ca.pem --container-tool podman", 1,
+			"--ca-file must not be set with --container-tool=podman"},
 		{"add -d small.db --ca-file ca.pem --skip-tls-verify", 1, "--ca-file must not be set with --skip-tls-verify"},
 		{"add -d small.db -c nosuch", 1, "invalid --container-tool value \"nosuch\""},
 		{"add -d small.db -c docker", 0, "no container tool is needed"},

@@ -107,7 +107,8 @@ func (r *realRegistry) write(t *testing.T, name, text string) string {
 // certificates creates a CA and certificates for the registry and a client.
 func (r *realRegistry) certificates(t *testing.T) {
 	t.Helper()
-	sign := func(name string, template, parent *x509.Certificate, by *ecdsa.PrivateKey) (*x509.Certificate, *ecdsa.PrivateKey, string, string) {
+	sign := func(name string, template, parent *x509.Certificate,
+		by *ecdsa.PrivateKey) (*x509.Certificate, *ecdsa.PrivateKey, string, string) {
 		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 		if err != nil {
 			t.Fatal(err)
@@ -127,12 +128,16 @@ func (r *realRegistry) certificates(t *testing.T) {
 			t.Fatal(err)
 		}
 		crt := r.write(t, name+".crt", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})))
-		return template, key, crt, r.write(t, name+".key", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})))
+		return template, key, crt, r.write(t, name+".key",
+			string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})))
 	}
-	ca, caKey, file, _ := sign("ca", &x509.Certificate{IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}, nil, nil)
+	ca, caKey, file, _ := sign("ca",
+		&x509.Certificate{IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}, nil, nil)
 	r.ca = file
-	sign("server", &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}, ca, caKey)
-	_, _, r.cert, r.key = sign("client", &x509.Certificate{ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}, ca, caKey)
+	sign("server", &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}, ca, caKey)
+	_, _, r.cert, r.key = sign("client", &x509.Certificate{ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}},
+		ca, caKey)
 }
 
 // auth writes a file with credentials for each of the given names.
@@ -157,7 +162,8 @@ func (r *realRegistry) fill(t *testing.T) (dir string) {
 	if _, err := rand.Read(noise); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "cat", "noise.json"), fmt.Appendf(nil, `{"schema":"noise","package":"foo","data":"%x"}`, noise), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "cat", "noise.json"),
+		fmt.Appendf(nil, `{"schema":"noise","package":"foo","data":"%x"}`, noise), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.CopyFS(filepath.Join(dir, "bundle"), os.DirFS("../../testdata/bundles/etcd/0.9.4")); err != nil {
@@ -165,14 +171,18 @@ func (r *realRegistry) fill(t *testing.T) (dir string) {
 	}
 	r.push(t, "acme/catalog:v1", testregistry.Image{
 		Labels: map[string]string{build.ConfigsLabel: "/configs"},
-		Layers: []map[string]string{{"etc/motd": "nothing of interest"}, testregistry.Files(t, filepath.Join(dir, "cat"), "configs")},
+		Layers: []map[string]string{{"etc/motd": "nothing of interest"},
+			testregistry.Files(t, filepath.Join(dir, "cat"), "configs")},
 	})
 	r.push(t, "acme/etcd:v1", testregistry.Image{
 		Labels: map[string]string{
-			"operators.operatorframework.io.bundle.mediatype.v1": "registry+v1", "operators.operatorframework.io.bundle.manifests.v1": "manifests/",
-			"operators.operatorframework.io.bundle.metadata.v1": "metadata/", "operators.operatorframework.io.bundle.package.v1": "etcd",
+			"operators.operatorframework.io.bundle.mediatype.v1": "registry+v1",
+			"operators.operatorframework.io.bundle.manifests.v1": "manifests/",
+			"operators.operatorframework.io.bundle.metadata.v1":  "metadata/",
+			"operators.operatorframework.io.bundle.package.v1":   "etcd",
 		},
-		Layers: []map[string]string{testregistry.Files(t, filepath.Join(dir, "bundle", "manifests"), "manifests"), testregistry.Files(t, filepath.Join(dir, "bundle", "metadata"), "metadata")},
+		Layers: []map[string]string{testregistry.Files(t, filepath.Join(dir, "bundle", "manifests"), "manifests"),
+			testregistry.Files(t, filepath.Join(dir, "bundle", "metadata"), "metadata")},
 	})
 	return dir
 }
@@ -203,7 +213,8 @@ func (r *realRegistry) push(t *testing.T, name string, i testregistry.Image) {
 			copyFile(t, from, filepath.Join(access.CertDir, to))
 		}
 	}
-	if _, err := images.Copy(t.Context(), src, []images.Destination{d}, images.CopyOptions{Registry: access, Policy: anyImage, Temp: t.TempDir()}); err != nil {
+	if _, err := images.Copy(t.Context(), src, []images.Destination{d},
+		images.CopyOptions{Registry: access, Policy: anyImage, Temp: t.TempDir()}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -219,12 +230,14 @@ func (r *realRegistry) run(t *testing.T, dir string, env []string, args ...strin
 	}
 	cmd := exec.CommandContext(t.Context(), filepath.Join(binDir, "bindery"), args...)
 	cmd.Dir = dir
-	cmd.Env = append([]string{"PATH=" + r.dir + ":" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + tmp, "XDG_CACHE_HOME=" + home + "/cache"}, env...)
+	cmd.Env = append([]string{"PATH=" + r.dir + ":" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + tmp,
+		"XDG_CACHE_HOME=" + home + "/cache"}, env...)
 	got := finish(t, cmd)
 	if left, err := os.ReadDir(tmp); err != nil || len(left) > 0 {
 		t.Errorf("%v: left behind: %v, %v", args, left, err)
 	}
-	for _, secret := range []string{registrySecret, base64.StdEncoding.EncodeToString([]byte(registryUser + ":" + registrySecret))} {
+	for _, secret := range []string{registrySecret,
+		base64.StdEncoding.EncodeToString([]byte(registryUser + ":" + registrySecret))} {
 		if strings.Contains(got.stdout+got.stderr, secret) {
 			t.Errorf("%v: the secret is told:\n%s", args, got.stderr)
 		}
@@ -296,7 +309,8 @@ func TestRegistryOverTLS(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	missing := r.run(t, dir, nil, "render", "--error-format", "json", catalog, "--ca-file", filepath.Join(r.dir, "nowhere"))
+	missing := r.run(t, dir, nil, "render", "--error-format", "json", catalog, "--ca-file",
+		filepath.Join(r.dir, "nowhere"))
 	if err := failed(missing, 7, "nowhere"); err != nil {
 		t.Errorf("a missing file: %v", err)
 	}
@@ -316,10 +330,12 @@ func TestRegistryThatWantsACertificate(t *testing.T) {
 	if err := os.Remove(filepath.Join(certs, "ca.crt")); err != nil {
 		t.Fatal(err)
 	}
-	if got := r.run(t, dir, nil, "render", catalog, "--cert-dir", certs, "--ca-file", r.ca); got.status != 0 || got.stdout == "" {
+	if got := r.run(t, dir, nil, "render", catalog, "--cert-dir", certs, "--ca-file", r.ca); got.status != 0 ||
+		got.stdout == "" {
 		t.Errorf("both: %+v", got)
 	}
-	if err := failed(r.run(t, dir, nil, "render", "--error-format", "json", catalog, "--ca-file", r.ca, "--retries", "0"), 4, "certificate"); err != nil {
+	if err := failed(r.run(t, dir, nil, "render", "--error-format", "json", catalog, "--ca-file", r.ca, "--retries",
+		"0"), 4, "certificate"); err != nil {
 		t.Error(err)
 	}
 }
@@ -345,21 +361,26 @@ func TestRegistryWithCredentials(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	repositories := r.write(t, "repositories.json", auth(map[string]string{r.host: "wrong", r.host + "/acme/catalog": registrySecret, r.host + "/acme/other": "wrong"}))
+	repositories := r.write(t, "repositories.json",
+		auth(map[string]string{r.host: "wrong", r.host + "/acme/catalog": registrySecret,
+			r.host + "/acme/other": "wrong"}))
 	prefix := r.write(t, "prefix.json", auth(map[string]string{r.host: "wrong", r.host + "/acme": registrySecret}))
 	for name, c := range map[string]struct{ env, args []string }{
-		"--authfile":               {nil, []string{"--authfile", file}},
-		"BINDERY_AUTHFILE":         {[]string{"BINDERY_AUTHFILE=" + file}, nil},
-		"REGISTRY_AUTH_FILE":       {[]string{"REGISTRY_AUTH_FILE=" + file}, nil},
-		"XDG_RUNTIME_DIR":          {[]string{"XDG_RUNTIME_DIR=" + r.dir + "/run"}, nil},
-		"DOCKER_CONFIG":            {[]string{"DOCKER_CONFIG=" + r.dir + "/docker"}, nil},
-		"~/.docker":                {[]string{"HOME=" + r.dir + "/home"}, nil},
-		"~/.config":                {[]string{"HOME=" + r.dir + "/home2"}, nil},
-		"--authfile before others": {[]string{"REGISTRY_AUTH_FILE=" + r.write(t, "bad.json", auth(map[string]string{r.host: "wrong"}))}, []string{"--authfile", file}},
-		"a repository's own":       {nil, []string{"--authfile", repositories}},
-		"a part of the path":       {nil, []string{"--authfile", prefix}},
-		"credHelpers":              {nil, []string{"--authfile", r.write(t, "helper.json", `{"credHelpers":{"`+r.host+`":"acme"}}`)}},
-		"credsStore":               {nil, []string{"--authfile", r.write(t, "store.json", `{"auths":{"`+r.host+`":{}},"credsStore":"acme"}`)}},
+		"--authfile":         {nil, []string{"--authfile", file}},
+		"BINDERY_AUTHFILE":   {[]string{"BINDERY_AUTHFILE=" + file}, nil},
+		"REGISTRY_AUTH_FILE": {[]string{"REGISTRY_AUTH_FILE=" + file}, nil},
+		"XDG_RUNTIME_DIR":    {[]string{"XDG_RUNTIME_DIR=" + r.dir + "/run"}, nil},
+		"DOCKER_CONFIG":      {[]string{"DOCKER_CONFIG=" + r.dir + "/docker"}, nil},
+		"~/.docker":          {[]string{"HOME=" + r.dir + "/home"}, nil},
+		"~/.config":          {[]string{"HOME=" + r.dir + "/home2"}, nil},
+		"--authfile before others": {[]string{"REGISTRY_AUTH_FILE=" + r.write(t, "bad.json",
+			auth(map[string]string{r.host: "wrong"}))}, []string{"--authfile", file}},
+		"a repository's own": {nil, []string{"--authfile", repositories}},
+		"a part of the path": {nil, []string{"--authfile", prefix}},
+		"credHelpers": {nil,
+			[]string{"--authfile", r.write(t, "helper.json", `{"credHelpers":{"`+r.host+`":"acme"}}`)}},
+		"credsStore": {nil,
+			[]string{"--authfile", r.write(t, "store.json", `{"auths":{"`+r.host+`":{}},"credsStore":"acme"}`)}},
 	} {
 		args := append([]string{"render", "--log-level", "debug", "--ca-file", r.ca, catalog}, c.args...)
 		if got := r.run(t, dir, c.env, args...); got.status != 0 || got.stdout != want {
@@ -370,11 +391,15 @@ func TestRegistryWithCredentials(t *testing.T) {
 		args []string
 		part string
 	}{
-		"none":                   {nil, "401"},
-		"wrong":                  {[]string{"--authfile", filepath.Join(r.dir, "bad.json")}, "401"},
-		"for another repository": {[]string{"--authfile", r.write(t, "elsewhere.json", auth(map[string]string{r.host + "/acme/other": registrySecret}))}, "401"},
-		"for another port":       {[]string{"--authfile", r.write(t, "port.json", auth(map[string]string{"127.0.0.1": registrySecret, "127.0.0.1:1": registrySecret}))}, "401"},
-		"a helper that fails":    {[]string{"--authfile", r.write(t, "broken.json", `{"credHelpers":{"`+r.host+`":"broken"}}`)}, "broken"},
+		"none":  {nil, "401"},
+		"wrong": {[]string{"--authfile", filepath.Join(r.dir, "bad.json")}, "401"},
+		"for another repository": {[]string{"--authfile",
+			r.write(t, "elsewhere.json", auth(map[string]string{r.host + "/acme/other": registrySecret}))}, "401"},
+		"for another port": {[]string{"--authfile",
+			r.write(t, "port.json",
+				auth(map[string]string{"127.0.0.1": registrySecret, "127.0.0.1:1": registrySecret}))}, "401"},
+		"a helper that fails": {[]string{"--authfile",
+			r.write(t, "broken.json", `{"credHelpers":{"`+r.host+`":"broken"}}`)}, "broken"},
 	} {
 		args := append([]string{"render", "--error-format", "json", "--ca-file", r.ca, catalog}, c.args...)
 		if err := failed(r.run(t, dir, nil, args...), 4, c.part); err != nil {
@@ -385,7 +410,8 @@ func TestRegistryWithCredentials(t *testing.T) {
 	if err := failed(none, 4, "--authfile"); err != nil {
 		t.Errorf("no hint: %v", err)
 	}
-	broken := r.run(t, dir, nil, "render", "--error-format", "json", "--ca-file", r.ca, "--authfile", r.write(t, "notjson.json", "{"), catalog)
+	broken := r.run(t, dir, nil, "render", "--error-format", "json", "--ca-file", r.ca, "--authfile",
+		r.write(t, "notjson.json", "{"), catalog)
 	if err := failed(broken, 3, "notjson.json"); err != nil {
 		t.Errorf("a broken file: %v", err)
 	}
@@ -409,7 +435,8 @@ func TestLockPinsImages(t *testing.T) {
 		t.Errorf("the lock file is\n%s", lock)
 	}
 	r.push(t, "acme/catalog:v1", testregistry.Image{
-		Labels: map[string]string{build.ConfigsLabel: "/configs"}, Layers: []map[string]string{{"configs/new.json": `{"schema":"olm.package","name":"new","defaultChannel":"a"}`}},
+		Labels: map[string]string{build.ConfigsLabel: "/configs"},
+		Layers: []map[string]string{{"configs/new.json": `{"schema":"olm.package","name":"new","defaultChannel":"a"}`}},
 	})
 	if got := render(catalog, bundle); got.stdout == before.stdout || !strings.Contains(got.stdout, `"new"`) {
 		t.Errorf("the tag has not moved: %s", got.stderr)
@@ -427,7 +454,8 @@ func TestLockPinsImages(t *testing.T) {
 	if _, err := os.Lstat(filepath.Join(dir, "other.lock")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a lock file of a failed run: %v", err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "bindery.lock"), []byte(`{"version":1,"images":{"a":"b"}}`), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "bindery.lock"), []byte(`{"version":1,"images":{"a":"b"}}`),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := failed(render(catalog, "--lock", "bindery.lock"), 3, `images["a"]`); err != nil {
@@ -444,7 +472,8 @@ func TestManyReferencesInOrder(t *testing.T) {
 	for i := range 30 {
 		name := fmt.Sprintf("p%02d", (i*7)%30)
 		r.push(t, "acme/"+name+":v1", testregistry.Image{
-			Labels: map[string]string{build.ConfigsLabel: "/configs"}, Layers: []map[string]string{{"configs/c.json": `{"schema":"note","package":"same","name":"` + name + `"}`}},
+			Labels: map[string]string{build.ConfigsLabel: "/configs"},
+			Layers: []map[string]string{{"configs/c.json": `{"schema":"note","package":"same","name":"` + name + `"}`}},
 		})
 		refs = append(refs, r.host+"/acme/"+name+":v1")
 	}

@@ -181,36 +181,47 @@ func TestRegistryFaults(t *testing.T) {
 		args  []string
 		want  expected
 	}{
-		"429 once, tag":                {kindTag, tooMany(1, "1"), nil, expected{requests: 2}},
-		"429 once, layer":              {kindLayer, tooMany(1, "0"), nil, expected{requests: 2}},
-		"429 for ever":                 {kindTag, tooMany(always, "1"), []string{"--retries", "2"}, expected{class: 4, requests: 3, text: "429"}},
-		"429 until 2030":               {kindTag, tooMany(always, "Tue, 01 Jan 2030 00:00:00 GMT"), []string{"--retries", "1", "--timeout", "3s"}, expected{class: 4}},
-		"429 with a negative time":     {kindLayer, tooMany(1, "-5"), nil, ok},
-		"429 with an enormous time":    {kindTag, tooMany(always, "1000000000000000000"), []string{"--retries", "1", "--timeout", "3s"}, expected{class: 4}},
-		"500 once, tag":                {kindTag, answers(500, 1), nil, expected{requests: 2}},
-		"502 once, configuration":      {kindConfig, answers(502, 1), nil, expected{requests: 2}},
-		"503 twice, layer":             {kindLayer, answers(503, 2, "Retry-After", "1"), nil, expected{requests: 3}},
-		"504 once, layer":              {kindLayer, answers(504, 1), nil, expected{requests: 2}},
-		"500 for ever, tag":            {kindTag, answers(500, always), []string{"--retries", "1"}, expected{class: 4, requests: 2, text: "500"}},
-		"503 for ever, layer":          {kindLayer, answers(503, always), []string{"--retries", "1"}, expected{class: 4, requests: 2, text: "503"}},
-		"404":                          {kindTag, answers(404, always), nil, expected{class: 4, requests: 1, text: "404"}},
-		"reset once, tag":              {kindTag, resets(1), nil, expected{requests: 2}},
-		"reset once, layer":            {kindLayer, resets(1), nil, expected{requests: 2}},
-		"reset for ever":               {kindTag, resets(always), []string{"--retries", "1"}, expected{class: 4, requests: 2, again: 1}},
-		"cut once, with ranges":        {kindLayer, cuts(1, true), nil, expected{requests: 2}},
-		"cut once, without ranges":     {kindLayer, cuts(1, false), nil, expected{requests: 2}},
-		"cut once, configuration":      {kindConfig, cuts(1, false), nil, expected{requests: 2}},
-		"cut for ever, without ranges": {kindLayer, cuts(always, false), []string{"--retries", "2"}, expected{class: 4, requests: 3}},
-		"a flipped bit in a layer":     {kindLayer, flips(always), nil, expected{class: 5, text: "digest mismatch"}},
-		"a flipped bit in a config":    {kindConfig, flips(always), nil, expected{class: 5, text: "digest mismatch"}},
-		"a flipped bit in a manifest":  {kindTag, flips(always), nil, expected{class: 5}},
-		"a stalled layer":              {kindLayer, stalls, []string{"--timeout", "3s", "--retries", "1"}, expected{class: 4}},
+		"429 once, tag":   {kindTag, tooMany(1, "1"), nil, expected{requests: 2}},
+		"429 once, layer": {kindLayer, tooMany(1, "0"), nil, expected{requests: 2}},
+		"429 for ever": {kindTag, tooMany(always, "1"), []string{"--retries", "2"},
+			expected{class: 4, requests: 3, text: "429"}},
+		"429 until 2030": {kindTag, tooMany(always, "Tue, 01 Jan 2030 00:00:00 GMT"),
+			[]string{"--retries", "1", "--timeout", "3s"}, expected{class: 4}},
+		"429 with a negative time": {kindLayer, tooMany(1, "-5"), nil, ok},
+		"429 with an enormous time": {kindTag, tooMany(always, "1000000000000000000"),
+			[]string{"--retries", "1", "--timeout", "3s"}, expected{class: 4}},
+		"500 once, tag":           {kindTag, answers(500, 1), nil, expected{requests: 2}},
+		"502 once, configuration": {kindConfig, answers(502, 1), nil, expected{requests: 2}},
+		"503 twice, layer":        {kindLayer, answers(503, 2, "Retry-After", "1"), nil, expected{requests: 3}},
+		"504 once, layer":         {kindLayer, answers(504, 1), nil, expected{requests: 2}},
+		"500 for ever, tag": {kindTag, answers(500, always), []string{"--retries", "1"},
+			expected{class: 4, requests: 2, text: "500"}},
+		"503 for ever, layer": {kindLayer, answers(503, always), []string{"--retries", "1"},
+			expected{class: 4, requests: 2, text: "503"}},
+		"404": {kindTag, answers(404, always), nil,
+			expected{class: 4, requests: 1, text: "404"}},
+		"reset once, tag":   {kindTag, resets(1), nil, expected{requests: 2}},
+		"reset once, layer": {kindLayer, resets(1), nil, expected{requests: 2}},
+		"reset for ever": {kindTag, resets(always), []string{"--retries", "1"},
+			expected{class: 4, requests: 2, again: 1}},
+		"cut once, with ranges":    {kindLayer, cuts(1, true), nil, expected{requests: 2}},
+		"cut once, without ranges": {kindLayer, cuts(1, false), nil, expected{requests: 2}},
+		"cut once, configuration":  {kindConfig, cuts(1, false), nil, expected{requests: 2}},
+		"cut for ever, without ranges": {kindLayer, cuts(always, false), []string{"--retries", "2"},
+			expected{class: 4, requests: 3}},
+		"a flipped bit in a layer":    {kindLayer, flips(always), nil, expected{class: 5, text: "digest mismatch"}},
+		"a flipped bit in a config":   {kindConfig, flips(always), nil, expected{class: 5, text: "digest mismatch"}},
+		"a flipped bit in a manifest": {kindTag, flips(always), nil, expected{class: 5}},
+		"a stalled layer": {kindLayer, stalls, []string{"--timeout", "3s", "--retries", "1"},
+			expected{class: 4}},
 		"a page instead of a manifest": {kindTag, page, nil, expected{class: 4, text: "not a registry manifest"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := faulty(t, r, c.kind, c.fault)
-			got := r.run(t, dir, nil, append([]string{"render", "--use-http", "--error-format", "json", p.host + "/acme/catalog:v1"}, c.args...)...)
+			got := r.run(t, dir, nil,
+				append([]string{"render", "--use-http", "--error-format", "json", p.host + "/acme/catalog:v1"},
+					c.args...)...)
 			most := c.want.requests
 			if c.kind == kindLayer {
 				most *= 2 // the image has two layers, which may be fetched concurrently
@@ -340,7 +351,8 @@ func TestBundleFromRegistry(t *testing.T) {
 	fromImage := r.run(t, dir, nil, "render", "--use-http", ref)
 	fromDir := r.run(t, dir, nil, "render", "bundle", "--image-ref-template", ref)
 	if fromImage.status != 0 || fromDir.status != 0 || fromImage.stdout == "" || fromImage.stdout != fromDir.stdout {
-		t.Errorf("image: status %d\n%s\ndirectory: status %d\n%s", fromImage.status, fromImage.stderr, fromDir.status, fromDir.stderr)
+		t.Errorf("image: status %d\n%s\ndirectory: status %d\n%s", fromImage.status, fromImage.stderr, fromDir.status,
+			fromDir.stderr)
 	}
 	resolved := r.run(t, dir, nil, "render", "--use-http", "--resolve-digests", ref)
 	if !strings.Contains(resolved.stdout, p.host+"/acme/etcd@sha256:") || strings.Contains(resolved.stdout, ref) {
@@ -348,10 +360,12 @@ func TestBundleFromRegistry(t *testing.T) {
 	}
 	r.push(t, "acme/top:v1", testregistry.Image{
 		Labels: map[string]string{build.ConfigsLabel: "/configs"},
-		Layers: []map[string]string{{"configs/old.json": `{"schema":"note","name":"old"}`}, {"configs/.wh..wh..opq": "", "configs/new.json": `{"schema":"note","name":"new"}`}},
+		Layers: []map[string]string{{"configs/old.json": `{"schema":"note","name":"old"}`},
+			{"configs/.wh..wh..opq": "", "configs/new.json": `{"schema":"note","name":"new"}`}},
 	})
 	q := faulty(t, r, kindLayer, resets(0))
-	if got := r.run(t, dir, nil, "render", "--use-http", q.host+"/acme/top:v1"); got.status != 0 || strings.Contains(got.stdout, "old") || !strings.Contains(got.stdout, "new") {
+	if got := r.run(t, dir, nil, "render", "--use-http", q.host+"/acme/top:v1"); got.status != 0 ||
+		strings.Contains(got.stdout, "old") || !strings.Contains(got.stdout, "new") {
 		t.Errorf("%+v", got)
 	}
 }

@@ -19,19 +19,26 @@ func (p *program) renderCommand() *cli.Command {
 		Usage:     "render bundles and catalogs to a stream of blobs",
 		ArgsUsage: "REF...",
 		Description: referenceHelp + "\n\n" +
-			"Images and bundles are fetched in parallel; the order of the output does not depend on it. Nothing is printed before\n" +
-			"everything is read, so the output is complete or empty. ndjson is one blob per line. A bundle that comes from no\n" +
+			"Images and bundles are fetched in parallel; the order of the output does not depend on it. Nothing is " +
+			"printed before\n" +
+			"everything is read, so the output is complete or empty. ndjson is one blob per line. A bundle that " +
+			"comes from no\n" +
 			"registry has no image reference unless --image-ref-template is set." +
-			examples("bindery render catalog -o yaml", "bindery render index.db --migrate", "bindery render bundle index.db catalog -o ndjson",
-				"bindery render bundle --image-ref-template registry.example.com/acme/{{.Package}}:v{{.Version}} --migrate",
+			examples("bindery render catalog -o yaml", "bindery render index.db --migrate",
+				"bindery render bundle index.db catalog -o ndjson",
+				"bindery render bundle --image-ref-template registry.example.com/acme/{{.Package}}:v{{.Version}} "+
+					"--migrate",
 				"bindery render oci:catalog.oci:v1",
-				"bindery render registry.example.com/acme/etcd:v0.9.2 registry.example.com/acme/etcd:v0.9.4 --lock images.lock --resolve-digests"),
+				"bindery render registry.example.com/acme/etcd:v0.9.2 registry.example.com/acme/etcd:v0.9.4 --lock "+
+					"images.lock --resolve-digests"),
 		Flags: append([]cli.Flag{
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "json", Usage: "output `FORMAT` (json|yaml|ndjson)"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "json",
+				Usage: "output `FORMAT` (json|yaml|ndjson)"},
 			migrateLevelFlag(""),
 			&cli.BoolFlag{Name: "migrate", Usage: "apply all migrations"},
 			&cli.StringFlag{Name: "image-ref-template", Aliases: []string{"alpha-image-ref-template"},
-				Usage: "image reference `TEMPLATE` for bundle directories; may use {{.Package}}, {{.Name}} and {{.Version}}"},
+				Usage: "image reference `TEMPLATE` for bundle directories; may use {{.Package}}, {{.Name}} and " +
+					"{{.Version}}"},
 			&cli.BoolFlag{Name: "resolve-digests", Usage: "replace the tags of bundle images by digests"},
 			compatFlag(),
 		}, readFlags()...),
@@ -47,7 +54,9 @@ func (p *program) render(c *cli.Context) (err error) {
 		}
 	}
 	if c.IsSet("migrate") && c.IsSet("migrate-level") {
-		return cmdline.Usagef("if any flags in the group [migrate migrate-level] are set none of the others can be; [migrate migrate-level] were all set")
+		return cmdline.Usagef(
+			"if any flags in the group [migrate migrate-level] are set none of the others can be; [migrate " +
+				"migrate-level] were all set")
 	}
 	o, err := p.renderOptions(c)
 	if err != nil {

@@ -16,9 +16,11 @@ func (p *program) renderGraphCommand() *cli.Command {
 		Usage:     "draw upgrade graphs in mermaid as opm does",
 		ArgsUsage: "REF...",
 		Description: catalogHelp + "\n\n" +
-			"The output equals that of opm. For catalogs with several packages \"bindery graph -o mermaid\" marks deprecations more\n" +
+			"The output equals that of opm. For catalogs with several packages \"bindery graph -o mermaid\" marks " +
+			"deprecations more\n" +
 			"exactly." +
-			examples("bindery alpha render-graph index.db", "bindery alpha render-graph catalog -p etcd --draw-v0-semantics",
+			examples("bindery alpha render-graph index.db",
+				"bindery alpha render-graph catalog -p etcd --draw-v0-semantics",
 				"bindery alpha render-graph catalog --minimum-edge etcdoperator.v0.9.2"),
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "minimum-edge", Usage: "omit everything below the bundle `NAME`"},
@@ -37,7 +39,8 @@ func (p *program) renderGraph(c *cli.Context) error {
 	}
 	return p.spooled(c.Context, func(w io.Writer) error {
 		return graph.WriteMermaid(ctxio.Writer{Ctx: c.Context, W: w}, catalog, graph.MermaidOptions{
-			Package: c.String("package-name"), MinimumEdge: c.String("minimum-edge"), V0Semantics: c.Bool("draw-v0-semantics"), Warn: p.warnGraph,
+			Package: c.String("package-name"), MinimumEdge: c.String("minimum-edge"),
+			V0Semantics: c.Bool("draw-v0-semantics"), Warn: p.warnGraph,
 		})
 	})
 }

@@ -32,24 +32,30 @@ func changedDatabase(t *testing.T, statements ...string) (dir string) {
 
 // A related image that is not a pull spec makes a database unreadable, unless it is read as opm does or repaired.
 func TestMigrateRepairs(t *testing.T) {
-	dir := changedDatabase(t, "INSERT INTO related_image (image, operatorbundle_name) VALUES ('oci://quay.io/kuadrant/wasm-shim:v0.5.0', 'etcdoperator.v0.9.2')")
+	dir := changedDatabase(t,
+		"INSERT INTO related_image (image, operatorbundle_name) VALUES ('oci://quay.io/kuadrant/wasm-shim:v0.5.0', "+
+			"'etcdoperator.v0.9.2')")
 	got := runProgram(t, dir, "bindery", "migrate", "index.db", "refused")
 	if got.status != 1 || !strings.Contains(got.stderr, "hint: --repair ") {
 		t.Errorf("%+v", got)
 	}
 	got = runProgram(t, dir, "bindery", "migrate", "index.db", "repaired", "--repair", "--verify", "--report", "-")
 	if got.status != 4 || !strings.Contains(got.stderr, "repairs were made (1)") ||
-		!strings.Contains(got.stdout, `"before": "oci://quay.io/kuadrant/wasm-shim:v0.5.0",`+"\n"+`      "after": "quay.io/kuadrant/wasm-shim:v0.5.0",`) {
+		!strings.Contains(got.stdout,
+			`"before": "oci://quay.io/kuadrant/wasm-shim:v0.5.0",`+"\n"+
+				`      "after": "quay.io/kuadrant/wasm-shim:v0.5.0",`) {
 		t.Errorf("%+v", got)
 	}
 	done(t, dir, "bindery", "validate", "repaired")
 	done(t, dir, "bindery", "migrate", "repaired", "again", "--repair")
 
 	done(t, dir, "opm", "migrate", "index.db", "as-opm")
-	if text := readFile(t, filepath.Join(dir, "as-opm", "etcd", "catalog.json")); !strings.Contains(text, `"oci://quay.io/kuadrant/wasm-shim:v0.5.0"`) {
+	if text := readFile(t, filepath.Join(dir, "as-opm", "etcd", "catalog.json")); !strings.Contains(text,
+		`"oci://quay.io/kuadrant/wasm-shim:v0.5.0"`) {
 		t.Error("opm writes the image as it is")
 	}
-	if text := done(t, dir, "bindery", "render", "index.db", "--compat=opm"); !strings.Contains(text, `"oci://quay.io/kuadrant/wasm-shim:v0.5.0"`) {
+	if text := done(t, dir, "bindery", "render", "index.db", "--compat=opm"); !strings.Contains(text,
+		`"oci://quay.io/kuadrant/wasm-shim:v0.5.0"`) {
 		t.Error("opm renders the image as it is")
 	}
 	got = runProgram(t, dir, "opm", "validate", "as-opm")
@@ -58,7 +64,8 @@ func TestMigrateRepairs(t *testing.T) {
 	}
 
 	writeFile(t, filepath.Join(dir, "list"), "index.db out-list\n")
-	if got := runProgram(t, dir, "bindery", "migrate", "--from-file", "list", "--repair"); got.status != 4 || !strings.Contains(got.stderr, "repairs were made in 1 of 1 line") {
+	if got := runProgram(t, dir, "bindery", "migrate", "--from-file", "list", "--repair"); got.status != 4 ||
+		!strings.Contains(got.stderr, "repairs were made in 1 of 1 line") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -66,15 +73,18 @@ func TestMigrateRepairs(t *testing.T) {
 // Started as opm, the error about a database begins as opm's does and has the problems of all packages.
 func TestOpmInvalidDatabase(t *testing.T) {
 	dir := changedDatabase(t,
-		"UPDATE channel_entry SET replaces = NULL WHERE replaces IS NOT NULL", "UPDATE operatorbundle SET replaces = NULL")
+		"UPDATE channel_entry SET replaces = NULL WHERE replaces IS NOT NULL",
+		"UPDATE operatorbundle SET replaces = NULL")
 	tree := "invalid index:\n"
 	for _, c := range []struct{ args, want string }{
 		{"render index.db", `render reference "index.db": ` + tree},
-		{"migrate index.db out", `level=fatal msg="render catalog image: render reference \"index.db\": invalid index:\n`},
+		{"migrate index.db out",
+			`level=fatal msg="render catalog image: render reference \"index.db\": invalid index:\n`},
 		{"alpha list packages index.db", `level=fatal msg="render reference \"index.db\": invalid index:\n`},
 	} {
 		got := runProgram(t, dir, "opm", strings.Fields(c.args)...)
-		if got.status != 1 || !strings.Contains(got.stderr, c.want) || strings.Count(got.stderr, "invalid package") != 2 || strings.Count(got.stderr, "invalid index") != 1 {
+		if got.status != 1 || !strings.Contains(got.stderr, c.want) || strings.Count(got.stderr,
+			"invalid package") != 2 || strings.Count(got.stderr, "invalid index") != 1 {
 			t.Errorf("%s: %+v", c.args, got)
 		}
 	}
@@ -97,14 +107,16 @@ func TestOpmEditsAnyImages(t *testing.T) {
 		"index export -i index.db -p etcd -f out --registries-conf " + conf + " --no-cache",
 	} {
 		t.Run(args, func(t *testing.T) {
-			dir := changedDatabase(t, "INSERT INTO related_image (image, operatorbundle_name) VALUES ('"+image+"', 'etcdoperator.v0.9.2')")
+			dir := changedDatabase(t,
+				"INSERT INTO related_image (image, operatorbundle_name) VALUES ('"+image+"', 'etcdoperator.v0.9.2')")
 			newBundle(t, filepath.Join(dir, "etcd"))
 			list := strings.Fields(args)
 			got := runProgram(t, dir, "bindery", list...)
 			if got.status == 0 {
 				t.Error("accepted under the name bindery")
 			}
-			if strings.Contains(got.stderr, "invalid image pull spec") && list[1] != "export" && !strings.Contains(got.stderr, "migrate --repair") {
+			if strings.Contains(got.stderr,
+				"invalid image pull spec") && list[1] != "export" && !strings.Contains(got.stderr, "migrate --repair") {
 				t.Errorf("no hint in %s", got.stderr)
 			}
 			done(t, dir, "opm", list...)

@@ -21,9 +21,13 @@ func resultFlags() []cli.Flag {
 	const group = "result"
 	return []cli.Flag{
 		&cli.StringFlag{Name: "digest-file", Usage: "write the image's digest to `FILE`", Category: group},
-		&cli.StringFlag{Name: "iid-file", Usage: "write the image's ID (the digest of its configuration) to `FILE`", Category: group},
-		&cli.StringFlag{Name: "image-refs", Usage: "write the image's names with digest to `FILE`, one per line", Category: group},
-		&cli.StringFlag{Name: "metadata-file", Usage: "write a JSON account of layers and destinations to `FILE`; \"-\" is standard output, in place of the lines", Category: group},
+		&cli.StringFlag{Name: "iid-file", Usage: "write the image's ID (the digest of its configuration) to `FILE`",
+			Category: group},
+		&cli.StringFlag{Name: "image-refs", Usage: "write the image's names with digest to `FILE`, one per line",
+			Category: group},
+		&cli.StringFlag{Name: "metadata-file",
+			Usage: "write a JSON account of layers and destinations to `FILE`; \"-\" is standard output, in place of " +
+				"the lines", Category: group},
 	}
 }
 
@@ -76,18 +80,21 @@ func (p *program) warnOnce(text string) {
 // copyOptions returns the options for copying images.
 func (p *program) copyOptions(c *cli.Context) images.CopyOptions {
 	return images.CopyOptions{
-		Registry: registryOptions(c), Retries: c.Int("retries"), Timeout: c.Duration("timeout"), IfDigest: c.String("if-digest"),
+		Registry: registryOptions(c), Retries: c.Int("retries"), Timeout: c.Duration("timeout"),
+		IfDigest: c.String("if-digest"),
 		Platform: storedPlatform(c), Events: p.warnEvent,
 	}
 }
 
 // checkPush checks that registries accept uploads, before there is an image.
-func (p *program) checkPush(ctx context.Context, dests []images.Destination, c *cli.Context) (*images.PushCheck, error) {
+func (p *program) checkPush(ctx context.Context, dests []images.Destination,
+	c *cli.Context) (*images.PushCheck, error) {
 	return p.pushCheck(ctx, dests, p.copyOptions(c))
 }
 
 // pushCheck is checkPush with options.
-func (p *program) pushCheck(ctx context.Context, dests []images.Destination, o images.CopyOptions) (*images.PushCheck, error) {
+func (p *program) pushCheck(ctx context.Context, dests []images.Destination,
+	o images.CopyOptions) (*images.PushCheck, error) {
 	check, err := images.CheckPush(ctx, dests, o)
 	if err != nil {
 		return nil, err
@@ -131,7 +138,8 @@ func (k *pushChecking) wait() (*images.PushCheck, error) {
 }
 
 // copyImage copies the image to its destinations.
-func (p *program) copyImage(ctx context.Context, image *build.Image, dests []images.Destination, c *cli.Context, check *images.PushCheck) ([]images.Result, error) {
+func (p *program) copyImage(ctx context.Context, image *build.Image, dests []images.Destination, c *cli.Context,
+	check *images.PushCheck) ([]images.Result, error) {
 	if len(dests) == 0 {
 		return nil, nil
 	}
@@ -152,7 +160,8 @@ func (p *program) copyImage(ctx context.Context, image *build.Image, dests []ima
 		case images.EventBlobReused:
 			p.log.Debug("blob exists already", "digest", e.Blob, "bytes", e.Size, "in", e.Destination)
 		case images.EventBlobMounted:
-			p.log.Debug("blob is mounted from another repository", "digest", e.Blob, "bytes", e.Size, "in", e.Destination)
+			p.log.Debug("blob is mounted from another repository", "digest", e.Blob, "bytes", e.Size, "in",
+				e.Destination)
 		default:
 			p.warnEvent(e)
 		}
@@ -171,7 +180,8 @@ func (p *program) copyImage(ctx context.Context, image *build.Image, dests []ima
 // report writes the requested files and prints the destinations and the digest of the image.
 func (p *program) report(c *cli.Context, t target, image *build.Image, results []images.Result) error {
 	refs := t.references(image, results)
-	account, err := json.MarshalIndent(newMetadata(image, layers.Compression(c.String("compression")), refs, results), "", "  ")
+	account, err := json.MarshalIndent(newMetadata(image, layers.Compression(c.String("compression")), refs, results),
+		"", "  ")
 	if err != nil {
 		return err
 	}
@@ -214,7 +224,8 @@ func (t target) references(image *build.Image, results []images.Result) []string
 // trafficLine describes what was sent to a registry.
 func trafficLine(t images.Traffic) string {
 	return fmt.Sprintf("sent %s (%s), mounted %s (%s), reused %s (%s)",
-		cmdline.FormatSize(t.Pushed.Bytes), count(t.Pushed.Count, "blob"), cmdline.FormatSize(t.Mounted.Bytes), count(t.Mounted.Count, "blob"),
+		cmdline.FormatSize(t.Pushed.Bytes), count(t.Pushed.Count, "blob"), cmdline.FormatSize(t.Mounted.Bytes),
+		count(t.Mounted.Count, "blob"),
 		cmdline.FormatSize(t.Reused.Bytes), count(t.Reused.Count, "blob"))
 }
 

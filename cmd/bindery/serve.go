@@ -23,22 +23,29 @@ func (p *program) serveCommand() *cli.Command {
 		Name:      "serve",
 		Usage:     "serve a catalog over gRPC and HTTP",
 		ArgsUsage: "DIR|DB|IMAGE",
-		Description: "Serves the catalog API, health checks and reflection until SIGINT or SIGTERM; open calls may then finish. --http-addr\n" +
+		Description: "Serves the catalog API, health checks and reflection until SIGINT or SIGTERM; open calls may " +
+			"then finish. --http-addr\n" +
 			"also serves web pages and the API of OLM v1's catalogd.\n\n" +
-			"A directory or database is reloaded when it changes, and any catalog on SIGHUP, while the previous one is served. If\n" +
+			"A directory or database is reloaded when it changes, and any catalog on SIGHUP, while the previous one " +
+			"is served. If\n" +
 			"loading fails, the previous one stays.\n\n" +
-			"With --cache-dir the serve cache of the catalog is stored there; a cache that does not match the catalog is rebuilt,\n" +
-			"and one that cannot be written is replaced by a temporary one. A cache of opm (pogreb.v1 or json) in that directory is\n" +
+			"With --cache-dir the serve cache of the catalog is stored there; a cache that does not match the " +
+			"catalog is rebuilt,\n" +
+			"and one that cannot be written is replaced by a temporary one. A cache of opm (pogreb.v1 or json) in " +
+			"that directory is\n" +
 			"neither read nor changed; --cache-only updates it in its own format, for opm." +
 			examples("bindery serve catalog --port 50051", "bindery serve index.db -p 50052",
 				"bindery serve catalog -p 50051 --http-addr localhost:8080",
 				"bindery serve catalog -p 50052 --metrics-addr localhost:9090 --reload-every 1m",
-				"bindery serve catalog --cache-dir cache --cache-only", "bindery serve oci:catalog.oci:v1 --port 50051"),
+				"bindery serve catalog --cache-dir cache --cache-only",
+				"bindery serve oci:catalog.oci:v1 --port 50051"),
 		Flags: append(append(serverFlags(), readFlags()...),
 			&cli.StringFlag{Name: "cache-dir", Usage: "store the serve cache in `DIR`"},
 			&cli.BoolFlag{Name: "cache-only", Usage: "fill the cache and exit"},
-			&cli.BoolFlag{Name: "cache-enforce-integrity", Usage: "fail if the cache does not match the catalog, instead of rebuilding it"},
-			&cli.StringFlag{Name: "pprof-addr", Usage: "serve pprof profiles over HTTP at `ADDRESS`; empty disables them"},
+			&cli.BoolFlag{Name: "cache-enforce-integrity",
+				Usage: "fail if the cache does not match the catalog, instead of rebuilding it"},
+			&cli.StringFlag{Name: "pprof-addr",
+				Usage: "serve pprof profiles over HTTP at `ADDRESS`; empty disables them"},
 			&cli.BoolFlag{Name: "pprof-capture-profiles", Usage: "also serve a profile of the startup there"},
 		),
 		Action: exactly(1, p.serve),
@@ -48,11 +55,14 @@ func (p *program) serveCommand() *cli.Command {
 // registryServeCommand returns opm's command for serving a database.
 func (p *program) registryServeCommand() *cli.Command {
 	return &cli.Command{
-		Name:        "serve",
-		Usage:       "serve an index database over gRPC",
-		Description: "The database is opened read-only; all schema versions are supported.\nStarted as \"registry-server\" the program is this command." + examples("bindery registry serve -d index.db -p 50051"),
+		Name:  "serve",
+		Usage: "serve an index database over gRPC",
+		Description: "The database is opened read-only; all schema versions are supported.\nStarted as " +
+			"\"registry-server\" the program is this command." + examples(
+			"bindery registry serve -d index.db -p 50051"),
 		Flags: append(serverFlags(),
-			&cli.StringFlag{Name: "database", Aliases: []string{"d"}, Value: "bundles.db", Usage: "`FILE` of the database"},
+			&cli.StringFlag{Name: "database", Aliases: []string{"d"}, Value: "bundles.db",
+				Usage: "`FILE` of the database"},
 			&cli.BoolFlag{Name: "skip-migrate", Hidden: true, Usage: "ignored: databases are never migrated"},
 			&cli.StringFlag{Name: "timeout-seconds", Value: "infinite", Usage: "stop after `SECONDS`"},
 		),
@@ -146,9 +156,11 @@ func (p *program) probeCommand() *cli.Command {
 		Usage:           "check the health of a gRPC server",
 		ArgsUsage:       "-addr HOST:PORT [flags]",
 		SkipFlagParsing: true,
-		Description: "Flags, output and exit status are those of grpc_health_probe: 0 serving, 1 invalid arguments, 2 no connection,\n" +
+		Description: "Flags, output and exit status are those of grpc_health_probe: 0 serving, 1 invalid arguments, " +
+			"2 no connection,\n" +
 			"3 the call failed, 4 not serving. \"bindery probe -h\" lists the flags." +
-			examples("bindery probe -addr localhost:50051", "bindery probe -addr localhost:50051 -connect-timeout 5s -service api.Registry"),
+			examples("bindery probe -addr localhost:50051",
+				"bindery probe -addr localhost:50051 -connect-timeout 5s -service api.Registry"),
 		Action: func(c *cli.Context) error {
 			if status := probe.Run(c.Context, c.Args().Slice(), p.stdout, p.stderr); status != 0 {
 				return &cmdline.ExitStatus{Status: status}

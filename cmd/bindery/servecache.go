@@ -55,7 +55,8 @@ func serveCaches(c *cli.Context) ([]build.ServeCache, error) {
 	case len(kinds) > 1 && slices.Contains(kinds, cacheNone):
 		return nil, cmdline.Usagef("--cache none cannot be combined with other --cache values")
 	case slices.Contains(kinds, build.ServeCacheJSON) && slices.Contains(kinds, build.ServeCachePogreb):
-		return nil, cmdline.Usagef("--cache %s and --cache %s use the same directory: opm reads only one of them", build.ServeCacheJSON, build.ServeCachePogreb)
+		return nil, cmdline.Usagef("--cache %s and --cache %s use the same directory: opm reads only one of them",
+			build.ServeCacheJSON, build.ServeCachePogreb)
 	}
 	return kinds, nil
 }
@@ -66,8 +67,10 @@ func (p *program) setCaches(c *cli.Context, o *build.Options) error {
 	if err != nil {
 		return err
 	}
-	if s := c.String("server"); kinds[0] != build.ServeCacheNative && kinds[0] != cacheNone && o.Base == nil && (s == "" || s == "embedded") {
-		p.log.Warn("the server in the image does not read --cache " + string(kinds[0]) + " and builds its own cache at every start: add --cache native, or serve the image with opm")
+	if s := c.String("server"); kinds[0] != build.ServeCacheNative && kinds[0] != cacheNone && o.Base == nil &&
+		(s == "" || s == "embedded") {
+		p.log.Warn("the server in the image does not read --cache " + string(
+			kinds[0]) + " and builds its own cache at every start: add --cache native, or serve the image with opm")
 	}
 	if kinds[0] == cacheNone {
 		return nil

@@ -82,7 +82,8 @@ func unpackLayer(t *testing.T, blob, root string) {
 // checkOPMCache checks the cache in an unpacked image as opm does.
 func checkOPMCache(t *testing.T, root string) opmcache.Report {
 	t.Helper()
-	r, err := opmcache.Check(t.Context(), os.DirFS(filepath.Join(root, "configs")), os.DirFS(filepath.Join(root, "tmp/cache")))
+	r, err := opmcache.Check(t.Context(), os.DirFS(filepath.Join(root, "configs")),
+		os.DirFS(filepath.Join(root, "tmp/cache")))
 	if err != nil || !r.Valid() {
 		t.Errorf("opm would refuse the cache: %+v, %v", r, err)
 	}
@@ -111,7 +112,8 @@ func TestImagesWithOPMCaches(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			layout := filepath.Join(t.TempDir(), "out")
-			args := append(strings.Fields(c.args), "--server", "none", "-t", "acme/catalog:v1", "--output", "oci:"+layout+":v1")
+			args := append(strings.Fields(c.args), "--server", "none", "-t", "acme/catalog:v1", "--output",
+				"oci:"+layout+":v1")
 			done(t, dir, "bindery", args...)
 			root, config := readLayout(t, layout)
 			if r := checkOPMCache(t, root); r.Format != c.format || c.digest != "" && r.Digest != c.digest {
@@ -120,7 +122,8 @@ func TestImagesWithOPMCaches(t *testing.T) {
 			if want := []string{"serve", "/configs", "--cache-dir=/tmp/cache"}; !slices.Equal(config.Config.Cmd, want) {
 				t.Errorf("command %q", config.Config.Cmd)
 			}
-			if info, err := os.Stat(filepath.Join(root, "tmp")); err != nil || info.Mode() != fs.ModeDir|fs.ModeSticky|0o777 {
+			if info, err := os.Stat(filepath.Join(root, "tmp")); err != nil ||
+				info.Mode() != fs.ModeDir|fs.ModeSticky|0o777 {
 				t.Errorf("/tmp: %v, %v", info.Mode(), err)
 			}
 			if _, err := os.Stat(filepath.Join(root, "cache")); (err == nil) != c.native {
@@ -138,14 +141,16 @@ func TestCacheFlag(t *testing.T) {
 		{"--cache opm-json,opm-pogreb", "same directory"},
 	} {
 		for _, command := range []string{"build catalog catalog", "index rm -f catalog -o etcd", "migrate catalog"} {
-			args := append(strings.Fields(command), strings.Fields(c.args+" -t acme/catalog:v1 --output oci:"+filepath.Join(t.TempDir(), "out"))...)
+			args := append(strings.Fields(command),
+				strings.Fields(c.args+" -t acme/catalog:v1 --output oci:"+filepath.Join(t.TempDir(), "out"))...)
 			if got := runProgram(t, dir, "bindery", args...); got.status == 0 || !strings.Contains(got.stderr, c.part) {
 				t.Errorf("%s %s: %+v", command, c.args, got)
 			}
 		}
 	}
 	// The program's own server cannot use opm's cache, which is reported before any work.
-	got := runProgram(t, dir, "bindery", strings.Fields("build catalog not-there -t acme/catalog:v1 --dry-run --cache opm-json")...)
+	got := runProgram(t, dir, "bindery",
+		strings.Fields("build catalog not-there -t acme/catalog:v1 --dry-run --cache opm-json")...)
 	if got.status == 0 || !strings.Contains(got.stderr, "add --cache native") {
 		t.Errorf("%d, %s", got.status, got.stderr)
 	}

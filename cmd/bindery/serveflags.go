@@ -18,15 +18,23 @@ import (
 // serverFlags are the flags of every command that serves a catalog.
 func serverFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.IntFlag{Name: "port", Aliases: []string{"p"}, Value: serve.DefaultPort, Usage: "listen on TCP port `N` of all interfaces; 0 selects a free port"},
-		&cli.StringFlag{Name: "termination-log", Aliases: []string{"t"}, Value: "/dev/termination-log", Usage: "also write a fatal error to `FILE`"},
-		&cli.DurationFlag{Name: "reload-every", Value: serve.DefaultReloadEvery, Usage: "check the directory or database and the TLS files for changes every `INTERVAL`; 0 means never"},
-		&cli.StringFlag{Name: "tls-cert", Usage: "serve over TLS with the certificate `FILE` (PEM), which is reloaded when it changes"},
+		&cli.IntFlag{Name: "port", Aliases: []string{"p"}, Value: serve.DefaultPort,
+			Usage: "listen on TCP port `N` of all interfaces; 0 selects a free port"},
+		&cli.StringFlag{Name: "termination-log", Aliases: []string{"t"}, Value: "/dev/termination-log",
+			Usage: "also write a fatal error to `FILE`"},
+		&cli.DurationFlag{Name: "reload-every", Value: serve.DefaultReloadEvery,
+			Usage: "check the directory or database and the TLS files for changes every `INTERVAL`; 0 means never"},
+		&cli.StringFlag{Name: "tls-cert",
+			Usage: "serve over TLS with the certificate `FILE` (PEM), which is reloaded when it changes"},
 		&cli.StringFlag{Name: "tls-key", Usage: "key `FILE` of the certificate (PEM)"},
-		&cli.StringFlag{Name: "http-addr", Usage: "serve the catalog over HTTP at `ADDRESS`: web pages, and the API of OLM v1's catalogd"},
-		&cli.StringFlag{Name: "metrics-addr", Usage: "serve Prometheus metrics over plain HTTP at `ADDRESS`, path /metrics"},
-		&cli.IntFlag{Name: "max-connections", Value: serve.DefaultConnections, Usage: "accept at most `N` connections (default fewer if memory is limited)"},
-		&cli.IntFlag{Name: "max-streams", Value: serve.DefaultStreams, Usage: "accept at most `N` concurrent calls per connection"},
+		&cli.StringFlag{Name: "http-addr",
+			Usage: "serve the catalog over HTTP at `ADDRESS`: web pages, and the API of OLM v1's catalogd"},
+		&cli.StringFlag{Name: "metrics-addr",
+			Usage: "serve Prometheus metrics over plain HTTP at `ADDRESS`, path /metrics"},
+		&cli.IntFlag{Name: "max-connections", Value: serve.DefaultConnections,
+			Usage: "accept at most `N` connections (default fewer if memory is limited)"},
+		&cli.IntFlag{Name: "max-streams", Value: serve.DefaultStreams,
+			Usage: "accept at most `N` concurrent calls per connection"},
 		compatFlag(),
 	}
 }
@@ -35,7 +43,8 @@ func serverFlags() []cli.Flag {
 func (p *program) serverOptions(c *cli.Context) (serve.Options, error) {
 	o := serve.Options{
 		Port: c.Int("port"), TerminationLog: c.String("termination-log"), Log: p.log, Version: version.Release,
-		HTTPAddr: c.String("http-addr"), MetricsAddr: c.String("metrics-addr"), TLSCert: c.String("tls-cert"), TLSKey: c.String("tls-key"), ReloadEvery: c.Duration("reload-every"),
+		HTTPAddr: c.String("http-addr"), MetricsAddr: c.String("metrics-addr"), TLSCert: c.String("tls-cert"),
+		TLSKey: c.String("tls-key"), ReloadEvery: c.Duration("reload-every"),
 		Limits: serve.Limits{Connections: c.Int("max-connections"), Streams: c.Int("max-streams")},
 	}
 	switch {

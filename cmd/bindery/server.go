@@ -14,7 +14,9 @@ import (
 
 // servesItself warns that the running program becomes the server in an image.
 func (p *program) servesItself() {
-	p.log.Warn("this program was built without the embedded server and adds itself to the image instead; \"make build\" embeds the server")
+	p.log.Warn(
+		"this program was built without the embedded server and adds itself to the image instead; \"make build\" " +
+			"embeds the server")
 }
 
 // withServerHint adds a hint to the error about an unusable server, for the commands with [binaryImageFlags].
@@ -24,7 +26,8 @@ func withServerHint(err error) error {
 		return err
 	}
 	return &cmdline.Error{Class: cmdline.ClassUsage, Object: server.Platform.Architecture, Err: err,
-		Hint: "--platform linux/" + runtime.GOARCH + " builds this platform only; --binary-image names an image with a server"}
+		Hint: "--platform linux/" + runtime.GOARCH +
+			" builds this platform only; --binary-image names an image with a server"}
 }
 
 // reportBase logs which server an image with a --binary-image has.
@@ -37,9 +40,13 @@ func (p *program) reportBase(c *cli.Context, image *build.Image) {
 	case image.BaseServer != "":
 		p.log.Info(fmt.Sprintf("%s of %s serves the index", image.BaseServer, base))
 	case c.String("server") == "":
-		p.log.Warn(fmt.Sprintf("%s does not start opm: the embedded server was added (use --server base if the image has one as /bin/opm)", base))
+		p.log.Warn(
+			fmt.Sprintf(
+				"%s does not start opm: the embedded server was added (use --server base if the image has one as "+
+					"/bin/opm)", base))
 	}
 	if len(image.Hidden) > 0 {
-		p.log.Warn(fmt.Sprintf("%s is an index: its %s is hidden in the new image, but remains in the inherited layers", base, strings.Join(image.Hidden, " and ")))
+		p.log.Warn(fmt.Sprintf("%s is an index: its %s is hidden in the new image, but remains in the inherited layers",
+			base, strings.Join(image.Hidden, " and ")))
 	}
 }

@@ -15,12 +15,14 @@ func TestServedImageIsLoadedAgain(t *testing.T) {
 	dir := workDir(t)
 	put := func(catalog string) {
 		t.Helper()
-		done(t, dir, "bindery", "build", "catalog", catalog, "--server", "none", "--cache", "none", "--output", "oci:image:v1")
+		done(t, dir, "bindery", "build", "catalog", catalog, "--server", "none", "--cache", "none", "--output",
+			"oci:image:v1")
 	}
 	put("cat")
 	first := done(t, dir, "bindery", "list", "packages", "oci:image:v1")
 	port, metrics := freePort(t), freePort(t)
-	cmd := command(dir, "bindery", "serve", "oci:image:v1", "-p", port, "--metrics-addr", "127.0.0.1:"+metrics, "--log-format", "json")
+	cmd := command(dir, "bindery", "serve", "oci:image:v1", "-p", port, "--metrics-addr", "127.0.0.1:"+metrics,
+		"--log-format", "json")
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

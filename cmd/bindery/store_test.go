@@ -54,7 +54,8 @@ func TestCommandLineNamesAStore(t *testing.T) {
 // image.
 func TestLoadedCatalogIsRead(t *testing.T) {
 	dir := workDir(t)
-	t.Cleanup(func() { // directories of the image are read-only and must be made writable before an ordinary user can remove them
+	// directories of the image are read-only and must be made writable before an ordinary user can remove them
+	t.Cleanup(func() {
 		_ = filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
 			if err == nil && d.IsDir() {
 				err = os.Chmod(name, 0o700)
@@ -63,23 +64,29 @@ func TestLoadedCatalogIsRead(t *testing.T) {
 		})
 	})
 	conf := filepath.Join(dir, "storage.conf")
-	if err := os.WriteFile(conf, []byte("[storage]\ndriver = \"vfs\"\ngraphroot = \""+dir+"/root\"\nrunroot = \""+dir+"/run\"\n"), 0o600); err != nil {
+	if err := os.WriteFile(conf,
+		[]byte("[storage]\ndriver = \"vfs\"\ngraphroot = \""+dir+"/root\"\nrunroot = \""+dir+"/run\"\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("CONTAINERS_STORAGE_CONF", conf)
 	t.Setenv("STORAGE_DRIVER", "")
 	os.Unsetenv("STORAGE_DRIVER")
-	r := runProgram(t, dir, "bindery", "build", "catalog", "cat", "-t", "acme/cat:v1", "--load", "--server", "none", "--no-cache", "-q")
+	r := runProgram(t, dir, "bindery", "build", "catalog", "cat", "-t", "acme/cat:v1", "--load", "--server", "none",
+		"--no-cache", "-q")
 	if r.status != 0 || !strings.HasPrefix(r.stdout, "containers-storage:localhost/acme/cat:v1\nacme/cat@sha256:") {
 		t.Fatalf("%+v", r)
 	}
 	_, digest, _ := strings.Cut(strings.TrimSpace(r.stdout), "@")
-	for _, name := range []string{"containers-storage:acme/cat:v1", "containers-storage:[vfs@" + dir + "/root+" + dir + "/run]localhost/acme/cat:v1"} {
-		if r := runProgram(t, dir, "bindery", "inspect", name, "-q"); r.status != 0 || !strings.Contains(r.stdout, digest) {
+	for _, name := range []string{"containers-storage:acme/cat:v1",
+		"containers-storage:[vfs@" + dir + "/root+" + dir + "/run]localhost/acme/cat:v1"} {
+		if r := runProgram(t, dir, "bindery", "inspect", name, "-q"); r.status != 0 || !strings.Contains(r.stdout,
+			digest) {
 			t.Errorf("%s: %+v", name, r)
 		}
 	}
-	if r := runProgram(t, dir, "bindery", "list", "packages", "containers-storage:acme/none:v1", "-q"); r.status != 1 || !strings.Contains(r.stderr, "no such image in the store "+dir+"/root (vfs)") {
+	if r := runProgram(t, dir, "bindery", "list", "packages", "containers-storage:acme/none:v1", "-q"); r.status != 1 ||
+		!strings.Contains(r.stderr, "no such image in the store "+dir+"/root (vfs)") {
 		t.Errorf("%+v", r)
 	}
 }
@@ -87,7 +94,9 @@ func TestLoadedCatalogIsRead(t *testing.T) {
 func TestLoadIsTheStoreUnderEachName(t *testing.T) {
 	for name, want := range map[string]string{
 		"c:v1": "containers-storage:localhost/c:v1", "acme/c:v1": "containers-storage:localhost/acme/c:v1",
-		"quay.io/acme/c:v1": "containers-storage:quay.io/acme/c:v1", "localhost/c:v1": "containers-storage:localhost/c:v1", "localhost:5000/c:v1": "containers-storage:localhost:5000/c:v1",
+		"quay.io/acme/c:v1":   "containers-storage:quay.io/acme/c:v1",
+		"localhost/c:v1":      "containers-storage:localhost/c:v1",
+		"localhost:5000/c:v1": "containers-storage:localhost:5000/c:v1",
 	} {
 		if got := images.InStore(name).String(); got != want {
 			t.Errorf("%s: got %s", name, got)

@@ -106,8 +106,9 @@ func TestTektonPipeline(t *testing.T) {
 	}
 	writeFile(t, filepath.Join(dir, "source", "catalog.yaml"), config)
 	given := map[string]any{
-		"params.packages": packages, "params.repository": repository, "params.tag": "v1", "params.image": image, "params.platforms": "linux/amd64",
-		"params.bindery": "bindery", "params.flags": []string{"--use-http", "--server=none"},
+		"params.packages": packages, "params.repository": repository, "params.tag": "v1", "params.image": image,
+		"params.platforms": "linux/amd64",
+		"params.bindery":   "bindery", "params.flags": []string{"--use-http", "--server=none"},
 	}
 	run := func(task string, values map[string]any) {
 		t.Helper()
@@ -127,13 +128,15 @@ func TestTektonPipeline(t *testing.T) {
 				t.Fatalf("%s: no value for %s", task, p.Name)
 			}
 		}
-		values["workspaces.source.path"], values["results.digest.path"] = filepath.Join(dir, "source"), filepath.Join(dir, task+".digest")
+		values["workspaces.source.path"], values["results.digest.path"] = filepath.Join(dir,
+			"source"), filepath.Join(dir, task+".digest")
 		for _, s := range o.Spec.Steps {
 			if s.Script != "" || !slices.Equal(s.Command, []string{"/bin/bindery"}) || s.Image != "$(params.bindery)" {
 				t.Errorf("%s: a step runs something else: %+v", task, s)
 			}
 			c := s.SecurityContext
-			if c["runAsNonRoot"] != true || c["allowPrivilegeEscalation"] != false || c["readOnlyRootFilesystem"] != true {
+			if c["runAsNonRoot"] != true || c["allowPrivilegeEscalation"] != false ||
+				c["readOnlyRootFilesystem"] != true {
 				t.Errorf("%s: %+v", task, c)
 			}
 			done(t, t.TempDir(), "bindery", substitute(t, s.Args, values)...)
@@ -157,7 +160,8 @@ func TestTektonPipeline(t *testing.T) {
 			run(task.TaskRef.Name, values)
 		}
 	}
-	want := lastDigest(t, done(t, dir, "bindery", "build", "catalog", "all", "-t", "x:v1", "--dry-run", "--server", "none", "--platform", "linux/amd64"))
+	want := lastDigest(t, done(t, dir, "bindery", "build", "catalog", "all", "-t", "x:v1", "--dry-run", "--server",
+		"none", "--platform", "linux/amd64"))
 	if got, err := os.ReadFile(filepath.Join(dir, "bindery-compose.digest")); err != nil || string(got) != want {
 		t.Errorf("%s, %v instead of %s", got, err, want)
 	}

@@ -34,14 +34,18 @@ func (p *program) templateRenderCommand(name string) *cli.Command {
 		Name:      lastWord(name),
 		Usage:     "render a template to a catalog",
 		ArgsUsage: "[TYPE] [FILE]",
-		Description: "A template is one YAML or JSON document of type basic (a catalog with images in place of bundles), semver (images, from\n" +
-			"whose versions channels are generated) or substitutes (a catalog with substitutions of bundles). The schema field\n" +
-			"determines the type; TYPE requires one. FILE is - or absent for standard input. Every image is rendered once. All\n" +
+		Description: "A template is one YAML or JSON document of type basic (a catalog with images in place of " +
+			"bundles), semver (images, from\n" +
+			"whose versions channels are generated) or substitutes (a catalog with substitutions of bundles). The " +
+			"schema field\n" +
+			"determines the type; TYPE requires one. FILE is - or absent for standard input. Every image is rendered " +
+			"once. All\n" +
 			"problems of the template are reported together with their lines; the output is complete or empty." +
 			examples("bindery "+name+" template.yaml", "bindery "+name+" semver semver.yaml -o yaml",
 				"bindery "+name+" basic template.yaml -o yaml --migrate-level bundle-object-to-csv-metadata"),
 		Flags: append([]cli.Flag{
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "json", Usage: "output `FORMAT` (json|yaml), or a drawing of the channels (mermaid)"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "json",
+				Usage: "output `FORMAT` (json|yaml), or a drawing of the channels (mermaid)"},
 			migrateLevelFlag(""),
 			&cli.BoolFlag{Name: "resolve-digests", Usage: "replace the tags of bundle images by digests"},
 			compatFlag(),
@@ -76,7 +80,9 @@ func (p *program) templateRender(c *cli.Context) error {
 	tmpl, err := p.parseTemplate(c.Context, file, template.ParseOptions{Type: typ, Compat: compat, Warn: p.warnAt})
 	if errors.Is(err, fs.ErrNotExist) && c.NArg() == 1 && !p.opm {
 		return &cmdline.Error{Class: cmdline.ClassLocal, Object: file, Err: err,
-			Hint: fmt.Sprintf("the argument is a file with a template, or a type to read from standard input: one of %v", template.Types())}
+			Hint: fmt.Sprintf(
+				"the argument is a file with a template, or a type to read from standard input: one of %v",
+				template.Types())}
 	}
 	if err != nil {
 		return p.templateError(err)
@@ -86,8 +92,11 @@ func (p *program) templateRender(c *cli.Context) error {
 	o.Allow = []render.Kind{render.BundleImage}
 	o.ResolveDigests = c.Bool("resolve-digests")
 	catalog, err := tmpl.Render(c.Context, template.RenderOptions{
-		Render: func(ctx context.Context, image string) (*declcfg.Catalog, error) { return renderBundle(ctx, image, o) },
-		Jobs:   o.Jobs, Level: level, Compat: compat, Warn: p.warnAt,
+		Render: func(ctx context.Context, image string) (*declcfg.Catalog, error) {
+			return renderBundle(ctx, image,
+				o)
+		},
+		Jobs: o.Jobs, Level: level, Compat: compat, Warn: p.warnAt,
 	})
 	if err != nil {
 		return p.templateError(err)
@@ -140,12 +149,14 @@ func (p *program) openInput(file string) (io.ReadCloser, string, error) {
 		return nil, "", err
 	}
 	if info.IsDir() {
-		return nil, "", &cmdline.Error{Class: cmdline.ClassLocal, Object: file, Err: fmt.Errorf("%q is a directory, expected a file", file)}
+		return nil, "", &cmdline.Error{Class: cmdline.ClassLocal, Object: file,
+			Err: fmt.Errorf("%q is a directory, expected a file", file)}
 	}
 	if info.Mode()&fs.ModeNamedPipe != 0 {
 		// The pipes of a shell have no name in the file system.
 		if _, err := filepath.EvalSymlinks(file); err == nil {
-			return nil, "", &cmdline.Error{Class: cmdline.ClassLocal, Object: file, Err: fmt.Errorf("%q is a FIFO, expected a file", file),
+			return nil, "", &cmdline.Error{Class: cmdline.ClassLocal, Object: file,
+				Err:  fmt.Errorf("%q is a FIFO, expected a file", file),
 				Hint: "\"-\" is standard input"}
 		}
 	}
@@ -153,7 +164,8 @@ func (p *program) openInput(file string) (io.ReadCloser, string, error) {
 	return f, file, err
 }
 
-func (p *program) parseTemplate(ctx context.Context, file string, o template.ParseOptions) (_ *template.Template, err error) {
+func (p *program) parseTemplate(ctx context.Context, file string,
+	o template.ParseOptions) (_ *template.Template, err error) {
 	in, name, err := p.openInput(file)
 	if err != nil {
 		return nil, err

@@ -51,11 +51,13 @@ func TestOpmRenderTemplate(t *testing.T) {
 			n++
 			t.Run(name+"/"+answer, func(t *testing.T) {
 				typ, wrong := templateTypes(name)
-				args := "alpha render-template " + strings.NewReplacer("TYPE", typ+" "+file, "WRONG", wrong+" "+file).Replace(line)
+				args := "alpha render-template " + strings.NewReplacer("TYPE", typ+" "+file, "WRONG",
+					wrong+" "+file).Replace(line)
 				if !strings.Contains(args, file) {
 					args += " " + file
 				}
-				got := runProgram(t, ".", "opm", strings.Fields(args+" --use-http --no-cache --registries-conf "+conf)...)
+				got := runProgram(t, ".", "opm",
+					strings.Fields(args+" --use-http --no-cache --registries-conf "+conf)...)
 				if c.Has(stderr) {
 					if got.status != 1 || got.stdout != "" {
 						t.Errorf("status %d, standard output %q", got.status, got.stdout)
@@ -64,7 +66,8 @@ func TestOpmRenderTemplate(t *testing.T) {
 					return
 				}
 				if want := string(c.File(t, golden)); got.status != 0 || got.stdout != want {
-					t.Errorf("status %d, %d bytes instead of %d\n%s", got.status, len(got.stdout), len(want), got.stderr)
+					t.Errorf("status %d, %d bytes instead of %d\n%s", got.status, len(got.stdout), len(want),
+						got.stderr)
 				}
 			})
 		}
@@ -139,8 +142,12 @@ func TestTemplateCommands(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	write("broken.yaml", "schema: olm.template.basic\nname: x\nentries:\n- {schema: olm.bundle, name: y, image: oci:bundle.oci:v0.9.4}\n- {schema: olm.bundle}\n")
-	write("images.yaml", "schema: olm.template.basic\nentries:\n- {schema: olm.bundle, image: cat}\n- {schema: olm.bundle, image: oci:nosuch:v1}\n")
+	write("broken.yaml",
+		"schema: olm.template.basic\nname: x\nentries:\n- {schema: olm.bundle, name: y, image: "+
+			"oci:bundle.oci:v0.9.4}\n- {schema: olm.bundle}\n")
+	write("images.yaml",
+		"schema: olm.template.basic\nentries:\n- {schema: olm.bundle, image: cat}\n- {schema: olm.bundle, image: "+
+			"oci:nosuch:v1}\n")
 	write("catalog.yaml", "schema: olm.template.basic\nentries:\n- {schema: olm.bundle, image: oci:catalog.oci:v1}\n")
 	write("imageless.yaml", "schema: olm.package\nname: a\n---\nschema: olm.bundle\npackage: a\nname: a.v1\n")
 	write("huge.yaml", "schema: olm.template.basic\nentries: "+strings.Repeat("[", 200)+strings.Repeat("]", 200)+"\n")
@@ -154,12 +161,19 @@ func TestTemplateCommands(t *testing.T) {
 		stderr string
 	}{
 		{"template render template.yaml", 0, ""},
-		{"template render broken.yaml", 1, "error: 3 problems:\n  broken.yaml:2: unknown field \"name\"\n  broken.yaml:4: unexpected fields present in basic template bundle: name"},
-		{"template render images.yaml", 1, "error: 2 problems:\n  images.yaml:3: render reference \"cat\": the reference is a local catalog directory: use docker://cat for the image\n  images.yaml:4: "},
-		{"template render catalog.yaml", 1, "catalog.yaml:3: render reference \"oci:catalog.oci:v1\": cannot render catalog image: not allowed"},
+		{"template render broken.yaml", 1,
+			"error: 3 problems:\n  broken.yaml:2: unknown field \"name\"\n  broken.yaml:4: unexpected fields present " +
+				"in basic template bundle: name"},
+		{"template render images.yaml", 1,
+			"error: 2 problems:\n  images.yaml:3: render reference \"cat\": the reference is a local catalog " +
+				"directory: use docker://cat for the image\n  images.yaml:4: "},
+		{"template render catalog.yaml", 1,
+			"catalog.yaml:3: render reference \"oci:catalog.oci:v1\": cannot render catalog image: not allowed"},
 		{"template render semver template.yaml", 1, "unknown field \"entries\""},
-		{"template render sevmer template.yaml", 1, "invalid template type \"sevmer\", must be one of: [basic semver substitutes]"},
-		{"template render nosuch.yaml", 1, "hint: the argument is a file with a template, or a type to read from standard input"},
+		{"template render sevmer template.yaml", 1,
+			"invalid template type \"sevmer\", must be one of: [basic semver substitutes]"},
+		{"template render nosuch.yaml", 1,
+			"hint: the argument is a file with a template, or a type to read from standard input"},
 		{"template render cat", 1, "is a directory"},
 		{"template render template.yaml -o xml", 1, "invalid --output value \"xml\", expected (json|yaml|mermaid)"},
 		{"template render template.yaml --migrate-level x", 1, "unknown migration level"},
@@ -176,13 +190,16 @@ func TestTemplateCommands(t *testing.T) {
 			t.Errorf("%s: %+v", c.args, got)
 		}
 	}
-	for args, class := range map[string]string{"template render huge.yaml": `"class":6`, "template render broken.yaml": `"class":3`, "template render nosuch": `"class":7`} {
-		if got := runProgram(t, dir, "bindery", append(strings.Fields(args), "--error-format=json")...); !strings.Contains(got.stderr, class) {
+	for args, class := range map[string]string{"template render huge.yaml": `"class":6`,
+		"template render broken.yaml": `"class":3`, "template render nosuch": `"class":7`} {
+		if got := runProgram(t, dir, "bindery",
+			append(strings.Fields(args), "--error-format=json")...); !strings.Contains(got.stderr, class) {
 			t.Errorf("%s: %+v", args, got)
 		}
 	}
 	// Started as opm, a conversion that would lose content is refused too.
-	if got := runProgram(t, dir, "opm", "alpha", "convert-template", "basic", "imageless.yaml"); got.status != 1 || got.stdout != "" || !strings.Contains(got.stderr, "level=fatal") {
+	if got := runProgram(t, dir, "opm", "alpha", "convert-template", "basic", "imageless.yaml"); got.status != 1 ||
+		got.stdout != "" || !strings.Contains(got.stderr, "level=fatal") {
 		t.Errorf("%+v", got)
 	}
 	if after := snapshot(t, dir); after != before {
@@ -208,16 +225,20 @@ func TestTemplatePipe(t *testing.T) {
 		return got.stdout
 	}
 	text := readFile(t, filepath.Join(dir, "template.yaml"))
-	for _, args := range []string{"template render -o yaml", "template render basic -o yaml", "template render basic - -o yaml", "render-template -o yaml", "alpha render-template basic -o yaml"} {
+	for _, args := range []string{"template render -o yaml", "template render basic -o yaml",
+		"template render basic - -o yaml", "render-template -o yaml", "alpha render-template basic -o yaml"} {
 		if got := pipe("bindery", text, strings.Fields(args)...); got != direct.stdout {
 			t.Errorf("%s differs", args)
 		}
 	}
-	if got := pipe("bindery", "schema: olm.template.basic\nentires: []\n", "template", "render", "--compat=opm"); got != "" {
+	if got := pipe("bindery", "schema: olm.template.basic\nentires: []\n", "template", "render",
+		"--compat=opm"); got != "" {
 		t.Errorf("got %s", got)
 	}
-	converted := pipe("bindery", readFile(t, filepath.Join(dir, "cat", "catalog.json")), "template", "convert", "basic", "-o", "yaml")
-	if fromDir := runProgram(t, dir, "bindery", "template", "convert", "basic", "cat", "-o", "yaml"); fromDir.stdout != converted {
+	converted := pipe("bindery", readFile(t, filepath.Join(dir, "cat", "catalog.json")), "template", "convert", "basic",
+		"-o", "yaml")
+	if fromDir := runProgram(t, dir, "bindery", "template", "convert", "basic", "cat", "-o",
+		"yaml"); fromDir.stdout != converted {
 		t.Errorf("got %s from the directory and %s from the file", fromDir.stdout, converted)
 	}
 	if got := pipe("opm", "", "alpha", "convert-template", "basic", "cat", "-o", "yaml"); got != converted+"\n" {

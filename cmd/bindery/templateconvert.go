@@ -21,8 +21,10 @@ func (p *program) templateConvertCommand(name string) *cli.Command {
 		Name:      lastWord(name),
 		Usage:     "convert a catalog to a template",
 		ArgsUsage: "basic|substitutes [FILE|DIR]",
-		Description: "A basic template has an image in place of each bundle; rendering it restores the bundles. A substitutes template has the\n" +
-			"whole catalog and an empty list of substitutions. FILE is - or absent for standard input. A catalog that a template\n" +
+		Description: "A basic template has an image in place of each bundle; rendering it restores the bundles. A " +
+			"substitutes template has the\n" +
+			"whole catalog and an empty list of substitutions. FILE is - or absent for standard input. A catalog " +
+			"that a template\n" +
 			"cannot represent, such as one with bundles without an image, is an error." +
 			examples("bindery "+name+" basic catalog", "bindery "+name+" substitutes catalog -o yaml"),
 		Flags: []cli.Flag{
@@ -53,13 +55,16 @@ func (p *program) templateConvert(c *cli.Context) error {
 	catalog, err := p.loadCatalog(c.Context, file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return &cmdline.Error{Class: cmdline.ClassLocal, Object: file, Err: err,
-			Hint: fmt.Sprintf("the argument is a file or a directory; for an image run: bindery render REF | bindery template convert %s", c.Args().First())}
+			Hint: fmt.Sprintf(
+				"the argument is a file or a directory; for an image run: bindery render REF | bindery template "+
+					"convert %s", c.Args().First())}
 	}
 	if err != nil {
 		return p.opmMessage(err)
 	}
 	return p.spooled(c.Context, func(w io.Writer) error {
-		if err := template.Convert(w, catalog, template.ConvertOptions{Type: typ, Format: format, Warn: p.warnAt}); err != nil {
+		if err := template.Convert(w, catalog,
+			template.ConvertOptions{Type: typ, Format: format, Warn: p.warnAt}); err != nil {
 			return p.templateError(err)
 		}
 		if compat != "" && format == declcfg.FormatYAML {

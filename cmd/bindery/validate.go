@@ -24,8 +24,10 @@ func (p *program) validateCommand() *cli.Command {
 		Name:      "validate",
 		Usage:     "check a catalog directory",
 		ArgsUsage: "DIR",
-		Description: "Reports all violations in the catalog together, with file and line. With -o the result is written to standard output even\n" +
-			"if the catalog is invalid; the exit status is 1 then. A catalog without packages is an error unless --allow-empty is\n" +
+		Description: "Reports all violations in the catalog together, with file and line. With -o the result is " +
+			"written to standard output even\n" +
+			"if the catalog is invalid; the exit status is 1 then. A catalog without packages is an error unless " +
+			"--allow-empty is\n" +
 			"set." +
 			examples("bindery validate catalog", "bindery validate catalog -o json"),
 		Flags: []cli.Flag{

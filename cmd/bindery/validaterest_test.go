@@ -12,13 +12,16 @@ import (
 // The error text has the first problems of each kind, the answer has all of them.
 func TestAllProblemsAreInTheAnswer(t *testing.T) {
 	dir := t.TempDir()
-	writeFile(t, filepath.Join(dir, "cat", "c.yaml"), "schema: olm.package\nname: a\ndefaultChannel: c\n---\nschema: olm.channel\nname: c\npackage: a\nentries:\n"+
-		strings.Repeat("- name: a.v1\n", 301))
+	writeFile(t, filepath.Join(dir, "cat", "c.yaml"),
+		"schema: olm.package\nname: a\ndefaultChannel: c\n---\nschema: olm.channel\nname: c\npackage: a\nentries:\n"+
+			strings.Repeat("- name: a.v1\n", 301))
 	got := runProgram(t, dir, "bindery", "validate", "cat")
-	if got.status != 1 || strings.Count(got.stderr, "duplicate entry") != 100 || !strings.Contains(got.stderr, `... and 200 more problems of the kind "duplicate"`) {
+	if got.status != 1 || strings.Count(got.stderr, "duplicate entry") != 100 || !strings.Contains(got.stderr,
+		`... and 200 more problems of the kind "duplicate"`) {
 		t.Errorf("%+v", got)
 	}
-	for format, unmarshal := range map[string]func([]byte, any) error{"json": json.Unmarshal, "yaml": func(b []byte, v any) error { return yaml.Unmarshal(b, v) }} {
+	for format, unmarshal := range map[string]func([]byte, any) error{"json": json.Unmarshal,
+		"yaml": func(b []byte, v any) error { return yaml.Unmarshal(b, v) }} {
 		got := runProgram(t, dir, "bindery", "validate", "cat", "-o", format)
 		var v struct {
 			Passed   bool
@@ -27,7 +30,8 @@ func TestAllProblemsAreInTheAnswer(t *testing.T) {
 		if err := unmarshal([]byte(got.stdout), &v); err != nil {
 			t.Fatalf("%s: %v\n%s", format, err, got.stdout)
 		}
-		if n := len(v.Problems); got.status != 1 || v.Passed || n != 301 || v.Problems[n-1].Rule != "duplicate" || v.Problems[n-1].File != "c.yaml" {
+		if n := len(v.Problems); got.status != 1 || v.Passed || n != 301 || v.Problems[n-1].Rule != "duplicate" ||
+			v.Problems[n-1].File != "c.yaml" {
 			t.Errorf("%s: status %d, %d problems", format, got.status, n)
 		}
 	}
@@ -36,9 +40,11 @@ func TestAllProblemsAreInTheAnswer(t *testing.T) {
 // The number of warnings is limited.
 func TestManyWarnings(t *testing.T) {
 	dir := t.TempDir()
-	writeFile(t, filepath.Join(dir, "cat", "c.yaml"), strings.Repeat("---\nschema: custom\npackage: a\nx: 1\nx: 2\n", 1200))
+	writeFile(t, filepath.Join(dir, "cat", "c.yaml"),
+		strings.Repeat("---\nschema: custom\npackage: a\nx: 1\nx: 2\n", 1200))
 	got := runProgram(t, dir, "bindery", "validate", "cat")
-	if n := strings.Count(got.stderr, "duplicate key"); got.status != 0 || n != maxWarnings || !strings.Contains(got.stderr, "200 more warnings") {
+	if n := strings.Count(got.stderr, "duplicate key"); got.status != 0 || n != maxWarnings ||
+		!strings.Contains(got.stderr, "200 more warnings") {
 		t.Errorf("%d warnings: %.300s", n, got.stderr)
 	}
 }

@@ -11,9 +11,10 @@ import (
 
 func (p *program) versionCommand() *cli.Command {
 	return &cli.Command{
-		Name:        "version",
-		Usage:       "print the version",
-		Description: "Started as opm, the program prints the version in opm's form." + examples("bindery version", "bindery version -o json"),
+		Name:  "version",
+		Usage: "print the version",
+		Description: "Started as opm, the program prints the version in opm's form." + examples("bindery version",
+			"bindery version -o json"),
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "output `FORMAT` (json)"},
 		},

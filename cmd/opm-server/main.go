@@ -53,7 +53,8 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) error
 		return serveCatalog(ctx, rest, stdout, stderr)
 	case "registry":
 		if len(rest) == 0 || rest[0] != "serve" {
-			return usageError{fmt.Errorf("unknown command %q for %q", strings.Join(rest, " "), "opm registry"), usageRegistryServe}
+			return usageError{fmt.Errorf("unknown command %q for %q", strings.Join(rest, " "), "opm registry"),
+				usageRegistryServe}
 		}
 		return serveDatabase(ctx, rest[1:], stdout, stderr)
 	case "version":

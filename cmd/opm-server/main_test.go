@@ -48,7 +48,9 @@ func execute(ctx context.Context, args ...string) (code int, stdout, stderr stri
 
 func TestVersionLine(t *testing.T) {
 	code, stdout, _ := execute(t.Context(), "/bin/opm", "version")
-	if code != 0 || !regexp.MustCompile(`^Version: version\.Version\{OpmVersion:"v1\.72\.0", GitCommit:"", BuildDate:"", GoOs:"[a-z]+", GoArch:"[a-z0-9]+", Bindery:"v[0-9.]+[^"]*"\}\n$`).MatchString(stdout) {
+	if code != 0 ||
+		!regexp.MustCompile(
+			`^Version: version\.Version\{OpmVersion:"v1\.72\.0", GitCommit:"", BuildDate:"", GoOs:"[a-z]+", GoArch:"[a-z0-9]+", Bindery:"v[0-9.]+[^"]*"\}\n$`).MatchString(stdout) {
 		t.Errorf("exit code %d, %q", code, stdout)
 	}
 }
@@ -78,7 +80,8 @@ func TestMistakes(t *testing.T) {
 		{[]string{"registry", "serve", "--timeout-seconds", "soon"}, `invalid timeout "soon"`},
 	} {
 		code, stdout, stderr := execute(t.Context(), append([]string{"opm"}, test.args...)...)
-		if code != 1 || stdout != "" || !strings.Contains(stderr, "Error: ") || !strings.Contains(stderr, test.want) || !strings.Contains(stderr, "Usage:") {
+		if code != 1 || stdout != "" || !strings.Contains(stderr, "Error: ") || !strings.Contains(stderr, test.want) ||
+			!strings.Contains(stderr, "Usage:") {
 			t.Errorf("%q: exit code %d, stdout %q, stderr %q", test.args, code, stdout, stderr)
 		}
 	}
@@ -129,7 +132,8 @@ func TestServeAndProbe(t *testing.T) {
 		t.Fatal(err)
 	}
 	cache, port, metrics := filepath.Join(t.TempDir(), "cache"), freePort(t), freePort(t)
-	if code, _, stderr := execute(t.Context(), "opm", "serve", "--cache-only", dir, "--cache-dir="+cache, "-t", filepath.Join(t.TempDir(), "log")); code != 0 {
+	if code, _, stderr := execute(t.Context(), "opm", "serve", "--cache-only", dir, "--cache-dir="+cache, "-t",
+		filepath.Join(t.TempDir(), "log")); code != 0 {
 		t.Fatalf("fill the cache: %s", stderr)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -137,7 +141,10 @@ func TestServeAndProbe(t *testing.T) {
 	out, err := buffer{}, buffer{wrote: make(chan struct{}, 1)}
 	ended := make(chan int, 1)
 	go func() {
-		ended <- run(ctx, []string{"opm", "--use-http=false", "serve", "-p" + port, dir, "--cache-dir", cache, "--cache-enforce-integrity", "--log-format=json", "--metrics-addr", "127.0.0.1:" + metrics, "--termination-log", filepath.Join(cache, "..", "log")}, &out, &err)
+		ended <- run(ctx,
+			[]string{"opm", "--use-http=false", "serve", "-p" + port, dir, "--cache-dir", cache,
+				"--cache-enforce-integrity", "--log-format=json", "--metrics-addr", "127.0.0.1:" + metrics,
+				"--termination-log", filepath.Join(cache, "..", "log")}, &out, &err)
 	}()
 	code, stdout, stderr := 2, "", ""
 	for end := time.Now().Add(20 * time.Second); code != 0 && time.Now().Before(end); {
@@ -155,7 +162,8 @@ func TestServeAndProbe(t *testing.T) {
 		t.Errorf("metrics: %s", text)
 	}
 	// The cache no longer matches the catalog, which the flag forbids: the server keeps the old catalog.
-	if err := os.WriteFile(filepath.Join(dir, "catalog.yaml"), []byte(strings.ReplaceAll(catalog, "1.0.0", "2.0.0")), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "catalog.yaml"), []byte(strings.ReplaceAll(catalog, "1.0.0", "2.0.0")),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	self, findErr := os.FindProcess(os.Getpid())
@@ -165,7 +173,8 @@ func TestServeAndProbe(t *testing.T) {
 	if err := self.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, &err, `"level":"ERROR","msg":"the catalog cannot be loaded again: the one before is served until it changes"`)
+	waitFor(t, &err,
+		`"level":"ERROR","msg":"the catalog cannot be loaded again: the one before is served until it changes"`)
 	cancel()
 	if code := <-ended; code != 0 {
 		t.Errorf("server: exit code %d, %q", code, err.String())
@@ -176,7 +185,8 @@ func TestServeAndProbe(t *testing.T) {
 }
 
 func TestDatabaseThatIsNotThere(t *testing.T) {
-	code, _, stderr := execute(t.Context(), "opm", "registry", "serve", "-d", filepath.Join(t.TempDir(), "no.db"), "-p", "0", "-t", filepath.Join(t.TempDir(), "log"))
+	code, _, stderr := execute(t.Context(), "opm", "registry", "serve", "-d", filepath.Join(t.TempDir(), "no.db"), "-p",
+		"0", "-t", filepath.Join(t.TempDir(), "log"))
 	if code != 1 || !strings.Contains(stderr, "no.db") {
 		t.Errorf("exit code %d, %q", code, stderr)
 	}

@@ -64,27 +64,40 @@ func TestCompare(t *testing.T) {
 		section        diff.Section
 		want           string // all lines, without the headings
 	}{
-		{"default channel", `"defaultChannel":"stable"`, `"defaultChannel":"fast"`, diff.Packages, "~ default channel stable -> fast"},
+		{"default channel", `"defaultChannel":"stable"`, `"defaultChannel":"fast"`, diff.Packages,
+			"~ default channel stable -> fast"},
 		{"description", `"does things"`, `"does more"`, diff.Packages, "~ description does things -> does more"},
 		{"icon", `"AAAA"`, `"AAAB"`, diff.Packages, "~ icon image/png sha256:"},
 		{"replaces", `"replaces":"p.v1",`, ``, diff.Edges, "~ p.v2\n- replaces p.v1"},
 		{"head", `"replaces":"p.v1",`, ``, diff.Heads, "~ head p.v2 -> p.v1,p.v2"},
 		{"skips", `["x","y"]`, `["y","z"]`, diff.Edges, "~ p.v2\n+ skips z\n- skips x"},
-		{"skipRange", `"skips":["x","y"]`, `"skips":["x","y"],"skipRange":"<2.0.0"`, diff.Edges, "~ p.v2\n+ skipRange <2.0.0"},
-		{"entry added", `{"name":"p.v1"},`, `{"name":"p.v1"},{"name":"p.v1a","skips":["p.v1"]},`, diff.Edges, "+ p.v1a: skips p.v1"},
+		{"skipRange", `"skips":["x","y"]`, `"skips":["x","y"],"skipRange":"<2.0.0"`, diff.Edges,
+			"~ p.v2\n+ skipRange <2.0.0"},
+		{"entry added", `{"name":"p.v1"},`, `{"name":"p.v1"},{"name":"p.v1a","skips":["p.v1"]},`, diff.Edges,
+			"+ p.v1a: skips p.v1"},
 		{"entry removed", `{"name":"p.v1"},`, ``, diff.Edges, "- p.v1"},
-		{"image", `"e.x/p:2"`, `"e.x/p:3"`, diff.Images, "~ bundle p.v2 (2.0.0)\n~ image e.x/p:2 -> e.x/p:3\n~ images: 1 added, 1 removed\n+ e.x/p:3\n- e.x/p:2"},
-		{"related image", `"e.x/r:1"`, `"e.x/r:2"`, diff.Images, "~ bundle p.v1 (1.0.0)\n- related image r e.x/r:1\n+ related image r e.x/r:2\n~ images: 1 added, 1 removed\n+ e.x/r:2\n- e.x/r:1"},
-		{"property", `{"a":1,"b":2}`, `{"a":1,"b":3}`, diff.Properties, "~ bundle p.v1 (1.0.0)\n" + `~ property t {"a":1,"b":2} -> {"a":1,"b":3}`},
-		{"large property", `{"a":1,"b":2}`, `"` + strings.Repeat("x", 600) + `"`, diff.Properties, "~ bundle p.v1 (1.0.0)\n~ property t"},
-		{"deprecation changed", `"message":"old"`, `"message":"very old"`, diff.Deprecations, "~ deprecation of bundle p.v1: old -> very old"},
-		{"deprecation of another", `{"schema":"olm.bundle","name":"p.v1"}`, `{"schema":"olm.package","name":""}`, diff.Deprecations,
+		{"image", `"e.x/p:2"`, `"e.x/p:3"`, diff.Images,
+			"~ bundle p.v2 (2.0.0)\n~ image e.x/p:2 -> e.x/p:3\n~ images: 1 added, 1 removed\n+ e.x/p:3\n- e.x/p:2"},
+		{"related image", `"e.x/r:1"`, `"e.x/r:2"`, diff.Images,
+			"~ bundle p.v1 (1.0.0)\n- related image r e.x/r:1\n+ related image r e.x/r:2\n~ images: 1 added, 1 " +
+				"removed\n+ e.x/r:2\n- e.x/r:1"},
+		{"property", `{"a":1,"b":2}`, `{"a":1,"b":3}`, diff.Properties,
+			"~ bundle p.v1 (1.0.0)\n" + `~ property t {"a":1,"b":2} -> {"a":1,"b":3}`},
+		{"large property", `{"a":1,"b":2}`, `"` + strings.Repeat("x", 600) + `"`, diff.Properties,
+			"~ bundle p.v1 (1.0.0)\n~ property t"},
+		{"deprecation changed", `"message":"old"`, `"message":"very old"`, diff.Deprecations,
+			"~ deprecation of bundle p.v1: old -> very old"},
+		{"deprecation of another", `{"schema":"olm.bundle","name":"p.v1"}`, `{"schema":"olm.package","name":""}`,
+			diff.Deprecations,
 			"- deprecation of bundle p.v1: old\n+ deprecation of package: old"},
 		{"other blob", `"v":1`, `"v":2`, diff.Others, "~ blob custom c"},
 		{"other blob of another name", `"name":"c"`, `"name":"d"`, diff.Others, "- blob custom c\n+ blob custom d"},
-		{"unknown field", `"defaultChannel":"stable"`, `"defaultChannel":"stable","mine":1`, diff.Others, "+ field mine of olm.package p"},
-		{"channel", `"name":"stable","entries"`, `"name":"fast","entries"`, diff.Channels, "+ channel fast: head p.v2\n- channel stable: head p.v2"},
-		{"bundle", `"name":"p.v2","image"`, `"name":"p.v3","image"`, diff.Bundles, "- bundle p.v2 (2.0.0)\n+ bundle p.v3 (2.0.0)"},
+		{"unknown field", `"defaultChannel":"stable"`, `"defaultChannel":"stable","mine":1`, diff.Others,
+			"+ field mine of olm.package p"},
+		{"channel", `"name":"stable","entries"`, `"name":"fast","entries"`, diff.Channels,
+			"+ channel fast: head p.v2\n- channel stable: head p.v2"},
+		{"bundle", `"name":"p.v2","image"`, `"name":"p.v3","image"`, diff.Bundles,
+			"- bundle p.v2 (2.0.0)\n+ bundle p.v3 (2.0.0)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if strings.Count(base, c.from) != 1 {
@@ -98,7 +111,8 @@ func TestCompare(t *testing.T) {
 					lines = append(lines, line)
 				}
 			}
-			if got := strings.Join(lines, "\n"); got != c.want && !(strings.HasSuffix(c.want, "sha256:") && strings.HasPrefix(got, c.want)) {
+			if got := strings.Join(lines,
+				"\n"); got != c.want && !(strings.HasSuffix(c.want, "sha256:") && strings.HasPrefix(got, c.want)) {
 				t.Errorf("got\n%s\nwant\n%s", got, c.want)
 			}
 			if r.Same || compare(t, read(t, base), read(t, edited)).Same {
@@ -113,9 +127,13 @@ func TestSame(t *testing.T) {
 	for name, other := range map[string]string{
 		"itself":        base,
 		"keys in order": strings.Replace(base, `{"a":1,"b":2}`, `{"b":2, "a":1}`, 1),
-		"properties":    strings.Replace(base, `{"type":"olm.package","value":{"packageName":"p","version":"1.0.0"}},{"type":"t","value":{"a":1,"b":2}}`, `{"type":"t","value":{"a":1,"b":2}},{"type":"olm.package","value":{"packageName":"p","version":"1.0.0"}}`, 1),
-		"entries":       strings.Replace(base, `{"name":"p.v1"},{"name":"p.v2","replaces":"p.v1","skips":["x","y"]}`, `{"name":"p.v2","replaces":"p.v1","skips":["y","x","y"]},{"name":"p.v1"}`, 1),
-		"blobs":         reversed(base),
+		"properties": strings.Replace(base,
+			`{"type":"olm.package","value":{"packageName":"p","version":"1.0.0"}},{"type":"t","value":{"a":1,"b":2}}`,
+			`{"type":"t","value":{"a":1,"b":2}},{"type":"olm.package","value":{"packageName":"p","version":"1.0.0"}}`,
+			1),
+		"entries": strings.Replace(base, `{"name":"p.v1"},{"name":"p.v2","replaces":"p.v1","skips":["x","y"]}`,
+			`{"name":"p.v2","replaces":"p.v1","skips":["y","x","y"]},{"name":"p.v1"}`, 1),
+		"blobs": reversed(base),
 	} {
 		t.Run(name, func(t *testing.T) {
 			if name != "itself" && other == base {
@@ -139,7 +157,8 @@ func reversed(s string) string {
 // A package that is only on one side is reported with all its content.
 func TestAddedPackage(t *testing.T) {
 	r := compare(t, read(t, ""), read(t, base))
-	if len(r.Packages) != 1 || r.Packages[0].Change != diff.Added || len(r.Packages[0].Channels) != 1 || len(r.Packages[0].Bundles) != 2 {
+	if len(r.Packages) != 1 || r.Packages[0].Change != diff.Added || len(r.Packages[0].Channels) != 1 ||
+		len(r.Packages[0].Bundles) != 2 {
 		t.Errorf("%+v", r)
 	}
 	back := compare(t, read(t, base), read(t, ""))
@@ -175,7 +194,8 @@ func TestDatabaseIsItsCatalog(t *testing.T) {
 				}
 				defer db.Close()
 				dir := filepath.Join(t.TempDir(), "out")
-				if err := declcfg.WriteFS(context.Background(), dir, declcfg.FormatYAML, db.Blobs(context.Background())); err != nil {
+				if err := declcfg.WriteFS(context.Background(), dir, declcfg.FormatYAML,
+					db.Blobs(context.Background())); err != nil {
 					t.Fatal(err)
 				}
 				c, err := declcfg.Load(context.Background(), os.DirFS(dir), declcfg.LoadOptions{})
@@ -202,7 +222,8 @@ func TestDatabaseIsItsCatalog(t *testing.T) {
 
 // The JSON form of a report is stable.
 func TestReportJSON(t *testing.T) {
-	edited := strings.NewReplacer(`"replaces":"p.v1",`, ``, `"e.x/r:1"`, `"e.x/r:2"`, `"message":"old"`, `"message":"very old"`, `{"a":1,"b":2}`, `{"a":1}`, `"v":1`, `"v":2`).Replace(base)
+	edited := strings.NewReplacer(`"replaces":"p.v1",`, ``, `"e.x/r:1"`, `"e.x/r:2"`, `"message":"old"`,
+		`"message":"very old"`, `{"a":1,"b":2}`, `{"a":1}`, `"v":1`, `"v":2`).Replace(base)
 	got, err := json.MarshalIndent(compare(t, read(t, base), read(t, edited)), "", "  ")
 	if err != nil {
 		t.Fatal(err)

@@ -114,7 +114,8 @@ func (s *side) take(name string) (*pkg, error) {
 			return s.pkg, nil
 		}
 		if next != name {
-			return nil, fmt.Errorf("package %q comes after package %q: the blobs are not in the order of packages", next, name)
+			return nil, fmt.Errorf("package %q comes after package %q: the blobs are not in the order of packages",
+				next, name)
 		}
 		blob := s.blob
 		s.blob = nil
@@ -168,7 +169,8 @@ func (s *side) add(blob declcfg.Blob) error {
 func (s *side) current() *pkg {
 	if s.pkg == nil {
 		s.pkg = &pkg{fields: map[string]string{}, channels: map[string]*channel{}, bundles: map[string]*bundle{},
-			deprecations: map[declcfg.Reference]string{}, others: map[blobKey]bool{}, channelNames: repeated{}, bundleNames: repeated{}}
+			deprecations: map[declcfg.Reference]string{}, others: map[blobKey]bool{}, channelNames: repeated{},
+			bundleNames: repeated{}}
 	}
 	return s.pkg
 }
@@ -205,7 +207,8 @@ func (s *side) addChannel(b *declcfg.Channel) (err error) {
 		e := &b.Entries[i]
 		skips := slices.Clone(e.Skips)
 		slices.Sort(skips)
-		c.entries[free(c.entries, names, e.Name)] = Edge{Replaces: e.Replaces, Skips: slices.Compact(skips), SkipRange: e.SkipRange}
+		c.entries[free(c.entries, names, e.Name)] = Edge{Replaces: e.Replaces, Skips: slices.Compact(skips),
+			SkipRange: e.SkipRange}
 		incoming[e.Replaces] = true
 		for _, skip := range e.Skips {
 			incoming[skip] = true

@@ -243,8 +243,10 @@ func (t *text) list(names []string) string {
 
 // edges prints the changed edges of an entry.
 func (t *text) edges(old, current *Edge) {
-	t.fields(3, slices.DeleteFunc([]FieldDiff{{"replaces", old.Replaces, current.Replaces}, {"skipRange", old.SkipRange, current.SkipRange}},
-		func(f FieldDiff) bool { return f.Old == f.New }))
+	t.fields(3,
+		slices.DeleteFunc([]FieldDiff{{"replaces", old.Replaces, current.Replaces},
+			{"skipRange", old.SkipRange, current.SkipRange}},
+			func(f FieldDiff) bool { return f.Old == f.New }))
 	missing := func(names, from []string) []string {
 		return slices.DeleteFunc(slices.Clone(names), func(n string) bool {
 			_, there := slices.BinarySearch(from, n)

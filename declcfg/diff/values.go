@@ -128,7 +128,8 @@ func (c comparison) others(old, current map[blobKey]bool) []BlobDiff {
 		add(n, got-min(gone[n], got), Added)
 	}
 	slices.SortFunc(out, func(a, b BlobDiff) int {
-		return cmp.Or(cmp.Compare(a.Schema, b.Schema), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Field, b.Field), cmp.Compare(a.Change, b.Change))
+		return cmp.Or(cmp.Compare(a.Schema, b.Schema), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Field, b.Field),
+			cmp.Compare(a.Change, b.Change))
 	})
 	return out
 }

@@ -58,10 +58,12 @@ added skipRange p/c/p.v1.2.0: <1.2.0 (its ClusterServiceVersion says so)`
 	if got := account.Packages(); len(got) != 1 || got[0] != "p" {
 		t.Errorf("got %v", got)
 	}
-	if o := account.Origins[edit.Name{Package: "p", Bundle: "p.v1.2.0"}]; o.Replaces != "p.v1.1.0" || len(account.Origins) != 1 {
+	if o := account.Origins[edit.Name{Package: "p", Bundle: "p.v1.2.0"}]; o.Replaces != "p.v1.1.0" ||
+		len(account.Origins) != 1 {
 		t.Errorf("got %v", account.Origins)
 	}
-	if text, err := json.Marshal(account); err != nil || !strings.Contains(string(text), `{"action":"added","kind":"channel","package":"p","channel":"c"}`) {
+	if text, err := json.Marshal(account); err != nil || !strings.Contains(string(text),
+		`{"action":"added","kind":"channel","package":"p","channel":"c"}`) {
 		t.Errorf("got %s, %v", text, err)
 	}
 }
@@ -72,7 +74,8 @@ func TestOriginsAreUsed(t *testing.T) {
 	list := additionsOf(t, "p 1.2.0 >1.1.0 !1.1.1 @a")
 	got, account, err := edit.Add(from, list, edit.AddOptions{})
 	if err != nil || show(got) != "p = a\np/a: 1.1.0, 1.1.1, 1.2.0 >1.1.0 !1.1.1" || len(account.Notes) != 1 ||
-		account.Notes[0].Message != "bundle p.v1.0.0 of package p is removed: nothing leads to it from the head of a channel any more" {
+		account.Notes[0].Message !=
+			"bundle p.v1.0.0 of package p is removed: nothing leads to it from the head of a channel any more" {
 		t.Errorf("got %v, %v\n%s", err, account.Notes, show(got))
 	}
 	origins := edit.Origins{edit.Name{Package: "p", Bundle: "p.v1.1.0"}: {Replaces: "p.v1.0.0"}}
@@ -83,7 +86,8 @@ func TestOriginsAreUsed(t *testing.T) {
 	// The manifests contain it too, if the catalog has them.
 	for i := range from.Bundles {
 		if b := &from.Bundles[i]; b.Name == "p.v1.1.0" {
-			b.Properties = append(b.Properties, declcfg.NewBundleObject([]byte(`{"kind":"ClusterServiceVersion","spec":{"replaces":"p.v1.0.0"}}`)))
+			b.Properties = append(b.Properties,
+				declcfg.NewBundleObject([]byte(`{"kind":"ClusterServiceVersion","spec":{"replaces":"p.v1.0.0"}}`)))
 		}
 	}
 	got, _, err = edit.Add(from, list, edit.AddOptions{})
@@ -96,7 +100,8 @@ func TestErrorTexts(t *testing.T) {
 	from := catalog(t, "p = a", "p/a: 1.0.0")
 	_, _, err := edit.Add(from, additionsOf(t, "p 1.0.0 @a"), edit.AddOptions{})
 	var e *edit.Error
-	if !errors.As(err, &e) || e.OpmMessage() != "[Bundle img.example/p:v1.0.0 already exists, Bundle already added that provides package and csv: p/p.v1.0.0]" {
+	if !errors.As(err, &e) || e.OpmMessage() !=
+		"[Bundle img.example/p:v1.0.0 already exists, Bundle already added that provides package and csv: p/p.v1.0.0]" {
 		t.Errorf("got %v", err)
 	}
 	var p *edit.Problem
@@ -111,7 +116,8 @@ func TestErrorTexts(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	broken := catalog(t, "p = a", "p/a: 1.0.0", "p/a: 1.0.0", "q = a", "q/a: 1.0.0")
-	if _, _, err = edit.Add(broken, additionsOf(t, "p 1.1.0 >1.0.0 @a"), edit.AddOptions{}); !errors.Is(err, edit.ErrInvalid) || !strings.Contains(err.Error(), `package "p" has duplicate olm.channel "a"`) {
+	if _, _, err = edit.Add(broken, additionsOf(t, "p 1.1.0 >1.0.0 @a"), edit.AddOptions{}); !errors.Is(err,
+		edit.ErrInvalid) || !strings.Contains(err.Error(), `package "p" has duplicate olm.channel "a"`) {
 		t.Errorf("got %v", err)
 	}
 	if _, _, err = edit.Add(broken, additionsOf(t, "q 1.1.0 >1.0.0 @a"), edit.AddOptions{}); err != nil {

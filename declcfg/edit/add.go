@@ -82,7 +82,8 @@ type candidate struct {
 // problem returns a problem caused by the candidate.
 func (n *candidate) problem(kind error, format string, args ...any) found {
 	return found{
-		Problem:  Problem{Package: n.Bundle.Package, Bundle: n.name, Image: n.image, Kind: kind, Message: fmt.Sprintf(format, args...)},
+		Problem: Problem{Package: n.Bundle.Package, Bundle: n.name, Image: n.image, Kind: kind,
+			Message: fmt.Sprintf(format, args...)},
 		culprits: []*candidate{n},
 	}
 }
@@ -173,7 +174,8 @@ func (a *adder) collect(additions []Addition) {
 				a.account.Notes = append(a.account.Notes, p.Problem)
 				continue
 			}
-			a.report(n.problem(ErrVersionExists, "Bundle already added that provides package and csv: %s and %s are both bundle %q of package %q",
+			a.report(n.problem(ErrVersionExists,
+				"Bundle already added that provides package and csv: %s and %s are both bundle %q of package %q",
 				orNoImage(first.image), orNoImage(n.image), n.name, n.Bundle.Package))
 			continue
 		}
@@ -235,8 +237,9 @@ func (a *adder) addPackage(name string, old *part, all []*candidate, edited map[
 			maps.Copy(a.account.Origins, e.origins)
 			for _, n := range news {
 				if m := e.part.bundles[n.name]; before != nil && before.bundles[n.name] != nil && m != nil {
-					a.account.Changes = append(a.account.Changes, Change{Action: Changed, Kind: KindBundle, Package: name, Bundle: n.name,
-						From: before.bundles[n.name].blob.Image, To: m.blob.Image, Why: "it was overwritten"})
+					a.account.Changes = append(a.account.Changes,
+						Change{Action: Changed, Kind: KindBundle, Package: name, Bundle: n.name,
+							From: before.bundles[n.name].blob.Image, To: m.blob.Image, Why: "it was overwritten"})
 					before = before.clone()
 					before.bundles[n.name] = m
 				}
@@ -250,7 +253,8 @@ func (a *adder) addPackage(name string, old *part, all []*candidate, edited map[
 		news = e.withoutCulprits()
 	}
 	for _, n := range news {
-		a.problems = append(a.problems, n.problem(ErrGraph, "bundle %s is left out with the others of package %s", n.name, name).Problem)
+		a.problems = append(a.problems,
+			n.problem(ErrGraph, "bundle %s is left out with the others of package %s", n.name, name).Problem)
 	}
 }
 
@@ -271,8 +275,11 @@ type packageEdit struct {
 
 // tooMany reports that the package would exceed the limit of edges.
 func (e *packageEdit) tooMany(channel string) {
-	e.found = append(e.found, found{culprits: e.wanting(channel), Problem: Problem{Package: e.part.name, Channel: channel, Kind: ErrLimit,
-		Message: fmt.Sprintf("package %s: more than %d entries and skips in the channels that the added bundles change", e.part.name, maxEdges)}})
+	e.found = append(e.found,
+		found{culprits: e.wanting(channel), Problem: Problem{Package: e.part.name, Channel: channel, Kind: ErrLimit,
+			Message: fmt.Sprintf("package %s: more than %d entries and skips in the channels that the added "+
+				"bundles change",
+				e.part.name, maxEdges)}})
 }
 
 func (e *packageEdit) apply() {

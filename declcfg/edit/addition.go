@@ -49,8 +49,9 @@ func NewAddition(b *bundle.Bundle, image string) (Addition, error) {
 		Bundle:         blob,
 		Channels:       slices.Clone(b.Channels),
 		DefaultChannel: b.DefaultChannel,
-		Origin:         Origin{Replaces: b.CSV.Replaces, Skips: slices.Clone(b.CSV.Skips), SubstitutesFor: b.CSV.SubstitutesFor},
-		SkipRange:      b.CSV.SkipRange,
+		Origin: Origin{Replaces: b.CSV.Replaces, Skips: slices.Clone(b.CSV.Skips),
+			SubstitutesFor: b.CSV.SubstitutesFor},
+		SkipRange: b.CSV.SkipRange,
 	}
 	a.Icon = newIcon(b.CSV.IconData, b.CSV.IconMediaType)
 	return a, nil

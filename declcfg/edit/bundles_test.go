@@ -24,7 +24,8 @@ import (
 func TestRecordedBundles(t *testing.T) {
 	packages := map[string][]edit.Addition{}
 	for _, name := range testbundles.Names(t) {
-		b, err := bundle.Read(context.Background(), os.DirFS(testbundles.Write(t, t.TempDir(), name)), bundle.ReadOptions{})
+		b, err := bundle.Read(context.Background(), os.DirFS(testbundles.Write(t, t.TempDir(), name)),
+			bundle.ReadOptions{})
 		if err != nil {
 			continue // some are invalid
 		}
@@ -67,7 +68,8 @@ func TestRecordedBundles(t *testing.T) {
 			whole++
 			one := &declcfg.Catalog{}
 			for _, a := range list {
-				if one, _, err = edit.Add(one, []edit.Addition{a}, edit.AddOptions{Mode: mode, SubstitutesFor: true}); err != nil {
+				if one, _, err = edit.Add(one, []edit.Addition{a},
+					edit.AddOptions{Mode: mode, SubstitutesFor: true}); err != nil {
 					break
 				}
 			}
@@ -82,7 +84,8 @@ func TestRecordedBundles(t *testing.T) {
 			same++
 		}
 	}
-	t.Logf("%d bundles of %d packages, %d of %d batches are added whole, %d of them as well one by one", bundles, len(packages), whole, 3*len(packages), same)
+	t.Logf("%d bundles of %d packages, %d of %d batches are added whole, %d of them as well one by one", bundles,
+		len(packages), whole, 3*len(packages), same)
 	if bundles < 100 || whole < len(packages) || same < len(packages) {
 		t.Errorf("%d bundles, %d whole, %d same", bundles, whole, same)
 	}
@@ -123,7 +126,8 @@ func TestTakenApart(t *testing.T) {
 				if err := json.Unmarshal(manifest, &csv); err != nil {
 					t.Fatal(err)
 				}
-				a.Replaces, a.Skips, a.SkipRange = csv.Spec.Replaces, csv.Spec.Skips, csv.Metadata.Annotations["olm.skipRange"]
+				a.Replaces, a.Skips, a.SkipRange = csv.Spec.Replaces, csv.Spec.Skips,
+					csv.Metadata.Annotations["olm.skipRange"]
 				a.SubstitutesFor = csv.Metadata.Annotations["olm.substitutesFor"]
 				list = append(list, a)
 			}
@@ -141,7 +145,8 @@ func TestTakenApart(t *testing.T) {
 				t.Error(account)
 			}
 			// Adding them once more fails and changes nothing: all are there.
-			if _, _, err := edit.Add(c, list, edit.AddOptions{SubstitutesFor: true}); !errors.Is(err, edit.ErrImageExists) {
+			if _, _, err := edit.Add(c, list, edit.AddOptions{SubstitutesFor: true}); !errors.Is(err,
+				edit.ErrImageExists) {
 				t.Errorf("got %.200v", err)
 			}
 		})

@@ -24,7 +24,8 @@ func (e *packageEdit) chooseDefault() {
 	}
 	for _, n := range e.news {
 		if n.DefaultChannel != "" && p.bundles[n.name] != nil && (best == nil || n.version.rank(*best) >= 0) {
-			best, declared, why = &n.version, n.DefaultChannel, fmt.Sprintf("bundle %s declares it, which is the highest version that declares one", n.name)
+			best, declared, why = &n.version, n.DefaultChannel,
+				fmt.Sprintf("bundle %s declares it, which is the highest version that declares one", n.name)
 		}
 	}
 	if p.channels[declared] == nil && len(p.channels) == 1 {
@@ -36,7 +37,8 @@ func (e *packageEdit) chooseDefault() {
 			said = fmt.Sprintf("%q is declared", declared)
 		}
 		e.found = append(e.found, found{Problem: Problem{Package: p.name, Kind: ErrDefaultChannel,
-			Message: fmt.Sprintf("unable to determine default channel among channel heads: package %q has the channels %q, and %s: set the annotation %s of the bundle with the highest version to one of them",
+			Message: fmt.Sprintf("unable to determine default channel among channel heads: package %q has the "+
+				"channels %q, and %s: set the annotation %s of the bundle with the highest version to one of them",
 				p.name, sorted(p.channels), said, bundle.AnnotationDefaultChannel)}})
 		return
 	}

@@ -78,7 +78,8 @@ func (m Mark) apply(p *part) *Problem {
 		return r == ref
 	})
 	if !had {
-		return &Problem{Kind: ErrNotFound, Message: fmt.Sprintf("package %q has no such deprecation to take back", m.Package)}
+		return &Problem{Kind: ErrNotFound,
+			Message: fmt.Sprintf("package %q has no such deprecation to take back", m.Package)}
 	}
 	return nil
 }

@@ -61,13 +61,16 @@ func Filter(c *declcfg.Catalog, selections []Selection, o FilterOptions) (*declc
 		s := &selections[i]
 		if done[s.Package] {
 			hard = true
-			problems = append(problems, Problem{Package: s.Package, Kind: ErrInvalid, Message: fmt.Sprintf("package %q is selected twice", s.Package)})
+			problems = append(problems,
+				Problem{Package: s.Package, Kind: ErrInvalid,
+					Message: fmt.Sprintf("package %q is selected twice", s.Package)})
 			continue
 		}
 		done[s.Package] = true
 		p := before[s.Package]
 		if p == nil {
-			problems = append(problems, Problem{Package: s.Package, Kind: ErrNotFound, Message: fmt.Sprintf("package %q not found", s.Package)})
+			problems = append(problems,
+				Problem{Package: s.Package, Kind: ErrNotFound, Message: fmt.Sprintf("package %q not found", s.Package)})
 			continue
 		}
 		f := filter{part: p.clone(), selection: s, why: reasons{}}
@@ -107,7 +110,8 @@ type filter struct {
 
 func (f *filter) report(hard bool, channel string, kind error, format string, args ...any) {
 	f.hard = f.hard || hard
-	f.problems = append(f.problems, Problem{Package: f.part.name, Channel: channel, Kind: kind, Message: fmt.Sprintf(format, args...)})
+	f.problems = append(f.problems,
+		Problem{Package: f.part.name, Channel: channel, Kind: kind, Message: fmt.Sprintf(format, args...)})
 }
 
 // some returns the first of many names.
@@ -129,7 +133,8 @@ func (f *filter) apply() {
 	}
 	for _, c := range s.Channels {
 		if p.channels[c.Name] == nil {
-			f.report(false, c.Name, ErrNotFound, "package %q has no channel %q, only %s", p.name, c.Name, some(sorted(p.channels)))
+			f.report(false, c.Name, ErrNotFound, "package %q has no channel %q, only %s", p.name, c.Name,
+				some(sorted(p.channels)))
 			continue
 		}
 		ranges[c.Name] = c.Versions
@@ -151,7 +156,8 @@ func (f *filter) apply() {
 		f.channel(name, p.channels[name], in)
 		if len(p.channels[name].entries) == 0 {
 			if len(s.Channels) > 0 {
-				f.report(false, name, ErrNotFound, "package %q, channel %q: no bundle has a version in %q", p.name, name, text)
+				f.report(false, name, ErrNotFound, "package %q, channel %q: no bundle has a version in %q", p.name,
+					name, text)
 			}
 			f.why.set(KindChannel, name, "", "", fmt.Sprintf("none of its bundles has a version in %q", text))
 		}
@@ -327,7 +333,8 @@ func (f *filter) defaultChannel() {
 	p := f.part
 	if want := f.selection.DefaultChannel; want != "" {
 		if p.channels[want] == nil {
-			f.report(true, want, ErrDefaultChannel, "package %q: the default channel is to be %q, which is not kept", p.name, want)
+			f.report(true, want, ErrDefaultChannel, "package %q: the default channel is to be %q, which is not kept",
+				p.name, want)
 			return
 		}
 		p.pkg.DefaultChannel = want

@@ -29,11 +29,17 @@ func TestBundleObjectToCSVMetadata(t *testing.T) {
 		in   *declcfg.Bundle
 		want []declcfg.Property
 	}{
-		{"manifests become metadata", levelBundle("i", object(crd), version, object(csv)), []declcfg.Property{version, metadata}},
-		{"a second CSV is a manifest like others", levelBundle("i", object(csv), object(`{"kind":"ClusterServiceVersion","spec":{"displayName":"second"}}`)), []declcfg.Property{metadata}},
-		{"without an image the manifests are all there is", levelBundle("", version, object(csv)), []declcfg.Property{version, object(csv)}},
-		{"without a CSV nothing is known", levelBundle("i", version, object(crd)), []declcfg.Property{version, object(crd)}},
-		{"metadata is there already", levelBundle("i", metadata, object(csv)), []declcfg.Property{metadata, object(csv)}},
+		{"manifests become metadata", levelBundle("i", object(crd), version, object(csv)),
+			[]declcfg.Property{version, metadata}},
+		{"a second CSV is a manifest like others",
+			levelBundle("i", object(csv), object(`{"kind":"ClusterServiceVersion","spec":{"displayName":"second"}}`)),
+			[]declcfg.Property{metadata}},
+		{"without an image the manifests are all there is", levelBundle("", version, object(csv)),
+			[]declcfg.Property{version, object(csv)}},
+		{"without a CSV nothing is known", levelBundle("i", version, object(crd)),
+			[]declcfg.Property{version, object(crd)}},
+		{"metadata is there already", levelBundle("i", metadata, object(csv)),
+			[]declcfg.Property{metadata, object(csv)}},
 		{"nothing is there", levelBundle("i", version), []declcfg.Property{version}},
 	} {
 		for range 2 { // the second time changes nothing
@@ -74,14 +80,16 @@ func TestLevels(t *testing.T) {
 			t.Errorf("%q: got %q, %v", c.name, got, err)
 		}
 	}
-	if !edit.LevelCSVMetadata.Includes(edit.LevelNone) || edit.LevelNone.Includes(edit.LevelCSVMetadata) || edit.Level("").Includes(edit.LevelCSVMetadata) {
+	if !edit.LevelCSVMetadata.Includes(edit.LevelNone) || edit.LevelNone.Includes(edit.LevelCSVMetadata) ||
+		edit.Level("").Includes(edit.LevelCSVMetadata) {
 		t.Error("the levels are not in order")
 	}
 	if edit.LatestLevel() != edit.LevelCSVMetadata {
 		t.Errorf("the latest level is %q", edit.LatestLevel())
 	}
 	b := levelBundle("i", object(csv))
-	if err := edit.LevelNone.Apply(b); err != nil || len(b.Properties) != 1 || b.Properties[0].Type != declcfg.PropertyBundleObject {
+	if err := edit.LevelNone.Apply(b); err != nil || len(b.Properties) != 1 ||
+		b.Properties[0].Type != declcfg.PropertyBundleObject {
 		t.Errorf("level none: %v, %s", err, b.Properties)
 	}
 	if err := edit.Level("x").Apply(b); err == nil {

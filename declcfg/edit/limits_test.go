@@ -101,7 +101,8 @@ func TestLongChains(t *testing.T) {
 		}
 	})
 	step("filter", func() {
-		got, _, err := edit.Filter(c, []edit.Selection{{Package: "p", Versions: "<1.10.0 || >1.9500.0"}}, edit.FilterOptions{})
+		got, _, err := edit.Filter(c, []edit.Selection{{Package: "p", Versions: "<1.10.0 || >1.9500.0"}},
+			edit.FilterOptions{})
 		if err != nil || len(got.Bundles) != 10+n-9501 {
 			t.Errorf("got %v", err)
 		}
@@ -113,7 +114,8 @@ func TestLongChains(t *testing.T) {
 	})
 	step("a circle", func() {
 		plain[0].Replaces = plain[n-1].Bundle.Name
-		if _, _, err := edit.Add(&declcfg.Catalog{}, plain, edit.AddOptions{}); err == nil || !strings.Contains(err.Error(), "Cycle detected, p.v1.0.0 replaces p.v1.9999.0") {
+		if _, _, err := edit.Add(&declcfg.Catalog{}, plain, edit.AddOptions{}); err == nil ||
+			!strings.Contains(err.Error(), "Cycle detected, p.v1.0.0 replaces p.v1.9999.0") {
 			t.Errorf("got %.200v", err)
 		}
 	})
@@ -132,7 +134,8 @@ func TestLongChains(t *testing.T) {
 			plain[i] = edit.Addition{Bundle: newBundle(t, "p", fmt.Sprintf("1.0.%d", i)), Channels: []string{"a"}}
 		}
 		_, _, err := edit.Add(&declcfg.Catalog{}, plain, edit.AddOptions{Mode: edit.SemVerSkipPatch})
-		if !errors.Is(err, edit.ErrLimit) || !strings.Contains(err.Error(), "channel a of package p has more than 2000 patches of the minor version 1.0") {
+		if !errors.Is(err, edit.ErrLimit) || !strings.Contains(err.Error(),
+			"channel a of package p has more than 2000 patches of the minor version 1.0") {
 			t.Errorf("got %.200v", err)
 		}
 		got, _, err := edit.Add(&declcfg.Catalog{}, plain[:200], edit.AddOptions{Mode: edit.SemVerSkipPatch})

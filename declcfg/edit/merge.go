@@ -87,8 +87,10 @@ func Merge(catalogs []*declcfg.Catalog, o MergeOptions) (*declcfg.Catalog, *Acco
 // overwritten reports bundles with the same name and image but different content.
 func (a *Account) overwritten(before, after *part) {
 	for name, m := range after.bundles {
-		if old := before.bundles[name]; old != nil && old.blob.Image == m.blob.Image && old.blob != m.blob && !sameBundle(old.blob, m.blob) {
-			a.Changes = append(a.Changes, Change{Action: Changed, Kind: KindBundle, Package: after.name, Bundle: name, From: m.blob.Image, To: m.blob.Image, Why: "its properties or related images are others"})
+		if old := before.bundles[name]; old != nil && old.blob.Image == m.blob.Image && old.blob != m.blob &&
+			!sameBundle(old.blob, m.blob) {
+			a.Changes = append(a.Changes, Change{Action: Changed, Kind: KindBundle, Package: after.name, Bundle: name,
+				From: m.blob.Image, To: m.blob.Image, Why: "its properties or related images are others"})
 		}
 	}
 }
@@ -125,7 +127,8 @@ func (p *part) merge(q *part) []Problem {
 		if have := p.bundles[name]; have == nil {
 			p.bundles[name] = m
 		} else if !sameBundle(have.blob, m.blob) {
-			conflict("", name, "bundle %q is not the same in both catalogs: %s and %s", name, orNoImage(have.blob.Image), orNoImage(m.blob.Image))
+			conflict("", name, "bundle %q is not the same in both catalogs: %s and %s", name,
+				orNoImage(have.blob.Image), orNoImage(m.blob.Image))
 		}
 	}
 	for _, name := range sorted(q.channels) {
@@ -144,10 +147,12 @@ func (p *part) merge(q *part) []Problem {
 				continue
 			}
 			if have.Replaces != "" && e.Replaces != "" && have.Replaces != e.Replaces {
-				conflict(name, bundle, "channel %q: bundle %q replaces %q in one catalog and %q in another", name, bundle, have.Replaces, e.Replaces)
+				conflict(name, bundle, "channel %q: bundle %q replaces %q in one catalog and %q in another", name,
+					bundle, have.Replaces, e.Replaces)
 			}
 			if have.SkipRange != "" && e.SkipRange != "" && have.SkipRange != e.SkipRange {
-				conflict(name, bundle, "channel %q: bundle %q has the skipRange %q in one catalog and %q in another", name, bundle, have.SkipRange, e.SkipRange)
+				conflict(name, bundle, "channel %q: bundle %q has the skipRange %q in one catalog and %q in another",
+					name, bundle, have.SkipRange, e.SkipRange)
 			}
 			have.Replaces = cmp.Or(have.Replaces, e.Replaces)
 			have.SkipRange = cmp.Or(have.SkipRange, e.SkipRange)
@@ -176,7 +181,8 @@ func union(a, b []declcfg.Property) []declcfg.Property {
 
 // sameBundle reports whether two blobs are equal apart from order.
 func sameBundle(a, b *declcfg.Bundle) bool {
-	if a.Name != b.Name || a.Package != b.Package || a.Image != b.Image || len(a.Properties) != len(b.Properties) || len(a.RelatedImages) != len(b.RelatedImages) {
+	if a.Name != b.Name || a.Package != b.Package || a.Image != b.Image || len(a.Properties) != len(b.Properties) ||
+		len(a.RelatedImages) != len(b.RelatedImages) {
 		return false
 	}
 	left := map[string]int{}

@@ -140,7 +140,8 @@ func split(c *declcfg.Catalog, names map[string]bool) (map[string]*part, []Probl
 		if p.channels[b.Name] != nil {
 			twice(b)
 		}
-		ch := &channel{blob: *b, entries: make(map[string]declcfg.ChannelEntry, len(b.Entries)), order: make([]string, len(b.Entries))}
+		ch := &channel{blob: *b, entries: make(map[string]declcfg.ChannelEntry, len(b.Entries)),
+			order: make([]string, len(b.Entries))}
 		ch.blob.Entries = nil
 		for j, e := range b.Entries {
 			ch.entries[e.Name], ch.order[j] = e, e.Name
@@ -161,7 +162,8 @@ func split(c *declcfg.Catalog, names map[string]bool) (map[string]*part, []Probl
 			problems = append(problems, Problem{Package: b.Package, Bundle: b.Name, Image: b.Image, Kind: ErrInvalid,
 				Message: fmt.Sprintf("package %q, bundle %q: %v", b.Package, b.Name, err)})
 		}
-		p.bundles[b.Name] = &member{blob: b, version: v, tombstone: slices.ContainsFunc(b.Properties, hasType(declcfg.PropertyDeprecated))}
+		p.bundles[b.Name] = &member{blob: b, version: v,
+			tombstone: slices.ContainsFunc(b.Properties, hasType(declcfg.PropertyDeprecated))}
 	}
 	for i := range c.Deprecations {
 		if b := &c.Deprecations[i]; names[b.Package] {
@@ -314,7 +316,8 @@ func (p *part) tidy() (stranded []string) {
 	}
 	slices.Sort(stranded)
 	p.undeprecate(func(r declcfg.Reference) bool {
-		return r.Schema == declcfg.SchemaBundle && p.bundles[r.Name] == nil || r.Schema == declcfg.SchemaChannel && p.channels[r.Name] == nil
+		return r.Schema == declcfg.SchemaBundle && p.bundles[r.Name] == nil ||
+			r.Schema == declcfg.SchemaChannel && p.channels[r.Name] == nil
 	})
 	return stranded
 }
@@ -323,7 +326,8 @@ func (p *part) tidy() (stranded []string) {
 func (p *part) undeprecate(gone func(declcfg.Reference) bool) {
 	var out []declcfg.Deprecations
 	for _, d := range p.deprecations {
-		kept := slices.DeleteFunc(slices.Clone(d.Entries), func(e declcfg.DeprecationEntry) bool { return gone(e.Reference) })
+		kept := slices.DeleteFunc(slices.Clone(d.Entries),
+			func(e declcfg.DeprecationEntry) bool { return gone(e.Reference) })
 		if len(kept) > 0 || len(d.Entries) == 0 {
 			d.Entries = kept
 			out = append(out, d)
@@ -357,7 +361,8 @@ func (p *part) check(anyImages bool) []Problem {
 		if q.Bundle != "" {
 			where += fmt.Sprintf(", bundle %q", q.Bundle)
 		}
-		out = append(out, Problem{Package: p.name, Channel: q.Channel, Bundle: q.Bundle, Kind: ErrGraph, Message: where + ": " + q.Text()})
+		out = append(out, Problem{Package: p.name, Channel: q.Channel, Bundle: q.Bundle, Kind: ErrGraph,
+			Message: where + ": " + q.Text()})
 	}
 	return out
 }

@@ -58,7 +58,8 @@ func (m Promotion) apply(p *part, why reasons) *Problem {
 	case p.bundles[m.Bundle] == nil:
 		return &Problem{Kind: ErrNotFound, Message: fmt.Sprintf("package %q has no bundle %q", m.Package, m.Bundle)}
 	case m.Channel == "":
-		return &Problem{Kind: ErrInvalid, Message: fmt.Sprintf("bundle %q is to be promoted to a channel without a name", m.Bundle)}
+		return &Problem{Kind: ErrInvalid,
+			Message: fmt.Sprintf("bundle %q is to be promoted to a channel without a name", m.Bundle)}
 	}
 	if m.Default {
 		p.pkg.DefaultChannel = m.Channel
@@ -73,21 +74,25 @@ func (m Promotion) apply(p *part, why reasons) *Problem {
 		if m.Default {
 			return nil
 		}
-		return &Problem{Kind: ErrVersionExists, Message: fmt.Sprintf("bundle %q is in channel %q of package %q already", m.Bundle, m.Channel, m.Package)}
+		return &Problem{Kind: ErrVersionExists,
+			Message: fmt.Sprintf("bundle %q is in channel %q of package %q already", m.Bundle, m.Channel, m.Package)}
 	}
 	e, from := p.entryOf(m.Bundle)
 	heads := c.heads()
 	if len(c.entries) > 0 {
 		if len(heads) != 1 || p.bundles[heads[0]] == nil {
-			return &Problem{Kind: ErrGraph, Message: fmt.Sprintf("channel %q of package %q has no one head: %v", m.Channel, m.Package, heads)}
+			return &Problem{Kind: ErrGraph,
+				Message: fmt.Sprintf("channel %q of package %q has no one head: %v", m.Channel, m.Package, heads)}
 		}
 		head := p.bundles[heads[0]]
 		if order, err := p.bundles[m.Bundle].version.withBuild(head.version); err != nil || order <= 0 {
-			return &Problem{Kind: ErrGraph, Message: fmt.Sprintf("bundle %q (%s) is not higher than %q (%s), the head of channel %q of package %q",
-				m.Bundle, p.bundles[m.Bundle].version, head.blob.Name, head.version, m.Channel, m.Package)}
+			return &Problem{Kind: ErrGraph,
+				Message: fmt.Sprintf("bundle %q (%s) is not higher than %q (%s), the head of channel %q of package %q",
+					m.Bundle, p.bundles[m.Bundle].version, head.blob.Name, head.version, m.Channel, m.Package)}
 		}
 		e.Replaces, e.Skips = c.onTop(e, from, head.blob.Name)
-		why.set(KindReplaces, m.Channel, m.Bundle, e.Replaces, "it is the first bundle of the channel on the way down, or its head")
+		why.set(KindReplaces, m.Channel, m.Bundle, e.Replaces,
+			"it is the first bundle of the channel on the way down, or its head")
 	}
 	c.entries[m.Bundle] = e
 	why.set(KindHead, m.Channel, "", m.Bundle, "it was promoted")

@@ -80,12 +80,14 @@ func TestPropertiesOfEdits(t *testing.T) {
 	for seed := range uint64(rounds) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		mode := edit.Modes()[r.IntN(3)]
-		c := mustAdd(t, &declcfg.Catalog{}, append(randomAdditions(t, r, "p"), randomAdditions(t, r, "q")...), edit.AddOptions{Mode: mode})
+		c := mustAdd(t, &declcfg.Catalog{}, append(randomAdditions(t, r, "p"), randomAdditions(t, r, "q")...),
+			edit.AddOptions{Mode: mode})
 		before := show(c)
 		some := func() string { b := c.Bundles[r.IntN(len(c.Bundles))]; return b.Package + "/" + b.Name }
 		version := fmt.Sprintf("%d.%d.0", 1+r.IntN(2), r.IntN(3))
 		target := some()
-		selection := edit.Selection{Package: "p", Versions: []string{">=", "<=", "!="}[r.IntN(3)] + version, HeadsOnly: r.IntN(4) == 0}
+		selection := edit.Selection{Package: "p", Versions: []string{">=", "<=", "!="}[r.IntN(3)] + version,
+			HeadsOnly: r.IntN(4) == 0}
 		for name, do := range map[string]func(*declcfg.Catalog) (*declcfg.Catalog, *edit.Account, error){
 			"filter": func(c *declcfg.Catalog) (*declcfg.Catalog, *edit.Account, error) {
 				return edit.Filter(c, []edit.Selection{selection}, edit.FilterOptions{Permissive: true})
@@ -148,7 +150,8 @@ func TestHostileAdditions(t *testing.T) {
 				}
 				list = append(list, addition(t, text+" @"+[]string{"a", "b", "a,b"}[r.IntN(3)]))
 			}
-			o := edit.AddOptions{Mode: edit.Modes()[r.IntN(3)], Permissive: r.IntN(2) == 0, SubstitutesFor: r.IntN(2) == 0, OverwriteLatest: r.IntN(2) == 0}
+			o := edit.AddOptions{Mode: edit.Modes()[r.IntN(3)], Permissive: r.IntN(2) == 0,
+				SubstitutesFor: r.IntN(2) == 0, OverwriteLatest: r.IntN(2) == 0}
 			got, account, err := edit.Add(c, list, o)
 			if err != nil {
 				if got != nil || account != nil || o.Permissive {

@@ -42,7 +42,8 @@ func (b *rebuild) channel(name string) *channel {
 			b.tooMany(name)
 			return nil
 		}
-		out.entries[at] = declcfg.ChannelEntry{Name: at, Replaces: w.Replaces, Skips: w.Skips, SkipRange: b.skipRange(name, c, at)}
+		out.entries[at] = declcfg.ChannelEntry{Name: at, Replaces: w.Replaces, Skips: w.Skips,
+			SkipRange: b.skipRange(name, c, at)}
 		skipped = append(skipped, w.Skips...)
 		next := w.Replaces
 		if next == "" {
@@ -50,7 +51,8 @@ func (b *rebuild) channel(name string) *channel {
 		}
 		if b.part.bundles[next] == nil {
 			if n := b.added(at); n != nil {
-				b.found = append(b.found, n.problem(ErrGraph, "Invalid bundle %s, replaces nonexistent bundle %s", at, next))
+				b.found = append(b.found,
+					n.problem(ErrGraph, "Invalid bundle %s, replaces nonexistent bundle %s", at, next))
 			}
 			break // edges of file-based catalogs may lead out of them
 		}
@@ -121,8 +123,9 @@ func (b *rebuild) head(name string, c *channel) (string, bool) {
 		c, err := m.version.withBuild(best.version)
 		switch {
 		case err != nil:
-			b.found = append(b.found, found{Problem: Problem{Package: b.part.name, Channel: name, Bundle: m.blob.Name, Kind: ErrInvalid,
-				Message: fmt.Sprintf("bundle %s: %v", m.blob.Name, err)}, culprits: b.wanting(name)})
+			b.found = append(b.found,
+				found{Problem: Problem{Package: b.part.name, Channel: name, Bundle: m.blob.Name, Kind: ErrInvalid,
+					Message: fmt.Sprintf("bundle %s: %v", m.blob.Name, err)}, culprits: b.wanting(name)})
 		case c > 0:
 			best, tied = m, []string{m.blob.Name}
 		case c == 0 && m != best:
@@ -140,9 +143,13 @@ func (b *rebuild) head(name string, c *channel) (string, bool) {
 	}
 	if len(tied) > 1 {
 		b.found = append(b.found, found{Problem: Problem{Package: b.part.name, Channel: name, Kind: ErrGraph,
-			Message: fmt.Sprintf("more than one potential channel head for %s: %v have the version %s", name, tied, best.version)}, culprits: b.wanting(name)})
+			Message: fmt.Sprintf("more than one potential channel head for %s: %v have the version %s", name, tied,
+				best.version)}, culprits: b.wanting(name)})
 	}
-	b.why.set(KindHead, name, "", best.blob.Name, fmt.Sprintf("%s is the highest version among the former head of the channel and the bundles that are added to it", best.version))
+	b.why.set(KindHead, name, "", best.blob.Name,
+		fmt.Sprintf(
+			"%s is the highest version among the former head of the channel and the bundles that are added to it",
+			best.version))
 	return best.blob.Name, true
 }
 

@@ -33,7 +33,8 @@ func TestRecordedSequences(t *testing.T) {
 				}
 				if step.Kind != nil {
 					var e *edit.Error
-					if !errors.As(err, &e) || !errors.Is(err, step.Kind) || !strings.Contains(err.Error(), step.Fail) || e.ExitStatus() != step.Exit || next != nil || account != nil {
+					if !errors.As(err, &e) || !errors.Is(err, step.Kind) || !strings.Contains(err.Error(), step.Fail) ||
+						e.ExitStatus() != step.Exit || next != nil || account != nil {
 						t.Errorf("step %d: got %v", i, err)
 					}
 					continue

@@ -23,7 +23,8 @@ func Remove(c *declcfg.Catalog, packages []string, o RemoveOptions) (*declcfg.Ca
 		case names[name]:
 		case !there[name] || name == "":
 			problems = append(problems, Problem{Package: name, Kind: ErrNotFound,
-				Message: fmt.Sprintf("error removing operator package %s: no package found for packagename %s", name, name)})
+				Message: fmt.Sprintf("error removing operator package %s: no package found for packagename %s", name,
+					name)})
 		default:
 			names[name] = true
 		}
@@ -43,7 +44,8 @@ func Prune(c *declcfg.Catalog, keep []string) (*declcfg.Catalog, *Account, error
 	var notes []Problem
 	for _, name := range keep {
 		if _, ok := names[name]; !ok {
-			notes = append(notes, Problem{Package: name, Kind: ErrNotFound, Message: fmt.Sprintf("package %q, which is to be kept, is not in the catalog", name)})
+			notes = append(notes, Problem{Package: name, Kind: ErrNotFound,
+				Message: fmt.Sprintf("package %q, which is to be kept, is not in the catalog", name)})
 			continue
 		}
 		names[name] = false
@@ -79,7 +81,9 @@ func PruneStranded(c *declcfg.Catalog) (*declcfg.Catalog, *Account, error) {
 			continue
 		}
 		gone[Name{b.Package, b.Name}] = true
-		account.Changes = append(account.Changes, Change{Action: Removed, Kind: KindBundle, Package: b.Package, Bundle: b.Name, From: b.Image, Why: "it is in no channel"})
+		account.Changes = append(account.Changes,
+			Change{Action: Removed, Kind: KindBundle, Package: b.Package, Bundle: b.Name, From: b.Image,
+				Why: "it is in no channel"})
 	}
 	out.Deprecations = nil
 	for _, d := range c.Deprecations {

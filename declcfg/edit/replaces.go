@@ -37,7 +37,8 @@ func (e *packageEdit) addReplaces() {
 	e.substitute(wishes, touched)
 	for name, c := range p.channels {
 		for _, entry := range c.entries {
-			if _, ok := wishes[entry.Replaces]; ok || slices.ContainsFunc(entry.Skips, func(s string) bool { _, ok := wishes[s]; return ok }) {
+			if _, ok := wishes[entry.Replaces]; ok || slices.ContainsFunc(entry.Skips,
+				func(s string) bool { _, ok := wishes[s]; return ok }) {
 				touched[name] = true
 				break
 			}
@@ -61,7 +62,9 @@ func (e *packageEdit) addReplaces() {
 	e.reachable()
 	e.removeStranded()
 	if len(p.bundles) == 0 {
-		e.found = append(e.found, found{Problem: Problem{Package: p.name, Kind: ErrGraph, Message: fmt.Sprintf("nothing is left of package %s", p.name)}})
+		e.found = append(e.found,
+			found{Problem: Problem{Package: p.name, Kind: ErrGraph,
+				Message: fmt.Sprintf("nothing is left of package %s", p.name)}})
 		return
 	}
 	e.chooseDefault()
@@ -119,7 +122,9 @@ func (e *packageEdit) reachable() {
 		for _, name := range n.channels {
 			c := e.part.channels[name]
 			if c == nil {
-				f := n.problem(ErrGraph, "add prunes bundle %s (%s) from package %s, channel %s: the head of the channel is deprecated", n.name, n.image, e.part.name, name)
+				f := n.problem(ErrGraph,
+					"add prunes bundle %s (%s) from package %s, channel %s: the head of the channel is deprecated",
+					n.name, n.image, e.part.name, name)
 				f.Channel, f.soft = name, true
 				e.found = append(e.found, f)
 				continue
@@ -139,9 +144,15 @@ func (e *packageEdit) reachable() {
 			if h.Replaces != "" {
 				below = append([]string{h.Replaces}, below...)
 			}
-			f := n.problem(ErrGraph, "add prunes bundle %s (%s) from package %s, channel %s: this may be due to incorrect channel head (%s, skips/replaces %v). "+
-				"Be aware that the head of the channel %s where you are trying to add the %s is %s. Upgrade graphs follows the Semantic Versioning 2.0.0 "+
-				"(https://semver.org/) which means that is not possible add new versions lower then the head of the channel",
+			f := n.problem(ErrGraph,
+				"add prunes bundle %s (%s) from package %s, channel %s: this may be due to incorrect channel head "+
+					"(%s, skips/replaces %v). "+
+					"Be aware that the head of the channel %s where you are trying to add the %s is %s. Upgrade "+
+					"graphs "+
+					"follows the Semantic Versioning 2.0.0 "+
+					"(https://semver.org/) which means that is not possible add new versions lower then the head "+
+					"of the "+
+					"channel",
 				n.name, n.image, e.part.name, name, head, below, name, n.name, head)
 			f.Channel, f.soft = name, true
 			e.found = append(e.found, f)
@@ -155,7 +166,9 @@ func (e *packageEdit) removeStranded() {
 		e.why.set(KindBundle, "", name, "", "it is in no channel any more")
 		if e.old.bundles[name] != nil {
 			e.account.Notes = append(e.account.Notes, Problem{Package: e.part.name, Bundle: name, Kind: ErrGraph,
-				Message: fmt.Sprintf("bundle %s of package %s is removed: nothing leads to it from the head of a channel any more", name, e.part.name)})
+				Message: fmt.Sprintf(
+					"bundle %s of package %s is removed: nothing leads to it from the head of a channel any more", name,
+					e.part.name)})
 		}
 	}
 }

@@ -25,19 +25,24 @@ func (a *adder) sane(parts map[string]*part) {
 			continue
 		}
 		if !a.options.OverwriteLatest || a.options.Mode != Replaces || m.blob.Image == n.image {
-			a.report(n.problem(ErrVersionExists, "Bundle already added that provides package and csv: %s/%s", p.name, n.name))
+			a.report(n.problem(ErrVersionExists, "Bundle already added that provides package and csv: %s/%s", p.name,
+				n.name))
 			continue
 		}
 		if leads[p.name] == nil {
 			leads[p.name] = p.leadingTo()
 		}
 		if by, ok := leads[p.name][n.name]; ok {
-			a.report(n.problem(ErrOverwrite, "Cannot overwrite a bundle that is not at the head of a channel using --overwrite-latest: "+
-				"cannot overwrite bundle %s from package %s: replaced by %s on channel %s", n.name, p.name, by.bundle, by.channel))
+			a.report(n.problem(ErrOverwrite,
+				"Cannot overwrite a bundle that is not at the head of a channel using --overwrite-latest: "+
+					"cannot overwrite bundle %s from package %s: replaced by %s on channel %s", n.name, p.name,
+				by.bundle,
+				by.channel))
 			continue
 		}
 		if first := overwritten[p.name]; first != nil {
-			a.report(n.problem(ErrOverwrite, "Cannot overwrite more than one bundle at a time for a given package: %s and %s of package %s",
+			a.report(n.problem(ErrOverwrite,
+				"Cannot overwrite more than one bundle at a time for a given package: %s and %s of package %s",
 				first.name, n.name, p.name))
 			continue
 		}
@@ -47,8 +52,10 @@ func (a *adder) sane(parts map[string]*part) {
 	if !a.options.SubstitutesFor && a.options.Mode == Replaces {
 		for _, n := range a.candidates {
 			if n.SubstitutesFor != "" {
-				a.report(n.problem(ErrAlpha, "SubstitutesFor is an alpha-only feature. You must enable alpha features with the flag "+
-					"--enable-alpha in order to use this feature. (bundle %s substitutes for %s)", n.name, n.SubstitutesFor))
+				a.report(n.problem(ErrAlpha,
+					"SubstitutesFor is an alpha-only feature. You must enable alpha features with the flag "+
+						"--enable-alpha in order to use this feature. (bundle %s substitutes for %s)", n.name,
+					n.SubstitutesFor))
 			}
 		}
 	}
@@ -97,7 +104,8 @@ func (a *adder) checkPackagesOfEdges() {
 			packages[n.Bundle.Package] = true
 		}
 		if len(packages) > 1 {
-			f := users[name][0].problem(ErrGraph, "bundle %s must belong to exactly one package, found on: %v", name, sorted(packages))
+			f := users[name][0].problem(ErrGraph, "bundle %s must belong to exactly one package, found on: %v", name,
+				sorted(packages))
 			f.culprits = users[name]
 			a.report(f)
 		}
@@ -112,7 +120,8 @@ func (a *adder) checkPackagesOfEdges() {
 			for _, n := range users[e.Name] {
 				if n.Bundle.Package != channel.Package {
 					reported[e.Name] = true
-					a.report(n.problem(ErrGraph, "bundle %s belongs to package %s on index, cannot be added as an edge for package %s",
+					a.report(n.problem(ErrGraph,
+						"bundle %s belongs to package %s on index, cannot be added as an edge for package %s",
 						e.Name, channel.Package, n.Bundle.Package))
 				}
 			}

@@ -15,7 +15,8 @@ const maxPatches = 2000
 // addSemVer adds bundles by version, from the lowest to the highest, ignoring their declared edges.
 func (e *packageEdit) addSemVer() {
 	news := slices.Clone(e.news)
-	slices.SortStableFunc(news, func(x, y *candidate) int { return cmp.Or(x.version.rank(y.version), cmp.Compare(x.name, y.name)) })
+	slices.SortStableFunc(news,
+		func(x, y *candidate) int { return cmp.Or(x.version.rank(y.version), cmp.Compare(x.name, y.name)) })
 	ladders := map[string]*ladder{}
 	for name, c := range e.part.channels {
 		ladders[name] = newLadder(c, e.part)
@@ -85,12 +86,16 @@ func (e *packageEdit) insert(n *candidate, ladders map[string]*ladder) {
 			continue
 		}
 		if i, ok := l.find(n.version); ok {
-			f := n.problem(ErrGraph, "Bundle version %s already added to index: %s and %s are in channel %s of package %s", n.version, l.steps[i].blob.Name, n.name, name, p.name)
+			f := n.problem(ErrGraph,
+				"Bundle version %s already added to index: %s and %s are in channel %s of package %s", n.version,
+				l.steps[i].blob.Name, n.name, name, p.name)
 			f.Channel = name
 			e.found = append(e.found, f)
 			return
-		} else if e.options.Mode == SemVerSkipPatch && i >= maxPatches && isPatch(l.steps[i-maxPatches].version, n.version) {
-			f := n.problem(ErrLimit, "channel %s of package %s has more than %d patches of the minor version %d.%d", name, p.name, maxPatches, n.version.Major, n.version.Minor)
+		} else if e.options.Mode == SemVerSkipPatch && i >= maxPatches && isPatch(l.steps[i-maxPatches].version,
+			n.version) {
+			f := n.problem(ErrLimit, "channel %s of package %s has more than %d patches of the minor version %d.%d",
+				name, p.name, maxPatches, n.version.Major, n.version.Minor)
 			f.Channel = name
 			e.found = append(e.found, f)
 			return
@@ -130,7 +135,8 @@ func (e *packageEdit) insertIn(n *member, name string, l *ladder) {
 		}
 		if entry.Replaces == "" && !l.skipped[m.blob.Name] {
 			entry.Replaces = m.blob.Name
-			e.why.set(KindReplaces, name, entry.Name, m.blob.Name, fmt.Sprintf("%s is the next lower version in the channel", m.version))
+			e.why.set(KindReplaces, name, entry.Name, m.blob.Name,
+				fmt.Sprintf("%s is the next lower version in the channel", m.version))
 		}
 		if entry.Replaces != "" && (e.options.Mode == SemVer || !sameMinor(m.version, n.version)) {
 			break
@@ -167,7 +173,8 @@ func (e *packageEdit) putBelow(n *member, name string, l *ladder, at int) {
 	}
 	up.Replaces = n.blob.Name
 	l.set(up)
-	e.why.set(KindReplaces, name, up.Name, up.Replaces, fmt.Sprintf("%s is the next lower version in the channel", n.version))
+	e.why.set(KindReplaces, name, up.Name, up.Replaces,
+		fmt.Sprintf("%s is the next lower version in the channel", n.version))
 }
 
 func sameMinor(a, b version) bool { return a.Major == b.Major && a.Minor == b.Minor }
@@ -213,10 +220,14 @@ func (e *packageEdit) defaultOf(n *candidate) {
 		return
 	case p.pkg.DefaultChannel == "" || p.channels[p.pkg.DefaultChannel] == nil:
 		p.pkg.DefaultChannel = first
-		e.why.set(KindDefaultChannel, "", "", first, "no channel of the package is declared, and it is the first of bundle "+n.name)
+		e.why.set(KindDefaultChannel, "", "", first,
+			"no channel of the package is declared, and it is the first of bundle "+n.name)
 	}
 	if n.DefaultChannel != "" {
-		e.account.Notes = append(e.account.Notes, Problem{Package: p.name, Channel: n.DefaultChannel, Bundle: n.name, Kind: ErrDefaultChannel,
-			Message: fmt.Sprintf("the default channel (%s) that bundle %s declares does not exist: package %s keeps %s until it does", n.DefaultChannel, n.name, p.name, p.pkg.DefaultChannel)})
+		e.account.Notes = append(e.account.Notes,
+			Problem{Package: p.name, Channel: n.DefaultChannel, Bundle: n.name, Kind: ErrDefaultChannel,
+				Message: fmt.Sprintf(
+					"the default channel (%s) that bundle %s declares does not exist: package %s keeps %s until "+
+						"it does", n.DefaultChannel, n.name, p.name, p.pkg.DefaultChannel)})
 	}
 }

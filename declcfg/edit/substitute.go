@@ -110,7 +110,8 @@ func (e *packageEdit) lines(targets map[string]string) []*line {
 	for _, root := range sorted(members) {
 		if len(members[root]) > maxSubstitutes {
 			e.found = append(e.found, found{Problem: Problem{Package: e.part.name, Bundle: root, Kind: ErrLimit,
-				Message: fmt.Sprintf("%d bundles substitute for %s (limit %d)", len(members[root]), root, maxSubstitutes)}})
+				Message: fmt.Sprintf("%d bundles substitute for %s (limit %d)", len(members[root]), root,
+					maxSubstitutes)}})
 			continue
 		}
 		if l := e.inLine(root, members[root], targets); l != nil {
@@ -145,7 +146,9 @@ func (e *packageEdit) inLine(root string, names []string, targets map[string]str
 		for i := 1; i < len(ready); i++ {
 			c, err := e.versionOf(ready[i]).withBuild(e.versionOf(ready[lowest]))
 			if err == nil && c == 0 {
-				err = fmt.Errorf("cannot determine latest substitution because of duplicate versions: %s and %s both substitute for %s", ready[lowest], ready[i], root)
+				err = fmt.Errorf(
+					"cannot determine latest substitution because of duplicate versions: %s and %s both "+
+						"substitute for %s", ready[lowest], ready[i], root)
 			}
 			if err != nil {
 				f := found{Problem: Problem{Package: e.part.name, Bundle: root, Kind: ErrGraph, Message: err.Error()}}
@@ -172,7 +175,8 @@ func (e *packageEdit) inLine(root string, names []string, targets map[string]str
 
 // redirect changes the edges of a bundle for the lines that they lead to. Edges of existing bundles change only for
 // lines that something is added to.
-func (e *packageEdit) redirect(name, replaces string, skips []string, at map[string]*line, wishes map[string]Origin, wasThere bool) (string, []string) {
+func (e *packageEdit) redirect(name, replaces string, skips []string, at map[string]*line, wishes map[string]Origin,
+	wasThere bool) (string, []string) {
 	own := at[name]
 	active := func(l *line) bool { return l != nil && (!wasThere || l.added) }
 	// A substitute that replaces one of its own line gets what that one replaced.

@@ -105,7 +105,8 @@ func find(c *declcfg.Catalog, bundles []string) ([]Name, []Problem) {
 		return names, nil
 	}
 	return names, []Problem{{Kind: ErrNotFound, Image: missing[0],
-		Message: fmt.Sprintf("target bundlepaths for deprecation missing from registry: [%s]", strings.Join(missing, " "))}}
+		Message: fmt.Sprintf("target bundlepaths for deprecation missing from registry: [%s]",
+			strings.Join(missing, " "))}}
 }
 
 // removeAllHeads removes the packages of which the head of the default channel is deprecated: all heads must be
@@ -127,8 +128,12 @@ func removeAllHeads(before, after map[string]*part, targets []Name) []Problem {
 			for _, head := range p.channels[channel].heads() {
 				if !listed[Name{name, head}] {
 					complete = false
-					problems = append(problems, Problem{Package: name, Channel: channel, Bundle: head, Kind: ErrDefaultChannel,
-						Message: fmt.Sprintf("cannot deprecate default channel head from package without removing all other channel heads in package %s: must deprecate %s, head of channel %s", name, head, channel)})
+					problems = append(problems,
+						Problem{Package: name, Channel: channel, Bundle: head, Kind: ErrDefaultChannel,
+							Message: fmt.Sprintf(
+								"cannot deprecate default channel head from package without removing all other "+
+									"channel heads in package %s: must deprecate %s, head of channel %s", name, head,
+								channel)})
 				}
 			}
 		}
@@ -154,8 +159,10 @@ func (p *part) truncate(name string, why reasons) *Problem {
 				below = below || t[head]
 			}
 			if below {
-				return &Problem{Package: p.name, Channel: p.pkg.DefaultChannel, Bundle: head, Image: p.bundles[name].blob.Image, Kind: ErrDefaultChannel,
-					Message: fmt.Sprintf("error deprecating bundle %s: Bundle deprecation causing default channel removal: %s is the head of %s, the default channel of package %s",
+				return &Problem{Package: p.name, Channel: p.pkg.DefaultChannel, Bundle: head,
+					Image: p.bundles[name].blob.Image, Kind: ErrDefaultChannel,
+					Message: fmt.Sprintf("error deprecating bundle %s: Bundle deprecation causing default channel "+
+						"removal: %s is the head of %s, the default channel of package %s",
 						imageOrName(p.bundles[name].blob), head, p.pkg.DefaultChannel, p.name)}
 			}
 		}
@@ -212,7 +219,8 @@ func (p *part) bury(name string, why reasons) {
 	m := *p.bundles[name]
 	if !m.tombstone {
 		blob := *m.blob
-		blob.Properties = append(slices.Clone(blob.Properties), declcfg.Property{Type: declcfg.PropertyDeprecated, Value: []byte("{}")})
+		blob.Properties = append(slices.Clone(blob.Properties),
+			declcfg.Property{Type: declcfg.PropertyDeprecated, Value: []byte("{}")})
 		m.blob, m.tombstone = &blob, true
 		p.bundles[name] = &m
 	}

@@ -19,8 +19,11 @@ func WriteDOT(w io.Writer, c *declcfg.Catalog, o Options) error {
 	}
 	out := bufio.NewWriter(w)
 	d := dot{w: out}
-	d.printf("digraph upgrades {\n  label=%s;\n  labelloc=t;\n  rankdir=BT;\n  compound=true;\n", dotText(title(sheets)))
-	d.printf("  graph [fontname=\"sans-serif\"];\n  node [shape=box, style=rounded, fontname=\"monospace\", fontsize=11];\n  edge [fontname=\"sans-serif\", fontsize=9];\n")
+	d.printf("digraph upgrades {\n  label=%s;\n  labelloc=t;\n  rankdir=BT;\n  compound=true;\n",
+		dotText(title(sheets)))
+	d.printf(
+		"  graph [fontname=\"sans-serif\"];\n  node [shape=box, style=rounded, fontname=\"monospace\", " +
+			"fontsize=11];\n  edge [fontname=\"sans-serif\", fontsize=9];\n")
 	for i, s := range sheets {
 		if err := d.sheet(i, s); err != nil {
 			return err
@@ -99,7 +102,9 @@ func (d *dot) lane(i int, l *lane) error {
 			continue
 		}
 		for _, older := range l.inRange(n) {
-			if err := edge(older, n, "style=dotted, constraint=false, tooltip="+dotText("skipRange "+visible(n.entry.SkipRange))); err != nil {
+			if err := edge(older, n,
+				"style=dotted, constraint=false, tooltip="+dotText("skipRange "+visible(n.entry.SkipRange))); err !=
+				nil {
 				return err
 			}
 		}

@@ -50,14 +50,16 @@ func (p *picture) bands(d *layout, width float64) {
 			continue
 		}
 		if shaded {
-			p.printf(`<rect class="band" x="0" y="%s" width="%s" height="%s"/>`+"\n", num(d.rowsAt+float64(from)*rowHeight), num(width), num(float64(i-from)*rowHeight))
+			p.printf(`<rect class="band" x="0" y="%s" width="%s" height="%s"/>`+"\n",
+				num(d.rowsAt+float64(from)*rowHeight), num(width), num(float64(i-from)*rowHeight))
 		}
 		shaded, from = !shaded, i
 	}
 	for _, r := range d.rows {
 		if len(r.nodes) > 0 {
 			box := &d.lanes[r.nodes[len(r.nodes)-1].lane.index]
-			p.printf(`<path class="rule" d="M%s,%sH%s"/>`+"\n", num(box.x+headRadius+4), num(d.rowAt(r)), num(d.textAt-6))
+			p.printf(`<path class="rule" d="M%s,%sH%s"/>`+"\n", num(box.x+headRadius+4), num(d.rowAt(r)),
+				num(d.textAt-6))
 		}
 	}
 }
@@ -86,7 +88,8 @@ func (p *picture) label(d *layout, b *laneBox, below bool) {
 	if b.deprecation != nil {
 		class += " old"
 	}
-	p.printf(`<text class="%s" x="%s" y="%s" text-anchor="%s"%s>%s</text>`+"\n", class, num(b.x), num(y), anchor, rotate, escape(b.label()))
+	p.printf(`<text class="%s" x="%s" y="%s" text-anchor="%s"%s>%s</text>`+"\n", class, num(b.x), num(y), anchor,
+		rotate, escape(b.label()))
 }
 
 // lane draws the lines of a channel and then its nodes.
@@ -124,7 +127,8 @@ func (p *picture) edge(d *layout, b *laneBox, e edge) {
 		return
 	}
 	track := b.leftTrack(e.track)
-	p.printf(`<path class="replaces" d="M%s,%sH%s%sH%s"/>`, num(b.x-r2), num(y2), num(track+4), turns(track, 4, y2, y1), num(b.x-r1-4))
+	p.printf(`<path class="replaces" d="M%s,%sH%s%sH%s"/>`, num(b.x-r2), num(y2), num(track+4), turns(track, 4, y2, y1),
+		num(b.x-r1-4))
 	p.printf(`<path class="tip" d="M%s,%sl-7,-4v8z"/>`, num(b.x-r1), num(y1))
 }
 
@@ -136,7 +140,8 @@ func turns(track, side, from, to float64) string {
 		step = -4
 	}
 	x := num(track)
-	return fmt.Sprintf("Q%s,%s %s,%sV%sQ%s,%s %s,%s", x, num(from), x, num(from+step), num(to-step), x, num(to), num(track+side), num(to))
+	return fmt.Sprintf("Q%s,%s %s,%sV%sQ%s,%s %s,%s", x, num(from), x, num(from+step), num(to-step), x, num(to),
+		num(track+side), num(to))
 }
 
 // rail draws what an entry skips: a line next to the nodes, with its arrowhead at the entry and a dot for each skipped
@@ -156,10 +161,12 @@ func (p *picture) rail(d *layout, b *laneBox, r *rail) {
 		outer := i == last && at > y || i == 0 && at < y // where the line ends
 		switch {
 		case outer && r.tied[i]:
-			fmt.Fprintf(&path, "M%s,%sH%s%sH%s", num(b.x+reach+4), num(y), num(track-4), turns(track, -4, y, at), num(b.x+n.reach()))
+			fmt.Fprintf(&path, "M%s,%sH%s%sH%s", num(b.x+reach+4), num(y), num(track-4), turns(track, -4, y, at),
+				num(b.x+n.reach()))
 			continue
 		case outer:
-			fmt.Fprintf(&path, "M%s,%sH%sQ%s,%s %s,%sV%s", num(b.x+reach+4), num(y), num(track-4), num(track), num(y), num(track), num(y+math.Copysign(4, at-y)), num(at))
+			fmt.Fprintf(&path, "M%s,%sH%sQ%s,%s %s,%sV%s", num(b.x+reach+4), num(y), num(track-4), num(track), num(y),
+				num(track), num(y+math.Copysign(4, at-y)), num(at))
 		case r.tied[i]:
 			fmt.Fprintf(&path, "M%s,%sH%s", num(track), num(at), num(b.x+n.reach()))
 		}
@@ -226,7 +233,8 @@ func (p *picture) shape(x, y float64, absent, head, skipped, deprecated bool) {
 func (p *picture) row(d *layout, r *row, words []word) error {
 	mark := p.rowMark(r)
 	if d.versionsAt > 0 {
-		p.printf(`<text class="tag" x="%s" y="%s">%s</text>`+"\n", num(d.versionsAt), num(d.rowAt(r)+4.5), escape(r.tag()))
+		p.printf(`<text class="tag" x="%s" y="%s">%s</text>`+"\n", num(d.versionsAt), num(d.rowAt(r)+4.5),
+			escape(r.tag()))
 	}
 	p.printf(`<text x="%s" y="%s"%s>`, num(d.textAt), num(d.rowAt(r)+4.5), mark)
 	for _, w := range words {

@@ -33,7 +33,8 @@ func WritePictures(w io.Writer, c *declcfg.Catalog, o Options) error {
 // inline draws one package as an element of a page.
 func (p *picture) inline(s *sheet) error {
 	d := newLayout(s, 4, 0, true)
-	p.printf(`<svg class="upgrades" width="%s" height="%s" viewBox="0 0 %[1]s %[2]s" role="img" aria-label="%s">`+"\n", num(d.width), num(d.bottom+4), escape(s.describe()))
+	p.printf(`<svg class="upgrades" width="%s" height="%s" viewBox="0 0 %[1]s %[2]s" role="img" aria-label="%s">`+"\n",
+		num(d.width), num(d.bottom+4), escape(s.describe()))
 	if err := p.sheet(&d, d.width); err != nil {
 		return err
 	}
@@ -50,7 +51,8 @@ func WriteLegend(w io.Writer) error {
 }
 
 func (p *picture) legendElement() {
-	p.printf(`<svg class="upgrades legend" width="%d" height="%d" viewBox="0 0 %[1]d %[2]d" role="img" aria-label="What the signs mean">`+"\n", minWidth, legendHeight-20)
+	p.printf(
+		`<svg class="upgrades legend" width="%d" height="%d" viewBox="0 0 %[1]d %[2]d" role="img" aria-label="What the signs mean">`+"\n", minWidth, legendHeight-20)
 	p.legend(0, 0)
 	p.printf("</svg>\n")
 }

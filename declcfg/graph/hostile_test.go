@@ -15,9 +15,12 @@ import (
 
 // hostileNames would break a format that did not escape them.
 var hostileNames = []string{
-	"plain", "", " ", "a\nb", "a\r\n\"b", `q"uote`, `back\slash`, `\`, `\"`, "'", "`x`", "<script>alert(1)</script>", "</title></svg>", "]]>", "-->",
-	"a & b", "&amp;", "#35;", "%s%d%!", "a--b", "-", "end", "[x]", `["x"]`, "x;y", "x|y", "{}", "ünïcode-名前", "\u202edesrever", "\x00\x1b[2J", "\xff\xfe",
-	"\ufffe\uffff", "a\tb", strings.Repeat("long", 1024), "../../etc", "${x}", "\\N\\G\\l", "*/", "%%", "javascript:alert(1)", "\U0001F600",
+	"plain", "", " ", "a\nb", "a\r\n\"b", `q"uote`, `back\slash`, `\`, `\"`, "'", "`x`", "<script>alert(1)</script>",
+	"</title></svg>", "]]>", "-->",
+	"a & b", "&amp;", "#35;", "%s%d%!", "a--b", "-", "end", "[x]", `["x"]`, "x;y", "x|y", "{}", "ünïcode-名前",
+	"\u202edesrever", "\x00\x1b[2J", "\xff\xfe",
+	"\ufffe\uffff", "a\tb", strings.Repeat("long", 1024), "../../etc", "${x}", "\\N\\G\\l", "*/", "%%",
+	"javascript:alert(1)", "\U0001F600",
 }
 
 // hostile returns a catalog in which every name, version range and message is hostile.
@@ -31,8 +34,10 @@ func hostile() *declcfg.Catalog {
 			{Name: other, SkipRange: "<2.0.0"}, {Name: name + "2", Replaces: name + "2"},
 		}})
 		for j, n := range []string{name, other} {
-			c.Bundles = append(c.Bundles, declcfg.Bundle{Name: n, Package: name, Image: n, Properties: []declcfg.Property{
-				{Type: declcfg.PropertyPackage, Value: fmt.Appendf(nil, `{"packageName":"x","version":"1.%d.0"}`, j)}}})
+			c.Bundles = append(c.Bundles,
+				declcfg.Bundle{Name: n, Package: name, Image: n, Properties: []declcfg.Property{
+					{Type: declcfg.PropertyPackage,
+						Value: fmt.Appendf(nil, `{"packageName":"x","version":"1.%d.0"}`, j)}}})
 		}
 		c.Deprecations = append(c.Deprecations, declcfg.Deprecations{Package: name, Entries: []declcfg.DeprecationEntry{
 			{Reference: declcfg.Reference{Schema: declcfg.SchemaPackage}, Message: name},
@@ -85,7 +90,8 @@ func elements(t testing.TB, doc string, html bool) (map[string]int, string) {
 		case xml.StartElement:
 			count[e.Name.Local]++
 			for _, a := range e.Attr {
-				if strings.HasPrefix(a.Name.Local, "on") || a.Name.Local == "style" || a.Name.Local == "href" && !strings.HasPrefix(a.Value, "#") {
+				if strings.HasPrefix(a.Name.Local, "on") || a.Name.Local == "style" ||
+					a.Name.Local == "href" && !strings.HasPrefix(a.Value, "#") {
 					t.Errorf("attribute %s=%q", a.Name.Local, a.Value)
 				}
 			}
@@ -137,7 +143,9 @@ func checkDOT(t *testing.T, doc string) {
 	quoted := `"(?:[^"\\\n]|\\.)*"`
 	value := `(?:` + quoted + `|[a-zA-Z0-9]+)`
 	attributes := `\[[a-z]+=` + value + `(?:, [a-z]+=` + value + `)*\]`
-	line := regexp.MustCompile(`^ *(?:digraph upgrades \{|subgraph cluster_[0-9_]+ \{|\}|[a-z]+=` + value + `;|(?:graph|node|edge) ` + attributes + `;|n[0-9_]+(?: -> n[0-9_]+)? ` + attributes + `;)$`)
+	line := regexp.MustCompile(
+		`^ *(?:digraph upgrades \{|subgraph cluster_[0-9_]+ \{|\}|[a-z]+=` + value + `;|(?:graph|node|edge) ` +
+			attributes + `;|n[0-9_]+(?: -> n[0-9_]+)? ` + attributes + `;)$`)
 	depth := 0
 	for _, l := range strings.Split(strings.TrimSuffix(doc, "\n"), "\n") {
 		if !line.MatchString(l) {
@@ -162,14 +170,17 @@ func checkMermaid(t *testing.T, doc string) {
 	const label = "\"(?:[^\"\n`]|#[0-9]+;)*\""
 	node := id + `\[` + label + `\]`
 	nodes := regexp.MustCompile(node)
-	line := regexp.MustCompile(`^(?:graph LR|  classDef .*|  %% package .*|    %% channel .*|  subgraph ` + label + `|    subgraph ` + node + `|  +end|      ` + node +
-		`(?:-- (?:skip|replace|` + label + `) --> ` + node + `)?|style ` + id + ` .*|class [^ ]+ [a-z]+|linkStyle [0-9,]+ .*)$`)
+	line := regexp.MustCompile(`^(?:graph LR|  classDef .*|  %% package .*|    %% channel .*|  subgraph ` + label +
+		`|    subgraph ` + node + `|  +end|      ` + node +
+		`(?:-- (?:skip|replace|` + label + `) --> ` + node + `)?|style ` + id +
+		` .*|class [^ ]+ [a-z]+|linkStyle [0-9,]+ .*)$`)
 	for _, l := range strings.Split(strings.TrimSuffix(doc, "\n"), "\n") {
 		if !line.MatchString(l) {
 			t.Errorf("no line of mermaid: %.200q", l)
 		}
 		for _, n := range nodes.FindAllString(l, -1) {
-			if name, _, _ := strings.Cut(n, "["); strings.Contains(strings.TrimPrefix(name, "-->"), "--") || strings.Contains(name, "-.") {
+			if name, _, _ := strings.Cut(n, "["); strings.Contains(strings.TrimPrefix(name, "-->"), "--") ||
+				strings.Contains(name, "-.") {
 				t.Errorf("an edge within the identifier %q: %.200q", name, l)
 			}
 		}

@@ -66,11 +66,14 @@ func (p *page) contents(sheets []*sheet) {
 	if len(sheets) == 1 {
 		return
 	}
-	p.printf("<p>%s, %s, %s.</p>\n", count(len(sheets), "package"), count(channels, "channel"), count(bundles, "bundle"))
+	p.printf("<p>%s, %s, %s.</p>\n", count(len(sheets), "package"), count(channels, "channel"),
+		count(bundles, "bundle"))
 	if len(sheets) == 0 {
 		return
 	}
-	p.printf("<nav aria-label=\"Packages\">\n<p hidden><label>Filter packages <input type=\"search\" id=\"filter\"></label></p>\n<ul>\n")
+	p.printf(
+		"<nav aria-label=\"Packages\">\n<p hidden><label>Filter packages <input type=\"search\" " +
+			"id=\"filter\"></label></p>\n<ul>\n")
 	for i, s := range sheets {
 		mark := ""
 		if s.deprecation != nil {
@@ -92,9 +95,11 @@ func anchor(i int, s *sheet) string {
 
 func (p *page) section(i int, s *sheet) error {
 	name := escape(shown(s.name, maxName))
-	p.printf("<section id=\"%s\" data-name=\"%s\">\n<h2>%[2]s</h2>\n<p>%s</p>\n", anchor(i, s), name, escape(s.summary()))
+	p.printf("<section id=\"%s\" data-name=\"%s\">\n<h2>%[2]s</h2>\n<p>%s</p>\n", anchor(i, s), name,
+		escape(s.summary()))
 	if s.pkg != nil && s.pkg.Description != "" {
-		p.printf("<details><summary>Description</summary><p class=\"description\">%s</p></details>\n", escape(visibleLines(s.pkg.Description)))
+		p.printf("<details><summary>Description</summary><p class=\"description\">%s</p></details>\n",
+			escape(visibleLines(s.pkg.Description)))
 	}
 	p.printf(`<div class="scroll" tabindex="0" role="region" aria-label="Upgrade graph of %s">`+"\n", name)
 	if err := p.inline(s); err != nil {
@@ -113,7 +118,10 @@ func (p *page) table(s *sheet) error {
 	if len(s.lanes) == 0 {
 		return nil
 	}
-	p.printf("<details><summary>As a table</summary>\n<div class=\"scroll\" tabindex=\"0\"><table>\n<thead><tr><th>Channel<th>Bundle<th>Version<th>Replaces<th>Skips<th>Skip range<th>Image</tr></thead>\n")
+	p.printf(
+		"<details><summary>As a table</summary>\n<div class=\"scroll\" " +
+			"tabindex=\"0\"><table>\n<thead><tr><th>Channel<th>Bundle<th>Version<th>Replaces<th>Skips<th>Skip " +
+			"range<th>Image</tr></thead>\n")
 	for _, l := range s.lanes {
 		p.printf("<tbody>\n")
 		for _, n := range l.nodes {
@@ -132,7 +140,8 @@ func (p *page) table(s *sheet) error {
 				skips[i] = visible(skip)
 			}
 			p.printf("<tr>")
-			for _, cell := range []string{l.name, n.row.name, version, n.entry.Replaces, strings.Join(skips, ", "), n.entry.SkipRange, image} {
+			for _, cell := range []string{l.name, n.row.name, version, n.entry.Replaces, strings.Join(skips, ", "),
+				n.entry.SkipRange, image} {
 				p.printf("<td>%s", escape(visible(cell)))
 			}
 			if _, err := p.w.WriteString("</tr>\n"); err != nil {

@@ -258,10 +258,12 @@ func (m *mermaid) newestFirst(entries []declcfg.ChannelEntry) []*declcfg.Channel
 
 // edgesOf calls fn for the edges that lead to an entry: skips, then skipRange, then replaces. skips is true for the
 // first group.
-func (m *mermaid) edgesOf(ch *mermaidChannel, e *declcfg.ChannelEntry, fn func(from, label string, skips bool) error) error {
+func (m *mermaid) edgesOf(ch *mermaidChannel, e *declcfg.ChannelEntry,
+	fn func(from, label string, skips bool) error) error {
 	edge := func(from, label string, skips bool) error {
 		if m.edges++; m.edges > m.MaxEdges {
-			return fmt.Errorf("package %q, channel %q: more than %d edges: %w", ch.Package, ch.Name, m.MaxEdges, declcfg.ErrLimit)
+			return fmt.Errorf("package %q, channel %q: more than %d edges: %w", ch.Package, ch.Name, m.MaxEdges,
+				declcfg.ErrLimit)
 		}
 		return fn(from, label, skips)
 	}

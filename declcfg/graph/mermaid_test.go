@@ -106,7 +106,8 @@ func TestMermaidOfDatabases(t *testing.T) {
 				c := fromDB(t, all, name)
 				sameDrawing(t, mermaidOf(t, c, MermaidOptions{}), string(all.File(t, golden+".mmd")))
 				if all.Has(golden + "-v0.mmd") {
-					got, want := mermaidOf(t, c, MermaidOptions{V0Semantics: true}), string(all.File(t, golden+"-v0.mmd"))
+					got, want := mermaidOf(t, c,
+						MermaidOptions{V0Semantics: true}), string(all.File(t, golden+"-v0.mmd"))
 					if name == "medium" {
 						got, want = countOnly(got), countOnly(want)
 					}
@@ -167,10 +168,13 @@ func TestMermaidOfMini(t *testing.T) {
 		t.Fatal(err)
 	}
 	sameDrawing(t, mermaidOf(t, c, MermaidOptions{}), string(all.File(t, "golden-fbc/mini/render-graph.mmd")))
-	sameDrawing(t, mermaidOf(t, c, MermaidOptions{V0Semantics: true}), string(all.File(t, "golden-fbc/mini/render-graph-v0.mmd")))
+	sameDrawing(t, mermaidOf(t, c, MermaidOptions{V0Semantics: true}),
+		string(all.File(t, "golden-fbc/mini/render-graph-v0.mmd")))
 	small := fromDB(t, all, "small")
-	sameDrawing(t, mermaidOf(t, small, MermaidOptions{Package: "etcd"}), string(all.File(t, "golden-misc/alpha-render-graph-pkg.mmd")))
-	sameDrawing(t, mermaidOf(t, small, MermaidOptions{Package: "silicom-sts-operator", MinimumEdge: "silicom-sts-operator.v0.0.3"}),
+	sameDrawing(t, mermaidOf(t, small, MermaidOptions{Package: "etcd"}),
+		string(all.File(t, "golden-misc/alpha-render-graph-pkg.mmd")))
+	sameDrawing(t, mermaidOf(t, small,
+		MermaidOptions{Package: "silicom-sts-operator", MinimumEdge: "silicom-sts-operator.v0.0.3"}),
 		string(all.File(t, "golden-misc/alpha-render-graph-min.mmd")))
 	err = WriteMermaid(&bytes.Buffer{}, small, MermaidOptions{MinimumEdge: "nothing"})
 	if err == nil || err.Error() != `unknown minimum edge name: "nothing"` {
@@ -184,7 +188,8 @@ func TestMermaidLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, v0 := range []bool{false, true} {
-		if err := WriteMermaid(&bytes.Buffer{}, c, MermaidOptions{MaxEdges: 5, V0Semantics: v0}); !errors.Is(err, declcfg.ErrLimit) {
+		if err := WriteMermaid(&bytes.Buffer{}, c, MermaidOptions{MaxEdges: 5, V0Semantics: v0}); !errors.Is(err,
+			declcfg.ErrLimit) {
 			t.Errorf("v0 %v: %v", v0, err)
 		}
 	}
@@ -197,19 +202,26 @@ func TestMermaidRepair(t *testing.T) {
 		c.Packages = append(c.Packages, declcfg.Package{Name: pkg})
 		for i, name := range []string{"v1", "v2", "v3"} {
 			c.Bundles = append(c.Bundles, declcfg.Bundle{Package: pkg, Name: name, Properties: []declcfg.Property{
-				{Type: declcfg.PropertyPackage, Value: fmt.Appendf(nil, `{"packageName":%q,"version":"%d.0.0"}`, pkg, i+1)}}})
+				{Type: declcfg.PropertyPackage,
+					Value: fmt.Appendf(nil, `{"packageName":%q,"version":"%d.0.0"}`, pkg, i+1)}}})
 		}
-		c.Deprecations = append(c.Deprecations, declcfg.Deprecations{Package: pkg, Entries: []declcfg.DeprecationEntry{{Reference: declcfg.Reference{Schema: declcfg.SchemaPackage}}}})
+		c.Deprecations = append(c.Deprecations,
+			declcfg.Deprecations{Package: pkg,
+				Entries: []declcfg.DeprecationEntry{{Reference: declcfg.Reference{Schema: declcfg.SchemaPackage}}}})
 	}
-	c.Deprecations[0].Entries = append(c.Deprecations[0].Entries, declcfg.DeprecationEntry{Reference: declcfg.Reference{Schema: declcfg.SchemaBundle, Name: "v2"}})
+	c.Deprecations[0].Entries = append(c.Deprecations[0].Entries,
+		declcfg.DeprecationEntry{Reference: declcfg.Reference{Schema: declcfg.SchemaBundle, Name: "v2"}})
 	plain := []declcfg.ChannelEntry{{Name: "v1"}, {Name: "v2", Replaces: "v1"}}
 	c.Channels = []declcfg.Channel{
-		{Package: "a", Name: "z", Entries: []declcfg.ChannelEntry{{Name: "v1"}, {Name: "v2", Skips: []string{"v1"}}, {Name: "v3", Skips: []string{"v1", "v2"}}}},
+		{Package: "a", Name: "z", Entries: []declcfg.ChannelEntry{{Name: "v1"}, {Name: "v2", Skips: []string{"v1"}},
+			{Name: "v3", Skips: []string{"v1", "v2"}}}},
 		{Package: "b", Name: "c", Entries: plain},
 	}
 	want := map[bool][]string{
-		false: {"style a fill:#989695", "class b-c-v2 deprecated", "class a-z-v1 skipped", "class a-z-v2 deprecatedskipped", "linkStyle 3 stroke:#FF0000,stroke-width:3px,stroke-dasharray:5;"},
-		true:  {"style a fill:#989695", "style b fill:#989695", "class a-z-v1 skipped", "class a-z-v2 deprecatedskipped", "linkStyle 2 stroke:#FF0000,stroke-width:3px,stroke-dasharray:5;"},
+		false: {"style a fill:#989695", "class b-c-v2 deprecated", "class a-z-v1 skipped",
+			"class a-z-v2 deprecatedskipped", "linkStyle 3 stroke:#FF0000,stroke-width:3px,stroke-dasharray:5;"},
+		true: {"style a fill:#989695", "style b fill:#989695", "class a-z-v1 skipped",
+			"class a-z-v2 deprecatedskipped", "linkStyle 2 stroke:#FF0000,stroke-width:3px,stroke-dasharray:5;"},
 	}
 	for repair, lines := range want {
 		drawing := mermaidOf(t, c, MermaidOptions{V0Semantics: true, Repair: repair})
@@ -234,7 +246,8 @@ func TestV0SemanticsOfEdgesToSkippedBundles(t *testing.T) {
 			{Type: declcfg.PropertyPackage, Value: []byte(`{"packageName":"foo","version":"` + v + `"}`)}}})
 	}
 	for _, repair := range []bool{false, true} {
-		if drawing := mermaidOf(t, c, MermaidOptions{V0Semantics: true, Repair: repair}); !strings.Contains(drawing, "\nlinkStyle 1,2,3 stroke") {
+		if drawing := mermaidOf(t, c, MermaidOptions{V0Semantics: true, Repair: repair}); !strings.Contains(drawing,
+			"\nlinkStyle 1,2,3 stroke") {
 			t.Errorf("repair %v: %s", repair, drawing)
 		}
 	}

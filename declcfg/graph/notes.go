@@ -161,7 +161,8 @@ func (s *sheet) remarks() []note {
 			add(true, "channel %s has %s", shown(l.name, maxName), count(l.heads, "head"))
 		}
 		if l.outside > 0 {
-			add(false, "channel %s: of %s what is skipped is told in words only", shown(l.name, maxName), count(l.outside, "bundle"))
+			add(false, "channel %s: of %s what is skipped is told in words only", shown(l.name, maxName),
+				count(l.outside, "bundle"))
 		}
 	}
 	return out
@@ -215,7 +216,8 @@ func (s *sheet) describe() string {
 				heads = append(heads, n.row.name)
 			}
 		}
-		fmt.Fprintf(&b, " Channel %s: %s, head %s.", shown(l.name, maxName), count(entries, "bundle"), list(heads, maxListed))
+		fmt.Fprintf(&b, " Channel %s: %s, head %s.", shown(l.name, maxName), count(entries, "bundle"),
+			list(heads, maxListed))
 	}
 	return b.String()
 }

@@ -72,14 +72,16 @@ func TestDrawingIsAFunctionOfTheCatalog(t *testing.T) {
 		random.Shuffle(len(c.Channels), func(i, j int) { c.Channels[i], c.Channels[j] = c.Channels[j], c.Channels[i] })
 		random.Shuffle(len(c.Bundles), func(i, j int) { c.Bundles[i], c.Bundles[j] = c.Bundles[j], c.Bundles[i] })
 		for _, ch := range c.Channels {
-			random.Shuffle(len(ch.Entries), func(i, j int) { ch.Entries[i], ch.Entries[j] = ch.Entries[j], ch.Entries[i] })
+			random.Shuffle(len(ch.Entries),
+				func(i, j int) { ch.Entries[i], ch.Entries[j] = ch.Entries[j], ch.Entries[i] })
 			for _, e := range ch.Entries {
 				random.Shuffle(len(e.Skips), func(i, j int) { e.Skips[i], e.Skips[j] = e.Skips[j], e.Skips[i] })
 			}
 		}
 		for format, drawing := range want {
 			// The table of the page lists skips in their original order.
-			if got := draw(t, format, c, Options{}); tables.ReplaceAllString(got, "") != tables.ReplaceAllString(drawing, "") {
+			if got := draw(t, format, c, Options{}); tables.ReplaceAllString(got,
+				"") != tables.ReplaceAllString(drawing, "") {
 				t.Errorf("%s differs", format)
 			}
 		}
@@ -97,7 +99,8 @@ func TestPagePolicy(t *testing.T) {
 			t.Fatalf("%d elements %s", len(parts), tag)
 		}
 		sum := sha256.Sum256([]byte(parts[0][1]))
-		if want := tag + "-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"; !strings.Contains(page, want) {
+		if want := tag + "-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"; !strings.Contains(page,
+			want) {
 			t.Errorf("the policy lacks %s", want)
 		}
 	}
@@ -138,8 +141,10 @@ func many(channels, bundles int) *declcfg.Catalog {
 	c := &declcfg.Catalog{Packages: []declcfg.Package{{Name: "many", DefaultChannel: "channel-0"}}}
 	name := func(i int) string { return fmt.Sprintf("many.v1.%d.%d", i/10, i%10) }
 	for i := range bundles {
-		c.Bundles = append(c.Bundles, declcfg.Bundle{Name: name(i), Package: "many", Image: "e.x/many:" + name(i), Properties: []declcfg.Property{
-			{Type: declcfg.PropertyPackage, Value: json.RawMessage(fmt.Sprintf(`{"packageName":"many","version":"1.%d.%d"}`, i/10, i%10))}}})
+		c.Bundles = append(c.Bundles,
+			declcfg.Bundle{Name: name(i), Package: "many", Image: "e.x/many:" + name(i), Properties: []declcfg.Property{
+				{Type: declcfg.PropertyPackage,
+					Value: json.RawMessage(fmt.Sprintf(`{"packageName":"many","version":"1.%d.%d"}`, i/10, i%10))}}})
 	}
 	for j := range channels {
 		ch := declcfg.Channel{Name: fmt.Sprintf("channel-%d", j), Package: "many"}
@@ -180,8 +185,11 @@ func TestPictureShowsWhatIsWrong(t *testing.T) {
 	c := &declcfg.Catalog{
 		Packages: []declcfg.Package{{Name: "p", DefaultChannel: "none"}},
 		Channels: []declcfg.Channel{
-			{Name: "two", Package: "p", Entries: []declcfg.ChannelEntry{{Name: "a", Replaces: "gone", SkipRange: "nonsense"}, {Name: "b", Skips: []string{"x"}}}},
-			{Name: "cycle", Package: "p", Entries: []declcfg.ChannelEntry{{Name: "a", Replaces: "b"}, {Name: "b", Replaces: "a"}}},
+			{Name: "two", Package: "p",
+				Entries: []declcfg.ChannelEntry{{Name: "a", Replaces: "gone", SkipRange: "nonsense"},
+					{Name: "b", Skips: []string{"x"}}}},
+			{Name: "cycle", Package: "p",
+				Entries: []declcfg.ChannelEntry{{Name: "a", Replaces: "b"}, {Name: "b", Replaces: "a"}}},
 			{Name: "own", Package: "p", Entries: []declcfg.ChannelEntry{{Name: "a", Replaces: "a"}}},
 			{Name: "lost", Package: "q"},
 		},
@@ -189,8 +197,10 @@ func TestPictureShowsWhatIsWrong(t *testing.T) {
 	}
 	_, text := elements(t, draw(t, "svg", c, Options{}), false)
 	for _, want := range []string{
-		"channel two has 2 heads", "channel cycle has no heads", "replaces itself (own)", "invalid skipRange nonsense (two)", "not in the catalog", "in no channel",
-		"skips 1 that the catalog does not have", "the default channel none is not there", "the catalog has no olm.package of this name", "has no version",
+		"channel two has 2 heads", "channel cycle has no heads", "replaces itself (own)",
+		"invalid skipRange nonsense (two)", "not in the catalog", "in no channel",
+		"skips 1 that the catalog does not have", "the default channel none is not there",
+		"the catalog has no olm.package of this name", "has no version",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in the picture", want)
@@ -261,8 +271,10 @@ func TestBundlesOfOtherChannels(t *testing.T) {
 	c := &declcfg.Catalog{
 		Packages: []declcfg.Package{{Name: "p", DefaultChannel: "new"}},
 		Channels: []declcfg.Channel{
-			{Name: "new", Package: "p", Entries: []declcfg.ChannelEntry{{Name: "p.v3", Replaces: "p.v2", Skips: []string{"p.v1", "p.v0"}}}},
-			{Name: "old", Package: "p", Entries: []declcfg.ChannelEntry{{Name: "p.v2", Replaces: "p.v1"}, {Name: "p.v1"}}},
+			{Name: "new", Package: "p",
+				Entries: []declcfg.ChannelEntry{{Name: "p.v3", Replaces: "p.v2", Skips: []string{"p.v1", "p.v0"}}}},
+			{Name: "old", Package: "p",
+				Entries: []declcfg.ChannelEntry{{Name: "p.v2", Replaces: "p.v1"}, {Name: "p.v1"}}},
 		},
 	}
 	for _, v := range []string{"1", "2", "3"} {
@@ -278,12 +290,14 @@ func TestBundlesOfOtherChannels(t *testing.T) {
 		}
 	}
 	drawing := draw(t, "svg", c, Options{Channels: []string{"new"}})
-	for _, want := range []string{"in another channel: old", "1 channel, 1 bundle", "Channel new: 1 bundle, head p.v3.", "1 that the catalog does not have"} {
+	for _, want := range []string{"in another channel: old", "1 channel, 1 bundle", "Channel new: 1 bundle, head p.v3.",
+		"1 that the catalog does not have"} {
 		if !strings.Contains(drawing, want) {
 			t.Errorf("%q is not in the picture", want)
 		}
 	}
-	if whole := draw(t, "svg", c, Options{}); !strings.Contains(whole, "Channel new: 1 bundle, head p.v3. Channel old: 2 bundles") {
+	if whole := draw(t, "svg", c, Options{}); !strings.Contains(whole,
+		"Channel new: 1 bundle, head p.v3. Channel old: 2 bundles") {
 		t.Error("bundles that a channel only names count as its own")
 	}
 }

@@ -68,7 +68,8 @@ func (p *picture) printf(format string, args ...any) { fmt.Fprintf(p.w, format, 
 
 // open begins a drawing.
 func (p *picture) open(width, height float64, title, describe string) {
-	p.printf(`<svg xmlns="http://www.w3.org/2000/svg" class="upgrades" width="%s" height="%s" viewBox="0 0 %[1]s %[2]s" role="img">`+"\n", num(width), num(height))
+	p.printf(
+		`<svg xmlns="http://www.w3.org/2000/svg" class="upgrades" width="%s" height="%s" viewBox="0 0 %[1]s %[2]s" role="img">`+"\n", num(width), num(height))
 	p.printf("<title>%s</title>\n<desc>%s</desc>\n", escape(title), escape(describe))
 }
 

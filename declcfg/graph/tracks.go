@@ -80,7 +80,8 @@ func (l *lane) placeEdges() {
 	var tracks trackSet
 	for _, e := range bypasses {
 		first, last := span(e)
-		e.track = 1 + min(tracks.place(first, last-1), maxLeftTracks-1) // a track can be reused from the row where an edge ends
+		// a track can be reused from the row where an edge ends
+		e.track = 1 + min(tracks.place(first, last-1), maxLeftTracks-1)
 		l.left = max(l.left, e.track)
 	}
 }

@@ -21,7 +21,8 @@ func TestTracks(t *testing.T) {
 			first := r.IntN(200)
 			span := [2]int{first, first + r.IntN(1+r.IntN(100))}
 			want := 0
-			for want < lastTrack && slices.ContainsFunc(taken[want], func(s [2]int) bool { return span[0] <= s[1] && s[0] <= span[1] }) {
+			for want < lastTrack && slices.ContainsFunc(taken[want],
+				func(s [2]int) bool { return span[0] <= s[1] && s[0] <= span[1] }) {
 				want++
 			}
 			if free := tracks.free(span[0], span[1]); free != want {
@@ -49,7 +50,8 @@ func BenchmarkLongChannel(b *testing.B) {
 			e.Replaces, e.Skips = name(i-2), []string{name(i - 1)}
 		}
 		ch.Entries = append(ch.Entries, e)
-		p, err := declcfg.NewProperty(declcfg.PropertyPackage, property.Package{PackageName: "a", Version: fmt.Sprintf("0.0.%d", i)})
+		p, err := declcfg.NewProperty(declcfg.PropertyPackage,
+			property.Package{PackageName: "a", Version: fmt.Sprintf("0.0.%d", i)})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -184,11 +184,13 @@ func GroupImages(rows []Image, by string) ([]ImageGroup, error) {
 				groups[key] = append(groups[key], r.Image)
 			}
 		default:
-			return nil, fmt.Errorf("images can be grouped by %s, %s or %s, not by %q", ByPackage, ByChannel, ByBundle, by)
+			return nil, fmt.Errorf("images can be grouped by %s, %s or %s, not by %q", ByPackage, ByChannel, ByBundle,
+				by)
 		}
 	}
 	keys := slices.SortedFunc(maps.Keys(groups), func(a, b groupKey) int {
-		return cmp.Or(cmp.Compare(a.Package, b.Package), cmp.Compare(a.Channel, b.Channel), cmp.Compare(a.Bundle, b.Bundle))
+		return cmp.Or(cmp.Compare(a.Package, b.Package), cmp.Compare(a.Channel, b.Channel),
+			cmp.Compare(a.Bundle, b.Bundle))
 	})
 	out := make([]ImageGroup, 0, len(keys))
 	for _, k := range keys {

@@ -31,7 +31,8 @@ func imageCatalog(t *testing.T) *Listing {
 	bundle("a", "a.v2", "2.0.0", "e.x/a:2", "e.x/shared:1", "")
 	bundle("b", "b.v1", "1.0.0", "", "e.x/shared:1", "e.x/a:1")
 	c.Channels = []declcfg.Channel{
-		{Package: "a", Name: "stable", Entries: []declcfg.ChannelEntry{{Name: "a.v1"}, {Name: "a.v2", Replaces: "a.v1"}}},
+		{Package: "a", Name: "stable",
+			Entries: []declcfg.ChannelEntry{{Name: "a.v1"}, {Name: "a.v2", Replaces: "a.v1"}}},
 		{Package: "a", Name: "old", Entries: []declcfg.ChannelEntry{{Name: "a.v1"}}},
 		{Package: "b", Name: "stable", Entries: []declcfg.ChannelEntry{{Name: "b.v1"}}},
 	}
@@ -52,9 +53,12 @@ func TestImages(t *testing.T) {
 		{"all", ImageOptions{}, "e.x/a:1 [bundle related] [a b] [{a old} {a stable} {b stable}] [{a a.v1} {b b.v1}]\n" +
 			"e.x/a:2 [bundle] [a] [{a stable}] [{a a.v2}]\n" +
 			"e.x/shared:1 [related] [a b] [{a old} {a stable} {b stable}] [{a a.v1} {a a.v2} {b b.v1}]\n"},
-		{"package", ImageOptions{Package: "b"}, "e.x/a:1 [related] [b] [{b stable}] [{b b.v1}]\ne.x/shared:1 [related] [b] [{b stable}] [{b b.v1}]\n"},
-		{"channel", ImageOptions{Channels: []string{"old"}}, "e.x/a:1 [bundle] [a] [{a old}] [{a a.v1}]\ne.x/shared:1 [related] [a] [{a old}] [{a a.v1}]\n"},
-		{"heads", ImageOptions{Package: "a", Channels: []string{"stable"}, HeadsOnly: true}, "e.x/a:2 [bundle] [a] [{a stable}] [{a a.v2}]\ne.x/shared:1 [related] [a] [{a stable}] [{a a.v2}]\n"},
+		{"package", ImageOptions{Package: "b"},
+			"e.x/a:1 [related] [b] [{b stable}] [{b b.v1}]\ne.x/shared:1 [related] [b] [{b stable}] [{b b.v1}]\n"},
+		{"channel", ImageOptions{Channels: []string{"old"}},
+			"e.x/a:1 [bundle] [a] [{a old}] [{a a.v1}]\ne.x/shared:1 [related] [a] [{a old}] [{a a.v1}]\n"},
+		{"heads", ImageOptions{Package: "a", Channels: []string{"stable"}, HeadsOnly: true},
+			"e.x/a:2 [bundle] [a] [{a stable}] [{a a.v2}]\ne.x/shared:1 [related] [a] [{a stable}] [{a a.v2}]\n"},
 		{"no package", ImageOptions{Package: "c"}, `package "c" not found`},
 		{"no channel", ImageOptions{Channels: []string{"stable", "new"}}, `channel "new" not found`},
 	} {

@@ -144,7 +144,8 @@ func ChannelTable(rows []Channel) Table {
 func BundleTable(rows []Bundle) Table {
 	t := Table{Header: []string{"PACKAGE", "CHANNEL", "BUNDLE", "REPLACES", "SKIPS", "SKIP RANGE", "IMAGE"}}
 	for _, r := range rows {
-		t.Rows = append(t.Rows, []string{r.Package, r.Channel, r.Name, r.Replaces, strings.Join(r.Skips, ","), r.SkipRange, r.Image})
+		t.Rows = append(t.Rows,
+			[]string{r.Package, r.Channel, r.Name, r.Replaces, strings.Join(r.Skips, ","), r.SkipRange, r.Image})
 	}
 	return t
 }

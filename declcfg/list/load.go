@@ -58,7 +58,8 @@ func (l *loader) add(blob declcfg.Blob) error {
 	}
 	if name := blob.BlobPackage(); name != l.name {
 		if name < l.name {
-			return fmt.Errorf("package %q comes after package %q: the blobs are not in the order of packages", name, l.name)
+			return fmt.Errorf("package %q comes after package %q: the blobs are not in the order of packages", name,
+				l.name)
 		}
 		if err := l.finish(); err != nil {
 			return err
@@ -127,7 +128,8 @@ func (l *loader) finish() error {
 			}
 			out := channel{name: ch.Name, head: head.Name}
 			for _, e := range ch.Entries {
-				b := Bundle{Package: p.Name, Channel: ch.Name, Name: e.Name, Replaces: e.Replaces, Skips: e.Skips, SkipRange: e.SkipRange}
+				b := Bundle{Package: p.Name, Channel: ch.Name, Name: e.Name, Replaces: e.Replaces, Skips: e.Skips,
+					SkipRange: e.SkipRange}
 				if e.Bundle != nil {
 					b.Image = l.intern(e.Bundle.Image)
 				}

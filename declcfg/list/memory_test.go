@@ -9,7 +9,8 @@ import (
 )
 
 func TestListingHoldsNoManifests(t *testing.T) {
-	for name, load := range map[string]func(iter.Seq2[declcfg.Blob, error]) (*Listing, error){"all": Load, "packages": LoadPackages} {
+	for name, load := range map[string]func(iter.Seq2[declcfg.Blob, error]) (*Listing, error){"all": Load,
+		"packages": LoadPackages} {
 		t.Run(name, func(t *testing.T) {
 			heaptest.Bounded(t, func(blobs iter.Seq2[declcfg.Blob, error]) error {
 				l, err := load(blobs)

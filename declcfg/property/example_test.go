@@ -11,7 +11,8 @@ import (
 // The value of an olm.gvk property is an API that a bundle provides.
 func ExampleGVK() {
 	var api property.GVK
-	if err := json.Unmarshal([]byte(`{"group":"etcd.database.coreos.com","kind":"EtcdCluster","version":"v1beta2"}`), &api); err != nil {
+	if err := json.Unmarshal([]byte(`{"group":"etcd.database.coreos.com","kind":"EtcdCluster","version":"v1beta2"}`),
+		&api); err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println(api.Kind, api.Group+"/"+api.Version)

@@ -39,7 +39,8 @@ func (d Dockerfile) Text() (string, error) {
 	case d.BuilderImage == "scratch":
 		return "", fmt.Errorf("invalid builder image: %q", d.BuilderImage)
 	}
-	err := errors.Join(dockerfile.CheckImage("builder image", d.BuilderImage), dockerfile.CheckImage("base image", d.BaseImage))
+	err := errors.Join(dockerfile.CheckImage("builder image", d.BuilderImage),
+		dockerfile.CheckImage("base image", d.BaseImage))
 	if err != nil {
 		return "", err
 	}
@@ -48,19 +49,26 @@ func (d Dockerfile) Text() (string, error) {
 		return "", err
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "# The builder image is expected to contain\n# /bin/opm (with serve subcommand)\nFROM %s as builder\n\n", d.BuilderImage)
+	fmt.Fprintf(&b,
+		"# The builder image is expected to contain\n# /bin/opm (with serve subcommand)\nFROM %s as builder\n\n",
+		d.BuilderImage)
 	fmt.Fprintf(&b, "# Copy FBC root into image at /configs and pre-populate serve cache\nADD %s\n", source)
 	b.WriteString("RUN [\"/bin/opm\", \"serve\", \"/configs\", \"--cache-dir=/tmp/cache\", \"--cache-only\"]\n\n")
 	fmt.Fprintf(&b, "FROM %s\n", d.BaseImage)
 	if d.BaseImage == "scratch" {
-		b.WriteString("# OLMv0 CatalogSources that use binary-less images must set:\n# spec:\n#   grpcPodConfig:\n#     extractContent:\n" +
+		b.WriteString("# OLMv0 CatalogSources that use binary-less images must set:\n# " +
+			"spec:\n#   grpcPodConfig:\n#     extractContent:\n" +
 			"#       catalogDir: /configs\n#       cacheDir: /tmp/cache\n\n")
 	} else {
-		b.WriteString("# The base image is expected to contain\n# /bin/opm (with serve subcommand) and /bin/grpc_health_probe\n\n" +
-			"# Configure the entrypoint and command\nENTRYPOINT [\"/bin/opm\"]\nCMD [\"serve\", \"/configs\", \"--cache-dir=/tmp/cache\"]\n\n")
+		b.WriteString("# The base image is expected to contain\n# /bin/opm (with serve subcommand) and " +
+			"/bin/grpc_health_probe\n\n" +
+			"# Configure the entrypoint and command\nENTRYPOINT [\"/bin/opm\"]\nCMD [\"serve\", \"/configs\", " +
+			"\"--cache-dir=/tmp/cache\"]\n\n")
 	}
 	b.WriteString("COPY --from=builder /configs /configs\nCOPY --from=builder /tmp/cache /tmp/cache\n\n")
-	fmt.Fprintf(&b, "# Set FBC-specific label for the location of the FBC root directory\n# in the image\nLABEL %s=/configs\n", configsLabel)
+	fmt.Fprintf(&b,
+		"# Set FBC-specific label for the location of the FBC root directory\n# in the image\nLABEL %s=/configs\n",
+		configsLabel)
 	if len(d.Labels) > 0 {
 		b.WriteString("\n# Set other custom labels\n")
 	}

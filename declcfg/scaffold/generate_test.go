@@ -14,7 +14,8 @@ func TestDockerfileIsByteEqualToOpms(t *testing.T) {
 	const builder, base = "example.test/builder:2", "example.test/base:1"
 	for name, d := range map[string]Dockerfile{
 		"default": {Dir: "cat", BaseImage: DefaultImage, BuilderImage: DefaultImage},
-		"opts":    {Dir: "cat", BaseImage: base, BuilderImage: builder, Labels: map[string]string{"a": "z", "c": "d", "e": "f g"}},
+		"opts": {Dir: "cat", BaseImage: base, BuilderImage: builder,
+			Labels: map[string]string{"a": "z", "c": "d", "e": "f g"}},
 		"scratch": {Dir: "cat", BaseImage: "scratch", BuilderImage: builder},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -38,12 +39,16 @@ func TestDockerfileRefuses(t *testing.T) {
 		d    Dockerfile
 		want string
 	}{
-		"no base image":              {Dockerfile{Dir: "c", BuilderImage: "b"}, "base image is unset"},
-		"no directory":               {Dockerfile{BaseImage: "b", BuilderImage: "b"}, "index directory is unset"},
-		"a builder without a server": {Dockerfile{Dir: "c", BaseImage: "b", BuilderImage: "scratch"}, `invalid builder image: "scratch"`},
-		"a builder of two words":     {Dockerfile{Dir: "c", BaseImage: "b", BuilderImage: "b\nRUN evil"}, `invalid builder image: "b\nRUN evil"`},
-		"a base of two words":        {Dockerfile{Dir: "c", BaseImage: "b as x", BuilderImage: "b"}, `invalid base image: "b as x"`},
-		"a label with a newline": {Dockerfile{Dir: "c", BaseImage: "b", BuilderImage: "b", Labels: map[string]string{"k": "v\nRUN evil"}},
+		"no base image": {Dockerfile{Dir: "c", BuilderImage: "b"}, "base image is unset"},
+		"no directory":  {Dockerfile{BaseImage: "b", BuilderImage: "b"}, "index directory is unset"},
+		"a builder without a server": {Dockerfile{Dir: "c", BaseImage: "b", BuilderImage: "scratch"},
+			`invalid builder image: "scratch"`},
+		"a builder of two words": {Dockerfile{Dir: "c", BaseImage: "b", BuilderImage: "b\nRUN evil"},
+			`invalid builder image: "b\nRUN evil"`},
+		"a base of two words": {Dockerfile{Dir: "c", BaseImage: "b as x", BuilderImage: "b"},
+			`invalid base image: "b as x"`},
+		"a label with a newline": {Dockerfile{Dir: "c", BaseImage: "b", BuilderImage: "b",
+			Labels: map[string]string{"k": "v\nRUN evil"}},
 			`invalid label "k=v\nRUN evil"`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -55,7 +60,8 @@ func TestDockerfileRefuses(t *testing.T) {
 }
 
 func TestDockerfileQuotes(t *testing.T) {
-	text, err := Dockerfile{Dir: "my cat", BaseImage: "b", BuilderImage: "b", Labels: map[string]string{"k": `a "b" $c \`}}.Text()
+	text, err := Dockerfile{Dir: "my cat", BaseImage: "b", BuilderImage: "b",
+		Labels: map[string]string{"k": `a "b" $c \`}}.Text()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +88,8 @@ func TestWriteDockerfile(t *testing.T) {
 		t.Fatalf("wrote %q, %v", before, err)
 	}
 	d.BaseImage = "other"
-	if _, err := WriteDockerfile(cat, d); !errors.Is(err, fs.ErrExist) || !strings.Contains(err.Error(), "file already exists") {
+	if _, err := WriteDockerfile(cat, d); !errors.Is(err, fs.ErrExist) || !strings.Contains(err.Error(),
+		"file already exists") {
 		t.Errorf("a file that exists: got %v", err)
 	}
 	if after, err := os.ReadFile(path); err != nil || string(after) != string(before) {
@@ -102,15 +109,16 @@ func TestWriteDockerfile(t *testing.T) {
 
 func TestImageType(t *testing.T) {
 	for name, c := range map[string]struct{ data, want string }{
-		"png":                    {"\x89PNG\r\n\x1a\nrest", "image/png"},
-		"jpeg":                   {"\xff\xd8\xff\xe0", "image/jpeg"},
-		"gif":                    {"GIF89a", "image/gif"},
-		"webp":                   {"RIFF\x01\x02\x03\x04WEBPVP8 ", "image/webp"},
-		"wav is no picture":      {"RIFF\x01\x02\x03\x04WAVEfmt ", ""},
-		"avif":                   {"\x00\x00\x00\x1cftypmif1\x00\x00\x00\x00avifmif1miaf", "image/avif"},
-		"heif":                   {"\x00\x00\x00\x18ftypheic\x00\x00\x00\x00heicmif1", "image/heif"},
-		"svg":                    {`<svg xmlns="http://www.w3.org/2000/svg" width="1" height="1"/>`, "image/svg+xml"},
-		"svg after a prologue":   {"\xef\xbb\xbf<?xml version=\"1.0\" encoding=\"ISO-8859-1\"?>\n<!-- <svg> -->\n<!DOCTYPE svg>\n<svg>", "image/svg+xml"},
+		"png":               {"\x89PNG\r\n\x1a\nrest", "image/png"},
+		"jpeg":              {"\xff\xd8\xff\xe0", "image/jpeg"},
+		"gif":               {"GIF89a", "image/gif"},
+		"webp":              {"RIFF\x01\x02\x03\x04WEBPVP8 ", "image/webp"},
+		"wav is no picture": {"RIFF\x01\x02\x03\x04WAVEfmt ", ""},
+		"avif":              {"\x00\x00\x00\x1cftypmif1\x00\x00\x00\x00avifmif1miaf", "image/avif"},
+		"heif":              {"\x00\x00\x00\x18ftypheic\x00\x00\x00\x00heicmif1", "image/heif"},
+		"svg":               {`<svg xmlns="http://www.w3.org/2000/svg" width="1" height="1"/>`, "image/svg+xml"},
+		"svg after a prologue": {"\xef\xbb\xbf<?xml version=\"1.0\" encoding=\"ISO-8859-1\"?>\n<!-- <svg> " +
+			"-->\n<!DOCTYPE svg>\n<svg>", "image/svg+xml"},
 		"svg with a prefix":      {`<s:svg xmlns:s="http://www.w3.org/2000/svg"/>`, "image/svg+xml"},
 		"html with a picture":    {"<html><svg/></html>", ""},
 		"text that mentions svg": {"not an image <svg>", ""},
@@ -146,12 +154,14 @@ func TestPackageRefusesFiles(t *testing.T) {
 		o    PackageOptions
 		want string
 	}{
-		"no description file": {PackageOptions{DescriptionFile: "nosuch.md"}, "open description file: open nosuch.md: no such file or directory"},
-		"an empty icon":       {PackageOptions{IconFile: write("empty", 0)}, "detect icon mediatype: "},
-		"an icon of zeros":    {PackageOptions{IconFile: write("zeros", 100)}, `detected invalid type "": not an image`},
-		"a huge icon":         {PackageOptions{IconFile: write("huge", 1<<40)}, "more than the limit of 4194304"},
-		"a FIFO":              {PackageOptions{DescriptionFile: fifo}, "not a regular file"},
-		"a directory":         {PackageOptions{IconFile: dir}, "not a regular file"},
+		"no description file": {PackageOptions{DescriptionFile: "nosuch.md"},
+			"open description file: open nosuch.md: no such file or directory"},
+		"an empty icon": {PackageOptions{IconFile: write("empty", 0)}, "detect icon mediatype: "},
+		"an icon of zeros": {PackageOptions{IconFile: write("zeros", 100)},
+			`detected invalid type "": not an image`},
+		"a huge icon": {PackageOptions{IconFile: write("huge", 1<<40)}, "more than the limit of 4194304"},
+		"a FIFO":      {PackageOptions{DescriptionFile: fifo}, "not a regular file"},
+		"a directory": {PackageOptions{IconFile: dir}, "not a regular file"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := Package("p", c.o); err == nil || !strings.Contains(err.Error(), c.want) {

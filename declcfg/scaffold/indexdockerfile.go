@@ -29,7 +29,8 @@ func DatabaseDockerfile(binaryImage string, labels map[string]string) (string, e
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("FROM %s\nLABEL %s=/%s\n%sADD %s /%s\nEXPOSE 50051\nENTRYPOINT [\"/bin/opm\"]\nCMD [\"registry\", \"serve\", \"--database\", \"/%s\"]\n",
+	return fmt.Sprintf("FROM %s\nLABEL %s=/%s\n%sADD %s /%s\nEXPOSE 50051\nENTRYPOINT [\"/bin/opm\"]\nCMD "+
+		"[\"registry\", \"serve\", \"--database\", \"/%s\"]\n",
 		binaryImage, databaseLabel, DatabaseFile, further, DatabaseFile, DatabaseFile, DatabaseFile), nil
 }
 

@@ -13,7 +13,8 @@ import (
 
 func TestDatabaseDockerfile(t *testing.T) {
 	answers := recorded.All(t)
-	for file, image := range map[string]string{"index-add.Dockerfile": "example.test/opm:1", "index-add-from.Dockerfile": scaffold.DefaultImage} {
+	for file, image := range map[string]string{"index-add.Dockerfile": "example.test/opm:1",
+		"index-add-from.Dockerfile": scaffold.DefaultImage} {
 		got, err := scaffold.DatabaseDockerfile(image, nil)
 		if err != nil {
 			t.Fatal(err)

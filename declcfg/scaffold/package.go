@@ -83,7 +83,8 @@ func readFile(what, path string) ([]byte, error) {
 		return nil, fmt.Errorf("read %s: %w", what, err)
 	}
 	if len(data) > maxFileSize {
-		return nil, fmt.Errorf("read %s: %w", what, &limitError{Path: path, Size: max(info.Size(), int64(len(data))), Limit: maxFileSize})
+		return nil, fmt.Errorf("read %s: %w", what,
+			&limitError{Path: path, Size: max(info.Size(), int64(len(data))), Limit: maxFileSize})
 	}
 	return data, nil
 }

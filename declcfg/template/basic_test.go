@@ -49,24 +49,39 @@ func TestBasicProblems(t *testing.T) {
 		want          []string
 	}{
 		{"no list", "entries: x", []string{"2: entries is a string, expected a list"}},
-		{"fields of a whole bundle", "entries:\n- schema: olm.bundle\n  image: a/a:v1\n  name: x\n  package: a\n- schema: olm.bundle\n  name: y\n",
-			[]string{"3: unexpected fields present in basic template bundle: name, package", "7: unexpected fields present in basic template bundle: name"}},
-		{"no image", "entries:\n- schema: olm.bundle\n- {schema: olm.bundle, image: \"\"}\n", []string{"3: the bundle has no image", "4: the bundle has no image"}},
-		{"an image that is a list", "entries:\n- schema: olm.bundle\n  image: [a]\n", []string{"4: entries[0].image is a list, expected a string"}},
-		{"blobs that are none", "entries:\n- {schema: olm.package, name: [x]}\n- {name: x}\n- 5\n- {schema: olm.channel, entries: [5]}\n",
+		{"fields of a whole bundle",
+			"entries:\n- schema: olm.bundle\n  image: a/a:v1\n  name: x\n  package: a\n- schema: " +
+				"olm.bundle\n  name: y\n",
+			[]string{"3: unexpected fields present in basic template bundle: name, package",
+				"7: unexpected fields present in basic template bundle: name"}},
+		{"no image", "entries:\n- schema: olm.bundle\n- {schema: olm.bundle, image: \"\"}\n",
+			[]string{"3: the bundle has no image", "4: the bundle has no image"}},
+		{"an image that is a list", "entries:\n- schema: olm.bundle\n  image: [a]\n",
+			[]string{"4: entries[0].image is a list, expected a string"}},
+		{"blobs that are none",
+			"entries:\n- {schema: olm.package, name: [x]}\n- {name: x}\n- 5\n- {schema: olm.channel, entries: [5]}\n",
 			[]string{"5: entries[2] is a number, expected a mapping"}},
-		{"blobs between others", "entries:\n- {schema: olm.package, name: a}\n- {}\n- {schema: olm.bundle, image: a/a:v1}\n- {schema: olm.package, name: b}\n- {name: x}\n- {schema: olm.package, name: c}\n",
+		{"blobs between others",
+			"entries:\n- {schema: olm.package, name: a}\n- {}\n- {schema: olm.bundle, image: a/a:v1}\n- {schema: " +
+				"olm.package, name: b}\n- {name: x}\n- {schema: olm.package, name: c}\n",
 			[]string{"4: object '{}", `7: object '{"name":"x"}`}},
-		{"misspelled fields of blobs", "entries:\n- {schema: olm.package, name: a, defaultChanel: c}\n- schema: olm.channel\n  name: c\n  package: a\n  entries:\n  - name: a.v2\n    replace: a.v1\n- {schema: olm.chanel, name: d}\n",
+		{"misspelled fields of blobs",
+			"entries:\n- {schema: olm.package, name: a, defaultChanel: c}\n- schema: olm.channel\n  name: " +
+				"c\n  package: a\n  entries:\n  - name: a.v2\n    replace: a.v1\n- {schema: olm.chanel, name: d}\n",
 			[]string{`3: unknown field "defaultChanel" in olm.package "a": did you mean "defaultChannel"?`,
 				`9: unknown field "replace" in entries[0] of olm.channel "c": did you mean "replaces"?`,
 				`10: unknown schema "olm.chanel": did you mean "olm.channel"?`}},
-		{"a misspelled field of a bundle", "entries:\n- {schema: olm.bundle, imaeg: a/a:v1}\n", []string{`3: unknown field "imaeg" in basic template bundle: did you mean "image"?`}},
-		{"blobs that cannot be read", "entries:\n- {schema: olm.package, name: [x]}\n- {name: x}\n- {schema: olm.channel, name: c, entries: [5]}\n",
-			[]string{`3: error unmarshaling JSON: while decoding JSON: expected value for key "name" to be a string`, `4: object '{"name":"x"}`, "5: parse olm.channel \"c\""}},
+		{"a misspelled field of a bundle", "entries:\n- {schema: olm.bundle, imaeg: a/a:v1}\n",
+			[]string{`3: unknown field "imaeg" in basic template bundle: did you mean "image"?`}},
+		{"blobs that cannot be read",
+			"entries:\n- {schema: olm.package, name: [x]}\n- {name: x}\n- {schema: olm.channel, name: c, " +
+				"entries: [5]}\n",
+			[]string{`3: error unmarshaling JSON: while decoding JSON: expected value for key "name" to be a string`,
+				`4: object '{"name":"x"}`, "5: parse olm.channel \"c\""}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := template.Parse(t.Context(), strings.NewReader("schema: olm.template.basic\n"+c.entries), template.ParseOptions{Name: "t.yaml"})
+			_, err := template.Parse(t.Context(), strings.NewReader("schema: olm.template.basic\n"+c.entries),
+				template.ParseOptions{Name: "t.yaml"})
 			wantProblems(t, err, c.want...)
 		})
 	}

@@ -86,7 +86,8 @@ func link(list []versioned) []declcfg.ChannelEntry {
 		if i > 0 && list[i-1].version.Major != v.version.Major {
 			lower, previous = nil, ""
 		}
-		last := i+1 == len(list) || list[i+1].version.Major != v.version.Major || list[i+1].version.Minor != v.version.Minor
+		last := i+1 == len(list) || list[i+1].version.Major != v.version.Major ||
+			list[i+1].version.Minor != v.version.Minor
 		if last {
 			entries[i].Replaces = previous
 			for _, name := range lower {

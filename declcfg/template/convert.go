@@ -29,7 +29,8 @@ type ConvertOptions struct {
 // written: bundles without an image in a basic template, and blobs that belong to no package.
 func Convert(w io.Writer, c *declcfg.Catalog, o ConvertOptions) error {
 	if o.Type != Basic && o.Type != Substitutes {
-		return fmt.Errorf("a catalog cannot be converted to a template of type %q, only to one of %v", o.Type, []Type{Basic, Substitutes})
+		return fmt.Errorf("a catalog cannot be converted to a template of type %q, only to one of %v", o.Type,
+			[]Type{Basic, Substitutes})
 	}
 	if _, err := declcfg.ParseFormat(string(o.Format)); err != nil {
 		return err
@@ -108,7 +109,9 @@ func convertible(c *declcfg.Catalog, o ConvertOptions) error {
 			for i, f := range b.Unknown {
 				names[i] = fault.Short(f.Name)
 			}
-			o.Warn(b.Pos, fmt.Sprintf("bundle %q has fields that its image will not bring back: %s", b.Name, strings.Join(names, ", ")))
+			o.Warn(b.Pos,
+				fmt.Sprintf("bundle %q has fields that its image will not bring back: %s", b.Name,
+					strings.Join(names, ", ")))
 		}
 	}
 	if len(e.Problems) == 0 {

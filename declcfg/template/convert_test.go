@@ -36,10 +36,12 @@ func TestRecordedConversions(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := load(t, text)
-	for typ, file := range map[template.Type]string{template.Basic: "convert-basic.yaml", template.Substitutes: "convert-substitutes.yaml"} {
+	for typ, file := range map[template.Type]string{template.Basic: "convert-basic.yaml",
+		template.Substitutes: "convert-substitutes.yaml"} {
 		got, want := convert(t, c, typ, declcfg.FormatYAML)+"\n", string(part.File(t, "golden-fbc/mini/"+file))
 		if got != want {
-			t.Errorf("%s: got %d bytes, want %d; they differ from byte %d on", typ, len(got), len(want), differ(got, want))
+			t.Errorf("%s: got %d bytes, want %d; they differ from byte %d on", typ, len(got), len(want),
+				differ(got, want))
 		}
 	}
 }
@@ -87,20 +89,24 @@ func TestConvertJSON(t *testing.T) {
 	if got := convert(t, c, template.Basic, declcfg.FormatJSON); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	if got := convert(t, &declcfg.Catalog{}, template.Substitutes, declcfg.FormatYAML); got != "---\nentries: []\nschema: olm.template.substitutes\nsubstitutions: []\n" {
+	if got := convert(t, &declcfg.Catalog{}, template.Substitutes,
+		declcfg.FormatYAML); got != "---\nentries: []\nschema: olm.template.substitutes\nsubstitutions: []\n" {
 		t.Errorf("nothing became %s", got)
 	}
 }
 
 // A catalog that a template cannot represent is refused, and nothing is written.
 func TestConvertLosesNothing(t *testing.T) {
-	text := "schema: olm.package\nname: a\n---\nschema: olm.bundle\npackage: a\nname: x\n---\nschema: olm.bundle\npackage: a\nname: w\nimage: i/w\nnote: n\n---\nschema: olm.channel\nname: lost\n" +
+	text := "schema: olm.package\nname: a\n---\nschema: olm.bundle\npackage: a\nname: x\n---\nschema: " +
+		"olm.bundle\npackage: a\nname: w\nimage: i/w\nnote: n\n---\nschema: olm.channel\nname: lost\n" +
 		"---\nschema: olm.package\n---\nschema: olm.bundle\nname: z\nimage: i/z\n---\nschema: olm.deprecations\n"
 	var out bytes.Buffer
 	var warned []string
-	err := template.Convert(&out, load(t, []byte(text)), template.ConvertOptions{Type: template.Basic, Format: declcfg.FormatYAML,
-		Warn: func(at declcfg.Position, text string) { warned = append(warned, at.String()+": "+text) }})
-	wantProblems(t, err, `4: bundle "x" has no image: a basic template has nothing else of a bundle`, `14: channel "lost" has no package`, "17: the package has no name",
+	err := template.Convert(&out, load(t, []byte(text)),
+		template.ConvertOptions{Type: template.Basic, Format: declcfg.FormatYAML,
+			Warn: func(at declcfg.Position, text string) { warned = append(warned, at.String()+": "+text) }})
+	wantProblems(t, err, `4: bundle "x" has no image: a basic template has nothing else of a bundle`,
+		`14: channel "lost" has no package`, "17: the package has no name",
 		`19: bundle "z" has no package`, "23: the deprecations have no package")
 	if out.Len() > 0 {
 		t.Errorf("wrote %s", out.String())
@@ -109,10 +115,12 @@ func TestConvertLosesNothing(t *testing.T) {
 		t.Errorf("warned %q", warned)
 	}
 	// A substitutes template can contain a bundle without an image.
-	if err := template.Convert(&out, load(t, []byte(text[:strings.Index(text, "---\nschema: olm.channel")])), template.ConvertOptions{Type: template.Substitutes, Format: declcfg.FormatYAML}); err != nil {
+	if err := template.Convert(&out, load(t, []byte(text[:strings.Index(text, "---\nschema: olm.channel")])),
+		template.ConvertOptions{Type: template.Substitutes, Format: declcfg.FormatYAML}); err != nil {
 		t.Error(err)
 	}
-	for _, o := range []template.ConvertOptions{{Type: template.Semver, Format: declcfg.FormatYAML}, {Type: "x", Format: declcfg.FormatYAML}, {Type: template.Basic, Format: "xml"}} {
+	for _, o := range []template.ConvertOptions{{Type: template.Semver, Format: declcfg.FormatYAML},
+		{Type: "x", Format: declcfg.FormatYAML}, {Type: template.Basic, Format: "xml"}} {
 		var problems *template.Error
 		if err := template.Convert(&out, &declcfg.Catalog{}, o); err == nil || errors.As(err, &problems) {
 			t.Errorf("%+v: %v", o, err)

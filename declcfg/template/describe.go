@@ -13,7 +13,8 @@ import (
 func describe(pkg *declcfg.Package, b declcfg.Bundle, warn func(declcfg.Position, string)) {
 	tell := func(what string, err error) {
 		if warn != nil {
-			warn(declcfg.Position{}, fmt.Sprintf("package %q gets no %s from bundle %q: %v", pkg.Name, what, b.Name, err))
+			warn(declcfg.Position{},
+				fmt.Sprintf("package %q gets no %s from bundle %q: %v", pkg.Name, what, b.Name, err))
 		}
 	}
 	object, err := b.CSV()

@@ -30,13 +30,15 @@ func (p *parser) blobs(opm string, items []node) *declcfg.Catalog {
 	}
 	// A reader stops at the first undecodable blob. To find the problems of others it continues after it.
 	for from := 0; from < len(items) && len(p.problems) < maxProblems; ok = false {
-		c, err := declcfg.Read(context.Background(), bytes.NewReader(all.Bytes()[starts[from]:]), "", declcfg.LoadOptions{
-			Limits: declcfg.Limits{MaxDocument: p.options.Limits.MaxSize, MaxDepth: p.options.Limits.MaxDepth}, Jobs: 1,
-			UnknownField: func(u declcfg.UnknownField) {
-				item := items[from+u.Position.Line-1]
-				p.lenient(slices.Concat(item.path, u.Path), "%s", u.Message)
-			},
-		})
+		c, err := declcfg.Read(context.Background(), bytes.NewReader(all.Bytes()[starts[from]:]), "",
+			declcfg.LoadOptions{
+				Limits: declcfg.Limits{MaxDocument: p.options.Limits.MaxSize, MaxDepth: p.options.Limits.MaxDepth},
+				Jobs:   1,
+				UnknownField: func(u declcfg.UnknownField) {
+					item := items[from+u.Position.Line-1]
+					p.lenient(slices.Concat(item.path, u.Path), "%s", u.Message)
+				},
+			})
 		if err == nil && ok {
 			return c
 		}
@@ -84,7 +86,8 @@ func (r *report) catalogProblems(entries, substitutions []any, opm string, err e
 // where names the part of the graph that a problem is about, unless its message does.
 func where(p *declcfg.Problem) string {
 	switch {
-	case p.Rule != declcfg.RuleGraph && p.Rule != declcfg.RuleSkipRange && p.Rule != declcfg.RuleEmpty && p.Rule != declcfg.RuleDefaultChannel:
+	case p.Rule != declcfg.RuleGraph && p.Rule != declcfg.RuleSkipRange && p.Rule != declcfg.RuleEmpty &&
+		p.Rule != declcfg.RuleDefaultChannel:
 		return ""
 	case p.Bundle != "":
 		return fmt.Sprintf("package %q, bundle %q: ", p.Package, p.Bundle)

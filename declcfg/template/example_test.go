@@ -27,7 +27,8 @@ stable:
 	// A program renders the images with package render.
 	render := func(_ context.Context, image string) (*declcfg.Catalog, error) {
 		_, version, _ := strings.Cut(image, ":v")
-		p, err := declcfg.NewProperty(declcfg.PropertyPackage, map[string]string{"packageName": "etcd", "version": version})
+		p, err := declcfg.NewProperty(declcfg.PropertyPackage,
+			map[string]string{"packageName": "etcd", "version": version})
 		b := declcfg.Bundle{Name: "etcd.v" + version, Package: "etcd", Image: image, Properties: []declcfg.Property{p}}
 		return &declcfg.Catalog{Bundles: []declcfg.Bundle{b}}, err
 	}

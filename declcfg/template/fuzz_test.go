@@ -27,16 +27,25 @@ func FuzzTemplate(f *testing.F) {
 			f.Add(text)
 		}
 	}
-	f.Add([]byte(semverText(f, map[string]any{"generateMajorChannels": true}, map[string][]string{"stable": {"1.0.0", "1.1.0"}, "fast": {"1.0.0_x"}})))
-	f.Add([]byte(subsText(f, []declcfg.ChannelEntry{{Name: "a.v1.1.0", Replaces: "a.v1.0.0"}, {Name: "a.v1.0.0"}}, "a.v1.0.0=1.0.1")))
+	f.Add([]byte(semverText(f, map[string]any{"generateMajorChannels": true},
+		map[string][]string{"stable": {"1.0.0", "1.1.0"}, "fast": {"1.0.0_x"}})))
+	f.Add([]byte(subsText(f, []declcfg.ChannelEntry{{Name: "a.v1.1.0", Replaces: "a.v1.0.0"}, {Name: "a.v1.0.0"}},
+		"a.v1.0.0=1.0.1")))
 	f.Add([]byte("schema: olm.template.basic\nentries: &e\n- {schema: olm.bundle, image: x/a:v1.0.0}\nentries2: *e\n"))
-	f.Add([]byte("schema: olm.template.basic\nentries:\n- {schema: olm.package, name: a, defaultChannel: x}\n- {schema: olm.epeadcrtions, package: a}\n"))
+	f.Add(
+		[]byte(
+			"schema: olm.template.basic\nentries:\n- {schema: olm.package, name: a, defaultChannel: x}\n- {schema: " +
+				"olm.epeadcrtions, package: a}\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		for _, compat := range []bool{false, true} {
-			tmpl, err := template.Parse(t.Context(), bytes.NewReader(text), template.ParseOptions{Name: "t", Compat: compat, Limits: template.Limits{MaxSize: 1 << 20, MaxImages: 100}})
+			tmpl, err := template.Parse(t.Context(), bytes.NewReader(text),
+				template.ParseOptions{Name: "t", Compat: compat,
+					Limits: template.Limits{MaxSize: 1 << 20, MaxImages: 100}})
 			if err == nil {
 				var c *declcfg.Catalog
-				c, err = tmpl.Render(t.Context(), template.RenderOptions{Render: (&registry{}).render, Compat: compat, Level: "bundle-object-to-csv-metadata"})
+				c, err = tmpl.Render(t.Context(),
+					template.RenderOptions{Render: (&registry{}).render, Compat: compat,
+						Level: "bundle-object-to-csv-metadata"})
 				if err == nil {
 					again(t, c, compat)
 					continue
@@ -46,7 +55,8 @@ func FuzzTemplate(f *testing.F) {
 			if !errors.As(err, &problems) {
 				continue // a bundle of the template that cannot be migrated
 			}
-			lines := bytes.Count(text, []byte("\n")) + bytes.Count(text, []byte("\r")) + 2 // YAML has several line breaks, and may report the line after the end
+			// YAML has several line breaks, and may report the line after the end
+			lines := bytes.Count(text, []byte("\n")) + bytes.Count(text, []byte("\r")) + 2
 			if problems.OpmMessage() == "" || len(problems.Problems) == 0 {
 				t.Errorf("no message in %v", err)
 			}
@@ -66,11 +76,13 @@ func again(t *testing.T, c *declcfg.Catalog, compat bool) {
 	if template.Convert(&doc, c, template.ConvertOptions{Type: template.Basic, Format: declcfg.FormatYAML}) != nil {
 		return // content that a template cannot represent
 	}
-	tmpl, err := template.Parse(t.Context(), bytes.NewReader(doc.Bytes()), template.ParseOptions{Name: "again", Compat: compat})
+	tmpl, err := template.Parse(t.Context(), bytes.NewReader(doc.Bytes()),
+		template.ParseOptions{Name: "again", Compat: compat})
 	if err != nil {
 		t.Fatalf("%v\n%s", err, doc.Bytes())
 	}
-	if _, err := tmpl.Render(t.Context(), template.RenderOptions{Render: (&registry{}).render, Compat: compat}); err != nil {
+	if _, err := tmpl.Render(t.Context(),
+		template.RenderOptions{Render: (&registry{}).render, Compat: compat}); err != nil {
 		// A complete bundle in a template may have an image that cannot be rendered.
 		var problems *template.Error
 		if !errors.As(err, &problems) {

@@ -191,7 +191,8 @@ func (p *parser) read(r io.Reader) (node, error) {
 	switch {
 	case errors.Is(err, io.EOF):
 	case err == nil, isContent(err):
-		p.oddities = append(p.oddities, oddity{max(more.Line, 1), "the text after the first document is no part of the template"})
+		p.oddities = append(p.oddities,
+			oddity{max(more.Line, 1), "the text after the first document is no part of the template"})
 	default:
 		return node{}, err
 	}
@@ -244,7 +245,8 @@ func (p *parser) schema(fields []member) (string, error) {
 		case f.kind() == "string":
 			schema = f.str()
 		case f.kind() != "null":
-			p.add(f.path, "decoding template input: ", "expected value for key %q to be a string, got %s", "schema", article(f.kind()))
+			p.add(f.path, "decoding template input: ", "expected value for key %q to be a string, got %s", "schema",
+				article(f.kind()))
 		}
 	}
 	if p.options.Type != "" {

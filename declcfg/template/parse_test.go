@@ -26,7 +26,8 @@ func TestTypes(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"", "Basic", "olm.semver"} {
-		if _, err := template.ParseType(name); err == nil || err.Error() != fmt.Sprintf("invalid template type %q, must be one of: [basic semver substitutes]", name) {
+		if _, err := template.ParseType(name); err == nil ||
+			err.Error() != fmt.Sprintf("invalid template type %q, must be one of: [basic semver substitutes]", name) {
 			t.Errorf("type %q: %v", name, err)
 		}
 	}
@@ -67,24 +68,35 @@ func TestWhatIsNoTemplate(t *testing.T) {
 		{"a list", "- a\n", "", []string{"1: the template is a list, not a mapping"}, ""},
 		{"no YAML", "a: b\nc: [\n", "", []string{"2: yaml: did not find expected node content"}, ""},
 		{"no JSON", "{\"schema\": \"olm.semver\",\n\"a\" 1}", "", []string{"2: json: "}, ""},
-		{"no schema", "a: b\n", "", []string{"1: template input missing required 'schema' field"}, detecting + "template input missing required 'schema' field"},
+		{"no schema", "a: b\n", "", []string{"1: template input missing required 'schema' field"},
+			detecting + "template input missing required 'schema' field"},
 		{"an empty schema", "schema: \"\"\n", "", []string{"1: template input missing"}, ""},
 		{"a schema that is null", "schema:\n", "", []string{"1: template input missing"}, ""},
-		{"a schema that is a number", "a: b\nschema: 5\n", "", []string{"2: expected value for key \"schema\" to be a string, got a number"}, ""},
-		{"two schemas", "Schema: olm.semver\nschema: olm.template.basic\n", "", []string{"2: duplicate keys for key \"schema\""}, ""},
-		{"another schema", "\nschema: olm.nosuch\n", "", []string{"2: unknown template schema: olm.nosuch"}, detecting + "unknown template schema: olm.nosuch"},
-		{"another schema, said to be basic", "schema: olm.nosuch\n", "basic", []string{`1: template has unknown schema ("olm.nosuch"), should be "olm.template.basic"`},
+		{"a schema that is a number", "a: b\nschema: 5\n", "",
+			[]string{"2: expected value for key \"schema\" to be a string, got a number"}, ""},
+		{"two schemas", "Schema: olm.semver\nschema: olm.template.basic\n", "",
+			[]string{"2: duplicate keys for key \"schema\""}, ""},
+		{"another schema", "\nschema: olm.nosuch\n", "", []string{"2: unknown template schema: olm.nosuch"},
+			detecting + "unknown template schema: olm.nosuch"},
+		{"another schema, said to be basic", "schema: olm.nosuch\n", "basic",
+			[]string{`1: template has unknown schema ("olm.nosuch"), should be "olm.template.basic"`},
 			rendering + `template has unknown schema ("olm.nosuch"), should be "olm.template.basic"`},
-		{"no schema, said to be substitutes", "a: b\n", "substitutes", []string{`1: template has unknown schema (""), should be "olm.template.substitutes"`}, ""},
-		{"no schema, said to be semver", "stable: {}\n", "semver", []string{`1: readFile: input file has unknown schema, should be "olm.semver"`},
+		{"no schema, said to be substitutes", "a: b\n", "substitutes",
+			[]string{`1: template has unknown schema (""), should be "olm.template.substitutes"`}, ""},
+		{"no schema, said to be semver", "stable: {}\n", "semver",
+			[]string{`1: readFile: input file has unknown schema, should be "olm.semver"`},
 			rendering + `render: unable to read file: readFile: input file has unknown schema, should be "olm.semver"`},
-		{"more documents", "schema: olm.template.basic\n---\nschema: olm.template.basic\n", "", []string{"3: the text after the first document"}, ""},
-		{"a key twice", "schema: olm.template.basic\nentries: []\nentries: []\n", "", []string{`3: duplicate key "entries"`}, ""},
+		{"more documents", "schema: olm.template.basic\n---\nschema: olm.template.basic\n", "",
+			[]string{"3: the text after the first document"}, ""},
+		{"a key twice", "schema: olm.template.basic\nentries: []\nentries: []\n", "",
+			[]string{`3: duplicate key "entries"`}, ""},
 		{"invalid UTF-8", "schema: \xff\n", "", []string{"1: yaml: text is not valid UTF-8"}, ""},
-		{"deep", "schema: olm.template.basic\nentries: " + strings.Repeat("[", 200) + strings.Repeat("]", 200) + "\n", "", []string{"2: depth exceeds the limit of 100"}, ""},
+		{"deep", "schema: olm.template.basic\nentries: " + strings.Repeat("[", 200) + strings.Repeat("]", 200) + "\n",
+			"", []string{"2: depth exceeds the limit of 100"}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := template.Parse(t.Context(), strings.NewReader(c.text), template.ParseOptions{Type: c.typ, Name: "t.yaml"})
+			_, err := template.Parse(t.Context(), strings.NewReader(c.text),
+				template.ParseOptions{Type: c.typ, Name: "t.yaml"})
 			wantProblems(t, err, c.want...)
 			if got := err.(*template.Error).OpmMessage(); c.opm != "" && got != c.opm {
 				t.Errorf("opm's message: got %s\nwant %s", got, c.opm)
@@ -94,26 +106,31 @@ func TestWhatIsNoTemplate(t *testing.T) {
 			}
 		})
 	}
-	if _, err := template.Parse(t.Context(), strings.NewReader(""), template.ParseOptions{Type: "x"}); err == nil || !strings.Contains(err.Error(), "invalid template type") {
+	if _, err := template.Parse(t.Context(), strings.NewReader(""), template.ParseOptions{Type: "x"}); err == nil ||
+		!strings.Contains(err.Error(), "invalid template type") {
 		t.Errorf("got %v", err)
 	}
 }
 
 // What opm ignores is a problem, or with compatibility a warning.
 func TestCompat(t *testing.T) {
-	text := "schema: olm.template.basic\nname: x\nentries:\n- schema: olm.bundle\n  image: example.com/a:v1.0.0\n  note: x\n  image: example.com/a:v1.0.0\n---\n{}\n"
+	text := "schema: olm.template.basic\nname: x\nentries:\n- schema: olm.bundle\n  image: " +
+		"example.com/a:v1.0.0\n  note: x\n  image: example.com/a:v1.0.0\n---\n{}\n"
 	_, err := template.Parse(t.Context(), strings.NewReader(text), template.ParseOptions{Name: "t.yaml"})
-	wantProblems(t, err, `2: unknown field "name"`, `6: unknown field "note" in basic template bundle`, `7: duplicate key "image"`, "9: the text after the first document")
+	wantProblems(t, err, `2: unknown field "name"`, `6: unknown field "note" in basic template bundle`,
+		`7: duplicate key "image"`, "9: the text after the first document")
 	var warned []string
-	tmpl, err := template.Parse(t.Context(), strings.NewReader(text), template.ParseOptions{Name: "t.yaml", Compat: true,
-		Warn: func(at declcfg.Position, text string) { warned = append(warned, at.String()+": "+text) }})
+	tmpl, err := template.Parse(t.Context(), strings.NewReader(text),
+		template.ParseOptions{Name: "t.yaml", Compat: true,
+			Warn: func(at declcfg.Position, text string) { warned = append(warned, at.String()+": "+text) }})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(warned) != 4 || !slices.Contains(warned, `t.yaml:6: unknown field "note" in basic template bundle`) {
 		t.Errorf("warned %q", warned)
 	}
-	if c, err := tmpl.Render(t.Context(), template.RenderOptions{Render: (&registry{}).render}); err != nil || len(c.Bundles) != 1 {
+	if c, err := tmpl.Render(t.Context(), template.RenderOptions{Render: (&registry{}).render}); err != nil ||
+		len(c.Bundles) != 1 {
 		t.Errorf("got %v, %v", c, err)
 	}
 }
@@ -140,8 +157,10 @@ func TestManyProblems(t *testing.T) {
 }
 
 func TestLongTextIsCut(t *testing.T) {
-	_, err := template.Parse(t.Context(), strings.NewReader("schema: olm.template.basic\nentries:\n- {schema: olm.bundle, name: a, image: "+strings.Repeat("x", 1<<20)+"}\n- {schema: olm.package, name: [x], "+
-		strings.Repeat("y", 1<<20)+": z}\n"), template.ParseOptions{Name: "t.yaml"})
+	_, err := template.Parse(t.Context(),
+		strings.NewReader("schema: olm.template.basic\nentries:\n- {schema: olm.bundle, name: a, image: "+
+			strings.Repeat("x", 1<<20)+"}\n- {schema: olm.package, name: [x], "+
+			strings.Repeat("y", 1<<20)+": z}\n"), template.ParseOptions{Name: "t.yaml"})
 	if err == nil || len(err.Error()) > 200<<10 {
 		t.Errorf("%d bytes", len(err.Error()))
 	}
@@ -152,10 +171,12 @@ func TestLimits(t *testing.T) {
 		text   string
 		limits template.Limits
 	}{
-		"size":   {"schema: olm.template.basic\n" + strings.Repeat("#\n", 1000), template.Limits{MaxSize: 1000}},
-		"depth":  {"schema: olm.template.basic\nentries: [[[]]]\n", template.Limits{MaxDepth: 3}},
-		"items":  {"schema: olm.template.basic\nentries: [{schema: a}, {schema: a}, {schema: a}]\n", template.Limits{MaxItems: 2}},
-		"images": {semverText(t, nil, map[string][]string{"stable": {"1.0.0", "1.0.1", "1.0.2"}}), template.Limits{MaxImages: 2}},
+		"size":  {"schema: olm.template.basic\n" + strings.Repeat("#\n", 1000), template.Limits{MaxSize: 1000}},
+		"depth": {"schema: olm.template.basic\nentries: [[[]]]\n", template.Limits{MaxDepth: 3}},
+		"items": {"schema: olm.template.basic\nentries: [{schema: a}, {schema: a}, {schema: a}]\n",
+			template.Limits{MaxItems: 2}},
+		"images": {semverText(t, nil, map[string][]string{"stable": {"1.0.0", "1.0.1", "1.0.2"}}),
+			template.Limits{MaxImages: 2}},
 	} {
 		_, err := template.Parse(t.Context(), strings.NewReader(c.text), template.ParseOptions{Limits: c.limits})
 		if !errors.Is(err, declcfg.ErrLimit) {
@@ -177,24 +198,29 @@ func TestReading(t *testing.T) {
 		"JSON then": io.MultiReader(strings.NewReader(`{"schema": "olm.template.basic"}`), failing{broken}),
 	} {
 		var problems *template.Error
-		if _, err := template.Parse(t.Context(), r, template.ParseOptions{}); !errors.Is(err, broken) || errors.As(err, &problems) {
+		if _, err := template.Parse(t.Context(), r, template.ParseOptions{}); !errors.Is(err, broken) || errors.As(err,
+			&problems) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := template.Parse(ctx, strings.NewReader("schema: olm.template.basic\n"), template.ParseOptions{}); !errors.Is(err, context.Canceled) {
+	if _, err := template.Parse(ctx, strings.NewReader("schema: olm.template.basic\n"),
+		template.ParseOptions{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestErrorText(t *testing.T) {
-	_, err := template.Parse(t.Context(), strings.NewReader("schema: olm.template.basic\nx: 1\nz: 1\n"), template.ParseOptions{Name: "t.yaml"})
-	if want := "2 problems:\nt.yaml:2: unknown field \"x\"\nt.yaml:3: unknown field \"z\""; err == nil || err.Error() != want {
+	_, err := template.Parse(t.Context(), strings.NewReader("schema: olm.template.basic\nx: 1\nz: 1\n"),
+		template.ParseOptions{Name: "t.yaml"})
+	if want := "2 problems:\nt.yaml:2: unknown field \"x\"\nt.yaml:3: unknown field \"z\""; err == nil ||
+		err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 	// Without a name there are no positions.
-	_, err = template.Parse(t.Context(), strings.NewReader("schema: olm.template.basic\nx: 1\n"), template.ParseOptions{})
+	_, err = template.Parse(t.Context(), strings.NewReader("schema: olm.template.basic\nx: 1\n"),
+		template.ParseOptions{})
 	if want := "unknown field \"x\""; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

@@ -118,7 +118,8 @@ func (r *report) err() error {
 	slices.SortStableFunc(e.Problems, func(a, b Problem) int { return cmp.Compare(a.Position.Line, b.Position.Line) })
 	if r.more > 0 {
 		last := e.Problems[len(e.Problems)-1].Position
-		e.Problems = append(e.Problems, Problem{Position: last, Message: fmt.Sprintf("... and %d more problems", r.more)})
+		e.Problems = append(e.Problems,
+			Problem{Position: last, Message: fmt.Sprintf("... and %d more problems", r.more)})
 	}
 	return e
 }

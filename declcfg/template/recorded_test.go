@@ -49,9 +49,11 @@ func typeOf(name string, wrong bool) template.Type {
 }
 
 // answer renders a template as a command does and returns the output and the error message.
-func answer(t *testing.T, text []byte, typ template.Type, level edit.Level, format declcfg.Format, render template.RenderFunc, compat bool) (string, error) {
+func answer(t *testing.T, text []byte, typ template.Type, level edit.Level, format declcfg.Format,
+	render template.RenderFunc, compat bool) (string, error) {
 	t.Helper()
-	tmpl, err := template.Parse(t.Context(), bytes.NewReader(text), template.ParseOptions{Type: typ, Name: "t.yaml", Compat: compat})
+	tmpl, err := template.Parse(t.Context(), bytes.NewReader(text),
+		template.ParseOptions{Type: typ, Name: "t.yaml", Compat: compat})
 	if err != nil {
 		return "", err
 	}
@@ -100,7 +102,8 @@ func recordedCases(t *testing.T, c recorded.Collection, render template.RenderFu
 					t.Fatal(err)
 				}
 				if want := string(c.File(t, golden)); got != want {
-					t.Errorf("got %d bytes, want %d; they differ from byte %d on", len(got), len(want), differ(got, want))
+					t.Errorf("got %d bytes, want %d; they differ from byte %d on", len(got), len(want),
+						differ(got, want))
 				}
 				if name == "sub-converted" && a.level != "" {
 					return // opm does not migrate bundles in the template

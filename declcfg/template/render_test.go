@@ -46,21 +46,25 @@ func TestEveryImageIsRenderedOnce(t *testing.T) {
 }
 
 func TestEveryFailureIsTold(t *testing.T) {
-	text := "schema: olm.template.basic\nentries:\n- {schema: olm.bundle, image: x/one}\n- {schema: olm.bundle, image: \"x/a:v1.0.0\"}\n- {schema: olm.bundle, image: x/two}\n"
+	text := "schema: olm.template.basic\nentries:\n- {schema: olm.bundle, image: x/one}\n- {schema: olm.bundle, " +
+		"image: \"x/a:v1.0.0\"}\n- {schema: olm.bundle, image: x/two}\n"
 	_, err := render(t, text)
-	wantProblems(t, err, `3: render reference "x/one": manifest unknown`, `5: render reference "x/two": manifest unknown`)
+	wantProblems(t, err, `3: render reference "x/one": manifest unknown`,
+		`5: render reference "x/two": manifest unknown`)
 
 	// If a registry is unavailable, it is not asked for every image.
 	down := errors.New("connection refused")
 	calls := 0
 	var mu sync.Mutex
-	_, err = parse(t, manyImages(1000)).Render(t.Context(), template.RenderOptions{Jobs: 4, Render: func(context.Context, string) (*declcfg.Catalog, error) {
-		mu.Lock()
-		defer mu.Unlock()
-		calls++
-		return nil, down
-	}})
-	if !errors.Is(err, down) || calls < 20 || calls > 24 || !strings.Contains(err.Error(), "more images were not tried") {
+	_, err = parse(t, manyImages(1000)).Render(t.Context(),
+		template.RenderOptions{Jobs: 4, Render: func(context.Context, string) (*declcfg.Catalog, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			calls++
+			return nil, down
+		}})
+	if !errors.Is(err, down) || calls < 20 || calls > 24 || !strings.Contains(err.Error(),
+		"more images were not tried") {
 		t.Errorf("%d calls: %v", calls, err)
 	}
 }
@@ -71,13 +75,18 @@ func TestWhatAnImageMustHold(t *testing.T) {
 		catalog *declcfg.Catalog
 		want    string
 	}{
-		"nothing":   {nil, `4: rendering "x/a:v1" resulted in 0 bundles, expected 1`},
-		"empty":     {&declcfg.Catalog{}, `4: rendering "x/a:v1" resulted in 0 bundles, expected 1`},
-		"two":       {&declcfg.Catalog{Bundles: make([]declcfg.Bundle, 2)}, `4: rendering "x/a:v1" resulted in 2 bundles, expected 1`},
-		"a catalog": {&declcfg.Catalog{Bundles: make([]declcfg.Bundle, 1), Packages: make([]declcfg.Package, 1)}, `4: rendering "x/a:v1" resulted in a catalog`},
+		"nothing": {nil, `4: rendering "x/a:v1" resulted in 0 bundles, expected 1`},
+		"empty":   {&declcfg.Catalog{}, `4: rendering "x/a:v1" resulted in 0 bundles, expected 1`},
+		"two": {&declcfg.Catalog{Bundles: make([]declcfg.Bundle, 2)},
+			`4: rendering "x/a:v1" resulted in 2 bundles, expected 1`},
+		"a catalog": {&declcfg.Catalog{Bundles: make([]declcfg.Bundle, 1), Packages: make([]declcfg.Package, 1)},
+			`4: rendering "x/a:v1" resulted in a catalog`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := tmpl.Render(t.Context(), template.RenderOptions{Render: func(context.Context, string) (*declcfg.Catalog, error) { return c.catalog, nil }})
+			_, err := tmpl.Render(t.Context(),
+				template.RenderOptions{Render: func(context.Context, string) (*declcfg.Catalog, error) {
+					return c.catalog, nil
+				}})
 			wantProblems(t, err, c.want)
 		})
 	}
@@ -102,7 +111,8 @@ func TestRenderEndsWithItsContext(t *testing.T) {
 
 // A template may be rendered concurrently.
 func TestConcurrentRendering(t *testing.T) {
-	tmpl := parse(t, subsText(t, []declcfg.ChannelEntry{{Name: "a.v1.1.0", Replaces: "a.v1.0.0"}, {Name: "a.v1.0.0"}}, "a.v1.0.0=1.0.1"))
+	tmpl := parse(t, subsText(t, []declcfg.ChannelEntry{{Name: "a.v1.1.0", Replaces: "a.v1.0.0"}, {Name: "a.v1.0.0"}},
+		"a.v1.0.0=1.0.1"))
 	var wg sync.WaitGroup
 	answers := make([]string, 8)
 	for i := range answers {
@@ -130,14 +140,17 @@ func TestLevel(t *testing.T) {
 	const csv = `{"kind":"ClusterServiceVersion","spec":{"description":"d"}}`
 	whole := newBundle("a", "1.0.0", "example.com/a:v1.0.0")
 	whole.Properties = append(whole.Properties, declcfg.NewBundleObject([]byte(csv)))
-	text := "schema: olm.template.substitutes\nentries:\n- {schema: olm.package, name: a, defaultChannel: c}\n- {schema: olm.channel, package: a, name: c, entries: [{name: a.v1.0.0}]}\n- " +
-		string(declcfg.AppendJSON(nil, &whole, false)) + "\nsubstitutions: [{name: \"example.com/a:v1.0.1\", base: a.v1.0.0}]\n"
+	text := "schema: olm.template.substitutes\nentries:\n- {schema: olm.package, name: a, defaultChannel: c}\n- " +
+		"{schema: olm.channel, package: a, name: c, entries: [{name: a.v1.0.0}]}\n- " +
+		string(declcfg.AppendJSON(nil, &whole, false)) +
+		"\nsubstitutions: [{name: \"example.com/a:v1.0.1\", base: a.v1.0.0}]\n"
 	r := &registry{csv: func(string) string { return csv }}
 	for compat, want := range map[bool]string{
 		false: "[olm.package olm.csv.metadata] [olm.package olm.csv.metadata]",
 		true:  "[olm.package olm.bundle.object] [olm.package olm.csv.metadata]",
 	} {
-		c, err := parse(t, text).Render(t.Context(), template.RenderOptions{Render: r.render, Level: edit.LevelCSVMetadata, Compat: compat})
+		c, err := parse(t, text).Render(t.Context(),
+			template.RenderOptions{Render: r.render, Level: edit.LevelCSVMetadata, Compat: compat})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -70,7 +70,8 @@ func (p *parser) semver(members []member, schema string) body {
 	}
 	p.object(opmDecode, members, known, unknown)
 	if schema != schemaSemver {
-		p.add(lookupPath(members, "schema"), opmRead, "readFile: input file has unknown schema, should be %q", schemaSemver)
+		p.add(lookupPath(members, "schema"), opmRead, "readFile: input file has unknown schema, should be %q",
+			schemaSemver)
 	}
 	t.prefer(p, preference, preferencePath)
 	return t
@@ -120,7 +121,8 @@ func (t *semverTemplate) prefer(p *parser, preference string, path []any) {
 			p.add(path, opmRead, mismatch, "minor", "Minor")
 		}
 	default:
-		p.add(path, opmRead, "unknown DefaultChannelTypePreference: %q\nValid values are 'major' or 'minor'", fault.Short(preference))
+		p.add(path, opmRead, "unknown DefaultChannelTypePreference: %q\nValid values are 'major' or 'minor'",
+			fault.Short(preference))
 	}
 }
 

@@ -24,7 +24,8 @@ a: stable-v1.0
 stable-v1.0
   a.v1.0.0
 `},
-		{"no edge leads from one major version to another", majors, lists{"stable": {"0.9.0", "1.0.0", "1.1.0", "2.0.0"}}, `
+		{"no edge leads from one major version to another", majors,
+			lists{"stable": {"0.9.0", "1.0.0", "1.1.0", "2.0.0"}}, `
 a: stable-v2
 stable-v0
   a.v0.9.0
@@ -34,7 +35,8 @@ stable-v1
 stable-v2
   a.v2.0.0
 `},
-		{"a minor version is left for the highest of the next, which skips the rest", majors, lists{"stable": {"1.0.0", "1.0.1", "1.1.0", "1.1.1", "1.1.2", "1.3.0"}}, `
+		{"a minor version is left for the highest of the next, which skips the rest", majors,
+			lists{"stable": {"1.0.0", "1.0.1", "1.1.0", "1.1.1", "1.1.2", "1.3.0"}}, `
 a: stable-v1
 stable-v1
   a.v1.0.0
@@ -52,14 +54,16 @@ fast-v1.1
   a.v1.1.0
   a.v1.1.1 <- a.v1.0.0 skips a.v1.1.0
 `},
-		{"no edge leads from one minor channel to that of the next major version", minors, lists{"fast": {"1.0.0", "2.0.0"}}, `
+		{"no edge leads from one minor channel to that of the next major version", minors,
+			lists{"fast": {"1.0.0", "2.0.0"}}, `
 a: fast-v2.0
 fast-v1.0
   a.v1.0.0
 fast-v2.0
   a.v2.0.0
 `},
-		{"archetypes are apart, and the best one has the default channel", majors, lists{"candidate": {"1.0.0", "1.1.0", "2.0.0"}, "fast": {"1.0.0", "1.1.0"}, "stable": {"1.0.0"}}, `
+		{"archetypes are apart, and the best one has the default channel", majors,
+			lists{"candidate": {"1.0.0", "1.1.0", "2.0.0"}, "fast": {"1.0.0", "1.1.0"}, "stable": {"1.0.0"}}, `
 a: stable-v1
 candidate-v1
   a.v1.0.0
@@ -79,7 +83,8 @@ stable-v1
   a.v1.9.0 <- a.v1.2.0
   a.v1.10.0 <- a.v1.9.0 skips a.v1.2.0
 `},
-		{"pre-releases are lower than their release", majors, lists{"stable": {"1.0.0", "1.0.0-rc.2", "1.0.0-rc.10", "1.1.0-alpha"}}, `
+		{"pre-releases are lower than their release", majors,
+			lists{"stable": {"1.0.0", "1.0.0-rc.2", "1.0.0-rc.10", "1.1.0-alpha"}}, `
 a: stable-v1
 stable-v1
   a.v1.0.0-rc.2
@@ -87,14 +92,17 @@ stable-v1
   a.v1.0.0 skips a.v1.0.0-rc.10 a.v1.0.0-rc.2
   a.v1.1.0-alpha <- a.v1.0.0 skips a.v1.0.0-rc.10 a.v1.0.0-rc.2
 `},
-		{"both kinds, minor preferred unless told otherwise", map[string]any{"generateMajorChannels": true, "generateMinorChannels": true}, lists{"stable": {"1.0.0"}}, `
+		{"both kinds, minor preferred unless told otherwise",
+			map[string]any{"generateMajorChannels": true, "generateMinorChannels": true}, lists{"stable": {"1.0.0"}}, `
 a: stable-v1.0
 stable-v1
   a.v1.0.0
 stable-v1.0
   a.v1.0.0
 `},
-		{"the preference decides between channels that begin with one bundle", map[string]any{"generateMajorChannels": true, "generateMinorChannels": true, "defaultChannelTypePreference": "major"},
+		{"the preference decides between channels that begin with one bundle",
+			map[string]any{"generateMajorChannels": true, "generateMinorChannels": true,
+				"defaultChannelTypePreference": "major"},
 			lists{"stable": {"1.0.0"}}, `
 a: stable-v1
 stable-v1
@@ -102,7 +110,9 @@ stable-v1
 stable-v1.0
   a.v1.0.0
 `},
-		{"the preference does not decide between others: the channel that begins highest wins", map[string]any{"generateMajorChannels": true, "generateMinorChannels": true, "defaultChannelTypePreference": "major"},
+		{"the preference does not decide between others: the channel that begins highest wins",
+			map[string]any{"generateMajorChannels": true, "generateMinorChannels": true,
+				"defaultChannelTypePreference": "major"},
 			lists{"stable": {"1.0.0", "1.1.0"}}, `
 a: stable-v1.1
 stable-v1
@@ -156,22 +166,33 @@ func TestSemverSyntax(t *testing.T) {
 			[]string{`5: json: unknown field "invalid"`},
 			`render: unable to read file: error unmarshaling JSON: while decoding JSON: json: unknown field "invalid"`},
 		{"misspelled fields", "schema: olm.semver\ngenerateMajorChannel: true\nstable:\n  bundels: []\n",
-			[]string{`2: json: unknown field "generateMajorChannel": did you mean "generateMajorChannels"?`, `4: json: unknown field "bundels": did you mean "bundles"?`}, ""},
-		{"unknown fields below", "schema: olm.semver\nstable:\n  channels: {}\n  bundles:\n  - image: a/a:v1\n    name: x\n",
+			[]string{`2: json: unknown field "generateMajorChannel": did you mean "generateMajorChannels"?`,
+				`4: json: unknown field "bundels": did you mean "bundles"?`}, ""},
+		{"unknown fields below",
+			"schema: olm.semver\nstable:\n  channels: {}\n  bundles:\n  - image: a/a:v1\n    name: x\n",
 			[]string{`3: json: unknown field "channels"`, `6: json: unknown field "name"`}, ""},
-		{"major preferred but not made", "schema: olm.semver\ngenerateMinorChannels: true\ndefaultChannelTypePreference: major\n",
+		{"major preferred but not made",
+			"schema: olm.semver\ngenerateMinorChannels: true\ndefaultChannelTypePreference: major\n",
 			[]string{`3: schema attribute mismatch`}, ""},
-		{"minor preferred but not made", "schema: olm.semver\ngenerateMajorChannels: true\ndefaultChannelTypePreference: minor\n",
+		{"minor preferred but not made",
+			"schema: olm.semver\ngenerateMajorChannels: true\ndefaultChannelTypePreference: minor\n",
 			[]string{`3: schema attribute mismatch`}, ""},
 		{"major preferred, neither made", "schema: olm.semver\ndefaultChannelTypePreference: major\n",
 			[]string{`2: schema attribute mismatch`}, ""},
 		{"unknown preference", "schema: olm.semver\ndefaultChannelTypePreference: Minor\n",
-			[]string{`2: unknown DefaultChannelTypePreference: "Minor"`}, "unknown DefaultChannelTypePreference: \"Minor\"\nValid values are 'major' or 'minor'"},
-		{"kinds of values", "schema: olm.semver\ngenerateMajorChannels: \"true\"\nfast: [a]\nstable:\n  bundles:\n    image: x\ncandidate:\n  bundles:\n  - a/a:v1\n  - image: 5\n",
-			[]string{`2: generateMajorChannels is a string, expected a boolean`, `3: fast is a list, expected a mapping`, `6: stable.bundles is a mapping, expected a list`,
-				`9: candidate.bundles[0] is a string, expected a mapping`, `10: candidate.bundles[1].image is a number, expected a string`}, ""},
-		{"no image", "schema: olm.semver\nstable:\n  bundles:\n  - {}\n  - image: \"\"\n", []string{`4: stable.bundles[0] has no image`, `5: stable.bundles[1] has no image`}, ""},
-		{"names but for case", "Schema: olm.semver\nSTABLE: {Bundles: [{IMAGE: a/a:v1}]}\nstable: {}\n", []string{`3: duplicate keys for key "stable"`}, ""},
+			[]string{`2: unknown DefaultChannelTypePreference: "Minor"`},
+			"unknown DefaultChannelTypePreference: \"Minor\"\nValid values are 'major' or 'minor'"},
+		{"kinds of values",
+			"schema: olm.semver\ngenerateMajorChannels: \"true\"\nfast: [a]\nstable:\n  bundles:\n    image: " +
+				"x\ncandidate:\n  bundles:\n  - a/a:v1\n  - image: 5\n",
+			[]string{`2: generateMajorChannels is a string, expected a boolean`,
+				`3: fast is a list, expected a mapping`, `6: stable.bundles is a mapping, expected a list`,
+				`9: candidate.bundles[0] is a string, expected a mapping`,
+				`10: candidate.bundles[1].image is a number, expected a string`}, ""},
+		{"no image", "schema: olm.semver\nstable:\n  bundles:\n  - {}\n  - image: \"\"\n",
+			[]string{`4: stable.bundles[0] has no image`, `5: stable.bundles[1] has no image`}, ""},
+		{"names but for case", "Schema: olm.semver\nSTABLE: {Bundles: [{IMAGE: a/a:v1}]}\nstable: {}\n",
+			[]string{`3: duplicate keys for key "stable"`}, ""},
 		{"a key twice", "schema: olm.semver\nstable: {}\nstable: {}\n", []string{`3: duplicate key "stable"`}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -192,17 +213,23 @@ func TestSemverBundles(t *testing.T) {
 		want  []string
 		opm   string
 	}{
-		{"none", nil, []string{"1: no bundles specified or no bundles could be rendered"}, "rendering template: render: no bundles specified or no bundles could be rendered"},
+		{"none", nil, []string{"1: no bundles specified or no bundles could be rendered"},
+			"rendering template: render: no bundles specified or no bundles could be rendered"},
 		{"twice in an archetype", lists{"stable": {"1.0.0", "1.0.0"}}, []string{`1: duplicate bundle name "a.v1.0.0"`},
 			`rendering template: render: unable to post-process bundle info: duplicate bundle name "a.v1.0.0"`},
-		{"two packages", lists{"candidate": {"1.0.0"}, "stable": {"example.com/b:v1.0.0"}}, []string{`1: bundle "b.v1.0.0" of package "b" does not belong to this package: "a"`},
+		{"two packages", lists{"candidate": {"1.0.0"}, "stable": {"example.com/b:v1.0.0"}},
+			[]string{`1: bundle "b.v1.0.0" of package "b" does not belong to this package: "a"`},
 			`rendering template: render: unable to post-process bundle info: bundle "b" does not belong to this package: "a"`},
 		{"build metadata does not order", lists{"stable": {"1.0.0_1", "1.0.0_2"}},
 			[]string{`1: bundles "a.v1.0.0+1" (version 1.0.0+1) and "a.v1.0.0+2" (version 1.0.0+2) have versions that are equal or differ only by build metadata, which cannot be ordered`}, ""},
 		{"build metadata in different archetypes", lists{"fast": {"1.0.0_1"}, "stable": {"1.0.0_2"}}, nil, ""},
-		{"no version", lists{"stable": {"1.0", "one"}}, []string{`1: bundle "a.v1.0" has invalid version "1.0"`, `1: bundle "a.vone" has invalid version "one"`}, ""},
-		{"everything at once", lists{"candidate": {"1.0.0", "x", "1.0.0"}, "stable": {"example.com/b:v1.0.0", "2.0.0_1", "2.0.0"}},
-			[]string{`1: bundle "a.vx" has invalid`, `1: duplicate bundle name "a.v1.0.0"`, `1: bundle "b.v1.0.0" of package "b"`, `1: bundles "a.v2.0.0+1"`}, ""},
+		{"no version", lists{"stable": {"1.0", "one"}},
+			[]string{`1: bundle "a.v1.0" has invalid version "1.0"`, `1: bundle "a.vone" has invalid version "one"`},
+			""},
+		{"everything at once",
+			lists{"candidate": {"1.0.0", "x", "1.0.0"}, "stable": {"example.com/b:v1.0.0", "2.0.0_1", "2.0.0"}},
+			[]string{`1: bundle "a.vx" has invalid`, `1: duplicate bundle name "a.v1.0.0"`,
+				`1: bundle "b.v1.0.0" of package "b"`, `1: bundles "a.v2.0.0+1"`}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := render(t, semverText(t, nil, c.lists))
@@ -229,17 +256,23 @@ func TestSemverDescribesThePackage(t *testing.T) {
 		warned            string
 		level             edit.Level
 	}{
-		{"both", `{"description":"d","icon":[{"base64data":"` + icon + `","mediatype":"image/png"}]}`, "d", "picture", "image/png", "", ""},
-		{"the manifests migrated", `{"description":"d","icon":[{"base64data":"` + icon + `","mediatype":"image/png"}]}`, "d", "picture", "image/png", "", edit.LevelCSVMetadata},
+		{"both", `{"description":"d","icon":[{"base64data":"` + icon + `","mediatype":"image/png"}]}`, "d", "picture",
+			"image/png", "", ""},
+		{"the manifests migrated", `{"description":"d","icon":[{"base64data":"` + icon + `","mediatype":"image/png"}]}`,
+			"d", "picture", "image/png", "", edit.LevelCSVMetadata},
 		{"description only", `{"description":"d"}`, "d", "", "", "", ""},
-		{"icon only", `{"icon":[{"base64data":"` + icon + `","mediatype":"image/png"}]}`, "", "picture", "image/png", "", ""},
-		{"the first of several icons", `{"icon":[{"base64data":"` + icon + `","mediatype":"a/b"},{"base64data":"AAAA","mediatype":"c/d"}]}`, "", "picture", "a/b", "", ""},
+		{"icon only", `{"icon":[{"base64data":"` + icon + `","mediatype":"image/png"}]}`, "", "picture", "image/png",
+			"", ""},
+		{"the first of several icons",
+			`{"icon":[{"base64data":"` + icon + `","mediatype":"a/b"},{"base64data":"AAAA","mediatype":"c/d"}]}`, "",
+			"picture", "a/b", "", ""},
 		{"an icon without data", `{"description":"d","icon":[{"mediatype":"image/png"}]}`, "d", "", "", "", ""},
 		{"an icon without media type", `{"icon":[{"base64data":"` + icon + `"}]}`, "", "picture", "", "", ""},
 		{"no icons", `{"description":"d","icon":[]}`, "d", "", "", "", ""},
 		{"null", `{"description":null,"icon":null}`, "", "", "", "", ""},
 		{"nothing", `{}`, "", "", "", "", ""},
-		{"an icon that is no base64", `{"description":"d","icon":[{"base64data":"!","mediatype":"image/png"}]}`, "d", "", "", "no icon", ""},
+		{"an icon that is no base64", `{"description":"d","icon":[{"base64data":"!","mediatype":"image/png"}]}`, "d",
+			"", "", "no icon", ""},
 		{"values of other kinds", `{"description":5}`, "", "", "", "no description", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -250,8 +283,11 @@ func TestSemverDescribesThePackage(t *testing.T) {
 				return `{"kind":"ClusterServiceVersion","spec":` + c.csv + `}`
 			}}
 			var warned strings.Builder
-			got, err := parse(t, semverText(t, nil, map[string][]string{"stable": {"1.1.0", "1.0.0", "1.0.1"}, "candidate": {"2.0.0"}})).Render(t.Context(), template.RenderOptions{
-				Render: r.render, Level: c.level, Warn: func(_ declcfg.Position, text string) { warned.WriteString(text) }})
+			got, err := parse(t,
+				semverText(t, nil, map[string][]string{"stable": {"1.1.0", "1.0.0", "1.0.1"},
+					"candidate": {"2.0.0"}})).Render(t.Context(), template.RenderOptions{
+				Render: r.render, Level: c.level,
+				Warn: func(_ declcfg.Position, text string) { warned.WriteString(text) }})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -259,7 +295,8 @@ func TestSemverDescribesThePackage(t *testing.T) {
 			if p.Description != c.description {
 				t.Errorf("description %q", p.Description)
 			}
-			if c.icon == "" && p.Icon != nil || c.icon != "" && (p.Icon == nil || string(p.Icon.Data) != c.icon || p.Icon.MediaType != c.mediaType) {
+			if c.icon == "" && p.Icon != nil ||
+				c.icon != "" && (p.Icon == nil || string(p.Icon.Data) != c.icon || p.Icon.MediaType != c.mediaType) {
 				t.Errorf("icon %+v", p.Icon)
 			}
 			if !strings.Contains(warned.String(), c.warned) || c.warned == "" && warned.Len() > 0 {

@@ -90,7 +90,8 @@ func (p *parser) checkSubstitutions(all []substitution) {
 		case bases[s.base]:
 			p.add(s.path, opm, "cannot reuse the same substitution base %q", s.base)
 		case named:
-			p.add(s.path, opm, "cannot use the same substitution name %q for %q, it is that of %q", s.image, s.base, base)
+			p.add(s.path, opm, "cannot use the same substitution name %q for %q, it is that of %q", s.image, s.base,
+				base)
 		default:
 			names[s.image] = s.base
 		}
@@ -147,7 +148,8 @@ func substitute(c *declcfg.Catalog, base string, bundle declcfg.Bundle) error {
 		return fmt.Errorf("base bundle %q does not exist in catalog", base)
 	}
 	if found.Package != bundle.Package {
-		return fmt.Errorf("base bundle %q is of package %q, substitute bundle %q of package %q", base, found.Package, bundle.Name, bundle.Package)
+		return fmt.Errorf("base bundle %q is of package %q, substitute bundle %q of package %q", base, found.Package,
+			bundle.Name, bundle.Package)
 	}
 	from, err := found.VersionRelease()
 	if err != nil {
@@ -158,7 +160,8 @@ func substitute(c *declcfg.Catalog, base string, bundle declcfg.Bundle) error {
 		return fmt.Errorf("substitute bundle %q: %w", bundle.Name, err)
 	}
 	if from.Compare(to) >= 0 {
-		return fmt.Errorf("base bundle %q (version %s) is not less than substitute bundle %q (version %s)", base, from, bundle.Name, to)
+		return fmt.Errorf("base bundle %q (version %s) is not less than substitute bundle %q (version %s)", base, from,
+			bundle.Name, to)
 	}
 	for i := range c.Channels {
 		if c.Channels[i].Package == bundle.Package {

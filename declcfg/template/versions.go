@@ -33,8 +33,10 @@ func (t *semverTemplate) versions(r *run) (pkg string, lists [archetypes][]versi
 			case b.Package != pkg:
 				// opm uses the package's name in place of the bundle's.
 				r.addProblem(problem{
-					Problem{Message: fmt.Sprintf("bundle %q of package %q does not belong to this package: %q", b.Name, b.Package, pkg)},
-					ref.path, opmBundles + fmt.Sprintf("bundle %q does not belong to this package: %q", b.Package, pkg)})
+					Problem{Message: fmt.Sprintf("bundle %q of package %q does not belong to this package: %q", b.Name,
+						b.Package, pkg)},
+					ref.path,
+					opmBundles + fmt.Sprintf("bundle %q does not belong to this package: %q", b.Package, pkg)})
 				continue
 			}
 			if names[b.Name] {
@@ -49,7 +51,9 @@ func (t *semverTemplate) versions(r *run) (pkg string, lists [archetypes][]versi
 		for i := 1; i < len(lists[a]); i++ {
 			x, y := lists[a][i-1], lists[a][i]
 			if x.version.EQ(y.version) {
-				r.add(paths[y.name], opmBundles, "bundles %q (version %s) and %q (version %s) have versions that are equal or differ only by build metadata, which cannot be ordered",
+				r.add(paths[y.name], opmBundles,
+					"bundles %q (version %s) and %q (version %s) have versions that are equal or differ only by "+
+						"build metadata, which cannot be ordered",
 					x.name, x.version, y.name, y.version)
 			}
 		}
@@ -66,7 +70,8 @@ func versionOf(b *declcfg.Bundle) (semver.Version, error) {
 		}
 	}
 	if count > 1 {
-		return semver.Version{}, fmt.Errorf("bundle %q has multiple %q properties, expected exactly 1", b.Name, declcfg.PropertyPackage)
+		return semver.Version{}, fmt.Errorf("bundle %q has multiple %q properties, expected exactly 1", b.Name,
+			declcfg.PropertyPackage)
 	}
 	p, err := b.PackageProperty()
 	if err != nil {

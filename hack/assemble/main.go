@@ -26,7 +26,8 @@ import (
 func main() {
 	compression := flag.String("compression", "gzip", "gzip or zstd")
 	server := flag.String("server", "", "server program for linux/amd64")
-	load := flag.Bool("load", false, "load the catalog to find out what is in its files, instead of going by their directories")
+	load := flag.Bool("load", false,
+		"load the catalog to find out what is in its files, instead of going by their directories")
 	flag.Parse()
 	if flag.NArg() != 2 {
 		flag.Usage()
@@ -79,7 +80,8 @@ func run(compression, server string, load bool, dir, to string) (err error) {
 	}
 	cpu := time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 	written := counter("write_bytes")
-	fmt.Printf("%s: wall %v (layers %v), cpu %v, rss %.1f MB, written %.2f bytes per byte of %d, layers %d\n", compression,
+	fmt.Printf("%s: wall %v (layers %v), cpu %v, rss %.1f MB, written %.2f bytes per byte of %d, layers %d\n",
+		compression,
 		wall.Round(time.Millisecond), built.Round(time.Millisecond), cpu.Round(time.Millisecond),
 		float64(usage.Maxrss)/1024, float64(written)/float64(img.Totals.Size), img.Totals.Size, img.Totals.Layers)
 	return nil

@@ -20,7 +20,8 @@ var (
 )
 
 // addedPackages are packages of the recorded images with 50 bundles in total, which can all be added at once.
-var addedPackages = []string{"etcd", "silicom-sts-operator", "skupper-operator", "pelorus-operator", "cockroachdb", "file-integrity-console-plugin"}
+var addedPackages = []string{"etcd", "silicom-sts-operator", "skupper-operator", "pelorus-operator", "cockroachdb",
+	"file-integrity-console-plugin"}
 
 // additions measures adding bundles from a local registry to an index: to a database and to a directory.
 func (b *bench) additions(ctx context.Context) error {
@@ -48,7 +49,8 @@ func (b *bench) additions(ctx context.Context) error {
 		args := []string{b.bindery, "-q", "registry", "add", "--use-http", "-d", to, "-b", list}
 		if each {
 			// A shell loop runs one command per bundle, in the order of the packages.
-			args = []string{"sh", "-ec", `for b in $1; do "$0" -q registry add --use-http -d "$2" -b "$b"; done`, b.bindery, strings.Join(refs, " "), to}
+			args = []string{"sh", "-ec", `for b in $1; do "$0" -q registry add --use-http -d "$2" -b "$b"; done`,
+				b.bindery, strings.Join(refs, " "), to}
 		}
 		return command{args: args, dir: work, env: []string{"XDG_CACHE_HOME=" + cache, "TMPDIR=" + b.dir},
 			before: func() error {
@@ -75,7 +77,8 @@ func (b *bench) additions(ctx context.Context) error {
 			},
 		}
 	}
-	s, err := median(ctx, b.runs, add("index.db", true, false), add("index.db", false, false), add("catalog", true, false), add("catalog", false, false))
+	s, err := median(ctx, b.runs, add("index.db", true, false), add("index.db", false, false),
+		add("catalog", true, false), add("catalog", false, false))
 	if err != nil {
 		return err
 	}
@@ -95,7 +98,8 @@ func (b *bench) additions(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.add(row{What: "50 times registry add to a database, cold cache", Input: "50 bundle images", Took: each[0], Ref: opmAddEach.here(b.gzip[b.in.catalog].CPU)})
+	b.add(row{What: "50 times registry add to a database, cold cache", Input: "50 bundle images", Took: each[0],
+		Ref: opmAddEach.here(b.gzip[b.in.catalog].CPU)})
 	return nil
 }
 
@@ -122,7 +126,8 @@ func (b *bench) pushBundles(ctx context.Context, host string) (refs []string, er
 			continue
 		}
 		ref := host + strings.TrimPrefix(fields[0], "127.0.0.1:5056")
-		build := exec.CommandContext(ctx, b.bindery, "-q", "--use-http", "build", "bundle", filepath.Join(dir, at), "--skip-validation", "-t", ref, "--push")
+		build := exec.CommandContext(ctx, b.bindery, "-q", "--use-http", "build", "bundle", filepath.Join(dir, at),
+			"--skip-validation", "-t", ref, "--push")
 		if out, err := build.CombinedOutput(); err != nil {
 			return nil, fmt.Errorf("building %s: %w: %s", ref, err, out)
 		}

@@ -80,7 +80,8 @@ func (b *bench) bundles(ctx context.Context) error {
 	}
 	render := func(flags ...string) command {
 		return command{
-			args: append(append([]string{b.bindery, "-q", "render", "--use-http"}, flags...), refs...), env: []string{"XDG_CACHE_HOME=" + cache, "TMPDIR=" + tmp},
+			args: append(append([]string{b.bindery, "-q", "render", "--use-http"}, flags...), refs...),
+			env:  []string{"XDG_CACHE_HOME=" + cache, "TMPDIR=" + tmp},
 			before: func() error {
 				if err := clean(); err != nil {
 					return err
@@ -105,9 +106,11 @@ func (b *bench) bundles(ctx context.Context) error {
 	ref := opmBundle.here(b.gzip[b.in.catalog].CPU)
 	ref.Wall, ref.Least, ref.CPU = ref.Wall*bundleCount, ref.Least*bundleCount, ref.CPU*bundleCount
 	input := fmt.Sprintf("%d images, %s MB fetched, %s MB unpacked", bundleCount, mb(fetched), mb(unpacked))
-	for i, what := range []string{"render bundles, cold cache", "render bundles, warm cache", "render bundles, --no-cache"} {
+	for i, what := range []string{"render bundles, cold cache", "render bundles, warm cache",
+		"render bundles, --no-cache"} {
 		// Like opm, a program that stores the image in a layout and unpacks it writes both.
-		b.add(row{What: what, Input: input, Took: s[i], Result: fetched + unpacked, Ref: ref, Target: target{Times: 10, Writes: 0.25}})
+		b.add(row{What: what, Input: input, Took: s[i], Result: fetched + unpacked, Ref: ref,
+			Target: target{Times: 10, Writes: 0.25}})
 	}
 	return nil
 }
@@ -123,7 +126,9 @@ func startRegistry(ctx context.Context, program, dir string) (host string, stop 
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", nil, err
 	}
-	config := fmt.Sprintf("version: 0.1\nlog: {level: error, accesslog: {disabled: true}}\nstorage: {filesystem: {rootdirectory: %s}, cache: {blobdescriptor: inmemory}}\nhttp: {addr: %q}\n", dir, host)
+	config := fmt.Sprintf(
+		"version: 0.1\nlog: {level: error, accesslog: {disabled: true}}\nstorage: {filesystem: {rootdirectory: %s}, "+
+			"cache: {blobdescriptor: inmemory}}\nhttp: {addr: %q}\n", dir, host)
 	if err := os.WriteFile(dir+".yml", []byte(config), 0o644); err != nil {
 		return "", nil, err
 	}

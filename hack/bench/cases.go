@@ -20,8 +20,10 @@ func (b *bench) database(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.add(row{What: "migrate -o json", Input: input, Took: s[0], Result: sizeOf(out), Ref: opmMigrate.here(gzip), Target: target{Times: 20, RSS: 120e6}})
-	b.add(row{What: "render -o json", Input: input, Took: s[1], Ref: opmRender.here(gzip), Target: target{Times: 20, RSS: 120e6}})
+	b.add(row{What: "migrate -o json", Input: input, Took: s[0], Result: sizeOf(out), Ref: opmMigrate.here(gzip),
+		Target: target{Times: 20, RSS: 120e6}})
+	b.add(row{What: "render -o json", Input: input, Took: s[1], Ref: opmRender.here(gzip),
+		Target: target{Times: 20, RSS: 120e6}})
 
 	if err := os.Rename(out, b.in.migrated); err != nil {
 		return err
@@ -34,7 +36,8 @@ func (b *bench) database(ctx context.Context) error {
 		return err
 	}
 	input = fmt.Sprintf("migrated from it, %s MB", mb(sizeOf(b.in.migrated)))
-	b.add(row{What: "validate", Input: input, Took: s[0], Ref: opmValidateLarge.here(b.gzip[b.in.migrated].CPU), Target: target{Times: 15, RSS: 150e6}})
+	b.add(row{What: "validate", Input: input, Took: s[0], Ref: opmValidateLarge.here(b.gzip[b.in.migrated].CPU),
+		Target: target{Times: 15, RSS: 150e6}})
 	return nil
 }
 
@@ -46,7 +49,8 @@ func (b *bench) catalogs(ctx context.Context) error {
 		return err
 	}
 	gzip := b.gzip[b.in.catalog].CPU
-	b.add(row{What: "validate", Input: b.catalogName(), Took: s[0], Ref: opmValidate.here(gzip), Target: target{Times: 6, RSS: 80e6}})
+	b.add(row{What: "validate", Input: b.catalogName(), Took: s[0], Ref: opmValidate.here(gzip),
+		Target: target{Times: 6, RSS: 80e6}})
 	b.add(row{What: "render -o json", Input: b.catalogName(), Took: s[1], Ref: opmRenderCatalog.here(gzip)})
 	return nil
 }
@@ -54,7 +58,8 @@ func (b *bench) catalogs(ctx context.Context) error {
 // ceilings looks for a catalog that needs more memory than the main one.
 func (b *bench) ceilings(ctx context.Context) error {
 	for _, catalog := range b.in.others {
-		s, err := median(ctx, 1, command{args: []string{b.bindery, "-q", "validate", catalog}}, b.build(catalog, "gzip", bare...), b.build(catalog, "gzip"))
+		s, err := median(ctx, 1, command{args: []string{b.bindery, "-q", "validate", catalog}},
+			b.build(catalog, "gzip", bare...), b.build(catalog, "gzip"))
 		if err != nil {
 			return err
 		}

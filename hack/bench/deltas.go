@@ -114,7 +114,8 @@ func printDeltas(w io.Writer, catalogs []string, all []pushed) error {
 	for i, p := range all {
 		fmt.Fprintf(w, "(%d) %s\n", i+1, p.name)
 	}
-	fmt.Fprintln(w, "CPU s are those of the program, all catalogs together, with a cache of layers that was empty at first.")
+	fmt.Fprintln(w,
+		"CPU s are those of the program, all catalogs together, with a cache of layers that was empty at first.")
 	return nil
 }
 
@@ -156,7 +157,8 @@ func (b *bench) push(ctx context.Context, program, dir string, s series, catalog
 	defer stop()
 	last := int64(0)
 	for _, catalog := range catalogs {
-		took, account, err := b.pushOne(ctx, catalog, host+"/bench/catalog:"+filepath.Base(catalog), dir+"-cache", s.flags...)
+		took, account, err := b.pushOne(ctx, catalog, host+"/bench/catalog:"+filepath.Base(catalog), dir+"-cache",
+			s.flags...)
 		if err != nil {
 			return p, err
 		}
@@ -181,7 +183,8 @@ type account struct {
 
 func (b *bench) pushOne(ctx context.Context, catalog, name, cache string, flags ...string) (sample, account, error) {
 	file := filepath.Join(b.dir, "account.json")
-	args := append([]string{b.bindery, "-q", "--use-http", "build", "catalog", catalog, "-t", name, "--push", "--server", "none", "--metadata-file", file}, flags...)
+	args := append([]string{b.bindery, "-q", "--use-http", "build", "catalog", catalog, "-t", name, "--push",
+		"--server", "none", "--metadata-file", file}, flags...)
 	var a account
 	s, err := command{args: args, env: []string{"XDG_CACHE_HOME=" + cache}}.once(ctx)
 	if err != nil {
@@ -250,7 +253,9 @@ func (b *bench) edited(ctx context.Context, program string) error {
 	if most > 1.1 || edited == 0 {
 		verdict = "MISSED"
 	}
-	fmt.Printf("one package edited, %d of %d in turn: at most %.2f of its layer and 20 kB are new and sent (%s; promised: 1.1): %s\n", edited, len(packages), most, worst, verdict)
+	fmt.Printf(
+		"one package edited, %d of %d in turn: at most %.2f of its layer and 20 kB are new and sent (%s; promised: "+
+			"1.1): %s\n", edited, len(packages), most, worst, verdict)
 	return nil
 }
 

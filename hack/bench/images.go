@@ -63,7 +63,8 @@ func (b *bench) imagesOf(ctx context.Context, what string, flags []string, name,
 		ref = buildahBud.here(b.gzip[b.in.catalog].CPU)
 	}
 	for i, times := range []float64{3, 6} {
-		b.add(row{What: names[i], Input: b.catalogName(), Took: s[i], Result: sizes[i], Ref: ref, Target: target{Times: times, RSS: 40e6, Writes: writes}})
+		b.add(row{What: names[i], Input: b.catalogName(), Took: s[i], Result: sizes[i], Ref: ref,
+			Target: target{Times: times, RSS: 40e6, Writes: writes}})
 	}
 	for i, peer := range peerNames {
 		b.add(row{What: "  " + peer + ", the same content", Input: b.catalogName(), Took: s[2+i]})
@@ -88,7 +89,8 @@ func (b *bench) peers(ctx context.Context, name, content string) (peers []comman
 		return nil, nil, err
 	}
 	file := filepath.Join(input, "Containerfile")
-	text := fmt.Sprintf("FROM scratch\nADD content /%s\nLABEL operators.operatorframework.io.index.configs.v1=/configs\n", name)
+	text := fmt.Sprintf(
+		"FROM scratch\nADD content /%s\nLABEL operators.operatorframework.io.index.configs.v1=/configs\n", name)
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		return nil, nil, err
 	}
@@ -104,7 +106,8 @@ func (b *bench) peers(ctx context.Context, name, content string) (peers []comman
 		if _, err := one.once(ctx); err != nil {
 			fmt.Println("buildah does not run here, so its recorded time is taken by proportion:", err)
 		} else {
-			both := command{args: []string{"sh", "-c", quoted(build...) + " && " + quoted(push...)}, env: env, before: fresh}
+			both := command{args: []string{"sh", "-c", quoted(build...) + " && " + quoted(push...)}, env: env,
+				before: fresh}
 			peers, names = append(peers, one, both), append(names, bud, bud+" and push to oci:")
 		}
 	} else {
@@ -112,9 +115,11 @@ func (b *bench) peers(ctx context.Context, name, content string) (peers []comman
 	}
 	if path, err := exec.LookPath("umoci"); err == nil && name != "" {
 		image := peerOut + ":v1"
-		script := strings.Join([]string{quoted(path, "init", "--layout", peerOut), quoted(path, "new", "--image", image),
+		script := strings.Join([]string{quoted(path, "init", "--layout", peerOut),
+			quoted(path, "new", "--image", image),
 			quoted(path, "insert", "--rootless", "--image", image, inside, "/"+name),
-			quoted(path, "config", "--image", image, "--config.label", "operators.operatorframework.io.index.configs.v1=/configs")}, " && ")
+			quoted(path, "config", "--image", image, "--config.label",
+				"operators.operatorframework.io.index.configs.v1=/configs")}, " && ")
 		peers = append(peers, command{args: []string{"sh", "-c", script}, before: removing(peerOut)})
 		names = append(names, "umoci, four commands")
 	}

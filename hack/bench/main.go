@@ -30,7 +30,8 @@ func main() {
 	var o options
 	flag.StringVar(&o.bindery, "bindery", "dist/bindery", "the program to measure")
 	flag.StringVar(&o.project, "project", ".", "the project's root")
-	flag.StringVar(&o.real, "real", "testdata/real", "directory of large.db.zst and catalog-*.tar.zst, v4.16 among them")
+	flag.StringVar(&o.real, "real", "testdata/real",
+		"directory of large.db.zst and catalog-*.tar.zst, v4.16 among them")
 	flag.StringVar(&o.json, "json", "", "also write the figures to this file")
 	flag.StringVar(&o.only, "only", "", "measure only what has this word in its name")
 	flag.IntVar(&o.runs, "runs", 5, "runs of each command; the median is printed")
@@ -73,7 +74,9 @@ func run(ctx context.Context, o options) (missed int, err error) {
 	for _, step := range []struct {
 		name string
 		do   func(context.Context) error
-	}{{"reference", b.references}, {"migrate render validate large", b.database}, {"validate", b.catalogs}, {"build", b.images}, {"bundles", b.bundles}, {"additions", b.additions}, {"warm", b.warm}, {"deltas", b.deltas}, {"serving", b.serving}, {"memory", b.ceilings}} {
+	}{{"reference", b.references}, {"migrate render validate large", b.database}, {"validate", b.catalogs},
+		{"build", b.images}, {"bundles", b.bundles}, {"additions", b.additions}, {"warm", b.warm}, {"deltas", b.deltas},
+		{"serving", b.serving}, {"memory", b.ceilings}} {
 		if o.only != "" && step.name != "reference" && !strings.Contains(step.name, o.only) {
 			continue
 		}

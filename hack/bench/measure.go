@@ -110,7 +110,8 @@ func waitUntilEnded(pid int) {
 	const byPID, exited, noReap = 1, 4, 0x1000000 // P_PID, WEXITED, WNOWAIT of waitid(2)
 	var info [128]byte
 	for {
-		_, _, errno := syscall.Syscall6(syscall.SYS_WAITID, byPID, uintptr(pid), uintptr(unsafe.Pointer(&info)), exited|noReap, 0, 0)
+		_, _, errno := syscall.Syscall6(syscall.SYS_WAITID, byPID, uintptr(pid), uintptr(unsafe.Pointer(&info)),
+			exited|noReap, 0, 0)
 		if errno != syscall.EINTR {
 			return
 		}

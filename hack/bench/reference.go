@@ -30,7 +30,8 @@ var (
 // here returns the estimated reference on this machine.
 func (r recorded) here(gzipHere float64) *reference {
 	scale := gzipHere / r.gzip
-	return &reference{Name: r.name, Wall: r.wall * scale, Least: r.wall * scale, CPU: r.cpu * scale, RSS: r.rss, By: "proportion to gzip -6"}
+	return &reference{Name: r.name, Wall: r.wall * scale, Least: r.wall * scale, CPU: r.cpu * scale, RSS: r.rss,
+		By: "proportion to gzip -6"}
 }
 
 // references measures gzip -6 of a tar of each input.
@@ -54,7 +55,8 @@ func (b *bench) references(ctx context.Context) error {
 func (b *bench) gzipOf(ctx context.Context, input string) error {
 	archive := filepath.Join(b.dir, "gzip.tar")
 	defer os.Remove(archive)
-	if out, err := exec.CommandContext(ctx, "tar", "-C", filepath.Dir(input), "-cf", archive, filepath.Base(input)).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(ctx, "tar", "-C", filepath.Dir(input), "-cf", archive,
+		filepath.Base(input)).CombinedOutput(); err != nil {
 		return fmt.Errorf("tar of %s: %w: %s", input, err, out)
 	}
 	// Three runs suffice for large inputs: runs of several seconds vary little.
@@ -63,7 +65,8 @@ func (b *bench) gzipOf(ctx context.Context, input string) error {
 		return err
 	}
 	b.gzip[input] = s[0]
-	fmt.Printf("gzip -6 of a tar of %s (%.1f MB): %.3f s CPU, %.3f s wall%s\n", filepath.Base(input), float64(sizeOf(input))/1e6,
+	fmt.Printf("gzip -6 of a tar of %s (%.1f MB): %.3f s CPU, %.3f s wall%s\n", filepath.Base(input),
+		float64(sizeOf(input))/1e6,
 		s[0].CPU, s[0].Wall, crowded(s[0]))
 	return nil
 }

@@ -33,7 +33,8 @@ type reference struct {
 
 // target is the limit that the project promises; zero means none.
 type target struct {
-	Times  float64 `json:"timesFaster,omitempty"`          // wall time of the reference divided by that of the command, at least
+	// wall time of the reference divided by that of the command, at least
+	Times  float64 `json:"timesFaster,omitempty"`
 	RSS    int64   `json:"peakRSSBytes,omitempty"`         // at most
 	Writes float64 `json:"writtenPerResultByte,omitempty"` // bytes written to storage per byte of the result, at most
 }
@@ -75,19 +76,27 @@ func (r row) misses() (missed []string) {
 func (b *bench) print(w io.Writer) {
 	fmt.Fprintln(w)
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tw, "what\tinput\twall s\tCPU s\tRSS MB\twritten MB\treference\twall s\tCPU s\tRSS MB\ttimes faster: median / least / CPU\ttarget\t")
+	fmt.Fprintln(tw,
+		"what\tinput\twall s\tCPU s\tRSS MB\twritten MB\treference\twall s\tCPU s\tRSS MB\ttimes faster: median / "+
+			"least / CPU\ttarget\t")
 	for _, r := range b.rows {
 		fmt.Fprintln(tw, r.text())
 	}
 	tw.Flush()
-	fmt.Fprintf(w, "\nMedians of %d runs, RSS the highest of them. Times faster: by the median wall times, which are judged; by the least wall times, which\n"+
-		"other work on the machine disturbs least; by CPU time. Written: write_bytes of /proc/PID/io (what goes to storage), and per byte of the result\n"+
-		"where there is one. References marked * were measured in turn with the command; the others are recorded times * gzip's CPU here / gzip's CPU there.\n"+
-		"load average at the end: %s\n", b.runs, loadAverage())
+	fmt.Fprintf(w,
+		"\nMedians of %d runs, RSS the highest of them. Times faster: by the median wall times, which are judged; by "+
+			"the least wall times, which\n"+
+			"other work on the machine disturbs least; by CPU time. Written: write_bytes of /proc/PID/io (what "+
+			"goes to "+
+			"storage), and per byte of the result\n"+
+			"where there is one. References marked * were measured in turn with the command; the others are recorded "+
+			"times * gzip's CPU here / gzip's CPU there.\n"+
+			"load average at the end: %s\n", b.runs, loadAverage())
 }
 
 func (r row) text() string {
-	columns := []string{r.What, r.Input, fmt.Sprintf("%.3f", r.Took.Wall), fmt.Sprintf("%.3f", r.Took.CPU), mb(r.Took.RSS), mb(r.Took.Disk)}
+	columns := []string{r.What, r.Input, fmt.Sprintf("%.3f", r.Took.Wall), fmt.Sprintf("%.3f", r.Took.CPU),
+		mb(r.Took.RSS), mb(r.Took.Disk)}
 	if r.Result > 0 {
 		columns[5] += fmt.Sprintf(" (%.2f/B)", float64(r.Took.Disk)/float64(r.Result))
 	}
@@ -162,7 +171,8 @@ func describeMachine() string {
 			}
 		}
 	}
-	return fmt.Sprintf("machine: %d x %s, load average %s (the figures want an idle machine)", runtime.NumCPU(), model, loadAverage())
+	return fmt.Sprintf("machine: %d x %s, load average %s (the figures want an idle machine)", runtime.NumCPU(), model,
+		loadAverage())
 }
 
 func loadAverage() string {

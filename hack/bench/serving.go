@@ -36,7 +36,8 @@ type loadResult struct {
 func (b *bench) serving(ctx context.Context) error {
 	server, client := filepath.Join(b.dir, "opm-server"), filepath.Join(b.dir, "load")
 	for _, build := range [][]string{
-		{"-trimpath", "-tags=containers_image_openpgp,exclude_graphdriver_btrfs,grpcnotrace", "-ldflags=-s -w", "-o", server, "./cmd/opm-server"},
+		{"-trimpath", "-tags=containers_image_openpgp,exclude_graphdriver_btrfs,grpcnotrace", "-ldflags=-s -w", "-o",
+			server, "./cmd/opm-server"},
 		{"-o", client, "./hack/load"},
 	} {
 		cmd := exec.CommandContext(ctx, "go", append([]string{"build"}, build...)...)
@@ -46,7 +47,8 @@ func (b *bench) serving(ctx context.Context) error {
 		}
 	}
 	if _, err := os.Stat(b.in.migrated); err != nil {
-		if _, err := (command{args: []string{b.bindery, "-q", "migrate", b.in.database, b.in.migrated, "-o", "json"}}).once(ctx); err != nil {
+		if _, err := (command{args: []string{b.bindery, "-q", "migrate", b.in.database, b.in.migrated, "-o",
+			"json"}}).once(ctx); err != nil {
 			return err
 		}
 	}
@@ -56,53 +58,66 @@ func (b *bench) serving(ctx context.Context) error {
 		}
 	}
 	measure := func(catalog, cache string, flags ...string) ([]loadResult, error) {
-		return b.load(ctx, client, append(flags, "--", server, "serve", catalog, "--cache-dir", cache, "--termination-log", ""))
+		return b.load(ctx, client,
+			append(flags, "--", server, "serve", catalog, "--cache-dir", cache, "--termination-log", ""))
 	}
 
 	cache := filepath.Join(b.dir, "serve-cache")
-	if err := b.cold(ctx, server, b.in.catalog, cache, b.catalogName(), opmCache.here(b.gzip[b.in.catalog].CPU), target{}); err != nil {
+	if err := b.cold(ctx, server, b.in.catalog, cache, b.catalogName(), opmCache.here(b.gzip[b.in.catalog].CPU),
+		target{}); err != nil {
 		return err
 	}
 	small, err := measure(b.in.catalog, cache, "-mode", "start", "-runs", fmt.Sprint(b.runs))
 	if err != nil {
 		return err
 	}
-	b.add(row{What: "serve, ready cache, to the first answer", Input: b.catalogName(), Took: small[0].start(), Ref: opmServe.here(b.gzip[b.in.catalog].CPU), Target: target{Times: 20}})
+	b.add(row{What: "serve, ready cache, to the first answer", Input: b.catalogName(), Took: small[0].start(),
+		Ref: opmServe.here(b.gzip[b.in.catalog].CPU), Target: target{Times: 20}})
 
 	input := fmt.Sprintf("migrated from the database, %s MB", mb(sizeOf(b.in.migrated)))
 	gzip := b.gzip[b.in.migrated].CPU
 	cache += "-large"
 	opmCold := recorded{"opm serve --cache-only, as recorded", 27, 41.6, 775e6, 5.0}
-	if err := b.cold(ctx, server, b.in.migrated, cache, input, opmCold.here(gzip), target{Times: 5, RSS: 100e6}); err != nil {
+	if err := b.cold(ctx, server, b.in.migrated, cache, input, opmCold.here(gzip),
+		target{Times: 5, RSS: 100e6}); err != nil {
 		return err
 	}
-	r, err := measure(b.in.migrated, cache, "-decode", "-mode", "start,list,get,slow,stopped", "-runs", fmt.Sprint(b.runs))
+	r, err := measure(b.in.migrated, cache, "-decode", "-mode", "start,list,get,slow,stopped", "-runs",
+		fmt.Sprint(b.runs))
 	if err != nil {
 		return err
 	}
-	b.add(row{What: "serve, ready cache, to the first answer", Input: input, Took: r[0].start(), Ref: opmServeLarge.here(gzip), Target: target{Times: 20, RSS: 76e6}})
-	b.add(row{What: "ListBundles", Input: input, Took: r[1].each(1), Ref: opmList.here(gzip), Target: target{Times: 10, RSS: 76e6}})
+	b.add(row{What: "serve, ready cache, to the first answer", Input: input, Took: r[0].start(),
+		Ref: opmServeLarge.here(gzip), Target: target{Times: 20, RSS: 76e6}})
+	b.add(row{What: "ListBundles", Input: input, Took: r[1].each(1), Ref: opmList.here(gzip),
+		Target: target{Times: 10, RSS: 76e6}})
 	get := r[2].each(1)
 	get.Wall, get.Least = r[2].P50, r[2].P50
-	b.add(row{What: "GetBundle, median", Input: input, Took: get, Ref: opmGet.here(gzip), Target: target{Times: 3, RSS: 76e6}})
+	b.add(row{What: "GetBundle, median", Input: input, Took: get, Ref: opmGet.here(gzip),
+		Target: target{Times: 3, RSS: 76e6}})
 	get.Wall, get.Least = r[2].P99, r[2].P99
-	b.add(row{What: "GetBundle, p99", Input: input, Took: get, Ref: opmGetP99.here(gzip), Target: target{Times: 3, RSS: 76e6}})
+	b.add(row{What: "GetBundle, p99", Input: input, Took: get, Ref: opmGetP99.here(gzip),
+		Target: target{Times: 3, RSS: 76e6}})
 	for _, crowd := range r[3:] {
 		took := crowd.each(1)
 		took.Wall, took.Least, took.RSS = crowd.P99, crowd.P99, crowd.RSSDuring
-		b.add(row{What: "GetBundle, p99, beside 1,000 readers: " + crowd.Mode, Input: input, Took: took, Target: target{RSS: 120e6}})
+		b.add(row{What: "GetBundle, p99, beside 1,000 readers: " + crowd.Mode, Input: input, Took: took,
+			Target: target{RSS: 120e6}})
 	}
 	eight, err := measure(b.in.migrated, cache, "-decode", "-mode", "list", "-clients", "8")
 	if err != nil {
 		return err
 	}
-	b.add(row{What: "ListBundles, 8 at once", Input: input, Took: eight[0].each(8), Ref: opmLists.here(gzip), Target: target{Times: 10, RSS: 76e6}})
+	b.add(row{What: "ListBundles, 8 at once", Input: input, Took: eight[0].each(8), Ref: opmLists.here(gzip),
+		Target: target{Times: 10, RSS: 76e6}})
 	return nil
 }
 
 // cold measures building the cache.
 func (b *bench) cold(ctx context.Context, server, catalog, cache, input string, ref *reference, t target) error {
-	s, err := median(ctx, min(b.runs, 3), command{args: []string{server, "serve", catalog, "--cache-dir", cache, "--cache-only", "--termination-log", ""}, before: removing(cache)})
+	s, err := median(ctx, min(b.runs, 3),
+		command{args: []string{server, "serve", catalog, "--cache-dir", cache, "--cache-only", "--termination-log", ""},
+			before: removing(cache)})
 	if err != nil {
 		return err
 	}

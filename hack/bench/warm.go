@@ -28,7 +28,8 @@ func (b *bench) warm(ctx context.Context) error {
 		}{
 			{"build again, " + compression, nil, false},
 			{"build again, no server, " + compression, []string{"--server", "none"}, false},
-			{"build again, no server, nothing to write, " + compression, []string{"--server", "none", "--dry-run"}, true},
+			{"build again, no server, nothing to write, " + compression, []string{"--server", "none", "--dry-run"},
+				true},
 		} {
 			build := func(cold bool) command {
 				c := b.build(b.in.catalog, compression, kind.flags...)
@@ -50,7 +51,8 @@ func (b *bench) warm(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			b.add(row{What: kind.what, Input: b.catalogName(), Took: s[1], Ref: measuredReference("with an empty cache", s[0]), Target: target{Times: 10, RSS: 40e6}})
+			b.add(row{What: kind.what, Input: b.catalogName(), Took: s[1],
+				Ref: measuredReference("with an empty cache", s[0]), Target: target{Times: 10, RSS: 40e6}})
 			if kind.flags == nil {
 				continue
 			}
@@ -58,7 +60,8 @@ func (b *bench) warm(ctx context.Context) error {
 			if peer != nil {
 				made = measuredReference(name, s[2])
 			}
-			b.add(row{What: kind.what, Input: b.catalogName(), Took: s[1], Ref: opmCache.here(b.gzip[b.in.catalog].CPU).and(made), Target: target{Times: 50}})
+			b.add(row{What: kind.what, Input: b.catalogName(), Took: s[1],
+				Ref: opmCache.here(b.gzip[b.in.catalog].CPU).and(made), Target: target{Times: 50}})
 		}
 	}
 	if err := removing(cache)(); err != nil {
@@ -84,7 +87,8 @@ func (b *bench) pushedAgain(ctx context.Context) error {
 	repositories := 0
 	for _, compression := range []string{"gzip", "zstd"} {
 		push := func(cold bool) command {
-			args := []string{b.bindery, "-q", "--use-http", "build", "catalog", b.in.catalog, "--push", "--compression", compression, "-t", ""}
+			args := []string{b.bindery, "-q", "--use-http", "build", "catalog", b.in.catalog, "--push", "--compression",
+				compression, "-t", ""}
 			name := func() string { return fmt.Sprintf("%s/bench/repository%d:v1", host, repositories) }
 			c := command{args: args, env: []string{"XDG_CACHE_HOME=" + cache}}
 			c.before = func() error {
@@ -103,9 +107,12 @@ func (b *bench) pushedAgain(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		b.add(row{What: "build and push again, " + compression, Input: b.catalogName(), Took: s[1], Ref: measuredReference("with an empty cache to an empty repository", s[0]), Target: target{Times: 10, RSS: 40e6}})
+		b.add(row{What: "build and push again, " + compression, Input: b.catalogName(), Took: s[1],
+			Ref:    measuredReference("with an empty cache to an empty repository", s[0]),
+			Target: target{Times: 10, RSS: 40e6}})
 		made := opmCache.here(b.gzip[b.in.catalog].CPU).and(buildahBud.here(b.gzip[b.in.catalog].CPU))
-		b.add(row{What: "build and push again, " + compression, Input: b.catalogName(), Took: s[1], Ref: made, Target: target{Times: 50}})
+		b.add(row{What: "build and push again, " + compression, Input: b.catalogName(), Took: s[1], Ref: made,
+			Target: target{Times: 50}})
 	}
 	return nil
 }
@@ -133,8 +140,9 @@ func (b *bench) opmAndBuildah(ctx context.Context) (*command, string, error) {
 
 // and adds two references.
 func (r *reference) and(other *reference) *reference {
-	return &reference{Name: r.Name + ", and " + other.Name, By: r.By + ", " + other.By, Wall: r.Wall + other.Wall, Least: r.Least + other.Least,
-		CPU: r.CPU + other.CPU, RSS: max(r.RSS, other.RSS)}
+	return &reference{Name: r.Name + ", and " + other.Name, By: r.By + ", " + other.By, Wall: r.Wall + other.Wall,
+		Least: r.Least + other.Least,
+		CPU:   r.CPU + other.CPU, RSS: max(r.RSS, other.RSS)}
 }
 
 func without(args []string, unwanted string) (kept []string) {

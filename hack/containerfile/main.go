@@ -55,7 +55,10 @@ func describe(ctx context.Context, name string) (map[string]string, error) {
 	r := images.NewLayerReader(images.Limits{})
 	for n := range img.Layers {
 		layer := map[string]string{}
-		if _, err := r.Read(ctx, img, n, func(name string, h *tar.Header, content io.Reader) error { return add(all, layer, name, h, content) }); err != nil {
+		if _, err := r.Read(ctx, img, n, func(name string, h *tar.Header, content io.Reader) error {
+			return add(all,
+				layer, name, h, content)
+		}); err != nil {
 			return nil, err
 		}
 		for name, is := range layer {
@@ -68,8 +71,10 @@ func describe(ctx context.Context, name string) (map[string]string, error) {
 	c := img.Config.Config
 	delete(c.Labels, "io.buildah.version")
 	for what, v := range map[string]any{
-		"env": c.Env, "cmd": c.Cmd, "entrypoint": c.Entrypoint, "user": c.User, "workdir": c.WorkingDir, "labels": c.Labels, "volumes": c.Volumes,
-		"ports": c.ExposedPorts, "stopsignal": c.StopSignal, "author": img.Config.Author, "platform": img.Config.Platform,
+		"env": c.Env, "cmd": c.Cmd, "entrypoint": c.Entrypoint, "user": c.User, "workdir": c.WorkingDir,
+		"labels": c.Labels, "volumes": c.Volumes,
+		"ports": c.ExposedPorts, "stopsignal": c.StopSignal, "author": img.Config.Author,
+		"platform": img.Config.Platform,
 	} {
 		text, err := json.Marshal(v)
 		if err != nil {

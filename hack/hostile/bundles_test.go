@@ -25,8 +25,10 @@ func (b *box) bundle(dir string) {
 // bundleCommands are the commands that read the whole bundle in the directory "b".
 func bundleCommands() [][]string {
 	return [][]string{
-		{"render", "b"}, {"render", "b", "b", "-o", "ndjson"}, {"bundle", "validate", "b"}, {"bundle", "build", "b", "-t", "example.com/foo:v1"},
-		{"bundle", "extract", "b", "-c", "foo", "--dry-run"}, {"bundle", "extract", "b", "-c", "foo", "--dry-run", "-z"},
+		{"render", "b"}, {"render", "b", "b", "-o", "ndjson"}, {"bundle", "validate", "b"},
+		{"bundle", "build", "b", "-t", "example.com/foo:v1"},
+		{"bundle", "extract", "b", "-c", "foo", "--dry-run"},
+		{"bundle", "extract", "b", "-c", "foo", "--dry-run", "-z"},
 	}
 }
 
@@ -67,29 +69,44 @@ func TestBundleDirectories(t *testing.T) {
 		{"manifest that is a FIFO", fifo("manifests/z.yaml"), "regular", ""},
 		{"annotations that are a FIFO", fifo("metadata/annotations.yaml"), "regular", ""},
 		{"dependencies that are a FIFO", fifo("metadata/dependencies.yaml"), "regular", ""},
-		{"manifest of 1 GiB", func(b *box) { check(b.t, os.Truncate(b.write("b/manifests/z.yaml", ""), 1<<30)) }, "4194304", ""},
-		{"annotations of 1 GiB", func(b *box) { check(b.t, os.Truncate(b.write("b/metadata/annotations.yaml", ""), 1<<30)) }, "limit|bytes", ""},
+		{"manifest of 1 GiB", func(b *box) { check(b.t, os.Truncate(b.write("b/manifests/z.yaml", ""), 1<<30)) },
+			"4194304", ""},
+		{"annotations of 1 GiB",
+			func(b *box) { check(b.t, os.Truncate(b.write("b/metadata/annotations.yaml", ""), 1<<30)) }, "limit|bytes",
+			""},
 		{"10,001 manifests", func(b *box) {
 			for i := range 10_001 {
 				b.write(fmt.Sprintf("b/manifests/%d.yaml", i), "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n")
 			}
 		}, "limit|bytes|files|entries", ""},
 		{"alias bomb", text("manifests/z.yaml", "kind: X\na0: &a0 [x]\n"+repeat(9, func(i int) string {
-			return fmt.Sprintf("a%d: &a%d [%s]\n", i+1, i+1, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d,", i), 9), ","))
+			return fmt.Sprintf("a%d: &a%d [%s]\n", i+1, i+1,
+				strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d,", i), 9), ","))
 		})), "alias", noExtract},
-		{"alias bomb in the annotations", text("metadata/annotations.yaml", annotations+"a0: &a0 [x]\n"+repeat(9, func(i int) string {
-			return fmt.Sprintf("a%d: &a%d [%s]\n", i+1, i+1, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d,", i), 9), ","))
-		})), "alias", ""},
-		{"deep", text("manifests/z.json", `{"kind":"X","a":`+strings.Repeat("[", 9990)+strings.Repeat("]", 9990)+"}"), "depth", noExtract},
+		{"alias bomb in the annotations",
+			text("metadata/annotations.yaml", annotations+"a0: &a0 [x]\n"+repeat(9, func(i int) string {
+				return fmt.Sprintf("a%d: &a%d [%s]\n", i+1, i+1,
+					strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d,", i), 9), ","))
+			})), "alias", ""},
+		{"deep", text("manifests/z.json", `{"kind":"X","a":`+strings.Repeat("[", 9990)+strings.Repeat("]", 9990)+"}"),
+			"depth", noExtract},
 		{"not UTF-8", text("manifests/z.yaml", "apiVersion: v1\nkind: \"\xff\xfe\"\n"), "UTF-8", neither},
 		{"escape sequences", text("manifests/z.yaml", "a\x1b[31m: [\n"), ".", neither},
-		{"no CSV", func(b *box) { check(b.t, os.Remove(filepath.Join(b.dir, "b/manifests/csv.yaml"))) }, ".", noExtract},
+		{"no CSV", func(b *box) { check(b.t, os.Remove(filepath.Join(b.dir, "b/manifests/csv.yaml"))) }, ".",
+			noExtract},
 		{"two CSVs", text("manifests/z.yaml", goodCSV), ".", neither},
-		{"no annotations", func(b *box) { check(b.t, os.Remove(filepath.Join(b.dir, "b/metadata/annotations.yaml"))) }, ".", noExtract},
+		{"no annotations", func(b *box) { check(b.t, os.Remove(filepath.Join(b.dir, "b/metadata/annotations.yaml"))) },
+			".", noExtract},
 		{"two files of annotations", text("metadata/other.yaml", annotations), ".", neither},
-		{"unknown media type", text("metadata/annotations.yaml", strings.ReplaceAll(annotations, "registry+v1", "x\\e[31m")), ".", neither},
-		{"manifests outside", text("metadata/annotations.yaml", strings.ReplaceAll(annotations, rest+"manifests.v1: manifests/", rest+"manifests.v1: ../../canary/")), ".", noExtract},
-		{"metadata outside", text("metadata/annotations.yaml", strings.ReplaceAll(annotations, rest+"metadata.v1: metadata/", rest+"metadata.v1: /etc/")), ".", neither},
+		{"unknown media type",
+			text("metadata/annotations.yaml", strings.ReplaceAll(annotations, "registry+v1", "x\\e[31m")), ".",
+			neither},
+		{"manifests outside",
+			text("metadata/annotations.yaml",
+				strings.ReplaceAll(annotations, rest+"manifests.v1: manifests/", rest+"manifests.v1: ../../canary/")),
+			".", noExtract},
+		{"metadata outside", text("metadata/annotations.yaml",
+			strings.ReplaceAll(annotations, rest+"metadata.v1: metadata/", rest+"metadata.v1: /etc/")), ".", neither},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -107,7 +124,8 @@ func TestBundleDirectories(t *testing.T) {
 				if o.status != 1 || o.stdout != "" || o.class != input && o.class != limit && o.class != local {
 					t.Errorf("%s: status %d, class %d, %.100q: %.500s", label, o.status, o.class, o.stdout, o.stderr)
 				}
-				if strings.Contains(o.stderr, secret) || strings.Contains(o.stderr, "root:x:0") || strings.ContainsAny(o.stderr, "\x1b\x00") || len(o.stderr) > 20_000 {
+				if strings.Contains(o.stderr, secret) || strings.Contains(o.stderr, "root:x:0") ||
+					strings.ContainsAny(o.stderr, "\x1b\x00") || len(o.stderr) > 20_000 {
 					t.Errorf("%s: %.1000q", label, o.stderr)
 				}
 				b.unchanged(label, before)
@@ -139,48 +157,74 @@ func TestBundleValidators(t *testing.T) {
 			b.write("b/metadata/dependencies.yaml", dependencies(cel(rule), 1))
 		},
 		"deep expression": func(b *box) {
-			b.write("b/metadata/dependencies.yaml", dependencies(cel(strings.Repeat("(", 60_000)+"true"+strings.Repeat(")", 60_000)), 1))
+			b.write("b/metadata/dependencies.yaml",
+				dependencies(cel(strings.Repeat("(", 60_000)+"true"+strings.Repeat(")", 60_000)), 1))
 		},
 		"many expressions": func(b *box) {
-			b.write("b/metadata/dependencies.yaml", dependencies(cel("properties.exists(p, p.type == 'a' && p.value.matches('^(a+)+$'))"), 20_000))
+			b.write("b/metadata/dependencies.yaml",
+				dependencies(cel("properties.exists(p, p.type == 'a' && p.value.matches('^(a+)+$'))"), 20_000))
 		},
 		"long expression": func(b *box) {
 			b.write("b/metadata/dependencies.yaml", dependencies(cel(strings.Repeat("true || ", 16_000)+"true"), 20))
 		},
 		"10,000 wrong patterns": func(b *box) {
-			b.write("b/manifests/crd.yaml", definition(strings.TrimSuffix(repeat(10_000, func(i int) string { return fmt.Sprintf(`"p%d":{"type":"string","pattern":"(a{1000}){1000}"},`, i) }), ",")))
+			b.write("b/manifests/crd.yaml",
+				definition(strings.TrimSuffix(repeat(10_000,
+					func(i int) string {
+						return fmt.Sprintf(`"p%d":{"type":"string","pattern":"(a{1000}){1000}"},`,
+							i)
+					}), ",")))
 		},
 		"costly rules": func(b *box) {
 			b.write("b/manifests/crd.yaml", definition(strings.TrimSuffix(repeat(3000, func(i int) string {
-				return fmt.Sprintf(`"p%d":{"type":"array","items":{"type":"string"},"x-kubernetes-validations":[{"rule":"self.all(x, self.all(y, self.all(z, self.exists(w, w==x+y+z))))"}]},`, i)
+				return fmt.Sprintf(
+					`"p%d":{"type":"array","items":{"type":"string"},"x-kubernetes-validations":[{"rule":"self.all(x, self.all(y, self.all(z, self.exists(w, w==x+y+z))))"}]},`, i)
 			}), ",")))
 		},
 		"deep schema": func(b *box) {
-			b.write("b/manifests/crd.yaml", definition(strings.Repeat(`"a":{"type":"object","properties":{`, 20)+`"b":{"type":"string"}`+strings.Repeat("}}", 20)))
+			b.write("b/manifests/crd.yaml",
+				definition(strings.Repeat(`"a":{"type":"object","properties":{`,
+					20)+`"b":{"type":"string"}`+strings.Repeat("}}", 20)))
 		},
 		"schema of aliases": func(b *box) {
-			b.write("b/manifests/crd.yaml", "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: foos.example.com}\nspec:\n  group: example.com\n  scope: Namespaced\n"+
-				"  names: {kind: Foo, plural: foos}\n  versions:\n  - name: v1\n    served: true\n    storage: true\n    schema:\n      openAPIV3Schema:\n        type: object\n        properties:\n"+
-				"          p0: &p0 {type: object, properties: {x: {type: string}}}\n"+repeat(12, func(i int) string {
-				return fmt.Sprintf("          p%d: &p%d {type: object, properties: {a: *p%d, b: *p%d, c: *p%d, d: *p%d}}\n", i+1, i+1, i, i, i, i)
-			}))
+			b.write("b/manifests/crd.yaml",
+				"apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: "+
+					"foos.example.com}\nspec:\n  group: example.com\n  scope: Namespaced\n"+
+					"  names: {kind: Foo, plural: foos}\n  versions:\n  - name: v1\n    served: true\n    storage: "+
+					"true\n    schema:\n      openAPIV3Schema:\n        type: object\n        properties:\n"+
+					"          p0: &p0 {type: object, properties: {x: {type: string}}}\n"+repeat(12,
+					func(i int) string {
+						return fmt.Sprintf(
+							"          p%d: &p%d {type: object, properties: {a: *p%d, b: *p%d, c: *p%d, d: *p%d}}\n",
+							i+1,
+							i+1, i, i, i, i)
+					}))
 		},
 		"schema of 5,000 alternatives": func(b *box) {
-			b.write("b/manifests/crd.yaml", definition(`"p":{"type":"object","anyOf":[`+strings.TrimSuffix(strings.Repeat(`{"required":["a"],"not":{"anyOf":[{"required":["b"]}]}},`, 5_000), ",")+`]}`))
+			b.write("b/manifests/crd.yaml",
+				definition(`"p":{"type":"object","anyOf":[`+strings.TrimSuffix(
+					strings.Repeat(`{"required":["a"],"not":{"anyOf":[{"required":["b"]}]}},`, 5_000), ",")+`]}`))
 		},
 		"schema of 3,000 levels": func(b *box) {
-			b.write("b/manifests/crd.yaml", definition(strings.Repeat(`"a":{"type":"object","properties":{`, 1500)+`"b":{"type":"string"}`+strings.Repeat("}}", 1500)))
+			b.write("b/manifests/crd.yaml",
+				definition(strings.Repeat(`"a":{"type":"object","properties":{`,
+					1500)+`"b":{"type":"string"}`+strings.Repeat("}}", 1500)))
 		},
 		"100,000 values of an enum": func(b *box) {
-			b.write("b/manifests/crd.yaml", definition(`"p":{"type":"string","enum":[`+strings.TrimSuffix(repeat(100_000, func(i int) string { return fmt.Sprintf("\"v%d\",", i) }), ",")+`]}`))
+			b.write("b/manifests/crd.yaml",
+				definition(`"p":{"type":"string","enum":[`+strings.TrimSuffix(
+					repeat(100_000, func(i int) string { return fmt.Sprintf("\"v%d\",", i) }), ",")+`]}`))
 		},
 		"1,200 versions of a large schema": func(b *box) {
 			version := `"served":true,"storage":false,"schema":{"openAPIV3Schema":{"type":"object","properties":{` +
 				strings.TrimSuffix(repeat(30, func(i int) string {
-					return fmt.Sprintf(`"p%d":{"type":"object","default":{"a":%d},"properties":{"a":{"type":"integer"}}},`, i, i)
+					return fmt.Sprintf(
+						`"p%d":{"type":"object","default":{"a":%d},"properties":{"a":{"type":"integer"}}},`, i, i)
 				}), ",") + `}}}`
-			b.write("b/manifests/crd.yaml", `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"foos.example.com"},"spec":{"group":"example.com","scope":"Namespaced","names":{"kind":"Foo","plural":"foos"},"versions":[`+
-				strings.TrimSuffix(repeat(1200, func(i int) string { return fmt.Sprintf(`{"name":"v%d",%s},`, i+1, version) }), ",")+`]}}`)
+			b.write("b/manifests/crd.yaml",
+				`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"foos.example.com"},"spec":{"group":"example.com","scope":"Namespaced","names":{"kind":"Foo","plural":"foos"},"versions":[`+
+					strings.TrimSuffix(repeat(1200,
+						func(i int) string { return fmt.Sprintf(`{"name":"v%d",%s},`, i+1, version) }), ",")+`]}}`)
 		},
 		"10,000 unknown dependencies": func(b *box) {
 			b.write("b/metadata/dependencies.yaml", dependencies("- {type: \"x\\e[31m\", value: {a: b}}\n", 10_000))
@@ -192,12 +236,15 @@ func TestBundleValidators(t *testing.T) {
 			b.bundle("b")
 			prepare(b)
 			before := b.snapshot()
-			for _, args := range [][]string{{"bundle", "validate", "b"}, {"bundle", "validate", "b", "-s", "good-practices", "-s", "operatorhub", "-s", "community"}, {"bundle", "build", "b", "-t", "example.com/x:v1", "--dry-run"}} {
+			for _, args := range [][]string{{"bundle", "validate", "b"},
+				{"bundle", "validate", "b", "-s", "good-practices", "-s", "operatorhub", "-s", "community"},
+				{"bundle", "build", "b", "-t", "example.com/x:v1", "--dry-run"}} {
 				o := b.run(args...)
 				if o.took > maxTime || o.memory > maxMemory {
 					t.Errorf("%q: %s, %d MB", args, o.took, o.memory>>20)
 				}
-				if name == "costly rules" && args[1] == "validate" && !strings.Contains(o.stderr, "3000 validation rules: the first 1000 are checked") {
+				if name == "costly rules" && args[1] == "validate" && !strings.Contains(o.stderr,
+					"3000 validation rules: the first 1000 are checked") {
 					t.Errorf("%q: not told that rules were left out: %.500q", args, o.stderr)
 				}
 				if strings.ContainsAny(o.stderr, "\x1b\x00") || len(o.stderr) > 200_000 {
@@ -217,11 +264,19 @@ func TestDrawingsOfHostileText(t *testing.T) {
 	text, err := json.Marshal(evil)
 	check(t, err)
 	e := string(text)
-	b.write("cat/c.json", `{"schema":"olm.package","name":`+e+`,"defaultChannel":`+e+`,"description":`+e+`,"icon":{"base64data":"PHN2Zz48c2NyaXB0PmFsZXJ0KDEpPC9zY3JpcHQ+PC9zdmc+","mediatype":"image/svg+xml\" onload=\"alert(1)"}}
-{"schema":"olm.channel","package":`+e+`,"name":`+e+`,"entries":[{"name":`+e+`},{"name":"b","replaces":`+e+`,"skips":[`+e+`],"skipRange":`+e+`}]}
-{"schema":"olm.bundle","package":`+e+`,"name":`+e+`,"image":"javascript:alert(1)","properties":[{"type":"olm.package","value":{"packageName":`+e+`,"version":"1.0.0"}}]}
-{"schema":"olm.bundle","package":`+e+`,"name":"b","image":`+e+`,"properties":[{"type":"olm.package","value":{"packageName":`+e+`,"version":"2.0.0"}},{"type":"olm.csv.metadata","value":{"displayName":`+e+`,"description":`+e+`}}]}
-{"schema":"olm.deprecations","package":`+e+`,"entries":[{"reference":{"schema":"olm.channel","name":`+e+`},"message":`+e+`},{"reference":{"schema":"olm.bundle","name":`+e+`},"message":`+e+`}]}
+	b.write("cat/c.json",
+		`{"schema":"olm.package","name":`+e+`,"defaultChannel":`+e+`,"description":`+e+
+			`,"icon":{"base64data":"PHN2Zz48c2NyaXB0PmFsZXJ0KDEpPC9zY3JpcHQ+PC9zdmc+","mediatype":"image/svg+xml\" onload=\"alert(1)"}}
+{"schema":"olm.channel","package":`+e+`,"name":`+e+`,"entries":[{"name":`+e+`},{"name":"b","replaces":`+e+`,"skips":[`+
+			e+`],"skipRange":`+e+`}]}
+{"schema":"olm.bundle","package":`+e+`,"name":`+e+
+			`,"image":"javascript:alert(1)","properties":[{"type":"olm.package","value":{"packageName":`+e+
+			`,"version":"1.0.0"}}]}
+{"schema":"olm.bundle","package":`+e+`,"name":"b","image":`+e+
+			`,"properties":[{"type":"olm.package","value":{"packageName":`+e+
+			`,"version":"2.0.0"}},{"type":"olm.csv.metadata","value":{"displayName":`+e+`,"description":`+e+`}}]}
+{"schema":"olm.deprecations","package":`+e+`,"entries":[{"reference":{"schema":"olm.channel","name":`+e+`},"message":`+
+			e+`},{"reference":{"schema":"olm.bundle","name":`+e+`},"message":`+e+`}]}
 `)
 	for _, format := range []string{"svg", "html", "dot", "mermaid"} {
 		o := b.accepted("graph", "cat", "-o", format)
@@ -248,7 +303,8 @@ func TestDrawingsOfHostileText(t *testing.T) {
 					t.Fatalf("not XML: %v", err)
 				}
 				if start, ok := token.(xml.StartElement); ok {
-					if start.Name.Local == "script" || start.Name.Local == "image" || start.Name.Local == "foreignObject" {
+					if start.Name.Local == "script" || start.Name.Local == "image" ||
+						start.Name.Local == "foreignObject" {
 						t.Errorf("an element %q", start.Name.Local)
 					}
 					for _, a := range start.Attr {
@@ -335,7 +391,9 @@ func TestImagesForAnyUser(t *testing.T) {
 		"relative HOME":            {"TMPDIR=" + b.tmp, "HOME=."},
 		"relative cache":           {"TMPDIR=" + b.tmp, "XDG_CACHE_HOME=cache"},
 	} {
-		for _, args := range [][]string{{"render", ref, "--use-http"}, {"render", "oci:image:v1"}, {"render", "b"}, {"bundle", "validate", ref, "--use-http"}, {"bundle", "build", "b", "-t", "example.com/x:v1", "--dry-run"}} {
+		for _, args := range [][]string{{"render", ref, "--use-http"}, {"render", "oci:image:v1"}, {"render", "b"},
+			{"bundle", "validate", ref, "--use-http"},
+			{"bundle", "build", "b", "-t", "example.com/x:v1", "--dry-run"}} {
 			cmd := exec.Command("setpriv", append(append(unprivileged(), bindery), args...)...)
 			cmd.Dir, cmd.Env = b.dir, append([]string{"X=y"}, env...)
 			before := fingerprint(t, b.dir) + fingerprint(t, b.canary)

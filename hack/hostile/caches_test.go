@@ -28,7 +28,8 @@ type builtImage struct {
 // buildImage builds an image into a layout and reads it.
 func buildImage(t *testing.T, b *box, more ...string) builtImage {
 	t.Helper()
-	b.accepted(append([]string{"build", "catalog", "cat", "-t", "example.com/a:v1", "--server", "none", "--output", "oci:good:v1"}, more...)...)
+	b.accepted(append([]string{"build", "catalog", "cat", "-t", "example.com/a:v1", "--server", "none", "--output",
+		"oci:good:v1"}, more...)...)
 	blob := func(d any) []byte {
 		_, sum, _ := strings.Cut(d.(map[string]any)["digest"].(string), ":")
 		content, err := os.ReadFile(filepath.Join(b.dir, "good/blobs/sha256", sum))
@@ -144,9 +145,12 @@ func TestHostileCachesOfOPM(t *testing.T) {
 		{"a loop of buckets", pogreb, both(
 			one("db/main.pix", func(c []byte) []byte { return next(bytes.Clone(c), 0, 512) }),
 			one("db/overflow.pix", func(c []byte) []byte { return next(next(header(c, 1024), 0, 1024), 1, 512) }))},
-		{"a bucket beyond the end", pogreb, one("db/main.pix", func(c []byte) []byte { return next(bytes.Clone(c), 0, 1<<63) })},
-		{"131,072 buckets", pogreb, both(counts(17, 0, 1<<17, 0), one("db/main.pix", func(c []byte) []byte { return header(c, 60<<20) }))},
-		{"100,000 buckets", pogreb, both(counts(16, 4, 100_000, 100_000-1<<16), one("db/main.pix", func(c []byte) []byte { return header(c, 100_000*512) }))},
+		{"a bucket beyond the end", pogreb,
+			one("db/main.pix", func(c []byte) []byte { return next(bytes.Clone(c), 0, 1<<63) })},
+		{"131,072 buckets", pogreb,
+			both(counts(17, 0, 1<<17, 0), one("db/main.pix", func(c []byte) []byte { return header(c, 60<<20) }))},
+		{"100,000 buckets", pogreb, both(counts(16, 4, 100_000, 100_000-1<<16),
+			one("db/main.pix", func(c []byte) []byte { return header(c, 100_000*512) }))},
 		{"4 billion buckets", pogreb, counts(31, 1<<31, 1<<32-1, 1<<31-1)},
 		{"level of 255", pogreb, counts(255, 1, 1, 0)},
 		{"gob that promises much", pogreb, one("db/index.pmt", func(c []byte) []byte {
@@ -157,11 +161,14 @@ func TestHostileCachesOfOPM(t *testing.T) {
 		})},
 		{"a short log", pogreb, one(".psg", func(c []byte) []byte { return c[:600] })},
 		{"an empty log", pogreb, one(".psg", func(c []byte) []byte { return []byte{} })},
-		{"a log of 60 MB", pogreb, one(".psg", func(c []byte) []byte { return append(bytes.Clone(c), make([]byte, 60<<20)...) })},
+		{"a log of 60 MB", pogreb,
+			one(".psg", func(c []byte) []byte { return append(bytes.Clone(c), make([]byte, 60<<20)...) })},
 		{"no table", pogreb, one("db/main.pix", func([]byte) []byte { return nil })},
-		{"a digest of 1 MB", pogreb, one("pogreb.v1/digest", func([]byte) []byte { return bytes.Repeat([]byte("\x1b"), 1<<20) })},
+		{"a digest of 1 MB", pogreb,
+			one("pogreb.v1/digest", func([]byte) []byte { return bytes.Repeat([]byte("\x1b"), 1<<20) })},
 		{"another digest", jsons, one("cache/digest", func([]byte) []byte { return []byte("\x1b[31m00") })},
-		{"deep packages.json", jsons, one("packages.json", func([]byte) []byte { return bytes.Repeat([]byte("["), 4<<20) })},
+		{"deep packages.json", jsons,
+			one("packages.json", func([]byte) []byte { return bytes.Repeat([]byte("["), 4<<20) })},
 		{"no packages.json", jsons, one("packages.json", func([]byte) []byte { return nil })},
 	}
 	for seed := range 10 {
@@ -187,11 +194,14 @@ func TestHostileCachesOfOPM(t *testing.T) {
 				o := b.run(args...)
 				b.inBudget(args[0], o)
 				b.unchanged(args[0], before)
-				if bad := strings.Contains(o.stdout, "cache"); args[0] == "verify" && (o.status != 1 || !bad || !strings.Contains(o.stdout, "different")) {
+				if bad := strings.Contains(o.stdout,
+					"cache"); args[0] == "verify" && (o.status != 1 || !bad || !strings.Contains(o.stdout,
+					"different")) {
 					t.Errorf("verify: %d, %.500q", o.status, o.stdout+o.stderr)
 				}
 				if strings.ContainsAny(o.stdout+o.stderr, "\x1b\x00") || len(o.stdout+o.stderr) > 20_000 {
-					t.Errorf("%s: %d bytes, or control characters: %.500q", args[0], len(o.stdout+o.stderr), o.stdout+o.stderr)
+					t.Errorf("%s: %d bytes, or control characters: %.500q", args[0], len(o.stdout+o.stderr),
+						o.stdout+o.stderr)
 				}
 			}
 		})
@@ -212,7 +222,8 @@ func TestBombsInCatalogImages(t *testing.T) {
 		return p
 	}
 	sparse := func(t *testing.T) picture {
-		e := entryOf(tar.Header{Name: "configs/foo/x", Typeflag: tar.TypeReg, Format: tar.FormatPAX, PAXRecords: map[string]string{"comment": "x"}})
+		e := entryOf(tar.Header{Name: "configs/foo/x", Typeflag: tar.TypeReg, Format: tar.FormatPAX,
+			PAXRecords: map[string]string{"comment": "x"}})
 		p := catalogPicture(t, said, catalogFiles(e)...)
 		archive := tarOf(t, catalogFiles()...)
 		var b bytes.Buffer
@@ -251,7 +262,8 @@ func TestBombsInCatalogImages(t *testing.T) {
 			b.write("compose.yaml", "references:\n- {name: foo, image: \"oci:image:v1\"}\n")
 			b.refused(limit, c.text, "verify", "oci:image:v1")
 			b.refused(limit, c.text, "inspect", "oci:image:v1", "--deep")
-			b.refused(limit, c.text, "build", "compose", "compose.yaml", "--validate", "--server", "none", "--cache", "none", "-t", "example.com/a:v1", "--no-cache", "--dry-run")
+			b.refused(limit, c.text, "build", "compose", "compose.yaml", "--validate", "--server", "none", "--cache",
+				"none", "-t", "example.com/a:v1", "--no-cache", "--dry-run")
 			b.accepted("inspect", "oci:image:v1")
 		})
 	}

@@ -41,20 +41,28 @@ func TestContainerfiles(t *testing.T) {
 		{"continued", scratch + "LABEL a=b" + strings.Repeat("\\\nx", 100_000), limit, "longer than|lines"},
 		{"heredoc without an end", scratch + "COPY <<E /x\n" + strings.Repeat("x\n", 9_000), input, "heredoc|EOF|E"},
 		{"stages", each(10_000, scratch), limit, "stages"},
-		{"arguments", "ARG A-1=0123456789\nARG B=0123456789\n" + strings.ReplaceAll(each(12, "ARG B#="+strings.Repeat("${B@}", 10)+"\n"), "B-1", "B") + scratch, limit, "variables"},
-		{"environment", scratch + "ENV B=0123456789\n" + strings.ReplaceAll(each(12, "ENV B#="+strings.Repeat("${B@}", 10)+"\n"), "B-1", "B"), limit, "variables"},
+		{"arguments", "ARG A-1=0123456789\nARG B=0123456789\n" + strings.ReplaceAll(
+			each(12, "ARG B#="+strings.Repeat("${B@}", 10)+"\n"), "B-1", "B") + scratch, limit, "variables"},
+		{"environment", scratch + "ENV B=0123456789\n" + strings.ReplaceAll(
+			each(12, "ENV B#="+strings.Repeat("${B@}", 10)+"\n"), "B-1", "B"), limit, "variables"},
 		{"replacing", "ARG A=" + strings.Repeat("a", 4000) + "\nFROM x:${A//*a*a/$A}\n", limit, "variables"},
-		{"doubling", "FROM scratch AS s0\nCOPY a /a\n" + strings.ReplaceAll(each(40, "FROM scratch AS t#\nCOPY --from=t@ / /1/\nCOPY --from=t@ / /2/\n"), "t-1", "s0"), limit, "files and directories"},
+		{"doubling",
+			"FROM scratch AS s0\nCOPY a /a\n" + strings.ReplaceAll(
+				each(40, "FROM scratch AS t#\nCOPY --from=t@ / /1/\nCOPY --from=t@ / /2/\n"), "t-1", "s0"), limit,
+			"files and directories"},
 		{"deep", scratch + "WORKDIR /" + strings.Repeat("a/", 1000), input, "directories deep"},
 		{"ONBUILD of ONBUILD", scratch + "ONBUILD ONBUILD LABEL a=b\n", input, "ONBUILD"},
-		{"out of the context", scratch + "COPY ../canary/secret /\nCOPY out /x\nCOPY loop /y\nADD far/* /z/\n", input, "outside of the context"},
-		{"names with escapes", scratch + "COPY \x1b[2J /\nUSER \x1b[2J\nSTOPSIGNAL \x1b[2J\nCOPY --chown=\x1b[2J a /\n", input, "syntax error in pattern"},
+		{"out of the context", scratch + "COPY ../canary/secret /\nCOPY out /x\nCOPY loop /y\nADD far/* /z/\n", input,
+			"outside of the context"},
+		{"names with escapes", scratch + "COPY \x1b[2J /\nUSER \x1b[2J\nSTOPSIGNAL \x1b[2J\nCOPY --chown=\x1b[2J a /\n",
+			input, "syntax error in pattern"},
 		{"file of the machine", scratch + "ADD file:///etc/passwd /\n", input, "does not exist"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBox(t)
 			b.write("ctx/a", "A")
-			for name, to := range map[string]string{"out": filepath.Join(b.canary, "secret"), "loop": "loop", "far": "../.."} {
+			for name, to := range map[string]string{"out": filepath.Join(b.canary, "secret"), "loop": "loop",
+				"far": "../.."} {
 				check(t, os.Symlink(to, filepath.Join(b.dir, "ctx", name)))
 			}
 			b.write("ctx/Containerfile", c.text)
@@ -97,16 +105,23 @@ func TestContextsOfContainerfiles(t *testing.T) {
 		{"FIFO as ignore file", "COPY a.tgz /", fifo(".containerignore"), input, "not a regular file"},
 		{"FIFO as ignore file beside", "COPY a.tgz /", fifo("Containerfile.dockerignore"), input, "not a regular file"},
 		{"FIFO as a source", "COPY f /", fifo("f"), input, "neither a file nor a directory"},
-		{"patterns", "COPY . /", func(b *box) { b.write("ctx/.containerignore", each(20_000, "*a#*\n")) }, limit, "patterns"},
+		{"patterns", "COPY . /", func(b *box) { b.write("ctx/.containerignore", each(20_000, "*a#*\n")) }, limit,
+			"patterns"},
 		{"a pattern", "COPY . /", func(b *box) {
 			b.write("ctx/a", "")
 			b.write("ctx/.containerignore", strings.Repeat("**/", 10_000))
 		}, limit, "pattern"},
-		{"entry that leads out", "ADD a.tgz /", entries(tar.Header{Typeflag: tar.TypeReg, Name: "../../canary/x"}), input, "leads out"},
-		{"device", "ADD a.tgz /", entries(tar.Header{Typeflag: tar.TypeChar, Name: "zero", Devmajor: 1, Devminor: 5}), input, "neither a file"},
-		{"hard link out", "ADD a.tgz /", entries(tar.Header{Typeflag: tar.TypeLink, Name: "x", Linkname: "../../canary/secret"}), input, "link target"},
-		{"behind a link", "ADD a.tgz /", entries(tar.Header{Typeflag: tar.TypeSymlink, Name: "l", Linkname: "/etc"}, tar.Header{Typeflag: tar.TypeReg, Name: "l/x"}), input, "link in the same archive"},
-		{"long name", "ADD a.tgz /", entries(tar.Header{Typeflag: tar.TypeReg, Name: strings.Repeat("x", 900<<10)}), limit, "name of more than"},
+		{"entry that leads out", "ADD a.tgz /", entries(tar.Header{Typeflag: tar.TypeReg, Name: "../../canary/x"}),
+			input, "leads out"},
+		{"device", "ADD a.tgz /", entries(tar.Header{Typeflag: tar.TypeChar, Name: "zero", Devmajor: 1, Devminor: 5}),
+			input, "neither a file"},
+		{"hard link out", "ADD a.tgz /",
+			entries(tar.Header{Typeflag: tar.TypeLink, Name: "x", Linkname: "../../canary/secret"}), input,
+			"link target"},
+		{"behind a link", "ADD a.tgz /", entries(tar.Header{Typeflag: tar.TypeSymlink, Name: "l", Linkname: "/etc"},
+			tar.Header{Typeflag: tar.TypeReg, Name: "l/x"}), input, "link in the same archive"},
+		{"long name", "ADD a.tgz /", entries(tar.Header{Typeflag: tar.TypeReg, Name: strings.Repeat("x", 900<<10)}),
+			limit, "name of more than"},
 		{"bomb", "ADD a.tgz /", archive(func(w *tar.Writer) error {
 			err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "z", Size: 100 << 20})
 			for i := 0; i < 100 && err == nil; i++ {

@@ -21,11 +21,16 @@ const imageTemplate = "--image-ref-template=example.com/{{.Package}}:v{{.Version
 // bundleDir writes a bundle directory. spec are fields of the ClusterServiceVersion's spec in JSON.
 func (b *box) bundleDir(dir, name, version, channels, spec string) string {
 	b.t.Helper()
-	b.write(dir+"/manifests/csv.yaml", fmt.Sprintf(`{"apiVersion": "operators.coreos.com/v1alpha1", "kind": "ClusterServiceVersion", "metadata": {"name": %q}, "spec": {"version": %q%s}}`, name, version, spec))
+	b.write(dir+"/manifests/csv.yaml",
+		fmt.Sprintf(
+			`{"apiVersion": "operators.coreos.com/v1alpha1", "kind": "ClusterServiceVersion", "metadata": {"name": %q}, "spec": {"version": %q%s}}`, name, version, spec))
 	first, _, _ := strings.Cut(channels, ",")
 	const prefix = "operators.operatorframework.io.bundle."
-	b.write(dir+"/metadata/annotations.yaml", fmt.Sprintf("annotations:\n  %[1]smediatype.v1: registry+v1\n  %[1]smanifests.v1: manifests/\n  %[1]smetadata.v1: metadata/\n"+
-		"  %[1]spackage.v1: foo\n  %[1]schannels.v1: %[2]q\n  %[1]schannel.default.v1: %[3]q\n", prefix, channels, first))
+	b.write(dir+"/metadata/annotations.yaml",
+		fmt.Sprintf("annotations:\n  %[1]smediatype.v1: registry+v1\n  %[1]smanifests.v1: "+
+			"manifests/\n  %[1]smetadata.v1: metadata/\n"+
+			"  %[1]spackage.v1: foo\n  %[1]schannels.v1: %[2]q\n  %[1]schannel.default.v1: %[3]q\n", prefix, channels,
+			first))
 	return dir
 }
 
@@ -51,8 +56,10 @@ func TestHostileAdditions(t *testing.T) {
 	}{
 		{"replaces itself", one("foo.v1", "s", `, "replaces": "foo.v1"`), input, "Cycle detected"},
 		{"skips itself", one("foo.v1", "s", `, "skips": ["foo.v1"]`), input, "no channel head"},
-		{"10,000 channels with 10,000 skips", one("foo.v1", channels(10_000), `, "skips": [`+listOf(10_000, "x%d")+`]`), limit, "channels"},
-		{"1,000 channels with 10,000 skips", one("foo.v1", channels(1000), `, "skips": [`+listOf(10_000, "x%d")+`]`), limit, "entries and skips"},
+		{"10,000 channels with 10,000 skips", one("foo.v1", channels(10_000), `, "skips": [`+listOf(10_000, "x%d")+`]`),
+			limit, "channels"},
+		{"1,000 channels with 10,000 skips", one("foo.v1", channels(1000), `, "skips": [`+listOf(10_000, "x%d")+`]`),
+			limit, "entries and skips"},
 		{"name with a path", one("../../x", "s", ""), input, "name"},
 		{"name with an escape sequence", one("x\x1b[31m", "s", ""), input, "name|control|character"},
 		{"channel with a line end", one("foo.v1", "a\nb", ""), input, "channel"},
@@ -62,7 +69,8 @@ func TestHostileAdditions(t *testing.T) {
 				if i > 0 {
 					spec = fmt.Sprintf(`, "replaces": "foo.v%d", "skips": [%s]`, i-1, listOf(i, "foo.v%d"))
 				}
-				b.bundleDir(fmt.Sprintf("a/%d", i), fmt.Sprintf("foo.v%d", i), fmt.Sprintf("%d.0.0", i+1), channels(60), spec)
+				b.bundleDir(fmt.Sprintf("a/%d", i), fmt.Sprintf("foo.v%d", i), fmt.Sprintf("%d.0.0", i+1), channels(60),
+					spec)
 			}
 		}, limit, "entries and skips"},
 	} {
@@ -101,13 +109,17 @@ func TestPlacesOfEdits(t *testing.T) {
 		}
 	}
 	generate := func(from string) []string {
-		return []string{"index", "rm", "--generate", "--allow-empty", "-f", from, "-o", map[string]string{"cat": "foo", "small.db": "etcd"}[from]}
+		return []string{"index", "rm", "--generate", "--allow-empty", "-f", from, "-o",
+			map[string]string{"cat": "foo", "small.db": "etcd"}[from]}
 	}
 	export := []string{"index", "export", "-i", "manifests", "-f", "out"}
 	madeUp := func(b *box) {
-		b.write("cat/.bindery-edit-0123456789abcdef/.indexignore", "# What is here belongs to an edit of the catalog. If that was interrupted, the next one clears it away.\n*\n")
+		b.write("cat/.bindery-edit-0123456789abcdef/.indexignore",
+			"# What is here belongs to an edit of the catalog. If that was interrupted, the next one clears it "+
+				"away.\n*\n")
 		b.write("cat/.bindery-edit-0123456789abcdef/old-0", "x")
-		b.write("cat/.bindery-edit-0123456789abcdef/journal", `{"files":[{"name":"../../canary/secret","replaces":true,"staged":"../../canary/x"}],"made":["../../canary"]}`)
+		b.write("cat/.bindery-edit-0123456789abcdef/journal",
+			`{"files":[{"name":"../../canary/secret","replaces":true,"staged":"../../canary/x"}],"made":["../../canary"]}`)
 	}
 	promote := []string{"catalog", "promote", "cat", "foo.v1.0.0", "--channel", "fast"}
 	for _, c := range []struct {
@@ -118,19 +130,25 @@ func TestPlacesOfEdits(t *testing.T) {
 		args  []string
 	}{
 		{"list", fifo("list"), local, "FIFO", []string{"migrate", "--from-file", "list", "--out-dir", "out"}},
-		{"selection", fifo("sel"), local, "FIFO", []string{"catalog", "filter", "cat", "--selection", "sel", "--to", "out"}},
+		{"selection", fifo("sel"), local, "FIFO",
+			[]string{"catalog", "filter", "cat", "--selection", "sel", "--to", "out"}},
 		{"template", fifo("t.yaml"), local, "FIFO", []string{"template", "render", "basic", "t.yaml"}},
 		{"account", fifo("acc"), local, "regular file", append(slices.Clone(promote), "--account", "acc")},
 		{"package.yaml of an export", fifo("out/foo/package.yaml"), local, "regular file", export},
 		{"package.yaml that leads elsewhere", link("out/foo/package.yaml", "/dev/zero"), local, "regular file", export},
 		{"package of an export that leads elsewhere", link("out/foo", "../../canary"), local, "directory", export},
 		{"database of --generate", fifo("database/index.db"), local, "index database", generate("small.db")},
-		{"directory of the database that leads elsewhere", link("database", "../canary"), local, "symbolic link", generate("small.db")},
-		{"catalog of --generate that leads elsewhere", link("configs", "../canary"), local, "symbolic link", generate("cat")},
-		{"Dockerfile that leads elsewhere", link("index.Dockerfile", "../canary/secret"), local, "not replaced", generate("small.db")},
-		{"file of the catalog that leads elsewhere", link("cat/x.yaml", "../../canary/secret"), local, "escapes", promote},
+		{"directory of the database that leads elsewhere", link("database", "../canary"), local, "symbolic link",
+			generate("small.db")},
+		{"catalog of --generate that leads elsewhere", link("configs", "../canary"), local, "symbolic link",
+			generate("cat")},
+		{"Dockerfile that leads elsewhere", link("index.Dockerfile", "../canary/secret"), local, "not replaced",
+			generate("small.db")},
+		{"file of the catalog that leads elsewhere", link("cat/x.yaml", "../../canary/secret"), local, "escapes",
+			promote},
 		{"FIFO in the catalog", fifo("cat/x.yaml"), 0, "regular file", promote},
-		{"300 directories in one another", func(b *box) { b.write("cat/"+strings.Repeat("d/", 300)+"x.yaml", "") }, limit, "directories", promote},
+		{"300 directories in one another", func(b *box) { b.write("cat/"+strings.Repeat("d/", 300)+"x.yaml", "") },
+			limit, "directories", promote},
 		{"41 ignore files of 10,000 patterns each", func(b *box) {
 			for i := range 41 {
 				b.write(fmt.Sprintf("cat/d%d/.indexignore", i), strings.Repeat("x\n", 10_000))
@@ -145,7 +163,9 @@ func TestPlacesOfEdits(t *testing.T) {
 			b.write("cat/foo/catalog.yaml", healthy)
 			b.write("small.db", string(smallDatabase(t)))
 			b.write("manifests/foo/package.yaml", "packageName: foo\nchannels: [{name: s, currentCSV: foo.v1}]\n")
-			b.write("manifests/foo/1.0.0/csv.yaml", "{apiVersion: operators.coreos.com/v1alpha1, kind: ClusterServiceVersion, metadata: {name: foo.v1}, spec: {version: 1.0.0}}\n")
+			b.write("manifests/foo/1.0.0/csv.yaml",
+				"{apiVersion: operators.coreos.com/v1alpha1, kind: ClusterServiceVersion, metadata: {name: foo.v1}, "+
+					"spec: {version: 1.0.0}}\n")
 			c.make(b)
 			class := c.class
 			if class == 0 {
@@ -167,12 +187,14 @@ func TestReportsOfLists(t *testing.T) {
 	check(t, os.Remove(report))
 	check(t, syscall.Mkfifo(report, 0o644))
 	before := b.snapshot()
-	if o := b.run("migrate", "--from-file", "list"); o.status != 1 || !strings.Contains(o.stderr, "not a regular file") || o.took > maxTime {
+	if o := b.run("migrate", "--from-file", "list"); o.status != 1 || !strings.Contains(o.stderr,
+		"not a regular file") || o.took > maxTime {
 		t.Errorf("status %d after %s: %s", o.status, o.took, o.stderr)
 	}
 	b.unchanged("a FIFO", before)
 	// The pipe that a shell creates for "<(command)" can be read.
-	cmd := exec.Command("/bin/sh", "-c", `echo cat out2 | "$0" migrate --from-file /dev/fd/0 --report-dir reports`, bindery)
+	cmd := exec.Command("/bin/sh", "-c", `echo cat out2 | "$0" migrate --from-file /dev/fd/0 --report-dir reports`,
+		bindery)
 	cmd.Dir, cmd.Env = b.dir, b.env
 	if o := b.finish(cmd); o.status != 0 {
 		t.Errorf("status %d: %s", o.status, o.stderr)
@@ -183,10 +205,12 @@ func TestReportsOfLists(t *testing.T) {
 func TestHostileIndexImages(t *testing.T) {
 	t.Parallel()
 	b := newBox(t)
-	for i, path := range []string{"/configs", "/configs/foo", "/configs/foo/catalog.yaml", "/proc/self/environ", "/in\ndex.db", "/../../canary/secret", "/"} {
+	for i, path := range []string{"/configs", "/configs/foo", "/configs/foo/catalog.yaml", "/proc/self/environ",
+		"/in\ndex.db", "/../../canary/secret", "/"} {
 		dir := fmt.Sprintf("img%d", i)
 		picture{
-			labels: map[string]string{"operators.operatorframework.io.index.configs.v1": "/configs", "operators.operatorframework.io.index.database.v1": path},
+			labels: map[string]string{"operators.operatorframework.io.index.configs.v1": "/configs",
+				"operators.operatorframework.io.index.database.v1": path},
 			layers: []blobOf{gzipLayer(t, tarOf(t, file("configs/foo/catalog.yaml", healthy)))},
 		}.put(b, dir)
 		image := "oci:" + dir + ":v1"
@@ -213,7 +237,8 @@ func TestCredentialsInEdits(t *testing.T) {
 	b := newBox(t)
 	b.write("cat/foo/catalog.yaml", healthy)
 	b.write("small.db", string(smallDatabase(t)))
-	for _, ref := range []string{"user:" + secret + "@127.0.0.1:1/x:v1", "docker://user:" + secret + "@127.0.0.1:1/x:v1"} {
+	for _, ref := range []string{"user:" + secret + "@127.0.0.1:1/x:v1",
+		"docker://user:" + secret + "@127.0.0.1:1/x:v1"} {
 		b.write("list", ref+" out\n")
 		b.write("images", "cat -> "+ref+"\n")
 		for _, args := range [][]string{
@@ -264,7 +289,8 @@ func TestManyEdits(t *testing.T) {
 			}
 			for i := range failures {
 				wg.Go(func() {
-					cmd := b.command(context.Background(), "catalog", "add", "--create", "--wait", "50s", to, fmt.Sprintf("foo.v%d", i), imageTemplate)
+					cmd := b.command(context.Background(), "catalog", "add", "--create", "--wait", "50s", to,
+						fmt.Sprintf("foo.v%d", i), imageTemplate)
 					if out, err := cmd.CombinedOutput(); err != nil {
 						failures[i] = fmt.Sprintf("%v: %s", err, out)
 					}

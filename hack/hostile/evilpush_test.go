@@ -67,15 +67,27 @@ func TestRegistriesThatLieToPushes(t *testing.T) {
 		text  string
 	}{
 		{"202 without Location", at("POST", "/uploads/", location("")), network, "Location"},
-		{"Location with credentials elsewhere", at("POST", "/uploads/", location("http://u:"+password+"@localhost:1/x?token="+password)), network, "."},
+		{"Location with credentials elsewhere",
+			at("POST", "/uploads/", location("http://u:"+password+"@localhost:1/x?token="+password)), network, "."},
 		{"Location of a file", at("POST", "/uploads/", location("file:///etc/passwd")), network, "invalid Location"},
-		{"Location at the metadata service", at("POST", "/uploads/", location("http://169.254.169.254/x")), network, "private|refusing"},
+		{"Location at the metadata service", at("POST", "/uploads/", location("http://169.254.169.254/x")), network,
+			"private|refusing"},
 		{"Location with control characters", at("POST", "/uploads/", location("http://h\x1b[31m/")), network, "."},
 		{"Location of 200 KB", at("POST", "/uploads/", location("/v2/x/"+strings.Repeat("a", 200_000))), network, "."},
-		{"redirects without end", at("POST", "/uploads/", func(w http.ResponseWriter, q *http.Request) { http.Redirect(w, q, q.URL.String(), 307) }), network, "redirects"},
-		{"redirects of bodies without end", at("PUT", "/uploads/", func(w http.ResponseWriter, q *http.Request) { http.Redirect(w, q, q.URL.String(), 307) }), network, "redirect"},
-		{"another digest stored", at("PUT", "/uploads/", status(201, "", "Docker-Content-Digest", "sha256:"+strings.Repeat("0", 64))), integrity, "stored"},
-		{"another manifest stored", at("PUT", "/manifests/", status(201, "", "Docker-Content-Digest", "sha256:"+strings.Repeat("0", 64))), integrity, "stored"},
+		{"redirects without end",
+			at("POST", "/uploads/", func(w http.ResponseWriter, q *http.Request) {
+				http.Redirect(w, q, q.URL.String(),
+					307)
+			}), network, "redirects"},
+		{"redirects of bodies without end",
+			at("PUT", "/uploads/", func(w http.ResponseWriter, q *http.Request) {
+				http.Redirect(w, q, q.URL.String(),
+					307)
+			}), network, "redirect"},
+		{"another digest stored", at("PUT", "/uploads/",
+			status(201, "", "Docker-Content-Digest", "sha256:"+strings.Repeat("0", 64))), integrity, "stored"},
+		{"another manifest stored", at("PUT", "/manifests/",
+			status(201, "", "Docker-Content-Digest", "sha256:"+strings.Repeat("0", 64))), integrity, "stored"},
 		{"everything accepted", func(w http.ResponseWriter, q *http.Request) bool {
 			_, _ = io.Copy(io.Discard, q.Body)
 			switch q.Method {
@@ -101,18 +113,26 @@ func TestRegistriesThatLieToPushes(t *testing.T) {
 			return whole(w, q) || at("PATCH", "/uploads/", status(416, "", "Range", "0-5"))(w, q)
 		}, network, "416"},
 		{"range beyond", func(w http.ResponseWriter, q *http.Request) bool {
-			return whole(w, q) || at("PATCH", "/uploads/", status(416, ""))(w, q) || at("GET", "/uploads/", status(204, "", "Range", "0-9223372036854775806"))(w, q)
+			return whole(w, q) || at("PATCH", "/uploads/", status(416, ""))(w, q) ||
+				at("GET", "/uploads/", status(204, "", "Range", "0-9223372036854775806"))(w, q)
 		}, network, "416"},
 		{"range goes back", func(w http.ResponseWriter, q *http.Request) bool {
-			return whole(w, q) || at("PATCH", "/uploads/", status(503, ""))(w, q) || at("GET", "/uploads/", status(204, "", "Range", "0--1"))(w, q)
+			return whole(w, q) || at("PATCH", "/uploads/", status(503, ""))(w, q) ||
+				at("GET", "/uploads/", status(204, "", "Range", "0--1"))(w, q)
 		}, network, "503"},
 		{"error of 5 MB", at("POST", "/uploads/", status(500, long)), network, "500"},
-		{"error with escapes", at("POST", "/uploads/", status(400, `{"errors":[{"code":"X\u001b[31m","message":"\u001b[31m Authorization: Bearer `+password+` http://u:`+password+`@h/x"}]}`)), network, "400"},
+		{"error with escapes",
+			at("POST", "/uploads/",
+				status(400,
+					`{"errors":[{"code":"X\u001b[31m","message":"\u001b[31m Authorization: Bearer `+password+
+						` http://u:`+password+`@h/x"}]}`)), network, "400"},
 		{"manifest 404", at("PUT", "/manifests/", status(404, "")), network, "404"},
 		{"manifest 413", at("PUT", "/manifests/", status(413, "")), network, "413"},
 		{"manifest 429", at("PUT", "/manifests/", status(429, "", "Retry-After", "-5")), network, "429"},
-		{"manifest 429, wait a century", at("PUT", "/manifests/", status(429, "", "Retry-After", "3155760000")), network, "429|time|deadline"},
-		{"blobs never there", at("PUT", "/manifests/", status(400, `{"errors":[{"code":"MANIFEST_BLOB_UNKNOWN"}]}`)), network, "BLOB_UNKNOWN"},
+		{"manifest 429, wait a century", at("PUT", "/manifests/", status(429, "", "Retry-After", "3155760000")),
+			network, "429|time|deadline"},
+		{"blobs never there", at("PUT", "/manifests/", status(400, `{"errors":[{"code":"MANIFEST_BLOB_UNKNOWN"}]}`)),
+			network, "BLOB_UNKNOWN"},
 		{"drips of an error", at("POST", "/uploads/", drip(500)), network, "time|deadline"},
 		{"drips of a success", at("PUT", "/uploads/", drip(201)), 0, ""},
 		{"401 for ever", func(w http.ResponseWriter, q *http.Request) bool {
@@ -144,7 +164,8 @@ func TestRegistriesThatLieToPushes(t *testing.T) {
 			return true
 		}, network, "token"},
 		{"realm with credentials", func(w http.ResponseWriter, q *http.Request) bool {
-			status(401, "", "WWW-Authenticate", `Bearer realm="ftp://u:`+password+`@h/token?x=`+password+`",service="x"`)(w, q)
+			status(401, "", "WWW-Authenticate",
+				`Bearer realm="ftp://u:`+password+`@h/token?x=`+password+`",service="x"`)(w, q)
 			return true
 		}, network, "realm"},
 		{"warnings", func(w http.ResponseWriter, q *http.Request) bool {
@@ -159,12 +180,16 @@ func TestRegistriesThatLieToPushes(t *testing.T) {
 			r := testregistry.New(t)
 			b := pushBox(t)
 			r.Interfere(c.hook)
-			auth := b.write("auth.json", fmt.Sprintf(`{"auths":{%q:{"auth":%q}}}`, r.Host(), base64.StdEncoding.EncodeToString([]byte("user:"+password))))
-			args := []string{"build", "catalog", "cat", "-t", r.Host() + "/acme/catalog:v1", "--server", "none", "--cache", "none", "--push", "--use-http", "--no-cache", "--retries", "1", "--timeout", "4s", "--authfile", auth}
+			auth := b.write("auth.json", fmt.Sprintf(`{"auths":{%q:{"auth":%q}}}`, r.Host(),
+				base64.StdEncoding.EncodeToString([]byte("user:"+password))))
+			args := []string{"build", "catalog", "cat", "-t", r.Host() + "/acme/catalog:v1", "--server", "none",
+				"--cache", "none", "--push", "--use-http", "--no-cache", "--retries", "1", "--timeout", "4s",
+				"--authfile", auth}
 			var o outcome
 			if c.class == 0 {
 				o = b.accepted(args...)
-				if whole := fmt.Sprint(r.Manifest("acme/catalog", "v1")); len(whole) < 100 || r.Count("PUT /v2/acme/catalog/blobs/") != 3 {
+				if whole := fmt.Sprint(r.Manifest("acme/catalog", "v1")); len(whole) < 100 ||
+					r.Count("PUT /v2/acme/catalog/blobs/") != 3 {
 					t.Errorf("%d blobs were sent: %s", r.Count("PUT /v2/acme/catalog/blobs/"), whole)
 				}
 			} else {
@@ -212,8 +237,10 @@ func TestUploadsElsewhere(t *testing.T) {
 		return false
 	})
 	b := pushBox(t)
-	auth := b.write("auth.json", fmt.Sprintf(`{"auths":{%q:{"auth":%q}}}`, r.Host(), base64.StdEncoding.EncodeToString([]byte("user:"+secret))))
-	b.refused(network, "401|authentic|unauthorized", "build", "catalog", "cat", "-t", r.Host()+"/acme/catalog:v1", "--server", "none", "--push", "--use-http", "--no-cache", "--retries", "0", "--authfile", auth)
+	auth := b.write("auth.json",
+		fmt.Sprintf(`{"auths":{%q:{"auth":%q}}}`, r.Host(), base64.StdEncoding.EncodeToString([]byte("user:"+secret))))
+	b.refused(network, "401|authentic|unauthorized", "build", "catalog", "cat", "-t", r.Host()+"/acme/catalog:v1",
+		"--server", "none", "--push", "--use-http", "--no-cache", "--retries", "0", "--authfile", auth)
 	if h := leaked.Load(); h != "" || seen.Load() == 0 {
 		t.Errorf("%d requests at the other server, with %q", seen.Load(), h)
 	}
@@ -222,9 +249,11 @@ func TestUploadsElsewhere(t *testing.T) {
 // A tag that moves during a build is not overwritten, and the mount of a different blob does not count as an upload.
 func TestTagsThatMoveDuringPushes(t *testing.T) {
 	t.Parallel()
-	other := []byte(`{"schemaVersion":2,"mediaType":"` + manifestType + `","config":{"mediaType":"` + configType + `","digest":"sha256:` + strings.Repeat("1", 64) + `","size":2},"layers":[]}`)
+	other := []byte(`{"schemaVersion":2,"mediaType":"` + manifestType + `","config":{"mediaType":"` + configType +
+		`","digest":"sha256:` + strings.Repeat("1", 64) + `","size":2},"layers":[]}`)
 	args := func(r *testregistry.Registry, more ...string) []string {
-		return append([]string{"build", "catalog", "cat", "-t", r.Host() + "/acme/catalog:v1", "--server", "none", "--cache", "none", "--push", "--use-http", "--no-cache"}, more...)
+		return append([]string{"build", "catalog", "cat", "-t", r.Host() + "/acme/catalog:v1", "--server", "none",
+			"--cache", "none", "--push", "--use-http", "--no-cache"}, more...)
 	}
 	for _, c := range []struct{ name, expect, method string }{
 		{"a tag that comes", "none", "POST"},
@@ -237,7 +266,8 @@ func TestTagsThatMoveDuringPushes(t *testing.T) {
 			b := pushBox(t)
 			expect := c.expect
 			if expect == "" {
-				expect = r.AddManifest("acme/catalog", "v1", manifestType, []byte(strings.ReplaceAll(string(other), "1111", "2222"))).String()
+				expect = r.AddManifest("acme/catalog", "v1", manifestType,
+					[]byte(strings.ReplaceAll(string(other), "1111", "2222"))).String()
 			}
 			var once atomic.Bool
 			r.Interfere(func(_ http.ResponseWriter, q *http.Request) bool {
@@ -264,7 +294,8 @@ func TestTagsThatMoveDuringPushes(t *testing.T) {
 			r := testregistry.New(t)
 			r.Separate(true)
 			b := pushBox(t)
-			b.accepted("build", "catalog", "cat", "-t", r.Host()+"/acme/before:v1", "--server", "none", "--cache", "none", "--push", "--use-http", "--no-cache")
+			b.accepted("build", "catalog", "cat", "-t", r.Host()+"/acme/before:v1", "--server", "none", "--cache",
+				"none", "--push", "--use-http", "--no-cache")
 			r.Interfere(func(w http.ResponseWriter, q *http.Request) bool {
 				if q.URL.Query().Has("mount") {
 					answer(w)

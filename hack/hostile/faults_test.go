@@ -56,29 +56,42 @@ type writer struct {
 // "small.db".
 func writers() []writer {
 	build := func(tag, output string) []string {
-		return []string{"build", "catalog", "cat", "-t", "example.com/foo:" + tag, "--label", "tag=" + tag, "--server", "none", "--output", output}
+		return []string{"build", "catalog", "cat", "-t", "example.com/foo:" + tag, "--label", "tag=" + tag, "--server",
+			"none", "--output", output}
 	}
 	return []writer{
 		{"migrate", nil, []string{"migrate", "small.db", "out"}, "out"},
-		{"migrate with a report", []string{"migrate", "small.db", "first", "--report", "report"}, []string{"migrate", "small.db", "out", "-o", "yaml", "--report", "report", "--verify"}, "out"},
+		{"migrate with a report", []string{"migrate", "small.db", "first", "--report", "report"},
+			[]string{"migrate", "small.db", "out", "-o", "yaml", "--report", "report", "--verify"}, "out"},
 		{"layout", nil, build("v1", "oci:out"), "out"},
 		{"layout with another tag", build("v0", "oci:out"), build("v1", "oci:out"), "out"},
 		{"layout with the same tag", append(build("v1", "oci:out"), "--label", "x=y"), build("v1", "oci:out"), "out"},
 		{"layout with twins", build("v0", "oci:out"), append(build("v1", "oci:out"), "--compression", "auto"), "out"},
-		{"composition", build("v0", "oci:img"), []string{"build", "compose", "compose.yaml", "-t", "example.com/foo:v1", "--any-packages", "--server", "none", "--output", "oci:out"}, "out"},
-		{"layout from a database", build("v0", "oci:out"), []string{"build", "catalog", "small.db", "-t", "example.com/foo:v1", "--server", "none", "--output", "oci:out", "--digest-file", "digest"}, "out"},
+		{"composition", build("v0", "oci:img"),
+			[]string{"build", "compose", "compose.yaml", "-t", "example.com/foo:v1", "--any-packages", "--server",
+				"none", "--output", "oci:out"}, "out"},
+		{"layout from a database", build("v0", "oci:out"),
+			[]string{"build", "catalog", "small.db", "-t", "example.com/foo:v1", "--server", "none", "--output",
+				"oci:out", "--digest-file", "digest"}, "out"},
 		{"OCI archive", build("v0", "oci-archive:out"), build("v1", "oci-archive:out"), "out"},
 		{"docker archive", build("v0", "docker-archive:out"), build("v1", "docker-archive:out"), "out"},
 		{"image directory", build("v0", "dir:out"), build("v1", "dir:out"), "out"},
 		{"cache", nil, []string{"serve", "cat", "--cache-dir", "out", "--cache-only"}, "out"},
-		{"bundle layout", nil, []string{"build", "bundle", "bundle", "-t", "example.com/b:v1", "--output", "oci:out"}, "out"},
-		{"bundle metadata", nil, []string{"bundle", "generate", "bundle/manifests", "-p", "etcd", "-c", "a", "-u", "out"}, "out"},
-		{"bundle metadata over others", []string{"bundle", "generate", "bundle/manifests", "-p", "etcd", "-c", "b", "-u", "out"},
-			[]string{"bundle", "generate", "bundle/manifests", "-p", "etcd", "-c", "a", "-u", "out", "--overwrite"}, "out"},
-		{"unpacked bundle", []string{"build", "bundle", "bundle", "-t", "example.com/b:v1", "--output", "oci:img"}, []string{"bundle", "unpack", "oci:img:v1", "-o", "out"}, "out"},
-		{"lock file", []string{"build", "bundle", "bundle", "-t", "example.com/b:v1", "--output", "oci:img"}, []string{"render", "oci:img:v1", "--lock", "out"}, "out"},
+		{"bundle layout", nil, []string{"build", "bundle", "bundle", "-t", "example.com/b:v1", "--output", "oci:out"},
+			"out"},
+		{"bundle metadata", nil,
+			[]string{"bundle", "generate", "bundle/manifests", "-p", "etcd", "-c", "a", "-u", "out"}, "out"},
+		{"bundle metadata over others",
+			[]string{"bundle", "generate", "bundle/manifests", "-p", "etcd", "-c", "b", "-u", "out"},
+			[]string{"bundle", "generate", "bundle/manifests", "-p", "etcd", "-c", "a", "-u", "out", "--overwrite"},
+			"out"},
+		{"unpacked bundle", []string{"build", "bundle", "bundle", "-t", "example.com/b:v1", "--output", "oci:img"},
+			[]string{"bundle", "unpack", "oci:img:v1", "-o", "out"}, "out"},
+		{"lock file", []string{"build", "bundle", "bundle", "-t", "example.com/b:v1", "--output", "oci:img"},
+			[]string{"render", "oci:img:v1", "--lock", "out"}, "out"},
 		{"edit of a database", nil, []string{"registry", "prune", "-d", "small.db", "-p", "etcd"}, "small.db"},
-		{"edit of a directory", nil, []string{"catalog", "deprecate", "cat", "foo.v1.0.0", "bar.v1.0.0", "--message", "old"}, "cat"},
+		{"edit of a directory", nil,
+			[]string{"catalog", "deprecate", "cat", "foo.v1.0.0", "bar.v1.0.0", "--message", "old"}, "cat"},
 		{"generated index", nil, []string{"index", "rm", "--generate", "-f", "small.db", "-o", "etcd"}, "database"},
 	}
 }
@@ -89,10 +102,15 @@ func imageEdits() []writer {
 		return []string{"build", "catalog", from, "-t", "example.com/foo:v0", "--server", "none", "--output", "oci:out"}
 	}
 	return []writer{
-		{"bundle added to an index", build("cat"), []string{"index", "add", "-f", "oci:out:v0", "-b", "bundle", imageTemplate, "--mode", "semver", "-t", "example.com/foo:v1", "--output", "oci:out"}, "out"},
-		{"package removed from an index", build("cat"), []string{"index", "rm", "-f", "oci:out:v0", "-o", "foo", "-t", "example.com/foo:v1", "--output", "oci:out"}, "out"},
+		{"bundle added to an index", build("cat"),
+			[]string{"index", "add", "-f", "oci:out:v0", "-b", "bundle", imageTemplate, "--mode", "semver", "-t",
+				"example.com/foo:v1", "--output", "oci:out"}, "out"},
+		{"package removed from an index", build("cat"),
+			[]string{"index", "rm", "-f", "oci:out:v0", "-o", "foo", "-t", "example.com/foo:v1", "--output", "oci:out"},
+			"out"},
 		{"database image without a package", build("small.db"),
-			[]string{"index", "rm", "-f", "oci:out:v0", "-o", "etcd", "-t", "example.com/foo:v1", "--output", "oci:out"}, "out"},
+			[]string{"index", "rm", "-f", "oci:out:v0", "-o", "etcd", "-t", "example.com/foo:v1", "--output",
+				"oci:out"}, "out"},
 	}
 }
 
@@ -150,7 +168,8 @@ func TestFailingCalls(t *testing.T) {
 			b := newBox(t)
 			w.prepare(t, b)
 			saved := b.save()
-			for j, fault := range []string{"fsync:error=EIO", "renameat:error=EXDEV", "renameat:error=EIO", "openat:error=EMFILE", "mkdirat:error=ENOSPC", "linkat:error=EXDEV", "flock:error=ENOLCK"} {
+			for j, fault := range []string{"fsync:error=EIO", "renameat:error=EXDEV", "renameat:error=EIO",
+				"openat:error=EMFILE", "mkdirat:error=ENOSPC", "linkat:error=EXDEV", "flock:error=ENOLCK"} {
 				for n := 1; n <= tries(i, j); n++ {
 					b.restore(saved)
 					before := b.snapshot()
@@ -165,7 +184,8 @@ func TestFailingCalls(t *testing.T) {
 					// strace counts calls per thread: if two threads are affected, the rollback can fail too. Such a
 					// run proves nothing and is repeated.
 					for range 10 {
-						o = b.strace(fmt.Sprintf("-e inject=%s:when=%s", fault, when), call, append([]string{"--error-format=json"}, w.args...))
+						o = b.strace(fmt.Sprintf("-e inject=%s:when=%s", fault, when), call,
+							append([]string{"--error-format=json"}, w.args...))
 						if o.injected <= 1 || o.status != 1 || difference(before, b.snapshot()) == "" {
 							break
 						}
@@ -200,7 +220,10 @@ func TestFailingCalls(t *testing.T) {
 
 // laterFile reports whether the difference is a finished output whose account or Dockerfile could not be written.
 func laterFile(w writer, d string) bool {
-	return slices.ContainsFunc(w.args, func(a string) bool { return a == "--report" || a == "--digest-file" || a == "--generate" }) && !strings.Contains(d, ".bindery")
+	return slices.ContainsFunc(w.args, func(a string) bool {
+		return a == "--report" || a == "--digest-file" ||
+			a == "--generate"
+	}) && !strings.Contains(d, ".bindery")
 }
 
 type straced struct {
@@ -371,7 +394,9 @@ func TestFullDisks(t *testing.T) {
 				w.prepare(t, b)
 				// The existing files stay; only the free space varies.
 				used := usedBytes(t, root)
-				check(t, syscall.Mount("tmpfs", root, "tmpfs", syscall.MS_REMOUNT, fmt.Sprintf("size=%d", used+int64(blocks)*4096)))
+				check(t,
+					syscall.Mount("tmpfs", root, "tmpfs", syscall.MS_REMOUNT,
+						fmt.Sprintf("size=%d", used+int64(blocks)*4096)))
 				before := b.snapshot()
 				o := b.run(append([]string{"--error-format=json"}, w.args...)...)
 				label := fmt.Sprintf("%d KiB of room", 4*blocks)
@@ -429,7 +454,9 @@ func TestFewOpenFiles(t *testing.T) {
 				b := newBox(t)
 				w.prepare(t, b)
 				before := b.snapshot()
-				cmd := exec.Command("/bin/sh", append([]string{"-c", fmt.Sprintf(`ulimit -n %d; exec "$@"`, n), "sh", bindery, "--error-format=json"}, w.args...)...)
+				cmd := exec.Command("/bin/sh",
+					append([]string{"-c", fmt.Sprintf(`ulimit -n %d; exec "$@"`, n), "sh", bindery,
+						"--error-format=json"}, w.args...)...)
 				cmd.Dir, cmd.Env = b.dir, b.env
 				o := b.finish(cmd)
 				label := fmt.Sprintf("%d open files", n)
@@ -486,7 +513,8 @@ func TestSignals(t *testing.T) {
 				case status == -1 && (got == before || got == after):
 					// The signal came before the handler was installed, or after all was done.
 				default:
-					t.Errorf("%s: status %d (%v): %s\nfiles changed:%s", label, status, err, out.String(), difference(before, got))
+					t.Errorf("%s: status %d (%v): %s\nfiles changed:%s", label, status, err, out.String(),
+						difference(before, got))
 				}
 				b.noTemp(label)
 			}

@@ -85,7 +85,8 @@ func program(dir string) (string, error) {
 		}
 		return path, os.WriteFile(path, data, 0o755)
 	}
-	build := exec.Command("go", "build", "-tags", "containers_image_openpgp,exclude_graphdriver_btrfs", "-o", path, "../../cmd/bindery")
+	build := exec.Command("go", "build", "-tags", "containers_image_openpgp,exclude_graphdriver_btrfs", "-o", path,
+		"../../cmd/bindery")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build the program: %w\n%s", err, out)
@@ -110,12 +111,14 @@ func newBox(t *testing.T) *box {
 
 func boxIn(t *testing.T, root string) *box {
 	t.Helper()
-	b := &box{t: t, dir: filepath.Join(root, "work"), tmp: filepath.Join(root, "tmp"), home: filepath.Join(root, "home"), canary: filepath.Join(root, "canary")}
+	b := &box{t: t, dir: filepath.Join(root, "work"), tmp: filepath.Join(root, "tmp"),
+		home: filepath.Join(root, "home"), canary: filepath.Join(root, "canary")}
 	for _, d := range []string{b.dir, b.tmp, b.home, b.canary} {
 		check(t, os.Mkdir(d, 0o755))
 	}
 	check(t, os.WriteFile(filepath.Join(b.canary, "secret"), []byte(secret), 0o600))
-	b.env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + b.home, "TMPDIR=" + b.tmp, "XDG_RUNTIME_DIR=" + b.home, "GOTRACEBACK=all"}
+	b.env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + b.home, "TMPDIR=" + b.tmp, "XDG_RUNTIME_DIR=" + b.home,
+		"GOTRACEBACK=all"}
 	return b
 }
 
@@ -167,7 +170,8 @@ func (b *box) finish(cmd *exec.Cmd) outcome {
 	if err != nil && !errors.As(err, &exit) {
 		b.t.Fatal(err)
 	}
-	o := outcome{stdout: stdout.String(), stderr: stderr.String(), status: cmd.ProcessState.ExitCode(), took: time.Since(start)}
+	o := outcome{stdout: stdout.String(), stderr: stderr.String(), status: cmd.ProcessState.ExitCode(),
+		took: time.Since(start)}
 	if ws, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
 		o.signal = ws.Signal()
 	}
@@ -180,7 +184,8 @@ func (b *box) finish(cmd *exec.Cmd) outcome {
 	if json.Unmarshal([]byte(lines[len(lines)-1]), &e) == nil {
 		o.class, o.message = e.Class, e.Message
 	}
-	if strings.Contains(o.stderr, "goroutine ") && strings.Contains(o.stderr, "panic") || strings.Contains(o.stderr, "fatal error: ") {
+	if strings.Contains(o.stderr, "goroutine ") && strings.Contains(o.stderr, "panic") || strings.Contains(o.stderr,
+		"fatal error: ") {
 		b.t.Errorf("%q crashed:\n%.3000s", cmd.Args[1:], o.stderr)
 	}
 	return o

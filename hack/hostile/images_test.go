@@ -24,9 +24,12 @@ import (
 // The labels of a bundle image, and a CSV that every reader accepts.
 const (
 	packageLabel = "operators.operatorframework.io.bundle.package.v1"
-	annotations  = "annotations:\n  operators.operatorframework.io.bundle.package.v1: foo\n  operators.operatorframework.io.bundle.channels.v1: stable\n" +
-		"  operators.operatorframework.io.bundle.mediatype.v1: registry+v1\n  operators.operatorframework.io.bundle.manifests.v1: manifests/\n" +
-		"  operators.operatorframework.io.bundle.metadata.v1: metadata/\n  operators.operatorframework.io.bundle.channel.default.v1: stable\n"
+	annotations  = "annotations:\n  operators.operatorframework.io.bundle.package.v1: " +
+		"foo\n  operators.operatorframework.io.bundle.channels.v1: stable\n" +
+		"  operators.operatorframework.io.bundle.mediatype.v1: " +
+		"registry+v1\n  operators.operatorframework.io.bundle.manifests.v1: manifests/\n" +
+		"  operators.operatorframework.io.bundle.metadata.v1: " +
+		"metadata/\n  operators.operatorframework.io.bundle.channel.default.v1: stable\n"
 	goodCSV = `apiVersion: operators.coreos.com/v1alpha1
 kind: ClusterServiceVersion
 metadata:
@@ -158,7 +161,8 @@ func (p picture) build(t *testing.T) (text []byte, mediaType string, blobs [][]b
 	}
 	descriptor := func(mediaType string, content []byte) map[string]any {
 		blobs = append(blobs, content)
-		return map[string]any{"mediaType": mediaType, "digest": digest.FromBytes(content).String(), "size": len(content)}
+		return map[string]any{"mediaType": mediaType, "digest": digest.FromBytes(content).String(),
+			"size": len(content)}
 	}
 	layers, diffs := []any{}, []any{}
 	for _, l := range p.layers {
@@ -168,11 +172,13 @@ func (p picture) build(t *testing.T) (text []byte, mediaType string, blobs [][]b
 		}
 		diffs = append(diffs, l.diffID)
 	}
-	config := map[string]any{"architecture": "amd64", "os": "linux", "config": map[string]any{"Labels": p.labels}, "rootfs": map[string]any{"type": "layers", "diff_ids": diffs}}
+	config := map[string]any{"architecture": "amd64", "os": "linux", "config": map[string]any{"Labels": p.labels},
+		"rootfs": map[string]any{"type": "layers", "diff_ids": diffs}}
 	if p.config != nil {
 		p.config(config)
 	}
-	m := map[string]any{"schemaVersion": 2, "mediaType": manifestType, "config": descriptor(configType, marshal(config)), "layers": layers}
+	m := map[string]any{"schemaVersion": 2, "mediaType": manifestType,
+		"config": descriptor(configType, marshal(config)), "layers": layers}
 	if p.manifest != nil {
 		p.manifest(m)
 	}
@@ -203,8 +209,9 @@ func (p picture) put(b *box, dir string) {
 	for _, c := range append(blobs, text) {
 		b.write(fmt.Sprintf("%s/blobs/sha256/%x", dir, sha256.Sum256(c)), string(c))
 	}
-	index, err := json.Marshal(map[string]any{"schemaVersion": 2, "manifests": []any{map[string]any{"mediaType": mediaType, "digest": digest.FromBytes(text), "size": len(text),
-		"annotations": map[string]string{"org.opencontainers.image.ref.name": "v1"}}}})
+	index, err := json.Marshal(map[string]any{"schemaVersion": 2,
+		"manifests": []any{map[string]any{"mediaType": mediaType, "digest": digest.FromBytes(text), "size": len(text),
+			"annotations": map[string]string{"org.opencontainers.image.ref.name": "v1"}}}})
 	check(b.t, err)
 	b.write(dir+"/index.json", string(index))
 	b.write(dir+"/oci-layout", `{"imageLayoutVersion":"1.0.0"}`)
@@ -281,10 +288,17 @@ func TestHostileBundleImages(t *testing.T) {
 	}{
 		{"dotdot", pic(file("manifests/../../canary/w", "x")), input, "leaves|path", nil},
 		{"absolute", pic(file("/canary/w", "x")), input, "absolute", nil},
-		{"link to a secret", pic(entryOf(tar.Header{Name: "manifests/z.yaml", Typeflag: tar.TypeSymlink, Linkname: "../../home/.docker/config.json"})), input, "symlink", nil},
-		{"hard link", pic(entryOf(tar.Header{Name: "manifests/z.yaml", Typeflag: tar.TypeLink, Linkname: "/canary/secret"})), input, "hard link", nil},
-		{"hard link inside", pic(entryOf(tar.Header{Name: "manifests/z.yaml", Typeflag: tar.TypeLink, Linkname: "manifests/csv.yaml"})), input, "hard link", nil},
-		{"device", pic(entryOf(tar.Header{Name: "manifests/z.yaml", Typeflag: tar.TypeChar, Devmajor: 1, Devminor: 3})), input, "device", nil},
+		{"link to a secret",
+			pic(entryOf(tar.Header{Name: "manifests/z.yaml", Typeflag: tar.TypeSymlink,
+				Linkname: "../../home/.docker/config.json"})), input, "symlink", nil},
+		{"hard link",
+			pic(entryOf(tar.Header{Name: "manifests/z.yaml", Typeflag: tar.TypeLink, Linkname: "/canary/secret"})),
+			input, "hard link", nil},
+		{"hard link inside",
+			pic(entryOf(tar.Header{Name: "manifests/z.yaml", Typeflag: tar.TypeLink, Linkname: "manifests/csv.yaml"})),
+			input, "hard link", nil},
+		{"device", pic(entryOf(tar.Header{Name: "manifests/z.yaml", Typeflag: tar.TypeChar, Devmajor: 1, Devminor: 3})),
+			input, "device", nil},
 		{"FIFO", pic(entryOf(tar.Header{Name: "manifests/z.yaml", Typeflag: tar.TypeFifo})), input, "FIFO", nil},
 		{"twice", pic(file("manifests/csv.yaml", goodCSV)), input, "twice", nil},
 		{"twice, cleaned", pic(file("manifests/./csv.yaml", goodCSV)), input, "twice", nil},
@@ -314,11 +328,13 @@ func TestHostileBundleImages(t *testing.T) {
 			tw := tar.NewWriter(w)
 			check(t, tw.WriteHeader(&tar.Header{Name: "x", Typeflag: tar.TypeReg, Size: 100 << 30}))
 			check(t, w.Close())
-			return blobOf{append(head.Bytes(), bytes.Repeat(z.Bytes(), 10_000)...), tarType + "+gzip", digest.FromString("x").String()}
+			return blobOf{append(head.Bytes(), bytes.Repeat(z.Bytes(), 10_000)...), tarType + "+gzip",
+				digest.FromString("x").String()}
 		}), limit, "uncompressed|max-file-size", nil},
 		{"zstd window", layers(func(t *testing.T) blobOf {
 			// A zstd frame with a window of 2 GiB and one raw block.
-			return blobOf{append([]byte{0x28, 0xb5, 0x2f, 0xfd, 0x00, 21 << 3, 0x01, 0x10, 0x00}, 0, 0), tarType + "+zstd", digest.FromString("x").String()}
+			return blobOf{append([]byte{0x28, 0xb5, 0x2f, 0xfd, 0x00, 21 << 3, 0x01, 0x10, 0x00}, 0, 0),
+				tarType + "+zstd", digest.FromString("x").String()}
 		}), limit, "window", nil},
 		{"xz", layers(func(*testing.T) blobOf {
 			return blobOf{[]byte("\xfd7zXZ\x00xxxxxxxxxx"), tarType + "+gzip", ""}
@@ -330,8 +346,11 @@ func TestHostileBundleImages(t *testing.T) {
 		{"chart as a layer", layers(func(t *testing.T) blobOf {
 			return blobOf{[]byte("x"), "application/x-helm-chart", ""}
 		}), input, "media type", nil},
-		{"truncated gzip", change(func(p *picture) { p.layers[0].content = p.layers[0].content[:len(p.layers[0].content)-10] }), integrity, "unexpected end", nil},
-		{"wrong CRC", change(func(p *picture) { p.layers[0].content[len(p.layers[0].content)-6] ^= 1 }), integrity, ".", nil},
+		{"truncated gzip",
+			change(func(p *picture) { p.layers[0].content = p.layers[0].content[:len(p.layers[0].content)-10] }),
+			integrity, "unexpected end", nil},
+		{"wrong CRC", change(func(p *picture) { p.layers[0].content[len(p.layers[0].content)-6] ^= 1 }), integrity, ".",
+			nil},
 		{"bytes after gzip", change(func(p *picture) {
 			p.layers[0].content = append(p.layers[0].content, bytes.Repeat([]byte{0xaa}, 4096)...)
 		}), integrity, ".", nil},
@@ -363,24 +382,32 @@ func TestHostileBundleImages(t *testing.T) {
 		{"100,000 manifests", func(t *testing.T) picture {
 			entries := goodFiles()
 			for i := range 100_000 {
-				entries = append(entries, file(fmt.Sprintf("manifests/%d.yaml", i), "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n"))
+				entries = append(entries,
+					file(fmt.Sprintf("manifests/%d.yaml", i), "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n"))
 			}
 			return bundlePicture(t, entries...)
 		}, limit, ".", []string{"--skip-validation"}},
-		{"manifest of 5 MiB", pic(file("manifests/big.yaml", "apiVersion: v1\nkind: ConfigMap\ndata: {a: \""+strings.Repeat("x", 5<<20)+"\"}\n")), limit, ".", []string{"--skip-validation"}},
+		{"manifest of 5 MiB",
+			pic(file("manifests/big.yaml", "apiVersion: v1\nkind: ConfigMap\ndata: {a: \""+strings.Repeat("x",
+				5<<20)+"\"}\n")), limit, ".", []string{"--skip-validation"}},
 		{"package label alone", func(t *testing.T) picture {
-			return picture{labels: map[string]string{packageLabel: "foo"}, layers: []blobOf{gzipLayer(t, tarOf(t, file("a", "b")))}}
+			return picture{labels: map[string]string{packageLabel: "foo"},
+				layers: []blobOf{gzipLayer(t, tarOf(t, file("a", "b")))}}
 		}, input, ".", []string{"--skip-validation"}},
 		{"label of manifests absolute", func(t *testing.T) picture {
-			p := bundlePicture(t, file("metadata/annotations.yaml", strings.ReplaceAll(annotations, "manifests/", "/etc/")))
+			p := bundlePicture(t,
+				file("metadata/annotations.yaml", strings.ReplaceAll(annotations, "manifests/", "/etc/")))
 			p.labels["operators.operatorframework.io.bundle.manifests.v1"] = "/etc/"
 			return p
 		}, input, ".", []string{"--skip-validation"}},
 		{"diff_ids missing", change(func(p *picture) {
 			p.config = func(c map[string]any) { c["rootfs"] = map[string]any{"type": "layers", "diff_ids": []string{}} }
 		}), integrity, "diff_ids", nil},
-		{"diff_ids wrong", change(func(p *picture) { p.layers[0].diffID = digest.FromString("x").String() }), integrity, "digest|diff", nil},
-		{"layers and manifests", change(func(p *picture) { p.manifest = func(m map[string]any) { m["manifests"] = []any{} } }), input, "ambiguous", nil},
+		{"diff_ids wrong", change(func(p *picture) { p.layers[0].diffID = digest.FromString("x").String() }), integrity,
+			"digest|diff", nil},
+		{"layers and manifests",
+			change(func(p *picture) { p.manifest = func(m map[string]any) { m["manifests"] = []any{} } }), input,
+			"ambiguous", nil},
 		{"digest that is a path", change(func(p *picture) {
 			p.manifest = func(m map[string]any) { m["layers"].([]any)[0].(map[string]any)["digest"] = "../../x" }
 		}), input, "invalid digest", nil},
@@ -412,10 +439,16 @@ func TestHostileBundleImages(t *testing.T) {
 			p.manifest = func(m map[string]any) { m["artifactType"] = "application/x" }
 		}), input, "not an image", nil},
 		{"manifest of 5 MiB text", change(func(p *picture) {
-			p.manifest = func(m map[string]any) { m["annotations"] = map[string]string{"x": strings.Repeat("x", 5<<20)} }
+			p.manifest = func(m map[string]any) {
+				m["annotations"] = map[string]string{"x": strings.Repeat("x", 5<<20)}
+			}
 		}), limit, "4194304", nil},
-		{"configuration of 5 MiB", change(func(p *picture) { p.config = func(c map[string]any) { c["x"] = strings.Repeat("x", 5<<20) } }), limit, "4194304", nil},
-		{"configuration of another kind", change(func(p *picture) { p.config = func(c map[string]any) { c["rootfs"] = "x"; c["config"] = 1 } }), input, "configuration", nil},
+		{"configuration of 5 MiB",
+			change(func(p *picture) { p.config = func(c map[string]any) { c["x"] = strings.Repeat("x", 5<<20) } }),
+			limit, "4194304", nil},
+		{"configuration of another kind",
+			change(func(p *picture) { p.config = func(c map[string]any) { c["rootfs"] = "x"; c["config"] = 1 } }),
+			input, "configuration", nil},
 		{"deep configuration", change(func(p *picture) {
 			p.config = func(c map[string]any) {
 				c["x"] = json.RawMessage(strings.Repeat("[", 9000) + strings.Repeat("]", 9000))
@@ -423,7 +456,8 @@ func TestHostileBundleImages(t *testing.T) {
 			}
 		}), integrity, ".", nil},
 		{"label with escape sequences", func(t *testing.T) picture {
-			return picture{labels: map[string]string{"\x1b[31mred\u202e": "x"}, layers: []blobOf{gzipLayer(t, tarOf(t, goodFiles()...))}}
+			return picture{labels: map[string]string{"\x1b[31mred\u202e": "x"},
+				layers: []blobOf{gzipLayer(t, tarOf(t, goodFiles()...))}}
 		}, input, ".", []string{"validate", "unpack"}},
 		{"10,000 labels", func(t *testing.T) picture {
 			p := picture{labels: map[string]string{}, layers: []blobOf{gzipLayer(t, tarOf(t, goodFiles()...))}}
@@ -451,7 +485,9 @@ func TestHostileBundleImages(t *testing.T) {
 			r := testregistry.New(t)
 			p.add(t, r, "acme/foo", "v1")
 			ref := r.Host() + "/acme/foo:v1"
-			for _, args := range [][]string{{"render", "oci:image:v1"}, {"render", ref, ref, "-o", "ndjson"}, {"bundle", "validate", ref}, {"bundle", "unpack", "oci:image:v1", "-o", "out"}, {"bundle", "unpack", ref, "-o", "out", "--skip-validation"}} {
+			for _, args := range [][]string{{"render", "oci:image:v1"}, {"render", ref, ref, "-o", "ndjson"},
+				{"bundle", "validate", ref}, {"bundle", "unpack", "oci:image:v1", "-o", "out"},
+				{"bundle", "unpack", ref, "-o", "out", "--skip-validation"}} {
 				if slices.Contains(c.not, args[1]) || slices.Contains(c.not, args[len(args)-1]) {
 					continue
 				}
@@ -460,7 +496,8 @@ func TestHostileBundleImages(t *testing.T) {
 		})
 	}
 	// annotations.yaml takes precedence over the labels, and paths that lead outside are never followed.
-	for name, p := range map[string]picture{"good": bundlePicture(t, goodFiles()...), "label with dots": labels("manifests", "../../etc/")(t)} {
+	for name, p := range map[string]picture{"good": bundlePicture(t, goodFiles()...),
+		"label with dots": labels("manifests", "../../etc/")(t)} {
 		t.Run(name, func(t *testing.T) {
 			b := newBox(t)
 			p.put(b, "image")

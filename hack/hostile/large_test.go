@@ -16,7 +16,9 @@ import (
 func TestLargeCatalogs(t *testing.T) {
 	chain := func(n int) string {
 		var b strings.Builder
-		b.WriteString("schema: olm.package\nname: foo\ndefaultChannel: stable\n---\nschema: olm.channel\npackage: foo\nname: stable\nentries:\n")
+		b.WriteString(
+			"schema: olm.package\nname: foo\ndefaultChannel: stable\n---\nschema: olm.channel\npackage: foo\nname: " +
+				"stable\nentries:\n")
 		for i := range n {
 			if i > 0 {
 				fmt.Fprintf(&b, "- {name: foo.v1.%d.0, replaces: foo.v1.%d.0}\n", i, i-1)
@@ -25,7 +27,9 @@ func TestLargeCatalogs(t *testing.T) {
 			}
 		}
 		for i := range n {
-			fmt.Fprintf(&b, "---\nschema: olm.bundle\nname: foo.v1.%d.0\npackage: foo\nimage: example.com/foo:%d\nproperties:\n- {type: olm.package, value: {packageName: foo, version: 1.%d.0}}\n", i, i, i)
+			fmt.Fprintf(&b,
+				"---\nschema: olm.bundle\nname: foo.v1.%d.0\npackage: foo\nimage: example.com/foo:%d\nproperties:\n- "+
+					"{type: olm.package, value: {packageName: foo, version: 1.%d.0}}\n", i, i, i)
 		}
 		return b.String()
 	}
@@ -35,12 +39,16 @@ func TestLargeCatalogs(t *testing.T) {
 			names[i] = fmt.Sprintf("foo.v1.%d.0", i)
 		}
 		var b strings.Builder
-		b.WriteString("schema: olm.package\nname: foo\ndefaultChannel: stable\n---\nschema: olm.channel\npackage: foo\nname: stable\nentries:\n")
+		b.WriteString(
+			"schema: olm.package\nname: foo\ndefaultChannel: stable\n---\nschema: olm.channel\npackage: foo\nname: " +
+				"stable\nentries:\n")
 		for i, name := range names {
 			fmt.Fprintf(&b, "- {name: %s, skips: [%s]}\n", name, strings.Join(names[:i], ","))
 		}
 		for i, name := range names {
-			fmt.Fprintf(&b, "---\nschema: olm.bundle\nname: %s\npackage: foo\nimage: example.com/foo:%d\nproperties:\n- {type: olm.package, value: {packageName: foo, version: 1.%d.0}}\n", name, i, i)
+			fmt.Fprintf(&b,
+				"---\nschema: olm.bundle\nname: %s\npackage: foo\nimage: example.com/foo:%d\nproperties:\n- {type: "+
+					"olm.package, value: {packageName: foo, version: 1.%d.0}}\n", name, i, i)
 		}
 		return b.String()
 	}
@@ -49,8 +57,10 @@ func TestLargeCatalogs(t *testing.T) {
 		make     func(b *box)
 		commands []string
 	}{
-		{"chain of 20,000", func(b *box) { b.write("cat/catalog.yaml", chain(20_000)) }, []string{"validate", "serve", "list"}},
-		{"2,000 bundles that skip all before them", func(b *box) { b.write("cat/catalog.yaml", skips(2000)) }, []string{"validate"}},
+		{"chain of 20,000", func(b *box) { b.write("cat/catalog.yaml", chain(20_000)) },
+			[]string{"validate", "serve", "list"}},
+		{"2,000 bundles that skip all before them", func(b *box) { b.write("cat/catalog.yaml", skips(2000)) },
+			[]string{"validate"}},
 		{"document of 30 MiB of text", func(b *box) {
 			b.write("cat/catalog.yaml", healthy+"---\n{\"schema\":\"x\",\"a\":\""+strings.Repeat("x", 30<<20)+"\"}\n")
 		}, []string{"validate"}},
@@ -59,7 +69,8 @@ func TestLargeCatalogs(t *testing.T) {
 			b.write("cat/large.json", `{"schema":"x","a":[`+strings.Repeat("1,", 15<<20)+`1]}`)
 		}, []string{"validate"}},
 		{"bundle of 5 MB", func(b *box) {
-			b.write("cat/catalog.yaml", strings.Replace(healthy, "relatedImages:", "- {type: x, value: \""+strings.Repeat("x", 5<<20)+"\"}\nrelatedImages:", 1))
+			b.write("cat/catalog.yaml", strings.Replace(healthy, "relatedImages:",
+				"- {type: x, value: \""+strings.Repeat("x", 5<<20)+"\"}\nrelatedImages:", 1))
 		}, []string{"validate", "build", "serve"}},
 		{"5,000 files", func(b *box) {
 			b.write("cat/foo/catalog.yaml", healthy)
@@ -86,9 +97,13 @@ func TestLargeCatalogs(t *testing.T) {
 			check(b.t, os.Symlink("..2026", filepath.Join(b.dir, "cat", "..data")))
 			check(b.t, os.Symlink("..data/catalog.yaml", filepath.Join(b.dir, "cat", "catalog.yaml")))
 		}, []string{"validate", "render", "build", "serve"}},
-		{"keys that stand twice", func(b *box) { b.write("cat/catalog.yaml", healthy+"---\n{schema: x, a: 1, a: 2}\n") }, []string{"validate", "render", "build", "serve"}},
+		{"keys that stand twice", func(b *box) {
+			b.write("cat/catalog.yaml",
+				healthy+"---\n{schema: x, a: 1, a: 2}\n")
+		}, []string{"validate", "render", "build", "serve"}},
 		{"bundle object with a path", func(b *box) {
-			b.write("cat/catalog.yaml", strings.Replace(healthy, "relatedImages:", "- {type: olm.bundle.object, value: {ref: ../../canary/secret}}\nrelatedImages:", 1))
+			b.write("cat/catalog.yaml", strings.Replace(healthy, "relatedImages:",
+				"- {type: olm.bundle.object, value: {ref: ../../canary/secret}}\nrelatedImages:", 1))
 		}, []string{"validate", "render", "build", "serve"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -128,7 +143,8 @@ func TestServerPrograms(t *testing.T) {
 	check(t, os.Mkdir(filepath.Join(b.dir, "dir"), 0o755))
 	check(t, syscall.Mkfifo(filepath.Join(b.dir, "fifo"), 0o644))
 	check(t, os.Symlink("nowhere", filepath.Join(b.dir, "dangling")))
-	for name, class := range map[string]int{"empty": input, "text": input, "arm": input, "cut": input, "dir": input, "fifo": input, "dangling": local, "missing": local} {
+	for name, class := range map[string]int{"empty": input, "text": input, "arm": input, "cut": input, "dir": input,
+		"fifo": input, "dangling": local, "missing": local} {
 		text := name
 		if name == "arm" {
 			text = "AARCH64"
@@ -147,10 +163,14 @@ func TestFIFOs(t *testing.T) {
 	check(t, os.Mkdir(filepath.Join(b.dir, "layout"), 0o755))
 	check(t, syscall.Mkfifo(filepath.Join(b.dir, "layout", "oci-layout"), 0o644))
 	for _, args := range [][]string{
-		{"render", "fifo"}, {"validate", "fifo"}, {"list", "packages", "fifo"}, {"serve", "fifo", "--port", "0"}, {"migrate", "fifo", "out"},
-		{"registry", "serve", "-d", "fifo", "--port", "0"}, {"build", "catalog", "fifo", "-t", "a/b:c"}, {"init", "foo", "-d", "fifo"},
-		{"init", "foo", "-i", "fifo"}, {"build", "catalog", "cat", "-t", "a/b:c", "--server", "fifo"}, {"generate", "dockerfile", "fifo"},
-		{"build", "catalog", "cat", "-t", "a/b:c", "--ca-file", "fifo"}, {"build", "catalog", "cat", "-t", "a/b:c", "--server", "none", "--output", "oci:layout:c"},
+		{"render", "fifo"}, {"validate", "fifo"}, {"list", "packages", "fifo"}, {"serve", "fifo", "--port", "0"},
+		{"migrate", "fifo", "out"},
+		{"registry", "serve", "-d", "fifo", "--port", "0"}, {"build", "catalog", "fifo", "-t", "a/b:c"},
+		{"init", "foo", "-d", "fifo"},
+		{"init", "foo", "-i", "fifo"}, {"build", "catalog", "cat", "-t", "a/b:c", "--server", "fifo"},
+		{"generate", "dockerfile", "fifo"},
+		{"build", "catalog", "cat", "-t", "a/b:c", "--ca-file", "fifo"},
+		{"build", "catalog", "cat", "-t", "a/b:c", "--server", "none", "--output", "oci:layout:c"},
 		{"build", "catalog", "cat", "-t", "a/b:c", "--base", "oci:layout:c"}, {"render", "oci:layout:c"},
 	} {
 		before := b.snapshot()

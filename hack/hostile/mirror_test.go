@@ -16,8 +16,10 @@ import (
 func TestMirrorsOfHostileNames(t *testing.T) {
 	t.Parallel()
 	for i, image := range []string{
-		"example.com/a\nmirrors: [evil.example.com]", "example.com/a: {b: c}", "example.com/a # x", "example.com/a\"\nlocation = \"evil.example.com\"", "'example.com/a'",
-		"example.com/a=evil.example.com/b", "*x", "&x", "!!binary aGk=", "---", "example.com/\u2028a", "example.com/\x1b[31m", "{{.}}", "$(touch evil)", "`touch evil`", "-a", "../../etc/passwd",
+		"example.com/a\nmirrors: [evil.example.com]", "example.com/a: {b: c}", "example.com/a # x",
+		"example.com/a\"\nlocation = \"evil.example.com\"", "'example.com/a'",
+		"example.com/a=evil.example.com/b", "*x", "&x", "!!binary aGk=", "---", "example.com/\u2028a",
+		"example.com/\x1b[31m", "{{.}}", "$(touch evil)", "`touch evil`", "-a", "../../etc/passwd",
 		"example.com/" + strings.Repeat("a/", 50_000) + "a", "null", "~", "1e3", "user:" + secret + "@example.com/a:v1",
 	} {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
@@ -34,7 +36,8 @@ func TestMirrorsOfHostileNames(t *testing.T) {
 				o := b.run("registry", "mirror", "cat", "--to", "mirror.example.com/olm", "-o", format)
 				b.inBudget(format, o)
 				b.unchanged(format, before)
-				if strings.ContainsAny(o.stdout+o.stderr, "\x1b\u2028") || strings.Contains(o.stdout+o.stderr, secret) || len(o.stderr) > 20_000 {
+				if strings.ContainsAny(o.stdout+o.stderr, "\x1b\u2028") || strings.Contains(o.stdout+o.stderr,
+					secret) || len(o.stderr) > 20_000 {
 					t.Errorf("%s: %.500q %.500q", format, o.stdout, o.stderr)
 				}
 				if o.status != 0 {
@@ -52,7 +55,8 @@ func TestMirrorsOfHostileNames(t *testing.T) {
 					}
 				}
 			}
-			if o := b.run("registry", "mirror", "cat", "--to", "mirror.example.com", "-o", "idms", "--name", image); o.status == 0 {
+			if o := b.run("registry", "mirror", "cat", "--to", "mirror.example.com", "-o", "idms", "--name",
+				image); o.status == 0 {
 				checkMirrorObjects(t, "name", o.stdout)
 			}
 		})
@@ -80,7 +84,8 @@ func checkMirrorObjects(t *testing.T, format, stream string) {
 			for _, e := range entries {
 				entry, ok := e.(map[string]any)
 				mirrors, _ := entry["mirrors"].([]any)
-				if !ok || len(mirrors) != 1 || reflect.ValueOf(entry).Len() > 3 || !strings.HasPrefix(fmt.Sprint(mirrors[0]), "mirror.example.com") {
+				if !ok || len(mirrors) != 1 || reflect.ValueOf(entry).Len() > 3 ||
+					!strings.HasPrefix(fmt.Sprint(mirrors[0]), "mirror.example.com") {
 					t.Errorf("%s: %s: %v", format, key, e)
 				}
 			}

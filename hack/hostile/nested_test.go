@@ -23,7 +23,9 @@ func TestHostileReferences(t *testing.T) {
 	index := func(t *testing.T, r *testregistry.Registry, tag string, of ...digest.Digest) digest.Digest {
 		var all []any
 		for n, d := range of {
-			all = append(all, map[string]any{"mediaType": indexType, "digest": d, "size": len(r.Manifest("acme/foo", d.String())), "platform": map[string]any{"os": "linux", "architecture": fmt.Sprintf("a%d", n)}})
+			all = append(all,
+				map[string]any{"mediaType": indexType, "digest": d, "size": len(r.Manifest("acme/foo", d.String())),
+					"platform": map[string]any{"os": "linux", "architecture": fmt.Sprintf("a%d", n)}})
 		}
 		all[0].(map[string]any)["platform"] = map[string]any{"os": "linux", "architecture": "amd64"}
 		text, err := json.Marshal(map[string]any{"schemaVersion": 2, "mediaType": indexType, "manifests": all})
@@ -96,9 +98,11 @@ func TestHostileReferences(t *testing.T) {
 			if more == "" && !c.whole {
 				b.refused(c.class, c.text, "inspect", ref, "--use-http", "--retries", "0")
 				b.refused(c.class, c.text, "verify", ref, "--use-http", "--retries", "0")
-				b.refused(c.class, c.text, "build", "catalog", "cat", "-t", "example.com/a:v1", "--previous", ref, "--server", "none", "--use-http", "--retries", "0", "--output", "oci:out:v1")
+				b.refused(c.class, c.text, "build", "catalog", "cat", "-t", "example.com/a:v1", "--previous", ref,
+					"--server", "none", "--use-http", "--retries", "0", "--output", "oci:out:v1")
 			}
-			b.refused(c.class, c.text, "build", "compose", "compose.yaml", "-t", "example.com/a:v1", "--server", "none", "--cache", "none", "--use-http", "--retries", "0", "--output", "oci:out:v1")
+			b.refused(c.class, c.text, "build", "compose", "compose.yaml", "-t", "example.com/a:v1", "--server", "none",
+				"--cache", "none", "--use-http", "--retries", "0", "--output", "oci:out:v1")
 		})
 	}
 }

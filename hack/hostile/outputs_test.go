@@ -57,7 +57,8 @@ func TestOutputPaths(t *testing.T) {
 		{"image directory over a directory of something else", dir, build("dir:out")},
 		{"image directory over a link", link, build("dir:out")},
 		{"image directory over the input", nothing, build("dir:cat")},
-		{"two images in one file", nothing, []string{"build", "catalog", "cat", "-t", "a/b:v1", "--output", "oci-archive:out", "--output", "docker-archive:out"}},
+		{"two images in one file", nothing, []string{"build", "catalog", "cat", "-t", "a/b:v1", "--output",
+			"oci-archive:out", "--output", "docker-archive:out"}},
 		{"digest file over a link", linkToFile, append(build("oci:layout:v1"), "--digest-file", "out")},
 		{"report over a link", linkToFile, append(migrate[:2:2], "dir", "--report", "out")},
 	} {
@@ -119,7 +120,8 @@ func TestStandardOutput(t *testing.T) {
 	b.write("cat/foo/catalog.yaml", healthy+repeat(20_000, func(i int) string {
 		return fmt.Sprintf("---\nschema: x\npackage: foo\nname: n%d\n", i)
 	}))
-	for _, args := range [][]string{{"render", "cat"}, {"list", "packages", "cat"}, {"build", "catalog", "cat", "-t", "x/y:z", "--server", "none"}, {"man"}} {
+	for _, args := range [][]string{{"render", "cat"}, {"list", "packages", "cat"},
+		{"build", "catalog", "cat", "-t", "x/y:z", "--server", "none"}, {"man"}} {
 		r, w, err := os.Pipe()
 		check(t, err)
 		check(t, r.Close())
@@ -153,7 +155,8 @@ func TestManyWriters(t *testing.T) {
 	for i := range writers {
 		wg.Go(func() {
 			tag := fmt.Sprintf("v%d", i%(writers-5)) // some write the same tag
-			cmd := b.command(context.Background(), "build", "catalog", "cat", "-t", "example.com/foo:"+tag, "--server", "none", "--label", "tag="+tag, "--output", "oci:out")
+			cmd := b.command(context.Background(), "build", "catalog", "cat", "-t", "example.com/foo:"+tag, "--server",
+				"none", "--label", "tag="+tag, "--output", "oci:out")
 			if out, err := cmd.CombinedOutput(); err != nil {
 				failures[i] = fmt.Sprintf("%v: %s", err, out)
 			}
@@ -199,15 +202,21 @@ func TestNoProgramIsStarted(t *testing.T) {
 	b.write("small.db", string(smallDatabase(t)))
 	b.accepted("build", "catalog", "cat", "-t", "example.com/foo:v1", "--server", "none", "--output", "oci:layout")
 	for i, args := range [][]string{
-		{"version"}, {"--help"}, {"man"}, {"completion", "bash"}, {"init", "foo"}, {"validate", "cat"}, {"render", "cat"}, {"render", "small.db"},
-		{"render", "oci:layout:v1"}, {"migrate", "small.db", "out", "--verify", "--report", "report"}, {"list", "bundles", "cat"},
-		{"build", "catalog", "cat", "-t", "x/y:z"}, {"build", "catalog", "cat", "-t", "127.0.0.1:1/y:z", "--push", "--retries", "0"},
-		{"build", "catalog", "cat", "-t", "x/y:z", "--output", "docker-archive:archive"}, {"generate", "dockerfile", "cat"},
-		{"serve", "cat", "--cache-dir", "cache", "--cache-only"}, {"registry", "serve", "-d", "small.db", "--port", "0", "--timeout-seconds", "1"},
+		{"version"}, {"--help"}, {"man"}, {"completion", "bash"}, {"init", "foo"}, {"validate", "cat"},
+		{"render", "cat"}, {"render", "small.db"},
+		{"render", "oci:layout:v1"}, {"migrate", "small.db", "out", "--verify", "--report", "report"},
+		{"list", "bundles", "cat"},
+		{"build", "catalog", "cat", "-t", "x/y:z"},
+		{"build", "catalog", "cat", "-t", "127.0.0.1:1/y:z", "--push", "--retries", "0"},
+		{"build", "catalog", "cat", "-t", "x/y:z", "--output", "docker-archive:archive"},
+		{"generate", "dockerfile", "cat"},
+		{"serve", "cat", "--cache-dir", "cache", "--cache-only"},
+		{"registry", "serve", "-d", "small.db", "--port", "0", "--timeout-seconds", "1"},
 		{"probe", "-addr", "127.0.0.1:1"}, {"nonsense"},
 	} {
 		log := filepath.Join(b.home, fmt.Sprint(i))
-		cmd := exec.Command("strace", append([]string{"-f", "-qq", "-e", "trace=execve,execveat", "-o", log, bindery}, args...)...)
+		cmd := exec.Command("strace",
+			append([]string{"-f", "-qq", "-e", "trace=execve,execveat", "-o", log, bindery}, args...)...)
 		cmd.Dir, cmd.Env, cmd.Stdout = b.dir, b.env, io.Discard
 		b.finish(cmd)
 		data, err := os.ReadFile(log)
@@ -233,7 +242,8 @@ func TestSameDigestEverywhere(t *testing.T) {
 		{"plain", nil, nil, "022"},
 		{"umask 000", nil, nil, "000"},
 		{"umask 077", nil, nil, "077"},
-		{"other zone and language", nil, []string{"TZ=Asia/Kathmandu", "LANG=tr_TR.UTF-8", "LC_ALL=tr_TR.UTF-8"}, "022"},
+		{"other zone and language", nil, []string{"TZ=Asia/Kathmandu", "LANG=tr_TR.UTF-8", "LC_ALL=tr_TR.UTF-8"},
+			"022"},
 		{"one processor", nil, []string{"GOMAXPROCS=1"}, "022"},
 		{"little memory", nil, []string{"GOMEMLIMIT=50MiB", "GOGC=10"}, "022"},
 		{"other user", append([]string{"setpriv"}, unprivileged()...), nil, "022"},
@@ -245,7 +255,8 @@ func TestSameDigestEverywhere(t *testing.T) {
 			check(t, os.Chmod(d, 0o777))
 		}
 		check(t, os.Chmod(b.tmp, 0o777))
-		args := append(append([]string{"-c", "umask " + c.umask + `; exec "$@"`, "sh"}, c.prefix...), bindery, "build", "catalog", "cat", "-t", "example.com/foo:v1")
+		args := append(append([]string{"-c", "umask " + c.umask + `; exec "$@"`, "sh"}, c.prefix...), bindery, "build",
+			"catalog", "cat", "-t", "example.com/foo:v1")
 		cmd := exec.Command("/bin/sh", args...)
 		cmd.Dir, cmd.Env = b.dir, append(b.env, c.env...)
 		o := b.finish(cmd)

@@ -32,7 +32,8 @@ func puller(t *testing.T) (*testregistry.Registry, string) {
 	r := testregistry.New(t)
 	bundlePicture(t, goodFiles()...).add(t, r, "acme/foo", "v1")
 	picture{labels: map[string]string{"operators.operatorframework.io.index.configs.v1": "/configs"},
-		layers: []blobOf{gzipLayer(t, tarOf(t, file("configs/foo/catalog.yaml", healthy)))}}.add(t, r, "acme/index", "v1")
+		layers: []blobOf{gzipLayer(t, tarOf(t, file("configs/foo/catalog.yaml", healthy)))}}.add(t, r, "acme/index",
+		"v1")
 	return r, r.Host() + "/acme/foo:v1"
 }
 
@@ -49,7 +50,8 @@ func TestPullRefused(t *testing.T) {
 				w.Header().Set(header[i], header[i+1])
 			}
 			w.WriteHeader(code)
-			_, _ = io.WriteString(w, `{"errors":[{"code":"X","message":"`+"\\u001b[31mred "+strings.Repeat("x", 10_000)+`"}]}`)
+			_, _ = io.WriteString(w,
+				`{"errors":[{"code":"X","message":"`+"\\u001b[31mred "+strings.Repeat("x", 10_000)+`"}]}`)
 			return true
 		}
 	}
@@ -71,13 +73,24 @@ func TestPullRefused(t *testing.T) {
 		{"500 for ever", "/manifests/", status(500), network, "500"},
 		{"429 for ever", "/blobs/", status(429, "Retry-After", "1"), network, "429"},
 		{"429 until 2030", "/blobs/", status(429, "Retry-After", "Fri, 01 Jan 2100 00:00:00 GMT"), network, "429"},
-		{"captive portal", "/manifests/", text("text/html", "<html><script>alert(1)</script>"), network, "not a registry manifest"},
+		{"captive portal", "/manifests/", text("text/html", "<html><script>alert(1)</script>"), network,
+			"not a registry manifest"},
 		{"portal of blobs", "/blobs/", text("text/html", "<html>"), integrity, "."},
 		{"not JSON", "/manifests/", text(manifestType, "nonsense\x1b[31m"), input, "not a manifest"},
 		{"no content type", "/manifests/", text("", `{"schemaVersion":2,"layers":[]}`), input, "media type"},
-		{"index of itself", "/manifests/", text("application/vnd.oci.image.index.v1+json", `{"schemaVersion":2,"manifests":[{"mediaType":"application/vnd.oci.image.index.v1+json","size":3,"digest":"sha256:`+strings.Repeat("0", 64)+`","platform":{"os":"linux","architecture":"amd64"}}]}`), integrity, "digest"},
-		{"index of another machine", "/manifests/", text("application/vnd.oci.image.index.v1+json", `{"schemaVersion":2,"manifests":[{"mediaType":"`+manifestType+`","size":3,"digest":"sha256:`+strings.Repeat("0", 64)+`","platform":{"os":"\u001b[31mplan9","architecture":"arm64"}}]}`), input, "arm64"},
-		{"10,000 entries", "/manifests/", text("application/vnd.oci.image.index.v1+json", `{"schemaVersion":2,"manifests":[`+strings.Repeat(`{"mediaType":"x","size":3,"digest":"sha256:`+strings.Repeat("0", 64)+`"},`, 10_000)+`{}]}`), limit, "entries"},
+		{"index of itself", "/manifests/",
+			text("application/vnd.oci.image.index.v1+json",
+				`{"schemaVersion":2,"manifests":[{"mediaType":"application/vnd.oci.image.index.v1+json","size":3,"digest":"sha256:`+strings.Repeat("0", 64)+`","platform":{"os":"linux","architecture":"amd64"}}]}`), integrity, "digest"},
+		{"index of another machine", "/manifests/",
+			text("application/vnd.oci.image.index.v1+json",
+				`{"schemaVersion":2,"manifests":[{"mediaType":"`+manifestType+`","size":3,"digest":"sha256:`+
+					strings.Repeat("0", 64)+`","platform":{"os":"\u001b[31mplan9","architecture":"arm64"}}]}`), input,
+			"arm64"},
+		{"10,000 entries", "/manifests/",
+			text("application/vnd.oci.image.index.v1+json",
+				`{"schemaVersion":2,"manifests":[`+strings.Repeat(
+					`{"mediaType":"x","size":3,"digest":"sha256:`+strings.Repeat("0", 64)+`"},`, 10_000)+`{}]}`), limit,
+			"entries"},
 		{"manifest without end", "/manifests/", func(w http.ResponseWriter, q *http.Request) bool {
 			w.Header().Set("Content-Type", manifestType)
 			z := zeros(1 << 40)
@@ -108,10 +121,15 @@ func TestPullRefused(t *testing.T) {
 			w.WriteHeader(307)
 			return true
 		}, network, "169.254.169.254"},
-		{"token service of the metadata service", "/manifests/", status(401, "WWW-Authenticate", `Bearer realm="http://169.254.169.254/token",service="x"`), network, "realm"},
-		{"token service that is a file", "/manifests/", status(401, "WWW-Authenticate", `Bearer realm="file:///etc/passwd",service="x"`), network, "realm"},
-		{"challenge without end", "/manifests/", status(401, "WWW-Authenticate", strings.Repeat(`Bearer realm="x",`, 10_000)), network, "."},
-		{"token service that is no URL", "/manifests/", status(401, "WWW-Authenticate", "Bearer realm=\"\x01\x1b[31m\""), network, "."},
+		{"token service of the metadata service", "/manifests/",
+			status(401, "WWW-Authenticate", `Bearer realm="http://169.254.169.254/token",service="x"`), network,
+			"realm"},
+		{"token service that is a file", "/manifests/",
+			status(401, "WWW-Authenticate", `Bearer realm="file:///etc/passwd",service="x"`), network, "realm"},
+		{"challenge without end", "/manifests/",
+			status(401, "WWW-Authenticate", strings.Repeat(`Bearer realm="x",`, 10_000)), network, "."},
+		{"token service that is no URL", "/manifests/",
+			status(401, "WWW-Authenticate", "Bearer realm=\"\x01\x1b[31m\""), network, "."},
 		{"header without end", "/manifests/", status(200, "X", strings.Repeat("x", 2<<20)), network, "."},
 		{"cut for ever", "/blobs/", func(w http.ResponseWriter, q *http.Request) bool {
 			c, _, err := w.(http.Hijacker).Hijack()
@@ -140,7 +158,9 @@ func TestPullRefused(t *testing.T) {
 				return strings.Contains(q.URL.Path, c.on) && c.answer(w, q)
 			})
 			b := newBox(t)
-			for _, args := range [][]string{pull(ref, "--retries", "1", "--timeout", "4s", "--no-cache"), append([]string{"bundle", "unpack", "-o", "out"}, pull(ref, "--retries", "0", "--timeout", "4s", "--no-cache")[1:]...)} {
+			for _, args := range [][]string{pull(ref, "--retries", "1", "--timeout", "4s", "--no-cache"),
+				append([]string{"bundle", "unpack", "-o", "out"},
+					pull(ref, "--retries", "0", "--timeout", "4s", "--no-cache")[1:]...)} {
 				class := c.class
 				if class == 0 {
 					class = b.run(append([]string{"--error-format=json"}, args...)...).class
@@ -170,7 +190,8 @@ func TestPullInterrupted(t *testing.T) {
 	t.Parallel()
 	r, ref := puller(t)
 	var started atomic.Int32
-	for i, args := range [][]string{pull(ref), pull(ref, ref, ref, r.Host()+"/acme/index:v1"), append([]string{"bundle", "unpack", "-o", "out"}, pull(ref)[1:]...),
+	for i, args := range [][]string{pull(ref), pull(ref, ref, ref, r.Host()+"/acme/index:v1"),
+		append([]string{"bundle", "unpack", "-o", "out"}, pull(ref)[1:]...),
 		append([]string{"bundle", "validate"}, pull(ref)[1:]...), append(pull(ref), "--lock", "lock")} {
 		for j, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 			b := newBox(t)
@@ -192,7 +213,8 @@ func TestPullInterrupted(t *testing.T) {
 			check(t, cmd.Process.Signal(s))
 			_ = cmd.Wait()
 			label := fmt.Sprintf("case %d, signal %d", i, j)
-			if took := time.Since(sent); took > 5*time.Second || cmd.ProcessState.ExitCode() != 128+int(s) || out.Len() > 0 {
+			if took := time.Since(sent); took > 5*time.Second || cmd.ProcessState.ExitCode() != 128+int(s) ||
+				out.Len() > 0 {
 				t.Errorf("%s: status %d after %s, %q", label, cmd.ProcessState.ExitCode(), took, out.String())
 			}
 			b.unchanged(label, b.withoutCache(before))
@@ -238,8 +260,10 @@ func TestCacheOfBlobs(t *testing.T) {
 		{"a file in its place", func(t *testing.T, b *box) {
 			check(t, os.WriteFile(filepath.Join(b.home, ".cache"), []byte("x"), 0o600))
 		}},
-		{"a FIFO in its place", func(t *testing.T, b *box) { check(t, syscall.Mkfifo(filepath.Join(b.home, ".cache"), 0o600)) }},
-		{"a link in its place", func(t *testing.T, b *box) { check(t, os.Symlink("../canary", filepath.Join(b.home, ".cache"))) }},
+		{"a FIFO in its place",
+			func(t *testing.T, b *box) { check(t, syscall.Mkfifo(filepath.Join(b.home, ".cache"), 0o600)) }},
+		{"a link in its place",
+			func(t *testing.T, b *box) { check(t, os.Symlink("../canary", filepath.Join(b.home, ".cache"))) }},
 		{"a link as its last part", func(t *testing.T, b *box) {
 			check(t, os.MkdirAll(filepath.Join(b.home, ".cache", "bindery"), 0o755))
 			check(t, os.Symlink(b.canary, filepath.Join(b.home, ".cache", "bindery", "blobs")))
@@ -293,7 +317,8 @@ func TestCacheOfBlobs(t *testing.T) {
 			canary := fingerprint(t, b.canary)
 			r, ref := puller(t)
 			o := b.accepted(pull(ref)...)
-			if got := strings.ReplaceAll(o.stdout, r.Host(), ""); o.status == 0 && got != strings.ReplaceAll(want, hostOf(want), "") {
+			if got := strings.ReplaceAll(o.stdout, r.Host(), ""); o.status == 0 && got != strings.ReplaceAll(want,
+				hostOf(want), "") {
 				t.Errorf("the answer is another one: %.300s", got)
 			}
 			if strings.Contains(o.stderr, "panic") {
@@ -321,9 +346,12 @@ func TestPullWithoutRoom(t *testing.T) {
 	big := strings.Repeat(healthy, 1)
 	var entries []*tarEntry
 	for i := range 60 {
-		entries = append(entries, file(fmt.Sprintf("configs/p%d/catalog.yaml", i), strings.ReplaceAll(big, "foo", fmt.Sprint("p", i))+"---\nschema: x\nname: "+strings.Repeat("x", 600_000)+"\n"))
+		entries = append(entries, file(fmt.Sprintf("configs/p%d/catalog.yaml", i),
+			strings.ReplaceAll(big, "foo", fmt.Sprint("p", i))+"---\nschema: x\nname: "+strings.Repeat("x",
+				600_000)+"\n"))
 	}
-	picture{labels: map[string]string{"operators.operatorframework.io.index.configs.v1": "/configs"}, layers: []blobOf{gzipLayer(t, tarOf(t, entries...))}}.add(t, r, "acme/big", "v1")
+	picture{labels: map[string]string{"operators.operatorframework.io.index.configs.v1": "/configs"},
+		layers: []blobOf{gzipLayer(t, tarOf(t, entries...))}}.add(t, r, "acme/big", "v1")
 	mountTmpfs(t, b.tmp, "size=64k")
 	b.accepted(pull(ref, "--no-cache")...)
 	b.refused(local, "no space", pull(r.Host()+"/acme/big:v1", "--no-cache")...)
@@ -365,7 +393,8 @@ func TestFilesOfPulls(t *testing.T) {
 				if strings.Contains(o.stderr+o.stdout, secret) {
 					t.Errorf("--%s: shows what is in the file: %s", flag, o.stderr)
 				}
-				if o.status == 0 && flag != "cert-dir" && !(flag == "registries-conf" && strings.HasPrefix(c.name, "JSON")) && !(flag == "authfile" || flag == "ca-file" && c.name == "link to nothing") {
+				if o.status == 0 && flag != "cert-dir" && !(flag == "registries-conf" && strings.HasPrefix(c.name,
+					"JSON")) && !(flag == "authfile" || flag == "ca-file" && c.name == "link to nothing") {
 					t.Errorf("--%s: accepted", flag)
 				}
 				if o.status != 0 && (o.stdout != "" || o.class == network || o.class == 0) {
@@ -401,7 +430,8 @@ func TestSecretsOfPulls(t *testing.T) {
 		w.WriteHeader(401)
 		return true
 	}
-	authorized := func(then func(w http.ResponseWriter, q *http.Request) bool) func(w http.ResponseWriter, q *http.Request) bool {
+	authorized := func(then func(w http.ResponseWriter, q *http.Request) bool) func(w http.ResponseWriter,
+		q *http.Request) bool {
 		return func(w http.ResponseWriter, q *http.Request) bool { return plain(w, q) || then(w, q) }
 	}
 	bearer := func(realm string) func(w http.ResponseWriter, q *http.Request) bool {
@@ -421,12 +451,15 @@ func TestSecretsOfPulls(t *testing.T) {
 		{"refused", func(w http.ResponseWriter, q *http.Request) bool {
 			w.Header().Set("WWW-Authenticate", `Basic realm="x"`)
 			w.WriteHeader(401)
-			fmt.Fprintf(w, `{"errors":[{"code":"UNAUTHORIZED","message":"Authorization: %s, password=%s, https://%s:%s@x/"}]}`, q.Header.Get("Authorization"), password, user, password)
+			fmt.Fprintf(w,
+				`{"errors":[{"code":"UNAUTHORIZED","message":"Authorization: %s, password=%s, https://%s:%s@x/"}]}`,
+				q.Header.Get("Authorization"), password, user, password)
 			return true
 		}, 1, nil},
 		{"echo", authorized(func(w http.ResponseWriter, q *http.Request) bool {
 			w.WriteHeader(500)
-			fmt.Fprintf(w, `{"errors":[{"code":"%s","message":"%s"}]}`, q.Header.Get("Authorization"), q.Header.Get("Authorization"))
+			fmt.Fprintf(w, `{"errors":[{"code":"%s","message":"%s"}]}`, q.Header.Get("Authorization"),
+				q.Header.Get("Authorization"))
 			return true
 		}), 1, nil},
 		{"echo in a warning", authorized(func(w http.ResponseWriter, q *http.Request) bool {
@@ -457,9 +490,12 @@ func TestSecretsOfPulls(t *testing.T) {
 			return true
 		}), 1, nil},
 		{"token service elsewhere", bearer(other.URL + "/token"), 1, nil},
-		{"token service with a password", bearer("http://" + user + ":" + password + "@" + r.Host() + "/token"), 1, nil},
-		{"proxy with a password", plain, 1, []string{"HTTP_PROXY=http://" + user + ":" + password + "@127.0.0.1:1", "HTTPS_PROXY=http://" + user + ":" + password + "@127.0.0.1:1"}},
-		{"proxy that is no URL", plain, 1, []string{"HTTP_PROXY=http://" + user + ":" + password + "@127.0.0.1:port", "HTTPS_PROXY=http://" + user + ":" + password + "@127.0.0.1:port"}},
+		{"token service with a password", bearer("http://" + user + ":" + password + "@" + r.Host() + "/token"), 1,
+			nil},
+		{"proxy with a password", plain, 1, []string{"HTTP_PROXY=http://" + user + ":" + password + "@127.0.0.1:1",
+			"HTTPS_PROXY=http://" + user + ":" + password + "@127.0.0.1:1"}},
+		{"proxy that is no URL", plain, 1, []string{"HTTP_PROXY=http://" + user + ":" + password + "@127.0.0.1:port",
+			"HTTPS_PROXY=http://" + user + ":" + password + "@127.0.0.1:port"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBox(t)
@@ -470,8 +506,10 @@ func TestSecretsOfPulls(t *testing.T) {
 			authfile := b.write("auth.json", fmt.Sprintf(`{"auths":{%q:{"auth":%q}}}`, host, auth))
 			b.env = append(b.env, c.env...)
 			r.Interfere(c.answer)
-			for _, args := range [][]string{pull(host + "/acme/foo:v1"), append(pull(host+"/acme/foo:v1"), "-o", "ndjson", host+"/acme/index:v1", host+"/acme/none:v1"),
-				append([]string{"bundle", "validate"}, pull(host + "/acme/foo:v1")[1:]...), append([]string{"list", "packages"}, pull(host + "/acme/index:v1")[1:]...)} {
+			for _, args := range [][]string{pull(host + "/acme/foo:v1"),
+				append(pull(host+"/acme/foo:v1"), "-o", "ndjson", host+"/acme/index:v1", host+"/acme/none:v1"),
+				append([]string{"bundle", "validate"}, pull(host + "/acme/foo:v1")[1:]...),
+				append([]string{"list", "packages"}, pull(host + "/acme/index:v1")[1:]...)} {
 				o := b.run(append(args, "--authfile", authfile, "--retries", "1", "--no-cache", "--timeout", "4s")...)
 				if (o.status == 0) != (c.status == 0) && !strings.Contains(strings.Join(args, " "), "none") {
 					t.Errorf("%q: status %d: %s", args, o.status, o.stderr)
@@ -494,10 +532,13 @@ func TestSecretsOfPulls(t *testing.T) {
 func TestCredentialsInNames(t *testing.T) {
 	t.Parallel()
 	b := newBox(t)
-	for _, ref := range []string{"docker://user:" + secret + "@127.0.0.1:1/x:v1", "user:" + secret + "@127.0.0.1:1/x:v1", "https://user:" + secret + "@127.0.0.1:1/x"} {
+	for _, ref := range []string{"docker://user:" + secret + "@127.0.0.1:1/x:v1",
+		"user:" + secret + "@127.0.0.1:1/x:v1", "https://user:" + secret + "@127.0.0.1:1/x"} {
 		b.write("template.yaml", "schema: olm.template.basic\nentries: [{schema: olm.bundle, image: \""+ref+"\"}]\n")
-		for _, args := range [][]string{{"render", ref}, {"render", ref, ref}, {"list", "images", ref}, {"graph", ref}, {"migrate", ref, "out"}, {"serve", ref},
-			{"bundle", "validate", ref}, {"bundle", "unpack", ref, "-o", "out"}, {"template", "render", "template.yaml"}, {"alpha", "render-graph", ref}} {
+		for _, args := range [][]string{{"render", ref}, {"render", ref, ref}, {"list", "images", ref}, {"graph", ref},
+			{"migrate", ref, "out"}, {"serve", ref},
+			{"bundle", "validate", ref}, {"bundle", "unpack", ref, "-o", "out"},
+			{"template", "render", "template.yaml"}, {"alpha", "render-graph", ref}} {
 			before := b.snapshot()
 			o := b.run(append([]string{"--log-level", "debug"}, args...)...)
 			inJSON := b.run(append([]string{"--error-format=json"}, args...)...)
@@ -524,7 +565,8 @@ func TestPullVerifies(t *testing.T) {
 	old.TLS = &tls.Config{MaxVersion: tls.VersionTLS11, MinVersion: tls.VersionTLS10}
 	old.StartTLS()
 	t.Cleanup(old.Close)
-	b.refused(network, "version|protocol|tls", "render", old.Listener.Addr().String()+"/acme/foo:v1", "--retries", "0", "--tls-verify=false")
+	b.refused(network, "version|protocol|tls", "render", old.Listener.Addr().String()+"/acme/foo:v1", "--retries", "0",
+		"--tls-verify=false")
 	// This one speaks no TLS: it must receive no request.
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	check(t, err)
@@ -545,7 +587,8 @@ func TestPullVerifies(t *testing.T) {
 	}()
 	t.Cleanup(func() { l.Close() })
 	for _, more := range [][]string{nil, {"--tls-verify=false"}, {"--skip-tls-verify"}} {
-		b.refused(network, ".", append([]string{"render", l.Addr().String() + "/acme/foo:v1", "--retries", "0"}, more...)...)
+		b.refused(network, ".",
+			append([]string{"render", l.Addr().String() + "/acme/foo:v1", "--retries", "0"}, more...)...)
 	}
 	if strings.Contains(got.Load().(string), "GET ") {
 		t.Errorf("asked without TLS: %q", got.Load())
@@ -561,7 +604,9 @@ func TestManyReferences(t *testing.T) {
 	for range 60 {
 		refs = append(refs, ref)
 	}
-	for _, bad := range []string{r.Host() + "/acme/none:v1", "nowhere", "a\x1b[31mb", "a\nb\x00c"[:3], r.Host() + "/acme/foo:\u202ev1", "oci:nowhere", strings.Repeat("a/", 5000), "docker://", "oci:", "dir:", "oci-archive:", "docker-archive:", "-", " ", ""} {
+	for _, bad := range []string{r.Host() + "/acme/none:v1", "nowhere", "a\x1b[31mb", "a\nb\x00c"[:3],
+		r.Host() + "/acme/foo:\u202ev1", "oci:nowhere", strings.Repeat("a/", 5000), "docker://", "oci:", "dir:",
+		"oci-archive:", "docker-archive:", "-", " ", ""} {
 		before := b.snapshot()
 		o := b.run(append(append([]string{"--error-format=json", "render"}, refs...), "--", bad)...)
 		b.withoutCache("")
@@ -610,19 +655,31 @@ func TestArchives(t *testing.T) {
 		"secret": func(b *box, path string) {
 			check(t, os.Symlink(filepath.Join(b.canary, "secret"), filepath.Join(b.dir, path)))
 		},
-		"20 GiB":            func(b *box, path string) { check(t, os.Truncate(b.write(path, ""), 20<<30)) },
-		"empty":             func(b *box, path string) { b.write(path, "") },
-		"directory":         func(b *box, path string) { check(t, os.Mkdir(filepath.Join(b.dir, path), 0o755)) },
-		"nothing":           func(b *box, path string) {},
-		"entries":           archive(many...),
-		"dots":              archive(file("../../canary/x", "x"), file("manifest.json", "[]"), layout, file("index.json", "{}")),
-		"links":             archive(link("manifest.json", "/etc/passwd"), link("index.json", "/etc/passwd"), layout),
-		"paths":             archive(file("manifest.json", `[{"Config":"../../canary/secret","RepoTags":["x:1"],"Layers":["/etc/passwd"]}]`), layout, file("index.json", `{"schemaVersion":2,"manifests":[{"digest":"sha256:../../../canary/secret","size":3}]}`)),
-		"manifest of 6 MiB": archive(file("manifest.json", strings.Repeat(" ", 6<<20)), layout, file("index.json", strings.Repeat(" ", 6<<20))),
-		"deep":              archive(file("manifest.json", strings.Repeat("[", 1_000_000)), layout, file("index.json", strings.Repeat("[", 1_000_000))),
-		"100,000 images":    archive(file("manifest.json", "["+strings.Repeat(`{"Config":"c","Layers":["l"]},`, 100_000)+"{}]"), layout, file("index.json", `{"schemaVersion":2,"manifests":[`+strings.Repeat(`{},`, 100_000)+`{}]}`)),
-		"schema version 1":  archive(file("manifest.json", `{"schemaVersion":1}`), layout, file("index.json", `{"schemaVersion":1,"manifests":[]}`)),
-		"bomb":              func(b *box, path string) { b.write(path, string(gzipped(t, bytes.Repeat([]byte{0}, 300<<20)))) },
+		"20 GiB":    func(b *box, path string) { check(t, os.Truncate(b.write(path, ""), 20<<30)) },
+		"empty":     func(b *box, path string) { b.write(path, "") },
+		"directory": func(b *box, path string) { check(t, os.Mkdir(filepath.Join(b.dir, path), 0o755)) },
+		"nothing":   func(b *box, path string) {},
+		"entries":   archive(many...),
+		"dots": archive(file("../../canary/x", "x"), file("manifest.json", "[]"), layout,
+			file("index.json", "{}")),
+		"links": archive(link("manifest.json", "/etc/passwd"), link("index.json", "/etc/passwd"), layout),
+		"paths": archive(file("manifest.json",
+			`[{"Config":"../../canary/secret","RepoTags":["x:1"],"Layers":["/etc/passwd"]}]`), layout,
+			file("index.json",
+				`{"schemaVersion":2,"manifests":[{"digest":"sha256:../../../canary/secret","size":3}]}`)),
+		"manifest of 6 MiB": archive(file("manifest.json", strings.Repeat(" ", 6<<20)), layout,
+			file("index.json", strings.Repeat(" ", 6<<20))),
+		"deep": archive(file("manifest.json", strings.Repeat("[", 1_000_000)), layout,
+			file("index.json", strings.Repeat("[", 1_000_000))),
+		"100,000 images": archive(file("manifest.json",
+			"["+strings.Repeat(`{"Config":"c","Layers":["l"]},`, 100_000)+"{}]"), layout,
+			file("index.json", `{"schemaVersion":2,"manifests":[`+strings.Repeat(`{},`, 100_000)+`{}]}`)),
+		"schema version 1": archive(file("manifest.json", `{"schemaVersion":1}`), layout,
+			file("index.json", `{"schemaVersion":1,"manifests":[]}`)),
+		"bomb": func(b *box, path string) {
+			b.write(path,
+				string(gzipped(t, bytes.Repeat([]byte{0}, 300<<20))))
+		},
 		"cut": func(b *box, path string) {
 			b.write(path, string(tarOf(t, layout, file("manifest.json", strings.Repeat(" ", 5000)))[:3000]))
 		},
@@ -630,11 +687,13 @@ func TestArchives(t *testing.T) {
 		b := newBox(t)
 		prepare(b, "file")
 		for _, transport := range []string{"docker-archive:", "oci-archive:", "dir:", "oci:"} {
-			for _, args := range [][]string{{"render", transport + "file"}, {"bundle", "unpack", transport + "file:v1", "-o", "out"}} {
+			for _, args := range [][]string{{"render", transport + "file"},
+				{"bundle", "unpack", transport + "file:v1", "-o", "out"}} {
 				before := b.snapshot()
 				o := b.run(append([]string{"--error-format=json"}, args...)...)
 				b.inBudget(name, o)
-				if o.status != 1 || o.stdout != "" || o.class < input || strings.Contains(o.stderr, secret) || strings.Contains(o.stderr, "root:") {
+				if o.status != 1 || o.stdout != "" || o.class < input || strings.Contains(o.stderr, secret) ||
+					strings.Contains(o.stderr, "root:") {
 					t.Errorf("%s: %q: status %d, class %d: %.500s", name, args, o.status, o.class, o.stderr)
 				}
 				b.unchanged(name, before)

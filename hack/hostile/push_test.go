@@ -46,7 +46,12 @@ func startRegistry(t *testing.T) *registry {
 	r := &registry{t: t, real: l.Addr().String()}
 	check(t, l.Close())
 	config := filepath.Join(dir, "config.yml")
-	check(t, os.WriteFile(config, []byte(fmt.Sprintf("version: 0.1\nlog: {level: error}\nstorage: {filesystem: {rootdirectory: %s}}\nhttp: {addr: %q}\n", filepath.Join(dir, "data"), r.real)), 0o644))
+	check(t,
+		os.WriteFile(config,
+			[]byte(
+				fmt.Sprintf(
+					"version: 0.1\nlog: {level: error}\nstorage: {filesystem: {rootdirectory: %s}}\nhttp: {addr: %q}\n",
+					filepath.Join(dir, "data"), r.real)), 0o644))
 	cmd := exec.Command("docker-registry", "serve", config)
 	cmd.Env = append(os.Environ(), "OTEL_TRACES_EXPORTER=none")
 	check(t, cmd.Start())
@@ -62,7 +67,8 @@ func startRegistry(t *testing.T) *registry {
 		time.Sleep(10 * time.Millisecond)
 	}
 	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: r.real})
-	proxy.Director = func(q *http.Request) { q.URL.Scheme, q.URL.Host = "http", r.real } // the Host header keeps the proxy's name, so that uploads continue here
+	// the Host header keeps the proxy's name, so that uploads continue here
+	proxy.Director = func(q *http.Request) { q.URL.Scheme, q.URL.Host = "http", r.real }
 	proxy.ErrorLog = nil
 	proxy.ErrorHandler = func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) }
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
@@ -119,7 +125,8 @@ func (r *registry) whole(label, repository, tag string) bool {
 }
 
 func (r *registry) push(b *box, tag string, more ...string) []string {
-	return append([]string{"build", "catalog", "cat", "-t", r.addr + "/acme/catalog:" + tag, "--label", "tag=" + tag, "--server", "none", "--push", "--use-http", "--log-level", "debug"}, more...)
+	return append([]string{"build", "catalog", "cat", "-t", r.addr + "/acme/catalog:" + tag, "--label", "tag=" + tag,
+		"--server", "none", "--push", "--use-http", "--log-level", "debug"}, more...)
 }
 
 func pushBox(t *testing.T) *box {
@@ -187,10 +194,14 @@ func TestPushRefused(t *testing.T) {
 		path   string
 		answer func(w http.ResponseWriter, q *http.Request)
 	}{
-		{"500 for the manifest", "PUT", "/manifests/", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "quota\x1b[31m exceeded", 500) }},
-		{"413 for the manifest", "PUT", "/manifests/", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(413) }},
-		{"403 with a long text", "PUT", "/manifests/", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, long, 403) }},
-		{"503 for every upload", "POST", "/uploads/", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }},
+		{"500 for the manifest", "PUT", "/manifests/",
+			func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "quota\x1b[31m exceeded", 500) }},
+		{"413 for the manifest", "PUT", "/manifests/",
+			func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(413) }},
+		{"403 with a long text", "PUT", "/manifests/",
+			func(w http.ResponseWriter, _ *http.Request) { http.Error(w, long, 403) }},
+		{"503 for every upload", "POST", "/uploads/",
+			func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }},
 		{"429 for ever", "POST", "/uploads/", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Retry-After", "1")
 			w.WriteHeader(429)
@@ -199,7 +210,8 @@ func TestPushRefused(t *testing.T) {
 			w.Header().Set("Location", "http://169.254.169.254/x")
 			w.WriteHeader(500)
 		}},
-		{"redirect to itself", "GET", "/v2/", func(w http.ResponseWriter, q *http.Request) { http.Redirect(w, q, q.URL.Path, 302) }},
+		{"redirect to itself", "GET", "/v2/",
+			func(w http.ResponseWriter, q *http.Request) { http.Redirect(w, q, q.URL.Path, 302) }},
 		{"HTML for everything", "", "/", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/html")
 			fmt.Fprint(w, "<html>sign in</html>")
@@ -216,11 +228,13 @@ func TestPushRefused(t *testing.T) {
 				return false
 			}
 			before := b.snapshot()
-			o := b.run(append([]string{"--error-format=json"}, r.push(b, "v1", "--label", "x="+c.name, "--retries", "1", "--timeout", "20s")...)...)
+			o := b.run(append([]string{"--error-format=json"},
+				r.push(b, "v1", "--label", "x="+c.name, "--retries", "1", "--timeout", "20s")...)...)
 			if o.status != 1 || o.class != network && !(lies[c.name] && o.class == integrity) || o.stdout != "" {
 				t.Errorf("status %d, class %d, stdout %q: %.1000s", o.status, o.class, o.stdout, o.stderr)
 			}
-			if o.took > 25*time.Second || o.memory > maxMemory || len(o.stderr) > 20_000 || strings.ContainsRune(o.stderr, 0x1b) {
+			if o.took > 25*time.Second || o.memory > maxMemory || len(o.stderr) > 20_000 ||
+				strings.ContainsRune(o.stderr, 0x1b) {
 				t.Errorf("took %s, %d MB, %d bytes on standard error", o.took, o.memory>>20, len(o.stderr))
 			}
 			b.unchanged(c.name, before)
@@ -249,7 +263,8 @@ func TestCredentials(t *testing.T) {
 	t.Cleanup(thief.Close)
 	const user, password = "user-canary-4711", "password-canary-4712"
 	auth := b.write("auth.json", "")
-	raw, err := json.Marshal(map[string]any{"auths": map[string]any{r.addr: map[string]string{"auth": "dXNlci1jYW5hcnktNDcxMTpwYXNzd29yZC1jYW5hcnktNDcxMg=="}}})
+	raw, err := json.Marshal(
+		map[string]any{"auths": map[string]any{r.addr: map[string]string{"auth": "dXNlci1jYW5hcnktNDcxMTpwYXNzd29yZC1jYW5hcnktNDcxMg=="}}})
 	check(t, err)
 	check(t, os.WriteFile(auth, raw, 0o600))
 	told := func(o outcome) {
@@ -295,7 +310,8 @@ func TestCredentials(t *testing.T) {
 			return true
 		}
 		if q.Method == http.MethodHead && strings.Contains(q.URL.Path, "/blobs/") {
-			http.Redirect(w, q, strings.Replace(thief.URL, "127.0.0.1", "localhost", 1)+"/blob", http.StatusTemporaryRedirect)
+			http.Redirect(w, q, strings.Replace(thief.URL, "127.0.0.1", "localhost", 1)+"/blob",
+				http.StatusTemporaryRedirect)
 			return true
 		}
 		return false
@@ -378,7 +394,9 @@ func (b *box) layout(dir string, label string, layers ...[]byte) {
 	config := of("application/vnd.oci.image.config.v1+json", map[string]any{"architecture": "amd64", "os": "linux",
 		"config": map[string]any{"Labels": map[string]string{"operators.operatorframework.io.index.configs.v1": label}},
 		"rootfs": map[string]any{"type": "layers", "diff_ids": diffs}})
-	manifest := of("application/vnd.oci.image.manifest.v1+json", map[string]any{"schemaVersion": 2, "mediaType": "application/vnd.oci.image.manifest.v1+json", "config": config, "layers": descriptors})
+	manifest := of("application/vnd.oci.image.manifest.v1+json",
+		map[string]any{"schemaVersion": 2, "mediaType": "application/vnd.oci.image.manifest.v1+json", "config": config,
+			"layers": descriptors})
 	manifest["annotations"] = map[string]string{"org.opencontainers.image.ref.name": "v1"}
 	index, err := json.Marshal(map[string]any{"schemaVersion": 2, "manifests": []any{manifest}})
 	check(b.t, err)
@@ -418,13 +436,18 @@ func TestLayouts(t *testing.T) {
 		text  string
 	}{
 		{"good", good, 0, ""},
-		{"setuid and capabilities", images("/configs", dir, tar.Header{Name: "configs/foo/catalog.yaml", Typeflag: tar.TypeReg, Mode: 0o4755, PAXRecords: map[string]string{"SCHILY.xattr.security.capability": "x"}}), 0, ""},
+		{"setuid and capabilities",
+			images("/configs", dir, tar.Header{Name: "configs/foo/catalog.yaml", Typeflag: tar.TypeReg, Mode: 0o4755,
+				PAXRecords: map[string]string{"SCHILY.xattr.security.capability": "x"}}), 0, ""},
 		{"dotdot", images("/configs", dir, file, reg("../../canary/w")), input, "leaves the image root|path"},
 		{"absolute", images("/configs", dir, file, reg("/canary/w")), input, "absolute"},
 		{"link as a parent", images("/configs", link("configs", "/canary"), reg("configs/w")), input, "link"},
-		{"link to a secret", images("/configs", dir, file, link("configs/z.json", "../../../home/.docker/config.json")), input, "link"},
-		{"hard link", images("/configs", dir, file, tar.Header{Name: "configs/x", Typeflag: tar.TypeLink, Linkname: "/canary/secret"}), input, "link"},
-		{"device", images("/configs", dir, file, tar.Header{Name: "configs/x", Typeflag: tar.TypeChar, Devmajor: 1, Devminor: 3}), input, "device"},
+		{"link to a secret", images("/configs", dir, file, link("configs/z.json", "../../../home/.docker/config.json")),
+			input, "link"},
+		{"hard link", images("/configs", dir, file,
+			tar.Header{Name: "configs/x", Typeflag: tar.TypeLink, Linkname: "/canary/secret"}), input, "link"},
+		{"device", images("/configs", dir, file,
+			tar.Header{Name: "configs/x", Typeflag: tar.TypeChar, Devmajor: 1, Devminor: 3}), input, "device"},
 		{"FIFO", images("/configs", dir, file, tar.Header{Name: "configs/x", Typeflag: tar.TypeFifo}), input, "FIFO"},
 		{"twice", images("/configs", dir, file, file), input, "twice"},
 		{"escape sequence", images("/configs", dir, reg("configs/a\n\x1b[31m")), input, "."},
@@ -434,7 +457,9 @@ func TestLayouts(t *testing.T) {
 		{"label of the root", images("/", dir, file), input, "label"},
 		{"label of nothing", images("/nothing", dir, file), input, "nothing"},
 		{"broken catalog", func(t *testing.T, b *box) {
-			b.layout("image", "/configs", layer(t, dir, file, tar.Header{Name: "configs/z.yaml", Typeflag: tar.TypeReg, PAXRecords: map[string]string{"comment": "x"}, Uname: "broken"}))
+			b.layout("image", "/configs",
+				layer(t, dir, file, tar.Header{Name: "configs/z.yaml", Typeflag: tar.TypeReg,
+					PAXRecords: map[string]string{"comment": "x"}, Uname: "broken"}))
 		}, input, "z.yaml"},
 		{"index is a FIFO", after(func(t *testing.T, b *box, index string) {
 			check(t, os.Remove(index))
@@ -444,9 +469,12 @@ func TestLayouts(t *testing.T) {
 			check(t, os.Remove(index))
 			check(t, os.Symlink("../../canary/secret", index))
 		}), input, "not a regular file"},
-		{"index is empty", after(func(t *testing.T, b *box, index string) { check(t, os.Truncate(index, 0)) }), input, "index"},
-		{"index of 40 bytes", after(func(t *testing.T, b *box, index string) { check(t, os.Truncate(index, 40)) }), input, "index"},
-		{"index of 1 GiB", after(func(t *testing.T, b *box, index string) { check(t, os.Truncate(index, 1<<30)) }), limit, "4194304"},
+		{"index is empty", after(func(t *testing.T, b *box, index string) { check(t, os.Truncate(index, 0)) }), input,
+			"index"},
+		{"index of 40 bytes", after(func(t *testing.T, b *box, index string) { check(t, os.Truncate(index, 40)) }),
+			input, "index"},
+		{"index of 1 GiB", after(func(t *testing.T, b *box, index string) { check(t, os.Truncate(index, 1<<30)) }),
+			limit, "4194304"},
 		{"no index", after(func(t *testing.T, b *box, index string) { check(t, os.Remove(index)) }), 0, "index.json"},
 		{"blobs are FIFOs", after(func(t *testing.T, b *box, _ string) {
 			eachBlob(t, b, func(path string) {
@@ -476,7 +504,8 @@ func TestLayouts(t *testing.T) {
 			t.Parallel()
 			b := newBox(t)
 			c.make(t, b)
-			for _, args := range [][]string{{"render", "oci:image:v1"}, {"list", "packages", "oci:image:v1"}, {"migrate", "oci:image:v1", "out"}, {"serve", "oci:image:v1", "--port", "0"}} {
+			for _, args := range [][]string{{"render", "oci:image:v1"}, {"list", "packages", "oci:image:v1"},
+				{"migrate", "oci:image:v1", "out"}, {"serve", "oci:image:v1", "--port", "0"}} {
 				switch {
 				case c.text == "" && args[0] == "serve":
 					s := b.serve(args[1:2]...)

@@ -42,7 +42,8 @@ func TestManyPackages(t *testing.T) {
 	from := small{os.DirFS("../../testdata/fbc/mini")}
 	build := func(b *box) (map[string]bool, outcome) {
 		t.Helper()
-		o := b.accepted("-q", "build", "catalog", "cat", "-t", "example.com/foo:v1", "--server", "none", "--cache", "none", "--compression", "zstd", "--dry-run", "--metadata-file", "-")
+		o := b.accepted("-q", "build", "catalog", "cat", "-t", "example.com/foo:v1", "--server", "none", "--cache",
+			"none", "--compression", "zstd", "--dry-run", "--metadata-file", "-")
 		var image struct {
 			Layers []struct{ Digest string }
 			Totals struct{ Packages int }
@@ -55,7 +56,8 @@ func TestManyPackages(t *testing.T) {
 		if len(out) > 100 {
 			t.Errorf("%d layers", len(out))
 		}
-		t.Logf("%d packages in %d layers: %s, %d MB", image.Totals.Packages, len(out), o.took.Round(time.Millisecond), o.memory>>20)
+		t.Logf("%d packages in %d layers: %s, %d MB", image.Totals.Packages, len(out), o.took.Round(time.Millisecond),
+			o.memory>>20)
 		return out, o
 	}
 	boxOf := func(packages int) *box {
@@ -68,7 +70,8 @@ func TestManyPackages(t *testing.T) {
 	b := boxOf(1200)
 	before, whole := build(b)
 	if whole.took > 8*quarter.took || whole.memory > 4*quarter.memory {
-		t.Errorf("four times the packages take %s and %d MB in place of %s and %d MB", whole.took, whole.memory>>20, quarter.took, quarter.memory>>20)
+		t.Errorf("four times the packages take %s and %d MB in place of %s and %d MB", whole.took, whole.memory>>20,
+			quarter.took, quarter.memory>>20)
 	}
 	r := rand.New(rand.NewPCG(5, 5))
 	for i := range 4 {
@@ -84,7 +87,8 @@ func TestManyPackages(t *testing.T) {
 		case "added":
 			b.write("cat/foo/catalog.yaml", healthy)
 		case "grown":
-			check(t, os.WriteFile(file, append(text, repeat(20_000, func(i int) string { return fmt.Sprintf("# %d\n", i) })...), 0o644))
+			check(t, os.WriteFile(file,
+				append(text, repeat(20_000, func(i int) string { return fmt.Sprintf("# %d\n", i) })...), 0o644))
 		case "changed":
 			check(t, os.WriteFile(file, append([]byte("# another\n"), text...), 0o644))
 		}

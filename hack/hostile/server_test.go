@@ -124,7 +124,8 @@ func (s *server) answers(within time.Duration) {
 		s.t.Errorf("GetPackage: %v, %v", p, err)
 		return
 	}
-	bundle, err := client.GetBundle(ctx, &api.GetBundleRequest{PkgName: "foo", ChannelName: "stable", CsvName: "foo.v1.0.0"})
+	bundle, err := client.GetBundle(ctx,
+		&api.GetBundleRequest{PkgName: "foo", ChannelName: "stable", CsvName: "foo.v1.0.0"})
 	if err != nil || bundle.BundlePath != "example.com/foo:v1.0.0" {
 		s.t.Errorf("GetBundle: %v, %v", bundle, err)
 	}
@@ -165,7 +166,8 @@ func (s *server) raw() *raw {
 // call begins a call.
 func (c *raw) call(stream uint32, path string, more ...string) error {
 	c.block.Reset()
-	fields := append([]string{":method", "POST", ":scheme", "http", ":path", path, ":authority", "x", "content-type", "application/grpc", "te", "trailers"}, more...)
+	fields := append([]string{":method", "POST", ":scheme", "http", ":path", path, ":authority", "x", "content-type",
+		"application/grpc", "te", "trailers"}, more...)
 	for i := 0; i < len(fields); i += 2 {
 		if err := c.headers.WriteField(hpack.HeaderField{Name: fields[i], Value: fields[i+1]}); err != nil {
 			return err
@@ -173,7 +175,8 @@ func (c *raw) call(stream uint32, path string, more ...string) error {
 	}
 	block := []byte(c.block.String())
 	first := block[:min(len(block), 16<<10)]
-	err := c.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: first, EndHeaders: len(first) == len(block)})
+	err := c.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: first,
+		EndHeaders: len(first) == len(block)})
 	for rest := block[len(first):]; len(rest) > 0 && err == nil; {
 		part := rest[:min(len(rest), 16<<10)]
 		rest = rest[len(part):]
@@ -234,7 +237,8 @@ func TestManyConnections(t *testing.T) {
 	start := time.Now()
 	s.answers(15 * time.Second)
 	grown := s.memory() - before
-	t.Logf("%d connections: others are served after %s; %d MB more memory", len(conns), time.Since(start).Round(time.Millisecond), grown>>20)
+	t.Logf("%d connections: others are served after %s; %d MB more memory", len(conns),
+		time.Since(start).Round(time.Millisecond), grown>>20)
 	if grown > 100<<20 {
 		t.Errorf("%d MB more memory", grown>>20)
 	}
@@ -316,9 +320,18 @@ func TestFloods(t *testing.T) {
 		},
 		"path without a slash": func(c *raw) error { return c.call(1, "nothing") },
 		"data without a call":  func(c *raw) error { return c.WriteData(7, true, []byte("x")) },
-		"priority":             func(c *raw) error { return c.WriteRawFrame(http2.FramePriority, 0, 1, make([]byte, 5)) },
-		"frame of 16 MiB":      func(c *raw) error { return c.WriteRawFrame(http2.FrameData, 0, 1, make([]byte, 1<<24-1)) },
-		"garbage":              func(c *raw) error { _, err := c.Conn.Write([]byte(strings.Repeat("\xff", 1<<20))); return err },
+		"priority": func(c *raw) error {
+			return c.WriteRawFrame(http2.FramePriority, 0, 1,
+				make([]byte, 5))
+		},
+		"frame of 16 MiB": func(c *raw) error {
+			return c.WriteRawFrame(http2.FrameData, 0, 1,
+				make([]byte, 1<<24-1))
+		},
+		"garbage": func(c *raw) error {
+			_, err := c.Conn.Write([]byte(strings.Repeat("\xff", 1<<20)))
+			return err
+		},
 		"windows": func(c *raw) error {
 			for range 10 {
 				if err := c.WriteWindowUpdate(0, 1<<31-1); err != nil {
@@ -362,7 +375,8 @@ func TestUnknownMethods(t *testing.T) {
 	}
 	client := api.NewRegistryClient(conn)
 	for _, name := range []string{"", "../foo", strings.Repeat("x", 60_000), "\x00", "%00", "foo\n"} {
-		if _, err := client.GetPackage(context.Background(), &api.GetPackageRequest{Name: name}); status.Code(err) == codes.OK || status.Code(err) == codes.Internal {
+		if _, err := client.GetPackage(context.Background(),
+			&api.GetPackageRequest{Name: name}); status.Code(err) == codes.OK || status.Code(err) == codes.Internal {
 			t.Errorf("package %.20q: %v", name, err)
 		}
 	}
@@ -373,7 +387,8 @@ func TestUnknownMethods(t *testing.T) {
 func TestStoppedReader(t *testing.T) {
 	t.Parallel()
 	b := newBox(t)
-	big := strings.Replace(healthy, "relatedImages:", "- {type: x, value: \""+strings.Repeat("x", 1<<20)+"\"}\nrelatedImages:", 1)
+	big := strings.Replace(healthy, "relatedImages:",
+		"- {type: x, value: \""+strings.Repeat("x", 1<<20)+"\"}\nrelatedImages:", 1)
 	b.write("cat/foo/catalog.yaml", big)
 	s := b.serve("cat")
 	s.answers(5 * time.Second)
@@ -494,7 +509,8 @@ func TestCaches(t *testing.T) {
 			check(t, os.Remove(file(b)))
 			check(t, os.Mkdir(file(b), 0o755))
 		}, true},
-		{"leftovers of a killed writer", func(t *testing.T, b *box) { b.write("cache/.foo.cache.bindery-0123456789abcdef", "x") }, false},
+		{"leftovers of a killed writer",
+			func(t *testing.T, b *box) { b.write("cache/.foo.cache.bindery-0123456789abcdef", "x") }, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -503,7 +519,8 @@ func TestCaches(t *testing.T) {
 			fill(t, b, "cat", "cache")
 			c.make(t, b)
 			if c.refused {
-				b.refused(integrity, "integrity check failed", "serve", "cat", "--cache-dir", "cache", "--cache-enforce-integrity", "--port", "0")
+				b.refused(integrity, "integrity check failed", "serve", "cat", "--cache-dir", "cache",
+					"--cache-enforce-integrity", "--port", "0")
 			}
 			s := b.serve("cat", "--cache-dir", "cache")
 			s.answers(5 * time.Second)
@@ -524,9 +541,12 @@ func TestPod(t *testing.T) {
 		name string
 		args []string
 	}{
-		{"with a cache", []string{"/bin/opm", "serve", "/configs", "--cache-dir=/cache", "--port", "0", "--termination-log", "/dev/termination-log"}},
+		{"with a cache", []string{"/bin/opm", "serve", "/configs", "--cache-dir=/cache", "--port", "0",
+			"--termination-log", "/dev/termination-log"}},
 		{"without a cache", []string{"/bin/opm", "serve", "/configs", "--port", "0"}},
-		{"cache that is enforced", []string{"/bin/opm", "serve", "/configs", "--cache-dir=/cache", "--cache-enforce-integrity", "--port", "0"}},
+		{"cache that is enforced",
+			[]string{"/bin/opm", "serve", "/configs", "--cache-dir=/cache", "--cache-enforce-integrity", "--port",
+				"0"}},
 		{"database", []string{"/bin/bindery", "registry", "serve", "-d", "/index.db", "--port", "0"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -545,7 +565,8 @@ func TestPod(t *testing.T) {
 			check(t, remountReadOnly(root))
 			before := fingerprint(t, root)
 			cmd := &exec.Cmd{Path: c.args[0], Args: c.args, Dir: "/", Env: []string{"KUBERNETES_SERVICE_HOST=x"}}
-			cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: root, Credential: &syscall.Credential{Uid: 1000690000, Gid: 0}}
+			cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: root,
+				Credential: &syscall.Credential{Uid: 1000690000, Gid: 0}}
 			s := b.start(cmd)
 			if c.name == "database" {
 				if o := b.run("probe", "-addr", s.addr, "-connect-timeout", "5s", "-rpc-timeout", "5s"); o.status != 0 {

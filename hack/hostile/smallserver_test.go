@@ -25,7 +25,8 @@ import (
 // smallServer is the server of catalog images, built once.
 var smallServer = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(filepath.Dir(bindery), "opm-server")
-	build := exec.Command("go", "build", "-tags", "containers_image_openpgp,exclude_graphdriver_btrfs,grpcnotrace", "-o", path, "../../cmd/opm-server")
+	build := exec.Command("go", "build", "-tags", "containers_image_openpgp,exclude_graphdriver_btrfs,grpcnotrace",
+		"-o", path, "../../cmd/opm-server")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build the server: %w\n%s", err, out)
@@ -90,8 +91,10 @@ func TestStoppedClients(t *testing.T) {
 			t.Parallel()
 			b := newBox(t)
 			// Every answer has a property of 1 MiB.
-			b.write("cat/foo/catalog.yaml", strings.Replace(healthy, "relatedImages:", "- {type: x, value: \""+strings.Repeat("x", 1<<20)+"\"}\nrelatedImages:", 1))
-			s := b.start(exec.Command(c.program, "serve", "cat", "--port", "0", "--termination-log", "/dev/null", c.debug))
+			b.write("cat/foo/catalog.yaml", strings.Replace(healthy, "relatedImages:",
+				"- {type: x, value: \""+strings.Repeat("x", 1<<20)+"\"}\nrelatedImages:", 1))
+			s := b.start(exec.Command(c.program, "serve", "cat", "--port", "0", "--termination-log", "/dev/null",
+				c.debug))
 			s.answers(5 * time.Second)
 			before := s.memory()
 			for range 12 {
@@ -114,7 +117,8 @@ func TestCacheDamagedUnderServer(t *testing.T) {
 	b := newBox(t)
 	b.write("cat/foo/catalog.yaml", healthy)
 	b.accepted("serve", "cat", "--cache-dir", "cache", "--cache-only")
-	s := b.start(exec.Command(program, "serve", "cat", "--port", "0", "--termination-log", "/dev/null", "--cache-dir", "cache", "--cache-enforce-integrity"))
+	s := b.start(exec.Command(program, "serve", "cat", "--port", "0", "--termination-log", "/dev/null", "--cache-dir",
+		"cache", "--cache-enforce-integrity"))
 	s.answers(5 * time.Second)
 	file := filepath.Join(b.dir, "cache", "foo.cache")
 	data, err := os.ReadFile(file)
@@ -123,7 +127,8 @@ func TestCacheDamagedUnderServer(t *testing.T) {
 	conn, err := grpc.NewClient(s.addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	check(t, err)
 	defer conn.Close()
-	if p, err := api.NewRegistryClient(conn).GetPackage(context.Background(), &api.GetPackageRequest{Name: "foo"}); err == nil {
+	if p, err := api.NewRegistryClient(conn).GetPackage(context.Background(),
+		&api.GetPackageRequest{Name: "foo"}); err == nil {
 		t.Errorf("an answer from an empty file: %v", p)
 	}
 	check(t, os.WriteFile(file, data, 0o644))

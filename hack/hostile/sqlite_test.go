@@ -50,7 +50,8 @@ func TestDatabases(t *testing.T) {
 	content := func(text string) func(*testing.T, *box) {
 		return func(t *testing.T, b *box) { b.write("index.db", text) }
 	}
-	const endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n) SELECT i name, i default_channel FROM n"
+	const endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n) SELECT i name, i " +
+		"default_channel FROM n"
 	for _, c := range []struct {
 		name  string
 		make  func(t *testing.T, b *box)
@@ -69,14 +70,22 @@ func TestDatabases(t *testing.T) {
 		{"900 MiB sparse", func(t *testing.T, b *box) {
 			check(t, os.Truncate(b.write("index.db", string(small[:100])), 900<<20))
 		}, 0, "index.db"},
-		{"blob of 100 MB", sql("UPDATE operatorbundle SET bundle = zeroblob(100000000) WHERE rowid = 1"), limit, "limit|large|big"},
+		{"blob of 100 MB", sql("UPDATE operatorbundle SET bundle = zeroblob(100000000) WHERE rowid = 1"), limit,
+			"limit|large|big"},
 		{"endless view", sql("DROP TABLE package; CREATE VIEW package AS " + endless), input, "view"},
-		{"trigger", sql("CREATE TRIGGER x AFTER INSERT ON operatorbundle BEGIN DELETE FROM package; END"), input, "trigger"},
+		{"trigger", sql("CREATE TRIGGER x AFTER INSERT ON operatorbundle BEGIN DELETE FROM package; END"), input,
+			"trigger"},
 		{"schema version 99", sql("UPDATE schema_migrations SET version = 99"), input, "version"},
 		{"csv is not JSON", sql("UPDATE operatorbundle SET csv = 'hello' WHERE rowid = 1"), input, "csv"},
 		{"version latest", sql("UPDATE operatorbundle SET version = 'latest' WHERE rowid = 1"), input, "latest"},
-		{"package name with a path", sql("DELETE FROM package WHERE name <> 'etcd'; UPDATE package SET name = '../../canary/x'; UPDATE channel SET package_name = '../../canary/x' WHERE package_name = 'etcd'; UPDATE channel_entry SET package_name = '../../canary/x' WHERE package_name = 'etcd'; UPDATE properties SET value = replace(value, 'etcd', '../../canary/x')"), input, "."},
-		{"bundle name with an escape sequence", sql("UPDATE operatorbundle SET name = name || char(27) || '[31m', version = 'x'"), input, "."},
+		{"package name with a path",
+			sql(
+				"DELETE FROM package WHERE name <> 'etcd'; UPDATE package SET name = '../../canary/x'; UPDATE " +
+					"channel SET package_name = '../../canary/x' WHERE package_name = 'etcd'; UPDATE channel_entry " +
+					"SET package_name = '../../canary/x' WHERE package_name = 'etcd'; UPDATE properties SET value = " +
+					"replace(value, 'etcd', '../../canary/x')"), input, "."},
+		{"bundle name with an escape sequence",
+			sql("UPDATE operatorbundle SET name = name || char(27) || '[31m', version = 'x'"), input, "."},
 		{"log beside it that is a FIFO", func(t *testing.T, b *box) {
 			b.write("index.db", string(small))
 			check(t, exec.Command("mkfifo", filepath.Join(b.dir, "index.db-wal")).Run())
@@ -108,7 +117,8 @@ func TestDatabases(t *testing.T) {
 // A database is only read, also if it is read-only, in use by another program, or has an unusual name.
 func TestDatabasesOfOthers(t *testing.T) {
 	small := smallDatabase(t)
-	for _, name := range []string{"a?mode=rwc&x=.db", "a#b.db", "a%2e.db", "-.db", "a b\n.db", "file:x.db", strings.Repeat("n", 240) + ".db"} {
+	for _, name := range []string{"a?mode=rwc&x=.db", "a#b.db", "a%2e.db", "-.db", "a b\n.db", "file:x.db",
+		strings.Repeat("n", 240) + ".db"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := newBox(t)
@@ -174,7 +184,8 @@ func TestDatabasesOfOthers(t *testing.T) {
 				check(t, os.Chmod(d, 0o755))
 			}
 		}
-		cmd := exec.CommandContext(context.Background(), "setpriv", append(unprivileged(), bindery, "--error-format=json", "list", "packages", "index.db")...)
+		cmd := exec.CommandContext(context.Background(), "setpriv",
+			append(unprivileged(), bindery, "--error-format=json", "list", "packages", "index.db")...)
 		cmd.Dir, cmd.Env = b.dir, b.env
 		if o := b.finish(cmd); o.status != 1 || o.class != local || !strings.Contains(o.message, "permission") {
 			t.Errorf("status %d: %s", o.status, o.stderr)

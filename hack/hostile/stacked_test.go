@@ -19,7 +19,8 @@ import (
 // catalogPicture returns the image of a catalog as bindery builds it, without a server: one layer with its annotations.
 func catalogPicture(t *testing.T, annotations map[string]string, entries ...*tarEntry) picture {
 	l := gzipLayer(t, tarOf(t, entries...))
-	p := picture{labels: map[string]string{"operators.operatorframework.io.index.configs.v1": "/configs"}, layers: []blobOf{l}}
+	p := picture{labels: map[string]string{"operators.operatorframework.io.index.configs.v1": "/configs"},
+		layers: []blobOf{l}}
 	p.manifest = func(m map[string]any) { annotate(m, 0, annotations) }
 	return p
 }
@@ -121,7 +122,8 @@ func TestHostileStacks(t *testing.T) {
 		{"whiteout of the catalog", pic(plain, file(".wh.configs", "")), different, 0, stacks, 0, packs},
 		{"whiteout of dotdot", pic(plain, file("configs/.wh...", "")), different, 0, stacks, input, "whiteout"},
 		{"600 layers", change(again(600)), limit, limit, "512", limit, "512"},
-		{"wrong diffID", change(func(p *picture) { p.layers[0].diffID = digest.FromString("x").String() }), different, 0, stacks, integrity, "digest mismatch"},
+		{"wrong diffID", change(func(p *picture) { p.layers[0].diffID = digest.FromString("x").String() }), different,
+			0, stacks, integrity, "digest mismatch"},
 		{"no diffIDs", change(func(p *picture) {
 			p.config = func(m map[string]any) { m["rootfs"] = map[string]any{"type": "layers"} }
 		}), integrity, integrity, "diff_ids", integrity, "diff_ids"},
@@ -148,16 +150,19 @@ func TestHostileStacks(t *testing.T) {
 				o := b.run("verify", "oci:image:v1")
 				b.inBudget("verify", o)
 				b.noTemp("verify")
-				if o.status != 1 || !strings.Contains(o.stdout, "different: ") || strings.ContainsAny(o.stdout, "\x1b\x00") {
+				if o.status != 1 || !strings.Contains(o.stdout, "different: ") || strings.ContainsAny(o.stdout,
+					"\x1b\x00") {
 					t.Errorf("verify: %d, %.500q", o.status, o.stdout+o.stderr)
 				}
 			}
-			compose := []string{"build", "compose", "compose.yaml", "-t", "example.com/all:v1", "--server", "none", "--cache", "none", "--output"}
+			compose := []string{"build", "compose", "compose.yaml", "-t", "example.com/all:v1", "--server", "none",
+				"--cache", "none", "--output"}
 			for _, one := range []struct {
 				class int
 				text  string
 				args  []string
-			}{{c.trust, c.trustText, append(compose, "oci:trust:v1")}, {c.prove, c.proveText, append(compose, "oci:prove:v1", "--validate")}} {
+			}{{c.trust, c.trustText, append(compose, "oci:trust:v1")},
+				{c.prove, c.proveText, append(compose, "oci:prove:v1", "--validate")}} {
 				if one.class != 0 {
 					b.refused(one.class, one.text, one.args...)
 					continue
@@ -171,7 +176,8 @@ func TestHostileStacks(t *testing.T) {
 				b.accepted("verify", "oci:prove:v1")
 			}
 			b.write("cat/foo/catalog.yaml", healthy)
-			if o := b.run("build", "catalog", "cat", "-t", "example.com/all:v1", "--server", "none", "--cache", "none", "--output", "oci:next:v1", "--previous", "oci:image:v1"); o.status == 0 {
+			if o := b.run("build", "catalog", "cat", "-t", "example.com/all:v1", "--server", "none", "--cache", "none",
+				"--output", "oci:next:v1", "--previous", "oci:image:v1"); o.status == 0 {
 				b.inBudget("--previous", o)
 				b.accepted("verify", "oci:next:v1")
 			} else if c.trust == 0 {
@@ -189,18 +195,20 @@ func TestCompositionFiles(t *testing.T) {
 	t.Parallel()
 	aliases := "a: &a [x,x,x,x,x,x,x,x,x]\n"
 	for c := 'b'; c < 'k'; c++ {
-		aliases += fmt.Sprintf("%c: &%c [%s]\n", c, c, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*%c,", c-1), 9), ","))
+		aliases += fmt.Sprintf("%c: &%c [%s]\n", c, c,
+			strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*%c,", c-1), 9), ","))
 	}
 	for name, c := range map[string]struct{ text, says string }{
-		"aliases":          {aliases, "unknown field"},
-		"alias of a list":  {"references: &r [{name: a, image: \"x.io/a:b\"}, *r]\n", "not an object"},
-		"merge keys":       {"references: [{<<: {name: a}, image: \"x.io/a:b\"}]\n", "unknown field"},
-		"depth":            {strings.Repeat("[", 1<<20), "depth"},
-		"many values":      {"[" + strings.Repeat("1,", 700_000) + "]", "not an object"},
-		"too many values":  {"[" + strings.Repeat("1,", 2_000_000) + "]", "longer than"},
-		"many items":       {"references:\n" + strings.Repeat("- \n", 500_000), "more than 5000"},
-		"many keys":        {strings.Repeat("a: \n", 390_000), "and .* more problems"},
-		"many problems":    {"references:\n" + strings.Repeat("- {name: \"a/b\", image: \"x y\"}\n", 5000), "and .* more problems"},
+		"aliases":         {aliases, "unknown field"},
+		"alias of a list": {"references: &r [{name: a, image: \"x.io/a:b\"}, *r]\n", "not an object"},
+		"merge keys":      {"references: [{<<: {name: a}, image: \"x.io/a:b\"}]\n", "unknown field"},
+		"depth":           {strings.Repeat("[", 1<<20), "depth"},
+		"many values":     {"[" + strings.Repeat("1,", 700_000) + "]", "not an object"},
+		"too many values": {"[" + strings.Repeat("1,", 2_000_000) + "]", "longer than"},
+		"many items":      {"references:\n" + strings.Repeat("- \n", 500_000), "more than 5000"},
+		"many keys":       {strings.Repeat("a: \n", 390_000), "and .* more problems"},
+		"many problems": {"references:\n" + strings.Repeat("- {name: \"a/b\", image: \"x y\"}\n", 5000),
+			"and .* more problems"},
 		"credentials":      {"references: [{name: a, image: \"docker://u:" + secret + "@h.io/a b\"}]\n", "spaces"},
 		"escapes":          {"references: [{name: \"a\\e[31m\", image: \"x.io/a:b\"}]\n", "control"},
 		"NUL":              {"name: \x00", "control"},
@@ -225,7 +233,8 @@ func TestCompositionFiles(t *testing.T) {
 // nothing outside is touched.
 func TestCacheOfLayers(t *testing.T) {
 	t.Parallel()
-	build := []string{"build", "catalog", "cat", "-t", "example.com/all:v1", "--server", "none", "--compression", "zstd", "--output", "oci:out:v1"}
+	build := []string{"build", "catalog", "cat", "-t", "example.com/all:v1", "--server", "none", "--compression",
+		"zstd", "--output", "oci:out:v1"}
 	plain := pushBox(t)
 	want := plain.accepted(append(build, "--no-cache")...).stdout
 	each := func(change func(t *testing.T, path string)) func(t *testing.T, b *box, dir string) {
@@ -285,13 +294,17 @@ func TestCacheOfLayers(t *testing.T) {
 			needRoot(t)
 			check(t, exec.Command("chown", "-R", "12345", dir).Run())
 		}},
-		{"writable by all", func(t *testing.T, _ *box, dir string) { check(t, os.Chmod(filepath.Join(dir, "layers"), 0o777)) }},
-		{"notes without blobs", func(t *testing.T, _ *box, dir string) { check(t, os.RemoveAll(filepath.Join(dir, "blobs"))) }},
-		{"blobs without notes", func(t *testing.T, _ *box, dir string) { check(t, os.RemoveAll(filepath.Join(dir, "layers"))) }},
+		{"writable by all",
+			func(t *testing.T, _ *box, dir string) { check(t, os.Chmod(filepath.Join(dir, "layers"), 0o777)) }},
+		{"notes without blobs",
+			func(t *testing.T, _ *box, dir string) { check(t, os.RemoveAll(filepath.Join(dir, "blobs"))) }},
+		{"blobs without notes",
+			func(t *testing.T, _ *box, dir string) { check(t, os.RemoveAll(filepath.Join(dir, "layers"))) }},
 		{"from the future", each(func(t *testing.T, path string) {
 			check(t, exec.Command("touch", "-d", "2100-01-01", path).Run())
 		})},
-		{"from 1960", each(func(t *testing.T, path string) { check(t, exec.Command("touch", "-d", "1960-01-01", path).Run()) })},
+		{"from 1960",
+			each(func(t *testing.T, path string) { check(t, exec.Command("touch", "-d", "1960-01-01", path).Run()) })},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := pushBox(t)
@@ -325,7 +338,8 @@ func TestCacheOfLayers(t *testing.T) {
 			case 1:
 				b.run("cache", "prune", "--all")
 			default:
-				if o := b.run(append(build[:len(build)-1:len(build)-1], out)...); o.status != 0 || strings.ReplaceAll(o.stdout, out, "oci:out:v1") != want {
+				if o := b.run(append(build[:len(build)-1:len(build)-1], out)...); o.status != 0 ||
+					strings.ReplaceAll(o.stdout, out, "oci:out:v1") != want {
 					t.Errorf("%d, %q: %s", o.status, o.stdout, o.stderr)
 				}
 			}

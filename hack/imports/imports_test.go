@@ -51,25 +51,29 @@ var rules = map[string][]string{
 	"build":               {"declcfg", "images", "layers", "serve", "serve/opmcache", "internal/cataloglayer"},
 	"build/compose":       {"build", "declcfg/edit", "images", "render"},
 	"build/containerfile": {"build", "images", "layers"},
-	"build/inspect":       {"build", "bundle", "declcfg", "images", "layers", "serve", "serve/opmcache", "sqlite", "internal/cataloglayer"},
+	"build/inspect": {"build", "bundle", "declcfg", "images", "layers", "serve", "serve/opmcache", "sqlite",
+		"internal/cataloglayer"},
 
 	// Internal packages that are not leaves.
 	"internal/cataloglayer":       {"declcfg", "layers", "serve", "serve/opmcache"},
 	"internal/appregistry":        {"bundle", "declcfg"},
 	"internal/appregistry/export": {"declcfg", "declcfg/edit", "internal/appregistry", "render", "sqlite"},
 	"internal/catalogdir":         {"declcfg"},
-	"internal/indeximage":         {"build", "declcfg", "declcfg/edit", "images", "internal/change", "migrate", "render", "sqlite"},
-	"internal/change":             {"declcfg", "declcfg/edit", "internal/catalogdir", "sqlite"},
-	"internal/jobs":               {"images", "migrate", "render"},
+	"internal/indeximage": {"build", "declcfg", "declcfg/edit", "images", "internal/change", "migrate",
+		"render", "sqlite"},
+	"internal/change": {"declcfg", "declcfg/edit", "internal/catalogdir", "sqlite"},
+	"internal/jobs":   {"images", "migrate", "render"},
 
 	// Non-leaf packages for tests.
 	"internal/catalogdtest": {"images"},
-	"internal/edittest":     {"bundle", "declcfg", "declcfg/property", "declcfg/edit", "internal/recorded", "internal/testbundles", "sqlite"},
-	"internal/heaptest":     {"declcfg"},
+	"internal/edittest": {"bundle", "declcfg", "declcfg/property", "declcfg/edit", "internal/recorded",
+		"internal/testbundles", "sqlite"},
+	"internal/heaptest": {"declcfg"},
 }
 
 // forTests are the packages that only tests import.
-var forTests = []string{"internal/catalogdtest", "internal/cputime", "internal/edittest", "internal/filelock/filelocktest",
+var forTests = []string{"internal/catalogdtest", "internal/cputime", "internal/edittest",
+	"internal/filelock/filelocktest",
 	"internal/heaptest", "internal/kube/kubetest", "internal/race", "internal/recorded", "internal/storetest",
 	"internal/testbundles", "internal/testregistry"}
 

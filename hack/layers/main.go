@@ -52,7 +52,8 @@ func run(ctx context.Context, budgets string, dirs []string, out io.Writer) erro
 			}
 			fmt.Fprintf(out, "| %s | %d |", name, budget)
 			for _, r := range rules {
-				fmt.Fprintf(out, " %s |", c.cost(func(sizes map[string]int64) [][]string { return r.divide(sizes, budget) }))
+				fmt.Fprintf(out, " %s |",
+					c.cost(func(sizes map[string]int64) [][]string { return r.divide(sizes, budget) }))
 			}
 			fmt.Fprintln(out)
 			name = ""
@@ -89,7 +90,8 @@ func weigh(ctx context.Context, dir string) (weighed, error) {
 	entries := map[string][]layers.Entry{}
 	for _, f := range files {
 		if len(f.Packages) != 1 {
-			return w, fmt.Errorf("%s holds %d packages, and only catalogs with one package a file can be measured", f.Path, len(f.Packages))
+			return w, fmt.Errorf("%s holds %d packages, and only catalogs with one package a file can be measured",
+				f.Path, len(f.Packages))
 		}
 		e, err := layers.File(f.Path, root, f.Path)
 		if err != nil {

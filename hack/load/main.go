@@ -157,19 +157,24 @@ type result struct {
 
 func printTable(w io.Writer, results []*result) {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(tw, "mode\tclients\tcrowd\tcalls/s\tmessages/s\tMB/s\terrors\tp50 ms\tp99 ms\tp999 ms\tmax ms\tserver CPU s\tRSS MB before\tduring\tafter\tpeak\tfiles\t")
+	fmt.Fprintln(tw,
+		"mode\tclients\tcrowd\tcalls/s\tmessages/s\tMB/s\terrors\tp50 ms\tp99 ms\tp999 ms\tmax ms\tserver CPU s\tRSS "+
+			"MB before\tduring\tafter\tpeak\tfiles\t")
 	for _, r := range results {
 		if r.Mode == "start" {
 			continue
 		}
-		fmt.Fprintf(tw, "%s\t%d\t%d\t%.1f\t%.0f\t%.1f\t%d\t%s\t%s\t%s\t%s\t%.2f\t%s\t%s\t%s\t%s\t%d\t\n", r.Mode, r.Clients, r.Crowd, rate(r.Calls, r.Seconds),
-			rate(r.Messages, r.Seconds), rate(r.Bytes, r.Seconds)/1e6, r.Errors, ms(r.P50), ms(r.P99), ms(r.P999), ms(r.Max), r.ServerCPU,
+		fmt.Fprintf(tw, "%s\t%d\t%d\t%.1f\t%.0f\t%.1f\t%d\t%s\t%s\t%s\t%s\t%.2f\t%s\t%s\t%s\t%s\t%d\t\n", r.Mode,
+			r.Clients, r.Crowd, rate(r.Calls, r.Seconds),
+			rate(r.Messages, r.Seconds), rate(r.Bytes, r.Seconds)/1e6, r.Errors, ms(r.P50), ms(r.P99), ms(r.P999),
+			ms(r.Max), r.ServerCPU,
 			mb(r.RSSBefore), mb(r.RSSDuring), mb(r.RSSAfter), mb(r.RSSPeak), r.Files)
 	}
 	tw.Flush()
 	for _, r := range results {
 		if r.Mode == "start" {
-			fmt.Fprintf(w, "start: listening %s ms, SERVING %s ms, first answer %s ms, CPU %s ms, RSS %s MB, peak %s MB\n",
+			fmt.Fprintf(w,
+				"start: listening %s ms, SERVING %s ms, first answer %s ms, CPU %s ms, RSS %s MB, peak %s MB\n",
 				ms(r.Listening), ms(r.Serving), ms(r.FirstAnswer), ms(r.StartCPU), mb(r.RSSAfter), mb(r.RSSPeak))
 		}
 		if r.Errors > 0 {

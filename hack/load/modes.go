@@ -33,7 +33,8 @@ func (t *target) newClient(o options, n int) (*client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &client{conn: conn, decode: t.decode, random: rand.New(rand.NewPCG(o.seed, uint64(n))), keys: t.keys, codes: map[string]int64{}}, nil
+	return &client{conn: conn, decode: t.decode, random: rand.New(rand.NewPCG(o.seed, uint64(n))), keys: t.keys,
+		codes: map[string]int64{}}, nil
 }
 
 func (c *client) key() key { return c.keys[c.random.IntN(len(c.keys))] }
@@ -91,7 +92,8 @@ func (c *client) streaming(ctx context.Context, method string, req any, message 
 }
 
 func (c *client) listBundles(ctx context.Context) error {
-	return c.streaming(ctx, api.Registry_ListBundles_FullMethodName, &api.ListBundlesRequest{}, func() any { return &api.Bundle{} })
+	return c.streaming(ctx, api.Registry_ListBundles_FullMethodName, &api.ListBundlesRequest{},
+		func() any { return &api.Bundle{} })
 }
 
 func (c *client) getBundle(ctx context.Context) error {
@@ -123,7 +125,8 @@ func hammer(ctx context.Context, t *target, o options, call func(*client, contex
 		}
 		defer c.conn.Close()
 		// The cost of a new connection is not part of the latencies.
-		if err := c.unary(ctx, api.Registry_GetPackage_FullMethodName, &api.GetPackageRequest{Name: t.keys[0].pkg}, &api.Package{}); err != nil {
+		if err := c.unary(ctx, api.Registry_GetPackage_FullMethodName, &api.GetPackageRequest{Name: t.keys[0].pkg},
+			&api.Package{}); err != nil {
 			return nil, err
 		}
 		c.messages, c.bytes = 0, 0
@@ -217,7 +220,8 @@ func stopped(ctx context.Context, t *target, o options) (*result, error) {
 }
 
 // beside measures GetBundle while a crowd of other clients has begun ListBundles.
-func beside(ctx context.Context, t *target, o options, read func(context.Context, *client, grpc.ClientStream)) (*result, error) {
+func beside(ctx context.Context, t *target, o options,
+	read func(context.Context, *client, grpc.ClientStream)) (*result, error) {
 	crowded, leave := context.WithCancel(ctx)
 	defer leave()
 	var (

@@ -36,7 +36,8 @@ func startServer(args []string) (*server, error) {
 	}
 	os.Remove(s.errors.Name())
 	s.started = time.Now()
-	s.process, err = os.StartProcess(args[0], append(slices.Clone(args), "--port", port), &os.ProcAttr{Files: []*os.File{nil, nil, s.errors}})
+	s.process, err = os.StartProcess(args[0], append(slices.Clone(args), "--port", port),
+		&os.ProcAttr{Files: []*os.File{nil, nil, s.errors}})
 	if err != nil {
 		s.errors.Close()
 		return nil, err

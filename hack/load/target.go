@@ -38,7 +38,8 @@ func (t *target) dial() (*grpc.ClientConn, error) {
 	if !t.decode {
 		options = append(options, grpc.ForceCodecV2(counting{encoding.GetCodecV2(proto.Name)}))
 	}
-	return grpc.NewClient(t.addr, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDefaultCallOptions(options...))
+	return grpc.NewClient(t.addr, grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithDefaultCallOptions(options...))
 }
 
 // counted is an answer of which only the size is recorded.

@@ -35,7 +35,8 @@ func ask(args []string, out io.Writer) error {
 		return errors.New("usage: rpc ADDRESS packages|bundles|replay FILE|digest|list|watch N DIGEST [DIGEST]")
 	}
 	dial := func() (*grpc.ClientConn, error) {
-		return grpc.NewClient(args[0], grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(64<<20)))
+		return grpc.NewClient(args[0], grpc.WithTransportCredentials(insecure.NewCredentials()),
+			grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(64<<20)))
 	}
 	conn, err := dial()
 	if err != nil {

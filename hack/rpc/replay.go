@@ -96,8 +96,10 @@ func (c recordedCall) compare(ctx context.Context, conn *grpc.ClientConn) string
 // call makes the call by its name.
 func (c recordedCall) call(ctx context.Context, conn *grpc.ClientConn) ([]string, error) {
 	var m protoreflect.MethodDescriptor
-	for _, service := range []protoreflect.FullName{"api.Registry", "api.ExperimentalRegistry", "grpc.health.v1.Health"} {
-		if d, err := protoregistry.GlobalFiles.FindDescriptorByName(service + "." + protoreflect.FullName(c.RPC)); err == nil {
+	for _, service := range []protoreflect.FullName{"api.Registry", "api.ExperimentalRegistry",
+		"grpc.health.v1.Health"} {
+		if d, err := protoregistry.GlobalFiles.FindDescriptorByName(
+			service + "." + protoreflect.FullName(c.RPC)); err == nil {
 			m = d.(protoreflect.MethodDescriptor)
 		}
 	}
@@ -108,7 +110,8 @@ func (c recordedCall) call(ctx context.Context, conn *grpc.ClientConn) ([]string
 	if err := protojson.Unmarshal(c.Req, in); err != nil {
 		return nil, err
 	}
-	s, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, fmt.Sprintf("/%s/%s", m.Parent().FullName(), m.Name()))
+	s, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true},
+		fmt.Sprintf("/%s/%s", m.Parent().FullName(), m.Name()))
 	if err != nil {
 		return nil, err
 	}

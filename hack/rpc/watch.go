@@ -32,7 +32,9 @@ func digest(ctx context.Context, client api.RegistryClient) (string, error) {
 	var answers [][]byte
 	var names []string
 	for _, b := range listed {
-		got, err := client.GetBundle(ctx, &api.GetBundleRequest{PkgName: b.GetPackageName(), ChannelName: b.GetChannelName(), CsvName: b.GetCsvName()})
+		got, err := client.GetBundle(ctx,
+			&api.GetBundleRequest{PkgName: b.GetPackageName(), ChannelName: b.GetChannelName(),
+				CsvName: b.GetCsvName()})
 		if err != nil {
 			return "", fmt.Errorf("%s %s %s: %w", b.GetPackageName(), b.GetChannelName(), b.GetCsvName(), err)
 		}
@@ -99,7 +101,8 @@ func list(ctx context.Context, client api.RegistryClient) (string, error) {
 
 // watch runs n clients, half of which share a connection, that repeat ListBundles until SIGTERM. Every answer must be
 // one of the allowed ones; it prints how often each occurred.
-func watch(ctx context.Context, conn *grpc.ClientConn, n string, allowed []string, dial func() (*grpc.ClientConn, error), out io.Writer) error {
+func watch(ctx context.Context, conn *grpc.ClientConn, n string, allowed []string,
+	dial func() (*grpc.ClientConn, error), out io.Writer) error {
 	clients, err := strconv.Atoi(n)
 	if err != nil {
 		return err

@@ -58,7 +58,8 @@ func (w *Writer) plan() (plan, error) {
 			}
 			if !same {
 				problems = append(problems, &fs.PathError{Op: "write", Path: filepath.Join(w.folder, version),
-					Err: fmt.Errorf("%w with other files than the bundle's: remove it, or name another folder", fs.ErrExist)})
+					Err: fmt.Errorf("%w with other files than the bundle's: remove it, or name another folder",
+						fs.ErrExist)})
 			}
 		}
 		text := w.manifests[name]

@@ -11,8 +11,10 @@ import (
 // Open never panics, and what it accepts is a valid catalog.
 func FuzzOpen(f *testing.F) {
 	f.Add(pkgA, csv("a.v2", "2.0.0", "replaces: a.v1"), csv("a.v1", "1.0.0", "skips: [a.v0]"))
-	f.Add("packageName: a\nchannels: [{name: x, currentCSV: a.v1}, {name: y, currentCSV: a.v2}]\ndefaultChannel: y\n", csv("a.v1", "1.0.0", "replaces: a.v2"), csv("a.v2", "1.0.0"))
-	f.Add(`{"packageName":"a"}`, "kind: ClusterServiceVersion\nmetadata: x\n", "kind: ClusterServiceVersion\nspec: {skips: {}}\n")
+	f.Add("packageName: a\nchannels: [{name: x, currentCSV: a.v1}, {name: y, currentCSV: a.v2}]\ndefaultChannel: y\n",
+		csv("a.v1", "1.0.0", "replaces: a.v2"), csv("a.v2", "1.0.0"))
+	f.Add(`{"packageName":"a"}`, "kind: ClusterServiceVersion\nmetadata: x\n",
+		"kind: ClusterServiceVersion\nspec: {skips: {}}\n")
 	f.Fuzz(func(t *testing.T, manifest, first, second string) {
 		fsys := tree(map[string]string{"a/package.yaml": manifest, "a/1/a.yaml": first, "a/2/b.json": second})
 		appregistry.Is(fsys)
@@ -20,7 +22,8 @@ func FuzzOpen(f *testing.F) {
 			tr, err := appregistry.Open(t.Context(), fsys, appregistry.Options{KeepGoing: keepGoing, Jobs: 1})
 			if err != nil {
 				var invalid *declcfg.ValidationError
-				if !errors.Is(err, appregistry.ErrInvalid) && !errors.Is(err, appregistry.ErrLimit) && !errors.As(err, &invalid) {
+				if !errors.Is(err, appregistry.ErrInvalid) && !errors.Is(err, appregistry.ErrLimit) && !errors.As(err,
+					&invalid) {
 					t.Errorf("of no class: %v", err)
 				}
 				continue

@@ -75,7 +75,8 @@ func (m Manifest) graph(bundles map[string]Wish, edges *int) ([]declcfg.Channel,
 	case name == "":
 		g.wrong("no default channel specified for %s", fault.Quote(m.Package))
 	case !seen[name]:
-		g.wrong("the default channel %s of package %s is none of its channels", fault.Quote(name), fault.Quote(m.Package))
+		g.wrong("the default channel %s of package %s is none of its channels", fault.Quote(name),
+			fault.Quote(m.Package))
 	}
 	slices.SortFunc(out, func(a, b declcfg.Channel) int { return cmp.Compare(a.Name, b.Name) })
 	return out, g.problems
@@ -90,13 +91,15 @@ type grapher struct {
 }
 
 func (g *grapher) wrong(format string, args ...any) {
-	g.problems = append(g.problems, Problem{Package: g.m.Package, Message: fmt.Sprintf(format, args...), Kind: ErrInvalid})
+	g.problems = append(g.problems,
+		Problem{Package: g.m.Package, Message: fmt.Sprintf(format, args...), Kind: ErrInvalid})
 }
 
 // entries follows the replaces chain of a channel from its head and reports whether it ended without a problem.
 func (g *grapher) entries(c ManifestChannel) ([]declcfg.ChannelEntry, bool) {
 	if _, ok := g.bundles[c.CurrentCSV]; !ok {
-		g.wrong("channel %s: its currentCSV %s is not among the manifests", fault.Quote(c.Name), fault.Quote(c.CurrentCSV))
+		g.wrong("channel %s: its currentCSV %s is not among the manifests", fault.Quote(c.Name),
+			fault.Quote(c.CurrentCSV))
 		return nil, false
 	}
 	chain := map[string]declcfg.ChannelEntry{}
@@ -105,7 +108,8 @@ func (g *grapher) entries(c ManifestChannel) ([]declcfg.ChannelEntry, bool) {
 		w := g.bundles[at]
 		if *g.edges += 1 + len(w.Skips); *g.edges > maxEdges {
 			g.problems = append(g.problems, Problem{Package: g.m.Package, Kind: ErrLimit,
-				Message: fmt.Sprintf("channel %s of package %s: more than %d entries and skips in all channels", fault.Quote(c.Name), fault.Quote(g.m.Package), maxEdges)})
+				Message: fmt.Sprintf("channel %s of package %s: more than %d entries and skips in all channels",
+					fault.Quote(c.Name), fault.Quote(g.m.Package), maxEdges)})
 			return nil, false
 		}
 		e := declcfg.ChannelEntry{Name: at, Replaces: w.Replaces, SkipRange: w.SkipRange}
@@ -125,7 +129,8 @@ func (g *grapher) entries(c ManifestChannel) ([]declcfg.ChannelEntry, bool) {
 			return nil, false
 		}
 		if _, ok := g.bundles[w.Replaces]; !ok {
-			g.wrong("channel %s: Invalid bundle %s, replaces nonexistent bundle %s", fault.Quote(c.Name), at, w.Replaces)
+			g.wrong("channel %s: Invalid bundle %s, replaces nonexistent bundle %s", fault.Quote(c.Name), at,
+				w.Replaces)
 			return nil, false
 		}
 		at = w.Replaces

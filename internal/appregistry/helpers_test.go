@@ -21,7 +21,9 @@ func csv(name, version string, spec ...string) string {
 	for _, l := range spec {
 		lines += "  " + l + "\n"
 	}
-	return fmt.Sprintf("apiVersion: operators.coreos.com/v1alpha1\nkind: ClusterServiceVersion\nmetadata:\n  name: %s\nspec:\n  version: %s\n%s", name, version, lines)
+	return fmt.Sprintf(
+		"apiVersion: operators.coreos.com/v1alpha1\nkind: ClusterServiceVersion\nmetadata:\n  name: "+
+			"%s\nspec:\n  version: %s\n%s", name, version, lines)
 }
 
 // tree returns a file system of the given files.

@@ -54,7 +54,8 @@ func objectName(object []byte) string {
 	case "CustomResourceDefinition":
 		name = o.Metadata.Name + ".crd"
 	default:
-		name = strings.Join([]string{o.Metadata.Name, strings.ReplaceAll(o.APIVersion, "/", "_"), strings.ToLower(o.Kind)}, "_")
+		name = strings.Join([]string{o.Metadata.Name, strings.ReplaceAll(o.APIVersion, "/", "_"),
+			strings.ToLower(o.Kind)}, "_")
 	}
 	name = strings.TrimLeft(unsafe.ReplaceAllString(name, "-"), ".-_")
 	const most = 200

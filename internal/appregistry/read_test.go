@@ -46,7 +46,8 @@ func TestRecordedExportIsTheCatalog(t *testing.T) {
 			required := func(p declcfg.Property) bool {
 				return p.Type == declcfg.PropertyPackageRequired || p.Type == declcfg.PropertyGVKRequired
 			}
-			g.Properties, w.Properties = slices.DeleteFunc(slices.Clone(g.Properties), required), slices.DeleteFunc(w.Properties, required)
+			g.Properties, w.Properties = slices.DeleteFunc(slices.Clone(g.Properties),
+				required), slices.DeleteFunc(w.Properties, required)
 		}
 		a, b := declcfg.AppendJSON(nil, &g, true), declcfg.AppendJSON(nil, &w, true)
 		if !bytes.Equal(a, b) {
@@ -54,7 +55,8 @@ func TestRecordedExportIsTheCatalog(t *testing.T) {
 		}
 	}
 	for i, p := range got.Packages {
-		if p.Icon == nil || !bytes.Equal(p.Icon.Data, want.Packages[i].Icon.Data) || p.Icon.MediaType != want.Packages[i].Icon.MediaType {
+		if p.Icon == nil || !bytes.Equal(p.Icon.Data, want.Packages[i].Icon.Data) ||
+			p.Icon.MediaType != want.Packages[i].Icon.MediaType {
 			t.Errorf("package %s has not the icon that it should have", p.Name)
 		}
 	}
@@ -86,40 +88,54 @@ func TestReading(t *testing.T) {
 		warn  string
 	}{
 		"one directory a version": {files: map[string]string{
-			"a/package.yaml": pkgA, "a/1.0.0/a.yaml": csv("a.v1", "1.0.0"), "a/2.0.0/a.yaml": csv("a.v2", "2.0.0", "replaces: a.v1"),
+			"a/package.yaml": pkgA, "a/1.0.0/a.yaml": csv("a.v1", "1.0.0"),
+			"a/2.0.0/a.yaml": csv("a.v2", "2.0.0", "replaces: a.v1"),
 		}, want: "a default stable\na/stable a.v1  [] \na/stable a.v2 a.v1 [] \n"},
 		"all files in the directory of the package": {files: map[string]string{
-			"a/a.package.yaml": pkgA, "a/a.v1.clusterserviceversion.yaml": csv("a.v1", "1.0.0"), "a/a.v2.clusterserviceversion.yaml": csv("a.v2", "2.0.0", "replaces: a.v1"),
+			"a/a.package.yaml": pkgA, "a/a.v1.clusterserviceversion.yaml": csv("a.v1", "1.0.0"),
+			"a/a.v2.clusterserviceversion.yaml": csv("a.v2", "2.0.0", "replaces: a.v1"),
 		}, want: "a default stable\na/stable a.v1  [] \na/stable a.v2 a.v1 [] \n"},
-		"the directory of one package": {files: map[string]string{"package.yaml": pkgA, "2.0.0/a.yaml": csv("a.v2", "2.0.0")},
+		"the directory of one package": {files: map[string]string{"package.yaml": pkgA,
+			"2.0.0/a.yaml": csv("a.v2", "2.0.0")},
 			want: "a default stable\na/stable a.v2  [] \n"},
 		"everything at the top": {files: map[string]string{"package.yaml": pkgA, "a.yaml": csv("a.v2", "2.0.0")},
 			want: "a default stable\na/stable a.v2  [] \n"},
 		"bundles deep below, packages elsewhere": {files: map[string]string{
-			"packages/any-name.yaml": pkgA, "bundles/x/y/2.0.0/manifests/csv.json": `{"kind":"ClusterServiceVersion","apiVersion":"operators.coreos.com/v1alpha1","metadata":{"name":"a.v2"},"spec":{"version":"2.0.0"}}`,
+			"packages/any-name.yaml":               pkgA,
+			"bundles/x/y/2.0.0/manifests/csv.json": `{"kind":"ClusterServiceVersion","apiVersion":"operators.coreos.com/v1alpha1","metadata":{"name":"a.v2"},"spec":{"version":"2.0.0"}}`,
 		}, want: "a default stable\na/stable a.v2  [] \n"},
 		"what is skipped is in the channel, without edges, if it is there": {files: map[string]string{
-			"package.yaml": pkgA, "2/a.yaml": csv("a.v2", "2.0.0", "skips: [a.v1, a.v0, a.v1, '']"), "1/a.yaml": csv("a.v1", "1.0.0", "replaces: a.v9"),
+			"package.yaml": pkgA, "2/a.yaml": csv("a.v2", "2.0.0", "skips: [a.v1, a.v0, a.v1, '']"),
+			"1/a.yaml": csv("a.v1", "1.0.0", "replaces: a.v9"),
 		}, want: "a default stable\na/stable a.v1  [] \na/stable a.v2  [a.v1 a.v0] \n"},
 		"what is skipped and on the way keeps its edges": {files: map[string]string{
-			"package.yaml": pkgA, "2/a.yaml": csv("a.v2", "2.0.0", "replaces: a.v1", "skips: [a.v0]"), "1/a.yaml": csv("a.v1", "1.0.0", "replaces: a.v0"), "0/a.yaml": csv("a.v0", "0.1.0"),
+			"package.yaml": pkgA, "2/a.yaml": csv("a.v2", "2.0.0", "replaces: a.v1", "skips: [a.v0]"),
+			"1/a.yaml": csv("a.v1", "1.0.0", "replaces: a.v0"), "0/a.yaml": csv("a.v0", "0.1.0"),
 		}, want: "a default stable\na/stable a.v0  [] \na/stable a.v1 a.v0 [] \na/stable a.v2 a.v1 [a.v0] \n"},
 		"the default channel of several is named": {files: map[string]string{
-			"package.yaml": pkgA + "- name: beta\n  currentCSV: a.v1\ndefaultChannel: beta\n", "2/a.yaml": csv("a.v2", "2.0.0", "replaces: a.v1"), "1/a.yaml": csv("a.v1", "1.0.0"),
+			"package.yaml": pkgA + "- name: beta\n  currentCSV: a.v1\ndefaultChannel: beta\n",
+			"2/a.yaml":     csv("a.v2", "2.0.0", "replaces: a.v1"), "1/a.yaml": csv("a.v1", "1.0.0"),
 		}, want: "a default beta\na/beta a.v1  [] \na/stable a.v1  [] \na/stable a.v2 a.v1 [] \n"},
 		"a skipRange is that of the bundle": {files: map[string]string{
-			"package.yaml": pkgA, "2/a.yaml": strings.Replace(csv("a.v2", "2.0.0"), "metadata:\n", "metadata:\n  annotations: {olm.skipRange: '<2.0.0'}\n", 1),
+			"package.yaml": pkgA, "2/a.yaml": strings.Replace(csv("a.v2", "2.0.0"), "metadata:\n",
+				"metadata:\n  annotations: {olm.skipRange: '<2.0.0'}\n", 1),
 		}, want: "a default stable\na/stable a.v2  [] <2.0.0\n"},
 		"a bundle in no channel is left out, and told": {files: map[string]string{
 			"package.yaml": pkgA, "2/a.yaml": csv("a.v2", "2.0.0"), "1/a.yaml": csv("a.v1", "1.0.0"),
-		}, want: "a default stable\na/stable a.v2  [] \n", warn: `1/a.yaml:1: bundle "a.v1" is in no channel of any package`},
+		}, want: "a default stable\na/stable a.v2  [] \n",
+			warn: `1/a.yaml:1: bundle "a.v1" is in no channel of any package`},
 		"other files, and what begins with a dot, are passed over": {files: map[string]string{
-			"README.md": "# packageName: a ClusterServiceVersion\n\t- x", "package.yaml": pkgA, "2/a.yaml": csv("a.v2", "2.0.0"), ".git/package.yaml": pkgA, "2/.a.yaml": csv("a.v2", "2.0.0"), "notes.yaml": "kind: Note\npackageName: a\n",
+			"README.md": "# packageName: a ClusterServiceVersion\n\t- x", "package.yaml": pkgA,
+			"2/a.yaml": csv("a.v2", "2.0.0"), ".git/package.yaml": pkgA, "2/.a.yaml": csv("a.v2", "2.0.0"),
+			"notes.yaml": "kind: Note\npackageName: a\n",
 		}, want: "a default stable\na/stable a.v2  [] \n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			warned := ""
-			tr, err := appregistry.Open(t.Context(), tree(test.files), appregistry.Options{Warn: func(at declcfg.Position, text string) { warned += at.String() + ": " + text + "\n" }})
+			tr, err := appregistry.Open(t.Context(), tree(test.files),
+				appregistry.Options{Warn: func(at declcfg.Position, text string) {
+					warned += at.String() + ": " + text + "\n"
+				}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -142,15 +158,21 @@ func TestBadTreesAreRefusedWithAllProblems(t *testing.T) {
 		files map[string]string
 		want  []string
 	}{
-		"nothing there":                   {map[string]string{"README": ""}, []string{"no package manifests"}},
-		"bundles without a package":       {ok, []string{"no package manifests"}},
-		"package manifest without a name": {map[string]string{"package.yaml": "channels: []\n", "2/a.yaml": ok["2/a.yaml"]}, []string{"package.yaml:1: name of package (packageName) is missing"}},
-		"a package's file that is none":   {map[string]string{"x/etcd.package.yaml": "- a\n"}, []string{"x/etcd.package.yaml:1: should be a package manifest"}},
-		"a package's file that is broken": {map[string]string{"package.yaml": "a: b: c\n"}, []string{"package.yaml: cannot be read as a package manifest: yaml: "}},
-		"channels that are none":          {map[string]string{"package.yaml": "packageName: a\nchannels: x\n"}, []string{"package.yaml:1: no package manifest"}},
-		"no channels":                     {map[string]string{"package.yaml": "packageName: a\n"}, []string{`package "a" has no channels`}},
+		"nothing there":             {map[string]string{"README": ""}, []string{"no package manifests"}},
+		"bundles without a package": {ok, []string{"no package manifests"}},
+		"package manifest without a name": {map[string]string{"package.yaml": "channels: []\n",
+			"2/a.yaml": ok["2/a.yaml"]}, []string{"package.yaml:1: name of package (packageName) is missing"}},
+		"a package's file that is none": {map[string]string{"x/etcd.package.yaml": "- a\n"},
+			[]string{"x/etcd.package.yaml:1: should be a package manifest"}},
+		"a package's file that is broken": {map[string]string{"package.yaml": "a: b: c\n"},
+			[]string{"package.yaml: cannot be read as a package manifest: yaml: "}},
+		"channels that are none": {map[string]string{"package.yaml": "packageName: a\nchannels: x\n"},
+			[]string{"package.yaml:1: no package manifest"}},
+		"no channels": {map[string]string{"package.yaml": "packageName: a\n"},
+			[]string{`package "a" has no channels`}},
 		"bad package data: a channel points to a bundle that is not there": {
-			map[string]string{"package.yaml": strings.Replace(pkgA, "a.v2", "imaginary", 1), "2/a.yaml": ok["2/a.yaml"]},
+			map[string]string{"package.yaml": strings.Replace(pkgA, "a.v2", "imaginary", 1),
+				"2/a.yaml": ok["2/a.yaml"]},
 			[]string{`package.yaml: channel "stable": its currentCSV "imaginary" is not among the manifests`}},
 		"bad bundle data: raw text in place of a bundle": {
 			map[string]string{"package.yaml": pkgA, "2/a.clusterserviceversion.yaml": "raw data"},
@@ -159,26 +181,42 @@ func TestBadTreesAreRefusedWithAllProblems(t *testing.T) {
 			map[string]string{"package.yaml": pkgA, "2/a.yaml": csv("a.v2", "2.0.0", "replaces: a.v1")},
 			[]string{"Invalid bundle a.v2, replaces nonexistent bundle a.v1"}},
 		"a cycle": {
-			map[string]string{"package.yaml": pkgA, "2/a.yaml": csv("a.v2", "2.0.0", "replaces: a.v1"), "1/a.yaml": csv("a.v1", "1.0.0", "replaces: a.v2")},
+			map[string]string{"package.yaml": pkgA, "2/a.yaml": csv("a.v2", "2.0.0", "replaces: a.v1"),
+				"1/a.yaml": csv("a.v1", "1.0.0", "replaces: a.v2")},
 			[]string{"Cycle detected, a.v1 replaces a.v2"}},
 		"no default channel of several": {
-			map[string]string{"package.yaml": pkgA + "- name: beta\n  currentCSV: a.v2\n", "2/a.yaml": ok["2/a.yaml"]}, []string{"no default channel specified for \"a\""}},
+			map[string]string{"package.yaml": pkgA + "- name: beta\n  currentCSV: a.v2\n", "2/a.yaml": ok["2/a.yaml"]},
+			[]string{"no default channel specified for \"a\""}},
 		"a default channel that is none": {
-			map[string]string{"package.yaml": pkgA + "defaultChannel: beta\n", "2/a.yaml": ok["2/a.yaml"]}, []string{`default channel "beta"`}},
+			map[string]string{"package.yaml": pkgA + "defaultChannel: beta\n", "2/a.yaml": ok["2/a.yaml"]},
+			[]string{`default channel "beta"`}},
 		"a channel twice, one without a name": {
-			map[string]string{"package.yaml": pkgA + "- name: stable\n  currentCSV: a.v2\n- currentCSV: a.v2\ndefaultChannel: stable", "2/a.yaml": ok["2/a.yaml"]},
+			map[string]string{"package.yaml": pkgA +
+				"- name: stable\n  currentCSV: a.v2\n- currentCSV: a.v2\ndefaultChannel: stable",
+				"2/a.yaml": ok["2/a.yaml"]},
 			[]string{`channel "stable" is there twice`, "a channel has no name"}},
-		"a package twice": {map[string]string{"package.yaml": pkgA, "x/package.yaml": pkgA, "2/a.yaml": ok["2/a.yaml"]}, []string{"x/package.yaml:1: a second file of package"}},
-		"a bundle twice":  {map[string]string{"package.yaml": pkgA, "2/a.yaml": ok["2/a.yaml"], "2/b.yaml": ok["2/a.yaml"]}, []string{`2/b.yaml:1: a second bundle called "a.v2"`}},
-		"a bundle in two packages": {map[string]string{"package.yaml": pkgA, "x/package.yaml": strings.Replace(pkgA, "packageName: a", "packageName: b", 1), "2/a.yaml": ok["2/a.yaml"]},
+		"a package twice": {map[string]string{"package.yaml": pkgA, "x/package.yaml": pkgA, "2/a.yaml": ok["2/a.yaml"]},
+			[]string{"x/package.yaml:1: a second file of package"}},
+		"a bundle twice": {map[string]string{"package.yaml": pkgA, "2/a.yaml": ok["2/a.yaml"],
+			"2/b.yaml": ok["2/a.yaml"]}, []string{`2/b.yaml:1: a second bundle called "a.v2"`}},
+		"a bundle in two packages": {map[string]string{"package.yaml": pkgA,
+			"x/package.yaml": strings.Replace(pkgA, "packageName: a", "packageName: b", 1), "2/a.yaml": ok["2/a.yaml"]},
 			[]string{"in a channel of package"}},
-		"an empty version":      {map[string]string{"package.yaml": pkgA, "2/a.yaml": csv("a.v2", "")}, []string{"ersion"}},
-		"a missing CRD":         {map[string]string{"package.yaml": pkgA, "2/a.yaml": csv("a.v2", "2.0.0", "customresourcedefinitions: {owned: [{name: xs.g, kind: X, version: v1}]}")}, []string{"2/a.yaml:1", "couldn't find"}},
-		"a package's bad name":  {map[string]string{"package.yaml": strings.Replace(pkgA, "packageName: a", "packageName: ../a", 1), "2/a.yaml": ok["2/a.yaml"]}, []string{"../a"}},
-		"a bundle without name": {map[string]string{"package.yaml": pkgA, "2/a.yaml": csv("''", "1.0.0")}, []string{"2/a.yaml:1: the ClusterServiceVersion has no name"}},
+		"an empty version": {map[string]string{"package.yaml": pkgA, "2/a.yaml": csv("a.v2", "")},
+			[]string{"ersion"}},
+		"a missing CRD": {map[string]string{"package.yaml": pkgA,
+			"2/a.yaml": csv("a.v2", "2.0.0",
+				"customresourcedefinitions: {owned: [{name: xs.g, kind: X, version: v1}]}")},
+			[]string{"2/a.yaml:1", "couldn't find"}},
+		"a package's bad name": {map[string]string{"package.yaml": strings.Replace(pkgA, "packageName: a",
+			"packageName: ../a", 1), "2/a.yaml": ok["2/a.yaml"]}, []string{"../a"}},
+		"a bundle without name": {map[string]string{"package.yaml": pkgA, "2/a.yaml": csv("''", "1.0.0")},
+			[]string{"2/a.yaml:1: the ClusterServiceVersion has no name"}},
 		"several problems": {map[string]string{
 			"a/package.yaml": pkgA, "b/package.yaml": "packageName: b\nchannels: [{name: x, currentCSV: b.v1}]\n",
-			"b/b.yaml": csv("b.v1", "1.0.0", "replaces: b.v0"), "c/package.yaml": "packageName: c\nchannels: [{name: x, currentCSV: c.v1}]\n", "c/c.yaml": csv("c.v1", "one"),
+			"b/b.yaml":       csv("b.v1", "1.0.0", "replaces: b.v0"),
+			"c/package.yaml": "packageName: c\nchannels: [{name: x, currentCSV: c.v1}]\n",
+			"c/c.yaml":       csv("c.v1", "one"),
 		}, []string{`currentCSV "a.v2"`, "b.v1, replaces nonexistent bundle b.v0", `"one"`}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -202,7 +240,8 @@ func TestBadTreesAreRefusedWithAllProblems(t *testing.T) {
 func TestKeepGoingLeavesOutBrokenPackages(t *testing.T) {
 	files := map[string]string{
 		"a/package.yaml": pkgA, "a/2/a.yaml": csv("a.v2", "2.0.0"),
-		"b/package.yaml": "packageName: b\nchannels: [{name: x, currentCSV: b.v1}]\n", "b/b.yaml": csv("b.v1", "1.0.0", "replaces: b.v0"),
+		"b/package.yaml":   "packageName: b\nchannels: [{name: x, currentCSV: b.v1}]\n",
+		"b/b.yaml":         csv("b.v1", "1.0.0", "replaces: b.v0"),
 		"c/c.package.yaml": "not one\n",
 	}
 	warned, out := "", ""
@@ -222,14 +261,16 @@ func TestKeepGoingLeavesOutBrokenPackages(t *testing.T) {
 		t.Errorf("left out %q", out)
 	}
 	delete(files, "a/package.yaml")
-	if _, err := appregistry.Open(t.Context(), tree(files), appregistry.Options{KeepGoing: true}); err == nil || !strings.Contains(err.Error(), "no package is left") {
+	if _, err := appregistry.Open(t.Context(), tree(files), appregistry.Options{KeepGoing: true}); err == nil ||
+		!strings.Contains(err.Error(), "no package is left") {
 		t.Errorf("nothing healthy: %v", err)
 	}
 }
 
 func TestLimits(t *testing.T) {
 	files := map[string]string{
-		"a/package.yaml": pkgA, "a/1/a.yaml": csv("a.v1", "1.0.0"), "a/2/a.yaml": csv("a.v2", "2.0.0", "replaces: a.v1"),
+		"a/package.yaml": pkgA, "a/1/a.yaml": csv("a.v1", "1.0.0"),
+		"a/2/a.yaml":     csv("a.v2", "2.0.0", "replaces: a.v1"),
 		"b/package.yaml": strings.Replace(pkgA, "packageName: a", "packageName: b", 1),
 	}
 	for name, test := range map[string]struct {
@@ -242,7 +283,8 @@ func TestLimits(t *testing.T) {
 		"packages": {appregistry.Limits{Packages: 1}, nil, "more than 1 packages"},
 		"depth":    {appregistry.Limits{Depth: 2}, map[string]string{"x/y/z/f": ""}, "x/y/z: more than 2 directories"},
 		"total":    {appregistry.Limits{Total: 100}, nil, "more than 100 bytes"},
-		"a file": {appregistry.Limits{}, map[string]string{"c/c.clusterserviceversion.yaml": strings.Repeat("#", 5<<20)},
+		"a file": {appregistry.Limits{},
+			map[string]string{"c/c.clusterserviceversion.yaml": strings.Repeat("#", 5<<20)},
 			"c/c.clusterserviceversion.yaml: more than"},
 		"bundles in one directory": {appregistry.Limits{}, func() map[string]string {
 			many := map[string]string{}
@@ -251,7 +293,9 @@ func TestLimits(t *testing.T) {
 			}
 			return many
 		}(), "more than 1000 bundles in one directory"},
-		"skips": {appregistry.Limits{}, map[string]string{"c/c.yaml": csv("c.v1", "1.0.0", "skips: ["+strings.Repeat("a,", 500_001)+"]"), "c/d.yaml": csv("c.v2", "1.0.0", "skips: ["+strings.Repeat("a,", 500_001)+"]")},
+		"skips": {appregistry.Limits{},
+			map[string]string{"c/c.yaml": csv("c.v1", "1.0.0", "skips: ["+strings.Repeat("a,", 500_001)+"]"),
+				"c/d.yaml": csv("c.v2", "1.0.0", "skips: ["+strings.Repeat("a,", 500_001)+"]")},
 			"more than 1000000 skips"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -260,7 +304,8 @@ func TestLimits(t *testing.T) {
 				all[name] = f
 			}
 			for _, keepGoing := range []bool{false, name != "total"} {
-				_, err := appregistry.Open(t.Context(), all, appregistry.Options{Limits: test.limits, KeepGoing: keepGoing})
+				_, err := appregistry.Open(t.Context(), all,
+					appregistry.Options{Limits: test.limits, KeepGoing: keepGoing})
 				if !errors.Is(err, appregistry.ErrLimit) || !strings.Contains(err.Error(), test.want) {
 					t.Errorf("got %v, want %q", err, test.want)
 				}
@@ -300,7 +345,8 @@ func TestLinksDoNotLeaveTheDirectory(t *testing.T) {
 	if err := os.Symlink(outside, filepath.Join(dir, "2/out.yaml")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := appregistry.Open(t.Context(), dirFS(t, dir), appregistry.Options{}); !errors.Is(err, appregistry.ErrInvalid) || !strings.Contains(err.Error(), "2/out.yaml") {
+	if _, err := appregistry.Open(t.Context(), dirFS(t, dir), appregistry.Options{}); !errors.Is(err,
+		appregistry.ErrInvalid) || !strings.Contains(err.Error(), "2/out.yaml") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -308,7 +354,8 @@ func TestLinksDoNotLeaveTheDirectory(t *testing.T) {
 func TestOpenEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := appregistry.Open(ctx, tree(map[string]string{"package.yaml": pkgA, "a.yaml": csv("a.v2", "1.0.0")}), appregistry.Options{}); !errors.Is(err, context.Canceled) {
+	if _, err := appregistry.Open(ctx, tree(map[string]string{"package.yaml": pkgA, "a.yaml": csv("a.v2", "1.0.0")}),
+		appregistry.Options{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -327,7 +374,8 @@ func TestBundlesNameTheirChannels(t *testing.T) {
 			got += b.CSV.Name + " " + strings.Join(b.Channels, ",") + " " + b.DefaultChannel + "\n"
 		}
 	}
-	want := "etcdoperator.v0.6.1 alpha singlenamespace-alpha\netcdoperator.v0.9.0 clusterwide-alpha,singlenamespace-alpha singlenamespace-alpha\n"
+	want := "etcdoperator.v0.6.1 alpha singlenamespace-alpha\netcdoperator.v0.9.0 " +
+		"clusterwide-alpha,singlenamespace-alpha singlenamespace-alpha\n"
 	if !strings.HasPrefix(got, want) {
 		t.Errorf("got\n%s", got)
 	}
@@ -339,20 +387,26 @@ func TestIs(t *testing.T) {
 		files map[string]string
 		want  bool
 	}{
-		"packages below":                         {map[string]string{"a/package.yaml": pkgA, "a/2/a.yaml": csv("a.v2", "2.0.0")}, true},
-		"a package at the top":                   {map[string]string{"a.package.yaml": pkgA, "2/a.yaml": csv("a.v2", "2.0.0")}, true},
+		"packages below": {map[string]string{"a/package.yaml": pkgA,
+			"a/2/a.yaml": csv("a.v2", "2.0.0")}, true},
+		"a package at the top": {map[string]string{"a.package.yaml": pkgA,
+			"2/a.yaml": csv("a.v2", "2.0.0")}, true},
 		"JSON":                                   {map[string]string{"a/package.json": `{"packageName":"a"}`}, true},
 		"a catalog":                              {map[string]string{"a/catalog.yaml": fbc}, false},
 		"a catalog in files called package.yaml": {map[string]string{"a/package.yaml": fbc}, false},
-		"a catalog with a stray package manifest": {map[string]string{"a/package.yaml": pkgA, "b/catalog.json": `{"schema":"olm.package","name":"b"}`}, false},
-		"a catalog beside the package's file":     {map[string]string{"a/package.yaml": pkgA, "a/catalog.yaml": fbc}, false},
-		"ignore files are for catalogs":           {map[string]string{"a/package.yaml": pkgA, ".indexignore": "package.yaml"}, false},
-		"nothing":                                 {map[string]string{}, false},
-		"a package manifest too deep":             {map[string]string{"x/a/package.yaml": pkgA}, false},
+		"a catalog with a stray package manifest": {map[string]string{"a/package.yaml": pkgA,
+			"b/catalog.json": `{"schema":"olm.package","name":"b"}`}, false},
+		"a catalog beside the package's file": {map[string]string{"a/package.yaml": pkgA, "a/catalog.yaml": fbc},
+			false},
+		"ignore files are for catalogs": {map[string]string{"a/package.yaml": pkgA,
+			".indexignore": "package.yaml"}, false},
+		"nothing":                     {map[string]string{}, false},
+		"a package manifest too deep": {map[string]string{"x/a/package.yaml": pkgA}, false},
 		"a file of that name without packageName": {map[string]string{"package.yaml": "name: a\n"}, false},
-		"a Kubernetes object":                     {map[string]string{"package.yaml": "kind: X\npackageName: a\n"}, false},
-		"a name that is no text":                  {map[string]string{"package.yaml": "packageName: [a]\n"}, false},
-		"not YAML":                                {map[string]string{"package.yaml": "a: b: packageName\n"}, false},
+		"a Kubernetes object": {map[string]string{"package.yaml": "kind: X\npackageName: a\n"},
+			false},
+		"a name that is no text": {map[string]string{"package.yaml": "packageName: [a]\n"}, false},
+		"not YAML":               {map[string]string{"package.yaml": "a: b: packageName\n"}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := appregistry.Is(tree(test.files)); got != test.want {

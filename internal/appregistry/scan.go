@@ -158,7 +158,8 @@ func expectedKind(name string) string {
 	if isManifestName(name) {
 		return "package manifest"
 	}
-	for _, end := range []string{".clusterserviceversion.yaml", ".clusterserviceversion.yml", ".clusterserviceversion.json"} {
+	for _, end := range []string{".clusterserviceversion.yaml", ".clusterserviceversion.yml",
+		".clusterserviceversion.json"} {
 		if strings.HasSuffix(strings.ToLower(name), end) {
 			return kindCSV
 		}

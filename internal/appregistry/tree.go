@@ -115,7 +115,8 @@ func (t *Tree) graphs(s *scanner, bundles map[string]csvFile) {
 	for _, m := range s.manifests {
 		if first := byName[m.Package]; first != nil {
 			first.problems = append(first.problems, Problem{Position: m.Position, Package: m.Package, Kind: ErrInvalid,
-				Message: fmt.Sprintf("a second file of package %s: the first is %s", fault.Quote(m.Package), first.File)})
+				Message: fmt.Sprintf("a second file of package %s: the first is %s", fault.Quote(m.Package),
+					first.File)})
 			continue
 		}
 		p := &pkg{manifestFile: m, skeleton: &declcfg.Catalog{}}
@@ -135,8 +136,10 @@ func (t *Tree) graphs(s *scanner, bundles map[string]csvFile) {
 		p.skeleton.Channels = channels
 		for _, name := range slices.Sorted(maps.Keys(names)) {
 			if other, ok := owner[name]; ok {
-				p.problems = append(p.problems, Problem{Position: bundles[name].Position, Package: m.Package, Kind: ErrInvalid,
-					Message: fmt.Sprintf("bundle %s is in a channel of package %s and in one of package %s", fault.Quote(name), fault.Quote(other), fault.Quote(m.Package))})
+				p.problems = append(p.problems,
+					Problem{Position: bundles[name].Position, Package: m.Package, Kind: ErrInvalid,
+						Message: fmt.Sprintf("bundle %s is in a channel of package %s and in one of package %s",
+							fault.Quote(name), fault.Quote(other), fault.Quote(m.Package))})
 				continue
 			}
 			owner[name] = m.Package
@@ -172,7 +175,9 @@ func (t *Tree) readBundles(ctx context.Context) error {
 				b, err := t.read(ctx, p, c, t.warn)
 				r := &results[i]
 				if err == nil && !t.within(&total, b) {
-					r.problems = []Problem{{c.Position, p.Package, fmt.Sprintf("the manifests of all bundles have more than %d bytes", t.options.Limits.Total), ErrLimit}}
+					r.problems = []Problem{{c.Position, p.Package,
+						fmt.Sprintf("the manifests of all bundles have more than %d bytes", t.options.Limits.Total),
+						ErrLimit}}
 					return
 				}
 				if err == nil {
@@ -307,7 +312,8 @@ func (t *Tree) settle(problems []Problem, bundles map[string]csvFile) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(bundles)) {
 		if !used[name] {
-			t.warn(bundles[name].Position, fmt.Sprintf("bundle %s is in no channel of any package: it is left out", fault.Quote(name)))
+			t.warn(bundles[name].Position,
+				fmt.Sprintf("bundle %s is in no channel of any package: it is left out", fault.Quote(name)))
 		}
 	}
 	if t.options.KeepGoing {
@@ -329,10 +335,12 @@ func (t *Tree) settle(problems []Problem, bundles map[string]csvFile) error {
 }
 
 // read reads one bundle of a package.
-func (t *Tree) read(ctx context.Context, p *pkg, c csvFile, warn func(declcfg.Position, string)) (*bundle.Bundle, error) {
+func (t *Tree) read(ctx context.Context, p *pkg, c csvFile,
+	warn func(declcfg.Position, string)) (*bundle.Bundle, error) {
 	at := path.Dir(c.File)
 	fsys, err := asBundle(t.fsys, at, strings.TrimPrefix(c.File, at+"/"), t.hidden[at], map[string]string{
-		bundle.AnnotationPackage: p.Package, bundle.AnnotationDefaultChannel: p.Default(), bundle.AnnotationMediaType: string(bundle.RegistryV1),
+		bundle.AnnotationPackage: p.Package, bundle.AnnotationDefaultChannel: p.Default(),
+		bundle.AnnotationMediaType: string(bundle.RegistryV1),
 	})
 	if err != nil {
 		return nil, err

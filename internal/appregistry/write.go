@@ -94,7 +94,8 @@ func (w *Writer) Bundle(ctx context.Context, pkg, version string, fsys fs.FS) er
 	w.bundles[at] = true
 	w.mu.Unlock()
 	if twice {
-		return fmt.Errorf("%w: version %s of package %s is there twice", ErrInvalid, fault.Quote(version), fault.Quote(pkg))
+		return fmt.Errorf("%w: version %s of package %s is there twice", ErrInvalid, fault.Quote(version),
+			fault.Quote(pkg))
 	}
 	if err := w.root.MkdirAll(at, 0o777); err != nil {
 		return err
@@ -133,7 +134,8 @@ func (w *Writer) Bundle(ctx context.Context, pkg, version string, fsys fs.FS) er
 
 // checkName refuses names that are not valid directory names on all systems.
 func checkName(name string) error {
-	if name == "" || strings.HasPrefix(name, ".") || strings.ContainsAny(name, `/\:`) || !filepath.IsLocal(name) || len(name) > 255 {
+	if name == "" || strings.HasPrefix(name, ".") || strings.ContainsAny(name, `/\:`) || !filepath.IsLocal(name) ||
+		len(name) > 255 {
 		return fmt.Errorf("%w: not the name of a directory", ErrInvalid)
 	}
 	return nil

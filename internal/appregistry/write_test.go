@@ -21,9 +21,13 @@ func TestPackageFilesAreThoseOfOpm(t *testing.T) {
 	from := listing(t, recorded.Export(t))
 	for pkg, m := range map[string]appregistry.Manifest{
 		"etcd": {Package: "etcd", DefaultChannel: "singlenamespace-alpha", Channels: []appregistry.ManifestChannel{
-			{Name: "alpha", CurrentCSV: "etcdoperator.v0.6.1"}, {Name: "clusterwide-alpha", CurrentCSV: "etcdoperator.v0.9.4-clusterwide"}, {Name: "singlenamespace-alpha", CurrentCSV: "etcdoperator.v0.9.4"}}},
-		"silicom-sts-operator": {Package: "silicom-sts-operator", DefaultChannel: "alpha", Channels: []appregistry.ManifestChannel{
-			{Name: "alpha", CurrentCSV: "silicom-sts-operator.v0.0.6"}, {Name: "beta", CurrentCSV: "silicom-sts-operator.v0.0.2"}}},
+			{Name: "alpha", CurrentCSV: "etcdoperator.v0.6.1"},
+			{Name: "clusterwide-alpha", CurrentCSV: "etcdoperator.v0.9.4-clusterwide"},
+			{Name: "singlenamespace-alpha", CurrentCSV: "etcdoperator.v0.9.4"}}},
+		"silicom-sts-operator": {Package: "silicom-sts-operator", DefaultChannel: "alpha",
+			Channels: []appregistry.ManifestChannel{
+				{Name: "alpha", CurrentCSV: "silicom-sts-operator.v0.0.6"},
+				{Name: "beta", CurrentCSV: "silicom-sts-operator.v0.0.2"}}},
 	} {
 		text, err := m.Text()
 		if want := from[pkg+"/package.yaml"]; err != nil || string(text) != want {
@@ -33,7 +37,8 @@ func TestPackageFilesAreThoseOfOpm(t *testing.T) {
 }
 
 // export writes a package with its bundles.
-func export(t *testing.T, folder string, m appregistry.Manifest, versions map[string]fs.FS) (appregistry.Written, error) {
+func export(t *testing.T, folder string, m appregistry.Manifest,
+	versions map[string]fs.FS) (appregistry.Written, error) {
 	t.Helper()
 	w, err := appregistry.NewWriter(folder)
 	if err != nil {
@@ -65,7 +70,8 @@ func files(pairs ...string) fs.FS {
 
 func TestWriting(t *testing.T) {
 	m := func(head string) appregistry.Manifest {
-		return appregistry.Manifest{Package: "a", DefaultChannel: "stable", Channels: []appregistry.ManifestChannel{{Name: "stable", CurrentCSV: head}}}
+		return appregistry.Manifest{Package: "a", DefaultChannel: "stable",
+			Channels: []appregistry.ManifestChannel{{Name: "stable", CurrentCSV: head}}}
 	}
 	text := func(head string) string {
 		b, err := m(head).Text()
@@ -81,7 +87,8 @@ func TestWriting(t *testing.T) {
 		maps.Copy(all, more)
 		return all
 	}
-	two := with(map[string]string{"a/2.0.0": d, "a/2.0.0/y.yaml": "y", "a/2.0.0/sub": d, "a/2.0.0/sub/z": "z", "a/package.yaml": text("a.v2")})
+	two := with(map[string]string{"a/2.0.0": d, "a/2.0.0/y.yaml": "y", "a/2.0.0/sub": d, "a/2.0.0/sub/z": "z",
+		"a/package.yaml": text("a.v2")})
 	v1, v2 := files("x.yaml", "x"), files("y.yaml", "y", "sub/z", "z")
 	for name, test := range map[string]struct {
 		before   map[string]string // nil: the folder does not exist
@@ -90,19 +97,30 @@ func TestWriting(t *testing.T) {
 		written  string
 		err      string
 	}{
-		"a folder that is not there":          {nil, map[string]fs.FS{"1.0.0": v1, "2.0.0": v2}, two, "a", ""},
-		"an empty folder":                     {map[string]string{".": d}, map[string]fs.FS{"1.0.0": v1, "2.0.0": v2}, two, "a", ""},
-		"other things in the folder stay":     {map[string]string{".": d, "b": d, "b/c": "c"}, map[string]fs.FS{"1.0.0": v1, "2.0.0": v2}, func() map[string]string { w := maps.Clone(two); w["b"], w["b/c"] = d, "c"; return w }(), "a", ""},
-		"a version more":                      {one, map[string]fs.FS{"1.0.0": v1, "2.0.0": v2}, two, "a/2.0.0 a/package.yaml", ""},
-		"versions that are there stay":        {one, map[string]fs.FS{"2.0.0": v2}, two, "a/2.0.0 a/package.yaml", ""},
-		"again":                               {two, map[string]fs.FS{"1.0.0": v1, "2.0.0": v2}, two, "", ""},
-		"a version with other bytes":          {with(map[string]string{"a/1.0.0/x.yaml": "?"}), map[string]fs.FS{"1.0.0": v1, "2.0.0": v2}, nil, "", "other files than the bundle's"},
-		"a version with more files":           {with(map[string]string{"a/1.0.0/more.yaml": "?"}), map[string]fs.FS{"1.0.0": v1, "2.0.0": v2}, nil, "", "other files than the bundle's"},
-		"a file in place of a version":        {map[string]string{".": d, "a": d, "a/1.0.0": "file"}, map[string]fs.FS{"1.0.0": v1}, nil, "", "is not a directory"},
-		"a file in place of the package":      {map[string]string{".": d, "a": "file"}, map[string]fs.FS{"1.0.0": v1}, nil, "", "is not a directory"},
-		"a directory in place of its file":    {map[string]string{".": d, "a": d, "a/package.yaml": d}, map[string]fs.FS{"1.0.0": v1}, nil, "", "directory"},
-		"a version that leaves the directory": {one, map[string]fs.FS{"../x": v1}, nil, "", "not the name of a directory"},
-		"a version that is hidden":            {one, map[string]fs.FS{".x": v1}, nil, "", "not the name of a directory"},
+		"a folder that is not there": {nil, map[string]fs.FS{"1.0.0": v1, "2.0.0": v2}, two, "a", ""},
+		"an empty folder": {map[string]string{".": d}, map[string]fs.FS{"1.0.0": v1, "2.0.0": v2},
+			two, "a", ""},
+		"other things in the folder stay": {map[string]string{".": d, "b": d, "b/c": "c"},
+			map[string]fs.FS{"1.0.0": v1, "2.0.0": v2},
+			func() map[string]string { w := maps.Clone(two); w["b"], w["b/c"] = d, "c"; return w }(), "a", ""},
+		"a version more": {one, map[string]fs.FS{"1.0.0": v1, "2.0.0": v2}, two,
+			"a/2.0.0 a/package.yaml", ""},
+		"versions that are there stay": {one, map[string]fs.FS{"2.0.0": v2}, two, "a/2.0.0 a/package.yaml", ""},
+		"again":                        {two, map[string]fs.FS{"1.0.0": v1, "2.0.0": v2}, two, "", ""},
+		"a version with other bytes": {with(map[string]string{"a/1.0.0/x.yaml": "?"}),
+			map[string]fs.FS{"1.0.0": v1, "2.0.0": v2}, nil, "", "other files than the bundle's"},
+		"a version with more files": {with(map[string]string{"a/1.0.0/more.yaml": "?"}),
+			map[string]fs.FS{"1.0.0": v1, "2.0.0": v2}, nil, "", "other files than the bundle's"},
+		"a file in place of a version": {map[string]string{".": d, "a": d, "a/1.0.0": "file"},
+			map[string]fs.FS{"1.0.0": v1}, nil, "", "is not a directory"},
+		"a file in place of the package": {map[string]string{".": d, "a": "file"}, map[string]fs.FS{"1.0.0": v1},
+			nil, "", "is not a directory"},
+		"a directory in place of its file": {map[string]string{".": d, "a": d, "a/package.yaml": d},
+			map[string]fs.FS{"1.0.0": v1}, nil, "", "directory"},
+		"a version that leaves the directory": {one, map[string]fs.FS{"../x": v1}, nil, "",
+			"not the name of a directory"},
+		"a version that is hidden": {one, map[string]fs.FS{".x": v1}, nil, "",
+			"not the name of a directory"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			folder := filepath.Join(t.TempDir(), "out")
@@ -235,7 +253,8 @@ func TestObjectsKeepTheirContent(t *testing.T) {
 		m := appregistry.Manifest{Package: p.Name, DefaultChannel: p.DefaultChannel}
 		for _, c := range before.Channels {
 			if c.Package == p.Name {
-				m.Channels = append(m.Channels, appregistry.ManifestChannel{Name: c.Name, CurrentCSV: c.Entries[len(c.Entries)-1].Name})
+				m.Channels = append(m.Channels,
+					appregistry.ManifestChannel{Name: c.Name, CurrentCSV: c.Entries[len(c.Entries)-1].Name})
 			}
 		}
 		if err := w.Package(m); err != nil {
@@ -248,7 +267,8 @@ func TestObjectsKeepTheirContent(t *testing.T) {
 	if err := w.Abort(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(filepath.Join(folder, "etcd/etcdoperator.v0.9.4/etcdoperator.v0.9.4.clusterserviceversion.yaml")); err != nil {
+	if _, err := os.Stat(filepath.Join(folder,
+		"etcd/etcdoperator.v0.9.4/etcdoperator.v0.9.4.clusterserviceversion.yaml")); err != nil {
 		t.Error(err)
 	}
 	if tr, err = appregistry.Open(t.Context(), dirFS(t, folder), appregistry.Options{}); err != nil {
@@ -284,7 +304,8 @@ func TestNamesOfObjects(t *testing.T) {
 	for _, e := range entries {
 		got = append(got, e.Name())
 	}
-	want := "a.v1.clusterserviceversion.yaml etc-passwd_v1_service.yaml object.yaml r_rbac.authorization.k8s.io_v1_clusterrole.yaml s_v1_service-2.yaml s_v1_service.yaml xs.g.crd.yaml"
+	want := "a.v1.clusterserviceversion.yaml etc-passwd_v1_service.yaml object.yaml " +
+		"r_rbac.authorization.k8s.io_v1_clusterrole.yaml s_v1_service-2.yaml s_v1_service.yaml xs.g.crd.yaml"
 	if strings.Join(got, " ") != want {
 		t.Errorf("got %q", got)
 	}

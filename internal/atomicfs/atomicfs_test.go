@@ -164,7 +164,8 @@ func check(t *testing.T, err error) {
 // A batch removes leftovers of its own files and not those of others.
 func TestBatch(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range []string{".a.bindery-0000000000000000", ".b.bindery-0000000000000000", ".c.bindery-0000000000000000"} {
+	for _, name := range []string{".a.bindery-0000000000000000", ".b.bindery-0000000000000000",
+		".c.bindery-0000000000000000"} {
 		check(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
 	}
 	var batch Batch

@@ -25,7 +25,9 @@ func KeepOwner(f *os.File, old fs.FileInfo) error {
 	}
 	if err := f.Chown(uid, gid); err != nil {
 		if err = f.Chown(-1, gid); errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EINVAL) {
-			return nil // without permission the writer stays the owner, as with an editor; EINVAL means that the owner is not mapped in this user namespace
+			// without permission the writer stays the owner, as with an editor; EINVAL means that the owner is not
+			// mapped in this user namespace
+			return nil
 		}
 		return err
 	}

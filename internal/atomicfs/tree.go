@@ -145,7 +145,8 @@ func moveEntries(from, to string) (err error) {
 	}()
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), ".") && strings.Contains(e.Name(), infix) {
-			return fmt.Errorf("%.200q: the name is one of temporary files, which the next writer would remove", e.Name())
+			return fmt.Errorf("%.200q: the name is one of temporary files, which the next writer would remove",
+				e.Name())
 		}
 		path := filepath.Join(to, e.Name())
 		if _, err := os.Lstat(path); err == nil { // it appeared after checkFree

@@ -35,11 +35,13 @@ func listing(t *testing.T, dir string) string {
 
 func sampleTree() fstest.MapFS {
 	return fstest.MapFS{
-		"manifests/a.yaml": {Data: []byte("a"), Mode: 0o4755}, "manifests/deep/er/b": {Data: []byte("b")}, "metadata": {Mode: fs.ModeDir | 0o700}, "top": {Data: []byte("t"), Mode: 0o400},
+		"manifests/a.yaml": {Data: []byte("a"), Mode: 0o4755}, "manifests/deep/er/b": {Data: []byte("b")},
+		"metadata": {Mode: fs.ModeDir | 0o700}, "top": {Data: []byte("t"), Mode: 0o400},
 	}
 }
 
-const sampleListing = "manifests drwxr-xr-x\nmanifests/a.yaml -rw-r--r--\nmanifests/deep drwxr-xr-x\nmanifests/deep/er drwxr-xr-x\nmanifests/deep/er/b -rw-r--r--\nmetadata drwxr-xr-x\ntop -rw-r--r--"
+const sampleListing = "manifests drwxr-xr-x\nmanifests/a.yaml -rw-r--r--\nmanifests/deep " +
+	"drwxr-xr-x\nmanifests/deep/er drwxr-xr-x\nmanifests/deep/er/b -rw-r--r--\nmetadata drwxr-xr-x\ntop -rw-r--r--"
 
 func TestWriteTree(t *testing.T) {
 	for name, prepare := range map[string]func(t *testing.T, dir string) string{
@@ -108,11 +110,16 @@ func TestWriteTreeRefuses(t *testing.T) {
 			}
 			return filepath.Join(dir, "f")
 		}, sampleTree(), nil},
-		"a device":                     {t.Context(), func(dir string) string { return dir }, fstest.MapFS{"a": {}, "b": {Mode: fs.ModeDevice}}, nil},
-		"a device, new":                {t.Context(), func(dir string) string { return filepath.Join(dir, "x", "y") }, fstest.MapFS{"a": {}, "b": {Mode: fs.ModeDevice}}, nil},
-		"cancelled":                    {cancelled, func(dir string) string { return dir }, sampleTree(), context.Canceled},
-		"a name of our own":            {t.Context(), func(dir string) string { return dir }, fstest.MapFS{".bindery-tree.bindery-x": {}}, nil},
-		"the name of another writer's": {t.Context(), func(dir string) string { return dir }, fstest.MapFS{".etcd.svg.bindery-x": {}}, nil},
+		"a device": {t.Context(), func(dir string) string { return dir },
+			fstest.MapFS{"a": {}, "b": {Mode: fs.ModeDevice}}, nil},
+		"a device, new": {t.Context(), func(dir string) string { return filepath.Join(dir, "x", "y") },
+			fstest.MapFS{"a": {}, "b": {Mode: fs.ModeDevice}}, nil},
+		"cancelled": {cancelled, func(dir string) string { return dir }, sampleTree(),
+			context.Canceled},
+		"a name of our own": {t.Context(), func(dir string) string { return dir },
+			fstest.MapFS{".bindery-tree.bindery-x": {}}, nil},
+		"the name of another writer's": {t.Context(), func(dir string) string { return dir },
+			fstest.MapFS{".etcd.svg.bindery-x": {}}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "DIR")

@@ -94,7 +94,8 @@ func TestBlobCacheKeepsBlobs(t *testing.T) {
 		}
 	}
 	info, err := c.Info()
-	if err != nil || info.Blobs != len(sizes) || info.Dir != dir || info.Oldest.IsZero() || info.Newest.Before(info.Oldest) {
+	if err != nil || info.Blobs != len(sizes) || info.Dir != dir || info.Oldest.IsZero() ||
+		info.Newest.Before(info.Oldest) {
 		t.Errorf("%+v, %v", info, err)
 	}
 	for _, name := range []string{".", cacheBlobs, cachePartial} {
@@ -147,7 +148,8 @@ func TestBlobCacheKeepsNothingElse(t *testing.T) {
 			return c.Tee(d, int64(len(text)), io.NopCloser(bytes.NewReader(text[1:])))
 		},
 		"longer": func(c *Cache, text []byte, d digest.Digest) io.ReadCloser {
-			return c.Tee(d, int64(len(text)), io.NopCloser(io.MultiReader(bytes.NewReader(text), strings.NewReader("x"))))
+			return c.Tee(d, int64(len(text)),
+				io.NopCloser(io.MultiReader(bytes.NewReader(text), strings.NewReader("x"))))
 		},
 		"broken off": func(c *Cache, text []byte, d digest.Digest) io.ReadCloser {
 			return c.Tee(d, -1, io.NopCloser(io.MultiReader(bytes.NewReader(text[1:]), errReader{broken})))
@@ -156,7 +158,8 @@ func TestBlobCacheKeepsNothingElse(t *testing.T) {
 			return c.Tee(d, -1, io.NopCloser(io.LimitReader(bytes.NewReader(text), int64(len(text)-1))))
 		},
 		"too large": func(c *Cache, text []byte, d digest.Digest) io.ReadCloser {
-			return c.Tee(d, -1, io.NopCloser(io.MultiReader(bytes.NewReader(text), bytes.NewReader(make([]byte, 1<<20)))))
+			return c.Tee(d, -1,
+				io.NopCloser(io.MultiReader(bytes.NewReader(text), bytes.NewReader(make([]byte, 1<<20)))))
 		},
 	} {
 		for _, size := range []int{10_000, 300_000} {
@@ -294,10 +297,12 @@ func TestPlacesThatAreNoCache(t *testing.T) {
 		t.Fatal(err)
 	}
 	tag := t.TempDir()
-	if err := os.WriteFile(filepath.Join(tag, cacheTag), []byte("Signature: 8a477f597d28d172789f06886806bc55\n# another's\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(tag, cacheTag),
+		[]byte("Signature: 8a477f597d28d172789f06886806bc55\n# another's\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]string{file: "not a directory", filepath.Join(dir, "link"): "symbolic link", dir: "holds other files", tag: "another program"}
+	want := map[string]string{file: "not a directory", filepath.Join(dir, "link"): "symbolic link",
+		dir: "holds other files", tag: "another program"}
 	if os.Geteuid() == 0 {
 		foreign := t.TempDir()
 		if err := os.Chown(foreign, 12345, 12345); err != nil {
@@ -340,7 +345,9 @@ func TestDefaultCacheDir(t *testing.T) {
 		{"", "", ""},
 		{"", "relative", ""},
 	} {
-		got, ok := DefaultDir(func(name string) string { return map[string]string{"XDG_CACHE_HOME": c.xdg, "HOME": c.home}[name] })
+		got, ok := DefaultDir(func(name string) string {
+			return map[string]string{"XDG_CACHE_HOME": c.xdg, "HOME": c.home}[name]
+		})
 		if filepath.ToSlash(got) != c.want || ok != (c.want != "") {
 			t.Errorf("%+v: %q, %v", c, got, ok)
 		}
@@ -532,7 +539,10 @@ func TestPlacesAboveTheCache(t *testing.T) {
 	if os.Geteuid() == 0 {
 		want[place(func(dir string) error { return chown(dir, 12345, 0o777) })] = "bindery belongs to another user"
 		want[place(func(dir string) error { return chown(dir, 12345, 0o700) })] = "bindery belongs to another user"
-		want[place(func(dir string) error { return chown(filepath.Dir(dir), 12345, 0o777) })] = "home belongs to another user"
+		want[place(func(dir string) error {
+			return chown(filepath.Dir(dir), 12345,
+				0o777)
+		})] = "home belongs to another user"
 	}
 	for dir, message := range want {
 		_, err := Open(dir, Options{})

@@ -45,7 +45,8 @@ func copyChecked(ctx context.Context, from io.Reader, d digest.Digest, path stri
 	}()
 	h := sha256.New()
 	w := struct{ io.Writer }{io.MultiWriter(h, to)}
-	if _, err = io.CopyBuffer(w, struct{ io.Reader }{ctxio.Reader{Ctx: ctx, R: from}}, make([]byte, 128<<10)); err != nil {
+	if _, err = io.CopyBuffer(w, struct{ io.Reader }{ctxio.Reader{Ctx: ctx, R: from}},
+		make([]byte, 128<<10)); err != nil {
 		return err
 	}
 	if digest.NewDigest(digest.SHA256, h) != d {

@@ -60,7 +60,8 @@ func TestNotesAreKept(t *testing.T) {
 	if _, ok := n.Get(other); ok {
 		t.Error("a forgotten note is still there")
 	}
-	for _, key := range []digest.Digest{"", "sha256:../../x", "sha512:" + digest.Digest(other.Encoded()+other.Encoded())} {
+	for _, key := range []digest.Digest{"", "sha256:../../x",
+		"sha512:" + digest.Digest(other.Encoded()+other.Encoded())} {
 		n.Put(key, text)
 		if _, ok := n.Get(key); ok {
 			t.Errorf("a note of %q", key)

@@ -64,12 +64,14 @@ func useCache(text string) error {
 	}
 	if job.FileSize > 0 {
 		signal.Ignore(syscall.SIGXFSZ)
-		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: job.FileSize, Max: job.FileSize}); err != nil {
+		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE,
+			&syscall.Rlimit{Cur: job.FileSize, Max: job.FileSize}); err != nil {
 			return err
 		}
 	}
 	var report workerReport
-	c, err := Open(job.Dir, Options{MaxBytes: job.MaxBytes, Warn: func(err error) { report.Warnings = append(report.Warnings, err.Error()) }})
+	c, err := Open(job.Dir, Options{MaxBytes: job.MaxBytes,
+		Warn: func(err error) { report.Warnings = append(report.Warnings, err.Error()) }})
 	if err != nil {
 		return err
 	}
@@ -271,7 +273,8 @@ func TestFullCacheDisk(t *testing.T) {
 		}
 	})
 	dir := filepath.Join(disk, "cache")
-	for _, state := range []struct{ name, want string }{{"full", "no space left on device"}, {"still full", "no space left on device"}, {"read-only", "read-only file system"}} {
+	for _, state := range []struct{ name, want string }{{"full", "no space left on device"},
+		{"still full", "no space left on device"}, {"read-only", "read-only file system"}} {
 		if state.name == "read-only" {
 			if err := syscall.Mount("", disk, "", syscall.MS_REMOUNT|syscall.MS_RDONLY, "size=2m"); err != nil {
 				t.Skipf("remounting: %v", err)

@@ -252,7 +252,8 @@ func listCache(root *os.Root) (entries []cacheEntry, junk []string, err error) {
 			if err != nil {
 				continue // evicted meanwhile
 			}
-			entries = append(entries, cacheEntry{name: name, bytes: blocks(info.Size()) * cacheUnit, used: info.ModTime()})
+			entries = append(entries,
+				cacheEntry{name: name, bytes: blocks(info.Size()) * cacheUnit, used: info.ModTime()})
 		}
 	}
 	return entries, junk, nil

@@ -15,12 +15,14 @@ func TestLayoutIsAFileSystem(t *testing.T) {
 	l := bundlefs.Layout{
 		Dirs: map[string]fs.FS{
 			"manifests": fstest.MapFS{"a.yaml": {Data: []byte("a")}, "sub/b.yaml": {Data: []byte("b")}},
-			"metadata":  fstest.MapFS{"annotations.yaml": {Data: []byte("old")}, "dependencies.yaml": {Data: []byte("d")}},
-			"empty":     nil,
+			"metadata": fstest.MapFS{"annotations.yaml": {Data: []byte("old")},
+				"dependencies.yaml": {Data: []byte("d")}},
+			"empty": nil,
 		},
 		Files: map[string][]byte{"metadata/annotations.yaml": []byte("new"), "empty/x": []byte("x")},
 	}
-	if err := fstest.TestFS(l, "manifests/a.yaml", "manifests/sub/b.yaml", "metadata/annotations.yaml", "metadata/dependencies.yaml", "empty/x"); err != nil {
+	if err := fstest.TestFS(l, "manifests/a.yaml", "manifests/sub/b.yaml", "metadata/annotations.yaml",
+		"metadata/dependencies.yaml", "empty/x"); err != nil {
 		t.Error(err)
 	}
 	if text, err := fs.ReadFile(l, "metadata/annotations.yaml"); err != nil || string(text) != "new" {
@@ -50,7 +52,8 @@ func TestAnnotations(t *testing.T) {
 			t.Errorf("%q: %q, %v", text, got, err)
 		}
 	}
-	for _, text := range []string{"annotations: [a]", "annotations: {a: [b]}", "annotations: {a: {b: c}}", "\t", "\xff\xfea"} {
+	for _, text := range []string{"annotations: [a]", "annotations: {a: [b]}", "annotations: {a: {b: c}}", "\t",
+		"\xff\xfea"} {
 		if got, err := bundlefs.Annotations([]byte(text)); err == nil {
 			t.Errorf("%q: %q", text, got)
 		}

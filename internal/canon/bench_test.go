@@ -56,7 +56,8 @@ func BenchmarkYAMLFast(b *testing.B) {
 }
 
 func BenchmarkYAMLSlow(b *testing.B) {
-	benchmark(b, false, func(c *Converter, dst []byte, d Doc) ([]byte, error) { return c.appendSlow(dst, d.Data, c.Limits) })
+	benchmark(b, false,
+		func(c *Converter, dst []byte, d Doc) ([]byte, error) { return c.appendSlow(dst, d.Data, c.Limits) })
 }
 
 // BenchmarkYAMLLibrary measures opm's YAML library.

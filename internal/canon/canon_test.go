@@ -101,7 +101,8 @@ func TestCorpusMeansWhatTheLibrarySays(t *testing.T) {
 				return
 			}
 			docs++
-			if first := strings.Split(strings.TrimPrefix(string(data), "\ufeff"), "\n")[d.Line-1]; !strings.HasPrefix(string(d.Data), strings.TrimRight(first, "\r")) && !d.JSON {
+			if first := strings.Split(strings.TrimPrefix(string(data), "\ufeff"), "\n")[d.Line-1]; !strings.HasPrefix(
+				string(d.Data), strings.TrimRight(first, "\r")) && !d.JSON {
 				t.Errorf("%s: document said to start at line %d, which is %q", path, d.Line, first)
 			}
 			var got []byte

@@ -97,7 +97,8 @@ func (r *fastReader) flowKey(i int, o *object) int {
 		m.escaped = bytes.IndexByte(r.dst[m.key:], '\\') >= 0
 		i = skipSpaces(r.src, i)
 	} else {
-		if i = flowWord(r.src, i); i == start || r.src[i] != ':' || r.src[i+1] != ' ' && r.src[i+1] != '\n' || !r.plainKey(r.src[start:i], false) {
+		if i = flowWord(r.src, i); i == start || r.src[i] != ':' || r.src[i+1] != ' ' && r.src[i+1] != '\n' ||
+			!r.plainKey(r.src[start:i], false) {
 			return -1
 		}
 	}

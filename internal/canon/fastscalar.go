@@ -40,7 +40,8 @@ func textPrefix(src []byte, i int) int {
 func runeSize(src []byte, i int) int {
 	u, size := utf8.DecodeRune(src[i:])
 	switch {
-	case u == utf8.RuneError && size == 1, u < 0xa0, u == '\u2028', u == '\u2029', u == 0xfeff, u == 0xfffe, u == 0xffff:
+	case u == utf8.RuneError && size == 1, u < 0xa0, u == '\u2028', u == '\u2029', u == 0xfeff, u == 0xfffe,
+		u == 0xffff:
 		return 0
 	}
 	return size
@@ -201,7 +202,8 @@ const longestNumber = 300
 // looksNumeric reports whether every byte of text may be part of a number.
 func looksNumeric(text []byte) bool {
 	for _, c := range text {
-		if !('0' <= c && c <= '9' || c == '.' || c == '-' || c == '+' || c == '_' || 'a' <= c|0x20 && c|0x20 <= 'f' || strings.IndexByte("xXoOpP", c) >= 0) {
+		if !('0' <= c && c <= '9' || c == '.' || c == '-' || c == '+' || c == '_' || 'a' <= c|0x20 && c|0x20 <= 'f' ||
+			strings.IndexByte("xXoOpP", c) >= 0) {
 			return false
 		}
 	}
@@ -238,7 +240,8 @@ func (r *fastReader) plainValue(text []byte, escape bool) bool {
 	if scalarHints[text[0]] && len(text) <= longestNumber {
 		if m, ok := resolve(text); ok {
 			v := value{}
-			if f, isFloat := m.(float64); isFloat && (math.IsInf(f, 0) || math.IsNaN(f)) || v.setScalar(string(text), m) != nil {
+			if f, isFloat := m.(float64); isFloat && (math.IsInf(f, 0) || math.IsNaN(f)) || v.setScalar(string(text),
+				m) != nil {
 				return false
 			}
 			if v.kind == kindNull {

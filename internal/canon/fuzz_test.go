@@ -24,7 +24,8 @@ func libraryMeaning(s string) (any, error) {
 func FuzzJSON(f *testing.F) {
 	for _, s := range []string{
 		`{"b":1,"a":[1.0,1e400,-0,9007199254740993,true,null],"a":{}}`,
-		`"\u2028 \ud83d\ude00 \/ \b \u0008 é <>&"`, "\"\u2028\u2029\x7f\"", `"\ud800"`, "\"\xff\"", ` [ ] `, `{"\u0061":1,"a":2}`,
+		`"\u2028 \ud83d\ude00 \/ \b \u0008 é <>&"`, "\"\u2028\u2029\x7f\"", `"\ud800"`, "\"\xff\"", ` [ ] `,
+		`{"\u0061":1,"a":2}`,
 		`{"a\n":1,"a\"":2,"a!":3,"` + "a\u2028" + `":4,"aé":5}`, `[1,2`, `01`, `1.`, `{"a":}`, `tru`, `nulll`,
 	} {
 		f.Add([]byte(s))
@@ -45,7 +46,8 @@ func FuzzJSON(f *testing.F) {
 		if err != nil {
 			var limit *LimitError
 			var syntax *SyntaxError
-			if errors.As(err, &limit) || errors.As(err, &syntax) && (strings.Contains(err.Error(), "UTF-8") || strings.Contains(err.Error(), "surrogate")) {
+			if errors.As(err, &limit) || errors.As(err,
+				&syntax) && (strings.Contains(err.Error(), "UTF-8") || strings.Contains(err.Error(), "surrogate")) {
 				return
 			}
 		}
@@ -60,13 +62,19 @@ func FuzzJSON(f *testing.F) {
 
 var yamlSeeds = []string{
 	"a: 1\nb: yes\nc: 010\nd: 0x10\ne: 1_000\nf: 1.0\ng: 9007199254740993\nh: 1e3\ni: .5\nj: 2001-01-01\nk: ~\n",
-	"y: n\non: off\n1: a\n1.5: b\n? x\n: y\n", "a: &x {b: 1}\nc:\n  <<: *x\n  d: 2\n", "- a\n-  b\n- - c\n  - d\n-\n  e: f\n",
-	"a:\n- b\n- c: d\n  e: f\n", "a: |\n  x\n   y\n\n  z\nb: >-\n  x\n  y\n\n  z\n   w\nc: |+\n  x\n\n", "a: 'it''s\n  folded\n\n  here'\nb: \"x\\ty\\\n  z\\u00e9\"\n",
-	"a: b\n  c\n\n  d\n# x\ne: f # g\n", "a: [1, {b: c}, \"d\"]\nb: {}\nc: []\n", "# c\n\na:\n  # d\n  b: c\n", "a: !!str 1\nb: !!binary aGk=\n", "a: 1\na: 2\n",
-	"\"a\": 1\n'b': 2\n", "a: |2\n    x\n  y\n", "a:\n  - b:\n      c: d\n    e:\n    - f\n  -\n  - \n  - g\n", "a: http://x:y\nb: a:b\nc: -1\nd: - x\n",
-	"a: @x\n", "a: b: c\n", "a\n", "\"x\"\n", "- |\n x\n- >\n y\n", "a: \"\\x41\\U0001F600\\/\\_\\N\\L\\P\"\n", "a: -0\nb: +1\nc: 0b11\nd: 1.\ne: 1e400\nf: 08\n", "a: \t b\n", "...\na: b\n",
+	"y: n\non: off\n1: a\n1.5: b\n? x\n: y\n", "a: &x {b: 1}\nc:\n  <<: *x\n  d: 2\n",
+	"- a\n-  b\n- - c\n  - d\n-\n  e: f\n",
+	"a:\n- b\n- c: d\n  e: f\n", "a: |\n  x\n   y\n\n  z\nb: >-\n  x\n  y\n\n  z\n   w\nc: |+\n  x\n\n",
+	"a: 'it''s\n  folded\n\n  here'\nb: \"x\\ty\\\n  z\\u00e9\"\n",
+	"a: b\n  c\n\n  d\n# x\ne: f # g\n", "a: [1, {b: c}, \"d\"]\nb: {}\nc: []\n", "# c\n\na:\n  # d\n  b: c\n",
+	"a: !!str 1\nb: !!binary aGk=\n", "a: 1\na: 2\n",
+	"\"a\": 1\n'b': 2\n", "a: |2\n    x\n  y\n", "a:\n  - b:\n      c: d\n    e:\n    - f\n  -\n  - \n  - g\n",
+	"a: http://x:y\nb: a:b\nc: -1\nd: - x\n",
+	"a: @x\n", "a: b: c\n", "a\n", "\"x\"\n", "- |\n x\n- >\n y\n", "a: \"\\x41\\U0001F600\\/\\_\\N\\L\\P\"\n",
+	"a: -0\nb: +1\nc: 0b11\nd: 1.\ne: 1e400\nf: 08\n", "a: \t b\n", "...\na: b\n",
 	"- \"~\"\n- 'null'\n- |-\n  ~\n- \"null\": '~'\n",
-	"a: b\n--- c\n", "null: 1\n", ".inf: 1\n", "a: '\n  x'\n", "a:\n\n  b\n\n  c\n", "a: b\r\nc: d\r\n", "{a: b}\n{c: d}\n",
+	"a: b\n--- c\n", "null: 1\n", ".inf: 1\n", "a: '\n  x'\n", "a:\n\n  b\n\n  c\n", "a: b\r\nc: d\r\n",
+	"{a: b}\n{c: d}\n",
 }
 
 // agrees fails if the canonical JSON of a document differs, except for numbers, from the library's result.
@@ -74,10 +82,12 @@ func agrees(t *testing.T, doc []byte, got []byte, err error) {
 	want, wantErr := reference(doc)
 	if err != nil {
 		var limit *LimitError
-		if errors.As(err, &limit) || wantErr != nil || bytes.Contains(doc, []byte("null")) && bytes.Contains(doc, []byte("!")) {
+		if errors.As(err, &limit) || wantErr != nil || bytes.Contains(doc, []byte("null")) && bytes.Contains(doc,
+			[]byte("!")) {
 			return
 		}
-		if _, treeErr := parseTree(doc); checkText("yaml", doc) != nil || treeErr != nil && bytes.ContainsAny(doc, "*") {
+		if _, treeErr := parseTree(doc); checkText("yaml", doc) != nil || treeErr != nil && bytes.ContainsAny(doc,
+			"*") {
 			return
 		}
 		t.Fatalf("error %v, the library gives %s", err, want)
@@ -115,7 +125,8 @@ func FuzzSplit(f *testing.F) {
 	for _, s := range yamlSeeds {
 		f.Add([]byte(s + "---\n" + s))
 	}
-	for _, s := range []string{`{"a":"\"}{"}{"b":2} 3 "x\\" [1]`, "{\"a\":1}\n---\na: b\n---\n", "---\n---\na\n--- # x\nb\n---x\n", "\xef\xbb\xbf---\na: 1\n", "{a: b}\n", " \n\n {\"a\":1}x"} {
+	for _, s := range []string{`{"a":"\"}{"}{"b":2} 3 "x\\" [1]`, "{\"a\":1}\n---\na: b\n---\n",
+		"---\n---\na\n--- # x\nb\n---x\n", "\xef\xbb\xbf---\na: 1\n", "{a: b}\n", " \n\n {\"a\":1}x"} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -144,11 +155,14 @@ func FuzzSplit(f *testing.F) {
 }
 
 func FuzzMeaning(f *testing.F) {
-	for _, s := range strings.Fields("1 -1 +1 0x1f 0b1 0b-1 -0b1 1_0 .5 .5_ 1. 1e3 1e+3 1e400 .inf -.INF .NaN 0o17 017 089 0xffffffffffffffffff 18446744073709551615 1:30 2001-1-1 ~ Null y NO on +0x1 -0o7 1_e3 _1 0x_1 .1e5 . + - 0.1.2 0x1p3") {
+	for _, s := range strings.Fields(
+		"1 -1 +1 0x1f 0b1 0b-1 -0b1 1_0 .5 .5_ 1. 1e3 1e+3 1e400 .inf -.INF .NaN 0o17 017 089 0xffffffffffffffffff " +
+			"18446744073709551615 1:30 2001-1-1 ~ Null y NO on +0x1 -0o7 1_e3 _1 0x_1 .1e5 . + - 0.1.2 0x1p3") {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		if strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune("#:,[]{}&*!|>'\"%@`?", r) }) {
+		if strings.ContainsFunc(s,
+			func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune("#:,[]{}&*!|>'\"%@`?", r) }) {
 			return
 		}
 		got := meaning(s)
@@ -174,9 +188,13 @@ func FuzzFastEqualsSlow(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	for _, s := range []string{
-		"a: \"x  \\\n   y\\ \n z\n\n w\"\n", "a: |1-\n  x\n\n   y\n", "- >+2\n    x\n\n   y\n\n\nb: c\n", "a:\n  b\n  c: d\n", "a: b # c\n  d\n", "- - - a\n  - b\n",
-		"{\"a\": [1, \"b\\n\", {}, null, true, -1.5e3], 'c': x/y.z, d : 1}\n", "a: [\n1,\n2\n]\nb: {\n}\n", "a: \"é\u00a0\"\nb: é\n", "a: \u2028\n", "a: |\n   \n  x\n", "a: |\n \n  x\n\n\n", "a: >\n\n  x\n   y\n  z\n",
-		"a: [b: c]\n", "a: {b}\n", "a: [1,,2]\n", "a: [1,]\n", "a: 'x\n\n\n  y  \n z'\n", "a:\n- b\n - c\n", "a:\n    b: c\n  d: e\n", "1.10: a\n0x1: b\n1_0: c\n", "a: -\n", "a: - b\n", "-a: b\n--- \n", "- -a\n- --\n", "a: b:\n",
+		"a: \"x  \\\n   y\\ \n z\n\n w\"\n", "a: |1-\n  x\n\n   y\n", "- >+2\n    x\n\n   y\n\n\nb: c\n",
+		"a:\n  b\n  c: d\n", "a: b # c\n  d\n", "- - - a\n  - b\n",
+		"{\"a\": [1, \"b\\n\", {}, null, true, -1.5e3], 'c': x/y.z, d : 1}\n", "a: [\n1,\n2\n]\nb: {\n}\n",
+		"a: \"é\u00a0\"\nb: é\n", "a: \u2028\n", "a: |\n   \n  x\n", "a: |\n \n  x\n\n\n", "a: >\n\n  x\n   y\n  z\n",
+		"a: [b: c]\n", "a: {b}\n", "a: [1,,2]\n", "a: [1,]\n", "a: 'x\n\n\n  y  \n z'\n", "a:\n- b\n - c\n",
+		"a:\n    b: c\n  d: e\n", "1.10: a\n0x1: b\n1_0: c\n", "a: -\n", "a: - b\n", "-a: b\n--- \n", "- -a\n- --\n",
+		"a: b:\n",
 	} {
 		f.Add([]byte(s))
 	}

@@ -35,8 +35,9 @@ func TestHostileInputMeetsALimit(t *testing.T) {
 		doc  string
 		what string
 	}{
-		"alias bomb of nodes":   {levels(9, 9, "l%d: &l%d [%s]\n", "*l%d,"), "alias expansion"},
-		"alias bomb of bytes":   {"a: &a " + strings.Repeat("x", 200_000) + "\nb:\n" + strings.Repeat("- *a\n", 3000), "alias expansion"},
+		"alias bomb of nodes": {levels(9, 9, "l%d: &l%d [%s]\n", "*l%d,"), "alias expansion"},
+		"alias bomb of bytes": {"a: &a " + strings.Repeat("x", 200_000) + "\nb:\n" + strings.Repeat("- *a\n", 3000),
+			"alias expansion"},
 		"merge key bomb":        {levels(24, 2, "l%d: &l%d {<<: [%s]}\n", "*l%d,"), "alias expansion"},
 		"alias within itself":   {"a: &a [*a]\n", "alias expansion"},
 		"deep flow in YAML":     {"a: " + strings.Repeat("[", 9990) + strings.Repeat("]", 9990) + "\n", "depth"},
@@ -68,7 +69,8 @@ func TestHostileInputMeetsALimit(t *testing.T) {
 				t.Fatalf("error %v, want one of %s", err, test.what)
 			}
 			runtime.ReadMemStats(&after)
-			t.Logf("%v after %v and %d MB of allocations", err, time.Since(start), (after.TotalAlloc-before.TotalAlloc)>>20)
+			t.Logf("%v after %v and %d MB of allocations", err, time.Since(start),
+				(after.TotalAlloc-before.TotalAlloc)>>20)
 			if !strings.Contains(test.what, "size") && after.TotalAlloc-before.TotalAlloc > 100<<20 {
 				t.Errorf("%d MB allocated", (after.TotalAlloc-before.TotalAlloc)>>20)
 			}
@@ -134,7 +136,8 @@ func TestSyntaxErrorsHaveTheLibrarysWordsAndTheLine(t *testing.T) {
 		}
 	}
 	var syntax *SyntaxError
-	if _, err := convertYAML(`{"a"`, nil); !errors.Is(err, io.ErrUnexpectedEOF) || !errors.As(err, &syntax) || syntax.In(7) != "json: line 7, column 5: unexpected EOF" {
+	if _, err := convertYAML(`{"a"`, nil); !errors.Is(err, io.ErrUnexpectedEOF) || !errors.As(err, &syntax) ||
+		syntax.In(7) != "json: line 7, column 5: unexpected EOF" {
 		t.Errorf("%v", err)
 	}
 }
@@ -163,9 +166,11 @@ func TestLocate(t *testing.T) {
 		path []any
 		line int
 	}{
-		{false, nil, 1}, {false, []any{"a", 0, "c", "d"}, 4}, {false, []any{"a", 1}, 5}, {false, []any{"a", 2}, 0}, {false, []any{"no"}, 6},
+		{false, nil, 1}, {false, []any{"a", 0, "c", "d"}, 4}, {false, []any{"a", 1}, 5}, {false, []any{"a", 2}, 0},
+		{false, []any{"no"}, 6},
 		{false, []any{"false"}, 7}, {false, []any{"h", "g"}, 9}, {false, []any{"x"}, 0}, {false, []any{"a", "b"}, 0},
-		{true, nil, 1}, {true, []any{"a", 0, "c", "d"}, 4}, {true, []any{"a", 1}, 5}, {true, []any{"b"}, 7}, {true, []any{"a", 2}, 0}, {true, []any{"x"}, 0}, {true, []any{"a", "b"}, 0},
+		{true, nil, 1}, {true, []any{"a", 0, "c", "d"}, 4}, {true, []any{"a", 1}, 5}, {true, []any{"b"}, 7},
+		{true, []any{"a", 2}, 0}, {true, []any{"x"}, 0}, {true, []any{"a", "b"}, 0},
 	}
 	for _, test := range tests {
 		doc := yaml

@@ -92,7 +92,8 @@ func (r *jsonReader) error() error {
 		var syntax *json.SyntaxError
 		err := json.Unmarshal(r.src, &raw)
 		switch {
-		case errors.As(err, &syntax) && int(syntax.Offset) >= len(r.src) && syntax.Error() == "unexpected end of JSON input":
+		case errors.As(err, &syntax) && int(syntax.Offset) >= len(
+			r.src) && syntax.Error() == "unexpected end of JSON input":
 			e.Err, e.Msg = io.ErrUnexpectedEOF, io.ErrUnexpectedEOF.Error()
 			r.at = len(r.src)
 		case errors.As(err, &syntax):

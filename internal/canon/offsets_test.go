@@ -20,14 +20,19 @@ func TestOffsets(t *testing.T) {
 		"JSON without anything between": {`{"a":1}{"b":2}`, []string{`{"a":1}`, `{"b":2}`}},
 		"YAML":                          {"a: 1\n---\nb: 2\n", []string{"a: 1\n", "b: 2\n"}},
 		"separator first":               {"---\na: 1\n---\nb: 2", []string{"a: 1\n", "b: 2"}},
-		"separators with comments":      {"--- # one\na: 1\n--- # two\n---\n---\nb: 2\n---\n", []string{"a: 1\n", "b: 2\n"}},
-		"comments":                      {"# file\n---\n# one\n\na: 1\n# end\n---\n# nothing\n---\nb: 2\n", []string{"# one\n\na: 1\n# end\n", "b: 2\n"}},
-		"CR LF":                         {"---\r\n# one\r\na: 1\r\nc: 2\r\n---\r\nb: 2\r\n", []string{"# one\r\na: 1\r\nc: 2\r\n", "b: 2\r\n"}},
-		"JSON that goes on as YAML":     {"{\"a\": 1}\n---\nb: 2\n---\n{c: 3}\n", []string{`{"a": 1}`, "b: 2\n", "{c: 3}\n"}},
-		"flow that looks like JSON":     {"{a: 1}\n---\nb: 2\n", []string{"{a: 1}\n", "b: 2\n"}},
+		"separators with comments": {"--- # one\na: 1\n--- # two\n---\n---\nb: 2\n---\n",
+			[]string{"a: 1\n", "b: 2\n"}},
+		"comments": {"# file\n---\n# one\n\na: 1\n# end\n---\n# nothing\n---\nb: 2\n",
+			[]string{"# one\n\na: 1\n# end\n", "b: 2\n"}},
+		"CR LF": {"---\r\n# one\r\na: 1\r\nc: 2\r\n---\r\nb: 2\r\n",
+			[]string{"# one\r\na: 1\r\nc: 2\r\n", "b: 2\r\n"}},
+		"JSON that goes on as YAML": {"{\"a\": 1}\n---\nb: 2\n---\n{c: 3}\n",
+			[]string{`{"a": 1}`, "b: 2\n", "{c: 3}\n"}},
+		"flow that looks like JSON": {"{a: 1}\n---\nb: 2\n", []string{"{a: 1}\n", "b: 2\n"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, r := range []io.Reader{strings.NewReader(c.stream), iotest.OneByteReader(strings.NewReader(c.stream))} {
+			for _, r := range []io.Reader{strings.NewReader(c.stream),
+				iotest.OneByteReader(strings.NewReader(c.stream))} {
 				if texts := texts(t, r, []byte(c.stream)); !slices.Equal(texts, c.texts) {
 					t.Errorf("got %q, want %q", texts, c.texts)
 				}

@@ -14,7 +14,10 @@ var randomDocuments = flag.Int("documents", 30_000, "how many random documents t
 // TestFastEqualsSlowOnRandomDocuments composes documents of YAML's syntax elements, which finds more differences than
 // random bytes do.
 func TestFastEqualsSlowOnRandomDocuments(t *testing.T) {
-	tokens := strings.Split("a|b|c|: |:|:\n|\n|\n|\n  |\n    |\n |- |-|  | |\\|>|\\|\n|>\n|+|2|\"|'|\"a\"|'b'|#| # x\n|1|-1|1.0|.5|é|\\n|\\\n|\\ |[|]|, |{|}|[]|{}|yes|~|null|\t|a: b\n|a: |b:\n|- a\n|  - |\n- |x\n|<<|0x1|.inf|1e3|..|---|?|&a|*a|!!str |%|@|,|\"a\": |''|\u2028", "|")
+	tokens := strings.Split(
+		"a|b|c|: |:|:\n|\n|\n|\n  |\n    |\n |- |-|  | |\\|>|\\|\n|>\n|+|2|\"|'|\"a\"|'b'|#| # "+
+			"x\n|1|-1|1.0|.5|é|\\n|\\\n|\\ |[|]|, |{|}|[]|{}|yes|~|null|\t|a: b\n|a: |b:\n|- a\n|  - |\n- "+
+			"|x\n|<<|0x1|.inf|1e3|..|---|?|&a|*a|!!str |%|@|,|\"a\": |''|\u2028", "|")
 	for i, s := range tokens {
 		if s == "\\" {
 			tokens[i] = "|"

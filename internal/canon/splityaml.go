@@ -102,7 +102,8 @@ func (s *Splitter) separatorEnd(at int) (int, error) {
 		return 0, &SyntaxError{
 			Format: "yaml",
 			Line:   lineAt(s.window(), at),
-			Msg:    fmt.Sprintf("invalid Yaml document separator: %s", fault.Clip(string(bytes.ToValidUTF8(rest, []byte("?"))), maxShown)),
+			Msg: fmt.Sprintf("invalid Yaml document separator: %s",
+				fault.Clip(string(bytes.ToValidUTF8(rest, []byte("?"))), maxShown)),
 		}
 	}
 	return from, nil

@@ -129,7 +129,8 @@ func isPlainString(text []byte) bool {
 	}
 	for _, c := range text {
 		switch {
-		case '0' <= c && c <= '9', 'a' <= c|0x20 && c|0x20 <= 'z', c == '.', c == '-', c == '_', c == '/', c == '+', c == '@':
+		case '0' <= c && c <= '9', 'a' <= c|0x20 && c|0x20 <= 'z', c == '.', c == '-', c == '_', c == '/', c == '+',
+			c == '@':
 		case c == ':' && text[len(text)-1] != ':':
 		default:
 			return false

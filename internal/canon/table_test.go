@@ -23,17 +23,27 @@ func bothWays(t *testing.T, doc string) string {
 
 func TestScalarsMeanWhatYAML11Says(t *testing.T) {
 	for text, want := range map[string]string{
-		"1": "1", "1.0": "1.0", "-0": "-0", "9007199254740993": "9007199254740993", "1e3": "1e3", "1E+3": "1E+3", "0": "0",
-		"123456789012345678901234567890": "123456789012345678901234567890", "+123456789012345678901234567890": "123456789012345678901234567890",
-		"18446744073709551615": "18446744073709551615", "0.1000000000000000000000001": "0.1000000000000000000000001",
-		"0x10": "16", "0xffffffffffffffff": "18446744073709551615", "010": "8", "0o10": "8", "0b11": "3", "-0b11": "-3", "1_000": "1000", "+1": "1", "08": "8", "007.5": "7.5",
+		"1": "1", "1.0": "1.0", "-0": "-0", "9007199254740993": "9007199254740993", "1e3": "1e3", "1E+3": "1E+3",
+		"0":                               "0",
+		"123456789012345678901234567890":  "123456789012345678901234567890",
+		"+123456789012345678901234567890": "123456789012345678901234567890",
+		"18446744073709551615":            "18446744073709551615",
+		"0.1000000000000000000000001":     "0.1000000000000000000000001",
+		"0x10":                            "16", "0xffffffffffffffff": "18446744073709551615", "010": "8", "0o10": "8",
+		"0b11": "3", "-0b11": "-3",
+		"1_000": "1000", "+1": "1", "08": "8", "007.5": "7.5",
 		".5": "0.5", "1.": "1", "+.5e3": "0.5e3", "1_0.5": "10.5", "0xffffffffffffffffff": `"0xffffffffffffffffff"`,
-		"1e400": `"1e400"`, "1:30": `"1:30"`, "190:20:30": `"190:20:30"`, "1.2.3": `"1.2.3"`, "4.16": "4.16", "v1": `"v1"`, "1.2-rc": `"1.2-rc"`, "0x": `"0x"`, "1_": "1", "-": "yaml: block sequence entries are not allowed in this context",
-		"y": "true", "Y": "true", "yes": "true", "On": "true", "TRUE": "true", "n": "false", "no": "false", "off": "false", "yEs": `"yEs"`, "t": `"t"`,
+		"1e400": `"1e400"`, "1:30": `"1:30"`, "190:20:30": `"190:20:30"`, "1.2.3": `"1.2.3"`, "4.16": "4.16",
+		"v1": `"v1"`, "1.2-rc": `"1.2-rc"`, "0x": `"0x"`, "1_": "1",
+		"-": "yaml: block sequence entries are not allowed in this context",
+		"y": "true", "Y": "true", "yes": "true", "On": "true", "TRUE": "true", "n": "false", "no": "false",
+		"off": "false", "yEs": `"yEs"`, "t": `"t"`,
 		"~": "null", "null": "null", "Null": "null", "": "null", "nULL": `"nULL"`,
-		"'yes'": `"yes"`, `"null"`: `"null"`, "'~'": `"~"`, "|-\n  null": `"null"`, "!!str 1": `"1"`, "!!int '1'": "1", "!!float 1": "1", "!!binary aGk=": `"hi"`,
+		"'yes'": `"yes"`, `"null"`: `"null"`, "'~'": `"~"`, "|-\n  null": `"null"`, "!!str 1": `"1"`, "!!int '1'": "1",
+		"!!float 1": "1", "!!binary aGk=": `"hi"`,
 		"2001-12-14": `"2001-12-14"`, "2001-12-14t21:59:43.10-05:00": `"2001-12-14t21:59:43.10-05:00"`, "2001": "2001",
-		".inf": "yaml: unsupported value: +Inf", "-.INF": "yaml: unsupported value: -Inf", ".nan": "yaml: unsupported value: NaN",
+		".inf": "yaml: unsupported value: +Inf", "-.INF": "yaml: unsupported value: -Inf",
+		".nan":                             "yaml: unsupported value: NaN",
 		`"<>&` + "\\u2028\\x07\\0é😀" + `"`: `"<>&\u2028\u0007\u0000é😀"`,
 	} {
 		if got := strings.TrimSuffix(strings.TrimPrefix(bothWays(t, "a: "+text+"\n"), `{"a":`), "}"); got != want {
@@ -44,7 +54,8 @@ func TestScalarsMeanWhatYAML11Says(t *testing.T) {
 
 func TestKeysAreStrings(t *testing.T) {
 	for text, want := range map[string]string{
-		"y": "true", "N": "false", "on": "true", "1": "1", "010": "8", "0x1f": "31", "1.10": "1.1", "1.0": "1", "1e3": "1000", ".inf": ".inf", "2001-01-01": "2001-01-01",
+		"y": "true", "N": "false", "on": "true", "1": "1", "010": "8", "0x1f": "31", "1.10": "1.1", "1.0": "1",
+		"1e3": "1000", ".inf": ".inf", "2001-01-01": "2001-01-01",
 		"'y'": "y", `"1.10"`: "1.10", "''": "", "a b": "a b", "=": "=", "'<<'": "<<", "'~'": "~",
 	} {
 		if got := bothWays(t, text+": x\n"); got != fmt.Sprintf("{%q:\"x\"}", want) {
@@ -55,15 +66,21 @@ func TestKeysAreStrings(t *testing.T) {
 
 func TestKeysAreSortedAsEncodingJSONDoes(t *testing.T) {
 	// Keys sort by their UTF-8 bytes and unescaped; UTF-16 would sort the emoji before U+FF5E.
-	const want = `{"\n":1,"!":2,"\"":3,"A":4,"\\":5,"a":6,"a\t":7,"a!":8,"aa":9,"é":10,"\u2028":11,"` + "\uff5e" + `":12,"😀":13}`
-	got, err := AppendJSON(nil, []byte(`{"😀":13,"`+"\uff5e"+`":12,"\u2028":11,"\u00e9":10,"aa":9,"a!":8,"a\t":7,"\u0061":6,"\\":5,"A":4,"\"":3,"!":2,"\n":1}`), Limits{}, nil)
+	const want = `{"\n":1,"!":2,"\"":3,"A":4,"\\":5,"a":6,"a\t":7,"a!":8,"aa":9,"é":10,"\u2028":11,"` + "\uff5e" +
+		`":12,"😀":13}`
+	got, err := AppendJSON(nil,
+		[]byte(
+			`{"😀":13,"`+"\uff5e"+
+				`":12,"\u2028":11,"\u00e9":10,"aa":9,"a!":8,"a\t":7,"\u0061":6,"\\":5,"A":4,"\"":3,"!":2,"\n":1}`),
+		Limits{}, nil)
 	if err != nil || string(got) != want {
 		t.Errorf("%v\n got %s\nwant %s", err, got, want)
 	}
 }
 
 func TestOutputIsAppended(t *testing.T) {
-	for _, doc := range []Doc{{Data: []byte("b: 1\na: 2\n")}, {Data: []byte(`{"b":1,"a":2}`), JSON: true}, {Data: []byte("b: &x 1\na: 2\n")}} {
+	for _, doc := range []Doc{{Data: []byte("b: 1\na: 2\n")}, {Data: []byte(`{"b":1,"a":2}`), JSON: true},
+		{Data: []byte("b: &x 1\na: 2\n")}} {
 		var c Converter
 		for range 2 {
 			if got, err := c.Append([]byte("x"), doc); err != nil || !strings.HasPrefix(string(got), `x{"a":2,"b":1`) {

@@ -137,7 +137,8 @@ func (in *inspector) findDuplicates(n *yaml.Node) {
 
 // nodeKey returns the text of a scalar node as a JSON key.
 func nodeKey(n *yaml.Node) string {
-	const quoted = yaml.DoubleQuotedStyle | yaml.SingleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle | yaml.TaggedStyle
+	const quoted = yaml.DoubleQuotedStyle | yaml.SingleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle |
+		yaml.TaggedStyle
 	if n.Style&quoted != 0 {
 		return n.Value
 	}

@@ -64,7 +64,8 @@ func (v *value) UnmarshalYAML(unmarshal func(any) error) error {
 func invalid(message string) value { return value{kind: kindInvalid, text: message} }
 
 func (v *value) setMapping(pairs map[key]value) error {
-	v.kind, v.collection = kindMapping, &collection{keys: make([]string, 0, len(pairs)), items: make([]value, len(pairs))}
+	v.kind, v.collection = kindMapping, &collection{keys: make([]string, 0, len(pairs)),
+		items: make([]value, len(pairs))}
 	for k := range pairs {
 		if !k.set {
 			*v = invalid("yaml: unsupported map key of type: null")

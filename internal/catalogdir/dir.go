@@ -56,7 +56,8 @@ type Dir struct {
 // removes its leftovers.
 func Open(ctx context.Context, dir string, o Options) (*Dir, error) {
 	if dir == "" {
-		return nil, &fs.PathError{Op: "open", Path: dir, Err: fs.ErrNotExist} // an empty name does not mean the working directory
+		// an empty name does not mean the working directory
+		return nil, &fs.PathError{Op: "open", Path: dir, Err: fs.ErrNotExist}
 	}
 	o.Wait = cmp.Or(o.Wait, defaultWait)
 	o.Format = cmp.Or(o.Format, declcfg.FormatJSON)

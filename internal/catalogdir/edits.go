@@ -29,7 +29,8 @@ type fileEdit struct {
 func (es *edits) get(name string) *fileEdit {
 	e := es.byName[name]
 	if e == nil {
-		e = &fileEdit{name: name, changed: map[int]declcfg.Blob{}, dropped: map[int]bool{}, added: map[int][]declcfg.Blob{}}
+		e = &fileEdit{name: name, changed: map[int]declcfg.Blob{}, dropped: map[int]bool{},
+			added: map[int][]declcfg.Blob{}}
 		es.byName[name] = e
 	}
 	return e

@@ -83,7 +83,8 @@ func runJob(words []string, dir string) error {
 			})
 		case "limit":
 			signal.Ignore(syscall.SIGXFSZ)
-			if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: uint64(n), Max: uint64(n)}); err != nil {
+			if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE,
+				&syscall.Rlimit{Cur: uint64(n), Max: uint64(n)}); err != nil {
 				return err
 			}
 		default:
@@ -108,8 +109,9 @@ func change(c *declcfg.Catalog, name string) []string {
 		c.Channels = slices.DeleteFunc(c.Channels, func(ch declcfg.Channel) bool { return ch.Package == pkg })
 	}
 	bundle := func(pkg, v string) {
-		c.Bundles = append(c.Bundles, declcfg.Bundle{Name: pkg + ".v" + v, Package: pkg, Image: "r/x:" + v, Properties: []declcfg.Property{
-			{Type: declcfg.PropertyPackage, Value: []byte(`{"packageName":"` + pkg + `","version":"` + v + `"}`)}}})
+		c.Bundles = append(c.Bundles,
+			declcfg.Bundle{Name: pkg + ".v" + v, Package: pkg, Image: "r/x:" + v, Properties: []declcfg.Property{
+				{Type: declcfg.PropertyPackage, Value: []byte(`{"packageName":"` + pkg + `","version":"` + v + `"}`)}}})
 	}
 	describe := func(pkg string) {
 		for i := range c.Packages {
@@ -153,8 +155,11 @@ func change(c *declcfg.Catalog, name string) []string {
 func base(t testing.TB, dir string) {
 	yaml := "---\n# the package\nschema: olm.package\nname: b\ndefaultChannel: x\n"
 	write(t, dir, map[string]string{
-		"a/package.json": pkgA, "a/channels.json": chA, "a/bundles/v1.0.0.json": buA1, "a/bundles/v1.1.0.json": newBundle("a", "1.1.0"),
-		"b/catalog.yaml": yaml, "c/x/catalog.json": strings.ReplaceAll(pkgB, "b", "c"), ".indexignore": "README\n", "README": "mine", "a/README": "mine", "e/catalog.json": strings.ReplaceAll(pkgB, "b", "e"),
+		"a/package.json": pkgA, "a/channels.json": chA, "a/bundles/v1.0.0.json": buA1,
+		"a/bundles/v1.1.0.json": newBundle("a", "1.1.0"),
+		"b/catalog.yaml":        yaml, "c/x/catalog.json": strings.ReplaceAll(pkgB, "b", "c"),
+		".indexignore": "README\n",
+		"README":       "mine", "a/README": "mine", "e/catalog.json": strings.ReplaceAll(pkgB, "b", "e"),
 	})
 }
 
@@ -189,7 +194,8 @@ func nothingLeft(t testing.TB, dir string, what ...any) {
 	}
 }
 
-var edits = []string{"file", "files", "package", "gone", "directory", "all", "files nolinks", "all nolinks", "file nolinks"}
+var edits = []string{"file", "files", "package", "gone", "directory", "all", "files nolinks", "all nolinks",
+	"file nolinks"}
 
 // readable checks what a reader gets after an edit was killed: the old catalog, the new one, or an error if only some
 // of the files are in place.
@@ -214,7 +220,8 @@ func readable(t testing.TB, dir, old, now string, what ...any) {
 func whole(t testing.TB, dir string, old, now map[string]string) {
 	t.Helper()
 	for name, text := range contents(t, dir) {
-		if !strings.HasPrefix(name, catalogdir.StagePrefix) && !strings.HasSuffix(name, "/") && text != old[name] && text != now[name] {
+		if !strings.HasPrefix(name, catalogdir.StagePrefix) && !strings.HasSuffix(name,
+			"/") && text != old[name] && text != now[name] {
 			t.Errorf("%s is neither the old file nor the new one", name)
 		}
 	}
@@ -263,7 +270,8 @@ func TestKilled(t *testing.T) {
 				nothingLeft(t, dir, "step", step)
 			}
 			if seen["old"] < 2 || seen["new"] == 0 {
-				t.Errorf("killed %d times with the old catalog, and %d times with the new one", seen["old"], seen["new"])
+				t.Errorf("killed %d times with the old catalog, and %d times with the new one", seen["old"],
+					seen["new"])
 			}
 		})
 	}
@@ -329,7 +337,8 @@ func TestSystemCalls(t *testing.T) {
 					for n := 1; n < 40; n += step {
 						dir := filepath.Join(t.TempDir(), "catalog")
 						base(t, dir)
-						out, err := traced(strace, job(dir, words...), fmt.Sprintf("inject=%s:%s:when=%d", call, fault, n)).CombinedOutput()
+						out, err := traced(strace, job(dir, words...),
+							fmt.Sprintf("inject=%s:%s:when=%d", call, fault, n)).CombinedOutput()
 						finished := err == nil
 						failed := strings.HasPrefix(string(out), "error:")
 						readable(t, dir, old, now, "call", n)
@@ -337,7 +346,8 @@ func TestSystemCalls(t *testing.T) {
 							// Without a hard link to the old file, a file stays replaced if syncing its directory
 							// fails.
 							replaced := name == "file nolinks" && call == "fsync"
-							if got := text(t, load(t, dir)); finished && got != now || failed && got != old && !replaced {
+							if got := text(t, load(t, dir)); finished && got != now ||
+								failed && got != old && !replaced {
 								t.Errorf("call %d: %v: %s\nthe catalog is\n%s", n, err, out, got)
 							}
 						}
@@ -367,10 +377,12 @@ func TestWithoutLinks(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "catalog")
 		base(t, dir)
 		before := state(t, dir)
-		if out, err := traced(strace, job(dir, words...), "inject=linkat:error=EPERM").CombinedOutput(); err != nil || text(t, load(t, dir)) != now {
+		if out, err := traced(strace, job(dir, words...), "inject=linkat:error=EPERM").CombinedOutput(); err != nil ||
+			text(t, load(t, dir)) != now {
 			t.Errorf("%s: %v: %s", name, err, out)
 		}
-		untouched(t, before, state(t, dir), "a/package.json", "a/bundles/v1.0.0.json", "a/channels.json", "a/bundles/v1.1.0.json", "a/README", "b/catalog.yaml", "c/x/catalog.json")
+		untouched(t, before, state(t, dir), "a/package.json", "a/bundles/v1.0.0.json", "a/channels.json",
+			"a/bundles/v1.1.0.json", "a/README", "b/catalog.yaml", "c/x/catalog.json")
 		nothingLeft(t, dir, name)
 	}
 }
@@ -382,7 +394,9 @@ func canTrace(t *testing.T) string {
 		err = osexec.Command(strace, "-o", os.DevNull, "true").Run()
 	}
 	if err != nil {
-		t.Skipf("strace cannot be used here (%v); TestKilled and TestFullDisk kill at chosen steps and limit files instead", err)
+		t.Skipf(
+			"strace cannot be used here (%v); TestKilled and TestFullDisk kill at chosen steps and limit files instead",
+			err)
 	}
 	return strace
 }

@@ -17,9 +17,13 @@ import (
 // catalog.
 func FuzzRewrite(f *testing.F) {
 	for _, text := range []string{
-		"{\"schema\":\"a\",\"n\":1}\n{\"schema\": \"b\"}{\"schema\":\"c\"}", "---\nschema: a\n--- # x\n# y\nschema: b\n# z\n\n---\n# none\n---\nschema: c",
-		"schema: a\r\nt: |+\r\n  x\r\n\r\n# c\r\n---\r\nschema: b\r\n", "{\"schema\": \"a\"}\n---\nschema: b\n---\n{schema: c}\n", "{schema: a}\n---\n{\"schema\": \"b\"}\n",
-		" \n\t{\n\t\"schema\": \"a\"\n}\n\n\n{\"schema\":\"b\"}\n", "# c\n---\nschema: a\n...\n---\n---\nschema: b\nt: \"x\n  # y\n  \"\n", "---\n? schema\n: a\nb: &x [1]\nc: *x\n---\nschema: b\n",
+		"{\"schema\":\"a\",\"n\":1}\n{\"schema\": \"b\"}{\"schema\":\"c\"}",
+		"---\nschema: a\n--- # x\n# y\nschema: b\n# z\n\n---\n# none\n---\nschema: c",
+		"schema: a\r\nt: |+\r\n  x\r\n\r\n# c\r\n---\r\nschema: b\r\n",
+		"{\"schema\": \"a\"}\n---\nschema: b\n---\n{schema: c}\n", "{schema: a}\n---\n{\"schema\": \"b\"}\n",
+		" \n\t{\n\t\"schema\": \"a\"\n}\n\n\n{\"schema\":\"b\"}\n",
+		"# c\n---\nschema: a\n...\n---\n---\nschema: b\nt: \"x\n  # y\n  \"\n",
+		"---\n? schema\n: a\nb: &x [1]\nc: *x\n---\nschema: b\n",
 	} {
 		for how := range byte(9) {
 			f.Add([]byte(text), how, "t: x\n\n")
@@ -33,9 +37,11 @@ func FuzzRewrite(f *testing.F) {
 			t.Fatal(err)
 		}
 		file := &file{name: "file"}
-		c, err := declcfg.Read(context.Background(), bytes.NewReader(data), "file", declcfg.LoadOptions{Lazy: true, Document: func(b declcfg.Blob, d declcfg.Document) {
-			file.docs = append(file.docs, &document{file: file, n: len(file.docs), schema: b.BlobSchema(), pkg: b.BlobPackage(), name: b.BlobName(), start: d.Start, end: d.End, json: d.JSON})
-		}})
+		c, err := declcfg.Read(context.Background(), bytes.NewReader(data), "file",
+			declcfg.LoadOptions{Lazy: true, Document: func(b declcfg.Blob, d declcfg.Document) {
+				file.docs = append(file.docs, &document{file: file, n: len(file.docs), schema: b.BlobSchema(),
+					pkg: b.BlobPackage(), name: b.BlobName(), start: d.Start, end: d.End, json: d.JSON})
+			}})
 		if err != nil || len(file.docs) == 0 || len(file.docs) != len(c.Others) {
 			return
 		}
@@ -46,7 +52,8 @@ func FuzzRewrite(f *testing.F) {
 		n := int(how/9) % len(file.docs)
 		text, err := (&declcfg.Channel{Name: strings.ToValidUTF8(value, "?")}).MarshalJSON()
 		if err == nil {
-			text, err = canon.AppendJSON(nil, bytes.Replace(text, []byte(declcfg.SchemaChannel), []byte("new"), 1), canon.Limits{}, nil)
+			text, err = canon.AppendJSON(nil, bytes.Replace(text, []byte(declcfg.SchemaChannel), []byte("new"), 1),
+				canon.Limits{}, nil)
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -90,7 +97,8 @@ func FuzzRewrite(f *testing.F) {
 			}
 			t.Skip(err) // refused
 		}
-		back, err := declcfg.Read(context.Background(), bytes.NewReader(out.Bytes()), "file", declcfg.LoadOptions{Lazy: true})
+		back, err := declcfg.Read(context.Background(), bytes.NewReader(out.Bytes()), "file",
+			declcfg.LoadOptions{Lazy: true})
 		if err != nil {
 			t.Fatalf("%v\n%q\nof\n%q", err, out.Bytes(), data)
 		}

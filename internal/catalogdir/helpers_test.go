@@ -109,7 +109,8 @@ func untouched(t testing.TB, before, after map[string]fs.FileInfo, but ...string
 		if slices.Contains(but, name) {
 			continue
 		}
-		if !ok || !os.SameFile(was, is) || !was.ModTime().Equal(is.ModTime()) || was.Mode() != is.Mode() || was.Size() != is.Size() {
+		if !ok || !os.SameFile(was, is) || !was.ModTime().Equal(is.ModTime()) || was.Mode() != is.Mode() ||
+			was.Size() != is.Size() {
 			t.Errorf("%s was touched", name)
 		}
 	}
@@ -128,7 +129,8 @@ func load(t testing.TB, dir string) *declcfg.Catalog {
 // text formats a catalog as declcfg writes it, with blobs of unknown schemas sorted: their order depends on files.
 func text(t testing.TB, c *declcfg.Catalog) string {
 	t.Helper()
-	slices.SortStableFunc(c.Others, func(a, b declcfg.Meta) int { return strings.Compare(string(a.Blob), string(b.Blob)) })
+	slices.SortStableFunc(c.Others,
+		func(a, b declcfg.Meta) int { return strings.Compare(string(a.Blob), string(b.Blob)) })
 	var out strings.Builder
 	check(t, c.Write(&out, declcfg.FormatJSON))
 	return out.String()

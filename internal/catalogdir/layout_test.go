@@ -16,7 +16,9 @@ const (
 )
 
 func newBundle(pkg, v string) string {
-	return "{\"schema\":\"olm.bundle\",\"name\":\"" + pkg + ".v" + v + "\",\"package\":\"" + pkg + "\",\"image\":\"r/" + pkg + ":" + v + "\",\"properties\":[{\"type\":\"olm.package\",\"value\":{\"packageName\":\"" + pkg + "\",\"version\":\"" + v + "\"}}]}\n"
+	return "{\"schema\":\"olm.bundle\",\"name\":\"" + pkg + ".v" + v + "\",\"package\":\"" + pkg + "\",\"image\":\"r/" +
+		pkg + ":" + v + "\",\"properties\":[{\"type\":\"olm.package\",\"value\":{\"packageName\":\"" + pkg +
+		"\",\"version\":\"" + v + "\"}}]}\n"
 }
 
 // adding returns an edit that appends the blobs of a text.
@@ -27,8 +29,10 @@ func adding(t *testing.T, text string) func(*declcfg.Catalog) {
 func removing(names ...string) func(*declcfg.Catalog) {
 	return func(c *declcfg.Catalog) {
 		c.Bundles = slices.DeleteFunc(c.Bundles, func(b declcfg.Bundle) bool { return slices.Contains(names, b.Name) })
-		c.Channels = slices.DeleteFunc(c.Channels, func(b declcfg.Channel) bool { return slices.Contains(names, b.Name) })
-		c.Packages = slices.DeleteFunc(c.Packages, func(b declcfg.Package) bool { return slices.Contains(names, b.Name) })
+		c.Channels = slices.DeleteFunc(c.Channels,
+			func(b declcfg.Channel) bool { return slices.Contains(names, b.Name) })
+		c.Packages = slices.DeleteFunc(c.Packages,
+			func(b declcfg.Package) bool { return slices.Contains(names, b.Name) })
 	}
 }
 
@@ -60,7 +64,8 @@ func TestPlaces(t *testing.T) {
 			map[string]string{"a/bundles/v1.1.0.json": newBundle("a", "1.1.0")},
 		},
 		"a package that goes takes its directory with it": {
-			map[string]string{"a/package.json": pkgA, "a/x/channels.json": chA, "a/y/z/bundles.json": buA1, "b/catalog.json": pkgB},
+			map[string]string{"a/package.json": pkgA, "a/x/channels.json": chA, "a/y/z/bundles.json": buA1,
+				"b/catalog.json": pkgB},
 			"a", func(c *declcfg.Catalog) { *c = declcfg.Catalog{} },
 			map[string]string{"a/package.json": "-", "a/x/channels.json": "-", "a/y/z/bundles.json": "-"},
 		},
@@ -70,12 +75,15 @@ func TestPlaces(t *testing.T) {
 			map[string]string{"a/a.v1.1.0.json": newBundle("a", "1.1.0")},
 		},
 		"one bundle a directory": {
-			map[string]string{"a/package.json": pkgA, "a/channels.json": chA, "a/1.0.0/bundle.json": buA1, "b/catalog.json": pkgB},
+			map[string]string{"a/package.json": pkgA, "a/channels.json": chA, "a/1.0.0/bundle.json": buA1,
+				"b/catalog.json": pkgB},
 			"a", adding(t, newBundle("a", "1.1.0")+newBundle("a", "1.2.0")),
-			map[string]string{"a/1.1.0/bundle.json": newBundle("a", "1.1.0"), "a/1.2.0/bundle.json": newBundle("a", "1.2.0")},
+			map[string]string{"a/1.1.0/bundle.json": newBundle("a", "1.1.0"),
+				"a/1.2.0/bundle.json": newBundle("a", "1.2.0")},
 		},
 		"one bundle a file, called after nothing that is known": {
-			map[string]string{"a/package.json": pkgA, "a/channels.json": chA, "a/b/001.json": buA1, "a/b/002.json": newBundle("a", "1.0.1")},
+			map[string]string{"a/package.json": pkgA, "a/channels.json": chA, "a/b/001.json": buA1,
+				"a/b/002.json": newBundle("a", "1.0.1")},
 			"a", adding(t, newBundle("a", "1.1.0")),
 			map[string]string{"a/b/a.v1.1.0.json": newBundle("a", "1.1.0")},
 		},
@@ -85,7 +93,8 @@ func TestPlaces(t *testing.T) {
 			map[string]string{"a/bundles.json": buA1 + newBundle("a", "1.1.0")},
 		},
 		"bundles of several files: beside the one before by version": {
-			map[string]string{"a/package.json": pkgA + chA, "a/v1.json": buA1 + newBundle("a", "1.9.0"), "a/v2.json": newBundle("a", "2.0.0") + newBundle("a", "2.10.0")},
+			map[string]string{"a/package.json": pkgA + chA, "a/v1.json": buA1 + newBundle("a", "1.9.0"),
+				"a/v2.json": newBundle("a", "2.0.0") + newBundle("a", "2.10.0")},
 			"a", adding(t, newBundle("a", "1.10.0")+newBundle("a", "2.9.0")+newBundle("a", "0.1.0")),
 			map[string]string{
 				"a/v1.json": buA1 + newBundle("a", "1.9.0") + newBundle("a", "0.1.0") + newBundle("a", "1.10.0"),
@@ -98,14 +107,16 @@ func TestPlaces(t *testing.T) {
 			map[string]string{"a/channels/fast.json": strings.ReplaceAll(chA, "stable", "fast")},
 		},
 		"a channel whose name is no file's": {
-			map[string]string{"a/package.json": pkgA, "a/channels/stable.json": chA, "a/channels/x.json": strings.ReplaceAll(chA, "stable", "x")},
+			map[string]string{"a/package.json": pkgA, "a/channels/stable.json": chA,
+				"a/channels/x.json": strings.ReplaceAll(chA, "stable", "x")},
 			"a", adding(t, strings.ReplaceAll(chA, "stable", "../../up")),
 			map[string]string{"a/channels/stable.json": chA + strings.ReplaceAll(chA, "stable", "../../up")},
 		},
 		"a schema that the package has not: to its olm.package": {
 			map[string]string{"a/package.json": pkgA, "a/channels/stable.json": chA, "a/bundles.json": buA1},
 			"a", adding(t, "{\"schema\":\"olm.deprecations\",\"package\":\"a\",\"entries\":[]}\n"),
-			map[string]string{"a/package.json": pkgA + "{\"schema\":\"olm.deprecations\",\"package\":\"a\",\"entries\":[]}\n"},
+			map[string]string{"a/package.json": pkgA +
+				"{\"schema\":\"olm.deprecations\",\"package\":\"a\",\"entries\":[]}\n"},
 		},
 		"a new package: as those that have one file": {
 			map[string]string{"a.json": pkgA + chA + buA1, "c.json": strings.ReplaceAll(pkgB, "b", "c")},
@@ -113,14 +124,16 @@ func TestPlaces(t *testing.T) {
 			map[string]string{"b.json": pkgB},
 		},
 		"a new package: the format that most files have": {
-			map[string]string{"one/x.yaml": "schema: olm.package\nname: a\n", "one/y.yaml": "schema: x\npackage: a\n", "two.json": pkgB},
+			map[string]string{"one/x.yaml": "schema: olm.package\nname: a\n", "one/y.yaml": "schema: x\npackage: a\n",
+				"two.json": pkgB},
 			"c", adding(t, strings.ReplaceAll(pkgB, "b", "c")),
 			map[string]string{"c/catalog.yaml": "---\ndefaultChannel: \"\"\nname: c\nschema: olm.package\n"},
 		},
 		"a new package of an empty catalog": {
 			map[string]string{"empty.yaml": ""},
 			"b", adding(t, pkgB),
-			map[string]string{"b/catalog.json": "{\n    \"schema\": \"olm.package\",\n    \"name\": \"b\",\n    \"defaultChannel\": \"\"\n}\n"},
+			map[string]string{"b/catalog.json": "{\n    \"schema\": \"olm.package\",\n    \"name\": " +
+				"\"b\",\n    \"defaultChannel\": \"\"\n}\n"},
 		},
 		"a new package beside a single one in its directory": {
 			map[string]string{"a/index.json": pkgA + chA + buA1},
@@ -128,22 +141,28 @@ func TestPlaces(t *testing.T) {
 			map[string]string{"b/index.json": pkgB},
 		},
 		"packages that share files": {
-			map[string]string{"1.json": pkgA + pkgB + chA, "2.json": newBundle("b", "1.0.0") + buA1 + newBundle("b", "2.0.0")},
+			map[string]string{"1.json": pkgA + pkgB + chA,
+				"2.json": newBundle("b", "1.0.0") + buA1 + newBundle("b", "2.0.0")},
 			"a", func(c *declcfg.Catalog) { adding(t, newBundle("a", "3.0.0"))(c); removing("a", "a.v1.0.0")(c) },
-			map[string]string{"1.json": pkgB + chA, "2.json": newBundle("b", "1.0.0") + newBundle("a", "3.0.0") + newBundle("b", "2.0.0")},
+			map[string]string{"1.json": pkgB + chA,
+				"2.json": newBundle("b", "1.0.0") + newBundle("a", "3.0.0") + newBundle("b", "2.0.0")},
 		},
 		"an ignored place is not used": {
-			map[string]string{".indexignore": "v2*\n", "a/package.json": pkgA, "a/channels.json": chA, "a/b/v1.0.0.json": buA1, "a/b/v1.1.0.json": newBundle("a", "1.1.0"), "a/README": "x", "a/.indexignore": "README"},
+			map[string]string{".indexignore": "v2*\n", "a/package.json": pkgA, "a/channels.json": chA,
+				"a/b/v1.0.0.json": buA1, "a/b/v1.1.0.json": newBundle("a", "1.1.0"), "a/README": "x",
+				"a/.indexignore": "README"},
 			"a", adding(t, newBundle("a", "2.0.0")+newBundle("a", "3.0.0")),
 			map[string]string{"a/b/a.v2.0.0.json": newBundle("a", "2.0.0"), "a/b/v3.0.0.json": newBundle("a", "3.0.0")},
 		},
 		"a taken place is not used": {
-			map[string]string{".indexignore": "v2*\n", "a/package.json": pkgA, "a/channels.json": chA, "a/b/v1.0.0.json": buA1, "a/b/v2.0.0.json": "mine"},
+			map[string]string{".indexignore": "v2*\n", "a/package.json": pkgA, "a/channels.json": chA,
+				"a/b/v1.0.0.json": buA1, "a/b/v2.0.0.json": "mine"},
 			"a", adding(t, newBundle("a", "2.0.0")),
 			map[string]string{"a/b/v1.0.0.json": buA1 + newBundle("a", "2.0.0")},
 		},
 		"files of which nothing is left go, and empty ones stay": {
-			map[string]string{"a/package.json": pkgA, "a/b/v1.json": buA1, "a/b/c/v2.json": newBundle("a", "1.1.0"), "a/empty": "", "b/empty": "", "b/catalog.json": pkgB},
+			map[string]string{"a/package.json": pkgA, "a/b/v1.json": buA1, "a/b/c/v2.json": newBundle("a", "1.1.0"),
+				"a/empty": "", "b/empty": "", "b/catalog.json": pkgB},
 			"a", removing("a.v1.0.0", "a.v1.1.0"),
 			map[string]string{"a/b/v1.json": "-", "a/b/c/v2.json": "-"},
 		},
@@ -153,12 +172,17 @@ func TestPlaces(t *testing.T) {
 			map[string]string{"a/package.json": "-"},
 		},
 		"unknown schemas stay, and change in their place": {
-			map[string]string{"a/x.json": pkgA + "{\"schema\":\"x\",\"package\":\"a\",\"n\":1}{\"n\": 2, \"schema\": \"x\", \"package\": \"a\"}\n{\"schema\":\"y\"}"},
+			map[string]string{"a/x.json": pkgA +
+				"{\"schema\":\"x\",\"package\":\"a\",\"n\":1}{\"n\": 2, \"schema\": \"x\", \"package\": " +
+				"\"a\"}\n{\"schema\":\"y\"}"},
 			"a", func(c *declcfg.Catalog) {
 				c.Others[1].Blob = []byte(`{"n":3,"package":"a","schema":"x"}`)
-				c.Others = slices.Insert(c.Others, 0, declcfg.Meta{Schema: "x", Package: "a", Blob: []byte(`{"n":4,"package":"a","schema":"x"}`)})
+				c.Others = slices.Insert(c.Others, 0,
+					declcfg.Meta{Schema: "x", Package: "a", Blob: []byte(`{"n":4,"package":"a","schema":"x"}`)})
 			},
-			map[string]string{"a/x.json": pkgA + "{\"schema\":\"x\",\"package\":\"a\",\"n\":1}{\"n\": 4, \"schema\": \"x\", \"package\": \"a\"}\n{\"n\": 3, \"schema\": \"x\", \"package\": \"a\"}\n{\"schema\":\"y\"}"},
+			map[string]string{"a/x.json": pkgA +
+				"{\"schema\":\"x\",\"package\":\"a\",\"n\":1}{\"n\": 4, \"schema\": \"x\", \"package\": " +
+				"\"a\"}\n{\"n\": 3, \"schema\": \"x\", \"package\": \"a\"}\n{\"schema\":\"y\"}"},
 		},
 		"blobs of no package": {
 			map[string]string{"a/x.json": pkgA + "{\"schema\":\"x\",\"n\":1}\n"},
@@ -171,7 +195,8 @@ func TestPlaces(t *testing.T) {
 		"names with spaces, dashes and other letters": {
 			map[string]string{"-a b/\u00fc/-package.json": pkgA, "-a b/\u00fc/v1.0.0 - x.json": buA1},
 			"a", func(c *declcfg.Catalog) { adding(t, newBundle("a", "2.0.0"))(c); c.Packages[0].DefaultChannel = "x" },
-			map[string]string{"-a b/\u00fc/-package.json": strings.ReplaceAll(pkgA, "stable", "x"), "-a b/\u00fc/v2.0.0 - x.json": newBundle("a", "2.0.0")},
+			map[string]string{"-a b/\u00fc/-package.json": strings.ReplaceAll(pkgA, "stable", "x"),
+				"-a b/\u00fc/v2.0.0 - x.json": newBundle("a", "2.0.0")},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -200,7 +225,8 @@ func TestPlaces(t *testing.T) {
 				t.Errorf("told of %q, not of %q", got, touched)
 			}
 			before = state(t, dir)
-			if result, err = edit(t, dir, []string{c.pkg}, func(*declcfg.Catalog) {}); err != nil || !result.Unchanged() {
+			if result, err = edit(t, dir, []string{c.pkg}, func(*declcfg.Catalog) {}); err != nil ||
+				!result.Unchanged() {
 				t.Errorf("again: %v %v", result, err)
 			}
 			untouched(t, before, state(t, dir))

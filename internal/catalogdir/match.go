@@ -59,12 +59,14 @@ func wish(packages map[string]bool, now *declcfg.Catalog) []*wanted {
 }
 
 func withoutContent(b declcfg.Blob) error {
-	return fmt.Errorf("package %q: %s %q was loaded without its content and cannot be written", b.BlobPackage(), b.BlobSchema(), b.BlobName())
+	return fmt.Errorf("package %q: %s %q was loaded without its content and cannot be written", b.BlobPackage(),
+		b.BlobSchema(), b.BlobName())
 }
 
 // match compares the documents of the packages with the wanted blobs and records in the edits which of them change and
 // which are dropped. It returns the blobs without a document.
-func (d *Dir) match(ctx context.Context, packages map[string]bool, now *declcfg.Catalog, edits *edits) ([]*wanted, error) {
+func (d *Dir) match(ctx context.Context, packages map[string]bool, now *declcfg.Catalog,
+	edits *edits) ([]*wanted, error) {
 	all := wish(packages, now)
 	byKey := map[key][]*wanted{}
 	stays := map[string]bool{}

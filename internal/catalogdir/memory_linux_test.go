@@ -57,10 +57,13 @@ func TestMemory(t *testing.T) {
 func megabyte(pkg string) *declcfg.Catalog {
 	c := &declcfg.Catalog{Packages: []declcfg.Package{{Name: pkg}}}
 	for n := range 20 {
-		c.Bundles = append(c.Bundles, declcfg.Bundle{Name: fmt.Sprintf("%s.v1.0.%d", pkg, n), Package: pkg, Image: "r/x", Properties: []declcfg.Property{
-			{Type: declcfg.PropertyPackage, Value: []byte(fmt.Sprintf(`{"packageName":%q,"version":"1.0.%d"}`, pkg, n))},
-			declcfg.NewBundleObject([]byte(`{"kind":"ConfigMap","data":{"x":"` + strings.Repeat("abcdefghijklmnop", 2400) + `"}}`)),
-		}})
+		c.Bundles = append(c.Bundles, declcfg.Bundle{Name: fmt.Sprintf("%s.v1.0.%d", pkg, n), Package: pkg,
+			Image: "r/x", Properties: []declcfg.Property{
+				{Type: declcfg.PropertyPackage,
+					Value: []byte(fmt.Sprintf(`{"packageName":%q,"version":"1.0.%d"}`, pkg, n))},
+				declcfg.NewBundleObject(
+					[]byte(`{"kind":"ConfigMap","data":{"x":"` + strings.Repeat("abcdefghijklmnop", 2400) + `"}}`)),
+			}})
 	}
 	return c
 }

@@ -146,7 +146,8 @@ func entriesOf(text string) ([]entry, bool) {
 func plainKey(line string) (string, bool) {
 	for i := range len(line) {
 		switch c := line[i]; {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c == '_', i > 0 && (c >= '0' && c <= '9' || c == '-' || c == '.'):
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c == '_',
+			i > 0 && (c >= '0' && c <= '9' || c == '-' || c == '.'):
 		case c == ':' && i > 0 && (line[i+1] == ' ' || line[i+1] == '\n'):
 			return line[:i], true
 		default:

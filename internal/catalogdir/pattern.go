@@ -115,5 +115,6 @@ func isWordRune(r rune) bool {
 // isElement reports whether a name is a valid file or directory name for a catalog on every system.
 func isElement(name string) bool {
 	return name != "" && name != "." && len(name) <= 255 && utf8.ValidString(name) && filepath.IsLocal(name) &&
-		!strings.HasPrefix(name, "..") && !strings.ContainsAny(name, `/\`) && strings.IndexFunc(name, unicode.IsControl) < 0
+		!strings.HasPrefix(name, "..") && !strings.ContainsAny(name, `/\`) && strings.IndexFunc(name,
+		unicode.IsControl) < 0
 }

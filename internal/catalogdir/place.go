@@ -160,7 +160,8 @@ func (p *placer) newPackage(b declcfg.Blob) error {
 		return fmt.Errorf("package name %q %w: it is no name of a directory", pkg, ErrPlace)
 	}
 	if !p.free(name) {
-		return fmt.Errorf("%s, the file of the new package %q, %w: it is there already, or an ignore file ignores it", name, pkg, ErrPlace)
+		return fmt.Errorf("%s, the file of the new package %q, %w: it is there already, or an ignore file ignores it",
+			name, pkg, ErrPlace)
 	}
 	e := p.edits.get(name)
 	e.like, e.json = like, isJSON

@@ -25,32 +25,50 @@ func TestRefusedPlaces(t *testing.T) {
 		want    string
 	}{
 		"a link within the directory": {func(t *testing.T, dir string) error {
-			return errors.Join(os.Mkdir(filepath.Join(dir, "real"), 0o755), os.WriteFile(filepath.Join(dir, ".indexignore"), []byte("real\nREADME\n"), 0o644),
-				os.Rename(filepath.Join(dir, "b/catalog.yaml"), filepath.Join(dir, "real/b.yaml")), os.Symlink("../real/b.yaml", filepath.Join(dir, "b/catalog.yaml")))
+			return errors.Join(os.Mkdir(filepath.Join(dir, "real"), 0o755),
+				os.WriteFile(filepath.Join(dir, ".indexignore"), []byte("real\nREADME\n"), 0o644),
+				os.Rename(filepath.Join(dir, "b/catalog.yaml"), filepath.Join(dir, "real/b.yaml")),
+				os.Symlink("../real/b.yaml", filepath.Join(dir, "b/catalog.yaml")))
 		}, "file", `b/catalog.yaml cannot be changed here: it is a link to "../real/b.yaml"`},
 		"a link out of the directory": {func(t *testing.T, dir string) error {
-			return errors.Join(os.Rename(filepath.Join(dir, "b/catalog.yaml"), filepath.Join(dir, "../b.yaml")), os.Symlink("../../b.yaml", filepath.Join(dir, "b/catalog.yaml")))
+			return errors.Join(os.Rename(filepath.Join(dir, "b/catalog.yaml"), filepath.Join(dir, "../b.yaml")),
+				os.Symlink("../../b.yaml", filepath.Join(dir, "b/catalog.yaml")))
 		}, "file", "path escapes from parent"},
-		"a link to a directory": {func(t *testing.T, dir string) error { return os.Symlink("b", filepath.Join(dir, "z")) }, "file", "is a directory"},
+		"a link to a directory": {func(t *testing.T, dir string) error {
+			return os.Symlink("b",
+				filepath.Join(dir, "z"))
+		}, "file", "is a directory"},
 		"a volume of Kubernetes": {func(t *testing.T, dir string) error {
-			return errors.Join(os.Mkdir(filepath.Join(dir, "b/..2024"), 0o755), os.Rename(filepath.Join(dir, "b/catalog.yaml"), filepath.Join(dir, "b/..2024/catalog.yaml")),
-				os.Symlink("..2024", filepath.Join(dir, "b/..data")), os.Symlink("..data/catalog.yaml", filepath.Join(dir, "b/catalog.yaml")))
+			return errors.Join(os.Mkdir(filepath.Join(dir, "b/..2024"), 0o755),
+				os.Rename(filepath.Join(dir, "b/catalog.yaml"), filepath.Join(dir, "b/..2024/catalog.yaml")),
+				os.Symlink("..2024", filepath.Join(dir, "b/..data")),
+				os.Symlink("..data/catalog.yaml", filepath.Join(dir, "b/catalog.yaml")))
 		}, "file", "it is in a volume of Kubernetes"},
 		"a new file in a volume of Kubernetes": {func(t *testing.T, dir string) error {
-			return errors.Join(os.Mkdir(filepath.Join(dir, "..2024"), 0o755), os.Symlink("..2024", filepath.Join(dir, "..data")))
+			return errors.Join(os.Mkdir(filepath.Join(dir, "..2024"), 0o755),
+				os.Symlink("..2024", filepath.Join(dir, "..data")))
 		}, "package", "it is in a volume of Kubernetes"},
-		"a read-only file":      {func(t *testing.T, dir string) error { return os.Chmod(filepath.Join(dir, "b/catalog.yaml"), 0o444) }, "file", "it is read-only"},
-		"a read-only directory": {func(t *testing.T, dir string) error { return os.Chmod(filepath.Join(dir, "b"), 0o555) }, "file", "its directory b is read-only"},
-		"a FIFO":                {func(t *testing.T, dir string) error { return syscall.Mkfifo(filepath.Join(dir, "b/fifo"), 0o644) }, "file", "not a regular file"},
+		"a read-only file": {func(t *testing.T, dir string) error {
+			return os.Chmod(filepath.Join(dir, "b/catalog.yaml"), 0o444)
+		}, "file", "it is read-only"},
+		"a read-only directory": {func(t *testing.T, dir string) error {
+			return os.Chmod(filepath.Join(dir, "b"),
+				0o555)
+		}, "file", "its directory b is read-only"},
+		"a FIFO": {func(t *testing.T, dir string) error {
+			return syscall.Mkfifo(filepath.Join(dir, "b/fifo"), 0o644)
+		}, "file", "not a regular file"},
 		"a byte order mark": {func(t *testing.T, dir string) error {
 			return os.WriteFile(filepath.Join(dir, "b/catalog.yaml"), []byte("\xef\xbb\xbf{}"), 0o644)
 		}, "file", "byte order mark"},
 		"comments only": {func(t *testing.T, dir string) error {
 			return os.WriteFile(filepath.Join(dir, "b/x.yaml"), []byte("# text\n"), 0o644)
 		}, "file", "missing root schema field"},
-		"a package whose name is no directory's": {func(t *testing.T, dir string) error { return nil }, "../x", `package name "../x" cannot be changed here`},
+		"a package whose name is no directory's": {func(t *testing.T, dir string) error { return nil }, "../x",
+			`package name "../x" cannot be changed here`},
 		"a new package where something else is": {func(t *testing.T, dir string) error {
-			return errors.Join(os.WriteFile(filepath.Join(dir, ".indexignore"), []byte("README\nq\n"), 0o644), os.Mkdir(filepath.Join(dir, "q"), 0o755))
+			return errors.Join(os.WriteFile(filepath.Join(dir, ".indexignore"), []byte("README\nq\n"), 0o644),
+				os.Mkdir(filepath.Join(dir, "q"), 0o755))
 		}, "q", "q/catalog.json, the file of the new package \"q\", cannot be changed here"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -89,7 +107,8 @@ func TestNoDirectory(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	check(t, os.WriteFile(file, nil, 0o644))
 	for name, want := range map[string]string{file: "not a directory", file + "x": "no such file", "": "not exist"} {
-		if _, err := catalogdir.Open(context.Background(), name, catalogdir.Options{}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := catalogdir.Open(context.Background(), name, catalogdir.Options{}); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %v", name, err)
 		}
 	}
@@ -98,9 +117,18 @@ func TestNoDirectory(t *testing.T) {
 // All kinds of edits work wherever the directory is and whatever its links and modes.
 func TestPlacesOfTheDirectory(t *testing.T) {
 	for name, prepare := range map[string]func(t *testing.T, dir string) (open string){
-		"a relative path":                            func(t *testing.T, dir string) string { t.Chdir(filepath.Dir(dir)); return "catalog" },
-		"the working directory":                      func(t *testing.T, dir string) string { t.Chdir(dir); return "." },
-		"a directory below is the working directory": func(t *testing.T, dir string) string { t.Chdir(filepath.Join(dir, "a")); return "../" },
+		"a relative path": func(t *testing.T, dir string) string {
+			t.Chdir(filepath.Dir(dir))
+			return "catalog"
+		},
+		"the working directory": func(t *testing.T, dir string) string {
+			t.Chdir(dir)
+			return "."
+		},
+		"a directory below is the working directory": func(t *testing.T, dir string) string {
+			t.Chdir(filepath.Join(dir, "a"))
+			return "../"
+		},
 		"a link": func(t *testing.T, dir string) string {
 			link := filepath.Join(t.TempDir(), "link")
 			check(t, os.Symlink(dir, link))
@@ -145,13 +173,16 @@ func TestPlacesOfTheDirectory(t *testing.T) {
 		"what is ignored may be anything": func(t *testing.T, dir string) string {
 			check(t, os.WriteFile(filepath.Join(dir, ".indexignore"), []byte("README\na/odd\n"), 0o644))
 			odd := filepath.Join(dir, "a/odd")
-			check(t, errors.Join(os.MkdirAll(filepath.Join(odd, "empty"), 0o700), syscall.Mkfifo(filepath.Join(odd, "fifo"), 0o600), os.Symlink("nowhere", filepath.Join(odd, "broken")),
-				os.Symlink("..", filepath.Join(odd, "loop")), os.WriteFile(filepath.Join(odd, "secret"), []byte("x"), 0)))
+			check(t, errors.Join(os.MkdirAll(filepath.Join(odd, "empty"), 0o700),
+				syscall.Mkfifo(filepath.Join(odd, "fifo"), 0o600), os.Symlink("nowhere", filepath.Join(odd, "broken")),
+				os.Symlink("..", filepath.Join(odd, "loop")),
+				os.WriteFile(filepath.Join(odd, "secret"), []byte("x"), 0)))
 			return dir
 		},
 		"a directory of that name is the user's": func(t *testing.T, dir string) string {
 			mine := filepath.Join(dir, catalogdir.StagePrefix+"0123456789abcdef")
-			check(t, errors.Join(os.Mkdir(mine, 0o755), os.WriteFile(filepath.Join(mine, "mine.json"), []byte(`{"schema":"mine"}`), 0o644)))
+			check(t, errors.Join(os.Mkdir(mine, 0o755),
+				os.WriteFile(filepath.Join(mine, "mine.json"), []byte(`{"schema":"mine"}`), 0o644)))
 			return dir
 		},
 	} {
@@ -378,7 +409,8 @@ func TestChangedMeanwhile(t *testing.T) {
 	for _, name := range edits {
 		words := strings.Fields(name)
 		for _, at := range []string{"load", "stage", "written", "journal"} {
-			for what, file := range map[string]string{"changed": "b/catalog.yaml", "replaced": "a/package.json", "new": "a/new.json", "removed": "a/channels.json"} {
+			for what, file := range map[string]string{"changed": "b/catalog.yaml", "replaced": "a/package.json",
+				"new": "a/new.json", "removed": "a/channels.json"} {
 				t.Run(strings.Join([]string{name, at, what}, " "), func(t *testing.T) {
 					dir := filepath.Join(t.TempDir(), "catalog")
 					base(t, dir)
@@ -446,7 +478,9 @@ func TestWaiting(t *testing.T) {
 	base(t, dir)
 	first, err := catalogdir.Open(context.Background(), dir, catalogdir.Options{})
 	check(t, err)
-	if _, err := catalogdir.Open(context.Background(), dir, catalogdir.Options{Wait: 50 * time.Millisecond}); !errors.Is(err, catalogdir.ErrLocked) || !strings.Contains(err.Error(), dir) {
+	if _, err := catalogdir.Open(context.Background(), dir,
+		catalogdir.Options{Wait: 50 * time.Millisecond}); !errors.Is(err, catalogdir.ErrLocked) ||
+		!strings.Contains(err.Error(), dir) {
 		t.Errorf("got %v", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -586,7 +620,8 @@ func TestReadOnly(t *testing.T) {
 		t.Fatal("it was not killed")
 	}
 	files := contents(t, dir)
-	if _, err := catalogdir.Open(context.Background(), dir, catalogdir.Options{ReadOnly: true}); err == nil || !strings.Contains(err.Error(), "interrupted") {
+	if _, err := catalogdir.Open(context.Background(), dir, catalogdir.Options{ReadOnly: true}); err == nil ||
+		!strings.Contains(err.Error(), "interrupted") {
 		t.Errorf("got %v", err)
 	}
 	if _, err := declcfg.OpenDir(dir); err == nil || !strings.Contains(err.Error(), "interrupted") {
@@ -627,13 +662,15 @@ func TestChangedBeforeUndoing(t *testing.T) {
 		if out, err := job(dir, "all", fmt.Sprintf("die=%d", step)).CombinedOutput(); err == nil {
 			t.Fatalf("%s", out)
 		}
-		if data, err := os.ReadFile(filepath.Join(dir, "b/catalog.yaml")); err != nil || strings.Contains(string(data), "new text") {
+		if data, err := os.ReadFile(filepath.Join(dir, "b/catalog.yaml")); err != nil || strings.Contains(string(data),
+			"new text") {
 			check(t, err)
 			break
 		}
 	}
 	check(t, os.WriteFile(filepath.Join(dir, "b/catalog.yaml"), []byte("mine"), 0o644))
-	if _, err := catalogdir.Open(context.Background(), dir, catalogdir.Options{}); !errors.Is(err, catalogdir.ErrChanged) || !strings.Contains(err.Error(), "b/catalog.yaml") {
+	if _, err := catalogdir.Open(context.Background(), dir, catalogdir.Options{}); !errors.Is(err,
+		catalogdir.ErrChanged) || !strings.Contains(err.Error(), "b/catalog.yaml") {
 		t.Errorf("got %v", err)
 	}
 	if data, err := os.ReadFile(filepath.Join(dir, "b/catalog.yaml")); err != nil || string(data) != "mine" {

@@ -53,7 +53,8 @@ func TestRandomEditsOfRandomLayouts(t *testing.T) {
 				changed = append(changed, name)
 			}
 		}
-		appended := slices.DeleteFunc(slices.Clone(result.Changed), func(name string) bool { return slices.Contains(changed, name) })
+		appended := slices.DeleteFunc(slices.Clone(result.Changed),
+			func(name string) bool { return slices.Contains(changed, name) })
 		if len(appended) > 1 {
 			t.Errorf("seed %d: touched %q, which have nothing of %q", seed, appended, packages)
 		}
@@ -77,7 +78,8 @@ func TestRandomEditsOfRandomLayouts(t *testing.T) {
 	}
 }
 
-func replace(t *testing.T, dir string, packages []string, want *declcfg.Catalog, noLinks bool) (catalogdir.Result, error) {
+func replace(t *testing.T, dir string, packages []string, want *declcfg.Catalog,
+	noLinks bool) (catalogdir.Result, error) {
 	t.Helper()
 	d, err := catalogdir.Open(context.Background(), dir, catalogdir.Options{})
 	check(t, err)
@@ -108,7 +110,8 @@ func (r *random) reduced(c, before *declcfg.Catalog) *declcfg.Catalog {
 	for i := range out.Bundles {
 		b := &out.Bundles[i]
 		for j := range before.Bundles {
-			if was := &before.Bundles[j]; was.Name == b.Name && was.Package == b.Package && slices.Equal(heavy(was), heavy(b)) {
+			if was := &before.Bundles[j]; was.Name == b.Name && was.Package == b.Package && slices.Equal(heavy(was),
+				heavy(b)) {
 				b.Reduce()
 			}
 		}
@@ -120,7 +123,8 @@ func (r *random) reduced(c, before *declcfg.Catalog) *declcfg.Catalog {
 	}
 	for i := range out.Others {
 		m := &out.Others[i]
-		if names[key(m)] == 1 && slices.ContainsFunc(before.Others, func(o declcfg.Meta) bool { return string(o.Blob) == string(m.Blob) }) {
+		if names[key(m)] == 1 && slices.ContainsFunc(before.Others,
+			func(o declcfg.Meta) bool { return string(o.Blob) == string(m.Blob) }) {
 			count := 0
 			for j := range out.Others {
 				if key(&out.Others[j]) == key(m) {
@@ -140,12 +144,14 @@ type random struct{ *rand.Rand }
 func (r *random) some() bool { return r.IntN(3) == 0 }
 
 func (r *random) text() string {
-	words := []string{"", "x", "a: b", "# no comment", "---", "line\nline\n\n", "  lead", "trail  ", "ä€😀", "\"q\"", "null", "1e3", "{", "- x", "tab\there", "line\n---\nline", "\u2028", "C:\\path", "\r\n"}
+	words := []string{"", "x", "a: b", "# no comment", "---", "line\nline\n\n", "  lead", "trail  ", "ä€😀", "\"q\"",
+		"null", "1e3", "{", "- x", "tab\there", "line\n---\nline", "\u2028", "C:\\path", "\r\n"}
 	return words[r.IntN(len(words))]
 }
 
 func (r *random) property(typ string) declcfg.Property {
-	value, err := json.Marshal(map[string]any{"b": r.text(), "a": []any{r.IntN(10), r.text(), nil}, r.text() + "k": map[string]any{}})
+	value, err := json.Marshal(map[string]any{"b": r.text(), "a": []any{r.IntN(10), r.text(), nil},
+		r.text() + "k": map[string]any{}})
 	if err != nil {
 		panic(err)
 	}
@@ -154,12 +160,15 @@ func (r *random) property(typ string) declcfg.Property {
 
 func (r *random) bundle(pkg string, n int) declcfg.Bundle {
 	v := fmt.Sprintf("%d.%d.%d", n/4, n%4, r.IntN(3))
-	b := declcfg.Bundle{Name: fmt.Sprintf("%s.v%s-%d", pkg, v, n), Package: pkg, Image: "r/" + pkg + ":" + v, Properties: []declcfg.Property{
-		{Type: declcfg.PropertyPackage, Value: []byte(fmt.Sprintf(`{"packageName":%q,"version":"%s-%d"}`, pkg, v, n))},
-		r.property("x"),
-	}}
+	b := declcfg.Bundle{Name: fmt.Sprintf("%s.v%s-%d", pkg, v, n), Package: pkg, Image: "r/" + pkg + ":" + v,
+		Properties: []declcfg.Property{
+			{Type: declcfg.PropertyPackage,
+				Value: []byte(fmt.Sprintf(`{"packageName":%q,"version":"%s-%d"}`, pkg, v, n))},
+			r.property("x"),
+		}}
 	if r.some() {
-		b.Properties = append(b.Properties, declcfg.NewBundleObject([]byte(`{"kind":"ConfigMap","data":`+string(r.property("").Value)+`}`)))
+		b.Properties = append(b.Properties,
+			declcfg.NewBundleObject([]byte(`{"kind":"ConfigMap","data":`+string(r.property("").Value)+`}`)))
 	}
 	if r.some() {
 		b.RelatedImages = []declcfg.RelatedImage{{Name: r.text(), Image: b.Image}}
@@ -178,7 +187,8 @@ func (r *random) channel(pkg, name string, bundles []declcfg.Bundle) declcfg.Cha
 }
 
 func (r *random) meta(pkg string) declcfg.Meta {
-	m := declcfg.Meta{Schema: []string{"x", "y.z", "olm.composite"}[r.IntN(3)], Package: pkg, Name: []string{"", "n"}[r.IntN(2)]}
+	m := declcfg.Meta{Schema: []string{"x", "y.z", "olm.composite"}[r.IntN(3)], Package: pkg,
+		Name: []string{"", "n"}[r.IntN(2)]}
 	fields := map[string]any{"schema": m.Schema, "value": r.text(), "n": r.IntN(3)}
 	if pkg != "" {
 		fields["package"] = pkg
@@ -202,7 +212,10 @@ func (r *random) pkg(c *declcfg.Catalog, name string) {
 		c.Others = append(c.Others, r.meta(name))
 	}
 	if r.some() {
-		c.Deprecations = append(c.Deprecations, declcfg.Deprecations{Package: name, Entries: []declcfg.DeprecationEntry{{Reference: declcfg.Reference{Schema: declcfg.SchemaPackage}, Message: r.text()}}})
+		c.Deprecations = append(c.Deprecations,
+			declcfg.Deprecations{Package: name,
+				Entries: []declcfg.DeprecationEntry{{Reference: declcfg.Reference{Schema: declcfg.SchemaPackage},
+					Message: r.text()}}})
 	}
 }
 
@@ -256,7 +269,8 @@ func (r *random) layout(t *testing.T, dir string, c *declcfg.Catalog) map[string
 		case 2: // a file for each schema
 			name = pkg + "/" + b.BlobSchema()
 		case 3: // a file for each blob
-			name = pkg + "/" + strings.TrimPrefix(b.BlobSchema(), "olm.") + "s/" + strings.TrimPrefix(b.BlobName(), pkg+".")
+			name = pkg + "/" + strings.TrimPrefix(b.BlobSchema(), "olm.") + "s/" + strings.TrimPrefix(b.BlobName(),
+				pkg+".")
 		case 4:
 			name = fmt.Sprintf("mixed/%d", r.IntN(4))
 		}

@@ -27,7 +27,9 @@ func TestTexts(t *testing.T) {
 	const canonicalA = "defaultChannel: other\nname: a\nschema: olm.package\n" // of what is in no lines of block style
 	crlf := func(text string) string { return strings.ReplaceAll(text, "\n", "\r\n") }
 	indented := func(by string) string {
-		return "{\n" + by + "\"schema\": \"olm.package\",\n" + by + "\"name\": \"a\",\n" + by + "\"defaultChannel\": \"stable\",\n" + by + "\"properties\": [\n" + by + by + "{\n" + by + by + by + "\"type\": \"x\",\n" + by + by + by + "\"value\": {}\n" + by + by + "}\n" + by + "]\n}"
+		return "{\n" + by + "\"schema\": \"olm.package\",\n" + by + "\"name\": \"a\",\n" + by +
+			"\"defaultChannel\": \"stable\",\n" + by + "\"properties\": [\n" + by + by + "{\n" + by + by + by +
+			"\"type\": \"x\",\n" + by + by + by + "\"value\": {}\n" + by + by + "}\n" + by + "]\n}"
 	}
 	other := func(text string) string { return strings.ReplaceAll(text, "stable", "other") }
 	for name, c := range map[string]struct {
@@ -52,7 +54,8 @@ func TestTexts(t *testing.T) {
 			"# the package\n" + changedA + "\n\n---\n\n" + yamlC,
 		},
 		"comments of their own": {
-			"# licence\n---\n# nothing\n---\n" + yamlC + "---\n# between\n---\n" + yamlB + "---\n# end\n", removing("stable"),
+			"# licence\n---\n# nothing\n---\n" + yamlC + "---\n# between\n---\n" + yamlB + "---\n# end\n",
+			removing("stable"),
 			"# licence\n---\n# nothing\n---\n# between\n---\n" + yamlB + "---\n# end\n",
 		},
 		"the first removed": {
@@ -87,8 +90,10 @@ func TestTexts(t *testing.T) {
 			"package: a\nschema: x\ntext: |+\n  two\n\n# end\n\n---\n" + yamlB,
 		},
 		"CR LF": {
-			crlf("---\n" + yamlA + "---\n" + yamlC), func(c *declcfg.Catalog) { setDefault(c); adding(t, strings.ReplaceAll(chA, "stable", "fast"))(c) },
-			crlf("---\n# the package\n" + changedA + "---\n" + yamlC + "---\nschema: olm.channel\nname: fast\npackage: a\nentries:\n- name: a.v1.0.0\n"),
+			crlf("---\n" + yamlA + "---\n" + yamlC),
+			func(c *declcfg.Catalog) { setDefault(c); adding(t, strings.ReplaceAll(chA, "stable", "fast"))(c) },
+			crlf("---\n# the package\n" + changedA + "---\n" + yamlC +
+				"---\nschema: olm.channel\nname: fast\npackage: a\nentries:\n- name: a.v1.0.0\n"),
 		},
 		"flow style": {
 			"{schema: olm.package, name: a, defaultChannel: stable}\n---\n{schema: olm.package, name: b}\n", setDefault,
@@ -100,33 +105,50 @@ func TestTexts(t *testing.T) {
 		},
 		"JSON that goes on as YAML": {
 			pkgA + "---\n" + yamlC + "---\n" + yamlB, func(c *declcfg.Catalog) { setDefault(c); adding(t, buA1)(c) },
-			other(pkgA) + "---\n" + yamlC + "---\nschema: olm.bundle\nname: a.v1.0.0\npackage: a\nimage: r/a:1\nproperties:\n- type: olm.package\n  value:\n    packageName: a\n    version: 1.0.0\n---\n" + yamlB,
+			other(pkgA) + "---\n" + yamlC +
+				"---\nschema: olm.bundle\nname: a.v1.0.0\npackage: a\nimage: r/a:1\nproperties:\n- type: " +
+				"olm.package\n  value:\n    packageName: a\n    version: 1.0.0\n---\n" + yamlB,
 		},
 		"JSON that goes on as YAML, added behind the JSON": {
 			pkgA + "---\n" + yamlB, adding(t, buA1),
-			pkgA[:len(pkgA)-1] + "\n---\nimage: r/a:1\nname: a.v1.0.0\npackage: a\nproperties:\n- type: olm.package\n  value:\n    packageName: a\n    version: 1.0.0\nschema: olm.bundle\n---\n" + yamlB,
+			pkgA[:len(
+				pkgA)-1] +
+				"\n---\nimage: r/a:1\nname: a.v1.0.0\npackage: a\nproperties:\n- type: " +
+				"olm.package\n  value:\n    packageName: a\n    version: 1.0.0\nschema: olm.bundle\n---\n" + yamlB,
 		},
 		"JSON that goes on as YAML, without the JSON": {pkgA + "---\n" + yamlB, removing("a"), "\n---\n" + yamlB},
-		"JSON indented by two":                        {indented("  ") + "\n" + pkgB, setDefault, other(indented("  ")) + "\n" + pkgB},
-		"JSON indented by four":                       {indented("    ") + "\n" + pkgB, setDefault, other(indented("    ")) + "\n" + pkgB},
-		"JSON indented by a tab":                      {indented("\t") + "\n\n" + pkgB, setDefault, other(indented("\t")) + "\n\n" + pkgB},
-		"JSON with CR LF":                             {crlf(indented("  ") + "\n" + pkgB), setDefault, crlf(other(indented("  ")) + "\n" + pkgB)},
+		"JSON indented by two": {indented("  ") + "\n" + pkgB, setDefault,
+			other(indented("  ")) + "\n" + pkgB},
+		"JSON indented by four": {indented("    ") + "\n" + pkgB, setDefault,
+			other(indented("    ")) + "\n" + pkgB},
+		"JSON indented by a tab": {indented("\t") + "\n\n" + pkgB, setDefault,
+			other(indented("\t")) + "\n\n" + pkgB},
+		"JSON with CR LF": {crlf(indented("  ") + "\n" + pkgB), setDefault,
+			crlf(other(indented("  ")) + "\n" + pkgB)},
 		"JSON in a line, with spaces": {
-			`{"schema": "olm.package", "name": "a", "defaultChannel": "stable", "description": "a:b,c\"d:e"}`, setDefault,
+			`{"schema": "olm.package", "name": "a", "defaultChannel": "stable", "description": "a:b,c\"d:e"}`,
+			setDefault,
 			`{"schema": "olm.package", "name": "a", "defaultChannel": "other", "description": "a:b,c\"d:e"}`,
 		},
-		"JSON, white space as it was": {"\n  " + pkgB + "\n\n" + pkgA + "\n", setDefault, "\n  " + pkgB + "\n\n" + other(pkgA) + "\n"},
+		"JSON, white space as it was": {"\n  " + pkgB + "\n\n" + pkgA + "\n", setDefault,
+			"\n  " + pkgB + "\n\n" + other(pkgA) + "\n"},
 		"JSON without anything between": {
 			strings.ReplaceAll(pkgB+pkgA, "\n", ""), adding(t, buA1), strings.ReplaceAll(pkgB+pkgA+buA1, "\n", ""),
 		},
 		"JSON in forms of their own": {
-			indented("  ") + "\n" + chA + "\n" + pkgB, func(c *declcfg.Catalog) { setDefault(c); adding(t, strings.ReplaceAll(chA, "stable", "fast"))(c) },
-			other(indented("  ")) + "\n" + strings.TrimSuffix(chA, "\n") + "\n" + strings.ReplaceAll(chA, "stable", "fast") + "\n" + pkgB,
+			indented("  ") + "\n" + chA + "\n" + pkgB,
+			func(c *declcfg.Catalog) { setDefault(c); adding(t, strings.ReplaceAll(chA, "stable", "fast"))(c) },
+			other(indented("  ")) + "\n" + strings.TrimSuffix(chA, "\n") + "\n" + strings.ReplaceAll(chA, "stable",
+				"fast") + "\n" + pkgB,
 		},
-		"JSON, the first removed":         {pkgA + "\n\n" + pkgB, removing("a"), pkgB},
-		"JSON, the last removed":          {pkgB + strings.TrimSuffix(pkgA, "\n"), removing("a"), strings.TrimSuffix(pkgB, "\n")},
-		"numbers keep their text":         {`{"schema":"x","package":"a","n":1.50}` + "\n" + pkgA, setDefault, `{"schema":"x","package":"a","n":1.50}` + "\n" + other(pkgA)},
-		"what says the same is no change": {"---\n" + yamlA + "---\n" + yamlX, func(c *declcfg.Catalog) { c.Packages[0].Properties = []declcfg.Property{} }, "---\n" + yamlA + "---\n" + yamlX},
+		"JSON, the first removed": {pkgA + "\n\n" + pkgB, removing("a"), pkgB},
+		"JSON, the last removed": {pkgB + strings.TrimSuffix(pkgA, "\n"), removing("a"),
+			strings.TrimSuffix(pkgB, "\n")},
+		"numbers keep their text": {`{"schema":"x","package":"a","n":1.50}` + "\n" + pkgA, setDefault,
+			`{"schema":"x","package":"a","n":1.50}` + "\n" + other(pkgA)},
+		"what says the same is no change": {"---\n" + yamlA + "---\n" + yamlX,
+			func(c *declcfg.Catalog) { c.Packages[0].Properties = []declcfg.Property{} },
+			"---\n" + yamlA + "---\n" + yamlX},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

@@ -19,8 +19,8 @@ import (
 	"github.com/operator-bindery/bindery/serve/opmcache"
 )
 
-// Caches are the serve caches of an image. Their functions may be called concurrently and must be pure: the content of a
-// cache is a function of the packages. The zero value has no caches.
+// Caches are the serve caches of an image. Their functions may be called concurrently and must be pure: the content of
+// a cache is a function of the packages. The zero value has no caches.
 type Caches struct {
 	// Native, unless nil, returns the cache of one package for the server of this project, a file in [CacheDir].
 	Native func(Package) (File, error)
@@ -58,9 +58,9 @@ type Extra struct {
 	Dir string
 	// Package, unless nil, returns the entries for the layer of a package.
 	Package func(*declcfg.Catalog) ([]layers.Entry, error)
-	// Whole, unless nil, returns the entries that are not of a single package, for a layer above all packages. Temporary
-	// files are in the directory temp. The packages are sorted by name; the empty name stands for the blobs of no
-	// package. Their files can be opened any number of times.
+	// Whole, unless nil, returns the entries that are not of a single package, for a layer above all packages.
+	// Temporary files are in the directory temp. The packages are sorted by name; the empty name stands for the blobs
+	// of no package. Their files can be opened any number of times.
 	Whole func(ctx context.Context, temp string, all []opmcache.Package) ([]layers.Entry, error)
 }
 
@@ -69,8 +69,10 @@ type Extra struct {
 func Native(p Package) (File, error) {
 	var notices []string
 	large := func(l serve.LargeBundle) {
-		notices = append(notices, fmt.Sprintf("bundle %q in channel %q of package %q: an answer of %d bytes is larger than clients receive by default (%d)",
-			l.Bundle, l.Channel, l.Package, l.Size, serve.ClientMessageLimit))
+		notices = append(notices,
+			fmt.Sprintf("bundle %q in channel %q of package %q: an answer of %d bytes is larger than clients receive "+
+				"by default (%d)",
+				l.Bundle, l.Channel, l.Package, l.Size, serve.ClientMessageLimit))
 	}
 	content, err := serve.EncodePackage(p.Catalog, large, p.Sources...)
 	return File{Name: serve.CacheFileName(p.Name), Content: content, Notices: notices}, err

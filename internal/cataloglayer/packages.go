@@ -28,8 +28,8 @@ const (
 	CacheDir   = "cache"   // the native serve cache
 )
 
-// Notices are the warnings about the packages of one layer. The layers of both compressions share it, and may be written
-// at the same time.
+// Notices are the warnings about the packages of one layer. The layers of both compressions share it, and may be
+// written at the same time.
 type Notices struct {
 	mu   sync.Mutex
 	list []string
@@ -51,8 +51,8 @@ func (n *Notices) Get() []string {
 	return n.list
 }
 
-// Packages is the layer of some packages: their catalogs and their caches. The names of the files are those in the image.
-// The notices are nil for a layer without caches. Temporary files are in the directory temp.
+// Packages is the layer of some packages: their catalogs and their caches. The names of the files are those in the
+// image. The notices are nil for a layer without caches. Temporary files are in the directory temp.
 func (c *Caches) Packages(group []opmcache.Package, temp string) (layers.Layer, *Notices) {
 	if len(group) == 0 {
 		return Empty(), nil
@@ -84,8 +84,8 @@ func Empty() layers.Layer {
 	return layers.Layer{Name: "empty catalog", Entries: []layers.Entry{layers.Dir(ConfigsDir, 0o755)}}
 }
 
-// Sorted checks the names of the packages and sorts by them, and the files of each by theirs: a cache must depend only on
-// the visible content of the image.
+// Sorted checks the names of the packages and sorts by them, and the files of each by theirs: a cache must depend only
+// on the visible content of the image.
 func Sorted(files map[string][]layers.Entry) ([]opmcache.Package, error) {
 	var all []opmcache.Package
 	var err error
@@ -116,7 +116,8 @@ func CheckName(name string) error {
 }
 
 // entries makes the caches of the packages of one layer. Of several packages only one at a time is in memory.
-func (c *Caches) entries(ctx context.Context, group []opmcache.Package, temp string, notices *Notices) ([]layers.Entry, error) {
+func (c *Caches) entries(ctx context.Context, group []opmcache.Package, temp string,
+	notices *Notices) ([]layers.Entry, error) {
 	keep := func(entries []layers.Entry) ([]layers.Entry, error) { return entries, nil }
 	if len(group) > 1 {
 		s := newEntrySpool(temp)
@@ -143,7 +144,8 @@ func (c *Caches) entries(ctx context.Context, group []opmcache.Package, temp str
 }
 
 // ofPackage makes the caches of one package.
-func (c *Caches) ofPackage(ctx context.Context, files opmcache.Package) (entries []layers.Entry, notices []string, err error) {
+func (c *Caches) ofPackage(ctx context.Context,
+	files opmcache.Package) (entries []layers.Entry, notices []string, err error) {
 	p, err := load(ctx, files)
 	if err != nil {
 		return nil, nil, err
@@ -162,8 +164,8 @@ func (c *Caches) ofPackage(ctx context.Context, files opmcache.Package) (entries
 	return append(entries, extra...), notices, err
 }
 
-// ids identify the caches in layers of packages, and the program that writes them. They are nil if one of the caches has
-// no ID.
+// ids identify the caches in layers of packages, and the program that writes them. They are nil if one of the caches
+// has no ID.
 func (c *Caches) ids() []string {
 	var ids []string
 	if c.Native != nil {

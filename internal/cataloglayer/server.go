@@ -141,7 +141,8 @@ func checkProgram(r io.ReaderAt, size int64, p v1.Platform) error {
 	}
 	for _, s := range f.Progs {
 		if s.Type == elf.PT_INTERP {
-			return errors.New("the program is linked dynamically, and an image has no libraries for it: build it with CGO_ENABLED=0")
+			return errors.New(
+				"the program is linked dynamically, and an image has no libraries for it: build it with CGO_ENABLED=0")
 		}
 	}
 	return nil

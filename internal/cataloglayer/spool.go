@@ -33,8 +33,8 @@ type entrySpool struct {
 
 func newEntrySpool(dir string) *entrySpool { return &entrySpool{s: spool.New(dir, 0)} }
 
-// take moves the contents of files into the spool, and returns the entries that have them from there. All must have been
-// moved before the first is opened, and each can be opened once.
+// take moves the contents of files into the spool, and returns the entries that have them from there. All must have
+// been moved before the first is opened, and each can be opened once.
 func (a *entrySpool) take(ctx context.Context, entries []layers.Entry) ([]layers.Entry, error) {
 	out := make([]layers.Entry, len(entries))
 	for i, e := range entries {
@@ -57,8 +57,8 @@ type entryReader struct {
 	from *entrySpool
 }
 
-// Close ends reading. With the last of the files the spool is closed; if the layer fails before that, the garbage collector
-// closes its temporary file.
+// Close ends reading. With the last of the files the spool is closed; if the layer fails before that, the garbage
+// collector closes its temporary file.
 func (r *entryReader) Close() error {
 	if r.from.unread.Add(-1) > 0 {
 		return nil

@@ -15,7 +15,8 @@ func TestEntrySpool(t *testing.T) {
 	var all []layers.Entry
 	want := map[string]string{"cache/a": "first", "cache/b": "", "cache/c": strings.Repeat("third", 100_000)}
 	for name, text := range want {
-		moved, err := a.take(t.Context(), []layers.Entry{layers.Dir("cache", 0o755), layers.Bytes(name, 0o644, []byte(text))})
+		moved, err := a.take(t.Context(),
+			[]layers.Entry{layers.Dir("cache", 0o755), layers.Bytes(name, 0o644, []byte(text))})
 		if err != nil {
 			t.Fatal(err)
 		}

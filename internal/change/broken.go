@@ -17,7 +17,9 @@ func (e *BrokenError) Error() string {
 	if e.Changed {
 		return fmt.Sprintf("package %q is broken, and cannot be changed before it is removed: %s", e.Package, e.Reason)
 	}
-	return fmt.Sprintf("package %q is broken, and would not be in the new database; remove it, or have broken packages left out: %s", e.Package, e.Reason)
+	return fmt.Sprintf(
+		"package %q is broken, and would not be in the new database; remove it, or have broken packages left out: %s",
+		e.Package, e.Reason)
 }
 
 // withContent returns the packages of which a catalog has more than the olm.package blob.

@@ -70,7 +70,8 @@ func TestBrokenPackages(t *testing.T) {
 			r, err := change.InPlace(context.Background(), path, c.e, change.Options{KeepGoing: c.keepGoing})
 			if c.refused || c.want == "unchanged" {
 				var broken *change.BrokenError
-				if c.refused && (!errors.As(err, &broken) || broken.Package != "etcd") || !c.refused && (err != nil || !r.Unchanged) {
+				if c.refused && (!errors.As(err, &broken) || broken.Package != "etcd") ||
+					!c.refused && (err != nil || !r.Unchanged) {
 					t.Errorf("got %v", err)
 				}
 				if after := state(t, filepath.Dir(path)); after != before {
@@ -88,7 +89,8 @@ func TestBrokenPackages(t *testing.T) {
 			if got := strings.Join(names, " "); got != c.want {
 				t.Errorf("got %s", got)
 			}
-			if !slices.ContainsFunc(r.Findings, func(f sqlite.Finding) bool { return f.Kind == sqlite.Quarantined && f.Package == "etcd" }) {
+			if !slices.ContainsFunc(r.Findings,
+				func(f sqlite.Finding) bool { return f.Kind == sqlite.Quarantined && f.Package == "etcd" }) {
 				t.Errorf("got %v", r.Findings)
 			}
 		})
@@ -96,7 +98,8 @@ func TestBrokenPackages(t *testing.T) {
 	// Adding a bundle to an invalid package is refused, even if losing the package is accepted.
 	path := altered(t, "small", breakIt)
 	var broken *change.BrokenError
-	if _, err := change.InPlace(context.Background(), path, add("etcd"), change.Options{KeepGoing: true}); !errors.As(err, &broken) {
+	if _, err := change.InPlace(context.Background(), path, add("etcd"),
+		change.Options{KeepGoing: true}); !errors.As(err, &broken) {
 		t.Errorf("a broken package was replaced by what was added to it: %v", err)
 	}
 }
@@ -106,7 +109,8 @@ func TestBrokenPackages(t *testing.T) {
 func TestStrandedBundles(t *testing.T) {
 	const name = "etcdoperator.v0.9.4"
 	strand := []string{"DELETE FROM channel_entry WHERE operatorbundle_name = '" + name + "'",
-		"UPDATE channel SET head_operatorbundle_name = 'etcdoperator.v0.9.2' WHERE head_operatorbundle_name = '" + name + "'"}
+		"UPDATE channel SET head_operatorbundle_name = 'etcdoperator.v0.9.2' WHERE head_operatorbundle_name = '" +
+			name + "'"}
 	stranded := func(path string) []sqlite.Stranded {
 		db, err := sqlite.Open(context.Background(), path, sqlite.Options{})
 		if err != nil {
@@ -124,7 +128,8 @@ func TestStrandedBundles(t *testing.T) {
 		t.Fatalf("got %v", got)
 	}
 	r, err := change.InPlace(context.Background(), path, change.PruneStranded(), change.Options{})
-	if err != nil || len(r.Account.Changes) != 1 || r.Account.Changes[0].Bundle != name || r.Written == nil || len(stranded(path)) != 0 {
+	if err != nil || len(r.Account.Changes) != 1 || r.Account.Changes[0].Bundle != name || r.Written == nil ||
+		len(stranded(path)) != 0 {
 		t.Errorf("%v, %+v, %v", err, r, stranded(path))
 	}
 	r, err = change.InPlace(context.Background(), path, change.PruneStranded(), change.Options{})
@@ -133,7 +138,8 @@ func TestStrandedBundles(t *testing.T) {
 	}
 	path = altered(t, "small", strand...)
 	r, err = change.InPlace(context.Background(), path, removalOf("silicom-sts-operator"), change.Options{})
-	if err != nil || len(stranded(path)) != 0 || !slices.ContainsFunc(r.Findings, func(f sqlite.Finding) bool { return f.Kind == sqlite.Dropped && f.Bundle == name }) {
+	if err != nil || len(stranded(path)) != 0 || !slices.ContainsFunc(r.Findings,
+		func(f sqlite.Finding) bool { return f.Kind == sqlite.Dropped && f.Bundle == name }) {
 		t.Errorf("%v, %+v", err, r)
 	}
 }

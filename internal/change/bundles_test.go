@@ -26,7 +26,8 @@ func realAdditions(t *testing.T) map[string][]edit.Addition {
 	t.Helper()
 	packages := map[string][]edit.Addition{}
 	for _, name := range testbundles.Names(t) {
-		b, err := bundle.Read(context.Background(), os.DirFS(testbundles.Write(t, t.TempDir(), name)), bundle.ReadOptions{})
+		b, err := bundle.Read(context.Background(), os.DirFS(testbundles.Write(t, t.TempDir(), name)),
+			bundle.ReadOptions{})
 		if err != nil {
 			continue
 		}
@@ -51,7 +52,8 @@ func realAdditions(t *testing.T) map[string][]edit.Addition {
 	}
 	for _, list := range packages {
 		slices.SortFunc(list, func(a, b edit.Addition) int {
-			return cmp.Or(semver.MustParse(version(a)).Compare(semver.MustParse(version(b))), cmp.Compare(version(a), version(b)))
+			return cmp.Or(semver.MustParse(version(a)).Compare(semver.MustParse(version(b))),
+				cmp.Compare(version(a), version(b)))
 		})
 	}
 	return packages
@@ -86,8 +88,10 @@ func TestRealBundles(t *testing.T) {
 						for j, kind := range kinds {
 							_, errs[j] = inPlace(oneByOne.at[j], kind, e)
 						}
-						if (errs[0] == nil) != (errs[1] == nil) || errs[0] != nil && errs[0].Error() != errs[1].Error() {
-							t.Fatalf("mode %s: bundle %s: database: %v\ndirectory: %v", mode, list[i].Bundle.Name, errs[0], errs[1])
+						if (errs[0] == nil) != (errs[1] == nil) ||
+							errs[0] != nil && errs[0].Error() != errs[1].Error() {
+							t.Fatalf("mode %s: bundle %s: database: %v\ndirectory: %v", mode, list[i].Bundle.Name,
+								errs[0], errs[1])
 						}
 						if edits.Add(1); errs[0] != nil {
 							refused.Add(1)
@@ -109,9 +113,11 @@ func TestRealBundles(t *testing.T) {
 		}
 	})
 	if bundles.Load() < 100 || refused.Load() > edits.Load()/4 {
-		t.Errorf("%d bundles, %d additions one by one, of which %d were refused", bundles.Load(), edits.Load(), refused.Load())
+		t.Errorf("%d bundles, %d additions one by one, of which %d were refused", bundles.Load(), edits.Load(),
+			refused.Load())
 	}
-	t.Logf("%d bundles, %d additions one by one, of which %d were refused", bundles.Load(), edits.Load(), refused.Load())
+	t.Logf("%d bundles, %d additions one by one, of which %d were refused", bundles.Load(), edits.Load(),
+		refused.Load())
 }
 
 // removalOf returns an edit that changes nothing if the packages do not exist.

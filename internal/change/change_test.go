@@ -16,9 +16,10 @@ import (
 )
 
 func removal(names ...string) change.Edit {
-	return change.Edit{Whole: []string{}, Apply: func(_ context.Context, s *change.State) (*declcfg.Catalog, *edit.Account, error) {
-		return edit.Remove(s.Catalog, names, edit.RemoveOptions{})
-	}}
+	return change.Edit{Whole: []string{},
+		Apply: func(_ context.Context, s *change.State) (*declcfg.Catalog, *edit.Account, error) {
+			return edit.Remove(s.Catalog, names, edit.RemoveOptions{})
+		}}
 }
 
 // read reads a database or a directory.
@@ -65,7 +66,8 @@ func TestRemovalInPlace(t *testing.T) {
 			t.Fatal(err)
 		}
 		c := read(t, at)
-		if len(c.Packages) != 1 || c.Packages[0].Name != "silicom-sts-operator" || r.Unchanged || len(r.Account.Packages()) != 1 {
+		if len(c.Packages) != 1 || c.Packages[0].Name != "silicom-sts-operator" || r.Unchanged ||
+			len(r.Account.Packages()) != 1 {
 			t.Errorf("%s: %v, %+v", at, c.Packages, r)
 		}
 		if err := c.Validate(); err != nil {

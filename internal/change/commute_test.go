@@ -36,9 +36,10 @@ func adding(list []edit.Addition, o edit.AddOptions) change.Edit {
 
 // pure returns an edit that needs no manifests.
 func pure(do func(*declcfg.Catalog) (*declcfg.Catalog, *edit.Account, error)) change.Edit {
-	return change.Edit{Whole: []string{}, Apply: func(_ context.Context, s *change.State) (*declcfg.Catalog, *edit.Account, error) {
-		return do(s.Catalog)
-	}}
+	return change.Edit{Whole: []string{},
+		Apply: func(_ context.Context, s *change.State) (*declcfg.Catalog, *edit.Account, error) {
+			return do(s.Catalog)
+		}}
 }
 
 // withManifest gives an added bundle a ClusterServiceVersion that matches the addition.
@@ -124,7 +125,8 @@ func randomEdit(t testing.TB, r *rand.Rand, c *declcfg.Catalog, manifests bool) 
 	}
 	switch {
 	case n < 7:
-		o := edit.AddOptions{Mode: []edit.Mode{edit.Replaces, edit.Replaces, edit.Replaces, edit.SemVer, edit.SemVerSkipPatch}[r.IntN(5)],
+		o := edit.AddOptions{Mode: []edit.Mode{edit.Replaces, edit.Replaces, edit.Replaces, edit.SemVer,
+			edit.SemVerSkipPatch}[r.IntN(5)],
 			Permissive: true, SubstitutesFor: r.IntN(2) == 0, OverwriteLatest: r.IntN(2) == 0}
 		list := randomBatch(t, r, c, []string{"p", "p", "q"}[r.IntN(3)], manifests)
 		if r.IntN(3) == 0 {
@@ -140,13 +142,15 @@ func randomEdit(t testing.TB, r *rand.Rand, c *declcfg.Catalog, manifests bool) 
 			return edit.DeprecateTruncate(c, []string{name}, edit.TruncateOptions{Permissive: true})
 		})
 	case n == 8:
-		keep := edit.Selection{Package: "p", Versions: []string{">=", "<=", "!="}[r.IntN(3)] + fmt.Sprintf("%d.%d.0", 1+r.IntN(2), r.IntN(3))}
+		keep := edit.Selection{Package: "p",
+			Versions: []string{">=", "<=", "!="}[r.IntN(3)] + fmt.Sprintf("%d.%d.0", 1+r.IntN(2), r.IntN(3))}
 		return fmt.Sprintf("filter %+v", keep), pure(func(c *declcfg.Catalog) (*declcfg.Catalog, *edit.Account, error) {
 			return edit.Filter(c, []edit.Selection{keep, {Package: "q"}}, edit.FilterOptions{Permissive: true})
 		})
 	case n == 9:
 		b := some()
-		p := edit.Promotion{Package: b.Package, Bundle: b.Name, Channel: []string{"a", "b", "d"}[r.IntN(3)], Default: r.IntN(2) == 0}
+		p := edit.Promotion{Package: b.Package, Bundle: b.Name, Channel: []string{"a", "b", "d"}[r.IntN(3)],
+			Default: r.IntN(2) == 0}
 		return fmt.Sprintf("promote %+v", p), pure(func(c *declcfg.Catalog) (*declcfg.Catalog, *edit.Account, error) {
 			return edit.Promote(c, []edit.Promotion{p})
 		})
@@ -252,7 +256,8 @@ func TestEditsCommuteButForOwnEdges(t *testing.T) {
 					t.Fatal(err)
 				}
 				_, err := inPlace(alone, change.Directory, e)
-				inDirectory.Apply = func(ctx context.Context, s *change.State) (*declcfg.Catalog, *edit.Account, error) {
+				inDirectory.Apply = func(ctx context.Context,
+					s *change.State) (*declcfg.Catalog, *edit.Account, error) {
 					told := *s
 					told.Origins = own
 					return e.Apply(ctx, &told)
@@ -261,7 +266,8 @@ func TestEditsCommuteButForOwnEdges(t *testing.T) {
 				if (err == nil) != (b.errs[0] == nil) || different(b.after[0], read(t, alone)) != "" {
 					exceptions++
 					if !ownEdgesMatter(c, own) {
-						t.Errorf("seed %d: %s\nno bundle has edges of its own that no channel has:\n%s", seed, log, edittest.Show(c))
+						t.Errorf("seed %d: %s\nno bundle has edges of its own that no channel has:\n%s", seed, log,
+							edittest.Show(c))
 					}
 				}
 			} else {

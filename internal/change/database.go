@@ -71,25 +71,26 @@ func database(ctx context.Context, path string, e Edit, o Options) (*Result, err
 		Lossy: o.Lossy, Wait: o.Wait, New: o.Create, HeadManifests: e.HeadManifests, AnyImages: o.AnyImages,
 	}
 	write.Origins = func(pkg, bundle string) (sqlite.Origin, bool) { return result.Origins(pkg, bundle) }
-	written, err := sqlite.Replace(ctx, path, o.readDatabase(true, true), write, func(ctx context.Context, db *sqlite.DB) (iter.Seq2[declcfg.Blob, error], error) {
-		var r reader = empty{Database}
-		if db != nil {
-			r = databaseReader{db}
-		}
-		p, err := apply(ctx, r, e, o)
-		if err != nil {
-			return nil, err
-		}
-		result = p.result
-		switch {
-		case result.Unchanged:
-			return nil, nil
-		case o.DryRun:
-			result.Written, err = dryRun(ctx, p, write)
-			return nil, err
-		}
-		return p.blobs(ctx, nil), nil
-	})
+	written, err := sqlite.Replace(ctx, path, o.readDatabase(true, true), write,
+		func(ctx context.Context, db *sqlite.DB) (iter.Seq2[declcfg.Blob, error], error) {
+			var r reader = empty{Database}
+			if db != nil {
+				r = databaseReader{db}
+			}
+			p, err := apply(ctx, r, e, o)
+			if err != nil {
+				return nil, err
+			}
+			result = p.result
+			switch {
+			case result.Unchanged:
+				return nil, nil
+			case o.DryRun:
+				result.Written, err = dryRun(ctx, p, write)
+				return nil, err
+			}
+			return p.blobs(ctx, nil), nil
+		})
 	if err != nil {
 		return nil, err
 	}

@@ -45,7 +45,8 @@ func verbsFor(t testing.TB, c *declcfg.Catalog) map[string]change.Edit {
 			list = append(list, a)
 		}
 		for _, mode := range edit.Modes() {
-			verbs["add "+what+" in mode "+string(mode)] = adding(list, edit.AddOptions{Mode: mode, SubstitutesFor: true, OverwriteLatest: true, Permissive: true})
+			verbs["add "+what+" in mode "+string(mode)] = adding(list,
+				edit.AddOptions{Mode: mode, SubstitutesFor: true, OverwriteLatest: true, Permissive: true})
 		}
 	}
 	if len(c.Packages) == 0 {
@@ -57,19 +58,23 @@ func verbsFor(t testing.TB, c *declcfg.Catalog) map[string]change.Edit {
 			return edit.Prune(c, []string{p.Name})
 		})
 		verbs["filter "+p.Name] = pure(func(c *declcfg.Catalog) (*declcfg.Catalog, *edit.Account, error) {
-			return edit.Filter(c, []edit.Selection{{Package: p.Name, HeadsOnly: true}}, edit.FilterOptions{Permissive: true})
+			return edit.Filter(c, []edit.Selection{{Package: p.Name, HeadsOnly: true}},
+				edit.FilterOptions{Permissive: true})
 		})
 		for i := range c.Bundles {
 			if b := c.Bundles[i]; b.Package == p.Name && i%2 == 1 {
 				verbs["truncate "+p.Name] = pure(func(c *declcfg.Catalog) (*declcfg.Catalog, *edit.Account, error) {
-					return edit.DeprecateTruncate(c, []string{b.Package + "/" + b.Name}, edit.TruncateOptions{AllowPackageRemoval: true})
+					return edit.DeprecateTruncate(c, []string{b.Package + "/" + b.Name},
+						edit.TruncateOptions{AllowPackageRemoval: true})
 				})
 				verbs["promote "+p.Name] = pure(func(c *declcfg.Catalog) (*declcfg.Catalog, *edit.Account, error) {
-					return edit.Promote(c, []edit.Promotion{{Package: b.Package, Bundle: b.Name, Channel: "new", Default: true}})
+					return edit.Promote(c,
+						[]edit.Promotion{{Package: b.Package, Bundle: b.Name, Channel: "new", Default: true}})
 				})
 			}
 		}
-		verbs["merge "+p.Name] = change.Edit{Apply: func(_ context.Context, s *change.State) (*declcfg.Catalog, *edit.Account, error) {
+		verbs["merge "+p.Name] = change.Edit{Apply: func(_ context.Context,
+			s *change.State) (*declcfg.Catalog, *edit.Account, error) {
 			other := edittest.Catalog(t, "aaa = a", "aaa/a: 1.0.0", p.Name+" = extra", p.Name+"/extra: 99.0.0")
 			return edit.Merge([]*declcfg.Catalog{s.Catalog, other}, edit.MergeOptions{})
 		}}
@@ -125,7 +130,8 @@ func TestRecordedDatabases(t *testing.T) {
 						t.Fatal(err)
 					}
 					for j, kind := range kinds {
-						_, b.errs[j] = change.InPlace(context.Background(), b.at[j], e, change.Options{KeepGoing: true, Create: true, New: kind})
+						_, b.errs[j] = change.InPlace(context.Background(), b.at[j], e,
+							change.Options{KeepGoing: true, Create: true, New: kind})
 						b.after[j] = &declcfg.Catalog{}
 						if b.errs[j] == nil {
 							b.after[j] = read(t, b.at[j])

@@ -74,12 +74,17 @@ func TestFailedEditsChangeNothing(t *testing.T) {
 		ctx   context.Context
 		which func(error) bool
 	}{
-		"the edit fails": {e: pure(func(*declcfg.Catalog) (*declcfg.Catalog, *edit.Account, error) { return nil, nil, broken }),
+		"the edit fails": {e: pure(func(*declcfg.Catalog) (*declcfg.Catalog, *edit.Account, error) {
+			return nil, nil,
+				broken
+		}),
 			which: func(err error) bool { return errors.Is(err, broken) }},
 		"a package is not there": {e: pure(func(c *declcfg.Catalog) (*declcfg.Catalog, *edit.Account, error) {
 			return edit.Remove(c, []string{"nothing"}, edit.RemoveOptions{})
 		}), which: func(err error) bool { return errors.Is(err, edit.ErrNotFound) }},
-		"a bundle is there already": {e: adding([]edit.Addition{edittest.RecordedAddition(t, edittest.Registry+"community/etcd:v0.9.4")}, edit.AddOptions{}),
+		"a bundle is there already": {e: adding(
+			[]edit.Addition{edittest.RecordedAddition(t, edittest.Registry+"community/etcd:v0.9.4")},
+			edit.AddOptions{}),
 			which: func(err error) bool { return errors.Is(err, edit.ErrVersionExists) }},
 		"it is cancelled": {e: pure(func(c *declcfg.Catalog) (*declcfg.Catalog, *edit.Account, error) {
 			cancel()
@@ -91,7 +96,8 @@ func TestFailedEditsChangeNothing(t *testing.T) {
 			out.Bundles[0].Name += "-renamed"
 			return &out, &edit.Account{}, nil
 		}), which: noLoss},
-		"it is a dry run": {e: removalOf("etcd"), o: change.Options{DryRun: true}, which: func(err error) bool { return err == nil }},
+		"it is a dry run": {e: removalOf("etcd"), o: change.Options{DryRun: true},
+			which: func(err error) bool { return err == nil }},
 		"nothing changes": {e: removalOf("nothing"), which: func(err error) bool { return err == nil }},
 	} {
 		t.Run(what, func(t *testing.T) {
@@ -108,7 +114,8 @@ func TestFailedEditsChangeNothing(t *testing.T) {
 				if err == nil && r.Unchanged == c.o.DryRun {
 					t.Errorf("%s: %+v", at, r)
 				}
-				if c.o.DryRun && r.Kind == change.Directory && len(r.Files) == 0 || c.o.DryRun && r.Kind == change.Database && r.Written == nil {
+				if c.o.DryRun && r.Kind == change.Directory && len(r.Files) == 0 ||
+					c.o.DryRun && r.Kind == change.Database && r.Written == nil {
 					t.Errorf("%s: the dry run does not tell what would be written: %+v", at, r)
 				}
 				if after := state(t, filepath.Dir(at)); after != before {
@@ -128,7 +135,8 @@ func TestLosses(t *testing.T) {
 	at := forms(t, "small")
 	for _, dry := range []bool{true, false} {
 		before := state(t, filepath.Dir(at[0]))
-		if _, err := change.InPlace(context.Background(), at[0], mark, change.Options{DryRun: dry}); !errors.Is(err, sqlite.ErrLoss) {
+		if _, err := change.InPlace(context.Background(), at[0], mark, change.Options{DryRun: dry}); !errors.Is(err,
+			sqlite.ErrLoss) {
 			t.Errorf("got %v", err)
 		}
 		if after := state(t, filepath.Dir(at[0])); after != before {
@@ -139,7 +147,8 @@ func TestLosses(t *testing.T) {
 	if err != nil || len(r.Written.Findings) != 1 || r.Written.Findings[0].Kind != sqlite.Lost {
 		t.Errorf("got %v, %+v", err, r)
 	}
-	if _, err := change.InPlace(context.Background(), at[1], mark, change.Options{}); err != nil || len(read(t, at[1]).Deprecations) != 1 {
+	if _, err := change.InPlace(context.Background(), at[1], mark, change.Options{}); err != nil ||
+		len(read(t, at[1]).Deprecations) != 1 {
 		t.Errorf("got %v", err)
 	}
 }
@@ -172,7 +181,8 @@ func TestPlaces(t *testing.T) {
 		{filepath.Join(dir, "absent", "index.db"), true, fs.ErrNotExist},
 	} {
 		before := state(t, dir)
-		if _, err := change.InPlace(context.Background(), c.path, e, change.Options{Create: c.create}); !errors.Is(err, c.want) {
+		if _, err := change.InPlace(context.Background(), c.path, e, change.Options{Create: c.create}); !errors.Is(err,
+			c.want) {
 			t.Errorf("%s: got %v", c.path, err)
 		}
 		if after := state(t, dir); after != before {
@@ -183,7 +193,8 @@ func TestPlaces(t *testing.T) {
 	if err := os.Symlink(nothing, filepath.Join(dir, "link")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := change.InPlace(context.Background(), filepath.Join(dir, "link"), e, change.Options{Create: true}); err != nil {
+	if _, err := change.InPlace(context.Background(), filepath.Join(dir, "link"), e,
+		change.Options{Create: true}); err != nil {
 		t.Fatal(err)
 	}
 	if got := edittest.Show(read(t, nothing)); got != "p = a\np/a: 1.0.0" {
@@ -192,9 +203,10 @@ func TestPlaces(t *testing.T) {
 	// A failed edit of a missing path creates nothing.
 	for _, kind := range kinds {
 		before := state(t, dir)
-		_, err := change.InPlace(context.Background(), filepath.Join(dir, "new"), pure(func(*declcfg.Catalog) (*declcfg.Catalog, *edit.Account, error) {
-			return nil, nil, errors.New("broken")
-		}), change.Options{Create: true, New: kind})
+		_, err := change.InPlace(context.Background(), filepath.Join(dir, "new"),
+			pure(func(*declcfg.Catalog) (*declcfg.Catalog, *edit.Account, error) {
+				return nil, nil, errors.New("broken")
+			}), change.Options{Create: true, New: kind})
 		if err == nil {
 			t.Error("no error")
 		}
@@ -211,7 +223,8 @@ func TestEditsAtOnce(t *testing.T) {
 			t.Run(fmt.Sprintf("%s %v", kind, there), func(t *testing.T) {
 				at := filepath.Join(t.TempDir(), "catalog")
 				if there {
-					if _, err := inPlace(at, kind, adding(edittest.Additions(t, "p 1.0.0 @a"), edit.AddOptions{})); err != nil {
+					if _, err := inPlace(at, kind,
+						adding(edittest.Additions(t, "p 1.0.0 @a"), edit.AddOptions{})); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -220,7 +233,8 @@ func TestEditsAtOnce(t *testing.T) {
 				for n := range edits {
 					wg.Go(func() {
 						e := adding(edittest.Additions(t, fmt.Sprintf("q%d 1.0.0 @a", n)), edit.AddOptions{})
-						if _, err := change.InPlace(context.Background(), at, e, change.Options{Create: true, New: kind, Wait: time.Minute}); err != nil {
+						if _, err := change.InPlace(context.Background(), at, e,
+							change.Options{Create: true, New: kind, Wait: time.Minute}); err != nil {
 							t.Error(err)
 						}
 					})
@@ -241,7 +255,8 @@ func TestEditsAtOnce(t *testing.T) {
 				t.Fatal(err)
 			}
 			outer := pure(func(c *declcfg.Catalog) (*declcfg.Catalog, *edit.Account, error) {
-				_, err := change.InPlace(context.Background(), at, removalOf("p"), change.Options{Wait: 50 * time.Millisecond})
+				_, err := change.InPlace(context.Background(), at, removalOf("p"),
+					change.Options{Wait: 50 * time.Millisecond})
 				if !errors.Is(err, sqlite.ErrLocked) && !errors.Is(err, catalogdir.ErrLocked) {
 					t.Errorf("got %v", err)
 				}

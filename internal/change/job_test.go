@@ -43,7 +43,8 @@ func doJob(verb, path string, args []string) error {
 	switch verb {
 	case "add":
 		// A new channel can be added to any package.
-		e = adding(edittest.Additions(&testing.T{}, args[0]+" "+args[1]+" @job-"+args[1]+" =job-"+args[1]), edit.AddOptions{Mode: edit.SemVer})
+		e = adding(edittest.Additions(&testing.T{}, args[0]+" "+args[1]+" @job-"+args[1]+" =job-"+args[1]),
+			edit.AddOptions{Mode: edit.SemVer})
 	case "touch":
 		// The last bundle of a package gets a property, so that the package is rewritten.
 		e = pure(func(c *declcfg.Catalog) (*declcfg.Catalog, *edit.Account, error) {
@@ -51,7 +52,8 @@ func doJob(verb, path string, args []string) error {
 			out.Bundles = slices.Clone(c.Bundles)
 			for i := len(out.Bundles) - 1; i >= 0; i-- {
 				if b := &out.Bundles[i]; b.Package == args[0] {
-					b.Properties = append(slices.Clone(b.Properties), declcfg.Property{Type: "touched", Value: []byte("{}")})
+					b.Properties = append(slices.Clone(b.Properties),
+						declcfg.Property{Type: "touched", Value: []byte("{}")})
 					return &out, &edit.Account{}, nil
 				}
 			}

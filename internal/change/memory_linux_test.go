@@ -27,7 +27,8 @@ func TestMemory(t *testing.T) {
 		if _, err := sqlite.Create(context.Background(), path, madeUp(12, 400), sqlite.WriteOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		testMemory(t, path, 64, [][]string{{"rm", "no-such-package"}, {"touch", "p001"}, {"add", "p001", "99.0.0"}, {"rm", "p001"}})
+		testMemory(t, path, 64,
+			[][]string{{"rm", "no-such-package"}, {"touch", "p001"}, {"add", "p001", "99.0.0"}, {"rm", "p001"}})
 	})
 	t.Run("real", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "index.db")
@@ -43,7 +44,8 @@ func testMemory(t *testing.T, path string, most int64, verbs [][]string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := declcfg.WriteFS(context.Background(), dir, declcfg.FormatJSON, db.Blobs(context.Background())); err != nil {
+	if err := declcfg.WriteFS(context.Background(), dir, declcfg.FormatJSON,
+		db.Blobs(context.Background())); err != nil {
 		t.Fatal(err)
 	}
 	if err := db.Close(); err != nil {
@@ -57,7 +59,8 @@ func testMemory(t *testing.T, path string, most int64, verbs [][]string) {
 				t.Fatalf("%v: %s", err, out)
 			}
 			peak := peakOf(t, string(out))
-			t.Logf("%s: %v: %d MB in %v", filepath.Base(at), verb, peak, cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime())
+			t.Logf("%s: %v: %d MB in %v", filepath.Base(at), verb, peak,
+				cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime())
 			if peak > most {
 				t.Errorf("%s: %v: %d MB of memory", filepath.Base(at), verb, peak)
 			}
@@ -98,10 +101,14 @@ func madeUp(packages, kilobytes int) iter.Seq2[declcfg.Blob, error] {
 				return
 			}
 			for n := range bundles {
-				b := &declcfg.Bundle{Name: fmt.Sprintf("%s.v1.0.%d", pkg, n), Package: pkg, Image: fmt.Sprintf("registry.example/%s:%d", pkg, n), HasObjects: true}
+				b := &declcfg.Bundle{Name: fmt.Sprintf("%s.v1.0.%d", pkg, n), Package: pkg,
+					Image: fmt.Sprintf("registry.example/%s:%d", pkg, n), HasObjects: true}
 				b.Properties = []declcfg.Property{
-					{Type: declcfg.PropertyPackage, Value: fmt.Appendf(nil, `{"packageName":%q,"version":"1.0.%d"}`, pkg, n)},
-					declcfg.NewBundleObject([]byte(`{"kind":"ConfigMap","data":{"x":"` + strings.Repeat("0123456789abcdef", kilobytes*64) + `"}}`)),
+					{Type: declcfg.PropertyPackage,
+						Value: fmt.Appendf(nil, `{"packageName":%q,"version":"1.0.%d"}`, pkg, n)},
+					declcfg.NewBundleObject(
+						[]byte(`{"kind":"ConfigMap","data":{"x":"` + strings.Repeat("0123456789abcdef",
+							kilobytes*64) + `"}}`)),
 				}
 				if !yield(b, nil) {
 					return

@@ -113,7 +113,8 @@ func placesOf(then, now *declcfg.Catalog) map[string]*places {
 			b := &c.Bundles[j]
 			p := at(b.Name)
 			p.image, p.there, p.edges = b.Image, true, map[string]edges{}
-			p.deprecated = slices.ContainsFunc(b.Properties, func(q declcfg.Property) bool { return q.Type == declcfg.PropertyDeprecated })
+			p.deprecated = slices.ContainsFunc(b.Properties,
+				func(q declcfg.Property) bool { return q.Type == declcfg.PropertyDeprecated })
 		}
 		for j := range c.Channels {
 			ch := &c.Channels[j]

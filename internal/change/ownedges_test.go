@@ -28,19 +28,27 @@ func TestOwnEdges(t *testing.T) {
 		{"another package is added", []change.Edit{add("q 1.0.0 @a")}, "1.0.0, 1.1.0 >1.0.0, 1.2.0 >1.1.0"},
 		{"a bundle that is only skipped keeps them", []change.Edit{add("p 1.3.0 >1.0.0 !1.1.0 !1.2.0 @a")},
 			"1.0.0, 1.1.0 >1.0.0, 1.2.0 >1.1.0, 1.3.0 >1.0.0 !1.1.0 !1.2.0"},
-		{"and has them again when a channel leads to it", []change.Edit{add("p 1.3.0 >1.0.0 !1.1.0 !1.2.0 @a"), add("p 1.4.0 >1.2.0 @b")},
+		{"and has them again when a channel leads to it",
+			[]change.Edit{add("p 1.3.0 >1.0.0 !1.1.0 !1.2.0 @a"), add("p 1.4.0 >1.2.0 @b")},
 			"1.0.0, 1.1.0 >1.0.0, 1.2.0 >1.1.0, 1.3.0 >1.0.0 !1.1.0 !1.2.0, 1.4.0 >1.2.0"},
-		{"a deprecated bundle keeps them", []change.Edit{pure(func(c *declcfg.Catalog) (*declcfg.Catalog, *edit.Account, error) {
-			return edit.DeprecateTruncate(c, []string{"p/p.v1.1.0"}, edit.TruncateOptions{})
-		})}, "1.1.0 >1.0.0, 1.2.0 >1.1.0"},
-		{"a substitute changes those that lead to what it substitutes for", []change.Edit{add("p 1.1.0+1 >1.0.0 @a ^1.1.0")},
+		{"a deprecated bundle keeps them",
+			[]change.Edit{pure(func(c *declcfg.Catalog) (*declcfg.Catalog, *edit.Account, error) {
+				return edit.DeprecateTruncate(c, []string{"p/p.v1.1.0"}, edit.TruncateOptions{})
+			})}, "1.1.0 >1.0.0, 1.2.0 >1.1.0"},
+		{"a substitute changes those that lead to what it substitutes for",
+			[]change.Edit{add("p 1.1.0+1 >1.0.0 @a ^1.1.0")},
 			"1.0.0, 1.1.0 >1.0.0, 1.1.0+1 >1.0.0 !1.1.0 ^1.1.0, 1.2.0 >1.1.0+1"},
-		{"what filtering gives other edges says what the channels do", []change.Edit{pure(func(c *declcfg.Catalog) (*declcfg.Catalog, *edit.Account, error) {
-			return edit.Filter(c, []edit.Selection{{Package: "p", Versions: "!=1.1.0"}}, edit.FilterOptions{})
-		})}, "1.0.0, 1.2.0 >1.0.0 !1.1.0"},
-		{"in mode semver they say what the channels do", []change.Edit{adding(edittest.Additions(t, "p 1.3.0 >1.0.0 @a", "p 1.1.5 @a"), edit.AddOptions{Mode: edit.SemVer})},
+		{"what filtering gives other edges says what the channels do",
+			[]change.Edit{pure(func(c *declcfg.Catalog) (*declcfg.Catalog, *edit.Account, error) {
+				return edit.Filter(c, []edit.Selection{{Package: "p", Versions: "!=1.1.0"}}, edit.FilterOptions{})
+			})}, "1.0.0, 1.2.0 >1.0.0 !1.1.0"},
+		{"in mode semver they say what the channels do",
+			[]change.Edit{adding(edittest.Additions(t, "p 1.3.0 >1.0.0 @a", "p 1.1.5 @a"),
+				edit.AddOptions{Mode: edit.SemVer})},
 			"1.0.0, 1.1.0 >1.0.0, 1.1.5 >1.1.0, 1.2.0 >1.1.5, 1.3.0 >1.2.0"},
-		{"a bundle that is overwritten says what the new one does", []change.Edit{adding(edittest.Additions(t, "p 1.2.0 >1.0.0 !1.1.0 @a %img/new"), edit.AddOptions{OverwriteLatest: true})},
+		{"a bundle that is overwritten says what the new one does",
+			[]change.Edit{adding(edittest.Additions(t, "p 1.2.0 >1.0.0 !1.1.0 @a %img/new"),
+				edit.AddOptions{OverwriteLatest: true})},
 			"1.0.0, 1.1.0 >1.0.0, 1.2.0 >1.0.0 !1.1.0"},
 	} {
 		t.Run(c.what, func(t *testing.T) {

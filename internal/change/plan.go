@@ -64,7 +64,8 @@ func apply(ctx context.Context, r reader, e Edit, o Options) (*plan, error) {
 	}
 	slices.Sort(p.names)
 	own := newOwn(b.origins, account.Origins, then, p.after, p.changed)
-	p.result = &Result{Kind: r.kind(), Account: account, Findings: b.findings, Origins: own.of, Unchanged: len(p.changed) == 0 && !e.Always}
+	p.result = &Result{Kind: r.kind(), Account: account, Findings: b.findings, Origins: own.of,
+		Unchanged: len(p.changed) == 0 && !e.Always}
 	p.result.Changed = slices.Sorted(maps.Keys(p.changed))
 	return p, nil
 }
@@ -169,7 +170,8 @@ func (p *plan) blobs(ctx context.Context, wanted func(pkg string) bool) iter.Seq
 		}
 		for _, name := range names {
 			c := p.after[name]
-			use := !p.changed[name] || slices.ContainsFunc(c.Bundles, func(b declcfg.Bundle) bool { return b.Reduced() })
+			use := !p.changed[name] || slices.ContainsFunc(c.Bundles,
+				func(b declcfg.Bundle) bool { return b.Reduced() })
 			fromSource[name] = use && (wanted == nil || wanted(name))
 		}
 		next, stop := iter.Pull2(p.reader.blobs(ctx, func(pkg string) bool { return fromSource[pkg] }))

@@ -64,7 +64,8 @@ func TestRecordedSequences(t *testing.T) {
 					r, err := inPlace(at[j], kind, asEdit(t, step))
 					if step.Kind != nil {
 						var e *edit.Error
-						if !errors.As(err, &e) || !errors.Is(err, step.Kind) || !strings.Contains(err.Error(), step.Fail) || e.ExitStatus() != step.Exit || r != nil {
+						if !errors.As(err, &e) || !errors.Is(err, step.Kind) || !strings.Contains(err.Error(),
+							step.Fail) || e.ExitStatus() != step.Exit || r != nil {
 							t.Errorf("step %d: %s: got %v", i, kind, err)
 						}
 						continue
@@ -97,7 +98,8 @@ func TestRecordedSequences(t *testing.T) {
 				if s.Compare != nil {
 					s.Compare(want, ours[j])
 				}
-				if d := edittest.Differences(edittest.Lines(ours[j], !s.Objects), edittest.Lines(want, !s.Objects)); d != "" {
+				if d := edittest.Differences(edittest.Lines(ours[j], !s.Objects),
+					edittest.Lines(want, !s.Objects)); d != "" {
 					t.Errorf("%s: %s\n%s", kind, s.Why, d)
 				}
 			}

@@ -19,11 +19,14 @@ func PruneStranded() Edit {
 			return nil, nil, err
 		}
 		for _, b := range s.Stranded {
-			account.Changes = append(account.Changes, edit.Change{Action: edit.Removed, Kind: edit.KindBundle, Package: b.Package, Bundle: b.Name, From: b.Image,
-				Why: "it is in no channel"})
+			account.Changes = append(account.Changes,
+				edit.Change{Action: edit.Removed, Kind: edit.KindBundle, Package: b.Package, Bundle: b.Name,
+					From: b.Image,
+					Why:  "it is in no channel"})
 		}
 		slices.SortStableFunc(account.Changes, func(x, y edit.Change) int {
-			return cmp.Or(cmp.Compare(x.Package, y.Package), cmp.Compare(x.Channel, y.Channel), cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.Bundle, y.Bundle))
+			return cmp.Or(cmp.Compare(x.Package, y.Package), cmp.Compare(x.Channel, y.Channel),
+				cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.Bundle, y.Bundle))
 		})
 		return after, account, nil
 	}

@@ -106,19 +106,22 @@ func TestRowsAreKept(t *testing.T) {
 				}
 				version, _ := db.SchemaVersion()
 				err = db.Load(context.Background())
-				repaired := slices.ContainsFunc(db.Findings(), func(f sqlite.Finding) bool { return f.Kind == sqlite.Repaired })
+				repaired := slices.ContainsFunc(db.Findings(),
+					func(f sqlite.Finding) bool { return f.Kind == sqlite.Repaired })
 				if err = errors.Join(err, db.Close()); version < 13 || err != nil || repaired {
 					return
 				}
 				databases.Add(1)
 				before := rowsOf(t, path)
-				for _, e := range []change.Edit{adding(edittest.Additions(t, "zzz 1.0.0 @a"), edit.AddOptions{}), removalOf("zzz")} {
+				for _, e := range []change.Edit{adding(edittest.Additions(t, "zzz 1.0.0 @a"), edit.AddOptions{}),
+					removalOf("zzz")} {
 					if _, err := change.InPlace(context.Background(), path, e, change.Options{}); err != nil {
 						t.Fatal(err)
 					}
 				}
 				after := slices.DeleteFunc(rowsOf(t, path), func(row string) bool {
-					api := strings.HasPrefix(row, "api ") || strings.HasPrefix(row, "provided ") || strings.HasPrefix(row, "required ")
+					api := strings.HasPrefix(row, "api ") || strings.HasPrefix(row, "provided ") ||
+						strings.HasPrefix(row, "required ")
 					return api && !slices.Contains(before, row)
 				})
 				if d := edittest.Differences(after, before); d != "" {
@@ -179,7 +182,8 @@ func columns(t testing.TB, path string) []string {
 	var out []string
 	for name, o := range origins {
 		slices.Sort(o.Skips)
-		out = append(out, fmt.Sprintf("%s replaces %s skips %s substitutes for %s", name, o.Replaces, o.Skips, o.SubstitutesFor))
+		out = append(out,
+			fmt.Sprintf("%s replaces %s skips %s substitutes for %s", name, o.Replaces, o.Skips, o.SubstitutesFor))
 	}
 	slices.Sort(out)
 	return out

@@ -34,12 +34,14 @@ func TestCopy(t *testing.T) {
 		t.Run(text[:min(len(text), 1)], func(t *testing.T) {
 			t.Parallel()
 			var out strings.Builder
-			if n, err := ctxio.Copy(&out, strings.NewReader(text)); err != nil || n != int64(len(text)) || out.String() != text {
+			if n, err := ctxio.Copy(&out, strings.NewReader(text)); err != nil || n != int64(len(text)) ||
+				out.String() != text {
 				t.Errorf("%d bytes, %v", n, err)
 			}
 		})
 	}
-	if allocs := testing.AllocsPerRun(100, func() { _, _ = ctxio.Copy(io.Discard, strings.NewReader("a")) }); allocs > 10 {
+	if allocs := testing.AllocsPerRun(100,
+		func() { _, _ = ctxio.Copy(io.Discard, strings.NewReader("a")) }); allocs > 10 {
 		t.Errorf("%v allocations", allocs)
 	}
 }

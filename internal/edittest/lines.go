@@ -28,7 +28,8 @@ func Lines(c *declcfg.Catalog, without bool) []string {
 		for _, e := range ch.Entries {
 			skips := slices.Clone(e.Skips)
 			sort.Strings(skips)
-			line("entry %s/%s/%s replaces %q skips %q range %q", ch.Package, ch.Name, e.Name, e.Replaces, skips, e.SkipRange)
+			line("entry %s/%s/%s replaces %q skips %q range %q", ch.Package, ch.Name, e.Name, e.Replaces, skips,
+				e.SkipRange)
 		}
 	}
 	for _, b := range c.Bundles {
@@ -100,7 +101,8 @@ func onlyHeads(theirs, ours *declcfg.Catalog) {
 				if err != nil {
 					panic(err)
 				}
-				channels = append(channels, declcfg.Channel{Name: ch.Name, Package: p.Name, Entries: []declcfg.ChannelEntry{{Name: head.Name}}})
+				channels = append(channels,
+					declcfg.Channel{Name: ch.Name, Package: p.Name, Entries: []declcfg.ChannelEntry{{Name: head.Name}}})
 			}
 		}
 		c.Channels, c.Bundles = channels, nil

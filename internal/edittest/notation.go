@@ -119,7 +119,8 @@ func Show(c *declcfg.Catalog) string {
 		short := func(name string) string { return strings.TrimPrefix(name, ch.Package+".v") }
 		entries := slices.Clone(ch.Entries)
 		slices.SortFunc(entries, func(a, b declcfg.ChannelEntry) int {
-			return cmp.Or(versions[ch.Package+"/"+a.Name].Compare(versions[ch.Package+"/"+b.Name]), cmp.Compare(a.Name, b.Name))
+			return cmp.Or(versions[ch.Package+"/"+a.Name].Compare(versions[ch.Package+"/"+b.Name]),
+				cmp.Compare(a.Name, b.Name))
 		})
 		var texts []string
 		for _, e := range entries {

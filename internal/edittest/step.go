@@ -73,7 +73,9 @@ func each(o edit.AddOptions, lists ...string) []Step {
 }
 
 func step(do func(*declcfg.Catalog) (*declcfg.Catalog, *edit.Account, error)) Step {
-	return Step{Do: func(_ testing.TB, c *declcfg.Catalog, _ Known) (*declcfg.Catalog, *edit.Account, error) { return do(c) }}
+	return Step{Do: func(_ testing.TB, c *declcfg.Catalog, _ Known) (*declcfg.Catalog, *edit.Account, error) {
+		return do(c)
+	}}
 }
 
 func rm(packages ...string) Step {

@@ -18,12 +18,13 @@ func TestClassOf(t *testing.T) {
 		err  error
 		want fault.Class
 	}{
-		"nil":                        {nil, 0},
-		"no class":                   {errors.New("x"), 0},
-		"a sentinel":                 {fault.ErrLimit, fault.Limit},
-		"wrapped":                    {fmt.Errorf("a: %w", fmt.Errorf("b: %w", fault.ErrInvalid)), fault.Input},
-		"a limit before input":       {fmt.Errorf("%w: %w", fault.ErrInvalid, fault.ErrLimit), fault.Limit},
-		"joined":                     {errors.Join(errors.New("x"), fault.New(fault.Network, "n"), fault.ErrInvalid), fault.Input},
+		"nil":                  {nil, 0},
+		"no class":             {errors.New("x"), 0},
+		"a sentinel":           {fault.ErrLimit, fault.Limit},
+		"wrapped":              {fmt.Errorf("a: %w", fmt.Errorf("b: %w", fault.ErrInvalid)), fault.Input},
+		"a limit before input": {fmt.Errorf("%w: %w", fault.ErrInvalid, fault.ErrLimit), fault.Limit},
+		"joined": {errors.Join(errors.New("x"), fault.New(fault.Network, "n"), fault.ErrInvalid),
+			fault.Input},
 		"the machine before a limit": {errors.Join(fault.ErrLimit, &fs.PathError{Err: syscall.ENOSPC}), fault.Local},
 		"a conflict before all":      {errors.Join(syscall.EIO, fault.ErrLimit, errConflict), fault.Conflict},
 	} {
@@ -38,7 +39,8 @@ func TestClip(t *testing.T) {
 		s    string
 		most int
 		want string
-	}{{"", 0, ""}, {"abc", 3, "abc"}, {"abcd", 3, "abc..."}, {"aé", 2, "a..."}, {"éé", 1, "..."}, {"\x80\x80\x80", 2, "..."}} {
+	}{{"", 0, ""}, {"abc", 3, "abc"}, {"abcd", 3, "abc..."}, {"aé", 2, "a..."}, {"éé", 1, "..."},
+		{"\x80\x80\x80", 2, "..."}} {
 		if got := fault.Clip(c.s, c.most); got != c.want {
 			t.Errorf("Clip(%q, %d) = %q, want %q", c.s, c.most, got, c.want)
 		}

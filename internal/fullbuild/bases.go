@@ -24,7 +24,8 @@ var local = []string{"oci:", "oci-archive:", "docker-archive:", "dir:", "contain
 // bases copies local images that the file names into the store of the build and returns them as build contexts under
 // those names. The library would unpack them with a mount that this process may not make, and would resolve relative
 // paths against the context, where builds without RUN use the working directory.
-func (r Request) bases(ctx context.Context, store storage.Store, sys *types.SystemContext, p v1.Platform) (map[string]*define.AdditionalBuildContext, error) {
+func (r Request) bases(ctx context.Context, store storage.Store, sys *types.SystemContext,
+	p v1.Platform) (map[string]*define.AdditionalBuildContext, error) {
 	contexts := map[string]*define.AdditionalBuildContext{}
 	platforms := map[string]v1.Platform{}
 	for _, ref := range r.Images {
@@ -33,7 +34,8 @@ func (r Request) bases(ctx context.Context, store storage.Store, sys *types.Syst
 		}
 		if other, ok := platforms[ref.Name]; ok {
 			if platformName(other) != platformName(ref.Platform) {
-				return nil, fmt.Errorf("%s is named for %s and for %s: builds with RUN do not support this", ref.Name, platformName(other), platformName(ref.Platform))
+				return nil, fmt.Errorf("%s is named for %s and for %s: builds with RUN do not support this", ref.Name,
+					platformName(other), platformName(ref.Platform))
 			}
 			continue
 		}
@@ -76,7 +78,8 @@ func copyBase(ctx context.Context, store storage.Store, sys *types.SystemContext
 	}
 	defer func() { err = errors.Join(err, allowed.Destroy()) }()
 	choice := *sys
-	choice.OSChoice, choice.ArchitectureChoice, choice.VariantChoice = ref.Platform.OS, ref.Platform.Architecture, ref.Platform.Variant
+	choice.OSChoice, choice.ArchitectureChoice, choice.VariantChoice = ref.Platform.OS, ref.Platform.Architecture,
+		ref.Platform.Variant
 	_, err = copy.Image(ctx, allowed, destination, source, &copy.Options{SourceCtx: &choice, DestinationCtx: sys})
 	return err
 }

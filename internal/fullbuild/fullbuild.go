@@ -23,7 +23,9 @@ import (
 )
 
 // ErrUnavailable is returned by programs that cannot run commands.
-var ErrUnavailable = errors.New("this build of bindery runs no commands: RUN needs the full build (\"make build-full\", linux with cgo), or buildah or podman")
+var ErrUnavailable = errors.New(
+	"this build of bindery runs no commands: RUN needs the full build (\"make build-full\", linux with cgo), or " +
+		"buildah or podman")
 
 // Format is the manifest format of an image.
 type Format string
@@ -92,7 +94,8 @@ func (e *ExitError) Unwrap() error { return e.Err }
 // check refuses invalid requests before any work.
 func (r Request) check() error {
 	var errs []error
-	for _, p := range []struct{ what, value string }{{"Containerfile", r.File}, {"context", r.Context}, {"working directory", r.Dir}} {
+	for _, p := range []struct{ what, value string }{{"Containerfile", r.File}, {"context", r.Context},
+		{"working directory", r.Dir}} {
 		if p.value == "" {
 			errs = append(errs, fmt.Errorf("a build needs a %s", p.what))
 		}

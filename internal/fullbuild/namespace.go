@@ -107,7 +107,8 @@ func hint() string {
 func subordinate() (uids, gids []specs.LinuxIDMapping, err error) {
 	me, err := user.Current()
 	if err != nil {
-		return nil, nil, fmt.Errorf("RUN needs root, or subordinate ids of the user in /etc/subuid and /etc/subgid: %w", err)
+		return nil, nil, fmt.Errorf("RUN needs root, or subordinate ids of the user in /etc/subuid and /etc/subgid: %w",
+			err)
 	}
 	uids, gids, err = unshare.GetSubIDMappings(me.Username, me.Username)
 	if err != nil || len(uids) == 0 || len(gids) == 0 {
@@ -115,11 +116,15 @@ func subordinate() (uids, gids []specs.LinuxIDMapping, err error) {
 		if err != nil {
 			why = ": " + err.Error()
 		}
-		return nil, nil, fmt.Errorf("RUN needs root, or subordinate ids of the user %s in /etc/subuid and /etc/subgid (usermod --add-subuids 100000-165535 --add-subgids 100000-165535 %[1]s)%[2]s", me.Username, why)
+		return nil, nil,
+			fmt.Errorf(
+				"RUN needs root, or subordinate ids of the user %s in /etc/subuid and /etc/subgid (usermod "+
+					"--add-subuids 100000-165535 --add-subgids 100000-165535 %[1]s)%[2]s", me.Username, why)
 	}
 	for _, program := range []string{"newuidmap", "newgidmap"} {
 		if _, err := exec.LookPath(program); err != nil {
-			return nil, nil, fmt.Errorf("RUN by a user who is not root needs the program %s (package uidmap or shadow-utils): %w", program, err)
+			return nil, nil, fmt.Errorf(
+				"RUN by a user who is not root needs the program %s (package uidmap or shadow-utils): %w", program, err)
 		}
 	}
 	return withSelf(os.Getuid(), uids), withSelf(os.Getgid(), gids), nil

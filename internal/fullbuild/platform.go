@@ -34,13 +34,15 @@ func runnable(p v1.Platform, binfmt string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%s: RUN is not possible on %s: no emulator is registered in %s (install qemu-user-static, or run the build on such a machine)",
+	return fmt.Errorf("%s: RUN is not possible on %s: no emulator is registered in %s (install qemu-user-static, or "+
+		"run the build on such a machine)",
 		platformName(p), runtime.GOARCH, binfmt)
 }
 
 // machines are the architecture names of emulators that differ from Go's.
 var machines = map[string]string{
-	"amd64": "x86_64", "386": "i386", "arm64": "aarch64", "ppc64le": "ppc64le", "mips64le": "mips64el", "loong64": "loongarch64",
+	"amd64": "x86_64", "386": "i386", "arm64": "aarch64", "ppc64le": "ppc64le", "mips64le": "mips64el",
+	"loong64": "loongarch64",
 }
 
 // platformName formats a platform as in --platform.

@@ -18,7 +18,8 @@ func TestCheck(t *testing.T) {
 	}
 	t.Setenv("BINDERY_TEST_TOKEN", "s3cret")
 	good := Request{File: "Containerfile", Context: ".", Dir: "d"}
-	for _, secret := range []string{"id=a,src=" + file, "id=a,source=" + file, "id=a,env=BINDERY_TEST_TOKEN", "id=BINDERY_TEST_TOKEN", "id=a,src=" + file + ",type=file"} {
+	for _, secret := range []string{"id=a,src=" + file, "id=a,source=" + file, "id=a,env=BINDERY_TEST_TOKEN",
+		"id=BINDERY_TEST_TOKEN", "id=a,src=" + file + ",type=file"} {
 		r := good
 		r.Secrets = []string{secret}
 		if err := r.check(); err != nil {
@@ -39,7 +40,8 @@ func TestCheck(t *testing.T) {
 	} {
 		r := good
 		r.Secrets = []string{secret}
-		if err := r.check(); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "s3cret") {
+		if err := r.check(); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(),
+			"s3cret") {
 			t.Errorf("%q: %v", secret, err)
 		}
 	}

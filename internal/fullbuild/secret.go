@@ -23,7 +23,8 @@ func checkSecret(text string) error {
 	for field := range strings.SplitSeq(text, ",") {
 		key, value, ok := strings.Cut(field, "=")
 		if !ok || value == "" {
-			return errors.New("--secret: expected id=NAME,src=FILE or id=NAME,env=VARIABLE") // the message does not quote the text, which may contain the secret
+			// the message does not quote the text, which may contain the secret
+			return errors.New("--secret: expected id=NAME,src=FILE or id=NAME,env=VARIABLE")
 		}
 		switch key {
 		case "source":

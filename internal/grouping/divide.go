@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Package is a package and the bytes of its catalog: the only input of the division. The empty name stands for the blobs
-// of no package.
+// Package is a package and the bytes of its catalog: the only input of the division. The empty name stands for the
+// blobs of no package.
 type Package struct {
 	Name string
 	Size int64

@@ -93,7 +93,8 @@ func lightest(groups []keptGroup) *keptGroup {
 	var best *keptGroup
 	for i := range groups {
 		g := &groups[i]
-		if best == nil || cmp.Or(compareShared(g, best), cmp.Compare(g.size, best.size), strings.Compare(g.packages[0].Name, best.packages[0].Name)) < 0 {
+		if best == nil || cmp.Or(compareShared(g, best), cmp.Compare(g.size, best.size),
+			strings.Compare(g.packages[0].Name, best.packages[0].Name)) < 0 {
 			best = g
 		}
 	}

@@ -22,7 +22,9 @@ func Catalog(packages int, oneFile bool) fstest.MapFS {
 	for i := range packages {
 		pkg := fmt.Sprintf("p%04d", i)
 		var b strings.Builder
-		fmt.Fprintf(&b, "---\nschema: olm.package\nname: %s\ndefaultChannel: c\n---\nschema: olm.channel\npackage: %s\nname: c\nentries:\n", pkg, pkg)
+		fmt.Fprintf(&b,
+			"---\nschema: olm.package\nname: %s\ndefaultChannel: c\n---\nschema: olm.channel\npackage: %s\nname: "+
+				"c\nentries:\n", pkg, pkg)
 		for v := range 4 {
 			fmt.Fprintf(&b, "- name: %s.v%d\n", pkg, v)
 			if v > 0 {
@@ -30,8 +32,11 @@ func Catalog(packages int, oneFile bool) fstest.MapFS {
 			}
 		}
 		for v := range 4 {
-			fmt.Fprintf(&b, "---\nschema: olm.bundle\nimage: q.io/%s:v%d\nname: %s.v%d\npackage: %s\nproperties:\n- type: olm.package\n  value:\n"+
-				"    packageName: %s\n    version: %d.0.0\n- type: olm.csv.metadata\n  value:\n    displayName: %s\n    description: %s\n",
+			fmt.Fprintf(&b,
+				"---\nschema: olm.bundle\nimage: q.io/%s:v%d\nname: %s.v%d\npackage: %s\nproperties:\n- type: "+
+					"olm.package\n  value:\n"+
+					"    packageName: %s\n    version: %d.0.0\n- type: olm.csv.metadata\n  value:\n    displayName: "+
+					"%s\n    description: %s\n",
 				pkg, v, pkg, v, pkg, pkg, v, pkg, strings.Repeat("x", bundleSize))
 		}
 		name := pkg + "/catalog.yaml"
@@ -73,7 +78,8 @@ func Bounded(t *testing.T, consume func(blobs iter.Seq2[declcfg.Blob, error]) er
 			runtime.KeepAlive(fsys)
 		}
 		if grown, most := held[1]-held[0], int64(large-small)*4*bundleSize/10; grown > most {
-			t.Errorf("one file %v: it holds %d bytes of %d packages and %d of %d, %d more (at most %d)", oneFile, held[0], small, held[1], large, grown, most)
+			t.Errorf("one file %v: it holds %d bytes of %d packages and %d of %d, %d more (at most %d)", oneFile,
+				held[0], small, held[1], large, grown, most)
 		}
 	}
 }

@@ -17,7 +17,9 @@ func Many(packages, channels int) fstest.MapFS {
 		for c := range channels {
 			fmt.Fprintf(&b, "---\nschema: olm.channel\npackage: %s\nname: c%d\nentries:\n- name: %s.v1\n", pkg, c, pkg)
 		}
-		fmt.Fprintf(&b, "---\nschema: olm.bundle\nimage: q.io/%s:v1\nname: %s.v1\npackage: %s\nproperties:\n- type: olm.package\n  value:\n    packageName: %s\n    version: 1.0.0\n",
+		fmt.Fprintf(&b,
+			"---\nschema: olm.bundle\nimage: q.io/%s:v1\nname: %s.v1\npackage: %s\nproperties:\n- type: "+
+				"olm.package\n  value:\n    packageName: %s\n    version: 1.0.0\n",
 			pkg, pkg, pkg, pkg)
 		fsys[pkg+"/catalog.yaml"] = &fstest.MapFile{Data: []byte(b.String())}
 	}

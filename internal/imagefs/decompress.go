@@ -25,8 +25,8 @@ var Magic = map[string][]byte{
 	"bzip2": {'B', 'Z', 'h'},
 }
 
-// Decompress returns the archive in a layer. The media type and the content must agree on the codec. size is that of the layer in
-// bytes, negative if unknown.
+// Decompress returns the archive in a layer. The media type and the content must agree on the codec. size is that of
+// the layer in bytes, negative if unknown.
 func Decompress(r io.Reader, mediaType string, size int64) (io.ReadCloser, error) {
 	want, err := codecOf(mediaType)
 	if err != nil {
@@ -51,7 +51,8 @@ func Decompress(r io.Reader, mediaType string, size int64) (io.ReadCloser, error
 		return nil, fmt.Errorf("%w: unsupported compression %s", fault.ErrInvalid, got)
 	}
 	if got != want && len(head) > 0 {
-		return nil, fmt.Errorf("%w: the layer's content is %s, which does not match media type %.80q", fault.ErrInvalid, orPlain(got), mediaType)
+		return nil, fmt.Errorf("%w: the layer's content is %s, which does not match media type %.80q", fault.ErrInvalid,
+			orPlain(got), mediaType)
 	}
 	switch want {
 	case "gzip":
@@ -61,7 +62,8 @@ func Decompress(r io.Reader, mediaType string, size int64) (io.ReadCloser, error
 		}
 		return &wholeStream{r: z, below: in, close: z.Close}, nil
 	case "zstd":
-		z, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(limit.MaxZstdWindow), zstd.WithDecoderLowmem(true))
+		z, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(limit.MaxZstdWindow),
+			zstd.WithDecoderLowmem(true))
 		if err != nil {
 			return nil, codecError(err)
 		}
@@ -125,7 +127,8 @@ func codecError(err error) error {
 		return fmt.Errorf("%w: zstd window larger than %d bytes", fault.ErrLimit, limit.MaxZstdWindow)
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return fmt.Errorf("%w: unexpected end of the compressed layer", fault.ErrIntegrity)
-	case errors.Is(err, gzip.ErrChecksum), errors.Is(err, gzip.ErrHeader), errors.Is(err, zstd.ErrCRCMismatch), errors.Is(err, zstd.ErrMagicMismatch):
+	case errors.Is(err, gzip.ErrChecksum), errors.Is(err, gzip.ErrHeader), errors.Is(err, zstd.ErrCRCMismatch),
+		errors.Is(err, zstd.ErrMagicMismatch):
 		return fmt.Errorf("%w: the compressed layer is damaged: %w", fault.ErrIntegrity, err)
 	}
 	return err
@@ -154,7 +157,8 @@ func (e *endReader) note(p []byte) {
 	copy(e.tail[len(e.tail)-len(p):], p)
 }
 
-// finish reads to the end of the stream. The last bytes that the tar reader has read must be the two zero blocks that end an archive.
+// finish reads to the end of the stream. The last bytes that the tar reader has read must be the two zero blocks that
+// end an archive.
 func (e *endReader) finish() error {
 	if e.n < int64(len(e.tail)) || e.tail != [1024]byte{} {
 		return fmt.Errorf("%w: missing end of archive", fault.ErrInvalid)

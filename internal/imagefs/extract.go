@@ -30,8 +30,8 @@ type Layers struct {
 	Slow bool
 }
 
-// Extract returns the files and directories at the wanted paths, within limits. If they do not fit into limits.Memory, the
-// rest is in a file without a name in temp, or in the system's directory for temporary files if temp is empty.
+// Extract returns the files and directories at the wanted paths, within limits. If they do not fit into limits.Memory,
+// the rest is in a file without a name in temp, or in the system's directory for temporary files if temp is empty.
 func (s *Layers) Extract(ctx context.Context, wanted []string, limits limit.Limits, temp string) (_ *Tree, err error) {
 	limits = limits.WithDefaults()
 	x := &extraction{limits: limits, tree: newTree(newHeap(limits.Memory, temp))}
@@ -51,7 +51,8 @@ func (s *Layers) Extract(ctx context.Context, wanted []string, limits limit.Limi
 }
 
 // CopyFile writes one regular file to w while its layer is read, and returns its size.
-func (s *Layers) CopyFile(ctx context.Context, name string, w io.Writer, limits limit.Limits, temp string) (size int64, err error) {
+func (s *Layers) CopyFile(ctx context.Context, name string, w io.Writer, limits limit.Limits,
+	temp string) (size int64, err error) {
 	wanted, err := cleanWanted([]string{name})
 	if err != nil {
 		return 0, err
@@ -78,7 +79,8 @@ func (s *Layers) CopyFile(ctx context.Context, name string, w io.Writer, limits 
 // cleanWanted makes paths relative to the root of the image. The root itself becomes empty.
 func cleanWanted(wanted []string) (clean []string, err error) {
 	if len(wanted) > limit.MaxWanted {
-		return nil, fmt.Errorf("%w: %d paths of an image are wanted (limit %d)", fault.ErrLimit, len(wanted), limit.MaxWanted)
+		return nil, fmt.Errorf("%w: %d paths of an image are wanted (limit %d)", fault.ErrLimit, len(wanted),
+			limit.MaxWanted)
 	}
 	for _, w := range wanted {
 		c, err := CleanPath(w)
@@ -95,7 +97,8 @@ func (s *Layers) read(ctx context.Context, x *extraction) error {
 	var compressed int64
 	for _, l := range s.Layers {
 		if compressed += l.Size; compressed > x.limits.Compressed || compressed < 0 {
-			return limit.Errorf(limit.Compressed, x.limits.Compressed, "the layers have more than %d bytes", x.limits.Compressed)
+			return limit.Errorf(limit.Compressed, x.limits.Compressed, "the layers have more than %d bytes",
+				x.limits.Compressed)
 		}
 	}
 	fetched := &prefetch{cancel: func() {}}
@@ -176,10 +179,12 @@ func (b *bounded) Read(p []byte) (int, error) {
 	b.n += int64(n)
 	b.x.uncompressed += int64(n)
 	if b.x.uncompressed > b.x.limits.Uncompressed {
-		return 0, limit.Errorf(limit.Uncompressed, b.x.limits.Uncompressed, "more than %d bytes uncompressed", b.x.limits.Uncompressed)
+		return 0, limit.Errorf(limit.Uncompressed, b.x.limits.Uncompressed, "more than %d bytes uncompressed",
+			b.x.limits.Uncompressed)
 	}
 	if b.n > limit.RatioBeyond && b.n/b.x.limits.Ratio > b.compressed {
-		return 0, limit.Errorf(limit.Ratio, b.x.limits.Ratio, "uncompressed more than %d times as long as compressed", b.x.limits.Ratio)
+		return 0, limit.Errorf(limit.Ratio, b.x.limits.Ratio, "uncompressed more than %d times as long as compressed",
+			b.x.limits.Ratio)
 	}
 	return n, err
 }
@@ -228,7 +233,8 @@ func (x *extraction) layer(r io.Reader) error {
 
 // isSettled tells whether an error has a class, or is about the machine.
 func isSettled(err error) bool {
-	for _, class := range []error{fault.ErrIntegrity, fault.ErrLimit, fault.ErrInvalid, fault.ErrRegistry, context.Canceled, context.DeadlineExceeded} {
+	for _, class := range []error{fault.ErrIntegrity, fault.ErrLimit, fault.ErrInvalid, fault.ErrRegistry,
+		context.Canceled, context.DeadlineExceeded} {
 		if errors.Is(err, class) {
 			return true
 		}

@@ -21,7 +21,8 @@ func NewReader(l limit.Limits) *Reader {
 }
 
 // Read calls take for each entry of layer n; see images.LayerReader.
-func (r *Reader) Read(ctx context.Context, s *Layers, n int, take func(name string, h *tar.Header, content io.Reader) error) (size int64, err error) {
+func (r *Reader) Read(ctx context.Context, s *Layers, n int,
+	take func(name string, h *tar.Header, content io.Reader) error) (size int64, err error) {
 	l := s.Layers[n]
 	defer func() {
 		if err != nil {
@@ -29,7 +30,8 @@ func (r *Reader) Read(ctx context.Context, s *Layers, n int, take func(name stri
 		}
 	}()
 	if r.x.compressed += l.Size; r.x.compressed > r.x.limits.Compressed || r.x.compressed < 0 {
-		return 0, limit.Errorf(limit.Compressed, r.x.limits.Compressed, "the layers have more than %d bytes", r.x.limits.Compressed)
+		return 0, limit.Errorf(limit.Compressed, r.x.limits.Compressed, "the layers have more than %d bytes",
+			r.x.limits.Compressed)
 	}
 	blob, err := s.Open(ctx, l)
 	if err != nil {

@@ -43,9 +43,9 @@ func EntryName(h *tar.Header) (string, error) {
 	return path.Clean(name), nil
 }
 
-// CleanPath makes a path relative to the root of the image, as from a label; the root itself is empty. A path with a component ".." or
-// a control character is an error of the class [fault.ErrInvalid], one that is longer or deeper than any file of the class
-// [fault.ErrLimit].
+// CleanPath makes a path relative to the root of the image, as from a label; the root itself is empty. A path with a
+// component ".." or a control character is an error of the class [fault.ErrInvalid], one that is longer or deeper than
+// any file of the class [fault.ErrLimit].
 func CleanPath(name string) (string, error) {
 	if len(name) > limit.MaxWantedPath || strings.Count(name, "/") > limit.MaxWantedDepth {
 		return "", fmt.Errorf("%w: path %.80q... has %d bytes (limit %d) and %d slashes (limit %d)",

@@ -60,7 +60,8 @@ func TestCovered(t *testing.T) {
 		"opaque above":       {nil, "-", "a/b", true},
 		"opaque at the root": {nil, "-", "", true},
 	} {
-		tree := &Tree{upper: c.upper, removed: map[string]bool{c.removed: true}, opaque: map[string]bool{c.opaque: true}}
+		tree := &Tree{upper: c.upper, removed: map[string]bool{c.removed: true},
+			opaque: map[string]bool{c.opaque: true}}
 		if got := tree.covered("a/b/c"); got != c.want {
 			t.Errorf("%s: got %v", name, got)
 		}

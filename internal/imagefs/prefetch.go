@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// prefetchSize is the size up to which a layer is read ahead: a bundle has several small layers, and each takes a round trip.
-	// BenchmarkLatency shows the gain.
+	// prefetchSize is the size up to which a layer is read ahead: a bundle has several small layers, and each takes a
+	// round trip. BenchmarkLatency shows the gain.
 	prefetchSize   = 256 << 10
 	prefetchTotal  = 2 << 20
 	prefetchAtOnce = 4

@@ -47,7 +47,8 @@ func newTree(h *heap) *Tree {
 	}
 }
 
-// covered tells whether upper layers hide a name of the layer that is being read. It checks the name and each directory above it once.
+// covered tells whether upper layers hide a name of the layer that is being read. It checks the name and each directory
+// above it once.
 func (t *Tree) covered(name string) bool {
 	if dir, above := t.upper[name]; above && !dir || t.removed[name] {
 		return true
@@ -61,8 +62,8 @@ func (t *Tree) covered(name string) bool {
 	return t.opaque[""]
 }
 
-// settled tells whether upper layers hide a name and everything below it: they have a file there or above it, or have removed or
-// replaced it. The name of the root is empty.
+// settled tells whether upper layers hide a name and everything below it: they have a file there or above it, or have
+// removed or replaced it. The name of the root is empty.
 func (t *Tree) settled(name string) bool {
 	if name == "" {
 		return t.opaque[""]

@@ -47,7 +47,8 @@ func Map(images []string, o Options) ([]Mapping, error) {
 		return nil, err
 	}
 	if least := len(prefix.path) + 1; o.MaxComponents != 0 && o.MaxComponents < least {
-		return nil, fmt.Errorf("%w: %d parts of a path are too few: %s needs %d", ErrInvalid, o.MaxComponents, fault.Quote(o.To), least)
+		return nil, fmt.Errorf("%w: %d parts of a path are too few: %s needs %d", ErrInvalid, o.MaxComponents,
+			fault.Quote(o.To), least)
 	}
 	out := []Mapping{}
 	var errs []error
@@ -64,7 +65,10 @@ func Map(images []string, o Options) ([]Mapping, error) {
 		}
 		seen[m.Source] = true
 		if other, ok := takenBy[m.Destination]; ok && !(m.digest && other.digest) {
-			errs = append(errs, fmt.Errorf("%w: %s and %s would both be %s: begin the paths with the names of their registries, or give them more parts", ErrInvalid, other.Source, m.Source, m.Destination))
+			errs = append(errs,
+				fmt.Errorf(
+					"%w: %s and %s would both be %s: begin the paths with the names of their registries, or give "+
+						"them more parts", ErrInvalid, other.Source, m.Source, m.Destination))
 			continue
 		}
 		takenBy[m.Destination] = m
@@ -86,7 +90,9 @@ func parsePlace(to string) (place, error) {
 	to = strings.TrimSuffix(strings.TrimPrefix(to, "docker://"), "/")
 	named, err := reference.ParseNamed(to + "/x")
 	if err != nil || to == "" || strings.Contains(to, "@") {
-		return place{}, fmt.Errorf("%w: %s is no registry: HOST[:PORT][/PATH] is needed, such as registry.example.com/mirror", ErrInvalid, fault.Quote(to))
+		return place{},
+			fmt.Errorf("%w: %s is no registry: HOST[:PORT][/PATH] is needed, such as registry.example.com/mirror",
+				ErrInvalid, fault.Quote(to))
 	}
 	path := strings.Split(reference.Path(named), "/")
 	return place{reference.Domain(named), path[:len(path)-1]}, nil
@@ -115,7 +121,8 @@ func (p place) place(image string, o Options) (Mapping, error) {
 	}
 	path := slices.Clone(p.path)
 	if o.KeepHost {
-		path = append(path, strings.ToLower(strings.NewReplacer(":", "-", "[", "", "]", "").Replace(reference.Domain(named))))
+		path = append(path,
+			strings.ToLower(strings.NewReplacer(":", "-", "[", "", "]", "").Replace(reference.Domain(named))))
 	}
 	path = append(path, strings.Split(reference.Path(named), "/")...)
 	if most := o.MaxComponents; most > 0 && len(path) > most {
@@ -124,7 +131,8 @@ func (p place) place(image string, o Options) (Mapping, error) {
 	m.to = p.host + "/" + strings.Join(path, "/")
 	m.Destination = m.to + ":" + tag
 	if _, err := reference.ParseNamed(m.Destination); err != nil {
-		return Mapping{}, fmt.Errorf("%w: image %s would be %s: %w", ErrInvalid, fault.Quote(image), fault.Quote(m.Destination), err)
+		return Mapping{}, fmt.Errorf("%w: image %s would be %s: %w", ErrInvalid, fault.Quote(image),
+			fault.Quote(m.Destination), err)
 	}
 	return m, nil
 }

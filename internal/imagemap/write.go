@@ -71,7 +71,8 @@ func TagMirrorSet(name string, mappings []Mapping) ([]byte, error) {
 
 // ContentSourcePolicy returns an ImageContentSourcePolicy in YAML, the predecessor of ImageDigestMirrorSet.
 func ContentSourcePolicy(name string, mappings []Mapping) ([]byte, error) {
-	return cluster("operator.openshift.io/v1alpha1", "ImageContentSourcePolicy", name, "repositoryDigestMirrors", mappings, byDigest)
+	return cluster("operator.openshift.io/v1alpha1", "ImageContentSourcePolicy", name, "repositoryDigestMirrors",
+		mappings, byDigest)
 }
 
 // RegistriesConf returns a registries.conf with which podman and bindery pull images from the mirror, and from the

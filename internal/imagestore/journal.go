@@ -16,8 +16,8 @@ import (
 	"github.com/operator-bindery/bindery/internal/regularfile"
 )
 
-// journal lists what a run adds to a store. It is a file in the store until the image has its name, so that the next run can remove what
-// a killed run has added: podman removes images without a name, but layers only with their image.
+// journal lists what a run adds to a store. It is a file in the store until the image has its name, so that the next
+// run can remove what a killed run has added: podman removes images without a name, but layers only with their image.
 type journal struct {
 	// Image is the ID of the image; empty if the store had it before.
 	Image string `json:"image,omitempty"`
@@ -70,7 +70,8 @@ func reclaim(store *Store) {
 			continue
 		}
 		var j journal
-		if text, err := regularfile.Read(filepath.Join(path, journalFile), limit.MaxManifest); err == nil && json.Unmarshal(text, &j) == nil && len(j.Layers) <= limit.MaxLayers {
+		if text, err := regularfile.Read(filepath.Join(path, journalFile),
+			limit.MaxManifest); err == nil && json.Unmarshal(text, &j) == nil && len(j.Layers) <= limit.MaxLayers {
 			j.remove(store)
 		}
 		os.RemoveAll(path)

@@ -11,8 +11,8 @@ import (
 	"github.com/operator-bindery/bindery/internal/printable"
 )
 
-// spec is the place of a store, as the containers tools write it in brackets before a name: [DRIVER@ROOT+RUNROOT:OPTION,OPTION]. Only
-// the root is required. The zero value is the user's own store.
+// spec is the place of a store, as the containers tools write it in brackets before a name:
+// [DRIVER@ROOT+RUNROOT:OPTION,OPTION]. Only the root is required. The zero value is the user's own store.
 type spec struct {
 	driver, root, runRoot string
 	options               []string
@@ -75,8 +75,8 @@ func parseSpec(text string) (spec, error) {
 	return s, nil
 }
 
-// Tag returns the full name of an image that is written to a store. As in the other containers tools, a name without a host is of
-// docker.io.
+// Tag returns the full name of an image that is written to a store. As in the other containers tools, a name without a
+// host is of docker.io.
 func Tag(name string) (reference.NamedTagged, error) {
 	if name == "" {
 		return nil, errors.New("the image has no name: want containers-storage:NAME[:TAG]")

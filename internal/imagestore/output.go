@@ -18,8 +18,8 @@ import (
 	"github.com/operator-bindery/bindery/internal/layouts"
 )
 
-// Output is an image that is written to a store. It is complete before it gets its name, so that the name always refers to the old or the
-// new image.
+// Output is an image that is written to a store. It is complete before it gets its name, so that the name always refers
+// to the old or the new image.
 type Output struct {
 	name  Name
 	store *Store
@@ -30,8 +30,8 @@ type Output struct {
 	done  bool
 }
 
-// NewOutput opens the store for an image with a configuration. The caller copies the image to the output's reference, then
-// calls Commit, and Discard in any case.
+// NewOutput opens the store for an image with a configuration. The caller copies the image to the output's reference,
+// then calls Commit, and Discard in any case.
 func NewOutput(ctx context.Context, n Name, config []byte) (_ *Output, err error) {
 	out := &Output{name: n}
 	defer func() {
@@ -57,7 +57,8 @@ func (out *Output) Reference() (types.ImageReference, error) {
 	return transport.Transport.NewStoreReference(out.store.Store, nil, out.id)
 }
 
-// look finds out which parts of the image are not in the store. It returns the ID of the image there: the digest of its configuration.
+// look finds out which parts of the image are not in the store. It returns the ID of the image there: the digest of its
+// configuration.
 func (out *Output) look(config []byte) (id string, err error) {
 	var image v1.Image
 	if err := json.Unmarshal(config, &image); err != nil {
@@ -80,7 +81,8 @@ func (out *Output) look(config []byte) (id string, err error) {
 	return id, err
 }
 
-// chainIDs returns the IDs of layers in stores: those of the image specification, "Layer ChainID", without the name of the algorithm.
+// chainIDs returns the IDs of layers in stores: those of the image specification, "Layer ChainID", without the name of
+// the algorithm.
 func chainIDs(diffIDs []digest.Digest) []string {
 	var ids []string
 	for i, d := range diffIDs {

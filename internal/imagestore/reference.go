@@ -12,8 +12,8 @@ import (
 	"go.podman.io/image/v5/types"
 )
 
-// lazyReference is a reference to an image in a store that is opened when it is needed. The library's own references are of
-// open stores.
+// lazyReference is a reference to an image in a store that is opened when it is needed. The library's own references
+// are of open stores.
 type lazyReference struct{ n Name }
 
 // NewReference returns a reference to an image.
@@ -54,10 +54,11 @@ func (r *lazyReference) inStore(ctx context.Context, f func(types.ImageReference
 	return errors.Join(err, store.Release())
 }
 
-// PolicyConfigurationIdentity returns the name of the image in policies. It is empty if the store cannot be opened: that is an error
-// when the image is read.
+// PolicyConfigurationIdentity returns the name of the image in policies. It is empty if the store cannot be opened:
+// that is an error when the image is read.
 func (r *lazyReference) PolicyConfigurationIdentity() (id string) {
-	if r.inStore(context.Background(), func(ref types.ImageReference) { id = ref.PolicyConfigurationIdentity() }) != nil {
+	if r.inStore(context.Background(),
+		func(ref types.ImageReference) { id = ref.PolicyConfigurationIdentity() }) != nil {
 		return ""
 	}
 	return id
@@ -65,7 +66,8 @@ func (r *lazyReference) PolicyConfigurationIdentity() (id string) {
 
 // PolicyConfigurationNamespaces returns the more general names of the image in policies.
 func (r *lazyReference) PolicyConfigurationNamespaces() (names []string) {
-	if r.inStore(context.Background(), func(ref types.ImageReference) { names = ref.PolicyConfigurationNamespaces() }) != nil {
+	if r.inStore(context.Background(),
+		func(ref types.ImageReference) { names = ref.PolicyConfigurationNamespaces() }) != nil {
 		return nil
 	}
 	return names

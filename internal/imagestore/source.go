@@ -27,9 +27,9 @@ import (
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
-// Source is an image in a store. A store has the files of layers and not their archives: layers are read uncompressed, and have the
-// digests of the configuration. So a manifest with those is made. The digest of the image is that of its own manifest, by which podman
-// and registries know it.
+// Source is an image in a store. A store has the files of layers and not their archives: layers are read uncompressed,
+// and have the digests of the configuration. So a manifest with those is made. The digest of the image is that of its
+// own manifest, by which podman and registries know it.
 type Source struct {
 	types.ImageSource // the library's
 	store             *Store
@@ -76,7 +76,8 @@ func (n Name) findStored(ctx context.Context, store *Store, temp string) (types.
 		case !errors.Is(err, transport.ErrNoSuchImage) && !errors.Is(err, storage.ErrImageUnknown):
 			return nil, err
 		case first == nil:
-			first = fmt.Errorf("%w: no such image in the store %s (%s)", fault.ErrInvalid, store.GraphRoot(), store.GraphDriverName())
+			first = fmt.Errorf("%w: no such image in the store %s (%s)", fault.ErrInvalid, store.GraphRoot(),
+				store.GraphDriverName())
 		}
 	}
 	return nil, first
@@ -95,7 +96,9 @@ func (s *Source) describe(ctx context.Context, n Name) error {
 		return err
 	}
 	if manifest.MIMETypeIsMultiImage(kind) {
-		return fmt.Errorf("%w: a list of images in a store cannot be read: name one of its images, or push the list and read it from the registry", fault.ErrInvalid)
+		return fmt.Errorf(
+			"%w: a list of images in a store cannot be read: name one of its images, or push the list and read it "+
+				"from the registry", fault.ErrInvalid)
 	}
 	s.original = digest.FromBytes(text)
 	if want, ok := n.givenDigest(); ok && want != s.original {
@@ -121,7 +124,8 @@ func (s *Source) describe(ctx context.Context, n Name) error {
 		return err
 	}
 	if len(infos) != len(m.Layers) || len(infos) != len(c.RootFS.DiffIDs) {
-		return fmt.Errorf("%w: the store has %d layers of the image, its manifest %d and its configuration %d", fault.ErrIntegrity, len(infos), len(m.Layers), len(c.RootFS.DiffIDs))
+		return fmt.Errorf("%w: the store has %d layers of the image, its manifest %d and its configuration %d",
+			fault.ErrIntegrity, len(infos), len(m.Layers), len(c.RootFS.DiffIDs))
 	}
 	m.MediaType = kind
 	for i, info := range infos {
@@ -150,8 +154,10 @@ func (n Name) givenDigest() (digest.Digest, bool) {
 }
 
 // layer returns the descriptor of an uncompressed layer. Annotations about its compressed form are removed.
-func (s *Source) layer(ctx context.Context, old v1.Descriptor, info types.BlobInfo, diffID digest.Digest, kind string) (v1.Descriptor, error) {
-	d := v1.Descriptor{MediaType: v1.MediaTypeImageLayer, Digest: diffID, Size: info.Size, Annotations: maps.Clone(old.Annotations)}
+func (s *Source) layer(ctx context.Context, old v1.Descriptor, info types.BlobInfo, diffID digest.Digest,
+	kind string) (v1.Descriptor, error) {
+	d := v1.Descriptor{MediaType: v1.MediaTypeImageLayer, Digest: diffID, Size: info.Size,
+		Annotations: maps.Clone(old.Annotations)}
 	if kind == manifest.DockerV2Schema2MediaType {
 		d.MediaType = manifest.DockerV2SchemaLayerMediaTypeUncompressed
 	}

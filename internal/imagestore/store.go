@@ -31,8 +31,8 @@ var heldStores = struct {
 	count map[storage.Store]int
 }{count: map[storage.Store]int{}}
 
-// Open opens the store at a place, or the user's own store if it is empty. It waits for locks of other processes until the context
-// ends.
+// Open opens the store at a place, or the user's own store if it is empty. It waits for locks of other processes until
+// the context ends.
 func Open(ctx context.Context, spec string) (*Store, error) {
 	s, err := parseSpec(spec)
 	if err != nil {
@@ -76,14 +76,16 @@ func (s spec) open() (*Store, error) {
 		return nil, err
 	}
 	if s.root != "" {
-		o = storage.StoreOptions{GraphDriverName: s.driver, GraphRoot: s.root, RunRoot: s.runRoot, GraphDriverOptions: s.options}
+		o = storage.StoreOptions{GraphDriverName: s.driver, GraphRoot: s.root, RunRoot: s.runRoot,
+			GraphDriverOptions: s.options}
 	}
 	if o.GraphDriverName == "" && len(o.GraphDriverPriority) == 0 {
 		o.GraphDriverName = priorDriver(o.GraphRoot)
 	}
 	if userns.SingleID() {
 		// The user namespace has one ID: files with other owners belong to the user.
-		o.GraphDriverOptions = append(slices.Clone(o.GraphDriverOptions), "overlay.ignore_chown_errors=true", "vfs.ignore_chown_errors=true")
+		o.GraphDriverOptions = append(slices.Clone(o.GraphDriverOptions), "overlay.ignore_chown_errors=true",
+			"vfs.ignore_chown_errors=true")
 	}
 	if err := checkFiles(o.GraphRoot, o.RunRoot); err != nil {
 		return nil, err
@@ -123,8 +125,9 @@ func checkFiles(roots ...string) error {
 	return nil
 }
 
-// priorDriver returns "vfs" for a store that has been used only with that driver, which older releases of podman choose for
-// unprivileged users; else it returns nothing. The library would ignore the images there and begin a second store in that place.
+// priorDriver returns "vfs" for a store that has been used only with that driver, which older releases of podman choose
+// for unprivileged users; else it returns nothing. The library would ignore the images there and begin a second store
+// in that place.
 func priorDriver(root string) string {
 	const vfs = "vfs"
 	if info, err := os.Stat(filepath.Join(root, vfs)); err != nil || !info.IsDir() {
@@ -167,7 +170,9 @@ func storeAllowed() error {
 	err := userns.Err()
 	switch {
 	case err == nil && !userns.Started():
-		err = errors.New("only root can use it without a user namespace, which is made where the command line names containers-storage: or --load; otherwise start the program with \"podman unshare\"")
+		err = errors.New(
+			"only root can use it without a user namespace, which is made where the command line names " +
+				"containers-storage: or --load; otherwise start the program with \"podman unshare\"")
 	case err == nil:
 		err = errors.New("the user namespace gives no rights" + restricted())
 	case os.Geteuid() == 0:

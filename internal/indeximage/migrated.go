@@ -38,7 +38,8 @@ func (s *Spec) Migrated(ctx context.Context, p *migrate.Prepared, m Migrated) (*
 		return nil, err
 	}
 	// A server would refuse an image with an invalid catalog.
-	files, err := build.ReadCatalog(ctx, root, build.ReadOptions{Jobs: m.Jobs, Warn: m.Warn, Cache: s.Build.Cache, Program: s.Program})
+	files, err := build.ReadCatalog(ctx, root,
+		build.ReadOptions{Jobs: m.Jobs, Warn: m.Warn, Cache: s.Build.Cache, Program: s.Program})
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +70,8 @@ func (s *Spec) platformsOf(from *images.Description) ([]v1.Platform, error) {
 	}
 	of, others := linuxPlatforms(from)
 	for _, p := range others {
-		s.Log.Warn(fmt.Sprintf("%s: skipped the platform %s/%s: catalogs are served on Linux", redact.Text(from.Name), p.OS, p.Architecture))
+		s.Log.Warn(fmt.Sprintf("%s: skipped the platform %s/%s: catalogs are served on Linux", redact.Text(from.Name),
+			p.OS, p.Architecture))
 	}
 	if len(of) == 0 {
 		return nil, fmt.Errorf("%q has no Linux platform: set --platform", redact.Text(from.Name))

@@ -57,7 +57,9 @@ func (p Previous) Read(ctx context.Context, client *images.Client, log *slog.Log
 		log.Warn(fmt.Sprintf("image %s does not exist and is ignored", redact.Text(p.Name)))
 		return nil, nil
 	case len(previous.Groups) == 0:
-		log.Warn(fmt.Sprintf("image %s has no layer annotations: it has the docker format or was built by another program", redact.Text(p.Name)))
+		log.Warn(
+			fmt.Sprintf("image %s has no layer annotations: it has the docker format or was built by another program",
+				redact.Text(p.Name)))
 	}
 	previous.Trusted = p.Trusted
 	return previous, nil
@@ -65,7 +67,8 @@ func (p Previous) Read(ctx context.Context, client *images.Client, log *slog.Log
 
 // ReadOr works like Read. If there is no previous image, the layers of the source image are reused, but its grouping is
 // not: packages are grouped as in a new image.
-func (p Previous) ReadOr(ctx context.Context, source string, client *images.Client, log *slog.Logger) (*build.Previous, error) {
+func (p Previous) ReadOr(ctx context.Context, source string, client *images.Client,
+	log *slog.Logger) (*build.Previous, error) {
 	if p.Name != "" || !p.FromSource || !render.IsImageName(source) {
 		return p.Read(ctx, client, log)
 	}
@@ -96,7 +99,8 @@ func (s *Spec) optionsFor(ctx context.Context, of []v1.Platform, source, dir str
 // Edited returns the options of the image of an edited index. With inherit the image takes over labels and annotations
 // of the source image. It fails with [render.ErrPlatformsDiffer] if the source has a different catalog for one of the
 // platforms.
-func (s *Spec) Edited(ctx context.Context, x *Index, from string, inherit bool, dir string, ro render.Options) (o build.Options, err error) {
+func (s *Spec) Edited(ctx context.Context, x *Index, from string, inherit bool, dir string,
+	ro render.Options) (o build.Options, err error) {
 	of := s.Platforms
 	var d *images.Description
 	source := ""

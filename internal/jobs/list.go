@@ -97,7 +97,8 @@ func (p *problems) add(line int, format string, args ...any) {
 		p.err.More++
 		return
 	}
-	p.err.Problems = append(p.err.Problems, fmt.Errorf("%s:%d: %w: %w", p.name, line, ErrList, fmt.Errorf(format, args...)))
+	p.err.Problems = append(p.err.Problems,
+		fmt.Errorf("%s:%d: %w: %w", p.name, line, ErrList, fmt.Errorf(format, args...)))
 }
 
 func (p *problems) result() error {
@@ -189,7 +190,9 @@ func (l *Line) parse(text string, o ListOptions) (bool, error) {
 		case named:
 			l.Names = append(l.Names, w.text)
 		case l.Directory != "":
-			return false, fmt.Errorf("two directories, %q and %q: quote names with spaces, and put image names after %q", l.Directory, w.text, arrow)
+			return false, fmt.Errorf(
+				"two directories, %q and %q: quote names with spaces, and put image names after %q", l.Directory,
+				w.text, arrow)
 		default:
 			if l.Directory, err = below(o.OutDir, w.text); err != nil {
 				return false, err

@@ -41,12 +41,14 @@ func TestParse(t *testing.T) {
 		{"backslashes outside of quotes are themselves", `C:\a.db out`, `C:\a.db`, "out"},
 		{"carriage return", "a.db out\r", "a.db", "out"},
 		{"a name", "a.db -> example.com/a:v1", "a.db", "docker://example.com/a:v1"},
-		{"names", "a.db -> example.com/a:v1 example.com/b:v2", "a.db", "docker://example.com/a:v1 docker://example.com/b:v2"},
+		{"names", "a.db -> example.com/a:v1 example.com/b:v2", "a.db",
+			"docker://example.com/a:v1 docker://example.com/b:v2"},
 		{"a directory and a name", "a.db out -> example.com/a:v1", "a.db", "out docker://example.com/a:v1"},
 		{"a transport", "a.db oci:x:v1", "a.db", "oci:x:v1"},
 		{"transports behind the arrow", "a.db -> oci:x:v1 oci-archive:y.tar", "a.db", "oci:x:v1 oci-archive:y.tar"},
 		{"a quoted arrow is a directory", "a.db '->'", "a.db", "->"},
-		{"an image", "docker://example.com/a@sha256:" + strings.Repeat("a", 64) + " out", "docker://example.com/a@sha256:" + strings.Repeat("a", 64), "out"},
+		{"an image", "docker://example.com/a@sha256:" + strings.Repeat("a", 64) + " out",
+			"docker://example.com/a@sha256:" + strings.Repeat("a", 64), "out"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			lines, err := parse(t, "\ufeff# head\n\n  # more\n"+tt.line+"\n", "")
@@ -67,7 +69,8 @@ func TestParseRefuses(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := errors.Join(os.Symlink("elsewhere", "link"), os.Symlink("../elsewhere", "inside/link"), os.WriteFile("a.db", nil, 0o644)); err != nil {
+	if err := errors.Join(os.Symlink("elsewhere", "link"), os.Symlink("../elsewhere", "inside/link"),
+		os.WriteFile("a.db", nil, 0o644)); err != nil {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct{ name, text, outDir, want string }{
@@ -115,7 +118,8 @@ func TestParseRefuses(t *testing.T) {
 		t.Errorf("a list that is too long: %v", err)
 	}
 	var all *ProblemsError
-	if _, err := parse(t, strings.Repeat("x\n", 50), ""); !errors.As(err, &all) || len(all.Problems) != maxProblems || all.More != 30 {
+	if _, err := parse(t, strings.Repeat("x\n", 50), ""); !errors.As(err, &all) || len(all.Problems) != maxProblems ||
+		all.More != 30 {
 		t.Errorf("many problems: %v", err)
 	}
 	var many strings.Builder
@@ -155,11 +159,14 @@ func TestDerivedNames(t *testing.T) {
 	}
 	seen := map[string]string{}
 	for _, source := range []string{
-		"../x.db", "../../x.db", "x.db", "..", ".", "...", ".hidden", "-flag", "a b", "a_b", "a\\b", "a*b", "é", "ê", "CON", "con.db", "aux", "lpt1.x", "nul",
-		strings.Repeat("y", 300), strings.Repeat("y", 301), "Ä/ß", "a\u202eb", "trailing.", "~root", "$HOME", "`id`", ";", "|",
+		"../x.db", "../../x.db", "x.db", "..", ".", "...", ".hidden", "-flag", "a b", "a_b", "a\\b", "a*b", "é", "ê",
+		"CON", "con.db", "aux", "lpt1.x", "nul",
+		strings.Repeat("y", 300), strings.Repeat("y", 301), "Ä/ß", "a\u202eb", "trailing.", "~root", "$HOME", "`id`",
+		";", "|",
 	} {
 		name := nameOf(source)
-		if !filepath.IsLocal(name) || strings.ContainsAny(name, "/\\ :$`;|*") || name == "." || name == "" || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "-") || len(name) > 200 || reserved(name) {
+		if !filepath.IsLocal(name) || strings.ContainsAny(name, "/\\ :$`;|*") || name == "." || name == "" ||
+			strings.HasPrefix(name, ".") || strings.HasPrefix(name, "-") || len(name) > 200 || reserved(name) {
 			t.Errorf("%q: the name is %q", source, name)
 		}
 		if other, ok := seen[name]; ok && filepath.Clean(source) != filepath.Clean(other) {

@@ -78,7 +78,8 @@ type Written struct {
 
 // incomplete reports whether packages were left out.
 func (w *Written) incomplete() bool {
-	return w.Report != nil && slices.ContainsFunc(w.Report.Packages, func(p migrate.PackageReport) bool { return p.Quarantined != "" })
+	return w.Report != nil && slices.ContainsFunc(w.Report.Packages,
+		func(p migrate.PackageReport) bool { return p.Quarantined != "" })
 }
 
 // recordName is the file name of a line's record: it depends on the line's outputs only, so that lines can be added to
@@ -96,7 +97,8 @@ func recordName(l *Line) string {
 // data.
 func readRecord(path string, l *Line) (*Record, error) {
 	bad := func(why string) error {
-		return fmt.Errorf("the report %q is not one of this line: %s; remove it if the outputs are not needed", path, why)
+		return fmt.Errorf("the report %q is not one of this line: %s; remove it if the outputs are not needed", path,
+			why)
 	}
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -251,7 +251,8 @@ func (t *Task) Prepared(ctx context.Context, dir, image string, report *migrate.
 	if err := t.source.check(ctx, report.Image); err != nil {
 		return err
 	}
-	w := &Written{Input: t.source.Input, Settings: t.run.o.Settings(t.Line), Tool: t.run.o.Tool, Image: image, Before: t.before, Report: report}
+	w := &Written{Input: t.source.Input, Settings: t.run.o.Settings(t.Line), Tool: t.run.o.Tool, Image: image,
+		Before: t.before, Report: report}
 	if t.Directory != "" {
 		tree, err := SumTree(ctx, dir)
 		if err != nil {

@@ -103,7 +103,8 @@ func (b *bench) run(ctx context.Context, list string) string {
 
 func (b *bench) expect(ctx context.Context, list, want string) {
 	b.t.Helper()
-	if got := b.run(ctx, list); got != want && !(strings.HasSuffix(want, "*") && strings.HasPrefix(got, strings.TrimSuffix(want, "*"))) {
+	if got := b.run(ctx,
+		list); got != want && !(strings.HasSuffix(want, "*") && strings.HasPrefix(got, strings.TrimSuffix(want, "*"))) {
 		b.t.Errorf("got %q, want %q", got, want)
 	}
 }
@@ -124,7 +125,9 @@ func TestRunTwice(t *testing.T) {
 	if err == nil {
 		err = json.Unmarshal(text, &r)
 	}
-	if err != nil || r.State != Done || r.Source != "small.db" || !r.Written.Complete || r.Written.Directory.Files != 2 || len(r.Written.Report.Packages) != 2 || r.Written.Report.Output != "out/small" {
+	if err != nil || r.State != Done || r.Source != "small.db" || !r.Written.Complete ||
+		r.Written.Directory.Files != 2 || len(r.Written.Report.Packages) != 2 ||
+		r.Written.Report.Output != "out/small" {
 		t.Errorf("%+v (%v)", r, err)
 	}
 }
@@ -149,20 +152,33 @@ func TestDecide(t *testing.T) {
 			os.RemoveAll("out/small/etcd")
 			os.RemoveAll("out/small/silicom-sts-operator")
 		}, "done (1)"},
-		{"a file is more", func(t *testing.T, b *bench) { touch(t, "out/small/mine", "") }, "failed: the output directory \"out/small\" was changed since it was written*"},
-		{"a file is another", func(t *testing.T, b *bench) { touch(t, "out/small/etcd/catalog.json", "{}") }, "failed: the output directory*"},
-		{"another source", func(t *testing.T, b *bench) { b.add("subs.db", "small.db") }, "failed: the outputs exist, but were written differently (from another source*"},
-		{"another source, overwrite", func(t *testing.T, b *bench) { b.add("subs.db", "small.db"); b.o.Overwrite = true }, "done (1)"},
-		{"other settings", func(t *testing.T, b *bench) { other(b) }, "failed: the outputs exist, but were written differently (with other settings)*"},
+		{"a file is more", func(t *testing.T, b *bench) { touch(t, "out/small/mine", "") },
+			"failed: the output directory \"out/small\" was changed since it was written*"},
+		{"a file is another", func(t *testing.T, b *bench) { touch(t, "out/small/etcd/catalog.json", "{}") },
+			"failed: the output directory*"},
+		{"another source", func(t *testing.T, b *bench) { b.add("subs.db", "small.db") },
+			"failed: the outputs exist, but were written differently (from another source*"},
+		{"another source, overwrite",
+			func(t *testing.T, b *bench) { b.add("subs.db", "small.db"); b.o.Overwrite = true }, "done (1)"},
+		{"other settings", func(t *testing.T, b *bench) { other(b) },
+			"failed: the outputs exist, but were written differently (with other settings)*"},
 		{"other settings, overwrite", func(t *testing.T, b *bench) { other(b); b.o.Overwrite = true }, "done (1)"},
-		{"other settings, the output is gone", func(t *testing.T, b *bench) { other(b); os.RemoveAll("out") }, "done (1)"},
-		{"other settings, overwrite, but somebody's own", func(t *testing.T, b *bench) { other(b); b.o.Overwrite = true; touch(t, "out/small/mine", "") }, "failed: the output directory*"},
+		{"other settings, the output is gone", func(t *testing.T, b *bench) { other(b); os.RemoveAll("out") },
+			"done (1)"},
+		{"other settings, overwrite, but somebody's own",
+			func(t *testing.T, b *bench) { other(b); b.o.Overwrite = true; touch(t, "out/small/mine", "") },
+			"failed: the output directory*"},
 		{"overwrite without need", func(t *testing.T, b *bench) { b.o.Overwrite = true }, "done before (0)"},
-		{"another release", func(t *testing.T, b *bench) { b.o.Tool = "v2" }, "failed: the outputs exist, but were written differently (by release v1)*"},
-		{"to be verified", func(t *testing.T, b *bench) { b.o.Verify = true }, "failed: the outputs exist, but were written differently (without being verified)*"},
+		{"another release", func(t *testing.T, b *bench) { b.o.Tool = "v2" },
+			"failed: the outputs exist, but were written differently (by release v1)*"},
+		{"to be verified", func(t *testing.T, b *bench) { b.o.Verify = true },
+			"failed: the outputs exist, but were written differently (without being verified)*"},
 		{"keep going makes no other result", func(t *testing.T, b *bench) { b.o.KeepGoing = true }, "done before (0)"},
-		{"no report", func(t *testing.T, b *bench) { os.RemoveAll("reports") }, "failed: output dir \"out/small\" must be empty (1)"},
-		{"no report, overwrite: it may be anybody's", func(t *testing.T, b *bench) { os.RemoveAll("reports"); b.o.Overwrite = true }, "failed: output dir \"out/small\" must be empty (1)"},
+		{"no report", func(t *testing.T, b *bench) { os.RemoveAll("reports") },
+			"failed: output dir \"out/small\" must be empty (1)"},
+		{"no report, overwrite: it may be anybody's",
+			func(t *testing.T, b *bench) { os.RemoveAll("reports"); b.o.Overwrite = true },
+			"failed: output dir \"out/small\" must be empty (1)"},
 		{"a report that is none", func(t *testing.T, b *bench) {
 			names, _ := filepath.Glob("reports/*")
 			touch(t, names[0], "{")
@@ -215,7 +231,8 @@ func TestGoOn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		writing := strings.NewReplacer(`"state": "done"`, `"state": "writing"`, `"complete": true`, `"complete": false`).Replace(string(text))
+		writing := strings.NewReplacer(`"state": "done"`, `"state": "writing"`, `"complete": true`,
+			`"complete": false`).Replace(string(text))
 		if err := os.WriteFile(names[0], []byte(writing), 0o644); err != nil || writing == string(text) {
 			t.Fatal(err)
 		}
@@ -224,7 +241,8 @@ func TestGoOn(t *testing.T) {
 			t.Errorf("the record is %s (%v)", now, err)
 		}
 		// If another program has replaced the directory by now, it stays.
-		if err := errors.Join(os.WriteFile(names[0], []byte(writing), 0o644), os.WriteFile("out/small/etcd/catalog.json", []byte("{}"), 0o644)); err != nil {
+		if err := errors.Join(os.WriteFile(names[0], []byte(writing), 0o644),
+			os.WriteFile("out/small/etcd/catalog.json", []byte("{}"), 0o644)); err != nil {
 			t.Fatal(err)
 		}
 		b.expect(t.Context(), line, "failed: the output directory*")
@@ -254,7 +272,8 @@ func TestFailures(t *testing.T) {
 		if err := os.WriteFile("broken.db", []byte("SQLite format 3\x00"), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if got := b.run(t.Context(), list); !strings.HasPrefix(got, "done, failed: ") || !strings.HasSuffix(got, ", not begun, not begun (2)") {
+		if got := b.run(t.Context(), list); !strings.HasPrefix(got, "done, failed: ") || !strings.HasSuffix(got,
+			", not begun, not begun (2)") {
 			t.Error(got)
 		}
 		b.add("subs.db", "broken.db") // a repaired database
@@ -263,7 +282,8 @@ func TestFailures(t *testing.T) {
 	t.Run("or the others are done", func(t *testing.T) {
 		b := newBench(t)
 		b.o.KeepGoing = true
-		if got := b.run(t.Context(), list); !strings.HasPrefix(got, "done, failed: ") || !strings.HasSuffix(got, ", done, done (3)") {
+		if got := b.run(t.Context(), list); !strings.HasPrefix(got, "done, failed: ") || !strings.HasSuffix(got,
+			", done, done (3)") {
 			t.Error(got)
 		}
 	})
@@ -323,7 +343,8 @@ func TestBound(t *testing.T) {
 	for i := range 30 {
 		fmt.Fprintf(&list, "subs.db out/%d\n", i)
 	}
-	if got := b.run(t.Context(), list.String()); !strings.HasSuffix(got, "(30)") || strings.Contains(got, "failed") || told.Load() != 30 || most.Load() > 3 {
+	if got := b.run(t.Context(), list.String()); !strings.HasSuffix(got, "(30)") || strings.Contains(got, "failed") ||
+		told.Load() != 30 || most.Load() > 3 {
 		t.Errorf("%s, %d told, %d at a time", got, told.Load(), most.Load())
 	}
 }

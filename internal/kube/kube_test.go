@@ -41,7 +41,8 @@ func TestUpdateKeepsTheRest(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := c.Get("ns", "cm")
-	if len(got.Data) != 1 || got.Data["new"] != "y" || got.Labels["olm.managed"] != "true" || len(got.OwnerReferences) != 1 {
+	if len(got.Data) != 1 || got.Data["new"] != "y" || got.Labels["olm.managed"] != "true" ||
+		len(got.OwnerReferences) != 1 {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -105,11 +106,13 @@ func TestErrors(t *testing.T) {
 	c.Set(existing())
 	c.Interfere(func(_ *kubetest.Cluster, w http.ResponseWriter, r *http.Request) bool {
 		if r.Method == http.MethodPut {
-			kubetest.Status(w, http.StatusForbidden, metav1.StatusReasonForbidden, `configmaps "cm" is forbidden: User "x" cannot update`)
+			kubetest.Status(w, http.StatusForbidden, metav1.StatusReasonForbidden,
+				`configmaps "cm" is forbidden: User "x" cannot update`)
 		}
 		return r.Method == http.MethodPut
 	})
-	if err := client(t, c).Update(context.Background(), "ns", "cm", setNew); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "cannot update") {
+	if err := client(t, c).Update(context.Background(), "ns", "cm", setNew); !apierrors.IsForbidden(err) ||
+		!strings.Contains(err.Error(), "cannot update") {
 		t.Errorf("forbidden: %v", err)
 	}
 	if got := c.Get("ns", "cm"); got.Data["old"] != "x" {
@@ -150,7 +153,8 @@ func TestWarningsAreTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := k.Update(context.Background(), "ns", "cm", setNew); err != nil || len(told) == 0 || told[0] != "soon gone" {
+	if err := k.Update(context.Background(), "ns", "cm", setNew); err != nil || len(told) == 0 ||
+		told[0] != "soon gone" {
 		t.Errorf("%q, %v", told, err)
 	}
 }

@@ -71,8 +71,8 @@ func (out *Output) commitFile() error {
 	return err
 }
 
-// ReplaceFile renames a file over another and synchronises the directory. If that fails it restores the old file, provided that the
-// file system could link it to the name kept. replaced tells whether the new file is in place.
+// ReplaceFile renames a file over another and synchronises the directory. If that fails it restores the old file,
+// provided that the file system could link it to the name kept. replaced tells whether the new file is in place.
 func ReplaceFile(staged, path, kept string) (replaced bool, err error) {
 	linked := os.Link(path, kept)
 	if err := os.Rename(staged, path); err != nil {
@@ -120,8 +120,8 @@ func (out *Output) commitDirectory(ctx context.Context) error {
 	return nil
 }
 
-// exchangeByRenames replaces a directory in two steps, on systems that cannot do it in one. It restores the old directory if the
-// second step fails.
+// exchangeByRenames replaces a directory in two steps, on systems that cannot do it in one. It restores the old
+// directory if the second step fails.
 func exchangeByRenames(staged, dir string) error {
 	old := staged + ".old"
 	if err := os.Rename(dir, old); err != nil {

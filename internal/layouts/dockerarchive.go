@@ -31,8 +31,8 @@ type archivedImage struct {
 	Layers   []string
 }
 
-// openDockerArchive finds the image in an archive of "docker save". Such archives have no manifest with digests, so one is made
-// of the files. Its digest is a function of the image, but not the digest that a registry has for it.
+// openDockerArchive finds the image in an archive of "docker save". Such archives have no manifest with digests, so one
+// is made of the files. Its digest is a function of the image, but not the digest that a registry has for it.
 func (s *Source) openDockerArchive(ctx context.Context, name string, limits limit.Limits) error {
 	content, err := readFile(s.files, "manifest.json")
 	if err != nil {
@@ -61,7 +61,8 @@ func (s *Source) openDockerArchive(ctx context.Context, name string, limits limi
 		return fmt.Errorf("%w: configuration: %d diff_ids for %d layers", fault.ErrIntegrity, got, want)
 	}
 	m := v1.Manifest{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: manifest.DockerV2Schema2MediaType}
-	m.Config = v1.Descriptor{MediaType: manifest.DockerV2Schema2ConfigMediaType, Digest: digest.FromBytes(config), Size: int64(len(config))}
+	m.Config = v1.Descriptor{MediaType: manifest.DockerV2Schema2ConfigMediaType, Digest: digest.FromBytes(config),
+		Size: int64(len(config))}
 	names := map[digest.Digest]string{m.Config.Digest: cleanEntry(image.Config)}
 	for i, l := range image.Layers {
 		d, err := s.archivedLayer(ctx, cleanEntry(l), c.RootFS.DiffIDs[i], limits)
@@ -83,9 +84,10 @@ func (s *Source) openDockerArchive(ctx context.Context, name string, limits limi
 // cleanEntry returns the name of an entry as the index of the archive has it.
 func cleanEntry(name string) string { return strings.TrimPrefix(name, "./") }
 
-// archivedLayer returns the descriptor of a layer. The digest of an uncompressed layer is its diffID, which is compared when the layer
-// is read. The digest of a compressed layer is computed.
-func (s *Source) archivedLayer(ctx context.Context, name string, diffID digest.Digest, limits limit.Limits) (v1.Descriptor, error) {
+// archivedLayer returns the descriptor of a layer. The digest of an uncompressed layer is its diffID, which is compared
+// when the layer is read. The digest of a compressed layer is computed.
+func (s *Source) archivedLayer(ctx context.Context, name string, diffID digest.Digest,
+	limits limit.Limits) (v1.Descriptor, error) {
 	r, size, err := s.files.open(name)
 	if err != nil {
 		return v1.Descriptor{}, err
@@ -116,10 +118,12 @@ func (s *Source) archivedLayer(ctx context.Context, name string, diffID digest.D
 	return d, nil
 }
 
-// chooseArchived finds an image by one of its references, or by "@" and its number. Without a name there must be only one.
+// chooseArchived finds an image by one of its references, or by "@" and its number. Without a name there must be only
+// one.
 func chooseArchived(list []archivedImage, name string) (archivedImage, error) {
 	if len(list) > limit.MaxIndexEntries {
-		return archivedImage{}, fmt.Errorf("%w: manifest.json: %d images (limit %d)", fault.ErrLimit, len(list), limit.MaxIndexEntries)
+		return archivedImage{}, fmt.Errorf("%w: manifest.json: %d images (limit %d)", fault.ErrLimit, len(list),
+			limit.MaxIndexEntries)
 	}
 	var tags []string
 	for _, image := range list {
@@ -138,7 +142,8 @@ func chooseArchived(list []archivedImage, name string) (archivedImage, error) {
 	case name == "" && len(list) == 1:
 		return list[0], nil
 	case name == "":
-		return archivedImage{}, fmt.Errorf("%w: the archive has no single image, and none is chosen by its reference: %s", fault.ErrInvalid, has)
+		return archivedImage{}, fmt.Errorf(
+			"%w: the archive has no single image, and none is chosen by its reference: %s", fault.ErrInvalid, has)
 	}
 	want, err := reference.ParseNormalizedNamed(name)
 	if err != nil {

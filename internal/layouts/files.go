@@ -78,8 +78,8 @@ type tarEntry struct {
 	link     string
 }
 
-// openTarFiles reads the headers of an archive. An archive that is compressed as a whole is first decompressed into a temporary file,
-// within the limits.
+// openTarFiles reads the headers of an archive. An archive that is compressed as a whole is first decompressed into a
+// temporary file, within the limits.
 func openTarFiles(ctx context.Context, name string, limits limit.Limits, temp string) (_ *tarFiles, err error) {
 	f, err := regularfile.Open(name)
 	if err != nil {
@@ -115,7 +115,8 @@ func openTarFiles(ctx context.Context, name string, limits limit.Limits, temp st
 }
 
 // decompressedFile returns a file without a name that has the decompressed content.
-func decompressedFile(ctx context.Context, f *os.File, codec string, limits limit.Limits, temp string) (_ *os.File, err error) {
+func decompressedFile(ctx context.Context, f *os.File, codec string, limits limit.Limits,
+	temp string) (_ *os.File, err error) {
 	mediaType := map[string]string{"gzip": v1.MediaTypeImageLayerGzip, "zstd": v1.MediaTypeImageLayerZstd}[codec]
 	if mediaType == "" {
 		return nil, fmt.Errorf("%w: unsupported compression %s of an archive", fault.ErrInvalid, codec)
@@ -164,7 +165,8 @@ func (t *tarFiles) index(ctx context.Context, limits limit.Limits) error {
 			return imagefs.ArchiveError(err)
 		}
 		if n >= limits.Entries {
-			return limit.Errorf(limit.Entries, int64(limits.Entries), "the archive has more than %d entries", limits.Entries)
+			return limit.Errorf(limit.Entries, int64(limits.Entries), "the archive has more than %d entries",
+				limits.Entries)
 		}
 		name, err := imagefs.EntryName(h)
 		if err != nil {

@@ -41,14 +41,15 @@ func ReadIndex(dir string) (*layoutIndex, error) {
 	return x, nil
 }
 
-// find returns the image with a tag, or with "@" and its number in the index. Without a name there must be only one image:
-// entries for which refers returns true (signatures, attestations) do not count. Errors list the tags, and the numbers of images
-// without a tag.
+// find returns the image with a tag, or with "@" and its number in the index. Without a name there must be only one
+// image: entries for which refers returns true (signatures, attestations) do not count. Errors list the tags, and the
+// numbers of images without a tag.
 func (x *layoutIndex) find(dir, tag string, refers func(v1.Descriptor) bool) (v1.Descriptor, error) {
 	if at, numbered := strings.CutPrefix(tag, "@"); numbered {
 		i, err := strconv.Atoi(at)
 		if err != nil || i < 0 || i >= len(x.Descriptors) {
-			return v1.Descriptor{}, fmt.Errorf("%w: %s has no image %.40q: it holds %d images", fault.ErrInvalid, dir, tag, len(x.Descriptors))
+			return v1.Descriptor{}, fmt.Errorf("%w: %s has no image %.40q: it holds %d images", fault.ErrInvalid, dir,
+				tag, len(x.Descriptors))
 		}
 		return x.Descriptors[i], nil
 	}
@@ -140,8 +141,8 @@ func (x *layoutIndex) parse(content []byte) error {
 	return nil
 }
 
-// merge returns the index with the entries of another one added. An added entry replaces the entry with the same tag. An entry without
-// a tag replaces only the same image, since others may be signatures or attestations.
+// merge returns the index with the entries of another one added. An added entry replaces the entry with the same tag.
+// An entry without a tag replaces only the same image, since others may be signatures or attestations.
 func (x *layoutIndex) merge(added *layoutIndex) ([]byte, error) {
 	if x == nil {
 		x = &layoutIndex{Fields: added.Fields}

@@ -29,8 +29,9 @@ const (
 	blobsDir     = v1.ImageBlobsDir
 )
 
-// mergeLayout adds the staged layout to the layout in dir, which may be empty. index.json is replaced last, by a rename, so that
-// readers see the old or the new one. After an error the files that were added are removed. The caller holds no lock.
+// mergeLayout adds the staged layout to the layout in dir, which may be empty. index.json is replaced last, by a
+// rename, so that readers see the old or the new one. After an error the files that were added are removed. The caller
+// holds no lock.
 func mergeLayout(ctx context.Context, staged, dir string) (err error) {
 	lock, err := filelock.LockDir(ctx, dir)
 	if err != nil {
@@ -97,7 +98,8 @@ func checkUsable(dir string) error {
 	for _, n := range names {
 		switch {
 		case n.IsDir() && len(n.Name()) > len(StagePrefix) && n.Name()[:len(StagePrefix)] == StagePrefix:
-		case n.Name() == layoutFile && n.Type().IsRegular(), n.Name() == blobsDir && n.IsDir(), n.Name() == "lost+found":
+		case n.Name() == layoutFile && n.Type().IsRegular(), n.Name() == blobsDir && n.IsDir(),
+			n.Name() == "lost+found":
 		default:
 			return fmt.Errorf("%s is neither empty nor an OCI image layout: it holds %q", dir, n.Name())
 		}
@@ -105,8 +107,8 @@ func checkUsable(dir string) error {
 	return nil
 }
 
-// linkBlobs links the staged blobs into the layout. They stay in the stage as well: if this run is killed, the next run finds there
-// which blobs to remove.
+// linkBlobs links the staged blobs into the layout. They stay in the stage as well: if this run is killed, the next run
+// finds there which blobs to remove.
 func linkBlobs(ctx context.Context, staged, dir string, undo *[]string) error {
 	algorithm := filepath.Join(blobsDir, digest.SHA256.String())
 	for _, d := range []string{blobsDir, algorithm} {
@@ -140,8 +142,8 @@ func linkBlobs(ctx context.Context, staged, dir string, undo *[]string) error {
 	return errors.Join(atomicfs.SyncDir(filepath.Join(dir, algorithm)), atomicfs.SyncDir(filepath.Join(dir, blobsDir)))
 }
 
-// linkBlob links a blob into the layout. It replaces a blob of that name with the checked one: the name is the digest, so that only a
-// damaged blob changes.
+// linkBlob links a blob into the layout. It replaces a blob of that name with the checked one: the name is the digest,
+// so that only a damaged blob changes.
 func linkBlob(from, to string, undo *[]string) error {
 	err := os.Link(from, to)
 	switch {
@@ -161,7 +163,8 @@ func linkBlob(from, to string, undo *[]string) error {
 
 // cannotLink tells whether an error means that this hard link is not possible.
 func cannotLink(err error) bool {
-	for _, no := range []error{syscall.EPERM, syscall.ENOTSUP, syscall.ENOSYS, syscall.EXDEV, syscall.EMLINK, errors.ErrUnsupported} {
+	for _, no := range []error{syscall.EPERM, syscall.ENOTSUP, syscall.ENOSYS, syscall.EXDEV, syscall.EMLINK,
+		errors.ErrUnsupported} {
 		if errors.Is(err, no) {
 			return true
 		}
@@ -169,8 +172,8 @@ func cannotLink(err error) bool {
 	return false
 }
 
-// forgetBlobs removes from the layout in dir the blobs of an abandoned stage that index.json does not refer to. The caller holds the
-// lock of dir.
+// forgetBlobs removes from the layout in dir the blobs of an abandoned stage that index.json does not refer to. The
+// caller holds the lock of dir.
 func forgetBlobs(dir, staged string) {
 	algorithm := filepath.Join(blobsDir, digest.SHA256.String())
 	blobs, err := os.ReadDir(filepath.Join(staged, algorithm))

@@ -48,8 +48,8 @@ type Output struct {
 // StagedFile is the name in its stage of an output that is one file or one plain directory.
 const StagedFile = "out"
 
-// NewOutput makes a stage for a place, and links those blobs into it that are files already. The caller copies the image to
-// [Output.Reference], calls [Output.Finish] and [Output.Commit], and in any case [Output.Discard].
+// NewOutput makes a stage for a place, and links those blobs into it that are files already. The caller copies the
+// image to [Output.Reference], calls [Output.Finish] and [Output.Commit], and in any case [Output.Discard].
 func NewOutput(ctx context.Context, p Place, src types.ImageSource) (_ *Output, err error) {
 	in, err := p.StageDir()
 	if err != nil {
@@ -161,8 +161,8 @@ func checkReplaceable(dir string) error {
 	return nil
 }
 
-// provide makes a staged layout and links the blobs into it that the source has as files or that the layout at the place has
-// already.
+// provide makes a staged layout and links the blobs into it that the source has as files or that the layout at the
+// place has already.
 func (out *Output) provide(ctx context.Context, src types.ImageSource) (err error) {
 	layout := out.stage.Join(stagedLayout)
 	blobs := filepath.Join(layout, blobsDir, digest.SHA256.String())
@@ -321,8 +321,8 @@ func (out *Output) sync() error {
 	return syncFile(path)
 }
 
-// newFileMode returns the default mode of new files, by making one: the umask cannot be read without changing it. The file must not
-// exist.
+// newFileMode returns the default mode of new files, by making one: the umask cannot be read without changing it. The
+// file must not exist.
 func newFileMode(path string) (fs.FileMode, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
 	if err != nil {
@@ -365,7 +365,8 @@ func syncLayout(layout string) error {
 			return err
 		}
 	}
-	return errors.Join(atomicfs.SyncDir(filepath.Join(layout, blobsDir, digest.SHA256.String())), atomicfs.SyncDir(filepath.Join(layout, blobsDir)), atomicfs.SyncDir(layout))
+	return errors.Join(atomicfs.SyncDir(filepath.Join(layout, blobsDir, digest.SHA256.String())),
+		atomicfs.SyncDir(filepath.Join(layout, blobsDir)), atomicfs.SyncDir(layout))
 }
 
 func indexInstances(path string) ([]digest.Digest, error) {

@@ -25,8 +25,8 @@ type Place struct {
 	Format Format
 	// Path is the directory or the file.
 	Path string
-	// Name chooses an image in a layout or an archive: a tag or a reference, and for reading also "@" and the number of the
-	// image. It may be empty.
+	// Name chooses an image in a layout or an archive: a tag or a reference, and for reading also "@" and the number of
+	// the image. It may be empty.
 	Name string
 }
 
@@ -52,8 +52,8 @@ func (p Place) reference(path string) (types.ImageReference, error) {
 	return layout.NewReference(path, p.Name)
 }
 
-// StageDir returns the directory for the stages of a place. It is the layout itself if that exists, since it may be a mount point in
-// a directory without write permission.
+// StageDir returns the directory for the stages of a place. It is the layout itself if that exists, since it may be a
+// mount point in a directory without write permission.
 func (p Place) StageDir() (string, error) {
 	info, err := LstatOutput(p.Path)
 	if err != nil {

@@ -36,7 +36,8 @@ type Source struct {
 var _ types.ImageSource = (*Source)(nil)
 
 // OpenSource opens an image in files.
-func OpenSource(ctx context.Context, p Place, ref types.ImageReference, limits limit.Limits, temp string) (_ *Source, err error) {
+func OpenSource(ctx context.Context, p Place, ref types.ImageReference, limits limit.Limits,
+	temp string) (_ *Source, err error) {
 	var files fileStore
 	switch p.Format {
 	case OCI, Directory:
@@ -96,7 +97,8 @@ func (s *Source) openLayout(p Place) error {
 	return nil
 }
 
-// maxReferrer is the largest manifest of a signature or attestation in bytes. They are small: the content is in the layers.
+// maxReferrer is the largest manifest of a signature or attestation in bytes. They are small: the content is in the
+// layers.
 const maxReferrer = 64 << 10
 
 // refers tells whether the manifest of an entry names a subject: it is a signature or an attestation of another image.
@@ -104,7 +106,8 @@ func (s *Source) refers(d v1.Descriptor) bool {
 	if verify.Digest(d.Digest) != nil || d.Size > maxReferrer {
 		return false
 	}
-	content, err := readFileUpTo(s.files, blobsDir+"/"+d.Digest.Algorithm().String()+"/"+d.Digest.Encoded(), maxReferrer)
+	content, err := readFileUpTo(s.files, blobsDir+"/"+d.Digest.Algorithm().String()+"/"+d.Digest.Encoded(),
+		maxReferrer)
 	if err != nil {
 		return false
 	}
@@ -130,7 +133,8 @@ func (s *Source) openDirectory() error {
 	if err != nil {
 		return err
 	}
-	if text := strings.TrimSpace(string(version)); text != "Directory Transport Version: 1.1" && text != "Directory Transport Version: 1.0" {
+	if text := strings.TrimSpace(string(version)); text != "Directory Transport Version: 1.1" &&
+		text != "Directory Transport Version: 1.0" {
 		return fmt.Errorf("%w: version: unknown version %.80q of a directory with an image", fault.ErrInvalid, text)
 	}
 	return nil

@@ -16,8 +16,8 @@ import (
 // StagePrefix begins the name of every stage, so that the next run can remove the stages of killed runs.
 const StagePrefix = ".bindery-stage-"
 
-// Stage is a private directory beside or inside an output, in the same file system, where the output is prepared. It is locked as
-// long as its process lives.
+// Stage is a private directory beside or inside an output, in the same file system, where the output is prepared. It is
+// locked as long as its process lives.
 type Stage struct {
 	Path  string
 	lock  *filelock.Dir
@@ -27,8 +27,8 @@ type Stage struct {
 // spareFiles is how many descriptors the removal of a staged layout takes: one for each level of directories.
 const spareFiles = 5
 
-// NewStage makes a stage in a directory and removes abandoned stages there. It does not wait for locks: in a directory for temporary
-// files any user can hold one.
+// NewStage makes a stage in a directory and removes abandoned stages there. It does not wait for locks: in a directory
+// for temporary files any user can hold one.
 func NewStage(ctx context.Context, in string) (*Stage, error) {
 	if lock, free := filelock.TryDir(in); free {
 		sweep(in)
@@ -75,8 +75,8 @@ func claimedStage(ctx context.Context, in string) (*Stage, error) {
 	return s, nil
 }
 
-// SweepBeside removes abandoned stages beside an output whose stages are inside. A run that is killed just after it has put a new
-// output in place leaves one there.
+// SweepBeside removes abandoned stages beside an output whose stages are inside. A run that is killed just after it has
+// put a new output in place leaves one there.
 func SweepBeside(path string) {
 	parent := filepath.Dir(filepath.Clean(path))
 	if lock, free := filelock.TryDir(parent); free {

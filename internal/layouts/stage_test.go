@@ -10,7 +10,8 @@ import (
 	"github.com/operator-bindery/bindery/internal/filelock"
 )
 
-// A stage is made also where another user holds the lock of the directory, as anybody can with that for temporary files.
+// A stage is made also where another user holds the lock of the directory, as anybody can with that for temporary
+// files.
 func TestStageWaitsForNobody(t *testing.T) {
 	dir := t.TempDir()
 	held, err := filelock.LockDir(t.Context(), dir)

@@ -84,7 +84,8 @@ func (f *authFile) entry(key string) (credentials, error) {
 	if err := json.Unmarshal(f.auths[key], &e); err != nil {
 		return credentials{}, f.invalid(field, err)
 	}
-	c := credentials{user: e.Username, secret: e.Password, identityToken: e.IdentityToken, registryToken: e.RegistryToken}
+	c := credentials{user: e.Username, secret: e.Password, identityToken: e.IdentityToken,
+		registryToken: e.RegistryToken}
 	if e.Auth == "" {
 		return c, nil
 	}

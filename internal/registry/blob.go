@@ -139,7 +139,8 @@ func (b *registryBlob) connect() error {
 		return nil
 	}
 	if n := resp.ContentLength; n >= 0 && b.d.Size >= 0 && n != b.d.Size {
-		return errors.Join(fmt.Errorf("%s: %w: size is %d bytes and not %d", b.d.Digest, fault.ErrIntegrity, n, b.d.Size), resp.Body.Close())
+		return errors.Join(fmt.Errorf("%s: %w: size is %d bytes and not %d", b.d.Digest, fault.ErrIntegrity, n,
+			b.d.Size), resp.Body.Close())
 	}
 	// The registry ignores the range. If it sends other content now, the digest will not match.
 	if _, err := io.CopyN(io.Discard, b.body, b.at); err != nil {
@@ -158,7 +159,8 @@ func (b *registryBlob) checkRange(header []string) error {
 			return nil
 		}
 	}
-	return classified{fmt.Errorf("%s: asked for the bytes from %d to %d, got Content-Range %.100q", b.d.Digest, b.at, b.d.Size-1, header)}
+	return classified{fmt.Errorf("%s: asked for the bytes from %d to %d, got Content-Range %.100q", b.d.Digest, b.at,
+		b.d.Size-1, header)}
 }
 
 func (b *registryBlob) Read(p []byte) (int, error) {
@@ -207,7 +209,8 @@ func (b *registryBlob) restart(cause error) error {
 		b.retries--
 		_ = b.body.Close()
 		used := b.repo.host.r.o.Retries - b.retries
-		b.repo.host.r.event(transfer.Event{Kind: transfer.EventRetry, Destination: b.repo.name.Name(), Blob: b.d.Digest, Attempt: used, Err: redact.Error(cause)})
+		b.repo.host.r.event(transfer.Event{Kind: transfer.EventRetry, Destination: b.repo.name.Name(), Blob: b.d.Digest,
+			Attempt: used, Err: redact.Error(cause)})
 		if err := pause(b.ctx, b.repo.host.r.backoff(), used); err != nil {
 			return err
 		}

@@ -47,7 +47,8 @@ func TestRealms(t *testing.T) {
 
 func TestChallenges(t *testing.T) {
 	for text, want := range map[string]string{
-		`Bearer realm="https://a/t",service="a b",scope="repository:x:pull,push"`: "[{bearer map[realm:https://a/t scope:repository:x:pull,push service:a b]}]",
+		`Bearer realm="https://a/t",service="a b",scope="repository:x:pull,push"`: "[{bearer map[realm:https://a/t " +
+			"scope:repository:x:pull,push service:a b]}]",
 		`Basic realm="a \"b\""`:           `[{basic map[realm:a "b"]}]`,
 		`Negotiate, Basic realm=x`:        "[{negotiate map[]} {basic map[realm:x]}]",
 		`Basic realm="x", Bearer realm=y`: "[{basic map[realm:x]} {bearer map[realm:y]}]",
@@ -59,7 +60,8 @@ func TestChallenges(t *testing.T) {
 			t.Errorf("%s: %s", text, got)
 		}
 	}
-	if got := parseChallenges([]string{strings.Repeat("a,", 5000), strings.Repeat("a, ", 2000)}); len(got) > maxChallenges {
+	if got := parseChallenges([]string{strings.Repeat("a,", 5000), strings.Repeat("a, ", 2000)}); len(
+		got) > maxChallenges {
 		t.Errorf("%d challenges", len(got))
 	}
 }

@@ -59,7 +59,8 @@ func NewClient(o Options, sys *types.SystemContext, event func(transfer.Event)) 
 			"%s is in version 1 of its format: its lists of blocked and insecure registries count; "+
 				"containers-registries.conf(5) has version 2", old.path)})
 	}
-	r.creds = newCredentialStore(o.Config, sys, func(err error) { r.warn(err.Error(), transfer.Event{Kind: transfer.EventWarning, Err: err}) })
+	r.creds = newCredentialStore(o.Config, sys,
+		func(err error) { r.warn(err.Error(), transfer.Event{Kind: transfer.EventWarning, Err: err}) })
 	return r
 }
 
@@ -123,7 +124,8 @@ func (r *Client) endpoints(named reference.Named) ([]sysregistriesv2.PullSource,
 	return found.PullSourcesFromReference(named)
 }
 
-// configured returns the entry of registries.conf for a repository; nil if there is none. A blocked registry is an error.
+// configured returns the entry of registries.conf for a repository; nil if there is none. A blocked registry is an
+// error.
 func (r *Client) configured(named reference.Named) (*sysregistriesv2.Registry, error) {
 	found, err := sysregistriesv2.FindRegistry(r.sys, named.Name())
 	if err != nil {
@@ -147,7 +149,8 @@ func (r *Client) configured(named reference.Named) (*sysregistriesv2.Registry, e
 	return found, nil
 }
 
-func (r *Client) openAt(ctx context.Context, ref types.ImageReference, from sysregistriesv2.PullSource, last bool) (*Source, error) {
+func (r *Client) openAt(ctx context.Context, ref types.ImageReference, from sysregistriesv2.PullSource,
+	last bool) (*Source, error) {
 	repo, err := r.repository(from)
 	if err != nil {
 		return nil, err

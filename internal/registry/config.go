@@ -55,7 +55,8 @@ func (r Config) Env(getenv func(string) string) Config {
 	if r.RegistriesConf == "" {
 		r.RegistriesConf = getenv("CONTAINERS_REGISTRIES_CONF")
 	}
-	home, config, dockerConfig, run := getenv("HOME"), getenv("XDG_CONFIG_HOME"), getenv("DOCKER_CONFIG"), getenv("XDG_RUNTIME_DIR")
+	home, config, dockerConfig, run := getenv("HOME"), getenv("XDG_CONFIG_HOME"), getenv("DOCKER_CONFIG"),
+		getenv("XDG_RUNTIME_DIR")
 	if config == "" && home != "" {
 		config = filepath.Join(home, ".config")
 	}
@@ -68,7 +69,8 @@ func (r Config) Env(getenv func(string) string) Config {
 		run = fmt.Sprintf("/run/containers/%d", userns.UID())
 	}
 	if r.AuthFiles == nil {
-		for _, place := range [][2]string{{run, "auth.json"}, {config, "containers/auth.json"}, {dockerConfig, "config.json"}, {home, ".dockercfg"}} {
+		for _, place := range [][2]string{{run, "auth.json"}, {config, "containers/auth.json"},
+			{dockerConfig, "config.json"}, {home, ".dockercfg"}} {
 			if place[0] != "" {
 				r.AuthFiles = append(r.AuthFiles, filepath.Join(place[0], filepath.FromSlash(place[1])))
 			}
@@ -83,7 +85,8 @@ func (r Config) Env(getenv func(string) string) Config {
 // System returns the configuration in the form of the containers library. Files that it needs are written to scratch, a
 // private directory that must exist as long as the result is used.
 func (r Config) System(scratch string) (*types.SystemContext, error) {
-	for what, path := range map[string]string{"authfile": r.AuthFile, "registries.conf": r.RegistriesConf, "CA file": r.CAFile, "certificate directory": r.CertDir} {
+	for what, path := range map[string]string{"authfile": r.AuthFile, "registries.conf": r.RegistriesConf,
+		"CA file": r.CAFile, "certificate directory": r.CertDir} {
 		if path == "" {
 			continue
 		}
@@ -141,7 +144,8 @@ func (r Config) certificates(scratch string) (string, error) {
 	if err := add(r.CAFile, caFile); err != nil {
 		return "", err
 	}
-	if content, err := os.ReadFile(filepath.Join(dir, caFile)); err != nil || !x509.NewCertPool().AppendCertsFromPEM(content) {
+	if content, err := os.ReadFile(filepath.Join(dir, caFile)); err != nil ||
+		!x509.NewCertPool().AppendCertsFromPEM(content) {
 		return "", errors.Join(fmt.Errorf("%w: no certificate in %s", fault.ErrInvalid, r.CAFile), err)
 	}
 	if r.CertDir == "" {

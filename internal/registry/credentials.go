@@ -40,9 +40,9 @@ func newCredentialStore(r Config, sys *types.SystemContext, warn func(error)) *c
 	return &credentialStore{explicit: r.AuthFile, files: r.AuthFiles, sys: sys, warn: warn}
 }
 
-// find returns the credentials for a repository: from the explicit file, else from the first of the files that has some. In a
-// file the most specific name wins, from HOST/PATH/REPOSITORY down to HOST. If registries.conf lists credential helpers, they
-// are asked in that order.
+// find returns the credentials for a repository: from the explicit file, else from the first of the files that has
+// some. In a file the most specific name wins, from HOST/PATH/REPOSITORY down to HOST. If registries.conf lists
+// credential helpers, they are asked in that order.
 func (s *credentialStore) find(ctx context.Context, named reference.Named) (credentials, error) {
 	ways, err := sysregistriesv2.CredentialHelpers(s.sys)
 	if err != nil {
@@ -146,11 +146,12 @@ func hostNames(host string) []string {
 	return []string{host, "https://index.docker.io/v1/", "index.docker.io", "registry-1.docker.io"}
 }
 
-// fromHelper runs a credential helper, the program docker-credential-NAME, and returns the credentials for the first host
-// that it knows.
+// fromHelper runs a credential helper, the program docker-credential-NAME, and returns the credentials for the first
+// host that it knows.
 func fromHelper(ctx context.Context, name, by string, hosts ...string) (credentials, error) {
 	if name == "" || strings.ContainsAny(name, `/\`) || !printable.NoControl(name) {
-		return credentials{}, fmt.Errorf("%w: %s: invalid name %.80q of a credential helper", fault.ErrInvalid, by, name)
+		return credentials{}, fmt.Errorf("%w: %s: invalid name %.80q of a credential helper", fault.ErrInvalid, by,
+			name)
 	}
 	type answer struct {
 		found *helpers.Credentials
@@ -189,13 +190,14 @@ func (r *Client) System(ctx context.Context, named reference.Named) (*types.Syst
 		return nil, err
 	}
 	own := *r.sys
-	own.DockerAuthConfig = &types.DockerAuthConfig{Username: found.user, Password: found.secret, IdentityToken: found.identityToken}
+	own.DockerAuthConfig = &types.DockerAuthConfig{Username: found.user, Password: found.secret,
+		IdentityToken: found.identityToken}
 	own.DockerBearerRegistryToken = found.registryToken
 	return &own, nil
 }
 
-// Homeless tells whether an error is only that the user has no home directory, as users in clusters often have no entry in
-// /etc/passwd. Then there is no configuration of the user either.
+// Homeless tells whether an error is only that the user has no home directory, as users in clusters often have no entry
+// in /etc/passwd. Then there is no configuration of the user either.
 func Homeless(err error) bool {
 	_, isSet := os.LookupEnv("XDG_CONFIG_HOME")
 	var path *fs.PathError

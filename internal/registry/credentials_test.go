@@ -31,8 +31,12 @@ func write(t testing.TB, path, text string) {
 func helper(t *testing.T, name, host, user, secret string) string {
 	t.Helper()
 	dir := t.TempDir()
-	script := fmt.Sprintf("#!/bin/sh\nread -r host\necho \"$1 $host\" >>%s/asked\nif [ \"$host\" = %q ]; then echo '{\"Username\":%q,\"Secret\":%q}'; else echo 'credentials not found in native keychain'; exit 1; fi\n", dir, host, user, secret)
-	if err := os.WriteFile(filepath.Join(dir, "docker-credential-"+name), []byte(script), 0o700); err != nil { //nolint:gosec // it is a program
+	script := fmt.Sprintf(
+		"#!/bin/sh\nread -r host\necho \"$1 $host\" >>%s/asked\nif [ \"$host\" = %q ]; then echo "+
+			"'{\"Username\":%q,\"Secret\":%q}'; else echo 'credentials not found in native keychain'; exit 1; fi\n",
+		dir, host, user, secret)
+	if err := os.WriteFile(filepath.Join(dir, "docker-credential-"+name), []byte(script),
+		0o700); err != nil { //nolint:gosec // it is a program
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
@@ -56,7 +60,8 @@ func find(t testing.TB, r Config, name string) (credentials, error) {
 func TestPlacesOfCredentials(t *testing.T) {
 	dir := t.TempDir()
 	env := map[string]string{
-		"XDG_RUNTIME_DIR": filepath.Join(dir, "run"), "XDG_CONFIG_HOME": filepath.Join(dir, "config"), "DOCKER_CONFIG": filepath.Join(dir, "docker"), "HOME": filepath.Join(dir, "home"),
+		"XDG_RUNTIME_DIR": filepath.Join(dir, "run"), "XDG_CONFIG_HOME": filepath.Join(dir, "config"),
+		"DOCKER_CONFIG": filepath.Join(dir, "docker"), "HOME": filepath.Join(dir, "home"),
 	}
 	entry := func(user string) string { return fmt.Sprintf(`{"quay.io":{"auth":%q}}`, encoded(user, "p")) }
 	auths := func(user string) string { return `{"auths":` + entry(user) + `}` }
@@ -87,7 +92,8 @@ func TestPlacesOfCredentials(t *testing.T) {
 	}
 	flag := filepath.Join(dir, "flag.json")
 	write(t, flag, auths("flag"))
-	if got, err := find(t, Config{AuthFile: flag}.Env(func(name string) string { return env[name] }), "quay.io/a/b"); err != nil || got.user != "flag" {
+	if got, err := find(t, Config{AuthFile: flag}.Env(func(name string) string { return env[name] }),
+		"quay.io/a/b"); err != nil || got.user != "flag" {
 		t.Errorf("a flag: %v, %v", got, err)
 	}
 	delete(env, "REGISTRY_AUTH_FILE")
@@ -111,13 +117,17 @@ func TestPlacesOfCredentials(t *testing.T) {
 func TestEntriesOfCredentials(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "auth.json")
 	text := `{"auths":{`
-	for _, key := range []string{"quay.io", "quay.io/a", "quay.io/a/b", "quay.io/ab", "host:5000", "https://old.io/v1/", "https://index.docker.io/v1/"} {
+	for _, key := range []string{"quay.io", "quay.io/a", "quay.io/a/b", "quay.io/ab", "host:5000", "https://old.io/v1/",
+		"https://index.docker.io/v1/"} {
 		text += fmt.Sprintf("%q:{\"auth\":%q},", key, encoded(strings.ReplaceAll(key, ":", "_"), "p:with:colons\x00"))
 	}
-	write(t, path, text+`"plain.io":{"username":"u","password":"p"},"id.io":{"auth":"`+encoded("u", "")+`","identitytoken":"t"},"token.io":{"registrytoken":"r"},"empty.io":{}}}`)
+	write(t, path, text+`"plain.io":{"username":"u","password":"p"},"id.io":{"auth":"`+encoded("u",
+		"")+`","identitytoken":"t"},"token.io":{"registrytoken":"r"},"empty.io":{}}}`)
 	for name, want := range map[string]string{
-		"quay.io/a/b": "quay.io/a/b", "quay.io/a/b/c": "quay.io/a/b", "quay.io/a/bc": "quay.io/a", "quay.io/ab/c": "quay.io/ab", "quay.io/abc": "quay.io",
-		"host:5000/a": "host_5000", "host:5001/a": "", "old.io/a": "https_//old.io/v1/", "docker.io/library/x": "https_//index.docker.io/v1/", "busybox": "https_//index.docker.io/v1/",
+		"quay.io/a/b": "quay.io/a/b", "quay.io/a/b/c": "quay.io/a/b", "quay.io/a/bc": "quay.io/a",
+		"quay.io/ab/c": "quay.io/ab", "quay.io/abc": "quay.io",
+		"host:5000/a": "host_5000", "host:5001/a": "", "old.io/a": "https_//old.io/v1/",
+		"docker.io/library/x": "https_//index.docker.io/v1/", "busybox": "https_//index.docker.io/v1/",
 		"sub.quay.io/a": "", "plain.io/a": "u", "empty.io/a": "",
 	} {
 		got, err := find(t, Config{AuthFile: path}, name)
@@ -141,19 +151,23 @@ func TestCredentialHelpers(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config.json")
 	auth := encoded("file", "p")
 	for name, c := range map[string]struct{ text, ref, want string }{
-		"of a host":                 {`{"credHelpers":{"quay.io":"test"},"auths":{"quay.io/a":{"auth":"` + auth + `"}}}`, "quay.io/a/b", "helped"},
-		"of another host":           {`{"credHelpers":{"other.io":"test"},"auths":{"quay.io":{"auth":"` + auth + `"}}}`, "quay.io/a/b", "file"},
+		"of a host": {`{"credHelpers":{"quay.io":"test"},"auths":{"quay.io/a":{"auth":"` + auth +
+			`"}}}`, "quay.io/a/b", "helped"},
+		"of another host": {`{"credHelpers":{"other.io":"test"},"auths":{"quay.io":{"auth":"` + auth + `"}}}`,
+			"quay.io/a/b", "file"},
 		"of all":                    {`{"credsStore":"test"}`, "quay.io/a/b", "helped"},
 		"of all, with empty marker": {`{"credsStore":"test","auths":{"quay.io":{}}}`, "quay.io/a/b", "helped"},
-		"of all, with an entry":     {`{"credsStore":"test","auths":{"quay.io":{"auth":"` + auth + `"}}}`, "quay.io/a/b", "file"},
-		"does not know it":          {`{"credsStore":"test"}`, "other.io/a/b", ""},
+		"of all, with an entry": {`{"credsStore":"test","auths":{"quay.io":{"auth":"` + auth + `"}}}`,
+			"quay.io/a/b", "file"},
+		"does not know it": {`{"credsStore":"test"}`, "other.io/a/b", ""},
 	} {
 		write(t, path, c.text)
 		if got, err := find(t, Config{AuthFile: path}, c.ref); err != nil || got.user != c.want {
 			t.Errorf("%s: got %v, %v", name, got, err)
 		}
 	}
-	if log, err := os.ReadFile(asked); err != nil || !strings.Contains(string(log), "get quay.io\n") || strings.Contains(string(log), "quay.io/a") {
+	if log, err := os.ReadFile(asked); err != nil || !strings.Contains(string(log), "get quay.io\n") ||
+		strings.Contains(string(log), "quay.io/a") {
 		t.Errorf("asked %q, %v", log, err)
 	}
 	conf := filepath.Join(t.TempDir(), "registries.conf")
@@ -181,21 +195,23 @@ func TestCredentialHelpers(t *testing.T) {
 func TestBrokenAuthFiles(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "auth.json")
 	for name, c := range map[string]struct{ text, field string }{
-		"empty":           {"", "not JSON"},
-		"not JSON":        {"canary-secret", "not JSON from byte 1"},
-		"cut":             {`{"auths":{"quay.io":{"auth":"canary-secret`, "not JSON"},
-		"a list":          {`["canary-secret"]`, "array"},
-		"auths":           {`{"auths":"canary-secret"}`, "auths: a string"},
-		"entry":           {`{"auths":{"quay.io":"canary-secret"}}`, `auths."quay.io": a string`},
-		"auth of a type":  {`{"auths":{"quay.io":{"auth":["canary-secret"]}}}`, `auths."quay.io": a`},
-		"not base64":      {`{"auths":{"quay.io":{"auth":"canary-secret!"}}}`, `auths."quay.io".auth: not base64`},
-		"without a colon": {`{"auths":{"quay.io":{"auth":"` + base64.StdEncoding.EncodeToString([]byte("canary-secret")) + `"}}}`, `auths."quay.io".auth: not USER:PASSWORD`},
-		"helpers":         {`{"credHelpers":["canary-secret"]}`, "credHelpers"},
-		"store":           {`{"credsStore":7}`, "credsStore: a number"},
+		"empty":          {"", "not JSON"},
+		"not JSON":       {"canary-secret", "not JSON from byte 1"},
+		"cut":            {`{"auths":{"quay.io":{"auth":"canary-secret`, "not JSON"},
+		"a list":         {`["canary-secret"]`, "array"},
+		"auths":          {`{"auths":"canary-secret"}`, "auths: a string"},
+		"entry":          {`{"auths":{"quay.io":"canary-secret"}}`, `auths."quay.io": a string`},
+		"auth of a type": {`{"auths":{"quay.io":{"auth":["canary-secret"]}}}`, `auths."quay.io": a`},
+		"not base64":     {`{"auths":{"quay.io":{"auth":"canary-secret!"}}}`, `auths."quay.io".auth: not base64`},
+		"without a colon": {`{"auths":{"quay.io":{"auth":"` + base64.StdEncoding.EncodeToString(
+			[]byte("canary-secret")) + `"}}}`, `auths."quay.io".auth: not USER:PASSWORD`},
+		"helpers": {`{"credHelpers":["canary-secret"]}`, "credHelpers"},
+		"store":   {`{"credsStore":7}`, "credsStore: a number"},
 	} {
 		write(t, path, c.text)
 		_, err := find(t, Config{AuthFile: path}, "quay.io/a/b")
-		if !errors.Is(err, fault.ErrInvalid) || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), c.field) {
+		if !errors.Is(err, fault.ErrInvalid) || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(),
+			c.field) {
 			t.Errorf("%s: got %v", name, err)
 		}
 		if strings.Contains(fmt.Sprint(err), "canary") || strings.Contains(fmt.Sprint(err), "Y2FuYXJ5") {

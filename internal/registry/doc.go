@@ -1,10 +1,11 @@
-// Package registry is a client of registries for the OCI distribution specification: [Client] reads images, [Pusher] writes
-// them.
+// Package registry is a client of registries for the OCI distribution specification: [Client] reads images, [Pusher]
+// writes them.
 //
 // It replaces the docker transport of the containers image library, which has no hook for redirects, token services and
-// retries, opens a connection for each image, and cannot resume a transfer. In a static program that one also forgets where
-// blobs are, so that it never mounts them. What is configured on a machine counts as it does for podman: registries.conf is
-// read by the library, and credentials are found in the files and helpers that podman and docker use.
+// retries, opens a connection for each image, and cannot resume a transfer. In a static program that one also forgets
+// where blobs are, so that it never mounts them. What is configured on a machine counts as it does for podman:
+// registries.conf is read by the library, and credentials are found in the files and helpers that podman and docker
+// use.
 //
 // The client decides three things that the specification leaves open:
 //

@@ -58,7 +58,8 @@ func (r *Client) host(name string, insecure bool) (*host, error) {
 	if h, ok := r.hosts[key]; ok {
 		return h, nil
 	}
-	config := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: key.skip} //nolint:gosec // an option of the user
+	config := &tls.Config{MinVersion: tls.VersionTLS12,
+		InsecureSkipVerify: key.skip} //nolint:gosec // an option of the user
 	dir, err := r.certificates(name)
 	if err != nil {
 		return nil, err
@@ -85,12 +86,14 @@ func (r *Client) host(name string, insecure bool) (*host, error) {
 	return h, nil
 }
 
-// certificates returns the directory with the certificates for a registry (containers-certs.d(5)); empty if there is none.
+// certificates returns the directory with the certificates for a registry (containers-certs.d(5)); empty if there is
+// none.
 func (r *Client) certificates(host string) (string, error) {
 	if dir := r.sys.DockerCertPath; dir != "" {
 		return dir, nil
 	}
-	for _, base := range append(r.o.Config.CertDirs[:len(r.o.Config.CertDirs):len(r.o.Config.CertDirs)], "/etc/containers/certs.d", "/etc/docker/certs.d") {
+	for _, base := range append(r.o.Config.CertDirs[:len(r.o.Config.CertDirs):len(r.o.Config.CertDirs)],
+		"/etc/containers/certs.d", "/etc/docker/certs.d") {
 		dir := filepath.Join(base, host)
 		switch _, err := os.Stat(dir); {
 		case err == nil:
@@ -140,8 +143,8 @@ func (r *Client) repository(from sysregistriesv2.PullSource) (*repository, error
 	return repo, nil
 }
 
-// base returns the URL of the registry. If plain HTTP is allowed, its scheme is found out by one request, which concurrent
-// requests share.
+// base returns the URL of the registry. If plain HTTP is allowed, its scheme is found out by one request, which
+// concurrent requests share.
 func (h *host) base(ctx context.Context) (*url.URL, error) {
 	for {
 		h.mu.Lock()
@@ -249,15 +252,16 @@ func hostPort(u *url.URL) string {
 	return net.JoinHostPort(strings.ToLower(u.Hostname()), port)
 }
 
-// checkAddress returns an error if a registry outside sends clients to an address of this machine or its network, whose services
-// trust requests from inside. Only IP addresses are checked, not names.
+// checkAddress returns an error if a registry outside sends clients to an address of this machine or its network, whose
+// services trust requests from inside. Only IP addresses are checked, not names.
 func checkAddress(registry, to string) error {
 	at, err := netip.ParseAddr(strings.Trim(to, "[]"))
 	if err != nil {
 		return nil
 	}
 	at = at.Unmap().WithZone("")
-	if own, err := netip.ParseAddr(strings.Trim(registry, "[]")); err == nil && (own.Unmap() == at || isInside(own) && !isLinkLocal(at)) {
+	if own, err := netip.ParseAddr(strings.Trim(registry, "[]")); err == nil && (own.Unmap() == at ||
+		isInside(own) && !isLinkLocal(at)) {
 		return nil
 	}
 	if isLinkLocal(at) || isInside(at) && !isLocalName(registry) {

@@ -14,7 +14,8 @@ import (
 
 // payload is the body of a request.
 type payload struct {
-	// open returns the content from its first byte. It is called once for each attempt; the context ends with the request.
+	// open returns the content from its first byte. It is called once for each attempt; the context ends with the
+	// request.
 	open func(context.Context) (io.ReadCloser, error)
 	size int64
 	kind string // the media type
@@ -95,8 +96,8 @@ func (u *uploading) close() error {
 	return u.err
 }
 
-// paused stops the watch while the source is read, since that is not the registry's time. It tells whether the request has
-// ended.
+// paused stops the watch while the source is read, since that is not the registry's time. It tells whether the request
+// has ended.
 func (u *uploading) paused() bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -19,14 +19,16 @@ import (
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
-// hasBlob tells whether the repository has a blob. An answer without its size or digest does not count, since some servers answer
-// every request with success. If the credentials allow no reading, the blob counts as missing.
+// hasBlob tells whether the repository has a blob. An answer without its size or digest does not count, since some
+// servers answer every request with success. If the credentials allow no reading, the blob counts as missing.
 func (p *repository) hasBlob(ctx context.Context, b v1.Descriptor) (bool, error) {
-	resp, err := p.try(ctx, request{method: http.MethodHead, success: []int{http.StatusOK}}, "/blobs/"+b.Digest.String(), "")
+	resp, err := p.try(ctx, request{method: http.MethodHead, success: []int{http.StatusOK}},
+		"/blobs/"+b.Digest.String(), "")
 	switch {
 	case err == nil:
 		size, err := strconv.ParseInt(resp.Header.Get("Content-Length"), 10, 64)
-		return err == nil && size == b.Size || err != nil && resp.Header.Get("Docker-Content-Digest") == b.Digest.String(), nil
+		return err == nil && size == b.Size ||
+			err != nil && resp.Header.Get("Docker-Content-Digest") == b.Digest.String(), nil
 	case hasStatus(err, http.StatusNotFound, http.StatusMethodNotAllowed), IsUnauthorized(err):
 		return false, nil
 	}
@@ -36,8 +38,8 @@ func (p *repository) hasBlob(ctx context.Context, b v1.Descriptor) (bool, error)
 // accepted are the statuses of success of requests in an upload.
 var accepted = []int{http.StatusOK, http.StatusCreated, http.StatusAccepted, http.StatusNoContent}
 
-// blobUpload is the upload of one blob. After a failure it continues with the bytes that the registry does not have, if the registry
-// tells how many it has (distribution specification, "Pushing a blob in chunks").
+// blobUpload is the upload of one blob. After a failure it continues with the bytes that the registry does not have, if
+// the registry tells how many it has (distribution specification, "Pushing a blob in chunks").
 type blobUpload struct {
 	repo *repository
 	src  types.ImageSource
@@ -52,8 +54,8 @@ type blobUpload struct {
 	resumed bool     // the bytes come from more than one request
 }
 
-// wholeBlob is the size in bytes up to which a blob is sent in the request that closes its upload. That saves a request, and
-// after a failure the blob is sent again from its start.
+// wholeBlob is the size in bytes up to which a blob is sent in the request that closes its upload. That saves a
+// request, and after a failure the blob is sent again from its start.
 const wholeBlob = 256 << 10
 
 // attempt makes one attempt at the upload.
@@ -146,9 +148,11 @@ func (u *blobUpload) payload(from int64) *payload {
 	}
 }
 
-// open reads the blob from an offset. The bytes before it are read too, so that the whole blob is compared with its digest.
+// open reads the blob from an offset. The bytes before it are read too, so that the whole blob is compared with its
+// digest.
 func (u *blobUpload) open(ctx context.Context, from int64) (io.ReadCloser, error) {
-	r, _, err := u.src.GetBlob(ctx, types.BlobInfo{Digest: u.blob.Digest, Size: u.blob.Size, MediaType: u.blob.MediaType}, none.NoCache)
+	r, _, err := u.src.GetBlob(ctx,
+		types.BlobInfo{Digest: u.blob.Digest, Size: u.blob.Size, MediaType: u.blob.MediaType}, none.NoCache)
 	if err != nil {
 		return nil, err
 	}
@@ -168,24 +172,27 @@ func (u *blobUpload) finish(ctx context.Context, whole *payload) error {
 	query := to.Query()
 	query.Set("digest", u.blob.Digest.String())
 	to.RawQuery = query.Encode()
-	q := request{method: http.MethodPut, url: &to, foreign: u.foreign, success: accepted, slow: true, payload: whole, header: http.Header{"Content-Type": {"application/octet-stream"}}}
+	q := request{method: http.MethodPut, url: &to, foreign: u.foreign, success: accepted, slow: true, payload: whole,
+		header: http.Header{"Content-Type": {"application/octet-stream"}}}
 	resp, err := u.repo.try(ctx, q, "", "")
 	if err != nil {
 		return err
 	}
-	if said := resp.Header.Get("Docker-Content-Digest"); said != "" && strings.HasPrefix(said, "sha256:") && said != u.blob.Digest.String() {
+	if said := resp.Header.Get("Docker-Content-Digest"); said != "" && strings.HasPrefix(said,
+		"sha256:") && said != u.blob.Digest.String() {
 		return fmt.Errorf("%w: the registry has stored %.100q in place of %s", fault.ErrIntegrity, said, u.blob.Digest)
 	}
 	return nil
 }
 
-// classify decides whether an upload starts again after an error: the registry no longer has the session, or what it has is
-// not the blob.
+// classify decides whether an upload starts again after an error: the registry no longer has the session, or what it
+// has is not the blob.
 func (u *blobUpload) classify(err error) error {
 	switch {
 	case hasStatus(err, http.StatusRequestedRangeNotSatisfiable):
 		return &againError{err} // the next attempt asks how many bytes the registry has
-	case hasStatus(err, http.StatusNotFound), hasCode(err, "BLOB_UPLOAD_UNKNOWN", "BLOB_UPLOAD_INVALID", "DIGEST_INVALID"),
+	case hasStatus(err, http.StatusNotFound), hasCode(err, "BLOB_UPLOAD_UNKNOWN", "BLOB_UPLOAD_INVALID",
+		"DIGEST_INVALID"),
 		u.resumed && hasStatus(err, http.StatusBadRequest):
 		u.at = nil
 		return &againError{err}

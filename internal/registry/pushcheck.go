@@ -11,8 +11,8 @@ import (
 	"go.podman.io/image/v5/types"
 )
 
-// NewCheck opens an upload session in each repository of the targets, and compares their tags with IfDigest if that is set.
-// PushOptions.Check is not used. The caller must close the check, also after an error.
+// NewCheck opens an upload session in each repository of the targets, and compares their tags with IfDigest if that is
+// set. PushOptions.Check is not used. The caller must close the check, also after an error.
 func NewCheck(ctx context.Context, targets []Target, o PushOptions, sys *types.SystemContext) (*Check, error) {
 	p := &Pusher{o: o}
 	p.openRemote(sys)
@@ -25,8 +25,8 @@ func NewCheck(ctx context.Context, targets []Target, o PushOptions, sys *types.S
 	return check, nil
 }
 
-// Check has the repositories that were checked, with their connections and tokens, and the upload sessions that are open. It is
-// safe for concurrent use; nil is a check of nothing.
+// Check has the repositories that were checked, with their connections and tokens, and the upload sessions that are
+// open. It is safe for concurrent use; nil is a check of nothing.
 type Check struct {
 	remote *Client
 

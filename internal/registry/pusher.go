@@ -57,9 +57,10 @@ type blobLocator interface {
 	BlobRepositories(d digest.Digest) []string
 }
 
-// NewPusher reads the manifests of an image, which the policy must accept, and prepares the targets. If IfDigest is set, it
-// compares the tags before anything is written. sys is the configuration of the machine.
-func NewPusher(ctx context.Context, src types.ImageSource, policy *signature.PolicyContext, targets []Target, o PushOptions, sys *types.SystemContext) (_ *Pusher, err error) {
+// NewPusher reads the manifests of an image, which the policy must accept, and prepares the targets. If IfDigest is
+// set, it compares the tags before anything is written. sys is the configuration of the machine.
+func NewPusher(ctx context.Context, src types.ImageSource, policy *signature.PolicyContext, targets []Target,
+	o PushOptions, sys *types.SystemContext) (_ *Pusher, err error) {
 	p := &Pusher{o: o, src: src}
 	p.openRemote(sys)
 	defer func() {
@@ -116,7 +117,8 @@ func (p *Pusher) add(t Target) error {
 			}
 		}
 		known, _ := p.src.(blobLocator)
-		r := &pushedRepository{p: p, repo: repo, mounts: &mounter{repo: repo, known: known}, blobs: map[digest.Digest]pushedBlob{}}
+		r := &pushedRepository{p: p, repo: repo, mounts: &mounter{repo: repo, known: known},
+			blobs: map[digest.Digest]pushedBlob{}}
 		for _, earlier := range p.repos {
 			r.mounts.others = append(r.mounts.others, earlier.repo.name.Name())
 		}
@@ -143,8 +145,8 @@ func (p *Pusher) event(e transfer.Event) {
 	p.o.Events(e)
 }
 
-// Push writes the image to all repositories and, when all have it, writes the tags. It returns the results of the targets whose
-// tags are written, also with an error.
+// Push writes the image to all repositories and, when all have it, writes the tags. It returns the results of the
+// targets whose tags are written, also with an error.
 func (p *Pusher) Push(ctx context.Context) (done []PushResult, err error) {
 	for _, r := range p.repos {
 		err := r.fill(ctx)

@@ -79,7 +79,8 @@ func (r *pushedReader) read(ctx context.Context, instance *digest.Digest, depth 
 	case v1.MediaTypeImageIndex, manifest.DockerV2ListMediaType:
 		r.entries += len(parsed.Manifests)
 		if r.entries > limit.MaxIndexEntries || depth >= limit.MaxIndexDepth {
-			return fmt.Errorf("index %s: %w: more than %d images, or indexes in more than %d indexes", m.digest, fault.ErrLimit, limit.MaxIndexEntries, limit.MaxIndexDepth)
+			return fmt.Errorf("index %s: %w: more than %d images, or indexes in more than %d indexes", m.digest,
+				fault.ErrLimit, limit.MaxIndexEntries, limit.MaxIndexDepth)
 		}
 		for _, child := range parsed.Manifests {
 			if err := verify.Digest(child.Digest); err != nil {
@@ -103,7 +104,8 @@ func (r *pushedReader) read(ctx context.Context, instance *digest.Digest, depth 
 // addBlobs adds the layers and the configuration of a manifest, but no foreign layers, which have URLs of their own.
 func (r *pushedReader) addBlobs(m *pushedManifest, blobs []v1.Descriptor) error {
 	if len(blobs) > limit.MaxLayers+1 {
-		return fmt.Errorf("manifest %s: %w: %d layers (limit %d)", m.digest, fault.ErrLimit, len(blobs)-1, limit.MaxLayers)
+		return fmt.Errorf("manifest %s: %w: %d layers (limit %d)", m.digest, fault.ErrLimit, len(blobs)-1,
+			limit.MaxLayers)
 	}
 	for _, b := range blobs {
 		if err := verify.Digest(b.Digest); err != nil {

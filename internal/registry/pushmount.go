@@ -14,7 +14,8 @@ import (
 )
 
 const (
-	// maxSources is how many repositories are tried for one blob: a registry that does not mount it opens an upload session.
+	// maxSources is how many repositories are tried for one blob: a registry that does not mount it opens an upload
+	// session.
 	maxSources = 2
 	// maxRefusals is after how many refusals a repository is not tried again, unless a blob was mounted from it.
 	maxRefusals = 3
@@ -90,8 +91,8 @@ func (m *mounter) note(of *mountSource, mounted bool) {
 	}
 }
 
-// mount tries to mount a blob and returns the repository that it came from. If no source has it, an upload session may be
-// open. Failures are not errors, since the blob can be sent.
+// mount tries to mount a blob and returns the repository that it came from. If no source has it, an upload session may
+// be open. Failures are not errors, since the blob can be sent.
 func (m *mounter) mount(ctx context.Context, u *blobUpload) (from string, mounted bool) {
 	for _, path := range m.candidates(u.blob.Digest) {
 		if ctx.Err() != nil {
@@ -99,7 +100,8 @@ func (m *mounter) mount(ctx context.Context, u *blobUpload) (from string, mounte
 		}
 		by := m.source(path)
 		query := url.Values{"mount": {u.blob.Digest.String()}, "from": {path}}.Encode()
-		q := request{method: http.MethodPost, success: []int{http.StatusCreated, http.StatusAccepted}, header: idempotent, slow: true}
+		q := request{method: http.MethodPost, success: []int{http.StatusCreated, http.StatusAccepted},
+			header: idempotent, slow: true}
 		resp, err := by.repo.try(ctx, q, "/blobs/uploads/", query)
 		mounted := err == nil && resp.StatusCode == http.StatusCreated
 		if mounted {

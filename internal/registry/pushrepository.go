@@ -47,25 +47,28 @@ func (r *pushedRepository) tagAll(ctx context.Context) (int, error) {
 // retry is [retry] with the options of the push. It reports each repetition.
 func (r *pushedRepository) retry(ctx context.Context, blob digest.Digest, try func() error) error {
 	again := func(attempt int, err error) {
-		r.p.event(transfer.Event{Kind: transfer.EventRetry, Destination: r.targets[0].Text, Blob: blob, Attempt: attempt, Err: redact.Error(err)})
+		r.p.event(transfer.Event{Kind: transfer.EventRetry, Destination: r.targets[0].Text, Blob: blob,
+			Attempt: attempt, Err: redact.Error(err)})
 	}
 	return retry(ctx, r.p.o.Client.Retries, r.p.remote.backoff(), again, try)
 }
 
-// fill writes the blobs and manifests. If a blob disappears before its manifest is written, everything is checked once more.
+// fill writes the blobs and manifests. If a blob disappears before its manifest is written, everything is checked once
+// more.
 func (r *pushedRepository) fill(ctx context.Context) error {
 	err := r.round(ctx, r.hasManifest, r.earlier)
 	if !hasCode(err, "MANIFEST_BLOB_UNKNOWN", "BLOB_UNKNOWN", "MANIFEST_UNKNOWN") {
 		return err
 	}
-	r.p.event(transfer.Event{Kind: transfer.EventRetry, Destination: r.targets[0].Text, Attempt: 1, Err: redact.Error(err)})
+	r.p.event(transfer.Event{Kind: transfer.EventRetry, Destination: r.targets[0].Text, Attempt: 1,
+		Err: redact.Error(err)})
 	r.mounts = &mounter{repo: r.repo} // a blob that was mounted may be the one that disappeared
 	none := func(context.Context, pushedManifest) (bool, error) { return false, nil }
 	return r.round(ctx, none, func(context.Context) map[digest.Digest]int64 { return nil })
 }
 
-// round writes what is missing. If the repository has a manifest, it has the manifest's blobs, and it has the blobs that
-// earlier returns.
+// round writes what is missing. If the repository has a manifest, it has the manifest's blobs, and it has the blobs
+// that earlier returns.
 func (r *pushedRepository) round(ctx context.Context, has func(context.Context, pushedManifest) (bool, error),
 	earlier func(context.Context) map[digest.Digest]int64) error {
 	image := r.p.image
@@ -136,7 +139,8 @@ func (r *pushedRepository) note(b v1.Descriptor, t pushedBlob) {
 		r.blobs[b.Digest] = t
 	}
 	r.mu.Unlock()
-	kind := map[how]transfer.EventKind{pushed: transfer.EventBlobDone, mounted: transfer.EventBlobMounted, reused: transfer.EventBlobReused}[t.How]
+	kind := map[how]transfer.EventKind{pushed: transfer.EventBlobDone, mounted: transfer.EventBlobMounted,
+		reused: transfer.EventBlobReused}[t.How]
 	r.p.event(transfer.Event{Kind: kind, Destination: r.targets[0].Text, Blob: b.Digest, Size: b.Size, Done: b.Size})
 }
 
@@ -189,15 +193,16 @@ func (r *pushedRepository) blob(ctx context.Context, b v1.Descriptor) (err error
 // progressInterval is how often the progress of a blob is reported.
 const progressInterval = 200 * time.Millisecond
 
-// confirm reads the manifest back, to detect servers that accept everything and store nothing. It trusts the registry if
-// the credentials allow no reading.
+// confirm reads the manifest back, to detect servers that accept everything and store nothing. It trusts the registry
+// if the credentials allow no reading.
 func (r *pushedRepository) confirm(ctx context.Context) error {
 	top := r.p.image.top()
 	var text []byte
-	_, err := r.repo.get(ctx, "/manifests/"+top.digest.String(), request{accept: manifestTypes}, r.p.o.Client.Retries, func(resp *http.Response) (err error) {
-		text, err = io.ReadAll(io.LimitReader(resp.Body, limit.MaxManifest+1))
-		return err
-	})
+	_, err := r.repo.get(ctx, "/manifests/"+top.digest.String(), request{accept: manifestTypes}, r.p.o.Client.Retries,
+		func(resp *http.Response) (err error) {
+			text, err = io.ReadAll(io.LimitReader(resp.Body, limit.MaxManifest+1))
+			return err
+		})
 	if IsUnauthorized(err) {
 		return nil
 	}
@@ -205,15 +210,18 @@ func (r *pushedRepository) confirm(ctx context.Context) error {
 		return fmt.Errorf("reading back what was pushed: %w", err)
 	}
 	if digest.FromBytes(text) != top.digest {
-		return fmt.Errorf("%w: %s@%s does not return what was pushed to it: it begins with %.80q", fault.ErrIntegrity, r.repo.name, top.digest, text)
+		return fmt.Errorf("%w: %s@%s does not return what was pushed to it: it begins with %.80q", fault.ErrIntegrity,
+			r.repo.name, top.digest, text)
 	}
 	return nil
 }
 
-// result returns the result of a target. The first target of the repository has the transfers; for the others all is reused.
+// result returns the result of a target. The first target of the repository has the transfers; for the others all is
+// reused.
 func (r *pushedRepository) result(i int) PushResult {
 	top := r.p.image.top()
-	result := PushResult{Target: r.targets[i], Reference: r.repo.name.Name() + "@" + top.digest.String(), Digest: top.digest, MediaType: top.kind}
+	result := PushResult{Target: r.targets[i], Reference: r.repo.name.Name() + "@" + top.digest.String(),
+		Digest: top.digest, MediaType: top.kind}
 	if i == 0 {
 		result.Manifests, result.ManifestBytes = r.manifests, r.manifestBytes
 	}

@@ -37,11 +37,12 @@ func (r *Client) pushTo(named reference.Named) (*repository, error) {
 
 // readingFrom returns the same repository with a token that can also read another repository, for mounts.
 func (p *repository) readingFrom(from string) *repository {
-	return &repository{host: p.host, path: p.path, name: p.name, scopes: append(slices.Clone(p.scopes), "repository:"+from+":pull")}
+	return &repository{host: p.host, path: p.path, name: p.name,
+		scopes: append(slices.Clone(p.scopes), "repository:"+from+":pull")}
 }
 
-// try sends a request once, and closes the body of the answer. A status that is a success in HTTP but not in the registry's
-// protocol means that the server is no registry.
+// try sends a request once, and closes the body of the answer. A status that is a success in HTTP but not in the
+// registry's protocol means that the server is no registry.
 func (p *repository) try(ctx context.Context, q request, path, query string) (*http.Response, error) {
 	base, err := p.host.base(ctx)
 	if err != nil {
@@ -69,7 +70,8 @@ func (p *repository) location(resp *http.Response) (_ *url.URL, foreign bool, er
 	text, at := resp.Header.Get("Location"), resp.Request.URL
 	to, err := at.Parse(text)
 	if text == "" || err != nil || to.Host == "" {
-		return nil, false, classified{fmt.Errorf("registry %s: invalid Location %.200q of an upload", p.host.name, redact.Text(text))}
+		return nil, false,
+			classified{fmt.Errorf("registry %s: invalid Location %.200q of an upload", p.host.name, redact.Text(text))}
 	}
 	to.User, to.Fragment = nil, ""
 	// A registry may not know that a proxy before it adds or removes TLS.
@@ -80,7 +82,8 @@ func (p *repository) location(resp *http.Response) (_ *url.URL, foreign bool, er
 		to.Scheme = "http"
 	}
 	if to.Scheme != "https" && (to.Scheme != "http" || at.Scheme == "https") {
-		return nil, false, classified{fmt.Errorf("registry %s: refusing %.10s after https: upload at %.100q", p.host.name, to.Scheme, to.Host)}
+		return nil, false, classified{fmt.Errorf("registry %s: refusing %.10s after https: upload at %.100q",
+			p.host.name, to.Scheme, to.Host)}
 	}
 	if err := checkAddress(at.Hostname(), to.Hostname()); err != nil {
 		return nil, false, classified{fmt.Errorf("registry %s: upload: %w", p.host.name, err)}
@@ -98,5 +101,6 @@ func hasStatus(err error, statuses ...int) bool {
 // hasCode tells whether an error is an answer of a registry with one of the codes.
 func hasCode(err error, codes ...string) bool {
 	var status *StatusError
-	return errors.As(err, &status) && slices.ContainsFunc(status.Codes, func(c string) bool { return slices.Contains(codes, c) })
+	return errors.As(err, &status) && slices.ContainsFunc(status.Codes,
+		func(c string) bool { return slices.Contains(codes, c) })
 }

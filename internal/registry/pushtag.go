@@ -17,8 +17,8 @@ import (
 // IfNone is the value of [PushOptions.IfDigest] for tags that must not exist.
 const IfNone = "none"
 
-// ConflictError is the error for a tag that points to another image than IfDigest, perhaps since another client has moved it.
-// The tag is not written.
+// ConflictError is the error for a tag that points to another image than IfDigest, perhaps since another client has
+// moved it. The tag is not written.
 type ConflictError struct {
 	// Name is "HOST/REPOSITORY:TAG".
 	Name string
@@ -39,8 +39,8 @@ func (e *ConflictError) Error() string {
 // ErrorClass returns [fault.Conflict].
 func (e *ConflictError) ErrorClass() fault.Class { return fault.Conflict }
 
-// expect returns the digest that a target's tag points to, and compares it with IfDigest. It is no conflict if the tag points to
-// the image already, for example after an earlier attempt.
+// expect returns the digest that a target's tag points to, and compares it with IfDigest. It is no conflict if the tag
+// points to the image already, for example after an earlier attempt.
 func (r *pushedRepository) expect(ctx context.Context, t Target) (got digest.Digest, err error) {
 	tag := t.tag()
 	if tag == nil {
@@ -49,7 +49,8 @@ func (r *pushedRepository) expect(ctx context.Context, t Target) (got digest.Dig
 	if got, err = r.current(ctx, tag.Tag()); err != nil {
 		return "", fmt.Errorf("what %s stands for: %w", tag, err)
 	}
-	if want := r.p.o.IfDigest; want == "" || want == string(got) || want == IfNone && got == "" || got == r.p.image.top().digest {
+	if want := r.p.o.IfDigest; want == "" || want == string(got) || want == IfNone && got == "" ||
+		got == r.p.image.top().digest {
 		return got, nil
 	}
 	return got, r.conflict(tag, got)
@@ -141,7 +142,8 @@ func (r *pushedRepository) tag(ctx context.Context, t Target) error {
 
 // putManifest writes a manifest under a tag or its digest.
 func (r *pushedRepository) putManifest(ctx context.Context, m pushedManifest, name string, header http.Header) error {
-	q := request{method: http.MethodPut, success: accepted, payload: bytesPayload(m.text, m.kind), header: http.Header{"X-Idempotency-Key": nil}}
+	q := request{method: http.MethodPut, success: accepted, payload: bytesPayload(m.text, m.kind),
+		header: http.Header{"X-Idempotency-Key": nil}}
 	for key, values := range header {
 		q.header[key] = values
 	}
@@ -150,7 +152,8 @@ func (r *pushedRepository) putManifest(ctx context.Context, m pushedManifest, na
 		if err != nil {
 			return err
 		}
-		if said := digest.Digest(resp.Header.Get("Docker-Content-Digest")); verify.Digest(said) == nil && said != m.digest {
+		if said := digest.Digest(resp.Header.Get("Docker-Content-Digest")); verify.Digest(
+			said) == nil && said != m.digest {
 			return fmt.Errorf("%w: the registry has stored %s in place of %s", fault.ErrIntegrity, said, m.digest)
 		}
 		r.manifests++

@@ -27,7 +27,8 @@ import (
 
 // manifestTypes are the media types of manifests that are accepted.
 var manifestTypes = []string{
-	v1.MediaTypeImageIndex, v1.MediaTypeImageManifest, manifest.DockerV2ListMediaType, manifest.DockerV2Schema2MediaType,
+	v1.MediaTypeImageIndex, v1.MediaTypeImageManifest, manifest.DockerV2ListMediaType,
+	manifest.DockerV2Schema2MediaType,
 }
 
 // request is one request to a registry.
@@ -108,7 +109,8 @@ func (h *host) send(ctx context.Context, q *request) (*http.Response, error) {
 	}
 	resp.Body = &watchedBody{body: resp.Body, watch: w, up: up}
 	for _, text := range resp.Header.Values("Warning") {
-		h.r.warn(h.name+text, transfer.Event{Kind: transfer.EventWarning, Destination: h.name, Err: fmt.Errorf("registry %s warns: %.300q", h.name, redact.Text(text))})
+		h.r.warn(h.name+text, transfer.Event{Kind: transfer.EventWarning, Destination: h.name,
+			Err: fmt.Errorf("registry %s warns: %.300q", h.name, redact.Text(text))})
 	}
 	return resp, nil
 }
@@ -141,12 +143,14 @@ func (h *host) explain(err error) error {
 	return err
 }
 
-// get sends a request with the credentials, and repeats it after temporary failures. read, unless nil, reads the answer; its
-// error counts like a failure of the request.
-func (p *repository) get(ctx context.Context, path string, q request, retries int, read func(*http.Response) error) (resp *http.Response, err error) {
+// get sends a request with the credentials, and repeats it after temporary failures. read, unless nil, reads the
+// answer; its error counts like a failure of the request.
+func (p *repository) get(ctx context.Context, path string, q request, retries int,
+	read func(*http.Response) error) (resp *http.Response, err error) {
 	h := p.host
 	again := func(attempt int, err error) {
-		h.r.event(transfer.Event{Kind: transfer.EventRetry, Destination: p.name.Name(), Attempt: attempt, Err: redact.Error(err)})
+		h.r.event(transfer.Event{Kind: transfer.EventRetry, Destination: p.name.Name(), Attempt: attempt,
+			Err: redact.Error(err)})
 	}
 	err = retry(ctx, retries, h.r.backoff(), again, func() error {
 		if resp, err = p.once(ctx, path, q); err != nil {
@@ -168,8 +172,8 @@ func (r *Client) backoff() time.Duration {
 	return time.Second
 }
 
-// once sends a request with the credentials that the registry requires, as far as they are known, and once more if it answers
-// with another challenge, as it does for the first request and for expired tokens.
+// once sends a request with the credentials that the registry requires, as far as they are known, and once more if it
+// answers with another challenge, as it does for the first request and for expired tokens.
 func (p *repository) once(ctx context.Context, path string, q request) (*http.Response, error) {
 	base, err := p.host.base(ctx)
 	if err != nil {
@@ -235,7 +239,8 @@ func (p *repository) manifest(ctx context.Context, name string, retries int) (te
 		case len(text) > limit.MaxManifest:
 			return fmt.Errorf("manifest: %w: more than %d bytes", fault.ErrLimit, limit.MaxManifest)
 		case kind == "text/html" || bytes.HasPrefix(bytes.TrimSpace(text), []byte("<")):
-			return classified{fmt.Errorf("%s answers with a page of %q: not a registry manifest", resp.Request.URL.Host, kind)}
+			return classified{fmt.Errorf("%s answers with a page of %q: not a registry manifest", resp.Request.URL.Host,
+				kind)}
 		}
 		return checkContentDigest(resp.Header, text)
 	})
@@ -249,7 +254,8 @@ func checkContentDigest(header http.Header, text []byte) error {
 		return nil
 	}
 	if got := digest.FromBytes(text); said != got {
-		return fmt.Errorf("manifest: %w: Docker-Content-Digest is %.120q and the content has %s", fault.ErrIntegrity, string(said), got)
+		return fmt.Errorf("manifest: %w: Docker-Content-Digest is %.120q and the content has %s", fault.ErrIntegrity,
+			string(said), got)
 	}
 	return nil
 }
@@ -274,14 +280,16 @@ func (e *StatusError) Error() string {
 
 // unauthorized tells whether the registry refuses the credentials.
 func (e *StatusError) unauthorized() bool {
-	return e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden && !slices.Contains(e.Codes, "TOOMANYREQUESTS")
+	return e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden && !slices.Contains(e.Codes,
+		"TOOMANYREQUESTS")
 }
 
 // statusError reads an answer that is no success. It keeps a few codes and messages of the body.
 func statusError(resp *http.Response) *StatusError {
 	u := *resp.Request.URL
 	u.RawQuery = ""
-	e := &StatusError{Status: resp.StatusCode, Request: resp.Request.Method + " " + cutURL(u.Redacted()), retryAfter: retryAfter(resp.Header.Get("Retry-After"))}
+	e := &StatusError{Status: resp.StatusCode, Request: resp.Request.Method + " " + cutURL(u.Redacted()),
+		retryAfter: retryAfter(resp.Header.Get("Retry-After"))}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
 	var answer struct {
 		Errors []struct{ Code, Message string }
@@ -295,8 +303,8 @@ func statusError(resp *http.Response) *StatusError {
 	return e
 }
 
-// refusal is [statusError] for a request that may have had credentials. If they can be the reason, the error names their
-// source: known tells whether they have been looked up, and shown whether the request had them.
+// refusal is [statusError] for a request that may have had credentials. If they can be the reason, the error names
+// their source: known tells whether they have been looked up, and shown whether the request had them.
 func refusal(resp *http.Response, known bool, creds credentials, shown bool) error {
 	e := statusError(resp)
 	if !e.unauthorized() {

@@ -20,9 +20,10 @@ import (
 // maxBackoff is the longest pause between two attempts.
 const maxBackoff = 30 * time.Second
 
-// retry calls try until it succeeds, fails permanently, or has been repeated retries times. Pauses begin with backoff and
-// double, with jitter so that many clients do not return at the same time.
-func retry(ctx context.Context, retries int, backoff time.Duration, again func(attempt int, err error), try func() error) error {
+// retry calls try until it succeeds, fails permanently, or has been repeated retries times. Pauses begin with backoff
+// and double, with jitter so that many clients do not return at the same time.
+func retry(ctx context.Context, retries int, backoff time.Duration, again func(attempt int, err error),
+	try func() error) error {
 	for attempt := 1; ; attempt++ {
 		err := try()
 		if err == nil || attempt > retries || ctx.Err() != nil || !transient(err) {
@@ -64,8 +65,8 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// transient tells whether another attempt may succeed: the registry is busy or fails, or the connection broke. The caller checks
-// that the context has not ended.
+// transient tells whether another attempt may succeed: the registry is busy or fails, or the connection broke. The
+// caller checks that the context has not ended.
 func transient(err error) bool {
 	// It is also context.DeadlineExceeded if the connection was not made in time.
 	var connection *net.OpError
@@ -107,7 +108,8 @@ func transient(err error) bool {
 	if errors.As(err, &coded) {
 		return transientStatus(coded.ErrorCode().Descriptor().HTTPStatusCode)
 	}
-	for _, broken := range []error{io.ErrUnexpectedEOF, io.EOF, syscall.ECONNRESET, syscall.EPIPE, syscall.ECONNREFUSED, syscall.ECONNABORTED, net.ErrClosed} {
+	for _, broken := range []error{io.ErrUnexpectedEOF, io.EOF, syscall.ECONNRESET, syscall.EPIPE, syscall.ECONNREFUSED,
+		syscall.ECONNABORTED, net.ErrClosed} {
 		if errors.Is(err, broken) {
 			return true
 		}
@@ -121,5 +123,6 @@ func transient(err error) bool {
 }
 
 func transientStatus(code int) bool {
-	return code == http.StatusTooManyRequests || code == http.StatusRequestTimeout || code >= 500 && code != http.StatusNotImplemented
+	return code == http.StatusTooManyRequests || code == http.StatusRequestTimeout ||
+		code >= 500 && code != http.StatusNotImplemented
 }

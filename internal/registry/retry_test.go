@@ -20,7 +20,8 @@ import (
 
 func TestRetryAfterIsCapped(t *testing.T) {
 	for text, want := range map[string][2]time.Duration{
-		"1": {time.Second, time.Second}, "0": {}, "-5": {}, "1000000000000000000": {maxBackoff, maxBackoff}, "99999999999999999999": {}, "soon": {}, "": {},
+		"1": {time.Second, time.Second}, "0": {}, "-5": {}, "1000000000000000000": {maxBackoff, maxBackoff},
+		"99999999999999999999": {}, "soon": {}, "": {},
 		"Tue, 01 Jan 2130 00:00:00 GMT": {maxBackoff, maxBackoff}, "Thu, 01 Jan 1970 00:00:00 GMT": {},
 	} {
 		if got := retryAfter(text); got < want[0] || got > want[1] {
@@ -31,12 +32,15 @@ func TestRetryAfterIsCapped(t *testing.T) {
 
 func TestTransient(t *testing.T) {
 	yes := []error{
-		docker.ErrTooManyRequests, docker.UnexpectedHTTPStatusError{StatusCode: 503}, io.ErrUnexpectedEOF, syscall.ECONNRESET,
-		errcode.Errors{errcode.ErrorCodeUnavailable}, errcode.ErrorCodeTooManyRequests.WithMessage("x"), &net.OpError{Err: syscall.ECONNREFUSED},
+		docker.ErrTooManyRequests, docker.UnexpectedHTTPStatusError{StatusCode: 503}, io.ErrUnexpectedEOF,
+		syscall.ECONNRESET,
+		errcode.Errors{errcode.ErrorCodeUnavailable}, errcode.ErrorCodeTooManyRequests.WithMessage("x"),
+		&net.OpError{Err: syscall.ECONNREFUSED},
 	}
 	no := []error{
 		errors.New("x"), context.Canceled, context.DeadlineExceeded, docker.UnexpectedHTTPStatusError{StatusCode: 404},
-		errcode.Errors{errcode.ErrorCodeDenied}, errcode.ErrorCodeUnauthorized.WithMessage("x"), os.ErrNotExist, syscall.ENOSPC, fault.ErrIntegrity,
+		errcode.Errors{errcode.ErrorCodeDenied}, errcode.ErrorCodeUnauthorized.WithMessage("x"), os.ErrNotExist,
+		syscall.ENOSPC, fault.ErrIntegrity,
 	}
 	for _, err := range yes {
 		if !transient(fmt.Errorf("doing: %w", err)) {
@@ -50,8 +54,8 @@ func TestTransient(t *testing.T) {
 	}
 }
 
-// A connection that is not made in time is tried again. That error calls itself the end of a context's time as well, which
-// is none of it.
+// A connection that is not made in time is tried again. That error calls itself the end of a context's time as well,
+// which is none of it.
 func TestTransientErrors(t *testing.T) {
 	_, late := (&net.Dialer{Timeout: time.Nanosecond}).DialContext(t.Context(), "tcp", "127.0.0.1:1")
 	if !errors.Is(late, context.DeadlineExceeded) {

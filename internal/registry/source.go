@@ -70,7 +70,8 @@ func (s *Source) manifest(ctx context.Context, name string, retries int) (text [
 	return text, kind, errors.Join(err, keep.Close())
 }
 
-func (s *Source) GetBlob(ctx context.Context, info types.BlobInfo, _ types.BlobInfoCache) (io.ReadCloser, int64, error) {
+func (s *Source) GetBlob(ctx context.Context, info types.BlobInfo,
+	_ types.BlobInfoCache) (io.ReadCloser, int64, error) {
 	if err := verify.Digest(info.Digest); err != nil {
 		return nil, 0, err
 	}

@@ -16,8 +16,8 @@ import (
 // ErrPlainHTTP is the error for a registry without TLS if plain HTTP is not allowed.
 var ErrPlainHTTP = errors.New("does not speak TLS, and plain HTTP was not asked for")
 
-// RequireTLS returns [ErrPlainHTTP] for a registry without TLS if certificates are not verified and plain HTTP is not allowed.
-// The library would then send the credentials over plain HTTP.
+// RequireTLS returns [ErrPlainHTTP] for a registry without TLS if certificates are not verified and plain HTTP is not
+// allowed. The library would then send the credentials over plain HTTP.
 func (r Config) RequireTLS(ctx context.Context, ref types.ImageReference) error {
 	if r.SkipTLSVerify == nil || !*r.SkipTLSVerify || r.PlainHTTP || ref.DockerReference() == nil {
 		return nil
@@ -34,7 +34,8 @@ func (r Config) RequireTLS(ctx context.Context, ref types.ImageReference) error 
 		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // an option of the user; nothing secret is sent
 		DisableKeepAlives: true,
 	}
-	client := http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	client := http.Client{Transport: transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	resp, err := client.Do(req)
 	if err != nil {
 		var record tls.RecordHeaderError

@@ -26,8 +26,8 @@ const (
 	tokenMargin = 5 * time.Second
 )
 
-// authorize returns the Authorization header of a request; empty if the registry has sent no challenge. The value refused is not
-// used again unless there is no other.
+// authorize returns the Authorization header of a request; empty if the registry has sent no challenge. The value
+// refused is not used again unless there is no other.
 func (p *repository) authorize(ctx context.Context, base *url.URL, refused string) (string, error) {
 	wanted := p.host.wanted()
 	bearer := slices.IndexFunc(wanted, func(c challenge) bool { return c.scheme == "bearer" })
@@ -82,7 +82,8 @@ func (c credentials) basic() string {
 func (p *repository) fetchToken(ctx context.Context, base *url.URL, c challenge) error {
 	realm, err := url.Parse(c.params["realm"])
 	if err != nil || realm.Host == "" {
-		return classified{fmt.Errorf("registry %s: invalid realm %.200q of its tokens", p.host.name, redact.Text(c.params["realm"]))}
+		return classified{fmt.Errorf("registry %s: invalid realm %.200q of its tokens", p.host.name,
+			redact.Text(c.params["realm"]))}
 	}
 	if err := checkRealm(base, realm, p.creds); err != nil {
 		realm.RawQuery = ""
@@ -92,7 +93,8 @@ func (p *repository) fetchToken(ctx context.Context, base *url.URL, c challenge)
 	query := realm.Query()
 	q := &request{url: realm}
 	if p.creds.identityToken != "" {
-		query = url.Values{"grant_type": {"refresh_token"}, "refresh_token": {p.creds.identityToken}, "client_id": {"bindery"}}
+		query = url.Values{"grant_type": {"refresh_token"}, "refresh_token": {p.creds.identityToken},
+			"client_id": {"bindery"}}
 		q.form = query
 	} else if p.creds.user != "" {
 		q.authorization = p.creds.basic()
@@ -139,7 +141,8 @@ func (p *repository) readToken(r io.Reader) error {
 		ExpiresIn   int64  `json:"expires_in"`
 	}
 	if json.Unmarshal(text, &answer) != nil {
-		return classified{fmt.Errorf("token of registry %s: the answer is not what the specification says", p.host.name)}
+		return classified{fmt.Errorf("token of registry %s: the answer is not what the specification says",
+			p.host.name)}
 	}
 	if answer.Token == "" {
 		answer.Token = answer.AccessToken
@@ -155,9 +158,9 @@ func (p *repository) readToken(r io.Reader) error {
 	return nil
 }
 
-// checkRealm decides whether a token service may be used, and whether it may receive the credentials. A registry with TLS may
-// name a service with TLS on any host, since it could ask for the credentials itself. A registry without TLS may be forged, so
-// only its own address receives credentials.
+// checkRealm decides whether a token service may be used, and whether it may receive the credentials. A registry with
+// TLS may name a service with TLS on any host, since it could ask for the credentials itself. A registry without TLS
+// may be forged, so only its own address receives credentials.
 func checkRealm(base, realm *url.URL, creds credentials) error {
 	if realm.Scheme != "https" && realm.Scheme != "http" {
 		return errors.New("refusing its scheme")
@@ -165,7 +168,8 @@ func checkRealm(base, realm *url.URL, creds credentials) error {
 	if base.Scheme == "https" && realm.Scheme != "https" {
 		return errors.New("refusing http for a registry with https")
 	}
-	if base.Scheme == "http" && realm.Scheme == "http" && hostPort(base) != hostPort(realm) && creds != (credentials{}) {
+	if base.Scheme == "http" && realm.Scheme == "http" && hostPort(base) != hostPort(
+		realm) && creds != (credentials{}) {
 		return errors.New("refusing to send credentials without TLS to another host than the registry's")
 	}
 	return checkAddress(base.Hostname(), realm.Hostname())

@@ -90,7 +90,8 @@ func Find(goos, goarch string) (Server, error) {
 		return s, nil
 	}
 	if goos != "linux" || runtime.GOOS != "linux" || goarch != runtime.GOARCH {
-		return Server{}, fmt.Errorf("%w for %s/%s: this program has %s; build it with \"make build\" to have all", ErrNoServer, goos, goarch, held())
+		return Server{}, fmt.Errorf("%w for %s/%s: this program has %s; build it with \"make build\" to have all",
+			ErrNoServer, goos, goarch, held())
 	}
 	s.Self = true
 	return s, nil

@@ -112,7 +112,8 @@ func checkLayer(t *testing.T, s Server) {
 			t.Fatal(err)
 		}
 		n, err := io.Copy(plain, z)
-		if err != nil || n != l.Uncompressed || l.DiffID != digest.NewDigest(digest.SHA256, plain) || l.Digest != digest.NewDigest(digest.SHA256, packed) {
+		if err != nil || n != l.Uncompressed || l.DiffID != digest.NewDigest(digest.SHA256, plain) ||
+			l.Digest != digest.NewDigest(digest.SHA256, packed) {
 			t.Errorf("%s: %+v, but %d bytes, %x and %x (%v)", s.Arch, l, n, packed.Sum(nil), plain.Sum(nil), err)
 		}
 	}
@@ -134,7 +135,8 @@ func TestTrailer(t *testing.T) {
 	if got, err := read("layer" + string(trailer)); err != nil || *got != l {
 		t.Errorf("%+v, %v", got, err)
 	}
-	for _, file := range []string{"", "layer", "long layer" + string(trailer), "layer" + string(trailer[1:]), "layer" + string(trailer) + "x", trailerMark, "\xff\xff\xff\xff" + trailerMark} {
+	for _, file := range []string{"", "layer", "long layer" + string(trailer), "layer" + string(trailer[1:]),
+		"layer" + string(trailer) + "x", trailerMark, "\xff\xff\xff\xff" + trailerMark} {
 		if got, err := read(file); err == nil {
 			t.Errorf("%q: %+v", file, got)
 		}

@@ -36,9 +36,11 @@ func TestReadBack(t *testing.T) {
 			if left, err := os.ReadDir(dir); runtime.GOOS != "windows" && (err != nil || len(left) > 0) {
 				t.Errorf("the file has a name: %v, %v", left, err)
 			}
-			for _, at := range []spool.Span{{0, int64(len(want))}, {spool.Buffer - 3, 7}, {3*spool.Buffer - 1, 6}, {5, 0}} {
+			for _, at := range []spool.Span{{0, int64(len(want))}, {spool.Buffer - 3, 7}, {3*spool.Buffer - 1, 6},
+				{5, 0}} {
 				var got bytes.Buffer
-				if err := s.Copy(t.Context(), &got, at); err != nil || !bytes.Equal(got.Bytes(), want[at.At:at.At+at.Len]) {
+				if err := s.Copy(t.Context(), &got, at); err != nil || !bytes.Equal(got.Bytes(),
+					want[at.At:at.At+at.Len]) {
 					t.Errorf("%+v: %d bytes, %v", at, got.Len(), err)
 				}
 			}

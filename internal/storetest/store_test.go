@@ -56,7 +56,8 @@ func (p place) name(image string) string {
 // look opens the store with the library, for inspection.
 func (p place) look(t *testing.T, f func(storage.Store)) {
 	t.Helper()
-	store, err := storage.GetStore(storage.StoreOptions{GraphDriverName: "vfs", GraphRoot: p.root, RunRoot: p.run, GraphDriverOptions: []string{"vfs.ignore_chown_errors=true"}})
+	store, err := storage.GetStore(storage.StoreOptions{GraphDriverName: "vfs", GraphRoot: p.root, RunRoot: p.run,
+		GraphDriverOptions: []string{"vfs.ignore_chown_errors=true"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +128,8 @@ func load(t *testing.T, from types.ImageReference, events func(images.Event), to
 		}
 		dests = append(dests, d)
 	}
-	return images.Copy(t.Context(), from, dests, images.CopyOptions{Policy: anyImage(t), Temp: t.TempDir(), Events: events})
+	return images.Copy(t.Context(), from, dests,
+		images.CopyOptions{Policy: anyImage(t), Temp: t.TempDir(), Events: events})
 }
 
 func reference(t *testing.T, c *images.Client, name string) types.ImageReference {
@@ -142,7 +144,8 @@ func reference(t *testing.T, c *images.Client, name string) types.ImageReference
 var small = testregistry.Image{
 	Labels:      map[string]string{"a": "b"},
 	Annotations: map[string]string{"note": "kept"},
-	Layers:      []map[string]string{{"configs/a/x.json": "{}", "configs/a/y.json": "1"}, {"configs/b/x.json": strings.Repeat("z", 100_000)}},
+	Layers: []map[string]string{{"configs/a/x.json": "{}", "configs/a/y.json": "1"},
+		{"configs/b/x.json": strings.Repeat("z", 100_000)}},
 }
 
 // An image in a store has the same digest as elsewhere, and all of it can be read.
@@ -150,7 +153,8 @@ func TestImageComesOutOfTheStoreAsItWentIn(t *testing.T) {
 	dir := t.TempDir()
 	want := small.WriteLayout(t, filepath.Join(dir, "layout"), "v1")
 	p, c := newPlace(t), newClient(t)
-	results, err := load(t, reference(t, c, "oci:"+dir+"/layout:v1"), nil, p.name("localhost/acme/cat:v1"), p.name("quay.io/acme/cat:latest"))
+	results, err := load(t, reference(t, c, "oci:"+dir+"/layout:v1"), nil, p.name("localhost/acme/cat:v1"),
+		p.name("quay.io/acme/cat:latest"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,8 +164,10 @@ func TestImageComesOutOfTheStoreAsItWentIn(t *testing.T) {
 		}
 	}
 	for name, good := range map[string]bool{
-		"localhost/acme/cat:v1": true, "acme/cat:v1": true, "quay.io/acme/cat": true, "quay.io/acme/cat@" + want.String(): true,
-		"quay.io/acme/cat:v2": false, "quay.io/acme/cat@" + digest.FromString("x").String(): false, "Not A Name": false,
+		"localhost/acme/cat:v1": true, "acme/cat:v1": true, "quay.io/acme/cat": true,
+		"quay.io/acme/cat@" + want.String(): true,
+		"quay.io/acme/cat:v2":               false, "quay.io/acme/cat@" + digest.FromString("x").String(): false,
+		"Not A Name": false,
 	} {
 		img, err := c.Open(t.Context(), p.name(name))
 		if !good {
@@ -185,7 +191,8 @@ func TestImageComesOutOfTheStoreAsItWentIn(t *testing.T) {
 				}
 			}
 		}
-		if img.Top != want || img.Digest != want || img.Annotations["note"] != "kept" || img.Config.Config.Labels["a"] != "b" {
+		if img.Top != want || img.Digest != want || img.Annotations["note"] != "kept" ||
+			img.Config.Config.Labels["a"] != "b" {
 			t.Errorf("%s: got %+v", name, img)
 		}
 		if err := errors.Join(tree.Close(), img.Close()); err != nil {
@@ -199,7 +206,8 @@ func TestImageComesOutOfTheStoreAsItWentIn(t *testing.T) {
 		t.Errorf("digest of nothing: %q, %v", got, err)
 	}
 	// The image can be copied from there to other places.
-	if _, err := load(t, reference(t, c, p.name("acme/cat:v1")), nil, "dir:"+dir+"/dir", "oci:"+dir+"/again:v1"); err != nil {
+	if _, err := load(t, reference(t, c, p.name("acme/cat:v1")), nil, "dir:"+dir+"/dir",
+		"oci:"+dir+"/again:v1"); err != nil {
 		t.Error(err)
 	}
 	if names, n, layers := p.content(t); n != 1 || layers != 2 || len(names) != 2 {
@@ -219,7 +227,8 @@ func TestIndexIsTheImageOfOnePlatform(t *testing.T) {
 		t.Fatal(err)
 	}
 	skip := true
-	c, err := images.NewClient(images.ClientOptions{PolicyFile: policyFile(t), Registry: images.Registry{SkipTLSVerify: &skip, PlainHTTP: true}})
+	c, err := images.NewClient(images.ClientOptions{PolicyFile: policyFile(t),
+		Registry: images.Registry{SkipTLSVerify: &skip, PlainHTTP: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -271,7 +280,8 @@ func TestFailureLeavesTheStoreAsItWas(t *testing.T) {
 		t.Fatal(err)
 	}
 	changed := small
-	changed.Layers = append(changed.Layers[:1:1], map[string]string{"new": "1"}, map[string]string{"lost": strings.Repeat("x", 1000)})
+	changed.Layers = append(changed.Layers[:1:1], map[string]string{"new": "1"},
+		map[string]string{"lost": strings.Repeat("x", 1000)})
 	r := testregistry.New(t)
 	r.AddImage(t, "acme/cat", "v2", changed)
 	var m v1.Manifest
@@ -280,7 +290,8 @@ func TestFailureLeavesTheStoreAsItWas(t *testing.T) {
 	}
 	r.DeleteBlob(m.Layers[2].Digest)
 	skip := true
-	remote, err := images.NewClient(images.ClientOptions{PolicyFile: policyFile(t), Registry: images.Registry{SkipTLSVerify: &skip, PlainHTTP: true}})
+	remote, err := images.NewClient(images.ClientOptions{PolicyFile: policyFile(t),
+		Registry: images.Registry{SkipTLSVerify: &skip, PlainHTTP: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -296,7 +307,8 @@ func TestFailureLeavesTheStoreAsItWas(t *testing.T) {
 	if err := os.WriteFile(blocked, []byte("somebody's file"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := load(t, reference(t, remote, r.Host()+"/acme/cat:v3"), nil, p.name("localhost/cat:v1"), "oci-archive:"+blocked); err == nil {
+	if _, err := load(t, reference(t, remote, r.Host()+"/acme/cat:v3"), nil, p.name("localhost/cat:v1"),
+		"oci-archive:"+blocked); err == nil {
 		t.Fatal("a file that is no archive was replaced")
 	}
 	names, n, layers := p.content(t)
@@ -338,7 +350,8 @@ func TestJournalOfAKilledRunIsUsed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, content := range map[string][]byte{".bindery-stage-1": text, ".bindery-stage-2": []byte("{"), ".bindery-stage-3": nil} {
+	for name, content := range map[string][]byte{".bindery-stage-1": text, ".bindery-stage-2": []byte("{"),
+		".bindery-stage-3": nil} {
 		if err := os.Mkdir(filepath.Join(p.root, name), 0o700); err != nil {
 			t.Fatal(err)
 		}

@@ -32,9 +32,11 @@ type Image struct {
 // blobs returns the image's manifest and every blob it names.
 func (i Image) blobs(t testing.TB) (manifest []byte, blobs [][]byte) {
 	t.Helper()
-	config := v1.Image{Platform: i.platform(), Config: v1.ImageConfig{Labels: i.Labels, Entrypoint: i.Entrypoint, Cmd: i.Cmd}}
+	config := v1.Image{Platform: i.platform(),
+		Config: v1.ImageConfig{Labels: i.Labels, Entrypoint: i.Entrypoint, Cmd: i.Cmd}}
 	config.RootFS.Type = "layers"
-	m := v1.Manifest{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageManifest, Annotations: i.Annotations, Layers: []v1.Descriptor{}}
+	m := v1.Manifest{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageManifest,
+		Annotations: i.Annotations, Layers: []v1.Descriptor{}}
 	for _, files := range i.Layers {
 		plain := archive(t, files)
 		var packed bytes.Buffer
@@ -63,9 +65,11 @@ func (i Image) platform() v1.Platform {
 
 // AddIndex stores images for several platforms and their index under REPOSITORY:TAG. more are additional entries of the
 // index that are not images.
-func (r *Registry) AddIndex(t testing.TB, repository, tag string, annotations map[string]string, of []Image, more ...v1.Descriptor) digest.Digest {
+func (r *Registry) AddIndex(t testing.TB, repository, tag string, annotations map[string]string, of []Image,
+	more ...v1.Descriptor) digest.Digest {
 	t.Helper()
-	index := v1.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageIndex, Annotations: annotations}
+	index := v1.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageIndex,
+		Annotations: annotations}
 	for _, i := range of {
 		manifest, blobs := i.blobs(t)
 		for _, b := range blobs {
@@ -111,7 +115,8 @@ func archive(t testing.TB, files map[string]string) []byte {
 				t.Fatal(err)
 			}
 		}
-		if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o644, Size: int64(len(files[name]))}); err != nil {
+		if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o644,
+			Size: int64(len(files[name]))}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := w.Write([]byte(files[name])); err != nil {
@@ -140,7 +145,8 @@ func (i Image) WriteLayout(t testing.TB, dir, tag string) digest.Digest {
 	manifest, blobs := i.blobs(t)
 	d := describe(v1.MediaTypeImageManifest, manifest)
 	d.Annotations = map[string]string{v1.AnnotationRefName: tag}
-	index := v1.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageIndex, Manifests: []v1.Descriptor{d}}
+	index := v1.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageIndex,
+		Manifests: []v1.Descriptor{d}}
 	at := filepath.Join(dir, "blobs", "sha256")
 	if err := os.MkdirAll(at, 0o755); err != nil {
 		t.Fatal(err)

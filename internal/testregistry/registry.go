@@ -66,7 +66,8 @@ func NewTLS(t testing.TB) *Registry {
 }
 
 func empty() *Registry {
-	return &Registry{blobs: map[digest.Digest][]byte{}, manifests: map[string]stored{}, uploads: map[string][]byte{}, agents: map[string]bool{}}
+	return &Registry{blobs: map[digest.Digest][]byte{}, manifests: map[string]stored{}, uploads: map[string][]byte{},
+		agents: map[string]bool{}}
 }
 
 // Host returns the registry's address, HOST:PORT.

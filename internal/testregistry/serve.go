@@ -59,7 +59,8 @@ func (r *Registry) manifest(w http.ResponseWriter, q *http.Request, repository, 
 		if strings.HasPrefix(name, "sha256:") {
 			tag = ""
 		}
-		w.Header().Set("Docker-Content-Digest", r.addManifest(repository, tag, q.Header.Get("Content-Type"), text).String())
+		w.Header().Set("Docker-Content-Digest",
+			r.addManifest(repository, tag, q.Header.Get("Content-Type"), text).String())
 		w.WriteHeader(http.StatusCreated)
 		return
 	}
@@ -110,7 +111,8 @@ func (r *Registry) upload(w http.ResponseWriter, q *http.Request, body []byte, b
 	repository, _, _ := strings.Cut(strings.TrimPrefix(q.URL.Path, "/v2/"), "/blobs/uploads/")
 	have, begun := r.uploads[q.URL.Path]
 	if q.Method == http.MethodPost {
-		if d := digest.Digest(q.URL.Query().Get("mount")); r.mounts && r.owned != nil && r.has(q.URL.Query().Get("from"), d) {
+		if d := digest.Digest(q.URL.Query().Get("mount")); r.mounts && r.owned != nil && r.has(
+			q.URL.Query().Get("from"), d) {
 			r.addTo(repository, d)
 			w.Header().Set("Location", "/v2/"+repository+"/blobs/"+d.String())
 			w.WriteHeader(http.StatusCreated)
@@ -133,7 +135,8 @@ func (r *Registry) upload(w http.ResponseWriter, q *http.Request, body []byte, b
 		w.WriteHeader(http.StatusNoContent)
 	case http.MethodDelete:
 		delete(r.uploads, q.URL.Path)
-		r.uploads[q.URL.Path+" cancelled"] = nil // the entry keeps the length of the map, from which the next upload gets its name
+		// the entry keeps the length of the map, from which the next upload gets its name
+		r.uploads[q.URL.Path+" cancelled"] = nil
 		w.WriteHeader(http.StatusNoContent)
 	case http.MethodPatch:
 		var from int
@@ -155,10 +158,12 @@ func (r *Registry) upload(w http.ResponseWriter, q *http.Request, body []byte, b
 		content := append(have, body...)
 		d := digest.FromBytes(content)
 		delete(r.uploads, q.URL.Path)
-		r.uploads[q.URL.Path+" done"] = nil // the entry keeps the length of the map, from which the next upload gets its name
+		// the entry keeps the length of the map, from which the next upload gets its name
+		r.uploads[q.URL.Path+" done"] = nil
 		if q.URL.Query().Get("digest") != d.String() {
 			w.WriteHeader(http.StatusBadRequest)
-			fmt.Fprint(w, `{"errors":[{"code":"DIGEST_INVALID","message":"provided digest did not match uploaded content"}]}`)
+			fmt.Fprint(w,
+				`{"errors":[{"code":"DIGEST_INVALID","message":"provided digest did not match uploaded content"}]}`)
 			return
 		}
 		r.blobs[d] = content

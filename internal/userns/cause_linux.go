@@ -48,7 +48,8 @@ func causeOf(err error, read func(string) ([]byte, error)) error {
 	e := &Error{"the kernel refuses", err}
 	switch {
 	case errors.Is(err, syscall.EPERM):
-		e.Reason = "a seccomp filter, as that of most containers, or a security module forbids it, or the process is in a chroot"
+		e.Reason = "a seccomp filter, as that of most containers, or a security module forbids it, or the process is " +
+			"in a chroot"
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EUSERS):
 		e.Reason = "there are as many as the sysctl user.max_user_namespaces allows, or they are nested too deep"
 	case errors.Is(err, syscall.EINVAL), errors.Is(err, syscall.ENOSYS):

@@ -107,7 +107,8 @@ func TestSecondProcessIsRootWithTheSameStreamsAndStatus(t *testing.T) {
 	if !errors.As(err, &exit) || exit.ExitCode() != 42 {
 		t.Fatalf("ended with %v: %s%s", err, stdout.String(), stderr.String())
 	}
-	if want := fmt.Sprintf("0 %d false true true in <nil>\nextra", uid); stdout.String() != want || stderr.String() != "<nil>" {
+	if want := fmt.Sprintf("0 %d false true true in <nil>\nextra", uid); stdout.String() != want ||
+		stderr.String() != "<nil>" {
 		t.Errorf("got %q and %q, want %q and a mount", stdout.String(), stderr.String(), want)
 	}
 }
@@ -186,9 +187,12 @@ func TestCauseNamesWhatIsInTheWay(t *testing.T) {
 		files map[string]string
 		want  string
 	}{
-		{syscall.ENOSPC, map[string]string{"/proc/sys/user/max_user_namespaces": "0\n"}, "sysctl user.max_user_namespaces is 0"},
-		{syscall.EPERM, map[string]string{"/proc/sys/kernel/unprivileged_userns_clone": "0\n"}, "kernel.unprivileged_userns_clone is 0"},
-		{syscall.EACCES, map[string]string{"/proc/sys/kernel/apparmor_restrict_unprivileged_userns": "1\n"}, "AppArmor"},
+		{syscall.ENOSPC, map[string]string{"/proc/sys/user/max_user_namespaces": "0\n"},
+			"sysctl user.max_user_namespaces is 0"},
+		{syscall.EPERM, map[string]string{"/proc/sys/kernel/unprivileged_userns_clone": "0\n"},
+			"kernel.unprivileged_userns_clone is 0"},
+		{syscall.EACCES, map[string]string{"/proc/sys/kernel/apparmor_restrict_unprivileged_userns": "1\n"},
+			"AppArmor"},
 		{&os.PathError{Op: "fork/exec", Path: "/proc/self/exe", Err: syscall.EPERM}, none, "seccomp"},
 		{syscall.ENOSPC, map[string]string{"/proc/sys/user/max_user_namespaces": "7\n"}, "as many as"},
 		{syscall.EINVAL, none, "built without"},

@@ -39,7 +39,8 @@ func (v *Reader) Read(p []byte) (int, error) {
 		return n, err
 	}
 	if v.size >= 0 && v.n < v.size {
-		return n, fmt.Errorf("%s: %w: unexpected end: size is %d bytes and not %d", v.want, fault.ErrIntegrity, v.n, v.size)
+		return n, fmt.Errorf("%s: %w: unexpected end: size is %d bytes and not %d", v.want, fault.ErrIntegrity, v.n,
+			v.size)
 	}
 	if got := digest.NewDigest(digest.SHA256, v.h); got != v.want {
 		return n, fmt.Errorf("%w: digest mismatch: %s instead of %s", fault.ErrIntegrity, got, v.want)

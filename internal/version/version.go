@@ -33,7 +33,8 @@ type Info struct {
 
 // Get returns the description of the running program.
 func Get() Info {
-	return Info{Version: Release, Opm: Compatible, Commit: commit, Date: date, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
+	return Info{Version: Release, Opm: Compatible, Commit: commit, Date: date, Go: runtime.Version(), OS: runtime.GOOS,
+		Arch: runtime.GOARCH}
 }
 
 // String returns the line that "bindery version" prints.
@@ -49,7 +50,8 @@ func (i Info) String() string {
 // OPM returns the line that "opm version" prints, with the program's own version as an additional last field. Programs
 // parse OpmVersion, so that field has the compatible version of opm.
 func (i Info) OPM() string {
-	return fmt.Sprintf("Version: version.Version{OpmVersion:%q, GitCommit:%q, BuildDate:%q, GoOs:%q, GoArch:%q, Bindery:%q}",
+	return fmt.Sprintf("Version: version.Version{OpmVersion:%q, GitCommit:%q, BuildDate:%q, GoOs:%q, GoArch:%q, "+
+		"Bindery:%q}",
 		i.Opm, i.Commit, i.Date, i.OS, i.Arch, i.Version)
 }
 
@@ -65,5 +67,6 @@ func Program() string {
 		return ""
 	}
 	v := Get()
-	return fmt.Sprintf("%s %s %s %s/%s %d %d", v.Version, v.Commit, v.Go, v.OS, v.Arch, info.Size(), info.ModTime().UnixNano())
+	return fmt.Sprintf("%s %s %s %s/%s %d %d", v.Version, v.Commit, v.Go, v.OS, v.Arch, info.Size(),
+		info.ModTime().UnixNano())
 }

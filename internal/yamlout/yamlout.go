@@ -15,7 +15,8 @@ import (
 
 // AppendYAML appends the YAML of one JSON value. Keys are sorted as sigs.k8s.io/yaml sorts them.
 func AppendYAML(dst, src []byte) ([]byte, error) {
-	d := decoder{dec: jsontext.NewDecoder(bytes.NewReader(src), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))}
+	d := decoder{dec: jsontext.NewDecoder(bytes.NewReader(src), jsontext.AllowDuplicateNames(true),
+		jsontext.AllowInvalidUTF8(true))}
 	v, err := d.value()
 	if err != nil {
 		return dst, err

@@ -15,7 +15,8 @@ func TestEqualsLibrary(t *testing.T) {
 	for _, src := range []string{
 		`{}`, `[]`, `null`, `""`, `{"b":1,"a":{"y":true,"n":"no","10":"x","9":"y"},"c":[1,-2,[],{}]}`,
 		`{"s":"line\nbreak","t":"trailing \n","u":"\u2028","v":"  lead","w":"a: b","x":"# no","y":"yes","z":"1.0","1e3":"1e3"}`,
-		`{"long":"` + strings.Repeat("word ", 60) + `"}`, `{"k":"0x10","o":"010","d":"2026-01-01","e":"~","f":"=","g":"<<"}`,
+		`{"long":"` + strings.Repeat("word ", 60) + `"}`,
+		`{"k":"0x10","o":"010","d":"2026-01-01","e":"~","f":"=","g":"<<"}`,
 		`[0,1,9223372036854775807]`,
 	} {
 		want, err := yaml.JSONToYAML([]byte(src))

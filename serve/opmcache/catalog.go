@@ -43,7 +43,8 @@ func (p Package) load(ctx context.Context, each func(file string, m *declcfg.Met
 	return c, nil
 }
 
-func readFile(ctx context.Context, r *declcfg.Reader, name string, e layers.Entry, into *declcfg.Catalog, each func(string, *declcfg.Meta) error) (err error) {
+func readFile(ctx context.Context, r *declcfg.Reader, name string, e layers.Entry, into *declcfg.Catalog,
+	each func(string, *declcfg.Meta) error) (err error) {
 	in, err := e.Open()
 	if err != nil {
 		return err

@@ -16,7 +16,9 @@ var customName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]*$`)
 
 func checkCustom(m *declcfg.Meta) error {
 	if !customName.MatchString(m.Schema) || m.Package != "" && !customName.MatchString(m.Package) {
-		return fmt.Errorf("blob of schema %.100q, package %.100q: opm's caches allow letters, digits, '.', '_' and '-' in these names; use --cache native, or change them", m.Schema, m.Package)
+		return fmt.Errorf(
+			"blob of schema %.100q, package %.100q: opm's caches allow letters, digits, '.', '_' and '-' in these "+
+				"names; use --cache native, or change them", m.Schema, m.Package)
 	}
 	return nil
 }

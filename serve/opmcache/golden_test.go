@@ -21,7 +21,8 @@ func TestCachesAreGolden(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, err := layers.Write(t.Context(), io.Discard, layers.Layer{Entries: entries}, layers.Options{Compression: layers.Uncompressed})
+		b, err := layers.Write(t.Context(), io.Discard, layers.Layer{Entries: entries},
+			layers.Options{Compression: layers.Uncompressed})
 		if err != nil {
 			t.Fatal(err)
 		}

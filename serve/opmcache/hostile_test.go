@@ -28,16 +28,22 @@ func TestWhatOPMCannotHold(t *testing.T) {
 		text         string
 		json, pogreb string // part of the error; empty for none
 	}{
-		"usual":                       {catalogOf("stable", "a.v1", ""), "", ""},
-		"slash in a channel":          {catalogOf("../../x", "a.v1", ""), "cannot be", ""},
-		"name of a file too long":     {catalogOf("stable", strings.Repeat("b", 250), ""), "cannot be", ""},
-		"two entries with one file":   {catalogOf("x", "y_z", fmt.Sprintf(twice, "_")), "cannot tell two entries apart", ""},
-		"two entries with one key":    {catalogOf("x", "y/z", fmt.Sprintf(twice, "/")), "cannot be", "cannot tell two entries apart"},
-		"schema that leads elsewhere": {catalogOf("s", "a.v1", `{"schema":"../../etc","package":"a"}`), "allow letters", "allow letters"},
-		"schema with a slash":         {catalogOf("s", "a.v1", `{"schema":"a/b","package":"a"}`), "allow letters", "allow letters"},
-		"number too large":            {catalogOf("s", "a.v1", `{"schema":"n","package":"a","n":1e999}`), "too large for opm", "too large for opm"},
-		"no default channel":          {`{"schema":"olm.package","name":"a","defaultChannel":"gone"}`, "default channel", "default channel"},
-		"not a catalog":               {`{"schema":`, "configs/a/catalog.yaml", "configs/a/catalog.yaml"},
+		"usual":                   {catalogOf("stable", "a.v1", ""), "", ""},
+		"slash in a channel":      {catalogOf("../../x", "a.v1", ""), "cannot be", ""},
+		"name of a file too long": {catalogOf("stable", strings.Repeat("b", 250), ""), "cannot be", ""},
+		"two entries with one file": {catalogOf("x", "y_z", fmt.Sprintf(twice, "_")), "cannot tell two entries apart",
+			""},
+		"two entries with one key": {catalogOf("x", "y/z", fmt.Sprintf(twice, "/")), "cannot be",
+			"cannot tell two entries apart"},
+		"schema that leads elsewhere": {catalogOf("s", "a.v1", `{"schema":"../../etc","package":"a"}`), "allow letters",
+			"allow letters"},
+		"schema with a slash": {catalogOf("s", "a.v1", `{"schema":"a/b","package":"a"}`), "allow letters",
+			"allow letters"},
+		"number too large": {catalogOf("s", "a.v1", `{"schema":"n","package":"a","n":1e999}`),
+			"too large for opm", "too large for opm"},
+		"no default channel": {`{"schema":"olm.package","name":"a","defaultChannel":"gone"}`,
+			"default channel", "default channel"},
+		"not a catalog": {`{"schema":`, "configs/a/catalog.yaml", "configs/a/catalog.yaml"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			all := []Package{textPackage("a", c.text)}
@@ -134,7 +140,8 @@ func TestCheckFindsDamage(t *testing.T) {
 			log = append(head, log...)
 		}
 		for i := range 20 {
-			d.records = append(d.records, record{string(byte('a' + 19 - i)), uint32(headerSize + i*7), uint32(7 * (19 - i))})
+			d.records = append(d.records,
+				record{string(byte('a' + 19 - i)), uint32(headerSize + i*7), uint32(7 * (19 - i))})
 		}
 		if _, err := d.s.Write(log); err != nil {
 			t.Fatal(err)

@@ -67,9 +67,11 @@ func (x packageIndex) add(c *declcfg.Catalog) error {
 			if err != nil {
 				return fmt.Errorf("package %q, channel %q: %w", p.Name, c.Name, err)
 			}
-			ic := indexedChannel{Name: c.Name, Head: head.Name, Bundles: map[string]indexedEntry{}, Deprecation: deprecation(c.Deprecation)}
+			ic := indexedChannel{Name: c.Name, Head: head.Name, Bundles: map[string]indexedEntry{},
+				Deprecation: deprecation(c.Deprecation)}
 			for _, e := range c.Entries {
-				ic.Bundles[e.Name] = indexedEntry{Package: p.Name, Channel: c.Name, Name: e.Name, Replaces: e.Replaces, Skips: e.Skips}
+				ic.Bundles[e.Name] = indexedEntry{Package: p.Name, Channel: c.Name, Name: e.Name, Replaces: e.Replaces,
+					Skips: e.Skips}
 			}
 			ip.Channels[c.Name] = ic
 		}

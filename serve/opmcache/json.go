@@ -94,7 +94,8 @@ func jsonFiles(c *declcfg.Catalog, do func(jsonFile) error) error {
 }
 
 // bundleFiles calls do for the files of a bundle's entries.
-func bundleFiles(pkg *declcfg.PackageNode, b *declcfg.BundleNode, known map[string]bool, do func(jsonFile) error) error {
+func bundleFiles(pkg *declcfg.PackageNode, b *declcfg.BundleNode, known map[string]bool,
+	do func(jsonFile) error) error {
 	all, err := serve.BundleAnswers(pkg, b)
 	if err != nil {
 		return err
@@ -130,7 +131,10 @@ func bundleFiles(pkg *declcfg.PackageNode, b *declcfg.BundleNode, known map[stri
 func bundleFile(pkg, channel, bundle string) (string, error) {
 	name := pkg + "_" + channel + "_" + bundle + ".json"
 	if strings.ContainsAny(name, "/\x00") || len(name) > 255 || name == opmformat.IndexName {
-		return "", fmt.Errorf("package %q, channel %.100q, bundle %.100q: opm's json cache has a file of that name, which cannot be; use --cache opm-pogreb or native, or change the name", pkg, channel, bundle)
+		return "",
+			fmt.Errorf(
+				"package %q, channel %.100q, bundle %.100q: opm's json cache has a file of that name, which cannot "+
+					"be; use --cache opm-pogreb or native, or change the name", pkg, channel, bundle)
 	}
 	return name, nil
 }
@@ -159,7 +163,8 @@ func JSONTop(ctx context.Context, tmp string, all []Package) (_ []layers.Entry, 
 			return nil, fmt.Errorf("opm's cache of package %q: %w", p.Name, err)
 		}
 		for _, f := range p.Files {
-			configs = append(configs, node{Name: strings.TrimPrefix(f.Name, configsDir+"/"), Mode: f.Mode, Size: f.Size, Open: f.Open})
+			configs = append(configs,
+				node{Name: strings.TrimPrefix(f.Name, configsDir+"/"), Mode: f.Mode, Size: f.Size, Open: f.Open})
 		}
 	}
 	text, err := index.text()

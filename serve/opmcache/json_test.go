@@ -45,7 +45,8 @@ func TestJSONDigestIsOfTheFilesAsTheyLie(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if want := describedDigest(t, filepath.Join(root, "configs"), filepath.Join(root, Dir, "cache")); string(stored) != want {
+			if want := describedDigest(t, filepath.Join(root, "configs"),
+				filepath.Join(root, Dir, "cache")); string(stored) != want {
 				t.Errorf("the digest is %s, the files have %s", stored, want)
 			}
 			if r, err := check(t, root); err != nil || !r.Valid() || r.Digest != string(stored) {
@@ -89,7 +90,8 @@ func TestJSONFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := &api.Bundle{}
-	if err := json.Unmarshal(text, b); err != nil || b.CsvName != "a.v1.0.0" || b.ChannelName != "stable" || len(b.Object) != 1 || b.Deprecation.GetMessage() != "v1.0.0 goes" {
+	if err := json.Unmarshal(text, b); err != nil || b.CsvName != "a.v1.0.0" || b.ChannelName != "stable" ||
+		len(b.Object) != 1 || b.Deprecation.GetMessage() != "v1.0.0 goes" {
 		t.Errorf("got %v, %v", b, err)
 	}
 	if !strings.Contains(string(text), `{\"large\":12345678901234567000,\"one\":1,\"small\":1.5}`) {

@@ -64,7 +64,8 @@ func appendNumbers(dst, text []byte) ([]byte, error) {
 			}
 			f, err := strconv.ParseFloat(string(text[i:end]), 64)
 			if err != nil || math.IsInf(f, 0) {
-				return nil, fmt.Errorf("the number %.40s is too large for opm, which cannot read the catalog", text[i:end])
+				return nil, fmt.Errorf("the number %.40s is too large for opm, which cannot read the catalog",
+					text[i:end])
 			}
 			number, err := json.Marshal(f)
 			if err != nil {

@@ -40,14 +40,16 @@ func TestCountsAreReadByTheLibrary(t *testing.T) {
 		var got index
 		size := sizeFor(n)
 		if err := gob.NewDecoder(bytes.NewReader(size.meta(n))).Decode(&got); err != nil || int(got.NumKeys) != n ||
-			int(got.NumBuckets) != size.buckets || int(got.Level) != size.level || int(got.SplitBucketIndex) != size.split {
+			int(got.NumBuckets) != size.buckets || int(got.Level) != size.level ||
+			int(got.SplitBucketIndex) != size.split {
 			t.Errorf("%d: %+v, %v", n, got, err)
 		}
 		var segment struct {
 			Full                                                 bool
 			PutRecords, DeleteRecords, DeletedKeys, DeletedBytes uint32
 		}
-		if err := gob.NewDecoder(bytes.NewReader(segmentMeta(n))).Decode(&segment); err != nil || int(segment.PutRecords) != n || segment.Full {
+		if err := gob.NewDecoder(bytes.NewReader(segmentMeta(n))).Decode(&segment); err != nil ||
+			int(segment.PutRecords) != n || segment.Full {
 			t.Errorf("%d: %+v, %v", n, segment, err)
 		}
 	}

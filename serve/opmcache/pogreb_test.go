@@ -89,7 +89,8 @@ func TestPogrebEntries(t *testing.T) {
 	}
 	db := open(t, filepath.Join(root, Dir, opmformat.PogrebDir, "db"))
 	want := []string{
-		"bundles/a-b/only/a-b.v1.0.0", "bundles/a/beta/a.v1.1.0", "bundles/a/stable/a.v1.0.0", "bundles/a/stable/a.v1.1.0",
+		"bundles/a-b/only/a-b.v1.0.0", "bundles/a/beta/a.v1.1.0", "bundles/a/stable/a.v1.0.0",
+		"bundles/a/stable/a.v1.1.0",
 		"metas/example.all/", "metas/example.notes/a", "packages.json",
 	}
 	if db.Count() != uint32(len(want)) {
@@ -109,15 +110,18 @@ func TestPogrebEntries(t *testing.T) {
 	if err := proto.Unmarshal(value("bundles/a/stable/a.v1.1.0"), b); err != nil {
 		t.Fatal(err)
 	}
-	if b.Replaces != "a.v1.0.0" || !slices.Equal(b.Skips, []string{"a.v1.0.1", "a.v1.0.0"}) || b.SkipRange != ">=1.0.0 <1.1.0" ||
-		b.BundlePath != "example.test/a:v1.1.0" || len(b.Object) != 1 || !strings.Contains(b.CsvJson, `"displayName":"A"`) {
+	if b.Replaces != "a.v1.0.0" || !slices.Equal(b.Skips, []string{"a.v1.0.1", "a.v1.0.0"}) ||
+		b.SkipRange != ">=1.0.0 <1.1.0" ||
+		b.BundlePath != "example.test/a:v1.1.0" || len(b.Object) != 1 || !strings.Contains(b.CsvJson,
+		`"displayName":"A"`) {
 		t.Errorf("got %v", b)
 	}
 	if err := proto.Unmarshal(value("bundles/a/stable/a.v1.0.0"), b); err != nil {
 		t.Fatal(err)
 	}
 	rounded := `{"large":12345678901234567000,"one":1,"small":1.5}`
-	if !slices.ContainsFunc(b.Properties, func(p *api.Property) bool { return p.Value == rounded }) || b.Deprecation.GetMessage() != "v1.0.0 goes" {
+	if !slices.ContainsFunc(b.Properties, func(p *api.Property) bool { return p.Value == rounded }) ||
+		b.Deprecation.GetMessage() != "v1.0.0 goes" {
 		t.Errorf("got %v", b)
 	}
 	var names []string
@@ -225,7 +229,8 @@ func TestPogrebTableIsTheLibrarys(t *testing.T) {
 			for name, size := range sizes {
 				info, err := os.Stat(filepath.Join(theirs, name))
 				// The seed determines how many entries overflow their bucket, and its own encoded length.
-				if err != nil || info.Size() != size && name != "overflow.pix" && name != "db.pmt" && name != "index.pmt" {
+				if err != nil ||
+					info.Size() != size && name != "overflow.pix" && name != "db.pmt" && name != "index.pmt" {
 					t.Errorf("%s has %d bytes, the library's %v, %v", name, size, info, err)
 				}
 			}

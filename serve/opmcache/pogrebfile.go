@@ -71,7 +71,9 @@ func newDatabase(dir string) (*database, error) {
 // put appends an entry to the log.
 func (d *database) put(key, value []byte) error {
 	if len(key) > maxKey || len(value) > maxValue || d.s.Len()+recordHead+int64(len(key)+len(value))+4 > maxSegment {
-		return fmt.Errorf("the entry %.200q does not fit into opm's database: keys have %d bytes at most, values %d MiB, all together 4 GiB", key, maxKey, maxValue>>20)
+		return fmt.Errorf(
+			"the entry %.200q does not fit into opm's database: keys have %d bytes at most, values %d MiB, all "+
+				"together 4 GiB", key, maxKey, maxValue>>20)
 	}
 	head := binary.LittleEndian.AppendUint16(nil, uint16(len(key)))
 	head = binary.LittleEndian.AppendUint32(head, uint32(len(value)))

@@ -155,7 +155,8 @@ func (d *openedDatabase) readTable(fsys fs.FS, t tableSize, seed uint32) error {
 					return err
 				}
 				hash := murmur([]byte(r.key), seed)
-				if binary.LittleEndian.Uint16(slot[4:]) != 0 || hash != binary.LittleEndian.Uint32(slot) || t.bucket(hash) != i {
+				if binary.LittleEndian.Uint16(slot[4:]) != 0 || hash != binary.LittleEndian.Uint32(slot) ||
+					t.bucket(hash) != i {
 					return fmt.Errorf("the entry %.100q is where no look-up finds it", r.key)
 				}
 				if keys += len(r.key); keys > maxKeys || len(d.records) == maxEntries {
@@ -168,7 +169,8 @@ func (d *openedDatabase) readTable(fsys fs.FS, t tableSize, seed uint32) error {
 				break
 			}
 			at := next - headerSize
-			if chained++; next < headerSize || at%bucketSize != 0 || at >= uint64(len(overflow)) || uint64(len(overflow))-at < bucketSize || chained > len(overflow)/bucketSize {
+			if chained++; next < headerSize || at%bucketSize != 0 || at >= uint64(len(overflow)) ||
+				uint64(len(overflow))-at < bucketSize || chained > len(overflow)/bucketSize {
 				return errors.New("a bucket leads to none, or to one that was met before")
 			}
 			bucket = overflow[at:][:bucketSize]
@@ -183,7 +185,8 @@ func (d *openedDatabase) record(offset uint32, keySize uint16, size uint32) (rec
 	if _, err := d.log.ReadAt(head, int64(offset)); err != nil {
 		return record{}, fmt.Errorf("the entry at %d: %w", offset, err)
 	}
-	if offset < headerSize || binary.LittleEndian.Uint16(head) != keySize || binary.LittleEndian.Uint32(head[2:]) != size || size > maxValue {
+	if offset < headerSize || binary.LittleEndian.Uint16(head) != keySize ||
+		binary.LittleEndian.Uint32(head[2:]) != size || size > maxValue {
 		return record{}, fmt.Errorf("the entry at %d is not what the table says", offset)
 	}
 	// Overlapping records could make a small file expensive.
@@ -211,7 +214,8 @@ func (d *openedDatabase) digest(ctx context.Context, w io.Writer) error {
 			return err
 		}
 		var end [4]byte
-		if _, err := d.log.ReadAt(end[:], int64(r.offset)+n); err != nil || binary.LittleEndian.Uint32(end[:]) != sum.Sum32() {
+		if _, err := d.log.ReadAt(end[:], int64(r.offset)+n); err != nil ||
+			binary.LittleEndian.Uint32(end[:]) != sum.Sum32() {
 			return fmt.Errorf("the entry %.100q is damaged", path.Clean(r.key))
 		}
 	}

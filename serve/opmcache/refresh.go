@@ -29,7 +29,8 @@ import (
 // are those of images, whatever the umask. The memory is that of the largest package, plus temporary files for the
 // catalog and the cache. It is a [serve.RefreshFunc].
 func Refresh(ctx context.Context, catalog fs.FS, dir, format string) (err error) {
-	if r, err := Check(ctx, catalog, os.DirFS(dir)); err == nil && r.Valid() && (r.Format == formatJSON) == (format == serve.FormatJSON) {
+	if r, err := Check(ctx, catalog,
+		os.DirFS(dir)); err == nil && r.Valid() && (r.Format == formatJSON) == (format == serve.FormatJSON) {
 		return nil
 	}
 	sum := fnv.New64a()

@@ -97,7 +97,8 @@ func nodesOf(ctx context.Context, tree fs.FS) ([]node, error) {
 		if err != nil {
 			return err
 		}
-		nodes = append(nodes, node{Name: name, Mode: info.Mode(), Size: info.Size(), Open: func() (io.ReadCloser, error) { return tree.Open(name) }})
+		nodes = append(nodes, node{Name: name, Mode: info.Mode(), Size: info.Size(),
+			Open: func() (io.ReadCloser, error) { return tree.Open(name) }})
 		return nil
 	})
 	return nodes, err

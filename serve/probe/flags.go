@@ -68,11 +68,16 @@ func parseFlags(args []string, stderr io.Writer) (*flags, error) {
 	set.DurationVar(&f.rpcTimeout, "rpc-timeout", time.Second, "timeout for health check rpc")
 	set.Var(&f.rpcHeaders, "rpc-header", "additional RPC header in 'name: value' format, may be repeated")
 	set.BoolVar(&f.tls, "tls", false, "use TLS")
-	set.BoolVar(&f.tlsNoVerify, "tls-no-verify", false, "(with -tls) don't verify the certificate presented by the server")
-	set.StringVar(&f.tlsCACert, "tls-ca-cert", "", "(with -tls) file containing trusted certificates for verifying the server")
-	set.StringVar(&f.tlsClientCert, "tls-client-cert", "", "(with -tls) client certificate for authenticating to the server (requires -tls-client-key)")
-	set.StringVar(&f.tlsClientKey, "tls-client-key", "", "(with -tls) client private key for authenticating to the server (requires -tls-client-cert)")
-	set.StringVar(&f.tlsServerName, "tls-server-name", "", "(with -tls) override the hostname used to verify the server certificate")
+	set.BoolVar(&f.tlsNoVerify, "tls-no-verify", false,
+		"(with -tls) don't verify the certificate presented by the server")
+	set.StringVar(&f.tlsCACert, "tls-ca-cert", "",
+		"(with -tls) file containing trusted certificates for verifying the server")
+	set.StringVar(&f.tlsClientCert, "tls-client-cert", "",
+		"(with -tls) client certificate for authenticating to the server (requires -tls-client-key)")
+	set.StringVar(&f.tlsClientKey, "tls-client-key", "",
+		"(with -tls) client private key for authenticating to the server (requires -tls-client-cert)")
+	set.StringVar(&f.tlsServerName, "tls-server-name", "",
+		"(with -tls) override the hostname used to verify the server certificate")
 	set.BoolVar(&f.alts, "alts", false, "use ALTS (not supported)")
 	set.BoolVar(&f.spiffe, "spiffe", false, "use SPIFFE (not supported)")
 	set.BoolVar(&f.gzip, "gzip", false, "use gzip compression for requests and responses")

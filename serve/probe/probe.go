@@ -74,7 +74,8 @@ func (p *prober) run(ctx context.Context) int {
 	}
 	// The address is used unchanged: gRPC's own name resolution and proxies are not used.
 	conn, err := grpc.NewClient("passthrough:///"+p.addr,
-		grpc.WithTransportCredentials(creds), grpc.WithUserAgent(p.userAgent), grpc.WithNoProxy(), grpc.WithDisableServiceConfig())
+		grpc.WithTransportCredentials(creds), grpc.WithUserAgent(p.userAgent), grpc.WithNoProxy(),
+		grpc.WithDisableServiceConfig())
 	if err != nil {
 		fmt.Fprintf(p.stderr, "error: failed to connect service at %q: %v\n", p.addr, err)
 		return ExitConnectionFailure
@@ -142,12 +143,15 @@ func (p *prober) check(ctx context.Context, conn *grpc.ClientConn, connect time.
 		options = append(options, grpc.UseCompressor(gzip.Name))
 	}
 	start := time.Now()
-	answer, err := healthpb.NewHealthClient(conn).Check(ctx, &healthpb.HealthCheckRequest{Service: p.service}, options...)
+	answer, err := healthpb.NewHealthClient(conn).Check(ctx, &healthpb.HealthCheckRequest{Service: p.service},
+		options...)
 	took := time.Since(start)
 	if err != nil {
 		switch s := status.Convert(err); s.Code() {
 		case codes.Unimplemented:
-			fmt.Fprintf(p.stderr, "error: this server does not implement the grpc health protocol (grpc.health.v1.Health): %s\n", s.Message())
+			fmt.Fprintf(p.stderr,
+				"error: this server does not implement the grpc health protocol (grpc.health.v1.Health): %s\n",
+				s.Message())
 		case codes.DeadlineExceeded:
 			fmt.Fprintf(p.stderr, "timeout: health rpc did not complete within %v\n", p.rpcTimeout)
 		default:
@@ -168,7 +172,8 @@ func (p *prober) credentials() (credentials.TransportCredentials, error) {
 	if !p.tls {
 		return insecure.NewCredentials(), nil
 	}
-	config := &tls.Config{ServerName: p.tlsServerName, InsecureSkipVerify: p.tlsNoVerify} //nolint:gosec // requested by the user
+	config := &tls.Config{ServerName: p.tlsServerName,
+		InsecureSkipVerify: p.tlsNoVerify} //nolint:gosec // requested by the user
 	if p.tlsCACert != "" {
 		pem, err := os.ReadFile(p.tlsCACert)
 		if err != nil {

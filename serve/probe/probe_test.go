@@ -31,7 +31,8 @@ type healthServer struct {
 	metadata chan metadata.MD
 }
 
-func (h *healthServer) Check(ctx context.Context, req *healthpb.HealthCheckRequest) (*healthpb.HealthCheckResponse, error) {
+func (h *healthServer) Check(ctx context.Context,
+	req *healthpb.HealthCheckRequest) (*healthpb.HealthCheckResponse, error) {
 	if md, ok := metadata.FromIncomingContext(ctx); ok && len(h.metadata) == 0 {
 		h.metadata <- md
 	}
@@ -90,20 +91,31 @@ func TestExitCodes(t *testing.T) {
 		{"a service", []string{"-addr", addr, "-service", "x"}, 0, "status: SERVING\n", ""},
 		{"gzip", []string{"-addr", addr, "-gzip"}, 0, "status: SERVING\n", ""},
 		{"verbose", []string{"-addr", addr, "-v"}, 0, "status: SERVING\n", "time elapsed: connect="},
-		{"not serving", []string{"-addr", addr, "-service", "down"}, 4, "", `service unhealthy (responded with "NOT_SERVING")`},
+		{"not serving", []string{"-addr", addr, "-service", "down"}, 4, "",
+			`service unhealthy (responded with "NOT_SERVING")`},
 		{"unknown service", []string{"-addr", addr, "-service", "unknown"}, 3, "", "error: health rpc failed"},
-		{"slow answer", []string{"-addr", addr, "-service", "slow", "-rpc-timeout", "50ms"}, 3, "", "timeout: health rpc did not complete within 50ms"},
-		{"no health service", []string{"-addr", without}, 3, "", "error: this server does not implement the grpc health protocol"},
-		{"nobody listens", []string{"-addr", "127.0.0.1:1", "-connect-timeout", "100ms"}, 2, "", "(TRANSIENT_FAILURE: connection error: desc = \"transport: Error while dialing: dial tcp 127.0.0.1:1: connect"},
-		{"nobody listens, told as by others", []string{"-addr", "127.0.0.1:1", "-connect-timeout", "100ms"}, 2, "", `timeout: failed to connect service "127.0.0.1:1" within 100ms`},
-		{"no answer to the connection", []string{"-addr", silent.Addr().String(), "-connect-timeout", "100ms"}, 2, "", "timeout: failed to connect service"},
+		{"slow answer", []string{"-addr", addr, "-service", "slow", "-rpc-timeout", "50ms"}, 3, "",
+			"timeout: health rpc did not complete within 50ms"},
+		{"no health service", []string{"-addr", without}, 3, "",
+			"error: this server does not implement the grpc health protocol"},
+		{"nobody listens", []string{"-addr", "127.0.0.1:1", "-connect-timeout", "100ms"}, 2, "",
+			"(TRANSIENT_FAILURE: connection error: desc = \"transport: Error while dialing: dial tcp 127.0.0.1:1: " +
+				"connect"},
+		{"nobody listens, told as by others", []string{"-addr", "127.0.0.1:1", "-connect-timeout", "100ms"}, 2, "",
+			`timeout: failed to connect service "127.0.0.1:1" within 100ms`},
+		{"no answer to the connection", []string{"-addr", silent.Addr().String(), "-connect-timeout", "100ms"}, 2, "",
+			"timeout: failed to connect service"},
 		{"no address", nil, 1, "", "error: -addr not specified"},
 		{"unknown flag", []string{"-nosuch"}, 1, "", "flag provided but not defined: -nosuch"},
 		{"an argument", []string{"-addr", addr, "x"}, 1, "", `unexpected argument "x"`},
-		{"no time", []string{"-addr", addr, "-connect-timeout", "0s"}, 1, "", "-connect-timeout must be greater than zero"},
-		{"TLS flag without TLS", []string{"-addr", addr, "-tls-no-verify"}, 1, "", "specified -tls-no-verify without specifying -tls"},
-		{"certificate without key", []string{"-addr", addr, "-tls", "-tls-client-cert", "x"}, 1, "", "without specifying -tls-client-key"},
-		{"CA that is not read", []string{"-addr", addr, "-tls", "-tls-ca-cert", "/nonexistent"}, 1, "", "failed to initialize tls credentials"},
+		{"no time", []string{"-addr", addr, "-connect-timeout", "0s"}, 1, "",
+			"-connect-timeout must be greater than zero"},
+		{"TLS flag without TLS", []string{"-addr", addr, "-tls-no-verify"}, 1, "",
+			"specified -tls-no-verify without specifying -tls"},
+		{"certificate without key", []string{"-addr", addr, "-tls", "-tls-client-cert", "x"}, 1, "",
+			"without specifying -tls-client-key"},
+		{"CA that is not read", []string{"-addr", addr, "-tls", "-tls-ca-cert", "/nonexistent"}, 1, "",
+			"failed to initialize tls credentials"},
 		{"ALTS", []string{"-addr", addr, "-alts"}, 1, "", "-alts is not supported"},
 		{"SPIFFE", []string{"-addr", addr, "-spiffe"}, 1, "", "-spiffe is not supported"},
 		{"bad header", []string{"-addr", addr, "-rpc-header", "x"}, 1, "", "invalid RPC header"},
@@ -112,7 +124,8 @@ func TestExitCodes(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			code, stdout, stderr := probe(t, test.args...)
 			if code != test.code || stdout != test.stdout || !strings.Contains(stderr, test.stderr) {
-				t.Errorf("exit code %d, stdout %q, stderr %q; want %d, %q, %q", code, stdout, stderr, test.code, test.stdout, test.stderr)
+				t.Errorf("exit code %d, stdout %q, stderr %q; want %d, %q, %q", code, stdout, stderr, test.code,
+					test.stdout, test.stderr)
 			}
 			if code == 0 && test.stderr == "" && stderr != "" {
 				t.Errorf("stderr %q", stderr)
@@ -124,7 +137,8 @@ func TestExitCodes(t *testing.T) {
 func TestHeaders(t *testing.T) {
 	h := &healthServer{metadata: make(chan metadata.MD, 1)}
 	addr := serveHealth(t, h)
-	code, _, stderr := probe(t, "-addr", addr, "-rpc-header", "X-A: 1", "-rpc-header", "x-a: 2", "-rpc-header=x-b:3: 4", "-user-agent", "tester")
+	code, _, stderr := probe(t, "-addr", addr, "-rpc-header", "X-A: 1", "-rpc-header", "x-a: 2", "-rpc-header=x-b:3: 4",
+		"-user-agent", "tester")
 	if code != 0 {
 		t.Fatal(stderr)
 	}
@@ -144,7 +158,8 @@ func certificate(t *testing.T, name string) (tls.Certificate, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{name}, NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{name},
+		NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {
 		t.Fatal(err)
@@ -158,7 +173,8 @@ func certificate(t *testing.T, name string) (tls.Certificate, string) {
 
 func TestTLS(t *testing.T) {
 	cert, ca := certificate(t, "catalog.test")
-	addr := serveHealth(t, &healthServer{metadata: make(chan metadata.MD, 1)}, grpc.Creds(credentials.NewServerTLSFromCert(&cert)))
+	addr := serveHealth(t, &healthServer{metadata: make(chan metadata.MD, 1)},
+		grpc.Creds(credentials.NewServerTLSFromCert(&cert)))
 	for _, test := range []struct {
 		name string
 		args []string
@@ -166,7 +182,8 @@ func TestTLS(t *testing.T) {
 		told string
 	}{
 		{"trusted, by name", []string{"-tls", "-tls-ca-cert", ca, "-tls-server-name", "catalog.test"}, 0, ""},
-		{"trusted, wrong name", []string{"-tls", "-tls-ca-cert", ca, "-connect-timeout", "300ms"}, 2, "x509: cannot validate certificate for 127.0.0.1"},
+		{"trusted, wrong name", []string{"-tls", "-tls-ca-cert", ca, "-connect-timeout", "300ms"}, 2,
+			"x509: cannot validate certificate for 127.0.0.1"},
 		{"not trusted", []string{"-tls", "-connect-timeout", "300ms"}, 2, "x509: "},
 		{"not verified", []string{"-tls", "-tls-no-verify"}, 0, ""},
 		{"no TLS", []string{"-connect-timeout", "300ms"}, 2, "TRANSIENT_FAILURE: "},

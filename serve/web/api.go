@@ -22,7 +22,8 @@ const jsonLines = "application/jsonl"
 
 // named answers for a catalog with any valid name, as catalogd does for its catalogs; an invalid name is an error with
 // catalogd's text.
-func named(answer func(*Content, http.ResponseWriter, *http.Request)) func(*Content, http.ResponseWriter, *http.Request) {
+func named(answer func(*Content, http.ResponseWriter, *http.Request)) func(*Content, http.ResponseWriter,
+	*http.Request) {
 	return func(c *Content, w http.ResponseWriter, r *http.Request) {
 		if wrong := wrongName(r.PathValue("catalog")); wrong != "" {
 			h := w.Header()
@@ -44,8 +45,10 @@ func wrongName(name string) string {
 	case len(name) > 253:
 		return "must be no more than 253 characters"
 	case !subdomain.MatchString(name):
-		return "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an " +
-			"alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+		return "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and " +
+			"must start and end with an " +
+			"alphanumeric character (e.g. 'example.com', regex used for validation is " +
+			"'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
 	}
 	return ""
 }
@@ -215,7 +218,8 @@ func (e *extents) Read(b []byte) (int, error) {
 	if e.at >= e.size {
 		return 0, io.EOF
 	}
-	i, ok := slices.BinarySearchFunc(e.parts, e.at, func(x extent, at int64) int { return int(min(max(x.begins-at, -1), 1)) })
+	i, ok := slices.BinarySearchFunc(e.parts, e.at,
+		func(x extent, at int64) int { return int(min(max(x.begins-at, -1), 1)) })
 	if !ok {
 		i--
 	}

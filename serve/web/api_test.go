@@ -41,7 +41,8 @@ func TestAllIsTheCatalogInOrder(t *testing.T) {
 		got = append(got, m.Schema+"/"+m.Name)
 	}
 	want := []string{
-		"olm.package/alpha", "olm.channel/stable", "olm.channel/old", "olm.bundle/alpha.v1.0.0", "olm.bundle/alpha.v1.1.0", "olm.deprecations/", "custom.thing/thing",
+		"olm.package/alpha", "olm.channel/stable", "olm.channel/old", "olm.bundle/alpha.v1.0.0",
+		"olm.bundle/alpha.v1.1.0", "olm.deprecations/", "custom.thing/thing",
 		"olm.bundle/beta.v1.0.0", "olm.package/beta", "olm.channel/stable", "custom.none/alone",
 	}
 	if !slices.Equal(got, want) {
@@ -74,7 +75,8 @@ func TestAllIsWhatTheFilesSay(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := declcfg.Walk(t.Context(), os.DirFS(dir), declcfg.LoadOptions{}, func(m *declcfg.Meta) error { return w.Add(m) }); err != nil {
+			if err := declcfg.Walk(t.Context(), os.DirFS(dir), declcfg.LoadOptions{},
+				func(m *declcfg.Meta) error { return w.Add(m) }); err != nil {
 				t.Fatal(err)
 			}
 			typed, err := NewWriter(slog.New(slog.DiscardHandler))
@@ -142,7 +144,8 @@ func TestMetasAreThoseThatMatch(t *testing.T) {
 			}
 			if fields["schema"] == "olm.package" {
 				// Only the queried fields matter here: a blob that no page can show must be answered too.
-				m.Blob = json.RawMessage(fmt.Sprintf(`{"name":%s,"package":%s,"schema":"olm.package"}`, quoted(m.Name), quoted(m.Package)))
+				m.Blob = json.RawMessage(
+					fmt.Sprintf(`{"name":%s,"package":%s,"schema":"olm.package"}`, quoted(m.Name), quoted(m.Package)))
 			}
 			if err := w.Add(m); err != nil {
 				t.Fatal(err)
@@ -225,8 +228,10 @@ func TestMetasTakePackageAsTheFieldOfThatName(t *testing.T) {
 // Invalid catalog names give catalogd's errors.
 func TestNamesOfCatalogs(t *testing.T) {
 	server := siteOf(t, contentOf(t, sampleFS()))
-	const form = "invalid catalog name: a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with " +
-		"an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')\n"
+	const form = "invalid catalog name: a lowercase RFC 1123 subdomain must consist of lower case alphanumeric " +
+		"characters, '-' or '.', and must start and end with " +
+		"an alphanumeric character (e.g. 'example.com', regex used for validation is " +
+		"'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')\n"
 	for name, want := range map[string]string{
 		"alpha": "", "a.b-c": "", strings.Repeat("a", 253): "",
 		"Bad_Name": form, "-x": form, "%2e%2e": form, "..%2falpha": form, "a..b": form,
@@ -237,7 +242,8 @@ func TestNamesOfCatalogs(t *testing.T) {
 			if want == "" && a.code == http.StatusOK {
 				continue
 			}
-			if a.code != http.StatusBadRequest || a.body != want || a.header.Get("Content-Type") != "text/plain; charset=utf-8" || a.header.Get("X-Content-Type-Options") != "nosniff" {
+			if a.code != http.StatusBadRequest || a.body != want || a.header.Get(
+				"Content-Type") != "text/plain; charset=utf-8" || a.header.Get("X-Content-Type-Options") != "nosniff" {
 				t.Errorf("%s of %q: %d %v %q", path, name, a.code, a.header, a.body)
 			}
 		}
@@ -269,19 +275,27 @@ func TestProtocol(t *testing.T) {
 		{"a weak tag in a list", "GET", "/api/v1/all", []string{"If-None-Match", `"x", W/` + tag}, 304, 0},
 		{"another tag", "GET", "/api/v1/all", []string{"If-None-Match", `"x"`}, 200, len(all.body)},
 		{"the tag of the other coding", "GET", "/api/v1/all", []string{"If-None-Match", zipTag}, 200, len(all.body)},
-		{"the same tag, compressed", "GET", "/api/v1/all", []string{"If-None-Match", zipTag, "Accept-Encoding", "gzip"}, 304, 0},
+		{"the same tag, compressed", "GET", "/api/v1/all", []string{"If-None-Match", zipTag, "Accept-Encoding", "gzip"},
+			304, 0},
 		{"the same time", "GET", "/api/v1/all", []string{"If-Modified-Since", date}, 304, 0},
-		{"the same time, compressed", "GET", "/api/v1/metas?name=stable", []string{"If-Modified-Since", date, "Accept-Encoding", "gzip"}, 304, 0},
+		{"the same time, compressed", "GET", "/api/v1/metas?name=stable",
+			[]string{"If-Modified-Since", date, "Accept-Encoding", "gzip"}, 304, 0},
 		{"an earlier time", "GET", "/api/v1/all", []string{"If-Modified-Since", early}, 200, len(all.body)},
-		{"an earlier time, compressed", "GET", "/api/v1/all", []string{"If-Modified-Since", early, "Accept-Encoding", "gzip"}, 200, -1},
-		{"a tag counts more than a time", "GET", "/api/v1/all", []string{"If-None-Match", `"x"`, "If-Modified-Since", date, "Accept-Encoding", "gzip"}, 200, -1},
+		{"an earlier time, compressed", "GET", "/api/v1/all",
+			[]string{"If-Modified-Since", early, "Accept-Encoding", "gzip"}, 200, -1},
+		{"a tag counts more than a time", "GET", "/api/v1/all",
+			[]string{"If-None-Match", `"x"`, "If-Modified-Since", date, "Accept-Encoding", "gzip"}, 200, -1},
 		{"only if it is another", "GET", "/api/v1/all", []string{"If-Match", `"x"`}, 412, 0},
-		{"only if it is another, compressed", "GET", "/api/v1/all", []string{"If-Match", `"x"`, "Accept-Encoding", "gzip"}, 412, 0},
-		{"changed since, compressed", "GET", "/api/v1/all", []string{"If-Unmodified-Since", early, "Accept-Encoding", "gzip"}, 412, 0},
-		{"a range is of the plain lines", "GET", "/api/v1/all", []string{"Range", "bytes=0-9", "Accept-Encoding", "gzip"}, 206, 10},
+		{"only if it is another, compressed", "GET", "/api/v1/all",
+			[]string{"If-Match", `"x"`, "Accept-Encoding", "gzip"}, 412, 0},
+		{"changed since, compressed", "GET", "/api/v1/all",
+			[]string{"If-Unmodified-Since", early, "Accept-Encoding", "gzip"}, 412, 0},
+		{"a range is of the plain lines", "GET", "/api/v1/all",
+			[]string{"Range", "bytes=0-9", "Accept-Encoding", "gzip"}, 206, 10},
 		{"the end", "GET", "/api/v1/all", []string{"Range", "bytes=-5"}, 206, 5},
 		{"a range that is not there", "GET", "/api/v1/all", []string{"Range", "bytes=999999999-"}, 416, -1},
-		{"a range of another catalog", "GET", "/api/v1/all", []string{"Range", "bytes=0-9", "If-Range", `"x"`}, 200, len(all.body)},
+		{"a range of another catalog", "GET", "/api/v1/all", []string{"Range", "bytes=0-9", "If-Range", `"x"`}, 200,
+			len(all.body)},
 		{"an unknown parameter", "GET", "/api/v1/metas?schema=x&nosuch=1", nil, 400, -1},
 		{"a query that cannot be read", "GET", "/api/v1/metas?schema=%zz", nil, 400, -1},
 		{"no such path", "GET", "/api/v1/nothing", nil, 404, -1},
@@ -304,12 +318,15 @@ func TestProtocol(t *testing.T) {
 			if a.code == 405 && a.header.Get("Allow") != "GET, HEAD" {
 				t.Errorf("Allow: %q", a.header.Get("Allow"))
 			}
-			if a.header.Get("X-Content-Type-Options") != "nosniff" || !strings.HasPrefix(a.header.Get("Content-Security-Policy"), "default-src 'none'") || a.header.Get("Access-Control-Allow-Origin") != "" {
+			if a.header.Get("X-Content-Type-Options") != "nosniff" ||
+				!strings.HasPrefix(a.header.Get("Content-Security-Policy"), "default-src 'none'") ||
+				a.header.Get("Access-Control-Allow-Origin") != "" {
 				t.Errorf("headers: %v", a.header)
 			}
 		})
 	}
-	if policy := get(t, server.URL+"/icon?package=alpha").header.Get("Content-Security-Policy"); !strings.Contains(policy, "sandbox") || strings.Contains(policy, "script-src") {
+	if policy := get(t, server.URL+"/icon?package=alpha").header.Get("Content-Security-Policy"); !strings.Contains(
+		policy, "sandbox") || strings.Contains(policy, "script-src") {
 		t.Errorf("an icon's policy is %q", policy)
 	}
 	for _, accept := range []string{"gzip", "x, GZIP;q=0.5", "*", "br;q=1.0, gzip;q=0.8, *;q=0.1"} {
@@ -324,7 +341,8 @@ func TestProtocol(t *testing.T) {
 		}
 	}
 	for _, refuse := range []string{"gzip;q=0", "br", "*;q=0", "gzip;q=0, *", "gzip;q=x"} {
-		if a := get(t, server.URL+"/api/v1/all", "Accept-Encoding", refuse); a.header.Get("Content-Encoding") != "" || a.body != all.body {
+		if a := get(t, server.URL+"/api/v1/all", "Accept-Encoding", refuse); a.header.Get("Content-Encoding") != "" ||
+			a.body != all.body {
 			t.Errorf("%s: compressed all the same", refuse)
 		}
 	}
@@ -333,7 +351,8 @@ func TestProtocol(t *testing.T) {
 // Without a catalog, clients are asked to retry.
 func TestNotReady(t *testing.T) {
 	server := siteOf(t, nil)
-	for _, path := range []string{"/", "/api/v1/all", "/api/v1/metas?name=x", "/package?name=alpha", "/icon?package=alpha"} {
+	for _, path := range []string{"/", "/api/v1/all", "/api/v1/metas?name=x", "/package?name=alpha",
+		"/icon?package=alpha"} {
 		if a := get(t, server.URL+path); a.code != http.StatusServiceUnavailable || a.header.Get("Retry-After") == "" {
 			t.Errorf("%s: %d %v", path, a.code, a.header)
 		}
@@ -342,7 +361,9 @@ func TestNotReady(t *testing.T) {
 
 // An answer is of one catalog, even if the catalog is replaced while it is sent; the old one is closed afterwards.
 func TestAnswersAreOfOneCatalog(t *testing.T) {
-	old := contentOf(t, fstest.MapFS{"a.json": {Data: []byte(`{"schema":"custom","package":"old","value":"` + strings.Repeat("x", 1<<20) + `"}`)}})
+	old := contentOf(t,
+		fstest.MapFS{"a.json": {Data: []byte(
+			`{"schema":"custom","package":"old","value":"` + strings.Repeat("x", 1<<20) + `"}`)}})
 	s := NewSite("test", nil)
 	s.SetContent(old)
 	w := &interrupted{ResponseRecorder: httptest.NewRecorder()}

@@ -32,7 +32,8 @@ func bundlePage(p *page) error {
 	p.open(v.summary.heading()+" "+title, crumb{name(pkg), link("package", "name", pkg)}, crumb{text: name(b.Name)})
 	p.put(`<div class="title">`)
 	p.icon(v.summary, 56)
-	p.put(`<div><h1>{} <span class="v">{}</span></h1><p class="id">{}</p></div></div>`+"\n", v.summary.heading(), title, name(b.Name))
+	p.put(`<div><h1>{} <span class="v">{}</span></h1><p class="id">{}</p></div></div>`+"\n", v.summary.heading(), title,
+		name(b.Name))
 	p.deprecation(v, declcfg.Reference{Schema: declcfg.SchemaPackage}, "The package is deprecated.")
 	p.deprecation(v, declcfg.Reference{Schema: declcfg.SchemaBundle, Name: b.Name}, "This bundle is deprecated.")
 	p.put(`<div class="split"><div>`)
@@ -51,7 +52,8 @@ func bundlePage(p *page) error {
 	p.relatedImages(b)
 	p.properties(slices.DeleteFunc(slices.Clone(b.Properties), func(prop declcfg.Property) bool {
 		// The page needs the values of these types only.
-		return slices.Contains([]string{declcfg.PropertyGVK, declcfg.PropertyGVKRequired, declcfg.PropertyPackage, declcfg.PropertyPackageRequired, declcfg.PropertyCSVMetadata, declcfg.PropertyBundleObject}, prop.Type)
+		return slices.Contains([]string{declcfg.PropertyGVK, declcfg.PropertyGVKRequired, declcfg.PropertyPackage,
+			declcfg.PropertyPackageRequired, declcfg.PropertyCSVMetadata, declcfg.PropertyBundleObject}, prop.Type)
 	}))
 	p.objects(b)
 	p.close(link("api/v1/metas", "schema", declcfg.SchemaBundle, "package", pkg, "name", b.Name))
@@ -88,7 +90,8 @@ func (p *page) csvFacts(f *csv) {
 	if links = links[:min(len(links), 20)]; len(links) > 0 {
 		p.fact("Links", func() {
 			for _, l := range links {
-				p.put(`<span class="line"><a href="{}" rel="noopener noreferrer external">{}</a></span>`, webURL(l.URL), name(cmp.Or(strings.TrimSpace(l.Name), webURL(l.URL))))
+				p.put(`<span class="line"><a href="{}" rel="noopener noreferrer external">{}</a></span>`, webURL(l.URL),
+					name(cmp.Or(strings.TrimSpace(l.Name), webURL(l.URL))))
 			}
 		})
 	}
@@ -108,7 +111,8 @@ func (p *page) upgrades(v *view, bundle string) {
 		p.put(`<p>The bundle is in no channel: it cannot be installed by way of one.</p></section>`)
 		return
 	}
-	p.put(`<div class="scroll" tabindex="0" role="region" aria-labelledby="upgrades"><table><thead><tr><th scope="col">Channel</th><th scope="col">Upgrades from</th><th scope="col">Upgraded by</th></tr></thead><tbody>` + "\n")
+	p.put(
+		`<div class="scroll" tabindex="0" role="region" aria-labelledby="upgrades"><table><thead><tr><th scope="col">Channel</th><th scope="col">Upgrades from</th><th scope="col">Upgraded by</th></tr></thead><tbody>` + "\n")
 	for i := range v.Channels {
 		ch := &v.Channels[i]
 		at := slices.IndexFunc(ch.Entries, func(e declcfg.ChannelEntry) bool { return e.Name == bundle })
@@ -164,9 +168,11 @@ func (p *page) apis(title, id literal, b *declcfg.Bundle, kind string, facts *cs
 		}
 		if rows == 1 {
 			p.section(title, id)
-			p.put(`<thead><tr><th scope="col">Kind</th><th scope="col">Group</th><th scope="col">Version</th><th scope="col">Description</th></tr></thead><tbody>` + "\n")
+			p.put(
+				`<thead><tr><th scope="col">Kind</th><th scope="col">Group</th><th scope="col">Version</th><th scope="col">Description</th></tr></thead><tbody>` + "\n")
 		}
-		p.put(`<tr><th scope="row">{}</th><td>{}</td><td>{}</td><td>{}</td></tr>`+"\n", name(k.Kind), name(k.Group), name(k.Version), lines(clip(facts.describe(k), 600)))
+		p.put(`<tr><th scope="row">{}</th><td>{}</td><td>{}</td><td>{}</td></tr>`+"\n", name(k.Kind), name(k.Group),
+			name(k.Version), lines(clip(facts.describe(k), 600)))
 	}
 	if rows > 0 {
 		p.put("</tbody></table></div></section>\n")
@@ -175,13 +181,15 @@ func (p *page) apis(title, id literal, b *declcfg.Bundle, kind string, facts *cs
 
 // section begins a section with a table.
 func (p *page) section(title, id literal) {
-	p.put(`<section aria-labelledby="` + id + `"><h2 id="` + id + `">` + title + `</h2><div class="scroll" tabindex="0" role="region" aria-labelledby="` + id + `"><table>` + "\n")
+	p.put(`<section aria-labelledby="` + id + `"><h2 id="` + id + `">` + title +
+		`</h2><div class="scroll" tabindex="0" role="region" aria-labelledby="` + id + `"><table>` + "\n")
 }
 
 // describe returns the description of an API.
 func (f *csv) describe(k property.GVK) string {
 	for _, crd := range slices.Concat(f.CustomResourceDefinitions.Owned, f.CustomResourceDefinitions.Required) {
-		if _, group, _ := strings.Cut(crd.Name, "."); crd.Kind == k.Kind && crd.Version == k.Version && (group == k.Group || group == "") {
+		if _, group, _ := strings.Cut(crd.Name,
+			"."); crd.Kind == k.Kind && crd.Version == k.Version && (group == k.Group || group == "") {
 			return crd.Description
 		}
 	}
@@ -232,7 +240,8 @@ func (p *page) relatedImages(b *declcfg.Bundle) {
 		if label == "" && r.Image == b.Image {
 			label = "(the bundle)"
 		}
-		p.put(`<tr><th scope="row">{}</th><td class="image"><code>{}</code></td></tr>`+"\n", optional(label), image(r.Image))
+		p.put(`<tr><th scope="row">{}</th><td class="image"><code>{}</code></td></tr>`+"\n", optional(label),
+			image(r.Image))
 	}
 	p.put("</tbody></table></div></section>\n")
 }
@@ -261,7 +270,8 @@ func (p *page) properties(all []declcfg.Property) {
 			text.Reset()
 			text.WriteString(clip(string(prop.Value), maxJSON))
 		}
-		p.put(`<details><summary><code>{}</code></summary><pre tabindex="0">{}</pre></details>`+"\n", name(prop.Type), lines(text.String()))
+		p.put(`<details><summary><code>{}</code></summary><pre tabindex="0">{}</pre></details>`+"\n", name(prop.Type),
+			lines(text.String()))
 	}
 	p.put("</section>\n")
 }
@@ -273,7 +283,8 @@ func (p *page) objects(b *declcfg.Bundle) {
 		return
 	}
 	p.section("Manifests", "manifests")
-	p.put(`<thead><tr><th scope="col">Kind</th><th scope="col">Name</th><th scope="col" class="n">Bytes</th></tr></thead><tbody>` + "\n")
+	p.put(
+		`<thead><tr><th scope="col">Kind</th><th scope="col">Name</th><th scope="col" class="n">Bytes</th></tr></thead><tbody>` + "\n")
 	for i, object := range objects {
 		if i == maxRows || !p.hasSpace() {
 			break
@@ -285,7 +296,8 @@ func (p *page) objects(b *declcfg.Bundle) {
 			} `json:"metadata"`
 		}
 		_ = json.Unmarshal(object, &of)
-		p.put(`<tr><th scope="row">{}</th><td>{}</td><td class="n">{}</td></tr>`+"\n", name(of.Kind), name(of.Metadata.Name), strconv.Itoa(len(object)))
+		p.put(`<tr><th scope="row">{}</th><td>{}</td><td class="n">{}</td></tr>`+"\n", name(of.Kind),
+			name(of.Metadata.Name), strconv.Itoa(len(object)))
 	}
 	p.put("</tbody></table></div></section>\n")
 }

@@ -41,10 +41,12 @@ func TestAnswersBeyondThoseThatAreCompressed(t *testing.T) {
 		}
 	}
 	w := request("Accept-Encoding", "gzip")
-	if w.Code != http.StatusOK || w.Header().Get("Content-Encoding") != "" || w.Header().Get("ETag") != plain.Header().Get("ETag") || !bytes.Equal(w.Body.Bytes(), plain.Body.Bytes()) {
+	if w.Code != http.StatusOK || w.Header().Get("Content-Encoding") != "" ||
+		w.Header().Get("ETag") != plain.Header().Get("ETag") || !bytes.Equal(w.Body.Bytes(), plain.Body.Bytes()) {
 		t.Errorf("%d %v", w.Code, w.Header())
 	}
-	if w := request("Accept-Encoding", "gzip", "If-None-Match", zipped.Header().Get("ETag")); w.Code != http.StatusNotModified {
+	if w := request("Accept-Encoding", "gzip", "If-None-Match",
+		zipped.Header().Get("ETag")); w.Code != http.StatusNotModified {
 		t.Errorf("what the client has already: %d", w.Code)
 	}
 }
@@ -95,7 +97,8 @@ func TestAllLinesAreCompressedOnce(t *testing.T) {
 	var all sync.WaitGroup
 	for range 20 {
 		all.Go(func() {
-			if w := ask("Accept-Encoding", "gzip"); w.Code != http.StatusOK || w.Header().Get("Content-Encoding") != "gzip" || !bytes.Equal(w.Body.Bytes(), want.Bytes()) {
+			if w := ask("Accept-Encoding", "gzip"); w.Code != http.StatusOK ||
+				w.Header().Get("Content-Encoding") != "gzip" || !bytes.Equal(w.Body.Bytes(), want.Bytes()) {
 				t.Errorf("%d %v: %d bytes, want %d", w.Code, w.Header(), w.Body.Len(), want.Len())
 			}
 		})

@@ -61,7 +61,8 @@ func (c *Content) KeepTime(old *Content) {
 type query struct{ schema, pkg, name string }
 
 func (q query) matches(b *blob) bool {
-	return (q.schema == "" || b.schema == q.schema) && (q.pkg == "" || b.pkg == q.pkg) && (q.name == "" || b.name == q.name)
+	return (q.schema == "" || b.schema == q.schema) && (q.pkg == "" || b.pkg == q.pkg) && (q.name == "" ||
+		b.name == q.name)
 }
 
 // find yields the matching blobs.

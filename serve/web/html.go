@@ -63,4 +63,5 @@ func (d *drawing) Write(b []byte) (int, error) {
 // draw adds a finished drawing to the page.
 func (h *markup) draw(d *drawing) { h.write(d.svg.String()) }
 
-var escaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&#34;", "'", "&#39;", "\x00", "\uFFFD", "\r", "&#13;")
+var escaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&#34;", "'", "&#39;", "\x00", "\uFFFD",
+	"\r", "&#13;")

@@ -19,7 +19,8 @@ func imagesPage(p *page) error {
 			return errNotFound
 		}
 		packages = packages[i : i+1]
-		p.open("Images of "+packages[0].heading(), crumb{name(only), link("package", "name", only)}, crumb{text: "Images"})
+		p.open("Images of "+packages[0].heading(), crumb{name(only), link("package", "name", only)},
+			crumb{text: "Images"})
 		p.put(`<h1>Images of {}</h1>`, packages[0].heading())
 	} else {
 		p.open("Images", crumb{text: "Images"})
@@ -30,11 +31,13 @@ func imagesPage(p *page) error {
 	if only != "" {
 		p.put(`<input type="hidden" name="package" value="{}">`, only)
 	}
-	p.put(`<span class="field"><input type="search" id="find" name="q" value="{}" maxlength="200" autocomplete="off" spellcheck="false"><button>Search</button></span></form>`+"\n", clip(wanted, 200))
+	p.put(
+		`<span class="field"><input type="search" id="find" name="q" value="{}" maxlength="200" autocomplete="off" spellcheck="false"><button>Search</button></span></form>`+"\n", clip(wanted, 200))
 	images := map[string]bool{}
 	for i := range packages {
 		if !p.hasSpace() {
-			p.put(`<p class="notice">The images of {} are not shown here: the pages of packages have them.</p>`, count(len(packages)-i, "more package"))
+			p.put(`<p class="notice">The images of {} are not shown here: the pages of packages have them.</p>`,
+				count(len(packages)-i, "more package"))
 			break
 		}
 		uses, err := p.uses(packages[i].name, wanted)
@@ -93,7 +96,8 @@ func (p *page) useTable(s *packageSummary, uses map[string]use, titled bool) {
 	if titled {
 		p.put(`<h2><a href="{}">{}</a></h2>`, link("package", "name", s.name), s.heading())
 	}
-	p.put(`<div class="scroll" tabindex="0" role="region" aria-label="Images of {}"><table class="images"><thead><tr><th scope="col">Image</th><th scope="col">Kind</th><th scope="col" class="n">Bundles</th></tr></thead><tbody>`+"\n", s.heading())
+	p.put(
+		`<div class="scroll" tabindex="0" role="region" aria-label="Images of {}"><table class="images"><thead><tr><th scope="col">Image</th><th scope="col">Kind</th><th scope="col" class="n">Bundles</th></tr></thead><tbody>`+"\n", s.heading())
 	order := slices.SortedFunc(maps.Keys(uses), func(a, b string) int {
 		return cmp.Or(-compareBool(uses[a].bundle, uses[b].bundle), cmp.Compare(a, b))
 	})
@@ -106,7 +110,8 @@ func (p *page) useTable(s *packageSummary, uses map[string]use, titled bool) {
 		if uses[ref].bundle {
 			kind = "bundle"
 		}
-		p.put(`<tr><td class="image"><code>{}</code></td><td>{}</td><td class="n">{}</td></tr>`+"\n", image(ref), kind, strconv.Itoa(uses[ref].bundles))
+		p.put(`<tr><td class="image"><code>{}</code></td><td>{}</td><td class="n">{}</td></tr>`+"\n", image(ref), kind,
+			strconv.Itoa(uses[ref].bundles))
 	}
 	p.put("</tbody></table></div></section>\n")
 }

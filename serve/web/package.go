@@ -129,7 +129,8 @@ func packagePage(p *page) error {
 		facts = csvOf(bundle)
 	}
 	p.put(`<div class="split"><div><section class="prose" aria-labelledby="about"><h2 id="about">About</h2>`)
-	if text := facts.Annotations["description"]; strings.TrimSpace(text) != "" && strings.TrimSpace(text) != strings.TrimSpace(facts.Description) {
+	if text := facts.Annotations["description"]; strings.TrimSpace(text) != "" && strings.TrimSpace(
+		text) != strings.TrimSpace(facts.Description) {
 		p.put(`<p class="lead">{}</p>`, lines(text))
 	}
 	about := facts.Description
@@ -172,8 +173,10 @@ func channelPage(p *page) error {
 		return errNotFound
 	}
 	ch, pkg := &v.Channels[i], v.summary.name
-	p.open(name(wanted)+" · "+v.summary.heading(), crumb{name(pkg), link("package", "name", pkg)}, crumb{text: "Channel " + name(wanted)})
-	p.put(`<h1>Channel {}</h1><p class="id">of <a href="{}">{}</a>`, name(wanted), link("package", "name", pkg), v.summary.heading())
+	p.open(name(wanted)+" · "+v.summary.heading(), crumb{name(pkg), link("package", "name", pkg)},
+		crumb{text: "Channel " + name(wanted)})
+	p.put(`<h1>Channel {}</h1><p class="id">of <a href="{}">{}</a>`, name(wanted), link("package", "name", pkg),
+		v.summary.heading())
 	if wanted == v.pkg.DefaultChannel {
 		p.put(` <span class="tag main">default channel</span>`)
 	}
@@ -308,7 +311,8 @@ func (p *page) graph(v *view, channel string) error {
 	p.put(`<section aria-labelledby="graph"><h2 id="graph">Upgrade graph</h2>` + "\n")
 	o := graph.Options{Package: v.summary.name}
 	if channel == "" && len(v.Channels) > oneChannel {
-		p.put(`<p class="faint">The package has {}: this is the default one. Each has its own page with its own graph.</p>`, count(len(v.Channels), "channel"))
+		p.put(
+			`<p class="faint">The package has {}: this is the default one. Each has its own page with its own graph.</p>`, count(len(v.Channels), "channel"))
 		channel = v.pkg.DefaultChannel
 	}
 	if channel != "" {
@@ -317,7 +321,8 @@ func (p *page) graph(v *view, channel string) error {
 	var d drawing
 	switch err := graph.WritePictures(&d, v.Catalog, o); {
 	case errors.Is(err, errPageSize):
-		p.put(`<p class="notice">The graph is too large to be drawn here. The pages of the channels have it in parts, and as tables.</p>`)
+		p.put(
+			`<p class="notice">The graph is too large to be drawn here. The pages of the channels have it in parts, and as tables.</p>`)
 	case err != nil:
 		return err
 	default:
@@ -388,7 +393,8 @@ func (p *page) others(v *view) {
 			break
 		}
 		p.put(`<li>`)
-		p.a(link("api/v1/metas", "schema", m.Schema, "package", m.Package, "name", m.Name), name(cmp.Or(m.Name, m.Schema)))
+		p.a(link("api/v1/metas", "schema", m.Schema, "package", m.Package, "name", m.Name),
+			name(cmp.Or(m.Name, m.Schema)))
 		p.put(" <code>{}</code></li>\n", name(m.Schema))
 	}
 	p.put("</ul></section>\n")

@@ -26,9 +26,11 @@ func packagesPage(p *page) error {
 <label for="q">Search by name, provider or words of the description</label>
 <span class="field"><input type="search" id="q" name="q" value="{}" maxlength="200" autocomplete="off" spellcheck="false"><button>Search</button></span>
 </form>
-`, p.site, count(len(p.c.packages), "package"), count(channels, "channel"), count(p.c.bundles, "bundle"), clip(wanted, 200))
+`, p.site, count(len(p.c.packages), "package"), count(channels, "channel"), count(p.c.bundles, "bundle"),
+		clip(wanted, 200))
 	if wanted != "" {
-		p.put(`<p id="found" role="status">{} of {} found for “{}”. <a href="./">Show all</a></p>`, count(len(shown), "package"), strconv.Itoa(len(p.c.packages)), name(wanted))
+		p.put(`<p id="found" role="status">{} of {} found for “{}”. <a href="./">Show all</a></p>`,
+			count(len(shown), "package"), strconv.Itoa(len(p.c.packages)), name(wanted))
 	} else {
 		p.put(`<p id="found" role="status" hidden></p>`)
 	}
@@ -38,7 +40,8 @@ func packagesPage(p *page) error {
 	p.put("<ul class=\"cards\" id=\"packages\">\n")
 	for i, s := range shown {
 		if !p.hasSpace() {
-			p.put(`</ul><p class="notice">{} more are not shown here: search for them.</p><ul hidden>`, strconv.Itoa(len(shown)-i))
+			p.put(`</ul><p class="notice">{} more are not shown here: search for them.</p><ul hidden>`,
+				strconv.Itoa(len(shown)-i))
 			break
 		}
 		p.card(s)
@@ -93,7 +96,8 @@ func (s *packageSummary) heading() string {
 // icon shows the icon of a package or, if there is none, a letter.
 func (p *page) icon(s *packageSummary, size int) {
 	if address := link("icon", "package", s.name); s.hasIcon && len(address) <= maxLink {
-		p.put(`<span class="icon"><img src="{}" alt="" width="{}" height="{}" loading="lazy"></span>`, address, strconv.Itoa(size), strconv.Itoa(size))
+		p.put(`<span class="icon"><img src="{}" alt="" width="{}" height="{}" loading="lazy"></span>`, address,
+			strconv.Itoa(size), strconv.Itoa(size))
 		return
 	}
 	letter := "?"

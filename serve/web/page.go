@@ -159,7 +159,8 @@ func (p *page) a(address, text string) {
 
 func (p *page) notFound() {
 	p.open("Not found", crumb{text: "Not found"})
-	p.put(`<h1>Not found</h1><p>The catalog has nothing of this name. It may be that it has been replaced by another one. <a href="./">All packages</a></p>`)
+	p.put(
+		`<h1>Not found</h1><p>The catalog has nothing of this name. It may be that it has been replaced by another one. <a href="./">All packages</a></p>`)
 	p.close("")
 }
 

@@ -71,7 +71,8 @@ func parsePage(t testing.TB, body string) document {
 
 // check returns what is wrong with a page, whatever it shows.
 func (d *document) check() error {
-	for element, want := range map[string]int{"html": 1, "title": d.count["title"], "h1": 1, "main": 1, "header": 1, "footer": 1, "script": 1, "style": 0, "iframe": 0, "object": 0, "base": 0} {
+	for element, want := range map[string]int{"html": 1, "title": d.count["title"], "h1": 1, "main": 1, "header": 1,
+		"footer": 1, "script": 1, "style": 0, "iframe": 0, "object": 0, "base": 0} {
 		if d.count[element] != want {
 			return fmt.Errorf("%d elements %q", d.count[element], element)
 		}
@@ -147,15 +148,19 @@ func crawl(t *testing.T, server string) map[string]document {
 func TestPagesAreWhole(t *testing.T) {
 	pages := crawl(t, siteOf(t, contentOf(t, sampleFS())).URL)
 	for page, says := range map[string][]string{
-		"/":                                  {"2 packages", "Alpha Operator", "by Someone", "deprecated", "1.1.0", "beta", "example.test/catalog:v1"},
-		"/images":                            {"example.test/operator:v1", "example.test/beta@sha256:", "4 images"},
-		"/images?package=alpha":              {"example.test/operator:v1", "3 images"},
-		"/package?name=beta":                 {"beta.v1.0.0", "There is no description."},
-		"/package?name=alpha":                {"Alpha Operator", "alpha goes", "Whole description.", "old goes", "one goes", "AllNamespaces", "thing", "custom.thing", "example.test/alpha:v1.0.0"},
+		"/": {"2 packages", "Alpha Operator", "by Someone", "deprecated", "1.1.0",
+			"beta", "example.test/catalog:v1"},
+		"/images":               {"example.test/operator:v1", "example.test/beta@sha256:", "4 images"},
+		"/images?package=alpha": {"example.test/operator:v1", "3 images"},
+		"/package?name=beta":    {"beta.v1.0.0", "There is no description."},
+		"/package?name=alpha": {"Alpha Operator", "alpha goes", "Whole description.", "old goes",
+			"one goes", "AllNamespaces", "thing", "custom.thing", "example.test/alpha:v1.0.0"},
 		"/channel?package=alpha&name=stable": {"default channel", ">=1.0.0 <1.1.0", "alpha.v1.0.1", "alpha.v1.1.0"},
 		"/channel?package=alpha&name=old":    {"This channel is deprecated.", "old goes"},
-		"/bundle?package=alpha&name=alpha.v1.1.0": {"An alpha.", "alpha.test", "Beta", "not in this catalog", "example.test/operator:v1", "olm.constraint", "failureMessage", "storage", "M m@alpha.test"},
-		"/bundle?package=alpha&name=alpha.v1.0.0": {"This bundle is deprecated.", "ClusterServiceVersion", "Upgraded by", "Storage"},
+		"/bundle?package=alpha&name=alpha.v1.1.0": {"An alpha.", "alpha.test", "Beta", "not in this catalog",
+			"example.test/operator:v1", "olm.constraint", "failureMessage", "storage", "M m@alpha.test"},
+		"/bundle?package=alpha&name=alpha.v1.0.0": {"This bundle is deprecated.", "ClusterServiceVersion",
+			"Upgraded by", "Storage"},
 	} {
 		d, ok := pages[page]
 		if !ok {
@@ -182,7 +187,9 @@ func TestPagesAreWhole(t *testing.T) {
 // A search finds packages that contain all words.
 func TestSearch(t *testing.T) {
 	server := siteOf(t, contentOf(t, sampleFS()))
-	for q, want := range map[string]string{"": "2 packages", "ALPHA": "1 package of 2", "someone storage": "1 package of 2", "alpha beta": "0 packages of 2", "<b>": "1 package of 2", "<i>": "0 packages of 2"} {
+	for q, want := range map[string]string{"": "2 packages", "ALPHA": "1 package of 2",
+		"someone storage": "1 package of 2", "alpha beta": "0 packages of 2", "<b>": "1 package of 2",
+		"<i>": "0 packages of 2"} {
 		d := parsePage(t, get(t, server.URL+"/?q="+url.QueryEscape(q)).body)
 		if err := d.check(); err != nil || !strings.Contains(d.text, want) {
 			t.Errorf("%q: %q is not there, %v", q, want, err)
@@ -198,19 +205,35 @@ func TestSearch(t *testing.T) {
 // a URL outside of its place.
 func TestHostileCatalogIsText(t *testing.T) {
 	for i, evil := range []string{
-		`<script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`, `' onmouseover='alert(1)`, "a\x00b", "a\u202eb\u2028c", "</title></style></svg><iframe>", "{}", "&lt;b&gt;&#60;", "..", "../../etc/passwd", "%2e%2e", "a?b=c&d#e", "a\r\nSet-Cookie: x=y", "\x1b[31m", "javascript:alert(1)", "]]><!--", strings.Repeat("é", 300_000),
+		`<script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`, `' onmouseover='alert(1)`, "a\x00b",
+		"a\u202eb\u2028c", "</title></style></svg><iframe>", "{}", "&lt;b&gt;&#60;", "..", "../../etc/passwd", "%2e%2e",
+		"a?b=c&d#e", "a\r\nSet-Cookie: x=y", "\x1b[31m", "javascript:alert(1)", "]]><!--", strings.Repeat("é", 300_000),
 	} {
 		property := func(kind string, value any) map[string]any { return map[string]any{"type": kind, "value": value} }
 		blobs := []map[string]any{
-			{"schema": "olm.package", "name": evil, "defaultChannel": evil, "description": "# " + evil + "\n\n" + evil, "icon": map[string]any{"base64data": base64.StdEncoding.EncodeToString([]byte("<svg onload='alert(1)'/>")), "mediatype": "image/svg+xml"}},
-			{"schema": "olm.channel", "package": evil, "name": evil, "entries": []any{map[string]any{"name": evil, "replaces": evil + "0", "skips": []string{evil + "1"}, "skipRange": evil}}},
-			{"schema": "olm.bundle", "package": evil, "name": evil, "image": evil, "relatedImages": []any{map[string]any{"name": evil, "image": evil}}, "properties": []any{
-				property("olm.package", map[string]any{"packageName": evil, "version": "1.0.0"}), property(evil, evil), property("olm.gvk", map[string]any{"group": evil, "kind": evil, "version": evil}),
-				property("olm.package.required", map[string]any{"packageName": evil, "versionRange": evil}),
-				property("olm.csv.metadata", map[string]any{"displayName": evil, "description": evil, "keywords": []string{evil}, "annotations": map[string]string{"description": evil, "repository": evil, "capabilities": evil}, "provider": map[string]string{"name": evil},
-					"links": []any{map[string]any{"name": evil, "url": evil}, map[string]any{"name": evil, "url": "javascript:alert(1)"}, map[string]any{"name": evil, "url": "https://x.test/" + evil}}, "maintainers": []any{map[string]any{"name": evil, "email": evil}},
-					"crdDescriptions": map[string]any{"owned": []any{map[string]any{"name": evil, "kind": evil, "version": evil, "description": evil}}}, "apiServiceDefinitions": map[string]any{}}),
-			}},
+			{"schema": "olm.package", "name": evil, "defaultChannel": evil, "description": "# " + evil + "\n\n" + evil,
+				"icon": map[string]any{"base64data": base64.StdEncoding.EncodeToString(
+					[]byte("<svg onload='alert(1)'/>")), "mediatype": "image/svg+xml"}},
+			{"schema": "olm.channel", "package": evil, "name": evil,
+				"entries": []any{map[string]any{"name": evil, "replaces": evil + "0", "skips": []string{evil + "1"},
+					"skipRange": evil}}},
+			{"schema": "olm.bundle", "package": evil, "name": evil, "image": evil,
+				"relatedImages": []any{map[string]any{"name": evil, "image": evil}}, "properties": []any{
+					property("olm.package", map[string]any{"packageName": evil, "version": "1.0.0"}),
+					property(evil, evil),
+					property("olm.gvk", map[string]any{"group": evil, "kind": evil, "version": evil}),
+					property("olm.package.required", map[string]any{"packageName": evil, "versionRange": evil}),
+					property("olm.csv.metadata",
+						map[string]any{"displayName": evil, "description": evil, "keywords": []string{evil},
+							"annotations": map[string]string{"description": evil, "repository": evil,
+								"capabilities": evil}, "provider": map[string]string{"name": evil},
+							"links": []any{map[string]any{"name": evil, "url": evil},
+								map[string]any{"name": evil, "url": "javascript:alert(1)"},
+								map[string]any{"name": evil, "url": "https://x.test/" + evil}},
+							"maintainers": []any{map[string]any{"name": evil, "email": evil}},
+							"crdDescriptions": map[string]any{"owned": []any{map[string]any{"name": evil, "kind": evil,
+								"version": evil, "description": evil}}}, "apiServiceDefinitions": map[string]any{}}),
+				}},
 			{"schema": "olm.deprecations", "package": evil, "entries": []any{
 				map[string]any{"reference": map[string]any{"schema": "olm.package"}, "message": evil},
 				map[string]any{"reference": map[string]any{"schema": "olm.channel", "name": evil}, "message": evil},
@@ -280,15 +303,18 @@ func TestLargePackage(t *testing.T) {
 		text.WriteString("]}\n")
 	}
 	for n := range bundles {
-		fmt.Fprintf(&text, `{"schema":"olm.bundle","package":"big","name":"big.v1.%d.0","image":"example.test/big:%d","properties":[{"type":"olm.package","value":{"packageName":"big","version":"1.%d.0"}}]}`+"\n", n, n, n)
+		fmt.Fprintf(&text,
+			`{"schema":"olm.bundle","package":"big","name":"big.v1.%d.0","image":"example.test/big:%d","properties":[{"type":"olm.package","value":{"packageName":"big","version":"1.%d.0"}}]}`+"\n", n, n, n)
 	}
 	server := siteOf(t, contentOf(t, fstest.MapFS{"c.json": {Data: []byte(text.String())}}))
-	for _, path := range []string{"/package?name=big", "/channel?package=big&name=c7", "/bundle?package=big&name=big.v1.700.0", "/images"} {
+	for _, path := range []string{"/package?name=big", "/channel?package=big&name=c7",
+		"/bundle?package=big&name=big.v1.700.0", "/images"} {
 		if a := get(t, server.URL+path, "Accept-Encoding", "gzip"); a.code != http.StatusOK {
 			t.Errorf("%s: %d", path, a.code)
 		}
 	}
-	if a := get(t, server.URL+"/package?name=big"); !strings.Contains(a.body, "The package has 60 channels") || len(a.body) > 4<<20 {
+	if a := get(t, server.URL+"/package?name=big"); !strings.Contains(a.body, "The package has 60 channels") ||
+		len(a.body) > 4<<20 {
 		t.Errorf("%d bytes", len(a.body))
 	}
 }
@@ -297,7 +323,8 @@ func TestLargePackage(t *testing.T) {
 func TestSlowReadersHaveDeadlines(t *testing.T) {
 	w := &deadlines{ResponseRecorder: httptest.NewRecorder()}
 	p := newPatient(w)
-	if _, err := p.Write(make([]byte, 10*pieceSize+1)); err != nil || w.Body.Len() != 10*pieceSize+1 || len(w.at) != 11 {
+	if _, err := p.Write(make([]byte, 10*pieceSize+1)); err != nil || w.Body.Len() != 10*pieceSize+1 ||
+		len(w.at) != 11 {
 		t.Fatalf("%d bytes in %d pieces, %v", w.Body.Len(), len(w.at), err)
 	}
 	for _, at := range w.at {
@@ -345,7 +372,9 @@ func TestContrast(t *testing.T) {
 		for _, m := range regexp.MustCompile(`--([a-z]+):#([0-9a-f]{3,6})`).FindAllStringSubmatch(scheme[1], -1) {
 			colour[m[1]] = m[2]
 		}
-		for _, pair := range [][2]string{{"text", "ground"}, {"text", "panel"}, {"faint", "ground"}, {"faint", "panel"}, {"link", "ground"}, {"link", "panel"}, {"alert", "ground"}, {"alert", "alertsoft"}, {"accent", "soft"}, {"text", "soft"}, {"ground", "accent"}} {
+		for _, pair := range [][2]string{{"text", "ground"}, {"text", "panel"}, {"faint", "ground"}, {"faint", "panel"},
+			{"link", "ground"}, {"link", "panel"}, {"alert", "ground"}, {"alert", "alertsoft"}, {"accent", "soft"},
+			{"text", "soft"}, {"ground", "accent"}} {
 			a, b := luminance(t, colour[pair[0]]), luminance(t, colour[pair[1]])
 			if ratio := (max(a, b) + 0.05) / (min(a, b) + 0.05); ratio < 4.5 {
 				t.Errorf("scheme %d: %s on %s has %.2f", i, pair[0], pair[1], ratio)

@@ -104,7 +104,8 @@ func contentOf(t testing.TB, fsys fstest.MapFS) *Content {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := declcfg.Walk(t.Context(), fsys, declcfg.LoadOptions{}, func(m *declcfg.Meta) error { return w.Add(m) }); err != nil {
+	if err := declcfg.Walk(t.Context(), fsys, declcfg.LoadOptions{},
+		func(m *declcfg.Meta) error { return w.Add(m) }); err != nil {
 		t.Fatal(err)
 	}
 	c, err := w.Finish(t.Context())

@@ -40,7 +40,8 @@ func NewSite(title string, log *slog.Logger) *Site {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	s := &Site{title: title, log: log, mux: http.NewServeMux(), making: make(chan struct{}, runtime.GOMAXPROCS(0)), zips: newCompressors(maxZips)}
+	s := &Site{title: title, log: log, mux: http.NewServeMux(), making: make(chan struct{}, runtime.GOMAXPROCS(0)),
+		zips: newCompressors(maxZips)}
 	s.routes()
 	return s
 }
@@ -130,7 +131,9 @@ func (s *Site) from(answer func(*Content, http.ResponseWriter, *http.Request)) h
 // ServeHTTP implements [http.Handler]. Only GET and HEAD are answered.
 func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
-	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
+	h.Set("Content-Security-Policy",
+		"default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; form-action 'self'; base-uri "+
+			"'none'; frame-ancestors 'none'")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")

@@ -124,7 +124,8 @@ func (c *Content) summary(name string) (packageSummary, bool, error) {
 		}
 	}
 	s.about = clip(strings.Join(strings.Fields(clip(about, 8*maxAbout)), " "), maxAbout)
-	s.search = strings.ToLower(clip(strings.Join(append([]string{name, s.title, s.provider, s.about}, facts.Keywords...), " "), maxSearch))
+	s.search = strings.ToLower(
+		clip(strings.Join(append([]string{name, s.title, s.provider, s.about}, facts.Keywords...), " "), maxSearch))
 	return s, true, nil
 }
 
@@ -200,7 +201,8 @@ func csvOf(b *declcfg.Bundle) csv {
 
 // icons are the displayed media types and the headers sent with them.
 var icons = map[string]string{
-	"image/png": "image/png", "image/jpeg": "image/jpeg", "image/jpg": "image/jpeg", "image/gif": "image/gif", "image/svg+xml": "image/svg+xml",
+	"image/png": "image/png", "image/jpeg": "image/jpeg", "image/jpg": "image/jpeg", "image/gif": "image/gif",
+	"image/svg+xml": "image/svg+xml",
 }
 
 // maxIcon is the maximum size of a displayed icon in bytes.

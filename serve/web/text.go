@@ -90,7 +90,8 @@ func paragraphs(s string) []paragraph {
 func plain(s string) string {
 	for line := range strings.Lines(s) {
 		line = strings.TrimSpace(line)
-		if line == "" || strings.HasPrefix(line, "#") || strings.HasPrefix(line, "!") || strings.HasPrefix(line, "[!") || strings.HasPrefix(line, "<") || strings.Trim(line, "=-*") == "" {
+		if line == "" || strings.HasPrefix(line, "#") || strings.HasPrefix(line, "!") || strings.HasPrefix(line,
+			"[!") || strings.HasPrefix(line, "<") || strings.Trim(line, "=-*") == "" {
 			continue
 		}
 		return strings.NewReplacer("**", "", "__", "", "`", "").Replace(line)

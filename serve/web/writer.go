@@ -56,10 +56,14 @@ func (w *Writer) newFile() (*atomicfs.Scratch, error) {
 	}
 	f, memoryErr := atomicfs.NewMemory("bindery-http")
 	if memoryErr != nil {
-		return nil, fmt.Errorf("a temporary file for what is offered over HTTP cannot be made (TMPDIR names the directory): %w", errors.Join(err, memoryErr))
+		return nil,
+			fmt.Errorf("a temporary file for what is offered over HTTP cannot be made (TMPDIR names the directory): %w",
+				errors.Join(err, memoryErr))
 	}
 	if w.file == nil {
-		w.log.Warn("no temporary file can be made: what is offered over HTTP is kept in memory (TMPDIR names a directory that can be written)", "error", err)
+		w.log.Warn(
+			"no temporary file can be made: what is offered over HTTP is kept in memory (TMPDIR names a directory "+
+				"that can be written)", "error", err)
 	}
 	if limit := debug.SetMemoryLimit(-1); limit < math.MaxInt64 {
 		w.most = limit / 4 // while a catalog is replaced or sorted, there are two
@@ -72,7 +76,8 @@ func (w *Writer) full() error {
 	if w.most == 0 || w.size <= w.most {
 		return nil
 	}
-	return fmt.Errorf("what is offered over HTTP has more than %d bytes, a quarter of the memory limit, and no temporary file can be made: mount a directory that can be written at %s",
+	return fmt.Errorf("what is offered over HTTP has more than %d bytes, a quarter of the memory limit, and no "+
+		"temporary file can be made: mount a directory that can be written at %s",
 		w.most, os.TempDir())
 }
 
@@ -83,7 +88,8 @@ func (w *Writer) Add(b declcfg.Blob) error {
 		return w.err
 	}
 	var text []byte
-	entry := blob{schema: w.intern(b.BlobSchema()), pkg: w.intern(b.BlobPackage()), name: w.intern(b.BlobName()), offset: w.size}
+	entry := blob{schema: w.intern(b.BlobSchema()), pkg: w.intern(b.BlobPackage()), name: w.intern(b.BlobName()),
+		offset: w.size}
 	switch b := b.(type) {
 	case *declcfg.Meta:
 		text = b.Blob
@@ -143,7 +149,8 @@ func (w *Writer) Finish(ctx context.Context) (_ *Content, err error) {
 			return nil, err
 		}
 	}
-	c := &Content{file: w.file, size: w.size, blobs: w.blobs, modified: time.Now(), spans: map[string][2]int{}, byName: map[string]int{}}
+	c := &Content{file: w.file, size: w.size, blobs: w.blobs, modified: time.Now(), spans: map[string][2]int{},
+		byName: map[string]int{}}
 	w.hash.Sum(c.digest[:0])
 	for i := range c.blobs {
 		span, ok := c.spans[c.blobs[i].owner()]

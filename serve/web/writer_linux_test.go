@@ -17,7 +17,8 @@ func TestContentInMemory(t *testing.T) {
 	old := debug.SetMemoryLimit(-1)
 	defer debug.SetMemoryLimit(old)
 	blob := func(pkg string, size int) *declcfg.Meta {
-		return &declcfg.Meta{Schema: "x", Package: pkg, Blob: []byte(`{"schema":"x","package":"` + pkg + `","data":"` + strings.Repeat("a", size) + `"}`)}
+		return &declcfg.Meta{Schema: "x", Package: pkg,
+			Blob: []byte(`{"schema":"x","package":"` + pkg + `","data":"` + strings.Repeat("a", size) + `"}`)}
 	}
 	var told bytes.Buffer
 	for _, limit := range []int64{math.MaxInt64, 1 << 30} {

@@ -13,7 +13,8 @@ import (
 func testApp() *cli.App {
 	app := &cli.App{
 		Name: "prog", HelpName: "prog",
-		Flags: []cli.Flag{&cli.StringFlag{Name: "log", Usage: "`LEVEL` (low|high)"}, &cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}}},
+		Flags: []cli.Flag{&cli.StringFlag{Name: "log", Usage: "`LEVEL` (low|high)"},
+			&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}}},
 		Commands: []*cli.Command{
 			{Name: "render", ArgsUsage: "REF...", Flags: []cli.Flag{
 				&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "`FORMAT` (json|yaml)"},
@@ -73,13 +74,17 @@ func TestParse(t *testing.T) {
 
 func TestParseRefuses(t *testing.T) {
 	for name, c := range map[string]struct{ line, want, hint string }{
-		"unknown command":             {"rendr x", `unknown command "rendr" for "prog"`, `did you mean "render"?`},
-		"unknown sub-command":         {"list pakages", `unknown command "pakages" for "prog list"`, `did you mean "packages"?`},
-		"nothing like it":             {"xyzzy", `unknown command "xyzzy" for "prog"`, ""},
-		"hidden is not suggested":     {"hiden", `unknown command "hiden" for "prog"`, ""},
-		"a command of another place":  {"packages x", `unknown command "packages" for "prog"`, `did you mean "prog list packages"?`},
-		"nothing like it in a group":  {"list xyzzy", `unknown command "xyzzy" for "prog list"`, `its commands are packages, channels`},
-		"a longer flag's name":        {"render --output-format yaml", `unknown flag: --output-format`, `did you mean "--output"?`},
+		"unknown command": {"rendr x", `unknown command "rendr" for "prog"`, `did you mean "render"?`},
+		"unknown sub-command": {"list pakages", `unknown command "pakages" for "prog list"`,
+			`did you mean "packages"?`},
+		"nothing like it":         {"xyzzy", `unknown command "xyzzy" for "prog"`, ""},
+		"hidden is not suggested": {"hiden", `unknown command "hiden" for "prog"`, ""},
+		"a command of another place": {"packages x", `unknown command "packages" for "prog"`,
+			`did you mean "prog list packages"?`},
+		"nothing like it in a group": {"list xyzzy", `unknown command "xyzzy" for "prog list"`,
+			`its commands are packages, channels`},
+		"a longer flag's name": {"render --output-format yaml", `unknown flag: --output-format`,
+			`did you mean "--output"?`},
 		"unknown flag":                {"render --ouptut yaml", `unknown flag: --ouptut`, `did you mean "--output"?`},
 		"unknown flag with value":     {"render x --nosuch=1", `unknown flag: --nosuch`, ""},
 		"unknown short flag":          {"render -z", `unknown shorthand flag: 'z' in -z`, ""},
@@ -125,7 +130,8 @@ func TestParseAgreesWithTheLibrary(t *testing.T) {
 	var labels, args []string
 	var all, quiet bool
 	app.Commands[0].Action = func(c *cli.Context) error {
-		output, labels, all, quiet, args = c.String("output"), c.StringSlice("label"), c.Bool("all"), c.Bool("quiet"), c.Args().Slice()
+		output, labels, all, quiet, args = c.String("output"), c.StringSlice("label"), c.Bool("all"), c.Bool("quiet"),
+			c.Args().Slice()
 		return nil
 	}
 	l, err := Parse(app, []string{"prog", "render", "--q-is-an-argument-after-this", "-l"})
@@ -136,20 +142,23 @@ func TestParseAgreesWithTheLibrary(t *testing.T) {
 	if err == nil {
 		t.Fatalf("an unknown command was accepted: %v", l.Args)
 	}
-	l, err = Parse(app, []string{"prog", "render", "one", "-l", "k=v,w", "-aq", "--label=x", "--output", "", "--", "-two", "help"})
+	l, err = Parse(app,
+		[]string{"prog", "render", "one", "-l", "k=v,w", "-aq", "--label=x", "--output", "", "--", "-two", "help"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := app.Run(l.Args); err != nil {
 		t.Fatal(err)
 	}
-	if output != "" || !all || !quiet || !slices.Equal(labels, []string{"k=v,w", "x"}) || !slices.Equal(args, []string{"one", "-two", "help"}) {
+	if output != "" || !all || !quiet || !slices.Equal(labels, []string{"k=v,w", "x"}) || !slices.Equal(args,
+		[]string{"one", "-two", "help"}) {
 		t.Errorf("output %q, all %v, quiet %v, labels %q, args %q", output, all, quiet, labels, args)
 	}
 }
 
 func FuzzParse(f *testing.F) {
-	for _, s := range []string{"render\x00-o\x00yaml\x00dir", "list\x00packages\x00--", "-qh", "probe\x00-addr", "render\x00-avo", "--\x00-", "-q=", "--quiet=x"} {
+	for _, s := range []string{"render\x00-o\x00yaml\x00dir", "list\x00packages\x00--", "-qh", "probe\x00-addr",
+		"render\x00-avo", "--\x00-", "-q=", "--quiet=x"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

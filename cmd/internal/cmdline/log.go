@@ -68,7 +68,8 @@ func (h *lineHandler) WithGroup(name string) slog.Handler {
 func (h *lineHandler) Handle(_ context.Context, r slog.Record) error {
 	var b bytes.Buffer
 	if h.opm {
-		fmt.Fprintf(&b, "time=%q level=%s msg=%s", r.Time.UTC().Format(time.RFC3339), levelName(r.Level), strconv.Quote(r.Message))
+		fmt.Fprintf(&b, "time=%q level=%s msg=%s", r.Time.UTC().Format(time.RFC3339), levelName(r.Level),
+			strconv.Quote(r.Message))
 	} else {
 		if r.Level != slog.LevelInfo {
 			fmt.Fprintf(&b, "%s: ", levelName(r.Level))
@@ -77,7 +78,8 @@ func (h *lineHandler) Handle(_ context.Context, r slog.Record) error {
 	}
 	add := func(key string, v slog.Value) {
 		text := v.String()
-		if text == "" || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r == '"' || r == '=' || !printable.Rune(r) }) {
+		if text == "" || strings.ContainsFunc(text,
+			func(r rune) bool { return r <= ' ' || r == '"' || r == '=' || !printable.Rune(r) }) {
 			text = strconv.Quote(text)
 		}
 		fmt.Fprintf(&b, " %s=%s", key, text)

@@ -22,7 +22,8 @@ type ManSection struct {
 // follow the commands.
 func WriteMan(out io.Writer, app *cli.App, sections ...ManSection) error {
 	w := bufio.NewWriter(out)
-	fmt.Fprintf(w, ".TH %s 1 \"\" %s \"User Commands\"\n", strings.ToUpper(app.HelpName), roffArg(app.HelpName+" "+app.Version))
+	fmt.Fprintf(w, ".TH %s 1 \"\" %s \"User Commands\"\n", strings.ToUpper(app.HelpName),
+		roffArg(app.HelpName+" "+app.Version))
 	fmt.Fprintf(w, ".SH NAME\n%s \\- %s\n", roff(app.HelpName), roff(app.Usage))
 	fmt.Fprintf(w, ".SH SYNOPSIS\n.B %s\n%s\n", roff(app.HelpName), roff("COMMAND [flags] [arguments]"))
 	fmt.Fprintf(w, ".SH DESCRIPTION\n")

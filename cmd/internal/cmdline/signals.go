@@ -33,7 +33,8 @@ func (s Signal) Status() int { return 128 + int(s.Signal) }
 // process: a write to a closed pipe is an ordinary error, so that temporary files are removed.
 //
 // Signals in except are not handled. The returned function stops the handling.
-func WithSignals(parent context.Context, grace time.Duration, exit func(status int), except ...os.Signal) (context.Context, func()) {
+func WithSignals(parent context.Context, grace time.Duration, exit func(status int),
+	except ...os.Signal) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	ch := make(chan os.Signal, 2)
 	for _, s := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {

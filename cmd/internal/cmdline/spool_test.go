@@ -47,7 +47,8 @@ func TestSpoolThatFails(t *testing.T) {
 	random := make([]byte, 4<<20)
 	_, _ = rand.NewChaCha8([32]byte{1}).Read(random)
 	_, err := s.Write(random)
-	if err = errors.Join(err, s.Flush(t.Context(), io.Discard)); !errors.Is(err, os.ErrNotExist) || Classify(err) != ClassLocal {
+	if err = errors.Join(err, s.Flush(t.Context(), io.Discard)); !errors.Is(err, os.ErrNotExist) ||
+		Classify(err) != ClassLocal {
 		t.Errorf("no directory: %v", err)
 	}
 	ended := &Spool{Memory: 10, Dir: t.TempDir()}

@@ -15,7 +15,8 @@ func TestStatus(t *testing.T) {
 	got := b.String()
 	text, ok := strings.CutPrefix(got, eraseLine)
 	text, closed := strings.CutSuffix(text, "\r"+eraseLine)
-	if !ok || !closed || strings.ContainsAny(text, "\x1b\n\r") || len([]rune(text)) != statusWidth || strings.Contains(got, "at once") {
+	if !ok || !closed || strings.ContainsAny(text, "\x1b\n\r") || len([]rune(text)) != statusWidth ||
+		strings.Contains(got, "at once") {
 		t.Errorf("%q", got)
 	}
 	b.Reset()

@@ -76,7 +76,8 @@ func (c *collector) collect(ref string, o render.Options) error {
 	var errs []error
 	for _, name := range c.wanted {
 		if reason := c.broken[name]; reason != nil {
-			errs = append(errs, &render.ReferenceError{Reference: ref, Err: fmt.Errorf("package %s: %w", fault.Quote(name), reason)})
+			errs = append(errs,
+				&render.ReferenceError{Reference: ref, Err: fmt.Errorf("package %s: %w", fault.Quote(name), reason)})
 		} else if !slices.ContainsFunc(c.packages, func(p *packageOf) bool { return p.name == name }) {
 			errs = append(errs, &declcfg.NotFoundError{Kind: "package", Name: name, Known: c.known})
 		}

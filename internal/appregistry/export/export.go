@@ -168,14 +168,16 @@ func (e *exporter) one(ctx context.Context, b *bundleOf, o render.Options) error
 			return fmt.Errorf("%w: there is no ClusterServiceVersion in it", appregistry.ErrInvalid)
 		}
 		if got.CSV.Name != b.name {
-			b.warn("bundle %s: its image %s holds a bundle called %s", fault.Quote(b.name), b.image, fault.Quote(got.CSV.Name))
+			b.warn("bundle %s: its image %s holds a bundle called %s", fault.Quote(b.name), b.image,
+				fault.Quote(got.CSV.Name))
 		}
 		for _, lost := range []struct {
 			what string
 			n    int
 		}{{"dependencies", len(got.Dependencies)}, {"properties", len(got.Properties)}} {
 			if lost.n > 0 {
-				b.warn("bundle %s: the %d %s in its metadata have no place in package manifests", fault.Quote(b.name), lost.n, lost.what)
+				b.warn("bundle %s: the %d %s in its metadata have no place in package manifests", fault.Quote(b.name),
+					lost.n, lost.what)
 			}
 		}
 		b.wish = &appregistry.Wish{Replaces: got.CSV.Replaces, Skips: got.CSV.Skips, SkipRange: got.CSV.SkipRange}
@@ -216,8 +218,10 @@ func (e *exporter) warnOfLosses(p *packageOf, m appregistry.Manifest) {
 			continue // a problem explains it
 		}
 		if n, first := differences(c.Entries, got.Entries); n > 0 {
-			e.warn(p.name, fmt.Sprintf("channel %s of package %s: package manifests have the edges that ClusterServiceVersions name; in the catalog %d bundles have others, the first is %s",
-				fault.Quote(c.Name), fault.Quote(p.name), n, fault.Quote(first)))
+			e.warn(p.name,
+				fmt.Sprintf("channel %s of package %s: package manifests have the edges that ClusterServiceVersions "+
+					"name; in the catalog %d bundles have others, the first is %s",
+					fault.Quote(c.Name), fault.Quote(p.name), n, fault.Quote(first)))
 		}
 	}
 }
@@ -231,7 +235,8 @@ func differences(a, b []declcfg.ChannelEntry) (n int, first string) {
 	for _, e := range a {
 		o, ok := other[e.Name]
 		delete(other, e.Name)
-		if ok && e.Replaces == o.Replaces && e.SkipRange == o.SkipRange && slices.Equal(sorted(e.Skips), sorted(o.Skips)) {
+		if ok && e.Replaces == o.Replaces && e.SkipRange == o.SkipRange && slices.Equal(sorted(e.Skips),
+			sorted(o.Skips)) {
 			continue
 		}
 		if n++; first == "" || e.Name < first {

@@ -23,7 +23,9 @@ import (
 // options reads images from a registry under the name that the recorded references have.
 func options(t *testing.T, r *testregistry.Registry) export.Options {
 	t.Helper()
-	client, err := images.NewClient(images.ClientOptions{Registry: images.Registry{RegistriesConf: r.RegistriesConf(t, testregistry.RecordedHost), PlainHTTP: true}})
+	client, err := images.NewClient(
+		images.ClientOptions{Registry: images.Registry{RegistriesConf: r.RegistriesConf(t, testregistry.RecordedHost),
+			PlainHTTP: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +58,8 @@ func TestOtherGraphsAreTold(t *testing.T) {
 		t.Errorf("got %+v, %d bundles told", r, done)
 	}
 	if !slices.ContainsFunc(warned, func(s string) bool {
-		return strings.Contains(s, `of package "rhoas-operator": package manifests have the edges that ClusterServiceVersions name; in the catalog`)
+		return strings.Contains(s,
+			`of package "rhoas-operator": package manifests have the edges that ClusterServiceVersions name; in the catalog`)
 	}) {
 		t.Errorf("warned of %q", warned)
 	}
@@ -65,8 +68,11 @@ func TestOtherGraphsAreTold(t *testing.T) {
 // bundleImage returns the image of a bundle.
 func bundleImage(name, version, more string) testregistry.Image {
 	labels := map[string]string{
-		"operators.operatorframework.io.bundle.mediatype.v1": "registry+v1", "operators.operatorframework.io.bundle.manifests.v1": "content/",
-		"operators.operatorframework.io.bundle.metadata.v1": "metadata/", "operators.operatorframework.io.bundle.package.v1": "a", "operators.operatorframework.io.bundle.channels.v1": "stable",
+		"operators.operatorframework.io.bundle.mediatype.v1": "registry+v1",
+		"operators.operatorframework.io.bundle.manifests.v1": "content/",
+		"operators.operatorframework.io.bundle.metadata.v1":  "metadata/",
+		"operators.operatorframework.io.bundle.package.v1":   "a",
+		"operators.operatorframework.io.bundle.channels.v1":  "stable",
 	}
 	annotations := "annotations:\n"
 	for key, value := range labels {
@@ -74,9 +80,10 @@ func bundleImage(name, version, more string) testregistry.Image {
 	}
 	return testregistry.Image{Labels: labels, Layers: []map[string]string{{
 		"metadata/annotations.yaml": annotations,
-		"content/csv.yaml":          "kind: ClusterServiceVersion\nmetadata: {name: " + name + "}\nspec: {version: " + version + more + "}\n",
-		"content/sub/more.txt":      "more",
-		"other/file":                "not of the bundle",
+		"content/csv.yaml": "kind: ClusterServiceVersion\nmetadata: {name: " + name + "}\nspec: {version: " +
+			version + more + "}\n",
+		"content/sub/more.txt": "more",
+		"other/file":           "not of the bundle",
 	}}}
 }
 
@@ -84,7 +91,8 @@ func bundleImage(name, version, more string) testregistry.Image {
 func catalog(t *testing.T, versions ...string) string {
 	t.Helper()
 	dir := t.TempDir()
-	text := "schema: olm.package\nname: a\ndefaultChannel: stable\n---\nschema: olm.channel\npackage: a\nname: stable\nentries:\n"
+	text := "schema: olm.package\nname: a\ndefaultChannel: stable\n---\nschema: olm.channel\npackage: a\nname: " +
+		"stable\nentries:\n"
 	for i := range versions {
 		text += "- name: a.v" + string(rune('0'+i)) + "\n"
 		if i > 0 {
@@ -93,7 +101,8 @@ func catalog(t *testing.T, versions ...string) string {
 	}
 	for i, v := range versions {
 		n := string(rune('0' + i))
-		text += "---\nschema: olm.bundle\npackage: a\nname: a.v" + n + "\nimage: " + testregistry.RecordedHost + "/a:" + n + "\nproperties:\n- type: olm.package\n  value: {packageName: a, version: " + v + "}\n"
+		text += "---\nschema: olm.bundle\npackage: a\nname: a.v" + n + "\nimage: " + testregistry.RecordedHost + "/a:" +
+			n + "\nproperties:\n- type: olm.package\n  value: {packageName: a, version: " + v + "}\n"
 	}
 	if err := os.WriteFile(filepath.Join(dir, "catalog.yaml"), []byte(text), 0o666); err != nil {
 		t.Fatal(err)
@@ -121,7 +130,8 @@ func TestManifestsOfABundle(t *testing.T) {
 		}
 		return err
 	})
-	want := []string{"a/1.0.0/csv.yaml", "a/1.0.0/sub/more.txt", "a/2.0.0/csv.yaml", "a/2.0.0/sub/more.txt", "a/package.yaml"}
+	want := []string{"a/1.0.0/csv.yaml", "a/1.0.0/sub/more.txt", "a/2.0.0/csv.yaml", "a/2.0.0/sub/more.txt",
+		"a/package.yaml"}
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("got %q, %v", got, err)
 	}
@@ -136,7 +146,8 @@ func TestEveryBundleThatCannotBeFetchedIsTold(t *testing.T) {
 	r.AddImage(t, "a", "2", bundleImage("''", "3.0.0", ""))
 	out := filepath.Join(t.TempDir(), "out")
 	_, err := export.Run(t.Context(), catalog(t, "1.0.0", "2.0.0", "3.0.0"), out, options(t, r))
-	if err == nil || !strings.Contains(err.Error(), "/a:0") || strings.Contains(err.Error(), "/a:1") || !strings.Contains(err.Error(), "/a:2") {
+	if err == nil || !strings.Contains(err.Error(), "/a:0") || strings.Contains(err.Error(), "/a:1") ||
+		!strings.Contains(err.Error(), "/a:2") {
 		t.Errorf("got %v", err)
 	}
 	if _, err := os.Lstat(out); !errors.Is(err, os.ErrNotExist) {
@@ -149,7 +160,8 @@ func TestMissingPackagesAreTold(t *testing.T) {
 	o.Packages = []string{"x", "a", "y"}
 	_, err := export.Run(t.Context(), catalog(t, "1.0.0"), filepath.Join(t.TempDir(), "out"), o)
 	var missing *declcfg.NotFoundError
-	if !errors.As(err, &missing) || !strings.Contains(err.Error(), `"x"`) || !strings.Contains(err.Error(), `"y"`) || strings.Contains(err.Error(), `"a" not found`) {
+	if !errors.As(err, &missing) || !strings.Contains(err.Error(), `"x"`) || !strings.Contains(err.Error(), `"y"`) ||
+		strings.Contains(err.Error(), `"a" not found`) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -160,7 +172,8 @@ func TestAnExportThatIsCancelledWritesNothing(t *testing.T) {
 	o := options(t, r)
 	o.Progress = func(int, int, string) { cancel() }
 	parent := t.TempDir()
-	if _, err := export.Run(ctx, recorded.Part(t).Database(t, "small"), filepath.Join(parent, "x", "out"), o); !errors.Is(err, context.Canceled) {
+	if _, err := export.Run(ctx, recorded.Part(t).Database(t, "small"), filepath.Join(parent, "x", "out"),
+		o); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 	if left, err := os.ReadDir(parent); err != nil || len(left) != 0 {
@@ -184,7 +197,8 @@ func TestOnlyTheExportedPackagesAreValid(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := db.Exec("UPDATE channel_entry SET replaces = NULL WHERE package_name = 'silicom-sts-operator'"); err != nil {
+	if _, err := db.Exec("UPDATE channel_entry SET replaces = NULL WHERE package_name = 'silicom-sts-operator'"); err !=
+		nil {
 		t.Fatal(err)
 	}
 	if err := db.Close(); err != nil {
@@ -198,7 +212,8 @@ func TestOnlyTheExportedPackagesAreValid(t *testing.T) {
 	for _, packages := range [][]string{{"etcd", "silicom-sts-operator"}, nil} {
 		o.Packages = packages
 		out := filepath.Join(t.TempDir(), "out")
-		if _, err := export.Run(t.Context(), path, out, o); err == nil || !strings.Contains(err.Error(), `package "silicom-sts-operator": invalid index:`) {
+		if _, err := export.Run(t.Context(), path, out, o); err == nil || !strings.Contains(err.Error(),
+			`package "silicom-sts-operator": invalid index:`) {
 			t.Errorf("%q: %v", packages, err)
 		}
 		if _, err := os.Lstat(out); err == nil {

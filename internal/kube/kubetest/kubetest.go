@@ -46,7 +46,8 @@ func (c *Cluster) Kubeconfig(t testing.TB) string {
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.server.Certificate().Raw})
 	text, err := json.Marshal(map[string]any{
 		"apiVersion": "v1", "kind": "Config", "current-context": "test",
-		"clusters": []any{map[string]any{"name": "test", "cluster": map[string]any{"server": c.server.URL, "certificate-authority-data": ca}}},
+		"clusters": []any{map[string]any{"name": "test",
+			"cluster": map[string]any{"server": c.server.URL, "certificate-authority-data": ca}}},
 		"users":    []any{map[string]any{"name": "test", "user": map[string]any{"token": Token}}},
 		"contexts": []any{map[string]any{"name": "test", "context": map[string]any{"cluster": "test", "user": "test"}}},
 	})
@@ -136,12 +137,14 @@ func (c *Cluster) answer(w http.ResponseWriter, r *http.Request, namespace, name
 		if err == nil {
 			err = json.Unmarshal(body, sent)
 		}
-		if err != nil || sent.Kind != "ConfigMap" || sent.APIVersion != "v1" || sent.Name != name || sent.Namespace != namespace {
+		if err != nil || sent.Kind != "ConfigMap" || sent.APIVersion != "v1" || sent.Name != name ||
+			sent.Namespace != namespace {
 			Status(w, http.StatusBadRequest, metav1.StatusReasonBadRequest, fmt.Sprintf("not the ConfigMap: %v", err))
 			return
 		}
 		if sent.ResourceVersion != cm.ResourceVersion {
-			Status(w, http.StatusConflict, metav1.StatusReasonConflict, fmt.Sprintf("Operation cannot be fulfilled on configmaps %q: the object has been modified", name))
+			Status(w, http.StatusConflict, metav1.StatusReasonConflict,
+				fmt.Sprintf("Operation cannot be fulfilled on configmaps %q: the object has been modified", name))
 			return
 		}
 		cm = c.set(sent)
@@ -157,7 +160,8 @@ func (c *Cluster) answer(w http.ResponseWriter, r *http.Request, namespace, name
 // Status answers with an error as Kubernetes does.
 func Status(w http.ResponseWriter, code int, reason metav1.StatusReason, message string) {
 	reply(w, code, &metav1.Status{
-		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure, Code: int32(code), Reason: reason, Message: message,
+		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure, Code: int32(code),
+		Reason: reason, Message: message,
 	})
 }
 
