@@ -41,8 +41,8 @@ type Config struct {
 // Env fills what is not set from the environment, as podman and docker do:
 //
 //   - AuthFile from REGISTRY_AUTH_FILE;
-//   - AuthFiles with $XDG_RUNTIME_DIR/containers/auth.json (on Linux /run/containers/UID/auth.json without that variable),
-//     $XDG_CONFIG_HOME/containers/auth.json or $HOME/.config/containers/auth.json, $DOCKER_CONFIG/config.json or
+//   - AuthFiles with $XDG_RUNTIME_DIR/containers/auth.json (on Linux /run/containers/UID/auth.json without that
+//     variable), $XDG_CONFIG_HOME/containers/auth.json or $HOME/.config/containers/auth.json, $DOCKER_CONFIG/config.json or
 //     $HOME/.docker/config.json, and $HOME/.dockercfg;
 //   - CertDirs with $XDG_CONFIG_HOME/containers/certs.d or $HOME/.config/containers/certs.d;
 //   - RegistriesConf from CONTAINERS_REGISTRIES_CONF.

@@ -9,10 +9,10 @@
 //
 // The client decides three things that the specification leaves open:
 //
-//   - Credentials go to the host that they are configured for, and to the token service that it names, unless that service is
-//     at an address inside a network that the registry is not in. A redirect takes no credentials along.
-//   - Requests that fail for a moment are repeated with growing pauses, and transfers that break off continue where they
-//     stopped, if the registry supports it.
-//   - A push writes blobs, then manifests, then tags. It reads the manifest back before it writes a tag, so that no tag names
-//     an incomplete image.
+//   - Credentials go to the host that they are configured for, and to the token service that it names, unless that
+//     service is at an address inside a network that the registry is not in. A redirect takes no credentials along.
+//   - Requests that fail for a moment are repeated with growing pauses, and transfers that break off continue where
+//     they stopped, if the registry supports it.
+//   - A push writes blobs, then manifests, then tags. It reads the manifest back before it writes a tag, so that no
+//     tag names an incomplete image.
 package registry
