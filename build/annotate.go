@@ -48,7 +48,7 @@ func (l Layer) annotations() map[string]string {
 	return a
 }
 
-// Previous is the description of the layers of an earlier catalog image. [previousOf] reads it.
+// Previous is the description of the layers of an earlier catalog image. [ReadPrevious] reads it.
 type Previous struct {
 	// Groups are the packages of each layer, sorted. The empty name stands for the blobs of no package.
 	Groups [][]string

@@ -37,8 +37,9 @@ type Builder struct {
 }
 
 // New returns a builder. Without options it builds images for linux and the architecture of this machine, in the OCI
-// format and with gzip, of an empty root, the server inside this program and its native serve cache, and without a
-// cache.
+// format and with gzip, of an empty root, with the embedded server and its native serve cache, and without a cache of
+// layers. In a program without embedded servers, which only the project's make embeds, Catalog and Database fail with a
+// *[ServerError] unless [WithServer] is given. Bundle needs no server.
 func New(opts ...Option) (*Builder, error) {
 	b := &Builder{platforms: defaultPlatforms(), caches: []ServeCache{ServeCacheNative}}
 	for _, opt := range opts {

@@ -10,7 +10,7 @@ import (
 	"github.com/operator-bindery/bindery/images"
 )
 
-// Copy copies the image to all destinations as [images.Copy] does, and records in [Options.Known] which repositories
+// Copy copies the image to all destinations as [images.Copy] does, and records in [Options.Cache] which repositories
 // have its layers. A cached layer may differ from its record, which is detected only when a destination reads its
 // bytes. The image is then rebuilt without the cache, with another digest, and copied. Nothing else may use the image
 // meanwhile.

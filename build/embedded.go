@@ -37,7 +37,7 @@ const (
 
 // SetServer selects the server of all platforms: one of the values above, the static program in a file, or, if the
 // choice is empty, the base's server if its configuration starts one, else the embedded server. A file is for one
-// platform only.
+// platform only. e must not be nil; &Embedded{} has no servers.
 func (o *Options) SetServer(choice string, of []v1.Platform, e *Embedded) (err error) {
 	o.severalPlatforms, o.Servers, o.serverOf, o.useBaseServer, o.serverLayers = of, nil, nil, false, e.layers
 	switch {
@@ -58,7 +58,7 @@ func (o *Options) SetServer(choice string, of []v1.Platform, e *Embedded) (err e
 	return err
 }
 
-// server returns the server for a platform, for [Options.ServerOf]. The error is a *[ServerError] if there is none.
+// server returns the server for a platform, for Options.serverOf. The error is a *[ServerError] if there is none.
 func (e *Embedded) server(p v1.Platform) (Server, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

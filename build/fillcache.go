@@ -3,6 +3,7 @@ package build
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path"
@@ -14,14 +15,17 @@ import (
 	"github.com/operator-bindery/bindery/serve/opmcache"
 )
 
-// FillServeCache returns the serve cache of a catalog with the bytes that the server, or opm, would write to the
-// directory dir of an image: the native one, or ServeCachePogreb, opm's default. The entries can be read as long as the
-// directory temp exists.
+// ServeCache returns the serve cache of a catalog with the bytes that the server, or opm, would write to the directory
+// dir of an image. kind is [ServeCacheNative] or [ServeCachePogreb], opm's default. The entries can be read as long as
+// the directory temp exists.
 func (in CatalogInput) ServeCache(ctx context.Context, kind ServeCache, dir, temp string) ([]layers.Entry, error) {
-	if kind == ServeCacheNative {
+	switch kind {
+	case ServeCacheNative:
 		return fillNative(ctx, in.FS, temp, dir)
+	case ServeCachePogreb:
+		return fillPogreb(ctx, in.FS, temp, dir)
 	}
-	return fillPogreb(ctx, in.FS, temp, dir)
+	return nil, fmt.Errorf("a serve cache of the kind %q cannot be filled by itself", kind)
 }
 
 // fillPogreb builds opm's cache in opm's default format.

@@ -33,7 +33,7 @@ type ReadOptions struct {
 
 // ReadCatalog validates the catalog in a directory and returns its files. The result, the error and the warnings do not
 // depend on the cache, but packages whose files are all known to be valid are neither parsed nor validated. A valid
-// catalog is never completely in memory unless the blobs of its packages are interleaved; see [pieces].
+// catalog is never completely in memory unless the blobs of its packages are interleaved in its files.
 func ReadCatalog(ctx context.Context, fsys fs.FS, o ReadOptions) ([]File, error) {
 	files, err := readInPieces(ctx, fsys, o, heldWeight)
 	if !errors.Is(err, errReadAll) {

@@ -21,9 +21,9 @@ type Validated struct {
 	MoreNotes int
 }
 
-// ValidateFS reads and validates the catalog in fsys. Its error is that of [Load] or of [Validate], with the line of
-// the exact entry or property of each problem instead of its blob's. A valid catalog is read package by package; an
-// invalid one is then loaded completely without manifests, to find all problems.
+// ValidateFS reads and validates the catalog in fsys. Its error is that of [Load] or of [Catalog.Validate], with the
+// line of the exact entry or property of each problem instead of its blob's. A valid catalog is read package by
+// package; an invalid one is then loaded completely without manifests, to find all problems.
 func ValidateFS(ctx context.Context, fsys fs.FS, o LoadOptions) (*Validated, error) {
 	o.Skeleton = true
 	warned := heldWarnings{most: maxHeldWarnings}

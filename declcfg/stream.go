@@ -112,8 +112,9 @@ func (x *Index) selected(ctx context.Context, wanted func(*IndexedDocument) bool
 	}
 }
 
-// Stubs loads the catalog with stubs of the bundles of packages outside of scope, see [StubOf], and digests of icons
-// only. The images of bundles are those in the index. Blobs without a position in the writing order are omitted.
+// Stubs loads the catalog with stubs of the bundles of packages outside of scope, which have names and image only, and
+// digests of icons only. The images of bundles are those in the index. Blobs without a position in the writing order
+// are omitted.
 func (x *Index) Stubs(ctx context.Context, scope func(pkg string) bool) (*Catalog, error) {
 	isStub := func(d *IndexedDocument) bool { return d.Schema == SchemaBundle && !scope(d.Package) }
 	c := &Catalog{}

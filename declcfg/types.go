@@ -150,7 +150,7 @@ type Bundle struct {
 
 	// What a skeleton load derived from the dropped values.
 	dropped            bool
-	stub               bool // see StubOf
+	stub               bool // see stubOf
 	droppedSubstitutes string
 	droppedErr         *propertyError
 }

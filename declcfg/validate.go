@@ -19,7 +19,8 @@ const maxSkipRange = 4096
 // nil, or a *[ValidationError] with all problems. It takes time linear in bundles and edges.
 func (c *Catalog) Validate() error { return validate(c, false, nil).problems.err() }
 
-// ValidateAnyImages is [Validate] without the rule that images are pull specs, which opm does not apply to databases.
+// ValidateAnyImages is [Catalog.Validate] without the rule that images are pull specs, which opm does not apply to
+// databases.
 func (c *Catalog) ValidateAnyImages() error { return validate(c, true, nil).problems.err() }
 
 // ValidGraph is [Catalog.Graph] of a catalog that must be valid. Its error is that of [Catalog.Validate].

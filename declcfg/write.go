@@ -33,7 +33,7 @@ func (c *Catalog) Sort() {
 // point into the catalog. The error is always nil.
 //
 // As in opm, blobs that are invalid because they lack a package's name (an olm.package without name, an olm.channel or
-// olm.bundle without package) are omitted; [Validate] reports them.
+// olm.bundle without package) are omitted; [Catalog.Validate] reports them.
 func (c *Catalog) Blobs() iter.Seq2[Blob, error] {
 	return func(yield func(Blob, error) bool) {
 		byPackage := c.indexByPackage()

@@ -25,8 +25,8 @@ const (
 	KindWhiteout
 )
 
-// Entry is one name in a layer. Create entries with [File], [Bytes], [Dir], [Symlink], [Hardlink], [Whiteout] and
-// [Opaque].
+// Entry is one name in a layer. Create entries with [File], [Bytes], [Dir], [Hardlink], [Whiteout] and [Opaque]. A
+// symbolic link is an Entry of the kind [KindSymlink].
 type Entry struct {
 	// Name is relative to the root of the image, slash-separated and clean: "configs/foo/catalog.yaml".
 	Name string

@@ -48,7 +48,7 @@ func newPool(ctx context.Context, s *Store, o Options, jobs int, done func(int, 
 	return p, nil
 }
 
-// add queues a layer and waits for a free worker. After a failure it does nothing: [pool.Wait] returns the error.
+// add queues a layer and waits for a free worker. After a failure it does nothing: [pool.wait] returns the error.
 // release, unless nil, is always called when the entries are no longer needed.
 func (p *pool) add(l Layer, release func()) {
 	index := p.n
@@ -89,7 +89,7 @@ func (p *pool) keep(index int, b Blob) {
 	}
 }
 
-// wait waits for all layers and returns them in the order of the Add calls, or the first error.
+// wait waits for all layers and returns them in the order of the add calls, or the first error.
 func (p *pool) wait() ([]Blob, error) {
 	err := p.group.Wait()
 	if serr := p.seals.Wait(); err == nil {

@@ -85,8 +85,8 @@ func (e *VerificationError) Error() string {
 }
 
 // Run migrates a database, a catalog directory or an image of either to the directory out, which must be absent or
-// empty. On every error except a *[PartialError], out is unchanged. A report is also returned with that error, a
-// *[VerificationError] and a *[declcfg.EmptyError].
+// empty unless [Options.Replace] is set. On every error except a *[PartialError], out is unchanged. A report is also
+// returned with that error, a *[VerificationError] and a *[declcfg.EmptyError].
 func Run(ctx context.Context, src, out string, o Options) (*Report, error) {
 	p, err := Prepare(ctx, src, out, o)
 	if p == nil {

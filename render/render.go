@@ -24,8 +24,8 @@ import (
 type Options struct {
 	// Level is the migration level of bundles.
 	Level edit.Level
-	// KeepGoing leaves out invalid packages. Those of a database are in [sqlite.DB.Findings], those of a directory in
-	// [Account.LeftOut].
+	// KeepGoing leaves out invalid packages. Those of a database are findings of the kind [sqlite.Quarantined] in
+	// [Account.Findings], those of a directory are in [Account.LeftOut].
 	KeepGoing bool
 	// Repair repairs the packages of catalogs and databases as [declcfg.Catalog.Repair] does and validates them: an
 	// invalid package is then an error, unless KeepGoing leaves it out. The changes are in [Account.Repairs], those of

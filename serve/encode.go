@@ -12,8 +12,8 @@ import (
 )
 
 // EncodePackage returns the cache file of a package: deterministic bytes that depend only on the arguments. All blobs
-// of the catalog must belong to one package, or none of them to any. The catalog should have passed [declcfg.Validate];
-// an error explains why it cannot be served. It must not be a skeleton.
+// of the catalog must belong to one package, or none of them to any. The catalog should have passed
+// [declcfg.Catalog.Validate]; an error explains why it cannot be served. It must not be a skeleton.
 //
 // The sources are the files from which the package's blobs were read. A server that finds the cache file beside a
 // catalog uses it only while these files are unchanged; without sources it is never used for a catalog.

@@ -22,7 +22,7 @@ const (
 	httpRequests   = 256
 	httpStreams    = 32 // concurrent requests of one connection
 	httpHeaderSize = 16 << 10
-	httpDrain      = 5 * time.Second
+	httpDrain      = 5 * time.Second // at the same time as that of gRPC
 	// metricsDrain comes after the [Limits.Drain] of gRPC: together they are less than the 20 seconds within which a
 	// server stops.
 	metricsDrain = time.Second

@@ -62,8 +62,9 @@ func (db *DB) derive(g *graph) {
 	}
 }
 
-// repairVersion takes the version from the ClusterServiceVersion if the column is empty: opm's migration to version 5
-// wrote the values to new rows instead of updating.
+// repairVersion takes the version and the skipRange from the ClusterServiceVersion if the version column is empty,
+// since opm's migration to version 5 wrote the values to new rows instead of updating. With [CompatOPM] a column that
+// exists stays empty, as in opm.
 func (db *DB) repairVersion(b *bundle, c *csv) {
 	if b.version.s != "" || c.version == "" || db.options.Compat == CompatOPM && db.schema.hasColumn("operatorbundle",
 		"version") {

@@ -1,5 +1,5 @@
 // Package sqlite reads and writes index databases: the SQLite files in which opm stored catalogs before file-based
-// ones.
+// ones. [Open] opens a database, and [DB.Blobs] returns its catalog.
 //
 // Every schema version is read without a migration, from the first to the last (13): columns and tables that an old
 // version lacks are derived while reading. The file is never written to; a database that cannot be read in place,

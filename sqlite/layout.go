@@ -53,7 +53,8 @@ type channelLayout struct {
 	other   map[string]*row // rows of skipped bundles
 }
 
-// newLayout lays out the channels of a valid package; heads are those of the channels.
+// newLayout lays out the channels of a valid package. heads[i] is the head of channels[i], and firstID the id of the
+// first row.
 func newLayout(firstID int64, channels []declcfg.Channel, heads []string) *layout {
 	l := &layout{nextID: firstID, members: map[string]bool{}}
 	for i := range channels {

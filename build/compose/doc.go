@@ -1,3 +1,3 @@
-// Package compose builds one catalog from the images of others, as described by a configuration file for composite
-// catalogs. Layers of images built by this module are stacked, see [build.Compose]; other images are read.
+// Package compose reads the file that describes a composite catalog, and opens the images that it names: [Read], then
+// [Open], then build.Compose. Layers of images that this module built are stacked; other images are read.
 package compose

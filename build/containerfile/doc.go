@@ -1,5 +1,5 @@
 // Package containerfile evaluates a Containerfile (Dockerfile) without running anything. For each platform the result
-// is a base image, the entries of the layers above it, and a configuration; package build makes an image of them.
+// is a base image, the entries of the layers above it, and a configuration; build.Assemble makes an image of them.
 //
 //	Containerfile ──Parse──> File ──Evaluator──> Stage: base, layers, configuration
 //	context, images ─────────────────┘

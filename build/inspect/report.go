@@ -141,7 +141,7 @@ type Proof struct {
 	// Files and Packages are the numbers of catalog files and packages that were read and validated.
 	Files    int `json:"files"`
 	Packages int `json:"packages"`
-	// Differences has at most [maxDifferences] entries; More is the number of those left out.
+	// Differences has at most 1000 entries; More is the number of those left out.
 	Differences []Difference `json:"differences"`
 	More        int          `json:"more,omitempty"`
 	// Notes are findings that are not differences.

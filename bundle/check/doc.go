@@ -1,6 +1,9 @@
 // Package check validates an operator bundle: its annotations, dependencies and constraints, its manifests, and whether
 // the Operator Lifecycle Manager can unpack and install it.
 //
+//	b, err := bundle.Read(ctx, fsys, bundle.ReadOptions{})
+//	report, err := check.Run(ctx, fsys, b, check.Options{})
+//
 // The rules are those of opm's "alpha bundle validate", some of which are in github.com/operator-framework/api, and
 // some more: the size of the ConfigMap that the bundle is unpacked to, images that only an environment variable names,
 // compound constraints, channels. Unlike opm it does not stop at the first invalid part: all problems are reported

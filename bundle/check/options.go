@@ -23,7 +23,7 @@ type Options struct {
 	Plain bool
 	// Strict turns warnings into errors.
 	Strict bool
-	// Timeout is the time limit for one bundle; [DefaultTimeout] if 0. What is not checked by then is an error of the
+	// Timeout is the time limit for one bundle; 20 seconds if 0. What is not checked by then is an error of the
 	// bundle.
 	Timeout time.Duration
 	// Jobs bounds concurrent work; 1 if it is less.

@@ -26,7 +26,8 @@ type Size struct {
 	// since version 0.19.
 	Plain   int64 `json:"plain"`
 	Encoded int64 `json:"encoded"`
-	Limit   int64 `json:"limit"`
+	// Limit is the maximum of Encoded.
+	Limit int64 `json:"limit"`
 }
 
 // sizes checks the bundle as a whole and each object against the limits of Kubernetes.
@@ -34,7 +35,7 @@ func (r *run) sizes() {
 	r.size.Limit = maxConfigMap
 	var n counter
 	z := gzip.NewWriter(&n)
-	// Of the metadata only the annotations are copied to the ConfigMap, as its annotations.
+	// Only the manifests count. Of the metadata OLM copies the annotations alone, as annotations of the ConfigMap.
 	for _, e := range r.list(r.b.ManifestsDir) {
 		if e.IsDir() {
 			continue

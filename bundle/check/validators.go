@@ -38,9 +38,9 @@ func optionals() []optional {
 		{Validator{"image-digests", "images that are named by tag and not by digest"}, nil, false, (*run).imageDigests},
 		{Validator{"multiarch", "labels of architectures against the deployments' node affinity"}, nil, false,
 			(*run).architectures},
-		//lint:ignore SA1019 opm's users know it by this name
 		{Validator{"operatorhub",
 			"what OperatorHub.io needs: operatorhub/v2, standardcapabilities and standardcategories"},
+			//lint:ignore SA1019 opm's users know it by this name
 			validation.OperatorHubValidator, false, nil},
 		{Validator{"operatorhub/v2", "what OperatorHub.io needs of the description"}, validation.OperatorHubV2Validator,
 			false, nil},

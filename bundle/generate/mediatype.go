@@ -18,7 +18,7 @@ var errNoManifests = errors.New("contains no yaml files")
 // detectMediaType classifies the manifests at the root of fsys as opm does: a Helm chart if there is a Chart.yaml with
 // a name, registry+v1 if the first document of a file is a ClusterServiceVersion, otherwise plain.
 // CustomResourceDefinitions alone are plain, and so is a directory whose ClusterServiceVersion cannot be parsed.
-// Without any manifest the error is [ErrNoManifests].
+// Without any manifest the error is [errNoManifests].
 func detectMediaType(fsys fs.FS) (bundle.MediaType, error) {
 	if isChart(fsys) {
 		return bundle.Helm, nil

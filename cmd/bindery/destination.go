@@ -76,7 +76,7 @@ func readTarget(c *cli.Context) (target, error) {
 	return readTargetOf(c, outputs)
 }
 
-// readTargetOf is [readTarget] with the given values of --output.
+// readTargetOf is [readTarget] with these values in place of --output.
 func readTargetOf(c *cli.Context, outputs []string) (target, error) {
 	var t target
 	var err error

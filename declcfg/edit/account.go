@@ -174,7 +174,7 @@ func flatten(p *part) flat {
 }
 
 // compare adds the differences between two states of a package to the account; either may be nil. A blob that was
-// replaced by one with the same image is not detected: see [Account.note].
+// replaced by one with the same image is not detected.
 func (a *Account) compare(before, after *part, why reasons) {
 	name := ""
 	if before != nil {

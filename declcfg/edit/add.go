@@ -42,7 +42,7 @@ type AddOptions struct {
 	OverwriteLatest bool
 	// SubstitutesFor enables bundles that substitute for others.
 	SubstitutesFor bool
-	// AnyImages accepts images that are not pull specs, as [declcfg.ValidateAnyImages] does.
+	// AnyImages accepts images that are not pull specs, as [declcfg.Catalog.ValidateAnyImages] does.
 	AnyImages bool
 	// Permissive adds the valid bundles and reports the rest in Account.Problems.
 	Permissive bool

@@ -7,5 +7,5 @@
 // All functions are safe for concurrent use on the same catalog, and take time linear in their input.
 //
 // Packages that an edit does not change stay as they are, even if they are invalid. Changed packages are valid
-// afterwards according to [declcfg.Validate].
+// afterwards according to [declcfg.Catalog.Validate].
 package edit

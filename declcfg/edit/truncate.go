@@ -12,7 +12,7 @@ import (
 type TruncateOptions struct {
 	// AllowPackageRemoval removes a package if the heads of all its channels are deprecated.
 	AllowPackageRemoval bool
-	// AnyImages accepts images that are not pull specs, as [declcfg.ValidateAnyImages] does.
+	// AnyImages accepts images that are not pull specs, as [declcfg.Catalog.ValidateAnyImages] does.
 	AnyImages bool
 	// Permissive skips missing bundles and reports them in Account.Problems.
 	Permissive bool

@@ -30,7 +30,7 @@ type MermaidOptions struct {
 	// Repair corrects opm's errors with several packages: a deprecation counts in its own package only, every
 	// deprecated package is marked, and edges are marked by their order in the text.
 	Repair bool
-	// MaxEdges is the maximum number of edges; 0 means [DefaultMaxEdges].
+	// MaxEdges is the maximum number of edges; 0 means 1 << 20.
 	MaxEdges int
 	// Warn is called for parts that cannot be drawn.
 	Warn func(message string)

@@ -1,4 +1,5 @@
-// Package imports has the rules of which package may import which, as a test. docs/architecture.md explains them.
+// Package imports has the rules of which package may import which, as a test. The reasons for
+// the unusual ones are in docs/architecture.md, Departures.
 package imports
 
 import (

@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"syscall"
 
+	"github.com/opencontainers/runtime-spec/specs-go"
 	"go.podman.io/storage/pkg/unshare"
 	"golang.org/x/sys/unix"
 

@@ -31,7 +31,7 @@ type Limits struct {
 	Compressed int64
 	// Uncompressed is the maximum total size of the layers as archives; 8 GiB by default.
 	Uncompressed int64
-	// File is the maximum size of one extracted file; 64 MiB by default, 1 GiB for [Image.CopyFile].
+	// File is the maximum size of one extracted file; 64 MiB by default, 1 GiB for images.Image.CopyFile.
 	File int64
 	// Entries is the maximum number of entries of all archives; 200,000 by default.
 	Entries int

@@ -11,7 +11,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// Wrap gives an error the class [fault.ErrRegistry] and leaves its text.
+// Wrap makes an error one of [fault.ErrRegistry]. Its text is unchanged.
 func Wrap(err error) error { return classified{err} }
 
 type classified struct{ error }

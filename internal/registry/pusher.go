@@ -52,7 +52,7 @@ type Pusher struct {
 	events sync.Mutex
 }
 
-// blobLocator is [images.BlobLocator].
+// blobLocator is images.BlobLocator.
 type blobLocator interface {
 	BlobRepositories(d digest.Digest) []string
 }
@@ -188,7 +188,7 @@ type pushedBlob struct {
 	Digest digest.Digest
 	Size   int64
 	How    how
-	// From is the repository that it was mounted from, "HOST/REPOSITORY".
+	// From is the repository that it was mounted from, "HOST/REPOSITORY"; empty unless it was mounted.
 	From string
 }
 

@@ -40,7 +40,7 @@ func ReadMounted(path string) ([]byte, error) {
 // maxMounted is the maximum size in bytes for ReadMounted.
 const maxMounted = 4 << 20
 
-// Open opens a regular file.
+// Open opens a regular file. Anything else is an error, also a symbolic link.
 func Open(path string) (*os.File, error) {
 	info, err := os.Lstat(path)
 	if err != nil {

@@ -154,7 +154,7 @@ func object(err error) string {
 }
 
 // WriteText writes err as "error: ..." and its hint as "hint: ...". Further lines are indented, so that quoted input
-// never starts a line, and everything is cleaned with [Clean].
+// never starts a line, and everything is cleaned with [printable.Text].
 func WriteText(w io.Writer, err error) error {
 	_, werr := fmt.Fprintf(w, "error: %s\n", printable.Indent(printable.Text(err.Error())))
 	var e *Error
