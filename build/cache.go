@@ -116,6 +116,7 @@ func (k *Cache) keepBlob(b layers.Blob, path string) {
 		return
 	}
 	r := k.blobs.Tee(b.Digest, b.Size, f)
+	// The tee stores what passes through it, if all of it does.
 	_, _ = io.CopyBuffer(io.Discard, struct{ io.Reader }{r}, make([]byte, 128<<10))
 	_ = r.Close()
 }

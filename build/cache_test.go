@@ -206,16 +206,24 @@ func TestBytesOfKnownLayers(t *testing.T) {
 	}
 }
 
-// A wrong note is detected when the bytes are needed, and removed.
-func TestWrongNotes(t *testing.T) {
-	k := knownIn(t, t.TempDir())
-	o := Options{Cache: k}
-	img, _ := build1(t, sampleFS(), o)
+// withWrongNote returns the options of a cache whose note about the first layer of the sample has the digest of another
+// layer, and the image without that note.
+func withWrongNote(t *testing.T) (o Options, img *Image, other digest.Digest) {
+	t.Helper()
+	o = Options{Cache: knownIn(t, t.TempDir())}
+	img, _ = build1(t, sampleFS(), o)
 	l := img.Layers[0]
-	other := digest.FromString("another layer")
-	k.notes.Put(layerNote(l.Key),
+	other = digest.FromString("another layer")
+	o.Cache.notes.Put(layerNote(l.Key),
 		fmt.Appendf(nil, `{"digest":%q,"diffID":%q,"bytes":%d,"uncompressed":%d,"compression":"gzip"}`, other, l.DiffID,
 			l.Size, l.Uncompressed))
+	return o, img, other
+}
+
+// A wrong note is detected when the bytes are needed, and removed.
+func TestWrongNotes(t *testing.T) {
+	o, img, other := withWrongNote(t)
+	k, l := o.Cache, img.Layers[0]
 	lied, _ := build1(t, sampleFS(), o)
 	_, err := images.Copy(t.Context(), lied,
 		[]images.Destination{{Transport: images.OCI, Path: filepath.Join(t.TempDir(), "out"), Name: "v1"}},
@@ -394,14 +402,7 @@ func TestKnownExtraCaches(t *testing.T) {
 
 // An image whose layer differs from the cache record is rebuilt without the cache when it is copied.
 func TestCopyRebuildsAStaleImage(t *testing.T) {
-	k := knownIn(t, t.TempDir())
-	o := Options{Cache: k}
-	img, _ := build1(t, sampleFS(), o)
-	l := img.Layers[0]
-	other := digest.FromString("another layer")
-	k.notes.Put(layerNote(l.Key),
-		fmt.Appendf(nil, `{"digest":%q,"diffID":%q,"bytes":%d,"uncompressed":%d,"compression":"gzip"}`, other, l.DiffID,
-			l.Size, l.Uncompressed))
+	o, img, _ := withWrongNote(t)
 	stale, _ := build1(t, sampleFS(), o)
 	if stale.Digest == img.Digest {
 		t.Fatal("the note was not read")

@@ -44,7 +44,7 @@ func TestBlobsAreMounted(t *testing.T) {
 		"names that are none": {true, func(h string) []string {
 			return []string{"", "/", h, h + "/base/image:tag", h + "/BASE", "http://" + h + "/x"}
 		}, want{4, 0, -1}},
-		"nobody is known": {true, func(string) []string { return nil }, want{4, 0, -1}},
+		"no repository is known": {true, func(string) []string { return nil }, want{4, 0, -1}},
 		"a wrong one and a good one": {true,
 			func(h string) []string { return []string{"registry.example.com/base/image", h + "/base/image"} },
 			want{1, 3, 4}},

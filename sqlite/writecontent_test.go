@@ -194,7 +194,7 @@ func TestChanges(t *testing.T) {
 			c.Bundles[1].Name, c.Channels[0].Entries[1].Name = "p-v2.0.0-1", "p-v2.0.0-1"
 			c.Bundles[1].Properties[0].Value = json.RawMessage(`{"packageName":"p","release":"1","version":"2.0.0"}`)
 		}, "release", true},
-		"tombstone that nobody has told of": {func(c *declcfg.Catalog) {
+		"tombstone without a deprecation": {func(c *declcfg.Catalog) {
 			addProperty(&c.Bundles[0],
 				declcfg.PropertyDeprecated, "{}")
 		}, "olm.deprecations", false},

@@ -28,7 +28,7 @@ func (p *program) showError(app *cli.App, line cmdline.Line, args []string, err 
 	if errors.As(err, &about) {
 		about.Object = redact.Text(about.Object)
 	}
-	var text strings.Builder
+	var text strings.Builder // writing to it cannot fail
 	switch {
 	case errorFormat(args) == "json":
 		_ = cmdline.WriteJSON(&text, err)
@@ -40,7 +40,8 @@ func (p *program) showError(app *cli.App, line cmdline.Line, args []string, err 
 			fmt.Fprintf(&text, "usage: %s\n", cmdline.Synopsis(app, line))
 		}
 	}
-	// Most messages contain names that the user gave: remove credentials.
+	// Most messages contain names that the user gave: remove credentials. An error of standard error cannot be
+	// reported.
 	_, _ = io.WriteString(p.stderr, redact.Names(text.String()))
 }
 

@@ -310,7 +310,7 @@ func TestWholeWay(t *testing.T) {
 		stop()
 	}
 	if got := runProgram(t, dir, "grpc_health_probe", "-addr", "127.0.0.1:"+port); got.status != 2 {
-		t.Errorf("nobody listens: %+v", got)
+		t.Errorf("connection refused: %+v", got)
 	}
 }
 

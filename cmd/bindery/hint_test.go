@@ -130,7 +130,7 @@ func TestHintOfRefusedPush(t *testing.T) {
 	}
 }
 
-// Users of builders with an image store are told that nothing is kept in one.
+// A message tells users of builders with an image store that bindery stores nothing in one.
 func TestImageBuilderIsNotUsed(t *testing.T) {
 	for args, warned := range map[string]bool{
 		"":                  true,

@@ -161,7 +161,7 @@ func (s *sheet) remarks() []note {
 			add(true, "channel %s has %s", shown(l.name, maxName), count(l.heads, "head"))
 		}
 		if l.outside > 0 {
-			add(false, "channel %s: of %s what is skipped is told in words only", shown(l.name, maxName),
+			add(false, "channel %s: the skips of %s are listed in the text only", shown(l.name, maxName),
 				count(l.outside, "bundle"))
 		}
 	}

@@ -213,7 +213,8 @@ func (s *Splitter) skipWhite() (int, error) {
 	return at, nil
 }
 
-// check returns the error of AppendJSON, unless the document exceeds a limit.
+// check returns the error of AppendJSON for the first MaxDocument bytes. A longer document is cut there, so that its
+// error may be io.ErrUnexpectedEOF.
 func (s *Splitter) check(data []byte) error {
 	return s.conv.checkJSON(data[:min(len(data), s.limits.MaxDocument)])
 }

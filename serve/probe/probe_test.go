@@ -98,10 +98,10 @@ func TestExitCodes(t *testing.T) {
 			"timeout: health rpc did not complete within 50ms"},
 		{"no health service", []string{"-addr", without}, 3, "",
 			"error: this server does not implement the grpc health protocol"},
-		{"nobody listens", []string{"-addr", "127.0.0.1:1", "-connect-timeout", "100ms"}, 2, "",
+		{"connection refused", []string{"-addr", "127.0.0.1:1", "-connect-timeout", "100ms"}, 2, "",
 			"(TRANSIENT_FAILURE: connection error: desc = \"transport: Error while dialing: dial tcp 127.0.0.1:1: " +
 				"connect"},
-		{"nobody listens, told as by others", []string{"-addr", "127.0.0.1:1", "-connect-timeout", "100ms"}, 2, "",
+		{"connection refused, with the text of other probes", []string{"-addr", "127.0.0.1:1", "-connect-timeout", "100ms"}, 2, "",
 			`timeout: failed to connect service "127.0.0.1:1" within 100ms`},
 		{"no answer to the connection", []string{"-addr", silent.Addr().String(), "-connect-timeout", "100ms"}, 2, "",
 			"timeout: failed to connect service"},

@@ -51,7 +51,7 @@ func TestClassify(t *testing.T) {
 		"a failed rename":      {&os.LinkError{Op: "rename", Old: "x", New: "y", Err: syscall.EIO}, ClassLocal},
 		"an error number":      {fmt.Errorf("lock: %w", syscall.ENOLCK), ClassLocal},
 		"a port that is taken": {taken, ClassLocal},
-		"nobody listens":       {refused, ClassNetwork},
+		"connection refused":   {refused, ClassNetwork},
 		"anything else":        {errors.New("broken"), ClassInput},
 	} {
 		if got := Classify(c.err); got != c.want {
