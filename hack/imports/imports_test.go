@@ -37,7 +37,9 @@ var rules = map[string][]string{
 	"bundle/configmap": {"bundle"},
 	"bundle/generate":  {"bundle"},
 	"bundle/unpackjob": nil,
-	"images":           nil,
+	"images":           {"images/referrers", "images/signature"},
+	"images/referrers": nil,
+	"images/signature": {"images/referrers"},
 	"layers":           nil,
 	"sqlite":           {"declcfg", "declcfg/property"},
 
