@@ -122,8 +122,11 @@ func (a *Attesting) legacy(ctx context.Context, to referrers.Writer, subject v1.
 	defer func() { a.note(made) }()
 	for _, p := range present {
 		e, err := parseEnvelope(p.content)
-		if err == nil && bytes.Equal(e.payload, text) &&
-			v.madeByKey(&Finding{}, preAuthEncoding(e.payloadType, e.payload), e.signatures, formAtt) == nil {
+		if err != nil || !bytes.Equal(e.payload, text) {
+			continue
+		}
+		message := preAuthEncoding(e.payloadType, e.payload)
+		if _, err := v.madeByKey(&Finding{}, message, e.signatures, formAtt); err == nil {
 			made.Found = true
 			return nil
 		}

@@ -17,6 +17,8 @@ type envelope struct {
 	payload     []byte
 	payloadType string
 	signatures  [][]byte
+	// certificate is that of the bundle that the envelope is in, in DER; nil if there is none.
+	certificate []byte
 }
 
 // preAuthEncoding returns what is signed of a DSSE envelope (PAE, SUPPLY b-8).

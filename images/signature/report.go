@@ -19,6 +19,7 @@ const (
 	PayloadType    Class = "payload-type"    // an envelope with something else than a statement
 	Malformed      Class = "malformed"       // it breaks a rule of its format
 	MediaType      Class = "media-type"      // a layer of another type
+	Certificate    Class = "certificate"     // a certificate that cannot have made the signature
 	Corrupt        Class = "corrupt"         // content that is not what its digest says, or that is missing
 	TooLarge       Class = "too-large"       // more bytes or entries than are read
 )

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"time"
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
@@ -23,6 +24,8 @@ type VerifyOptions struct {
 	// Identity, unless zero, is the name that signatures in .sig tags must have been made for. Bundles have no
 	// identity.
 	Identity Identity
+	// Now is the time that certificates must be valid at; the present if zero.
+	Now time.Time
 	// Type is the type of predicate of the attestations to look for; empty, or [PredicateSign], looks for signatures.
 	Type string
 }
@@ -45,6 +48,9 @@ func Verify(ctx context.Context, r referrers.Reader, image referrers.Image, o Ve
 		return nil, fmt.Errorf("%w: there is no key to verify with", fault.ErrInvalid)
 	}
 	o.Type = cmp.Or(o.Type, PredicateSign)
+	if o.Now.IsZero() {
+		o.Now = time.Now()
+	}
 	report := &Report{Image: image.Top.Digest, Type: o.Type}
 	left := int64(maxTotal)
 	check := func(d v1.Descriptor) (bool, error) {
@@ -154,8 +160,18 @@ func (v *verifier) simple(f *Finding, l v1.Descriptor, content []byte) (Class, e
 	if err != nil {
 		return Malformed, fmt.Errorf("annotation %s: %w", signatureAnnotation, err)
 	}
-	if err := v.madeByKey(f, content, [][]byte{sig}, formSig); err != nil {
+	key, err := v.madeByKey(f, content, [][]byte{sig}, formSig)
+	if err != nil {
 		return OtherKey, err
+	}
+	if text, ok := l.Annotations[certificateAnnotation]; ok {
+		der, err := pemCertificate(text)
+		if err == nil {
+			err = checkCertificate(der, key, v.o.Now)
+		}
+		if err != nil {
+			return Certificate, err
+		}
 	}
 	p, err := parseSimple(content)
 	switch {
@@ -193,8 +209,14 @@ func (v *verifier) statement(f *Finding, e *envelope, in form) (Class, error) {
 	if e.payloadType != statementMedia {
 		return PayloadType, fmt.Errorf("the payload's type is %.100q, expected %q", e.payloadType, statementMedia)
 	}
-	if err := v.madeByKey(f, preAuthEncoding(e.payloadType, e.payload), e.signatures, in); err != nil {
+	key, err := v.madeByKey(f, preAuthEncoding(e.payloadType, e.payload), e.signatures, in)
+	if err != nil {
 		return OtherKey, err
+	}
+	if e.certificate != nil {
+		if err := checkCertificate(e.certificate, key, v.o.Now); err != nil {
+			return Certificate, err
+		}
 	}
 	s, err := parseStatement(e.payload)
 	switch {
@@ -215,19 +237,19 @@ func (v *verifier) statement(f *Finding, e *envelope, in form) (Class, error) {
 }
 
 // madeByKey finds the key that made one of the signatures.
-func (v *verifier) madeByKey(f *Finding, message []byte, sigs [][]byte, in form) error {
+func (v *verifier) madeByKey(f *Finding, message []byte, sigs [][]byte, in form) (PublicKey, error) {
 	for _, key := range v.o.Keys {
 		for _, sig := range sigs {
 			if key.verify(message, sig, in) == nil {
 				f.Key, f.KeyType = key.Fingerprint(), key.Describe()
-				return nil
+				return key, nil
 			}
 		}
 	}
 	if len(v.o.Keys) == 1 {
-		return errSignature
+		return PublicKey{}, errSignature
 	}
-	return errors.New("none of these keys made the signature")
+	return PublicKey{}, errors.New("none of these keys made the signature")
 }
 
 // refuse adds a finding that is not verified.
