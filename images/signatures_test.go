@@ -1,67 +1,21 @@
 package images
 
 import (
-	"archive/tar"
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/klauspost/compress/zstd"
-
+	"github.com/operator-bindery/bindery/internal/supplytest"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
-// signatureVectors are the files of images with and without good signatures, by image and then by name.
-func signatureVectors(t *testing.T) map[string]map[string][]byte {
-	t.Helper()
-	packed, err := os.ReadFile("../testdata/signatures/vectors.tar.zst")
-	if err != nil {
-		t.Fatal(err)
-	}
-	z, err := zstd.NewReader(bytes.NewReader(packed))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer z.Close()
-	all := map[string]map[string][]byte{}
-	for r := tar.NewReader(z); ; {
-		h, err := r.Next()
-		if err == io.EOF {
-			return all
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if h.Typeflag != tar.TypeReg {
-			continue
-		}
-		text, err := io.ReadAll(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		vector, name, _ := strings.Cut(h.Name, "/")
-		if all[vector] == nil {
-			all[vector] = map[string][]byte{}
-		}
-		all[vector][name] = text
-	}
-}
-
 // Policies with keys take the images that were signed with them, and no others.
 func TestSignedImages(t *testing.T) {
-	vectors := signatureVectors(t)
-	dir, home := t.TempDir(), t.TempDir()
-	for name, text := range vectors["keys"] {
-		write(t, filepath.Join(dir, name), string(text))
-	}
-	for name, text := range vectors["policy"] {
-		write(t, filepath.Join(dir, name), strings.ReplaceAll(string(text), "@KEYS@", dir))
-	}
+	vectors := supplytest.Vectors(t)
+	dir, home := supplytest.Policies(t), t.TempDir()
 	if err := os.MkdirAll(filepath.Join(home, ".config/containers/registries.d"), 0o755); err != nil {
 		t.Fatal(err)
 	}
