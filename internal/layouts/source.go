@@ -67,29 +67,17 @@ func OpenSource(ctx context.Context, p Place, ref types.ImageReference, limits l
 
 // openLayout finds the image in an OCI image layout (image specification, "Image Layout").
 func (s *Source) openLayout(p Place) error {
-	content, err := readFile(s.files, layoutFile)
+	index, err := readLayout(s.files)
 	if err != nil {
 		return err
 	}
-	if err := checkLayoutVersion(content); err != nil {
-		return err
-	}
-	if content, err = readFile(s.files, indexFile); err != nil {
-		return err
-	}
-	index := &layoutIndex{}
-	if err := index.parse(content); err != nil {
-		return fmt.Errorf("%s: %w", indexFile, err)
-	}
-	if s.top, err = index.find(p.Path, p.Name, s.refers); err != nil {
+	if s.top, err = index.find(p.Path, p.Name, func(d v1.Descriptor) bool { return refers(s.files, d) }); err != nil {
 		return err
 	}
 	if err := verify.Digest(s.top.Digest); err != nil {
 		return fmt.Errorf("%s: %w", indexFile, err)
 	}
-	s.blobFile = func(d digest.Digest) string {
-		return blobsDir + "/" + d.Algorithm().String() + "/" + d.Encoded()
-	}
+	s.blobFile = blobName
 	s.manifestFile = func(d *digest.Digest) string {
 		if d == nil {
 			d = &s.top.Digest
@@ -107,12 +95,11 @@ func (s *Source) openLayout(p Place) error {
 const maxReferrer = 64 << 10
 
 // refers tells whether the manifest of an entry names a subject: it is a signature or an attestation of another image.
-func (s *Source) refers(d v1.Descriptor) bool {
+func refers(files fileStore, d v1.Descriptor) bool {
 	if verify.Digest(d.Digest) != nil || d.Size > maxReferrer {
 		return false
 	}
-	content, err := readFileUpTo(s.files, blobsDir+"/"+d.Digest.Algorithm().String()+"/"+d.Digest.Encoded(),
-		maxReferrer)
+	content, err := readFileUpTo(files, blobName(d.Digest), maxReferrer)
 	if err != nil {
 		return false
 	}
