@@ -10,7 +10,6 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/internal/fault"
-	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/internal/registry"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
@@ -48,11 +47,7 @@ func (s *Survey) Close() error { return s.src.Close() }
 
 // Survey reads the manifests and configurations of an image or index, and no layers. Errors are those of [Client.Open].
 func (c *Client) Survey(ctx context.Context, name string) (_ *Survey, err error) {
-	defer func() {
-		if err != nil {
-			err = redact.Error(&PullError{redact.Text(name), err})
-		}
-	}()
+	defer func() { err = pullError(name, err) }()
 	var deadline time.Time
 	if c.o.Timeout > 0 {
 		deadline = time.Now().Add(c.o.Timeout)
@@ -85,7 +80,11 @@ func (c *Client) Survey(ctx context.Context, name string) (_ *Survey, err error)
 	}
 	top.Digest = identityOf(src, text)
 	top.Top = top.Digest
-	if err := c.admit(ctx, n, name, top.Digest); err != nil {
+	if err := c.o.Lock.Record(name, top.Digest); err != nil {
+		return nil, err
+	}
+	admission, err := c.admission(n, name, src)
+	if err != nil {
 		return nil, err
 	}
 	if out.MediaType, err = verify.ManifestKind(text, kind); err != nil {
@@ -94,12 +93,12 @@ func (c *Client) Survey(ctx context.Context, name string) (_ *Survey, err error)
 	out.Digest, out.Size = top.Digest, int64(len(text))
 	s := surveyor{out}
 	w := indexWalk{
-		img: top, image: s.addImage,
+		img: top, admission: admission, image: s.addImage,
 		index: func(index v1.Index) { out.Index, out.Annotations = true, index.Annotations },
 		other: func(entry v1.Descriptor) { out.Others = append(out.Others, entry) },
 	}
 	entry := v1.Descriptor{MediaType: out.MediaType, Digest: out.Digest, Size: out.Size}
-	if err := w.add(ctx, top, text, out.MediaType, entry, 0); err != nil {
+	if err := w.add(ctx, top, text, out.MediaType, entry, verdict{}, 0); err != nil {
 		return nil, err
 	}
 	if len(out.Images) == 0 {

@@ -19,7 +19,7 @@ import (
 // destinationFlags are the flags for the destinations of an image. They are the same in every command that writes
 // images.
 func destinationFlags() []cli.Flag {
-	return []cli.Flag{
+	return append([]cli.Flag{
 		&cli.StringSliceFlag{Name: "tag", Aliases: []string{"t"},
 			Usage: "image `NAME` in the form REGISTRY/REPOSITORY:TAG", Category: "destination"},
 		&cli.BoolFlag{Name: "push", Usage: "push the image to the registry of each name", Category: "destination"},
@@ -32,7 +32,7 @@ func destinationFlags() []cli.Flag {
 		&cli.StringSliceFlag{Name: "output",
 			Usage: "write the image to `TRANSPORT:PATH`: oci:, oci-archive:, docker-archive:, dir:, docker://, " +
 				"containers-storage:", Category: "destination"},
-	}
+	}, signFlags()...)
 }
 
 // registryFlags are the flags for registry access.
@@ -52,6 +52,12 @@ func registryFlags() []cli.Flag {
 			EnvVars: env("registries-conf"), Category: group},
 		&cli.StringFlag{Name: "policy", Usage: "signature policy `FILE` (default the system's policy.json)",
 			EnvVars: env("policy"), Category: group},
+		&cli.StringFlag{Name: "registries-d",
+			Usage:   "`DIR` with files that say where signatures are (default the system's registries.d)",
+			EnvVars: env("registries-d"), Category: group},
+		&cli.BoolFlag{Name: "require-signed",
+			Usage:   "refuse every image that the signature policy accepts without a signature",
+			EnvVars: env("require-signed"), Category: group},
 		&cli.IntFlag{Name: "retries", Value: 3, Usage: "retry failed registry requests up to `N` times",
 			EnvVars: env("retries"), Category: group},
 		&cli.DurationFlag{Name: "timeout",
@@ -214,7 +220,8 @@ func layoutName(name string) string {
 func registryOptions(c *cli.Context) images.Registry {
 	r := images.Registry{
 		AuthFile: c.String("authfile"), CertDir: c.String("cert-dir"), CAFile: c.String("ca-file"),
-		RegistriesConf: c.String("registries-conf"), UserAgent: "bindery/" + strings.TrimPrefix(c.App.Version, "v"),
+		RegistriesConf: c.String("registries-conf"), RegistriesDir: c.String("registries-d"),
+		UserAgent: "bindery/" + strings.TrimPrefix(c.App.Version, "v"),
 	}
 	if c.IsSet("tls-verify") || c.Bool("skip-tls-verify") || c.Bool("use-http") || c.Bool("skip-tls") {
 		skip := !c.Bool("tls-verify") || c.Bool("skip-tls-verify") || c.Bool("use-http") || c.Bool("skip-tls")

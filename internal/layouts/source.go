@@ -31,6 +31,8 @@ type Source struct {
 	// manifestFile and blobFile return names of files.
 	manifestFile func(*digest.Digest) string
 	blobFile     func(digest.Digest) string
+	// signatures reads the signatures of the image or of an instance; nil if the format has none.
+	signatures func(ctx context.Context, instance *digest.Digest) ([][]byte, error)
 }
 
 var _ types.ImageSource = (*Source)(nil)
@@ -82,6 +84,9 @@ func (s *Source) openLayout(p Place) error {
 		}
 		return s.blobFile(*d)
 	}
+	s.signatures = func(ctx context.Context, instance *digest.Digest) ([][]byte, error) {
+		return s.layoutSignatures(ctx, index, instance)
+	}
 	return nil
 }
 
@@ -107,6 +112,7 @@ func refers(files fileStore, d v1.Descriptor) bool {
 // openDirectory opens a directory of the containers tools ("dir:"): a manifest, and blobs named by their digests.
 func (s *Source) openDirectory() error {
 	s.blobFile = func(d digest.Digest) string { return d.Encoded() }
+	s.signatures = s.directorySignatures
 	s.manifestFile = func(d *digest.Digest) string {
 		if d == nil {
 			return "manifest.json"
@@ -159,11 +165,6 @@ func (s *Source) GetBlob(_ context.Context, info types.BlobInfo, _ types.BlobInf
 func (s *Source) Reference() types.ImageReference { return s.ref }
 func (s *Source) Close() error                    { return s.files.Close() }
 func (s *Source) HasThreadSafeGetBlob() bool      { return true }
-
-// GetSignatures returns nothing: images.Client reads signatures by the library.
-func (s *Source) GetSignatures(context.Context, *digest.Digest) ([][]byte, error) {
-	return nil, nil
-}
 
 // LayerInfosForCopy returns nil: the layers are those of the manifest.
 func (s *Source) LayerInfosForCopy(context.Context, *digest.Digest) ([]types.BlobInfo, error) {

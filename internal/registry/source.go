@@ -9,6 +9,7 @@ import (
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"go.podman.io/image/v5/docker/reference"
 	"go.podman.io/image/v5/manifest"
 	"go.podman.io/image/v5/types"
 
@@ -26,6 +27,7 @@ type Source struct {
 	cache *blobcache.Cache
 	// OpenedAt is the reference that was read, in the registry or a mirror.
 	OpenedAt string
+	at       reference.Named // the same
 	text     []byte
 	kind     string
 }
@@ -91,11 +93,6 @@ func (s *Source) GetBlob(ctx context.Context, info types.BlobInfo,
 func (s *Source) Reference() types.ImageReference { return s.ref }
 func (s *Source) Close() error                    { return nil }
 func (s *Source) HasThreadSafeGetBlob() bool      { return true }
-
-// GetSignatures returns nothing: images.Client reads signatures by the library.
-func (s *Source) GetSignatures(context.Context, *digest.Digest) ([][]byte, error) {
-	return nil, nil
-}
 
 // LayerInfosForCopy returns nil: the layers are those of the manifest.
 func (s *Source) LayerInfosForCopy(context.Context, *digest.Digest) ([]types.BlobInfo, error) {
