@@ -72,6 +72,7 @@ func newApp(p *program) *cli.App {
 			p.diffCommand(),
 			p.inspectCommand(),
 			p.verifyCommand(),
+			p.sbomCommand(),
 			p.serveCommand(),
 			p.probeCommand(),
 			p.cacheCommand(),
