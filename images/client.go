@@ -11,7 +11,6 @@ import (
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"go.podman.io/image/v5/docker/reference"
-	"go.podman.io/image/v5/signature"
 	"go.podman.io/image/v5/types"
 
 	"github.com/operator-bindery/bindery/internal/blobcache"
@@ -43,6 +42,9 @@ type ClientOptions struct {
 	// PolicyFile is the policy.json to enforce. By default it is that of the containers tools; if there is none, every
 	// image is accepted.
 	PolicyFile string
+	// RequireSigned refuses images that the policy accepts without verifying a signature, and every image if there is
+	// no policy.
+	RequireSigned bool
 	// Cache stores manifests and blobs of registries; nil stores nothing.
 	Cache *Cache
 	// Lock pins names to digests; nil pins nothing.
@@ -63,11 +65,12 @@ type Client struct {
 	closed    bool
 	sys       *types.SystemContext // nil until the first image is opened
 	scratch   *layouts.Stage
-	policy    *signature.PolicyContext // nil accepts everything
+	policy    *policyFile // nil accepts everything
 	remote    *registry.Client
 
-	policyLock sync.Mutex
-	eventLock  sync.Mutex
+	// verified has the images whose signatures have been accepted, by name and digest.
+	verified  sync.Map
+	eventLock sync.Mutex
 }
 
 // NewClient returns a client. Files that the options name are read when the first image is opened.
@@ -102,7 +105,7 @@ func (c *Client) start(ctx context.Context) (err error) {
 	if err != nil {
 		return errors.Join(err, scratch.Close())
 	}
-	if c.policy, err = sourcePolicy(c.o.PolicyFile); err != nil {
+	if c.policy, err = readPolicy(c.o.PolicyFile); err != nil {
 		return errors.Join(err, scratch.Close())
 	}
 	c.scratch, c.sys = scratch, sys
@@ -126,11 +129,7 @@ func (c *Client) Close() error {
 	}
 	c.closed = true
 	c.remote.Close()
-	var err error
-	if c.policy != nil {
-		err = c.policy.Destroy()
-	}
-	return errors.Join(err, c.scratch.Close())
+	return c.scratch.Close()
 }
 
 func (c *Client) event(e transfer.Event) {
@@ -153,11 +152,24 @@ func (e *PullError) Error() string {
 }
 func (e *PullError) Unwrap() error { return e.Err }
 
+// pullError wraps an error about an image. An invalid policy is not about the image.
+func pullError(name string, err error) error {
+	var policy *PolicyFileError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &policy):
+		return policy
+	}
+	return redact.Error(&PullError{redact.Text(name), err})
+}
+
 // Open opens the image with a name in the form of [ParseSource]. A tag is resolved once, and everything else is read by
 // digest. A name in the lock is opened by the digest there; other names are recorded in the lock.
 //
 // Errors are a [*PullError] and of the classes [ErrInvalid], [ErrLimit], [ErrIntegrity], [ErrRegistry] and [ErrPolicy],
-// or of the file system. They name the image and contain no credentials.
+// or of the file system. They name the image and contain no credentials. An image that the signature policy refuses is
+// also a [*PolicyError]; a policy that cannot be used is a [*PolicyFileError] alone.
 func (c *Client) Open(ctx context.Context, name string) (_ *Image, err error) {
 	return c.open(ctx, name, OpenOptions{Platform: c.o.Platform, AnyPlatform: c.o.AnyPlatform})
 }
@@ -168,11 +180,7 @@ func (c *Client) OpenPlatform(ctx context.Context, name string, p v1.Platform) (
 }
 
 func (c *Client) open(ctx context.Context, name string, o OpenOptions) (_ *Image, err error) {
-	defer func() {
-		if err != nil {
-			err = redact.Error(&PullError{redact.Text(name), err})
-		}
-	}()
+	defer func() { err = pullError(name, err) }()
 	var deadline time.Time
 	if c.o.Timeout > 0 {
 		deadline = time.Now().Add(c.o.Timeout)
@@ -183,6 +191,9 @@ func (c *Client) open(ctx context.Context, name string, o OpenOptions) (_ *Image
 	if err != nil {
 		return nil, err
 	}
+	if o.admission, err = c.admission(n, name, src); err != nil {
+		return nil, errors.Join(err, src.Close())
+	}
 	o.cache = c.cacheFor(n)
 	img, err := OpenSource(ctx, src, o)
 	if err != nil {
@@ -192,7 +203,7 @@ func (c *Client) open(ctx context.Context, name string, o OpenOptions) (_ *Image
 	if r, ok := src.(*registry.Source); ok {
 		img.Source, img.repository = r.OpenedAt, n.repository.Name()
 	}
-	if err := c.admit(ctx, n, name, img.Top); err != nil {
+	if err := c.o.Lock.Record(name, img.Top); err != nil {
 		return nil, errors.Join(err, img.Close())
 	}
 	return img, nil
@@ -222,14 +233,6 @@ func (c *Client) cacheFor(n sourceName) *blobcache.Cache {
 		return nil
 	}
 	return c.o.Cache
-}
-
-// admit checks the digest of a name against the policy and the lock.
-func (c *Client) admit(ctx context.Context, n sourceName, name string, top digest.Digest) error {
-	if err := c.allowed(ctx, n, top); err != nil {
-		return err
-	}
-	return c.o.Lock.Record(name, top)
 }
 
 // source opens the source for a name.

@@ -1,6 +1,7 @@
 package images
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -38,6 +39,11 @@ type clientReference struct {
 func (r *clientReference) NewImageSource(ctx context.Context, _ *types.SystemContext) (_ types.ImageSource, err error) {
 	defer func() {
 		if err != nil {
+			var policy *PolicyFileError
+			if errors.As(err, &policy) {
+				err = policy
+				return
+			}
 			err = redact.Error(fmt.Errorf("image %.300q: %w", r.name, err))
 		}
 	}()
@@ -45,14 +51,11 @@ func (r *clientReference) NewImageSource(ctx context.Context, _ *types.SystemCon
 	if err != nil {
 		return nil, err
 	}
-	text, _, err := src.GetManifest(ctx, nil)
-	if err == nil {
-		err = r.c.admit(ctx, n, r.name, identityOf(src, text))
-	}
-	if err != nil {
+	v := &verifiedSource{ImageSource: src, ref: r}
+	if err := v.admit(ctx, n); err != nil {
 		return nil, errors.Join(err, src.Close())
 	}
-	return &verifiedSource{ImageSource: src, ref: r}, nil
+	return v, nil
 }
 
 // NewImage opens the image and reads its manifest.
@@ -64,15 +67,65 @@ func (r *clientReference) NewImage(ctx context.Context, sys *types.SystemContext
 	return image.FromSource(ctx, sys, src)
 }
 
-// verifiedSource is a source whose content is compared with its digests.
+// verifiedSource is a source whose content is compared with its digests, and whose manifests the signature policy
+// accepts.
 type verifiedSource struct {
 	types.ImageSource
-	ref types.ImageReference
+	ref       *clientReference
+	text      []byte // of the manifest or index
+	kind      string
+	admission *admission
+	top       verdict // about the manifest or index
+}
+
+// admit reads the manifest or index and asks the policy about it.
+func (v *verifiedSource) admit(ctx context.Context, n sourceName) error {
+	text, kind, err := v.manifest(ctx, nil)
+	if err != nil {
+		return err
+	}
+	v.text, v.kind = text, kind
+	if kind, err = verify.ManifestKind(text, kind); err != nil {
+		return err
+	}
+	if v.admission, err = v.ref.c.admission(n, v.ref.name, v.ImageSource); err != nil {
+		return err
+	}
+	if v.top, err = v.admission.admit(ctx, verdict{}, nil, text, kind); err != nil {
+		return err
+	}
+	return v.ref.c.o.Lock.Record(v.ref.name, identityOf(v.ImageSource, text))
+}
+
+// GetSignatures returns none: a copy has the signatures that its caller writes beside it, and the library's copy would
+// fail at destinations that keep none.
+func (v *verifiedSource) GetSignatures(context.Context, *digest.Digest) ([][]byte, error) {
+	return nil, nil
 }
 
 func (v *verifiedSource) Reference() types.ImageReference { return v.ref }
 
+// GetManifest returns the text that was opened, or an instance that the policy accepts.
 func (v *verifiedSource) GetManifest(ctx context.Context, instance *digest.Digest) ([]byte, string, error) {
+	if instance == nil {
+		return bytes.Clone(v.text), v.kind, nil
+	}
+	text, kind, err := v.manifest(ctx, instance)
+	if err != nil || v.admission == nil {
+		return text, kind, err
+	}
+	known, err := verify.ManifestKind(text, kind)
+	if err == nil {
+		_, err = v.admission.admit(ctx, v.top, instance, text, known)
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	return text, kind, nil
+}
+
+// manifest reads a manifest and compares it with its digest.
+func (v *verifiedSource) manifest(ctx context.Context, instance *digest.Digest) ([]byte, string, error) {
 	text, kind, err := v.ImageSource.GetManifest(ctx, instance)
 	if err != nil {
 		return nil, "", err

@@ -10,7 +10,6 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/internal/fault"
-	"github.com/operator-bindery/bindery/internal/redact"
 )
 
 // Description describes one image, or an index and its images.
@@ -42,11 +41,7 @@ const maxVariants = 64
 // that are no images (attestations, signatures) are left out. Of several images for one platform the first one counts,
 // as in [Client.Open]. Errors are those of Open.
 func (c *Client) Describe(ctx context.Context, name string) (_ *Description, err error) {
-	defer func() {
-		if err != nil {
-			err = redact.Error(&PullError{redact.Text(name), err})
-		}
-	}()
+	defer func() { err = pullError(name, err) }()
 	var deadline time.Time
 	if c.o.Timeout > 0 {
 		deadline = time.Now().Add(c.o.Timeout)
@@ -72,12 +67,16 @@ func (c *Client) Describe(ctx context.Context, name string) (_ *Description, err
 	}
 	i.Digest = identityOf(src, text)
 	d.out.Top = i.Digest
-	if err := c.admit(ctx, n, name, i.Digest); err != nil {
+	if err := c.o.Lock.Record(name, i.Digest); err != nil {
 		return nil, err
 	}
-	w := indexWalk{img: i, image: d.addImage,
+	admission, err := c.admission(n, name, src)
+	if err != nil {
+		return nil, err
+	}
+	w := indexWalk{img: i, admission: admission, image: d.addImage,
 		index: func(index v1.Index) { d.out.Index, d.out.Annotations = true, index.Annotations }}
-	if err := w.add(ctx, i, text, kind, v1.Descriptor{}, 0); err != nil {
+	if err := w.add(ctx, i, text, kind, v1.Descriptor{}, verdict{}, 0); err != nil {
 		return nil, err
 	}
 	if len(d.out.Variants) == 0 {

@@ -24,4 +24,7 @@ const (
 	EventBlobMounted  = transfer.EventBlobMounted
 	EventRetry        = transfer.EventRetry
 	EventWarning      = transfer.EventWarning
+	// EventVerified tells that the signature policy has accepted a signature of the image Destination: Blob is the
+	// index or manifest that was signed, which for an index covers every image in it.
+	EventVerified = transfer.EventVerified
 )

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"go.podman.io/image/v5/manifest"
 
@@ -17,6 +18,8 @@ import (
 type indexWalk struct {
 	// img reads the source; each image gets a copy.
 	img *Image
+	// admission asks the signature policy about each index and image; nil asks nothing.
+	admission *admission
 	// image receives each image to run, with the text and type of its manifest and its entry in the index.
 	image func(ctx context.Context, one *Image, text []byte, kind string, entry v1.Descriptor) error
 	// index receives the outermost index, and other, unless nil, the entries that are no images to run.
@@ -26,13 +29,22 @@ type indexWalk struct {
 	entries int
 }
 
-// add visits an image, or all images of an index, whose manifest text one has read.
-func (w *indexWalk) add(ctx context.Context, one *Image, text []byte, kind string, entry v1.Descriptor,
+// add visits an image, or all images of an index, whose manifest text one has read. above is the verdict about the index
+// that it is in.
+func (w *indexWalk) add(ctx context.Context, one *Image, text []byte, kind string, entry v1.Descriptor, above verdict,
 	depth int) error {
 	if depth > limit.MaxIndexDepth {
 		return fmt.Errorf("%w: indexes in indexes, more than %d deep", fault.ErrLimit, limit.MaxIndexDepth)
 	}
 	kind, err := verify.ManifestKind(text, kind)
+	if err != nil {
+		return err
+	}
+	var instance *digest.Digest
+	if depth > 0 {
+		instance = &entry.Digest
+	}
+	admitted, err := w.admission.admit(ctx, above, instance, text, kind)
 	if err != nil {
 		return err
 	}
@@ -69,7 +81,7 @@ func (w *indexWalk) add(ctx context.Context, one *Image, text []byte, kind strin
 		if err := one.checkManifest(text, entry); err != nil {
 			return err
 		}
-		if err := w.add(ctx, &one, text, kind, entry, depth+1); err != nil {
+		if err := w.add(ctx, &one, text, kind, entry, admitted, depth+1); err != nil {
 			return err
 		}
 	}

@@ -74,7 +74,8 @@ type OpenOptions struct {
 	// AnyPlatform selects the first image for Linux if an index has none for Platform.
 	AnyPlatform bool
 
-	cache *blobcache.Cache
+	cache     *blobcache.Cache
+	admission *admission
 }
 
 // Open opens an image on this machine, such as "oci:DIR[:TAG]". [Client.Open] opens images in registries too.
@@ -123,6 +124,7 @@ func OpenSource(ctx context.Context, src types.ImageSource, o OpenOptions) (_ *I
 	img := &Image{src: src, cache: o.cache}
 	want, known := expectedDescriptor(src)
 	var instance *digest.Digest
+	var admitted verdict
 	for depth := 0; ; depth++ {
 		if depth > limit.MaxIndexDepth {
 			return nil, fmt.Errorf("%w: indexes in indexes, more than %d deep", fault.ErrLimit, limit.MaxIndexDepth)
@@ -143,6 +145,9 @@ func OpenSource(ctx context.Context, src types.ImageSource, o OpenOptions) (_ *I
 			img.Top = img.Digest
 		}
 		img.MediaType = kind
+		if admitted, err = o.admission.admit(ctx, admitted, instance, text, kind); err != nil {
+			return nil, err
+		}
 		if !manifest.MIMETypeIsMultiImage(kind) {
 			if err := img.readManifest(ctx, text); err != nil {
 				return nil, err

@@ -25,6 +25,8 @@ type Registry struct {
 	CAFile string
 	// RegistriesConf replaces the system's registries.conf.
 	RegistriesConf string
+	// RegistriesDir replaces the directories of registries.d, which say where signatures are.
+	RegistriesDir string
 	// UserAgent is sent with every request.
 	UserAgent string
 }

@@ -1,15 +1,11 @@
 package images
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 
-	"github.com/opencontainers/go-digest"
-	"go.podman.io/image/v5/image"
 	"go.podman.io/image/v5/signature"
 	"go.podman.io/image/v5/types"
 	"go.podman.io/storage/pkg/configfile"
@@ -19,123 +15,152 @@ import (
 	"github.com/operator-bindery/bindery/internal/regularfile"
 )
 
-// ErrPolicy is the class of errors about images that the signature policy refuses, and about invalid policies.
-var ErrPolicy = errors.New("signature policy")
+// policyFile is the policy.json in use. It is not changed after it has been read, and safe for concurrent use.
+type policyFile struct {
+	path   string
+	policy *signature.Policy
+}
 
-// sourcePolicy reads a policy.json (containers-policy.json(5)), by default that of the containers tools. It returns
-// nil, which accepts every image, if there is none.
-func sourcePolicy(file string) (*signature.PolicyContext, error) {
-	var policy *signature.Policy
-	var err error
-	if file == "" {
-		policy, err = signature.DefaultPolicy(nil)
-	} else {
-		var content []byte
-		if content, err = regularfile.ReadMounted(file); err == nil {
-			policy, err = signature.NewPolicyFromBytes(content)
+// readPolicy reads a policy.json (containers-policy.json(5)), by default that of the containers tools. It returns nil,
+// which accepts every image, if there is none. Errors are a [*PolicyFileError].
+func readPolicy(path string) (*policyFile, error) {
+	if path == "" {
+		var err error
+		if path, err = defaultPolicy(); path == "" || err != nil {
+			return nil, err
 		}
 	}
-	var syntax *json.SyntaxError
-	switch {
-	case file == "" && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, configfile.ErrConfigFileNotFound) ||
-		registry.Homeless(err)):
-		return nil, nil
-	case err != nil && file == "":
-		return nil, fmt.Errorf("%w: %w", ErrPolicy, err)
-	case errors.As(err, &syntax):
-		return nil, fmt.Errorf("%w: %s: not JSON: %w", ErrPolicy, file, err)
-	case err != nil:
-		return nil, fmt.Errorf("%w: %s: %w", ErrPolicy, file, err)
+	content, err := regularfile.ReadMounted(path)
+	if err != nil {
+		return nil, &PolicyFileError{path, err}
 	}
-	return newPolicyContext(policy)
+	policy, err := signature.NewPolicyFromBytes(content)
+	if err != nil {
+		var syntax *json.SyntaxError
+		if !json.Valid(content) {
+			err = json.Unmarshal(content, new(any)) // it has the position
+		}
+		if errors.As(err, &syntax) {
+			err = fmt.Errorf("not JSON: %w, after %d bytes", err, syntax.Offset)
+		}
+		return nil, &PolicyFileError{path, err}
+	}
+	return &policyFile{path, policy}, nil
 }
 
-// allowed checks an image against the policy. Most policies decide by the name alone. A policy that needs signatures is
-// given the library's source, which can read them, and which must have the same image.
-func (c *Client) allowed(ctx context.Context, n sourceName, top digest.Digest) error {
-	if c.policy == nil {
-		return nil
+// defaultPolicy returns the path of the policy.json that the containers tools enforce; empty if there is none.
+func defaultPolicy() (string, error) {
+	const variable = "CONTAINERS_POLICY_JSON"
+	for item, err := range configfile.Read(&configfile.File{
+		Name: "policy", Extension: "json", DoNotLoadDropInFiles: true, EnvironmentName: variable,
+		ErrorIfNotFound: true,
+	}) {
+		var path *fs.PathError
+		switch {
+		case err == nil:
+			return item.Name, nil
+		case errors.Is(err, configfile.ErrConfigFileNotFound), registry.Homeless(err):
+			return "", nil
+		case errors.As(err, &path):
+			return "", &PolicyFileError{path.Path, err}
+		default:
+			return "", &PolicyFileError{"policy.json", err}
+		}
 	}
-	ref, err := n.reference()
-	if err != nil {
-		return err
-	}
-	// A policy context is not safe for concurrent use.
-	c.policyLock.Lock()
-	defer c.policyLock.Unlock()
-	probe := &nameOnly{ref: ref}
-	ok, err := c.policy.IsRunningImageAllowed(ctx, image.UnparsedInstance(probe, nil))
-	if !probe.asked {
-		return policyAnswer(ok, err)
-	}
-	if err := registry.Config(c.o.Registry).RequireTLS(ctx, ref); err != nil {
-		return registry.Wrap(err)
-	}
-	creds, err := c.libraryCredentials(ctx, n)
-	if err != nil {
-		return err
-	}
-	src, err := ref.NewImageSource(ctx, creds)
-	if err != nil {
-		return registry.Wrap(fmt.Errorf("reading signatures: %w", err))
-	}
-	defer src.Close()
-	unparsed := image.UnparsedInstance(src, nil)
-	text, _, err := unparsed.Manifest(ctx)
-	if err != nil {
-		return registry.Wrap(fmt.Errorf("reading signatures: %w", err))
-	}
-	if got := digest.FromBytes(text); got != top && n.transport != DockerArchive {
-		return fmt.Errorf("%w: the tag names %s now and named %s before", fault.ErrIntegrity, got, top)
-	}
-	return policyAnswer(c.policy.IsRunningImageAllowed(ctx, unparsed))
+	return "", nil
 }
 
-// libraryCredentials returns the library's configuration with the credentials for one repository.
-func (c *Client) libraryCredentials(ctx context.Context, n sourceName) (*types.SystemContext, error) {
-	if n.transport != Docker {
-		return c.sys, nil
-	}
-	return c.remote.System(ctx, n.repository)
+// PolicyFileError is the error of a signature policy that cannot be read or understood. It is of the class [ErrPolicy].
+type PolicyFileError struct {
+	File string
+	Err  error
 }
 
-func policyAnswer(ok bool, err error) error {
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrPolicy, err)
+func (e *PolicyFileError) Error() string {
+	var path *fs.PathError
+	if errors.As(e.Err, &path) && path.Path == e.File {
+		return fmt.Sprintf("%v: %v", ErrPolicy, e.Err)
 	}
-	if !ok {
-		return fmt.Errorf("%w: the image is not allowed", ErrPolicy)
+	return fmt.Sprintf("%v: %s: %v", ErrPolicy, e.File, e.Err)
+}
+
+func (e *PolicyFileError) Unwrap() []error { return []error{ErrPolicy, e.Err} }
+
+// requirement is what this package needs to know of a requirement of a policy.
+type requirement struct {
+	Type                string
+	KeyPath             string
+	KeyPaths            []string
+	RekorPublicKeyPath  string
+	RekorPublicKeyPaths []string
+	Fulcio              struct{ CAPath string }
+	PKI                 struct{ CARootsPath, CAIntermediatesPath string }
+}
+
+// verifies tells whether the requirement wants a signature of the image.
+func (r requirement) verifies() bool { return r.Type == "sigstoreSigned" || r.Type == "signedBy" }
+
+// keyFiles returns the files of keys and certificates, each after the name of its field.
+func (r requirement) keyFiles() [][2]string {
+	named := [][2]string{{"keyPath", r.KeyPath}, {"rekorPublicKeyPath", r.RekorPublicKeyPath},
+		{"caPath", r.Fulcio.CAPath}, {"caRootsPath", r.PKI.CARootsPath},
+		{"caIntermediatesPath", r.PKI.CAIntermediatesPath}}
+	for _, path := range r.KeyPaths {
+		named = append(named, [2]string{"keyPaths", path})
+	}
+	for _, path := range r.RekorPublicKeyPaths {
+		named = append(named, [2]string{"rekorPublicKeyPaths", path})
+	}
+	var files [][2]string
+	for _, f := range named {
+		if f[1] != "" {
+			files = append(files, f)
+		}
+	}
+	return files
+}
+
+// requirements returns the requirements for an image, and the scope in the policy that has them.
+func (p *policyFile) requirements(ref types.ImageReference) (scope string, _ []requirement, err error) {
+	scope, found := p.scope(ref)
+	text, err := json.Marshal(found)
+	if err != nil {
+		return scope, nil, &PolicyFileError{p.path, err}
+	}
+	var rs []requirement
+	if err := json.Unmarshal(text, &rs); err != nil {
+		return scope, nil, &PolicyFileError{p.path, err}
+	}
+	return scope, rs, nil
+}
+
+// scope selects the requirements for an image as the library does: those of the most specific scope of its transport,
+// else those of the transport, else the default.
+func (p *policyFile) scope(ref types.ImageReference) (string, signature.PolicyRequirements) {
+	transport := ref.Transport().Name()
+	if scopes, ok := p.policy.Transports[transport]; ok {
+		names := append([]string{ref.PolicyConfigurationIdentity()}, ref.PolicyConfigurationNamespaces()...)
+		for _, name := range append(names, "") {
+			if found, ok := scopes[name]; ok {
+				if name == "" {
+					return "transport " + transport, found
+				}
+				return fmt.Sprintf("transport %s, scope %q", transport, name), found
+			}
+		}
+	}
+	return "default", p.policy.Default
+}
+
+// checkKeys returns an error that names the policy and the key if a file of a key cannot be read. The library's error
+// names neither, and without a signature it does not look for the key.
+func (p *policyFile) checkKeys(scope string, rs []requirement) error {
+	for _, r := range rs {
+		for _, f := range r.keyFiles() {
+			if _, err := regularfile.ReadMounted(f[1]); err != nil {
+				return &PolicyFileError{p.path, fmt.Errorf("%s: %s %s: %w", scope, f[0], fault.Quote(f[1]), err)}
+			}
+		}
 	}
 	return nil
-}
-
-// nameOnly is a source with a name and no content. It records whether the content was requested.
-type nameOnly struct {
-	ref   types.ImageReference
-	asked bool
-}
-
-var errNameOnly = errors.New("only the name is known")
-
-func (n *nameOnly) Reference() types.ImageReference { return n.ref }
-func (n *nameOnly) Close() error                    { return nil }
-func (n *nameOnly) HasThreadSafeGetBlob() bool      { return false }
-
-func (n *nameOnly) GetManifest(context.Context, *digest.Digest) ([]byte, string, error) {
-	n.asked = true
-	return nil, "", errNameOnly
-}
-
-func (n *nameOnly) GetBlob(context.Context, types.BlobInfo, types.BlobInfoCache) (io.ReadCloser, int64, error) {
-	n.asked = true
-	return nil, 0, errNameOnly
-}
-
-func (n *nameOnly) GetSignatures(context.Context, *digest.Digest) ([][]byte, error) {
-	n.asked = true
-	return nil, errNameOnly
-}
-
-func (n *nameOnly) LayerInfosForCopy(context.Context, *digest.Digest) ([]types.BlobInfo, error) {
-	return nil, nil
 }

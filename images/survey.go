@@ -10,7 +10,6 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/internal/fault"
-	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/internal/registry"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
@@ -51,11 +50,7 @@ func (s *Survey) Close() error { return s.src.Close() }
 
 // Survey reads the manifests and configurations of an image or index, and no layers. Errors are those of [Client.Open].
 func (c *Client) Survey(ctx context.Context, name string) (_ *Survey, err error) {
-	defer func() {
-		if err != nil {
-			err = redact.Error(&PullError{redact.Text(name), err})
-		}
-	}()
+	defer func() { err = pullError(name, err) }()
 	var deadline time.Time
 	if c.o.Timeout > 0 {
 		deadline = time.Now().Add(c.o.Timeout)
@@ -77,12 +72,17 @@ func (c *Client) Survey(ctx context.Context, name string) (_ *Survey, err error)
 		out.Source, top.Source, top.repository = r.OpenedAt, r.OpenedAt, n.repository.Name()
 		out.Repository = top.repository
 	}
-	return out, out.read(ctx, top, func(top digest.Digest) error { return c.admit(ctx, n, name, top) })
+	return out, out.read(ctx, top, func(top digest.Digest) (*admission, error) {
+		if err := c.o.Lock.Record(name, top); err != nil {
+			return nil, err
+		}
+		return c.admission(n, name, src)
+	})
 }
 
 // read reads the manifests and configurations. admit is called with the digest of the top before anything else is
-// read.
-func (s *Survey) read(ctx context.Context, top *Image, admit func(digest.Digest) error) error {
+// read, and returns what asks the signature policy; nil asks nothing.
+func (s *Survey) read(ctx context.Context, top *Image, admit func(digest.Digest) (*admission, error)) error {
 	want, known := expectedDescriptor(top.src)
 	text, kind, err := top.manifest(ctx, nil)
 	if err != nil {
@@ -95,7 +95,8 @@ func (s *Survey) read(ctx context.Context, top *Image, admit func(digest.Digest)
 	}
 	top.Digest = identityOf(top.src, text)
 	top.Top = top.Digest
-	if err := admit(top.Digest); err != nil {
+	admission, err := admit(top.Digest)
+	if err != nil {
 		return err
 	}
 	if s.MediaType, err = verify.ManifestKind(text, kind); err != nil {
@@ -104,12 +105,12 @@ func (s *Survey) read(ctx context.Context, top *Image, admit func(digest.Digest)
 	s.Digest, s.Size = top.Digest, int64(len(text))
 	r := surveyor{s}
 	w := indexWalk{
-		img: top, image: r.addImage,
+		img: top, admission: admission, image: r.addImage,
 		index: func(index v1.Index) { s.Index, s.Annotations = true, index.Annotations },
 		other: func(entry v1.Descriptor) { s.Others = append(s.Others, entry) },
 	}
 	entry := v1.Descriptor{MediaType: s.MediaType, Digest: s.Digest, Size: s.Size}
-	if err := w.add(ctx, top, text, s.MediaType, entry, 0); err != nil {
+	if err := w.add(ctx, top, text, s.MediaType, entry, verdict{}, 0); err != nil {
 		return err
 	}
 	if len(s.Images) == 0 {

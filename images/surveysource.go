@@ -17,7 +17,7 @@ func SurveySource(ctx context.Context, src types.ImageSource) (_ *Survey, err er
 		}
 	}()
 	out := &Survey{src: src, Repository: repositoryOf(src)}
-	return out, out.read(ctx, &Image{src: src}, func(digest.Digest) error { return nil })
+	return out, out.read(ctx, &Image{src: src}, func(digest.Digest) (*admission, error) { return nil, nil })
 }
 
 // repositoryOf returns the repository in the reference of a source; empty if it has none.

@@ -73,6 +73,7 @@ func newApp(p *program) *cli.App {
 			p.inspectCommand(),
 			p.verifyCommand(),
 			p.sbomCommand(),
+			p.keysCommand(),
 			p.serveCommand(),
 			p.probeCommand(),
 			p.cacheCommand(),

@@ -72,17 +72,20 @@ func (p *program) client(c *cli.Context) (*images.Client, error) {
 		return p.images, nil
 	}
 	o := images.ClientOptions{
-		Registry:   registryOptions(c),
-		Retries:    c.Int("retries"),
-		Timeout:    c.Duration("timeout"),
-		PolicyFile: c.String("policy"),
-		Platform:   v1.Platform{OS: "linux", Architecture: runtime.GOARCH},
+		Registry:      registryOptions(c),
+		Retries:       c.Int("retries"),
+		Timeout:       c.Duration("timeout"),
+		PolicyFile:    c.String("policy"),
+		RequireSigned: c.Bool("require-signed"),
+		Platform:      v1.Platform{OS: "linux", Architecture: runtime.GOARCH},
 		Events: func(e images.Event) {
 			switch e.Kind {
 			case images.EventBlobDone:
 				p.log.Debug("fetched blob", "digest", e.Blob, "bytes", e.Size, "from", e.Destination)
 			case images.EventBlobReused:
 				p.log.Debug("blob is cached", "digest", e.Blob, "bytes", e.Size)
+			case images.EventVerified:
+				p.log.Debug("the policy accepts the signature", "image", e.Destination, "digest", e.Blob)
 			default:
 				p.warnEvent(e)
 			}

@@ -52,6 +52,12 @@ func registryFlags() []cli.Flag {
 			EnvVars: env("registries-conf"), Category: group},
 		&cli.StringFlag{Name: "policy", Usage: "signature policy `FILE` (default the system's policy.json)",
 			EnvVars: env("policy"), Category: group},
+		&cli.StringFlag{Name: "registries-d",
+			Usage:   "`DIR` with files that say where signatures are (default the system's registries.d)",
+			EnvVars: env("registries-d"), Category: group},
+		&cli.BoolFlag{Name: "require-signed",
+			Usage:   "refuse every image that the signature policy accepts without a signature",
+			EnvVars: env("require-signed"), Category: group},
 		&cli.IntFlag{Name: "retries", Value: 3, Usage: "retry failed registry requests up to `N` times",
 			EnvVars: env("retries"), Category: group},
 		&cli.DurationFlag{Name: "timeout",
@@ -214,7 +220,8 @@ func layoutName(name string) string {
 func registryOptions(c *cli.Context) images.Registry {
 	r := images.Registry{
 		AuthFile: c.String("authfile"), CertDir: c.String("cert-dir"), CAFile: c.String("ca-file"),
-		RegistriesConf: c.String("registries-conf"), UserAgent: "bindery/" + strings.TrimPrefix(c.App.Version, "v"),
+		RegistriesConf: c.String("registries-conf"), RegistriesDir: c.String("registries-d"),
+		UserAgent: "bindery/" + strings.TrimPrefix(c.App.Version, "v"),
 	}
 	if c.IsSet("tls-verify") || c.Bool("skip-tls-verify") || c.Bool("use-http") || c.Bool("skip-tls") {
 		skip := !c.Bool("tls-verify") || c.Bool("skip-tls-verify") || c.Bool("use-http") || c.Bool("skip-tls")

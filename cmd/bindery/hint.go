@@ -41,7 +41,10 @@ func (p *program) withHint(err error) error {
 	var conflict *images.ConflictError
 	var invalid *declcfg.ValidationError
 	var empty *declcfg.EmptyError
+	var policy *images.PolicyError
 	switch {
+	case errors.As(err, &policy) && policyHint(policy) != "":
+		text = policyHint(policy)
 	case errors.As(err, &conflict):
 		text, object = conflictHint(conflict), conflict.Name
 	case p.editHint(err) != "":

@@ -185,6 +185,9 @@ func (s *Source) layer(ctx context.Context, old v1.Descriptor, info types.BlobIn
 // TopDescriptor returns the descriptor of the manifest that was made.
 func (s *Source) TopDescriptor() (v1.Descriptor, bool) { return s.top, true }
 
+// Original returns the library's source, which has the image's own manifest and its signatures.
+func (s *Source) Original() types.ImageSource { return s.ImageSource }
+
 // Identity returns the digest of the image's own manifest.
 func (s *Source) Identity() digest.Digest { return s.original }
 

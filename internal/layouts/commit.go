@@ -17,11 +17,16 @@ func (out *Output) Commit(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
 	}
+	if out.within && (out.writer == nil || len(out.writer.now().Entries) == 0) {
+		return nil // nothing is added
+	}
 	var err error
-	switch out.place.Format {
-	case OCI:
+	switch {
+	case out.place.Format == OCI:
 		err = out.commitLayout(ctx)
-	case Directory:
+	case out.within:
+		err = out.commitWithin(ctx)
+	case out.place.Format == Directory:
 		err = out.commitDirectory(ctx)
 	default:
 		err = out.commitFile()
@@ -40,7 +45,7 @@ func (out *Output) commitLayout(ctx context.Context) error {
 			return err
 		}
 		if info != nil {
-			return mergeLayout(ctx, staged, dir)
+			return mergeLayout(ctx, staged, dir, out.writer)
 		}
 		// The rename fails if another run has written the layout meanwhile: that directory is not empty.
 		err = os.Rename(staged, dir)
@@ -54,6 +59,30 @@ func (out *Output) commitLayout(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// commitWithin adds the staged layout to the archive at the place, which is written anew as a whole: another run may
+// have replaced it since this one began. The lock of its directory keeps out other runs.
+func (out *Output) commitWithin(ctx context.Context) error {
+	lock, err := filelock.LockDir(ctx, filepath.Dir(filepath.Clean(out.place.Path)))
+	if err != nil {
+		return err
+	}
+	defer lock.Unlock()
+	whole := out.stage.Join("whole")
+	if err := unpackLayout(ctx, out.place.Path, whole, out.writer.limits, out.writer.temp); err != nil {
+		return err
+	}
+	if err := mergeLayout(ctx, out.stage.Join(stagedLayout), whole, out.writer); err != nil {
+		return err
+	}
+	if err := archiveLayout(ctx, whole, out.stage.Join(StagedFile)); err != nil {
+		return err
+	}
+	if err := out.sync(); err != nil {
+		return err
+	}
+	return out.commitFile()
 }
 
 // occupied tells whether a rename failed because the target exists.

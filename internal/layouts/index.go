@@ -14,6 +14,7 @@ import (
 
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/limit"
+	"github.com/operator-bindery/bindery/internal/reflist"
 	"github.com/operator-bindery/bindery/internal/regularfile"
 )
 
@@ -42,8 +43,8 @@ func ReadIndex(dir string) (*layoutIndex, error) {
 }
 
 // find returns the image with a tag, or with "@" and its number in the index. Without a name there must be only one
-// image: entries for which refers returns true (signatures, attestations) do not count. Errors list the tags, and the
-// numbers of images without a tag.
+// image: entries for which refers returns true (signatures, attestations), and those whose tag is derived from a
+// digest, do not count. Errors list the tags, and the numbers of images without a tag.
 func (x *layoutIndex) find(dir, tag string, refers func(v1.Descriptor) bool) (v1.Descriptor, error) {
 	if at, numbered := strings.CutPrefix(tag, "@"); numbered {
 		i, err := strconv.Atoi(at)
@@ -82,7 +83,7 @@ func (x *layoutIndex) only(dir string, refers func(v1.Descriptor) bool) (v1.Desc
 	var names []string
 	images := 0
 	for i, d := range x.Descriptors {
-		if refers(d) {
+		if reflist.Belongs(d.Annotations[v1.AnnotationRefName]) || refers(d) {
 			continue
 		}
 		images++
@@ -112,6 +113,9 @@ func (x *layoutIndex) only(dir string, refers func(v1.Descriptor) bool) (v1.Desc
 	return v1.Descriptor{}, fmt.Errorf(text, fault.ErrInvalid, dir, images, strings.Join(names, ", "))
 }
 
+// maxEntries is how many entries the index.json of a layout may have: images, and what hangs on them.
+const maxEntries = 10_000
+
 // maxTagsShown is how many images of a layout an error lists.
 const maxTagsShown = 10
 
@@ -128,8 +132,8 @@ func (x *layoutIndex) parse(content []byte) error {
 			return fmt.Errorf("%w: manifests: %v", fault.ErrInvalid, err)
 		}
 	}
-	if len(x.Entries) > limit.MaxIndexEntries {
-		return fmt.Errorf("%w: %d entries (limit %d)", fault.ErrLimit, len(x.Entries), limit.MaxIndexEntries)
+	if len(x.Entries) > maxEntries {
+		return fmt.Errorf("%w: %d entries (limit %d)", fault.ErrLimit, len(x.Entries), maxEntries)
 	}
 	for i, e := range x.Entries {
 		var d v1.Descriptor

@@ -30,9 +30,9 @@ const (
 )
 
 // mergeLayout adds the staged layout to the layout in dir, which may be empty. index.json is replaced last, by a
-// rename, so that readers see the old or the new one. After an error the files that were added are removed. The caller
-// holds no lock.
-func mergeLayout(ctx context.Context, staged, dir string) (err error) {
+// rename, so that readers see the old or the new one. The writer, unless nil, makes changes of tags again that others
+// have written meanwhile. After an error the files that were added are removed. The caller holds no lock.
+func mergeLayout(ctx context.Context, staged, dir string, w *Writer) (err error) {
 	lock, err := filelock.LockDir(ctx, dir)
 	if err != nil {
 		return err
@@ -42,14 +42,19 @@ func mergeLayout(ctx context.Context, staged, dir string) (err error) {
 	if err != nil {
 		return err
 	}
-	added, err := ReadIndex(staged)
-	if err != nil {
-		return err
-	}
 	if old == nil {
 		if err := checkUsable(dir); err != nil {
 			return err
 		}
+	}
+	if w != nil {
+		if err := w.again(ctx, dir, old); err != nil {
+			return err
+		}
+	}
+	added, err := ReadIndex(staged)
+	if err != nil {
+		return err
 	}
 	var undo []string
 	defer func() {

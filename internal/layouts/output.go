@@ -21,6 +21,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/ctxio"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/limit"
+	"github.com/operator-bindery/bindery/internal/reflist"
 	"github.com/operator-bindery/bindery/internal/regularfile"
 )
 
@@ -43,6 +44,9 @@ type Output struct {
 	stage *Stage
 	made  []string
 	done  bool
+	// within tells that the stage has what is added to an image that is at the place, and not the image.
+	within bool
+	writer *Writer // nil without attachments
 }
 
 // StagedFile is the name in its stage of an output that is one file or one plain directory.
@@ -92,10 +96,18 @@ func (out *Output) Reference() (types.ImageReference, error) {
 // Finish completes the staged image and synchronises it.
 func (out *Output) Finish(ctx context.Context) error {
 	layout := out.stage.Join(stagedLayout)
+	if out.writer != nil {
+		if err := out.writer.flush(); err != nil {
+			return err
+		}
+	}
 	if out.isLayout() {
 		if err := normalizeIndex(layout); err != nil {
 			return err
 		}
+	}
+	if out.within {
+		return syncLayout(layout)
 	}
 	if out.place.Format == OCIArchive {
 		if err := archiveLayout(ctx, layout, out.stage.Join(StagedFile)); err != nil {
@@ -350,7 +362,8 @@ func syncLayout(layout string) error {
 			return err
 		}
 		files = append(files, BlobPath(layout, d.Digest))
-		if d.MediaType == v1.MediaTypeImageIndex {
+		// A list of referrers names also those that are not staged.
+		if d.MediaType == v1.MediaTypeImageIndex && !reflist.Belongs(d.Annotations[v1.AnnotationRefName]) {
 			instances, err := indexInstances(BlobPath(layout, d.Digest))
 			if err != nil {
 				return err
@@ -383,9 +396,10 @@ func indexInstances(path string) ([]digest.Digest, error) {
 
 // Discard removes the stage, and before Commit also the directories that were made for the output and are empty.
 func (out *Output) Discard() error {
-	var err error
+	err := out.writer.close()
+	out.writer = nil
 	if out.stage != nil {
-		err = out.stage.Close()
+		err = errors.Join(err, out.stage.Close())
 	}
 	if !out.done {
 		RemoveEmpty(out.made)

@@ -31,6 +31,8 @@ type Source struct {
 	// manifestFile and blobFile return names of files.
 	manifestFile func(*digest.Digest) string
 	blobFile     func(digest.Digest) string
+	// signatures reads the signatures of the image or of an instance; nil if the format has none.
+	signatures func(ctx context.Context, instance *digest.Digest) ([][]byte, error)
 }
 
 var _ types.ImageSource = (*Source)(nil)
@@ -65,34 +67,25 @@ func OpenSource(ctx context.Context, p Place, ref types.ImageReference, limits l
 
 // openLayout finds the image in an OCI image layout (image specification, "Image Layout").
 func (s *Source) openLayout(p Place) error {
-	content, err := readFile(s.files, layoutFile)
+	index, err := readLayout(s.files)
 	if err != nil {
 		return err
 	}
-	if err := checkLayoutVersion(content); err != nil {
-		return err
-	}
-	if content, err = readFile(s.files, indexFile); err != nil {
-		return err
-	}
-	index := &layoutIndex{}
-	if err := index.parse(content); err != nil {
-		return fmt.Errorf("%s: %w", indexFile, err)
-	}
-	if s.top, err = index.find(p.Path, p.Name, s.refers); err != nil {
+	if s.top, err = index.find(p.Path, p.Name, func(d v1.Descriptor) bool { return refers(s.files, d) }); err != nil {
 		return err
 	}
 	if err := verify.Digest(s.top.Digest); err != nil {
 		return fmt.Errorf("%s: %w", indexFile, err)
 	}
-	s.blobFile = func(d digest.Digest) string {
-		return blobsDir + "/" + d.Algorithm().String() + "/" + d.Encoded()
-	}
+	s.blobFile = blobName
 	s.manifestFile = func(d *digest.Digest) string {
 		if d == nil {
 			d = &s.top.Digest
 		}
 		return s.blobFile(*d)
+	}
+	s.signatures = func(ctx context.Context, instance *digest.Digest) ([][]byte, error) {
+		return s.layoutSignatures(ctx, index, instance)
 	}
 	return nil
 }
@@ -102,12 +95,11 @@ func (s *Source) openLayout(p Place) error {
 const maxReferrer = 64 << 10
 
 // refers tells whether the manifest of an entry names a subject: it is a signature or an attestation of another image.
-func (s *Source) refers(d v1.Descriptor) bool {
+func refers(files fileStore, d v1.Descriptor) bool {
 	if verify.Digest(d.Digest) != nil || d.Size > maxReferrer {
 		return false
 	}
-	content, err := readFileUpTo(s.files, blobsDir+"/"+d.Digest.Algorithm().String()+"/"+d.Digest.Encoded(),
-		maxReferrer)
+	content, err := readFileUpTo(files, blobName(d.Digest), maxReferrer)
 	if err != nil {
 		return false
 	}
@@ -120,6 +112,7 @@ func (s *Source) refers(d v1.Descriptor) bool {
 // openDirectory opens a directory of the containers tools ("dir:"): a manifest, and blobs named by their digests.
 func (s *Source) openDirectory() error {
 	s.blobFile = func(d digest.Digest) string { return d.Encoded() }
+	s.signatures = s.directorySignatures
 	s.manifestFile = func(d *digest.Digest) string {
 		if d == nil {
 			return "manifest.json"
@@ -172,11 +165,6 @@ func (s *Source) GetBlob(_ context.Context, info types.BlobInfo, _ types.BlobInf
 func (s *Source) Reference() types.ImageReference { return s.ref }
 func (s *Source) Close() error                    { return s.files.Close() }
 func (s *Source) HasThreadSafeGetBlob() bool      { return true }
-
-// GetSignatures returns nothing: images.Client reads signatures by the library.
-func (s *Source) GetSignatures(context.Context, *digest.Digest) ([][]byte, error) {
-	return nil, nil
-}
 
 // LayerInfosForCopy returns nil: the layers are those of the manifest.
 func (s *Source) LayerInfosForCopy(context.Context, *digest.Digest) ([]types.BlobInfo, error) {

@@ -17,6 +17,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/blobcache"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/redact"
+	"github.com/operator-bindery/bindery/internal/registriesd"
 	"github.com/operator-bindery/bindery/internal/transfer"
 )
 
@@ -32,6 +33,10 @@ type Client struct {
 	hosts        map[hostKey]*host
 	repositories map[repositoryKey]*repository
 	warned       map[string]bool
+
+	placesOnce sync.Once
+	places     *registriesd.Config
+	placesErr  error
 }
 
 // Options configure a [Client].
@@ -155,7 +160,7 @@ func (r *Client) openAt(ctx context.Context, ref types.ImageReference, from sysr
 	if err != nil {
 		return nil, err
 	}
-	s := &Source{ref: ref, repo: repo, cache: r.o.Cache, OpenedAt: from.Reference.String()}
+	s := &Source{ref: ref, repo: repo, cache: r.o.Cache, OpenedAt: from.Reference.String(), at: from.Reference}
 	retries := r.o.Retries
 	if !last {
 		retries = 0 // the next endpoint is tried in place of another attempt

@@ -34,6 +34,8 @@ type Config struct {
 	CAFile string
 	// RegistriesConf replaces the system's registries.conf.
 	RegistriesConf string
+	// RegistriesDir replaces the directories of registries.d, which say where signatures are.
+	RegistriesDir string
 	// UserAgent is sent with every request.
 	UserAgent string
 }
@@ -86,7 +88,7 @@ func (r Config) Env(getenv func(string) string) Config {
 // private directory that must exist as long as the result is used.
 func (r Config) System(scratch string) (*types.SystemContext, error) {
 	for what, path := range map[string]string{"authfile": r.AuthFile, "registries.conf": r.RegistriesConf,
-		"CA file": r.CAFile, "certificate directory": r.CertDir} {
+		"CA file": r.CAFile, "certificate directory": r.CertDir, "registries.d": r.RegistriesDir} {
 		if path == "" {
 			continue
 		}
@@ -101,6 +103,7 @@ func (r Config) System(scratch string) (*types.SystemContext, error) {
 	sys := &types.SystemContext{
 		AuthFilePath:             r.AuthFile,
 		SystemRegistriesConfPath: r.RegistriesConf,
+		RegistriesDirPath:        r.RegistriesDir,
 		DockerCertPath:           r.CertDir,
 		DockerRegistryUserAgent:  r.UserAgent,
 		// By default the library makes directories in HOME, for a cache that works only with cgo.

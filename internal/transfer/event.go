@@ -32,6 +32,7 @@ const (
 	EventBlobMounted  EventKind = "mounted"
 	EventRetry        EventKind = "retry"
 	EventWarning      EventKind = "warning"
+	EventVerified     EventKind = "verified"
 )
 
 // ErrStalled is the failure of an attempt that transferred nothing for too long.

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/images/signature"
+	"github.com/operator-bindery/bindery/internal/atomicfs"
+)
+
+func (p *program) keysCommand() *cli.Command {
+	return p.groupCommand("keys", "make keys to sign images with", p.keysGenerateCommand())
+}
+
+func (p *program) keysGenerateCommand() *cli.Command {
+	var kinds []string
+	for _, a := range signature.Algorithms() {
+		kinds = append(kinds, string(a))
+	}
+	return &cli.Command{
+		Name:  "generate",
+		Usage: "make a key pair to sign images with",
+		Description: "Writes NAME.key, the private key, encrypted with a passphrase as cosign does it, and NAME.pub, the " +
+			"public key. Neither\n" +
+			"may exist. The passphrase is read from --sign-passphrase-file, from $" + passphraseVariable + " or from the " +
+			"terminal.\n" +
+			"Every verifier takes ECDSA P-256, the default; signatures of other keys are not taken by all." +
+			examples("bindery keys generate --sign-passphrase-file passphrase.txt",
+				"bindery keys generate --name release --algorithm ed25519 --sign-passphrase-file passphrase.txt"),
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "name", Value: "bindery", Usage: "write `NAME`.key and NAME.pub"},
+			&cli.StringFlag{Name: "algorithm", Value: kinds[0],
+				Usage: "`ALGORITHM` of the key (" + strings.Join(kinds, "|") + ")"},
+			&cli.StringFlag{Name: "sign-passphrase-file", EnvVars: env("sign-passphrase-file"),
+				Usage: "read the passphrase from `FILE` or from the descriptor fd:N (default $" + passphraseVariable +
+					", else the terminal)"},
+		},
+		Action: exactly(0, p.generateKeys),
+	}
+}
+
+func (p *program) generateKeys(c *cli.Context) error {
+	algorithm, known := signature.Algorithm(c.String("algorithm")), false
+	for _, a := range signature.Algorithms() {
+		known = known || a == algorithm
+	}
+	if !known {
+		return cmdline.Usagef("invalid --algorithm value %q, expected one of %v", algorithm, signature.Algorithms())
+	}
+	private, public := c.String("name")+".key", c.String("name")+".pub"
+	for _, path := range []string{private, public} {
+		_, err := os.Lstat(path)
+		if err == nil {
+			return &cmdline.Error{Class: cmdline.ClassLocal, Object: path, Hint: "choose another name with --name",
+				Err: fmt.Errorf("%s exists: a key is never overwritten", path)}
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	forbidCoreDumps()
+	passphrase, err := p.passphrase(c, true)
+	if err != nil {
+		return err
+	}
+	defer clear(passphrase)
+	if len(passphrase) == 0 {
+		p.log.Warn("the passphrase is empty: anyone who has the file can sign")
+	}
+	key, pub, err := signature.GenerateKey(algorithm, passphrase)
+	if err != nil {
+		return err
+	}
+	if err := atomicfs.WriteFiles(c.Context, []atomicfs.Content{{Path: private, Data: key, Perm: 0o600},
+		{Path: public, Data: pub, Perm: 0o644}}); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(p.stdout, "%s\n%s\n", private, public)
+	return err
+}

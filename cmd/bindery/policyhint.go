@@ -1,0 +1,30 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/operator-bindery/bindery/images"
+)
+
+// policyHint explains how an image can be accepted that the signature policy refuses; empty if that is no matter of
+// configuration.
+func policyHint(e *images.PolicyError) string {
+	switch {
+	case e.Unverified && e.File == "":
+		return "name a policy with --policy FILE whose requirement for the image is sigstoreSigned or signedBy"
+	case e.Unverified:
+		return fmt.Sprintf("give the image a requirement sigstoreSigned or signedBy in %s, or name another policy with "+
+			"--policy FILE", e.File)
+	case e.SearchOffBy != "":
+		return fmt.Sprintf("%s has \"use-sigstore-attachments: false\" for %s, so that signatures attached to images "+
+			"are not looked for: set it to true, or name other files with --registries-d DIR", e.SearchOffBy, e.SearchOff)
+	case e.SearchOff != "":
+		return fmt.Sprintf("signatures attached to images are not looked for in %s unless registries.d says so: "+
+			"--registries-d DIR, with a file DIR/any.yaml that has \"docker: {%[1]s: {use-sigstore-attachments: "+
+			"true}}\"", e.SearchOff)
+	case e.NotFound != "":
+		return fmt.Sprintf("there is no %s: the image is not signed there, or its signatures were left behind when it "+
+			"was copied", e.NotFound)
+	}
+	return ""
+}

@@ -1,0 +1,136 @@
+package referrers
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"time"
+
+	"github.com/opencontainers/go-digest"
+	"github.com/opencontainers/image-spec/specs-go"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+// Artifact is one document that is attached to an image.
+type Artifact struct {
+	// Type is the artifact type of the manifest.
+	Type string
+	// MediaType is that of the document; Type if empty.
+	MediaType string
+	// Content is the document. Layers are written before it if it is not kept in memory: either of the two is set.
+	Content []byte
+	Layers  []v1.Descriptor
+	// Annotations are those of the manifest, beside org.opencontainers.image.created.
+	Annotations map[string]string
+	// Created is the time in the annotation; 1970 if zero. It is no time of the clock, so that the same document gives
+	// the same manifest.
+	Created time.Time
+}
+
+// Attach writes a document as a referrer of a subject and returns the descriptor of its manifest: an image manifest
+// with the empty configuration (image specification, "Guidelines for Artifact Usage"). Nothing is written twice.
+func Attach(ctx context.Context, w Writer, subject v1.Descriptor, a Artifact) (v1.Descriptor, error) {
+	created := a.Created
+	if created.IsZero() {
+		created = time.Unix(0, 0)
+	}
+	annotations := map[string]string{v1.AnnotationCreated: created.UTC().Format(time.RFC3339)}
+	maps.Copy(annotations, a.Annotations)
+	layers := a.Layers
+	if layers == nil {
+		mediaType := a.MediaType
+		if mediaType == "" {
+			mediaType = a.Type
+		}
+		layer := v1.Descriptor{MediaType: mediaType, Digest: digest.FromBytes(a.Content), Size: int64(len(a.Content))}
+		if err := WriteBytes(ctx, w, layer, a.Content); err != nil {
+			return v1.Descriptor{}, err
+		}
+		layers = []v1.Descriptor{layer}
+	}
+	empty := v1.DescriptorEmptyJSON
+	empty.Data = nil
+	if err := WriteBytes(ctx, w, empty, []byte("{}")); err != nil {
+		return v1.Descriptor{}, err
+	}
+	to := v1.Descriptor{MediaType: subject.MediaType, Digest: subject.Digest, Size: subject.Size}
+	text, err := json.Marshal(v1.Manifest{Versioned: specs.Versioned{SchemaVersion: 2},
+		MediaType: v1.MediaTypeImageManifest, ArtifactType: a.Type, Config: empty, Layers: layers, Subject: &to,
+		Annotations: annotations})
+	if err != nil {
+		return v1.Descriptor{}, err
+	}
+	d := v1.Descriptor{MediaType: v1.MediaTypeImageManifest, ArtifactType: a.Type, Digest: digest.FromBytes(text),
+		Size: int64(len(text)), Annotations: annotations}
+	return d, w.WriteManifest(ctx, text, v1.MediaTypeImageManifest)
+}
+
+// WriteBytes writes a blob that is in memory.
+func WriteBytes(ctx context.Context, w Writer, d v1.Descriptor, content []byte) error {
+	return w.WriteBlob(ctx, d, func(context.Context) (io.ReadCloser, error) {
+		return io.NopCloser(bytes.NewReader(content)), nil
+	})
+}
+
+// AppendLayers adds layers, whose blobs are written, to the image manifest of a tag, or makes it. Layers that are there
+// stay, and an equal one is not added again. So the signatures of an image are kept by all tools (SUPPLY a-10).
+func AppendLayers(ctx context.Context, w Writer, tag string, layers []v1.Descriptor) error {
+	if len(layers) == 0 {
+		return nil
+	}
+	return w.UpdateTag(ctx, tag, func(old []byte) ([]byte, string, error) {
+		m := v1.Manifest{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageManifest}
+		if old != nil {
+			if err := json.Unmarshal(old, &m); err != nil {
+				return nil, "", fmt.Errorf("the manifest of %s: %w", tag, err)
+			}
+			if m.MediaType != "" && m.MediaType != v1.MediaTypeImageManifest {
+				return nil, "", fmt.Errorf("the manifest of %s is of the type %.100q: nothing is added to it", tag,
+					m.MediaType)
+			}
+		}
+		changed := false
+		for _, l := range layers {
+			if !hasLayer(m.Layers, l) {
+				m.Layers, changed = append(m.Layers, l), true
+			}
+		}
+		if !changed {
+			return nil, "", nil
+		}
+		config, err := layersConfig(m.Layers)
+		if err != nil {
+			return nil, "", err
+		}
+		m.Config = v1.Descriptor{MediaType: v1.MediaTypeImageConfig, Digest: digest.FromBytes(config),
+			Size: int64(len(config))}
+		if err := WriteBytes(ctx, w, m.Config, config); err != nil {
+			return nil, "", err
+		}
+		text, err := json.Marshal(m)
+		return text, v1.MediaTypeImageManifest, err
+	})
+}
+
+func hasLayer(layers []v1.Descriptor, l v1.Descriptor) bool {
+	for _, old := range layers {
+		if old.Digest == l.Digest && old.MediaType == l.MediaType && maps.Equal(old.Annotations, l.Annotations) {
+			return true
+		}
+	}
+	return false
+}
+
+// layersConfig returns the configuration of a manifest of attachments: it lists the layers, as the containers library
+// and cosign expect it.
+func layersConfig(layers []v1.Descriptor) ([]byte, error) {
+	var config v1.Image
+	config.RootFS.Type = "layers"
+	for _, l := range layers {
+		config.RootFS.DiffIDs = append(config.RootFS.DiffIDs, l.Digest)
+	}
+	return json.Marshal(config)
+}

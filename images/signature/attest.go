@@ -1,0 +1,172 @@
+package signature
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/internal/fault"
+)
+
+// AttestOptions configure [NewAttesting].
+type AttestOptions struct {
+	Keys Keys
+	// Type is the predicate's type, a URI.
+	Type string
+	// Predicate returns the predicate about a manifest or index: a JSON object; nil leaves it without an attestation.
+	Predicate func(ctx context.Context, subject v1.Descriptor) (json.RawMessage, error)
+	// Legacy also writes the attestation to the tag sha256-HEX.att, which verifiers before cosign 3 read.
+	Legacy bool
+	// Created is the time in the annotations of referrers; 1970 if zero.
+	Created time.Time
+}
+
+// Attesting attests something of images, in bundles that are referrers. It implements [referrers.Attachment]. An
+// attestation by the same key with the same predicate that is there already is not made again.
+type Attesting struct {
+	o AttestOptions
+	account
+}
+
+var _ referrers.Attachment = (*Attesting)(nil)
+
+// NewAttesting returns an attachment that attests.
+func NewAttesting(o AttestOptions) *Attesting { return &Attesting{o: o} }
+
+// Attach implements [referrers.Attachment].
+func (a *Attesting) Attach(ctx context.Context, to referrers.Writer, image referrers.Image) error {
+	keys, err := a.o.Keys(ctx)
+	if err != nil {
+		return err
+	}
+	for _, subject := range image.Subjects() {
+		predicate, err := a.o.Predicate(ctx, subject)
+		if err != nil {
+			return err
+		}
+		if predicate == nil {
+			continue
+		}
+		if err := checkPredicate(predicate); err != nil {
+			return err
+		}
+		text, err := newStatement(subject.Digest, "", a.o.Type, predicate)
+		if err != nil {
+			return err
+		}
+		for _, key := range keys {
+			if err := a.one(ctx, to, subject, key, text); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func checkPredicate(predicate json.RawMessage) error {
+	if _, err := parseObject(predicate); err != nil {
+		return fmt.Errorf("predicate: %w", err)
+	}
+	if len(predicate) > maxAttestation/4*3-4096 {
+		return fmt.Errorf("predicate: %w: %d bytes; verifiers read attestations of at most %d bytes",
+			fault.ErrLimit, len(predicate), maxAttestation)
+	}
+	return nil
+}
+
+// one writes the attestation of one key.
+func (a *Attesting) one(ctx context.Context, to referrers.Writer, subject v1.Descriptor, key Signer,
+	text []byte) error {
+	wanted, err := parseStatement(text)
+	if err != nil {
+		return err
+	}
+	v := newFinder(to, subject.Digest, a.o.Type, key.Public())
+	if err := v.bundles(ctx); err != nil {
+		return err
+	}
+	made := Made{Subject: subject.Digest, Form: string(formBundle), PredicateType: a.o.Type,
+		Key: key.Public().Fingerprint()}
+	made.Found = slices.ContainsFunc(v.findings, func(f Finding) bool {
+		return f.Verified && bytes.Equal(f.Predicate, wanted.Predicate)
+	})
+	if !made.Found {
+		if err := writeBundle(ctx, to, subject, key, a.o.Type, text, a.o.Created); err != nil {
+			return err
+		}
+	}
+	a.note(made)
+	if !a.o.Legacy {
+		return nil
+	}
+	return a.legacy(ctx, to, subject, key, text)
+}
+
+// legacy writes the attestation to the .att tag.
+func (a *Attesting) legacy(ctx context.Context, to referrers.Writer, subject v1.Descriptor, key Signer,
+	text []byte) error {
+	v := newFinder(to, subject.Digest, a.o.Type, key.Public())
+	present, err := v.present(ctx, formAtt, envelopeMedia, maxAttestation)
+	if err != nil {
+		return err
+	}
+	made := Made{Subject: subject.Digest, Form: string(formAtt), PredicateType: a.o.Type,
+		Key: key.Public().Fingerprint()}
+	defer func() { a.note(made) }()
+	for _, p := range present {
+		e, err := parseEnvelope(p.content)
+		if err != nil || !bytes.Equal(e.payload, text) {
+			continue
+		}
+		message := preAuthEncoding(e.payloadType, e.payload)
+		if _, err := v.madeByKey(&Finding{}, message, e.signatures, formAtt); err == nil {
+			made.Found = true
+			return nil
+		}
+	}
+	content, err := signEnvelope(ctx, key, text)
+	if err != nil {
+		return err
+	}
+	layer := v1.Descriptor{MediaType: envelopeMedia, Digest: digest.FromBytes(content), Size: int64(len(content)),
+		Annotations: map[string]string{signatureAnnotation: "", "predicateType": a.o.Type}}
+	if err := referrers.WriteBytes(ctx, to, layer, content); err != nil {
+		return err
+	}
+	return referrers.AppendLayers(ctx, to, tagOf(subject.Digest, formAtt), []v1.Descriptor{layer})
+}
+
+// signEnvelope returns the text of an envelope with a signed statement.
+func signEnvelope(ctx context.Context, key Signer, statement []byte) ([]byte, error) {
+	sig, err := key.Sign(ctx, preAuthEncoding(statementMedia, statement))
+	if err != nil {
+		return nil, fmt.Errorf("signing: %w", err)
+	}
+	return encodeEnvelope(statement, sig)
+}
+
+// writeBundle signs a statement and writes it as a referrer of its subject (SUPPLY b-7).
+func writeBundle(ctx context.Context, to referrers.Writer, subject v1.Descriptor, key Signer, predicateType string,
+	statement []byte, created time.Time) error {
+	envelope, err := signEnvelope(ctx, key, statement)
+	if err != nil {
+		return err
+	}
+	content, err := encodeBundle(key.Public(), envelope)
+	if err != nil {
+		return err
+	}
+	_, err = referrers.Attach(ctx, to, subject, referrers.Artifact{
+		Type: BundleType, Content: content, Created: created,
+		Annotations: map[string]string{"dev.sigstore.bundle.content": "dsse-envelope",
+			"dev.sigstore.bundle.predicateType": predicateType},
+	})
+	return err
+}

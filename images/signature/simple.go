@@ -1,0 +1,137 @@
+package signature
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/opencontainers/go-digest"
+	"go.podman.io/image/v5/docker/reference"
+
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/verify"
+)
+
+// The names of the simple signing format (SUPPLY a-10 and b-3).
+const (
+	simpleSigningType   = "application/vnd.dev.cosign.simplesigning.v1+json"
+	signatureAnnotation = "dev.cosignproject.cosign/signature"
+	payloadType         = "cosign container image signature"
+)
+
+// simplePayload is what a signature in a .sig tag signs.
+type simplePayload struct {
+	// Identity is the name that the image was signed under: REPOSITORY[:TAG][@DIGEST].
+	Identity string
+	Digest   digest.Digest
+}
+
+// encode returns the payload in the order of members that the containers library writes. It has no time, so that the
+// same key and image give the same bytes.
+func (p simplePayload) encode(creator string) ([]byte, error) {
+	type (
+		identity struct {
+			Reference string `json:"docker-reference"`
+		}
+		image struct {
+			Digest digest.Digest `json:"docker-manifest-digest"`
+		}
+		critical struct {
+			Identity identity `json:"identity"`
+			Image    image    `json:"image"`
+			Type     string   `json:"type"`
+		}
+		optional struct {
+			Creator string `json:"creator"`
+		}
+	)
+	return json.Marshal(struct {
+		Critical critical `json:"critical"`
+		Optional optional `json:"optional"`
+	}{critical{identity{p.Identity}, image{p.Digest}, payloadType}, optional{creator}})
+}
+
+// parseSimple reads a payload. Everything in "critical" must be understood.
+func parseSimple(text []byte) (p simplePayload, err error) {
+	top, err := parseObject(text, "critical", "optional")
+	if err != nil {
+		return p, err
+	}
+	critical, err := top.object("critical")
+	if err == nil {
+		err = critical.only("identity", "image", "type")
+	}
+	if err != nil {
+		return p, err
+	}
+	kind, err := critical.text("type")
+	if err != nil {
+		return p, err
+	}
+	if kind != payloadType {
+		return p, fmt.Errorf("%w: the type of the signature is %.60q, expected %q", fault.ErrInvalid, kind, payloadType)
+	}
+	image, err := critical.object("image")
+	if err == nil {
+		err = image.only("docker-manifest-digest")
+	}
+	if err != nil {
+		return p, err
+	}
+	identity, err := critical.object("identity")
+	if err == nil {
+		err = identity.only("docker-reference")
+	}
+	if err != nil {
+		return p, err
+	}
+	signed, err := image.text("docker-manifest-digest")
+	if err != nil {
+		return p, err
+	}
+	p.Digest = digest.Digest(signed)
+	if err := verify.Digest(p.Digest); err != nil {
+		return p, err
+	}
+	p.Identity, err = identity.text("docker-reference")
+	return p, err
+}
+
+// Identity is the name that a signature must have been made for (SUPPLY g-2).
+type Identity struct {
+	name reference.Named
+}
+
+// ParseIdentity reads REPOSITORY:TAG, which a signature must have exactly, or REPOSITORY or REPOSITORY@DIGEST, whose
+// repository it must have.
+func ParseIdentity(text string) (Identity, error) {
+	name, err := reference.ParseNormalizedNamed(text)
+	if err != nil {
+		return Identity{}, fmt.Errorf("%w: identity %.300q: %v", fault.ErrInvalid, text, err)
+	}
+	return Identity{name}, nil
+}
+
+// String returns the identity with its registry.
+func (i Identity) String() string {
+	if i.name == nil {
+		return ""
+	}
+	return i.name.String()
+}
+
+// accepts tells whether a signature's identity is the wanted one.
+func (i Identity) accepts(signed string) bool {
+	name, err := reference.ParseNormalizedNamed(signed)
+	if err != nil || name.Name() != i.name.Name() {
+		return false
+	}
+	if _, byDigest := i.name.(reference.Canonical); byDigest {
+		return true
+	}
+	want, tagged := i.name.(reference.Tagged)
+	if !tagged {
+		return true
+	}
+	got, tagged := name.(reference.Tagged)
+	return tagged && got.Tag() == want.Tag()
+}

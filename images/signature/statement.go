@@ -1,0 +1,146 @@
+package signature
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/opencontainers/go-digest"
+
+	"github.com/operator-bindery/bindery/internal/fault"
+)
+
+// The names of in-toto statements (SUPPLY b-5 and b-10).
+const (
+	statementType    = "https://in-toto.io/Statement/v1"
+	oldStatementType = "https://in-toto.io/Statement/v0.1"
+	statementMedia   = "application/vnd.in-toto+json"
+)
+
+// The types of predicates that have short names, as cosign writes them.
+const (
+	PredicateSign       = "https://sigstore.dev/cosign/sign/v1" // a signature: the only one that counts as such
+	PredicateSPDX       = "https://spdx.dev/Document"
+	PredicateCycloneDX  = "https://cyclonedx.org/bom"
+	PredicateProvenance = "https://slsa.dev/provenance/v1"
+)
+
+// predicateNames are the short names of predicate types.
+var predicateNames = map[string]string{
+	"spdx":             PredicateSPDX,
+	"spdxjson":         PredicateSPDX,
+	"cyclonedx":        PredicateCycloneDX,
+	"slsaprovenance":   "https://slsa.dev/provenance/v0.2",
+	"slsaprovenance02": "https://slsa.dev/provenance/v0.2",
+	"slsaprovenance1":  PredicateProvenance,
+	"custom":           "https://cosign.sigstore.dev/attestation/v1",
+	"vuln":             "https://cosign.sigstore.dev/attestation/vuln/v1",
+	"openvex":          "https://openvex.dev/ns",
+	"link":             "https://in-toto.io/Link/v1",
+}
+
+// ParsePredicateType returns the URI of a predicate type, which may be given by its short name.
+func ParsePredicateType(text string) (string, error) {
+	if uri, ok := predicateNames[text]; ok {
+		return uri, nil
+	}
+	if scheme, rest, ok := strings.Cut(text, ":"); !ok || scheme == "" || rest == "" ||
+		strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
+		return "", fmt.Errorf("%w: predicate type %.100q is neither a URI nor one of spdxjson, cyclonedx, "+
+			"slsaprovenance, slsaprovenance1, custom, vuln, openvex, link", fault.ErrInvalid, text)
+	}
+	return text, nil
+}
+
+// The limits of statements, as sigstore-go has them.
+const (
+	maxSubjects       = 1024
+	maxSubjectDigests = 32
+)
+
+// statement is an in-toto statement.
+type statement struct {
+	PredicateType string
+	// Subjects are the sha256 digests of the subjects that have one.
+	Subjects  []digest.Digest
+	Predicate jsontext.Value
+}
+
+// newStatement returns the text of a statement about one image. An empty name is left out.
+func newStatement(subject digest.Digest, name, predicateType string, predicate json.RawMessage) ([]byte, error) {
+	type resource struct {
+		Name   string            `json:"name,omitempty"`
+		Digest map[string]string `json:"digest"`
+	}
+	return json.Marshal(struct {
+		Type          string          `json:"_type"`
+		Subject       []resource      `json:"subject"`
+		PredicateType string          `json:"predicateType"`
+		Predicate     json.RawMessage `json:"predicate"`
+	}{statementType, []resource{{name, map[string]string{subject.Algorithm().String(): subject.Encoded()}}},
+		predicateType, predicate})
+}
+
+// parseStatement reads a statement of version 1 or 0.1.
+func parseStatement(text []byte) (*statement, error) {
+	top, err := parseObject(text, "_type", "subject", "predicateType", "predicate")
+	if err != nil {
+		return nil, err
+	}
+	kind, err := top.text("_type")
+	if err != nil {
+		return nil, err
+	}
+	if kind != statementType && kind != oldStatementType {
+		return nil, fmt.Errorf("%w: a statement of the type %.100q", fault.ErrInvalid, kind)
+	}
+	s := &statement{Predicate: top["predicate"]}
+	if s.PredicateType, err = top.text("predicateType"); err != nil {
+		return nil, err
+	}
+	if s.PredicateType == "" {
+		return nil, fmt.Errorf("%w: a statement without a predicateType", fault.ErrInvalid)
+	}
+	subjects, err := top.list("subject", maxSubjects)
+	if err != nil {
+		return nil, err
+	}
+	if len(subjects) == 0 {
+		return nil, fmt.Errorf("%w: a statement without a subject", fault.ErrInvalid)
+	}
+	for n, raw := range subjects {
+		d, err := subjectDigest(raw)
+		if err != nil {
+			return nil, fmt.Errorf("subject[%d]: %w", n, err)
+		}
+		if d != "" {
+			s.Subjects = append(s.Subjects, d)
+		}
+	}
+	return s, nil
+}
+
+// subjectDigest returns the sha256 digest of a subject; empty if it has others only.
+func subjectDigest(raw jsontext.Value) (digest.Digest, error) {
+	entry, err := parseObject(raw, "name", "digest")
+	if err != nil {
+		return "", err
+	}
+	digests, err := entry.object("digest", "sha256")
+	if err != nil {
+		return "", err
+	}
+	if len(digests) > maxSubjectDigests {
+		return "", fmt.Errorf("%w: %d digests (limit %d)", fault.ErrLimit, len(digests), maxSubjectDigests)
+	}
+	hex, err := digests.text("sha256")
+	if err != nil || hex == "" {
+		return "", err
+	}
+	d := digest.NewDigestFromEncoded(digest.SHA256, hex)
+	if err := d.Validate(); err != nil {
+		return "", fmt.Errorf("%w: digest: %v", fault.ErrInvalid, err)
+	}
+	return d, nil
+}

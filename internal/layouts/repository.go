@@ -1,0 +1,237 @@
+package layouts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+	"sync"
+
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"go.podman.io/image/v5/manifest"
+
+	"github.com/operator-bindery/bindery/internal/ctxio"
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/limit"
+	"github.com/operator-bindery/bindery/internal/reflist"
+	"github.com/operator-bindery/bindery/internal/verify"
+)
+
+// Repository reads the manifests and blobs of an OCI image layout, in a directory or an archive, as those of one
+// repository: names of images (org.opencontainers.image.ref.name) are its tags. It shows the layout as its index.json
+// was when the repository was opened. It is safe for concurrent use.
+//
+// Referrers are listed in index.json, as ORAS writes them, or by the fallback tag, as regclient does; both are read.
+type Repository struct {
+	files fileStore
+	index *layoutIndex
+
+	once     sync.Once
+	subjects map[digest.Digest][]v1.Descriptor
+	err      error
+}
+
+// OpenRepository opens the layout of a place of the formats [OCI] and [OCIArchive]. The limits are for archives, and
+// temp is the directory for what is decompressed of them. The caller must close the repository.
+func OpenRepository(ctx context.Context, p Place, limits limit.Limits, temp string) (_ *Repository, err error) {
+	var files fileStore
+	switch p.Format {
+	case OCI:
+		files, err = openDirFiles(p.Path)
+	case OCIArchive:
+		files, err = openTarFiles(ctx, p.Path, limits, temp)
+	default:
+		return nil, fmt.Errorf("%w: %s is no OCI layout", fault.ErrInvalid, p)
+	}
+	if err != nil {
+		return nil, err
+	}
+	r := &Repository{files: files}
+	if r.index, err = readLayout(files); err != nil {
+		return nil, errors.Join(err, files.Close())
+	}
+	return r, nil
+}
+
+// readLayout checks the version of a layout and reads its index.
+func readLayout(files fileStore) (*layoutIndex, error) {
+	content, err := readFile(files, layoutFile)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkLayoutVersion(content); err != nil {
+		return nil, err
+	}
+	if content, err = readFile(files, indexFile); err != nil {
+		return nil, err
+	}
+	index := &layoutIndex{}
+	if err := index.parse(content); err != nil {
+		return nil, fmt.Errorf("%s: %w", indexFile, err)
+	}
+	return index, nil
+}
+
+// Close closes the files.
+func (r *Repository) Close() error { return r.files.Close() }
+
+// Top returns the descriptor of the image that a place chooses by its name, as [OpenSource] does.
+func (r *Repository) Top(p Place) (v1.Descriptor, error) {
+	d, err := r.index.find(p.Path, p.Name, func(d v1.Descriptor) bool { return refers(r.files, d) })
+	if err != nil {
+		return d, err
+	}
+	if err := verify.Digest(d.Digest); err != nil {
+		return d, fmt.Errorf("%s: %w", indexFile, err)
+	}
+	return d, nil
+}
+
+// Manifest returns the text and media type of the manifest with a digest or a tag. The error is [fs.ErrNotExist] if
+// there is none, and of the class [fault.ErrIntegrity] if the text has another digest.
+func (r *Repository) Manifest(ctx context.Context, name string) (text []byte, mediaType string, err error) {
+	return manifestIn(ctx, r.files, r.index, name)
+}
+
+// manifestIn reads the manifest with a digest or a tag out of a layout.
+func manifestIn(ctx context.Context, files fileStore, index *layoutIndex, name string) ([]byte, string, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, "", context.Cause(ctx)
+	}
+	d := v1.Descriptor{Digest: digest.Digest(name)}
+	at := -1
+	if verify.Digest(d.Digest) == nil {
+		// A tag cannot stand for a digest, whatever the layout says.
+		at = slices.IndexFunc(index.Descriptors, func(e v1.Descriptor) bool { return e.Digest == d.Digest })
+	} else if at = index.tagged(name); at < 0 {
+		return nil, "", fmt.Errorf("%w: the layout has no image %.140q", fs.ErrNotExist, name)
+	}
+	if at >= 0 {
+		d = index.Descriptors[at]
+	}
+	if err := verify.Digest(d.Digest); err != nil {
+		return nil, "", fmt.Errorf("%s: %w", indexFile, err)
+	}
+	text, err := readFile(files, blobName(d.Digest))
+	if err != nil {
+		return nil, "", err
+	}
+	if got := digest.FromBytes(text); got != d.Digest {
+		return nil, "", fmt.Errorf("manifest: %w: digest mismatch: %s instead of %s", fault.ErrIntegrity, got, d.Digest)
+	}
+	if d.MediaType == "" {
+		d.MediaType = manifest.GuessMIMEType(text)
+	}
+	return text, d.MediaType, nil
+}
+
+// tagged returns the number of the entry with a tag; -1 if there is none.
+func (x *layoutIndex) tagged(tag string) int {
+	return slices.IndexFunc(x.Descriptors, func(d v1.Descriptor) bool {
+		return tag != "" && d.Annotations[v1.AnnotationRefName] == tag
+	})
+}
+
+// blobName returns the name of a blob in a layout, with slashes. The digest must be valid.
+func blobName(d digest.Digest) string {
+	return blobsDir + "/" + d.Algorithm().String() + "/" + d.Encoded()
+}
+
+// Blob opens a blob. The reader fails at its end if the digest or the size differs from the descriptor.
+func (r *Repository) Blob(ctx context.Context, d v1.Descriptor) (io.ReadCloser, error) {
+	return blobIn(ctx, r.files, d)
+}
+
+func blobIn(ctx context.Context, files fileStore, d v1.Descriptor) (io.ReadCloser, error) {
+	if err := verify.Digest(d.Digest); err != nil {
+		return nil, err
+	}
+	f, size, err := files.open(blobName(d.Digest))
+	if err != nil {
+		return nil, err
+	}
+	if size != d.Size {
+		return nil, errors.Join(fmt.Errorf("%s: %w: size is %d and not %d", d.Digest, fault.ErrIntegrity, size, d.Size),
+			f.Close())
+	}
+	return struct {
+		io.Reader
+		io.Closer
+	}{verify.NewReader(ctxio.Reader{Ctx: ctx, R: f}, d.Digest, d.Size), f}, nil
+}
+
+// Referrers returns the descriptors of the manifests whose subject is an image: first those in index.json, then those
+// that the fallback tag lists, each digest once. What the fallback tag lists is not checked; a fallback tag that is no
+// OCI index lists nothing.
+func (r *Repository) Referrers(ctx context.Context, subject digest.Digest) ([]v1.Descriptor, error) {
+	if err := verify.Digest(subject); err != nil {
+		return nil, err
+	}
+	r.once.Do(func() { r.subjects, r.err = subjectsIn(ctx, r.files, r.index) })
+	if r.err != nil {
+		return nil, r.err
+	}
+	found := slices.Clone(r.subjects[subject])
+	text, _, err := r.Manifest(ctx, reflist.Tag(subject))
+	if errors.Is(err, fs.ErrNotExist) {
+		return found, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	listed, err := reflist.Parse(text)
+	if err != nil && !errors.Is(err, reflist.ErrNotList) {
+		return nil, err
+	}
+	return appendNew(found, listed), nil
+}
+
+// appendNew appends the descriptors whose digests are not in the list.
+func appendNew(found, more []v1.Descriptor) []v1.Descriptor {
+	seen := make(map[digest.Digest]bool, len(found)+len(more))
+	for _, d := range found {
+		seen[d.Digest] = true
+	}
+	for _, d := range more {
+		if !seen[d.Digest] {
+			seen[d.Digest] = true
+			found = append(found, d)
+		}
+	}
+	return found
+}
+
+// maxManifests is how many bytes the manifests of a layout that may be referrers have together.
+const maxManifests = 256 << 20
+
+// subjectsIn returns the descriptors of the manifests in an index that have a subject, by its digest. A manifest that
+// is not in the layout is passed over: layouts may be sparse. One with another digest than its entry is an error.
+func subjectsIn(ctx context.Context, files fileStore, index *layoutIndex) (map[digest.Digest][]v1.Descriptor, error) {
+	found := map[digest.Digest][]v1.Descriptor{}
+	seen := map[digest.Digest]bool{}
+	total := 0
+	for _, entry := range index.Descriptors {
+		if verify.Digest(entry.Digest) != nil || seen[entry.Digest] || entry.Size > limit.MaxManifest {
+			continue
+		}
+		seen[entry.Digest] = true
+		text, mediaType, err := manifestIn(ctx, files, index, entry.Digest.String())
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if total += len(text); total > maxManifests {
+			return nil, fmt.Errorf("%s: %w: manifests of more than %d bytes", indexFile, fault.ErrLimit, maxManifests)
+		}
+		// What is no manifest has no subject.
+		if d, subject, err := reflist.Describe(text, mediaType); err == nil && subject != nil {
+			found[subject.Digest] = append(found[subject.Digest], d)
+		}
+	}
+	return found, nil
+}

@@ -1,0 +1,394 @@
+package layouts
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"go.podman.io/image/v5/types"
+
+	"github.com/operator-bindery/bindery/internal/ctxio"
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/limit"
+	"github.com/operator-bindery/bindery/internal/reflist"
+	"github.com/operator-bindery/bindery/internal/verify"
+)
+
+// Writer writes manifests and blobs beside an image in an OCI layout, in a directory or an archive. What it writes is
+// in a stage until the output is committed; its methods read the stage and, behind it, what is at the place already. It
+// is safe for concurrent use, except that a change of a tag must not write tags or manifests with a subject.
+//
+// A manifest with a subject is listed twice, since readers look in one place only: in index.json without a name, as
+// ORAS does it, and in the index that the fallback tag names, as regclient does it.
+type Writer struct {
+	dir    string // the staged layout
+	old    *Repository
+	limits limit.Limits // for archives
+	temp   string
+
+	staged fileStore
+	tags   sync.Mutex // is held while a tag is changed
+
+	mu      sync.Mutex
+	index   *layoutIndex
+	updates []tagUpdate // under tags
+}
+
+// tagUpdate is a change of a tag. It is made again if the layout got another manifest under the tag since it was
+// staged.
+type tagUpdate struct {
+	tag    string
+	seen   digest.Digest // what the tag stood for; empty for nothing
+	change func(old []byte) (text []byte, mediaType string, err error)
+}
+
+// Writer returns a writer into the staged layout of an output, which the image has been copied to. Replaced archives
+// have nothing that it could see. limits and temp are those of [OpenRepository].
+func (out *Output) Writer(ctx context.Context, limits limit.Limits, temp string) (*Writer, error) {
+	if !out.isLayout() {
+		return nil, fmt.Errorf("%w: %s is no OCI layout", fault.ErrInvalid, out.place)
+	}
+	w := &Writer{dir: out.stage.Join(stagedLayout), limits: limits, temp: temp}
+	var err error
+	if w.staged, err = openDirFiles(w.dir); err != nil {
+		return nil, err
+	}
+	if w.index, err = ReadIndex(w.dir); err == nil && w.index == nil {
+		err = fmt.Errorf("%w: the staged layout has no index", fault.ErrInvalid)
+	}
+	if err == nil && (out.place.Format == OCI || out.within) {
+		w.old, err = OpenRepository(ctx, out.place, limits, temp)
+		if errors.Is(err, fs.ErrNotExist) && !out.within {
+			err = nil // there is no layout yet
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, w.staged.Close())
+	}
+	out.writer = w
+	return w, nil
+}
+
+// NewAddition makes a stage for what is added to the layout or the archive at a place, which must exist. The caller
+// writes by [Output.Writer], calls [Output.Finish] and [Output.Commit], and in any case [Output.Discard].
+func NewAddition(ctx context.Context, p Place) (_ *Output, err error) {
+	in, err := p.StageDir()
+	if err != nil {
+		return nil, err
+	}
+	out := &Output{place: p, within: true}
+	if !out.isLayout() {
+		return nil, fmt.Errorf("%w: %s is no OCI layout", fault.ErrInvalid, p)
+	}
+	if _, err := os.Lstat(p.Path); err != nil {
+		return nil, err
+	}
+	if out.stage, err = NewStage(ctx, in); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, out.Discard())
+		}
+	}()
+	if err := out.check(); err != nil {
+		return nil, err
+	}
+	layout := out.stage.Join(stagedLayout)
+	if err := os.MkdirAll(filepath.Join(layout, blobsDir, digest.SHA256.String()), 0o755); err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(v1.ImageLayout{Version: v1.ImageLayoutVersion})
+	if err != nil {
+		return nil, err
+	}
+	if err := WriteSync(filepath.Join(layout, layoutFile), text); err != nil {
+		return nil, err
+	}
+	return out, WriteSync(filepath.Join(layout, indexFile), []byte(emptyIndex))
+}
+
+const emptyIndex = `{"schemaVersion":2,"mediaType":"` + v1.MediaTypeImageIndex + `","manifests":[]}`
+
+// close closes what the writer reads.
+func (w *Writer) close() error {
+	if w == nil {
+		return nil
+	}
+	err := w.staged.Close()
+	if w.old != nil {
+		err = errors.Join(err, w.old.Close())
+	}
+	return err
+}
+
+// now returns the staged index, which is not changed any more: changes replace it.
+func (w *Writer) now() *layoutIndex {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.index
+}
+
+// Manifest returns the text and media type of the manifest with a digest or a tag. The error is [fs.ErrNotExist] if
+// there is none.
+func (w *Writer) Manifest(ctx context.Context, name string) ([]byte, string, error) {
+	text, mediaType, err := manifestIn(ctx, w.staged, w.now(), name)
+	if errors.Is(err, fs.ErrNotExist) && w.old != nil {
+		return w.old.Manifest(ctx, name)
+	}
+	return text, mediaType, err
+}
+
+// Blob opens a blob. The reader fails at its end if the digest or the size differs from the descriptor.
+func (w *Writer) Blob(ctx context.Context, d v1.Descriptor) (io.ReadCloser, error) {
+	r, err := blobIn(ctx, w.staged, d)
+	if errors.Is(err, fs.ErrNotExist) && w.old != nil {
+		return w.old.Blob(ctx, d)
+	}
+	return r, err
+}
+
+// Referrers returns the descriptors of the manifests whose subject is an image, those that were there first.
+func (w *Writer) Referrers(ctx context.Context, subject digest.Digest) ([]v1.Descriptor, error) {
+	staged := Repository{files: w.staged, index: w.now()}
+	added, err := staged.Referrers(ctx, subject)
+	if err != nil || w.old == nil {
+		return added, err
+	}
+	found, err := w.old.Referrers(ctx, subject)
+	return appendNew(found, added), err
+}
+
+// WriteBlob writes a blob unless it is there. open is called at most once.
+func (w *Writer) WriteBlob(ctx context.Context, d v1.Descriptor,
+	open func(context.Context) (io.ReadCloser, error)) (err error) {
+	if err := verify.Digest(d.Digest); err != nil {
+		return err
+	}
+	if d.Size < 0 {
+		return fmt.Errorf("%w: %s has the size %d", fault.ErrInvalid, d.Digest, d.Size)
+	}
+	to := BlobPath(w.dir, d.Digest)
+	if _, err := os.Lstat(to); err == nil {
+		return nil
+	}
+	if w.old != nil {
+		if dir, ok := w.old.files.(*dirFiles); ok {
+			done, err := reuse(ctx, BlobPath(dir.root.Name(), d.Digest), to,
+				types.BlobInfo{Digest: d.Digest, Size: d.Size})
+			if done || err != nil {
+				return err
+			}
+		}
+	}
+	r, err := open(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	return w.write(to, verify.NewReader(ctxio.Reader{Ctx: ctx, R: r}, d.Digest, d.Size))
+}
+
+// write writes a file of the stage under a temporary name and renames it, so that no other goroutine reads a part.
+func (w *Writer) write(to string, r io.Reader) error {
+	f, err := os.CreateTemp(filepath.Dir(w.dir), "blob-")
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, r)
+	err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), to)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
+}
+
+// WriteManifest writes a manifest under its digest. One with a subject is listed among the referrers of the subject;
+// another one is reached through a manifest or a tag that refers to it.
+// The error is [reflist.ErrNotList] if the fallback tag of the subject is no OCI index.
+func (w *Writer) WriteManifest(ctx context.Context, text []byte, mediaType string) error {
+	d, subject, err := reflist.Describe(text, mediaType)
+	if err != nil {
+		return err
+	}
+	if err := w.writeText(ctx, text); err != nil {
+		return err
+	}
+	if subject == nil {
+		return nil
+	}
+	if err := w.list(d, ""); err != nil {
+		return err
+	}
+	err = w.UpdateTag(ctx, reflist.Tag(subject.Digest), func(old []byte) ([]byte, string, error) {
+		list, err := reflist.Add(old, d)
+		return list, v1.MediaTypeImageIndex, err
+	})
+	if err != nil {
+		return fmt.Errorf("listing %s among the referrers of %s: %w", d.Digest, subject.Digest, err)
+	}
+	return nil
+}
+
+func (w *Writer) writeText(ctx context.Context, text []byte) error {
+	if len(text) > limit.MaxManifest {
+		return fmt.Errorf("manifest: %w: %d bytes (limit %d)", fault.ErrLimit, len(text), limit.MaxManifest)
+	}
+	d := v1.Descriptor{Digest: digest.FromBytes(text), Size: int64(len(text))}
+	return w.WriteBlob(ctx, d, func(context.Context) (io.ReadCloser, error) {
+		return io.NopCloser(bytes.NewReader(text)), nil
+	})
+}
+
+// list adds a manifest to the staged index: under a tag, in place of what the tag stood for, or without one, unless the
+// stage or the layout has an entry with the digest.
+func (w *Writer) list(d v1.Descriptor, tag string) error {
+	if tag != "" {
+		d.Annotations = map[string]string{v1.AnnotationRefName: tag}
+	} else if _, named := d.Annotations[v1.AnnotationRefName]; named {
+		// In an index.json the annotation would be the name of an image.
+		d.Annotations = withoutName(d.Annotations)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	same := func(e v1.Descriptor) bool { return e.Digest == d.Digest }
+	if tag == "" && (slices.ContainsFunc(w.index.Descriptors, same) ||
+		w.old != nil && slices.ContainsFunc(w.old.index.Descriptors, same)) {
+		return nil
+	}
+	entry, err := json.Marshal(d)
+	if err != nil {
+		return err
+	}
+	next := &layoutIndex{Fields: w.index.Fields, Entries: slices.Clone(w.index.Entries),
+		Descriptors: slices.Clone(w.index.Descriptors)}
+	if at := next.tagged(tag); at >= 0 {
+		next.Entries[at], next.Descriptors[at] = entry, d
+	} else {
+		next.Entries, next.Descriptors = append(next.Entries, entry), append(next.Descriptors, d)
+	}
+	w.index = next
+	return nil
+}
+
+func withoutName(annotations map[string]string) map[string]string {
+	out := make(map[string]string, len(annotations))
+	for k, v := range annotations {
+		if k != v1.AnnotationRefName {
+			out[k] = v
+		}
+	}
+	return out
+}
+
+// UpdateTag replaces the manifest of a tag by what change returns for the present one, which is nil if there is none. A
+// nil text leaves it. change is called again when the output is committed if another process has written the tag
+// meanwhile: it must be usable until then.
+func (w *Writer) UpdateTag(ctx context.Context, tag string,
+	change func(old []byte) (text []byte, mediaType string, err error)) error {
+	w.tags.Lock()
+	defer w.tags.Unlock()
+	u := tagUpdate{tag: tag, change: change}
+	if w.old != nil {
+		if at := w.old.index.tagged(tag); at >= 0 {
+			u.seen = w.old.index.Descriptors[at].Digest
+		}
+	}
+	old, _, err := w.Manifest(ctx, tag)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if _, err := w.apply(ctx, u, old); err != nil {
+		return err
+	}
+	w.updates = append(w.updates, u)
+	return nil
+}
+
+// apply makes a change of a tag whose manifest is old, or nil, and returns what the tag stands for then.
+func (w *Writer) apply(ctx context.Context, u tagUpdate, old []byte) ([]byte, error) {
+	text, mediaType, err := u.change(old)
+	if err != nil || text == nil {
+		return old, err
+	}
+	if err := w.writeText(ctx, text); err != nil {
+		return old, err
+	}
+	d := v1.Descriptor{MediaType: mediaType, Digest: digest.FromBytes(text), Size: int64(len(text))}
+	return text, w.list(d, u.tag)
+}
+
+// again makes the changes of those tags again that another process has written: in dir is the layout as it is now, with
+// its index. The caller holds the lock of the layout.
+func (w *Writer) again(ctx context.Context, dir string, index *layoutIndex) error {
+	if index == nil {
+		index = &layoutIndex{}
+	}
+	files, err := openDirFiles(dir)
+	if err != nil {
+		return err
+	}
+	defer files.Close()
+	w.tags.Lock()
+	defer w.tags.Unlock()
+	texts := map[string][]byte{} // of the tags that others have written
+	for _, u := range w.updates {
+		text, changed := texts[u.tag]
+		if !changed {
+			var is digest.Digest
+			if at := index.tagged(u.tag); at >= 0 {
+				is = index.Descriptors[at].Digest
+			}
+			if is == u.seen {
+				continue
+			}
+			w.unlist(u.tag)
+			if is != "" {
+				if text, _, err = manifestIn(ctx, files, index, u.tag); err != nil {
+					return err
+				}
+			}
+		}
+		if texts[u.tag], err = w.apply(ctx, u, text); err != nil {
+			return fmt.Errorf("tag %s: %w", u.tag, err)
+		}
+	}
+	return w.flush()
+}
+
+// unlist removes a tag from the staged index.
+func (w *Writer) unlist(tag string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if at := w.index.tagged(tag); at >= 0 {
+		w.index = &layoutIndex{Fields: w.index.Fields,
+			Entries:     slices.Delete(slices.Clone(w.index.Entries), at, at+1),
+			Descriptors: slices.Delete(slices.Clone(w.index.Descriptors), at, at+1)}
+	}
+}
+
+// flush writes the staged index.
+func (w *Writer) flush() error {
+	text, err := w.now().merge(&layoutIndex{})
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(w.dir, indexFile)
+	if err := os.Remove(path); err != nil {
+		return err
+	}
+	return WriteSync(path, text)
+}

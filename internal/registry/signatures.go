@@ -1,0 +1,78 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/operator-bindery/bindery/internal/registriesd"
+	"github.com/operator-bindery/bindery/internal/sigblob"
+	"github.com/operator-bindery/bindery/internal/verify"
+)
+
+// signaturePlaces returns what registries.d says, which is read once.
+func (r *Client) signaturePlaces() (*registriesd.Config, error) {
+	r.placesOnce.Do(func() { r.places, r.placesErr = registriesd.Load(r.o.Config.RegistriesDir) })
+	return r.places, r.placesErr
+}
+
+// GetSignatures returns the signatures of the image, or of one instance of its index: those in the lookaside storage
+// and, if registries.d wants them, those that are attached to it. Both are read for the repository that the image is
+// read from, which is that of a mirror if it is from there, as the containers library does. If there is none, that is no
+// error; every failure to read one is.
+func (s *Source) GetSignatures(ctx context.Context, instance *digest.Digest) ([][]byte, error) {
+	of := digest.FromBytes(s.text)
+	if instance != nil {
+		of = *instance
+	}
+	if err := verify.Digest(of); err != nil {
+		return nil, err
+	}
+	places, err := s.repo.host.r.signaturePlaces()
+	if err != nil {
+		return nil, err
+	}
+	found, err := s.lookaside(ctx, places, of)
+	if err != nil {
+		return nil, remoteError(fmt.Errorf("signatures of %s@%s: %w", s.repo.name, of, err))
+	}
+	if use, _ := places.Attachments(s.at); !use {
+		return found, nil
+	}
+	attached, err := s.attached(ctx, of)
+	if err != nil {
+		return nil, remoteError(fmt.Errorf("signatures in %s:%s: %w", s.repo.name, sigblob.Tag(of), err))
+	}
+	return append(found, attached...), nil
+}
+
+// SignaturePlace tells where attached signatures of the image are looked for: the repository that is read, and whether
+// registries.d wants them for it. file is the file that says so, if one does.
+func (s *Source) SignaturePlace() (repository string, wanted bool, file string) {
+	places, err := s.repo.host.r.signaturePlaces()
+	if err != nil {
+		return s.repo.name.Name(), false, ""
+	}
+	wanted, file = places.Attachments(s.at)
+	return s.repo.name.Name(), wanted, file
+}
+
+// attached returns the signatures under the tag of a digest.
+func (s *Source) attached(ctx context.Context, of digest.Digest) ([][]byte, error) {
+	text, _, err := s.repo.manifest(ctx, sigblob.Tag(of), s.repo.host.r.o.Retries)
+	var answer *StatusError
+	if errors.As(err, &answer) && answer.Status == http.StatusNotFound {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return sigblob.Attached(ctx, text, func(ctx context.Context, d v1.Descriptor) (io.ReadCloser, error) {
+		return s.repo.blob(ctx, d)
+	})
+}
