@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strconv"
 
 	"github.com/operator-bindery/bindery/internal/printable"
 )
@@ -39,7 +40,7 @@ func (g *graph) bundle(pkg string, b Bundle) *component {
 	case b.Image.Text == "":
 		c.comment = "it is in no image: its content is not known"
 	case c.digest == "":
-		c.comment = unknownContent(b.Image)
+		c.comment = "image " + b.Image.Text + ", " + unknownContent(b.Image)
 	}
 	// Bundles of two names in one image are two entries, of which the first has the purl as its reference.
 	own := "olm-bundle:" + pkg + ":" + b.Name
@@ -103,15 +104,15 @@ func (g *graph) related(owners []*component, lists [][]Reference) {
 	}
 	byTag := 0
 	keys := slices.SortedFunc(maps.Keys(found), func(x, y string) int {
-		return cmp.Or(-compareBool(found[x].Digest != "", found[y].Digest != ""), cmp.Compare(x, y))
+		return cmp.Or(byTagLast(found[x].Reference, found[y].Reference), cmp.Compare(x, y))
 	})
 	for _, key := range keys {
 		i := found[key]
-		if i.Digest == "" {
-			byTag++
-		}
 		c, ok := g.images[key]
 		if !ok {
+			if i.Digest == "" {
+				byTag++
+			}
 			c = g.relatedImage(i.Reference, byTag)
 			g.images[key] = c
 		}
@@ -134,9 +135,10 @@ func (g *graph) relatedImage(r Reference, number int) *component {
 	c := &component{kind: kindRelated, name: cmp.Or(r.Name, r.Text), digest: r.Digest,
 		purl: ociPURL(r.Name, r.Digest, ""), properties: []property{{"kind", string(kindRelated)}}}
 	if r.Digest != "" {
-		c.id, c.version, c.ref = "image-"+short(r.Digest), r.Digest.String(), c.purl
+		c.id, c.version = "image-"+short(r.Digest), r.Digest.String()
+		c.ref = cmp.Or(c.purl, "image:"+r.Digest.String())
 	} else {
-		c.id, c.version, c.ref = "image-bytag-"+decimal(number), r.Tag, "image:"+r.Text
+		c.id, c.version, c.ref = "image-bytag-"+strconv.Itoa(number), r.Tag, "image:"+r.Text
 		c.comment = unknownContent(r)
 	}
 	return g.add(c, r.Text)
@@ -153,13 +155,13 @@ func unknownContent(r Reference) string {
 	return "named by tag " + r.Tag + " only: its content is not known"
 }
 
-// compareBool orders false before true.
-func compareBool(x, y bool) int {
+// byTagLast orders references with a digest before others.
+func byTagLast(x, y Reference) int {
 	switch {
-	case x == y:
+	case (x.Digest == "") == (y.Digest == ""):
 		return 0
-	case y:
-		return -1
+	case x.Digest == "":
+		return 1
 	}
-	return 1
+	return -1
 }

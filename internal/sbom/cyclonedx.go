@@ -9,11 +9,6 @@ import (
 // serialBase is what the names of documents begin with, from which their serial numbers are derived.
 const serialBase = "https://github.com/operator-bindery/bindery/cyclonedx/"
 
-type cdxHead struct {
-	Schema    string `json:"$schema"`
-	BOMFormat string `json:"bomFormat"`
-}
-
 type cdxComponent struct {
 	Ref         string    `json:"bom-ref,omitempty"`
 	Description string    `json:"description,omitempty"`
@@ -60,7 +55,8 @@ var cdxTypes = map[kind]string{kindPackage: "application", kindOperator: "applic
 func WriteCycloneDX(w io.Writer, inv *Inventory, o Options) error {
 	list := components(inv)
 	d := newDocument(w)
-	d.head(cdxHead{Schema: "http://cyclonedx.org/schema/bom-1.6.schema.json", BOMFormat: "CycloneDX"})
+	d.member("$schema", "http://cyclonedx.org/schema/bom-1.6.schema.json")
+	d.member("bomFormat", "CycloneDX")
 	d.begin("components")
 	for _, c := range list[1:] {
 		d.entry(c.cyclonedx())

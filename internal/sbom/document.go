@@ -42,15 +42,6 @@ func (d *document) encode(v any) []byte {
 	return bytes.TrimSuffix(d.line.Bytes(), []byte("\n"))
 }
 
-// head writes the members of a struct.
-func (d *document) head(v any) {
-	text := d.encode(v)
-	if len(text) > 2 {
-		d.separate()
-		d.put(string(text[1 : len(text)-1]))
-	}
-}
-
 // separate begins a member.
 func (d *document) separate() {
 	if d.members++; d.members > 1 {

@@ -8,7 +8,6 @@ import (
 	"io"
 	"runtime/debug"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/opencontainers/go-digest"
@@ -23,8 +22,8 @@ const maxModules = 10_000
 const own = "github.com/operator-bindery/bindery"
 
 // ReadProgram reads the Go modules that an executable file was built from, and computes its digest. release is the
-// version of this module's programs, which record none: it is assumed for them. Of a file that is no Go program, or whose
-// record is damaged, only the digest is known.
+// version of this module's programs, which record none: it is assumed for them. Of a file that is no Go program, or
+// whose record is damaged, only the digest is known.
 func ReadProgram(path string, r io.ReaderAt, size int64, release string) (*Program, error) {
 	d, err := digest.FromReader(io.NewSectionReader(r, 0, size))
 	if err != nil {
@@ -37,8 +36,16 @@ func ReadProgram(path string, r io.ReaderAt, size int64, release string) (*Progr
 	if len(info.Deps) > maxModules {
 		return nil, fmt.Errorf("%s: %w: %d modules (limit %d)", path, fault.ErrLimit, len(info.Deps), maxModules)
 	}
+	p := programOf(info, release)
+	p.Path, p.Digest = path, d
+	return p, nil
+}
+
+// programOf returns what the record of a program says.
+func programOf(info *debug.BuildInfo, release string) *Program {
 	version, _, _ := strings.Cut(strings.TrimPrefix(info.GoVersion, "go"), " ")
-	p := &Program{Path: path, Digest: d, Main: cmp.Or(info.Main.Path, info.Path), Version: info.Main.Version, Go: version}
+	p := &Program{Path: path, Digest: d, Main: cmp.Or(info.Main.Path, info.Path), Version: info.Main.Version,
+		Go: version}
 	if p.Version == "(devel)" || p.Version == "" {
 		p.Version = ""
 		if info.Main.Path == own {
@@ -49,9 +56,10 @@ func ReadProgram(path string, r io.ReaderAt, size int64, release string) (*Progr
 		p.Modules = append(p.Modules, linked(m))
 	}
 	slices.SortFunc(p.Modules, func(x, y Module) int {
-		return cmp.Or(cmp.Compare(x.Path, y.Path), cmp.Compare(x.Version, y.Version), cmp.Compare(x.Replaces, y.Replaces))
+		return cmp.Or(cmp.Compare(x.Path, y.Path), cmp.Compare(x.Version, y.Version),
+			cmp.Compare(x.Replaces, y.Replaces))
 	})
-	return p, nil
+	return p
 }
 
 // readBuildInfo reads the record. The packages of the standard library for executable files are not made for hostile
@@ -172,5 +180,3 @@ func (g *graph) module(m Module) *component {
 	}
 	return g.add(c, m.key())
 }
-
-func decimal(n int) string { return strconv.Itoa(n) }

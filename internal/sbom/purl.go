@@ -7,7 +7,8 @@ import (
 )
 
 // ociPURL returns the package URL of an image (type oci): the last element of the repository in lower case, the digest,
-// and the whole repository as a qualifier. It is empty without a repository or a digest: an image has no other identity.
+// and the whole repository as a qualifier. It is empty without a repository or a digest: an image has no other
+// identity.
 func ociPURL(name string, d digest.Digest, arch string) string {
 	if name == "" || d == "" {
 		return ""

@@ -10,15 +10,6 @@ const spdxNamespace = "https://github.com/operator-bindery/bindery/spdx/"
 // noAssertion is SPDX's way to say that nothing is claimed.
 const noAssertion = "NOASSERTION"
 
-// spdxHead has the first members of a document.
-type spdxHead struct {
-	SPDXID            string       `json:"SPDXID"`
-	CreationInfo      spdxCreation `json:"creationInfo"`
-	DataLicense       string       `json:"dataLicense"`
-	DocumentNamespace string       `json:"documentNamespace"`
-	Name              string       `json:"name"`
-}
-
 type spdxCreation struct {
 	Created  string   `json:"created"`
 	Creators []string `json:"creators"`
@@ -66,14 +57,12 @@ var spdxPurposes = map[kind]string{kindPackage: "OTHER", kindOperator: "OTHER", 
 func WriteSPDX(w io.Writer, inv *Inventory, o Options) error {
 	list := components(inv)
 	d := newDocument(w)
-	d.head(spdxHead{
-		SPDXID:       "SPDXRef-DOCUMENT",
-		CreationInfo: spdxCreation{Created: o.created(), Creators: []string{"Tool: bindery-" + o.Version}},
-		DataLicense:  "CC0-1.0",
-		DocumentNamespace: spdxNamespace + inv.Image.Digest.Algorithm().String() + "-" +
-			inv.Image.Digest.Encoded(),
-		Name: list[0].name,
-	})
+	subject := inv.Image.Digest
+	d.member("SPDXID", "SPDXRef-DOCUMENT")
+	d.member("creationInfo", spdxCreation{Created: o.created(), Creators: []string{"Tool: bindery-" + o.Version}})
+	d.member("dataLicense", "CC0-1.0")
+	d.member("documentNamespace", spdxNamespace+subject.Algorithm().String()+"-"+subject.Encoded())
+	d.member("name", list[0].name)
 	d.begin("packages")
 	for _, c := range list {
 		d.entry(c.spdx())
