@@ -44,8 +44,7 @@ func ReadProgram(path string, r io.ReaderAt, size int64, release string) (*Progr
 // programOf returns what the record of a program says.
 func programOf(info *debug.BuildInfo, release string) *Program {
 	version, _, _ := strings.Cut(strings.TrimPrefix(info.GoVersion, "go"), " ")
-	p := &Program{Path: path, Digest: d, Main: cmp.Or(info.Main.Path, info.Path), Version: info.Main.Version,
-		Go: version}
+	p := &Program{Main: cmp.Or(info.Main.Path, info.Path), Version: info.Main.Version, Go: version}
 	if p.Version == "(devel)" || p.Version == "" {
 		p.Version = ""
 		if info.Main.Path == own {
