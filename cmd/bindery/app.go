@@ -77,6 +77,7 @@ func newApp(p *program) *cli.App {
 			p.verifyCommand(),
 			p.signCommand(),
 			p.attestCommand(),
+			p.sbomCommand(),
 			p.keysCommand(),
 			p.serveCommand(),
 			p.probeCommand(),

@@ -9,7 +9,6 @@ import (
 	"github.com/operator-bindery/bindery/build/inspect"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/internal/redact"
-	"github.com/operator-bindery/bindery/render"
 )
 
 func (p *program) inspectCommand() *cli.Command {
@@ -119,25 +118,7 @@ func (p *program) verify(c *cli.Context) error {
 // examine reads the image that the argument names.
 func (p *program) examine(c *cli.Context, deep bool) (_ *inspect.Report, err error) {
 	ref := c.Args().First()
-	kind, err := render.Classify(ref)
-	switch {
-	case err != nil:
-		return nil, err
-	case kind != render.Image:
-		e := cmdline.Usagef("%q is a %s and no image", ref, kind)
-		e.Object, e.Hint = ref,
-			"name the image as REGISTRY/NAME:TAG, docker://NAME, oci:DIR:TAG, oci-archive:FILE, docker-archive:FILE, "+
-				"dir:DIR or containers-storage:NAME"
-		return nil, e
-	}
-	if err := render.CheckName(ref); err != nil {
-		return nil, err
-	}
-	client, err := p.client(c)
-	if err != nil {
-		return nil, err
-	}
-	survey, err := client.Survey(c.Context, ref)
+	survey, err := p.survey(c, ref)
 	if err != nil {
 		return nil, err
 	}
