@@ -367,7 +367,9 @@ func TestReferencesHaveNoSignatures(t *testing.T) {
 	}
 	d, err := c.Describe(t.Context(), supplytest.IndexRepository+":multi")
 	if err != nil || len(d.Variants) != 2 || !slices.ContainsFunc(d.Variants,
-		func(v Variant) bool { return v.Platform.Architecture == v1.Platform{Architecture: "arm64"}.Architecture }) {
+		func(v Variant) bool {
+			return v.Platform.Architecture == v1.Platform{Architecture: "arm64"}.Architecture
+		}) {
 		t.Errorf("got %+v, %v", d, err)
 	}
 }
