@@ -35,6 +35,7 @@ type program struct {
 	// readPlatform, unless empty, is the platform for which images are read; with readAny any other one may replace it.
 	readPlatform v1.Platform
 	readAny      bool
+	signing      *signingFlags  // nil if nothing is signed
 	checking     *pushChecking  // the running check of registries, while an image is built
 	lock         *images.Lock   // until it is written
 	embedded     build.Embedded // the servers embedded in this program
@@ -72,6 +73,8 @@ func newApp(p *program) *cli.App {
 			p.diffCommand(),
 			p.inspectCommand(),
 			p.verifyCommand(),
+			p.signCommand(),
+			p.attestCommand(),
 			p.keysCommand(),
 			p.serveCommand(),
 			p.probeCommand(),

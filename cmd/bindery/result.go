@@ -82,7 +82,7 @@ func (p *program) copyOptions(c *cli.Context) images.CopyOptions {
 	return images.CopyOptions{
 		Registry: registryOptions(c), Retries: c.Int("retries"), Timeout: c.Duration("timeout"),
 		IfDigest: c.String("if-digest"),
-		Platform: storedPlatform(c), Events: p.warnEvent,
+		Platform: storedPlatform(c), Events: p.warnEvent, Attachments: p.signing.attachments(),
 	}
 }
 

@@ -42,7 +42,7 @@ var accepted = []int{http.StatusOK, http.StatusCreated, http.StatusAccepted, htt
 // the registry tells how many it has (distribution specification, "Pushing a blob in chunks").
 type blobUpload struct {
 	repo *repository
-	src  types.ImageSource
+	src  blobGetter
 	blob v1.Descriptor
 	// moved receives the number of bytes that have been sent.
 	moved func(int64)
@@ -52,6 +52,11 @@ type blobUpload struct {
 	offset  int64    // how many bytes the registry has
 	failed  bool     // an earlier attempt failed
 	resumed bool     // the bytes come from more than one request
+}
+
+// blobGetter is the part of a [types.ImageSource] that an upload reads.
+type blobGetter interface {
+	GetBlob(ctx context.Context, info types.BlobInfo, cache types.BlobInfoCache) (io.ReadCloser, int64, error)
 }
 
 // wholeBlob is the size in bytes up to which a blob is sent in the request that closes its upload. That saves a

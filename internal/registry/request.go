@@ -147,12 +147,7 @@ func (h *host) explain(err error) error {
 // answer; its error counts like a failure of the request.
 func (p *repository) get(ctx context.Context, path string, q request, retries int,
 	read func(*http.Response) error) (resp *http.Response, err error) {
-	h := p.host
-	again := func(attempt int, err error) {
-		h.r.event(transfer.Event{Kind: transfer.EventRetry, Destination: p.name.Name(), Attempt: attempt,
-			Err: redact.Error(err)})
-	}
-	err = retry(ctx, retries, h.r.backoff(), again, func() error {
+	err = retry(ctx, retries, p.host.r.backoff(), p.again, func() error {
 		if resp, err = p.once(ctx, path, q); err != nil {
 			return err
 		}
@@ -163,6 +158,12 @@ func (p *repository) get(ctx context.Context, path string, q request, retries in
 		return errors.Join(err, resp.Body.Close())
 	})
 	return resp, err
+}
+
+// again reports that a request is repeated.
+func (p *repository) again(attempt int, err error) {
+	p.host.r.event(transfer.Event{Kind: transfer.EventRetry, Destination: p.name.Name(), Attempt: attempt,
+		Err: redact.Error(err)})
 }
 
 func (r *Client) backoff() time.Duration {
@@ -179,9 +180,11 @@ func (p *repository) once(ctx context.Context, path string, q request) (*http.Re
 	if err != nil {
 		return nil, err
 	}
-	u := *base
-	u.Path = "/v2/" + p.path + path
-	q.url = &u
+	if q.url == nil {
+		u := *base
+		u.Path = "/v2/" + p.path + path
+		q.url = &u
+	}
 	return p.exchange(ctx, base, q)
 }
 
@@ -230,7 +233,15 @@ func (p *repository) exchange(ctx context.Context, base *url.URL, q request) (_ 
 
 // manifest reads a manifest by its tag or digest.
 func (p *repository) manifest(ctx context.Context, name string, retries int) (text []byte, kind string, err error) {
-	_, err = p.get(ctx, "/manifests/"+name, request{accept: manifestTypes}, retries, func(resp *http.Response) error {
+	text, kind, _, err = p.manifestAnswer(ctx, name, request{accept: manifestTypes}, retries)
+	return text, kind, err
+}
+
+// manifestAnswer is manifest with another request. It returns the header of the answer too.
+func (p *repository) manifestAnswer(ctx context.Context, name string, q request,
+	retries int) (text []byte, kind string, header http.Header, err error) {
+	_, err = p.get(ctx, "/manifests/"+name, q, retries, func(resp *http.Response) error {
+		header = resp.Header
 		kind, _, _ = mime.ParseMediaType(resp.Header.Get("Content-Type"))
 		text, err = io.ReadAll(io.LimitReader(resp.Body, limit.MaxManifest+1))
 		switch {
@@ -244,7 +255,7 @@ func (p *repository) manifest(ctx context.Context, name string, retries int) (te
 		}
 		return checkContentDigest(resp.Header, text)
 	})
-	return text, kind, err
+	return text, kind, header, err
 }
 
 // checkContentDigest compares a manifest with the digest in the header.

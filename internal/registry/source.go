@@ -50,24 +50,30 @@ func (s *Source) GetManifest(ctx context.Context, instance *digest.Digest) ([]by
 
 // manifest reads a manifest by its tag or digest, from the cache if it is there.
 func (s *Source) manifest(ctx context.Context, name string, retries int) (text []byte, kind string, err error) {
+	return s.repo.cachedManifest(ctx, s.cache, name, request{accept: manifestTypes}, retries)
+}
+
+// cachedManifest reads a manifest by its tag or digest, from the cache if it is there.
+func (p *repository) cachedManifest(ctx context.Context, cache *blobcache.Cache, name string, q request,
+	retries int) (text []byte, kind string, err error) {
 	want := digest.Digest(name)
 	if verify.Digest(want) != nil {
 		want = ""
-	} else if r, ok := s.cache.Open(want, -1); ok {
+	} else if r, ok := cache.Open(want, -1); ok {
 		defer r.Close()
 		text, err := io.ReadAll(io.LimitReader(r, limit.MaxManifest+1))
 		if err == nil && digest.FromBytes(text) == want {
 			return text, manifest.GuessMIMEType(text), nil
 		}
 	}
-	if text, kind, err = s.repo.manifest(ctx, name, retries); err != nil {
+	if text, kind, _, err = p.manifestAnswer(ctx, name, q, retries); err != nil {
 		return nil, "", err
 	}
 	got := digest.FromBytes(text)
 	if want != "" && got != want {
 		return nil, "", fmt.Errorf("%w: digest mismatch: %s instead of %s", fault.ErrIntegrity, got, want)
 	}
-	keep := s.cache.Tee(got, int64(len(text)), io.NopCloser(bytes.NewReader(text)))
+	keep := cache.Tee(got, int64(len(text)), io.NopCloser(bytes.NewReader(text)))
 	_, err = io.Copy(io.Discard, keep)
 	return text, kind, errors.Join(err, keep.Close())
 }
@@ -92,6 +98,9 @@ func (s *Source) HasThreadSafeGetBlob() bool      { return true }
 func (s *Source) LayerInfosForCopy(context.Context, *digest.Digest) ([]types.BlobInfo, error) {
 	return nil, nil
 }
+
+// Repository returns the repository that the image was read from, which may be a mirror.
+func (s *Source) Repository() *Repository { return &Repository{repo: s.repo, cache: s.cache} }
 
 // Reused reports that a blob of the image was found in the cache.
 func (s *Source) Reused(d v1.Descriptor) {

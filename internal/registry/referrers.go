@@ -1,0 +1,243 @@
+package registry
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/limit"
+	"github.com/operator-bindery/bindery/internal/redact"
+	"github.com/operator-bindery/bindery/internal/reflist"
+	"github.com/operator-bindery/bindery/internal/verify"
+)
+
+// maxPages is how many pages a list of referrers may have.
+const maxPages = 100
+
+// apiState is whether a repository has the referrers API, as far as writing has found out.
+type apiState struct{ state atomic.Int32 }
+
+const (
+	apiUnknown int32 = iota
+	apiThere
+	apiMissing
+)
+
+// errNoAPI is the error of a registry without the referrers API.
+var errNoAPI = errors.New("the registry has no referrers API")
+
+// Referrers returns the descriptors that the registry lists for a subject, in their order and unchecked: by the
+// referrers API, else by the fallback tag (distribution specification, "Listing Referrers"). There may be none. A
+// fallback tag that is no OCI index lists nothing.
+func (r *Repository) Referrers(ctx context.Context, subject digest.Digest) ([]v1.Descriptor, error) {
+	if err := verify.Digest(subject); err != nil {
+		return nil, err
+	}
+	found, err := r.listed(ctx, subject)
+	if !errors.Is(err, errNoAPI) {
+		return found, err
+	}
+	text, _, err := r.Manifest(ctx, reflist.Tag(subject))
+	if isAbsent(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("referrers of %s: %w", subject, err)
+	}
+	if found, err = reflist.Parse(text); errors.Is(err, reflist.ErrNotList) {
+		return nil, nil
+	}
+	return found, err
+}
+
+// listed lists the referrers by the API, page by page. The error is errNoAPI if the registry does not have it.
+func (r *Repository) listed(ctx context.Context, subject digest.Digest) (found []v1.Descriptor, err error) {
+	base, err := r.repo.host.base(ctx)
+	if err != nil {
+		return nil, remoteError(err)
+	}
+	first := *base
+	first.Path = "/v2/" + r.repo.path + "/referrers/" + subject.String()
+	seen := map[string]bool{}
+	for at := &first; at != nil; {
+		if seen[at.String()] || len(seen) == maxPages {
+			return nil, fmt.Errorf("referrers of %s: %w: a page twice, or more than %d pages", subject, fault.ErrLimit,
+				maxPages)
+		}
+		seen[at.String()] = true
+		page, next, err := r.page(ctx, at)
+		if len(seen) > 1 && errors.Is(err, errNoAPI) {
+			err = remoteError(fmt.Errorf("page %d: no list of referrers", len(seen)))
+		}
+		if errors.Is(err, errNoAPI) {
+			return nil, err
+		}
+		if err != nil {
+			return nil, fmt.Errorf("referrers of %s: %w", subject, err)
+		}
+		if found = append(found, page...); len(found) > reflist.MaxReferrers {
+			return nil, fmt.Errorf("referrers of %s: %w: more than %d", subject, fault.ErrLimit, reflist.MaxReferrers)
+		}
+		at = next
+	}
+	return found, nil
+}
+
+// page reads one page of a list, and returns the URL of the next one; nil after the last. The error is errNoAPI if
+// there is no such list: answers other than 404 are those of registries that do not know the request.
+func (r *Repository) page(ctx context.Context, at *url.URL) (found []v1.Descriptor, next *url.URL, err error) {
+	q := request{url: at, accept: []string{v1.MediaTypeImageIndex}}
+	_, err = r.repo.get(ctx, "", q, r.retries(), func(resp *http.Response) error {
+		kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+		if kind != v1.MediaTypeImageIndex {
+			return errNoAPI
+		}
+		text, err := io.ReadAll(io.LimitReader(resp.Body, limit.MaxManifest+1))
+		if err != nil {
+			return err
+		}
+		if len(text) > limit.MaxManifest {
+			return fmt.Errorf("%w: a page of more than %d bytes", fault.ErrLimit, limit.MaxManifest)
+		}
+		if found, err = reflist.Parse(bytes.TrimSpace(text)); errors.Is(err, reflist.ErrNotList) {
+			return fmt.Errorf("%w: a page that is %w", fault.ErrInvalid, err)
+		}
+		if err == nil {
+			next, err = nextPage(at, resp.Header.Values("Link"))
+		}
+		return err
+	})
+	switch {
+	case errors.Is(err, errNoAPI),
+		hasStatus(err, http.StatusNotFound, http.StatusBadRequest, http.StatusMethodNotAllowed,
+			http.StatusNotAcceptable):
+		return nil, nil, errNoAPI
+	case err != nil:
+		return nil, nil, remoteError(err)
+	}
+	return found, next, nil
+}
+
+// nextPage returns the URL in a header Link with the relation "next" (RFC 8288); nil if there is none. Only another
+// query of the same list is accepted.
+func nextPage(at *url.URL, links []string) (*url.URL, error) {
+	for _, text := range links {
+		for rest := text; ; {
+			begin := strings.IndexByte(rest, '<')
+			if begin < 0 {
+				break
+			}
+			target, after, ok := strings.Cut(rest[begin+1:], ">")
+			if !ok {
+				break
+			}
+			params := after
+			if end := strings.IndexByte(after, '<'); end >= 0 {
+				params = after[:end]
+			}
+			rest = after
+			if !isNext(params) {
+				continue
+			}
+			to, err := at.Parse(target)
+			if err != nil || to.EscapedPath() != at.EscapedPath() || !sameOrigin(at, to) {
+				return nil, classified{fmt.Errorf("refusing the next page %.200q: it is of another list",
+					redact.Text(target))}
+			}
+			next := *at
+			next.RawQuery = to.RawQuery
+			return &next, nil
+		}
+	}
+	return nil, nil
+}
+
+// isNext tells whether the parameters of a link have the relation "next".
+func isNext(params string) bool {
+	for _, p := range strings.FieldsFunc(params, func(c rune) bool { return c == ';' || c == ',' }) {
+		name, value, _ := strings.Cut(p, "=")
+		if strings.EqualFold(strings.TrimSpace(name), "rel") &&
+			slices.Contains(strings.Fields(strings.ToLower(strings.Trim(strings.TrimSpace(value), `"`))), "next") {
+			return true
+		}
+	}
+	return false
+}
+
+// sameOrigin tells whether a URL is of the same server. A proxy before a registry may add or remove TLS, of which the
+// registry does not know.
+func sameOrigin(at, to *url.URL) bool {
+	if to.Scheme != "http" && to.Scheme != "https" || to.User != nil {
+		return false
+	}
+	return hostPort(at) == hostPort(to) || to.Scheme != at.Scheme && strings.EqualFold(at.Hostname(), to.Hostname())
+}
+
+// WriteManifest writes a manifest under its digest. One with a subject is listed among the referrers of the subject: by
+// the registry if it has the referrers API, else in the index of the fallback tag. The error is [reflist.ErrNotList] if
+// the fallback tag is no OCI index: it is left as it is.
+func (r *Repository) WriteManifest(ctx context.Context, text []byte, mediaType string) error {
+	d, subject, err := reflist.Describe(text, mediaType)
+	if err != nil {
+		return err
+	}
+	header, err := r.put(ctx, d.Digest.String(), text, mediaType, nil)
+	if err != nil || subject == nil {
+		return err
+	}
+	if header.Get("OCI-Subject") == subject.Digest.String() {
+		r.api.state.Store(apiThere)
+		return nil
+	}
+	return r.list(ctx, d, subject.Digest)
+}
+
+// list lists a manifest that was pushed among the referrers of a subject, unless the registry does it.
+func (r *Repository) list(ctx context.Context, d v1.Descriptor, subject digest.Digest) error {
+	there, err := r.hasAPI(ctx, subject)
+	if err != nil || there {
+		return err
+	}
+	err = r.UpdateTag(ctx, reflist.Tag(subject), func(old []byte) ([]byte, string, error) {
+		list, err := reflist.Add(old, d)
+		return list, v1.MediaTypeImageIndex, err
+	})
+	if err != nil {
+		return fmt.Errorf("listing %s among the referrers of %s: %w", d.Digest, subject, err)
+	}
+	return nil
+}
+
+// hasAPI finds out whether the registry has the referrers API. It asks once.
+func (r *Repository) hasAPI(ctx context.Context, subject digest.Digest) (bool, error) {
+	if known := r.api.state.Load(); known != apiUnknown {
+		return known == apiThere, nil
+	}
+	base, err := r.repo.host.base(ctx)
+	if err != nil {
+		return false, remoteError(err)
+	}
+	at := *base
+	at.Path = "/v2/" + r.repo.path + "/referrers/" + subject.String()
+	switch _, _, err := r.page(ctx, &at); {
+	case errors.Is(err, errNoAPI):
+		r.api.state.Store(apiMissing)
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("referrers of %s: %w", subject, err)
+	}
+	r.api.state.Store(apiThere)
+	return true, nil
+}

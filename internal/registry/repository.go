@@ -1,0 +1,174 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"slices"
+
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"go.podman.io/image/v5/docker/reference"
+	"go.podman.io/image/v5/types"
+
+	"github.com/operator-bindery/bindery/internal/blobcache"
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/verify"
+)
+
+// Repository reads and writes the manifests and blobs of one repository of a registry. It is safe for concurrent use.
+// Errors are of the class [fault.ErrRegistry], or about content.
+type Repository struct {
+	repo  *repository
+	cache *blobcache.Cache
+	api   apiState
+	tags  tagUpdates
+}
+
+// OpenRepository returns the repository where an image is read: in the first mirror that has it, or in the registry.
+// The name has a tag or a digest. It also returns the image.
+func (r *Client) OpenRepository(ctx context.Context, ref types.ImageReference,
+	named reference.Named) (*Repository, *Source, error) {
+	src, err := r.Open(ctx, ref, named)
+	if err != nil {
+		return nil, nil, err
+	}
+	return src.Repository(), src, nil
+}
+
+// WriteRepository returns a repository for writing. Mirrors are only for reading, so nothing is read from them either.
+func (r *Client) WriteRepository(named reference.Named) (*Repository, error) {
+	repo, err := r.pushTo(named)
+	if err != nil {
+		return nil, classified{err}
+	}
+	return &Repository{repo: repo}, nil
+}
+
+// artifactManifest is the media type of manifests with a subject of a draft of the image specification, which
+// registries still have.
+const artifactManifest = "application/vnd.oci.artifact.manifest.v1+json"
+
+var repositoryTypes = append(slices.Clone(manifestTypes), artifactManifest)
+
+// absent makes the answer 404 an [fs.ErrNotExist].
+type absent struct{ error }
+
+func (e absent) Unwrap() []error { return []error{fs.ErrNotExist, e.error} }
+
+// failure gives an error its class.
+func failure(err error) error {
+	if hasStatus(err, http.StatusNotFound) {
+		return absent{remoteError(err)}
+	}
+	return remoteError(err)
+}
+
+// Manifest returns the text and media type of the manifest with a tag or a digest. The error is [fs.ErrNotExist] if the
+// registry has no such manifest or repository.
+func (r *Repository) Manifest(ctx context.Context, name string) (text []byte, mediaType string, err error) {
+	text, mediaType, err = r.repo.cachedManifest(ctx, r.cache, name, request{accept: repositoryTypes}, r.retries())
+	if err != nil {
+		return nil, "", failure(err)
+	}
+	return text, mediaType, nil
+}
+
+func (r *Repository) retries() int { return r.repo.host.r.o.Retries }
+
+// Blob opens a blob. The reader fails at its end if the digest or the size differs from the descriptor.
+func (r *Repository) Blob(ctx context.Context, d v1.Descriptor) (io.ReadCloser, error) {
+	if err := verify.Digest(d.Digest); err != nil {
+		return nil, err
+	}
+	if d.Size < 0 {
+		return nil, fmt.Errorf("%w: %s has the size %d", fault.ErrInvalid, d.Digest, d.Size)
+	}
+	body, cached := r.cache.Open(d.Digest, d.Size)
+	if !cached {
+		fetched, err := r.repo.blob(ctx, d)
+		if err != nil {
+			return nil, failure(err)
+		}
+		body = r.cache.Tee(d.Digest, d.Size, fetched)
+	}
+	return struct {
+		io.Reader
+		io.Closer
+	}{verify.NewReader(body, d.Digest, d.Size), body}, nil
+}
+
+// retry is [retry] with the options of the client. It reports each repetition.
+func (r *Repository) retry(ctx context.Context, try func() error) error {
+	return retry(ctx, r.retries(), r.repo.host.r.backoff(), r.repo.again, try)
+}
+
+// opened is a blob that is read by a function.
+type opened func(context.Context) (io.ReadCloser, error)
+
+func (o opened) GetBlob(ctx context.Context, _ types.BlobInfo, _ types.BlobInfoCache) (io.ReadCloser, int64, error) {
+	r, err := o(ctx)
+	return r, -1, err
+}
+
+// WriteBlob sends a blob unless the repository has it. open is called once for each attempt.
+func (r *Repository) WriteBlob(ctx context.Context, d v1.Descriptor,
+	open func(context.Context) (io.ReadCloser, error)) error {
+	if err := verify.Digest(d.Digest); err != nil {
+		return err
+	}
+	if d.Size < 0 {
+		return fmt.Errorf("%w: %s has the size %d", fault.ErrInvalid, d.Digest, d.Size)
+	}
+	there := false
+	err := r.retry(ctx, func() (err error) {
+		there, err = r.repo.hasBlob(ctx, d)
+		return err
+	})
+	if err != nil || there {
+		return wrapBlob(d, err)
+	}
+	u := &blobUpload{repo: r.repo, src: opened(open), blob: d, moved: func(int64) {}}
+	for {
+		before := u.offset
+		err := r.retry(ctx, func() error { return u.attempt(ctx) })
+		// An attempt that made progress does not count, as for images.
+		if err == nil || ctx.Err() != nil || !transient(err) || u.offset-before < restartProgress || u.at == nil {
+			return wrapBlob(d, err)
+		}
+	}
+}
+
+func wrapBlob(d v1.Descriptor, err error) error {
+	if err == nil {
+		return nil
+	}
+	return remoteError(fmt.Errorf("blob %s: %w", d.Digest, err))
+}
+
+// put sends a manifest under a tag or its digest, and returns the header of the answer.
+func (r *Repository) put(ctx context.Context, name string, text []byte, mediaType string,
+	only http.Header) (header http.Header, err error) {
+	q := request{method: http.MethodPut, success: accepted, payload: bytesPayload(text, mediaType),
+		header: http.Header{"X-Idempotency-Key": nil}}
+	for key, values := range only {
+		q.header[key] = values
+	}
+	err = r.retry(ctx, func() error {
+		resp, err := r.repo.try(ctx, q, "/manifests/"+name, "")
+		if err != nil {
+			return err
+		}
+		header = resp.Header
+		return checkContentDigest(header, text)
+	})
+	if err != nil {
+		return nil, remoteError(fmt.Errorf("manifest %s: %w", name, err))
+	}
+	return header, nil
+}
+
+// isAbsent tells whether an error means that the registry has no such manifest.
+func isAbsent(err error) bool { return errors.Is(err, fs.ErrNotExist) }

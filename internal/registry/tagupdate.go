@@ -1,0 +1,180 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/opencontainers/go-digest"
+
+	"github.com/operator-bindery/bindery/internal/transfer"
+)
+
+const (
+	// maxTagWrites is how often one change of a tag is written, if other clients write the tag at the same time.
+	maxTagWrites = 10
+	// maxSettles is how often a tag is read until it stays as it is. Beyond it, the own change is enough.
+	maxSettles = 30
+	// minSettle and maxSettle bound the pause after which a tag is read again.
+	minSettle, maxSettle = 15 * time.Millisecond, 3 * time.Second
+	// contendedSettle is the shortest pause if another client has written the tag meanwhile.
+	contendedSettle = 250 * time.Millisecond
+)
+
+// ErrNotListed is the error of a change of a tag that other clients undo again and again.
+var ErrNotListed = errors.New("pushed, but not listed: other clients write the tag at the same time")
+
+// tagUpdates are the changes of tags that [Repository.Settle] has not confirmed.
+type tagUpdates struct {
+	mu      sync.Mutex // is held while a tag is changed
+	pending []*tagUpdate
+}
+
+// tagUpdate is one change of a tag.
+type tagUpdate struct {
+	tag    string
+	change func(old []byte) (text []byte, mediaType string, err error)
+
+	seen      digest.Digest // what the tag stood for at last
+	took      time.Duration // from reading the tag until it was written
+	writes    int
+	contended bool // another client has written the tag too
+}
+
+// UpdateTag replaces the manifest of a tag by what change returns for the present one, which is nil if there is none. A
+// nil text leaves it. The request has the condition If-Match with the ETag of the manifest, or If-None-Match; if it is
+// not met, change is called again with the new manifest.
+//
+// Few registries honour conditions. [Repository.Settle] must be called after the last change: it reads the tags again,
+// and may call change until then.
+func (r *Repository) UpdateTag(ctx context.Context, tag string,
+	change func(old []byte) (text []byte, mediaType string, err error)) error {
+	r.tags.mu.Lock()
+	defer r.tags.mu.Unlock()
+	u := &tagUpdate{tag: tag, change: change}
+	if err := r.update(ctx, u); err != nil {
+		return err
+	}
+	if u.writes > 0 {
+		r.tags.pending = append(r.tags.pending, u)
+	}
+	return nil
+}
+
+// update writes a tag until the change is in it, as far as the answers tell.
+func (r *Repository) update(ctx context.Context, u *tagUpdate) error {
+	for {
+		begun := time.Now()
+		old, etag, err := r.tagged(ctx, u.tag)
+		if err != nil {
+			return err
+		}
+		text, mediaType, err := u.change(old)
+		if err != nil {
+			return err
+		}
+		if text == nil {
+			u.seen = digest.FromBytes(old)
+			return nil
+		}
+		if u.writes == maxTagWrites {
+			return remoteError(fmt.Errorf("tag %s: %w", u.tag, ErrNotListed))
+		}
+		u.writes++
+		_, err = r.put(ctx, u.tag, text, mediaType, condition(old, etag))
+		if !hasStatus(err, http.StatusPreconditionFailed) {
+			u.seen, u.took = digest.FromBytes(text), time.Since(begun)
+			return err
+		}
+		u.contended = true
+		r.repo.host.r.event(transfer.Event{Kind: transfer.EventRetry, Destination: r.repo.name.Name(),
+			Attempt: u.writes, Err: err})
+		if err := sleep(ctx, rand.N(time.Duration(u.writes)*20*time.Millisecond+1)); err != nil {
+			return err
+		}
+	}
+}
+
+// tagged reads the manifest of a tag, nil if there is none, and its ETag.
+func (r *Repository) tagged(ctx context.Context, tag string) (text []byte, etag string, err error) {
+	text, _, header, err := r.repo.manifestAnswer(ctx, tag, request{accept: repositoryTypes}, r.retries())
+	if hasStatus(err, http.StatusNotFound) {
+		return nil, "", nil
+	}
+	if err != nil {
+		return nil, "", remoteError(fmt.Errorf("tag %s: %w", tag, err))
+	}
+	return text, header.Get("ETag"), nil
+}
+
+// condition returns the condition that a tag still has the manifest old. Weak ETags never match (RFC 9110, "If-Match").
+func condition(old []byte, etag string) http.Header {
+	switch {
+	case old == nil:
+		return http.Header{"If-None-Match": {"*"}}
+	case etag == "" || strings.HasPrefix(etag, "W/"):
+		return nil
+	}
+	return http.Header{"If-Match": {etag}}
+}
+
+// Settle makes sure that the changes of tags have lasted. A registry that does not honour conditions loses a change if
+// another client reads the tag before it and writes the tag after it. So each tag is read again after a pause that is
+// several times as long as the own change took, and the change is made again if it is missing. If another client has
+// written the tag, this goes on, with longer random pauses, until the tag stays as it is.
+//
+// What remains: a client that takes longer than the pause between reading and writing.
+func (r *Repository) Settle(ctx context.Context) error {
+	r.tags.mu.Lock()
+	defer r.tags.mu.Unlock()
+	for round := 1; len(r.tags.pending) > 0; round++ {
+		var wait time.Duration
+		for _, u := range r.tags.pending {
+			wait = max(wait, u.pause(round))
+		}
+		if err := sleep(ctx, wait); err != nil {
+			return err
+		}
+		for _, u := range r.tags.pending {
+			if err := r.confirm(ctx, u); err != nil {
+				return err
+			}
+		}
+		r.tags.pending = slices.DeleteFunc(r.tags.pending,
+			func(u *tagUpdate) bool { return u.settled() || round == maxSettles })
+	}
+	return nil
+}
+
+// pause returns how long to wait before a tag is read again.
+func (u *tagUpdate) pause(round int) time.Duration {
+	shortest := minSettle
+	if u.contended {
+		shortest = contendedSettle + rand.N(contendedSettle*time.Duration(min(round, 4)))
+	}
+	return min(max(4*u.took+rand.N(2*u.took+1), shortest), maxSettle)
+}
+
+// settled tells whether the tag was found as it was before.
+func (u *tagUpdate) settled() bool { return u.seen == "" }
+
+// confirm reads a tag again and, if the change is missing, makes it again. The tag is settled if it is as it was.
+func (r *Repository) confirm(ctx context.Context, u *tagUpdate) error {
+	before := u.seen
+	text, _, err := r.tagged(ctx, u.tag)
+	if err != nil {
+		return err
+	}
+	if text != nil && digest.FromBytes(text) == before {
+		u.seen = ""
+		return nil
+	}
+	u.contended = true
+	return r.update(ctx, u)
+}
