@@ -18,8 +18,8 @@ const IfNone = registry.IfNone
 
 // CheckPush checks, before an image is made, that the repositories of those destinations that are in registries can be
 // written to: it opens an upload session in each. Errors are those that [Copy] would return, of the class
-// [ErrRegistry], or a [*ConflictError] if [CopyOptions.IfDigest] is set and a tag does not exist. Other destinations
-// are not checked.
+// [ErrRegistry], [ErrNoAttachments], or a [*ConflictError] if [CopyOptions.IfDigest] is set and a tag does not exist.
+// Other destinations are not checked.
 //
 // Pass the result to [Copy] in [CopyOptions.Checked], which goes on with its connections and uploads, and close it
 // after that. It is nil if no destination is in a registry.
@@ -28,6 +28,9 @@ func CheckPush(ctx context.Context, dests []Destination, o CopyOptions) (_ *Push
 	ctx, cancel := o.deadline(ctx)
 	defer cancel()
 	defer func() { err = redact.Error(err) }()
+	if err := checkAttachable(dests, o.Attachments); err != nil {
+		return nil, err
+	}
 	targets, err := registryTargets(dests)
 	if err != nil || len(targets) == 0 {
 		return nil, err

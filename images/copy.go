@@ -14,6 +14,7 @@ import (
 	"go.podman.io/image/v5/signature"
 	"go.podman.io/image/v5/types"
 
+	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/internal/layouts"
 	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/internal/registry"
@@ -43,6 +44,9 @@ type CopyOptions struct {
 	// Platform selects the image of an index that is written to a store; by default that for this machine, else any for
 	// Linux.
 	Platform v1.Platform
+	// Attachments are written beside the image in every destination, in their order. Destinations that keep none are
+	// refused before anything is written; see [ErrNoAttachments].
+	Attachments []referrers.Attachment
 	// Policy decides whether the source may be read; nil accepts only images that this module assembles.
 	Policy *signature.Policy
 	// Events, unless nil, receives the steps of the copy, from one goroutine at a time.
@@ -70,8 +74,9 @@ type Result struct {
 
 // Copy writes the image, or all images of an index, to all destinations, in four steps:
 //
-//  1. files and directories are staged beside their places, and stores receive the image without its name;
-//  2. registries receive blobs and manifests;
+//  1. files and directories are staged beside their places, with the attachments, and stores receive the image without
+//     its name;
+//  2. registries receive blobs and manifests, and then the attachments;
 //  3. registries receive the tags;
 //  4. what was staged is put in place by renames, and stores receive the name.
 //
@@ -89,6 +94,9 @@ func Copy(ctx context.Context, src types.ImageReference, dests []Destination,
 		return nil, err
 	}
 	if err := CheckIfDigest(o.IfDigest); err != nil {
+		return nil, err
+	}
+	if err := checkAttachable(dests, o.Attachments); err != nil {
 		return nil, err
 	}
 	c, err := newCopier(ctx, src, dests, o)
@@ -163,7 +171,9 @@ func (c *copier) preparePush(ctx context.Context, dests []Destination) (*registr
 	if err != nil {
 		return nil, err
 	}
-	p, err := registry.NewPusher(ctx, src, c.policy, targets, c.o.push(), c.sys)
+	options := c.o.push()
+	options.Attach = c.attachPushed()
+	p, err := registry.NewPusher(ctx, src, c.policy, targets, options, c.sys)
 	if err != nil {
 		return nil, errors.Join(err, src.Close())
 	}
@@ -242,6 +252,9 @@ func (c *copier) prepareFiles(ctx context.Context, d Destination, r *Result) (_ 
 		return nil, err
 	}
 	if err := c.copyTo(ctx, d, ref, r); err != nil {
+		return nil, err
+	}
+	if err := c.attachStaged(ctx, d, out); err != nil {
 		return nil, err
 	}
 	return out, out.Finish(ctx)
@@ -372,8 +385,10 @@ func (c *copier) progress(d Destination, p types.ProgressProperties, r *Result) 
 	c.event(e)
 }
 
-func (c *copier) event(e transfer.Event) {
-	if c.o.Events != nil {
-		c.o.Events(e)
+func (c *copier) event(e transfer.Event) { c.o.event(e) }
+
+func (o CopyOptions) event(e transfer.Event) {
+	if o.Events != nil {
+		o.Events(e)
 	}
 }

@@ -216,8 +216,7 @@ func openHere(ctx context.Context, n sourceName, limits Limits, temp string) (ty
 	if err != nil {
 		return nil, err
 	}
-	src, err := layouts.OpenSource(ctx, layouts.Place{Format: layouts.Format(n.transport), Path: n.path, Name: n.name},
-		ref, limits, temp)
+	src, err := layouts.OpenSource(ctx, n.place(), ref, limits, temp)
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 	"go.podman.io/image/v5/types"
 
 	"github.com/operator-bindery/bindery/internal/imagestore"
+	"github.com/operator-bindery/bindery/internal/layouts"
 	"github.com/operator-bindery/bindery/internal/printable"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
@@ -80,6 +81,22 @@ func repositoryName(named string) (sourceName, error) {
 		}
 	}
 	return sourceName{transport: Docker, repository: reference.TagNameOnly(ref)}, nil
+}
+
+// place is the image if it is in files.
+func (n sourceName) place() layouts.Place {
+	return layouts.Place{Format: layouts.Format(n.transport), Path: n.path, Name: n.name}
+}
+
+// tagOrDigest returns the part of a name that chooses the image in its repository: the digest, else the tag.
+func tagOrDigest(named reference.Named) string {
+	switch named := named.(type) {
+	case reference.Canonical:
+		return named.Digest().String()
+	case reference.Tagged:
+		return named.Tag()
+	}
+	return "latest"
 }
 
 // reference returns the library's reference. It resolves symbolic links of paths.

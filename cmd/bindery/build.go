@@ -143,6 +143,9 @@ func (p *program) reportAssembled(image *build.Image, start time.Time) {
 func (p *program) makeImage(c *cli.Context, in string, o build.Options,
 	assemble func(build.Options) (*build.Image, error), account ...func() error) (err error) {
 	target, err := readTarget(c)
+	if err == nil {
+		err = p.prepareSigning(c, target)
+	}
 	if err != nil {
 		return err
 	}
@@ -203,6 +206,9 @@ func (p *program) makeImage(c *cli.Context, in string, o build.Options,
 // writable.
 func (p *program) assemble(o *build.Options, work func() (*build.Image, error)) (*build.Image, error) {
 	if _, err := p.checking.wait(); err != nil {
+		return nil, err
+	}
+	if err := p.signing.opened(); err != nil {
 		return nil, err
 	}
 	status := cmdline.NewStatus(p.stderr, p.bars)

@@ -76,7 +76,7 @@ func (p *program) client(c *cli.Context) (*images.Client, error) {
 		Retries:       c.Int("retries"),
 		Timeout:       c.Duration("timeout"),
 		PolicyFile:    c.String("policy"),
-		RequireSigned: c.Bool("require-signed"),
+		RequireSigned: c.Bool("require-signed") || p.requireSigned,
 		Platform:      v1.Platform{OS: "linux", Architecture: runtime.GOARCH},
 		Events: func(e images.Event) {
 			switch e.Kind {

@@ -19,7 +19,7 @@ import (
 // destinationFlags are the flags for the destinations of an image. They are the same in every command that writes
 // images.
 func destinationFlags() []cli.Flag {
-	return []cli.Flag{
+	return append([]cli.Flag{
 		&cli.StringSliceFlag{Name: "tag", Aliases: []string{"t"},
 			Usage: "image `NAME` in the form REGISTRY/REPOSITORY:TAG", Category: "destination"},
 		&cli.BoolFlag{Name: "push", Usage: "push the image to the registry of each name", Category: "destination"},
@@ -32,7 +32,7 @@ func destinationFlags() []cli.Flag {
 		&cli.StringSliceFlag{Name: "output",
 			Usage: "write the image to `TRANSPORT:PATH`: oci:, oci-archive:, docker-archive:, dir:, docker://, " +
 				"containers-storage:", Category: "destination"},
-	}
+	}, signFlags()...)
 }
 
 // registryFlags are the flags for registry access.

@@ -37,7 +37,7 @@ func (p *program) inspectCommand() *cli.Command {
 func (p *program) verifyCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "verify",
-		Usage:     "verify an image against its catalog",
+		Usage:     "verify an image against its catalog, or its signatures",
 		ArgsUsage: "IMAGE",
 		Description: "Reads all layers and compares them with their digests, validates the catalog, rebuilds every " +
 			"bindery layer and every\n" +
@@ -45,14 +45,21 @@ func (p *program) verifyCommand() *cli.Command {
 			"annotations. All\n" +
 			"differences are reported. The exit status is 0 without differences and 1 with. It is also 1 on an " +
 			"error, but then\n" +
-			"standard output is empty." +
+			"standard output is empty.\n\n" +
+			"With --key it verifies the signatures of any image instead, .sig tags and Sigstore bundles, and with --type " +
+			"its\n" +
+			"attestations; with --signatures it asks the policy. An index is signed if it is signed itself, or if every " +
+			"image\n" +
+			"in it is." +
 			examples("bindery verify oci:catalog.oci:v1", "bindery verify oci:catalog.oci:v1 -o json",
-				"bindery verify oci:etcd.oci:v1 --jobs 1"),
-		Flags: append([]cli.Flag{
+				"bindery verify registry.example.com/acme/catalog:v1 --key release.pub",
+				"bindery verify registry.example.com/acme/catalog:v1 --key release.pub --type cyclonedx",
+				"bindery verify registry.example.com/acme/catalog:v1 --signatures --policy policy.json"),
+		Flags: flags([]cli.Flag{
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "text",
 				Usage: "output `FORMAT` (text|json)"},
 			inCategory(jobsFlag(), "work"),
-		}, imageFlags()...),
+		}, verifySignatureFlags(), imageFlags()),
 		Action: exactly(1, p.verify),
 	}
 }
@@ -78,6 +85,14 @@ func (p *program) inspect(c *cli.Context) error {
 }
 
 func (p *program) verify(c *cli.Context) error {
+	if verifiesSignatures(c) {
+		return p.verifySignatures(c)
+	}
+	for _, flag := range []string{"type", "identity"} {
+		if c.IsSet(flag) {
+			return cmdline.Usagef("--%s is about signatures and needs --key", flag)
+		}
+	}
 	format := c.String("output")
 	if format != "text" && format != "json" {
 		return cmdline.Usagef("invalid --output value %q, expected (text|json)", format)

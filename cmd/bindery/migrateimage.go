@@ -28,7 +28,7 @@ const privateCatalog = "catalog"
 // is copied and then the directory renamed to its final name.
 func (p *program) migrateImage(c *cli.Context, m *migration, src, out string,
 	imaged bool) (_ *migrate.Report, copied *copiedImage, err error) {
-	t, err := migrateTarget(c, m, src, out, imaged)
+	t, err := p.migrateTarget(c, m, src, out, imaged)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -97,9 +97,12 @@ func (p *program) migrateImage(c *cli.Context, m *migration, src, out string,
 }
 
 // migrateTarget determines the destinations of the image and refuses conflicting paths.
-func migrateTarget(c *cli.Context, m *migration, src, out string, imaged bool) (t target, err error) {
+func (p *program) migrateTarget(c *cli.Context, m *migration, src, out string, imaged bool) (t target, err error) {
 	if imaged {
-		if t, err = readTargetOf(c, m.outputs); err != nil {
+		if t, err = readTargetOf(c, m.outputs); err == nil {
+			err = p.prepareSigning(c, t)
+		}
+		if err != nil {
 			return t, err
 		}
 		if err := checkResultFiles(c, src, out); err != nil {

@@ -34,6 +34,9 @@ type listFlags struct {
 // readListFlags reads the flags of a list of migrations.
 func (p *program) readListFlags(c *cli.Context) (listFlags, error) {
 	caches, err := serveCaches(c)
+	if err == nil {
+		err = p.prepareSigning(c, target{})
+	}
 	var names []string
 	for _, k := range caches {
 		names = append(names, string(k))

@@ -38,7 +38,7 @@ func keyFlags(name, group string) []cli.Flag {
 const maxKeyFile = 64 << 10
 
 // signingKeys opens the private keys of a flag. Opening an encrypted key takes a part of a second and 64 MiB, so it
-// begins at once and goes on beside the command; a key that does not open ends the command's context.
+// begins at once and goes on beside the command.
 func (p *program) signingKeys(c *cli.Context, flag string) (signature.Keys, error) {
 	names, err := cmdline.List(c.StringSlice(flag))
 	if err != nil {
@@ -64,8 +64,6 @@ func (p *program) signingKeys(c *cli.Context, flag string) (signature.Keys, erro
 		}
 	}
 	plain := c.Bool("allow-plain-key")
-	ctx, end := context.WithCancelCause(c.Context)
-	c.Context = ctx
 	open := sync.OnceValues(func() ([]signature.Signer, error) {
 		defer clear(passphrase)
 		var keys []signature.Signer
@@ -86,9 +84,7 @@ func (p *program) signingKeys(c *cli.Context, flag string) (signature.Keys, erro
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if _, err := open(); err != nil {
-			end(err)
-		}
+		_, _ = open() // the error is returned to those who wait
 	}()
 	return func(ctx context.Context) ([]signature.Signer, error) {
 		select {

@@ -37,11 +37,13 @@ type Writer interface {
 
 // Image is an image that attachments belong to.
 type Image struct {
-	// Name is REPOSITORY:TAG as clients of a registry write it; empty if the image has no such name.
+	// Name is REPOSITORY:TAG as clients of a registry write it, or REPOSITORY@DIGEST if the image was named so; empty
+	// if the image has no such name, as in most layouts.
 	Name string
 	// Top is the descriptor of the index or manifest that the name refers to.
 	Top v1.Descriptor
-	// Instances are the images of the index, each once and with their platforms; none if Top is no index.
+	// Instances are the entries of the index, and of indexes in it, each once and with their platforms; none if Top is
+	// no index.
 	Instances []v1.Descriptor
 }
 

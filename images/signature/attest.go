@@ -54,7 +54,7 @@ func (a *Attesting) Attach(ctx context.Context, to referrers.Writer, image refer
 		if predicate == nil {
 			continue
 		}
-		if err := checkPredicate(predicate); err != nil {
+		if err := CheckPredicate(predicate); err != nil {
 			return err
 		}
 		text, err := newStatement(subject.Digest, "", a.o.Type, predicate)
@@ -70,7 +70,9 @@ func (a *Attesting) Attach(ctx context.Context, to referrers.Writer, image refer
 	return nil
 }
 
-func checkPredicate(predicate json.RawMessage) error {
+// CheckPredicate returns an error for a predicate that is no JSON object, has a member twice, or is too large for
+// verifiers.
+func CheckPredicate(predicate json.RawMessage) error {
 	if _, err := parseObject(predicate); err != nil {
 		return fmt.Errorf("predicate: %w", err)
 	}

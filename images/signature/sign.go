@@ -47,8 +47,8 @@ type SignOptions struct {
 	Keys   Keys
 	Format Format // [FormatBoth] if empty
 	// Identities are the names in .sig signatures, REPOSITORY:TAG; by default the name of the image at its
-	// destination.
-	Identities []string
+	// destination, or Names if it has none there, as in a layout.
+	Identities, Names []string
 	// Creator is the program that is named in .sig signatures.
 	Creator string
 	// Created is the time in the annotations of referrers; 1970 if zero.
@@ -97,6 +97,9 @@ func (s *Signing) Attach(ctx context.Context, to referrers.Writer, image referre
 	names := s.o.Identities
 	if len(names) == 0 && image.Name != "" {
 		names = []string{image.Name}
+	}
+	if len(names) == 0 {
+		names = s.o.Names
 	}
 	if s.o.Format != FormatBundle && len(names) == 0 {
 		return ErrNoIdentity

@@ -119,6 +119,9 @@ func (i Identity) String() string {
 	return i.name.String()
 }
 
+// Exact tells whether the identity has a tag or a digest, as that of a signature must.
+func (i Identity) Exact() bool { return i.name != nil && !reference.IsNameOnly(i.name) }
+
 // accepts tells whether a signature's identity is the wanted one.
 func (i Identity) accepts(signed string) bool {
 	name, err := reference.ParseNormalizedNamed(signed)

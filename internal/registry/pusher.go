@@ -38,6 +38,9 @@ type PushOptions struct {
 	IfDigest string
 	// Check, unless nil, is what [NewCheck] found out with the same options.
 	Check *Check
+	// Attach, unless nil, is called for each target when all repositories have the image, and before the tags are
+	// written: it writes what belongs to the image.
+	Attach func(ctx context.Context, to *Repository, t Target) error
 	// Events receives the steps, from one goroutine at a time.
 	Events func(transfer.Event)
 }
@@ -145,8 +148,8 @@ func (p *Pusher) event(e transfer.Event) {
 	p.o.Events(e)
 }
 
-// Push writes the image to all repositories and, when all have it, writes the tags. It returns the results of the
-// targets whose tags are written, also with an error.
+// Push writes the image to all repositories and, when all have it, what is attached to it, and then the tags. It
+// returns the results of the targets whose tags are written, also with an error.
 func (p *Pusher) Push(ctx context.Context) (done []PushResult, err error) {
 	for _, r := range p.repos {
 		err := r.fill(ctx)
@@ -155,6 +158,11 @@ func (p *Pusher) Push(ctx context.Context) (done []PushResult, err error) {
 		}
 		if err != nil {
 			return nil, r.failed(ctx, r.targets[0], err)
+		}
+	}
+	for _, r := range p.repos {
+		if err := r.attach(ctx); err != nil {
+			return nil, err
 		}
 	}
 	for _, r := range p.repos {

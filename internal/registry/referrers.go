@@ -201,16 +201,21 @@ func (r *Repository) WriteManifest(ctx context.Context, text []byte, mediaType s
 		r.api.state.Store(apiThere)
 		return nil
 	}
-	there, err := r.hasAPI(ctx, subject.Digest)
+	return r.list(ctx, d, subject.Digest)
+}
+
+// list lists a manifest that was pushed among the referrers of a subject, unless the registry does it.
+func (r *Repository) list(ctx context.Context, d v1.Descriptor, subject digest.Digest) error {
+	there, err := r.hasAPI(ctx, subject)
 	if err != nil || there {
 		return err
 	}
-	err = r.UpdateTag(ctx, reflist.Tag(subject.Digest), func(old []byte) ([]byte, string, error) {
+	err = r.UpdateTag(ctx, reflist.Tag(subject), func(old []byte) ([]byte, string, error) {
 		list, err := reflist.Add(old, d)
 		return list, v1.MediaTypeImageIndex, err
 	})
 	if err != nil {
-		return fmt.Errorf("listing %s among the referrers of %s: %w", d.Digest, subject.Digest, err)
+		return fmt.Errorf("listing %s among the referrers of %s: %w", d.Digest, subject, err)
 	}
 	return nil
 }

@@ -12,39 +12,45 @@ import (
 	"time"
 
 	"github.com/opencontainers/go-digest"
-
-	"github.com/operator-bindery/bindery/internal/transfer"
 )
 
 const (
-	// maxTagWrites is how often one change of a tag is written, if other clients write the tag at the same time.
+	// maxTagWrites is how often a change of a tag is written, if other clients write the tag at the same time.
 	maxTagWrites = 10
+	// maxRefusedWrites is how often it is written if the registry refuses it since another client was faster.
+	maxRefusedWrites = 50
 	// maxSettles is how often a tag is read until it stays as it is. Beyond it, the own change is enough.
 	maxSettles = 30
 	// minSettle and maxSettle bound the pause after which a tag is read again.
 	minSettle, maxSettle = 15 * time.Millisecond, 3 * time.Second
-	// contendedSettle is the shortest pause if another client has written the tag meanwhile.
-	contendedSettle = 250 * time.Millisecond
 )
+
+// contendedSettle is the shortest pause if another client has written the tag meanwhile. Tests set it.
+var contendedSettle = 250 * time.Millisecond
 
 // ErrNotListed is the error of a change of a tag that other clients undo again and again.
 var ErrNotListed = errors.New("pushed, but not listed: other clients write the tag at the same time")
 
-// tagUpdates are the changes of tags that [Repository.Settle] has not confirmed.
+// tagChange returns the new manifest of a tag for the present one.
+type tagChange = func(old []byte) (text []byte, mediaType string, err error)
+
+// tagUpdates are the tags that [Repository.Settle] has not confirmed.
 type tagUpdates struct {
 	mu      sync.Mutex // is held while a tag is changed
 	pending []*tagUpdate
 }
 
-// tagUpdate is one change of a tag.
+// tagUpdate is one tag, and what was changed in it.
 type tagUpdate struct {
-	tag    string
-	change func(old []byte) (text []byte, mediaType string, err error)
+	tag     string
+	changes []tagChange
 
-	seen      digest.Digest // what the tag stood for at last
-	took      time.Duration // from reading the tag until it was written
-	writes    int
-	contended bool // another client has written the tag too
+	seen        digest.Digest // what the tag stood for at last
+	took        time.Duration // from reading the tag until it was written
+	writes      int           // of one change
+	contended   bool          // another client has written the tag too
+	conditional bool          // the registry honours conditions
+	settled     bool
 }
 
 // UpdateTag replaces the manifest of a tag by what change returns for the present one, which is nil if there is none. A
@@ -53,29 +59,36 @@ type tagUpdate struct {
 //
 // Few registries honour conditions. [Repository.Settle] must be called after the last change: it reads the tags again,
 // and may call change until then.
-func (r *Repository) UpdateTag(ctx context.Context, tag string,
-	change func(old []byte) (text []byte, mediaType string, err error)) error {
+func (r *Repository) UpdateTag(ctx context.Context, tag string, change tagChange) error {
 	r.tags.mu.Lock()
 	defer r.tags.mu.Unlock()
-	u := &tagUpdate{tag: tag, change: change}
-	if err := r.update(ctx, u); err != nil {
+	at := slices.IndexFunc(r.tags.pending, func(u *tagUpdate) bool { return u.tag == tag })
+	u := &tagUpdate{tag: tag}
+	if at >= 0 {
+		u = r.tags.pending[at]
+	}
+	u.writes = 0
+	if err := r.update(ctx, u, change); err != nil {
 		return err
 	}
 	if u.writes > 0 {
-		r.tags.pending = append(r.tags.pending, u)
+		u.changes = append(u.changes, change)
+		if at < 0 {
+			r.tags.pending = append(r.tags.pending, u)
+		}
 	}
 	return nil
 }
 
-// update writes a tag until the change is in it, as far as the answers tell.
-func (r *Repository) update(ctx context.Context, u *tagUpdate) error {
-	for {
+// update writes a tag until a change is in it, as far as the answers tell.
+func (r *Repository) update(ctx context.Context, u *tagUpdate, change tagChange) error {
+	for refused := 0; ; refused++ {
 		begun := time.Now()
 		old, etag, err := r.tagged(ctx, u.tag)
 		if err != nil {
 			return err
 		}
-		text, mediaType, err := u.change(old)
+		text, mediaType, err := change(old)
 		if err != nil {
 			return err
 		}
@@ -83,19 +96,18 @@ func (r *Repository) update(ctx context.Context, u *tagUpdate) error {
 			u.seen = digest.FromBytes(old)
 			return nil
 		}
-		if u.writes == maxTagWrites {
+		if u.writes == maxTagWrites || refused == maxRefusedWrites {
 			return remoteError(fmt.Errorf("tag %s: %w", u.tag, ErrNotListed))
 		}
-		u.writes++
 		_, err = r.put(ctx, u.tag, text, mediaType, condition(old, etag))
 		if !hasStatus(err, http.StatusPreconditionFailed) {
+			u.writes++
 			u.seen, u.took = digest.FromBytes(text), time.Since(begun)
 			return err
 		}
-		u.contended = true
-		r.repo.host.r.event(transfer.Event{Kind: transfer.EventRetry, Destination: r.repo.name.Name(),
-			Attempt: u.writes, Err: err})
-		if err := sleep(ctx, rand.N(time.Duration(u.writes)*20*time.Millisecond+1)); err != nil {
+		u.conditional = true
+		r.repo.again(refused+1, err)
+		if err := sleep(ctx, rand.N(time.Duration(min(refused+1, 10))*20*time.Millisecond)); err != nil {
 			return err
 		}
 	}
@@ -147,7 +159,7 @@ func (r *Repository) Settle(ctx context.Context) error {
 			}
 		}
 		r.tags.pending = slices.DeleteFunc(r.tags.pending,
-			func(u *tagUpdate) bool { return u.settled() || round == maxSettles })
+			func(u *tagUpdate) bool { return u.settled || round == maxSettles })
 	}
 	return nil
 }
@@ -161,20 +173,27 @@ func (u *tagUpdate) pause(round int) time.Duration {
 	return min(max(4*u.took+rand.N(2*u.took+1), shortest), maxSettle)
 }
 
-// settled tells whether the tag was found as it was before.
-func (u *tagUpdate) settled() bool { return u.seen == "" }
-
-// confirm reads a tag again and, if the change is missing, makes it again. The tag is settled if it is as it was.
+// confirm reads a tag again and makes the changes again that are missing. The tag is settled if it is as it was, or if
+// nothing is missing and the registry honours conditions.
 func (r *Repository) confirm(ctx context.Context, u *tagUpdate) error {
-	before := u.seen
 	text, _, err := r.tagged(ctx, u.tag)
 	if err != nil {
 		return err
 	}
-	if text != nil && digest.FromBytes(text) == before {
-		u.seen = ""
-		return nil
+	before, same := u.writes, text != nil && digest.FromBytes(text) == u.seen
+	for _, change := range u.changes {
+		next, _, err := change(text)
+		if err == nil && next != nil {
+			err = r.update(ctx, u, change)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	u.contended = true
-	return r.update(ctx, u)
+	if !same && u.writes == before {
+		u.seen = digest.FromBytes(text)
+	}
+	u.settled = (same || u.conditional) && u.writes == before
+	u.contended = u.contended || !u.settled && !u.conditional
+	return nil
 }

@@ -33,6 +33,9 @@ type Registry struct {
 	requests  []string
 	agents    map[string]bool
 	interfere func(w http.ResponseWriter, r *http.Request) bool
+
+	referrers   Referrers
+	conditional bool // see ConditionalPut
 }
 
 type stored struct {

@@ -37,6 +37,9 @@ func (r *Registry) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	case strings.Contains(path, "/blobs/"):
 		repository, d, _ := strings.Cut(path, "/blobs/")
 		answer(w, q, r.blobs[digest.Digest(d)], "application/octet-stream", r.has(repository, digest.Digest(d)))
+	case strings.Contains(path, "/referrers/"):
+		repository, d, _ := strings.Cut(path, "/referrers/")
+		r.listReferrers(w, q, repository, digest.Digest(d))
 	case strings.Contains(path, "/manifests/"):
 		repository, name, _ := strings.Cut(path, "/manifests/")
 		if broken != nil {
@@ -55,6 +58,14 @@ func (r *Registry) manifest(w http.ResponseWriter, q *http.Request, repository, 
 			fmt.Fprint(w, `{"errors":[{"code":"MANIFEST_BLOB_UNKNOWN","message":"blob unknown to registry"}]}`)
 			return
 		}
+		if !r.met(q, repository, name) {
+			w.WriteHeader(http.StatusPreconditionFailed)
+			return
+		}
+		var a about
+		if r.referrers.Header && json.Unmarshal(text, &a) == nil && a.Subject != nil {
+			w.Header().Set("OCI-Subject", a.Subject.Digest.String())
+		}
 		tag := name
 		if strings.HasPrefix(name, "sha256:") {
 			tag = ""
@@ -70,6 +81,9 @@ func (r *Registry) manifest(w http.ResponseWriter, q *http.Request, repository, 
 	}
 	if ok {
 		w.Header().Set("Docker-Content-Digest", digest.FromBytes(m.text).String())
+		if r.conditional {
+			w.Header().Set("ETag", etag(m.text))
+		}
 	}
 	answer(w, q, m.text, m.mediaType, ok)
 }

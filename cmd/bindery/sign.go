@@ -1,0 +1,223 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/images/signature"
+	"github.com/operator-bindery/bindery/internal/printable"
+	"github.com/operator-bindery/bindery/internal/regularfile"
+)
+
+func (p *program) signCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "sign",
+		Usage:     "sign an image that exists",
+		ArgsUsage: "IMAGE",
+		Description: "Signs the image and, of an index, every image in it, in a registry, an OCI layout or an archive of " +
+			"one. By default\n" +
+			"both forms are written: a .sig tag, which policies (policy.json) of podman, CRI-O and OpenShift read, and " +
+			"a Sigstore\n" +
+			"bundle as a referrer, which cosign reads. A signature by the same key that is there already is not made " +
+			"again, and the\n" +
+			"image's digest stays what it is. The commands that write images sign them with the same flags." +
+			examples("bindery sign registry.example.com/acme/catalog:v1 --sign-key release.key",
+				"bindery sign oci:catalog.oci:v1 --sign-key release.key --sign-identity "+
+					"registry.example.com/acme/catalog:v1"),
+		Flags:  flags(signFlags(), answerFlags(), registryFlags()),
+		Action: exactly(1, p.sign),
+	}
+}
+
+func (p *program) attestCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "attest",
+		Usage:     "attach a signed statement about an image",
+		ArgsUsage: "IMAGE",
+		Description: "Signs a statement about the image, an in-toto statement with a predicate of your own, and attaches " +
+			"it as a Sigstore\n" +
+			"bundle. An attestation is never taken for a signature of the image. The type is a URI or one of spdxjson, " +
+			"cyclonedx,\n" +
+			"slsaprovenance, slsaprovenance1, custom, vuln, openvex, link." +
+			examples("bindery attest registry.example.com/acme/catalog:v1 --type cyclonedx --predicate sbom.json "+
+				"--sign-key release.key",
+				"bindery attest oci:catalog.oci:v1 --type https://example.com/tested/v1 --predicate tested.json "+
+					"--sign-key release.key"),
+		Flags: flags([]cli.Flag{
+			&cli.StringFlag{Name: "type", Usage: "`TYPE` of the predicate"},
+			&cli.StringFlag{Name: "predicate", Usage: "`FILE` with the predicate, a JSON object"},
+			legacyFlag(),
+		}, keyFlags("sign-key", "signing"), answerFlags(), registryFlags()),
+		Action: exactly(1, p.attest),
+	}
+}
+
+// legacyFlag also writes attestations where verifiers before cosign 3 look for them.
+func legacyFlag() cli.Flag {
+	return &cli.BoolFlag{Name: "legacy-attestations", Category: "signing", EnvVars: env("legacy-attestations"),
+		Usage: "also write attestations to the .att tag, where cosign before version 3 looks for them"}
+}
+
+// answerFlags select the form of an answer.
+func answerFlags() []cli.Flag {
+	return []cli.Flag{&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "text",
+		Usage: "output `FORMAT` (text|json)"}}
+}
+
+func checkAnswer(c *cli.Context) (asJSON bool, err error) {
+	switch format := c.String("output"); format {
+	case "text", "json":
+		return format == "json", nil
+	default:
+		return false, cmdline.Usagef("invalid --output value %q, expected (text|json)", format)
+	}
+}
+
+func (p *program) sign(c *cli.Context) error {
+	keys, err := p.neededKeys(c)
+	if err != nil {
+		return err
+	}
+	o, err := signOptions(c)
+	if err != nil {
+		return err
+	}
+	o.Keys = keys
+	s := signature.NewSigning(o)
+	return p.attachTo(c, s, s.Made)
+}
+
+func (p *program) attest(c *cli.Context) error {
+	predicateType, err := signature.ParsePredicateType(c.String("type"))
+	switch {
+	case c.String("type") == "" || c.String("predicate") == "":
+		return cmdline.Usagef("--type and --predicate are required")
+	case err != nil:
+		return cmdline.Usagef("--type: %w", err)
+	case predicateType == signature.PredicateSign:
+		return cmdline.Usagef("--type %s is that of signatures: \"sign\" makes them", predicateType)
+	}
+	keys, err := p.neededKeys(c)
+	if err != nil {
+		return err
+	}
+	file := c.String("predicate")
+	predicate, err := regularfile.Read(file, maxPredicate)
+	if err == nil {
+		err = signature.CheckPredicate(predicate)
+	}
+	if err != nil {
+		return &cmdline.Error{Class: cmdline.Classify(err), Object: file, Err: fmt.Errorf("--predicate %s: %w", file, err)}
+	}
+	created, err := sourceDate()
+	if err != nil {
+		return err
+	}
+	top := true
+	a := signature.NewAttesting(signature.AttestOptions{Keys: keys, Type: predicateType,
+		Legacy: c.Bool("legacy-attestations"), Created: created,
+		// The statement is about what the name refers to. The images of an index are attested by their digests.
+		Predicate: func(context.Context, v1.Descriptor) (json.RawMessage, error) {
+			if !top {
+				return nil, nil
+			}
+			top = false
+			return predicate, nil
+		}})
+	return p.attachTo(c, a, a.Made)
+}
+
+// maxPredicate is the largest file with a predicate in bytes.
+const maxPredicate = 12 << 20
+
+// neededKeys opens the keys of --sign-key, of which there must be one.
+func (p *program) neededKeys(c *cli.Context) (signature.Keys, error) {
+	keys, err := p.signingKeys(c, "sign-key")
+	if err == nil && keys == nil {
+		e := cmdline.Usagef("required flag(s) \"sign-key\" not set")
+		e.Hint = "\"bindery keys generate\" makes a key"
+		return nil, e
+	}
+	return keys, err
+}
+
+// attachTo attaches something to the image that the argument names, and prints what was made.
+func (p *program) attachTo(c *cli.Context, a referrers.Attachment, made func() []signature.Made) (err error) {
+	asJSON, err := checkAnswer(c)
+	if err != nil {
+		return err
+	}
+	name := c.Args().First()
+	dest, err := destinationOf(name)
+	if err != nil {
+		return err
+	}
+	w, err := images.OpenWriter(c.Context, dest, p.copyOptions(c))
+	if err != nil {
+		return withSigningHint(name, err)
+	}
+	defer func() { err = errors.Join(err, w.Discard()) }()
+	if err := a.Attach(c.Context, w, w.Image); err != nil {
+		return withSigningHint(name, fmt.Errorf("%s: %w", dest, err))
+	}
+	if err := w.Commit(c.Context); err != nil {
+		return fmt.Errorf("%s: %w", dest, err)
+	}
+	return p.printMade(asJSON, w.Image, sortedMade(made()))
+}
+
+// destinationOf reads the name of an image that is written to: TRANSPORT:DETAILS or a name in a registry.
+func destinationOf(name string) (images.Destination, error) {
+	d, err := images.Parse(name)
+	if err != nil {
+		if remote, rerr := images.Parse("docker://" + name); rerr == nil && checkRegistry(remote) == nil {
+			return remote, nil
+		}
+		return d, &cmdline.Error{Class: cmdline.ClassUsage, Object: name, Err: err}
+	}
+	return d, nil
+}
+
+// printMade prints signatures or attestations.
+func (p *program) printMade(asJSON bool, image referrers.Image, made []signature.Made) error {
+	if asJSON {
+		return p.printJSON(struct {
+			Image string           `json:"image"`
+			Made  []signature.Made `json:"made"`
+		}{image.Top.Digest.String(), append([]signature.Made{}, made...)})
+	}
+	var b strings.Builder
+	for _, m := range made {
+		did := "wrote"
+		if m.Found {
+			did = "found"
+		}
+		fmt.Fprintf(&b, "%s %s of %s by key %s", did, m.Form, m.Subject, m.Key)
+		if m.Identity != "" {
+			fmt.Fprintf(&b, " for %s", m.Identity)
+		}
+		if m.PredicateType != "" {
+			fmt.Fprintf(&b, " of type %s", m.PredicateType)
+		}
+		b.WriteByte('\n')
+	}
+	name := image.Top.Digest.String()
+	if repository, _, ok := strings.Cut(image.Name, "@"); ok || image.Name != "" {
+		if !ok {
+			repository, _ = splitName(image.Name)
+		}
+		name = repository + "@" + name
+	}
+	fmt.Fprintln(&b, name)
+	_, err := p.stdout.Write([]byte(printable.Text(b.String())))
+	return err
+}

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/images/signature"
+	"github.com/operator-bindery/bindery/internal/version"
+)
+
+// signFlags sign the image that a command writes. They are the same in every command that writes images.
+func signFlags() []cli.Flag {
+	return append(keyFlags("sign-key", "signing"), signatureFlags()...)
+}
+
+// signatureFlags are the flags about the signatures themselves.
+func signatureFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "sign-format", Value: string(signature.FormatBoth), EnvVars: env("sign-format"),
+			Category: "signing", Usage: "`FORM` of the signatures (sig|bundle|both): .sig tags, which policies " +
+				"(policy.json) read, or Sigstore bundles as referrers"},
+		&cli.StringSliceFlag{Name: "sign-identity", EnvVars: env("sign-identity"), Category: "signing",
+			DefaultText: "the image's name", Usage: "`NAME` (REPOSITORY:TAG) that the .sig signatures are for"},
+	}
+}
+
+// signingFlags is what [signFlags] ask for.
+type signingFlags struct {
+	ctx    context.Context // of the command, for waiting
+	keys   signature.Keys
+	signer *signature.Signing
+}
+
+// prepareSigning reads [signFlags] and begins to open the keys. Destinations that keep no signatures are refused before
+// any work, and so is an image without a name that the signatures could be for.
+func (p *program) prepareSigning(c *cli.Context, t target) error {
+	keys, err := p.signingKeys(c, "sign-key")
+	if err != nil || keys == nil {
+		return err
+	}
+	o, err := signOptions(c)
+	if err != nil {
+		return err
+	}
+	o.Keys = keys
+	if len(o.Identities) == 0 {
+		for _, name := range t.names {
+			if host, _, ok := strings.Cut(name, "/"); ok && (strings.ContainsAny(host, ".:") || host == "localhost") {
+				o.Names = append(o.Names, name)
+			}
+		}
+	}
+	for _, d := range t.destinations {
+		if !d.KeepsAttachments() {
+			return noSignaturesAt(d)
+		}
+		if d.Transport != images.Docker && o.Format != signature.FormatBundle && len(o.Identities)+len(o.Names) == 0 {
+			return noIdentity(d.String())
+		}
+	}
+	p.signing = &signingFlags{keys: keys, signer: signature.NewSigning(o)}
+	return nil
+}
+
+// noSignaturesAt is the error of a destination that keeps no signatures.
+func noSignaturesAt(d images.Destination) error {
+	return &cmdline.Error{Class: cmdline.ClassUsage, Object: d.String(),
+		Err:  fmt.Errorf("%s keeps no signatures or other attachments", d),
+		Hint: "write the image to docker://, oci: or oci-archive: and \"bindery copy --with none\" it from there"}
+}
+
+// noIdentity is the error of an image without a name in a registry.
+func noIdentity(object string) error {
+	return &cmdline.Error{Class: cmdline.ClassUsage, Object: object, Err: signature.ErrNoIdentity,
+		Hint: "name the image with its registry (-t registry.example.com/acme/catalog:v1), give --sign-identity, or " +
+			"write --sign-format bundle only"}
+}
+
+// signOptions reads [signatureFlags].
+func signOptions(c *cli.Context) (o signature.SignOptions, err error) {
+	if o.Format, err = signature.ParseFormat(c.String("sign-format")); err != nil {
+		return o, cmdline.Usagef("invalid --sign-format value %q, expected (sig|bundle|both)", c.String("sign-format"))
+	}
+	if o.Identities, err = cmdline.List(c.StringSlice("sign-identity")); err != nil {
+		return o, err
+	}
+	for _, name := range o.Identities {
+		identity, err := signature.ParseIdentity(name)
+		if err != nil || !identity.Exact() {
+			return o, cmdline.Usagef("invalid --sign-identity value %q, expected REPOSITORY:TAG", name)
+		}
+	}
+	o.Creator = "bindery " + version.Release
+	o.Created, err = sourceDate()
+	return o, err
+}
+
+// opened waits until the keys are open.
+func (s *signingFlags) opened() error {
+	if s == nil {
+		return nil
+	}
+	_, err := s.keys(context.Background()) // it takes a part of a second and is not interrupted
+	return err
+}
+
+// attachments returns what signs an image while it is copied.
+func (s *signingFlags) attachments() []referrers.Attachment {
+	if s == nil {
+		return nil
+	}
+	return []referrers.Attachment{s.signer}
+}
+
+// made returns the signatures in a stable order; none if nothing was signed.
+func (s *signingFlags) made() []signature.Made {
+	if s == nil {
+		return nil
+	}
+	return sortedMade(s.signer.Made())
+}
+
+func sortedMade(made []signature.Made) []signature.Made {
+	slices.SortFunc(made, func(a, b signature.Made) int {
+		return strings.Compare(string(a.Subject)+a.Form+a.PredicateType+a.Key+a.Identity,
+			string(b.Subject)+b.Form+b.PredicateType+b.Key+b.Identity)
+	})
+	return slices.Compact(made)
+}
+
+// withSigningHint adds advice to errors of signing.
+func withSigningHint(object string, err error) error {
+	if errors.Is(err, signature.ErrNoIdentity) {
+		return noIdentity(object)
+	}
+	return err
+}
+
+// countMade counts signatures or attestations in words.
+func countMade(made []signature.Made) string {
+	found := 0
+	for _, m := range made {
+		if m.Found {
+			found++
+		}
+	}
+	text := count(len(made), "signature")
+	if found > 0 {
+		text += fmt.Sprintf(", %d of them found", found)
+	}
+	return text
+}

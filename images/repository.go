@@ -1,0 +1,199 @@
+package images
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"go.podman.io/image/v5/docker"
+
+	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/internal/layouts"
+	"github.com/operator-bindery/bindery/internal/redact"
+	"github.com/operator-bindery/bindery/internal/registry"
+)
+
+// Repository is an image and the place where it is, for reading what hangs on the image. Close it after use.
+type Repository struct {
+	referrers.Reader
+	// Image is the image that the name refers to.
+	Image referrers.Image
+
+	closing func() error
+}
+
+// Close closes the files of a layout.
+func (r *Repository) Close() error { return r.closing() }
+
+// Repository opens the place of an image with a name in the form of [ParseSource]: the repository in a registry, or in
+// the mirror that has the image, or an OCI layout in a directory or an archive. Tags are resolved once. The signature
+// policy is not asked: this is for reading what it would be asked about.
+//
+// Errors are a [*PullError] and of the classes that [Client.Open] has, and of the class [ErrNoAttachments] for
+// transports without attachments.
+func (c *Client) Repository(ctx context.Context, name string) (_ *Repository, err error) {
+	defer func() {
+		if err != nil {
+			err = redact.Error(&PullError{redact.Text(name), err})
+		}
+	}()
+	asked, err := parseSourceName(name)
+	if err != nil {
+		return nil, err
+	}
+	if !asked.transport.keepsAttachments() {
+		return nil, &noAttachments{string(asked.transport) + ":" + asked.path}
+	}
+	r := &Repository{closing: func() error { return nil }}
+	var top v1.Descriptor
+	if asked.transport == Docker {
+		r.Image.Name = asked.repository.String()
+		r.Reader, top, err = c.repositoryInRegistry(ctx, name)
+	} else {
+		var at *layouts.Repository
+		at, top, err = openLayout(ctx, asked.place(), c.o.Limits, c.o.Temp)
+		if err == nil {
+			r.Reader, r.closing = at, at.Close
+			r.Image.Name = nameInLayout(top.Annotations[v1.AnnotationRefName])
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	named := r.Image.Name
+	if r.Image, err = referrers.ReadImage(ctx, r, top); err == nil {
+		err = c.o.Lock.Record(name, top.Digest)
+	}
+	if err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	r.Image.Name = named
+	return r, nil
+}
+
+// repositoryInRegistry opens the repository of an image in a registry, and returns the image's descriptor.
+func (c *Client) repositoryInRegistry(ctx context.Context, name string) (*registry.Repository, v1.Descriptor, error) {
+	_, src, err := c.openSource(ctx, name)
+	if err != nil {
+		return nil, v1.Descriptor{}, err
+	}
+	at := src.(*registry.Source)
+	text, kind, err := at.GetManifest(ctx, nil)
+	if err != nil {
+		return nil, v1.Descriptor{}, err
+	}
+	return at.Repository(), v1.Descriptor{MediaType: kind, Digest: digest.FromBytes(text), Size: int64(len(text))}, nil
+}
+
+// openLayout opens a layout and finds the image that a place chooses.
+func openLayout(ctx context.Context, p layouts.Place, limits Limits,
+	temp string) (*layouts.Repository, v1.Descriptor, error) {
+	at, err := layouts.OpenRepository(ctx, p, limits.WithDefaults(), temp)
+	if err != nil {
+		return nil, v1.Descriptor{}, err
+	}
+	top, err := at.Top(p)
+	if err != nil {
+		return nil, v1.Descriptor{}, errors.Join(err, at.Close())
+	}
+	return at, top, nil
+}
+
+// Writer is an image that exists, and the place where it is, for writing attachments. What is written to a layout or an
+// archive appears as a whole with Commit; registries have it at once.
+type Writer struct {
+	referrers.Writer
+	// Image is the image at the destination.
+	Image referrers.Image
+
+	commit  func(context.Context) error
+	discard func() error
+}
+
+// Commit makes sure that what was written lasts: in registries that tags still have it, since other clients may have
+// written them at the same time, and in layouts by putting it in place. Changes of tags may be called again.
+func (w *Writer) Commit(ctx context.Context) error { return redact.Error(w.commit(ctx)) }
+
+// Discard removes what is left, also after Commit.
+func (w *Writer) Discard() error { return w.discard() }
+
+// OpenWriter opens the place of an image that exists, for writing attachments. Of the options those for registries,
+// Retries, Backoff, Stall, Temp and Events are used. The caller calls Commit, and in any case Discard. The error is of
+// the class [ErrNoAttachments] for transports without attachments.
+func OpenWriter(ctx context.Context, dest Destination, o CopyOptions) (_ *Writer, err error) {
+	defer func() {
+		if err != nil {
+			err = redact.Error(fmt.Errorf("%s: %w", dest, err))
+		}
+	}()
+	switch {
+	case !dest.KeepsAttachments():
+		return nil, &noAttachments{dest.String()}
+	case dest.local():
+		return openLayoutWriter(ctx, dest, o)
+	}
+	ref, err := docker.ParseReference("//" + dest.Name)
+	if err != nil {
+		return nil, err
+	}
+	work, err := NewWorkspace(ctx, nil, o.Temp)
+	if err != nil {
+		return nil, err
+	}
+	w := &Writer{discard: work.Close}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, w.discard())
+		}
+	}()
+	sys, err := o.Registry.System(work.Dir())
+	if err != nil {
+		return nil, err
+	}
+	remote := registry.NewClient(o.push().Client, sys, o.event)
+	w.discard = func() error { remote.Close(); return work.Close() }
+	to, err := remote.WriteRepository(ref.DockerReference())
+	if err != nil {
+		return nil, err
+	}
+	w.Writer, w.commit = to, to.Settle
+	text, kind, err := to.Manifest(ctx, tagOrDigest(ref.DockerReference()))
+	if err != nil {
+		return nil, err
+	}
+	top := v1.Descriptor{MediaType: kind, Digest: digest.FromBytes(text), Size: int64(len(text))}
+	if w.Image, err = referrers.ReadImage(ctx, to, top); err != nil {
+		return nil, err
+	}
+	w.Image.Name = ref.DockerReference().String()
+	return w, nil
+}
+
+// openLayoutWriter is OpenWriter for layouts and archives.
+func openLayoutWriter(ctx context.Context, dest Destination, o CopyOptions) (_ *Writer, err error) {
+	at, top, err := openLayout(ctx, dest.place(), Limits{}, o.Temp)
+	if err != nil {
+		return nil, err
+	}
+	image, err := referrers.ReadImage(ctx, at, top)
+	if err = errors.Join(err, at.Close()); err != nil {
+		return nil, err
+	}
+	image.Name = nameInLayout(top.Annotations[v1.AnnotationRefName])
+	out, err := layouts.NewAddition(ctx, dest.place())
+	if err != nil {
+		return nil, err
+	}
+	to, err := out.Writer(ctx, Limits{}.WithDefaults(), o.Temp)
+	if err != nil {
+		return nil, errors.Join(err, out.Discard())
+	}
+	return &Writer{Writer: to, Image: image, discard: out.Discard, commit: func(ctx context.Context) error {
+		if err := out.Finish(ctx); err != nil {
+			return err
+		}
+		return out.Commit(ctx)
+	}}, nil
+}

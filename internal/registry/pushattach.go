@@ -1,0 +1,35 @@
+package registry
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/operator-bindery/bindery/internal/reflist"
+)
+
+// attach lists those manifests of the image that have a subject themselves, and has the attachments written, once for
+// each target. The repository has the image.
+func (r *pushedRepository) attach(ctx context.Context) error {
+	to := &Repository{repo: r.repo}
+	for _, m := range r.p.image.manifests {
+		d, subject, err := reflist.Describe(m.text, m.kind)
+		if err == nil && subject != nil {
+			err = to.list(ctx, d, subject.Digest)
+		}
+		if err != nil {
+			return r.failed(ctx, r.targets[0], err)
+		}
+	}
+	for _, t := range r.targets {
+		if r.p.o.Attach == nil {
+			break
+		}
+		if err := r.p.o.Attach(ctx, to, t); err != nil {
+			return fmt.Errorf("%s: %w", t.Text, err)
+		}
+	}
+	if err := to.Settle(ctx); err != nil {
+		return r.failed(ctx, r.targets[0], err)
+	}
+	return nil
+}
