@@ -143,10 +143,12 @@ func TestHelpExamples(t *testing.T) {
 				}
 				if strings.Contains(line, " registry.example.com/") && !strings.Contains(line,
 					"build") && !strings.Contains(line, "unpack-job") {
-					args = append(args, exampleRegistry(t, dir)...)
-					if args[0] == "sign" || args[0] == "attest" { // they have no cache
-						args = slices.DeleteFunc(args, func(a string) bool { return a == "--no-cache" })
+					host, redirect := exampleRegistry(t, dir)
+					if writesBeside[args[0]] { // registries.conf redirects what is read only
+						args[1] = strings.Replace(args[1], "registry.example.com", host, 1)
+						redirect = []string{"--use-http"}
 					}
+					args = append(args, redirect...)
 				}
 				if strings.HasSuffix(name, " export") {
 					args = withBundles(t, args)
@@ -177,9 +179,12 @@ func TestHelpExamples(t *testing.T) {
 	}
 }
 
-// exampleRegistry starts a registry with the images of the examples and returns the flags that redirect
+// writesBeside are the commands that write to the registry of their argument.
+var writesBeside = map[string]bool{"sign": true, "attest": true, "attach": true}
+
+// exampleRegistry starts a registry with the images of the examples and returns its host and the flags that redirect
 // registry.example.com to it.
-func exampleRegistry(t *testing.T, dir string) []string {
+func exampleRegistry(t *testing.T, dir string) (host string, redirect []string) {
 	t.Helper()
 	registry := testregistry.New(t)
 	images := []string{"bundle bundle -t " + registry.Host() + "/acme/etcd:v0.9.2",
@@ -194,7 +199,8 @@ func exampleRegistry(t *testing.T, dir string) []string {
 	if _, err := os.Stat(filepath.Join(dir, "release.pub")); err == nil {
 		signExample(t, dir, registry.Host()+"/acme/catalog:v1")
 	}
-	return []string{"--registries-conf", registry.RegistriesConf(t, "registry.example.com"), "--no-cache"}
+	return registry.Host(), []string{"--registries-conf", registry.RegistriesConf(t, "registry.example.com"),
+		"--no-cache"}
 }
 
 // withBundles adds the registry of the bundles in the example's database to the command line.
