@@ -18,6 +18,9 @@ import (
 type Survey struct {
 	// Name is the name that was opened, and Source the registry or mirror that was read, if it is not that of the name.
 	Name, Source string
+	// Repository is the repository that the image is named by, HOST/NAME without tag and digest; empty if the place has
+	// no such names, as a layout.
+	Repository string
 	// Digest, MediaType and Size in bytes are those of the manifest or index.
 	Digest    digest.Digest
 	MediaType string
@@ -64,47 +67,56 @@ func (c *Client) Survey(ctx context.Context, name string) (_ *Survey, err error)
 		}
 	}()
 	top := &Image{Name: name, src: src, cache: c.cacheFor(n), deadline: deadline, timeout: c.o.Timeout}
-	out := &Survey{Name: name, src: src}
+	out := &Survey{Name: name, src: src, Repository: repositoryOf(src)}
 	if r, ok := src.(*registry.Source); ok {
 		out.Source, top.Source, top.repository = r.OpenedAt, r.OpenedAt, n.repository.Name()
+		out.Repository = top.repository
 	}
-	want, known := expectedDescriptor(src)
+	return out, out.read(ctx, top, func(top digest.Digest) (*admission, error) {
+		if err := c.o.Lock.Record(name, top); err != nil {
+			return nil, err
+		}
+		return c.admission(n, name, src)
+	})
+}
+
+// read reads the manifests and configurations. admit is called with the digest of the top before anything else is
+// read, and returns what asks the signature policy; nil asks nothing.
+func (s *Survey) read(ctx context.Context, top *Image, admit func(digest.Digest) (*admission, error)) error {
+	want, known := expectedDescriptor(top.src)
 	text, kind, err := top.manifest(ctx, nil)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if known {
 		if err := top.checkManifest(text, want); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	top.Digest = identityOf(src, text)
+	top.Digest = identityOf(top.src, text)
 	top.Top = top.Digest
-	if err := c.o.Lock.Record(name, top.Digest); err != nil {
-		return nil, err
-	}
-	admission, err := c.admission(n, name, src)
+	admission, err := admit(top.Digest)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if out.MediaType, err = verify.ManifestKind(text, kind); err != nil {
-		return nil, err
+	if s.MediaType, err = verify.ManifestKind(text, kind); err != nil {
+		return err
 	}
-	out.Digest, out.Size = top.Digest, int64(len(text))
-	s := surveyor{out}
+	s.Digest, s.Size = top.Digest, int64(len(text))
+	r := surveyor{s}
 	w := indexWalk{
-		img: top, admission: admission, image: s.addImage,
-		index: func(index v1.Index) { out.Index, out.Annotations = true, index.Annotations },
-		other: func(entry v1.Descriptor) { out.Others = append(out.Others, entry) },
+		img: top, admission: admission, image: r.addImage,
+		index: func(index v1.Index) { s.Index, s.Annotations = true, index.Annotations },
+		other: func(entry v1.Descriptor) { s.Others = append(s.Others, entry) },
 	}
-	entry := v1.Descriptor{MediaType: out.MediaType, Digest: out.Digest, Size: out.Size}
-	if err := w.add(ctx, top, text, out.MediaType, entry, verdict{}, 0); err != nil {
-		return nil, err
+	entry := v1.Descriptor{MediaType: s.MediaType, Digest: s.Digest, Size: s.Size}
+	if err := w.add(ctx, top, text, s.MediaType, entry, verdict{}, 0); err != nil {
+		return err
 	}
-	if len(out.Images) == 0 {
-		return nil, fmt.Errorf("%w: there is no image in the index", fault.ErrInvalid)
+	if len(s.Images) == 0 {
+		return fmt.Errorf("%w: there is no image in the index", fault.ErrInvalid)
 	}
-	return out, nil
+	return nil
 }
 
 // surveyor makes a [Survey].

@@ -35,13 +35,15 @@ type program struct {
 	// readPlatform, unless empty, is the platform for which images are read; with readAny any other one may replace it.
 	readPlatform v1.Platform
 	readAny      bool
-	signing      *signingFlags  // nil if nothing is signed
-	checking     *pushChecking  // the running check of registries, while an image is built
-	lock         *images.Lock   // until it is written
-	embedded     build.Embedded // the servers embedded in this program
-	atEnd        []func(done bool) error
-	warnedOnce   sync.Map     // the warnings that warnOnce has already logged
-	warned       atomic.Int64 // number of warnings about the input
+	// requireSigned refuses images that are accepted without a signature, as --require-signed does.
+	requireSigned bool
+	signing       *signingFlags  // nil if nothing is signed
+	checking      *pushChecking  // the running check of registries, while an image is built
+	lock          *images.Lock   // until it is written
+	embedded      build.Embedded // the servers embedded in this program
+	atEnd         []func(done bool) error
+	warnedOnce    sync.Map     // the warnings that warnOnce has already logged
+	warned        atomic.Int64 // number of warnings about the input
 }
 
 // newApp returns the whole command tree.
@@ -75,6 +77,7 @@ func newApp(p *program) *cli.App {
 			p.verifyCommand(),
 			p.signCommand(),
 			p.attestCommand(),
+			p.sbomCommand(),
 			p.keysCommand(),
 			p.serveCommand(),
 			p.probeCommand(),

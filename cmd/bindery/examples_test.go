@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -100,6 +101,7 @@ func TestHelpExamples(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
+				signingFiles(t, dir, line)
 				if strings.Contains(name, "template") {
 					exampleTemplates(t, dir)
 				}
@@ -136,9 +138,15 @@ func TestHelpExamples(t *testing.T) {
 				line := strings.NewReplacer("50051", port, "50052", port, "9090", freePort(t), "8080",
 					freePort(t)).Replace(line)
 				args := strings.Fields(line)[1:]
+				if strings.Contains(line, "--sign-key") {
+					args = append(args, "--sign-passphrase-file", "passphrase.txt")
+				}
 				if strings.Contains(line, " registry.example.com/") && !strings.Contains(line,
 					"build") && !strings.Contains(line, "unpack-job") {
 					args = append(args, exampleRegistry(t, dir)...)
+					if args[0] == "sign" || args[0] == "attest" { // they have no cache
+						args = slices.DeleteFunc(args, func(a string) bool { return a == "--no-cache" })
+					}
 				}
 				if strings.HasSuffix(name, " export") {
 					args = withBundles(t, args)
@@ -182,6 +190,9 @@ func exampleRegistry(t *testing.T, dir string) []string {
 	}
 	for _, args := range images {
 		done(t, dir, "bindery", append([]string{"build", "--push", "--use-http"}, strings.Fields(args)...)...)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "release.pub")); err == nil {
+		signExample(t, dir, registry.Host()+"/acme/catalog:v1")
 	}
 	return []string{"--registries-conf", registry.RegistriesConf(t, "registry.example.com"), "--no-cache"}
 }
@@ -358,4 +369,33 @@ func TestMigrateKeepGoing(t *testing.T) {
 	if report := readFile(t, filepath.Join(dir, "report.json")); !strings.Contains(report, `"quarantined"`) {
 		t.Errorf("the report quarantines nothing:\n%s", report)
 	}
+}
+
+// signingFiles writes what examples of signing name: a key pair, a predicate, and a policy with the key.
+func signingFiles(t *testing.T, dir, line string) {
+	t.Helper()
+	writeFile(t, filepath.Join(dir, "passphrase.txt"), "open sesame\n")
+	if strings.Contains(line, "release.") || strings.Contains(line, "--signatures") {
+		done(t, dir, "bindery", "keys", "generate", "--name", "release", "--sign-passphrase-file",
+			filepath.Join(dir, "passphrase.txt"))
+	}
+	writeFile(t, filepath.Join(dir, "sbom.json"), "{}")
+	writeFile(t, filepath.Join(dir, "tested.json"), "{}")
+	writeFile(t, filepath.Join(dir, "policy.json"), `{"default": [{"type": "reject"}], "transports": {"docker": `+
+		`{"registry.example.com": [{"type": "sigstoreSigned", "keyPath": `+
+		strconv.Quote(filepath.Join(dir, "release.pub"))+`}]}}}`)
+	if err := os.Mkdir(filepath.Join(dir, "registries.d"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, filepath.Join(dir, "registries.d", "any.yaml"),
+		"default-docker:\n  use-sigstore-attachments: true\n")
+}
+
+// signExample signs and attests an image for the examples of verifying.
+func signExample(t *testing.T, dir, image string) {
+	t.Helper()
+	done(t, dir, "bindery", "sign", image, "--use-http", "--sign-key", "release.key", "--sign-passphrase-file",
+		"passphrase.txt", "--sign-identity", "registry.example.com/acme/catalog:v1")
+	done(t, dir, "bindery", "attest", image, "--use-http", "--sign-key", "release.key", "--sign-passphrase-file",
+		"passphrase.txt", "--type", "cyclonedx", "--predicate", "sbom.json")
 }

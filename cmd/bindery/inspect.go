@@ -9,7 +9,6 @@ import (
 	"github.com/operator-bindery/bindery/build/inspect"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/internal/redact"
-	"github.com/operator-bindery/bindery/render"
 )
 
 func (p *program) inspectCommand() *cli.Command {
@@ -38,7 +37,7 @@ func (p *program) inspectCommand() *cli.Command {
 func (p *program) verifyCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "verify",
-		Usage:     "verify an image against its catalog",
+		Usage:     "verify an image against its catalog, or its signatures",
 		ArgsUsage: "IMAGE",
 		Description: "Reads all layers and compares them with their digests, validates the catalog, rebuilds every " +
 			"bindery layer and every\n" +
@@ -46,14 +45,22 @@ func (p *program) verifyCommand() *cli.Command {
 			"annotations. All\n" +
 			"differences are reported. The exit status is 0 without differences and 1 with. It is also 1 on an " +
 			"error, but then\n" +
-			"standard output is empty." +
+			"standard output is empty.\n\n" +
+			"With --key it verifies the signatures of any image instead, .sig tags and Sigstore bundles, and with --type " +
+			"its\n" +
+			"attestations; with --signatures it asks the policy. An index is signed if it is signed itself, or if every " +
+			"image\n" +
+			"in it is." +
 			examples("bindery verify oci:catalog.oci:v1", "bindery verify oci:catalog.oci:v1 -o json",
-				"bindery verify oci:etcd.oci:v1 --jobs 1"),
-		Flags: append([]cli.Flag{
+				"bindery verify registry.example.com/acme/catalog:v1 --key release.pub",
+				"bindery verify registry.example.com/acme/catalog:v1 --key release.pub --type cyclonedx",
+				"bindery verify registry.example.com/acme/catalog:v1 --signatures --policy policy.json "+
+					"--registries-d registries.d"),
+		Flags: flags([]cli.Flag{
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "text",
 				Usage: "output `FORMAT` (text|json)"},
 			inCategory(jobsFlag(), "work"),
-		}, imageFlags()...),
+		}, verifySignatureFlags(), imageFlags()),
 		Action: exactly(1, p.verify),
 	}
 }
@@ -79,6 +86,14 @@ func (p *program) inspect(c *cli.Context) error {
 }
 
 func (p *program) verify(c *cli.Context) error {
+	if verifiesSignatures(c) {
+		return p.verifySignatures(c)
+	}
+	for _, flag := range []string{"type", "identity"} {
+		if c.IsSet(flag) {
+			return cmdline.Usagef("--%s is about signatures and needs --key", flag)
+		}
+	}
 	format := c.String("output")
 	if format != "text" && format != "json" {
 		return cmdline.Usagef("invalid --output value %q, expected (text|json)", format)
@@ -104,25 +119,7 @@ func (p *program) verify(c *cli.Context) error {
 // examine reads the image that the argument names.
 func (p *program) examine(c *cli.Context, deep bool) (_ *inspect.Report, err error) {
 	ref := c.Args().First()
-	kind, err := render.Classify(ref)
-	switch {
-	case err != nil:
-		return nil, err
-	case kind != render.Image:
-		e := cmdline.Usagef("%q is a %s and no image", ref, kind)
-		e.Object, e.Hint = ref,
-			"name the image as REGISTRY/NAME:TAG, docker://NAME, oci:DIR:TAG, oci-archive:FILE, docker-archive:FILE, "+
-				"dir:DIR or containers-storage:NAME"
-		return nil, e
-	}
-	if err := render.CheckName(ref); err != nil {
-		return nil, err
-	}
-	client, err := p.client(c)
-	if err != nil {
-		return nil, err
-	}
-	survey, err := client.Survey(c.Context, ref)
+	survey, err := p.survey(c, ref)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/signature"
 	"github.com/operator-bindery/bindery/layers"
 )
 
@@ -19,6 +20,8 @@ type metadata struct {
 	Destinations []images.Result `json:"destinations"`
 	// Traffic sums up the bytes sent to registries; absent if the image went to none.
 	Traffic *images.Traffic `json:"traffic,omitempty"`
+	// Signatures are those of the image at its destinations; absent if it was not signed.
+	Signatures []signature.Made `json:"signatures,omitempty"`
 }
 
 // layerAccount describes a layer of a written image.

@@ -174,14 +174,18 @@ func (p *program) copyImage(ctx context.Context, image *build.Image, dests []ima
 		}
 		p.log.Info(text)
 	}
-	return results, err
+	if made := p.signing.made(); err == nil && len(made) > 0 {
+		p.log.Info("signed: " + countMade(made))
+	}
+	return results, withSigningHint("", err)
 }
 
 // report writes the requested files and prints the destinations and the digest of the image.
 func (p *program) report(c *cli.Context, t target, image *build.Image, results []images.Result) error {
 	refs := t.references(image, results)
-	account, err := json.MarshalIndent(newMetadata(image, layers.Compression(c.String("compression")), refs, results),
-		"", "  ")
+	m := newMetadata(image, layers.Compression(c.String("compression")), refs, results)
+	m.Signatures = p.signing.made()
+	account, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {
 		return err
 	}

@@ -143,3 +143,18 @@ func withSigningHint(object string, err error) error {
 	}
 	return err
 }
+
+// countMade counts signatures or attestations in words.
+func countMade(made []signature.Made) string {
+	found := 0
+	for _, m := range made {
+		if m.Found {
+			found++
+		}
+	}
+	text := count(len(made), "signature")
+	if found > 0 {
+		text += fmt.Sprintf(", %d of them found", found)
+	}
+	return text
+}

@@ -62,6 +62,7 @@ var rules = map[string][]string{
 	"internal/appregistry":        {"bundle", "declcfg"},
 	"internal/appregistry/export": {"declcfg", "declcfg/edit", "internal/appregistry", "render", "sqlite"},
 	"internal/catalogdir":         {"declcfg"},
+	"internal/inventory":          {"build/inspect", "bundle", "declcfg", "images", "render"},
 	"internal/indeximage": {"build", "declcfg", "declcfg/edit", "images", "internal/change", "migrate",
 		"render", "sqlite"},
 	"internal/change": {"declcfg", "declcfg/edit", "internal/catalogdir", "sqlite"},

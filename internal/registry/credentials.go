@@ -183,19 +183,6 @@ func fromHelper(ctx context.Context, name, by string, hosts ...string) (credenti
 	return credentials{}, nil
 }
 
-// System returns the configuration with the credentials for a repository. The library itself searches fewer files.
-func (r *Client) System(ctx context.Context, named reference.Named) (*types.SystemContext, error) {
-	found, err := r.creds.find(ctx, named)
-	if err != nil {
-		return nil, err
-	}
-	own := *r.sys
-	own.DockerAuthConfig = &types.DockerAuthConfig{Username: found.user, Password: found.secret,
-		IdentityToken: found.identityToken}
-	own.DockerBearerRegistryToken = found.registryToken
-	return &own, nil
-}
-
 // Homeless tells whether an error is only that the user has no home directory, as users in clusters often have no entry
 // in /etc/passwd. Then there is no configuration of the user either.
 func Homeless(err error) bool {

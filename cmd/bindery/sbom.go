@@ -1,0 +1,206 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/opencontainers/go-digest"
+	"github.com/urfave/cli/v2"
+	"go.podman.io/image/v5/docker/reference"
+
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/atomicfs"
+	"github.com/operator-bindery/bindery/internal/inventory"
+	"github.com/operator-bindery/bindery/internal/redact"
+	"github.com/operator-bindery/bindery/internal/sbom"
+	"github.com/operator-bindery/bindery/internal/version"
+	"github.com/operator-bindery/bindery/render"
+)
+
+func (p *program) sbomCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "sbom",
+		Usage:     "write the bill of materials (SBOM) of an image",
+		ArgsUsage: "IMAGE",
+		Description: "Writes what is in an image as an SPDX 2.3 or CycloneDX 1.6 document in JSON: of a catalog its " +
+			"packages, bundles, related\n" +
+			"images and the Go modules of the server, of a bundle its operator and the images that it needs, of other " +
+			"images the\n" +
+			"layers. Layers whose files are not described are listed by their digests. An image that is named by a tag " +
+			"alone has no\n" +
+			"digest in the document: its content is not known.\n\n" +
+			"The document is a function of the image and its name. Its time is SOURCE_DATE_EPOCH, or 1970. It is the " +
+			"document that\n" +
+			"--sbom attaches to an image when it is built." +
+			examples("bindery sbom oci:catalog.oci:v1", "bindery sbom oci:etcd.oci:v1 --format cyclonedx -o etcd.json",
+				"bindery sbom oci:catalog.oci:v1 --name registry.example.com/acme/catalog"),
+		Flags: append([]cli.Flag{
+			&cli.StringFlag{Name: "format", Value: string(sbom.SPDX),
+				Usage: "`FORMAT` of the document (spdx|cyclonedx)"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write the document to `FILE`",
+				DefaultText: "standard output"},
+			&cli.StringFlag{Name: "name", DefaultText: "that of the image, if it is in a registry or a store",
+				Usage: "`REPOSITORY` that the document names the image by"},
+			&cli.StringFlag{Name: "platform", DefaultText: "the index with all its images",
+				Usage: "describe the image for `OS/ARCH` of an index", Category: "content"},
+			inCategory(jobsFlag(), "work"),
+		}, imageFlags()...),
+		Action: exactly(1, p.sbom),
+	}
+}
+
+func (p *program) sbom(c *cli.Context) (err error) {
+	format, err := sbom.ParseFormat(c.String("format"))
+	if err != nil {
+		return cmdline.Usagef("invalid --format value %.80q, expected (spdx|cyclonedx)", c.String("format"))
+	}
+	name, err := repositoryFlag(c)
+	if err != nil {
+		return err
+	}
+	ref := c.Args().First()
+	file := c.String("output")
+	if err := checkResult("output", file, ref); err != nil {
+		return err
+	}
+	survey, err := p.survey(c, ref)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, survey.Close()) }()
+	subject, err := subjectOf(c, survey)
+	if err != nil {
+		return err
+	}
+	o, err := p.inventoryOptions(c)
+	if err != nil {
+		return err
+	}
+	found, err := inventory.Examine(c.Context, survey, o)
+	if err != nil {
+		return &cmdline.Error{Class: cmdline.Classify(err), Object: redact.Text(ref), Err: err}
+	}
+	if name == "" {
+		name = found.Repository
+	}
+	written, err := documentOptions()
+	if err != nil {
+		return err
+	}
+	of, ok := found.Of(subject, name)
+	if !ok {
+		return fmt.Errorf("%w: no image %s in the index", images.ErrInvalid, subject)
+	}
+	return p.writeDocument(c, file, func(w io.Writer) error { return format.Write(w, of, written) })
+}
+
+// survey opens the image that an argument names.
+func (p *program) survey(c *cli.Context, ref string) (*images.Survey, error) {
+	kind, err := render.Classify(ref)
+	switch {
+	case err != nil:
+		return nil, err
+	case kind != render.Image:
+		return nil, notAnImage(ref, kind)
+	}
+	if err := render.CheckName(ref); err != nil {
+		return nil, err
+	}
+	client, err := p.client(c)
+	if err != nil {
+		return nil, err
+	}
+	return client.Survey(c.Context, ref)
+}
+
+// notAnImage is the error about a directory or a file where an image is wanted.
+func notAnImage(ref string, kind render.Kind) error {
+	e := cmdline.Usagef("%q is a %s and no image", ref, kind)
+	e.Object, e.Hint = ref,
+		"name the image as REGISTRY/NAME:TAG, docker://NAME, oci:DIR:TAG, oci-archive:FILE, docker-archive:FILE, "+
+			"dir:DIR or containers-storage:NAME"
+	return e
+}
+
+// repositoryFlag reads --name.
+func repositoryFlag(c *cli.Context) (string, error) {
+	text := c.String("name")
+	if text == "" {
+		return "", nil
+	}
+	named, err := reference.ParseNormalizedNamed(text)
+	if err != nil || !reference.IsNameOnly(named) {
+		return "", cmdline.Usagef("invalid --name value %.200q, expected REGISTRY/REPOSITORY without a tag", text)
+	}
+	return named.Name(), nil
+}
+
+// subjectOf returns the digest of what the document describes: the image for --platform, else the whole.
+func subjectOf(c *cli.Context, s *images.Survey) (digest.Digest, error) {
+	text := c.String("platform")
+	if text == "" {
+		return s.Digest, nil
+	}
+	want, err := parsePlatform(text)
+	if err != nil {
+		return "", err
+	}
+	var have []string
+	for _, i := range s.Images {
+		at := i.Platform
+		if at.OS == want.OS && at.Architecture == want.Architecture && (want.Variant == "" ||
+			want.Variant == at.Variant) {
+			return i.Digest, nil
+		}
+		have = append(have, redact.Text(fmt.Sprintf("%.40s/%.40s", at.OS, at.Architecture)))
+	}
+	return "", &cmdline.Error{Class: cmdline.ClassInput, Object: redact.Text(s.Name),
+		Err:  fmt.Errorf("there is no image for %s in it", text),
+		Hint: "it has images for " + strings.Join(have, ", ")}
+}
+
+// inventoryOptions reads the flags about reading images.
+func (p *program) inventoryOptions(c *cli.Context) (inventory.Options, error) {
+	limits, err := imageLimits(c)
+	return inventory.Options{Limits: limits, Jobs: c.Int("jobs"), Release: version.Release}, err
+}
+
+// documentOptions returns what documents say of this program and the time.
+func documentOptions() (sbom.Options, error) {
+	created, err := sourceDate()
+	return sbom.Options{Version: version.Release, Created: created}, err
+}
+
+// writeDocument writes a document to a file, or to standard output if there is no file, when all of it is there.
+func (p *program) writeDocument(c *cli.Context, file string, write func(io.Writer) error) (err error) {
+	if file == "" {
+		var spool cmdline.Spool
+		defer func() { err = errors.Join(err, spool.Close()) }()
+		if err := write(&spool); err != nil {
+			return err
+		}
+		if err := p.saveLock(); err != nil {
+			return err
+		}
+		return spool.Flush(c.Context, p.stdout)
+	}
+	f, err := atomicfs.NewFile(file, 0o666)
+	if err != nil {
+		return fmt.Errorf("write the document: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, f.Abort())
+		}
+	}()
+	if err := write(f); err != nil {
+		return err
+	}
+	if err := p.saveLock(); err != nil {
+		return err
+	}
+	return f.Commit()
+}

@@ -1,0 +1,227 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/signature"
+	"github.com/operator-bindery/bindery/internal/printable"
+	"github.com/operator-bindery/bindery/internal/regularfile"
+)
+
+// verifySignatureFlags make "verify" look at signatures instead of the content of the image.
+func verifySignatureFlags() []cli.Flag {
+	const group = "signatures"
+	return []cli.Flag{
+		&cli.StringSliceFlag{Name: "key", Category: group,
+			Usage: "verify signatures with the public key in `FILE` (PEM); any one of several suffices"},
+		&cli.BoolFlag{Name: "signatures", Category: group,
+			Usage: "verify signatures by the policy (--policy, else the system's policy.json)"},
+		&cli.StringFlag{Name: "type", Category: group,
+			Usage: "verify attestations of this predicate `TYPE`: a URI, or spdxjson, cyclonedx, slsaprovenance1, ..."},
+		&cli.StringFlag{Name: "identity", Category: group,
+			DefaultText: "the name of the image, in a registry",
+			Usage:       "`NAME` that .sig signatures must be for: REPOSITORY:TAG, or REPOSITORY for any tag"},
+	}
+}
+
+// verifiesSignatures tells whether the flags ask for signatures.
+func verifiesSignatures(c *cli.Context) bool { return c.IsSet("key") || c.Bool("signatures") }
+
+// verifySignatures verifies the signatures or attestations of an image, and nothing else of it.
+func (p *program) verifySignatures(c *cli.Context) error {
+	asJSON, err := checkAnswer(c)
+	if err != nil {
+		return err
+	}
+	if !c.IsSet("key") {
+		return p.verifyByPolicy(c, asJSON)
+	}
+	if c.Bool("signatures") && c.IsSet("policy") {
+		return cmdline.Usagef("--key and --signatures --policy cannot be combined: one of them decides")
+	}
+	name := c.Args().First()
+	o, files, err := verifyOptions(c)
+	if err != nil {
+		return err
+	}
+	client, err := p.client(c)
+	if err != nil {
+		return err
+	}
+	at, err := client.Repository(c.Context, name)
+	if err != nil {
+		return err
+	}
+	defer at.Close()
+	// The name of an image in a layout is not where it will be pulled from: the identity is reported only.
+	if ref, err := images.ParseSource(name); o.Identity == (signature.Identity{}) && err == nil &&
+		ref.DockerReference() != nil {
+		if o.Identity, err = signature.ParseIdentity(at.Image.Name); err != nil {
+			return err
+		}
+	}
+	report, err := signature.Verify(c.Context, at, at.Image, o)
+	if err != nil {
+		return &cmdline.Error{Class: cmdline.Classify(err), Object: name, Err: fmt.Errorf("image %q: %w", name, err)}
+	}
+	if asJSON {
+		err = p.printJSON(report)
+	} else {
+		err = p.printVerified(report, files, o)
+	}
+	if err != nil {
+		return fmt.Errorf("write the answer: %w", err)
+	}
+	if !report.Verified {
+		return &cmdline.ExitStatus{Status: 1}
+	}
+	return p.saveLock()
+}
+
+// verifyOptions reads the flags about keys, and returns the files of the keys by their fingerprints.
+func verifyOptions(c *cli.Context) (o signature.VerifyOptions, files map[string]string, err error) {
+	files = map[string]string{}
+	names, err := cmdline.List(c.StringSlice("key"))
+	if err != nil {
+		return o, nil, err
+	}
+	for _, file := range names {
+		text, err := regularfile.ReadMounted(file)
+		var keys []signature.PublicKey
+		if err == nil {
+			keys, err = signature.ParsePublicKeys(text)
+		}
+		if err != nil {
+			return o, nil, &cmdline.Error{Class: cmdline.Classify(err), Object: file,
+				Err: fmt.Errorf("--key %s: %w", file, err)}
+		}
+		for _, key := range keys {
+			o.Keys, files[key.Fingerprint()] = append(o.Keys, key), file
+		}
+	}
+	if len(o.Keys) == 0 {
+		return o, nil, cmdline.Usagef("--key names no key")
+	}
+	if text := c.String("type"); text != "" {
+		if o.Type, err = signature.ParsePredicateType(text); err != nil {
+			return o, nil, cmdline.Usagef("--type: %w", err)
+		}
+	}
+	if text := c.String("identity"); text != "" {
+		if o.Identity, err = signature.ParseIdentity(text); err != nil {
+			return o, nil, cmdline.Usagef("--identity: %w", err)
+		}
+	}
+	return o, files, nil
+}
+
+// printVerified prints who signed what, and what was refused.
+func (p *program) printVerified(r *signature.Report, files map[string]string, o signature.VerifyOptions) error {
+	var b strings.Builder
+	for _, s := range r.Subjects {
+		about := string(s.Digest)
+		if s.Platform != "" {
+			about += " (" + s.Platform + ")"
+		}
+		if len(s.Findings) == 0 {
+			fmt.Fprintf(&b, "none: %s\n", about)
+		}
+		for _, f := range s.Findings {
+			if !f.Verified {
+				verdict := "refused"
+				if f.Class == signature.NotASignature || f.Class == signature.OtherPredicate {
+					verdict = "other" // good, and not what was asked for
+				}
+				fmt.Fprintf(&b, "%s: %s: %s: %s: %s\n", verdict, about, f.Form, f.Class, f.Problem)
+				continue
+			}
+			fmt.Fprintf(&b, "good: %s: %s by %s (%s)", about, f.Form, files[f.Key], f.KeyType)
+			if f.Identity != "" {
+				fmt.Fprintf(&b, " for %s", f.Identity)
+			}
+			if f.PredicateType != "" && f.PredicateType != signature.PredicateSign {
+				fmt.Fprintf(&b, " of type %s", f.PredicateType)
+			}
+			b.WriteByte('\n')
+		}
+	}
+	what := "signed"
+	if r.Type != signature.PredicateSign {
+		what = "attested"
+	}
+	switch {
+	case !r.Verified:
+		fmt.Fprintf(&b, "not %s: %s\n", what, r.Image)
+	case r.By == signature.ByInstances:
+		fmt.Fprintf(&b, "%s: %s, by each of its images\n", what, r.Image)
+	default:
+		fmt.Fprintf(&b, "%s: %s\n", what, r.Image)
+	}
+	for _, f := range r.Refusals() {
+		if f.Class == signature.OtherIdentity && !r.Verified {
+			p.log.Info("signatures for another name: --identity REPOSITORY accepts every tag of a repository")
+			break
+		}
+	}
+	_, err := p.stdout.Write([]byte(printable.Text(b.String())))
+	return err
+}
+
+// policyVerdict is the answer of "verify --signatures".
+type policyVerdict struct {
+	Image    string `json:"image"`
+	Verified bool   `json:"verified"`
+	Class    string `json:"class,omitempty"`
+	Problem  string `json:"problem,omitempty"`
+}
+
+// verifyByPolicy judges an image by the policy. An image that the policy accepts without a signature is not verified.
+func (p *program) verifyByPolicy(c *cli.Context, asJSON bool) error {
+	for _, flag := range []string{"type", "identity"} {
+		if c.IsSet(flag) {
+			return cmdline.Usagef("--%s needs --key: the policy decides on identities, and on signatures alone", flag)
+		}
+	}
+	p.requireSigned = true // what the policy accepts without a signature is not signed
+	name := c.Args().First()
+	client, err := p.client(c)
+	if err != nil {
+		return err
+	}
+	found, err := client.Describe(c.Context, name)
+	verdict := policyVerdict{Image: name, Verified: err == nil}
+	var policy *images.PolicyError
+	switch {
+	case err == nil:
+		verdict.Image = found.Top.String()
+	case errors.As(err, &policy):
+		verdict.Class, verdict.Problem = "policy", err.Error()
+	default:
+		return err
+	}
+	if asJSON {
+		err = p.printJSON(verdict)
+	} else if verdict.Verified {
+		_, err = fmt.Fprintf(p.stdout, "signed: %s\n", verdict.Image)
+	} else {
+		err = p.withHint(err)
+		var hinted *cmdline.Error
+		if errors.As(err, &hinted) && hinted.Hint != "" {
+			p.log.Info(hinted.Hint)
+		}
+		_, err = fmt.Fprintf(p.stdout, "not signed: %s\n", printable.Text(verdict.Problem))
+	}
+	if err != nil {
+		return fmt.Errorf("write the answer: %w", err)
+	}
+	if !verdict.Verified {
+		return &cmdline.ExitStatus{Status: 1}
+	}
+	return p.saveLock()
+}
