@@ -101,14 +101,16 @@ func TestTrustedKeysAndNames(t *testing.T) {
 		accepted     bool
 	}{
 		{"sig-cimage-p256", signedImage, true},
-		{"sig-cimage-p256", supplytest.Repository + "@sha256:00a8352e405c0289f552a59e94682534c793ffa121cd93de0d4c13b5de3f99a8", true},
+		{"sig-cimage-p256",
+			supplytest.Repository + "@sha256:00a8352e405c0289f552a59e94682534c793ffa121cd93de0d4c13b5de3f99a8", true},
 		{"neg-sig-other-repository", signedImage, false},
 		{"sig-cimage-p256", "registry.example.com/acme/other:v1", false},
 	} {
 		repository, _, _ := strings.Cut(c.name, ":v1")
 		repository, _, _ = strings.Cut(repository, "@")
 		_, access := vectorRegistry(t, c.vector, repository)
-		err := openOnce(t.Context(), quick(t, ClientOptions{Registry: access, TrustedKeys: publicKeys(t, "p256")}), c.name)
+		err := openOnce(t.Context(), quick(t, ClientOptions{Registry: access, TrustedKeys: publicKeys(t, "p256")}),
+			c.name)
 		if c.accepted && err != nil || !c.accepted && !errors.Is(err, ErrPolicy) {
 			t.Errorf("%s %s: got %v", c.vector, c.name, err)
 		}
