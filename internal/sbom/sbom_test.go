@@ -200,12 +200,13 @@ func TestReadProgram(t *testing.T) {
 
 // The record of a program names what was linked: the standard library, modules, and their replacements.
 func TestModulesOfAProgram(t *testing.T) {
-	info, err := debug.ParseBuildInfo(strings.Join([]string{"go\tgo1.26.8 X:jsonv2", "path\texample.com/cmd/opm",
+	info, err := debug.ParseBuildInfo(strings.Join([]string{"path\texample.com/cmd/opm",
 		"mod\texample.com\tv1.2.3\th1:a=", "dep\tgithub.com/z/z\tv1.0.0\th1:z=", "dep\tgithub.com/a/a\tv1.0.0",
 		"=>\tgithub.com/b/b\tv2.0.0\th1:b=", "dep\tgithub.com/c/c\tv1.0.0", "=>\t/home/someone/c\t\t", ""}, "\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
+	info.GoVersion = "go1.26.8 X:jsonv2" // the program records it elsewhere
 	want := &Program{Main: "example.com", Version: "v1.2.3", Go: "1.26.8", Modules: []Module{
 		{Path: "github.com/b/b", Version: "v2.0.0", Sum: "h1:b=", Replaces: "github.com/a/a"},
 		{Path: "github.com/c/c", Local: true},
