@@ -38,6 +38,7 @@ type tagChange = func(old []byte) (text []byte, mediaType string, err error)
 type tagUpdates struct {
 	mu      sync.Mutex // is held while a tag is changed
 	pending []*tagUpdate
+	hasty   bool // the tags are read without a pause at first
 }
 
 // tagUpdate is one tag, and what was changed in it.
@@ -149,6 +150,9 @@ func (r *Repository) Settle(ctx context.Context) error {
 		var wait time.Duration
 		for _, u := range r.tags.pending {
 			wait = max(wait, u.pause(round))
+		}
+		if round == 1 && r.tags.hasty {
+			wait = 0
 		}
 		if err := sleep(ctx, wait); err != nil {
 			return err
