@@ -43,7 +43,7 @@ type verdict struct {
 
 // admission returns what asks the policy about an image; nil if every image is accepted.
 func (c *Client) admission(n sourceName, name string, src types.ImageSource) (*admission, error) {
-	if c.policy == nil && !c.o.RequireSigned {
+	if c.policy == nil && !c.o.RequireSigned && len(c.o.TrustedKeys) == 0 {
 		return nil, nil
 	}
 	ref, err := n.reference()
@@ -102,6 +102,9 @@ func joinRefusals(refused []error) error {
 
 // judge asks the policy. refusal is its answer; err is a failure to ask, such as of a registry that does not answer.
 func (a *admission) judge(ctx context.Context, e *evidence) (refusal *PolicyError, err error) {
+	if len(a.client.o.TrustedKeys) > 0 {
+		return a.judgeKeys(ctx, e)
+	}
 	policy := a.client.policy
 	if policy == nil {
 		return &PolicyError{Unverified: true,

@@ -13,10 +13,12 @@ import (
 	"go.podman.io/image/v5/docker/reference"
 	"go.podman.io/image/v5/types"
 
+	"github.com/operator-bindery/bindery/images/signature"
 	"github.com/operator-bindery/bindery/internal/blobcache"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/layouts"
 	"github.com/operator-bindery/bindery/internal/redact"
+	"github.com/operator-bindery/bindery/internal/registriesd"
 	"github.com/operator-bindery/bindery/internal/registry"
 	"github.com/operator-bindery/bindery/internal/transfer"
 )
@@ -45,6 +47,10 @@ type ClientOptions struct {
 	// RequireSigned refuses images that the policy accepts without verifying a signature, and every image if there is
 	// no policy.
 	RequireSigned bool
+	// TrustedKeys, unless empty, require a signature by any one of them, attached or as a bundle, of every image in
+	// place of the signatures that the policy requires. Attached signatures must be for the image's name, where it has
+	// one. What the policy rejects stays rejected.
+	TrustedKeys []signature.PublicKey
 	// Cache stores manifests and blobs of registries; nil stores nothing.
 	Cache *Cache
 	// Lock pins names to digests; nil pins nothing.
@@ -155,16 +161,29 @@ func (e *PullError) Error() string {
 }
 func (e *PullError) Unwrap() error { return e.Err }
 
-// pullError wraps an error about an image. An invalid policy is not about the image.
+// pullError wraps an error about an image.
 func pullError(name string, err error) error {
-	var policy *PolicyFileError
-	switch {
-	case err == nil:
+	if err == nil {
 		return nil
-	case errors.As(err, &policy):
-		return policy
+	}
+	if configuration := aboutConfiguration(err); configuration != nil {
+		return redact.Error(configuration)
 	}
 	return redact.Error(&PullError{redact.Text(name), err})
+}
+
+// aboutConfiguration returns the error about an invalid policy or invalid files of registries.d in another error: it is
+// not about an image. It returns nil if there is none.
+func aboutConfiguration(err error) error {
+	var policy *PolicyFileError
+	var places *registriesd.Error
+	switch {
+	case errors.As(err, &policy):
+		return policy
+	case errors.As(err, &places):
+		return places
+	}
+	return nil
 }
 
 // Open opens the image with a name in the form of [ParseSource]. A tag is resolved once, and everything else is read by

@@ -39,9 +39,8 @@ type clientReference struct {
 func (r *clientReference) NewImageSource(ctx context.Context, _ *types.SystemContext) (_ types.ImageSource, err error) {
 	defer func() {
 		if err != nil {
-			var policy *PolicyFileError
-			if errors.As(err, &policy) {
-				err = policy
+			if configuration := aboutConfiguration(err); configuration != nil {
+				err = configuration
 				return
 			}
 			err = redact.Error(fmt.Errorf("image %.300q: %w", r.name, err))

@@ -93,7 +93,7 @@ var signedVectors = []signedVector{
 
 // name returns the name that the vector is signed under.
 func (v signedVector) name() (repository, tag string) {
-	if strings.Contains(v.vector, "index") || strings.Contains(v.vector, "multi") {
+	if strings.Contains(v.vector, "-index-") || strings.Contains(v.vector, "multi") {
 		return supplytest.IndexRepository, "multi"
 	}
 	return supplytest.Repository, "v1"

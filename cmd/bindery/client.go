@@ -114,6 +114,9 @@ func (p *program) client(c *cli.Context) (*images.Client, error) {
 	if o.Limits, err = imageLimits(c); err != nil {
 		return nil, err
 	}
+	if o.TrustedKeys, err = trustedKeys(c); err != nil {
+		return nil, err
+	}
 	if path := c.String("lock"); path != "" {
 		if o.Lock, err = images.OpenLock(path); err != nil {
 			return nil, err

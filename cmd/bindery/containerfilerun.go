@@ -32,6 +32,10 @@ func (p *program) runContainerfile(c *cli.Context, b *ofContainerfile, o build.O
 	if o.Compression == build.CompressionAuto {
 		return cmdline.Usagef("--compression auto does not support RUN: two runs need not produce the same files")
 	}
+	if c.Bool("require-signed") || len(c.StringSlice("trusted-key")) > 0 {
+		return cmdline.Usagef("--require-signed and --trusted-key do not support RUN: the library that runs commands " +
+			"fetches the images; set a policy with --policy FILE")
+	}
 	var stdin io.Reader
 	if b.file.Name == "-" {
 		stdin = bytes.NewReader(b.text) // standard input has been read already

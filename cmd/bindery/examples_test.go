@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -100,6 +101,7 @@ func TestHelpExamples(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
+				signingFiles(t, dir, line)
 				if strings.Contains(name, "template") {
 					exampleTemplates(t, dir)
 				}
@@ -136,9 +138,17 @@ func TestHelpExamples(t *testing.T) {
 				line := strings.NewReplacer("50051", port, "50052", port, "9090", freePort(t), "8080",
 					freePort(t)).Replace(line)
 				args := strings.Fields(line)[1:]
+				if strings.Contains(line, "--sign-key") {
+					args = append(args, "--sign-passphrase-file", "passphrase.txt")
+				}
 				if strings.Contains(line, " registry.example.com/") && !strings.Contains(line,
 					"build") && !strings.Contains(line, "unpack-job") {
-					args = append(args, exampleRegistry(t, dir)...)
+					host, redirect := exampleRegistry(t, dir)
+					if writesBeside[args[0]] { // registries.conf redirects what is read only
+						args[1] = strings.Replace(args[1], "registry.example.com", host, 1)
+						redirect = []string{"--use-http"}
+					}
+					args = append(args, redirect...)
 				}
 				if strings.HasSuffix(name, " export") {
 					args = withBundles(t, args)
@@ -169,9 +179,12 @@ func TestHelpExamples(t *testing.T) {
 	}
 }
 
-// exampleRegistry starts a registry with the images of the examples and returns the flags that redirect
+// writesBeside are the commands that write to the registry of their argument.
+var writesBeside = map[string]bool{"sign": true, "attest": true, "attach": true}
+
+// exampleRegistry starts a registry with the images of the examples and returns its host and the flags that redirect
 // registry.example.com to it.
-func exampleRegistry(t *testing.T, dir string) []string {
+func exampleRegistry(t *testing.T, dir string) (host string, redirect []string) {
 	t.Helper()
 	registry := testregistry.New(t)
 	images := []string{"bundle bundle -t " + registry.Host() + "/acme/etcd:v0.9.2",
@@ -183,7 +196,11 @@ func exampleRegistry(t *testing.T, dir string) []string {
 	for _, args := range images {
 		done(t, dir, "bindery", append([]string{"build", "--push", "--use-http"}, strings.Fields(args)...)...)
 	}
-	return []string{"--registries-conf", registry.RegistriesConf(t, "registry.example.com"), "--no-cache"}
+	if _, err := os.Stat(filepath.Join(dir, "release.pub")); err == nil {
+		signExample(t, dir, registry.Host()+"/acme/catalog:v1")
+	}
+	return registry.Host(), []string{"--registries-conf", registry.RegistriesConf(t, "registry.example.com"),
+		"--no-cache"}
 }
 
 // withBundles adds the registry of the bundles in the example's database to the command line.
@@ -358,4 +375,33 @@ func TestMigrateKeepGoing(t *testing.T) {
 	if report := readFile(t, filepath.Join(dir, "report.json")); !strings.Contains(report, `"quarantined"`) {
 		t.Errorf("the report quarantines nothing:\n%s", report)
 	}
+}
+
+// signingFiles writes what examples of signing name: a key pair, a predicate, and a policy with the key.
+func signingFiles(t *testing.T, dir, line string) {
+	t.Helper()
+	writeFile(t, filepath.Join(dir, "passphrase.txt"), "open sesame\n")
+	if strings.Contains(line, "release.") || strings.Contains(line, "--signatures") {
+		done(t, dir, "bindery", "keys", "generate", "--name", "release", "--sign-passphrase-file",
+			filepath.Join(dir, "passphrase.txt"))
+	}
+	writeFile(t, filepath.Join(dir, "sbom.json"), "{}")
+	writeFile(t, filepath.Join(dir, "tested.json"), "{}")
+	writeFile(t, filepath.Join(dir, "policy.json"), `{"default": [{"type": "reject"}], "transports": {"docker": `+
+		`{"registry.example.com": [{"type": "sigstoreSigned", "keyPath": `+
+		strconv.Quote(filepath.Join(dir, "release.pub"))+`}]}}}`)
+	if err := os.Mkdir(filepath.Join(dir, "registries.d"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, filepath.Join(dir, "registries.d", "any.yaml"),
+		"default-docker:\n  use-sigstore-attachments: true\n")
+}
+
+// signExample signs and attests an image for the examples of verifying.
+func signExample(t *testing.T, dir, image string) {
+	t.Helper()
+	done(t, dir, "bindery", "sign", image, "--use-http", "--sign-key", "release.key", "--sign-passphrase-file",
+		"passphrase.txt", "--sign-identity", "registry.example.com/acme/catalog:v1")
+	done(t, dir, "bindery", "attest", image, "--use-http", "--sign-key", "release.key", "--sign-passphrase-file",
+		"passphrase.txt", "--type", "cyclonedx", "--predicate", "sbom.json")
 }

@@ -54,7 +54,8 @@ func (p *program) verifyCommand() *cli.Command {
 			examples("bindery verify oci:catalog.oci:v1", "bindery verify oci:catalog.oci:v1 -o json",
 				"bindery verify registry.example.com/acme/catalog:v1 --key release.pub",
 				"bindery verify registry.example.com/acme/catalog:v1 --key release.pub --type cyclonedx",
-				"bindery verify registry.example.com/acme/catalog:v1 --signatures --policy policy.json"),
+				"bindery verify registry.example.com/acme/catalog:v1 --signatures --policy policy.json "+
+					"--registries-d registries.d"),
 		Flags: flags([]cli.Flag{
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "text",
 				Usage: "output `FORMAT` (text|json)"},

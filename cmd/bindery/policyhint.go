@@ -11,10 +11,11 @@ import (
 func policyHint(e *images.PolicyError) string {
 	switch {
 	case e.Unverified && e.File == "":
-		return "name a policy with --policy FILE whose requirement for the image is sigstoreSigned or signedBy"
+		return "name a key with --trusted-key FILE, or a policy with --policy FILE whose requirement for the image is " +
+			"sigstoreSigned or signedBy"
 	case e.Unverified:
-		return fmt.Sprintf("give the image a requirement sigstoreSigned or signedBy in %s, or name another policy with "+
-			"--policy FILE", e.File)
+		return fmt.Sprintf("name a key with --trusted-key FILE, or give the image a requirement sigstoreSigned or "+
+			"signedBy in %s or in another policy with --policy FILE", e.File)
 	case e.SearchOffBy != "":
 		return fmt.Sprintf("%s has \"use-sigstore-attachments: false\" for %s, so that signatures attached to images "+
 			"are not looked for: set it to true, or name other files with --registries-d DIR", e.SearchOffBy, e.SearchOff)

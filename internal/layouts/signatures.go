@@ -36,36 +36,27 @@ func (s *Source) GetSignatures(ctx context.Context, instance *digest.Digest) ([]
 }
 
 // layoutSignatures reads the signatures in a layout.
-func (s *Source) layoutSignatures(ctx context.Context, x *layoutIndex, instance *digest.Digest) ([][]byte, error) {
+func (s *Source) layoutSignatures(ctx context.Context, instance *digest.Digest) ([][]byte, error) {
 	of := s.top.Digest
 	if instance != nil {
 		of = *instance
 	}
 	tag := sigblob.Tag(of)
-	for _, d := range x.Descriptors {
-		if d.Annotations[v1.AnnotationRefName] != tag {
-			continue
-		}
-		if err := verify.Digest(d.Digest); err != nil {
-			return nil, fmt.Errorf("%s: %w", tag, err)
-		}
-		text, err := readFile(s.files, s.blobFile(d.Digest))
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", tag, missing(err))
-		}
-		if got := digest.FromBytes(text); got != d.Digest {
-			return nil, fmt.Errorf("%s: %w: digest mismatch: %s instead of %s", tag, fault.ErrIntegrity, got, d.Digest)
-		}
-		found, err := sigblob.Attached(ctx, text, func(_ context.Context, d v1.Descriptor) (io.ReadCloser, error) {
-			r, _, err := s.files.open(s.blobFile(d.Digest))
-			return r, missing(err)
-		})
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", tag, err)
-		}
-		return found, nil
+	if s.repository.index.tagged(tag) < 0 {
+		return nil, nil
 	}
-	return nil, nil
+	text, _, err := s.repository.Manifest(ctx, tag)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", tag, missing(err))
+	}
+	found, err := sigblob.Attached(ctx, text, func(ctx context.Context, d v1.Descriptor) (io.ReadCloser, error) {
+		r, err := s.repository.Blob(ctx, d)
+		return r, missing(err)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", tag, err)
+	}
+	return found, nil
 }
 
 // missing makes a blob that is named and not there an error about the layout.

@@ -31,6 +31,8 @@ type Source struct {
 	// manifestFile and blobFile return names of files.
 	manifestFile func(*digest.Digest) string
 	blobFile     func(digest.Digest) string
+	// repository is the layout; nil for other formats.
+	repository *Repository
 	// signatures reads the signatures of the image or of an instance; nil if the format has none.
 	signatures func(ctx context.Context, instance *digest.Digest) ([][]byte, error)
 }
@@ -84,9 +86,8 @@ func (s *Source) openLayout(p Place) error {
 		}
 		return s.blobFile(*d)
 	}
-	s.signatures = func(ctx context.Context, instance *digest.Digest) ([][]byte, error) {
-		return s.layoutSignatures(ctx, index, instance)
-	}
+	s.repository = &Repository{files: s.files, index: index}
+	s.signatures = s.layoutSignatures
 	return nil
 }
 
@@ -161,6 +162,9 @@ func (s *Source) GetBlob(_ context.Context, info types.BlobInfo, _ types.BlobInf
 	}
 	return s.files.open(s.blobFile(info.Digest))
 }
+
+// Repository returns the layout that the image is in, as long as the source is open; nil for other formats.
+func (s *Source) Repository() *Repository { return s.repository }
 
 func (s *Source) Reference() types.ImageReference { return s.ref }
 func (s *Source) Close() error                    { return s.files.Close() }

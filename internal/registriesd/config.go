@@ -29,6 +29,12 @@ type Config struct {
 	scopes    map[string]namespace
 }
 
+// Error is the error of files that cannot be read or understood.
+type Error struct{ Err error }
+
+func (e *Error) Error() string { return "registries.d: " + e.Err.Error() }
+func (e *Error) Unwrap() error { return e.Err }
+
 // namespace is the configuration of one scope. Fields for writing signatures are not read, and others are ignored as
 // the containers library ignores them.
 type namespace struct {
@@ -48,7 +54,7 @@ const (
 // Load reads the *.yaml files of a directory, or with an empty name those of the containers tools:
 // $XDG_CONFIG_HOME/containers/registries.d, /etc/containers/registries.d and /usr/share/containers/registries.d with
 // their variants for users, where a file hides files of the same name in later places. A directory that is named must
-// exist. Errors name the file.
+// exist. Errors are an [*Error] and name the file.
 func Load(dir string) (*Config, error) {
 	var files []string
 	var err error
@@ -68,12 +74,12 @@ func Load(dir string) (*Config, error) {
 		files, err = list(found.DropInDirectories, true)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("registries.d: %w", err)
+		return nil, &Error{err}
 	}
 	c := &Config{scopes: map[string]namespace{}}
 	for _, name := range files {
 		if err := c.add(name); err != nil {
-			return nil, fmt.Errorf("registries.d: %w", err)
+			return nil, &Error{err}
 		}
 	}
 	return c, nil
@@ -186,12 +192,12 @@ func (c *Config) Lookaside(image reference.Named) (*url.URL, error) {
 		u, err := url.Parse(text)
 		if err != nil {
 			// The error of url has the text, which may have a password.
-			return nil, fmt.Errorf("registries.d: %w: %s: the lookaside of %s is no URL", fault.ErrInvalid, n.file,
-				image.Name())
+			return nil, &Error{fmt.Errorf("%w: %s: the lookaside of %s is no URL", fault.ErrInvalid, n.file,
+				image.Name())}
 		}
 		if u.Scheme != "file" && u.Scheme != "http" && u.Scheme != "https" {
-			return nil, fmt.Errorf("registries.d: %w: %s: the lookaside of %s is a URL of %.20q: want file, http or https",
-				fault.ErrInvalid, n.file, image.Name(), u.Scheme)
+			return nil, &Error{fmt.Errorf("%w: %s: the lookaside of %s is a URL of %.20q: want file, http or https",
+				fault.ErrInvalid, n.file, image.Name(), u.Scheme)}
 		}
 		return u, nil
 	}
