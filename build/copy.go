@@ -2,8 +2,6 @@ package build
 
 import (
 	"context"
-	"errors"
-	"fmt"
 
 	"go.podman.io/image/v5/docker"
 
@@ -15,18 +13,11 @@ import (
 // bytes. The image is then rebuilt without the cache, with another digest, and copied. Nothing else may use the image
 // meanwhile.
 func (i *Image) Copy(ctx context.Context, dests []images.Destination, o images.CopyOptions) ([]images.Result, error) {
-	results, err := images.Copy(ctx, i, dests, o)
-	var stale *staleError
-	if errors.As(err, &stale) && i.rebuild != nil {
-		if i.warn != nil {
-			i.warn(fmt.Sprintf("layer %s differs from the cache record: the image is rebuilt without the cache",
-				stale.Layer))
-		}
-		if err := i.renew(ctx); err != nil {
-			return nil, err
-		}
+	var results []images.Result
+	err := i.current(ctx, func() (err error) {
 		results, err = images.Copy(ctx, i, dests, o)
-	}
+		return err
+	})
 	if err == nil {
 		i.pushed(results)
 	}

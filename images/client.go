@@ -77,6 +77,9 @@ type Client struct {
 	// verified has the images whose signatures have been accepted, by name and digest.
 	verified  sync.Map
 	eventLock sync.Mutex
+
+	openedLock sync.Mutex
+	opened     map[string]digest.Digest // see Opened
 }
 
 // NewClient returns a client. Files that the options name are read when the first image is opened.
@@ -222,7 +225,7 @@ func (c *Client) open(ctx context.Context, name string, o OpenOptions) (_ *Image
 	if r, ok := src.(*registry.Source); ok {
 		img.Source, img.repository = r.OpenedAt, n.repository.Name()
 	}
-	if err := c.o.Lock.Record(name, img.Top); err != nil {
+	if err := c.record(name, img.Top); err != nil {
 		return nil, errors.Join(err, img.Close())
 	}
 	return img, nil

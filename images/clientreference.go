@@ -93,7 +93,7 @@ func (v *verifiedSource) admit(ctx context.Context, n sourceName) error {
 	if v.top, err = v.admission.admit(ctx, verdict{}, nil, text, kind); err != nil {
 		return err
 	}
-	return v.ref.c.o.Lock.Record(v.ref.name, identityOf(v.ImageSource, text))
+	return v.ref.c.record(v.ref.name, identityOf(v.ImageSource, text))
 }
 
 // GetSignatures returns none: a copy has the signatures that its caller writes beside it, and the library's copy would

@@ -67,7 +67,7 @@ func (c *Client) Describe(ctx context.Context, name string) (_ *Description, err
 	}
 	i.Digest = identityOf(src, text)
 	d.out.Top = i.Digest
-	if err := c.o.Lock.Record(name, i.Digest); err != nil {
+	if err := c.record(name, i.Digest); err != nil {
 		return nil, err
 	}
 	admission, err := c.admission(n, name, src)

@@ -73,7 +73,7 @@ func (c *Client) Survey(ctx context.Context, name string) (_ *Survey, err error)
 		out.Repository = top.repository
 	}
 	return out, out.read(ctx, top, func(top digest.Digest) (*admission, error) {
-		if err := c.o.Lock.Record(name, top); err != nil {
+		if err := c.record(name, top); err != nil {
 			return nil, err
 		}
 		return c.admission(n, name, src)

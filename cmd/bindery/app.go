@@ -38,6 +38,7 @@ type program struct {
 	// requireSigned refuses images that are accepted without a signature, as --require-signed does.
 	requireSigned bool
 	signing       *signingFlags  // nil if nothing is signed
+	supplies      *supplies      // nil if no documents are made
 	checking      *pushChecking  // the running check of registries, while an image is built
 	lock          *images.Lock   // until it is written
 	embedded      build.Embedded // the servers embedded in this program

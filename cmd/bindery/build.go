@@ -146,6 +146,9 @@ func (p *program) makeImage(c *cli.Context, in string, o build.Options,
 	if err == nil {
 		err = p.prepareSigning(c, target)
 	}
+	if err == nil {
+		err = p.prepareSupplies(c, target, in)
+	}
 	if err != nil {
 		return err
 	}

@@ -102,6 +102,9 @@ func (p *program) migrateTarget(c *cli.Context, m *migration, src, out string, i
 		if t, err = readTargetOf(c, m.outputs); err == nil {
 			err = p.prepareSigning(c, t)
 		}
+		if err == nil {
+			err = p.prepareSupplies(c, t, src)
+		}
 		if err != nil {
 			return t, err
 		}

@@ -19,7 +19,7 @@ import (
 // resultFlags select the output files about a written image. They are the same in every command that writes images.
 func resultFlags() []cli.Flag {
 	const group = "result"
-	return []cli.Flag{
+	return append([]cli.Flag{
 		&cli.StringFlag{Name: "digest-file", Usage: "write the image's digest to `FILE`", Category: group},
 		&cli.StringFlag{Name: "iid-file", Usage: "write the image's ID (the digest of its configuration) to `FILE`",
 			Category: group},
@@ -28,7 +28,7 @@ func resultFlags() []cli.Flag {
 		&cli.StringFlag{Name: "metadata-file",
 			Usage: "write a JSON account of layers and destinations to `FILE`; \"-\" is standard output, in place of " +
 				"the lines", Category: group},
-	}
+	}, supplyFlags()...)
 }
 
 // checkResultFiles refuses unwritable output files before the image is built.
@@ -82,7 +82,8 @@ func (p *program) copyOptions(c *cli.Context) images.CopyOptions {
 	return images.CopyOptions{
 		Registry: registryOptions(c), Retries: c.Int("retries"), Timeout: c.Duration("timeout"),
 		IfDigest: c.String("if-digest"),
-		Platform: storedPlatform(c), Events: p.warnEvent, Attachments: p.signing.attachments(),
+		Platform: storedPlatform(c), Events: p.warnEvent,
+		Attachments: append(p.signing.attachments(), p.supplies.attachments()...),
 	}
 }
 
@@ -140,8 +141,8 @@ func (k *pushChecking) wait() (*images.PushCheck, error) {
 // copyImage copies the image to its destinations.
 func (p *program) copyImage(ctx context.Context, image *build.Image, dests []images.Destination, c *cli.Context,
 	check *images.PushCheck) ([]images.Result, error) {
-	if len(dests) == 0 {
-		return nil, nil
+	if err := p.supplies.read(ctx, image); err != nil || len(dests) == 0 {
+		return nil, err
 	}
 	progress := cmdline.NewProgress(p.stderr, p.bars)
 	defer progress.Close()
@@ -174,7 +175,7 @@ func (p *program) copyImage(ctx context.Context, image *build.Image, dests []ima
 		}
 		p.log.Info(text)
 	}
-	if made := p.signing.made(); err == nil && len(made) > 0 {
+	if made := append(p.signing.made(), p.supplies.made()...); err == nil && len(made) > 0 {
 		p.log.Info("signed: " + countMade(made))
 	}
 	return results, withSigningHint("", err)
@@ -184,9 +185,12 @@ func (p *program) copyImage(ctx context.Context, image *build.Image, dests []ima
 func (p *program) report(c *cli.Context, t target, image *build.Image, results []images.Result) error {
 	refs := t.references(image, results)
 	m := newMetadata(image, layers.Compression(c.String("compression")), refs, results)
-	m.Signatures = p.signing.made()
+	m.Signatures = append(p.signing.made(), p.supplies.made()...)
 	account, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {
+		return err
+	}
+	if err := p.supplies.writeFiles(c.Context); err != nil {
 		return err
 	}
 	if err := writeResultFiles(c, image, refs, account); err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/inventory"
 	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/internal/sbom"
+	"github.com/operator-bindery/bindery/internal/supply"
 	"github.com/operator-bindery/bindery/internal/version"
 	"github.com/operator-bindery/bindery/render"
 )
@@ -84,7 +85,9 @@ func (p *program) sbom(c *cli.Context) (err error) {
 		return &cmdline.Error{Class: cmdline.Classify(err), Object: redact.Text(ref), Err: err}
 	}
 	if name == "" {
-		name = found.Repository
+		if name, err = p.nameOf(c, ref, found.Repository, survey.Digest); err != nil {
+			return err
+		}
 	}
 	written, err := documentOptions()
 	if err != nil {
@@ -114,6 +117,34 @@ func (p *program) survey(c *cli.Context, ref string) (*images.Survey, error) {
 		return nil, err
 	}
 	return client.Survey(c.Context, ref)
+}
+
+// nameOf returns the repository that documents name an image by: that of the name it was opened by, else what a layout
+// says of it: its name there, or that in a bill of materials that was attached when it was built.
+func (p *program) nameOf(c *cli.Context, ref, repository string, top digest.Digest) (_ string, err error) {
+	dest, perr := images.Parse(ref)
+	if repository != "" || perr != nil || dest.Transport == images.Docker || !dest.KeepsAttachments() {
+		return repository, nil
+	}
+	at, err := p.images.Repository(c.Context, ref)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, at.Close()) }()
+	if at.Image.Name != "" {
+		return supply.Repository(at.Image.Name), nil
+	}
+	list, err := at.Referrers(c.Context, top)
+	if err != nil {
+		return "", err
+	}
+	for _, d := range list {
+		named, err := reference.ParseNormalizedNamed(d.Annotations[supply.NameAnnotation])
+		if err == nil && reference.IsNameOnly(named) {
+			return named.Name(), nil
+		}
+	}
+	return "", nil
 }
 
 // notAnImage is the error about a directory or a file where an image is wanted.

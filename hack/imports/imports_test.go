@@ -63,6 +63,7 @@ var rules = map[string][]string{
 	"internal/appregistry/export": {"declcfg", "declcfg/edit", "internal/appregistry", "render", "sqlite"},
 	"internal/catalogdir":         {"declcfg"},
 	"internal/inventory":          {"build/inspect", "bundle", "declcfg", "images", "render"},
+	"internal/supply":             {"images/referrers", "images/signature", "internal/inventory"},
 	"internal/indeximage": {"build", "declcfg", "declcfg/edit", "images", "internal/change", "migrate",
 		"render", "sqlite"},
 	"internal/change": {"declcfg", "declcfg/edit", "internal/catalogdir", "sqlite"},

@@ -155,13 +155,36 @@ func (inv *Inventory) Of(subject digest.Digest, name string) (*sbom.Inventory, b
 	return nil, false
 }
 
-// Servers returns the servers of the images by their platforms' architectures.
-func (inv *Inventory) Servers() map[string]*sbom.Program {
-	out := map[string]*sbom.Program{}
+// Servers returns the digests of the servers of the images by architecture.
+func (inv *Inventory) Servers() map[string]digest.Digest {
+	out := map[string]digest.Digest{}
 	for _, e := range inv.images {
 		if e.contents.Program != nil {
-			out[e.architecture] = e.contents.Program
+			out[e.architecture] = e.contents.Program.Digest
 		}
 	}
 	return out
+}
+
+// Servers returns the digests of the servers of the images of a survey by architecture, without reading more than the
+// layers that are declared to hold them. It is for images that this program has built.
+func Servers(ctx context.Context, s *images.Survey, o Options) (map[string]digest.Digest, error) {
+	o.Limits.File = cmp.Or(o.Limits.File, maxProgram)
+	x := examiner{o: o, servers: map[digest.Digest]*sbom.Program{}}
+	out := map[string]digest.Digest{}
+	for _, i := range s.Images {
+		for n := range i.Layers {
+			if !inspect.ServerLayer(i.Image, n) {
+				continue
+			}
+			p, err := x.serverLayer(ctx, i.Image, n, "configs")
+			if err != nil {
+				return nil, fmt.Errorf("image %s: %w", i.Digest, err)
+			}
+			if p != nil {
+				out[i.Config.Architecture] = p.Digest
+			}
+		}
+	}
+	return out, nil
 }

@@ -1,0 +1,359 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/opencontainers/go-digest"
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/build"
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/images/signature"
+	"github.com/operator-bindery/bindery/internal/atomicfs"
+	"github.com/operator-bindery/bindery/internal/inventory"
+	"github.com/operator-bindery/bindery/internal/provenance"
+	"github.com/operator-bindery/bindery/internal/sbom"
+	"github.com/operator-bindery/bindery/internal/supply"
+	"github.com/operator-bindery/bindery/internal/version"
+)
+
+// supplyFlags say what is attached to the image that a command builds. They are the same in every command that builds
+// images.
+func supplyFlags() []cli.Flag {
+	const group = "supply chain"
+	return []cli.Flag{
+		&cli.StringSliceFlag{Name: "sbom", EnvVars: env("sbom"), Category: group,
+			Usage: "attach the bill of materials of the image in `FORMAT` (spdx|cyclonedx)"},
+		&cli.StringSliceFlag{Name: "sbom-file", Category: group, DefaultText: "none; the format is that of the first " +
+			"--sbom, else spdx",
+			Usage: "write the bill of materials to `[FORMAT=]FILE`"},
+		&cli.BoolFlag{Name: "provenance", EnvVars: env("provenance"), Category: group,
+			Usage: "attach how the image was built (SLSA provenance v1)"},
+		&cli.StringFlag{Name: "builder-id", EnvVars: env("builder-id"), Category: group,
+			DefaultText: provenance.LocalBuilder, Usage: "`URI` of who builds, in the provenance"},
+		&cli.BoolFlag{Name: "provenance-time", EnvVars: env("provenance-time"), Category: group,
+			Usage: "write into the provenance when the build began and ended, so that no two are equal"},
+		legacyFlag(),
+	}
+}
+
+// sbomFile is one value of --sbom-file.
+type sbomFile struct {
+	format sbom.Format
+	path   string
+}
+
+// supplies is what [supplyFlags] ask for, for one image.
+type supplies struct {
+	formats []sbom.Format
+	files   []sbomFile
+	// name is the repository that documents name the image by where it has no name, and fileName that in files.
+	name, fileName string
+	provenance     bool
+	build          provenance.Build
+	times          bool
+	options        sbom.Options
+	examine        inventory.Options
+	signing        *supply.Signing
+	client         func() *images.Client
+	base           string
+	locked         bool
+
+	image *build.Image
+	// found is what is in the image with the digest of the field top.
+	found   *inventory.Inventory
+	servers map[string]digest.Digest
+	top     digest.Digest
+}
+
+// prepareSupplies reads [supplyFlags]. Destinations that keep no attachments are refused before any work, and the
+// sources of the build are read for its provenance. in is the input of the build, if it is a file or a directory.
+func (p *program) prepareSupplies(c *cli.Context, t target, in string) (err error) {
+	s := &supplies{provenance: c.Bool("provenance"), times: c.Bool("provenance-time"), base: baseOf(c),
+		locked: c.String("lock") != "", client: func() *images.Client { return p.images }}
+	if s.formats, err = sbomFormats(c); err != nil {
+		return err
+	}
+	if s.files, err = sbomFiles(c, s.formats, in); err != nil {
+		return err
+	}
+	for _, flag := range []string{"builder-id", "provenance-time"} {
+		if c.IsSet(flag) && !s.provenance {
+			return cmdline.Usagef("--%s has no effect without --provenance", flag)
+		}
+	}
+	if len(s.formats) == 0 && len(s.files) == 0 && !s.provenance {
+		return nil
+	}
+	if len(s.formats) > 0 || s.provenance {
+		for _, d := range t.destinations {
+			if !d.KeepsAttachments() {
+				return noDocumentsAt(d)
+			}
+		}
+	}
+	if s.options, err = documentOptions(); err != nil {
+		return err
+	}
+	if s.examine, err = p.inventoryOptions(c); err != nil {
+		return err
+	}
+	s.signing = &supply.Signing{Legacy: c.Bool("legacy-attestations"), Created: s.options.Created}
+	if p.signing != nil {
+		s.signing.Keys = p.signing.keys
+	}
+	s.setNames(t)
+	if s.provenance {
+		if err := p.prepareProvenance(c, s, in); err != nil {
+			return err
+		}
+	}
+	p.supplies = s
+	return nil
+}
+
+// noDocumentsAt is the error of a destination that keeps no documents.
+func noDocumentsAt(d images.Destination) error {
+	return &cmdline.Error{Class: cmdline.ClassUsage, Object: d.String(),
+		Err: fmt.Errorf("%s keeps no bills of materials and no provenance beside an image", d),
+		Hint: "write the image to docker://, oci: or oci-archive:; --sbom-file writes the bill of materials to a file " +
+			"for any destination"}
+}
+
+// sbomFormats reads --sbom.
+func sbomFormats(c *cli.Context) (formats []sbom.Format, err error) {
+	list, err := cmdline.List(c.StringSlice("sbom"))
+	if err != nil {
+		return nil, err
+	}
+	for _, text := range list {
+		f, err := sbom.ParseFormat(text)
+		if err != nil {
+			return nil, cmdline.Usagef("invalid --sbom value %.80q, expected (spdx|cyclonedx)", text)
+		}
+		if !slices.Contains(formats, f) {
+			formats = append(formats, f)
+		}
+	}
+	return formats, nil
+}
+
+// sbomFiles reads --sbom-file. A file without a format has the first one of --sbom that no file before it has.
+func sbomFiles(c *cli.Context, formats []sbom.Format, in string) (files []sbomFile, err error) {
+	left := slices.Clone(formats)
+	for _, text := range c.StringSlice("sbom-file") {
+		f := sbomFile{path: text}
+		if name, path, ok := strings.Cut(text, "="); ok {
+			if format, err := sbom.ParseFormat(name); err == nil {
+				f = sbomFile{format, path}
+			}
+		}
+		if f.format == "" {
+			f.format = sbom.SPDX
+			if len(left) > 0 {
+				f.format = left[0]
+			}
+		}
+		left = slices.DeleteFunc(left, func(used sbom.Format) bool { return used == f.format })
+		if f.path == "" {
+			return nil, cmdline.Usagef("--sbom-file %q names no file", text)
+		}
+		if err := checkResult("sbom-file", f.path, in); err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(files, func(o sbomFile) bool { return filepath.Clean(o.path) == filepath.Clean(f.path) }) {
+			return nil, cmdline.Usagef("--sbom-file %q is given twice", f.path)
+		}
+		files = append(files, f)
+	}
+	return files, nil
+}
+
+// setNames finds the names that documents give the image: in a registry that of its repository, elsewhere the first name
+// of -t that has a registry. Files have that of the first registry.
+func (s *supplies) setNames(t target) {
+	for _, name := range t.names {
+		if s.name == "" && hasRegistry(name) {
+			s.name = supply.Repository(name)
+		}
+	}
+	s.fileName = s.name
+	for _, d := range t.destinations {
+		if d.Transport == images.Docker {
+			s.fileName = supply.Repository(d.Name)
+			return
+		}
+	}
+}
+
+// hasRegistry tells whether a name begins with the host of a registry.
+func hasRegistry(name string) bool {
+	host, _, ok := strings.Cut(name, "/")
+	return ok && (strings.ContainsAny(host, ".:") || host == "localhost")
+}
+
+// attachments returns what attaches the documents to the image when it is copied.
+func (s *supplies) attachments() (out []referrers.Attachment) {
+	if s == nil {
+		return nil
+	}
+	if len(s.formats) > 0 {
+		out = append(out, &supply.SBOM{Formats: s.formats, Options: s.options, Name: s.name, Inventory: s.contents,
+			Signing: s.signing})
+	}
+	if s.provenance {
+		out = append(out, &supply.Provenance{Name: s.name, Build: s.built, Signing: s.signing})
+	}
+	return out
+}
+
+// read finds out what is in the assembled image, before it is copied.
+func (s *supplies) read(ctx context.Context, image *build.Image) error {
+	if s == nil {
+		return nil
+	}
+	s.image = image
+	return s.readAgain(ctx)
+}
+
+func (s *supplies) readAgain(ctx context.Context) error {
+	err := s.image.Examine(ctx, func(survey *images.Survey) (err error) {
+		if len(s.formats) > 0 || len(s.files) > 0 {
+			s.found, err = inventory.Examine(ctx, survey, s.examine)
+			if err == nil {
+				s.servers = s.found.Servers()
+			}
+			return err
+		}
+		s.servers, err = inventory.Servers(ctx, survey, s.examine)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("what is in the image: %w", err)
+	}
+	s.top = s.image.Digest
+	return nil
+}
+
+// contents returns what is in the image with a digest. An image that was rebuilt while it was copied has another one.
+func (s *supplies) contents(ctx context.Context, top digest.Digest) (*inventory.Inventory, error) {
+	if top != s.top {
+		if err := s.readAgain(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return s.found, nil
+}
+
+// writeFiles writes the files of --sbom-file.
+func (s *supplies) writeFiles(ctx context.Context) error {
+	if s == nil || len(s.files) == 0 {
+		return nil
+	}
+	found, err := s.contents(ctx, s.image.Digest)
+	if err != nil {
+		return err
+	}
+	of, ok := found.Of(s.image.Digest, s.fileName)
+	if !ok {
+		return fmt.Errorf("%w: there is no image %s", images.ErrInvalid, s.image.Digest)
+	}
+	for _, f := range s.files {
+		out, err := atomicfs.NewFile(f.path, 0o666)
+		if err == nil {
+			if err = f.format.Write(out, of, s.options); err == nil {
+				err = out.Commit()
+			}
+			if err != nil {
+				_ = out.Abort() // nothing is left; the first error is reported
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("--sbom-file: %w", err)
+		}
+	}
+	return nil
+}
+
+// made returns the attestations that were made.
+func (s *supplies) made() []signature.Made {
+	if s == nil {
+		return nil
+	}
+	return sortedMade(s.signing.Made())
+}
+
+// built returns the build of the image with a digest.
+func (s *supplies) built(ctx context.Context, top digest.Digest) (*provenance.Build, error) {
+	if top != s.top {
+		if err := s.readAgain(ctx); err != nil {
+			return nil, err
+		}
+	}
+	b := s.build
+	b.Subject, b.Version, b.Go = top, version.Release, runtime.Version()
+	b.Dependencies = slices.Clone(b.Dependencies)
+	for arch, d := range s.servers {
+		b.Dependencies = append(b.Dependencies, provenance.Dependency{Name: "server", Digest: d,
+			URI: "pkg:generic/bindery-server@" + version.Release + "?arch=" + arch + "&os=linux"})
+	}
+	if client := s.client(); client != nil {
+		for name, d := range client.Opened() {
+			b.Dependencies = append(b.Dependencies, s.dependency(name, d))
+		}
+	}
+	if s.times {
+		b.Finished = time.Now()
+	}
+	return &b, nil
+}
+
+// prepareProvenance notes the parameters and the sources of a build before it begins.
+func (p *program) prepareProvenance(c *cli.Context, s *supplies, in string) (err error) {
+	s.build.Builder = c.String("builder-id")
+	if s.build.Builder != "" && !isURI(s.build.Builder) {
+		return cmdline.Usagef("invalid --builder-id value %.200q, expected a URI", s.build.Builder)
+	}
+	if s.build.Builder == "" && os.Getenv("CI") != "" {
+		p.log.Warn("--builder-id is not set: the provenance names " + provenance.LocalBuilder +
+			" as the builder, which says nothing about this CI system")
+	}
+	if s.signing.Keys == nil {
+		p.log.Warn("the provenance is not signed: anyone can write such a statement; --sign-key signs it")
+	}
+	if s.times {
+		s.build.Started = time.Now()
+	}
+	_, s.build.Command, _ = strings.Cut(p.line.Name(c.App.HelpName), " ")
+	if s.build.Parameters, err = buildParameters(c, s.build.Command); err != nil {
+		return err
+	}
+	in = cmp.Or(in, c.Args().First())
+	if s.build.Dependencies, err = buildSources(c, in); err != nil {
+		return err
+	}
+	for _, d := range s.build.Dependencies {
+		if d.Name == sourceName(in) {
+			s.build.Parameters["source"] = map[string]any{"path": portable(in),
+				"digest": map[string]string{d.Digest.Algorithm().String(): d.Digest.Encoded()}}
+		}
+	}
+	return nil
+}
+
+// isURI tells whether a text has a scheme and no blanks.
+func isURI(text string) bool {
+	scheme, rest, ok := strings.Cut(text, ":")
+	return ok && scheme != "" && rest != "" &&
+		!strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r == 0x7f })
+}
