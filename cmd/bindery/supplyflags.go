@@ -126,7 +126,8 @@ func (p *program) prepareSupplies(c *cli.Context, t target, in string) (err erro
 func noDocumentsAt(d images.Destination) error {
 	return &cmdline.Error{Class: cmdline.ClassUsage, Object: d.String(),
 		Err: fmt.Errorf("%s keeps no bills of materials and no provenance beside an image", d),
-		Hint: "write the image to docker://, oci: or oci-archive:; --sbom-file writes the bill of materials to a file " +
+		Hint: "write the image to docker://, oci: or oci-archive:; --sbom-file writes the bill of materials to " +
+			"a file " +
 			"for any destination"}
 }
 
@@ -171,7 +172,8 @@ func sbomFiles(c *cli.Context, formats []sbom.Format, in string) (files []sbomFi
 		if err := checkResult("sbom-file", f.path, in); err != nil {
 			return nil, err
 		}
-		if slices.ContainsFunc(files, func(o sbomFile) bool { return filepath.Clean(o.path) == filepath.Clean(f.path) }) {
+		if slices.ContainsFunc(files,
+			func(o sbomFile) bool { return filepath.Clean(o.path) == filepath.Clean(f.path) }) {
 			return nil, cmdline.Usagef("--sbom-file %q is given twice", f.path)
 		}
 		files = append(files, f)
@@ -179,8 +181,8 @@ func sbomFiles(c *cli.Context, formats []sbom.Format, in string) (files []sbomFi
 	return files, nil
 }
 
-// setNames finds the names that documents give the image: in a registry that of its repository, elsewhere the first name
-// of -t that has a registry. Files have that of the first registry.
+// setNames finds the names that documents give the image: in a registry that of its repository, elsewhere the first
+// name of -t that has a registry. Files have that of the first registry.
 func (s *supplies) setNames(t target) {
 	for _, name := range t.names {
 		if s.name == "" && hasRegistry(name) {

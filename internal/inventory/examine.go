@@ -51,8 +51,8 @@ type examined struct {
 }
 
 // Examine reads the images of a survey. Of catalogs every layer is read, of bundles the manifests, of other images
-// nothing: their layers are listed. Two images that differ in the layer of the server alone, as those of one catalog for
-// several platforms, are not both read as a whole.
+// nothing: their layers are listed. Two images that differ in the layer of the server alone, as those of one catalog
+// for several platforms, are not both read as a whole.
 //
 // A catalog or bundle that cannot be read is an error: what is in it is not known. The classes of errors are those of
 // [images.Client.Open] and [render.Reference].
