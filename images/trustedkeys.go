@@ -17,9 +17,9 @@ import (
 	"github.com/operator-bindery/bindery/internal/sigblob"
 )
 
-// judgeKeys requires a signature of a manifest or index by one of the trusted keys, in place of what the policy requires.
-// It can be a bundle too, which policies do not know, and registries.d does not decide whether it is looked for. What
-// the policy rejects stays rejected.
+// judgeKeys requires a signature of a manifest or index by one of the trusted keys, in place of what the policy
+// requires. It can be a bundle too, which policies do not know, and registries.d does not decide whether it is looked
+// for. What the policy rejects stays rejected.
 //
 // An attached signature must be for the name of the image. Bundles have no name, and neither have images in layouts.
 func (a *admission) judgeKeys(ctx context.Context, e *evidence) (refusal *PolicyError, err error) {
@@ -46,7 +46,8 @@ func (a *admission) judgeKeys(ctx context.Context, e *evidence) (refusal *Policy
 		}
 	}
 	if reader == nil {
-		return &PolicyError{Err: fmt.Errorf("an image of %s has no signature that a trusted key could verify: it can be "+
+		return &PolicyError{Err: fmt.Errorf("an image of %s has no signature that a trusted key could verify: it "+
+			"can be "+
 			"in a registry or an OCI layout", a.ref.Transport().Name())}, nil
 	}
 	o := signature.VerifyOptions{Keys: a.client.o.TrustedKeys}

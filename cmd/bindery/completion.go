@@ -85,9 +85,9 @@ func manSections() []cmdline.ManSection {
 		{Title: "FILES", Items: [][2]string{
 			{"$XDG_CACHE_HOME/bindery/blobs, $HOME/.cache/bindery/blobs",
 				"Blobs of images from registries; see cache info and cache prune."},
-			{"auth.json, registries.conf, policy.json, certs.d",
-				"Those of containers-auth.json(5), containers-registries.conf(5), containers-policy.json(5) and " +
-					"containers-certs.d(5)."},
+			{"auth.json, registries.conf, registries.d, policy.json, certs.d",
+				"Those of containers-auth.json(5), containers-registries.conf(5), containers-registries.d(5), " +
+					"containers-policy.json(5) and containers-certs.d(5)."},
 		}},
 	}
 }

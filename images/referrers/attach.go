@@ -4,14 +4,19 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/opencontainers/go-digest"
 	"github.com/opencontainers/image-spec/specs-go"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 // Artifact is one document that is attached to an image.
@@ -20,7 +25,7 @@ type Artifact struct {
 	Type string
 	// MediaType is that of the document; Type if empty.
 	MediaType string
-	// Content is the document. Layers are written before it if it is not kept in memory: either of the two is set.
+	// Content is the document; or Layers, whose blobs the caller has written, if it is not kept in memory.
 	Content []byte
 	Layers  []v1.Descriptor
 	// Annotations are those of the manifest, beside org.opencontainers.image.created.
@@ -45,17 +50,11 @@ func Attach(ctx context.Context, w Writer, subject v1.Descriptor, a Artifact) (v
 		if mediaType == "" {
 			mediaType = a.Type
 		}
-		layer := v1.Descriptor{MediaType: mediaType, Digest: digest.FromBytes(a.Content), Size: int64(len(a.Content))}
-		if err := WriteBytes(ctx, w, layer, a.Content); err != nil {
-			return v1.Descriptor{}, err
-		}
-		layers = []v1.Descriptor{layer}
+		layers = []v1.Descriptor{{MediaType: mediaType, Digest: digest.FromBytes(a.Content),
+			Size: int64(len(a.Content))}}
 	}
 	empty := v1.DescriptorEmptyJSON
 	empty.Data = nil
-	if err := WriteBytes(ctx, w, empty, []byte("{}")); err != nil {
-		return v1.Descriptor{}, err
-	}
 	to := v1.Descriptor{MediaType: subject.MediaType, Digest: subject.Digest, Size: subject.Size}
 	text, err := json.Marshal(v1.Manifest{Versioned: specs.Versioned{SchemaVersion: 2},
 		MediaType: v1.MediaTypeImageManifest, ArtifactType: a.Type, Config: empty, Layers: layers, Subject: &to,
@@ -65,7 +64,31 @@ func Attach(ctx context.Context, w Writer, subject v1.Descriptor, a Artifact) (v
 	}
 	d := v1.Descriptor{MediaType: v1.MediaTypeImageManifest, ArtifactType: a.Type, Digest: digest.FromBytes(text),
 		Size: int64(len(text)), Annotations: annotations}
+	if there, err := isAttached(ctx, w, subject.Digest, d.Digest); there || err != nil {
+		return d, err
+	}
+	if a.Layers == nil {
+		if err := WriteBytes(ctx, w, layers[0], a.Content); err != nil {
+			return d, err
+		}
+	}
+	if err := WriteBytes(ctx, w, empty, []byte("{}")); err != nil {
+		return d, err
+	}
 	return d, w.WriteManifest(ctx, text, v1.MediaTypeImageManifest)
+}
+
+// isAttached tells whether a manifest is there and listed for a subject.
+func isAttached(ctx context.Context, r Reader, subject, d digest.Digest) (bool, error) {
+	_, _, err := r.Manifest(ctx, d.String())
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	listed, err := r.Referrers(ctx, subject)
+	return slices.ContainsFunc(listed, func(l v1.Descriptor) bool { return l.Digest == d }), err
 }
 
 // WriteBytes writes a blob that is in memory.
@@ -81,38 +104,47 @@ func AppendLayers(ctx context.Context, w Writer, tag string, layers []v1.Descrip
 	if len(layers) == 0 {
 		return nil
 	}
+	// The change may be made again when the caller's context has ended.
+	lasting := context.WithoutCancel(ctx)
 	return w.UpdateTag(ctx, tag, func(old []byte) ([]byte, string, error) {
-		m := v1.Manifest{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageManifest}
-		if old != nil {
-			if err := json.Unmarshal(old, &m); err != nil {
-				return nil, "", fmt.Errorf("the manifest of %s: %w", tag, err)
-			}
-			if m.MediaType != "" && m.MediaType != v1.MediaTypeImageManifest {
-				return nil, "", fmt.Errorf("the manifest of %s is of the type %.100q: nothing is added to it", tag,
-					m.MediaType)
-			}
-		}
-		changed := false
-		for _, l := range layers {
-			if !hasLayer(m.Layers, l) {
-				m.Layers, changed = append(m.Layers, l), true
-			}
-		}
-		if !changed {
-			return nil, "", nil
-		}
-		config, err := layersConfig(m.Layers)
-		if err != nil {
-			return nil, "", err
-		}
-		m.Config = v1.Descriptor{MediaType: v1.MediaTypeImageConfig, Digest: digest.FromBytes(config),
-			Size: int64(len(config))}
-		if err := WriteBytes(ctx, w, m.Config, config); err != nil {
-			return nil, "", err
-		}
-		text, err := json.Marshal(m)
-		return text, v1.MediaTypeImageManifest, err
+		return withLayers(lasting, w, tag, old, layers)
 	})
+}
+
+// withLayers returns the manifest old of a tag, which is nil if there is none, with those layers that it does not have,
+// and writes its configuration. The text is nil if it has all. Errors about the manifest are of the class
+// [fault.ErrInvalid].
+func withLayers(ctx context.Context, w Writer, tag string, old []byte, layers []v1.Descriptor) ([]byte, string, error) {
+	m := v1.Manifest{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageManifest}
+	if old != nil {
+		if err := json.Unmarshal(old, &m); err != nil {
+			return nil, "", fmt.Errorf("the manifest of %s: %w: %w", tag, fault.ErrInvalid, err)
+		}
+		if m.MediaType != "" && m.MediaType != v1.MediaTypeImageManifest {
+			return nil, "", fmt.Errorf("the manifest of %s: %w: it is of the type %.100q, and nothing is added to it",
+				tag, fault.ErrInvalid, m.MediaType)
+		}
+	}
+	changed := false
+	for _, l := range layers {
+		if !hasLayer(m.Layers, l) {
+			m.Layers, changed = append(m.Layers, l), true
+		}
+	}
+	if !changed {
+		return nil, "", nil
+	}
+	config, err := layersConfig(m.Layers)
+	if err != nil {
+		return nil, "", err
+	}
+	m.Config = v1.Descriptor{MediaType: v1.MediaTypeImageConfig, Digest: digest.FromBytes(config),
+		Size: int64(len(config))}
+	if err := WriteBytes(ctx, w, m.Config, config); err != nil {
+		return nil, "", err
+	}
+	text, err := json.Marshal(m)
+	return text, v1.MediaTypeImageManifest, err
 }
 
 func hasLayer(layers []v1.Descriptor, l v1.Descriptor) bool {

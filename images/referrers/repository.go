@@ -31,7 +31,7 @@ type Writer interface {
 	WriteManifest(ctx context.Context, text []byte, mediaType string) error
 	// UpdateTag replaces the manifest of a tag by what change returns for the present one, which is nil if there is
 	// none. A nil text leaves it. If another client writes the tag at the same time, change is called again with the
-	// new manifest.
+	// new manifest, perhaps not before the writer is committed: then a context of the call may have ended.
 	UpdateTag(ctx context.Context, tag string, change func(old []byte) (text []byte, mediaType string, err error)) error
 }
 

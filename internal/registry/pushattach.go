@@ -11,6 +11,7 @@ import (
 // each target. The repository has the image.
 func (r *pushedRepository) attach(ctx context.Context) error {
 	to := &Repository{repo: r.repo}
+	to.tags.hasty = r.manifests > 0
 	for _, m := range r.p.image.manifests {
 		d, subject, err := reflist.Describe(m.text, m.kind)
 		if err == nil && subject != nil {
@@ -28,7 +29,17 @@ func (r *pushedRepository) attach(ctx context.Context) error {
 			return fmt.Errorf("%s: %w", t.Text, err)
 		}
 	}
-	if err := to.Settle(ctx); err != nil {
+	r.attached = to
+	return nil
+}
+
+// settle makes sure that the attachments stay listed, when the tags are written. No other client knew an image that
+// this push has brought, so that the time until now is pause enough before the first look.
+func (r *pushedRepository) settle(ctx context.Context) error {
+	if r.attached == nil {
+		return nil
+	}
+	if err := r.attached.Settle(ctx); err != nil {
 		return r.failed(ctx, r.targets[0], err)
 	}
 	return nil

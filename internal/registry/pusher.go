@@ -174,6 +174,11 @@ func (p *Pusher) Push(ctx context.Context) (done []PushResult, err error) {
 			return done, err
 		}
 	}
+	for _, r := range p.repos {
+		if err := r.settle(ctx); err != nil {
+			return done, err
+		}
+	}
 	return done, nil
 }
 

@@ -27,6 +27,8 @@ type pushedRepository struct {
 	repo    *repository
 	mounts  *mounter
 	targets []Target
+	// attached is where attachments were written; nil before that.
+	attached *Repository
 
 	mu            sync.Mutex
 	blobs         map[digest.Digest]pushedBlob

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/opencontainers/go-digest"
+	"golang.org/x/sync/errgroup"
 )
 
 const (
@@ -34,15 +36,48 @@ var ErrNotListed = errors.New("pushed, but not listed: other clients write the t
 // tagChange returns the new manifest of a tag for the present one.
 type tagChange = func(old []byte) (text []byte, mediaType string, err error)
 
-// tagUpdates are the tags that [Repository.Settle] has not confirmed.
+// tagUpdates are the tags that were written, until [Repository.Settle] has confirmed them.
 type tagUpdates struct {
-	mu      sync.Mutex // is held while a tag is changed
-	pending []*tagUpdate
+	// hasty leaves out the first pause before tags are read again.
+	hasty bool
+
+	mu   sync.Mutex
+	tags map[string]*tagUpdate
+}
+
+// of returns the state of a tag.
+func (t *tagUpdates) of(tag string) *tagUpdate {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.tags == nil {
+		t.tags = map[string]*tagUpdate{}
+	}
+	if t.tags[tag] == nil {
+		t.tags[tag] = &tagUpdate{tag: tag}
+	}
+	return t.tags[tag]
+}
+
+// pending returns the tags that are not confirmed, sorted.
+func (t *tagUpdates) pending() (all []*tagUpdate) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, tag := range slices.Sorted(maps.Keys(t.tags)) {
+		u := t.tags[tag]
+		u.mu.Lock()
+		if len(u.changes) > 0 {
+			all = append(all, u)
+		}
+		u.mu.Unlock()
+	}
+	return all
 }
 
 // tagUpdate is one tag, and what was changed in it.
 type tagUpdate struct {
-	tag     string
+	tag string
+
+	mu      sync.Mutex // is held while the tag is changed
 	changes []tagChange
 
 	seen        digest.Digest // what the tag stood for at last
@@ -50,7 +85,6 @@ type tagUpdate struct {
 	writes      int           // of one change
 	contended   bool          // another client has written the tag too
 	conditional bool          // the registry honours conditions
-	settled     bool
 }
 
 // UpdateTag replaces the manifest of a tag by what change returns for the present one, which is nil if there is none. A
@@ -60,22 +94,15 @@ type tagUpdate struct {
 // Few registries honour conditions. [Repository.Settle] must be called after the last change: it reads the tags again,
 // and may call change until then.
 func (r *Repository) UpdateTag(ctx context.Context, tag string, change tagChange) error {
-	r.tags.mu.Lock()
-	defer r.tags.mu.Unlock()
-	at := slices.IndexFunc(r.tags.pending, func(u *tagUpdate) bool { return u.tag == tag })
-	u := &tagUpdate{tag: tag}
-	if at >= 0 {
-		u = r.tags.pending[at]
-	}
+	u := r.tags.of(tag)
+	u.mu.Lock()
+	defer u.mu.Unlock()
 	u.writes = 0
 	if err := r.update(ctx, u, change); err != nil {
 		return err
 	}
 	if u.writes > 0 {
 		u.changes = append(u.changes, change)
-		if at < 0 {
-			r.tags.pending = append(r.tags.pending, u)
-		}
 	}
 	return nil
 }
@@ -143,23 +170,27 @@ func condition(old []byte, etag string) http.Header {
 //
 // What remains: a client that takes longer than the pause between reading and writing.
 func (r *Repository) Settle(ctx context.Context) error {
-	r.tags.mu.Lock()
-	defer r.tags.mu.Unlock()
-	for round := 1; len(r.tags.pending) > 0; round++ {
+	all := r.tags.pending()
+	for round := 1; len(all) > 0; round++ {
 		var wait time.Duration
-		for _, u := range r.tags.pending {
+		for _, u := range all {
 			wait = max(wait, u.pause(round))
+		}
+		if round == 1 && r.tags.hasty {
+			wait = 0
 		}
 		if err := sleep(ctx, wait); err != nil {
 			return err
 		}
-		for _, u := range r.tags.pending {
-			if err := r.confirm(ctx, u); err != nil {
-				return err
-			}
+		g, gctx := errgroup.WithContext(ctx)
+		g.SetLimit(parallelBlobs)
+		for _, u := range all {
+			g.Go(func() error { return r.confirm(gctx, u, round) })
 		}
-		r.tags.pending = slices.DeleteFunc(r.tags.pending,
-			func(u *tagUpdate) bool { return u.settled || round == maxSettles })
+		if err := g.Wait(); err != nil {
+			return err
+		}
+		all = r.tags.pending()
 	}
 	return nil
 }
@@ -175,7 +206,9 @@ func (u *tagUpdate) pause(round int) time.Duration {
 
 // confirm reads a tag again and makes the changes again that are missing. The tag is settled if it is as it was, or if
 // nothing is missing and the registry honours conditions.
-func (r *Repository) confirm(ctx context.Context, u *tagUpdate) error {
+func (r *Repository) confirm(ctx context.Context, u *tagUpdate, round int) error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
 	text, _, err := r.tagged(ctx, u.tag)
 	if err != nil {
 		return err
@@ -193,7 +226,10 @@ func (r *Repository) confirm(ctx context.Context, u *tagUpdate) error {
 	if !same && u.writes == before {
 		u.seen = digest.FromBytes(text)
 	}
-	u.settled = (same || u.conditional) && u.writes == before
-	u.contended = u.contended || !u.settled && !u.conditional
+	if (same || u.conditional) && u.writes == before || round == maxSettles {
+		u.changes, u.contended = nil, false
+	} else {
+		u.contended = !u.conditional
+	}
 	return nil
 }

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"path/filepath"
+	"strings"
+
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/internal/ctxio"
+	"github.com/operator-bindery/bindery/internal/printable"
+	"github.com/operator-bindery/bindery/internal/regularfile"
+)
+
+func (p *program) attachCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "attach",
+		Usage:     "attach a file to an image",
+		ArgsUsage: "IMAGE FILE",
+		Description: "Attaches a file to an image in a registry, an OCI layout or an archive of one: as a " +
+			"referrer, an " +
+			"artifact whose subject\n" +
+			"the image is. The image stays as it is. It is listed by the referrers API of the registry, or else " +
+			"by the " +
+			"fallback tag.\n" +
+			"The artifact depends on the file and the flags alone: attaching it again changes nothing. It is not " +
+			"signed; " +
+			"\"attest\"\n" +
+			"signs a statement." +
+			examples("bindery attach oci:catalog.oci:v1 sbom.json --type application/vnd.cyclonedx+json",
+				"bindery attach oci:catalog.oci:v1 tested.json --type application/vnd.example.report "+
+					"--media-type application/json --annotation org.example.run=17"),
+		Flags: flags([]cli.Flag{
+			&cli.StringFlag{Name: "type", Usage: "artifact `TYPE`, such as application/spdx+json"},
+			&cli.StringFlag{Name: "media-type", Usage: "media `TYPE` of the file", DefaultText: "--type"},
+			&cli.StringSliceFlag{Name: "annotation",
+				Usage: "annotate the artifact with `KEY=VALUE`; can be repeated"},
+		}, answerFlags(), registryFlags()),
+		Action: exactly(2, p.attachFile),
+	}
+}
+
+func (p *program) attachFile(c *cli.Context) (err error) {
+	asJSON, err := checkAnswer(c)
+	if err != nil {
+		return err
+	}
+	artifact, err := artifactFlags(c)
+	if err != nil {
+		return err
+	}
+	name, file := c.Args().Get(0), c.Args().Get(1)
+	dest, err := destinationOf(name)
+	if err != nil {
+		return err
+	}
+	layer, err := fileLayer(c.Context, file)
+	if err != nil {
+		return err
+	}
+	layer.MediaType = artifact.MediaType
+	if layer.MediaType == "" {
+		layer.MediaType = artifact.Type
+	}
+	artifact.Layers = []v1.Descriptor{layer}
+	w, err := images.OpenWriter(c.Context, dest, p.copyOptions(c))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.Discard()) }()
+	open := func(context.Context) (io.ReadCloser, error) { return regularfile.Open(file) }
+	if err := w.WriteBlob(c.Context, layer, open); err != nil {
+		return fmt.Errorf("%s: %w", dest, err)
+	}
+	made, err := referrers.Attach(c.Context, w, w.Image.Top, artifact)
+	if err == nil {
+		err = w.Commit(c.Context)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", dest, err)
+	}
+	if asJSON {
+		return p.printJSON(struct {
+			Image        digest.Digest     `json:"image"`
+			Digest       digest.Digest     `json:"digest"`
+			MediaType    string            `json:"mediaType"`
+			ArtifactType string            `json:"artifactType"`
+			Annotations  map[string]string `json:"annotations"`
+			File         v1.Descriptor     `json:"file"`
+		}{w.Image.Top.Digest, made.Digest, made.MediaType, made.ArtifactType, made.Annotations, layer})
+	}
+	reference := made.Digest.String()
+	if w.Image.Name != "" {
+		repository, _, named := strings.Cut(w.Image.Name, "@")
+		if !named {
+			repository, _ = splitName(repository)
+		}
+		reference = repository + "@" + reference
+	}
+	_, err = p.stdout.Write([]byte(printable.Text(reference) + "\n"))
+	return err
+}
+
+// artifactFlags reads the flags of the artifact.
+func artifactFlags(c *cli.Context) (referrers.Artifact, error) {
+	a := referrers.Artifact{Type: c.String("type"), MediaType: c.String("media-type"),
+		Annotations: map[string]string{}}
+	if a.Type == "" {
+		e := cmdline.Usagef(`required flag(s) "type" not set`)
+		e.Hint = "the type is a media type, such as application/spdx+json"
+		return a, e
+	}
+	for flag, value := range map[string]string{"type": a.Type, "media-type": a.MediaType} {
+		kind, params, err := mime.ParseMediaType(value)
+		if value != "" && (err != nil || len(params) > 0 || !strings.Contains(kind, "/")) {
+			return a, cmdline.Usagef("invalid --%s value %q, expected a media type such as application/spdx+json", flag,
+				value)
+		}
+	}
+	for _, text := range c.StringSlice("annotation") {
+		key, value, ok := strings.Cut(text, "=")
+		if !ok || key == "" {
+			return a, cmdline.Usagef("invalid --annotation value %q, expected KEY=VALUE", text)
+		}
+		a.Annotations[key] = value
+	}
+	var err error
+	a.Created, err = sourceDate()
+	return a, err
+}
+
+// fileLayer describes a file as a layer. Its name is in the annotation that ORAS restores files by.
+func fileLayer(ctx context.Context, file string) (d v1.Descriptor, err error) {
+	f, err := regularfile.Open(file)
+	if err != nil {
+		return d, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	digester := digest.SHA256.Digester()
+	n, err := io.Copy(digester.Hash(), ctxio.Reader{Ctx: ctx, R: f})
+	return v1.Descriptor{Digest: digester.Digest(), Size: n,
+		Annotations: map[string]string{v1.AnnotationTitle: filepath.Base(file)}}, err
+}

@@ -1,0 +1,245 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/internal/printable"
+	"github.com/operator-bindery/bindery/internal/regularfile"
+)
+
+func (p *program) copyCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "copy",
+		Usage:     "copy images, with their signatures and what else hangs on them",
+		ArgsUsage: "SOURCE DESTINATION",
+		Description: "Copies an image byte for byte and with all its platforms, from one of docker://NAME or " +
+			"NAME in a " +
+			"registry, oci:DIR[:TAG],\n" +
+			"oci-archive:FILE[:TAG], docker-archive:FILE[:NAME], dir:DIR, containers-storage:NAME to another. " +
+			"The tags " +
+			".sig, .att and\n" +
+			".sbom that cosign derives from a digest, and all referrers, go with it: those of an index, of its " +
+			"images, and of " +
+			"referrers.\n" +
+			"No manifest is written anew. What the destination has is not sent again: a copy that was ended goes on " +
+			"when it " +
+			"is repeated.\n\n" +
+			"With --from-file the images are those of a file: each line has a source and a destination, separated by " +
+			"blanks or by an\n" +
+			"equals sign, as \"registry mirror\" prints them." +
+			examples("bindery copy registry.example.com/acme/catalog:v1 oci-archive:catalog.tar:v1",
+				"bindery copy oci:catalog.oci:v1 oci:mirror.oci:v1 --with signatures -o json",
+				"bindery copy --from-file mapping.txt --with none"),
+		Flags: flags([]cli.Flag{
+			&cli.StringSliceFlag{Name: "with", Value: cli.NewStringSlice("signatures", "referrers"),
+				Usage: "copy `KINDS` of attachments (signatures|referrers|none): signatures are the tags .sig, .att " +
+					"and .sbom"},
+			&cli.StringFlag{Name: "from-file", Usage: "`FILE` with a source and a destination on each line"},
+			inCategory(jobsFlag(), "work"),
+		}, answerFlags(), imageFlags()),
+		Action: between(0, 2, p.copyImages),
+	}
+}
+
+// imagePair is one image to copy.
+type imagePair struct {
+	source      string
+	destination images.Destination
+}
+
+func (p *program) copyImages(c *cli.Context) error {
+	asJSON, err := checkAnswer(c)
+	if err != nil {
+		return err
+	}
+	what, err := attachmentKinds(c.StringSlice("with"))
+	if err != nil {
+		return err
+	}
+	pairs, err := imagePairs(c)
+	if err != nil {
+		return err
+	}
+	for _, pair := range pairs {
+		if what != (referrers.Kinds{}) && !pair.destination.KeepsAttachments() {
+			return withAttachmentHint(fmt.Errorf("%s: %w", pair.destination, images.ErrNoAttachments))
+		}
+	}
+	client, err := p.client(c)
+	if err != nil {
+		return err
+	}
+	jobs := c.Int("jobs")
+	if jobs == 0 {
+		jobs = runtime.GOMAXPROCS(0)
+	}
+	results := make([]images.CopyResult, len(pairs))
+	g, ctx := errgroup.WithContext(c.Context)
+	g.SetLimit(jobs)
+	for i, pair := range pairs {
+		g.Go(func() (err error) {
+			results[i], err = p.copyOne(ctx, c, client, pair, what)
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return withAttachmentHint(err)
+	}
+	if err := p.saveLock(); err != nil {
+		return err
+	}
+	if asJSON {
+		return p.printJSON(struct {
+			Images []images.CopyResult `json:"images"`
+		}{results})
+	}
+	var b strings.Builder
+	for _, r := range results {
+		fmt.Fprintln(&b, r.Destination)
+		reference := r.Digest.String()
+		if strings.Contains(r.Reference, "@") {
+			reference = r.Reference
+		}
+		fmt.Fprintln(&b, reference)
+	}
+	_, err = p.stdout.Write([]byte(printable.Text(b.String())))
+	return err
+}
+
+// copyOne copies one image and logs what was copied.
+func (p *program) copyOne(ctx context.Context, c *cli.Context, client *images.Client, pair imagePair,
+	what referrers.Kinds) (images.CopyResult, error) {
+	o := p.copyOptions(c)
+	o.Events = func(e images.Event) {
+		switch e.Kind {
+		case images.EventBlobDone:
+			p.log.Debug("wrote blob", "digest", e.Blob, "bytes", e.Size, "to", e.Destination)
+		case images.EventBlobReused:
+			p.log.Debug("blob exists already", "digest", e.Blob, "bytes", e.Size, "in", e.Destination)
+		case images.EventBlobMounted:
+			p.log.Debug("blob is mounted from another repository", "digest", e.Blob, "bytes", e.Size, "in",
+				e.Destination)
+		default:
+			p.warnEvent(e)
+		}
+	}
+	r, err := client.Copy(ctx, pair.source, pair.destination, what, o)
+	if err != nil {
+		return r, err
+	}
+	text := fmt.Sprintf("copied %s to %s", r.Source, r.Destination)
+	if r.Traffic != nil {
+		text += ": " + trafficLine(*r.Traffic)
+	}
+	if n := len(r.Copied); n > 0 {
+		there := 0
+		for _, a := range r.Copied {
+			if a.There {
+				there++
+			}
+		}
+		text += fmt.Sprintf("; %s, %d of them there", count(n, "attachment"), there)
+	}
+	p.log.Info(printable.Text(text))
+	for _, problem := range r.Problems {
+		p.log.Warn(printable.Text(fmt.Sprintf("%s: not copied: %s", r.Source, problem)))
+	}
+	return r, nil
+}
+
+// attachmentKinds reads --with.
+func attachmentKinds(values []string) (referrers.Kinds, error) {
+	var kinds referrers.Kinds
+	list, err := cmdline.List(values)
+	if err != nil {
+		return kinds, err
+	}
+	for _, v := range list {
+		switch v {
+		case "signatures":
+			kinds.Tags = true
+		case "referrers":
+			kinds.Referrers = true
+		case "none":
+			if len(list) > 1 {
+				return kinds, cmdline.Usagef("--with none excludes other kinds")
+			}
+		default:
+			return kinds, cmdline.Usagef("invalid --with value %q, expected (signatures|referrers|none)", v)
+		}
+	}
+	return kinds, nil
+}
+
+// imagePairs reads the images to copy: the arguments, or the lines of --from-file.
+func imagePairs(c *cli.Context) ([]imagePair, error) {
+	file := c.String("from-file")
+	switch {
+	case file == "" && c.NArg() != 2:
+		return nil, cmdline.Usagef("accepts 2 arg(s), received %d", c.NArg())
+	case file != "" && c.NArg() > 0:
+		return nil, cmdline.Usagef("--from-file and arguments exclude each other")
+	case file == "":
+		d, err := destinationOf(c.Args().Get(1))
+		return []imagePair{{c.Args().First(), d}}, err
+	}
+	text, err := regularfile.ReadMounted(file)
+	if err != nil {
+		return nil, err
+	}
+	var pairs []imagePair
+	places := map[string]bool{}
+	for n, line := range strings.Split(string(text), "\n") {
+		line, _, _ = strings.Cut(line, " #")
+		if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
+			continue
+		}
+		wrong := func(err error) error {
+			return &cmdline.Error{Class: cmdline.ClassInput, Object: file, Err: fmt.Errorf("%s:%d: %w", file, n+1, err)}
+		}
+		parts := strings.Fields(line)
+		if len(parts) == 1 {
+			parts = strings.SplitN(line, "=", 2)
+		}
+		if len(parts) != 2 {
+			return nil, wrong(errors.New("expected a source and a destination"))
+		}
+		d, err := destinationOf(parts[1])
+		if err != nil {
+			return nil, wrong(err)
+		}
+		place := d.String()
+		if d.InFiles() && d.Transport != images.OCI {
+			place = d.Path // it holds one image
+		}
+		if places[place] {
+			return nil, wrong(fmt.Errorf("%s is the destination of two images", place))
+		}
+		places[place] = true
+		pairs = append(pairs, imagePair{parts[0], d})
+	}
+	if len(pairs) == 0 {
+		return nil, &cmdline.Error{Class: cmdline.ClassInput, Object: file, Err: fmt.Errorf("%s names no image", file)}
+	}
+	return slices.Clip(pairs), nil
+}
+
+// withAttachmentHint tells what to do about a place that keeps no attachments.
+func withAttachmentHint(err error) error {
+	if !errors.Is(err, images.ErrNoAttachments) {
+		return err
+	}
+	return &cmdline.Error{Class: cmdline.ClassUsage, Err: err,
+		Hint: "--with none copies the image alone; registries, oci: and oci-archive: keep what hangs on it"}
+}

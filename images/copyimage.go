@@ -1,0 +1,137 @@
+package images
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/opencontainers/go-digest"
+	"go.podman.io/image/v5/signature"
+	"go.podman.io/image/v5/types"
+
+	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/internal/blobcache"
+	"github.com/operator-bindery/bindery/internal/redact"
+	"github.com/operator-bindery/bindery/internal/registry"
+)
+
+// CopyResult is what [Client.Copy] has written.
+type CopyResult struct {
+	// Source is the name of the image as given, without credentials.
+	Source string `json:"source"`
+	Result
+	referrers.Account
+}
+
+// Copy copies the image with a name in the form of [ParseSource] to a destination, byte for byte and with all
+// platforms, and with what hangs on it, its entries and its attachments ([referrers.Copy]). The name is resolved once,
+// and the policy of the client must accept the image. What the destination has is not sent again, and a registry mounts
+// blobs from the source if that is in it.
+//
+// A destination that keeps no attachments is an [ErrNoAttachments] before anything is written, unless none are asked
+// for or the source keeps none. Policy and Attachments of the options are not used.
+func (c *Client) Copy(ctx context.Context, name string, dest Destination, what referrers.Kinds,
+	o CopyOptions) (_ CopyResult, err error) {
+	result := CopyResult{Source: redact.Text(name), Account: referrers.Account{Copied: []referrers.Copied{}}}
+	ref, err := c.Reference(name)
+	if err != nil {
+		return result, redact.Error(err)
+	}
+	asked, err := parseSourceName(name)
+	if err != nil {
+		return result, redact.Error(err)
+	}
+	o.Attachments = nil
+	if what != (referrers.Kinds{}) && asked.transport.keepsAttachments() {
+		if !dest.KeepsAttachments() {
+			return result, redact.Error(&noAttachments{dest.String()})
+		}
+		o.Attachments = []referrers.Attachment{nil}
+	}
+	src, err := ref.NewImageSource(ctx, nil)
+	if err != nil {
+		return result, err
+	}
+	defer func() { err = errors.Join(err, src.Close()) }()
+	verified := src.(*verifiedSource)
+	shared := &openedSource{verifiedSource: verified, cache: c.cacheFor(asked)}
+	if asked.transport == Docker {
+		shared.repository = asked.repository.Name()
+	}
+	if o.Attachments != nil {
+		var from referrers.Reader
+		if remote, ok := verified.ImageSource.(*registry.Source); ok {
+			from = remote.Repository()
+		} else {
+			at, _, err := openLayout(ctx, asked.place(), c.o.Limits, c.o.Temp)
+			if err != nil {
+				return result, redact.Error(err)
+			}
+			defer func() { err = errors.Join(err, at.Close()) }()
+			from = at
+		}
+		o.Attachments[0] = &copiedAttachments{from: from, what: what, account: &result.Account}
+	}
+	o.Policy = &signature.Policy{Default: signature.PolicyRequirements{signature.NewPRInsecureAcceptAnything()}}
+	done, err := Copy(ctx, &openedReference{ref, shared}, []Destination{dest}, o)
+	if len(done) > 0 {
+		result.Result = done[0]
+	}
+	return result, err
+}
+
+// copiedAttachments are what hangs on the image at its source. They implement [referrers.Attachment].
+type copiedAttachments struct {
+	from    referrers.Reader
+	what    referrers.Kinds
+	account *referrers.Account
+}
+
+func (a *copiedAttachments) Attach(ctx context.Context, to referrers.Writer, image referrers.Image) (err error) {
+	var all []digest.Digest
+	for _, d := range image.Subjects() {
+		all = append(all, d.Digest)
+	}
+	*a.account, err = referrers.Copy(ctx, a.from, to, all, a.what, referrers.Limits{})
+	return err
+}
+
+// openedReference is a reference to an image that is open, so that all that is read is of one image.
+type openedReference struct {
+	types.ImageReference
+	src *openedSource
+}
+
+func (r *openedReference) NewImageSource(context.Context, *types.SystemContext) (types.ImageSource, error) {
+	return r.src, nil
+}
+
+// openedSource is a source that stays open when it is closed. It reads blobs of registries from the cache, and keeps
+// them there, so that a copy that was ended goes on with what it has. It implements [BlobLocator].
+type openedSource struct {
+	*verifiedSource
+	cache      *blobcache.Cache
+	repository string // if the image is in a registry
+}
+
+func (s *openedSource) Close() error { return nil }
+
+// BlobRepositories returns the repository of the image.
+func (s *openedSource) BlobRepositories(digest.Digest) []string {
+	if s.repository == "" {
+		return nil
+	}
+	return []string{s.repository}
+}
+
+func (s *openedSource) GetBlob(ctx context.Context, info types.BlobInfo,
+	none types.BlobInfoCache) (io.ReadCloser, int64, error) {
+	if r, ok := s.cache.Open(info.Digest, info.Size); ok {
+		return r, info.Size, nil
+	}
+	r, size, err := s.verifiedSource.GetBlob(ctx, info, none)
+	if err != nil {
+		return nil, 0, err
+	}
+	return s.cache.Tee(info.Digest, info.Size, r), size, nil
+}

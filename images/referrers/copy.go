@@ -1,0 +1,331 @@
+package referrers
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/limit"
+	"github.com/operator-bindery/bindery/internal/verify"
+)
+
+// Kinds are the kinds of attachments that are copied.
+type Kinds struct {
+	// Tags are the tagged attachments: .sig, .att and .sbom.
+	Tags bool
+	// Referrers are the manifests with a subject.
+	Referrers bool
+}
+
+// Copied is one attachment in an [Account].
+type Copied struct {
+	Digest digest.Digest `json:"digest"`
+	// Subject is what it hangs on.
+	Subject digest.Digest `json:"subject"`
+	// Tag is the tag of a tagged attachment.
+	Tag string `json:"tag,omitempty"`
+	// Type is the artifact type of a referrer.
+	Type string `json:"artifactType,omitempty"`
+	// Bytes is the size of the manifest and its blobs.
+	Bytes int64 `json:"bytes"`
+	// There tells that the destination had it.
+	There bool `json:"there,omitempty"`
+	// Added tells that the tag had other content, to which this was added: its digest at the destination is another.
+	Added bool `json:"added,omitempty"`
+}
+
+// Account is what [Copy] has done.
+type Account struct {
+	Copied []Copied `json:"attachments"`
+	// Problems are what is not copied, as it is not what it is listed as.
+	Problems []string `json:"problems,omitempty"`
+}
+
+// subjectsAtOnce is how many subjects are copied concurrently.
+const subjectsAtOnce = 4
+
+// Copy copies what hangs on images: of each digest the tagged attachments and the referrers, and what hangs on these,
+// as deep as [Limits] allow. Every manifest is copied byte for byte, and what the destination has is not sent again. A
+// tag that stands for something else at the destination loses nothing: its layers stay, and those that are missing are
+// added, which gives a manifest of another digest. Errors are those of the two places, and of the class
+// [fault.ErrLimit]; what is listed wrongly is a problem in the account.
+func Copy(ctx context.Context, from Reader, to Writer, digests []digest.Digest, what Kinds,
+	limits Limits) (Account, error) {
+	c := &copying{budget: budget{limits: limits.withDefaults()}, from: from, to: to, what: what}
+	done := map[digest.Digest]bool{}
+	account := Account{Copied: []Copied{}}
+	for depth := 1; len(digests) > 0; depth++ {
+		var next []digest.Digest
+		digests = slices.DeleteFunc(slices.Clone(digests), func(d digest.Digest) bool {
+			before := done[d]
+			done[d] = true
+			return before
+		})
+		parts := make([]Account, len(digests))
+		g, gctx := errgroup.WithContext(ctx)
+		g.SetLimit(subjectsAtOnce)
+		for i, d := range digests {
+			g.Go(func() (err error) {
+				parts[i], err = c.of(gctx, d, depth > c.limits.Depth)
+				return err
+			})
+		}
+		if err := g.Wait(); err != nil {
+			return account, err
+		}
+		for _, p := range parts {
+			account.Problems = append(account.Problems, p.Problems...)
+			for _, one := range p.Copied {
+				account.Copied = append(account.Copied, one)
+				next = append(next, one.Digest)
+			}
+		}
+		digests = next
+	}
+	return account, nil
+}
+
+// copying is one run of [Copy].
+type copying struct {
+	budget
+	from Reader
+	to   Writer
+	what Kinds
+}
+
+// of copies what hangs on one subject. Beyond the depth it only reports that there is something.
+func (c *copying) of(ctx context.Context, subject digest.Digest, beyond bool) (a Account, err error) {
+	note := func(p *Problem) { a.Problems = append(a.Problems, p.Error()) }
+	tooDeep := fmt.Errorf("%w: not copied, more than %d deep", fault.ErrLimit, c.limits.Depth)
+	for _, end := range tagEnds {
+		if !c.what.Tags {
+			break
+		}
+		tag := TagOf(subject, end)
+		found, err := c.tagged(ctx, c.from, subject, end)
+		if err == nil && found == nil {
+			continue
+		}
+		if err == nil && beyond {
+			err = tooDeep
+		}
+		if err == nil {
+			var one Copied
+			if one, err = c.tag(ctx, subject, tag, found); err == nil {
+				a.Copied = append(a.Copied, one)
+			}
+		}
+		if isProblem(err) {
+			note(&Problem{Digest: digest.Digest(tag), Subject: subject, Err: err})
+		} else if err != nil {
+			return a, err
+		}
+	}
+	if !c.what.Referrers {
+		return a, nil
+	}
+	listed, problems, err := c.list(ctx, c.from, subject)
+	if err != nil || len(listed)+len(problems) == 0 {
+		return a, err
+	}
+	for _, p := range problems {
+		note(p)
+	}
+	there, err := c.to.Referrers(ctx, subject)
+	if err != nil {
+		return a, err
+	}
+	for _, l := range listed {
+		err := tooDeep
+		if !beyond {
+			var one Copied
+			if one, err = c.referrer(ctx, subject, l, there); err == nil {
+				a.Copied = append(a.Copied, one)
+			}
+		}
+		if isProblem(err) {
+			note(&Problem{Digest: l.Digest, Subject: subject, Err: err})
+		} else if err != nil {
+			return a, err
+		}
+	}
+	return a, nil
+}
+
+// referrer copies one referrer, unless it is among those that are listed at the destination.
+func (c *copying) referrer(ctx context.Context, subject digest.Digest, l Referrer,
+	there []v1.Descriptor) (Copied, error) {
+	one := Copied{Digest: l.Digest, Subject: subject, Type: l.ArtifactType}
+	parts, err := partsOf(l.Text)
+	if err != nil {
+		return one, err
+	}
+	one.Bytes = int64(len(l.Text)) + parts.size()
+	if slices.ContainsFunc(there, func(d v1.Descriptor) bool { return d.Digest == l.Digest }) {
+		has, err := c.has(ctx, l.Digest)
+		if has || err != nil {
+			one.There = true
+			return one, err
+		}
+	}
+	if err := c.content(ctx, parts, 0); err != nil {
+		return one, err
+	}
+	return one, c.to.WriteManifest(ctx, l.Text, l.MediaType)
+}
+
+// has tells whether the destination has a manifest.
+func (c *copying) has(ctx context.Context, d digest.Digest) (bool, error) {
+	_, _, err := c.to.Manifest(ctx, d.String())
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fault.ErrIntegrity) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// tag copies a tagged attachment.
+func (c *copying) tag(ctx context.Context, subject digest.Digest, tag string, found *Referrer) (Copied, error) {
+	one := Copied{Digest: found.Digest, Subject: subject, Tag: tag}
+	parts, err := partsOf(found.Text)
+	if err != nil {
+		return one, err
+	}
+	one.Bytes = int64(len(found.Text)) + parts.size()
+	old, _, err := c.to.Manifest(ctx, tag)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return one, err
+	}
+	if err == nil && digest.FromBytes(old) == found.Digest {
+		one.There = true
+		return one, nil
+	}
+	if err := c.content(ctx, parts, 0); err != nil {
+		return one, err
+	}
+	lasting := context.WithoutCancel(ctx)
+	err = c.to.UpdateTag(ctx, tag, func(old []byte) ([]byte, string, error) {
+		one.Added = false
+		if old == nil {
+			return found.Text, found.MediaType, nil
+		}
+		if digest.FromBytes(old) == found.Digest {
+			return nil, "", nil
+		}
+		var has v1.Manifest
+		if err := json.Unmarshal(old, &has); err != nil {
+			return nil, "", fmt.Errorf("the manifest of %s at the destination: %w: %v", tag, fault.ErrInvalid, err)
+		}
+		if len(has.Layers) > 0 && !slices.ContainsFunc(has.Layers,
+			func(l v1.Descriptor) bool { return !hasLayer(found.Layers, l) }) {
+			return found.Text, found.MediaType, nil // nothing is lost
+		}
+		if tag == TagOf(subject, SBOM) {
+			return nil, "", fmt.Errorf("%w: the destination has another, which stays", fault.ErrInvalid)
+		}
+		if len(has.Layers)+len(found.Layers) > maxTagLayers {
+			return nil, "", fmt.Errorf("%w: more than %d layers with those at the destination", fault.ErrLimit,
+				maxTagLayers)
+		}
+		one.Added = true
+		return withLayers(lasting, c.to, tag, old, found.Layers)
+	})
+	return one, err
+}
+
+// parts is what a manifest refers to.
+type parts struct {
+	Config    *v1.Descriptor  `json:"config"`
+	Layers    []v1.Descriptor `json:"layers"`
+	Blobs     []v1.Descriptor `json:"blobs"` // of a draft of the image specification
+	Manifests []v1.Descriptor `json:"manifests"`
+}
+
+func partsOf(text []byte) (*parts, error) {
+	p := &parts{}
+	if err := json.Unmarshal(text, p); err != nil {
+		return nil, fmt.Errorf("%w: manifest: %v", fault.ErrInvalid, err)
+	}
+	if p.Config != nil {
+		p.Blobs = append(p.Blobs, *p.Config)
+	}
+	p.Blobs = append(p.Blobs, p.Layers...)
+	if len(p.Blobs) > maxBlobs || len(p.Manifests) > limit.MaxIndexEntries {
+		return nil, fmt.Errorf("%w: a manifest of %d blobs and %d manifests", fault.ErrLimit, len(p.Blobs),
+			len(p.Manifests))
+	}
+	for _, d := range slices.Concat(p.Blobs, p.Manifests) {
+		if err := verify.Digest(d.Digest); err != nil {
+			return nil, err
+		}
+		if d.Size < 0 {
+			return nil, fmt.Errorf("%w: %s has the size %d", fault.ErrInvalid, d.Digest, d.Size)
+		}
+	}
+	return p, nil
+}
+
+const (
+	// maxTagLayers is how many layers the manifest of a tag may have, as for cosign.
+	maxTagLayers = 1000
+	// maxBlobs is how many blobs an attachment may have.
+	maxBlobs = maxTagLayers + 1
+)
+
+func (p *parts) size() (sum int64) {
+	for _, d := range slices.Concat(p.Blobs, p.Manifests) {
+		sum += d.Size
+	}
+	return sum
+}
+
+// content copies the blobs and manifests that a manifest refers to, without its subject.
+func (c *copying) content(ctx context.Context, p *parts, depth int) error {
+	if depth > limit.MaxIndexDepth {
+		return fmt.Errorf("%w: indexes in indexes, more than %d deep", fault.ErrLimit, limit.MaxIndexDepth)
+	}
+	for _, d := range p.Blobs {
+		if c.budget.content.Add(d.Size) > c.limits.Content {
+			return errBudget{fmt.Errorf("%w: attachments of more than %d bytes", fault.ErrLimit, c.limits.Content)}
+		}
+		err := c.to.WriteBlob(ctx, d, func(ctx context.Context) (io.ReadCloser, error) { return c.from.Blob(ctx, d) })
+		if err != nil {
+			return err
+		}
+	}
+	for _, d := range p.Manifests {
+		has, err := c.has(ctx, d.Digest)
+		if err != nil {
+			return err
+		}
+		if has {
+			continue
+		}
+		text, mediaType, err := c.from.Manifest(ctx, d.Digest.String())
+		if err != nil {
+			return err
+		}
+		if err := c.take(len(text)); err != nil {
+			return errBudget{err}
+		}
+		inner, err := partsOf(text)
+		if err == nil {
+			err = c.content(ctx, inner, depth+1)
+		}
+		if err == nil {
+			err = c.to.WriteManifest(ctx, text, mediaType)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,192 @@
+package referrers
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"sync/atomic"
+
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/limit"
+	"github.com/operator-bindery/bindery/internal/reflist"
+	"github.com/operator-bindery/bindery/internal/verify"
+)
+
+// Limits bound what is read of that which hangs on an image. A zero field means its default.
+type Limits struct {
+	// Count is the number of manifests, 10,000 by default.
+	Count int
+	// Manifests is their size together in bytes, 64 MiB by default.
+	Manifests int64
+	// Content is the size together in bytes of the blobs that are copied, 4 GiB by default.
+	Content int64
+	// Depth is how deep referrers have referrers, 3 by default.
+	Depth int
+}
+
+func (l Limits) withDefaults() Limits {
+	l.Count = cmp.Or(l.Count, reflist.MaxReferrers)
+	l.Manifests = cmp.Or(l.Manifests, 64<<20)
+	l.Content = cmp.Or(l.Content, 4<<30)
+	l.Depth = cmp.Or(l.Depth, 3)
+	return l
+}
+
+// manifestsAtOnce is how many manifests are fetched concurrently.
+const manifestsAtOnce = 8
+
+// Referrer is a manifest that has the image as its subject. Its digest has been computed.
+type Referrer struct {
+	// Descriptor has what the manifest says of itself: its artifact type, or the media type of its configuration, and
+	// its annotations. Nobody has signed them.
+	v1.Descriptor
+	// Text is the text of the manifest.
+	Text []byte `json:"-"`
+	// Subject is the subject in the manifest.
+	Subject v1.Descriptor `json:"-"`
+	// Layers are those of the manifest.
+	Layers []v1.Descriptor `json:"-"`
+}
+
+// Problem is something in a list that is not what it is listed as, and which is passed over.
+type Problem struct {
+	// Digest is what is listed, as it is listed.
+	Digest digest.Digest
+	// Subject is the image that it is listed for.
+	Subject digest.Digest
+	Err     error
+}
+
+func (p *Problem) Error() string {
+	return fmt.Sprintf("%.140q, listed for %s: %v", string(p.Digest), p.Subject, p.Err)
+}
+
+func (p *Problem) Unwrap() error { return p.Err }
+
+// List returns the referrers of a subject in the order of the list, each once: every manifest that is listed is fetched
+// by its digest, and its subject is compared. What is listed wrongly, or is missing, is among the problems. Errors are
+// those of the registry, and of the class [fault.ErrLimit].
+func List(ctx context.Context, r Reader, subject digest.Digest, limits Limits) ([]Referrer, []*Problem, error) {
+	b := &budget{limits: limits.withDefaults()}
+	return b.list(ctx, r, subject)
+}
+
+// budget counts what is read of one image.
+type budget struct {
+	limits  Limits
+	count   atomic.Int64
+	bytes   atomic.Int64
+	content atomic.Int64
+}
+
+// take counts a manifest.
+func (b *budget) take(size int) error {
+	if b.bytes.Add(int64(size)) > b.limits.Manifests {
+		return fmt.Errorf("%w: manifests of more than %d bytes", fault.ErrLimit, b.limits.Manifests)
+	}
+	return nil
+}
+
+func (b *budget) list(ctx context.Context, r Reader, subject digest.Digest) ([]Referrer, []*Problem, error) {
+	listed, err := r.Referrers(ctx, subject)
+	if err != nil {
+		return nil, nil, err
+	}
+	var once []v1.Descriptor
+	seen := map[digest.Digest]bool{}
+	for _, d := range listed {
+		if !seen[d.Digest] {
+			seen[d.Digest] = true
+			once = append(once, d)
+		}
+	}
+	if b.count.Add(int64(len(once))) > int64(b.limits.Count) {
+		return nil, nil, fmt.Errorf("referrers of %s: %w: more than %d", subject, fault.ErrLimit, b.limits.Count)
+	}
+	found := make([]*Referrer, len(once))
+	wrong := make([]error, len(once))
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(manifestsAtOnce)
+	for i, d := range once {
+		g.Go(func() error {
+			one, err := b.referrer(gctx, r, subject, d)
+			if isProblem(err) {
+				wrong[i] = err
+				return nil
+			}
+			found[i] = one
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, nil, fmt.Errorf("referrers of %s: %w", subject, err)
+	}
+	var good []Referrer
+	var problems []*Problem
+	for i := range once {
+		if wrong[i] != nil {
+			problems = append(problems, &Problem{Digest: once[i].Digest, Subject: subject, Err: wrong[i]})
+		} else {
+			good = append(good, *found[i])
+		}
+	}
+	return good, problems, nil
+}
+
+// errBudget is an error about all that is read, and not about one manifest.
+type errBudget struct{ error }
+
+func (e errBudget) Unwrap() error { return e.error }
+
+// isProblem tells whether an error is about what is listed, and not about the place or the sum of all.
+func isProblem(err error) bool {
+	var all errBudget
+	if errors.As(err, &all) {
+		return false
+	}
+	for _, class := range []error{fs.ErrNotExist, fault.ErrInvalid, fault.ErrIntegrity, fault.ErrLimit} {
+		if errors.Is(err, class) {
+			return true
+		}
+	}
+	return false
+}
+
+// referrer reads one manifest that is listed for a subject.
+func (b *budget) referrer(ctx context.Context, r Reader, subject digest.Digest, d v1.Descriptor) (*Referrer, error) {
+	if err := verify.Digest(d.Digest); err != nil {
+		return nil, err
+	}
+	if d.Size > limit.MaxManifest {
+		return nil, fmt.Errorf("%w: %d bytes (limit %d)", fault.ErrLimit, d.Size, limit.MaxManifest)
+	}
+	text, mediaType, err := r.Manifest(ctx, d.Digest.String())
+	if err != nil {
+		return nil, err
+	}
+	if got := digest.FromBytes(text); got != d.Digest {
+		return nil, fmt.Errorf("%w: digest mismatch: %s", fault.ErrIntegrity, got)
+	}
+	if err := b.take(len(text)); err != nil {
+		return nil, errBudget{err}
+	}
+	is, of, err := reflist.Describe(text, mediaType)
+	if err != nil {
+		return nil, err
+	}
+	if of == nil || of.Digest != subject {
+		return nil, fmt.Errorf("%w: its subject is another", fault.ErrInvalid)
+	}
+	var m v1.Manifest
+	if err := json.Unmarshal(text, &m); err != nil {
+		return nil, fmt.Errorf("%w: manifest: %v", fault.ErrInvalid, err)
+	}
+	return &Referrer{Descriptor: is, Text: text, Subject: *of, Layers: m.Layers}, nil
+}

@@ -1,0 +1,171 @@
+package referrers
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"sync"
+
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/reflist"
+)
+
+// The ends of the tags that cosign derives from the digest of an image.
+const (
+	Signatures   = ".sig"
+	Attestations = ".att"
+	SBOM         = ".sbom"
+)
+
+// tagEnds are the ends of the tags that are looked for.
+var tagEnds = []string{Signatures, Attestations, SBOM}
+
+// TagOf returns a tag that is derived from the digest of an image, such as sha256-HEX.sig. The digest must be valid.
+func TagOf(d digest.Digest, end string) string { return reflist.Tag(d) + end }
+
+// Tree is an image or an attachment, and what hangs on it.
+type Tree struct {
+	// Referrer is the manifest; its Text is empty for images.
+	Referrer
+	// Tag is the tag of a tagged attachment; empty for others.
+	Tag string
+	// Attached are the tagged attachments and then the referrers, in the order of their list.
+	Attached []*Tree
+	// Instances are the entries of an index.
+	Instances []*Tree
+	// Problems are what is listed wrongly.
+	Problems []*Problem
+}
+
+// ReadTree reads what hangs on an image, on the entries of its index and on the attachments themselves. Each manifest
+// is read once: one that is listed again is passed over, so that loops end. What is deeper than the limit is a problem.
+// Errors are those of [List].
+func ReadTree(ctx context.Context, r Reader, image Image, limits Limits) (*Tree, error) {
+	t := &treeReader{budget: budget{limits: limits.withDefaults()}, r: r, seen: map[digest.Digest]bool{}}
+	root := &Tree{Referrer: Referrer{Descriptor: image.Top}}
+	all := []*Tree{root}
+	for _, i := range image.Instances {
+		one := &Tree{Referrer: Referrer{Descriptor: i}}
+		root.Instances = append(root.Instances, one)
+		all = append(all, one)
+	}
+	for _, one := range all {
+		t.seen[one.Digest] = true
+	}
+	// One level after the other, so that a manifest stands where it is nearest to the image.
+	for depth := 1; len(all) > 0; depth++ {
+		next, err := t.level(ctx, all, depth)
+		if err != nil {
+			return nil, err
+		}
+		all = next
+	}
+	return root, nil
+}
+
+// treeReader reads one tree.
+type treeReader struct {
+	budget
+	r Reader
+
+	mu   sync.Mutex
+	seen map[digest.Digest]bool
+}
+
+// first tells whether a manifest is met for the first time.
+func (t *treeReader) first(d digest.Digest) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	before := t.seen[d]
+	t.seen[d] = true
+	return !before
+}
+
+// level reads what hangs on manifests, and returns it.
+func (t *treeReader) level(ctx context.Context, on []*Tree, depth int) ([]*Tree, error) {
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(manifestsAtOnce)
+	found := make([][]*Tree, len(on))
+	for i, one := range on {
+		g.Go(func() (err error) {
+			found[i], err = t.on(gctx, one)
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	var next []*Tree
+	for i, one := range on {
+		for _, a := range found[i] {
+			if !t.first(a.Digest) {
+				continue
+			}
+			if depth > t.limits.Depth {
+				one.Problems = append(one.Problems, &Problem{Digest: a.Digest, Subject: one.Digest,
+					Err: fmt.Errorf("%w: referrers of referrers, more than %d deep", fault.ErrLimit, t.limits.Depth)})
+				continue
+			}
+			one.Attached = append(one.Attached, a)
+			next = append(next, a)
+		}
+	}
+	return next, nil
+}
+
+// on reads what hangs on one manifest.
+func (t *treeReader) on(ctx context.Context, one *Tree) (found []*Tree, err error) {
+	for _, end := range tagEnds {
+		tagged, err := t.tagged(ctx, t.r, one.Digest, end)
+		if isProblem(err) {
+			one.Problems = append(one.Problems, &Problem{Subject: one.Digest,
+				Digest: digest.Digest(TagOf(one.Digest, end)), Err: err})
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if tagged != nil {
+			found = append(found, &Tree{Referrer: *tagged, Tag: TagOf(one.Digest, end)})
+		}
+	}
+	listed, problems, err := t.list(ctx, t.r, one.Digest)
+	if err != nil {
+		return nil, err
+	}
+	one.Problems = append(one.Problems, problems...)
+	for _, l := range listed {
+		found = append(found, &Tree{Referrer: l})
+	}
+	return found, nil
+}
+
+// tagged reads a tagged attachment; nil if there is none.
+func (b *budget) tagged(ctx context.Context, r Reader, d digest.Digest, end string) (*Referrer, error) {
+	tag := TagOf(d, end)
+	text, mediaType, err := r.Manifest(ctx, tag)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("tag %s: %w", tag, err)
+	}
+	if err := b.take(len(text)); err != nil {
+		return nil, errBudget{err}
+	}
+	is, _, err := reflist.Describe(text, mediaType)
+	if err != nil {
+		return nil, fmt.Errorf("tag %s: %w", tag, err)
+	}
+	var m v1.Manifest
+	if err := json.Unmarshal(text, &m); err != nil {
+		return nil, fmt.Errorf("tag %s: %w: manifest: %v", tag, fault.ErrInvalid, err)
+	}
+	return &Referrer{Descriptor: is, Text: text, Layers: m.Layers}, nil
+}
