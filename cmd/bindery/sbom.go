@@ -82,6 +82,9 @@ func (p *program) sbom(c *cli.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	if subject != survey.Digest {
+		o.Only = subject
+	}
 	found, err := inventory.Examine(c.Context, survey, o)
 	if err != nil {
 		return &cmdline.Error{Class: cmdline.Classify(err), Object: redact.Text(ref), Err: err}
