@@ -84,13 +84,15 @@ func (v *verifiedSource) admit(ctx context.Context, n sourceName) error {
 		return err
 	}
 	v.text, v.kind = text, kind
-	if kind, err = verify.ManifestKind(text, kind); err != nil {
-		return err
-	}
 	if v.admission, err = v.ref.c.admission(n, v.ref.name, v.ImageSource); err != nil {
 		return err
 	}
-	if v.top, err = v.admission.admit(ctx, verdict{}, nil, text, kind); err != nil {
+	if v.admission != nil {
+		if v.kind, err = verify.ManifestKind(text, kind); err != nil {
+			return err
+		}
+	}
+	if v.top, err = v.admission.admit(ctx, verdict{}, nil, text, v.kind); err != nil {
 		return err
 	}
 	return v.ref.c.record(v.ref.name, identityOf(v.ImageSource, text))
@@ -110,12 +112,11 @@ func (v *verifiedSource) GetManifest(ctx context.Context, instance *digest.Diges
 		return bytes.Clone(v.text), v.kind, nil
 	}
 	text, kind, err := v.manifest(ctx, instance)
-	if err != nil || v.admission == nil {
+	if err != nil || v.top.accepted {
 		return text, kind, err
 	}
-	known, err := verify.ManifestKind(text, kind)
-	if err == nil {
-		_, err = v.admission.admit(ctx, v.top, instance, text, known)
+	if kind, err = verify.ManifestKind(text, kind); err == nil {
+		_, err = v.admission.admit(ctx, v.top, instance, text, kind)
 	}
 	if err != nil {
 		return nil, "", err
