@@ -39,7 +39,8 @@ func buildParameters(c *cli.Context, command string) (map[string]any, error) {
 			group = g.GetCategory()
 		}
 		always := slices.Contains([]string{"format", "compression", "max-layers"}, name)
-		if !slices.Contains(parameterGroups, group) || slices.Contains(noParameters, name) || !c.IsSet(name) && !always {
+		if !slices.Contains(parameterGroups, group) || slices.Contains(noParameters, name) ||
+			!c.IsSet(name) && !always {
 			continue
 		}
 		switch v := c.Value(name).(type) {
@@ -190,8 +191,8 @@ func portable(name string) string {
 // sourceFlags are the flags that name files and directories that a build reads.
 var sourceFlags = []string{"from-index", "bundles", "directory", "file", "containerfile", "server", "selection"}
 
-// buildSources returns the digests of the files and directories that a build reads: its input, those of flags, and those
-// of the build contexts.
+// buildSources returns the digests of the files and directories that a build reads: its input, those of flags, and
+// those of the build contexts.
 func buildSources(c *cli.Context, in string) ([]provenance.Dependency, error) {
 	names := append([]string{in}, c.Args().Slice()...)
 	for _, flag := range sourceFlags {

@@ -77,6 +77,9 @@ func (p *program) planned(c *cli.Context, in string, o build.Options,
 			return false, cmdline.Usagef("--%s has no effect with --plan, which builds no image", flag)
 		}
 	}
+	if err := checkNoDocuments(c, "with --plan, which builds no image"); err != nil {
+		return false, err
+	}
 	if err := checkResultFiles(c, in); err != nil {
 		return false, err
 	}

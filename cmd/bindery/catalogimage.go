@@ -22,7 +22,7 @@ func makesImage(c *cli.Context) bool {
 // bundles.
 func checkNoImage(c *cli.Context) error {
 	for _, f := range flags(editImageFlags(), resultFlags()) {
-		if name := f.Names()[0]; name != "platform" && c.IsSet(name) {
+		if name := f.Names()[0]; name != "platform" && givenHere(c, name) {
 			e := cmdline.Usagef("--%s requires an image as output", name)
 			e.Hint = "\"build catalog\" builds an image of a catalog, \"index add -f\" builds one without changing " +
 				"the catalog"

@@ -107,6 +107,10 @@ func TestHelpExamples(t *testing.T) {
 						"oci:"+supplytest.Unpack(t, "unsigned")+":v1=oci:mirror.oci:v1\n")
 				}
 				signingFiles(t, dir, line)
+				if strings.Contains(line, "mapping.txt") {
+					testregistry.Image{}.WriteLayout(t, filepath.Join(dir, "from.oci"), "v1")
+					writeFile(t, filepath.Join(dir, "mapping.txt"), "oci:from.oci:v1 oci:to.oci:v1\n")
+				}
 				if strings.Contains(name, "template") {
 					exampleTemplates(t, dir)
 				}

@@ -31,6 +31,9 @@ func (p *program) generateIndex(c *cli.Context, i imageEdit) (err error) {
 			return cmdline.Usagef("--generate builds no image: it cannot be combined with --%s", flag)
 		}
 	}
+	if err := checkNoDocuments(c, "with --generate, which builds no image"); err != nil {
+		return err
+	}
 	if err := p.checkAccount(c, i.from); err != nil {
 		return err
 	}

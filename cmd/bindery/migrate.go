@@ -202,6 +202,11 @@ func (p *program) migrateOne(c *cli.Context, m *migration, imaged bool) (err err
 	} else if imaged {
 		return cmdline.Usagef("--report - conflicts with the image name on standard output: name a file")
 	}
+	if !imaged {
+		if err := checkNoDocuments(c, "without an image as output: name it with -t"); err != nil {
+			return err
+		}
+	}
 	if p.opm {
 		p.log.Info(fmt.Sprintf("rendering index %q as file-based catalog", src))
 	}

@@ -76,6 +76,9 @@ func (p *program) migrateList(c *cli.Context, m *migration) (err error) {
 					"--results the reports", flag)
 		}
 	}
+	if err := checkNoDocuments(c, "with --from-file, which writes directories"); err != nil {
+		return err
+	}
 	if len(m.outputs) > 0 {
 		return cmdline.Usagef("--output %q cannot be combined with --from-file: the list names the outputs",
 			m.outputs[0])

@@ -28,9 +28,11 @@ func (p *program) sbomCommand() *cli.Command {
 		ArgsUsage: "IMAGE",
 		Description: "Writes what is in an image as an SPDX 2.3 or CycloneDX 1.6 document in JSON: of a catalog its " +
 			"packages, bundles, related\n" +
-			"images and the Go modules of the server, of a bundle its operator and the images that it needs, of other " +
+			"images and the Go modules of the server, of a bundle its operator and the images that it needs, " +
+			"of other " +
 			"images the\n" +
-			"layers. Layers whose files are not described are listed by their digests. An image that is named by a tag " +
+			"layers. Layers whose files are not described are listed by their digests. An image that is named " +
+			"by a tag " +
 			"alone has no\n" +
 			"digest in the document: its content is not known.\n\n" +
 			"The document is a function of the image and its name. Its time is SOURCE_DATE_EPOCH, or 1970. It is the " +
@@ -79,6 +81,9 @@ func (p *program) sbom(c *cli.Context) (err error) {
 	o, err := p.inventoryOptions(c)
 	if err != nil {
 		return err
+	}
+	if subject != survey.Digest {
+		o.Only = subject
 	}
 	found, err := inventory.Examine(c.Context, survey, o)
 	if err != nil {

@@ -32,19 +32,33 @@ import (
 func supplyFlags() []cli.Flag {
 	const group = "supply chain"
 	return []cli.Flag{
-		&cli.StringSliceFlag{Name: "sbom", EnvVars: env("sbom"), Category: group,
+		&cli.StringSliceFlag{Name: "sbom", Category: group,
 			Usage: "attach the bill of materials of the image in `FORMAT` (spdx|cyclonedx)"},
 		&cli.StringSliceFlag{Name: "sbom-file", Category: group, DefaultText: "none; the format is that of the first " +
 			"--sbom, else spdx",
 			Usage: "write the bill of materials to `[FORMAT=]FILE`"},
-		&cli.BoolFlag{Name: "provenance", EnvVars: env("provenance"), Category: group,
+		&cli.BoolFlag{Name: "provenance", Category: group,
 			Usage: "attach how the image was built (SLSA provenance v1)"},
 		&cli.StringFlag{Name: "builder-id", EnvVars: env("builder-id"), Category: group,
 			DefaultText: provenance.LocalBuilder, Usage: "`URI` of who builds, in the provenance"},
-		&cli.BoolFlag{Name: "provenance-time", EnvVars: env("provenance-time"), Category: group,
+		&cli.BoolFlag{Name: "provenance-time", Category: group,
 			Usage: "write into the provenance when the build began and ended, so that no two are equal"},
 		legacyFlag(),
 	}
+}
+
+// givenHere tells whether a flag is on the command line, and not in the environment for all commands.
+func givenHere(c *cli.Context, flag string) bool { return c.IsSet(flag) && os.Getenv(env(flag)[0]) == "" }
+
+// checkNoDocuments refuses [supplyFlags] of a command that builds no image. why says so, as in "with --plan, which
+// builds no image".
+func checkNoDocuments(c *cli.Context, why string) error {
+	for _, f := range supplyFlags() {
+		if name := f.Names()[0]; givenHere(c, name) {
+			return cmdline.Usagef("--%s has no effect %s", name, why)
+		}
+	}
+	return nil
 }
 
 // sbomFile is one value of --sbom-file.
@@ -88,7 +102,7 @@ func (p *program) prepareSupplies(c *cli.Context, t target, in string) (err erro
 		return err
 	}
 	for _, flag := range []string{"builder-id", "provenance-time"} {
-		if c.IsSet(flag) && !s.provenance {
+		if givenHere(c, flag) && !s.provenance {
 			return cmdline.Usagef("--%s has no effect without --provenance", flag)
 		}
 	}
@@ -126,7 +140,8 @@ func (p *program) prepareSupplies(c *cli.Context, t target, in string) (err erro
 func noDocumentsAt(d images.Destination) error {
 	return &cmdline.Error{Class: cmdline.ClassUsage, Object: d.String(),
 		Err: fmt.Errorf("%s keeps no bills of materials and no provenance beside an image", d),
-		Hint: "write the image to docker://, oci: or oci-archive:; --sbom-file writes the bill of materials to a file " +
+		Hint: "write the image to docker://, oci: or oci-archive:; --sbom-file writes the bill of materials to " +
+			"a file " +
 			"for any destination"}
 }
 
@@ -171,7 +186,8 @@ func sbomFiles(c *cli.Context, formats []sbom.Format, in string) (files []sbomFi
 		if err := checkResult("sbom-file", f.path, in); err != nil {
 			return nil, err
 		}
-		if slices.ContainsFunc(files, func(o sbomFile) bool { return filepath.Clean(o.path) == filepath.Clean(f.path) }) {
+		if slices.ContainsFunc(files,
+			func(o sbomFile) bool { return filepath.Clean(o.path) == filepath.Clean(f.path) }) {
 			return nil, cmdline.Usagef("--sbom-file %q is given twice", f.path)
 		}
 		files = append(files, f)
@@ -179,8 +195,8 @@ func sbomFiles(c *cli.Context, formats []sbom.Format, in string) (files []sbomFi
 	return files, nil
 }
 
-// setNames finds the names that documents give the image: in a registry that of its repository, elsewhere the first name
-// of -t that has a registry. Files have that of the first registry.
+// setNames finds the names that documents give the image: in a registry that of its repository, elsewhere the first
+// name of -t that has a registry. Files have that of the first registry.
 func (s *supplies) setNames(t target) {
 	for _, name := range t.names {
 		if s.name == "" && hasRegistry(name) {

@@ -23,6 +23,8 @@ type Options struct {
 	Temp string
 	// Jobs is how many files of a catalog are parsed concurrently; 0 means one per processor.
 	Jobs int
+	// Only, unless empty, is the digest of the only image of an index that is examined.
+	Only digest.Digest
 	// Release is the version of bindery, which is that of its servers.
 	Release string
 }
@@ -51,8 +53,8 @@ type examined struct {
 }
 
 // Examine reads the images of a survey. Of catalogs every layer is read, of bundles the manifests, of other images
-// nothing: their layers are listed. Two images that differ in the layer of the server alone, as those of one catalog for
-// several platforms, are not both read as a whole.
+// nothing: their layers are listed. Two images that differ in the layer of the server alone, as those of one catalog
+// for several platforms, are not both read as a whole.
 //
 // A catalog or bundle that cannot be read is an error: what is in it is not known. The classes of errors are those of
 // [images.Client.Open] and [render.Reference].
@@ -61,7 +63,8 @@ func Examine(ctx context.Context, s *images.Survey, o Options) (*Inventory, erro
 	inv := &Inventory{Repository: s.Repository, top: s.Digest, index: s.Index}
 	x := examiner{o: o, servers: map[digest.Digest]*sbom.Program{}}
 	for _, i := range s.Images {
-		if slices.ContainsFunc(inv.images, func(e examined) bool { return e.digest == i.Digest }) {
+		if o.Only != "" && i.Digest != o.Only ||
+			slices.ContainsFunc(inv.images, func(e examined) bool { return e.digest == i.Digest }) {
 			continue
 		}
 		one, err := x.examine(ctx, i)

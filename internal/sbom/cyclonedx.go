@@ -2,6 +2,7 @@ package sbom
 
 import (
 	"io"
+	"slices"
 
 	"github.com/google/uuid"
 )
@@ -70,7 +71,7 @@ func WriteCycloneDX(w io.Writer, inv *Inventory, o Options) error {
 				dep.DependsOn = append(dep.DependsOn, part.ref)
 			}
 		}
-		if len(dep.DependsOn) > 0 {
+		if slices.Sort(dep.DependsOn); len(dep.DependsOn) > 0 {
 			d.entry(dep)
 		}
 	}

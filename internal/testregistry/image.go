@@ -25,6 +25,10 @@ type Image struct {
 	// Entrypoint and Cmd are the command of the image.
 	Entrypoint, Cmd []string
 	Layers          []map[string]string
+	// LayerAnnotations are those of the layers' descriptors, as many or none.
+	LayerAnnotations []map[string]string
+	// Links are symbolic links in a layer above the others, by name.
+	Links map[string]string
 	// Annotations are those of the manifest.
 	Annotations map[string]string
 }
@@ -37,8 +41,14 @@ func (i Image) blobs(t testing.TB) (manifest []byte, blobs [][]byte) {
 	config.RootFS.Type = "layers"
 	m := v1.Manifest{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageManifest,
 		Annotations: i.Annotations, Layers: []v1.Descriptor{}}
+	archives := [][]byte{}
 	for _, files := range i.Layers {
-		plain := archive(t, files)
+		archives = append(archives, archive(t, files))
+	}
+	if i.Links != nil {
+		archives = append(archives, linkArchive(t, i.Links))
+	}
+	for n, plain := range archives {
 		var packed bytes.Buffer
 		w := gzip.NewWriter(&packed)
 		if _, err := w.Write(plain); err != nil {
@@ -48,7 +58,11 @@ func (i Image) blobs(t testing.TB) (manifest []byte, blobs [][]byte) {
 			t.Fatal(err)
 		}
 		config.RootFS.DiffIDs = append(config.RootFS.DiffIDs, digest.FromBytes(plain))
-		m.Layers = append(m.Layers, describe(v1.MediaTypeImageLayerGzip, packed.Bytes()))
+		d := describe(v1.MediaTypeImageLayerGzip, packed.Bytes())
+		if n < len(i.LayerAnnotations) {
+			d.Annotations = i.LayerAnnotations[n]
+		}
+		m.Layers = append(m.Layers, d)
 		blobs = append(blobs, packed.Bytes())
 	}
 	text := marshal(t, config)
@@ -120,6 +134,23 @@ func archive(t testing.TB, files map[string]string) []byte {
 			t.Fatal(err)
 		}
 		if _, err := w.Write([]byte(files[name])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// linkArchive returns a tar archive of symbolic links.
+func linkArchive(t testing.TB, links map[string]string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	for _, name := range slices.Sorted(maps.Keys(links)) {
+		if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeSymlink, Name: name, Linkname: links[name],
+			Mode: 0o777}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -1,0 +1,424 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/testregistry"
+)
+
+// attachedDocument is a document that hangs on an image.
+type attachedDocument struct {
+	subject, kind string
+	annotations   map[string]string
+	content       string
+}
+
+// attachedTo returns the documents that hang on an image and on the images of an index, in the order of their types.
+func attachedTo(t *testing.T, name string) (out []attachedDocument) {
+	t.Helper()
+	skip := true
+	client, err := images.NewClient(
+		images.ClientOptions{Registry: images.Registry{SkipTLSVerify: &skip, PlainHTTP: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	ctx := context.Background()
+	r, err := client.Repository(ctx, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	for _, subject := range r.Image.Subjects() {
+		list, err := r.Referrers(ctx, subject.Digest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range list {
+			text, _, err := r.Manifest(ctx, d.Digest.String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			var m v1.Manifest
+			if err := json.Unmarshal(text, &m); err != nil {
+				t.Fatal(err)
+			}
+			if m.Subject == nil || m.Subject.Digest != subject.Digest || len(m.Layers) != 1 ||
+				m.Config.MediaType != v1.MediaTypeEmptyJSON || m.Layers[0].MediaType != m.ArtifactType {
+				t.Errorf("%s", text)
+			}
+			blob, err := r.Blob(ctx, m.Layers[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			content, err := io.ReadAll(blob)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := blob.Close(); err != nil {
+				t.Fatal(err)
+			}
+			out = append(out, attachedDocument{subject.Digest.String(), m.ArtifactType, m.Annotations, string(content)})
+		}
+	}
+	slices.SortStableFunc(out, func(x, y attachedDocument) int { return strings.Compare(x.kind, y.kind) })
+	return out
+}
+
+// documentsOf returns the documents of a type by the digest of their subject.
+func documentsOf(all []attachedDocument, kind string) map[string]string {
+	out := map[string]string{}
+	for _, d := range all {
+		if d.kind == kind {
+			out[d.subject] = d.content
+		}
+	}
+	return out
+}
+
+const (
+	spdxType      = "application/spdx+json"
+	cycloneDXType = "application/vnd.cyclonedx+json"
+	statementType = "application/vnd.in-toto+json"
+)
+
+// What a build attaches, and writes to files, is what "sbom" says of the image afterwards, in every byte: in a
+// registry, in a layout and in an archive, for images of one platform and for indexes and each image of them.
+func TestDocumentsOfABuildAreThoseOfItsImage(t *testing.T) {
+	reg := testregistry.New(t)
+	remote := reg.Host() + "/acme/catalog"
+	for _, c := range []struct {
+		name, build, image string
+		subjects           int
+	}{
+		{"catalog in a layout", "catalog cat -t registry.example.com/acme/catalog:v1", "oci:catalog.oci:v1", 1},
+		{"without a registry", "catalog cat -t catalog:v1 --server none", "oci:catalog.oci:v1", 1},
+		{"database in an archive",
+			"catalog small.db -t registry.example.com/a/b:v1 --output oci-archive:a.tar --server none",
+			"oci-archive:a.tar:v1", 1},
+		{"bundle", "bundle etcd -t registry.example.com/acme/etcd:v1", "oci:etcd.oci:v1", 1},
+		{"index", "catalog cat -t registry.example.com/acme/catalog:v1 --server none --compression auto",
+			"oci:catalog.oci:v1", 3},
+		{"registry", "catalog cat --push --use-http --compression auto --server none -t " + remote + ":v1",
+			remote + ":v1", 3},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := supplyDir(t)
+			args := append(strings.Fields("build "+c.build), "--sbom", "spdx,cyclonedx", "--sbom-file", "a.spdx.json",
+				"--sbom-file", "cyclonedx=a.cdx.json")
+			done(t, dir, "bindery", args...)
+			place := c.image
+			if kind, rest, local := strings.Cut(c.image, ":"); local && strings.HasPrefix(kind, "oci") {
+				place = kind + ":" + filepath.Join(dir, rest)
+			}
+			all := attachedTo(t, place)
+			for kind, format := range map[string]string{spdxType: "spdx", cycloneDXType: "cyclonedx"} {
+				documents := documentsOf(all, kind)
+				if len(documents) != c.subjects {
+					t.Errorf("%d documents of the type %s", len(documents), kind)
+				}
+				later := done(t, dir, "bindery", "sbom", c.image, "--format", format, "--use-http", "--no-cache")
+				if file := readFile(t,
+					filepath.Join(dir, "a."+map[string]string{"spdx": "spdx", "cyclonedx": "cdx"}[format]+
+						".json")); file != later {
+					t.Errorf("--sbom-file has\n%s\nand sbom says\n%s", file, later)
+				}
+				if !slices.Contains(slices.Collect(mapValues(documents)), later) {
+					t.Errorf("no document of %d is that of sbom", len(documents))
+				}
+				for subject, document := range documents {
+					if !strings.HasPrefix(c.image, "oci") {
+						one := done(t, dir, "bindery", "sbom", remote+"@"+subject, "--format", format, "--use-http",
+							"--no-cache")
+						if one != document {
+							t.Errorf("the document of %s is\n%s\nand sbom says\n%s", subject, document, one)
+						}
+					}
+				}
+			}
+		})
+	}
+}
+
+func mapValues(m map[string]string) func(func(string) bool) {
+	return func(yield func(string) bool) {
+		for _, v := range m {
+			if !yield(v) {
+				return
+			}
+		}
+	}
+}
+
+// supplyDir is a working directory with a catalog, a database and a bundle.
+func supplyDir(t *testing.T) string {
+	t.Helper()
+	dir := workDir(t)
+	if err := os.CopyFS(filepath.Join(dir, "etcd"), os.DirFS("../../testdata/bundles/etcd/0.9.4")); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// Two builds in different directories have equal bills of materials and equal provenance, whatever the time is; nothing
+// in them is of the machine.
+func TestDocumentsDoNotDependOnTheMachine(t *testing.T) {
+	var first []attachedDocument
+	for range 2 {
+		dir := supplyDir(t)
+		abs := filepath.Join(dir, "cat")
+		done(t, dir, "bindery", "build", "catalog", abs, "-t", "registry.example.com/acme/catalog:v1", "--sbom", "spdx",
+			"--sbom", "cyclonedx", "--provenance", "--label", "b=2", "--label", "a=1", "--jobs", "3")
+		all := attachedTo(t, "oci:"+filepath.Join(dir, "catalog.oci:v1"))
+		if len(all) != 3 {
+			t.Fatalf("%d documents", len(all))
+		}
+		for n, d := range all {
+			if strings.Contains(d.content, dir) {
+				t.Errorf("%s has the path of a directory:\n%s", d.kind, d.content)
+			}
+			if first != nil && (d.content != first[n].content || d.subject != first[n].subject) {
+				t.Errorf("%s differs:\n%s\n%s", d.kind, d.content, first[n].content)
+			}
+		}
+		first = all
+	}
+}
+
+// The provenance says what was built from what, by which server, and nothing that is secret.
+func TestProvenance(t *testing.T) {
+	dir := supplyDir(t)
+	reg := testregistry.New(t)
+	base := reg.Host() + "/base/static"
+	done(t, dir, "bindery", "build", "bundle", "etcd", "-t", base+":v1", "--push", "--use-http")
+	got := runProgram(t, dir, "bindery", "build", "catalog", "cat", "-t", "registry.example.com/acme/catalog:v1",
+		"--provenance", "--builder-id", "https://ci.example.com/builder", "--base", base+":v1", "--use-http",
+		"--no-cache",
+		"--max-layers", "7", "--label", "a=1,b=2", "--platform", "linux/amd64", "--metadata-file", "account")
+	if got.status != 0 || !strings.Contains(got.stderr, "the provenance is not signed") {
+		t.Fatalf("%+v", got)
+	}
+	all := attachedTo(t, "oci:"+filepath.Join(dir, "catalog.oci:v1"))
+	if len(all) != 1 || all[0].kind != statementType {
+		t.Fatalf("%+v", all)
+	}
+	var s struct {
+		Type          string `json:"_type"`
+		PredicateType string
+		Subject       []struct {
+			Name   string
+			Digest map[string]string
+		}
+		Predicate struct {
+			BuildDefinition struct {
+				BuildType            string
+				ExternalParameters   map[string]any
+				ResolvedDependencies []struct {
+					Name, URI string
+					Digest    map[string]string
+				}
+			}
+			RunDetails struct {
+				Builder  struct{ ID string }
+				Metadata map[string]string
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(all[0].content), &s); err != nil {
+		t.Fatal(err)
+	}
+	hex := strings.TrimPrefix(all[0].subject, "sha256:")
+	if s.Type != "https://in-toto.io/Statement/v1" || s.PredicateType != "https://slsa.dev/provenance/v1" ||
+		len(s.Subject) != 1 || s.Subject[0].Digest["sha256"] != hex ||
+		s.Subject[0].Name != "registry.example.com/acme/catalog" {
+		t.Errorf("%s", all[0].content)
+	}
+	d := s.Predicate.BuildDefinition
+	for name, want := range map[string]any{"command": "build catalog", "maxLayers": 7.0, "format": "oci",
+		"compression": "gzip", "sourceDateEpoch": 0.0} {
+		if d.ExternalParameters[name] != want {
+			t.Errorf("%s is %v", name, d.ExternalParameters[name])
+		}
+	}
+	names := map[string]string{}
+	for _, r := range d.ResolvedDependencies {
+		names[r.Name] = r.Digest["sha256"]
+	}
+	if len(names) != 3 || len(names["base"]) != 64 || len(names["server"]) != 64 || len(names["source:cat"]) != 64 {
+		t.Errorf("dependencies %v", names)
+	}
+	run := s.Predicate.RunDetails
+	if run.Builder.ID != "https://ci.example.com/builder" || run.Metadata["invocationId"] != "urn:sha256:"+hex ||
+		len(run.Metadata) != 1 {
+		t.Errorf("%+v", run)
+	}
+	if !strings.HasSuffix(d.BuildType, "/build/catalog/v1") {
+		t.Errorf("build type %s", d.BuildType)
+	}
+}
+
+// The values of build arguments, the paths of secrets and absolute paths are not written.
+func TestProvenanceHasNoSecrets(t *testing.T) {
+	dir := supplyDir(t)
+	writeFile(t, filepath.Join(dir, "secret.txt"), "hunter3")
+	writeFile(t, filepath.Join(dir, "etcd", "Containerfile"), "FROM scratch\nARG TOKEN\nCOPY manifests /manifests/\n")
+	done(t, dir, "bindery", "build", "containerfile", filepath.Join(dir, "etcd"), "-t", "acme/etcd:v1", "--build-arg",
+		"TOKEN=hunter2", "--secret", "id=one,src=secret.txt", "--provenance", "--provenance-time", "--output",
+		"oci:"+filepath.Join(dir, "out:v1"))
+	all := attachedTo(t, "oci:"+filepath.Join(dir, "out:v1"))
+	if len(all) != 1 {
+		t.Fatalf("%+v", all)
+	}
+	for _, secret := range []string{"hunter2", "hunter3", "secret.txt", dir} {
+		if strings.Contains(all[0].content, secret) {
+			t.Errorf("it has %q:\n%s", secret, all[0].content)
+		}
+	}
+	for _, want := range []string{`"buildArg":["TOKEN"]`, `"source:etcd"`, `"startedOn":"`, `"finishedOn":"`} {
+		if !strings.Contains(all[0].content, want) {
+			t.Errorf("it has no %s:\n%s", want, all[0].content)
+		}
+	}
+}
+
+// With a key, bills of materials and provenance are also signed, and the unsigned statement is left out.
+func TestSignedDocuments(t *testing.T) {
+	dir := supplyDir(t)
+	writeFile(t, filepath.Join(dir, "pass"), "secret")
+	done(t, dir, "bindery", "keys", "generate", "--name", "test", "--sign-passphrase-file", "pass")
+	done(t, dir, "bindery", "build", "catalog", "cat", "--server", "none", "-t", "registry.example.com/acme/catalog:v1",
+		"--sbom", "spdx", "--provenance",
+		"--sign-key", "test.key", "--sign-passphrase-file", "pass", "--metadata-file", "account")
+	for _, kind := range []string{"spdxjson", "slsaprovenance1"} {
+		done(t, dir, "bindery", "verify", "oci:catalog.oci:v1", "--key", "test.pub", "--type", kind)
+	}
+	all := attachedTo(t, "oci:"+filepath.Join(dir, "catalog.oci:v1"))
+	if len(documentsOf(all, statementType)) != 0 || len(documentsOf(all, spdxType)) != 1 {
+		t.Errorf("%d documents", len(all))
+	}
+	var account struct {
+		Signatures []struct{ PredicateType string }
+	}
+	if err := json.Unmarshal([]byte(readFile(t, filepath.Join(dir, "account"))), &account); err != nil {
+		t.Fatal(err)
+	}
+	var kinds []string
+	for _, s := range account.Signatures {
+		kinds = append(kinds, s.PredicateType)
+	}
+	for _, want := range []string{"https://slsa.dev/provenance/v1", "https://spdx.dev/Document"} {
+		if !slices.Contains(kinds, want) {
+			t.Errorf("the account has %q", kinds)
+		}
+	}
+}
+
+// What cannot work is refused before any work, and nothing is written.
+func TestRefusedDocuments(t *testing.T) {
+	for _, c := range []struct{ args, want string }{
+		{"--output docker-archive:a.tar --sbom spdx", "keeps no bills of materials"},
+		{"--output dir:out --provenance", "keeps no bills of materials"},
+		{"--sbom xml", "expected (spdx|cyclonedx)"},
+		{"--sbom-file spdx=", "names no file"},
+		{"--sbom-file a.json --sbom-file ./a.json", "given twice"},
+		{"--sbom-file cat/a.json", "inside it"},
+		{"--sbom-file missing/a.json", "no such file"},
+		{"--builder-id https://example.com", "no effect without --provenance"},
+		{"--provenance --builder-id me", "expected a URI"},
+	} {
+		t.Run(c.args, func(t *testing.T) {
+			dir := supplyDir(t)
+			before := snapshot(t, dir)
+			got := runProgram(t, dir, "bindery",
+				append(strings.Fields("build catalog cat -t registry.example.com/a:v1 --server none"),
+					strings.Fields(c.args)...)...)
+			if got.status == 0 || !strings.Contains(got.stderr, c.want) || got.stdout != "" {
+				t.Errorf("%+v", got)
+			}
+			if after := snapshot(t, dir); after != before {
+				t.Errorf("files before\n%s\nafter\n%s", before, after)
+			}
+		})
+	}
+}
+
+// A destination that keeps no attachments can have a bill of materials in a file.
+func TestSBOMFileBesideAnArchive(t *testing.T) {
+	dir := supplyDir(t)
+	done(t, dir, "bindery", "build", "bundle", "etcd", "-t", "registry.example.com/acme/etcd:v1", "--output",
+		"docker-archive:etcd.tar", "--sbom-file", "cyclonedx=etcd.json")
+	if text := readFile(t, filepath.Join(dir, "etcd.json")); !strings.Contains(text, `"bomFormat":"CycloneDX"`) ||
+		!strings.Contains(text, "pkg:oci/etcd@sha256:") {
+		t.Errorf("%s", text)
+	}
+}
+
+// The documents of an edited index, of a composition and of a migration are made in the same way.
+func TestDocumentsOfEveryCommand(t *testing.T) {
+	dir := supplyDir(t)
+	writeFile(t, filepath.Join(dir, "compose.yaml"),
+		"repo: registry.example.com/acme/all\ntag: v1\nreferences:\n- name: etcd\n  image: oci:one.oci:v1\n")
+	done(t, dir, "bindery", "build", "catalog", "cat", "--server", "none", "-t", "x/one:v1")
+	for command, image := range map[string]string{
+		"build compose compose.yaml --output oci:all:v1":                                         "oci:all:v1",
+		"index prune -f oci:one.oci:v1 -p etcd -t registry.example.com/acme/p:v1 --output oci:p": "oci:p:v1",
+		"migrate small.db -t registry.example.com/acme/m:v1 --output oci:m":                      "oci:m:v1",
+	} {
+		t.Run(command, func(t *testing.T) {
+			done(t, dir, "bindery",
+				append(strings.Fields(command), "--server", "none", "--sbom", "cyclonedx", "--provenance")...)
+			all := attachedTo(t, strings.Replace(image, "oci:", "oci:"+dir+"/", 1))
+			if len(all) != 2 {
+				t.Fatalf("%+v", all)
+			}
+			later := done(t, dir, "bindery", "sbom", image, "--format", "cyclonedx")
+			if documentsOf(all, cycloneDXType)[all[0].subject] != later {
+				t.Errorf("sbom says\n%s", later)
+			}
+		})
+	}
+}
+
+func TestSBOMCommand(t *testing.T) {
+	dir := supplyDir(t)
+	done(t, dir, "bindery", "build", "catalog", "cat", "-t", "catalog:v1", "--server", "none", "--compression", "auto")
+	for _, c := range []struct {
+		args, stderr string
+		status       int
+	}{
+		{"oci:catalog.oci:v1 --platform linux/s390x", "there is no image for linux/s390x in it", 1},
+		{"cat", "no image", 1},
+		{"oci:catalog.oci:v1 --format xml", "expected (spdx|cyclonedx)", 1},
+		{"oci:catalog.oci:v1 --name quay.io/x:v1", "without a tag", 1},
+		{"oci:missing:v1", "missing", 1},
+	} {
+		got := runProgram(t, dir, "bindery", append([]string{"sbom"}, strings.Fields(c.args)...)...)
+		if got.status != c.status || got.stdout != "" || !strings.Contains(got.stderr, c.stderr) {
+			t.Errorf("%s: %+v", c.args, got)
+		}
+	}
+	whole := done(t, dir, "bindery", "sbom", "oci:catalog.oci:v1")
+	one := done(t, dir, "bindery", "sbom", "oci:catalog.oci:v1", "--platform", "linux/amd64")
+	if whole == one || !strings.Contains(whole, `"name":"etcd"`) || !strings.Contains(one, `"name":"etcd"`) {
+		t.Errorf("the index\n%s\nand the image\n%s", whole, one)
+	}
+	done(t, dir, "bindery", "sbom", "oci:catalog.oci:v1", "-o", "out.json")
+	if readFile(t, filepath.Join(dir, "out.json")) != whole {
+		t.Error("-o has another document")
+	}
+	t.Setenv("SOURCE_DATE_EPOCH", "86400")
+	if dated := done(t, dir, "bindery", "sbom", "oci:catalog.oci:v1"); !strings.Contains(dated,
+		"1970-01-02T00:00:00Z") {
+		t.Errorf("%s", dated)
+	}
+}
