@@ -3,6 +3,7 @@ package images
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 
 	"github.com/opencontainers/go-digest"
@@ -23,6 +24,19 @@ type CopyResult struct {
 	referrers.Account
 }
 
+// CheckCopy returns the error that [Client.Copy] has, before any work, for a source whose attachments the destination
+// cannot keep, and for a name that is none.
+func CheckCopy(name string, dest Destination, what referrers.Kinds) error {
+	asked, err := parseSourceName(name)
+	if err != nil {
+		return redact.Error(fmt.Errorf("image %.300q: %w", name, err))
+	}
+	if what != (referrers.Kinds{}) && asked.transport.keepsAttachments() && !dest.KeepsAttachments() {
+		return redact.Error(&noAttachments{dest.String()})
+	}
+	return nil
+}
+
 // Copy copies the image with a name in the form of [ParseSource] to a destination, byte for byte and with all
 // platforms, and with what hangs on it, its entries and its attachments ([referrers.Copy]). The name is resolved once,
 // and the policy of the client must accept the image. What the destination has is not sent again, and a registry mounts
@@ -41,13 +55,10 @@ func (c *Client) Copy(ctx context.Context, name string, dest Destination, what r
 	if err != nil {
 		return result, redact.Error(err)
 	}
-	o.Attachments = nil
-	if what != (referrers.Kinds{}) && asked.transport.keepsAttachments() {
-		if !dest.KeepsAttachments() {
-			return result, redact.Error(&noAttachments{dest.String()})
-		}
-		o.Attachments = []referrers.Attachment{nil}
+	if err := CheckCopy(name, dest, what); err != nil {
+		return result, err
 	}
+	o.Attachments = nil
 	src, err := ref.NewImageSource(ctx, nil)
 	if err != nil {
 		return result, err
@@ -58,7 +69,7 @@ func (c *Client) Copy(ctx context.Context, name string, dest Destination, what r
 	if asked.transport == Docker {
 		shared.repository = asked.repository.Name()
 	}
-	if o.Attachments != nil {
+	if what != (referrers.Kinds{}) && asked.transport.keepsAttachments() {
 		var from referrers.Reader
 		if remote, ok := verified.ImageSource.(*registry.Source); ok {
 			from = remote.Repository()
@@ -70,7 +81,7 @@ func (c *Client) Copy(ctx context.Context, name string, dest Destination, what r
 			defer func() { err = errors.Join(err, at.Close()) }()
 			from = at
 		}
-		o.Attachments[0] = &copiedAttachments{from: from, what: what, account: &result.Account}
+		o.Attachments = []referrers.Attachment{&copiedAttachments{from: from, what: what, account: &result.Account}}
 	}
 	o.Policy = &signature.Policy{Default: signature.PolicyRequirements{signature.NewPRInsecureAcceptAnything()}}
 	done, err := Copy(ctx, &openedReference{ref, shared}, []Destination{dest}, o)

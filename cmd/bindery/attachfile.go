@@ -112,8 +112,7 @@ func (p *program) attachFile(c *cli.Context) (err error) {
 
 // artifactFlags reads the flags of the artifact.
 func artifactFlags(c *cli.Context) (referrers.Artifact, error) {
-	a := referrers.Artifact{Type: c.String("type"), MediaType: c.String("media-type"),
-		Annotations: map[string]string{}}
+	a := referrers.Artifact{Type: c.String("type"), MediaType: c.String("media-type")}
 	if a.Type == "" {
 		e := cmdline.Usagef(`required flag(s) "type" not set`)
 		e.Hint = "the type is a media type, such as application/spdx+json"
@@ -126,14 +125,10 @@ func artifactFlags(c *cli.Context) (referrers.Artifact, error) {
 				value)
 		}
 	}
-	for _, text := range c.StringSlice("annotation") {
-		key, value, ok := strings.Cut(text, "=")
-		if !ok || key == "" {
-			return a, cmdline.Usagef("invalid --annotation value %q, expected KEY=VALUE", text)
-		}
-		a.Annotations[key] = value
-	}
 	var err error
+	if a.Annotations, err = cmdline.Pairs("annotation", c.StringSlice("annotation")); err != nil {
+		return a, err
+	}
 	a.Created, err = sourceDate()
 	return a, err
 }

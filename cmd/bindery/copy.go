@@ -72,8 +72,8 @@ func (p *program) copyImages(c *cli.Context) error {
 		return err
 	}
 	for _, pair := range pairs {
-		if what != (referrers.Kinds{}) && !pair.destination.KeepsAttachments() {
-			return withAttachmentHint(fmt.Errorf("%s: %w", pair.destination, images.ErrNoAttachments))
+		if err := images.CheckCopy(pair.source, pair.destination, what); err != nil {
+			return withAttachmentHint(err)
 		}
 	}
 	client, err := p.client(c)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/internal/recorded"
+	"github.com/operator-bindery/bindery/internal/supplytest"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
@@ -100,6 +101,10 @@ func TestHelpExamples(t *testing.T) {
 						0o644); err != nil {
 						t.Fatal(err)
 					}
+				}
+				if strings.Contains(line, "mapping.txt") {
+					writeFile(t, filepath.Join(dir, "mapping.txt"),
+						"oci:"+supplytest.Unpack(t, "unsigned")+":v1=oci:mirror.oci:v1\n")
 				}
 				signingFiles(t, dir, line)
 				if strings.Contains(line, "mapping.txt") {
