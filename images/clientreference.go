@@ -3,12 +3,16 @@ package images
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 
 	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"go.podman.io/image/v5/image"
+	"go.podman.io/image/v5/manifest"
 	"go.podman.io/image/v5/types"
 
 	"github.com/operator-bindery/bindery/internal/ctxio"
@@ -74,7 +78,8 @@ type verifiedSource struct {
 	text      []byte // of the manifest or index
 	kind      string
 	admission *admission
-	top       verdict // about the manifest or index
+	top       verdict  // about the manifest or index
+	covered   sync.Map // the digests in accepted indexes that are in it
 }
 
 // admit reads the manifest or index and asks the policy about it.
@@ -84,13 +89,15 @@ func (v *verifiedSource) admit(ctx context.Context, n sourceName) error {
 		return err
 	}
 	v.text, v.kind = text, kind
-	if kind, err = verify.ManifestKind(text, kind); err != nil {
-		return err
-	}
 	if v.admission, err = v.ref.c.admission(n, v.ref.name, v.ImageSource); err != nil {
 		return err
 	}
-	if v.top, err = v.admission.admit(ctx, verdict{}, nil, text, kind); err != nil {
+	if v.admission != nil {
+		if v.kind, err = verify.ManifestKind(text, kind); err != nil {
+			return err
+		}
+	}
+	if v.top, err = v.admission.admit(ctx, verdict{}, nil, text, v.kind); err != nil {
 		return err
 	}
 	return v.ref.c.record(v.ref.name, identityOf(v.ImageSource, text))
@@ -110,15 +117,28 @@ func (v *verifiedSource) GetManifest(ctx context.Context, instance *digest.Diges
 		return bytes.Clone(v.text), v.kind, nil
 	}
 	text, kind, err := v.manifest(ctx, instance)
-	if err != nil || v.admission == nil {
+	if err != nil || v.top.accepted {
 		return text, kind, err
 	}
-	known, err := verify.ManifestKind(text, kind)
-	if err == nil {
-		_, err = v.admission.admit(ctx, v.top, instance, text, known)
+	if kind, err = verify.ManifestKind(text, kind); err != nil {
+		return nil, "", err
 	}
+	above := v.top
+	if _, covered := v.covered.Load(*instance); covered {
+		above.accepted = true
+	}
+	admitted, err := v.admission.admit(ctx, above, instance, text, kind)
 	if err != nil {
 		return nil, "", err
+	}
+	if admitted.accepted && manifest.MIMETypeIsMultiImage(kind) {
+		var index v1.Index
+		if err := json.Unmarshal(text, &index); err != nil {
+			return nil, "", fmt.Errorf("%w: index: %v", fault.ErrInvalid, err)
+		}
+		for _, d := range index.Manifests {
+			v.covered.Store(d.Digest, true)
+		}
 	}
 	return text, kind, nil
 }

@@ -9,17 +9,12 @@ import (
 	"github.com/opencontainers/go-digest"
 
 	"github.com/operator-bindery/bindery/internal/fault"
-	"github.com/operator-bindery/bindery/internal/redact"
 )
 
 // Digest returns the digest that a name refers to now, without use of the lock. It is empty if there is no such image.
 // Errors are those of [Client.Open].
 func (c *Client) Digest(ctx context.Context, name string) (_ digest.Digest, err error) {
-	defer func() {
-		if err != nil {
-			err = redact.Error(&PullError{redact.Text(name), err})
-		}
-	}()
+	defer func() { err = pullError(name, err) }()
 	n, err := parseSourceName(name)
 	if err != nil {
 		return "", err

@@ -34,11 +34,7 @@ func (r *Repository) Close() error { return r.closing() }
 // Errors are a [*PullError] and of the classes that [Client.Open] has, and of the class [ErrNoAttachments] for
 // transports without attachments.
 func (c *Client) Repository(ctx context.Context, name string) (_ *Repository, err error) {
-	defer func() {
-		if err != nil {
-			err = redact.Error(&PullError{redact.Text(name), err})
-		}
-	}()
+	defer func() { err = pullError(name, err) }()
 	asked, err := parseSourceName(name)
 	if err != nil {
 		return nil, err

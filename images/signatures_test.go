@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/opencontainers/go-digest"
+	"github.com/opencontainers/image-spec/specs-go"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/internal/supplytest"
@@ -314,5 +315,64 @@ func TestInstancesOfAnIndexThatIsNotSigned(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// An index in an index is signed: it covers its own images and no others.
+func TestSignedIndexInAnIndex(t *testing.T) {
+	files := map[string][]byte{}
+	for name, content := range supplytest.Vectors(t)["sig-index-only-list"] {
+		files[name] = content
+	}
+	var index v1.Index
+	if err := json.Unmarshal(files[v1.ImageIndexFile], &index); err != nil {
+		t.Fatal(err)
+	}
+	at := slices.IndexFunc(index.Manifests,
+		func(d v1.Descriptor) bool { return d.Annotations[v1.AnnotationRefName] == "multi" })
+	inner := index.Manifests[at]
+	add := func(tag string, of ...v1.Descriptor) {
+		text := mustJSON(t, v1.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageIndex,
+			Manifests: of})
+		d := v1.Descriptor{MediaType: v1.MediaTypeImageIndex, Digest: digest.FromBytes(text), Size: int64(len(text)),
+			Annotations: map[string]string{v1.AnnotationRefName: tag}}
+		files["blobs/sha256/"+d.Digest.Encoded()] = text
+		index.Manifests = append(index.Manifests, d)
+	}
+	nested := v1.Descriptor{MediaType: inner.MediaType, Digest: inner.Digest, Size: inner.Size}
+	nested.Platform = &v1.Platform{OS: "linux", Architecture: "amd64"}
+	add("nested", nested)
+	var in v1.Index
+	if err := json.Unmarshal(files["blobs/sha256/"+inner.Digest.Encoded()], &in); err != nil {
+		t.Fatal(err)
+	}
+	add("beside", append([]v1.Descriptor{nested}, in.Manifests[1])...)
+	files[v1.ImageIndexFile] = mustJSON(t, index)
+	archive := filepath.Join(t.TempDir(), "image.tar")
+	packLayout(t, files, archive)
+	c := quick(t, ClientOptions{
+		PolicyFile: layoutPolicy(t, supplytest.Policies(t), "p256-default", supplytest.IndexRepository)})
+	ref, err := c.Reference("oci-archive:" + archive + ":nested")
+	if err != nil {
+		t.Fatal(err)
+	}
+	src, err := ref.NewImageSource(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	if _, _, err := src.GetManifest(t.Context(), &in.Manifests[0].Digest); !errors.Is(err, ErrPolicy) {
+		t.Errorf("an image before the index that covers it: got %v", err)
+	}
+	for _, d := range []digest.Digest{inner.Digest, in.Manifests[0].Digest, in.Manifests[1].Digest} {
+		if _, _, err := src.GetManifest(t.Context(), &d); err != nil {
+			t.Errorf("%s: %v", d, err)
+		}
+	}
+	if err := openOnce(t.Context(), c, "oci-archive:"+archive+":nested"); err != nil {
+		t.Error(err)
+	}
+	if _, err := c.Survey(t.Context(), "oci-archive:"+archive+":beside"); !errors.Is(err, ErrPolicy) {
+		t.Errorf("an image beside the signed index: got %v", err)
 	}
 }

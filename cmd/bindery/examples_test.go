@@ -102,6 +102,10 @@ func TestHelpExamples(t *testing.T) {
 					}
 				}
 				signingFiles(t, dir, line)
+				if strings.Contains(line, "mapping.txt") {
+					testregistry.Image{}.WriteLayout(t, filepath.Join(dir, "from.oci"), "v1")
+					writeFile(t, filepath.Join(dir, "mapping.txt"), "oci:from.oci:v1 oci:to.oci:v1\n")
+				}
 				if strings.Contains(name, "template") {
 					exampleTemplates(t, dir)
 				}

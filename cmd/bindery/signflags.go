@@ -144,17 +144,29 @@ func withSigningHint(object string, err error) error {
 	return err
 }
 
-// countMade counts signatures or attestations in words.
+// countMade counts signatures and attestations in words.
 func countMade(made []signature.Made) string {
-	found := 0
+	signatures, attestations, found := 0, 0, 0
 	for _, m := range made {
+		if m.PredicateType == "" {
+			signatures++
+		} else {
+			attestations++
+		}
 		if m.Found {
 			found++
 		}
 	}
-	text := count(len(made), "signature")
+	var parts []string
+	if signatures > 0 {
+		parts = append(parts, count(signatures, "signature"))
+	}
+	if attestations > 0 {
+		parts = append(parts, count(attestations, "attestation"))
+	}
+	text := strings.Join(parts, ", ")
 	if found > 0 {
-		text += fmt.Sprintf(", %d of them found", found)
+		text += fmt.Sprintf("; %d of them found", found)
 	}
 	return text
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/images/signature"
 	"github.com/operator-bindery/bindery/internal/printable"
 )
 
@@ -26,24 +27,29 @@ func (p *program) treeCommand() *cli.Command {
 			"an image in a registry, an OCI layout or an archive of one; of an index also those of its images, and " +
 			"what hangs " +
 			"on\n" +
-			"referrers. Every manifest that is listed is fetched and its subject compared. Nothing is verified here: " +
-			"types, " +
-			"names and\n" +
-			"keys are what the attachments say; \"verify --key\" verifies signatures." +
-			examples("bindery tree oci:catalog.oci:v1", "bindery tree registry.example.com/acme/catalog:v1 -o json"),
-		Flags:  flags(answerFlags(), imageFlags()),
+			"referrers. Every manifest that is listed is fetched and its subject compared. Signatures and attestations " +
+			"are those of\n" +
+			"the keys of --key where that is shown; all else is what the attachments say of themselves, and not verified." +
+			examples("bindery tree oci:catalog.oci:v1", "bindery tree registry.example.com/acme/catalog:v1 -o json",
+				"bindery tree registry.example.com/acme/catalog:v1 --key release.pub"),
+		Flags: flags([]cli.Flag{
+			&cli.StringSliceFlag{Name: "key", Category: "signatures",
+				Usage: "show what the public key in `FILE` (PEM) has signed"},
+		}, answerFlags(), imageFlags()),
 		Action: exactly(1, p.tree),
 	}
 }
 
 // describeAttachment describes an attachment in a few words; empty if there is nothing to say. What it says is not
 // verified.
-var describeAttachment = func(_ context.Context, _ referrers.Reader, t *referrers.Tree) string {
+func describeAttachment(t *referrers.Tree) string {
 	switch {
 	case strings.HasSuffix(t.Tag, referrers.Signatures):
 		return count(len(t.Layers), "signature")
 	case strings.HasSuffix(t.Tag, referrers.Attestations):
 		return count(len(t.Layers), "attestation")
+	case t.Annotations[predicateAnnotation] == signature.PredicateSign:
+		return "signature"
 	case t.Annotations[predicateAnnotation] != "":
 		return t.Annotations[predicateAnnotation]
 	case len(t.Layers) == 1:
@@ -73,7 +79,14 @@ func (p *program) tree(c *cli.Context) (err error) {
 	if err != nil {
 		return &cmdline.Error{Class: cmdline.Classify(err), Object: c.Args().First(), Err: err}
 	}
-	root := newTreeNode(c.Context, r, tree)
+	w := &treeWriter{r: r}
+	if w.keys, w.files, err = publicKeys(c); err != nil {
+		return err
+	}
+	root, err := w.node(c.Context, tree, nil)
+	if err != nil {
+		return &cmdline.Error{Class: cmdline.Classify(err), Object: c.Args().First(), Err: err}
+	}
 	if err := p.saveLock(); err != nil {
 		return err
 	}
@@ -105,19 +118,36 @@ type treeNode struct {
 	ArtifactType string            `json:"artifactType,omitempty"`
 	Annotations  map[string]string `json:"annotations,omitempty"`
 	// Description is not verified.
-	Description string     `json:"description,omitempty"`
-	Attached    []treeNode `json:"attached"`
-	Images      []treeNode `json:"images,omitempty"`
-	Problems    []string   `json:"problems,omitempty"`
-	image       bool
+	Description string `json:"description,omitempty"`
+	// Claims are the signatures and attestations in it.
+	Claims   []signature.Claim `json:"claims,omitempty"`
+	Attached []treeNode        `json:"attached"`
+	Images   []treeNode        `json:"images,omitempty"`
+	Problems []string          `json:"problems,omitempty"`
+	image    bool
+	signers  []string
 }
 
-func newTreeNode(ctx context.Context, r referrers.Reader, t *referrers.Tree) treeNode {
+// treeWriter makes the answer of one tree.
+type treeWriter struct {
+	r     referrers.Reader
+	keys  []signature.PublicKey
+	files map[string]string // of the keys, by their fingerprints
+}
+
+// node describes a manifest and what hangs on it. claims are those of what hangs on its subject.
+func (w *treeWriter) node(ctx context.Context, t *referrers.Tree, claims []signature.Claim) (treeNode, error) {
 	n := treeNode{Digest: t.Digest, MediaType: t.MediaType, Size: t.Size, Tag: t.Tag, Attached: []treeNode{},
 		image: t.Text == nil}
 	if !n.image {
 		n.ArtifactType, n.Annotations = t.ArtifactType, t.Annotations
-		n.Description = describeAttachment(ctx, r, t)
+		n.Description = describeAttachment(t)
+		for _, claim := range claims {
+			if claim.Manifest == t.Digest {
+				n.Claims = append(n.Claims, claim)
+				n.signers = append(n.signers, w.signer(claim))
+			}
+		}
 	}
 	if t.Platform != nil {
 		n.Platform = t.Platform.OS + "/" + t.Platform.Architecture
@@ -125,16 +155,48 @@ func newTreeNode(ctx context.Context, r referrers.Reader, t *referrers.Tree) tre
 			n.Platform += "/" + t.Platform.Variant
 		}
 	}
+	below := []signature.Claim{}
+	if len(t.Attached) > 0 {
+		var err error
+		if below, err = signature.Examine(ctx, w.r, t.Digest, w.keys); err != nil {
+			return n, err
+		}
+	}
 	for _, a := range t.Attached {
-		n.Attached = append(n.Attached, newTreeNode(ctx, r, a))
+		one, err := w.node(ctx, a, below)
+		if err != nil {
+			return n, err
+		}
+		n.Attached = append(n.Attached, one)
 	}
 	for _, i := range t.Instances {
-		n.Images = append(n.Images, newTreeNode(ctx, r, i))
+		one, err := w.node(ctx, i, nil)
+		if err != nil {
+			return n, err
+		}
+		n.Images = append(n.Images, one)
 	}
 	for _, problem := range t.Problems {
 		n.Problems = append(n.Problems, problem.Error())
 	}
-	return n
+	return n, nil
+}
+
+// signer says whose signature a claim is.
+func (w *treeWriter) signer(c signature.Claim) string {
+	text := ""
+	if c.Identity != "" {
+		text = " for " + c.Identity
+	}
+	switch {
+	case c.Verified:
+		return "signed by " + w.files[c.Key] + text
+	case len(w.keys) > 0:
+		return "signed by another key" + text
+	case c.Key != "":
+		return "says key " + c.Key[:len("sha256:")+12] + text
+	}
+	return strings.TrimPrefix(text+", by a key that it does not name", ", ")
 }
 
 // line is the line of a node.
@@ -153,6 +215,9 @@ func (n treeNode) line() string {
 	parts = append(parts, n.Digest.String())
 	if n.Description != "" {
 		parts = append(parts, n.Description)
+	}
+	if len(n.signers) > 0 {
+		parts = append(parts, strings.TrimSpace(strings.Join(n.signers, "; ")))
 	}
 	return strings.Join(parts, "  ")
 }

@@ -86,24 +86,8 @@ func (p *program) verifySignatures(c *cli.Context) error {
 
 // verifyOptions reads the flags about keys, and returns the files of the keys by their fingerprints.
 func verifyOptions(c *cli.Context) (o signature.VerifyOptions, files map[string]string, err error) {
-	files = map[string]string{}
-	names, err := cmdline.List(c.StringSlice("key"))
-	if err != nil {
+	if o.Keys, files, err = publicKeys(c); err != nil {
 		return o, nil, err
-	}
-	for _, file := range names {
-		text, err := regularfile.ReadMounted(file)
-		var keys []signature.PublicKey
-		if err == nil {
-			keys, err = signature.ParsePublicKeys(text)
-		}
-		if err != nil {
-			return o, nil, &cmdline.Error{Class: cmdline.Classify(err), Object: file,
-				Err: fmt.Errorf("--key %s: %w", file, err)}
-		}
-		for _, key := range keys {
-			o.Keys, files[key.Fingerprint()] = append(o.Keys, key), file
-		}
 	}
 	if len(o.Keys) == 0 {
 		return o, nil, cmdline.Usagef("--key names no key")
@@ -119,6 +103,30 @@ func verifyOptions(c *cli.Context) (o signature.VerifyOptions, files map[string]
 		}
 	}
 	return o, files, nil
+}
+
+// publicKeys reads the public keys of --key, and returns their files by their fingerprints.
+func publicKeys(c *cli.Context) (keys []signature.PublicKey, files map[string]string, err error) {
+	files = map[string]string{}
+	names, err := cmdline.List(c.StringSlice("key"))
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, file := range names {
+		text, err := regularfile.ReadMounted(file)
+		var found []signature.PublicKey
+		if err == nil {
+			found, err = signature.ParsePublicKeys(text)
+		}
+		if err != nil {
+			return nil, nil, &cmdline.Error{Class: cmdline.Classify(err), Object: file,
+				Err: fmt.Errorf("--key %s: %w", file, err)}
+		}
+		for _, key := range found {
+			keys, files[key.Fingerprint()] = append(keys, key), file
+		}
+	}
+	return keys, files, nil
 }
 
 // printVerified prints who signed what, and what was refused.

@@ -204,7 +204,7 @@ func (c *copying) tag(ctx context.Context, subject digest.Digest, tag string, fo
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return one, err
 	}
-	if err == nil && digest.FromBytes(old) == found.Digest {
+	if err == nil && (digest.FromBytes(old) == found.Digest || hasLayersOf(old, found)) {
 		one.There = true
 		return one, nil
 	}
@@ -217,15 +217,14 @@ func (c *copying) tag(ctx context.Context, subject digest.Digest, tag string, fo
 		if old == nil {
 			return found.Text, found.MediaType, nil
 		}
-		if digest.FromBytes(old) == found.Digest {
+		if digest.FromBytes(old) == found.Digest || hasLayersOf(old, found) {
 			return nil, "", nil
 		}
 		var has v1.Manifest
 		if err := json.Unmarshal(old, &has); err != nil {
 			return nil, "", fmt.Errorf("the manifest of %s at the destination: %w: %v", tag, fault.ErrInvalid, err)
 		}
-		if len(has.Layers) > 0 && !slices.ContainsFunc(has.Layers,
-			func(l v1.Descriptor) bool { return !hasLayer(found.Layers, l) }) {
+		if hasLayersOf(found.Text, &Referrer{Layers: has.Layers}) {
 			return found.Text, found.MediaType, nil // nothing is lost
 		}
 		if tag == TagOf(subject, SBOM) {
@@ -239,6 +238,13 @@ func (c *copying) tag(ctx context.Context, subject digest.Digest, tag string, fo
 		return withLayers(lasting, c.to, tag, old, found.Layers)
 	})
 	return one, err
+}
+
+// hasLayersOf tells whether the manifest of a tag has all layers of another one.
+func hasLayersOf(text []byte, of *Referrer) bool {
+	var has v1.Manifest
+	return json.Unmarshal(text, &has) == nil && len(of.Layers) > 0 && !slices.ContainsFunc(of.Layers,
+		func(l v1.Descriptor) bool { return !hasLayer(has.Layers, l) })
 }
 
 // parts is what a manifest refers to.

@@ -79,19 +79,19 @@ func parseBundle(text []byte) (*envelope, error) {
 			len(e.signatures))
 	}
 	if _, ok := top[material]; ok {
-		if e.certificate, err = bundleCertificate(top, material); err != nil {
+		if err := e.readMaterial(top, material); err != nil {
 			return nil, fmt.Errorf("%s: %w", material, err)
 		}
 	}
 	return e, nil
 }
 
-// bundleCertificate returns the certificate of a bundle, in DER; nil if it names a key.
-func bundleCertificate(top object, name string) ([]byte, error) {
+// readMaterial reads the certificate of a bundle, or the name of its key.
+func (e *envelope) readMaterial(top object, name string) error {
 	material, err := top.object(name, "publicKey", "public_key", "certificate", "x509CertificateChain",
 		"x509_certificate_chain")
 	if err != nil {
-		return nil, err
+		return err
 	}
 	var found []string
 	for _, name := range []string{"publicKey", "public_key", "certificate", "x509CertificateChain",
@@ -102,21 +102,30 @@ func bundleCertificate(top object, name string) ([]byte, error) {
 	}
 	switch {
 	case len(found) > 1:
-		return nil, fmt.Errorf("%w: both %q and %q", fault.ErrInvalid, found[0], found[1])
-	case len(found) == 0 || found[0] == "publicKey" || found[0] == "public_key":
-		return nil, nil
+		return fmt.Errorf("%w: both %q and %q", fault.ErrInvalid, found[0], found[1])
+	case len(found) == 0:
+		return nil
+	case found[0] == "publicKey" || found[0] == "public_key":
+		key, err := material.object(found[0], "hint")
+		if err != nil {
+			return err
+		}
+		e.hint, err = key.text("hint")
+		return err
 	case found[0] == "certificate":
-		return rawBytes(material[found[0]])
+		e.certificate, err = rawBytes(material[found[0]])
+		return err
 	}
 	chain, err := material.object(found[0], "certificates")
 	if err != nil {
-		return nil, err
+		return err
 	}
 	certificates, err := chain.list("certificates", maxChain)
 	if err != nil || len(certificates) == 0 {
-		return nil, err
+		return err
 	}
-	return rawBytes(certificates[0])
+	e.certificate, err = rawBytes(certificates[0])
+	return err
 }
 
 // maxChain bounds the certificates of a chain.

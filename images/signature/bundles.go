@@ -2,56 +2,43 @@ package signature
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 // bundles verifies the referrers that are Sigstore bundles. What a list says of a referrer is not used but for its
 // digest: some registries list another artifactType, and no annotations (SUPPLY c-4).
 func (v *verifier) bundles(ctx context.Context) error {
-	listed, err := v.r.Referrers(ctx, v.subject)
+	listed, problems, err := referrers.List(ctx, v.r, v.subject, referrers.Limits{})
 	if err != nil {
 		return fmt.Errorf("looking for signatures of %s: %w", v.subject, err)
 	}
-	seen := map[string]bool{}
-	for _, d := range listed {
-		if seen[d.Digest.String()] || d.Digest == v.subject ||
-			d.MediaType != "" && d.MediaType != v1.MediaTypeImageManifest {
+	for _, p := range problems {
+		if p.Digest == v.subject {
+			continue // an image that lists itself
+		}
+		v.refuse(Finding{Form: string(formBundle), Manifest: p.Digest}, Corrupt, p.Err)
+	}
+	for _, r := range listed {
+		if r.ArtifactType != BundleType && !slices.ContainsFunc(r.Layers, isBundle) {
 			continue
 		}
-		seen[d.Digest.String()] = true
-		if err := v.referrer(ctx, d); err != nil {
+		if err := v.referrer(ctx, r); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// referrer verifies one referrer, if it is a bundle of this subject.
-func (v *verifier) referrer(ctx context.Context, d v1.Descriptor) error {
-	f := Finding{Form: string(formBundle), Manifest: d.Digest}
-	text, _, err := v.r.Manifest(ctx, d.Digest.String())
-	if err != nil {
-		return v.unread(f, err)
-	}
-	var m v1.Manifest
-	if err := json.Unmarshal(text, &m); err != nil {
-		v.refuse(f, Malformed, fmt.Errorf("%w: manifest: %v", fault.ErrInvalid, err))
-		return nil
-	}
-	if m.ArtifactType != BundleType && !slices.ContainsFunc(m.Layers, isBundle) {
-		return nil
-	}
-	if m.Subject == nil || m.Subject.Digest != v.subject {
-		v.refuse(f, OtherSubject, fmt.Errorf("the manifest does not refer to this image"))
-		return nil
-	}
-	if len(m.Layers) != 1 || !isBundle(m.Layers[0]) {
+// referrer verifies one bundle of the subject.
+func (v *verifier) referrer(ctx context.Context, r referrers.Referrer) error {
+	f := Finding{Form: string(formBundle), Manifest: r.Digest}
+	if len(r.Layers) != 1 || !isBundle(r.Layers[0]) {
 		v.refuse(f, MediaType, fmt.Errorf("%w: the manifest has not one layer with a bundle", fault.ErrInvalid))
 		return nil
 	}
@@ -59,8 +46,8 @@ func (v *verifier) referrer(ctx context.Context, d v1.Descriptor) error {
 	if v.o.Type == PredicateSign {
 		most = maxSignature
 	}
-	f.Layer = m.Layers[0].Digest
-	content, err := v.read(ctx, m.Layers[0], most)
+	f.Layer = r.Layers[0].Digest
+	content, err := v.read(ctx, r.Layers[0], most)
 	if err != nil {
 		return v.unread(f, err)
 	}

@@ -19,6 +19,8 @@ type envelope struct {
 	signatures  [][]byte
 	// certificate is that of the bundle that the envelope is in, in DER; nil if there is none.
 	certificate []byte
+	// hint is the name of the key in the bundle. It is not signed.
+	hint string
 }
 
 // preAuthEncoding returns what is signed of a DSSE envelope (PAE, SUPPLY b-8).

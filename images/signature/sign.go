@@ -224,7 +224,8 @@ func (v *verifier) found() bool {
 // presentLayer is a layer of a .sig or .att tag.
 type presentLayer struct {
 	v1.Descriptor
-	content []byte
+	manifest digest.Digest
+	content  []byte
 }
 
 // madeBy tells whether a key made the signature of a .sig layer.
@@ -258,7 +259,7 @@ func (v *verifier) present(ctx context.Context, in form, mediaType string, most 
 			}
 			continue
 		}
-		present = append(present, presentLayer{l, content})
+		present = append(present, presentLayer{l, digest.FromBytes(text), content})
 	}
 	return present, nil
 }

@@ -70,21 +70,23 @@ func TestAttachedIsBounded(t *testing.T) {
 		layers []v1.Descriptor
 		want   error
 	}{
-		"1,001 layers":          {repeated(layer("{}"), MaxCount+1), fault.ErrLimit},
-		"a large payload":       {[]v1.Descriptor{layer(huge)}, fault.ErrLimit},
-		"a negative size":       {[]v1.Descriptor{sized("{}", -1)}, fault.ErrLimit},
-		"many large payloads":   {repeated(layer(full), MaxTotal/MaxSize+1), fault.ErrLimit},
-		"less than the size":    {[]v1.Descriptor{sized("{}", 3)}, fault.ErrIntegrity},
-		"more than the size":    {[]v1.Descriptor{sized("{}", 1)}, fault.ErrIntegrity},
-		"another content":       {[]v1.Descriptor{wrong}, fault.ErrIntegrity},
-		"a payload is missing":  {[]v1.Descriptor{layer("{}"), layer("none")}, fs.ErrNotExist},
-		"a path for the digest": {[]v1.Descriptor{{MediaType: MediaType, Digest: "../../etc/passwd"}}, fault.ErrInvalid},
+		"1,001 layers":         {repeated(layer("{}"), MaxCount+1), fault.ErrLimit},
+		"a large payload":      {[]v1.Descriptor{layer(huge)}, fault.ErrLimit},
+		"a negative size":      {[]v1.Descriptor{sized("{}", -1)}, fault.ErrLimit},
+		"many large payloads":  {repeated(layer(full), MaxTotal/MaxSize+1), fault.ErrLimit},
+		"less than the size":   {[]v1.Descriptor{sized("{}", 3)}, fault.ErrIntegrity},
+		"more than the size":   {[]v1.Descriptor{sized("{}", 1)}, fault.ErrIntegrity},
+		"another content":      {[]v1.Descriptor{wrong}, fault.ErrIntegrity},
+		"a payload is missing": {[]v1.Descriptor{layer("{}"), layer("none")}, fs.ErrNotExist},
+		"a path for the digest": {[]v1.Descriptor{{MediaType: MediaType, Digest: "../../etc/passwd"}},
+			fault.ErrInvalid},
 	} {
 		if got, err := attached(t, blobs, c.layers...); !errors.Is(err, c.want) || got != nil {
 			t.Errorf("%s: got %d signatures, %v", name, len(got), err)
 		}
 	}
-	for _, text := range []string{"", "[]", `{"layers":{}}`, `{"mediaType":"application/vnd.oci.image.index.v1+json"}`} {
+	for _, text := range []string{"", "[]", `{"layers":{}}`,
+		`{"mediaType":"application/vnd.oci.image.index.v1+json"}`} {
 		if _, err := Attached(t.Context(), []byte(text), nil); !errors.Is(err, fault.ErrInvalid) {
 			t.Errorf("%s: got %v", text, err)
 		}
@@ -110,9 +112,12 @@ func TestNumbered(t *testing.T) {
 		count int
 		want  error
 	}{
-		"none":           {func(int, int64) ([]byte, bool, error) { return nil, false, nil }, 0, nil},
-		"two":            {func(n int, _ int64) ([]byte, bool, error) { return nil, n < 3, nil }, 2, nil},
-		"an error":       {func(n int, _ int64) ([]byte, bool, error) { return nil, n < 2, map[bool]error{true: broken}[n == 2] }, 1, broken},
+		"none": {func(int, int64) ([]byte, bool, error) { return nil, false, nil }, 0, nil},
+		"two":  {func(n int, _ int64) ([]byte, bool, error) { return nil, n < 3, nil }, 2, nil},
+		"an error": {func(n int, _ int64) ([]byte, bool, error) {
+			return nil, n < 2,
+				map[bool]error{true: broken}[n == 2]
+		}, 1, broken},
 		"without an end": {endless(1), 0, fault.ErrLimit},
 		"large ones":     {endless(MaxSize), 0, fault.ErrLimit},
 	} {
@@ -120,4 +125,23 @@ func TestNumbered(t *testing.T) {
 			t.Errorf("%s: got %d, %v", name, len(got), err)
 		}
 	}
+}
+
+// A manifest from outside yields at most one blob for each layer, and each begins as the library expects.
+func FuzzAttached(f *testing.F) {
+	f.Add([]byte(`{"layers":[{"mediaType":"` + MediaType + `","digest":"` + digest.FromString("{}").String() +
+		`","size":2,"annotations":{"a":"b"}}]}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		got, err := Attached(t.Context(), text, func(context.Context, v1.Descriptor) (io.ReadCloser, error) {
+			return io.NopCloser(strings.NewReader("{}")), nil
+		})
+		if err != nil && got != nil || len(got) > MaxCount {
+			t.Errorf("%d signatures, %v", len(got), err)
+		}
+		for _, blob := range got {
+			if !bytes.HasPrefix(blob, []byte(sigstoreBlob)) || !json.Valid(blob[len(sigstoreBlob):]) {
+				t.Errorf("%q", blob)
+			}
+		}
+	})
 }
