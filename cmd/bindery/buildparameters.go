@@ -162,6 +162,9 @@ var localTransports = []string{"oci:", "oci-archive:", "docker-archive:", "dir:"
 // the last element, of a URL no credentials.
 func portable(name string) string {
 	name = redact.Text(name)
+	if key, value, ok := strings.Cut(name, "="); ok && !strings.ContainsAny(key, `/\:`) {
+		return key + "=" + portable(value) // NAME=IMAGE or NAME=DIR
+	}
 	for _, t := range localTransports {
 		if rest, ok := strings.CutPrefix(name, t); ok {
 			if t == "containers-storage:" {
@@ -184,6 +187,9 @@ func portable(name string) string {
 			return filepath.ToSlash(base)
 		}
 		return "."
+	}
+	if strings.HasPrefix(name, "./") || strings.HasSuffix(name, "/") && !strings.Contains(name, "://") {
+		name = clean
 	}
 	return filepath.ToSlash(name)
 }

@@ -48,7 +48,9 @@ func supplyFlags() []cli.Flag {
 }
 
 // givenHere tells whether a flag is on the command line, and not in the environment for all commands.
-func givenHere(c *cli.Context, flag string) bool { return c.IsSet(flag) && os.Getenv(env(flag)[0]) == "" }
+func givenHere(c *cli.Context, flag string) bool {
+	return c.IsSet(flag) && os.Getenv(env(flag)[0]) == ""
+}
 
 // checkNoDocuments refuses [supplyFlags] of a command that builds no image. why says so, as in "with --plan, which
 // builds no image".

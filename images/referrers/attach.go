@@ -15,6 +15,7 @@ import (
 	"github.com/opencontainers/go-digest"
 	"github.com/opencontainers/image-spec/specs-go"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/operator-bindery/bindery/internal/fault"
 )
@@ -67,12 +68,12 @@ func Attach(ctx context.Context, w Writer, subject v1.Descriptor, a Artifact) (v
 	if there, err := isAttached(ctx, w, subject.Digest, d.Digest); there || err != nil {
 		return d, err
 	}
+	g, gctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return WriteBytes(gctx, w, empty, []byte("{}")) })
 	if a.Layers == nil {
-		if err := WriteBytes(ctx, w, layers[0], a.Content); err != nil {
-			return d, err
-		}
+		g.Go(func() error { return WriteBytes(gctx, w, layers[0], a.Content) })
 	}
-	if err := WriteBytes(ctx, w, empty, []byte("{}")); err != nil {
+	if err := g.Wait(); err != nil {
 		return d, err
 	}
 	return d, w.WriteManifest(ctx, text, v1.MediaTypeImageManifest)
@@ -98,23 +99,25 @@ func WriteBytes(ctx context.Context, w Writer, d v1.Descriptor, content []byte) 
 	})
 }
 
-// AppendLayers adds layers, whose blobs are written, to the image manifest of a tag, or makes it. Layers that are there
-// stay, and an equal one is not added again. So the signatures of an image are kept by all tools (SUPPLY a-10).
-func AppendLayers(ctx context.Context, w Writer, tag string, layers []v1.Descriptor) error {
+// AppendLayers adds layers to the image manifest of a tag, or makes it, and writes their contents, of which there are
+// none if they are written already. Layers that are there stay, and an equal one is not added again. So the signatures of
+// an image are kept by all tools (SUPPLY a-10).
+func AppendLayers(ctx context.Context, w Writer, tag string, layers []v1.Descriptor, contents ...[]byte) error {
 	if len(layers) == 0 {
 		return nil
 	}
 	// The change may be made again when the caller's context has ended.
 	lasting := context.WithoutCancel(ctx)
 	return w.UpdateTag(ctx, tag, func(old []byte) ([]byte, string, error) {
-		return withLayers(lasting, w, tag, old, layers)
+		return withLayers(lasting, w, tag, old, layers, contents...)
 	})
 }
 
 // withLayers returns the manifest old of a tag, which is nil if there is none, with those layers that it does not have,
-// and writes its configuration. The text is nil if it has all. Errors about the manifest are of the class
-// [fault.ErrInvalid].
-func withLayers(ctx context.Context, w Writer, tag string, old []byte, layers []v1.Descriptor) ([]byte, string, error) {
+// and writes its configuration and the contents of the layers, as for [AppendLayers]. The text is nil if it has all.
+// Errors about the manifest are of the class [fault.ErrInvalid].
+func withLayers(ctx context.Context, w Writer, tag string, old []byte, layers []v1.Descriptor,
+	contents ...[]byte) ([]byte, string, error) {
 	m := v1.Manifest{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageManifest}
 	if old != nil {
 		if err := json.Unmarshal(old, &m); err != nil {
@@ -140,12 +143,21 @@ func withLayers(ctx context.Context, w Writer, tag string, old []byte, layers []
 	}
 	m.Config = v1.Descriptor{MediaType: v1.MediaTypeImageConfig, Digest: digest.FromBytes(config),
 		Size: int64(len(config))}
-	if err := WriteBytes(ctx, w, m.Config, config); err != nil {
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(blobsAtOnce)
+	g.Go(func() error { return WriteBytes(gctx, w, m.Config, config) })
+	for i, content := range contents {
+		g.Go(func() error { return WriteBytes(gctx, w, layers[i], content) })
+	}
+	if err := g.Wait(); err != nil {
 		return nil, "", err
 	}
 	text, err := json.Marshal(m)
 	return text, v1.MediaTypeImageManifest, err
 }
+
+// blobsAtOnce is how many blobs of one manifest are written concurrently.
+const blobsAtOnce = 4
 
 func hasLayer(layers []v1.Descriptor, l v1.Descriptor) bool {
 	for _, old := range layers {

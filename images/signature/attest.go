@@ -139,10 +139,7 @@ func (a *Attesting) legacy(ctx context.Context, to referrers.Writer, subject v1.
 	}
 	layer := v1.Descriptor{MediaType: envelopeMedia, Digest: digest.FromBytes(content), Size: int64(len(content)),
 		Annotations: map[string]string{signatureAnnotation: "", "predicateType": a.o.Type}}
-	if err := referrers.WriteBytes(ctx, to, layer, content); err != nil {
-		return err
-	}
-	return referrers.AppendLayers(ctx, to, tagOf(subject.Digest, formAtt), []v1.Descriptor{layer})
+	return referrers.AppendLayers(ctx, to, tagOf(subject.Digest, formAtt), []v1.Descriptor{layer}, content)
 }
 
 // signEnvelope returns the text of an envelope with a signed statement.

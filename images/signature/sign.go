@@ -129,6 +129,7 @@ func (s *Signing) tag(ctx context.Context, to referrers.Writer, subject v1.Descr
 		return err
 	}
 	var added []v1.Descriptor
+	var payloads [][]byte
 	for _, key := range keys {
 		for _, name := range names {
 			made := Made{Subject: subject.Digest, Form: string(formSig), Key: key.Public().Fingerprint(),
@@ -139,32 +140,31 @@ func (s *Signing) tag(ctx context.Context, to referrers.Writer, subject v1.Descr
 					p.madeBy(key.Public())
 			})
 			if !made.Found {
-				layer, err := s.layer(ctx, to, subject.Digest, key, name)
+				layer, payload, err := s.layer(ctx, subject.Digest, key, name)
 				if err != nil {
 					return err
 				}
-				added = append(added, layer)
+				added, payloads = append(added, layer), append(payloads, payload)
 			}
 			defer s.note(made)
 		}
 	}
-	return referrers.AppendLayers(ctx, to, tagOf(subject.Digest, formSig), added)
+	return referrers.AppendLayers(ctx, to, tagOf(subject.Digest, formSig), added, payloads...)
 }
 
-// layer makes a signature for a .sig tag and writes its payload.
-func (s *Signing) layer(ctx context.Context, to referrers.Writer, subject digest.Digest, key Signer,
-	name string) (v1.Descriptor, error) {
-	payload, err := simplePayload{name, subject}.encode(s.o.Creator)
-	if err != nil {
-		return v1.Descriptor{}, err
+// layer makes a signature for a .sig tag, and its payload.
+func (s *Signing) layer(ctx context.Context, subject digest.Digest, key Signer,
+	name string) (layer v1.Descriptor, payload []byte, err error) {
+	if payload, err = (simplePayload{name, subject}).encode(s.o.Creator); err != nil {
+		return layer, nil, err
 	}
 	sig, err := key.Sign(ctx, payload)
 	if err != nil {
-		return v1.Descriptor{}, fmt.Errorf("signing: %w", err)
+		return layer, nil, fmt.Errorf("signing: %w", err)
 	}
-	layer := v1.Descriptor{MediaType: simpleSigningType, Digest: digest.FromBytes(payload), Size: int64(len(payload)),
+	layer = v1.Descriptor{MediaType: simpleSigningType, Digest: digest.FromBytes(payload), Size: int64(len(payload)),
 		Annotations: map[string]string{signatureAnnotation: base64.StdEncoding.EncodeToString(sig)}}
-	return layer, referrers.WriteBytes(ctx, to, layer, payload)
+	return layer, payload, nil
 }
 
 // bundle adds bundles with signatures to the referrers of a subject.
