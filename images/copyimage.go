@@ -58,6 +58,8 @@ func (c *Client) Copy(ctx context.Context, name string, dest Destination, what r
 	if err := CheckCopy(name, dest, what); err != nil {
 		return result, err
 	}
+	ctx, cancel := o.deadline(ctx)
+	defer cancel()
 	o.Attachments = nil
 	src, err := ref.NewImageSource(ctx, nil)
 	if err != nil {

@@ -72,18 +72,20 @@ func (p *program) attachFile(c *cli.Context) (err error) {
 		layer.MediaType = artifact.Type
 	}
 	artifact.Layers = []v1.Descriptor{layer}
-	w, err := images.OpenWriter(c.Context, dest, p.copyOptions(c))
+	ctx, cancel := timeoutOf(c)
+	defer cancel()
+	w, err := images.OpenWriter(ctx, dest, p.copyOptions(c))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.Discard()) }()
 	open := func(context.Context) (io.ReadCloser, error) { return regularfile.Open(file) }
-	if err := w.WriteBlob(c.Context, layer, open); err != nil {
+	if err := w.WriteBlob(ctx, layer, open); err != nil {
 		return fmt.Errorf("%s: %w", dest, err)
 	}
-	made, err := referrers.Attach(c.Context, w, w.Image.Top, artifact)
+	made, err := referrers.Attach(ctx, w, w.Image.Top, artifact)
 	if err == nil {
-		err = w.Commit(c.Context)
+		err = w.Commit(ctx)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", dest, err)

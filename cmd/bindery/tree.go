@@ -70,12 +70,14 @@ func (p *program) tree(c *cli.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	r, err := client.Repository(c.Context, c.Args().First())
+	ctx, cancel := timeoutOf(c)
+	defer cancel()
+	r, err := client.Repository(ctx, c.Args().First())
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
-	tree, err := referrers.ReadTree(c.Context, r, r.Image, referrers.Limits{})
+	tree, err := referrers.ReadTree(ctx, r, r.Image, referrers.Limits{})
 	if err != nil {
 		return &cmdline.Error{Class: cmdline.Classify(err), Object: c.Args().First(), Err: err}
 	}
@@ -106,6 +108,15 @@ func (p *program) tree(c *cli.Context) (err error) {
 	root.print(&b, "")
 	_, err = p.stdout.Write([]byte(printable.Text(b.String())))
 	return err
+}
+
+// timeoutOf returns a context that ends with --timeout.
+func timeoutOf(c *cli.Context) (context.Context, context.CancelFunc) {
+	d := c.Duration("timeout")
+	if d <= 0 {
+		return c.Context, func() {}
+	}
+	return context.WithTimeoutCause(c.Context, d, fmt.Errorf("not done within %v: %w", d, context.DeadlineExceeded))
 }
 
 // treeNode is an image or an attachment in the answer.

@@ -33,15 +33,19 @@ func unpackLayout(ctx context.Context, path, dir string, limits limit.Limits, te
 		return err
 	}
 	defer func() { err = errors.Join(err, root.Close()) }()
-	left := limits.Compressed
+	info, err := files.file.Stat()
+	if err != nil {
+		return err
+	}
+	most := max(limits.Compressed, info.Size())
+	left := most
 	for _, name := range slices.Sorted(maps.Keys(files.entries)) {
 		r, size, err := files.open(name)
 		if err != nil {
 			return err
 		}
 		if left -= size; left < 0 {
-			return limit.Errorf(limit.Compressed, limits.Compressed, "the archive has more than %d bytes",
-				limits.Compressed)
+			return limit.Errorf(limit.Compressed, most, "the archive has more than %d bytes", most)
 		}
 		to := filepath.FromSlash(name)
 		if !filepath.IsLocal(to) {

@@ -133,7 +133,6 @@ func (r *Repository) update(ctx context.Context, u *tagUpdate, change tagChange)
 			return err
 		}
 		u.conditional = true
-		r.repo.again(refused+1, err)
 		if err := sleep(ctx, rand.N(time.Duration(min(refused+1, 10))*20*time.Millisecond)); err != nil {
 			return err
 		}
