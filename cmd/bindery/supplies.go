@@ -74,14 +74,18 @@ func hasRegistry(name string) bool {
 	return ok && (strings.ContainsAny(host, ".:") || host == "localhost")
 }
 
+// sbom returns what attaches the bills of materials.
+func (s *supplies) sbom() *supply.SBOM {
+	return &supply.SBOM{Formats: s.formats, Options: s.options, Name: s.name, Inventory: s.contents, Signing: s.signing}
+}
+
 // attachments returns what attaches the documents to the image when it is copied.
 func (s *supplies) attachments() (out []referrers.Attachment) {
 	if s == nil {
 		return nil
 	}
 	if len(s.formats) > 0 {
-		out = append(out, &supply.SBOM{Formats: s.formats, Options: s.options, Name: s.name, Inventory: s.contents,
-			Signing: s.signing})
+		out = append(out, s.sbom())
 	}
 	if s.provenance {
 		out = append(out, &supply.Provenance{Name: s.name, Build: s.built, Signing: s.signing})
@@ -125,6 +129,7 @@ func (s *supplies) readAgain(ctx context.Context) error {
 			s.found, err = inventory.Examine(ctx, survey, s.examine)
 			if err == nil {
 				s.servers = s.found.Servers()
+				err = s.sbom().Check(s.found, s.fileName)
 			}
 			return err
 		}

@@ -3,6 +3,7 @@ package supply
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -10,6 +11,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/signature"
 	"github.com/operator-bindery/bindery/internal/inventory"
 	"github.com/operator-bindery/bindery/internal/provenance"
 	"github.com/operator-bindery/bindery/internal/sbom"
@@ -137,5 +139,45 @@ func TestAttachingFails(t *testing.T) {
 	})
 	if counts[0] != 0 {
 		t.Errorf("%v", counts)
+	}
+}
+
+// A document that verifiers would not read is refused before anything is written, and only if it is to be signed.
+func TestLargeDocumentsAreNotSigned(t *testing.T) {
+	r := testregistry.New(t)
+	var catalog strings.Builder
+	catalog.WriteString(`{"schema":"olm.package","name":"p","defaultChannel":"a"}` + "\n")
+	for n := range 20 {
+		fmt.Fprintf(&catalog,
+			`{"schema":"olm.bundle","package":"p","name":"p.v%d","image":"q.io/p:v%d","relatedImages":[`, n, n)
+		for m := range 1000 {
+			fmt.Fprintf(&catalog, `{"name":"%d","image":"q.io/a/b@%s"},`, m, digest.FromString(fmt.Sprint(n, m)))
+		}
+		catalog.WriteString(`{"name":"x","image":"q.io/x:y"}]}` + "\n")
+	}
+	r.AddImage(t, "acme/catalog", "v1", testregistry.Image{
+		Labels: map[string]string{"operators.operatorframework.io.index.configs.v1": "/configs"},
+		Layers: []map[string]string{{"configs/p/catalog.json": catalog.String()}}})
+	client, err := images.NewClient(images.ClientOptions{Registry: registryOptions()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	survey, err := client.Survey(t.Context(), r.Host()+"/acme/catalog:v1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer survey.Close()
+	found, err := inventory.Examine(t.Context(), survey, inventory.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &SBOM{Formats: []sbom.Format{sbom.SPDX}, Signing: &Signing{}}
+	if err := s.Check(found, ""); err != nil {
+		t.Error(err)
+	}
+	s.Signing.Keys = func(context.Context) ([]signature.Signer, error) { return nil, nil }
+	if err := s.Check(found, ""); !errors.Is(err, images.ErrLimit) {
+		t.Errorf("got %v", err)
 	}
 }
