@@ -34,7 +34,6 @@ func signatureFlags() []cli.Flag {
 
 // signingFlags is what [signFlags] ask for.
 type signingFlags struct {
-	ctx    context.Context // of the command, for waiting
 	keys   signature.Keys
 	signer *signature.Signing
 }

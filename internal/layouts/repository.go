@@ -116,6 +116,9 @@ func manifestIn(ctx context.Context, files fileStore, index *layoutIndex, name s
 		return nil, "", fmt.Errorf("%s: %w", indexFile, err)
 	}
 	text, err := readFile(files, blobName(d.Digest))
+	if at >= 0 && errors.Is(err, fs.ErrNotExist) {
+		return nil, "", fmt.Errorf("manifest: %w: %s is listed, and its file is missing", fault.ErrIntegrity, d.Digest)
+	}
 	if err != nil {
 		return nil, "", err
 	}
