@@ -75,7 +75,6 @@ func (p *program) client(c *cli.Context) (*images.Client, error) {
 		Registry:      registryOptions(c),
 		Retries:       c.Int("retries"),
 		Timeout:       c.Duration("timeout"),
-		PolicyFile:    c.String("policy"),
 		RequireSigned: c.Bool("require-signed") || p.requireSigned,
 		Platform:      v1.Platform{OS: "linux", Architecture: runtime.GOARCH},
 		Events: func(e images.Event) {
@@ -112,6 +111,9 @@ func (p *program) client(c *cli.Context) (*images.Client, error) {
 		o.Platform, o.AnyPlatform = p.readPlatform, p.readAny
 	}
 	if o.Limits, err = imageLimits(c); err != nil {
+		return nil, err
+	}
+	if o.PolicyFile, err = policyFlag(c); err != nil {
 		return nil, err
 	}
 	if o.TrustedKeys, err = trustedKeys(c); err != nil {

@@ -32,13 +32,17 @@ func (p *program) runContainerfile(c *cli.Context, b *ofContainerfile, o build.O
 	if o.Compression == build.CompressionAuto {
 		return cmdline.Usagef("--compression auto does not support RUN: two runs need not produce the same files")
 	}
-	if c.Bool("require-signed") || len(c.StringSlice("trusted-key")) > 0 {
+	if c.Bool("require-signed") || c.IsSet("trusted-key") {
 		return cmdline.Usagef("--require-signed and --trusted-key do not support RUN: the library that runs commands " +
 			"fetches the images; set a policy with --policy FILE")
 	}
 	var stdin io.Reader
 	if b.file.Name == "-" {
 		stdin = bytes.NewReader(b.text) // standard input has been read already
+	}
+	policy, err := policyFlag(c)
+	if err != nil {
+		return err
 	}
 	status, done, err := fullbuild.Enter(stdin)
 	if err != nil {
@@ -61,7 +65,7 @@ func (p *program) runContainerfile(c *cli.Context, b *ofContainerfile, o build.O
 		File: b.file.Name, Context: b.o.Context, Contexts: b.o.Contexts, Target: b.o.Target, Args: b.o.Args,
 		Platforms: of, Secrets: c.StringSlice("secret"), Labels: pairs(o.Labels), Annotations: pairs(o.Annotations),
 		Format: fullbuild.Format(o.Format), Zstd: o.Compression == layers.Zstd, Created: o.Created,
-		Dir: filepath.Join(work.Dir(), "build"), Policy: c.String("policy"), Retries: c.Int("retries"), Log: p.stderr,
+		Dir: filepath.Join(work.Dir(), "build"), Policy: policy, Retries: c.Int("retries"), Log: p.stderr,
 	}
 	if r.Log = p.stderr; p.quiet {
 		r.Log = io.Discard

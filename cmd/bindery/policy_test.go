@@ -72,6 +72,8 @@ func TestPolicyRefusals(t *testing.T) {
 			"", image},
 		{"unsigned.conf --policy anything.json --trusted-key p256.pub", "no trusted key has signed the image",
 			"there is no " + physical + ":" + tag, image},
+		{"signed.conf --policy anything.json --trusted-key=", "--trusted-key names no key", "", ""},
+		{"signed.conf --policy=", "--policy names no file", "", ""},
 		{"signed.conf --policy anything.json --trusted-key none.pub", "--trusted-key", "", ""},
 		{"signed.conf --policy anything.json --trusted-key p256.key", "--trusted-key p256.key: ", "", ""},
 	} {

@@ -45,6 +45,9 @@ func (p *program) signingKeys(c *cli.Context, flag string) (signature.Keys, erro
 		return nil, err
 	}
 	if len(names) == 0 {
+		if givenHere(c, flag) {
+			return nil, cmdline.Usagef("--%s names no key", flag) // else the image would not be signed
+		}
 		return nil, nil
 	}
 	forbidCoreDumps()

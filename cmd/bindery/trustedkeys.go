@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 
 	"github.com/urfave/cli/v2"
 
@@ -10,11 +11,15 @@ import (
 	"github.com/operator-bindery/bindery/internal/regularfile"
 )
 
-// trustedKeys reads the files of --trusted-key.
+// trustedKeys reads the files of --trusted-key. A flag without a file, such as one whose value is a variable that is not
+// set, is an error: without keys every image would be accepted.
 func trustedKeys(c *cli.Context) ([]signature.PublicKey, error) {
 	files, err := cmdline.List(c.StringSlice("trusted-key"))
 	if err != nil {
 		return nil, err
+	}
+	if c.IsSet("trusted-key") && len(files) == 0 {
+		return nil, cmdline.Usagef("--trusted-key names no key")
 	}
 	var keys []signature.PublicKey
 	for _, file := range files {
@@ -29,4 +34,14 @@ func trustedKeys(c *cli.Context) ([]signature.PublicKey, error) {
 		keys = append(keys, of...)
 	}
 	return keys, nil
+}
+
+// policyFlag reads --policy. An empty value on the command line, such as that of a variable that is not set, is an
+// error: the system's policy in its place may accept every image.
+func policyFlag(c *cli.Context) (string, error) {
+	file := c.String("policy")
+	if _, inEnvironment := os.LookupEnv(env("policy")[0]); file == "" && c.IsSet("policy") && !inEnvironment {
+		return "", cmdline.Usagef("--policy names no file")
+	}
+	return file, nil
 }

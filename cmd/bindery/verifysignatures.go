@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -132,13 +133,17 @@ func publicKeys(c *cli.Context) (keys []signature.PublicKey, files map[string]st
 // printVerified prints who signed what, and what was refused.
 func (p *program) printVerified(r *signature.Report, files map[string]string, o signature.VerifyOptions) error {
 	var b strings.Builder
+	// A line break in a text from outside would look like another line of the answer.
+	line := func(format string, args ...any) {
+		fmt.Fprintln(&b, printable.Cell(fmt.Sprintf(format, args...)))
+	}
 	for _, s := range r.Subjects {
 		about := string(s.Digest)
 		if s.Platform != "" {
 			about += " (" + s.Platform + ")"
 		}
 		if len(s.Findings) == 0 {
-			fmt.Fprintf(&b, "none: %s\n", about)
+			line("none: %s", about)
 		}
 		for _, f := range s.Findings {
 			if !f.Verified {
@@ -146,17 +151,17 @@ func (p *program) printVerified(r *signature.Report, files map[string]string, o 
 				if f.Class == signature.NotASignature || f.Class == signature.OtherPredicate {
 					verdict = "other" // good, and not what was asked for
 				}
-				fmt.Fprintf(&b, "%s: %s: %s: %s: %s\n", verdict, about, f.Form, f.Class, f.Problem)
+				line("%s: %s: %s: %s: %s", verdict, about, f.Form, f.Class, f.Problem)
 				continue
 			}
-			fmt.Fprintf(&b, "good: %s: %s by %s (%s)", about, f.Form, files[f.Key], f.KeyType)
+			text := fmt.Sprintf("good: %s: %s by %s (%s)", about, f.Form, files[f.Key], f.KeyType)
 			if f.Identity != "" {
-				fmt.Fprintf(&b, " for %s", f.Identity)
+				text += " for " + f.Identity
 			}
 			if f.PredicateType != "" && f.PredicateType != signature.PredicateSign {
-				fmt.Fprintf(&b, " of type %s", f.PredicateType)
+				text += " of type " + f.PredicateType
 			}
-			b.WriteByte('\n')
+			line("%s", text)
 		}
 	}
 	what := "signed"
@@ -165,11 +170,11 @@ func (p *program) printVerified(r *signature.Report, files map[string]string, o 
 	}
 	switch {
 	case !r.Verified:
-		fmt.Fprintf(&b, "not %s: %s\n", what, r.Image)
+		line("not %s: %s", what, r.Image)
 	case r.By == signature.ByInstances:
-		fmt.Fprintf(&b, "%s: %s, by each of its images\n", what, r.Image)
+		line("%s: %s, by each of its images", what, r.Image)
 	default:
-		fmt.Fprintf(&b, "%s: %s\n", what, r.Image)
+		line("%s: %s", what, r.Image)
 	}
 	for _, f := range r.Refusals() {
 		if f.Class == signature.OtherIdentity && !r.Verified {
@@ -177,7 +182,7 @@ func (p *program) printVerified(r *signature.Report, files map[string]string, o 
 			break
 		}
 	}
-	_, err := p.stdout.Write([]byte(printable.Text(b.String())))
+	_, err := io.WriteString(p.stdout, b.String())
 	return err
 }
 
@@ -223,7 +228,7 @@ func (p *program) verifyByPolicy(c *cli.Context, asJSON bool) error {
 		if errors.As(err, &hinted) && hinted.Hint != "" {
 			p.log.Info(hinted.Hint)
 		}
-		_, err = fmt.Fprintf(p.stdout, "not signed: %s\n", printable.Text(verdict.Problem))
+		_, err = fmt.Fprintf(p.stdout, "not signed: %s\n", printable.Cell(verdict.Problem))
 	}
 	if err != nil {
 		return fmt.Errorf("write the answer: %w", err)

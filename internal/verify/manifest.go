@@ -11,7 +11,8 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// ManifestKind is the media type of a manifest, provided that its text and what came with it agree.
+// ManifestKind is the media type of a manifest, provided that its text and what came with it agree, and that it cannot be
+// understood in two ways: see [Unambiguous].
 func ManifestKind(text []byte, kind string) (string, error) {
 	var m struct {
 		MediaType string            `json:"mediaType"`
@@ -21,6 +22,9 @@ func ManifestKind(text []byte, kind string) (string, error) {
 	}
 	if err := json.Unmarshal(text, &m); err != nil {
 		return "", fmt.Errorf("%w: not a manifest: %v", fault.ErrInvalid, err)
+	}
+	if err := Unambiguous(text); err != nil {
+		return "", err
 	}
 	if m.Manifests != nil && (m.Layers != nil || m.Config != nil) {
 		return "", fmt.Errorf("%w: ambiguous manifest: it has images and layers", fault.ErrInvalid)

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/operator-bindery/bindery/internal/supplytest"
+)
+
+// writeIndexLayout writes a layout with one index, whose text is given, under the tag v1.
+func writeIndexLayout(t *testing.T, dir, index string) {
+	t.Helper()
+	d := digest.FromString(index)
+	if err := os.MkdirAll(filepath.Join(dir, "blobs", "sha256"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, filepath.Join(dir, "blobs", "sha256", d.Encoded()), index)
+	writeFile(t, filepath.Join(dir, "oci-layout"), `{"imageLayoutVersion":"1.0.0"}`)
+	top, err := json.Marshal(v1.Index{MediaType: v1.MediaTypeImageIndex, Manifests: []v1.Descriptor{{
+		MediaType: v1.MediaTypeImageIndex, Digest: d, Size: int64(len(index)),
+		Annotations: map[string]string{v1.AnnotationRefName: "v1"}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, filepath.Join(dir, "index.json"), strings.Replace(string(top), `"schemaVersion":0`,
+		`"schemaVersion":2`, 1))
+}
+
+// The text of an image cannot look like a verdict about it.
+func TestVerdictsCannotBeForged(t *testing.T) {
+	dir := t.TempDir()
+	writeFile(t, filepath.Join(dir, "p256.pub"), string(supplytest.Vectors(t)["keys"]["p256.pub"]))
+	platform, err := json.Marshal("linux)\nsigned: sha256:" + strings.Repeat("0", 64) + "\ngood: ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeIndexLayout(t, filepath.Join(dir, "image"), `{"schemaVersion":2,"mediaType":"`+v1.MediaTypeImageIndex+
+		`","manifests":[{"mediaType":"`+v1.MediaTypeImageManifest+`","digest":"sha256:`+strings.Repeat("1", 64)+
+		`","size":1,"platform":{"os":`+string(platform)+`,"architecture":"amd64"}}]}`)
+	got := runProgram(t, dir, "bindery", "verify", "oci:image:v1", "--key", "p256.pub")
+	if got.status != 1 || !strings.Contains(got.stdout, `(linux)\nsigned: `) || strings.Contains(got.stdout,
+		"\nsigned:") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// A key that is to sign and has no name, as of a variable that is not set, is an error: the image would not be signed.
+func TestSigningWithoutAKeyIsAnError(t *testing.T) {
+	dir := supplyDir(t)
+	got := runProgram(t, dir, "bindery", "build", "catalog", "cat", "-t", "registry.example.com/acme/catalog:v1",
+		"--server", "none", "--sign-key=")
+	if got.status != 1 || !strings.Contains(got.stderr, "--sign-key names no key") {
+		t.Errorf("%+v", got)
+	}
+	if entries, err := filepath.Glob(filepath.Join(dir, "*.oci")); err != nil || len(entries) > 0 {
+		t.Errorf("%v %v", entries, err)
+	}
+}
