@@ -161,15 +161,17 @@ func (p *program) attachTo(c *cli.Context, a referrers.Attachment, made func() [
 	if err != nil {
 		return err
 	}
-	w, err := images.OpenWriter(c.Context, dest, p.copyOptions(c))
+	ctx, cancel := timeoutOf(c)
+	defer cancel()
+	w, err := images.OpenWriter(ctx, dest, p.copyOptions(c))
 	if err != nil {
 		return withSigningHint(name, err)
 	}
 	defer func() { err = errors.Join(err, w.Discard()) }()
-	if err := a.Attach(c.Context, w, w.Image); err != nil {
+	if err := a.Attach(ctx, w, w.Image); err != nil {
 		return withSigningHint(name, fmt.Errorf("%s: %w", dest, err))
 	}
-	if err := w.Commit(c.Context); err != nil {
+	if err := w.Commit(ctx); err != nil {
 		return fmt.Errorf("%s: %w", dest, err)
 	}
 	return p.printMade(asJSON, w.Image, sortedMade(made()))

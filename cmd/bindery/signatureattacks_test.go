@@ -2,15 +2,18 @@ package main
 
 import (
 	"encoding/json"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/internal/supplytest"
+	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
 // writeIndexLayout writes a layout with one index, whose text is given, under the tag v1.
@@ -60,5 +63,37 @@ func TestSigningWithoutAKeyIsAnError(t *testing.T) {
 	}
 	if entries, err := filepath.Glob(filepath.Join(dir, "*.oci")); err != nil || len(entries) > 0 {
 		t.Errorf("%v %v", entries, err)
+	}
+}
+
+// A registry that does not say what is signed cannot hold up a command longer than --timeout.
+func TestTimeoutOfSignatures(t *testing.T) {
+	reg := testregistry.New(t)
+	reg.AddLayout(t, supplytest.Vectors(t)["unsigned"])
+	reg.Interfere(func(_ http.ResponseWriter, q *http.Request) bool {
+		if !strings.Contains(q.URL.Path, "/referrers/") && !strings.HasSuffix(q.URL.Path, ".sig") {
+			return false
+		}
+		<-q.Context().Done()
+		panic(http.ErrAbortHandler)
+	})
+	dir := t.TempDir()
+	writeFile(t, filepath.Join(dir, "p256.pub"), string(supplytest.Vectors(t)["keys"]["p256.pub"]))
+	writeFile(t, filepath.Join(dir, "p256.key"), string(supplytest.Vectors(t)["keys"]["p256.pkcs8.pem"]))
+	writeFile(t, filepath.Join(dir, "predicate.json"), "{}")
+	for _, args := range []string{"verify --key p256.pub --no-cache", "sign --sign-key p256.key --allow-plain-key",
+		"attest --type https://example.com/a --predicate predicate.json --sign-key p256.key --allow-plain-key",
+		"tree --no-cache"} {
+		t.Run(args, func(t *testing.T) {
+			begun := time.Now()
+			got := runProgram(t, dir, "bindery", append(strings.Fields(args), "--use-http", "--timeout", "500ms",
+				reg.Host()+"/layout:v1")...)
+			if got.status != 1 || !strings.Contains(got.stderr, "not done within 500ms") {
+				t.Errorf("%+v", got)
+			}
+			if took := time.Since(begun); took > 20*time.Second {
+				t.Errorf("it took %v", took)
+			}
+		})
 	}
 }

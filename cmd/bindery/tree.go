@@ -85,7 +85,7 @@ func (p *program) tree(c *cli.Context) (err error) {
 	if w.keys, w.files, err = publicKeys(c); err != nil {
 		return err
 	}
-	root, err := w.node(c.Context, tree, nil)
+	root, err := w.node(ctx, tree, nil)
 	if err != nil {
 		return &cmdline.Error{Class: cmdline.Classify(err), Object: c.Args().First(), Err: err}
 	}

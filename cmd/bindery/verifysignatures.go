@@ -55,7 +55,9 @@ func (p *program) verifySignatures(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	at, err := client.Repository(c.Context, name)
+	ctx, cancel := timeoutOf(c)
+	defer cancel()
+	at, err := client.Repository(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -67,7 +69,7 @@ func (p *program) verifySignatures(c *cli.Context) error {
 			return err
 		}
 	}
-	report, err := signature.Verify(c.Context, at, at.Image, o)
+	report, err := signature.Verify(ctx, at, at.Image, o)
 	if err != nil {
 		return &cmdline.Error{Class: cmdline.Classify(err), Object: name, Err: fmt.Errorf("image %q: %w", name, err)}
 	}

@@ -55,7 +55,7 @@ func Examine(ctx context.Context, r referrers.Reader, subject digest.Digest, key
 			claims = v.claim(claims, formAtt, l.manifest, e)
 		}
 	}
-	listed, _, err := referrers.List(ctx, r, subject, referrers.Limits{})
+	listed, _, err := v.left.list(ctx, r, subject)
 	if err != nil {
 		return nil, err
 	}

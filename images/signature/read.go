@@ -44,10 +44,10 @@ func (v *verifier) read(ctx context.Context, d v1.Descriptor, most int64) ([]byt
 		return nil, fmt.Errorf("%w: size %d", fault.ErrInvalid, d.Size)
 	case d.Size > most:
 		return nil, fmt.Errorf("%w: %d bytes (limit %d)", fault.ErrLimit, d.Size, most)
-	case d.Size > *v.left:
+	case d.Size > v.left.content:
 		return nil, fmt.Errorf("%w: the signatures of the image have more than %d bytes", fault.ErrLimit, maxTotal)
 	}
-	*v.left -= d.Size
+	v.left.content -= d.Size
 	r, err := v.r.Blob(ctx, d)
 	if err != nil {
 		return nil, err

@@ -211,8 +211,7 @@ func (a *account) Made() []Made {
 
 // newFinder returns a verifier that looks for what is there already.
 func newFinder(r referrers.Reader, subject digest.Digest, predicateType string, keys ...PublicKey) *verifier {
-	left := int64(maxTotal)
-	return &verifier{r: r, subject: subject, left: &left, o: VerifyOptions{Keys: keys, Type: predicateType,
+	return &verifier{r: r, subject: subject, left: newBudget(), o: VerifyOptions{Keys: keys, Type: predicateType,
 		Now: time.Now()}}
 }
 

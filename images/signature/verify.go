@@ -15,6 +15,7 @@ import (
 
 	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/reflist"
 )
 
 // VerifyOptions configure [Verify].
@@ -52,9 +53,9 @@ func Verify(ctx context.Context, r referrers.Reader, image referrers.Image, o Ve
 		o.Now = time.Now()
 	}
 	report := &Report{Image: image.Top.Digest, Type: o.Type}
-	left := int64(maxTotal)
+	left := newBudget()
 	check := func(d v1.Descriptor) (bool, error) {
-		v := &verifier{r: r, o: o, subject: d.Digest, left: &left}
+		v := &verifier{r: r, o: o, subject: d.Digest, left: left}
 		err := v.all(ctx)
 		s := SubjectReport{Digest: d.Digest, Findings: append([]Finding{}, v.findings...)}
 		if d.Platform != nil {
@@ -90,12 +91,43 @@ func Verify(ctx context.Context, r referrers.Reader, image referrers.Image, o Ve
 	return report, err
 }
 
+// budget is what may still be read for an image with all that is in its index.
+type budget struct {
+	content   int64 // bytes of payloads, envelopes and bundles
+	manifests int64 // bytes of the manifests of referrers
+	referrers int   // referrers that are listed
+}
+
+func newBudget() *budget {
+	return &budget{content: maxTotal, manifests: maxTotal, referrers: reflist.MaxReferrers}
+}
+
+// list lists the referrers of a subject.
+func (b *budget) list(ctx context.Context, r referrers.Reader,
+	subject digest.Digest) ([]referrers.Referrer, []*referrers.Problem, error) {
+	// Limits of zero are the defaults; then something more is listed, and is too much.
+	listed, problems, err := referrers.List(ctx, r, subject, referrers.Limits{Count: max(b.referrers, 1),
+		Manifests: max(b.manifests, 1)})
+	if err != nil {
+		return nil, nil, err
+	}
+	b.referrers -= len(listed) + len(problems)
+	for _, one := range listed {
+		b.manifests -= int64(len(one.Text))
+	}
+	if b.referrers < 0 || b.manifests < 0 {
+		return nil, nil, fmt.Errorf("referrers of the image and of those in its index: %w: more than %d",
+			fault.ErrLimit, reflist.MaxReferrers)
+	}
+	return listed, problems, nil
+}
+
 // verifier verifies what belongs to one subject.
 type verifier struct {
 	r        referrers.Reader
 	o        VerifyOptions
 	subject  digest.Digest
-	left     *int64 // bytes that may still be read for the image
+	left     *budget
 	findings []Finding
 }
 
