@@ -285,6 +285,13 @@ build catalog catalog --plan
 build catalog catalog -t a/b:v2 --server none --compression auto --cache opm-pogreb --previous oci:$work/layout:v1 --dry-run
 build compose composed.yaml --any-packages --dry-run
 completion bash
+keys generate --name $work/execs --sign-passphrase-file $work/digest
+sign oci:$work/etcd.oci:v1 --sign-key $work/execs.key --sign-passphrase-file $work/digest --sign-identity example.com/a/etcd:v1
+verify oci:$work/etcd.oci:v1 --key $work/execs.pub
+sbom oci:$work/etcd.oci:v1
+attach oci:$work/etcd.oci:v1 $PWD/README.md --type text/markdown
+tree oci:$work/etcd.oci:v1
+copy oci:$work/etcd.oci:v1 oci-archive:$work/etcd-copied.tar:v1
 END
 }
 
@@ -309,6 +316,8 @@ check store podman su newuidmap -- store
 . hack/acceptance_index.sh
 # shellcheck source=hack/acceptance_layers.sh
 . hack/acceptance_layers.sh
+# shellcheck source=hack/acceptance_supply.sh
+. hack/acceptance_supply.sh
 # shellcheck source=hack/acceptance_serve.sh
 . hack/acceptance_serve.sh
 

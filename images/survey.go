@@ -72,12 +72,15 @@ func (c *Client) Survey(ctx context.Context, name string) (_ *Survey, err error)
 		out.Source, top.Source, top.repository = r.OpenedAt, r.OpenedAt, n.repository.Name()
 		out.Repository = top.repository
 	}
-	return out, out.read(ctx, top, func(top digest.Digest) (*admission, error) {
+	if err := out.read(ctx, top, func(top digest.Digest) (*admission, error) {
 		if err := c.record(name, top); err != nil {
 			return nil, err
 		}
 		return c.admission(n, name, src)
-	})
+	}); err != nil {
+		return nil, err
+	}
+	return out, nil
 }
 
 // read reads the manifests and configurations. admit is called with the digest of the top before anything else is

@@ -17,7 +17,11 @@ func SurveySource(ctx context.Context, src types.ImageSource) (_ *Survey, err er
 		}
 	}()
 	out := &Survey{src: src, Repository: repositoryOf(src)}
-	return out, out.read(ctx, &Image{src: src}, func(digest.Digest) (*admission, error) { return nil, nil })
+	if err := out.read(ctx, &Image{src: src},
+		func(digest.Digest) (*admission, error) { return nil, nil }); err != nil {
+		return nil, err
+	}
+	return out, nil
 }
 
 // repositoryOf returns the repository in the reference of a source; empty if it has none.

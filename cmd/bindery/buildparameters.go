@@ -285,15 +285,3 @@ func baseOf(c *cli.Context) string {
 	}
 	return ""
 }
-
-// dependency describes an image that was read.
-func (s *supplies) dependency(name string, d digest.Digest) provenance.Dependency {
-	out := provenance.Dependency{Name: "image:" + portable(name), URI: portable(name), Digest: d}
-	switch {
-	case name == s.base:
-		out.Name = "base"
-	case s.locked:
-		out.Name = "lock:" + portable(name)
-	}
-	return out
-}

@@ -141,7 +141,7 @@ func (k *pushChecking) wait() (*images.PushCheck, error) {
 // copyImage copies the image to its destinations.
 func (p *program) copyImage(ctx context.Context, image *build.Image, dests []images.Destination, c *cli.Context,
 	check *images.PushCheck) ([]images.Result, error) {
-	if err := p.supplies.read(ctx, image); err != nil || len(dests) == 0 {
+	if err := p.supplies.read(ctx, image, len(dests) > 0); err != nil || len(dests) == 0 {
 		return nil, err
 	}
 	progress := cmdline.NewProgress(p.stderr, p.bars)
@@ -177,6 +177,9 @@ func (p *program) copyImage(ctx context.Context, image *build.Image, dests []ima
 	}
 	if made := append(p.signing.made(), p.supplies.made()...); err == nil && len(made) > 0 {
 		p.log.Info("signed: " + countMade(made))
+	}
+	if text := p.supplies.attached(); err == nil && text != "" {
+		p.log.Info(text)
 	}
 	return results, withSigningHint("", err)
 }

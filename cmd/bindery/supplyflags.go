@@ -2,29 +2,20 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/opencontainers/go-digest"
 	"github.com/urfave/cli/v2"
 
-	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/images"
-	"github.com/operator-bindery/bindery/images/referrers"
-	"github.com/operator-bindery/bindery/images/signature"
-	"github.com/operator-bindery/bindery/internal/atomicfs"
-	"github.com/operator-bindery/bindery/internal/inventory"
 	"github.com/operator-bindery/bindery/internal/provenance"
 	"github.com/operator-bindery/bindery/internal/sbom"
 	"github.com/operator-bindery/bindery/internal/supply"
-	"github.com/operator-bindery/bindery/internal/version"
 )
 
 // supplyFlags say what is attached to the image that a command builds. They are the same in every command that builds
@@ -61,35 +52,6 @@ func checkNoDocuments(c *cli.Context, why string) error {
 		}
 	}
 	return nil
-}
-
-// sbomFile is one value of --sbom-file.
-type sbomFile struct {
-	format sbom.Format
-	path   string
-}
-
-// supplies is what [supplyFlags] ask for, for one image.
-type supplies struct {
-	formats []sbom.Format
-	files   []sbomFile
-	// name is the repository that documents name the image by where it has no name, and fileName that in files.
-	name, fileName string
-	provenance     bool
-	build          provenance.Build
-	times          bool
-	options        sbom.Options
-	examine        inventory.Options
-	signing        *supply.Signing
-	client         func() *images.Client
-	base           string
-	locked         bool
-
-	image *build.Image
-	// found is what is in the image with the digest of the field top.
-	found   *inventory.Inventory
-	servers map[string]digest.Digest
-	top     digest.Digest
 }
 
 // prepareSupplies reads [supplyFlags]. Destinations that keep no attachments are refused before any work, and the
@@ -197,145 +159,6 @@ func sbomFiles(c *cli.Context, formats []sbom.Format, in string) (files []sbomFi
 	return files, nil
 }
 
-// setNames finds the names that documents give the image: in a registry that of its repository, elsewhere the first
-// name of -t that has a registry. Files have that of the first registry.
-func (s *supplies) setNames(t target) {
-	for _, name := range t.names {
-		if s.name == "" && hasRegistry(name) {
-			s.name = supply.Repository(name)
-		}
-	}
-	s.fileName = s.name
-	for _, d := range t.destinations {
-		if d.Transport == images.Docker {
-			s.fileName = supply.Repository(d.Name)
-			return
-		}
-	}
-}
-
-// hasRegistry tells whether a name begins with the host of a registry.
-func hasRegistry(name string) bool {
-	host, _, ok := strings.Cut(name, "/")
-	return ok && (strings.ContainsAny(host, ".:") || host == "localhost")
-}
-
-// attachments returns what attaches the documents to the image when it is copied.
-func (s *supplies) attachments() (out []referrers.Attachment) {
-	if s == nil {
-		return nil
-	}
-	if len(s.formats) > 0 {
-		out = append(out, &supply.SBOM{Formats: s.formats, Options: s.options, Name: s.name, Inventory: s.contents,
-			Signing: s.signing})
-	}
-	if s.provenance {
-		out = append(out, &supply.Provenance{Name: s.name, Build: s.built, Signing: s.signing})
-	}
-	return out
-}
-
-// read finds out what is in the assembled image, before it is copied.
-func (s *supplies) read(ctx context.Context, image *build.Image) error {
-	if s == nil {
-		return nil
-	}
-	s.image = image
-	return s.readAgain(ctx)
-}
-
-func (s *supplies) readAgain(ctx context.Context) error {
-	err := s.image.Examine(ctx, func(survey *images.Survey) (err error) {
-		if len(s.formats) > 0 || len(s.files) > 0 {
-			s.found, err = inventory.Examine(ctx, survey, s.examine)
-			if err == nil {
-				s.servers = s.found.Servers()
-			}
-			return err
-		}
-		s.servers, err = inventory.Servers(ctx, survey, s.examine)
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("what is in the image: %w", err)
-	}
-	s.top = s.image.Digest
-	return nil
-}
-
-// contents returns what is in the image with a digest. An image that was rebuilt while it was copied has another one.
-func (s *supplies) contents(ctx context.Context, top digest.Digest) (*inventory.Inventory, error) {
-	if top != s.top {
-		if err := s.readAgain(ctx); err != nil {
-			return nil, err
-		}
-	}
-	return s.found, nil
-}
-
-// writeFiles writes the files of --sbom-file.
-func (s *supplies) writeFiles(ctx context.Context) error {
-	if s == nil || len(s.files) == 0 {
-		return nil
-	}
-	found, err := s.contents(ctx, s.image.Digest)
-	if err != nil {
-		return err
-	}
-	of, ok := found.Of(s.image.Digest, s.fileName)
-	if !ok {
-		return fmt.Errorf("%w: there is no image %s", images.ErrInvalid, s.image.Digest)
-	}
-	for _, f := range s.files {
-		out, err := atomicfs.NewFile(f.path, 0o666)
-		if err == nil {
-			if err = f.format.Write(out, of, s.options); err == nil {
-				err = out.Commit()
-			}
-			if err != nil {
-				_ = out.Abort() // nothing is left; the first error is reported
-			}
-		}
-		if err != nil {
-			return fmt.Errorf("--sbom-file: %w", err)
-		}
-	}
-	return nil
-}
-
-// made returns the attestations that were made.
-func (s *supplies) made() []signature.Made {
-	if s == nil {
-		return nil
-	}
-	return sortedMade(s.signing.Made())
-}
-
-// built returns the build of the image with a digest.
-func (s *supplies) built(ctx context.Context, top digest.Digest) (*provenance.Build, error) {
-	if top != s.top {
-		if err := s.readAgain(ctx); err != nil {
-			return nil, err
-		}
-	}
-	b := s.build
-	b.Subject, b.Version, b.Go = top, version.Release, runtime.Version()
-	b.Dependencies = slices.Clone(b.Dependencies)
-	for arch, d := range s.servers {
-		b.Dependencies = append(b.Dependencies, provenance.Dependency{Name: "server", Digest: d,
-			URI: "pkg:generic/bindery-server@" + version.Release + "?arch=" + arch + "&os=linux"})
-	}
-	if client := s.client(); client != nil {
-		for name, d := range client.Opened() {
-			b.Dependencies = append(b.Dependencies, s.dependency(name, d))
-		}
-	}
-	if s.times {
-		b.Finished = time.Now()
-	}
-	return &b, nil
-}
-
 // prepareProvenance notes the parameters and the sources of a build before it begins.
 func (p *program) prepareProvenance(c *cli.Context, s *supplies, in string) (err error) {
 	s.build.Builder = c.String("builder-id")
@@ -343,11 +166,11 @@ func (p *program) prepareProvenance(c *cli.Context, s *supplies, in string) (err
 		return cmdline.Usagef("invalid --builder-id value %.200q, expected a URI", s.build.Builder)
 	}
 	if s.build.Builder == "" && os.Getenv("CI") != "" {
-		p.log.Warn("--builder-id is not set: the provenance names " + provenance.LocalBuilder +
+		p.warnOnce("--builder-id is not set: the provenance names " + provenance.LocalBuilder +
 			" as the builder, which says nothing about this CI system")
 	}
 	if s.signing.Keys == nil {
-		p.log.Warn("the provenance is not signed: anyone can write such a statement; --sign-key signs it")
+		p.warnOnce("the provenance is not signed: anyone can write such a statement; --sign-key signs it")
 	}
 	if s.times {
 		s.build.Started = time.Now()

@@ -12,11 +12,7 @@ import (
 
 // bundle reads a bundle image.
 func (x *examiner) bundle(ctx context.Context, i images.SurveyedImage, e *examined) error {
-	limits := x.o.Limits
-	if limits.File == maxProgram {
-		limits.File = 0 // the files of bundles have a smaller limit
-	}
-	b, err := render.OpenedBundle(ctx, i.Image, render.Options{ImageLimits: limits, TempDir: x.o.Temp})
+	b, err := render.OpenedBundle(ctx, i.Image, render.Options{ImageLimits: x.o.Limits, TempDir: x.o.Temp})
 	if err != nil {
 		return err
 	}

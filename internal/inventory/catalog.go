@@ -38,7 +38,7 @@ func (x *examiner) catalog(ctx context.Context, i images.SurveyedImage, place st
 			return err
 		}
 	}
-	eo := images.ExtractOptions{Limits: x.o.Limits, Temp: x.o.Temp}
+	eo := images.ExtractOptions{Limits: x.withProgram(), Temp: x.o.Temp}
 	tree, err := i.Extract(ctx, []string{place, serverPath}, eo)
 	if errors.Is(err, images.ErrInvalid) {
 		// The path of the server may lead through a link, as in images with /usr merged: the server is then in a layer
@@ -68,7 +68,7 @@ func (x *examiner) catalog(ctx context.Context, i images.SurveyedImage, place st
 
 // database reads the image of an index database.
 func (x *examiner) database(ctx context.Context, i images.SurveyedImage, place string, e *examined) (err error) {
-	tree, err := i.Extract(ctx, []string{serverPath}, images.ExtractOptions{Limits: x.o.Limits, Temp: x.o.Temp})
+	tree, err := i.Extract(ctx, []string{serverPath}, images.ExtractOptions{Limits: x.withProgram(), Temp: x.o.Temp})
 	switch {
 	case err == nil:
 		err = errors.Join(x.program(tree, e), tree.Close())
@@ -78,12 +78,8 @@ func (x *examiner) database(ctx context.Context, i images.SurveyedImage, place s
 	if err != nil {
 		return err
 	}
-	limits := x.o.Limits
-	if limits.File == maxProgram {
-		limits.File = 0 // databases have a larger limit
-	}
 	e.packages, err = packages(render.OpenedDatabase(ctx, i.Image, place,
-		render.Options{ImageLimits: limits, TempDir: x.o.Temp, Jobs: x.o.Jobs, Reuse: true}))
+		render.Options{ImageLimits: x.o.Limits, TempDir: x.o.Temp, Jobs: x.o.Jobs, Reuse: true}))
 	return err
 }
 
@@ -150,7 +146,7 @@ func (x *examiner) serverLayer(ctx context.Context, i *images.Image, n int, plac
 	}
 	alone := true
 	var program *sbom.Program
-	_, err := images.NewLayerReader(x.o.Limits).Read(ctx, i, n,
+	_, err := images.NewLayerReader(x.withProgram()).Read(ctx, i, n,
 		func(name string, h *tar.Header, content io.Reader) (err error) {
 			inside := name == place || strings.HasPrefix(name, place+"/")
 			above := h.Typeflag != tar.TypeDir && strings.HasPrefix(place, name+"/")

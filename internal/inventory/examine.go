@@ -17,7 +17,7 @@ import (
 
 // Options configure [Examine].
 type Options struct {
-	// Limits bound what is read out of the images. Limits.File is 256 MiB by default.
+	// Limits bound what is read out of the images. Limits.File is 256 MiB for catalogs by default.
 	Limits images.Limits
 	// Temp is the directory of temporary files; empty means the system's.
 	Temp string
@@ -59,7 +59,6 @@ type examined struct {
 // A catalog or bundle that cannot be read is an error: what is in it is not known. The classes of errors are those of
 // [images.Client.Open] and [render.Reference].
 func Examine(ctx context.Context, s *images.Survey, o Options) (*Inventory, error) {
-	o.Limits.File = cmp.Or(o.Limits.File, maxProgram)
 	inv := &Inventory{Repository: s.Repository, top: s.Digest, index: s.Index}
 	x := examiner{o: o, servers: map[digest.Digest]*sbom.Program{}}
 	for _, i := range s.Images {
@@ -83,6 +82,13 @@ type examiner struct {
 	catalogs []readCatalog
 	// servers are those of the server layers that were read, by diffID; nil for a layer with something else in it.
 	servers map[digest.Digest]*sbom.Program
+}
+
+// withProgram are the limits for reading files among which is a program.
+func (x *examiner) withProgram() images.Limits {
+	limits := x.o.Limits
+	limits.File = cmp.Or(limits.File, maxProgram)
+	return limits
 }
 
 func (x *examiner) examine(ctx context.Context, i images.SurveyedImage) (*examined, error) {
@@ -172,7 +178,6 @@ func (inv *Inventory) Servers() map[string]digest.Digest {
 // Servers returns the digests of the servers of the images of a survey by architecture, without reading more than the
 // layers that are declared to hold them. It is for images that this program has built.
 func Servers(ctx context.Context, s *images.Survey, o Options) (map[string]digest.Digest, error) {
-	o.Limits.File = cmp.Or(o.Limits.File, maxProgram)
 	x := examiner{o: o, servers: map[digest.Digest]*sbom.Program{}}
 	out := map[string]digest.Digest{}
 	for _, i := range s.Images {

@@ -26,7 +26,8 @@ import (
 // maxPages is how many pages a list of referrers may have.
 const maxPages = 100
 
-// apiState is whether a repository has the referrers API, as far as writing has found out.
+// apiState is whether a repository has the referrers API, as far as the answers have told. Lists are asked for all the
+// same.
 type apiState struct{ state atomic.Int32 }
 
 const (
@@ -46,9 +47,13 @@ func (r *Repository) Referrers(ctx context.Context, subject digest.Digest) ([]v1
 		return nil, err
 	}
 	found, err := r.listed(ctx, subject)
+	if err == nil {
+		r.api.state.Store(apiThere)
+	}
 	if !errors.Is(err, errNoAPI) {
 		return found, err
 	}
+	r.api.state.CompareAndSwap(apiUnknown, apiMissing)
 	text, _, err := r.Manifest(ctx, reflist.Tag(subject))
 	if isAbsent(err) {
 		return nil, nil

@@ -309,6 +309,31 @@ func TestManyWriters(t *testing.T) {
 	}
 }
 
+// A registry that refuses every condition, although nobody else writes, is written to without.
+func TestConditionsThatAreNeverMet(t *testing.T) {
+	r := testregistry.New(t)
+	r.Interfere(func(w http.ResponseWriter, q *http.Request) bool {
+		if q.Header.Get("If-Match")+q.Header.Get("If-None-Match") == "" {
+			return false
+		}
+		w.WriteHeader(http.StatusPreconditionFailed)
+		return true
+	})
+	to := writerTo(t, r, "acme/catalog")
+	for i := range 2 {
+		text := artifact(t, theSubject, fmt.Sprint(i))
+		if err := to.WriteManifest(t.Context(), text, v1.MediaTypeImageManifest); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := to.Settle(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if found, err := to.Referrers(t.Context(), theSubject); err != nil || len(found) != 2 {
+		t.Errorf("%v %v", found, err)
+	}
+}
+
 // A change that another client undoes each time fails at last, and is not reported as done.
 func TestNeverListed(t *testing.T) {
 	defer func(d time.Duration) { contendedSettle = d }(contendedSettle)

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"net/http"
 	"slices"
+	"sync"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"go.podman.io/image/v5/docker/reference"
@@ -25,6 +26,7 @@ type Repository struct {
 	cache *blobcache.Cache
 	api   apiState
 	tags  tagUpdates
+	sent  sync.Map // the digests of blobs that are there
 }
 
 // OpenRepository returns the repository where an image is read: in the first mirror that has it, or in the registry.
@@ -113,7 +115,11 @@ func (o opened) GetBlob(ctx context.Context, _ types.BlobInfo, _ types.BlobInfoC
 	return r, -1, err
 }
 
-// WriteBlob sends a blob unless the repository has it. open is called once for each attempt.
+// smallBlob is the size in bytes up to which sending a blob takes less than asking whether it is there.
+const smallBlob = 16 << 10
+
+// WriteBlob sends a blob unless the repository has it; of small ones only the empty configuration is asked for. open is
+// called once for each attempt.
 func (r *Repository) WriteBlob(ctx context.Context, d v1.Descriptor,
 	open func(context.Context) (io.ReadCloser, error)) error {
 	if err := verify.Digest(d.Digest); err != nil {
@@ -122,20 +128,30 @@ func (r *Repository) WriteBlob(ctx context.Context, d v1.Descriptor,
 	if d.Size < 0 {
 		return fmt.Errorf("%w: %s has the size %d", fault.ErrInvalid, d.Digest, d.Size)
 	}
-	there := false
-	err := r.retry(ctx, func() (err error) {
-		there, err = r.repo.hasBlob(ctx, d)
-		return err
-	})
-	if err != nil || there {
-		return wrapBlob(d, err)
+	_, there := r.sent.Load(d.Digest)
+	if !there && (d.Size > smallBlob || d.Digest == v1.DescriptorEmptyJSON.Digest) {
+		err := r.retry(ctx, func() (err error) {
+			there, err = r.repo.hasBlob(ctx, d)
+			return err
+		})
+		if err != nil {
+			return wrapBlob(d, err)
+		}
+	}
+	if there {
+		r.sent.Store(d.Digest, true)
+		return nil
 	}
 	u := &blobUpload{repo: r.repo, src: opened(open), blob: d, moved: func(int64) {}}
 	for {
 		before := u.offset
 		err := r.retry(ctx, func() error { return u.attempt(ctx) })
+		if err == nil {
+			r.sent.Store(d.Digest, true)
+			return nil
+		}
 		// An attempt that made progress does not count, as for images.
-		if err == nil || ctx.Err() != nil || !transient(err) || u.offset-before < restartProgress || u.at == nil {
+		if ctx.Err() != nil || !transient(err) || u.offset-before < restartProgress || u.at == nil {
 			return wrapBlob(d, err)
 		}
 	}

@@ -109,6 +109,7 @@ func (r *Repository) UpdateTag(ctx context.Context, tag string, change tagChange
 
 // update writes a tag until a change is in it, as far as the answers tell.
 func (r *Repository) update(ctx context.Context, u *tagUpdate, change tagChange) error {
+	var before digest.Digest // of the text whose replacement was refused
 	for refused := 0; ; refused++ {
 		begun := time.Now()
 		old, etag, err := r.tagged(ctx, u.tag)
@@ -126,13 +127,19 @@ func (r *Repository) update(ctx context.Context, u *tagUpdate, change tagChange)
 		if u.writes == maxTagWrites || refused == maxRefusedWrites {
 			return remoteError(fmt.Errorf("tag %s: %w", u.tag, ErrNotListed))
 		}
-		_, err = r.put(ctx, u.tag, text, mediaType, condition(old, etag))
+		only := condition(old, etag)
+		if refused > 0 && before == digest.FromBytes(old) {
+			only = nil // nobody has written the tag: the registry, or a proxy, refuses every condition
+		}
+		before = digest.FromBytes(old)
+		_, err = r.put(ctx, u.tag, text, mediaType, only)
 		if !hasStatus(err, http.StatusPreconditionFailed) {
 			u.writes++
+			u.conditional = u.conditional && only != nil
 			u.seen, u.took = digest.FromBytes(text), time.Since(begun)
 			return err
 		}
-		u.conditional = true
+		u.conditional = only != nil
 		if err := sleep(ctx, rand.N(time.Duration(min(refused+1, 10))*20*time.Millisecond)); err != nil {
 			return err
 		}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/images/signature"
+	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/inventory"
 	"github.com/operator-bindery/bindery/internal/sbom"
 )
@@ -97,6 +98,44 @@ func (s *SBOM) Attach(ctx context.Context, to referrers.Writer, image referrers.
 		}
 	}
 	return nil
+}
+
+// maxSigned is the largest document in bytes that verifiers read as the predicate of an attestation: 16 MiB in base64,
+// with the rest of the statement.
+const maxSigned = 16<<20/4*3 - 4096
+
+// Check returns an error if a document of the image is too large to be signed. It is for finding out before anything is
+// written.
+func (s *SBOM) Check(found *inventory.Inventory, name string) error {
+	if s.Signing.Keys == nil {
+		return nil
+	}
+	for _, format := range s.Formats {
+		for _, subject := range found.Subjects() {
+			of, ok := found.Of(subject, name)
+			if !ok {
+				continue
+			}
+			var n size
+			if err := format.Write(&n, of, s.Options); err != nil {
+				return err
+			}
+			if n > maxSigned {
+				return fmt.Errorf("%w: the bill of materials (%s) of %s has %d bytes, and verifiers read "+
+					"attestations of at "+
+					"most %d: it can be attached unsigned", fault.ErrLimit, format, subject, n, maxSigned)
+			}
+		}
+	}
+	return nil
+}
+
+// size counts what is written to it.
+type size int64
+
+func (n *size) Write(b []byte) (int, error) {
+	*n += size(len(b))
+	return len(b), nil
 }
 
 // one attaches an unsigned document.
