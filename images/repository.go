@@ -10,9 +10,11 @@ import (
 	"go.podman.io/image/v5/docker"
 
 	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/layouts"
 	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/internal/registry"
+	"github.com/operator-bindery/bindery/internal/verify"
 )
 
 // Repository is an image and the place where it is, for reading what hangs on the image. Close it after use.
@@ -83,18 +85,36 @@ func (c *Client) repositoryInRegistry(ctx context.Context, name string) (*regist
 	return at.Repository(), v1.Descriptor{MediaType: kind, Digest: digest.FromBytes(text), Size: int64(len(text))}, nil
 }
 
-// openLayout opens a layout and finds the image that a place chooses.
+// openLayout opens a layout and finds the image that a place chooses. Its manifest or index is there and is what the
+// descriptor says: what is signed, verified or shown is what others read in the layout.
 func openLayout(ctx context.Context, p layouts.Place, limits Limits,
 	temp string) (*layouts.Repository, v1.Descriptor, error) {
 	at, err := layouts.OpenRepository(ctx, p, limits.WithDefaults(), temp)
 	if err != nil {
 		return nil, v1.Descriptor{}, err
 	}
-	top, err := at.Top(p)
+	top, err := checkedTop(ctx, at, p)
 	if err != nil {
 		return nil, v1.Descriptor{}, errors.Join(err, at.Close())
 	}
 	return at, top, nil
+}
+
+// checkedTop returns the descriptor of the image that a place chooses, after a look at its text.
+func checkedTop(ctx context.Context, at *layouts.Repository, p layouts.Place) (v1.Descriptor, error) {
+	top, err := at.Top(p)
+	if err != nil {
+		return top, err
+	}
+	text, kind, err := at.Manifest(ctx, top.Digest.String())
+	if err != nil {
+		return top, err
+	}
+	if int64(len(text)) != top.Size {
+		return top, fmt.Errorf("manifest: %w: size is %d and not %d", fault.ErrIntegrity, len(text), top.Size)
+	}
+	top.MediaType, err = verify.ManifestKind(text, kind)
+	return top, err
 }
 
 // Writer is an image that exists, and the place where it is, for writing attachments. What is written to a layout or an

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -308,10 +309,15 @@ func (p *program) cachePrune(c *cli.Context) error {
 
 // printJSON prints an answer as JSON.
 func (p *program) printJSON(v any) error {
-	enc := json.NewEncoder(p.stdout)
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
 	enc.SetIndent("", "    ")
 	enc.SetEscapeHTML(false)
-	return enc.Encode(v)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	_, err := p.stdout.Write(printable.JSON(b.Bytes()))
+	return err
 }
 
 // printTable prints an answer as a table.

@@ -97,3 +97,37 @@ func TestTimeoutOfSignatures(t *testing.T) {
 		})
 	}
 }
+
+// A signature is of the content: an image of a layout whose manifest was replaced, or is missing, is not verified, and
+// is not signed either.
+func TestManifestOfALayoutIsCompared(t *testing.T) {
+	keys := supplytest.Vectors(t)["keys"]
+	for name, change := range map[string]func(path string) error{
+		"replaced": func(path string) error { return os.WriteFile(path, []byte(`{"schemaVersion":2}`), 0o600) },
+		"missing":  os.Remove,
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := supplytest.Unpack(t, "unsigned")
+			work := t.TempDir()
+			writeFile(t, filepath.Join(work, "p256.pub"), string(keys["p256.pub"]))
+			writeFile(t, filepath.Join(work, "p256.key"), string(keys["p256.pkcs8.pem"]))
+			sign := []string{"sign", "oci:" + dir + ":v1", "--sign-key", "p256.key", "--allow-plain-key",
+				"--sign-format", "bundle"}
+			check := []string{"verify", "oci:" + dir + ":v1", "--key", "p256.pub"}
+			done(t, work, "bindery", sign...)
+			got := done(t, work, "bindery", check...)
+			d, ok := strings.CutPrefix(strings.Fields(got)[1], "sha256:")
+			if !ok {
+				t.Fatal(got)
+			}
+			if err := change(filepath.Join(dir, "blobs", "sha256", strings.TrimSuffix(d, ":"))); err != nil {
+				t.Fatal(err)
+			}
+			for _, args := range [][]string{sign, check, {"tree", "oci:" + dir + ":v1"}} {
+				if got := runProgram(t, work, "bindery", args...); got.status != 1 || got.stdout != "" {
+					t.Errorf("%v: %+v", args[0], got)
+				}
+			}
+		})
+	}
+}

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/verify"
 )
 
 // Artifact is one document that is attached to an image.
@@ -123,9 +124,9 @@ func withLayers(ctx context.Context, w Writer, tag string, old []byte, layers []
 		if err := json.Unmarshal(old, &m); err != nil {
 			return nil, "", fmt.Errorf("the manifest of %s: %w: %w", tag, fault.ErrInvalid, err)
 		}
-		if m.MediaType != "" && m.MediaType != v1.MediaTypeImageManifest {
-			return nil, "", fmt.Errorf("the manifest of %s: %w: it is of the type %.100q, and nothing is added to it",
-				tag, fault.ErrInvalid, m.MediaType)
+		// An index would lose its entries.
+		if _, err := verify.ManifestKind(old, v1.MediaTypeImageManifest); err != nil {
+			return nil, "", fmt.Errorf("the manifest of %s, to which nothing is added: %w", tag, err)
 		}
 	}
 	changed := false

@@ -363,3 +363,20 @@ func TestReadImage(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// A tag of signatures that stands for an index, also for one that does not say its type, is left as it is.
+func TestNothingIsAddedToAnIndex(t *testing.T) {
+	for _, text := range []string{
+		`{"schemaVersion":2,"manifests":[{"mediaType":"m","digest":"` + image.String() + `","size":1}]}`,
+		`{"schemaVersion":2,"mediaType":"` + v1.MediaTypeImageIndex + `","manifests":[]}`,
+		`{"schemaVersion":2,"layers":[],"Layers":[]}`,
+	} {
+		p := newPlace()
+		tag := TagOf(image, Signatures)
+		p.manifests[tag] = []byte(text)
+		err := AppendLayers(t.Context(), p, tag, []v1.Descriptor{{MediaType: "m", Digest: image, Size: 1}})
+		if !errors.Is(err, fault.ErrInvalid) || string(p.manifests[tag]) != text || p.writes > 0 {
+			t.Errorf("%s: %v, %d writes, %s", text, err, p.writes, p.manifests[tag])
+		}
+	}
+}
