@@ -112,7 +112,7 @@ func TestManifestOfALayoutIsCompared(t *testing.T) {
 			writeFile(t, filepath.Join(work, "p256.pub"), string(keys["p256.pub"]))
 			writeFile(t, filepath.Join(work, "p256.key"), string(keys["p256.pkcs8.pem"]))
 			sign := []string{"sign", "oci:" + dir + ":v1", "--sign-key", "p256.key", "--allow-plain-key",
-				"--sign-format", "bundle"}
+				"--sign-identity", "registry.example.com/acme/catalog:v1"}
 			check := []string{"verify", "oci:" + dir + ":v1", "--key", "p256.pub"}
 			done(t, work, "bindery", sign...)
 			got := done(t, work, "bindery", check...)

@@ -41,8 +41,8 @@ func Examine(ctx context.Context, r referrers.Reader, subject digest.Digest, key
 			continue
 		}
 		c := Claim{Form: string(formSig), Manifest: l.manifest, Identity: p.Identity}
-		if at := slices.IndexFunc(keys, l.madeBy); at >= 0 {
-			c.Verified, c.Key = true, keys[at].Fingerprint()
+		if key, _, err := l.verified(subject, keys...); err == nil {
+			c.Verified, c.Key = true, key
 		}
 		claims = append(claims, c)
 	}
@@ -85,6 +85,9 @@ func (v *verifier) claim(claims []Claim, in form, manifest digest.Digest, e *env
 	}
 	c := Claim{Form: string(in), Manifest: manifest, PredicateType: s.PredicateType, Key: e.key()}
 	key, err := v.madeByKey(&Finding{}, preAuthEncoding(e.payloadType, e.payload), e.signatures, in)
+	if err == nil && e.certificate != nil {
+		err = checkCertificate(e.certificate, key, v.o.Now)
+	}
 	if err == nil {
 		c.Verified, c.Key = true, key.Fingerprint()
 	}

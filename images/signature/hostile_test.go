@@ -173,7 +173,8 @@ func TestBundlesThatReadTwoWays(t *testing.T) {
 	}{
 		"camel case": {`{"mediaType":"` + signature.BundleType + `","dsseEnvelope":` + envelope + `}`, true},
 		"snake case": {`{"media_type":"` + signature.BundleType + `","dsse_envelope":` + envelope + `}`, true},
-		"both":       {`{"mediaType":"` + signature.BundleType + `","dsseEnvelope":{},"dsse_envelope":` + envelope + `}`, false},
+		"both": {`{"mediaType":"` + signature.BundleType + `","dsseEnvelope":{},"dsse_envelope":` + envelope +
+			`}`, false},
 		"another spelling beside it": {`{"mediaType":"` + signature.BundleType + `","DSSEEnvelope":{},"dsseEnvelope":` +
 			envelope + `}`, false},
 		"unknown version": {`{"mediaType":"application/vnd.dev.sigstore.bundle.v9.9+json","dsseEnvelope":` + envelope +
@@ -201,5 +202,59 @@ func TestBundlesThatReadTwoWays(t *testing.T) {
 				t.Errorf("%v %+v", err, report)
 			}
 		})
+	}
+}
+
+// A good signature to which somebody has added a certificate that cannot have made it is refused. So signing again makes
+// another one, and nobody is told that the refused one is there already.
+func TestSpoiltSignatureIsMadeAgain(t *testing.T) {
+	key := privateKey(t, "p256")
+	dir := supplytest.Unpack(t, "unsigned")
+	_, image := openLayout(t, dir, "v1")
+	const name = "registry.example.com/acme/catalog:v1"
+	payload := `{"critical":{"identity":{"docker-reference":"` + name + `"},"image":{"docker-manifest-digest":"` +
+		image.Top.Digest.String() + `"},"type":"cosign container image signature"},"optional":null}`
+	attach(t, dir, image, attachFunc(func(ctx context.Context, to referrers.Writer, i referrers.Image) error {
+		sig, err := key.Sign(ctx, []byte(payload))
+		if err != nil {
+			return err
+		}
+		l := v1.Descriptor{MediaType: "application/vnd.dev.cosign.simplesigning.v1+json",
+			Digest: digest.FromString(payload), Size: int64(len(payload)), Annotations: map[string]string{
+				"dev.cosignproject.cosign/signature": base64.StdEncoding.EncodeToString(sig),
+				"dev.sigstore.cosign/certificate":    "spoilt"}}
+		return referrers.AppendLayers(ctx, to, "sha256-"+i.Top.Digest.Encoded()+".sig", []v1.Descriptor{l},
+			[]byte(payload))
+	}))
+	examine := func() (verified bool, claims int) {
+		r, image := openLayout(t, dir, "v1")
+		report, err := signature.Verify(t.Context(), r, image, signature.VerifyOptions{Keys: publicKey(t, "p256")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, err := signature.Examine(t.Context(), r, image.Top.Digest, publicKey(t, "p256"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range all {
+			if c.Verified {
+				claims++
+			}
+		}
+		return report.Verified, claims
+	}
+	if verified, claims := examine(); verified || claims != 0 {
+		t.Errorf("spoilt: %v, %d", verified, claims)
+	}
+	s := signature.NewSigning(signature.SignOptions{Keys: keysOf(key), Format: signature.FormatSig,
+		Identities: []string{name}})
+	attach(t, dir, image, s)
+	for _, m := range s.Made() {
+		if m.Subject == image.Top.Digest && m.Found {
+			t.Errorf("%+v", m)
+		}
+	}
+	if verified, claims := examine(); !verified || claims != 1 {
+		t.Errorf("signed again: %v, %d", verified, claims)
 	}
 }

@@ -135,9 +135,8 @@ func (s *Signing) tag(ctx context.Context, to referrers.Writer, subject v1.Descr
 			made := Made{Subject: subject.Digest, Form: string(formSig), Key: key.Public().Fingerprint(),
 				Identity: name}
 			made.Found = slices.ContainsFunc(present, func(p presentLayer) bool {
-				signed, err := parseSimple(p.content)
-				return err == nil && signed.Digest == subject.Digest && signed.Identity == name &&
-					p.madeBy(key.Public())
+				signer, identity, err := p.verified(subject.Digest, key.Public())
+				return err == nil && identity == name && signer == made.Key
 			})
 			if !made.Found {
 				layer, payload, err := s.layer(ctx, subject.Digest, key, name)
@@ -227,10 +226,13 @@ type presentLayer struct {
 	content  []byte
 }
 
-// madeBy tells whether a key made the signature of a .sig layer.
-func (p presentLayer) madeBy(key PublicKey) bool {
-	sig, err := decodeBase64(p.Annotations[signatureAnnotation])
-	return err == nil && key.verify(p.content, sig, formSig) == nil
+// verified returns the fingerprint of the key that made the signature of a .sig layer, and the name that it is for. What
+// [Verify] refuses is an error.
+func (p presentLayer) verified(subject digest.Digest, keys ...PublicKey) (key, identity string, err error) {
+	v := newFinder(nil, subject, PredicateSign, keys...)
+	f := Finding{}
+	_, err = v.simple(&f, p.Descriptor, p.content)
+	return f.Key, f.Identity, err
 }
 
 // present reads the layers of a tag. What cannot be understood is left out.

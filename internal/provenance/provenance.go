@@ -37,8 +37,8 @@ type Build struct {
 	Dependencies []Dependency
 	// Builder is the URI of who vouches for the build; [LocalBuilder] if empty.
 	Builder string
-	// Version is that of bindery, Go that of the Go that it was built with, Program the digest of its program file; it may
-	// be empty.
+	// Version is that of bindery, Go that of the Go that it was built with, Program the digest of its program file; it
+	// may be empty.
 	Version, Go string
 	Program     digest.Digest
 	// Subject is the digest of the image, of which the invocation's name is derived.
