@@ -8,9 +8,9 @@ import (
 	"github.com/operator-bindery/bindery/images"
 )
 
-// Examine calls read with a survey of the image, which has no name. Nothing is copied, and layers are written or fetched
-// as they are read. As for [Image.Copy], an image with a cached layer that differs from its record is rebuilt, and read
-// is called again for the new one. Nothing else may use the image meanwhile.
+// Examine calls read with a survey of the image, which has no name. Nothing is copied, and layers are written or
+// fetched as they are read. As for [Image.Copy], an image with a cached layer that differs from its record is rebuilt,
+// and read is called again for the new one. Nothing else may use the image meanwhile.
 func (i *Image) Examine(ctx context.Context, read func(*images.Survey) error) error {
 	return i.current(ctx, func() (err error) {
 		survey, err := images.SurveySource(ctx, source{i})

@@ -34,8 +34,8 @@ func openOnce(ctx context.Context, c *Client, name string) error {
 	return img.Close()
 }
 
-// A failure to read signatures is never an answer of the policy: neither that the image is not signed, nor, for an index,
-// that its images have to be.
+// A failure to read signatures is never an answer of the policy: neither that the image is not signed, nor, for an
+// index, that its images have to be.
 func TestFailuresToReadSignatures(t *testing.T) {
 	policies := supplytest.Policies(t)
 	for _, vector := range []string{"sig-cimage-p256", "sig-cimage-index-all"} {
@@ -55,7 +55,8 @@ func TestFailuresToReadSignatures(t *testing.T) {
 						}
 						return refuse
 					})
-					c := quick(t, ClientOptions{Registry: access, PolicyFile: filepath.Join(policies, "p256-default.json")})
+					c := quick(t,
+						ClientOptions{Registry: access, PolicyFile: filepath.Join(policies, "p256-default.json")})
 					err := openOnce(t.Context(), c, repository+":"+tag)
 					if !errors.Is(err, ErrRegistry) || errors.Is(err, ErrPolicy) {
 						t.Errorf("got %v", err)
@@ -266,9 +267,11 @@ func TestRequiredSignatures(t *testing.T) {
 		vector, policy, image string
 		unverified, refused   bool
 	}{
-		"a signature":                   {"sig-cimage-p256", filepath.Join(policies, "p256-default.json"), signedImage, false, false},
-		"a signature, and anything":     {"sig-cimage-p256", both, signedImage, false, false},
-		"no signature":                  {"unsigned", filepath.Join(policies, "p256-default.json"), signedImage, false, true},
+		"a signature": {"sig-cimage-p256", filepath.Join(policies, "p256-default.json"), signedImage,
+			false, false},
+		"a signature, and anything": {"sig-cimage-p256", both, signedImage, false, false},
+		"no signature": {"unsigned", filepath.Join(policies, "p256-default.json"), signedImage, false,
+			true},
 		"anything":                      {"sig-cimage-p256", anything, signedImage, true, true},
 		"another transport is accepted": {"unsigned", filepath.Join(policies, "p256-default.json"), layout, true, true},
 		"no policy":                     {"sig-cimage-p256", "", signedImage, true, true},

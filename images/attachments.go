@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/opencontainers/go-digest"
@@ -103,16 +104,24 @@ func (c *copier) attachPushed() func(context.Context, *registry.Repository, regi
 	}
 }
 
-// attachStaged writes the attachments into a staged layout.
+// attachStaged writes the attachments into a staged layout. Of several names in one layout the first has them, unless
+// the others are names in registries: they are those of the digest, and the second stage would not see them in the
+// first.
 func (c *copier) attachStaged(ctx context.Context, d Destination, out *layouts.Output) error {
-	if len(c.o.Attachments) == 0 {
+	place := layouts.Place{Format: layouts.Format(d.Transport), Path: filepath.Clean(d.Path),
+		Name: nameInLayout(d.Name)}
+	if len(c.o.Attachments) == 0 || c.attached[place] {
 		return nil
 	}
+	if c.attached == nil {
+		c.attached = map[layouts.Place]bool{}
+	}
+	c.attached[place] = true
 	w, err := out.Writer(ctx, Limits{}.WithDefaults(), c.scratch.Dir())
 	if err != nil {
 		return err
 	}
-	return c.attach(ctx, w, nameInLayout(d.Name))
+	return c.attach(ctx, w, place.Name)
 }
 
 // nameInLayout returns the name of an image in a layout if it is one of a registry, with a host; else it is empty.

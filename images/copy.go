@@ -309,6 +309,8 @@ type copier struct {
 	sys     *types.SystemContext
 	policy  *signature.PolicyContext
 	scratch *Workspace
+	// attached are the layouts whose stages have the attachments.
+	attached map[layouts.Place]bool
 }
 
 func newCopier(ctx context.Context, src types.ImageReference, dests []Destination, o CopyOptions) (*copier, error) {

@@ -161,7 +161,8 @@ func TestAttachments(t *testing.T) {
 	old := filepath.Join(dir, "old")
 	testregistry.Image{Layers: []map[string]string{{"x": "y"}}}.WriteLayout(t, old, "before")
 	dests := []Destination{{Docker, "", r.Host() + "/a/b:v1"}, {Docker, "", r.Host() + "/a/b:v2"},
-		{OCI, filepath.Join(dir, "new"), "v1"}, {OCI, old, "registry.example.com/a/b:v1"},
+		{OCI, filepath.Join(dir, "new"), "v1"}, {OCI, filepath.Join(dir, "new"), "v2"},
+		{OCI, old, "registry.example.com/a/b:v1"},
 		{OCIArchive, filepath.Join(dir, "x.tar"), ""}}
 	var names []string
 	a := attaching(func(ctx context.Context, to referrers.Writer, image referrers.Image) error {

@@ -29,8 +29,8 @@ type indexWalk struct {
 	entries int
 }
 
-// add visits an image, or all images of an index, whose manifest text one has read. above is the verdict about the index
-// that it is in.
+// add visits an image, or all images of an index, whose manifest text one has read. above is the verdict about the
+// index that it is in.
 func (w *indexWalk) add(ctx context.Context, one *Image, text []byte, kind string, entry v1.Descriptor, above verdict,
 	depth int) error {
 	if depth > limit.MaxIndexDepth {

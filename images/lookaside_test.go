@@ -57,8 +57,9 @@ func (k gpgKey) sign(t *testing.T, name, digest string) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := fmt.Fprintf(w, `{"critical":{"identity":{"docker-reference":%q},"image":{"docker-manifest-digest":%q},`+
-		`"type":"atomic container signature"},"optional":{}}`, name, digest); err != nil {
+	if _, err := fmt.Fprintf(w,
+		`{"critical":{"identity":{"docker-reference":%q},"image":{"docker-manifest-digest":%q},`+
+			`"type":"atomic container signature"},"optional":{}}`, name, digest); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Close(); err != nil {
@@ -83,11 +84,13 @@ func TestLookasideSignatures(t *testing.T) {
 		want       string
 		class      error
 	}{
-		"signed":              {[][]byte{good}, 200, "", nil},
-		"the second is good":  {[][]byte{other.sign(t, name, top), good}, 200, "", nil},
-		"another key":         {[][]byte{other.sign(t, name, top)}, 200, "", ErrPolicy},
-		"another name":        {[][]byte{key.sign(t, reg.Host()+"/evil/catalog:v1", top)}, 200, "is not accepted", ErrPolicy},
-		"another digest":      {[][]byte{key.sign(t, name, "sha256:"+strings.Repeat("0", 64))}, 200, "does not match", ErrPolicy},
+		"signed":             {[][]byte{good}, 200, "", nil},
+		"the second is good": {[][]byte{other.sign(t, name, top), good}, 200, "", nil},
+		"another key":        {[][]byte{other.sign(t, name, top)}, 200, "", ErrPolicy},
+		"another name": {[][]byte{key.sign(t, reg.Host()+"/evil/catalog:v1", top)}, 200, "is not accepted",
+			ErrPolicy},
+		"another digest": {[][]byte{key.sign(t, name, "sha256:"+strings.Repeat("0", 64))}, 200, "does not match",
+			ErrPolicy},
 		"none":                {nil, 200, "A signature was required", ErrPolicy},
 		"no signature at all": {[][]byte{[]byte("<html>")}, 200, "", ErrPolicy},
 		"a failure":           {[][]byte{good}, 503, "503", ErrRegistry},

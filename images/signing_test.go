@@ -86,7 +86,8 @@ func TestLibraryAcceptsSignatures(t *testing.T) {
 			}
 			for _, i := range w.Image.Instances {
 				d := i.Digest
-				if ok, err := pc.IsRunningImageAllowed(t.Context(), image.UnparsedInstance(src, &d)); !ok || err != nil {
+				if ok, err := pc.IsRunningImageAllowed(t.Context(), image.UnparsedInstance(src, &d)); !ok ||
+					err != nil {
 					t.Errorf("%s: %v", d, err)
 				}
 			}

@@ -60,7 +60,8 @@ func (p *program) buildCatalogCommand() *cli.Command {
 				"bindery build catalog catalog -t registry.example.com/acme/catalog:v1 --push --digest-file digest "+
 					"--dry-run",
 				"bindery build catalog catalog -t acme/catalog:v1 --server none --cache opm-pogreb --dry-run",
-				"bindery build catalog catalog -t registry.example.com/acme/catalog:v1 --sbom spdx,cyclonedx --provenance",
+				"bindery build catalog catalog -t registry.example.com/acme/catalog:v1 --sbom spdx,cyclonedx "+
+					"--provenance",
 				"bindery build catalog index.db --plan --max-layers 3",
 				"bindery build catalog index.db --plan --max-layers 5 --previous oci:catalog.oci:v1"),
 		Flags:  all,

@@ -32,7 +32,7 @@ func (p *program) copyCommand() *cli.Command {
 			".sbom that cosign derives from a digest, and all referrers, go with it: those of an index, of its " +
 			"images, and of " +
 			"referrers.\n" +
-			"No manifest is written anew. What the destination has is not sent again: a copy that was ended goes on " +
+			"No manifest is rewritten. What the destination has is not sent again: a copy that was ended goes on " +
 			"when it " +
 			"is repeated.\n\n" +
 			"With --from-file the images are those of a file: each line has a source and a destination, separated by " +

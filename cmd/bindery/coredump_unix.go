@@ -4,8 +4,8 @@ package main
 
 import "golang.org/x/sys/unix"
 
-// forbidCoreDumps keeps keys and passphrases out of core dumps. The limit is 1 and not 0: with 1, Linux also writes none
-// to a program that collects them (core(5), "Piping core dumps to a program").
+// forbidCoreDumps keeps keys and passphrases out of core dumps. The limit is 1 and not 0: with 1, Linux also writes
+// none to a program that collects them (core(5), "Piping core dumps to a program").
 func forbidCoreDumps() {
 	var limit unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_CORE, &limit) == nil && limit.Cur > 1 {

@@ -46,9 +46,11 @@ func (p *program) verifyCommand() *cli.Command {
 			"differences are reported. The exit status is 0 without differences and 1 with. It is also 1 on an " +
 			"error, but then\n" +
 			"standard output is empty.\n\n" +
-			"With --key it verifies the signatures of any image instead, .sig tags and Sigstore bundles, and with --type " +
+			"With --key it verifies the signatures of any image instead, .sig tags and Sigstore bundles, and with " +
+			"--type " +
 			"its\n" +
-			"attestations; with --signatures it asks the policy. An index is signed if it is signed itself, or if every " +
+			"attestations; with --signatures it asks the policy. An index is signed if it is signed itself, or " +
+			"if every " +
 			"image\n" +
 			"in it is." +
 			examples("bindery verify oci:catalog.oci:v1", "bindery verify oci:catalog.oci:v1 -o json",

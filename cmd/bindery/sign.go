@@ -23,9 +23,11 @@ func (p *program) signCommand() *cli.Command {
 		Name:      "sign",
 		Usage:     "sign an image that exists",
 		ArgsUsage: "IMAGE",
-		Description: "Signs the image and, of an index, every image in it, in a registry, an OCI layout or an archive of " +
+		Description: "Signs the image and, of an index, every image in it, in a registry, an OCI layout or an " +
+			"archive of " +
 			"one. By default\n" +
-			"both forms are written: a .sig tag, which policies (policy.json) of podman, CRI-O and OpenShift read, and " +
+			"both forms are written: a .sig tag, which policies (policy.json) of podman, CRI-O and OpenShift " +
+			"read, and " +
 			"a Sigstore\n" +
 			"bundle as a referrer, which cosign reads. A signature by the same key that is there already is not made " +
 			"again, and the\n" +
@@ -43,9 +45,11 @@ func (p *program) attestCommand() *cli.Command {
 		Name:      "attest",
 		Usage:     "attach a signed statement about an image",
 		ArgsUsage: "IMAGE",
-		Description: "Signs a statement about the image, an in-toto statement with a predicate of your own, and attaches " +
+		Description: "Signs a statement about the image, an in-toto statement with a predicate of your own, and " +
+			"attaches " +
 			"it as a Sigstore\n" +
-			"bundle. An attestation is never taken for a signature of the image. The type is a URI or one of spdxjson, " +
+			"bundle. An attestation is never taken for a signature of the image. The type is a URI or one of " +
+			"spdxjson, " +
 			"cyclonedx,\n" +
 			"slsaprovenance, slsaprovenance1, custom, vuln, openvex, link." +
 			examples("bindery attest registry.example.com/acme/catalog:v1 --type cyclonedx --predicate sbom.json "+
@@ -116,7 +120,8 @@ func (p *program) attest(c *cli.Context) error {
 		err = signature.CheckPredicate(predicate)
 	}
 	if err != nil {
-		return &cmdline.Error{Class: cmdline.Classify(err), Object: file, Err: fmt.Errorf("--predicate %s: %w", file, err)}
+		return &cmdline.Error{Class: cmdline.Classify(err), Object: file,
+			Err: fmt.Errorf("--predicate %s: %w", file, err)}
 	}
 	created, err := sourceDate()
 	if err != nil {

@@ -36,6 +36,7 @@ type supplies struct {
 	name, fileName string
 	provenance     bool
 	build          provenance.Build
+	program        func() (digest.Digest, error) // the digest of this program
 	times          bool
 	options        sbom.Options
 	examine        inventory.Options
@@ -200,6 +201,10 @@ func (s *supplies) built(ctx context.Context, top digest.Digest) (*provenance.Bu
 	}
 	b := s.build
 	b.Subject, b.Version, b.Go = top, version.Release, runtime.Version()
+	var err error
+	if b.Program, err = s.program(); err != nil {
+		return nil, fmt.Errorf("the digest of this program: %w", err)
+	}
 	b.Dependencies = slices.Clone(b.Dependencies)
 	for arch, d := range s.servers {
 		b.Dependencies = append(b.Dependencies, provenance.Dependency{Name: "server", Digest: d,

@@ -2,13 +2,16 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
+	"github.com/opencontainers/go-digest"
 	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
@@ -175,6 +178,7 @@ func (p *program) prepareProvenance(c *cli.Context, s *supplies, in string) (err
 	if s.times {
 		s.build.Started = time.Now()
 	}
+	s.program = programDigest(c.Context)
 	_, s.build.Command, _ = strings.Cut(p.line.Name(c.App.HelpName), " ")
 	if s.build.Parameters, err = buildParameters(c, s.build.Command); err != nil {
 		return err
@@ -190,6 +194,19 @@ func (p *program) prepareProvenance(c *cli.Context, s *supplies, in string) (err
 		}
 	}
 	return nil
+}
+
+// programDigest begins to read this program's file, beside the build, and returns what waits for its digest.
+func programDigest(ctx context.Context) func() (digest.Digest, error) {
+	wait := sync.OnceValues(func() (digest.Digest, error) {
+		path, err := os.Executable()
+		if err != nil {
+			return "", err
+		}
+		return provenance.File(ctx, os.DirFS(filepath.Dir(path)), filepath.Base(path))
+	})
+	go func() { _, _ = wait() }() // the error is returned to the one who waits
+	return wait
 }
 
 // isURI tells whether a text has a scheme and no blanks.

@@ -11,8 +11,8 @@ import (
 	"github.com/operator-bindery/bindery/internal/regularfile"
 )
 
-// trustedKeys reads the files of --trusted-key. A flag without a file, such as one whose value is a variable that is not
-// set, is an error: without keys every image would be accepted.
+// trustedKeys reads the files of --trusted-key. A flag without a file, such as one whose value is a variable that is
+// not set, is an error: without keys every image would be accepted.
 func trustedKeys(c *cli.Context) ([]signature.PublicKey, error) {
 	files, err := cmdline.List(c.StringSlice("trusted-key"))
 	if err != nil {

@@ -71,7 +71,8 @@ var rules = map[string][]string{
 
 	// Non-leaf packages for tests.
 	"internal/catalogdtest": {"images"},
-	"internal/edittest": {"bundle", "declcfg", "declcfg/property", "declcfg/edit", "internal/recorded", "internal/supplytest",
+	"internal/edittest": {"bundle", "declcfg", "declcfg/property", "declcfg/edit", "internal/recorded",
+		"internal/supplytest",
 		"internal/testbundles", "sqlite"},
 	"internal/heaptest": {"declcfg"},
 }
@@ -79,7 +80,8 @@ var rules = map[string][]string{
 // forTests are the packages that only tests import.
 var forTests = []string{"internal/catalogdtest", "internal/cputime", "internal/edittest",
 	"internal/filelock/filelocktest",
-	"internal/heaptest", "internal/kube/kubetest", "internal/race", "internal/recorded", "internal/supplytest", "internal/storetest",
+	"internal/heaptest", "internal/kube/kubetest", "internal/race", "internal/recorded", "internal/supplytest",
+	"internal/storetest",
 	"internal/testbundles", "internal/testregistry"}
 
 // foreign are modules that only some packages may use.

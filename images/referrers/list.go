@@ -45,7 +45,7 @@ const manifestsAtOnce = 8
 // Referrer is a manifest that has the image as its subject. Its digest has been computed.
 type Referrer struct {
 	// Descriptor has what the manifest says of itself: its artifact type, or the media type of its configuration, and
-	// its annotations. Nobody has signed them.
+	// its annotations. They are not signed.
 	v1.Descriptor
 	// Text is the text of the manifest.
 	Text []byte `json:"-"`

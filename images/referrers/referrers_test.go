@@ -293,7 +293,8 @@ func TestCopy(t *testing.T) {
 				t.Errorf("%s differs", one.Digest)
 			}
 		}
-		if deep := strings.Contains(strings.Join(account.Problems, "\n"), "more than 3 deep"); deep != c.what.Referrers {
+		if deep := strings.Contains(strings.Join(account.Problems, "\n"),
+			"more than 3 deep"); deep != c.what.Referrers {
 			t.Errorf("%+v: problems %v", c.what, account.Problems)
 		}
 	}

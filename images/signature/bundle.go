@@ -32,7 +32,8 @@ func encodeBundle(key PublicKey, envelope []byte) ([]byte, error) {
 }
 
 // parseBundle reads the envelope of a bundle, which has exactly one signature. Of the rest only a certificate
-// is used, to refuse one that cannot have signed. A bundle with a signature of a blob (messageSignature) is no signature of an image.
+// is used, to refuse one that cannot have signed. A bundle with a signature of a blob (messageSignature) is no
+// signature of an image.
 func parseBundle(text []byte) (*envelope, error) {
 	top, err := parseObject(text, "mediaType", "media_type", "verificationMaterial", "verification_material",
 		"dsseEnvelope", "dsse_envelope", "messageSignature", "message_signature")

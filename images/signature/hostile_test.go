@@ -173,7 +173,8 @@ func TestBundlesThatReadTwoWays(t *testing.T) {
 	}{
 		"camel case": {`{"mediaType":"` + signature.BundleType + `","dsseEnvelope":` + envelope + `}`, true},
 		"snake case": {`{"media_type":"` + signature.BundleType + `","dsse_envelope":` + envelope + `}`, true},
-		"both":       {`{"mediaType":"` + signature.BundleType + `","dsseEnvelope":{},"dsse_envelope":` + envelope + `}`, false},
+		"both": {`{"mediaType":"` + signature.BundleType + `","dsseEnvelope":{},"dsse_envelope":` + envelope +
+			`}`, false},
 		"another spelling beside it": {`{"mediaType":"` + signature.BundleType + `","DSSEEnvelope":{},"dsseEnvelope":` +
 			envelope + `}`, false},
 		"unknown version": {`{"mediaType":"application/vnd.dev.sigstore.bundle.v9.9+json","dsseEnvelope":` + envelope +

@@ -62,7 +62,8 @@ func TestVectors(t *testing.T) {
 		by                               string
 	}{
 		{vector: "att-min-spdx", key: "p256", predicate: signature.PredicateSPDX},
-		{vector: "att-min-spdx", key: "p256", predicate: signature.PredicateProvenance, class: signature.OtherPredicate},
+		{vector: "att-min-spdx", key: "p256", predicate: signature.PredicateProvenance,
+			class: signature.OtherPredicate},
 		{vector: "att-min-spdx", key: "p256", class: "none"},
 		{vector: "bundle-attested-all", key: "p256"},
 		{vector: "bundle-attested-all", key: "p256", predicate: signature.PredicateSPDX},

@@ -61,7 +61,7 @@ func (out *Output) commitLayout(ctx context.Context) error {
 	}
 }
 
-// commitWithin adds the staged layout to the archive at the place, which is written anew as a whole: another run may
+// commitWithin adds the staged layout to the archive at the place, which is rewritten as a whole: another run may
 // have replaced it since this one began. The lock of its directory keeps out other runs.
 func (out *Output) commitWithin(ctx context.Context) error {
 	lock, err := filelock.LockDir(ctx, filepath.Dir(filepath.Clean(out.place.Path)))

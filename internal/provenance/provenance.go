@@ -37,8 +37,10 @@ type Build struct {
 	Dependencies []Dependency
 	// Builder is the URI of who vouches for the build; [LocalBuilder] if empty.
 	Builder string
-	// Version is that of bindery, Go that of the Go that it was built with.
+	// Version is that of bindery, Go that of the Go that it was built with, Program the digest of its program file; it
+	// may be empty.
 	Version, Go string
+	Program     digest.Digest
 	// Subject is the digest of the image, of which the invocation's name is derived.
 	Subject digest.Digest
 	// Started and Finished are left out if they are zero.
@@ -76,8 +78,9 @@ type (
 		Metadata metadata `json:"metadata"`
 	}
 	builder struct {
-		ID      string            `json:"id"`
-		Version map[string]string `json:"version"`
+		Dependencies []resource        `json:"builderDependencies,omitempty"`
+		ID           string            `json:"id"`
+		Version      map[string]string `json:"version"`
 	}
 	metadata struct {
 		FinishedOn   string `json:"finishedOn,omitempty"`
@@ -104,9 +107,13 @@ func (b *Build) Predicate() (json.RawMessage, error) {
 			Internal: map[string]any{"bindery": map[string]string{"goVersion": b.Go, "version": b.Version}},
 		},
 		Run: run{
-			Builder:  builder{cmp.Or(b.Builder, LocalBuilder), map[string]string{"bindery": b.Version}},
+			Builder:  builder{ID: cmp.Or(b.Builder, LocalBuilder), Version: map[string]string{"bindery": b.Version}},
 			Metadata: metadata{InvocationID: "urn:" + b.Subject.String()},
 		},
+	}
+	if b.Program != "" {
+		p.Run.Builder.Dependencies = []resource{{digestSet(b.Program), "bindery",
+			"pkg:generic/bindery@" + b.Version}}
 	}
 	dependencies := slices.Clone(b.Dependencies)
 	slices.SortFunc(dependencies, func(x, y Dependency) int {

@@ -35,7 +35,7 @@ func exampleBuild() *Build {
 				Digest: sha("a")},
 			{Name: "source:catalog", Digest: sha("d")},
 		},
-		Version: "v0.1.0", Go: "go1.26.8", Subject: sha("0"),
+		Version: "v0.1.0", Go: "go1.26.8", Program: sha("9"), Subject: sha("0"),
 	}
 }
 

@@ -26,8 +26,9 @@ func TestTag(t *testing.T) {
 		}
 	}
 	for tag, want := range map[string]bool{"sha256-" + hex[:64]: true, "sha256-" + hex[:64] + ".sig": true,
-		"sha256-" + hex[:64] + ".sbom": true, "sha256-" + hex[:63]: false, "sha256-" + hex[:64] + ".x": false, "v1": false,
-		"": false} {
+		"sha256-" + hex[:64] + ".sbom": true, "sha256-" + hex[:63]: false, "sha256-" + hex[:64] + ".x": false,
+		"v1": false,
+		"":   false} {
 		if Belongs(tag) != want {
 			t.Errorf("%q", tag)
 		}
@@ -44,7 +45,8 @@ func TestAdd(t *testing.T) {
 		t.Errorf("%s %v", again, err)
 	}
 	found, err := Parse(first)
-	if err != nil || len(found) != 1 || found[0].Annotations["a"] != "<b>" || found[0].ArtifactType != one.ArtifactType {
+	if err != nil || len(found) != 1 || found[0].Annotations["a"] != "<b>" ||
+		found[0].ArtifactType != one.ArtifactType {
 		t.Errorf("%+v %v", found, err)
 	}
 	two := one

@@ -98,9 +98,10 @@ func TestFilesThatAreRefused(t *testing.T) {
 		files map[string]string
 		want  string
 	}{
-		"not YAML":             {map[string]string{"a.yaml": "docker: ["}, "a.yaml"},
-		"another type":         {map[string]string{"a.yaml": "docker: {x.example.com: 1}"}, "a.yaml"},
-		"a word for a boolean": {map[string]string{"a.yaml": "default-docker: {use-sigstore-attachments: maybe}"}, "a.yaml"},
+		"not YAML":     {map[string]string{"a.yaml": "docker: ["}, "a.yaml"},
+		"another type": {map[string]string{"a.yaml": "docker: {x.example.com: 1}"}, "a.yaml"},
+		"a word for a boolean": {map[string]string{"a.yaml": "default-docker: {use-sigstore-attachments: maybe}"},
+			"a.yaml"},
 		"a scope in two files": {map[string]string{"a.yaml": "docker: {x.example.com: {}}",
 			"b.yaml": "docker: {x.example.com: {}}"}, `"x.example.com" of docker is both in `},
 		"two defaults": {map[string]string{"a.yaml": "default-docker: {}", "b.yaml": "default-docker: {}"},

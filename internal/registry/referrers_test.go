@@ -259,7 +259,8 @@ func TestFallbackIndexIsKept(t *testing.T) {
 	r := testregistry.New(t)
 	tag := reflist.Tag(theSubject)
 	old := `{"x-first":1,"schemaVersion":2,"mediaType":"application/vnd.oci.image.index.v1+json",` +
-		`"manifests":[{"mediaType":"m","digest":"` + theSubject.String() + `","size":1,"x-own":{"a":[1]}}],"x-last":"z"}`
+		`"manifests":[{"mediaType":"m","digest":"` + theSubject.String() +
+		`","size":1,"x-own":{"a":[1]}}],"x-last":"z"}`
 	r.AddManifest("acme/catalog", tag, v1.MediaTypeImageIndex, []byte(old))
 	to := writerTo(t, r, "acme/catalog")
 	text := artifact(t, theSubject, "a")

@@ -23,8 +23,8 @@ func (r *Client) signaturePlaces() (*registriesd.Config, error) {
 
 // GetSignatures returns the signatures of the image, or of one instance of its index: those in the lookaside storage
 // and, if registries.d wants them, those that are attached to it. Both are read for the repository that the image is
-// read from, which is that of a mirror if it is from there, as the containers library does. If there is none, that is no
-// error; every failure to read one is.
+// read from, which is that of a mirror if it is from there, as the containers library does. If there is none, that is
+// no error; every failure to read one is.
 func (s *Source) GetSignatures(ctx context.Context, instance *digest.Digest) ([][]byte, error) {
 	of := digest.FromBytes(s.text)
 	if instance != nil {

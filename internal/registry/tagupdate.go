@@ -129,7 +129,7 @@ func (r *Repository) update(ctx context.Context, u *tagUpdate, change tagChange)
 		}
 		only := condition(old, etag)
 		if refused > 0 && before == digest.FromBytes(old) {
-			only = nil // nobody has written the tag: the registry, or a proxy, refuses every condition
+			only = nil // the tag was not written: the registry, or a proxy, refuses every condition
 		}
 		before = digest.FromBytes(old)
 		_, err = r.put(ctx, u.tag, text, mediaType, only)

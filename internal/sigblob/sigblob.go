@@ -1,5 +1,5 @@
-// Package sigblob reads signatures that are attached to an image, and returns them in the form in which a types.ImageSource
-// of the containers library returns signatures: blobs.
+// Package sigblob reads signatures that are attached to an image, and returns them in the form in which a
+// types.ImageSource of the containers library returns signatures: blobs.
 //
 // Attached signatures are the layers of an OCI manifest, which is beside the image under the tag sha256-HEX.sig of the
 // image's digest (cosign, "Signature Spec"). The payload of a signature is the content of its layer, and the signature

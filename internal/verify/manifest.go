@@ -11,8 +11,8 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// ManifestKind is the media type of a manifest, provided that its text and what came with it agree, and that it cannot be
-// understood in two ways: see [Unambiguous].
+// ManifestKind is the media type of a manifest, provided that its text and what came with it agree, and that it cannot
+// be understood in two ways: see [Unambiguous].
 func ManifestKind(text []byte, kind string) (string, error) {
 	var m struct {
 		MediaType string            `json:"mediaType"`
