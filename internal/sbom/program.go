@@ -69,7 +69,21 @@ func readBuildInfo(r io.ReaderAt) (info *debug.BuildInfo, err error) {
 			info, err = nil, errors.New("the file is damaged")
 		}
 	}()
-	return buildinfo.Read(r)
+	return buildinfo.Read(smallReads{r})
+}
+
+// maxRecord bounds the record of a program in bytes. With ten thousand modules it has about a million.
+const maxRecord = 4 << 20
+
+// smallReads refuses to read more than a record can have at once. The record is read as a whole, and its lines take
+// many times as much memory.
+type smallReads struct{ r io.ReaderAt }
+
+func (s smallReads) ReadAt(p []byte, off int64) (int, error) {
+	if len(p) > maxRecord {
+		return 0, fmt.Errorf("%w: a record of more than %d bytes", fault.ErrLimit, maxRecord)
+	}
+	return s.r.ReadAt(p, off)
 }
 
 // linked returns the module that was linked.
