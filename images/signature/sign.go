@@ -148,7 +148,7 @@ func (s *Signing) tag(ctx context.Context, to referrers.Writer, subject v1.Descr
 			defer s.note(made)
 		}
 	}
-	return referrers.AppendLayers(ctx, to, tagOf(subject.Digest, formSig), added, payloads...)
+	return referrers.AppendLayers(ctx, to, referrers.TagOf(subject.Digest, referrers.Signatures), added, payloads...)
 }
 
 // layer makes a signature for a .sig tag, and its payload.
@@ -237,16 +237,16 @@ func (p presentLayer) verified(subject digest.Digest, keys ...PublicKey) (key, i
 
 // present reads the layers of a tag. What cannot be understood is left out.
 func (v *verifier) present(ctx context.Context, in form, mediaType string, most int64) ([]presentLayer, error) {
-	text, _, err := v.r.Manifest(ctx, tagOf(v.subject, in))
+	text, _, err := v.r.Manifest(ctx, v.tagOf(in))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the tag %s: %w", tagOf(v.subject, in), err)
+		return nil, fmt.Errorf("the tag %s: %w", v.tagOf(in), err)
 	}
 	layers, err := tagLayers(text)
 	if err != nil {
-		return nil, fmt.Errorf("the tag %s: %w", tagOf(v.subject, in), err)
+		return nil, fmt.Errorf("the tag %s: %w", v.tagOf(in), err)
 	}
 	var present []presentLayer
 	for _, l := range layers {
