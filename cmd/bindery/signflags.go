@@ -52,14 +52,14 @@ func (p *program) prepareSigning(c *cli.Context, t target) error {
 	o.Keys = keys
 	if len(o.Identities) == 0 {
 		for _, name := range t.names {
-			if host, _, ok := strings.Cut(name, "/"); ok && (strings.ContainsAny(host, ".:") || host == "localhost") {
+			if hasRegistry(name) {
 				o.Names = append(o.Names, name)
 			}
 		}
 	}
 	for _, d := range t.destinations {
-		if !d.KeepsAttachments() {
-			return noSignaturesAt(d)
+		if err := d.CheckAttachments(); err != nil {
+			return p.withAttachmentHint(d.String(), err)
 		}
 		if d.Transport != images.Docker && o.Format != signature.FormatBundle && len(o.Identities)+len(o.Names) == 0 {
 			return noIdentity(d.String())
@@ -67,13 +67,6 @@ func (p *program) prepareSigning(c *cli.Context, t target) error {
 	}
 	p.signing = &signingFlags{keys: keys, signer: signature.NewSigning(o)}
 	return nil
-}
-
-// noSignaturesAt is the error of a destination that keeps no signatures.
-func noSignaturesAt(d images.Destination) error {
-	return &cmdline.Error{Class: cmdline.ClassUsage, Object: d.String(),
-		Err:  fmt.Errorf("%s keeps no signatures or other attachments", d),
-		Hint: "write the image to docker://, oci: or oci-archive: and \"bindery copy --with none\" it from there"}
 }
 
 // noIdentity is the error of an image without a name in a registry.

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -78,8 +77,8 @@ func (p *program) prepareSupplies(c *cli.Context, t target, in string) (err erro
 	}
 	if len(s.formats) > 0 || s.provenance {
 		for _, d := range t.destinations {
-			if !d.KeepsAttachments() {
-				return noDocumentsAt(d)
+			if err := d.CheckAttachments(); err != nil {
+				return p.withAttachmentHint(d.String(), err)
 			}
 		}
 	}
@@ -101,15 +100,6 @@ func (p *program) prepareSupplies(c *cli.Context, t target, in string) (err erro
 	}
 	p.supplies = s
 	return nil
-}
-
-// noDocumentsAt is the error of a destination that keeps no documents.
-func noDocumentsAt(d images.Destination) error {
-	return &cmdline.Error{Class: cmdline.ClassUsage, Object: d.String(),
-		Err: fmt.Errorf("%s keeps no bills of materials and no provenance beside an image", d),
-		Hint: "write the image to docker://, oci: or oci-archive:; --sbom-file writes the bill of materials to " +
-			"a file " +
-			"for any destination"}
 }
 
 // sbomFormats reads --sbom.
