@@ -89,6 +89,9 @@ func (c *Client) Copy(ctx context.Context, name string, dest Destination, what r
 	done, err := Copy(ctx, &openedReference{ref, shared}, []Destination{dest}, o)
 	if len(done) > 0 {
 		result.Result = done[0]
+		if dest.Transport == DockerArchive { // the archive has no manifest that could have a digest
+			result.Digest, result.MediaType = digest.FromBytes(verified.text), verified.kind
+		}
 	}
 	return result, err
 }

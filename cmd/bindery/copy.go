@@ -73,7 +73,7 @@ func (p *program) copyImages(c *cli.Context) error {
 	}
 	for _, pair := range pairs {
 		if err := images.CheckCopy(pair.source, pair.destination, what); err != nil {
-			return withAttachmentHint(err)
+			return withAttachmentHint(pair.destination.String(), err)
 		}
 	}
 	client, err := p.client(c)
@@ -94,7 +94,7 @@ func (p *program) copyImages(c *cli.Context) error {
 		})
 	}
 	if err := g.Wait(); err != nil {
-		return withAttachmentHint(err)
+		return withAttachmentHint("", err)
 	}
 	if err := p.saveLock(); err != nil {
 		return err
@@ -236,10 +236,10 @@ func imagePairs(c *cli.Context) ([]imagePair, error) {
 }
 
 // withAttachmentHint tells what to do about a place that keeps no attachments.
-func withAttachmentHint(err error) error {
+func withAttachmentHint(object string, err error) error {
 	if !errors.Is(err, images.ErrNoAttachments) {
 		return err
 	}
-	return &cmdline.Error{Class: cmdline.ClassUsage, Err: err,
+	return &cmdline.Error{Class: cmdline.ClassUsage, Object: object, Err: err,
 		Hint: "--with none copies the image alone; registries, oci: and oci-archive: keep what hangs on it"}
 }

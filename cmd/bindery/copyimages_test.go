@@ -104,7 +104,10 @@ func TestCopyWith(t *testing.T) {
 			t.Errorf("%s: %+v", c.name, got)
 		}
 	}
-	done(t, dir, "bindery", "copy", layout, "docker-archive:x.tar", "--with", "none")
+	of := done(t, dir, "bindery", "copy", layout, "docker-archive:x.tar", "--with", "none")
+	if !strings.HasSuffix(of, "\nsha256:00a8352e405c0289f552a59e94682534c793ffa121cd93de0d4c13b5de3f99a8\n") {
+		t.Errorf("%q is not the digest of the image", of)
+	}
 	done(t, dir, "bindery", "copy", "docker-archive:x.tar", "dir:x")
 }
 

@@ -4,68 +4,68 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"os"
+	"path/filepath"
 
-	v1 "github.com/opencontainers/image-spec/specs-go/v1"
-
+	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/referrers"
-	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
-// An SBOM is attached to an image of a registry, and found there.
-func Example() {
-	registry := testregistry.Start()
-	defer registry.Close()
-	name := pushed(registry)
+// Attach a document to an image in a layout, and list what hangs on the image.
+func ExampleAttach() {
 	ctx := context.Background()
-
-	at, err := images.Parse("docker://" + name)
+	dir, err := os.MkdirTemp("", "example-*")
 	if err != nil {
 		log.Fatal(err)
 	}
-	access := images.Registry{SkipTLSVerify: new(true), PlainHTTP: true}
-	w, err := images.OpenWriter(ctx, at, images.CopyOptions{Registry: access})
+	defer os.RemoveAll(dir)
+	b, err := build.New(build.WithServer(build.ServerNone))
+	if err != nil {
+		log.Fatal(err)
+	}
+	img, err := b.Bundle(ctx, os.DirFS("../../testdata/bundles/etcd/0.9.4"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer img.Close()
+	dest, err := images.Parse("oci:" + filepath.Join(dir, "layout") + ":v1")
+	if err != nil {
+		log.Fatal(err)
+	}
+	if _, err := images.Copy(ctx, img, []images.Destination{dest}, images.CopyOptions{}); err != nil {
+		log.Fatal(err)
+	}
+
+	w, err := images.OpenWriter(ctx, dest, images.CopyOptions{})
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer w.Discard()
-	_, err = referrers.Attach(ctx, w, w.Image.Top, referrers.Artifact{Type: "application/spdx+json",
-		Content: []byte("{}")})
-	if err != nil {
+	if _, err := referrers.Attach(ctx, w, w.Image.Top,
+		referrers.Artifact{Type: "text/markdown", Content: []byte("# What is new\n")}); err != nil {
 		log.Fatal(err)
 	}
 	if err := w.Commit(ctx); err != nil {
 		log.Fatal(err)
 	}
 
-	client, err := images.NewClient(images.ClientOptions{Registry: access})
+	client, err := images.NewClient(images.ClientOptions{})
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer client.Close()
-	r, err := client.Repository(ctx, name)
+	at, err := client.Repository(ctx, dest.String())
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer r.Close()
-	found, problems, err := referrers.List(ctx, r, r.Image.Top.Digest, referrers.Limits{})
+	defer at.Close()
+	listed, problems, err := referrers.List(ctx, at, at.Image.Top.Digest, referrers.Limits{})
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(len(problems), "problems")
-	for _, f := range found {
-		fmt.Println(f.ArtifactType, f.Layers[0].Size, "bytes")
+	for _, r := range listed {
+		fmt.Println(r.ArtifactType, len(r.Layers), len(problems))
 	}
-	// Output:
-	// 0 problems
-	// application/spdx+json 2 bytes
-}
-
-// pushed stores an image without layers in a registry and returns its name.
-func pushed(r *testregistry.Registry) string {
-	config := r.AddBlob([]byte("{}"))
-	r.AddManifest("acme/app", "v1", v1.MediaTypeImageManifest, fmt.Appendf(nil,
-		`{"schemaVersion":2,"mediaType":%q,"config":{"mediaType":%q,"digest":%q,"size":2},"layers":[]}`,
-		v1.MediaTypeImageManifest, v1.MediaTypeImageConfig, config))
-	return r.Host() + "/acme/app:v1"
+	// Output: text/markdown 1 0
 }

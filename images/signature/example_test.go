@@ -1,0 +1,81 @@
+package signature_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+
+	"github.com/operator-bindery/bindery/build"
+	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/images/signature"
+)
+
+// Sign an image while it is written, and verify it.
+func Example() {
+	ctx := context.Background()
+	private, public, err := signature.GenerateKey(signature.ECDSAP256, []byte("open sesame"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	key, err := signature.ParseKey(private, []byte("open sesame"), false)
+	if err != nil {
+		log.Fatal(err)
+	}
+	signing := signature.NewSigning(signature.SignOptions{
+		Keys:       func(context.Context) ([]signature.Signer, error) { return []signature.Signer{key}, nil },
+		Identities: []string{"registry.example.com/acme/etcd:v1"},
+		Creator:    "example",
+	})
+
+	dir, err := os.MkdirTemp("", "example-*")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	b, err := build.New(build.WithServer(build.ServerNone))
+	if err != nil {
+		log.Fatal(err)
+	}
+	img, err := b.Bundle(ctx, os.DirFS("../../testdata/bundles/etcd/0.9.4"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer img.Close()
+	name := "oci:" + filepath.Join(dir, "layout") + ":v1"
+	dest, err := images.Parse(name)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if _, err := images.Copy(ctx, img, []images.Destination{dest},
+		images.CopyOptions{Attachments: []referrers.Attachment{signing}}); err != nil {
+		log.Fatal(err)
+	}
+
+	client, err := images.NewClient(images.ClientOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+	at, err := client.Repository(ctx, name)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer at.Close()
+	keys, err := signature.ParsePublicKeys(public)
+	if err != nil {
+		log.Fatal(err)
+	}
+	identity, err := signature.ParseIdentity("registry.example.com/acme/etcd:v1")
+	if err != nil {
+		log.Fatal(err)
+	}
+	report, err := signature.Verify(ctx, at, at.Image, signature.VerifyOptions{Keys: keys, Identity: identity})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(report.Verified, report.By, len(report.Subjects[0].Findings))
+	// Output: true image 2
+}
