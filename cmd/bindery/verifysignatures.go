@@ -210,6 +210,9 @@ func (p *program) verifyByPolicy(c *cli.Context, asJSON bool) error {
 		return err
 	}
 	found, err := client.Describe(c.Context, name)
+	if err == nil {
+		err = client.CheckAccepted(c.Context, name, found.Top)
+	}
 	verdict := policyVerdict{Image: name, Verified: err == nil}
 	var policy *images.PolicyError
 	switch {
