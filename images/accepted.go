@@ -16,8 +16,8 @@ import (
 )
 
 // CheckAccepted returns an error unless the signature policy accepts an image: itself, or of an index every entry,
-// whatever it is for, since others may choose an entry that this package does not. want is the digest that the name must
-// refer to. Errors are those of [Client.Reference], of the class [ErrPolicy] for what is refused.
+// whatever it is for, since others may choose an entry that this package does not. want is the digest that the name
+// must refer to. Errors are those of [Client.Reference], of the class [ErrPolicy] for what is refused.
 func (c *Client) CheckAccepted(ctx context.Context, name string, want digest.Digest) (err error) {
 	ref, err := c.Reference(name)
 	if err != nil {
