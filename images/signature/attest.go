@@ -136,7 +136,7 @@ func (a *Attesting) legacy(ctx context.Context, to referrers.Writer, subject v1.
 	}
 	layer := v1.Descriptor{MediaType: envelopeMedia, Digest: digest.FromBytes(content), Size: int64(len(content)),
 		Annotations: map[string]string{signatureAnnotation: "", "predicateType": a.o.Type}}
-	return referrers.AppendLayers(ctx, to, tagOf(subject.Digest, formAtt), []v1.Descriptor{layer}, content)
+	return referrers.AppendLayers(ctx, to, referrers.TagOf(subject.Digest, referrers.Attestations), []v1.Descriptor{layer}, content)
 }
 
 // signEnvelope returns the text of an envelope with a signed statement.

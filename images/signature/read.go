@@ -7,17 +7,15 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
-// tagOf returns the tag of the signatures (.sig) or attestations (.att) of an image.
-func tagOf(d digest.Digest, in form) string {
-	return d.Algorithm().String() + "-" + d.Encoded() + "." + string(in)
-}
+// tagOf returns the tag of the signatures (.sig) or attestations (.att) of the subject.
+func (v *verifier) tagOf(in form) string { return referrers.TagOf(v.subject, "."+string(in)) }
 
 // tagLayers returns the layers of a .sig or .att manifest.
 func tagLayers(text []byte) ([]v1.Descriptor, error) {

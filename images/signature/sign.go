@@ -158,7 +158,7 @@ func (s *Signing) tag(ctx context.Context, to referrers.Writer, subject v1.Descr
 			defer s.note(made)
 		}
 	}
-	return referrers.AppendLayers(ctx, to, tagOf(subject.Digest, formSig), added, payloads...)
+	return referrers.AppendLayers(ctx, to, referrers.TagOf(subject.Digest, referrers.Signatures), added, payloads...)
 }
 
 // layer makes a signature for a .sig tag, and its payload.
@@ -248,16 +248,16 @@ func (p presentLayer) verified(subject digest.Digest, keys ...PublicKey) (key, i
 // present calls a function for each layer of a tag, in their order. What cannot be understood is left out.
 func (v *verifier) present(ctx context.Context, in form, mediaType string, most int64,
 	visit func(presentLayer)) error {
-	text, _, err := v.r.Manifest(ctx, tagOf(v.subject, in))
+	text, _, err := v.r.Manifest(ctx, v.tagOf(in))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("the tag %s: %w", tagOf(v.subject, in), err)
+		return fmt.Errorf("the tag %s: %w", v.tagOf(in), err)
 	}
 	layers, err := tagLayers(text)
 	if err != nil {
-		return fmt.Errorf("the tag %s: %w", tagOf(v.subject, in), err)
+		return fmt.Errorf("the tag %s: %w", v.tagOf(in), err)
 	}
 	for _, l := range layers {
 		if l.MediaType != mediaType {

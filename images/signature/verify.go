@@ -145,7 +145,7 @@ func (v *verifier) all(ctx context.Context) error {
 // tag verifies each layer of a tag that is derived from the subject's digest.
 func (v *verifier) tag(ctx context.Context, in form, mediaType string, most int64,
 	check func(f *Finding, l v1.Descriptor, content []byte) (Class, error)) error {
-	text, _, err := v.r.Manifest(ctx, tagOf(v.subject, in))
+	text, _, err := v.r.Manifest(ctx, v.tagOf(in))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

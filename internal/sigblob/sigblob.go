@@ -17,6 +17,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/reflist"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
@@ -35,10 +36,8 @@ const (
 // MediaType is the type of layers that are payloads of signatures.
 const MediaType = "application/vnd.dev.cosign.simplesigning.v1+json"
 
-// Tag returns the tag of the signatures of an image.
-func Tag(image digest.Digest) string {
-	return image.Algorithm().String() + "-" + image.Encoded() + ".sig"
-}
+// Tag returns the tag of the signatures of an image. The digest must be valid.
+func Tag(image digest.Digest) string { return reflist.Tag(image) + ".sig" }
 
 // sigstoreBlob begins a blob with a signature of sigstore's form. Blobs with GPG signatures have no such beginning.
 const sigstoreBlob = "\x00sigstore-json\n"
