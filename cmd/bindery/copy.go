@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/urfave/cli/v2"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/images"
@@ -46,7 +45,10 @@ func (p *program) copyCommand() *cli.Command {
 				DefaultText: "signatures,referrers",
 				Usage: "copy `KINDS` of attachments (signatures|referrers|none): signatures are the tags .sig, .att " +
 					"and .sbom"},
-			&cli.StringFlag{Name: "from-file", Usage: "`FILE` with a source and a destination on each line"},
+			&cli.StringFlag{Name: "from-file",
+				Usage: "`FILE` with a source and a destination on each line; \"-\" is standard input"},
+			&cli.BoolFlag{Name: "keep-going",
+				Usage: "go on with other images if one cannot be copied; exit status 4 if one was not"},
 			inCategory(jobsFlag(), "work"),
 		}, answerFlags(), imageFlags()),
 		Action: between(0, 2, p.copyImages),
@@ -68,7 +70,7 @@ func (p *program) copyImages(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	pairs, err := imagePairs(c)
+	pairs, err := p.imagePairs(c)
 	if err != nil {
 		return err
 	}
@@ -85,28 +87,31 @@ func (p *program) copyImages(c *cli.Context) error {
 	if jobs == 0 {
 		jobs = runtime.GOMAXPROCS(0)
 	}
-	results := make([]images.CopyResult, len(pairs))
-	g, ctx := errgroup.WithContext(c.Context)
-	g.SetLimit(jobs)
-	for i, pair := range pairs {
-		g.Go(func() (err error) {
-			results[i], err = p.copyOne(ctx, c, client, pair, what)
-			return err
+	results, failed, err := p.copyPairs(c, pairs, jobs,
+		func(ctx context.Context, pair imagePair) (images.CopyResult, error) {
+			return p.copyOne(ctx, c, client, pair, what)
 		})
-	}
-	if err := g.Wait(); err != nil {
+	if err != nil {
 		return p.withAttachmentHint("", err)
 	}
 	if err := p.saveLock(); err != nil {
 		return err
 	}
+	partial := error(nil)
+	if failed > 0 {
+		partial = &cmdline.ExitStatus{Status: 4, Err: fmt.Errorf("%d of %s not copied", failed,
+			count(len(pairs), "image"))}
+	}
 	if asJSON {
-		return p.printJSON(struct {
-			Images []images.CopyResult `json:"images"`
-		}{results})
+		return errors.Join(p.printJSON(struct {
+			Images []copyOutcome `json:"images"`
+		}{results}), partial)
 	}
 	var b strings.Builder
 	for _, r := range results {
+		if r.Error != "" {
+			continue
+		}
 		fmt.Fprintln(&b, r.Destination)
 		reference := r.Digest.String()
 		if strings.Contains(r.Reference, "@") {
@@ -115,7 +120,7 @@ func (p *program) copyImages(c *cli.Context) error {
 		fmt.Fprintln(&b, reference)
 	}
 	_, err = p.stdout.Write([]byte(printable.Text(b.String())))
-	return err
+	return errors.Join(err, partial)
 }
 
 // copyOne copies one image and logs what was copied.
@@ -172,7 +177,7 @@ func attachmentKinds(values []string) (referrers.Kinds, error) {
 }
 
 // imagePairs reads the images to copy: the arguments, or the lines of --from-file.
-func imagePairs(c *cli.Context) ([]imagePair, error) {
+func (p *program) imagePairs(c *cli.Context) ([]imagePair, error) {
 	file := c.String("from-file")
 	switch {
 	case file == "" && c.NArg() != 2:
@@ -183,7 +188,13 @@ func imagePairs(c *cli.Context) ([]imagePair, error) {
 		d, err := destinationOf(c.Args().Get(1))
 		return []imagePair{{c.Args().First(), d}}, err
 	}
-	text, err := regularfile.ReadMounted(file)
+	var text []byte
+	var err error
+	if file == "-" {
+		text, err = readAtMost(p.stdin, maxPairs)
+	} else {
+		text, err = regularfile.ReadMounted(file)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -5,11 +5,13 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/opencontainers/go-digest"
+	"github.com/opencontainers/image-spec/specs-go"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/internal/supplytest"
@@ -126,6 +128,72 @@ func TestManifestOfALayoutIsCompared(t *testing.T) {
 			for _, args := range [][]string{sign, check, {"tree", "oci:" + dir + ":v1"}} {
 				if got := runProgram(t, work, "bindery", args...); got.status != 1 || got.stdout != "" {
 					t.Errorf("%v: %+v", args[0], got)
+				}
+			}
+		})
+	}
+}
+
+// An index that nobody has signed is accepted for its images only if every entry is: another program may choose the
+// entry that is not.
+func TestEveryEntryIsVerified(t *testing.T) {
+	keys := supplytest.Vectors(t)["keys"]
+	dir, work := supplytest.Unpack(t, "unsigned"), t.TempDir()
+	writeFile(t, filepath.Join(work, "p256.pub"), string(keys["p256.pub"]))
+	writeFile(t, filepath.Join(work, "p256.key"), string(keys["p256.pkcs8.pem"]))
+	done(t, work, "bindery", "sign", "oci:"+dir+":v1", "--sign-key", "p256.key", "--allow-plain-key", "--sign-format",
+		"bundle")
+	blob := func(d digest.Digest) string { return filepath.Join(dir, "blobs", "sha256", d.Encoded()) }
+	read := func(path string, into any) {
+		t.Helper()
+		if err := json.Unmarshal([]byte(readFile(t, path)), into); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write := func(v any) v1.Descriptor {
+		t.Helper()
+		text, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		writeFile(t, blob(digest.FromBytes(text)), string(text))
+		return v1.Descriptor{Digest: digest.FromBytes(text), Size: int64(len(text))}
+	}
+	var layout, index v1.Index
+	read(filepath.Join(dir, "index.json"), &layout)
+	at := slices.IndexFunc(layout.Manifests,
+		func(d v1.Descriptor) bool { return d.Annotations[v1.AnnotationRefName] == "v1" })
+	signed := layout.Manifests[at]
+	signed.Annotations = nil
+	if signed.MediaType == v1.MediaTypeImageIndex {
+		read(blob(signed.Digest), &index)
+		signed = index.Manifests[0]
+	}
+	signed.Platform = &v1.Platform{OS: "linux", Architecture: "amd64"}
+	var m v1.Manifest
+	read(blob(signed.Digest), &m)
+	m.Annotations = map[string]string{"not": "signed"}
+	other := write(m)
+	other.MediaType, other.ArtifactType, other.Platform = v1.MediaTypeImageManifest, "application/x", signed.Platform
+	for name, c := range map[string]struct {
+		entries []v1.Descriptor
+		status  int
+	}{"all": {[]v1.Descriptor{signed}, 0}, "one": {[]v1.Descriptor{other, signed}, 1}} {
+		t.Run(name, func(t *testing.T) {
+			top := write(v1.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageIndex,
+				Manifests: c.entries})
+			top.MediaType, top.Annotations = v1.MediaTypeImageIndex, map[string]string{v1.AnnotationRefName: name}
+			now := layout
+			now.Manifests = append(slices.Clone(layout.Manifests), top)
+			text, err := json.Marshal(now)
+			if err != nil {
+				t.Fatal(err)
+			}
+			writeFile(t, filepath.Join(dir, "index.json"), string(text))
+			for _, args := range [][]string{{"--key", "p256.pub"}, {"--signatures", "--trusted-key", "p256.pub"}} {
+				got := runProgram(t, work, "bindery", append([]string{"verify", "oci:" + dir + ":" + name}, args...)...)
+				if got.status != c.status || strings.HasPrefix(got.stdout, "not signed") && c.status == 0 {
+					t.Errorf("%v: %+v", args, got)
 				}
 			}
 		})

@@ -186,9 +186,9 @@ func (p *program) passphraseFile(name string) (text []byte, err error) {
 		if err != nil {
 			return nil, cmdline.Usagef("invalid descriptor %q, expected fd:N", name)
 		}
-		f := os.NewFile(uintptr(n), name)
-		if f == nil {
-			return nil, cmdline.Usagef("there is no descriptor %d", n)
+		f, err := openDescriptor(n, name)
+		if err != nil {
+			return nil, err
 		}
 		defer f.Close()
 		if text, err = readAtMost(f, maxKeyFile); err != nil {

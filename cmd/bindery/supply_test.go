@@ -242,6 +242,7 @@ func TestRefusedDocuments(t *testing.T) {
 		{"--sbom-file missing/a.json", "no such file"},
 		{"--builder-id https://example.com", "no effect without --provenance"},
 		{"--provenance --builder-id me", "expected a URI"},
+		{"--provenance --builder-id https://user:secret@ci.example.com", "--builder-id has credentials"},
 	} {
 		t.Run(c.args, func(t *testing.T) {
 			dir := supplyDir(t)

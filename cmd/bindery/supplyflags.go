@@ -16,6 +16,7 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/provenance"
+	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/internal/sbom"
 	"github.com/operator-bindery/bindery/internal/supply"
 )
@@ -157,6 +158,9 @@ func (p *program) prepareProvenance(c *cli.Context, s *supplies, in string) (err
 	s.build.Builder = c.String("builder-id")
 	if s.build.Builder != "" && !isURI(s.build.Builder) {
 		return cmdline.Usagef("invalid --builder-id value %.200q, expected a URI", s.build.Builder)
+	}
+	if redact.Text(s.build.Builder) != s.build.Builder {
+		return cmdline.Usagef("--builder-id has credentials, and everyone can read it in the provenance")
 	}
 	if s.build.Builder == "" && os.Getenv("CI") != "" {
 		p.warnOnce("--builder-id is not set: the provenance names " + provenance.LocalBuilder +

@@ -182,7 +182,12 @@ func (p *program) verifyByPolicy(c *cli.Context, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	found, err := client.Describe(c.Context, name)
+	ctx, cancel := timeoutOf(c)
+	defer cancel()
+	found, err := client.Describe(ctx, name)
+	if err == nil {
+		err = client.CheckAccepted(ctx, name, found.Top)
+	}
 	verdict := policyVerdict{Image: name, Verified: err == nil}
 	var policy *images.PolicyError
 	switch {

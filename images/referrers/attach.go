@@ -138,6 +138,10 @@ func withLayers(ctx context.Context, w Writer, tag string, old []byte, layers []
 	if !changed {
 		return nil, "", nil
 	}
+	if len(m.Layers) > maxTagLayers {
+		return nil, "", fmt.Errorf("the manifest of %s: %w: more than %d layers, which nobody reads", tag,
+			fault.ErrLimit, maxTagLayers)
+	}
 	config, err := layersConfig(m.Layers)
 	if err != nil {
 		return nil, "", err

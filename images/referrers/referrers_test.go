@@ -380,3 +380,24 @@ func TestNothingIsAddedToAnIndex(t *testing.T) {
 		}
 	}
 }
+
+// Layers beyond those that verifiers read are not added: they would make the others unreadable too.
+func TestTagsHaveALimit(t *testing.T) {
+	p := newPlace()
+	tag := TagOf(image, Signatures)
+	layers := func(from, to int) (made []v1.Descriptor) {
+		for n := from; n < to; n++ {
+			made = append(made, v1.Descriptor{MediaType: "m", Digest: image, Size: 1,
+				Annotations: map[string]string{"n": fmt.Sprint(n)}})
+		}
+		return made
+	}
+	if err := AppendLayers(t.Context(), p, tag, layers(0, maxTagLayers)); err != nil {
+		t.Fatal(err)
+	}
+	before := string(p.manifests[tag])
+	err := AppendLayers(t.Context(), p, tag, layers(maxTagLayers, maxTagLayers+1))
+	if !errors.Is(err, fault.ErrLimit) || string(p.manifests[tag]) != before {
+		t.Errorf("%v", err)
+	}
+}

@@ -115,23 +115,20 @@ func (a *Attesting) one(ctx context.Context, to referrers.Writer, subject v1.Des
 func (a *Attesting) legacy(ctx context.Context, to referrers.Writer, subject v1.Descriptor, key Signer,
 	text []byte) error {
 	v := newFinder(to, subject.Digest, a.o.Type, key.Public())
-	present, err := v.present(ctx, formAtt, envelopeMedia, maxAttestation)
-	if err != nil {
-		return err
-	}
 	made := Made{Subject: subject.Digest, Form: string(formAtt), PredicateType: a.o.Type,
 		Key: key.Public().Fingerprint()}
 	defer func() { a.note(made) }()
-	for _, p := range present {
+	err := v.present(ctx, formAtt, envelopeMedia, maxAttestation, func(p presentLayer) {
 		e, err := parseEnvelope(p.content)
 		if err != nil || !bytes.Equal(e.payload, text) {
-			continue
+			return
 		}
 		message := preAuthEncoding(e.payloadType, e.payload)
-		if _, err := v.madeByKey(&Finding{}, message, e.signatures, formAtt); err == nil {
-			made.Found = true
-			return nil
-		}
+		_, err = v.madeByKey(&Finding{}, message, e.signatures, formAtt)
+		made.Found = made.Found || err == nil
+	})
+	if err != nil || made.Found {
+		return err
 	}
 	content, err := signEnvelope(ctx, key, text)
 	if err != nil {

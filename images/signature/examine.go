@@ -31,29 +31,27 @@ type Claim struct {
 func Examine(ctx context.Context, r referrers.Reader, subject digest.Digest, keys []PublicKey) ([]Claim, error) {
 	v := newFinder(r, subject, "", keys...)
 	var claims []Claim
-	sigs, err := v.present(ctx, formSig, simpleSigningType, maxSignature)
-	if err != nil {
-		return nil, err
-	}
-	for _, l := range sigs {
+	err := v.present(ctx, formSig, simpleSigningType, maxSignature, func(l presentLayer) {
 		p, err := parseSimple(l.content)
 		if err != nil || p.Digest != subject {
-			continue
+			return
 		}
 		c := Claim{Form: string(formSig), Manifest: l.manifest, Identity: p.Identity}
 		if key, _, err := l.verified(subject, keys...); err == nil {
 			c.Verified, c.Key = true, key
 		}
 		claims = append(claims, c)
-	}
-	atts, err := v.present(ctx, formAtt, envelopeMedia, maxAttestation)
+	})
 	if err != nil {
 		return nil, err
 	}
-	for _, l := range atts {
+	err = v.present(ctx, formAtt, envelopeMedia, maxAttestation, func(l presentLayer) {
 		if e, err := parseEnvelope(l.content); err == nil {
 			claims = v.claim(claims, formAtt, l.manifest, e)
 		}
+	})
+	if err != nil {
+		return nil, err
 	}
 	listed, _, err := v.left.list(ctx, r, subject)
 	if err != nil {

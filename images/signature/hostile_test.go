@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/opencontainers/go-digest"
+	"github.com/opencontainers/image-spec/specs-go"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images/referrers"
@@ -40,7 +41,16 @@ func sigLayers(key signature.Signer, payloads ...string) attachFunc {
 			}
 			layers = append(layers, l)
 		}
-		return referrers.AppendLayers(ctx, to, "sha256-"+image.Top.Digest.Encoded()+".sig", layers)
+		if err := referrers.WriteBytes(ctx, to, v1.DescriptorEmptyJSON, []byte("{}")); err != nil {
+			return err
+		}
+		text, err := json.Marshal(v1.Manifest{Versioned: specs.Versioned{SchemaVersion: 2},
+			MediaType: v1.MediaTypeImageManifest, Config: v1.DescriptorEmptyJSON, Layers: layers})
+		if err != nil {
+			return err
+		}
+		return to.UpdateTag(ctx, "sha256-"+image.Top.Digest.Encoded()+".sig",
+			func([]byte) ([]byte, string, error) { return text, v1.MediaTypeImageManifest, nil })
 	}
 }
 

@@ -123,8 +123,21 @@ var ErrNoIdentity = fault.New(fault.Usage, "the image has no name in a registry 
 // tag adds signatures to the .sig tag of a subject.
 func (s *Signing) tag(ctx context.Context, to referrers.Writer, subject v1.Descriptor, keys []Signer,
 	names []string) error {
+	// The contents of the layers are not kept: together they can be large.
+	type maker struct{ key, identity string }
+	var public []PublicKey
+	for _, key := range keys {
+		public = append(public, key.Public())
+	}
+	found := map[maker]bool{}
 	v := newFinder(to, subject.Digest, PredicateSign)
-	present, err := v.present(ctx, formSig, simpleSigningType, maxSignature)
+	err := v.present(ctx, formSig, simpleSigningType, maxSignature, func(p presentLayer) {
+		for _, key := range public {
+			if fingerprint, identity, err := p.verified(subject.Digest, key); err == nil {
+				found[maker{fingerprint, identity}] = true
+			}
+		}
+	})
 	if err != nil {
 		return err
 	}
@@ -134,10 +147,7 @@ func (s *Signing) tag(ctx context.Context, to referrers.Writer, subject v1.Descr
 		for _, name := range names {
 			made := Made{Subject: subject.Digest, Form: string(formSig), Key: key.Public().Fingerprint(),
 				Identity: name}
-			made.Found = slices.ContainsFunc(present, func(p presentLayer) bool {
-				signer, identity, err := p.verified(subject.Digest, key.Public())
-				return err == nil && identity == name && signer == made.Key
-			})
+			made.Found = found[maker{made.Key, name}]
 			if !made.Found {
 				layer, payload, err := s.layer(ctx, subject.Digest, key, name)
 				if err != nil {
@@ -235,20 +245,20 @@ func (p presentLayer) verified(subject digest.Digest, keys ...PublicKey) (key, i
 	return f.Key, f.Identity, err
 }
 
-// present reads the layers of a tag. What cannot be understood is left out.
-func (v *verifier) present(ctx context.Context, in form, mediaType string, most int64) ([]presentLayer, error) {
+// present calls a function for each layer of a tag, in their order. What cannot be understood is left out.
+func (v *verifier) present(ctx context.Context, in form, mediaType string, most int64,
+	visit func(presentLayer)) error {
 	text, _, err := v.r.Manifest(ctx, v.tagOf(in))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the tag %s: %w", v.tagOf(in), err)
+		return fmt.Errorf("the tag %s: %w", v.tagOf(in), err)
 	}
 	layers, err := tagLayers(text)
 	if err != nil {
-		return nil, fmt.Errorf("the tag %s: %w", v.tagOf(in), err)
+		return fmt.Errorf("the tag %s: %w", v.tagOf(in), err)
 	}
-	var present []presentLayer
 	for _, l := range layers {
 		if l.MediaType != mediaType {
 			continue
@@ -256,11 +266,11 @@ func (v *verifier) present(ctx context.Context, in form, mediaType string, most 
 		content, err := v.read(ctx, l, most)
 		if err != nil {
 			if err := v.unread(Finding{}, err); err != nil {
-				return nil, err
+				return err
 			}
 			continue
 		}
-		present = append(present, presentLayer{l, digest.FromBytes(text), content})
+		visit(presentLayer{l, digest.FromBytes(text), content})
 	}
-	return present, nil
+	return nil
 }
