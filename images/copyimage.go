@@ -123,7 +123,7 @@ func (r *openedReference) NewImageSource(context.Context, *types.SystemContext) 
 }
 
 // openedSource is a source that stays open when it is closed. It reads blobs of registries from the cache, and keeps
-// them there, so that a copy that was ended goes on with what it has. It implements [BlobLocator].
+// them there, so that an interrupted copy goes on with what it has. It implements [BlobLocator].
 type openedSource struct {
 	*verifiedSource
 	cache      *blobcache.Cache

@@ -313,6 +313,8 @@ func TestBashCompletes(t *testing.T) {
 		"bindery list pa":              "packages",
 		"bindery render --migrate-l":   "--migrate-level",
 		"bindery render -o ":           "json yaml ndjson",
+		"bindery verify --type slsap":  "slsaprovenance slsaprovenance1",
+		"bindery sign --sign-format ":  "sig bundle both",
 		"bindery validate --output= y": "yaml",
 	} {
 		words := strings.Split(line, " ")
