@@ -13,13 +13,15 @@ import (
 	"go.podman.io/image/v5/types"
 
 	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/layouts"
+	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/internal/registry"
 )
 
 // ErrNoAttachments is the class of errors about places that keep no signatures, attestations or other attachments:
 // docker-archive:, dir: and containers-storage:.
-var ErrNoAttachments = errors.New("keeps no signatures or other attachments")
+var ErrNoAttachments = fault.New(fault.Usage, "keeps no signatures or other attachments")
 
 // noAttachments is the error of one place.
 type noAttachments struct{ place string }
@@ -33,8 +35,13 @@ func (e *noAttachments) Unwrap() error { return ErrNoAttachments }
 // keepsAttachments tells whether images of a transport can have attachments.
 func (t Transport) keepsAttachments() bool { return t == Docker || t == OCI || t == OCIArchive }
 
-// KeepsAttachments tells whether attachments can be written beside an image at the destination.
-func (d Destination) KeepsAttachments() bool { return d.Transport.keepsAttachments() }
+// CheckAttachments returns an [ErrNoAttachments] if no attachments can be written beside an image at the destination.
+func (d Destination) CheckAttachments() error {
+	if d.Transport.keepsAttachments() {
+		return nil
+	}
+	return redact.Error(&noAttachments{d.String()})
+}
 
 // checkAttachable returns an error if there are attachments and a destination keeps none.
 func checkAttachable(dests []Destination, attachments []referrers.Attachment) error {
@@ -42,8 +49,8 @@ func checkAttachable(dests []Destination, attachments []referrers.Attachment) er
 		return nil
 	}
 	for _, d := range dests {
-		if !d.KeepsAttachments() {
-			return &noAttachments{d.String()}
+		if err := d.CheckAttachments(); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -31,8 +31,8 @@ func CheckCopy(name string, dest Destination, what referrers.Kinds) error {
 	if err != nil {
 		return redact.Error(fmt.Errorf("image %.300q: %w", name, err))
 	}
-	if what != (referrers.Kinds{}) && asked.transport.keepsAttachments() && !dest.KeepsAttachments() {
-		return redact.Error(&noAttachments{dest.String()})
+	if what != (referrers.Kinds{}) && asked.transport.keepsAttachments() {
+		return dest.CheckAttachments()
 	}
 	return nil
 }

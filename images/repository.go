@@ -139,15 +139,15 @@ func (w *Writer) Discard() error { return w.discard() }
 // Retries, Backoff, Stall, Temp and Events are used. The caller calls Commit, and in any case Discard. The error is of
 // the class [ErrNoAttachments] for transports without attachments.
 func OpenWriter(ctx context.Context, dest Destination, o CopyOptions) (_ *Writer, err error) {
+	if err := dest.CheckAttachments(); err != nil {
+		return nil, err
+	}
 	defer func() {
 		if err != nil {
 			err = redact.Error(fmt.Errorf("%s: %w", dest, err))
 		}
 	}()
-	switch {
-	case !dest.KeepsAttachments():
-		return nil, &noAttachments{dest.String()}
-	case dest.local():
+	if dest.local() {
 		return openLayoutWriter(ctx, dest, o)
 	}
 	ref, err := docker.ParseReference("//" + dest.Name)

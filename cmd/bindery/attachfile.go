@@ -76,7 +76,7 @@ func (p *program) attachFile(c *cli.Context) (err error) {
 	defer cancel()
 	w, err := images.OpenWriter(ctx, dest, p.copyOptions(c))
 	if err != nil {
-		return err
+		return p.withAttachmentHint(dest.String(), err)
 	}
 	defer func() { err = errors.Join(err, w.Discard()) }()
 	open := func(context.Context) (io.ReadCloser, error) { return regularfile.Open(file) }

@@ -42,6 +42,7 @@ func (p *program) copyCommand() *cli.Command {
 				"bindery copy --from-file mapping.txt --with none"),
 		Flags: flags([]cli.Flag{
 			&cli.StringSliceFlag{Name: "with", Value: cli.NewStringSlice("signatures", "referrers"),
+				DefaultText: "signatures,referrers",
 				Usage: "copy `KINDS` of attachments (signatures|referrers|none): signatures are the tags .sig, .att " +
 					"and .sbom"},
 			&cli.StringFlag{Name: "from-file",
@@ -75,7 +76,7 @@ func (p *program) copyImages(c *cli.Context) error {
 	}
 	for _, pair := range pairs {
 		if err := images.CheckCopy(pair.source, pair.destination, what); err != nil {
-			return withAttachmentHint(pair.destination.String(), err)
+			return p.withAttachmentHint(pair.destination.String(), err)
 		}
 	}
 	client, err := p.client(c)
@@ -86,19 +87,28 @@ func (p *program) copyImages(c *cli.Context) error {
 	if jobs == 0 {
 		jobs = runtime.GOMAXPROCS(0)
 	}
-	results, failed, err := p.copyPairs(c, pairs, jobs, func(ctx context.Context, pair imagePair) (images.CopyResult, error) {
-		return p.copyOne(ctx, c, client, pair, what)
-	})
+	results, failed, err := p.copyPairs(c, pairs, jobs,
+		func(ctx context.Context, pair imagePair) (images.CopyResult, error) {
+			return p.copyOne(ctx, c, client, pair, what)
+		})
 	if err != nil {
-		return withAttachmentHint("", err)
+		return p.withAttachmentHint("", err)
 	}
 	if err := p.saveLock(); err != nil {
 		return err
 	}
+	lost := 0
+	for _, r := range results {
+		lost += len(r.Problems)
+	}
 	partial := error(nil)
-	if failed > 0 {
+	switch {
+	case failed > 0:
 		partial = &cmdline.ExitStatus{Status: 4, Err: fmt.Errorf("%d of %s not copied", failed,
 			count(len(pairs), "image"))}
+	case lost > 0:
+		partial = &cmdline.ExitStatus{Status: 4, Err: fmt.Errorf("the images are copied, and %s not: what is listed "+
+			"is missing or is not what it is listed as", count(lost, "attachment"))}
 	}
 	if asJSON {
 		return errors.Join(p.printJSON(struct {
@@ -153,7 +163,10 @@ func (p *program) copyOne(ctx context.Context, c *cli.Context, client *images.Cl
 				there++
 			}
 		}
-		text += fmt.Sprintf("; %s, %d of them there", count(n, "attachment"), there)
+		text += "; " + count(n, "attachment")
+		if there > 0 {
+			text += fmt.Sprintf(", of which it had %d", there)
+		}
 	}
 	p.log.Info(printable.Text(text))
 	for _, problem := range r.Problems {
@@ -168,6 +181,9 @@ func attachmentKinds(values []string) (referrers.Kinds, error) {
 	list, err := cmdline.List(values)
 	if err != nil {
 		return kinds, err
+	}
+	if len(list) == 0 {
+		return kinds, cmdline.Usagef("--with is empty, expected (signatures|referrers|none)")
 	}
 	for _, v := range list {
 		switch v {
@@ -243,13 +259,4 @@ func (p *program) imagePairs(c *cli.Context) ([]imagePair, error) {
 		return nil, &cmdline.Error{Class: cmdline.ClassInput, Object: file, Err: fmt.Errorf("%s names no image", file)}
 	}
 	return slices.Clip(pairs), nil
-}
-
-// withAttachmentHint tells what to do about a place that keeps no attachments.
-func withAttachmentHint(object string, err error) error {
-	if !errors.Is(err, images.ErrNoAttachments) {
-		return err
-	}
-	return &cmdline.Error{Class: cmdline.ClassUsage, Object: object, Err: err,
-		Hint: "--with none copies the image alone; registries, oci: and oci-archive: keep what hangs on it"}
 }

@@ -201,7 +201,9 @@ func TestAttachAndTree(t *testing.T) {
 		}
 	}
 	got := runProgram(t, dir, "bindery", "attach", "dir:x", "a.txt", "--type", "a/b")
-	if got.status != 1 || !strings.Contains(got.stderr, "keeps no signatures or other attachments") {
+	if got.status != 1 || strings.Count(got.stderr, "dir:x") != 1 ||
+		!strings.Contains(got.stderr, "keeps no signatures or other attachments") ||
+		!strings.Contains(got.stderr, "hint: copy the image") {
 		t.Errorf("%+v", got)
 	}
 }

@@ -128,7 +128,7 @@ func (p *program) survey(c *cli.Context, ref string) (*images.Survey, error) {
 // says of it: its name there, or that in a bill of materials that was attached when it was built.
 func (p *program) nameOf(c *cli.Context, ref, repository string, top digest.Digest) (_ string, err error) {
 	dest, perr := images.Parse(ref)
-	if repository != "" || perr != nil || dest.Transport == images.Docker || !dest.KeepsAttachments() {
+	if repository != "" || perr != nil || dest.Transport == images.Docker || dest.CheckAttachments() != nil {
 		return repository, nil
 	}
 	at, err := p.images.Repository(c.Context, ref)

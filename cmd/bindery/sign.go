@@ -170,7 +170,7 @@ func (p *program) attachTo(c *cli.Context, a referrers.Attachment, made func() [
 	defer cancel()
 	w, err := images.OpenWriter(ctx, dest, p.copyOptions(c))
 	if err != nil {
-		return withSigningHint(name, err)
+		return p.withAttachmentHint(dest.String(), err)
 	}
 	defer func() { err = errors.Join(err, w.Discard()) }()
 	if err := a.Attach(ctx, w, w.Image); err != nil {

@@ -42,8 +42,11 @@ type signingFlags struct {
 // any work, and so is an image without a name that the signatures could be for.
 func (p *program) prepareSigning(c *cli.Context, t target) error {
 	keys, err := p.signingKeys(c, "sign-key")
-	if err != nil || keys == nil {
+	if err != nil {
 		return err
+	}
+	if keys == nil {
+		return checkNotSigning(c)
 	}
 	o, err := signOptions(c)
 	if err != nil {
@@ -52,14 +55,14 @@ func (p *program) prepareSigning(c *cli.Context, t target) error {
 	o.Keys = keys
 	if len(o.Identities) == 0 {
 		for _, name := range t.names {
-			if host, _, ok := strings.Cut(name, "/"); ok && (strings.ContainsAny(host, ".:") || host == "localhost") {
+			if hasRegistry(name) {
 				o.Names = append(o.Names, name)
 			}
 		}
 	}
 	for _, d := range t.destinations {
-		if !d.KeepsAttachments() {
-			return noSignaturesAt(d)
+		if err := d.CheckAttachments(); err != nil {
+			return p.withAttachmentHint(d.String(), err)
 		}
 		if d.Transport != images.Docker && o.Format != signature.FormatBundle && len(o.Identities)+len(o.Names) == 0 {
 			return noIdentity(d.String())
@@ -69,18 +72,22 @@ func (p *program) prepareSigning(c *cli.Context, t target) error {
 	return nil
 }
 
-// noSignaturesAt is the error of a destination that keeps no signatures.
-func noSignaturesAt(d images.Destination) error {
-	return &cmdline.Error{Class: cmdline.ClassUsage, Object: d.String(),
-		Err:  fmt.Errorf("%s keeps no signatures or other attachments", d),
-		Hint: "write the image to docker://, oci: or oci-archive: and \"bindery copy --with none\" it from there"}
-}
-
 // noIdentity is the error of an image without a name in a registry.
 func noIdentity(object string) error {
 	return &cmdline.Error{Class: cmdline.ClassUsage, Object: object, Err: signature.ErrNoIdentity,
 		Hint: "name the image with its registry (-t registry.example.com/acme/catalog:v1), give --sign-identity, or " +
 			"write --sign-format bundle only"}
+}
+
+// checkNotSigning refuses flags about signatures without a key: the image would not be signed, and nothing would say so.
+func checkNotSigning(c *cli.Context) error {
+	for _, flag := range []string{"sign-format", "sign-identity", "sign-passphrase-file", "allow-plain-key",
+		"legacy-attestations"} {
+		if c.IsSet(flag) && givenHere(c, flag) {
+			return cmdline.Usagef("--%s has no effect without --sign-key", flag)
+		}
+	}
+	return nil
 }
 
 // signOptions reads [signatureFlags].

@@ -233,8 +233,8 @@ func TestSignedDocuments(t *testing.T) {
 // What cannot work is refused before any work, and nothing is written.
 func TestRefusedDocuments(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
-		{"--output docker-archive:a.tar --sbom spdx", "keeps no bills of materials"},
-		{"--output dir:out --provenance", "keeps no bills of materials"},
+		{"--output docker-archive:a.tar --sbom spdx", "keeps no signatures or other attachments"},
+		{"--output dir:out --provenance", "keeps no signatures or other attachments"},
 		{"--sbom xml", "expected (spdx|cyclonedx)"},
 		{"--sbom-file spdx=", "names no file"},
 		{"--sbom-file a.json --sbom-file ./a.json", "given twice"},

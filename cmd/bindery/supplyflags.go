@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -61,6 +60,11 @@ func checkNoDocuments(c *cli.Context, why string) error {
 // prepareSupplies reads [supplyFlags]. Destinations that keep no attachments are refused before any work, and the
 // sources of the build are read for its provenance. in is the input of the build, if it is a file or a directory.
 func (p *program) prepareSupplies(c *cli.Context, t target, in string) (err error) {
+	for _, flag := range []string{"sbom", "sbom-file", "builder-id"} {
+		if givenHere(c, flag) && strings.Trim(strings.Join(c.StringSlice(flag), "")+c.String(flag), "[]") == "" {
+			return cmdline.Usagef("--%s is empty", flag)
+		}
+	}
 	s := &supplies{provenance: c.Bool("provenance"), times: c.Bool("provenance-time"), base: baseOf(c),
 		locked: c.String("lock") != "", client: func() *images.Client { return p.images }}
 	if s.formats, err = sbomFormats(c); err != nil {
@@ -79,8 +83,8 @@ func (p *program) prepareSupplies(c *cli.Context, t target, in string) (err erro
 	}
 	if len(s.formats) > 0 || s.provenance {
 		for _, d := range t.destinations {
-			if !d.KeepsAttachments() {
-				return noDocumentsAt(d)
+			if err := d.CheckAttachments(); err != nil {
+				return p.withAttachmentHint(d.String(), err)
 			}
 		}
 	}
@@ -102,15 +106,6 @@ func (p *program) prepareSupplies(c *cli.Context, t target, in string) (err erro
 	}
 	p.supplies = s
 	return nil
-}
-
-// noDocumentsAt is the error of a destination that keeps no documents.
-func noDocumentsAt(d images.Destination) error {
-	return &cmdline.Error{Class: cmdline.ClassUsage, Object: d.String(),
-		Err: fmt.Errorf("%s keeps no bills of materials and no provenance beside an image", d),
-		Hint: "write the image to docker://, oci: or oci-archive:; --sbom-file writes the bill of materials to " +
-			"a file " +
-			"for any destination"}
 }
 
 // sbomFormats reads --sbom.

@@ -95,6 +95,11 @@ func verifyOptions(c *cli.Context) (o signature.VerifyOptions, files map[string]
 	if len(o.Keys) == 0 {
 		return o, nil, cmdline.Usagef("--key names no key")
 	}
+	for _, flag := range []string{"type", "identity"} {
+		if c.IsSet(flag) && c.String(flag) == "" {
+			return o, nil, cmdline.Usagef("--%s is empty", flag)
+		}
+	}
 	if text := c.String("type"); text != "" {
 		if o.Type, err = signature.ParsePredicateType(text); err != nil {
 			return o, nil, cmdline.Usagef("--type: %w", err)
@@ -114,6 +119,9 @@ func publicKeys(c *cli.Context) (keys []signature.PublicKey, files map[string]st
 	names, err := cmdline.List(c.StringSlice("key"))
 	if err != nil {
 		return nil, nil, err
+	}
+	if c.IsSet("key") && len(names) == 0 {
+		return nil, nil, cmdline.Usagef("--key names no key")
 	}
 	for _, file := range names {
 		text, err := regularfile.ReadMounted(file)
