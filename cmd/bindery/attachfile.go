@@ -41,7 +41,7 @@ func (p *program) attachCommand() *cli.Command {
 					"--media-type application/json --annotation org.example.run=17"),
 		Flags: flags([]cli.Flag{
 			&cli.StringFlag{Name: "type", Usage: "artifact `TYPE`, such as application/spdx+json"},
-			&cli.StringFlag{Name: "media-type", Usage: "media `TYPE` of the file", DefaultText: "--type"},
+			&cli.StringFlag{Name: "media-type", Usage: "media `TYPE` of the file", DefaultText: "that of --type"},
 			&cli.StringSliceFlag{Name: "annotation",
 				Usage: "annotate the artifact with `KEY=VALUE`; can be repeated"},
 		}, answerFlags(), registryFlags()),
@@ -100,15 +100,7 @@ func (p *program) attachFile(c *cli.Context) (err error) {
 			File         v1.Descriptor     `json:"file"`
 		}{w.Image.Top.Digest, made.Digest, made.MediaType, made.ArtifactType, made.Annotations, layer})
 	}
-	reference := made.Digest.String()
-	if w.Image.Name != "" {
-		repository, _, named := strings.Cut(w.Image.Name, "@")
-		if !named {
-			repository, _ = splitName(repository)
-		}
-		reference = repository + "@" + reference
-	}
-	_, err = p.stdout.Write([]byte(printable.Text(reference) + "\n"))
+	_, err = p.stdout.Write([]byte(printable.Text(besideImage(w.Image, made.Digest)) + "\n"))
 	return err
 }
 

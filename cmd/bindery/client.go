@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"runtime"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
@@ -116,7 +117,7 @@ func (p *program) client(c *cli.Context) (*images.Client, error) {
 	if o.PolicyFile, err = policyFlag(c); err != nil {
 		return nil, err
 	}
-	if o.TrustedKeys, err = trustedKeys(c); err != nil {
+	if o.TrustedKeys, _, err = publicKeys(c, "trusted-key"); err != nil {
 		return nil, err
 	}
 	if path := c.String("lock"); path != "" {
@@ -150,4 +151,14 @@ func (p *program) saveLock() error {
 	err := p.lock.Save()
 	p.lock = nil
 	return err
+}
+
+// policyFlag reads --policy. An empty value on the command line, such as that of a variable that is not set, is an
+// error: the system's policy in its place may accept every image.
+func policyFlag(c *cli.Context) (string, error) {
+	file := c.String("policy")
+	if _, inEnvironment := os.LookupEnv(env("policy")[0]); file == "" && c.IsSet("policy") && !inEnvironment {
+		return "", cmdline.Usagef("--policy names no file")
+	}
+	return file, nil
 }

@@ -53,7 +53,8 @@ func manSections() []cmdline.ManSection {
 		{Title: "EXIT STATUS", Items: [][2]string{
 			{"0", "Success. diff: the catalogs are equal. probe: the server is serving."},
 			{"1",
-				"Any error. validate, bundle validate: there are errors. verify: the image differs from its catalog. " +
+				"Any error. validate, bundle validate: there are errors. verify: the image differs from its catalog, or is not " +
+					"signed. " +
 					"diff: the catalogs differ, if standard output has the differences. migrate --verify: the output " +
 					"lacks something of the source. probe: invalid arguments."},
 			{"2, 3",
@@ -68,6 +69,8 @@ func manSections() []cmdline.ManSection {
 		}},
 		{Title: "ENVIRONMENT", Items: [][2]string{
 			{"BINDERY_*", "Defaults of the flags that name them above; a flag overrides its variable."},
+			{passphraseVariable, "The passphrase of the keys of --sign-key."},
+			{"CI", "If it is set, --provenance without --builder-id is a warning."},
 			{"REGISTRY_AUTH_FILE, XDG_RUNTIME_DIR, DOCKER_CONFIG",
 				"Locations of registry credentials, as in podman(1) and docker(1)."},
 			{"CONTAINERS_REGISTRIES_CONF, CONTAINERS_POLICY_JSON",

@@ -31,7 +31,7 @@ func (p *program) copyCommand() *cli.Command {
 			".sbom that cosign derives from a digest, and all referrers, go with it: those of an index, of its " +
 			"images, and of " +
 			"referrers.\n" +
-			"No manifest is rewritten. What the destination has is not sent again: a copy that was ended goes on " +
+			"No manifest is rewritten. What the destination has is not sent again: an interrupted copy goes on " +
 			"when it " +
 			"is repeated.\n\n" +
 			"With --from-file the images are those of a file: each line has a source and a destination, separated by " +
@@ -135,19 +135,7 @@ func (p *program) copyImages(c *cli.Context) error {
 func (p *program) copyOne(ctx context.Context, c *cli.Context, client *images.Client, pair imagePair,
 	what referrers.Kinds) (images.CopyResult, error) {
 	o := p.copyOptions(c)
-	o.Events = func(e images.Event) {
-		switch e.Kind {
-		case images.EventBlobDone:
-			p.log.Debug("wrote blob", "digest", e.Blob, "bytes", e.Size, "to", e.Destination)
-		case images.EventBlobReused:
-			p.log.Debug("blob exists already", "digest", e.Blob, "bytes", e.Size, "in", e.Destination)
-		case images.EventBlobMounted:
-			p.log.Debug("blob is mounted from another repository", "digest", e.Blob, "bytes", e.Size, "in",
-				e.Destination)
-		default:
-			p.warnEvent(e)
-		}
-	}
+	o.Events = p.logEvent
 	r, err := client.Copy(ctx, pair.source, pair.destination, what, o)
 	if err != nil {
 		return r, err

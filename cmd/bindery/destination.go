@@ -59,8 +59,8 @@ func registryFlags() []cli.Flag {
 			Usage:   "refuse every image that the signature policy accepts without a signature",
 			EnvVars: env("require-signed"), Category: group},
 		&cli.StringSliceFlag{Name: "trusted-key",
-			Usage: "refuse every image that no key in `FILE` has signed, in place of what the policy requires " +
-				"(repeatable)", EnvVars: env("trusted-key"), Category: group},
+			Usage: "refuse every image that no key in `FILE` has signed, in place of what the policy requires; " +
+				"can be repeated", EnvVars: env("trusted-key"), Category: group},
 		&cli.IntFlag{Name: "retries", Value: 3, Usage: "retry failed registry requests up to `N` times",
 			EnvVars: env("retries"), Category: group},
 		&cli.DurationFlag{Name: "timeout",

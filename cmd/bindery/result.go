@@ -70,6 +70,20 @@ func (p *program) warnEvent(e images.Event) {
 	}
 }
 
+// logEvent logs what was done with a blob, and what [program.warnEvent] does.
+func (p *program) logEvent(e images.Event) {
+	switch e.Kind {
+	case images.EventBlobDone:
+		p.log.Debug("wrote blob", "digest", e.Blob, "bytes", e.Size, "to", e.Destination)
+	case images.EventBlobReused:
+		p.log.Debug("blob exists already", "digest", e.Blob, "bytes", e.Size, "in", e.Destination)
+	case images.EventBlobMounted:
+		p.log.Debug("blob is mounted from another repository", "digest", e.Blob, "bytes", e.Size, "in", e.Destination)
+	default:
+		p.warnEvent(e)
+	}
+}
+
 // warnOnce logs a warning unless it was logged before.
 func (p *program) warnOnce(text string) {
 	if _, before := p.warnedOnce.LoadOrStore(text, true); !before {
@@ -157,15 +171,8 @@ func (p *program) copyImage(ctx context.Context, image *build.Image, dests []ima
 			progress.Set(id, e.Done)
 		case images.EventBlobDone:
 			progress.Set(id, e.Size)
-			p.log.Debug("wrote blob", "digest", e.Blob, "bytes", e.Size, "to", e.Destination)
-		case images.EventBlobReused:
-			p.log.Debug("blob exists already", "digest", e.Blob, "bytes", e.Size, "in", e.Destination)
-		case images.EventBlobMounted:
-			p.log.Debug("blob is mounted from another repository", "digest", e.Blob, "bytes", e.Size, "in",
-				e.Destination)
-		default:
-			p.warnEvent(e)
 		}
+		p.logEvent(e)
 	}
 	results, err := image.Copy(ctx, dests, o)
 	for _, r := range results {

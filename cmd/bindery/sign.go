@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/urfave/cli/v2"
 
@@ -48,22 +49,24 @@ func (p *program) attestCommand() *cli.Command {
 		Description: "Signs a statement about the image, an in-toto statement with a predicate of your own, and " +
 			"attaches " +
 			"it as a Sigstore\n" +
-			"bundle. An attestation is never taken for a signature of the image. The type is a URI or one of " +
-			"spdxjson, " +
-			"cyclonedx,\n" +
-			"slsaprovenance, slsaprovenance1, custom, vuln, openvex, link." +
+			"bundle. An attestation is never taken for a signature of the image. " +
+			"The type is a URI or a short\n" +
+			"name." +
 			examples("bindery attest registry.example.com/acme/catalog:v1 --type cyclonedx --predicate sbom.json "+
 				"--sign-key release.key",
 				"bindery attest oci:catalog.oci:v1 --type https://example.com/tested/v1 --predicate tested.json "+
 					"--sign-key release.key"),
 		Flags: flags([]cli.Flag{
-			&cli.StringFlag{Name: "type", Usage: "`TYPE` of the predicate"},
+			&cli.StringFlag{Name: "type", Usage: "`TYPE` of the predicate, a URI or a short name " + predicateNames},
 			&cli.StringFlag{Name: "predicate", Usage: "`FILE` with the predicate, a JSON object"},
 			legacyFlag(),
 		}, keyFlags("sign-key", "signing"), answerFlags(), registryFlags()),
 		Action: exactly(1, p.attest),
 	}
 }
+
+// predicateNames are the short names of predicate types, in the form that completion reads.
+const predicateNames = "(spdxjson|cyclonedx|slsaprovenance|slsaprovenance1|custom|vuln|openvex|link)"
 
 // legacyFlag also writes attestations where verifiers before cosign 3 look for them.
 func legacyFlag() cli.Flag {
@@ -217,14 +220,19 @@ func (p *program) printMade(asJSON bool, image referrers.Image, made []signature
 		}
 		b.WriteByte('\n')
 	}
-	name := image.Top.Digest.String()
-	if repository, _, ok := strings.Cut(image.Name, "@"); ok || image.Name != "" {
-		if !ok {
-			repository, _ = splitName(image.Name)
-		}
-		name = repository + "@" + name
-	}
-	fmt.Fprintln(&b, name)
+	fmt.Fprintln(&b, besideImage(image, image.Top.Digest))
 	_, err := p.stdout.Write([]byte(printable.Text(b.String())))
 	return err
+}
+
+// besideImage returns the name of a manifest in the repository of an image, or its digest alone if that has no name.
+func besideImage(image referrers.Image, d digest.Digest) string {
+	if image.Name == "" {
+		return d.String()
+	}
+	repository, _, byDigest := strings.Cut(image.Name, "@")
+	if !byDigest {
+		repository, _ = splitName(repository)
+	}
+	return repository + "@" + d.String()
 }

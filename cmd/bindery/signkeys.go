@@ -25,7 +25,8 @@ const passphraseVariable = "BINDERY_SIGN_PASSPHRASE"
 func keyFlags(name, group string) []cli.Flag {
 	return []cli.Flag{
 		&cli.StringSliceFlag{Name: name, Category: group, EnvVars: env("sign-key"),
-			Usage: "sign with the private key in `FILE` (PEM), in env://VARIABLE, or on standard input (-)"},
+			Usage: "sign with the private key in `FILE` (PEM), in env://VARIABLE, or on standard input (-); can be " +
+				"repeated"},
 		&cli.StringFlag{Name: "sign-passphrase-file", Category: group, EnvVars: env("sign-passphrase-file"),
 			Usage: "read the passphrase of all keys from `FILE` or from the descriptor fd:N " +
 				"(default $" + passphraseVariable + ")"},

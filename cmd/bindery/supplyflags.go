@@ -27,10 +27,10 @@ func supplyFlags() []cli.Flag {
 	const group = "supply chain"
 	return []cli.Flag{
 		&cli.StringSliceFlag{Name: "sbom", Category: group,
-			Usage: "attach the bill of materials of the image in `FORMAT` (spdx|cyclonedx)"},
+			Usage: "attach the bill of materials of the image in `FORMAT` (spdx|cyclonedx); can be repeated"},
 		&cli.StringSliceFlag{Name: "sbom-file", Category: group, DefaultText: "none; the format is that of the first " +
 			"--sbom, else spdx",
-			Usage: "write the bill of materials to `[FORMAT=]FILE`"},
+			Usage: "write the bill of materials to `[FORMAT=]FILE`; can be repeated"},
 		&cli.BoolFlag{Name: "provenance", Category: group,
 			Usage: "attach how the image was built (SLSA provenance v1)"},
 		&cli.StringFlag{Name: "builder-id", EnvVars: env("builder-id"), Category: group,

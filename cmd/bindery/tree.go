@@ -36,7 +36,7 @@ func (p *program) treeCommand() *cli.Command {
 				"bindery tree registry.example.com/acme/catalog:v1 --key release.pub"),
 		Flags: flags([]cli.Flag{
 			&cli.StringSliceFlag{Name: "key", Category: "signatures",
-				Usage: "show what the public key in `FILE` (PEM) has signed"},
+				Usage: "show what the public key in `FILE` (PEM) has signed; can be repeated"},
 		}, answerFlags(), imageFlags()),
 		Action: exactly(1, p.tree),
 	}
@@ -68,6 +68,10 @@ func (p *program) tree(c *cli.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	keys, files, err := publicKeys(c, "key")
+	if err != nil {
+		return err
+	}
 	client, err := p.client(c)
 	if err != nil {
 		return err
@@ -83,10 +87,7 @@ func (p *program) tree(c *cli.Context) (err error) {
 	if err != nil {
 		return &cmdline.Error{Class: cmdline.Classify(err), Object: c.Args().First(), Err: err}
 	}
-	w := &treeWriter{r: r}
-	if w.keys, w.files, err = publicKeys(c); err != nil {
-		return err
-	}
+	w := &treeWriter{r: r, keys: keys, files: files}
 	root, err := w.node(ctx, tree, nil)
 	if err != nil {
 		return &cmdline.Error{Class: cmdline.Classify(err), Object: c.Args().First(), Err: err}

@@ -12,7 +12,6 @@ import (
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/signature"
 	"github.com/operator-bindery/bindery/internal/printable"
-	"github.com/operator-bindery/bindery/internal/regularfile"
 )
 
 // verifySignatureFlags make "verify" look at signatures instead of the content of the image.
@@ -20,11 +19,12 @@ func verifySignatureFlags() []cli.Flag {
 	const group = "signatures"
 	return []cli.Flag{
 		&cli.StringSliceFlag{Name: "key", Category: group,
-			Usage: "verify signatures with the public key in `FILE` (PEM); any one of several suffices"},
+			Usage: "verify signatures with the public key in `FILE` (PEM); can be repeated: any one suffices"},
 		&cli.BoolFlag{Name: "signatures", Category: group,
 			Usage: "verify signatures by the policy (--policy, else the system's policy.json)"},
 		&cli.StringFlag{Name: "type", Category: group,
-			Usage: "verify attestations of this predicate `TYPE`: a URI, or spdxjson, cyclonedx, slsaprovenance1, ..."},
+			Usage: "verify attestations with this `TYPE` of predicate, a URI or a short name " +
+				predicateNames},
 		&cli.StringFlag{Name: "identity", Category: group,
 			DefaultText: "the name of the image, in a registry",
 			Usage:       "`NAME` that .sig signatures must be for: REPOSITORY:TAG, or REPOSITORY for any tag"},
@@ -89,11 +89,8 @@ func (p *program) verifySignatures(c *cli.Context) error {
 
 // verifyOptions reads the flags about keys, and returns the files of the keys by their fingerprints.
 func verifyOptions(c *cli.Context) (o signature.VerifyOptions, files map[string]string, err error) {
-	if o.Keys, files, err = publicKeys(c); err != nil {
+	if o.Keys, files, err = publicKeys(c, "key"); err != nil {
 		return o, nil, err
-	}
-	if len(o.Keys) == 0 {
-		return o, nil, cmdline.Usagef("--key names no key")
 	}
 	for _, flag := range []string{"type", "identity"} {
 		if c.IsSet(flag) && c.String(flag) == "" {
@@ -111,33 +108,6 @@ func verifyOptions(c *cli.Context) (o signature.VerifyOptions, files map[string]
 		}
 	}
 	return o, files, nil
-}
-
-// publicKeys reads the public keys of --key, and returns their files by their fingerprints.
-func publicKeys(c *cli.Context) (keys []signature.PublicKey, files map[string]string, err error) {
-	files = map[string]string{}
-	names, err := cmdline.List(c.StringSlice("key"))
-	if err != nil {
-		return nil, nil, err
-	}
-	if c.IsSet("key") && len(names) == 0 {
-		return nil, nil, cmdline.Usagef("--key names no key")
-	}
-	for _, file := range names {
-		text, err := regularfile.ReadMounted(file)
-		var found []signature.PublicKey
-		if err == nil {
-			found, err = signature.ParsePublicKeys(text)
-		}
-		if err != nil {
-			return nil, nil, &cmdline.Error{Class: cmdline.Classify(err), Object: file,
-				Err: fmt.Errorf("--key %s: %w", file, err)}
-		}
-		for _, key := range found {
-			keys, files[key.Fingerprint()] = append(keys, key), file
-		}
-	}
-	return keys, files, nil
 }
 
 // printVerified prints who signed what, and what was refused.
