@@ -97,10 +97,18 @@ func (p *program) copyImages(c *cli.Context) error {
 	if err := p.saveLock(); err != nil {
 		return err
 	}
+	lost := 0
+	for _, r := range results {
+		lost += len(r.Problems)
+	}
 	partial := error(nil)
-	if failed > 0 {
+	switch {
+	case failed > 0:
 		partial = &cmdline.ExitStatus{Status: 4, Err: fmt.Errorf("%d of %s not copied", failed,
 			count(len(pairs), "image"))}
+	case lost > 0:
+		partial = &cmdline.ExitStatus{Status: 4, Err: fmt.Errorf("the images are copied, and %s not: what is listed "+
+			"is missing or is not what it is listed as", count(lost, "attachment"))}
 	}
 	if asJSON {
 		return errors.Join(p.printJSON(struct {
@@ -143,7 +151,10 @@ func (p *program) copyOne(ctx context.Context, c *cli.Context, client *images.Cl
 				there++
 			}
 		}
-		text += fmt.Sprintf("; %s, %d of them there", count(n, "attachment"), there)
+		text += "; " + count(n, "attachment")
+		if there > 0 {
+			text += fmt.Sprintf(", of which it had %d", there)
+		}
 	}
 	p.log.Info(printable.Text(text))
 	for _, problem := range r.Problems {
@@ -158,6 +169,9 @@ func attachmentKinds(values []string) (referrers.Kinds, error) {
 	list, err := cmdline.List(values)
 	if err != nil {
 		return kinds, err
+	}
+	if len(list) == 0 {
+		return kinds, cmdline.Usagef("--with is empty, expected (signatures|referrers|none)")
 	}
 	for _, v := range list {
 		switch v {

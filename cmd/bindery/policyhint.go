@@ -26,8 +26,8 @@ func policyHint(e *images.PolicyError) string {
 			"--registries-d DIR, with a file DIR/any.yaml that has the line\n"+
 			"docker: {%q: {use-sigstore-attachments: true}}", e.SearchOff)
 	case e.NotFound != "":
-		return fmt.Sprintf("there is no %s: the image is not signed there, or its signatures were left behind when it "+
-			"was copied", e.NotFound)
+		return fmt.Sprintf("there is no %s: the image is not signed there in the form that policies read (Sigstore bundles "+
+			"are not), or its signatures were left behind when it was copied", e.NotFound)
 	}
 	return ""
 }

@@ -42,8 +42,11 @@ type signingFlags struct {
 // any work, and so is an image without a name that the signatures could be for.
 func (p *program) prepareSigning(c *cli.Context, t target) error {
 	keys, err := p.signingKeys(c, "sign-key")
-	if err != nil || keys == nil {
+	if err != nil {
 		return err
+	}
+	if keys == nil {
+		return checkNotSigning(c)
 	}
 	o, err := signOptions(c)
 	if err != nil {
@@ -74,6 +77,17 @@ func noIdentity(object string) error {
 	return &cmdline.Error{Class: cmdline.ClassUsage, Object: object, Err: signature.ErrNoIdentity,
 		Hint: "name the image with its registry (-t registry.example.com/acme/catalog:v1), give --sign-identity, or " +
 			"write --sign-format bundle only"}
+}
+
+// checkNotSigning refuses flags about signatures without a key: the image would not be signed, and nothing would say so.
+func checkNotSigning(c *cli.Context) error {
+	for _, flag := range []string{"sign-format", "sign-identity", "sign-passphrase-file", "allow-plain-key",
+		"legacy-attestations"} {
+		if c.IsSet(flag) && givenHere(c, flag) {
+			return cmdline.Usagef("--%s has no effect without --sign-key", flag)
+		}
+	}
+	return nil
 }
 
 // signOptions reads [signatureFlags].

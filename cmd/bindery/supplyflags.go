@@ -60,6 +60,11 @@ func checkNoDocuments(c *cli.Context, why string) error {
 // prepareSupplies reads [supplyFlags]. Destinations that keep no attachments are refused before any work, and the
 // sources of the build are read for its provenance. in is the input of the build, if it is a file or a directory.
 func (p *program) prepareSupplies(c *cli.Context, t target, in string) (err error) {
+	for _, flag := range []string{"sbom", "sbom-file", "builder-id"} {
+		if givenHere(c, flag) && strings.Trim(strings.Join(c.StringSlice(flag), "")+c.String(flag), "[]") == "" {
+			return cmdline.Usagef("--%s is empty", flag)
+		}
+	}
 	s := &supplies{provenance: c.Bool("provenance"), times: c.Bool("provenance-time"), base: baseOf(c),
 		locked: c.String("lock") != "", client: func() *images.Client { return p.images }}
 	if s.formats, err = sbomFormats(c); err != nil {

@@ -92,6 +92,11 @@ func verifyOptions(c *cli.Context) (o signature.VerifyOptions, files map[string]
 	if o.Keys, files, err = publicKeys(c, "key"); err != nil {
 		return o, nil, err
 	}
+	for _, flag := range []string{"type", "identity"} {
+		if c.IsSet(flag) && c.String(flag) == "" {
+			return o, nil, cmdline.Usagef("--%s is empty", flag)
+		}
+	}
 	if text := c.String("type"); text != "" {
 		if o.Type, err = signature.ParsePredicateType(text); err != nil {
 			return o, nil, cmdline.Usagef("--type: %w", err)

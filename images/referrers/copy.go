@@ -253,6 +253,7 @@ type parts struct {
 	Layers    []v1.Descriptor `json:"layers"`
 	Blobs     []v1.Descriptor `json:"blobs"` // of a draft of the image specification
 	Manifests []v1.Descriptor `json:"manifests"`
+	Subject   *v1.Descriptor  `json:"subject"`
 }
 
 func partsOf(text []byte) (*parts, error) {
@@ -323,6 +324,10 @@ func (c *copying) content(ctx context.Context, p *parts, depth int) error {
 			return errBudget{err}
 		}
 		inner, err := partsOf(text)
+		if err == nil && inner.Subject != nil {
+			// It would be listed among the referrers of an image that is not copied.
+			err = fmt.Errorf("%w: %s in an index has a subject", fault.ErrInvalid, d.Digest)
+		}
 		if err == nil {
 			err = c.content(ctx, inner, depth+1)
 		}

@@ -135,6 +135,9 @@ func (i Identity) accepts(signed string) bool {
 	if !tagged {
 		return true
 	}
+	if _, also := name.(reference.Canonical); also {
+		return false // it was made for one digest, under a tag that may stand for another one
+	}
 	got, tagged := name.(reference.Tagged)
 	return tagged && got.Tag() == want.Tag()
 }
