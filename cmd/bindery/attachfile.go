@@ -44,7 +44,7 @@ func (p *program) attachCommand() *cli.Command {
 			&cli.StringFlag{Name: "media-type", Usage: "media `TYPE` of the file", DefaultText: "that of --type"},
 			&cli.StringSliceFlag{Name: "annotation",
 				Usage: "annotate the artifact with `KEY=VALUE`; can be repeated"},
-		}, answerFlags(), registryFlags()),
+		}, answerFlags(), writeFlags()),
 		Action: exactly(2, p.attachFile),
 	}
 }

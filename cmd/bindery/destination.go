@@ -69,6 +69,13 @@ func registryFlags() []cli.Flag {
 	}
 }
 
+// writeFlags are [registryFlags] for commands that only write beside an image: the policy is about images that are read.
+func writeFlags() []cli.Flag {
+	return slices.DeleteFunc(registryFlags(), func(f cli.Flag) bool {
+		return slices.Contains([]string{"policy", "registries-d", "require-signed", "trusted-key"}, f.Names()[0])
+	})
+}
+
 // target has the names and the destinations of the image.
 type target struct {
 	names        []string

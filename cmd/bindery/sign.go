@@ -36,7 +36,7 @@ func (p *program) signCommand() *cli.Command {
 			examples("bindery sign registry.example.com/acme/catalog:v1 --sign-key release.key",
 				"bindery sign oci:catalog.oci:v1 --sign-key release.key --sign-identity "+
 					"registry.example.com/acme/catalog:v1"),
-		Flags:  flags(signFlags(), answerFlags(), registryFlags()),
+		Flags:  flags(signFlags(), answerFlags(), writeFlags()),
 		Action: exactly(1, p.sign),
 	}
 }
@@ -60,7 +60,7 @@ func (p *program) attestCommand() *cli.Command {
 			&cli.StringFlag{Name: "type", Usage: "`TYPE` of the predicate, a URI or a short name " + predicateNames},
 			&cli.StringFlag{Name: "predicate", Usage: "`FILE` with the predicate, a JSON object"},
 			legacyFlag(),
-		}, keyFlags("sign-key", "signing"), answerFlags(), registryFlags()),
+		}, keyFlags("sign-key", "signing"), answerFlags(), writeFlags()),
 		Action: exactly(1, p.attest),
 	}
 }

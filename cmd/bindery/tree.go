@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/opencontainers/go-digest"
@@ -159,7 +160,9 @@ func (w *treeWriter) node(ctx context.Context, t *referrers.Tree, claims []signa
 		for _, claim := range claims {
 			if claim.Manifest == t.Digest {
 				n.Claims = append(n.Claims, claim)
-				n.signers = append(n.signers, w.signer(claim))
+				if text := w.signer(claim); !slices.Contains(n.signers, text) {
+					n.signers = append(n.signers, text)
+				}
 			}
 		}
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -131,7 +132,8 @@ func (p *program) printVerified(r *signature.Report, files map[string]string, o 
 				if f.Class == signature.NotASignature || f.Class == signature.OtherPredicate {
 					verdict = "other" // good, and not what was asked for
 				}
-				line("%s: %s: %s: %s: %s", verdict, about, f.Form, f.Class, f.Problem)
+				line("%s: %s: %s in %s: %s: %s", verdict, about, f.Form, shortDigest(cmp.Or(f.Layer, f.Manifest)), f.Class,
+					f.Problem)
 				continue
 			}
 			text := fmt.Sprintf("good: %s: %s by %s (%s)", about, f.Form, files[f.Key], f.KeyType)
