@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -206,4 +207,19 @@ func TestAttachAndTree(t *testing.T) {
 		!strings.Contains(got.stderr, "hint: copy the image") {
 		t.Errorf("%+v", got)
 	}
+}
+
+// An attachment that is listed and missing at the source is no reason to keep the image, and none for silence.
+func TestCopyReportsWhatIsMissing(t *testing.T) {
+	dir := t.TempDir()
+	layout := supplytest.Unpack(t, "bundle-min-p256")
+	const bundle = "2ff56fd22dd526d1067a351bb44bf6422bba1d798ac1e0dea7ea7c232f95518e"
+	if err := os.Remove(filepath.Join(layout, "blobs", "sha256", bundle)); err != nil {
+		t.Fatal(err)
+	}
+	got := runProgram(t, dir, "bindery", "copy", "oci:"+layout+":v1", "oci:to:v1", "-o", "json")
+	if got.status != 4 || !strings.Contains(got.stderr, "1 attachment not") || !strings.Contains(got.stdout, "problems") {
+		t.Errorf("%+v", got)
+	}
+	done(t, dir, "bindery", "inspect", "oci:to:v1")
 }

@@ -313,6 +313,23 @@ func TestCopyOfBrokenAttachments(t *testing.T) {
 	}
 }
 
+// A manifest in an index that is attached is not listed for another image at the destination.
+func TestCopyOfAnIndexWithSubjects(t *testing.T) {
+	from, to := newPlace(), newPlace()
+	other := digest.FromString("other image")
+	inner := from.artifact(t, other, "inner")
+	text := fmt.Sprintf(`{"schemaVersion":2,"mediaType":%q,"artifactType":"application/x-test","manifests":[{"mediaType":`+
+		`%q,"digest":%q,"size":%d}],"subject":{"mediaType":%[2]q,"digest":%[5]q,"size":1}}`, v1.MediaTypeImageIndex,
+		v1.MediaTypeImageManifest, inner, len(from.manifests[inner.String()]), image)
+	if err := from.WriteManifest(t.Context(), []byte(text), v1.MediaTypeImageIndex); err != nil {
+		t.Fatal(err)
+	}
+	account, err := Copy(t.Context(), from, to, []digest.Digest{image}, Kinds{Referrers: true}, Limits{})
+	if err != nil || len(account.Copied) != 0 || len(account.Problems) != 1 || len(to.lists) != 0 {
+		t.Errorf("%+v %v, lists %v", account, err, to.lists)
+	}
+}
+
 // An SBOM under a tag is not mixed with another one at the destination.
 func TestCopyOfAnotherSBOM(t *testing.T) {
 	from, to := newPlace(), newPlace()

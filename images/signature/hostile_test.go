@@ -268,3 +268,30 @@ func TestSpoiltSignatureIsMadeAgain(t *testing.T) {
 		t.Errorf("signed again: %v, %d", verified, claims)
 	}
 }
+
+// A signature for a tag and a digest is none for the tag: the containers library compares the whole name.
+func TestIdentityWithADigest(t *testing.T) {
+	const name = supplytest.Repository + ":v1"
+	for signed, good := range map[string]bool{
+		name: true,
+		name + "@sha256:" + strings.Repeat("0", 64): false,
+		supplytest.Repository:                       false,
+		supplytest.Repository + ":v2":               false,
+	} {
+		dir := supplytest.Unpack(t, "unsigned")
+		_, image := openLayout(t, dir, "v1")
+		payload := `{"critical":{"identity":{"docker-reference":"` + signed + `"},"image":{"docker-manifest-digest":"` +
+			image.Top.Digest.String() + `"},"type":"cosign container image signature"},"optional":null}`
+		attach(t, dir, image, sigLayers(privateKey(t, "p256"), payload))
+		identity, err := signature.ParseIdentity(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, image := openLayout(t, dir, "v1")
+		report, err := signature.Verify(t.Context(), r, image,
+			signature.VerifyOptions{Keys: publicKey(t, "p256"), Identity: identity})
+		if err != nil || report.Verified != good {
+			t.Errorf("%s: %v %+v", signed, err, report)
+		}
+	}
+}
