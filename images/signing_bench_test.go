@@ -1,0 +1,48 @@
+package images
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"testing"
+
+	library "go.podman.io/image/v5/signature"
+
+	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/images/signature"
+	"github.com/operator-bindery/bindery/internal/supplytest"
+	"github.com/operator-bindery/bindery/internal/testregistry"
+)
+
+// BenchmarkSignedPush pushes a small image to a registry in memory, without signatures and with both forms of them.
+func BenchmarkSignedPush(b *testing.B) {
+	dir := filepath.Join(b.TempDir(), "layout")
+	testregistry.Image{Layers: []map[string]string{{"a": "b"}}}.WriteLayout(b, dir, "v1")
+	from, err := ParseSource("oci:" + dir + ":v1")
+	if err != nil {
+		b.Fatal(err)
+	}
+	key, err := signature.ParseKey(supplytest.Vectors(b)["keys"]["p256.pkcs8.pem"], nil, true)
+	if err != nil {
+		b.Fatal(err)
+	}
+	keys := func(context.Context) ([]signature.Signer, error) { return []signature.Signer{key}, nil }
+	plain := true
+	for _, signed := range []bool{false, true} {
+		b.Run(fmt.Sprintf("signed=%v", signed), func(b *testing.B) {
+			reg := testregistry.New(b)
+			for n := 0; b.Loop(); n++ {
+				o := CopyOptions{Registry: Registry{SkipTLSVerify: &plain, PlainHTTP: true},
+					Policy: &library.Policy{Default: library.PolicyRequirements{
+						library.NewPRInsecureAcceptAnything()}}}
+				if signed {
+					o.Attachments = []referrers.Attachment{signature.NewSigning(signature.SignOptions{Keys: keys})}
+				}
+				dest := Destination{Transport: Docker, Name: fmt.Sprintf("%s/acme/n%d:v1", reg.Host(), n)}
+				if _, err := Copy(b.Context(), from, []Destination{dest}, o); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
