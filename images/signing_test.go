@@ -3,7 +3,10 @@ package images
 import (
 	"context"
 	"encoding/json"
+	"net/http"
 	"path/filepath"
+	"strings"
+	"sync"
 	"testing"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
@@ -132,4 +135,45 @@ func TestSignaturesComeBeforeTheTag(t *testing.T) {
 func matches(request, pattern string) bool {
 	ok, err := filepath.Match(filepath.ToSlash(pattern), request)
 	return err == nil && ok
+}
+
+// A registry that does not see a blob while another client writes the same one gets the manifest again.
+func TestSignatureWhoseBlobIsNotSeen(t *testing.T) {
+	reg := testregistry.New(t)
+	reg.AddImage(t, "acme/catalog", "v1", testregistry.Image{Layers: []map[string]string{{"a": "b"}}})
+	var mu sync.Mutex
+	refused := map[string]int{}
+	reg.Interfere(func(w http.ResponseWriter, r *http.Request) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		if r.Method != http.MethodPut || !strings.Contains(r.URL.Path, "/manifests/") || refused[r.URL.Path] == 2 {
+			return false
+		}
+		refused[r.URL.Path]++
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusBadRequest)
+		_, _ = w.Write([]byte(`{"errors":[{"code":"MANIFEST_BLOB_UNKNOWN","message":"blob unknown to registry"}]}`))
+		return true
+	})
+	plain := true
+	w, err := OpenWriter(t.Context(), Destination{Transport: Docker, Name: reg.Host() + "/acme/catalog:v1"},
+		CopyOptions{Registry: Registry{SkipTLSVerify: &plain, PlainHTTP: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Discard()
+	if err := signer(t, "p256", signature.SignOptions{}).Attach(t.Context(), w, w.Image); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	keys, err := signature.ParsePublicKeys(supplytest.Vectors(t)["keys"]["p256.pub"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := signature.Verify(t.Context(), w, w.Image, signature.VerifyOptions{Keys: keys})
+	if err != nil || !report.Verified || len(report.Subjects[0].Findings) != 2 || len(refused) != 3 {
+		t.Errorf("%v %+v, refused %v", err, report, refused)
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"net/http"
 	"slices"
 	"sync"
@@ -13,6 +14,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"go.podman.io/image/v5/docker/reference"
 	"go.podman.io/image/v5/types"
+	"time"
 
 	"github.com/operator-bindery/bindery/internal/blobcache"
 	"github.com/operator-bindery/bindery/internal/fault"
@@ -166,6 +168,35 @@ func wrapBlob(d v1.Descriptor, err error) error {
 
 // put sends a manifest under a tag or its digest, and returns the header of the answer.
 func (r *Repository) put(ctx context.Context, name string, text []byte, mediaType string,
+	only http.Header) (header http.Header, err error) {
+	for n := 0; ; n++ {
+		header, err = r.putOnce(ctx, name, text, mediaType, only)
+		if !unseenBlob(err) || n == maxUnseen {
+			return header, err
+		}
+		if err := sleep(ctx, unseenPause(n)); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// maxUnseen is how often a manifest is written again whose blobs the registry does not see.
+const maxUnseen = 8
+
+// unseenBlob tells whether a registry has refused a manifest for a blob that it does not have. The blobs have been
+// written; but while another client writes the same one, as signatures with equal payloads are, some registries find
+// none or half of it.
+func unseenBlob(err error) bool {
+	return hasCode(err, "MANIFEST_BLOB_UNKNOWN", "BLOB_UNKNOWN", "MANIFEST_UNKNOWN")
+}
+
+// unseenPause returns how long to wait before the next attempt.
+func unseenPause(n int) time.Duration {
+	return rand.N(time.Duration(n+1)*30*time.Millisecond) + 10*time.Millisecond
+}
+
+// putOnce is put with one answer of the registry.
+func (r *Repository) putOnce(ctx context.Context, name string, text []byte, mediaType string,
 	only http.Header) (header http.Header, err error) {
 	q := request{method: http.MethodPut, success: accepted, payload: bytesPayload(text, mediaType),
 		header: http.Header{"X-Idempotency-Key": nil}}

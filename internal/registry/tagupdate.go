@@ -132,7 +132,15 @@ func (r *Repository) update(ctx context.Context, u *tagUpdate, change tagChange)
 			only = nil // the tag was not written: the registry, or a proxy, refuses every condition
 		}
 		before = digest.FromBytes(old)
-		_, err = r.put(ctx, u.tag, text, mediaType, only)
+		_, err = r.putOnce(ctx, u.tag, text, mediaType, only)
+		if unseenBlob(err) && refused < maxUnseen {
+			// The change is made again for what the tag stands for then, and writes its blobs again.
+			if err := sleep(ctx, unseenPause(refused)); err != nil {
+				return err
+			}
+			before = ""
+			continue
+		}
 		if !hasStatus(err, http.StatusPreconditionFailed) {
 			u.writes++
 			u.conditional = u.conditional && only != nil
