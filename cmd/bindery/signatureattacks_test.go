@@ -134,7 +134,7 @@ func TestManifestOfALayoutIsCompared(t *testing.T) {
 	}
 }
 
-// An index that nobody has signed is accepted for its images only if every entry is: another program may choose the
+// An index that is not signed is accepted for its images only if every entry is: another program may choose the
 // entry that is not.
 func TestEveryEntryIsVerified(t *testing.T) {
 	keys := supplytest.Vectors(t)["keys"]

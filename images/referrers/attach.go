@@ -139,7 +139,7 @@ func withLayers(ctx context.Context, w Writer, tag string, old []byte, layers []
 		return nil, "", nil
 	}
 	if len(m.Layers) > maxTagLayers {
-		return nil, "", fmt.Errorf("the manifest of %s: %w: more than %d layers, which nobody reads", tag,
+		return nil, "", fmt.Errorf("the manifest of %s: %w: more than %d layers, which verifiers refuse", tag,
 			fault.ErrLimit, maxTagLayers)
 	}
 	config, err := layersConfig(m.Layers)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/limit"
+	"github.com/operator-bindery/bindery/internal/sigblob"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
@@ -282,7 +283,7 @@ func partsOf(text []byte) (*parts, error) {
 
 const (
 	// maxTagLayers is how many layers the manifest of a tag may have, as for cosign.
-	maxTagLayers = 1000
+	maxTagLayers = sigblob.MaxCount
 	// maxBlobs is how many blobs an attachment may have.
 	maxBlobs = maxTagLayers + 1
 )

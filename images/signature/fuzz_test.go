@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"testing"
 
+	"github.com/operator-bindery/bindery/internal/sigblob"
 	"github.com/operator-bindery/bindery/internal/supplytest"
 )
 
@@ -35,7 +36,7 @@ func FuzzParse(f *testing.F) {
 				t.Errorf("a statement of nothing")
 			}
 		}
-		if _, err := tagLayers(text); err != nil && len(err.Error()) > 4<<10 {
+		if _, err := sigblob.Layers(text); err != nil && len(err.Error()) > 4<<10 {
 			t.Errorf("an error of %d bytes", len(err.Error()))
 		}
 	})

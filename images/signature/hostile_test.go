@@ -216,7 +216,7 @@ func TestBundlesThatReadTwoWays(t *testing.T) {
 }
 
 // A good signature to which somebody has added a certificate that cannot have made it is refused. So signing again makes
-// another one, and nobody is told that the refused one is there already.
+// another one, and the refused one is not reported as found.
 func TestSpoiltSignatureIsMadeAgain(t *testing.T) {
 	key := privateKey(t, "p256")
 	dir := supplytest.Unpack(t, "unsigned")

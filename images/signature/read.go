@@ -3,7 +3,6 @@ package signature
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 
@@ -16,21 +15,6 @@ import (
 
 // tagOf returns the tag of the signatures (.sig) or attestations (.att) of the subject.
 func (v *verifier) tagOf(in form) string { return referrers.TagOf(v.subject, "."+string(in)) }
-
-// tagLayers returns the layers of a .sig or .att manifest.
-func tagLayers(text []byte) ([]v1.Descriptor, error) {
-	var m v1.Manifest
-	if err := json.Unmarshal(text, &m); err != nil {
-		return nil, fmt.Errorf("%w: manifest: %v", fault.ErrInvalid, err)
-	}
-	if m.MediaType != "" && m.MediaType != v1.MediaTypeImageManifest {
-		return nil, fmt.Errorf("%w: the manifest's type is %.100q", fault.ErrInvalid, m.MediaType)
-	}
-	if len(m.Layers) > maxTagLayers {
-		return nil, fmt.Errorf("%w: %d layers (limit %d)", fault.ErrLimit, len(m.Layers), maxTagLayers)
-	}
-	return m.Layers, nil
-}
 
 // read reads a blob of at most so many bytes, and counts them for the image.
 func (v *verifier) read(ctx context.Context, d v1.Descriptor, most int64) ([]byte, error) {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/sigblob"
 )
 
 // Format is a form of signatures.
@@ -255,7 +256,7 @@ func (v *verifier) present(ctx context.Context, in form, mediaType string, most 
 	if err != nil {
 		return fmt.Errorf("the tag %s: %w", v.tagOf(in), err)
 	}
-	layers, err := tagLayers(text)
+	layers, err := sigblob.Layers(text)
 	if err != nil {
 		return fmt.Errorf("the tag %s: %w", v.tagOf(in), err)
 	}

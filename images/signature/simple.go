@@ -8,12 +8,13 @@ import (
 	"go.podman.io/image/v5/docker/reference"
 
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/sigblob"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
 // The names of the simple signing format (SUPPLY a-10 and b-3).
 const (
-	simpleSigningType   = "application/vnd.dev.cosign.simplesigning.v1+json"
+	simpleSigningType   = sigblob.MediaType
 	signatureAnnotation = "dev.cosignproject.cosign/signature"
 	payloadType         = "cosign container image signature"
 )

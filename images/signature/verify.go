@@ -16,6 +16,7 @@ import (
 	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/reflist"
+	"github.com/operator-bindery/bindery/internal/sigblob"
 )
 
 // VerifyOptions configure [Verify].
@@ -33,9 +34,8 @@ type VerifyOptions struct {
 
 // The limits of what is read for one image (SUPPLY g-13).
 const (
-	maxSignature   = 4 << 20  // bytes of a payload or a bundle with a signature
-	maxAttestation = 16 << 20 // bytes of a bundle or an envelope with an attestation
-	maxTagLayers   = 1000     // layers of a .sig or .att tag
+	maxSignature   = sigblob.MaxSize // bytes of a payload or a bundle with a signature
+	maxAttestation = 16 << 20        // bytes of a bundle or an envelope with an attestation
 	maxTotal       = 128 << 20
 )
 
@@ -153,7 +153,7 @@ func (v *verifier) tag(ctx context.Context, in form, mediaType string, most int6
 	if err != nil {
 		return v.unread(f, err)
 	}
-	layers, err := tagLayers(text)
+	layers, err := sigblob.Layers(text)
 	if err != nil {
 		v.refuse(f, classOf(err), err)
 		return nil

@@ -310,7 +310,7 @@ func TestManyWriters(t *testing.T) {
 	}
 }
 
-// A registry that refuses every condition, although nobody else writes, is written to without.
+// A registry that refuses every condition, although no other client writes, is written to without one.
 func TestConditionsThatAreNeverMet(t *testing.T) {
 	r := testregistry.New(t)
 	r.Interfere(func(w http.ResponseWriter, q *http.Request) bool {

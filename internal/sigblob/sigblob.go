@@ -49,18 +49,12 @@ const sigstoreBlob = "\x00sigstore-json\n"
 // classes [fault.ErrInvalid], [fault.ErrLimit] and [fault.ErrIntegrity].
 func Attached(ctx context.Context, manifest []byte,
 	open func(context.Context, v1.Descriptor) (io.ReadCloser, error)) ([][]byte, error) {
-	var m v1.Manifest
-	if err := json.Unmarshal(manifest, &m); err != nil {
-		return nil, fmt.Errorf("%w: not an OCI manifest: %v", fault.ErrInvalid, err)
-	}
-	if m.MediaType != "" && m.MediaType != v1.MediaTypeImageManifest {
-		return nil, fmt.Errorf("%w: not an OCI manifest: its media type is %.80q", fault.ErrInvalid, m.MediaType)
-	}
-	if len(m.Layers) > MaxCount {
-		return nil, fmt.Errorf("%w: %d signatures (limit %d)", fault.ErrLimit, len(m.Layers), MaxCount)
+	layers, err := Layers(manifest)
+	if err != nil {
+		return nil, err
 	}
 	var total int64
-	for _, d := range m.Layers {
+	for _, d := range layers {
 		if d.MediaType != MediaType {
 			continue
 		}
@@ -72,7 +66,7 @@ func Attached(ctx context.Context, manifest []byte,
 		}
 	}
 	var blobs [][]byte
-	for i, d := range m.Layers {
+	for i, d := range layers {
 		var payload []byte
 		if d.MediaType == MediaType {
 			var err error
@@ -87,6 +81,22 @@ func Attached(ctx context.Context, manifest []byte,
 		blobs = append(blobs, blob)
 	}
 	return blobs, nil
+}
+
+// Layers returns the layers of a manifest with signatures or attestations, of any type. Errors are of the classes
+// [fault.ErrInvalid] and [fault.ErrLimit].
+func Layers(manifest []byte) ([]v1.Descriptor, error) {
+	var m v1.Manifest
+	if err := json.Unmarshal(manifest, &m); err != nil {
+		return nil, fmt.Errorf("%w: not an OCI manifest: %v", fault.ErrInvalid, err)
+	}
+	if m.MediaType != "" && m.MediaType != v1.MediaTypeImageManifest {
+		return nil, fmt.Errorf("%w: not an OCI manifest: its media type is %.80q", fault.ErrInvalid, m.MediaType)
+	}
+	if len(m.Layers) > MaxCount {
+		return nil, fmt.Errorf("%w: %d layers (limit %d)", fault.ErrLimit, len(m.Layers), MaxCount)
+	}
+	return m.Layers, nil
 }
 
 // read reads a layer.
