@@ -80,7 +80,7 @@ var rules = map[string][]string{
 // forTests are the packages that only tests import.
 var forTests = []string{"internal/catalogdtest", "internal/cputime", "internal/edittest",
 	"internal/filelock/filelocktest",
-	"internal/heaptest", "internal/kube/kubetest", "internal/race", "internal/recorded", "internal/supplytest",
+	"internal/heaptest", "internal/kube/kubetest", "internal/mirrortest", "internal/race", "internal/recorded", "internal/supplytest",
 	"internal/storetest",
 	"internal/testbundles", "internal/testregistry"}
 
