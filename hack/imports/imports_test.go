@@ -43,6 +43,9 @@ var rules = map[string][]string{
 	"layers":           nil,
 	"sqlite":           {"declcfg", "declcfg/property"},
 
+	// What is mirrored.
+	"mirror/imageset": nil,
+
 	// From these to a catalog, and from a catalog to an image or an answer.
 	"render":              {"declcfg", "declcfg/edit", "bundle", "images", "sqlite", "internal/appregistry"},
 	"migrate":             {"declcfg", "declcfg/edit", "images", "render", "sqlite"},
