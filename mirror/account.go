@@ -47,7 +47,9 @@ type Account struct {
 	Archives  []ArchiveAccount `json:"archives,omitempty"`
 	Problems  []Problem        `json:"problems"`
 	Totals    Totals           `json:"totals"`
-	Exit      int              `json:"exit"`
+	// Repositories has what would be sent to each repository; only in dry runs.
+	Repositories []RepositoryBytes `json:"repositories,omitempty"`
+	Exit         int               `json:"exit"`
 }
 
 // CatalogAccount is what became of one catalog.
@@ -134,6 +136,12 @@ func (p Problem) String() string {
 		text += "; " + p.Hint
 	}
 	return text
+}
+
+// RepositoryBytes is what would be sent to a repository. Blobs that several of them get are counted once.
+type RepositoryBytes struct {
+	Name  string `json:"name"`
+	Bytes int64  `json:"bytes"`
 }
 
 // Totals count images and bytes.

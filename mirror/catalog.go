@@ -88,7 +88,8 @@ func (c *catalog) apply(ctx context.Context, o filter.Options, without map[strin
 			return nil, nil, err
 		}
 		if len(without) > 0 {
-			if err := c.result.Without(without); err != nil {
+			c.result, err = filter.Without(s.Catalog, c.result, without)
+			if err != nil {
 				return nil, nil, err
 			}
 		}
@@ -167,9 +168,9 @@ func (r *run) addCatalog(n int) error {
 	c := r.catalogs[n]
 	c.account.Destination = r.place().Catalog(c.op, !c.asIs, "", c.account.FilterHash).String()
 	for _, p := range c.result.Problems {
-		r.problem(Level(p.Level), p.Object(), p.Hint, "%s", p.Message)
+		r.filterProblem(c, p)
 	}
-	if err := c.result.Refused(); err != nil {
+	if err := c.refused(); err != nil {
 		return err
 	}
 	var errs []error
@@ -232,6 +233,25 @@ func (r *run) checkRelated(ref imageset.Ref) error {
 		return errors.New("it names no registry")
 	}
 	return nil
+}
+
+// filterProblem passes on what the filter has found.
+func (r *run) filterProblem(c *catalog, p filter.Problem) {
+	r.problem(Level(p.Level), c.op.Written, p.Fix, "%s", p.Text)
+}
+
+// refused returns an error if what the filter gives cannot be published.
+func (c *catalog) refused() error {
+	if !c.result.Refused() {
+		return nil
+	}
+	var errs []error
+	for _, p := range c.result.Problems {
+		if p.Level == filter.Failure {
+			errs = append(errs, errors.New(p.String()))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // addAdditional lists an additional image.

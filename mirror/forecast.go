@@ -5,12 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 
+	"github.com/opencontainers/go-digest"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/mirror/imageset"
 )
 
@@ -46,6 +49,7 @@ func (r *run) forecast(ctx context.Context, list []*item) error {
 	if err := g.Wait(); err != nil {
 		return err
 	}
+	r.account.Repositories = r.weights.repositories()
 	if err := r.writeMapping(list); err != nil {
 		return err
 	}
@@ -89,13 +93,46 @@ func (r *run) survey(ctx context.Context, i *item) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, from.close()) }()
-	sizes, err := referrers.Measure(ctx, from.Reader, from.top, referrers.ImageOptions{Platforms: i.platforms})
+	sizes, err := measure(ctx, from.Reader, from.top, i.platforms)
 	if err != nil {
 		return err
 	}
-	i.state.digest, i.state.top, i.state.kept = from.top.Digest, from.top, sizes.Instances
-	i.account.Digest, i.account.Bytes, i.account.Status = from.top.Digest, sizes.Bytes, Planned
+	i.state.digest, i.state.top, i.state.kept = from.top.Digest, from.top, sizes.instances
+	i.account.Digest, i.account.Bytes, i.account.Status = from.top.Digest, sizes.bytes(), Planned
+	r.weigh(i.destination.Repository(), sizes.blobs)
 	return nil
+}
+
+// weigh adds what would be sent to a repository. A blob that several repositories get counts once in the total: the
+// target mounts it, and a medium has it once.
+func (r *run) weigh(repository string, blobs map[digest.Digest]int64) {
+	r.weights.Lock()
+	defer r.weights.Unlock()
+	if r.weights.of == nil {
+		r.weights.of, r.weights.seen = map[string]int64{}, map[digest.Digest]bool{}
+	}
+	for d, size := range blobs {
+		if !r.weights.seen[d] {
+			r.weights.seen[d] = true
+			r.weights.of[repository] += size
+		}
+	}
+}
+
+// weights are the bytes that a dry run finds, by repository.
+type weights struct {
+	sync.Mutex
+	of   map[string]int64
+	seen map[digest.Digest]bool
+}
+
+// repositories lists the bytes by repository.
+func (w *weights) repositories() []RepositoryBytes {
+	out := []RepositoryBytes{}
+	for _, name := range slices.Sorted(maps.Keys(w.of)) {
+		out = append(out, RepositoryBytes{name, w.of[name]})
+	}
+	return out
 }
 
 // Planned is the status of images that a dry run would copy.
@@ -140,7 +177,7 @@ func (r *run) writeMapping(list []*item) error {
 	}
 	write := func(name string, pairs []imageset.Pair) error {
 		var b strings.Builder
-		for _, line := range resourcesMapping(pairs) {
+		for _, line := range mappingLines(pairs) {
 			b.WriteString(line)
 			b.WriteByte('\n')
 		}
@@ -158,4 +195,14 @@ func (r *run) writeMapping(list []*item) error {
 		return write("missing.txt", missing)
 	}
 	return nil
+}
+
+// mappingLines are the lines of a mapping, sorted.
+func mappingLines(pairs []imageset.Pair) []string {
+	var lines []string
+	for _, p := range pairs {
+		lines = append(lines, p.Source.String()+"="+p.Destination.String())
+	}
+	slices.Sort(lines)
+	return slices.Compact(lines)
 }

@@ -24,11 +24,7 @@ func (r *run) openReader(ctx context.Context) (err error) {
 	if r.reader, err = medium.Open(ctx, r.o.Archive, medium.ReadOptions{}); err != nil {
 		return err
 	}
-	about, err := r.reader.Contents()
-	if err != nil {
-		return err
-	}
-	r.contained = about
+	r.contained = r.reader.Contents()
 	r.from = mediumOrigin{r}
 	return nil
 }

@@ -33,7 +33,7 @@ type opened struct {
 type registryOrigin struct{ client *images.Client }
 
 func (o registryOrigin) open(ctx context.Context, i *item) (*opened, error) {
-	at, err := o.client.Repository(ctx, pullName(i.source))
+	at, err := o.client.Source(ctx, pullName(i.source))
 	if err != nil {
 		return nil, err
 	}

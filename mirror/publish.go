@@ -89,7 +89,7 @@ func (r *run) put(ctx context.Context, c *catalog, from referrers.Reader, top v1
 			}
 			return nil
 		},
-		Moved: func(n int64) { r.progress.add(func(e *Event) { e.Bytes += n }) },
+		Moved: (&moved{progress: &r.progress}).event,
 	})
 	if err != nil {
 		return err

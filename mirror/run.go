@@ -28,6 +28,7 @@ type run struct {
 	state     *carried
 	work      *images.Workspace
 	progress  progress
+	weights   weights
 }
 
 // Run mirrors an image set. The account is returned with every error that comes after the configuration was read. An

@@ -2,10 +2,7 @@ package mirror
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"maps"
-	"slices"
 )
 
 // lackOf tells why a bundle cannot be in its catalog; empty if nothing is known against it.
@@ -86,7 +83,7 @@ func (r *run) settleCatalog(ctx context.Context, c *catalog) error {
 		if err := c.apply(ctx, r.o.Filter, without); err != nil {
 			return fmt.Errorf("without bundles that lack images: %w", err)
 		}
-		if err := c.result.Refused(); err != nil {
+		if err := c.refused(); err != nil {
 			return fmt.Errorf("without bundles that lack images: %w", err)
 		}
 		for _, l := range out {
@@ -148,8 +145,3 @@ func (r *run) toPublish() int {
 	}
 	return len(r.catalogs)
 }
-
-var errNothing = errors.New("nothing is kept")
-
-var _ = maps.Keys[map[string]bool]
-var _ = slices.Sorted[string]

@@ -131,14 +131,13 @@ func (r *run) copyItem(ctx context.Context, i *item) (err error) {
 	}
 	hanging := &attachmentReader{Reader: from.Reader}
 	var attached referrers.Account
-	var moved int64
 	done, err := referrers.CopyImage(ctx, from.Reader, to, from.top, referrers.ImageOptions{
 		Tag: i.destination.Tag, Platforms: i.platforms, Sparse: r.o.Sparse, ByDigest: i.byDigest(), Jobs: r.o.Layers,
 		Before: func(ctx context.Context, image referrers.Image) (err error) {
 			attached, err = r.attach(ctx, hanging, to, image)
 			return err
 		},
-		Moved: func(n int64) { moved += n; r.progress.add(func(e *Event) { e.Bytes += n }) },
+		Moved: (&moved{progress: &r.progress}).event,
 	})
 	if err != nil {
 		return err

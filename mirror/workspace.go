@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -39,14 +40,15 @@ func OpenWorkspace(dir string) (*Workspace, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	lock, free, err := filelock.TryDir(dir)
-	switch {
-	case errors.Is(err, filelock.ErrNoLocks):
-		return &Workspace{dir: dir}, nil
-	case err != nil:
-		return nil, err
-	case !free:
+	// On file systems without locks LockDir succeeds, and TryDir does not.
+	short, cancel := context.WithTimeout(context.Background(), 2*filelock.Poll)
+	defer cancel()
+	lock, err := filelock.LockDir(short, dir)
+	if errors.Is(err, context.DeadlineExceeded) {
 		return nil, fmt.Errorf("%w: %s", ErrBusy, dir)
+	}
+	if err != nil {
+		return nil, err
 	}
 	return &Workspace{dir, lock}, nil
 }
@@ -114,7 +116,7 @@ func stamp(t time.Time) string { return t.Format("20060102_150405") }
 // pinnedTime is the time in the names of pinned configurations.
 func pinnedTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// sinceColon is the time in a name on file systems without colons.
+// fileTime is the time in a name on file systems without colons.
 func fileTime(t time.Time) string {
 	text := pinnedTime(t)
 	if os.PathSeparator == '\\' {
