@@ -43,6 +43,9 @@ var rules = map[string][]string{
 	"layers":           nil,
 	"sqlite":           {"declcfg", "declcfg/property"},
 
+	// What is mirrored.
+	"mirror/imageset": nil,
+
 	// From these to a catalog, and from a catalog to an image or an answer.
 	"render":              {"declcfg", "declcfg/edit", "bundle", "images", "sqlite", "internal/appregistry"},
 	"migrate":             {"declcfg", "declcfg/edit", "images", "render", "sqlite"},
@@ -83,7 +86,7 @@ var rules = map[string][]string{
 // forTests are the packages that only tests import.
 var forTests = []string{"internal/catalogdtest", "internal/cputime", "internal/edittest",
 	"internal/filelock/filelocktest",
-	"internal/heaptest", "internal/kube/kubetest", "internal/race", "internal/recorded", "internal/supplytest",
+	"internal/heaptest", "internal/kube/kubetest", "internal/mirrortest", "internal/race", "internal/recorded", "internal/supplytest",
 	"internal/storetest",
 	"internal/testbundles", "internal/testregistry"}
 

@@ -1,0 +1,101 @@
+package imageset
+
+import (
+	"fmt"
+
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/operator-bindery/bindery/internal/canon"
+)
+
+// node is an object of a configuration whose types have been checked: a value of another type is gone.
+type node struct {
+	r      *reader
+	fields map[string]any
+	at     canon.Place
+	path   string
+}
+
+// field returns the path of a field.
+func (n node) field(name string) string {
+	if n.path == "" {
+		return name
+	}
+	return n.path + "." + name
+}
+
+func (n node) text(name string) string {
+	s, _ := n.fields[name].(string)
+	return s
+}
+
+func (n node) flag(name string) bool {
+	b, _ := n.fields[name].(bool)
+	return b
+}
+
+func (n node) object(name string) (node, bool) {
+	fields, ok := n.fields[name].(map[string]any)
+	return node{n.r, fields, n.at.In(name), n.field(name)}, ok
+}
+
+// objects returns the objects of a list. A null item is an empty object.
+func (n node) objects(name string) []node {
+	items, _ := n.fields[name].([]any)
+	out := make([]node, 0, len(items))
+	for i, item := range items {
+		fields, _ := item.(map[string]any)
+		out = append(out, node{n.r, fields, n.at.In(name).In(i), fmt.Sprintf("%s[%d]", n.field(name), i)})
+	}
+	return out
+}
+
+// line returns the line of the object, 0 if it is unknown.
+func (n node) line() int {
+	line, _ := n.at.Position()
+	if line > 0 {
+		line += n.r.first
+	}
+	return line
+}
+
+// wrong adds a problem of a field, at its value if it has one.
+func (n node) wrong(name, what, fix string) {
+	at := n.at
+	if n.fields[name] != nil {
+		at = n.at.In(name)
+	}
+	n.r.wrong(at, n.field(name), what, fix)
+}
+
+// misfit reports whether a field has a value of a wrong type.
+func (n node) misfit(name string) bool {
+	_, is := n.fields[name].(misfit)
+	return is
+}
+
+// platforms returns the platforms of an object.
+func (n node) platforms() []v1.Platform {
+	var out []v1.Platform
+	for _, p := range n.objects("platforms") {
+		got := v1.Platform{OS: p.text("os"), Architecture: p.text("architecture")}
+		if (got.OS == "" || got.Architecture == "") && !p.misfit("os") && !p.misfit("architecture") {
+			n.r.wrong(p.at, p.path, "platform OS and architecture must not be empty", "such as os: linux, "+
+				"architecture: amd64")
+		}
+		out = append(out, got)
+	}
+	return out
+}
+
+// versions checks the bounds of a package or a channel and reports whether there are any.
+func (n node) versions() bool {
+	for _, name := range []string{"minVersion", "maxVersion"} {
+		if text := n.text(name); text != "" {
+			if _, err := ParseBound(text); err != nil {
+				n.wrong(name, "must respect semantic versioning notation: "+err.Error(), "such as 1.2.3")
+			}
+		}
+	}
+	return n.text("minVersion") != "" || n.text("maxVersion") != ""
+}

@@ -1,0 +1,134 @@
+package imageset
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/opencontainers/go-digest"
+
+	"github.com/operator-bindery/bindery/internal/fault"
+)
+
+// The transports of references.
+const (
+	Docker = "docker"
+	OCI    = "oci"
+)
+
+// maxReference bounds the length of a reference in bytes. Names of repositories have at most 255, tags 128.
+const maxReference = 1000
+
+// maxPath is the maximum length of a path in bytes, with the host.
+const maxPath = 255
+
+// Ref names an image in a registry, or an OCI layout.
+type Ref struct {
+	// Transport is [Docker] or [OCI].
+	Transport string
+	// Host is the registry with its port; empty if the name has one part only.
+	Host string
+	// Path is the repository within the registry; with [OCI] the path of a directory.
+	Path string
+	// Tag and Digest may be set both, or, with [OCI], neither. A layout has no tag.
+	Tag    string
+	Digest digest.Digest
+}
+
+// Expressions of parts of a reference, anchored.
+var (
+	pathExpr = regexp.MustCompile(`^[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*)*$`)
+	tagExpr  = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$`)
+	hostExpr = regexp.MustCompile(`^(?:[A-Za-z0-9](?:[A-Za-z0-9_.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?$`)
+)
+
+// ErrTagless is returned by [ParseRef], with the reference, if an image has neither tag nor digest.
+var ErrTagless = errors.New("tag and digest are empty")
+
+// ParseRef parses [TRANSPORT://]NAME[:TAG][@DIGEST] as oc-mirror does. Without a transport it is that of registries.
+// What stands before the first slash is the host, whether it looks like one or not: no registry is implied, and no tag.
+// A name without a slash has no host. In a layout's path a colon separates nothing.
+//
+// Unlike oc-mirror, a port next to a digest is not taken for a tag, and names that no registry accepts are errors.
+func ParseRef(text string) (Ref, error) {
+	if text == "" {
+		return Ref{}, errors.New("reference name is empty")
+	}
+	if len(text) > maxReference {
+		return Ref{}, fmt.Errorf("%w: a reference of %d bytes, more than %d", fault.ErrLimit, len(text), maxReference)
+	}
+	for _, r := range text {
+		if r <= ' ' || r == 0x7f || r == 0xFFFD {
+			return Ref{}, fmt.Errorf("reference %s has spaces or control characters", fault.Quote(text))
+		}
+	}
+	r := Ref{Transport: Docker}
+	rest := text
+	if transport, after, ok := strings.Cut(text, "://"); ok {
+		if transport != Docker && transport != OCI {
+			return Ref{}, fmt.Errorf("transport %s of %s is neither docker nor oci", fault.Quote(transport),
+				fault.Quote(text))
+		}
+		r.Transport, rest = transport, after
+	}
+	if name, d, ok := strings.Cut(rest, "@"); ok {
+		r.Digest = digest.Digest(d)
+		if err := r.Digest.Validate(); err != nil {
+			return Ref{}, fmt.Errorf("digest of %s: %w", fault.Quote(text), err)
+		}
+		rest = name
+	}
+	if r.Transport == OCI {
+		if rest == "" {
+			return Ref{}, fmt.Errorf("reference %s has no path", fault.Quote(text))
+		}
+		r.Path = rest
+		return r, nil
+	}
+	var slash bool
+	if r.Host, r.Path, slash = strings.Cut(rest, "/"); !slash {
+		r.Host, r.Path = "", rest
+	}
+	if at := strings.LastIndexByte(r.Path, ':'); at >= 0 {
+		r.Path, r.Tag = r.Path[:at], r.Path[at+1:]
+		if !tagExpr.MatchString(r.Tag) {
+			return Ref{}, fmt.Errorf("%s of %s is no tag", fault.Quote(r.Tag), fault.Quote(text))
+		}
+	}
+	switch {
+	case slash && !hostExpr.MatchString(r.Host):
+		return Ref{}, fmt.Errorf("%s of %s is no registry", fault.Quote(r.Host), fault.Quote(text))
+	case !pathExpr.MatchString(r.Path), len(r.Host)+len(r.Path) >= maxPath:
+		return Ref{}, fmt.Errorf("%s of %s is no name of a repository", fault.Quote(r.Path), fault.Quote(text))
+	case r.Tag == "" && r.Digest == "":
+		return r, fmt.Errorf("%s: %w", fault.Quote(text), ErrTagless)
+	}
+	return r, nil
+}
+
+// IsZero reports whether the reference is empty.
+func (r Ref) IsZero() bool { return r == Ref{} }
+
+// Repository returns HOST/PATH, without tag and digest; of a layout its path.
+func (r Ref) Repository() string {
+	if r.Host == "" || r.Transport == OCI {
+		return r.Path
+	}
+	return r.Host + "/" + r.Path
+}
+
+// Name returns the reference without its transport.
+func (r Ref) Name() string {
+	text := r.Repository()
+	if r.Tag != "" {
+		text += ":" + r.Tag
+	}
+	if r.Digest != "" {
+		text += "@" + r.Digest.String()
+	}
+	return text
+}
+
+// String returns the reference with its transport: docker://... or oci://...
+func (r Ref) String() string { return r.Transport + "://" + r.Name() }
