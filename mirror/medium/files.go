@@ -116,4 +116,3 @@ func (o *openDir) ReadDir(n int) ([]fs.DirEntry, error) {
 	o.rest = o.rest[n:]
 	return list, nil
 }
-

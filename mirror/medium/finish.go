@@ -91,8 +91,8 @@ func (w *Writer) writeText(text []byte, mediaType string) (v1.Descriptor, error)
 
 // Finish writes what makes an archive of the blobs, makes all segments durable, gives them their names and removes the
 // segments of an older archive. Before that, and after an error, the older archive is as it was. If the process is
-// killed while names are given, readers take the new archive all the same, and the next run finishes it. The error is of
-// the class [fault.ErrIntegrity] if an image that has a tag lacks a blob that was neither written nor left out. The
+// killed while names are given, readers take the new archive all the same, and the next run finishes it. The error is
+// of the class [fault.ErrIntegrity] if an image that has a tag lacks a blob that was neither written nor left out. The
 // writer can then only be closed; [Create] goes on with its blobs.
 func (w *Writer) Finish(ctx context.Context, about Contents) (*Account, error) {
 	if err := w.acquire(ctx); err != nil {

@@ -99,8 +99,8 @@ func (p *ReaderRepository) absent(k key) error {
 // Tags returns what the tags of the repository stand for.
 func (p *ReaderRepository) Tags() map[string]digest.Digest { return p.r.Tags(p.path) }
 
-// Manifest returns the text and media type of the manifest with a digest or a tag, with its digest checked. The error is
-// [fs.ErrNotExist] if the archive does not hold it, and [ErrLeftOut] if it says so.
+// Manifest returns the text and media type of the manifest with a digest or a tag, with its digest checked. The error
+// is [fs.ErrNotExist] if the archive does not hold it, and [ErrLeftOut] if it says so.
 func (p *ReaderRepository) Manifest(ctx context.Context, name string) ([]byte, string, error) {
 	k, err := p.resolve(name)
 	if err != nil {
@@ -121,7 +121,8 @@ func (p *ReaderRepository) manifest(ctx context.Context, k key) (text []byte, me
 		return nil, "", fmt.Errorf("manifest %s: %w", k.digest(), err)
 	}
 	if got := digest.FromBytes(text); got != k.digest() {
-		return nil, "", fmt.Errorf("manifest: %w: digest mismatch: %s instead of %s", fault.ErrIntegrity, got, k.digest())
+		return nil, "", fmt.Errorf("manifest: %w: digest mismatch: %s instead of %s", fault.ErrIntegrity, got,
+			k.digest())
 	}
 	return text, typeOf(text, p.index.described[k].MediaType), nil
 }

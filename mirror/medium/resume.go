@@ -17,8 +17,8 @@ import (
 )
 
 // resume reads what an interrupted run left: unfinished segments in their order, blob by blob. The first member that is
-// torn, whose digest differs or that is no blob ends it: that and what is behind it is cut off. As a manifest is written
-// after its blobs, what stays holds all that its manifests refer to.
+// torn, whose digest differs or that is no blob ends it: that and what is behind it is cut off. As a manifest is
+// written after its blobs, what stays holds all that its manifests refer to.
 func (w *Writer) resume(ctx context.Context, names []string) error {
 	n := 0
 	for n < len(names) && names[n] == partial(n+1) {

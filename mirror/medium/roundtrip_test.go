@@ -191,7 +191,8 @@ func extract(t testing.TB, from, to string) {
 		}
 		path := filepath.Join(to, filepath.FromSlash(h.Name))
 		content, err := io.ReadAll(tr)
-		if err = errors.Join(err, os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, content, 0o644)); err != nil {
+		if err = errors.Join(err, os.MkdirAll(filepath.Dir(path), 0o755),
+			os.WriteFile(path, content, 0o644)); err != nil {
 			t.Fatal(err)
 		}
 	}
