@@ -14,10 +14,9 @@ import (
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
-	"github.com/operator-bindery/bindery/internal/ctxio"
+	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/transfer"
-	"github.com/operator-bindery/bindery/internal/verify"
 )
 
 const (
@@ -29,11 +28,8 @@ const (
 	attempts = 3
 )
 
-// open opens the content of a blob, once for each attempt.
-type open = func(context.Context) (io.ReadCloser, error)
-
 // writeBlob writes a blob unless it is there or left out. Of several callers with one blob, one writes.
-func (w *Writer) writeBlob(ctx context.Context, d v1.Descriptor, open open) error {
+func (w *Writer) writeBlob(ctx context.Context, d v1.Descriptor, open referrers.OpenAt) error {
 	k, err := keyOf(d.Digest)
 	if err != nil {
 		return err
@@ -85,7 +81,7 @@ func (w *Writer) leave(k key, d v1.Descriptor) bool {
 	return true
 }
 
-func (w *Writer) writeNew(ctx context.Context, k key, d v1.Descriptor, open open) error {
+func (w *Writer) writeNew(ctx context.Context, k key, d v1.Descriptor, open referrers.OpenAt) error {
 	defer func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -106,7 +102,7 @@ func (w *Writer) writeNew(ctx context.Context, k key, d v1.Descriptor, open open
 }
 
 // writeSmall fetches a blob into memory, while others are written, and writes it.
-func (w *Writer) writeSmall(ctx context.Context, k key, d v1.Descriptor, open open) error {
+func (w *Writer) writeSmall(ctx context.Context, k key, d v1.Descriptor, open referrers.OpenAt) error {
 	weight := d.Size + block
 	if err := w.small.Acquire(ctx, weight); err != nil {
 		return context.Cause(ctx)
@@ -127,7 +123,7 @@ func (w *Writer) writeSmall(ctx context.Context, k key, d v1.Descriptor, open op
 }
 
 // writeLarge streams a blob into the segment.
-func (w *Writer) writeLarge(ctx context.Context, k key, d v1.Descriptor, open open) error {
+func (w *Writer) writeLarge(ctx context.Context, k key, d v1.Descriptor, open referrers.OpenAt) error {
 	if err := w.acquire(ctx); err != nil {
 		return err
 	}
@@ -199,9 +195,9 @@ type localError struct{ error }
 
 func (e localError) Unwrap() error { return e.error }
 
-// fetch copies a blob. If it breaks off, it is opened again and goes on where it was: a reader that can seek is not
-// read from its beginning. The digest is compared at the end, over all attempts.
-func fetch(ctx context.Context, d v1.Descriptor, open open, to io.Writer) error {
+// fetch copies a blob. If it breaks off, it is opened again where it was. Failures to open are final: sources repeat
+// requests themselves. The digest is compared at the end, over all attempts.
+func fetch(ctx context.Context, d v1.Descriptor, open referrers.OpenAt, to io.Writer) error {
 	f := &fetching{d: d, to: to, sum: sha256.New()}
 	for failed := 0; ; {
 		before := f.done
@@ -215,7 +211,7 @@ func fetch(ctx context.Context, d v1.Descriptor, open open, to io.Writer) error 
 			return local.error
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case errors.Is(err, fault.ErrIntegrity), errors.Is(err, fs.ErrNotExist), f.done == d.Size:
+		case f.opened < 0, errors.Is(err, fault.ErrIntegrity), errors.Is(err, fs.ErrNotExist), f.done == d.Size:
 			return err
 		}
 		if failed++; f.done > before {
@@ -236,27 +232,21 @@ type fetching struct {
 	to   io.Writer
 	sum  hash.Hash
 	done int64
+	// opened is where the content was opened; negative if it could not be.
+	opened int64
 }
 
 var fetchBuffers = sync.Pool{New: func() any { return new([256 << 10]byte) }}
 
 // attempt reads the rest of a blob.
-func (f *fetching) attempt(ctx context.Context, open open) (err error) {
-	r, err := open(ctx)
+func (f *fetching) attempt(ctx context.Context, open referrers.OpenAt) (err error) {
+	f.opened = -1
+	r, err := open(ctx, f.done)
 	if err != nil {
 		return err
 	}
+	f.opened = f.done
 	defer func() { err = errors.Join(err, r.Close()) }()
-	if f.done > 0 {
-		if s, ok := r.(io.Seeker); ok {
-			_, err = s.Seek(f.done, io.SeekStart)
-		} else {
-			_, err = io.CopyN(io.Discard, ctxio.Reader{Ctx: ctx, R: r}, f.done)
-		}
-		if err != nil {
-			return fmt.Errorf("%s: going on at %d: %w", f.d.Digest, f.done, verify.ShortRead(err))
-		}
-	}
 	b := fetchBuffers.Get().(*[256 << 10]byte)
 	defer fetchBuffers.Put(b)
 	for {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"slices"
 	"sync"
 
@@ -36,7 +37,15 @@ type ReaderRepository struct {
 	err      error
 }
 
-var _ referrers.Reader = (*ReaderRepository)(nil)
+var _ interface {
+	referrers.Reader
+	referrers.Ranger
+	referrers.Header
+	referrers.Named
+} = (*ReaderRepository)(nil)
+
+// Name returns the path of the repository.
+func (p *ReaderRepository) Name() string { return p.path }
 
 // Repository returns the repository of a path, which is empty if the archive has none.
 func (r *Reader) Repository(path string) *ReaderRepository {
@@ -96,8 +105,10 @@ func (p *ReaderRepository) absent(k key) error {
 	return fmt.Errorf("%w: the archive has no %s", fs.ErrNotExist, k.digest())
 }
 
-// Tags returns what the tags of the repository stand for.
-func (p *ReaderRepository) Tags() map[string]digest.Digest { return p.r.Tags(p.path) }
+// Tags returns the tags of the repository in order.
+func (p *ReaderRepository) Tags(context.Context) ([]string, error) {
+	return slices.Sorted(maps.Keys(p.index.tags)), nil
+}
 
 // Manifest returns the text and media type of the manifest with a digest or a tag, with its digest checked. The error
 // is [fs.ErrNotExist] if the archive does not hold it, and [ErrLeftOut] if it says so.
@@ -128,8 +139,12 @@ func (p *ReaderRepository) manifest(ctx context.Context, k key) (text []byte, me
 }
 
 // Blob opens a blob in its segment. The reader fails at its end if the digest or the size differs from the descriptor.
-// It is an [io.Seeker]: after the first seek it compares nothing any more, since it has not read the whole.
 func (p *ReaderRepository) Blob(ctx context.Context, d v1.Descriptor) (io.ReadCloser, error) {
+	return p.BlobFrom(ctx, d, 0)
+}
+
+// BlobFrom opens a blob at an offset. Its digest is compared only if it is read from the start.
+func (p *ReaderRepository) BlobFrom(ctx context.Context, d v1.Descriptor, from int64) (io.ReadCloser, error) {
 	k, err := keyOf(d.Digest)
 	if err != nil {
 		return nil, err
@@ -141,27 +156,25 @@ func (p *ReaderRepository) Blob(ctx context.Context, d v1.Descriptor) (io.ReadCl
 	if found.size != d.Size {
 		return nil, fmt.Errorf("%s: %w: size is %d and not %d", d.Digest, fault.ErrIntegrity, found.size, d.Size)
 	}
-	f, err := p.r.openSpan(span{found.segment, found.at, found.size})
+	if from < 0 || from > found.size {
+		return nil, fmt.Errorf("%s: %w: offset %d of %d bytes", d.Digest, fault.ErrInvalid, from, found.size)
+	}
+	f, err := p.r.openSpan(span{found.segment, found.at + from, found.size - from})
 	if err != nil {
 		return nil, err
 	}
-	return &blobReader{Reader: verify.NewReader(ctxio.Reader{Ctx: ctx, R: f}, d.Digest, d.Size), ctx: ctx, f: f}, nil
+	b := blobReader{ctxio.Reader{Ctx: ctx, R: f}, f}
+	if from == 0 {
+		b.Reader = verify.NewReader(b.Reader, d.Digest, d.Size)
+	}
+	return b, nil
 }
 
-// blobReader reads a blob, and compares it with its digest unless it is read from another place than its beginning.
+// blobReader reads a blob.
 type blobReader struct {
 	io.Reader
-	ctx context.Context
-	f   section
+	io.Closer
 }
-
-func (b *blobReader) Seek(offset int64, whence int) (int64, error) {
-	at, err := b.f.Seek(offset, whence)
-	b.Reader = ctxio.Reader{Ctx: b.ctx, R: b.f}
-	return at, err
-}
-
-func (b *blobReader) Close() error { return b.f.Close() }
 
 // Referrers returns the descriptors of the manifests whose subject is an image: those that the archive lists, and those
 // of the list that the fallback tag names. In the form of oc-mirror, which has no other list, the manifests of the

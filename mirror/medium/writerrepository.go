@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"regexp"
 	"slices"
@@ -37,7 +38,16 @@ type WriterRepository struct {
 	subjects  map[key][]v1.Descriptor
 }
 
-var _ referrers.Writer = (*WriterRepository)(nil)
+var _ interface {
+	referrers.Writer
+	referrers.Carrier
+	referrers.Header
+	referrers.TagWriter
+	referrers.Named
+} = (*WriterRepository)(nil)
+
+// Name returns the path of the repository.
+func (r *WriterRepository) Name() string { return r.path }
 
 // The grammar of names in registries (distribution specification, "Pulling manifests"), of a reasonable length.
 var (
@@ -84,15 +94,11 @@ func (r *WriterRepository) Head(_ context.Context, name string) (v1.Descriptor, 
 	return d, nil
 }
 
-// Tags returns what the tags of the repository stand for.
-func (r *WriterRepository) Tags() map[string]digest.Digest {
+// Tags returns the tags of the repository in order.
+func (r *WriterRepository) Tags(context.Context) ([]string, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	tags := make(map[string]digest.Digest, len(r.tags))
-	for t, d := range r.tags {
-		tags[t] = d.Digest
-	}
-	return tags
+	return slices.Sorted(maps.Keys(r.tags)), nil
 }
 
 // Manifest returns the text and media type of a manifest that was written to this repository. The error is
@@ -175,15 +181,30 @@ func (r *WriterRepository) Referrers(_ context.Context, subject digest.Digest) (
 	return slices.Clone(r.subjects[k]), nil
 }
 
-// WriteBlob writes a blob to the archive, unless it is there or the destination has it. Blobs of more than 1 MiB are
+// CarryBlob writes a blob to the archive, unless it is there or the destination has it. Blobs of more than 1 MiB are
 // streamed into the segment one at a time; smaller ones are fetched meanwhile. If a blob breaks off, open is called
-// again: content of an [io.Seeker] goes on where it was, other content is read again up to there.
+// again for the rest; what was read before is compared with the digest too. The place of a blob is always empty.
+func (r *WriterRepository) CarryBlob(ctx context.Context, d v1.Descriptor, open referrers.OpenAt) (string, error) {
+	if err := checkPath(r.path); err != nil {
+		return "", err
+	}
+	return "", r.w.writeBlob(ctx, d, open)
+}
+
+// WriteBlob writes a blob as [WriterRepository.CarryBlob] does. After an interruption it reads again what was written.
 func (r *WriterRepository) WriteBlob(ctx context.Context, d v1.Descriptor,
 	open func(context.Context) (io.ReadCloser, error)) error {
-	if err := checkPath(r.path); err != nil {
-		return err
-	}
-	return r.w.writeBlob(ctx, d, open)
+	_, err := r.CarryBlob(ctx, d, func(ctx context.Context, from int64) (io.ReadCloser, error) {
+		body, err := open(ctx)
+		if err != nil || from == 0 {
+			return body, err
+		}
+		if _, err := io.CopyN(io.Discard, body, from); err != nil {
+			return nil, errors.Join(verify.ShortRead(err), body.Close())
+		}
+		return body, nil
+	})
+	return err
 }
 
 // WriteManifest writes a manifest, unless the destination has it; then it is listed as left out. It can be read by its
@@ -216,7 +237,7 @@ func (r *WriterRepository) writeManifest(ctx context.Context, text []byte,
 	if err != nil {
 		return d, err
 	}
-	err = r.w.writeBlob(ctx, d, func(context.Context) (io.ReadCloser, error) {
+	err = r.w.writeBlob(ctx, d, func(context.Context, int64) (io.ReadCloser, error) {
 		return io.NopCloser(bytes.NewReader(text)), nil
 	})
 	if err != nil {
@@ -235,6 +256,11 @@ func (r *WriterRepository) writeManifest(ctx context.Context, text []byte,
 		r.subjects[*parts.subject] = append(r.subjects[*parts.subject], described)
 	}
 	return d, nil
+}
+
+// WriteTag makes a tag stand for a manifest, whatever it stood for.
+func (r *WriterRepository) WriteTag(ctx context.Context, tag, mediaType string, text []byte) error {
+	return r.UpdateTag(ctx, tag, func([]byte) ([]byte, string, error) { return text, mediaType, nil })
 }
 
 // UpdateTag replaces the manifest of a tag by what change returns for the present one, which is nil if there is none or
