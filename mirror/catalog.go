@@ -79,7 +79,7 @@ func (r *run) openCatalog(ctx context.Context, op imageset.Operator) (_ *catalog
 }
 
 // apply filters the catalog, and leaves bundles out of it.
-func (c *catalog) apply(ctx context.Context, o filter.Options, without map[string]bool) error {
+func (c *catalog) apply(ctx context.Context, o filter.Options, without []edit.Name) error {
 	e := change.Edit{Whole: []string{}}
 	e.Apply = func(_ context.Context, s *change.State) (*declcfg.Catalog, *edit.Account, error) {
 		var err error
@@ -88,7 +88,7 @@ func (c *catalog) apply(ctx context.Context, o filter.Options, without map[strin
 			return nil, nil, err
 		}
 		if len(without) > 0 {
-			c.result, err = filter.Without(s.Catalog, c.result, without)
+			c.result, err = c.result.Without(without, "images that it names cannot be had")
 			if err != nil {
 				return nil, nil, err
 			}

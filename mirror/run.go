@@ -25,6 +25,7 @@ type run struct {
 	reader    *medium.Reader   // FromDisk
 	contained *medium.Contents // of the reader; nil for archives of oc-mirror
 	writer    *medium.Writer   // ToDisk
+	earlier   *medium.History  // what earlier archives had; ToDisk
 	state     *carried
 	work      *images.Workspace
 	progress  progress

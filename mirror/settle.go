@@ -3,6 +3,8 @@ package mirror
 import (
 	"context"
 	"fmt"
+
+	"github.com/operator-bindery/bindery/declcfg/edit"
 )
 
 // lackOf tells why a bundle cannot be in its catalog; empty if nothing is known against it.
@@ -59,7 +61,7 @@ func (r *run) settle(ctx context.Context) error {
 }
 
 func (r *run) settleCatalog(ctx context.Context, c *catalog) error {
-	without := map[string]bool{}
+	var without []edit.Name
 	var out []LeftOut
 	for i := range c.bundles {
 		b := &c.bundles[i]
@@ -67,7 +69,7 @@ func (r *run) settleCatalog(ctx context.Context, c *catalog) error {
 		if why == "" {
 			continue
 		}
-		without[b.pkg+"/"+b.name] = true
+		without = append(without, edit.Name{Package: b.pkg, Bundle: b.name})
 		out = append(out, LeftOut{b.pkg, b.name, image, why})
 	}
 	if r.o.Shard.Count > 0 {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path"
 	"slices"
 	"strings"
@@ -66,10 +67,11 @@ func (r *run) have() (func(digest.Digest) bool, error) {
 	case r.o.All:
 		return nil, nil
 	}
-	h, err := medium.ReadHistory(r.o.Workspace.Dir(), r.o.Since)
-	if err != nil || h == nil {
+	h, err := medium.ReadHistory(os.DirFS(r.o.Workspace.Dir()), r.o.Since)
+	if err != nil || h.Len() == 0 {
 		return nil, err
 	}
+	r.earlier = h
 	return h.Has, nil
 }
 
@@ -121,7 +123,8 @@ func (r *run) finishMedium(ctx context.Context) error {
 	for _, s := range done.Segments {
 		r.account.Archives = append(r.account.Archives, ArchiveAccount{s.Name, s.Bytes, s.SHA256})
 	}
-	return medium.WriteHistory(r.o.Workspace.Dir(), r.o.Now, done.Digests)
+	_, err = medium.WriteHistory(r.o.Workspace.Dir(), r.o.Now, r.earlier, r.writer.Digests())
+	return err
 }
 
 // contents describes the medium.

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,11 +15,12 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/internal/indeximage"
 	"github.com/operator-bindery/bindery/internal/printable"
-	"github.com/operator-bindery/bindery/internal/regularfile"
+	"github.com/operator-bindery/bindery/internal/version"
+	"github.com/operator-bindery/bindery/layers"
 	"github.com/operator-bindery/bindery/mirror"
 	"github.com/operator-bindery/bindery/mirror/imageset"
-	"github.com/operator-bindery/bindery/mirror/inventory"
 	"github.com/operator-bindery/bindery/mirror/medium"
 )
 
@@ -44,25 +45,25 @@ func (p *program) mirrorRunCommand() *cli.Command {
 			examples("bindery mirror run -c imageset.yaml --workspace mirror docker://registry.example.com/olm",
 				"bindery mirror run -c imageset.yaml file://media",
 				"bindery mirror run -c imageset.yaml --from media docker://registry.example.com/olm --dry-run -o json"),
-		Flags:  flags(p.mirrorFlags(), mirrorCopyFlags(), mirrorMediumFlags(), mirrorCatalogFlags(), answerFlags(), signFlags(), imageFlags()),
+		Flags: flags(imageSetFlags(), mirrorRunFlags(), mirrorCopyFlags(), []cli.Flag{shardFlag()}, mirrorMediumFlags(),
+			filterPolicyFlags(), mirrorCatalogFlags(), answerFlags(), signFlags(), imageFlags()),
 		Action: exactly(1, p.mirrorRun),
 	}
 }
 
-// mirrorFlags say what is mirrored, and where files of runs are.
-func (p *program) mirrorFlags() []cli.Flag {
+// mirrorRunFlags say where files of runs are.
+func mirrorRunFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "config", Aliases: []string{"c"}, Usage: "image set configuration `FILE`"},
 		&cli.StringFlag{Name: "workspace",
 			Usage: "`DIR` for files of runs, in DIR/working-dir (default that of the archive)"},
 		&cli.StringFlag{Name: "from", Usage: "`DIR` with the archive to read"},
-		&cli.StringSliceFlag{Name: "catalog", Usage: "`REF=SOURCE`: read a catalog directory, layout or image SOURCE " +
-			"in place of the catalog REF of the image set; can be repeated"},
-		&cli.BoolFlag{Name: "ignore-unsupported",
-			Usage: "go on without the parts of the image set that are not mirrored (platform, helm, samples)"},
+		&cli.StringSliceFlag{Name: "catalog",
+			Usage: "read `REF=SOURCE`: the catalog SOURCE in place of the catalog REF; can be repeated"},
+		&cli.StringSliceFlag{Name: "installed",
+			Usage: "look only for the way of `PACKAGE=VERSION` to the kept head; can be repeated"},
 		&cli.BoolFlag{Name: "dry-run", Usage: "find out what would be copied, with sizes, and copy nothing",
 			EnvVars: env("dry-run")},
-		&cli.StringFlag{Name: "account", Usage: "write the account of the run as JSON to `FILE`; - is standard output"},
+		&cli.StringFlag{Name: "account", Usage: "write the account of the run as JSON to `FILE`"},
 	}
 }
 
@@ -83,8 +84,6 @@ func mirrorCopyFlags() []cli.Flag {
 			Usage: "maximum number `N` of path components at the destination; the rest are joined with dashes"},
 		&cli.BoolFlag{Name: "prune-blocked", Category: group,
 			Usage: "take bundles that name blocked images out of their catalogs"},
-		&cli.StringFlag{Name: "shard", Category: group, Usage: "copy part `I/N` of the images and publish no catalog; " +
-			"mirror publish does that after all parts"},
 		&cli.IntFlag{Name: "parallel-images", Value: 4, Category: "work", Usage: "copy `N` images at once"},
 		&cli.IntFlag{Name: "parallel-layers", Value: 5, Category: "work", Usage: "copy `N` blobs of each image at once"},
 		&cli.IntFlag{Name: "per-host", Category: "work", DefaultText: "no limit",
@@ -95,6 +94,12 @@ func mirrorCopyFlags() []cli.Flag {
 			Usage: "give up on an image after `DURATION`; an image that moves no bytes is given up after two minutes"},
 		inCategory(jobsFlag(), "work"),
 	}
+}
+
+// shardFlag divides the images.
+func shardFlag() cli.Flag {
+	return &cli.StringFlag{Name: "shard", Category: "copying", Usage: "copy part `I/N` of the images and publish no " +
+		"catalog; mirror publish does that after all parts"}
 }
 
 // mirrorMediumFlags say how archives are written.
@@ -117,7 +122,7 @@ func mirrorMediumFlags() []cli.Flag {
 // mirrorCatalogFlags say how catalogs are filtered and rebuilt, and how clusters are told.
 func mirrorCatalogFlags() []cli.Flag {
 	const group = "catalogs"
-	return append(filterMirrorFlags(),
+	return []cli.Flag{
 		&cli.StringFlag{Name: "catalog-base", Value: string(mirror.KeepBase), Category: group,
 			Usage: "rebuild catalogs on the layers of their source, with its server, or on this program's (keep|replace)"},
 		&cli.StringFlag{Name: "server", Category: group, DefaultText: "that of the source",
@@ -130,7 +135,7 @@ func mirrorCatalogFlags() []cli.Flag {
 		&cli.BoolFlag{Name: "pin-catalogs", Category: "cluster resources", Usage: "name catalogs by digest"},
 		&cli.BoolFlag{Name: "icsp", Category: "cluster resources",
 			Usage: "also write an ImageContentSourcePolicy, for clusters before 4.13"},
-	)
+	}
 }
 
 // mirrorArgs is the direction that the arguments of a run ask for.
@@ -195,7 +200,7 @@ func (p *program) mirrorRun(c *cli.Context) error {
 		if err := p.mediumOptions(c, &o); err != nil {
 			return err
 		}
-		if o.Shard, err = shardFlag(c); err != nil {
+		if o.Shard, err = readShard(c); err != nil {
 			return err
 		}
 		account, err := p.runMirror(c.Context, o)
@@ -203,8 +208,8 @@ func (p *program) mirrorRun(c *cli.Context) error {
 	})
 }
 
-// shardFlag reads --shard.
-func shardFlag(c *cli.Context) (mirror.Shard, error) {
+// readShard reads --shard.
+func readShard(c *cli.Context) (mirror.Shard, error) {
 	if !c.IsSet("shard") {
 		return mirror.Shard{}, nil
 	}
@@ -229,6 +234,9 @@ func (p *program) withMirror(c *cli.Context, a mirrorArgs, run func(mirror.Optio
 		return err
 	}
 	if o.Set, err = p.imageSet(c, imageset.Image); err != nil {
+		return err
+	}
+	if o.Replace, err = catalogSources(c, o.Set); err != nil {
 		return err
 	}
 	throttle, err := mirrorThrottle(c)
@@ -260,22 +268,6 @@ func (p *program) mirrorTime(now time.Time) (time.Time, error) {
 	return at, nil
 }
 
-// imageSet reads --config.
-func (p *program) imageSet(c *cli.Context, kind imageset.Kind) (*imageset.Set, error) {
-	file := c.String("config")
-	if file == "" {
-		return nil, cmdline.Usagef("--config FILE is needed: the image set configuration")
-	}
-	set, err := imageset.Read(file, kind, imageset.Options{IgnoreUnsupported: c.Bool("ignore-unsupported")})
-	if err != nil {
-		return nil, &cmdline.Error{Class: cmdline.ClassInput, Object: file, Err: err}
-	}
-	for _, w := range set.Warnings {
-		p.log.Warn(printable.Text(w.String()))
-	}
-	return set, nil
-}
-
 // checkMirrorFlags reads the flags with few values.
 func (p *program) checkMirrorFlags(c *cli.Context, o *mirror.Options) (err error) {
 	if o.OnMissing != mirror.SkipBundle && o.OnMissing != mirror.FailMissing {
@@ -287,8 +279,9 @@ func (p *program) checkMirrorFlags(c *cli.Context, o *mirror.Options) (err error
 	if o.With, err = attachmentKinds(c.StringSlice("with")); err != nil {
 		return err
 	}
-	if o.Sparse, err = referrers.ParseSparse(c.String("sparse")); err != nil {
-		return usage(err)
+	o.Sparse = referrers.Sparse(c.String("sparse"))
+	if !slices.Contains([]referrers.Sparse{referrers.SparseKeep, referrers.SparseRefuse, referrers.SparseTrim}, o.Sparse) {
+		return cmdline.Usagef("invalid --sparse value %q, expected (keep|error|trim)", o.Sparse)
 	}
 	if o.Jobs < 1 || o.Jobs > 64 || o.Layers < 1 || o.Layers > 64 {
 		return cmdline.Usagef("--parallel-images and --parallel-layers are numbers from 1 to 64")
@@ -296,13 +289,10 @@ func (p *program) checkMirrorFlags(c *cli.Context, o *mirror.Options) (err error
 	if n := c.Int("max-nested-paths"); n < 0 {
 		return cmdline.Usagef("invalid --max-nested-paths value %d, expected a positive number", n)
 	}
-	o.Replace, err = replacedCatalogs(c)
-	if err != nil {
+	if o.Filter, err = p.filterPolicy(c); err != nil {
 		return err
 	}
-	if o.Filter, err = mirrorFilter(c); err != nil {
-		return err
-	}
+	o.Compat = o.Filter.Compat
 	return readResourceFlags(c, &o.Resources)
 }
 
@@ -328,15 +318,9 @@ func mirrorThrottle(c *cli.Context) (*images.Throttle, error) {
 // mirrorClients creates the clients that read images and catalogs, and how catalogs are rebuilt.
 func (p *program) mirrorClients(c *cli.Context, o *mirror.Options, from, to images.Registry,
 	throttle *images.Throttle) (err error) {
-	spec, err := p.imageSpec(c)
+	spec, err := p.mirrorSpec(c, o.Base)
 	if err != nil {
 		return err
-	}
-	spec.Platforms, spec.Previous.FromSource = nil, false
-	if !c.IsSet("cache") && o.Base == mirror.KeepBase {
-		if err := spec.Build.SetServeCaches(); err != nil {
-			return err
-		}
 	}
 	work, err := images.NewWorkspace(c.Context, nil, "")
 	if err != nil {
@@ -356,6 +340,35 @@ func (p *program) mirrorClients(c *cli.Context, o *mirror.Options, from, to imag
 	p.atEnd = append(p.atEnd, func(bool) error { return client.Close() })
 	o.Images = client
 	return nil
+}
+
+// mirrorSpec is how catalogs are rebuilt. On the base of their source they have no serve cache unless one is asked for:
+// its server reads its own formats only.
+func (p *program) mirrorSpec(c *cli.Context, base mirror.Base) (*indeximage.Spec, error) {
+	s := &indeximage.Spec{Server: c.String("server"), Embedded: &p.embedded, Registry: registryOptions(c),
+		Program: version.Program(), Log: p.log}
+	s.Build = build.Options{MaxLayers: c.Int("max-layers"), Jobs: c.Int("jobs"),
+		Warn: func(text string) { p.log.Warn(text) }}
+	var err error
+	if s.Build.Compression = build.CompressionAuto; c.String("compression") != string(build.CompressionAuto) {
+		if s.Build.Compression, err = layers.ParseCompression(c.String("compression")); err != nil {
+			return nil, cmdline.Usagef("invalid --compression value %q, expected (gzip|zstd|auto)",
+				c.String("compression"))
+		}
+	}
+	if s.Build.Created, err = sourceDate(); err != nil {
+		return nil, err
+	}
+	if c.IsSet("cache") || base != mirror.KeepBase {
+		if err := p.setCaches(c, &s.Build); err != nil {
+			return nil, err
+		}
+	}
+	if s.Build.Cache, err = p.known(c); err != nil {
+		return nil, err
+	}
+	s.Images, err = p.client(c)
+	return s, err
 }
 
 // mirrorRemote creates the client that writes to the target.
@@ -418,7 +431,7 @@ func (p *program) mediumOptions(c *cli.Context, o *mirror.Options) error {
 		if o.All || !o.Since.IsZero() {
 			return cmdline.Usagef("--against excludes --since and --all")
 		}
-		against, err := inventory.ReadFile(file)
+		against, err := readInventory(file)
 		if err != nil {
 			return &cmdline.Error{Class: cmdline.ClassInput, Object: file, Err: err}
 		}
@@ -427,32 +440,19 @@ func (p *program) mediumOptions(c *cli.Context, o *mirror.Options) error {
 	return nil
 }
 
-// replacedCatalogs reads --catalog.
-func replacedCatalogs(c *cli.Context) (map[string]string, error) {
-	out := map[string]string{}
-	for _, text := range c.StringSlice("catalog") {
-		ref, source, ok := strings.Cut(text, "=")
-		if !ok || ref == "" || source == "" {
-			return nil, cmdline.Usagef("invalid --catalog value %q, expected REF=SOURCE", text)
-		}
-		out[ref] = source
-	}
-	return out, nil
-}
-
 // runMirror runs with progress on a terminal.
 func (p *program) runMirror(ctx context.Context, o mirror.Options) (*mirror.Account, error) {
-	bar := cmdline.NewCounted(p.stderr, p.bars)
+	bar := cmdline.NewTally(p.stderr, p.bars)
 	defer bar.Close()
 	last := time.Now()
 	o.Events = func(e mirror.Event) {
-		bar.Set(e.Images, e.AllImages, e.Bytes, e.AllBytes)
+		bar.Set(cmdline.TallyState{Done: e.Images, All: e.AllImages, Bytes: e.Bytes, AllBytes: e.AllBytes})
 		if e.Image != "" && e.Err == nil {
 			p.log.Debug("image", "source", e.Image, "status", e.Status)
 		}
 		if !p.bars && time.Since(last) > 30*time.Second {
 			last = time.Now()
-			p.log.Info(fmt.Sprintf("%d of %s, %s", e.Images, count(e.AllImages, "image"), cmdline.Size(e.Bytes)))
+			p.log.Info(fmt.Sprintf("%d of %s, %s", e.Images, count(e.AllImages, "image"), cmdline.FormatSize(e.Bytes)))
 		}
 	}
 	return mirror.Run(ctx, o)
@@ -471,7 +471,7 @@ func (p *program) reportMirror(c *cli.Context, account *mirror.Account, asJSON b
 		return err
 	}
 	if file := c.String("account"); file != "" {
-		if failed := p.writeAccount(file, account); failed != nil {
+		if failed := p.writeAccount("account", file, account); failed != nil {
 			return errors.Join(err, failed)
 		}
 	}
@@ -489,7 +489,7 @@ func (p *program) reportMirror(c *cli.Context, account *mirror.Account, asJSON b
 	}
 	if account.DryRun {
 		for _, r := range account.Repositories {
-			fmt.Fprintf(&b, "%s\t%s\n", r.Name, cmdline.Size(r.Bytes))
+			fmt.Fprintf(&b, "%s\t%s\n", r.Name, cmdline.FormatSize(r.Bytes))
 		}
 	}
 	_, failed := p.stdout.Write([]byte(printable.Text(b.String())))
@@ -505,23 +505,11 @@ func mirrorSummary(a *mirror.Account) string {
 		for _, r := range a.Repositories {
 			sum += r.Bytes
 		}
-		return fmt.Sprintf("%s: %d are there, %s to copy", count(t.Images, "image"), t.Present, cmdline.Size(sum))
+		return fmt.Sprintf("%s: %d are there, %s to copy", count(t.Images, "image"), t.Present, cmdline.FormatSize(sum))
 	}
 	text := fmt.Sprintf("%s: %d copied, %d there before", count(t.Images, "image"), t.Copied, t.Present)
 	if t.Failed > 0 {
 		text += fmt.Sprintf(", %d failed", t.Failed)
 	}
-	return text + "; sent " + cmdline.Size(t.Sent)
+	return text + "; sent " + cmdline.FormatSize(t.Sent)
 }
-
-// writeAccount writes --account.
-func (p *program) writeAccount(file string, account *mirror.Account) error {
-	if file == "-" {
-		return p.printJSON(account)
-	}
-	return p.writeJSONFile(file, account)
-}
-
-var _ = os.Stdout
-var _ = build.ServeCacheNative
-var _ = regularfile.ReadMounted

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-
 	"github.com/operator-bindery/bindery/internal/limit"
 )
 

@@ -136,6 +136,17 @@ func (w *Writer) Has(d digest.Digest) bool {
 	return has
 }
 
+// Digests returns the blobs and manifests that the archive has, in no order.
+func (w *Writer) Digests() []digest.Digest {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	out := make([]digest.Digest, 0, len(w.blobs))
+	for k := range w.blobs {
+		out = append(out, k.digest())
+	}
+	return out
+}
+
 func (w *Writer) place(k key) (place, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
