@@ -57,6 +57,8 @@ type ClientOptions struct {
 	Lock *Lock
 	// Limits bound what Open reads of archives. [ExtractOptions] have limits of their own for the content of images.
 	Limits Limits
+	// Throttle limits requests and bytes, together with other clients and remotes that have it; nil limits nothing.
+	Throttle *Throttle
 	// Temp is the directory for temporary files; empty means the system's.
 	Temp string
 	// Events, unless nil, receives retries and warnings, from one goroutine at a time.
@@ -120,7 +122,7 @@ func (c *Client) start(ctx context.Context) (err error) {
 	c.scratch, c.sys = scratch, sys
 	c.remote = registry.NewClient(registry.Options{
 		Config: registry.Config(c.o.Registry), Retries: c.o.Retries, Backoff: c.o.Backoff, Stall: c.o.Stall,
-		Cache: c.o.Cache,
+		Cache: c.o.Cache, Throttle: c.o.Throttle,
 	}, c.sys, c.event)
 	return nil
 }

@@ -61,6 +61,9 @@ var rules = map[string][]string{
 	"build/inspect": {"build", "bundle", "declcfg", "images", "layers", "serve", "serve/opmcache", "sqlite",
 		"internal/cataloglayer"},
 
+	// The air gap.
+	"mirror/medium": {"images/referrers"},
+
 	// Internal packages that are not leaves.
 	"internal/cataloglayer":       {"declcfg", "layers", "serve", "serve/opmcache"},
 	"internal/appregistry":        {"bundle", "declcfg"},

@@ -185,7 +185,7 @@ func (r *Repository) Referrers(ctx context.Context, subject digest.Digest) ([]v1
 	if err != nil {
 		return nil, err
 	}
-	listed, err := reflist.Parse(text)
+	listed, err := reflist.ParseTag(text, subject)
 	if err != nil && !errors.Is(err, reflist.ErrNotList) {
 		return nil, err
 	}

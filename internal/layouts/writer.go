@@ -234,7 +234,7 @@ func (w *Writer) WriteManifest(ctx context.Context, text []byte, mediaType strin
 		return err
 	}
 	err = w.UpdateTag(ctx, reflist.Tag(subject.Digest), func(old []byte) ([]byte, string, error) {
-		list, err := reflist.Add(old, d)
+		list, err := reflist.AddTag(old, subject.Digest, d)
 		return list, v1.MediaTypeImageIndex, err
 	})
 	if err != nil {

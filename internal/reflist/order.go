@@ -9,9 +9,9 @@ import (
 
 var versioned = specs.Versioned{SchemaVersion: 2}
 
-// marshalInOrder writes the members of an object in the order that they have in old, which is an object with the same
+// MarshalInOrder writes the members of an object in the order that they have in old, which is an object with the same
 // names.
-func marshalInOrder(old []byte, fields map[string]json.RawMessage) ([]byte, error) {
+func MarshalInOrder(old []byte, fields map[string]json.RawMessage) ([]byte, error) {
 	dec := json.NewDecoder(bytes.NewReader(old))
 	if _, err := dec.Token(); err != nil {
 		return nil, err

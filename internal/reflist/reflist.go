@@ -138,9 +138,28 @@ func Add(old []byte, d v1.Descriptor) ([]byte, error) {
 	if l.fields["manifests"], err = json.Marshal(append(l.entries, entry)); err != nil {
 		return nil, err
 	}
-	text, err := marshalInOrder(old, l.fields)
+	text, err := MarshalInOrder(old, l.fields)
 	if err == nil && len(text) > limit.MaxManifest {
 		err = fmt.Errorf("list of referrers: %w: %d bytes (limit %d)", fault.ErrLimit, len(text), limit.MaxManifest)
 	}
 	return text, err
+}
+
+// ParseTag is [Parse] for the manifest of the fallback tag of a subject. The tag may stand for the subject itself, as
+// mirrors name images by their digests: that is no list, also if the image is an index.
+func ParseTag(text []byte, subject digest.Digest) ([]v1.Descriptor, error) {
+	if digest.FromBytes(text) == subject {
+		return nil, ErrNotList
+	}
+	return Parse(text)
+}
+
+// AddTag is [Add] for the manifest of the fallback tag of a subject. The error is [ErrNotList], and of the class
+// [fault.ErrInvalid], if the tag stands for the subject itself, which an addition would replace.
+func AddTag(old []byte, subject digest.Digest, d v1.Descriptor) ([]byte, error) {
+	if old != nil && digest.FromBytes(old) == subject {
+		return nil, fmt.Errorf("%w: %w: the tag %s, which would have the list, stands for the image itself",
+			fault.ErrInvalid, ErrNotList, Tag(subject))
+	}
+	return Add(old, d)
 }

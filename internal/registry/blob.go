@@ -35,6 +35,9 @@ type stallWatch struct {
 	limit  time.Duration
 	left   time.Duration
 	bytes  int
+
+	throttle *Throttle // limits the bytes of bodies
+	release  func()    // ends the request's share of the throttle
 }
 
 func newStallWatch(ctx context.Context, limit time.Duration) *stallWatch {
@@ -63,7 +66,13 @@ func (w *stallWatch) moved(n int) {
 	}
 }
 
-func (w *stallWatch) stop() { w.cancel(nil) }
+// stop ends the watch, and the request's share of the throttle. It may be called again.
+func (w *stallWatch) stop() {
+	w.cancel(nil)
+	if w.release != nil {
+		w.release()
+	}
+}
 
 // cause returns [transfer.ErrStalled] in place of an error that the watch caused.
 func (w *stallWatch) cause(err error) error {
@@ -81,10 +90,12 @@ type watchedBody struct {
 }
 
 func (b *watchedBody) Read(p []byte) (int, error) {
+	p = b.watch.throttle.cut(p)
 	done := b.watch.wait(b.watch.limit)
 	n, err := b.body.Read(p)
 	done()
 	b.watch.moved(n)
+	b.watch.throttle.take(b.watch.ctx, n)
 	if err == io.EOF {
 		return n, err
 	}
@@ -101,7 +112,12 @@ func (b *watchedBody) Close() error {
 
 // blob opens a blob. After a broken connection the reader continues where it stopped, or reads again from the start.
 func (p *repository) blob(ctx context.Context, d v1.Descriptor) (io.ReadCloser, error) {
-	b := &registryBlob{ctx: ctx, repo: p, d: d, retries: p.host.r.o.Retries}
+	return p.blobFrom(ctx, d, 0)
+}
+
+// blobFrom is blob from an offset on.
+func (p *repository) blobFrom(ctx context.Context, d v1.Descriptor, from int64) (io.ReadCloser, error) {
+	b := &registryBlob{ctx: ctx, repo: p, d: d, retries: p.host.r.o.Retries, at: from, told: from}
 	if err := b.connect(); err != nil {
 		return nil, err
 	}

@@ -50,6 +50,10 @@ type Options struct {
 	Stall time.Duration
 	// Cache stores manifests and blobs; nil stores nothing.
 	Cache *blobcache.Cache
+	// Throttle limits requests and bytes, together with other clients that have it; nil limits nothing.
+	Throttle *Throttle
+	// Uploads keeps the upload sessions of large blobs, so that another process can go on with them; nil keeps none.
+	Uploads Uploads
 }
 
 // NewClient returns a client. sys is the configuration of the machine; event receives retries and warnings.

@@ -136,7 +136,9 @@ func (b *uploadBody) Read(p []byte) (int, error) {
 	if b.u.paused() {
 		return 0, io.ErrClosedPipe
 	}
+	p = b.u.watch.throttle.cut(p)
 	n, err := b.r.Read(p)
+	b.u.watch.throttle.take(b.u.watch.ctx, n)
 	b.u.resumed(b.sent, err)
 	b.sent += int64(n)
 	return n, err

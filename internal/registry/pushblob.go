@@ -44,6 +44,8 @@ type blobUpload struct {
 	repo *repository
 	src  blobGetter
 	blob v1.Descriptor
+	// openAt, unless nil, opens the blob at an offset, so that the bytes before it need not be read again.
+	openAt func(ctx context.Context, from int64) (io.ReadCloser, error)
 	// moved receives the number of bytes that have been sent.
 	moved func(int64)
 
@@ -52,6 +54,8 @@ type blobUpload struct {
 	offset  int64    // how many bytes the registry has
 	failed  bool     // an earlier attempt failed
 	resumed bool     // the bytes come from more than one request
+	// restored tells that at is of another process, and that the registry was not asked about it.
+	restored bool
 }
 
 // blobGetter is the part of a [types.ImageSource] that an upload reads.
@@ -65,17 +69,20 @@ const wholeBlob = 256 << 10
 
 // attempt makes one attempt at the upload.
 func (u *blobUpload) attempt(ctx context.Context) error {
-	if u.failed {
+	before, restored := u.failed, u.restored
+	u.failed, u.restored = true, false
+	if before {
 		// The blob may have arrived although the answer was lost.
 		if there, err := u.repo.hasBlob(ctx, u.blob); there || err != nil {
 			return err
 		}
+	}
+	if before || restored {
 		if err := u.ask(ctx); err != nil {
 			return err
 		}
 	}
-	first := !u.failed
-	u.failed = true
+	first := !before && !restored
 	if u.at == nil {
 		if err := u.begin(ctx); err != nil {
 			return err
@@ -108,7 +115,11 @@ func (u *blobUpload) begin(ctx context.Context) error {
 		return err
 	}
 	u.offset, u.resumed = 0, false
-	return u.follow(resp)
+	if err := u.follow(resp); err != nil {
+		return err
+	}
+	u.keep()
+	return nil
 }
 
 // idempotent marks a request that net/http may repeat if its connection was closed. The header is not sent.
@@ -154,8 +165,18 @@ func (u *blobUpload) payload(from int64) *payload {
 }
 
 // open reads the blob from an offset. The bytes before it are read too, so that the whole blob is compared with its
-// digest.
+// digest, unless openAt is set: then the registry alone compares it.
 func (u *blobUpload) open(ctx context.Context, from int64) (io.ReadCloser, error) {
+	if u.openAt != nil && from > 0 {
+		r, err := u.openAt(ctx, from)
+		if err != nil {
+			return nil, err
+		}
+		return struct {
+			io.Reader
+			io.Closer
+		}{ctxio.Reader{Ctx: ctx, R: r}, r}, nil
+	}
 	r, _, err := u.src.GetBlob(ctx,
 		types.BlobInfo{Digest: u.blob.Digest, Size: u.blob.Size, MediaType: u.blob.MediaType}, none.NoCache)
 	if err != nil {
@@ -230,5 +251,9 @@ func (u *blobUpload) ask(ctx context.Context) error {
 		u.offset = 0
 	}
 	u.resumed = true
-	return u.next(resp)
+	if err := u.next(resp); err != nil {
+		return err
+	}
+	u.keep()
+	return nil
 }

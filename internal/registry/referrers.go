@@ -61,7 +61,7 @@ func (r *Repository) Referrers(ctx context.Context, subject digest.Digest) ([]v1
 	if err != nil {
 		return nil, fmt.Errorf("referrers of %s: %w", subject, err)
 	}
-	if found, err = reflist.Parse(text); errors.Is(err, reflist.ErrNotList) {
+	if found, err = reflist.ParseTag(text, subject); errors.Is(err, reflist.ErrNotList) {
 		return nil, nil
 	}
 	return found, err
@@ -216,7 +216,7 @@ func (r *Repository) list(ctx context.Context, d v1.Descriptor, subject digest.D
 		return err
 	}
 	err = r.UpdateTag(ctx, reflist.Tag(subject), func(old []byte) ([]byte, string, error) {
-		list, err := reflist.Add(old, d)
+		list, err := reflist.AddTag(old, subject, d)
 		return list, v1.MediaTypeImageIndex, err
 	})
 	if err != nil {

@@ -10,11 +10,12 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"time"
 
+	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"go.podman.io/image/v5/docker/reference"
 	"go.podman.io/image/v5/types"
-	"time"
 
 	"github.com/operator-bindery/bindery/internal/blobcache"
 	"github.com/operator-bindery/bindery/internal/fault"
@@ -29,6 +30,11 @@ type Repository struct {
 	api   apiState
 	tags  tagUpdates
 	sent  sync.Map // the digests of blobs that are there
+	// mounts finds blobs in other repositories; nil finds none.
+	mounts *mounter
+
+	deleting sync.Once
+	deleter  *repository // the same, with a token for deleting
 }
 
 // OpenRepository returns the repository where an image is read: in the first mirror that has it, or in the registry.
@@ -104,6 +110,28 @@ func (r *Repository) Blob(ctx context.Context, d v1.Descriptor) (io.ReadCloser, 
 	}{verify.NewReader(body, d.Digest, d.Size), body}, nil
 }
 
+// BlobFrom opens a blob at an offset. From the start it is [Repository.Blob]; else the reader fails at its end if the
+// size differs, and nothing is compared with the digest.
+func (r *Repository) BlobFrom(ctx context.Context, d v1.Descriptor, from int64) (io.ReadCloser, error) {
+	if from <= 0 || from > d.Size {
+		return r.Blob(ctx, d)
+	}
+	if err := verify.Digest(d.Digest); err != nil {
+		return nil, err
+	}
+	if body, cached := r.cache.Open(d.Digest, d.Size); cached {
+		if _, err := io.CopyN(io.Discard, body, from); err != nil {
+			return nil, errors.Join(err, body.Close())
+		}
+		return body, nil
+	}
+	fetched, err := r.repo.blobFrom(ctx, d, from)
+	if err != nil {
+		return nil, failure(err)
+	}
+	return fetched, nil
+}
+
 // retry is [retry] with the options of the client. It reports each repetition.
 func (r *Repository) retry(ctx context.Context, try func() error) error {
 	return retry(ctx, r.retries(), r.repo.host.r.backoff(), r.repo.again, try)
@@ -124,40 +152,69 @@ const smallBlob = 16 << 10
 // called once for each attempt.
 func (r *Repository) WriteBlob(ctx context.Context, d v1.Descriptor,
 	open func(context.Context) (io.ReadCloser, error)) error {
+	_, err := r.carry(ctx, d, &blobUpload{src: opened(open)})
+	return err
+}
+
+// CarryBlob is WriteBlob for a blob that can be opened at an offset: after an interruption only the rest is read. Then
+// the registry alone compares the digest. from is the repository that the blob was mounted from; empty if it was not.
+func (r *Repository) CarryBlob(ctx context.Context, d v1.Descriptor,
+	open func(ctx context.Context, from int64) (io.ReadCloser, error)) (from string, err error) {
+	whole := func(ctx context.Context) (io.ReadCloser, error) { return open(ctx, 0) }
+	return r.carry(ctx, d, &blobUpload{src: opened(whole), openAt: open})
+}
+
+// carry makes sure that the repository has a blob: it has it already, mounts it, or receives it.
+func (r *Repository) carry(ctx context.Context, d v1.Descriptor, u *blobUpload) (from string, err error) {
 	if err := verify.Digest(d.Digest); err != nil {
-		return err
+		return "", err
 	}
 	if d.Size < 0 {
-		return fmt.Errorf("%w: %s has the size %d", fault.ErrInvalid, d.Digest, d.Size)
+		return "", fmt.Errorf("%w: %s has the size %d", fault.ErrInvalid, d.Digest, d.Size)
 	}
 	_, there := r.sent.Load(d.Digest)
 	if !there && (d.Size > smallBlob || d.Digest == v1.DescriptorEmptyJSON.Digest) {
-		err := r.retry(ctx, func() (err error) {
-			there, err = r.repo.hasBlob(ctx, d)
-			return err
-		})
-		if err != nil {
-			return wrapBlob(d, err)
+		if there, err = r.HasBlob(ctx, d); err != nil {
+			return "", err
 		}
 	}
+	u.repo, u.blob, u.moved = r.repo, d, func(int64) {}
 	if there {
+		u.forget()
 		r.sent.Store(d.Digest, true)
-		return nil
+		return "", nil
 	}
-	u := &blobUpload{repo: r.repo, src: opened(open), blob: d, moved: func(int64) {}}
+	u.restore()
+	if r.mounts != nil && u.at == nil {
+		if from, ok := r.mounts.mount(ctx, u); ok {
+			r.sent.Store(d.Digest, true)
+			return from, nil
+		}
+	}
 	for {
 		before := u.offset
 		err := r.retry(ctx, func() error { return u.attempt(ctx) })
 		if err == nil {
+			u.forget()
 			r.sent.Store(d.Digest, true)
-			return nil
+			return "", nil
 		}
 		// An attempt that made progress does not count, as for images.
 		if ctx.Err() != nil || !transient(err) || u.offset-before < restartProgress || u.at == nil {
-			return wrapBlob(d, err)
+			return "", wrapBlob(d, r.repo.refused(d.Digest, d.Size, err))
 		}
 	}
 }
+
+// MountFrom sets which repositories may have a blob, as HOST/PATH, nearest first: blobs are mounted from them. It is
+// called before the first blob is written.
+func (r *Repository) MountFrom(known func(digest.Digest) []string) {
+	r.mounts = &mounter{repo: r.repo, known: locatorFunc(known)}
+}
+
+type locatorFunc func(digest.Digest) []string
+
+func (f locatorFunc) BlobRepositories(d digest.Digest) []string { return f(d) }
 
 func wrapBlob(d v1.Descriptor, err error) error {
 	if err == nil {
@@ -212,6 +269,7 @@ func (r *Repository) putOnce(ctx context.Context, name string, text []byte, medi
 		return checkContentDigest(header, text)
 	})
 	if err != nil {
+		err = r.repo.refused(digest.FromBytes(text), int64(len(text)), err)
 		return nil, remoteError(fmt.Errorf("manifest %s: %w", name, err))
 	}
 	return header, nil

@@ -78,7 +78,12 @@ func (q *request) build(ctx context.Context) (*http.Request, error) {
 
 // send sends a request once. The caller closes the body, whose Read fails when the transfer stalls.
 func (h *host) send(ctx context.Context, q *request) (*http.Response, error) {
+	ctx, release, err := h.r.o.Throttle.enter(ctx, h.address)
+	if err != nil {
+		return nil, err
+	}
 	w := newStallWatch(ctx, h.r.o.Stall)
+	w.throttle, w.release = h.r.o.Throttle, release
 	req, err := q.build(w.ctx)
 	var up *uploading
 	if err == nil && q.payload != nil {

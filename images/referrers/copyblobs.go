@@ -1,0 +1,180 @@
+package referrers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/transfer"
+)
+
+// blobs copies the blobs of all manifests that are to be written, each once.
+func (c *imageCopy) blobs(ctx context.Context, root *node) error {
+	var all []v1.Descriptor
+	seen := map[digest.Digest]bool{}
+	var add func(n *node) error
+	add = func(n *node) error {
+		if n.present && !n.isIndex() {
+			return nil
+		}
+		for _, d := range n.parts.Blobs {
+			if seen[d.Digest] {
+				continue
+			}
+			seen[d.Digest] = true
+			if d.Size > c.limits.Content || c.content.Add(d.Size) > c.limits.Content {
+				return fmt.Errorf("%w: an image of more than %d bytes", fault.ErrLimit, c.limits.Content)
+			}
+			all = append(all, d)
+		}
+		for _, child := range n.children {
+			if err := add(child); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if err := add(root); err != nil {
+		return err
+	}
+	c.account.Blobs = len(all)
+	c.account.Bytes += c.content.Load()
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(c.o.Jobs)
+	for _, d := range all {
+		g.Go(func() error {
+			if gctx.Err() != nil {
+				return context.Cause(gctx)
+			}
+			return c.blob(gctx, d)
+		})
+	}
+	return g.Wait()
+}
+
+// blob copies one blob.
+func (c *imageCopy) blob(ctx context.Context, d v1.Descriptor) error {
+	var sent atomic.Int64
+	opened := false
+	open := func(ctx context.Context, from int64) (io.ReadCloser, error) {
+		if !opened {
+			c.move(transfer.EventBlobStart, d, from)
+		}
+		opened = true
+		body, err := BlobFrom(ctx, c.from, d, from)
+		if err != nil {
+			if isForeign(d) && errors.Is(err, fs.ErrNotExist) {
+				return nil, errForeign
+			}
+			return nil, &SourceError{err}
+		}
+		return &sentBody{body: body, c: c, d: d, at: from, sent: &sent}, nil
+	}
+	from, err := carry(ctx, c.to, d, open)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.account.Sent += sent.Load()
+	switch {
+	case errors.Is(err, errForeign):
+		c.account.Foreign = append(c.account.Foreign, d.Digest)
+		slices.Sort(c.account.Foreign)
+		return nil
+	case err != nil:
+		return err
+	case from != "":
+		c.account.Mounted += d.Size
+		c.move(transfer.EventBlobMounted, d, d.Size)
+	case opened:
+		c.move(transfer.EventBlobDone, d, d.Size)
+	default:
+		c.move(transfer.EventBlobReused, d, d.Size)
+	}
+	return nil
+}
+
+// errForeign is the error of a layer that the source does not have and need not have.
+var errForeign = errors.New("a layer that only other servers have")
+
+// isForeign tells whether a layer may be missing in registries (image specification, "Non-Distributable Layers").
+func isForeign(d v1.Descriptor) bool {
+	return len(d.URLs) > 0 && (strings.Contains(d.MediaType, ".nondistributable.") ||
+		strings.Contains(d.MediaType, ".rootfs.foreign."))
+}
+
+// sentBody counts what is read of a blob.
+type sentBody struct {
+	body io.ReadCloser
+	c    *imageCopy
+	d    v1.Descriptor
+	at   int64
+	told int64
+	sent *atomic.Int64
+}
+
+// tellEvery is after how many bytes the progress of a blob is reported.
+const tellEvery = 1 << 20
+
+func (b *sentBody) Read(p []byte) (int, error) {
+	n, err := b.body.Read(p)
+	b.at += int64(n)
+	b.sent.Add(int64(n))
+	if b.at-b.told >= tellEvery {
+		b.told = b.at
+		b.c.move(transfer.EventBlobProgress, b.d, b.at)
+	}
+	if err != nil && err != io.EOF {
+		err = &SourceError{err}
+	}
+	return n, err
+}
+
+func (b *sentBody) Close() error { return b.body.Close() }
+
+// manifests writes the manifests that are not there: those in an index before it.
+func (c *imageCopy) manifests(ctx context.Context, n *node) error {
+	for _, child := range n.children {
+		if err := c.manifests(ctx, child); err != nil {
+			return err
+		}
+	}
+	if n.written {
+		return nil
+	}
+	n.written = true
+	return c.write(ctx, n, "")
+}
+
+// write writes a manifest under a tag, or under its digest.
+func (c *imageCopy) write(ctx context.Context, n *node, tag string) (err error) {
+	sparse, asks := c.to.(SparseWriter)
+	switch {
+	case asks && len(n.leftOut) > 0:
+		name := tag
+		if name == "" {
+			name = n.Digest.String()
+		}
+		var refused bool
+		refused, err = sparse.WriteSparse(ctx, name, n.MediaType, n.text)
+		if refused {
+			return c.sparseError(n.leftOut, err)
+		}
+	case tag != "":
+		err = WriteTag(ctx, c.to, tag, n.MediaType, n.text)
+	default:
+		err = c.to.WriteManifest(ctx, n.text, n.MediaType)
+	}
+	if err == nil {
+		c.account.Sent += int64(len(n.text))
+	}
+	return err
+}

@@ -1,0 +1,259 @@
+package referrers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"go.podman.io/image/v5/manifest"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/limit"
+	"github.com/operator-bindery/bindery/internal/verify"
+)
+
+// node is a manifest or index that is copied.
+type node struct {
+	v1.Descriptor
+	text     []byte // empty for a manifest that the destination has
+	parts    *parts
+	children []*node         // the entries that are copied, in their order
+	leftOut  []v1.Descriptor // the other entries
+	present  bool            // the destination has it
+	written  bool            // it was written, or need not be
+	tagged   bool            // the tag stands for it
+}
+
+func (n *node) isIndex() bool { return manifest.MIMETypeIsMultiImage(n.MediaType) }
+
+// complete tells whether the destination had it with everything that is wanted of it.
+func (n *node) complete() bool {
+	return n.present && !slices.ContainsFunc(n.children, func(c *node) bool { return !c.complete() })
+}
+
+// plan finds out what is to be copied of a manifest or index: it asks the destination for it, and reads what that does
+// not have. A manifest that is in several indexes has one node.
+func (c *imageCopy) plan(ctx context.Context, d v1.Descriptor, depth int) (*node, error) {
+	if depth > limit.MaxIndexDepth {
+		return nil, fmt.Errorf("%w: indexes in indexes, more than %d deep", fault.ErrLimit, limit.MaxIndexDepth)
+	}
+	c.mu.Lock()
+	n, known := c.nodes[d.Digest]
+	if !known {
+		n = &node{Descriptor: d}
+		c.nodes[d.Digest] = n
+	}
+	c.mu.Unlock()
+	if known {
+		return n, nil
+	}
+	if err := c.ask(ctx, n); err != nil {
+		return nil, err
+	}
+	if n.present && n.MediaType != "" && !n.isIndex() {
+		c.trusted.Store(true)
+		return n, nil
+	}
+	if err := c.read(ctx, n); err != nil {
+		return nil, err
+	}
+	if !n.isIndex() {
+		return n, nil
+	}
+	if c.count.Add(int64(len(n.parts.Manifests))) > limit.MaxIndexEntries {
+		return nil, fmt.Errorf("index: %w: more than %d entries", fault.ErrLimit, limit.MaxIndexEntries)
+	}
+	return n, c.planEntries(ctx, n, depth)
+}
+
+// planEntries plans those entries of an index that are wanted.
+func (c *imageCopy) planEntries(ctx context.Context, n *node, depth int) error {
+	entries := once(n.parts.Manifests)
+	wanted := c.wanted(entries)
+	found := make([]*node, len(entries))
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(manifestsAtOnce)
+	for i, e := range entries {
+		if wanted[i] {
+			g.Go(func() (err error) {
+				found[i], err = c.plan(gctx, e, depth+1)
+				return err
+			})
+		}
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	for i, e := range entries {
+		// An index in the index of which nothing is wanted is left out as a whole.
+		if found[i] == nil || found[i].isIndex() && len(found[i].children) == 0 && len(found[i].leftOut) > 0 {
+			n.leftOut = append(n.leftOut, e)
+		} else {
+			n.children = append(n.children, found[i])
+		}
+	}
+	return nil
+}
+
+// once returns the entries with different digests.
+func once(entries []v1.Descriptor) (different []v1.Descriptor) {
+	seen := map[digest.Digest]bool{}
+	for _, e := range entries {
+		if !seen[e.Digest] {
+			seen[e.Digest] = true
+			different = append(different, e)
+		}
+	}
+	return different
+}
+
+// referenceDigest is the annotation of an entry that describes another entry, as attestations of buildkit do.
+const referenceDigest = "vnd.docker.reference.digest"
+
+// wanted tells of the entries of an index which are copied.
+func (c *imageCopy) wanted(entries []v1.Descriptor) []bool {
+	wanted := make([]bool, len(entries))
+	kept := map[string]bool{}
+	for i, e := range entries {
+		_, describes := e.Annotations[referenceDigest]
+		wanted[i] = len(c.o.Platforms) == 0 || !describes && (e.Platform == nil || c.matches(*e.Platform) ||
+			manifest.MIMETypeIsMultiImage(e.MediaType))
+		if wanted[i] {
+			kept[e.Digest.String()] = true
+		}
+	}
+	for i, e := range entries {
+		if of, describes := e.Annotations[referenceDigest]; describes && kept[of] {
+			wanted[i] = true
+		}
+	}
+	return wanted
+}
+
+// matches tells whether a platform is one of those that are wanted.
+func (c *imageCopy) matches(p v1.Platform) bool {
+	return slices.ContainsFunc(c.o.Platforms, func(want v1.Platform) bool {
+		return want.OS == p.OS && want.Architecture == p.Architecture &&
+			(want.Variant == "" || want.Variant == p.Variant)
+	})
+}
+
+// ask asks the destination for a manifest.
+func (c *imageCopy) ask(ctx context.Context, n *node) error {
+	h, ok := c.to.(Header)
+	if !ok || !c.trust {
+		return nil
+	}
+	is, err := h.Head(ctx, n.Digest.String())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if is.Digest != n.Digest {
+		return nil
+	}
+	n.present, n.written = true, true
+	// What the entry says is compared with the text when that is read.
+	if n.MediaType == "" {
+		n.MediaType = is.MediaType
+	}
+	n.Size = is.Size
+	return nil
+}
+
+// read reads a manifest at the source.
+func (c *imageCopy) read(ctx context.Context, n *node) error {
+	text, mediaType, err := c.from.Manifest(ctx, n.Digest.String())
+	if err != nil {
+		return &SourceError{err}
+	}
+	if got := digest.FromBytes(text); got != n.Digest {
+		return &SourceError{fmt.Errorf("manifest: %w: digest mismatch: %s instead of %s", fault.ErrIntegrity, got,
+			n.Digest)}
+	}
+	if err := c.take(len(text)); err != nil {
+		return err
+	}
+	kind, err := verify.ManifestKind(text, mediaType)
+	if err != nil {
+		return fmt.Errorf("manifest %s: %w", n.Digest, err)
+	}
+	if n.parts, err = partsOf(text); err != nil {
+		return fmt.Errorf("manifest %s: %w", n.Digest, err)
+	}
+	n.text, n.MediaType, n.Size = text, kind, int64(len(text))
+	return nil
+}
+
+// collect adds what is below a node to the account.
+func (c *imageCopy) collect(n *node, seen map[digest.Digest]bool) {
+	seen[n.Digest] = true
+	c.account.Manifests++
+	c.account.Bytes += n.Size
+	if n.parts != nil {
+		for _, e := range n.parts.Manifests {
+			if e.Platform == nil {
+				continue
+			}
+			c.matched = c.matched || c.matches(*e.Platform)
+			if !slices.ContainsFunc(c.platforms,
+				func(p v1.Platform) bool { return platformText(p) == platformText(*e.Platform) }) {
+				c.platforms = append(c.platforms, *e.Platform)
+			}
+		}
+	}
+	for _, d := range n.leftOut {
+		if !seen[d.Digest] {
+			seen[d.Digest] = true
+			c.leftOut = append(c.leftOut, d)
+		}
+	}
+	for _, child := range n.children {
+		if !seen[child.Digest] {
+			c.instances = append(c.instances, child.Descriptor)
+			c.collect(child, seen)
+		}
+	}
+}
+
+// platformText returns OS/ARCHITECTURE[/VARIANT].
+func platformText(p v1.Platform) string {
+	return strings.TrimSuffix(p.OS+"/"+p.Architecture+"/"+p.Variant, "/")
+}
+
+// PlatformError is the error of an index that has none of the platforms.
+type PlatformError struct {
+	// Wanted are those that were asked for, and There those that the index has.
+	Wanted, There []v1.Platform
+}
+
+func (e *PlatformError) Error() string {
+	return fmt.Sprintf("%v: the index has no image for %s: it has those for %s", fault.ErrInvalid,
+		platformTexts(e.Wanted), platformTexts(e.There))
+}
+
+func (e *PlatformError) Unwrap() error { return fault.ErrInvalid }
+
+// platformTexts lists platforms; the texts are from outside.
+func platformTexts(all []v1.Platform) string {
+	const most = 40
+	texts := []string{}
+	for _, p := range all[:min(len(all), most)] {
+		texts = append(texts, fmt.Sprintf("%.60q", platformText(p)))
+	}
+	if len(all) > most {
+		texts = append(texts, "...")
+	}
+	if len(texts) == 0 {
+		return "no platform"
+	}
+	return strings.ReplaceAll(strings.Join(texts, ", "), `"`, "")
+}

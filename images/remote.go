@@ -1,0 +1,148 @@
+package images
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"go.podman.io/image/v5/docker/reference"
+
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/layouts"
+	"github.com/operator-bindery/bindery/internal/redact"
+	"github.com/operator-bindery/bindery/internal/registry"
+	"github.com/operator-bindery/bindery/internal/transfer"
+)
+
+// Errors of a [Remote].
+var (
+	// ErrNoDelete is the error of a registry that deletes no manifests.
+	ErrNoDelete = registry.ErrNoDelete
+	// ErrNoCatalog is the error of a registry that does not list its repositories, or not for these credentials.
+	ErrNoCatalog = registry.ErrNoCatalog
+)
+
+// Uploads keeps where the uploads of large blobs continue, so that another process goes on with the bytes that the
+// registry has; see [NewUploadStore].
+type Uploads = registry.Uploads
+
+// RemoteOptions configure a [Remote]. The zero value makes one attempt of each request, without limits.
+type RemoteOptions struct {
+	// Registry is the configuration for registries. [Registry.Env] completes it with that of the machine.
+	Registry Registry
+	// Retries is how often a request is repeated if the registry is busy or fails, or the connection breaks. A transfer
+	// that has made progress has all of them again.
+	Retries int
+	// Backoff is the first pause between two attempts; it doubles, up to 30 seconds. Zero means one second.
+	Backoff time.Duration
+	// Stall ends an attempt in which nothing moves for this time; two minutes by default.
+	Stall time.Duration
+	// Throttle limits requests and bytes, together with a [Client] that has it; nil limits nothing.
+	Throttle *Throttle
+	// Uploads keeps upload sessions for another process; nil keeps none.
+	Uploads Uploads
+	// Temp is the directory for temporary files; empty means the system's.
+	Temp string
+	// Events, unless nil, receives retries and warnings, from one goroutine at a time.
+	Events func(Event)
+}
+
+// Remote reads and writes the repositories of registries, as those that images are mirrored to: connections,
+// credentials, tokens and limits are shared by all of them. Mirrors of registries.conf are for sources, so that none is
+// used here. It is safe for concurrent use.
+type Remote struct {
+	remote  *registry.Client
+	scratch *layouts.Stage
+
+	eventLock sync.Mutex
+	events    func(Event)
+
+	mu           sync.Mutex
+	repositories map[string]*RemoteRepository // by their names
+	hosts        map[string]*knownBlobs
+}
+
+// NewRemote returns a remote. It reads the files that the options name, and sends no request. Close it after use.
+func NewRemote(ctx context.Context, o RemoteOptions) (_ *Remote, err error) {
+	if o.Retries < 0 {
+		return nil, fmt.Errorf("%d retries: it cannot be tried less than once", o.Retries)
+	}
+	if o.Stall == 0 {
+		o.Stall = 2 * time.Minute
+	}
+	temp := o.Temp
+	if temp == "" {
+		temp = os.TempDir()
+	}
+	// It is a stage, so that the next run removes it if this one is killed.
+	scratch, err := layouts.NewStage(ctx, temp)
+	if err != nil {
+		return nil, err
+	}
+	sys, err := o.Registry.System(scratch.Path)
+	if err != nil {
+		return nil, errors.Join(err, scratch.Close())
+	}
+	r := &Remote{scratch: scratch, events: o.Events, repositories: map[string]*RemoteRepository{},
+		hosts: map[string]*knownBlobs{}}
+	r.remote = registry.NewClient(registry.Options{Config: registry.Config(o.Registry), Retries: o.Retries,
+		Backoff: o.Backoff, Stall: o.Stall, Throttle: o.Throttle, Uploads: o.Uploads}, sys, r.event)
+	return r, nil
+}
+
+// Close ends idle connections and removes the remote's files.
+func (r *Remote) Close() error {
+	r.remote.Close()
+	return r.scratch.Close()
+}
+
+func (r *Remote) event(e transfer.Event) {
+	if r.events == nil {
+		return
+	}
+	r.eventLock.Lock()
+	defer r.eventLock.Unlock()
+	r.events(e)
+}
+
+// Repository returns the repository with a name HOST[:PORT]/PATH; no request is sent. The same name gives the same
+// repository. The error is of the class [ErrInvalid] for a name with a tag or digest, or one that is none, and of the
+// class [ErrRegistry] for a registry that registries.conf blocks.
+func (r *Remote) Repository(name string) (*RemoteRepository, error) {
+	named, err := reference.ParseNormalizedNamed(name)
+	if err != nil || !reference.IsNameOnly(named) {
+		return nil, fmt.Errorf("%w: %.300q is no repository HOST/PATH", fault.ErrInvalid, redact.Text(name))
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if known, ok := r.repositories[named.Name()]; ok {
+		return known, nil
+	}
+	to, err := r.remote.WriteRepository(named)
+	if err != nil {
+		return nil, redact.Error(err)
+	}
+	host := reference.Domain(named)
+	if r.hosts[host] == nil {
+		r.hosts[host] = newKnownBlobs()
+	}
+	repository := &RemoteRepository{Repository: to, known: r.hosts[host]}
+	to.MountFrom(repository.candidates)
+	r.repositories[named.Name()] = repository
+	return repository, nil
+}
+
+// Repositories returns the paths of all repositories of a registry HOST[:PORT], in its order. The error is
+// [ErrNoCatalog] if the registry does not tell them.
+func (r *Remote) Repositories(ctx context.Context, host string) ([]string, error) {
+	found, err := r.remote.Repositories(ctx, host)
+	return found, redact.Error(err)
+}
+
+// Ping asks a registry HOST[:PORT] whether it is one and accepts the credentials.
+func (r *Remote) Ping(ctx context.Context, host string) error {
+	return redact.Error(r.remote.Ping(ctx, host))
+}

@@ -1,0 +1,276 @@
+package images_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/internal/testregistry"
+)
+
+func plainRegistry() images.Registry {
+	skip := true
+	return images.Registry{SkipTLSVerify: &skip, PlainHTTP: true}
+}
+
+func newRemote(t *testing.T, o images.RemoteOptions) *images.Remote {
+	t.Helper()
+	o.Registry, o.Temp = plainRegistry(), t.TempDir()
+	r, err := images.NewRemote(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return r
+}
+
+func newSourceClient(t *testing.T) *images.Client {
+	t.Helper()
+	c, err := images.NewClient(images.ClientOptions{Registry: plainRegistry(), Temp: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
+func repositoryOf(t *testing.T, r *images.Remote, name string) *images.RemoteRepository {
+	t.Helper()
+	repository, err := r.Repository(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return repository
+}
+
+func openForCopy(t *testing.T, c *images.Client, name string) *images.Repository {
+	t.Helper()
+	r, err := c.Source(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return r
+}
+
+func layer(name string) []map[string]string {
+	return []map[string]string{{name: strings.Repeat(name, 1000)}}
+}
+
+var (
+	amd64 = v1.Platform{OS: "linux", Architecture: "amd64"}
+	arm64 = v1.Platform{OS: "linux", Architecture: "arm64"}
+	s390x = v1.Platform{OS: "linux", Architecture: "s390x"}
+)
+
+// A copy from registry to registry: the same bytes, each once, and as few requests as it takes.
+func TestCopyImageBetweenRegistries(t *testing.T) {
+	from, to := testregistry.New(t), testregistry.New(t)
+	to.Separate(true)
+	d := from.AddImage(t, "acme/app", "v1", testregistry.Image{Layers: layer("one")})
+	c, remote := newSourceClient(t), newRemote(t, images.RemoteOptions{})
+	src := openForCopy(t, c, "docker://"+from.Host()+"/acme/app:v1")
+	if n := from.Count("GET /v2/acme/app/manifests/"); n != 1 || src.Image.Top.Digest != d {
+		t.Fatalf("%d requests of the manifest, %s", n, src.Image.Top.Digest)
+	}
+	dest := repositoryOf(t, remote, to.Host()+"/mirror/app")
+	got, err := referrers.CopyImage(t.Context(), src, dest, src.Image.Top, referrers.ImageOptions{Tag: "v1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Digest != d || got.Manifests != 1 || got.Blobs != 2 || got.Sent == 0 || got.Present ||
+		got.Bytes != got.Sent {
+		t.Errorf("%+v", got)
+	}
+	if n := from.Count("GET /v2/acme/app/manifests/"); n != 1 {
+		t.Errorf("%d requests of the manifest", n)
+	}
+	if text := to.Manifest("mirror/app", "v1"); digest.FromBytes(text) != d {
+		t.Errorf("%s", text)
+	}
+	// Another repository has the blobs by mounts.
+	other := repositoryOf(t, remote, to.Host()+"/mirror/other")
+	got, err = referrers.CopyImage(t.Context(), src, other, src.Image.Top, referrers.ImageOptions{Tag: "v1"})
+	if err != nil || got.Mounted == 0 || got.Sent >= got.Bytes {
+		t.Errorf("%+v, %v", got, err)
+	}
+	// The second run asks once and reads nothing.
+	to.Forget()
+	from.Forget()
+	is, err := dest.Head(t.Context(), "v1")
+	if err != nil || is.Digest != d || is.Size == 0 || is.MediaType != v1.MediaTypeImageManifest {
+		t.Errorf("%+v, %v", is, err)
+	}
+	if all := to.Requests(); len(all) != 1 || len(from.Requests()) != 0 {
+		t.Errorf("%q, %q", all, from.Requests())
+	}
+	got, err = referrers.CopyImage(t.Context(), src, dest, src.Image.Top, referrers.ImageOptions{Tag: "v1"})
+	if err != nil || !got.Present || got.Sent != 0 || len(to.Requests()) != 3 {
+		t.Errorf("%+v, %v, %q", got, err, to.Requests())
+	}
+}
+
+// Of an index the images of the platforms are copied, and the index as it is; a registry that looks for all images is
+// told apart, and gets a smaller index if that is wanted.
+func TestCopyImagePlatforms(t *testing.T) {
+	from := testregistry.New(t)
+	index := from.AddIndex(t, "acme/app", "v1", map[string]string{"a": "b"}, []testregistry.Image{
+		{Platform: amd64, Layers: layer("amd64")}, {Platform: arm64, Layers: layer("arm64")}})
+	src := openForCopy(t, newSourceClient(t), "docker://"+from.Host()+"/acme/app:v1")
+	only := referrers.ImageOptions{Tag: "v1", Platforms: []v1.Platform{amd64}}
+	trim, byDigest, refuse, none := only, only, only, only
+	trim.Sparse, byDigest.Sparse, refuse.Sparse = referrers.SparseTrim, referrers.SparseTrim, referrers.SparseRefuse
+	byDigest.ByDigest = true
+	none.Platforms = []v1.Platform{s390x}
+	for _, test := range []struct {
+		name    string
+		options referrers.ImageOptions
+		checks  bool // the registry looks for the images
+		sparse  bool // a SparseError
+		says    string
+		trimmed bool
+	}{
+		{name: "kept", options: only},
+		{name: "kept and refused", options: only, checks: true, sparse: true, says: "linux/arm64"},
+		{name: "trimmed", options: trim, checks: true, trimmed: true},
+		{name: "trimmed by digest", options: byDigest},
+		{name: "trimmed by digest and refused", options: byDigest, checks: true, sparse: true, says: "by its digest"},
+		{name: "an error", options: refuse, sparse: true, says: "linux/arm64"},
+		{name: "no such platform", options: none, says: "linux/s390x: it has those for linux/amd64, linux/arm64"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			to := testregistry.New(t)
+			if test.checks {
+				to.Separate(false)
+			}
+			dest := repositoryOf(t, newRemote(t, images.RemoteOptions{}), to.Host()+"/app")
+			got, err := referrers.CopyImage(t.Context(), src, dest, src.Image.Top, test.options)
+			var sparse *referrers.SparseError
+			if errors.As(err, &sparse) != test.sparse {
+				t.Fatalf("%v", err)
+			}
+			if test.says != "" {
+				if err == nil || !strings.Contains(err.Error(), test.says) {
+					t.Errorf("%v", err)
+				}
+				if n := to.Count("PUT /v2/app/manifests/v1"); n > 1 {
+					t.Errorf("%d attempts", n)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if test.trimmed != (got.Digest != index) || got.Trimmed != test.trimmed || len(got.Instances) != 1 ||
+				len(got.LeftOut) != 1 || got.LeftOut[0].Platform.Architecture != "arm64" {
+				t.Errorf("%+v", got)
+			}
+			text := to.Manifest("app", "v1")
+			if digest.FromBytes(text) != got.Digest || strings.Contains(string(text), "arm64") == test.trimmed ||
+				!strings.Contains(string(text), `"annotations":{"a":"b"}`) {
+				t.Errorf("%s", text)
+			}
+			if all := to.Digests("app"); len(all) != 2 {
+				t.Errorf("%q", all)
+			}
+		})
+	}
+}
+
+// An index that is there is not taken for whole: its images are asked for.
+func TestCopyImageCompletesIndex(t *testing.T) {
+	from, to := testregistry.New(t), testregistry.New(t)
+	from.AddIndex(t, "app", "v1", nil, []testregistry.Image{{Platform: amd64, Layers: layer("amd64")},
+		{Platform: arm64, Layers: layer("arm64")}})
+	src := openForCopy(t, newSourceClient(t), "docker://"+from.Host()+"/app:v1")
+	dest := repositoryOf(t, newRemote(t, images.RemoteOptions{}), to.Host()+"/app")
+	for i, o := range []referrers.ImageOptions{{Tag: "v1", Platforms: []v1.Platform{amd64}}, {Tag: "v1"}, {Tag: "v1"}} {
+		got, err := referrers.CopyImage(t.Context(), src, dest, src.Image.Top, o)
+		if err != nil || got.Present != (i == 2) || len(to.Digests("app")) != min(i+2, 3) {
+			t.Errorf("%+v, %v, %q", got, err, to.Digests("app"))
+		}
+	}
+}
+
+// A tag that is derived from a digest is the list of referrers of a registry without the referrers API, or it is the
+// image. Neither is overwritten by the other.
+func TestCopyImageDigestTag(t *testing.T) {
+	from := testregistry.New(t)
+	d := from.AddIndex(t, "app", "v1", nil, []testregistry.Image{{Platform: amd64}})
+	src := openForCopy(t, newSourceClient(t), "docker://"+from.Host()+"/app:v1")
+	tag := referrers.TagOf(d, "")
+	for name, attach := range map[string]bool{"the list first": true, "the image first": false} {
+		t.Run(name, func(t *testing.T) {
+			to := testregistry.New(t)
+			dest := repositoryOf(t, newRemote(t, images.RemoteOptions{}), to.Host()+"/app")
+			document := func(ctx context.Context, i referrers.Image) error {
+				_, err := referrers.Attach(ctx, dest, i.Top, referrers.Artifact{Type: "a/b", Content: []byte("text")})
+				return err
+			}
+			o := referrers.ImageOptions{Tag: tag}
+			if attach {
+				o.Before = document
+			}
+			got, err := referrers.CopyImage(t.Context(), src, dest, src.Image.Top, o)
+			if err != nil || got.TagKept != attach {
+				t.Fatalf("%+v, %v", got, err)
+			}
+			if !attach {
+				if err := document(t.Context(), src.Image); !errors.Is(err, images.ErrInvalid) {
+					t.Errorf("%v", err)
+				}
+			}
+			if is := digest.FromBytes(to.Manifest("app", tag)) == d; is == attach {
+				t.Errorf("%s", to.Manifest("app", tag))
+			}
+			listed, err := dest.Referrers(t.Context(), d)
+			if err != nil || len(listed) != map[bool]int{true: 1}[attach] {
+				t.Errorf("%v, %v", listed, err)
+			}
+			if !slices.Contains(to.Digests("app"), d.String()) {
+				t.Error("the image is not there")
+			}
+		})
+	}
+}
+
+// Names that are none are refused, and what is not there is told apart from what fails.
+func TestRemoteNames(t *testing.T) {
+	to := testregistry.New(t)
+	remote := newRemote(t, images.RemoteOptions{})
+	for _, name := range []string{"", "host/x:tag", "host/x@" + digest.FromString("").String(), "HOST/../x"} {
+		if _, err := remote.Repository(name); !errors.Is(err, images.ErrInvalid) {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+	dest := repositoryOf(t, remote, to.Host()+"/app")
+	if again := repositoryOf(t, remote, to.Host()+"/app"); again != dest {
+		t.Error("two repositories of one name")
+	}
+	if _, err := dest.Head(t.Context(), "v1"); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+	if err := remote.Ping(t.Context(), to.Host()); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,180 @@
+package images
+
+import (
+	"context"
+	"io"
+	"sync"
+
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/internal/registry"
+)
+
+// RemoteRepository is a repository of a [Remote]. It is a [referrers.Writer] with all that such one may have beside:
+//
+//	Name() string                                          // HOST/PATH
+//	Head(ctx, tagOrDigest) (v1.Descriptor, error)           // fs.ErrNotExist if there is none, or none is shown
+//	HasBlob(ctx, v1.Descriptor) (bool, error)
+//	Tags(ctx) ([]string, error)                             // fs.ErrNotExist if there is no repository
+//	Delete(ctx, digest) error                               // with all tags; fs.ErrNotExist, ErrNoDelete
+//	WriteTag(ctx, tag, mediaType string, text []byte) error // whatever the tag stood for
+//	Settle(ctx) error                                       // after UpdateTag and manifests with a subject
+//
+// A blob that another repository of the same registry has, as far as this process knows or MountFrom tells, is mounted
+// and not sent; one that is just being sent to another repository is waited for. It is safe for concurrent use.
+type RemoteRepository struct {
+	*registry.Repository
+	known *knownBlobs
+
+	mu     sync.Mutex
+	others func(digest.Digest) []string
+}
+
+var _ interface {
+	referrers.Writer
+	referrers.Carrier
+	referrers.Ranger
+	referrers.Header
+	referrers.TagWriter
+	referrers.SparseWriter
+	referrers.Settler
+	referrers.Named
+} = (*RemoteRepository)(nil)
+
+// MountFrom sets a function that tells which other repositories may have a blob, as HOST/PATH, the likeliest first. Two
+// of them are tried. The function is called concurrently.
+func (r *RemoteRepository) MountFrom(repositories func(digest.Digest) []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.others = repositories
+}
+
+// candidates returns the repositories to mount a blob from.
+func (r *RemoteRepository) candidates(d digest.Digest) []string {
+	if !r.known.mounts() {
+		return nil
+	}
+	names := r.known.of(d)
+	r.mu.Lock()
+	others := r.others
+	r.mu.Unlock()
+	if others != nil {
+		names = append(names, others(d)...)
+	}
+	return names
+}
+
+// CarryBlob writes a blob unless it is there, as [referrers.Carrier] says.
+func (r *RemoteRepository) CarryBlob(ctx context.Context, d v1.Descriptor,
+	open func(ctx context.Context, from int64) (io.ReadCloser, error)) (from string, err error) {
+	done, err := r.known.begin(ctx, r.Name(), d.Digest)
+	if err != nil {
+		return "", err
+	}
+	asked := len(r.candidates(d.Digest)) > 0
+	sent := false
+	from, err = r.Repository.CarryBlob(ctx, d, func(ctx context.Context, at int64) (io.ReadCloser, error) {
+		sent = true
+		return open(ctx, at)
+	})
+	done(err == nil, asked && (sent || from != ""), from != "")
+	return from, err
+}
+
+// WriteBlob writes a blob unless it is there.
+func (r *RemoteRepository) WriteBlob(ctx context.Context, d v1.Descriptor,
+	open func(context.Context) (io.ReadCloser, error)) error {
+	err := r.Repository.WriteBlob(ctx, d, open)
+	if err == nil {
+		r.known.note(r.Name(), d.Digest)
+	}
+	return err
+}
+
+// knownBlobs knows which repository of one registry has a blob, and which blobs are being written.
+type knownBlobs struct {
+	mu      sync.Mutex
+	at      map[digest.Digest]string // HOST/PATH
+	busy    map[string]chan struct{}
+	mounted int
+	refused int
+}
+
+func newKnownBlobs() *knownBlobs {
+	return &knownBlobs{at: map[digest.Digest]string{}, busy: map[string]chan struct{}{}}
+}
+
+const (
+	// maxKnownBlobs bounds the memory: about 200 bytes for each.
+	maxKnownBlobs = 200_000
+	// mountRefusals is after how many refusals a registry counts as one that does not mount.
+	mountRefusals = 8
+)
+
+// mounts tells whether the registry mounts blobs, as far as it has answered.
+func (k *knownBlobs) mounts() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.mounted > 0 || k.refused < mountRefusals
+}
+
+func (k *knownBlobs) of(d digest.Digest) []string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if name, ok := k.at[d]; ok {
+		return []string{name}
+	}
+	return nil
+}
+
+func (k *knownBlobs) note(name string, d digest.Digest) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if _, ok := k.at[d]; !ok && len(k.at) < maxKnownBlobs {
+		k.at[d] = name
+	}
+}
+
+// begin waits until nothing else writes the blob: to the repository, or to the registry if that mounts blobs. The
+// caller calls done with what has happened: whether the repository has the blob, whether a mount was tried, and whether
+// it was granted.
+func (k *knownBlobs) begin(ctx context.Context, name string,
+	d digest.Digest) (done func(there, tried, mounted bool), err error) {
+	key := d.String()
+	if !k.mounts() {
+		key = name + "@" + key
+	}
+	for {
+		k.mu.Lock()
+		other := k.busy[key]
+		if other == nil {
+			k.busy[key] = make(chan struct{})
+		}
+		k.mu.Unlock()
+		if other == nil {
+			break
+		}
+		select {
+		case <-other:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+	return func(there, tried, mounted bool) {
+		if there {
+			k.note(name, d)
+		}
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		switch {
+		case mounted:
+			k.mounted++
+		case tried:
+			k.refused++
+		}
+		close(k.busy[key])
+		delete(k.busy, key)
+	}, nil
+}

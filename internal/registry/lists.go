@@ -1,0 +1,134 @@
+package registry
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+
+	"go.podman.io/image/v5/docker/reference"
+
+	"github.com/operator-bindery/bindery/internal/fault"
+)
+
+const (
+	// listPage is how many names are asked for at a time.
+	listPage = 1000
+	// maxListed and maxListPages bound lists of tags and repositories; maxListText bounds a page in bytes.
+	maxListed    = 1_000_000
+	maxListPages = 20_000
+	maxListText  = 16 << 20
+)
+
+// ErrNoCatalog is the error of a registry that does not list its repositories, or not for these credentials.
+var ErrNoCatalog = errors.New("the registry does not list its repositories")
+
+// Tags returns the tags of the repository in the order of the registry. The error is [fs.ErrNotExist] if there is no
+// such repository.
+func (r *Repository) Tags(ctx context.Context) ([]string, error) {
+	tags, err := r.repo.names(ctx, "/v2/"+r.repo.path+"/tags/list", "tags")
+	if err != nil {
+		return nil, failure(fmt.Errorf("tags of %s: %w", r.Name(), err))
+	}
+	return tags, nil
+}
+
+// Repositories returns the paths of all repositories of a registry, in its order. The error is [ErrNoCatalog] if the
+// registry does not tell them.
+func (r *Client) Repositories(ctx context.Context, host string) ([]string, error) {
+	p, err := r.whole(host, "registry:catalog:*")
+	if err != nil {
+		return nil, classified{err}
+	}
+	found, err := p.names(ctx, "/v2/_catalog", "repositories")
+	if IsUnauthorized(err) || hasStatus(err, http.StatusNotFound, http.StatusMethodNotAllowed,
+		http.StatusNotImplemented, http.StatusBadRequest) {
+		return nil, remoteError(fmt.Errorf("registry %s: %w: %w", host, ErrNoCatalog, err))
+	}
+	if err != nil {
+		return nil, remoteError(fmt.Errorf("repositories of %s: %w", host, err))
+	}
+	return found, nil
+}
+
+// Ping asks a registry whether it is one and accepts the credentials.
+func (r *Client) Ping(ctx context.Context, host string) error {
+	p, err := r.whole(host)
+	if err != nil {
+		return classified{err}
+	}
+	err = retry(ctx, r.o.Retries, r.backoff(), p.again, func() error {
+		base, err := p.host.base(ctx)
+		if err != nil {
+			return err
+		}
+		at := *base
+		_, err = p.try(ctx, request{url: &at}, "", "")
+		return err
+	})
+	if err != nil {
+		return remoteError(fmt.Errorf("registry %s: %w", host, err))
+	}
+	return nil
+}
+
+// whole returns a registry as a repository without a path, with the credentials of the registry.
+func (r *Client) whole(host string, scopes ...string) (*repository, error) {
+	named, err := reference.ParseNormalizedNamed(host + "/registry")
+	if err != nil || reference.Domain(named) != host {
+		return nil, fmt.Errorf("%w: %.300q is no HOST[:PORT] of a registry", fault.ErrInvalid, host)
+	}
+	p, err := r.pushTo(named)
+	if err != nil {
+		return nil, err
+	}
+	p.path, p.scopes = "", scopes
+	return p, nil
+}
+
+// names reads a list of names, page by page.
+func (p *repository) names(ctx context.Context, path, member string) (all []string, err error) {
+	base, err := p.host.base(ctx)
+	if err != nil {
+		return nil, err
+	}
+	at := *base
+	at.Path = path
+	at.RawQuery = url.Values{"n": {fmt.Sprint(listPage)}}.Encode()
+	seen := map[string]bool{}
+	for next := &at; next != nil; {
+		if seen[next.RawQuery] || len(seen) == maxListPages {
+			return nil, fmt.Errorf("%w: a page twice, or more than %d pages", fault.ErrLimit, maxListPages)
+		}
+		seen[next.RawQuery] = true
+		var page []string
+		asked := next
+		_, err := p.get(ctx, "", request{url: asked}, p.host.r.o.Retries, func(resp *http.Response) error {
+			text, err := io.ReadAll(io.LimitReader(resp.Body, maxListText+1))
+			if err != nil {
+				return err
+			}
+			if len(text) > maxListText {
+				return fmt.Errorf("%w: a page of more than %d bytes", fault.ErrLimit, maxListText)
+			}
+			var answer map[string]json.RawMessage
+			page = nil
+			if json.Unmarshal(text, &answer) != nil || answer[member] == nil ||
+				json.Unmarshal(answer[member], &page) != nil {
+				return fmt.Errorf("%w: the answer is no list of %s", fault.ErrInvalid, member)
+			}
+			next, err = nextPage(asked, resp.Header.Values("Link"))
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		if all = append(all, page...); len(all) > maxListed {
+			return nil, fmt.Errorf("%w: more than %d %s", fault.ErrLimit, maxListed, member)
+		}
+	}
+	return all, nil
+}

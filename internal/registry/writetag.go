@@ -1,0 +1,111 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"mime"
+	"net/http"
+	"strconv"
+
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/operator-bindery/bindery/internal/verify"
+)
+
+// Name returns HOST/PATH.
+func (r *Repository) Name() string { return r.repo.name.Name() }
+
+// Head returns the digest, media type and size of the manifest with a tag or a digest, by a request without the
+// manifest where the registry answers that with the digest. The error is [fs.ErrNotExist] if the registry has no such
+// manifest or repository, and also if it refuses the credentials: registries hide repositories that are not there.
+func (r *Repository) Head(ctx context.Context, name string) (v1.Descriptor, error) {
+	var is v1.Descriptor
+	q := request{method: http.MethodHead, accept: repositoryTypes}
+	err := r.retry(ctx, func() error {
+		resp, err := r.repo.try(ctx, q, "/manifests/"+name, "")
+		if err != nil {
+			return err
+		}
+		is.Digest = digest.Digest(resp.Header.Get("Docker-Content-Digest"))
+		is.MediaType, _, _ = mime.ParseMediaType(resp.Header.Get("Content-Type"))
+		if is.Size, err = strconv.ParseInt(resp.Header.Get("Content-Length"), 10, 64); err != nil {
+			is.Size = -1
+		}
+		return nil
+	})
+	if err == nil && verify.Digest(is.Digest) == nil && is.Size >= 0 && is.MediaType != "" {
+		return is, nil
+	}
+	if hasStatus(err, http.StatusNotFound) || IsUnauthorized(err) {
+		return is, absent{remoteError(err)}
+	}
+	if err != nil && !hasStatus(err, http.StatusMethodNotAllowed, http.StatusBadRequest, http.StatusNotImplemented) {
+		return is, remoteError(err)
+	}
+	text, mediaType, err := r.Manifest(ctx, name)
+	switch {
+	case IsUnauthorized(err):
+		err = absent{err}
+	case hasCode(err, "NAME_INVALID"): // which an answer to HEAD does not tell
+		err = remoteError(r.repo.refused("", 0, err))
+	}
+	return v1.Descriptor{MediaType: mediaType, Digest: digest.FromBytes(text), Size: int64(len(text))}, err
+}
+
+// HasBlob tells whether the repository has a blob of that digest and size.
+func (r *Repository) HasBlob(ctx context.Context, d v1.Descriptor) (there bool, err error) {
+	if err := verify.Digest(d.Digest); err != nil {
+		return false, err
+	}
+	err = r.retry(ctx, func() (err error) {
+		there, err = r.repo.hasBlob(ctx, d)
+		return err
+	})
+	return there, wrapBlob(d, err)
+}
+
+// WriteTag writes a manifest under a tag, whatever that stood for.
+func (r *Repository) WriteTag(ctx context.Context, tag, mediaType string, text []byte) error {
+	_, err := r.put(ctx, tag, text, mediaType, nil)
+	return err
+}
+
+// WriteSparse writes an index under a tag or its digest of which manifests are missing. refused tells that the registry
+// wants them: it is asked once.
+func (r *Repository) WriteSparse(ctx context.Context, name, mediaType string, text []byte) (refused bool, err error) {
+	_, err = r.putOnce(ctx, name, text, mediaType, nil)
+	// Registries have different codes for it, or none.
+	return hasStatus(err, http.StatusBadRequest, http.StatusNotFound, http.StatusUnprocessableEntity), err
+}
+
+// IsIncomplete tells whether a manifest was refused since something is missing that it refers to.
+func (r *Repository) IsIncomplete(err error) bool { return unseenBlob(err) }
+
+// ErrNoDelete is the error of a registry that deletes no manifests.
+var ErrNoDelete = errors.New("the registry does not delete manifests")
+
+// Delete deletes a manifest with all its tags. The error is [fs.ErrNotExist] if there is none, and [ErrNoDelete] if the
+// registry deletes none.
+func (r *Repository) Delete(ctx context.Context, d digest.Digest) error {
+	if err := verify.Digest(d); err != nil {
+		return err
+	}
+	r.deleting.Do(func() {
+		r.deleter = &repository{host: r.repo.host, path: r.repo.path, name: r.repo.name,
+			scopes: []string{"repository:" + r.repo.path + ":pull,push,delete"}}
+	})
+	q := request{method: http.MethodDelete, success: accepted}
+	err := r.retry(ctx, func() error {
+		_, err := r.deleter.try(ctx, q, "/manifests/"+d.String(), "")
+		return err
+	})
+	switch {
+	case err == nil:
+		return nil
+	case hasStatus(err, http.StatusMethodNotAllowed, http.StatusNotImplemented), hasCode(err, "UNSUPPORTED"):
+		return remoteError(fmt.Errorf("%w: %w", ErrNoDelete, err))
+	}
+	return failure(fmt.Errorf("deleting %s: %w", d, err))
+}

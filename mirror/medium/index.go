@@ -1,0 +1,276 @@
+package medium
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/operator-bindery/bindery/internal/fault"
+)
+
+// Limits of what an index holds in memory.
+const (
+	maxIndexed      = 1_000_000 // blobs
+	maxTags         = 500_000
+	maxFiles        = 200_000
+	maxRepositories = 100_000
+	maxRevisions    = 2_000_000
+	// maxIndexJSON is the limit of an index.json in bytes.
+	maxIndexJSON = 128 << 20
+)
+
+// indexed is where a blob is.
+type indexed struct {
+	k        key
+	segment  uint32 // in Reader.segments
+	at, size int64
+}
+
+// span is where a file is.
+type span struct {
+	segment  uint32
+	at, size int64
+}
+
+// repositoryIndex is what the archive says of a repository.
+type repositoryIndex struct {
+	tags map[string]key
+	// revisions are the manifests of a repository, in the form of oc-mirror.
+	revisions []key
+	// described are the descriptors of tagged manifests, and referrers those by subject, in the form of OCI.
+	described map[key]v1.Descriptor
+	referrers map[key][]v1.Descriptor
+}
+
+// special are the members that are read as soon as all segments of an archive are known.
+type special struct{ layout, index, contents *span }
+
+// indexer collects the index of one archive.
+type indexer struct {
+	r       *Reader
+	segment uint32
+	special special
+	form    Form
+	blobs   []indexed
+	files   map[string]span
+	repos   map[string]*repositoryIndex
+}
+
+// add records a member.
+func (x *indexer) add(name string, at, size int64, content io.Reader) error {
+	here := span{x.segment, at, size}
+	for _, form := range []Form{OCI, OCMirror} {
+		if k, ok := form.blobKey(name); ok {
+			x.form = form
+			if len(x.r.blobs)+len(x.blobs) >= maxIndexed {
+				return fmt.Errorf("%w: more than %d blobs", fault.ErrLimit, maxIndexed)
+			}
+			x.blobs = append(x.blobs, indexed{k, x.segment, at, size})
+			return nil
+		}
+	}
+	var to **span
+	switch rest, link := strings.CutPrefix(name, repositoriesDir); {
+	case link:
+		x.form = OCMirror
+		return x.link(rest, size, content)
+	case name == v1.ImageLayoutFile:
+		to = &x.special.layout
+	case name == v1.ImageIndexFile:
+		to = &x.special.index
+	case name == contentsFile, name == workingDir+contentsFile:
+		to = &x.special.contents
+	case checkFileName(name) == nil:
+		return x.file(name, here)
+	default:
+		return nil // of no use here
+	}
+	if *to != nil {
+		return fmt.Errorf("%w: %.200q appears twice", fault.ErrInvalid, name)
+	}
+	*to = &here
+	return nil
+}
+
+func (x *indexer) file(name string, here span) error {
+	if _, twice := x.files[name]; twice {
+		return fmt.Errorf("%w: %.200q appears twice", fault.ErrInvalid, name)
+	}
+	if len(x.files) >= maxFiles {
+		return fmt.Errorf("%w: more than %d files", fault.ErrLimit, maxFiles)
+	}
+	x.files[name] = here
+	return nil
+}
+
+// repository returns the index of a repository, new if it is met for the first time.
+func (x *indexer) repository(at string) (*repositoryIndex, error) {
+	if r := x.repos[at]; r != nil {
+		return r, nil
+	}
+	if err := checkPath(at); err != nil {
+		return nil, err
+	}
+	if len(x.repos) >= maxRepositories {
+		return nil, fmt.Errorf("%w: more than %d repositories", fault.ErrLimit, maxRepositories)
+	}
+	r := &repositoryIndex{tags: map[string]key{}, described: map[key]v1.Descriptor{},
+		referrers: map[key][]v1.Descriptor{}}
+	x.repos[at] = r
+	return r, nil
+}
+
+// tag records what a tag stands for.
+func (x *indexer) tag(r *repositoryIndex, tag string, k key) error {
+	if !tagName.MatchString(tag) {
+		return fmt.Errorf("%w: %.140q is no tag", fault.ErrInvalid, tag)
+	}
+	if had, twice := r.tags[tag]; twice && had != k {
+		return fmt.Errorf("%w: the tag %.140q appears twice", fault.ErrInvalid, tag)
+	}
+	if x.r.tags++; x.r.tags > maxTags {
+		return fmt.Errorf("%w: more than %d tags", fault.ErrLimit, maxTags)
+	}
+	r.tags[tag] = k
+	return nil
+}
+
+// link reads a link in the form of oc-mirror: those of tags and manifests. The name is that below the repositories.
+func (x *indexer) link(name string, size int64, content io.Reader) error {
+	// A component of a path does not begin with an underscore.
+	at, rest, ok := strings.Cut(name, "/_manifests/")
+	if !ok {
+		return nil // layers need no link here
+	}
+	if hex, ok := strings.CutPrefix(rest, "revisions/sha256/"); ok {
+		k, err := keyOf(digest.Digest("sha256:" + strings.TrimSuffix(hex, "/link")))
+		if err != nil || path.Base(hex) != "link" {
+			return nil
+		}
+		r, err := x.repository(at)
+		if err != nil {
+			return err
+		}
+		if x.r.revisions++; x.r.revisions > maxRevisions {
+			return fmt.Errorf("%w: more than %d manifests", fault.ErrLimit, maxRevisions)
+		}
+		r.revisions = append(r.revisions, k)
+		return nil
+	}
+	tag, ok := strings.CutPrefix(rest, "tags/")
+	if !ok {
+		return nil
+	}
+	if tag, ok = strings.CutSuffix(tag, "/current/link"); !ok {
+		return nil // an earlier manifest of the tag
+	}
+	if size > 256 {
+		return fmt.Errorf("%w: the link of the tag %.140q has %d bytes", fault.ErrInvalid, tag, size)
+	}
+	text, err := io.ReadAll(content)
+	if err != nil {
+		return err
+	}
+	k, err := keyOf(digest.Digest(bytes.TrimSpace(text)))
+	if err != nil {
+		return fmt.Errorf("tag %.140q: %w", tag, err)
+	}
+	r, err := x.repository(at)
+	if err != nil {
+		return err
+	}
+	return x.tag(r, tag, k)
+}
+
+// indexArchive reads the headers of the segments of one archive and adds what it has to the reader.
+func (r *Reader) indexArchive(ctx context.Context, dir string) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	r.roots = append(r.roots, root)
+	files, err := segmentFiles(root)
+	if err != nil {
+		return err
+	}
+	if len(files) == 0 {
+		return fmt.Errorf("%w: no mirror_000001.tar", fault.ErrInvalid)
+	}
+	x := &indexer{r: r, files: map[string]span{}, repos: map[string]*repositoryIndex{}}
+	first := len(r.segments)
+	members := 0
+	for _, name := range files {
+		x.segment = uint32(len(r.segments))
+		f, size, err := openRegular(root, name)
+		if err == nil {
+			r.segments = append(r.segments, segmentFile{root, name, size})
+			err = errors.Join(scanSegment(ctx, f, size, &members, x.add), f.Close())
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	if err := errors.Join(x.sortBlobs(), x.checkFiles()); err != nil {
+		return err
+	}
+	return r.take(x, r.segments[first:])
+}
+
+// sortBlobs sorts the blobs of an archive. A blob that is there twice must have one size; its content is compared with
+// the digest when it is read.
+func (x *indexer) sortBlobs() error {
+	slices.SortStableFunc(x.blobs, func(a, b indexed) int { return bytes.Compare(a.k[:], b.k[:]) })
+	for i := 1; i < len(x.blobs); i++ {
+		if x.blobs[i].k == x.blobs[i-1].k && x.blobs[i].size != x.blobs[i-1].size {
+			return fmt.Errorf("%w: the blob %s appears twice, with %d and %d bytes", fault.ErrInvalid,
+				x.blobs[i].k.digest(), x.blobs[i-1].size, x.blobs[i].size)
+		}
+	}
+	x.blobs = slices.CompactFunc(x.blobs, func(a, b indexed) bool { return a.k == b.k })
+	return nil
+}
+
+// checkFiles returns an error for a file below another one.
+func (x *indexer) checkFiles() error {
+	for name := range x.files {
+		for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+			if _, file := x.files[dir]; file {
+				return fmt.Errorf("%w: %.200q is below the file %.200q", fault.ErrInvalid, name, dir)
+			}
+		}
+	}
+	return nil
+}
+
+// segmentFiles returns the names of the files of an archive in order: those of segments, or while an interrupted run
+// had begun to give them their names, those of its list.
+func segmentFiles(root *os.Root) ([]string, error) {
+	pending, err := pendingCommit(root)
+	if err != nil || pending == nil {
+		names, nerr := segmentNames(root)
+		for i, name := range names {
+			if name != SegmentName(i+1) {
+				return nil, fmt.Errorf("%w: %s is missing", fault.ErrIntegrity, SegmentName(i+1))
+			}
+		}
+		return names, errors.Join(err, nerr)
+	}
+	var names []string
+	for i, s := range pending {
+		name := s.Name
+		if _, err := root.Lstat(partial(i + 1)); err == nil {
+			name = partial(i + 1)
+		}
+		names = append(names, name)
+	}
+	return names, nil
+}

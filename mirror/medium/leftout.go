@@ -1,0 +1,134 @@
+package medium
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"time"
+
+
+	"github.com/operator-bindery/bindery/internal/limit"
+)
+
+// LeftOut returns what the archive counts on at the destination, by digest: the list that a [Writer] made, without what
+// earlier archives have. An archive of oc-mirror has no list: what its tags and their manifests name and is not there is
+// left out, and the history in it tells since when. Entries of an index that no file of the archive speaks of may be
+// missing on purpose, for images are mirrored for some platforms only; they are not listed. Manifests that are left out
+// hide what they refer to.
+func (r *Reader) LeftOut(ctx context.Context) ([]LeftOut, error) {
+	if r.contents != nil {
+		var list []LeftOut
+		for _, l := range r.contents.LeftOut {
+			if !r.Has(l.Digest) {
+				list = append(list, l)
+			}
+		}
+		return list, nil
+	}
+	w := &absentWalk{r: r, seen: map[key]bool{}, absent: map[key]LeftOut{}}
+	if err := w.histories(); err != nil {
+		return nil, err
+	}
+	for _, path := range r.Repositories() {
+		one := r.repos[path]
+		for _, k := range one.tags {
+			if err := w.manifest(ctx, k, 0); err != nil {
+				return nil, fmt.Errorf("%s: %w", path, err)
+			}
+		}
+	}
+	list := make([]LeftOut, 0, len(w.absent))
+	for _, l := range w.absent {
+		list = append(list, l)
+	}
+	slices.SortFunc(list, func(a, b LeftOut) int { return compare(a.Digest, b.Digest) })
+	return list, nil
+}
+
+// absentWalk looks for what an archive of oc-mirror names and does not hold.
+type absentWalk struct {
+	r      *Reader
+	seen   map[key]bool
+	absent map[key]LeftOut
+	// since is when an archive first had a digest.
+	since []firstHad
+}
+
+type firstHad struct {
+	key
+	time int64 // Unix
+}
+
+// histories reads the histories in the archive, the oldest first.
+func (w *absentWalk) histories() error {
+	files := w.r.Files()
+	if _, err := fs.Stat(files, workingDir[:len(workingDir)-1]); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	dir, err := fs.Sub(files, workingDir[:len(workingDir)-1])
+	if err != nil {
+		return err
+	}
+	all, err := historyFiles(dir)
+	if err != nil {
+		return err
+	}
+	for _, f := range all {
+		h, err := readHistory(dir, f)
+		if err != nil {
+			return err
+		}
+		for _, k := range h.keys {
+			w.since = append(w.since, firstHad{k, f.time.Unix()})
+		}
+		// The oldest of each stays, so that memory is that of one history.
+		slices.SortStableFunc(w.since, func(a, b firstHad) int { return bytes.Compare(a.key[:], b.key[:]) })
+		w.since = slices.CompactFunc(w.since, func(a, b firstHad) bool { return a.key == b.key })
+	}
+	return nil
+}
+
+func (w *absentWalk) had(k key) *time.Time {
+	i, has := slices.BinarySearchFunc(w.since, k, func(f firstHad, k key) int { return bytes.Compare(f.key[:], k[:]) })
+	if !has {
+		return nil
+	}
+	t := time.Unix(w.since[i].time, 0).UTC()
+	return &t
+}
+
+// manifest looks at a manifest and what it refers to.
+func (w *absentWalk) manifest(ctx context.Context, k key, depth int) error {
+	if w.seen[k] || depth > limit.MaxIndexDepth {
+		return nil
+	}
+	w.seen[k] = true
+	if _, has := w.r.find(k); !has {
+		if since := w.had(k); depth == 0 || since != nil {
+			w.absent[k] = LeftOut{Digest: k.digest(), Since: since}
+		}
+		return nil
+	}
+	text, mediaType, err := (&ReaderRepository{r: w.r, index: &repositoryIndex{}}).manifest(ctx, k)
+	if err != nil {
+		return err
+	}
+	p, err := partsOf(text)
+	if err != nil {
+		return fmt.Errorf("%s (%s): %w", k.digest(), mediaType, err)
+	}
+	for _, b := range p.blobs {
+		if _, has := w.r.find(b); !has {
+			w.absent[b] = LeftOut{Digest: b.digest(), Since: w.had(b)}
+		}
+	}
+	for _, m := range p.manifests {
+		if err := w.manifest(ctx, m, depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}

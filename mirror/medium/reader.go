@@ -1,0 +1,267 @@
+package medium
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"sort"
+
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/operator-bindery/bindery/internal/fault"
+)
+
+// ReadOptions are those of [Open].
+type ReadOptions struct {
+	// Earlier are the directories of the archives of earlier runs, the oldest first. What they have counts as well;
+	// of a tag that several have, the last one's holds.
+	Earlier []string
+}
+
+// Reader reads an archive without unpacking it. It is safe for concurrent use.
+type Reader struct {
+	roots    []*os.Root
+	segments []segmentFile
+	blobs    []indexed // by digest
+	repos    map[string]*repositoryIndex
+	files    map[string]span // of the last archive
+	contents *Contents       // of the last archive
+	form     Form            // of the last archive
+
+	tags, revisions int // how many there are
+}
+
+// segmentFile is a file of an archive.
+type segmentFile struct {
+	root *os.Root
+	name string
+	size int64
+}
+
+// Open reads the headers of the segments in a directory: mirror_000001.tar and on, written by a [Writer] or by
+// oc-mirror v2. A directory without segments whose directories have some is that of several runs, in the order of their
+// names. Blobs are neither read nor checked before they are asked for. The caller must close the reader. Errors are of
+// the class [fault.ErrIntegrity] if a segment is missing, cut off, or not of this archive; of [fault.ErrInvalid] and
+// [fault.ErrLimit] for archives that break a rule: at most 1,000,000 blobs, 8,000,000 members, 500,000 tags.
+func Open(ctx context.Context, dir string, o ReadOptions) (_ *Reader, err error) {
+	r := &Reader{repos: map[string]*repositoryIndex{}}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, r.Close())
+		}
+	}()
+	dirs, err := archiveDirs(dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range append(slices.Clone(o.Earlier), dirs...) {
+		if err := r.indexArchive(ctx, d); err != nil {
+			return nil, fmt.Errorf("archive in %s: %w", d, err)
+		}
+	}
+	return r, nil
+}
+
+// archiveDirs returns the directory itself, or those in it that have segments if it has none.
+func archiveDirs(dir string) ([]string, error) {
+	own, err := hasSegments(dir)
+	if err != nil || own {
+		return []string{dir}, err
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var dirs []string
+	for _, e := range entries {
+		if !e.IsDir() {
+			continue
+		}
+		d := filepath.Join(dir, e.Name())
+		if own, err := hasSegments(d); err == nil && own {
+			dirs = append(dirs, d)
+		}
+	}
+	if len(dirs) == 0 {
+		return nil, fmt.Errorf("archive in %s: %w: no mirror_000001.tar", dir, fs.ErrNotExist)
+	}
+	return dirs, nil
+}
+
+func hasSegments(dir string) (bool, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return false, err
+	}
+	names, err := segmentNames(root)
+	if err == nil && len(names) == 0 {
+		if _, perr := root.Lstat(commitFile); perr == nil {
+			names = append(names, commitFile)
+		}
+	}
+	return len(names) > 0, errors.Join(err, root.Close())
+}
+
+// Close closes the archive.
+func (r *Reader) Close() error {
+	var errs []error
+	for _, root := range r.roots {
+		errs = append(errs, root.Close())
+	}
+	r.roots = nil
+	return errors.Join(errs...)
+}
+
+// take adds the index of an archive, after what it says of itself has been read.
+func (r *Reader) take(x *indexer, segments []segmentFile) error {
+	r.blobs = append(r.blobs, x.blobs...)
+	x.blobs = nil
+	slices.SortStableFunc(r.blobs, func(a, b indexed) int { return bytes.Compare(a.k[:], b.k[:]) })
+	for i := 1; i < len(r.blobs); i++ {
+		if r.blobs[i].k == r.blobs[i-1].k && r.blobs[i].size != r.blobs[i-1].size {
+			return fmt.Errorf("%w: the blob %s has another size than in an earlier archive", fault.ErrInvalid,
+				r.blobs[i].k.digest())
+		}
+	}
+	r.blobs = slices.CompactFunc(r.blobs, func(a, b indexed) bool { return a.k == b.k })
+	r.contents = nil
+	if s := x.special.contents; s != nil {
+		text, err := r.readSpan(*s, maxContents)
+		if err != nil {
+			return fmt.Errorf("%s: %w", contentsFile, err)
+		}
+		if r.contents, err = parseContents(text); err != nil {
+			return err
+		}
+		if err := checkSegments(r.contents, segments); err != nil {
+			return err
+		}
+	}
+	if x.form == OCI || x.form == "" {
+		if err := r.readIndex(x); err != nil {
+			return err
+		}
+	}
+	r.files, r.form = x.files, x.form
+	for path, one := range x.repos {
+		r.merge(path, one)
+	}
+	return nil
+}
+
+// checkSegments compares the files with the list that the last one has.
+func checkSegments(c *Contents, segments []segmentFile) error {
+	for i, s := range c.Segments {
+		if i >= len(segments) {
+			return fmt.Errorf("%w: %s is missing", fault.ErrIntegrity, s.Name)
+		}
+		if s.Bytes > 0 && s.Bytes != segments[i].size {
+			return fmt.Errorf("%w: %s has %d bytes and not %d: it is of another archive, or was not copied whole",
+				fault.ErrIntegrity, s.Name, segments[i].size, s.Bytes)
+		}
+	}
+	if len(segments) > len(c.Segments) {
+		return fmt.Errorf("%w: %s is not of this archive, which has %d segments", fault.ErrIntegrity,
+			segments[len(c.Segments)].name, len(c.Segments))
+	}
+	return nil
+}
+
+// merge adds the repository of a later archive.
+func (r *Reader) merge(path string, later *repositoryIndex) {
+	have := r.repos[path]
+	if have == nil {
+		r.repos[path] = later
+		return
+	}
+	maps.Copy(have.tags, later.tags)
+	maps.Copy(have.described, later.described)
+	for subject, list := range later.referrers {
+		for _, d := range list {
+			same := func(h v1.Descriptor) bool { return h.Digest == d.Digest }
+			if !slices.ContainsFunc(have.referrers[subject], same) {
+				have.referrers[subject] = append(have.referrers[subject], d)
+			}
+		}
+	}
+	have.revisions = append(have.revisions, later.revisions...)
+}
+
+// Form returns the form of the archive; of several, of the last.
+func (r *Reader) Form() Form { return r.form }
+
+// Contents returns the description of the archive; nil if it is one of oc-mirror.
+func (r *Reader) Contents() *Contents { return r.contents }
+
+// Repositories returns the paths of the repositories in order.
+func (r *Reader) Repositories() []string { return slices.Sorted(maps.Keys(r.repos)) }
+
+// Tags returns what the tags of a repository stand for; nothing if there is no such repository.
+func (r *Reader) Tags(path string) map[string]digest.Digest {
+	tags := map[string]digest.Digest{}
+	if one := r.repos[path]; one != nil {
+		for t, k := range one.tags {
+			tags[t] = k.digest()
+		}
+	}
+	return tags
+}
+
+// Segments returns the files with their sizes, without sums.
+func (r *Reader) Segments() []Segment {
+	var list []Segment
+	for _, s := range r.segments {
+		list = append(list, Segment{Name: s.name, Bytes: s.size})
+	}
+	return list
+}
+
+// Has tells whether the archive has a blob or manifest.
+func (r *Reader) Has(d digest.Digest) bool {
+	k, err := keyOf(d)
+	if err != nil {
+		return false
+	}
+	_, has := r.find(k)
+	return has
+}
+
+func (r *Reader) find(k key) (indexed, bool) {
+	i := sort.Search(len(r.blobs), func(i int) bool { return bytes.Compare(r.blobs[i].k[:], k[:]) >= 0 })
+	if i == len(r.blobs) || r.blobs[i].k != k {
+		return indexed{}, false
+	}
+	return r.blobs[i], true
+}
+
+// openSpan opens a part of a segment.
+func (r *Reader) openSpan(s span) (section, error) {
+	file := r.segments[s.segment]
+	f, err := file.root.Open(file.name)
+	if err != nil {
+		return section{}, err
+	}
+	return section{io.NewSectionReader(f, s.at, s.size), f}, nil
+}
+
+// readSpan reads a small part of a segment.
+func (r *Reader) readSpan(s span, limit int64) ([]byte, error) {
+	if s.size > limit {
+		return nil, fmt.Errorf("%w: %d bytes (limit %d)", fault.ErrLimit, s.size, limit)
+	}
+	f, err := r.openSpan(s)
+	if err != nil {
+		return nil, err
+	}
+	text := make([]byte, s.size)
+	_, err = io.ReadFull(f, text)
+	return text, errors.Join(err, f.Close())
+}

@@ -1,0 +1,256 @@
+package medium
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/internal/ctxio"
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/limit"
+	"github.com/operator-bindery/bindery/internal/reflist"
+	"github.com/operator-bindery/bindery/internal/verify"
+)
+
+// ErrLeftOut is the error about a manifest or blob that an archive names and does not hold: the destination was to have
+// it. It is also [fs.ErrNotExist].
+var ErrLeftOut = fmt.Errorf("%w: left out of the archive, as the destination was to have it", fs.ErrNotExist)
+
+// ReaderRepository is a repository of an archive that is read. Manifests and blobs with a digest are found wherever the
+// archive has them; tags and referrers are those of the repository. It is safe for concurrent use.
+type ReaderRepository struct {
+	r     *Reader
+	path  string
+	index *repositoryIndex
+
+	once     sync.Once
+	subjects map[key][]v1.Descriptor
+	err      error
+}
+
+var _ interface {
+	referrers.Reader
+	referrers.Ranger
+	referrers.Header
+	referrers.Named
+} = (*ReaderRepository)(nil)
+
+// Name returns the path of the repository.
+func (p *ReaderRepository) Name() string { return p.path }
+
+// Repository returns the repository of a path, which is empty if the archive has none.
+func (r *Reader) Repository(path string) *ReaderRepository {
+	index := r.repos[path]
+	if index == nil {
+		index = &repositoryIndex{}
+	}
+	return &ReaderRepository{r: r, path: path, index: index}
+}
+
+// resolve returns the digest that a digest or a tag stands for.
+func (p *ReaderRepository) resolve(name string) (key, error) {
+	if k, err := keyOf(digest.Digest(name)); err == nil {
+		return k, nil
+	}
+	k, ok := p.index.tags[name]
+	if !ok {
+		return k, fmt.Errorf("%w: %s has no image %.140q in the archive", fs.ErrNotExist, p.path, name)
+	}
+	return k, nil
+}
+
+// Head returns the descriptor of a manifest. For one that is left out there is only what the archive says of it: at
+// least its digest. The error is [fs.ErrNotExist] if the repository has no such tag, or the archive neither holds nor
+// names the digest.
+func (p *ReaderRepository) Head(ctx context.Context, name string) (v1.Descriptor, error) {
+	k, err := p.resolve(name)
+	if err != nil {
+		return v1.Descriptor{}, err
+	}
+	if d, ok := p.index.described[k]; ok {
+		return d, nil
+	}
+	if _, has := p.r.find(k); has {
+		text, mediaType, err := p.manifest(ctx, k)
+		return v1.Descriptor{MediaType: mediaType, Digest: k.digest(), Size: int64(len(text))}, err
+	}
+	if name == k.digest().String() {
+		return v1.Descriptor{}, p.absent(k)
+	}
+	return v1.Descriptor{Digest: k.digest()}, nil
+}
+
+// absent is the error about a digest that the archive does not hold.
+func (p *ReaderRepository) absent(k key) error {
+	if p.r.contents != nil {
+		i, ok := slices.BinarySearchFunc(p.r.contents.LeftOut, k.digest(),
+			func(l LeftOut, d digest.Digest) int { return compare(l.Digest, d) })
+		if ok && p.r.contents.LeftOut[i].Since != nil {
+			return fmt.Errorf("%s: %w (archive of %s)", k.digest(), ErrLeftOut,
+				p.r.contents.LeftOut[i].Since.UTC().Format(timeFormat))
+		}
+		if ok {
+			return fmt.Errorf("%s: %w", k.digest(), ErrLeftOut)
+		}
+	}
+	return fmt.Errorf("%w: the archive has no %s", fs.ErrNotExist, k.digest())
+}
+
+// Tags returns the tags of the repository in order.
+func (p *ReaderRepository) Tags(context.Context) ([]string, error) {
+	return slices.Sorted(maps.Keys(p.index.tags)), nil
+}
+
+// Manifest returns the text and media type of the manifest with a digest or a tag, with its digest checked. The error
+// is [fs.ErrNotExist] if the archive does not hold it, and [ErrLeftOut] if it says so.
+func (p *ReaderRepository) Manifest(ctx context.Context, name string) ([]byte, string, error) {
+	k, err := p.resolve(name)
+	if err != nil {
+		return nil, "", err
+	}
+	return p.manifest(ctx, k)
+}
+
+func (p *ReaderRepository) manifest(ctx context.Context, k key) (text []byte, mediaType string, err error) {
+	if ctx.Err() != nil {
+		return nil, "", context.Cause(ctx)
+	}
+	found, ok := p.r.find(k)
+	if !ok {
+		return nil, "", p.absent(k)
+	}
+	if text, err = p.r.readSpan(span{found.segment, found.at, found.size}, limit.MaxManifest); err != nil {
+		return nil, "", fmt.Errorf("manifest %s: %w", k.digest(), err)
+	}
+	if got := digest.FromBytes(text); got != k.digest() {
+		return nil, "", fmt.Errorf("manifest: %w: digest mismatch: %s instead of %s", fault.ErrIntegrity, got,
+			k.digest())
+	}
+	return text, typeOf(text, p.index.described[k].MediaType), nil
+}
+
+// Blob opens a blob in its segment. The reader fails at its end if the digest or the size differs from the descriptor.
+func (p *ReaderRepository) Blob(ctx context.Context, d v1.Descriptor) (io.ReadCloser, error) {
+	return p.BlobFrom(ctx, d, 0)
+}
+
+// BlobFrom opens a blob at an offset. Its digest is compared only if it is read from the start.
+func (p *ReaderRepository) BlobFrom(ctx context.Context, d v1.Descriptor, from int64) (io.ReadCloser, error) {
+	k, err := keyOf(d.Digest)
+	if err != nil {
+		return nil, err
+	}
+	found, ok := p.r.find(k)
+	if !ok {
+		return nil, p.absent(k)
+	}
+	if found.size != d.Size {
+		return nil, fmt.Errorf("%s: %w: size is %d and not %d", d.Digest, fault.ErrIntegrity, found.size, d.Size)
+	}
+	if from < 0 || from > found.size {
+		return nil, fmt.Errorf("%s: %w: offset %d of %d bytes", d.Digest, fault.ErrInvalid, from, found.size)
+	}
+	f, err := p.r.openSpan(span{found.segment, found.at + from, found.size - from})
+	if err != nil {
+		return nil, err
+	}
+	b := blobReader{ctxio.Reader{Ctx: ctx, R: f}, f}
+	if from == 0 {
+		b.Reader = verify.NewReader(b.Reader, d.Digest, d.Size)
+	}
+	return b, nil
+}
+
+// blobReader reads a blob.
+type blobReader struct {
+	io.Reader
+	io.Closer
+}
+
+// Referrers returns the descriptors of the manifests whose subject is an image: those that the archive lists, and those
+// of the list that the fallback tag names. In the form of oc-mirror, which has no other list, the manifests of the
+// repository are read once.
+func (p *ReaderRepository) Referrers(ctx context.Context, subject digest.Digest) ([]v1.Descriptor, error) {
+	k, err := keyOf(subject)
+	if err != nil {
+		return nil, err
+	}
+	p.once.Do(func() { p.subjects, p.err = p.readSubjects(ctx) })
+	if p.err != nil {
+		return nil, p.err
+	}
+	found := slices.Concat(p.index.referrers[k], p.subjects[k])
+	list, tagged := p.index.tags[reflist.Tag(subject)]
+	if !tagged || list == k {
+		return found, nil // the tag sha256-HEX is also how an image is named that is mirrored by its digest
+	}
+	text, _, err := p.manifest(ctx, list)
+	if errors.Is(err, fs.ErrNotExist) {
+		return found, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	listed, err := reflist.Parse(text)
+	if err != nil && !errors.Is(err, reflist.ErrNotList) {
+		return nil, err
+	}
+	for _, d := range listed {
+		if !slices.ContainsFunc(found, func(h v1.Descriptor) bool { return h.Digest == d.Digest }) {
+			found = append(found, d)
+		}
+	}
+	return found, nil
+}
+
+// maxSubjects is how many bytes of manifests are read for the referrers of a repository.
+const maxSubjects = 256 << 20
+
+// readSubjects returns the manifests of a repository that have a subject, by the subject.
+func (p *ReaderRepository) readSubjects(ctx context.Context) (map[key][]v1.Descriptor, error) {
+	found := map[key][]v1.Descriptor{}
+	seen := map[key]bool{}
+	total := int64(0)
+	for _, k := range p.index.revisions {
+		at, has := p.r.find(k)
+		if seen[k] || !has || at.size > limit.MaxManifest {
+			continue
+		}
+		seen[k] = true
+		if total += at.size; total > maxSubjects {
+			return nil, fmt.Errorf("%s: %w: manifests of more than %d bytes", p.path, fault.ErrLimit, maxSubjects)
+		}
+		text, mediaType, err := p.manifest(ctx, k)
+		if err != nil {
+			return nil, err
+		}
+		// What is no manifest has no subject.
+		if d, of, err := reflist.Describe(text, mediaType); err == nil && of != nil {
+			s, err := keyOf(of.Digest)
+			if err != nil {
+				return nil, err
+			}
+			found[s] = append(found[s], d)
+		}
+	}
+	return found, nil
+}
+
+func compare(a, b digest.Digest) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,283 @@
+package medium
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"syscall"
+
+	"github.com/opencontainers/go-digest"
+	"golang.org/x/sync/semaphore"
+
+	"github.com/operator-bindery/bindery/internal/atomicfs"
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/transfer"
+)
+
+// Event is a step of writing: a blob and how much of it is written, or a warning.
+type Event = transfer.Event
+
+// DefaultSegmentBytes is the size of segments where none is asked for: 500 GiB (MIRROR 1.1).
+const DefaultSegmentBytes = 500 << 30
+
+// minSegment is the least size of segments: with less there would be more of them than numbers.
+const minSegment = 1 << 20
+
+// Options are those of [Create].
+type Options struct {
+	// Form is the form of the archive; [OCI] by default.
+	Form Form
+	// SegmentBytes is how large a segment may be, with everything; [DefaultSegmentBytes] by default. A file that is
+	// larger gets a segment of its own, with a warning.
+	SegmentBytes int64
+	// Strict makes a file that is larger than a segment an error of the class [fault.ErrLimit].
+	Strict bool
+	// Have tells whether the destination has a blob or manifest. Such a one is left out, and listed as such. It is
+	// called concurrently; nil means that the destination has nothing. [History.Has] and [Inventory.Has] fit.
+	Have func(digest.Digest) bool
+	// Key identifies what the run is of, such as a hash of its configuration and the source digests of its catalogs.
+	// An unfinished archive of another key or form is removed, with a warning.
+	Key string
+	// Event is told of what happens, concurrently; nil for nobody.
+	Event func(Event)
+}
+
+// Writer writes an archive. It is safe for concurrent use until Finish.
+type Writer struct {
+	dir  string
+	o    Options
+	root *os.Root
+	lock *os.File // the journal
+	// small bounds the blobs that are in memory.
+	small *semaphore.Weighted
+
+	// turn is held while a member is written. It guards cur, done, names and ended.
+	turn  chan struct{}
+	cur   *segment
+	done  []Segment
+	names map[string]bool // of files of the run
+	ended bool            // nothing may follow
+
+	closed bool
+
+	mu      sync.Mutex
+	blobs   map[key]place
+	writing map[key]chan struct{}
+	leftOut map[key]*absent
+	repos   map[string]*WriterRepository
+
+	resumed int64
+}
+
+// place is where a blob is: the number of its segment, the offset and length of the content.
+type place struct {
+	segment  int
+	at, size int64
+}
+
+// absent is a blob or manifest that is left out. A manifest's parts are known, since it is not in the archive to be
+// read again.
+type absent struct {
+	size      int64
+	mediaType string
+	parts     *parts
+}
+
+// Create opens an archive for writing in a directory, which is made. What an interrupted run of the same key and form
+// left there is checked, blob by blob, and continued: what is whole is there for [Writer.Has] and is not fetched again.
+// Tags, referrers and other files are not kept: the caller writes them again. An older archive in the directory stays
+// until [Writer.Finish]. The caller must close the writer. The error is of the class [fault.Conflict] if another
+// process writes to the directory; on file systems without locks that is not noticed.
+func Create(ctx context.Context, dir string, o Options) (_ *Writer, err error) {
+	if o.Form == "" {
+		o.Form = OCI
+	}
+	if o.SegmentBytes == 0 {
+		o.SegmentBytes = DefaultSegmentBytes
+	}
+	if err := o.Form.check(); err != nil {
+		return nil, err
+	}
+	if o.SegmentBytes < minSegment {
+		return nil, fmt.Errorf("%w: segments of %d bytes (at least %d)", fault.ErrInvalid, o.SegmentBytes, minSegment)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	w := &Writer{dir: dir, o: o, turn: make(chan struct{}, 1), small: semaphore.NewWeighted(smallBytes),
+		names: map[string]bool{}, blobs: map[key]place{}, writing: map[key]chan struct{}{},
+		leftOut: map[key]*absent{}, repos: map[string]*WriterRepository{}}
+	if w.root, err = os.OpenRoot(dir); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, w.Close())
+		}
+	}()
+	if err := w.begin(ctx); err != nil {
+		return nil, fmt.Errorf("archive in %s: %w", dir, err)
+	}
+	return w, nil
+}
+
+// Resumed returns how many bytes of blobs an interrupted run had left.
+func (w *Writer) Resumed() int64 { return w.resumed }
+
+// Has tells whether the archive has a blob or manifest.
+func (w *Writer) Has(d digest.Digest) bool {
+	k, err := keyOf(d)
+	if err != nil {
+		return false
+	}
+	_, has := w.place(k)
+	return has
+}
+
+func (w *Writer) place(k key) (place, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	p, has := w.blobs[k]
+	return p, has
+}
+
+// Close closes the files. What is unfinished stays, hidden, for the next run of the same key.
+func (w *Writer) Close() error {
+	if w.closed {
+		return nil
+	}
+	w.closed = true
+	var errs []error
+	if w.cur != nil {
+		errs = append(errs, w.cur.f.Close())
+	}
+	if w.lock != nil {
+		errs = append(errs, w.lock.Close())
+	}
+	return errors.Join(append(errs, w.root.Close())...)
+}
+
+// Discard closes the writer and removes what is unfinished.
+func (w *Writer) Discard() error {
+	if w.closed {
+		return nil
+	}
+	var err error
+	if w.cur != nil {
+		err = w.cur.f.Close()
+		w.cur = nil
+	}
+	return errors.Join(err, w.removePartials(), w.root.Remove(journalFile), w.Close())
+}
+
+// removePartials removes the unfinished segments.
+func (w *Writer) removePartials() error {
+	names, err := partials(w.root)
+	if err != nil {
+		return err
+	}
+	for _, n := range names {
+		if err := w.root.Remove(n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// acquire waits for the turn to write.
+func (w *Writer) acquire(ctx context.Context) error {
+	select {
+	case w.turn <- struct{}{}:
+		if w.ended || w.closed {
+			<-w.turn
+			return os.ErrClosed
+		}
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (w *Writer) release() { <-w.turn }
+
+func (w *Writer) event(e Event) {
+	if w.o.Event != nil {
+		e.Destination = w.dir
+		w.o.Event(e)
+	}
+}
+
+func (w *Writer) warn(err error) { w.event(Event{Kind: transfer.EventWarning, Err: err}) }
+
+// room begins a new segment if a member of a size would make the current one too large. The caller has the turn.
+func (w *Writer) room(name string, size int64, head []byte) error {
+	need := int64(len(head)) + padded(size) + trailer
+	if need > w.o.SegmentBytes {
+		gib := (need + 1<<30 - 1) >> 30
+		if w.o.Strict {
+			return fmt.Errorf("%s: %w: %d bytes do not fit into a segment of %d: archiveSize must be %d GiB at least",
+				name, fault.ErrLimit, size, w.o.SegmentBytes, gib)
+		}
+		w.warn(fmt.Errorf("%s: %d bytes do not fit into a segment of %d bytes and get one of their own: "+
+			"archiveSize: %d would do", name, size, w.o.SegmentBytes, gib))
+	}
+	if w.cur != nil && (w.cur.members == 0 || w.cur.size+need <= w.o.SegmentBytes) {
+		return nil
+	}
+	return w.roll()
+}
+
+// roll ends the current segment and begins the next. The caller has the turn.
+func (w *Writer) roll() error {
+	if err := w.endSegment(); err != nil {
+		return err
+	}
+	n := len(w.done) + 1
+	if n > maxSegments {
+		return fmt.Errorf("%w: more than %d segments: make them larger", fault.ErrLimit, maxSegments)
+	}
+	s, err := newSegment(w.root, n)
+	if err != nil {
+		return w.written(err)
+	}
+	w.cur = s
+	return nil
+}
+
+// endSegment makes the current segment whole, if there is one.
+func (w *Writer) endSegment() error {
+	if w.cur == nil {
+		return nil
+	}
+	m, err := w.cur.mark()
+	if err != nil {
+		return err
+	}
+	done, err := w.cur.end()
+	if err != nil {
+		return w.written(errors.Join(err, w.cur.rollback(m)))
+	}
+	if err := w.cur.f.Close(); err != nil {
+		return err
+	}
+	w.cur, w.done = nil, append(w.done, done)
+	return atomicfs.SyncDir(w.dir)
+}
+
+// written explains an error of writing.
+func (w *Writer) written(err error) error {
+	if err != nil && (errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)) {
+		var sum int64
+		for _, s := range w.done {
+			sum += s.Bytes
+		}
+		if w.cur != nil {
+			sum += w.cur.size
+		}
+		return fmt.Errorf("no space is left in %s: %d bytes of the archive are written and stay, the next run goes on "+
+			"behind them: %w", w.dir, sum, err)
+	}
+	return err
+}

@@ -1,0 +1,291 @@
+package medium
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"sync"
+
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/limit"
+	"github.com/operator-bindery/bindery/internal/reflist"
+	"github.com/operator-bindery/bindery/internal/verify"
+)
+
+// WriterRepository is a repository of an archive that is written. Blobs are shared by all repositories of the archive;
+// manifests are there only for the repository that they were written to. It is safe for concurrent use, except that a
+// change of a tag must not write tags.
+type WriterRepository struct {
+	w    *Writer
+	path string
+
+	tagging sync.Mutex // is held while a tag is changed
+
+	mu        sync.Mutex
+	tags      map[string]v1.Descriptor
+	manifests map[key]v1.Descriptor
+	subjects  map[key][]v1.Descriptor
+}
+
+var _ interface {
+	referrers.Writer
+	referrers.Carrier
+	referrers.Header
+	referrers.TagWriter
+	referrers.Named
+} = (*WriterRepository)(nil)
+
+// Name returns the path of the repository.
+func (r *WriterRepository) Name() string { return r.path }
+
+// The grammar of names in registries (distribution specification, "Pulling manifests"), of a reasonable length.
+var (
+	repositoryPath = regexp.MustCompile(
+		`^[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)*$`)
+	tagName = regexp.MustCompile(`^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$`)
+)
+
+const maxRepositoryPath = 512
+
+func checkPath(path string) error {
+	if len(path) > maxRepositoryPath || !repositoryPath.MatchString(path) {
+		return fmt.Errorf("%w: %.140q is no path of a repository", fault.ErrInvalid, path)
+	}
+	return nil
+}
+
+// Repository returns the repository of a path, such as acme/alpha-app. What is wrong with the path is an error of all
+// its methods that write.
+func (w *Writer) Repository(path string) *WriterRepository {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r := w.repos[path]
+	if r == nil {
+		r = &WriterRepository{w: w, path: path, tags: map[string]v1.Descriptor{},
+			manifests: map[key]v1.Descriptor{}, subjects: map[key][]v1.Descriptor{}}
+		w.repos[path] = r
+	}
+	return r
+}
+
+// Head returns the descriptor of the manifest with a digest or a tag, also of one that is left out. The error is
+// [fs.ErrNotExist] if the repository has none.
+func (r *WriterRepository) Head(_ context.Context, name string) (v1.Descriptor, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	d, ok := r.tags[name]
+	if k, err := keyOf(digest.Digest(name)); err == nil {
+		d, ok = r.manifests[k]
+	}
+	if !ok {
+		return d, fmt.Errorf("%w: %s has no manifest %.140q", fs.ErrNotExist, r.path, name)
+	}
+	return d, nil
+}
+
+// Tags returns the tags of the repository in order.
+func (r *WriterRepository) Tags(context.Context) ([]string, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Sorted(maps.Keys(r.tags)), nil
+}
+
+// Manifest returns the text and media type of a manifest that was written to this repository. The error is
+// [fs.ErrNotExist] if it was not, and if it is left out.
+func (r *WriterRepository) Manifest(ctx context.Context, name string) (text []byte, mediaType string, err error) {
+	d, err := r.Head(ctx, name)
+	if err != nil {
+		return nil, "", err
+	}
+	k, err := keyOf(d.Digest)
+	if err != nil {
+		return nil, "", err
+	}
+	text, err = r.w.manifest(k)
+	return text, d.MediaType, err
+}
+
+// manifest reads the text of a manifest.
+func (w *Writer) manifest(k key) ([]byte, error) {
+	p, has := w.place(k)
+	if !has {
+		return nil, fmt.Errorf("%w: %s is left out", fs.ErrNotExist, k.digest())
+	}
+	if p.size > limit.MaxManifest {
+		return nil, fmt.Errorf("manifest: %w: %d bytes (limit %d)", fault.ErrLimit, p.size, limit.MaxManifest)
+	}
+	f, err := w.openPlace(p)
+	if err != nil {
+		return nil, err
+	}
+	text, err := io.ReadAll(verify.NewReader(f, k.digest(), p.size))
+	return text, errors.Join(err, f.Close())
+}
+
+// openPlace opens the content of a blob in its segment.
+func (w *Writer) openPlace(p place) (io.ReadCloser, error) {
+	f, err := w.root.Open(partial(p.segment))
+	if err != nil {
+		return nil, err
+	}
+	return section{io.NewSectionReader(f, p.at, p.size), f}, nil
+}
+
+// section is a part of a file that is closed with it.
+type section struct {
+	*io.SectionReader
+	f *os.File
+}
+
+func (s section) Close() error { return s.f.Close() }
+
+// Blob opens a blob of the archive. The reader fails at its end if the digest or the size differs from the descriptor.
+func (r *WriterRepository) Blob(_ context.Context, d v1.Descriptor) (io.ReadCloser, error) {
+	k, err := keyOf(d.Digest)
+	if err != nil {
+		return nil, err
+	}
+	p, has := r.w.place(k)
+	if !has {
+		return nil, fmt.Errorf("%w: the archive has no blob %s", fs.ErrNotExist, d.Digest)
+	}
+	f, err := r.w.openPlace(p)
+	if err != nil {
+		return nil, err
+	}
+	return struct {
+		io.Reader
+		io.Closer
+	}{verify.NewReader(f, d.Digest, d.Size), f}, nil
+}
+
+// Referrers returns the descriptors of the manifests with a subject that were written to the repository.
+func (r *WriterRepository) Referrers(_ context.Context, subject digest.Digest) ([]v1.Descriptor, error) {
+	k, err := keyOf(subject)
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.subjects[k]), nil
+}
+
+// CarryBlob writes a blob to the archive, unless it is there or the destination has it. Blobs of more than 1 MiB are
+// streamed into the segment one at a time; smaller ones are fetched meanwhile. If a blob breaks off, open is called
+// again for the rest; what was read before is compared with the digest too. The place of a blob is always empty.
+func (r *WriterRepository) CarryBlob(ctx context.Context, d v1.Descriptor, open referrers.OpenAt) (string, error) {
+	if err := checkPath(r.path); err != nil {
+		return "", err
+	}
+	return "", r.w.writeBlob(ctx, d, open)
+}
+
+// WriteBlob writes a blob as [WriterRepository.CarryBlob] does. After an interruption it reads again what was written.
+func (r *WriterRepository) WriteBlob(ctx context.Context, d v1.Descriptor,
+	open func(context.Context) (io.ReadCloser, error)) error {
+	_, err := r.CarryBlob(ctx, d, func(ctx context.Context, from int64) (io.ReadCloser, error) {
+		body, err := open(ctx)
+		if err != nil || from == 0 {
+			return body, err
+		}
+		if _, err := io.CopyN(io.Discard, body, from); err != nil {
+			return nil, errors.Join(verify.ShortRead(err), body.Close())
+		}
+		return body, nil
+	})
+	return err
+}
+
+// WriteManifest writes a manifest, unless the destination has it; then it is listed as left out. It can be read by its
+// digest in this repository. One with a subject is listed among its referrers.
+func (r *WriterRepository) WriteManifest(ctx context.Context, text []byte, mediaType string) error {
+	_, err := r.writeManifest(ctx, text, mediaType)
+	return err
+}
+
+func (r *WriterRepository) writeManifest(ctx context.Context, text []byte,
+	mediaType string) (v1.Descriptor, error) {
+	if err := checkPath(r.path); err != nil {
+		return v1.Descriptor{}, err
+	}
+	if len(text) > limit.MaxManifest {
+		return v1.Descriptor{}, fmt.Errorf("manifest: %w: %d bytes (limit %d)", fault.ErrLimit, len(text),
+			limit.MaxManifest)
+	}
+	mediaType = typeOf(text, mediaType)
+	described, subject, err := reflist.Describe(text, mediaType)
+	if err != nil {
+		return described, err
+	}
+	parts, err := partsOf(text)
+	if err != nil {
+		return described, err
+	}
+	d := v1.Descriptor{MediaType: described.MediaType, Digest: described.Digest, Size: described.Size}
+	k, err := keyOf(d.Digest)
+	if err != nil {
+		return d, err
+	}
+	err = r.w.writeBlob(ctx, d, func(context.Context, int64) (io.ReadCloser, error) {
+		return io.NopCloser(bytes.NewReader(text)), nil
+	})
+	if err != nil {
+		return d, err
+	}
+	r.w.mu.Lock()
+	if a := r.w.leftOut[k]; a != nil {
+		a.mediaType, a.parts = mediaType, parts
+	}
+	r.w.mu.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, again := r.manifests[k]
+	r.manifests[k] = d
+	if subject != nil && !again {
+		r.subjects[*parts.subject] = append(r.subjects[*parts.subject], described)
+	}
+	return d, nil
+}
+
+// WriteTag makes a tag stand for a manifest, whatever it stood for.
+func (r *WriterRepository) WriteTag(ctx context.Context, tag, mediaType string, text []byte) error {
+	return r.UpdateTag(ctx, tag, func([]byte) ([]byte, string, error) { return text, mediaType, nil })
+}
+
+// UpdateTag replaces the manifest of a tag by what change returns for the present one, which is nil if there is none or
+// if it is left out. A nil text leaves it.
+func (r *WriterRepository) UpdateTag(ctx context.Context, tag string,
+	change func(old []byte) (text []byte, mediaType string, err error)) error {
+	if !tagName.MatchString(tag) {
+		return fmt.Errorf("%w: %.140q is no tag", fault.ErrInvalid, tag)
+	}
+	r.tagging.Lock()
+	defer r.tagging.Unlock()
+	old, _, err := r.Manifest(ctx, tag)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	text, mediaType, err := change(old)
+	if err != nil || text == nil {
+		return err
+	}
+	d, err := r.writeManifest(ctx, text, mediaType)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.tags[tag] = d
+	return nil
+}
