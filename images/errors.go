@@ -30,6 +30,20 @@ type LimitError = limit.Error
 // the answer (distribution specification, "Error codes").
 type StatusError = registry.StatusError
 
+// RefusedError is the error of a registry that takes something else than most: Why is [RefusedSize], [RefusedName] or
+// [RefusedRepository], and the Repository, Digest and Size are those of what was written.
+type RefusedError = registry.RefusedError
+
+// The reasons of a [RefusedError].
+const (
+	// RefusedSize is a blob or manifest that is too large, for the registry or for a proxy before it.
+	RefusedSize = registry.RefusedSize
+	// RefusedName is the name of a repository, such as one with too many components.
+	RefusedName = registry.RefusedName
+	// RefusedRepository is a repository that does not exist and that the registry does not make.
+	RefusedRepository = registry.RefusedRepository
+)
+
 // ConflictError is the error of a copy with [CopyOptions.IfDigest] whose tag points to another image. It was not
 // written. Its fields are the Name of the tag, and the digests Want and Got, which are empty for no image.
 type ConflictError = registry.ConflictError

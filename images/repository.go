@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
@@ -24,6 +25,11 @@ type Repository struct {
 	Image referrers.Image
 
 	closing func() error
+}
+
+// BlobFrom opens a blob at an offset, as [referrers.Ranger] says.
+func (r *Repository) BlobFrom(ctx context.Context, d v1.Descriptor, from int64) (io.ReadCloser, error) {
+	return referrers.BlobFrom(ctx, r.Reader, d, from)
 }
 
 // Close closes the files of a layout.

@@ -46,7 +46,7 @@ func (c *Client) Source(ctx context.Context, name string) (_ *Repository, err er
 	at := &admittedReader{source: v, instances: map[digest.Digest]bool{}}
 	top := v1.Descriptor{Digest: identityOf(src, v.text), Size: int64(len(v.text))}
 	if top.MediaType, err = verify.ManifestKind(v.text, v.kind); err != nil {
-		top.MediaType = v.kind // a schema that is refused when it is copied, with a better error
+		return nil, errors.Join(err, src.Close())
 	}
 	at.top = top.Digest
 	if remote, ok := src.(*registry.Source); ok {
@@ -105,15 +105,5 @@ func (r *admittedReader) Manifest(ctx context.Context, name string) ([]byte, str
 
 // BlobFrom opens a blob at an offset, as [referrers.Ranger] says.
 func (r *admittedReader) BlobFrom(ctx context.Context, d v1.Descriptor, from int64) (io.ReadCloser, error) {
-	if at, ok := r.Reader.(referrers.Ranger); ok {
-		return at.BlobFrom(ctx, d, from)
-	}
-	body, err := r.Blob(ctx, d)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := io.CopyN(io.Discard, body, from); err != nil {
-		return nil, errors.Join(verify.ShortRead(err), body.Close())
-	}
-	return body, nil
+	return referrers.BlobFrom(ctx, r.Reader, d, from)
 }

@@ -43,6 +43,8 @@ func (p *program) withHint(err error) error {
 	var empty *declcfg.EmptyError
 	var policy *images.PolicyError
 	switch {
+	case registryHint(err) != "":
+		text = registryHint(err)
 	case errors.As(err, &policy) && policyHint(policy) != "":
 		text = policyHint(policy)
 	case errors.As(err, &conflict):

@@ -44,6 +44,7 @@ var rules = map[string][]string{
 	"sqlite":           {"declcfg", "declcfg/property"},
 
 	// What is mirrored.
+	"mirror/filter":   {"declcfg", "declcfg/edit", "declcfg/property", "mirror/imageset"},
 	"mirror/imageset": nil,
 
 	// From these to a catalog, and from a catalog to an image or an answer.

@@ -78,8 +78,8 @@ func WriteTag(ctx context.Context, w Writer, tag, mediaType string, text []byte)
 	return w.UpdateTag(ctx, tag, func([]byte) ([]byte, string, error) { return text, mediaType, nil })
 }
 
-// openFrom opens a blob at an offset. A reader that cannot do that reads what is before it.
-func openFrom(ctx context.Context, r Reader, d v1.Descriptor, from int64) (io.ReadCloser, error) {
+// BlobFrom opens a blob at an offset: by [Ranger] if the reader is one, else what is before it is read and dropped.
+func BlobFrom(ctx context.Context, r Reader, d v1.Descriptor, from int64) (io.ReadCloser, error) {
 	if at, ok := r.(Ranger); ok && from > 0 {
 		return at.BlobFrom(ctx, d, from)
 	}

@@ -71,7 +71,7 @@ func (c *imageCopy) blob(ctx context.Context, d v1.Descriptor) error {
 			c.move(transfer.EventBlobStart, d, from)
 		}
 		opened = true
-		body, err := openFrom(ctx, c.from, d, from)
+		body, err := BlobFrom(ctx, c.from, d, from)
 		if err != nil {
 			if isForeign(d) && errors.Is(err, fs.ErrNotExist) {
 				return nil, errForeign

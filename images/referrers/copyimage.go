@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"sync"
 	"sync/atomic"
@@ -12,7 +11,6 @@ import (
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
-	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/reflist"
 	"github.com/operator-bindery/bindery/internal/transfer"
 	"github.com/operator-bindery/bindery/internal/verify"
@@ -80,10 +78,10 @@ type ImageAccount struct {
 // blob is compared with its digest and size on the way. What the destination has is not sent again; an image that it
 // has costs one request for it, and for an index one for each entry, if the destination is a [Header].
 //
-// Errors are those of the two places, a [*SourceError] for those of the source; of the classes [fault.ErrInvalid] (also
-// for images of Docker's schema 1), [fault.ErrIntegrity] and [fault.ErrLimit]; a [*PlatformError] if the index has none
-// of the platforms; and a [*SparseError] if an index cannot be written without the images that are left out. The
-// account is good for what was done until then.
+// Errors are those of the two places, a [*SourceError] for those of the source; of the classes images.ErrInvalid (also
+// for images of Docker's schema 1), images.ErrIntegrity and images.ErrLimit; a [*PlatformError] if the index has none of
+// the platforms; and a [*SparseError] if an index cannot be written without the images that are left out. The account
+// is good for what was done until then.
 func CopyImage(ctx context.Context, from Reader, to Writer, top v1.Descriptor, o ImageOptions) (ImageAccount, error) {
 	o.Jobs = cmp.Or(o.Jobs, 5)
 	if o.Limits.Content == 0 {
@@ -240,10 +238,4 @@ func (c *imageCopy) move(kind transfer.EventKind, d v1.Descriptor, done int64) {
 		c.o.Moved(transfer.Event{Kind: kind, Destination: cmp.Or(c.o.Name, nameOf(c.to)), Blob: d.Digest, Size: d.Size,
 			Done: done})
 	}
-}
-
-// errSchema1 is the error for images in the form that registries had before 2016.
-func errSchema1(d digest.Digest) error {
-	return fmt.Errorf("%w: %s is an image of Docker's schema 1, whose layers have no sizes and which registries no "+
-		"longer take: have its owner push it again by a current program", fault.ErrInvalid, d)
 }

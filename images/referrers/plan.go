@@ -2,7 +2,6 @@ package referrers
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -183,9 +182,6 @@ func (c *imageCopy) read(ctx context.Context, n *node) error {
 	if err := c.take(len(text)); err != nil {
 		return err
 	}
-	if isSchema1(text, mediaType) {
-		return errSchema1(n.Digest)
-	}
 	kind, err := verify.ManifestKind(text, mediaType)
 	if err != nil {
 		return fmt.Errorf("manifest %s: %w", n.Digest, err)
@@ -195,14 +191,6 @@ func (c *imageCopy) read(ctx context.Context, n *node) error {
 	}
 	n.text, n.MediaType, n.Size = text, kind, int64(len(text))
 	return nil
-}
-
-func isSchema1(text []byte, mediaType string) bool {
-	var m struct {
-		SchemaVersion int `json:"schemaVersion"`
-	}
-	return mediaType == manifest.DockerV2Schema1MediaType || mediaType == manifest.DockerV2Schema1SignedMediaType ||
-		json.Unmarshal(text, &m) == nil && m.SchemaVersion == 1
 }
 
 // collect adds what is below a node to the account.

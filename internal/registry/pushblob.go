@@ -251,5 +251,9 @@ func (u *blobUpload) ask(ctx context.Context) error {
 		u.offset = 0
 	}
 	u.resumed = true
-	return u.next(resp)
+	if err := u.next(resp); err != nil {
+		return err
+	}
+	u.keep()
+	return nil
 }

@@ -104,3 +104,9 @@ func hasCode(err error, codes ...string) bool {
 	return errors.As(err, &status) && slices.ContainsFunc(status.Codes,
 		func(c string) bool { return slices.Contains(codes, c) })
 }
+
+// hasCodes tells whether an error is an answer of a registry with any code.
+func hasCodes(err error) bool {
+	var status *StatusError
+	return errors.As(err, &status) && len(status.Codes) > 0
+}

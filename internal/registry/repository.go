@@ -178,11 +178,12 @@ func (r *Repository) carry(ctx context.Context, d v1.Descriptor, u *blobUpload) 
 			return "", err
 		}
 	}
+	u.repo, u.blob, u.moved = r.repo, d, func(int64) {}
 	if there {
+		u.forget()
 		r.sent.Store(d.Digest, true)
 		return "", nil
 	}
-	u.repo, u.blob, u.moved = r.repo, d, func(int64) {}
 	u.restore()
 	if r.mounts != nil && u.at == nil {
 		if from, ok := r.mounts.mount(ctx, u); ok {
@@ -200,7 +201,7 @@ func (r *Repository) carry(ctx context.Context, d v1.Descriptor, u *blobUpload) 
 		}
 		// An attempt that made progress does not count, as for images.
 		if ctx.Err() != nil || !transient(err) || u.offset-before < restartProgress || u.at == nil {
-			return "", wrapBlob(d, err)
+			return "", wrapBlob(d, r.repo.refused(d.Digest, d.Size, err))
 		}
 	}
 }
@@ -268,6 +269,7 @@ func (r *Repository) putOnce(ctx context.Context, name string, text []byte, medi
 		return checkContentDigest(header, text)
 	})
 	if err != nil {
+		err = r.repo.refused(digest.FromBytes(text), int64(len(text)), err)
 		return nil, remoteError(fmt.Errorf("manifest %s: %w", name, err))
 	}
 	return header, nil

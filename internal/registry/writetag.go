@@ -45,8 +45,11 @@ func (r *Repository) Head(ctx context.Context, name string) (v1.Descriptor, erro
 		return is, remoteError(err)
 	}
 	text, mediaType, err := r.Manifest(ctx, name)
-	if IsUnauthorized(err) {
+	switch {
+	case IsUnauthorized(err):
 		err = absent{err}
+	case hasCode(err, "NAME_INVALID"): // which an answer to HEAD does not tell
+		err = remoteError(r.repo.refused("", 0, err))
 	}
 	return v1.Descriptor{MediaType: mediaType, Digest: digest.FromBytes(text), Size: int64(len(text))}, err
 }

@@ -36,6 +36,7 @@ type Registry struct {
 
 	referrers   Referrers
 	conditional bool // see ConditionalPut
+	rules       Rules
 }
 
 type stored struct {

@@ -30,13 +30,20 @@ func (r *Registry) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	path := strings.TrimPrefix(q.URL.Path, "/v2/")
+	if r.ruled(w, q, path, body) {
+		return
+	}
 	switch {
 	case path == "" || path == "/v2":
+	case path == "_catalog":
+		r.listRepositories(w, q)
+	case strings.HasSuffix(path, "/tags/list"):
+		r.listTags(w, q, strings.TrimSuffix(path, "/tags/list"))
 	case strings.Contains(path, "/blobs/uploads/"):
 		r.upload(w, q, body, broken)
 	case strings.Contains(path, "/blobs/"):
 		repository, d, _ := strings.Cut(path, "/blobs/")
-		answer(w, q, r.blobs[digest.Digest(d)], "application/octet-stream", r.has(repository, digest.Digest(d)))
+		r.blob(w, q, repository, digest.Digest(d))
 	case strings.Contains(path, "/referrers/"):
 		repository, d, _ := strings.Cut(path, "/referrers/")
 		r.listReferrers(w, q, repository, digest.Digest(d))
@@ -52,8 +59,12 @@ func (r *Registry) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 }
 
 func (r *Registry) manifest(w http.ResponseWriter, q *http.Request, repository, name string, text []byte) {
+	if q.Method == http.MethodDelete {
+		r.deleteManifest(w, repository, name)
+		return
+	}
 	if q.Method == http.MethodPut {
-		if r.owned != nil && !r.complete(repository, text) {
+		if (r.owned != nil || r.rules.Children) && !r.complete(repository, text) {
 			w.WriteHeader(http.StatusBadRequest)
 			fmt.Fprint(w, `{"errors":[{"code":"MANIFEST_BLOB_UNKNOWN","message":"blob unknown to registry"}]}`)
 			return
@@ -79,7 +90,7 @@ func (r *Registry) manifest(w http.ResponseWriter, q *http.Request, repository, 
 	if !ok {
 		m, ok = r.manifests[repository+"@"+name]
 	}
-	if ok {
+	if ok && !r.rules.NoDigest {
 		w.Header().Set("Docker-Content-Digest", digest.FromBytes(m.text).String())
 		if r.conditional {
 			w.Header().Set("ETag", etag(m.text))

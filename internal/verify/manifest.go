@@ -15,6 +15,7 @@ import (
 // be understood in two ways: see [Unambiguous].
 func ManifestKind(text []byte, kind string) (string, error) {
 	var m struct {
+		Version   json.RawMessage   `json:"schemaVersion"`
 		MediaType string            `json:"mediaType"`
 		Manifests []json.RawMessage `json:"manifests"`
 		Layers    []json.RawMessage `json:"layers"`
@@ -25,6 +26,10 @@ func ManifestKind(text []byte, kind string) (string, error) {
 	}
 	if err := Unambiguous(text); err != nil {
 		return "", err
+	}
+	if string(m.Version) == "1" {
+		return "", fmt.Errorf("%w: an image of Docker's schema 1, whose layers have no sizes and which registries no "+
+			"longer take: have its owner push it again by a current program", fault.ErrInvalid)
 	}
 	if m.Manifests != nil && (m.Layers != nil || m.Config != nil) {
 		return "", fmt.Errorf("%w: ambiguous manifest: it has images and layers", fault.ErrInvalid)

@@ -1,0 +1,104 @@
+package filter
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/operator-bindery/bindery/internal/fault"
+)
+
+// Level says how bad a problem is.
+type Level string
+
+// The levels.
+const (
+	// Warning is something to be known.
+	Warning Level = "warning"
+	// Failure keeps the catalog from being published.
+	Failure Level = "error"
+)
+
+// The codes of problems.
+const (
+	UnknownPackage  = "unknown-package"         // a package that is asked for is not in the catalog
+	UnknownChannel  = "unknown-channel"         // a channel that is asked for is not in the package
+	NothingKept     = "nothing-kept"            // the catalog has nothing that is asked for
+	EmptyChannel    = "empty-channel"           // no bundle of a channel is kept: the channel is dropped
+	EmptyDefault    = "empty-default-channel"   // no bundle of the default channel is kept
+	MissingDefault  = "missing-default-channel" // the default channel is not kept
+	ChosenDefault   = "chosen-default-channel"  // the default channel was chosen, as the former one is not kept
+	VersionMissing  = "version-not-found"       // no bundle has the only version that is asked for
+	MixedVersions   = "full-with-versions"      // full and versions exclude each other
+	InvalidVersion  = "invalid-version"         // a bundle without a semantic version
+	InvalidChannel  = "invalid-channel"         // a channel that is no upgrade graph with one head
+	InvalidCatalog  = "invalid-catalog"         // the kept catalog breaks a rule of the format
+	EntryNoBundle   = "entry-without-bundle"    // a kept entry has no bundle
+	Unsatisfied     = "unsatisfied-dependency"  // a kept bundle needs something that nothing kept provides
+	UnknownDemand   = "unreadable-dependency"   // a dependency that cannot be evaluated
+	UnknownVersion  = "unknown-installed"       // an installed version that the catalog does not have
+	LosesInstalled  = "lost-installed"          // an installed version has no way to the kept head
+	DuplicateOfName = "duplicate-name"          // a package or a channel that the catalog has twice
+)
+
+// Problem is something that stands against publishing the kept part of a catalog, or should be known. Fields that do
+// not apply are empty. Fix says what to write in the configuration.
+type Problem struct {
+	Level   Level  `json:"level"`
+	Code    string `json:"code"`
+	Package string `json:"package,omitempty"`
+	Channel string `json:"channel,omitempty"`
+	Bundle  string `json:"bundle,omitempty"`
+	Text    string `json:"text"`
+	Fix     string `json:"fix,omitempty"`
+}
+
+// String returns the text with what the problem is about and what to do.
+func (p Problem) String() string {
+	text := p.Text
+	if p.Channel != "" {
+		text = "channel " + fault.Quote(p.Channel) + ": " + text
+	}
+	if p.Package != "" {
+		text = "package " + fault.Quote(p.Package) + ", " + text
+		if p.Channel == "" {
+			text = "package " + fault.Quote(p.Package) + ": " + p.Text
+		}
+	}
+	if p.Fix != "" {
+		text += " (" + p.Fix + ")"
+	}
+	return text
+}
+
+// about reports whether the text contains a part.
+func (p *Problem) about(part string) bool { return strings.Contains(p.Text, part) }
+
+// Error has the problems for which the catalog cannot be filtered at all. oc-mirror fails with them too.
+type Error struct{ Problems []Problem }
+
+// Error returns one problem per line.
+func (e *Error) Error() string {
+	lines := make([]string, len(e.Problems))
+	for i, p := range e.Problems {
+		lines[i] = p.String()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// ErrorClass returns the class of input that breaks a rule.
+func (e *Error) ErrorClass() fault.Class { return fault.Input }
+
+// Unwrap returns [fault.ErrInvalid].
+func (e *Error) Unwrap() error { return fault.ErrInvalid }
+
+// maxProblems bounds the problems of one code; the number of the others is told.
+const maxProblems = 100
+
+// sortProblems sorts by level, failures first, then by package, channel and bundle.
+func sortProblems(list []Problem) {
+	slices.SortStableFunc(list, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(a.Level, b.Level), cmp.Compare(a.Package, b.Package),
+			cmp.Compare(a.Channel, b.Channel), cmp.Compare(a.Bundle, b.Bundle), cmp.Compare(a.Code, b.Code))
+	})
+}

@@ -1,0 +1,215 @@
+package filter
+
+import (
+	"slices"
+
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/declcfg/edit"
+	"github.com/operator-bindery/bindery/internal/fault"
+)
+
+// result makes the catalogs of what is kept.
+func (f *filter) result() *Result {
+	r := &Result{Why: f.why}
+	f.dependencies(r)
+	as := f.catalog()
+	r.Kept = kept(as)
+	r.Others, r.Images = len(as.Others), images(as.Bundles)
+	if len(as.Bundles) == 0 {
+		f.report(Failure, Problem{Code: NothingKept, Fix: "look at the names and the versions"},
+			"nothing of the catalog is kept")
+	}
+	f.defaults(r)
+	if f.o.Compat {
+		r.Catalog = as
+	} else {
+		r.Catalog = f.repaired(as)
+	}
+	f.check(r)
+	r.Account = f.account()
+	r.Lost = f.lost()
+	r.Problems = f.problems
+	sortProblems(r.Problems)
+	return r
+}
+
+// catalog returns the catalog that oc-mirror writes.
+func (f *filter) catalog() *declcfg.Catalog {
+	out := &declcfg.Catalog{}
+	byName := map[string]*pkg{}
+	for _, p := range f.packages {
+		byName[p.blob.Name] = p
+		blob := *p.blob
+		blob.DefaultChannel = p.defaultChannel
+		out.Packages = append(out.Packages, blob)
+	}
+	for _, p := range f.packages {
+		for _, c := range p.channels {
+			keep, ok := p.entries[c.Name]
+			if !ok {
+				continue
+			}
+			blob := *c
+			blob.Entries = slices.DeleteFunc(slices.Clone(c.Entries),
+				func(e declcfg.ChannelEntry) bool { return !keep[e.Name] })
+			out.Channels = append(out.Channels, blob)
+		}
+		for _, b := range p.order {
+			if p.names[b.blob.Name] {
+				out.Bundles = append(out.Bundles, *b.blob)
+			}
+		}
+	}
+	for i := range f.source.Deprecations {
+		d := f.source.Deprecations[i]
+		p := byName[d.Package]
+		if p == nil {
+			continue
+		}
+		d.Entries = slices.DeleteFunc(slices.Clone(d.Entries), func(e declcfg.DeprecationEntry) bool {
+			switch e.Reference.Schema {
+			case declcfg.SchemaBundle:
+				return !p.names[e.Reference.Name]
+			case declcfg.SchemaChannel:
+				return !p.before[e.Reference.Name]
+			}
+			return false
+		})
+		out.Deprecations = append(out.Deprecations, d)
+	}
+	for i := range f.source.Others {
+		if m := &f.source.Others[i]; m.Package == "" || byName[m.Package] != nil {
+			out.Others = append(out.Others, *m)
+		}
+	}
+	return out
+}
+
+// defaults finds the packages whose default channel is not kept.
+func (f *filter) defaults(r *Result) {
+	for _, p := range f.packages {
+		kept := r.Kept[p.blob.Name]
+		full := map[string]bool{}
+		for name, entries := range kept.Channels {
+			if len(entries) > 0 {
+				full[name] = true
+			} else if name != p.defaultChannel {
+				f.report(Warning, Problem{Code: EmptyChannel, Package: p.blob.Name, Channel: name},
+					"it has no bundle that is kept, and is dropped")
+			}
+		}
+		if p.defaultChannel == "" || full[p.defaultChannel] || len(p.blob.DefaultChannel) == 0 && len(p.channels) == 0 {
+			continue
+		}
+		configured := p.selection != nil && p.selection.DefaultChannel != ""
+		if f.o.AutoDefaultChannel && !configured && p.chooseHighest("is empty", full) {
+			kept.DefaultChannel = p.defaultChannel
+			continue
+		}
+		fix := "keep a bundle of it"
+		for _, name := range p.channelNames() {
+			if full[name] {
+				fix = "write defaultChannel: " + name
+				break
+			}
+		}
+		f.report(Failure, Problem{Code: EmptyDefault, Package: p.blob.Name, Channel: p.defaultChannel, Fix: fix},
+			"it is the default channel, and no bundle of it is kept")
+	}
+}
+
+// repaired returns the catalog without what cannot stand and has no bundles: empty channels, deprecations of what is
+// not kept, empty lists of deprecations.
+func (f *filter) repaired(as *declcfg.Catalog) *declcfg.Catalog {
+	out := *as
+	channels := map[[2]string]bool{}
+	out.Channels = nil
+	for i := range as.Channels {
+		if c := &as.Channels[i]; len(c.Entries) > 0 {
+			out.Channels = append(out.Channels, *c)
+			channels[[2]string{c.Package, c.Name}] = true
+		}
+	}
+	out.Packages = slices.Clone(as.Packages)
+	for i := range out.Packages {
+		for _, p := range f.packages {
+			if p.blob.Name == out.Packages[i].Name {
+				out.Packages[i].DefaultChannel = p.defaultChannel
+			}
+		}
+	}
+	out.Deprecations = nil
+	for _, d := range as.Deprecations {
+		d.Entries = slices.DeleteFunc(slices.Clone(d.Entries), func(e declcfg.DeprecationEntry) bool {
+			return e.Reference.Schema == declcfg.SchemaChannel && !channels[[2]string{d.Package, e.Reference.Name}]
+		})
+		if len(d.Entries) > 0 {
+			out.Deprecations = append(out.Deprecations, d)
+		}
+	}
+	return &out
+}
+
+// check validates the catalog to be published.
+func (f *filter) check(r *Result) {
+	level := Failure
+	if f.o.Compat {
+		level = Warning
+	}
+	told := map[string]bool{}
+	for _, p := range f.problems {
+		if p.Code == EmptyDefault {
+			told[p.Package] = true
+		}
+	}
+	for _, p := range f.packages {
+		for _, c := range p.channels {
+			for i := range c.Entries {
+				name := c.Entries[i].Name
+				if p.entries[c.Name][name] && p.bundles[name] == nil {
+					f.report(level, Problem{Code: EntryNoBundle, Package: p.blob.Name, Channel: c.Name, Bundle: name},
+						"the catalog has no bundle for its entry %s", fault.Quote(name))
+				}
+			}
+		}
+	}
+	err := r.Catalog.Validate()
+	invalid, ok := err.(*declcfg.ValidationError)
+	if !ok {
+		return
+	}
+	for i := range invalid.Problems {
+		p := &invalid.Problems[i]
+		switch p.Rule {
+		case declcfg.RuleEntryBundle:
+			continue
+		case declcfg.RuleDefaultChannel, declcfg.RuleEmpty:
+			if told[p.Package] {
+				continue
+			}
+		}
+		f.report(level, Problem{Code: InvalidCatalog, Package: p.Package, Channel: p.Channel, Bundle: p.Bundle}, "%s",
+			p.Text())
+	}
+	for _, rule := range sortedKeys(invalid.More) {
+		f.report(level, Problem{Code: InvalidCatalog}, "and %d more problems of the rule %s", invalid.More[rule], rule)
+	}
+}
+
+// account lists the packages that are not as they were.
+func (f *filter) account() *edit.Account {
+	a := &edit.Account{}
+	there := map[string]bool{}
+	for _, p := range f.packages {
+		there[p.blob.Name] = true
+		a.Changes = append(a.Changes, edit.Change{Action: edit.Changed, Kind: edit.KindPackage, Package: p.blob.Name,
+			Why: "reduced to what is mirrored"})
+	}
+	for i := range f.source.Packages {
+		if name := f.source.Packages[i].Name; !there[name] {
+			a.Changes = append(a.Changes, edit.Change{Action: edit.Removed, Kind: edit.KindPackage, Package: name,
+				Why: "it is not mirrored"})
+		}
+	}
+	return a
+}
