@@ -75,7 +75,9 @@ const (
 	at     = peer + "repositories/acme/app/_manifests/tags/v1/current/link"
 )
 
-func blobEntry(hex, content string) entry { return entry{name: "blobs/sha256/" + hex, content: content} }
+func blobEntry(hex, content string) entry {
+	return entry{name: "blobs/sha256/" + hex, content: content}
+}
 
 // Archives that break a rule are refused, by a class and a word; others are read, without what is of no use.
 func TestHostileArchives(t *testing.T) {
@@ -322,7 +324,8 @@ func readAll(t *testing.T, r *medium.Reader) {
 // FuzzIndex opens an archive with any index.json and any description of itself.
 func FuzzIndex(f *testing.F) {
 	d := fmt.Sprintf(`"digest":"sha256:%s","size":4`, hex1)
-	f.Add([]byte(`{"schemaVersion":2,"manifests":[{`+d+`,"annotations":{"org.opencontainers.image.ref.name":"a/b:v1"}},{`+
+	f.Add([]byte(`{"schemaVersion":2,"manifests":[{`+d+
+		`,"annotations":{"org.opencontainers.image.ref.name":"a/b:v1"}},{`+
 		d+`,"annotations":{"io.github.operator-bindery.mirror.repository":"a/b",`+
 		`"io.github.operator-bindery.mirror.subject":"sha256:`+hex2+`"}}]}`),
 		[]byte(`{"version":1,"segments":[{"name":"mirror_000001.tar"}],"leftOut":[{`+d+`}]}`))

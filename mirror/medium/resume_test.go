@@ -62,7 +62,8 @@ func TestResume(t *testing.T) {
 				for i, name := range left {
 					length := size(t, whole, name)
 					// The beginning, every part of a header and of the end, the middle, and bytes all over.
-					cuts := []int64{0, 1, 511, 512, 513, length - 1025, length - 1024, length - 1023, length - 1, length}
+					cuts := []int64{0, 1, 511, 512, 513, length - 1025, length - 1024, length - 1023, length - 1,
+						length}
 					for at := int64(700); at < length; at += length/7 + 1 {
 						cuts = append(cuts, at)
 					}
