@@ -18,6 +18,10 @@ import (
 // workingDir is the name of oc-mirror's directory for what it leaves (MIRROR section 3).
 const workingDir = "working-dir"
 
+// lockDir is locked while a run uses the workspace. It is not the workspace itself: every atomic write locks the
+// directory that it writes to.
+const lockDir = ".lock"
+
 // Workspace is the directory of what runs leave for each other and for clusters. One run at a time uses it.
 type Workspace struct {
 	dir  string
@@ -37,13 +41,13 @@ func OpenWorkspace(dir string) (*Workspace, error) {
 		}
 		dir = filepath.Join(dir, workingDir)
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Join(dir, lockDir), 0o755); err != nil {
 		return nil, err
 	}
 	// On file systems without locks LockDir succeeds, and TryDir does not.
 	short, cancel := context.WithTimeout(context.Background(), 2*filelock.Poll)
 	defer cancel()
-	lock, err := filelock.LockDir(short, dir)
+	lock, err := filelock.LockDir(short, filepath.Join(dir, lockDir))
 	if errors.Is(err, context.DeadlineExceeded) {
 		return nil, fmt.Errorf("%w: %s", ErrBusy, dir)
 	}
