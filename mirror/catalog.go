@@ -34,7 +34,15 @@ type catalog struct {
 	asIs    bool
 	bundles []catalogBundle
 
+	// dest is where the catalog goes. Without a registry the tag of one that is named by digest is a guess until it is
+	// rebuilt.
+	dest    imageset.Ref
 	account CatalogAccount
+}
+
+// goesTo sets where the catalog goes.
+func (c *catalog) goesTo(dest imageset.Ref, d digest.Digest) {
+	c.dest, c.account.Destination, c.account.DestinationDigest = dest, dest.String(), d
 }
 
 // catalogBundle is a bundle that the filter keeps, with the images that it names.
@@ -166,7 +174,7 @@ func (e *CollectError) Unwrap() error { return e.Err }
 // addCatalog lists the images that a catalog names.
 func (r *run) addCatalog(n int) error {
 	c := r.catalogs[n]
-	c.account.Destination = r.place().Catalog(c.op, !c.asIs, "", c.account.FilterHash).String()
+	c.goesTo(r.place().Catalog(c.op, !c.asIs, "", c.account.FilterHash), "")
 	for _, p := range c.result.Problems {
 		r.filterProblem(c, p)
 	}

@@ -142,15 +142,11 @@ const Planned Status = "planned"
 func (r *run) writeMapping(list []*item) error {
 	var pairs []imageset.Pair
 	for _, c := range r.catalogs {
-		dest, err := imageset.ParseRef(c.account.Destination)
-		if err != nil {
-			return err
-		}
 		source := c.op.Catalog
 		if source.Transport == imageset.Docker {
 			source.Digest, source.Tag = c.digest, ""
 		}
-		pairs = append(pairs, imageset.Pair{Source: source, Destination: dest})
+		pairs = append(pairs, imageset.Pair{Source: source, Destination: c.dest})
 	}
 	var missing []imageset.Pair
 	for _, i := range list {

@@ -181,7 +181,7 @@ func writeLayout(ctx context.Context, from referrers.Reader, top v1.Descriptor, 
 			return err
 		}
 	}
-	out, err := layouts.NewAddition(ctx, layouts.Place{Path: dir})
+	out, err := layouts.NewAddition(ctx, layouts.Place{Format: layouts.OCI, Path: dir, Name: tag})
 	if err != nil {
 		return err
 	}

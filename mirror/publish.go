@@ -65,7 +65,7 @@ func (r *run) publish(ctx context.Context, c *catalog) error {
 func (r *run) put(ctx context.Context, c *catalog, from referrers.Reader, top v1.Descriptor,
 	sign []referrers.Attachment) error {
 	dest := r.rebuiltAt(c, top.Digest)
-	c.account.Destination, c.account.DestinationDigest = dest.String(), top.Digest
+	c.goesTo(dest, top.Digest)
 	to, err := r.to.repository(dest)
 	if err != nil {
 		return err
@@ -132,7 +132,7 @@ func (r *run) publishAsIs(ctx context.Context, c *catalog) error {
 	if err := r.copyItem(ctx, i); err != nil {
 		return err
 	}
-	c.account.Destination, c.account.DestinationDigest = dest.String(), i.account.Digest
+	c.goesTo(dest, i.account.Digest)
 	c.account.Published, c.account.Present = true, i.account.Status == Present
 	return nil
 }

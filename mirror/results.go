@@ -53,11 +53,7 @@ func (r *run) mirrored() []resources.Copied {
 		if !c.account.Published && !r.o.DryRun {
 			continue
 		}
-		dest, err := imageset.ParseRef(c.account.Destination)
-		if err != nil {
-			continue // it was made from a reference
-		}
-		out = append(out, resources.Copied{Source: c.op.Catalog, Destination: dest, Category: resources.Operator,
+		out = append(out, resources.Copied{Source: c.op.Catalog, Destination: c.dest, Category: resources.Operator,
 			Catalog: true, Digest: c.account.DestinationDigest, Template: c.op.TargetCatalogSourceTemplate})
 	}
 	return out

@@ -143,16 +143,12 @@ func (r *run) contents() (*medium.Contents, error) {
 			Tag: i.destination.Tag, Digest: i.account.Digest, Bytes: i.account.Bytes, Category: string(i.kind)})
 	}
 	for _, c := range r.catalogs {
-		dest, err := imageset.ParseRef(c.account.Destination)
-		if err != nil {
-			return nil, err
-		}
 		packages := map[string]map[string][]string{}
 		for name, p := range c.account.Packages {
 			packages[name] = p.Channels
 		}
 		about.Catalogs = append(about.Catalogs, medium.Catalog{Source: c.op.Written, SourceDigest: c.digest,
-			Filter: c.account.FilterHash, Path: dest.Path, Tag: dest.Tag, Digest: c.account.DestinationDigest,
+			Filter: c.account.FilterHash, Path: c.dest.Path, Tag: c.dest.Tag, Digest: c.account.DestinationDigest,
 			Packages: packages})
 	}
 	slices.SortFunc(about.Images, func(a, b medium.Image) int {
