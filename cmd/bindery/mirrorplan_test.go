@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -24,22 +25,28 @@ mirror:
   - name: other
 `
 
-// planCatalog is a catalog of one package whose head needs another one.
-const planCatalog = `{"schema":"olm.package","name":"alpha","defaultChannel":"stable"}
-{"schema":"olm.channel","package":"alpha","name":"stable","entries":[{"name":"alpha.v1.0.0"},{"name":"alpha.v1.1.0","replaces":"alpha.v1.0.0"},{"name":"alpha.v1.2.0","replaces":"alpha.v1.1.0"}]}
-{"schema":"olm.bundle","package":"alpha","name":"alpha.v1.0.0","image":"registry.example.com/acme/alpha:v1.0.0","properties":[{"type":"olm.package","value":{"packageName":"alpha","version":"1.0.0"}}]}
-{"schema":"olm.bundle","package":"alpha","name":"alpha.v1.1.0","image":"registry.example.com/acme/alpha:v1.1.0","properties":[{"type":"olm.package","value":{"packageName":"alpha","version":"1.1.0"}}]}
-{"schema":"olm.bundle","package":"alpha","name":"alpha.v1.2.0","image":"registry.example.com/acme/alpha:v1.2.0","properties":[{"type":"olm.package","value":{"packageName":"alpha","version":"1.2.0"}},{"type":"olm.package.required","value":{"packageName":"beta","versionRange":">=1.0.0"}}]}
+// planCatalog returns a catalog with a package whose head needs another one.
+func planCatalog() string {
+	bundle := func(pkg, version, needs string) string {
+		return fmt.Sprintf(`{"schema":"olm.bundle","package":%[1]q,"name":"%[1]s.v%[2]s","image":`+
+			`"registry.example.com/acme/%[1]s:v%[2]s","properties":[{"type":"olm.package","value":{"packageName":%[1]q,`+
+			`"version":%[2]q}}%[3]s]}`, pkg, version, needs)
+	}
+	return `{"schema":"olm.package","name":"alpha","defaultChannel":"stable"}
+{"schema":"olm.channel","package":"alpha","name":"stable","entries":[{"name":"alpha.v1.0.0"},
+{"name":"alpha.v1.1.0","replaces":"alpha.v1.0.0"},{"name":"alpha.v1.2.0","replaces":"alpha.v1.1.0"}]}
 {"schema":"olm.package","name":"beta","defaultChannel":"stable"}
 {"schema":"olm.channel","package":"beta","name":"stable","entries":[{"name":"beta.v1.0.0"}]}
-{"schema":"olm.bundle","package":"beta","name":"beta.v1.0.0","image":"registry.example.com/acme/beta:v1.0.0","properties":[{"type":"olm.package","value":{"packageName":"beta","version":"1.0.0"}}]}
-`
+` + bundle("alpha", "1.0.0", "") + bundle("alpha", "1.1.0", "") + bundle("beta", "1.0.0", "") +
+		bundle("alpha", "1.2.0", `,{"type":"olm.package.required","value":{"packageName":"beta",`+
+			`"versionRange":">=1.0.0"}}`)
+}
 
 func planDir(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "set.yaml"), planSet)
-	writeFile(t, filepath.Join(dir, "catalog", "catalog.json"), planCatalog)
+	writeFile(t, filepath.Join(dir, "catalog", "catalog.json"), planCatalog())
 	return dir
 }
 
