@@ -73,7 +73,7 @@ func (c *imageCopy) blob(ctx context.Context, d v1.Descriptor) error {
 		opened = true
 		body, err := BlobFrom(ctx, c.from, d, from)
 		if err != nil {
-			if isForeign(d) && errors.Is(err, fs.ErrNotExist) {
+			if IsForeign(d) && errors.Is(err, fs.ErrNotExist) {
 				return nil, errForeign
 			}
 			return nil, &SourceError{err}
@@ -105,8 +105,8 @@ func (c *imageCopy) blob(ctx context.Context, d v1.Descriptor) error {
 // errForeign is the error of a layer that the source does not have and need not have.
 var errForeign = errors.New("a layer that only other servers have")
 
-// isForeign tells whether a layer may be missing in registries (image specification, "Non-Distributable Layers").
-func isForeign(d v1.Descriptor) bool {
+// IsForeign tells whether a layer may be missing in registries (image specification, "Non-Distributable Layers").
+func IsForeign(d v1.Descriptor) bool {
 	return len(d.URLs) > 0 && (strings.Contains(d.MediaType, ".nondistributable.") ||
 		strings.Contains(d.MediaType, ".rootfs.foreign."))
 }
