@@ -83,6 +83,12 @@ func (w *Writer) writeText(text []byte, mediaType string) (v1.Descriptor, error)
 	if err != nil || w.Has(d.Digest) {
 		return d, err
 	}
+	if w.leave(k, d) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.leftOut[k].mediaType = mediaType
+		return d, nil
+	}
 	return d, w.writeMember(w.o.Form.blobName(k), d.Size, &k, func(to io.Writer) error {
 		_, err := to.Write(text)
 		return err

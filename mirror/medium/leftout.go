@@ -9,13 +9,12 @@ import (
 	"slices"
 	"time"
 
-
 	"github.com/operator-bindery/bindery/internal/limit"
 )
 
 // LeftOut returns what the archive counts on at the destination, by digest: the list that a [Writer] made, without what
-// earlier archives have. An archive of oc-mirror has no list: what its tags and their manifests name and is not there is
-// left out, and the history in it tells since when. Entries of an index that no file of the archive speaks of may be
+// earlier archives have. An archive of oc-mirror has no list: what its tags and their manifests name and is not there
+// is left out, and the history in it tells since when. Entries of an index that no file of the archive speaks of may be
 // missing on purpose, for images are mirrored for some platforms only; they are not listed. Manifests that are left out
 // hide what they refer to.
 func (r *Reader) LeftOut(ctx context.Context) ([]LeftOut, error) {

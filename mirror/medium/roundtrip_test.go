@@ -31,8 +31,8 @@ type sample struct {
 }
 
 func newSample(t testing.TB) *sample {
-	s := &sample{app: simple(t, "app", 1, 3_000_000, 512, 0), bundle: simple(t, "bundle", 1, 3_000_000, 1000)}
-	s.multi = indexOf(t, simple(t, "amd64", 10, 2000), simple(t, "arm64", 20, 2_000_000))
+	s := &sample{app: simple(t, "app", 1, 1_200_000, 512, 0), bundle: simple(t, "bundle", 1, 1_200_000, 1000)}
+	s.multi = indexOf(t, simple(t, "amd64", 10, 2000), simple(t, "arm64", 20, 1_100_000))
 	s.signature = simple(t, "signature", 30, 300)
 	s.referrer = imageOf(t, &s.app.manifest.Descriptor, simple(t, "bill", 40, 100).blobs...)
 	s.second = imageOf(t, &s.referrer.manifest.Descriptor, simple(t, "signature of it", 50, 100).blobs...)
@@ -86,7 +86,7 @@ func (s *sample) same(t testing.TB, r *medium.Reader) {
 func TestRoundTrip(t *testing.T) {
 	s := newSample(t)
 	for _, form := range bothForms {
-		for _, segment := range []int64{0, 3_500_000, 1 << 20} {
+		for _, segment := range []int64{0, 1_500_000, 1 << 20} {
 			t.Run(fmt.Sprintf("%s %d", form, segment), func(t *testing.T) {
 				dir := t.TempDir()
 				w := create(t, dir, medium.Options{Form: form, SegmentBytes: segment, Key: "k"})
@@ -105,7 +105,7 @@ func TestRoundTrip(t *testing.T) {
 						t.Fatalf("%v: %d bytes, %v", seg, len(content), err)
 					}
 					members(t, content, blobs)
-					if segment > 0 && len(content) > int(segment) && seg.Bytes < 2_000_000 {
+					if segment > 0 && len(content) > int(segment) && seg.Bytes < 1_050_000 {
 						t.Errorf("%s has %d bytes", seg.Name, len(content))
 					}
 				}
