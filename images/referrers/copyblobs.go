@@ -16,6 +16,7 @@ import (
 
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/transfer"
+	"github.com/operator-bindery/bindery/internal/verify"
 )
 
 // blobs copies the blobs of all manifests that are to be written, each once.
@@ -139,6 +140,9 @@ func (b *sentBody) Read(p []byte) (int, error) {
 }
 
 func (b *sentBody) Close() error { return b.body.Close() }
+
+// Verifies tells whether the body compares itself with its digest, so that the destination need not.
+func (b *sentBody) Verifies(d digest.Digest, size int64) bool { return verify.Verifies(b.body, d, size) }
 
 // manifests writes the manifests that are not there: those in an index before it.
 func (c *imageCopy) manifests(ctx context.Context, n *node) error {
