@@ -57,7 +57,8 @@ type DeleteOptions struct {
 // Needed are the images of all bundles that are not to be deleted, in all catalogs that were mirrored from the workspace
 // to the target and in those of the image set, and additional images that were mirrored.
 func ListDeletions(ctx context.Context, o DeleteOptions) (_ *DeleteList, problems []Problem, err error) {
-	r := &run{o: o.Options, log: logger{o.Log}, account: &Account{}, to: remoteTarget{o.Remote}}
+	r := &run{o: o.Options, log: logger{o.Log}, account: &Account{}}
+	r.to = remoteTarget{r}
 	defer func() { err = errors.Join(err, r.close()) }()
 	rec, err := readRecord(o.Workspace, o.Target)
 	if err != nil {
@@ -114,7 +115,7 @@ func ListDeletions(ctx context.Context, o DeleteOptions) (_ *DeleteList, problem
 // listCatalog adds the images of the bundles that an entry selects in the catalog at the target.
 func (r *run) listCatalog(ctx context.Context, op imageset.Operator, rec *record, wanted map[string]DeleteItem,
 	gone map[string]map[string]bool) error {
-	at, err := r.published(op, rec)
+	at, err := publishedAt(r.o.Target, op, rec)
 	if err != nil {
 		return err
 	}
@@ -147,11 +148,11 @@ func (r *run) listCatalog(ctx context.Context, op imageset.Operator, rec *record
 	return nil
 }
 
-// published is where the catalog of an entry is at the target. A rebuilt catalog that is named by digest has its own
+// publishedAt is where the catalog of an entry is at the target. A rebuilt catalog that is named by digest has its own
 // digest in its tag, which the record knows.
-func (r *run) published(op imageset.Operator, rec *record) (imageset.Ref, error) {
+func publishedAt(t imageset.Target, op imageset.Operator, rec *record) (imageset.Ref, error) {
 	known := op.Catalog.Transport == imageset.OCI || op.Catalog.Tag != "" || op.TargetTag != "" || op.WholeCatalog()
-	at := r.o.Target.Catalog(op, !op.WholeCatalog(), "", "")
+	at := t.Catalog(op, !op.WholeCatalog(), "", "")
 	if known {
 		return at, nil
 	}

@@ -26,6 +26,23 @@ func (r *run) openReader(ctx context.Context) (err error) {
 	}
 	r.contained = r.reader.Contents()
 	r.from = mediumOrigin{r}
+	r.elsewhere = map[digest.Digest]string{}
+	if r.contained != nil {
+		for _, l := range r.contained.LeftOut {
+			if l.Repository != "" {
+				at := imageset.Target{Host: r.o.Target.Host, Path: r.o.Target.Path}.Image(imageset.Ref{Path: l.Repository})
+				r.elsewhere[l.Digest] = at.Repository()
+			}
+		}
+	}
+	return nil
+}
+
+// otherPlaces are the repositories of the target from which a blob that the medium leaves out can be mounted.
+func (r *run) otherPlaces(d digest.Digest) []string {
+	if at := r.elsewhere[d]; at != "" {
+		return []string{at}
+	}
 	return nil
 }
 
@@ -38,7 +55,7 @@ func (o mediumOrigin) open(ctx context.Context, i *item) (*opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	from := &deltaReader{medium: o.run.reader.Repository(at.Path), target: to}
+	from := &deltaReader{run: o.run, medium: o.run.reader.Repository(at.Path), target: to}
 	top, err := from.medium.Head(ctx, at.Tag)
 	if errors.Is(err, fs.ErrNotExist) && i.source.Digest != "" {
 		top, err = from.medium.Head(ctx, i.source.Digest.String())
@@ -61,9 +78,9 @@ type mediumRepository interface {
 	Head(ctx context.Context, name string) (v1.Descriptor, error)
 }
 
-// deltaReader reads a repository of a medium. Manifests that the medium leaves out, since the target has them, are read
-// from the target; blobs are not asked for, since the target has them.
+// deltaReader reads a repository of a medium, and what the medium leaves out from the target, which has it.
 type deltaReader struct {
+	run    *run
 	medium mediumRepository
 	target referrers.Reader
 }
@@ -83,6 +100,15 @@ func (d *deltaReader) Blob(ctx context.Context, want v1.Descriptor) (io.ReadClos
 	}
 	if r, there := d.target.Blob(ctx, want); there == nil {
 		return r, nil
+	}
+	for _, name := range d.run.otherPlaces(want.Digest) {
+		at, failed := d.run.o.Remote.Repository(name)
+		if failed != nil {
+			continue
+		}
+		if r, failed := at.Blob(ctx, want); failed == nil {
+			return r, nil
+		}
 	}
 	return nil, err
 }
@@ -157,7 +183,7 @@ func (r *run) catalogOnMedium(ctx context.Context, c *catalog) error {
 	if err != nil {
 		return err
 	}
-	found.top, found.reader = top, &deltaReader{repo, dest}
+	found.top, found.reader = top, &deltaReader{r, repo, dest}
 	dir := filepath.Join(r.work.Dir(), "medium-"+top.Digest.Encoded()[:16])
 	c.name, c.digest = "oci:"+dir+":catalog", found.digest
 	if found.filtered {

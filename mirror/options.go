@@ -6,14 +6,16 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/opencontainers/go-digest"
+
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/internal/indeximage"
 	"github.com/operator-bindery/bindery/mirror/filter"
 	"github.com/operator-bindery/bindery/mirror/imageset"
-	"github.com/operator-bindery/bindery/mirror/inventory"
 	"github.com/operator-bindery/bindery/mirror/medium"
 	"github.com/operator-bindery/bindery/mirror/resources"
+	"github.com/operator-bindery/bindery/mirror/stock"
 	"github.com/operator-bindery/bindery/render"
 )
 
@@ -81,12 +83,17 @@ type Options struct {
 	Recheck bool
 	// Shard, unless zero, is the part of the images that this run copies; catalogs are then left to [Publish].
 	Shard Shard
+	// PublishOnly copies no images: it looks for them at the target, and publishes the catalogs. It comes after the
+	// runs of all shards.
+	PublishOnly bool
 
 	// Medium is how a medium is written: its form, the size of segments.
 	Medium medium.Options
 	// Against is what the target has, for a medium that carries only what it lacks; nil is all but what earlier media
 	// carried, see Since.
-	Against *inventory.Inventory
+	Against *stock.Inventory
+	// AgainstDigest is that of the inventory's file.
+	AgainstDigest digest.Digest
 	// Since, unless zero, leaves out what media before this time carried and nothing else; All leaves out nothing.
 	Since time.Time
 	All   bool

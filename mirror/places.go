@@ -64,10 +64,14 @@ type repository interface {
 }
 
 // remoteTarget writes to a registry.
-type remoteTarget struct{ remote *images.Remote }
+type remoteTarget struct{ run *run }
 
 func (t remoteTarget) repository(ref imageset.Ref) (repository, error) {
-	return t.remote.Repository(ref.Repository())
+	at, err := t.run.o.Remote.Repository(ref.Repository())
+	if err == nil && len(t.run.elsewhere) > 0 {
+		at.MountFrom(t.run.otherPlaces)
+	}
+	return at, err
 }
 
 // attachmentReader is a reader whose attachments are hints: what a registry does not give is noted and counts as

@@ -7,6 +7,8 @@ import (
 	"io"
 	"sync"
 
+	"github.com/opencontainers/go-digest"
+
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/mirror/imageset"
@@ -24,8 +26,10 @@ type run struct {
 	to        target
 	reader    *medium.Reader   // FromDisk
 	contained *medium.Contents // of the reader; nil for archives of oc-mirror
-	writer    *medium.Writer   // ToDisk
-	earlier   *medium.History  // what earlier archives had; ToDisk
+	// elsewhere are repositories of the target with what the medium leaves out.
+	elsewhere map[digest.Digest]string
+	writer    *medium.Writer  // ToDisk
+	earlier   *medium.History // what earlier archives had; ToDisk
 	state     *carried
 	work      *images.Workspace
 	progress  progress
@@ -35,6 +39,21 @@ type run struct {
 // Run mirrors an image set. The account is returned with every error that comes after the configuration was read. An
 // [*IncompleteError] means that everything that could be done is done; other errors end the run.
 func Run(ctx context.Context, o Options) (_ *Account, err error) {
+	r, err := o.begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, r.close()) }()
+	if err := r.open(ctx); err != nil {
+		return r.account, err
+	}
+	err = r.do(ctx)
+	r.finishAccount()
+	return r.account, err
+}
+
+// begin returns a run with the defaults of the options. The caller closes it.
+func (o Options) begin(ctx context.Context) (*run, error) {
 	if o.Jobs == 0 {
 		o.Jobs = 4
 	}
@@ -47,16 +66,9 @@ func Run(ctx context.Context, o Options) (_ *Account, err error) {
 	r := &run{o: o, log: logger{o.Log}, account: &Account{Mode: o.Mode, Config: o.Config, DryRun: o.DryRun,
 		Catalogs: []CatalogAccount{}, Images: []ImageAccount{}, Resources: []string{}, Problems: []Problem{}}}
 	r.progress.events = o.Events
-	defer func() { err = errors.Join(err, r.close()) }()
-	if r.work, err = images.NewWorkspace(ctx, nil, o.Spec.Build.Dir); err != nil {
-		return nil, err
-	}
-	if err := r.open(ctx); err != nil {
-		return r.account, err
-	}
-	err = r.do(ctx)
-	r.finishAccount()
-	return r.account, err
+	var err error
+	r.work, err = images.NewWorkspace(ctx, nil, o.Spec.Build.Dir)
+	return r, err
 }
 
 // open opens the two ends.
@@ -71,7 +83,7 @@ func (r *run) open(ctx context.Context) (err error) {
 				return fmt.Errorf("%s: %w", r.o.Target.Host, err)
 			}
 		}
-		r.to = remoteTarget{r.o.Remote}
+		r.to = remoteTarget{r}
 	}
 	switch r.o.Mode {
 	case ToMirror:
@@ -104,7 +116,11 @@ func (r *run) do(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := r.transfer(ctx, list); err != nil {
+	bring := r.transfer
+	if r.o.PublishOnly {
+		bring = r.lookFor
+	}
+	if err := bring(ctx, list); err != nil {
 		return err
 	}
 	if err := r.settle(ctx); err != nil {

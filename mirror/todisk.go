@@ -54,7 +54,7 @@ func (r *run) mediumKey() string {
 		fmt.Fprintf(h.Hash(), "\n%s", c.digest)
 	}
 	if r.o.Against != nil {
-		fmt.Fprintf(h.Hash(), "\nagainst %s", r.o.Against.Digest())
+		fmt.Fprintf(h.Hash(), "\nagainst %s", r.o.AgainstDigest)
 	}
 	return h.Digest().String()
 }
@@ -63,7 +63,7 @@ func (r *run) mediumKey() string {
 func (r *run) have() (func(digest.Digest) bool, error) {
 	switch {
 	case r.o.Against != nil:
-		return r.o.Against.Has, nil
+		return r.o.Against.Have, nil
 	case r.o.All:
 		return nil, nil
 	}
@@ -84,8 +84,7 @@ func (r *run) known(i *item) bool {
 	if i.kind == Additional {
 		at = i.destination
 	}
-	is, ok := r.o.Against.Tag(at.Path, at.Tag)
-	return ok && is == i.source.Digest
+	return r.o.Against.Tag(at.Path, at.Tag) == i.source.Digest
 }
 
 // againstPlace gives the names that an inventory has: those at its target, below its path.
@@ -154,6 +153,7 @@ func (r *run) contents() (*medium.Contents, error) {
 	slices.SortFunc(about.Images, func(a, b medium.Image) int {
 		return strings.Compare(a.Path+":"+a.Tag+a.Source, b.Path+":"+b.Tag+b.Source)
 	})
+	about.LeftOut = r.leftOut()
 	account := *r.account
 	account.Images = nil
 	var err error
@@ -212,4 +212,23 @@ func (r *run) addCatalogFiles(ctx context.Context, c *catalog, rebuilt digest.Di
 		"filtered-catalogs", c.account.FilterHash, "digest")
 	text := rebuilt.Encoded()
 	return r.writer.AddFile(ctx, name, int64(len(text)), strings.NewReader(text))
+}
+
+// leftOut lists what the medium leaves out, with a repository of the target that has it, as far as an inventory tells.
+func (r *run) leftOut() []medium.LeftOut {
+	list := r.writer.LeftOut()
+	if r.o.Against == nil {
+		return list
+	}
+	all := r.o.Against.Repositories()
+	for n := range list {
+		d := list[n].Digest
+		at := slices.IndexFunc(all, func(name string) bool {
+			return r.o.Against.HaveBlob(name, d) || r.o.Against.HaveManifest(name, d)
+		})
+		if at >= 0 {
+			list[n].Repository = all[at]
+		}
+	}
+	return list
 }

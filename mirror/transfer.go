@@ -110,6 +110,13 @@ func (r *run) copyItem(ctx context.Context, i *item) (err error) {
 			return fmt.Errorf("%s: %w", i.destination.Name(), err)
 		}
 	}
+	if i.byDigest() && there.Digest != i.source.Digest && r.state.has(r.carriedKey(i, i.source.Digest)) {
+		// The tag may be the list of what hangs on the image.
+		there, err = to.Head(ctx, i.source.Digest.String())
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%s: %w", i.destination.Name(), err)
+		}
+	}
 	if i.byDigest() && there.Digest == i.source.Digest && r.settled(i, there) {
 		return nil
 	}
@@ -235,25 +242,21 @@ func (r *run) checkItems(list []*item) error {
 	return nil
 }
 
-// block notes that an image is left out. Expressions are compared with the reference as it is written and with the
-// path at the destination (MIRROR section 5).
+// block notes that an image is left out by a rule of the image set.
 func (r *run) block(i *item) {
-	for _, b := range r.o.Set.BlockedImages {
-		source := b.Pattern.MatchString(i.source.Name())
-		below := i.destination
-		below.Host = ""
-		if !source && !b.Pattern.MatchString(below.Name()) {
-			continue
-		}
-		i.account.Status = Blocked
-		if !source {
-			r.problem(Warning, i.name(), "", "blocked, as its name at the destination, %s, matches %q", below.Name(),
-				b.Name)
-		}
-		for _, u := range i.users {
-			r.problem(Warning, i.name(), "--prune-blocked takes the bundle out of the catalog",
-				"blocked, and bundle %s of package %s names it", u.bundle, u.pkg)
-		}
+	b, blocked := r.o.Set.Blocked(i.source, "", i.destination, r.place())
+	if !blocked {
 		return
+	}
+	i.account.Status = Blocked
+	if b.ByDestination {
+		r.problem(Warning, i.name(), "", "blocked, as %q matches its name at the destination", b.Rule.Name)
+	}
+	if r.o.PruneBlocked {
+		return
+	}
+	for _, u := range i.users {
+		r.problem(Warning, i.name(), "--prune-blocked takes the bundle out of the catalog",
+			"blocked, and bundle %s of package %s names it", u.bundle, u.pkg)
 	}
 }

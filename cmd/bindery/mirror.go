@@ -7,6 +7,11 @@ func (p *program) mirrorCommand() *cli.Command {
 	return p.groupCommand("mirror", "carry catalogs and the images that they name to a registry, or across an air gap",
 		p.mirrorPlanCommand(),
 		p.mirrorRunCommand(),
+		p.mirrorPublishCommand(),
+		p.mirrorVerifyCommand(),
+		p.mirrorDeleteCommand(),
+		p.mirrorInventoryCommand(),
+		p.mirrorResourcesCommand(),
 	)
 }
 

@@ -380,14 +380,20 @@ func (p *program) mirrorRemote(c *cli.Context, o *mirror.Options, to images.Regi
 	if err != nil {
 		return err
 	}
-	remote, err := images.NewRemote(c.Context, images.RemoteOptions{Registry: to, Retries: c.Int("retries"),
+	o.Remote, err = p.newRemote(c, to, throttle, uploads)
+	return err
+}
+
+// newRemote returns a client for repositories at a mirror, which is closed when the command ends.
+func (p *program) newRemote(c *cli.Context, at images.Registry, throttle *images.Throttle,
+	uploads images.Uploads) (*images.Remote, error) {
+	remote, err := images.NewRemote(c.Context, images.RemoteOptions{Registry: at, Retries: c.Int("retries"),
 		Throttle: throttle, Uploads: uploads, Events: p.warnEvent})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	p.atEnd = append(p.atEnd, func(bool) error { return remote.Close() })
-	o.Remote = remote
-	return nil
+	return remote, nil
 }
 
 // mirrorSigning reads the flags about signing: rebuilt catalogs are signed.
@@ -431,11 +437,10 @@ func (p *program) mediumOptions(c *cli.Context, o *mirror.Options) error {
 		if o.All || !o.Since.IsZero() {
 			return cmdline.Usagef("--against excludes --since and --all")
 		}
-		against, err := readInventory(file)
-		if err != nil {
+		var err error
+		if o.Against, o.AgainstDigest, err = readInventory(file); err != nil {
 			return &cmdline.Error{Class: cmdline.ClassInput, Object: file, Err: err}
 		}
-		o.Against = against
 	}
 	return nil
 }

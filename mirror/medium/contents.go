@@ -85,6 +85,8 @@ type LeftOut struct {
 	Size   int64         `json:"size,omitempty"`
 	// MediaType is set for manifests.
 	MediaType string `json:"mediaType,omitempty"`
+	// Repository is one that has it at the destination, if the caller knows it.
+	Repository string `json:"repository,omitempty"`
 	// Since is when the first archive was made that had it, if that is known.
 	Since *time.Time `json:"since,omitempty"`
 }

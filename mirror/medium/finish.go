@@ -207,7 +207,7 @@ func (w *Writer) addContents(ctx context.Context, about Contents) error {
 	}
 }
 
-// leftOutList returns what is left out, by digest. Times that the caller knows stay.
+// leftOutList returns what is left out, by digest. Times and repositories that the caller knows stay.
 func (w *Writer) leftOutList(about Contents) []LeftOut {
 	known := map[digest.Digest]LeftOut{}
 	for _, l := range about.LeftOut {
@@ -223,7 +223,7 @@ func (w *Writer) leftOutList(about Contents) []LeftOut {
 	for _, k := range sorted(keys) {
 		a := w.leftOut[k]
 		list = append(list, LeftOut{Digest: k.digest(), Size: a.size, MediaType: a.mediaType,
-			Since: known[k.digest()].Since})
+			Since: known[k.digest()].Since, Repository: known[k.digest()].Repository})
 	}
 	return list
 }
