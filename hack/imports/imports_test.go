@@ -64,6 +64,7 @@ var rules = map[string][]string{
 
 	// The air gap.
 	"mirror/medium": {"images/referrers"},
+	"mirror/stock":  {"images/referrers"},
 
 	// Internal packages that are not leaves.
 	"internal/cataloglayer":       {"declcfg", "layers", "serve", "serve/opmcache"},
@@ -88,7 +89,8 @@ var rules = map[string][]string{
 // forTests are the packages that only tests import.
 var forTests = []string{"internal/catalogdtest", "internal/cputime", "internal/edittest",
 	"internal/filelock/filelocktest",
-	"internal/heaptest", "internal/kube/kubetest", "internal/mirrortest", "internal/race", "internal/recorded", "internal/supplytest",
+	"internal/heaptest", "internal/kube/kubetest", "internal/mirrortest", "internal/race", "internal/recorded",
+	"internal/supplytest",
 	"internal/storetest",
 	"internal/testbundles", "internal/testregistry"}
 
