@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/opencontainers/go-digest"
 	"github.com/urfave/cli/v2"
@@ -28,9 +27,11 @@ func (p *program) mirrorPlanCommand() *cli.Command {
 			"have, default\n" +
 			"channels without a bundle, dependencies that nothing kept satisfies, installed versions that lose their " +
 			"way to the kept\n" +
-			"head. Problems of the level \"error\" do not end this command with an error: a run refuses to publish such " +
+			"head. Problems of the level \"error\" do not end this command with an error: a run refuses to " +
+			"publish such " +
 			"a catalog.\n\n" +
-			"--catalog reads a catalog elsewhere: SOURCE is a catalog directory, an OCI layout, an archive or an image. " +
+			"--catalog reads a catalog elsewhere: SOURCE is a catalog directory, an OCI layout, an archive or an " +
+			"image. " +
 			"No image is\n" +
 			"copied." +
 			examples("bindery mirror plan -c imageset.yaml",
@@ -153,7 +154,7 @@ func (p *program) planCatalog(c *cli.Context, op imageset.Operator, source strin
 	if source == "" {
 		source = readableName(op.Catalog)
 	}
-	r, name, err := p.filterCatalog(c, asLayout(source), op, o)
+	r, resolved, err := p.filterCatalog(c, asLayout(source), op, o)
 	var wrong *filter.Error
 	if errors.As(err, &wrong) {
 		return nil, &cmdline.Error{Class: cmdline.ClassInput, Object: op.Written,
@@ -162,12 +163,10 @@ func (p *program) planCatalog(c *cli.Context, op imageset.Operator, source strin
 	if err != nil {
 		return nil, fmt.Errorf("catalog %s: %w", op.Written, err)
 	}
-	one := &catalogPlan{Catalog: op.Written, Packages: r.Kept, WholeCatalog: r.WholeCatalog, Others: r.Others,
+	one := &catalogPlan{Catalog: op.Written, Digest: resolved, Packages: r.Kept, WholeCatalog: r.WholeCatalog,
+		Others: r.Others,
 		Images: r.Images, Dependencies: append([]filter.Dependency{}, r.Dependencies...),
 		Lost: append([]filter.Lost{}, r.Lost...), result: r}
-	if _, text, ok := strings.Cut(name, "@"); ok && digest.Digest(text).Validate() == nil {
-		one.Digest = digest.Digest(text)
-	}
 	one.Target = (imageset.Target{}).Catalog(op, !r.WholeCatalog, "", op.FilterHash(one.Digest)).Name()
 	return one, nil
 }
@@ -175,10 +174,10 @@ func (p *program) planCatalog(c *cli.Context, op imageset.Operator, source strin
 // errPlanned ends an edit whose result is not wanted.
 var errPlanned = errors.New("planned")
 
-// filterCatalog applies an operator entry to the skeleton of a catalog. It also returns the catalog's name, with its digest
-// if it is an image.
+// filterCatalog applies an operator entry to the skeleton of a catalog. It also returns the digest of the catalog's
+// image, if it is one.
 func (p *program) filterCatalog(c *cli.Context, source string, op imageset.Operator,
-	o filter.Options) (r *filter.Result, name string, err error) {
+	o filter.Options) (r *filter.Result, resolved digest.Digest, err error) {
 	index, err := p.openIndex(c, source, "")
 	if err != nil {
 		return nil, "", err
@@ -195,7 +194,10 @@ func (p *program) filterCatalog(c *cli.Context, source string, op imageset.Opera
 	if _, _, err := index.Source.Apply(c.Context, e); !errors.Is(err, errPlanned) {
 		return nil, "", err
 	}
-	return r, index.Name, nil
+	if index.Image != nil {
+		resolved = index.Image.Digest
+	}
+	return r, resolved, nil
 }
 
 // readableName returns the name by which the catalog of a reference is read. A digest counts more than a tag.

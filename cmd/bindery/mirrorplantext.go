@@ -37,7 +37,8 @@ func (p *program) printMirrorPlan(plan *mirrorPlanned) error {
 			}
 			rows = append(rows, []string{image.Name, to})
 		}
-		return list.Table{Header: []string{"ADDITIONAL IMAGE", "AT THE DESTINATION"}, Rows: rows}.Write(w, printable.Cell)
+		return list.Table{Header: []string{"ADDITIONAL IMAGE", "AT THE DESTINATION"}, Rows: rows}.Write(w,
+			printable.Cell)
 	})
 }
 
@@ -74,8 +75,9 @@ func printCatalogPlan(w io.Writer, one *catalogPlan) error {
 		}
 	}
 	for _, d := range one.Dependencies {
-		fmt.Fprintln(w, printable.Text(fmt.Sprintf("added: bundle %s of package %s, as bundle %s of package %s needs %s",
-			d.Bundle, d.Package, d.ByBundle, d.ByPackage, d.Needs)))
+		fmt.Fprintln(w,
+			printable.Text(fmt.Sprintf("added: bundle %s of package %s, as bundle %s of package %s needs %s",
+				d.Bundle, d.Package, d.ByBundle, d.ByPackage, d.Needs)))
 	}
 	for _, problem := range one.Problems {
 		fmt.Fprintln(w, printable.Text(string(problem.Level)+": "+problem.String()))

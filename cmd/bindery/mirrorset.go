@@ -78,8 +78,8 @@ func (p *program) filterPolicy(c *cli.Context) (filter.Options, error) {
 	return o, nil
 }
 
-// catalogSources returns the catalogs to be read in place of those in a configuration, by the reference as it is written
-// there: the values of --catalog.
+// catalogSources returns the catalogs to be read in place of those in a configuration, by the reference as it is
+// written there: the values of --catalog.
 func catalogSources(c *cli.Context, set *imageset.Set) (map[string]string, error) {
 	var known []string
 	for _, o := range set.Operators {
