@@ -51,8 +51,8 @@ func (h *History) Has(d digest.Digest) bool {
 
 func compareKeys(a, b key) int { return bytes.Compare(a[:], b[:]) }
 
-// Where returns the repository that an archive had a blob or manifest for; nothing if that is not known, as in a history
-// that oc-mirror wrote.
+// Where returns the repository that an archive had a blob or manifest for; nothing if that is not known, as in a
+// history that oc-mirror wrote.
 func (h *History) Where(d digest.Digest) []string {
 	k, err := keyOf(d)
 	if err != nil {

@@ -36,7 +36,8 @@ func TestHistory(t *testing.T) {
 	if err != nil || before.Len() != 2 || !before.Time.Equal(day(1)) {
 		t.Fatal(before, err)
 	}
-	if _, err := medium.WriteHistory(dir, day(3), before, map[digest.Digest]string{three: "acme/app", two: "other"}); err != nil {
+	if _, err := medium.WriteHistory(dir, day(3), before,
+		map[digest.Digest]string{three: "acme/app", two: "other"}); err != nil {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{".history-2026-08-02T10-20-30Z": one.String(), ".history-yesterday": "x",

@@ -10,7 +10,8 @@ import (
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 )
 
-// writeStamped writes a file with a time in its name. File systems without colons (FAT, some network shares) get dashes.
+// writeStamped writes a file with a time in its name. File systems without colons (FAT, some network shares) get
+// dashes.
 func writeStamped(workingDir, in, prefix, stamp string, text []byte) (string, error) {
 	dir := filepath.Join(workingDir, in)
 	if err := os.MkdirAll(dir, 0o755); err != nil {

@@ -56,9 +56,10 @@ func TestMemory(t *testing.T) {
 		r := w.Repository(fmt.Sprintf("acme/app%d", i))
 		all.Go(func() {
 			for d := range next {
-				_, err := r.CarryBlob(context.Background(), d, func(_ context.Context, from int64) (io.ReadCloser, error) {
-					return &measured{ReadCloser: &zeros{d.Size - from}, peak: &peak}, nil
-				})
+				_, err := r.CarryBlob(context.Background(), d,
+					func(_ context.Context, from int64) (io.ReadCloser, error) {
+						return &measured{ReadCloser: &zeros{d.Size - from}, peak: &peak}, nil
+					})
 				if err != nil {
 					t.Error(err)
 				}
