@@ -15,6 +15,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/indeximage"
 	"github.com/operator-bindery/bindery/mirror/filter"
 	"github.com/operator-bindery/bindery/mirror/imageset"
+	"github.com/operator-bindery/bindery/mirror/resources"
 )
 
 // catalog is one entry of the image set's operators.
@@ -36,8 +37,10 @@ type catalog struct {
 
 	// dest is where the catalog goes. Without a registry the tag of one that is named by digest is a guess until it is
 	// rebuilt.
-	dest    imageset.Ref
-	account CatalogAccount
+	dest imageset.Ref
+	// template, unless nil, is what its CatalogSource is made from.
+	template *resources.Template
+	account  CatalogAccount
 }
 
 // goesTo sets where the catalog goes.
@@ -65,6 +68,11 @@ func (c *catalog) close() error {
 // openCatalog reads and filters a catalog. With a reader the catalog is that of a medium.
 func (r *run) openCatalog(ctx context.Context, op imageset.Operator) (_ *catalog, err error) {
 	c := &catalog{op: op, selects: op}
+	if file := op.TargetCatalogSourceTemplate; file != "" {
+		if c.template, err = resources.ReadTemplate(file); err != nil {
+			return c, err
+		}
+	}
 	c.account = CatalogAccount{Source: op.Catalog.Name(), Packages: map[string]CatalogedPackage{}}
 	if err := r.resolveCatalog(ctx, c); err != nil {
 		return c, err

@@ -53,7 +53,7 @@ func Resources(ctx context.Context, o Options, dir string) (_ *Account, err erro
 		}
 		c.goesTo(at, top.Digest)
 	}
-	err = r.writeResources(dir)
+	err = r.writeResources(ctx, dir)
 	r.finishAccount()
 	return r.account, err
 }

@@ -61,7 +61,7 @@ func (r *run) forecast(ctx context.Context, list []*item) error {
 		if r.o.Compat {
 			dir = r.o.Workspace.Resources()
 		}
-		if err := r.writeResources(dir); err != nil {
+		if err := r.writeResources(ctx, dir); err != nil {
 			return err
 		}
 	}

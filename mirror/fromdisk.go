@@ -26,12 +26,12 @@ func (r *run) openReader(ctx context.Context) (err error) {
 	}
 	r.contained = r.reader.Contents()
 	r.from = mediumOrigin{r}
-	r.elsewhere = map[digest.Digest]string{}
+	r.elsewhere = map[digest.Digest][]string{}
 	if r.contained != nil {
 		for _, l := range r.contained.LeftOut {
-			if l.Repository != "" {
-				at := imageset.Target{Host: r.o.Target.Host, Path: r.o.Target.Path}.Image(imageset.Ref{Path: l.Repository})
-				r.elsewhere[l.Digest] = at.Repository()
+			for _, name := range l.Repositories {
+				at := r.o.Target.Image(imageset.Ref{Path: name})
+				r.elsewhere[l.Digest] = append(r.elsewhere[l.Digest], at.Repository())
 			}
 		}
 	}
@@ -40,10 +40,7 @@ func (r *run) openReader(ctx context.Context) (err error) {
 
 // otherPlaces are the repositories of the target from which a blob that the medium leaves out can be mounted.
 func (r *run) otherPlaces(d digest.Digest) []string {
-	if at := r.elsewhere[d]; at != "" {
-		return []string{at}
-	}
-	return nil
+	return r.elsewhere[d]
 }
 
 // mediumOrigin reads images from a medium, and what the medium leaves out from the target.

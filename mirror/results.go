@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -21,7 +22,7 @@ func (r *run) writeResults(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	if r.o.Mode != ToDisk && r.o.Shard.Count == 0 {
-		if err := r.writeResources(r.o.Workspace.Resources()); err != nil {
+		if err := r.writeResources(ctx, r.o.Workspace.Resources()); err != nil {
 			return err
 		}
 		if err := r.writeRecord(); err != nil {
@@ -54,28 +55,43 @@ func (r *run) mirrored() []resources.Copied {
 			continue
 		}
 		out = append(out, resources.Copied{Source: c.op.Catalog, Destination: c.dest, Category: resources.Operator,
-			Catalog: true, Digest: c.account.DestinationDigest, Template: c.op.TargetCatalogSourceTemplate})
+			Catalog: true, Digest: c.account.DestinationDigest, Template: c.template})
 	}
 	return out
 }
 
-// writeResources writes the files for clusters. Those of catalogs that are not published stay as they are.
-func (r *run) writeResources(dir string) error {
+// writeResources writes the files for clusters. Unless all catalogs are published, files of earlier runs stay: those of a
+// catalog that is not published are about the one that is at the target.
+func (r *run) writeResources(ctx context.Context, dir string) error {
 	o := r.o.Resources
-	o.CreatedAt = r.o.Now
-	files, notes, err := resources.Files(r.mirrored(), o)
+	o.CreatedAt, o.Nested = r.o.Now, r.o.Target.MaxNestedPaths > 0
+	set, err := resources.Make(r.mirrored(), o)
 	if err != nil {
 		return err
 	}
-	for _, n := range notes {
-		r.problem(Warning, "", "", "%s", n)
+	for _, text := range set.Warnings {
+		r.problem(Warning, "", "", "%s", text)
 	}
-	complete := !slices.ContainsFunc(r.catalogs, func(c *catalog) bool { return !c.account.Published })
-	written, err := resources.Write(dir, files, resources.WriteOptions{KeepOthers: !complete && !r.o.DryRun})
-	if err != nil {
+	files := set.Files
+	if !r.o.DryRun && slices.ContainsFunc(r.catalogs, func(c *catalog) bool { return !c.account.Published }) {
+		stale, err := resources.Stale(dir, files)
+		if err != nil {
+			return err
+		}
+		for _, name := range stale {
+			text, err := os.ReadFile(filepath.Join(dir, name))
+			if err != nil {
+				return err
+			}
+			files = append(files, resources.File{Name: name, Data: text})
+		}
+	}
+	if _, err := resources.Write(ctx, dir, files); err != nil {
 		return err
 	}
-	r.account.Resources = written
+	for _, f := range set.Files {
+		r.account.Resources = append(r.account.Resources, filepath.Join(dir, f.Name))
+	}
 	return nil
 }
 

@@ -27,7 +27,7 @@ type run struct {
 	reader    *medium.Reader   // FromDisk
 	contained *medium.Contents // of the reader; nil for archives of oc-mirror
 	// elsewhere are repositories of the target with what the medium leaves out.
-	elsewhere map[digest.Digest]string
+	elsewhere map[digest.Digest][]string
 	writer    *medium.Writer  // ToDisk
 	earlier   *medium.History // what earlier archives had; ToDisk
 	state     *carried

@@ -33,7 +33,7 @@ func (r *run) openWriter(ctx context.Context) (err error) {
 	if o.SegmentBytes == 0 {
 		o.SegmentBytes = r.o.Set.SegmentSize() << 30
 	}
-	if o.Have, err = r.have(); err != nil {
+	if err := r.setHave(&o); err != nil {
 		return err
 	}
 	if r.writer, err = medium.Create(ctx, r.o.Archive, o); err != nil {
@@ -59,20 +59,21 @@ func (r *run) mediumKey() string {
 	return h.Digest().String()
 }
 
-// have returns what the other side has: by the inventory, or by what earlier media carried.
-func (r *run) have() (func(digest.Digest) bool, error) {
+// setHave says what the other side has: by the inventory, or by what earlier media carried.
+func (r *run) setHave(o *medium.Options) error {
 	switch {
 	case r.o.Against != nil:
-		return r.o.Against.Have, nil
+		o.Have, o.Where = r.o.Against.Have, r.hasAt
+		return nil
 	case r.o.All:
-		return nil, nil
+		return nil
 	}
 	h, err := medium.ReadHistory(os.DirFS(r.o.Workspace.Dir()), r.o.Since)
-	if err != nil || h.Len() == 0 {
-		return nil, err
+	if err != nil || h.Time.IsZero() {
+		return err
 	}
-	r.earlier = h
-	return h.Has, nil
+	r.earlier, o.Have, o.Where = h, h.Has, h.Where
+	return nil
 }
 
 // known tells whether the target is known to have an image, so that the medium need not carry it.
@@ -122,7 +123,7 @@ func (r *run) finishMedium(ctx context.Context) error {
 	for _, s := range done.Segments {
 		r.account.Archives = append(r.account.Archives, ArchiveAccount{s.Name, s.Bytes, s.SHA256})
 	}
-	_, err = medium.WriteHistory(r.o.Workspace.Dir(), r.o.Now, r.earlier, r.writer.Digests())
+	_, err = medium.WriteHistory(r.o.Workspace.Dir(), r.o.Now, r.earlier, r.writer.Had())
 	return err
 }
 
@@ -153,7 +154,6 @@ func (r *run) contents() (*medium.Contents, error) {
 	slices.SortFunc(about.Images, func(a, b medium.Image) int {
 		return strings.Compare(a.Path+":"+a.Tag+a.Source, b.Path+":"+b.Tag+b.Source)
 	})
-	about.LeftOut = r.leftOut()
 	account := *r.account
 	account.Images = nil
 	var err error
@@ -214,21 +214,12 @@ func (r *run) addCatalogFiles(ctx context.Context, c *catalog, rebuilt digest.Di
 	return r.writer.AddFile(ctx, name, int64(len(text)), strings.NewReader(text))
 }
 
-// leftOut lists what the medium leaves out, with a repository of the target that has it, as far as an inventory tells.
-func (r *run) leftOut() []medium.LeftOut {
-	list := r.writer.LeftOut()
-	if r.o.Against == nil {
-		return list
-	}
-	all := r.o.Against.Repositories()
-	for n := range list {
-		d := list[n].Digest
-		at := slices.IndexFunc(all, func(name string) bool {
-			return r.o.Against.HaveBlob(name, d) || r.o.Against.HaveManifest(name, d)
-		})
-		if at >= 0 {
-			list[n].Repository = all[at]
+// hasAt returns a repository of the target, by the inventory, that has a blob or manifest.
+func (r *run) hasAt(d digest.Digest) []string {
+	for _, name := range r.o.Against.Repositories() {
+		if r.o.Against.HaveBlob(name, d) || r.o.Against.HaveManifest(name, d) {
+			return []string{name}
 		}
 	}
-	return list
+	return nil
 }

@@ -3,7 +3,9 @@ package main
 import (
 	"github.com/urfave/cli/v2"
 
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/version"
 	"github.com/operator-bindery/bindery/mirror/resources"
 )
 
@@ -19,5 +21,13 @@ func (p *program) mirrorSource(c *cli.Context, from images.Registry, throttle *i
 
 // readResourceFlags reads the flags about files for clusters.
 func readResourceFlags(c *cli.Context, o *resources.Options) error {
+	switch v := c.String("idms-scope"); v {
+	case "namespace", "repository":
+		o.Repositories = v == "repository"
+	default:
+		return cmdline.Usagef("invalid --idms-scope value %q, expected (namespace|repository)", v)
+	}
+	o.PinCatalogs, o.Policy, o.Version = c.Bool("pin-catalogs"), c.Bool("icsp"), version.Release
+	o.Lists, o.Insecure = true, c.Bool("use-http")
 	return nil
 }

@@ -172,7 +172,7 @@ func (p *program) deleteImages(c *cli.Context, list *mirror.DeleteList, t images
 		p.log.Debug("image", "reference", d.Reference, "status", d.Status)
 	})
 	if errors.Is(err, images.ErrNoDelete) {
-		err = &cmdline.Error{Class: cmdline.ClassRegistry, Object: t.Host, Err: err,
+		err = &cmdline.Error{Class: cmdline.ClassNetwork, Object: t.Host, Err: err,
 			Hint: "allow deleting in the registry's configuration, such as storage.delete.enabled of docker-registry"}
 	}
 	if asJSON {

@@ -94,7 +94,7 @@ func (p *program) mirrorInventory(c *cli.Context) error {
 		names = append(names, stock.Below(all, t.Path)...)
 	case errors.Is(err, images.ErrNoCatalog) && len(names) > 0:
 	case errors.Is(err, images.ErrNoCatalog):
-		return &cmdline.Error{Class: cmdline.ClassRegistry, Object: t.Host, Err: err,
+		return &cmdline.Error{Class: cmdline.ClassNetwork, Object: t.Host, Err: err,
 			Hint: "-c FILE takes the repositories from the image set, and --repository names them"}
 	default:
 		return err
