@@ -66,12 +66,11 @@ func (c *imageCopy) blobs(ctx context.Context, root *node) error {
 // blob copies one blob.
 func (c *imageCopy) blob(ctx context.Context, d v1.Descriptor) error {
 	var sent atomic.Int64
-	opened := false
+	var opened atomic.Bool
 	open := func(ctx context.Context, from int64) (io.ReadCloser, error) {
-		if !opened {
+		if opened.CompareAndSwap(false, true) {
 			c.move(transfer.EventBlobStart, d, from)
 		}
-		opened = true
 		body, err := BlobFrom(ctx, c.from, d, from)
 		if err != nil {
 			if IsForeign(d) && errors.Is(err, fs.ErrNotExist) {
@@ -95,7 +94,7 @@ func (c *imageCopy) blob(ctx context.Context, d v1.Descriptor) error {
 	case from != "":
 		c.account.Mounted += d.Size
 		c.move(transfer.EventBlobMounted, d, d.Size)
-	case opened:
+	case opened.Load():
 		c.move(transfer.EventBlobDone, d, d.Size)
 	default:
 		c.move(transfer.EventBlobReused, d, d.Size)
@@ -142,7 +141,9 @@ func (b *sentBody) Read(p []byte) (int, error) {
 func (b *sentBody) Close() error { return b.body.Close() }
 
 // Verifies tells whether the body compares itself with its digest, so that the destination need not.
-func (b *sentBody) Verifies(d digest.Digest, size int64) bool { return verify.Verifies(b.body, d, size) }
+func (b *sentBody) Verifies(d digest.Digest, size int64) bool {
+	return verify.Verifies(b.body, d, size)
+}
 
 // manifests writes the manifests that are not there: those in an index before it.
 func (c *imageCopy) manifests(ctx context.Context, n *node) error {

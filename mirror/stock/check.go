@@ -18,6 +18,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/redact"
+	"github.com/operator-bindery/bindery/internal/registry"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
@@ -64,6 +65,9 @@ type Problem struct {
 func (p Problem) Error() string {
 	switch p.Kind {
 	case AbsentManifest:
+		if p.Digest == "" {
+			return "there is no such tag"
+		}
 		return fmt.Sprintf("the manifest %s is not there", p.Digest)
 	case AbsentBlob:
 		return fmt.Sprintf("the blob %s of %d bytes is not there", p.Digest, p.Size)
@@ -211,6 +215,7 @@ func (c *checker) image(ctx context.Context, w Wanted) (Finding, error) {
 // problemOf is the problem of a request for a manifest that failed.
 func problemOf(d digest.Digest, err error) Problem {
 	switch {
+	case registry.IsUnauthorized(err): // what is there is not known
 	case errors.Is(err, fs.ErrNotExist):
 		return Problem{Kind: AbsentManifest, Digest: d, Err: redact.Error(err)}
 	case errors.Is(err, fault.ErrIntegrity):

@@ -153,7 +153,9 @@ func TestCheckHostile(t *testing.T) {
 	for want, answer := range map[stock.Kind]func(w http.ResponseWriter){
 		stock.WrongDigest: func(w http.ResponseWriter) { fmt.Fprint(w, `{"schemaVersion":2}`) },
 		stock.Failed:      func(w http.ResponseWriter) { w.WriteHeader(http.StatusTeapot) },
+		"failed ":         func(w http.ResponseWriter) { w.WriteHeader(http.StatusUnauthorized) },
 	} {
+		want = stock.Kind(strings.TrimSpace(string(want)))
 		r.Interfere(func(w http.ResponseWriter, q *http.Request) bool {
 			if q.Method != http.MethodGet || !strings.Contains(q.URL.Path, "/manifests/") {
 				return false
