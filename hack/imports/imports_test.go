@@ -44,8 +44,9 @@ var rules = map[string][]string{
 	"sqlite":           {"declcfg", "declcfg/property"},
 
 	// What is mirrored.
-	"mirror/filter":   {"declcfg", "declcfg/edit", "declcfg/property", "mirror/imageset"},
-	"mirror/imageset": nil,
+	"mirror/filter":    {"declcfg", "declcfg/edit", "declcfg/property", "mirror/imageset"},
+	"mirror/imageset":  nil,
+	"mirror/resources": {"mirror/imageset"},
 
 	// From these to a catalog, and from a catalog to an image or an answer.
 	"render":              {"declcfg", "declcfg/edit", "bundle", "images", "sqlite", "internal/appregistry"},

@@ -24,12 +24,14 @@ const (
 	smallBlob = 1 << 20
 	// smallBytes is how many bytes of blobs are in memory at a time.
 	smallBytes = 16 << 20
+	// fetchBuffer is how much of a blob is read at once.
+	fetchBuffer = 256 << 10
 	// attempts is how often a blob is opened again after it broke off and nothing more of it came.
 	attempts = 3
 )
 
 // writeBlob writes a blob unless it is there or left out. Of several callers with one blob, one writes.
-func (w *Writer) writeBlob(ctx context.Context, d v1.Descriptor, open referrers.OpenAt) error {
+func (w *Writer) writeBlob(ctx context.Context, by *WriterRepository, d v1.Descriptor, open referrers.OpenAt) error {
 	k, err := keyOf(d.Digest)
 	if err != nil {
 		return err
@@ -37,12 +39,16 @@ func (w *Writer) writeBlob(ctx context.Context, d v1.Descriptor, open referrers.
 	if d.Size < 0 {
 		return fmt.Errorf("%w: %s has the size %d", fault.ErrInvalid, d.Digest, d.Size)
 	}
-	if w.leave(k, d) {
+	if w.leave(k, by, d) {
 		return nil
 	}
 	for {
 		w.mu.Lock()
 		p, has := w.blobs[k]
+		if has && p.by == nil { // of an interrupted run
+			p.by = by
+			w.blobs[k] = p
+		}
 		other, busy := w.writing[k]
 		if !has && !busy {
 			w.writing[k] = make(chan struct{})
@@ -55,7 +61,7 @@ func (w *Writer) writeBlob(ctx context.Context, d v1.Descriptor, open referrers.
 			w.event(Event{Kind: transfer.EventBlobReused, Blob: d.Digest, Size: d.Size})
 			return nil
 		case !busy:
-			return w.writeNew(ctx, k, d, open)
+			return w.writeNew(ctx, k, by, d, open)
 		}
 		select {
 		case <-other: // written, or it is the turn of this caller
@@ -66,7 +72,7 @@ func (w *Writer) writeBlob(ctx context.Context, d v1.Descriptor, open referrers.
 }
 
 // leave records a blob that the destination has. One that is in the archive stays there.
-func (w *Writer) leave(k key, d v1.Descriptor) bool {
+func (w *Writer) leave(k key, by *WriterRepository, d v1.Descriptor) bool {
 	if w.o.Have == nil || !w.o.Have(d.Digest) {
 		return false
 	}
@@ -76,12 +82,13 @@ func (w *Writer) leave(k key, d v1.Descriptor) bool {
 		return false
 	}
 	if w.leftOut[k] == nil {
-		w.leftOut[k] = &absent{size: d.Size}
+		w.leftOut[k] = &absent{by: by, size: d.Size}
 	}
 	return true
 }
 
-func (w *Writer) writeNew(ctx context.Context, k key, d v1.Descriptor, open referrers.OpenAt) error {
+func (w *Writer) writeNew(ctx context.Context, k key, by *WriterRepository, d v1.Descriptor,
+	open referrers.OpenAt) error {
 	defer func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -91,9 +98,9 @@ func (w *Writer) writeNew(ctx context.Context, k key, d v1.Descriptor, open refe
 	w.event(Event{Kind: transfer.EventBlobStart, Blob: d.Digest, Size: d.Size})
 	var err error
 	if d.Size <= smallBlob {
-		err = w.writeSmall(ctx, k, d, open)
+		err = w.writeSmall(ctx, k, by, d, open)
 	} else {
-		err = w.writeLarge(ctx, k, d, open)
+		err = w.writeLarge(ctx, k, by, d, open)
 	}
 	if err == nil {
 		w.event(Event{Kind: transfer.EventBlobDone, Blob: d.Digest, Size: d.Size, Done: d.Size})
@@ -102,7 +109,8 @@ func (w *Writer) writeNew(ctx context.Context, k key, d v1.Descriptor, open refe
 }
 
 // writeSmall fetches a blob into memory, while others are written, and writes it.
-func (w *Writer) writeSmall(ctx context.Context, k key, d v1.Descriptor, open referrers.OpenAt) error {
+func (w *Writer) writeSmall(ctx context.Context, k key, by *WriterRepository, d v1.Descriptor,
+	open referrers.OpenAt) error {
 	weight := d.Size + block
 	if err := w.small.Acquire(ctx, weight); err != nil {
 		return context.Cause(ctx)
@@ -116,19 +124,20 @@ func (w *Writer) writeSmall(ctx context.Context, k key, d v1.Descriptor, open re
 		return err
 	}
 	defer w.release()
-	return w.writeMember(w.o.Form.blobName(k), d.Size, &k, func(to io.Writer) error {
+	return w.writeMember(w.o.Form.blobName(k), d.Size, &ownBlob{k, by}, func(to io.Writer) error {
 		_, err := to.Write(content.Bytes())
 		return err
 	})
 }
 
 // writeLarge streams a blob into the segment.
-func (w *Writer) writeLarge(ctx context.Context, k key, d v1.Descriptor, open referrers.OpenAt) error {
+func (w *Writer) writeLarge(ctx context.Context, k key, by *WriterRepository, d v1.Descriptor,
+	open referrers.OpenAt) error {
 	if err := w.acquire(ctx); err != nil {
 		return err
 	}
 	defer w.release()
-	return w.writeMember(w.o.Form.blobName(k), d.Size, &k, func(to io.Writer) error {
+	return w.writeMember(w.o.Form.blobName(k), d.Size, &ownBlob{k, by}, func(to io.Writer) error {
 		return fetch(ctx, d, open, progress{w, d, new(int64), to})
 	})
 }
@@ -148,8 +157,14 @@ func (p progress) Write(b []byte) (int, error) {
 	return n, err
 }
 
+// ownBlob is the blob that a member is, and the repository that wrote it.
+type ownBlob struct {
+	k  key
+	by *WriterRepository
+}
+
 // writeMember writes a member whole or not at all, and where the content of a blob is. The caller has the turn.
-func (w *Writer) writeMember(name string, size int64, blob *key, content func(io.Writer) error) error {
+func (w *Writer) writeMember(name string, size int64, blob *ownBlob, content func(io.Writer) error) error {
 	head, err := header(name, size)
 	if err != nil {
 		return err
@@ -163,7 +178,7 @@ func (w *Writer) writeMember(name string, size int64, blob *key, content func(io
 		return err
 	}
 	_, err = s.Write(head)
-	p := place{s.n, s.size, size}
+	p := place{segment: s.n, at: s.size, size: size}
 	if err == nil {
 		err = content(s)
 	}
@@ -184,8 +199,9 @@ func (w *Writer) writeMember(name string, size int64, blob *key, content func(io
 	if blob != nil {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.blobs[*blob] = p
-		delete(w.leftOut, *blob)
+		p.by = blob.by
+		w.blobs[blob.k] = p
+		delete(w.leftOut, blob.k)
 	}
 	return nil
 }
@@ -236,7 +252,7 @@ type fetching struct {
 	opened int64
 }
 
-var fetchBuffers = sync.Pool{New: func() any { return new([256 << 10]byte) }}
+var fetchBuffers = sync.Pool{New: func() any { return new([fetchBuffer]byte) }}
 
 // attempt reads the rest of a blob.
 func (f *fetching) attempt(ctx context.Context, open referrers.OpenAt) (err error) {
@@ -247,23 +263,20 @@ func (f *fetching) attempt(ctx context.Context, open referrers.OpenAt) (err erro
 	}
 	f.opened = f.done
 	defer func() { err = errors.Join(err, r.Close()) }()
-	b := fetchBuffers.Get().(*[256 << 10]byte)
+	b := fetchBuffers.Get().(*[fetchBuffer]byte)
 	defer fetchBuffers.Put(b)
 	for {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		n, err := r.Read(b[:])
+		n, err := fill(r, b[:])
 		if f.done+int64(n) > f.d.Size {
 			return fmt.Errorf("%s: %w: size is more than %d bytes", f.d.Digest, fault.ErrIntegrity, f.d.Size)
 		}
-		f.sum.Write(b[:n])
-		if n > 0 {
-			if _, err := f.to.Write(b[:n]); err != nil {
-				return localError{err}
-			}
-			f.done += int64(n)
+		if werr := f.write(b[:n]); werr != nil {
+			return localError{werr}
 		}
+		f.done += int64(n)
 		if err == io.EOF && f.done < f.d.Size {
 			return fmt.Errorf("%s: %w: %d of %d bytes", f.d.Digest, io.ErrUnexpectedEOF, f.done, f.d.Size)
 		}
@@ -274,4 +287,31 @@ func (f *fetching) attempt(ctx context.Context, open referrers.OpenAt) (err erro
 			return err
 		}
 	}
+}
+
+// write takes the digest of content and writes it, both at the same time if there is much of it.
+func (f *fetching) write(b []byte) error {
+	if len(b) < fetchBuffer/4 {
+		f.sum.Write(b)
+		_, err := f.to.Write(b)
+		return err
+	}
+	summed := make(chan struct{})
+	go func() {
+		f.sum.Write(b)
+		close(summed)
+	}()
+	_, err := f.to.Write(b)
+	<-summed
+	return err
+}
+
+// fill reads until the buffer is full or the reader fails or ends.
+func fill(r io.Reader, b []byte) (n int, err error) {
+	for n < len(b) && err == nil {
+		var more int
+		more, err = r.Read(b[n:])
+		n += more
+	}
+	return n, err
 }

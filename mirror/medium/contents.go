@@ -85,8 +85,10 @@ type LeftOut struct {
 	Size   int64         `json:"size,omitempty"`
 	// MediaType is set for manifests.
 	MediaType string `json:"mediaType,omitempty"`
-	// Since is when the first archive was made that had it, if that is known.
+	// Since is the time of the archive or inventory that had it, if that is known.
 	Since *time.Time `json:"since,omitempty"`
+	// Repositories are those that have it at the destination, if they are known.
+	Repositories []string `json:"repositories,omitempty"`
 }
 
 // maxContents is the limit of the description in bytes.

@@ -77,19 +77,19 @@ func (w *Writer) add(ctx context.Context, m member) error {
 }
 
 // writeText writes a manifest of the archive's own making. The caller has the turn.
-func (w *Writer) writeText(text []byte, mediaType string) (v1.Descriptor, error) {
+func (w *Writer) writeText(by *WriterRepository, text []byte, mediaType string) (v1.Descriptor, error) {
 	d := v1.Descriptor{MediaType: mediaType, Digest: digest.FromBytes(text), Size: int64(len(text))}
 	k, err := keyOf(d.Digest)
 	if err != nil || w.Has(d.Digest) {
 		return d, err
 	}
-	if w.leave(k, d) {
+	if w.leave(k, by, d) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.leftOut[k].mediaType = mediaType
 		return d, nil
 	}
-	return d, w.writeMember(w.o.Form.blobName(k), d.Size, &k, func(to io.Writer) error {
+	return d, w.writeMember(w.o.Form.blobName(k), d.Size, &ownBlob{k, by}, func(to io.Writer) error {
 		_, err := to.Write(text)
 		return err
 	})
@@ -221,15 +221,43 @@ func (w *Writer) leftOutList(about Contents) []LeftOut {
 	}
 	var list []LeftOut
 	for _, k := range sorted(keys) {
-		a := w.leftOut[k]
-		list = append(list, LeftOut{Digest: k.digest(), Size: a.size, MediaType: a.mediaType,
-			Since: known[k.digest()].Since})
+		a, d := w.leftOut[k], k.digest()
+		l := LeftOut{Digest: d, Size: a.size, MediaType: a.mediaType, Since: w.o.Since}
+		if since := known[d].Since; since != nil {
+			l.Since = since
+		}
+		if w.o.Where != nil {
+			l.Repositories = w.o.Where(d)
+		}
+		list = append(list, l)
 	}
 	return list
 }
 
 // LeftOut returns what is left out so far, by digest.
 func (w *Writer) LeftOut() []LeftOut { return w.leftOutList(Contents{}) }
+
+// Had returns what is in the archive and what is left out, for [WriteHistory]: each digest with the repository that
+// wrote it first.
+func (w *Writer) Had() map[digest.Digest]string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	had := make(map[digest.Digest]string, len(w.blobs)+len(w.leftOut))
+	add := func(k key, by *WriterRepository) {
+		path := ""
+		if by != nil {
+			path = by.path
+		}
+		had[k.digest()] = path
+	}
+	for k, p := range w.blobs {
+		add(k, p.by)
+	}
+	for k, a := range w.leftOut {
+		add(k, a.by)
+	}
+	return had
+}
 
 // commit gives the segments their names. The list of them, which is written first, tells readers and the next run that
 // this has begun.

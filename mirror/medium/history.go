@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"path"
 	"runtime"
 	"slices"
@@ -22,6 +23,8 @@ import (
 const (
 	historyDir    = ".history"
 	historyPrefix = ".history-"
+	whereDir      = "bindery"
+	wherePrefix   = "where-"
 	// maxHistory is the limit of such a file in bytes, maxHistories how many are looked at.
 	maxHistory   = 128 << 20
 	maxHistories = 10_000
@@ -30,8 +33,10 @@ const (
 // History is what the archives had up to a time: the digests of their blobs and manifests.
 type History struct {
 	// Time is that of the file; zero for an empty history.
-	Time time.Time
-	keys []key // sorted
+	Time  time.Time
+	keys  []key // sorted
+	paths []string
+	at    map[key]uint32 // number in paths
 }
 
 // Has tells whether an archive had a blob or manifest.
@@ -45,6 +50,26 @@ func (h *History) Has(d digest.Digest) bool {
 }
 
 func compareKeys(a, b key) int { return bytes.Compare(a[:], b[:]) }
+
+// Where returns the repository that an archive had a blob or manifest for; nothing if that is not known, as in a
+// history that oc-mirror wrote.
+func (h *History) Where(d digest.Digest) []string {
+	k, err := keyOf(d)
+	if err != nil {
+		return nil
+	}
+	if path := h.path(k); path != "" {
+		return []string{path}
+	}
+	return nil
+}
+
+func (h *History) path(k key) string {
+	if n, known := h.at[k]; known {
+		return h.paths[n]
+	}
+	return ""
+}
 
 // Len returns how many digests there are.
 func (h *History) Len() int { return len(h.keys) }
@@ -111,63 +136,119 @@ func ReadHistory(workingDir fs.FS, before time.Time) (*History, error) {
 	if len(files) == 0 {
 		return &History{}, nil
 	}
-	return readHistory(workingDir, files[len(files)-1])
-}
-
-func readHistory(workingDir fs.FS, file historyFile) (*History, error) {
-	f, err := workingDir.Open(file.name)
+	newest := files[len(files)-1]
+	h, err := readHistory(workingDir, newest)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
+	return h, h.readWhere(workingDir, newest)
+}
+
+func readHistory(workingDir fs.FS, file historyFile) (*History, error) {
 	h := &History{Time: file.time}
-	limited := &io.LimitedReader{R: f, N: maxHistory + 1}
-	lines := bufio.NewScanner(limited)
-	for n := 1; lines.Scan(); n++ {
-		text := bytes.TrimSpace(lines.Bytes())
-		if len(text) == 0 {
-			continue
-		}
-		k, err := keyOf(digest.Digest(text))
-		if err != nil {
-			return nil, fmt.Errorf("%s: line %d: %w", file.name, n, err)
-		}
+	err := readLines(workingDir, file.name, func(line string) error {
+		k, err := keyOf(digest.Digest(line))
 		h.keys = append(h.keys, k)
-	}
-	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("%s: %w", file.name, err)
-	}
-	if limited.N == 0 {
-		return nil, fmt.Errorf("%s: %w: more than %d bytes", file.name, fault.ErrLimit, maxHistory)
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
 	slices.SortFunc(h.keys, compareKeys)
 	h.keys = slices.Compact(h.keys)
 	return h, nil
 }
 
-// WriteHistory writes the history after an archive into a working directory: what the earlier history has, which may be
-// nil, and what the archive has, sorted. It returns the name of the file, .history/.history-TIME. The caller writes it
-// when the archive is whole, so that an archive holds the history of the runs before it.
-func WriteHistory(workingDir string, at time.Time, earlier *History, added []digest.Digest) (string, error) {
-	var keys []key
-	if earlier != nil {
-		keys = slices.Clone(earlier.keys)
+// readWhere reads where the blobs of a history are, if there is such a file.
+func (h *History) readWhere(workingDir fs.FS, file historyFile) error {
+	numbers := map[string]uint32{}
+	h.at = map[key]uint32{}
+	name := whereDir + "/" + wherePrefix + strings.TrimPrefix(path.Base(file.name), historyPrefix)
+	err := readLines(workingDir, name, func(line string) error {
+		text, at, _ := strings.Cut(line, " ")
+		k, err := keyOf(digest.Digest(text))
+		if err == nil {
+			err = checkPath(at)
+		}
+		if err != nil {
+			return err
+		}
+		n, known := numbers[at]
+		if !known {
+			n = uint32(len(h.paths))
+			numbers[at] = n
+			h.paths = append(h.paths, at)
+		}
+		h.at[k] = n
+		return nil
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
 	}
-	for _, d := range added {
+	return err
+}
+
+// readLines reads the lines of a file that are not empty.
+func readLines(in fs.FS, name string, line func(string) error) error {
+	f, err := in.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	limited := &io.LimitedReader{R: f, N: maxHistory + 1}
+	lines := bufio.NewScanner(limited)
+	for n := 1; lines.Scan(); n++ {
+		text := strings.TrimSpace(lines.Text())
+		if text == "" {
+			continue
+		}
+		if err := line(text); err != nil {
+			return fmt.Errorf("%s: line %d: %w", name, n, err)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	if limited.N == 0 {
+		return fmt.Errorf("%s: %w: more than %d bytes", name, fault.ErrLimit, maxHistory)
+	}
+	return nil
+}
+
+// WriteHistory writes the history after an archive into a working directory: what the earlier history has, which may be
+// nil, and what the archive has with the repositories ([Writer.Had]). It returns the name of the file,
+// .history/.history-TIME, whose lines are sorted. Where blobs are is in a file of its own, bindery/where-TIME, since
+// oc-mirror reads the other one. The caller writes the history when the archive is whole, so that an archive holds that
+// of the runs before it.
+func WriteHistory(workingDir string, at time.Time, earlier *History, added map[digest.Digest]string) (string, error) {
+	all := map[key]string{}
+	if earlier != nil {
+		for _, k := range earlier.keys {
+			all[k] = earlier.path(k)
+		}
+	}
+	for d, path := range added {
 		k, err := keyOf(d)
 		if err != nil {
 			return "", err
 		}
-		keys = append(keys, k)
+		if all[k] == "" { // the repository that had it first has it still
+			all[k] = path
+		}
 	}
-	slices.SortFunc(keys, compareKeys)
-	var text bytes.Buffer
-	for _, k := range slices.Compact(keys) {
-		text.WriteString(k.digest().String() + "\n")
+	var digests, where bytes.Buffer
+	for _, k := range slices.SortedFunc(maps.Keys(all), compareKeys) {
+		digests.WriteString(k.digest().String() + "\n")
+		if all[k] != "" {
+			where.WriteString(k.digest().String() + " " + all[k] + "\n")
+		}
 	}
 	stamp := at.UTC().Format(timeFormat)
 	if runtime.GOOS == "windows" {
 		stamp = strings.ReplaceAll(stamp, ":", "-")
 	}
-	return writeHistory(workingDir, stamp, text.Bytes())
+	if _, err := writeStamped(workingDir, whereDir, wherePrefix, stamp, where.Bytes()); err != nil {
+		return "", err
+	}
+	return writeStamped(workingDir, historyDir, historyPrefix, stamp, digests.Bytes())
 }

@@ -23,7 +23,7 @@ func day(n int) time.Time { return time.Date(2026, 8, n, 10, 20, 30, 0, time.UTC
 func TestHistory(t *testing.T) {
 	one, two, three := digest.FromString("1"), digest.FromString("2"), digest.FromString("3")
 	dir := t.TempDir()
-	first, err := medium.WriteHistory(dir, day(1), nil, []digest.Digest{two, one, two})
+	first, err := medium.WriteHistory(dir, day(1), nil, map[digest.Digest]string{two: "acme/app", one: ""})
 	if err != nil || first != ".history/.history-2026-08-01T10:20:30Z" {
 		t.Fatal(first, err)
 	}
@@ -36,7 +36,8 @@ func TestHistory(t *testing.T) {
 	if err != nil || before.Len() != 2 || !before.Time.Equal(day(1)) {
 		t.Fatal(before, err)
 	}
-	if _, err := medium.WriteHistory(dir, day(3), before, []digest.Digest{three}); err != nil {
+	if _, err := medium.WriteHistory(dir, day(3), before,
+		map[digest.Digest]string{three: "acme/app", two: "other"}); err != nil {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{".history-2026-08-02T10-20-30Z": one.String(), ".history-yesterday": "x",
@@ -67,6 +68,12 @@ func TestHistory(t *testing.T) {
 			}
 		}
 	}
+	// Where a blob was first, it is still.
+	h, err := medium.ReadHistory(os.DirFS(dir), day(9))
+	if err != nil || !slices.Equal(h.Where(two), []string{"acme/app"}) || len(h.Where(one)) != 0 ||
+		!slices.Equal(h.Where(three), []string{"acme/app"}) {
+		t.Errorf("%+v, %v", h, err)
+	}
 	if h, err := medium.ReadHistory(os.DirFS(t.TempDir()), time.Time{}); err != nil || h.Len() != 0 {
 		t.Error(h, err)
 	}
@@ -88,7 +95,8 @@ func TestInventory(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := medium.ReadInventory(bytes.NewReader(text.Bytes()))
-	if err != nil || !got.Has(one) || !got.Has(two) || got.Has(three) || got.Has("x") || got.Registry != v.Registry ||
+	if err != nil || !got.Has(one) || !got.Has(two) || got.Has(three) || got.Has("x") ||
+		!slices.Equal(got.Where(two), []string{"acme/app"}) || got.Where(three) != nil || got.Registry != v.Registry ||
 		len(got.Repositories["acme/app"].Blobs) != 1 {
 		t.Errorf("%+v, %v", got, err)
 	}

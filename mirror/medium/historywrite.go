@@ -10,17 +10,18 @@ import (
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 )
 
-// writeHistory writes the file of a history. File systems without colons (FAT, some network shares) get dashes.
-func writeHistory(workingDir, stamp string, text []byte) (string, error) {
-	dir := filepath.Join(workingDir, historyDir)
+// writeStamped writes a file with a time in its name. File systems without colons (FAT, some network shares) get
+// dashes.
+func writeStamped(workingDir, in, prefix, stamp string, text []byte) (string, error) {
+	dir := filepath.Join(workingDir, in)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err
 	}
-	name := historyPrefix + stamp
+	name := prefix + stamp
 	err := atomicfs.WriteFile(filepath.Join(dir, name), text, 0o644)
 	if errors.Is(err, syscall.EINVAL) {
-		name = historyPrefix + strings.ReplaceAll(stamp, ":", "-")
+		name = prefix + strings.ReplaceAll(stamp, ":", "-")
 		err = atomicfs.WriteFile(filepath.Join(dir, name), text, 0o644)
 	}
-	return historyDir + "/" + name, err
+	return in + "/" + name, err
 }

@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"path"
-	"slices"
 	"strings"
 
 	"github.com/opencontainers/go-digest"
@@ -27,13 +26,6 @@ const (
 	// maxIndexJSON is the limit of an index.json in bytes.
 	maxIndexJSON = 128 << 20
 )
-
-// indexed is where a blob is.
-type indexed struct {
-	k        key
-	segment  uint32 // in Reader.segments
-	at, size int64
-}
 
 // span is where a file is.
 type span struct {
@@ -60,7 +52,6 @@ type indexer struct {
 	segment uint32
 	special special
 	form    Form
-	blobs   []indexed
 	files   map[string]span
 	repos   map[string]*repositoryIndex
 }
@@ -71,11 +62,7 @@ func (x *indexer) add(name string, at, size int64, content io.Reader) error {
 	for _, form := range []Form{OCI, OCMirror} {
 		if k, ok := form.blobKey(name); ok {
 			x.form = form
-			if len(x.r.blobs)+len(x.blobs) >= maxIndexed {
-				return fmt.Errorf("%w: more than %d blobs", fault.ErrLimit, maxIndexed)
-			}
-			x.blobs = append(x.blobs, indexed{k, x.segment, at, size})
-			return nil
+			return x.r.blobs.add(indexed{k, x.segment, at, size})
 		}
 	}
 	var to **span
@@ -219,24 +206,10 @@ func (r *Reader) indexArchive(ctx context.Context, dir string) error {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	if err := errors.Join(x.sortBlobs(), x.checkFiles()); err != nil {
+	if err := errors.Join(r.blobs.seal(), x.checkFiles()); err != nil {
 		return err
 	}
 	return r.take(x, r.segments[first:])
-}
-
-// sortBlobs sorts the blobs of an archive. A blob that is there twice must have one size; its content is compared with
-// the digest when it is read.
-func (x *indexer) sortBlobs() error {
-	slices.SortStableFunc(x.blobs, func(a, b indexed) int { return bytes.Compare(a.k[:], b.k[:]) })
-	for i := 1; i < len(x.blobs); i++ {
-		if x.blobs[i].k == x.blobs[i-1].k && x.blobs[i].size != x.blobs[i-1].size {
-			return fmt.Errorf("%w: the blob %s appears twice, with %d and %d bytes", fault.ErrInvalid,
-				x.blobs[i].k.digest(), x.blobs[i-1].size, x.blobs[i].size)
-		}
-	}
-	x.blobs = slices.CompactFunc(x.blobs, func(a, b indexed) bool { return a.k == b.k })
-	return nil
 }
 
 // checkFiles returns an error for a file below another one.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"time"
 
@@ -27,6 +28,8 @@ type Inventory struct {
 	Repositories map[string]*InventoryRepository `json:"repositories"`
 
 	keys []key // sorted
+	// at are the repositories that have a key, two at most.
+	at map[key][]string
 }
 
 // InventoryRepository is what one repository has.
@@ -50,8 +53,9 @@ func (v *Inventory) Add(path string, one *InventoryRepository) {
 
 // index makes the digests quick to find and returns an error for what is none.
 func (v *Inventory) index() error {
-	v.keys = nil
-	for path, one := range v.Repositories {
+	v.keys, v.at = nil, map[key][]string{}
+	for _, path := range slices.Sorted(maps.Keys(v.Repositories)) {
+		one := v.Repositories[path]
 		if err := checkPath(path); err != nil {
 			return err
 		}
@@ -64,6 +68,9 @@ func (v *Inventory) index() error {
 				return fmt.Errorf("%s: %w", path, err)
 			}
 			v.keys = append(v.keys, k)
+			if have := v.at[k]; len(have) < maxWhere && !slices.Contains(have, path) {
+				v.at[k] = append(have, path)
+			}
 		}
 		for tag, d := range one.Tags {
 			if _, err := keyOf(d); err != nil || !tagName.MatchString(tag) {
@@ -85,6 +92,19 @@ func (v *Inventory) Has(d digest.Digest) bool {
 	}
 	_, has := slices.BinarySearchFunc(v.keys, k, compareKeys)
 	return has
+}
+
+// maxWhere is how many repositories of a blob are told: registries are asked for it there one after the other.
+const maxWhere = 2
+
+// Where returns repositories that have a blob or manifest, two at most. It is safe for concurrent use on an inventory
+// that was read.
+func (v *Inventory) Where(d digest.Digest) []string {
+	k, err := keyOf(d)
+	if err != nil {
+		return nil
+	}
+	return v.at[k]
 }
 
 // Write writes the inventory as JSON in one order.

@@ -70,7 +70,7 @@ func (w *Writer) fallbackLists(l *listing) error {
 		if _, taken := tags[tag]; taken || len(lists[subject]) > limit.MaxManifest {
 			continue
 		}
-		d, err := w.writeText(lists[subject], v1.MediaTypeImageIndex)
+		d, err := w.writeText(w.repos[l.path], lists[subject], v1.MediaTypeImageIndex)
 		if err != nil {
 			return err
 		}

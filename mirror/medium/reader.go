@@ -1,7 +1,6 @@
 package medium
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sort"
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
@@ -30,7 +28,7 @@ type ReadOptions struct {
 type Reader struct {
 	roots    []*os.Root
 	segments []segmentFile
-	blobs    []indexed // by digest
+	blobs    blobIndex
 	repos    map[string]*repositoryIndex
 	files    map[string]span // of the last archive
 	contents *Contents       // of the last archive
@@ -122,16 +120,6 @@ func (r *Reader) Close() error {
 
 // take adds the index of an archive, after what it says of itself has been read.
 func (r *Reader) take(x *indexer, segments []segmentFile) error {
-	r.blobs = append(r.blobs, x.blobs...)
-	x.blobs = nil
-	slices.SortStableFunc(r.blobs, func(a, b indexed) int { return bytes.Compare(a.k[:], b.k[:]) })
-	for i := 1; i < len(r.blobs); i++ {
-		if r.blobs[i].k == r.blobs[i-1].k && r.blobs[i].size != r.blobs[i-1].size {
-			return fmt.Errorf("%w: the blob %s has another size than in an earlier archive", fault.ErrInvalid,
-				r.blobs[i].k.digest())
-		}
-	}
-	r.blobs = slices.CompactFunc(r.blobs, func(a, b indexed) bool { return a.k == b.k })
 	r.contents = nil
 	if s := x.special.contents; s != nil {
 		text, err := r.readSpan(*s, maxContents)
@@ -234,13 +222,7 @@ func (r *Reader) Has(d digest.Digest) bool {
 	return has
 }
 
-func (r *Reader) find(k key) (indexed, bool) {
-	i := sort.Search(len(r.blobs), func(i int) bool { return bytes.Compare(r.blobs[i].k[:], k[:]) >= 0 })
-	if i == len(r.blobs) || r.blobs[i].k != k {
-		return indexed{}, false
-	}
-	return r.blobs[i], true
-}
+func (r *Reader) find(k key) (indexed, bool) { return r.blobs.find(k) }
 
 // openSpan opens a part of a segment.
 func (r *Reader) openSpan(s span) (section, error) {

@@ -122,7 +122,7 @@ func (r *scan) member(ctx context.Context) (whole bool, err error) {
 	}
 	r.s.members++
 	if _, twice := r.w.blobs[k]; !twice {
-		r.w.blobs[k] = place{r.s.n, at, size}
+		r.w.blobs[k] = place{segment: r.s.n, at: at, size: size}
 	}
 	r.w.event(Event{Kind: transfer.EventVerified, Blob: k.digest(), Size: size, Done: size})
 	return true, nil

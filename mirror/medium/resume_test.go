@@ -334,7 +334,8 @@ func TestLeftOut(t *testing.T) {
 		s.write(t, w)
 		finish(t, w, medium.Contents{})
 		has := read(t, first)
-		w = create(t, second, medium.Options{Form: form, Have: has.Has})
+		w = create(t, second, medium.Options{Form: form, Have: has.Has,
+			Where: func(digest.Digest) []string { return []string{"acme/app"} }, Since: new(day(1))})
 		s.write(t, w)
 		added := simple(t, "added", 1, 1_200_000, 7)
 		write(t, w.Repository("acme/multi"), added, "v2")
@@ -348,8 +349,13 @@ func TestLeftOut(t *testing.T) {
 		}
 		r := read(t, second)
 		list, err := r.LeftOut(context.Background())
-		if err != nil || len(list) != account.LeftOut {
+		if err != nil || len(list) != account.LeftOut || !slices.Equal(list[0].Repositories, []string{"acme/app"}) ||
+			!list[0].Since.Equal(day(1)) {
 			t.Errorf("%d, %v", len(list), err)
+		}
+		if had := w.Had(); len(had) != account.Blobs+account.LeftOut ||
+			had[added.blobs[2].Digest] != "acme/multi" || had[s.bundle.blobs[1].Digest] != "acme/app" {
+			t.Error(had)
 		}
 		app := r.Repository("acme/app")
 		if _, _, err := app.Manifest(context.Background(), hexTag(s.app)); !errors.Is(err, medium.ErrLeftOut) {

@@ -43,19 +43,29 @@ func hexTag(i image) string { return "sha256-" + i.manifest.Digest.Encoded() }
 
 func (s *sample) write(t testing.TB, w *medium.Writer) {
 	t.Helper()
-	app := w.Repository("acme/app")
-	write(t, app, s.app, hexTag(s.app))
-	write(t, app, s.signature, hexTag(s.app)+".sig")
-	write(t, app, s.referrer, "")
-	write(t, app, s.second, "")
-	write(t, w.Repository("acme/multi"), s.multi, "v1")
-	write(t, w.Repository("acme/bundle"), s.bundle, "v1")
+	if err := s.tryWrite(w); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s *sample) tryWrite(w *medium.Writer) error {
+	for _, one := range []struct {
+		path, tag string
+		image     image
+	}{{"acme/app", hexTag(s.app), s.app}, {"acme/app", hexTag(s.app) + ".sig", s.signature},
+		{"acme/app", "", s.referrer}, {"acme/app", "", s.second}, {"acme/multi", "v1", s.multi},
+		{"acme/bundle", "v1", s.bundle}} {
+		if err := tryWrite(w.Repository(one.path), one.image, one.tag); err != nil {
+			return err
+		}
+	}
 	text := "kind: ImageSetConfiguration\n"
 	for _, name := range []string{"working-dir/a/b.yaml", "isc_2026-01-01T00:00:00Z"} {
 		if err := w.AddFile(context.Background(), name, int64(len(text)), strings.NewReader(text)); err != nil {
-			t.Fatal(err)
+			return err
 		}
 	}
+	return nil
 }
 
 func (s *sample) same(t testing.TB, r *medium.Reader) {

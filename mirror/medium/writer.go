@@ -7,6 +7,7 @@ import (
 	"os"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/opencontainers/go-digest"
 	"golang.org/x/sync/semaphore"
@@ -37,6 +38,12 @@ type Options struct {
 	// Have tells whether the destination has a blob or manifest. Such a one is left out, and listed as such. It is
 	// called concurrently; nil means that the destination has nothing. [History.Has] and [Inventory.Has] fit.
 	Have func(digest.Digest) bool
+	// Where tells which repositories of the destination have a blob that is left out, by their paths: registries give
+	// it to others from there. It is called concurrently; nil if nobody knows. [History.Where] and [Inventory.Where]
+	// fit.
+	Where func(digest.Digest) []string
+	// Since is when that was known, for the list of what is left out; nil if nobody knows.
+	Since *time.Time
 	// Key identifies what the run is of, such as a hash of its configuration and the source digests of its catalogs.
 	// An unfinished archive of another key or form is removed, with a warning.
 	Key string
@@ -75,11 +82,14 @@ type Writer struct {
 type place struct {
 	segment  int
 	at, size int64
+	// by is the first repository that wrote it in this run.
+	by *WriterRepository
 }
 
 // absent is a blob or manifest that is left out. A manifest's parts are known, since it is not in the archive to be
 // read again.
 type absent struct {
+	by        *WriterRepository
 	size      int64
 	mediaType string
 	parts     *parts

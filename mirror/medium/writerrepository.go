@@ -188,7 +188,7 @@ func (r *WriterRepository) CarryBlob(ctx context.Context, d v1.Descriptor, open 
 	if err := checkPath(r.path); err != nil {
 		return "", err
 	}
-	return "", r.w.writeBlob(ctx, d, open)
+	return "", r.w.writeBlob(ctx, r, d, open)
 }
 
 // WriteBlob writes a blob as [WriterRepository.CarryBlob] does. After an interruption it reads again what was written.
@@ -237,7 +237,7 @@ func (r *WriterRepository) writeManifest(ctx context.Context, text []byte,
 	if err != nil {
 		return d, err
 	}
-	err = r.w.writeBlob(ctx, d, func(context.Context, int64) (io.ReadCloser, error) {
+	err = r.w.writeBlob(ctx, r, d, func(context.Context, int64) (io.ReadCloser, error) {
 		return io.NopCloser(bytes.NewReader(text)), nil
 	})
 	if err != nil {
