@@ -176,6 +176,14 @@ func TestCopyImagePlatforms(t *testing.T) {
 				if n := to.Count("PUT /v2/app/manifests/v1"); n > 1 {
 					t.Errorf("%d attempts", n)
 				}
+				if test.checks {
+					// The next such image is refused before anything is sent.
+					to.Forget()
+					_, err := referrers.CopyImage(t.Context(), src, dest, src.Image.Top, test.options)
+					if all := to.Requests(); !errors.As(err, &sparse) || to.Count("P") > 0 {
+						t.Errorf("%v, %q", err, all)
+					}
+				}
 				return
 			}
 			if err != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -189,5 +190,28 @@ func TestBandwidth(t *testing.T) {
 	}
 	if took, least := time.Since(begun), 2*time.Second*size/rate*8/10; took < least {
 		t.Errorf("%v, and not %v", took, least)
+	}
+}
+
+// A source that sends another content under a digest is an error of the source, and the destination gets nothing.
+func TestCopyImageWrongDigest(t *testing.T) {
+	from, to := testregistry.New(t), testregistry.New(t)
+	large := addLarge(t, from, "app", 1<<20)
+	from.Interfere(func(w http.ResponseWriter, q *http.Request) bool {
+		if !strings.HasSuffix(q.URL.Path, large.String()) {
+			return false
+		}
+		_, _ = w.Write(make([]byte, 1<<20))
+		return true
+	})
+	src := openForCopy(t, newSourceClient(t), "docker://"+from.Host()+"/app:v1")
+	dest := repositoryOf(t, newRemote(t, images.RemoteOptions{}), to.Host()+"/app")
+	_, err := referrers.CopyImage(t.Context(), src, dest, src.Image.Top, referrers.ImageOptions{Tag: "v1"})
+	var source *referrers.SourceError
+	if !errors.Is(err, images.ErrIntegrity) || !errors.As(err, &source) {
+		t.Error(err)
+	}
+	if len(to.Digests("app")) != 0 || to.Count("PUT /v2/app/blobs/") > 1 {
+		t.Errorf("%q", to.Requests())
 	}
 }

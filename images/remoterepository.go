@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"sync"
+	"sync/atomic"
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
@@ -74,12 +75,12 @@ func (r *RemoteRepository) CarryBlob(ctx context.Context, d v1.Descriptor,
 		return "", err
 	}
 	asked := len(r.candidates(d.Digest)) > 0
-	sent := false
+	var sent atomic.Bool
 	from, err = r.Repository.CarryBlob(ctx, d, func(ctx context.Context, at int64) (io.ReadCloser, error) {
-		sent = true
+		sent.Store(true)
 		return open(ctx, at)
 	})
-	done(err == nil, asked && (sent || from != ""), from != "")
+	done(err == nil, asked && (sent.Load() || from != ""), from != "")
 	return from, err
 }
 
@@ -93,6 +94,26 @@ func (r *RemoteRepository) WriteBlob(ctx context.Context, d v1.Descriptor,
 	return err
 }
 
+// WriteSparse writes an index of which manifests are missing, as [referrers.SparseWriter] says. An answer that tells so
+// is kept for the registry.
+func (r *RemoteRepository) WriteSparse(ctx context.Context, name, mediaType string, text []byte) (bool, error) {
+	refused, err := r.Repository.WriteSparse(ctx, name, mediaType, text)
+	if refused && r.IsIncomplete(err) {
+		r.known.mu.Lock()
+		defer r.known.mu.Unlock()
+		r.known.noSparse = err
+	}
+	return refused, err
+}
+
+// RefusesSparse returns the answer by which the registry has refused an index of which manifests are missing; nil if it
+// has not been asked, or takes them.
+func (r *RemoteRepository) RefusesSparse() error {
+	r.known.mu.Lock()
+	defer r.known.mu.Unlock()
+	return r.known.noSparse
+}
+
 // knownBlobs knows which repository of one registry has a blob, and which blobs are being written.
 type knownBlobs struct {
 	mu      sync.Mutex
@@ -100,6 +121,8 @@ type knownBlobs struct {
 	busy    map[string]chan struct{}
 	mounted int
 	refused int
+	// noSparse is the answer to an index of which manifests are missing.
+	noSparse error
 }
 
 func newKnownBlobs() *knownBlobs {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images"
@@ -25,6 +26,8 @@ type Index struct {
 	// Name is the image's name with its digest, Platform the one in its configuration.
 	Name     string
 	Platform v1.Platform
+	// Digest is that of the index or manifest which the name refers to.
+	Digest digest.Digest
 
 	done   func() error
 	client func() error // closes the client
@@ -57,7 +60,7 @@ func OpenIndex(ctx context.Context, ref string, o Options) (_ *Index, err error)
 	}
 	defer func() { err = errors.Join(err, img.Close()) }()
 	prepared.opened(OpenedImage{Reference: ref, Kind: kind, Digest: img.Reference()})
-	index := &Index{client: done, Kind: kind, Name: img.Reference(), Platform: img.Config.Platform}
+	index := &Index{client: done, Kind: kind, Name: img.Reference(), Platform: img.Config.Platform, Digest: img.Top}
 	if kind == DatabaseImage {
 		if index.Database, index.done, err = copyDatabase(ctx, img, dir, prepared); err != nil {
 			return nil, err

@@ -93,6 +93,7 @@ func newApp(p *program) *cli.App {
 			p.bundleCommand(),
 			p.indexCommand(),
 			p.registryCommand(),
+			p.mirrorCommand(),
 			p.alphaCommand(),
 			hidden(p.templateRenderCommand("render-template")),
 			p.versionCommand(),

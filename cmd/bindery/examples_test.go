@@ -94,6 +94,9 @@ func TestHelpExamples(t *testing.T) {
 					writeFile(t, filepath.Join(dir, "selection.yaml"),
 						"packages:\n- name: etcd\n  minVersion: 0.9.0\n  channels: [{name: singlenamespace-alpha}]\n")
 				}
+				if strings.Contains(line, "imageset.yaml") {
+					writeFile(t, filepath.Join(dir, "imageset.yaml"), exampleImageSet)
+				}
 				if strings.Contains(line, "indexes.txt") {
 					if err := os.WriteFile(filepath.Join(dir, "indexes.txt"),
 						[]byte("index.db  # by its own name\ncatalog other/name -> example.com/acme/catalog:v1\n"),
@@ -149,7 +152,7 @@ func TestHelpExamples(t *testing.T) {
 				if strings.Contains(line, "--sign-key") {
 					args = append(args, "--sign-passphrase-file", "passphrase.txt")
 				}
-				if strings.Contains(line, " registry.example.com/") && !strings.Contains(line,
+				if (strings.Contains(line, " registry.example.com/") || strings.Contains(line, "imageset.yaml")) && !strings.Contains(line,
 					"build") && !strings.Contains(line, "unpack-job") {
 					host, redirect := exampleRegistry(t, dir)
 					if writesBeside[args[0]] { // registries.conf redirects what is read only
@@ -186,6 +189,16 @@ func TestHelpExamples(t *testing.T) {
 		}
 	}
 }
+
+// exampleImageSet is the configuration of the examples that mirror.
+const exampleImageSet = `kind: ImageSetConfiguration
+apiVersion: mirror.openshift.io/v2alpha1
+mirror:
+  operators:
+  - catalog: registry.example.com/acme/catalog:v1
+    packages:
+    - name: etcd
+`
 
 // writesBeside are the commands that write to the registry of their argument.
 var writesBeside = map[string]bool{"sign": true, "attest": true, "attach": true}

@@ -44,8 +44,9 @@ var rules = map[string][]string{
 	"sqlite":           {"declcfg", "declcfg/property"},
 
 	// What is mirrored.
-	"mirror/filter":   {"declcfg", "declcfg/edit", "declcfg/property", "mirror/imageset"},
-	"mirror/imageset": nil,
+	"mirror/filter":    {"declcfg", "declcfg/edit", "declcfg/property", "mirror/imageset"},
+	"mirror/imageset":  nil,
+	"mirror/resources": {"mirror/imageset"},
 
 	// From these to a catalog, and from a catalog to an image or an answer.
 	"render":              {"declcfg", "declcfg/edit", "bundle", "images", "sqlite", "internal/appregistry"},
@@ -63,6 +64,7 @@ var rules = map[string][]string{
 
 	// The air gap.
 	"mirror/medium": {"images/referrers"},
+	"mirror/stock":  {"images/referrers"},
 
 	// Internal packages that are not leaves.
 	"internal/cataloglayer":       {"declcfg", "layers", "serve", "serve/opmcache"},
@@ -87,7 +89,8 @@ var rules = map[string][]string{
 // forTests are the packages that only tests import.
 var forTests = []string{"internal/catalogdtest", "internal/cputime", "internal/edittest",
 	"internal/filelock/filelocktest",
-	"internal/heaptest", "internal/kube/kubetest", "internal/mirrortest", "internal/race", "internal/recorded", "internal/supplytest",
+	"internal/heaptest", "internal/kube/kubetest", "internal/mirrortest", "internal/race", "internal/recorded",
+	"internal/supplytest",
 	"internal/storetest",
 	"internal/testbundles", "internal/testregistry"}
 

@@ -47,6 +47,9 @@ type SparseWriter interface {
 	// WriteSparse writes an index whose manifests are not all there, under a tag or under its digest. refused tells
 	// that the place takes no such index; err is its answer.
 	WriteSparse(ctx context.Context, name, mediaType string, text []byte) (refused bool, err error)
+	// RefusesSparse returns an earlier answer by which the place has refused such an index; nil if there is none. Then
+	// nothing is copied for another one.
+	RefusesSparse() error
 	// IsIncomplete tells whether an error of WriteManifest or WriteTag says that something is missing to which the
 	// manifest refers.
 	IsIncomplete(err error) bool

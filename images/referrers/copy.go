@@ -166,7 +166,7 @@ func (c *copying) of(ctx context.Context, subject digest.Digest, beyond bool) (a
 func (c *copying) referrer(ctx context.Context, subject digest.Digest, l Referrer,
 	there []v1.Descriptor) (Copied, error) {
 	one := Copied{Digest: l.Digest, Subject: subject, Type: l.ArtifactType}
-	parts, err := partsOf(l.Text)
+	parts, err := PartsOf(l.Text)
 	if err != nil {
 		return one, err
 	}
@@ -196,7 +196,7 @@ func (c *copying) has(ctx context.Context, d digest.Digest) (bool, error) {
 // tag copies a tagged attachment.
 func (c *copying) tag(ctx context.Context, subject digest.Digest, tag string, found *Referrer) (Copied, error) {
 	one := Copied{Digest: found.Digest, Subject: subject, Tag: tag}
-	parts, err := partsOf(found.Text)
+	parts, err := PartsOf(found.Text)
 	if err != nil {
 		return one, err
 	}
@@ -248,17 +248,23 @@ func hasLayersOf(text []byte, of *Referrer) bool {
 		func(l v1.Descriptor) bool { return !hasLayer(has.Layers, l) })
 }
 
-// parts is what a manifest refers to.
-type parts struct {
-	Config    *v1.Descriptor  `json:"config"`
-	Layers    []v1.Descriptor `json:"layers"`
-	Blobs     []v1.Descriptor `json:"blobs"` // of a draft of the image specification
+// Parts is what a manifest refers to.
+type Parts struct {
+	// Config and Layers are those of an image.
+	Config *v1.Descriptor  `json:"config"`
+	Layers []v1.Descriptor `json:"layers"`
+	// Blobs are the configuration, the layers, and the blobs of a draft of the image specification.
+	Blobs []v1.Descriptor `json:"blobs"`
+	// Manifests are the entries of an index.
 	Manifests []v1.Descriptor `json:"manifests"`
-	Subject   *v1.Descriptor  `json:"subject"`
+	// Subject is what the manifest refers to as its subject; nil for none.
+	Subject *v1.Descriptor `json:"subject"`
 }
 
-func partsOf(text []byte) (*parts, error) {
-	p := &parts{}
+// PartsOf reads what a manifest or index refers to. The digests are valid and no size is negative; errors are of the
+// classes images.ErrInvalid and images.ErrLimit.
+func PartsOf(text []byte) (*Parts, error) {
+	p := &Parts{}
 	if err := json.Unmarshal(text, p); err != nil {
 		return nil, fmt.Errorf("%w: manifest: %v", fault.ErrInvalid, err)
 	}
@@ -277,6 +283,9 @@ func partsOf(text []byte) (*parts, error) {
 		if d.Size < 0 {
 			return nil, fmt.Errorf("%w: %s has the size %d", fault.ErrInvalid, d.Digest, d.Size)
 		}
+		if d.Size > maxBlobSize {
+			return nil, fmt.Errorf("%w: %s with %d bytes", fault.ErrLimit, d.Digest, d.Size)
+		}
 	}
 	return p, nil
 }
@@ -286,9 +295,11 @@ const (
 	maxTagLayers = sigblob.MaxCount
 	// maxBlobs is how many blobs an attachment may have.
 	maxBlobs = maxTagLayers + 1
+	// maxBlobSize is the size in bytes that a blob may say it has, so that sums of sizes are numbers.
+	maxBlobSize = 1 << 50
 )
 
-func (p *parts) size() (sum int64) {
+func (p *Parts) size() (sum int64) {
 	for _, d := range slices.Concat(p.Blobs, p.Manifests) {
 		sum += d.Size
 	}
@@ -296,7 +307,7 @@ func (p *parts) size() (sum int64) {
 }
 
 // content copies the blobs and manifests that a manifest refers to, without its subject.
-func (c *copying) content(ctx context.Context, p *parts, depth int) error {
+func (c *copying) content(ctx context.Context, p *Parts, depth int) error {
 	if depth > limit.MaxIndexDepth {
 		return fmt.Errorf("%w: indexes in indexes, more than %d deep", fault.ErrLimit, limit.MaxIndexDepth)
 	}
@@ -324,7 +335,7 @@ func (c *copying) content(ctx context.Context, p *parts, depth int) error {
 		if err := c.take(len(text)); err != nil {
 			return errBudget{err}
 		}
-		inner, err := partsOf(text)
+		inner, err := PartsOf(text)
 		if err == nil && inner.Subject != nil {
 			// It would be listed among the referrers of an image that is not copied.
 			err = fmt.Errorf("%w: %s in an index has a subject", fault.ErrInvalid, d.Digest)

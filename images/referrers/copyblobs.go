@@ -16,6 +16,7 @@ import (
 
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/transfer"
+	"github.com/operator-bindery/bindery/internal/verify"
 )
 
 // blobs copies the blobs of all manifests that are to be written, each once.
@@ -65,15 +66,14 @@ func (c *imageCopy) blobs(ctx context.Context, root *node) error {
 // blob copies one blob.
 func (c *imageCopy) blob(ctx context.Context, d v1.Descriptor) error {
 	var sent atomic.Int64
-	opened := false
+	var opened atomic.Bool
 	open := func(ctx context.Context, from int64) (io.ReadCloser, error) {
-		if !opened {
+		if opened.CompareAndSwap(false, true) {
 			c.move(transfer.EventBlobStart, d, from)
 		}
-		opened = true
 		body, err := BlobFrom(ctx, c.from, d, from)
 		if err != nil {
-			if isForeign(d) && errors.Is(err, fs.ErrNotExist) {
+			if IsForeign(d) && errors.Is(err, fs.ErrNotExist) {
 				return nil, errForeign
 			}
 			return nil, &SourceError{err}
@@ -94,7 +94,7 @@ func (c *imageCopy) blob(ctx context.Context, d v1.Descriptor) error {
 	case from != "":
 		c.account.Mounted += d.Size
 		c.move(transfer.EventBlobMounted, d, d.Size)
-	case opened:
+	case opened.Load():
 		c.move(transfer.EventBlobDone, d, d.Size)
 	default:
 		c.move(transfer.EventBlobReused, d, d.Size)
@@ -105,8 +105,8 @@ func (c *imageCopy) blob(ctx context.Context, d v1.Descriptor) error {
 // errForeign is the error of a layer that the source does not have and need not have.
 var errForeign = errors.New("a layer that only other servers have")
 
-// isForeign tells whether a layer may be missing in registries (image specification, "Non-Distributable Layers").
-func isForeign(d v1.Descriptor) bool {
+// IsForeign tells whether a layer may be missing in registries (image specification, "Non-Distributable Layers").
+func IsForeign(d v1.Descriptor) bool {
 	return len(d.URLs) > 0 && (strings.Contains(d.MediaType, ".nondistributable.") ||
 		strings.Contains(d.MediaType, ".rootfs.foreign."))
 }
@@ -139,6 +139,11 @@ func (b *sentBody) Read(p []byte) (int, error) {
 }
 
 func (b *sentBody) Close() error { return b.body.Close() }
+
+// Verifies tells whether the body compares itself with its digest, so that the destination need not.
+func (b *sentBody) Verifies(d digest.Digest, size int64) bool {
+	return verify.Verifies(b.body, d, size)
+}
 
 // manifests writes the manifests that are not there: those in an index before it.
 func (c *imageCopy) manifests(ctx context.Context, n *node) error {

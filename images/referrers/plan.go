@@ -22,7 +22,7 @@ import (
 type node struct {
 	v1.Descriptor
 	text     []byte // empty for a manifest that the destination has
-	parts    *parts
+	parts    *Parts
 	children []*node         // the entries that are copied, in their order
 	leftOut  []v1.Descriptor // the other entries
 	present  bool            // the destination has it
@@ -75,7 +75,7 @@ func (c *imageCopy) plan(ctx context.Context, d v1.Descriptor, depth int) (*node
 // planEntries plans those entries of an index that are wanted.
 func (c *imageCopy) planEntries(ctx context.Context, n *node, depth int) error {
 	entries := once(n.parts.Manifests)
-	wanted := c.wanted(entries)
+	wanted := Select(entries, c.o.Platforms)
 	found := make([]*node, len(entries))
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(manifestsAtOnce)
@@ -116,13 +116,14 @@ func once(entries []v1.Descriptor) (different []v1.Descriptor) {
 // referenceDigest is the annotation of an entry that describes another entry, as attestations of buildkit do.
 const referenceDigest = "vnd.docker.reference.digest"
 
-// wanted tells of the entries of an index which are copied.
-func (c *imageCopy) wanted(entries []v1.Descriptor) []bool {
+// Select tells of the entries of an index which are wanted for some platforms, as [ImageOptions] says; all if there are
+// none.
+func Select(entries []v1.Descriptor, platforms []v1.Platform) []bool {
 	wanted := make([]bool, len(entries))
 	kept := map[string]bool{}
 	for i, e := range entries {
 		_, describes := e.Annotations[referenceDigest]
-		wanted[i] = len(c.o.Platforms) == 0 || !describes && (e.Platform == nil || c.matches(*e.Platform) ||
+		wanted[i] = len(platforms) == 0 || !describes && (e.Platform == nil || matches(platforms, *e.Platform) ||
 			manifest.MIMETypeIsMultiImage(e.MediaType))
 		if wanted[i] {
 			kept[e.Digest.String()] = true
@@ -137,8 +138,8 @@ func (c *imageCopy) wanted(entries []v1.Descriptor) []bool {
 }
 
 // matches tells whether a platform is one of those that are wanted.
-func (c *imageCopy) matches(p v1.Platform) bool {
-	return slices.ContainsFunc(c.o.Platforms, func(want v1.Platform) bool {
+func matches(wanted []v1.Platform, p v1.Platform) bool {
+	return slices.ContainsFunc(wanted, func(want v1.Platform) bool {
 		return want.OS == p.OS && want.Architecture == p.Architecture &&
 			(want.Variant == "" || want.Variant == p.Variant)
 	})
@@ -186,7 +187,7 @@ func (c *imageCopy) read(ctx context.Context, n *node) error {
 	if err != nil {
 		return fmt.Errorf("manifest %s: %w", n.Digest, err)
 	}
-	if n.parts, err = partsOf(text); err != nil {
+	if n.parts, err = PartsOf(text); err != nil {
 		return fmt.Errorf("manifest %s: %w", n.Digest, err)
 	}
 	n.text, n.MediaType, n.Size = text, kind, int64(len(text))
@@ -203,7 +204,7 @@ func (c *imageCopy) collect(n *node, seen map[digest.Digest]bool) {
 			if e.Platform == nil {
 				continue
 			}
-			c.matched = c.matched || c.matches(*e.Platform)
+			c.matched = c.matched || matches(c.o.Platforms, *e.Platform)
 			if !slices.ContainsFunc(c.platforms,
 				func(p v1.Platform) bool { return platformText(p) == platformText(*e.Platform) }) {
 				c.platforms = append(c.platforms, *e.Platform)

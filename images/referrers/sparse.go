@@ -87,6 +87,12 @@ func (c *imageCopy) checkSparse(ctx context.Context, root *node) error {
 		c.account.Trimmed = true
 		c.instances = nil
 		c.collectInstances(root, map[digest.Digest]bool{})
+	default:
+		if sparse, ok := c.to.(SparseWriter); ok && !root.present {
+			if err := sparse.RefusesSparse(); err != nil {
+				return c.sparseError(c.leftOut, err)
+			}
+		}
 	}
 	return nil
 }

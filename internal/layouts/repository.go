@@ -161,7 +161,7 @@ func blobIn(ctx context.Context, files fileStore, d v1.Descriptor) (io.ReadClose
 			f.Close())
 	}
 	return struct {
-		io.Reader
+		*verify.Reader
 		io.Closer
 	}{verify.NewReader(ctxio.Reader{Ctx: ctx, R: f}, d.Digest, d.Size), f}, nil
 }

@@ -80,7 +80,7 @@ func (r *Client) host(name string, insecure bool) (*host, error) {
 	transport.TLSClientConfig = config
 	transport.DisableCompression = true // digests are those of the bytes on the wire
 	transport.MaxResponseHeaderBytes = 256 << 10
-	transport.MaxIdleConnsPerHost = 16
+	transport.MaxIdleConnsPerHost = 64
 	h.client = &http.Client{Transport: transport, CheckRedirect: checkRedirect}
 	r.hosts[key] = h
 	return h, nil

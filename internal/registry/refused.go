@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -54,13 +55,22 @@ func (p *repository) refused(d digest.Digest, size int64, err error) error {
 		refusal.Why = RefusedSize
 	case hasCode(err, "NAME_INVALID"),
 		// Registries of two levels have no such address at all, and say nothing about it.
-		hasStatus(err, http.StatusNotFound, http.StatusMethodNotAllowed) && !hasCodes(err) && strings.Count(p.path, "/") > 1:
+		hasStatus(err, http.StatusNotFound, http.StatusMethodNotAllowed) && begins(err) && !hasCodes(err) &&
+			strings.Count(p.path, "/") > 1:
 		refusal.Why = RefusedName
-	case hasCode(err, "NAME_UNKNOWN"), hasStatus(err, http.StatusNotFound) &&
+	case hasCode(err, "NAME_UNKNOWN"), hasStatus(err, http.StatusNotFound) && begins(err) &&
 		!hasCode(err, "BLOB_UPLOAD_UNKNOWN", "MANIFEST_UNKNOWN", "MANIFEST_BLOB_UNKNOWN", "BLOB_UNKNOWN"):
 		refusal.Why = RefusedRepository
 	default:
 		return err
 	}
 	return refusal
+}
+
+// begins tells whether an error is the answer to the beginning of an upload or to a manifest, and not to the upload,
+// which may be unknown to one of several servers.
+func begins(err error) bool {
+	var status *StatusError
+	return errors.As(err, &status) && (strings.HasPrefix(status.Request, http.MethodPost+" ") ||
+		strings.Contains(status.Request, "/manifests/"))
 }

@@ -105,7 +105,7 @@ func (r *Repository) Blob(ctx context.Context, d v1.Descriptor) (io.ReadCloser, 
 		body = r.cache.Tee(d.Digest, d.Size, fetched)
 	}
 	return struct {
-		io.Reader
+		*verify.Reader
 		io.Closer
 	}{verify.NewReader(body, d.Digest, d.Size), body}, nil
 }

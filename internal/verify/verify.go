@@ -48,6 +48,18 @@ func (v *Reader) Read(p []byte) (int, error) {
 	return n, io.EOF
 }
 
+// Verifies tells whether the reader compares a content with that digest and size, from its first byte on.
+func (v *Reader) Verifies(d digest.Digest, size int64) bool { return v.want == d && v.size == size && v.n == 0 }
+
+// Verifies tells whether a reader compares what is read of it with that digest and size itself, as one with [*Reader]
+// in it does, so that nobody need do it once more.
+func Verifies(r any, d digest.Digest, size int64) bool {
+	v, ok := r.(interface {
+		Verifies(d digest.Digest, size int64) bool
+	})
+	return ok && v.Verifies(d, size)
+}
+
 // Digest returns an error for anything but a well-formed sha256 digest.
 func Digest(d digest.Digest) error {
 	if err := d.Validate(); err != nil {

@@ -81,6 +81,18 @@ func Apply(c *declcfg.Catalog, op imageset.Operator, o Options) (*Result, error)
 	return f.result(), nil
 }
 
+// Scope returns the packages whose bundles [Apply] has to see, nil for all: of others, names and images are enough.
+func Scope(op imageset.Operator, o Options) []string {
+	if len(op.Packages) == 0 || o.Dependencies {
+		return nil
+	}
+	names := make([]string, len(op.Packages))
+	for i, p := range op.Packages {
+		names[i] = p.Name
+	}
+	return names
+}
+
 // filter is one application of an operator entry.
 type filter struct {
 	source   *declcfg.Catalog

@@ -158,7 +158,7 @@ func (p *pkg) chooseHighest(why string, among map[string]bool) bool {
 		if !among[c.Name] {
 			continue
 		}
-		g, err := newGraph(c)
+		g, err := newGraph(p.keptOf(c))
 		if err != nil || p.bundles[g.head.Name] == nil {
 			continue
 		}
@@ -170,11 +170,25 @@ func (p *pkg) chooseHighest(why string, among map[string]bool) bool {
 	if best == "" {
 		return false
 	}
+	if p.defaultChannel != "" {
+		why = fault.Quote(p.defaultChannel) + " " + why
+	}
 	p.f.report(Warning, Problem{Code: ChosenDefault, Package: p.blob.Name, Channel: best,
-		Fix: "write defaultChannel: " + best}, "it becomes the default channel, as %s %s and its head is the highest",
-		fault.Quote(p.defaultChannel), why)
+		Fix: "write defaultChannel: " + best}, "it becomes the default channel, as %s and its head is the highest", why)
 	p.defaultChannel = best
 	return true
+}
+
+// keptOf returns a channel with the entries that are kept, or as it is as long as that is not decided.
+func (p *pkg) keptOf(c *declcfg.Channel) *declcfg.Channel {
+	keep, decided := p.entries[c.Name]
+	if !decided {
+		return c
+	}
+	out := *c
+	out.Entries = slices.DeleteFunc(slices.Clone(c.Entries),
+		func(e declcfg.ChannelEntry) bool { return !keep[e.Name] })
+	return &out
 }
 
 // channel decides which entries of a channel are kept.
@@ -230,6 +244,9 @@ func (p *pkg) nothingIn(c *declcfg.Channel, in *versions, at Problem) {
 	switch {
 	case c.Name == p.blob.DefaultChannel && !p.f.o.AutoDefaultChannel:
 		at.Code = EmptyDefault
+		if c.Name != p.defaultChannel {
+			at.Fix = "name the channels to keep, without this one, or let --auto-default-channel drop it"
+		}
 		p.f.fail(at, "the versions %s result in an empty channel", fault.Quote(in.text))
 	case c.Name == p.defaultChannel:
 		// Told when all channels are known, see filter.defaults.

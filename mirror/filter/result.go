@@ -45,14 +45,10 @@ func (f *filter) catalog() *declcfg.Catalog {
 	}
 	for _, p := range f.packages {
 		for _, c := range p.channels {
-			keep, ok := p.entries[c.Name]
-			if !ok {
+			if _, ok := p.entries[c.Name]; !ok {
 				continue
 			}
-			blob := *c
-			blob.Entries = slices.DeleteFunc(slices.Clone(c.Entries),
-				func(e declcfg.ChannelEntry) bool { return !keep[e.Name] })
-			out.Channels = append(out.Channels, blob)
+			out.Channels = append(out.Channels, *p.keptOf(c))
 		}
 		for _, b := range p.order {
 			if p.names[b.blob.Name] {
@@ -98,7 +94,13 @@ func (f *filter) defaults(r *Result) {
 					"it has no bundle that is kept, and is dropped")
 			}
 		}
-		if p.defaultChannel == "" || full[p.defaultChannel] || len(p.blob.DefaultChannel) == 0 && len(p.channels) == 0 {
+		if p.defaultChannel == "" {
+			if f.o.AutoDefaultChannel && p.chooseHighest("there is none", full) {
+				kept.DefaultChannel = p.defaultChannel
+			}
+			continue // without one the catalog is not valid, which is found later
+		}
+		if full[p.defaultChannel] {
 			continue
 		}
 		configured := p.selection != nil && p.selection.DefaultChannel != ""

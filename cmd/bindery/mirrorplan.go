@@ -1,0 +1,220 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/opencontainers/go-digest"
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/declcfg/edit"
+	"github.com/operator-bindery/bindery/internal/change"
+	"github.com/operator-bindery/bindery/mirror/filter"
+	"github.com/operator-bindery/bindery/mirror/imageset"
+)
+
+func (p *program) mirrorPlanCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "plan",
+		Usage: "show which packages, channels and bundles of catalogs a configuration keeps",
+		Description: mirrorHelp + "\n\n" +
+			"Shows what is kept and why, and what is wrong with it or should be known: names that a catalog does not " +
+			"have, default\n" +
+			"channels without a bundle, dependencies that nothing kept satisfies, installed versions that lose their " +
+			"way to the kept\n" +
+			"head. Problems of the level \"error\" do not end this command with an error: a run refuses to " +
+			"publish such " +
+			"a catalog.\n\n" +
+			"--catalog reads a catalog elsewhere: SOURCE is a catalog directory, an OCI layout, an archive or an " +
+			"image. " +
+			"No image is\n" +
+			"copied." +
+			examples("bindery mirror plan -c imageset.yaml",
+				"bindery mirror plan -c imageset.yaml --catalog registry.example.com/acme/catalog:v1=index.db -o json",
+				"bindery mirror plan -c imageset.yaml --with-dependencies --installed etcd=0.9.0"),
+		Flags: flags(imageSetFlags(), []cli.Flag{
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "text", Usage: "`FORMAT` (text|json)"},
+			&cli.StringSliceFlag{Name: "catalog",
+				Usage: "read `REF=SOURCE`: the catalog SOURCE in place of the catalog REF; can be repeated"},
+			&cli.StringSliceFlag{Name: "installed",
+				Usage: "look only for the way of `PACKAGE=VERSION` to the kept head; can be repeated"},
+		}, filterPolicyFlags(), readFlags()),
+		Action: exactly(0, p.mirrorPlan),
+	}
+}
+
+// catalogPlan is what is kept of one catalog.
+type catalogPlan struct {
+	Catalog string `json:"catalog"`
+	// Target is the path and the tag at the destination.
+	Target string `json:"target"`
+	// Digest is that of the image; empty if the catalog is no image.
+	Digest       digest.Digest       `json:"digest,omitempty"`
+	Packages     filter.Kept         `json:"packages"`
+	WholeCatalog bool                `json:"wholeCatalog,omitempty"`
+	Others       int                 `json:"others"`
+	Images       int                 `json:"images"`
+	Problems     []filter.Problem    `json:"problems"`
+	Dependencies []filter.Dependency `json:"dependencies"`
+	Lost         []filter.Lost       `json:"lost"`
+
+	result *filter.Result
+}
+
+// mirrorPlanned is the answer of the command.
+type mirrorPlanned struct {
+	Catalogs         []*catalogPlan     `json:"catalogs"`
+	AdditionalImages []plannedImage     `json:"additionalImages"`
+	Problems         []imageset.Problem `json:"problems"`
+}
+
+type plannedImage struct {
+	Name string `json:"name"`
+	// Target is the path and the tag at the destination.
+	Target  string `json:"target"`
+	Blocked string `json:"blocked,omitempty"`
+}
+
+func (p *program) mirrorPlan(c *cli.Context) error {
+	format := c.String("output")
+	if format != "text" && format != "json" {
+		return cmdline.Usagef("invalid --output value %q, expected (text|json)", format)
+	}
+	set, err := p.imageSet(c, imageset.Image)
+	if err != nil {
+		return err
+	}
+	o, err := p.filterPolicy(c)
+	if err != nil {
+		return err
+	}
+	sources, err := catalogSources(c, set)
+	if err != nil {
+		return err
+	}
+	plan := mirrorPlanned{Catalogs: []*catalogPlan{}, AdditionalImages: []plannedImage{}, Problems: set.Warnings}
+	if plan.Problems == nil {
+		plan.Problems = []imageset.Problem{}
+	}
+	var errs []error
+	var results []*filter.Result
+	for _, op := range set.Operators {
+		one, err := p.planCatalog(c, op, sources[op.Written], o)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		plan.Catalogs = append(plan.Catalogs, one)
+		results = append(results, one.result)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	filter.Settle(results)
+	for _, one := range plan.Catalogs {
+		one.Problems = append([]filter.Problem{}, one.result.Problems...)
+	}
+	if plan.AdditionalImages, err = plannedImages(set); err != nil {
+		return err
+	}
+	if err := p.saveLock(); err != nil {
+		return err
+	}
+	if format == "json" {
+		return p.printJSON(plan)
+	}
+	return p.printMirrorPlan(&plan)
+}
+
+// plannedImages maps the additional images.
+func plannedImages(set *imageset.Set) ([]plannedImage, error) {
+	out := []plannedImage{}
+	for _, a := range set.AdditionalImages {
+		to, err := (imageset.Target{}).Additional(a)
+		if err != nil {
+			return nil, err
+		}
+		image := plannedImage{Name: a.Written, Target: to.Name()}
+		if block, blocked := set.Blocked(a.Name, "", to, imageset.Target{}); blocked {
+			image.Blocked = block.Rule.Name
+		}
+		out = append(out, image)
+	}
+	return out, nil
+}
+
+// planCatalog filters one catalog. The source is where it is read, empty for the reference itself.
+func (p *program) planCatalog(c *cli.Context, op imageset.Operator, source string,
+	o filter.Options) (_ *catalogPlan, err error) {
+	if source == "" {
+		source = readableName(op.Catalog)
+	}
+	r, resolved, err := p.filterCatalog(c, asLayout(source), op, o)
+	var wrong *filter.Error
+	if errors.As(err, &wrong) {
+		return nil, &cmdline.Error{Class: cmdline.ClassInput, Object: op.Written,
+			Err: fmt.Errorf("catalog %s: %w", op.Written, err)}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("catalog %s: %w", op.Written, err)
+	}
+	one := &catalogPlan{Catalog: op.Written, Digest: resolved, Packages: r.Kept, WholeCatalog: r.WholeCatalog,
+		Others: r.Others,
+		Images: r.Images, Dependencies: append([]filter.Dependency{}, r.Dependencies...),
+		Lost: append([]filter.Lost{}, r.Lost...), result: r}
+	one.Target = (imageset.Target{}).Catalog(op, !r.WholeCatalog, "", op.FilterHash(one.Digest)).Name()
+	return one, nil
+}
+
+// errPlanned ends an edit whose result is not wanted.
+var errPlanned = errors.New("planned")
+
+// filterCatalog applies an operator entry to the skeleton of a catalog. It also returns the digest of the catalog's
+// image, if it is one.
+func (p *program) filterCatalog(c *cli.Context, source string, op imageset.Operator,
+	o filter.Options) (r *filter.Result, resolved digest.Digest, err error) {
+	index, err := p.openIndex(c, source, "")
+	if err != nil {
+		return nil, "", err
+	}
+	defer func() { err = errors.Join(err, index.Close()) }()
+	e := change.Edit{Whole: none(), Scope: filter.Scope(op, o), Apply: func(_ context.Context,
+		s *change.State) (*declcfg.Catalog, *edit.Account, error) {
+		var err error
+		if r, err = filter.Apply(s.Catalog, op, o); err == nil {
+			err = errPlanned
+		}
+		return nil, nil, err
+	}}
+	if _, _, err := index.Source.Apply(c.Context, e); !errors.Is(err, errPlanned) {
+		return nil, "", err
+	}
+	if index.Image != nil {
+		resolved = index.Image.Digest
+	}
+	return r, resolved, nil
+}
+
+// readableName returns the name by which the catalog of a reference is read. A digest counts more than a tag.
+func readableName(r imageset.Ref) string {
+	if r.Transport == imageset.OCI {
+		return imageset.OCI + ":" + r.Path
+	}
+	if r.Digest != "" {
+		r.Tag = ""
+	}
+	return r.String()
+}
+
+// asLayout names the image of a layout where the layout's directory alone is given.
+func asLayout(source string) string {
+	if _, err := os.Stat(filepath.Join(source, "oci-layout")); err == nil {
+		return imageset.OCI + ":" + source
+	}
+	return source
+}

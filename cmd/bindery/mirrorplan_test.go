@@ -1,0 +1,124 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/operator-bindery/bindery/internal/testregistry"
+)
+
+const planSet = `kind: ImageSetConfiguration
+apiVersion: mirror.openshift.io/v2alpha1
+mirror:
+  operators:
+  - catalog: registry.example.com/acme/catalog:v1
+    packages:
+    - name: alpha
+    - name: nosuch
+  additionalImages:
+  - name: registry.example.com/extra/tool:v1
+  - name: registry.example.com/extra/other:v1
+  blockedImages:
+  - name: other
+`
+
+// planCatalog returns a catalog with a package whose head needs another one.
+func planCatalog() string {
+	bundle := func(pkg, version, needs string) string {
+		return fmt.Sprintf(`{"schema":"olm.bundle","package":%[1]q,"name":"%[1]s.v%[2]s","image":`+
+			`"registry.example.com/acme/%[1]s:v%[2]s","properties":[{"type":"olm.package","value":{"packageName":%[1]q,`+
+			`"version":%[2]q}}%[3]s]}`, pkg, version, needs)
+	}
+	return `{"schema":"olm.package","name":"alpha","defaultChannel":"stable"}
+{"schema":"olm.channel","package":"alpha","name":"stable","entries":[{"name":"alpha.v1.0.0"},
+{"name":"alpha.v1.1.0","replaces":"alpha.v1.0.0"},{"name":"alpha.v1.2.0","replaces":"alpha.v1.1.0"}]}
+{"schema":"olm.package","name":"beta","defaultChannel":"stable"}
+{"schema":"olm.channel","package":"beta","name":"stable","entries":[{"name":"beta.v1.0.0"}]}
+` + bundle("alpha", "1.0.0", "") + bundle("alpha", "1.1.0", "") + bundle("beta", "1.0.0", "") +
+		bundle("alpha", "1.2.0", `,{"type":"olm.package.required","value":{"packageName":"beta",`+
+			`"versionRange":">=1.0.0"}}`)
+}
+
+func planDir(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	writeFile(t, filepath.Join(dir, "set.yaml"), planSet)
+	writeFile(t, filepath.Join(dir, "catalog", "catalog.json"), planCatalog())
+	return dir
+}
+
+func TestMirrorPlan(t *testing.T) {
+	dir := planDir(t)
+	plan := []string{"mirror", "plan", "-c", "set.yaml", "--catalog", "registry.example.com/acme/catalog:v1=catalog"}
+	text := done(t, dir, "bindery", plan...)
+	for _, want := range []string{"1 packages, 1 bundles, 1 images, to acme/catalog:v1", "alpha.v1.2.0",
+		"the head: no versions are given; default channel", `warning: package "nosuch": it is not in the catalog`,
+		`needs package "beta" >=1.0.0`, "minVersion: 1.0.0 keeps their way", "extra/tool:v1", `blocked by "other"`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	var got struct {
+		Catalogs []struct {
+			Catalog      string
+			Packages     map[string]struct{ Channels map[string][][]any }
+			Problems     []struct{ Level, Code, Package string }
+			Dependencies []struct{ Package string }
+			Lost         []struct{ Versions []struct{ Version string } }
+		}
+		AdditionalImages []struct{ Name, Target, Blocked string }
+	}
+	answer := done(t, dir, "bindery",
+		append(plan, "-o", "json", "--with-dependencies", "--installed", "alpha=1.0.0")...)
+	if err := json.Unmarshal([]byte(answer), &got); err != nil {
+		t.Fatal(err)
+	}
+	c := got.Catalogs[0]
+	if len(c.Packages) != 2 || len(c.Packages["alpha"].Channels["stable"]) != 1 || len(c.Dependencies) != 1 ||
+		len(c.Lost) != 1 || c.Lost[0].Versions[0].Version != "1.0.0" || len(got.AdditionalImages) != 2 {
+		t.Errorf("got %s", answer)
+	}
+	for _, test := range []struct {
+		args []string
+		want string
+	}{
+		{append(plan, "--strict"), "it is not in the catalog"},
+		{append(plan, "-o", "yaml"), "invalid --output"},
+		{append(plan, "--installed", "alpha"), "invalid --installed"},
+		{append(plan, "--compat", "opm"), "invalid --compat"},
+		{[]string{"mirror", "plan", "-c", "set.yaml", "--catalog", "registry.example.com/acme/catalog:v2=catalog"},
+			"hint: perhaps registry.example.com/acme/catalog:v1"},
+		{[]string{"mirror", "plan"}, `"config" not set`},
+		{[]string{"mirror", "plan", "-c", "none.yaml"}, "none.yaml"},
+		{[]string{"mirror", "plan", "-c", "catalog/catalog.json"}, "catalog/catalog.json"},
+	} {
+		if got := runProgram(t, dir, "bindery", test.args...); got.status != 1 || got.stdout != "" ||
+			!strings.Contains(got.stderr, test.want) {
+			t.Errorf("%v: status %d\n%s%s", test.args, got.status, got.stdout, got.stderr)
+		}
+	}
+}
+
+// A catalog is read out of a registry or a layout, and its digest is told.
+func TestMirrorPlanOfImages(t *testing.T) {
+	dir := planDir(t)
+	registry := testregistry.New(t)
+	ref := registry.Host() + "/acme/catalog:v1"
+	done(t, dir, "bindery", "build", "catalog", "catalog", "--server", "none", "--cache", "none", "--push",
+		"--use-http",
+		"-t", ref)
+	done(t, dir, "bindery", "build", "catalog", "catalog", "--server", "none", "--cache", "none", "-t", "x:v1",
+		"--output", "oci:layout:v1")
+	conf := registry.RegistriesConf(t, "registry.example.com")
+	for _, args := range [][]string{nil, {"--catalog", "registry.example.com/acme/catalog:v1=layout"},
+		{"--catalog", "docker://registry.example.com/acme/catalog:v1=oci:layout:v1"}} {
+		answer := done(t, dir, "bindery", append([]string{"mirror", "plan", "-c", "set.yaml", "-o", "json",
+			"--registries-conf", conf, "--no-cache"}, args...)...)
+		if !strings.Contains(answer, `"digest": "sha256:`) || !strings.Contains(answer, `"alpha.v1.2.0"`) {
+			t.Errorf("%v: got %s", args, answer)
+		}
+	}
+}

@@ -1,0 +1,82 @@
+package resources
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"path"
+	"regexp"
+	"strings"
+
+	"github.com/operator-bindery/bindery/mirror/imageset"
+)
+
+// Namespace is that of CatalogSources.
+const Namespace = "openshift-marketplace"
+
+// maxName bounds the names of objects: they become labels and parts of host names.
+const maxName = 63
+
+var (
+	nameExpr  = regexp.MustCompile(`^[a-z]([a-z0-9-]*[a-z0-9])?$`)
+	otherExpr = regexp.MustCompile(`[^a-z0-9-]`)
+)
+
+// catalog adds the objects of a catalog.
+func (m *maker) catalog(c *Copied) {
+	image := c.Destination
+	if m.o.PinCatalogs && c.Digest != "" {
+		image.Tag, image.Digest = "", c.Digest
+	}
+	base := m.catalogName(c.Destination)
+	name := "cs-" + base
+	source := object{"apiVersion": "operators.coreos.com/v1alpha1", "kind": "CatalogSource",
+		"metadata": object{}, "spec": object{}}
+	if c.Template != nil {
+		source = c.Template.object()
+	}
+	meta, spec := source["metadata"].(object), source["spec"].(object)
+	annotations, _ := meta["annotations"].(object)
+	if annotations == nil {
+		annotations = object{}
+	}
+	for key, value := range m.annotations() {
+		annotations[key] = value
+	}
+	meta["annotations"], meta["name"], meta["namespace"] = annotations, name, Namespace
+	spec["image"], spec["sourceType"] = image.Name(), "grpc"
+	m.add(name+".yaml", m.text(source))
+
+	name = "cc-" + base
+	m.add(name+".yaml", m.text(object{"apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterCatalog",
+		"metadata": object{"name": name, "annotations": m.annotations()},
+		"spec":     object{"priority": 0, "source": object{"type": "Image", "image": object{"ref": image.Name()}}}}))
+}
+
+// catalogName returns the name of a catalog's objects without their prefix: the last part of the path and the beginning
+// of the tag. A name that is too long, has other characters or is taken gets a hash of the destination.
+func (m *maker) catalogName(destination imageset.Ref) string {
+	const suffix, prefix = 12, "cs-"
+	tag := destination.Tag
+	switch {
+	case tag == "" && destination.Digest != "":
+		tag = destination.Digest.Encoded()
+	case tag == "":
+		tag = "0"
+	}
+	tag = otherExpr.ReplaceAllString(strings.ToLower(tag[:min(len(tag), suffix)]), "-")
+	name := strings.ReplaceAll(path.Base(destination.Path)+"-"+tag, ".", "-")
+	if taken := m.names[name]; taken || len(prefix+name) > maxName || !nameExpr.MatchString(prefix+name) {
+		sum := sha256.Sum256([]byte(destination.Name()))
+		hash := "-" + hex.EncodeToString(sum[:4])
+		plain := otherExpr.ReplaceAllString(name, "-")
+		plain = strings.Trim(plain[:min(len(plain), maxName-len(prefix)-len(hash))], "-")
+		if taken {
+			m.warn(fmt.Sprintf("two catalogs would have objects of the name cs-%s: those of %s are called cs-%s", name,
+				destination.Name(), plain+hash))
+		}
+		name = plain + hash
+	}
+	m.names[name] = true
+	return name
+}

@@ -1,0 +1,80 @@
+package resources
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/operator-bindery/bindery/internal/atomicfs"
+	"github.com/operator-bindery/bindery/internal/regularfile"
+)
+
+// ownName matches the names that [Make] gives to files.
+var ownName = regexp.MustCompile(`^(?:(?:idms|itms|icsp)-oc-mirror\.yaml|(?:cs|cc)-[a-z0-9-]+\.yaml|registries\.conf)$`)
+
+// created is the line by which a file is known to be ours.
+func created(by string) string { return "createdBy: " + by }
+
+// Write writes files to a directory, which is made if there is none. All are complete beside their places before the
+// first is renamed. Files of an earlier set that are not written again are removed after that, if they have the name
+// and the annotation createdBy of this program's; the names of these are returned. After an error the earlier files are
+// there.
+func Write(ctx context.Context, dir string, files []File) (removed []string, err error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	contents := make([]atomicfs.Content, 0, len(files))
+	for _, f := range files {
+		contents = append(contents, atomicfs.Content{Path: filepath.Join(dir, f.Name), Data: f.Data, Perm: 0o644})
+	}
+	if err := atomicfs.WriteFiles(ctx, contents); err != nil {
+		return nil, err
+	}
+	stale, err := Stale(dir, files)
+	if err != nil {
+		return nil, err
+	}
+	var errs []error
+	for _, name := range stale {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+			continue
+		}
+		removed = append(removed, name)
+	}
+	return removed, errors.Join(errs...)
+}
+
+// Stale returns the files of this program in a directory that are not among the given ones, sorted.
+func Stale(dir string, files []File) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var stale []string
+	for _, e := range entries {
+		name := e.Name()
+		if !ownName.MatchString(name) || slices.ContainsFunc(files, func(f File) bool { return f.Name == name }) {
+			continue
+		}
+		text, err := regularfile.Read(filepath.Join(dir, name), 64<<20)
+		if err != nil {
+			continue // a link, or larger than anything that this package writes
+		}
+		for line := range strings.Lines(string(text)) {
+			if strings.TrimLeft(strings.TrimSpace(line), "# ") == created(Creator) {
+				stale = append(stale, name)
+				break
+			}
+		}
+	}
+	return stale, nil
+}

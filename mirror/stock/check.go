@@ -1,0 +1,362 @@
+package stock
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"sync"
+
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/limit"
+	"github.com/operator-bindery/bindery/internal/redact"
+	"github.com/operator-bindery/bindery/internal/registry"
+	"github.com/operator-bindery/bindery/internal/verify"
+)
+
+// Wanted is an image that should be there.
+type Wanted struct {
+	// Repository is HOST/PATH, and Name the tag or digest.
+	Repository string
+	Name       string
+	// Digest, unless empty, is what Name should stand for.
+	Digest digest.Digest
+	// Platforms, unless empty, are those whose images of an index should be there; the index itself in any case.
+	Platforms []v1.Platform
+}
+
+// Kind is what is wrong.
+type Kind string
+
+// The kinds of a [Problem].
+const (
+	// AbsentManifest is a manifest or index that is not there, and AbsentBlob a blob.
+	AbsentManifest Kind = "absent-manifest"
+	AbsentBlob     Kind = "absent-blob"
+	// WrongDigest is a tag that stands for another image, or a text with another digest than it was asked for by.
+	WrongDigest Kind = "wrong-digest"
+	// Invalid is a manifest that cannot be understood.
+	Invalid Kind = "invalid"
+	// Failed is an answer of the registry that says nothing about the image.
+	Failed Kind = "failed"
+)
+
+// Problem is what is wrong with an image.
+type Problem struct {
+	Kind Kind `json:"kind"`
+	// Digest is that of the manifest or blob, Size that in bytes of a blob, and Platform that of the entry of an index.
+	Digest   digest.Digest `json:"digest,omitempty"`
+	Size     int64         `json:"size,omitempty"`
+	Platform string        `json:"platform,omitempty"`
+	// Got is what the tag stands for.
+	Got digest.Digest `json:"got,omitempty"`
+	// Err is the error of a manifest or of the registry, without credentials.
+	Err error `json:"-"`
+}
+
+func (p Problem) Error() string {
+	switch p.Kind {
+	case AbsentManifest:
+		if p.Digest == "" {
+			return "there is no such tag"
+		}
+		return fmt.Sprintf("the manifest %s is not there", p.Digest)
+	case AbsentBlob:
+		return fmt.Sprintf("the blob %s of %d bytes is not there", p.Digest, p.Size)
+	case WrongDigest:
+		if p.Err != nil {
+			return p.Err.Error()
+		}
+		return fmt.Sprintf("it is %s and not %s", p.Got, p.Digest)
+	}
+	return p.Err.Error()
+}
+
+// Unwrap returns the error of a manifest or of the registry; nil if there is none.
+func (p Problem) Unwrap() error { return p.Err }
+
+// Finding is what is known about an image.
+type Finding struct {
+	Wanted
+	// Found is what the name stands for; empty if there is nothing.
+	Found    digest.Digest
+	Problems []Problem
+}
+
+// CheckOptions configure [Check]. The zero value looks for everything.
+type CheckOptions struct {
+	// ManifestsOnly leaves out the blobs, and reads only indexes: a registry that looks for the blobs of a manifest
+	// when that is written has them.
+	ManifestsOnly bool
+	// Jobs is how many images are checked at once; 16 if it is zero.
+	Jobs int
+	// Done, unless nil, receives each image with what is wrong, if anything is. It is called by one goroutine at a
+	// time, in any order.
+	Done func(Finding)
+}
+
+// Summary counts what was checked.
+type Summary struct {
+	Images    int `json:"images"`
+	Manifests int `json:"manifests"`
+	Blobs     int `json:"blobs"`
+	// Wrong is how many images have problems, and Problems how many they have.
+	Wrong    int `json:"wrong"`
+	Problems int `json:"problems"`
+}
+
+// Check looks for images with everything that they refer to. A manifest is read, and a blob asked for, once in each
+// repository, however many images have it. What is wrong with an image is in its [Finding]; the error is that of the
+// context, or of a name that is none. The memory is about 100 bytes for each manifest and blob.
+func Check(ctx context.Context, open Open, images iter.Seq[Wanted], o CheckOptions) (Summary, error) {
+	if o.Jobs <= 0 {
+		o.Jobs = 16
+	}
+	c := &checker{o: o, open: open, asked: map[askedKey]*asked{}}
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(o.Jobs)
+	for w := range images {
+		if gctx.Err() != nil {
+			break
+		}
+		g.Go(func() error {
+			f, err := c.image(gctx, w)
+			if err == nil {
+				c.done(f)
+			}
+			return err
+		})
+	}
+	err := g.Wait()
+	if err == nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return c.summary, err
+}
+
+// checker is one run of [Check].
+type checker struct {
+	o    CheckOptions
+	open Open
+
+	mu      sync.Mutex
+	asked   map[askedKey]*asked
+	summary Summary
+}
+
+// askedKey is a manifest or blob in a repository.
+type askedKey struct {
+	repository string
+	digest     [sha256.Size]byte
+	blob       bool
+}
+
+// asked is the answer about a manifest or blob, once done is closed. The problems of a manifest are its own, of its
+// blobs, and of its entries if it is an index.
+type asked struct {
+	done     chan struct{}
+	problems []Problem
+}
+
+func (c *checker) done(f Finding) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.summary.Images++
+	if len(f.Problems) > 0 {
+		c.summary.Wrong++
+		c.summary.Problems += len(f.Problems)
+	}
+	if c.o.Done != nil {
+		c.o.Done(f)
+	}
+}
+
+// image checks one image.
+func (c *checker) image(ctx context.Context, w Wanted) (Finding, error) {
+	f := Finding{Wanted: w}
+	at, err := c.open(w.Repository)
+	if err != nil {
+		return f, err
+	}
+	top := v1.Descriptor{Digest: digest.Digest(w.Name)}
+	if verify.Digest(top.Digest) != nil || c.o.ManifestsOnly {
+		is, err := at.Head(ctx, w.Name)
+		if ctx.Err() != nil {
+			return f, context.Cause(ctx)
+		}
+		if err != nil {
+			f.Problems = []Problem{problemOf(w.Digest, err)}
+			return f, nil
+		}
+		top = v1.Descriptor{Digest: is.Digest, MediaType: is.MediaType}
+	}
+	if w.Digest != "" && top.Digest != w.Digest {
+		f.Found = top.Digest
+		f.Problems = append(f.Problems, Problem{Kind: WrongDigest, Digest: w.Digest, Got: top.Digest})
+		top = v1.Descriptor{Digest: w.Digest} // what was wanted may be there without the tag
+	}
+	of := &imageCheck{c, at, w}
+	problems, err := of.manifest(ctx, top, 0)
+	f.Problems = append(f.Problems, problems...)
+	if f.Found == "" && (len(problems) == 0 || problems[0].Kind != AbsentManifest || problems[0].Digest != top.Digest) {
+		f.Found = top.Digest
+	}
+	return f, err
+}
+
+// problemOf is the problem of a request for a manifest that failed.
+func problemOf(d digest.Digest, err error) Problem {
+	switch {
+	case registry.IsUnauthorized(err): // what is there is not known
+	case errors.Is(err, fs.ErrNotExist):
+		return Problem{Kind: AbsentManifest, Digest: d, Err: redact.Error(err)}
+	case errors.Is(err, fault.ErrIntegrity):
+		return Problem{Kind: WrongDigest, Digest: d, Err: redact.Error(err)}
+	case errors.Is(err, fault.ErrInvalid), errors.Is(err, fault.ErrLimit):
+		return Problem{Kind: Invalid, Digest: d, Err: redact.Error(err)}
+	}
+	return Problem{Kind: Failed, Digest: d, Err: redact.Error(err)}
+}
+
+// imageCheck checks what is below one image.
+type imageCheck struct {
+	*checker
+	at     Repository
+	wanted Wanted
+}
+
+// once has something asked once for each digest of a repository; others wait for the answer. What is asked for some
+// platforms only is not shared.
+func (c *imageCheck) once(ctx context.Context, d digest.Digest, blob bool,
+	ask func() ([]Problem, error)) ([]Problem, error) {
+	key := askedKey{repository: c.wanted.Repository, blob: blob}
+	if n, err := hex.Decode(key.digest[:], []byte(d.Encoded())); err != nil || n != len(key.digest) {
+		return ask()
+	}
+	c.mu.Lock()
+	a, known := c.asked[key]
+	if !known {
+		a = &asked{done: make(chan struct{})}
+		c.asked[key] = a
+		if blob {
+			c.summary.Blobs++
+		} else {
+			c.summary.Manifests++
+		}
+	}
+	c.mu.Unlock()
+	if known {
+		select {
+		case <-a.done:
+			return a.problems, nil
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+	defer close(a.done)
+	var err error
+	a.problems, err = ask()
+	return a.problems, err
+}
+
+// manifest checks a manifest and what it refers to.
+func (c *imageCheck) manifest(ctx context.Context, d v1.Descriptor, depth int) ([]Problem, error) {
+	if depth > limit.MaxIndexDepth {
+		return []Problem{{Kind: Invalid, Digest: d.Digest, Err: fmt.Errorf("%w: indexes in indexes, more than %d deep",
+			fault.ErrLimit, limit.MaxIndexDepth)}}, nil
+	}
+	look := func() ([]Problem, error) { return c.look(ctx, d, depth) }
+	if len(c.wanted.Platforms) > 0 && (depth == 0 || isIndex(d.MediaType)) {
+		return look()
+	}
+	return c.once(ctx, d.Digest, false, look)
+}
+
+// look is manifest without the memory of what was asked.
+func (c *imageCheck) look(ctx context.Context, d v1.Descriptor, depth int) (problems []Problem, err error) {
+	m := parsed{parts: &referrers.Parts{}}
+	switch {
+	case !c.o.ManifestsOnly || d.MediaType == "" || isIndex(d.MediaType):
+		m, err = read(ctx, c.at, d.Digest)
+	case depth > 0: // the outermost was asked for
+		_, err = c.at.Head(ctx, d.Digest.String())
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err != nil {
+		p := problemOf(d.Digest, err)
+		if d.Platform != nil {
+			p.Platform = d.Platform.OS + "/" + d.Platform.Architecture
+		}
+		return []Problem{p}, nil
+	}
+	wanted := referrers.Select(m.parts.Manifests, c.wanted.Platforms)
+	for i, e := range m.parts.Manifests {
+		if !wanted[i] {
+			continue
+		}
+		more, err := c.manifest(ctx, e, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		problems = append(problems, more...)
+	}
+	if c.o.ManifestsOnly {
+		return problems, nil
+	}
+	for _, b := range m.parts.Blobs {
+		more, err := c.blob(ctx, b)
+		if err != nil {
+			return nil, err
+		}
+		problems = append(problems, more...)
+	}
+	return problems, nil
+}
+
+// blob asks for a blob. Layers that only other servers have may be missing.
+func (c *imageCheck) blob(ctx context.Context, d v1.Descriptor) ([]Problem, error) {
+	return c.once(ctx, d.Digest, true, func() ([]Problem, error) {
+		there, err := c.at.HasBlob(ctx, d)
+		switch {
+		case ctx.Err() != nil:
+			return nil, context.Cause(ctx)
+		case err != nil:
+			return []Problem{{Kind: Failed, Digest: d.Digest, Size: d.Size, Err: redact.Error(err)}}, nil
+		case !there && !referrers.IsForeign(d):
+			return []Problem{{Kind: AbsentBlob, Digest: d.Digest, Size: d.Size}}, nil
+		}
+		return nil, nil
+	})
+}
+
+// read reads a manifest by its digest.
+func read(ctx context.Context, at referrers.Reader, d digest.Digest) (parsed, error) {
+	text, kind, err := at.Manifest(ctx, d.String())
+	if err != nil {
+		return parsed{}, err
+	}
+	if got := digest.FromBytes(text); got != d {
+		return parsed{}, fmt.Errorf("manifest: %w: digest mismatch: %s instead of %s", fault.ErrIntegrity, got, d)
+	}
+	if kind, err = verify.ManifestKind(text, kind); err != nil {
+		return parsed{}, fmt.Errorf("manifest %s: %w", d, err)
+	}
+	parts, err := referrers.PartsOf(text)
+	if err != nil {
+		return parsed{}, fmt.Errorf("manifest %s: %w", d, err)
+	}
+	if len(parts.Manifests) > limit.MaxIndexEntries {
+		return parsed{}, fmt.Errorf("index %s: %w: %d entries", d, fault.ErrLimit, len(parts.Manifests))
+	}
+	return parsed{d, kind, int64(len(text)), parts}, nil
+}

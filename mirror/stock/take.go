@@ -1,0 +1,283 @@
+package stock
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/opencontainers/go-digest"
+
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/limit"
+	"github.com/operator-bindery/bindery/internal/redact"
+	"github.com/operator-bindery/bindery/internal/reflist"
+	"github.com/operator-bindery/bindery/internal/verify"
+)
+
+// TakeOptions configure [Take].
+type TakeOptions struct {
+	// Registry is HOST[:PORT], and Path what the names of all repositories begin with; empty for none.
+	Registry, Path string
+	// Repositories are the names below Path. Those that do not exist are left out.
+	Repositories []string
+	// Plain writes JSON, and not JSON in gzip.
+	Plain bool
+	// Jobs is how many repositories are looked into at once; 8 if it is zero.
+	Jobs int
+	// Done, unless nil, is called after each repository, with how many there are in all.
+	Done func(done, of int)
+	// Warn, unless nil, receives what is listed and cannot be read, which is left out.
+	Warn func(repository string, err error)
+}
+
+// Taken counts what is in an inventory.
+type Taken struct {
+	Repositories int `json:"repositories"`
+	Tags         int `json:"tags"`
+	Manifests    int `json:"manifests"`
+	Blobs        int `json:"blobs"`
+	// Bytes is the size of the blobs, each counted once in each repository.
+	Bytes int64 `json:"bytes"`
+	// LeftOut is how much is listed and cannot be read.
+	LeftOut int `json:"leftOut,omitempty"`
+}
+
+// Below returns those repositories of a registry that are below a path, without it, sorted. An empty path has all.
+func Below(all []string, path string) (names []string) {
+	for _, name := range all {
+		if rest, ok := strings.CutPrefix(name, path+"/"); ok && path != "" {
+			names = append(names, rest)
+		} else if path == "" {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// Take writes an inventory: of every repository the tags with their digests, and all manifests and blobs that the tags
+// lead to. The blobs are those that the manifests name, and are not asked for: [Check] does that. What hangs on images
+// by the referrers API alone is not in it, so that it would be sent again.
+//
+// The bytes depend only on what is there. A manifest that cannot be read is left out with a warning; errors of whole
+// repositories are errors. A repository at a time is in memory, and the limits are those of [Read].
+func Take(ctx context.Context, open Open, w io.Writer, o TakeOptions) (Taken, error) {
+	if o.Jobs <= 0 {
+		o.Jobs = 8
+	}
+	t := &taker{o: o, open: open}
+	names := slices.Compact(slices.Sorted(slices.Values(o.Repositories)))
+	if len(names) > maxRepositories {
+		return t.taken, fmt.Errorf("%w: more than %d repositories", fault.ErrLimit, maxRepositories)
+	}
+	buffered := bufio.NewWriterSize(w, 64<<10)
+	out := io.Writer(buffered)
+	var packed *gzip.Writer
+	if !o.Plain {
+		packed = gzip.NewWriter(buffered)
+		out = packed
+	}
+	if err := t.write(ctx, out, names); err != nil {
+		return t.taken, err
+	}
+	if packed != nil {
+		if err := packed.Close(); err != nil {
+			return t.taken, err
+		}
+	}
+	return t.taken, buffered.Flush()
+}
+
+// taker is one run of [Take].
+type taker struct {
+	o     TakeOptions
+	open  Open
+	taken Taken
+}
+
+// one is a repository that is looked into, and what it found.
+type one struct {
+	found  *repository
+	failed []error // what is left out
+	err    error
+}
+
+// write writes the inventory. Repositories are looked into ahead of the one that is written, as many as jobs.
+func (t *taker) write(ctx context.Context, w io.Writer, names []string) error {
+	head, err := json.Marshal(header{Kind: inventoryKind, Version: inventoryVersion, Registry: t.o.Registry,
+		Path: t.o.Path})
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(w, "%s,\"repositories\":[", head[:len(head)-1]); err != nil {
+		return err
+	}
+	var running sync.WaitGroup
+	defer running.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var waiting []chan one
+	next, written := 0, 0
+	for i := range names {
+		for ; next < len(names) && next < i+t.o.Jobs; next++ {
+			answer := make(chan one, 1)
+			waiting = append(waiting, answer)
+			name := names[next]
+			running.Go(func() { answer <- t.repository(ctx, name) })
+		}
+		got := <-waiting[0]
+		waiting = waiting[1:]
+		if got.err != nil {
+			return got.err
+		}
+		for _, err := range got.failed {
+			t.taken.LeftOut++
+			if t.o.Warn != nil {
+				t.o.Warn(names[i], redact.Error(err))
+			}
+		}
+		if got.found != nil {
+			text, err := json.Marshal(got.found)
+			if err != nil {
+				return err
+			}
+			separator := ",\n"
+			if written == 0 {
+				separator = "\n"
+			}
+			if _, err := fmt.Fprintf(w, "%s%s", separator, text); err != nil {
+				return err
+			}
+			written++
+			t.count(got.found)
+		}
+		if t.o.Done != nil {
+			t.o.Done(i+1, len(names))
+		}
+	}
+	_, err = io.WriteString(w, "\n]}\n")
+	return err
+}
+
+func (t *taker) count(r *repository) {
+	t.taken.Repositories++
+	t.taken.Tags += len(r.Tags)
+	t.taken.Manifests += len(r.Manifests)
+	t.taken.Blobs += len(r.Blobs)
+	for _, b := range r.Blobs {
+		t.taken.Bytes += b.Size
+	}
+}
+
+// repository looks into one repository. Nothing is found if it does not exist.
+func (t *taker) repository(ctx context.Context, name string) (o one) {
+	full := t.o.Registry + "/" + name
+	if t.o.Path != "" {
+		full = t.o.Registry + "/" + t.o.Path + "/" + name
+	}
+	at, err := t.open(full)
+	if err != nil {
+		return one{err: err}
+	}
+	tags, err := at.Tags(ctx)
+	if errors.Is(err, fs.ErrNotExist) {
+		return one{}
+	}
+	if err != nil {
+		return one{err: err}
+	}
+	s := &survey{at: at, tags: map[string]digest.Digest{}, manifests: map[digest.Digest]parsed{}}
+	for _, tag := range tags {
+		if ctx.Err() != nil {
+			return one{err: context.Cause(ctx)}
+		}
+		if err := s.tag(ctx, tag); err != nil {
+			o.failed = append(o.failed, fmt.Errorf("tag %.140q: %w", tag, err))
+		}
+	}
+	if ctx.Err() != nil {
+		return one{err: context.Cause(ctx)}
+	}
+	o.found, o.err = s.result(name)
+	return o
+}
+
+// survey is what is found in one repository.
+type survey struct {
+	at        Repository
+	tags      map[string]digest.Digest
+	manifests map[digest.Digest]parsed
+}
+
+// tag reads what a tag leads to. An image whose digest is in the tag may be there although the tag is the list of its
+// referrers.
+func (s *survey) tag(ctx context.Context, tag string) error {
+	is, err := s.at.Head(ctx, tag)
+	if err != nil {
+		return err
+	}
+	if err := s.manifest(ctx, is.Digest, 0); err != nil {
+		return err
+	}
+	s.tags[tag] = is.Digest
+	named := digest.Digest(strings.Replace(tag, "-", ":", 1))
+	if !reflist.Belongs(tag) || named == is.Digest || verify.Digest(named) != nil {
+		return nil
+	}
+	if err := s.manifest(ctx, named, 0); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// manifest reads a manifest and the entries of an index. Entries that are not there are left out: indexes may be
+// sparse.
+func (s *survey) manifest(ctx context.Context, d digest.Digest, depth int) error {
+	if _, known := s.manifests[d]; known {
+		return nil
+	}
+	if depth > limit.MaxIndexDepth || len(s.manifests) == maxManifests {
+		return fmt.Errorf("%w: indexes in indexes, or more than %d manifests", fault.ErrLimit, maxManifests)
+	}
+	m, err := read(ctx, s.at, d)
+	if err != nil {
+		return err
+	}
+	s.manifests[d] = m
+	for _, e := range m.parts.Manifests {
+		if err := s.manifest(ctx, e.Digest, depth+1); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// result returns what was found, sorted; nil if there is nothing.
+func (s *survey) result(name string) (*repository, error) {
+	if len(s.manifests) == 0 {
+		return nil, nil
+	}
+	r := &repository{Name: name, Tags: s.tags, Manifests: slices.Sorted(maps.Keys(s.manifests))}
+	blobs := map[digest.Digest]int64{}
+	for _, m := range s.manifests {
+		for _, b := range m.parts.Blobs {
+			blobs[b.Digest] = b.Size
+		}
+	}
+	if len(blobs) > maxBlobs {
+		return nil, fmt.Errorf("repository %s: %w: more than %d blobs", name, fault.ErrLimit, maxBlobs)
+	}
+	for _, d := range slices.Sorted(maps.Keys(blobs)) {
+		r.Blobs = append(r.Blobs, blob{d, blobs[d]})
+	}
+	return r, nil
+}
