@@ -36,11 +36,10 @@ type Options struct {
 	// Strict makes a file that is larger than a segment an error of the class [fault.ErrLimit].
 	Strict bool
 	// Have tells whether the destination has a blob or manifest. Such a one is left out, and listed as such. It is
-	// called concurrently; nil means that the destination has nothing. [History.Has] and [Inventory.Has] fit.
+	// called concurrently; nil means that the destination has nothing. [History.Has] fits, and that of an inventory.
 	Have func(digest.Digest) bool
 	// Where tells which repositories of the destination have a blob that is left out, by their paths: registries give
-	// it to others from there. It is called concurrently; nil if nobody knows. [History.Where] and [Inventory.Where]
-	// fit.
+	// it to others from there. It is called concurrently; nil if nobody knows. [History.Where] fits.
 	Where func(digest.Digest) []string
 	// Since is when that was known, for the list of what is left out; nil if nobody knows.
 	Since *time.Time
