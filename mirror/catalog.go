@@ -184,7 +184,9 @@ func (r *run) addCatalog(n int) error {
 	c := r.catalogs[n]
 	c.goesTo(r.place().Catalog(c.op, !c.asIs, "", c.account.FilterHash), "")
 	for _, p := range c.result.Problems {
-		r.filterProblem(c, p)
+		if p.Code != filter.UnusableImage { // it is a reason to leave the bundle out
+			r.filterProblem(c, p)
+		}
 	}
 	if err := c.refused(); err != nil {
 		return err
@@ -256,14 +258,12 @@ func (r *run) filterProblem(c *catalog, p filter.Problem) {
 	r.problem(Level(p.Level), c.op.Written, p.Fix, "%s", p.Text)
 }
 
-// refused returns an error if what the filter gives cannot be published.
+// refused returns an error if what the filter gives cannot be published. Bundles with images that cannot be mirrored are
+// left out, or are an error of their own.
 func (c *catalog) refused() error {
-	if !c.result.Refused() {
-		return nil
-	}
 	var errs []error
 	for _, p := range c.result.Problems {
-		if p.Level == filter.Failure {
+		if p.Level == filter.Failure && p.Code != filter.UnusableImage {
 			errs = append(errs, errors.New(p.String()))
 		}
 	}
