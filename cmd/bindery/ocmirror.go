@@ -38,7 +38,8 @@ func ocMirrorArgs(args []string) []string {
 			}
 			return append([]string{"oc-mirror-list"}, rest...)
 		case "version", "completion":
-			return slices.Concat([]string{a}, args[i+1:])
+			return append([]string{a}, slices.DeleteFunc(slices.Concat(args[:i], args[i+1:]),
+				func(a string) bool { return a == "--v2" })...)
 		case "help":
 			return []string{"oc-mirror-run", "--help"}
 		}
@@ -236,7 +237,7 @@ func ocMirrorRegistry(c *cli.Context, verify string) images.Registry {
 		UserAgent: "bindery/" + strings.TrimPrefix(c.App.Version, "v")}
 	if !c.Bool(verify) {
 		skip := true
-		r.SkipTLSVerify, r.PlainHTTP = &skip, false
+		r.SkipTLSVerify, r.PlainHTTP = &skip, true
 	}
 	return r.Env(os.Getenv)
 }
@@ -268,6 +269,10 @@ func (p *program) ocMirrorRun(c *cli.Context) (err error) {
 		o.Since, _ = time.Parse(time.DateOnly, text) // it was checked
 	}
 	if o.Set, err = p.imageSet(c, imageset.Image); err != nil {
+		var wrong *imageset.Error
+		if errors.As(err, &wrong) && wrong.OnlyTagless() {
+			return &cmdline.ExitStatus{Status: 8, Err: err}
+		}
 		return err
 	}
 	if o.Filter, err = p.filterPolicy(c); err != nil {
@@ -328,6 +333,9 @@ func (p *program) ocMirrorClients(c *cli.Context, o *mirror.Options) error {
 	}
 	p.images = o.Images
 	p.atEnd = append(p.atEnd, func(bool) error { return o.Images.Close() })
+	if o.Render, err = p.bundleOptions(c); err != nil || o.Mode == "" {
+		return err
+	}
 	spec, err := p.mirrorSpec(c, o.Base)
 	if err != nil {
 		return err
@@ -340,8 +348,7 @@ func (p *program) ocMirrorClients(c *cli.Context, o *mirror.Options) error {
 	p.atEnd = append(p.atEnd, func(bool) error { return work.Close() })
 	spec.Build.Dir = work.Dir()
 	o.Spec = *spec
-	o.Render, err = p.bundleOptions(c)
-	return err
+	return nil
 }
 
 func (p *program) ocMirrorRemote(c *cli.Context, uploads images.Uploads) (*images.Remote, error) {
