@@ -276,7 +276,8 @@ func (s *survey) manifest(ctx context.Context, d digest.Digest, depth int) error
 	return s.add(ctx, m, depth)
 }
 
-// add adds a manifest and reads the entries of an index. Entries that are not there are left out: indexes may be sparse.
+// add adds a manifest and reads the entries of an index. Entries that are not there are left out: indexes may be
+// sparse.
 func (s *survey) add(ctx context.Context, m parsed, depth int) error {
 	s.mu.Lock()
 	s.manifests[m.digest] = m
