@@ -364,7 +364,8 @@ func TestLeftOut(t *testing.T) {
 		if _, err := app.Blob(context.Background(), s.app.blobs[1].Descriptor); !errors.Is(err, medium.ErrLeftOut) {
 			t.Error(err)
 		}
-		if d, err := app.Head(context.Background(), hexTag(s.app)); err != nil || d.Digest != s.app.manifest.Digest {
+		if d, err := app.Head(context.Background(), hexTag(s.app)); err != nil || d.Digest != s.app.manifest.Digest ||
+			d.Size != s.app.manifest.Size || d.MediaType != s.app.manifest.MediaType {
 			t.Error(d, err)
 		}
 		r = read(t, second, first)
