@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/operator-bindery/bindery/internal/mirrortest"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
@@ -120,5 +121,40 @@ func TestMirrorPlanOfImages(t *testing.T) {
 		if !strings.Contains(answer, `"digest": "sha256:`) || !strings.Contains(answer, `"alpha.v1.2.0"`) {
 			t.Errorf("%v: got %s", args, answer)
 		}
+	}
+}
+
+// The configurations of recorded runs are planned against the registry of these runs, also such as oc-mirror fails for
+// without reason.
+func TestMirrorPlanOfRecordedRuns(t *testing.T) {
+	dir := t.TempDir()
+	files := mirrortest.Runs(t)
+	conf := mirrortest.Source(t).RegistriesConf(t, mirrortest.Host)
+	mirrortest.Layout(t, filepath.Join(dir, "oci-catalog"))
+	for run, want := range map[string]string{
+		"01-m2m-heads": `"alpha-op.v`, "04-m2m-full": `"wholeCatalog": true`, "05-target-catalog": `"target": "my/own-catalog:t1"`,
+		"06-oci-catalog": `"target": "oci-catalog:latest"`, "10-multiarch-catalog": `"beta-op.v`,
+		"17-catalog-by-digest": `"alpha-op.v`, "17b-catalog-by-tag-and-digest": `"target": "acme/catalog:v1"`,
+		"18-catalog-absent": "", "18b-catalog-no-label": "", "18c-filter-error": "", "18d-unknown-package": `"nothing-kept"`,
+		"18e-unknown-package-beside-known": `"unknown-package"`, "18f-empty-related-image": `"alpha-op.v`,
+		"18g-tagless-related-image": `"alpha-op.v`, "18h-bundle-not-in-its-related-images": `"iota-op.v1.0.0"`,
+		"13b-additional-errors": "", "13d-digest-in-registry-with-port": `"additionalImages"`,
+		"23-same-catalog-two-filters": `"target": "acme/catalog:a"`,
+	} {
+		t.Run(run, func(t *testing.T) {
+			set := strings.ReplaceAll(string(files[run+"/isc.yaml"]), "$FX", dir)
+			if set == "" {
+				t.Fatal("not recorded")
+			}
+			writeFile(t, filepath.Join(dir, "isc.yaml"), set)
+			got := runProgram(t, dir, "bindery", "mirror", "plan", "-c", "isc.yaml", "-o", "json", "--registries-conf", conf,
+				"--no-cache")
+			if (got.status != 0) != (want == "") || !strings.Contains(got.stdout, want) {
+				t.Errorf("status %d\n%s%s", got.status, got.stdout, got.stderr)
+			}
+			if want == "" {
+				t.Log(got.stderr)
+			}
+		})
 	}
 }

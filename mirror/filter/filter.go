@@ -70,6 +70,11 @@ func Apply(c *declcfg.Catalog, op imageset.Operator, o Options) (*Result, error)
 				r.Why[name+"/"+channel] = "the whole catalog is wanted"
 			}
 		}
+		unusable(c.Bundles, func(level Level, p Problem, format string, args ...any) {
+			p.Level, p.Text = level, fmt.Sprintf(format, args...)
+			r.Problems = append(r.Problems, p)
+		})
+		sortProblems(r.Problems)
 		return r, nil
 	}
 	f := &filter{source: c, op: op, o: o, wanted: map[string]*imageset.Package{}, why: map[string]string{}}

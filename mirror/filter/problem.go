@@ -38,6 +38,9 @@ const (
 	UnknownDemand   = "unreadable-dependency"   // a dependency that cannot be evaluated
 	UnknownVersion  = "unknown-installed"       // an installed version that the catalog does not have
 	LosesInstalled  = "lost-installed"          // an installed version has no way to the kept head
+	UnusableImage   = "unusable-image"          // a bundle names an image that cannot be mirrored
+	EmptyImage      = "empty-image"             // a related image without a reference
+	LeftOut         = "bundle-left-out"         // a bundle that is not published
 	DuplicateOfName = "duplicate-name"          // a package or a channel that the catalog has twice
 )
 

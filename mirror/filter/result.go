@@ -1,6 +1,7 @@
 package filter
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/operator-bindery/bindery/declcfg"
@@ -175,26 +176,39 @@ func (f *filter) check(r *Result) {
 			}
 		}
 	}
-	err := r.Catalog.Validate()
-	invalid, ok := err.(*declcfg.ValidationError)
-	if !ok {
+	validate(r.Catalog, level, f.report, told, unusable(r.Catalog.Bundles, f.report))
+}
+
+// validate reports the broken rules of a catalog, but for those that are reported elsewhere: about the default channels
+// of packages in told, the images of the bundles in bad, and entries without bundles.
+func validate(c *declcfg.Catalog, level Level, report func(Level, Problem, string, ...any), told map[string]bool,
+	bad map[BundleName]bool) {
+	var invalid *declcfg.ValidationError
+	if !errors.As(c.Validate(), &invalid) {
 		return
 	}
 	for i := range invalid.Problems {
 		p := &invalid.Problems[i]
+		at := Problem{Code: InvalidCatalog, Package: p.Package, Channel: p.Channel, Bundle: p.Bundle}
 		switch p.Rule {
 		case declcfg.RuleEntryBundle:
 			continue
+		case declcfg.RuleImage:
+			if bad[BundleName{p.Package, p.Bundle}] {
+				continue
+			}
+			if p.Bundle != "" {
+				at.Code = UnusableImage
+			}
 		case declcfg.RuleDefaultChannel, declcfg.RuleEmpty:
 			if told[p.Package] {
 				continue
 			}
 		}
-		f.report(level, Problem{Code: InvalidCatalog, Package: p.Package, Channel: p.Channel, Bundle: p.Bundle}, "%s",
-			p.Text())
+		report(level, at, "%s", p.Text())
 	}
 	for _, rule := range sortedKeys(invalid.More) {
-		f.report(level, Problem{Code: InvalidCatalog}, "and %d more problems of the rule %s", invalid.More[rule], rule)
+		report(level, Problem{Code: InvalidCatalog}, "and %d more problems of the rule %s", invalid.More[rule], rule)
 	}
 }
 
