@@ -115,26 +115,110 @@ func (w *Writer) writeSmall(ctx context.Context, k key, by *WriterRepository, d 
 	if err := fetch(ctx, d, open, content); err != nil {
 		return err
 	}
-	if err := w.acquire(ctx); err != nil {
-		return err
-	}
-	defer w.release()
-	return w.writeMember(w.o.Form.blobName(k), d.Size, &ownBlob{k, by}, func(to io.Writer) error {
+	return w.writeBlobMember(ctx, k, by, d.Size, func(to io.Writer) error {
 		_, err := to.Write(content.Bytes())
 		return err
 	})
 }
 
-// writeLarge streams a blob into the segment.
+// writeLarge streams a blob into the segment, beside others. It is opened before it gets a place, so that one that
+// cannot be had takes none.
 func (w *Writer) writeLarge(ctx context.Context, k key, by *WriterRepository, d v1.Descriptor,
 	open referrers.OpenAt) error {
+	if err := w.tooLarge(w.o.Form.blobName(k), d.Size); err != nil {
+		return err
+	}
+	first, err := open(ctx, 0)
+	if err != nil {
+		return err
+	}
+	opened := func(ctx context.Context, from int64) (io.ReadCloser, error) {
+		if r := first; r != nil {
+			first = nil
+			return r, nil
+		}
+		return open(ctx, from)
+	}
+	err = w.writeBlobMember(ctx, k, by, d.Size, func(to io.Writer) error {
+		return fetch(ctx, d, opened, progress{w, d, new(int64), to})
+	})
+	if first != nil {
+		err = errors.Join(err, first.Close())
+	}
+	return err
+}
+
+// writeBlobMember gives a blob a place and has it filled.
+func (w *Writer) writeBlobMember(ctx context.Context, k key, by *WriterRepository, size int64,
+	content func(io.Writer) error) error {
 	if err := w.acquire(ctx); err != nil {
 		return err
 	}
+	r, err := w.placeFor(k, size)
+	w.release()
+	if err != nil {
+		return err
+	}
+	if err := w.fill(r, content); err != nil {
+		// The place must be given up whatever became of the context.
+		return errors.Join(err, w.giveUp(k, r))
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.blobs[k] = place{r.s.n, r.at, size, by}
+	delete(w.leftOut, k)
+	return nil
+}
+
+// placeFor returns the place for a blob: that which an earlier attempt had, or a new one. The caller has the turn.
+func (w *Writer) placeFor(k key, size int64) (*region, error) {
+	if r := w.holes[k]; r != nil && r.size == size {
+		delete(w.holes, k)
+		r.s.mu.Lock()
+		defer r.s.mu.Unlock()
+		r.state = filling
+		return r, nil
+	}
+	return w.reserve(w.o.Form.blobName(k), size)
+}
+
+// reserve gives a member a place. The caller has the turn.
+func (w *Writer) reserve(name string, size int64) (*region, error) {
+	head, err := header(name, size)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.room(name, size, head); err != nil {
+		return nil, err
+	}
+	r, err := w.current().reserve(head, size)
+	return r, w.written(err)
+}
+
+// fill writes the content of a member, of exactly its size.
+func (w *Writer) fill(r *region, content func(io.Writer) error) error {
+	err := content(r)
+	if err == nil && r.done != r.size {
+		err = fmt.Errorf("%w: size is %d and not %d", fault.ErrIntegrity, r.done, r.size)
+	}
+	if err == nil {
+		err = r.finish()
+	}
+	return w.written(err)
+}
+
+// giveUp takes a place back.
+func (w *Writer) giveUp(k key, r *region) error {
+	w.turn <- struct{}{}
 	defer w.release()
-	return w.writeMember(w.o.Form.blobName(k), d.Size, &ownBlob{k, by}, func(to io.Writer) error {
-		return fetch(ctx, d, open, progress{w, d, new(int64), to})
-	})
+	isHole, err := r.fail()
+	if err != nil {
+		w.ended = true // what would follow would be behind a torn member
+	}
+	if isHole {
+		w.holes[k] = r
+	}
+	return err
 }
 
 // progress tells how much of a blob is written.
@@ -152,51 +236,16 @@ func (p progress) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// ownBlob is the blob that a member is, and the repository that wrote it.
-type ownBlob struct {
-	k  key
-	by *WriterRepository
-}
-
-// writeMember writes a member whole or not at all, and where the content of a blob is. The caller has the turn.
-func (w *Writer) writeMember(name string, size int64, blob *ownBlob, content func(io.Writer) error) error {
-	head, err := header(name, size)
+// writeMember writes a member that is no blob, whole or not at all. The caller has the turn.
+func (w *Writer) writeMember(name string, size int64, content func(io.Writer) error) error {
+	r, err := w.reserve(name, size)
 	if err != nil {
 		return err
 	}
-	if err := w.room(name, size, head); err != nil {
-		return err
-	}
-	s := w.cur
-	m, err := s.mark()
-	if err != nil {
-		return err
-	}
-	_, err = s.Write(head)
-	p := place{segment: s.n, at: s.size, size: size}
-	if err == nil {
-		err = content(s)
-	}
-	if err == nil && s.size-p.at != size {
-		err = fmt.Errorf("%s: %w: size is %d and not %d", name, fault.ErrIntegrity, s.size-p.at, size)
-	}
-	if err == nil {
-		err = s.pad()
-	}
-	if err != nil {
-		if undone := s.rollback(m); undone != nil {
-			err = errors.Join(err, undone)
-			w.ended = true // what would follow would be behind a torn member
-		}
-		return w.written(err)
-	}
-	s.members++
-	if blob != nil {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		p.by = blob.by
-		w.blobs[blob.k] = p
-		delete(w.leftOut, blob.k)
+	if err := w.fill(r, content); err != nil {
+		_, failed := r.fail() // it is the last one
+		w.ended = w.ended || failed != nil
+		return errors.Join(fmt.Errorf("%s: %w", name, err), failed)
 	}
 	return nil
 }

@@ -3,12 +3,12 @@ package medium
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"maps"
 	"path"
-	"slices"
 	"strings"
 
 	"github.com/opencontainers/go-digest"
@@ -59,7 +59,7 @@ func (w *Writer) addFile(ctx context.Context, name string, size int64, content i
 	if w.names[name] {
 		return fmt.Errorf("%w: %.200q is in the archive", fault.ErrInvalid, name)
 	}
-	err := w.writeMember(name, size, nil, func(to io.Writer) error {
+	err := w.writeMember(name, size, func(to io.Writer) error {
 		_, err := ctxio.Copy(to, io.LimitReader(ctxio.Reader{Ctx: ctx, R: content}, size+1))
 		return err
 	})
@@ -86,22 +86,38 @@ func (w *Writer) writeText(by *WriterRepository, text []byte, mediaType string) 
 		w.leftOut[k].mediaType = mediaType
 		return d, nil
 	}
-	return d, w.writeMember(w.o.Form.blobName(k), d.Size, &ownBlob{k, by}, func(to io.Writer) error {
+	r, err := w.reserve(w.o.Form.blobName(k), d.Size)
+	if err != nil {
+		return d, err
+	}
+	err = w.fill(r, func(to io.Writer) error {
 		_, err := to.Write(text)
 		return err
 	})
+	if err != nil {
+		_, failed := r.fail()
+		return d, errors.Join(err, failed)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.blobs[k] = place{r.s.n, r.at, d.Size, by}
+	return d, nil
 }
 
 // Finish writes what makes an archive of the blobs, makes all segments durable, gives them their names and removes the
 // segments of an older archive. Before that, and after an error, the older archive is as it was. If the process is
 // killed while names are given, readers take the new archive all the same, and the next run finishes it. The error is
 // of the class [fault.ErrIntegrity] if an image that has a tag lacks a blob that was neither written nor left out. The
-// writer can then only be closed; [Create] goes on with its blobs.
+// writer can then only be closed; [Create] goes on with its blobs. A blob that was given up while another one was
+// written behind it, and that was not written again, leaves a file .void/HEX without a meaning.
 func (w *Writer) Finish(ctx context.Context, about Contents) (*Account, error) {
 	if err := w.acquire(ctx); err != nil {
 		return nil, err
 	}
 	defer w.release()
+	if err := w.voidHoles(); err != nil {
+		return nil, err
+	}
 	all, err := w.listings()
 	if err != nil {
 		return nil, err
@@ -117,12 +133,47 @@ func (w *Writer) Finish(ctx context.Context, about Contents) (*Account, error) {
 		return nil, err
 	}
 	w.ended = true
-	account.Segments = w.done
-	for _, s := range w.done {
-		account.Bytes += s.Bytes
+	for _, s := range w.segments {
+		if s.result == nil {
+			return nil, fmt.Errorf("%w: %s is still written", fault.ErrInvalid, SegmentName(s.n))
+		}
+		account.Segments = append(account.Segments, *s.result)
+		account.Bytes += s.result.Bytes
 	}
-	account.Removed, err = commit(w.root, w.dir, w.done)
+	account.Removed, err = commit(w.root, w.dir, account.Segments)
 	return account, err
+}
+
+// voidHoles makes files without a meaning of the places of blobs that failed and were not written again. The caller has
+// the turn.
+func (w *Writer) voidHoles() error {
+	if err := w.settle(); err != nil {
+		return err
+	}
+	for k, r := range w.holes {
+		head, err := header(voidPrefix+k.digest().Encoded(), r.size)
+		if err != nil {
+			return err
+		}
+		if int64(len(head)) != r.at-r.start {
+			return fmt.Errorf("%w: a header of %d bytes", fault.ErrInvalid, len(head))
+		}
+		if _, err := r.s.f.WriteAt(head, r.start); err != nil {
+			return w.written(err)
+		}
+		if err := r.finish(); err != nil {
+			return w.written(err)
+		}
+		delete(w.holes, k)
+	}
+	for _, s := range w.segments {
+		if s.settled() {
+			if err := s.close(); err != nil {
+				return w.written(err)
+			}
+		}
+	}
+	return nil
 }
 
 // addListings writes the index or the links.
@@ -149,7 +200,7 @@ func (w *Writer) addListings(ctx context.Context, all []*listing) error {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			err := w.writeMember(m.name, int64(len(m.content)), nil, func(to io.Writer) error {
+			err := w.writeMember(m.name, int64(len(m.content)), func(to io.Writer) error {
 				_, err := to.Write(m.content)
 				return err
 			})
@@ -179,17 +230,25 @@ func (w *Writer) account() *Account {
 func (w *Writer) addContents(ctx context.Context, about Contents) error {
 	about.Version, about.Form, about.Key, about.LeftOut = ContentsVersion, w.o.Form, w.o.Key, w.leftOutList(about)
 	for {
-		about.Segments = slices.Clone(w.done)
-		about.Segments = append(about.Segments, Segment{Name: SegmentName(len(w.done) + 1)})
+		about.Segments = nil
+		for _, s := range w.segments {
+			if s.result != nil {
+				about.Segments = append(about.Segments, *s.result)
+			}
+		}
+		last := len(w.segments)
+		if w.current() == nil {
+			last++
+		}
+		about.Segments = append(about.Segments, Segment{Name: SegmentName(last)})
+		if len(about.Segments) != last {
+			return fmt.Errorf("%w: a segment is still written", fault.ErrInvalid)
+		}
 		text, err := json.MarshalIndent(about, "", " ")
 		if err != nil {
 			return err
 		}
 		m := member{w.o.Form.contentsName(), append(text, '\n')}
-		if w.names[m.name] {
-			return fmt.Errorf("%w: %q is in the archive", fault.ErrInvalid, m.name)
-		}
-		before := len(w.done)
 		head, err := header(m.name, int64(len(m.content)))
 		if err != nil {
 			return err
@@ -197,7 +256,7 @@ func (w *Writer) addContents(ctx context.Context, about Contents) error {
 		if err := w.room(m.name, int64(len(m.content)), head); err != nil {
 			return err
 		}
-		if len(w.done) == before {
+		if len(w.segments) == last {
 			return w.add(ctx, m)
 		}
 		// It is in the next segment, and the one before is among those with a sum.
