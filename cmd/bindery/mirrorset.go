@@ -12,6 +12,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/nearest"
 	"github.com/operator-bindery/bindery/mirror/filter"
 	"github.com/operator-bindery/bindery/mirror/imageset"
+	"github.com/operator-bindery/bindery/mirror/resources"
 )
 
 // imageSet reads the configuration that [imageSetFlags] name, and logs the remarks about it.
@@ -44,6 +45,25 @@ func (p *program) imageSet(c *cli.Context, kind imageset.Kind) (*imageset.Set, e
 		p.log.Warn(set.Warnings[i].Error())
 	}
 	return set, nil
+}
+
+// catalogTemplates reads the CatalogSources that are filled in, by the number of the operator entry. All problems are
+// reported together: none should come up after everything was copied.
+func catalogTemplates(set *imageset.Set) (map[int]*resources.Template, error) {
+	out := map[int]*resources.Template{}
+	var errs []error
+	for i, o := range set.Operators {
+		if o.TargetCatalogSourceTemplate == "" {
+			continue
+		}
+		t, err := resources.ReadTemplate(o.TargetCatalogSourceTemplate)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("catalog %s: %w", o.Written, err))
+			continue
+		}
+		out[i] = t
+	}
+	return out, errors.Join(errs...)
 }
 
 // mirrorCompat reports whether --compat oc-mirror is set.
