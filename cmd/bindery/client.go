@@ -72,6 +72,34 @@ func (p *program) client(c *cli.Context) (*images.Client, error) {
 	if p.images != nil {
 		return p.images, nil
 	}
+	o, err := p.clientOptions(c)
+	if err != nil {
+		return nil, err
+	}
+	if path := c.String("lock"); path != "" {
+		if o.Lock, err = images.OpenLock(path); err != nil {
+			return nil, err
+		}
+	}
+	if o.Cache, err = p.blobCache(c); err != nil {
+		return nil, err
+	}
+	client, err := images.NewClient(o)
+	if err != nil {
+		return nil, err
+	}
+	p.images, p.lock = client, o.Lock
+	p.atEnd = append(p.atEnd, func(done bool) error {
+		if !done {
+			return nil
+		}
+		return p.saveLock()
+	}, func(bool) error { return client.Close() })
+	return client, nil
+}
+
+// clientOptions reads the flags about reading images, but for the lock file and the cache.
+func (p *program) clientOptions(c *cli.Context) (images.ClientOptions, error) {
 	o := images.ClientOptions{
 		Registry:      registryOptions(c),
 		Retries:       c.Int("retries"),
@@ -98,13 +126,13 @@ func (p *program) client(c *cli.Context) (*images.Client, error) {
 	case string:
 		if platform != "" {
 			if o.Platform, err = parsePlatform(platform); err != nil {
-				return nil, err
+				return o, err
 			}
 		}
 	case cli.StringSlice:
 		of, err := platforms(c)
 		if err != nil {
-			return nil, err
+			return o, err
 		}
 		o.Platform, o.AnyPlatform = of[0], true
 	}
@@ -112,34 +140,15 @@ func (p *program) client(c *cli.Context) (*images.Client, error) {
 		o.Platform, o.AnyPlatform = p.readPlatform, p.readAny
 	}
 	if o.Limits, err = imageLimits(c); err != nil {
-		return nil, err
+		return o, err
 	}
 	if o.PolicyFile, err = policyFlag(c); err != nil {
-		return nil, err
+		return o, err
 	}
 	if o.TrustedKeys, _, err = publicKeys(c, "trusted-key"); err != nil {
-		return nil, err
+		return o, err
 	}
-	if path := c.String("lock"); path != "" {
-		if o.Lock, err = images.OpenLock(path); err != nil {
-			return nil, err
-		}
-	}
-	if o.Cache, err = p.blobCache(c); err != nil {
-		return nil, err
-	}
-	client, err := images.NewClient(o)
-	if err != nil {
-		return nil, err
-	}
-	p.images, p.lock = client, o.Lock
-	p.atEnd = append(p.atEnd, func(done bool) error {
-		if !done {
-			return nil
-		}
-		return p.saveLock()
-	}, func(bool) error { return client.Close() })
-	return client, nil
+	return o, nil
 }
 
 // saveLock writes the lock file, if there is one. Commands with output call it before printing, so that they print

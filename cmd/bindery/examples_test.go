@@ -149,6 +149,10 @@ func TestHelpExamples(t *testing.T) {
 				line := strings.NewReplacer("50051", port, "50052", port, "9090", freePort(t), "8080",
 					freePort(t)).Replace(line)
 				args := strings.Fields(line)[1:]
+				if strings.HasPrefix(name, "bindery mirror ") && name != "bindery mirror plan" {
+					mirrorExample(t, dir, args)
+					return
+				}
 				if strings.Contains(line, "--sign-key") {
 					args = append(args, "--sign-passphrase-file", "passphrase.txt")
 				}

@@ -6,6 +6,12 @@ import "github.com/urfave/cli/v2"
 func (p *program) mirrorCommand() *cli.Command {
 	return p.groupCommand("mirror", "carry catalogs and the images that they name to a registry, or across an air gap",
 		p.mirrorPlanCommand(),
+		p.mirrorRunCommand(),
+		p.mirrorPublishCommand(),
+		p.mirrorVerifyCommand(),
+		p.mirrorDeleteCommand(),
+		p.mirrorInventoryCommand(),
+		p.mirrorResourcesCommand(),
 	)
 }
 

@@ -63,6 +63,9 @@ var rules = map[string][]string{
 		"internal/cataloglayer"},
 
 	// The air gap.
+	"mirror": {"build", "declcfg", "declcfg/edit", "images", "images/referrers", "internal/change",
+		"internal/indeximage", "mirror/filter", "mirror/imageset", "mirror/medium", "mirror/resources", "mirror/stock",
+		"render", "sqlite"},
 	"mirror/medium": {"images/referrers"},
 	"mirror/stock":  {"images/referrers"},
 

@@ -15,8 +15,7 @@ import (
 
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/limit"
-	"github.com/operator-bindery/bindery/internal/sigblob"
-	"github.com/operator-bindery/bindery/internal/verify"
+	"github.com/operator-bindery/bindery/internal/redact"
 )
 
 // Kinds are the kinds of attachments that are copied.
@@ -49,6 +48,19 @@ type Account struct {
 	Copied []Copied `json:"attachments"`
 	// Problems are what is not copied, as it is not what it is listed as.
 	Problems []string `json:"problems,omitempty"`
+	// Unread are what could not be read at the source, of [CopyReadable].
+	Unread []Unread `json:"unread,omitempty"`
+}
+
+// Unread is something that may hang on an image, and that the source did not show: registries refuse what is not there
+// for anonymous clients (401, 403), or fail.
+type Unread struct {
+	// Subject is what it would hang on, and Tag its tag; empty for a referrer or for their list.
+	Subject digest.Digest `json:"subject"`
+	Tag     string        `json:"tag,omitempty"`
+	// Answer is the text of Err, without credentials.
+	Answer string `json:"answer"`
+	Err    error  `json:"-"`
 }
 
 // subjectsAtOnce is how many subjects are copied concurrently.
@@ -62,6 +74,19 @@ const subjectsAtOnce = 4
 func Copy(ctx context.Context, from Reader, to Writer, digests []digest.Digest, what Kinds,
 	limits Limits) (Account, error) {
 	c := &copying{budget: budget{limits: limits.withDefaults()}, from: from, to: to, what: what}
+	return c.run(ctx, digests)
+}
+
+// CopyReadable is [Copy] for images whose attachments need not be had: what the source does not show is in the account
+// and no error. Errors are those of the destination and of the context, and of the class images.ErrLimit for all
+// together.
+func CopyReadable(ctx context.Context, from Reader, to Writer, digests []digest.Digest, what Kinds,
+	limits Limits) (Account, error) {
+	c := &copying{budget: budget{limits: limits.withDefaults()}, from: from, to: to, what: what, lenient: true}
+	return c.run(ctx, digests)
+}
+
+func (c *copying) run(ctx context.Context, digests []digest.Digest) (Account, error) {
 	done := map[digest.Digest]bool{}
 	account := Account{Copied: []Copied{}}
 	for depth := 1; len(digests) > 0; depth++ {
@@ -85,6 +110,7 @@ func Copy(ctx context.Context, from Reader, to Writer, digests []digest.Digest, 
 		}
 		for _, p := range parts {
 			account.Problems = append(account.Problems, p.Problems...)
+			account.Unread = append(account.Unread, p.Unread...)
 			for _, one := range p.Copied {
 				account.Copied = append(account.Copied, one)
 				next = append(next, one.Digest)
@@ -101,6 +127,20 @@ type copying struct {
 	from Reader
 	to   Writer
 	what Kinds
+	// lenient tells that what cannot be read at the source is passed over.
+	lenient bool
+}
+
+// pass adds an error of reading the source to the account if that is passed over, and returns it if not.
+func (c *copying) pass(ctx context.Context, a *Account, subject digest.Digest, tag string, err error) error {
+	var all errBudget
+	var source *SourceError
+	if !c.lenient || ctx.Err() != nil || errors.As(err, &all) || !errors.As(err, &source) {
+		return err
+	}
+	a.Unread = append(a.Unread, Unread{Subject: subject, Tag: tag, Answer: redact.Text(source.Err.Error()),
+		Err: redact.Error(source.Err)})
+	return nil
 }
 
 // of copies what hangs on one subject. Beyond the depth it only reports that there is something.
@@ -116,6 +156,9 @@ func (c *copying) of(ctx context.Context, subject digest.Digest, beyond bool) (a
 		if err == nil && found == nil {
 			continue
 		}
+		if err != nil && !isProblem(err) {
+			err = &SourceError{err}
+		}
 		if err == nil && beyond {
 			err = tooDeep
 		}
@@ -127,7 +170,7 @@ func (c *copying) of(ctx context.Context, subject digest.Digest, beyond bool) (a
 		}
 		if isProblem(err) {
 			note(&Problem{Digest: digest.Digest(tag), Subject: subject, Err: err})
-		} else if err != nil {
+		} else if err = c.pass(ctx, &a, subject, tag, err); err != nil {
 			return a, err
 		}
 	}
@@ -135,8 +178,12 @@ func (c *copying) of(ctx context.Context, subject digest.Digest, beyond bool) (a
 		return a, nil
 	}
 	listed, problems, err := c.list(ctx, c.from, subject)
-	if err != nil || len(listed)+len(problems) == 0 {
+	if err != nil {
+		err = c.pass(ctx, &a, subject, "", &SourceError{err})
 		return a, err
+	}
+	if len(listed)+len(problems) == 0 {
+		return a, nil
 	}
 	for _, p := range problems {
 		note(p)
@@ -155,7 +202,7 @@ func (c *copying) of(ctx context.Context, subject digest.Digest, beyond bool) (a
 		}
 		if isProblem(err) {
 			note(&Problem{Digest: l.Digest, Subject: subject, Err: err})
-		} else if err != nil {
+		} else if err = c.pass(ctx, &a, subject, "", err); err != nil {
 			return a, err
 		}
 	}
@@ -248,64 +295,6 @@ func hasLayersOf(text []byte, of *Referrer) bool {
 		func(l v1.Descriptor) bool { return !hasLayer(has.Layers, l) })
 }
 
-// Parts is what a manifest refers to.
-type Parts struct {
-	// Config and Layers are those of an image.
-	Config *v1.Descriptor  `json:"config"`
-	Layers []v1.Descriptor `json:"layers"`
-	// Blobs are the configuration, the layers, and the blobs of a draft of the image specification.
-	Blobs []v1.Descriptor `json:"blobs"`
-	// Manifests are the entries of an index.
-	Manifests []v1.Descriptor `json:"manifests"`
-	// Subject is what the manifest refers to as its subject; nil for none.
-	Subject *v1.Descriptor `json:"subject"`
-}
-
-// PartsOf reads what a manifest or index refers to. The digests are valid and no size is negative; errors are of the
-// classes images.ErrInvalid and images.ErrLimit.
-func PartsOf(text []byte) (*Parts, error) {
-	p := &Parts{}
-	if err := json.Unmarshal(text, p); err != nil {
-		return nil, fmt.Errorf("%w: manifest: %v", fault.ErrInvalid, err)
-	}
-	if p.Config != nil {
-		p.Blobs = append(p.Blobs, *p.Config)
-	}
-	p.Blobs = append(p.Blobs, p.Layers...)
-	if len(p.Blobs) > maxBlobs || len(p.Manifests) > limit.MaxIndexEntries {
-		return nil, fmt.Errorf("%w: a manifest of %d blobs and %d manifests", fault.ErrLimit, len(p.Blobs),
-			len(p.Manifests))
-	}
-	for _, d := range slices.Concat(p.Blobs, p.Manifests) {
-		if err := verify.Digest(d.Digest); err != nil {
-			return nil, err
-		}
-		if d.Size < 0 {
-			return nil, fmt.Errorf("%w: %s has the size %d", fault.ErrInvalid, d.Digest, d.Size)
-		}
-		if d.Size > maxBlobSize {
-			return nil, fmt.Errorf("%w: %s with %d bytes", fault.ErrLimit, d.Digest, d.Size)
-		}
-	}
-	return p, nil
-}
-
-const (
-	// maxTagLayers is how many layers the manifest of a tag may have, as for cosign.
-	maxTagLayers = sigblob.MaxCount
-	// maxBlobs is how many blobs an attachment may have.
-	maxBlobs = maxTagLayers + 1
-	// maxBlobSize is the size in bytes that a blob may say it has, so that sums of sizes are numbers.
-	maxBlobSize = 1 << 50
-)
-
-func (p *Parts) size() (sum int64) {
-	for _, d := range slices.Concat(p.Blobs, p.Manifests) {
-		sum += d.Size
-	}
-	return sum
-}
-
 // content copies the blobs and manifests that a manifest refers to, without its subject.
 func (c *copying) content(ctx context.Context, p *Parts, depth int) error {
 	if depth > limit.MaxIndexDepth {
@@ -315,7 +304,13 @@ func (c *copying) content(ctx context.Context, p *Parts, depth int) error {
 		if c.budget.content.Add(d.Size) > c.limits.Content {
 			return errBudget{fmt.Errorf("%w: attachments of more than %d bytes", fault.ErrLimit, c.limits.Content)}
 		}
-		err := c.to.WriteBlob(ctx, d, func(ctx context.Context) (io.ReadCloser, error) { return c.from.Blob(ctx, d) })
+		err := c.to.WriteBlob(ctx, d, func(ctx context.Context) (io.ReadCloser, error) {
+			body, err := c.from.Blob(ctx, d)
+			if err != nil {
+				return nil, &SourceError{err}
+			}
+			return &sourceBody{body}, nil
+		})
 		if err != nil {
 			return err
 		}
@@ -330,7 +325,7 @@ func (c *copying) content(ctx context.Context, p *Parts, depth int) error {
 		}
 		text, mediaType, err := c.from.Manifest(ctx, d.Digest.String())
 		if err != nil {
-			return err
+			return &SourceError{err}
 		}
 		if err := c.take(len(text)); err != nil {
 			return errBudget{err}

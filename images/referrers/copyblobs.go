@@ -121,6 +121,17 @@ type sentBody struct {
 	sent *atomic.Int64
 }
 
+// sourceBody is a blob that is read at the source, whose errors are those of the source.
+type sourceBody struct{ io.ReadCloser }
+
+func (b *sourceBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil && err != io.EOF {
+		err = &SourceError{err}
+	}
+	return n, err
+}
+
 // tellEvery is after how many bytes the progress of a blob is reported.
 const tellEvery = 1 << 20
 

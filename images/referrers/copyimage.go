@@ -79,9 +79,9 @@ type ImageAccount struct {
 // has costs one request for it, and for an index one for each entry, if the destination is a [Header].
 //
 // Errors are those of the two places, a [*SourceError] for those of the source; of the classes images.ErrInvalid (also
-// for images of Docker's schema 1), images.ErrIntegrity and images.ErrLimit; a [*PlatformError] if the index has none of
-// the platforms; and a [*SparseError] if an index cannot be written without the images that are left out. The account
-// is good for what was done until then.
+// for images of Docker's schema 1), images.ErrIntegrity and images.ErrLimit; a [*PlatformError] if the index has none
+// of the platforms; and a [*SparseError] if an index cannot be written without the images that are left out. The
+// account is good for what was done until then.
 func CopyImage(ctx context.Context, from Reader, to Writer, top v1.Descriptor, o ImageOptions) (ImageAccount, error) {
 	o.Jobs = cmp.Or(o.Jobs, 5)
 	if o.Limits.Content == 0 {

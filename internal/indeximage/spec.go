@@ -21,6 +21,8 @@ type Spec struct {
 	Build build.Options
 	// Platforms are the requested platforms; nil means those of the source.
 	Platforms []v1.Platform
+	// AnyPlatform takes the catalog of one platform for all of them, without comparing.
+	AnyPlatform bool
 	// Server is the server program, see [build.Options.SetServer], with the servers in Embedded.
 	Server   string
 	Embedded *build.Embedded
@@ -98,7 +100,7 @@ func (s *Spec) optionsFor(ctx context.Context, of []v1.Platform, source, dir str
 
 // Edited returns the options of the image of an edited index. With inherit the image takes over labels and annotations
 // of the source image. It fails with [render.ErrPlatformsDiffer] if the source has a different catalog for one of the
-// platforms.
+// platforms, unless AnyPlatform is set.
 func (s *Spec) Edited(ctx context.Context, x *Index, from string, inherit bool, dir string,
 	ro render.Options) (o build.Options, err error) {
 	of := s.Platforms
@@ -116,7 +118,7 @@ func (s *Spec) Edited(ctx context.Context, x *Index, from string, inherit bool, 
 	if len(of) == 0 {
 		of = []v1.Platform{{OS: "linux", Architecture: runtime.GOARCH}}
 	}
-	if d != nil {
+	if d != nil && !s.AnyPlatform {
 		if err := sameOnAll(ctx, d, append(slices.Clone(of), x.Image.Platform), ro); err != nil {
 			return o, err
 		}

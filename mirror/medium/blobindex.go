@@ -17,8 +17,8 @@ type indexed struct {
 
 func compareIndexed(a, b indexed) int { return bytes.Compare(a.k[:], b.k[:]) }
 
-// chunkLength is how many blobs are sorted together. An index that grows by chunks is never copied: a million blobs take
-// 56 MB, and not that of two slices of which one replaces the other.
+// chunkLength is how many blobs are sorted together. An index that grows by chunks is never copied: a million blobs
+// take 56 MB, and not that of two slices of which one replaces the other.
 const chunkLength = 1 << 16
 
 // blobIndex finds blobs by their digests. It is safe for concurrent use once it is sealed.

@@ -7,6 +7,5 @@
 // interrupted run left. A [Reader] knows the headers of all segments and reads blobs where they are, so that nothing is
 // unpacked. Both are made of repositories, named by their path without a host, for the copying of images.
 //
-// A [History] is what earlier archives had; an [Inventory] is what a registry has. Either decides what an archive
-// leaves out.
+// A [History] is what earlier archives had; it decides what an archive leaves out, as the inventory of a registry does.
 package medium

@@ -300,11 +300,9 @@ func rollForward(root *os.Root, dir string, segments []Segment) (removed []strin
 	if err := atomicfs.SyncDir(dir); err != nil {
 		return nil, err
 	}
-	err = root.Remove(commitFile)
-	if e := root.Remove(journalFile); !errors.Is(e, fs.ErrNotExist) {
-		err = errors.Join(err, e)
-	}
-	return removed, err
+	// The journal may stay where open files cannot be removed: it is that of a run that left nothing.
+	_ = root.Remove(journalFile)
+	return removed, root.Remove(commitFile)
 }
 
 // writeSync writes a file under a temporary name and renames it.

@@ -1,7 +1,6 @@
 package medium_test
 
 import (
-	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
@@ -81,32 +80,5 @@ func TestHistory(t *testing.T) {
 	if _, err := medium.ReadHistory(bad, time.Time{}); !errors.Is(err, fault.ErrInvalid) ||
 		!strings.Contains(err.Error(), "line 2") {
 		t.Error(err)
-	}
-}
-
-// An inventory is read as it was written, and nothing else is.
-func TestInventory(t *testing.T) {
-	one, two, three := digest.FromString("1"), digest.FromString("2"), digest.FromString("3")
-	v := &medium.Inventory{Registry: "r.example.com/mirror", Taken: day(1)}
-	v.Add("acme/app", &medium.InventoryRepository{Tags: map[string]digest.Digest{"v1": one},
-		Manifests: []digest.Digest{one}, Blobs: []digest.Digest{two, two}})
-	var text bytes.Buffer
-	if err := v.Write(&text); err != nil {
-		t.Fatal(err)
-	}
-	got, err := medium.ReadInventory(bytes.NewReader(text.Bytes()))
-	if err != nil || !got.Has(one) || !got.Has(two) || got.Has(three) || got.Has("x") ||
-		!slices.Equal(got.Where(two), []string{"acme/app"}) || got.Where(three) != nil || got.Registry != v.Registry ||
-		len(got.Repositories["acme/app"].Blobs) != 1 {
-		t.Errorf("%+v, %v", got, err)
-	}
-	for _, bad := range []string{"", "[]", `{"version":0}`, `{"version":2}`,
-		`{"version":1,"repositories":{"../x":{}}}`, `{"version":1,"repositories":{"x":null}}`,
-		`{"version":1,"repositories":{"x":{"blobs":["sha256:x"]}}}`,
-		`{"version":1,"repositories":{"x":{"tags":{"v 1":"` + one.String() + `"}}}}`,
-		`{"version":1,"repositories":{"x":{"tags":{"v1":"y"}}}}`} {
-		if _, err := medium.ReadInventory(strings.NewReader(bad)); !errors.Is(err, fault.ErrInvalid) {
-			t.Errorf("%s: %v", bad, err)
-		}
 	}
 }

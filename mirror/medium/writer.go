@@ -36,11 +36,10 @@ type Options struct {
 	// Strict makes a file that is larger than a segment an error of the class [fault.ErrLimit].
 	Strict bool
 	// Have tells whether the destination has a blob or manifest. Such a one is left out, and listed as such. It is
-	// called concurrently; nil means that the destination has nothing. [History.Has] and [Inventory.Has] fit.
+	// called concurrently; nil means that the destination has nothing. [History.Has] fits, and that of an inventory.
 	Have func(digest.Digest) bool
 	// Where tells which repositories of the destination have a blob that is left out, by their paths: registries give
-	// it to others from there. It is called concurrently; nil if nobody knows. [History.Where] and [Inventory.Where]
-	// fit.
+	// it to others from there. It is called concurrently; nil if nobody knows. [History.Where] fits.
 	Where func(digest.Digest) []string
 	// Since is when that was known, for the list of what is left out; nil if nobody knows.
 	Since *time.Time
@@ -179,7 +178,9 @@ func (w *Writer) Discard() error {
 		err = w.cur.f.Close()
 		w.cur = nil
 	}
-	return errors.Join(err, w.removePartials(), w.root.Remove(journalFile), w.Close())
+	err = errors.Join(err, w.removePartials())
+	_ = w.root.Remove(journalFile) // where open files cannot be removed, it is that of a run that left nothing
+	return errors.Join(err, w.Close())
 }
 
 // removePartials removes the unfinished segments.

@@ -1,0 +1,190 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+	"golang.org/x/term"
+
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/atomicfs"
+	"github.com/operator-bindery/bindery/internal/printable"
+	"github.com/operator-bindery/bindery/internal/regularfile"
+	"github.com/operator-bindery/bindery/mirror"
+	"github.com/operator-bindery/bindery/mirror/imageset"
+)
+
+func (p *program) mirrorDeleteCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "delete",
+		Usage:     "delete images of a mirror that nothing else needs: list them first, then delete",
+		ArgsUsage: "MIRROR",
+		Description: "In two steps. With --config, a DeleteImageSetConfiguration, the images that it names at " +
+			"docker://REGISTRY[/PATH] are\n" +
+			"listed in --list, less those that other bundles and catalogs there need (keptItems has them with the " +
+			"reason). With\n" +
+			"--list alone the images of the file are deleted. An image that is gone already is no error: the command can " +
+			"be repeated.\n\n" +
+			"Registries delete by digest, with every tag of it, and free the space by their own garbage collection. A " +
+			"catalog that\n" +
+			"still names deleted bundles is to be mirrored again without them." +
+			examples("bindery mirror delete -c delete.yaml --workspace mirror --list delete-images.yaml docker://registry.example.com/olm",
+				"bindery mirror delete --list delete-images.yaml --dry-run docker://registry.example.com/olm"),
+		Flags: flags(imageSetFlags(), []cli.Flag{
+			&cli.StringFlag{Name: "workspace", Usage: "`DIR` of earlier runs, which knows what else was mirrored"},
+			&cli.StringFlag{Name: "list", Usage: "`FILE` with the images to delete"},
+			&cli.StringFlag{Name: "shared", Value: "keep",
+				Usage: "what becomes of images that other bundles and catalogs need (keep|delete)"},
+			&cli.BoolFlag{Name: "delete-signatures", Usage: "list the signatures of the images, too"},
+			&cli.BoolFlag{Name: "dry-run", Usage: "print what would be done", EnvVars: env("dry-run")},
+			&cli.BoolFlag{Name: "yes", Aliases: []string{"y"}, Usage: "do not ask before deleting"},
+			maxNestedPathsFlag(), inCategory(jobsFlag(), "work"),
+		}, filterPolicyFlags(), answerFlags(), imageFlags()),
+		Action: exactly(1, p.mirrorDelete),
+	}
+}
+
+func (p *program) mirrorDelete(c *cli.Context) error {
+	asJSON, err := checkAnswer(c)
+	if err != nil {
+		return err
+	}
+	t, err := mirrorTarget(c, c.Args().First())
+	if err != nil {
+		return err
+	}
+	if s := c.String("shared"); s != "keep" && s != "delete" {
+		return cmdline.Usagef("invalid --shared value %q, expected (keep|delete)", s)
+	}
+	if c.String("config") == "" && c.String("list") == "" {
+		return cmdline.Usagef("--config FILE lists images to delete, and --list FILE deletes those of a list")
+	}
+	if c.String("config") != "" {
+		list, err := p.listDeletions(c, t)
+		if err != nil {
+			return err
+		}
+		return p.writeDeletions(c, list, asJSON)
+	}
+	file := c.String("list")
+	text, err := regularfile.ReadMounted(file)
+	if err != nil {
+		return err
+	}
+	list, err := mirror.ParseDeleteList(text)
+	if err != nil {
+		return &cmdline.Error{Class: cmdline.ClassInput, Object: file, Err: fmt.Errorf("%s: %w", file, err)}
+	}
+	if c.Bool("dry-run") {
+		return p.writeDeletions(c, list, asJSON)
+	}
+	if err := p.confirmDeletion(c, len(list.Items), t); err != nil {
+		return err
+	}
+	return p.deleteImages(c, list, t, asJSON)
+}
+
+// listDeletions lists what --config names.
+func (p *program) listDeletions(c *cli.Context, t imageset.Target) (_ *mirror.DeleteList, err error) {
+	o := mirror.DeleteOptions{Options: mirror.Options{Target: t, Log: p.log}, Shared: c.String("shared") == "delete",
+		Signatures: c.Bool("delete-signatures")}
+	if o.Set, err = p.imageSet(c, imageset.Delete); err != nil {
+		return nil, err
+	}
+	if o.Filter, err = p.filterPolicy(c); err != nil {
+		return nil, err
+	}
+	if o.Render, err = p.bundleOptions(c); err != nil {
+		return nil, err
+	}
+	if dir := c.String("workspace"); dir != "" {
+		if o.Workspace, err = mirror.OpenWorkspace(strings.TrimPrefix(dir, fileScheme)); err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, o.Workspace.Close()) }()
+	}
+	if o.Remote, err = p.newRemote(c, registryOptions(c), nil, nil); err != nil {
+		return nil, err
+	}
+	list, _, err := mirror.ListDeletions(c.Context, o)
+	return list, err
+}
+
+// writeDeletions writes a list to --list, or prints it.
+func (p *program) writeDeletions(c *cli.Context, list *mirror.DeleteList, asJSON bool) error {
+	if asJSON {
+		if err := p.printJSON(list); err != nil {
+			return err
+		}
+	}
+	text, err := list.MarshalYAML()
+	if err != nil {
+		return err
+	}
+	file := c.String("list")
+	if file == "" || c.Bool("dry-run") {
+		if asJSON {
+			return nil
+		}
+		_, err := p.stdout.Write([]byte(printable.Text(string(text))))
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return err
+	}
+	if err := atomicfs.WriteFile(file, text, 0o644); err != nil {
+		return err
+	}
+	p.log.Info(fmt.Sprintf("%s: %s to delete, %d kept", file, count(len(list.Items), "image"), len(list.Kept)))
+	return nil
+}
+
+// confirmDeletion asks on a terminal.
+func (p *program) confirmDeletion(c *cli.Context, n int, t imageset.Target) error {
+	in, ok := p.stdin.(*os.File)
+	if c.Bool("yes") || !ok || !term.IsTerminal(int(in.Fd())) {
+		return nil
+	}
+	fmt.Fprintf(p.stderr, "delete %s at %s? [y/N] ", count(n, "image"), t)
+	var answer string
+	if _, err := fmt.Fscanln(p.stdin, &answer); err != nil || !strings.EqualFold(answer, "y") {
+		return errors.New("nothing is deleted")
+	}
+	return nil
+}
+
+func (p *program) deleteImages(c *cli.Context, list *mirror.DeleteList, t imageset.Target, asJSON bool) error {
+	remote, err := p.newRemote(c, registryOptions(c), nil, nil)
+	if err != nil {
+		return err
+	}
+	bar := cmdline.NewTally(p.stderr, p.bars)
+	defer bar.Close()
+	done := 0
+	all, err := mirror.Delete(c.Context, list, t, remote, func(d mirror.Deleted) {
+		done++
+		bar.Set(cmdline.TallyState{Done: done, All: len(list.Items)})
+		p.log.Debug("image", "reference", d.Reference, "status", d.Status)
+	})
+	if errors.Is(err, images.ErrNoDelete) {
+		err = &cmdline.Error{Class: cmdline.ClassNetwork, Object: t.Host, Err: err,
+			Hint: "allow deleting in the registry's configuration, such as storage.delete.enabled of docker-registry"}
+	}
+	if asJSON {
+		return errors.Join(p.printJSON(struct {
+			Images []mirror.Deleted `json:"images"`
+		}{append([]mirror.Deleted{}, all...)}), err)
+	}
+	counts := map[string]int{}
+	for _, d := range all {
+		counts[d.Status]++
+	}
+	p.log.Info(fmt.Sprintf("%s: %d deleted, %d were gone, %d kept, %d failed", count(len(all), "image"),
+		counts["deleted"], counts["absent"], counts["kept"], counts["failed"]))
+	return err
+}

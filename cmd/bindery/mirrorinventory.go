@@ -1,0 +1,141 @@
+package main
+
+import (
+	"bytes"
+
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/opencontainers/go-digest"
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/atomicfs"
+	"github.com/operator-bindery/bindery/internal/regularfile"
+	"github.com/operator-bindery/bindery/mirror"
+	"github.com/operator-bindery/bindery/mirror/imageset"
+	"github.com/operator-bindery/bindery/mirror/stock"
+)
+
+func (p *program) mirrorInventoryCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "inventory",
+		Usage:     "write down what a registry has, for an archive with only what is missing",
+		ArgsUsage: "REGISTRY",
+		Description: "Lists the repositories below docker://REGISTRY[/PATH] with their tags, manifests and blobs. The file " +
+			"is taken to the\n" +
+			"other side of the air gap, where \"mirror run --against FILE file://DIR\" packs only what is not in it.\n\n" +
+			"A registry that does not list its repositories is asked for those of the image set (--config) and of " +
+			"--repository." +
+			examples("bindery mirror inventory docker://registry.example.com/olm --to inventory.json.gz",
+				"bindery mirror inventory docker://registry.example.com/olm -c imageset.yaml --plain"),
+		Flags: flags(imageSetFlags(), []cli.Flag{
+			&cli.StringFlag{Name: "to", Usage: "`FILE` to write (default standard output)"},
+			&cli.StringSliceFlag{Name: "repository", Usage: "`PATH` of a repository below the given one; can be repeated"},
+			&cli.BoolFlag{Name: "plain", Usage: "write JSON and not JSON in gzip"},
+			maxNestedPathsFlag(), inCategory(jobsFlag(), "work"),
+		}, imageFlags()),
+		Action: exactly(1, p.mirrorInventory),
+	}
+}
+
+func maxNestedPathsFlag() cli.Flag {
+	return &cli.IntFlag{Name: "max-nested-paths", DefaultText: "no limit",
+		Usage: "maximum number `N` of path components at the mirror, as it was mirrored with"}
+}
+
+// mirrorTarget reads docker://REGISTRY[/PATH].
+func mirrorTarget(c *cli.Context, text string) (imageset.Target, error) {
+	t, err := imageset.ParseTarget(text)
+	if err != nil {
+		return t, usage(err)
+	}
+	if t.MaxNestedPaths = c.Int("max-nested-paths"); t.MaxNestedPaths < 0 {
+		return t, cmdline.Usagef("invalid --max-nested-paths value %d, expected a positive number", t.MaxNestedPaths)
+	}
+	return t, nil
+}
+
+func (p *program) mirrorInventory(c *cli.Context) error {
+	t, err := mirrorTarget(c, c.Args().First())
+	if err != nil {
+		return err
+	}
+	names := c.StringSlice("repository")
+	if c.String("config") != "" {
+		set, err := p.imageSet(c, imageset.Image)
+		if err != nil {
+			return err
+		}
+		ro, err := p.bundleOptions(c)
+		if err != nil {
+			return err
+		}
+		fo, err := p.filterPolicy(c)
+		if err != nil {
+			return err
+		}
+		of, err := mirror.Repositories(c.Context, mirror.Options{Set: set, Render: ro, Filter: fo, Target: t, Log: p.log})
+		if err != nil {
+			return err
+		}
+		names = append(names, of...)
+	}
+	remote, err := p.newRemote(c, registryOptions(c), nil, nil)
+	if err != nil {
+		return err
+	}
+	all, err := remote.Repositories(c.Context, t.Host)
+	switch {
+	case err == nil:
+		names = append(names, stock.Below(all, t.Path)...)
+	case errors.Is(err, images.ErrNoCatalog) && len(names) > 0:
+	case errors.Is(err, images.ErrNoCatalog):
+		return &cmdline.Error{Class: cmdline.ClassNetwork, Object: t.Host, Err: err,
+			Hint: "-c FILE takes the repositories from the image set, and --repository names them"}
+	default:
+		return err
+	}
+	slices.Sort(names)
+	return p.writeInventory(c, t, remote, slices.Compact(names))
+}
+
+func (p *program) writeInventory(c *cli.Context, t imageset.Target, remote *images.Remote, names []string) error {
+	take := func(w io.Writer) error {
+		done, err := stock.Take(c.Context, func(name string) (stock.Repository, error) { return remote.Repository(name) }, w,
+			stock.TakeOptions{Registry: t.Host, Path: t.Path, Repositories: names, Plain: c.Bool("plain"),
+				Jobs: c.Int("jobs"),
+				Warn: func(name string, err error) { p.log.Warn(fmt.Sprintf("%s: left out: %v", name, err)) }})
+		if err == nil {
+			p.log.Info(fmt.Sprintf("%d repositories, %s, %s, %s of blobs", done.Repositories, count(done.Tags, "tag"),
+				count(done.Manifests, "manifest"), cmdline.FormatSize(done.Bytes)))
+		}
+		return err
+	}
+	to := c.String("to")
+	if to == "" {
+		return p.spooled(c.Context, take)
+	}
+	f, err := atomicfs.NewFile(to, 0o644)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Abort() }() // it does nothing after a commit
+	if err := take(f); err != nil {
+		return err
+	}
+	return f.Commit()
+}
+
+// readInventory reads a file of [program.mirrorInventory], and returns its digest.
+func readInventory(file string) (*stock.Inventory, digest.Digest, error) {
+	text, err := regularfile.ReadMounted(file)
+	if err != nil {
+		return nil, "", err
+	}
+	i, err := stock.Read(bytes.NewReader(text))
+	return i, digest.FromBytes(text), err
+}

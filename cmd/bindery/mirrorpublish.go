@@ -1,0 +1,95 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/internal/printable"
+	"github.com/operator-bindery/bindery/mirror"
+)
+
+func (p *program) mirrorPublishCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "publish",
+		Usage:     "publish the catalogs of an image set whose images are at the registry",
+		ArgsUsage: "DESTINATION",
+		Description: "Copies no images: it looks for those that the image set asks for at docker://REGISTRY[/PATH], and " +
+			"publishes the\n" +
+			"catalogs as \"mirror run\" does at its end. It comes after the runs of all shards (mirror run --shard I/N), " +
+			"and is given\n" +
+			"the same image set and flags." +
+			examples("bindery mirror publish -c imageset.yaml --workspace mirror docker://registry.example.com/olm",
+				"bindery mirror publish -c imageset.yaml --from media docker://registry.example.com/olm -o json"),
+		Flags: flags(imageSetFlags(), mirrorRunFlags(), mirrorCopyFlags(), filterPolicyFlags(), mirrorCatalogFlags(),
+			answerFlags(), signFlags(), imageFlags()),
+		Action: exactly(1, p.mirrorPublish),
+	}
+}
+
+func (p *program) mirrorPublish(c *cli.Context) error {
+	asJSON, err := checkAnswer(c)
+	if err != nil {
+		return err
+	}
+	a, err := readMirrorArgs(c)
+	if err != nil {
+		return err
+	}
+	if a.mode == mirror.ToDisk {
+		return cmdline.Usagef("catalogs are published at a registry: the destination is %s", c.Args().First())
+	}
+	return p.withMirror(c, a, func(o mirror.Options) error {
+		o.PublishOnly = true
+		account, err := p.runMirror(c.Context, o)
+		return p.reportMirror(c, account, asJSON, err)
+	})
+}
+
+func (p *program) mirrorResourcesCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "resources",
+		Usage:     "write the files that tell clusters to use the mirror",
+		ArgsUsage: "DESTINATION",
+		Description: "Writes the ImageDigestMirrorSet, ImageTagMirrorSet, CatalogSource and ClusterCatalog objects of an " +
+			"image set for\n" +
+			"docker://REGISTRY[/PATH], a mapping of all images and a registries.conf to --to. \"mirror run\" writes those " +
+			"of what it has\n" +
+			"copied; this command writes those of all that is asked for." +
+			examples("bindery mirror resources -c imageset.yaml --workspace mirror --to resources docker://registry.example.com/olm"),
+		Flags: flags(imageSetFlags(), mirrorRunFlags(), []cli.Flag{
+			&cli.StringFlag{Name: "to", Usage: "`DIR` to write to (default WORKSPACE/working-dir/cluster-resources)"},
+		}, mirrorCopyFlags(), filterPolicyFlags(), mirrorCatalogFlags(), answerFlags(), imageFlags()),
+		Action: exactly(1, p.mirrorResources),
+	}
+}
+
+func (p *program) mirrorResources(c *cli.Context) error {
+	asJSON, err := checkAnswer(c)
+	if err != nil {
+		return err
+	}
+	a, err := readMirrorArgs(c)
+	if err != nil {
+		return err
+	}
+	if a.mode == mirror.ToDisk {
+		return cmdline.Usagef("the files are about a registry: the destination is %s", c.Args().First())
+	}
+	return p.withMirror(c, a, func(o mirror.Options) error {
+		dir := c.String("to")
+		if dir == "" {
+			dir = o.Workspace.Resources()
+		}
+		account, err := mirror.Resources(c.Context, o, dir)
+		if err != nil {
+			return err
+		}
+		if asJSON {
+			return p.printJSON(account)
+		}
+		_, err = p.stdout.Write([]byte(printable.Text(strings.Join(append(account.Resources, ""), "\n"))))
+		return err
+	})
+}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/internal/printable"
+	"github.com/operator-bindery/bindery/mirror"
+	"github.com/operator-bindery/bindery/mirror/imageset"
+)
+
+func (p *program) mirrorVerifyCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "verify",
+		Usage:     "check that a mirror or an archive is whole",
+		ArgsUsage: "MIRROR",
+		Description: "MIRROR is docker://REGISTRY[/PATH] or the archive file://DIR. At a registry the catalogs are read: " +
+			"those of --config,\n" +
+			"those that were mirrored from --workspace, and those of --catalog. Every image that they name must be there " +
+			"with all\n" +
+			"manifests and blobs, and with --policy, --trusted-key or --require-signed its signature must be accepted. " +
+			"An archive is\n" +
+			"read whole and compared with its digests. The exit status is 1 if anything is wrong." +
+			examples("bindery mirror verify docker://registry.example.com/olm -c imageset.yaml",
+				"bindery mirror verify docker://registry.example.com/olm --workspace mirror -o json",
+				"bindery mirror verify file://media"),
+		Flags: flags(imageSetFlags(), []cli.Flag{
+			&cli.StringFlag{Name: "workspace", Usage: "`DIR` of earlier runs"},
+			&cli.StringSliceFlag{Name: "catalog",
+				Usage: "`NAME` of a catalog at the mirror, REGISTRY/PATH:TAG; can be repeated"},
+			&cli.BoolFlag{Name: "manifests-only", Usage: "do not ask for blobs"},
+			maxNestedPathsFlag(), inCategory(jobsFlag(), "work"),
+		}, answerFlags(), imageFlags()),
+		Action: exactly(1, p.mirrorVerify),
+	}
+}
+
+func (p *program) mirrorVerify(c *cli.Context) error {
+	asJSON, err := checkAnswer(c)
+	if err != nil {
+		return err
+	}
+	v, err := p.verifyMirror(c)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		err = p.printJSON(v)
+	} else {
+		_, err = p.stdout.Write([]byte(printable.Text(verificationText(v))))
+	}
+	if err == nil && !v.Good() {
+		return &cmdline.ExitStatus{Status: 1}
+	}
+	return err
+}
+
+func (p *program) verifyMirror(c *cli.Context) (_ *mirror.Verification, err error) {
+	if dir, ok := strings.CutPrefix(c.Args().First(), fileScheme); ok {
+		for _, name := range []string{"config", "workspace", "catalog", "manifests-only"} {
+			if c.IsSet(name) {
+				return nil, cmdline.Usagef("--%s is for a registry", name)
+			}
+		}
+		return mirror.VerifyMedium(c.Context, dir)
+	}
+	o := mirror.VerifyOptions{Jobs: c.Int("jobs"), ManifestsOnly: c.Bool("manifests-only")}
+	if o.Target, err = mirrorTarget(c, c.Args().First()); err != nil {
+		return nil, err
+	}
+	if c.String("config") != "" {
+		if o.Set, err = p.imageSet(c, imageset.Image); err != nil {
+			return nil, err
+		}
+	}
+	for _, name := range c.StringSlice("catalog") {
+		ref, err := imageset.ParseRef(name)
+		if err != nil {
+			return nil, cmdline.Usagef("invalid --catalog value: %v", err)
+		}
+		o.Catalogs = append(o.Catalogs, ref)
+	}
+	if dir := c.String("workspace"); dir != "" {
+		if o.Workspace, err = mirror.OpenWorkspace(strings.TrimPrefix(dir, fileScheme)); err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, o.Workspace.Close()) }()
+	}
+	if o.Render, err = p.bundleOptions(c); err != nil {
+		return nil, err
+	}
+	if c.String("policy") != "" || c.Bool("require-signed") || len(c.StringSlice("trusted-key")) > 0 {
+		o.Policy = o.Render.Images
+	}
+	if o.Remote, err = p.newRemote(c, registryOptions(c), nil, nil); err != nil {
+		return nil, err
+	}
+	return mirror.Verify(c.Context, o)
+}
+
+// verificationText is the answer for people.
+func verificationText(v *mirror.Verification) string {
+	var b strings.Builder
+	for _, one := range v.Catalogs {
+		if one.Error != "" {
+			fmt.Fprintf(&b, "catalog %s: %s\n", one.Name, one.Error)
+			continue
+		}
+		fmt.Fprintf(&b, "catalog %s: %s, %s\n", one.Name, count(one.Packages, "package"), count(one.Bundles, "bundle"))
+	}
+	for _, f := range v.Faults {
+		fmt.Fprintf(&b, "%s: %s", f.Image, strings.Join(f.Problems, "; "))
+		if len(f.NeededBy) > 0 {
+			fmt.Fprintf(&b, " (%s)", strings.Join(f.NeededBy, ", "))
+		}
+		b.WriteByte('\n')
+	}
+	fmt.Fprintf(&b, "%s, %s, %s: %d wrong\n", count(v.Images, "image"), count(v.Manifests, "manifest"),
+		count(v.Blobs, "blob"), v.Wrong)
+	return b.String()
+}

@@ -1,0 +1,72 @@
+package referrers
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/limit"
+	"github.com/operator-bindery/bindery/internal/sigblob"
+	"github.com/operator-bindery/bindery/internal/verify"
+)
+
+// Parts is what a manifest refers to.
+type Parts struct {
+	// Config and Layers are those of an image.
+	Config *v1.Descriptor  `json:"config"`
+	Layers []v1.Descriptor `json:"layers"`
+	// Blobs are the configuration, the layers, and the blobs of a draft of the image specification.
+	Blobs []v1.Descriptor `json:"blobs"`
+	// Manifests are the entries of an index.
+	Manifests []v1.Descriptor `json:"manifests"`
+	// Subject is what the manifest refers to as its subject; nil for none.
+	Subject *v1.Descriptor `json:"subject"`
+}
+
+// PartsOf reads what a manifest or index refers to. The digests are valid and no size is negative; errors are of the
+// classes images.ErrInvalid and images.ErrLimit.
+func PartsOf(text []byte) (*Parts, error) {
+	p := &Parts{}
+	if err := json.Unmarshal(text, p); err != nil {
+		return nil, fmt.Errorf("%w: manifest: %v", fault.ErrInvalid, err)
+	}
+	if p.Config != nil {
+		p.Blobs = append(p.Blobs, *p.Config)
+	}
+	p.Blobs = append(p.Blobs, p.Layers...)
+	if len(p.Blobs) > maxBlobs || len(p.Manifests) > limit.MaxIndexEntries {
+		return nil, fmt.Errorf("%w: a manifest of %d blobs and %d manifests", fault.ErrLimit, len(p.Blobs),
+			len(p.Manifests))
+	}
+	for _, d := range slices.Concat(p.Blobs, p.Manifests) {
+		if err := verify.Digest(d.Digest); err != nil {
+			return nil, err
+		}
+		if d.Size < 0 {
+			return nil, fmt.Errorf("%w: %s has the size %d", fault.ErrInvalid, d.Digest, d.Size)
+		}
+		if d.Size > maxBlobSize {
+			return nil, fmt.Errorf("%w: %s with %d bytes", fault.ErrLimit, d.Digest, d.Size)
+		}
+	}
+	return p, nil
+}
+
+const (
+	// maxTagLayers is how many layers the manifest of a tag may have, as for cosign.
+	maxTagLayers = sigblob.MaxCount
+	// maxBlobs is how many blobs an attachment may have.
+	maxBlobs = maxTagLayers + 1
+	// maxBlobSize is the size in bytes that a blob may say it has, so that sums of sizes are numbers.
+	maxBlobSize = 1 << 50
+)
+
+func (p *Parts) size() (sum int64) {
+	for _, d := range slices.Concat(p.Blobs, p.Manifests) {
+		sum += d.Size
+	}
+	return sum
+}

@@ -1,0 +1,228 @@
+package mirror
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/opencontainers/go-digest"
+)
+
+// Status is what became of an image.
+type Status string
+
+// What becomes of images.
+const (
+	Copied  Status = "copied"
+	Present Status = "present" // the destination had it
+	Failed  Status = "failed"
+	Skipped Status = "skipped" // not copied since something else failed, or in a dry run
+	Blocked Status = "blocked" // left out by blockedImages
+)
+
+// Kind says what an image is in the image set. The texts are those of oc-mirror's lists.
+type Kind string
+
+// The kinds of images.
+const (
+	Related    Kind = "operatorRelatedImage"
+	Additional Kind = "generic"
+	Bundle     Kind = "operatorBundle"
+	Catalog    Kind = "operatorCatalog"
+)
+
+// rank is the order in which images are copied: catalogs come after all that they name.
+func (k Kind) rank() int { return slices.Index([]Kind{Related, Additional, Bundle, Catalog}, k) }
+
+// Account is what a run has done. Its JSON form is stable.
+type Account struct {
+	Mode        Mode             `json:"mode"`
+	Config      string           `json:"config,omitempty"`
+	Destination string           `json:"destination,omitempty"`
+	DryRun      bool             `json:"dryRun,omitempty"`
+	Catalogs    []CatalogAccount `json:"catalogs"`
+	Images      []ImageAccount   `json:"images"`
+	// Resources are the files for clusters that were written, Files the other ones.
+	Resources []string         `json:"resources"`
+	Files     []string         `json:"files,omitempty"`
+	Archives  []ArchiveAccount `json:"archives,omitempty"`
+	Problems  []Problem        `json:"problems"`
+	Totals    Totals           `json:"totals"`
+	// Repositories has what would be sent to each repository; only in dry runs.
+	Repositories []RepositoryBytes `json:"repositories,omitempty"`
+	Exit         int               `json:"exit"`
+}
+
+// CatalogAccount is what became of one catalog.
+type CatalogAccount struct {
+	Source string        `json:"source"`
+	Digest digest.Digest `json:"digest,omitempty"`
+	// FilterHash identifies the filter, as oc-mirror computes it.
+	FilterHash        string                      `json:"filterHash,omitempty"`
+	Destination       string                      `json:"destination"`
+	DestinationDigest digest.Digest               `json:"destinationDigest,omitempty"`
+	Packages          map[string]CatalogedPackage `json:"packages"`
+	// Published tells that the catalog is at the destination as it is described here.
+	Published bool `json:"published"`
+	// Present tells that it was there before.
+	Present bool `json:"present,omitempty"`
+	// LeftOut are the bundles that were taken out, with the reason.
+	LeftOut []LeftOut `json:"leftOut,omitempty"`
+	Error   string    `json:"error,omitempty"`
+}
+
+// CatalogedPackage is a package of a mirrored catalog.
+type CatalogedPackage struct {
+	DefaultChannel string              `json:"defaultChannel"`
+	Channels       map[string][]string `json:"channels"`
+}
+
+// LeftOut is a bundle that a catalog lacks, since an image that it names cannot be had.
+type LeftOut struct {
+	Package string `json:"package"`
+	Bundle  string `json:"bundle"`
+	Image   string `json:"image,omitempty"`
+	Reason  string `json:"reason"`
+}
+
+// ImageAccount is what became of one image.
+type ImageAccount struct {
+	Source      string        `json:"source"`
+	Destination string        `json:"destination"`
+	Kind        Kind          `json:"type"`
+	Digest      digest.Digest `json:"digest,omitempty"`
+	// Bytes is the size of the image where it is known, Sent is what was transferred of it.
+	Bytes    int64    `json:"bytes"`
+	Sent     int64    `json:"sent"`
+	Status   Status   `json:"status"`
+	Error    string   `json:"error,omitempty"`
+	Packages []string `json:"packages,omitempty"`
+	Bundles  []string `json:"bundles,omitempty"`
+	// Signatures are the attachments that were copied with it, or were there.
+	Signatures []digest.Digest `json:"signatures,omitempty"`
+	// Unsigned says why signatures could not be read.
+	Unsigned string `json:"unsigned,omitempty"`
+}
+
+// ArchiveAccount is a segment of a medium.
+type ArchiveAccount struct {
+	Name   string        `json:"name"`
+	Bytes  int64         `json:"bytes"`
+	Digest digest.Digest `json:"sha256"`
+}
+
+// Level is how grave a problem is.
+type Level string
+
+// The levels of problems.
+const (
+	Warning Level = "warning"
+	Fault   Level = "error"
+)
+
+// Problem is something that a user should know about.
+type Problem struct {
+	Level   Level  `json:"level"`
+	Object  string `json:"object,omitempty"`
+	Message string `json:"message"`
+	Hint    string `json:"hint,omitempty"`
+}
+
+func (p Problem) String() string {
+	text := p.Message
+	if p.Object != "" {
+		text = p.Object + ": " + text
+	}
+	if p.Hint != "" {
+		text += "; " + p.Hint
+	}
+	return text
+}
+
+// RepositoryBytes is what would be sent to a repository. Blobs that several of them get are counted once.
+type RepositoryBytes struct {
+	Name  string `json:"name"`
+	Bytes int64  `json:"bytes"`
+}
+
+// Totals count images and bytes.
+type Totals struct {
+	Images  int   `json:"images"`
+	Copied  int   `json:"copied"`
+	Present int   `json:"present"`
+	Failed  int   `json:"failed"`
+	Bytes   int64 `json:"bytes"`
+	Sent    int64 `json:"sent"`
+}
+
+// total computes the totals and sorts what comes in no order.
+func (a *Account) total() {
+	a.Totals = Totals{}
+	for _, i := range a.Images {
+		if i.Status == Blocked {
+			continue
+		}
+		a.Totals.Images++
+		a.Totals.Bytes += i.Bytes
+		a.Totals.Sent += i.Sent
+		switch i.Status {
+		case Copied:
+			a.Totals.Copied++
+		case Present:
+			a.Totals.Present++
+		case Failed, Skipped:
+			a.Totals.Failed++
+		}
+	}
+	slices.SortStableFunc(a.Images, func(x, y ImageAccount) int {
+		if d := x.Kind.rank() - y.Kind.rank(); d != 0 {
+			return d
+		}
+		if d := strings.Compare(x.Destination, y.Destination); d != 0 {
+			return d
+		}
+		return strings.Compare(x.Source, y.Source)
+	})
+}
+
+// Count returns how many images of the kinds are at the destination, and how many were asked for.
+func (a *Account) Count(kinds ...Kind) (there, asked int) {
+	for _, i := range a.Images {
+		if !slices.Contains(kinds, i.Kind) || i.Status == Blocked {
+			continue
+		}
+		asked++
+		if i.Status == Copied || i.Status == Present {
+			there++
+		}
+	}
+	return there, asked
+}
+
+// IncompleteError is the error of a run that has done what it could: Operators and Additional tell what lacks.
+type IncompleteError struct {
+	Operators, Additional int
+	// Unpublished are the catalogs that are not published.
+	Unpublished []string
+	// LeftOut is the number of bundles that were taken out of catalogs.
+	LeftOut int
+}
+
+func (e *IncompleteError) Error() string {
+	var parts []string
+	add := func(n int, one, many string) {
+		switch {
+		case n == 1:
+			parts = append(parts, "1 "+one)
+		case n > 1:
+			parts = append(parts, itoa(n)+" "+many)
+		}
+	}
+	add(e.Operators, "image of operators was not copied", "images of operators were not copied")
+	add(e.Additional, "additional image was not copied", "additional images were not copied")
+	add(e.LeftOut, "bundle was taken out of its catalog", "bundles were taken out of their catalogs")
+	add(len(e.Unpublished), "catalog was not published", "catalogs were not published")
+	if len(parts) == 0 {
+		return "the mirror is incomplete"
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,307 @@
+package mirror
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/declcfg/edit"
+	"github.com/operator-bindery/bindery/internal/change"
+	"github.com/operator-bindery/bindery/internal/indeximage"
+	"github.com/operator-bindery/bindery/mirror/filter"
+	"github.com/operator-bindery/bindery/mirror/imageset"
+	"github.com/operator-bindery/bindery/mirror/resources"
+)
+
+// catalog is one entry of the image set's operators.
+type catalog struct {
+	op imageset.Operator
+	// selects is what the filter selects of what is read: op, or all of a catalog that was filtered before.
+	selects imageset.Operator
+	// ready, unless nil, is the finished catalog on a medium.
+	ready *onMediumCatalog
+	// name is what the catalog is read from: with the digest if it is in a registry. digest is that of its image.
+	name   string
+	digest digest.Digest
+	// index is the catalog, filtered. It is open until the catalog is published.
+	index  *indeximage.Index
+	result *filter.Result
+	// asIs tells that the image is copied as it is, not rebuilt.
+	asIs    bool
+	bundles []catalogBundle
+
+	// dest is where the catalog goes. Without a registry the tag of one that is named by digest is a guess until it is
+	// rebuilt.
+	dest imageset.Ref
+	// template, unless nil, is what its CatalogSource is made from.
+	template *resources.Template
+	account  CatalogAccount
+}
+
+// goesTo sets where the catalog goes.
+func (c *catalog) goesTo(dest imageset.Ref, d digest.Digest) {
+	c.dest, c.account.Destination, c.account.DestinationDigest = dest, dest.String(), d
+}
+
+// catalogBundle is a bundle that the filter keeps, with the images that it names.
+type catalogBundle struct {
+	pkg, name string
+	images    []*item
+	// bad is why the bundle cannot be mirrored, whatever the registries have.
+	bad error
+}
+
+func (c *catalog) close() error {
+	if c.index == nil {
+		return nil
+	}
+	index := c.index
+	c.index = nil
+	return index.Close()
+}
+
+// openCatalog reads and filters a catalog. With a reader the catalog is that of a medium.
+func (r *run) openCatalog(ctx context.Context, op imageset.Operator) (_ *catalog, err error) {
+	c := &catalog{op: op, selects: op}
+	if file := op.TargetCatalogSourceTemplate; file != "" {
+		if c.template, err = resources.ReadTemplate(file); err != nil {
+			return c, err
+		}
+	}
+	c.account = CatalogAccount{Source: op.Catalog.Name(), Packages: map[string]CatalogedPackage{}}
+	if err := r.resolveCatalog(ctx, c); err != nil {
+		return c, err
+	}
+	c.account.Digest = c.digest
+	c.account.FilterHash = op.FilterHash(c.digest)
+	r.log.info(fmt.Sprintf("reading the catalog %s", c.name))
+	c.index, err = indeximage.Open(ctx, c.name, indeximage.Options{
+		Change: change.Options{Jobs: r.o.Render.Jobs, Reuse: true, Warn: r.o.Render.Warn},
+		Render: r.o.Render,
+	})
+	if err != nil {
+		return c, err
+	}
+	if err := c.apply(ctx, r.o.Filter, nil); err != nil {
+		return c, err
+	}
+	c.asIs = c.result.WholeCatalog && c.ready == nil && c.digest != ""
+	return c, nil
+}
+
+// apply filters the catalog, and leaves bundles out of it.
+func (c *catalog) apply(ctx context.Context, o filter.Options, without []edit.Name) error {
+	e := change.Edit{Whole: []string{}}
+	e.Apply = func(_ context.Context, s *change.State) (*declcfg.Catalog, *edit.Account, error) {
+		var err error
+		c.result, err = filter.Apply(s.Catalog, c.selects, o)
+		if err != nil {
+			return nil, nil, err
+		}
+		if len(without) > 0 {
+			c.result, err = c.result.Without(without, "images that it names cannot be had")
+			if err != nil {
+				return nil, nil, err
+			}
+		}
+		return c.result.Catalog, c.result.Account, nil
+	}
+	return c.index.Apply(ctx, e, change.Directory)
+}
+
+// resolveCatalog finds out what a catalog is read from. A tag is resolved once, here.
+func (r *run) resolveCatalog(ctx context.Context, c *catalog) error {
+	if source, ok := r.o.Replace[c.op.Written]; ok {
+		c.name = source
+		return nil
+	}
+	if r.reader != nil {
+		return r.catalogOnMedium(ctx, c)
+	}
+	ref := c.op.Catalog
+	c.name = strings.TrimPrefix(pullName(ref), "docker://")
+	at, err := r.o.Render.Images.Repository(ctx, c.name)
+	if err != nil {
+		return err
+	}
+	c.digest = at.Image.Top.Digest
+	if ref.Transport == imageset.Docker {
+		c.name = ref.Repository() + "@" + c.digest.String()
+	}
+	return at.Close()
+}
+
+// collect reads the catalogs and lists the images of the set. All that is wrong is reported at once.
+func (r *run) collect(ctx context.Context) error {
+	var errs []error
+	failed := 0
+	for _, op := range r.o.Set.Operators {
+		c, err := r.openCatalog(ctx, op)
+		r.catalogs = append(r.catalogs, c)
+		if err == nil {
+			err = r.addCatalog(len(r.catalogs) - 1)
+		}
+		if err != nil {
+			if ctx.Err() != nil {
+				return err
+			}
+			c.account.Error = err.Error()
+			failed++
+			errs = append(errs, fmt.Errorf("catalog %s: %w", op.Catalog.Name(), err))
+		}
+	}
+	additional := 0
+	for _, a := range r.o.Set.AdditionalImages {
+		if err := r.addAdditional(a); err != nil {
+			additional++
+			errs = append(errs, fmt.Errorf("additional image %s: %w", a.Name.Name(), err))
+		}
+	}
+	if len(errs) > 0 {
+		return &CollectError{Operators: failed, Additional: additional, Err: errors.Join(errs...)}
+	}
+	return nil
+}
+
+// CollectError is the error of a run that copied nothing, since not all that is asked for can be found out.
+type CollectError struct {
+	Operators, Additional int
+	Err                   error
+}
+
+func (e *CollectError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the errors of all entries.
+func (e *CollectError) Unwrap() error { return e.Err }
+
+// addCatalog lists the images that a catalog names.
+func (r *run) addCatalog(n int) error {
+	c := r.catalogs[n]
+	c.goesTo(r.place().Catalog(c.op, !c.asIs, "", c.account.FilterHash), "")
+	for _, p := range c.result.Problems {
+		r.filterProblem(c, p)
+	}
+	if err := c.refused(); err != nil {
+		return err
+	}
+	var errs []error
+	count := 0
+	for i := range c.result.Catalog.Bundles {
+		b := &c.result.Catalog.Bundles[i]
+		kept := catalogBundle{pkg: b.Package, name: b.Name}
+		seen := map[string]bool{}
+		add := func(image string, kind Kind) {
+			switch {
+			case image == "" && kind == Related:
+				return // an entry without an image names nothing
+			case seen[image]:
+				return
+			}
+			seen[image] = true
+			ref, err := imageset.ParseRef(image)
+			if err == nil {
+				err = r.checkRelated(ref)
+			}
+			if err != nil {
+				kept.bad = errors.Join(kept.bad, fmt.Errorf("bundle %q of package %q: image %q: %w", b.Name, b.Package,
+					image, err))
+				return
+			}
+			it := r.items.add(ref, r.place().Image(ref), kind, c.op.Platforms)
+			it.onMedium = onMedium.Image(ref)
+			it.users = append(it.users, user{n, b.Package, b.Name})
+			kept.images = append(kept.images, it)
+			count++
+		}
+		if b.Image != "" {
+			add(b.Image, Bundle)
+		}
+		for _, related := range b.RelatedImages {
+			add(related.Image, Related)
+		}
+		if kept.bad != nil && r.o.OnMissing == FailMissing {
+			errs = append(errs, kept.bad)
+		}
+		c.bundles = append(c.bundles, kept)
+	}
+	if len(errs) > 0 {
+		return errors.Join(errs...)
+	}
+	if len(c.result.Catalog.Bundles) == 0 {
+		return errors.New("nothing of the catalog is kept: no related images found")
+	}
+	return nil
+}
+
+// checkRelated refuses references that a catalog must not have.
+func (r *run) checkRelated(ref imageset.Ref) error {
+	switch {
+	case ref.Transport == "oci":
+		return errors.New("a catalog cannot name an OCI layout")
+	case ref.Tag == "" && ref.Digest == "":
+		return errors.New("tag and digest are empty")
+	case ref.Host == "":
+		return errors.New("it names no registry")
+	}
+	return nil
+}
+
+// filterProblem passes on what the filter has found.
+func (r *run) filterProblem(c *catalog, p filter.Problem) {
+	r.problem(Level(p.Level), c.op.Written, p.Fix, "%s", p.Text)
+}
+
+// refused returns an error if what the filter gives cannot be published.
+func (c *catalog) refused() error {
+	if !c.result.Refused() {
+		return nil
+	}
+	var errs []error
+	for _, p := range c.result.Problems {
+		if p.Level == filter.Failure {
+			errs = append(errs, errors.New(p.String()))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// addAdditional lists an additional image.
+func (r *run) addAdditional(a imageset.AdditionalImage) error {
+	to, err := r.place().Additional(a)
+	if err != nil {
+		return err
+	}
+	i := r.items.add(a.Name, to, Additional, a.Platforms)
+	i.onMedium, err = onMedium.Additional(a)
+	return err
+}
+
+// place is where images go: the target, or the medium.
+func (r *run) place() imageset.Target {
+	if r.o.Mode == ToDisk {
+		return onMedium
+	}
+	return r.o.Target
+}
+
+// platformsOf returns the platforms of a catalog's image: those of its source that are asked for.
+func platformsOf(of, wanted []v1.Platform) []v1.Platform {
+	if len(wanted) == 0 {
+		return of
+	}
+	var out []v1.Platform
+	for _, p := range of {
+		for _, w := range wanted {
+			if p.OS == w.OS && p.Architecture == w.Architecture {
+				out = append(out, p)
+				break
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,301 @@
+package mirror
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"go.podman.io/image/v5/manifest"
+
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/indeximage"
+	"github.com/operator-bindery/bindery/mirror/imageset"
+)
+
+// imagesOf yields the images that a bundle names, with what each is.
+func imagesOf(b *declcfg.Bundle) iter.Seq2[string, Kind] {
+	return func(yield func(string, Kind) bool) {
+		if b.Image != "" && !yield(b.Image, Bundle) {
+			return
+		}
+		for _, r := range b.RelatedImages {
+			if r.Image != "" && r.Image != b.Image && !yield(r.Image, Related) {
+				return
+			}
+		}
+	}
+}
+
+// catalogAt returns the bundles of a catalog at the target; none if there is no such catalog.
+func (r *run) catalogAt(ctx context.Context, at imageset.Ref) (_ []declcfg.Bundle, err error) {
+	to, err := r.to.repository(at)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := to.Head(ctx, at.Tag); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	c := &catalog{name: at.Name(), selects: imageset.Operator{Full: true}}
+	if c.index, err = indeximage.Open(ctx, c.name, indeximage.Options{Render: r.o.Render}); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, c.close()) }()
+	if err := c.apply(ctx, r.o.Filter, nil); err != nil {
+		return nil, err
+	}
+	return c.result.Catalog.Bundles, nil
+}
+
+// signaturesOf lists the tagged attachments of an image and of the entries of an index that the target has.
+func (r *run) signaturesOf(ctx context.Context, i DeleteItem) ([]DeleteItem, error) {
+	ref, err := imageset.ParseRef(i.Reference)
+	if err != nil {
+		return nil, err
+	}
+	to, err := r.to.repository(ref)
+	if err != nil {
+		return nil, err
+	}
+	top, err := to.Head(ctx, ref.Tag)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	image, err := referrers.ReadImage(ctx, to, top)
+	if err != nil {
+		return nil, err
+	}
+	source, err := imageset.ParseRef(i.Name)
+	if err != nil {
+		return nil, err
+	}
+	var out []DeleteItem
+	for _, d := range image.Subjects() {
+		for _, end := range []string{referrers.Signatures, referrers.Attestations, referrers.SBOM} {
+			tag := referrers.TagOf(d.Digest, end)
+			if _, err := to.Head(ctx, tag); errors.Is(err, fs.ErrNotExist) {
+				continue
+			} else if err != nil {
+				return nil, err
+			}
+			out = append(out, DeleteItem{source.Repository() + ":" + tag, "docker://" + ref.Repository() + ":" + tag,
+				i.Type})
+		}
+	}
+	return out, nil
+}
+
+// Deleted is what became of an image to delete.
+type Deleted struct {
+	DeleteItem
+	Digest digest.Digest `json:"digest,omitempty"`
+	// Status is deleted, absent, kept or failed.
+	Status string `json:"status"`
+	Error  string `json:"error,omitempty"`
+}
+
+// Delete deletes the images of a list at a target. An image that is not there is done. A manifest that an image to keep
+// has as well, under another tag, stays, and only its tag is lost where registries delete tags alone. Entries of a
+// deleted index are deleted with it unless another tag of the repository has them. The registry frees the space of blobs
+// by its own garbage collection.
+//
+// An item that is not below the target makes the whole list an error, before anything is deleted. The error
+// [images.ErrNoDelete] ends the work; others are in the result, and joined.
+func Delete(ctx context.Context, list *DeleteList, target imageset.Target, remote *images.Remote,
+	done func(Deleted)) (all []Deleted, err error) {
+	prefix := "docker://" + target.String() + "/"
+	var outside []error
+	for _, i := range list.Items {
+		if !strings.HasPrefix(i.Reference, prefix) {
+			outside = append(outside, fmt.Errorf("%w: %s is not below %s", fault.ErrInvalid, fault.Quote(i.Reference),
+				target))
+		}
+	}
+	if len(outside) > 0 {
+		return nil, errors.Join(outside...)
+	}
+	d := &deletion{remote: remote, gone: map[string]bool{}}
+	if err := d.keep(ctx, list.Kept); err != nil {
+		return nil, err
+	}
+	var errs []error
+	for _, i := range list.Items {
+		one := Deleted{DeleteItem: i}
+		err := d.delete(ctx, i, &one)
+		if ctx.Err() != nil {
+			return all, context.Cause(ctx)
+		}
+		if err != nil {
+			one.Status, one.Error = "failed", err.Error()
+			errs = append(errs, fmt.Errorf("%s: %w", i.Reference, err))
+		}
+		all = append(all, one)
+		if done != nil {
+			done(one)
+		}
+		if errors.Is(err, images.ErrNoDelete) {
+			return all, fmt.Errorf("%s: %w", target.Host, err)
+		}
+	}
+	return all, errors.Join(errs...)
+}
+
+// deletion is one call of [Delete].
+type deletion struct {
+	remote *images.Remote
+	kept   map[string]bool // REPOSITORY@DIGEST of images to keep, with the entries of indexes
+	gone   map[string]bool
+}
+
+// keep finds out which manifests must stay.
+func (d *deletion) keep(ctx context.Context, kept []KeptItem) error {
+	d.kept = map[string]bool{}
+	for _, k := range kept {
+		ref, err := imageset.ParseRef(k.Reference)
+		if err != nil {
+			return err
+		}
+		at, err := d.remote.Repository(ref.Repository())
+		if err != nil {
+			return err
+		}
+		top, err := at.Head(ctx, ref.Tag)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("%s, which is to stay: %w", k.Reference, err)
+		}
+		image, err := referrers.ReadImage(ctx, at, top)
+		if err != nil {
+			return fmt.Errorf("%s, which is to stay: %w", k.Reference, err)
+		}
+		for _, s := range image.Subjects() {
+			d.kept[ref.Repository()+"@"+s.Digest.String()] = true
+		}
+	}
+	return nil
+}
+
+func (d *deletion) delete(ctx context.Context, i DeleteItem, out *Deleted) error {
+	ref, err := imageset.ParseRef(i.Reference)
+	if err != nil {
+		return err
+	}
+	at, err := d.remote.Repository(ref.Repository())
+	if err != nil {
+		return err
+	}
+	top, err := at.Head(ctx, ref.Tag)
+	if errors.Is(err, fs.ErrNotExist) {
+		out.Status = "absent"
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	out.Digest = top.Digest
+	name := ref.Repository() + "@" + top.Digest.String()
+	if d.kept[name] {
+		out.Status, out.Error = "kept", "an image that stays is the same manifest under another tag"
+		return nil
+	}
+	children, err := entries(ctx, at, top)
+	if err != nil {
+		return err
+	}
+	if err := d.remove(ctx, at, name, top.Digest); err != nil {
+		return err
+	}
+	out.Status = "deleted"
+	if len(children) == 0 {
+		return nil
+	}
+	used, err := stillUsed(ctx, at)
+	if err != nil {
+		return fmt.Errorf("its entries stay, since other tags cannot be read: %w", err)
+	}
+	for _, child := range children {
+		name := ref.Repository() + "@" + child.String()
+		if used[child] || d.kept[name] {
+			continue
+		}
+		if err := d.remove(ctx, at, name, child); err != nil {
+			return fmt.Errorf("entry %s: %w", child, err)
+		}
+	}
+	return nil
+}
+
+func (d *deletion) remove(ctx context.Context, at *images.RemoteRepository, name string, of digest.Digest) error {
+	if d.gone[name] {
+		return nil
+	}
+	if err := at.Delete(ctx, of); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	d.gone[name] = true
+	return nil
+}
+
+// entries returns the digests of the entries of an index.
+func entries(ctx context.Context, at referrers.Reader, top v1.Descriptor) ([]digest.Digest, error) {
+	if !manifest.MIMETypeIsMultiImage(top.MediaType) {
+		return nil, nil
+	}
+	image, err := referrers.ReadImage(ctx, at, top)
+	var out []digest.Digest
+	for _, d := range image.Instances {
+		out = append(out, d.Digest)
+	}
+	return out, err
+}
+
+// maxTagsRead is how many tags of a repository are read to find out what else has an entry of an index.
+const maxTagsRead = 2000
+
+// stillUsed returns the digests that the tags of a repository stand for, with the entries of indexes.
+func stillUsed(ctx context.Context, at *images.RemoteRepository) (map[digest.Digest]bool, error) {
+	tags, err := at.Tags(ctx)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(tags) > maxTagsRead {
+		return nil, fmt.Errorf("%w: %d tags, more than %d", fault.ErrLimit, len(tags), maxTagsRead)
+	}
+	used := map[digest.Digest]bool{}
+	for _, tag := range slices.Sorted(slices.Values(tags)) {
+		text, _, err := at.Manifest(ctx, tag)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		used[digest.FromBytes(text)] = true
+		var index v1.Index
+		if json.Unmarshal(text, &index) == nil {
+			for _, m := range index.Manifests {
+				used[m.Digest] = true
+			}
+		}
+	}
+	return used, nil
+}

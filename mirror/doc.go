@@ -1,0 +1,16 @@
+// Package mirror copies operators across an air gap: the catalogs of an image set, filtered, with the bundles and
+// related images that they name, additional images, and the signatures and referrers of all of them.
+//
+// There are three directions ([Mode]): from registries to a registry, from registries to a medium, and from a medium to
+// a registry. All follow the same steps:
+//
+//	image set ──> catalogs ──> filter ──> items ──> transfer ──> what lacks ──> catalogs ──> cluster resources
+//
+// An item is one image with its destination. Related images, additional images and bundles are copied first. A catalog
+// is built and published when all that it names is there: bundles whose images cannot be had are taken out of it, or it
+// is not published, as [OnMissing] says. What is published is valid, and its digest depends on the source and the
+// filter only.
+//
+// A run can be repeated at any time: what the destination has is not sent again. Names, files of the workspace and
+// archives are those of oc-mirror v2 where other programs read them; docs/mirror.md has what differs and why.
+package mirror

@@ -1,0 +1,204 @@
+package mirror
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/opencontainers/go-digest"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/operator-bindery/bindery/mirror/imageset"
+)
+
+// forecast finds out what a run would do, and copies nothing (MIRROR 11.1): the mapping of all images, and how many
+// bytes would be sent to each repository.
+func (r *run) forecast(ctx context.Context, list []*item) error {
+	list, err := r.shardOf(ctx, list)
+	if err != nil {
+		return err
+	}
+	if err := r.o.Workspace.removeAll("dry-run"); err != nil {
+		return err
+	}
+	r.progress.add(func(e *Event) { e.AllImages = len(list) })
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(r.o.Jobs)
+	for _, i := range list {
+		if i.account.Status == Blocked {
+			continue
+		}
+		g.Go(func() error {
+			err := r.survey(gctx, i)
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			if err != nil {
+				i.fail(err)
+			}
+			r.done(i, err)
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	r.account.Repositories = r.weights.repositories()
+	if err := r.writeMapping(list); err != nil {
+		return err
+	}
+	for _, c := range r.catalogs {
+		c.describe()
+	}
+	if r.o.Mode != ToDisk {
+		dir := r.o.Workspace.path("dry-run", "cluster-resources")
+		if r.o.Compat {
+			dir = r.o.Workspace.Resources()
+		}
+		if err := r.writeResources(ctx, dir); err != nil {
+			return err
+		}
+	}
+	return r.outcome()
+}
+
+// survey reads the manifests of an image and compares them with the target.
+func (r *run) survey(ctx context.Context, i *item) (err error) {
+	if r.to != nil {
+		to, err := r.to.repository(i.destination)
+		if err != nil {
+			return err
+		}
+		there, err := to.Head(ctx, i.destination.Tag)
+		if err == nil && there.Digest == i.source.Digest {
+			i.account.Status, i.account.Digest = Present, there.Digest
+			return nil
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			r.problem(Warning, i.destination.Name(), "", "cannot be asked: %v", err)
+		}
+	}
+	if r.known(i) {
+		i.account.Status = Present
+		return nil
+	}
+	from, err := r.from.open(ctx, i)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, from.close()) }()
+	sizes, err := measure(ctx, from.Reader, from.top, i.platforms)
+	if err != nil {
+		return err
+	}
+	i.state.digest, i.state.top, i.state.kept = from.top.Digest, from.top, sizes.instances
+	i.account.Digest, i.account.Bytes, i.account.Status = from.top.Digest, sizes.bytes(), Planned
+	r.weigh(i.destination.Repository(), sizes.blobs)
+	return nil
+}
+
+// weigh adds what would be sent to a repository. A blob that several repositories get counts once in the total: the
+// target mounts it, and a medium has it once.
+func (r *run) weigh(repository string, blobs map[digest.Digest]int64) {
+	r.weights.Lock()
+	defer r.weights.Unlock()
+	if r.weights.of == nil {
+		r.weights.of, r.weights.seen = map[string]int64{}, map[digest.Digest]bool{}
+	}
+	for d, size := range blobs {
+		if !r.weights.seen[d] {
+			r.weights.seen[d] = true
+			r.weights.of[repository] += size
+		}
+	}
+}
+
+// weights are the bytes that a dry run finds, by repository.
+type weights struct {
+	sync.Mutex
+	of   map[string]int64
+	seen map[digest.Digest]bool
+}
+
+// repositories lists the bytes by repository.
+func (w *weights) repositories() []RepositoryBytes {
+	out := []RepositoryBytes{}
+	for _, name := range slices.Sorted(maps.Keys(w.of)) {
+		out = append(out, RepositoryBytes{name, w.of[name]})
+	}
+	return out
+}
+
+// Planned is the status of images that a dry run would copy.
+const Planned Status = "planned"
+
+// writeMapping writes SOURCE=DESTINATION for each image, sorted.
+func (r *run) writeMapping(list []*item) error {
+	var pairs []imageset.Pair
+	for _, c := range r.catalogs {
+		source := c.op.Catalog
+		if source.Transport == imageset.Docker {
+			source.Digest, source.Tag = c.digest, ""
+		}
+		pairs = append(pairs, imageset.Pair{Source: source, Destination: c.dest})
+	}
+	var missing []imageset.Pair
+	for _, i := range list {
+		if i.account.Status == Blocked {
+			continue
+		}
+		source := i.source
+		if source.Digest != "" {
+			source.Tag = ""
+		}
+		p := imageset.Pair{Source: source, Destination: i.destination}
+		pairs = append(pairs, p)
+		if i.account.Status == Planned || i.account.Status == Failed {
+			missing = append(missing, p)
+		}
+		if !r.o.ManifestLists {
+			continue
+		}
+		for _, d := range i.state.kept {
+			child, at := source, i.destination
+			child.Digest, at.Digest, at.Tag = d.Digest, d.Digest, ""
+			pairs = append(pairs, imageset.Pair{Source: child, Destination: at})
+		}
+	}
+	write := func(name string, pairs []imageset.Pair) error {
+		var b strings.Builder
+		for _, line := range mappingLines(pairs) {
+			b.WriteString(line)
+			b.WriteByte('\n')
+		}
+		path, err := r.o.Workspace.write([]byte(b.String()), "dry-run", name)
+		if err == nil {
+			r.account.Files = append(r.account.Files, path)
+			r.log.info(fmt.Sprintf("wrote %s", filepath.Clean(path)))
+		}
+		return err
+	}
+	if err := write("mapping.txt", pairs); err != nil {
+		return err
+	}
+	if r.o.Mode == ToDisk && len(missing) > 0 {
+		return write("missing.txt", missing)
+	}
+	return nil
+}
+
+// mappingLines are the lines of a mapping, sorted.
+func mappingLines(pairs []imageset.Pair) []string {
+	var lines []string
+	for _, p := range pairs {
+		lines = append(lines, p.Source.String()+"="+p.Destination.String())
+	}
+	slices.Sort(lines)
+	return slices.Compact(lines)
+}

@@ -1,0 +1,223 @@
+package mirror
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/internal/layouts"
+	"github.com/operator-bindery/bindery/internal/limit"
+	"github.com/operator-bindery/bindery/mirror/imageset"
+	"github.com/operator-bindery/bindery/mirror/medium"
+)
+
+// openReader opens the medium.
+func (r *run) openReader(ctx context.Context) (err error) {
+	if r.reader, err = medium.Open(ctx, r.o.Archive, medium.ReadOptions{}); err != nil {
+		return err
+	}
+	r.contained = r.reader.Contents()
+	r.from = mediumOrigin{r}
+	r.elsewhere = map[digest.Digest][]string{}
+	if r.contained != nil {
+		for _, l := range r.contained.LeftOut {
+			for _, name := range l.Repositories {
+				at := r.o.Target.Image(imageset.Ref{Path: name})
+				r.elsewhere[l.Digest] = append(r.elsewhere[l.Digest], at.Repository())
+			}
+		}
+	}
+	return nil
+}
+
+// otherPlaces are the repositories of the target from which a blob that the medium leaves out can be mounted.
+func (r *run) otherPlaces(d digest.Digest) []string {
+	return r.elsewhere[d]
+}
+
+// mediumOrigin reads images from a medium, and what the medium leaves out from the target.
+type mediumOrigin struct{ run *run }
+
+func (o mediumOrigin) open(ctx context.Context, i *item) (*opened, error) {
+	at := i.onMedium
+	to, err := o.run.to.repository(i.destination)
+	if err != nil {
+		return nil, err
+	}
+	from := &deltaReader{run: o.run, medium: o.run.reader.Repository(at.Path), target: to}
+	top, err := from.medium.Head(ctx, at.Tag)
+	if errors.Is(err, fs.ErrNotExist) && i.source.Digest != "" {
+		top, err = from.medium.Head(ctx, i.source.Digest.String())
+		if errors.Is(err, fs.ErrNotExist) {
+			top, err = to.Head(ctx, i.source.Digest.String())
+		}
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%w: neither the medium has %s:%s nor the target", fs.ErrNotExist, at.Path, at.Tag)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &opened{from, top, func() error { return nil }}, nil
+}
+
+// mediumRepository is a repository on a medium.
+type mediumRepository interface {
+	referrers.Reader
+	Head(ctx context.Context, name string) (v1.Descriptor, error)
+}
+
+// deltaReader reads a repository of a medium, and what the medium leaves out from the target, which has it.
+type deltaReader struct {
+	run    *run
+	medium mediumRepository
+	target referrers.Reader
+}
+
+func (d *deltaReader) Manifest(ctx context.Context, name string) ([]byte, string, error) {
+	text, kind, err := d.medium.Manifest(ctx, name)
+	if !errors.Is(err, fs.ErrNotExist) || digest.Digest(name).Validate() != nil {
+		return text, kind, err
+	}
+	return d.target.Manifest(ctx, name)
+}
+
+func (d *deltaReader) Blob(ctx context.Context, want v1.Descriptor) (io.ReadCloser, error) {
+	r, err := d.medium.Blob(ctx, want)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return r, err
+	}
+	if r, there := d.target.Blob(ctx, want); there == nil {
+		return r, nil
+	}
+	for _, name := range d.run.otherPlaces(want.Digest) {
+		at, failed := d.run.o.Remote.Repository(name)
+		if failed != nil {
+			continue
+		}
+		if r, failed := at.Blob(ctx, want); failed == nil {
+			return r, nil
+		}
+	}
+	return nil, err
+}
+
+func (d *deltaReader) Referrers(ctx context.Context, subject digest.Digest) ([]v1.Descriptor, error) {
+	return d.medium.Referrers(ctx, subject)
+}
+
+// onMediumCatalog is where a catalog is on the medium, and what it is.
+type onMediumCatalog struct {
+	path, tag string
+	digest    digest.Digest // of its source
+	// top and reader are its image there.
+	top    v1.Descriptor
+	reader referrers.Reader
+	// filtered tells that it is the result of the very filter that is asked for.
+	filtered bool
+}
+
+// findCatalog finds a catalog on the medium: the filtered one, else its source.
+func (r *run) findCatalog(ctx context.Context, op imageset.Operator) (*onMediumCatalog, error) {
+	if r.contained != nil {
+		for _, c := range r.contained.Catalogs {
+			if c.Source == op.Written && (op.FilterHash(c.SourceDigest) == c.Filter) {
+				return &onMediumCatalog{path: c.Path, tag: c.Tag, digest: c.SourceDigest, filtered: true}, nil
+			}
+		}
+		for _, c := range r.contained.Catalogs {
+			if c.Source == op.Written || op.Catalog.Digest != "" && c.SourceDigest == op.Catalog.Digest {
+				return &onMediumCatalog{path: c.Path, tag: c.Tag, digest: c.SourceDigest}, nil
+			}
+		}
+	}
+	source := op
+	source.TargetCatalog, source.TargetTag = "", ""
+	tags := []string{onMedium.Catalog(source, false, "", "").Tag}
+	path := onMedium.Catalog(source, false, "", "").Path
+	if op.TargetTag != "" {
+		tags = append(tags, op.TargetTag) // a pinned image set has the tag there
+	}
+	repo := r.reader.Repository(path)
+	names := tags
+	if op.Catalog.Digest != "" {
+		names = append([]string{op.Catalog.Digest.String()}, tags...)
+	}
+	for _, name := range names {
+		top, err := repo.Head(ctx, name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		return &onMediumCatalog{path: path, tag: name, digest: top.Digest}, nil
+	}
+	return nil, fmt.Errorf("%w: the medium has no catalog %s", fs.ErrNotExist, op.Catalog.Name())
+}
+
+// catalogOnMedium puts a catalog of the medium into a layout, from which it is read as any other. One that was filtered
+// in the same way is taken whole: it is what the filter gave, less what was taken out.
+func (r *run) catalogOnMedium(ctx context.Context, c *catalog) error {
+	found, err := r.findCatalog(ctx, c.op)
+	if err != nil {
+		return err
+	}
+	repo := r.reader.Repository(found.path)
+	top, err := repo.Head(ctx, found.tag)
+	if err != nil {
+		return err
+	}
+	dest, err := r.to.repository(r.place().Catalog(c.op, true, "", ""))
+	if err != nil {
+		return err
+	}
+	found.top, found.reader = top, &deltaReader{r, repo, dest}
+	dir := filepath.Join(r.work.Dir(), "medium-"+top.Digest.Encoded()[:16])
+	c.name, c.digest = "oci:"+dir+":catalog", found.digest
+	if found.filtered {
+		c.ready = found
+		c.selects.Full, c.selects.Packages = true, nil
+	}
+	return writeLayout(ctx, found.reader, top, dir, "catalog")
+}
+
+// writeLayout writes an image to a new OCI layout.
+func writeLayout(ctx context.Context, from referrers.Reader, top v1.Descriptor, dir, tag string) (err error) {
+	if _, err := os.Stat(dir); err == nil {
+		return nil // it was written for another entry of the image set
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return err
+	}
+	for name, text := range map[string]string{v1.ImageLayoutFile: `{"imageLayoutVersion":"1.0.0"}`,
+		v1.ImageIndexFile: `{"schemaVersion":2,"manifests":[]}`} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			return err
+		}
+	}
+	out, err := layouts.NewAddition(ctx, layouts.Place{Format: layouts.OCI, Path: dir, Name: tag})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, out.Discard()) }()
+	to, err := out.Writer(ctx, limit.Limits{}.WithDefaults(), dir)
+	if err != nil {
+		return err
+	}
+	if _, err := referrers.CopyImage(ctx, from, to, top, referrers.ImageOptions{Tag: tag}); err != nil {
+		return err
+	}
+	if err := out.Finish(ctx); err != nil {
+		return err
+	}
+	return out.Commit(ctx)
+}

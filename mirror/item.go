@@ -1,0 +1,129 @@
+package mirror
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/operator-bindery/bindery/mirror/imageset"
+)
+
+// item is one image to copy, once, whoever names it.
+type item struct {
+	source imageset.Ref
+	// destination is the place at the target; on a medium its host is empty.
+	destination imageset.Ref
+	onMedium    imageset.Ref
+	kind        Kind
+	// platforms are those that are copied of an index; empty for all.
+	platforms []v1.Platform
+	all       bool // some entry asks for all platforms
+	users     []user
+
+	account ImageAccount
+	state   *itemState
+}
+
+// user is a bundle that names an image.
+type user struct {
+	catalog int // in run.catalogs
+	pkg     string
+	bundle  string
+}
+
+// itemState is what is found out while an image is copied.
+type itemState struct {
+	digest digest.Digest
+	top    v1.Descriptor
+	kept   []v1.Descriptor // the images of an index that are copied
+}
+
+func (i *item) byDigest() bool { return i.source.Digest != "" }
+
+// name is how messages name the image.
+func (i *item) name() string { return i.source.Name() }
+
+func (i *item) failed() bool { return i.account.Status == Failed || i.account.Status == Skipped }
+
+// items collects images: each once, by its source as it is written, with the union of what is asked for.
+type items struct {
+	byKey map[string]*item
+	list  []*item
+}
+
+// add returns the item of an image, a new one if it is not asked for yet.
+func (s *items) add(source, destination imageset.Ref, kind Kind, platforms []v1.Platform) *item {
+	if s.byKey == nil {
+		s.byKey = map[string]*item{}
+	}
+	key := source.String() + " " + destination.String()
+	i := s.byKey[key]
+	if i == nil {
+		i = &item{source: source, destination: destination, kind: kind}
+		s.byKey[key] = i
+		s.list = append(s.list, i)
+	}
+	// A bundle that another bundle names as a related image stays a bundle: it is copied with the bundles.
+	if kind.rank() > i.kind.rank() {
+		i.kind = kind
+	}
+	if len(platforms) == 0 {
+		i.all, i.platforms = true, nil
+	} else if !i.all {
+		for _, p := range platforms {
+			if !slices.ContainsFunc(i.platforms, func(q v1.Platform) bool {
+				return p.OS == q.OS && p.Architecture == q.Architecture && p.Variant == q.Variant
+			}) {
+				i.platforms = append(i.platforms, p)
+			}
+		}
+	}
+	return i
+}
+
+// sorted returns the items in the order in which they are copied.
+func (s *items) sorted() []*item {
+	slices.SortFunc(s.list, func(a, b *item) int {
+		if d := a.kind.rank() - b.kind.rank(); d != 0 {
+			return d
+		}
+		if d := strings.Compare(a.destination.String(), b.destination.String()); d != 0 {
+			return d
+		}
+		return strings.Compare(a.source.String(), b.source.String())
+	})
+	return s.list
+}
+
+// begin fills in what the account of an image has before it is copied.
+func (i *item) begin() {
+	i.state = &itemState{digest: i.source.Digest}
+	i.account = ImageAccount{Source: i.source.String(), Destination: i.destination.String(), Kind: i.kind,
+		Digest: i.source.Digest, Status: Skipped}
+	var packages, bundles []string
+	for _, u := range i.users {
+		packages, bundles = append(packages, u.pkg), append(bundles, u.bundle)
+	}
+	slices.Sort(packages)
+	slices.Sort(bundles)
+	i.account.Packages, i.account.Bundles = slices.Compact(packages), slices.Compact(bundles)
+}
+
+// fail notes why an image is not there.
+func (i *item) fail(err error) {
+	i.account.Status, i.account.Error = Failed, err.Error()
+}
+
+// usedBy names the first bundle that names the image, for messages.
+func (i *item) usedBy() string {
+	switch len(i.account.Bundles) {
+	case 0:
+		return ""
+	case 1:
+		return "bundle " + i.account.Bundles[0]
+	}
+	return fmt.Sprintf("bundle %s and %d more", i.account.Bundles[0], len(i.account.Bundles)-1)
+}

@@ -1,0 +1,97 @@
+package mirror
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+	"syscall"
+
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/internal/transfer"
+)
+
+// measured is what an image consists of.
+type measured struct {
+	// instances are the entries of an index that are copied; nil for a single image.
+	instances []v1.Descriptor
+	// blobs are the manifests, configurations and layers, each once, by digest with the size.
+	blobs map[digest.Digest]int64
+}
+
+func (m *measured) bytes() (sum int64) {
+	for _, size := range m.blobs {
+		sum += size
+	}
+	return sum
+}
+
+// measure reads the manifests of an image, of an index only those of the platforms.
+func measure(ctx context.Context, from referrers.Reader, top v1.Descriptor,
+	platforms []v1.Platform) (*measured, error) {
+	image, err := referrers.ReadImage(ctx, from, top)
+	if err != nil {
+		return nil, err
+	}
+	m := &measured{blobs: map[digest.Digest]int64{}}
+	for n, d := range image.Subjects() {
+		if n > 0 {
+			if d.Platform != nil && len(platforms) > 0 && len(platformsOf([]v1.Platform{*d.Platform}, platforms)) == 0 {
+				continue
+			}
+			m.instances = append(m.instances, d)
+		}
+		text, _, err := from.Manifest(ctx, d.Digest.String())
+		if err != nil {
+			return nil, err
+		}
+		m.blobs[d.Digest] = int64(len(text))
+		var parts v1.Manifest
+		if err := json.Unmarshal(text, &parts); err != nil {
+			return nil, err
+		}
+		for _, p := range append(parts.Layers, parts.Config) {
+			if p.Digest != "" && p.Size > 0 {
+				m.blobs[p.Digest] = p.Size
+			}
+		}
+	}
+	return m, nil
+}
+
+// moved adds the bytes of transfers to the progress.
+type moved struct {
+	mu       sync.Mutex
+	progress *progress
+	done     map[digest.Digest]int64
+}
+
+func (m *moved) event(e transfer.Event) {
+	m.mu.Lock()
+	if m.done == nil {
+		m.done = map[digest.Digest]int64{}
+	}
+	now := e.Done
+	switch e.Kind {
+	case transfer.EventBlobStart:
+		m.mu.Unlock()
+		m.progress.add(func(p *Event) { p.AllBytes += e.Size })
+		return
+	case transfer.EventBlobDone, transfer.EventBlobReused, transfer.EventBlobMounted:
+		now = e.Size
+	}
+	more := now - m.done[e.Blob]
+	m.done[e.Blob] = now
+	m.mu.Unlock()
+	if more > 0 {
+		m.progress.add(func(p *Event) { p.Bytes += more })
+	}
+}
+
+// diskFull tells whether this machine has no more space.
+func diskFull(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+}

@@ -1,0 +1,151 @@
+package mirror
+
+import (
+	"fmt"
+	"log/slog"
+	"strconv"
+	"time"
+
+	"github.com/opencontainers/go-digest"
+
+	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/internal/indeximage"
+	"github.com/operator-bindery/bindery/mirror/filter"
+	"github.com/operator-bindery/bindery/mirror/imageset"
+	"github.com/operator-bindery/bindery/mirror/medium"
+	"github.com/operator-bindery/bindery/mirror/resources"
+	"github.com/operator-bindery/bindery/mirror/stock"
+	"github.com/operator-bindery/bindery/render"
+)
+
+// Mode is the direction of a run.
+type Mode string
+
+// The modes of a run.
+const (
+	ToMirror Mode = "mirrorToMirror" // from registries to a registry
+	ToDisk   Mode = "mirrorToDisk"   // from registries to a medium
+	FromDisk Mode = "diskToMirror"   // from a medium to a registry
+)
+
+// OnMissing says what happens to a catalog that names images which cannot be had.
+type OnMissing string
+
+// What happens to catalogs that name missing images.
+const (
+	SkipBundle  OnMissing = "skip-bundle" // the bundles that need them are taken out of the catalog
+	FailMissing OnMissing = "fail"        // the catalog is not published
+)
+
+// Options configure [Run]. Set, Workspace, Images and, but for [ToDisk], Target and Remote are required; [ToDisk] and
+// [FromDisk] also need Archive.
+type Options struct {
+	Mode Mode
+	// Set is the image set, and Config the name of its file.
+	Set    *imageset.Set
+	Config string
+	// Target is the registry, with the path below which everything goes.
+	Target imageset.Target
+	// Archive is the directory of the medium.
+	Archive string
+	// Workspace has what a run leaves for the next one, and the files for clusters.
+	Workspace *Workspace
+
+	// Images reads the images of the set. It should have no cache: every image is read once.
+	Images *images.Client
+	// Remote writes to the target.
+	Remote *images.Remote
+	// Spec is how catalogs are rebuilt, Render how they are read; its client reads catalogs.
+	Spec   indeximage.Spec
+	Render render.Options
+	// Base is what a rebuilt catalog stands on.
+	Base Base
+	// Replace are the catalogs that are read in place of others, by the reference in the image set.
+	Replace map[string]string
+
+	Filter filter.Options
+	// With are the attachments that are copied.
+	With referrers.Kinds
+	// Sign are written beside each rebuilt catalog.
+	Sign []referrers.Attachment
+	// OnMissing is SkipBundle if empty.
+	OnMissing OnMissing
+	// PruneBlocked takes bundles that name blocked images out of their catalogs.
+	PruneBlocked bool
+	// Sparse is what happens to an index of which only some platforms are copied.
+	Sparse referrers.Sparse
+	// Jobs is how many images are copied at once, and Layers how many blobs of each; four and five if zero.
+	Jobs, Layers int
+	// Timeout, unless zero, is the time for one image with its retries.
+	Timeout time.Duration
+	// Recheck looks for new attachments of images that are at the destination already.
+	Recheck bool
+	// Shard, unless zero, is the part of the images that this run copies; catalogs are then left to [Publish].
+	Shard Shard
+	// PublishOnly copies no images: it looks for them at the target, and publishes the catalogs. It comes after the
+	// runs of all shards.
+	PublishOnly bool
+
+	// Medium is how a medium is written: its form, the size of segments.
+	Medium medium.Options
+	// Against is what the target has, for a medium that carries only what it lacks; nil is all but what earlier media
+	// carried, see Since.
+	Against *stock.Inventory
+	// AgainstDigest is that of the inventory's file.
+	AgainstDigest digest.Digest
+	// Since, unless zero, leaves out what media before this time carried and nothing else; All leaves out nothing.
+	Since time.Time
+	All   bool
+
+	// DryRun copies nothing. ManifestLists adds the images of indexes to the mapping.
+	DryRun, ManifestLists bool
+	// Resources are how the files for clusters are written.
+	Resources resources.Options
+	// Compat gives the forms of oc-mirror where this program's own differ.
+	Compat bool
+	// Now is the time of the run.
+	Now time.Time
+	// Events, unless nil, receives the progress, from one goroutine at a time.
+	Events func(Event)
+	Log    *slog.Logger
+}
+
+// Base says what a rebuilt catalog stands on.
+type Base string
+
+// What rebuilt catalogs stand on.
+const (
+	// KeepBase keeps the layers of the source with its server, and hides its catalog and caches.
+	KeepBase Base = "keep"
+	// ReplaceBase builds the image from nothing, with this program's server and cache.
+	ReplaceBase Base = "replace"
+)
+
+// Shard is one part of N parts of the images; parts are counted from 1. The zero value is all images.
+type Shard struct{ Index, Count int }
+
+// ParseShard reads I/N.
+func ParseShard(text string) (Shard, error) {
+	var s Shard
+	var rest string
+	if n, err := fmt.Sscanf(text+" ", "%d/%d%s", &s.Index, &s.Count, &rest); n < 2 || rest != "" ||
+		s.Count < 1 || s.Count > 10_000 || s.Index < 1 || s.Index > s.Count {
+		_ = err // the count of what was read says it all
+		return Shard{}, fmt.Errorf("invalid shard %.40q, expected I/N with I from 1 to N", text)
+	}
+	return s, nil
+}
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+// Event is a step of a run.
+type Event struct {
+	// Image is the source of an image that is done, with its status; empty for a step in bytes.
+	Image  string
+	Status Status
+	Err    error
+	// Images and Bytes are what is done, of AllImages and AllBytes. AllBytes grows while manifests are read.
+	Images, AllImages int
+	Bytes, AllBytes   int64
+}

@@ -1,0 +1,214 @@
+package mirror
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"go.podman.io/image/v5/manifest"
+	"go.podman.io/image/v5/pkg/blobinfocache/none"
+	"go.podman.io/image/v5/types"
+
+	"github.com/operator-bindery/bindery/build"
+	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/internal/verify"
+	"github.com/operator-bindery/bindery/mirror/imageset"
+	"github.com/operator-bindery/bindery/mirror/medium"
+	"github.com/operator-bindery/bindery/sqlite"
+)
+
+// filterAnnotation has the hash of the filter of a rebuilt catalog.
+const filterAnnotation = "io.operator-bindery.mirror.filter"
+
+// publish puts a catalog at the target, after all that it names. A rebuilt catalog is a function of its source, the
+// filter and what was taken out, so that its digest is the same in every run.
+func (r *run) publish(ctx context.Context, c *catalog) error {
+	if c.asIs {
+		return r.publishAsIs(ctx, c)
+	}
+	if c.ready != nil && len(c.account.LeftOut) == 0 {
+		return r.put(ctx, c, c.ready.reader, c.ready.top, r.o.Sign)
+	}
+	dir := filepath.Join(r.work.Dir(), "catalog-"+digest.FromString(c.account.Destination).Encoded()[:16])
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return err
+	}
+	image, err := r.rebuild(ctx, c, dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, image.Close(), os.RemoveAll(dir)) }()
+	src, err := image.NewImageSource(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, src.Close()) }()
+	text, kind, err := src.GetManifest(ctx, nil)
+	if err != nil {
+		return err
+	}
+	if kind == "" {
+		kind = manifest.GuessMIMEType(text)
+	}
+	top := v1.Descriptor{MediaType: kind, Digest: digest.FromBytes(text), Size: int64(len(text))}
+	return r.put(ctx, c, &builtReader{src, top.Digest}, top, r.o.Sign)
+}
+
+// put writes a catalog to the target.
+func (r *run) put(ctx context.Context, c *catalog, from referrers.Reader, top v1.Descriptor,
+	sign []referrers.Attachment) error {
+	dest := r.rebuiltAt(c, top.Digest)
+	c.goesTo(dest, top.Digest)
+	to, err := r.to.repository(dest)
+	if err != nil {
+		return err
+	}
+	there, err := to.Head(ctx, dest.Tag)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s: %w", dest.Name(), err)
+	}
+	if there.Digest == top.Digest && len(sign) == 0 {
+		c.account.Published, c.account.Present = true, true
+		return nil
+	}
+	_, err = referrers.CopyImage(ctx, from, to, top, referrers.ImageOptions{
+		Tag: dest.Tag, Jobs: r.o.Layers,
+		Before: func(ctx context.Context, image referrers.Image) error {
+			image.Name = dest.Name()
+			for _, s := range sign {
+				if err := s.Attach(ctx, to, image); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		Moved: (&moved{progress: &r.progress}).event,
+	})
+	if err != nil {
+		return err
+	}
+	c.account.Published = true
+	r.log.info(fmt.Sprintf("published the catalog %s", dest.Name()))
+	return nil
+}
+
+// rebuiltAt is where a rebuilt catalog goes. In archives of oc-mirror it stands beside its source, with the hash of the
+// filter as its tag.
+func (r *run) rebuiltAt(c *catalog, rebuilt digest.Digest) imageset.Ref {
+	if r.writer == nil || r.o.Medium.Form != medium.OCMirror {
+		return r.place().Catalog(c.op, true, rebuilt, c.account.FilterHash)
+	}
+	at := r.sourceOnMedium(c)
+	at.Tag = c.account.FilterHash
+	return at
+}
+
+// sourceOnMedium is where the source of a catalog is in archives of oc-mirror.
+func (r *run) sourceOnMedium(c *catalog) imageset.Ref {
+	source := c.op
+	source.TargetCatalog, source.TargetTag = "", ""
+	if source.Catalog.Transport == imageset.Docker && source.Catalog.Tag == "" {
+		source.Catalog.Digest = c.digest
+	}
+	return onMedium.Catalog(source, false, "", "")
+}
+
+// publishAsIs copies a catalog that nothing is taken out of, with its signatures.
+func (r *run) publishAsIs(ctx context.Context, c *catalog) error {
+	source := c.op.Catalog
+	if source.Transport != "oci" {
+		source.Digest = c.digest
+	}
+	dest := r.place().Catalog(c.op, false, "", c.account.FilterHash)
+	i := &item{source: source, destination: dest, onMedium: r.sourceOnMedium(c), kind: Catalog, platforms: c.op.Platforms}
+	i.begin()
+	if err := r.copyItem(ctx, i); err != nil {
+		return err
+	}
+	c.goesTo(dest, i.account.Digest)
+	c.account.Published, c.account.Present = true, i.account.Status == Present
+	return nil
+}
+
+// rebuild assembles the image of a filtered catalog.
+func (r *run) rebuild(ctx context.Context, c *catalog, dir string) (*build.Image, error) {
+	spec := r.o.Spec
+	spec.AnyPlatform = true
+	spec.Build.Annotations = maps.Clone(spec.Build.Annotations)
+	if spec.Build.Annotations == nil {
+		spec.Build.Annotations = map[string]string{}
+	}
+	spec.Build.Annotations[filterAnnotation] = c.account.FilterHash
+	if c.digest != "" {
+		spec.Build.Annotations[v1.AnnotationBaseImageDigest] = c.digest.String()
+	}
+	if c.index.Image != nil {
+		d, err := spec.Images.Describe(ctx, c.name)
+		if err != nil {
+			return nil, err
+		}
+		var of []v1.Platform
+		for _, v := range d.Variants {
+			of = append(of, v1.Platform{OS: v.Platform.OS, Architecture: v.Platform.Architecture,
+				Variant: v.Platform.Variant})
+		}
+		if spec.Platforms = platformsOf(of, c.op.Platforms); len(spec.Platforms) == 0 {
+			return nil, errors.New("the catalog has none of the platforms that are asked for")
+		}
+		if r.o.Base == KeepBase {
+			if spec.Build.Base, err = spec.Images.Reference(c.name); err != nil {
+				return nil, err
+			}
+		}
+	}
+	o, err := spec.Edited(ctx, c.index, c.name, true, dir, r.o.Render)
+	if err != nil {
+		return nil, err
+	}
+	return c.index.Build(ctx, o, sqlite.WriteOptions{})
+}
+
+// builtReader reads an assembled image.
+type builtReader struct {
+	src types.ImageSource
+	top digest.Digest
+}
+
+func (b *builtReader) Manifest(ctx context.Context, name string) ([]byte, string, error) {
+	d := digest.Digest(name)
+	if d.Validate() != nil {
+		return nil, "", fs.ErrNotExist // it has no tags
+	}
+	instance := &d
+	if d == b.top {
+		instance = nil
+	}
+	text, kind, err := b.src.GetManifest(ctx, instance)
+	if err == nil && kind == "" {
+		kind = manifest.GuessMIMEType(text)
+	}
+	return text, kind, err
+}
+
+func (b *builtReader) Blob(ctx context.Context, d v1.Descriptor) (io.ReadCloser, error) {
+	r, _, err := b.src.GetBlob(ctx, types.BlobInfo{Digest: d.Digest, Size: d.Size, MediaType: d.MediaType},
+		none.NoCache)
+	if err != nil {
+		return nil, err
+	}
+	return struct {
+		io.Reader
+		io.Closer
+	}{verify.NewReader(r, d.Digest, d.Size), r}, nil
+}
+
+func (b *builtReader) Referrers(context.Context, digest.Digest) ([]v1.Descriptor, error) {
+	return nil, nil
+}

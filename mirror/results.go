@@ -1,0 +1,225 @@
+package mirror
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/opencontainers/go-digest"
+
+	"github.com/operator-bindery/bindery/mirror/imageset"
+	"github.com/operator-bindery/bindery/mirror/resources"
+)
+
+// writeResults writes what a run leaves in the workspace: the files for clusters, the pinned configurations, the list
+// of errors and the record of what was mirrored.
+func (r *run) writeResults(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return context.Cause(ctx)
+	}
+	if r.o.Mode != ToDisk && r.o.Shard.Count == 0 {
+		if err := r.writeResources(ctx, r.o.Workspace.Resources()); err != nil {
+			return err
+		}
+		if err := r.writeRecord(); err != nil {
+			return err
+		}
+	}
+	if r.o.Mode != FromDisk && r.o.Set.Kind == imageset.Image && len(r.o.Set.Text) > 0 {
+		if err := r.writePinned(); err != nil {
+			return err
+		}
+	}
+	return r.writeErrors()
+}
+
+// mirrored lists what is at the target, for the files for clusters.
+func (r *run) mirrored() []resources.Copied {
+	var out []resources.Copied
+	for _, i := range r.items.list {
+		if i.account.Status != Copied && i.account.Status != Present && !(r.o.DryRun && i.account.Status != Blocked) {
+			continue
+		}
+		category := resources.Operator
+		if i.kind == Additional {
+			category = resources.Generic
+		}
+		out = append(out, resources.Copied{Source: i.source, Destination: i.destination, Category: category})
+	}
+	for _, c := range r.catalogs {
+		if !c.account.Published && !r.o.DryRun {
+			continue
+		}
+		out = append(out, resources.Copied{Source: c.op.Catalog, Destination: c.dest, Category: resources.Operator,
+			Catalog: true, Digest: c.account.DestinationDigest, Template: c.template})
+	}
+	return out
+}
+
+// writeResources writes the files for clusters. Unless all catalogs are published, files of earlier runs stay: those of a
+// catalog that is not published are about the one that is at the target.
+func (r *run) writeResources(ctx context.Context, dir string) error {
+	o := r.o.Resources
+	o.CreatedAt, o.Nested = r.o.Now, r.o.Target.MaxNestedPaths > 0
+	set, err := resources.Make(r.mirrored(), o)
+	if err != nil {
+		return err
+	}
+	for _, text := range set.Warnings {
+		r.problem(Warning, "", "", "%s", text)
+	}
+	files := set.Files
+	if !r.o.DryRun && slices.ContainsFunc(r.catalogs, func(c *catalog) bool { return !c.account.Published }) {
+		stale, err := resources.Stale(dir, files)
+		if err != nil {
+			return err
+		}
+		for _, name := range stale {
+			text, err := os.ReadFile(filepath.Join(dir, name))
+			if err != nil {
+				return err
+			}
+			files = append(files, resources.File{Name: name, Data: text})
+		}
+	}
+	if _, err := resources.Write(ctx, dir, files); err != nil {
+		return err
+	}
+	for _, f := range set.Files {
+		r.account.Resources = append(r.account.Resources, filepath.Join(dir, f.Name))
+	}
+	return nil
+}
+
+// writePinned writes the image set with the digests that the catalogs had, for later runs and for deleting.
+func (r *run) writePinned() error {
+	digests := func(op imageset.Operator) digest.Digest {
+		for _, c := range r.catalogs {
+			if c.op.Line == op.Line && c.op.Written == op.Written {
+				return c.digest
+			}
+		}
+		return ""
+	}
+	for name, kind := range map[string]imageset.Kind{"isc": imageset.Image, "disc": imageset.Delete} {
+		path, err := r.o.Workspace.write(r.o.Set.Pinned(kind, digests), name+"_pinned_"+fileTime(r.o.Now)+".yaml")
+		if err != nil {
+			return err
+		}
+		r.account.Files = append(r.account.Files, path)
+	}
+	slices.Sort(r.account.Files)
+	return nil
+}
+
+// writeErrors writes the list of images that failed, if there are any (MIRROR 13.3).
+func (r *run) writeErrors() error {
+	var b strings.Builder
+	for _, i := range r.items.list {
+		if !i.failed() {
+			continue
+		}
+		fmt.Fprintf(&b, "error mirroring image %s", i.source)
+		if len(i.account.Bundles) > 0 {
+			fmt.Fprintf(&b, " (Operator bundles: [%s] - Operators: [%s])", strings.Join(i.account.Bundles, " "),
+				strings.Join(i.account.Packages, " "))
+		}
+		fmt.Fprintf(&b, " error: %s\n", strings.ReplaceAll(i.account.Error, "\n", "; "))
+	}
+	if b.Len() == 0 {
+		return nil
+	}
+	path, err := r.o.Workspace.write([]byte(b.String()), "logs", "mirroring_errors_"+stamp(r.o.Now)+".txt")
+	if err == nil {
+		r.account.Files = append(r.account.Files, path)
+	}
+	return err
+}
+
+// record is what runs have mirrored to a target, by catalog: what deleting compares with. It is kept in the workspace.
+type record struct {
+	Version  int             `json:"version"`
+	Target   string          `json:"target"`
+	Catalogs []recordCatalog `json:"catalogs"`
+	Images   []recordImage   `json:"additionalImages,omitempty"`
+}
+
+type recordCatalog struct {
+	Source      string        `json:"source"`
+	Destination string        `json:"destination"`
+	Digest      digest.Digest `json:"digest"`
+}
+
+type recordImage struct {
+	Source      string `json:"source"`
+	Destination string `json:"destination"`
+}
+
+const recordVersion = 1
+
+// recordName is the file of a target's record.
+func recordName(t imageset.Target) string {
+	return ".mirrored-" + digest.FromString(t.String()).Encoded()[:16] + ".json"
+}
+
+func readRecord(w *Workspace, t imageset.Target) (*record, error) {
+	out := &record{Version: recordVersion, Target: t.String()}
+	if w == nil {
+		return out, nil
+	}
+	text, err := w.read(recordName(t))
+	if err != nil || text == nil {
+		return out, err
+	}
+	if err := json.Unmarshal(text, out); err != nil || out.Version != recordVersion {
+		return nil, fmt.Errorf("%s: not a record of this program's version: %v; remove it to go on without it",
+			w.path(recordName(t)), err)
+	}
+	return out, nil
+}
+
+func (rec *record) write(w *Workspace, t imageset.Target) error {
+	text, err := json.MarshalIndent(rec, "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = w.write(append(text, '\n'), recordName(t))
+	return err
+}
+
+// writeRecord adds what is published to the record.
+func (r *run) writeRecord() error {
+	rec, err := readRecord(r.o.Workspace, r.o.Target)
+	if err != nil {
+		return err
+	}
+	for _, c := range r.catalogs {
+		if !c.account.Published {
+			continue
+		}
+		rec.Catalogs = slices.DeleteFunc(rec.Catalogs, func(o recordCatalog) bool {
+			return o.Destination == c.account.Destination
+		})
+		rec.Catalogs = append(rec.Catalogs, recordCatalog{c.op.Catalog.Name(), c.account.Destination,
+			c.account.DestinationDigest})
+	}
+	for _, i := range r.items.list {
+		if i.kind != Additional || i.account.Status != Copied && i.account.Status != Present {
+			continue
+		}
+		one := recordImage{i.source.String(), i.destination.String()}
+		if !slices.Contains(rec.Images, one) {
+			rec.Images = append(rec.Images, one)
+		}
+	}
+	slices.SortFunc(rec.Catalogs, func(a, b recordCatalog) int { return strings.Compare(a.Destination, b.Destination) })
+	slices.SortFunc(rec.Images, func(a, b recordImage) int { return strings.Compare(a.Destination, b.Destination) })
+	return rec.write(r.o.Workspace, r.o.Target)
+}
+
+// removeAll empties a directory of the workspace.
+func (w *Workspace) removeAll(parts ...string) error { return os.RemoveAll(w.path(parts...)) }

@@ -1,0 +1,227 @@
+package mirror
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/opencontainers/go-digest"
+
+	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/mirror/imageset"
+	"github.com/operator-bindery/bindery/mirror/medium"
+)
+
+// run is one call of [Run].
+type run struct {
+	o         Options
+	log       logger
+	account   *Account
+	catalogs  []*catalog
+	items     items
+	from      origin
+	to        target
+	reader    *medium.Reader   // FromDisk
+	contained *medium.Contents // of the reader; nil for archives of oc-mirror
+	// elsewhere are repositories of the target with what the medium leaves out.
+	elsewhere map[digest.Digest][]string
+	writer    *medium.Writer  // ToDisk
+	earlier   *medium.History // what earlier archives had; ToDisk
+	state     *carried
+	work      *images.Workspace
+	progress  progress
+	weights   weights
+}
+
+// Run mirrors an image set. The account is returned with every error that comes after the configuration was read. An
+// [*IncompleteError] means that everything that could be done is done; other errors end the run.
+func Run(ctx context.Context, o Options) (_ *Account, err error) {
+	r, err := o.begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, r.close()) }()
+	if err := r.open(ctx); err != nil {
+		return r.account, err
+	}
+	err = r.do(ctx)
+	r.finishAccount()
+	return r.account, err
+}
+
+// begin returns a run with the defaults of the options. The caller closes it.
+func (o Options) begin(ctx context.Context) (*run, error) {
+	if o.Jobs == 0 {
+		o.Jobs = 4
+	}
+	if o.OnMissing == "" {
+		o.OnMissing = SkipBundle
+	}
+	if o.Base == "" {
+		o.Base = KeepBase
+	}
+	r := &run{o: o, log: logger{o.Log}, account: &Account{Mode: o.Mode, Config: o.Config, DryRun: o.DryRun,
+		Catalogs: []CatalogAccount{}, Images: []ImageAccount{}, Resources: []string{}, Problems: []Problem{}}}
+	r.progress.events = o.Events
+	var err error
+	r.work, err = images.NewWorkspace(ctx, nil, o.Spec.Build.Dir)
+	return r, err
+}
+
+// open opens the two ends.
+func (r *run) open(ctx context.Context) (err error) {
+	if r.state, err = readCarried(r.o.Workspace); err != nil {
+		return err
+	}
+	if r.o.Mode != ToDisk {
+		r.account.Destination = r.o.Target.String()
+		if !r.o.DryRun {
+			if err := r.o.Remote.Ping(ctx, r.o.Target.Host); err != nil {
+				return fmt.Errorf("%s: %w", r.o.Target.Host, err)
+			}
+		}
+		r.to = remoteTarget{r}
+	}
+	switch r.o.Mode {
+	case ToMirror:
+		r.from = registryOrigin{r.o.Images}
+	case ToDisk:
+		r.from = registryOrigin{r.o.Images}
+		r.account.Destination = r.o.Archive
+	case FromDisk:
+		return r.openReader(ctx)
+	default:
+		return fmt.Errorf("%w: mode %q", fault.ErrInvalid, r.o.Mode)
+	}
+	return nil
+}
+
+// do does the steps of a run.
+func (r *run) do(ctx context.Context) error {
+	if err := r.collect(ctx); err != nil {
+		return err
+	}
+	list := r.items.sorted()
+	if err := r.checkItems(list); err != nil {
+		return err
+	}
+	if r.o.DryRun {
+		return r.forecast(ctx, list)
+	}
+	if r.o.Mode == ToDisk {
+		if err := r.openWriter(ctx); err != nil {
+			return err
+		}
+	}
+	bring := r.transfer
+	if r.o.PublishOnly {
+		bring = r.lookFor
+	}
+	if err := bring(ctx, list); err != nil {
+		return err
+	}
+	if err := r.settle(ctx); err != nil {
+		return err
+	}
+	if err := r.finishMedium(ctx); err != nil {
+		return err
+	}
+	if err := r.writeResults(ctx); err != nil {
+		return err
+	}
+	return r.outcome()
+}
+
+// close releases what the run holds.
+func (r *run) close() error {
+	var err error
+	for _, c := range r.catalogs {
+		err = errors.Join(err, c.close())
+	}
+	if r.writer != nil {
+		err = errors.Join(err, r.writer.Close())
+	}
+	if r.reader != nil {
+		err = errors.Join(err, r.reader.Close())
+	}
+	if r.work != nil {
+		err = errors.Join(err, r.work.Close())
+	}
+	return err
+}
+
+// outcome is the error of a run that went through to its end.
+func (r *run) outcome() error {
+	e := &IncompleteError{}
+	for _, i := range r.account.Images {
+		if i.Status != Failed && i.Status != Skipped {
+			continue
+		}
+		switch i.Kind {
+		case Additional:
+			e.Additional++
+		case Related, Bundle:
+			e.Operators++
+		}
+	}
+	for _, c := range r.catalogs {
+		e.LeftOut += len(c.account.LeftOut)
+		if !c.account.Published && !r.o.DryRun && r.o.Shard.Count == 0 {
+			e.Unpublished = append(e.Unpublished, c.account.Destination)
+		}
+	}
+	if e.Operators+e.Additional+e.LeftOut+len(e.Unpublished) == 0 {
+		return nil
+	}
+	return e
+}
+
+func (r *run) finishAccount() {
+	for _, c := range r.catalogs {
+		r.account.Catalogs = append(r.account.Catalogs, c.account)
+	}
+	for _, i := range r.items.list {
+		r.account.Images = append(r.account.Images, i.account)
+	}
+	r.account.total()
+}
+
+// problem notes something that a user should know about.
+func (r *run) problem(level Level, object, hint, format string, args ...any) {
+	p := Problem{Level: level, Object: object, Message: fmt.Sprintf(format, args...), Hint: hint}
+	r.account.Problems = append(r.account.Problems, p)
+	r.log.problem(p)
+}
+
+// progress counts what is done and reports it, one event at a time.
+type progress struct {
+	sync.Mutex
+	events func(Event)
+	Event
+}
+
+// add changes the sums and reports them.
+func (p *progress) add(change func(*Event)) {
+	p.Lock()
+	defer p.Unlock()
+	change(&p.Event)
+	if p.events != nil {
+		p.events(p.Event)
+	}
+	p.Image, p.Status, p.Err = "", "", nil
+}
+
+// readAll reads at most so many bytes; more are an error.
+func readAll(from io.Reader, most int64) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(from, most+1))
+	if err == nil && int64(len(text)) > most {
+		err = fmt.Errorf("%w: more than %d bytes", fault.ErrLimit, most)
+	}
+	return text, err
+}
+
+// onMedium are the names of repositories and tags on a medium: those of a target without a registry.
+var onMedium imageset.Target

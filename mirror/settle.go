@@ -1,0 +1,149 @@
+package mirror
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/operator-bindery/bindery/declcfg/edit"
+)
+
+// lackOf tells why a bundle cannot be in its catalog; empty if nothing is known against it.
+func (r *run) lackOf(u user) string {
+	c := r.catalogs[u.catalog]
+	for i := range c.bundles {
+		if b := &c.bundles[i]; b.pkg == u.pkg && b.name == u.bundle {
+			lack, _ := r.lack(b, false)
+			return lack
+		}
+	}
+	return ""
+}
+
+// lack tells why a bundle cannot be in its catalog, and which image is the reason. Own says whether the image of the
+// bundle itself counts.
+func (r *run) lack(b *catalogBundle, own bool) (why, image string) {
+	if b.bad != nil {
+		return b.bad.Error(), ""
+	}
+	for _, i := range b.images {
+		switch {
+		case i.account.Status == Blocked:
+			if r.o.PruneBlocked {
+				return "the image is blocked", i.name()
+			}
+		case i.kind == Bundle && !own:
+		case i.account.Status == Failed:
+			return i.account.Error, i.name()
+		case i.account.Status == Skipped && i.account.Error != "":
+			return i.account.Error, i.name()
+		}
+	}
+	return "", ""
+}
+
+// settle decides on each catalog after the images are copied, and publishes those that can be.
+func (r *run) settle(ctx context.Context) error {
+	for _, c := range r.catalogs {
+		err := r.settleCatalog(ctx, c)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err != nil {
+			c.account.Error = err.Error()
+			r.problem(Fault, c.op.Catalog.Name(), "", "the catalog is not published: %v", err)
+			if fatal(err) {
+				return err
+			}
+		}
+		r.progress.add(func(e *Event) { e.Images++; e.Image, e.Err = c.op.Catalog.Name(), err })
+	}
+	return nil
+}
+
+func (r *run) settleCatalog(ctx context.Context, c *catalog) error {
+	var without []edit.Name
+	var out []LeftOut
+	for i := range c.bundles {
+		b := &c.bundles[i]
+		why, image := r.lack(b, true)
+		if why == "" {
+			continue
+		}
+		without = append(without, edit.Name{Package: b.pkg, Bundle: b.name})
+		out = append(out, LeftOut{b.pkg, b.name, image, why})
+	}
+	if r.o.Shard.Count > 0 {
+		return nil // the images of other parts may not be there yet
+	}
+	if len(out) > 0 {
+		if r.o.OnMissing == FailMissing {
+			return fmt.Errorf("%s of %s lack images: %s", itoa(len(out)), bundlesText(len(c.bundles)), summary(out))
+		}
+		if len(out) == len(c.bundles) {
+			return fmt.Errorf("all its bundles lack images: %s", summary(out))
+		}
+		if err := c.apply(ctx, r.o.Filter, without); err != nil {
+			return fmt.Errorf("without bundles that lack images: %w", err)
+		}
+		if err := c.refused(); err != nil {
+			return fmt.Errorf("without bundles that lack images: %w", err)
+		}
+		for _, l := range out {
+			r.problem(Warning, c.op.Catalog.Name(), "", "bundle %s of package %s is taken out: %s", l.Bundle, l.Package,
+				l.because())
+		}
+		c.account.LeftOut, c.asIs = out, false
+	}
+	c.describe()
+	return r.publish(ctx, c)
+}
+
+func (l LeftOut) because() string {
+	if l.Image == "" {
+		return l.Reason
+	}
+	return l.Image + ": " + l.Reason
+}
+
+func bundlesText(n int) string {
+	if n == 1 {
+		return "1 bundle"
+	}
+	return itoa(n) + " bundles"
+}
+
+// summary names the first of what is left out.
+func summary(out []LeftOut) string {
+	text := fmt.Sprintf("bundle %s (%s)", out[0].Bundle, out[0].because())
+	if len(out) > 1 {
+		text += fmt.Sprintf(" and %d more", len(out)-1)
+	}
+	return text
+}
+
+// describe fills in the packages of the account.
+func (c *catalog) describe() {
+	c.account.Packages = map[string]CatalogedPackage{}
+	for i := range c.result.Catalog.Packages {
+		p := &c.result.Catalog.Packages[i]
+		c.account.Packages[p.Name] = CatalogedPackage{DefaultChannel: p.DefaultChannel, Channels: map[string][]string{}}
+	}
+	for i := range c.result.Catalog.Channels {
+		h := &c.result.Catalog.Channels[i]
+		names := make([]string, len(h.Entries))
+		for n, e := range h.Entries {
+			names[n] = e.Name
+		}
+		if p, ok := c.account.Packages[h.Package]; ok {
+			p.Channels[h.Name] = names
+		}
+	}
+}
+
+// toPublish is the number of catalogs that are published at the end.
+func (r *run) toPublish() int {
+	if r.o.Shard.Count > 0 {
+		return 0
+	}
+	return len(r.catalogs)
+}

@@ -1,0 +1,71 @@
+package mirror
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+// Families of images that share large layers stay together although one small layer is in all images; the shards have
+// about the same size, and each image is in one of them.
+func TestDivide(t *testing.T) {
+	layer := func(name string, size int64) v1.Descriptor {
+		return v1.Descriptor{Digest: digest.FromString(name), Size: size}
+	}
+	var list []*item
+	var layers [][]v1.Descriptor
+	for family := range 12 {
+		for image := range 20 {
+			list = append(list, &item{})
+			layers = append(layers, []v1.Descriptor{layer("base", 1<<20), layer(fmt.Sprint("family", family), 100<<20),
+				layer(fmt.Sprint("own", family, image), 1<<20)})
+		}
+	}
+	of := divide(list, layers, 4)
+	load := map[int]int{}
+	for family := range 12 {
+		first := of[family*20]
+		load[first] += 20
+		for image := range 20 {
+			if of[family*20+image] != first {
+				t.Fatalf("image %d of family %d is in shard %d, the first one in %d", image, family,
+					of[family*20+image], first)
+			}
+		}
+	}
+	for shard := range 4 {
+		if load[shard] != 60 {
+			t.Errorf("shard %d has %d images", shard, load[shard])
+		}
+	}
+	if !slices.Equal(of, divide(list, layers, 4)) {
+		t.Error("the second division differs")
+	}
+}
+
+// Images without layers that could be read are distributed, too.
+func TestDivideUnreadable(t *testing.T) {
+	list := make([]*item, 10)
+	of := divide(list, make([][]v1.Descriptor, 10), 3)
+	for shard := range 3 {
+		if n := len(slices.DeleteFunc(slices.Clone(of), func(s int) bool { return s != shard })); n < 3 {
+			t.Errorf("shard %d has %d of 10", shard, n)
+		}
+	}
+}
+
+func TestParseShard(t *testing.T) {
+	for text, want := range map[string]Shard{"1/1": {1, 1}, "3/4": {3, 4}} {
+		if got, err := ParseShard(text); got != want || err != nil {
+			t.Errorf("%s: %v, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"", "1", "0/4", "5/4", "1/0", "-1/4", "1/4x", "1/4 5", "a/b", "1/99999999"} {
+		if got, err := ParseShard(text); err == nil {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+}

@@ -1,0 +1,262 @@
+package mirror
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/mirror/imageset"
+)
+
+// transfer copies the images, those of a kind together: related images, additional images, bundles. An image that
+// cannot be copied is noted, and the others are copied. The error is one that ends the run.
+func (r *run) transfer(ctx context.Context, list []*item) error {
+	list, err := r.shardOf(ctx, list)
+	if err != nil {
+		return err
+	}
+	r.progress.add(func(e *Event) { e.AllImages = len(list) + r.toPublish() })
+	for len(list) > 0 {
+		n := 1
+		for n < len(list) && list[n].kind == list[0].kind {
+			n++
+		}
+		if err := r.transferAll(ctx, list[:n]); err != nil {
+			return err
+		}
+		list = list[n:]
+	}
+	return r.state.save()
+}
+
+func (r *run) transferAll(ctx context.Context, list []*item) error {
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(r.o.Jobs)
+	for _, i := range list {
+		if i.account.Status == Blocked || gctx.Err() != nil {
+			continue
+		}
+		if why := r.lacking(i); why != "" {
+			i.account.Error = why
+			r.done(i, nil)
+			continue
+		}
+		g.Go(func() error {
+			err := r.copyItem(gctx, i)
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			if err != nil {
+				i.fail(err)
+				r.log.warn(fmt.Sprintf("%s is not copied: %v", i.name(), err))
+			}
+			r.done(i, err)
+			if fatal(err) {
+				return err
+			}
+			return nil
+		})
+	}
+	return g.Wait()
+}
+
+// done reports an image that is done.
+func (r *run) done(i *item, err error) {
+	r.progress.add(func(e *Event) {
+		e.Image, e.Status, e.Err = i.name(), i.account.Status, err
+		e.Images++
+	})
+}
+
+// lacking tells why a bundle's image is not copied: the bundle is left out of every catalog that has it.
+func (r *run) lacking(i *item) string {
+	if i.kind != Bundle {
+		return ""
+	}
+	why := ""
+	for _, u := range i.users {
+		lack := r.lackOf(u)
+		if lack == "" {
+			return ""
+		}
+		why = lack
+	}
+	return why
+}
+
+// copyItem copies one image with what hangs on it.
+func (r *run) copyItem(ctx context.Context, i *item) (err error) {
+	if r.o.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, r.o.Timeout,
+			fmt.Errorf("not copied within %s, the time for one image", r.o.Timeout))
+		defer cancel()
+	}
+	to, err := r.to.repository(i.destination)
+	if err != nil {
+		return err
+	}
+	there := v1.Descriptor{}
+	if r.writer == nil || i.byDigest() {
+		there, err = to.Head(ctx, i.destination.Tag)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%s: %w", i.destination.Name(), err)
+		}
+	}
+	if i.byDigest() && there.Digest != i.source.Digest && r.state.has(r.carriedKey(i, i.source.Digest)) {
+		// The tag may be the list of what hangs on the image.
+		there, err = to.Head(ctx, i.source.Digest.String())
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%s: %w", i.destination.Name(), err)
+		}
+	}
+	if i.byDigest() && there.Digest == i.source.Digest && r.settled(i, there) {
+		return nil
+	}
+	if r.known(i) {
+		i.account.Status = Present
+		return nil
+	}
+	from, err := r.from.open(ctx, i)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, from.close()) }()
+	if i.source.Digest != "" && from.top.Digest != i.source.Digest {
+		return fmt.Errorf("the source has %s", from.top.Digest)
+	}
+	i.state.digest, i.state.top, i.account.Digest = from.top.Digest, from.top, from.top.Digest
+	if there.Digest == from.top.Digest && r.settled(i, from.top) {
+		return nil
+	}
+	hanging := &attachmentReader{Reader: from.Reader}
+	var attached referrers.Account
+	done, err := referrers.CopyImage(ctx, from.Reader, to, from.top, referrers.ImageOptions{
+		Tag: i.destination.Tag, Platforms: i.platforms, Sparse: r.o.Sparse, ByDigest: i.byDigest(), Jobs: r.o.Layers,
+		Before: func(ctx context.Context, image referrers.Image) (err error) {
+			attached, err = r.attach(ctx, hanging, to, image)
+			return err
+		},
+		Moved: (&moved{progress: &r.progress}).event,
+	})
+	if err != nil {
+		return err
+	}
+	i.account.Digest, i.account.Bytes, i.account.Sent = done.Digest, done.Bytes, done.Sent
+	i.account.Status = Copied
+	if done.Present {
+		i.account.Status = Present
+	}
+	for _, a := range attached.Copied {
+		i.account.Signatures = append(i.account.Signatures, a.Digest)
+	}
+	if lost := append(hanging.lost, attached.Problems...); len(lost) > 0 {
+		i.account.Unsigned = strings.Join(lost, "; ")
+		r.log.warn(fmt.Sprintf("%s: not all signatures could be read: %s", i.name(), i.account.Unsigned))
+	}
+	if done.Digest == from.top.Digest && i.account.Unsigned == "" {
+		r.state.add(r.carriedKey(i, from.top.Digest))
+	}
+	return nil
+}
+
+// attach copies what hangs on an image.
+func (r *run) attach(ctx context.Context, from *attachmentReader, to referrers.Writer,
+	image referrers.Image) (referrers.Account, error) {
+	if r.o.With == (referrers.Kinds{}) {
+		return referrers.Account{}, nil
+	}
+	var subjects []digest.Digest
+	for _, d := range image.Subjects() {
+		subjects = append(subjects, d.Digest)
+	}
+	return referrers.Copy(ctx, from, to, subjects, r.o.With, referrers.Limits{})
+}
+
+// settled tells whether an image that the target has needs no more work: what hangs on it was carried before, or none
+// is wanted.
+func (r *run) settled(i *item, there v1.Descriptor) bool {
+	i.state.digest, i.account.Digest = there.Digest, there.Digest
+	if r.o.With != (referrers.Kinds{}) && (r.o.Recheck || !r.state.has(r.carriedKey(i, there.Digest))) {
+		return false
+	}
+	i.account.Status = Present
+	return true
+}
+
+// carriedKey identifies an image at its destination with the kinds of attachments that were carried.
+func (r *run) carriedKey(i *item, d digest.Digest) string {
+	kinds := ""
+	if r.o.With.Tags {
+		kinds += "s"
+	}
+	if r.o.With.Referrers {
+		kinds += "r"
+	}
+	return d.String() + " " + i.destination.Name() + " " + kinds
+}
+
+// fatal tells whether an error is one that all further images would have, too.
+func fatal(err error) bool {
+	return errors.Is(err, errFatal) || diskFull(err)
+}
+
+// errFatal is the class of errors that end a run.
+var errFatal = errors.New("the run cannot go on")
+
+// checkItems looks for what would go wrong later: images that fall together at the destination, blocked images.
+func (r *run) checkItems(list []*item) error {
+	for _, i := range list {
+		i.begin()
+		r.block(i)
+	}
+	var pairs []imageset.Pair
+	for _, i := range list {
+		if i.account.Status != Blocked {
+			pairs = append(pairs, imageset.Pair{Source: i.source, Destination: i.destination})
+		}
+	}
+	for _, c := range r.catalogs {
+		if c.index != nil {
+			pairs = append(pairs, imageset.Pair{Source: c.op.Catalog,
+				Destination: r.place().Catalog(c.op, !c.asIs, "", c.account.FilterHash), Content: c.digest})
+		}
+	}
+	var errs []error
+	for _, c := range imageset.Collisions(pairs) {
+		errs = append(errs, &c)
+	}
+	if len(errs) > 0 {
+		return errors.Join(errs...)
+	}
+	if len(list) == 0 {
+		return errors.New("no images to copy")
+	}
+	return nil
+}
+
+// block notes that an image is left out by a rule of the image set.
+func (r *run) block(i *item) {
+	b, blocked := r.o.Set.Blocked(i.source, "", i.destination, r.place())
+	if !blocked {
+		return
+	}
+	i.account.Status = Blocked
+	if b.ByDestination {
+		r.problem(Warning, i.name(), "", "blocked, as %q matches its name at the destination", b.Rule.Name)
+	}
+	if r.o.PruneBlocked {
+		return
+	}
+	for _, u := range i.users {
+		r.problem(Warning, i.name(), "--prune-blocked takes the bundle out of the catalog",
+			"blocked, and bundle %s of package %s names it", u.bundle, u.pkg)
+	}
+}

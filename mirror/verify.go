@@ -1,0 +1,337 @@
+package mirror
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/indeximage"
+	"github.com/operator-bindery/bindery/mirror/filter"
+	"github.com/operator-bindery/bindery/mirror/imageset"
+	"github.com/operator-bindery/bindery/mirror/medium"
+	"github.com/operator-bindery/bindery/mirror/stock"
+	"github.com/operator-bindery/bindery/render"
+)
+
+// VerifyOptions configure [Verify].
+type VerifyOptions struct {
+	// Target is where images were mirrored to, and Remote looks into it.
+	Target imageset.Target
+	Remote *images.Remote
+	// Catalogs are the catalogs at the target. Set adds those of an image set, with its additional images, and
+	// Workspace those that were mirrored from it.
+	Catalogs  []imageset.Ref
+	Set       *imageset.Set
+	Workspace *Workspace
+	// Render reads the catalogs.
+	Render render.Options
+	// Policy, unless nil, is asked about each image at the target.
+	Policy *images.Client
+	// ManifestsOnly does not ask for blobs.
+	ManifestsOnly bool
+	Jobs          int
+}
+
+// Verification is what [Verify] has found.
+type Verification struct {
+	Catalogs []VerifiedCatalog `json:"catalogs"`
+	stock.Summary
+	// Faults are the images that lack something, sorted.
+	Faults []ImageFault `json:"faults"`
+}
+
+// VerifiedCatalog is a catalog at the target.
+type VerifiedCatalog struct {
+	Name     string        `json:"name"`
+	Digest   digest.Digest `json:"digest,omitempty"`
+	Packages int           `json:"packages"`
+	Bundles  int           `json:"bundles"`
+	Error    string        `json:"error,omitempty"`
+}
+
+// ImageFault is an image that is not as it should be.
+type ImageFault struct {
+	Image string `json:"image"`
+	// Source is how catalogs name it, and NeededBy what does.
+	Source   string   `json:"source,omitempty"`
+	NeededBy []string `json:"neededBy,omitempty"`
+	Problems []string `json:"problems"`
+}
+
+// Good tells whether nothing is wrong.
+func (v *Verification) Good() bool {
+	return len(v.Faults) == 0 && !slices.ContainsFunc(v.Catalogs, func(c VerifiedCatalog) bool { return c.Error != "" })
+}
+
+// expected is an image that should be at the target.
+type expected struct {
+	wanted stock.Wanted
+	source string
+	by     []string
+}
+
+// Verify looks whether the catalogs at a target load, and whether every image that they name is there with all that it
+// consists of. Nothing is written. The error is about what cannot be asked; what is wrong is in the result.
+func Verify(ctx context.Context, o VerifyOptions) (*Verification, error) {
+	v := &Verification{Catalogs: []VerifiedCatalog{}, Faults: []ImageFault{}}
+	catalogs, all, err := o.expected()
+	if err != nil {
+		return nil, err
+	}
+	if len(catalogs) == 0 && len(all) == 0 {
+		return nil, errors.New("no catalog to verify: name one, or the image set or the workspace that was mirrored")
+	}
+	for _, ref := range catalogs {
+		one, err := o.catalog(ctx, ref, all)
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if err != nil {
+			one.Error = err.Error()
+		}
+		v.Catalogs = append(v.Catalogs, one)
+	}
+	faults := map[string][]string{}
+	at := func(name string) (stock.Repository, error) { return o.Remote.Repository(name) }
+	v.Summary, err = stock.Check(ctx, at, wantedOf(all), stock.CheckOptions{ManifestsOnly: o.ManifestsOnly,
+		Jobs: o.Jobs, Done: func(f stock.Finding) {
+			for _, p := range f.Problems {
+				name := f.Repository + ":" + f.Name
+				faults[name] = append(faults[name], p.Error())
+			}
+		}})
+	if err != nil {
+		return nil, err
+	}
+	if err := o.askPolicy(ctx, all, faults); err != nil {
+		return nil, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(faults)) {
+		e := all[name]
+		v.Faults = append(v.Faults, ImageFault{Image: name, Source: e.source, NeededBy: e.by, Problems: faults[name]})
+	}
+	return v, nil
+}
+
+// wantedOf yields the images in the order of their names.
+func wantedOf(all map[string]*expected) func(func(stock.Wanted) bool) {
+	return func(yield func(stock.Wanted) bool) {
+		for _, name := range slices.Sorted(maps.Keys(all)) {
+			if !yield(all[name].wanted) {
+				return
+			}
+		}
+	}
+}
+
+// expected lists the catalogs, and the images that no catalog names.
+func (o *VerifyOptions) expected() ([]imageset.Ref, map[string]*expected, error) {
+	catalogs := slices.Clone(o.Catalogs)
+	all := map[string]*expected{}
+	rec, err := readRecord(o.Workspace, o.Target)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, c := range rec.Catalogs {
+		ref, err := imageset.ParseRef(c.Destination)
+		if err != nil {
+			return nil, nil, err
+		}
+		catalogs = append(catalogs, ref)
+	}
+	for _, i := range rec.Images {
+		to, err := imageset.ParseRef(i.Destination)
+		if err != nil {
+			return nil, nil, err
+		}
+		from, err := imageset.ParseRef(i.Source)
+		if err != nil {
+			return nil, nil, err
+		}
+		expect(all, to, from, nil, "additional image")
+	}
+	if o.Set != nil {
+		for _, op := range o.Set.Operators {
+			at, err := publishedAt(o.Target, op, rec)
+			if err != nil {
+				return nil, nil, fmt.Errorf("catalog %s: %w", op.Written, err)
+			}
+			catalogs = append(catalogs, at)
+		}
+		for _, a := range o.Set.AdditionalImages {
+			to, err := o.Target.Additional(a)
+			if err != nil {
+				return nil, nil, err
+			}
+			if _, blocked := o.Set.Blocked(a.Name, "", to, o.Target); !blocked {
+				expect(all, to, a.Name, a.Platforms, "additional image")
+			}
+		}
+	}
+	slices.SortFunc(catalogs, func(a, b imageset.Ref) int { return strings.Compare(a.String(), b.String()) })
+	return slices.Compact(catalogs), all, nil
+}
+
+func expect(all map[string]*expected, to, from imageset.Ref, platforms []v1.Platform, by string) {
+	name := to.Repository() + ":" + to.Tag
+	e := all[name]
+	if e == nil {
+		e = &expected{wanted: stock.Wanted{Repository: to.Repository(), Name: to.Tag, Digest: from.Digest,
+			Platforms: platforms}, source: from.Name()}
+		all[name] = e
+	}
+	if len(e.by) < 5 && !slices.Contains(e.by, by) {
+		e.by = append(e.by, by)
+	}
+}
+
+// catalog reads a catalog at the target, and adds the images that it names.
+func (o *VerifyOptions) catalog(ctx context.Context, ref imageset.Ref,
+	all map[string]*expected) (_ VerifiedCatalog, err error) {
+	out := VerifiedCatalog{Name: ref.Name()}
+	at, err := o.Remote.Repository(ref.Repository())
+	if err != nil {
+		return out, err
+	}
+	name := ref.Tag
+	if ref.Digest != "" {
+		name = ref.Digest.String()
+	}
+	top, err := at.Head(ctx, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return out, errors.New("the target has no such catalog")
+	}
+	if err != nil {
+		return out, err
+	}
+	out.Digest = top.Digest
+	all[ref.Repository()+":"+name] = &expected{wanted: stock.Wanted{Repository: ref.Repository(), Name: name}}
+	c := &catalog{selects: imageset.Operator{Full: true}}
+	c.index, err = indeximage.Open(ctx, ref.Repository()+"@"+top.Digest.String(),
+		indeximage.Options{Render: o.Render})
+	if err != nil {
+		return out, err
+	}
+	defer func() { err = errors.Join(err, c.close()) }()
+	if err := c.apply(ctx, filter.Options{}, nil); err != nil {
+		return out, err
+	}
+	if err := c.result.Catalog.ValidateAnyImages(); err != nil {
+		return out, err
+	}
+	out.Packages, out.Bundles = len(c.result.Catalog.Packages), len(c.result.Catalog.Bundles)
+	var errs []error
+	for i := range c.result.Catalog.Bundles {
+		b := &c.result.Catalog.Bundles[i]
+		for image := range imagesOf(b) {
+			from, err := imageset.ParseRef(image)
+			if err != nil {
+				errs = append(errs, fmt.Errorf("bundle %s: %w", b.Name, err))
+				continue
+			}
+			expect(all, o.Target.Image(from), from, nil, b.Name)
+		}
+	}
+	return out, errors.Join(errs...)
+}
+
+// askPolicy asks the policy about each image.
+func (o *VerifyOptions) askPolicy(ctx context.Context, all map[string]*expected, faults map[string][]string) error {
+	if o.Policy == nil {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if len(faults[name]) > 0 {
+			continue
+		}
+		e := all[name]
+		image, err := o.Policy.Source(ctx, "docker://"+e.wanted.Repository+":"+e.wanted.Name)
+		if err == nil {
+			err = image.Close()
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err != nil {
+			faults[name] = append(faults[name], err.Error())
+		}
+	}
+	return nil
+}
+
+// VerifyMedium looks whether an archive is whole: every image with every blob, each with its digest. It reads all of it.
+func VerifyMedium(ctx context.Context, dir string) (_ *Verification, err error) {
+	v := &Verification{Catalogs: []VerifiedCatalog{}, Faults: []ImageFault{}}
+	reader, err := medium.Open(ctx, dir, medium.ReadOptions{})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, reader.Close()) }()
+	leftOut := map[digest.Digest]bool{}
+	if about := reader.Contents(); about != nil {
+		for _, l := range about.LeftOut {
+			leftOut[l.Digest] = true
+		}
+		for _, c := range about.Catalogs {
+			v.Catalogs = append(v.Catalogs, VerifiedCatalog{Name: c.Path + ":" + c.Tag, Digest: c.Digest,
+				Packages: len(c.Packages)})
+		}
+	}
+	check := func(name string) (stock.Repository, error) {
+		return &storedRepository{reader.Repository(name), reader, leftOut}, nil
+	}
+	images := func(yield func(stock.Wanted) bool) {
+		for _, path := range reader.Repositories() {
+			tags := reader.Tags(path)
+			for _, tag := range slices.Sorted(maps.Keys(tags)) {
+				if !yield(stock.Wanted{Repository: path, Name: tag}) {
+					return
+				}
+			}
+		}
+	}
+	v.Summary, err = stock.Check(ctx, check, images, stock.CheckOptions{Jobs: 2, Done: func(f stock.Finding) {
+		if len(f.Problems) == 0 {
+			return
+		}
+		fault := ImageFault{Image: f.Repository + ":" + f.Name}
+		for _, p := range f.Problems {
+			fault.Problems = append(fault.Problems, p.Error())
+		}
+		v.Faults = append(v.Faults, fault)
+	}})
+	slices.SortFunc(v.Faults, func(a, b ImageFault) int { return strings.Compare(a.Image, b.Image) })
+	return v, err
+}
+
+// storedRepository is a repository on a medium whose blobs are read when they are asked for. What the medium leaves out
+// counts as there.
+type storedRepository struct {
+	*medium.ReaderRepository
+	reader  *medium.Reader
+	leftOut map[digest.Digest]bool
+}
+
+func (s *storedRepository) HasBlob(ctx context.Context, d v1.Descriptor) (bool, error) {
+	if s.leftOut[d.Digest] && !s.reader.Has(d.Digest) {
+		return true, nil
+	}
+	r, err := s.Blob(ctx, d)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	_, err = io.Copy(io.Discard, r)
+	return err == nil, errors.Join(err, r.Close())
+}
