@@ -53,7 +53,8 @@ func realCatalog(t *testing.T) fstest.MapFS {
 	}
 }
 
-// A result is an edit of a catalog: what is kept comes out of it with everything that the source has of it, and is valid.
+// A result is an edit of a catalog: what is kept comes out of it with everything that the source has of it, and is
+// valid.
 func TestResultIsAnEdit(t *testing.T) {
 	ctx := context.Background()
 	files := realCatalog(t)

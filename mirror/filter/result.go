@@ -182,7 +182,7 @@ func (f *filter) check(r *Result) {
 // validate reports the broken rules of a catalog, but for those that are reported elsewhere: about the default channels
 // of packages in told, the images of the bundles in bad, and entries without bundles.
 func validate(c *declcfg.Catalog, level Level, report func(Level, Problem, string, ...any), told map[string]bool,
-	bad map[BundleName]bool) {
+	bad map[edit.Name]bool) {
 	var invalid *declcfg.ValidationError
 	if !errors.As(c.Validate(), &invalid) {
 		return
@@ -194,11 +194,13 @@ func validate(c *declcfg.Catalog, level Level, report func(Level, Problem, strin
 		case declcfg.RuleEntryBundle:
 			continue
 		case declcfg.RuleImage:
-			if bad[BundleName{p.Package, p.Bundle}] {
+			if bad[edit.Name{Package: p.Package, Bundle: p.Bundle}] {
 				continue
 			}
 			if p.Bundle != "" {
 				at.Code = UnusableImage
+				report(Warning, at, "%s", p.Text())
+				continue
 			}
 		case declcfg.RuleDefaultChannel, declcfg.RuleEmpty:
 			if told[p.Package] {
