@@ -97,7 +97,7 @@ func (p *program) mirrorPlan(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := catalogTemplates(set); err != nil {
+	if err := checkTemplates(set); err != nil {
 		return err
 	}
 	plan := mirrorPlanned{Catalogs: []*catalogPlan{}, AdditionalImages: []plannedImage{}, Problems: set.Warnings}

@@ -47,23 +47,18 @@ func (p *program) imageSet(c *cli.Context, kind imageset.Kind) (*imageset.Set, e
 	return set, nil
 }
 
-// catalogTemplates reads the CatalogSources that are filled in, by the number of the operator entry. All problems are
-// reported together: none should come up after everything was copied.
-func catalogTemplates(set *imageset.Set) (map[int]*resources.Template, error) {
-	out := map[int]*resources.Template{}
+// checkTemplates reads the CatalogSources that are to be filled in. All problems are reported together.
+func checkTemplates(set *imageset.Set) error {
 	var errs []error
-	for i, o := range set.Operators {
+	for _, o := range set.Operators {
 		if o.TargetCatalogSourceTemplate == "" {
 			continue
 		}
-		t, err := resources.ReadTemplate(o.TargetCatalogSourceTemplate)
-		if err != nil {
+		if _, err := resources.ReadTemplate(o.TargetCatalogSourceTemplate); err != nil {
 			errs = append(errs, fmt.Errorf("catalog %s: %w", o.Written, err))
-			continue
 		}
-		out[i] = t
 	}
-	return out, errors.Join(errs...)
+	return errors.Join(errs...)
 }
 
 // mirrorCompat reports whether --compat oc-mirror is set.
