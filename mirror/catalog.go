@@ -263,7 +263,7 @@ func (r *run) checkRelated(ref imageset.Ref) error {
 
 // filterProblem passes on what the filter has found.
 func (r *run) filterProblem(c *catalog, p filter.Problem) {
-	r.problem(Level(p.Level), c.op.Written, p.Fix, "%s", p.Text)
+	r.problem(Level(p.Level), c.op.Written, p.Fix, "%s", p.Sentence())
 }
 
 // refused returns an error if what the filter gives cannot be published. Bundles with images that cannot be mirrored are
