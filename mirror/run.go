@@ -34,6 +34,7 @@ type run struct {
 	work      *images.Workspace
 	progress  progress
 	weights   weights
+	troubles  troubles
 }
 
 // Run mirrors an image set. The account is returned with every error that comes after the configuration was read. An
