@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"strings"
 	"sync"
 
 	"github.com/operator-bindery/bindery/images"
@@ -21,11 +20,10 @@ func fatal(err error) bool {
 	return errors.Is(err, errFatal) || diskFull(err) || !ofSource(err) && registryFull(err)
 }
 
-// registryFull tells whether a registry answers that it has no more space. Docker's says so in the text of a status 500.
+// registryFull tells whether a registry answers that it has no more space.
 func registryFull(err error) bool {
 	var s *images.StatusError
-	return errors.As(err, &s) && (s.Status == http.StatusInsufficientStorage ||
-		s.Status >= http.StatusInternalServerError && strings.Contains(s.Error(), "no space left on device"))
+	return errors.As(err, &s) && s.NoSpace
 }
 
 // originError is an error of opening an image where it comes from.
