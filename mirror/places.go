@@ -44,7 +44,7 @@ func (o registryOrigin) open(ctx context.Context, i *item) (*opened, error) {
 func pullName(r imageset.Ref) string {
 	switch {
 	case r.Transport == imageset.OCI:
-		return "oci:" + r.Path
+		return imageset.LayoutName(r)
 	case r.Digest != "":
 		r.Tag = ""
 	}
