@@ -105,7 +105,7 @@ acceptance: build ## the image through skopeo, umoci, podman and a real containe
 	hack/acceptance.sh
 
 hostile: build ## attack the program: hostile input, full disks, failing calls, kills; as root for all of it
-	HOSTILE_BINDERY=$(abspath $(DIST)/bindery) $(GO) test -count=1 -parallel 4 -tags=$(TAGS),hostile ./hack/hostile
+	HOSTILE_BINDERY=$(abspath $(DIST)/bindery) $(GO) test -count=1 -parallel 4 -tags=$(TAGS),hostile ./hack/hostile ./mirror/medium
 
 cross: ## build the command for every platform, into dist/cross
 	@for p in $(CROSS); do \

@@ -3,15 +3,10 @@ package medium
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
-	"io/fs"
-	"sync"
 
-	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images/referrers"
@@ -120,26 +115,110 @@ func (w *Writer) writeSmall(ctx context.Context, k key, by *WriterRepository, d 
 	if err := fetch(ctx, d, open, content); err != nil {
 		return err
 	}
-	if err := w.acquire(ctx); err != nil {
-		return err
-	}
-	defer w.release()
-	return w.writeMember(w.o.Form.blobName(k), d.Size, &ownBlob{k, by}, func(to io.Writer) error {
+	return w.writeBlobMember(ctx, k, by, d.Size, func(to io.Writer) error {
 		_, err := to.Write(content.Bytes())
 		return err
 	})
 }
 
-// writeLarge streams a blob into the segment.
+// writeLarge streams a blob into the segment, beside others. It is opened before it gets a place, so that one that
+// cannot be had takes none.
 func (w *Writer) writeLarge(ctx context.Context, k key, by *WriterRepository, d v1.Descriptor,
 	open referrers.OpenAt) error {
+	if err := w.tooLarge(w.o.Form.blobName(k), d.Size); err != nil {
+		return err
+	}
+	first, err := open(ctx, 0)
+	if err != nil {
+		return err
+	}
+	opened := func(ctx context.Context, from int64) (io.ReadCloser, error) {
+		if r := first; r != nil {
+			first = nil
+			return r, nil
+		}
+		return open(ctx, from)
+	}
+	err = w.writeBlobMember(ctx, k, by, d.Size, func(to io.Writer) error {
+		return fetch(ctx, d, opened, progress{w, d, new(int64), to})
+	})
+	if first != nil {
+		err = errors.Join(err, first.Close())
+	}
+	return err
+}
+
+// writeBlobMember gives a blob a place and has it filled.
+func (w *Writer) writeBlobMember(ctx context.Context, k key, by *WriterRepository, size int64,
+	content func(io.Writer) error) error {
 	if err := w.acquire(ctx); err != nil {
 		return err
 	}
+	r, err := w.placeFor(k, size)
+	w.release()
+	if err != nil {
+		return err
+	}
+	if err := w.fill(r, content); err != nil {
+		// The place must be given up whatever became of the context.
+		return errors.Join(err, w.giveUp(k, r))
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.blobs[k] = place{r.s.n, r.at, size, by}
+	delete(w.leftOut, k)
+	return nil
+}
+
+// placeFor returns the place for a blob: that which an earlier attempt had, or a new one. The caller has the turn.
+func (w *Writer) placeFor(k key, size int64) (*region, error) {
+	if r := w.holes[k]; r != nil && r.size == size {
+		delete(w.holes, k)
+		r.s.mu.Lock()
+		defer r.s.mu.Unlock()
+		r.state = filling
+		return r, nil
+	}
+	return w.reserve(w.o.Form.blobName(k), size)
+}
+
+// reserve gives a member a place. The caller has the turn.
+func (w *Writer) reserve(name string, size int64) (*region, error) {
+	head, err := header(name, size)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.room(name, size, head); err != nil {
+		return nil, err
+	}
+	r, err := w.current().reserve(head, size)
+	return r, w.written(err)
+}
+
+// fill writes the content of a member, of exactly its size.
+func (w *Writer) fill(r *region, content func(io.Writer) error) error {
+	err := content(r)
+	if err == nil && r.done != r.size {
+		err = fmt.Errorf("%w: size is %d and not %d", fault.ErrIntegrity, r.done, r.size)
+	}
+	if err == nil {
+		err = r.finish()
+	}
+	return w.written(err)
+}
+
+// giveUp takes a place back.
+func (w *Writer) giveUp(k key, r *region) error {
+	w.turn <- struct{}{}
 	defer w.release()
-	return w.writeMember(w.o.Form.blobName(k), d.Size, &ownBlob{k, by}, func(to io.Writer) error {
-		return fetch(ctx, d, open, progress{w, d, new(int64), to})
-	})
+	isHole, err := r.fail()
+	if err != nil {
+		w.ended = true // what would follow would be behind a torn member
+	}
+	if isHole {
+		w.holes[k] = r
+	}
+	return err
 }
 
 // progress tells how much of a blob is written.
@@ -157,161 +236,16 @@ func (p progress) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// ownBlob is the blob that a member is, and the repository that wrote it.
-type ownBlob struct {
-	k  key
-	by *WriterRepository
-}
-
-// writeMember writes a member whole or not at all, and where the content of a blob is. The caller has the turn.
-func (w *Writer) writeMember(name string, size int64, blob *ownBlob, content func(io.Writer) error) error {
-	head, err := header(name, size)
+// writeMember writes a member that is no blob, whole or not at all. The caller has the turn.
+func (w *Writer) writeMember(name string, size int64, content func(io.Writer) error) error {
+	r, err := w.reserve(name, size)
 	if err != nil {
 		return err
 	}
-	if err := w.room(name, size, head); err != nil {
-		return err
-	}
-	s := w.cur
-	m, err := s.mark()
-	if err != nil {
-		return err
-	}
-	_, err = s.Write(head)
-	p := place{segment: s.n, at: s.size, size: size}
-	if err == nil {
-		err = content(s)
-	}
-	if err == nil && s.size-p.at != size {
-		err = fmt.Errorf("%s: %w: size is %d and not %d", name, fault.ErrIntegrity, s.size-p.at, size)
-	}
-	if err == nil {
-		err = s.pad()
-	}
-	if err != nil {
-		if undone := s.rollback(m); undone != nil {
-			err = errors.Join(err, undone)
-			w.ended = true // what would follow would be behind a torn member
-		}
-		return w.written(err)
-	}
-	s.members++
-	if blob != nil {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		p.by = blob.by
-		w.blobs[blob.k] = p
-		delete(w.leftOut, blob.k)
+	if err := w.fill(r, content); err != nil {
+		_, failed := r.fail() // it is the last one
+		w.ended = w.ended || failed != nil
+		return errors.Join(fmt.Errorf("%s: %w", name, err), failed)
 	}
 	return nil
-}
-
-// localError is an error of writing, which no other attempt to read mends.
-type localError struct{ error }
-
-func (e localError) Unwrap() error { return e.error }
-
-// fetch copies a blob. If it breaks off, it is opened again where it was. Failures to open are final: sources repeat
-// requests themselves. The digest is compared at the end, over all attempts.
-func fetch(ctx context.Context, d v1.Descriptor, open referrers.OpenAt, to io.Writer) error {
-	f := &fetching{d: d, to: to, sum: sha256.New()}
-	for failed := 0; ; {
-		before := f.done
-		err := f.attempt(ctx, open)
-		if err == nil {
-			break
-		}
-		var local localError
-		switch {
-		case errors.As(err, &local):
-			return local.error
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
-		case f.opened < 0, errors.Is(err, fault.ErrIntegrity), errors.Is(err, fs.ErrNotExist), f.done == d.Size:
-			return err
-		}
-		if failed++; f.done > before {
-			failed = 1
-		}
-		if failed >= attempts {
-			return err
-		}
-	}
-	if got := digest.NewDigest(digest.SHA256, f.sum); got != d.Digest {
-		return fmt.Errorf("%w: digest mismatch: %s instead of %s", fault.ErrIntegrity, got, d.Digest)
-	}
-	return nil
-}
-
-type fetching struct {
-	d    v1.Descriptor
-	to   io.Writer
-	sum  hash.Hash
-	done int64
-	// opened is where the content was opened; negative if it could not be.
-	opened int64
-}
-
-var fetchBuffers = sync.Pool{New: func() any { return new([fetchBuffer]byte) }}
-
-// attempt reads the rest of a blob.
-func (f *fetching) attempt(ctx context.Context, open referrers.OpenAt) (err error) {
-	f.opened = -1
-	r, err := open(ctx, f.done)
-	if err != nil {
-		return err
-	}
-	f.opened = f.done
-	defer func() { err = errors.Join(err, r.Close()) }()
-	b := fetchBuffers.Get().(*[fetchBuffer]byte)
-	defer fetchBuffers.Put(b)
-	for {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		n, err := fill(r, b[:])
-		if f.done+int64(n) > f.d.Size {
-			return fmt.Errorf("%s: %w: size is more than %d bytes", f.d.Digest, fault.ErrIntegrity, f.d.Size)
-		}
-		if werr := f.write(b[:n]); werr != nil {
-			return localError{werr}
-		}
-		f.done += int64(n)
-		if err == io.EOF && f.done < f.d.Size {
-			return fmt.Errorf("%s: %w: %d of %d bytes", f.d.Digest, io.ErrUnexpectedEOF, f.done, f.d.Size)
-		}
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-	}
-}
-
-// write takes the digest of content and writes it, both at the same time if there is much of it.
-func (f *fetching) write(b []byte) error {
-	if len(b) < fetchBuffer/4 {
-		f.sum.Write(b)
-		_, err := f.to.Write(b)
-		return err
-	}
-	summed := make(chan struct{})
-	go func() {
-		f.sum.Write(b)
-		close(summed)
-	}()
-	_, err := f.to.Write(b)
-	<-summed
-	return err
-}
-
-// fill reads until the buffer is full or the reader fails or ends.
-func fill(r io.Reader, b []byte) (n int, err error) {
-	for n < len(b) && err == nil {
-		var more int
-		more, err = r.Read(b[n:])
-		n += more
-	}
-	return n, err
 }

@@ -3,6 +3,7 @@ package medium
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/opencontainers/go-digest"
@@ -115,5 +116,6 @@ func parseContents(text []byte) (*Contents, error) {
 			return nil, fmt.Errorf("%s: %w: segments[%d] is %.40q", contentsFile, fault.ErrInvalid, i, s.Name)
 		}
 	}
+	slices.SortStableFunc(c.LeftOut, func(a, b LeftOut) int { return compare(a.Digest, b.Digest) })
 	return c, nil
 }

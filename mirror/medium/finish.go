@@ -8,15 +8,12 @@ import (
 	"io"
 	"io/fs"
 	"maps"
-	"os"
 	"path"
-	"slices"
 	"strings"
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
-	"github.com/operator-bindery/bindery/internal/atomicfs"
 	"github.com/operator-bindery/bindery/internal/ctxio"
 	"github.com/operator-bindery/bindery/internal/fault"
 )
@@ -62,7 +59,7 @@ func (w *Writer) addFile(ctx context.Context, name string, size int64, content i
 	if w.names[name] {
 		return fmt.Errorf("%w: %.200q is in the archive", fault.ErrInvalid, name)
 	}
-	err := w.writeMember(name, size, nil, func(to io.Writer) error {
+	err := w.writeMember(name, size, func(to io.Writer) error {
 		_, err := ctxio.Copy(to, io.LimitReader(ctxio.Reader{Ctx: ctx, R: content}, size+1))
 		return err
 	})
@@ -89,22 +86,38 @@ func (w *Writer) writeText(by *WriterRepository, text []byte, mediaType string) 
 		w.leftOut[k].mediaType = mediaType
 		return d, nil
 	}
-	return d, w.writeMember(w.o.Form.blobName(k), d.Size, &ownBlob{k, by}, func(to io.Writer) error {
+	r, err := w.reserve(w.o.Form.blobName(k), d.Size)
+	if err != nil {
+		return d, err
+	}
+	err = w.fill(r, func(to io.Writer) error {
 		_, err := to.Write(text)
 		return err
 	})
+	if err != nil {
+		_, failed := r.fail()
+		return d, errors.Join(err, failed)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.blobs[k] = place{r.s.n, r.at, d.Size, by}
+	return d, nil
 }
 
 // Finish writes what makes an archive of the blobs, makes all segments durable, gives them their names and removes the
 // segments of an older archive. Before that, and after an error, the older archive is as it was. If the process is
 // killed while names are given, readers take the new archive all the same, and the next run finishes it. The error is
 // of the class [fault.ErrIntegrity] if an image that has a tag lacks a blob that was neither written nor left out. The
-// writer can then only be closed; [Create] goes on with its blobs.
+// writer can then only be closed; [Create] goes on with its blobs. A blob that was given up while another one was
+// written behind it, and that was not written again, leaves a file .void/HEX without a meaning.
 func (w *Writer) Finish(ctx context.Context, about Contents) (*Account, error) {
 	if err := w.acquire(ctx); err != nil {
 		return nil, err
 	}
 	defer w.release()
+	if err := w.voidHoles(); err != nil {
+		return nil, err
+	}
 	all, err := w.listings()
 	if err != nil {
 		return nil, err
@@ -120,12 +133,47 @@ func (w *Writer) Finish(ctx context.Context, about Contents) (*Account, error) {
 		return nil, err
 	}
 	w.ended = true
-	account.Segments = w.done
-	for _, s := range w.done {
-		account.Bytes += s.Bytes
+	for _, s := range w.segments {
+		if s.result == nil {
+			return nil, fmt.Errorf("%w: %s is still written", fault.ErrInvalid, SegmentName(s.n))
+		}
+		account.Segments = append(account.Segments, *s.result)
+		account.Bytes += s.result.Bytes
 	}
-	account.Removed, err = commit(w.root, w.dir, w.done)
+	account.Removed, err = commit(w.root, w.dir, account.Segments)
 	return account, err
+}
+
+// voidHoles makes files without a meaning of the places of blobs that failed and were not written again. The caller has
+// the turn.
+func (w *Writer) voidHoles() error {
+	if err := w.settle(); err != nil {
+		return err
+	}
+	for k, r := range w.holes {
+		head, err := header(voidPrefix+k.digest().Encoded(), r.size)
+		if err != nil {
+			return err
+		}
+		if int64(len(head)) != r.at-r.start {
+			return fmt.Errorf("%w: a header of %d bytes", fault.ErrInvalid, len(head))
+		}
+		if _, err := r.s.f.WriteAt(head, r.start); err != nil {
+			return w.written(err)
+		}
+		if err := r.finish(); err != nil {
+			return w.written(err)
+		}
+		delete(w.holes, k)
+	}
+	for _, s := range w.segments {
+		if s.settled() {
+			if err := s.close(); err != nil {
+				return w.written(err)
+			}
+		}
+	}
+	return nil
 }
 
 // addListings writes the index or the links.
@@ -152,7 +200,7 @@ func (w *Writer) addListings(ctx context.Context, all []*listing) error {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			err := w.writeMember(m.name, int64(len(m.content)), nil, func(to io.Writer) error {
+			err := w.writeMember(m.name, int64(len(m.content)), func(to io.Writer) error {
 				_, err := to.Write(m.content)
 				return err
 			})
@@ -182,17 +230,25 @@ func (w *Writer) account() *Account {
 func (w *Writer) addContents(ctx context.Context, about Contents) error {
 	about.Version, about.Form, about.Key, about.LeftOut = ContentsVersion, w.o.Form, w.o.Key, w.leftOutList(about)
 	for {
-		about.Segments = slices.Clone(w.done)
-		about.Segments = append(about.Segments, Segment{Name: SegmentName(len(w.done) + 1)})
+		about.Segments = nil
+		for _, s := range w.segments {
+			if s.result != nil {
+				about.Segments = append(about.Segments, *s.result)
+			}
+		}
+		last := len(w.segments)
+		if w.current() == nil {
+			last++
+		}
+		about.Segments = append(about.Segments, Segment{Name: SegmentName(last)})
+		if len(about.Segments) != last {
+			return fmt.Errorf("%w: a segment is still written", fault.ErrInvalid)
+		}
 		text, err := json.MarshalIndent(about, "", " ")
 		if err != nil {
 			return err
 		}
 		m := member{w.o.Form.contentsName(), append(text, '\n')}
-		if w.names[m.name] {
-			return fmt.Errorf("%w: %q is in the archive", fault.ErrInvalid, m.name)
-		}
-		before := len(w.done)
 		head, err := header(m.name, int64(len(m.content)))
 		if err != nil {
 			return err
@@ -200,7 +256,7 @@ func (w *Writer) addContents(ctx context.Context, about Contents) error {
 		if err := w.room(m.name, int64(len(m.content)), head); err != nil {
 			return err
 		}
-		if len(w.done) == before {
+		if len(w.segments) == last {
 			return w.add(ctx, m)
 		}
 		// It is in the next segment, and the one before is among those with a sum.
@@ -257,63 +313,4 @@ func (w *Writer) Had() map[digest.Digest]string {
 		add(k, a.by)
 	}
 	return had
-}
-
-// commit gives the segments their names. The list of them, which is written first, tells readers and the next run that
-// this has begun.
-func commit(root *os.Root, dir string, segments []Segment) (removed []string, err error) {
-	text, err := json.Marshal(segments)
-	if err != nil {
-		return nil, err
-	}
-	if err := writeSync(root, commitFile, text); err != nil {
-		return nil, err
-	}
-	if err := atomicfs.SyncDir(dir); err != nil {
-		return nil, err
-	}
-	return rollForward(root, dir, segments)
-}
-
-// rollForward gives those segments their names that have none yet, and removes others.
-func rollForward(root *os.Root, dir string, segments []Segment) (removed []string, err error) {
-	removed, err = segmentNames(root)
-	if err != nil {
-		return nil, err
-	}
-	for i, s := range segments {
-		err := root.Rename(partial(i+1), s.Name)
-		if errors.Is(err, fs.ErrNotExist) {
-			_, err = root.Lstat(s.Name) // it has its name
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	for _, name := range removed {
-		if !slices.ContainsFunc(segments, func(s Segment) bool { return s.Name == name }) {
-			if err := root.Remove(name); err != nil {
-				return nil, err
-			}
-		}
-	}
-	if err := atomicfs.SyncDir(dir); err != nil {
-		return nil, err
-	}
-	// The journal may stay where open files cannot be removed: it is that of a run that left nothing.
-	_ = root.Remove(journalFile)
-	return removed, root.Remove(commitFile)
-}
-
-// writeSync writes a file under a temporary name and renames it.
-func writeSync(root *os.Root, name string, text []byte) error {
-	f, err := root.OpenFile(name+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return errors.Join(err, root.Remove(name+".new"))
-	}
-	return root.Rename(name+".new", name)
 }

@@ -32,6 +32,8 @@ const (
 	// contentsFile is bindery's description of the archive. In the form of oc-mirror it is below working-dir, as that
 	// program unpacks nothing else.
 	contentsFile = "bindery-mirror.json"
+	// voidPrefix is that of files without a meaning, see [Writer.Finish].
+	voidPrefix   = ".void/"
 	workingDir   = "working-dir/"
 	configPrefix = "isc_"
 )

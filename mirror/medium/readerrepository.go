@@ -86,21 +86,34 @@ func (p *ReaderRepository) Head(ctx context.Context, name string) (v1.Descriptor
 	if name == k.digest().String() {
 		return v1.Descriptor{}, p.absent(k)
 	}
-	return v1.Descriptor{Digest: k.digest()}, nil
+	d := v1.Descriptor{Digest: k.digest()}
+	if l := p.leftOut(k); l != nil {
+		d.MediaType, d.Size = l.MediaType, l.Size
+	}
+	return d, nil
+}
+
+// leftOut returns what the archive says of a digest that it counts on; nil if it says nothing.
+func (p *ReaderRepository) leftOut(k key) *LeftOut {
+	if p.r.contents == nil {
+		return nil
+	}
+	list := p.r.contents.LeftOut
+	i, ok := slices.BinarySearchFunc(list, k.digest(),
+		func(l LeftOut, d digest.Digest) int { return compare(l.Digest, d) })
+	if !ok {
+		return nil
+	}
+	return &list[i]
 }
 
 // absent is the error about a digest that the archive does not hold.
 func (p *ReaderRepository) absent(k key) error {
-	if p.r.contents != nil {
-		i, ok := slices.BinarySearchFunc(p.r.contents.LeftOut, k.digest(),
-			func(l LeftOut, d digest.Digest) int { return compare(l.Digest, d) })
-		if ok && p.r.contents.LeftOut[i].Since != nil {
-			return fmt.Errorf("%s: %w (archive of %s)", k.digest(), ErrLeftOut,
-				p.r.contents.LeftOut[i].Since.UTC().Format(timeFormat))
+	if l := p.leftOut(k); l != nil {
+		if l.Since != nil {
+			return fmt.Errorf("%s: %w (archive of %s)", k.digest(), ErrLeftOut, l.Since.UTC().Format(timeFormat))
 		}
-		if ok {
-			return fmt.Errorf("%s: %w", k.digest(), ErrLeftOut)
-		}
+		return fmt.Errorf("%s: %w", k.digest(), ErrLeftOut)
 	}
 	return fmt.Errorf("%w: the archive has no %s", fs.ErrNotExist, k.digest())
 }

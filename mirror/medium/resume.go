@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/opencontainers/go-digest"
 
@@ -16,30 +17,24 @@ import (
 	"github.com/operator-bindery/bindery/internal/transfer"
 )
 
-// resume reads what an interrupted run left: unfinished segments in their order, blob by blob. The first member that is
-// torn, whose digest differs or that is no blob ends it: that and what is behind it is cut off. As a manifest is
-// written after its blobs, what stays holds all that its manifests refer to.
+// resume reads what an interrupted run left: unfinished segments, blob by blob. A blob whose content is torn is a hole,
+// which is filled when the blob is written again; at the end of a segment it is cut off. The first member that is no
+// blob, or whose header is torn, is cut off with what is behind it.
 func (w *Writer) resume(ctx context.Context, names []string) error {
-	n := 0
-	for n < len(names) && names[n] == partial(n+1) {
-		n++
-		if n == maxSegments {
-			break
+	kept := 0
+	for kept < len(names) && kept < maxSegments && names[kept] == partial(kept+1) {
+		kept++
+		if kept > 1 {
+			// There is another one, so the one before had its end.
+			if err := w.endSegment(); err != nil {
+				return err
+			}
 		}
-		s, err := w.reopen(ctx, n)
-		if err != nil {
-			return fmt.Errorf("going on with %s: %w", partial(n), err)
-		}
-		w.cur = s
-		if n == len(names) || !s.whole {
-			break
-		}
-		// There is another one, so this one had its end.
-		if err := w.endSegment(); err != nil {
-			return err
+		if err := w.reopen(ctx, kept); err != nil {
+			return fmt.Errorf("going on with %s: %w", partial(kept), err)
 		}
 	}
-	for _, name := range names[min(n, len(names)):] {
+	for _, name := range names[kept:] {
 		if err := w.root.Remove(name); err != nil {
 			return err
 		}
@@ -51,38 +46,30 @@ func (w *Writer) resume(ctx context.Context, names []string) error {
 }
 
 // reopen reads an unfinished segment and opens it for more.
-func (w *Writer) reopen(ctx context.Context, n int) (_ *segment, err error) {
+func (w *Writer) reopen(ctx context.Context, n int) error {
 	old, length, err := openRegular(w.root, partial(n))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := old.Close(); err != nil {
-		return nil, err
+		return err
 	}
 	f, err := w.root.OpenFile(partial(n), os.O_RDWR, 0o644)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, f.Close())
-		}
-	}()
-	s := &segment{n: n, f: f, sum: sha256.New()}
+	s := newSegment(f, n)
+	w.segments = append(w.segments, s)
 	r := &scan{w: w, s: s, length: length}
-	for {
-		m, err := s.mark()
-		if err != nil {
-			return nil, err
-		}
-		whole, err := r.member(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if !whole {
-			return s, s.rollback(m)
+	for more := true; more; {
+		if more, err = r.member(ctx); err != nil {
+			return err
 		}
 	}
+	if err := f.Truncate(s.bytes()); err != nil {
+		return err
+	}
+	return w.settle()
 }
 
 // scan reads a segment that is continued.
@@ -90,37 +77,47 @@ type scan struct {
 	w      *Writer
 	s      *segment
 	length int64
+	at     int64
+	void   bool // the member has no meaning
 }
 
 // errTorn ends the reading of a segment.
 var errTorn = errors.New("torn")
 
-// member reads one blob. whole is false at the end of what can be kept.
-func (r *scan) member(ctx context.Context) (whole bool, err error) {
+// member reads one blob. more is false at the end of what can be kept.
+func (r *scan) member(ctx context.Context) (more bool, err error) {
+	start := r.at
 	k, size, err := r.header()
 	if errors.Is(err, errTorn) {
 		return false, nil
 	}
-	if err != nil {
+	if err != nil || padded(size) > r.length-r.at {
 		return false, err
 	}
-	at := r.s.size
+	if r.void {
+		r.s.add(start, r.at, size, complete)
+		r.at += padded(size)
+		return true, nil
+	}
 	sum := sha256.New()
-	_, err = ctxio.Copy(io.MultiWriter(sum, counted{r.s}), ctxio.Reader{Ctx: ctx, R: io.LimitReader(r.s.f, size)})
+	_, err = ctxio.Copy(sum, ctxio.Reader{Ctx: ctx, R: io.NewSectionReader(r.s.f, r.at, size)})
 	if err != nil {
 		return false, err
 	}
+	at := r.at
+	r.at += padded(size)
 	if digest.NewDigest(digest.SHA256, sum) != k.digest() {
-		return false, nil
+		if r.w.holes[k] != nil {
+			return false, nil // this has never been written
+		}
+		r.w.holes[k] = r.s.add(start, at, size, hole)
+		return true, nil
 	}
-	padding, err := r.read(padded(size) - size)
-	if errors.Is(err, errTorn) || err == nil && len(bytes.Trim(padding, "\x00")) > 0 {
-		return false, nil
+	// The bytes behind the content may be torn as well.
+	if _, err := r.s.f.WriteAt(zeros[:padded(size)-size], at+size); err != nil {
+		return false, r.w.written(err)
 	}
-	if err != nil {
-		return false, err
-	}
-	r.s.members++
+	r.s.add(start, at, size, complete)
 	if _, twice := r.w.blobs[k]; !twice {
 		r.w.blobs[k] = place{segment: r.s.n, at: at, size: size}
 	}
@@ -134,13 +131,6 @@ func (r *scan) header() (k key, size int64, err error) {
 	if err != nil {
 		return k, 0, err
 	}
-	if len(bytes.Trim(head, "\x00")) == 0 {
-		rest, err := r.read(block)
-		if err == nil && len(bytes.Trim(rest, "\x00")) == 0 && r.s.size == r.length {
-			r.s.whole = true
-		}
-		return k, 0, errors.Join(err, errTorn)
-	}
 	if head[156] == tar.TypeXHeader { // a size that does not fit into the block: one of records, and the block itself
 		more, err := r.read(2 * block)
 		if err != nil {
@@ -150,11 +140,14 @@ func (r *scan) header() (k key, size int64, err error) {
 	}
 	h, err := tar.NewReader(bytes.NewReader(head)).Next()
 	if err != nil {
-		return k, 0, errTorn
+		return k, 0, errTorn // also the end of the archive
 	}
 	k, ok := r.w.o.Form.blobKey(h.Name)
+	if r.void = strings.HasPrefix(h.Name, voidPrefix); r.void {
+		ok = true
+	}
 	want, err := header(h.Name, h.Size)
-	if err != nil || !ok || !bytes.Equal(head, want) || h.Size > r.length-r.s.size {
+	if err != nil || !ok || !bytes.Equal(head, want) {
 		return k, 0, errTorn
 	}
 	return k, h.Size, nil
@@ -162,21 +155,11 @@ func (r *scan) header() (k key, size int64, err error) {
 
 // read reads bytes of the segment. The error is errTorn if there are fewer.
 func (r *scan) read(n int64) ([]byte, error) {
-	if n > r.length-r.s.size {
+	if n > r.length-r.at {
 		return nil, errTorn
 	}
 	b := make([]byte, n)
-	if _, err := io.ReadFull(r.s.f, b); err != nil {
-		return nil, err
-	}
-	_, err := counted{r.s}.Write(b)
+	_, err := r.s.f.ReadAt(b, r.at)
+	r.at += n
 	return b, err
-}
-
-// counted counts bytes that are in the segment.
-type counted struct{ s *segment }
-
-func (c counted) Write(p []byte) (int, error) {
-	c.s.size += int64(len(p))
-	return c.s.sum.Write(p)
 }

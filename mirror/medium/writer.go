@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -59,12 +60,12 @@ type Writer struct {
 	// small bounds the blobs that are in memory.
 	small *semaphore.Weighted
 
-	// turn is held while a member is written. It guards cur, done, names and ended.
-	turn  chan struct{}
-	cur   *segment
-	done  []Segment
-	names map[string]bool // of files of the run
-	ended bool            // nothing may follow
+	// turn is held while a member gets its place. It guards what follows.
+	turn     chan struct{}
+	segments []*segment // the last one is that to which members are added
+	names    map[string]bool
+	holes    map[key]*region // places of blobs that failed
+	ended    bool            // nothing may follow
 
 	closed bool
 
@@ -116,7 +117,7 @@ func Create(ctx context.Context, dir string, o Options) (_ *Writer, err error) {
 		return nil, err
 	}
 	w := &Writer{dir: dir, o: o, turn: make(chan struct{}, 1), small: semaphore.NewWeighted(smallBytes),
-		names: map[string]bool{}, blobs: map[key]place{}, writing: map[key]chan struct{}{},
+		names: map[string]bool{}, holes: map[key]*region{}, blobs: map[key]place{}, writing: map[key]chan struct{}{},
 		leftOut: map[key]*absent{}, repos: map[string]*WriterRepository{}}
 	if w.root, err = os.OpenRoot(dir); err != nil {
 		return nil, err
@@ -158,10 +159,7 @@ func (w *Writer) Close() error {
 		return nil
 	}
 	w.closed = true
-	var errs []error
-	if w.cur != nil {
-		errs = append(errs, w.cur.f.Close())
-	}
+	errs := []error{w.abandon()}
 	if w.lock != nil {
 		errs = append(errs, w.lock.Close())
 	}
@@ -173,14 +171,17 @@ func (w *Writer) Discard() error {
 	if w.closed {
 		return nil
 	}
-	var err error
-	if w.cur != nil {
-		err = w.cur.f.Close()
-		w.cur = nil
-	}
-	err = errors.Join(err, w.removePartials())
+	err := errors.Join(w.abandon(), w.removePartials())
 	_ = w.root.Remove(journalFile) // where open files cannot be removed, it is that of a run that left nothing
 	return errors.Join(err, w.Close())
+}
+
+func (w *Writer) abandon() error {
+	var errs []error
+	for _, s := range w.segments {
+		errs = append(errs, s.abandon())
+	}
+	return errors.Join(errs...)
 }
 
 // removePartials removes the unfinished segments.
@@ -222,22 +223,37 @@ func (w *Writer) event(e Event) {
 
 func (w *Writer) warn(err error) { w.event(Event{Kind: transfer.EventWarning, Err: err}) }
 
+// tooLarge returns an error for a member that is larger than a segment, if that is one.
+func (w *Writer) tooLarge(name string, size int64) error {
+	if need := 3*block + padded(size) + trailer; w.o.Strict && need > w.o.SegmentBytes {
+		return fmt.Errorf("%s: %w: %d bytes do not fit into a segment of %d: archiveSize must be %d GiB at least", name,
+			fault.ErrLimit, size, w.o.SegmentBytes, (need+1<<30-1)>>30)
+	}
+	return nil
+}
+
 // room begins a new segment if a member of a size would make the current one too large. The caller has the turn.
 func (w *Writer) room(name string, size int64, head []byte) error {
+	if err := w.tooLarge(name, size); err != nil {
+		return err
+	}
 	need := int64(len(head)) + padded(size) + trailer
 	if need > w.o.SegmentBytes {
-		gib := (need + 1<<30 - 1) >> 30
-		if w.o.Strict {
-			return fmt.Errorf("%s: %w: %d bytes do not fit into a segment of %d: archiveSize must be %d GiB at least",
-				name, fault.ErrLimit, size, w.o.SegmentBytes, gib)
-		}
 		w.warn(fmt.Errorf("%s: %d bytes do not fit into a segment of %d bytes and get one of their own: "+
-			"archiveSize: %d would do", name, size, w.o.SegmentBytes, gib))
+			"archiveSize: %d would do", name, size, w.o.SegmentBytes, (need+1<<30-1)>>30))
 	}
-	if w.cur != nil && (w.cur.members == 0 || w.cur.size+need <= w.o.SegmentBytes) {
+	if cur := w.current(); cur != nil && (cur.members == 0 || cur.bytes()+need <= w.o.SegmentBytes) {
 		return nil
 	}
 	return w.roll()
+}
+
+// current returns the segment to which members are added; nil if there is none. The caller has the turn.
+func (w *Writer) current() *segment {
+	if n := len(w.segments); n > 0 && !w.segments[n-1].ended {
+		return w.segments[n-1]
+	}
+	return nil
 }
 
 // roll ends the current segment and begins the next. The caller has the turn.
@@ -245,47 +261,60 @@ func (w *Writer) roll() error {
 	if err := w.endSegment(); err != nil {
 		return err
 	}
-	n := len(w.done) + 1
+	n := len(w.segments) + 1
 	if n > maxSegments {
 		return fmt.Errorf("%w: more than %d segments: make them larger", fault.ErrLimit, maxSegments)
 	}
-	s, err := newSegment(w.root, n)
+	f, err := w.root.OpenFile(partial(n), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return w.written(err)
 	}
-	w.cur = s
+	w.segments = append(w.segments, newSegment(f, n))
 	return nil
 }
 
-// endSegment makes the current segment whole, if there is one.
+// endSegment writes the end of the current segment, if there is one, and closes those that are complete. The caller
+// has the turn.
 func (w *Writer) endSegment() error {
-	if w.cur == nil {
+	if err := w.settle(); err != nil {
+		return err
+	}
+	if cur := w.current(); cur != nil {
+		if err := cur.end(); err != nil {
+			return w.written(err)
+		}
+	}
+	for _, s := range w.segments {
+		if s.settled() {
+			if err := s.close(); err != nil {
+				return w.written(err)
+			}
+		}
+	}
+	return atomicfs.SyncDir(w.dir)
+}
+
+// settle removes the holes at the end of the current segment. The caller has the turn.
+func (w *Writer) settle() error {
+	cur := w.current()
+	if cur == nil {
 		return nil
 	}
-	m, err := w.cur.mark()
-	if err != nil {
-		return err
+	dropped, err := cur.dropHoles()
+	for k, r := range w.holes {
+		if slices.Contains(dropped, r) {
+			delete(w.holes, k)
+		}
 	}
-	done, err := w.cur.end()
-	if err != nil {
-		return w.written(errors.Join(err, w.cur.rollback(m)))
-	}
-	if err := w.cur.f.Close(); err != nil {
-		return err
-	}
-	w.cur, w.done = nil, append(w.done, done)
-	return atomicfs.SyncDir(w.dir)
+	return w.written(err)
 }
 
 // written explains an error of writing.
 func (w *Writer) written(err error) error {
 	if err != nil && (errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)) {
 		var sum int64
-		for _, s := range w.done {
-			sum += s.Bytes
-		}
-		if w.cur != nil {
-			sum += w.cur.size
+		for _, s := range w.segments {
+			sum += s.bytes()
 		}
 		return fmt.Errorf("no space is left in %s: %d bytes of the archive are written and stay, the next run goes on "+
 			"behind them: %w", w.dir, sum, err)

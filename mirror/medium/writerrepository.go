@@ -182,8 +182,8 @@ func (r *WriterRepository) Referrers(_ context.Context, subject digest.Digest) (
 }
 
 // CarryBlob writes a blob to the archive, unless it is there or the destination has it. Blobs of more than 1 MiB are
-// streamed into the segment one at a time; smaller ones are fetched meanwhile. If a blob breaks off, open is called
-// again for the rest; what was read before is compared with the digest too. The place of a blob is always empty.
+// streamed into the segment beside one another, smaller ones are fetched into memory first. If a blob breaks off, open
+// is called again for the rest; what was read before is compared with the digest too. The string is always empty.
 func (r *WriterRepository) CarryBlob(ctx context.Context, d v1.Descriptor, open referrers.OpenAt) (string, error) {
 	if err := checkPath(r.path); err != nil {
 		return "", err

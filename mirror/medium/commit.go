@@ -1,0 +1,70 @@
+package medium
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"slices"
+
+	"github.com/operator-bindery/bindery/internal/atomicfs"
+)
+
+// commit gives the segments their names. The list of them, which is written first, tells readers and the next run that
+// this has begun.
+func commit(root *os.Root, dir string, segments []Segment) (removed []string, err error) {
+	text, err := json.Marshal(segments)
+	if err != nil {
+		return nil, err
+	}
+	if err := writeSync(root, commitFile, text); err != nil {
+		return nil, err
+	}
+	if err := atomicfs.SyncDir(dir); err != nil {
+		return nil, err
+	}
+	return rollForward(root, dir, segments)
+}
+
+// rollForward gives those segments their names that have none yet, and removes others.
+func rollForward(root *os.Root, dir string, segments []Segment) (removed []string, err error) {
+	removed, err = segmentNames(root)
+	if err != nil {
+		return nil, err
+	}
+	for i, s := range segments {
+		err := root.Rename(partial(i+1), s.Name)
+		if errors.Is(err, fs.ErrNotExist) {
+			_, err = root.Lstat(s.Name) // it has its name
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	for _, name := range removed {
+		if !slices.ContainsFunc(segments, func(s Segment) bool { return s.Name == name }) {
+			if err := root.Remove(name); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if err := atomicfs.SyncDir(dir); err != nil {
+		return nil, err
+	}
+	// The journal may stay where open files cannot be removed: it is that of a run that left nothing.
+	_ = root.Remove(journalFile)
+	return removed, root.Remove(commitFile)
+}
+
+// writeSync writes a file under a temporary name and renames it.
+func writeSync(root *os.Root, name string, text []byte) error {
+	f, err := root.OpenFile(name+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return errors.Join(err, root.Remove(name+".new"))
+	}
+	return root.Rename(name+".new", name)
+}
