@@ -248,6 +248,9 @@ func (w *Writer) addContents(ctx context.Context, about Contents) error {
 		if err != nil {
 			return err
 		}
+		if len(text) >= maxContents {
+			return fmt.Errorf("%s: %w: %d bytes (limit %d)", contentsFile, fault.ErrLimit, len(text), maxContents)
+		}
 		m := member{w.o.Form.contentsName(), append(text, '\n')}
 		head, err := header(m.name, int64(len(m.content)))
 		if err != nil {
