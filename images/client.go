@@ -44,6 +44,8 @@ type ClientOptions struct {
 	// PolicyFile is the policy.json to enforce. By default it is that of the containers tools; if there is none, every
 	// image is accepted.
 	PolicyFile string
+	// NoPolicy accepts every image, whatever the policy.json of the containers tools says.
+	NoPolicy bool
 	// RequireSigned refuses images that the policy accepts without verifying a signature, and every image if there is
 	// no policy.
 	RequireSigned bool
@@ -116,8 +118,10 @@ func (c *Client) start(ctx context.Context) (err error) {
 	if err != nil {
 		return errors.Join(err, scratch.Close())
 	}
-	if c.policy, err = readPolicy(c.o.PolicyFile); err != nil {
-		return errors.Join(err, scratch.Close())
+	if !c.o.NoPolicy {
+		if c.policy, err = readPolicy(c.o.PolicyFile); err != nil {
+			return errors.Join(err, scratch.Close())
+		}
 	}
 	c.scratch, c.sys = scratch, sys
 	c.remote = registry.NewClient(registry.Options{

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -109,11 +110,11 @@ func (r *Remote) event(e transfer.Event) {
 }
 
 // Repository returns the repository with a name HOST[:PORT]/PATH; no request is sent. The same name gives the same
-// repository. The error is of the class [ErrInvalid] for a name with a tag or digest, or one that is none, and of the
-// class [ErrRegistry] for a registry that registries.conf blocks.
+// repository. The error is of the class [ErrInvalid] for a name with a tag or digest, without a host, or that is none,
+// and of the class [ErrRegistry] for a registry that registries.conf blocks.
 func (r *Remote) Repository(name string) (*RemoteRepository, error) {
 	named, err := reference.ParseNormalizedNamed(name)
-	if err != nil || !reference.IsNameOnly(named) {
+	if err != nil || !reference.IsNameOnly(named) || !strings.HasPrefix(name, reference.Domain(named)+"/") {
 		return nil, fmt.Errorf("%w: %.300q is no repository HOST/PATH", fault.ErrInvalid, redact.Text(name))
 	}
 	r.mu.Lock()

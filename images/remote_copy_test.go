@@ -266,7 +266,8 @@ func TestCopyImageDigestTag(t *testing.T) {
 func TestRemoteNames(t *testing.T) {
 	to := testregistry.New(t)
 	remote := newRemote(t, images.RemoteOptions{})
-	for _, name := range []string{"", "host/x:tag", "host/x@" + digest.FromString("").String(), "HOST/../x"} {
+	for _, name := range []string{"", "host/x:tag", "host/x@" + digest.FromString("").String(), "HOST/../x", "app",
+		"acme/app"} {
 		if _, err := remote.Repository(name); !errors.Is(err, images.ErrInvalid) {
 			t.Errorf("%q: %v", name, err)
 		}

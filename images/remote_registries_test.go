@@ -42,7 +42,8 @@ func TestRegistriesThatRefuse(t *testing.T) {
 			_, err := referrers.CopyImage(t.Context(), src, repositoryOf(t, remote, to.Host()+"/a/b/c"), src.Image.Top,
 				referrers.ImageOptions{Tag: "v1"})
 			var refused *images.RefusedError
-			if !errors.As(err, &refused) || string(refused.Why) != test.why || !strings.Contains(err.Error(), test.says) ||
+			if !errors.As(err, &refused) || string(refused.Why) != test.why || !strings.Contains(err.Error(),
+				test.says) ||
 				!errors.Is(err, images.ErrRegistry) {
 				t.Errorf("%v", err)
 			}

@@ -85,7 +85,8 @@ func TestInterruptedUploadGoesOn(t *testing.T) {
 			var sent, read atomic.Int64
 			var broken atomic.Bool
 			to.Interfere(func(w http.ResponseWriter, q *http.Request) bool {
-				if test.gone && broken.Load() && q.Method == http.MethodGet && strings.Contains(q.URL.Path, "/uploads/") {
+				if test.gone && broken.Load() && q.Method == http.MethodGet && strings.Contains(q.URL.Path,
+					"/uploads/") {
 					w.WriteHeader(http.StatusNotFound)
 					return true
 				}
@@ -134,7 +135,8 @@ func TestInterruptedUploadGoesOn(t *testing.T) {
 			if most := int64(largeLayer) * 13 / 10; !test.gone && (sent.Load() >= most) {
 				t.Errorf("%d bytes sent", sent.Load())
 			}
-			// The rest is asked for at the source as well; what was on its way when the connection broke is not counted.
+			// The rest is asked for at the source as well; what was on its way when the connection broke is not
+			// counted.
 			if most := int64(largeLayer) * 13 / 10; !test.gone && read.Load() >= most {
 				t.Errorf("%d bytes asked for", read.Load())
 			}
@@ -185,7 +187,8 @@ func TestBandwidth(t *testing.T) {
 	src := openForCopy(t, c, "docker://"+from.Host()+"/app:v1")
 	dest := repositoryOf(t, newRemote(t, images.RemoteOptions{Throttle: throttle}), to.Host()+"/app")
 	begun := time.Now()
-	if _, err := referrers.CopyImage(t.Context(), src, dest, src.Image.Top, referrers.ImageOptions{Tag: "v1"}); err != nil {
+	if _, err := referrers.CopyImage(t.Context(), src, dest, src.Image.Top,
+		referrers.ImageOptions{Tag: "v1"}); err != nil {
 		t.Fatal(err)
 	}
 	if took, least := time.Since(begun), 2*time.Second*size/rate*8/10; took < least {

@@ -16,6 +16,7 @@ import (
 	"github.com/opencontainers/image-spec/specs-go"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/internal/supplytest"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
@@ -114,7 +115,7 @@ func (v signedVector) check(t *testing.T, what string, err error) {
 // ways are all ways to read an image, and what each returns is only whether it was refused.
 func ways(t *testing.T, o ClientOptions, name string) map[string]error {
 	t.Helper()
-	return map[string]error{
+	all := map[string]error{
 		"open": func() error {
 			img, err := quick(t, o).Open(t.Context(), name)
 			if err == nil {
@@ -139,6 +140,31 @@ func ways(t *testing.T, o ClientOptions, name string) map[string]error {
 		}(),
 		"reference": readByReference(t, quick(t, o), name),
 	}
+	if err := copyFromSource(t, quick(t, o), name); !errors.Is(err, ErrNoAttachments) {
+		all["copy"] = err
+	}
+	return all
+}
+
+// copyFromSource copies an image with all that is in it to a registry.
+func copyFromSource(t *testing.T, c *Client, name string) error {
+	t.Helper()
+	src, err := c.Source(t.Context(), name)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	remote, err := NewRemote(t.Context(), RemoteOptions{Registry: insecure(), Temp: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer remote.Close()
+	to, err := remote.Repository(testregistry.New(t).Host() + "/app")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = referrers.CopyImage(t.Context(), src, to, src.Image.Top, referrers.ImageOptions{Tag: "v1"})
+	return err
 }
 
 // readByReference reads an image, and all images of an index, as the library does.
@@ -186,8 +212,8 @@ func TestSignedImages(t *testing.T) {
 				err = img.Close()
 			}
 			v.check(t, "by digest", err)
-			if n := reg.Count("GET /v2/layout/manifests/" + tag); n != 5 {
-				t.Errorf("the manifest was read %d times in 5 ways", n)
+			if n := reg.Count("GET /v2/layout/manifests/" + tag); n != 6 {
+				t.Errorf("the manifest was read %d times in 6 ways", n)
 			}
 		})
 	}
@@ -284,8 +310,9 @@ func TestInstancesOfAnIndexThatIsNotSigned(t *testing.T) {
 	}{
 		{"both images", []int{0, 1}, nil},
 		{"the first", []int{0}, map[string]bool{"another platform": true, "describe": true, "survey": true,
-			"reference": true}},
-		{"the second", []int{1}, map[string]bool{"open": true, "describe": true, "survey": true, "reference": true}},
+			"reference": true, "copy": true}},
+		{"the second", []int{1},
+			map[string]bool{"open": true, "describe": true, "survey": true, "reference": true, "copy": true}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var keep v1.Index

@@ -61,7 +61,7 @@ func (c *carried) save() error {
 		b.WriteString(line)
 		b.WriteByte('\n')
 	}
-	_, err := c.workspace.write(b.Bytes(), carriedFile)
+	_, err := c.workspace.Write(b.Bytes(), carriedFile)
 	c.changed = err != nil
 	return err
 }

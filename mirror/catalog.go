@@ -68,11 +68,6 @@ func (c *catalog) close() error {
 // openCatalog reads and filters a catalog. With a reader the catalog is that of a medium.
 func (r *run) openCatalog(ctx context.Context, op imageset.Operator) (_ *catalog, err error) {
 	c := &catalog{op: op, selects: op}
-	if file := op.TargetCatalogSourceTemplate; file != "" {
-		if c.template, err = resources.ReadTemplate(file); err != nil {
-			return c, err
-		}
-	}
 	c.account = CatalogAccount{Source: op.Catalog.Name(), Packages: map[string]CatalogedPackage{}}
 	if err := r.resolveCatalog(ctx, c); err != nil {
 		return c, err
@@ -139,9 +134,22 @@ func (r *run) resolveCatalog(ctx context.Context, c *catalog) error {
 // collect reads the catalogs and lists the images of the set. All that is wrong is reported at once.
 func (r *run) collect(ctx context.Context) error {
 	var errs []error
+	templates := make([]*resources.Template, len(r.o.Set.Operators))
+	for n, op := range r.o.Set.Operators {
+		if file := op.TargetCatalogSourceTemplate; file != "" {
+			var err error
+			if templates[n], err = resources.ReadTemplate(file); err != nil {
+				errs = append(errs, fmt.Errorf("catalog %s: %w", op.Written, err))
+			}
+		}
+	}
+	if len(errs) > 0 {
+		return errors.Join(errs...)
+	}
 	failed := 0
-	for _, op := range r.o.Set.Operators {
+	for n, op := range r.o.Set.Operators {
 		c, err := r.openCatalog(ctx, op)
+		c.template = templates[n]
 		r.catalogs = append(r.catalogs, c)
 		if err == nil {
 			err = r.addCatalog(len(r.catalogs) - 1)
@@ -184,7 +192,9 @@ func (r *run) addCatalog(n int) error {
 	c := r.catalogs[n]
 	c.goesTo(r.place().Catalog(c.op, !c.asIs, "", c.account.FilterHash), "")
 	for _, p := range c.result.Problems {
-		r.filterProblem(c, p)
+		if p.Code != filter.UnusableImage { // it is a reason to leave the bundle out
+			r.filterProblem(c, p)
+		}
 	}
 	if err := c.refused(); err != nil {
 		return err
@@ -253,17 +263,15 @@ func (r *run) checkRelated(ref imageset.Ref) error {
 
 // filterProblem passes on what the filter has found.
 func (r *run) filterProblem(c *catalog, p filter.Problem) {
-	r.problem(Level(p.Level), c.op.Written, p.Fix, "%s", p.Text)
+	r.problem(Level(p.Level), c.op.Written, p.Fix, "%s", p.Sentence())
 }
 
-// refused returns an error if what the filter gives cannot be published.
+// refused returns an error if what the filter gives cannot be published. Bundles with images that cannot be mirrored are
+// left out, or are an error of their own.
 func (c *catalog) refused() error {
-	if !c.result.Refused() {
-		return nil
-	}
 	var errs []error
 	for _, p := range c.result.Problems {
-		if p.Level == filter.Failure {
+		if p.Level == filter.Failure && p.Code != filter.UnusableImage {
 			errs = append(errs, errors.New(p.String()))
 		}
 	}

@@ -177,7 +177,7 @@ func (r *run) writeMapping(list []*item) error {
 			b.WriteString(line)
 			b.WriteByte('\n')
 		}
-		path, err := r.o.Workspace.write([]byte(b.String()), "dry-run", name)
+		path, err := r.o.Workspace.Write([]byte(b.String()), "dry-run", name)
 		if err == nil {
 			r.account.Files = append(r.account.Files, path)
 			r.log.info(fmt.Sprintf("wrote %s", filepath.Clean(path)))

@@ -106,7 +106,7 @@ func (r *run) writePinned() error {
 		return ""
 	}
 	for name, kind := range map[string]imageset.Kind{"isc": imageset.Image, "disc": imageset.Delete} {
-		path, err := r.o.Workspace.write(r.o.Set.Pinned(kind, digests), name+"_pinned_"+fileTime(r.o.Now)+".yaml")
+		path, err := r.o.Workspace.Write(r.o.Set.Pinned(kind, digests), name+"_pinned_"+fileTime(r.o.Now)+".yaml")
 		if err != nil {
 			return err
 		}
@@ -133,7 +133,7 @@ func (r *run) writeErrors() error {
 	if b.Len() == 0 {
 		return nil
 	}
-	path, err := r.o.Workspace.write([]byte(b.String()), "logs", "mirroring_errors_"+stamp(r.o.Now)+".txt")
+	path, err := r.o.Workspace.Write([]byte(b.String()), "logs", "mirroring_errors_"+stamp(r.o.Now)+".txt")
 	if err == nil {
 		r.account.Files = append(r.account.Files, path)
 	}
@@ -187,7 +187,7 @@ func (rec *record) write(w *Workspace, t imageset.Target) error {
 	if err != nil {
 		return err
 	}
-	_, err = w.write(append(text, '\n'), recordName(t))
+	_, err = w.Write(append(text, '\n'), recordName(t))
 	return err
 }
 

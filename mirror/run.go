@@ -156,11 +156,11 @@ func (r *run) close() error {
 // outcome is the error of a run that went through to its end.
 func (r *run) outcome() error {
 	e := &IncompleteError{}
-	for _, i := range r.account.Images {
-		if i.Status != Failed && i.Status != Skipped {
+	for _, i := range r.items.list {
+		if !i.failed() {
 			continue
 		}
-		switch i.Kind {
+		switch i.kind {
 		case Additional:
 			e.Additional++
 		case Related, Bundle:

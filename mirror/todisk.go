@@ -98,14 +98,11 @@ func (r *run) finishMedium(ctx context.Context) error {
 	if r.writer == nil {
 		return nil
 	}
-	for _, c := range r.catalogs {
-		if !c.account.Published {
-			return fmt.Errorf("%w: the archive is not written, since a catalog cannot be in it: %s", errFatal,
-				c.account.Error)
-		}
-	}
-	if r.o.OnMissing == FailMissing && slices.ContainsFunc(r.items.list, (*item).failed) {
-		return r.outcome() // an older archive stays as it is; what was fetched is there for the next run
+	unpublished := slices.ContainsFunc(r.catalogs, func(c *catalog) bool { return !c.account.Published })
+	if unpublished || r.o.OnMissing == FailMissing && slices.ContainsFunc(r.items.list, (*item).failed) {
+		// An older archive stays as it is, and what was fetched is there for the next run.
+		r.problem(Fault, r.o.Archive, "", "no archive is written, since not all that it is to hold can be had")
+		return nil
 	}
 	if r.o.Medium.Form == medium.OCMirror {
 		if err := r.addPeerFiles(ctx); err != nil {

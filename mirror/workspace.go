@@ -92,8 +92,8 @@ func (w *Workspace) path(parts ...string) string {
 	return filepath.Join(append([]string{w.dir}, parts...)...)
 }
 
-// write writes a file, with its directory.
-func (w *Workspace) write(content []byte, parts ...string) (string, error) {
+// Write writes a file of the workspace, with its directory, and returns its path.
+func (w *Workspace) Write(content []byte, parts ...string) (string, error) {
 	path := w.path(parts...)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return "", err

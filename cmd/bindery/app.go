@@ -102,6 +102,7 @@ func newApp(p *program) *cli.App {
 			p.manCommand(),
 		},
 	}
+	app.Commands = append(app.Commands, p.ocMirrorCommands()...)
 	cmdline.Prepare(app)
 	return app
 }

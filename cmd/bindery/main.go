@@ -1,7 +1,7 @@
 // Command bindery binds operator bundles into catalogs and catalogs into images.
 //
 // Started as opm it is a drop-in replacement for opm: the same commands and flags, with opm's format of errors and
-// logs. Started as grpc_health_probe it is a health probe; started as initializer or registry-server it is opm's former
+// logs, and started as oc-mirror it takes that program's. Started as grpc_health_probe it is a health probe; started as initializer or registry-server it is opm's former
 // tool of that name.
 package main
 
@@ -71,6 +71,9 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	p.logLibraries()
 	p.atEnd = append(p.atEnd, p.countWarnings)
 	app := newApp(p)
+	if p.name == ocMirrorName {
+		args = slices.Concat(args[:1], ocMirrorArgs(args[1:]))
+	}
 	if tool := toolNames[p.name]; tool != nil {
 		args = slices.Concat([]string{app.Name}, tool, args[1:])
 	}

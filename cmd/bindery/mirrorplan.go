@@ -97,6 +97,9 @@ func (p *program) mirrorPlan(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := checkTemplates(set); err != nil {
+		return err
+	}
 	plan := mirrorPlanned{Catalogs: []*catalogPlan{}, AdditionalImages: []plannedImage{}, Problems: set.Warnings}
 	if plan.Problems == nil {
 		plan.Problems = []imageset.Problem{}

@@ -139,7 +139,7 @@ func TestMirrorPlanOfRecordedRuns(t *testing.T) {
 		"18e-unknown-package-beside-known": `"unknown-package"`, "18f-empty-related-image": `"alpha-op.v`,
 		"18g-tagless-related-image": `"alpha-op.v`, "18h-bundle-not-in-its-related-images": `"iota-op.v1.0.0"`,
 		"13b-additional-errors": "", "13d-digest-in-registry-with-port": `"additionalImages"`,
-		"23-same-catalog-two-filters": `"target": "acme/catalog:a"`,
+		"23-same-catalog-two-filters": `"target": "acme/catalog:a"`, "19b-cs-template-missing": "",
 	} {
 		t.Run(run, func(t *testing.T) {
 			set := strings.ReplaceAll(string(files[run+"/isc.yaml"]), "$FX", dir)

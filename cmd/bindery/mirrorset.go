@@ -12,6 +12,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/nearest"
 	"github.com/operator-bindery/bindery/mirror/filter"
 	"github.com/operator-bindery/bindery/mirror/imageset"
+	"github.com/operator-bindery/bindery/mirror/resources"
 )
 
 // imageSet reads the configuration that [imageSetFlags] name, and logs the remarks about it.
@@ -44,6 +45,20 @@ func (p *program) imageSet(c *cli.Context, kind imageset.Kind) (*imageset.Set, e
 		p.log.Warn(set.Warnings[i].Error())
 	}
 	return set, nil
+}
+
+// checkTemplates reads the CatalogSources that are to be filled in. All problems are reported together.
+func checkTemplates(set *imageset.Set) error {
+	var errs []error
+	for _, o := range set.Operators {
+		if o.TargetCatalogSourceTemplate == "" {
+			continue
+		}
+		if _, err := resources.ReadTemplate(o.TargetCatalogSourceTemplate); err != nil {
+			errs = append(errs, fmt.Errorf("catalog %s: %w", o.Written, err))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // mirrorCompat reports whether --compat oc-mirror is set.

@@ -116,7 +116,7 @@ type repository struct {
 	host *host
 	path string
 	name reference.Named
-	// scopes are the scopes of tokens; by default, pulling from the repository.
+	// scopes are the scopes of tokens; by default, pulling from the repository, and none without a path.
 	scopes []string
 
 	mu       sync.Mutex

@@ -240,6 +240,10 @@ func (u *blobUpload) ask(ctx context.Context) error {
 		u.at = nil
 		return nil
 	}
+	if err != nil && ctx.Err() == nil && !transient(err) {
+		u.at = nil // an address that an earlier process has stored may be of no use
+		return nil
+	}
 	if err != nil {
 		return err
 	}

@@ -104,11 +104,13 @@ func (p *repository) fetchToken(ctx context.Context, base *url.URL, c challenge)
 		query.Set("service", service)
 	}
 	scopes := p.scopes
-	if len(scopes) == 0 {
+	if len(scopes) == 0 && p.path != "" {
 		scopes = []string{"repository:" + p.path + ":pull"}
 	}
 	if q.form != nil {
-		query.Add("scope", strings.Join(scopes, " "))
+		if len(scopes) > 0 {
+			query.Add("scope", strings.Join(scopes, " "))
+		}
 	} else {
 		for _, scope := range scopes {
 			query.Add("scope", scope)

@@ -3,6 +3,7 @@ package testregistry
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -128,3 +129,16 @@ func (r *Registry) met(q *http.Request, repository, name string) bool {
 }
 
 func etag(text []byte) string { return `"` + digest.FromBytes(text).String() + `"` }
+
+// Repositories returns the repositories with tags, sorted.
+func (r *Registry) Repositories() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	found := map[string]bool{}
+	for name := range r.manifests {
+		if at := strings.LastIndexByte(name, ':'); at > 0 && !strings.Contains(name, "@") {
+			found[name[:at]] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(found))
+}

@@ -193,8 +193,9 @@ func (f *filter) indexAll() {
 		return
 	}
 	f.all, f.heads, f.facts = map[string]*pkg{}, map[*declcfg.Channel]string{}, map[*declcfg.Bundle]*facts{}
+	kept := map[*pkg]bool{}
 	for _, p := range f.packages {
-		f.all[p.blob.Name] = p
+		f.all[p.blob.Name], kept[p] = p, true
 	}
 	bad := map[string]bool{}
 	for i := range f.source.Packages {
@@ -204,13 +205,9 @@ func (f *filter) indexAll() {
 	}
 	for i := range f.source.Channels {
 		c := &f.source.Channels[i]
-		if p := f.all[c.Package]; p != nil && !slices.Contains(f.packages, p) {
+		if p := f.all[c.Package]; p != nil && !kept[p] {
 			p.channels = append(p.channels, c)
 		}
-	}
-	kept := map[*pkg]bool{}
-	for _, p := range f.packages {
-		kept[p] = true
 	}
 	for i := range f.source.Bundles {
 		b := &f.source.Bundles[i]

@@ -271,6 +271,27 @@ func TestRepairs(t *testing.T) {
 	}
 }
 
+// A bundle that is kept because an entry replaces it, and that no kept channel has, gets an entry in the published
+// catalog.
+func TestBundleOfAnotherChannel(t *testing.T) {
+	c := small()
+	c.Channels[0].Entries = c.Channels[0].Entries[1:] // app.v1.1.0 replaces app.v1.0.0, which only the channel old has
+	op := app(
+		imageset.Package{Channels: []imageset.Channel{{Name: "stable", MinVersion: "1.0.0", MaxVersion: "1.1.0"}}})
+	r, err := filter.Apply(c, op, filter.Options{})
+	if err != nil || r.Refused() {
+		t.Fatal(err, r.Problems)
+	}
+	if got := strings.Join(r.Kept["app"].Bundles, " "); got != "app.v1.0.0 app.v1.1.0" ||
+		len(r.Kept["app"].Channels["stable"]) != 1 || len(r.Catalog.Channels[0].Entries) != 2 ||
+		r.Catalog.Validate() != nil {
+		t.Errorf("got %s, %+v", got, r.Catalog.Channels)
+	}
+	if !slices.ContainsFunc(r.Problems, func(p filter.Problem) bool { return p.Code == filter.EntryAdded }) {
+		t.Errorf("%v", r.Problems)
+	}
+}
+
 func FuzzConstraint(f *testing.F) {
 	f.Add(`{"all":{"constraints":[{"cel":{"rule":"x"}}]}}`, "olm.constraint")
 	f.Add(`{"packageName":"db","versionRange":">1"}`, "olm.package.required")

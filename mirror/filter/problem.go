@@ -34,13 +34,13 @@ const (
 	InvalidChannel  = "invalid-channel"         // a channel that is no upgrade graph with one head
 	InvalidCatalog  = "invalid-catalog"         // the kept catalog breaks a rule of the format
 	EntryNoBundle   = "entry-without-bundle"    // a kept entry has no bundle
+	EntryAdded      = "entry-added"             // a kept bundle without an entry got one
 	Unsatisfied     = "unsatisfied-dependency"  // a kept bundle needs something that nothing kept provides
 	UnknownDemand   = "unreadable-dependency"   // a dependency that cannot be evaluated
 	UnknownVersion  = "unknown-installed"       // an installed version that the catalog does not have
 	LosesInstalled  = "lost-installed"          // an installed version has no way to the kept head
 	UnusableImage   = "unusable-image"          // a bundle names an image that cannot be mirrored
 	EmptyImage      = "empty-image"             // a related image without a reference
-	LeftOut         = "bundle-left-out"         // a bundle that is not published
 	DuplicateOfName = "duplicate-name"          // a package or a channel that the catalog has twice
 )
 
@@ -56,22 +56,27 @@ type Problem struct {
 	Fix     string `json:"fix,omitempty"`
 }
 
-// String returns the text with what the problem is about and what to do.
+// String returns [Problem.Sentence] with what to do.
 func (p Problem) String() string {
-	text := p.Text
-	if p.Channel != "" {
-		text = "channel " + fault.Quote(p.Channel) + ": " + text
+	if p.Fix == "" {
+		return p.Sentence()
 	}
+	return p.Sentence() + " (" + p.Fix + ")"
+}
+
+// Sentence returns the text with the package and the channel that it is about.
+func (p Problem) Sentence() string {
+	var about []string
 	if p.Package != "" {
-		text = "package " + fault.Quote(p.Package) + ", " + text
-		if p.Channel == "" {
-			text = "package " + fault.Quote(p.Package) + ": " + p.Text
-		}
+		about = append(about, "package "+fault.Quote(p.Package))
 	}
-	if p.Fix != "" {
-		text += " (" + p.Fix + ")"
+	if p.Channel != "" {
+		about = append(about, "channel "+fault.Quote(p.Channel))
 	}
-	return text
+	if len(about) == 0 {
+		return p.Text
+	}
+	return strings.Join(about, ", ") + ": " + p.Text
 }
 
 // about reports whether the text contains a part.

@@ -59,7 +59,7 @@ func randomCatalog(r *rand.Rand) *declcfg.Catalog {
 			}
 			for i, name := range chain[from:] {
 				e := declcfg.ChannelEntry{Name: name, Skips: skips[name]}
-				if i > 0 {
+				if i > 0 || from > 0 && r.Intn(2) == 0 { // a channel may continue another one
 					e.Replaces = chain[from+i-1]
 				}
 				blob.Entries = append(blob.Entries, e)

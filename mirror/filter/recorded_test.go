@@ -191,6 +191,13 @@ func check(t *testing.T, c *declcfg.Catalog, a answer) {
 		t.Errorf("%s: got %t, %d, %d, recorded %t, %d, %d", a.ID, r.WholeCatalog, r.Others, r.Images,
 			a.Result.WholeCatalog, a.Result.Others, a.Result.Images)
 	}
+	for _, p := range r.Problems {
+		// A published catalog is valid itself: only what is asked for can be wrong.
+		if p.Level == filter.Failure && p.Code != filter.NothingKept && p.Code != filter.EmptyDefault &&
+			!strings.Contains(a.Config, "/synth/") {
+			t.Errorf("%s: %s", a.ID, p)
+		}
+	}
 	if !r.WholeCatalog && !r.Refused() {
 		if err := r.Catalog.Validate(); err != nil {
 			t.Errorf("%s: the catalog is not valid: %v", a.ID, err)

@@ -122,24 +122,24 @@ func (f *filter) defaults(r *Result) {
 }
 
 // repaired returns the catalog without what cannot stand and has no bundles: empty channels, deprecations of what is
-// not kept, empty lists of deprecations.
+// not kept, empty lists of deprecations. Bundles without a channel get one.
 func (f *filter) repaired(as *declcfg.Catalog) *declcfg.Catalog {
 	out := *as
+	all := slices.Clone(as.Channels)
+	for _, p := range f.packages {
+		f.placeBundles(p, all)
+	}
 	channels := map[[2]string]bool{}
 	out.Channels = nil
-	for i := range as.Channels {
-		if c := &as.Channels[i]; len(c.Entries) > 0 {
+	for i := range all {
+		if c := &all[i]; len(c.Entries) > 0 {
 			out.Channels = append(out.Channels, *c)
 			channels[[2]string{c.Package, c.Name}] = true
 		}
 	}
 	out.Packages = slices.Clone(as.Packages)
-	for i := range out.Packages {
-		for _, p := range f.packages {
-			if p.blob.Name == out.Packages[i].Name {
-				out.Packages[i].DefaultChannel = p.defaultChannel
-			}
-		}
+	for i, p := range f.packages { // in the same order
+		out.Packages[i].DefaultChannel = p.defaultChannel
 	}
 	out.Deprecations = nil
 	for _, d := range as.Deprecations {
@@ -151,6 +151,34 @@ func (f *filter) repaired(as *declcfg.Catalog) *declcfg.Catalog {
 		}
 	}
 	return &out
+}
+
+// placeBundles adds entries for the bundles that are kept because a kept entry replaces or skips them, and that have an
+// entry in no kept channel: the channel of the source continues in another one there. Such an entry is never a head.
+func (f *filter) placeBundles(p *pkg, channels []declcfg.Channel) {
+	placed := map[string]bool{}
+	for i := range channels {
+		if channels[i].Package == p.blob.Name {
+			for _, e := range channels[i].Entries {
+				placed[e.Name] = true
+			}
+		}
+	}
+	for i := range channels {
+		c := &channels[i]
+		if c.Package != p.blob.Name {
+			continue
+		}
+		for _, name := range sortedKeys(p.entries[c.Name]) {
+			if placed[name] || p.bundles[name] == nil {
+				continue
+			}
+			placed[name] = true
+			c.Entries = append(slices.Clip(c.Entries), declcfg.ChannelEntry{Name: name})
+			f.report(Warning, Problem{Code: EntryAdded, Package: p.blob.Name, Channel: c.Name, Bundle: name},
+				"bundle %s, which an entry replaces or skips, is kept and has no entry: it gets one", fault.Quote(name))
+		}
+	}
 }
 
 // check validates the catalog to be published.
@@ -182,7 +210,7 @@ func (f *filter) check(r *Result) {
 // validate reports the broken rules of a catalog, but for those that are reported elsewhere: about the default channels
 // of packages in told, the images of the bundles in bad, and entries without bundles.
 func validate(c *declcfg.Catalog, level Level, report func(Level, Problem, string, ...any), told map[string]bool,
-	bad map[BundleName]bool) {
+	bad map[edit.Name]bool) {
 	var invalid *declcfg.ValidationError
 	if !errors.As(c.Validate(), &invalid) {
 		return
@@ -190,15 +218,20 @@ func validate(c *declcfg.Catalog, level Level, report func(Level, Problem, strin
 	for i := range invalid.Problems {
 		p := &invalid.Problems[i]
 		at := Problem{Code: InvalidCatalog, Package: p.Package, Channel: p.Channel, Bundle: p.Bundle}
+		if p.Rule == declcfg.RuleDefaultChannel {
+			at.Fix = "write defaultChannel, or let --auto-default-channel choose one"
+		}
 		switch p.Rule {
 		case declcfg.RuleEntryBundle:
 			continue
 		case declcfg.RuleImage:
-			if bad[BundleName{p.Package, p.Bundle}] {
+			if bad[edit.Name{Package: p.Package, Bundle: p.Bundle}] {
 				continue
 			}
 			if p.Bundle != "" {
 				at.Code = UnusableImage
+				report(Warning, at, "%s", p.Text())
+				continue
 			}
 		case declcfg.RuleDefaultChannel, declcfg.RuleEmpty:
 			if told[p.Package] {

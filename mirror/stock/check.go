@@ -186,24 +186,20 @@ func (c *checker) image(ctx context.Context, w Wanted) (Finding, error) {
 	if err != nil {
 		return f, err
 	}
-	top := v1.Descriptor{Digest: digest.Digest(w.Name)}
-	if verify.Digest(top.Digest) != nil || c.o.ManifestsOnly {
-		is, err := at.Head(ctx, w.Name)
-		if ctx.Err() != nil {
-			return f, context.Cause(ctx)
-		}
-		if err != nil {
-			f.Problems = []Problem{problemOf(w.Digest, err)}
-			return f, nil
-		}
-		top = v1.Descriptor{Digest: is.Digest, MediaType: is.MediaType}
+	of := &imageCheck{checker: c, at: at, wanted: w}
+	top, err := of.top(ctx)
+	if ctx.Err() != nil {
+		return f, context.Cause(ctx)
+	}
+	if err != nil {
+		f.Problems = []Problem{problemOf(w.Digest, err)}
+		return f, nil
 	}
 	if w.Digest != "" && top.Digest != w.Digest {
 		f.Found = top.Digest
 		f.Problems = append(f.Problems, Problem{Kind: WrongDigest, Digest: w.Digest, Got: top.Digest})
 		top = v1.Descriptor{Digest: w.Digest} // what was wanted may be there without the tag
 	}
-	of := &imageCheck{c, at, w}
 	problems, err := of.manifest(ctx, top, 0)
 	f.Problems = append(f.Problems, problems...)
 	if f.Found == "" && (len(problems) == 0 || problems[0].Kind != AbsentManifest || problems[0].Digest != top.Digest) {
@@ -231,6 +227,25 @@ type imageCheck struct {
 	*checker
 	at     Repository
 	wanted Wanted
+	read   *parsed // what was read under the tag; nil for nothing
+}
+
+// top finds out what the name of the image stands for.
+func (c *imageCheck) top(ctx context.Context) (v1.Descriptor, error) {
+	name := c.wanted.Name
+	switch {
+	case c.o.ManifestsOnly:
+		is, err := c.at.Head(ctx, name)
+		return v1.Descriptor{Digest: is.Digest, MediaType: is.MediaType}, err
+	case verify.Digest(digest.Digest(name)) == nil:
+		return v1.Descriptor{Digest: digest.Digest(name)}, nil
+	}
+	m, err := read(ctx, c.at, name)
+	if err != nil {
+		return v1.Descriptor{}, err
+	}
+	c.read = &m
+	return v1.Descriptor{Digest: m.digest}, nil
 }
 
 // once has something asked once for each digest of a repository; others wait for the answer. What is asked for some
@@ -284,8 +299,10 @@ func (c *imageCheck) manifest(ctx context.Context, d v1.Descriptor, depth int) (
 func (c *imageCheck) look(ctx context.Context, d v1.Descriptor, depth int) (problems []Problem, err error) {
 	m := parsed{parts: &referrers.Parts{}}
 	switch {
+	case c.read != nil && c.read.digest == d.Digest:
+		m = *c.read
 	case !c.o.ManifestsOnly || d.MediaType == "" || isIndex(d.MediaType):
-		m, err = read(ctx, c.at, d.Digest)
+		m, err = read(ctx, c.at, d.Digest.String())
 	case depth > 0: // the outermost was asked for
 		_, err = c.at.Head(ctx, d.Digest.String())
 	}
@@ -339,16 +356,17 @@ func (c *imageCheck) blob(ctx context.Context, d v1.Descriptor) ([]Problem, erro
 	})
 }
 
-// read reads a manifest by its digest.
-func read(ctx context.Context, at referrers.Reader, d digest.Digest) (parsed, error) {
-	text, kind, err := at.Manifest(ctx, d.String())
+// read reads a manifest by its tag or digest.
+func read(ctx context.Context, at referrers.Reader, name string) (parsed, error) {
+	text, kind, err := at.Manifest(ctx, name)
 	if err != nil {
 		return parsed{}, err
 	}
-	if got := digest.FromBytes(text); got != d {
-		return parsed{}, fmt.Errorf("manifest: %w: digest mismatch: %s instead of %s", fault.ErrIntegrity, got, d)
+	d := digest.FromBytes(text)
+	if verify.Digest(digest.Digest(name)) == nil && d.String() != name {
+		return parsed{}, fmt.Errorf("manifest: %w: digest mismatch: %s instead of %s", fault.ErrIntegrity, d, name)
 	}
-	if kind, err = verify.ManifestKind(text, kind); err != nil {
+	if _, err = verify.ManifestKind(text, kind); err != nil {
 		return parsed{}, fmt.Errorf("manifest %s: %w", d, err)
 	}
 	parts, err := referrers.PartsOf(text)
@@ -358,5 +376,5 @@ func read(ctx context.Context, at referrers.Reader, d digest.Digest) (parsed, er
 	if len(parts.Manifests) > limit.MaxIndexEntries {
 		return parsed{}, fmt.Errorf("index %s: %w: %d entries", d, fault.ErrLimit, len(parts.Manifests))
 	}
-	return parsed{d, kind, int64(len(text)), parts}, nil
+	return parsed{d, parts}, nil
 }

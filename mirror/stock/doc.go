@@ -35,7 +35,5 @@ func isIndex(mediaType string) bool { return manifest.MIMETypeIsMultiImage(media
 // parsed is a manifest that was read.
 type parsed struct {
 	digest digest.Digest
-	kind   string
-	size   int64
 	parts  *referrers.Parts
 }

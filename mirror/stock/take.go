@@ -15,6 +15,7 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/opencontainers/go-digest"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/limit"
@@ -195,42 +196,57 @@ func (t *taker) repository(ctx context.Context, name string) (o one) {
 	if err != nil {
 		return one{err: err}
 	}
-	s := &survey{at: at, tags: map[string]digest.Digest{}, manifests: map[digest.Digest]parsed{}}
-	for _, tag := range tags {
-		if ctx.Err() != nil {
-			return one{err: context.Cause(ctx)}
-		}
-		if err := s.tag(ctx, tag); err != nil {
-			o.failed = append(o.failed, fmt.Errorf("tag %.140q: %w", tag, err))
-		}
+	s := &survey{at: at, tags: map[string]digest.Digest{}, claimed: map[digest.Digest]bool{},
+		manifests: map[digest.Digest]parsed{}}
+	failed := make([]error, len(tags))
+	var g errgroup.Group
+	g.SetLimit(tagsAtOnce)
+	for i, tag := range tags {
+		g.Go(func() error {
+			if err := s.tag(ctx, tag); err != nil {
+				failed[i] = fmt.Errorf("tag %.140q: %w", tag, err)
+			}
+			return nil
+		})
 	}
+	_ = g.Wait() // there are no errors
 	if ctx.Err() != nil {
 		return one{err: context.Cause(ctx)}
 	}
+	o.failed = slices.DeleteFunc(failed, func(err error) bool { return err == nil })
 	o.found, o.err = s.result(name)
 	return o
 }
 
+// tagsAtOnce is how many tags of a repository are read concurrently.
+const tagsAtOnce = 4
+
 // survey is what is found in one repository.
 type survey struct {
-	at        Repository
+	at Repository
+
+	mu        sync.Mutex
 	tags      map[string]digest.Digest
+	claimed   map[digest.Digest]bool // that are read, by any goroutine
 	manifests map[digest.Digest]parsed
 }
 
 // tag reads what a tag leads to. An image whose digest is in the tag may be there although the tag is the list of its
 // referrers.
 func (s *survey) tag(ctx context.Context, tag string) error {
-	is, err := s.at.Head(ctx, tag)
+	m, err := read(ctx, s.at, tag)
 	if err != nil {
 		return err
 	}
-	if err := s.manifest(ctx, is.Digest, 0); err != nil {
+	s.claim(m.digest)
+	if err := s.add(ctx, m, 0); err != nil {
 		return err
 	}
-	s.tags[tag] = is.Digest
+	s.mu.Lock()
+	s.tags[tag] = m.digest
+	s.mu.Unlock()
 	named := digest.Digest(strings.Replace(tag, "-", ":", 1))
-	if !reflist.Belongs(tag) || named == is.Digest || verify.Digest(named) != nil {
+	if !reflist.Belongs(tag) || named == m.digest || verify.Digest(named) != nil {
 		return nil
 	}
 	if err := s.manifest(ctx, named, 0); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -239,20 +255,37 @@ func (s *survey) tag(ctx context.Context, tag string) error {
 	return nil
 }
 
-// manifest reads a manifest and the entries of an index. Entries that are not there are left out: indexes may be
-// sparse.
+// claim tells whether a manifest is met for the first time.
+func (s *survey) claim(d digest.Digest) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := s.claimed[d]
+	s.claimed[d] = true
+	return !before
+}
+
+// manifest reads a manifest, unless it was met before.
 func (s *survey) manifest(ctx context.Context, d digest.Digest, depth int) error {
-	if _, known := s.manifests[d]; known {
+	if !s.claim(d) {
 		return nil
 	}
-	if depth > limit.MaxIndexDepth || len(s.manifests) == maxManifests {
-		return fmt.Errorf("%w: indexes in indexes, or more than %d manifests", fault.ErrLimit, maxManifests)
-	}
-	m, err := read(ctx, s.at, d)
+	m, err := read(ctx, s.at, d.String())
 	if err != nil {
 		return err
 	}
-	s.manifests[d] = m
+	return s.add(ctx, m, depth)
+}
+
+// add adds a manifest and reads the entries of an index. Entries that are not there are left out: indexes may be
+// sparse.
+func (s *survey) add(ctx context.Context, m parsed, depth int) error {
+	s.mu.Lock()
+	s.manifests[m.digest] = m
+	full := len(s.manifests) > maxManifests
+	s.mu.Unlock()
+	if depth > limit.MaxIndexDepth || full {
+		return fmt.Errorf("%w: indexes in indexes, or more than %d manifests", fault.ErrLimit, maxManifests)
+	}
 	for _, e := range m.parts.Manifests {
 		if err := s.manifest(ctx, e.Digest, depth+1); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err

@@ -1,0 +1,401 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/mirror"
+	"github.com/operator-bindery/bindery/mirror/imageset"
+	"github.com/operator-bindery/bindery/mirror/medium"
+)
+
+// ocMirrorName is the name under which the program takes the arguments of oc-mirror v2 and gives its exit statuses and
+// files (MIRROR sections 0, 2 and 13).
+const ocMirrorName = "oc-mirror"
+
+// ocMirrorArgs translates the arguments of oc-mirror to those of the hidden commands.
+func ocMirrorArgs(args []string) []string {
+	for i, a := range args {
+		switch a {
+		case "delete":
+			return slices.Concat([]string{"oc-mirror-delete"}, args[:i], args[i+1:])
+		case "list":
+			rest := slices.Concat(args[:i], args[i+1:])
+			if at := slices.Index(rest, "operators"); at >= 0 {
+				rest = slices.Delete(rest, at, at+1)
+			}
+			return append([]string{"oc-mirror-list"}, rest...)
+		case "version", "completion":
+			return append([]string{a}, slices.DeleteFunc(slices.Concat(args[:i], args[i+1:]),
+				func(a string) bool { return a == "--v2" })...)
+		case "help":
+			return []string{"oc-mirror-run", "--help"}
+		}
+		if !strings.HasPrefix(a, "-") && (i == 0 || !strings.HasPrefix(args[i-1], "-")) {
+			break // an argument, not a command
+		}
+	}
+	return append([]string{"oc-mirror-run"}, args...)
+}
+
+// ocMirrorCommands are the hidden commands behind the arguments of oc-mirror.
+func (p *program) ocMirrorCommands() []*cli.Command {
+	return []*cli.Command{
+		hidden(&cli.Command{Name: "oc-mirror-run", Usage: "mirror operators, with the arguments of oc-mirror v2",
+			ArgsUsage: "DESTINATION", Flags: flags(ocMirrorCommonFlags(), ocMirrorRunFlags()), Action: p.ocMirrorRun}),
+		hidden(&cli.Command{Name: "oc-mirror-delete", Usage: "delete mirrored images, with the arguments of oc-mirror v2",
+			ArgsUsage: "DESTINATION", Flags: flags(ocMirrorCommonFlags(), ocMirrorDeleteFlags()),
+			Action: p.ocMirrorDelete}),
+		hidden(&cli.Command{Name: "oc-mirror-list", Usage: "list operators, with the arguments of oc-mirror v2",
+			Flags: flags(ocMirrorCommonFlags(), ocMirrorListFlags()), Action: p.ocMirrorList}),
+	}
+}
+
+// ocMirrorCommonFlags are those of all commands of oc-mirror.
+func ocMirrorCommonFlags() []cli.Flag {
+	ignored := func(names ...string) []cli.Flag {
+		var out []cli.Flag
+		for _, n := range names {
+			out = append(out, &cli.StringFlag{Name: n, Hidden: true})
+		}
+		return out
+	}
+	return flags([]cli.Flag{
+		&cli.StringFlag{Name: "config", Aliases: []string{"c"}, Usage: "image set configuration `FILE`"},
+		&cli.StringFlag{Name: "workspace", Usage: "`file://DIR` of the workspace"},
+		&cli.StringFlag{Name: "authfile", Usage: "credentials `FILE`", EnvVars: []string{"REGISTRY_AUTH_FILE"}},
+		&cli.StringFlag{Name: "cache-dir", Usage: "accepted, and not used: blobs are kept once"},
+		&cli.BoolFlag{Name: "src-tls-verify", Value: true, Usage: "verify the certificates of sources"},
+		&cli.BoolFlag{Name: "dest-tls-verify", Value: true, Usage: "verify the certificates of the destination"},
+		&cli.UintFlag{Name: "parallel-images", Value: 4, Usage: "copy `N` images at once (1 to 10)"},
+		&cli.UintFlag{Name: "parallel-layers", Value: 5, Usage: "copy `N` blobs of each image at once (1 to 10)"},
+		&cli.IntFlag{Name: "retry-times", Value: 5, Usage: "retry failed requests up to `N` times"},
+		&cli.DurationFlag{Name: "retry-delay", Usage: "`DURATION` between retries; 0 is one second, doubled each time"},
+		&cli.BoolFlag{Name: "secure-policy", Usage: "verify the signatures of images that are fetched"},
+		&cli.StringFlag{Name: "policy", Usage: "signature policy `FILE`"},
+		&cli.StringFlag{Name: "registries.d", Usage: "`DIR` with files that say where signatures are"},
+		&cli.StringFlag{Name: "log-level", Value: "info", Usage: "`LEVEL` of messages (info|debug|trace|error)"},
+		&cli.StringFlag{Name: "port", Aliases: []string{"p"}, Usage: "accepted, and not used: nothing is listened to"},
+		&cli.BoolFlag{Name: "v2", Usage: "accepted, and not needed"},
+		&cli.BoolFlag{Name: "v1", Hidden: true},
+		&cli.BoolFlag{Name: "force", Hidden: true},
+		&cli.BoolFlag{Name: "ignore-release-signature", Hidden: true},
+	}, ignored("rootless-storage-path", "cpu-prof", "mem-prof", "src-creds", "dest-creds", "src-username",
+		"src-password", "dest-username", "dest-password", "src-cert-dir", "dest-cert-dir", "src-registry-token",
+		"dest-registry-token"))
+}
+
+func ocMirrorRunFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "from", Usage: "`file://DIR` with the archive"},
+		&cli.DurationFlag{Name: "image-timeout", Usage: "time for one image with its retries", DefaultText: "none"},
+		&cli.IntFlag{Name: "max-nested-paths", Usage: "maximum number `N` of path components at the destination"},
+		&cli.StringFlag{Name: "since", Usage: "leave out what archives before `YYYY-MM-DD` carried"},
+		&cli.BoolFlag{Name: "strict-archive", Usage: "refuse blobs larger than a segment of the archive"},
+		&cli.BoolFlag{Name: "dry-run", Usage: "find out what would be mirrored"},
+		&cli.BoolFlag{Name: "dry-run-manifest-lists", Usage: "as --dry-run, with the images of indexes"},
+		&cli.BoolFlag{Name: "remove-signatures", Usage: "copy no signatures"},
+		&cli.StringFlag{Name: "on-missing", Value: string(mirror.FailMissing),
+			Usage: "what becomes of a catalog that names images which cannot be had (skip-bundle|fail)"},
+		&cli.StringFlag{Name: "compat", Usage: "keep to what another `PROGRAM` does, including its losses (oc-mirror)"},
+		&cli.BoolFlag{Name: "ignore-unsupported", Usage: "go on without platform, helm and samples"},
+		&cli.StringFlag{Name: "account", Usage: "write the account of the run as JSON to `FILE`"},
+		&cli.StringFlag{Name: "catalog-base", Value: string(mirror.KeepBase), Hidden: true},
+		&cli.StringFlag{Name: "compression", Value: "gzip", Hidden: true},
+		&cli.StringFlag{Name: "server", Hidden: true},
+		&cli.IntFlag{Name: "max-layers", Value: 100, Hidden: true},
+	}
+}
+
+func ocMirrorDeleteFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.BoolFlag{Name: "generate", Usage: "list the images to delete"},
+		&cli.StringFlag{Name: "delete-id", Usage: "`ID` in the name of the list"},
+		&cli.StringFlag{Name: "delete-yaml-file", Usage: "delete the images of the list in `FILE`"},
+		&cli.BoolFlag{Name: "delete-signatures", Usage: "list signatures, too"},
+		&cli.BoolFlag{Name: "delete-v1-images", Usage: "refused: tags of oc-mirror v1 are not known"},
+		&cli.BoolFlag{Name: "force-cache-delete", Usage: "accepted: there is no cache to delete from"},
+		&cli.StringFlag{Name: "shared", Value: "keep", Usage: "images that others need (keep|delete)"},
+		&cli.BoolFlag{Name: "ignore-unsupported", Usage: "go on without platform, helm and samples"},
+		&cli.StringFlag{Name: "compat", Hidden: true},
+	}
+}
+
+func ocMirrorListFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "catalog", Usage: "`CATALOG` to list"},
+		&cli.BoolFlag{Name: "catalogs", Usage: "refused: it needs the vendor's list"},
+		&cli.StringFlag{Name: "package", Usage: "show the channels of the package `NAME`"},
+		&cli.StringFlag{Name: "channel", Usage: "show the versions of the channel `NAME`"},
+		&cli.StringFlag{Name: "version", Usage: "for --catalogs"},
+	}
+}
+
+// ocMirrorStatus gives an error the exit status of oc-mirror: bits for images of operators (4) and additional images
+// (8), 1 for all else.
+func ocMirrorStatus(err error) error {
+	if err == nil {
+		return nil
+	}
+	status := 0
+	var incomplete *mirror.IncompleteError
+	var collect *mirror.CollectError
+	switch {
+	case errors.As(err, &incomplete):
+		if incomplete.Operators+incomplete.LeftOut+len(incomplete.Unpublished) > 0 {
+			status |= 4
+		}
+		if incomplete.Additional > 0 {
+			status |= 8
+		}
+	case errors.As(err, &collect):
+		if collect.Operators > 0 {
+			status |= 4
+		}
+		if collect.Additional > 0 {
+			status |= 8
+		}
+	}
+	return &cmdline.ExitStatus{Status: max(status, 1), Err: err}
+}
+
+// ocMirrorLog sets the level of messages.
+func (p *program) ocMirrorLog(c *cli.Context) error {
+	level, ok := map[string]slog.Level{"info": slog.LevelInfo, "debug": slog.LevelDebug, "trace": slog.LevelDebug,
+		"error": slog.LevelError}[c.String("log-level")]
+	if !ok {
+		return cmdline.Usagef("%q: invalid log-level, it should be one of (info,debug,trace,error)", c.String("log-level"))
+	}
+	if c.Bool("v1") {
+		return cmdline.Usagef("--v1 is not supported: this is oc-mirror v2")
+	}
+	p.log = cmdline.NewLogger(p.stderr, p.logFormat(""), level)
+	return nil
+}
+
+// ocMirrorDestination reads the arguments as oc-mirror does, with its sentences.
+func ocMirrorDestination(c *cli.Context) (a mirrorArgs, err error) {
+	if c.String("config") == "" {
+		return a, cmdline.Usagef("use the --config flag it is mandatory")
+	}
+	if c.NArg() < 1 {
+		return a, cmdline.Usagef("requires at least 1 arg(s), only received 0")
+	}
+	dest, from, workspace := c.Args().First(), c.String("from"), c.String("workspace")
+	for name, value := range map[string]string{"from": from, "workspace": workspace} {
+		if value != "" && !strings.HasPrefix(value, fileScheme) {
+			return a, cmdline.Usagef("when --%s is used, it must have file:// prefix", name)
+		}
+	}
+	switch {
+	case strings.HasPrefix(dest, fileScheme) && from != "":
+		return a, cmdline.Usagef("when destination is file://, mirrorToDisk workflow is assumed, and the --from argument " +
+			"is not needed")
+	case strings.HasPrefix(dest, fileScheme) && workspace != "":
+		return a, cmdline.Usagef("when destination is file://, mirrorToDisk workflow is assumed, and the --workspace " +
+			"argument is not needed")
+	case !strings.HasPrefix(dest, fileScheme) && !strings.HasPrefix(dest, "docker://"):
+		return a, cmdline.Usagef("destination must have either file:// (mirror to disk) or docker:// (diskToMirror) " +
+			"protocol prefixes")
+	case strings.HasPrefix(dest, "docker://") && from == "" && workspace == "":
+		return a, cmdline.Usagef("when destination is docker://, either --from (assumes disk to mirror workflow) or " +
+			"--workspace (assumes mirror to mirror workflow) need to be provided")
+	case from != "" && workspace != "":
+		return a, cmdline.Usagef("when destination is docker://, --from (assumes disk to mirror workflow) and " +
+			"--workspace (assumes mirror to mirror workflow) cannot be used together")
+	case c.Bool("dry-run") && c.Bool("dry-run-manifest-lists"):
+		return a, cmdline.Usagef("--dry-run and --dry-run-manifest-lists cannot be used together")
+	}
+	if text := c.String("since"); text != "" {
+		if _, err := time.Parse(time.DateOnly, text); err != nil {
+			return a, cmdline.Usagef("--since flag needs to be in format yyyy-MM-dd")
+		}
+	}
+	for _, name := range []string{"parallel-images", "parallel-layers"} {
+		if n := c.Uint(name); n < 1 || n > 10 {
+			return a, cmdline.Usagef("the flag %s must be between the range 1 to 10", name)
+		}
+	}
+	return readMirrorArgs(c)
+}
+
+// ocMirrorRegistry is the configuration of one end.
+func ocMirrorRegistry(c *cli.Context, verify string) images.Registry {
+	r := images.Registry{AuthFile: c.String("authfile"), RegistriesDir: c.String("registries.d"),
+		UserAgent: "bindery/" + strings.TrimPrefix(c.App.Version, "v")}
+	if !c.Bool(verify) {
+		skip := true
+		r.SkipTLSVerify, r.PlainHTTP = &skip, true
+	}
+	return r.Env(os.Getenv)
+}
+
+func (p *program) ocMirrorRun(c *cli.Context) (err error) {
+	if err := p.ocMirrorLog(c); err != nil {
+		return err
+	}
+	a, err := ocMirrorDestination(c)
+	if err != nil {
+		return err
+	}
+	if c.Args().Len() > 1 {
+		return cmdline.Usagef("requires 1 arg, received %d", c.NArg())
+	}
+	o := mirror.Options{Mode: a.mode, Target: a.target, Archive: a.archive, Config: c.String("config"),
+		OnMissing: mirror.OnMissing(c.String("on-missing")), Base: mirror.Base(c.String("catalog-base")),
+		Jobs: int(c.Uint("parallel-images")), Layers: int(c.Uint("parallel-layers")), Timeout: c.Duration("image-timeout"),
+		DryRun: c.Bool("dry-run") || c.Bool("dry-run-manifest-lists"), ManifestLists: c.Bool("dry-run-manifest-lists"),
+		Compat: c.String("compat") != "", Sparse: referrers.SparseKeep, Log: p.log,
+		Medium: medium.Options{Form: medium.OCMirror, Strict: c.Bool("strict-archive")}}
+	if !c.Bool("remove-signatures") {
+		o.With = referrers.Kinds{Tags: true, Referrers: true}
+	}
+	if o.Now, err = p.mirrorTime(time.Now().UTC().Truncate(time.Second)); err != nil {
+		return err
+	}
+	if text := c.String("since"); text != "" && o.Mode == mirror.ToDisk {
+		o.Since, _ = time.Parse(time.DateOnly, text) // it was checked
+	}
+	if o.Set, err = p.imageSet(c, imageset.Image); err != nil {
+		var wrong *imageset.Error
+		if errors.As(err, &wrong) && wrong.OnlyTagless() {
+			return &cmdline.ExitStatus{Status: 8, Err: err}
+		}
+		return err
+	}
+	if o.Filter, err = p.filterPolicy(c); err != nil {
+		return err
+	}
+	if err := p.ocMirrorClients(c, &o); err != nil {
+		return err
+	}
+	if o.Workspace, err = mirror.OpenWorkspace(a.workspace); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, o.Workspace.Close()) }()
+	stop, err := p.ocMirrorLogFile(&o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stop()) }()
+	if o.Mode != mirror.ToDisk {
+		uploads, err := images.NewUploadStore(filepath.Join(o.Workspace.Dir(), ".uploads"))
+		if err != nil {
+			return err
+		}
+		if o.Remote, err = p.ocMirrorRemote(c, uploads); err != nil {
+			return err
+		}
+	}
+	account, err := p.runMirror(c.Context, o)
+	err = ocMirrorStatus(err)
+	if account == nil {
+		return err
+	}
+	p.ocMirrorResults(account)
+	if file := c.String("account"); file != "" {
+		var status *cmdline.ExitStatus
+		if errors.As(err, &status) {
+			account.Exit = status.Status
+		}
+		if failed := p.writeAccount("account", file, account); failed != nil {
+			return errors.Join(err, failed)
+		}
+	}
+	return err
+}
+
+// ocMirrorClients creates the clients that read.
+func (p *program) ocMirrorClients(c *cli.Context, o *mirror.Options) error {
+	client := images.ClientOptions{Registry: ocMirrorRegistry(c, "src-tls-verify"), Retries: c.Int("retry-times"),
+		AnyPlatform: true, Events: p.warnEvent, PolicyFile: c.String("policy")}
+	if !c.Bool("secure-policy") && client.PolicyFile == "" {
+		client.NoPolicy = true
+	}
+	if o.Mode == mirror.FromDisk {
+		client.NoPolicy, client.PolicyFile = true, ""
+	}
+	var err error
+	if o.Images, err = images.NewClient(client); err != nil {
+		return err
+	}
+	p.images = o.Images
+	p.atEnd = append(p.atEnd, func(bool) error { return o.Images.Close() })
+	if o.Render, err = p.bundleOptions(c); err != nil || o.Mode == "" {
+		return err
+	}
+	spec, err := p.mirrorSpec(c, o.Base)
+	if err != nil {
+		return err
+	}
+	spec.Registry = client.Registry
+	work, err := images.NewWorkspace(c.Context, nil, "")
+	if err != nil {
+		return err
+	}
+	p.atEnd = append(p.atEnd, func(bool) error { return work.Close() })
+	spec.Build.Dir = work.Dir()
+	o.Spec = *spec
+	return nil
+}
+
+func (p *program) ocMirrorRemote(c *cli.Context, uploads images.Uploads) (*images.Remote, error) {
+	remote, err := images.NewRemote(c.Context, images.RemoteOptions{Registry: ocMirrorRegistry(c, "dest-tls-verify"),
+		Retries: c.Int("retry-times"), Backoff: c.Duration("retry-delay"), Uploads: uploads, Events: p.warnEvent})
+	if err == nil {
+		p.atEnd = append(p.atEnd, func(bool) error { return remote.Close() })
+	}
+	return remote, err
+}
+
+// ocMirrorLogFile also writes messages to the file that oc-mirror writes them to.
+func (p *program) ocMirrorLogFile(o *mirror.Options) (stop func() error, err error) {
+	dir := filepath.Join(o.Workspace.Dir(), "logs")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	f, err := os.Create(filepath.Join(dir, "oc-mirror-"+o.Now.Format("20060102_150405")+".log"))
+	if err != nil {
+		return nil, err
+	}
+	before := p.log
+	p.log = cmdline.NewLogger(io.MultiWriter(p.stderr, f), p.logFormat(""), slog.LevelInfo)
+	o.Log = p.log
+	return func() error { p.log = before; return f.Close() }, nil
+}
+
+// ocMirrorResults prints the counts as oc-mirror does.
+func (p *program) ocMirrorResults(a *mirror.Account) {
+	for _, kind := range []struct {
+		name string
+		of   []mirror.Kind
+	}{{"operator", []mirror.Kind{mirror.Related, mirror.Bundle}}, {"additional", []mirror.Kind{mirror.Additional}}} {
+		there, asked := a.Count(kind.of...)
+		if kind.name == "operator" {
+			for _, c := range a.Catalogs {
+				asked++
+				if c.Published {
+					there++
+				}
+			}
+		}
+		if asked > 0 && !a.DryRun {
+			fmt.Fprintf(p.stdout, "%d / %d %s images mirrored successfully\n", there, asked, kind.name)
+		}
+	}
+	for _, file := range append(slices.Clone(a.Resources), a.Files...) {
+		fmt.Fprintln(p.stdout, file)
+	}
+}

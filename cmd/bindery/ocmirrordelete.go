@@ -1,0 +1,206 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/opencontainers/go-digest"
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/declcfg/list"
+	"github.com/operator-bindery/bindery/internal/printable"
+	"github.com/operator-bindery/bindery/internal/regularfile"
+	"github.com/operator-bindery/bindery/mirror"
+	"github.com/operator-bindery/bindery/mirror/imageset"
+	"github.com/operator-bindery/bindery/render"
+)
+
+func (p *program) ocMirrorDelete(c *cli.Context) error {
+	if err := p.ocMirrorLog(c); err != nil {
+		return err
+	}
+	if c.NArg() < 1 {
+		return cmdline.Usagef("requires at least 1 arg(s), only received 0")
+	}
+	dest := c.Args().First()
+	if !strings.HasPrefix(dest, "docker://") {
+		return cmdline.Usagef("the destination registry argument must have a docker:// protocol prefix")
+	}
+	t, err := imageset.ParseTarget(dest)
+	if err != nil {
+		return usage(err)
+	}
+	switch {
+	case c.Bool("delete-v1-images"):
+		return cmdline.Usagef("--delete-v1-images is not supported: the tags of oc-mirror v1 are not known")
+	case c.Bool("generate") && c.String("workspace") == "":
+		return cmdline.Usagef("the --workspace flag is mandatory when using the --generate flag")
+	case c.Bool("generate"):
+		return p.ocMirrorGenerate(c, t)
+	case c.String("delete-yaml-file") == "":
+		return cmdline.Usagef("the --delete-yaml-file flag is mandatory when not using the --generate flag")
+	}
+	file := c.String("delete-yaml-file")
+	text, err := regularfile.ReadMounted(file)
+	if err != nil {
+		return err
+	}
+	l, err := mirror.ParseDeleteList(text)
+	if err != nil {
+		return &cmdline.Error{Class: cmdline.ClassInput, Object: file, Err: fmt.Errorf("%s: %w", file, err)}
+	}
+	remote, err := p.ocMirrorRemote(c, nil)
+	if err != nil {
+		return err
+	}
+	all, err := mirror.Delete(c.Context, l, t, remote, nil)
+	for _, kinds := range [][]mirror.Kind{{mirror.Related, mirror.Bundle}, {mirror.Additional}} {
+		asked, gone := 0, 0
+		for _, d := range all {
+			if slices.Contains(kinds, d.Type) {
+				asked++
+				if d.Status == "deleted" || d.Status == "absent" {
+					gone++
+				}
+			}
+		}
+		if asked > 0 {
+			name := "operator"
+			if kinds[0] == mirror.Additional {
+				name = "additional"
+			}
+			fmt.Fprintf(p.stdout, "%d / %d %s images deleted successfully\n", gone, asked, name)
+		}
+	}
+	return err
+}
+
+// ocMirrorGenerate writes the list of images to delete, and the configuration beside it.
+func (p *program) ocMirrorGenerate(c *cli.Context, t imageset.Target) (err error) {
+	o := mirror.DeleteOptions{Options: mirror.Options{Target: t, Log: p.log}, Shared: c.String("shared") == "delete",
+		Signatures: c.Bool("delete-signatures")}
+	if o.Set, err = p.imageSet(c, imageset.Delete); err != nil {
+		return err
+	}
+	if err := p.ocMirrorClients(c, &o.Options); err != nil {
+		return err
+	}
+	if o.Workspace, err = mirror.OpenWorkspace(strings.TrimPrefix(c.String("workspace"), fileScheme)); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, o.Workspace.Close()) }()
+	if o.Remote, err = p.ocMirrorRemote(c, nil); err != nil {
+		return err
+	}
+	l, _, err := mirror.ListDeletions(c.Context, o)
+	if err != nil {
+		return err
+	}
+	text, err := l.MarshalYAML()
+	if err != nil {
+		return err
+	}
+	id := ""
+	if text := c.String("delete-id"); text != "" {
+		id = "-" + filepath.Base(text)
+	}
+	for name, content := range map[string][]byte{"delete-images" + id + ".yaml": text,
+		"delete-imageset-config" + id + ".yaml": o.Set.Pinned(imageset.Delete, func(imageset.Operator) digest.Digest { return "" })} {
+		if _, err := o.Workspace.Write(content, "delete", name); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintln(p.stdout, filepath.Join(o.Workspace.Dir(), "delete")+" file created")
+	return nil
+}
+
+// ocMirrorList lists the packages of a catalog, the channels of a package, or the versions of a channel.
+func (p *program) ocMirrorList(c *cli.Context) error {
+	if err := p.ocMirrorLog(c); err != nil {
+		return err
+	}
+	if c.Bool("catalogs") {
+		return cmdline.Usagef("--catalogs is not supported: it needs the vendor's list of catalogs; give --catalog")
+	}
+	if c.String("catalog") == "" {
+		return cmdline.Usagef("--catalog is needed")
+	}
+	if c.String("channel") != "" && c.String("package") == "" {
+		return cmdline.Usagef("--channel needs --package")
+	}
+	var o mirror.Options
+	if err := p.ocMirrorClients(c, &o); err != nil {
+		return err
+	}
+	name := strings.TrimPrefix(c.String("catalog"), "docker://")
+	o.Render.Skeleton = true
+	blobs, err := render.Reference(c.Context, name, o.Render)
+	if err != nil {
+		return err
+	}
+	catalog, err := declcfg.Collect(blobs)
+	if err != nil {
+		return err
+	}
+	var b strings.Builder
+	if err := ocMirrorTables(&b, catalog, c.String("package"), c.String("channel")); err != nil {
+		return err
+	}
+	_, err = p.stdout.Write([]byte(b.String()))
+	return err
+}
+
+// ocMirrorTables writes the tables of oc-mirror (MIRROR 13.4).
+func ocMirrorTables(w io.Writer, c *declcfg.Catalog, pkg, channel string) error {
+	if channel != "" {
+		return ocMirrorVersions(w, c, pkg, channel)
+	}
+	listing, err := list.Load(func(yield func(declcfg.Blob, error) bool) { c.Blobs()(yield) })
+	if err != nil {
+		return err
+	}
+	packages := slices.DeleteFunc(listing.Packages(), func(p list.Package) bool { return pkg != "" && p.Name != pkg })
+	if err := list.PackageTable(packages).Write(w, printable.Cell); err != nil || pkg == "" {
+		return err
+	}
+	channels, err := listing.Channels(pkg)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(w)
+	return list.ChannelTable(channels).Write(w, printable.Cell)
+}
+
+// ocMirrorVersions writes the versions of a channel.
+func ocMirrorVersions(w io.Writer, c *declcfg.Catalog, pkg, channel string) error {
+	at := slices.IndexFunc(c.Channels, func(h declcfg.Channel) bool { return h.Package == pkg && h.Name == channel })
+	if at < 0 {
+		return &declcfg.NotFoundError{Kind: "channel", Name: channel}
+	}
+	in := map[string]bool{}
+	for _, e := range c.Channels[at].Entries {
+		in[e.Name] = true
+	}
+	var versions []declcfg.VersionRelease
+	for i := range c.Bundles {
+		if b := &c.Bundles[i]; b.Package == pkg && in[b.Name] {
+			v, err := b.VersionRelease()
+			if err != nil {
+				return err
+			}
+			versions = append(versions, v)
+		}
+	}
+	slices.SortFunc(versions, declcfg.VersionRelease.Compare)
+	fmt.Fprintln(w, "VERSIONS")
+	for _, v := range versions {
+		fmt.Fprintln(w, printable.Text(v.String()))
+	}
+	return nil
+}
