@@ -163,6 +163,7 @@ func (r *run) rebuild(ctx context.Context, c *catalog, dir string) (*build.Image
 			return nil, errors.New("the catalog has none of the platforms that are asked for")
 		}
 		if r.o.Base == KeepBase {
+			spec.Build.TrimBase = true
 			if spec.Build.Base, err = spec.Images.Reference(c.name); err != nil {
 				return nil, err
 			}
