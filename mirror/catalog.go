@@ -293,8 +293,12 @@ func (r *run) explain(c *catalog) {
 		}
 	}
 	if n := len(c.result.Lost); n > 0 && len(r.o.Filter.Installed) == 0 {
-		r.log.info(fmt.Sprintf("%s: in %d channels versions that may be installed have no way to the kept head: "+
-			"\"mirror plan\" lists them, --installed PACKAGE=VERSION checks those of a cluster", c.op.Written, n))
+		channels := "1 channel"
+		if n > 1 {
+			channels = itoa(n) + " channels"
+		}
+		r.log.info(fmt.Sprintf("%s: in %s versions that may be installed have no way to the kept head: "+
+			"\"mirror plan\" lists them, --installed PACKAGE=VERSION checks those of a cluster", c.op.Written, channels))
 	}
 }
 

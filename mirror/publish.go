@@ -81,7 +81,14 @@ func (r *run) put(ctx context.Context, c *catalog, from referrers.Reader, top v1
 	_, err = referrers.CopyImage(ctx, from, to, top, referrers.ImageOptions{
 		Tag: dest.Tag, Jobs: r.o.Layers,
 		Before: func(ctx context.Context, image referrers.Image) error {
-			image.Name = dest.Name()
+			if image.Name = dest.Name(); r.writer != nil {
+				image.Name = "" // signatures for policies need the name that it gets at a registry
+			}
+			if c.ready != nil { // it may have been signed when the medium was written
+				if _, err := r.attach(ctx, from, to, image); err != nil {
+					return err
+				}
+			}
 			for _, s := range sign {
 				if err := s.Attach(ctx, to, image); err != nil {
 					return err
