@@ -28,6 +28,8 @@ type catalog struct {
 	// name is what the catalog is read from: with the digest if it is in a registry. digest is that of its image.
 	name   string
 	digest digest.Digest
+	// source is how messages name it.
+	source string
 	// index is the catalog, filtered. It is open until the catalog is published.
 	index  *indeximage.Index
 	result *filter.Result
@@ -70,11 +72,14 @@ func (r *run) openCatalog(ctx context.Context, op imageset.Operator) (_ *catalog
 	c := &catalog{op: op, selects: op}
 	c.account = CatalogAccount{Source: op.Catalog.Name(), Packages: map[string]CatalogedPackage{}}
 	if err := r.resolveCatalog(ctx, c); err != nil {
-		return c, err
+		return c, r.explainLeftOut(ctx, err)
 	}
 	c.account.Digest = c.digest
 	c.account.FilterHash = op.FilterHash(c.digest)
-	r.log.info(fmt.Sprintf("reading the catalog %s", c.name))
+	if c.source == "" {
+		c.source = c.name
+	}
+	r.log.info("reading the catalog " + c.source)
 	c.index, err = indeximage.Open(ctx, c.name, indeximage.Options{
 		Change: change.Options{Jobs: r.o.Render.Jobs, Reuse: true, Warn: r.o.Render.Warn},
 		Render: r.o.Render,
@@ -315,8 +320,12 @@ func versionsText(all []filter.LostVersion) string {
 	return text
 }
 
-// filterProblem passes on what the filter has found.
+// filterProblem passes on what the filter has found. Errors are in what [catalog.refused] returns.
 func (r *run) filterProblem(c *catalog, p filter.Problem) {
+	if p.Level == filter.Failure {
+		r.note(Problem{Level: Fault, Object: c.op.Written, Message: p.Sentence(), Hint: p.Fix})
+		return
+	}
 	r.problem(Level(p.Level), c.op.Written, p.Fix, "%s", p.Sentence())
 }
 

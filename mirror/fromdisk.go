@@ -38,6 +38,28 @@ func (r *run) openReader(ctx context.Context) (err error) {
 	return nil
 }
 
+// explainLeftOut adds to an error about something that is not there what the archive counts on at the target.
+func (r *run) explainLeftOut(ctx context.Context, err error) error {
+	if r.reader == nil || !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	list, failed := r.reader.LeftOut(ctx)
+	if failed != nil || len(list) == 0 {
+		return err
+	}
+	since := ""
+	for _, l := range list {
+		if l.Since != nil && since < pinnedTime(*l.Since) {
+			since = pinnedTime(*l.Since)
+		}
+	}
+	if since != "" {
+		since = ", up to that of " + since
+	}
+	return fmt.Errorf("%w: the archive leaves out %d manifests and blobs that earlier archives carried%s: copy those first, "+
+		"or write an archive with all of it (--all)", err, len(list), since)
+}
+
 // otherPlaces are the repositories of the target from which a blob that the medium leaves out can be mounted.
 func (r *run) otherPlaces(d digest.Digest) []string {
 	return r.elsewhere[d]
@@ -61,7 +83,7 @@ func (o mediumOrigin) open(ctx context.Context, i *item) (*opened, error) {
 		}
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		err = fmt.Errorf("%w: neither the medium has %s:%s nor the target", fs.ErrNotExist, at.Path, at.Tag)
+		err = fmt.Errorf("neither the archive nor the registry has %s:%s: %w", at.Path, at.Tag, fs.ErrNotExist)
 	}
 	if err != nil {
 		return nil, err
@@ -203,6 +225,7 @@ func (r *run) catalogOnMedium(ctx context.Context, c *catalog) error {
 	found.top, found.reader = top, &deltaReader{r, repo, dest}
 	dir := filepath.Join(r.work.Dir(), "medium-"+top.Digest.Encoded()[:16])
 	c.name, c.digest = "oci:"+dir+":catalog", found.digest
+	c.source = fmt.Sprintf("%s:%s of the archive", found.path, found.tag)
 	if found.filtered {
 		c.ready = found
 		c.selects.Full, c.selects.Packages = true, nil

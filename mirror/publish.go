@@ -102,7 +102,7 @@ func (r *run) put(ctx context.Context, c *catalog, from referrers.Reader, top v1
 		return err
 	}
 	c.account.Published = true
-	r.log.info(fmt.Sprintf("published the catalog %s", dest.Name()))
+	r.log.info(r.publishing() + " the catalog " + dest.Name())
 	return nil
 }
 

@@ -70,6 +70,8 @@ func (r *run) setHave(o *medium.Options) error {
 	if err != nil || h.Time.IsZero() {
 		return err
 	}
+	r.log.info(fmt.Sprintf("leaving out what earlier archives carried, up to that of %s; with --all nothing is left out",
+		pinnedTime(h.Time)))
 	r.earlier, o.Have, o.Where, o.Since = h, h.Has, h.Where, &h.Time
 	return nil
 }

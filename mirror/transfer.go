@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/mirror/imageset"
 )
 
@@ -241,10 +242,14 @@ func (r *run) checkItems(list []*item) error {
 		return errors.Join(errs...)
 	}
 	if len(list) == 0 {
-		return errors.New("no images to copy")
+		return errNoImages
 	}
 	return nil
 }
+
+// errNoImages is the error about an image set without images.
+var errNoImages = fault.New(fault.Input,
+	"no images to copy: the image set names no operators and no additional images")
 
 // block notes that an image is left out by a rule of the image set.
 func (r *run) block(i *item) {

@@ -43,7 +43,7 @@ func (p *program) mirrorPublish(c *cli.Context) error {
 	return p.withMirror(c, a, func(o mirror.Options) error {
 		o.PublishOnly = true
 		account, err := p.runMirror(c.Context, o)
-		return p.reportMirror(c, account, asJSON, err)
+		return p.reportMirror(c, o, account, asJSON, err)
 	})
 }
 

@@ -50,15 +50,26 @@ func ocMirrorArgs(args []string) []string {
 	return append([]string{"oc-mirror-run"}, args...)
 }
 
+const ocMirrorHelp = "The destination decides:\n\n" +
+	"  oc-mirror -c FILE file://DIR                                 from registries to an archive in DIR\n" +
+	"  oc-mirror -c FILE --from file://DIR docker://REGISTRY        from the archive in DIR to a registry\n" +
+	"  oc-mirror -c FILE --workspace file://DIR docker://REGISTRY   from registries to a registry\n" +
+	"  oc-mirror delete --generate -c FILE --workspace file://DIR docker://REGISTRY\n" +
+	"  oc-mirror delete --delete-yaml-file FILE docker://REGISTRY\n" +
+	"  oc-mirror list operators --catalog NAME [--package NAME [--channel NAME]]\n\n" +
+	"The exit status is 0, or 1, or the sum of 4 (images of operators lack) and 8 (additional images lack). This is\n" +
+	"bindery under the name oc-mirror; \"bindery mirror --help\" has more."
+
 // ocMirrorCommands are the hidden commands behind the arguments of oc-mirror.
 func (p *program) ocMirrorCommands() []*cli.Command {
 	return []*cli.Command{
-		hidden(&cli.Command{Name: "oc-mirror-run", Usage: "mirror operators, with the arguments of oc-mirror v2",
+		hidden(&cli.Command{Name: "oc-mirror-run", UsageText: "oc-mirror",
+			Usage: "mirror operators, with the arguments of oc-mirror v2", Description: ocMirrorHelp,
 			ArgsUsage: "DESTINATION", Flags: flags(ocMirrorCommonFlags(), ocMirrorRunFlags()), Action: p.ocMirrorRun}),
-		hidden(&cli.Command{Name: "oc-mirror-delete", Usage: "delete mirrored images, with the arguments of oc-mirror v2",
+		hidden(&cli.Command{Name: "oc-mirror-delete", UsageText: "oc-mirror delete", Usage: "delete mirrored images, with the arguments of oc-mirror v2",
 			ArgsUsage: "DESTINATION", Flags: flags(ocMirrorCommonFlags(), ocMirrorDeleteFlags()),
 			Action: p.ocMirrorDelete}),
-		hidden(&cli.Command{Name: "oc-mirror-list", Usage: "list operators, with the arguments of oc-mirror v2",
+		hidden(&cli.Command{Name: "oc-mirror-list", UsageText: "oc-mirror list operators", Usage: "list operators, with the arguments of oc-mirror v2",
 			Flags: flags(ocMirrorCommonFlags(), ocMirrorListFlags()), Action: p.ocMirrorList}),
 	}
 }
@@ -336,6 +347,7 @@ func (p *program) ocMirrorClients(c *cli.Context, o *mirror.Options) error {
 	if o.Render, err = p.bundleOptions(c); err != nil || o.Mode == "" {
 		return err
 	}
+	o.Render.Opened = nil // the run says which catalogs it reads
 	spec, err := p.mirrorSpec(c, o.Base)
 	if err != nil {
 		return err
