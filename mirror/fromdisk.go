@@ -113,23 +113,43 @@ func (d *deltaReader) Manifest(ctx context.Context, name string) ([]byte, string
 }
 
 func (d *deltaReader) Blob(ctx context.Context, want v1.Descriptor) (io.ReadCloser, error) {
-	r, err := d.medium.Blob(ctx, want)
-	if !errors.Is(err, fs.ErrNotExist) {
-		return r, err
+	return d.BlobFrom(ctx, want, 0)
+}
+
+// BlobFrom opens a blob at an offset. It implements [referrers.Ranger].
+func (d *deltaReader) BlobFrom(ctx context.Context, want v1.Descriptor, from int64) (io.ReadCloser, error) {
+	r, absent := blobFrom(ctx, d.medium, want, from)
+	if !errors.Is(absent, fs.ErrNotExist) {
+		return r, absent
 	}
-	if r, there := d.target.Blob(ctx, want); there == nil {
+	if r, err := blobFrom(ctx, d.target, want, from); err == nil {
 		return r, nil
 	}
 	for _, name := range d.run.otherPlaces(want.Digest) {
-		at, failed := d.run.o.Remote.Repository(name)
-		if failed != nil {
+		at, err := d.run.o.Remote.Repository(name)
+		if err != nil {
 			continue
 		}
-		if r, failed := at.Blob(ctx, want); failed == nil {
+		if r, err := blobFrom(ctx, at, want, from); err == nil {
 			return r, nil
 		}
 	}
-	return nil, err
+	return nil, absent
+}
+
+// blobFrom opens a blob at an offset.
+func blobFrom(ctx context.Context, at referrers.Reader, want v1.Descriptor, from int64) (io.ReadCloser, error) {
+	if r, ok := at.(referrers.Ranger); ok && from > 0 {
+		return r.BlobFrom(ctx, want, from)
+	}
+	r, err := at.Blob(ctx, want)
+	if err != nil || from == 0 {
+		return r, err
+	}
+	if _, err := io.CopyN(io.Discard, r, from); err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	return r, nil
 }
 
 func (d *deltaReader) Referrers(ctx context.Context, subject digest.Digest) ([]v1.Descriptor, error) {

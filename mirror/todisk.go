@@ -46,13 +46,11 @@ func (r *run) openWriter(ctx context.Context) (err error) {
 	return nil
 }
 
-// mediumKey identifies what the medium is to hold, so that an interrupted run is gone on with by the same only.
+// mediumKey identifies what the medium is to hold, so that an interrupted run is gone on with by the same only. A
+// catalog that moved meanwhile leaves blobs that no image has any more; all else is there.
 func (r *run) mediumKey() string {
 	h := digest.SHA256.Digester()
 	h.Hash().Write(r.o.Set.Text)
-	for _, c := range r.catalogs {
-		fmt.Fprintf(h.Hash(), "\n%s", c.digest)
-	}
 	if r.o.Against != nil {
 		fmt.Fprintf(h.Hash(), "\nagainst %s", r.o.AgainstDigest)
 	}
@@ -74,7 +72,7 @@ func (r *run) setHave(o *medium.Options) error {
 	}
 	r.log.info(fmt.Sprintf("leaving out what earlier archives carried, up to that of %s; with --all nothing is left out",
 		pinnedTime(h.Time)))
-	r.earlier, o.Have, o.Where = h, h.Has, h.Where
+	r.earlier, o.Have, o.Where, o.Since = h, h.Has, h.Where, &h.Time
 	return nil
 }
 

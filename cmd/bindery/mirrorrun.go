@@ -414,7 +414,12 @@ func (p *program) newRemote(c *cli.Context, at images.Registry, throttle *images
 
 // mirrorSigning reads the flags about signing: rebuilt catalogs are signed.
 func (p *program) mirrorSigning(c *cli.Context, o *mirror.Options) error {
-	if err := p.prepareSigning(c, target{}); err != nil {
+	t := target{}
+	if o.Mode == mirror.ToDisk {
+		// Its name at a registry is not known yet: signatures for policies need --sign-identity.
+		t.destinations = []images.Destination{{Transport: images.OCIArchive, Path: o.Archive}}
+	}
+	if err := p.prepareSigning(c, t); err != nil {
 		return err
 	}
 	o.Sign = p.signing.attachments()

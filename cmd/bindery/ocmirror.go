@@ -234,6 +234,9 @@ func ocMirrorDestination(c *cli.Context) (a mirrorArgs, err error) {
 			return a, cmdline.Usagef("--since flag needs to be in format yyyy-MM-dd")
 		}
 	}
+	if c.IsSet("cache-dir") && os.Getenv("OC_MIRROR_CACHE") != "" {
+		return a, cmdline.Usagef("either OC_MIRROR_CACHE or --cache-dir can be used but not both")
+	}
 	for _, name := range []string{"parallel-images", "parallel-layers"} {
 		if n := c.Uint(name); n < 1 || n > 10 {
 			return a, cmdline.Usagef("the flag %s must be between the range 1 to 10", name)
