@@ -45,7 +45,7 @@ func (p *program) mirrorRunCommand() *cli.Command {
 			examples("bindery mirror run -c imageset.yaml --workspace mirror docker://registry.example.com/olm",
 				"bindery mirror run -c imageset.yaml file://media",
 				"bindery mirror run -c imageset.yaml --from media docker://registry.example.com/olm --dry-run -o json"),
-		Flags: flags(imageSetFlags(), mirrorRunFlags(), mirrorCopyFlags(), []cli.Flag{shardFlag()}, mirrorMediumFlags(),
+		Flags: flags(imageSetFlags(), mirrorRunFlags(), mirrorCopyFlags(), []cli.Flag{mirrorShardFlag()}, mirrorMediumFlags(),
 			filterPolicyFlags(), mirrorCatalogFlags(), answerFlags(), signFlags(), imageFlags()),
 		Action: exactly(1, p.mirrorRun),
 	}
@@ -96,11 +96,6 @@ func mirrorCopyFlags() []cli.Flag {
 	}
 }
 
-// shardFlag divides the images.
-func shardFlag() cli.Flag {
-	return &cli.StringFlag{Name: "shard", Category: "copying", Usage: "copy part `I/N` of the images and publish no " +
-		"catalog; mirror publish does that after all parts"}
-}
 
 // mirrorMediumFlags say how archives are written.
 func mirrorMediumFlags() []cli.Flag {
@@ -206,18 +201,6 @@ func (p *program) mirrorRun(c *cli.Context) error {
 		account, err := p.runMirror(c.Context, o)
 		return p.reportMirror(c, account, asJSON, err)
 	})
-}
-
-// readShard reads --shard.
-func readShard(c *cli.Context) (mirror.Shard, error) {
-	if !c.IsSet("shard") {
-		return mirror.Shard{}, nil
-	}
-	s, err := mirror.ParseShard(c.String("shard"))
-	if err != nil {
-		return s, usage(err)
-	}
-	return s, nil
 }
 
 // withMirror prepares the options of a run, and calls run with them.
