@@ -50,7 +50,7 @@ func (p *program) readListFlags(c *cli.Context) (listFlags, error) {
 	return listFlags{
 		file: c.String("from-file"), reportDir: c.String("report-dir"), outDir: c.String("out-dir"),
 		results: c.String("results"), shard: shard,
-		push:    c.Bool("push"), load: c.Bool("load"), keepGoing: c.Bool("keep-going"), overwrite: c.Bool("overwrite"),
+		push: c.Bool("push"), load: c.Bool("load"), keepGoing: c.Bool("keep-going"), overwrite: c.Bool("overwrite"),
 		base: c.String("binary-image"), cache: strings.Join(names, ","), copy: p.copyOptions(c),
 	}, err
 }
@@ -64,7 +64,7 @@ type migrationList struct {
 	dir   string // of the reports
 	inner int    // concurrency inside one migration
 	// part names the part of the list that is done; empty for all of it.
-	part string
+	part  string
 	ended int
 	// status shows the progress of the list on a terminal.
 	status *cmdline.Status
