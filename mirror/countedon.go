@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"sync"
 	"time"
 
@@ -41,8 +42,13 @@ func (r *run) checkCountedOn(ctx context.Context) error {
 	var mu sync.Mutex
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(max(r.o.Jobs, 16))
+	catalogs := map[string]bool{}
+	for _, c := range r.contained.Catalogs {
+		catalogs[c.Path] = true
+	}
 	for _, l := range r.contained.LeftOut {
-		if len(l.Repositories) == 0 {
+		// Of catalogs the sources may be on media, and are never at a target.
+		if len(l.Repositories) == 0 || slices.ContainsFunc(l.Repositories, func(name string) bool { return catalogs[name] }) {
 			continue
 		}
 		g.Go(func() error {
