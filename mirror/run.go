@@ -35,6 +35,7 @@ type run struct {
 	progress  progress
 	problems  sync.Mutex // guards the problems of the account
 	weights   weights
+	troubles  troubles
 }
 
 // Run mirrors an image set. The account is returned with every error that comes after the configuration was read. An
