@@ -485,7 +485,14 @@ func (p *program) runMirror(ctx context.Context, o mirror.Options) (*mirror.Acco
 			p.log.Info(fmt.Sprintf("%d of %s, %s", e.Images, count(e.AllImages, "image"), cmdline.FormatSize(e.Bytes)))
 		}
 	}
-	return mirror.Run(ctx, o)
+	account, err := mirror.Run(ctx, o)
+	var lack *mirror.LackError
+	if errors.As(err, &lack) {
+		err = &cmdline.Error{Class: cmdline.ClassConflict, Object: o.Archive, Err: err,
+			Hint: "copy the earlier archives first, or write one against an inventory of this registry (mirror inventory), " +
+				"or a whole one with --all"}
+	}
+	return account, err
 }
 
 // reportMirror prints what a run has done, and returns its exit status.
