@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/mirror/imageset"
 )
 
@@ -137,12 +138,11 @@ func (r *run) copyItem(ctx context.Context, i *item) (err error) {
 	if there.Digest == from.top.Digest && r.settled(i, from.top) {
 		return nil
 	}
-	hanging := &attachmentReader{Reader: from.Reader}
 	var attached referrers.Account
 	done, err := referrers.CopyImage(ctx, from.Reader, to, from.top, referrers.ImageOptions{
 		Tag: i.destination.Tag, Platforms: i.platforms, Sparse: r.o.Sparse, ByDigest: i.byDigest(), Jobs: r.o.Layers,
 		Before: func(ctx context.Context, image referrers.Image) (err error) {
-			attached, err = r.attach(ctx, hanging, to, image)
+			attached, err = r.attach(ctx, from.Reader, to, image)
 			return err
 		},
 		Moved: (&moved{progress: &r.progress}).event,
@@ -158,8 +158,12 @@ func (r *run) copyItem(ctx context.Context, i *item) (err error) {
 	for _, a := range attached.Copied {
 		i.account.Signatures = append(i.account.Signatures, a.Digest)
 	}
-	if lost := append(hanging.lost, attached.Problems...); len(lost) > 0 {
-		i.account.Unsigned = strings.Join(lost, "; ")
+	lost := attached.Problems
+	for _, u := range attached.Unread {
+		lost = append(lost, u.Answer)
+	}
+	if len(lost) > 0 {
+		i.account.Unsigned = strings.Join(lost[:min(len(lost), 5)], "; ")
 		r.log.warn(fmt.Sprintf("%s: not all signatures could be read: %s", i.name(), i.account.Unsigned))
 	}
 	if done.Digest == from.top.Digest && i.account.Unsigned == "" {
@@ -168,8 +172,9 @@ func (r *run) copyItem(ctx context.Context, i *item) (err error) {
 	return nil
 }
 
-// attach copies what hangs on an image.
-func (r *run) attach(ctx context.Context, from *attachmentReader, to referrers.Writer,
+// attach copies what hangs on an image. What the source does not show is no reason to leave the image out: registries
+// answer 403 for tags that do not exist (MIRROR 8.5).
+func (r *run) attach(ctx context.Context, from referrers.Reader, to referrers.Writer,
 	image referrers.Image) (referrers.Account, error) {
 	if r.o.With == (referrers.Kinds{}) {
 		return referrers.Account{}, nil
@@ -178,7 +183,7 @@ func (r *run) attach(ctx context.Context, from *attachmentReader, to referrers.W
 	for _, d := range image.Subjects() {
 		subjects = append(subjects, d.Digest)
 	}
-	return referrers.Copy(ctx, from, to, subjects, r.o.With, referrers.Limits{})
+	return referrers.CopyReadable(ctx, from, to, subjects, r.o.With, referrers.Limits{})
 }
 
 // settled tells whether an image that the target has needs no more work: what hangs on it was carried before, or none
@@ -240,10 +245,14 @@ func (r *run) checkItems(list []*item) error {
 		return errors.Join(errs...)
 	}
 	if len(list) == 0 {
-		return errors.New("no images to copy")
+		return errNoImages
 	}
 	return nil
 }
+
+// errNoImages is the error about an image set without images.
+var errNoImages = fault.New(fault.Input,
+	"no images to copy: the image set names no operators and no additional images")
 
 // block notes that an image is left out by a rule of the image set.
 func (r *run) block(i *item) {

@@ -96,6 +96,9 @@ func (b *watchedBody) Read(p []byte) (int, error) {
 	done()
 	b.watch.moved(n)
 	b.watch.throttle.take(b.watch.ctx, n)
+	if err != nil && b.watch.release != nil {
+		b.watch.release() // the answer has been read, whenever it is closed
+	}
 	if err == io.EOF {
 		return n, err
 	}

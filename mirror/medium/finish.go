@@ -26,6 +26,10 @@ type Account struct {
 	// Blobs are the blobs and manifests in the archive, BlobBytes their size.
 	Blobs     int   `json:"blobs"`
 	BlobBytes int64 `json:"blobBytes"`
+	// Unused are those of them that no image has: of images that were given up, or that an interrupted run of the same
+	// key wanted and this one does not. They take room and do no harm.
+	Unused      int   `json:"unused,omitempty"`
+	UnusedBytes int64 `json:"unusedBytes,omitempty"`
 	// LeftOut is how many blobs and manifests are left out, LeftOutBytes their size.
 	LeftOut      int   `json:"leftOut"`
 	LeftOutBytes int64 `json:"leftOutBytes"`
@@ -125,7 +129,7 @@ func (w *Writer) Finish(ctx context.Context, about Contents) (*Account, error) {
 	if err := w.addListings(ctx, all); err != nil {
 		return nil, err
 	}
-	account := w.account()
+	account := w.account(all)
 	if err := w.addContents(ctx, about); err != nil {
 		return nil, err
 	}
@@ -213,12 +217,21 @@ func (w *Writer) addListings(ctx context.Context, all []*listing) error {
 }
 
 // account counts what is in the archive.
-func (w *Writer) account() *Account {
+func (w *Writer) account(all []*listing) *Account {
+	used := map[key]bool{}
+	for _, l := range all {
+		maps.Copy(used, l.blobs)
+		maps.Copy(used, l.manifests)
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	a := &Account{Blobs: len(w.blobs), LeftOut: len(w.leftOut)}
-	for _, p := range w.blobs {
+	for k, p := range w.blobs {
 		a.BlobBytes += p.size
+		if !used[k] {
+			a.Unused++
+			a.UnusedBytes += p.size
+		}
 	}
 	for _, o := range w.leftOut {
 		a.LeftOutBytes += o.size
@@ -247,6 +260,9 @@ func (w *Writer) addContents(ctx context.Context, about Contents) error {
 		text, err := json.MarshalIndent(about, "", " ")
 		if err != nil {
 			return err
+		}
+		if len(text) >= maxContents {
+			return fmt.Errorf("%s: %w: %d bytes (limit %d)", contentsFile, fault.ErrLimit, len(text), maxContents)
 		}
 		m := member{w.o.Form.contentsName(), append(text, '\n')}
 		head, err := header(m.name, int64(len(m.content)))

@@ -2,11 +2,14 @@ package medium
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 
 	"github.com/opencontainers/image-spec/specs-go"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 // Annotations of entries of index.json that have no name: the repository that a referrer belongs to, and its subject.
@@ -49,5 +52,9 @@ func ociMembers(all []*listing) ([]member, error) {
 		return nil, err
 	}
 	text, err := json.Marshal(index)
+	if len(text) > maxIndexJSON {
+		err = fmt.Errorf("%s: %w: %d bytes (limit %d): mirror fewer images at once", v1.ImageIndexFile, fault.ErrLimit,
+			len(text), maxIndexJSON)
+	}
 	return []member{{v1.ImageLayoutFile, layout}, {v1.ImageIndexFile, text}}, err
 }

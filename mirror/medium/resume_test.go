@@ -278,7 +278,9 @@ func TestIncomplete(t *testing.T) {
 	}
 	other := simple(t, "other", 7, 5)
 	write(t, r, other, "v1")
-	finish(t, w, medium.Contents{})
+	if a := finish(t, w, medium.Contents{}); a.Unused != 1 || a.UnusedBytes != image.manifest.Size {
+		t.Errorf("%+v", a)
+	}
 	if got := read(t, dir).Tags("acme/app"); len(got) != 1 || got["v1"] != other.manifest.Digest {
 		t.Error(got)
 	}
