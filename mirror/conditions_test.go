@@ -364,3 +364,34 @@ func TestCancelled(t *testing.T) {
 		}
 	}
 }
+
+// A second archive that is interrupted while the attachments of an image are written goes on with them, although the
+// first archive had them.
+func TestInterruptedBetweenManifestAndTag(t *testing.T) {
+	w := newWorld(t, mirrortest.Shape{Packages: 1, Bundles: 3, Images: 2, SignedEvery: 1})
+	w.must(mirror.ToDisk)
+	w.must(mirror.FromDisk)
+	want := tags(w.target)
+	everything := func(o *mirror.Options) { o.All, o.Jobs = true, 1 }
+	for n := range 3 {
+		ctx, cancel := context.WithCancel(t.Context())
+		asked := 0
+		w.source.Interfere(func(_ http.ResponseWriter, q *http.Request) bool {
+			if strings.HasSuffix(q.URL.Path, ".sig") {
+				if asked++; asked == n+1 {
+					cancel()
+				}
+			}
+			return false
+		})
+		if _, err := w.runContext(ctx, mirror.ToDisk, everything); err == nil {
+			t.Fatal("the run was not interrupted")
+		}
+		cancel()
+	}
+	w.source.Interfere(nil)
+	w.must(mirror.ToDisk, everything)
+	w.newTarget()
+	w.must(mirror.FromDisk)
+	w.same(want)
+}
