@@ -35,7 +35,7 @@ func (r *run) openReader(ctx context.Context) (err error) {
 			}
 		}
 	}
-	return nil
+	return r.checkCountedOn(ctx)
 }
 
 // explainLeftOut adds to an error about something that is not there what the archive counts on at the target.

@@ -84,8 +84,10 @@ type Options struct {
 	// Shard, unless zero, is the part of the images that this run copies; catalogs are then left to [Publish].
 	Shard Shard
 	// PublishOnly copies no images: it looks for them at the target, and publishes the catalogs. It comes after the
-	// runs of all shards.
+	// runs of all shards. With [ToDisk] it looks for them in the archives of the shards, in the directories of the
+	// directory Parts, and writes an archive of the catalogs alone.
 	PublishOnly bool
+	Parts       string
 
 	// Medium is how a medium is written: its form, the size of segments.
 	Medium medium.Options
@@ -124,6 +126,8 @@ const (
 
 // Shard is one part of N parts of the images; parts are counted from 1. The zero value is all images.
 type Shard struct{ Index, Count int }
+
+func (s Shard) String() string { return itoa(s.Index) + "/" + itoa(s.Count) }
 
 // ParseShard reads I/N.
 func ParseShard(text string) (Shard, error) {

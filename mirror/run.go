@@ -35,6 +35,7 @@ type run struct {
 	progress  progress
 	problems  sync.Mutex // guards the problems of the account
 	weights   weights
+	troubles  troubles
 }
 
 // Run mirrors an image set. The account is returned with every error that comes after the configuration was read. An
@@ -113,6 +114,9 @@ func (r *run) do(ctx context.Context) error {
 		return r.forecast(ctx, list)
 	}
 	if r.o.Mode == ToDisk {
+		if there, err := r.partIsThere(ctx); there || err != nil {
+			return err
+		}
 		if err := r.openWriter(ctx); err != nil {
 			return err
 		}

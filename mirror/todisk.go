@@ -29,7 +29,7 @@ func (t mediumTarget) repository(ref imageset.Ref) (repository, error) {
 // openWriter begins the medium, or goes on with one of the same image set and catalogs.
 func (r *run) openWriter(ctx context.Context) (err error) {
 	o := r.o.Medium
-	o.Key = r.mediumKey()
+	o.Key = r.mediumKey(r.partName())
 	if o.SegmentBytes == 0 {
 		o.SegmentBytes = r.o.Set.SegmentSize() << 30
 	}
@@ -47,12 +47,16 @@ func (r *run) openWriter(ctx context.Context) (err error) {
 }
 
 // mediumKey identifies what the medium is to hold, so that an interrupted run is gone on with by the same only. A
-// catalog that moved meanwhile leaves blobs that no image has any more; all else is there.
-func (r *run) mediumKey() string {
+// catalog that moved meanwhile leaves blobs that no image has any more; all else is there. The part is that of a divided
+// image set; empty for all of it.
+func (r *run) mediumKey(part string) string {
 	h := digest.SHA256.Digester()
 	h.Hash().Write(r.o.Set.Text)
 	if r.o.Against != nil {
 		fmt.Fprintf(h.Hash(), "\nagainst %s", r.o.AgainstDigest)
+	}
+	if part != "" {
+		fmt.Fprintf(h.Hash(), "\npart %s with %v %s", part, r.o.With, r.o.Sparse)
 	}
 	return h.Digest().String()
 }
@@ -63,7 +67,7 @@ func (r *run) setHave(o *medium.Options) error {
 	case r.o.Against != nil:
 		o.Have, o.Where = r.o.Against.Have, r.hasAt
 		return nil
-	case r.o.All:
+	case r.o.All, r.divided():
 		return nil
 	}
 	h, err := medium.ReadHistory(os.DirFS(r.o.Workspace.Dir()), r.o.Since)
@@ -98,7 +102,7 @@ func (r *run) finishMedium(ctx context.Context) error {
 	if r.writer == nil {
 		return nil
 	}
-	unpublished := slices.ContainsFunc(r.catalogs, func(c *catalog) bool { return !c.account.Published })
+	unpublished := r.o.Shard.Count == 0 && slices.ContainsFunc(r.catalogs, func(c *catalog) bool { return !c.account.Published })
 	if unpublished || r.o.OnMissing == FailMissing && slices.ContainsFunc(r.items.list, (*item).failed) {
 		// An older archive stays as it is, and what was fetched is there for the next run.
 		r.problem(Fault, r.o.Archive, "", "no archive is written, since not all that it is to hold can be had")
@@ -120,6 +124,9 @@ func (r *run) finishMedium(ctx context.Context) error {
 	for _, s := range done.Segments {
 		r.account.Archives = append(r.account.Archives, ArchiveAccount{s.Name, s.Bytes, s.SHA256})
 	}
+	if r.divided() {
+		return nil // an archive that is written again must not count on itself
+	}
 	_, err = medium.WriteHistory(r.o.Workspace.Dir(), r.o.Now, r.earlier, r.writer.Had())
 	return err
 }
@@ -127,6 +134,9 @@ func (r *run) finishMedium(ctx context.Context) error {
 // contents describes the medium.
 func (r *run) contents() (*medium.Contents, error) {
 	about := &medium.Contents{Program: version.Program(), ImageSet: string(r.o.Set.Text), Created: &r.o.Now}
+	if r.o.Shard.Count > 0 {
+		about.Part = r.o.Shard.String()
+	}
 	for _, i := range r.items.list {
 		if i.account.Status == Blocked {
 			continue
@@ -136,10 +146,16 @@ func (r *run) contents() (*medium.Contents, error) {
 				Needed: i.account.Bundles})
 			continue
 		}
+		if r.o.PublishOnly {
+			continue // the parts have it
+		}
 		about.Images = append(about.Images, medium.Image{Source: i.source.String(), Path: i.destination.Path,
 			Tag: i.destination.Tag, Digest: i.account.Digest, Bytes: i.account.Bytes, Category: string(i.kind)})
 	}
 	for _, c := range r.catalogs {
+		if r.o.Shard.Count > 0 {
+			break
+		}
 		packages := map[string]map[string][]string{}
 		for name, p := range c.account.Packages {
 			packages[name] = p.Channels

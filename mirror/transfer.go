@@ -9,6 +9,7 @@ import (
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"go.podman.io/image/v5/manifest"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/operator-bindery/bindery/images/referrers"
@@ -30,7 +31,7 @@ func (r *run) transfer(ctx context.Context, list []*item) error {
 			n++
 		}
 		if err := r.transferAll(ctx, list[:n]); err != nil {
-			return err
+			return errors.Join(err, r.state.save())
 		}
 		list = list[n:]
 	}
@@ -62,7 +63,7 @@ func (r *run) transferAll(ctx context.Context, list []*item) error {
 			if fatal(err) {
 				return err
 			}
-			return nil
+			return r.troubles.note(i, i.destination.Host, err)
 		})
 	}
 	return g.Wait()
@@ -127,7 +128,7 @@ func (r *run) copyItem(ctx context.Context, i *item) (err error) {
 	}
 	from, err := r.from.open(ctx, i)
 	if err != nil {
-		return err
+		return &originError{err}
 	}
 	defer func() { err = errors.Join(err, from.close()) }()
 	if i.source.Digest != "" && from.top.Digest != i.source.Digest {
@@ -186,17 +187,24 @@ func (r *run) attach(ctx context.Context, from referrers.Reader, to referrers.Wr
 }
 
 // settled tells whether an image that the target has needs no more work: what hangs on it was carried before, or none
-// is wanted.
+// is wanted, and so were the images of an index.
 func (r *run) settled(i *item, there v1.Descriptor) bool {
 	i.state.digest, i.account.Digest = there.Digest, there.Digest
-	if r.o.With != (referrers.Kinds{}) && (r.o.Recheck || !r.state.has(r.carriedKey(i, there.Digest))) {
+	attached := r.o.With == (referrers.Kinds{}) || !r.o.Recheck && r.state.has(r.carriedKey(i, there.Digest))
+	if !attached {
+		return false
+	}
+	// An index may be there without its images for other platforms.
+	single := there.MediaType != "" && !manifest.MIMETypeIsMultiImage(there.MediaType)
+	if !single && !r.state.has(r.carriedKey(i, there.Digest)) {
 		return false
 	}
 	i.account.Status = Present
 	return true
 }
 
-// carriedKey identifies an image at its destination with the kinds of attachments that were carried.
+// carriedKey identifies an image at its destination with the kinds of attachments and the platforms that were
+// carried.
 func (r *run) carriedKey(i *item, d digest.Digest) string {
 	kinds := ""
 	if r.o.With.Tags {
@@ -205,16 +213,11 @@ func (r *run) carriedKey(i *item, d digest.Digest) string {
 	if r.o.With.Referrers {
 		kinds += "r"
 	}
+	for _, p := range i.platforms {
+		kinds += " " + p.OS + "/" + p.Architecture
+	}
 	return d.String() + " " + i.destination.Name() + " " + kinds
 }
-
-// fatal tells whether an error is one that all further images would have, too.
-func fatal(err error) bool {
-	return errors.Is(err, errFatal) || diskFull(err)
-}
-
-// errFatal is the class of errors that end a run.
-var errFatal = errors.New("the run cannot go on")
 
 // checkItems looks for what would go wrong later: images that fall together at the destination, blocked images.
 func (r *run) checkItems(list []*item) error {

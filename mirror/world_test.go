@@ -98,8 +98,6 @@ func (w *world) run(mode mirror.Mode, changes ...func(*mirror.Options)) (*mirror
 func (w *world) runContext(ctx context.Context, mode mirror.Mode, changes ...func(*mirror.Options)) (*mirror.Account,
 	error) {
 	w.Helper()
-	set, err := imageset.Parse([]byte(w.set), "imageset.yaml", imageset.Image, imageset.Options{})
-	w.fatal(err)
 	skip := true
 	from := images.Registry{SkipTLSVerify: &skip, PlainHTTP: true, RegistriesConf: w.conf}
 	temp := w.TempDir()
@@ -117,7 +115,7 @@ func (w *world) runContext(ctx context.Context, mode mirror.Mode, changes ...fun
 	w.fatal(err)
 	defer workspace.Close()
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	o := mirror.Options{Mode: mode, Set: set, Config: "imageset.yaml", Workspace: workspace, Images: client,
+	o := mirror.Options{Mode: mode, Set: w.parse(w.set), Config: "imageset.yaml", Workspace: workspace, Images: client,
 		Remote: remote, Archive: filepath.Join(w.dir, "medium"), Now: time.Unix(1_700_000_000, 0).UTC(), Log: log,
 		With:   referrers.Kinds{Tags: true, Referrers: true},
 		Render: render.Options{Images: client}, Medium: medium.Options{Form: medium.OCI},
@@ -132,6 +130,14 @@ func (w *world) runContext(ctx context.Context, mode mirror.Mode, changes ...fun
 		c(&o)
 	}
 	return mirror.Run(ctx, o)
+}
+
+// parse reads an image set.
+func (w *world) parse(text string) *imageset.Set {
+	w.Helper()
+	set, err := imageset.Parse([]byte(text), "imageset.yaml", imageset.Image, imageset.Options{})
+	w.fatal(err)
+	return set
 }
 
 // must is run for what has to go well.

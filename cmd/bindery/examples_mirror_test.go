@@ -54,6 +54,10 @@ func mirrorExample(t *testing.T, dir string, args []string) {
 	if slices.Contains(args, "media") || slices.Contains(args, "file://media") && args[1] == "verify" {
 		mirror("run", "-c", "imageset.yaml", "file://media")
 	}
+	if slices.Contains(args, "parts") {
+		mirror("run", "-c", "imageset.yaml", "--shard", "1/2", "file://parts/1")
+		mirror("run", "-c", "imageset.yaml", "--shard", "2/2", "file://parts/2")
+	}
 	if args[1] != "run" {
 		mirror("run", "-c", "imageset.yaml", "--workspace", "mirror", dest)
 	}

@@ -52,6 +52,7 @@ func (p *program) migrateCommand() *cli.Command {
 		&cli.StringFlag{Name: "results",
 			Usage:    "write the result of each line to `FILE`, as one JSON object per line; \"-\" is standard output",
 			Category: many},
+		shardFlag(many, "run part `I/N` of the list only, or job/N in a pod of an indexed job"),
 		&cli.BoolFlag{Name: "overwrite",
 			Usage:    "replace outputs of earlier runs if the source, the settings or the release changed",
 			Category: many},
@@ -78,14 +79,15 @@ func (p *program) migrateCommand() *cli.Command {
 			"the labels,\n" +
 			"annotations and platforms of SRC if that is an image. Nothing is written before everything is built and " +
 			"verified.\n\n" +
-			"--from-file runs many migrations, and resumes an interrupted run." +
+			"--from-file runs many migrations, and resumes an interrupted run. --shard divides a list among machines." +
 			examples("bindery migrate index.db migrated --verify",
 				"bindery migrate index.db migrated -o yaml --report report.json",
 				"bindery migrate catalog migrated --migrate-level bundle-object-to-csv-metadata",
 				"bindery migrate registry.example.com/acme/catalog:v1 migrated --verify",
 				"bindery migrate index.db -t registry.example.com/acme/catalog:v2 --output oci-archive:catalog.tar "+
 					"--verify --server none",
-				"bindery migrate --from-file indexes.txt --out-dir migrated --verify --keep-going"),
+				"bindery migrate --from-file indexes.txt --out-dir migrated --verify --keep-going",
+				"bindery migrate --from-file indexes.txt --out-dir migrated --shard 2/8"),
 		Flags:  append(flags, imageFlags()...),
 		Action: p.migrate,
 	}
@@ -136,7 +138,7 @@ func (p *program) migrate(c *cli.Context) error {
 		}
 		return err
 	}
-	for _, flag := range []string{"out-dir", "report-dir", "results", "overwrite"} {
+	for _, flag := range []string{"out-dir", "report-dir", "results", "shard", "overwrite"} {
 		if c.IsSet(flag) {
 			return cmdline.Usagef("--%s requires --from-file", flag)
 		}

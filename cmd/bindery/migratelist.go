@@ -18,6 +18,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/jobs"
 	"github.com/operator-bindery/bindery/internal/version"
 	"github.com/operator-bindery/bindery/migrate"
+	"github.com/operator-bindery/bindery/mirror"
 )
 
 // listJobs is the default number of concurrent migrations of a list. Each needs memory.
@@ -26,6 +27,7 @@ const listJobs = 2
 // listFlags are the flags about the migrations of a list.
 type listFlags struct {
 	file, reportDir, outDir, results string
+	shard                            mirror.Shard
 	push, load, keepGoing, overwrite bool
 	base, cache                      string // --binary-image and --cache, which are part of the settings
 	copy                             images.CopyOptions
@@ -37,14 +39,18 @@ func (p *program) readListFlags(c *cli.Context) (listFlags, error) {
 	if err == nil {
 		err = p.prepareSigning(c, target{})
 	}
+	var shard mirror.Shard
+	if err == nil {
+		shard, err = readShard(c)
+	}
 	var names []string
 	for _, k := range caches {
 		names = append(names, string(k))
 	}
 	return listFlags{
 		file: c.String("from-file"), reportDir: c.String("report-dir"), outDir: c.String("out-dir"),
-		results: c.String("results"),
-		push:    c.Bool("push"), load: c.Bool("load"), keepGoing: c.Bool("keep-going"), overwrite: c.Bool("overwrite"),
+		results: c.String("results"), shard: shard,
+		push: c.Bool("push"), load: c.Bool("load"), keepGoing: c.Bool("keep-going"), overwrite: c.Bool("overwrite"),
 		base: c.String("binary-image"), cache: strings.Join(names, ","), copy: p.copyOptions(c),
 	}, err
 }
@@ -57,6 +63,8 @@ type migrationList struct {
 	lines []jobs.Line
 	dir   string // of the reports
 	inner int    // concurrency inside one migration
+	// part names the part of the list that is done; empty for all of it.
+	part  string
 	ended int
 	// status shows the progress of the list on a terminal.
 	status *cmdline.Status
@@ -121,7 +129,7 @@ func (p *program) migrateList(c *cli.Context, m *migration) (err error) {
 	p.embedded.CacheLayers(work.Dir())
 	l.status = cmdline.NewStatus(p.stderr, p.bars)
 	outcomes, err := jobs.Run(c.Context, l.lines, jobs.Options{
-		Dir: l.dir, Jobs: atOnce, KeepGoing: l.flags.keepGoing, Verify: m.o.Verify, Overwrite: l.flags.overwrite,
+		Dir: l.dir, Part: l.part, Jobs: atOnce, KeepGoing: l.flags.keepGoing, Verify: m.o.Verify, Overwrite: l.flags.overwrite,
 		Settings: settings, Tool: version.Release, Images: m.o.Render.Images,
 		Migrate: l.migrate, Done: l.report,
 		Class: func(err error) int { return int(cmdline.Classify(withClass(err))) },
@@ -171,6 +179,10 @@ func (l *migrationList) read() ([]jobs.Line, error) {
 			return nil, cmdline.Usagef("line %d: the report directory %q is in the output %q", line.Number, l.dir,
 				line.Directory)
 		}
+	}
+	if s := l.flags.shard; s.Count > 0 {
+		l.part = fmt.Sprintf("%d-of-%d", s.Index, s.Count)
+		lines = jobs.Part(lines, s.Index, s.Count)
 	}
 	return lines, nil
 }

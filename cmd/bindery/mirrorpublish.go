@@ -13,17 +13,21 @@ import (
 func (p *program) mirrorPublishCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "publish",
-		Usage:     "publish the catalogs of an image set whose images are at the registry",
+		Usage:     "publish the catalogs of an image set whose images are at the registry, or in archives",
 		ArgsUsage: "DESTINATION",
 		Description: "Copies no images: it looks for those that the image set asks for at docker://REGISTRY[/PATH], and " +
 			"publishes the\n" +
 			"catalogs as \"mirror run\" does at its end. It comes after the runs of all shards (mirror run --shard I/N), " +
 			"and is given\n" +
-			"the same image set and flags." +
+			"the same image set and flags. file://DIR --from PARTS writes the catalogs to an archive in DIR, when all " +
+			"that they name is\n" +
+			"in the archives that the runs of all shards left in the directories of PARTS. It is an error if one of " +
+			"them is missing." +
 			examples("bindery mirror publish -c imageset.yaml --workspace mirror docker://registry.example.com/olm",
-				"bindery mirror publish -c imageset.yaml --from media docker://registry.example.com/olm -o json"),
-		Flags: flags(imageSetFlags(), mirrorRunFlags(), mirrorCopyFlags(), filterPolicyFlags(), mirrorCatalogFlags(),
-			answerFlags(), signFlags(), imageFlags()),
+				"bindery mirror publish -c imageset.yaml --from media docker://registry.example.com/olm -o json",
+				"bindery mirror publish -c imageset.yaml --from parts file://parts/catalogs"),
+		Flags: flags(imageSetFlags(), mirrorRunFlags(), mirrorCopyFlags(), mirrorMediumFlags(), filterPolicyFlags(),
+			mirrorCatalogFlags(), answerFlags(), signFlags(), imageFlags()),
 		Action: exactly(1, p.mirrorPublish),
 	}
 }
@@ -37,11 +41,14 @@ func (p *program) mirrorPublish(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if a.mode == mirror.ToDisk {
-		return cmdline.Usagef("catalogs are published at a registry: the destination is %s", c.Args().First())
-	}
 	return p.withMirror(c, a, func(o mirror.Options) error {
 		o.PublishOnly = true
+		if err := p.mediumOptions(c, &o); err != nil {
+			return err
+		}
+		if err := checkDivided(c, o); err != nil {
+			return err
+		}
 		account, err := p.runMirror(c.Context, o)
 		return p.reportMirror(c, o, account, asJSON, err)
 	})

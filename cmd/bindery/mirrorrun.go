@@ -36,7 +36,7 @@ func (p *program) mirrorRunCommand() *cli.Command {
 			"additional images, and the signatures and referrers of all of them. The destination decides:\n\n" +
 			"  docker://REGISTRY[/PATH]             from registries to a registry; --workspace is needed\n" +
 			"  file://DIR                           from registries to an archive in DIR\n" +
-			"  docker://REGISTRY[/PATH] --from DIR  from the archive in DIR to a registry\n\n" +
+			"  docker://REGISTRY[/PATH] --from DIR  from the archive in DIR, or those in its directories, to a registry\n\n" +
 			"Images come first and catalogs last: a catalog is published when all that it names is there. A bundle " +
 			"with an image\n" +
 			"that cannot be had is taken out of its catalog (--on-missing), and the exit status is 4. What the " +
@@ -47,7 +47,7 @@ func (p *program) mirrorRunCommand() *cli.Command {
 			examples("bindery mirror run -c imageset.yaml --workspace mirror docker://registry.example.com/olm",
 				"bindery mirror run -c imageset.yaml file://media",
 				"bindery mirror run -c imageset.yaml --from media docker://registry.example.com/olm --dry-run -o json"),
-		Flags: flags(imageSetFlags(), mirrorRunFlags(), mirrorCopyFlags(), []cli.Flag{shardFlag()}, mirrorMediumFlags(),
+		Flags: flags(imageSetFlags(), mirrorRunFlags(), mirrorCopyFlags(), []cli.Flag{mirrorShardFlag()}, mirrorMediumFlags(),
 			filterPolicyFlags(), mirrorCatalogFlags(), answerFlags(), signFlags(), imageFlags()),
 		Action: exactly(1, p.mirrorRun),
 	}
@@ -98,12 +98,6 @@ func mirrorCopyFlags() []cli.Flag {
 	}
 }
 
-// shardFlag divides the images.
-func shardFlag() cli.Flag {
-	return &cli.StringFlag{Name: "shard", Category: "copying", Usage: "copy part `I/N` of the images and publish no " +
-		"catalog; mirror publish does that after all parts"}
-}
-
 // mirrorMediumFlags say how archives are written.
 func mirrorMediumFlags() []cli.Flag {
 	const group = "archive"
@@ -145,6 +139,8 @@ type mirrorArgs struct {
 	mode               mirror.Mode
 	target             imageset.Target
 	workspace, archive string
+	// parts has the archives of shards, for publishing into an archive.
+	parts string
 }
 
 const fileScheme = "file://"
@@ -155,7 +151,9 @@ func readMirrorArgs(c *cli.Context) (a mirrorArgs, err error) {
 	from := strings.TrimPrefix(c.String("from"), fileScheme)
 	a.workspace = strings.TrimPrefix(c.String("workspace"), fileScheme)
 	if dir, ok := strings.CutPrefix(dest, fileScheme); ok {
-		if from != "" {
+		if a.parts = from; c.Command.Name == "publish" && from == "" {
+			return a, cmdline.Usagef("--from DIR is needed, with the archives of the shards: the destination is %s", dest)
+		} else if c.Command.Name != "publish" && from != "" {
 			return a, cmdline.Usagef("--from is for copying from an archive to a registry: the destination is %s", dest)
 		}
 		a.mode, a.archive = mirror.ToDisk, dir
@@ -211,26 +209,31 @@ func (p *program) mirrorRun(c *cli.Context) error {
 		if o.Shard, err = readShard(c); err != nil {
 			return err
 		}
+		if err := checkDivided(c, o); err != nil {
+			return err
+		}
 		account, err := p.runMirror(c.Context, o)
 		return p.reportMirror(c, o, account, asJSON, err)
 	})
 }
 
-// readShard reads --shard.
-func readShard(c *cli.Context) (mirror.Shard, error) {
-	if !c.IsSet("shard") {
-		return mirror.Shard{}, nil
+// checkDivided refuses what the archives of shards cannot be: they are one medium, and each can be written again.
+func checkDivided(c *cli.Context, o mirror.Options) error {
+	if o.Mode != mirror.ToDisk || o.Shard.Count == 0 && !o.PublishOnly {
+		return nil
 	}
-	s, err := mirror.ParseShard(c.String("shard"))
-	if err != nil {
-		return s, usage(err)
+	if o.Medium.Form == medium.OCMirror {
+		return cmdline.Usagef("oc-mirror reads no archives of several runs: --shard is for --archive-format oci")
 	}
-	return s, nil
+	if c.IsSet("since") {
+		return cmdline.Usagef("archives of shards carry all but what --against names: --since is for those of whole runs")
+	}
+	return nil
 }
 
 // withMirror prepares the options of a run, and calls run with them.
 func (p *program) withMirror(c *cli.Context, a mirrorArgs, run func(mirror.Options) error) (err error) {
-	o := mirror.Options{Mode: a.mode, Target: a.target, Archive: a.archive, Config: c.String("config"),
+	o := mirror.Options{Mode: a.mode, Target: a.target, Archive: a.archive, Parts: a.parts, Config: c.String("config"),
 		OnMissing: mirror.OnMissing(c.String("on-missing")), Base: mirror.Base(c.String("catalog-base")),
 		PruneBlocked: c.Bool("prune-blocked"), Recheck: c.Bool("recheck"), Jobs: c.Int("parallel-images"),
 		Layers: c.Int("parallel-layers"), Timeout: c.Duration("image-timeout"), DryRun: c.Bool("dry-run"),
@@ -482,7 +485,14 @@ func (p *program) runMirror(ctx context.Context, o mirror.Options) (*mirror.Acco
 			p.log.Info(fmt.Sprintf("%d of %s, %s", e.Images, count(e.AllImages, "image"), cmdline.FormatSize(e.Bytes)))
 		}
 	}
-	return mirror.Run(ctx, o)
+	account, err := mirror.Run(ctx, o)
+	var lack *mirror.LackError
+	if errors.As(err, &lack) {
+		err = &cmdline.Error{Class: cmdline.ClassConflict, Object: o.Archive, Err: err,
+			Hint: "copy the earlier archives first, or write one against an inventory of this registry (mirror inventory), " +
+				"or a whole one with --all"}
+	}
+	return account, err
 }
 
 // reportMirror prints what a run has done, and returns its exit status.

@@ -163,7 +163,10 @@ func ocMirrorStatus(err error) error {
 	status := 0
 	var incomplete *mirror.IncompleteError
 	var collect *mirror.CollectError
+	var lack *mirror.LackError
 	switch {
+	case errors.As(err, &lack):
+		status = 4
 	case errors.As(err, &incomplete):
 		if incomplete.Operators+incomplete.LeftOut+len(incomplete.Unpublished) > 0 {
 			status |= 4

@@ -13,12 +13,15 @@ import (
 	"github.com/operator-bindery/bindery/internal/filelock"
 )
 
-// lockName is the lock file in a directory of records.
+// lockName is the lock file in a directory of records; that of a part has its name behind.
 const lockName = ".lock"
 
-// lock locks the directory until release is called or the process ends.
-func lock(dir string) (release func() error, err error) {
+// lock locks the directory, for a part unless it is empty, until release is called or the process ends.
+func lock(dir, part string) (release func() error, err error) {
 	path := filepath.Join(dir, lockName)
+	if part != "" {
+		path += "-" + part
+	}
 	for {
 		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o666)
 		if err != nil {

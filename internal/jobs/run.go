@@ -18,6 +18,9 @@ import (
 type Options struct {
 	// Dir is the directory of the records. It is created if missing; one run at a time can use it.
 	Dir string
+	// Part, unless empty, names the part of the list that the lines are (see [Part]). Runs of different parts use Dir at
+	// the same time, one run of each.
+	Part string
 	// Jobs is how many lines are done concurrently; 1 if it is less.
 	Jobs int
 	// KeepGoing continues with other lines after one has failed. Otherwise no further line is begun; those that have
@@ -112,7 +115,7 @@ func Run(ctx context.Context, lines []Line, o Options) (_ []Outcome, err error) 
 	if err := os.MkdirAll(o.Dir, 0o777); err != nil {
 		return nil, fmt.Errorf("report directory: %w", err)
 	}
-	release, err := lock(o.Dir)
+	release, err := lock(o.Dir, o.Part)
 	if err != nil {
 		return nil, fmt.Errorf("report directory %q: %w", o.Dir, err)
 	}

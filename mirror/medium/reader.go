@@ -31,8 +31,9 @@ type Reader struct {
 	blobs    blobIndex
 	repos    map[string]*repositoryIndex
 	files    map[string]span // of the last archive
-	contents *Contents       // of the last archive
-	form     Form            // of the last archive
+	contents *Contents       // of the last archive; see joinParts
+	parts    []*Contents
+	form     Form // of the last archive
 
 	tags, revisions int // how many there are
 }
@@ -65,6 +66,7 @@ func Open(ctx context.Context, dir string, o ReadOptions) (_ *Reader, err error)
 			return nil, fmt.Errorf("archive in %s: %w", d, err)
 		}
 	}
+	r.joinParts()
 	return r, nil
 }
 
@@ -120,16 +122,16 @@ func (r *Reader) Close() error {
 
 // take adds the index of an archive, after what it says of itself has been read.
 func (r *Reader) take(x *indexer, segments []segmentFile) error {
-	r.contents = nil
+	var about *Contents
 	if s := x.special.contents; s != nil {
 		text, err := r.readSpan(*s, maxContents)
 		if err != nil {
 			return fmt.Errorf("%s: %w", contentsFile, err)
 		}
-		if r.contents, err = parseContents(text); err != nil {
+		if about, err = parseContents(text); err != nil {
 			return err
 		}
-		if err := checkSegments(r.contents, segments); err != nil {
+		if err := checkSegments(about, segments); err != nil {
 			return err
 		}
 	}
@@ -138,7 +140,15 @@ func (r *Reader) take(x *indexer, segments []segmentFile) error {
 			return err
 		}
 	}
-	r.files, r.form = x.files, x.form
+	if about != nil && about.Part != "" {
+		r.parts = append(r.parts, about)
+		if r.files == nil {
+			r.files = x.files
+		}
+	} else {
+		r.contents, r.files = about, x.files
+	}
+	r.form = x.form
 	for path, one := range x.repos {
 		r.merge(path, one)
 	}
@@ -186,7 +196,8 @@ func (r *Reader) merge(path string, later *repositoryIndex) {
 // Form returns the form of the archive; of several, of the last.
 func (r *Reader) Form() Form { return r.form }
 
-// Contents returns the description of the archive; nil if it is one of oc-mirror.
+// Contents returns the description of the archive; nil if it is one of oc-mirror. Of several archives it is that of the
+// last one that is no part, with what the parts have and lack.
 func (r *Reader) Contents() *Contents { return r.contents }
 
 // Repositories returns the paths of the repositories in order.

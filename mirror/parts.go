@@ -1,0 +1,116 @@
+package mirror
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/mirror/medium"
+)
+
+// catalogsPart is the part of a divided image set with its catalogs.
+const catalogsPart = "catalogs"
+
+// divided tells whether this run writes a part of what several archives hold together. Such a part leaves out only what
+// an inventory has: each can be written again, and by another machine.
+func (r *run) divided() bool { return r.o.Shard.Count > 0 || r.o.PublishOnly }
+
+// partName identifies the part of a divided image set; empty for all of it.
+func (r *run) partName() string {
+	switch {
+	case r.o.PublishOnly:
+		return catalogsPart
+	case r.o.Shard.Count > 0:
+		return r.o.Shard.String()
+	}
+	return ""
+}
+
+// partIsThere tells whether the archive of this shard is complete already, from a run that ended without saying so.
+func (r *run) partIsThere(ctx context.Context) (there bool, err error) {
+	if r.o.Shard.Count == 0 {
+		return false, nil
+	}
+	reader, err := medium.Open(ctx, r.o.Archive, medium.ReadOptions{})
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fault.ErrIntegrity) || errors.Is(err, fault.ErrInvalid) {
+		return false, nil // it is written, or replaced
+	}
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, reader.Close()) }()
+	parts := reader.Parts()
+	if len(parts) != 1 || parts[0].Key != r.mediumKey(r.partName()) || len(parts[0].Lacking) > 0 {
+		return false, nil
+	}
+	of := map[string]bool{}
+	for _, i := range parts[0].Images {
+		of[i.Source] = true
+	}
+	r.items.list = slices.DeleteFunc(r.items.list, func(i *item) bool { return !of[i.source.String()] })
+	for _, i := range r.items.list {
+		i.account.Status = Present
+	}
+	r.log.info("the archive of this part is there")
+	return true, r.writeResults(ctx)
+}
+
+// openParts opens the archives of all shards. It is an error if one is missing, or is of something else: the catalogs
+// would lose their bundles.
+func (r *run) openParts(ctx context.Context) (_ *medium.Reader, err error) {
+	reader, err := medium.Open(ctx, r.o.Parts, medium.ReadOptions{})
+	if err != nil {
+		return nil, err
+	}
+	if err := r.checkParts(reader.Parts()); err != nil {
+		return nil, errors.Join(fmt.Errorf("archives in %s: %w", r.o.Parts, err), reader.Close())
+	}
+	return reader, nil
+}
+
+// checkParts looks whether there is exactly one archive of each part of this image set.
+func (r *run) checkParts(parts []*medium.Contents) error {
+	if len(parts) == 0 {
+		return fmt.Errorf("%w: none is of a run with a shard", fault.ErrInvalid)
+	}
+	count, seen := 0, map[int]bool{}
+	for _, p := range parts {
+		s, err := ParseShard(p.Part)
+		if err != nil {
+			return fmt.Errorf("%w: %w", fault.ErrInvalid, err)
+		}
+		if count == 0 {
+			count = s.Count
+		}
+		if s.Count != count || seen[s.Index] {
+			return fmt.Errorf("%w: part %s is beside one of %d parts, or there twice: remove what is of another run",
+				fault.ErrInvalid, s, count)
+		}
+		if p.Key != r.mediumKey(p.Part) {
+			return fmt.Errorf("%w: part %s is of another image set, of other catalogs or of a run with other flags: "+
+				"write it again", fault.ErrInvalid, s)
+		}
+		seen[s.Index] = true
+	}
+	for i := range count {
+		if !seen[i+1] {
+			return fmt.Errorf("%w: part %s is missing", fault.ErrInvalid, Shard{i + 1, count})
+		}
+	}
+	return nil
+}
+
+// listedRepository is a repository on a medium whose blobs count as there if the medium lists them.
+type listedRepository struct {
+	*medium.ReaderRepository
+	reader *medium.Reader
+}
+
+func (l *listedRepository) HasBlob(_ context.Context, d v1.Descriptor) (bool, error) {
+	return l.reader.Has(d.Digest), nil
+}
