@@ -45,7 +45,7 @@ help: ## list the targets
 
 build: servers ## build dist/bindery with the servers of all platforms inside
 	$(GO) build -trimpath -tags=$(TAGS),embedserver -ldflags '$(LDFLAGS) $(STAMP)' -o $(DIST)/bindery ./cmd/bindery
-	for name in opm grpc_health_probe initializer registry-server; do ln -sf bindery $(DIST)/$$name; done
+	for name in opm oc-mirror grpc_health_probe initializer registry-server; do ln -sf bindery $(DIST)/$$name; done
 	@ls -l $(DIST)/bindery | awk '{printf "$(DIST)/bindery: %.1f MB\n", $$5/1e6}'
 
 build-full: servers ## build dist/bindery-full, which runs RUN as well; needs linux and a C compiler with a static libc

@@ -31,9 +31,15 @@ func openBases(ctx context.Context, o *Options) (bases []*base, err error) {
 	if o.Base == nil {
 		return bases, nil
 	}
+	read := map[digest.Digest]bool{}
 	for i, p := range o.platforms() {
 		if bases[i], err = openBase(ctx, o, o.Base, p); err != nil {
 			return nil, errors.Join(err, closeBases(bases))
+		}
+		if o.TrimBase {
+			if err := bases[i].trim(ctx, read); err != nil {
+				return nil, errors.Join(err, closeBases(bases))
+			}
 		}
 	}
 	return bases, nil

@@ -27,6 +27,8 @@ type Options struct {
 	// Base is the base image; nil means an empty root. System configures access to it.
 	Base   types.ImageReference
 	System *types.SystemContext
+	// TrimBase leaves out the upper layers of Base that have only what the image hides: its catalog and serve caches.
+	TrimBase bool
 	// Servers are the server programs, one for each platform of the image. Without one the image is for Platform and
 	// needs a base with a server, or a cluster that provides one.
 	Servers []Server

@@ -318,6 +318,8 @@ check store podman su newuidmap -- store
 . hack/acceptance_layers.sh
 # shellcheck source=hack/acceptance_supply.sh
 . hack/acceptance_supply.sh
+# shellcheck source=hack/acceptance_mirror.sh
+. hack/acceptance_mirror.sh
 # shellcheck source=hack/acceptance_serve.sh
 . hack/acceptance_serve.sh
 

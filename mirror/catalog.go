@@ -28,6 +28,8 @@ type catalog struct {
 	// name is what the catalog is read from: with the digest if it is in a registry. digest is that of its image.
 	name   string
 	digest digest.Digest
+	// source is how messages name it.
+	source string
 	// index is the catalog, filtered. It is open until the catalog is published.
 	index  *indeximage.Index
 	result *filter.Result
@@ -70,11 +72,14 @@ func (r *run) openCatalog(ctx context.Context, op imageset.Operator) (_ *catalog
 	c := &catalog{op: op, selects: op}
 	c.account = CatalogAccount{Source: op.Catalog.Name(), Packages: map[string]CatalogedPackage{}}
 	if err := r.resolveCatalog(ctx, c); err != nil {
-		return c, err
+		return c, r.explainLeftOut(ctx, err)
 	}
 	c.account.Digest = c.digest
 	c.account.FilterHash = op.FilterHash(c.digest)
-	r.log.info(fmt.Sprintf("reading the catalog %s", c.name))
+	if c.source == "" {
+		c.source = c.name
+	}
+	r.log.info("reading the catalog " + c.source)
 	c.index, err = indeximage.Open(ctx, c.name, indeximage.Options{
 		Change: change.Options{Jobs: r.o.Render.Jobs, Reuse: true, Warn: r.o.Render.Warn},
 		Render: r.o.Render,
@@ -91,7 +96,7 @@ func (r *run) openCatalog(ctx context.Context, op imageset.Operator) (_ *catalog
 
 // apply filters the catalog, and leaves bundles out of it.
 func (c *catalog) apply(ctx context.Context, o filter.Options, without []edit.Name) error {
-	e := change.Edit{Whole: []string{}}
+	e := change.Edit{Whole: []string{}, Scope: filter.Scope(c.selects, o)}
 	e.Apply = func(_ context.Context, s *change.State) (*declcfg.Catalog, *edit.Account, error) {
 		var err error
 		c.result, err = filter.Apply(s.Catalog, c.selects, o)
@@ -146,21 +151,33 @@ func (r *run) collect(ctx context.Context) error {
 	if len(errs) > 0 {
 		return errors.Join(errs...)
 	}
-	failed := 0
+	bad := map[int]bool{}
+	wrong := func(n int, err error) {
+		bad[n] = true
+		r.catalogs[n].account.Error = err.Error()
+		errs = append(errs, fmt.Errorf("catalog %s: %w", r.catalogs[n].op.Catalog.Name(), err))
+	}
+	var results []*filter.Result
 	for n, op := range r.o.Set.Operators {
 		c, err := r.openCatalog(ctx, op)
 		c.template = templates[n]
 		r.catalogs = append(r.catalogs, c)
-		if err == nil {
-			err = r.addCatalog(len(r.catalogs) - 1)
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err != nil:
+			wrong(n, err)
+		default:
+			results = append(results, c.result)
 		}
-		if err != nil {
-			if ctx.Err() != nil {
-				return err
-			}
-			c.account.Error = err.Error()
-			failed++
-			errs = append(errs, fmt.Errorf("catalog %s: %w", op.Catalog.Name(), err))
+	}
+	filter.Settle(results)
+	for n := range r.catalogs {
+		if bad[n] {
+			continue
+		}
+		if err := r.addCatalog(n); err != nil {
+			wrong(n, err)
 		}
 	}
 	additional := 0
@@ -171,7 +188,7 @@ func (r *run) collect(ctx context.Context) error {
 		}
 	}
 	if len(errs) > 0 {
-		return &CollectError{Operators: failed, Additional: additional, Err: errors.Join(errs...)}
+		return &CollectError{Operators: len(bad), Additional: additional, Err: errors.Join(errs...)}
 	}
 	return nil
 }
@@ -196,11 +213,11 @@ func (r *run) addCatalog(n int) error {
 			r.filterProblem(c, p)
 		}
 	}
+	r.explain(c)
 	if err := c.refused(); err != nil {
 		return err
 	}
 	var errs []error
-	count := 0
 	for i := range c.result.Catalog.Bundles {
 		b := &c.result.Catalog.Bundles[i]
 		kept := catalogBundle{pkg: b.Package, name: b.Name}
@@ -226,7 +243,6 @@ func (r *run) addCatalog(n int) error {
 			it.onMedium = onMedium.Image(ref)
 			it.users = append(it.users, user{n, b.Package, b.Name})
 			kept.images = append(kept.images, it)
-			count++
 		}
 		if b.Image != "" {
 			add(b.Image, Bundle)
@@ -261,8 +277,55 @@ func (r *run) checkRelated(ref imageset.Ref) error {
 	return nil
 }
 
-// filterProblem passes on what the filter has found.
+// explain says what was added for others, and which installed versions lose their way to the head. Without --installed
+// that is said of each channel in one line: whether anyone has these versions is not known here.
+func (r *run) explain(c *catalog) {
+	for _, d := range c.result.Dependencies {
+		r.log.info(fmt.Sprintf("added bundle %s of package %s, since bundle %s needs %s", d.Bundle, d.Package, d.ByBundle,
+			d.Needs))
+	}
+	for _, l := range c.result.Lost {
+		text := fmt.Sprintf("%s of channel %s, package %s, cannot be upgraded to %s", versionsText(l.Versions), l.Channel,
+			l.Package, l.Head)
+		if l.Head == "" {
+			text = fmt.Sprintf("%s of channel %s, package %s: the channel is not kept", versionsText(l.Versions), l.Channel,
+				l.Package)
+		}
+		if len(r.o.Filter.Installed) > 0 {
+			r.problem(Warning, c.op.Written, l.Fix, "%s", text)
+		} else {
+			r.log.debug(text)
+		}
+	}
+	if n := len(c.result.Lost); n > 0 && len(r.o.Filter.Installed) == 0 {
+		channels := "1 channel"
+		if n > 1 {
+			channels = itoa(n) + " channels"
+		}
+		r.log.info(fmt.Sprintf("%s: in %s versions that may be installed have no way to the kept head: "+
+			"\"mirror plan\" lists them, --installed PACKAGE=VERSION checks those of a cluster", c.op.Written, channels))
+	}
+}
+
+// versionsText names the first of some versions.
+func versionsText(all []filter.LostVersion) string {
+	var names []string
+	for _, v := range all[:min(len(all), 3)] {
+		names = append(names, v.Bundle)
+	}
+	text := strings.Join(names, ", ")
+	if len(all) > 3 {
+		text += fmt.Sprintf(" and %d more", len(all)-3)
+	}
+	return text
+}
+
+// filterProblem passes on what the filter has found. Errors are in what [catalog.refused] returns.
 func (r *run) filterProblem(c *catalog, p filter.Problem) {
+	if p.Level == filter.Failure {
+		r.note(Problem{Level: Fault, Object: c.op.Written, Message: p.Sentence(), Hint: p.Fix})
+		return
+	}
 	r.problem(Level(p.Level), c.op.Written, p.Fix, "%s", p.Sentence())
 }
 

@@ -106,7 +106,7 @@ func ListDeletions(ctx context.Context, o DeleteOptions) (_ *DeleteList, problem
 	for _, at := range slices.Sorted(maps.Keys(gone)) {
 		if len(gone[at]) > 0 && len(list.Items) > 0 {
 			r.problem(Warning, at, "mirror the image set without them again to publish a catalog without them",
-				"the catalog still names %s that are to be deleted", bundlesText(len(gone[at])))
+				"the catalog still names what is to be deleted: %s", bundlesText(len(gone[at])))
 		}
 	}
 	return list, r.account.Problems, nil

@@ -41,6 +41,7 @@ func (r *run) forecast(ctx context.Context, list []*item) error {
 			}
 			if err != nil {
 				i.fail(err)
+				r.log.warn(fmt.Sprintf("%s cannot be copied: %v", i.name(), err))
 			}
 			r.done(i, err)
 			return nil

@@ -35,7 +35,29 @@ func (r *run) openReader(ctx context.Context) (err error) {
 			}
 		}
 	}
-	return nil
+	return r.checkCountedOn(ctx)
+}
+
+// explainLeftOut adds to an error about something that is not there what the archive counts on at the target.
+func (r *run) explainLeftOut(ctx context.Context, err error) error {
+	if r.reader == nil || !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	list, failed := r.reader.LeftOut(ctx)
+	if failed != nil || len(list) == 0 {
+		return err
+	}
+	since := ""
+	for _, l := range list {
+		if l.Since != nil && since < pinnedTime(*l.Since) {
+			since = pinnedTime(*l.Since)
+		}
+	}
+	if since != "" {
+		since = ", up to that of " + since
+	}
+	return fmt.Errorf("%w: the archive leaves out %d manifests and blobs that earlier archives carried%s: copy those first, "+
+		"or write an archive with all of it (--all)", err, len(list), since)
 }
 
 // otherPlaces are the repositories of the target from which a blob that the medium leaves out can be mounted.
@@ -61,7 +83,7 @@ func (o mediumOrigin) open(ctx context.Context, i *item) (*opened, error) {
 		}
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		err = fmt.Errorf("%w: neither the medium has %s:%s nor the target", fs.ErrNotExist, at.Path, at.Tag)
+		err = fmt.Errorf("neither the archive nor the registry has %s:%s: %w", at.Path, at.Tag, fs.ErrNotExist)
 	}
 	if err != nil {
 		return nil, err
@@ -91,23 +113,43 @@ func (d *deltaReader) Manifest(ctx context.Context, name string) ([]byte, string
 }
 
 func (d *deltaReader) Blob(ctx context.Context, want v1.Descriptor) (io.ReadCloser, error) {
-	r, err := d.medium.Blob(ctx, want)
-	if !errors.Is(err, fs.ErrNotExist) {
-		return r, err
+	return d.BlobFrom(ctx, want, 0)
+}
+
+// BlobFrom opens a blob at an offset. It implements [referrers.Ranger].
+func (d *deltaReader) BlobFrom(ctx context.Context, want v1.Descriptor, from int64) (io.ReadCloser, error) {
+	r, absent := blobFrom(ctx, d.medium, want, from)
+	if !errors.Is(absent, fs.ErrNotExist) {
+		return r, absent
 	}
-	if r, there := d.target.Blob(ctx, want); there == nil {
+	if r, err := blobFrom(ctx, d.target, want, from); err == nil {
 		return r, nil
 	}
 	for _, name := range d.run.otherPlaces(want.Digest) {
-		at, failed := d.run.o.Remote.Repository(name)
-		if failed != nil {
+		at, err := d.run.o.Remote.Repository(name)
+		if err != nil {
 			continue
 		}
-		if r, failed := at.Blob(ctx, want); failed == nil {
+		if r, err := blobFrom(ctx, at, want, from); err == nil {
 			return r, nil
 		}
 	}
-	return nil, err
+	return nil, absent
+}
+
+// blobFrom opens a blob at an offset.
+func blobFrom(ctx context.Context, at referrers.Reader, want v1.Descriptor, from int64) (io.ReadCloser, error) {
+	if r, ok := at.(referrers.Ranger); ok && from > 0 {
+		return r.BlobFrom(ctx, want, from)
+	}
+	r, err := at.Blob(ctx, want)
+	if err != nil || from == 0 {
+		return r, err
+	}
+	if _, err := io.CopyN(io.Discard, r, from); err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	return r, nil
 }
 
 func (d *deltaReader) Referrers(ctx context.Context, subject digest.Digest) ([]v1.Descriptor, error) {
@@ -183,6 +225,7 @@ func (r *run) catalogOnMedium(ctx context.Context, c *catalog) error {
 	found.top, found.reader = top, &deltaReader{r, repo, dest}
 	dir := filepath.Join(r.work.Dir(), "medium-"+top.Digest.Encoded()[:16])
 	c.name, c.digest = "oci:"+dir+":catalog", found.digest
+	c.source = fmt.Sprintf("%s:%s of the archive", found.path, found.tag)
 	if found.filtered {
 		c.ready = found
 		c.selects.Full, c.selects.Packages = true, nil

@@ -1,7 +1,6 @@
 package mirror
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -115,15 +114,4 @@ func (i *item) begin() {
 // fail notes why an image is not there.
 func (i *item) fail(err error) {
 	i.account.Status, i.account.Error = Failed, err.Error()
-}
-
-// usedBy names the first bundle that names the image, for messages.
-func (i *item) usedBy() string {
-	switch len(i.account.Bundles) {
-	case 0:
-		return ""
-	case 1:
-		return "bundle " + i.account.Bundles[0]
-	}
-	return fmt.Sprintf("bundle %s and %d more", i.account.Bundles[0], len(i.account.Bundles)-1)
 }

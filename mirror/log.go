@@ -15,6 +15,12 @@ func (l logger) info(text string) {
 	}
 }
 
+func (l logger) debug(text string) {
+	if l.to != nil {
+		l.to.Debug(printable.Text(text))
+	}
+}
+
 func (l logger) warn(text string) {
 	if l.to != nil {
 		l.to.Warn(printable.Text(text))

@@ -2,13 +2,7 @@ package mirror
 
 import (
 	"context"
-	"errors"
-	"io"
-	"io/fs"
-	"strings"
-	"sync"
 
-	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images"
@@ -44,7 +38,7 @@ func (o registryOrigin) open(ctx context.Context, i *item) (*opened, error) {
 func pullName(r imageset.Ref) string {
 	switch {
 	case r.Transport == imageset.OCI:
-		return "oci:" + r.Path
+		return imageset.LayoutName(r)
 	case r.Digest != "":
 		r.Tag = ""
 	}
@@ -72,44 +66,4 @@ func (t remoteTarget) repository(ref imageset.Ref) (repository, error) {
 		at.MountFrom(t.run.otherPlaces)
 	}
 	return at, err
-}
-
-// attachmentReader is a reader whose attachments are hints: what a registry does not give is noted and counts as
-// absent, since registries answer 403 for tags that do not exist (MIRROR 8.5).
-type attachmentReader struct {
-	referrers.Reader
-	mu   sync.Mutex
-	lost []string
-}
-
-func (r *attachmentReader) note(ctx context.Context, what string, err error) bool {
-	if err == nil || errors.Is(err, fs.ErrNotExist) || ctx.Err() != nil {
-		return false
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if len(r.lost) < 10 {
-		r.lost = append(r.lost, what+": "+err.Error())
-	}
-	return true
-}
-
-func (r *attachmentReader) Manifest(ctx context.Context, name string) ([]byte, string, error) {
-	text, kind, err := r.Reader.Manifest(ctx, name)
-	if strings.HasPrefix(name, "sha256-") && r.note(ctx, name, err) {
-		return nil, "", fs.ErrNotExist
-	}
-	return text, kind, err
-}
-
-func (r *attachmentReader) Referrers(ctx context.Context, subject digest.Digest) ([]v1.Descriptor, error) {
-	list, err := r.Reader.Referrers(ctx, subject)
-	if r.note(ctx, "referrers of "+subject.String(), err) {
-		return nil, nil
-	}
-	return list, err
-}
-
-func (r *attachmentReader) Blob(ctx context.Context, d v1.Descriptor) (io.ReadCloser, error) {
-	return r.Reader.Blob(ctx, d)
 }

@@ -25,7 +25,7 @@ import (
 )
 
 // filterAnnotation has the hash of the filter of a rebuilt catalog.
-const filterAnnotation = "io.operator-bindery.mirror.filter"
+const filterAnnotation = "io.github.operator-bindery.mirror.filter"
 
 // publish puts a catalog at the target, after all that it names. A rebuilt catalog is a function of its source, the
 // filter and what was taken out, so that its digest is the same in every run.
@@ -81,7 +81,14 @@ func (r *run) put(ctx context.Context, c *catalog, from referrers.Reader, top v1
 	_, err = referrers.CopyImage(ctx, from, to, top, referrers.ImageOptions{
 		Tag: dest.Tag, Jobs: r.o.Layers,
 		Before: func(ctx context.Context, image referrers.Image) error {
-			image.Name = dest.Name()
+			if image.Name = dest.Name(); r.writer != nil {
+				image.Name = "" // signatures for policies need the name that it gets at a registry
+			}
+			if c.ready != nil { // it may have been signed when the medium was written
+				if _, err := r.attach(ctx, from, to, image); err != nil {
+					return err
+				}
+			}
 			for _, s := range sign {
 				if err := s.Attach(ctx, to, image); err != nil {
 					return err
@@ -95,7 +102,7 @@ func (r *run) put(ctx context.Context, c *catalog, from referrers.Reader, top v1
 		return err
 	}
 	c.account.Published = true
-	r.log.info(fmt.Sprintf("published the catalog %s", dest.Name()))
+	r.log.info(r.publishing() + " the catalog " + dest.Name())
 	return nil
 }
 
@@ -163,6 +170,7 @@ func (r *run) rebuild(ctx context.Context, c *catalog, dir string) (*build.Image
 			return nil, errors.New("the catalog has none of the platforms that are asked for")
 		}
 		if r.o.Base == KeepBase {
+			spec.Build.TrimBase = true
 			if spec.Build.Base, err = spec.Images.Reference(c.name); err != nil {
 				return nil, err
 			}

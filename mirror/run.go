@@ -33,7 +33,9 @@ type run struct {
 	state     *carried
 	work      *images.Workspace
 	progress  progress
+	problems  sync.Mutex // guards the problems of the account
 	weights   weights
+	troubles  troubles
 }
 
 // Run mirrors an image set. The account is returned with every error that comes after the configuration was read. An
@@ -80,7 +82,7 @@ func (r *run) open(ctx context.Context) (err error) {
 		r.account.Destination = r.o.Target.String()
 		if !r.o.DryRun {
 			if err := r.o.Remote.Ping(ctx, r.o.Target.Host); err != nil {
-				return fmt.Errorf("%s: %w", r.o.Target.Host, err)
+				return err // it names the registry
 			}
 		}
 		r.to = remoteTarget{r}
@@ -192,11 +194,18 @@ func (r *run) finishAccount() {
 	r.account.total()
 }
 
-// problem notes something that a user should know about.
+// problem notes something that a user should know about. It is safe for concurrent use.
 func (r *run) problem(level Level, object, hint, format string, args ...any) {
 	p := Problem{Level: level, Object: object, Message: fmt.Sprintf(format, args...), Hint: hint}
-	r.account.Problems = append(r.account.Problems, p)
+	r.note(p)
 	r.log.problem(p)
+}
+
+// note adds a problem to the account without logging it: an error that the run ends with has it.
+func (r *run) note(p Problem) {
+	r.problems.Lock()
+	defer r.problems.Unlock()
+	r.account.Problems = append(r.account.Problems, p)
 }
 
 // progress counts what is done and reports it, one event at a time.

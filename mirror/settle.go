@@ -50,7 +50,7 @@ func (r *run) settle(ctx context.Context) error {
 		}
 		if err != nil {
 			c.account.Error = err.Error()
-			r.problem(Fault, c.op.Catalog.Name(), "", "the catalog is not published: %v", err)
+			r.problem(Fault, c.op.Catalog.Name(), "", "the catalog is not %s: %v", r.publishing(), err)
 			if fatal(err) {
 				return err
 			}
@@ -96,6 +96,14 @@ func (r *run) settleCatalog(ctx context.Context, c *catalog) error {
 	}
 	c.describe()
 	return r.publish(ctx, c)
+}
+
+// publishing is what a run does with a catalog that is whole.
+func (r *run) publishing() string {
+	if r.o.Mode == ToDisk {
+		return "packed"
+	}
+	return "published"
 }
 
 func (l LeftOut) because() string {

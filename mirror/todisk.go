@@ -46,14 +46,12 @@ func (r *run) openWriter(ctx context.Context) (err error) {
 	return nil
 }
 
-// mediumKey identifies what the medium is to hold, so that an interrupted run is gone on with by the same only. The part
-// is that of a divided image set; empty for all of it.
+// mediumKey identifies what the medium is to hold, so that an interrupted run is gone on with by the same only. A
+// catalog that moved meanwhile leaves blobs that no image has any more; all else is there. The part is that of a divided
+// image set; empty for all of it.
 func (r *run) mediumKey(part string) string {
 	h := digest.SHA256.Digester()
 	h.Hash().Write(r.o.Set.Text)
-	for _, c := range r.catalogs {
-		fmt.Fprintf(h.Hash(), "\n%s", c.digest)
-	}
 	if r.o.Against != nil {
 		fmt.Fprintf(h.Hash(), "\nagainst %s", r.o.AgainstDigest)
 	}
@@ -76,7 +74,9 @@ func (r *run) setHave(o *medium.Options) error {
 	if err != nil || h.Time.IsZero() {
 		return err
 	}
-	r.earlier, o.Have, o.Where = h, h.Has, h.Where
+	r.log.info(fmt.Sprintf("leaving out what earlier archives carried, up to that of %s; with --all nothing is left out",
+		pinnedTime(h.Time)))
+	r.earlier, o.Have, o.Where, o.Since = h, h.Has, h.Where, &h.Time
 	return nil
 }
 

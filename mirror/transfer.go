@@ -9,9 +9,11 @@ import (
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"go.podman.io/image/v5/manifest"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/mirror/imageset"
 )
 
@@ -29,7 +31,7 @@ func (r *run) transfer(ctx context.Context, list []*item) error {
 			n++
 		}
 		if err := r.transferAll(ctx, list[:n]); err != nil {
-			return err
+			return errors.Join(err, r.state.save())
 		}
 		list = list[n:]
 	}
@@ -61,7 +63,7 @@ func (r *run) transferAll(ctx context.Context, list []*item) error {
 			if fatal(err) {
 				return err
 			}
-			return nil
+			return r.troubles.note(i, i.destination.Host, err)
 		})
 	}
 	return g.Wait()
@@ -126,7 +128,7 @@ func (r *run) copyItem(ctx context.Context, i *item) (err error) {
 	}
 	from, err := r.from.open(ctx, i)
 	if err != nil {
-		return err
+		return &originError{err}
 	}
 	defer func() { err = errors.Join(err, from.close()) }()
 	if i.source.Digest != "" && from.top.Digest != i.source.Digest {
@@ -136,12 +138,11 @@ func (r *run) copyItem(ctx context.Context, i *item) (err error) {
 	if there.Digest == from.top.Digest && r.settled(i, from.top) {
 		return nil
 	}
-	hanging := &attachmentReader{Reader: from.Reader}
 	var attached referrers.Account
 	done, err := referrers.CopyImage(ctx, from.Reader, to, from.top, referrers.ImageOptions{
 		Tag: i.destination.Tag, Platforms: i.platforms, Sparse: r.o.Sparse, ByDigest: i.byDigest(), Jobs: r.o.Layers,
 		Before: func(ctx context.Context, image referrers.Image) (err error) {
-			attached, err = r.attach(ctx, hanging, to, image)
+			attached, err = r.attach(ctx, from.Reader, to, image)
 			return err
 		},
 		Moved: (&moved{progress: &r.progress}).event,
@@ -157,8 +158,12 @@ func (r *run) copyItem(ctx context.Context, i *item) (err error) {
 	for _, a := range attached.Copied {
 		i.account.Signatures = append(i.account.Signatures, a.Digest)
 	}
-	if lost := append(hanging.lost, attached.Problems...); len(lost) > 0 {
-		i.account.Unsigned = strings.Join(lost, "; ")
+	lost := attached.Problems
+	for _, u := range attached.Unread {
+		lost = append(lost, u.Answer)
+	}
+	if len(lost) > 0 {
+		i.account.Unsigned = strings.Join(lost[:min(len(lost), 5)], "; ")
 		r.log.warn(fmt.Sprintf("%s: not all signatures could be read: %s", i.name(), i.account.Unsigned))
 	}
 	if done.Digest == from.top.Digest && i.account.Unsigned == "" {
@@ -167,8 +172,9 @@ func (r *run) copyItem(ctx context.Context, i *item) (err error) {
 	return nil
 }
 
-// attach copies what hangs on an image.
-func (r *run) attach(ctx context.Context, from *attachmentReader, to referrers.Writer,
+// attach copies what hangs on an image. What the source does not show is no reason to leave the image out: registries
+// answer 403 for tags that do not exist (MIRROR 8.5).
+func (r *run) attach(ctx context.Context, from referrers.Reader, to referrers.Writer,
 	image referrers.Image) (referrers.Account, error) {
 	if r.o.With == (referrers.Kinds{}) {
 		return referrers.Account{}, nil
@@ -177,21 +183,28 @@ func (r *run) attach(ctx context.Context, from *attachmentReader, to referrers.W
 	for _, d := range image.Subjects() {
 		subjects = append(subjects, d.Digest)
 	}
-	return referrers.Copy(ctx, from, to, subjects, r.o.With, referrers.Limits{})
+	return referrers.CopyReadable(ctx, from, to, subjects, r.o.With, referrers.Limits{})
 }
 
 // settled tells whether an image that the target has needs no more work: what hangs on it was carried before, or none
-// is wanted.
+// is wanted, and so were the images of an index.
 func (r *run) settled(i *item, there v1.Descriptor) bool {
 	i.state.digest, i.account.Digest = there.Digest, there.Digest
-	if r.o.With != (referrers.Kinds{}) && (r.o.Recheck || !r.state.has(r.carriedKey(i, there.Digest))) {
+	attached := r.o.With == (referrers.Kinds{}) || !r.o.Recheck && r.state.has(r.carriedKey(i, there.Digest))
+	if !attached {
+		return false
+	}
+	// An index may be there without its images for other platforms.
+	single := there.MediaType != "" && !manifest.MIMETypeIsMultiImage(there.MediaType)
+	if !single && !r.state.has(r.carriedKey(i, there.Digest)) {
 		return false
 	}
 	i.account.Status = Present
 	return true
 }
 
-// carriedKey identifies an image at its destination with the kinds of attachments that were carried.
+// carriedKey identifies an image at its destination with the kinds of attachments and the platforms that were
+// carried.
 func (r *run) carriedKey(i *item, d digest.Digest) string {
 	kinds := ""
 	if r.o.With.Tags {
@@ -200,16 +213,11 @@ func (r *run) carriedKey(i *item, d digest.Digest) string {
 	if r.o.With.Referrers {
 		kinds += "r"
 	}
+	for _, p := range i.platforms {
+		kinds += " " + p.OS + "/" + p.Architecture
+	}
 	return d.String() + " " + i.destination.Name() + " " + kinds
 }
-
-// fatal tells whether an error is one that all further images would have, too.
-func fatal(err error) bool {
-	return errors.Is(err, errFatal) || diskFull(err)
-}
-
-// errFatal is the class of errors that end a run.
-var errFatal = errors.New("the run cannot go on")
 
 // checkItems looks for what would go wrong later: images that fall together at the destination, blocked images.
 func (r *run) checkItems(list []*item) error {
@@ -237,10 +245,14 @@ func (r *run) checkItems(list []*item) error {
 		return errors.Join(errs...)
 	}
 	if len(list) == 0 {
-		return errors.New("no images to copy")
+		return errNoImages
 	}
 	return nil
 }
+
+// errNoImages is the error about an image set without images.
+var errNoImages = fault.New(fault.Input,
+	"no images to copy: the image set names no operators and no additional images")
 
 // block notes that an image is left out by a rule of the image set.
 func (r *run) block(i *item) {

@@ -14,6 +14,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/indeximage"
 	"github.com/operator-bindery/bindery/mirror/filter"
 	"github.com/operator-bindery/bindery/mirror/imageset"
@@ -45,6 +46,8 @@ type VerifyOptions struct {
 type Verification struct {
 	Catalogs []VerifiedCatalog `json:"catalogs"`
 	stock.Summary
+	// LeftOut is how many manifests and blobs an archive leaves out, since the other side is to have them.
+	LeftOut int `json:"leftOut,omitempty"`
 	// Faults are the images that lack something, sorted.
 	Faults []ImageFault `json:"faults"`
 }
@@ -79,6 +82,9 @@ type expected struct {
 	by     []string
 }
 
+// ErrNoCatalog is the error about nothing to verify.
+var ErrNoCatalog = fault.New(fault.Usage, "no catalog to verify")
+
 // Verify looks whether the catalogs at a target load, and whether every image that they name is there with all that it
 // consists of. Nothing is written. The error is about what cannot be asked; what is wrong is in the result.
 func Verify(ctx context.Context, o VerifyOptions) (*Verification, error) {
@@ -88,7 +94,7 @@ func Verify(ctx context.Context, o VerifyOptions) (*Verification, error) {
 		return nil, err
 	}
 	if len(catalogs) == 0 && len(all) == 0 {
-		return nil, errors.New("no catalog to verify: name one, or the image set or the workspace that was mirrored")
+		return nil, ErrNoCatalog
 	}
 	for _, ref := range catalogs {
 		one, err := o.catalog(ctx, ref, all)
@@ -277,13 +283,26 @@ func VerifyMedium(ctx context.Context, dir string) (_ *Verification, err error) 
 	}
 	defer func() { err = errors.Join(err, reader.Close()) }()
 	leftOut := map[digest.Digest]bool{}
+	list, err := reader.LeftOut(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range list {
+		leftOut[l.Digest] = true
+	}
+	v.LeftOut = len(leftOut)
 	if about := reader.Contents(); about != nil {
-		for _, l := range about.LeftOut {
-			leftOut[l.Digest] = true
-		}
 		for _, c := range about.Catalogs {
+			bundles := map[string]bool{}
+			for name, channels := range c.Packages {
+				for _, channel := range channels {
+					for _, bundle := range channel {
+						bundles[name+"/"+bundle] = true
+					}
+				}
+			}
 			v.Catalogs = append(v.Catalogs, VerifiedCatalog{Name: c.Path + ":" + c.Tag, Digest: c.Digest,
-				Packages: len(c.Packages)})
+				Packages: len(c.Packages), Bundles: len(bundles)})
 		}
 	}
 	check := func(name string) (stock.Repository, error) {
@@ -300,15 +319,24 @@ func VerifyMedium(ctx context.Context, dir string) (_ *Verification, err error) 
 		}
 	}
 	v.Summary, err = stock.Check(ctx, check, images, stock.CheckOptions{Jobs: 2, Done: func(f stock.Finding) {
-		if len(f.Problems) == 0 {
-			return
-		}
-		fault := ImageFault{Image: f.Repository + ":" + f.Name}
+		wrong := ImageFault{Image: f.Repository + ":" + f.Name}
 		for _, p := range f.Problems {
-			fault.Problems = append(fault.Problems, p.Error())
+			d := p.Digest
+			if d == "" {
+				d = reader.Tags(f.Repository)[f.Name]
+			}
+			if p.Kind != stock.AbsentManifest || !leftOut[d] {
+				wrong.Problems = append(wrong.Problems, p.Error())
+			}
 		}
-		v.Faults = append(v.Faults, fault)
+		if len(wrong.Problems) > 0 {
+			v.Faults = append(v.Faults, wrong)
+		}
 	}})
+	v.Wrong, v.Problems = len(v.Faults), 0
+	for _, f := range v.Faults {
+		v.Problems += len(f.Problems)
+	}
 	slices.SortFunc(v.Faults, func(a, b ImageFault) int { return strings.Compare(a.Image, b.Image) })
 	return v, err
 }

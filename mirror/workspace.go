@@ -42,7 +42,7 @@ func OpenWorkspace(dir string) (*Workspace, error) {
 		dir = filepath.Join(dir, workingDir)
 	}
 	if err := os.MkdirAll(filepath.Join(dir, lockDir), 0o755); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("workspace: %w", err)
 	}
 	// On file systems without locks LockDir succeeds, and TryDir does not.
 	short, cancel := context.WithTimeout(context.Background(), 2*filelock.Poll)

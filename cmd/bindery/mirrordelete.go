@@ -78,7 +78,8 @@ func (p *program) mirrorDelete(c *cli.Context) error {
 	}
 	list, err := mirror.ParseDeleteList(text)
 	if err != nil {
-		return &cmdline.Error{Class: cmdline.ClassInput, Object: file, Err: fmt.Errorf("%s: %w", file, err)}
+		return &cmdline.Error{Class: cmdline.ClassInput, Object: file, Err: fmt.Errorf("%s: %w", file, err),
+			Hint: "the list is the file that the step before wrote: a DeleteImageList"}
 	}
 	if c.Bool("dry-run") {
 		return p.writeDeletions(c, list, asJSON)

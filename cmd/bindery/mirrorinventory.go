@@ -2,14 +2,15 @@ package main
 
 import (
 	"bytes"
-
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 
 	"github.com/opencontainers/go-digest"
 	"github.com/urfave/cli/v2"
+	"golang.org/x/term"
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/images"
@@ -40,6 +41,12 @@ func (p *program) mirrorInventoryCommand() *cli.Command {
 		}, imageFlags()),
 		Action: exactly(1, p.mirrorInventory),
 	}
+}
+
+// isTerminal reports whether people would see what is written.
+func isTerminal(w *cmdline.Pipe) bool {
+	f, ok := w.W.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 func maxNestedPathsFlag() cli.Flag {
@@ -116,6 +123,9 @@ func (p *program) writeInventory(c *cli.Context, t imageset.Target, remote *imag
 		return err
 	}
 	to := c.String("to")
+	if to == "" && !c.Bool("plain") && isTerminal(p.stdout) {
+		return cmdline.Usagef("the inventory is compressed: --to FILE writes it to a file, and --plain prints it")
+	}
 	if to == "" {
 		return p.spooled(c.Context, take)
 	}

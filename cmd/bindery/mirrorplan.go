@@ -206,7 +206,7 @@ func (p *program) filterCatalog(c *cli.Context, source string, op imageset.Opera
 // readableName returns the name by which the catalog of a reference is read. A digest counts more than a tag.
 func readableName(r imageset.Ref) string {
 	if r.Transport == imageset.OCI {
-		return imageset.OCI + ":" + r.Path
+		return imageset.LayoutName(r)
 	}
 	if r.Digest != "" {
 		r.Tag = ""
@@ -217,7 +217,7 @@ func readableName(r imageset.Ref) string {
 // asLayout names the image of a layout where the layout's directory alone is given.
 func asLayout(source string) string {
 	if _, err := os.Stat(filepath.Join(source, "oci-layout")); err == nil {
-		return imageset.OCI + ":" + source
+		return imageset.LayoutName(imageset.Ref{Transport: imageset.OCI, Path: source})
 	}
 	return source
 }

@@ -50,7 +50,7 @@ func (p *program) mirrorPublish(c *cli.Context) error {
 			return err
 		}
 		account, err := p.runMirror(c.Context, o)
-		return p.reportMirror(c, account, asJSON, err)
+		return p.reportMirror(c, o, account, asJSON, err)
 	})
 }
 

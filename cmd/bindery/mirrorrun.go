@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/indeximage"
 	"github.com/operator-bindery/bindery/internal/printable"
 	"github.com/operator-bindery/bindery/internal/version"
@@ -183,7 +185,13 @@ func readMirrorArgs(c *cli.Context) (a mirrorArgs, err error) {
 	return a, nil
 }
 
-func usage(err error) error { return &cmdline.Error{Class: cmdline.ClassUsage, Err: err} }
+// usage is a usage error, in place of the class that its text begins with.
+func usage(err error) error {
+	if rest, ok := strings.CutPrefix(err.Error(), fault.ErrInvalid.Error()+": "); ok {
+		return cmdline.Usagef("%s", rest)
+	}
+	return &cmdline.Error{Class: cmdline.ClassUsage, Err: err}
+}
 
 func (p *program) mirrorRun(c *cli.Context) error {
 	asJSON, err := checkAnswer(c)
@@ -205,7 +213,7 @@ func (p *program) mirrorRun(c *cli.Context) error {
 			return err
 		}
 		account, err := p.runMirror(c.Context, o)
-		return p.reportMirror(c, account, asJSON, err)
+		return p.reportMirror(c, o, account, asJSON, err)
 	})
 }
 
@@ -289,6 +297,13 @@ func (p *program) checkMirrorFlags(c *cli.Context, o *mirror.Options) (err error
 	if o.Jobs < 1 || o.Jobs > 64 || o.Layers < 1 || o.Layers > 64 {
 		return cmdline.Usagef("--parallel-images and --parallel-layers are numbers from 1 to 64")
 	}
+	switch server := c.String("server"); server {
+	case "", "base", "none", build.ServerEmbedded:
+	default:
+		if _, err := os.Stat(server); err != nil { // before all images are copied
+			return &cmdline.Error{Class: cmdline.ClassLocal, Object: server, Err: fmt.Errorf("--server: %w", err)}
+		}
+	}
 	if n := c.Int("max-nested-paths"); n < 0 {
 		return cmdline.Usagef("invalid --max-nested-paths value %d, expected a positive number", n)
 	}
@@ -335,6 +350,7 @@ func (p *program) mirrorClients(c *cli.Context, o *mirror.Options, from, to imag
 	if o.Render, err = p.bundleOptions(c); err != nil {
 		return err
 	}
+	o.Render.Opened = nil // the run says which catalogs it reads
 	// Every image is read once: a cache would only be a second copy of all of them.
 	client, err := p.mirrorSource(c, from, throttle)
 	if err != nil {
@@ -401,7 +417,12 @@ func (p *program) newRemote(c *cli.Context, at images.Registry, throttle *images
 
 // mirrorSigning reads the flags about signing: rebuilt catalogs are signed.
 func (p *program) mirrorSigning(c *cli.Context, o *mirror.Options) error {
-	if err := p.prepareSigning(c, target{}); err != nil {
+	t := target{}
+	if o.Mode == mirror.ToDisk {
+		// Its name at a registry is not known yet: signatures for policies need --sign-identity.
+		t.destinations = []images.Destination{{Transport: images.OCIArchive, Path: o.Archive}}
+	}
+	if err := p.prepareSigning(c, t); err != nil {
 		return err
 	}
 	o.Sign = p.signing.attachments()
@@ -442,7 +463,8 @@ func (p *program) mediumOptions(c *cli.Context, o *mirror.Options) error {
 		}
 		var err error
 		if o.Against, o.AgainstDigest, err = readInventory(file); err != nil {
-			return &cmdline.Error{Class: cmdline.ClassInput, Object: file, Err: err}
+			return &cmdline.Error{Class: cmdline.ClassInput, Object: file, Err: fmt.Errorf("--against %s: %w", file, err),
+				Hint: "\"mirror inventory\" writes the file"}
 		}
 	}
 	return nil
@@ -463,14 +485,22 @@ func (p *program) runMirror(ctx context.Context, o mirror.Options) (*mirror.Acco
 			p.log.Info(fmt.Sprintf("%d of %s, %s", e.Images, count(e.AllImages, "image"), cmdline.FormatSize(e.Bytes)))
 		}
 	}
-	return mirror.Run(ctx, o)
+	account, err := mirror.Run(ctx, o)
+	var lack *mirror.LackError
+	if errors.As(err, &lack) {
+		err = &cmdline.Error{Class: cmdline.ClassConflict, Object: o.Archive, Err: err,
+			Hint: "copy the earlier archives first, or write one against an inventory of this registry (mirror inventory), " +
+				"or a whole one with --all"}
+	}
+	return account, err
 }
 
 // reportMirror prints what a run has done, and returns its exit status.
-func (p *program) reportMirror(c *cli.Context, account *mirror.Account, asJSON bool, err error) error {
+func (p *program) reportMirror(c *cli.Context, o mirror.Options, account *mirror.Account, asJSON bool, err error) error {
 	var incomplete *mirror.IncompleteError
 	if errors.As(err, &incomplete) {
-		err = &cmdline.ExitStatus{Status: 4, Err: err}
+		err = &cmdline.ExitStatus{Status: 4, Err: &cmdline.Error{Class: cmdline.Classify(err), Err: err,
+			Hint: missingHint(o)}}
 		account.Exit = 4
 	} else if err != nil && account != nil {
 		account.Exit = 1
@@ -501,23 +531,8 @@ func (p *program) reportMirror(c *cli.Context, account *mirror.Account, asJSON b
 		}
 	}
 	_, failed := p.stdout.Write([]byte(printable.Text(b.String())))
-	p.log.Info(mirrorSummary(account))
+	for _, line := range mirrorSummary(account, o) {
+		p.log.Info(line)
+	}
 	return errors.Join(failed, err)
-}
-
-// mirrorSummary says in one line what a run has done.
-func mirrorSummary(a *mirror.Account) string {
-	t := a.Totals
-	if a.DryRun {
-		var sum int64
-		for _, r := range a.Repositories {
-			sum += r.Bytes
-		}
-		return fmt.Sprintf("%s: %d are there, %s to copy", count(t.Images, "image"), t.Present, cmdline.FormatSize(sum))
-	}
-	text := fmt.Sprintf("%s: %d copied, %d there before", count(t.Images, "image"), t.Copied, t.Present)
-	if t.Failed > 0 {
-		text += fmt.Sprintf(", %d failed", t.Failed)
-	}
-	return text + "; sent " + cmdline.FormatSize(t.Sent)
 }

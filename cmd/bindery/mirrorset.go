@@ -31,13 +31,19 @@ func (p *program) imageSet(c *cli.Context, kind imageset.Kind) (*imageset.Set, e
 	switch {
 	case errors.As(err, &wrong):
 		e := &cmdline.Error{Class: cmdline.ClassInput, Object: file, Err: err}
-		if strings.Contains(err.Error(), "--ignore-unsupported") {
+		switch text := err.Error(); {
+		case strings.Contains(text, "--ignore-unsupported"):
 			e.Hint = "--ignore-unsupported mirrors the rest"
+		case strings.Contains(text, `"DeleteImageSetConfiguration" is not`):
+			e.Hint = "\"mirror delete\" takes this kind of configuration"
+		case strings.Contains(text, `"ImageSetConfiguration" is not`):
+			e.Hint = "the other commands of \"mirror\" take this kind; delete wants kind: DeleteImageSetConfiguration with " +
+				"delete: in place of mirror:"
 		}
 		return nil, e
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, &cmdline.Error{Class: cmdline.ClassLocal, Object: file, Err: err,
-			Hint: "-c FILE names an ImageSetConfiguration"}
+			Hint: fmt.Sprintf("-c FILE names %s %s", article(kind), kind)}
 	case err != nil:
 		return nil, err
 	}
@@ -121,4 +127,11 @@ func catalogSources(c *cli.Context, set *imageset.Set) (map[string]string, error
 		}
 	}
 	return out, nil
+}
+
+func article(kind imageset.Kind) string {
+	if kind == imageset.Image {
+		return "an"
+	}
+	return "a"
 }

@@ -99,7 +99,13 @@ func (p *program) verifyMirror(c *cli.Context) (_ *mirror.Verification, err erro
 	if o.Remote, err = p.newRemote(c, registryOptions(c), nil, nil); err != nil {
 		return nil, err
 	}
-	return mirror.Verify(c.Context, o)
+	v, err := mirror.Verify(c.Context, o)
+	if errors.Is(err, mirror.ErrNoCatalog) {
+		return nil, &cmdline.Error{Class: cmdline.ClassUsage, Err: err,
+			Hint: "-c FILE is the image set that was mirrored, --workspace DIR the directory of its run, and --catalog " +
+				"REGISTRY/PATH:TAG a catalog"}
+	}
+	return v, err
 }
 
 // verificationText is the answer for people.
@@ -119,7 +125,21 @@ func verificationText(v *mirror.Verification) string {
 		}
 		b.WriteByte('\n')
 	}
-	fmt.Fprintf(&b, "%s, %s, %s: %d wrong\n", count(v.Images, "image"), count(v.Manifests, "manifest"),
-		count(v.Blobs, "blob"), v.Wrong)
+	wrong := 0
+	for _, one := range v.Catalogs {
+		if one.Error != "" {
+			wrong++
+		}
+	}
+	fmt.Fprintf(&b, "%s, %s, %s, %s: ", count(len(v.Catalogs), "catalog"), count(v.Images, "image"),
+		count(v.Manifests, "manifest"), count(v.Blobs, "blob"))
+	switch {
+	case v.Good() && v.LeftOut > 0:
+		fmt.Fprintf(&b, "all is there but %d manifests and blobs that the other side is to have\n", v.LeftOut)
+	case v.Good():
+		b.WriteString("all is there\n")
+	default:
+		fmt.Fprintf(&b, "%s and %s are wrong\n", count(wrong, "catalog"), count(len(v.Faults), "image"))
+	}
 	return b.String()
 }

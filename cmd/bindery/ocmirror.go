@@ -50,15 +50,26 @@ func ocMirrorArgs(args []string) []string {
 	return append([]string{"oc-mirror-run"}, args...)
 }
 
+const ocMirrorHelp = "The destination decides:\n\n" +
+	"  oc-mirror -c FILE file://DIR                                 from registries to an archive in DIR\n" +
+	"  oc-mirror -c FILE --from file://DIR docker://REGISTRY        from the archive in DIR to a registry\n" +
+	"  oc-mirror -c FILE --workspace file://DIR docker://REGISTRY   from registries to a registry\n" +
+	"  oc-mirror delete --generate -c FILE --workspace file://DIR docker://REGISTRY\n" +
+	"  oc-mirror delete --delete-yaml-file FILE docker://REGISTRY\n" +
+	"  oc-mirror list operators --catalog NAME [--package NAME [--channel NAME]]\n\n" +
+	"The exit status is 0, or 1, or the sum of 4 (images of operators lack) and 8 (additional images lack). This is\n" +
+	"bindery under the name oc-mirror; \"bindery mirror --help\" has more."
+
 // ocMirrorCommands are the hidden commands behind the arguments of oc-mirror.
 func (p *program) ocMirrorCommands() []*cli.Command {
 	return []*cli.Command{
-		hidden(&cli.Command{Name: "oc-mirror-run", Usage: "mirror operators, with the arguments of oc-mirror v2",
+		hidden(&cli.Command{Name: "oc-mirror-run", UsageText: "oc-mirror",
+			Usage: "mirror operators, with the arguments of oc-mirror v2", Description: ocMirrorHelp,
 			ArgsUsage: "DESTINATION", Flags: flags(ocMirrorCommonFlags(), ocMirrorRunFlags()), Action: p.ocMirrorRun}),
-		hidden(&cli.Command{Name: "oc-mirror-delete", Usage: "delete mirrored images, with the arguments of oc-mirror v2",
+		hidden(&cli.Command{Name: "oc-mirror-delete", UsageText: "oc-mirror delete", Usage: "delete mirrored images, with the arguments of oc-mirror v2",
 			ArgsUsage: "DESTINATION", Flags: flags(ocMirrorCommonFlags(), ocMirrorDeleteFlags()),
 			Action: p.ocMirrorDelete}),
-		hidden(&cli.Command{Name: "oc-mirror-list", Usage: "list operators, with the arguments of oc-mirror v2",
+		hidden(&cli.Command{Name: "oc-mirror-list", UsageText: "oc-mirror list operators", Usage: "list operators, with the arguments of oc-mirror v2",
 			Flags: flags(ocMirrorCommonFlags(), ocMirrorListFlags()), Action: p.ocMirrorList}),
 	}
 }
@@ -152,7 +163,10 @@ func ocMirrorStatus(err error) error {
 	status := 0
 	var incomplete *mirror.IncompleteError
 	var collect *mirror.CollectError
+	var lack *mirror.LackError
 	switch {
+	case errors.As(err, &lack):
+		status = 4
 	case errors.As(err, &incomplete):
 		if incomplete.Operators+incomplete.LeftOut+len(incomplete.Unpublished) > 0 {
 			status |= 4
@@ -222,6 +236,9 @@ func ocMirrorDestination(c *cli.Context) (a mirrorArgs, err error) {
 		if _, err := time.Parse(time.DateOnly, text); err != nil {
 			return a, cmdline.Usagef("--since flag needs to be in format yyyy-MM-dd")
 		}
+	}
+	if c.IsSet("cache-dir") && os.Getenv("OC_MIRROR_CACHE") != "" {
+		return a, cmdline.Usagef("either OC_MIRROR_CACHE or --cache-dir can be used but not both")
 	}
 	for _, name := range []string{"parallel-images", "parallel-layers"} {
 		if n := c.Uint(name); n < 1 || n > 10 {
@@ -336,6 +353,7 @@ func (p *program) ocMirrorClients(c *cli.Context, o *mirror.Options) error {
 	if o.Render, err = p.bundleOptions(c); err != nil || o.Mode == "" {
 		return err
 	}
+	o.Render.Opened = nil // the run says which catalogs it reads
 	spec, err := p.mirrorSpec(c, o.Base)
 	if err != nil {
 		return err

@@ -53,7 +53,8 @@ func (p *program) ocMirrorDelete(c *cli.Context) error {
 	}
 	l, err := mirror.ParseDeleteList(text)
 	if err != nil {
-		return &cmdline.Error{Class: cmdline.ClassInput, Object: file, Err: fmt.Errorf("%s: %w", file, err)}
+		return &cmdline.Error{Class: cmdline.ClassInput, Object: file, Err: fmt.Errorf("%s: %w", file, err),
+			Hint: "the list is the file that the step before wrote: a DeleteImageList"}
 	}
 	remote, err := p.ocMirrorRemote(c, nil)
 	if err != nil {

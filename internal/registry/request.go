@@ -285,6 +285,8 @@ type StatusError struct {
 	Codes []string
 	// Credentials is the file or helper of the credentials in the request; empty if it had none.
 	Credentials string
+	// NoSpace tells that the registry has no more space to write to. It is not asked again.
+	NoSpace bool
 
 	text       string
 	retryAfter time.Duration
@@ -316,7 +318,20 @@ func statusError(resp *http.Response) *StatusError {
 			e.text += fmt.Sprintf(": %.80q %.200q", one.Code, redact.Text(one.Message))
 		}
 	}
+	if e.NoSpace = noSpace(resp.StatusCode, body); e.NoSpace {
+		e.text += ": the registry has no more space"
+	}
 	return e
+}
+
+// noSpace tells whether an answer says that the registry's disk is full, or its quota used up. Docker's has the error of
+// its system in the details of a status 500, as a text or as a number: ENOSPC and EDQUOT of Linux.
+func noSpace(status int, body []byte) bool {
+	if status < http.StatusInternalServerError || status == http.StatusInsufficientStorage {
+		return status == http.StatusInsufficientStorage
+	}
+	return slices.ContainsFunc([]string{"no space left on device", "disk quota exceeded", `"Err":28}`, `"Err":122}`},
+		func(text string) bool { return bytes.Contains(body, []byte(text)) })
 }
 
 // refusal is [statusError] for a request that may have had credentials. If they can be the reason, the error names

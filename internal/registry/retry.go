@@ -85,7 +85,7 @@ func transient(err error) bool {
 	}
 	var answer *StatusError
 	if errors.As(err, &answer) {
-		return transientStatus(answer.Status)
+		return transientStatus(answer.Status) && !answer.NoSpace
 	}
 	var status docker.UnexpectedHTTPStatusError
 	if errors.As(err, &status) {

@@ -1,6 +1,7 @@
 package filter
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/blang/semver/v4"
@@ -137,11 +138,21 @@ func (p *pkg) candidates() string {
 	slices.Sort(names)
 	switch len(names) {
 	case 0:
-		return suggestAll(p.channelNames())
+		return p.noneOf(p.channelNames())
 	case 1:
 		return "write defaultChannel: " + names[0]
 	}
 	return "write defaultChannel with one of " + few(names)
+}
+
+// noneOf is the advice if no channel that is asked for is in the package.
+func (p *pkg) noneOf(there []string) string {
+	for _, c := range p.selection.Channels {
+		if !slices.Contains(there, c.Name) {
+			return fmt.Sprintf("the package has no channel %s: %s", fault.Quote(c.Name), suggest(c.Name, there))
+		}
+	}
+	return suggestAll(there)
 }
 
 func suggestAll(names []string) string {

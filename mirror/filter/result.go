@@ -228,11 +228,6 @@ func validate(c *declcfg.Catalog, level Level, report func(Level, Problem, strin
 			if bad[edit.Name{Package: p.Package, Bundle: p.Bundle}] {
 				continue
 			}
-			if p.Bundle != "" {
-				at.Code = UnusableImage
-				report(Warning, at, "%s", p.Text())
-				continue
-			}
 		case declcfg.RuleDefaultChannel, declcfg.RuleEmpty:
 			if told[p.Package] {
 				continue

@@ -14,10 +14,17 @@ func reference(text string) (imageset.Ref, error) {
 	if strings.HasPrefix(text, imageset.OCI+"://") {
 		return imageset.Ref{}, errLayout
 	}
-	return imageset.ParseRef(text)
+	r, err := imageset.ParseRef(text)
+	if err == nil && r.Host == "" {
+		err = errNoRegistry
+	}
+	return r, err
 }
 
-var errLayout = fault.New(fault.Input, "a layout of another machine")
+var (
+	errLayout     = fault.New(fault.Input, "a catalog cannot name a layout of the machine that mirrors it")
+	errNoRegistry = fault.New(fault.Input, "it names no registry")
+)
 
 // unusable reports the images that cannot be mirrored: related images that are malformed, or that have neither a tag
 // nor a digest. The bundles that name them, which are returned, cannot be published: a run takes them out, see

@@ -85,6 +85,18 @@ func checkWays(t *testing.T, seed int64, before, after *declcfg.Catalog, gone []
 	}
 }
 
+// A bundle without an image and without manifests cannot be published, nor can an image that is no pull spec for others.
+func TestBundleWithoutImage(t *testing.T) {
+	for _, image := range []string{"", "HOST/x:v1"} {
+		c := small()
+		c.Bundles[2].Image = image
+		r, err := filter.Apply(c, app(imageset.Package{}), filter.Options{})
+		if err != nil || !r.Refused() {
+			t.Errorf("%q: %v %v", image, err, r)
+		}
+	}
+}
+
 // Images that cannot be mirrored are named, with all bundles that name them.
 func TestUnusableImages(t *testing.T) {
 	c := small()

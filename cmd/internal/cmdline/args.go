@@ -31,6 +31,9 @@ func (l Line) Leaf() *cli.Command {
 
 // Name returns the full name of the named command, such as "bindery list packages".
 func (l Line) Name(program string) string {
+	if leaf := l.Leaf(); leaf != nil && leaf.UsageText != "" {
+		return leaf.UsageText
+	}
 	names := []string{program}
 	for _, c := range l.Path {
 		names = append(names, c.Name)

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/internal/printable"
+	"github.com/operator-bindery/bindery/mirror"
+)
+
+// mirrorSummary says what a run has done, what is left out and what to do next: a line each.
+func mirrorSummary(a *mirror.Account, o mirror.Options) []string {
+	if a.DryRun {
+		return forecastSummary(a)
+	}
+	var lines []string
+	for _, c := range a.Catalogs {
+		lines = append(lines, catalogSummary(c, o))
+	}
+	t := a.Totals
+	text := fmt.Sprintf("%s: %d copied, %d there before", count(t.Images, "image"), t.Copied, t.Present)
+	if t.Failed > 0 {
+		text += fmt.Sprintf(", %d failed", t.Failed)
+	}
+	if n := countBlocked(a); n > 0 {
+		text += fmt.Sprintf(", %d blocked", n)
+	}
+	lines = append(lines, text+"; sent "+cmdline.FormatSize(t.Sent))
+	lines = append(lines, leftOutSummary(a)...)
+	return append(lines, nextSteps(a, o)...)
+}
+
+func forecastSummary(a *mirror.Account) []string {
+	var sum int64
+	for _, r := range a.Repositories {
+		sum += r.Bytes
+	}
+	return []string{fmt.Sprintf("%s: %d are there, %s to copy; nothing is copied in a dry run",
+		count(a.Totals.Images, "image"), a.Totals.Present, cmdline.FormatSize(sum))}
+}
+
+// catalogSummary says what became of a catalog.
+func catalogSummary(c mirror.CatalogAccount, o mirror.Options) string {
+	bundles := map[string]bool{}
+	for name, pkg := range c.Packages {
+		for _, channel := range pkg.Channels {
+			for _, bundle := range channel {
+				bundles[name+"/"+bundle] = true
+			}
+		}
+	}
+	what := "published"
+	switch {
+	case !c.Published && o.Shard.Count > 0:
+		what = "left to \"mirror publish\""
+	case !c.Published && o.Mode == mirror.ToDisk:
+		what = "not packed"
+	case !c.Published:
+		what = "not published, what the registry has under this name stays"
+	case o.Mode == mirror.ToDisk:
+		what = "packed"
+	case c.Present:
+		what = "unchanged"
+	}
+	text := fmt.Sprintf("catalog %s: %s", strings.TrimPrefix(c.Destination, "docker://"), what)
+	if c.Published {
+		text += fmt.Sprintf(", %s, %s", count(len(c.Packages), "package"), count(len(bundles), "bundle"))
+	}
+	if n := len(c.LeftOut); n > 0 {
+		text += fmt.Sprintf(", without %s", count(n, "bundle"))
+	}
+	return printable.Text(text)
+}
+
+// leftOutSummary repeats what is left out: the warnings about it may be thousands of lines above.
+func leftOutSummary(a *mirror.Account) []string {
+	const most = 20
+	var lines []string
+	for _, c := range a.Catalogs {
+		for _, l := range c.LeftOut {
+			lines = append(lines, fmt.Sprintf("left out: bundle %s of package %s needs %s", l.Bundle, l.Package, l.Image))
+		}
+	}
+	for _, i := range a.Images {
+		if i.Status == mirror.Failed {
+			lines = append(lines, fmt.Sprintf("not copied: %s: %s", i.Source, i.Error))
+		}
+	}
+	if more := len(lines) - most; more > 0 {
+		lines = append(lines[:most], fmt.Sprintf("and %d more: --account FILE has all", more))
+	}
+	for n := range lines {
+		lines[n] = printable.Text(strings.ReplaceAll(lines[n], "\n", "; "))
+	}
+	return lines
+}
+
+func countBlocked(a *mirror.Account) int {
+	n := 0
+	for _, i := range a.Images {
+		if i.Status == mirror.Blocked {
+			n++
+		}
+	}
+	return n
+}
+
+// nextSteps says what to do with what a run has written.
+func nextSteps(a *mirror.Account, o mirror.Options) []string {
+	config := o.Config
+	switch {
+	case o.Shard.Count > 0:
+		return []string{"next: when all parts are done, \"mirror publish\" with the same image set publishes the catalogs"}
+	case o.Mode == mirror.ToDisk && len(a.Archives) > 0:
+		sum := int64(0)
+		for _, s := range a.Archives {
+			sum += s.Bytes
+		}
+		return []string{
+			printable.Text(fmt.Sprintf("archive: %s in %s, %s", count(len(a.Archives), "segment"), o.Archive,
+				cmdline.FormatSize(sum))),
+			printable.Text(fmt.Sprintf("next: carry mirror_*.tar and %s to the other side, and run there: "+
+				"bindery mirror run -c %s --from DIR docker://REGISTRY[/PATH]", config, filepath.Base(config))),
+		}
+	case o.Mode == mirror.ToDisk:
+		return nil
+	}
+	if len(a.Resources) == 0 {
+		return nil
+	}
+	return []string{printable.Text("next: tell the cluster, with oc apply -f " + filepath.Dir(a.Resources[0]))}
+}
+
+// missingHint says how what lacks is copied.
+func missingHint(o mirror.Options) string {
+	switch {
+	case o.DryRun:
+		return "a run copies the rest; repeated, it copies only what is missing"
+	case o.PublishOnly:
+		return "\"mirror run\" copies the images; then publish again"
+	case o.Mode == mirror.FromDisk:
+		return "what the archive lacks is in the archive of another run; the same command again copies only what is missing"
+	}
+	return "the same command again copies only what is missing"
+}

@@ -1,0 +1,142 @@
+package mirror_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/mirrortest"
+	"github.com/operator-bindery/bindery/internal/testregistry"
+	"github.com/operator-bindery/bindery/mirror"
+	"github.com/operator-bindery/bindery/mirror/stock"
+)
+
+// large is a catalog whose images are large beside their manifests.
+var large = mirrortest.Shape{Packages: 4, Bundles: 4, Images: 3, SharedLayers: 2, LayerBytes: 100_000, IndexEvery: 5,
+	SignedEvery: 3, TagEvery: 7}
+
+// upgrade adds the next version of the catalog to the source, and asks for it under the same tag at the target.
+func (w *world) upgrade(s mirrortest.Shape) {
+	s.Version = "v2"
+	w.source = mirrortest.AddSynthetic(w.T, w.source.Registry, s)
+	w.set = strings.Replace(w.set, "catalog:v1\n", "catalog:v2\n    targetTag: v1\n", 1)
+}
+
+// inventory takes stock of the target.
+func (w *world) inventory() *stock.Inventory {
+	w.Helper()
+	skip := true
+	remote, err := images.NewRemote(w.Context(), images.RemoteOptions{Registry: images.Registry{SkipTLSVerify: &skip,
+		PlainHTTP: true}, Temp: w.TempDir()})
+	w.fatal(err)
+	defer remote.Close()
+	var names []string
+	for _, name := range w.target.Repositories() {
+		names = append(names, strings.TrimPrefix(name, "to/"))
+	}
+	var text bytes.Buffer
+	_, err = stock.Take(w.Context(), func(name string) (stock.Repository, error) { return remote.Repository(name) },
+		&text, stock.TakeOptions{Registry: w.target.Host(), Path: "to", Repositories: names})
+	w.fatal(err)
+	i, err := stock.Read(&text)
+	w.fatal(err)
+	return i
+}
+
+// The medium of a changed catalog carries what is new: a quarter of the images here. It does so by an inventory of the
+// target as well as by what earlier media had, and the target ends as one that all was mirrored to. A medium that is lost
+// costs one more run.
+func TestDelta(t *testing.T) {
+	for _, by := range []string{"history", "inventory"} {
+		t.Run(by, func(t *testing.T) {
+			w := newWorld(t, large)
+			w.must(mirror.ToDisk)
+			whole := w.mediumBytes()
+			w.must(mirror.FromDisk)
+			w.upgrade(large)
+			against := func(o *mirror.Options) {
+				if by == "inventory" {
+					o.Against, o.AgainstDigest = w.inventory(), "sha256:1"
+				}
+			}
+			w.must(mirror.ToDisk, against)
+			if n := w.mediumBytes(); n > whole*2/5 {
+				t.Errorf("the second medium has %d of %d bytes", n, whole)
+			}
+			w.source.Forget()
+			w.must(mirror.FromDisk)
+			w.servable()
+			if n := len(w.source.Requests()); n > 0 {
+				t.Errorf("the source was asked %d times", n)
+			}
+			got := tags(w.target)
+			w.dir = t.TempDir()
+			first := *w
+			first.set = strings.Replace(w.set, "catalog:v2\n    targetTag: v1\n", "catalog:v1\n", 1)
+			first.newTarget()
+			first.must(mirror.ToMirror)
+			w.target = first.target
+			w.must(mirror.ToMirror)
+			w.same(got)
+		})
+	}
+}
+
+// A medium that never arrives is made again: by an inventory, or with all. What the target lacks is told before, and not
+// published.
+func TestLostMedium(t *testing.T) {
+	w := newWorld(t, large)
+	w.must(mirror.ToDisk)
+	w.fatal(os.RemoveAll(filepath.Join(w.dir, "medium")))
+	w.upgrade(large)
+	w.must(mirror.ToDisk)
+	a, err := w.run(mirror.FromDisk)
+	if err == nil {
+		t.Error("no error for a medium that counts on what never came")
+	}
+	w.servable()
+	if a != nil && len(a.Catalogs) > 0 && a.Catalogs[0].Published {
+		for _, b := range servedBundles(t, w.target, "to/synthetic/catalog", "v1") {
+			if !strings.HasSuffix(b.Name, ".v1.3.0") {
+				t.Errorf("%s is served", b.Name)
+			}
+		}
+	}
+	w.must(mirror.ToDisk, func(o *mirror.Options) { o.Against, o.AgainstDigest = w.inventory(), "sha256:1" })
+	w.must(mirror.FromDisk)
+	w.servable()
+	if n := len(servedBundles(t, w.target, "to/synthetic/catalog", "v1")); n != 16 {
+		t.Errorf("%d bundles are served", n)
+	}
+}
+
+// What a medium leaves out and another repository of the target has is mounted there, or read there if the registry does
+// not mount.
+func TestDeltaAcrossRepositories(t *testing.T) {
+	for _, mounts := range []bool{true, false} {
+		w := newWorld(t, mirrortest.Shape{Packages: 1, Bundles: 2, Images: 2, SharedLayers: 1, LayerBytes: 200_000})
+		w.target.Separate(mounts)
+		w.must(mirror.ToDisk)
+		w.must(mirror.FromDisk)
+		// Another package, whose images have the layer that all share.
+		w.source = mirrortest.AddSynthetic(t, w.source.Registry, mirrortest.Shape{Packages: 2, Bundles: 2, Images: 2,
+			SharedLayers: 1, LayerBytes: 200_000})
+		w.set = allPackages(2)
+		w.must(mirror.ToDisk)
+		if n := w.mediumBytes(); n > 11*100_000 { // five layers that are new, and not the shared one
+			t.Errorf("the second medium has %d bytes", n)
+		}
+		w.target.SetRules(testregistry.Rules{Children: true})
+		w.target.Forget()
+		w.must(mirror.FromDisk)
+		for _, q := range w.target.Requests() {
+			if mounts && strings.HasPrefix(q, "GET /v2/to/synthetic/op") && strings.Contains(q, "/blobs/sha256") {
+				t.Errorf("read and not mounted: %s", q)
+			}
+		}
+		w.servable()
+	}
+}

@@ -1,0 +1,36 @@
+package imageset
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/operator-bindery/bindery/internal/regularfile"
+)
+
+// LayoutName returns the name by which the image of a layout is read: oci:DIR, or oci:DIR:@N for number N of several.
+// The images of a layout with several are taken for those of one index: the one with the reference's digest is meant,
+// else that for linux/amd64, else the first. What is wrong with a layout is found when it is read by its name.
+func LayoutName(r Ref) string {
+	name := OCI + ":" + r.Path
+	data, err := regularfile.Read(filepath.Join(r.Path, "index.json"), maxConfig)
+	if err != nil {
+		return name
+	}
+	var index v1.Index
+	if json.Unmarshal(data, &index) != nil || len(index.Manifests) < 2 {
+		return name
+	}
+	at := 0
+	for i, m := range index.Manifests {
+		if r.Digest != "" && m.Digest == r.Digest {
+			return fmt.Sprintf("%s:@%d", name, i)
+		}
+		if p := m.Platform; p != nil && p.OS == "linux" && p.Architecture == "amd64" && at == 0 {
+			at = i
+		}
+	}
+	return fmt.Sprintf("%s:@%d", name, at)
+}

@@ -1,0 +1,40 @@
+package imageset_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/operator-bindery/bindery/mirror/imageset"
+)
+
+func TestLayoutName(t *testing.T) {
+	manifest := func(hex, arch string) string {
+		return `{"mediaType":"application/vnd.oci.image.manifest.v1+json","digest":"sha256:` + hex +
+			`","size":1,"platform":{"os":"linux","architecture":"` + arch + `"}}`
+	}
+	for name, c := range map[string]struct {
+		manifests []string
+		digest    string
+		want      string
+	}{
+		"one":            {[]string{manifest(hexA, "arm64")}, "", ""},
+		"none":           {nil, "", ""},
+		"for a platform": {[]string{manifest(hexA, "arm64"), manifest(hexB, "amd64")}, "", ":@1"},
+		"the first":      {[]string{manifest(hexA, "arm64"), manifest(hexB, "s390x")}, "", ":@0"},
+		"by digest":      {[]string{manifest(hexB, "amd64"), manifest(hexA, "arm64")}, "@sha256:" + hexA, ":@1"},
+	} {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "index.json"),
+			[]byte(`{"schemaVersion":2,"manifests":[`+strings.Join(c.manifests, ",")+`]}`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := imageset.LayoutName(ref(t, "oci://"+dir+c.digest)); got != "oci:"+dir+c.want {
+			t.Errorf("%s: got %s", name, got)
+		}
+	}
+	if got := imageset.LayoutName(ref(t, "oci://nosuch")); got != "oci:nosuch" {
+		t.Errorf("got %s", got)
+	}
+}

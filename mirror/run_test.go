@@ -1,0 +1,87 @@
+package mirror_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/operator-bindery/bindery/mirror"
+	"github.com/operator-bindery/bindery/mirror/medium"
+)
+
+// The three directions bring the same to a registry, in both forms of the medium: all that the catalog names, with its
+// signatures.
+func TestRunsGiveTheSame(t *testing.T) {
+	w := newWorld(t, small)
+	a := w.must(mirror.ToMirror)
+	w.servable()
+	want := tags(w.target)
+	if n := len(w.source.Images); a.Totals.Images != n || a.Totals.Copied != n {
+		t.Errorf("%+v for %d images", a.Totals, n)
+	}
+	for _, i := range w.source.Images {
+		if sig := "to/" + i.Repository + ":sha256-" + i.Digest.Encoded() + ".sig"; i.Signed != (want[sig] != "") {
+			t.Errorf("%s: signed %v, at the target %q", i.Ref, i.Signed, want[sig])
+		}
+	}
+	for _, form := range []medium.Form{medium.OCI, medium.OCMirror} {
+		t.Run(string(form), func(t *testing.T) {
+			v := *w
+			v.T, v.dir = t, t.TempDir()
+			v.newTarget()
+			v.must(mirror.ToDisk, func(o *mirror.Options) { o.Medium.Form = form })
+			w.source.Forget()
+			v.must(mirror.FromDisk)
+			if asked := w.source.Requests(); len(asked) > 0 {
+				t.Errorf("the source was asked: %q", asked)
+			}
+			v.same(want)
+			v.servable()
+		})
+	}
+}
+
+// A run that is repeated asks the target once for each image and reads nothing at the source but the catalog and what is
+// named by tag.
+func TestSecondRunAsksOnce(t *testing.T) {
+	w := newWorld(t, small)
+	w.must(mirror.ToMirror)
+	want := tags(w.target)
+	w.source.Forget()
+	w.target.Forget()
+	a := w.must(mirror.ToMirror)
+	if a.Totals.Present != a.Totals.Images || a.Totals.Sent != 0 || !a.Catalogs[0].Present {
+		t.Errorf("%+v, %+v", a.Totals, a.Catalogs[0])
+	}
+	w.same(want)
+	heads := map[string]int{}
+	for _, q := range w.target.Requests() {
+		if method, path, _ := strings.Cut(q, " "); path == "/v2/" {
+			continue
+		} else if method != "HEAD" || !strings.Contains(path, "/manifests/") {
+			t.Errorf("the target was asked: %s", q)
+		}
+		heads[q]++
+	}
+	byTag := map[string]bool{}
+	for _, i := range w.source.Images {
+		tag := i.Tag
+		if tag == "" {
+			tag = "sha256-" + i.Digest.Encoded()
+		} else {
+			byTag["/v2/"+i.Repository+"/manifests/"+tag] = true
+		}
+		if n := heads["HEAD /v2/to/"+i.Repository+"/manifests/"+tag]; n != 1 {
+			t.Errorf("%s: %d requests at the target", i.Ref, n)
+		}
+	}
+	if len(heads) != len(w.source.Images)+1 {
+		t.Errorf("%d different requests for %d images and a catalog", len(heads), len(w.source.Images))
+	}
+	for _, q := range w.source.Requests() {
+		method, path, _ := strings.Cut(q, " ")
+		if path == "/v2/" || strings.HasPrefix(path, "/v2/synthetic/catalog/") || method == "GET" && byTag[path] {
+			continue
+		}
+		t.Errorf("the source was asked: %s", q)
+	}
+}
