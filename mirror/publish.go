@@ -25,7 +25,7 @@ import (
 )
 
 // filterAnnotation has the hash of the filter of a rebuilt catalog.
-const filterAnnotation = "io.operator-bindery.mirror.filter"
+const filterAnnotation = "io.github.operator-bindery.mirror.filter"
 
 // publish puts a catalog at the target, after all that it names. A rebuilt catalog is a function of its source, the
 // filter and what was taken out, so that its digest is the same in every run.

@@ -55,7 +55,7 @@ func TestMirrorPlan(t *testing.T) {
 	dir := planDir(t)
 	plan := []string{"mirror", "plan", "-c", "set.yaml", "--catalog", "registry.example.com/acme/catalog:v1=catalog"}
 	text := done(t, dir, "bindery", plan...)
-	for _, want := range []string{"1 packages, 1 bundles, 1 images, to acme/catalog:v1", "alpha.v1.2.0",
+	for _, want := range []string{"1 package, 1 bundle, 1 image, to acme/catalog:v1", "alpha.v1.2.0",
 		"the head: no versions are given; default channel", `warning: package "nosuch": it is not in the catalog`,
 		`needs package "beta" >=1.0.0`, "minVersion: 1.0.0 keeps their way", "extra/tool:v1", `blocked by "other"`} {
 		if !strings.Contains(text, want) {

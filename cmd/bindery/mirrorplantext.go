@@ -52,8 +52,8 @@ func printCatalogPlan(w io.Writer, one *catalogPlan) error {
 	if one.Digest != "" {
 		line += " (" + one.Digest.String() + ")"
 	}
-	fmt.Fprintln(w, printable.Text(fmt.Sprintf("%s: %d packages, %d bundles, %d images, to %s", line, len(one.Packages),
-		bundles, one.Images, one.Target)))
+	fmt.Fprintln(w, printable.Text(fmt.Sprintf("%s: %s, %s, %s, to %s", line, count(len(one.Packages), "package"),
+		count(bundles, "bundle"), count(one.Images, "image"), one.Target)))
 	if one.WholeCatalog {
 		fmt.Fprintln(w, "the whole catalog is copied as it is, not rebuilt")
 	}
@@ -89,7 +89,11 @@ func printCatalogPlan(w io.Writer, one *catalogPlan) error {
 	if lost == 0 {
 		return nil
 	}
-	fmt.Fprintf(w, "\n%d versions have no way to the kept head of their channel:\n", lost)
+	have := "have"
+	if lost == 1 {
+		have = "has"
+	}
+	fmt.Fprintf(w, "\n%s %s no way to the kept head of the channel:\n", count(lost, "version"), have)
 	rows = rows[:0]
 	for _, l := range one.Lost {
 		var versions []string
