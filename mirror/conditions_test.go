@@ -365,33 +365,32 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// A second archive that is interrupted while the attachments of an image are written goes on with them, although the
-// first archive had them.
-func TestInterruptedBetweenManifestAndTag(t *testing.T) {
+// An image that was carried and of which only the manifest is left at the target gets its tag and its signature again.
+func TestImageWithoutItsTag(t *testing.T) {
 	w := newWorld(t, mirrortest.Shape{Packages: 1, Bundles: 3, Images: 2, SignedEvery: 1})
-	w.must(mirror.ToDisk)
-	w.must(mirror.FromDisk)
+	w.must(mirror.ToMirror)
 	want := tags(w.target)
-	everything := func(o *mirror.Options) { o.All, o.Jobs = true, 1 }
-	for n := range 3 {
-		ctx, cancel := context.WithCancel(t.Context())
-		asked := 0
-		w.source.Interfere(func(_ http.ResponseWriter, q *http.Request) bool {
-			if strings.HasSuffix(q.URL.Path, ".sig") {
-				if asked++; asked == n+1 {
-					cancel()
-				}
-			}
-			return false
-		})
-		if _, err := w.runContext(ctx, mirror.ToDisk, everything); err == nil {
-			t.Fatal("the run was not interrupted")
-		}
-		cancel()
+	of := w.source.Images[0]
+	text := w.source.Manifest(of.Repository, of.Digest.String())
+	for _, d := range w.target.Digests("to/" + of.Repository) {
+		q, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, "http://"+w.target.Host()+"/v2/to/"+
+			of.Repository+"/manifests/"+d, nil)
+		w.fatal(err)
+		resp, err := http.DefaultClient.Do(q)
+		w.fatal(err)
+		w.fatal(resp.Body.Close())
 	}
-	w.source.Interfere(nil)
-	w.must(mirror.ToDisk, everything)
-	w.newTarget()
-	w.must(mirror.FromDisk)
-	w.same(want)
+	w.target.AddManifest("to/"+of.Repository, "", "application/vnd.oci.image.manifest.v1+json", text)
+	w.must(mirror.ToMirror)
+	for name, d := range tags(w.target) {
+		if want[name] != d {
+			t.Errorf("%s is %s", name, d)
+		}
+		delete(want, name)
+	}
+	for name := range want {
+		if strings.Contains(name, of.Digest.Encoded()) {
+			t.Errorf("%s is not there", name)
+		}
+	}
 }
