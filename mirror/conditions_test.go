@@ -45,6 +45,7 @@ func TestPlatforms(t *testing.T) {
 		v := *w
 		v.T, v.dir = t, t.TempDir()
 		v.target = testregistry.New(t) // it looks for nothing
+		v.host = v.target.Host()
 		v.must(mirror.ToMirror)
 		if lacks := lacking(t, v.target); len(lacks) == 0 {
 			t.Error("the images of the other platform are there")
@@ -62,6 +63,7 @@ func TestPlatforms(t *testing.T) {
 		v := *w
 		v.T, v.dir = t, t.TempDir()
 		v.target = testregistry.New(t)
+		v.host = v.target.Host()
 		v.change = func(o *mirror.Options) { o.With = referrers.Kinds{} }
 		v.must(mirror.ToMirror)
 		v.set = every
