@@ -181,6 +181,9 @@ func (p *program) deleteImages(c *cli.Context, list *mirror.DeleteList, t images
 			Images []mirror.Deleted `json:"images"`
 		}{append([]mirror.Deleted{}, all...)}), err)
 	}
+	if err != nil && len(all) == 0 {
+		return err
+	}
 	counts := map[string]int{}
 	for _, d := range all {
 		counts[d.Status]++

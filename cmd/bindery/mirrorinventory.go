@@ -96,6 +96,12 @@ func (p *program) mirrorInventory(c *cli.Context) error {
 		return err
 	}
 	all, err := remote.Repositories(c.Context, t.Host)
+	if errors.Is(err, images.ErrNoCatalog) {
+		// Registries answer in the same way to those whom they do not know.
+		if err := remote.Ping(c.Context, t.Host); err != nil {
+			return err
+		}
+	}
 	switch {
 	case err == nil:
 		names = append(names, stock.Below(all, t.Path)...)
