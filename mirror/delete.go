@@ -111,8 +111,8 @@ type Deleted struct {
 
 // Delete deletes the images of a list at a target. An image that is not there is done. A manifest that an image to keep
 // has as well, under another tag, stays, and only its tag is lost where registries delete tags alone. Entries of a
-// deleted index are deleted with it unless another tag of the repository has them. The registry frees the space of blobs
-// by its own garbage collection.
+// deleted index are deleted with it unless another tag of the repository has them. The registry frees the space of
+// blobs by its own garbage collection.
 //
 // An item that is not below the target makes the whole list an error, before anything is deleted. The error
 // [images.ErrNoDelete] ends the work; others are in the result, and joined.

@@ -282,7 +282,8 @@ func (o *VerifyOptions) askPolicy(ctx context.Context, all map[string]*expected,
 	return nil
 }
 
-// VerifyMedium looks whether an archive is whole: every image with every blob, each with its digest. It reads all of it.
+// VerifyMedium looks whether an archive is whole: every image with every blob, each with its digest. It reads all of
+// it.
 func VerifyMedium(ctx context.Context, dir string) (_ *Verification, err error) {
 	v := &Verification{Catalogs: []VerifiedCatalog{}, Faults: []ImageFault{}}
 	reader, err := medium.Open(ctx, dir, medium.ReadOptions{})
