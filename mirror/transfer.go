@@ -24,6 +24,7 @@ func (r *run) transfer(ctx context.Context, list []*item) error {
 	if err != nil {
 		return err
 	}
+	r.lists = newTagLists(list)
 	r.progress.add(func(e *Event) { e.AllImages = len(list) + r.toPublish() })
 	for len(list) > 0 {
 		n := 1
@@ -145,7 +146,7 @@ func (r *run) copyItem(ctx context.Context, i *item) (err error) {
 	done, err := referrers.CopyImage(ctx, from.Reader, to, from.top, referrers.ImageOptions{
 		Tag: i.destination.Tag, Platforms: i.platforms, Sparse: r.o.Sparse, ByDigest: i.byDigest(), Jobs: r.o.Layers,
 		Before: func(ctx context.Context, image referrers.Image) (err error) {
-			attached, err = r.attach(ctx, from.Reader, to, image)
+			attached, err = r.attach(ctx, r.lists.reader(i, from.Reader), to, image)
 			return err
 		},
 		Moved: (&moved{progress: &r.progress}).event,

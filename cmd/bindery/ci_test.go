@@ -36,8 +36,14 @@ func ciPods(t *testing.T) map[string]*corev1.PodSpec {
 	var agent corev1.Pod
 	strictly(t, "jenkins-pod.yaml", &agent)
 	served, _ := servedCatalog(t)
-	return map[string]*corev1.PodSpec{"serve/catalog.yaml": &served.Spec.Template.Spec,
+	out := map[string]*corev1.PodSpec{"serve/catalog.yaml": &served.Spec.Template.Spec,
 		"pod.yaml": &job.Spec.Template.Spec, "jenkins-pod.yaml": &agent.Spec}
+	for name, m := range mirrorManifests(t) {
+		for _, j := range m.jobs {
+			out["mirror/"+name] = &j.Spec.Template.Spec
+		}
+	}
+	return out
 }
 
 // The pods of the recipes pass Kubernetes' own check of the restricted profile; a pod without restrictions fails it.
