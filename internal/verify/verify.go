@@ -49,7 +49,9 @@ func (v *Reader) Read(p []byte) (int, error) {
 }
 
 // Verifies tells whether the reader compares a content with that digest and size, from its first byte on.
-func (v *Reader) Verifies(d digest.Digest, size int64) bool { return v.want == d && v.size == size && v.n == 0 }
+func (v *Reader) Verifies(d digest.Digest, size int64) bool {
+	return v.want == d && v.size == size && v.n == 0
+}
 
 // Verifies tells whether a reader compares what is read of it with that digest and size itself, as one with [*Reader]
 // in it does, so that nobody need do it once more.
