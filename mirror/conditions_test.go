@@ -250,8 +250,9 @@ func TestTargetWithSmallBlobs(t *testing.T) {
 // has space again the run goes on.
 func TestTargetIsFull(t *testing.T) {
 	// The details are those of docker-registry 2.8.
-	for name, detail := range map[string]string{"507": `""`, "while writing": `"write /x/data: no space left on device"`,
-		"at the start": `{"DriverName":"filesystem","Enclosed":{"Op":"write","Path":"/x/startedat","Err":28}}`} {
+	for name, detail := range map[string]string{"507": `""`,
+		"while writing": `"write /x/data: no space left on device"`,
+		"at the start":  `{"DriverName":"filesystem","Enclosed":{"Op":"write","Path":"/x/startedat","Err":28}}`} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, large)
 			w.must(mirror.ToMirror)

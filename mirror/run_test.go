@@ -42,8 +42,8 @@ func TestRunsGiveTheSame(t *testing.T) {
 	}
 }
 
-// A run that is repeated asks the target once for each image and reads nothing at the source but the catalog and what is
-// named by tag.
+// A run that is repeated asks the target once for each image and reads nothing at the source but the catalog and what
+// is named by tag.
 func TestSecondRunAsksOnce(t *testing.T) {
 	w := newWorld(t, small)
 	w.must(mirror.ToMirror)

@@ -56,6 +56,9 @@ func (r *run) transferAll(ctx context.Context, list []*item) error {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
+			if err != nil && gctx.Err() != nil {
+				return err // another image has ended the run, for a reason of its own
+			}
 			if err != nil {
 				i.fail(err)
 				r.log.warn(fmt.Sprintf("%s is not copied: %v", i.name(), err))

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -135,6 +136,33 @@ func TestMirrorSummaries(t *testing.T) {
 		}
 		if strings.Contains(r.stderr, ".bindery-stage") {
 			t.Errorf("%s: a temporary directory is told\n%s", c.line, r.stderr)
+		}
+	}
+}
+
+// A registry that refuses to say what it has is no registry without it: nothing counts as deleted, absent or wrong.
+func TestMirrorOfUnknownUser(t *testing.T) {
+	source, target := mirrortest.Source(t), testregistry.New(t)
+	target.Separate(true)
+	dir := t.TempDir()
+	w := &mirrorWorld{t, dir, source.RegistriesConf(t, mirrortest.Host), "docker://" + target.Host() + "/olm"}
+	w.write("imageset.yaml", mirrorImageSet)
+	w.write("delete.yaml", deleteImageSet)
+	for _, line := range []string{"mirror run -c imageset.yaml --workspace w TARGET",
+		"mirror delete -c delete.yaml --workspace w --list list.yaml TARGET"} {
+		if r := w.run(line); r.status != 0 {
+			t.Fatalf("%s: status %d\n%s", line, r.status, r.stderr)
+		}
+	}
+	target.Interfere(func(w http.ResponseWriter, _ *http.Request) bool {
+		w.WriteHeader(http.StatusUnauthorized)
+		return true
+	})
+	for _, line := range []string{"mirror verify TARGET -c imageset.yaml", "mirror delete --list list.yaml TARGET",
+		"mirror inventory TARGET --to inventory", "mirror delete -c delete.yaml --workspace w TARGET"} {
+		r := w.run(line)
+		if r.status != 1 || !strings.Contains(r.stderr, "401") || !strings.Contains(r.stderr, "provide credentials") {
+			t.Errorf("%s: status %d\n%s%s", line, r.status, r.stdout, r.stderr)
 		}
 	}
 }
