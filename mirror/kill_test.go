@@ -50,8 +50,8 @@ func (w *world) child(mode mirror.Mode, started func(*os.Process)) bool {
 	return err == nil
 }
 
-// A run that is killed at any request, again and again, leaves a target on which every tag and every catalog is whole, and
-// the run that is not killed ends as if there had been no others.
+// A run that is killed at any request, again and again, leaves a target on which every tag and every catalog is whole,
+// and the run that is not killed ends as if there had been no others.
 func TestKilled(t *testing.T) {
 	shape := mirrortest.Shape{Packages: 2, Bundles: 3, Images: 3, SharedLayers: 2, LayerBytes: 300_000, IndexEvery: 4,
 		SignedEvery: 3, TagEvery: 5}

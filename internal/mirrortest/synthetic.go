@@ -68,13 +68,14 @@ func Synthesize(t testing.TB, s Shape) *Synthetic {
 	return AddSynthetic(t, r, s)
 }
 
-// AddSynthetic adds a catalog of the shape and its images to a registry. Catalogs with the same shape but for the version
-// share all images but those of the last bundle of each package.
+// AddSynthetic adds a catalog of the shape and its images to a registry. Catalogs with the same shape but for the
+// version share all images but those of the last bundle of each package.
 func AddSynthetic(t testing.TB, r *testregistry.Registry, s Shape) *Synthetic {
 	t.Helper()
 	s.Packages, s.Bundles, s.LayerBytes = cmp.Or(s.Packages, 1), cmp.Or(s.Bundles, 1), cmp.Or(s.LayerBytes, 1000)
 	s.Version = cmp.Or(s.Version, "v1")
-	m := &synthesis{TB: t, Shape: s, r: r, out: &Synthetic{Registry: r, Catalog: Host + "/synthetic/catalog:" + s.Version}}
+	m := &synthesis{TB: t, Shape: s, r: r,
+		out: &Synthetic{Registry: r, Catalog: Host + "/synthetic/catalog:" + s.Version}}
 	files := map[string]string{}
 	for p := range s.Packages {
 		name := fmt.Sprintf("op%d", p)
@@ -118,7 +119,8 @@ func (m *synthesis) pkg(name string) string {
 			seed += " " + m.Version
 		}
 		bundle := name + ".v" + version
-		own := m.image(Named{Repository: "synthetic/" + name + "-bundle", Package: name, Bundle: bundle, IsBundle: true},
+		own := m.image(Named{Repository: "synthetic/" + name + "-bundle", Package: name, Bundle: bundle,
+			IsBundle: true},
 			seed)
 		related := []member{{"name": "bundle", "image": own.Ref}}
 		for i := range m.Images {

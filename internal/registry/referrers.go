@@ -42,8 +42,8 @@ type hostAPI struct {
 	missing atomic.Int32
 }
 
-// missingAfter is after how many answers a registry counts as one without the referrers API: one that has it answers with
-// an empty list where nothing is listed (distribution specification, "Listing Referrers").
+// missingAfter is after how many answers a registry counts as one without the referrers API: one that has it answers
+// with an empty list where nothing is listed (distribution specification, "Listing Referrers").
 const missingAfter = 4
 
 func (h *hostAPI) isMissing() bool { return !h.there.Load() && h.missing.Load() >= missingAfter }
@@ -58,8 +58,8 @@ func (r *Repository) Referrers(ctx context.Context, subject digest.Digest) ([]v1
 	return r.ReferrersAmong(ctx, subject, nil)
 }
 
-// ReferrersAmong is Referrers where it is known which tags there are: has, unless nil, tells it. A fallback tag that there
-// is not is not asked for.
+// ReferrersAmong is Referrers where it is known which tags there are: has, unless nil, tells it. A fallback tag that
+// there is not is not asked for.
 func (r *Repository) ReferrersAmong(ctx context.Context, subject digest.Digest,
 	has func(tag string) bool) (found []v1.Descriptor, err error) {
 	if err := verify.Digest(subject); err != nil {

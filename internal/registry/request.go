@@ -324,8 +324,8 @@ func statusError(resp *http.Response) *StatusError {
 	return e
 }
 
-// noSpace tells whether an answer says that the registry's disk is full, or its quota used up. Docker's has the error of
-// its system in the details of a status 500, as a text or as a number: ENOSPC and EDQUOT of Linux.
+// noSpace tells whether an answer says that the registry's disk is full, or its quota used up. Docker's has the error
+// of its system in the details of a status 500, as a text or as a number: ENOSPC and EDQUOT of Linux.
 func noSpace(status int, body []byte) bool {
 	if status < http.StatusInternalServerError || status == http.StatusInsufficientStorage {
 		return status == http.StatusInsufficientStorage
