@@ -13,7 +13,7 @@ import (
 // mirrorSummary says what a run has done, what is left out and what to do next: a line each.
 func mirrorSummary(a *mirror.Account, o mirror.Options) []string {
 	if a.DryRun {
-		return forecastSummary(a)
+		return forecastSummary(a, o)
 	}
 	var lines []string
 	for _, c := range a.Catalogs {
@@ -32,7 +32,11 @@ func mirrorSummary(a *mirror.Account, o mirror.Options) []string {
 	return append(lines, nextSteps(a, o)...)
 }
 
-func forecastSummary(a *mirror.Account) []string {
+func forecastSummary(a *mirror.Account, o mirror.Options) []string {
+	if o.PublishOnly {
+		return []string{fmt.Sprintf("%s: %d are there; nothing is published in a dry run", count(a.Totals.Images, "image"),
+			a.Totals.Present)}
+	}
 	var sum int64
 	for _, r := range a.Repositories {
 		sum += r.Bytes
