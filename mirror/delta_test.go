@@ -78,7 +78,7 @@ func TestDelta(t *testing.T) {
 			first.set = strings.Replace(w.set, "catalog:v2\n    targetTag: v1\n", "catalog:v1\n", 1)
 			first.newTarget()
 			first.must(mirror.ToMirror)
-			w.target = first.target
+			w.target, w.host = first.target, first.host
 			w.must(mirror.ToMirror)
 			w.same(got)
 		})

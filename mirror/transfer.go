@@ -116,7 +116,8 @@ func (r *run) copyItem(ctx context.Context, i *item) (err error) {
 			return fmt.Errorf("%s: %w", i.destination.Name(), err)
 		}
 	}
-	if i.byDigest() && there.Digest != i.source.Digest && r.state.has(r.carriedKey(i, i.source.Digest)) {
+	if i.byDigest() && there.Digest != "" && there.Digest != i.source.Digest &&
+		r.state.has(r.carriedKey(i, i.source.Digest)) {
 		// The tag may be the list of what hangs on the image.
 		there, err = to.Head(ctx, i.source.Digest.String())
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {

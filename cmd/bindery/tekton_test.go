@@ -24,16 +24,28 @@ type tektonObject struct {
 			Name    string
 			Default any
 		}
-		Steps []struct {
+		Workspaces []struct {
+			Name     string
+			Optional bool
+		}
+		Volumes []struct{ Name string }
+		Steps   []struct {
 			Image, Script   string
 			Command, Args   []string
+			Env             []struct{ Name, Value string }
 			SecurityContext map[string]any `yaml:"securityContext"`
+			VolumeMounts    []struct {
+				Name      string
+				MountPath string `yaml:"mountPath"`
+			} `yaml:"volumeMounts"`
 		}
 		Tasks []struct {
-			Name    string
-			TaskRef struct{ Name string } `yaml:"taskRef"`
-			Matrix  struct{ Params []tektonParam }
-			Params  []tektonParam
+			Name       string
+			RunAfter   []string              `yaml:"runAfter"`
+			TaskRef    struct{ Name string } `yaml:"taskRef"`
+			Matrix     struct{ Params []tektonParam }
+			Params     []tektonParam
+			Workspaces []struct{ Name string }
 		}
 	}
 }
@@ -41,6 +53,24 @@ type tektonObject struct {
 type tektonParam struct {
 	Name  string
 	Value any
+}
+
+// tektonObjects reads the tasks and pipelines of a file, by their names.
+func tektonObjects(t *testing.T, file string) map[string]tektonObject {
+	t.Helper()
+	objects := map[string]tektonObject{}
+	dec := yaml.NewDecoder(bytes.NewReader([]byte(readFile(t, file))))
+	for {
+		var o tektonObject
+		err := dec.Decode(&o)
+		if errors.Is(err, io.EOF) {
+			return objects
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		objects[o.Metadata.Name] = o
+	}
 }
 
 // substitute replaces references to parameters; a list parameter gives several values.
@@ -82,19 +112,7 @@ func texts(v any) []string {
 // The commands of the pipeline, run one by one, build the catalog of all packages; its steps need only the program and
 // no privileges.
 func TestTektonPipeline(t *testing.T) {
-	objects := map[string]tektonObject{}
-	dec := yaml.NewDecoder(bytes.NewReader([]byte(readFile(t, "../../deploy/tekton/catalog.yaml"))))
-	for {
-		var o tektonObject
-		err := dec.Decode(&o)
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		objects[o.Metadata.Name] = o
-	}
+	objects := tektonObjects(t, "../../deploy/tekton/catalog.yaml")
 	dir, registry := t.TempDir(), testregistry.New(t)
 	repository, image := registry.Host()+"/acme/packages", registry.Host()+"/acme/community:v1"
 	packages := []string{"etcd", "prometheus"}
