@@ -124,11 +124,15 @@ func nextSteps(a *mirror.Account, o mirror.Options) []string {
 		for _, s := range a.Archives {
 			sum += s.Bytes
 		}
+		carry, from := "mirror_*.tar", "DIR"
+		if o.PublishOnly {
+			carry, from = "the archives of all parts with this one", "PARTS"
+		}
 		return []string{
 			printable.Text(fmt.Sprintf("archive: %s in %s, %s", count(len(a.Archives), "segment"), o.Archive,
 				cmdline.FormatSize(sum))),
-			printable.Text(fmt.Sprintf("next: carry mirror_*.tar and %s to the other side, and run there: "+
-				"bindery mirror run -c %s --from DIR docker://REGISTRY[/PATH]", config, filepath.Base(config))),
+			printable.Text(fmt.Sprintf("next: carry %s and %s to the other side, and run there: "+
+				"bindery mirror run -c %s --from %s docker://REGISTRY[/PATH]", carry, config, filepath.Base(config), from)),
 		}
 	case o.Mode == mirror.ToDisk:
 		return nil
