@@ -72,7 +72,7 @@ func (r *run) openCatalog(ctx context.Context, op imageset.Operator) (_ *catalog
 	c := &catalog{op: op, selects: op}
 	c.account = CatalogAccount{Source: op.Catalog.Name(), Packages: map[string]CatalogedPackage{}}
 	if err := r.resolveCatalog(ctx, c); err != nil {
-		return c, r.explainLeftOut(ctx, err)
+		return c, err
 	}
 	c.account.Digest = c.digest
 	c.account.FilterHash = op.FilterHash(c.digest)

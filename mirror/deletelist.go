@@ -226,7 +226,11 @@ func ParseDeleteList(text []byte) (*DeleteList, error) {
 	}
 	var l DeleteList
 	if err := yaml.UnmarshalStrict(text, &l); err != nil {
-		return nil, fmt.Errorf("%w: %v", fault.ErrInvalid, err)
+		text := err.Error()
+		for _, prefix := range []string{"error unmarshaling JSON: ", "while decoding JSON: ", "json: "} {
+			text = strings.TrimPrefix(text, prefix)
+		}
+		return nil, fmt.Errorf("%w: %s", fault.ErrInvalid, text)
 	}
 	if l.Kind != deleteKind {
 		return nil, fmt.Errorf("%w: kind is %.100q, expected %s", fault.ErrInvalid, l.Kind, deleteKind)

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/operator-bindery/bindery/mirror/imageset"
@@ -71,12 +72,13 @@ func (r *run) forecast(ctx context.Context, list []*item) error {
 
 // survey reads the manifests of an image and compares them with the target.
 func (r *run) survey(ctx context.Context, i *item) (err error) {
+	there := v1.Descriptor{}
 	if r.to != nil {
 		to, err := r.to.repository(i.destination)
 		if err != nil {
 			return err
 		}
-		there, err := to.Head(ctx, i.destination.Tag)
+		there, err = to.Head(ctx, i.destination.Tag)
 		if err == nil && there.Digest == i.source.Digest {
 			i.account.Status, i.account.Digest = Present, there.Digest
 			return nil
@@ -94,6 +96,10 @@ func (r *run) survey(ctx context.Context, i *item) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, from.close()) }()
+	if there.Digest == from.top.Digest {
+		i.account.Status, i.account.Digest = Present, there.Digest
+		return nil
+	}
 	sizes, err := measure(ctx, from.Reader, from.top, i.platforms)
 	if err != nil {
 		return err

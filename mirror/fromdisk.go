@@ -38,29 +38,6 @@ func (r *run) openReader(ctx context.Context) (err error) {
 	return r.checkCountedOn(ctx)
 }
 
-// explainLeftOut adds to an error about something that is not there what the archive counts on at the target.
-func (r *run) explainLeftOut(ctx context.Context, err error) error {
-	if r.reader == nil || !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	list, failed := r.reader.LeftOut(ctx)
-	if failed != nil || len(list) == 0 {
-		return err
-	}
-	since := ""
-	for _, l := range list {
-		if l.Since != nil && since < pinnedTime(*l.Since) {
-			since = pinnedTime(*l.Since)
-		}
-	}
-	if since != "" {
-		since = ", up to that of " + since
-	}
-	return fmt.Errorf("%w: the archive leaves out %d manifests and blobs that earlier archives carried%s: copy those "+
-		"first, "+
-		"or write an archive with all of it (--all)", err, len(list), since)
-}
-
 // otherPlaces are the repositories of the target from which a blob that the medium leaves out can be mounted.
 func (r *run) otherPlaces(d digest.Digest) []string {
 	return r.elsewhere[d]

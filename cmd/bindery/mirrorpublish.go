@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -96,9 +98,24 @@ func (p *program) mirrorResources(c *cli.Context) error {
 		if dir == "" {
 			dir = o.Workspace.Resources()
 		}
-		account, err := mirror.Resources(c.Context, o, dir)
+		write := dir
+		if o.DryRun {
+			scratch, err := os.MkdirTemp("", "bindery-resources-")
+			if err != nil {
+				return err
+			}
+			defer os.RemoveAll(scratch)
+			write = scratch
+		}
+		account, err := mirror.Resources(c.Context, o, write)
 		if err != nil {
 			return err
+		}
+		for i, file := range account.Resources {
+			account.Resources[i] = filepath.Join(dir, filepath.Base(file))
+		}
+		if o.DryRun {
+			p.log.Info("nothing is written in a dry run")
 		}
 		if asJSON {
 			return p.printJSON(account)

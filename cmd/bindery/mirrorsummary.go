@@ -13,7 +13,7 @@ import (
 // mirrorSummary says what a run has done, what is left out and what to do next: a line each.
 func mirrorSummary(a *mirror.Account, o mirror.Options) []string {
 	if a.DryRun {
-		return forecastSummary(a)
+		return forecastSummary(a, o)
 	}
 	var lines []string
 	for _, c := range a.Catalogs {
@@ -32,7 +32,11 @@ func mirrorSummary(a *mirror.Account, o mirror.Options) []string {
 	return append(lines, nextSteps(a, o)...)
 }
 
-func forecastSummary(a *mirror.Account) []string {
+func forecastSummary(a *mirror.Account, o mirror.Options) []string {
+	if o.PublishOnly {
+		return []string{fmt.Sprintf("%s: %d are there; nothing is published in a dry run", count(a.Totals.Images, "image"),
+			a.Totals.Present)}
+	}
 	var sum int64
 	for _, r := range a.Repositories {
 		sum += r.Bytes
@@ -120,11 +124,15 @@ func nextSteps(a *mirror.Account, o mirror.Options) []string {
 		for _, s := range a.Archives {
 			sum += s.Bytes
 		}
+		carry, from := "mirror_*.tar", "DIR"
+		if o.PublishOnly {
+			carry, from = "the archives of all parts with this one", "PARTS"
+		}
 		return []string{
 			printable.Text(fmt.Sprintf("archive: %s in %s, %s", count(len(a.Archives), "segment"), o.Archive,
 				cmdline.FormatSize(sum))),
-			printable.Text(fmt.Sprintf("next: carry mirror_*.tar and %s to the other side, and run there: "+
-				"bindery mirror run -c %s --from DIR docker://REGISTRY[/PATH]", config, filepath.Base(config))),
+			printable.Text(fmt.Sprintf("next: carry %s and %s to the other side, and run there: "+
+				"bindery mirror run -c %s --from %s docker://REGISTRY[/PATH]", carry, config, filepath.Base(config), from)),
 		}
 	case o.Mode == mirror.ToDisk:
 		return nil

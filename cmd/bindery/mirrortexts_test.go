@@ -121,6 +121,8 @@ func TestMirrorSummaries(t *testing.T) {
 		{"mirror run -c imageset.yaml --workspace w TARGET",
 			"\nnext: tell the cluster, with oc apply -f w/working-dir/cluster-resources\n"},
 		{"mirror run -c imageset.yaml --workspace w TARGET --shard 1/2", `: left to "mirror publish"`},
+		{"mirror publish -c imageset.yaml --workspace w TARGET --dry-run", "8 images: 8 are there; nothing is published"},
+		{"mirror resources -c imageset.yaml --workspace w --to res TARGET --dry-run", "res/cs-catalog-v1.yaml\n"},
 		{"mirror verify TARGET -c imageset.yaml", "1 catalog, 9 images, "},
 		{"mirror run -c imageset.yaml file://media", "packed the catalog acme/catalog:v1\n"},
 		{"mirror run -c imageset.yaml --from media TARGET/air", "reading the catalog acme/catalog:v1 of the archive\n"},
@@ -128,7 +130,7 @@ func TestMirrorSummaries(t *testing.T) {
 		{"mirror run -c imageset.yaml file://media", "leaving out what earlier archives carried, up to that of "},
 		{"mirror verify file://media", ": all is there but "},
 		{"mirror run -c imageset.yaml --from media TARGET/other",
-			"manifests and blobs that earlier archives carried, up to that of"},
+			"hint: copy the earlier archives first, or write one against an inventory"},
 	} {
 		r := w.run(c.line)
 		if !strings.Contains(r.stdout+r.stderr, c.want) {
@@ -137,6 +139,9 @@ func TestMirrorSummaries(t *testing.T) {
 		if strings.Contains(r.stderr, ".bindery-stage") {
 			t.Errorf("%s: a temporary directory is told\n%s", c.line, r.stderr)
 		}
+	}
+	if _, err := os.Stat(filepath.Join(w.dir, "res")); err == nil {
+		t.Error("a dry run wrote resources")
 	}
 }
 
