@@ -87,6 +87,7 @@ type admittedReader struct {
 var _ interface {
 	referrers.Reader
 	referrers.Ranger
+	referrers.TagLister
 } = (*admittedReader)(nil)
 
 // Manifest returns a manifest of the image, from what was read when it was opened or asking the policy, or another one.
@@ -101,6 +102,23 @@ func (r *admittedReader) Manifest(ctx context.Context, name string) ([]byte, str
 		return text, kind, redact.Error(err)
 	}
 	return r.Reader.Manifest(ctx, name)
+}
+
+// TagsUpTo lists tags, as [referrers.TagLister] says; a layout lists none, and not all.
+func (r *admittedReader) TagsUpTo(ctx context.Context, pages int) (tags []string, all bool, err error) {
+	if l, ok := r.Reader.(referrers.TagLister); ok {
+		tags, all, err = l.TagsUpTo(ctx, pages)
+	}
+	return tags, all, redact.Error(err)
+}
+
+// ReferrersAmong lists referrers, as [referrers.TagLister] says.
+func (r *admittedReader) ReferrersAmong(ctx context.Context, subject digest.Digest,
+	has func(tag string) bool) ([]v1.Descriptor, error) {
+	if l, ok := r.Reader.(referrers.TagLister); ok {
+		return l.ReferrersAmong(ctx, subject, has)
+	}
+	return r.Referrers(ctx, subject)
 }
 
 // BlobFrom opens a blob at an offset, as [referrers.Ranger] says.

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 )
 
 // carriedFile has a line for each image that was carried whole, with its attachments: DIGEST DESTINATION KINDS. It
@@ -18,10 +19,14 @@ type carried struct {
 	workspace *Workspace
 	lines     map[string]bool
 	changed   bool
+	saved     time.Time
 }
 
+// saveEvery is after which time lines are saved while images are copied, for the run after one that is killed.
+const saveEvery = 2 * time.Second
+
 func readCarried(w *Workspace) (*carried, error) {
-	c := &carried{workspace: w, lines: map[string]bool{}}
+	c := &carried{workspace: w, lines: map[string]bool{}, saved: time.Now()}
 	if w == nil {
 		return c, nil
 	}
@@ -47,12 +52,21 @@ func (c *carried) add(key string) {
 	if !c.lines[key] {
 		c.lines[key], c.changed = true, true
 	}
+	if time.Since(c.saved) > saveEvery {
+		_ = c.write() // the last save returns the error
+	}
 }
 
 // save writes the file if something was added.
 func (c *carried) save() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	return c.write()
+}
+
+// write is save with the lock held.
+func (c *carried) write() error {
+	c.saved = time.Now()
 	if !c.changed || c.workspace == nil {
 		return nil
 	}

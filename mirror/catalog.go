@@ -281,14 +281,17 @@ func (r *run) checkRelated(ref imageset.Ref) error {
 // that is said of each channel in one line: whether anyone has these versions is not known here.
 func (r *run) explain(c *catalog) {
 	for _, d := range c.result.Dependencies {
-		r.log.info(fmt.Sprintf("added bundle %s of package %s, since bundle %s needs %s", d.Bundle, d.Package, d.ByBundle,
+		r.log.info(fmt.Sprintf("added bundle %s of package %s, since bundle %s needs %s", d.Bundle, d.Package,
+			d.ByBundle,
 			d.Needs))
 	}
 	for _, l := range c.result.Lost {
-		text := fmt.Sprintf("%s of channel %s, package %s, cannot be upgraded to %s", versionsText(l.Versions), l.Channel,
+		text := fmt.Sprintf("%s of channel %s, package %s, cannot be upgraded to %s", versionsText(l.Versions),
+			l.Channel,
 			l.Package, l.Head)
 		if l.Head == "" {
-			text = fmt.Sprintf("%s of channel %s, package %s: the channel is not kept", versionsText(l.Versions), l.Channel,
+			text = fmt.Sprintf("%s of channel %s, package %s: the channel is not kept", versionsText(l.Versions),
+				l.Channel,
 				l.Package)
 		}
 		if len(r.o.Filter.Installed) > 0 {
@@ -303,7 +306,8 @@ func (r *run) explain(c *catalog) {
 			channels = itoa(n) + " channels"
 		}
 		r.log.info(fmt.Sprintf("%s: in %s versions that may be installed have no way to the kept head: "+
-			"\"mirror plan\" lists them, --installed PACKAGE=VERSION checks those of a cluster", c.op.Written, channels))
+			"\"mirror plan\" lists them, --installed PACKAGE=VERSION checks those of a cluster", c.op.Written,
+			channels))
 	}
 }
 
@@ -329,8 +333,8 @@ func (r *run) filterProblem(c *catalog, p filter.Problem) {
 	r.problem(Level(p.Level), c.op.Written, p.Fix, "%s", p.Sentence())
 }
 
-// refused returns an error if what the filter gives cannot be published. Bundles with images that cannot be mirrored are
-// left out, or are an error of their own.
+// refused returns an error if what the filter gives cannot be published. Bundles with images that cannot be mirrored
+// are left out, or are an error of their own.
 func (c *catalog) refused() error {
 	var errs []error
 	for _, p := range c.result.Problems {

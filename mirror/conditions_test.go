@@ -45,6 +45,7 @@ func TestPlatforms(t *testing.T) {
 		v := *w
 		v.T, v.dir = t, t.TempDir()
 		v.target = testregistry.New(t) // it looks for nothing
+		v.host = v.target.Host()
 		v.must(mirror.ToMirror)
 		if lacks := lacking(t, v.target); len(lacks) == 0 {
 			t.Error("the images of the other platform are there")
@@ -62,6 +63,7 @@ func TestPlatforms(t *testing.T) {
 		v := *w
 		v.T, v.dir = t, t.TempDir()
 		v.target = testregistry.New(t)
+		v.host = v.target.Host()
 		v.change = func(o *mirror.Options) { o.With = referrers.Kinds{} }
 		v.must(mirror.ToMirror)
 		v.set = every
@@ -248,8 +250,9 @@ func TestTargetWithSmallBlobs(t *testing.T) {
 // has space again the run goes on.
 func TestTargetIsFull(t *testing.T) {
 	// The details are those of docker-registry 2.8.
-	for name, detail := range map[string]string{"507": `""`, "while writing": `"write /x/data: no space left on device"`,
-		"at the start": `{"DriverName":"filesystem","Enclosed":{"Op":"write","Path":"/x/startedat","Err":28}}`} {
+	for name, detail := range map[string]string{"507": `""`,
+		"while writing": `"write /x/data: no space left on device"`,
+		"at the start":  `{"DriverName":"filesystem","Enclosed":{"Op":"write","Path":"/x/startedat","Err":28}}`} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, large)
 			w.must(mirror.ToMirror)
@@ -361,6 +364,36 @@ func TestCancelled(t *testing.T) {
 	for _, name := range left {
 		if i, err := os.Stat(name); err == nil && i.Size() > 4096 {
 			t.Errorf("%s is left", name)
+		}
+	}
+}
+
+// An image that was carried and of which only the manifest is left at the target gets its tag and its signature again.
+func TestImageWithoutItsTag(t *testing.T) {
+	w := newWorld(t, mirrortest.Shape{Packages: 1, Bundles: 3, Images: 2, SignedEvery: 1})
+	w.must(mirror.ToMirror)
+	want := tags(w.target)
+	of := w.source.Images[0]
+	text := w.source.Manifest(of.Repository, of.Digest.String())
+	for _, d := range w.target.Digests("to/" + of.Repository) {
+		q, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, "http://"+w.target.Host()+"/v2/to/"+
+			of.Repository+"/manifests/"+d, nil)
+		w.fatal(err)
+		resp, err := http.DefaultClient.Do(q)
+		w.fatal(err)
+		w.fatal(resp.Body.Close())
+	}
+	w.target.AddManifest("to/"+of.Repository, "", "application/vnd.oci.image.manifest.v1+json", text)
+	w.must(mirror.ToMirror)
+	for name, d := range tags(w.target) {
+		if want[name] != d {
+			t.Errorf("%s is %s", name, d)
+		}
+		delete(want, name)
+	}
+	for name := range want {
+		if strings.Contains(name, of.Digest.Encoded()) {
+			t.Errorf("%s is not there", name)
 		}
 	}
 }

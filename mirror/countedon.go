@@ -24,7 +24,8 @@ type LackError struct {
 }
 
 func (e *LackError) Error() string {
-	text := fmt.Sprintf("the archive leaves out %d manifests and blobs that the target was to have, and %d of them are not "+
+	text := fmt.Sprintf("the archive leaves out %d manifests and blobs that the target was to have, and %d of them "+
+		"are not "+
 		"there, such as %s", e.All, e.Lacking, e.First.Digest)
 	if e.First.Since != nil {
 		text += ", which an archive before " + e.First.Since.Format(time.RFC3339) + " carried"
@@ -48,7 +49,8 @@ func (r *run) checkCountedOn(ctx context.Context) error {
 	}
 	for _, l := range r.contained.LeftOut {
 		// Of catalogs the sources may be on media, and are never at a target.
-		if len(l.Repositories) == 0 || slices.ContainsFunc(l.Repositories, func(name string) bool { return catalogs[name] }) {
+		if len(l.Repositories) == 0 || slices.ContainsFunc(l.Repositories,
+			func(name string) bool { return catalogs[name] }) {
 			continue
 		}
 		g.Go(func() error {

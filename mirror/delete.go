@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -42,7 +43,7 @@ func (r *run) catalogAt(ctx context.Context, at imageset.Ref) (_ []declcfg.Bundl
 	if err != nil {
 		return nil, err
 	}
-	if _, err := to.Head(ctx, at.Tag); errors.Is(err, fs.ErrNotExist) {
+	if _, err := to.Head(ctx, at.Tag); absent(err) {
 		return nil, nil
 	} else if err != nil {
 		return nil, err
@@ -110,8 +111,8 @@ type Deleted struct {
 
 // Delete deletes the images of a list at a target. An image that is not there is done. A manifest that an image to keep
 // has as well, under another tag, stays, and only its tag is lost where registries delete tags alone. Entries of a
-// deleted index are deleted with it unless another tag of the repository has them. The registry frees the space of blobs
-// by its own garbage collection.
+// deleted index are deleted with it unless another tag of the repository has them. The registry frees the space of
+// blobs by its own garbage collection.
 //
 // An item that is not below the target makes the whole list an error, before anything is deleted. The error
 // [images.ErrNoDelete] ends the work; others are in the result, and joined.
@@ -121,12 +122,11 @@ func Delete(ctx context.Context, list *DeleteList, target imageset.Target, remot
 	var outside []error
 	for _, i := range list.Items {
 		if !strings.HasPrefix(i.Reference, prefix) {
-			outside = append(outside, fmt.Errorf("%w: %s is not below %s", fault.ErrInvalid, fault.Quote(i.Reference),
-				target))
+			outside = append(outside, fmt.Errorf("%s is not below %s", fault.Quote(i.Reference), target))
 		}
 	}
 	if len(outside) > 0 {
-		return nil, errors.Join(outside...)
+		return nil, errOutside{errors.Join(outside...)}
 	}
 	d := &deletion{remote: remote, gone: map[string]bool{}}
 	if err := d.keep(ctx, list.Kept); err != nil {
@@ -154,6 +154,20 @@ func Delete(ctx context.Context, list *DeleteList, target imageset.Target, remot
 	return all, errors.Join(errs...)
 }
 
+// errOutside is the error about items of another target.
+type errOutside struct{ error }
+
+// ErrorClass says that the list is wrong.
+func (errOutside) ErrorClass() fault.Class { return fault.Input }
+
+// absent tells whether an error says that something is not there. Refused answers count as that where images are
+// copied; here they say nothing, for what they are about may be what others need.
+func absent(err error) bool {
+	var answer *images.StatusError
+	return errors.Is(err, fs.ErrNotExist) && !(errors.As(err, &answer) &&
+		(answer.Status == http.StatusUnauthorized || answer.Status == http.StatusForbidden))
+}
+
 // deletion is one call of [Delete].
 type deletion struct {
 	remote *images.Remote
@@ -174,7 +188,7 @@ func (d *deletion) keep(ctx context.Context, kept []KeptItem) error {
 			return err
 		}
 		top, err := at.Head(ctx, ref.Tag)
-		if errors.Is(err, fs.ErrNotExist) {
+		if absent(err) {
 			continue
 		}
 		if err != nil {
@@ -201,7 +215,7 @@ func (d *deletion) delete(ctx context.Context, i DeleteItem, out *Deleted) error
 		return err
 	}
 	top, err := at.Head(ctx, ref.Tag)
-	if errors.Is(err, fs.ErrNotExist) {
+	if absent(err) {
 		out.Status = "absent"
 		return nil
 	}

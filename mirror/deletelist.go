@@ -51,11 +51,11 @@ type DeleteOptions struct {
 	Signatures bool
 }
 
-// ListDeletions lists the images that an image set of the kind DeleteImageSetConfiguration names and that nothing else at
-// the target needs. The catalogs are read at the target, as they were published. Nothing is changed.
+// ListDeletions lists the images that an image set of the kind DeleteImageSetConfiguration names and that nothing else
+// at the target needs. The catalogs are read at the target, as they were published. Nothing is changed.
 //
-// Needed are the images of all bundles that are not to be deleted, in all catalogs that were mirrored from the workspace
-// to the target and in those of the image set, and additional images that were mirrored.
+// Needed are the images of all bundles that are not to be deleted, in all catalogs that were mirrored from the
+// workspace to the target and in those of the image set, and additional images that were mirrored.
 func ListDeletions(ctx context.Context, o DeleteOptions) (_ *DeleteList, problems []Problem, err error) {
 	r := &run{o: o.Options, log: logger{o.Log}, account: &Account{}}
 	r.to = remoteTarget{r}
@@ -195,7 +195,8 @@ func (r *run) neededBy(ctx context.Context, rec *record, gone map[string]map[str
 				if ref, err := imageset.ParseRef(image); err == nil {
 					to := r.o.Target.Image(ref).String()
 					if needed[to] == "" {
-						needed[to] = fmt.Sprintf("bundle %s in %s names it", b.Name, strings.TrimPrefix(at, "docker://"))
+						needed[to] = fmt.Sprintf("bundle %s in %s names it", b.Name,
+							strings.TrimPrefix(at, "docker://"))
 					}
 				}
 			}

@@ -47,8 +47,8 @@ func (w *world) inventory() *stock.Inventory {
 }
 
 // The medium of a changed catalog carries what is new: a quarter of the images here. It does so by an inventory of the
-// target as well as by what earlier media had, and the target ends as one that all was mirrored to. A medium that is lost
-// costs one more run.
+// target as well as by what earlier media had, and the target ends as one that all was mirrored to. A medium that is
+// lost costs one more run.
 func TestDelta(t *testing.T) {
 	for _, by := range []string{"history", "inventory"} {
 		t.Run(by, func(t *testing.T) {
@@ -78,15 +78,15 @@ func TestDelta(t *testing.T) {
 			first.set = strings.Replace(w.set, "catalog:v2\n    targetTag: v1\n", "catalog:v1\n", 1)
 			first.newTarget()
 			first.must(mirror.ToMirror)
-			w.target = first.target
+			w.target, w.host = first.target, first.host
 			w.must(mirror.ToMirror)
 			w.same(got)
 		})
 	}
 }
 
-// A medium that never arrives is made again: by an inventory, or with all. What the target lacks is told before, and not
-// published.
+// A medium that never arrives is made again: by an inventory, or with all. What the target lacks is told before, and
+// not published.
 func TestLostMedium(t *testing.T) {
 	w := newWorld(t, large)
 	w.must(mirror.ToDisk)
@@ -113,8 +113,8 @@ func TestLostMedium(t *testing.T) {
 	}
 }
 
-// What a medium leaves out and another repository of the target has is mounted there, or read there if the registry does
-// not mount.
+// What a medium leaves out and another repository of the target has is mounted there, or read there if the registry
+// does not mount.
 func TestDeltaAcrossRepositories(t *testing.T) {
 	for _, mounts := range []bool{true, false} {
 		w := newWorld(t, mirrortest.Shape{Packages: 1, Bundles: 2, Images: 2, SharedLayers: 1, LayerBytes: 200_000})

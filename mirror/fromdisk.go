@@ -56,7 +56,8 @@ func (r *run) explainLeftOut(ctx context.Context, err error) error {
 	if since != "" {
 		since = ", up to that of " + since
 	}
-	return fmt.Errorf("%w: the archive leaves out %d manifests and blobs that earlier archives carried%s: copy those first, "+
+	return fmt.Errorf("%w: the archive leaves out %d manifests and blobs that earlier archives carried%s: copy those "+
+		"first, "+
 		"or write an archive with all of it (--all)", err, len(list), since)
 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/operator-bindery/bindery/mirror/stock"
 )
 
-// lookFor looks whether the images are at the target, or in the archives of all shards, and copies none: what other runs
-// have copied is not known here.
+// lookFor looks whether the images are at the target, or in the archives of all shards, and copies none: what other
+// runs have copied is not known here.
 func (r *run) lookFor(ctx context.Context, list []*item) (err error) {
 	at, what := func(name string) (stock.Repository, error) { return r.o.Remote.Repository(name) }, "at the target"
 	leftOut := map[digest.Digest]bool{}
@@ -59,8 +59,8 @@ func (r *run) lookFor(ctx context.Context, list []*item) (err error) {
 				}
 				var texts []string
 				for _, p := range f.Problems {
-					// Of an image with a digest the tag may be the list of what hangs on it, where the registry has no API
-					// for that.
+					// Of an image with a digest the tag may be the list of what hangs on it, where the registry has no
+					// API for that.
 					moved := p.Kind == stock.WrongDigest && p.Err == nil && i.byDigest()
 					if !moved && !(p.Kind != stock.WrongDigest && leftOut[p.Digest]) {
 						texts = append(texts, p.Error())

@@ -90,8 +90,8 @@ func (w *world) checkBroken(gone map[string]bool) {
 	}
 }
 
-// An image that cannot be had takes its bundle out of the catalog, whatever the reason, and nothing else. When the source
-// is well again, the next run completes the mirror as if nothing had happened.
+// An image that cannot be had takes its bundle out of the catalog, whatever the reason, and nothing else. When the
+// source is well again, the next run completes the mirror as if nothing had happened.
 func TestImagesThatCannotBeHad(t *testing.T) {
 	for _, mode := range []string{"mirror", "disk", "oc-mirror disk"} {
 		t.Run(mode, func(t *testing.T) {

@@ -134,7 +134,8 @@ func (r *run) publishAsIs(ctx context.Context, c *catalog) error {
 		source.Digest = c.digest
 	}
 	dest := r.place().Catalog(c.op, false, "", c.account.FilterHash)
-	i := &item{source: source, destination: dest, onMedium: r.sourceOnMedium(c), kind: Catalog, platforms: c.op.Platforms}
+	i := &item{source: source, destination: dest, onMedium: r.sourceOnMedium(c), kind: Catalog,
+		platforms: c.op.Platforms}
 	i.begin()
 	if err := r.copyItem(ctx, i); err != nil {
 		return err

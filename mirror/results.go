@@ -60,8 +60,8 @@ func (r *run) mirrored() []resources.Copied {
 	return out
 }
 
-// writeResources writes the files for clusters. Unless all catalogs are published, files of earlier runs stay: those of a
-// catalog that is not published are about the one that is at the target.
+// writeResources writes the files for clusters. Unless all catalogs are published, files of earlier runs stay: those of
+// a catalog that is not published are about the one that is at the target.
 func (r *run) writeResources(ctx context.Context, dir string) error {
 	o := r.o.Resources
 	o.CreatedAt, o.Nested = r.o.Now, r.o.Target.MaxNestedPaths > 0

@@ -36,6 +36,7 @@ type run struct {
 	problems  sync.Mutex // guards the problems of the account
 	weights   weights
 	troubles  troubles
+	lists     *tagLists // of the sources
 }
 
 // Run mirrors an image set. The account is returned with every error that comes after the configuration was read. An

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/operator-bindery/bindery/internal/mirrortest"
+	"github.com/operator-bindery/bindery/internal/testregistry"
 	"github.com/operator-bindery/bindery/mirror"
 	"github.com/operator-bindery/bindery/mirror/medium"
 )
@@ -40,8 +42,8 @@ func TestRunsGiveTheSame(t *testing.T) {
 	}
 }
 
-// A run that is repeated asks the target once for each image and reads nothing at the source but the catalog and what is
-// named by tag.
+// A run that is repeated asks the target once for each image and reads nothing at the source but the catalog and what
+// is named by tag.
 func TestSecondRunAsksOnce(t *testing.T) {
 	w := newWorld(t, small)
 	w.must(mirror.ToMirror)
@@ -83,5 +85,37 @@ func TestSecondRunAsksOnce(t *testing.T) {
 			continue
 		}
 		t.Errorf("the source was asked: %s", q)
+	}
+}
+
+// What hangs on images is looked for in a list of tags where a repository has several of them, and in no list of
+// referrers once the registry has told that it has none.
+func TestAttachmentsTakeFewRequests(t *testing.T) {
+	w := newWorld(t, mirrortest.Shape{Packages: 2, Bundles: 8, Images: 3, SignedEvery: 3})
+	w.source.SetRules(testregistry.Rules{Ranges: true, Page: 5})
+	w.must(mirror.ToMirror)
+	asked := map[string]int{}
+	for _, q := range w.source.Requests() {
+		switch {
+		case strings.Contains(q, "/referrers/"):
+			asked["referrers"]++
+		case strings.Contains(q, "/tags/list"):
+			asked["lists"]++
+		case strings.Contains(q, "/manifests/sha256-"):
+			asked["tags"]++
+		}
+	}
+	signed := 0
+	for _, i := range w.source.Images {
+		if i.Signed {
+			signed++
+			if w.target.Manifest("to/"+i.Repository, "sha256-"+i.Digest.Encoded()+".sig") == nil {
+				t.Errorf("the signature of %s is lost", i.Ref)
+			}
+		}
+	}
+	// The shared image of a package is alone in its repository, and asked for all four tags.
+	if asked["referrers"] > 8 || asked["lists"] > 2*4*5 || asked["tags"] > signed+2*4*3 {
+		t.Errorf("%v for %d images with %d signatures", asked, len(w.source.Images), signed)
 	}
 }

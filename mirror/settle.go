@@ -50,10 +50,13 @@ func (r *run) settle(ctx context.Context) error {
 		}
 		if err != nil {
 			c.account.Error = err.Error()
-			r.problem(Fault, c.op.Catalog.Name(), "", "the catalog is not %s: %v", r.publishing(), err)
+			p := Problem{Level: Fault, Object: c.op.Catalog.Name(),
+				Message: fmt.Sprintf("the catalog is not %s: %v", r.publishing(), err)}
+			r.note(p)
 			if fatal(err) {
 				return err
 			}
+			r.log.problem(p)
 		}
 		r.progress.add(func(e *Event) { e.Images++; e.Image, e.Err = c.op.Catalog.Name(), err })
 	}

@@ -47,8 +47,8 @@ func (r *run) openWriter(ctx context.Context) (err error) {
 }
 
 // mediumKey identifies what the medium is to hold, so that an interrupted run is gone on with by the same only. A
-// catalog that moved meanwhile leaves blobs that no image has any more; all else is there. The part is that of a divided
-// image set; empty for all of it.
+// catalog that moved meanwhile leaves blobs that no image has any more; all else is there. The part is that of a
+// divided image set; empty for all of it.
 func (r *run) mediumKey(part string) string {
 	h := digest.SHA256.Digester()
 	h.Hash().Write(r.o.Set.Text)
@@ -74,7 +74,8 @@ func (r *run) setHave(o *medium.Options) error {
 	if err != nil || h.Time.IsZero() {
 		return err
 	}
-	r.log.info(fmt.Sprintf("leaving out what earlier archives carried, up to that of %s; with --all nothing is left out",
+	r.log.info(fmt.Sprintf("leaving out what earlier archives carried, up to that of %s; with --all nothing is "+
+		"left out",
 		pinnedTime(h.Time)))
 	r.earlier, o.Have, o.Where, o.Since = h, h.Has, h.Where, &h.Time
 	return nil
@@ -102,7 +103,8 @@ func (r *run) finishMedium(ctx context.Context) error {
 	if r.writer == nil {
 		return nil
 	}
-	unpublished := r.o.Shard.Count == 0 && slices.ContainsFunc(r.catalogs, func(c *catalog) bool { return !c.account.Published })
+	unpublished := r.o.Shard.Count == 0 && slices.ContainsFunc(r.catalogs,
+		func(c *catalog) bool { return !c.account.Published })
 	if unpublished || r.o.OnMissing == FailMissing && slices.ContainsFunc(r.items.list, (*item).failed) {
 		// An older archive stays as it is, and what was fetched is there for the next run.
 		r.problem(Fault, r.o.Archive, "", "no archive is written, since not all that it is to hold can be had")

@@ -24,6 +24,7 @@ func (r *run) transfer(ctx context.Context, list []*item) error {
 	if err != nil {
 		return err
 	}
+	r.lists = newTagLists(list)
 	r.progress.add(func(e *Event) { e.AllImages = len(list) + r.toPublish() })
 	for len(list) > 0 {
 		n := 1
@@ -54,6 +55,9 @@ func (r *run) transferAll(ctx context.Context, list []*item) error {
 			err := r.copyItem(gctx, i)
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
+			}
+			if err != nil && gctx.Err() != nil {
+				return err // another image has ended the run, for a reason of its own
 			}
 			if err != nil {
 				i.fail(err)
@@ -112,7 +116,8 @@ func (r *run) copyItem(ctx context.Context, i *item) (err error) {
 			return fmt.Errorf("%s: %w", i.destination.Name(), err)
 		}
 	}
-	if i.byDigest() && there.Digest != i.source.Digest && r.state.has(r.carriedKey(i, i.source.Digest)) {
+	if i.byDigest() && there.Digest != "" && there.Digest != i.source.Digest &&
+		r.state.has(r.carriedKey(i, i.source.Digest)) {
 		// The tag may be the list of what hangs on the image.
 		there, err = to.Head(ctx, i.source.Digest.String())
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -142,7 +147,7 @@ func (r *run) copyItem(ctx context.Context, i *item) (err error) {
 	done, err := referrers.CopyImage(ctx, from.Reader, to, from.top, referrers.ImageOptions{
 		Tag: i.destination.Tag, Platforms: i.platforms, Sparse: r.o.Sparse, ByDigest: i.byDigest(), Jobs: r.o.Layers,
 		Before: func(ctx context.Context, image referrers.Image) (err error) {
-			attached, err = r.attach(ctx, from.Reader, to, image)
+			attached, err = r.attach(ctx, r.lists.reader(i, from.Reader), to, image)
 			return err
 		},
 		Moved: (&moved{progress: &r.progress}).event,

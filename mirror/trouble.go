@@ -48,8 +48,9 @@ func unavailable(err error) bool {
 	return errors.As(err, &n)
 }
 
-// tooMany is after how many images in a row a registry counts as one that is gone. An image or two that a registry cannot
-// give are the fault of these; with so many all others would be left out of the catalogs as well, after all retries.
+// tooMany is after how many images in a row a registry counts as one that is gone. An image or two that a registry
+// cannot give are the fault of these; with so many all others would be left out of the catalogs as well, after all
+// retries.
 const tooMany = 32
 
 // troubles counts, by registry, the images in a row that failed because it is unavailable.

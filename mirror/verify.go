@@ -85,6 +85,8 @@ type expected struct {
 // ErrNoCatalog is the error about nothing to verify.
 var ErrNoCatalog = fault.New(fault.Usage, "no catalog to verify")
 
+var errAbsent = errors.New("the target has no such catalog")
+
 // Verify looks whether the catalogs at a target load, and whether every image that they name is there with all that it
 // consists of. Nothing is written. The error is about what cannot be asked; what is wrong is in the result.
 func Verify(ctx context.Context, o VerifyOptions) (*Verification, error) {
@@ -100,6 +102,12 @@ func Verify(ctx context.Context, o VerifyOptions) (*Verification, error) {
 		one, err := o.catalog(ctx, ref, all)
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
+		}
+		if errors.Is(err, errAbsent) {
+			// Registries answer in the same way to those whom they do not know.
+			if err := o.Remote.Ping(ctx, o.Target.Host); err != nil {
+				return nil, err
+			}
 		}
 		if err != nil {
 			one.Error = err.Error()
@@ -214,7 +222,7 @@ func (o *VerifyOptions) catalog(ctx context.Context, ref imageset.Ref,
 	}
 	top, err := at.Head(ctx, name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return out, errors.New("the target has no such catalog")
+		return out, errAbsent
 	}
 	if err != nil {
 		return out, err
@@ -274,7 +282,8 @@ func (o *VerifyOptions) askPolicy(ctx context.Context, all map[string]*expected,
 	return nil
 }
 
-// VerifyMedium looks whether an archive is whole: every image with every blob, each with its digest. It reads all of it.
+// VerifyMedium looks whether an archive is whole: every image with every blob, each with its digest. It reads all of
+// it.
 func VerifyMedium(ctx context.Context, dir string) (_ *Verification, err error) {
 	v := &Verification{Catalogs: []VerifiedCatalog{}, Faults: []ImageFault{}}
 	reader, err := medium.Open(ctx, dir, medium.ReadOptions{})

@@ -29,7 +29,7 @@ type Workspace struct {
 }
 
 // ErrBusy is the class of errors about a workspace that another run uses.
-var ErrBusy = fault.New(fault.Usage, "another run uses the directory")
+var ErrBusy = fault.New(fault.Local, "another run uses the workspace")
 
 // OpenWorkspace opens the workspace in a directory and makes it if there is none: DIR/working-dir, or DIR itself if
 // that is its name. Close it after use.

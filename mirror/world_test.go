@@ -40,6 +40,7 @@ type world struct {
 	dir    string
 	set    string
 	conf   string
+	host   string // of the target
 	// change, unless nil, changes the options of each run.
 	change func(*mirror.Options)
 }
@@ -80,6 +81,7 @@ func (w *world) newTarget() {
 	w.target = testregistry.New(w.T)
 	w.target.Separate(true)
 	w.target.SetRules(testregistry.Rules{Children: true})
+	w.host = w.target.Host()
 }
 
 func (w *world) fatal(err error) {
@@ -121,7 +123,7 @@ func (w *world) runContext(ctx context.Context, mode mirror.Mode, changes ...fun
 		Render: render.Options{Images: client}, Medium: medium.Options{Form: medium.OCI},
 		Spec: indeximage.Spec{Images: client, Server: "base", Embedded: &build.Embedded{}, Registry: from, Log: log,
 			Build: build.Options{Dir: w.TempDir(), Compression: layers.Gzip}}}
-	o.Target, err = imageset.ParseTarget("docker://" + w.target.Host() + "/to")
+	o.Target, err = imageset.ParseTarget("docker://" + w.host + "/to")
 	w.fatal(err)
 	if w.change != nil {
 		w.change(&o)

@@ -10,7 +10,8 @@ import (
 )
 
 // mirrorSource is the client that reads the images of a run: as [program.client], without a cache.
-func (p *program) mirrorSource(c *cli.Context, from images.Registry, throttle *images.Throttle) (*images.Client, error) {
+func (p *program) mirrorSource(c *cli.Context, from images.Registry,
+	throttle *images.Throttle) (*images.Client, error) {
 	o, err := p.clientOptions(c)
 	if err != nil {
 		return nil, err

@@ -28,12 +28,15 @@ func (p *program) mirrorDeleteCommand() *cli.Command {
 			"docker://REGISTRY[/PATH] are\n" +
 			"listed in --list, less those that other bundles and catalogs there need (keptItems has them with the " +
 			"reason). With\n" +
-			"--list alone the images of the file are deleted. An image that is gone already is no error: the command can " +
+			"--list alone the images of the file are deleted. An image that is gone already is no error: the " +
+			"command can " +
 			"be repeated.\n\n" +
-			"Registries delete by digest, with every tag of it, and free the space by their own garbage collection. A " +
+			"Registries delete by digest, with every tag of it, and free the space by their own garbage " +
+			"collection. A " +
 			"catalog that\n" +
 			"still names deleted bundles is to be mirrored again without them." +
-			examples("bindery mirror delete -c delete.yaml --workspace mirror --list delete-images.yaml docker://registry.example.com/olm",
+			examples("bindery mirror delete -c delete.yaml --workspace mirror --list delete-images.yaml "+
+				"docker://registry.example.com/olm",
 				"bindery mirror delete --list delete-images.yaml --dry-run docker://registry.example.com/olm"),
 		Flags: flags(imageSetFlags(), []cli.Flag{
 			&cli.StringFlag{Name: "workspace", Usage: "`DIR` of earlier runs, which knows what else was mirrored"},
@@ -142,6 +145,10 @@ func (p *program) writeDeletions(c *cli.Context, list *mirror.DeleteList, asJSON
 		return err
 	}
 	p.log.Info(fmt.Sprintf("%s: %s to delete, %d kept", file, count(len(list.Items), "image"), len(list.Kept)))
+	if len(list.Items) > 0 {
+		p.log.Info(fmt.Sprintf("next: look at the list, and run: bindery mirror delete --list %s %s", file,
+			c.Args().First()))
+	}
 	return nil
 }
 
@@ -181,11 +188,17 @@ func (p *program) deleteImages(c *cli.Context, list *mirror.DeleteList, t images
 			Images []mirror.Deleted `json:"images"`
 		}{append([]mirror.Deleted{}, all...)}), err)
 	}
+	if err != nil && len(all) == 0 {
+		return err
+	}
 	counts := map[string]int{}
 	for _, d := range all {
 		counts[d.Status]++
 	}
 	p.log.Info(fmt.Sprintf("%s: %d deleted, %d were gone, %d kept, %d failed", count(len(all), "image"),
 		counts["deleted"], counts["absent"], counts["kept"], counts["failed"]))
+	if counts["deleted"] > 0 {
+		p.log.Info("next: the garbage collection of the registry frees the space")
+	}
 	return err
 }

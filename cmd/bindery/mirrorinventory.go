@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/opencontainers/go-digest"
@@ -26,16 +27,19 @@ func (p *program) mirrorInventoryCommand() *cli.Command {
 		Name:      "inventory",
 		Usage:     "write down what a registry has, for an archive with only what is missing",
 		ArgsUsage: "REGISTRY",
-		Description: "Lists the repositories below docker://REGISTRY[/PATH] with their tags, manifests and blobs. The file " +
+		Description: "Lists the repositories below docker://REGISTRY[/PATH] with their tags, manifests and blobs. " +
+			"The file " +
 			"is taken to the\n" +
-			"other side of the air gap, where \"mirror run --against FILE file://DIR\" packs only what is not in it.\n\n" +
+			"other side of the air gap, where \"mirror run --against FILE file://DIR\" packs only what is not in " +
+			"it.\n\n" +
 			"A registry that does not list its repositories is asked for those of the image set (--config) and of " +
 			"--repository." +
 			examples("bindery mirror inventory docker://registry.example.com/olm --to inventory.json.gz",
 				"bindery mirror inventory docker://registry.example.com/olm -c imageset.yaml --plain"),
 		Flags: flags(imageSetFlags(), []cli.Flag{
 			&cli.StringFlag{Name: "to", Usage: "`FILE` to write (default standard output)"},
-			&cli.StringSliceFlag{Name: "repository", Usage: "`PATH` of a repository below the given one; can be repeated"},
+			&cli.StringSliceFlag{Name: "repository",
+				Usage: "`PATH` of a repository below the given one; can be repeated"},
 			&cli.BoolFlag{Name: "plain", Usage: "write JSON and not JSON in gzip"},
 			maxNestedPathsFlag(), inCategory(jobsFlag(), "work"),
 		}, imageFlags()),
@@ -85,7 +89,8 @@ func (p *program) mirrorInventory(c *cli.Context) error {
 		if err != nil {
 			return err
 		}
-		of, err := mirror.Repositories(c.Context, mirror.Options{Set: set, Render: ro, Filter: fo, Target: t, Log: p.log})
+		of, err := mirror.Repositories(c.Context,
+			mirror.Options{Set: set, Render: ro, Filter: fo, Target: t, Log: p.log})
 		if err != nil {
 			return err
 		}
@@ -96,6 +101,12 @@ func (p *program) mirrorInventory(c *cli.Context) error {
 		return err
 	}
 	all, err := remote.Repositories(c.Context, t.Host)
+	if errors.Is(err, images.ErrNoCatalog) {
+		// Registries answer in the same way to those whom they do not know.
+		if err := remote.Ping(c.Context, t.Host); err != nil {
+			return err
+		}
+	}
 	switch {
 	case err == nil:
 		names = append(names, stock.Below(all, t.Path)...)
@@ -112,7 +123,8 @@ func (p *program) mirrorInventory(c *cli.Context) error {
 
 func (p *program) writeInventory(c *cli.Context, t imageset.Target, remote *images.Remote, names []string) error {
 	take := func(w io.Writer) error {
-		done, err := stock.Take(c.Context, func(name string) (stock.Repository, error) { return remote.Repository(name) }, w,
+		done, err := stock.Take(c.Context,
+			func(name string) (stock.Repository, error) { return remote.Repository(name) }, w,
 			stock.TakeOptions{Registry: t.Host, Path: t.Path, Repositories: names, Plain: c.Bool("plain"),
 				Jobs: c.Int("jobs"),
 				Warn: func(name string, err error) { p.log.Warn(fmt.Sprintf("%s: left out: %v", name, err)) }})
@@ -137,7 +149,13 @@ func (p *program) writeInventory(c *cli.Context, t imageset.Target, remote *imag
 	if err := take(f); err != nil {
 		return err
 	}
-	return f.Commit()
+	if err := f.Commit(); err != nil {
+		return err
+	}
+	p.log.Info(fmt.Sprintf("next: carry %s to the other side, and run there: bindery mirror run -c FILE --against %s "+
+		"file://DIR",
+		to, filepath.Base(to)))
+	return nil
 }
 
 // readInventory reads a file of [program.mirrorInventory], and returns its digest.

@@ -55,7 +55,7 @@ func TestMirrorPlan(t *testing.T) {
 	dir := planDir(t)
 	plan := []string{"mirror", "plan", "-c", "set.yaml", "--catalog", "registry.example.com/acme/catalog:v1=catalog"}
 	text := done(t, dir, "bindery", plan...)
-	for _, want := range []string{"1 packages, 1 bundles, 1 images, to acme/catalog:v1", "alpha.v1.2.0",
+	for _, want := range []string{"1 package, 1 bundle, 1 image, to acme/catalog:v1", "alpha.v1.2.0",
 		"the head: no versions are given; default channel", `warning: package "nosuch": it is not in the catalog`,
 		`needs package "beta" >=1.0.0`, "minVersion: 1.0.0 keeps their way", "extra/tool:v1", `blocked by "other"`} {
 		if !strings.Contains(text, want) {
@@ -132,10 +132,12 @@ func TestMirrorPlanOfRecordedRuns(t *testing.T) {
 	conf := mirrortest.Source(t).RegistriesConf(t, mirrortest.Host)
 	mirrortest.Layout(t, filepath.Join(dir, "oci-catalog"))
 	for run, want := range map[string]string{
-		"01-m2m-heads": `"alpha-op.v`, "04-m2m-full": `"wholeCatalog": true`, "05-target-catalog": `"target": "my/own-catalog:t1"`,
-		"06-oci-catalog": `"target": "oci-catalog:latest"`, "10-multiarch-catalog": `"beta-op.v`,
+		"01-m2m-heads": `"alpha-op.v`, "04-m2m-full": `"wholeCatalog": true`,
+		"05-target-catalog": `"target": "my/own-catalog:t1"`,
+		"06-oci-catalog":    `"target": "oci-catalog:latest"`, "10-multiarch-catalog": `"beta-op.v`,
 		"17-catalog-by-digest": `"alpha-op.v`, "17b-catalog-by-tag-and-digest": `"target": "acme/catalog:v1"`,
-		"18-catalog-absent": "", "18b-catalog-no-label": "", "18c-filter-error": "", "18d-unknown-package": `"nothing-kept"`,
+		"18-catalog-absent": "", "18b-catalog-no-label": "", "18c-filter-error": "",
+		"18d-unknown-package":              `"nothing-kept"`,
 		"18e-unknown-package-beside-known": `"unknown-package"`, "18f-empty-related-image": `"alpha-op.v`,
 		"18g-tagless-related-image": `"alpha-op.v`, "18h-bundle-not-in-its-related-images": `"iota-op.v1.0.0"`,
 		"13b-additional-errors": "", "13d-digest-in-registry-with-port": `"additionalImages"`,
@@ -147,7 +149,8 @@ func TestMirrorPlanOfRecordedRuns(t *testing.T) {
 				t.Fatal("not recorded")
 			}
 			writeFile(t, filepath.Join(dir, "isc.yaml"), set)
-			got := runProgram(t, dir, "bindery", "mirror", "plan", "-c", "isc.yaml", "-o", "json", "--registries-conf", conf,
+			got := runProgram(t, dir, "bindery", "mirror", "plan", "-c", "isc.yaml", "-o", "json", "--registries-conf",
+				conf,
 				"--no-cache")
 			if (got.status != 0) != (want == "") || !strings.Contains(got.stdout, want) {
 				t.Errorf("status %d\n%s%s", got.status, got.stdout, got.stderr)

@@ -15,11 +15,14 @@ func (p *program) mirrorPublishCommand() *cli.Command {
 		Name:      "publish",
 		Usage:     "publish the catalogs of an image set whose images are at the registry, or in archives",
 		ArgsUsage: "DESTINATION",
-		Description: "Copies no images: it looks for those that the image set asks for at docker://REGISTRY[/PATH], and " +
+		Description: "Copies no images: it looks for those that the image set asks for at " +
+			"docker://REGISTRY[/PATH], and " +
 			"publishes the\n" +
-			"catalogs as \"mirror run\" does at its end. It comes after the runs of all shards (mirror run --shard I/N), " +
+			"catalogs as \"mirror run\" does at its end. It comes after the runs of all shards (mirror run " +
+			"--shard I/N), " +
 			"and is given\n" +
-			"the same image set and flags. file://DIR --from PARTS writes the catalogs to an archive in DIR, when all " +
+			"the same image set and flags. file://DIR --from PARTS writes the catalogs to an archive in DIR, " +
+			"when all " +
 			"that they name is\n" +
 			"in the archives that the runs of all shards left in the directories of PARTS. It is an error if one of " +
 			"them is missing." +
@@ -59,12 +62,16 @@ func (p *program) mirrorResourcesCommand() *cli.Command {
 		Name:      "resources",
 		Usage:     "write the files that tell clusters to use the mirror",
 		ArgsUsage: "DESTINATION",
-		Description: "Writes the ImageDigestMirrorSet, ImageTagMirrorSet, CatalogSource and ClusterCatalog objects of an " +
+		Description: "Writes the ImageDigestMirrorSet, ImageTagMirrorSet, CatalogSource and ClusterCatalog " +
+			"objects of an " +
 			"image set for\n" +
-			"docker://REGISTRY[/PATH], a mapping of all images and a registries.conf to --to. \"mirror run\" writes those " +
+			"docker://REGISTRY[/PATH], a mapping of all images and a registries.conf to --to. \"mirror run\" " +
+			"writes those " +
 			"of what it has\n" +
 			"copied; this command writes those of all that is asked for." +
-			examples("bindery mirror resources -c imageset.yaml --workspace mirror --to resources docker://registry.example.com/olm"),
+			examples(
+				"bindery mirror resources -c imageset.yaml --workspace mirror --to resources "+
+					"docker://registry.example.com/olm"),
 		Flags: flags(imageSetFlags(), mirrorRunFlags(), []cli.Flag{
 			&cli.StringFlag{Name: "to", Usage: "`DIR` to write to (default WORKSPACE/working-dir/cluster-resources)"},
 		}, mirrorCopyFlags(), filterPolicyFlags(), mirrorCatalogFlags(), answerFlags(), imageFlags()),

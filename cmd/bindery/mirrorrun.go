@@ -31,12 +31,14 @@ func (p *program) mirrorRunCommand() *cli.Command {
 		Name:      "run",
 		Usage:     "copy operators to a registry or an archive, or from an archive to a registry",
 		ArgsUsage: "DESTINATION",
-		Description: "Copies what an image set (--config) asks for: filtered catalogs, the bundles and related images " +
+		Description: "Copies what an image set (--config) asks for: filtered catalogs, the bundles and related " +
+			"images " +
 			"that they name,\n" +
 			"additional images, and the signatures and referrers of all of them. The destination decides:\n\n" +
 			"  docker://REGISTRY[/PATH]             from registries to a registry; --workspace is needed\n" +
 			"  file://DIR                           from registries to an archive in DIR\n" +
-			"  docker://REGISTRY[/PATH] --from DIR  from the archive in DIR, or those in its directories, to a registry\n\n" +
+			"  docker://REGISTRY[/PATH] --from DIR  from the archive in DIR, or those in its directories, to a " +
+			"registry\n\n" +
 			"Images come first and catalogs last: a catalog is published when all that it names is there. A bundle " +
 			"with an image\n" +
 			"that cannot be had is taken out of its catalog (--on-missing), and the exit status is 4. What the " +
@@ -47,7 +49,8 @@ func (p *program) mirrorRunCommand() *cli.Command {
 			examples("bindery mirror run -c imageset.yaml --workspace mirror docker://registry.example.com/olm",
 				"bindery mirror run -c imageset.yaml file://media",
 				"bindery mirror run -c imageset.yaml --from media docker://registry.example.com/olm --dry-run -o json"),
-		Flags: flags(imageSetFlags(), mirrorRunFlags(), mirrorCopyFlags(), []cli.Flag{mirrorShardFlag()}, mirrorMediumFlags(),
+		Flags: flags(imageSetFlags(), mirrorRunFlags(), mirrorCopyFlags(), []cli.Flag{mirrorShardFlag()},
+			mirrorMediumFlags(),
 			filterPolicyFlags(), mirrorCatalogFlags(), answerFlags(), signFlags(), imageFlags()),
 		Action: exactly(1, p.mirrorRun),
 	}
@@ -87,7 +90,8 @@ func mirrorCopyFlags() []cli.Flag {
 		&cli.BoolFlag{Name: "prune-blocked", Category: group,
 			Usage: "take bundles that name blocked images out of their catalogs"},
 		&cli.IntFlag{Name: "parallel-images", Value: 4, Category: "work", Usage: "copy `N` images at once"},
-		&cli.IntFlag{Name: "parallel-layers", Value: 5, Category: "work", Usage: "copy `N` blobs of each image at once"},
+		&cli.IntFlag{Name: "parallel-layers", Value: 5, Category: "work",
+			Usage: "copy `N` blobs of each image at once"},
 		&cli.IntFlag{Name: "per-host", Category: "work", DefaultText: "no limit",
 			Usage: "send at most `N` requests at once to each registry"},
 		&cli.StringFlag{Name: "max-bandwidth", Category: "work", DefaultText: "no limit",
@@ -106,7 +110,8 @@ func mirrorMediumFlags() []cli.Flag {
 			Usage: "`FORM` of the archive (oci|oc-mirror): an OCI layout, or what oc-mirror reads"},
 		&cli.StringFlag{Name: "archive-size", Category: group, DefaultText: "archiveSize of the image set, else 500GiB",
 			Usage: "maximum `SIZE` of a segment of the archive"},
-		&cli.BoolFlag{Name: "strict-archive", Category: group, Usage: "refuse an image with a layer larger than a segment"},
+		&cli.BoolFlag{Name: "strict-archive", Category: group,
+			Usage: "refuse an image with a layer larger than a segment"},
 		&cli.StringFlag{Name: "against", Category: group,
 			Usage: "pack only what is not in the inventory `FILE` (see mirror inventory)"},
 		&cli.StringFlag{Name: "since", Category: group,
@@ -120,7 +125,8 @@ func mirrorCatalogFlags() []cli.Flag {
 	const group = "catalogs"
 	return []cli.Flag{
 		&cli.StringFlag{Name: "catalog-base", Value: string(mirror.KeepBase), Category: group,
-			Usage: "rebuild catalogs on the layers of their source, with its server, or on this program's (keep|replace)"},
+			Usage: "rebuild catalogs on the layers of their source, with its server, or on this program's " +
+				"(keep|replace)"},
 		&cli.StringFlag{Name: "server", Category: group, DefaultText: "that of the source",
 			Usage: "server of the catalogs: static program `FILE`, \"base\", \"embedded\" or \"none\""},
 		serveCacheFlag(group), maxLayersFlag(group),
@@ -152,7 +158,8 @@ func readMirrorArgs(c *cli.Context) (a mirrorArgs, err error) {
 	a.workspace = strings.TrimPrefix(c.String("workspace"), fileScheme)
 	if dir, ok := strings.CutPrefix(dest, fileScheme); ok {
 		if a.parts = from; c.Command.Name == "publish" && from == "" {
-			return a, cmdline.Usagef("--from DIR is needed, with the archives of the shards: the destination is %s", dest)
+			return a, cmdline.Usagef("--from DIR is needed, with the archives of the shards: the destination is %s",
+				dest)
 		} else if c.Command.Name != "publish" && from != "" {
 			return a, cmdline.Usagef("--from is for copying from an archive to a registry: the destination is %s", dest)
 		}
@@ -179,8 +186,9 @@ func readMirrorArgs(c *cli.Context) (a mirrorArgs, err error) {
 			a.workspace = from
 		}
 	case a.workspace == "":
-		return a, cmdline.Usagef("--workspace DIR is needed for copying from registries to a registry, and --from DIR " +
-			"for copying from an archive")
+		return a,
+			cmdline.Usagef("--workspace DIR is needed for copying from registries to a registry, and --from DIR " +
+				"for copying from an archive")
 	}
 	return a, nil
 }
@@ -226,7 +234,8 @@ func checkDivided(c *cli.Context, o mirror.Options) error {
 		return cmdline.Usagef("oc-mirror reads no archives of several runs: --shard is for --archive-format oci")
 	}
 	if c.IsSet("since") {
-		return cmdline.Usagef("archives of shards carry all but what --against names: --since is for those of whole runs")
+		return cmdline.Usagef(
+			"archives of shards carry all but what --against names: --since is for those of whole runs")
 	}
 	return nil
 }
@@ -291,7 +300,8 @@ func (p *program) checkMirrorFlags(c *cli.Context, o *mirror.Options) (err error
 		return err
 	}
 	o.Sparse = referrers.Sparse(c.String("sparse"))
-	if !slices.Contains([]referrers.Sparse{referrers.SparseKeep, referrers.SparseRefuse, referrers.SparseTrim}, o.Sparse) {
+	if !slices.Contains([]referrers.Sparse{referrers.SparseKeep, referrers.SparseRefuse, referrers.SparseTrim},
+		o.Sparse) {
 		return cmdline.Usagef("invalid --sparse value %q, expected (keep|error|trim)", o.Sparse)
 	}
 	if o.Jobs < 1 || o.Jobs > 64 || o.Layers < 1 || o.Layers > 64 {
@@ -463,7 +473,8 @@ func (p *program) mediumOptions(c *cli.Context, o *mirror.Options) error {
 		}
 		var err error
 		if o.Against, o.AgainstDigest, err = readInventory(file); err != nil {
-			return &cmdline.Error{Class: cmdline.ClassInput, Object: file, Err: fmt.Errorf("--against %s: %w", file, err),
+			return &cmdline.Error{Class: cmdline.ClassInput, Object: file,
+				Err:  fmt.Errorf("--against %s: %w", file, err),
 				Hint: "\"mirror inventory\" writes the file"}
 		}
 	}
@@ -489,20 +500,27 @@ func (p *program) runMirror(ctx context.Context, o mirror.Options) (*mirror.Acco
 	var lack *mirror.LackError
 	if errors.As(err, &lack) {
 		err = &cmdline.Error{Class: cmdline.ClassConflict, Object: o.Archive, Err: err,
-			Hint: "copy the earlier archives first, or write one against an inventory of this registry (mirror inventory), " +
+			Hint: "copy the earlier archives first, or write one against an inventory of this registry (mirror " +
+				"inventory), " +
 				"or a whole one with --all"}
 	}
 	return account, err
 }
 
 // reportMirror prints what a run has done, and returns its exit status.
-func (p *program) reportMirror(c *cli.Context, o mirror.Options, account *mirror.Account, asJSON bool, err error) error {
+func (p *program) reportMirror(c *cli.Context, o mirror.Options, account *mirror.Account, asJSON bool,
+	err error) error {
 	var incomplete *mirror.IncompleteError
 	if errors.As(err, &incomplete) {
 		err = &cmdline.ExitStatus{Status: 4, Err: &cmdline.Error{Class: cmdline.Classify(err), Err: err,
 			Hint: missingHint(o)}}
 		account.Exit = 4
 	} else if err != nil && account != nil {
+		var known *cmdline.Error
+		if account.Totals.Copied > 0 && !errors.As(err, &known) {
+			err = &cmdline.Error{Class: cmdline.Classify(err), Err: err,
+				Hint: "when that is mended, the same command goes on where this one ended"}
+		}
 		account.Exit = 1
 	}
 	if account == nil {

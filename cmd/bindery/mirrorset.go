@@ -37,7 +37,8 @@ func (p *program) imageSet(c *cli.Context, kind imageset.Kind) (*imageset.Set, e
 		case strings.Contains(text, `"DeleteImageSetConfiguration" is not`):
 			e.Hint = "\"mirror delete\" takes this kind of configuration"
 		case strings.Contains(text, `"ImageSetConfiguration" is not`):
-			e.Hint = "the other commands of \"mirror\" take this kind; delete wants kind: DeleteImageSetConfiguration with " +
+			e.Hint = "the other commands of \"mirror\" take this kind; delete wants kind: " +
+				"DeleteImageSetConfiguration with " +
 				"delete: in place of mirror:"
 		}
 		return nil, e

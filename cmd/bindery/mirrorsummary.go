@@ -80,7 +80,8 @@ func leftOutSummary(a *mirror.Account) []string {
 	var lines []string
 	for _, c := range a.Catalogs {
 		for _, l := range c.LeftOut {
-			lines = append(lines, fmt.Sprintf("left out: bundle %s of package %s needs %s", l.Bundle, l.Package, l.Image))
+			lines = append(lines,
+				fmt.Sprintf("left out: bundle %s of package %s needs %s", l.Bundle, l.Package, l.Image))
 		}
 	}
 	for _, i := range a.Images {
@@ -112,7 +113,8 @@ func nextSteps(a *mirror.Account, o mirror.Options) []string {
 	config := o.Config
 	switch {
 	case o.Shard.Count > 0:
-		return []string{"next: when all parts are done, \"mirror publish\" with the same image set publishes the catalogs"}
+		return []string{"next: when all parts are done, \"mirror publish\" with the same image set publishes the " +
+			"catalogs"}
 	case o.Mode == mirror.ToDisk && len(a.Archives) > 0:
 		sum := int64(0)
 		for _, s := range a.Archives {
@@ -141,7 +143,8 @@ func missingHint(o mirror.Options) string {
 	case o.PublishOnly:
 		return "\"mirror run\" copies the images; then publish again"
 	case o.Mode == mirror.FromDisk:
-		return "what the archive lacks is in the archive of another run; the same command again copies only what is missing"
+		return "what the archive lacks is in the archive of another run; the same command again copies only what is " +
+			"missing"
 	}
 	return "the same command again copies only what is missing"
 }

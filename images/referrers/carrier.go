@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 
+	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/internal/verify"
@@ -35,6 +36,14 @@ type Header interface {
 	// Head returns the digest, media type and size in bytes of the manifest with a digest or a tag. The error is
 	// [fs.ErrNotExist] if there is none.
 	Head(ctx context.Context, name string) (v1.Descriptor, error)
+}
+
+// TagLister is a [Reader] that lists its tags, and takes advantage of it when it lists referrers.
+type TagLister interface {
+	// TagsUpTo returns the tags of at most so many pages of a list; all tells whether these are all tags.
+	TagsUpTo(ctx context.Context, pages int) (tags []string, all bool, err error)
+	// ReferrersAmong is Referrers of a reader of which is known what tags it has.
+	ReferrersAmong(ctx context.Context, subject digest.Digest, has func(tag string) bool) ([]v1.Descriptor, error)
 }
 
 // TagWriter is a [Writer] that writes a tag whatever it stood for, by one request.

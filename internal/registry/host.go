@@ -38,6 +38,8 @@ type host struct {
 	scheme     string       // empty until it is known
 	probing    *schemeProbe // nil unless a request is finding out the scheme
 	challenges []challenge
+
+	referrersAPI hostAPI
 }
 
 // schemeProbe is one attempt to find out the scheme of a registry, which concurrent requests share.

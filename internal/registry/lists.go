@@ -29,12 +29,24 @@ var ErrNoCatalog = errors.New("the registry does not list its repositories")
 // Tags returns the tags of the repository in the order of the registry. The error is [fs.ErrNotExist] if there is no
 // such repository.
 func (r *Repository) Tags(ctx context.Context) ([]string, error) {
-	tags, err := r.repo.names(ctx, "/v2/"+r.repo.path+"/tags/list", "tags")
-	if err != nil {
-		return nil, failure(fmt.Errorf("tags of %s: %w", r.Name(), err))
-	}
-	return tags, nil
+	tags, _, err := r.TagsUpTo(ctx, maxListPages)
+	return tags, err
 }
+
+// TagsUpTo is Tags for at most so many pages, each of which is a request. all tells whether these are all tags.
+func (r *Repository) TagsUpTo(ctx context.Context, pages int) (tags []string, all bool, err error) {
+	tags, err = r.repo.names(ctx, "/v2/"+r.repo.path+"/tags/list", "tags", pages)
+	if errors.Is(err, errMorePages) && pages < maxListPages {
+		return tags, false, nil
+	}
+	if err != nil {
+		return nil, false, failure(fmt.Errorf("tags of %s: %w", r.Name(), err))
+	}
+	return tags, true, nil
+}
+
+// errMorePages is the error of a list with more pages than are wanted.
+var errMorePages = fmt.Errorf("%w: too many pages", fault.ErrLimit)
 
 // Repositories returns the paths of all repositories of a registry, in its order. The error is [ErrNoCatalog] if the
 // registry does not tell them.
@@ -43,7 +55,7 @@ func (r *Client) Repositories(ctx context.Context, host string) ([]string, error
 	if err != nil {
 		return nil, classified{err}
 	}
-	found, err := p.names(ctx, "/v2/_catalog", "repositories")
+	found, err := p.names(ctx, "/v2/_catalog", "repositories", maxListPages)
 	if IsUnauthorized(err) || hasStatus(err, http.StatusNotFound, http.StatusMethodNotAllowed,
 		http.StatusNotImplemented, http.StatusBadRequest) {
 		return nil, remoteError(fmt.Errorf("registry %s: %w: %w", host, ErrNoCatalog, err))
@@ -89,8 +101,8 @@ func (r *Client) whole(host string, scopes ...string) (*repository, error) {
 	return p, nil
 }
 
-// names reads a list of names, page by page.
-func (p *repository) names(ctx context.Context, path, member string) (all []string, err error) {
+// names reads a list of names, page by page. With errMorePages the names of the first pages are returned.
+func (p *repository) names(ctx context.Context, path, member string, pages int) (all []string, err error) {
 	base, err := p.host.base(ctx)
 	if err != nil {
 		return nil, err
@@ -100,8 +112,11 @@ func (p *repository) names(ctx context.Context, path, member string) (all []stri
 	at.RawQuery = url.Values{"n": {fmt.Sprint(listPage)}}.Encode()
 	seen := map[string]bool{}
 	for next := &at; next != nil; {
-		if seen[next.RawQuery] || len(seen) == maxListPages {
-			return nil, fmt.Errorf("%w: a page twice, or more than %d pages", fault.ErrLimit, maxListPages)
+		if seen[next.RawQuery] {
+			return nil, fmt.Errorf("%w: a page twice", fault.ErrLimit)
+		}
+		if len(seen) == pages {
+			return all, fmt.Errorf("%w: more than %d", errMorePages, pages)
 		}
 		seen[next.RawQuery] = true
 		var page []string

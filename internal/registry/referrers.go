@@ -27,7 +27,7 @@ import (
 const maxPages = 100
 
 // apiState is whether a repository has the referrers API, as far as the answers have told. Lists are asked for all the
-// same.
+// same, unless the registry of a source has told several times that it has none: see hostAPI.
 type apiState struct{ state atomic.Int32 }
 
 const (
@@ -36,6 +36,18 @@ const (
 	apiMissing
 )
 
+// hostAPI is whether a registry has the referrers API, as far as answers about images have told that are there.
+type hostAPI struct {
+	there   atomic.Bool
+	missing atomic.Int32
+}
+
+// missingAfter is after how many answers a registry counts as one without the referrers API: one that has it answers with
+// an empty list where nothing is listed (distribution specification, "Listing Referrers").
+const missingAfter = 4
+
+func (h *hostAPI) isMissing() bool { return !h.there.Load() && h.missing.Load() >= missingAfter }
+
 // errNoAPI is the error of a registry without the referrers API.
 var errNoAPI = errors.New("the registry has no referrers API")
 
@@ -43,17 +55,35 @@ var errNoAPI = errors.New("the registry has no referrers API")
 // referrers API, else by the fallback tag (distribution specification, "Listing Referrers"). There may be none. A
 // fallback tag that is no OCI index lists nothing.
 func (r *Repository) Referrers(ctx context.Context, subject digest.Digest) ([]v1.Descriptor, error) {
+	return r.ReferrersAmong(ctx, subject, nil)
+}
+
+// ReferrersAmong is Referrers where it is known which tags there are: has, unless nil, tells it. A fallback tag that there
+// is not is not asked for.
+func (r *Repository) ReferrersAmong(ctx context.Context, subject digest.Digest,
+	has func(tag string) bool) (found []v1.Descriptor, err error) {
 	if err := verify.Digest(subject); err != nil {
 		return nil, err
 	}
-	found, err := r.listed(ctx, subject)
-	if err == nil {
+	// A repository to write to may not be there yet, so that its answers say nothing about the registry.
+	host := &r.repo.host.referrersAPI
+	if err = errNoAPI; !r.source || !host.isMissing() {
+		found, err = r.listed(ctx, subject)
+	}
+	switch {
+	case err == nil:
 		r.api.state.Store(apiThere)
+		host.there.Store(true)
+	case r.source && errors.Is(err, errNoAPI):
+		host.missing.Add(1)
 	}
 	if !errors.Is(err, errNoAPI) {
 		return found, err
 	}
 	r.api.state.CompareAndSwap(apiUnknown, apiMissing)
+	if has != nil && !has(reflist.Tag(subject)) {
+		return nil, nil
+	}
 	text, _, err := r.Manifest(ctx, reflist.Tag(subject))
 	if isAbsent(err) {
 		return nil, nil

@@ -27,9 +27,11 @@ import (
 type Repository struct {
 	repo  *repository
 	cache *blobcache.Cache
-	api   apiState
-	tags  tagUpdates
-	sent  sync.Map // the digests of blobs that are there
+	// source tells that an image was read from it.
+	source bool
+	api    apiState
+	tags   tagUpdates
+	sent   sync.Map // the digests of blobs that are there
 	// mounts finds blobs in other repositories; nil finds none.
 	mounts *mounter
 

@@ -100,7 +100,9 @@ func (s *Source) LayerInfosForCopy(context.Context, *digest.Digest) ([]types.Blo
 }
 
 // Repository returns the repository that the image was read from, which may be a mirror.
-func (s *Source) Repository() *Repository { return &Repository{repo: s.repo, cache: s.cache} }
+func (s *Source) Repository() *Repository {
+	return &Repository{repo: s.repo, cache: s.cache, source: true}
+}
 
 // Reused reports that a blob of the image was found in the cache.
 func (s *Source) Reused(d v1.Descriptor) {

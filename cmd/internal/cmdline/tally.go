@@ -63,6 +63,7 @@ func (s TallyState) text(spent time.Duration) string {
 	if s.All == 0 {
 		return "looking what there is to do "
 	}
+	s.AllBytes = max(s.AllBytes, s.Bytes) // what hangs on an image is found while it is copied
 	text := fmt.Sprintf("%d of %d, %s of %s", s.Done, s.All, FormatSize(s.Bytes), FormatSize(s.AllBytes))
 	if spent < time.Second || s.Done == 0 {
 		return text + " "

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/operator-bindery/bindery/internal/mirrortest"
+	"github.com/operator-bindery/bindery/internal/testregistry"
+)
+
+// mirrorWorld is the fixture's registry, a target, and a directory with image sets.
+type mirrorWorld struct {
+	*testing.T
+	dir, conf, target string
+}
+
+func newMirrorWorld(t *testing.T) *mirrorWorld {
+	source, target := mirrortest.Source(t), testregistry.New(t)
+	target.Separate(true)
+	w := &mirrorWorld{t, t.TempDir(), source.RegistriesConf(t, mirrortest.Host), "docker://" + target.Host() + "/olm"}
+	w.write("imageset.yaml", mirrorImageSet)
+	w.write("delete.yaml", deleteImageSet)
+	w.write("missing.yaml", strings.ReplaceAll(mirrorImageSet, "extra/tool:v1", "extra/tool:none"))
+	w.write("package.yaml", strings.ReplaceAll(mirrorImageSet, "alpha-op", "alfa-op"))
+	w.write("channel.yaml", strings.ReplaceAll(mirrorImageSet, "- name: alpha-op",
+		"- {name: alpha-op, channels: [{name: stabel}]}"))
+	w.write("empty.yaml", "kind: ImageSetConfiguration\nmirror: {}\n")
+	return w
+}
+
+func (w *mirrorWorld) write(name, text string) {
+	w.Helper()
+	if err := os.WriteFile(filepath.Join(w.dir, name), []byte(text), 0o644); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// run runs a command line, with TARGET for the target.
+func (w *mirrorWorld) run(line string) result {
+	w.Helper()
+	args := strings.Fields(strings.ReplaceAll(line, "TARGET", w.target))
+	if args[0] == "oc-mirror" {
+		return runProgram(w.T, w.dir, args[0], args[1:]...)
+	}
+	return runProgram(w.T, w.dir, "bindery", append(args, "--registries-conf", w.conf, "--use-http", "--no-cache")...)
+}
+
+// Wrong input of mirrors: the message names the file or flag and the way out, once.
+func TestMirrorMistakes(t *testing.T) {
+	for _, c := range []struct {
+		line   string
+		status int
+		want   string
+	}{
+		{"mirror run -c delete.yaml --workspace w TARGET", 1, `hint: "mirror delete" takes this kind of configuration`},
+		{"mirror delete -c imageset.yaml TARGET", 1, "delete wants kind: DeleteImageSetConfiguration"},
+		{"mirror delete -c none.yaml TARGET", 1, "hint: -c FILE names a DeleteImageSetConfiguration\n"},
+		{"mirror run -c empty.yaml --workspace w TARGET", 1,
+			"error: no images to copy: the image set names no operators and no additional images\n"},
+		{"mirror run -c channel.yaml --workspace w TARGET", 1, `the package has no channel "stabel": perhaps stable)`},
+		{"mirror run -c imageset.yaml --workspace w docker://127.0.0.1:1 --retries 0", 1,
+			"error: registry 127.0.0.1:1: Get "},
+		{"mirror run -c imageset.yaml --workspace w TARGET:v1", 1, "error: destination "},
+		{"mirror run -c imageset.yaml --workspace w --server none.bin TARGET", 1,
+			"error: --server: stat none.bin: no such file or directory\n"},
+		{"mirror run -c imageset.yaml --workspace imageset.yaml TARGET", 1, "error: workspace: mkdir imageset.yaml: "},
+		{"mirror run -c imageset.yaml --against delete.yaml file://media", 1, "error: --against delete.yaml: "},
+		{"mirror run -c imageset.yaml --against delete.yaml file://media", 1,
+			`hint: "mirror inventory" writes the file`},
+		{"mirror run -c missing.yaml --workspace w TARGET", 4,
+			"hint: the same command again copies only what is missing\n"},
+		{"mirror run -c missing.yaml --workspace w TARGET", 4,
+			"\nnot copied: docker://registry.example.com/extra/tool:none: "},
+		{"mirror run -c missing.yaml --workspace w TARGET --dry-run", 4,
+			"warning: registry.example.com/extra/tool:none cannot be copied: "},
+		{"mirror publish -c imageset.yaml --workspace w TARGET", 4,
+			`hint: "mirror run" copies the images; then publish again`},
+		{"mirror verify TARGET", 1, "error: no catalog to verify\nhint: -c FILE is "},
+		{"mirror verify TARGET -c imageset.yaml", 1, "1 catalog and 1 image are wrong\n"},
+		{"mirror delete --list imageset.yaml TARGET", 1, "hint: the list is the file that the step before wrote"},
+		{"oc-mirror", 1, "usage: oc-mirror [flags] DESTINATION\n"},
+		{"oc-mirror delete TARGET", 1, "usage: oc-mirror delete [flags] DESTINATION\n"},
+		{"oc-mirror list operators", 1, "usage: oc-mirror list operators [flags]\n"},
+	} {
+		t.Run(c.line, func(t *testing.T) {
+			r := newMirrorWorld(t).run(c.line)
+			if r.status != c.status || !strings.Contains(r.stderr+r.stdout, c.want) {
+				t.Errorf("status %d\n%s%s\nwanted %d and %q", r.status, r.stdout, r.stderr, c.status, c.want)
+			}
+		})
+	}
+}
+
+// What nothing is kept of is said once.
+func TestMirrorSaysErrorsOnce(t *testing.T) {
+	w := newMirrorWorld(t)
+	w.write("one.yaml",
+		"kind: ImageSetConfiguration\nmirror:\n  operators:\n  - catalog: registry.example.com/acme/catalog:v1\n"+
+			"    packages: [{name: alfa-op}]\n")
+	r := w.run("mirror run -c one.yaml --workspace w TARGET")
+	if n := strings.Count(r.stderr, "nothing of the catalog is kept"); r.status != 1 || n != 1 {
+		t.Errorf("status %d, %d times\n%s", r.status, n, r.stderr)
+	}
+	if !strings.Contains(r.stderr, "perhaps alpha-op") {
+		t.Errorf("the misspelled name is not told\n%s", r.stderr)
+	}
+}
+
+// The last lines of a run say what became of the catalogs, what is left out and what comes next.
+func TestMirrorSummaries(t *testing.T) {
+	w := newMirrorWorld(t)
+	for _, c := range []struct{ line, want string }{
+		{"mirror run -c imageset.yaml --workspace w TARGET --dry-run", "nothing is copied in a dry run\n"},
+		{"mirror run -c imageset.yaml --workspace w TARGET",
+			"/olm/acme/catalog:v1: published, 2 packages, 2 bundles\n8 images: 8 copied, 0 there before; sent "},
+		{"mirror run -c imageset.yaml --workspace w TARGET",
+			"/olm/acme/catalog:v1: unchanged, 2 packages, 2 bundles\n"},
+		{"mirror run -c imageset.yaml --workspace w TARGET",
+			"\nnext: tell the cluster, with oc apply -f w/working-dir/cluster-resources\n"},
+		{"mirror run -c imageset.yaml --workspace w TARGET --shard 1/2", `: left to "mirror publish"`},
+		{"mirror verify TARGET -c imageset.yaml", "1 catalog, 9 images, "},
+		{"mirror run -c imageset.yaml file://media", "packed the catalog acme/catalog:v1\n"},
+		{"mirror run -c imageset.yaml --from media TARGET/air", "reading the catalog acme/catalog:v1 of the archive\n"},
+		{"mirror verify file://media", "catalog acme/catalog:v1: 2 packages, 2 bundles\n"},
+		{"mirror run -c imageset.yaml file://media", "leaving out what earlier archives carried, up to that of "},
+		{"mirror verify file://media", ": all is there but "},
+		{"mirror run -c imageset.yaml --from media TARGET/other",
+			"manifests and blobs that earlier archives carried, up to that of"},
+	} {
+		r := w.run(c.line)
+		if !strings.Contains(r.stdout+r.stderr, c.want) {
+			t.Errorf("%s: status %d\n%s%s\nwanted %q", c.line, r.status, r.stdout, r.stderr, c.want)
+		}
+		if strings.Contains(r.stderr, ".bindery-stage") {
+			t.Errorf("%s: a temporary directory is told\n%s", c.line, r.stderr)
+		}
+	}
+}
+
+// A registry that refuses to say what it has is no registry without it: nothing counts as deleted, absent or wrong.
+func TestMirrorOfUnknownUser(t *testing.T) {
+	source, target := mirrortest.Source(t), testregistry.New(t)
+	target.Separate(true)
+	dir := t.TempDir()
+	w := &mirrorWorld{t, dir, source.RegistriesConf(t, mirrortest.Host), "docker://" + target.Host() + "/olm"}
+	w.write("imageset.yaml", mirrorImageSet)
+	w.write("delete.yaml", deleteImageSet)
+	for _, line := range []string{"mirror run -c imageset.yaml --workspace w TARGET",
+		"mirror delete -c delete.yaml --workspace w --list list.yaml TARGET"} {
+		if r := w.run(line); r.status != 0 {
+			t.Fatalf("%s: status %d\n%s", line, r.status, r.stderr)
+		}
+	}
+	target.Interfere(func(w http.ResponseWriter, _ *http.Request) bool {
+		w.WriteHeader(http.StatusUnauthorized)
+		return true
+	})
+	for _, line := range []string{"mirror verify TARGET -c imageset.yaml", "mirror delete --list list.yaml TARGET",
+		"mirror inventory TARGET --to inventory", "mirror delete -c delete.yaml --workspace w TARGET"} {
+		r := w.run(line)
+		if r.status != 1 || !strings.Contains(r.stderr, "401") || !strings.Contains(r.stderr, "provide credentials") {
+			t.Errorf("%s: status %d\n%s%s", line, r.status, r.stdout, r.stderr)
+		}
+	}
+}

@@ -1,0 +1,94 @@
+package mirror
+
+import (
+	"context"
+	"io/fs"
+	"strings"
+	"sync"
+
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/operator-bindery/bindery/images/referrers"
+)
+
+// tagLists are the tags of source repositories. What hangs on an image takes four requests of tags that are mostly not
+// there; a list takes one for all images of a repository. It is safe for concurrent use.
+type tagLists struct {
+	// images is how many images of a repository are copied; not changed while images are.
+	images map[string]int
+
+	mu    sync.Mutex
+	lists map[string]func() map[string]bool
+}
+
+// newTagLists counts the images of the repositories.
+func newTagLists(list []*item) *tagLists {
+	t := &tagLists{images: map[string]int{}, lists: map[string]func() map[string]bool{}}
+	for _, i := range list {
+		t.images[i.source.Repository()]++
+	}
+	return t
+}
+
+// reader returns a reader of an image's attachments that asks for no tag that is known not to be there.
+func (t *tagLists) reader(i *item, from referrers.Reader) referrers.Reader {
+	lister, ok := from.(referrers.TagLister)
+	if name := i.source.Repository(); ok && t != nil && t.images[name] > 1 {
+		return &listedReader{TagLister: lister, Reader: from, lists: t, repository: name}
+	}
+	return from
+}
+
+// of returns the tags of a repository that attachments may have; nil if they are not known, where the list takes more
+// requests than it saves, or is refused.
+func (t *tagLists) of(ctx context.Context, name string, from referrers.TagLister) map[string]bool {
+	t.mu.Lock()
+	list := t.lists[name]
+	if list == nil {
+		list = sync.OnceValue(func() map[string]bool {
+			tags, all, err := from.TagsUpTo(ctx, t.images[name])
+			if err != nil || !all {
+				return nil
+			}
+			out := map[string]bool{}
+			for _, tag := range tags {
+				if strings.HasPrefix(tag, attachmentTags) {
+					out[tag] = true
+				}
+			}
+			return out
+		})
+		t.lists[name] = list
+	}
+	t.mu.Unlock()
+	return list()
+}
+
+// attachmentTags is what the tags of attachments begin with.
+const attachmentTags = "sha256-"
+
+// listedReader reads a repository whose tags are listed once.
+type listedReader struct {
+	referrers.Reader
+	referrers.TagLister
+	lists      *tagLists
+	repository string
+}
+
+// absent tells whether a tag is known not to be there.
+func (r *listedReader) absent(ctx context.Context, tag string) bool {
+	known := r.lists.of(ctx, r.repository, r.TagLister)
+	return known != nil && !known[tag]
+}
+
+func (r *listedReader) Manifest(ctx context.Context, name string) ([]byte, string, error) {
+	if strings.HasPrefix(name, attachmentTags) && r.absent(ctx, name) {
+		return nil, "", fs.ErrNotExist
+	}
+	return r.Reader.Manifest(ctx, name)
+}
+
+func (r *listedReader) Referrers(ctx context.Context, subject digest.Digest) ([]v1.Descriptor, error) {
+	return r.ReferrersAmong(ctx, subject, func(tag string) bool { return !r.absent(ctx, tag) })
+}
