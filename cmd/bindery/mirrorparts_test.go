@@ -46,7 +46,8 @@ func TestMirrorPublishParts(t *testing.T) {
 		spoil func(dir string) error
 		want  string
 	}{
-		"a part is missing": {func(dir string) error { return os.RemoveAll(filepath.Join(dir, "2")) }, "part 2/3 is missing"},
+		"a part is missing": {func(dir string) error { return os.RemoveAll(filepath.Join(dir, "2")) },
+			"part 2/3 is missing"},
 		"a part is unfinished": {func(dir string) error {
 			return os.Rename(filepath.Join(dir, "2", "mirror_000001.tar"), filepath.Join(dir, "2",
 				".mirror_000001.tar.partial"))
@@ -105,8 +106,8 @@ func TestMirrorPublishParts(t *testing.T) {
 	}
 }
 
-// A part whose archive is complete is not written again: it would leave nothing out, but fetch everything. One that lacks
-// an image is, and the catalogs are then whole.
+// A part whose archive is complete is not written again: it would leave nothing out, but fetch everything. One that
+// lacks an image is, and the catalogs are then whole.
 func TestMirrorPartsAgain(t *testing.T) {
 	source := mirrortest.Source(t)
 	broken := true
@@ -155,7 +156,8 @@ func TestMirrorPartsAgain(t *testing.T) {
 	if got := run(0, shard(whole)...); !strings.Contains(got.stderr, "the archive of this part is there") {
 		t.Error(got.stderr)
 	}
-	if source.Count("GET /v2/acme/common/blobs/") > 0 || !sameSegments(before, snapshot(t, filepath.Join(dir, "parts", whole))) {
+	if source.Count("GET /v2/acme/common/blobs/") > 0 || !sameSegments(before,
+		snapshot(t, filepath.Join(dir, "parts", whole))) {
 		t.Error("a complete part is written again")
 	}
 	broken = false
