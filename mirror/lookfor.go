@@ -72,5 +72,8 @@ func (r *run) lookFor(ctx context.Context, list []*item) (err error) {
 			}
 			r.progress.add(func(e *Event) { e.Images++ })
 		}})
-	return err
+	if err != nil || r.o.Mode != ToDisk {
+		return err
+	}
+	return r.addMissing(ctx, list)
 }

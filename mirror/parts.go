@@ -32,7 +32,7 @@ func (r *run) partName() string {
 }
 
 // partIsThere tells whether the archive of this shard is complete already, from a run that ended without saying so.
-func (r *run) partIsThere(ctx context.Context) (there bool, err error) {
+func (r *run) partIsThere(ctx context.Context, list []*item) (there bool, err error) {
 	if r.o.Shard.Count == 0 {
 		return false, nil
 	}
@@ -52,12 +52,44 @@ func (r *run) partIsThere(ctx context.Context) (there bool, err error) {
 	for _, i := range parts[0].Images {
 		of[i.Source] = true
 	}
-	r.items.list = slices.DeleteFunc(r.items.list, func(i *item) bool { return !of[i.source.String()] })
-	for _, i := range r.items.list {
-		i.account.Status = Present
+	mine, err := r.shardOf(ctx, slices.Clone(list))
+	if err != nil {
+		return false, err
+	}
+	if slices.ContainsFunc(mine, func(i *item) bool { return i.account.Status != Blocked && !of[i.source.String()] }) {
+		r.items.list = list
+		return false, nil // an image that could not be read then, and can be now, has changed the division
+	}
+	for _, i := range mine {
+		if i.account.Status != Blocked {
+			i.account.Status = Present
+		}
 	}
 	r.log.info("the archive of this part is there")
 	return true, r.writeResults(ctx)
+}
+
+// addMissing copies the images that no part has to the archive of the catalogs. Runs of shards that could not read the
+// same manifests divide the images differently: some are then in no part.
+func (r *run) addMissing(ctx context.Context, list []*item) error {
+	var missing []*item
+	for _, i := range list {
+		if i.account.Status == Failed {
+			i.account.Status, i.account.Error = Skipped, ""
+			missing = append(missing, i)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	r.log.info(fmt.Sprintf("%d images are in no part, and are copied to the archive of the catalogs", len(missing)))
+	for kind := range slices.Values([]Kind{Related, Additional, Bundle}) {
+		of := slices.DeleteFunc(slices.Clone(missing), func(i *item) bool { return i.kind != kind })
+		if err := r.transferAll(ctx, of); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // openParts opens the archives of all shards. It is an error if one is missing, or is of something else: the catalogs

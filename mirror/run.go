@@ -115,7 +115,7 @@ func (r *run) do(ctx context.Context) error {
 		return r.forecast(ctx, list)
 	}
 	if r.o.Mode == ToDisk {
-		if there, err := r.partIsThere(ctx); there || err != nil {
+		if there, err := r.partIsThere(ctx, list); there || err != nil {
 			return err
 		}
 		if err := r.openWriter(ctx); err != nil {

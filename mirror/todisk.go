@@ -148,8 +148,8 @@ func (r *run) contents() (*medium.Contents, error) {
 				Needed: i.account.Bundles})
 			continue
 		}
-		if r.o.PublishOnly {
-			continue // the parts have it
+		if r.o.PublishOnly && i.account.Status != Copied {
+			continue // a part has it
 		}
 		about.Images = append(about.Images, medium.Image{Source: i.source.String(), Path: i.destination.Path,
 			Tag: i.destination.Tag, Digest: i.account.Digest, Bytes: i.account.Bytes, Category: string(i.kind)})
