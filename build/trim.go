@@ -18,8 +18,8 @@ import (
 )
 
 // trim leaves out the upper layers of a base that have nothing but its catalog and caches of it: the new image hides
-// these, and would carry them for nothing. It stops at the first layer that has something else, so that what it reads is
-// little more than what it leaves out.
+// these, and would carry them for nothing. It stops at the first layer that has something else, so that what it reads
+// is little more than what it leaves out.
 func (b *base) trim(ctx context.Context, known map[digest.Digest]bool) error {
 	hidden, err := b.hidden()
 	at, ok := hidden[ConfigsLabel]
@@ -97,7 +97,8 @@ func (b *base) onlyIn(ctx context.Context, l Layer, dirs []string) (_ bool, err 
 func belongsTo(name string, isDir bool, dirs []string) bool {
 	name = path.Clean(name)
 	for _, dir := range dirs {
-		if name == dir || strings.HasPrefix(name, dir+"/") || isDir && (name == "." || strings.HasPrefix(dir, name+"/")) {
+		if name == dir || strings.HasPrefix(name, dir+"/") ||
+			isDir && (name == "." || strings.HasPrefix(dir, name+"/")) {
 			return true
 		}
 	}

@@ -141,8 +141,8 @@ func TestMirrorManifests(t *testing.T) {
 	}
 }
 
-// newMachines returns machines for mirrors: sources are those of the fixture, and mirror.example.com is the target, which
-// asks for credentials.
+// newMachines returns machines for mirrors: sources are those of the fixture, and mirror.example.com is the target,
+// which asks for credentials.
 func newMachines(t *testing.T, source, target *testregistry.Registry) *machines {
 	target.Separate(true)
 	m := &machines{t: t, dir: t.TempDir(), hosts: strings.NewReplacer("mirror.example.com", target.Host()),
@@ -180,8 +180,8 @@ func clusterFiles(t *testing.T, workspace string, target *testregistry.Registry)
 	return out
 }
 
-// Four processes stand for the pods of each job, are killed at random and run again. The registry is in the end as after
-// one undivided run, and so are the files for clusters.
+// Four processes stand for the pods of each job, are killed at random and run again. The registry is in the end as
+// after one undivided run, and so are the files for clusters.
 func TestMirrorJobs(t *testing.T) {
 	source := mirrortest.Source(t)
 	want, wantFiles := undivided(t, source)
@@ -239,10 +239,12 @@ func TestMigrateJob(t *testing.T) {
 	m.job(file.jobs[0])
 	m.kills = 0
 	list, reports := m.volume("migrate-list"), m.volume("migrate-reports")
-	m.pods("whole", []podRun{{args: []string{"migrate", "--from-file=/config/indexes.txt", "--report-dir=/reports", "--push",
-		"--verify", "--results=/work/results"}, env: []string{"TMPDIR=/work", "REGISTRY_AUTH_FILE=/credentials/config.json"},
-		mounts: map[string]string{"/config": list, "/reports": reports, "/work": m.volume("work"),
-			"/credentials": m.volume("registry-credentials")}}})
+	m.pods("whole",
+		[]podRun{{args: []string{"migrate", "--from-file=/config/indexes.txt", "--report-dir=/reports", "--push",
+			"--verify", "--results=/work/results"},
+			env: []string{"TMPDIR=/work", "REGISTRY_AUTH_FILE=/credentials/config.json"},
+			mounts: map[string]string{"/config": list, "/reports": reports, "/work": m.volume("work"),
+				"/credentials": m.volume("registry-credentials")}}})
 	results := lineResults(t, readFile(t, filepath.Join(m.volume("work"), "results")))
 	for _, r := range results {
 		if !r.Before || r.Status != "done" {

@@ -156,8 +156,9 @@ func TestHelpExamples(t *testing.T) {
 				if strings.Contains(line, "--sign-key") {
 					args = append(args, "--sign-passphrase-file", "passphrase.txt")
 				}
-				if (strings.Contains(line, " registry.example.com/") || strings.Contains(line, "imageset.yaml")) && !strings.Contains(line,
-					"build") && !strings.Contains(line, "unpack-job") {
+				if (strings.Contains(line, " registry.example.com/") || strings.Contains(line, "imageset.yaml")) &&
+					!strings.Contains(line,
+						"build") && !strings.Contains(line, "unpack-job") {
 					host, redirect := exampleRegistry(t, dir)
 					if writesBeside[args[0]] { // registries.conf redirects what is read only
 						args[1] = strings.Replace(args[1], "registry.example.com", host, 1)

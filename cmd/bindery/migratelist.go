@@ -129,8 +129,9 @@ func (p *program) migrateList(c *cli.Context, m *migration) (err error) {
 	p.embedded.CacheLayers(work.Dir())
 	l.status = cmdline.NewStatus(p.stderr, p.bars)
 	outcomes, err := jobs.Run(c.Context, l.lines, jobs.Options{
-		Dir: l.dir, Part: l.part, Jobs: atOnce, KeepGoing: l.flags.keepGoing, Verify: m.o.Verify, Overwrite: l.flags.overwrite,
-		Settings: settings, Tool: version.Release, Images: m.o.Render.Images,
+		Dir: l.dir, Part: l.part, Jobs: atOnce, KeepGoing: l.flags.keepGoing, Verify: m.o.Verify,
+		Overwrite: l.flags.overwrite,
+		Settings:  settings, Tool: version.Release, Images: m.o.Render.Images,
 		Migrate: l.migrate, Done: l.report,
 		Class: func(err error) int { return int(cmdline.Classify(withClass(err))) },
 	})

@@ -34,7 +34,8 @@ func mirrorSummary(a *mirror.Account, o mirror.Options) []string {
 
 func forecastSummary(a *mirror.Account, o mirror.Options) []string {
 	if o.PublishOnly {
-		return []string{fmt.Sprintf("%s: %d are there; nothing is published in a dry run", count(a.Totals.Images, "image"),
+		return []string{fmt.Sprintf("%s: %d are there; nothing is published in a dry run",
+			count(a.Totals.Images, "image"),
 			a.Totals.Present)}
 	}
 	var sum int64
@@ -132,7 +133,8 @@ func nextSteps(a *mirror.Account, o mirror.Options) []string {
 			printable.Text(fmt.Sprintf("archive: %s in %s, %s", count(len(a.Archives), "segment"), o.Archive,
 				cmdline.FormatSize(sum))),
 			printable.Text(fmt.Sprintf("next: carry %s and %s to the other side, and run there: "+
-				"bindery mirror run -c %s --from %s docker://REGISTRY[/PATH]", carry, config, filepath.Base(config), from)),
+				"bindery mirror run -c %s --from %s docker://REGISTRY[/PATH]", carry, config, filepath.Base(config),
+				from)),
 		}
 	case o.Mode == mirror.ToDisk:
 		return nil

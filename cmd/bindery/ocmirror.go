@@ -66,10 +66,12 @@ func (p *program) ocMirrorCommands() []*cli.Command {
 		hidden(&cli.Command{Name: "oc-mirror-run", UsageText: "oc-mirror",
 			Usage: "mirror operators, with the arguments of oc-mirror v2", Description: ocMirrorHelp,
 			ArgsUsage: "DESTINATION", Flags: flags(ocMirrorCommonFlags(), ocMirrorRunFlags()), Action: p.ocMirrorRun}),
-		hidden(&cli.Command{Name: "oc-mirror-delete", UsageText: "oc-mirror delete", Usage: "delete mirrored images, with the arguments of oc-mirror v2",
+		hidden(&cli.Command{Name: "oc-mirror-delete", UsageText: "oc-mirror delete",
+			Usage:     "delete mirrored images, with the arguments of oc-mirror v2",
 			ArgsUsage: "DESTINATION", Flags: flags(ocMirrorCommonFlags(), ocMirrorDeleteFlags()),
 			Action: p.ocMirrorDelete}),
-		hidden(&cli.Command{Name: "oc-mirror-list", UsageText: "oc-mirror list operators", Usage: "list operators, with the arguments of oc-mirror v2",
+		hidden(&cli.Command{Name: "oc-mirror-list", UsageText: "oc-mirror list operators",
+			Usage: "list operators, with the arguments of oc-mirror v2",
 			Flags: flags(ocMirrorCommonFlags(), ocMirrorListFlags()), Action: p.ocMirrorList}),
 	}
 }
@@ -190,7 +192,8 @@ func (p *program) ocMirrorLog(c *cli.Context) error {
 	level, ok := map[string]slog.Level{"info": slog.LevelInfo, "debug": slog.LevelDebug, "trace": slog.LevelDebug,
 		"error": slog.LevelError}[c.String("log-level")]
 	if !ok {
-		return cmdline.Usagef("%q: invalid log-level, it should be one of (info,debug,trace,error)", c.String("log-level"))
+		return cmdline.Usagef("%q: invalid log-level, it should be one of (info,debug,trace,error)",
+			c.String("log-level"))
 	}
 	if c.Bool("v1") {
 		return cmdline.Usagef("--v1 is not supported: this is oc-mirror v2")
@@ -215,8 +218,9 @@ func ocMirrorDestination(c *cli.Context) (a mirrorArgs, err error) {
 	}
 	switch {
 	case strings.HasPrefix(dest, fileScheme) && from != "":
-		return a, cmdline.Usagef("when destination is file://, mirrorToDisk workflow is assumed, and the --from argument " +
-			"is not needed")
+		return a,
+			cmdline.Usagef("when destination is file://, mirrorToDisk workflow is assumed, and the --from argument " +
+				"is not needed")
 	case strings.HasPrefix(dest, fileScheme) && workspace != "":
 		return a, cmdline.Usagef("when destination is file://, mirrorToDisk workflow is assumed, and the --workspace " +
 			"argument is not needed")
@@ -272,8 +276,9 @@ func (p *program) ocMirrorRun(c *cli.Context) (err error) {
 	}
 	o := mirror.Options{Mode: a.mode, Target: a.target, Archive: a.archive, Config: c.String("config"),
 		OnMissing: mirror.OnMissing(c.String("on-missing")), Base: mirror.Base(c.String("catalog-base")),
-		Jobs: int(c.Uint("parallel-images")), Layers: int(c.Uint("parallel-layers")), Timeout: c.Duration("image-timeout"),
-		DryRun: c.Bool("dry-run") || c.Bool("dry-run-manifest-lists"), ManifestLists: c.Bool("dry-run-manifest-lists"),
+		Jobs: int(c.Uint("parallel-images")), Layers: int(c.Uint("parallel-layers")),
+		Timeout: c.Duration("image-timeout"),
+		DryRun:  c.Bool("dry-run") || c.Bool("dry-run-manifest-lists"), ManifestLists: c.Bool("dry-run-manifest-lists"),
 		Compat: c.String("compat") != "", Sparse: referrers.SparseKeep, Log: p.log,
 		Medium: medium.Options{Form: medium.OCMirror, Strict: c.Bool("strict-archive")}}
 	if !c.Bool("remove-signatures") {

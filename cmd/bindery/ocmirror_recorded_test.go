@@ -137,7 +137,8 @@ func (r *replay) local(text string) string {
 }
 
 func (r *replay) recorded(text string) string {
-	return strings.NewReplacer(filepath.Join(r.dir, "fx"), "$FX", r.dir, "$W", r.target.Host(), "127.0.0.1:5802", r.source.Host(), "127.0.0.1:5801").
+	return strings.NewReplacer(filepath.Join(r.dir, "fx"), "$FX", r.dir, "$W", r.target.Host(), "127.0.0.1:5802",
+		r.source.Host(), "127.0.0.1:5801").
 		Replace(text)
 }
 
@@ -284,7 +285,8 @@ func (r *replay) compareResources(s step, text string) {
 			}
 			name = "../dry-run/cluster-resources/" + name
 		}
-		pattern := filepath.Join(r.dir, "ws", "working-dir", "cluster-resources", rebuiltName.ReplaceAllString(name, "-sha256-*"))
+		pattern := filepath.Join(r.dir, "ws", "working-dir", "cluster-resources",
+			rebuiltName.ReplaceAllString(name, "-sha256-*"))
 		files, _ := filepath.Glob(pattern)
 		if len(files) == 0 {
 			r.Errorf("%s: there is no %s", s.name, name)
@@ -296,7 +298,8 @@ func (r *replay) compareResources(s step, text string) {
 			continue
 		}
 		plain := func(text string) string {
-			return rebuiltName.ReplaceAllString(rebuiltDigest.ReplaceAllString(text, ":sha256-REBUILT"), "-sha256-REBUILT")
+			return rebuiltName.ReplaceAllString(rebuiltDigest.ReplaceAllString(text, ":sha256-REBUILT"),
+				"-sha256-REBUILT")
 		}
 		want, got := objects(r.T, plain(content)), objects(r.T, plain(r.recorded(string(have))))
 		if !slices.Equal(want, got) {

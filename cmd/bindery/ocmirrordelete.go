@@ -112,7 +112,8 @@ func (p *program) ocMirrorGenerate(c *cli.Context, t imageset.Target) (err error
 		id = "-" + filepath.Base(text)
 	}
 	for name, content := range map[string][]byte{"delete-images" + id + ".yaml": text,
-		"delete-imageset-config" + id + ".yaml": o.Set.Pinned(imageset.Delete, func(imageset.Operator) digest.Digest { return "" })} {
+		"delete-imageset-config" + id + ".yaml": o.Set.Pinned(imageset.Delete,
+			func(imageset.Operator) digest.Digest { return "" })} {
 		if _, err := o.Workspace.Write(content, "delete", name); err != nil {
 			return err
 		}

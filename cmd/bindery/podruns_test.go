@@ -23,8 +23,8 @@ import (
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
-// podRun is a container that a test runs as a process: what the pod's specification says, with directories of the test in
-// place of its volumes.
+// podRun is a container that a test runs as a process: what the pod's specification says, with directories of the test
+// in place of its volumes.
 type podRun struct {
 	args, env []string
 	// mounts are directories by their paths in the container; an empty one is new for each pod.

@@ -39,7 +39,8 @@ func readShard(c *cli.Context) (mirror.Shard, error) {
 	if count, ok := strings.CutPrefix(text, jobShard); ok {
 		index, err := strconv.Atoi(os.Getenv(jobIndex))
 		if err != nil || index < 0 || index >= 10_000 {
-			e := cmdline.Usagef("--shard %s: %s is %.20q and not the index of a pod", text, jobIndex, os.Getenv(jobIndex))
+			e := cmdline.Usagef("--shard %s: %s is %.20q and not the index of a pod", text, jobIndex,
+				os.Getenv(jobIndex))
 			e.Hint = "completionMode: Indexed sets it; elsewhere, name the part as I/N"
 			return mirror.Shard{}, e
 		}

@@ -14,8 +14,8 @@ import (
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
-// pipeline runs the tasks of a pipeline one after the other, as runAfter says, and those of a matrix at once. Workspaces
-// are directories by their names.
+// pipeline runs the tasks of a pipeline one after the other, as runAfter says, and those of a matrix at once.
+// Workspaces are directories by their names.
 func (m *machines) pipeline(objects map[string]tektonObject, name string, given map[string]any,
 	workspaces map[string]string) {
 	t := m.t
@@ -124,7 +124,8 @@ func TestMirrorPipelines(t *testing.T) {
 			workspaces := map[string]string{"config": m.volume("mirror-imageset"), "workspace": m.volume("workspace"),
 				"credentials": m.volume("registry-credentials"), "media": m.volume("media")}
 			for _, name := range names {
-				m.pipeline(objects, name, map[string]any{"params.destination": "docker://mirror.example.com/olm"}, workspaces)
+				m.pipeline(objects, name, map[string]any{"params.destination": "docker://mirror.example.com/olm"},
+					workspaces)
 			}
 			if m.killed.Load() == 0 {
 				t.Error("no process was killed")
@@ -149,7 +150,8 @@ func TestMigratePipeline(t *testing.T) {
 	m.pipeline(tektonObjects(t, mirrorDeployDir+"tekton.yaml"), "bindery-migrate",
 		map[string]any{"params.flags": []string{"--server=none"}}, map[string]string{"config": m.volume("config"),
 			"credentials": m.volume("registry-credentials"), "reports": m.volume("reports")})
-	if got := reg.Tags("acme/catalog"); !slices.Equal(got, []string{"v0", "v1", "v2", "v3", "v4"}) || m.killed.Load() == 0 {
+	if got := reg.Tags("acme/catalog"); !slices.Equal(got, []string{"v0", "v1", "v2", "v3", "v4"}) ||
+		m.killed.Load() == 0 {
 		t.Errorf("the tags are %q, %d were killed", got, m.killed.Load())
 	}
 }

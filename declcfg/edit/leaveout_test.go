@@ -16,8 +16,10 @@ func leaveOutCatalog(t *testing.T) *declcfg.Catalog {
 	t.Helper()
 	var b strings.Builder
 	bundle := func(pkg, version string) {
-		b.WriteString(`{"schema":"olm.bundle","package":"` + pkg + `","name":"` + pkg + `.v` + version + `","image":"q.io/a/` +
-			pkg + `:` + version + `","properties":[{"type":"olm.package","value":{"packageName":"` + pkg + `","version":"` +
+		b.WriteString(`{"schema":"olm.bundle","package":"` + pkg + `","name":"` + pkg + `.v` + version +
+			`","image":"q.io/a/` +
+			pkg + `:` + version + `","properties":[{"type":"olm.package","value":{"packageName":"` + pkg +
+			`","version":"` +
 			version + `"}}]}`)
 	}
 	b.WriteString(`{"schema":"olm.package","name":"a","defaultChannel":"fast"}
@@ -43,11 +45,14 @@ func TestLeaveOut(t *testing.T) {
 		want string // packages, channels with entries, bundles
 	}{
 		"from the middle": {[]edit.Name{{"a", "a.v1.1.0"}},
-			"a(fast) fast:a.v1.2.0 stable:a.v1.0.0,a.v1.2.0>a.v1.0.0+a.v1.1.0 [a.v1.0.0 a.v1.2.0]; b(stable) stable:b.v1.0.0 [b.v1.0.0]"},
+			"a(fast) fast:a.v1.2.0 stable:a.v1.0.0,a.v1.2.0>a.v1.0.0+a.v1.1.0 [a.v1.0.0 a.v1.2.0]; b(stable) " +
+				"stable:b.v1.0.0 [b.v1.0.0]"},
 		"the head, and the default channel with it": {[]edit.Name{{"a", "a.v1.2.0"}},
-			"a(stable) stable:a.v1.0.0,a.v1.1.0>a.v1.0.0+a.v1.0.5 [a.v1.0.0 a.v1.1.0]; b(stable) stable:b.v1.0.0 [b.v1.0.0]"},
+			"a(stable) stable:a.v1.0.0,a.v1.1.0>a.v1.0.0+a.v1.0.5 [a.v1.0.0 a.v1.1.0]; b(stable) stable:b.v1.0.0 " +
+				"[b.v1.0.0]"},
 		"a whole package": {[]edit.Name{{"b", "b.v1.0.0"}},
-			"a(fast) fast:a.v1.2.0 stable:a.v1.0.0,a.v1.1.0>a.v1.0.0+a.v1.0.5,a.v1.2.0>a.v1.1.0 [a.v1.0.0 a.v1.1.0 a.v1.2.0]"},
+			"a(fast) fast:a.v1.2.0 stable:a.v1.0.0,a.v1.1.0>a.v1.0.0+a.v1.0.5,a.v1.2.0>a.v1.1.0 [a.v1.0.0 a.v1.1.0 " +
+				"a.v1.2.0]"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := leaveOutCatalog(t)
@@ -69,7 +74,8 @@ func TestLeaveOut(t *testing.T) {
 			}
 		})
 	}
-	if _, _, err := edit.LeaveOut(leaveOutCatalog(t), []edit.Name{{"a", "a.v9.0.0"}}, ""); !errors.Is(err, edit.ErrNotFound) {
+	if _, _, err := edit.LeaveOut(leaveOutCatalog(t), []edit.Name{{"a", "a.v9.0.0"}}, ""); !errors.Is(err,
+		edit.ErrNotFound) {
 		t.Errorf("a bundle that is not there: %v", err)
 	}
 }

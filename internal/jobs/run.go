@@ -18,8 +18,8 @@ import (
 type Options struct {
 	// Dir is the directory of the records. It is created if missing; one run at a time can use it.
 	Dir string
-	// Part, unless empty, names the part of the list that the lines are (see [Part]). Runs of different parts use Dir at
-	// the same time, one run of each.
+	// Part, unless empty, names the part of the list that the lines are (see [Part]). Runs of different parts use Dir
+	// at the same time, one run of each.
 	Part string
 	// Jobs is how many lines are done concurrently; 1 if it is less.
 	Jobs int

@@ -85,7 +85,8 @@ func checkWays(t *testing.T, seed int64, before, after *declcfg.Catalog, gone []
 	}
 }
 
-// A bundle without an image and without manifests cannot be published, nor can an image that is no pull spec for others.
+// A bundle without an image and without manifests cannot be published, nor can an image that is no pull spec for
+// others.
 func TestBundleWithoutImage(t *testing.T) {
 	for _, image := range []string{"", "HOST/x:v1"} {
 		c := small()

@@ -37,6 +37,7 @@ func (r *Reader) joinParts() {
 			}
 		}
 	}
-	whole.LeftOut = slices.SortedFunc(maps.Values(leftOut), func(a, b LeftOut) int { return compare(a.Digest, b.Digest) })
+	whole.LeftOut = slices.SortedFunc(maps.Values(leftOut),
+		func(a, b LeftOut) int { return compare(a.Digest, b.Digest) })
 	r.contents = &whole
 }
