@@ -162,6 +162,9 @@ func (r *run) rebuild(ctx context.Context, c *catalog, dir string) (*build.Image
 		if err != nil {
 			return nil, err
 		}
+		if made := d.Variants[0].Config.Created; spec.Build.Created.IsZero() && made != nil {
+			spec.Build.Created = *made // the source's, whenever this runs
+		}
 		var of []v1.Platform
 		for _, v := range d.Variants {
 			of = append(of, v1.Platform{OS: v.Platform.OS, Architecture: v.Platform.Architecture,
