@@ -26,6 +26,9 @@ func (r *run) transfer(ctx context.Context, list []*item) error {
 	}
 	r.lists = newTagLists(list)
 	r.progress.add(func(e *Event) { e.AllImages = len(list) + r.toPublish() })
+	if err := r.skipCarried(ctx, list); err != nil {
+		return err
+	}
 	for len(list) > 0 {
 		n := 1
 		for n < len(list) && list[n].kind == list[0].kind {
@@ -43,7 +46,7 @@ func (r *run) transferAll(ctx context.Context, list []*item) error {
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(r.o.Jobs)
 	for _, i := range list {
-		if i.account.Status == Blocked || gctx.Err() != nil {
+		if i.account.Status == Blocked || i.account.Status == Present || gctx.Err() != nil {
 			continue
 		}
 		if why := r.lacking(i); why != "" {
