@@ -262,7 +262,7 @@ func TestCopyImageDigestTag(t *testing.T) {
 	}
 }
 
-// Names that are none are refused, and what is not there is told apart from what fails.
+// Names that are none are refused, and what is not there differs from what fails.
 func TestRemoteNames(t *testing.T) {
 	to := testregistry.New(t)
 	remote := newRemote(t, images.RemoteOptions{})

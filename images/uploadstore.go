@@ -27,7 +27,7 @@ const (
 
 // UploadStore is an [Uploads] in a directory that only the user can read, since the locations may have secrets of the
 // registries. It has a file for each upload, which appears whole. Nothing depends on it: a file that cannot be read or
-// written only means that an upload begins anew. It is safe for concurrent use, also by several processes.
+// written only means that an upload begins again. It is safe for concurrent use, also by several processes.
 type UploadStore struct {
 	dir string
 

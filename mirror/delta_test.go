@@ -85,7 +85,7 @@ func TestDelta(t *testing.T) {
 	}
 }
 
-// A medium that never arrives is made again: by an inventory, or with all. What the target lacks is told before, and
+// A medium that never arrives is made again: by an inventory, or with all. What the target lacks is reported before, and
 // not published.
 func TestLostMedium(t *testing.T) {
 	w := newWorld(t, large)

@@ -10,7 +10,7 @@ import (
 	"github.com/operator-bindery/bindery/mirror/imageset"
 )
 
-// item is one image to copy, once, whoever names it.
+// item is one image to copy, once, however many name it.
 type item struct {
 	source imageset.Ref
 	// destination is the place at the target; on a medium its host is empty.

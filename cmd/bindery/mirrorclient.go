@@ -1,11 +1,17 @@
 package main
 
 import (
+	"path/filepath"
+
 	"github.com/urfave/cli/v2"
 
+	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/indeximage"
 	"github.com/operator-bindery/bindery/internal/version"
+	"github.com/operator-bindery/bindery/layers"
+	"github.com/operator-bindery/bindery/mirror"
 	"github.com/operator-bindery/bindery/mirror/resources"
 )
 
@@ -30,5 +36,120 @@ func readResourceFlags(c *cli.Context, o *resources.Options) error {
 	}
 	o.PinCatalogs, o.Policy, o.Version = c.Bool("pin-catalogs"), c.Bool("icsp"), version.Release
 	o.Lists, o.Insecure = true, c.Bool("use-http")
+	return nil
+}
+
+// mirrorThrottle reads --per-host and --max-bandwidth.
+func mirrorThrottle(c *cli.Context) (*images.Throttle, error) {
+	perHost, bandwidth := c.Int("per-host"), int64(0)
+	if perHost < 0 {
+		return nil, cmdline.Usagef("invalid --per-host value %d, expected a positive number", perHost)
+	}
+	if text := c.String("max-bandwidth"); text != "" {
+		n, err := cmdline.ParseSize(text)
+		if err != nil || n <= 0 {
+			return nil, cmdline.Usagef("invalid --max-bandwidth value %q, expected a size such as 20MiB", text)
+		}
+		bandwidth = n
+	}
+	if perHost == 0 && bandwidth == 0 {
+		return nil, nil
+	}
+	return images.NewThrottle(perHost, bandwidth), nil
+}
+
+// mirrorClients creates the clients that read images and catalogs, and how catalogs are rebuilt.
+func (p *program) mirrorClients(c *cli.Context, o *mirror.Options, from, to images.Registry,
+	throttle *images.Throttle) (err error) {
+	spec, err := p.mirrorSpec(c, o.Base)
+	if err != nil {
+		return err
+	}
+	work, err := images.NewWorkspace(c.Context, nil, "")
+	if err != nil {
+		return err
+	}
+	p.atEnd = append(p.atEnd, func(bool) error { return work.Close() })
+	spec.Build.Dir = work.Dir()
+	o.Spec = *spec
+	if o.Render, err = p.bundleOptions(c); err != nil {
+		return err
+	}
+	o.Render.Opened = nil // the run says which catalogs it reads
+	// Every image is read once: a cache would only be a second copy of all of them.
+	client, err := p.mirrorSource(c, from, throttle)
+	if err != nil {
+		return err
+	}
+	p.atEnd = append(p.atEnd, func(bool) error { return client.Close() })
+	o.Images = client
+	return nil
+}
+
+// mirrorSpec is how catalogs are rebuilt. On the base of their source they have no serve cache unless one is asked for:
+// its server reads its own formats only.
+func (p *program) mirrorSpec(c *cli.Context, base mirror.Base) (*indeximage.Spec, error) {
+	s := &indeximage.Spec{Server: c.String("server"), Embedded: &p.embedded, Registry: registryOptions(c),
+		Program: version.Program(), Log: p.log}
+	s.Build = build.Options{MaxLayers: c.Int("max-layers"), Jobs: c.Int("jobs"),
+		Warn: func(text string) { p.log.Warn(text) }}
+	var err error
+	if s.Build.Compression = build.CompressionAuto; c.String("compression") != string(build.CompressionAuto) {
+		if s.Build.Compression, err = layers.ParseCompression(c.String("compression")); err != nil {
+			return nil, cmdline.Usagef("invalid --compression value %q, expected (gzip|zstd|auto)",
+				c.String("compression"))
+		}
+	}
+	if s.Build.Created, err = sourceDate(); err != nil {
+		return nil, err
+	}
+	if c.IsSet("cache") || base != mirror.KeepBase {
+		if err := p.setCaches(c, &s.Build); err != nil {
+			return nil, err
+		}
+	}
+	if s.Build.Cache, err = p.known(c); err != nil {
+		return nil, err
+	}
+	s.Images, err = p.client(c)
+	return s, err
+}
+
+// mirrorRemote creates the client that writes to the target.
+func (p *program) mirrorRemote(c *cli.Context, o *mirror.Options, to images.Registry, throttle *images.Throttle) error {
+	if o.Mode == mirror.ToDisk {
+		return nil
+	}
+	uploads, err := images.NewUploadStore(filepath.Join(o.Workspace.Dir(), ".uploads"))
+	if err != nil {
+		return err
+	}
+	o.Remote, err = p.newRemote(c, to, throttle, uploads)
+	return err
+}
+
+// newRemote returns a client for repositories at a mirror, which is closed when the command ends.
+func (p *program) newRemote(c *cli.Context, at images.Registry, throttle *images.Throttle,
+	uploads images.Uploads) (*images.Remote, error) {
+	remote, err := images.NewRemote(c.Context, images.RemoteOptions{Registry: at, Retries: c.Int("retries"),
+		Throttle: throttle, Uploads: uploads, Events: p.warnEvent})
+	if err != nil {
+		return nil, err
+	}
+	p.atEnd = append(p.atEnd, func(bool) error { return remote.Close() })
+	return remote, nil
+}
+
+// mirrorSigning reads the flags about signing: rebuilt catalogs are signed.
+func (p *program) mirrorSigning(c *cli.Context, o *mirror.Options) error {
+	t := target{}
+	if o.Mode == mirror.ToDisk {
+		// Its name at a registry is not known yet: signatures for policies need --sign-identity.
+		t.destinations = []images.Destination{{Transport: images.OCIArchive, Path: o.Archive}}
+	}
+	if err := p.prepareSigning(c, t); err != nil {
+		return err
+	}
+	o.Sign = p.signing.attachments()
 	return nil
 }

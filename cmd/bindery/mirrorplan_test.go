@@ -103,7 +103,7 @@ func TestMirrorPlan(t *testing.T) {
 	}
 }
 
-// A catalog is read out of a registry or a layout, and its digest is told.
+// A catalog is read out of a registry or a layout, and its digest is in the answer.
 func TestMirrorPlanOfImages(t *testing.T) {
 	dir := planDir(t)
 	registry := testregistry.New(t)

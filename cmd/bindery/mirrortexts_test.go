@@ -138,7 +138,7 @@ func TestMirrorSummaries(t *testing.T) {
 			t.Errorf("%s: status %d\n%s%s\nwanted %q", c.line, r.status, r.stdout, r.stderr, c.want)
 		}
 		if strings.Contains(r.stderr, ".bindery-stage") {
-			t.Errorf("%s: a temporary directory is told\n%s", c.line, r.stderr)
+			t.Errorf("%s: the message names a temporary directory\n%s", c.line, r.stderr)
 		}
 	}
 	if _, err := os.Stat(filepath.Join(w.dir, "res")); err == nil {

@@ -111,7 +111,7 @@ func deref(n *int32) int32 {
 	return *n
 }
 
-// source is the directory of a volume; empty for one that each pod has anew.
+// source is the directory of a volume; empty for one that each pod gets empty.
 func (m *machines) source(volumes []corev1.Volume, name string) string {
 	for _, v := range volumes {
 		switch {

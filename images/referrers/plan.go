@@ -116,7 +116,7 @@ func once(entries []v1.Descriptor) (different []v1.Descriptor) {
 // referenceDigest is the annotation of an entry that describes another entry, as attestations of buildkit do.
 const referenceDigest = "vnd.docker.reference.digest"
 
-// Select tells of the entries of an index which are wanted for some platforms, as [ImageOptions] says; all if there are
+// Select returns which entries of an index are wanted for some platforms, as [ImageOptions] says; all if there are
 // none.
 func Select(entries []v1.Descriptor, platforms []v1.Platform) []bool {
 	wanted := make([]bool, len(entries))

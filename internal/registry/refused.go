@@ -12,7 +12,7 @@ import (
 // Refusal is why a registry does not take what others take.
 type Refusal string
 
-// The refusals that are told apart.
+// The refusals that differ for callers.
 const (
 	// RefusedSize is a blob or manifest that is too large, for the registry or for a proxy before it.
 	RefusedSize Refusal = "size"

@@ -54,7 +54,7 @@ func (v *Reader) Verifies(d digest.Digest, size int64) bool {
 }
 
 // Verifies tells whether a reader compares what is read of it with that digest and size itself, as one with [*Reader]
-// in it does, so that nobody need do it once more.
+// in it does, so that it is done once.
 func Verifies(r any, d digest.Digest, size int64) bool {
 	v, ok := r.(interface {
 		Verifies(d digest.Digest, size int64) bool

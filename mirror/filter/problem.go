@@ -100,7 +100,7 @@ func (e *Error) ErrorClass() fault.Class { return fault.Input }
 // Unwrap returns [fault.ErrInvalid].
 func (e *Error) Unwrap() error { return fault.ErrInvalid }
 
-// maxProblems bounds the problems of one code; the number of the others is told.
+// maxProblems bounds the problems of one code; the number of the others is reported.
 const maxProblems = 100
 
 // sortProblems sorts by level, failures first, then by package, channel and bundle.

@@ -5,5 +5,5 @@
 // checked is stricter: all problems of a file are reported together, with line, column and advice.
 //
 // The package reads files and nothing else: no registry, no catalog. Everything in it is safe for concurrent use as
-// long as nobody changes a [Set].
+// long as a [Set] is not changed.
 package imageset

@@ -13,7 +13,7 @@ import (
 	"github.com/operator-bindery/bindery/mirror/medium"
 )
 
-// A disk that is full is told, what is written stays, and the next run goes on when there is room. Whatever is written
+// A disk that is full is reported, what is written stays, and the next run goes on when there is room. Whatever is written
 // at that moment: a blob, a link, the description.
 func TestFullDisk(t *testing.T) {
 	s := newSample(t)

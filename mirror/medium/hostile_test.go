@@ -212,7 +212,7 @@ func TestContentThatLies(t *testing.T) {
 	}
 }
 
-// Segments that are missing, or are links, are told.
+// Segments that are missing, or are links, are reported.
 func TestSegmentFiles(t *testing.T) {
 	s := newSample(t)
 	done := t.TempDir()

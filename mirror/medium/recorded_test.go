@@ -180,7 +180,7 @@ func registryAt(t testing.TB, r *images.Remote, name string) *images.RemoteRepos
 }
 
 // Archives of oc-mirror are read: what they hold reaches a registry as that program puts it there. Runs that wrote
-// signatures anew are left out, as their manifests are not in the source registry.
+// signatures again are left out, as their manifests are not in the source registry.
 func TestArchivesOfThePeer(t *testing.T) {
 	source := mirrortest.Source(t)
 	for name, after := range map[string]string{"02-m2d-d2m/01-m2d.archive.txt": "02-m2d-d2m/03-d2m.registry.txt",

@@ -204,7 +204,7 @@ func TestKilledWhileNaming(t *testing.T) {
 	}
 }
 
-// Of two runs in one directory the second one is told so.
+// Of two runs in one directory the second one gets an error that says so.
 func TestTwoRuns(t *testing.T) {
 	dir := t.TempDir()
 	create(t, dir, medium.Options{})

@@ -40,14 +40,14 @@ type Options struct {
 	// called concurrently; nil means that the destination has nothing. [History.Has] fits, and that of an inventory.
 	Have func(digest.Digest) bool
 	// Where tells which repositories of the destination have a blob that is left out, by their paths: registries give
-	// it to others from there. It is called concurrently; nil if nobody knows. [History.Where] fits.
+	// it to others from there. It is called concurrently; nil if that is not known. [History.Where] fits.
 	Where func(digest.Digest) []string
-	// Since is when that was known, for the list of what is left out; nil if nobody knows.
+	// Since is when that was known, for the list of what is left out; nil if that is not known.
 	Since *time.Time
 	// Key identifies what the run is of, such as a hash of its configuration and the source digests of its catalogs.
 	// An unfinished archive of another key or form is removed, with a warning.
 	Key string
-	// Event is told of what happens, concurrently; nil for nobody.
+	// Event receives what happens, concurrently; nil for none.
 	Event func(Event)
 }
 

@@ -146,7 +146,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// A registry that answers nonsense is a problem of the image, and one that fails is told apart from absence.
+// A registry that answers nonsense is a problem of the image, and one that fails is not taken for absence.
 func TestCheckHostile(t *testing.T) {
 	r := testregistry.New(t)
 	d := r.AddImage(t, "app", "v1", image(amd64, "a"))
