@@ -37,6 +37,7 @@ var rules = map[string][]string{
 	"bundle/check":     {"bundle", "declcfg"},
 	"bundle/configmap": {"bundle"},
 	"bundle/generate":  {"bundle"},
+	"bundle/manifests": {"declcfg"},
 	"bundle/unpackjob": nil,
 	"images":           {"images/referrers", "images/signature"},
 	"images/referrers": nil,
