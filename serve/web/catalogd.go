@@ -51,12 +51,12 @@ func CheckName(name string) error {
 type answerer func(*Content, http.ResponseWriter, *http.Request)
 
 // catalogdRoute is a route of catalogd's API. methods are the only ones; before looks at what catalogd looks at before
-// it looks for the catalog, and answers itself if it returns false.
+// it looks for the catalog, and returns the request, or nil if it has answered.
 type catalogdRoute struct {
 	name    string
 	off     bool
 	methods []string
-	before  func(http.ResponseWriter, *http.Request) bool
+	before  func(http.ResponseWriter, *http.Request) *http.Request
 	answer  answerer
 }
 
@@ -67,6 +67,8 @@ func (s *Site) routesOfCatalogd() {
 	for _, route := range []catalogdRoute{
 		{name: "all", methods: reading, answer: s.serveAll},
 		{name: "metas", off: s.gates.NoMetas, methods: reading, before: knownParameters, answer: s.serveMetas},
+		{name: "graphql", off: s.gates.NoGraphQL, methods: []string{http.MethodPost}, before: s.withQuery,
+			answer: s.serveQuery},
 	} {
 		path := "/api/v1/" + route.name
 		s.mux.HandleFunc(path, s.only(route.methods, s.from(route.unnamed)))
@@ -80,7 +82,10 @@ func (s *Site) routesOfCatalogd() {
 }
 
 func (route catalogdRoute) unnamed(c *Content, w http.ResponseWriter, r *http.Request) {
-	if route.before == nil || route.before(w, r) {
+	if route.before != nil {
+		r = route.before(w, r)
+	}
+	if r != nil {
 		route.answer(c, w, r)
 	}
 }
@@ -92,14 +97,16 @@ func (s *Site) named(route catalogdRoute, c *Content, w http.ResponseWriter, r *
 		plainError(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	if route.before != nil && !route.before(w, r) {
-		return
+	if route.before != nil {
+		r = route.before(w, r)
 	}
-	if s.name != "" && name != s.name {
+	switch {
+	case r == nil:
+	case s.name != "" && name != s.name:
 		statusError(w, http.StatusNotFound)
-		return
+	default:
+		route.answer(c, w, r)
 	}
-	route.answer(c, w, r)
 }
 
 // only refuses other methods with catalogd's text.
@@ -116,14 +123,14 @@ func (s *Site) only(methods []string, answer http.HandlerFunc) http.HandlerFunc 
 }
 
 // knownParameters refuses parameters of other names than those of metas.
-func knownParameters(w http.ResponseWriter, r *http.Request) bool {
+func knownParameters(w http.ResponseWriter, r *http.Request) *http.Request {
 	for key := range r.URL.Query() {
 		if key != "schema" && key != "package" && key != "name" {
 			statusError(w, http.StatusBadRequest)
-			return false
+			return nil
 		}
 	}
-	return true
+	return r
 }
 
 // noRoute answers like a server without the path.

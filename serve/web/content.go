@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"io"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/operator-bindery/bindery/declcfg"
@@ -26,6 +27,9 @@ type Content struct {
 	bundles  int
 
 	gzip contentStore
+
+	typesMu sync.Mutex
+	types   *typeSystem // nil before the first query
 
 	users counted.Users
 }
