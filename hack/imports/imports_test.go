@@ -28,6 +28,7 @@ var rules = map[string][]string{
 	"declcfg/graph":    {"declcfg"},
 	"declcfg/list":     {"declcfg"},
 	"declcfg/property": nil,
+	"declcfg/resolve":  {"declcfg"},
 	"declcfg/scaffold": {"declcfg"},
 	"declcfg/template": {"declcfg", "declcfg/edit", "bundle"},
 
