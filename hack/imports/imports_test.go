@@ -28,12 +28,14 @@ var rules = map[string][]string{
 	"declcfg/graph":    {"declcfg"},
 	"declcfg/list":     {"declcfg"},
 	"declcfg/property": nil,
+	"declcfg/resolve":  {"declcfg"},
+	"declcfg/rules":    {"declcfg", "declcfg/property", "declcfg/resolve"},
 	"declcfg/scaffold": {"declcfg"},
 	"declcfg/template": {"declcfg", "declcfg/edit", "bundle"},
 
 	// Storage of catalogs and their parts.
 	"bundle":           {"declcfg", "declcfg/property"},
-	"bundle/check":     {"bundle", "declcfg"},
+	"bundle/check":     {"bundle", "bundle/manifests", "declcfg", "declcfg/resolve", "declcfg/rules"},
 	"bundle/configmap": {"bundle"},
 	"bundle/generate":  {"bundle"},
 	"bundle/manifests": {"declcfg"},
