@@ -39,9 +39,8 @@ func ExampleBundle_Problems() {
 		return
 	}
 	for _, p := range b.Problems(manifests.Settings{InstallNamespace: "etcd", Certs: manifests.CertManager}) {
-		fmt.Printf("%s: %s\n", p.ID, p)
+		fmt.Println(p.ID, p.Object)
 	}
 	// Output:
-	// install-mode: manifests/etcdoperator.v0.9.4.clusterserviceversion.yaml: unsupported bundle: bundle does not
-	// support AllNamespaces install mode
+	// install-mode ClusterServiceVersion etcdoperator.v0.9.4
 }
