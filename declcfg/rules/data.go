@@ -119,8 +119,8 @@ func isDataKey(key string) bool {
 	return false
 }
 
-// has reports whether the rule data of a key was given, or is built in.
-func (d *Data) has(key string) bool {
+// Has reports whether the rule data of a key was given, or is built in. The empty key needs none.
+func (d *Data) Has(key string) bool {
 	v := reflect.ValueOf(d).Elem()
 	for i := range v.NumField() {
 		if v.Type().Field(i).Tag.Get("yaml") == key {

@@ -107,7 +107,7 @@ func CheckImage(ctx context.Context, r *Run, i *Image) error {
 			key = "fbc_" + key
 		}
 		switch {
-		case !r.Data().has(key):
+		case !r.Data().Has(key):
 			r.NotRun("the rule data has no "+key, rule)
 		case rule.ID == "labels.disallowed_inherited_labels" && i.BaseLabels == nil:
 			r.NotRun("needs the labels of the base image: --pull reads them", rule)
