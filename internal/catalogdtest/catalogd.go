@@ -126,3 +126,13 @@ func Stored(t testing.TB, img *images.Image) string {
 // Store writes the blobs of the unpacked catalog in the order of its files, each as a line of JSON with sorted keys.
 // The error is catalogd's.
 func (u *Unpacked) Store(w io.Writer) error { return store(w, os.DirFS(u.Root)) }
+
+// Directory returns what catalogd stores of a catalog directory, in the form of [Stored].
+func Directory(t testing.TB, dir string) string {
+	t.Helper()
+	var text strings.Builder
+	if err := store(&text, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	return text.String()
+}
