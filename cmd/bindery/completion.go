@@ -56,7 +56,7 @@ func manSections() []cmdline.ManSection {
 				"Any error. validate, bundle validate: there are errors. verify: the image differs from its catalog, or is not " +
 					"signed. " +
 					"diff: the catalogs differ, if standard output has the differences. migrate --verify: the output " +
-					"lacks something of the source. probe: invalid arguments."},
+					"lacks something of the source. resolve: nothing is resolved. probe: invalid arguments."},
 			{"2, 3",
 				"Adding bundles: the catalog already contains the image (2), or another image of the same bundle (3)."},
 			{"2, 3, 4",

@@ -8,15 +8,6 @@ import (
 	"github.com/blang/semver/v4"
 )
 
-// first returns the first candidate of a catalog for a request; nil if it has none.
-func (f *filed) first(q *Request, inRange func(semver.Version) bool) (*candidate, error) {
-	candidates, err := f.candidates(q, inRange)
-	if err != nil || len(candidates) == 0 {
-		return nil, err
-	}
-	return slices.MinFunc(candidates, before), nil
-}
-
 // before orders candidates: the deprecated ones last, then the highest version first. Bundles without a version are
 // lower than any. Equal candidates stay in the order of their files' names.
 func before(a, b *candidate) int {

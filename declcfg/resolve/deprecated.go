@@ -16,6 +16,11 @@ type Deprecations struct {
 	Bundles []Deprecation `json:"bundles,omitempty"`
 }
 
+// Has reports whether a bundle is deprecated.
+func (d *Deprecations) Has(bundle string) bool {
+	return slices.ContainsFunc(d.Bundles, func(at Deprecation) bool { return at.Name == bundle })
+}
+
 // Deprecation is the message for a channel or a bundle.
 type Deprecation struct {
 	Name    string `json:"name"`

@@ -35,13 +35,32 @@ func (r *Resolver) Path(q Request) ([]Answer, error) {
 		}
 		path = append(path, *a)
 		seen[a.Bundle] = true
-		q.Installed = &Installed{Name: a.Bundle, Version: a.Version}
-		if r.gates.BundleReleaseSupport {
-			q.Installed.Release, q.Installed.HasRelease = a.Release, true
-		} else if a.Release != "" {
-			q.Installed.Version += "+" + a.Release
+		q.Installed = a.Installed(r.gates)
+	}
+}
+
+// Installed returns what a ClusterExtension's status says once the bundle is installed.
+func (a *Answer) Installed(g Gates) *Installed {
+	switch {
+	case g.BundleReleaseSupport:
+		return &Installed{a.Bundle, a.Version, a.Release, true}
+	case a.Release != "":
+		return &Installed{Name: a.Bundle, Version: a.Version + "+" + a.Release}
+	}
+	return &Installed{Name: a.Bundle, Version: a.Version}
+}
+
+// find returns a bundle by its name or else by its version; nil if there is none.
+func (f *filed) find(nameOrVersion string) *candidate {
+	if b := f.byName[nameOrVersion]; b != nil {
+		return b
+	}
+	for i := range f.bundles {
+		if b := &f.bundles[i]; b.versionErr == nil && statusVersion(b.version) == nameOrVersion {
+			return b
 		}
 	}
+	return nil
 }
 
 // Installed returns what is installed if a bundle of the catalogs is, by its name or its version. Version metadata that
@@ -49,12 +68,7 @@ func (r *Resolver) Path(q Request) ([]Answer, error) {
 // on. The second result is false if no catalog has such a bundle.
 func (r *Resolver) Installed(nameOrVersion string) (*Installed, bool) {
 	for _, f := range r.catalogs {
-		b := f.byName[nameOrVersion]
-		for i := 0; b == nil && i < len(f.bundles); i++ {
-			if o := &f.bundles[i]; o.versionErr == nil && statusVersion(o.version) == nameOrVersion {
-				b = o
-			}
-		}
+		b := f.find(nameOrVersion)
 		if b == nil || b.versionErr != nil {
 			continue
 		}

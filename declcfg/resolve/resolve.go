@@ -58,6 +58,8 @@ type Answer struct {
 	Channels []string `json:"channels,omitempty"`
 	// Deprecations are what the catalog marks as deprecated of what is used.
 	Deprecations *Deprecations `json:"deprecations,omitempty"`
+	// Candidates is how many bundles of the catalog met all conditions; this one is the first of them.
+	Candidates int `json:"candidates"`
 	// Unchanged is set if the bundle has the version and release of the installed one.
 	Unchanged bool `json:"unchanged,omitempty"`
 }
@@ -107,8 +109,9 @@ func (r *Resolver) Found() bool {
 
 // found is the first candidate of a catalog.
 type found struct {
-	in     *filed
-	bundle *candidate
+	in         *filed
+	bundle     *candidate
+	candidates int
 }
 
 // Resolve works like the function [Resolve]. The package and the gates are those of the resolver, whatever the request
@@ -123,20 +126,21 @@ func (r *Resolver) Resolve(q Request) (*Answer, error) {
 		if !f.any {
 			continue
 		}
-		b, err := f.first(&q, inRange)
+		candidates, err := f.candidates(&q, inRange)
 		if err != nil {
 			return nil, fmt.Errorf("error walking catalogs: %w", err)
 		}
-		if b == nil {
+		if len(candidates) == 0 {
 			continue
 		}
+		b := slices.MinFunc(candidates, before)
 		if len(best) > 0 && b.deprecated != best[0].bundle.deprecated {
 			if b.deprecated {
 				continue
 			}
 			best = nil
 		}
-		best = append(best, found{f, b})
+		best = append(best, found{f, b, len(candidates)})
 	}
 	slices.SortStableFunc(best, func(a, b found) int { return cmp.Compare(b.in.priority, a.in.priority) })
 	if len(best) > 1 && best[0].in.priority > best[1].in.priority {
@@ -170,7 +174,7 @@ func (r *Resolver) answer(q *Request, f found) (*Answer, error) {
 		return nil, &DependencyError{Bundle: b.name, Property: b.dependency}
 	}
 	a := &Answer{Bundle: b.name, Image: b.image, Version: b.version.Version.String(),
-		Release: b.version.Release.String(), Catalog: f.in.name}
+		Release: b.version.Release.String(), Catalog: f.in.name, Candidates: f.candidates}
 	for i := range f.in.channels {
 		c := &f.in.channels[i]
 		if (len(q.Channels) == 0 || slices.Contains(q.Channels, c.name)) && c.has(b.name) {

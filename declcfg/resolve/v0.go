@@ -198,30 +198,18 @@ func (v *V0) Reaches(bundle string, path []Step) bool {
 	return ok && bundle == head.Bundle
 }
 
-// Version returns the version of a bundle of the package as the catalog has it, whatever its channel; false if the
-// package has no such bundle. The version is empty if the bundle has none.
-func (v *V0) Version(bundle string) (string, bool) {
-	b := v.in.byName[bundle]
+// Installed returns what is installed if a bundle of the package is, by its name or its version, whatever its channel;
+// false if the package has no such bundle. The version is empty if the bundle has none.
+func (v *V0) Installed(nameOrVersion string) (*Installed, bool) {
+	b := v.in.find(nameOrVersion)
 	if b == nil {
-		return "", false
+		return nil, false
 	}
-	if b.versionErr != nil {
-		return "", true
+	i := &Installed{Name: b.name}
+	if b.versionErr == nil {
+		i.Version = statusVersion(b.version)
 	}
-	return statusVersion(b.version), true
-}
-
-// Bundle returns the bundle of the package that has a name, or else a version; false if there is none.
-func (v *V0) Bundle(nameOrVersion string) (string, bool) {
-	if v.in.byName[nameOrVersion] != nil {
-		return nameOrVersion, true
-	}
-	for i := range v.in.bundles {
-		if b := &v.in.bundles[i]; b.versionErr == nil && statusVersion(b.version) == nameOrVersion {
-			return b.name, true
-		}
-	}
-	return "", false
+	return i, true
 }
 
 // Stuck returns the entries of the channel from which no path leads to its head, in the order of the channel's blob.

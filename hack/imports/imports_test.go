@@ -29,14 +29,16 @@ var rules = map[string][]string{
 	"declcfg/list":     {"declcfg"},
 	"declcfg/property": nil,
 	"declcfg/resolve":  {"declcfg"},
+	"declcfg/rules":    {"declcfg", "declcfg/property", "declcfg/resolve"},
 	"declcfg/scaffold": {"declcfg"},
 	"declcfg/template": {"declcfg", "declcfg/edit", "bundle"},
 
 	// Storage of catalogs and their parts.
 	"bundle":           {"declcfg", "declcfg/property"},
-	"bundle/check":     {"bundle", "declcfg"},
+	"bundle/check":     {"bundle", "bundle/manifests", "declcfg", "declcfg/resolve", "declcfg/rules"},
 	"bundle/configmap": {"bundle"},
 	"bundle/generate":  {"bundle"},
+	"bundle/manifests": {"declcfg"},
 	"bundle/unpackjob": nil,
 	"images":           {"images/referrers", "images/signature"},
 	"images/referrers": nil,

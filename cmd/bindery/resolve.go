@@ -1,0 +1,179 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/declcfg/resolve"
+	"github.com/operator-bindery/bindery/render"
+)
+
+func (p *program) resolveCommand() *cli.Command {
+	const request = "what is asked for"
+	return &cli.Command{
+		Name:      "resolve",
+		Usage:     "say which bundle OLM installs, and to which one it upgrades",
+		ArgsUsage: "PACKAGE CATALOG...",
+		Description: catalogHelp + "\n\n" +
+			"Answers as the resolver of OLM v1 does, with its messages. The catalogs need not be valid. Several " +
+			"catalogs are those of one\n" +
+			"cluster. With --v0, the steps that OLM v0 takes in a channel instead, up to its head, and the entries " +
+			"from which it does not\n" +
+			"get there. The exit status is 1 if no bundle is resolved, or if an installed bundle has no way to the " +
+			"head. The conditions hold for the upgrades that follow, too." +
+			examples("bindery resolve etcd catalog", "bindery resolve etcd catalog --installed 0.9.0 --path",
+				"bindery resolve etcd index.db --v0 --channel singlenamespace-alpha --installed etcdoperator.v0.9.0",
+				"bindery resolve etcd catalog --version 0.9.x -o json"),
+		Flags: append([]cli.Flag{
+			&cli.StringFlag{Name: "version", Category: request,
+				Usage: "constraint `RANGE` of the version (1.2.3, \">=1 <2\", ~1.2, 1.x)"},
+			&cli.StringSliceFlag{Name: "channel", Aliases: []string{"c"}, Category: request,
+				Usage: "only bundles of the channel `NAME`; can be repeated"},
+			&cli.StringFlag{Name: "installed", Category: request,
+				Usage: "what is installed: the `BUNDLE` or version of a catalog, or BUNDLE=VERSION of one that no " +
+					"catalog has"},
+			&cli.BoolFlag{Name: "self-certified", Category: request,
+				Usage: "any bundle may follow the installed one (upgradeConstraintPolicy: SelfCertified)"},
+			&cli.StringSliceFlag{Name: "gate", Category: request,
+				Usage: "turn on the feature gate `NAME` (" + releaseGate + "); can be repeated"},
+			&cli.StringSliceFlag{Name: "priority", Category: request,
+				Usage: "spec.priority of a catalog, as `CATALOG=NUMBER`; can be repeated"},
+			&cli.BoolFlag{Name: "path", Category: "answer",
+				Usage: "print all upgrades that follow one another, not the next one only"},
+			&cli.BoolFlag{Name: "v0", Category: "answer",
+				Usage: "answer for OLM v0, whose Subscription has one channel"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Category: "answer",
+				Usage: "output `FORMAT` (json); text by default"},
+		}, readFlags()...),
+		Action: atLeast(2, p.resolve),
+	}
+}
+
+const releaseGate = "BundleReleaseSupport"
+
+func (p *program) resolve(c *cli.Context) error {
+	format, err := listFormat(c, "json")
+	if err != nil {
+		return err
+	}
+	for _, name := range []string{"version", "installed", "output"} {
+		if c.IsSet(name) && c.String(name) == "" {
+			return cmdline.Usagef("--%s is empty", name)
+		}
+	}
+	for _, name := range []string{"channel", "gate", "priority"} {
+		if slices.Contains(c.StringSlice(name), "") {
+			return cmdline.Usagef("--%s is empty", name)
+		}
+	}
+	if c.Args().First() == "" {
+		return cmdline.Usagef("the name of the package is empty")
+	}
+	catalogs, err := p.resolveCatalogs(c)
+	if err != nil {
+		return err
+	}
+	if c.Bool("v0") {
+		return p.resolveV0(c, catalogs, format)
+	}
+	q := resolve.Request{Package: c.Args().First(), Channels: c.StringSlice("channel"), Version: c.String("version"),
+		SelfCertified: c.Bool("self-certified")}
+	if q.SelfCertified && !c.IsSet("installed") {
+		return cmdline.Usagef("--self-certified needs --installed: without it any bundle may be chosen")
+	}
+	for _, gate := range c.StringSlice("gate") {
+		if gate != releaseGate {
+			return cmdline.Usagef("invalid --gate value %q, expected (%s)", gate, releaseGate)
+		}
+		q.Gates.BundleReleaseSupport = true
+	}
+	r, err := resolve.NewResolver(c.Context, catalogs, q.Package, q.Gates)
+	if err != nil {
+		return p.opmMessage(err)
+	}
+	if c.IsSet("installed") {
+		if q.Installed, err = installedBundle(c.String("installed"), r.Installed); err != nil {
+			return err
+		}
+	}
+	a, err := r.Resolve(q)
+	if err != nil {
+		return unresolved(&q, r, err)
+	}
+	return p.printResolved(c, format, newResolved(c, r, &q, a))
+}
+
+// resolveCatalogs opens the catalogs that the arguments after the package name, each under its reference.
+func (p *program) resolveCatalogs(c *cli.Context) ([]resolve.Catalog, error) {
+	priorities := map[string]int32{}
+	refs := c.Args().Slice()[1:]
+	for _, text := range c.StringSlice("priority") {
+		n := strings.LastIndexByte(text, '=')
+		if n < 0 || !slices.Contains(refs, text[:n]) {
+			return nil, cmdline.Usagef("invalid --priority value %q, expected CATALOG=NUMBER with one of the catalogs",
+				text)
+		}
+		number, err := strconv.ParseInt(text[n+1:], 10, 32)
+		if err != nil {
+			return nil, cmdline.Usagef("invalid --priority value %q, expected a number of 32 bits", text)
+		}
+		priorities[text[:n]] = int32(number)
+	}
+	o, err := p.renderOptions(c)
+	if err != nil {
+		return nil, err
+	}
+	o.Allow, o.Skeleton, o.Packages = catalogKinds(), true, []string{c.Args().First()}
+	var catalogs []resolve.Catalog
+	for i, ref := range refs {
+		if slices.Contains(refs[:i], ref) {
+			return nil, cmdline.Usagef("the catalog %q is named twice", ref)
+		}
+		blobs, err := render.Reference(c.Context, ref, o)
+		if err != nil {
+			return nil, p.opmMessage(notCatalog(ref, err))
+		}
+		catalogs = append(catalogs, resolve.Catalog{Name: ref, Priority: priorities[ref], Blobs: blobs})
+	}
+	return catalogs, nil
+}
+
+// installedBundle reads the value of --installed. known finds a bundle of a catalog by name or version.
+func installedBundle(text string, known func(string) (*resolve.Installed, bool)) (*resolve.Installed, error) {
+	if i, ok := known(text); ok {
+		return i, nil
+	}
+	if name, version, ok := strings.Cut(text, "="); ok && name != "" && version != "" {
+		return &resolve.Installed{Name: name, Version: version}, nil
+	}
+	return nil, &cmdline.Error{Class: cmdline.ClassInput, Object: text,
+		Hint: "name its version as well, if it is no bundle of the catalogs: --installed BUNDLE=VERSION",
+		Err:  fmt.Errorf("--installed %s: no catalog has a bundle of this name or version", text)}
+}
+
+// unresolved adds advice to the resolver's message.
+func unresolved(q *resolve.Request, r *resolve.Resolver, err error) error {
+	e := &cmdline.Error{Class: cmdline.ClassInput, Object: q.Package, Err: err}
+	var none *resolve.NotFoundError
+	var dependency *resolve.DependencyError
+	switch {
+	case errors.As(err, &none) && !r.Found():
+		e.Hint = "no catalog has the package; \"bindery list packages CATALOG\" lists those of a catalog"
+	case errors.As(err, &none) && len(none.Catalogs) > 1:
+		e.Hint = "--priority CATALOG=NUMBER, spec.priority of a ClusterCatalog, says which one is used"
+	case errors.As(err, &none) && q.Installed != nil && !q.SelfCertified:
+		e.Hint = "no entry replaces or skips what is installed; --self-certified allows any bundle"
+	case errors.As(err, &dependency):
+		e.Object = dependency.Bundle
+		e.Hint = "OLM v1 installs no dependencies: another version may declare none (--version), and --v0 " +
+			"answers for " +
+			"OLM v0"
+	}
+	return e
+}

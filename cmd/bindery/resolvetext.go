@@ -1,0 +1,122 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/declcfg/resolve"
+	"github.com/operator-bindery/bindery/internal/printable"
+)
+
+// resolved is the answer of "resolve" in JSON.
+type resolved struct {
+	Package   string `json:"package"`
+	Installed string `json:"installed,omitempty"`
+	*resolve.Answer
+	// Next are the upgrades that follow once the bundle is installed: the first, or with --path all.
+	Next []resolve.Answer `json:"next,omitempty"`
+	// NextError says why the upgrades end, if that is an error.
+	NextError string `json:"nextError,omitempty"`
+
+	path bool
+}
+
+// newResolved asks for the upgrades that follow an answer, under the request's conditions.
+func newResolved(c *cli.Context, r *resolve.Resolver, q *resolve.Request, a *resolve.Answer) *resolved {
+	out := &resolved{Package: q.Package, Answer: a, path: c.Bool("path")}
+	if q.Installed != nil {
+		out.Installed = q.Installed.Name
+	}
+	next := *q
+	next.Installed = a.Installed(q.Gates)
+	var err error
+	if out.path {
+		out.Next, err = r.Path(next)
+	} else if following, failed := r.Resolve(next); failed != nil {
+		err = failed
+	} else if !following.Unchanged {
+		out.Next = []resolve.Answer{*following}
+	}
+	if err != nil {
+		out.NextError = err.Error()
+	}
+	return out
+}
+
+func (p *program) printResolved(c *cli.Context, format string, r *resolved) error {
+	if format == "json" {
+		return p.printJSON(r)
+	}
+	rows := [][]string{{"package", r.Package}, {"bundle", r.Bundle}, {"version", r.Version}, {"release", r.Release},
+		{"image", r.Image}, {"catalog", r.Catalog}, {"channels", strings.Join(r.Channels, ", ")},
+		{"why", r.why()}}
+	if d := r.Deprecations; d != nil {
+		rows = append(rows, []string{"deprecated", d.Package})
+		for _, at := range append(d.Channels, d.Bundles...) {
+			rows = append(rows, []string{"deprecated", at.Name + ": " + at.Message})
+		}
+	}
+	for _, next := range r.Next {
+		rows = append(rows, []string{"then", named(next.Bundle, next.Version, next.Release)})
+	}
+	switch {
+	case r.NextError != "":
+		rows = append(rows, []string{"then", r.NextError})
+	case len(r.Next) == 0:
+		rows = append(rows, []string{"then", "no upgrade"})
+	}
+	return p.printFields(c, rows)
+}
+
+// why says how the bundle was chosen.
+func (r *resolved) why() string {
+	why := "the only candidate"
+	if r.Candidates > 1 {
+		why = fmt.Sprintf("the highest version of %d candidates", r.Candidates)
+		if r.Deprecations != nil && r.Deprecations.Has(r.Bundle) {
+			why += ", which are all deprecated"
+		}
+	}
+	switch {
+	case r.Unchanged:
+		return why + "; it is installed"
+	case r.Installed != "":
+		return why + "; it follows " + r.Installed
+	}
+	return why
+}
+
+// named is a bundle with its version.
+func named(bundle, version, release string) string {
+	if release != "" {
+		version += " release " + release
+	}
+	if version == "" {
+		return bundle
+	}
+	return bundle + " (" + version + ")"
+}
+
+// printFields prints names and values, without the fields that have no value.
+func (p *program) printFields(c *cli.Context, rows [][]string) error {
+	width := 0
+	for _, row := range rows {
+		if row[1] != "" {
+			width = max(width, len(row[0])+1)
+		}
+	}
+	return p.spooled(c.Context, func(w io.Writer) error {
+		for _, row := range rows {
+			if row[1] == "" {
+				continue
+			}
+			if _, err := fmt.Fprintf(w, "%-*s  %s\n", width, row[0]+":", printable.Cell(row[1])); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
