@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"testing"
+
+	"github.com/graphql-go/graphql"
 )
 
 // blobsInMemory are blobs by schema, as canonical JSON.
@@ -24,24 +26,41 @@ func serviceOf(t testing.TB, texts ...string) (*Service, error) {
 	var d Discovery
 	blobs := blobsInMemory{}
 	for _, text := range texts {
-		var v map[string]any
-		if err := json.Unmarshal([]byte(text), &v); err != nil {
-			t.Fatal(err)
+		line, schema := canonical(text)
+		if line == nil {
+			t.Fatalf("no object: %s", text)
 		}
-		var b bytes.Buffer
-		e := json.NewEncoder(&b)
-		e.SetEscapeHTML(false)
-		if err := e.Encode(v); err != nil {
-			t.Fatal(err)
-		}
-		line := bytes.TrimSuffix(b.Bytes(), []byte("\n"))
-		schema, _ := v["schema"].(string)
 		if err := d.Add(schema, line); err != nil {
 			return nil, err
 		}
 		blobs[schema] = append(blobs[schema], line)
 	}
 	return d.Service(blobs)
+}
+
+// canonical returns an object as canonical JSON with its schema; nil for another text.
+func canonical(text string) (line []byte, schema string) {
+	var v map[string]any
+	if json.Unmarshal([]byte(text), &v) != nil || v == nil {
+		return nil, ""
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if e.Encode(v) != nil {
+		return nil, ""
+	}
+	schema, _ = v["schema"].(string)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), schema
+}
+
+// elementOf returns the objects of a list; nil if there are none.
+func elementOf(t graphql.Output) *graphql.Object {
+	if list, ok := t.(*graphql.List); ok {
+		object, _ := list.OfType.(*graphql.Object)
+		return object
+	}
+	return nil
 }
 
 var sampleBlobs = []string{
@@ -64,7 +83,7 @@ func sampleService(t testing.TB) *Service {
 }
 
 // answered returns the answer to a query.
-func answered(t testing.TB, ctx context.Context, s *Service, query string) string { //nolint:revive
+func answered(t testing.TB, ctx context.Context, s *Service, query string) string {
 	t.Helper()
 	var b bytes.Buffer
 	failure, err := s.Answer(ctx, query, &b)
