@@ -27,13 +27,16 @@ func (p *program) checkCommand() *cli.Command {
 		Name:      "check",
 		Usage:     "find what a cluster or a release pipeline will refuse",
 		ArgsUsage: "CATALOG|BUNDLE",
-		Description: "The argument is a directory or an image with a catalog or a bundle. Reports each broken rule with " +
+		Description: "The argument is a directory or an image with a catalog or a bundle. Reports each broken " +
+			"rule with " +
 			"its place and what to\n" +
 			"do, and with the profile olmv1 whether OLM v1 installs each bundle: yes, no, or not known without its " +
 			"image, which --pull\n" +
-			"reads. The exit status is 1 if a rule of the severity of --fail-on is broken and no waiver accepts it.\n\n" +
+			"reads. The exit status is 1 if a rule of the severity of --fail-on is broken and no waiver accepts " +
+			"it.\n\n" +
 			"Profiles, for --profile:" + profiles.String() + "\n\n" +
-			"A file of --waivers has a list waivers, each with rule, reason and until (a date), and package, channel, " +
+			"A file of --waivers has a list waivers, each with rule, reason and until (a date), and package, " +
+			"channel, " +
 			"bundle or file\n" +
 			"to narrow it down. A file of --rule-data has the keys of Conforma's rule data." +
 			examples("bindery check catalog --profile olmv1", "bindery check bundle --profile olmv1,community",
@@ -59,9 +62,12 @@ func (p *program) checkCommand() *cli.Command {
 			&cli.BoolFlag{Name: "pull", Category: release,
 				Usage: "read the images of bundles, the layers of the image and its base"},
 			&cli.StringFlag{Name: "ocp-version", Category: release,
-				Usage: "OpenShift `VERSION` that the catalog is for, such as v4.17", DefaultText: "that of the base image"},
+				Usage:       "OpenShift `VERSION` that the catalog is for, such as v4.17",
+				DefaultText: "that of the base image"},
 			&cli.StringFlag{Name: "released", Category: release,
 				Usage: "the released `CATALOG`, which the pruning check compares with"},
+			&cli.StringFlag{Name: "snapshot", Category: release,
+				Usage: "`FILE` with the release snapshot, JSON with components, that the images of a bundle are in"},
 			&cli.StringFlag{Name: "artifacts", Category: release,
 				Usage: "write related-images.json and catalog.json, which Konflux attaches, to `DIR`"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Category: answer,
@@ -126,7 +132,7 @@ func (p *program) check(c *cli.Context) error {
 			return report.WriteSARIF(w, localDir(ref), version.Release)
 		})
 	default:
-		err = p.spooled(c.Context, func(w io.Writer) error { return writeCheck(w, report) })
+		err = p.spooled(c.Context, func(w io.Writer) error { return writeCheck(w, report, localDir(ref)) })
 	}
 	if err == nil && !report.Passed {
 		err = &cmdline.ExitStatus{Status: 1}
@@ -153,7 +159,8 @@ func checkError(ref string, err error) error {
 
 // checkOptions reads the flags that say which rules run.
 func (p *program) checkOptions(c *cli.Context) (o checkup.Options, err error) {
-	for _, name := range []string{"waivers", "rule-data", "explain", "ocp-version", "released", "artifacts"} {
+	for _, name := range []string{"waivers", "rule-data", "explain", "ocp-version", "released", "snapshot",
+		"artifacts"} {
 		if c.IsSet(name) && c.String(name) == "" {
 			return o, cmdline.Usagef("--%s is empty", name)
 		}
@@ -213,7 +220,7 @@ func (p *program) checkOptions(c *cli.Context) (o checkup.Options, err error) {
 // readCheckFiles reads the files of waivers and of rule data.
 func readCheckFiles(c *cli.Context, o *checkup.Options) (err error) {
 	if name := c.String("waivers"); name != "" {
-		err = readFile(name, func(r io.Reader) (err error) {
+		err = readInput(name, func(r io.Reader) (err error) {
 			o.Waivers, err = rules.ReadWaivers(r, name)
 			return err
 		})
@@ -224,8 +231,17 @@ func readCheckFiles(c *cli.Context, o *checkup.Options) (err error) {
 			return &cmdline.Error{Class: cmdline.ClassInput, Object: name, Err: err}
 		}
 	}
+	if name := c.String("snapshot"); name != "" {
+		err = readInput(name, func(r io.Reader) (err error) {
+			o.Snapshot, err = checkup.ReadSnapshot(r, name)
+			return err
+		})
+		if err != nil {
+			return &cmdline.Error{Class: cmdline.ClassInput, Object: name, Err: err}
+		}
+	}
 	if name := c.String("rule-data"); name != "" {
-		err = readFile(name, func(r io.Reader) (err error) {
+		err = readInput(name, func(r io.Reader) (err error) {
 			o.Data, err = rules.ReadData(r, name)
 			return err
 		})
@@ -236,7 +252,7 @@ func readCheckFiles(c *cli.Context, o *checkup.Options) (err error) {
 	return nil
 }
 
-func readFile(name string, read func(io.Reader) error) error {
+func readInput(name string, read func(io.Reader) error) error {
 	f, err := os.Open(name)
 	if err != nil {
 		return err

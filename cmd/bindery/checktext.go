@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -67,9 +68,13 @@ func joined[T ~string](all []T) string {
 }
 
 // writeCheck writes a report: what is broken, then whether OLM v1 installs the bundles, then the sums.
-func writeCheck(w io.Writer, r *rules.Report) error {
+// dir is the directory that was checked, if it is one: files are named from where the user is.
+func writeCheck(w io.Writer, r *rules.Report, dir string) error {
 	var b strings.Builder
 	for _, f := range r.Findings {
+		if f.File != "" && !strings.HasPrefix(f.Rule, "waiver.") {
+			f.File = filepath.Join(dir, filepath.FromSlash(f.File))
+		}
 		label := string(f.Severity)
 		if f.Waived != "" {
 			label = "waived"
@@ -98,7 +103,8 @@ func writeCheck(w io.Writer, r *rules.Report) error {
 
 // writeMatrix writes how many bundles of each channel OLM v1 installs.
 func writeMatrix(w io.Writer, bundles []rules.Installability) error {
-	t := list.Table{Header: []string{"PACKAGE", "CHANNEL", "HEAD", "OLM V1", "INSTALLABLE", "REFUSED", "UNKNOWN", "REASONS"}}
+	t := list.Table{Header: []string{"PACKAGE", "CHANNEL", "HEAD", "OLM V1", "INSTALLABLE", "REFUSED", "UNKNOWN",
+		"REASONS"}}
 	for _, row := range rules.Matrix(bundles) {
 		t.Rows = append(t.Rows, []string{row.Package, row.Channel, row.Head, string(row.HeadState),
 			fmt.Sprint(row.Installable), fmt.Sprint(row.Refused), fmt.Sprint(row.Unknown),
@@ -123,7 +129,8 @@ func writeSums(w io.Writer, r *rules.Report) error {
 	}
 	text += "\n"
 	if n := r.Unknown(); n > 0 {
-		text += fmt.Sprintf("not known: whether OLM v1 installs %s whose manifests the catalog lacks; --pull reads their "+
+		text += fmt.Sprintf("not known: whether OLM v1 installs %s whose manifests the catalog lacks; --pull "+
+			"reads their "+
 			"images\n", count(n, "bundle"))
 	}
 	if len(r.NotRun) > 0 {

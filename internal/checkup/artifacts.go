@@ -15,8 +15,8 @@ import (
 	"github.com/operator-bindery/bindery/render"
 )
 
-// WriteArtifacts writes the files that Konflux attaches to a catalog image into a directory: related-images.json, a list
-// of the related images of the bundles that the released catalog does not have
+// WriteArtifacts writes the files that Konflux attaches to a catalog image into a directory: related-images.json, a
+// list of the related images of the bundles that the released catalog does not have
 // (application/vnd.konflux-ci.attached-artifact.related-images+json), and catalog.json, the rendered catalog
 // (…rendered-catalog+json).
 func WriteArtifacts(ctx context.Context, dir, ref string, o Options) (err error) {
