@@ -39,7 +39,7 @@ func (s *Subject) names() (pkg, name string) {
 
 // BundleRules returns the rules on bundles.
 func BundleRules() []rules.Rule {
-	return slices.Concat(ownRules(), rules.RulesOf(olmv1Checks), rules.RulesOf(conformaChecks), snapshotRules)
+	return slices.Concat(ownRules(), rules.RulesOf(olmv1Checks), rules.RulesOf(conformaChecks), SnapshotRules())
 }
 
 // CheckRules runs the rules on a bundle. Its findings are in r; the error is that of the context.

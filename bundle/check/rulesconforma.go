@@ -47,11 +47,19 @@ var (
 		"remove the manifest, or add its kind to the rule data", "allowed_olm_resource_kinds")
 )
 
-// snapshotRules are those of Conforma that compare with a release snapshot.
-var snapshotRules = []rules.Rule{
-	conformaRule("unmapped_references", "Each image is in the release snapshot or can be pulled.", "add it", ""),
-	conformaRule("unpinned_snapshot_references", "Images of the release snapshot have digests.", "add the digest", ""),
-	conformaRule("inaccessible_snapshot_references", "Images of the release snapshot can be pulled.", "push them", ""),
+// The rules of Conforma that compare with a release snapshot. The caller of [CheckRules] checks them.
+var (
+	RuleUnmapped = conformaRule("unmapped_references", "Each image is in the release snapshot or can be pulled.",
+		"add the image to the snapshot, or push it", "")
+	RuleSnapshotPinned = conformaRule("unpinned_snapshot_references",
+		"The image has a digest in the release snapshot.", "add the digest", "")
+	RuleSnapshotAccessible = conformaRule("inaccessible_snapshot_references",
+		"Each image of the release snapshot can be pulled.", "push the image", "")
+)
+
+// SnapshotRules returns the rules that compare with a release snapshot.
+func SnapshotRules() []rules.Rule {
+	return []rules.Rule{RuleUnmapped, RuleSnapshotPinned, RuleSnapshotAccessible}
 }
 
 var conformaChecks = []rules.Check[*conformaSubject]{
@@ -93,7 +101,6 @@ func conforma(ctx context.Context, r *rules.Run, s Subject) error {
 			}
 		}
 	}
-	r.NotRun("needs a release snapshot, which this program does not read", snapshotRules...)
 	return nil
 }
 
@@ -231,6 +238,21 @@ func walkAnnotations(v any, steps []any, depth int, each func(key, value string,
 			walkAnnotations(inner, append(slices.Clone(steps), i), depth+1, each)
 		}
 	}
+}
+
+// Images returns the names of the images that the bundle's ClusterServiceVersions name, each with its place.
+func (s *Subject) Images() (out []rules.Finding) {
+	for _, o := range s.Bundle.Objects {
+		if o.Kind != kindCSV {
+			continue
+		}
+		for _, r := range imageRefs(o) {
+			f := s.finding(at(o, r.steps...), fieldName(r.steps), "%s", "")
+			f.Image = r.text
+			out = append(out, f)
+		}
+	}
+	return out
 }
 
 func findUnpinned(_ context.Context, s *conformaSubject, emit rules.Emit) {

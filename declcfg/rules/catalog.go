@@ -26,6 +26,8 @@ type CatalogSubject struct {
 	// SingleOwn and Release are the gates SingleOwnNamespaceInstallSupport and BundleReleaseSupport, which are off by
 	// default.
 	SingleOwn, Release bool
+	// Related, unless nil, is called for each related image of a bundle that is not released, with its place.
+	Related func(image string, at Finding)
 	// Manifests finds what OLM v1 refuses in the manifests that a bundle's olm.bundle.object properties have, by the
 	// rules on bundles. If it is nil these are not known.
 	Manifests func(ctx context.Context, r *Run, b *declcfg.Bundle) error
@@ -62,7 +64,8 @@ type bundleCheck struct {
 // CatalogRules returns the rules on catalogs and images.
 func CatalogRules() []Rule {
 	return slices.Concat(opmRules(), RulesOf(fileChecks), RulesOf(blobChecks), RulesOf(packageChecks),
-		RulesOf(bundleChecks), RulesOf(konfluxChecks), RulesOf(prunedChecks), RulesOf(imageChecks), waiverRules)
+		RulesOf(bundleChecks), RulesOf(konfluxChecks), RulesOf(prunedChecks), RulesOf(imageChecks),
+		[]Rule{RelatedAccessible, RelatedMediaType}, waiverRules)
 }
 
 // Catalog checks a catalog: its image, its files, and then one package after the other, so that no more than one bundle

@@ -78,6 +78,9 @@ func (c *catalogCheck) konflux(ctx context.Context) error {
 			return err
 		}
 	}
+	if c.run.Data().ImagePrefixes == nil {
+		c.run.NotRun("the rule data has no "+relatedRegistries.Data, relatedRegistries)
+	}
 	if !c.ocp.known {
 		c.run.NotRun("the OpenShift version is not known: say --ocp-version", fbcMetadata)
 	}

@@ -66,6 +66,7 @@ var bundleChecks = []Check[bundleCheck]{
 		Title: "The bundle is an entry of a channel.",
 		Fix:   "add it to a channel: no upgrade leads to it"}}, findUnreachable},
 	{[]Rule{fbcMetadata, fbcPinned, fbcRegistry}, findFragmentBundle},
+	{[]Rule{relatedRegistries, relatedPinned, RelatedAccessible, RelatedMediaType}, findRelated},
 }
 
 // findDependency implements OLMV1 section 4.4: the first property of these types is named.

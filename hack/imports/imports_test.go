@@ -87,7 +87,7 @@ var rules = map[string][]string{
 	"internal/jobs":    {"images", "migrate", "render"},
 
 	// Non-leaf packages for tests.
-	"internal/catalogdtest": {"images"},
+	"internal/catalogdtest": {"declcfg", "images"},
 	"internal/edittest": {"bundle", "declcfg", "declcfg/property", "declcfg/edit", "internal/recorded",
 		"internal/supplytest",
 		"internal/testbundles", "sqlite"},

@@ -12,8 +12,6 @@ import (
 	"github.com/graphql-go/graphql"
 	"github.com/graphql-go/graphql/gqlerrors"
 	"github.com/graphql-go/graphql/language/ast"
-	"github.com/graphql-go/graphql/language/parser"
-	"github.com/graphql-go/graphql/language/source"
 )
 
 // ErrTooLarge is what a writer of answers returns if an answer becomes larger than it takes.
@@ -69,16 +67,10 @@ func (s *Service) read(query string) (*ast.Document, lines, []gqlerrors.Formatte
 	one := func(err error) []gqlerrors.FormattedError {
 		return []gqlerrors.FormattedError{gqlerrors.FormatError(err)}
 	}
-	if err := tooNested(query); err != nil {
+	doc, err := parse(query)
+	if err != nil {
 		return nil, nil, one(err)
 	}
-	src := source.NewSource(&source.Source{Body: []byte(query)})
-	doc, err := parser.Parse(parser.ParseParams{Source: src})
-	if err != nil {
-		return nil, nil, one(fmt.Errorf("query parse error: %w", err))
-	}
-	// The library looks for all ends of lines for each error. Without a text it takes every position for a column.
-	src.Body = nil
 	lines := linesOf(query)
 	fragments := fragmentsOf(doc)
 	if err := checkComplexity(doc, fragments); err != nil {

@@ -104,10 +104,7 @@ func (c *collector) add(set *ast.SelectionSet) {
 }
 
 func (c *collector) field(f *ast.Field) {
-	name := f.Name.Value
-	if f.Alias != nil && f.Alias.Value != "" {
-		name = f.Alias.Value
-	}
+	name := nameOf(f)
 	s := c.byName[name]
 	if s == nil {
 		s = &selection{name: name}

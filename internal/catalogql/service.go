@@ -1,6 +1,7 @@
 package catalogql
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -50,6 +51,9 @@ func (d *Discovery) Service(blobs Blobs) (*Service, error) {
 	})
 	if err != nil {
 		return nil, fmt.Errorf("failed to create GraphQL schema: %s", fault.Short(err.Error()))
+	}
+	for _, f := range s.schema.QueryType().Fields() {
+		slices.SortFunc(f.Args, func(a, b *graphql.Argument) int { return cmp.Compare(a.PrivateName, b.PrivateName) })
 	}
 	return s, nil
 }

@@ -2,6 +2,8 @@ package catalogql
 
 import (
 	"encoding/json"
+	"strconv"
+	"strings"
 
 	"github.com/operator-bindery/bindery/internal/jsonscan"
 )
@@ -31,27 +33,63 @@ func member(source any, name string) raw {
 }
 
 // leaf returns a value for a scalar: a string, a number as float64, a boolean or nil. Lists and objects are their JSON
-// text, with sorted keys and numbers as Go writes them.
+// text as Go writes it.
 func leaf(value raw) any {
 	if len(value) == 0 {
 		return nil
 	}
-	if value[0] == '"' {
+	switch value[0] {
+	case '{', '[':
+		return string(goText(value))
+	case '"':
 		if text, ok := jsonscan.Text(value); ok {
 			return text
 		}
+		return nil
 	}
 	var v any
 	if json.Unmarshal(value, &v) != nil {
 		return nil
 	}
-	switch v.(type) {
-	case map[string]any, []any:
-		text, err := json.Marshal(v)
-		if err != nil {
-			return nil
-		}
-		return string(text)
-	}
 	return v
+}
+
+// goText returns canonical JSON as encoding/json writes what it has decoded: numbers are float64, and <, > and & are
+// escaped. It does so without decoding, which would take ten times the memory.
+func goText(value raw) []byte {
+	text := make([]byte, 0, len(value)+len(value)/8)
+	for i := 0; i < len(value); {
+		end := i + 1
+		switch c := value[i]; {
+		case c == '"':
+			if end = jsonscan.StringEnd(value, i); end < 0 {
+				return nil
+			}
+			s, _ := jsonscan.Text(value[i:end])
+			quoted, _ := json.Marshal(s) // a string can be marshalled
+			text = append(text, quoted...)
+		case c == '-' || isDigit(c):
+			for end < len(value) && strings.IndexByte("+-.eE0123456789", value[end]) >= 0 {
+				end++
+			}
+			text = append(text, number(value[i:end])...)
+		default:
+			text = append(text, c)
+		}
+		i = end
+	}
+	return text
+}
+
+// number returns a number as Go writes it; one that is no float64 stays as it is.
+func number(text []byte) []byte {
+	f, err := strconv.ParseFloat(string(text), 64)
+	if err != nil {
+		return text
+	}
+	out, err := json.Marshal(f)
+	if err != nil {
+		return text
+	}
+	return out
 }

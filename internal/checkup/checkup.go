@@ -32,6 +32,8 @@ type Options struct {
 	OCP string
 	// Released names the released catalog for the pruning check; empty: none.
 	Released string
+	// Snapshot is the release snapshot that a bundle's images are compared with; nil: none.
+	Snapshot *Snapshot
 	// Pull reads what only registries have: the images of bundles, the layers of the image, its base.
 	Pull bool
 	// Render has the client and the limits, Jobs how many bundles are checked at once.
@@ -65,13 +67,19 @@ type checkup struct {
 
 // Check checks what a reference names: a directory with a catalog or a bundle, or an image of one. What is wrong with
 // it is in the report; the error is about reading it. Errors of the options are those of [rules.NewRun].
-func Check(ctx context.Context, ref string, o Options) (*rules.Report, error) {
+func Check(ctx context.Context, ref string, o Options) (_ *rules.Report, err error) {
 	if o.Now.IsZero() {
 		o.Now = time.Now()
 	}
 	run, err := rules.NewRun(o.Options, Rules())
 	if err != nil {
 		return nil, err
+	}
+	if o.Render.Images == nil {
+		if o.Render.Images, err = images.NewClient(images.ClientOptions{}); err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, o.Render.Images.Close()) }()
 	}
 	c := &checkup{o, run}
 	kind, err := render.Classify(ref)
@@ -115,7 +123,11 @@ func (c *checkup) catalog(ctx context.Context, fsys fs.FS, img *rules.Image, unr
 		}
 		s.Released = released
 	}
+	related := c.relatedImages(&s)
 	if err := rules.Catalog(ctx, c.run, s); err != nil {
+		return err
+	}
+	if err := related.check(ctx); err != nil {
 		return err
 	}
 	return c.pull(ctx)
@@ -163,7 +175,11 @@ func (c *checkup) bundle(ctx context.Context, fsys fs.FS, img *rules.Image) erro
 	if err := rules.CheckImage(ctx, c.run, img); err != nil {
 		return err
 	}
-	return check.CheckRules(ctx, c.run, check.Subject{FS: fsys, Bundle: b, Image: img, Settings: c.Settings})
+	s := check.Subject{FS: fsys, Bundle: b, Image: img, Settings: c.Settings}
+	if err := check.CheckRules(ctx, c.run, s); err != nil {
+		return err
+	}
+	return c.snapshot(ctx, s)
 }
 
 // image checks what an image holds.
@@ -171,11 +187,7 @@ func (c *checkup) image(ctx context.Context, ref string) (scope rules.Scope, err
 	if err := render.CheckName(ref); err != nil {
 		return "", err
 	}
-	client, done, err := c.client()
-	if err != nil {
-		return "", err
-	}
-	defer func() { err = errors.Join(err, done()) }()
+	client := c.Render.Images
 	img, err := client.Open(ctx, ref)
 	if err != nil {
 		return "", err
@@ -196,19 +208,6 @@ func (c *checkup) image(ctx context.Context, ref string) (scope rules.Scope, err
 		return rules.OnBundle, c.bundleImage(ctx, img, facts)
 	}
 	return "", fmt.Errorf("%q is a %s, %w", ref, kind, ErrKind)
-}
-
-// client returns the client for images, and a function that closes it if it was made here.
-func (c *checkup) client() (*images.Client, func() error, error) {
-	if c.Render.Images != nil {
-		return c.Render.Images, func() error { return nil }, nil
-	}
-	client, err := images.NewClient(images.ClientOptions{})
-	if err != nil {
-		return nil, nil, err
-	}
-	c.Render.Images = client
-	return client, client.Close, nil
 }
 
 func (c *checkup) bundleImage(ctx context.Context, img *images.Image, facts *rules.Image) (err error) {
