@@ -131,7 +131,7 @@ func assemble(o *Options, store *layers.Store, lazy map[digest.Digest]*lazyLayer
 		if err != nil {
 			return nil, err
 		}
-		text, err := imageManifest(o.Format, config, ls, o.manifestAnnotations(p))
+		text, err := imageManifest(o.Format, config, ls, o.manifestAnnotations(p, bases[i]))
 		if err != nil {
 			return nil, err
 		}

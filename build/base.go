@@ -28,6 +28,9 @@ type base struct {
 	config v1.Image
 	layers []Layer
 	infos  map[digest.Digest]types.BlobInfo
+	// name is the reference of the image in a registry, else empty; top is the digest of its index or manifest.
+	name string
+	top  digest.Digest
 }
 
 // openBase opens a base image for a platform. If the base has images of both compressions, the compression in the
@@ -53,6 +56,9 @@ func openBase(ctx context.Context, o *Options, from types.ImageReference, p v1.P
 		}
 	}()
 	b := &base{src: src, infos: map[digest.Digest]types.BlobInfo{}}
+	if named := from.DockerReference(); named != nil {
+		b.name = named.String()
+	}
 	text, kind, err := b.chooseManifest(ctx, &choose, o.Compression == layers.Zstd)
 	if err != nil {
 		return nil, err
@@ -75,6 +81,9 @@ func openBase(ctx context.Context, o *Options, from types.ImageReference, p v1.P
 func (b *base) chooseManifest(ctx context.Context, choose *types.SystemContext, zstd bool) ([]byte, string, error) {
 	text, kind, err := image.UnparsedInstance(b.src, nil).Manifest(ctx)
 	if err != nil {
+		return nil, "", err
+	}
+	if b.top, err = manifest.Digest(text); err != nil {
 		return nil, "", err
 	}
 	if !manifest.MIMETypeIsMultiImage(kind) {

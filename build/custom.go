@@ -1,6 +1,7 @@
 package build
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -16,6 +17,9 @@ type Custom struct {
 	Platform v1.Platform
 	// Base is the base image; nil means an empty root.
 	Base types.ImageReference
+	// BaseName, unless empty, is the name of the base in the image's annotations, in place of that of Base: a reference
+	// with a tag rather than the digest that it stood for.
+	BaseName string
 	// Layers lie above the base, from the bottom up. A layer that several images share, by its address, is written
 	// once.
 	Layers []*layers.Layer
@@ -46,6 +50,7 @@ func Assemble(ctx context.Context, all []Custom, o Options) (_ *Image, err error
 			if bases[i], err = openBase(ctx, &o, c.Base, c.Platform); err != nil {
 				return nil, err
 			}
+			bases[i].name = cmp.Or(c.BaseName, bases[i].name)
 			n += len(bases[i].layers)
 		}
 		if err := o.checkLayers(n); err != nil {
@@ -89,7 +94,7 @@ func assembleCustom(ctx context.Context, o *Options, all []Custom, bases []*base
 		if err != nil {
 			return nil, err
 		}
-		text, err := imageManifest(o.Format, config, ls, o.annotations(nil))
+		text, err := imageManifest(o.Format, config, ls, o.annotations(bases[i].annotations()))
 		if err != nil {
 			return nil, err
 		}

@@ -49,9 +49,23 @@ func (o *Options) inherited(p v1.Platform) (labels, annotations map[string]strin
 }
 
 // manifestAnnotations returns those of the manifest for a platform.
-func (o *Options) manifestAnnotations(p v1.Platform) map[string]string {
+func (o *Options) manifestAnnotations(p v1.Platform, b *base) map[string]string {
 	_, annotations := o.inherited(p)
-	return o.annotations(annotations)
+	return o.annotations(withLabels(annotations, b.annotations()))
+}
+
+// annotations returns those of the image specification that name the base of an image: the reference by which a
+// registry has it, and the digest of its index or manifest, whose platforms all count. A base that is in no registry
+// has a digest only: a path of this machine would say nothing elsewhere, and differ from build to build.
+func (b *base) annotations() map[string]string {
+	if b == nil {
+		return nil
+	}
+	out := map[string]string{v1.AnnotationBaseImageDigest: b.top.String()}
+	if b.name != "" {
+		out[v1.AnnotationBaseImageName] = b.name
+	}
+	return out
 }
 
 // indexAnnotations returns those of the index.

@@ -156,6 +156,9 @@ func (r *run) rebuild(ctx context.Context, c *catalog, dir string) (*build.Image
 	spec.Build.Annotations[filterAnnotation] = c.account.FilterHash
 	if c.digest != "" {
 		spec.Build.Annotations[v1.AnnotationBaseImageDigest] = c.digest.String()
+		if c.op.Catalog.Transport == imageset.Docker {
+			spec.Build.Annotations[v1.AnnotationBaseImageName] = c.op.Catalog.Name() // also when it comes out of an archive
+		}
 	}
 	if c.index.Image != nil {
 		d, err := spec.Images.Describe(ctx, c.name)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	docker "github.com/fsouza/go-dockerclient"
@@ -23,6 +24,8 @@ type Stage struct {
 	Platform v1.Platform
 	// Base is the name of the base image, with its digest if it is in a registry; empty for scratch.
 	Base string
+	// BaseName is the name of the base image in a registry as its stage gives it, with the host; empty for others.
+	BaseName string
 	// Layers are the layers above the base, from the bottom up. Stages of several platforms share layers with the same
 	// content.
 	Layers []*layers.Layer
@@ -97,6 +100,9 @@ func (v *evaluation) finish(_ context.Context, s *stage) (*Stage, error) {
 	}
 	if s.image != nil {
 		out.Base = s.image.image.Reference()
+		if s.image.image.InRegistry() {
+			out.BaseName = strings.TrimPrefix(s.image.image.Name, "docker://")
+		}
 	} else if len(out.Layers) == 0 {
 		// Some readers refuse an image without layers.
 		out.Layers = []*layers.Layer{{Name: "empty"}}

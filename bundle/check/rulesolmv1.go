@@ -167,6 +167,9 @@ func blobProblems(b *declcfg.Bundle, settings manifests.Settings) []manifests.Pr
 	return m.Problems(settings)
 }
 
+// OLMv1 applies the rules of OLM v1 to a bundle of a catalog.
+func OLMv1(ctx context.Context, r *rules.Run, s Subject) error { return rules.Each(ctx, r, olmv1Checks, &s) }
+
 // IsRead reports whether an error of [bundle.Read] still leaves a bundle to be checked.
 func IsRead(b *bundle.Bundle, err error) bool {
 	var problems *bundle.ReadError

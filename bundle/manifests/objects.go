@@ -17,8 +17,23 @@ import (
 )
 
 // objects calls visit with each object of a file: a stream of YAML or JSON documents, of which empty ones are skipped
-// and lists are taken apart. The errors are those of Kubernetes' client library.
+// and lists are taken apart. The errors are those of Kubernetes' client library, which reads what the fast reader does
+// not.
 func objects(name string, text []byte, visit func(*unstructured.Unstructured) error) error {
+	found, ok := regular(text)
+	if !ok {
+		return slowObjects(name, text, visit)
+	}
+	for _, u := range found {
+		if err := visit(u); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// slowObjects is objects as Kubernetes' client library does it.
+func slowObjects(name string, text []byte, visit func(*unstructured.Unstructured) error) error {
 	docs := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096)
 	for {
 		var raw runtime.RawExtension

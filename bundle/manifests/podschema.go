@@ -97,6 +97,10 @@ func (m *schemaMaker) definition(t reflect.Type) *shape {
 	return s
 }
 
+// optional are fields that Kubernetes' types print also when they are empty, and declare to be optional.
+var optional = map[string]bool{"ProjectedVolumeSource.sources": true, "TypedLocalObjectReference.apiGroup": true,
+	"TypedObjectReference.apiGroup": true}
+
 // fields adds the fields of a struct, and those of structs that are a part of it.
 func (m *schemaMaker) fields(s *shape, t reflect.Type) {
 	for i := range t.NumField() {
@@ -108,7 +112,7 @@ func (m *schemaMaker) fields(s *shape, t reflect.Type) {
 		case name == "" || name == "-":
 		default:
 			s.properties[name] = described(m.of(f.Type))
-			if !strings.Contains(options, "omitempty") {
+			if !strings.Contains(options, "omitempty") && !optional[t.Name()+"."+name] {
 				s.required = append(s.required, name)
 			}
 		}

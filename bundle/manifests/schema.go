@@ -19,12 +19,12 @@ type shape struct {
 	types                []string // empty: any
 	required             []string
 	properties           map[string]*shape
-	closed               bool    // no other properties
+	closed               bool   // no other properties
 	additional           *shape // of other properties
 	items                *shape
 	allOf, anyOf, oneOf  []*shape
 	ref                  *shape // in place of all else
-	minLength, maxLength int     // in characters; 0: no limit
+	minLength, maxLength int    // in characters; 0: no limit
 	pattern              string
 	format               string
 }

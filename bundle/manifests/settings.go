@@ -45,11 +45,20 @@ const (
 	DeploymentConfig Gate = "DeploymentConfig"
 )
 
+// otherGates are gates of operator-controller and catalogd without an effect on rendering. Those of certificate
+// providers choose what [CertProvider] names.
+var otherGates = []string{"WebhookProviderCertManager", "WebhookProviderOpenshiftServiceCA", "BoxcutterRuntime",
+	"BundleReleaseSupport", "APIV1MetasHandler", "GraphQLCatalogQueries"}
+
 // Gates returns the names of the gates.
 func Gates() []string { return []string{string(SingleOwnNamespace), string(DeploymentConfig)} }
 
 // ParseGate returns the gate of a name. The error suggests a similar name.
 func ParseGate(name string) (Gate, error) {
+	if slices.Contains(otherGates, name) {
+		return "", fmt.Errorf("the gate %s has no effect on what is rendered; those that have are %s", name,
+			strings.Join(Gates(), " and "))
+	}
 	if err := known("gate", name, Gates()); err != nil {
 		return "", err
 	}

@@ -272,7 +272,7 @@ func (p *program) evaluate(c *cli.Context, b *ofContainerfile, o build.Options, 
 				return nil, err
 			}
 		}
-		custom := build.Custom{Platform: s.Platform, Layers: s.Layers, Config: s.ConfigText}
+		custom := build.Custom{Platform: s.Platform, BaseName: s.BaseName, Layers: s.Layers, Config: s.ConfigText}
 		if s.Base != "" {
 			if custom.Base, err = client.Reference(s.Base); err != nil {
 				return nil, err

@@ -19,6 +19,8 @@ type CatalogSubject struct {
 	Image *Image
 	// OCP is the OpenShift version that the catalog is for, as v4.17; if empty it follows from the base image.
 	OCP string
+	// Unread are the links and devices for which the files of the image could not be read; FS is empty then.
+	Unread []Finding
 	// Released has the channels of the released catalog, for the pruning check; nil: not checked.
 	Released *declcfg.Catalog
 	// SingleOwn and Release are the gates SingleOwnNamespaceInstallSupport and BundleReleaseSupport, which are off by
@@ -74,6 +76,9 @@ func Catalog(ctx context.Context, r *Run, s CatalogSubject) error {
 	}
 	if err := errors.Join(c.opm(ctx), c.konflux(ctx), Each(ctx, r, fileChecks, c)); err != nil {
 		return err
+	}
+	if len(s.Unread) > 0 {
+		return nil
 	}
 	x, err := declcfg.NewIndex(ctx, s.FS, s.Load)
 	if ctx.Err() != nil {

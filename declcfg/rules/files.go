@@ -26,6 +26,9 @@ func findNoLabel(_ context.Context, c *catalogCheck, emit Emit) {
 }
 
 func findLinks(ctx context.Context, c *catalogCheck, emit Emit) {
+	for _, f := range c.Unread {
+		emit(f)
+	}
 	_ = fs.WalkDir(c.FS, ".", func(name string, d fs.DirEntry, err error) error { // errors are found when it is read
 		switch {
 		case ctx.Err() != nil:

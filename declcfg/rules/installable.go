@@ -87,3 +87,72 @@ func (r *Run) installability() []Installability {
 	slices.SortStableFunc(out, func(a, b Installability) int { return cmp.Compare(a.Package, b.Package) })
 	return out
 }
+
+// ChannelState sums up the bundles of a channel.
+type ChannelState struct {
+	Package, Channel string
+	// Head is the newest bundle, HeadState whether OLM v1 installs it.
+	Head      string
+	HeadState State
+	// Installable, Refused and Unknown are how many bundles there are of each state.
+	Installable, Refused, Unknown int
+	// Reasons are the rules for which bundles are refused.
+	Reasons []string
+}
+
+// Matrix sums up bundles by package and channel, in the order of the bundles. Those of no channel have an empty one.
+func Matrix(bundles []Installability) []ChannelState {
+	type key struct{ pkg, channel string }
+	index := map[key]int{}
+	var out []ChannelState
+	for _, b := range bundles {
+		channels := b.Channels
+		if len(channels) == 0 {
+			channels = []string{""}
+		}
+		for _, name := range channels {
+			k := key{b.Package, name}
+			i, ok := index[k]
+			if !ok {
+				i, index[k] = len(out), len(out)
+				out = append(out, ChannelState{Package: b.Package, Channel: name})
+			}
+			out[i].add(b)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b ChannelState) int {
+		return cmp.Or(cmp.Compare(a.Package, b.Package), cmp.Compare(a.Channel, b.Channel))
+	})
+	return out
+}
+
+func (s *ChannelState) add(b Installability) {
+	switch b.State {
+	case Installable:
+		s.Installable++
+	case Refused:
+		s.Refused++
+	default:
+		s.Unknown++
+	}
+	if slices.Contains(b.Heads, s.Channel) {
+		s.Head, s.HeadState = b.Bundle, b.State
+	}
+	for _, r := range b.Reasons {
+		if !slices.Contains(s.Reasons, r) {
+			s.Reasons = append(s.Reasons, r)
+		}
+	}
+	slices.Sort(s.Reasons)
+}
+
+// Unknown returns how many bundles have the state [Unknown].
+func (r *Report) Unknown() int {
+	n := 0
+	for _, b := range r.Bundles {
+		if b.State == Unknown {
+			n++
+		}
+	}
+	return n
+}

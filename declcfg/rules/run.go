@@ -75,7 +75,7 @@ func NewRun(o Options, known []Rule) (*Run, error) {
 		}
 		r.skip[id] = true
 	}
-	if err := o.Waivers.checkRules(known); err != nil {
+	if err := o.Waivers.CheckRules(known); err != nil {
 		return nil, err
 	}
 	return r, nil

@@ -125,8 +125,8 @@ func readWaiver(n *yaml.Node) (waiver, error) {
 	return e, nil
 }
 
-// checkRules refuses waivers for rules that do not exist.
-func (w *Waivers) checkRules(known []Rule) error {
+// CheckRules refuses waivers for rules that do not exist.
+func (w *Waivers) CheckRules(known []Rule) error {
 	if w == nil {
 		return nil
 	}
