@@ -130,36 +130,50 @@ func validateByPackage(ctx context.Context, fsys fs.FS, o LoadOptions, warned *h
 	return &Validated{Packages: packages, Notes: v.notes, MoreNotes: v.moreNotes}, true
 }
 
-// maxRefined is the maximum number of problems whose lines are determined: each requires reading a file.
+// maxRefined is the maximum number of problems whose lines are determined.
 const maxRefined = 200
 
-// refinePositions replaces the line of a blob by that of the problem's value, if it can be found. Each file is read
-// once more.
+// refinePositions replaces the line of a blob by that of the problem's value, if it can be found.
 func refinePositions(fsys fs.FS, problems []Problem, l Limits) {
-	byFile := map[string]map[int][]*Problem{}
-	count := 0
+	var places []Place
 	for i := range problems {
 		p := &problems[i]
-		if len(p.path) == 0 || p.Position.Line == 0 || count == maxRefined {
-			continue
+		if len(p.path) > 0 && p.Position.Line > 0 && len(places) < maxRefined {
+			places = append(places, Place{p.Position.File, &p.Position.Line, p.path})
 		}
-		count++
-		if byFile[p.Position.File] == nil {
-			byFile[p.Position.File] = map[int][]*Problem{}
+	}
+	FindLines(fsys, places, l)
+}
+
+// Place is a value in a blob.
+type Place struct {
+	File string
+	// Line is the first line of the blob, and is set to that of the value.
+	Line *int
+	// Path are the names of fields and the indices of lists that lead to the value.
+	Path []any
+}
+
+// FindLines sets the line of each place to that of the value, as far as it can be found. Each file is read once more.
+func FindLines(fsys fs.FS, places []Place, l Limits) {
+	byFile := map[string]map[int][]Place{}
+	for _, p := range places {
+		if byFile[p.File] == nil {
+			byFile[p.File] = map[int][]Place{}
 		}
-		byFile[p.Position.File][p.Position.Line] = append(byFile[p.Position.File][p.Position.Line], p)
+		byFile[p.File][*p.Line] = append(byFile[p.File][*p.Line], p)
 	}
 	for name, byLine := range byFile {
 		f, err := fsys.Open(name)
 		if err != nil {
 			continue // the blob's line remains
 		}
-		refineFile(f, byLine, l)
+		findLines(f, byLine, l)
 		_ = f.Close() // opened for reading only
 	}
 }
 
-func refineFile(r io.Reader, byLine map[int][]*Problem, l Limits) {
+func findLines(r io.Reader, byLine map[int][]Place, l Limits) {
 	split := canon.NewSplitter(r, l.canon())
 	for len(byLine) > 0 {
 		doc, err := split.Next()
@@ -168,8 +182,8 @@ func refineFile(r io.Reader, byLine map[int][]*Problem, l Limits) {
 		}
 		// Several documents may start on one line: the first one with the path is used.
 		for _, p := range byLine[doc.Line] {
-			if line, ok := canon.Locate(doc.Data, doc.JSON, p.path...); ok {
-				p.Position.Line = doc.Line + line - 1
+			if line, ok := canon.Locate(doc.Data, doc.JSON, p.Path...); ok {
+				*p.Line = doc.Line + line - 1
 			}
 		}
 		delete(byLine, doc.Line)

@@ -66,8 +66,8 @@ func openEndpoint(ctx context.Context, flag, addr string, l net.Listener, config
 	return e, nil
 }
 
-// hurried limits the time to receive a request's body: no handler reads it, but the server does before the next
-// request.
+// hurried limits the time to receive a request's body: handlers read it for GraphQL queries alone, but the server does
+// before the next request.
 func hurried(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ContentLength != 0 {

@@ -3,6 +3,7 @@ package serve
 import (
 	"net/http"
 	"strconv"
+	"strings"
 	"sync/atomic"
 )
 
@@ -10,6 +11,7 @@ import (
 // safe for concurrent use.
 type httpMetrics struct {
 	answers [6]atomic.Uint64 // by the first digit of the status
+	queries [6]atomic.Uint64 // those of GraphQL queries
 	bytes   atomic.Uint64    // of answers as sent, without headers
 	open    atomic.Int64     // requests
 }
@@ -19,7 +21,8 @@ func (m *httpMetrics) count(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		m.open.Add(1)
 		defer m.open.Add(-1)
-		h.ServeHTTP(&countedAnswer{ResponseWriter: w, metrics: m}, r)
+		query := r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/api/v1/graphql")
+		h.ServeHTTP(&countedAnswer{ResponseWriter: w, metrics: m, query: query}, r)
 	})
 }
 
@@ -28,6 +31,11 @@ func (m *httpMetrics) write(t *promText) {
 	t.family(name, "counter", "Requests to --http-addr that were answered, by the class of the status.")
 	for class := 2; class < len(m.answers); class++ {
 		t.sample(name, float64(m.answers[class].Load()), "code", strconv.Itoa(class)+"xx")
+	}
+	const queries = "bindery_http_queries_total"
+	t.family(queries, "counter", "GraphQL queries among these requests, by the class of the status.")
+	for class := 2; class < len(m.queries); class++ {
+		t.sample(queries, float64(m.queries[class].Load()), "code", strconv.Itoa(class)+"xx")
 	}
 	t.single("bindery_http_requests_open", "gauge", "Requests to --http-addr that are being answered.",
 		float64(m.open.Load()))
@@ -39,13 +47,18 @@ func (m *httpMetrics) write(t *promText) {
 type countedAnswer struct {
 	http.ResponseWriter
 	metrics *httpMetrics
+	query   bool
 	begun   bool
 }
 
 func (c *countedAnswer) begin(status int) {
 	if !c.begun && status >= 200 {
 		c.begun = true
-		c.metrics.answers[min(status/100, len(c.metrics.answers)-1)].Add(1)
+		class := min(status/100, len(c.metrics.answers)-1)
+		c.metrics.answers[class].Add(1)
+		if c.query {
+			c.metrics.queries[class].Add(1)
+		}
 	}
 }
 

@@ -173,8 +173,20 @@ func TestMetricsOfHTTP(t *testing.T) {
 			t.Errorf("%s: %d", path, code)
 		}
 	}
+	for _, body := range []string{`{"query":"{__typename}"}`, `{"query":"{"}`, "no query"} {
+		resp, err := http.Post("http://"+site.Addr().String()+"/api/v1/graphql", "", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+	}
 	m := scrape(t, "http://"+l.Addr().String()+"/metrics")
-	for class, want := range map[string]float64{"2xx": 1, "3xx": 0, "4xx": 1, "5xx": 0} {
+	for class, want := range map[string]float64{"2xx": 2, "3xx": 0, "4xx": 1, "5xx": 0} {
+		if got := m.value(t, "bindery_http_queries_total", "code", class); got != want {
+			t.Errorf("%s: %v queries, want %v", class, got, want)
+		}
+	}
+	for class, want := range map[string]float64{"2xx": 3, "3xx": 0, "4xx": 2, "5xx": 0} {
 		if got := m.value(t, "bindery_http_requests_total", "code", class); got != want {
 			t.Errorf("%s: %v requests, want %v", class, got, want)
 		}

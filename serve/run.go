@@ -45,6 +45,10 @@ type Options struct {
 	HTTPAddr string
 	// HTTPListener replaces HTTPAddr. Run closes it.
 	HTTPListener net.Listener
+	// HTTPName is the catalog's only name below /catalogs/. Empty means any.
+	HTTPName string
+	// HTTPGates hide routes of catalogd's API below /catalogs/.
+	HTTPGates web.Gates
 	// MetricsAddr is the address of metrics in Prometheus' format over plain HTTP. Empty means none.
 	MetricsAddr string
 	// MetricsListener replaces MetricsAddr. Run closes it.

@@ -74,6 +74,7 @@ func newApp(p *program) *cli.App {
 			p.listCommand(),
 			p.graphCommand(),
 			p.diffCommand(),
+			p.checkCommand(),
 			p.resolveCommand(),
 			p.inspectCommand(),
 			p.verifyCommand(),

@@ -4,10 +4,11 @@ import "github.com/urfave/cli/v2"
 
 // bundleCommand returns the group of commands for one bundle. opm has it below "alpha".
 func (p *program) bundleCommand() *cli.Command {
-	return p.groupCommand("bundle", "generate, validate, build and unpack operator bundles",
+	return p.groupCommand("bundle", "generate, validate, build, render and unpack operator bundles",
 		p.bundleGenerateCommand(),
 		p.buildBundleCommand("bundle build"),
 		p.bundleUnpackCommand(),
+		p.bundleManifestsCommand(),
 		p.bundleExtractCommand(),
 		p.bundleUnpackJobCommand(),
 		p.bundleValidateCommand(),

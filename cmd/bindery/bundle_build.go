@@ -40,7 +40,7 @@ func (p *program) buildBundleCommand(path string) *cli.Command {
 			Usage: "accepted for opm's sake: no builder is needed", Category: "content"},
 		dryRunFlag(), noCacheFlag(), cacheSizeFlag(),
 	)
-	flags = append(flags, formFlags("what")...)
+	flags = append(append(flags, formFlags("what")...), bundleFormatFlags()...)
 	return &cli.Command{
 		Name:      words[len(words)-1],
 		Usage:     "build a bundle image from a bundle directory",
@@ -53,19 +53,30 @@ func (p *program) buildBundleCommand(path string) *cli.Command {
 			"--output;\n" +
 			"without them to the OCI layout NAME.oci in the working directory. The build is reproducible. Standard " +
 			"output lists the\n" +
-			"destinations, one per line, and last the image's name with its digest." +
+			"destinations, one per line, and last the image's name with its digest.\n\n" +
+			"With --bundle-format plain the image has the manifests that \"bundle manifests\" renders, for one " +
+			"namespace " +
+			"and one kind of\n" +
+			"cluster. OLM v1 does not install plain+v0 bundles today; other tools may." +
 			examples("bindery "+path+" bundle -t registry.example.com/acme/etcd:v0.9.4",
 				"bindery "+path+
 					" bundle/manifests -t acme/etcd:v1 -p etcd -c singlenamespace-alpha --output "+
 					"docker-archive:etcd.tar",
 				"bindery "+path+" bundle -t registry.example.com/acme/etcd:v1 --push --format docker --dry-run",
-				"bindery "+path+" bundle --containerfile bundle.Dockerfile -t acme/etcd:v1 --dry-run"),
+				"bindery "+path+" bundle --containerfile bundle.Dockerfile -t acme/etcd:v1 --dry-run",
+				"bindery "+path+" bundle --bundle-format plain --watch-namespace etcd -t acme/etcd:v1 --dry-run"),
 		Flags:  append(append(flags, resultFlags()...), registryFlags()...),
 		Action: p.buildBundle,
 	}
 }
 
 func (p *program) buildBundle(c *cli.Context) (err error) {
+	if plain, err := checkBundleFormat(c); err != nil || plain {
+		if err == nil {
+			err = p.buildPlainBundle(c)
+		}
+		return err
+	}
 	if c.String("containerfile") != "" {
 		return p.buildBundleContainerfile(c)
 	}

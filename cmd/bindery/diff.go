@@ -20,16 +20,24 @@ import (
 func (p *program) diffCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "diff",
-		Usage:     "compare two catalogs",
+		Usage:     "compare two catalogs, or what two bundles install",
 		ArgsUsage: "OLD NEW",
 		Description: referenceHelp + "\n\n" +
 			"Compares the meaning of the catalogs: the number and format of files and any order are ignored. The " +
 			"catalogs need not\n" +
 			"be valid. The exit status is 0 if they are equal and 1 if they differ. It is also 1 on an error, but " +
 			"then standard\n" +
-			"output is empty and the error is on standard error." +
+			"output is empty and the error is on standard error.\n\n" +
+			"With --manifests OLD and NEW are bundles, or directories or files of manifests that \"bundle " +
+			"manifests\" " +
+			"wrote. The answer is\n" +
+			"what an upgrade under OLM v1 would apply: permissions first, as what each service account gains and " +
+			"loses, " +
+			"then\n" +
+			"CustomResourceDefinitions, then the fields of all other objects." +
 			examples("bindery diff index.db index.db", "bindery diff catalog catalog --only heads --only edges",
-				"bindery diff catalog catalog -o json"),
+				"bindery diff catalog catalog -o json",
+				"bindery diff --manifests bundle bundle --watch-namespace etcd --install-namespace etcd"),
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "text",
 				Usage: "output `FORMAT` (text|json)"},
@@ -40,7 +48,7 @@ func (p *program) diffCommand() *cli.Command {
 			migrateLevelFlag(""),
 			&cli.BoolFlag{Name: "migrate", Usage: "apply all migrations before comparing"},
 			compatFlag(),
-		}, readFlags()...),
+		}, append(diffManifestsFlags(), readFlags()...)...),
 		Action: exactly(2, p.diff),
 	}
 }
@@ -54,6 +62,12 @@ func sectionNames() string {
 }
 
 func (p *program) diff(c *cli.Context) error {
+	if err := checkDiffFlags(c); err != nil {
+		return err
+	}
+	if c.Bool("manifests") {
+		return p.diffManifests(c)
+	}
 	format := c.String("output")
 	if format != "text" && format != "json" {
 		return cmdline.Usagef("invalid --output value %q, expected (text|json)", format)

@@ -13,6 +13,7 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/internal/version"
 	"github.com/operator-bindery/bindery/serve"
+	"github.com/operator-bindery/bindery/serve/web"
 )
 
 // serverFlags are the flags of every command that serves a catalog.
@@ -29,6 +30,10 @@ func serverFlags() []cli.Flag {
 		&cli.StringFlag{Name: "tls-key", Usage: "key `FILE` of the certificate (PEM)"},
 		&cli.StringFlag{Name: "http-addr",
 			Usage: "serve the catalog over HTTP at `ADDRESS`: web pages, and the API of OLM v1's catalogd"},
+		&cli.StringFlag{Name: "http-name",
+			Usage: "answer catalogd's API for the catalog `NAME` alone; other names get 404 (default any name)"},
+		&cli.StringFlag{Name: "http-gates", Value: "metas,graphql",
+			Usage: "`GATES` of catalogd's API that are on: metas, graphql, both with a comma, or none"},
 		&cli.StringFlag{Name: "metrics-addr",
 			Usage: "serve Prometheus metrics over plain HTTP at `ADDRESS`, path /metrics"},
 		&cli.IntFlag{Name: "max-connections", Value: serve.DefaultConnections,
@@ -59,6 +64,9 @@ func (p *program) serverOptions(c *cli.Context) (serve.Options, error) {
 	case o.Limits.Streams < 1:
 		return o, cmdline.Usagef("invalid --max-streams value %d, expected 1 or more", o.Limits.Streams)
 	}
+	if err := httpOptions(c, &o); err != nil {
+		return o, err
+	}
 	if !c.IsSet("max-connections") {
 		o.Limits.Connections = 0 // as many as memory allows
 	}
@@ -67,6 +75,25 @@ func (p *program) serverOptions(c *cli.Context) (serve.Options, error) {
 		o.TerminationLog = ""
 	}
 	return o, nil
+}
+
+// httpOptions reads the flags of --http-addr.
+func httpOptions(c *cli.Context, o *serve.Options) (err error) {
+	for _, name := range []string{"http-name", "http-gates"} {
+		if c.IsSet(name) && o.HTTPAddr == "" {
+			return cmdline.Usagef("--%s has no effect without --http-addr", name)
+		}
+	}
+	o.HTTPName = c.String("http-name")
+	if c.IsSet("http-name") {
+		if err := web.CheckName(o.HTTPName); err != nil {
+			return cmdline.Usagef("invalid --http-name value %q: %v", o.HTTPName, err)
+		}
+	}
+	if o.HTTPGates, err = web.ParseGates(c.String("http-gates")); err != nil {
+		return cmdline.Usagef("invalid --http-gates value: %v", err)
+	}
+	return nil
 }
 
 // runServer serves until ctx ends, and reloads the catalog on SIGHUP.

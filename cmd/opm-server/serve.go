@@ -16,6 +16,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/version"
 	"github.com/operator-bindery/bindery/serve"
 	"github.com/operator-bindery/bindery/serve/opmcache"
+	"github.com/operator-bindery/bindery/serve/web"
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
@@ -24,6 +25,7 @@ type common struct {
 	serve.Options
 	debug     bool
 	logFormat string
+	httpGates string
 }
 
 func (c *common) define(p *parser) {
@@ -35,6 +37,8 @@ func (c *common) define(p *parser) {
 	p.stringVar(&c.TLSCert, "tls-cert", "", "")
 	p.stringVar(&c.TLSKey, "tls-key", "", "")
 	p.stringVar(&c.HTTPAddr, "http-addr", "", "")
+	p.stringVar(&c.HTTPName, "http-name", "", "")
+	p.stringVar(&c.httpGates, "http-gates", "", "metas,graphql")
 	p.stringVar(&c.MetricsAddr, "metrics-addr", "", "")
 	p.IntVar(&c.Limits.Connections, "max-connections", serve.DefaultConnections, "")
 	p.IntVar(&c.Limits.Streams, "max-streams", serve.DefaultStreams, "")
@@ -56,6 +60,9 @@ func (c *common) check(p *parser) error {
 	case c.Limits.Streams < 1:
 		return fmt.Errorf("invalid --max-streams value %d, expected 1 or more", c.Limits.Streams)
 	}
+	if err := c.checkHTTP(p); err != nil {
+		return err
+	}
 	connections := c.Limits.Connections
 	c.Limits.Connections = 0 // as many as memory allows, unless the flag is given
 	p.Visit(func(f *flag.Flag) {
@@ -63,6 +70,28 @@ func (c *common) check(p *parser) error {
 			c.Limits.Connections = connections
 		}
 	})
+	return nil
+}
+
+// checkHTTP refuses invalid values of the flags of --http-addr, and those without effect.
+func (c *common) checkHTTP(p *parser) (err error) {
+	p.Visit(func(f *flag.Flag) {
+		switch {
+		case f.Name != "http-name" && f.Name != "http-gates":
+		case c.HTTPAddr == "":
+			err = fmt.Errorf("--%s has no effect without --http-addr", f.Name)
+		case f.Name == "http-name" && err == nil:
+			if err = web.CheckName(c.HTTPName); err != nil {
+				err = fmt.Errorf("invalid --http-name value %q: %w", c.HTTPName, err)
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	if c.HTTPGates, err = web.ParseGates(c.httpGates); err != nil {
+		return fmt.Errorf("invalid --http-gates value: %w", err)
+	}
 	return nil
 }
 

@@ -3,13 +3,9 @@ package web
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io"
 	"net/http"
 	"net/textproto"
-	"net/url"
-	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,91 +16,61 @@ import (
 // jsonLines is catalogd's media type.
 const jsonLines = "application/jsonl"
 
-// named answers for a catalog with any valid name, as catalogd does for its catalogs; an invalid name is an error with
-// catalogd's text.
-func named(answer func(*Content, http.ResponseWriter, *http.Request)) func(*Content, http.ResponseWriter,
-	*http.Request) {
-	return func(c *Content, w http.ResponseWriter, r *http.Request) {
-		if wrong := wrongName(r.PathValue("catalog")); wrong != "" {
-			h := w.Header()
-			h.Set("Cache-Control", "no-store")
-			h.Set("Vary", "Accept-Encoding")
-			http.Error(w, "invalid catalog name: "+wrong, http.StatusBadRequest)
-			return
-		}
-		answer(c, w, r)
-	}
-}
-
-// subdomain matches valid names of Kubernetes objects (RFC 1123).
-var subdomain = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
-
-// wrongName returns Kubernetes' message about an invalid object name; it is empty for a valid one.
-func wrongName(name string) string {
-	switch {
-	case len(name) > 253:
-		return "must be no more than 253 characters"
-	case !subdomain.MatchString(name):
-		return "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and " +
-			"must start and end with an " +
-			"alphanumeric character (e.g. 'example.com', regex used for validation is " +
-			"'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
-	}
-	return ""
-}
-
 // serveAll answers with every blob of the catalog.
 func (s *Site) serveAll(c *Content, w http.ResponseWriter, r *http.Request) {
-	s.serveLines(c, w, r, io.NewSectionReader(c.file, 0, c.size), true)
+	s.serveLines(c, w, r, io.NewSectionReader(c.file, 0, c.size), c.size, true)
 }
 
 // serveMetas answers with the blobs that match all given values of schema, package and name; without any of them, with
-// all blobs. As in catalogd, package=X does not match the olm.package blob of X, which has no field "package"; a
-// parameter with another name is an error, and the first of several values counts.
+// all blobs. As in catalogd, package=X does not match the olm.package blob of X, which has no field "package", the first
+// of several values counts, and a parameter that cannot be read is absent. [Site.knownParameters] has looked at the
+// parameters' names.
 func (s *Site) serveMetas(c *Content, w http.ResponseWriter, r *http.Request) {
-	params, err := url.ParseQuery(r.URL.RawQuery)
-	if err != nil {
-		fail(w, http.StatusBadRequest, "the query cannot be read")
-		return
-	}
-	for key := range params {
-		if !slices.Contains([]string{"schema", "package", "name"}, key) {
-			fail(w, http.StatusBadRequest, "the parameters are schema, package and name")
-			return
-		}
-	}
+	params := r.URL.Query()
 	q := query{params.Get("schema"), params.Get("package"), params.Get("name")}
 	if q == (query{}) {
 		s.serveAll(c, w, r)
 		return
 	}
-	s.serveLines(c, w, r, newExtents(c, q), false)
+	lines := newExtents(c, c.find(q))
+	s.serveLines(c, w, r, lines, lines.size, false)
 }
 
+// smallest is the size of the smallest answer that is compressed, as in catalogd.
+const smallest = 1024
+
 // serveLines answers with lines that depend only on the catalog and the URL. Ranges refer to the uncompressed lines, so
-// a request with a range gets these; so do requests beyond the number of concurrent compressions. The compressed form
-// of all lines is stored.
-func (s *Site) serveLines(c *Content, w http.ResponseWriter, r *http.Request, lines io.ReadSeeker, all bool) {
+// a request with a range gets these; so do small answers and requests beyond the number of concurrent compressions. The
+// compressed form of all lines is stored.
+func (s *Site) serveLines(c *Content, w http.ResponseWriter, r *http.Request, lines io.ReadSeeker, size int64,
+	all bool) {
 	h := w.Header()
 	h.Set("Content-Type", jsonLines)
 	h.Set("Cache-Control", "no-cache")
-	h.Add("Vary", "Accept-Encoding")
 	tag := c.etag()
-	zip := acceptsGzip(r.Header) && r.Header.Get("Range") == ""
-	if !zip {
-		h.Set("ETag", tag)
-		http.ServeContent(w, r, "", c.modified, lines)
-		return
-	}
-	h.Set("ETag", strings.TrimSuffix(tag, `"`)+`-gzip"`)
+	zip := size >= smallest && acceptsGzip(r.Header) && r.Header.Get("Range") == ""
+	h.Set("ETag", tag)
 	h.Set("Last-Modified", c.modified.UTC().Format(http.TimeFormat))
+	if zip {
+		h.Set("ETag", strings.TrimSuffix(tag, `"`)+`-gzip"`)
+	}
 	switch c.precondition(r.Header, h.Get("ETag")) {
 	case http.StatusNotModified:
 		h.Del("Content-Type")
 		w.WriteHeader(http.StatusNotModified)
 		return
 	case http.StatusPreconditionFailed:
+		if !all {
+			h.Del("Content-Type") // as in catalogd
+		}
 		w.WriteHeader(http.StatusPreconditionFailed)
+		return
+	}
+	if !zip {
+		if size == 0 { // net/http would name a range of an empty text that no client understands
+			r.Header.Del("Range")
+		}
+		http.ServeContent(w, r, "", c.modified, lines)
 		return
 	}
 	if r.Method == http.MethodHead {
@@ -187,65 +153,6 @@ func acceptsGzip(h http.Header) bool {
 		best = weight > 0
 	}
 	return best
-}
-
-// extents reads the lines of some blobs like a file.
-type extents struct {
-	c     *Content
-	parts []extent
-	size  int64
-	at    int64
-}
-
-// extent is a part of the file with its offset in the result.
-type extent struct{ offset, length, begins int64 }
-
-func newExtents(c *Content, q query) *extents {
-	e := &extents{c: c}
-	for b := range c.find(q) {
-		length := b.length + 1
-		if n := len(e.parts); n > 0 && e.parts[n-1].offset+e.parts[n-1].length == b.offset {
-			e.parts[n-1].length += length
-		} else {
-			e.parts = append(e.parts, extent{b.offset, length, e.size})
-		}
-		e.size += length
-	}
-	return e
-}
-
-func (e *extents) Read(b []byte) (int, error) {
-	if e.at >= e.size {
-		return 0, io.EOF
-	}
-	i, ok := slices.BinarySearchFunc(e.parts, e.at,
-		func(x extent, at int64) int { return int(min(max(x.begins-at, -1), 1)) })
-	if !ok {
-		i--
-	}
-	p := e.parts[i]
-	skip := e.at - p.begins
-	b = b[:min(int64(len(b)), p.length-skip)]
-	n, err := e.c.file.ReadAt(b, p.offset+skip)
-	e.at += int64(n)
-	if n == len(b) {
-		err = nil
-	}
-	return n, err
-}
-
-func (e *extents) Seek(offset int64, whence int) (int64, error) {
-	switch whence {
-	case io.SeekCurrent:
-		offset += e.at
-	case io.SeekEnd:
-		offset += e.size
-	}
-	if offset < 0 {
-		return 0, errors.New("seek before the beginning")
-	}
-	e.at = offset
-	return offset, nil
 }
 
 // serveIcon answers with the icon of a package. Its headers prevent browsers from running anything in it. It shares the

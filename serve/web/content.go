@@ -1,10 +1,11 @@
 package web
 
 import (
+	"cmp"
 	"encoding/hex"
 	"io"
-	"iter"
-	"strings"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/operator-bindery/bindery/declcfg"
@@ -12,21 +13,23 @@ import (
 	"github.com/operator-bindery/bindery/internal/counted"
 )
 
-// Content is a catalog as JSON lines in a temporary file: packages by name, then blobs of no package; the blobs of each
-// package in the order in which they were written. It is safe for concurrent use. It counts its readers, so that a
-// replaced catalog is closed after the last answer from it.
+// Content is a catalog as JSON lines in a temporary file, in the order in which the blobs were written. It is safe for
+// concurrent use. It counts its readers, so that a replaced catalog is closed after the last answer from it.
 type Content struct {
 	file     *atomicfs.Scratch
 	size     int64
 	digest   [32]byte
 	modified time.Time
-	blobs    []blob            // in the order of the file
+	blobs    []blob            // by package, those of no package last; those of each package in the order of the file
 	packages []packageSummary  // those with an olm.package blob, sorted by name
 	byName   map[string]int    // positions in packages
 	spans    map[string][2]int // of blobs, by package
 	bundles  int
 
 	gzip contentStore
+
+	typesMu sync.Mutex
+	types   *typeSystem // nil before the first query
 
 	users counted.Users
 }
@@ -60,20 +63,28 @@ func (c *Content) KeepTime(old *Content) {
 // query selects blobs; empty fields match everything.
 type query struct{ schema, pkg, name string }
 
+// matches reports whether a blob has all fields of a query, which is not empty. As in catalogd, blobs without a schema
+// match nothing.
 func (q query) matches(b *blob) bool {
-	return (q.schema == "" || b.schema == q.schema) && (q.pkg == "" || b.pkg == q.pkg) && (q.name == "" ||
-		b.name == q.name)
+	return b.schema != "" && (q.schema == "" || b.schema == q.schema) && (q.pkg == "" || b.pkg == q.pkg) &&
+		(q.name == "" || b.name == q.name)
 }
 
-// find yields the matching blobs.
-func (c *Content) find(q query) iter.Seq[*blob] {
-	return func(yield func(*blob) bool) {
-		for i := range c.blobs {
-			if q.matches(&c.blobs[i]) && !yield(&c.blobs[i]) {
-				return
-			}
+// find returns the matching blobs in the order of the file.
+func (c *Content) find(q query) []*blob {
+	var found []*blob
+	for i := range c.blobs {
+		if q.matches(&c.blobs[i]) {
+			found = append(found, &c.blobs[i])
 		}
 	}
+	sortByOffset(found)
+	return found
+}
+
+// sortByOffset puts blobs in the order of the file.
+func sortByOffset(blobs []*blob) {
+	slices.SortFunc(blobs, func(a, b *blob) int { return cmp.Compare(a.offset, b.offset) })
 }
 
 // of returns all blobs of a package including its olm.package blob.
@@ -102,13 +113,13 @@ func (c *Content) read(b *blob) ([]byte, error) {
 	return text, nil
 }
 
-// reader reads the lines of consecutive blobs of the file.
+// reader reads the lines of blobs.
 func (c *Content) reader(blobs []blob) io.Reader {
-	if len(blobs) == 0 {
-		return strings.NewReader("")
+	e := &extents{c: c}
+	for i := range blobs {
+		e.add(&blobs[i])
 	}
-	from, last := blobs[0].offset, &blobs[len(blobs)-1]
-	return io.NewSectionReader(c.file, from, last.offset+last.length+1-from)
+	return e
 }
 
 // acquire adds a user; it returns false if the content is closed or about to be.

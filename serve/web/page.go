@@ -59,7 +59,6 @@ func (s *Site) page(build func(*page) error) func(*Content, http.ResponseWriter,
 		h := w.Header()
 		h.Set("Content-Type", "text/html; charset=utf-8")
 		h.Set("Cache-Control", "no-cache")
-		h.Add("Vary", "Accept-Encoding")
 		if zip {
 			h.Set("Content-Encoding", "gzip")
 		}

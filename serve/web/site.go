@@ -26,22 +26,40 @@ const (
 // concurrent use.
 type Site struct {
 	title   string
+	name    string
+	gates   Gates
 	log     *slog.Logger
 	current atomic.Pointer[Content]
 	mux     *http.ServeMux
 	making  chan struct{} // a slot for each page or icon being built
-	sending atomic.Int64  // bytes of pages and icons
+	sending atomic.Int64  // bytes of pages, icons and small answers to queries
+	answers atomic.Int64  // bytes of large answers to queries
 	zips    *compressors
 }
 
-// NewSite returns a site. title is the displayed name of the catalog; log receives a record for each panic and each
-// read failure, nil drops them.
-func NewSite(title string, log *slog.Logger) *Site {
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
+// Options configure a [Site].
+type Options struct {
+	// Title is the displayed name of the catalog.
+	Title string
+	// Log receives a record for each panic and each read failure. Nil drops them.
+	Log *slog.Logger
+	// Name is the only catalog name that is answered below /catalogs/, others get 404 as from catalogd. Empty means any
+	// name.
+	Name string
+	// Gates hide routes below /catalogs/.
+	Gates Gates
+}
+
+// NewSite returns a site with a displayed name of the catalog and a log, which may be nil: [New] with these options.
+func NewSite(title string, log *slog.Logger) *Site { return New(Options{Title: title, Log: log}) }
+
+// New returns a site without a catalog.
+func New(o Options) *Site {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Site{title: title, log: log, mux: http.NewServeMux(), making: make(chan struct{}, runtime.GOMAXPROCS(0)),
-		zips: newCompressors(maxZips)}
+	s := &Site{title: o.Title, name: o.Name, gates: o.Gates, log: o.Log, mux: http.NewServeMux(),
+		making: make(chan struct{}, runtime.GOMAXPROCS(0)), zips: newCompressors(maxZips)}
 	s.routes()
 	return s
 }
@@ -73,24 +91,21 @@ func (s *Site) content() *Content {
 }
 
 func (s *Site) routes() {
-	for path, answer := range map[string]func(*Content, http.ResponseWriter, *http.Request){
-		"/api/v1/all":                      s.serveAll,
-		"/api/v1/metas":                    s.serveMetas,
-		"/catalogs/{catalog}/api/v1/all":   named(s.serveAll),
-		"/catalogs/{catalog}/api/v1/metas": named(s.serveMetas),
-		"/{$}":                             s.page(packagesPage),
-		"/package":                         s.page(packagePage),
-		"/channel":                         s.page(channelPage),
-		"/bundle":                          s.page(bundlePage),
-		"/images":                          s.page(imagesPage),
-		"/icon":                            s.serveIcon,
+	s.routesOfCatalogd()
+	for path, answer := range map[string]answerer{
+		"/{$}":     s.page(packagesPage),
+		"/package": s.page(packagePage),
+		"/channel": s.page(channelPage),
+		"/bundle":  s.page(bundlePage),
+		"/images":  s.page(imagesPage),
+		"/icon":    s.serveIcon,
 	} {
-		s.mux.HandleFunc(path, s.from(answer))
+		s.mux.HandleFunc(path, reading(s.from(answer)))
 	}
 	for path, a := range assets() {
-		s.mux.HandleFunc("/"+path, a.serve)
+		s.mux.HandleFunc("/"+path, reading(a.serve))
 	}
-	s.mux.HandleFunc("/", notFound)
+	s.mux.HandleFunc("/", noRoute)
 }
 
 // turn waits for a slot to build something in memory; it returns false if that takes too long. next frees the slot.
@@ -115,7 +130,7 @@ func (s *Site) reserve(w http.ResponseWriter, size int) (done func(), ok bool) {
 }
 
 // from acquires the catalog for the duration of an answer.
-func (s *Site) from(answer func(*Content, http.ResponseWriter, *http.Request)) http.HandlerFunc {
+func (s *Site) from(answer answerer) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		c := s.content()
 		if c == nil {
@@ -128,12 +143,25 @@ func (s *Site) from(answer func(*Content, http.ResponseWriter, *http.Request)) h
 	}
 }
 
-// ServeHTTP implements [http.Handler]. Only GET and HEAD are answered.
+// reading refuses other methods than GET and HEAD.
+func reading(answer http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			w.Header().Set("Allow", "GET, HEAD")
+			fail(w, http.StatusMethodNotAllowed, "only GET and HEAD are answered")
+			return
+		}
+		answer(w, r)
+	}
+}
+
+// ServeHTTP implements [http.Handler].
 func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Security-Policy",
 		"default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; form-action 'self'; base-uri "+
 			"'none'; frame-ancestors 'none'")
+	h.Set("Vary", "Accept-Encoding")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
@@ -148,11 +176,6 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			panic(http.ErrAbortHandler)
 		}
 	}()
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		h.Set("Allow", "GET, HEAD")
-		fail(w, http.StatusMethodNotAllowed, "only GET and HEAD are answered")
-		return
-	}
 	s.mux.ServeHTTP(newPatient(w), r)
 }
 

@@ -18,7 +18,6 @@ import (
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
-	"github.com/operator-bindery/bindery/internal/ctxio"
 )
 
 // Writer builds a [Content] from blobs in any order. It is not safe for concurrent use. It must be ended with either
@@ -66,7 +65,7 @@ func (w *Writer) newFile() (*atomicfs.Scratch, error) {
 				"that can be written)", "error", err)
 	}
 	if limit := debug.SetMemoryLimit(-1); limit < math.MaxInt64 {
-		w.most = limit / 4 // while a catalog is replaced or sorted, there are two
+		w.most = limit / 4 // while a catalog is replaced, there are two
 	}
 	return f, nil
 }
@@ -143,12 +142,7 @@ func (w *Writer) Finish(ctx context.Context) (_ *Content, err error) {
 		}
 		return cmp.Compare(x, y)
 	}
-	if !slices.IsSortedFunc(w.blobs, order) {
-		slices.SortStableFunc(w.blobs, order)
-		if err := w.rewrite(ctx); err != nil {
-			return nil, err
-		}
-	}
+	slices.SortStableFunc(w.blobs, order)
 	c := &Content{file: w.file, size: w.size, blobs: w.blobs, modified: time.Now(), spans: map[string][2]int{},
 		byName: map[string]int{}}
 	w.hash.Sum(c.digest[:0])
@@ -164,32 +158,4 @@ func (w *Writer) Finish(ctx context.Context) (_ *Content, err error) {
 		return nil, err
 	}
 	return c, nil
-}
-
-// rewrite copies the file in the order of the blobs.
-func (w *Writer) rewrite(ctx context.Context) error {
-	f, err := w.newFile()
-	if err != nil {
-		return err
-	}
-	w.hash.Reset()
-	out := bufio.NewWriterSize(io.MultiWriter(f, w.hash), 64<<10)
-	var size int64
-	for i := range w.blobs {
-		b := &w.blobs[i]
-		line := ctxio.Reader{Ctx: ctx, R: io.NewSectionReader(w.file, b.offset, b.length+1)}
-		if _, err := io.Copy(out, line); err != nil {
-			f.Close()
-			return fmt.Errorf("put the catalog in order: %w", err)
-		}
-		b.offset = size
-		size += b.length + 1
-	}
-	if err := out.Flush(); err != nil {
-		f.Close()
-		return fmt.Errorf("write temporary file: %w", err)
-	}
-	old := w.file
-	w.file = f
-	return old.Close()
 }

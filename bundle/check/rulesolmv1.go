@@ -1,0 +1,179 @@
+package check
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"github.com/operator-bindery/bindery/bundle"
+	"github.com/operator-bindery/bindery/bundle/manifests"
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/declcfg/resolve"
+	"github.com/operator-bindery/bindery/declcfg/rules"
+)
+
+// olmv1Prefix begins the identifiers of the rules of OLM v1; the rest is the id of package manifests.
+const olmv1Prefix = "olmv1."
+
+// refusalTitles have a sentence and a fix for each problem of package manifests that has no rule of its own.
+var refusalTitles = []struct{ id, title, fix string }{
+	{manifests.IDWebhook, "A bundle with webhooks needs a cluster that makes certificates.",
+		"install cert-manager, or the service CA of OpenShift"},
+	{manifests.IDConversionModes, "A bundle with conversion webhooks supports AllNamespaces and no other install mode.",
+		"remove the other install modes"},
+	{manifests.IDConfig, "The configuration fits the bundle.", "see the message"},
+	{manifests.IDRender, "The manifests can be rendered.", "see the message"},
+	{"validator:1", "The names of deployments are unique.", "rename one"},
+	{"validator:2", "The name of a deployment is a DNS subdomain.", "rename it"},
+	{"validator:3", "The names of CustomResourceDefinitions are unique.", "remove one"},
+	{"validator:4", "A CRD that the ClusterServiceVersion owns is among the manifests.",
+		"add it, or remove it from spec.customresourcedefinitions.owned"},
+	{"validator:5", "The package has a name.",
+		"add operators.operatorframework.io.bundle.package.v1 to annotations.yaml"},
+	{"validator:7", "The deployment that serves a webhook exists.", "mend deploymentName"},
+	{"validator:8", "The names of webhooks of one type are unique.", "rename one"},
+	{"validator:9", "The name of a webhook is a DNS subdomain.", "mend generateName"},
+	{"validator:10", "A CRD has one conversion webhook.", "remove it from one"},
+	{"validator:11", "The CRD that a webhook converts is owned.", "mend conversionCRDs"},
+	{"validator:12", "No webhook watches the API groups of OLM, or webhook configurations.", "narrow its rules"},
+	{"validator:13", "OLM v1 can install the kind of an object.", "remove it"},
+}
+
+func refusalRules() []rules.Rule {
+	out := []rules.Rule{rules.RuleUnreadable, rules.RuleInstallMode, rules.RuleAPIService}
+	for _, t := range refusalTitles {
+		out = append(out,
+			rules.Rule{ID: olmv1Prefix + t.id, Severity: rules.Error, Profiles: []rules.Profile{rules.OLMv1},
+				Scopes: []rules.Scope{rules.OnCatalog, rules.OnBundle}, Title: t.title, Fix: t.fix})
+	}
+	return out
+}
+
+var olmv1Checks = []rules.Check[*Subject]{
+	{Rules: refusalRules(), Find: findRefusals},
+	{Rules: []rules.Rule{rules.RuleDependency}, Find: findDependency},
+	{Rules: []rules.Rule{{ID: "olmv1.crd-v1beta1", Severity: rules.Warning, Profiles: []rules.Profile{rules.OLMv1},
+		Scopes: onBundles, Title: "A CustomResourceDefinition is of the version v1.",
+		Fix: "convert it: clusters since 1.22 refuse v1beta1, and OLM v1 drops its schema"}}, Find: findBeta},
+}
+
+// findRefusals implements OLMV1 sections 1 and 2: everything for which operator-controller refuses the bundle.
+func findRefusals(_ context.Context, s *Subject, emit rules.Emit) {
+	b, err := manifests.Read(s.FS)
+	if err != nil {
+		p := manifests.Unreadable(err)
+		emit(s.refusal(p))
+		return
+	}
+	for _, p := range b.Problems(s.Settings) {
+		emit(s.refusal(p))
+	}
+}
+
+// refusalPaths say where in the ClusterServiceVersion the problems of an id are.
+var refusalPaths = map[string][]any{
+	manifests.IDAPIService:  {"spec", "apiservicedefinitions", "owned"},
+	manifests.IDWebhook:     {"spec", "webhookdefinitions"},
+	manifests.IDInstallMode: {"spec", "installModes"},
+	"validator:1":           {"spec", "install", "spec", "deployments"},
+	"validator:2":           {"spec", "install", "spec", "deployments"},
+	"validator:4":           {"spec", "customresourcedefinitions", "owned"},
+	"validator:7":           {"spec", "webhookdefinitions"},
+	"validator:8":           {"spec", "webhookdefinitions"},
+	"validator:9":           {"spec", "webhookdefinitions"},
+	"validator:10":          {"spec", "webhookdefinitions"},
+	"validator:11":          {"spec", "webhookdefinitions"},
+	"validator:12":          {"spec", "webhookdefinitions"},
+
+	manifests.IDConversionModes: {"spec", "webhookdefinitions"},
+}
+
+// refusal returns the finding of a problem.
+func (s *Subject) refusal(p manifests.Problem) rules.Finding {
+	where := inFile(p.File)
+	if s.Bundle != nil {
+		for _, o := range s.Bundle.Objects {
+			if o.File == p.File && (p.Object == "" || p.Object == strings.TrimSpace(o.Kind+" "+o.Name)) {
+				where = at(o, refusalPaths[p.ID]...)
+				break
+			}
+		}
+	}
+	f := s.finding(where, fieldName(where.path), "%s", p.Message)
+	f.Rule = olmv1Prefix + p.ID
+	return f
+}
+
+// findDependency finds what becomes a property that OLM v1 refuses once the bundle is in a catalog.
+func findDependency(_ context.Context, s *Subject, emit rules.Emit) {
+	if s.Name != "" || s.Bundle.CSV == nil {
+		return // the catalog says it, or there is nothing to install
+	}
+	blob, err := s.Bundle.Blob("")
+	if err != nil {
+		return // found by other rules
+	}
+	typ, ok := resolve.Dependency(blob)
+	if !ok {
+		return
+	}
+	where := inFile(s.Bundle.MetadataDir + "/dependencies.yaml")
+	if len(s.Bundle.Dependencies) == 0 {
+		where = inFile(s.Bundle.MetadataDir + "/properties.yaml")
+		if len(s.Bundle.Properties) == 0 {
+			where = at(s.Bundle.CSV.Object, "metadata", "annotations", "olm.properties")
+		}
+	}
+	emit(s.finding(where, fieldName(where.path),
+		"bundle %q has a dependency declared via property %q which is currently not supported", blob.Name, typ))
+}
+
+func findBeta(_ context.Context, s *Subject, emit rules.Emit) {
+	for _, o := range s.Bundle.Objects {
+		if o.Kind == kindCRD && o.APIVersion == "apiextensions.k8s.io/v1beta1" {
+			emit(s.finding(at(o, "apiVersion"), "apiVersion", "CustomResourceDefinition %q is of the version v1beta1",
+				o.Name))
+		}
+	}
+}
+
+// CatalogManifests returns a function for [rules.CatalogSubject] that applies the rules of OLM v1 to the manifests in a
+// catalog.
+func CatalogManifests(settings manifests.Settings) func(context.Context, *rules.Run, *declcfg.Bundle) error {
+	checks := []rules.Check[*declcfg.Bundle]{{Rules: refusalRules(),
+		Find: func(_ context.Context, b *declcfg.Bundle, emit rules.Emit) {
+			for _, p := range blobProblems(b, settings) {
+				emit(rules.Finding{Rule: olmv1Prefix + p.ID, Package: b.Package, Bundle: b.Name, File: b.Pos.File,
+					Line: b.Pos.Line, Message: p.Message})
+			}
+		}}}
+	return func(ctx context.Context, r *rules.Run, b *declcfg.Bundle) error { return rules.Each(ctx, r, checks, b) }
+}
+
+func blobProblems(b *declcfg.Bundle, settings manifests.Settings) []manifests.Problem {
+	objects, err := b.Objects()
+	if err != nil {
+		return []manifests.Problem{manifests.Unreadable(err)}
+	}
+	var texts []json.RawMessage
+	for _, o := range objects {
+		texts = append(texts, o)
+	}
+	m, err := manifests.FromObjects(b.Package, texts, nil)
+	if err != nil {
+		return []manifests.Problem{manifests.Unreadable(err)}
+	}
+	return m.Problems(settings)
+}
+
+// OLMv1 applies the rules of OLM v1 to a bundle of a catalog.
+func OLMv1(ctx context.Context, r *rules.Run, s Subject) error {
+	return rules.Each(ctx, r, olmv1Checks, &s)
+}
+
+// IsRead reports whether an error of [bundle.Read] still leaves a bundle to be checked.
+func IsRead(b *bundle.Bundle, err error) bool {
+	var problems *bundle.ReadError
+	return err == nil || b != nil && errors.As(err, &problems)
+}

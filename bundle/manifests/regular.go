@@ -1,0 +1,153 @@
+package manifests
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/operator-bindery/bindery/internal/canon"
+	"github.com/operator-bindery/bindery/internal/jsonscan"
+)
+
+var documentLimits = canon.Limits{MaxDocument: maxFile, MaxDepth: maxDepth}
+
+// regular reads the objects of a file if nothing about it is irregular: it is false for a file with an error, an oddity
+// or a list, which the client library then reads. It takes a tenth of the library's time.
+func regular(text []byte) ([]*unstructured.Unstructured, bool) {
+	odd := false
+	conv := canon.Converter{Limits: documentLimits, Warn: func(int, string) { odd = true }}
+	docs := canon.NewSplitter(bytes.NewReader(text), documentLimits)
+	var found []*unstructured.Unstructured
+	var buf []byte
+	for {
+		doc, err := docs.Next()
+		if errors.Is(err, io.EOF) {
+			return found, true
+		}
+		if err == nil {
+			buf, err = conv.Append(buf[:0], doc)
+		}
+		if err != nil || odd {
+			return nil, false
+		}
+		if string(buf) == "null" {
+			continue
+		}
+		u, ok := regularObject(buf)
+		if !ok {
+			return nil, false
+		}
+		found = append(found, u)
+	}
+}
+
+// regularObject decodes one object, canonical JSON, with a kind, no items, and metadata of the right types.
+func regularObject(doc []byte) (*unstructured.Unstructured, bool) {
+	if doc[0] != '{' || jsonscan.Member(doc, "items") != nil {
+		return nil, false
+	}
+	if version := jsonscan.Member(doc, "apiVersion"); version != nil && version[0] != '"' {
+		return nil, false
+	}
+	if metadata := jsonscan.Member(doc, "metadata"); metadata != nil {
+		var typed metav1.ObjectMeta
+		if metadata[0] != '{' || utiljson.Unmarshal(metadata, &typed) != nil {
+			return nil, false
+		}
+	}
+	t := tree{text: doc}
+	value, _ := t.value().(map[string]any)
+	u := &unstructured.Unstructured{Object: value}
+	return u, !t.failed && u.GroupVersionKind().Kind != ""
+}
+
+// tree decodes canonical JSON as Kubernetes does: whole numbers that fit are int64, others float64.
+type tree struct {
+	text   []byte
+	at     int
+	failed bool
+}
+
+func (t *tree) value() any {
+	switch t.text[t.at] {
+	case '{':
+		return t.object()
+	case '[':
+		return t.array()
+	case '"':
+		return t.string()
+	case 't':
+		t.at += len("true")
+		return true
+	case 'f':
+		t.at += len("false")
+		return false
+	case 'n':
+		t.at += len("null")
+		return nil
+	default:
+		return t.number()
+	}
+}
+
+func (t *tree) object() map[string]any {
+	out := map[string]any{}
+	for t.at++; t.text[t.at] != '}'; {
+		name := t.string()
+		t.at++ // colon
+		out[name] = t.value()
+		if t.text[t.at] == ',' {
+			t.at++
+		}
+	}
+	t.at++
+	return out
+}
+
+func (t *tree) array() []any {
+	out := []any{}
+	for t.at++; t.text[t.at] != ']'; {
+		out = append(out, t.value())
+		if t.text[t.at] == ',' {
+			t.at++
+		}
+	}
+	t.at++
+	return out
+}
+
+func (t *tree) string() string {
+	end := jsonscan.StringEnd(t.text, t.at)
+	quoted := t.text[t.at:end]
+	t.at = end
+	if bytes.IndexByte(quoted, '\\') < 0 {
+		return string(quoted[1 : len(quoted)-1])
+	}
+	var out string
+	if err := json.Unmarshal(quoted, &out); err != nil {
+		t.failed = true
+	}
+	return out
+}
+
+func (t *tree) number() any {
+	start := t.at
+	for t.at < len(t.text) && bytes.IndexByte([]byte("+-.eE0123456789"), t.text[t.at]) >= 0 {
+		t.at++
+	}
+	digits := string(t.text[start:t.at])
+	if n, err := strconv.ParseInt(digits, 10, 64); err == nil {
+		return n
+	}
+	f, err := strconv.ParseFloat(digits, 64)
+	if err != nil {
+		t.failed = true
+	}
+	return f
+}

@@ -1,0 +1,246 @@
+package manifests
+
+import (
+	"cmp"
+	"errors"
+	"maps"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+	"unicode/utf8"
+)
+
+// shape is as much of a JSON schema (draft 7) as the configuration of bundles needs. A full implementation would be
+// linked for it, and build its tables when the program starts.
+type shape struct {
+	types                []string // empty: any
+	required             []string
+	properties           map[string]*shape
+	closed               bool   // no other properties
+	additional           *shape // of other properties
+	items                *shape
+	allOf, anyOf, oneOf  []*shape
+	ref                  *shape // in place of all else
+	minLength, maxLength int    // in characters; 0: no limit
+	pattern              string
+	format               string
+}
+
+// namespacePattern is that of watchNamespace.
+const namespacePattern = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
+
+var namespaceRegexp = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(namespacePattern) })
+
+// violation is what is wrong with a value, with the violations that it consists of.
+type violation struct {
+	at     []string // path of the value
+	rule   rule
+	causes []*violation
+
+	got    string   // type
+	want   []string // types, or names of properties
+	length int
+	limit  int
+	err    error  // of the format
+	text   string // the value, of a format
+	name   string // of the format
+}
+
+// rule is a keyword of the schema.
+type rule int
+
+const (
+	ruleType rule = iota
+	ruleFormat
+	ruleRef
+	ruleGroup // several violations of one schema
+	ruleRequired
+	ruleClosed
+	ruleMinLength
+	ruleMaxLength
+	rulePattern
+	ruleAllOf
+	ruleAnyOf
+	ruleOneOf
+)
+
+// checker checks a value against a schema.
+type checker struct{ installNamespace string }
+
+// check returns what is wrong with a value; nil: nothing. The order is that of the reference implementation, except
+// that properties are sorted.
+func (c checker) check(s *shape, v any, at []string) *violation {
+	if s.ref != nil {
+		return c.reference(s.ref, v, at)
+	}
+	got := typeOf(v)
+	if !s.allows(got, v) {
+		return &violation{at: at, rule: ruleType, got: got, want: s.types}
+	}
+	if err := c.format(s.format, v); err != nil {
+		text, _ := v.(string)
+		return &violation{at: at, rule: ruleFormat, text: text, name: s.format, err: err}
+	}
+	var found []*violation
+	switch v := v.(type) {
+	case map[string]any:
+		found = c.object(s, v, at)
+	case []any:
+		found = c.array(s, v, at)
+	case string:
+		found = text(s, v, at)
+	}
+	found = append(found, c.combined(s, v, at)...)
+	switch len(found) {
+	case 0:
+		return nil
+	case 1:
+		return found[0]
+	default:
+		return &violation{at: at, rule: ruleGroup, causes: found}
+	}
+}
+
+func (c checker) reference(s *shape, v any, at []string) *violation {
+	inner := c.check(s, v, at)
+	switch {
+	case inner == nil:
+		return nil
+	case inner.rule == ruleGroup:
+		return &violation{at: at, rule: ruleRef, causes: inner.causes}
+	default:
+		return &violation{at: at, rule: ruleRef, causes: []*violation{inner}}
+	}
+}
+
+func (c checker) object(s *shape, v map[string]any, at []string) []*violation {
+	var found []*violation
+	var missing, unknown []string
+	for _, name := range s.required {
+		if _, ok := v[name]; !ok {
+			missing = append(missing, name)
+		}
+	}
+	if len(missing) > 0 {
+		found = append(found, &violation{at: at, rule: ruleRequired, want: missing})
+	}
+	for _, name := range slices.Sorted(maps.Keys(v)) {
+		inner := cmp.Or(s.properties[name], s.additional)
+		if inner == nil {
+			if s.closed {
+				unknown = append(unknown, name)
+			}
+			continue
+		}
+		if wrong := c.check(inner, v[name], inside(at, name)); wrong != nil {
+			found = append(found, wrong)
+		}
+	}
+	if len(unknown) > 0 {
+		found = append(found, &violation{at: at, rule: ruleClosed, want: unknown})
+	}
+	return found
+}
+
+// inside returns the path of a part of a value.
+func inside(at []string, name string) []string { return append(slices.Clone(at), name) }
+
+func (c checker) array(s *shape, v []any, at []string) []*violation {
+	if s.items == nil {
+		return nil
+	}
+	var found []*violation
+	for i, item := range v {
+		if wrong := c.check(s.items, item, inside(at, strconv.Itoa(i))); wrong != nil {
+			found = append(found, wrong)
+		}
+	}
+	return found
+}
+
+func text(s *shape, v string, at []string) []*violation {
+	var found []*violation
+	n := utf8.RuneCountInString(v)
+	if s.minLength > 0 && n < s.minLength {
+		found = append(found, &violation{at: at, rule: ruleMinLength, length: n, limit: s.minLength})
+	}
+	if s.maxLength > 0 && n > s.maxLength {
+		found = append(found, &violation{at: at, rule: ruleMaxLength, length: n, limit: s.maxLength})
+	}
+	if s.pattern != "" && !namespaceRegexp().MatchString(v) {
+		found = append(found, &violation{at: at, rule: rulePattern})
+	}
+	return found
+}
+
+// combined checks all of, any of, and one of several schemas. At most one of those of oneOf can match a value, as they
+// are for different types.
+func (c checker) combined(s *shape, v any, at []string) []*violation {
+	failed := func(all []*shape) []*violation {
+		var out []*violation
+		for _, one := range all {
+			if wrong := c.check(one, v, at); wrong != nil {
+				out = append(out, wrong)
+			}
+		}
+		return out
+	}
+	var found []*violation
+	if wrong := failed(s.allOf); len(wrong) > 0 {
+		found = append(found, &violation{at: at, rule: ruleAllOf, causes: wrong})
+	}
+	if wrong := failed(s.anyOf); len(wrong) > 0 && len(wrong) == len(s.anyOf) {
+		found = append(found, &violation{at: at, rule: ruleAnyOf, causes: wrong})
+	}
+	if wrong := failed(s.oneOf); len(wrong) > 0 && len(wrong) == len(s.oneOf) {
+		found = append(found, &violation{at: at, rule: ruleOneOf, causes: wrong})
+	}
+	return found
+}
+
+// format checks the formats that have a meaning; others are not checked.
+func (c checker) format(name string, v any) error {
+	text, ok := v.(string)
+	switch {
+	case name == ownFormat || name == singleFormat:
+		if !ok && c.installNamespace != "" {
+			return errors.New("value must be a string")
+		}
+		return namespaceFormat(name, text, c.installNamespace)
+	case name == "date-time" && ok:
+		_, err := time.Parse(time.RFC3339, text)
+		return err
+	default:
+		return nil
+	}
+}
+
+// typeOf returns the name of the type of a value that encoding/json decoded.
+func typeOf(v any) string {
+	switch v.(type) {
+	case nil:
+		return "null"
+	case bool:
+		return "boolean"
+	case float64:
+		return "number"
+	case string:
+		return "string"
+	case []any:
+		return "array"
+	default:
+		return "object"
+	}
+}
+
+// allows tells whether a value has one of the types. A number without a fraction is an integer.
+func (s *shape) allows(got string, v any) bool {
+	if len(s.types) == 0 || slices.Contains(s.types, got) {
+		return true
+	}
+	n, ok := v.(float64)
+	return ok && slices.Contains(s.types, "integer") && n == math.Trunc(n)
+}

@@ -1,0 +1,153 @@
+package upgrade
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/operator-bindery/bindery/bundle/manifests"
+)
+
+// Report is what changes. Its JSON form is stable.
+type Report struct {
+	// Same is true if nothing changes, except names of roles.
+	Same bool `json:"same"`
+	// Permissions has the accounts whose permissions change, sorted.
+	Permissions []Account `json:"permissions"`
+	// Definitions has the CustomResourceDefinitions that change, by name.
+	Definitions []Definition `json:"definitions"`
+	// Added, Removed and Changed are the objects in the order of their manifests. Roles and bindings that only have
+	// another name are in Renamed.
+	Added   []Object `json:"added"`
+	Removed []Object `json:"removed"`
+	Changed []Change `json:"changed"`
+	Renamed []Rename `json:"renamed"`
+}
+
+// Object names an object.
+type Object struct {
+	Group     string `json:"group,omitempty"`
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+}
+
+// String returns KIND NAMESPACE/NAME.
+func (o Object) String() string {
+	return manifests.Object{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}.String()
+}
+
+// Rename is a role or binding under another name.
+type Rename struct {
+	Old Object `json:"old"`
+	New Object `json:"new"`
+}
+
+// Change is an object with other fields.
+type Change struct {
+	Object
+	Fields []Field `json:"fields"`
+}
+
+// Field is a field with another value. A value that is absent is nil.
+type Field struct {
+	// Path has the names of fields, joined by dots, and in brackets the name or index of an item.
+	Path string          `json:"path"`
+	Old  json.RawMessage `json:"old,omitempty"`
+	New  json.RawMessage `json:"new,omitempty"`
+}
+
+// item is a decoded object.
+type item struct {
+	Object
+	content map[string]any
+}
+
+// set is the objects of one side by their name; a later one of the same name replaces an earlier one.
+type set struct {
+	items map[Object]item
+	order []Object
+}
+
+func newSet(objects []manifests.Object) (*set, error) {
+	s := &set{items: map[Object]item{}}
+	for _, o := range objects {
+		key := Object{o.Group(), o.Kind, o.Namespace, o.Name}
+		var content map[string]any
+		if err := json.Unmarshal(o.JSON, &content); err != nil {
+			return nil, fmt.Errorf("%s: %w", o, err)
+		}
+		if _, ok := s.items[key]; !ok {
+			s.order = append(s.order, key)
+		}
+		s.items[key] = item{key, content}
+	}
+	return s, nil
+}
+
+// Compare compares two lists of manifests.
+func Compare(from, to []manifests.Object) (*Report, error) {
+	before, err := newSet(from)
+	if err != nil {
+		return nil, err
+	}
+	after, err := newSet(to)
+	if err != nil {
+		return nil, err
+	}
+	r := &Report{Permissions: comparePermissions(before, after), Definitions: []Definition{}, Added: []Object{},
+		Removed: []Object{}, Changed: []Change{}, Renamed: []Rename{}}
+	for _, key := range before.order {
+		if _, ok := after.items[key]; !ok {
+			r.Removed = append(r.Removed, key)
+		}
+	}
+	for _, key := range after.order {
+		old, ok := before.items[key]
+		if !ok {
+			r.Added = append(r.Added, key)
+			continue
+		}
+		r.changed(old, after.items[key])
+	}
+	slices.SortFunc(r.Definitions, func(x, y Definition) int { return compareText(x.Name, y.Name) })
+	r.pairRenamed(before, after)
+	r.Same = len(r.Permissions)+len(r.Definitions)+len(r.Added)+len(r.Removed)+len(r.Changed) == 0
+	return r, nil
+}
+
+// changed adds what differs in an object. The schemas of definitions are compared in outline only, and the rules of
+// roles with the permissions.
+func (r *Report) changed(from, to item) {
+	before, after := from.content, to.content
+	if isDefinition(to.Object) {
+		if d, differs := compareDefinition(from, to); differs {
+			r.Definitions = append(r.Definitions, d)
+		}
+		before, after = withoutVersions(before), withoutVersions(after)
+	}
+	if isRole(to.Object) {
+		before, after = without(before, "rules"), without(after, "rules")
+	}
+	if fields := compareFields(nil, "", before, after); len(fields) > 0 {
+		r.Changed = append(r.Changed, Change{to.Object, fields})
+	}
+}
+
+// withoutVersions returns a definition without spec.versions.
+func withoutVersions(content map[string]any) map[string]any {
+	spec, ok := content["spec"].(map[string]any)
+	if !ok {
+		return content
+	}
+	out := maps.Clone(content)
+	out["spec"] = without(spec, "versions")
+	return out
+}
+
+func without(m map[string]any, name string) map[string]any {
+	out := maps.Clone(m)
+	delete(out, name)
+	return out
+}

@@ -1,0 +1,124 @@
+package upgrade
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+const maxValue = 100 // runes of a value in the text
+
+// WriteText writes the report for people, permissions first; clean makes text from outside safe to show.
+func (r *Report) WriteText(w io.Writer, clean func(string) string) error {
+	p := &printer{w: w, clean: clean}
+	if r.Same {
+		p.line("no differences")
+		return p.err
+	}
+	p.permissions(r.Permissions)
+	p.definitions(r.Definitions)
+	if len(r.Added)+len(r.Removed)+len(r.Changed) > 0 {
+		p.section("objects")
+	}
+	for _, o := range r.Added {
+		p.line("  + %s", o)
+	}
+	for _, o := range r.Removed {
+		p.line("  - %s", o)
+	}
+	for _, c := range r.Changed {
+		p.line("  ~ %s", c.Object)
+		for _, f := range c.Fields {
+			p.line("      %s: %s -> %s", f.Path, short(f.Old), short(f.New))
+		}
+	}
+	if n := len(r.Renamed); n > 0 {
+		p.line("\n%d roles and bindings have other names, for the same accounts", n)
+	}
+	return p.err
+}
+
+// printer writes lines until the first error.
+type printer struct {
+	w       io.Writer
+	clean   func(string) string
+	started bool
+	err     error
+}
+
+func (p *printer) line(format string, a ...any) {
+	if p.err == nil {
+		text := fmt.Sprintf(format, a...)
+		blank := strings.HasPrefix(text, "\n")
+		if text = p.clean(strings.TrimPrefix(text, "\n")); blank {
+			text = "\n" + text
+		}
+		_, p.err = fmt.Fprintln(p.w, text)
+	}
+}
+
+func (p *printer) section(title string) {
+	if p.started {
+		title = "\n" + title
+	}
+	p.started = true
+	p.line("%s", title)
+}
+
+func (p *printer) permissions(accounts []Account) {
+	if len(accounts) > 0 {
+		p.section("permissions")
+	}
+	for _, a := range accounts {
+		where := "in the cluster"
+		if a.Namespace != "" {
+			where = "in namespace " + a.Namespace
+		}
+		p.line("  %s, %s", a.Subject, where)
+		for _, g := range a.Gained {
+			p.line("    + %s", g)
+		}
+		for _, l := range a.Lost {
+			p.line("    - %s", l)
+		}
+	}
+}
+
+func (p *printer) definitions(all []Definition) {
+	if len(all) > 0 {
+		p.section("definitions")
+	}
+	for _, d := range all {
+		p.line("  %s", d.Name)
+		p.each("    + version %s", d.Added)
+		p.each("    - version %s", d.Removed)
+		for _, v := range d.Versions {
+			p.line("    ~ version %s", v.Name)
+			p.each("        %s", v.Notes)
+			p.each("        - field %s", v.Removed)
+			p.each("        ~ field %s has another type", v.Retyped)
+			p.each("        ! field %s is required", v.Required)
+			p.each("        + field %s", v.Added)
+			if v.Other {
+				p.line("        other details of the schema")
+			}
+		}
+	}
+}
+
+func (p *printer) each(format string, names []string) {
+	for _, n := range names {
+		p.line(format, n)
+	}
+}
+
+// short returns a value for a line; an absent one is a dash.
+func short(value []byte) string {
+	if value == nil {
+		return "-"
+	}
+	if text := []rune(string(value)); len(text) > maxValue {
+		return string(text[:maxValue]) + "…"
+	}
+	return string(value)
+}

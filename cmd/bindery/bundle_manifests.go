@@ -1,0 +1,230 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/bundle/manifests"
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+)
+
+func (p *program) bundleManifestsCommand() *cli.Command {
+	flags := append(settingsFlags("cluster and extension"),
+		&cli.StringFlag{Name: "to", Usage: "write to the directory `DIR`, in place of standard output",
+			Category: "output"},
+		&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: string(manifests.YAML), Category: "output",
+			Usage: "`FORMAT` (" + strings.Join(manifests.Formats(), "|") + ")"},
+		&cli.BoolFlag{Name: "split", Category: "output",
+			Usage: "write a file for each object and a kustomization.yaml; needs --to"},
+		&cli.BoolFlag{Name: "phases", Category: "output",
+			Usage: "order the objects by the phases in which OLM v1 applies them"},
+		&cli.BoolFlag{Name: "create-namespace", Category: "output",
+			Usage: "write the install namespace as well, which a ClusterExtension expects to be there"},
+		&cli.StringFlag{Name: "olm-labels", Category: "output",
+			Usage: "add the labels with which OLM marks what the ClusterExtension `NAME` owns"},
+		platformFlag())
+	return &cli.Command{
+		Name:      "manifests",
+		Usage:     "render a bundle to the manifests that OLM v1 applies",
+		ArgsUsage: "REF",
+		Description: "REF is a bundle directory or image in the format registry+v1. Writes the Kubernetes " +
+			"objects that " +
+			"a ClusterExtension of\n" +
+			"OLM v1 applies for it: service accounts, roles, CustomResourceDefinitions, deployments, webhooks, " +
+			"services, certificates.\n" +
+			"They install the operator without OLM, or show what an upgrade would change (diff --manifests). A " +
+			"bundle " +
+			"that OLM v1\n" +
+			"refuses is refused with all reasons. The order is that of OLM's renderer; --phases gives that of its " +
+			"applier." +
+			examples("bindery bundle manifests bundle --install-namespace etcd --watch-namespace etcd",
+				"bindery bundle manifests bundle --watch-namespace my-etcd --to deploy --split --create-namespace",
+				"bindery bundle manifests bundle --watch-namespace my-etcd --phases -o ndjson"),
+		Flags:  append(flags, imageFlags()...),
+		Action: exactly(1, p.bundleManifests),
+	}
+}
+
+func (p *program) bundleManifests(c *cli.Context) error {
+	format := manifests.Format(c.String("output"))
+	switch {
+	case !slices.Contains(manifests.Formats(), string(format)):
+		return cmdline.Usagef("invalid --output value %q, expected (%s)", format,
+			strings.Join(manifests.Formats(), "|"))
+	case c.Bool("split") && c.String("to") == "":
+		return cmdline.Usagef("--split requires --to DIR")
+	case c.Bool("split") && format == manifests.NDJSON:
+		return cmdline.Usagef("--split writes an object to a file: -o ndjson has no effect")
+	case c.IsSet("to") && c.String("to") == "":
+		return cmdline.Usagef("invalid --to value %q, expected a directory", "")
+	case c.IsSet("olm-labels") && c.String("olm-labels") == "":
+		return cmdline.Usagef("invalid --olm-labels value %q, expected the name of a ClusterExtension", "")
+	}
+	s, err := readSettings(c)
+	if err != nil {
+		return err
+	}
+	ref := c.Args().First()
+	if to := c.String("to"); to != "" {
+		if err := checkApart(ref, to); err != nil {
+			return err
+		}
+	}
+	b, err := p.readBundle(c, ref)
+	if err != nil {
+		return err
+	}
+	objects, err := p.renderBundle(ref, b, &s)
+	if err != nil {
+		return err
+	}
+	if objects, err = dressed(c, objects, s.InstallNamespace); err != nil {
+		return err
+	}
+	return p.writeManifests(c, objects, format)
+}
+
+// renderBundle renders a bundle, and says what was assumed. An empty install namespace is set to that of the bundle.
+func (p *program) renderBundle(ref string, b *manifests.Bundle, s *manifests.Settings) ([]manifests.Object, error) {
+	namespace := "as --install-namespace says"
+	if s.InstallNamespace == "" {
+		var said bool
+		if s.InstallNamespace, said = b.SuggestedNamespace(); said {
+			namespace = "the bundle suggests it"
+		} else {
+			namespace = "after the package; --install-namespace names another one"
+		}
+	}
+	objects, err := b.Manifests(*s)
+	if err != nil {
+		return nil, refusedBundle(ref, b, *s, err)
+	}
+	if err := namespaceName(s.InstallNamespace); err != nil {
+		return nil, &cmdline.Error{Class: cmdline.ClassInput, Object: ref,
+			Hint: "--install-namespace names another one",
+			Err:  fmt.Errorf("%q: the namespace for it would be %.100q: %w", ref, s.InstallNamespace, err)}
+	}
+	p.log.Info(fmt.Sprintf("%s: %s for namespace %s (%s); %s", b.Name(), count(len(objects), "object"),
+		s.InstallNamespace, namespace, assumed(b, *s)))
+	for _, o := range manifests.Repeated(objects) {
+		p.log.Warn(fmt.Sprintf("%s: there are several; the last one counts", o))
+	}
+	return objects, nil
+}
+
+// assumed says which cluster was assumed.
+func assumed(b *manifests.Bundle, s manifests.Settings) string {
+	gates := "no gates beyond the defaults"
+	if len(s.Gates) > 0 {
+		var names []string
+		for _, g := range s.Gates {
+			if !slices.Contains(names, string(g)) {
+				names = append(names, string(g))
+			}
+		}
+		gates = "gates " + strings.Join(names, ", ")
+	}
+	if !b.HasWebhooks() {
+		return gates
+	}
+	return "certificates of webhooks by " + string(s.Certs) + ", " + gates
+}
+
+// refusedBundle returns an error with all reasons why OLM v1 refuses a bundle.
+func refusedBundle(ref string, b *manifests.Bundle, s manifests.Settings, err error) error {
+	if !errors.Is(err, manifests.ErrInvalid) {
+		return err
+	}
+	var lines []string
+	hint := ""
+	for _, problem := range b.Problems(s) {
+		lines = append(lines, problem.String())
+		if hint == "" {
+			hint = refusalHint(b, problem)
+		}
+	}
+	return &cmdline.Error{Class: cmdline.ClassInput, Object: ref, Hint: hint,
+		Err: fmt.Errorf("OLM v1 does not install %q:\n%s", ref, strings.Join(firstProblems(lines, "reasons"), "\n"))}
+}
+
+// refusalHint returns what to do about a reason; empty: nothing that a flag changes.
+func refusalHint(b *manifests.Bundle, problem manifests.Problem) string {
+	text := problem.Message
+	switch {
+	case problem.ID == manifests.IDWebhook:
+		return "its webhooks need certificates: --cert-provider cert-manager or service-ca"
+	case problem.ID == manifests.IDConfig && strings.Contains(text, `unknown field "deploymentConfig"`):
+		return "deploymentConfig needs --gate " + string(manifests.DeploymentConfig)
+	case problem.ID == manifests.IDConfig && strings.Contains(text, `unknown field "watchNamespace"`):
+		return "the bundle supports only " + strings.Join(b.InstallModes(), ", ") + ": it watches all namespaces"
+	case problem.ID == manifests.IDConfig && strings.Contains(text, `required field "watchNamespace" is missing`),
+		problem.ID == manifests.IDInstallMode && (slices.Contains(b.InstallModes(), "SingleNamespace") ||
+			slices.Contains(b.InstallModes(), "OwnNamespace")):
+		return "the bundle supports " + strings.Join(b.InstallModes(), ", ") +
+			": --watch-namespace NAMESPACE renders it for one namespace"
+	case problem.ID == manifests.IDConfig && strings.Contains(text, "must be \""):
+		return "--watch-namespace and --install-namespace must be the same for this bundle"
+	}
+	return ""
+}
+
+// dressed adds what the flags ask for to the objects.
+func dressed(c *cli.Context, objects []manifests.Object, namespace string) ([]manifests.Object, error) {
+	if c.Bool("create-namespace") {
+		ns, err := manifests.Namespace(namespace)
+		if err != nil {
+			return nil, err
+		}
+		objects = append([]manifests.Object{ns}, objects...)
+	}
+	if name := c.String("olm-labels"); name != "" {
+		return manifests.WithOwner(objects, name)
+	}
+	return objects, nil
+}
+
+// writeManifests writes the objects to where the flags say.
+func (p *program) writeManifests(c *cli.Context, objects []manifests.Object, format manifests.Format) error {
+	phases := []manifests.Phase{{Objects: objects}}
+	var title func(int) string
+	if c.Bool("phases") {
+		phases = manifests.Phases(objects)
+		objects, title = manifests.Ordered(phases)
+	}
+	if c.Bool("split") {
+		files, err := manifests.Split(phases, c.Bool("phases"), format)
+		if err != nil {
+			return err
+		}
+		return p.writeManifestFiles(c, files)
+	}
+	text, err := manifests.Text(objects, format, title)
+	if err != nil {
+		return err
+	}
+	if c.String("to") != "" {
+		return p.writeManifestFiles(c, []manifests.File{{Name: "manifests." + string(format), Text: text}})
+	}
+	return p.spooled(c.Context, func(w io.Writer) error {
+		_, err := w.Write(text)
+		return err
+	})
+}
+
+func (p *program) writeManifestFiles(c *cli.Context, files []manifests.File) error {
+	to := c.String("to")
+	if err := manifests.WriteDir(c.Context, to, files); err != nil {
+		if errors.Is(err, manifests.ErrForeign) {
+			return &cmdline.Error{Class: cmdline.ClassLocal, Object: to, Err: err,
+				Hint: "nothing was written; name an empty directory, or one that this command wrote"}
+		}
+		return err
+	}
+	p.log.Info(fmt.Sprintf("wrote %s to %s", count(len(files), "file"), to))
+	return p.saveLock()
+}

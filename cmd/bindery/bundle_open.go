@@ -1,0 +1,77 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/bundle/manifests"
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/bundlefs"
+	"github.com/operator-bindery/bindery/render"
+)
+
+// bundleFiles calls use with the root of the bundle that a reference names: a directory, or of an image the directories
+// that OLM v1 reads, whatever its labels say.
+func (p *program) bundleFiles(c *cli.Context, ref string, use func(fs.FS) error) (err error) {
+	kind, err := render.Classify(ref)
+	switch {
+	case err != nil:
+		return err
+	case kind == render.Database:
+		return &cmdline.Error{Class: cmdline.ClassInput, Object: ref,
+			Err: fmt.Errorf("%q is a %s, not a bundle", ref, kind)}
+	case kind != render.Image:
+		root, err := bundlefs.OpenDir(ref)
+		if err != nil {
+			return err
+		}
+		defer root.Close()
+		return use(root.FS())
+	}
+	if err := imageName(ref,
+		"the argument is a bundle's directory, or an image as REGISTRY/REPOSITORY:TAG"); err != nil {
+		return err
+	}
+	limits, err := imageLimits(c)
+	if err != nil {
+		return err
+	}
+	limits.Uncompressed = cmp.Or(limits.Uncompressed, render.MaxBundleImage)
+	client, err := p.client(c)
+	if err != nil {
+		return err
+	}
+	img, err := client.Open(c.Context, ref)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, img.Close()) }()
+	if err := notBundle(ref, img.Config.Config.Labels); err != nil {
+		return err
+	}
+	tree, err := img.Extract(c.Context, []string{"manifests", "metadata"}, images.ExtractOptions{Limits: limits})
+	if err != nil {
+		return fmt.Errorf("failed to unpack image %q: %w", img.Name, err)
+	}
+	defer func() { err = errors.Join(err, tree.Close()) }()
+	return use(tree)
+}
+
+// readBundle reads a bundle as OLM v1 does.
+func (p *program) readBundle(c *cli.Context, ref string) (b *manifests.Bundle, err error) {
+	err = p.bundleFiles(c, ref, func(fsys fs.FS) (err error) {
+		b, err = manifests.Read(fsys)
+		return err
+	})
+	var read *manifests.ReadError
+	if errors.As(err, &read) {
+		return nil, &cmdline.Error{Class: cmdline.Classify(err), Object: ref, Hint: bundleHint(ref),
+			Err: fmt.Errorf("OLM v1 cannot read the bundle %q: %w", ref, err)}
+	}
+	return b, err
+}

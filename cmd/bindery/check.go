@@ -1,0 +1,262 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/bundle/manifests"
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/declcfg/rules"
+	"github.com/operator-bindery/bindery/internal/checkup"
+	"github.com/operator-bindery/bindery/internal/version"
+)
+
+func (p *program) checkCommand() *cli.Command {
+	const which, cluster, release, answer = "which rules", "the cluster", "the release", "answer"
+	var profiles strings.Builder
+	for _, info := range rules.Profiles() {
+		fmt.Fprintf(&profiles, "\n  %-10s %s", info.Name, info.Usage)
+	}
+	return &cli.Command{
+		Name:      "check",
+		Usage:     "find what a cluster or a release pipeline will refuse",
+		ArgsUsage: "CATALOG|BUNDLE",
+		Description: "The argument is a directory or an image with a catalog or a bundle. Reports each broken " +
+			"rule with " +
+			"its place and what to\n" +
+			"do, and with the profile olmv1 whether OLM v1 installs each bundle: yes, no, or not known without its " +
+			"image, which --pull\n" +
+			"reads. The exit status is 1 if a rule of the severity of --fail-on is broken and no waiver accepts " +
+			"it.\n\n" +
+			"Profiles, for --profile:" + profiles.String() + "\n\n" +
+			"A file of --waivers has a list waivers, each with rule, reason and until (a date), and package, " +
+			"channel, " +
+			"bundle or file\n" +
+			"to narrow it down. A file of --rule-data has the keys of Conforma's rule data." +
+			examples("bindery check catalog --profile olmv1", "bindery check bundle --profile olmv1,community",
+				"bindery check registry.example.com/acme/catalog:v1 --profile konflux -o json",
+				"bindery check --explain olmv1.dependency"),
+		Flags: append([]cli.Flag{
+			&cli.StringSliceFlag{Name: "profile", Category: which,
+				Usage:       "rules of the profile `NAME` (" + strings.Join(profileNames(), "|") + "); can be repeated",
+				DefaultText: "opm, olmv1"},
+			&cli.StringSliceFlag{Name: "skip", Category: which, Usage: "leave out the rule `ID`; can be repeated"},
+			&cli.StringFlag{Name: "waivers", Category: which, Usage: "`FILE` with findings that are accepted"},
+			&cli.StringFlag{Name: "rule-data", Category: which,
+				Usage: "`FILE` with permitted registries, kinds and labels"},
+			&cli.StringFlag{Name: "fail-on", Category: which, Value: string(rules.Error),
+				Usage: "lowest `SEVERITY` that makes the check fail (error|warning)"},
+			&cli.BoolFlag{Name: "list", Category: which, Usage: "list the rules (of --profile), and check nothing"},
+			&cli.StringFlag{Name: "explain", Category: which, Usage: "explain the rule `ID`, and check nothing"},
+			&cli.StringFlag{Name: "cert-provider", Value: string(manifests.CertManager), Category: cluster,
+				Usage: "what makes the certificates of webhooks: `NAME` (" +
+					strings.Join(manifests.CertProviders(), "|") + ")"},
+			&cli.StringSliceFlag{Name: "gate", Category: cluster,
+				Usage: "feature gate `NAME` that is on (" + strings.Join(checkGates(), "|") + "); can be repeated"},
+			&cli.BoolFlag{Name: "pull", Category: release,
+				Usage: "read the images of bundles, the layers of the image and its base"},
+			&cli.StringFlag{Name: "ocp-version", Category: release,
+				Usage:       "OpenShift `VERSION` that the catalog is for, such as v4.17",
+				DefaultText: "that of the base image"},
+			&cli.StringFlag{Name: "released", Category: release,
+				Usage: "the released `CATALOG`, which the pruning check compares with"},
+			&cli.StringFlag{Name: "snapshot", Category: release,
+				Usage: "`FILE` with the release snapshot, JSON with components, that the images of a bundle are in"},
+			&cli.StringFlag{Name: "artifacts", Category: release,
+				Usage: "write related-images.json and catalog.json, which Konflux attaches, to `DIR`"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Category: answer,
+				Usage: "output `FORMAT` (json|junit|sarif); text by default"},
+		}, readFlags()...),
+		Action: p.check,
+	}
+}
+
+func profileNames() []string {
+	var names []string
+	for _, info := range rules.Profiles() {
+		names = append(names, string(info.Name))
+	}
+	return names
+}
+
+func checkGates() []string { return []string{string(manifests.SingleOwnNamespace), releaseGate} }
+
+func (p *program) check(c *cli.Context) error {
+	format, err := listFormat(c, "json", "junit", "sarif")
+	if err != nil {
+		return err
+	}
+	o, err := p.checkOptions(c)
+	if err != nil {
+		return err
+	}
+	if c.Bool("list") || c.IsSet("explain") {
+		return p.listRules(c, format, o.Profiles)
+	}
+	if err := exactly(1, func(*cli.Context) error { return nil })(c); err != nil {
+		return err
+	}
+	if len(o.Profiles) == 0 {
+		o.Profiles = []rules.Profile{rules.OPM, rules.OLMv1}
+	}
+	if o.Render, err = p.renderOptions(c); err != nil {
+		return err
+	}
+	o.Jobs = c.Int("jobs")
+	tally := cmdline.NewTally(p.stderr, p.bars && o.Pull)
+	o.Progress = func(done, all int) { tally.Set(cmdline.TallyState{Done: done, All: all}) }
+	ref := c.Args().First()
+	report, err := checkup.Check(c.Context, ref, o)
+	tally.Close()
+	if err != nil {
+		return checkError(ref, err)
+	}
+	if dir := c.String("artifacts"); dir != "" {
+		if err := checkup.WriteArtifacts(c.Context, dir, ref, o); err != nil {
+			return err
+		}
+	}
+	switch format {
+	case "json":
+		err = p.printJSON(report)
+	case "junit":
+		err = p.spooled(c.Context, func(w io.Writer) error { return report.WriteJUnit(w, o.FailOn) })
+	case "sarif":
+		err = p.spooled(c.Context, func(w io.Writer) error {
+			return report.WriteSARIF(w, localDir(ref), version.Release)
+		})
+	default:
+		err = p.spooled(c.Context, func(w io.Writer) error { return writeCheck(w, report, localDir(ref)) })
+	}
+	if err == nil && !report.Passed {
+		err = &cmdline.ExitStatus{Status: 1}
+	}
+	return err
+}
+
+// localDir returns a reference if it is a directory.
+func localDir(ref string) string {
+	if info, err := os.Stat(ref); err == nil && info.IsDir() {
+		return ref
+	}
+	return ""
+}
+
+// checkError adds a hint to the errors of what cannot be checked.
+func checkError(ref string, err error) error {
+	if errors.Is(err, checkup.ErrKind) {
+		return &cmdline.Error{Class: cmdline.ClassInput, Object: ref, Err: err,
+			Hint: "convert a database with \"bindery migrate\" and check the catalog"}
+	}
+	return err
+}
+
+// checkOptions reads the flags that say which rules run.
+func (p *program) checkOptions(c *cli.Context) (o checkup.Options, err error) {
+	for _, name := range []string{"waivers", "rule-data", "explain", "ocp-version", "released", "snapshot",
+		"artifacts"} {
+		if c.IsSet(name) && c.String(name) == "" {
+			return o, cmdline.Usagef("--%s is empty", name)
+		}
+	}
+	if c.Bool("list") && c.IsSet("explain") {
+		return o, cmdline.Usagef("--list and --explain are mutually exclusive")
+	}
+	names, err := cmdline.List(c.StringSlice("profile"))
+	if err != nil {
+		return o, err
+	}
+	if c.IsSet("profile") && len(names) == 0 {
+		return o, cmdline.Usagef("--profile is empty")
+	}
+	for _, name := range names {
+		profile, err := rules.ParseProfile(name)
+		if err != nil {
+			return o, cmdline.Usagef("--profile: %v", err)
+		}
+		if !slices.Contains(o.Profiles, profile) {
+			o.Profiles = append(o.Profiles, profile)
+		}
+	}
+	if o.Skip, err = cmdline.List(c.StringSlice("skip")); err != nil {
+		return o, err
+	}
+	for _, id := range o.Skip {
+		if err := rules.CheckID(id, checkup.Rules()); err != nil {
+			return o, cmdline.Usagef("--skip: %v", err)
+		}
+	}
+	o.FailOn = rules.Severity(c.String("fail-on"))
+	if o.FailOn != rules.Error && o.FailOn != rules.Warning {
+		return o, cmdline.Usagef("invalid --fail-on value %q, expected (error|warning)", o.FailOn)
+	}
+	if o.Settings.Certs, err = manifests.ParseCertProvider(c.String("cert-provider")); err != nil {
+		return o, cmdline.Usagef("--cert-provider: %v", err)
+	}
+	gates, err := cmdline.List(c.StringSlice("gate"))
+	if err != nil {
+		return o, err
+	}
+	for _, gate := range gates {
+		switch gate {
+		case releaseGate:
+			o.ReleaseSupport = true
+		case string(manifests.SingleOwnNamespace):
+			o.Settings.Gates = append(o.Settings.Gates, manifests.SingleOwnNamespace)
+		default:
+			return o, cmdline.Usagef("invalid --gate value %q, expected (%s)", gate, strings.Join(checkGates(), "|"))
+		}
+	}
+	o.OCP, o.Released, o.Pull = c.String("ocp-version"), c.String("released"), c.Bool("pull")
+	return o, readCheckFiles(c, &o)
+}
+
+// readCheckFiles reads the files of waivers and of rule data.
+func readCheckFiles(c *cli.Context, o *checkup.Options) (err error) {
+	if name := c.String("waivers"); name != "" {
+		err = readInput(name, func(r io.Reader) (err error) {
+			o.Waivers, err = rules.ReadWaivers(r, name)
+			return err
+		})
+		if err == nil {
+			err = o.Waivers.CheckRules(checkup.Rules())
+		}
+		if err != nil {
+			return &cmdline.Error{Class: cmdline.ClassInput, Object: name, Err: err}
+		}
+	}
+	if name := c.String("snapshot"); name != "" {
+		err = readInput(name, func(r io.Reader) (err error) {
+			o.Snapshot, err = checkup.ReadSnapshot(r, name)
+			return err
+		})
+		if err != nil {
+			return &cmdline.Error{Class: cmdline.ClassInput, Object: name, Err: err}
+		}
+	}
+	if name := c.String("rule-data"); name != "" {
+		err = readInput(name, func(r io.Reader) (err error) {
+			o.Data, err = rules.ReadData(r, name)
+			return err
+		})
+		if err != nil {
+			return &cmdline.Error{Class: cmdline.ClassInput, Object: name, Err: err}
+		}
+	}
+	return nil
+}
+
+func readInput(name string, read func(io.Reader) error) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return read(f)
+}

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/declcfg/list"
+	"github.com/operator-bindery/bindery/declcfg/rules"
+	"github.com/operator-bindery/bindery/internal/checkup"
+	"github.com/operator-bindery/bindery/internal/printable"
+)
+
+// listRules answers --list and --explain.
+func (p *program) listRules(c *cli.Context, format string, profiles []rules.Profile) error {
+	if c.NArg() > 0 {
+		return cmdline.Usagef("--list and --explain check nothing: leave %q out", c.Args().First())
+	}
+	if format != "" && format != "json" {
+		return cmdline.Usagef("--list and --explain answer as text or json")
+	}
+	all := checkup.Rules()
+	if id := c.String("explain"); id != "" {
+		if err := rules.CheckID(id, all); err != nil {
+			return cmdline.Usagef("--explain: %v", err)
+		}
+		rule := all[slices.IndexFunc(all, func(r rules.Rule) bool { return r.ID == id })]
+		if format == "json" {
+			return p.printJSON(rule)
+		}
+		return p.spooled(c.Context, func(w io.Writer) error { return explain(w, rule) })
+	}
+	if len(profiles) > 0 {
+		all = slices.DeleteFunc(all, func(r rules.Rule) bool { return !slices.ContainsFunc(profiles, r.In) })
+	}
+	if format == "json" {
+		return p.printJSON(all)
+	}
+	var rows [][]string
+	for _, r := range all {
+		rows = append(rows, []string{r.ID, string(r.Severity), joined(r.Profiles), joined(r.Scopes), r.Title})
+	}
+	return p.printTable([]string{"RULE", "SEVERITY", "PROFILES", "ON", "DEMANDS"}, rows...)
+}
+
+func explain(w io.Writer, r rules.Rule) error {
+	text := fmt.Sprintf("%s (%s)\n\n%s\n\nTo mend it: %s.\n\nProfiles: %s\nChecked on: %s\n", r.ID, r.Severity, r.Title,
+		r.Fix, joined(r.Profiles), joined(r.Scopes))
+	if r.Data != "" {
+		text += "Rule data: " + r.Data + "\n"
+	}
+	_, err := io.WriteString(w, text)
+	return err
+}
+
+func joined[T ~string](all []T) string {
+	var out []string
+	for _, v := range all {
+		out = append(out, string(v))
+	}
+	return strings.Join(out, ",")
+}
+
+// writeCheck writes a report: what is broken, then whether OLM v1 installs the bundles, then the sums.
+// dir is the directory that was checked, if it is one: files are named from where the user is.
+func writeCheck(w io.Writer, r *rules.Report, dir string) error {
+	var b strings.Builder
+	for _, f := range r.Findings {
+		if f.File != "" && !strings.HasPrefix(f.Rule, "waiver.") {
+			f.File = filepath.Join(dir, filepath.FromSlash(f.File))
+		}
+		label := string(f.Severity)
+		if f.Waived != "" {
+			label = "waived"
+		}
+		fmt.Fprintf(&b, "%-7s %s\n        %s\n", label, f.Rule, printable.Cell(f.Text()))
+		if f.Waived == "" && f.Fix != "" && f.Fix != "see the message" {
+			fmt.Fprintf(&b, "        fix: %s\n", printable.Cell(f.Fix))
+		}
+	}
+	for _, rule := range slices.Sorted(maps.Keys(r.More)) {
+		fmt.Fprintf(&b, "        and %d more of %s\n", r.More[rule], rule)
+	}
+	if b.Len() > 0 {
+		b.WriteString("\n")
+	}
+	if _, err := io.WriteString(w, b.String()); err != nil {
+		return err
+	}
+	if r.Kind == rules.OnCatalog && len(r.Bundles) > 0 {
+		if err := writeMatrix(w, r.Bundles); err != nil {
+			return err
+		}
+	}
+	return writeSums(w, r)
+}
+
+// writeMatrix writes how many bundles of each channel OLM v1 installs.
+func writeMatrix(w io.Writer, bundles []rules.Installability) error {
+	t := list.Table{Header: []string{"PACKAGE", "CHANNEL", "HEAD", "OLM V1", "INSTALLABLE", "REFUSED", "UNKNOWN",
+		"REASONS"}}
+	for _, row := range rules.Matrix(bundles) {
+		t.Rows = append(t.Rows, []string{row.Package, row.Channel, row.Head, string(row.HeadState),
+			fmt.Sprint(row.Installable), fmt.Sprint(row.Refused), fmt.Sprint(row.Unknown),
+			strings.Join(row.Reasons, ",")})
+	}
+	if err := t.Write(w, printable.Cell); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, "\n")
+	return err
+}
+
+func writeSums(w io.Writer, r *rules.Report) error {
+	verdict := "passed"
+	if !r.Passed {
+		verdict = "failed"
+	}
+	text := fmt.Sprintf("%s: %s, %s; %s", verdict, count(r.Errors, "error"), count(r.Warnings, "warning"),
+		count(len(r.Rules), "rule")+" checked")
+	if r.Waived > 0 {
+		text += fmt.Sprintf(", %d waived", r.Waived)
+	}
+	text += "\n"
+	if n := r.Unknown(); n > 0 {
+		text += fmt.Sprintf("not known: whether OLM v1 installs %s whose manifests the catalog lacks; --pull "+
+			"reads their "+
+			"images\n", count(n, "bundle"))
+	}
+	if len(r.NotRun) > 0 {
+		text += fmt.Sprintf("not checked: %s\n", count(len(r.NotRun), "rule"))
+		for _, n := range r.NotRun {
+			text += fmt.Sprintf("  %s: %s\n", n.Rule, n.Reason)
+		}
+	}
+	_, err := io.WriteString(w, text)
+	return err
+}

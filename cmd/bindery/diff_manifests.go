@@ -1,0 +1,152 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/bundle/manifests"
+	"github.com/operator-bindery/bindery/bundle/manifests/upgrade"
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/internal/bundlefs"
+	"github.com/operator-bindery/bindery/internal/printable"
+)
+
+const manifestsCategory = "with --manifests"
+
+// diffManifestsFlags are the flags of diff for bundles.
+func diffManifestsFlags() []cli.Flag {
+	return append([]cli.Flag{&cli.BoolFlag{Name: "manifests",
+		Usage: "compare what OLM v1 applies for two bundles, or two directories or files of manifests"}},
+		settingsFlags(manifestsCategory)...)
+}
+
+// catalogDiffNames are the flags of diff that have an effect on catalogs only.
+var catalogDiffNames = []string{"only", "color", "migrate-level", "migrate", "compat"}
+
+// checkDiffFlags refuses flags of one kind of comparison with the other.
+func checkDiffFlags(c *cli.Context) error {
+	names, why := settingsNames, "--%s requires --manifests"
+	if c.Bool("manifests") {
+		names, why = catalogDiffNames, "--%s has no effect with --manifests"
+	}
+	for _, name := range names {
+		if c.IsSet(name) {
+			return cmdline.Usagef(why, name)
+		}
+	}
+	return nil
+}
+
+// diffManifests compares what is applied for two bundles.
+func (p *program) diffManifests(c *cli.Context) error {
+	format := c.String("output")
+	if format != "text" && format != "json" {
+		return cmdline.Usagef("invalid --output value %q, expected (text|json)", format)
+	}
+	s, err := readSettings(c)
+	if err != nil {
+		return err
+	}
+	var sides [2]side
+	for i := range sides {
+		if sides[i], err = p.openSide(c, c.Args().Get(i)); err != nil {
+			return err
+		}
+	}
+	// Both versions are compared in one namespace, the new one's: else every object would differ.
+	if b := sides[1].bundle; b != nil && s.InstallNamespace == "" {
+		s.InstallNamespace, _ = b.SuggestedNamespace()
+	}
+	var objects [2][]manifests.Object
+	for i, side := range sides {
+		if objects[i] = side.objects; side.bundle == nil {
+			continue
+		}
+		if objects[i], err = p.renderBundle(c.Args().Get(i), side.bundle, &s); err != nil {
+			return err
+		}
+	}
+	report, err := upgrade.Compare(objects[0], objects[1])
+	if err != nil {
+		return err
+	}
+	if format == "json" {
+		err = p.printJSON(report)
+	} else {
+		err = p.spooled(c.Context, func(w io.Writer) error { return report.WriteText(w, printable.Cell) })
+	}
+	if err != nil {
+		return fmt.Errorf("write the answer: %w", err)
+	}
+	if !report.Same {
+		return &cmdline.ExitStatus{Status: 1}
+	}
+	return nil
+}
+
+// side is what is compared: a bundle, or objects.
+type side struct {
+	bundle  *manifests.Bundle
+	objects []manifests.Object
+}
+
+// openSide reads a bundle; a file, or a directory that is no bundle, has manifests.
+func (p *program) openSide(c *cli.Context, ref string) (side, error) {
+	info, err := os.Stat(ref)
+	switch {
+	case err != nil || info.IsDir() && isBundle(ref):
+		b, err := p.readBundle(c, ref)
+		return side{bundle: b}, err
+	case info.IsDir():
+		objects, err := dirManifests(ref)
+		return side{objects: objects}, manifestsError(ref, err)
+	}
+	objects, err := fileManifests(ref)
+	return side{objects: objects}, manifestsError(ref, err)
+}
+
+func dirManifests(dir string) (_ []manifests.Object, err error) {
+	root, err := bundlefs.OpenDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	return manifests.ParseDir(root.FS())
+}
+
+// maxManifests is the size of a file of manifests in bytes.
+const maxManifests = 64 << 20
+
+func fileManifests(name string) ([]manifests.Object, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxManifests+1))
+	if err == nil && len(text) > maxManifests {
+		err = fmt.Errorf("%w: more than %d bytes", bundlefs.ErrLimit, maxManifests)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return manifests.Parse(name, text)
+}
+
+// manifestsError adds the class and the object to an error about manifests.
+func manifestsError(ref string, err error) error {
+	var file *fs.PathError
+	switch {
+	case err == nil || errors.As(err, &file):
+		return err
+	case errors.Is(err, bundlefs.ErrLimit):
+		return &cmdline.Error{Class: cmdline.ClassLimit, Object: ref, Err: fmt.Errorf("%q: %w", ref, err)}
+	}
+	return &cmdline.Error{Class: cmdline.ClassInput, Object: ref, Err: fmt.Errorf("%q: %w", ref, err),
+		Hint: "with --manifests the arguments are bundles, or directories or files of rendered manifests"}
+}

@@ -1,0 +1,184 @@
+package rules
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"maps"
+	"slices"
+
+	"github.com/operator-bindery/bindery/declcfg"
+)
+
+// CatalogSubject is a catalog to check.
+type CatalogSubject struct {
+	// FS has the files of the catalog, Load how they are read.
+	FS   fs.FS
+	Load declcfg.LoadOptions
+	// Image is the image that the catalog is in; nil for a directory.
+	Image *Image
+	// OCP is the OpenShift version that the catalog is for, as v4.17; if empty it follows from the base image.
+	OCP string
+	// Unread are the links and devices for which the files of the image could not be read; FS is empty then.
+	Unread []Finding
+	// Released has the channels of the released catalog, for the pruning check; nil: not checked.
+	Released *declcfg.Catalog
+	// SingleOwn and Release are the gates SingleOwnNamespaceInstallSupport and BundleReleaseSupport, which are off by
+	// default.
+	SingleOwn, Release bool
+	// Related, unless nil, is called for each related image of a bundle that is not released, with its place.
+	Related func(image string, at Finding)
+	// Manifests finds what OLM v1 refuses in the manifests that a bundle's olm.bundle.object properties have, by the
+	// rules on bundles. If it is nil these are not known.
+	Manifests func(ctx context.Context, r *Run, b *declcfg.Bundle) error
+}
+
+// catalogCheck is a catalog in a run.
+type catalogCheck struct {
+	*CatalogSubject
+	run   *Run
+	index *declcfg.Index
+	// documents are the blobs by package, in the order of the files.
+	documents map[string][]declcfg.IndexedDocument
+	ocp       ocpVersion
+	// channels are those of each package; nil without a released catalog to compare them with.
+	channels map[string][]*declcfg.Channel
+}
+
+// packageCheck is a package of a catalog. Its bundles have no manifests.
+type packageCheck struct {
+	*catalogCheck
+	name       string
+	pkg        *declcfg.Package
+	channels   []*declcfg.Channel
+	bundles    []*declcfg.Bundle
+	deprecated []*declcfg.Deprecations
+}
+
+// bundleCheck is a bundle of a package, complete. The package's channels are known already.
+type bundleCheck struct {
+	*packageCheck
+	bundle *declcfg.Bundle
+}
+
+// CatalogRules returns the rules on catalogs and images.
+func CatalogRules() []Rule {
+	return slices.Concat(opmRules(), RulesOf(fileChecks), RulesOf(blobChecks), RulesOf(packageChecks),
+		RulesOf(bundleChecks), RulesOf(konfluxChecks), RulesOf(prunedChecks), RulesOf(imageChecks),
+		[]Rule{RelatedAccessible, RelatedMediaType}, waiverRules)
+}
+
+// Catalog checks a catalog: its image, its files, and then one package after the other, so that no more than one bundle
+// is in memory with its manifests. What is wrong with the catalog is in the run; the error is that of the context or of
+// reading a file.
+func Catalog(ctx context.Context, r *Run, s CatalogSubject) error {
+	c := &catalogCheck{CatalogSubject: &s, run: r}
+	c.ocp = c.openShift()
+	if err := CheckImage(ctx, r, s.Image); err != nil {
+		return err
+	}
+	if err := errors.Join(c.opm(ctx), c.konflux(ctx), Each(ctx, r, fileChecks, c)); err != nil {
+		return err
+	}
+	if len(s.Unread) > 0 {
+		return nil
+	}
+	x, err := declcfg.NewIndex(ctx, s.FS, s.Load)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err != nil {
+		r.emitOf(RulesOf(blobChecks)) // these have been found to be broken before they are called
+		return c.unreadable("", err)
+	}
+	c.channels = map[string][]*declcfg.Channel{}
+	c.index, c.documents = x, map[string][]declcfg.IndexedDocument{}
+	for _, d := range x.Documents() {
+		c.documents[d.Package] = append(c.documents[d.Package], d)
+	}
+	if err := Each(ctx, r, blobChecks, c); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.documents)) {
+		if name != "" {
+			if err := c.checkPackage(ctx, name); err != nil {
+				return err
+			}
+		}
+	}
+	if err := c.pruned(ctx); err != nil {
+		return err
+	}
+	r.findLines(s.FS, s.Load.Limits)
+	return nil
+}
+
+// checkPackage reads a package and calls the rules on its bundles and on itself.
+func (c *catalogCheck) checkPackage(ctx context.Context, name string) error {
+	p := &packageCheck{catalogCheck: c, name: name}
+	for b, err := range c.index.Blobs(ctx, func(pkg string) bool { return pkg == name }) {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err != nil {
+			return c.unreadable(name, err)
+		}
+		switch b := b.(type) {
+		case *declcfg.Package:
+			p.pkg = b
+		case *declcfg.Channel:
+			p.channels = append(p.channels, b)
+		case *declcfg.Deprecations:
+			p.deprecated = append(p.deprecated, b)
+		case *declcfg.Bundle:
+			if err := p.checkBundle(ctx, b); err != nil {
+				return err
+			}
+		}
+	}
+	if c.Released != nil && len(p.channels) > 0 {
+		c.channels[name] = p.channels
+	}
+	return Each(ctx, c.run, packageChecks, p)
+}
+
+func (p *packageCheck) checkBundle(ctx context.Context, b *declcfg.Bundle) error {
+	if p.run.Has(OLMv1) {
+		p.run.SetBundle(p.installability(b))
+	}
+	if err := Each(ctx, p.run, bundleChecks, bundleCheck{p, b}); err != nil {
+		return err
+	}
+	if b.HasObjects && p.Manifests != nil && p.run.Has(OLMv1) {
+		if err := p.Manifests(ctx, p.run, b); err != nil {
+			return err
+		}
+		p.run.Known(b.Package, b.Name)
+	}
+	light := *b
+	light.Properties = slices.DeleteFunc(slices.Clone(b.Properties), func(q declcfg.Property) bool {
+		return q.Type == typeObject || q.Type == typeMetadata
+	})
+	p.bundles = append(p.bundles, &light)
+	return nil
+}
+
+// The types of properties that hold manifests, or what is shown of them.
+const (
+	typeObject   = "olm.bundle.object"
+	typeMetadata = "olm.csv.metadata"
+	typePackage  = "olm.package"
+)
+
+// at returns a finding at a blob. path is the value in it.
+func at(b declcfg.Blob, path []any, message string) Finding {
+	f := Finding{Package: b.BlobPackage(), File: b.Position().File, Line: b.Position().Line, Message: message,
+		path: path}
+	switch b.(type) {
+	case *declcfg.Channel:
+		f.Channel = b.BlobName()
+	case *declcfg.Bundle:
+		f.Bundle = b.BlobName()
+	}
+	return f
+}

@@ -1,0 +1,383 @@
+package rules_test
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/declcfg/rules"
+)
+
+const pin = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+// good is a catalog that breaks no rule of any profile.
+const good = `---
+schema: olm.package
+name: acme
+defaultChannel: stable
+---
+schema: olm.channel
+package: acme
+name: stable
+entries:
+- name: acme.v1.0.0
+- name: acme.v1.1.0
+  replaces: acme.v1.0.0
+---
+schema: olm.bundle
+package: acme
+name: acme.v1.0.0
+image: registry.redhat.io/acme/bundle@` + pin + `
+properties:
+- type: olm.package
+  value: {packageName: acme, version: 1.0.0}
+- type: olm.csv.metadata
+  value:
+    installModes:
+    - {type: AllNamespaces, supported: true}
+relatedImages:
+- {name: operator, image: registry.redhat.io/acme/operator@` + pin + `}
+---
+schema: olm.bundle
+package: acme
+name: acme.v1.1.0
+image: registry.redhat.io/acme/bundle@` + pin + `
+properties:
+- type: olm.package
+  value: {packageName: acme, version: 1.1.0}
+- type: olm.csv.metadata
+  value:
+    installModes:
+    - {type: AllNamespaces, supported: true}
+`
+
+// subject returns the good catalog in an image that breaks no rule, after changes of its file.
+func subject(edits ...string) rules.CatalogSubject {
+	text := good
+	for i := 0; i+1 < len(edits); i += 2 {
+		if !strings.Contains(text, edits[i]) {
+			panic("not in the catalog: " + edits[i])
+		}
+		text = strings.Replace(text, edits[i], edits[i+1], 1)
+	}
+	return rules.CatalogSubject{FS: fstest.MapFS{"acme/catalog.yaml": {Data: []byte(text)}},
+		Load: declcfg.LoadOptions{Jobs: 1}, Released: &declcfg.Catalog{},
+		Image: &rules.Image{Name: "registry.example.com/catalog:v1", FBC: true, Index: true,
+			Platforms: []string{"linux/amd64", "linux/arm64"},
+			Labels: map[string]string{"operators.operatorframework.io.index.configs.v1": "/configs", "vendor": "Acme",
+				"summary": "ours"},
+			Annotations: map[string]string{
+				"org.opencontainers.image.base.name": "registry.redhat.io/openshift4/ose-operator-registry-rhel9:v4.17"},
+			BaseLabels: map[string]string{"summary": "theirs"},
+			Programs:   map[string]int{"grpc_health_probe": 1}, BasePrograms: map[string]int{"opm": 1}}}
+}
+
+func data(t *testing.T) *rules.Data {
+	t.Helper()
+	d, err := rules.ReadData(strings.NewReader(`
+rule_data:
+  allowed_olm_image_registry_prefixes: [registry.redhat.io/]
+  allowed_registry_prefixes: [registry.redhat.io/]
+  fbc_required_labels: [{name: vendor, description: who made it, values: [Acme]}]
+  fbc_optional_labels: [{name: summary}]
+  deprecated_labels: [{name: License, replacement: license}]
+  fbc_disallowed_inherited_labels: [{name: summary}]
+`), "data.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+var every = []rules.Profile{rules.OPM, rules.OLMv1, rules.Konflux, rules.Conforma}
+
+func run(t *testing.T, s rules.CatalogSubject, o rules.Options) *rules.Report {
+	t.Helper()
+	r, err := rules.NewRun(o, rules.CatalogRules())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := rules.Catalog(t.Context(), r, s); err != nil {
+		t.Fatal(err)
+	}
+	return r.Report("catalog", rules.OnCatalog)
+}
+
+func lines(r *rules.Report) (out []string) {
+	for _, f := range r.Findings {
+		out = append(out, fmt.Sprintf("%s %s", f.Rule, f.Place()))
+	}
+	return out
+}
+
+func TestAGoodCatalogBreaksNoRule(t *testing.T) {
+	report := run(t, subject(), rules.Options{Profiles: every, Data: data(t)})
+	if len(report.Findings) > 0 || !report.Passed {
+		t.Errorf("%+v", report.Findings)
+	}
+	for _, n := range report.NotRun {
+		t.Errorf("not run: %+v", n)
+	}
+	if len(report.Bundles) != 2 || report.Bundles[0].State != rules.Unknown || report.Unknown() != 2 {
+		t.Errorf("%+v", report.Bundles)
+	}
+	ran := map[string]bool{}
+	for _, r := range report.Rules {
+		ran[r.ID] = true
+	}
+	for _, r := range rules.CatalogRules() {
+		// Those of the caller, and those about waivers, run elsewhere.
+		elsewhere := strings.HasPrefix(r.ID, "waiver.") || r.ID == rules.RelatedAccessible.ID ||
+			r.ID == rules.RelatedMediaType.ID
+		if !ran[r.ID] && !elsewhere {
+			t.Errorf("%s did not run", r.ID)
+		}
+	}
+}
+
+// Each change breaks one rule of the profiles, at the place, and no other.
+func TestEachRuleFindsItsOwn(t *testing.T) {
+	second := "version: 1.1.0}\n"
+	for _, c := range []struct {
+		rule, place string
+		profiles    []rules.Profile
+		change      func(*rules.CatalogSubject)
+		edits       []string
+	}{
+		{rule: "olmv1.dependency", place: "acme/catalog.yaml:35", edits: []string{second,
+			second + "- {type: olm.gvk.required, value: {group: a.example.com, kind: A, version: v1}}\n"}},
+		{rule: "olmv1.version", place: "acme/catalog.yaml:19", profiles: []rules.Profile{rules.OLMv1},
+			edits: []string{"version: 1.0.0}", "version: v1.0.0}"}},
+		{rule: "olmv1.install-mode", place: "acme/catalog.yaml:21",
+			edits: []string{"supported: true", "supported: false"}},
+		{rule: "olmv1.api-service", place: "acme/catalog.yaml:21", edits: []string{"  value:\n    installModes:",
+			"  value:\n    apiServiceDefinitions: {owned: [{name: a, group: b, version: v1, kind: " +
+				"A}]}\n    installModes:"}},
+		{rule: "olmv1.unreachable", place: "acme/catalog.yaml:12", profiles: []rules.Profile{rules.OLMv1},
+			edits: []string{"- name: acme.v1.0.0\n", "", "  replaces: acme.v1.0.0\n", ""}},
+		{rule: "olmv1.channel-name", place: "acme/catalog.yaml:8", profiles: []rules.Profile{rules.OLMv1},
+			edits: []string{"name: stable\n", "name: alpha_1\n"}},
+		{rule: "olmv1.shadowed", place: "acme/catalog.yaml:30", profiles: []rules.Profile{rules.OLMv1},
+			edits: []string{"version: 1.1.0}", "version: 1.0.0}"}},
+		{rule: "olmv1.overwritten", place: "acme/catalog.yaml:2", profiles: []rules.Profile{rules.OLMv1},
+			edits: []string{"---\nschema: olm.channel",
+				"---\nschema: olm.package\nname: acme\ndefaultChannel: x\n---\nschema: olm.channel"}},
+		{rule: "olmv1.unreadable", place: "acme/catalog.yaml:4", profiles: []rules.Profile{rules.OLMv1},
+			edits: []string{"defaultChannel: stable", "defaultChannel: [stable"}},
+		{rule: "olmv1.configs-label", place: "", profiles: []rules.Profile{rules.OLMv1},
+			change: func(s *rules.CatalogSubject) { s.Image.Labels = nil }},
+		{rule: "olmv1.link", place: "acme/link", profiles: []rules.Profile{rules.OLMv1},
+			change: func(s *rules.CatalogSubject) {
+				s.FS.(fstest.MapFS)["acme/link"] = &fstest.MapFile{Mode: fs.ModeSymlink, Data: []byte("catalog.yaml")}
+				s.FS.(fstest.MapFS)["acme/.indexignore"] = &fstest.MapFile{Data: []byte("link\n")}
+			}},
+		{rule: "catalog.graph", place: "acme/catalog.yaml:6", profiles: []rules.Profile{rules.OPM},
+			edits: []string{"  replaces: acme.v1.0.0\n", ""}},
+		{rule: "catalog.default-channel", place: "acme/catalog.yaml:4", profiles: []rules.Profile{rules.OPM},
+			edits: []string{"defaultChannel: stable", "defaultChannel: other"}},
+		{rule: "fbc:opm-validate", place: "acme/catalog.yaml:4", profiles: []rules.Profile{rules.Konflux},
+			edits: []string{"defaultChannel: stable", "defaultChannel: other"}},
+		{rule: "fbc:base-image", change: annotate("quay.io/acme/opm:v4.17"), profiles: []rules.Profile{rules.Konflux}},
+		{rule: "fbc:base-image", change: func(s *rules.CatalogSubject) { s.Image.Platforms = []string{"linux/arm64"} }},
+		{rule: "fbc:ocp-version", profiles: []rules.Profile{rules.Konflux},
+			change: annotate("registry.redhat.io/openshift4/ose-operator-registry-rhel9@" + pin)},
+		{rule: "fbc:configs-label", profiles: []rules.Profile{rules.Konflux},
+			change: func(s *rules.CatalogSubject) { s.Image.Labels = nil }},
+		{rule: "fbc:health-probe", change: func(s *rules.CatalogSubject) { s.Image.Programs = map[string]int{} }},
+		{rule: "fbc:health-probe", change: func(s *rules.CatalogSubject) { s.Image.BasePrograms["opm"] = 2 }},
+		{rule: "fbc:package-dirs", change: func(s *rules.CatalogSubject) {
+			s.FS = fstest.MapFS{"catalog.yaml": s.FS.(fstest.MapFS)["acme/catalog.yaml"]}
+		}},
+		{rule: "fbc:package-dirs", place: "empty", change: func(s *rules.CatalogSubject) {
+			s.FS.(fstest.MapFS)["empty"] = &fstest.MapFile{Mode: fs.ModeDir | 0o755}
+		}},
+		{rule: "fbc:bundle-metadata-format", place: "acme/catalog.yaml:14", profiles: []rules.Profile{rules.Konflux},
+			edits: []string{"- type: olm.csv.metadata\n  value:\n    installModes:\n    - {type: AllNamespaces, " +
+				"supported: true}\n", ""}},
+		{rule: "fbc:bundle-pinned", place: "acme/catalog.yaml:17", profiles: []rules.Profile{rules.Konflux},
+			edits: []string{"acme/bundle@" + pin, "acme/bundle:v1"}},
+		{rule: "fbc:bundle-registry", place: "acme/catalog.yaml:17", profiles: []rules.Profile{rules.Konflux},
+			edits: []string{"registry.redhat.io/acme/bundle", "quay.io/acme/bundle"}},
+		{rule: "fbc:pruned", place: "acme/catalog.yaml:6", change: released("stable", "acme.v0.9.0")},
+		{rule: "fbc:pruned", place: "acme/catalog.yaml:6", change: released("fast", "acme.v1.0.0")},
+		{rule: "labels.required_labels", change: label("vendor", "Other")},
+		{rule: "labels.required_labels", change: label("vendor", "")},
+		{rule: "labels.optional_labels", change: label("summary", "")},
+		{rule: "labels.deprecated_labels", change: label("License", "x")},
+		{rule: "labels.disallowed_inherited_labels", change: label("summary", "theirs")},
+		{rule: "base_image_registries.base_image_permitted", change: annotate("quay.io/acme/opm:v4.17"),
+			profiles: []rules.Profile{rules.Conforma}},
+		{rule: "olm.allowed_registries_related", place: "acme/catalog.yaml:26",
+			edits: []string{"registry.redhat.io/acme/operator", "quay.io/acme/operator"}},
+		{rule: "olm.unpinned_related_images", place: "acme/catalog.yaml:26",
+			edits: []string{"acme/operator@" + pin, "acme/operator:v1"}},
+	} {
+		t.Run(c.rule, func(t *testing.T) {
+			s := subject(c.edits...)
+			if c.change != nil {
+				c.change(&s)
+			}
+			if c.profiles == nil {
+				c.profiles = every
+			}
+			report := run(t, s, rules.Options{Profiles: c.profiles, Data: data(t), FailOn: rules.Warning})
+			got := lines(report)
+			if len(got) != 1 || strings.TrimSpace(got[0]) != strings.TrimSpace(c.rule+" "+c.place) && c.place != "" ||
+				report.Findings[0].Rule != c.rule {
+				t.Errorf("got %q, want %s at %q\n%+v", got, c.rule, c.place, report.Findings)
+			}
+			if report.Passed {
+				t.Error("passed")
+			}
+			skipped := run(t, s, rules.Options{Profiles: c.profiles, Data: data(t), Skip: []string{c.rule}})
+			if len(skipped.Findings) > 0 {
+				t.Errorf("skipped: %q", lines(skipped))
+			}
+		})
+	}
+}
+
+func annotate(base string) func(*rules.CatalogSubject) {
+	return func(s *rules.CatalogSubject) { s.Image.Annotations["org.opencontainers.image.base.name"] = base }
+}
+
+func label(name, value string) func(*rules.CatalogSubject) {
+	return func(s *rules.CatalogSubject) { s.Image.Labels[name] = value }
+}
+
+func released(channel, entry string) func(*rules.CatalogSubject) {
+	return func(s *rules.CatalogSubject) {
+		s.Released = &declcfg.Catalog{Channels: []declcfg.Channel{
+			{Package: "acme", Name: channel, Entries: []declcfg.ChannelEntry{{Name: "acme.v1.0.0"}, {Name: entry}}},
+			{Package: "acme", Name: "candidate-1", Entries: []declcfg.ChannelEntry{{Name: "gone"}}},
+			{Package: "other", Name: "stable", Entries: []declcfg.ChannelEntry{{Name: "gone"}}}}}
+	}
+}
+
+func TestOldOpenShiftWantsManifests(t *testing.T) {
+	s := subject()
+	s.OCP = "v4.16"
+	got := lines(run(t, s, rules.Options{Profiles: []rules.Profile{rules.Konflux}}))
+	if len(got) != 4 || !strings.HasPrefix(got[0], "fbc:bundle-metadata-format") {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestRefusedBundlesInTheMatrix(t *testing.T) {
+	s := subject("supported: true", "supported: false")
+	report := run(t, s, rules.Options{Profiles: []rules.Profile{rules.OLMv1}})
+	rows := rules.Matrix(report.Bundles)
+	if len(rows) != 1 || rows[0].Refused != 1 || rows[0].Unknown != 1 || rows[0].Head != "acme.v1.1.0" ||
+		rows[0].HeadState != rules.Unknown || !slices.Equal(rows[0].Reasons, []string{"olmv1.install-mode"}) {
+		t.Errorf("%+v", rows)
+	}
+	s.SingleOwn = true
+	edit := subject("type: AllNamespaces, supported: true", "type: OwnNamespace, supported: true")
+	edit.SingleOwn = true
+	if got := run(t, edit, rules.Options{Profiles: []rules.Profile{rules.OLMv1}}); len(got.Findings) > 0 {
+		t.Errorf("%q", lines(got))
+	}
+}
+
+func TestWaivers(t *testing.T) {
+	s := subject("supported: true", "supported: false", "name: stable\n", "name: alpha_1\n")
+	o := rules.Options{Profiles: []rules.Profile{rules.OLMv1}, FailOn: rules.Warning,
+		Now: time.Date(2027, 1, 31, 12, 0, 0, 0, time.UTC)}
+	for _, c := range []struct {
+		name, text, want string
+		passed           bool
+	}{
+		{"both are waived", `
+- {rule: olmv1.install-mode, bundle: "acme.*", reason: "own namespace, agreed", until: 2027-01-31}
+- {rule: olmv1.channel-name, reason: old clients, until: "2027-02-01"}`, "waived waived", true},
+		{"one has expired", `
+- {rule: olmv1.install-mode, reason: agreed, until: 2027-01-30}
+- {rule: olmv1.channel-name, reason: old clients, until: 2027-02-01}`, "error waived waiver.expired", false},
+		{"one is for another package", `
+- {rule: olmv1.install-mode, package: other, reason: agreed, until: 2027-02-01}
+- {rule: olmv1.channel-name, reason: old clients, until: 2027-02-01}`, "error waived waiver.unused", false},
+	} {
+		w, err := rules.ReadWaivers(strings.NewReader("waivers:"+c.text), "waivers.yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Waivers = w
+		report := run(t, s, o)
+		var got []string
+		for _, f := range report.Findings {
+			switch {
+			case f.Waived != "":
+				got = append(got, "waived")
+			case strings.HasPrefix(f.Rule, "waiver."):
+				got = append(got, f.Rule)
+			default:
+				got = append(got, string(f.Severity))
+			}
+		}
+		slices.Sort(got)
+		want := strings.Fields(c.want)
+		slices.Sort(want)
+		if !slices.Equal(got, want) || report.Passed != c.passed {
+			t.Errorf("%s: %q, passed %v", c.name, got, report.Passed)
+		}
+		if report.Bundles[0].State != rules.Refused {
+			t.Errorf("%s: a waiver does not change what the cluster does: %+v", c.name, report.Bundles[0])
+		}
+	}
+}
+
+func TestWrongWaivers(t *testing.T) {
+	for text, want := range map[string]string{
+		"waivers: [{rule: olmv1.dependency, until: 2027-01-31}]": "w.yaml:1: a waiver needs reason",
+		"waivers:\n- {rule: olmv1.dependency, reason: x, until: tomorrow}": "w.yaml:2: until: \"tomorrow\" is " +
+			"not a date",
+		"waivers: [{rule: a, reason: x, until: 2027-01-31, bundel: y}]":      "field bundel not found",
+		"waivers: [{rule: a, reason: x, until: 2027-01-31, package: \"[\"}]": "is not a pattern",
+		"waiver: []": "field waiver not found",
+	} {
+		if _, err := rules.ReadWaivers(strings.NewReader(text), "w.yaml"); err == nil ||
+			!strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+	w, err := rules.ReadWaivers(strings.NewReader("waivers: [{rule: olmv1.dependancy, reason: x, until: 2027-01-31}]"),
+		"w.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = rules.NewRun(rules.Options{Profiles: every, Waivers: w}, rules.CatalogRules())
+	if err == nil || !strings.Contains(err.Error(),
+		`w.yaml:1: there is no rule "olmv1.dependancy", did you mean "olmv1.dependency"?`) {
+		t.Error(err)
+	}
+}
+
+func TestWrongRuleData(t *testing.T) {
+	for text, want := range map[string]string{
+		"allowed_olm_image_registry_prefix: [a]": "there is no rule data",
+		"required_labels: x":                     "cannot unmarshal",
+	} {
+		if _, err := rules.ReadData(strings.NewReader(text), "d.yaml"); err == nil ||
+			!strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+func TestCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	r, err := rules.NewRun(rules.Options{Profiles: every}, rules.CatalogRules())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := rules.Catalog(ctx, r, subject()); err == nil {
+		t.Error("a cancelled check has no error")
+	}
+}

@@ -1,0 +1,86 @@
+package rules
+
+import (
+	"cmp"
+	"strconv"
+	"strings"
+)
+
+// Finding is a place where a rule is broken. Only Rule, Severity and Message are always set.
+type Finding struct {
+	Rule     string   `json:"rule"`
+	Severity Severity `json:"severity"`
+	Package  string   `json:"package,omitempty"`
+	Channel  string   `json:"channel,omitempty"`
+	Bundle   string   `json:"bundle,omitempty"`
+	// File is relative to the root of the catalog or bundle. Line counts from 1; 0 means that only the file is known.
+	File  string `json:"file,omitempty"`
+	Line  int    `json:"line,omitempty"`
+	Field string `json:"field,omitempty"`
+	// Image is the image that the finding is about, if it is not the one that is checked.
+	Image   string `json:"image,omitempty"`
+	Message string `json:"message"`
+	Fix     string `json:"fix,omitempty"`
+	// Waived has the reason of the waiver that accepts the finding; it is empty if none does.
+	Waived string `json:"waived,omitempty"`
+
+	path []any // of the value in the blob at Line, which is replaced by the value's line
+}
+
+// Place returns "file:line", "file", or what else says where the finding is.
+func (f Finding) Place() string {
+	switch {
+	case f.File != "" && f.Line > 0:
+		return f.File + ":" + strconv.Itoa(f.Line)
+	case f.File != "":
+		return f.File
+	}
+	return f.Object()
+}
+
+// Object returns package, channel and bundle, separated by slashes, or the image.
+func (f Finding) Object() string {
+	var parts []string
+	for _, s := range []string{f.Package, f.Channel, f.Bundle} {
+		if s != "" {
+			parts = append(parts, s)
+		}
+	}
+	return cmp.Or(strings.Join(parts, "/"), f.Image)
+}
+
+func (f Finding) compare(o Finding) int {
+	return cmp.Or(cmp.Compare(f.Package, o.Package), cmp.Compare(f.Channel, o.Channel),
+		cmp.Compare(f.Bundle, o.Bundle), cmp.Compare(f.File, o.File), cmp.Compare(f.Line, o.Line),
+		cmp.Compare(f.Rule, o.Rule), cmp.Compare(f.Field, o.Field), cmp.Compare(f.Image, o.Image),
+		cmp.Compare(f.Message, o.Message))
+}
+
+// Report is the result of a run. It is not changed afterwards.
+type Report struct {
+	// Subject is what was checked, as the user named it, Kind whether it is a catalog or a bundle.
+	Subject  string    `json:"subject"`
+	Kind     Scope     `json:"kind"`
+	Profiles []Profile `json:"profiles"`
+	// Passed is false if a rule is broken whose severity makes the check fail.
+	Passed   bool `json:"passed"`
+	Errors   int  `json:"errors"`
+	Warnings int  `json:"warnings"`
+	Waived   int  `json:"waived"`
+	// Findings are sorted by package, channel, bundle, file, line and rule.
+	Findings []Finding `json:"findings"`
+	// More is the number of further findings of each rule, beyond those that a report holds.
+	More map[string]int `json:"more,omitempty"`
+	// Rules are those that ran, NotRun those that belong to the profiles and could not.
+	Rules  []Rule   `json:"rules"`
+	NotRun []NotRun `json:"notRun,omitempty"`
+	// Bundles say of each bundle of a catalog, or of the bundle, whether OLM v1 installs it; empty without the profile
+	// olmv1.
+	Bundles []Installability `json:"bundles,omitempty"`
+}
+
+// NotRun is a rule that could not be checked.
+type NotRun struct {
+	Rule   string `json:"rule"`
+	Reason string `json:"reason"`
+}

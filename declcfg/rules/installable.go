@@ -1,0 +1,158 @@
+package rules
+
+import (
+	"cmp"
+	"slices"
+)
+
+// State says whether OLM v1 installs a bundle.
+type State string
+
+// The states of a bundle.
+const (
+	Installable State = "installable"
+	Refused     State = "refused"
+	// Unknown is the state of a bundle of which a catalog has no manifests: its image decides.
+	Unknown State = "unknown"
+)
+
+// Installability says whether OLM v1 installs a bundle.
+type Installability struct {
+	Package  string   `json:"package"`
+	Bundle   string   `json:"bundle"`
+	Version  string   `json:"version,omitempty"`
+	Channels []string `json:"channels"`
+	// Heads are the channels whose newest bundle it is.
+	Heads []string `json:"heads,omitempty"`
+	Image string   `json:"image,omitempty"`
+	State State    `json:"state"`
+	// Reasons are the rules that the bundle breaks, if it is refused.
+	Reasons []string `json:"reasons,omitempty"`
+}
+
+type bundleKey struct{ pkg, name string }
+
+// SetBundle records a bundle with its state as far as its manifests are known; what refuses it follows from the
+// findings. A second call for the same bundle replaces the first.
+func (r *Run) SetBundle(b Installability) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	key := bundleKey{b.Package, b.Bundle}
+	if i, ok := r.index[key]; ok {
+		r.bundles[i] = b
+		return
+	}
+	r.index[key] = len(r.bundles)
+	r.bundles = append(r.bundles, b)
+}
+
+// Known sets the state of a bundle whose manifests have been read since.
+func (r *Run) Known(pkg, bundle string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if i, ok := r.index[bundleKey{pkg, bundle}]; ok {
+		r.bundles[i].State = Installable
+	}
+}
+
+// Unknown returns the bundles whose manifests are not known, in the order in which they were recorded.
+func (r *Run) Unknown() []Installability {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var out []Installability
+	for _, b := range r.bundles {
+		if b.State == Unknown {
+			out = append(out, b)
+		}
+	}
+	return out
+}
+
+// refuse notes that a rule of OLM v1 refuses a bundle or, if bundle is empty, all bundles of a package.
+func (r *Run) refuse(pkg, bundle, rule string) {
+	r.refused[bundleKey{pkg, bundle}] = append(r.refused[bundleKey{pkg, bundle}], rule)
+}
+
+// installability returns the bundles with what refuses them, sorted by package, then in the order of the catalog.
+func (r *Run) installability() []Installability {
+	out := slices.Clone(r.bundles)
+	for i := range out {
+		b := &out[i]
+		reasons := slices.Concat(r.refused[bundleKey{b.Package, ""}], r.refused[bundleKey{b.Package, b.Bundle}])
+		slices.Sort(reasons)
+		if b.Reasons = slices.Compact(reasons); len(b.Reasons) > 0 {
+			b.State = Refused
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Installability) int { return cmp.Compare(a.Package, b.Package) })
+	return out
+}
+
+// ChannelState sums up the bundles of a channel.
+type ChannelState struct {
+	Package, Channel string
+	// Head is the newest bundle, HeadState whether OLM v1 installs it.
+	Head      string
+	HeadState State
+	// Installable, Refused and Unknown are how many bundles there are of each state.
+	Installable, Refused, Unknown int
+	// Reasons are the rules for which bundles are refused.
+	Reasons []string
+}
+
+// Matrix sums up bundles by package and channel, in the order of the bundles. Those of no channel have an empty one.
+func Matrix(bundles []Installability) []ChannelState {
+	type key struct{ pkg, channel string }
+	index := map[key]int{}
+	var out []ChannelState
+	for _, b := range bundles {
+		channels := b.Channels
+		if len(channels) == 0 {
+			channels = []string{""}
+		}
+		for _, name := range channels {
+			k := key{b.Package, name}
+			i, ok := index[k]
+			if !ok {
+				i, index[k] = len(out), len(out)
+				out = append(out, ChannelState{Package: b.Package, Channel: name})
+			}
+			out[i].add(b)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b ChannelState) int {
+		return cmp.Or(cmp.Compare(a.Package, b.Package), cmp.Compare(a.Channel, b.Channel))
+	})
+	return out
+}
+
+func (s *ChannelState) add(b Installability) {
+	switch b.State {
+	case Installable:
+		s.Installable++
+	case Refused:
+		s.Refused++
+	default:
+		s.Unknown++
+	}
+	if slices.Contains(b.Heads, s.Channel) {
+		s.Head, s.HeadState = b.Bundle, b.State
+	}
+	for _, r := range b.Reasons {
+		if !slices.Contains(s.Reasons, r) {
+			s.Reasons = append(s.Reasons, r)
+		}
+	}
+	slices.Sort(s.Reasons)
+}
+
+// Unknown returns how many bundles have the state [Unknown].
+func (r *Report) Unknown() int {
+	n := 0
+	for _, b := range r.Bundles {
+		if b.State == Unknown {
+			n++
+		}
+	}
+	return n
+}

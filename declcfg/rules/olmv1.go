@@ -1,0 +1,250 @@
+package rules
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/declcfg/property"
+	"github.com/operator-bindery/bindery/declcfg/resolve"
+)
+
+var v1 = []Profile{OLMv1}
+
+// The rules of OLM v1 that catalogs and bundles share. Their identifiers are those of the reasons in the account of
+// installability.
+var (
+	RuleUnreadable = Rule{ID: "olmv1.unreadable", Severity: Error, Profiles: v1, Scopes: []Scope{OnCatalog, OnBundle},
+		Title: "OLM v1 can read the files.", Fix: "mend the file; catalogd and operator-controller read all of them"}
+	RuleDependency = Rule{ID: "olmv1.dependency", Severity: Error, Profiles: v1, Scopes: []Scope{OnCatalog, OnBundle},
+		Title: "The bundle has no dependency on packages, APIs or constraints.",
+		Fix: "install what it needs by other means and remove the dependency from dependencies.yaml: OLM v1 has no " +
+			"resolver of dependencies"}
+	RuleInstallMode = Rule{ID: "olmv1.install-mode", Severity: Error, Profiles: v1,
+		Scopes: []Scope{OnCatalog, OnBundle}, Title: "The bundle supports an install mode that the cluster offers.",
+		Fix: "support AllNamespaces, or turn on the gate SingleOwnNamespaceInstallSupport in the cluster"}
+	RuleAPIService = Rule{ID: "olmv1.api-service", Severity: Error, Profiles: v1, Scopes: []Scope{OnCatalog, OnBundle},
+		Title: "The bundle owns no API service.", Fix: "serve the API by a CustomResourceDefinition"}
+)
+
+// Gates are the gates of resolution.
+func (s *CatalogSubject) gates() resolve.Gates { return resolve.Gates{BundleReleaseSupport: s.Release} }
+
+// installability returns what is known of a bundle before its manifests.
+func (p *packageCheck) installability(b *declcfg.Bundle) Installability {
+	out := Installability{Package: b.Package, Bundle: b.Name, Image: b.Image, State: Unknown, Channels: []string{}}
+	version, release, err := resolve.Version(b, p.gates())
+	if err == nil {
+		if out.Version = version; release != "" {
+			out.Version += "+" + release
+		}
+	}
+	for _, c := range p.channels {
+		if !slices.ContainsFunc(c.Entries, func(e declcfg.ChannelEntry) bool { return e.Name == b.Name }) {
+			continue
+		}
+		out.Channels = append(out.Channels, c.Name)
+		if slices.Contains(c.Heads(), b.Name) {
+			out.Heads = append(out.Heads, c.Name)
+		}
+	}
+	return out
+}
+
+var bundleChecks = []Check[bundleCheck]{
+	{[]Rule{RuleDependency}, findDependency},
+	{[]Rule{{ID: "olmv1.version", Severity: Error, Profiles: v1, Scopes: []Scope{OnCatalog},
+		Title: "The bundle has a property olm.package with a semantic version.",
+		Fix:   "give the property a version such as 1.2.3, without a leading v"}}, findVersion},
+	{[]Rule{RuleInstallMode, RuleAPIService}, findInMetadata},
+	{[]Rule{{ID: "olmv1.unreachable", Severity: Warning, Profiles: v1, Scopes: []Scope{OnCatalog},
+		Title: "The bundle is an entry of a channel.",
+		Fix:   "add it to a channel: no upgrade leads to it"}}, findUnreachable},
+	{[]Rule{fbcMetadata, fbcPinned, fbcRegistry}, findFragmentBundle},
+	{[]Rule{relatedRegistries, relatedPinned, RelatedAccessible, RelatedMediaType}, findRelated},
+}
+
+// findDependency implements OLMV1 section 4.4: the first property of these types is named.
+func findDependency(_ context.Context, b bundleCheck, emit Emit) {
+	typ, ok := resolve.Dependency(b.bundle)
+	if !ok {
+		return
+	}
+	i := slices.IndexFunc(b.bundle.Properties, func(q declcfg.Property) bool { return q.Type == typ })
+	emit(at(b.bundle, []any{"properties", i}, fmt.Sprintf(
+		"bundle %q has a dependency declared via property %q which is currently not supported", b.bundle.Name, typ)))
+}
+
+// findVersion implements OLMV1 section 4.2.
+func findVersion(_ context.Context, b bundleCheck, emit Emit) {
+	if _, _, err := resolve.Version(b.bundle, b.gates()); err != nil {
+		var path []any
+		if i := slices.IndexFunc(b.bundle.Properties, isPackage); i >= 0 {
+			path = []any{"properties", i}
+		}
+		emit(at(b.bundle, path, err.Error()))
+	}
+}
+
+func isPackage(q declcfg.Property) bool { return q.Type == typePackage }
+
+// findInMetadata implements OLMV1 section 1.2 as far as olm.csv.metadata says it.
+func findInMetadata(_ context.Context, b bundleCheck, emit Emit) {
+	i := slices.IndexFunc(b.bundle.Properties, func(q declcfg.Property) bool { return q.Type == typeMetadata })
+	if i < 0 || b.bundle.HasObjects {
+		return // the manifests say it, or nothing does
+	}
+	var m property.CSVMetadata
+	if err := json.Unmarshal(b.bundle.Properties[i].Value, &m); err != nil {
+		return // OLM v1 does not read it
+	}
+	path := []any{"properties", i}
+	if len(m.APIServiceDefinitions.Owned) > 0 {
+		f := at(b.bundle, path, "unsupported bundle: apiServiceDefintions are not supported")
+		f.Rule = RuleAPIService.ID
+		emit(f)
+	}
+	if len(m.InstallModes) == 0 {
+		return // the property has none if the manifest has none, or if it was made by an old program
+	}
+	supported := map[string]bool{}
+	for _, mode := range m.InstallModes {
+		supported[mode.Type] = supported[mode.Type] || mode.Supported
+	}
+	f := at(b.bundle, path, "")
+	f.Rule = RuleInstallMode.ID
+	switch {
+	case !b.SingleOwn && !supported["AllNamespaces"]:
+		f.Message = "unsupported bundle: bundle does not support AllNamespaces install mode"
+		emit(f)
+	case b.SingleOwn && !supported["AllNamespaces"] && !supported["SingleNamespace"] && !supported["OwnNamespace"]:
+		f.Message = "unsupported bundle: bundle must support at least one of [AllNamespaces SingleNamespace " +
+			"OwnNamespace] install modes"
+		emit(f)
+	}
+}
+
+func findUnreachable(_ context.Context, b bundleCheck, emit Emit) {
+	if len(b.installability(b.bundle).Channels) == 0 {
+		emit(at(b.bundle, nil, fmt.Sprintf("bundle %q is in no channel of package %q", b.bundle.Name, b.name)))
+	}
+}
+
+var packageChecks = []Check[*packageCheck]{
+	{[]Rule{{ID: "olmv1.package-name", Severity: Error, Profiles: v1, Scopes: []Scope{OnCatalog},
+		Title: "The name of the package is a DNS subdomain.",
+		Fix:   "rename the package: a ClusterExtension cannot ask for it"}}, findPackageName},
+	{[]Rule{{ID: "olmv1.channel-name", Severity: Warning, Profiles: v1, Scopes: []Scope{OnCatalog},
+		Title: "The name of a channel is a DNS subdomain.",
+		Fix:   "rename the channel: a ClusterExtension cannot ask for it"}}, findChannelName},
+	{[]Rule{{ID: "olmv1.shadowed", Severity: Warning, Profiles: v1, Scopes: []Scope{OnCatalog},
+		Title: "No two bundles of a package have the same version and release.",
+		Fix:   "give one of them another version: a ClusterExtension that asks for the version gets the first"}},
+		findShadowed},
+}
+
+// dns1123 returns why a name is not a DNS-1123 subdomain.
+func dns1123(name string) string {
+	for _, text := range validation.IsDNS1123Subdomain(name) {
+		return text
+	}
+	return ""
+}
+
+func findPackageName(_ context.Context, p *packageCheck, emit Emit) {
+	if why := dns1123(p.name); why != "" {
+		f := Finding{Package: p.name, Message: fmt.Sprintf("package name %q: %s", p.name, why)}
+		if p.pkg != nil {
+			f = at(p.pkg, []any{"name"}, f.Message)
+		}
+		emit(f)
+	}
+}
+
+func findChannelName(_ context.Context, p *packageCheck, emit Emit) {
+	for _, c := range p.channels {
+		if why := dns1123(c.Name); why != "" {
+			emit(at(c, []any{"name"}, fmt.Sprintf("channel name %q: %s", c.Name, why)))
+		}
+	}
+}
+
+func findShadowed(_ context.Context, p *packageCheck, emit Emit) {
+	var bundles []declcfg.Bundle
+	for _, b := range p.bundles {
+		bundles = append(bundles, *b)
+	}
+	for _, group := range resolve.Shadowed(bundles, p.gates()) {
+		for _, other := range group[1:] {
+			i := slices.IndexFunc(bundles, func(b declcfg.Bundle) bool { return b.Name == other.Bundle })
+			emit(at(&bundles[i], []any{"name"}, fmt.Sprintf(
+				"bundle %q has the version %s of bundle %q, which is found first", other.Bundle,
+				versionText(group[0]), group[0].Bundle)))
+		}
+	}
+}
+
+func versionText(s resolve.Step) string {
+	if s.Release == "" {
+		return s.Version
+	}
+	return s.Version + "+" + s.Release
+}
+
+var blobChecks = []Check[*catalogCheck]{
+	{[]Rule{RuleUnreadable}, func(context.Context, *catalogCheck, Emit) {}}, // see catalogCheck.unreadable
+	{[]Rule{{ID: "olmv1.overwritten", Severity: Warning, Profiles: v1, Scopes: []Scope{OnCatalog},
+		Title: "No two blobs have the same schema, package and name.",
+		Fix:   "remove one of them: operator-controller keeps the last one only"}}, findOverwritten},
+}
+
+// findOverwritten implements OLMV1 section 4.1: blobs are filed under their schema, package and name.
+func findOverwritten(_ context.Context, c *catalogCheck, emit Emit) {
+	type key struct{ schema, pkg, name string }
+	last := map[key]declcfg.IndexedDocument{}
+	for _, d := range c.index.Documents() {
+		if d.Package == "" {
+			continue
+		}
+		k := key{d.Schema, d.Package, d.Name}
+		if before, ok := last[k]; ok {
+			f := Finding{Package: d.Package, File: before.File, Line: before.Line, Message: fmt.Sprintf(
+				"the %s %q is overwritten by the one in %s", d.Schema, d.Name, place(d))}
+			switch d.Schema {
+			case declcfg.SchemaBundle:
+				f.Bundle = d.Name
+			case declcfg.SchemaChannel:
+				f.Channel = d.Name
+			}
+			emit(f)
+		}
+		last[k] = d
+	}
+}
+
+func place(d declcfg.IndexedDocument) string {
+	return Finding{File: d.File, Line: d.Line}.Place()
+}
+
+// unreadable reports why a catalog, or a package of it, cannot be read.
+func (c *catalogCheck) unreadable(pkg string, err error) error {
+	emit := c.run.emitOf([]Rule{RuleUnreadable})
+	var invalid *declcfg.ValidationError
+	if !errors.As(err, &invalid) {
+		return err
+	}
+	for _, p := range invalid.Problems {
+		f := problem(p)
+		f.Rule = RuleUnreadable.ID
+		if f.Package == "" {
+			f.Package = pkg
+		}
+		emit(f)
+	}
+	return nil
+}

@@ -1,0 +1,129 @@
+package rules
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/operator-bindery/bindery/internal/nearest"
+)
+
+// Severity says how bad it is to break a rule.
+type Severity string
+
+// The severities. A broken rule of severity Error makes whoever the profile stands for refuse the catalog or bundle.
+const (
+	Error   Severity = "error"
+	Warning Severity = "warning"
+)
+
+// atLeast reports whether a severity is as bad as another.
+func (s Severity) atLeast(o Severity) bool { return s == Error || o == Warning }
+
+// Profile names a set of rules: those of one cluster component or pipeline.
+type Profile string
+
+// The profiles.
+const (
+	OPM       Profile = "opm"       // opm validate, opm alpha bundle validate
+	OLMv1     Profile = "olmv1"     // operator-controller and catalogd
+	Konflux   Profile = "konflux"   // the tasks validate-fbc and fbc-target-index-pruning-check
+	Conforma  Profile = "conforma"  // the packages olm, labels and base_image_registries of its release policy
+	Community Profile = "community" // the pipelines of community catalogs
+)
+
+// Profiles returns all profiles with a description of each.
+func Profiles() []ProfileInfo {
+	return []ProfileInfo{
+		{OPM, "what opm's validate commands refuse"},
+		{OLMv1, "what OLM v1 can install, and what catalogd serves"},
+		{Konflux, "what Konflux' validate-fbc and pruning check refuse in a catalog image"},
+		{Conforma, "what Conforma's release policy refuses in bundle and catalog images"},
+		{Community, "what the pipelines of community catalogs refuse"},
+	}
+}
+
+// ProfileInfo describes a profile.
+type ProfileInfo struct {
+	Name  Profile `json:"name"`
+	Usage string  `json:"usage"`
+}
+
+// ParseProfile returns the profile of a name.
+func ParseProfile(name string) (Profile, error) {
+	var names []string
+	for _, p := range Profiles() {
+		if string(p.Name) == name {
+			return p.Name, nil
+		}
+		names = append(names, string(p.Name))
+	}
+	if near, ok := nearest.Name(name, names); ok {
+		return "", fmt.Errorf("unknown profile %q, did you mean %q?", name, near)
+	}
+	return "", fmt.Errorf("unknown profile %q, expected one of %s", name, strings.Join(names, ", "))
+}
+
+// Scope is what a rule looks at.
+type Scope string
+
+// The scopes of rules.
+const (
+	OnCatalog Scope = "catalog"
+	OnBundle  Scope = "bundle"
+	OnImage   Scope = "image"
+)
+
+// Rule describes one rule.
+type Rule struct {
+	// ID is stable: scripts, waivers and reports name the rule by it.
+	ID       string    `json:"id"`
+	Severity Severity  `json:"severity"`
+	Profiles []Profile `json:"profiles"`
+	Scopes   []Scope   `json:"scopes"`
+	// Title is a sentence that says what the rule demands, Fix one that says what to do if it is broken.
+	Title string `json:"title"`
+	Fix   string `json:"fix"`
+	// Data is the key of the rule data that the rule needs; empty if it needs none.
+	Data string `json:"data,omitempty"`
+}
+
+// In reports whether the rule belongs to a profile.
+func (r Rule) In(p Profile) bool { return slices.Contains(r.Profiles, p) }
+
+// On reports whether the rule looks at what has the scope.
+func (r Rule) On(s Scope) bool { return slices.Contains(r.Scopes, s) }
+
+// Check is a rule with the function that finds where a subject breaks it. A function with several rules is called once
+// if one of them is wanted; what it emits of the others is dropped.
+type Check[T any] struct {
+	Rules []Rule
+	Find  func(ctx context.Context, subject T, emit Emit)
+}
+
+// Emit reports a finding. Its Rule is set by the caller; severity and fix are those of the rule.
+type Emit func(Finding)
+
+// RulesOf returns the rules of checks in their order.
+func RulesOf[T any](checks []Check[T]) []Rule {
+	var out []Rule
+	for _, c := range checks {
+		out = append(out, c.Rules...)
+	}
+	return out
+}
+
+// Each calls the functions of the checks of which the run wants a rule.
+func Each[T any](ctx context.Context, r *Run, checks []Check[T], subject T) error {
+	for _, c := range checks {
+		if !slices.ContainsFunc(c.Rules, func(rule Rule) bool { return r.Wants(rule) }) {
+			continue
+		}
+		c.Find(ctx, subject, r.emitOf(c.Rules))
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,191 @@
+package rules
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Waivers accept findings for a reason, until a date.
+type Waivers struct {
+	file    string
+	entries []waiver
+}
+
+type waiver struct {
+	Rule    string `yaml:"rule"`
+	Package string `yaml:"package"`
+	Channel string `yaml:"channel"`
+	Bundle  string `yaml:"bundle"`
+	File    string `yaml:"file"`
+	Reason  string `yaml:"reason"`
+	Until   string `yaml:"until"`
+
+	line int
+	end  time.Time
+	used bool
+}
+
+// maxWaivers limits the bytes of a file of waivers, and their number.
+const (
+	maxWaiverFile = 1 << 20
+	maxWaivers    = 10_000
+)
+
+// waiverRules are the rules on waivers themselves. They belong to every profile.
+var waiverRules = []Rule{
+	{ID: "waiver.expired", Severity: Error, Profiles: allProfiles(), Scopes: []Scope{OnCatalog, OnBundle},
+		Title: "A waiver that has expired accepts nothing.",
+		Fix:   "mend what it was for, or agree on another date"},
+	{ID: "waiver.unused", Severity: Warning, Profiles: allProfiles(), Scopes: []Scope{OnCatalog, OnBundle},
+		Title: "A waiver accepts at least one finding.",
+		Fix:   "remove it from the file"},
+}
+
+func allProfiles() []Profile { return []Profile{OPM, OLMv1, Konflux, Conforma, Community} }
+
+// ReadWaivers reads waivers from YAML: a map with the list waivers. Each has a rule, a reason, and until, the last day
+// on which it counts, as 2027-01-31 in UTC. package, channel, bundle and file narrow it down; they may have the
+// wildcards of [path.Match]. All errors are reported together, with the line of each.
+func ReadWaivers(r io.Reader, name string) (*Waivers, error) {
+	text, err := io.ReadAll(io.LimitReader(r, maxWaiverFile+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > maxWaiverFile {
+		return nil, fmt.Errorf("%s: larger than %d bytes", name, maxWaiverFile)
+	}
+	var file struct {
+		Waivers []yaml.Node `yaml:"waivers"`
+	}
+	if err := strictly(text, &file); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if len(file.Waivers) > maxWaivers {
+		return nil, fmt.Errorf("%s: more than %d waivers", name, maxWaivers)
+	}
+	w := &Waivers{file: name}
+	var errs []error
+	for i := range file.Waivers {
+		e, err := readWaiver(&file.Waivers[i])
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s:%d: %w", name, file.Waivers[i].Line, err))
+			continue
+		}
+		w.entries = append(w.entries, e)
+	}
+	return w, errors.Join(errs...)
+}
+
+// strictly decodes one YAML document and refuses fields that it does not know.
+func strictly(text []byte, into any) error { return decode(text, into, true) }
+
+// loosely decodes one YAML document.
+func loosely(text []byte, into any) error { return decode(text, into, false) }
+
+func decode(text []byte, into any, strict bool) error {
+	dec := yaml.NewDecoder(bytes.NewReader(text))
+	dec.KnownFields(strict)
+	if err := dec.Decode(into); err != nil && !errors.Is(err, io.EOF) {
+		return errors.New(strings.ReplaceAll(strings.TrimPrefix(err.Error(), "yaml: "), "\n", " "))
+	}
+	return nil
+}
+
+func readWaiver(n *yaml.Node) (waiver, error) {
+	e := waiver{line: n.Line}
+	text, err := yaml.Marshal(n)
+	if err != nil {
+		return e, err
+	}
+	if err := strictly(text, &e); err != nil {
+		return e, errors.New("a waiver has rule, reason, until, and package, channel, bundle or file: " + err.Error())
+	}
+	for _, f := range []struct{ name, value string }{{"rule", e.Rule}, {"reason", e.Reason}, {"until", e.Until}} {
+		if strings.TrimSpace(f.value) == "" {
+			return e, fmt.Errorf("a waiver needs %s", f.name)
+		}
+	}
+	day, err := time.Parse(time.DateOnly, e.Until)
+	if err != nil {
+		return e, fmt.Errorf("until: %q is not a date such as 2027-01-31", e.Until)
+	}
+	e.end = day.AddDate(0, 0, 1)
+	for _, pattern := range []string{e.Package, e.Channel, e.Bundle, e.File} {
+		if _, err := path.Match(pattern, ""); err != nil {
+			return e, fmt.Errorf("%q is not a pattern: %w", pattern, err)
+		}
+	}
+	return e, nil
+}
+
+// CheckRules refuses waivers for rules that do not exist.
+func (w *Waivers) CheckRules(known []Rule) error {
+	if w == nil {
+		return nil
+	}
+	var errs []error
+	for _, e := range w.entries {
+		if err := CheckID(e.Rule, known); err != nil {
+			errs = append(errs, fmt.Errorf("%s:%d: %w", w.file, e.line, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// apply marks a finding as accepted by the first waiver that fits.
+func (w *Waivers) apply(f *Finding, now time.Time) {
+	if w == nil {
+		return
+	}
+	for i := range w.entries {
+		if e := &w.entries[i]; e.fits(f) {
+			e.used = true
+			if now.Before(e.end) {
+				f.Waived = e.Reason + " (until " + e.Until + ")"
+				return
+			}
+		}
+	}
+}
+
+func (e *waiver) fits(f *Finding) bool {
+	if e.Rule != f.Rule {
+		return false
+	}
+	for _, p := range [][2]string{{e.Package, f.Package}, {e.Channel, f.Channel}, {e.Bundle, f.Bundle},
+		{e.File, f.File}} {
+		if ok, _ := path.Match(p[0], p[1]); p[0] != "" && !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// leftover returns findings about waivers that have expired, or whose rules ran and found nothing that they fit.
+func (w *Waivers) leftover(now time.Time, ran map[string]Rule) (out []Finding) {
+	if w == nil {
+		return nil
+	}
+	for _, e := range w.entries {
+		f := Finding{File: w.file, Line: e.line}
+		switch {
+		case e.used && !now.Before(e.end):
+			f.Rule, f.Severity, f.Fix = waiverRules[0].ID, waiverRules[0].Severity, waiverRules[0].Fix
+			f.Message = fmt.Sprintf("the waiver for %s counted until %s", e.Rule, e.Until)
+		case !e.used && ran[e.Rule].ID != "":
+			f.Rule, f.Severity, f.Fix = waiverRules[1].ID, waiverRules[1].Severity, waiverRules[1].Fix
+			f.Message = fmt.Sprintf("nothing needs the waiver for %s", e.Rule)
+		default:
+			continue
+		}
+		out = append(out, f)
+	}
+	return out
+}

@@ -1,0 +1,231 @@
+// Package checkup checks what a reference names, a catalog or a bundle, by the rules of declcfg/rules and bundle/check.
+// It reads directories and images and hands both packages what they need.
+package checkup
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/operator-bindery/bindery/bundle"
+	"github.com/operator-bindery/bindery/bundle/check"
+	"github.com/operator-bindery/bindery/bundle/manifests"
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/declcfg/rules"
+	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/bundlefs"
+	"github.com/operator-bindery/bindery/render"
+)
+
+// Options say what is checked and how.
+type Options struct {
+	rules.Options
+	// Settings are those of the cluster for OLM v1, ReleaseSupport its gate BundleReleaseSupport.
+	Settings       manifests.Settings
+	ReleaseSupport bool
+	// OCP is the OpenShift version of a catalog; empty: that of its base image.
+	OCP string
+	// Released names the released catalog for the pruning check; empty: none.
+	Released string
+	// Snapshot is the release snapshot that a bundle's images are compared with; nil: none.
+	Snapshot *Snapshot
+	// Pull reads what only registries have: the images of bundles, the layers of the image, its base.
+	Pull bool
+	// Render has the client and the limits, Jobs how many bundles are checked at once.
+	Render render.Options
+	Jobs   int
+	// Progress is called after each bundle that was pulled, with how many there are.
+	Progress func(done, all int)
+}
+
+// ErrKind is the error for what is neither a catalog nor a bundle.
+var ErrKind = errors.New("neither a catalog nor a bundle")
+
+// Rules returns all rules, each once, sorted by identifier.
+func Rules() []rules.Rule {
+	byID := map[string]rules.Rule{}
+	for _, r := range slices.Concat(rules.CatalogRules(), check.BundleRules()) {
+		byID[r.ID] = r
+	}
+	out := make([]rules.Rule, 0, len(byID))
+	for _, id := range slices.Sorted(maps.Keys(byID)) {
+		out = append(out, byID[id])
+	}
+	return out
+}
+
+// checkup is one check.
+type checkup struct {
+	Options
+	run *rules.Run
+}
+
+// Check checks what a reference names: a directory with a catalog or a bundle, or an image of one. What is wrong with
+// it is in the report; the error is about reading it. Errors of the options are those of [rules.NewRun].
+func Check(ctx context.Context, ref string, o Options) (_ *rules.Report, err error) {
+	if o.Now.IsZero() {
+		o.Now = time.Now()
+	}
+	run, err := rules.NewRun(o.Options, Rules())
+	if err != nil {
+		return nil, err
+	}
+	if o.Render.Images == nil {
+		if o.Render.Images, err = images.NewClient(images.ClientOptions{}); err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, o.Render.Images.Close()) }()
+	}
+	c := &checkup{o, run}
+	kind, err := render.Classify(ref)
+	if err != nil {
+		return nil, err
+	}
+	scope := rules.OnCatalog
+	switch kind {
+	case render.CatalogDirectory:
+		err = c.catalogDirectory(ctx, ref)
+	case render.BundleDirectory:
+		scope, err = rules.OnBundle, c.bundleDirectory(ctx, ref)
+	case render.Image:
+		scope, err = c.image(ctx, ref)
+	default:
+		err = fmt.Errorf("%q is a %s, %w", ref, kind, ErrKind)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return run.Report(ref, scope), nil
+}
+
+func (c *checkup) catalogDirectory(ctx context.Context, dir string) error {
+	root, err := declcfg.OpenDir(dir)
+	if err != nil {
+		return err
+	}
+	return c.catalog(ctx, root, nil, nil)
+}
+
+// catalog checks a catalog. unread is why its files cannot be read.
+func (c *checkup) catalog(ctx context.Context, fsys fs.FS, img *rules.Image, unread []rules.Finding) error {
+	s := rules.CatalogSubject{FS: fsys, Load: declcfg.LoadOptions{Jobs: c.Jobs}, Image: img, OCP: c.OCP, Unread: unread,
+		SingleOwn: slices.Contains(c.Settings.Gates, manifests.SingleOwnNamespace), Release: c.ReleaseSupport,
+		Manifests: check.CatalogManifests(c.Settings)}
+	if c.Released != "" {
+		released, err := c.released(ctx)
+		if err != nil {
+			return err
+		}
+		s.Released = released
+	}
+	related := c.relatedImages(&s)
+	if err := rules.Catalog(ctx, c.run, s); err != nil {
+		return err
+	}
+	if err := related.check(ctx); err != nil {
+		return err
+	}
+	return c.pull(ctx)
+}
+
+// released reads the channels of the released catalog.
+func (c *checkup) released(ctx context.Context) (*declcfg.Catalog, error) {
+	o := c.Render
+	o.Skeleton = true
+	blobs, err := render.Reference(ctx, c.Released, o)
+	if err != nil {
+		return nil, err
+	}
+	out := &declcfg.Catalog{}
+	for b, err := range blobs {
+		if err != nil {
+			return nil, fmt.Errorf("released catalog: %w", err)
+		}
+		if ch, ok := b.(*declcfg.Channel); ok {
+			out.Channels = append(out.Channels, *ch)
+		}
+	}
+	return out, nil
+}
+
+func (c *checkup) bundleDirectory(ctx context.Context, dir string) error {
+	root, err := bundlefs.OpenDir(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	return c.bundle(ctx, root.FS(), nil)
+}
+
+// bundle checks the bundle in fsys.
+func (c *checkup) bundle(ctx context.Context, fsys fs.FS, img *rules.Image) error {
+	o := bundle.ReadOptions{}
+	if img != nil {
+		o.Labels = img.Labels
+	}
+	b, err := bundle.Read(ctx, fsys, o)
+	if !check.IsRead(b, err) {
+		return err
+	}
+	if err := rules.CheckImage(ctx, c.run, img); err != nil {
+		return err
+	}
+	s := check.Subject{FS: fsys, Bundle: b, Image: img, Settings: c.Settings}
+	if err := check.CheckRules(ctx, c.run, s); err != nil {
+		return err
+	}
+	return c.snapshot(ctx, s)
+}
+
+// image checks what an image holds.
+func (c *checkup) image(ctx context.Context, ref string) (scope rules.Scope, err error) {
+	if err := render.CheckName(ref); err != nil {
+		return "", err
+	}
+	client := c.Render.Images
+	img, err := client.Open(ctx, ref)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, img.Close()) }()
+	facts, err := c.facts(ctx, client, img)
+	if err != nil {
+		return "", err
+	}
+	kind, dir, err := render.KindOfImage(facts.Labels)
+	switch {
+	case err != nil:
+		return rules.OnCatalog, c.catalog(ctx, none, facts, nil) // the label that is missing is a finding
+	case kind == render.CatalogImage:
+		facts.FBC = true
+		return rules.OnCatalog, c.catalogImage(ctx, img, dir, facts)
+	case kind == render.BundleImage:
+		return rules.OnBundle, c.bundleImage(ctx, img, facts)
+	}
+	return "", fmt.Errorf("%q is a %s, %w", ref, kind, ErrKind)
+}
+
+func (c *checkup) bundleImage(ctx context.Context, img *images.Image, facts *rules.Image) (err error) {
+	tree, err := img.Extract(ctx, append(bundle.Paths(facts.Labels), "manifests", "metadata"), c.extract())
+	if err != nil {
+		return fmt.Errorf("unpack image %q: %w", img.Name, err)
+	}
+	defer func() { err = errors.Join(err, tree.Close()) }()
+	return c.bundle(ctx, tree, facts)
+}
+
+func (c *checkup) extract() images.ExtractOptions {
+	limits := c.Render.ImageLimits
+	if limits.Uncompressed == 0 {
+		limits.Uncompressed = render.MaxBundleImage
+	}
+	return images.ExtractOptions{Limits: limits, Temp: c.Render.TempDir}
+}
+
+// none is a file system without files.
+var none embed.FS

@@ -1,0 +1,58 @@
+package checkup
+
+import (
+	"context"
+	"io/fs"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/operator-bindery/bindery/bundle/check"
+	"github.com/operator-bindery/bindery/declcfg/rules"
+	"github.com/operator-bindery/bindery/render"
+)
+
+// pull reads the images of the bundles whose manifests the catalog lacks, and applies the rules of OLM v1 to them. An
+// image that cannot be read is a finding: a cluster cannot read it either.
+func (c *checkup) pull(ctx context.Context) error {
+	unknown := c.run.Unknown()
+	if !c.Pull || len(unknown) == 0 {
+		return nil
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(max(c.Jobs, 2))
+	var mu sync.Mutex
+	done := 0
+	for _, b := range unknown {
+		g.Go(func() error {
+			if err := c.pullBundle(ctx, b); err != nil {
+				return err
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if done++; c.Progress != nil {
+				c.Progress(done, len(unknown))
+			}
+			return context.Cause(ctx)
+		})
+	}
+	return g.Wait()
+}
+
+func (c *checkup) pullBundle(ctx context.Context, b rules.Installability) error {
+	s := check.Subject{Package: b.Package, Name: b.Bundle, Settings: c.Settings}
+	var inner error
+	err := render.BundleFiles(ctx, b.Image, c.Render, func(f render.FetchedBundle, fsys fs.FS) error {
+		s.FS, s.Bundle = fsys, f.Bundle
+		inner = check.OLMv1(ctx, c.run, s)
+		return inner
+	})
+	switch {
+	case inner != nil || ctx.Err() != nil:
+		return inner
+	case err != nil:
+		return check.Unreadable(ctx, c.run, s, err)
+	}
+	c.run.Known(b.Package, b.Bundle)
+	return nil
+}
