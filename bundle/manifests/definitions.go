@@ -6,6 +6,7 @@ import (
 
 	"github.com/operator-framework/api/pkg/operators/v1alpha1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
 func preservesUnknown(name string) string {
@@ -24,19 +25,30 @@ func (g *generation) addDefinitions() error {
 		}
 	}
 	for _, d := range g.crds {
-		crd := d.CustomResourceDefinition // its maps and lists are shared and not changed
-		if w, ok := converted[crd.Name]; ok {
-			if crd.Spec.PreserveUnknownFields {
-				return refusef("%s", preservesUnknown(crd.Name))
+		o := d.Object
+		if w, ok := converted[d.Name]; ok {
+			if d.preservesUnknown {
+				return refusef("%s", preservesUnknown(d.Name))
 			}
-			crd.Spec.Conversion = g.conversion(w)
-			crd.Annotations = g.certs.annotate(crd.Annotations, g.namespace, namesFor(w.DeploymentName))
+			var err error
+			if o, err = g.withConversion(o, w); err != nil {
+				return err
+			}
 		}
-		if err := g.add(crd.APIVersion, crd.Kind, crd.Namespace, crd.Name, crd); err != nil {
-			return err
-		}
+		g.objects = append(g.objects, o)
 	}
 	return nil
+}
+
+// withConversion returns a definition with the address of its conversion webhook.
+func (g *generation) withConversion(o Object, w v1alpha1.WebhookDescription) (Object, error) {
+	var crd apiextensionsv1.CustomResourceDefinition
+	if err := utiljson.Unmarshal(o.JSON, &crd); err != nil {
+		return o, fmt.Errorf("%s: %w", o, err)
+	}
+	crd.Spec.Conversion = g.conversion(w)
+	crd.Annotations = g.certs.annotate(crd.Annotations, g.namespace, namesFor(w.DeploymentName))
+	return newObject(o.APIVersion, o.Kind, o.Namespace, o.Name, crd)
 }
 
 func (g *generation) conversion(w v1alpha1.WebhookDescription) *apiextensionsv1.CustomResourceConversion {
