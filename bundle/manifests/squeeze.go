@@ -9,8 +9,8 @@ import (
 )
 
 // squeeze takes canonical JSON through a type: what comes out is what the type would print, as canonical JSON. It is
-// false for text that the type may refuse or print in another way than it is written, such as fractions; the type itself
-// is for these.
+// false for text that the type may refuse or print in another way than it is written, such as fractions; the type
+// itself is for these.
 func (l *layout) squeeze(text []byte) ([]byte, bool) {
 	s := &squeezer{text: text, out: make([]byte, 0, len(text)+len(text)/8)}
 	s.value(l)

@@ -56,15 +56,19 @@ const crdHead = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceD
 var oddDefinitions = []string{
 	crdHead + `"spec":null}`,
 	crdHead + `"spec":{"unknown":{"a":[1]},"versions":[]},"status":{}}`,
-	crdHead + `"spec":{"names":{"categories":[],"shortNames":["b"],"plural":null},"scope":"","preserveUnknownFields":false}}`,
-	crdHead + `"spec":{"versions":[{"name":"v1","served":true,"schema":{"openAPIV3Schema":{"properties":{},"required":[],` +
+	crdHead +
+		`"spec":{"names":{"categories":[],"shortNames":["b"],"plural":null},"scope":"","preserveUnknownFields":false}}`,
+	crdHead +
+		`"spec":{"versions":[{"name":"v1","served":true,"schema":{"openAPIV3Schema":{"properties":{},"required":[],` +
 		`"nullable":false,"maximum":10,"minimum":0,"maxLength":0,"enum":[null,"a<b",1,{"z":1,"a":2}],"default":null,` +
 		`"additionalProperties":false,"items":{},"x-kubernetes-int-or-string":false,"description":""}}}]}}`,
-	crdHead + `"spec":{"versions":[{"additionalPrinterColumns":[{"jsonPath":".a","name":"b","type":"string","priority":0}],` +
+	crdHead +
+		`"spec":{"versions":[{"additionalPrinterColumns":[{"jsonPath":".a","name":"b","type":"string","priority":0}],` +
 		`"subresources":{"status":{},"scale":{"specReplicasPath":"a"}}}],"conversion":{"strategy":"None","webhook":null}}}`,
 	crdHead + `"spec":{"versions":[{"schema":{"openAPIV3Schema":{"additionalProperties":true,"properties":{"a":{` +
 		`"additionalProperties":{"type":"string"},"default":{"a":[0.5]},"multipleOf":0.1}}}}}]}}`,
-	crdHead + `"spec":{"versions":[{"schema":{"openAPIV3Schema":{"maxLength":1e3,"items":[{}],"dependencies":{"a":["b"]}}}}]}}`,
+	crdHead +
+		`"spec":{"versions":[{"schema":{"openAPIV3Schema":{"maxLength":1e3,"items":[{}],"dependencies":{"a":["b"]}}}}]}}`,
 	`{"kind":"CustomResourceDefinition","metadata":{"creationTimestamp":"2024-01-01T00:00:00Z","labels":{}},"status":{"storedVersions":["v1"],` +
 		`"conditions":[{"type":"a","status":"True","lastTransitionTime":null}]}}`,
 	`{"kind":"CustomResourceDefinition"}`,
