@@ -85,6 +85,7 @@ var ownTitles = []struct{ rule, title, fix string }{
 	{"crd-not-owned", "A CRD among the manifests is owned by the ClusterServiceVersion.", "add it to owned"},
 	{"crd-rules", "A definition has not too many validation rules.", "make them fewer"},
 	{"crd-schema", "The schema of a CRD is structural.", "see the message"},
+	{"crd-v1beta1", "A CRD is of the version v1.", "convert it: clusters since 1.22 refuse v1beta1"},
 	{"crd-twice", "A CRD is defined once.", "remove one"},
 	{"csv", "The ClusterServiceVersion is valid.", "see the message"},
 	{"csv-missing", "The manifests have a ClusterServiceVersion.", "add it"},
@@ -118,7 +119,8 @@ var ownTitles = []struct{ rule, title, fix string }{
 }
 
 // ownWarnings are those of ownTitles that are never errors.
-var ownWarnings = []string{"channel-space", "channel-twice", "crd-not-owned", "crd-rules", "crd-schema", "label",
+var ownWarnings = []string{"channel-space", "channel-twice", "crd-not-owned", "crd-rules", "crd-schema", "crd-v1beta1",
+	"label",
 	"name",
 	"namespace", "object-list", "related-image"}
 

@@ -267,6 +267,9 @@ func (p *program) evaluate(c *cli.Context, b *ofContainerfile, o build.Options, 
 		if err != nil {
 			return nil, containerfileError(err)
 		}
+		if err := s.CheckCatalog(c.Context); err != nil {
+			return nil, err
+		}
 		if i == 0 && see != nil {
 			if err := see(c.Context, s.Config.Labels, s.FS(c.Context)); err != nil {
 				return nil, err

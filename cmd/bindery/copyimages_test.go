@@ -218,7 +218,8 @@ func TestCopyReportsWhatIsMissing(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := runProgram(t, dir, "bindery", "copy", "oci:"+layout+":v1", "oci:to:v1", "-o", "json")
-	if got.status != 4 || !strings.Contains(got.stderr, "1 attachment not") || !strings.Contains(got.stdout, "problems") {
+	if got.status != 4 || !strings.Contains(got.stderr, "1 attachment not") || !strings.Contains(got.stdout,
+		"problems") {
 		t.Errorf("%+v", got)
 	}
 	done(t, dir, "bindery", "inspect", "oci:to:v1")

@@ -36,6 +36,7 @@ func (p *program) serveCommand() *cli.Command {
 			"neither read nor changed; --cache-only updates it in its own format, for opm." +
 			examples("bindery serve catalog --port 50051", "bindery serve index.db -p 50052",
 				"bindery serve catalog -p 50051 --http-addr localhost:8080",
+				"bindery serve catalog -p 50051 --http-addr localhost:8080 --http-name community --http-gates metas",
 				"bindery serve catalog -p 50052 --metrics-addr localhost:9090 --reload-every 1m",
 				"bindery serve catalog --cache-dir cache --cache-only",
 				"bindery serve oci:catalog.oci:v1 --port 50051"),

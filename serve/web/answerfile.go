@@ -2,7 +2,9 @@ package web
 
 import (
 	"bytes"
+	"errors"
 	"io"
+	"sync/atomic"
 
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 	"github.com/operator-bindery/bindery/internal/catalogql"
@@ -12,18 +14,25 @@ import (
 const (
 	answerMemory = 256 << 10 // bytes; larger answers are in a file
 	largestFile  = 64 << 20
-	largestHere  = 8 << 20 // without a directory for files
+	allFiles     = 4 * largestFile // of all clients, which may read slowly
+	largestHere  = 8 << 20         // without a directory for files: they are in memory
+	allHere      = 2 * largestHere
 )
 
-// answerFile holds an answer until it is sent. The zero value is empty. It is not safe for concurrent use.
+// errManyAnswers is returned when the answers that are being sent are as large as all may be.
+var errManyAnswers = errors.New("too many large answers are being sent")
+
+// answerFile holds an answer until it is sent. It is not safe for concurrent use.
 type answerFile struct {
-	memory  []byte
-	file    *atomicfs.Scratch
-	written int64
-	largest int64
+	memory       []byte
+	file         *atomicfs.Scratch
+	written      int64
+	largest, all int64
+	sum          *atomic.Int64 // of the sizes of all files
 }
 
-// Write implements [io.Writer]; it returns [catalogql.ErrTooLarge] for an answer that is larger than the limit.
+// Write implements [io.Writer]; it returns [catalogql.ErrTooLarge] for an answer that is larger than the limit, and
+// [errManyAnswers].
 func (a *answerFile) Write(b []byte) (int, error) {
 	if a.file == nil && len(a.memory)+len(b) <= answerMemory {
 		a.memory = append(a.memory, b...)
@@ -37,22 +46,29 @@ func (a *answerFile) Write(b []byte) (int, error) {
 	if a.written+int64(len(b)) > a.largest {
 		return 0, catalogql.ErrTooLarge
 	}
-	n, err := a.file.WriteAt(b, a.written)
-	a.written += int64(n)
-	return n, err
+	return a.append(b)
+}
+
+// append writes to the file.
+func (a *answerFile) append(b []byte) (int, error) {
+	a.written += int64(len(b))
+	if a.sum.Add(int64(len(b))) > a.all {
+		return 0, errManyAnswers
+	}
+	return a.file.WriteAt(b, a.written-int64(len(b)))
 }
 
 // spill moves the answer to a file, or where there is no place for one to a file in memory.
 func (a *answerFile) spill() (err error) {
-	a.largest = largestFile
+	a.largest, a.all = largestFile, allFiles
 	if a.file, err = atomicfs.NewScratch("", ".bindery-http-*"); err != nil {
-		a.largest = largestHere
+		a.largest, a.all = largestHere, allHere
 		if a.file, err = atomicfs.NewMemory("bindery-http"); err != nil {
 			return catalogql.ErrTooLarge
 		}
 	}
-	n, err := a.file.WriteAt(a.memory, 0)
-	a.written, a.memory = int64(n), nil
+	_, err = a.append(a.memory)
+	a.memory = nil
 	return err
 }
 
@@ -73,6 +89,7 @@ func (a *answerFile) reader() io.Reader {
 func (a *answerFile) close() {
 	if a.file != nil {
 		a.file.Close()
-		a.file = nil
+		a.sum.Add(-a.written)
+		a.file, a.written = nil, 0
 	}
 }

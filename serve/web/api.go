@@ -67,6 +67,9 @@ func (s *Site) serveLines(c *Content, w http.ResponseWriter, r *http.Request, li
 		return
 	}
 	if !zip {
+		if size == 0 { // net/http would name a range of an empty text that no client understands
+			r.Header.Del("Range")
+		}
 		http.ServeContent(w, r, "", c.modified, lines)
 		return
 	}

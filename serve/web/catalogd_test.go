@@ -93,7 +93,7 @@ func TestAnswersOfCatalogd(t *testing.T) {
 }
 
 // ask sends the recorded request.
-func (a recordedAnswer) ask(t *testing.T, server string) answer {
+func (a recordedAnswer) ask(t testing.TB, server string) answer {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), a.Method, server+a.Path, strings.NewReader(a.Body))
 	if err != nil {

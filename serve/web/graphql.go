@@ -70,11 +70,11 @@ func (s *Site) serveQuery(c *Content, w http.ResponseWriter, r *http.Request) {
 		busy(w)
 		return
 	}
-	var a answerFile
+	a := answerFile{sum: &s.answers}
 	defer a.close()
 	failure, err := s.query(ctx, service, query, &a)
 	switch {
-	case ctx.Err() != nil:
+	case ctx.Err() != nil, errors.Is(err, errManyAnswers):
 		busy(w)
 		return
 	case err != nil:
@@ -83,7 +83,7 @@ func (s *Site) serveQuery(c *Content, w http.ResponseWriter, r *http.Request) {
 		return
 	case failure != nil:
 		a.close()
-		a = answerFile{memory: failure}
+		a.memory = failure
 	}
 	sent, ok := s.reserve(w, len(a.memory))
 	defer sent()

@@ -32,7 +32,8 @@ type Site struct {
 	current atomic.Pointer[Content]
 	mux     *http.ServeMux
 	making  chan struct{} // a slot for each page or icon being built
-	sending atomic.Int64  // bytes of pages and icons
+	sending atomic.Int64  // bytes of pages, icons and small answers to queries
+	answers atomic.Int64  // bytes of large answers to queries
 	zips    *compressors
 }
 
