@@ -51,7 +51,8 @@ func TestSqueezed(t *testing.T) {
 	}
 }
 
-const crdHead = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"a","creationTimestamp":null},`
+const crdHead = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",` +
+	`"metadata":{"name":"a","creationTimestamp":null},`
 
 var oddDefinitions = []string{
 	crdHead + `"spec":null}`,
@@ -64,12 +65,15 @@ var oddDefinitions = []string{
 		`"additionalProperties":false,"items":{},"x-kubernetes-int-or-string":false,"description":""}}}]}}`,
 	crdHead +
 		`"spec":{"versions":[{"additionalPrinterColumns":[{"jsonPath":".a","name":"b","type":"string","priority":0}],` +
-		`"subresources":{"status":{},"scale":{"specReplicasPath":"a"}}}],"conversion":{"strategy":"None","webhook":null}}}`,
+		`"subresources":{"status":{},"scale":{"specReplicasPath":"a"}}}],` +
+		`"conversion":{"strategy":"None","webhook":null}}}`,
 	crdHead + `"spec":{"versions":[{"schema":{"openAPIV3Schema":{"additionalProperties":true,"properties":{"a":{` +
 		`"additionalProperties":{"type":"string"},"default":{"a":[0.5]},"multipleOf":0.1}}}}}]}}`,
 	crdHead +
-		`"spec":{"versions":[{"schema":{"openAPIV3Schema":{"maxLength":1e3,"items":[{}],"dependencies":{"a":["b"]}}}}]}}`,
-	`{"kind":"CustomResourceDefinition","metadata":{"creationTimestamp":"2024-01-01T00:00:00Z","labels":{}},"status":{"storedVersions":["v1"],` +
+		`"spec":{"versions":[{"schema":{"openAPIV3Schema":{"maxLength":1e3,"items":[{}],` +
+		`"dependencies":{"a":["b"]}}}}]}}`,
+	`{"kind":"CustomResourceDefinition","metadata":{"creationTimestamp":"2024-01-01T00:00:00Z","labels":{}},` +
+		`"status":{"storedVersions":["v1"],` +
 		`"conditions":[{"type":"a","status":"True","lastTransitionTime":null}]}}`,
 	`{"kind":"CustomResourceDefinition"}`,
 }
