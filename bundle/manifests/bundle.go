@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/operator-framework/api/pkg/operators/v1alpha1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/operator-bindery/bindery/internal/fault"
@@ -21,8 +20,9 @@ type Bundle struct {
 
 // definition is a CustomResourceDefinition. Its fields are those of the v1 type, whatever apiVersion it has.
 type definition struct {
-	apiextensionsv1.CustomResourceDefinition
-	file string
+	Object
+	preservesUnknown bool // spec.preserveUnknownFields
+	file             string
 }
 
 // other is an object that is neither a ClusterServiceVersion nor a CustomResourceDefinition, with all its fields.

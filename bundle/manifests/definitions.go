@@ -1,11 +1,14 @@
 package manifests
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 
 	"github.com/operator-framework/api/pkg/operators/v1alpha1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/operator-bindery/bindery/internal/jsonscan"
 )
 
 func preservesUnknown(name string) string {
@@ -24,19 +27,69 @@ func (g *generation) addDefinitions() error {
 		}
 	}
 	for _, d := range g.crds {
-		crd := d.CustomResourceDefinition // its maps and lists are shared and not changed
-		if w, ok := converted[crd.Name]; ok {
-			if crd.Spec.PreserveUnknownFields {
-				return refusef("%s", preservesUnknown(crd.Name))
+		o := d.Object
+		if w, ok := converted[d.Name]; ok {
+			if d.preservesUnknown {
+				return refusef("%s", preservesUnknown(d.Name))
 			}
-			crd.Spec.Conversion = g.conversion(w)
-			crd.Annotations = g.certs.annotate(crd.Annotations, g.namespace, namesFor(w.DeploymentName))
+			var err error
+			if o, err = g.withConversion(o, w); err != nil {
+				return err
+			}
 		}
-		if err := g.add(crd.APIVersion, crd.Kind, crd.Namespace, crd.Name, crd); err != nil {
-			return err
-		}
+		g.objects = append(g.objects, o)
 	}
 	return nil
+}
+
+// withConversion returns a definition with the address of its conversion webhook.
+func (g *generation) withConversion(o Object, w v1alpha1.WebhookDescription) (Object, error) {
+	conversion, err := json.Marshal(g.conversion(w))
+	if err == nil {
+		conversion, err = sortedJSON(conversion)
+	}
+	if err != nil {
+		return o, fmt.Errorf("%s: %w", o, err)
+	}
+	o.JSON = withMember(o.JSON, "spec", withMember(jsonscan.Member(o.JSON, "spec"), "conversion", conversion))
+	metadata := jsonscan.Member(o.JSON, "metadata")
+	annotations := jsonscan.Member(metadata, "annotations")
+	for key, value := range g.certs.annotate(nil, g.namespace, namesFor(w.DeploymentName)) {
+		text, err := indentless(value)
+		if err != nil {
+			return o, err
+		}
+		annotations = withMember(annotations, key, text)
+		o.JSON = withMember(o.JSON, "metadata", withMember(metadata, "annotations", annotations))
+	}
+	return o, nil
+}
+
+// withMember returns an object, canonical JSON or nothing, with a member in place of the one of its name.
+func withMember(object []byte, name string, value []byte) []byte {
+	out := make([]byte, 0, len(object)+len(name)+len(value)+8)
+	out = append(out, '{')
+	add := func(key string, value []byte) {
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(append(append(append(out, '"'), key...), `":`...), value...)
+	}
+	done := false
+	jsonscan.Members(object, func(key, old []byte) bool {
+		if !done && string(key) >= name {
+			done = true
+			add(name, value)
+		}
+		if string(key) != name {
+			add(string(key), old)
+		}
+		return true
+	})
+	if !done {
+		add(name, value)
+	}
+	return append(out, '}')
 }
 
 func (g *generation) conversion(w v1alpha1.WebhookDescription) *apiextensionsv1.CustomResourceConversion {

@@ -16,16 +16,29 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
+// found is an object of a file: decoded, or a CustomResourceDefinition as it is printed.
+type found struct {
+	object     *unstructured.Unstructured
+	definition *definition
+}
+
+func (f found) kind() string {
+	if f.definition != nil {
+		return kindCRD
+	}
+	return f.object.GroupVersionKind().Kind
+}
+
 // objects calls visit with each object of a file: a stream of YAML or JSON documents, of which empty ones are skipped
 // and lists are taken apart. The errors are those of Kubernetes' client library, which reads what the fast reader does
-// not.
-func objects(name string, text []byte, visit func(*unstructured.Unstructured) error) error {
-	found, ok := regular(text)
+// not. With definitions, CustomResourceDefinitions need not be decoded.
+func objects(name string, text []byte, definitions bool, visit func(found) error) error {
+	all, ok := regular(text, definitions)
 	if !ok {
-		return slowObjects(name, text, visit)
+		return slowObjects(name, text, func(u *unstructured.Unstructured) error { return visit(found{object: u}) })
 	}
-	for _, u := range found {
-		if err := visit(u); err != nil {
+	for _, f := range all {
+		if err := visit(f); err != nil {
 			return err
 		}
 	}

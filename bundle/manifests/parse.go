@@ -6,14 +6,13 @@ import (
 	"path"
 	"slices"
 	"strings"
-
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // Parse reads rendered manifests: YAML or JSON documents, or lists of objects.
 func Parse(name string, text []byte) ([]Object, error) {
 	var out []Object
-	err := objects(name, text, func(u *unstructured.Unstructured) error {
+	err := objects(name, text, false, func(f found) error {
+		u := f.object
 		if len(out) >= maxObjects {
 			return limit("more than %d objects", maxObjects)
 		}

@@ -144,7 +144,7 @@ func (b *Bundle) conversionProblems() []Problem {
 	}
 	var out []Problem
 	for _, d := range b.crds {
-		if converted[d.Name] && d.Spec.PreserveUnknownFields {
+		if converted[d.Name] && d.preservesUnknown {
 			out = append(out, Problem{IDRender, d.file, kindCRD + " " + d.Name, preservesUnknown(d.Name)})
 		}
 	}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/operator-framework/api/pkg/operators/v1alpha1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
@@ -85,7 +84,7 @@ func (b *Bundle) readManifests(f *files) error {
 			return &ReadError{name, err}
 		}
 		if err == nil {
-			err = objects(name, text, func(u *unstructured.Unstructured) error { return b.add(name, u) })
+			err = objects(name, text, true, func(f found) error { return b.add(name, f) })
 		} else {
 			err = fmt.Errorf("error parsing %s: %w", name, err)
 		}
@@ -97,25 +96,32 @@ func (b *Bundle) readManifests(f *files) error {
 }
 
 // add takes an object into the bundle. Only its kind matters; the last ClusterServiceVersion wins.
-func (b *Bundle) add(file string, u *unstructured.Unstructured) error {
+func (b *Bundle) add(file string, f found) error {
 	if len(b.crds)+len(b.others) >= maxObjects {
 		return limit("more than %d objects", maxObjects)
 	}
-	switch u.GroupVersionKind().Kind {
-	case "ClusterServiceVersion":
+	switch {
+	case f.definition != nil:
+		b.crds = append(b.crds, *f.definition)
+		b.crds[len(b.crds)-1].file = file
+	case f.kind() == kindCSV:
 		csv := v1alpha1.ClusterServiceVersion{}
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &csv); err != nil {
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(f.object.Object, &csv); err != nil {
 			return err
 		}
 		b.csv, b.csvFile = csv, file
-	case "CustomResourceDefinition":
+	case f.kind() == kindCRD:
 		crd := apiextensionsv1.CustomResourceDefinition{}
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &crd); err != nil {
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(f.object.Object, &crd); err != nil {
 			return err
 		}
-		b.crds = append(b.crds, definition{crd, file})
+		o, err := newObject(crd.APIVersion, crd.Kind, crd.Namespace, crd.Name, crd)
+		if err != nil {
+			return err
+		}
+		b.crds = append(b.crds, definition{o, crd.Spec.PreserveUnknownFields, file})
 	default:
-		b.others = append(b.others, other{*u, file})
+		b.others = append(b.others, other{*f.object, file})
 	}
 	return nil
 }
@@ -126,7 +132,7 @@ func (b *Bundle) add(file string, u *unstructured.Unstructured) error {
 // but what only the files show (a file that does not parse, a directory in manifests) is not seen.
 func FromObjects(pkg string, objs []json.RawMessage, props []declcfg.Property) (*Bundle, error) {
 	b := &Bundle{name: pkg}
-	found, total := false, 0
+	hasCSV, total := false, 0
 	for _, o := range objs {
 		text, err := objectData(o)
 		if err != nil {
@@ -135,15 +141,15 @@ func FromObjects(pkg string, objs []json.RawMessage, props []declcfg.Property) (
 		if total += len(text); total > maxTotal {
 			return nil, &ReadError{"", limit("the objects have more than %d bytes", maxTotal)}
 		}
-		err = objects("object", text, func(u *unstructured.Unstructured) error {
-			found = found || u.GroupVersionKind().Kind == "ClusterServiceVersion"
-			return b.add("", u)
+		err = objects("object", text, true, func(f found) error {
+			hasCSV = hasCSV || f.kind() == kindCSV
+			return b.add("", f)
 		})
 		if err != nil {
 			return nil, &ReadError{"", err}
 		}
 	}
-	if !found {
+	if !hasCSV {
 		return nil, &ReadError{"", fmt.Errorf("no ClusterServiceVersion found in %q", manifestsDir)}
 	}
 	return b, b.mergeProperties(inferred(props))

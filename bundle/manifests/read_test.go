@@ -44,8 +44,9 @@ func TestRegularFiles(t *testing.T) {
 
 const annotations = "annotations: {operators.operatorframework.io.bundle.package.v1: demo}\n"
 
-const csv = `{"apiVersion":"operators.coreos.com/v1alpha1","kind":"ClusterServiceVersion","metadata":{"name":"demo.v1"},` +
-	`"spec":{"version":"1.0.0","installModes":[{"type":"AllNamespaces","supported":true}],"install":{"strategy":"deployment"}}}`
+const csv = `{"apiVersion":"operators.coreos.com/v1alpha1","kind":"ClusterServiceVersion",` +
+	`"metadata":{"name":"demo.v1"},"spec":{"version":"1.0.0",` +
+	`"installModes":[{"type":"AllNamespaces","supported":true}],"install":{"strategy":"deployment"}}}`
 
 func bundleOf(extra map[string]string) fstest.MapFS {
 	files := map[string]string{"metadata/annotations.yaml": annotations, "manifests/a.yaml": csv}
@@ -69,15 +70,15 @@ func TestReadErrors(t *testing.T) {
 			"metadata/annotations.yaml"},
 		"metadata of another type": {map[string]string{"manifests/b.yaml": "kind: Secret\nmetadata: {labels: " +
 			"{a: true}}"},
-			`error parsing objects in "manifests/b.yaml": unable to decode "manifests/b.yaml": json: cannot unmarshal ` +
-				"bool into Go struct field ObjectMeta.metadata.labels of type string", "manifests/b.yaml"},
+			`error parsing objects in "manifests/b.yaml": unable to decode "manifests/b.yaml": json: cannot ` +
+				"unmarshal bool into Go struct field ObjectMeta.metadata.labels of type string", "manifests/b.yaml"},
 		"an item without a version": {map[string]string{"manifests/b.yaml": "kind: List\nitems: [{kind: Secret}]"},
 			`error parsing objects in "manifests/b.yaml": unable to get type info from the object ` +
 				`"*unstructured.Unstructured": Object 'apiVersion' is missing in 'object has no apiVersion field'`,
 			"manifests/b.yaml"},
 		"not an object": {map[string]string{"manifests/b.yaml": "- a\n"},
-			`error parsing objects in "manifests/b.yaml": unable to decode "manifests/b.yaml": json: cannot unmarshal ` +
-				"array into Go value of type unstructured.detector", "manifests/b.yaml"},
+			`error parsing objects in "manifests/b.yaml": unable to decode "manifests/b.yaml": json: cannot ` +
+				"unmarshal array into Go value of type unstructured.detector", "manifests/b.yaml"},
 		"a value of another type": {map[string]string{"manifests/b.yaml": "apiVersion: apiextensions.k8s.io/v1\n" +
 			"kind: CustomResourceDefinition\nmetadata: {name: a}\nspec: {group: true}\n"},
 			`error parsing objects in "manifests/b.yaml": unrecognized type: string`, "manifests/b.yaml"},
