@@ -32,8 +32,8 @@ func tooNested(query string) error {
 	return nil
 }
 
-// checkSize returns an error for a document that would take too long to be validated or answered, and [errCycle] for one
-// that is small enough without its cycles.
+// checkSize returns an error for a document that would take too long to be validated or answered, and [errCycle] for
+// one that is small enough without its cycles.
 func checkSize(doc *ast.Document, fragments map[string]*ast.FragmentDefinition) error {
 	if err := countElements(doc); err != nil {
 		return err

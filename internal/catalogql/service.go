@@ -108,8 +108,9 @@ func (s *Service) root(name string, info *schema) *graphql.Field {
 			part := page{name, from, from + min(limit, all-from)}
 			for i := part.from; i < part.to; i++ {
 				if at, length := s.blobs.Size(name, i); length > maxBlob {
-					return nil, fmt.Errorf("error loading objects for schema %s: invalid section length %d at offset %d",
-						name, length, at)
+					return nil,
+						fmt.Errorf("error loading objects for schema %s: invalid section length %d at offset %d",
+							name, length, at)
 				}
 			}
 			return part, nil
