@@ -1,9 +1,11 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/operator-bindery/bindery/bundle"
@@ -66,9 +68,27 @@ func findRefusals(_ context.Context, s *Subject, emit rules.Emit) {
 		emit(s.refusal(p))
 		return
 	}
-	for _, p := range b.Problems(s.Settings) {
+	for _, p := range b.Problems(settingsFor(b, s.Settings)) {
 		emit(s.refusal(p))
 	}
+}
+
+// settingsFor completes settings by the configuration that a user has to write for a bundle: whether it can be installed
+// does not depend on it.
+func settingsFor(b *manifests.Bundle, s manifests.Settings) manifests.Settings {
+	s.InstallNamespace = cmp.Or(s.InstallNamespace, "install")
+	if s.Config != nil || !slices.Contains(s.Gates, manifests.SingleOwnNamespace) {
+		return s
+	}
+	modes := b.InstallModes()
+	switch {
+	case slices.Contains(modes, "AllNamespaces"):
+	case slices.Contains(modes, "OwnNamespace"):
+		s.Config = json.RawMessage(`{"watchNamespace":"` + s.InstallNamespace + `"}`)
+	case slices.Contains(modes, "SingleNamespace"):
+		s.Config = json.RawMessage(`{"watchNamespace":"watched"}`)
+	}
+	return s
 }
 
 // refusalPaths say where in the ClusterServiceVersion the problems of an id are.
@@ -164,7 +184,7 @@ func blobProblems(b *declcfg.Bundle, settings manifests.Settings) []manifests.Pr
 	if err != nil {
 		return []manifests.Problem{manifests.Unreadable(err)}
 	}
-	return m.Problems(settings)
+	return m.Problems(settingsFor(m, settings))
 }
 
 // OLMv1 applies the rules of OLM v1 to a bundle of a catalog.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -110,7 +111,14 @@ func (p *program) check(c *cli.Context) error {
 	}
 	o.Jobs = c.Int("jobs")
 	tally := cmdline.NewTally(p.stderr, p.bars && o.Pull)
-	o.Progress = func(done, all int) { tally.Set(cmdline.TallyState{Done: done, All: all}) }
+	last := time.Now()
+	o.Progress = func(done, all int) {
+		tally.Set(cmdline.TallyState{Done: done, All: all})
+		if !p.bars && time.Since(last) > 10*time.Second {
+			last = time.Now()
+			p.log.Info(fmt.Sprintf("%d of %s read", done, count(all, "bundle")))
+		}
+	}
 	ref := c.Args().First()
 	report, err := checkup.Check(c.Context, ref, o)
 	tally.Close()
