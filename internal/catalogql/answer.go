@@ -78,7 +78,7 @@ func (s *Service) read(query string) (*ast.Document, lines, []gqlerrors.Formatte
 		return nil, nil, one(err)
 	}
 	rules := graphql.SpecifiedRules
-	switch err := checkSize(doc, fragments); {
+	switch err := checkSize(doc, fragments, s.names); {
 	case errors.Is(err, errCycle):
 		rules = withoutOverlaps()
 	case err != nil:

@@ -67,8 +67,16 @@ func TestHostileQueries(t *testing.T) {
 		"types":        repeat("type A{a:Int} ", 7000),
 		"a deep type": "query($a:" + repeat("[", 2900) + "Int" + repeat("]",
 			2900) + "){summary{totalSchemas}}",
-		"a deep value": "{olmbundles(limit:" + repeat("[", 2900) + repeat("]", 2900) + "){name}}",
-		"values":       "{" + repeat("olmbundles(limit:["+repeat("1 ", 400)+"]){name}", 110) + "}",
+		"a deep value":   "{olmbundles(limit:" + repeat("[", 2900) + repeat("]", 2900) + "){name}}",
+		"lists":          "{" + repeat("olmbundles(limit:["+repeat("1 ", 90)+"]){name}", 100) + "}",
+		"short lists":    "{" + repeat("olmbundles(limit:[1 1]){name}", 240) + "}",
+		"objects":        "{" + repeat("olmbundles(limit:{a:1 b:{c:1}}){name}", 240) + "}",
+		"arguments":      "{" + repeat("olmbundles("+numbered(15, "a%d:1 ")+"){name}", 240) + "}",
+		"same arguments": "{" + repeat("olmbundles(limit:1 offset:2){name}", 249) + "}",
+		"arguments of fragments": "{" + repeat("...on Query{...F}",
+			200) + "} fragment F on Query{olmbundles(" + numbered(900, "a%d:1 ") + "){name}}",
+		"one name everywhere": "{" + repeat("olmbundles{"+repeat("name ", 9)+"}", 49) + "}",
+		"values":              "{" + repeat("olmbundles(limit:["+repeat("1 ", 400)+"]){name}", 110) + "}",
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
@@ -100,4 +108,50 @@ func blobsOften() string {
 		fmt.Fprintf(&b, "a%d:olmbundles{name properties{type value}}", i)
 	}
 	return b.String()
+}
+
+// A query of long names about a catalog of long names is refused: the names that could be meant are not looked for.
+func TestLongNamesInQueryAndCatalog(t *testing.T) {
+	var blobs []string
+	for i := range 250 {
+		blobs = append(blobs, fmt.Sprintf(`{"schema":"%s%d"}`, strings.Repeat("a", 1000), i))
+	}
+	s, err := serviceOf(t, blobs...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := answered(t, t.Context(), s,
+		"{"+strings.Repeat(strings.Repeat("b", 199)+" ", 490)+"}"); !strings.Contains(got,
+		"too long names") {
+		t.Errorf("%.300s", got)
+	}
+	if got := answered(t, t.Context(), s, "{nope summary{totalSchemas}}"); !strings.Contains(got,
+		"Cannot query field") {
+		t.Errorf("%.300s", got)
+	}
+}
+
+// A catalog of more schemas or fields than a type system has is refused.
+func TestTypeSystemsThatAreTooLarge(t *testing.T) {
+	many := func(n int, form string) string { return "{" + strings.TrimSuffix(numbered(n, form), ",") + "}" }
+	var schemas []string
+	for i := range maxSchemas + 1 {
+		schemas = append(schemas, fmt.Sprintf(`{"schema":"s%d"}`, i))
+	}
+	for name, blobs := range map[string][]string{
+		"schemas":       schemas,
+		"fields":        {many(maxFields+1, `"f%d":1,`)},
+		"nested fields": {`{"schema":"x","list":[` + many(maxFields+1, `"f%d":1,`) + `]}`},
+		"a long name":   {`{"schema":"` + strings.Repeat("x", maxName+1) + `"}`},
+		"a long key":    {`{"schema":"x","` + strings.Repeat("x", maxName+1) + `":1}`},
+	} {
+		for i, b := range blobs {
+			if !strings.Contains(b, "schema") {
+				blobs[i] = `{"schema":"x",` + b[1:]
+			}
+		}
+		if _, err := serviceOf(t, blobs...); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
 }
