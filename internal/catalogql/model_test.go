@@ -259,7 +259,8 @@ func modelSchema(blobs []anyMap) (graphql.Schema, error) {
 	query["summary"] = &graphql.Field{
 		Type: graphql.NewObject(graphql.ObjectConfig{Name: "CatalogSummary", Fields: graphql.Fields{
 			"totalSchemas": &graphql.Field{Type: graphql.Int},
-			"schemas": &graphql.Field{Type: graphql.NewList(graphql.NewObject(graphql.ObjectConfig{Name: "SchemaSummary",
+			"schemas": &graphql.Field{Type: graphql.NewList(graphql.NewObject(graphql.ObjectConfig{
+				Name: "SchemaSummary",
 				Fields: graphql.Fields{"name": &graphql.Field{Type: graphql.String},
 					"totalObjects": &graphql.Field{Type: graphql.Int},
 					"totalFields":  &graphql.Field{Type: graphql.Int}}}))},

@@ -44,7 +44,8 @@ func TestPlacesInLongLines(t *testing.T) {
 			`{"data":null,"errors":[{"message":"Cannot query field \"nope\" on type \"Query\".",` +
 				`"locations":[{"line":2,"column":90001}]}]}`},
 		"a long comment": {"{a} #" + strings.Repeat("x", 90000),
-			`{"data":null,"errors":[{"message":"query has a name, text or comment of more than 4096 bytes","locations":[]}]}`},
+			`{"data":null,"errors":[{"message":"query has a name, text or comment of more than 4096 bytes",` +
+				`"locations":[]}]}`},
 	} {
 		if got := answered(t, t.Context(), s, test.query); got != test.want+"\n" {
 			t.Errorf("%s: %.300s", name, got)

@@ -1,4 +1,4 @@
-// Package web serves a catalog over HTTP: the API of OLM v1's catalogd for programs, and pages on which people browse
+// Package web serves a catalog over HTTP: the API of OLM v1's catalogd for programs, GraphQL included, and pages on which people browse
 // packages, channels, upgrade graphs, bundles and images.
 //
 //	blobs ──> Writer ──> Content (JSON lines in an unnamed file, index in memory) ──> Site ──> API, pages

@@ -10,9 +10,12 @@ import (
 func TestPackagesInPieces(t *testing.T) {
 	var text strings.Builder
 	var order []string
-	for _, blob := range []string{`{"name":"a.v1","package":"a","schema":"olm.bundle"`, `{"name":"b","schema":"olm.package"`,
+	for _, blob := range []string{
+		`{"name":"a.v1","package":"a","schema":"olm.bundle"`, `{"name":"b","schema":"olm.package"`,
 		`{"entries":[{"name":"a.v1"}],"name":"c","package":"a","schema":"olm.channel"`, `{"package":"b","schema":"x"`,
-		`{"schema":"x"`, `{"defaultChannel":"c","name":"a","schema":"olm.package"`, `{"package":"b","name":"n","schema":"x"`} {
+		`{"schema":"x"`, `{"defaultChannel":"c","name":"a","schema":"olm.package"`,
+		`{"package":"b","name":"n","schema":"x"`,
+	} {
 		text.WriteString(blob + "}\n")
 		order = append(order, blob)
 	}
