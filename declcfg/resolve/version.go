@@ -9,6 +9,7 @@ import (
 	"github.com/blang/semver/v4"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/declcfg/property"
 )
 
 // Gates are the feature gates of operator-controller that change a resolution. The zero value has its defaults.
@@ -20,7 +21,7 @@ type Gates struct {
 
 // Dependency returns the type of a bundle's first property that declares a dependency: OLM v1 resolves none and refuses
 // the bundle. Only the types of properties are looked at.
-func Dependency(b *declcfg.Bundle) (property string, ok bool) {
+func Dependency(b *declcfg.Bundle) (kind string, ok bool) {
 	for i := range b.Properties {
 		switch t := b.Properties[i].Type; t {
 		case declcfg.PropertyPackageRequired, declcfg.PropertyGVKRequired, declcfg.PropertyConstraint:
@@ -52,16 +53,18 @@ func versionOf(b *declcfg.Bundle, g Gates) (declcfg.VersionRelease, error) {
 }
 
 func parseProperty(value json.RawMessage, g Gates) (declcfg.VersionRelease, error) {
-	var pkg struct {
-		PackageName string  `json:"packageName"`
-		Version     string  `json:"version"`
-		Release     *string `json:"release"`
-	}
+	var pkg property.Package
 	if err := json.Unmarshal(value, &pkg); err != nil {
 		return declcfg.VersionRelease{}, fmt.Errorf("error unmarshalling package property: %w", err)
 	}
-	if g.BundleReleaseSupport && pkg.Release != nil {
-		return parseExplicit(pkg.Version, *pkg.Release)
+	var explicit struct {
+		Release *string `json:"release"` // nil if there is no such field
+	}
+	if err := json.Unmarshal(value, &explicit); err != nil {
+		return declcfg.VersionRelease{}, fmt.Errorf("error unmarshalling package release field: %w", err)
+	}
+	if g.BundleReleaseSupport && explicit.Release != nil {
+		return parseExplicit(pkg.Version, *explicit.Release)
 	}
 	return parseLegacy(pkg.Version)
 }

@@ -147,12 +147,12 @@ func findVersionOfBase(_ context.Context, c *catalogCheck, emit Emit) {
 }
 
 func findConfigs(_ context.Context, c *catalogCheck, emit Emit) {
-	if _, ok := c.Image.Labels[labelConfigs]; !ok {
-		emit(Finding{Field: labelConfigs, Message: "the image has no label " + labelConfigs})
+	if _, ok := c.Image.Labels[LabelConfigs]; !ok {
+		emit(Finding{Field: LabelConfigs, Message: "the image has no label " + LabelConfigs})
 		return
 	}
 	if entries, err := fs.ReadDir(c.FS, "."); err != nil || len(entries) == 0 {
-		emit(Finding{File: c.Image.Labels[labelConfigs], Message: "the directory of the catalog is empty"})
+		emit(Finding{File: c.Image.Labels[LabelConfigs], Message: "the directory of the catalog is empty"})
 	}
 }
 

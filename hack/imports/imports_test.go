@@ -28,7 +28,7 @@ var rules = map[string][]string{
 	"declcfg/graph":    {"declcfg"},
 	"declcfg/list":     {"declcfg"},
 	"declcfg/property": nil,
-	"declcfg/resolve":  {"declcfg"},
+	"declcfg/resolve":  {"declcfg", "declcfg/property"},
 	"declcfg/rules":    {"declcfg", "declcfg/property", "declcfg/resolve"},
 	"declcfg/scaffold": {"declcfg"},
 	"declcfg/template": {"declcfg", "declcfg/edit", "bundle"},

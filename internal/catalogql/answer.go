@@ -17,9 +17,9 @@ import (
 // ErrTooLarge is what a writer of answers returns if an answer becomes larger than it takes.
 var ErrTooLarge = errors.New("the answer is too large: ask for less with limit and offset")
 
-// Answer writes the answer to a query, a JSON object and a newline. If it returns a failure, that is the whole answer and
-// what was written is not: a query that cannot be read, is invalid or too complex, takes longer than ctx allows, or has
-// an answer for which the writer returned [ErrTooLarge]. Errors are those of the writer, of reading blobs, and of a
+// Answer writes the answer to a query, a JSON object and a newline. If it returns a failure, that is the whole answer
+// and what was written is not: a query that cannot be read, is invalid or too complex, takes longer than ctx allows, or
+// has an answer for which the writer returned [ErrTooLarge]. Errors are those of the writer, of reading blobs, and of a
 // cancelled ctx.
 //
 // Members of objects are sorted by name, as in catalogd. Errors of fields are in the order of the answer.
@@ -33,7 +33,8 @@ func (s *Service) Answer(ctx context.Context, query string, w io.Writer) (failur
 	if failed != nil {
 		return fail(failed...), nil
 	}
-	x := &execution{ctx: ctx, service: s, lines: lines, fragments: fragmentsOf(doc), out: bufio.NewWriterSize(w, 32<<10)}
+	x := &execution{ctx: ctx, service: s, lines: lines, fragments: fragmentsOf(doc),
+		out: bufio.NewWriterSize(w, 32<<10)}
 	switch err := x.run(doc); {
 	case errors.As(err, new(*gqlerrors.Error)), errors.As(err, new(gqlerrors.FormattedError)):
 		return fail(gqlerrors.FormatError(err)), nil
@@ -77,7 +78,7 @@ func (s *Service) read(query string) (*ast.Document, lines, []gqlerrors.Formatte
 		return nil, nil, one(err)
 	}
 	rules := graphql.SpecifiedRules
-	switch err := checkSize(doc, fragments); {
+	switch err := checkSize(doc, fragments, s.names); {
 	case errors.Is(err, errCycle):
 		rules = withoutOverlaps()
 	case err != nil:

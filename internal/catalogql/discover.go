@@ -120,8 +120,8 @@ func (d *Discovery) add(fields map[string]*field, key string, value []byte, deep
 	return err
 }
 
-// typeOf returns the type of a value, or of the elements of a list. The first element that is not null decides; lists of
-// several kinds are strings. For the objects in lists the first element decides alone.
+// typeOf returns the type of a value, or of the elements of a list. The first element that is not null decides; lists
+// of several kinds are strings. For the objects in lists the first element decides alone.
 func typeOf(value []byte, deep bool) (kind scalar, list bool) {
 	if len(value) == 0 || value[0] != '[' {
 		return kindOf(value), false

@@ -1,6 +1,7 @@
 package catalogql
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/graphql-go/graphql/language/ast"
@@ -8,18 +9,24 @@ import (
 
 // elements counts what a document consists of. It stops counting when there is too much.
 type elements struct {
-	n   int
-	err error
+	n      int
+	values int // in lists and objects
+	names  int // bytes of names of fields and types
+	err    error
 }
 
 // countElements returns an error for a document of too many elements, or of elements that nest too deeply.
-func countElements(doc *ast.Document) error {
+//
+// For an unknown name the library computes its distance to all names that could be meant, which takes time that grows
+// with the product of their sizes: known is that of the names in the catalog.
+func countElements(doc *ast.Document, known int) error {
 	var e elements
 	for _, d := range doc.Definitions {
 		switch d := d.(type) {
 		case *ast.OperationDefinition:
 			e.definition(d.VariableDefinitions, d.Directives, d.SelectionSet)
 		case *ast.FragmentDefinition:
+			e.names += len(d.TypeCondition.Name.Value)
 			e.definition(d.VariableDefinitions, d.Directives, d.SelectionSet)
 		default:
 			e.n += maxElements / 100 // definitions of types, which end in an error
@@ -27,6 +34,9 @@ func countElements(doc *ast.Document) error {
 	}
 	if e.err == nil && e.n > maxElements {
 		e.enter(0)
+	}
+	if e.err == nil && known > 0 && e.names > maxDistances/known {
+		return errors.New("query has too long names for a catalog with so many")
 	}
 	return e.err
 }
@@ -37,6 +47,8 @@ func (e *elements) enter(depth int) bool {
 	case e.err != nil:
 	case e.n > maxElements:
 		e.err = fmt.Errorf("query has more than %d elements", maxElements)
+	case e.values > maxValues:
+		e.err = fmt.Errorf("query has more than %d values in lists and objects", maxValues)
 	case depth > maxNesting:
 		e.err = fmt.Errorf("query nests more than %d levels deep", maxNesting)
 	}
@@ -68,10 +80,14 @@ func (e *elements) selections(set *ast.SelectionSet, depth int) {
 		}
 		switch s := selection.(type) {
 		case *ast.Field:
+			e.names += len(s.Name.Value)
 			e.arguments(s.Arguments, depth+1)
 			e.directives(s.Directives, depth+1)
 			e.selections(s.SelectionSet, depth+1)
 		case *ast.InlineFragment:
+			if s.TypeCondition != nil {
+				e.names += len(s.TypeCondition.Name.Value)
+			}
 			e.directives(s.Directives, depth+1)
 			e.selections(s.SelectionSet, depth+1)
 		case *ast.FragmentSpread:
@@ -105,10 +121,12 @@ func (e *elements) value(v ast.Value, depth int) {
 	switch v := v.(type) {
 	case *ast.ListValue:
 		for _, one := range v.Values {
+			e.values++
 			e.value(one, depth+1)
 		}
 	case *ast.ObjectValue:
 		for _, f := range v.Fields {
+			e.values++
 			e.value(f.Value, depth+1)
 		}
 	}
@@ -123,5 +141,7 @@ func (e *elements) typ(t ast.Type, depth int) {
 		e.typ(t.Type, depth+1)
 	case *ast.List:
 		e.typ(t.Type, depth+1)
+	case *ast.Named:
+		e.names += len(t.Name.Value)
 	}
 }

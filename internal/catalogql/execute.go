@@ -151,8 +151,8 @@ func (x *execution) field(t *graphql.Object, s *selection, source any, at *path)
 	return x.value(s.definition.Type, t, s, value, at)
 }
 
-// resolve asks for the value of a field. A panic, as on a source of another type, is the error that the library makes of
-// it.
+// resolve asks for the value of a field. A panic, as on a source of another type, is the error that the library makes
+// of it.
 func (x *execution) resolve(t *graphql.Object, s *selection, source any) (value any, err error) {
 	defer func() {
 		if p := recover(); p != nil {

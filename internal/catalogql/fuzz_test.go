@@ -11,7 +11,8 @@ func FuzzQuery(f *testing.F) {
 	for _, query := range []string{
 		"{olmbundles(limit:1,offset:1){name properties{type value}}}", "{summary{totalSchemas schemas{name}}}",
 		"query Q($n:Int=2){customthings(limit:$n){list objs{someKey}}}", "{...F} fragment F on Query{...F}",
-		"{__schema{types{name fields{name type{name}}}}}", "{a:__typename @skip(if:true) b:__typename @include(if:false)}",
+		"{__schema{types{name fields{name type{name}}}}}",
+		"{a:__typename @skip(if:true) b:__typename @include(if:false)}",
 		"mutation{x}", "{\"\"\"é\"\"\"}", "#é\n{x}", "{olmbundles(limit:[[1]]){name}}", "type A{b:Int}", "",
 	} {
 		f.Add(query)

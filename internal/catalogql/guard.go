@@ -19,6 +19,11 @@ const (
 	maxNesting   = 60   // of elements: a field, its fields and a value nest by one each
 	maxExpanded  = 1000 // fields, fragments and spreads of a document after its fragments are put in their places
 	maxConflicts = 1000 // pairs of fields with one name in the answer that cannot be merged
+	maxValues    = 100  // values in lists and objects, which no argument takes
+	// maxCompared is how many arguments are compared for fields with one name, each with all others.
+	maxCompared = 500_000
+	// maxDistances is how many pairs of characters are compared to find out which names could be meant.
+	maxDistances = 300_000_000
 )
 
 // errCycle is returned for fragments that contain themselves.
@@ -32,10 +37,10 @@ func tooNested(query string) error {
 	return nil
 }
 
-// checkSize returns an error for a document that would take too long to be validated or answered, and [errCycle] for one
-// that is small enough without its cycles.
-func checkSize(doc *ast.Document, fragments map[string]*ast.FragmentDefinition) error {
-	if err := countElements(doc); err != nil {
+// checkSize returns an error for a document that would take too long to be validated or answered, and [errCycle] for
+// one that is small enough without its cycles. known is the size of the names in the catalog.
+func checkSize(doc *ast.Document, fragments map[string]*ast.FragmentDefinition, known int) error {
+	if err := countElements(doc, known); err != nil {
 		return err
 	}
 	e := expansion{fragments: fragments, sizes: map[string]int{}}
@@ -62,6 +67,9 @@ func checkSize(doc *ast.Document, fragments map[string]*ast.FragmentDefinition) 
 		if conflicts = plus(conflicts, e.conflicts(set)); conflicts > maxConflicts {
 			return fmt.Errorf("query has more than %d pairs of fields of one name that differ", maxConflicts)
 		}
+		if e.compared > maxCompared {
+			return errors.New("query has too many arguments in fields of one name")
+		}
 	}
 	return nil
 }
@@ -71,6 +79,7 @@ type expansion struct {
 	fragments map[string]*ast.FragmentDefinition
 	sizes     map[string]int // of fragments; -1 while one is being counted
 	cycle     bool
+	compared  int // arguments of fields with one name
 }
 
 // size returns the number of selections of a set, those of fragments included.
@@ -120,6 +129,14 @@ func (e *expansion) conflicts(sets ...*ast.SelectionSet) int {
 	}
 	all := 0
 	for _, fields := range byName {
+		arguments := len(fields)
+		for _, f := range fields {
+			arguments += len(f.Arguments)
+		}
+		e.compared = plus(e.compared, (len(fields)-1)*arguments)
+		if e.compared > maxCompared {
+			return all
+		}
 		if len(fields) > 1 {
 			same := map[string]int{}
 			for _, f := range fields {

@@ -259,13 +259,16 @@ func modelSchema(blobs []anyMap) (graphql.Schema, error) {
 	query["summary"] = &graphql.Field{
 		Type: graphql.NewObject(graphql.ObjectConfig{Name: "CatalogSummary", Fields: graphql.Fields{
 			"totalSchemas": &graphql.Field{Type: graphql.Int},
-			"schemas": &graphql.Field{Type: graphql.NewList(graphql.NewObject(graphql.ObjectConfig{Name: "SchemaSummary",
+			"schemas": &graphql.Field{Type: graphql.NewList(graphql.NewObject(graphql.ObjectConfig{
+				Name: "SchemaSummary",
 				Fields: graphql.Fields{"name": &graphql.Field{Type: graphql.String},
-					"totalObjects": &graphql.Field{Type: graphql.Int}, "totalFields": &graphql.Field{Type: graphql.Int}}}))},
+					"totalObjects": &graphql.Field{Type: graphql.Int},
+					"totalFields":  &graphql.Field{Type: graphql.Int}}}))},
 		}}),
 		Resolve: func(graphql.ResolveParams) (any, error) {
 			return anyMap{"totalSchemas": total, "schemas": summary}, nil
 		},
 	}
-	return graphql.NewSchema(graphql.SchemaConfig{Query: graphql.NewObject(graphql.ObjectConfig{Name: "Query", Fields: query})})
+	return graphql.NewSchema(
+		graphql.SchemaConfig{Query: graphql.NewObject(graphql.ObjectConfig{Name: "Query", Fields: query})})
 }

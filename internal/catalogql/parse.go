@@ -38,7 +38,7 @@ func parse(query string) (*ast.Document, error) {
 	case err == nil:
 		return doc, nil
 	case broken != query && errors.As(err, &syntax) && len(syntax.Positions) > 0:
-		err = unbroken(syntax, query, broken)
+		return nil, fmt.Errorf("query parse error: %s", unbroken(syntax, query, broken))
 	}
 	return nil, fmt.Errorf("query parse error: %w", err)
 }
@@ -51,8 +51,8 @@ func longestLine(query string) int {
 	return max(longest, len(query)-begin)
 }
 
-// breakLines returns a query with ends of lines in place of the spaces and commas between its tokens. It returns a query
-// with characters beyond ASCII as it is: the parser counts these differently.
+// breakLines returns a query with ends of lines in place of the spaces and commas between its tokens. It returns a
+// query with characters beyond ASCII as it is: the parser counts these differently.
 func breakLines(query string) string {
 	broken := []byte(query)
 	for i := 0; i < len(query); i++ {
@@ -105,13 +105,13 @@ func textLength(text string) int {
 	return len(text)
 }
 
-// unbroken returns the error for a query whose lines were broken, with the place and the lines of the query itself.
-func unbroken(e *gqlerrors.Error, query, broken string) error {
+// unbroken returns the message for a query whose lines were broken, with the place and the lines of the query itself.
+func unbroken(e *gqlerrors.Error, query, broken string) string {
 	position := e.Positions[0]
 	description, _ := strings.CutSuffix(e.Message, "\n\n"+excerpt(broken, linesOf(broken).at(position)))
 	_, description, _ = strings.Cut(description, ") ")
 	at := linesOf(query).at(position)
-	return fmt.Errorf("Syntax Error GraphQL (%d:%d) %s\n\n%s", at.Line, at.Column, description, excerpt(query, at)) //nolint:staticcheck
+	return fmt.Sprintf("Syntax Error GraphQL (%d:%d) %s\n\n%s", at.Line, at.Column, description, excerpt(query, at))
 }
 
 var ends = regexp.MustCompile("\r\n|[\n\r]")

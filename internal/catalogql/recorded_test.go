@@ -42,7 +42,8 @@ func TestFieldsAreThoseOfCatalogd(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if got, want := slices.Sorted(maps.Keys(d.schemas)), slices.Sorted(maps.Keys(want.Schemas)); !slices.Equal(got,
+			if got, want := slices.Sorted(maps.Keys(d.schemas)),
+				slices.Sorted(maps.Keys(want.Schemas)); !slices.Equal(got,
 				want) {
 				t.Fatalf("schemas %v, not %v", got, want)
 			}
@@ -64,7 +65,8 @@ func same(t *testing.T, of string, fields map[string]*field, want map[string]rec
 	}
 	for name, f := range fields {
 		kind := [...]string{asString: "String", asBoolean: "Boolean", asInt: "Int", asFloat: "Float"}[f.kind]
-		if w := want[name]; f.key != w.OriginalName || f.list != w.IsArray || kind != w.GraphQLTypeName || name != w.Name {
+		if w := want[name]; f.key != w.OriginalName || f.list != w.IsArray || kind != w.GraphQLTypeName ||
+			name != w.Name {
 			t.Errorf("%s.%s: %+v %s, not %+v", of, name, f, kind, w)
 		}
 		same(t, of+"."+name, f.nested, want[name].NestedFields)

@@ -65,12 +65,15 @@ func elementOf(t graphql.Output) *graphql.Object {
 
 var sampleBlobs = []string{
 	`{"schema":"olm.package","name":"p1","defaultChannel":"stable","description":"<b>"}`,
-	`{"schema":"olm.bundle","name":"p1.v1","package":"p1","properties":[{"type":"a","value":{"b":[1,2.50]}},{"type":"c","value":3},null,4]}`,
+	`{"schema":"olm.bundle","name":"p1.v1","package":"p1","properties":[{"type":"a",` +
+		`"value":{"b":[1,2.50]}},{"type":"c","value":3},null,4]}`,
 	`{"schema":"olm.bundle","name":"p1.v2","package":"p1","properties":null}`,
 	`{"schema":"olm.bundle","name":"p1.v3","properties":"none","image":7}`,
 	`{"schema":"custom.thing","9digit":"d","UPPER_CASE":"u","_lead":"l","flag":true,"float":1.5,"list":[1,2],` +
-		`"mixed":[1,"a"],"name":"p1","nested":{"a":{"b":1}},"nothing":null,"number":1,"objs":[{"Some-Key":"v","x":1},{"true":[1]}]}`,
-	`{"schema":"custom.thing","flag":"no","float":"1e3","number":3000000000,"name":{"<":1},"list":3,"nothing":[],"objs":{"x":1}}`,
+		`"mixed":[1,"a"],"name":"p1","nested":{"a":{"b":1}},"nothing":null,"number":1,` +
+		`"objs":[{"Some-Key":"v","x":1},{"true":[1]}]}`,
+	`{"schema":"custom.thing","flag":"no","float":"1e3","number":3000000000,"name":{"<":1},"list":3,` +
+		`"nothing":[],"objs":{"x":1}}`,
 }
 
 func sampleService(t testing.TB) *Service {

@@ -27,6 +27,7 @@ type Service struct {
 	schema  graphql.Schema
 	blobs   Blobs
 	objects map[string]int // blobs by schema
+	names   int            // bytes of the names in the type with most, or of all types
 }
 
 // Service makes the type system. It fails for a catalog that catalogd refuses to store: one whose schemas have equal or
@@ -55,6 +56,18 @@ func (d *Discovery) Service(blobs Blobs) (*Service, error) {
 	for _, f := range s.schema.QueryType().Fields() {
 		slices.SortFunc(f.Args, func(a, b *graphql.Argument) int { return cmp.Compare(a.PrivateName, b.PrivateName) })
 	}
+	types := 0
+	for name, t := range s.schema.TypeMap() {
+		types += len(name)
+		fields := 0
+		if object, ok := t.(*graphql.Object); ok {
+			for name := range object.Fields() {
+				fields += len(name)
+			}
+		}
+		s.names = max(s.names, fields)
+	}
+	s.names = max(s.names, types)
 	return s, nil
 }
 
@@ -108,8 +121,9 @@ func (s *Service) root(name string, info *schema) *graphql.Field {
 			part := page{name, from, from + min(limit, all-from)}
 			for i := part.from; i < part.to; i++ {
 				if at, length := s.blobs.Size(name, i); length > maxBlob {
-					return nil, fmt.Errorf("error loading objects for schema %s: invalid section length %d at offset %d",
-						name, length, at)
+					return nil,
+						fmt.Errorf("error loading objects for schema %s: invalid section length %d at offset %d",
+							name, length, at)
 				}
 			}
 			return part, nil

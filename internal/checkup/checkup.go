@@ -198,7 +198,10 @@ func (c *checkup) image(ctx context.Context, ref string) (scope rules.Scope, err
 		return "", err
 	}
 	kind, dir, err := render.KindOfImage(facts.Labels)
+	_, labelled := facts.Labels[rules.LabelConfigs]
 	switch {
+	case err != nil && labelled:
+		return "", fmt.Errorf("image %q: %w", ref, err)
 	case err != nil:
 		return rules.OnCatalog, c.catalog(ctx, none, facts, nil) // the label that is missing is a finding
 	case kind == render.CatalogImage:

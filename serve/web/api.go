@@ -22,9 +22,9 @@ func (s *Site) serveAll(c *Content, w http.ResponseWriter, r *http.Request) {
 }
 
 // serveMetas answers with the blobs that match all given values of schema, package and name; without any of them, with
-// all blobs. As in catalogd, package=X does not match the olm.package blob of X, which has no field "package", the first
-// of several values counts, and a parameter that cannot be read is absent. [Site.knownParameters] has looked at the
-// parameters' names.
+// all blobs. As in catalogd, package=X does not match the olm.package blob of X, which has no field "package", the
+// first of several values counts, and a parameter that cannot be read is absent. [Site.knownParameters] has looked at
+// the parameters' names.
 func (s *Site) serveMetas(c *Content, w http.ResponseWriter, r *http.Request) {
 	params := r.URL.Query()
 	q := query{params.Get("schema"), params.Get("package"), params.Get("name")}

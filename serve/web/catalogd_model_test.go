@@ -131,7 +131,8 @@ func TestRandomRequests(t *testing.T) {
 		for range 60 {
 			q := randomRequest(r, c)
 			want := c.answer(q)
-			got := ask(t, q.method, server+"/catalogs/"+q.catalog+"/api/v1/"+q.route+"?"+q.query.Encode(), pairs(q.headers)...)
+			got := ask(t, q.method, server+"/catalogs/"+q.catalog+"/api/v1/"+q.route+"?"+q.query.Encode(),
+				pairs(q.headers)...)
 			seen[got.code]++
 			body := want.body
 			if q.method == http.MethodHead {
@@ -225,7 +226,8 @@ func randomRequest(r *rand.Rand, c *modelCatalog) modelRequest {
 		}
 	}
 	if r.IntN(4) == 0 {
-		q.headers["Range"] = one(r, fmt.Sprintf("bytes=%d-%d", r.IntN(20), 20+r.IntN(2000)), fmt.Sprintf("bytes=-%d", 1+r.IntN(50)),
+		q.headers["Range"] = one(r, fmt.Sprintf("bytes=%d-%d", r.IntN(20), 20+r.IntN(2000)),
+			fmt.Sprintf("bytes=-%d", 1+r.IntN(50)),
 			fmt.Sprintf("bytes=%d-", r.IntN(500)))
 	}
 	return q

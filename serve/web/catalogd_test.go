@@ -127,7 +127,8 @@ func (a recordedAnswer) differences(t *testing.T, got answer, plain string) (wro
 			continue
 		}
 		if !slices.Equal(got.header.Values(name), values) {
-			wrong = append(wrong, name+" "+strings.Join(got.header.Values(name), "|")+", not "+strings.Join(values, "|"))
+			wrong = append(wrong,
+				name+" "+strings.Join(got.header.Values(name), "|")+", not "+strings.Join(values, "|"))
 		}
 	}
 	for name := range got.header {

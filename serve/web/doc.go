@@ -1,7 +1,7 @@
-// Package web serves a catalog over HTTP: the API of OLM v1's catalogd for programs, and pages on which people browse
-// packages, channels, upgrade graphs, bundles and images.
+// Package web serves a catalog over HTTP: the API of OLM v1's catalogd for programs, GraphQL included, and pages on
+// which people browse packages, channels, upgrade graphs, bundles and images.
 //
-//	blobs ──> Writer ──> Content (JSON lines in an unnamed file, index in memory) ──> Site ──> API, pages
+//	blobs ──> Writer ──> Content (lines in an unnamed file, index in memory) ──> Site ──> API, pages
 //
 // The API sends bytes of that file. A page reads what it shows from the file, a package or bundle at a time, so that
 // the server needs the memory of one package and not of the whole catalog. The package opens no ports: see package

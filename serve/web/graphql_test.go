@@ -38,17 +38,20 @@ func TestQuery(t *testing.T) {
 	server := siteOf(t, contentOf(t, sampleFS())).URL
 	a := queried(t, server, "{olmpackages{name} customthings{package name value}}")
 	if a.code != http.StatusOK || a.header.Get("Content-Type") != "application/json" ||
-		a.header.Get("Cache-Control") != "no-store" || !strings.Contains(a.body, `"olmpackages":[{"name":"beta"},{"name":"alpha"}]`) {
+		a.header.Get("Cache-Control") != "no-store" || !strings.Contains(a.body,
+		`"olmpackages":[{"name":"beta"},{"name":"alpha"}]`) {
 		t.Errorf("%d %v %s", a.code, a.header, a.body)
 	}
-	if b := posted(t, server+"/catalogs/any/api/v1/graphql", `{"query":"{olmpackages{name}}"}`); b.code != http.StatusOK {
+	if b := posted(t, server+"/catalogs/any/api/v1/graphql",
+		`{"query":"{olmpackages{name}}"}`); b.code != http.StatusOK {
 		t.Errorf("below a catalog's name: %d %s", b.code, b.body)
 	}
 	large := queried(t, server, "{olmbundles{name package image properties{type value}}}", "Accept-Encoding", "gzip")
 	if large.header.Get("Content-Encoding") != "gzip" {
 		t.Errorf("a large answer is not compressed: %v", large.header)
 	}
-	if small := queried(t, server, "{__typename}", "Accept-Encoding", "gzip"); small.header.Get("Content-Encoding") != "" {
+	if small := queried(t, server, "{__typename}", "Accept-Encoding",
+		"gzip"); small.header.Get("Content-Encoding") != "" {
 		t.Errorf("a small answer is compressed: %v", small.header)
 	}
 }
@@ -59,23 +62,27 @@ func TestQueriesThatAreNone(t *testing.T) {
 	for name, test := range map[string]struct {
 		body, want string
 	}{
-		"another type":     {`{"query":1}`, "Invalid request body\n"},
-		"a list":           {`[]`, "Invalid request body\n"},
-		"null":             {`null`, "Query cannot be empty\n"},
-		"no query":         {`{}`, "Query cannot be empty\n"},
-		"a large body":     {`{"x":"` + strings.Repeat("x", 1<<20) + `","query":"{__typename}"}`, "Invalid request body\n"},
+		"another type": {`{"query":1}`, "Invalid request body\n"},
+		"a list":       {`[]`, "Invalid request body\n"},
+		"null":         {`null`, "Query cannot be empty\n"},
+		"no query":     {`{}`, "Query cannot be empty\n"},
+		"a large body": {`{"x":"` + strings.Repeat("x", 1<<20) + `","query":"{__typename}"}`,
+			"Invalid request body\n"},
 		"a large query":    {`{"query":"` + strings.Repeat(" ", 100_001) + `"}`, "Query too large\n"},
 		"a body cut short": {`{"query":"{__typename}"`, "Invalid request body\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if a := posted(t, server+"/api/v1/graphql", test.body); a.code != http.StatusBadRequest || a.body != test.want {
+			if a := posted(t, server+"/api/v1/graphql", test.body); a.code != http.StatusBadRequest ||
+				a.body != test.want {
 				t.Errorf("%d %q", a.code, a.body)
 			}
 		})
 	}
 	// As in catalogd, what follows the object is not read, and keys are found in any case.
-	for _, body := range []string{`{"QUERY":"{__typename}"} trailing`, `{"query":"` + strings.Repeat(" ", 99_980) + `{__typename}"}`} {
-		if a := posted(t, server+"/api/v1/graphql", body); a.code != http.StatusOK || !strings.Contains(a.body, `"Query"`) {
+	for _, body := range []string{`{"QUERY":"{__typename}"} trailing`,
+		`{"query":"` + strings.Repeat(" ", 99_980) + `{__typename}"}`} {
+		if a := posted(t, server+"/api/v1/graphql", body); a.code != http.StatusOK || !strings.Contains(a.body,
+			`"Query"`) {
 			t.Errorf("%d %q", a.code, a.body)
 		}
 	}
@@ -84,13 +91,16 @@ func TestQueriesThatAreNone(t *testing.T) {
 // A catalog that catalogd refuses to store has no type system, and everything else.
 func TestCatalogWithoutTypeSystem(t *testing.T) {
 	for name, files := range map[string]string{
-		"type name collision: schemas \"a.b\" and \"a_b\" both sanitize to GraphQL type \"AB\"": `{"schema":"a.b"}{"schema":"a_b"}`,
-		"query field collision: schemas \"a.b\" and \"ab\" both map to field \"abs\"":           `{"schema":"a.b"}{"schema":"ab"}`,
-		"failed to create GraphQL schema":                                                       `{"schema":"9"}`,
+		"type name collision: schemas \"a.b\" and \"a_b\" both sanitize to GraphQL " +
+			"type \"AB\"": `{"schema":"a.b"}{"schema":"a_b"}`,
+		"query field collision: schemas \"a.b\" and \"ab\" both map to field " +
+			"\"abs\"": `{"schema":"a.b"}{"schema":"ab"}`,
+		"failed to create GraphQL schema": `{"schema":"9"}`,
 	} {
 		server := siteOf(t, contentOf(t, fstest.MapFS{"a.json": {Data: []byte(files)}})).URL
 		for range 2 {
-			if a := queried(t, server, "{__typename}"); a.code != http.StatusInternalServerError || !strings.Contains(a.body, name) {
+			if a := queried(t, server, "{__typename}"); a.code != http.StatusInternalServerError ||
+				!strings.Contains(a.body, name) {
 				t.Errorf("%s: %d %s", name, a.code, a.body)
 			}
 		}
@@ -117,7 +127,8 @@ func TestAnswerThatIsTooLarge(t *testing.T) {
 		switch {
 		case a.code != http.StatusOK:
 			t.Errorf("%s: %d", query, a.code)
-		case want == 0 && (len(a.body) > 300 || !strings.HasPrefix(a.body, `{"data":null,"errors":[{"message":"the answer is too large`)):
+		case want == 0 && (len(a.body) > 300 || !strings.HasPrefix(a.body,
+			`{"data":null,"errors":[{"message":"the answer is too large`)):
 			t.Errorf("%s: %.300s", query, a.body)
 		case want > 0 && len(a.body) < want:
 			t.Errorf("%s: %d bytes", query, len(a.body))
@@ -154,12 +165,13 @@ func TestQueriesTakeLittleMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := 0
-	if _, err := service.Answer(t.Context(), "{a:bigs{schema list{x} data} b:bigs{data}}", writerFunc(func(b []byte) (int, error) {
-		if n++; n%40 == 0 {
-			measure()
-		}
-		return len(b), nil
-	})); err != nil {
+	if _, err := service.Answer(t.Context(), "{a:bigs{schema list{x} data} b:bigs{data}}",
+		writerFunc(func(b []byte) (int, error) {
+			if n++; n%40 == 0 {
+				measure()
+			}
+			return len(b), nil
+		})); err != nil {
 		t.Fatal(err)
 	}
 	if grown := int64(most) - int64(before); n < 200 || grown > 16<<20 {
@@ -184,7 +196,8 @@ func TestManyFirstQueries(t *testing.T) {
 			s.SetContent(contentOf(t, fstest.MapFS{"a.json": {Data: []byte(`{"schema":"olm.package","name":"new"}`)}}))
 		}
 		wg.Go(func() {
-			if a := queried(t, server.URL, "{olmpackages{name}}"); a.code != http.StatusOK || !strings.Contains(a.body, `"name":"`) {
+			if a := queried(t, server.URL, "{olmpackages{name}}"); a.code != http.StatusOK || !strings.Contains(a.body,
+				`"name":"`) {
 				t.Errorf("%d %s", a.code, a.body)
 			}
 		})
@@ -200,7 +213,8 @@ func TestQueryWithoutATurn(t *testing.T) {
 	for range cap(s.making) {
 		s.making <- struct{}{}
 	}
-	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/api/v1/graphql", strings.NewReader(`{"query":"{__typename}"}`))
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/api/v1/graphql",
+		strings.NewReader(`{"query":"{__typename}"}`))
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	w := httptest.NewRecorder()
