@@ -71,19 +71,20 @@ func (g *generation) addOthers() error {
 	return nil
 }
 
-// inNamespace returns an object in a namespace; what it does not change is shared.
+// inNamespace returns an object in a namespace; what it does not change is shared. Metadata of another type, null
+// included, stays, as Kubernetes' own method leaves it.
 func inNamespace(u *unstructured.Unstructured, namespace string) *unstructured.Unstructured {
 	top := make(map[string]any, len(u.Object))
 	for k, v := range u.Object {
 		top[k] = v
 	}
-	metadata := map[string]any{}
 	if old, ok := top["metadata"].(map[string]any); ok {
+		metadata := make(map[string]any, len(old)+1)
 		for k, v := range old {
 			metadata[k] = v
 		}
+		top["metadata"] = metadata
 	}
-	top["metadata"] = metadata
 	out := &unstructured.Unstructured{Object: top}
 	out.SetNamespace(namespace)
 	return out

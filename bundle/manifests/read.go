@@ -1,6 +1,7 @@
 package manifests
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -157,6 +158,14 @@ func FromObjects(pkg string, objs []json.RawMessage, props []declcfg.Property) (
 
 // objectData returns the object of a value of olm.bundle.object.
 func objectData(value json.RawMessage) ([]byte, error) {
+	if rest, ok := bytes.CutPrefix(value, []byte(`{"data":"`)); ok { // as catalogs are written
+		if text, ok := bytes.CutSuffix(rest, []byte(`"}`)); ok {
+			decoded := make([]byte, base64.StdEncoding.DecodedLen(len(text)))
+			if n, err := base64.StdEncoding.Decode(decoded, text); err == nil {
+				return decoded[:n], nil
+			}
+		}
+	}
 	var v struct {
 		Kind string  `json:"kind"`
 		Data *string `json:"data"`

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"math"
 	"strconv"
 	"strings"
 
@@ -23,6 +24,12 @@ var documentLimits = canon.Limits{MaxDocument: maxFile, MaxDepth: maxDepth}
 func regular(text []byte, definitions bool) ([]found, bool) {
 	odd := false
 	conv := canon.Converter{Limits: documentLimits, Warn: func(int, string) { odd = true }}
+	if one := bytes.TrimSpace(text); len(one) > 0 && one[0] == '{' { // one JSON document, as in catalogs
+		if doc, err := conv.AppendJSON(nil, one); err == nil && !odd {
+			return appendRegular(nil, doc, definitions)
+		}
+		odd = false
+	}
 	docs := canon.NewSplitter(bytes.NewReader(text), documentLimits)
 	var all []found
 	var buf []byte
@@ -40,18 +47,22 @@ func regular(text []byte, definitions bool) ([]found, bool) {
 		if string(buf) == "null" {
 			continue
 		}
-		if definitions {
-			if d, ok := squeezed(buf); ok {
-				all = append(all, found{definition: d})
-				continue
-			}
-		}
-		u, ok := regularObject(buf)
-		if !ok {
+		var ok bool
+		if all, ok = appendRegular(all, buf, definitions); !ok {
 			return nil, false
 		}
-		all = append(all, found{object: u})
 	}
+}
+
+// appendRegular appends the object of a document, canonical JSON.
+func appendRegular(all []found, doc []byte, definitions bool) ([]found, bool) {
+	if definitions {
+		if d, ok := squeezed(doc); ok {
+			return append(all, found{definition: d}), true
+		}
+	}
+	u, ok := regularObject(doc)
+	return append(all, found{object: u}), ok
 }
 
 // squeezed returns a CustomResourceDefinition of canonical JSON, if it is one and has no oddities.
@@ -92,7 +103,8 @@ func regularObject(doc []byte) (*unstructured.Unstructured, bool) {
 	return u, !t.failed && u.GroupVersionKind().Kind != ""
 }
 
-// tree decodes canonical JSON as Kubernetes does: whole numbers that fit are int64, others float64.
+// tree decodes canonical JSON as Kubernetes does: whole numbers that fit are int64, fractions float64. It fails at
+// numbers that may be either.
 type tree struct {
 	text   []byte
 	at     int
@@ -171,7 +183,8 @@ func (t *tree) number() any {
 		return n
 	}
 	f, err := strconv.ParseFloat(digits, 64)
-	if err != nil {
+	// A whole number in the form of a fraction, such as 1e3, is a whole number in YAML and a fraction in JSON.
+	if err != nil || f == math.Trunc(f) {
 		t.failed = true
 	}
 	return f

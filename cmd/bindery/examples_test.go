@@ -187,7 +187,10 @@ func TestHelpExamples(t *testing.T) {
 					serveUntilStopped(t, dir, port, args...)()
 					return
 				}
-				if got := runProgram(t, dir, "bindery", args...); got.status != 0 {
+				got := runProgram(t, dir, "bindery", args...)
+				// A check answers with status 1 for what it finds.
+				found := args[0] == "check" && got.status == 1 && got.stdout != "" && got.stderr == ""
+				if got.status != 0 && !found {
 					t.Errorf("status %d\n%s", got.status, got.stderr)
 				}
 			})
