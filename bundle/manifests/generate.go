@@ -14,6 +14,7 @@ type generation struct {
 	certs     certificates
 	config    *deploymentConfig // nil: none
 	objects   []Object
+	size      int // bytes of the objects
 }
 
 // generate runs the generators in their order. The bundle is valid.
@@ -41,6 +42,14 @@ func (g *generation) add(apiVersion, kind, namespace, name string, value any) er
 	if err != nil {
 		return err
 	}
+	return g.append(o)
+}
+
+// append adds a manifest within the limit of their size.
+func (g *generation) append(o Object) error {
+	if g.size += len(o.JSON); g.size > maxRendered {
+		return limit("the manifests have more than %d bytes", maxRendered)
+	}
 	g.objects = append(g.objects, o)
 	return nil
 }
@@ -62,19 +71,20 @@ func (g *generation) addOthers() error {
 	return nil
 }
 
-// inNamespace returns an object in a namespace; what it does not change is shared.
+// inNamespace returns an object in a namespace; what it does not change is shared. Metadata of another type, null
+// included, stays, as Kubernetes' own method leaves it.
 func inNamespace(u *unstructured.Unstructured, namespace string) *unstructured.Unstructured {
 	top := make(map[string]any, len(u.Object))
 	for k, v := range u.Object {
 		top[k] = v
 	}
-	metadata := map[string]any{}
 	if old, ok := top["metadata"].(map[string]any); ok {
+		metadata := make(map[string]any, len(old)+1)
 		for k, v := range old {
 			metadata[k] = v
 		}
+		top["metadata"] = metadata
 	}
-	top["metadata"] = metadata
 	out := &unstructured.Unstructured{Object: top}
 	out.SetNamespace(namespace)
 	return out

@@ -83,6 +83,9 @@ func (m layoutMaker) of(t reflect.Type) *layout {
 	case slices.ContainsFunc(ownInterfaces, func(own reflect.Type) bool {
 		return t.Implements(own) || reflect.PointerTo(t).Implements(own)
 	}):
+		if text, err := json.Marshal(reflect.Zero(t).Interface()); err == nil {
+			l.zero = string(text)
+		}
 	default:
 		m.plain(l, t)
 	}
@@ -143,7 +146,7 @@ func (m layoutMaker) fields(l *layout, t reflect.Type) {
 		case zero && one.form != formOther:
 			one.layout = &layout{} // not a case of these types
 		case zero:
-		case !one.optional, !one.pointer && one.form == formStruct:
+		case !one.optional, of.Kind() == reflect.Struct && !one.pointer:
 			if one.pointer {
 				one.layout = &layout{zero: "null"}
 			}

@@ -85,10 +85,11 @@ func object(name string, doc []byte, visit func(*unstructured.Unstructured) erro
 
 // checkMetadata refuses metadata of other types than Kubernetes'.
 func checkMetadata(doc []byte) error {
-	var typed struct {
+	type metadataOnlyObject struct { // the name is in errors
 		metav1.TypeMeta   `json:",inline"`
 		metav1.ObjectMeta `json:"metadata,omitempty"`
 	}
+	var typed metadataOnlyObject
 	return utiljson.Unmarshal(doc, &typed)
 }
 

@@ -72,6 +72,13 @@ func TestReadErrors(t *testing.T) {
 			"{a: true}}"},
 			`error parsing objects in "manifests/b.yaml": unable to decode "manifests/b.yaml": json: cannot ` +
 				"unmarshal bool into Go struct field ObjectMeta.metadata.labels of type string", "manifests/b.yaml"},
+		"a version of another type": {map[string]string{"manifests/b.yaml": "apiVersion: 1\nkind: Secret\n"},
+			`error parsing objects in "manifests/b.yaml": unable to decode "manifests/b.yaml": json: cannot ` +
+				"unmarshal number into Go struct field metadataOnlyObject.TypeMeta.apiVersion of type string",
+			"manifests/b.yaml"},
+		"a whole number as a fraction": {map[string]string{"manifests/b.yaml": "apiVersion: v1\n" +
+			"kind: CustomResourceDefinition\nspec: {group: 1e3}\n"},
+			`error parsing objects in "manifests/b.yaml": cannot convert int64 to string`, "manifests/b.yaml"},
 		"an item without a version": {map[string]string{"manifests/b.yaml": "kind: List\nitems: [{kind: Secret}]"},
 			`error parsing objects in "manifests/b.yaml": unable to get type info from the object ` +
 				`"*unstructured.Unstructured": Object 'apiVersion' is missing in 'object has no apiVersion field'`,
@@ -101,6 +108,25 @@ func TestReadErrors(t *testing.T) {
 				t.Error("of another class")
 			}
 		})
+	}
+}
+
+// Metadata that is no object stays as it is, where Kubernetes' own method cannot set a namespace either.
+func TestOddMetadata(t *testing.T) {
+	for text, want := range map[string]string{
+		"kind: Secret\napiVersion: v1\nmetadata: null\n": `{"apiVersion":"v1","kind":"Secret","metadata":null}`,
+		"kind: Secret\napiVersion: v1\n":                 `{"apiVersion":"v1","kind":"Secret","metadata":{"namespace":"ns"}}`,
+		"kind: List\napiVersion: v1\nitems: [{kind: Secret, apiVersion: v1, metadata: 1}]\n": `{"apiVersion":"v1",` +
+			`"kind":"Secret","metadata":1}`,
+	} {
+		b, err := manifests.Read(bundleOf(map[string]string{"manifests/b.yaml": text}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		objects, err := b.Manifests(manifests.Settings{InstallNamespace: "ns"})
+		if err != nil || len(objects) != 1 || string(objects[0].JSON) != want {
+			t.Errorf("%q: %v, %v", text, objects, err)
+		}
 	}
 }
 

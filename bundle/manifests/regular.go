@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"math"
 	"strconv"
 	"strings"
 
@@ -102,7 +103,8 @@ func regularObject(doc []byte) (*unstructured.Unstructured, bool) {
 	return u, !t.failed && u.GroupVersionKind().Kind != ""
 }
 
-// tree decodes canonical JSON as Kubernetes does: whole numbers that fit are int64, others float64.
+// tree decodes canonical JSON as Kubernetes does: whole numbers that fit are int64, fractions float64. It fails at
+// numbers that may be either.
 type tree struct {
 	text   []byte
 	at     int
@@ -181,7 +183,8 @@ func (t *tree) number() any {
 		return n
 	}
 	f, err := strconv.ParseFloat(digits, 64)
-	if err != nil {
+	// A whole number in the form of a fraction, such as 1e3, is a whole number in YAML and a fraction in JSON.
+	if err != nil || f == math.Trunc(f) {
 		t.failed = true
 	}
 	return f

@@ -76,6 +76,7 @@ var oddDefinitions = []string{
 		`"status":{"storedVersions":["v1"],` +
 		`"conditions":[{"type":"a","status":"True","lastTransitionTime":null}]}}`,
 	`{"kind":"CustomResourceDefinition"}`,
+	`{"kind":"CustomResourceDefinition","status":{"conditions":[{"type":"a"},{"zz":1}]}}`,
 }
 
 func TestSqueezedOddities(t *testing.T) {
