@@ -64,7 +64,7 @@ func (b *Bundle) InstallModes() []string {
 	return out
 }
 
-// HasWebhooks tells whether the bundle needs a certificate provider.
+// HasWebhooks reports whether the bundle needs a certificate provider.
 func (b *Bundle) HasWebhooks() bool { return len(b.csv.Spec.WebhookDefinitions) > 0 }
 
 // ErrInvalid is the class of errors about bundles that OLM v1 refuses.
