@@ -72,7 +72,7 @@ var ErrInvalid = fault.New(fault.Input, "OLM v1 refuses the bundle")
 
 // ReadError is a bundle that OLM v1 cannot read.
 type ReadError struct {
-	// File is the name in the bundle of the file that is wrong or lacks; it is empty for the bundle as a whole.
+	// File is the name in the bundle of the file that is wrong or missing; it is empty for the bundle as a whole.
 	File string
 	Err  error
 }
