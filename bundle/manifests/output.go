@@ -54,8 +54,8 @@ func WriteDir(ctx context.Context, dir string, all []File) (err error) {
 	return d.Replace()
 }
 
-// writeDurable writes a new file to the disk. The directory is not visible yet, so that the file needs no other name until
-// it is complete.
+// writeDurable writes a new file to the disk. The directory is not visible yet, so that the file needs no other name
+// until it is complete.
 func writeDurable(name string, text []byte) (err error) {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
