@@ -98,7 +98,7 @@ func (v ocpVersion) atLeast(major, minor int) bool {
 	return v.major > major || v.major == major && v.minor >= minor
 }
 
-var ocpPattern = regexp.MustCompile(`^[a-zA-Z]*([0-9]{1,4})\.([0-9]{1,4})$`)
+var ocpPattern = regexp.MustCompile(`^v?([0-9]{1,4})\.([0-9]{1,4})$`)
 
 // openShift returns the version that the catalog is for: the one that was named, or the tag of the base image.
 func (c *catalogCheck) openShift() ocpVersion {
