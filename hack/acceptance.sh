@@ -320,6 +320,8 @@ check store podman su newuidmap -- store
 . hack/acceptance_supply.sh
 # shellcheck source=hack/acceptance_mirror.sh
 . hack/acceptance_mirror.sh
+# shellcheck source=hack/acceptance_olmv1.sh
+. hack/acceptance_olmv1.sh
 # shellcheck source=hack/acceptance_serve.sh
 . hack/acceptance_serve.sh
 

@@ -201,39 +201,13 @@ func (c *imageCheck) server(v *view) {
 	}
 }
 
-// filtered checks that catalogd sees the same catalog as a container engine. catalogd unpacks the catalog's directory
-// only and so ignores whiteouts outside it.
+// filtered checks that catalogd sees the same catalog as a container engine.
 func (c *imageCheck) filtered(v *view) {
 	dir := clean(c.image.Config.Config.Labels[build.ConfigsLabel])
 	if c.kind != Catalog || dir == "" {
 		return
 	}
-	unpacked := newFilteredView(c.of, dir)
-	unpacked.walk(dir, func(name string, n *vnode) {
-		switch shown := v.find(name); {
-		case n.e.kind == tar.TypeDir:
-		case shown == nil:
-			c.report(AboutCatalog, name, "OLM v1 shows it, and container engines do not: "+
-				"catalogd drops whiteouts outside /%s; %s hides it in both", dir, dir+"/.wh..wh..opq")
-		case shown.layer != n.layer:
-			c.report(AboutCatalog, name, "OLM v1 takes it from the layer %s, and container engines from %s",
-				c.of[n.layer].digest, c.digestOf(shown))
-		}
-	})
-	v.walk(dir, func(name string, n *vnode) {
-		if n.e.kind != tar.TypeDir && unpacked.find(name) == nil {
-			c.report(AboutCatalog, name, "container engines show it, and OLM v1 does not: "+
-				"a whiteout behind it in its own layer removes it in catalogd")
-		}
-	})
-}
-
-// digestOf returns the digest of the layer that a name comes from.
-func (c *imageCheck) digestOf(n *vnode) string {
-	if n.layer < 0 {
-		return "none"
-	}
-	return c.of[n.layer].digest.String()
+	compareViews(c.of, v, dir, func(name, message string) { c.report(AboutCatalog, name, "%s", message) })
 }
 
 // layered checks that the visible catalog consists of exactly the files of the package layers.

@@ -21,8 +21,12 @@ type locator struct {
 	left int // bytes of documents that may still be read: each look-up in JSON reads its document again
 }
 
-// maxLocated takes one or two seconds.
-const maxLocated = 16 << 20
+// maxLocated takes one or two seconds. A look-up in YAML, which goes through the keys of a few maps, counts as perLookUp
+// bytes: after some thousands of findings the lines of objects do.
+const (
+	maxLocated = 16 << 20
+	perLookUp  = 4 << 10
+)
 
 // find returns the line of a place in its file: that of the value, else of its nearest parent; 0 if there is none.
 func (l *locator) find(p place) int {
@@ -46,6 +50,8 @@ func (l *locator) find(p place) int {
 	for n := len(p.path); n > 0 && l.left > 0; n-- {
 		if doc.JSON {
 			l.left -= len(doc.Data)
+		} else {
+			l.left -= perLookUp
 		}
 		if line, ok := l.last.Line(p.path[:n]...); ok {
 			return doc.Line + line - 1

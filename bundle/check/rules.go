@@ -24,6 +24,8 @@ type Subject struct {
 	Settings manifests.Settings
 	// Package and Name, unless empty, are those of the bundle in a catalog, which findings then have.
 	Package, Name string
+
+	lines *locator // nil: none yet
 }
 
 // names returns the package and the name of the bundle for findings.
@@ -44,6 +46,7 @@ func BundleRules() []rules.Rule {
 
 // CheckRules runs the rules on a bundle. Its findings are in r; the error is that of the context.
 func CheckRules(ctx context.Context, r *rules.Run, s Subject) error {
+	s.lines = &locator{fsys: s.FS, left: maxLocated} // for all rules
 	if err := own(ctx, r, s); err != nil {
 		return err
 	}
@@ -197,8 +200,10 @@ func Unreadable(ctx context.Context, r *rules.Run, s Subject, err error) error {
 
 // finding returns a finding at a value of an object of the bundle.
 func (s *Subject) finding(p place, field, format string, args ...any) rules.Finding {
-	lines := locator{fsys: s.FS, left: maxLocated}
-	f := rules.Finding{File: p.file, Line: lines.find(p), Field: field, Message: fmt.Sprintf(format, args...)}
+	if s.lines == nil {
+		s.lines = &locator{fsys: s.FS, left: maxLocated}
+	}
+	f := rules.Finding{File: p.file, Line: s.lines.find(p), Field: field, Message: fmt.Sprintf(format, args...)}
 	f.Package, f.Bundle = s.names()
 	return f
 }

@@ -18,10 +18,27 @@ func Namespace(name string) (Object, error) {
 
 // WithOwner returns the objects with the labels that OLM adds to what a ClusterExtension of this name owns.
 func WithOwner(objects []Object, extension string) ([]Object, error) {
-	return relabelled(objects, map[string]string{
-		"olm.operatorframework.io/owner-kind": "ClusterExtension",
-		"olm.operatorframework.io/owner-name": extension,
-	})
+	return relabelled(objects, map[string]string{labelOwnerKind: "ClusterExtension", labelOwnerName: extension})
+}
+
+// The labels of what a ClusterExtension owns (OLMV1 section 3.7).
+const (
+	labelOwnerKind = "olm.operatorframework.io/owner-kind"
+	labelOwnerName = "olm.operatorframework.io/owner-name"
+)
+
+// Owner returns the name of the ClusterExtension that the labels of [WithOwner] name; empty without these.
+func (o Object) Owner() string {
+	var content struct {
+		Metadata struct {
+			Labels map[string]any `json:"labels"`
+		} `json:"metadata"`
+	}
+	if json.Unmarshal(o.JSON, &content) != nil {
+		return ""
+	}
+	owner, _ := content.Metadata.Labels[labelOwnerName].(string)
+	return owner
 }
 
 // relabelled returns copies of the objects with more labels.

@@ -37,7 +37,9 @@ func (g *generation) addDefinitions() error {
 				return err
 			}
 		}
-		g.objects = append(g.objects, o)
+		if err := g.append(o); err != nil {
+			return err
+		}
 	}
 	return nil
 }

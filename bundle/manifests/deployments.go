@@ -25,7 +25,7 @@ func (g *generation) addDeployments() error {
 				Labels: maps.Clone(entry.Label)},
 			Spec: *spec,
 		}
-		if g.certs.provided() && slices.Contains(withWebhooks, entry.Name) {
+		if _, served := slices.BinarySearch(withWebhooks, entry.Name); served && g.certs.provided() {
 			mountCertificates(&d.Spec.Template.Spec, namesFor(entry.Name).certificate)
 		}
 		g.config.apply(d)

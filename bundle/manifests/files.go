@@ -16,6 +16,9 @@ const (
 	maxEntries = 10_000
 	maxDepth   = 100
 	maxObjects = 10_000
+	// maxRendered limits the manifests: each deployment has all annotations of the ClusterServiceVersion, so that they
+	// can be a thousand times as large as the bundle. Those of real bundles have some megabytes.
+	maxRendered = 16 << 20
 )
 
 // limit is an error about a bundle that exceeds one of the limits.

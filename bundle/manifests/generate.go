@@ -14,6 +14,7 @@ type generation struct {
 	certs     certificates
 	config    *deploymentConfig // nil: none
 	objects   []Object
+	size      int // bytes of the objects
 }
 
 // generate runs the generators in their order. The bundle is valid.
@@ -40,6 +41,14 @@ func (g *generation) add(apiVersion, kind, namespace, name string, value any) er
 	o, err := newObject(apiVersion, kind, namespace, name, value)
 	if err != nil {
 		return err
+	}
+	return g.append(o)
+}
+
+// append adds a manifest within the limit of their size.
+func (g *generation) append(o Object) error {
+	if g.size += len(o.JSON); g.size > maxRendered {
+		return limit("the manifests have more than %d bytes", maxRendered)
 	}
 	g.objects = append(g.objects, o)
 	return nil

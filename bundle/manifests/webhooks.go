@@ -88,8 +88,12 @@ func (g *generation) selector() *metav1.LabelSelector {
 
 // addServices adds a service for each deployment with webhooks.
 func (g *generation) addServices() error {
+	served := map[string][]v1alpha1.WebhookDescription{}
+	for _, w := range g.webhooks() {
+		served[w.DeploymentName] = append(served[w.DeploymentName], w)
+	}
 	for _, d := range g.deployments() {
-		ports := g.servicePorts(d.Name)
+		ports := servicePorts(served[d.Name])
 		if len(ports) == 0 {
 			continue
 		}
@@ -113,14 +117,12 @@ func (g *generation) addServices() error {
 
 // servicePorts returns the ports of a deployment's webhooks, each once, by port and target port. A named target port
 // counts as 0; several of them are sorted by name, where the real program's order is by chance.
-func (g *generation) servicePorts(deployment string) []corev1.ServicePort {
+func servicePorts(webhooks []v1alpha1.WebhookDescription) []corev1.ServicePort {
 	var ports []corev1.ServicePort
-	for _, w := range g.webhooks() {
-		if w.DeploymentName != deployment {
-			continue
-		}
-		p := servicePort(w)
-		if !slices.Contains(ports, p) {
+	seen := map[corev1.ServicePort]bool{}
+	for _, w := range webhooks {
+		if p := servicePort(w); !seen[p] {
+			seen[p] = true
 			ports = append(ports, p)
 		}
 	}

@@ -79,7 +79,7 @@ func (p *program) bundleManifests(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	objects, err := p.renderBundle(ref, b, &s)
+	objects, err := p.renderBundle(ref, b, s, installNamespace(b, &s))
 	if err != nil {
 		return err
 	}
@@ -89,20 +89,24 @@ func (p *program) bundleManifests(c *cli.Context) error {
 	return p.writeManifests(c, objects, format)
 }
 
-// renderBundle renders a bundle, and says what was assumed. An empty install namespace is set to that of the bundle.
-func (p *program) renderBundle(ref string, b *manifests.Bundle, s *manifests.Settings) ([]manifests.Object, error) {
-	namespace := "as --install-namespace says"
-	if s.InstallNamespace == "" {
-		var said bool
-		if s.InstallNamespace, said = b.SuggestedNamespace(); said {
-			namespace = "the bundle suggests it"
-		} else {
-			namespace = "after the package; --install-namespace names another one"
-		}
+// installNamespace sets an empty install namespace to that of the bundle, and returns where it is from.
+func installNamespace(b *manifests.Bundle, s *manifests.Settings) (from string) {
+	if s.InstallNamespace != "" {
+		return "as --install-namespace says"
 	}
-	objects, err := b.Manifests(*s)
+	said := false
+	if s.InstallNamespace, said = b.SuggestedNamespace(); said {
+		return "the bundle suggests it"
+	}
+	return "after the package; --install-namespace names another one"
+}
+
+// renderBundle renders a bundle, and says what was assumed. from is where the install namespace is from.
+func (p *program) renderBundle(ref string, b *manifests.Bundle, s manifests.Settings, from string) (
+	[]manifests.Object, error) {
+	objects, err := b.Manifests(s)
 	if err != nil {
-		return nil, refusedBundle(ref, b, *s, err)
+		return nil, refusedBundle(ref, b, s, err)
 	}
 	if err := namespaceName(s.InstallNamespace); err != nil {
 		return nil, &cmdline.Error{Class: cmdline.ClassInput, Object: ref,
@@ -110,7 +114,7 @@ func (p *program) renderBundle(ref string, b *manifests.Bundle, s *manifests.Set
 			Err:  fmt.Errorf("%q: the namespace for it would be %.100q: %w", ref, s.InstallNamespace, err)}
 	}
 	p.log.Info(fmt.Sprintf("%s: %s for namespace %s (%s); %s", b.Name(), count(len(objects), "object"),
-		s.InstallNamespace, namespace, assumed(b, *s)))
+		s.InstallNamespace, from, assumed(b, s)))
 	for _, o := range manifests.Repeated(objects) {
 		p.log.Warn(fmt.Sprintf("%s: there are several; the last one counts", o))
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/bundlefs"
+	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/render"
 )
 
@@ -70,8 +72,34 @@ func (p *program) readBundle(c *cli.Context, ref string) (b *manifests.Bundle, e
 	})
 	var read *manifests.ReadError
 	if errors.As(err, &read) {
-		return nil, &cmdline.Error{Class: cmdline.Classify(err), Object: ref, Hint: bundleHint(ref),
-			Err: fmt.Errorf("OLM v1 cannot read the bundle %q: %w", ref, err)}
+		return nil, &cmdline.Error{Class: cmdline.Classify(err), Object: ref, Hint: unreadableHint(ref, read),
+			Err: fmt.Errorf("OLM v1 cannot read the bundle %q: %w", ref, clipped{err})}
 	}
 	return b, err
 }
+
+// unreadableHint says what else a reference that cannot be read as a bundle may be; it may be empty.
+func unreadableHint(ref string, read *manifests.ReadError) string {
+	if hint := bundleHint(ref); hint != "" {
+		return hint
+	}
+	if kind, err := render.Classify(ref); err == nil && kind == render.CatalogDirectory && errors.Is(read,
+		fs.ErrNotExist) {
+		return "a bundle has the directories manifests and metadata; \"bindery list bundles\" lists the bundles of a " +
+			"catalog"
+	}
+	if strings.HasPrefix(read.Error(), "no ClusterServiceVersion") {
+		return "only bundles of the format registry+v1 are rendered, which have a ClusterServiceVersion"
+	}
+	return ""
+}
+
+// maxCause is the most bytes of a cause that a message shows: some quote a whole manifest.
+const maxCause = 600
+
+// clipped is an error with a shortened message.
+type clipped struct{ error }
+
+func (c clipped) Error() string { return fault.Clip(c.error.Error(), maxCause) }
+
+func (c clipped) Unwrap() error { return c.error }

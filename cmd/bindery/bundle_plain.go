@@ -72,7 +72,7 @@ func (p *program) buildPlainBundle(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	objects, err := p.renderBundle(ref, b, &s)
+	objects, err := p.renderBundle(ref, b, s, installNamespace(b, &s))
 	if err != nil {
 		return err
 	}

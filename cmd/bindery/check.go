@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -103,9 +104,6 @@ func (p *program) check(c *cli.Context) error {
 	if err := exactly(1, func(*cli.Context) error { return nil })(c); err != nil {
 		return err
 	}
-	if len(o.Profiles) == 0 {
-		o.Profiles = []rules.Profile{rules.OPM, rules.OLMv1}
-	}
 	if o.Render, err = p.renderOptions(c); err != nil {
 		return err
 	}
@@ -125,22 +123,22 @@ func (p *program) check(c *cli.Context) error {
 	if err != nil {
 		return checkError(ref, err)
 	}
-	if dir := c.String("artifacts"); dir != "" {
-		if err := checkup.WriteArtifacts(c.Context, dir, ref, o); err != nil {
-			return err
-		}
+	if c.IsSet("artifacts") && report.Kind != rules.OnCatalog {
+		return cmdline.Usagef("--artifacts has no effect on a bundle: Konflux attaches the files to catalog images")
 	}
+	located := report.Below(localDir(ref))
 	switch format {
 	case "json":
 		err = p.printJSON(report)
 	case "junit":
-		err = p.spooled(c.Context, func(w io.Writer) error { return report.WriteJUnit(w, o.FailOn) })
+		err = p.spooled(c.Context, func(w io.Writer) error { return located.WriteJUnit(w, o.FailOn) })
 	case "sarif":
-		err = p.spooled(c.Context, func(w io.Writer) error {
-			return report.WriteSARIF(w, localDir(ref), version.Release)
-		})
+		err = p.spooled(c.Context, func(w io.Writer) error { return located.WriteSARIF(w, version.Release) })
 	default:
-		err = p.spooled(c.Context, func(w io.Writer) error { return writeCheck(w, report, localDir(ref)) })
+		err = p.spooled(c.Context, func(w io.Writer) error { return writeCheck(w, located) })
+	}
+	if dir := c.String("artifacts"); err == nil && dir != "" {
+		err = p.checkArtifacts(c, dir, report, o)
 	}
 	if err == nil && !report.Passed {
 		err = &cmdline.ExitStatus{Status: 1}
@@ -148,12 +146,30 @@ func (p *program) check(c *cli.Context) error {
 	return err
 }
 
-// localDir returns a reference if it is a directory.
-func localDir(ref string) string {
-	if info, err := os.Stat(ref); err == nil && info.IsDir() {
-		return ref
+// checkArtifacts writes the files of --artifacts. The report has been printed: it says why a catalog cannot be
+// rendered.
+func (p *program) checkArtifacts(c *cli.Context, dir string, report *rules.Report, o checkup.Options) error {
+	if err := checkup.WriteArtifacts(c.Context, dir, report.Subject, o); err != nil {
+		return fmt.Errorf("--artifacts: %w", err)
 	}
-	return ""
+	p.log.Info("wrote catalog.json and related-images.json to " + dir)
+	return nil
+}
+
+// localDir returns a reference with slashes if it is a directory, from the working directory if it is below that;
+// otherwise it is empty.
+func localDir(ref string) string {
+	if info, err := os.Stat(ref); err != nil || !info.IsDir() {
+		return ""
+	}
+	if filepath.IsAbs(ref) {
+		if wd, err := os.Getwd(); err == nil {
+			if rel, err := filepath.Rel(wd, ref); err == nil && filepath.IsLocal(rel) {
+				ref = rel
+			}
+		}
+	}
+	return filepath.ToSlash(ref)
 }
 
 // checkError adds a hint to the errors of what cannot be checked.
@@ -167,11 +183,8 @@ func checkError(ref string, err error) error {
 
 // checkOptions reads the flags that say which rules run.
 func (p *program) checkOptions(c *cli.Context) (o checkup.Options, err error) {
-	for _, name := range []string{"waivers", "rule-data", "explain", "ocp-version", "released", "snapshot",
-		"artifacts"} {
-		if c.IsSet(name) && c.String(name) == "" {
-			return o, cmdline.Usagef("--%s is empty", name)
-		}
+	if err := checkFlagValues(c); err != nil {
+		return o, err
 	}
 	if c.Bool("list") && c.IsSet("explain") {
 		return o, cmdline.Usagef("--list and --explain are mutually exclusive")
@@ -179,9 +192,6 @@ func (p *program) checkOptions(c *cli.Context) (o checkup.Options, err error) {
 	names, err := cmdline.List(c.StringSlice("profile"))
 	if err != nil {
 		return o, err
-	}
-	if c.IsSet("profile") && len(names) == 0 {
-		return o, cmdline.Usagef("--profile is empty")
 	}
 	for _, name := range names {
 		profile, err := rules.ParseProfile(name)
@@ -191,6 +201,15 @@ func (p *program) checkOptions(c *cli.Context) (o checkup.Options, err error) {
 		if !slices.Contains(o.Profiles, profile) {
 			o.Profiles = append(o.Profiles, profile)
 		}
+	}
+	if c.Bool("list") || c.IsSet("explain") {
+		return o, listFlagEffects(c)
+	}
+	if len(o.Profiles) == 0 {
+		o.Profiles = []rules.Profile{rules.OPM, rules.OLMv1}
+	}
+	if err := checkFlagEffects(c, o.Profiles); err != nil {
+		return o, err
 	}
 	if o.Skip, err = cmdline.List(c.StringSlice("skip")); err != nil {
 		return o, err
@@ -222,6 +241,9 @@ func (p *program) checkOptions(c *cli.Context) (o checkup.Options, err error) {
 		}
 	}
 	o.OCP, o.Released, o.Pull = c.String("ocp-version"), c.String("released"), c.Bool("pull")
+	if o.OCP != "" && !rules.IsOpenShiftVersion(o.OCP) {
+		return o, cmdline.Usagef("invalid --ocp-version value %q, expected a version such as v4.17", o.OCP)
+	}
 	return o, readCheckFiles(c, &o)
 }
 

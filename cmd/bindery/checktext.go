@@ -59,22 +59,13 @@ func explain(w io.Writer, r rules.Rule) error {
 	return err
 }
 
-func joined[T ~string](all []T) string {
-	var out []string
-	for _, v := range all {
-		out = append(out, string(v))
-	}
-	return strings.Join(out, ",")
-}
+func joined[T ~string](all []T) string { return strings.Join(asStrings(all), ", ") }
 
 // writeCheck writes a report: what is broken, then whether OLM v1 installs the bundles, then the sums.
-// dir is the directory that was checked, if it is one: files are named from where the user is.
-func writeCheck(w io.Writer, r *rules.Report, dir string) error {
+func writeCheck(w io.Writer, r *rules.Report) error {
 	var b strings.Builder
 	for _, f := range r.Findings {
-		if f.File != "" && !strings.HasPrefix(f.Rule, "waiver.") {
-			f.File = filepath.Join(dir, filepath.FromSlash(f.File))
-		}
+		f.File = filepath.FromSlash(f.File)
 		label := string(f.Severity)
 		if f.Waived != "" {
 			label = "waived"

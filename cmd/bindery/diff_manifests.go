@@ -58,18 +58,9 @@ func (p *program) diffManifests(c *cli.Context) error {
 			return err
 		}
 	}
-	// Both versions are compared in one namespace, the new one's: else every object would differ.
-	if b := sides[1].bundle; b != nil && s.InstallNamespace == "" {
-		s.InstallNamespace, _ = b.SuggestedNamespace()
-	}
-	var objects [2][]manifests.Object
-	for i, side := range sides {
-		if objects[i] = side.objects; side.bundle == nil {
-			continue
-		}
-		if objects[i], err = p.renderBundle(c.Args().Get(i), side.bundle, &s); err != nil {
-			return err
-		}
+	objects, err := p.renderSides(c, sides, s)
+	if err != nil {
+		return err
 	}
 	report, err := upgrade.Compare(objects[0], objects[1])
 	if err != nil {
@@ -87,6 +78,54 @@ func (p *program) diffManifests(c *cli.Context) error {
 		return &cmdline.ExitStatus{Status: 1}
 	}
 	return nil
+}
+
+// renderSides returns the objects of both sides. Both versions are compared in one namespace, the new one's: otherwise
+// every object would differ.
+func (p *program) renderSides(c *cli.Context, sides [2]side,
+	s manifests.Settings) (out [2][]manifests.Object, err error) {
+	from := ""
+	for i := len(sides) - 1; i >= 0; i-- {
+		b := sides[i].bundle
+		if b == nil {
+			out[i] = sides[i].objects
+			continue
+		}
+		if from == "" {
+			from = installNamespace(b, &s)
+		}
+		if out[i], err = p.renderBundle(c.Args().Get(i), b, s, from); err != nil {
+			return out, err
+		}
+		if other := sides[1-i]; other.bundle == nil {
+			if out[i], err = dressedAs(out[i], other.objects, s.InstallNamespace); err != nil {
+				return out, err
+			}
+		}
+	}
+	return out, nil
+}
+
+// dressedAs adds to the objects of a bundle what manifests have that --create-namespace and --olm-labels wrote: these
+// are no difference between versions.
+func dressedAs(objects, written []manifests.Object, namespace string) ([]manifests.Object, error) {
+	if len(written) == 0 {
+		return objects, nil
+	}
+	for _, o := range written {
+		if o.Kind == "Namespace" && o.Group() == "" && o.Name == namespace {
+			ns, err := manifests.Namespace(namespace)
+			if err != nil {
+				return nil, err
+			}
+			objects = append([]manifests.Object{ns}, objects...)
+			break
+		}
+	}
+	if owner := written[len(written)-1].Owner(); owner != "" {
+		return manifests.WithOwner(objects, owner)
+	}
+	return objects, nil
 }
 
 // side is what is compared: a bundle, or objects.
@@ -147,6 +186,6 @@ func manifestsError(ref string, err error) error {
 	case errors.Is(err, bundlefs.ErrLimit):
 		return &cmdline.Error{Class: cmdline.ClassLimit, Object: ref, Err: fmt.Errorf("%q: %w", ref, err)}
 	}
-	return &cmdline.Error{Class: cmdline.ClassInput, Object: ref, Err: fmt.Errorf("%q: %w", ref, err),
+	return &cmdline.Error{Class: cmdline.ClassInput, Object: ref, Err: fmt.Errorf("%q: %w", ref, clipped{err}),
 		Hint: "with --manifests the arguments are bundles, or directories or files of rendered manifests"}
 }

@@ -26,7 +26,7 @@ func (p *program) resolveCommand() *cli.Command {
 			"cluster. With --v0, the steps that OLM v0 takes in a channel instead, up to its head, and the entries " +
 			"from which it does not\n" +
 			"get there. The exit status is 1 if no bundle is resolved, or if an installed bundle has no way to the " +
-			"head. The conditions hold for the upgrades that follow, too." +
+			"head. The conditions\nalso hold for the upgrades that follow." +
 			examples("bindery resolve etcd catalog", "bindery resolve etcd catalog --installed 0.9.0 --path",
 				"bindery resolve etcd index.db --v0 --channel singlenamespace-alpha --installed etcdoperator.v0.9.0",
 				"bindery resolve etcd catalog --version 0.9.x -o json"),
@@ -137,8 +137,13 @@ func (p *program) resolveCatalogs(c *cli.Context) ([]resolve.Catalog, error) {
 			return nil, cmdline.Usagef("the catalog %q is named twice", ref)
 		}
 		blobs, err := render.Reference(c.Context, ref, o)
+		if errors.Is(err, render.ErrNotAllowed) {
+			return nil, &cmdline.Error{Class: cmdline.ClassInput, Object: ref,
+				Err: fmt.Errorf("%q is a bundle, not a catalog", ref), Hint: "\"bindery check\" says whether OLM v1 " +
+					"installs a bundle"}
+		}
 		if err != nil {
-			return nil, p.opmMessage(notCatalog(ref, err))
+			return nil, p.opmMessage(err)
 		}
 		catalogs = append(catalogs, resolve.Catalog{Name: ref, Priority: priorities[ref], Blobs: blobs})
 	}
@@ -158,6 +163,22 @@ func installedBundle(text string, known func(string) (*resolve.Installed, bool))
 		Err:  fmt.Errorf("--installed %s: no catalog has a bundle of this name or version", text)}
 }
 
+// resolves reports whether a request has an answer without one of its conditions.
+func resolves(r *resolve.Resolver, q *resolve.Request, without func(*resolve.Request)) bool {
+	other := *q
+	without(&other)
+	_, err := r.Resolve(other)
+	return err == nil
+}
+
+// shortened returns the first names of a list, separated by commas, and the number of the others.
+func shortened(names []string, most int) string {
+	if n := len(names); n > most {
+		names = append(slices.Clone(names[:most]), fmt.Sprintf("and %d more", n-most))
+	}
+	return strings.Join(names, ", ")
+}
+
 // unresolved adds advice to the resolver's message.
 func unresolved(q *resolve.Request, r *resolve.Resolver, err error) error {
 	e := &cmdline.Error{Class: cmdline.ClassInput, Object: q.Package, Err: err}
@@ -168,6 +189,12 @@ func unresolved(q *resolve.Request, r *resolve.Resolver, err error) error {
 		e.Hint = "no catalog has the package; \"bindery list packages CATALOG\" lists those of a catalog"
 	case errors.As(err, &none) && len(none.Catalogs) > 1:
 		e.Hint = "--priority CATALOG=NUMBER, spec.priority of a ClusterCatalog, says which one is used"
+	case errors.As(err, &none) && len(q.Channels) > 0 && !slices.ContainsFunc(r.Channels(), func(name string) bool {
+		return slices.Contains(q.Channels, name)
+	}):
+		e.Hint = "the package has the channels " + shortened(r.Channels(), 20)
+	case errors.As(err, &none) && q.Version != "" && resolves(r, q, func(q *resolve.Request) { q.Version = "" }):
+		e.Hint = "without --version there is a candidate; \"bindery list bundles CATALOG PACKAGE\" lists the versions"
 	case errors.As(err, &none) && q.Installed != nil && !q.SelfCertified:
 		e.Hint = "no entry replaces or skips what is installed; --self-certified allows any bundle"
 	case errors.As(err, &dependency):

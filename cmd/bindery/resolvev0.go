@@ -91,6 +91,9 @@ func (p *program) printResolvedV0(c *cli.Context, format string, r *resolvedV0) 
 	case len(r.Path) == 0:
 		rows = append(rows, []string{"then", "no upgrade: this is the head"})
 	}
+	if r.Reaches == nil && len(r.Stuck) == 0 {
+		rows = append(rows, []string{"no way to the head", "none of the entries"})
+	}
 	for _, s := range r.Stuck {
 		rows = append(rows, []string{"no way to the head", named(s.Bundle, s.Version, s.Release)})
 	}

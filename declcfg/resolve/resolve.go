@@ -107,6 +107,18 @@ func (r *Resolver) Found() bool {
 	return slices.ContainsFunc(r.catalogs, func(f *filed) bool { return f.any })
 }
 
+// Channels returns the names of the package's channels in all catalogs, sorted.
+func (r *Resolver) Channels() []string {
+	var names []string
+	for _, f := range r.catalogs {
+		for i := range f.channels {
+			names = append(names, f.channels[i].name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
 // found is the first candidate of a catalog.
 type found struct {
 	in         *filed

@@ -174,6 +174,9 @@ func TestEachRuleFindsItsOwn(t *testing.T) {
 			edits: []string{"defaultChannel: stable", "defaultChannel: [stable"}},
 		{rule: "olmv1.configs-label", place: "", profiles: []rules.Profile{rules.OLMv1},
 			change: func(s *rules.CatalogSubject) { s.Image.Labels = nil }},
+		{rule: "olmv1.image-view", place: "configs/old.yaml", change: func(s *rules.CatalogSubject) {
+			s.Image.Differences = []rules.Finding{{File: "configs/old.yaml", Message: "hidden"}}
+		}},
 		{rule: "olmv1.link", place: "acme/link", profiles: []rules.Profile{rules.OLMv1},
 			change: func(s *rules.CatalogSubject) {
 				s.FS.(fstest.MapFS)["acme/link"] = &fstest.MapFile{Mode: fs.ModeSymlink, Data: []byte("catalog.yaml")}

@@ -13,6 +13,10 @@ var fileChecks = []Check[*catalogCheck]{
 		Title: "The catalog has regular files only, no links and no devices.",
 		Fix:   "write the file itself: catalogd fails on links to directories and reads linked files twice"}},
 		findLinks},
+	{[]Rule{{ID: "olmv1.image-view", Severity: Error, Profiles: v1, Scopes: onCatalogs,
+		Title: "catalogd serves the files of the image that container engines show.",
+		Fix:   "build the image with bindery: an opaque marker in the directory hides what lower layers have"}},
+		findOther},
 }
 
 func findNoLabel(_ context.Context, c *catalogCheck, emit Emit) {
@@ -42,4 +46,13 @@ func findLinks(ctx context.Context, c *catalogCheck, emit Emit) {
 		}
 		return nil
 	})
+}
+
+func findOther(_ context.Context, c *catalogCheck, emit Emit) {
+	if c.Image == nil {
+		return
+	}
+	for _, f := range c.Image.Differences {
+		emit(f)
+	}
 }

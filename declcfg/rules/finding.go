@@ -2,6 +2,7 @@ package rules
 
 import (
 	"cmp"
+	"path"
 	"strconv"
 	"strings"
 )
@@ -56,6 +57,14 @@ func (f Finding) compare(o Finding) int {
 		cmp.Compare(f.Message, o.Message))
 }
 
+// below returns the finding with its file below a directory. The file of a waiver is not in what is checked.
+func (f Finding) below(dir string) Finding {
+	if f.File != "" && !strings.HasPrefix(f.Rule, "waiver.") {
+		f.File = path.Join(dir, f.File)
+	}
+	return f
+}
+
 // Report is the result of a run. It is not changed afterwards.
 type Report struct {
 	// Subject is what was checked, as the user named it, Kind whether it is a catalog or a bundle.
@@ -77,6 +86,17 @@ type Report struct {
 	// Bundles say of each bundle of a catalog, or of the bundle, whether OLM v1 installs it; empty without the profile
 	// olmv1.
 	Bundles []Installability `json:"bundles,omitempty"`
+}
+
+// Below returns the report with the files of its findings below dir, a path with slashes. It is where the catalog or
+// bundle is, so that files are named from the directory in which the program was started; it may be empty.
+func (r *Report) Below(dir string) *Report {
+	out := *r
+	out.Findings = make([]Finding, len(r.Findings))
+	for i, f := range r.Findings {
+		out.Findings[i] = f.below(dir)
+	}
+	return &out
 }
 
 // NotRun is a rule that could not be checked.

@@ -34,6 +34,8 @@ type Image struct {
 	// Programs counts the files of the image by the last part of their path, BasePrograms those of its base image; nil
 	// if the layers were not read.
 	Programs, BasePrograms map[string]int
+	// Differences are the files of the catalog of which catalogd and container engines see something else.
+	Differences []Finding
 	// FBC tells that the image has the label of catalogs.
 	FBC bool
 }

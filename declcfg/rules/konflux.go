@@ -100,6 +100,9 @@ func (v ocpVersion) atLeast(major, minor int) bool {
 
 var ocpPattern = regexp.MustCompile(`^v?([0-9]{1,4})\.([0-9]{1,4})$`)
 
+// IsOpenShiftVersion reports whether a text is an OpenShift version such as v4.17 or 4.17.
+func IsOpenShiftVersion(text string) bool { return ocpPattern.MatchString(text) }
+
 // openShift returns the version that the catalog is for: the one that was named, or the tag of the base image.
 func (c *catalogCheck) openShift() ocpVersion {
 	text := c.OCP

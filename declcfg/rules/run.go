@@ -168,7 +168,7 @@ func (r *Run) add(f Finding, refuses bool) {
 	if r.seen[key] {
 		return
 	}
-	if refuses && f.Package != "" {
+	if refuses && (f.Package != "" || f.Bundle != "") {
 		r.refuse(f.Package, f.Bundle, f.Rule)
 	}
 	r.o.Waivers.apply(&f, r.o.Now)

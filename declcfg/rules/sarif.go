@@ -74,12 +74,12 @@ type (
 	}
 )
 
-// WriteSARIF writes the report as a SARIF 2.1.0 log. dir is put before the names of files, so that they are relative to
-// the repository; it may be empty. version is that of the program.
-func (r *Report) WriteSARIF(w io.Writer, dir, version string) error {
+// WriteSARIF writes the report as a SARIF 2.1.0 log, with the files as the report has them (see [Report.Below]).
+// version is that of the program.
+func (r *Report) WriteSARIF(w io.Writer, version string) error {
 	driver := sarifDriver{Name: "bindery", Version: version,
 		InformationURI: "https://github.com/operator-bindery/bindery", Rules: []sarifRule{}}
-	for _, rule := range r.Rules {
+	for _, rule := range r.tested() {
 		driver.Rules = append(driver.Rules, sarifRule{ID: rule.ID, Short: sarifText{rule.Title},
 			Help: sarifText{sentence(rule.Fix)}, Default: sarifDefault{string(rule.Severity)},
 			Tags: sarifProperties{rule.Profiles}})
@@ -89,7 +89,7 @@ func (r *Report) WriteSARIF(w io.Writer, dir, version string) error {
 		result := sarifResult{RuleID: f.Rule, Level: string(f.Severity), Message: sarifText{f.Message}}
 		var at sarifLocation
 		if f.File != "" {
-			at.Physical = &sarifPhysical{Artifact: sarifArtifact{uri(path.Join(dir, f.File))}}
+			at.Physical = &sarifPhysical{Artifact: sarifArtifact{uri(f.File)}}
 			if f.Line > 0 {
 				at.Physical.Region = &sarifRegion{f.Line}
 			}
@@ -111,9 +111,13 @@ func (r *Report) WriteSARIF(w io.Writer, dir, version string) error {
 	return enc.Encode(sarifLog{"https://json.schemastore.org/sarif-2.1.0.json", "2.1.0", []sarifRun{run}})
 }
 
-// uri escapes a file name for a relative reference (RFC 3986).
+// uri escapes a file name for a relative reference (RFC 3986), or makes a file URI of an absolute one (RFC 8089).
 func uri(name string) string {
 	u := url.URL{Path: name}
+	if path.IsAbs(name) {
+		u.Scheme = "file"
+		return u.String()
+	}
 	return strings.TrimPrefix(u.EscapedPath(), "./")
 }
 

@@ -82,9 +82,10 @@ var rules = map[string][]string{
 	"internal/supply":             {"images/referrers", "images/signature", "internal/inventory"},
 	"internal/indeximage": {"build", "declcfg", "declcfg/edit", "images", "internal/change", "migrate",
 		"render", "sqlite"},
-	"internal/checkup": {"bundle", "bundle/check", "bundle/manifests", "declcfg", "declcfg/rules", "images", "render"},
-	"internal/change":  {"declcfg", "declcfg/edit", "internal/catalogdir", "sqlite"},
-	"internal/jobs":    {"images", "migrate", "render"},
+	"internal/checkup": {"build/inspect", "bundle", "bundle/check", "bundle/manifests", "declcfg", "declcfg/rules",
+		"images", "render"},
+	"internal/change": {"declcfg", "declcfg/edit", "internal/catalogdir", "sqlite"},
+	"internal/jobs":   {"images", "migrate", "render"},
 
 	// Non-leaf packages for tests.
 	"internal/catalogdtest": {"declcfg", "images"},

@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,7 +16,7 @@ import (
 // WriteArtifacts writes the files that Konflux attaches to a catalog image into a directory: related-images.json, a
 // list of the related images of the bundles that the released catalog does not have
 // (application/vnd.konflux-ci.attached-artifact.related-images+json), and catalog.json, the rendered catalog
-// (…rendered-catalog+json).
+// (…rendered-catalog+json). Both are written once the whole catalog has been read.
 func WriteArtifacts(ctx context.Context, dir, ref string, o Options) (err error) {
 	released := map[string]bool{}
 	if o.Released != "" {
@@ -26,43 +24,45 @@ func WriteArtifacts(ctx context.Context, dir, ref string, o Options) (err error)
 			return err
 		}
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
 	blobs, err := render.Reference(ctx, ref, o.Render)
 	if err != nil {
 		return err
 	}
-	related := map[string]bool{}
-	err = writeFile(filepath.Join(dir, "catalog.json"), func(w io.Writer) error {
-		enc := declcfg.NewEncoder(w, declcfg.FormatJSON)
-		for b, err := range blobs {
-			if err != nil {
-				return err
-			}
-			if b, ok := b.(*declcfg.Bundle); ok && !released[b.Image] {
-				for _, r := range b.RelatedImages {
-					if r.Image != "" {
-						related[r.Image] = true
-					}
-				}
-			}
-			if err := enc.Encode(b); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	catalog, err := atomicfs.NewFile(filepath.Join(dir, "catalog.json"), 0o644)
 	if err != nil {
 		return err
 	}
-	return writeFile(filepath.Join(dir, "related-images.json"), func(w io.Writer) error {
-		list := slices.Sorted(maps.Keys(related))
-		if list == nil {
-			list = []string{}
+	defer func() { err = errors.Join(err, catalog.Abort()) }()
+	list, err := atomicfs.NewFile(filepath.Join(dir, "related-images.json"), 0o644)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, list.Abort()) }()
+	related := []string{}
+	enc := declcfg.NewEncoder(catalog, declcfg.FormatJSON)
+	for b, err := range blobs {
+		if err != nil {
+			return err
 		}
-		return json.NewEncoder(w).Encode(list)
-	})
+		if b, ok := b.(*declcfg.Bundle); ok && !released[b.Image] {
+			for _, r := range b.RelatedImages {
+				if r.Image != "" {
+					related = append(related, r.Image)
+				}
+			}
+		}
+		if err := enc.Encode(b); err != nil {
+			return err
+		}
+	}
+	slices.Sort(related)
+	if err := json.NewEncoder(list).Encode(slices.Compact(related)); err != nil {
+		return err
+	}
+	return errors.Join(catalog.Commit(), list.Commit())
 }
 
 // bundleImages returns the images of the bundles of a catalog.
@@ -82,16 +82,4 @@ func bundleImages(ctx context.Context, ref string, o render.Options) (map[string
 		}
 	}
 	return out, nil
-}
-
-func writeFile(name string, write func(io.Writer) error) (err error) {
-	f, err := atomicfs.NewFile(name, 0o644)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, f.Abort()) }()
-	if err := write(f); err != nil {
-		return err
-	}
-	return f.Commit()
 }

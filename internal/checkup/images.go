@@ -11,6 +11,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/operator-bindery/bindery/build/inspect"
 	"github.com/operator-bindery/bindery/declcfg/rules"
 	"github.com/operator-bindery/bindery/images"
 )
@@ -96,46 +97,36 @@ func (c *checkup) programs(ctx context.Context, img *images.Image) (map[string]i
 
 // catalogImage checks the catalog in the directory of an image.
 func (c *checkup) catalogImage(ctx context.Context, img *images.Image, dir string, facts *rules.Image) (err error) {
+	view, err := inspect.ViewCatalog(ctx, img, dir, c.Render.ImageLimits)
+	if err != nil {
+		return err
+	}
+	var links []rules.Finding
+	for _, l := range view.Irregular {
+		links = append(links, rules.Finding{File: l.File, Message: kindOfEntry(l.Kind)})
+	}
+	for _, d := range view.Differences {
+		facts.Differences = append(facts.Differences, rules.Finding{File: d.File, Message: d.Message})
+	}
 	tree, err := img.Extract(ctx, []string{dir}, images.ExtractOptions{Limits: c.Render.ImageLimits,
 		Temp: c.Render.TempDir})
-	if ctx.Err() != nil {
+	switch {
+	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	}
-	if err != nil {
-		odd, scan := c.irregular(ctx, img, dir)
-		if scan != nil || len(odd) == 0 {
-			return fmt.Errorf("unpack image %q: %w", img.Name, errors.Join(err, scan))
-		}
-		return c.catalog(ctx, none, facts, odd)
+	case err != nil && len(links) == 0:
+		return fmt.Errorf("unpack image %q: %w", img.Name, err)
+	case err != nil:
+		return c.catalog(ctx, none, facts, links)
 	}
 	defer func() { err = errors.Join(err, tree.Close()) }()
+	if _, err := fs.Stat(tree, dir); err != nil {
+		return c.catalog(ctx, none, facts, nil)
+	}
 	configs, err := fs.Sub(tree, dir)
 	if err != nil {
 		return err
 	}
-	if _, err := fs.Stat(tree, dir); err != nil {
-		configs = none
-	}
 	return c.catalog(ctx, configs, facts, nil)
-}
-
-// irregular returns the links and devices below a directory of an image.
-func (c *checkup) irregular(ctx context.Context, img *images.Image, dir string) ([]rules.Finding, error) {
-	r := images.NewLayerReader(c.Render.ImageLimits)
-	var out []rules.Finding
-	for n := range img.Layers {
-		_, err := r.Read(ctx, img, n, func(name string, h *tar.Header, _ io.Reader) error {
-			inside := name == dir || strings.HasPrefix(name, dir+"/") || dir == "."
-			if inside && h.Typeflag != tar.TypeReg && h.Typeflag != tar.TypeDir {
-				out = append(out, rules.Finding{File: name, Message: kindOfEntry(h.Typeflag)})
-			}
-			return nil
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
 }
 
 func kindOfEntry(flag byte) string {
