@@ -31,7 +31,7 @@ type IndexedDocument struct {
 	Image                 string // of a bundle, if the index was built with [LoadOptions].Images
 }
 
-// NewIndex makes the index of the catalog in fsys. Of o count Jobs, Limits, Files and Images. Of the problems of files
+// NewIndex makes the index of the catalog in fsys. Of o count Jobs, Limits, Files, Schemaless and Images. Of the problems of files
 // it finds those that keep it from finding the blobs, and returns them as [Load] does.
 func NewIndex(ctx context.Context, fsys fs.FS, o LoadOptions) (*Index, error) {
 	x := &Index{fsys: fsys, options: o}
@@ -84,7 +84,7 @@ func (d *docReader) locate() (IndexedDocument, error) {
 		if err != nil {
 			return IndexedDocument{}, err
 		}
-		m, err := newMeta(text)
+		m, err := newMeta(text, d.options.Schemaless)
 		if err != nil {
 			return IndexedDocument{}, err
 		}

@@ -114,7 +114,9 @@ func Catalog(ctx context.Context, r *Run, s CatalogSubject) error {
 	if len(s.Unread) > 0 {
 		return nil
 	}
-	x, err := declcfg.NewIndex(ctx, s.FS, s.Load)
+	load := s.Load
+	load.Schemaless = true // the rules of opm and of OLM v1 say so in their own ways
+	x, err := declcfg.NewIndex(ctx, s.FS, load)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -167,7 +169,7 @@ func (c *catalogCheck) checkPackage(ctx context.Context, name string) error {
 			}
 		}
 	}
-	if c.Released != nil && len(p.channels) > 0 {
+	if c.Released != nil && (p.pkg != nil || len(p.channels) > 0) {
 		c.channels[name] = p.channels
 	}
 	return Each(ctx, c.run, packageChecks, p)

@@ -168,6 +168,8 @@ func TestEachRuleFindsItsOwn(t *testing.T) {
 		{rule: "olmv1.overwritten", place: "acme/catalog.yaml:2", profiles: []rules.Profile{rules.OLMv1},
 			edits: []string{"---\nschema: olm.channel",
 				"---\nschema: olm.package\nname: acme\ndefaultChannel: x\n---\nschema: olm.channel"}},
+		{rule: "olmv1.schema", place: "acme/catalog.yaml:6", profiles: []rules.Profile{rules.OLMv1},
+			edits: []string{"---\nschema: olm.channel", "---\nfoo: bar\npackage: acme\n---\nschema: olm.channel"}},
 		{rule: "olmv1.unreadable", place: "acme/catalog.yaml:4", profiles: []rules.Profile{rules.OLMv1},
 			edits: []string{"defaultChannel: stable", "defaultChannel: [stable"}},
 		{rule: "olmv1.configs-label", place: "", profiles: []rules.Profile{rules.OLMv1},
@@ -260,6 +262,17 @@ func released(channel, entry string) func(*rules.CatalogSubject) {
 			{Package: "acme", Name: channel, Entries: []declcfg.ChannelEntry{{Name: "acme.v1.0.0"}, {Name: entry}}},
 			{Package: "acme", Name: "candidate-1", Entries: []declcfg.ChannelEntry{{Name: "gone"}}},
 			{Package: "other", Name: "stable", Entries: []declcfg.ChannelEntry{{Name: "gone"}}}}}
+	}
+}
+
+// A package that lost all its channels is one that both catalogs have.
+func TestPrunedPackageWithoutChannels(t *testing.T) {
+	s := subject()
+	released("stable", "acme.v0.9.0")(&s)
+	s.FS = fstest.MapFS{"acme/catalog.yaml": {Data: []byte("schema: olm.package\nname: acme\n")}}
+	report := run(t, s, rules.Options{Profiles: []rules.Profile{rules.Konflux}, Skip: []string{"fbc:opm-validate"}})
+	if got := lines(report); len(got) != 1 || !strings.HasPrefix(got[0], "fbc:pruned") {
+		t.Errorf("%q", got)
 	}
 }
 

@@ -197,6 +197,9 @@ var blobChecks = []Check[*catalogCheck]{
 	{[]Rule{{ID: "olmv1.overwritten", Severity: Warning, Profiles: v1, Scopes: []Scope{OnCatalog},
 		Title: "No two blobs have the same schema, package and name.",
 		Fix:   "remove one of them: operator-controller keeps the last one only"}}, findOverwritten},
+	{[]Rule{{ID: "olmv1.schema", Severity: Warning, Profiles: v1, Scopes: []Scope{OnCatalog},
+		Title: "Each blob has a schema.",
+		Fix:   "give it its schema, or remove it: catalogd serves it, and opm refuses the catalog"}}, findSchemaless},
 }
 
 // findOverwritten implements OLMV1 section 4.1: blobs are filed under their schema, package and name.
@@ -204,7 +207,7 @@ func findOverwritten(_ context.Context, c *catalogCheck, emit Emit) {
 	type key struct{ schema, pkg, name string }
 	last := map[key]declcfg.IndexedDocument{}
 	for _, d := range c.index.Documents() {
-		if d.Package == "" {
+		if d.Package == "" || d.Schema == "" {
 			continue
 		}
 		k := key{d.Schema, d.Package, d.Name}
@@ -220,6 +223,17 @@ func findOverwritten(_ context.Context, c *catalogCheck, emit Emit) {
 			emit(f)
 		}
 		last[k] = d
+	}
+}
+
+// findSchemaless implements OLMV1 section 5: catalogd stores a blob without a schema; to operator-controller it is none
+// of the package's.
+func findSchemaless(_ context.Context, c *catalogCheck, emit Emit) {
+	for _, d := range c.index.Documents() {
+		if d.Schema == "" {
+			emit(Finding{Package: d.Package, File: d.File, Line: d.Line,
+				Message: fmt.Sprintf("the blob %q has no schema", d.Name)})
+		}
 	}
 }
 
