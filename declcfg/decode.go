@@ -14,8 +14,8 @@ var errNotPlain = errors.New("not in plain form")
 // errNoObject is opm's error for a document without content.
 var errNoObject = errors.New("object '' is missing root schema field")
 
-// newMeta returns the Meta of a canonical JSON document, without copying it.
-func newMeta(doc []byte) (*Meta, error) {
+// newMeta returns the Meta of a canonical JSON document, without copying it. It has a schema, unless schemaless is set.
+func newMeta(doc []byte, schemaless bool) (*Meta, error) {
 	if len(doc) == 0 || doc[0] != '{' {
 		if bytes.Equal(doc, []byte("null")) {
 			return nil, errNoObject
@@ -61,7 +61,7 @@ func newMeta(doc []byte) (*Meta, error) {
 		return nil, fmt.Errorf("malformed object")
 	case err != nil:
 		return nil, fmt.Errorf("error unmarshaling JSON: while decoding JSON: %w", err)
-	case m.Schema == "":
+	case m.Schema == "" && !schemaless:
 		return nil, fmt.Errorf("object '%.80s\n' is missing root schema field", doc)
 	}
 	return m, nil

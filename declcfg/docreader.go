@@ -117,7 +117,7 @@ func (d *docReader) meta() (*Meta, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := newMeta(bytes.Clone(doc))
+	m, err := newMeta(bytes.Clone(doc), d.options.Schemaless)
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +139,7 @@ func (d *docReader) parse(doc []byte) (Blob, error) {
 	if !skeleton {
 		doc = bytes.Clone(doc)
 	}
-	m, err := newMeta(doc)
+	m, err := newMeta(doc, d.options.Schemaless)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"math"
 	"slices"
+	"sync"
 
 	"github.com/operator-bindery/bindery/internal/canon"
 )
@@ -18,6 +19,9 @@ type Index struct {
 	fsys    fs.FS
 	options LoadOptions
 	docs    []IndexedDocument // in the order of the files and their documents
+
+	once      sync.Once
+	byPackage map[string][]int // the documents in the order of [Stream]
 }
 
 // IndexedDocument is the position of a blob, with its identifying fields.
@@ -27,7 +31,7 @@ type IndexedDocument struct {
 	Image                 string // of a bundle, if the index was built with [LoadOptions].Images
 }
 
-// NewIndex makes the index of the catalog in fsys. Of o count Jobs, Limits, Files and Images. Of the problems of files
+// NewIndex makes the index of the catalog in fsys. Of o count Jobs, Limits, Files, Schemaless and Images. Of the problems of files
 // it finds those that keep it from finding the blobs, and returns them as [Load] does.
 func NewIndex(ctx context.Context, fsys fs.FS, o LoadOptions) (*Index, error) {
 	x := &Index{fsys: fsys, options: o}
@@ -80,7 +84,7 @@ func (d *docReader) locate() (IndexedDocument, error) {
 		if err != nil {
 			return IndexedDocument{}, err
 		}
-		m, err := newMeta(text)
+		m, err := newMeta(text, d.options.Schemaless)
 		if err != nil {
 			return IndexedDocument{}, err
 		}

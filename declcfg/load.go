@@ -71,6 +71,9 @@ type LoadOptions struct {
 	// Omitted, unless nil, is called for every problem that a *[ValidationError] does not contain; calls do not
 	// overlap.
 	Omitted func(Problem)
+	// Schemaless accepts blobs without a schema, which opm refuses and catalogd stores: each is a [*Meta]. They have no
+	// place in the writing order.
+	Schemaless bool
 	// Images makes [NewIndex] record the images of bundles.
 	Images bool
 	// Document, unless nil, is called with the position of each blob's document, in the order of the file. Calls for

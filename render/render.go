@@ -43,6 +43,8 @@ type Options struct {
 	Packages []string
 	// Skeleton omits the manifests of bundles in file-based catalogs, see [declcfg.LoadOptions].
 	Skeleton bool
+	// Schemaless accepts blobs without a schema in file-based catalogs, see [declcfg.LoadOptions].
+	Schemaless bool
 	// Jobs is how many files or bundles are parsed concurrently; 0 means one per processor.
 	Jobs int
 	// TempDir is the directory for private copies; empty means the system's.
@@ -274,7 +276,7 @@ func directory(ctx context.Context, dir string, o *Options) iter.Seq2[declcfg.Bl
 // catalog renders the catalog in a file system; dir is its path on disk, if it has one.
 func catalog(ctx context.Context, fsys fs.FS, dir string, o *Options) iter.Seq2[declcfg.Blob, error] {
 	load := declcfg.LoadOptions{Dir: dir, Jobs: o.Jobs, Limits: o.Limits, Warn: o.Warn, Skeleton: o.Skeleton,
-		Unknown: true}
+		Unknown: true, Schemaless: o.Schemaless}
 	if !o.KeepGoing && !o.Repair {
 		var wanted func(pkg string) bool
 		if o.Packages != nil {

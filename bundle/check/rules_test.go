@@ -191,6 +191,8 @@ func TestEachRuleOnBundlesFindsItsOwn(t *testing.T) {
 			f["metadata/dependencies.yaml"] = &fstest.MapFile{Data: []byte("dependencies:\n- type: olm.package\n" +
 				"  value: {packageName: other, version: \">=1.0.0\"}\n")}
 		}},
+		{rule: "olmv1.dependency", place: csv + ":19", edits: []string{"    owned:\n",
+			"    required:\n    - {name: others.acme.example.com, version: v1, kind: Other}\n    owned:\n"}},
 		{rule: "olmv1.crd-v1beta1", place: "manifests/widgets.yaml:1", change: func(f fstest.MapFS) {
 			f["manifests/widgets.yaml"].Data = []byte(strings.Replace(goodCRD, "k8s.io/v1", "k8s.io/v1beta1", 1))
 		}},
@@ -227,6 +229,10 @@ func TestEachRuleOnBundlesFindsItsOwn(t *testing.T) {
 			"containerImage: registry.redhat.io/acme/operator:v1"}},
 		{rule: "olm.unpinned_references", place: csv + ":34", edits: []string{"                image: " + pinned,
 			"                image: registry.redhat.io/acme/operator:v1"}},
+		{rule: "olm.unpinned_references", place: csv + ":21", data: "any registry", edits: []string{
+			"  - {name: operator, image: " + pinned, "  - {name: operator, image: operator:v1"}},
+		{rule: "olm.unpinned_references", place: csv + ":34", data: "any registry", edits: []string{
+			"                image: " + pinned, "                image: REPLACE_IMAGE"}},
 		{rule: "olm.feature_annotations_format", place: csv + ":8", edits: []string{"disconnected: \"true\"",
 			"disconnected: \"yes\""}},
 		{rule: "olm.required_olm_features_annotations_provided", data: "required_olm_features_annotations: []"},
@@ -249,7 +255,11 @@ func TestEachRuleOnBundlesFindsItsOwn(t *testing.T) {
 				c.certs = manifests.CertManager
 			}
 			d := conformaData(t, "")
-			if c.data != "" {
+			switch c.data {
+			case "":
+			case "any registry":
+				d.ImagePrefixes = []string{""}
+			default:
 				d.Features = []string{}
 			}
 			if c.rule == "olmv1.validator:13" {

@@ -143,22 +143,24 @@ type imageRef struct {
 	steps []any
 }
 
-// newImageRef parses a name as Conforma does: it has a repository with a slash.
-func newImageRef(text, path string, steps []any) (imageRef, bool) {
+// isImage reports whether a part of an annotation names an image: it begins with a host.
+func isImage(text string) bool {
+	host, _, ok := strings.Cut(text, "/")
+	if !ok || !strings.ContainsAny(host, ".:") || strings.Contains(text, "://") || len(text) > 1024 {
+		return false
+	}
+	_, err := reference.ParseNormalizedNamed(text)
+	return err == nil
+}
+
+// newImageRef takes a name apart, whether it is valid or not: it is in the place of an image.
+func newImageRef(text, path string, steps []any) imageRef {
 	text = strings.TrimSpace(text)
-	if !strings.Contains(text, "/") || strings.Contains(text, "://") || len(text) > 1024 {
-		return imageRef{}, false
-	}
-	named, err := reference.ParseNormalizedNamed(text)
-	if err != nil {
-		return imageRef{}, false
-	}
-	repository, _, _ := strings.Cut(text, "@")
+	repository, digest, _ := strings.Cut(text, "@")
 	if at := strings.LastIndexByte(repository, ':'); at > strings.LastIndexByte(repository, '/') {
 		repository = repository[:at]
 	}
-	_, pinned := named.(reference.Digested)
-	return imageRef{text, repository, pinned, path, steps}, true
+	return imageRef{text, repository, digest != "", path, steps}
 }
 
 // imageRefs returns the images that a ClusterServiceVersion names (OLMV1 section 8.2).
@@ -166,9 +168,7 @@ func imageRefs(o bundle.Object) (out []imageRef) {
 	m := manifest(o)
 	add := func(v any, path string, steps ...any) {
 		if text, ok := v.(string); ok && text != "" {
-			if r, ok := newImageRef(text, path, steps); ok {
-				out = append(out, r)
-			}
+			out = append(out, newImageRef(text, path, steps))
 		}
 	}
 	related, _ := child(m, "spec", "relatedImages").([]any)
@@ -180,7 +180,7 @@ func imageRefs(o bundle.Object) (out []imageRef) {
 	walkAnnotations(m, nil, 0, func(key, value string, steps []any) {
 		for _, part := range strings.FieldsFunc(value,
 			func(c rune) bool { return strings.ContainsRune(",; \t\n\r", c) }) {
-			if host, _, _ := strings.Cut(part, "/"); strings.ContainsAny(host, ".:") {
+			if isImage(part) {
 				add(part, fmt.Sprintf("annotations[%q]", key), steps...)
 			}
 		}

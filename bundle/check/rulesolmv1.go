@@ -13,6 +13,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/declcfg/resolve"
 	"github.com/operator-bindery/bindery/declcfg/rules"
+	"github.com/operator-bindery/bindery/internal/jsonscan"
 )
 
 // olmv1Prefix begins the identifiers of the rules of OLM v1; the rest is the id of package manifests.
@@ -138,15 +139,31 @@ func findDependency(_ context.Context, s *Subject, emit rules.Emit) {
 	if !ok {
 		return
 	}
-	where := inFile(s.Bundle.MetadataDir + "/dependencies.yaml")
-	if len(s.Bundle.Dependencies) == 0 {
-		where = inFile(s.Bundle.MetadataDir + "/properties.yaml")
-		if len(s.Bundle.Properties) == 0 {
-			where = at(s.Bundle.CSV.Object, "metadata", "annotations", "olm.properties")
-		}
-	}
+	where := s.declares(typ)
 	emit(s.finding(where, fieldName(where.path),
 		"bundle %q has a dependency declared via property %q which is currently not supported", blob.Name, typ))
+}
+
+// declares returns where the bundle declares what becomes a property of the type of a dependency.
+func (s *Subject) declares(typ string) place {
+	b := s.Bundle
+	apis := typ == declcfg.PropertyGVKRequired
+	switch {
+	case slices.ContainsFunc(b.Properties, func(p declcfg.Property) bool { return p.Type == typ }):
+		return inFile(b.MetadataDir + "/properties.yaml")
+	case slices.ContainsFunc(b.Dependencies, func(d bundle.Dependency) bool {
+		return apis == (d.Type == declcfg.PropertyGVK) // a dependency on an API has the type of an API
+	}):
+		return inFile(b.MetadataDir + "/dependencies.yaml")
+	case apis && len(b.CSV.Required) > 0:
+		list := "apiservicedefinitions"
+		if len(jsonscan.Member(b.CSV.JSON, "spec", "customresourcedefinitions", "required")) > len("[]") {
+			list = "customresourcedefinitions"
+		}
+		return at(b.CSV.Object, "spec", list, "required")
+	default:
+		return at(b.CSV.Object, "metadata", "annotations", "olm.properties")
+	}
 }
 
 func findBeta(_ context.Context, s *Subject, emit rules.Emit) {

@@ -129,6 +129,7 @@ func (p *program) resolveCatalogs(c *cli.Context) ([]resolve.Catalog, error) {
 		return nil, err
 	}
 	o.Allow, o.Skeleton, o.Packages = catalogKinds(), true, []string{c.Args().First()}
+	o.Schemaless = true // catalogd stores them
 	var catalogs []resolve.Catalog
 	for i, ref := range refs {
 		if slices.Contains(refs[:i], ref) {

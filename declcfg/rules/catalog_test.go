@@ -168,6 +168,8 @@ func TestEachRuleFindsItsOwn(t *testing.T) {
 		{rule: "olmv1.overwritten", place: "acme/catalog.yaml:2", profiles: []rules.Profile{rules.OLMv1},
 			edits: []string{"---\nschema: olm.channel",
 				"---\nschema: olm.package\nname: acme\ndefaultChannel: x\n---\nschema: olm.channel"}},
+		{rule: "olmv1.schema", place: "acme/catalog.yaml:6", profiles: []rules.Profile{rules.OLMv1},
+			edits: []string{"---\nschema: olm.channel", "---\nfoo: bar\npackage: acme\n---\nschema: olm.channel"}},
 		{rule: "olmv1.unreadable", place: "acme/catalog.yaml:4", profiles: []rules.Profile{rules.OLMv1},
 			edits: []string{"defaultChannel: stable", "defaultChannel: [stable"}},
 		{rule: "olmv1.configs-label", place: "", profiles: []rules.Profile{rules.OLMv1},
@@ -260,6 +262,17 @@ func released(channel, entry string) func(*rules.CatalogSubject) {
 			{Package: "acme", Name: channel, Entries: []declcfg.ChannelEntry{{Name: "acme.v1.0.0"}, {Name: entry}}},
 			{Package: "acme", Name: "candidate-1", Entries: []declcfg.ChannelEntry{{Name: "gone"}}},
 			{Package: "other", Name: "stable", Entries: []declcfg.ChannelEntry{{Name: "gone"}}}}}
+	}
+}
+
+// A package that lost all its channels is one that both catalogs have.
+func TestPrunedPackageWithoutChannels(t *testing.T) {
+	s := subject()
+	released("stable", "acme.v0.9.0")(&s)
+	s.FS = fstest.MapFS{"acme/catalog.yaml": {Data: []byte("schema: olm.package\nname: acme\n")}}
+	report := run(t, s, rules.Options{Profiles: []rules.Profile{rules.Konflux}, Skip: []string{"fbc:opm-validate"}})
+	if got := lines(report); len(got) != 1 || !strings.HasPrefix(got[0], "fbc:pruned") {
+		t.Errorf("%q", got)
 	}
 }
 
@@ -382,5 +395,37 @@ func TestCancelled(t *testing.T) {
 	}
 	if err := rules.Catalog(ctx, r, subject()); err == nil {
 		t.Error("a cancelled check has no error")
+	}
+}
+
+// A package that cannot be read is refused, with the line of its own blob, and the others are not.
+func TestUnreadablePackages(t *testing.T) {
+	var text strings.Builder
+	for _, p := range []string{"one", "two", "three"} {
+		properties := `"x"`
+		if p == "two" {
+			properties = `[{"type":"olm.package","value":{"packageName":"two","version":"1.0.0"}}]`
+		}
+		fmt.Fprintf(&text, "{\"schema\":\"olm.package\",\"name\":%q,\"defaultChannel\":\"c\"}\n", p)
+		fmt.Fprintf(&text,
+			"{\"schema\":\"olm.channel\",\"package\":%q,\"name\":\"c\",\"entries\":[{\"name\":\"b\"}]}\n", p)
+		fmt.Fprintf(&text,
+			"{\"schema\":\"olm.bundle\",\"package\":%q,\"name\":\"b\",\"image\":\"a/b:v1\",\"properties\":%s}\n",
+			p, properties)
+	}
+	s := rules.CatalogSubject{FS: fstest.MapFS{"catalog.json": {Data: []byte(text.String())}}}
+	report := run(t, s, rules.Options{Profiles: []rules.Profile{rules.OLMv1}})
+	want := []string{"olmv1.unreadable catalog.json:3 one", "olmv1.unreadable catalog.json:9 three"}
+	var got []string
+	for _, f := range report.Findings {
+		got = append(got, f.Rule+" "+f.Place()+" "+f.Package)
+	}
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q", got)
+	}
+	if len(report.Bundles) != 1 || report.Bundles[0].Package != "two" || report.Bundles[0].State != rules.Unknown ||
+		!slices.Equal(report.Bundles[0].Channels, []string{"c"}) {
+		t.Errorf("%+v", report.Bundles)
 	}
 }

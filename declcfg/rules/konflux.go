@@ -98,7 +98,7 @@ func (v ocpVersion) atLeast(major, minor int) bool {
 	return v.major > major || v.major == major && v.minor >= minor
 }
 
-var ocpPattern = regexp.MustCompile(`^[a-zA-Z]*([0-9]{1,4})\.([0-9]{1,4})$`)
+var ocpPattern = regexp.MustCompile(`^v?([0-9]{1,4})\.([0-9]{1,4})$`)
 
 // IsOpenShiftVersion reports whether a text is an OpenShift version such as v4.17 or 4.17.
 func IsOpenShiftVersion(text string) bool { return ocpPattern.MatchString(text) }

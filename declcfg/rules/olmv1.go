@@ -44,15 +44,8 @@ func (p *packageCheck) installability(b *declcfg.Bundle) Installability {
 			out.Version += "+" + release
 		}
 	}
-	for _, c := range p.channels {
-		if !slices.ContainsFunc(c.Entries, func(e declcfg.ChannelEntry) bool { return e.Name == b.Name }) {
-			continue
-		}
-		out.Channels = append(out.Channels, c.Name)
-		if slices.Contains(c.Heads(), b.Name) {
-			out.Heads = append(out.Heads, c.Name)
-		}
-	}
+	in := p.membershipsOf(b.Name)
+	out.Channels, out.Heads = append(out.Channels, in.channels...), in.heads
 	return out
 }
 
@@ -130,7 +123,7 @@ func findInMetadata(_ context.Context, b bundleCheck, emit Emit) {
 }
 
 func findUnreachable(_ context.Context, b bundleCheck, emit Emit) {
-	if len(b.installability(b.bundle).Channels) == 0 {
+	if len(b.membershipsOf(b.bundle.Name).channels) == 0 {
 		emit(at(b.bundle, nil, fmt.Sprintf("bundle %q is in no channel of package %q", b.bundle.Name, b.name)))
 	}
 }
@@ -176,13 +169,16 @@ func findChannelName(_ context.Context, p *packageCheck, emit Emit) {
 
 func findShadowed(_ context.Context, p *packageCheck, emit Emit) {
 	var bundles []declcfg.Bundle
+	named := map[string]*declcfg.Bundle{}
 	for _, b := range p.bundles {
 		bundles = append(bundles, *b)
+		if named[b.Name] == nil {
+			named[b.Name] = b
+		}
 	}
 	for _, group := range resolve.Shadowed(bundles, p.gates()) {
 		for _, other := range group[1:] {
-			i := slices.IndexFunc(bundles, func(b declcfg.Bundle) bool { return b.Name == other.Bundle })
-			emit(at(&bundles[i], []any{"name"}, fmt.Sprintf(
+			emit(at(named[other.Bundle], []any{"name"}, fmt.Sprintf(
 				"bundle %q has the version %s of bundle %q, which is found first", other.Bundle,
 				versionText(group[0]), group[0].Bundle)))
 		}
@@ -201,6 +197,9 @@ var blobChecks = []Check[*catalogCheck]{
 	{[]Rule{{ID: "olmv1.overwritten", Severity: Warning, Profiles: v1, Scopes: []Scope{OnCatalog},
 		Title: "No two blobs have the same schema, package and name.",
 		Fix:   "remove one of them: operator-controller keeps the last one only"}}, findOverwritten},
+	{[]Rule{{ID: "olmv1.schema", Severity: Warning, Profiles: v1, Scopes: []Scope{OnCatalog},
+		Title: "Each blob has a schema.",
+		Fix:   "give it its schema, or remove it: catalogd serves it, and opm refuses the catalog"}}, findSchemaless},
 }
 
 // findOverwritten implements OLMV1 section 4.1: blobs are filed under their schema, package and name.
@@ -208,7 +207,7 @@ func findOverwritten(_ context.Context, c *catalogCheck, emit Emit) {
 	type key struct{ schema, pkg, name string }
 	last := map[key]declcfg.IndexedDocument{}
 	for _, d := range c.index.Documents() {
-		if d.Package == "" {
+		if d.Package == "" || d.Schema == "" {
 			continue
 		}
 		k := key{d.Schema, d.Package, d.Name}
@@ -224,6 +223,17 @@ func findOverwritten(_ context.Context, c *catalogCheck, emit Emit) {
 			emit(f)
 		}
 		last[k] = d
+	}
+}
+
+// findSchemaless implements OLMV1 section 5: catalogd stores a blob without a schema; to operator-controller it is none
+// of the package's.
+func findSchemaless(_ context.Context, c *catalogCheck, emit Emit) {
+	for _, d := range c.index.Documents() {
+		if d.Schema == "" {
+			emit(Finding{Package: d.Package, File: d.File, Line: d.Line,
+				Message: fmt.Sprintf("the blob %q has no schema", d.Name)})
+		}
 	}
 }
 

@@ -31,11 +31,14 @@ func (c *catalogCheck) pruned(ctx context.Context) error {
 func findPruned(_ context.Context, c *catalogCheck, emit Emit) {
 	for i := range c.Released.Channels {
 		ch := &c.Released.Channels[i]
-		channels := c.channels[ch.Package]
-		if channels == nil || prunable(ch.Name) {
+		channels, both := c.channels[ch.Package]
+		if !both || prunable(ch.Name) {
 			continue
 		}
-		f := Finding{Package: ch.Package, Channel: ch.Name, File: channels[0].Pos.File, Line: channels[0].Pos.Line}
+		f := Finding{Package: ch.Package, Channel: ch.Name}
+		if len(channels) > 0 {
+			f.File, f.Line = channels[0].Pos.File, channels[0].Pos.Line
+		}
 		own := slices.IndexFunc(channels, func(o *declcfg.Channel) bool { return o.Name == ch.Name })
 		if own < 0 {
 			f.Message = fmt.Sprintf("the released catalog has channel %q of package %q", ch.Name, ch.Package)

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -87,6 +89,9 @@ func Check(ctx context.Context, ref string, o Options) (_ *rules.Report, err err
 		return nil, err
 	}
 	scope := rules.OnCatalog
+	if kind == render.CatalogDirectory && c.isBundle(ctx, ref) {
+		kind = render.BundleDirectory
+	}
 	switch kind {
 	case render.CatalogDirectory:
 		err = c.catalogDirectory(ctx, ref)
@@ -109,6 +114,21 @@ func (c *checkup) catalogDirectory(ctx context.Context, dir string) error {
 		return err
 	}
 	return c.catalog(ctx, root, nil, nil)
+}
+
+// isBundle tells whether a directory that has no annotations of a bundle is one all the same: it has the directory
+// manifests, and none of its files has a blob with a schema.
+func (c *checkup) isBundle(ctx context.Context, dir string) bool {
+	if info, err := os.Stat(filepath.Join(dir, "manifests")); err != nil || !info.IsDir() {
+		return false
+	}
+	root, err := declcfg.OpenDir(dir)
+	if err != nil {
+		return false
+	}
+	x, err := declcfg.NewIndex(ctx, root, declcfg.LoadOptions{Jobs: c.Jobs, Schemaless: true})
+	return err == nil && len(x.Documents()) > 0 &&
+		!slices.ContainsFunc(x.Documents(), func(d declcfg.IndexedDocument) bool { return d.Schema != "" })
 }
 
 // catalog checks a catalog. unread is why its files cannot be read.
