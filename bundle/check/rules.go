@@ -190,7 +190,9 @@ func Unreadable(ctx context.Context, r *rules.Run, s Subject, err error) error {
 	find := func(_ context.Context, s *Subject, emit rules.Emit) {
 		f := rules.Finding{Package: s.Package, Bundle: s.Name, Message: err.Error()}
 		var read *bundle.ReadError
-		if errors.As(err, &read) && len(read.Problems) > 0 {
+		if !errors.As(err, &read) {
+			f.Fix = "make the image of the bundle available: look at its name, the registry and the credentials"
+		} else if len(read.Problems) > 0 {
 			f.File, f.Line, f.Message = read.Problems[0].File, read.Problems[0].Line, read.Problems[0].Message
 		}
 		emit(f)

@@ -149,7 +149,7 @@ func refusedBundle(ref string, b *manifests.Bundle, s manifests.Settings, err er
 	for _, problem := range b.Problems(s) {
 		lines = append(lines, problem.String())
 		if hint == "" {
-			hint = refusalHint(b, problem)
+			hint = refusalHint(b, s, problem)
 		}
 	}
 	return &cmdline.Error{Class: cmdline.ClassInput, Object: ref, Hint: hint,
@@ -157,7 +157,7 @@ func refusedBundle(ref string, b *manifests.Bundle, s manifests.Settings, err er
 }
 
 // refusalHint returns what to do about a reason; empty: nothing that a flag changes.
-func refusalHint(b *manifests.Bundle, problem manifests.Problem) string {
+func refusalHint(b *manifests.Bundle, s manifests.Settings, problem manifests.Problem) string {
 	text := problem.Message
 	switch {
 	case problem.ID == manifests.IDWebhook:
@@ -166,6 +166,9 @@ func refusalHint(b *manifests.Bundle, problem manifests.Problem) string {
 		return "deploymentConfig needs --gate " + string(manifests.DeploymentConfig)
 	case problem.ID == manifests.IDConfig && strings.Contains(text, `unknown field "watchNamespace"`):
 		return "the bundle supports only " + strings.Join(b.InstallModes(), ", ") + ": it watches all namespaces"
+	case problem.ID == manifests.IDInstallMode && s.Config != nil &&
+		!slices.Contains(s.Gates, manifests.SingleOwnNamespace):
+		return "a configuration with watchNamespace needs --gate " + string(manifests.SingleOwnNamespace)
 	case problem.ID == manifests.IDConfig && strings.Contains(text, `required field "watchNamespace" is missing`),
 		problem.ID == manifests.IDInstallMode && (slices.Contains(b.InstallModes(), "SingleNamespace") ||
 			slices.Contains(b.InstallModes(), "OwnNamespace")):

@@ -144,8 +144,17 @@ func TestCheckArtifacts(t *testing.T) {
 
 func TestAdviceAboutOLMv1(t *testing.T) {
 	dir := checkDir(t)
+	writeFile(t, filepath.Join(dir, "config.yaml"), "watchNamespace: other\n")
 	done(t, dir, "bindery", "build", "bundle", "bundle", "--bundle-format", "plain", "--watch-namespace", "a", "-t",
 		"a/plain:v1")
+	if err := os.Mkdir(filepath.Join(dir, "unpulled"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, filepath.Join(dir, "unpulled", "catalog.yaml"),
+		"schema: olm.package\nname: a\ndefaultChannel: s\n---\n"+
+			"{schema: olm.channel, package: a, name: s, entries: [{name: a.v1}]}\n---\n"+
+			"{schema: olm.bundle, package: a, name: a.v1, image: '127.0.0.1:1/a/a:v1', "+
+			"properties: [{type: olm.package, value: {packageName: a, version: 1.0.0}}]}\n")
 	for line, want := range map[string]string{
 		"resolve etcd catalog --channel nope": "hint: the package has the channels alpha, " +
 			"clusterwide-alpha, ",
@@ -153,13 +162,16 @@ func TestAdviceAboutOLMv1(t *testing.T) {
 		"resolve etcd catalog --version >2":                      "hint: without --version there is a candidate",
 		"resolve etcd catalog --installed 0.9.4 --channel alpha": "hint: no entry replaces or skips",
 		"resolve etcd bundle":                                    `"bundle" is a bundle, not a catalog`,
+		"bundle manifests bundle --config config.yaml": "hint: a configuration with watchNamespace needs " +
+			"--gate Single",
+		"check unpulled --profile olmv1 --pull --retries 0": "fix: make the image of the bundle available",
 		"bundle manifests catalog": "hint: a bundle has the directories manifests and " +
 			"metadata",
 		"bundle manifests oci:plain.oci:v1":                       "hint: only bundles of the format registry+v1",
 		"diff --manifests catalog bundle --watch-namespace other": "hint: with --manifests the arguments are bundles",
 	} {
 		got := runProgram(t, dir, "bindery", strings.Fields(line)...)
-		if got.status != 1 || !strings.Contains(got.stderr, want) || len(got.stderr) > 2000 {
+		if got.status != 1 || !strings.Contains(got.stdout+got.stderr, want) || len(got.stderr) > 2000 {
 			t.Errorf("%s: %+v", line, got)
 		}
 	}

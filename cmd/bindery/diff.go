@@ -29,12 +29,9 @@ func (p *program) diffCommand() *cli.Command {
 			"then standard\n" +
 			"output is empty and the error is on standard error.\n\n" +
 			"With --manifests OLD and NEW are bundles, or directories or files of manifests that \"bundle " +
-			"manifests\" " +
-			"wrote. The answer is\n" +
-			"what an upgrade under OLM v1 would apply: permissions first, as what each service account gains and " +
-			"loses, " +
-			"then\n" +
-			"CustomResourceDefinitions, then the fields of all other objects." +
+			"manifests\"\nwrote. The answer is what an upgrade under OLM v1 would apply: permissions first, as what " +
+			"each service\naccount gains and loses, then CustomResourceDefinitions, then the fields of all other " +
+			"objects." +
 			examples("bindery diff index.db index.db", "bindery diff catalog catalog --only heads --only edges",
 				"bindery diff catalog catalog -o json",
 				"bindery diff --manifests bundle bundle --watch-namespace etcd --install-namespace etcd"),

@@ -21,12 +21,11 @@ func (p *program) resolveCommand() *cli.Command {
 		Usage:     "say which bundle OLM installs, and to which one it upgrades",
 		ArgsUsage: "PACKAGE CATALOG...",
 		Description: catalogHelp + "\n\n" +
-			"Answers as the resolver of OLM v1 does, with its messages. The catalogs need not be valid. Several " +
-			"catalogs are those of one\n" +
-			"cluster. With --v0, the steps that OLM v0 takes in a channel instead, up to its head, and the entries " +
-			"from which it does not\n" +
-			"get there. The exit status is 1 if no bundle is resolved, or if an installed bundle has no way to the " +
-			"head. The conditions\nalso hold for the upgrades that follow." +
+			"Answers as the resolver of OLM v1 does, with its messages. The catalogs need not be valid. Several\n" +
+			"catalogs are those of one cluster. The conditions also hold for the upgrades that follow. With --v0, " +
+			"the\nsteps that OLM v0 takes in a channel instead, up to its head, and the entries from which it does " +
+			"not\nget there. The exit status is 1 if no bundle is resolved, or if an installed bundle has no way to " +
+			"the\nhead." +
 			examples("bindery resolve etcd catalog", "bindery resolve etcd catalog --installed 0.9.0 --path",
 				"bindery resolve etcd index.db --v0 --channel singlenamespace-alpha --installed etcdoperator.v0.9.0",
 				"bindery resolve etcd catalog --version 0.9.x -o json"),
