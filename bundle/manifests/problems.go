@@ -50,8 +50,8 @@ func Unreadable(err error) Problem {
 }
 
 // Problems returns every reason why the bundle cannot be installed with these settings: where operator-controller
-// stops at the first, it goes on. There is none if and only if [Bundle.Manifests] succeeds. The order is that of
-// operator-controller's checks.
+// stops at the first, it goes on, but it names no two for one mistake. There is none if and only if [Bundle.Manifests]
+// succeeds. The order is that of operator-controller's checks.
 func (b *Bundle) Problems(s Settings) []Problem {
 	var out []Problem
 	seen := map[string]bool{}
@@ -72,6 +72,9 @@ func (b *Bundle) Problems(s Settings) []Problem {
 	}
 	clean := len(out) == 0
 	for _, v := range validators {
+		if v.number == 6 && seen[IDInstallMode] {
+			continue // the same mistake: the bundle lacks AllNamespaces
+		}
 		for _, f := range v.check(b) {
 			clean = false
 			add(b.located(v.number, f))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -89,7 +90,21 @@ func strictly(text []byte, into any) error { return decode(text, into, true) }
 // loosely decodes one YAML document.
 func loosely(text []byte, into any) error { return decode(text, into, false) }
 
+// small reports whether no map and no list has more than maxWaivers items: the time of decoding a map grows with the
+// square of their number.
+func small(n *yaml.Node) bool {
+	items := len(n.Content)
+	if n.Kind == yaml.MappingNode {
+		items /= 2
+	}
+	return items <= maxWaivers && !slices.ContainsFunc(n.Content, func(c *yaml.Node) bool { return !small(c) })
+}
+
 func decode(text []byte, into any, strict bool) error {
+	var root yaml.Node
+	if yaml.Unmarshal(text, &root) == nil && !small(&root) {
+		return fmt.Errorf("a map or list has more than %d items", maxWaivers)
+	}
 	dec := yaml.NewDecoder(bytes.NewReader(text))
 	dec.KnownFields(strict)
 	if err := dec.Decode(into); err != nil && !errors.Is(err, io.EOF) {

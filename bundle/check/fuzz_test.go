@@ -1,0 +1,58 @@
+package check_test
+
+import (
+	"encoding/json"
+	"testing"
+	"testing/fstest"
+
+	"github.com/operator-bindery/bindery/bundle"
+	"github.com/operator-bindery/bindery/bundle/check"
+	"github.com/operator-bindery/bindery/bundle/manifests"
+	"github.com/operator-bindery/bindery/declcfg/rules"
+)
+
+// No bundle makes the rules panic; what is installable has manifests, and what is refused has none.
+func FuzzRules(f *testing.F) {
+	f.Add([]byte(goodCSV), []byte(goodCRD), []byte(goodAnnotations), []byte("properties: [{type: a, value: 1}]"))
+	f.Add([]byte("kind: ClusterServiceVersion\nspec: {install: {spec: {deployments: [null]}}, relatedImages: [1]}"),
+		[]byte("kind: List\nitems: [{kind: A}]"), []byte("annotations: {a: 1}"), []byte("properties: 5"))
+	f.Add([]byte("{\"apiVersion\":\"operators.coreos.com/v1alpha1\",\"kind\":\"ClusterServiceVersion\",\"metadata\":"+
+		"{\"annotations\":{\"a\":1}}}"), []byte("a: &a [*a]"), []byte("annotations: &a {b: *a}"), []byte("[]"))
+	f.Fuzz(func(t *testing.T, csv, other, annotations, properties []byte) {
+		fsys := fstest.MapFS{"manifests/acme.clusterserviceversion.yaml": {Data: csv},
+			"manifests/other.yaml":      {Data: other},
+			"metadata/annotations.yaml": {Data: annotations}, "metadata/properties.yaml": {Data: properties}}
+		b, err := bundle.Read(t.Context(), fsys, bundle.ReadOptions{})
+		if !check.IsRead(b, err) {
+			return
+		}
+		o := rules.Options{Data: conformaData(t, ""),
+			Profiles: []rules.Profile{rules.OPM, rules.OLMv1, rules.Conforma, rules.Community}}
+		r, err := rules.NewRun(o, check.BundleRules())
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := check.Subject{FS: fsys, Bundle: b, Image: &rules.Image{Name: "a/b:v1"},
+			Settings: manifests.Settings{InstallNamespace: "install", Certs: manifests.CertManager}}
+		if err := check.CheckRules(t.Context(), r, s); err != nil {
+			t.Fatal(err)
+		}
+		s.Images()
+		report := r.Report("bundle", rules.OnBundle)
+		if _, err := json.Marshal(report); err != nil {
+			t.Error(err)
+		}
+		m, err := manifests.Read(fsys)
+		if err == nil {
+			_, err = m.Manifests(s.Settings)
+		}
+		refused := false
+		for _, found := range report.Findings {
+			refused = refused || len(found.Rule) > 6 && found.Rule[:6] == "olmv1." && found.Severity == rules.Error &&
+				found.Rule != rules.RuleDependency.ID
+		}
+		if refused != (err != nil) {
+			t.Errorf("refused: %v, error: %v\n%+v", refused, err, report.Findings)
+		}
+	})
+}
