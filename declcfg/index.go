@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"math"
 	"slices"
+	"sync"
 
 	"github.com/operator-bindery/bindery/internal/canon"
 )
@@ -18,6 +19,9 @@ type Index struct {
 	fsys    fs.FS
 	options LoadOptions
 	docs    []IndexedDocument // in the order of the files and their documents
+
+	once      sync.Once
+	byPackage map[string][]int // the documents in the order of [Stream]
 }
 
 // IndexedDocument is the position of a blob, with its identifying fields.

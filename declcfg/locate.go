@@ -5,7 +5,9 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"runtime"
+	"slices"
 	"sync"
 
 	"github.com/operator-bindery/bindery/internal/canon"
@@ -155,7 +157,10 @@ type Place struct {
 }
 
 // FindLines sets the line of each place to that of the value, as far as it can be found. Each file is read once more.
+//
+// The lines of places in JSON are looked for in as many bytes as take one or two seconds.
 func FindLines(fsys fs.FS, places []Place, l Limits) {
+	left := maxLocated
 	byFile := map[string]map[int][]Place{}
 	for _, p := range places {
 		if byFile[p.File] == nil {
@@ -163,17 +168,21 @@ func FindLines(fsys fs.FS, places []Place, l Limits) {
 		}
 		byFile[p.File][*p.Line] = append(byFile[p.File][*p.Line], p)
 	}
-	for name, byLine := range byFile {
+	for _, name := range slices.Sorted(maps.Keys(byFile)) {
+		byLine := byFile[name]
 		f, err := fsys.Open(name)
 		if err != nil {
 			continue // the blob's line remains
 		}
-		findLines(f, byLine, l)
+		findLines(f, byLine, l, &left)
 		_ = f.Close() // opened for reading only
 	}
 }
 
-func findLines(r io.Reader, byLine map[int][]Place, l Limits) {
+// maxLocated limits the bytes in which lines are looked for: each look-up in JSON reads its document again.
+const maxLocated = 256 << 20
+
+func findLines(r io.Reader, byLine map[int][]Place, l Limits, left *int) {
 	split := canon.NewSplitter(r, l.canon())
 	for len(byLine) > 0 {
 		doc, err := split.Next()
@@ -181,8 +190,17 @@ func findLines(r io.Reader, byLine map[int][]Place, l Limits) {
 			return
 		}
 		// Several documents may start on one line: the first one with the path is used.
+		if len(byLine[doc.Line]) == 0 {
+			continue
+		}
+		lines := canon.NewLocator(doc.Data, doc.JSON)
 		for _, p := range byLine[doc.Line] {
-			if line, ok := canon.Locate(doc.Data, doc.JSON, p.Path...); ok {
+			if doc.JSON {
+				if *left -= len(doc.Data); *left < 0 {
+					break
+				}
+			}
+			if line, ok := lines.Line(p.Path...); ok {
 				*p.Line = doc.Line + line - 1
 			}
 		}

@@ -74,10 +74,33 @@ func (x *Index) Blobs(ctx context.Context, wanted func(pkg string) bool) iter.Se
 	return x.selected(ctx, func(d *IndexedDocument) bool { return wanted(d.Package) })
 }
 
+// PackageBlobs yields the blobs of one package in the order of [Stream]. It reads nothing else: its time does not depend
+// on the size of the catalog, and its error is about the first blob of the package that cannot be read.
+func (x *Index) PackageBlobs(ctx context.Context, pkg string) iter.Seq2[Blob, error] {
+	x.once.Do(func() {
+		x.byPackage = map[string][]int{}
+		for _, n := range x.order(nil) {
+			if d := &x.docs[n]; hasPlace(d.Schema, d.Package) {
+				x.byPackage[d.Package] = append(x.byPackage[d.Package], n)
+			}
+		}
+	})
+	return x.inOrder(ctx, func() []int { return x.byPackage[pkg] },
+		func(_ LoadOptions, err error) error { return err })
+}
+
 // selected is [Index.Blobs] for the wanted documents.
 func (x *Index) selected(ctx context.Context, wanted func(*IndexedDocument) bool) iter.Seq2[Blob, error] {
+	return x.inOrder(ctx, func() []int { return x.order(wanted) }, func(o LoadOptions, err error) error {
+		return wholeError(ctx, x.fsys, o, err)
+	})
+}
+
+// inOrder yields documents. problem completes the error of one that cannot be read.
+func (x *Index) inOrder(ctx context.Context, documents func() []int,
+	problem func(LoadOptions, error) error) iter.Seq2[Blob, error] {
 	return func(yield func(Blob, error) bool) {
-		order := x.order(wanted)
+		order := documents()
 		warned := once{warn: x.options.Warn, seen: map[warning]bool{}}
 		o := x.options
 		if o.Warn != nil {
@@ -107,7 +130,7 @@ func (x *Index) selected(ctx context.Context, wanted func(*IndexedDocument) bool
 			})
 		if err != nil && !errors.Is(err, errEnough) {
 			o.Files = x.options.Files
-			yield(nil, wholeError(ctx, x.fsys, o, err))
+			yield(nil, problem(o, err))
 		}
 	}
 }

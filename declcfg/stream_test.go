@@ -1,6 +1,7 @@
 package declcfg_test
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"iter"
@@ -199,5 +200,36 @@ func TestStreamOfOnePackageReadsNoOther(t *testing.T) {
 		func(pkg string) bool { return pkg == "p08" })); len(got) != 1 || !strings.Contains(got[0],
 		"p19/catalog.yaml") {
 		t.Errorf("the error does not have the problems of all files: %q", got)
+	}
+}
+
+// The blobs of a package that can be read are yielded whatever the others have, and an error is about its own blob.
+func TestPackageBlobs(t *testing.T) {
+	const bad = `{"schema":"olm.bundle","package":"%s","name":"b","image":"a/b:v1","properties":"x"}` + "\n"
+	text := fmt.Sprintf(bad,
+		"one") + `{"schema":"olm.channel","package":"two","name":"c","entries":[{"name":"a"}]}` + "\n" +
+		`{"schema":"olm.package","name":"two","defaultChannel":"c"}` + "\n" + fmt.Sprintf(bad, "three")
+	x, err := declcfg.NewIndex(t.Context(), fstest.MapFS{"catalog.json": {Data: []byte(text)}}, declcfg.LoadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for pkg, want := range map[string]string{"one": "catalog.json:1", "two": "olm.package olm.channel",
+		"three": "catalog.json:4", "none": ""} {
+		var got []string
+		for b, err := range x.PackageBlobs(t.Context(), pkg) {
+			var invalid *declcfg.ValidationError
+			switch {
+			case errors.As(err, &invalid) && len(invalid.Problems) == 1:
+				at := invalid.Problems[0].Position
+				got = append(got, fmt.Sprintf("%s:%d", at.File, at.Line))
+			case err != nil:
+				t.Error(err)
+			default:
+				got = append(got, b.BlobSchema())
+			}
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s: got %q, want %q", pkg, got, want)
+		}
 	}
 }

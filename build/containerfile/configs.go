@@ -15,10 +15,10 @@ import (
 // ErrCatalogFile is the class of errors about a file that a catalog image may not have.
 var ErrCatalogFile = errors.New("not allowed in the catalog of an image")
 
-// CheckCatalog refuses, below the directory that the label of catalogs names, whatever the readers of a catalog do not
-// all read alike: links (catalogd reads a link to a file twice and fails on others), special files (catalogd fails on
-// the image), and files and directories that not everyone may read (a server runs as any user). An image without the
-// label, or without the directory, is not a catalog of anything. The files of the base count.
+// CheckCatalog refuses, below the directory that the label of catalogs names, what the readers of a catalog do not
+// all read in the same way: links (catalogd reads a link to a file twice and fails on others), special files (catalogd
+// fails on the image), and files and directories that only some users may read (a server runs as any user). An image
+// without the label, or without the directory, is no catalog. The files of the base count.
 func (s *Stage) CheckCatalog(ctx context.Context) error {
 	label, ok := s.Config.Labels[build.ConfigsLabel]
 	if !ok {

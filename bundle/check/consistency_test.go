@@ -150,8 +150,10 @@ func TestInstallableIsWhatWasRecorded(t *testing.T) {
 		}
 		for _, line := range strings.Split(want, "\n") {
 			line = strings.TrimSpace(line)
-			if refused && !slices.ContainsFunc(messages, func(m string) bool { return strings.Contains(m, line) ||
-				strings.Contains(line, m) }) {
+			if refused && !slices.ContainsFunc(messages, func(m string) bool {
+				return strings.Contains(m, line) ||
+					strings.Contains(line, m)
+			}) {
 				t.Errorf("%s: found %q, recorded %q", f[0], messages, line)
 			}
 		}

@@ -64,7 +64,7 @@ func (b *Bundle) InstallModes() []string {
 	return out
 }
 
-// HasWebhooks tells whether the bundle needs a certificate provider.
+// HasWebhooks reports whether the bundle needs a certificate provider.
 func (b *Bundle) HasWebhooks() bool { return len(b.csv.Spec.WebhookDefinitions) > 0 }
 
 // ErrInvalid is the class of errors about bundles that OLM v1 refuses.
@@ -72,7 +72,7 @@ var ErrInvalid = fault.New(fault.Input, "OLM v1 refuses the bundle")
 
 // ReadError is a bundle that OLM v1 cannot read.
 type ReadError struct {
-	// File is the name in the bundle of the file that is wrong or lacks; it is empty for the bundle as a whole.
+	// File is the name in the bundle of the file that is wrong or missing; it is empty for the bundle as a whole.
 	File string
 	Err  error
 }

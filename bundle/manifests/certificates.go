@@ -11,7 +11,7 @@ type certificates struct {
 
 func certificatesOf(p CertProvider) certificates { return certificates{p} }
 
-// provided tells whether there is a provider.
+// provided reports whether there is a provider.
 func (c certificates) provided() bool { return c.provider == CertManager || c.provider == ServiceCA }
 
 // annotate returns the annotations of a webhook configuration or definition with that which puts the CA bundle in.

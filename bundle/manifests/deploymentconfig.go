@@ -124,7 +124,7 @@ func unlessEmpty[T any](value *T, empty bool) *T {
 	return value
 }
 
-// emptyPodAffinity tells whether an affinity or anti-affinity of pods says nothing; they have the same terms.
+// emptyPodAffinity reports whether an affinity or anti-affinity of pods says nothing; they have the same terms.
 func emptyPodAffinity(p *corev1.PodAffinity) bool {
 	return p == nil || len(p.RequiredDuringSchedulingIgnoredDuringExecution)+
 		len(p.PreferredDuringSchedulingIgnoredDuringExecution) == 0

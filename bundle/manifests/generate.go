@@ -54,7 +54,7 @@ func (g *generation) append(o Object) error {
 	return nil
 }
 
-// allNamespaces tells whether all namespaces, and nothing else, are the target.
+// allNamespaces reports whether all namespaces, and nothing else, are the target.
 func (g *generation) allNamespaces() bool { return len(g.targets) == 1 && g.targets[0] == "" }
 
 // addOthers adds the other objects as they are, in the operator's namespace if their kind has one.

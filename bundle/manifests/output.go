@@ -47,11 +47,25 @@ func WriteDir(ctx context.Context, dir string, all []File) (err error) {
 		if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
 			return err
 		}
-		if err := atomicfs.WriteFile(to, f.Text, 0o666); err != nil {
+		if err := writeDurable(to, f.Text); err != nil {
 			return err
 		}
 	}
 	return d.Replace()
+}
+
+// writeDurable writes a new file to the disk. The directory is not visible yet, so that the file needs no other name
+// until it is complete.
+func writeDurable(name string, text []byte) (err error) {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if _, err := f.Write(text); err != nil {
+		return err
+	}
+	return f.Sync()
 }
 
 // checkOwn refuses a directory with files that WriteDir did not write.

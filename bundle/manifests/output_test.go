@@ -3,12 +3,14 @@ package manifests_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/operator-bindery/bindery/bundle/manifests"
 )
@@ -72,6 +74,19 @@ func TestParseDir(t *testing.T) {
 				t.Errorf("%s differs", o)
 			}
 		}
+	}
+}
+
+// Many files are written without waiting for a lock: each one is in a directory that the writer holds already.
+func TestWriteDirOfManyFiles(t *testing.T) {
+	var all []manifests.File
+	for i := range 60 {
+		all = append(all, manifests.File{Name: fmt.Sprintf("%d.yaml", i)})
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if err := manifests.WriteDir(ctx, filepath.Join(t.TempDir(), "out"), all); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -68,7 +68,7 @@ func (m *schemaMaker) of(t reflect.Type) *shape {
 	}
 }
 
-// described returns a schema with room for a description beside it, which a reference has not.
+// described returns a schema with room for a description beside it, which a reference does not have.
 func described(s *shape) *shape {
 	if s.ref == nil {
 		return s

@@ -43,7 +43,7 @@ func (b *Bundle) refusals(s Settings) []refused {
 	return out
 }
 
-// watchable tells whether watchNamespace can be set.
+// watchable reports whether watchNamespace can be set.
 func (b *Bundle) watchable() bool {
 	return b.supports(v1alpha1.InstallModeTypeSingleNamespace) || b.supports(v1alpha1.InstallModeTypeOwnNamespace)
 }

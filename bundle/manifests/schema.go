@@ -236,7 +236,7 @@ func typeOf(v any) string {
 	}
 }
 
-// allows tells whether a value has one of the types. A number without a fraction is an integer.
+// allows reports whether a value has one of the types. A number without a fraction is an integer.
 func (s *shape) allows(got string, v any) bool {
 	if len(s.types) == 0 || slices.Contains(s.types, got) {
 		return true

@@ -34,7 +34,7 @@ func (s *squeezer) copyTo(end int) {
 	s.at = end
 }
 
-// value prints a value, not null, and tells whether it is empty.
+// value prints a value, not null, and reports whether it is empty.
 func (s *squeezer) value(l *layout) (empty bool) {
 	if s.at >= len(s.text) {
 		s.failed = true

@@ -31,7 +31,7 @@ func bundleFormatFlags() []cli.Flag {
 		settingsFlags("with --bundle-format plain")...)
 }
 
-// checkBundleFormat refuses flags that have no effect on the format, and tells whether it is plain.
+// checkBundleFormat refuses flags that have no effect on the format, and reports whether it is plain.
 func checkBundleFormat(c *cli.Context) (plain bool, err error) {
 	format := c.String("bundle-format")
 	if !slices.Contains(bundleFormats, format) {

@@ -53,6 +53,37 @@ type packageCheck struct {
 	channels   []*declcfg.Channel
 	bundles    []*declcfg.Bundle
 	deprecated []*declcfg.Deprecations
+	// entries are the channels of each bundle; nil before the first bundle.
+	entries map[string]memberships
+}
+
+// memberships are the names of the channels that have a bundle as an entry, and of those whose head it is.
+type memberships struct{ channels, heads []string }
+
+// membershipsOf returns those of a bundle, in the order of the channels, which are known before the first bundle.
+func (p *packageCheck) membershipsOf(bundle string) memberships {
+	if p.entries == nil {
+		p.entries = map[string]memberships{}
+		for _, c := range p.channels {
+			seen := map[string]bool{}
+			for _, e := range c.Entries {
+				if !seen[e.Name] {
+					seen[e.Name] = true
+					m := p.entries[e.Name]
+					m.channels = append(m.channels, c.Name)
+					p.entries[e.Name] = m
+				}
+			}
+			for _, name := range c.Heads() {
+				m := p.entries[name]
+				if n := len(m.heads); n == 0 || m.heads[n-1] != c.Name {
+					m.heads = append(m.heads, c.Name)
+					p.entries[name] = m
+				}
+			}
+		}
+	}
+	return p.entries[bundle]
 }
 
 // bundleCheck is a bundle of a package, complete. The package's channels are known already.
@@ -121,7 +152,7 @@ func Catalog(ctx context.Context, r *Run, s CatalogSubject) error {
 // checkPackage reads a package and calls the rules on its bundles and on itself.
 func (c *catalogCheck) checkPackage(ctx context.Context, name string) error {
 	p := &packageCheck{catalogCheck: c, name: name}
-	for b, err := range c.index.Blobs(ctx, func(pkg string) bool { return pkg == name }) {
+	for b, err := range c.index.PackageBlobs(ctx, name) {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}

@@ -412,3 +412,35 @@ func TestCancelled(t *testing.T) {
 		t.Error("a cancelled check has no error")
 	}
 }
+
+// A package that cannot be read is refused, with the line of its own blob, and the others are not.
+func TestUnreadablePackages(t *testing.T) {
+	var text strings.Builder
+	for _, p := range []string{"one", "two", "three"} {
+		properties := `"x"`
+		if p == "two" {
+			properties = `[{"type":"olm.package","value":{"packageName":"two","version":"1.0.0"}}]`
+		}
+		fmt.Fprintf(&text, "{\"schema\":\"olm.package\",\"name\":%q,\"defaultChannel\":\"c\"}\n", p)
+		fmt.Fprintf(&text,
+			"{\"schema\":\"olm.channel\",\"package\":%q,\"name\":\"c\",\"entries\":[{\"name\":\"b\"}]}\n", p)
+		fmt.Fprintf(&text,
+			"{\"schema\":\"olm.bundle\",\"package\":%q,\"name\":\"b\",\"image\":\"a/b:v1\",\"properties\":%s}\n",
+			p, properties)
+	}
+	s := rules.CatalogSubject{FS: fstest.MapFS{"catalog.json": {Data: []byte(text.String())}}}
+	report := run(t, s, rules.Options{Profiles: []rules.Profile{rules.OLMv1}})
+	want := []string{"olmv1.unreadable catalog.json:3 one", "olmv1.unreadable catalog.json:9 three"}
+	var got []string
+	for _, f := range report.Findings {
+		got = append(got, f.Rule+" "+f.Place()+" "+f.Package)
+	}
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q", got)
+	}
+	if len(report.Bundles) != 1 || report.Bundles[0].Package != "two" || report.Bundles[0].State != rules.Unknown ||
+		!slices.Equal(report.Bundles[0].Channels, []string{"c"}) {
+		t.Errorf("%+v", report.Bundles)
+	}
+}

@@ -23,7 +23,7 @@ type Image struct {
 	// Name is the image as it was named, Digest that of the manifest or index that the name refers to.
 	Name   string
 	Digest digest.Digest
-	// Index tells whether it is an index; Platforms are those of its images, as os/architecture.
+	// Index reports whether it is an index; Platforms are those of its images, as os/architecture.
 	Index     bool
 	Platforms []string
 	// Annotations are those of the manifest that is checked, completed by those of the index. Labels are those of its
@@ -36,7 +36,7 @@ type Image struct {
 	Programs, BasePrograms map[string]int
 	// Differences are the files of the catalog of which catalogd and container engines see something else.
 	Differences []Finding
-	// FBC tells that the image has the label of catalogs.
+	// FBC is set if the image has the label of catalogs.
 	FBC bool
 }
 

@@ -44,15 +44,8 @@ func (p *packageCheck) installability(b *declcfg.Bundle) Installability {
 			out.Version += "+" + release
 		}
 	}
-	for _, c := range p.channels {
-		if !slices.ContainsFunc(c.Entries, func(e declcfg.ChannelEntry) bool { return e.Name == b.Name }) {
-			continue
-		}
-		out.Channels = append(out.Channels, c.Name)
-		if slices.Contains(c.Heads(), b.Name) {
-			out.Heads = append(out.Heads, c.Name)
-		}
-	}
+	in := p.membershipsOf(b.Name)
+	out.Channels, out.Heads = append(out.Channels, in.channels...), in.heads
 	return out
 }
 
@@ -130,7 +123,7 @@ func findInMetadata(_ context.Context, b bundleCheck, emit Emit) {
 }
 
 func findUnreachable(_ context.Context, b bundleCheck, emit Emit) {
-	if len(b.installability(b.bundle).Channels) == 0 {
+	if len(b.membershipsOf(b.bundle.Name).channels) == 0 {
 		emit(at(b.bundle, nil, fmt.Sprintf("bundle %q is in no channel of package %q", b.bundle.Name, b.name)))
 	}
 }
@@ -176,13 +169,16 @@ func findChannelName(_ context.Context, p *packageCheck, emit Emit) {
 
 func findShadowed(_ context.Context, p *packageCheck, emit Emit) {
 	var bundles []declcfg.Bundle
+	named := map[string]*declcfg.Bundle{}
 	for _, b := range p.bundles {
 		bundles = append(bundles, *b)
+		if named[b.Name] == nil {
+			named[b.Name] = b
+		}
 	}
 	for _, group := range resolve.Shadowed(bundles, p.gates()) {
 		for _, other := range group[1:] {
-			i := slices.IndexFunc(bundles, func(b declcfg.Bundle) bool { return b.Name == other.Bundle })
-			emit(at(&bundles[i], []any{"name"}, fmt.Sprintf(
+			emit(at(named[other.Bundle], []any{"name"}, fmt.Sprintf(
 				"bundle %q has the version %s of bundle %q, which is found first", other.Bundle,
 				versionText(group[0]), group[0].Bundle)))
 		}

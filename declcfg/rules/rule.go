@@ -12,7 +12,7 @@ import (
 // Severity says how bad it is to break a rule.
 type Severity string
 
-// The severities. A broken rule of severity Error makes whoever the profile stands for refuse the catalog or bundle.
+// The severities. The cluster or pipeline of the profile refuses what breaks a rule of severity Error.
 const (
 	Error   Severity = "error"
 	Warning Severity = "warning"

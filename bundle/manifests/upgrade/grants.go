@@ -6,7 +6,7 @@ import (
 
 const rbacGroup = "rbac.authorization.k8s.io"
 
-// isRole and isBinding tell whether an object is one, for a namespace or for the cluster.
+// isRole and isBinding report whether an object is one, for a namespace or for the cluster.
 func isRole(o Object) bool {
 	return o.Group == rbacGroup && (o.Kind == "Role" || o.Kind == "ClusterRole")
 }

@@ -58,7 +58,7 @@ type scope struct{ subject, namespace string }
 // grant is a permission with one verb.
 type grant struct{ group, resource, name, url, role, verb string }
 
-// covers tells whether a grant allows all that another one allows.
+// covers reports whether a grant allows all that another one allows.
 func (g grant) covers(other grant) bool {
 	match := func(mine, other string) bool { return mine == other || mine == "*" }
 	resource := match(g.resource, other.resource)
@@ -74,7 +74,7 @@ func (g grant) covers(other grant) bool {
 		(g.name == "" || g.name == other.name) && match(g.verb, other.verb)
 }
 
-// broad tells whether a grant may cover others of another resource, verb or URL.
+// broad reports whether a grant may cover others of another resource, verb or URL.
 func (g grant) broad() bool {
 	return g.group == "*" || g.verb == "*" || strings.HasPrefix(g.resource, "*") || strings.HasSuffix(g.url, "*")
 }
@@ -105,7 +105,7 @@ func (g *granted) add(one grant) {
 	}
 }
 
-// allows tells whether the account has a permission in its scope, or in the whole cluster.
+// allows reports whether the account has a permission in its scope, or in the whole cluster.
 func (g grants) allows(at scope, one grant) bool {
 	unnamed := one
 	unnamed.name = ""
