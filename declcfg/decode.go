@@ -17,6 +17,9 @@ var errNoObject = errors.New("object '' is missing root schema field")
 // newMeta returns the Meta of a canonical JSON document, without copying it. It has a schema, unless schemaless is set.
 func newMeta(doc []byte, schemaless bool) (*Meta, error) {
 	if len(doc) == 0 || doc[0] != '{' {
+		if schemaless && bytes.Equal(doc, []byte("null")) { // a file of comments only
+			return &Meta{Blob: doc}, nil
+		}
 		if bytes.Equal(doc, []byte("null")) {
 			return nil, errNoObject
 		}

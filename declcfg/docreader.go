@@ -92,8 +92,8 @@ func (d *docReader) document() (canon.Doc, error) {
 	}
 	d.count++
 	doc, err := d.split.Next()
-	if errors.Is(err, io.EOF) && d.count == 1 && d.comments {
-		// A file with only comments is not empty, but it is not a catalog either.
+	if errors.Is(err, io.EOF) && d.count == 1 && d.comments && !d.options.Schemaless {
+		// A file with only comments is not empty, but it is not a catalog either. To catalogd it is nothing.
 		return canon.Doc{}, errNoObject
 	}
 	d.line = doc.Line

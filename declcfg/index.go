@@ -29,6 +29,8 @@ type IndexedDocument struct {
 	Document
 	Schema, Package, Name string // Package is as in [Blob.BlobPackage]
 	Image                 string // of a bundle, if the index was built with [LoadOptions].Images
+
+	empty bool // comments only
 }
 
 // NewIndex makes the index of the catalog in fsys. Of o count Jobs, Limits, Files, Schemaless and Images. Of the problems of files
@@ -45,6 +47,9 @@ func NewIndex(ctx context.Context, fsys fs.FS, o LoadOptions) (*Index, error) {
 		return known[s]
 	}
 	err := walk(ctx, fsys, quiet, math.MaxInt, (*docReader).locate, func(at IndexedDocument) error {
+		if at.empty {
+			return nil
+		}
 		at.Schema, at.Package = intern(at.Schema), intern(at.Package)
 		x.docs = append(x.docs, at)
 		return nil
@@ -88,7 +93,7 @@ func (d *docReader) locate() (IndexedDocument, error) {
 		if err != nil {
 			return IndexedDocument{}, err
 		}
-		at.Schema, at.Package, at.Name = m.Schema, m.Package, m.Name
+		at.Schema, at.Package, at.Name, at.empty = m.Schema, m.Package, m.Name, string(m.Blob) == "null"
 		if m.Schema == SchemaBundle && d.options.Images {
 			b, err := Parse(m)
 			if err != nil {

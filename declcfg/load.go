@@ -71,7 +71,8 @@ type LoadOptions struct {
 	// Omitted, unless nil, is called for every problem that a *[ValidationError] does not contain; calls do not
 	// overlap.
 	Omitted func(Problem)
-	// Schemaless accepts blobs without a schema, which opm refuses and catalogd stores: each is a [*Meta]. They have no
+	// Schemaless accepts what opm refuses and catalogd stores: files of comments only, which are nothing, and blobs
+	// without a schema. Each of these is a [*Meta] and has no
 	// place in the writing order.
 	Schemaless bool
 	// Images makes [NewIndex] record the images of bundles.

@@ -10,7 +10,8 @@ import (
 
 // With the option, blobs without a schema are read as catalogd stores them; without it they are opm's error.
 func TestSchemaless(t *testing.T) {
-	fsys := fstest.MapFS{"a.json": {Data: []byte(`{"schema":"olm.package","name":"a"}{"package":"a","x":1.0}{"y":2}`)}}
+	fsys := fstest.MapFS{"a.json": {Data: []byte(`{"schema":"olm.package","name":"a"}{"package":"a","x":1.0}{"y":2}`)},
+		"b.yaml": {Data: []byte("# nothing\n")}}
 	for _, schemaless := range []bool{false, true} {
 		var got []string
 		var failed error

@@ -90,6 +90,9 @@ func (p *packageCheck) membershipsOf(bundle string) memberships {
 type bundleCheck struct {
 	*packageCheck
 	bundle *declcfg.Bundle
+	// manifests is set if the catalog has the manifests of the bundle; objects without a ClusterServiceVersion are
+	// not all of them.
+	manifests bool
 }
 
 // CatalogRules returns the rules on catalogs and images.
@@ -179,10 +182,15 @@ func (p *packageCheck) checkBundle(ctx context.Context, b *declcfg.Bundle) error
 	if p.run.Has(OLMv1) {
 		p.run.SetBundle(p.installability(b))
 	}
-	if err := Each(ctx, p.run, bundleChecks, bundleCheck{p, b}); err != nil {
+	one := bundleCheck{packageCheck: p, bundle: b}
+	if b.HasObjects {
+		csv, err := b.CSV()
+		one.manifests = csv != nil || err != nil
+	}
+	if err := Each(ctx, p.run, bundleChecks, one); err != nil {
 		return err
 	}
-	if b.HasObjects && p.Manifests != nil && p.run.Has(OLMv1) {
+	if one.manifests && p.Manifests != nil && p.run.Has(OLMv1) {
 		if err := p.Manifests(ctx, p.run, b); err != nil {
 			return err
 		}

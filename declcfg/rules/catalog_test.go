@@ -265,6 +265,21 @@ func released(channel, entry string) func(*rules.CatalogSubject) {
 	}
 }
 
+// Objects without a ClusterServiceVersion are not the manifests: the image decides.
+func TestObjectsWithoutManifests(t *testing.T) {
+	const second = "version: 1.1.0}\n"
+	s := subject(second, second+"- {type: olm.bundle.object, value: {data: "+
+		"eyJraW5kIjoiU2VjcmV0IiwiYXBpVmVyc2lvbiI6InYxIn0=}}\n")
+	s.Manifests = func(context.Context, *rules.Run, *declcfg.Bundle) error {
+		t.Error("the manifests are not complete")
+		return nil
+	}
+	report := run(t, s, rules.Options{Profiles: []rules.Profile{rules.OLMv1}})
+	if len(report.Findings) > 0 || report.Unknown() != 2 {
+		t.Errorf("%q, %+v", lines(report), report.Bundles)
+	}
+}
+
 // A package that lost all its channels is one that both catalogs have.
 func TestPrunedPackageWithoutChannels(t *testing.T) {
 	s := subject()

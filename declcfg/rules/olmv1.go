@@ -89,7 +89,7 @@ func isPackage(q declcfg.Property) bool { return q.Type == typePackage }
 // findInMetadata implements OLMV1 section 1.2 as far as olm.csv.metadata says it.
 func findInMetadata(_ context.Context, b bundleCheck, emit Emit) {
 	i := slices.IndexFunc(b.bundle.Properties, func(q declcfg.Property) bool { return q.Type == typeMetadata })
-	if i < 0 || b.bundle.HasObjects {
+	if i < 0 || b.manifests {
 		return // the manifests say it, or nothing does
 	}
 	var m property.CSVMetadata

@@ -50,7 +50,6 @@ func packed(t *testing.T, name string) map[string][]byte {
 
 // stricter are the images that catalogd stored, and the rule that the check finds, or "error" if it does not read them.
 var stricter = map[string]string{
-	"content-readme":               "olmv1.unreadable",
 	"hardlink-in":                  "olmv1.link",
 	"label-dotdot":                 "error",
 	"label-empty":                  "error",
