@@ -185,19 +185,13 @@ func own(ctx context.Context, r *rules.Run, s Subject) error {
 	return rules.Each(ctx, r, []rules.Check[*Subject]{{Rules: ownRules(), Find: find}}, &s)
 }
 
-// Unreadable reports a bundle that cannot be read at all, for the rules that say so. If the registry could not be asked,
-// that is a warning: a cluster may have what is missing here, so that the bundle stays unknown.
-func Unreadable(ctx context.Context, r *rules.Run, s Subject, err error) error {
+// Unreadable reports a bundle that cannot be read at all. As a warning it does not mean that OLM v1 refuses the bundle.
+func Unreadable(ctx context.Context, r *rules.Run, s Subject, err error, severity rules.Severity) error {
 	find := func(_ context.Context, s *Subject, emit rules.Emit) {
-		f := rules.Finding{Package: s.Package, Bundle: s.Name, Message: err.Error()}
+		f := rules.Finding{Severity: severity, Package: s.Package, Bundle: s.Name, Message: err.Error()}
 		var read *bundle.ReadError
 		if !errors.As(err, &read) {
 			f.Fix = "make the image of the bundle available: look at its name, the registry and the credentials"
-			var status *images.StatusError
-			absent := errors.As(err, &status) && status.Status == http.StatusNotFound
-			if fault.ClassOf(err) == fault.Network && !absent {
-				f.Severity = rules.Warning
-			}
 		} else if len(read.Problems) > 0 {
 			f.File, f.Line, f.Message = read.Problems[0].File, read.Problems[0].Line, read.Problems[0].Message
 		}

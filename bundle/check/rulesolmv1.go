@@ -74,8 +74,8 @@ func findRefusals(_ context.Context, s *Subject, emit rules.Emit) {
 	}
 }
 
-// settingsFor completes settings by the configuration that a user has to write for a bundle: whether it can be installed
-// does not depend on it.
+// settingsFor completes settings by the configuration that a user has to write for a bundle: whether it can be
+// installed does not depend on it.
 func settingsFor(b *manifests.Bundle, s manifests.Settings) manifests.Settings {
 	s.InstallNamespace = cmp.Or(s.InstallNamespace, "install")
 	if s.Config != nil || !slices.Contains(s.Gates, manifests.SingleOwnNamespace) {

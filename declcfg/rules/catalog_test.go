@@ -188,6 +188,8 @@ func TestEachRuleFindsItsOwn(t *testing.T) {
 			edits: []string{"defaultChannel: stable", "defaultChannel: other"}},
 		{rule: "fbc:opm-validate", place: "acme/catalog.yaml:4", profiles: []rules.Profile{rules.Konflux},
 			edits: []string{"defaultChannel: stable", "defaultChannel: other"}},
+		{rule: "fbc:render", profiles: []rules.Profile{rules.Konflux},
+			edits: []string{"defaultChannel: stable", "defaultChannel: [stable"}},
 		{rule: "fbc:base-image", change: annotate("quay.io/acme/opm:v4.17"), profiles: []rules.Profile{rules.Konflux}},
 		{rule: "fbc:base-image", change: func(s *rules.CatalogSubject) { s.Image.Platforms = []string{"linux/arm64"} }},
 		{rule: "fbc:ocp-version", profiles: []rules.Profile{rules.Konflux},

@@ -65,9 +65,12 @@ func (c *catalogCheck) opm(ctx context.Context) error {
 		return err
 	}
 	if err != nil {
-		first, _, _ := strings.Cut(invalid.Problems[0].Text(), "\n")
-		c.run.emitOf([]Rule{fbcValidate})(Finding{Message: "opm validate refuses the catalog: " + first,
-			File: invalid.Problems[0].Position.File, Line: invalid.Problems[0].Position.Line})
+		// What cannot be rendered is found by the rule that says so.
+		if p := invalid.Problems[0]; p.Rule != declcfg.RuleSyntax {
+			first, _, _ := strings.Cut(p.Text(), "\n")
+			c.run.emitOf([]Rule{fbcValidate})(Finding{Message: "opm validate refuses the catalog: " + first,
+				File: p.Position.File, Line: p.Position.Line})
+		}
 		for _, p := range invalid.Problems {
 			emit(problem(p))
 		}

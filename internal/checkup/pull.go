@@ -2,13 +2,17 @@ package checkup
 
 import (
 	"context"
+	"errors"
 	"io/fs"
+	"net/http"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/operator-bindery/bindery/bundle/check"
 	"github.com/operator-bindery/bindery/declcfg/rules"
+	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/render"
 )
 
@@ -51,8 +55,19 @@ func (c *checkup) pullBundle(ctx context.Context, b rules.Installability) error 
 	case inner != nil || ctx.Err() != nil:
 		return inner
 	case err != nil:
-		return check.Unreadable(ctx, c.run, s, err)
+		return check.Unreadable(ctx, c.run, s, err, severityOf(err))
 	}
 	c.run.Known(b.Package, b.Bundle)
 	return nil
+}
+
+// severityOf tells an image that no cluster can read from one that could not be asked for: a cluster may have the
+// connection or the credentials that are missing here, so that the bundle stays unknown.
+func severityOf(err error) rules.Severity {
+	var status *images.StatusError
+	absent := errors.As(err, &status) && status.Status == http.StatusNotFound
+	if fault.ClassOf(err) == fault.Network && !absent {
+		return rules.Warning
+	}
+	return rules.Error
 }
