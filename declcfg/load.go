@@ -72,8 +72,7 @@ type LoadOptions struct {
 	// overlap.
 	Omitted func(Problem)
 	// Schemaless accepts what opm refuses and catalogd stores: files of comments only, which are nothing, and blobs
-	// without a schema. Each of these is a [*Meta] and has no
-	// place in the writing order.
+	// without a schema. Each of these is a [*Meta] and has no place in the writing order.
 	Schemaless bool
 	// Images makes [NewIndex] record the images of bundles.
 	Images bool

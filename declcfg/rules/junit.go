@@ -6,6 +6,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/operator-bindery/bindery/internal/printable"
 )
 
 // The elements of JUnit's XML report that CI systems read.
@@ -96,7 +98,7 @@ func junitOf(rule Rule, found []Finding, failOn Severity) junitCase {
 	c := junitCase{Name: rule.ID}
 	var failed, other []string
 	for _, f := range found {
-		line := f.Text()
+		line := printable.Cell(f.Text())
 		if f.Waived == "" && f.Severity.atLeast(failOn) {
 			failed = append(failed, line)
 		} else {

@@ -1,11 +1,14 @@
 package rules
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
 	"net/url"
 	"path"
 	"strings"
+
+	"github.com/operator-bindery/bindery/internal/printable"
 )
 
 // The part of SARIF 2.1.0 (OASIS standard) that code scanning services read.
@@ -106,9 +109,15 @@ func (r *Report) WriteSARIF(w io.Writer, version string) error {
 		}
 		run.Results = append(run.Results, result)
 	}
-	enc := json.NewEncoder(w)
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
 	enc.SetIndent("", "  ")
-	return enc.Encode(sarifLog{"https://json.schemastore.org/sarif-2.1.0.json", "2.1.0", []sarifRun{run}})
+	err := enc.Encode(sarifLog{"https://json.schemastore.org/sarif-2.1.0.json", "2.1.0", []sarifRun{run}})
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(printable.JSON(b.Bytes()))
+	return err
 }
 
 // uri escapes a file name for a relative reference (RFC 3986), or makes a file URI of an absolute one (RFC 8089).

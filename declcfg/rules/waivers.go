@@ -33,6 +33,9 @@ type waiver struct {
 	used bool
 }
 
+// maxWaiverErrors limits how many errors of a file are reported.
+const maxWaiverErrors = 20
+
 // maxWaivers limits the bytes of a file of waivers, and their number.
 const (
 	maxWaiverFile = 1 << 20
@@ -76,7 +79,10 @@ func ReadWaivers(r io.Reader, name string) (*Waivers, error) {
 	for i := range file.Waivers {
 		e, err := readWaiver(&file.Waivers[i])
 		if err != nil {
-			errs = append(errs, fmt.Errorf("%s:%d: %w", name, file.Waivers[i].Line, err))
+			if errs = append(errs,
+				fmt.Errorf("%s:%d: %w", name, file.Waivers[i].Line, err)); len(errs) == maxWaiverErrors {
+				break
+			}
 			continue
 		}
 		w.entries = append(w.entries, e)

@@ -1,12 +1,9 @@
 package catalogdtest_test
 
 import (
-	"archive/tar"
 	"bytes"
 	"crypto/sha256"
-	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -14,42 +11,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/klauspost/compress/zstd"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/catalogdtest"
+	"github.com/operator-bindery/bindery/internal/recorded"
 )
-
-// packed returns the files of an archive in testdata.
-func packed(t *testing.T, name string) map[string][]byte {
-	t.Helper()
-	f, err := os.Open(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	z, err := zstd.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer z.Close()
-	files := map[string][]byte{}
-	for tr := tar.NewReader(z); ; {
-		h, err := tr.Next()
-		if errors.Is(err, io.EOF) {
-			return files
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if h.Typeflag == tar.TypeReg {
-			if files[strings.TrimPrefix(h.Name, "./")], err = io.ReadAll(tr); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-}
 
 // TestRecorded compares with what the real programs unpacked of the same images and stored of their catalogs.
 func TestRecorded(t *testing.T) {
@@ -57,7 +24,7 @@ func TestRecorded(t *testing.T) {
 		t.Skip("symbolic links")
 	}
 	layout := t.TempDir()
-	for name, text := range packed(t, "images.tar.zst") {
+	for name, text := range recorded.Archive(t, "testdata/images.tar.zst") {
 		at := filepath.Join(layout, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
 			t.Fatal(err)
@@ -67,7 +34,7 @@ func TestRecorded(t *testing.T) {
 		}
 	}
 	compared := 0
-	for file, want := range packed(t, "answers.tar.zst") {
+	for file, want := range recorded.Archive(t, "testdata/answers.tar.zst") {
 		dir, name := filepath.Split(strings.TrimSuffix(file, ".txt"))
 		if strings.HasPrefix(name, "ref-") || strings.HasPrefix(name, "zz-") {
 			continue // what a registry says of names; an image that is not there

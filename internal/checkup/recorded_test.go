@@ -1,10 +1,7 @@
 package checkup_test
 
 import (
-	"archive/tar"
 	"cmp"
-	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -12,41 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/klauspost/compress/zstd"
-
 	"github.com/operator-bindery/bindery/declcfg/rules"
 	"github.com/operator-bindery/bindery/internal/checkup"
+	"github.com/operator-bindery/bindery/internal/recorded"
 )
-
-// packed returns the files of an archive.
-func packed(t *testing.T, name string) map[string][]byte {
-	t.Helper()
-	f, err := os.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	z, err := zstd.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer z.Close()
-	files := map[string][]byte{}
-	for tr := tar.NewReader(z); ; {
-		h, err := tr.Next()
-		if errors.Is(err, io.EOF) {
-			return files
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if h.Typeflag == tar.TypeReg {
-			if files[strings.TrimPrefix(h.Name, "./")], err = io.ReadAll(tr); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-}
 
 // stricter are the images that catalogd stored, and the rule that the check finds, or "error" if it does not read them.
 var stricter = map[string]string{
@@ -82,7 +48,7 @@ func TestRecordedImages(t *testing.T) {
 	}
 	layout := t.TempDir()
 	const from = "../catalogdtest/testdata/"
-	for name, text := range packed(t, from+"images.tar.zst") {
+	for name, text := range recorded.Archive(t, from+"images.tar.zst") {
 		at := filepath.Join(layout, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
 			t.Fatal(err)
@@ -91,7 +57,7 @@ func TestRecordedImages(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for file, text := range packed(t, from+"answers.tar.zst") {
+	for file, text := range recorded.Archive(t, from+"answers.tar.zst") {
 		dir, name := filepath.Split(strings.TrimSuffix(file, ".txt"))
 		if dir == "unpack-bundle/" || strings.HasPrefix(name, "ref-") || strings.HasPrefix(name, "zz-") {
 			continue
