@@ -41,6 +41,8 @@ type catalogCheck struct {
 	// documents are the blobs by package, in the order of the files.
 	documents map[string][]declcfg.IndexedDocument
 	ocp       ocpVersion
+	// noPackage is set if the rule of Konflux that a catalog has a package is broken.
+	noPackage bool
 	// channels are those of each package; nil without a released catalog to compare them with.
 	channels map[string][]*declcfg.Channel
 }
@@ -111,7 +113,7 @@ func Catalog(ctx context.Context, r *Run, s CatalogSubject) error {
 	if err := CheckImage(ctx, r, s.Image); err != nil {
 		return err
 	}
-	if err := errors.Join(c.opm(ctx), c.konflux(ctx), Each(ctx, r, fileChecks, c)); err != nil {
+	if err := errors.Join(c.konflux(ctx), c.opm(ctx), Each(ctx, r, fileChecks, c)); err != nil {
 		return err
 	}
 	if len(s.Unread) > 0 {

@@ -73,6 +73,9 @@ func (c *catalogCheck) konflux(ctx context.Context) error {
 		case rule.ID == fbcProbe.ID && c.Image.Programs == nil:
 			c.run.NotRun("needs the layers of the image and of its base: --pull reads them", rule)
 			continue
+		case c.Image != nil && c.isEmpty() && (rule.ID == fbcDirs.ID || rule.ID == fbcRender.ID):
+			c.run.NotRun("the directory of the catalog is empty", k.Rules...)
+			continue
 		}
 		if err := Each(ctx, c.run, []Check[*catalogCheck]{k}, c); err != nil {
 			return err
@@ -140,6 +143,8 @@ func findVersionOfBase(_ context.Context, c *catalogCheck, emit Emit) {
 		name, _ = c.Image.Base()
 	}
 	switch {
+	case c.ocp.text == "" && name == "":
+		// That there is no base is a finding of its own.
 	case c.ocp.text == "":
 		emit(Finding{Field: annotationBaseName,
 			Message: fmt.Sprintf("base image %q has no tag that says the OpenShift version", name)})
@@ -149,12 +154,18 @@ func findVersionOfBase(_ context.Context, c *catalogCheck, emit Emit) {
 	}
 }
 
+// isEmpty reports whether the catalog has no files, which is one finding and not several.
+func (c *catalogCheck) isEmpty() bool {
+	entries, err := fs.ReadDir(c.FS, ".")
+	return err != nil || len(entries) == 0
+}
+
 func findConfigs(_ context.Context, c *catalogCheck, emit Emit) {
 	if _, ok := c.Image.Labels[LabelConfigs]; !ok {
 		emit(Finding{Field: LabelConfigs, Message: "the image has no label " + LabelConfigs})
 		return
 	}
-	if entries, err := fs.ReadDir(c.FS, "."); err != nil || len(entries) == 0 {
+	if c.isEmpty() {
 		emit(Finding{File: c.Image.Labels[LabelConfigs], Message: "the directory of the catalog is empty"})
 	}
 }
@@ -202,6 +213,7 @@ func findPackages(ctx context.Context, c *catalogCheck, emit Emit) {
 		first, _, _ := strings.Cut(err.Error(), "\n")
 		emit(Finding{Rule: fbcRender.ID, Message: first})
 	case packages == 0:
+		c.noPackage = true
 		emit(Finding{Rule: fbcNoPackage.ID, Message: "the catalog has no olm.package"})
 	}
 }

@@ -65,8 +65,8 @@ func (c *catalogCheck) opm(ctx context.Context) error {
 		return err
 	}
 	if err != nil {
-		// What cannot be rendered is found by the rule that says so.
-		if p := invalid.Problems[0]; p.Rule != declcfg.RuleSyntax {
+		// What cannot be rendered, and a catalog without a package, are found by the rules that say so.
+		if p := invalid.Problems[0]; p.Rule != declcfg.RuleSyntax && !c.noPackage {
 			first, _, _ := strings.Cut(p.Text(), "\n")
 			c.run.emitOf([]Rule{fbcValidate})(Finding{Message: "opm validate refuses the catalog: " + first,
 				File: p.Position.File, Line: p.Position.Line})

@@ -93,4 +93,3 @@ func TestWrongRuleData(t *testing.T) {
 		}
 	}
 }
-
