@@ -8,6 +8,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -19,36 +20,50 @@ import (
 
 var documentLimits = canon.Limits{MaxDocument: maxFile, MaxDepth: maxDepth}
 
+// regularReader has the buffers with which files are read one after the other.
+type regularReader struct {
+	split canon.Splitter
+	conv  canon.Converter
+	text  []byte
+	odd   bool
+}
+
+var regularReaders = sync.Pool{New: func() any {
+	r := &regularReader{conv: canon.Converter{Limits: documentLimits}}
+	r.conv.Warn = func(int, string) { r.odd = true }
+	return r
+}}
+
 // regular reads the objects of a file if nothing about it is irregular: it is false for a file with an error, an oddity
 // or a list, which the client library then reads. It takes a tenth of the library's time.
 func regular(text []byte, definitions bool) ([]found, bool) {
-	odd := false
-	conv := canon.Converter{Limits: documentLimits, Warn: func(int, string) { odd = true }}
+	r := regularReaders.Get().(*regularReader)
+	defer regularReaders.Put(r)
+	r.odd = false
 	if one := bytes.TrimSpace(text); len(one) > 0 && one[0] == '{' { // one JSON document, as in catalogs
-		if doc, err := conv.AppendJSON(nil, one); err == nil && !odd {
+		if doc, err := r.conv.AppendJSON(nil, one); err == nil && !r.odd {
 			return appendRegular(nil, doc, definitions)
 		}
-		odd = false
+		r.odd = false
 	}
-	docs := canon.NewSplitter(bytes.NewReader(text), documentLimits)
+	r.split.Reset(bytes.NewReader(text), documentLimits)
 	var all []found
-	var buf []byte
 	for {
-		doc, err := docs.Next()
+		doc, err := r.split.Next()
 		if errors.Is(err, io.EOF) {
 			return all, true
 		}
 		if err == nil {
-			buf, err = conv.Append(buf[:0], doc)
+			r.text, err = r.conv.Append(r.text[:0], doc)
 		}
-		if err != nil || odd {
+		if err != nil || r.odd {
 			return nil, false
 		}
-		if string(buf) == "null" {
+		if string(r.text) == "null" {
 			continue
 		}
 		var ok bool
-		if all, ok = appendRegular(all, buf, definitions); !ok {
+		if all, ok = appendRegular(all, r.text, definitions); !ok {
 			return nil, false
 		}
 	}
