@@ -164,7 +164,8 @@ func TestAdviceAboutOLMv1(t *testing.T) {
 		"resolve etcd bundle":                                    `"bundle" is a bundle, not a catalog`,
 		"bundle manifests bundle --config config.yaml": "hint: a configuration with watchNamespace needs " +
 			"--gate Single",
-		"check unpulled --profile olmv1 --pull --retries 0": "fix: make the image of the bundle available",
+		"check unpulled --profile olmv1 --pull --retries 0 --fail-on warning": "fix: make the image of the bundle " +
+			"available",
 		"bundle manifests catalog": "hint: a bundle has the directories manifests and " +
 			"metadata",
 		"bundle manifests oci:plain.oci:v1":                       "hint: only bundles of the format registry+v1",
