@@ -114,8 +114,8 @@ olmv1() {
     local repo=127.0.0.1:$((port + 600))/acme i
     mkdir -p "$at/registry"
     trap 'kill "${olmv1_pids[@]}" 2>/dev/null' EXIT
-    go build -o "$work/as-catalogd" ./hack/catalogd
-    go build -o "$work/kustomized" ./hack/kustomized
+    CGO_ENABLED=0 go build -tags containers_image_openpgp,exclude_graphdriver_btrfs -o "$work/as-catalogd" ./hack/catalogd
+    CGO_ENABLED=0 go build -tags containers_image_openpgp,exclude_graphdriver_btrfs -o "$work/kustomized" ./hack/kustomized
     cat >"$at/registry.yml" <<END
 version: 0.1
 log: {level: error, accesslog: {disabled: true}}
