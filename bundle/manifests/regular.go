@@ -77,7 +77,10 @@ func appendRegular(all []found, doc []byte, definitions bool) ([]found, bool) {
 		}
 	}
 	u, ok := regularObject(doc)
-	return append(all, found{object: u}), ok
+	if !ok {
+		return nil, false
+	}
+	return append(all, found{object: u}), true
 }
 
 // squeezed returns a CustomResourceDefinition of canonical JSON, if it is one and has no oddities.

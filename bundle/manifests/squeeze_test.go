@@ -75,7 +75,7 @@ var oddDefinitions = []string{
 	`{"kind":"CustomResourceDefinition","metadata":{"creationTimestamp":"2024-01-01T00:00:00Z","labels":{}},` +
 		`"status":{"storedVersions":["v1"],` +
 		`"conditions":[{"type":"a","status":"True","lastTransitionTime":null}]}}`,
-	`{"kind":"CustomResourceDefinition"}`,
+	`{"kind":"CustomResourceDefinition"}`, `{"apiVersion":null}`,
 	`{"kind":"CustomResourceDefinition","status":{"conditions":[{"type":"a"},{"zz":1}]}}`,
 }
 
