@@ -26,6 +26,9 @@ import (
 	"github.com/operator-bindery/bindery/internal/fullbuild"
 )
 
+// smallBuild tells that this build has neither Containerfiles nor the podman store.
+const smallBuild = false
+
 // buildContainerfileCommand returns "build containerfile".
 func (p *program) buildContainerfileCommand() *cli.Command {
 	all := flags(destinationFlags(), []cli.Flag{
