@@ -144,7 +144,7 @@ func TestDocumentedFlags(t *testing.T) {
 		{"resolve.md", "resolve", []string{"what is asked for", "answer"}},
 	} {
 		page := readFile(t, "../../docs/"+c.page)
-		help := done(t, t.TempDir(), "bindery", append(strings.Fields(c.command), "--help")...)
+		help := done(t, t.TempDir(), "bindery", append(strings.Fields(c.command), "--help-all")...)
 		for _, category := range c.categories {
 			_, part, ok := strings.Cut(help, "Flags: "+category+":\n")
 			if !ok {
