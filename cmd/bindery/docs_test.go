@@ -2,6 +2,7 @@ package main
 
 import (
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -15,15 +16,16 @@ import (
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
-// parsedOnly is the list of the documented commands that do not run in a test, as they need a cluster, a server, much time
-// or files of the reader: their names and flags are those of the program all the same. A line is a page and a command.
+// parsedOnly is the list of the documented commands that do not run in a test, as they need a cluster, a server, much
+// time or files of the reader: their names and flags are those of the program all the same. A line is a page and a
+// command.
 const parsedOnly = "testdata/docs-parsed.txt"
 
 // mostParsedOnly bounds that list. It may only shrink.
 const mostParsedOnly = 71
 
-// documented returns the commands of the pages below docs that do not run as a whole, by page. Those behind a prompt are
-// among them, and what is piped into or out of a command is not.
+// documented returns the commands of the pages below docs that do not run as a whole, by page. Those behind a prompt
+// are among them, and what is piped into or out of a command is not.
 func documented(t *testing.T) map[string][]string {
 	t.Helper()
 	pages, err := manual.All(os.DirFS("../.."), "docs/**", "CONTRIBUTING.md")
@@ -83,8 +85,8 @@ func shellWords(line string) (words []string) {
 }
 
 // Every command of the documentation is one that the program has, with flags that it has. All but those that are listed
-// run, in a directory with the files that they name; example hosts stand for a registry. A check may find something, and
-// a comparison differences: that is status 1.
+// run, in a directory with the files that they name; example hosts stand for a registry. A check may find something,
+// and a comparison differences: that is status 1.
 func TestDocumentedCommands(t *testing.T) {
 	skip := map[string]bool{}
 	for _, line := range strings.Split(strings.TrimSpace(readFile(t, parsedOnly)), "\n") {
@@ -101,7 +103,8 @@ func TestDocumentedCommands(t *testing.T) {
 			registry := docsRegistry(t, dir)
 			writeFile(t, filepath.Join(dir, "registries.conf"),
 				readFile(t, testregistry.Recorded(t).RegistriesConf(t, testregistry.RecordedHost)))
-			hosts := strings.NewReplacer("registry.example.com", registry.Host(), "mirror.example.com:5000", registry.Host(),
+			hosts := strings.NewReplacer("registry.example.com", registry.Host(), "mirror.example.com:5000",
+				registry.Host(),
 				"mirror.example.com", registry.Host(), "quay.io/acme", registry.Host()+"/acme")
 			writeFile(t, filepath.Join(dir, "indexes.txt"), "index.db -> "+registry.Host()+"/acme/listed:v1\n")
 			for _, line := range lines {
@@ -167,12 +170,13 @@ func docsDir(t *testing.T) string {
 		modes := regexp.MustCompile(`supported: false(\s+type: AllNamespaces)`)
 		writeFile(t, csv, modes.ReplaceAllString(readFile(t, csv), "supported: true$1"))
 	}
-	writeFile(t, filepath.Join(dir, "data.yaml"), blockWith(t, "guides/check.md", "allowed_olm_image_registry_prefixes"))
+	writeFile(t, filepath.Join(dir, "data.yaml"),
+		blockWith(t, "guides/check.md", "allowed_olm_image_registry_prefixes"))
 	return dir
 }
 
-// docsFiles adds to dir what pages name beside that: databases, directories of bundles and package manifests, a key pair,
-// an image and an index image in layouts.
+// docsFiles adds to dir what pages name beside that: databases, directories of bundles and package manifests, a key
+// pair, an image and an index image in layouts.
 func docsFiles(t *testing.T, dir string) {
 	t.Helper()
 	for _, name := range []string{"small.db", "old.db", "new.db", "medium.db"} {
@@ -198,7 +202,8 @@ func docsRegistry(t *testing.T, dir string) *testregistry.Registry {
 	t.Helper()
 	registry := testregistry.New(t)
 	for _, image := range []string{"catalog catalog --server none --cache none -t acme/catalog:v1 -t acme/catalog:v2",
-		"bundle bundle -t acme/etcd:v0.9.4 -t acme/etcd:v0.9.2 -t acme/etcd:v0.9", "bundle new-bundle -t acme/etcd:v0.9.5",
+		"bundle bundle -t acme/etcd:v0.9.4 -t acme/etcd:v0.9.2 -t acme/etcd:v0.9",
+		"bundle new-bundle -t acme/etcd:v0.9.5",
 		"bundle bundle -t acme/operator-bundle:v1.2.0",
 		"catalog catalog --server none --cache none -t released:v4.19", "bundle bundle -t acme/widget-bundle:v1.2.0"} {
 		args := strings.Fields("build " + image + " --push --use-http")
@@ -250,5 +255,32 @@ func TestDocumentedFlags(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// The table of exit statuses on the page of the command line has those of the manual page.
+func TestDocumentedStatuses(t *testing.T) {
+	page := readFile(t, "../../docs/reference/cli.md")
+	_, table, _ := strings.Cut(page, "\n| status | meaning |\n")
+	table, _, _ = strings.Cut(table, "\n\n")
+	number := regexp.MustCompile(`\d+`)
+	documented := map[string]bool{}
+	for _, line := range strings.Split(table, "\n") {
+		for _, n := range number.FindAllString(strings.SplitN(line, "|", 3)[1], -1) {
+			documented[n] = true
+		}
+	}
+	known := map[string]bool{}
+	for _, s := range manSections() {
+		for _, item := range s.Items {
+			for _, n := range number.FindAllString(item[0], -1) {
+				if s.Title == "EXIT STATUS" {
+					known[n] = true
+				}
+			}
+		}
+	}
+	if len(known) < 5 || !maps.Equal(documented, known) {
+		t.Errorf("documented %v, in the manual page %v", documented, known)
 	}
 }
