@@ -88,15 +88,15 @@ func (r *release) archives() error {
 	})
 }
 
-// concurrently calls a function for each platform, for as many at once as there are processors, and returns all errors.
-func concurrently(platforms []platform, do func(platform) error) error {
-	errs := make([]error, len(platforms))
+// concurrently calls a function for each item, for as many at once as there are processors, and returns all errors.
+func concurrently[T any](list []T, do func(T) error) error {
+	errs := make([]error, len(list))
 	slots := make(chan bool, runtime.GOMAXPROCS(0))
 	var all sync.WaitGroup
-	for n, p := range platforms {
+	for n, item := range list {
 		slots <- true
 		all.Go(func() {
-			errs[n] = do(p)
+			errs[n] = do(item)
 			<-slots
 		})
 	}

@@ -21,12 +21,14 @@ const (
 var serverArches = []string{"amd64", "arm64", "ppc64le", "s390x"}
 
 // kept are the variables of Go that say where things are, and not what is built.
-var kept = []string{"GOCACHE", "GOMODCACHE", "GOPATH", "GOPROXY", "GOSUMDB", "GONOSUMDB", "GOROOT", "GOTOOLCHAIN", "GOTMPDIR",
+var kept = []string{"GOCACHE", "GOMODCACHE", "GOPATH", "GOPROXY", "GOSUMDB", "GONOSUMDB", "GOROOT", "GOTOOLCHAIN",
+	"GOTMPDIR",
 	"GOMAXPROCS"}
 
 // environment is that of the compiler: nothing of the caller's changes what is built.
 func environment(p platform) []string {
-	env := []string{"CGO_ENABLED=0", "GOWORK=off", "GOENV=off", "GOFLAGS=-buildvcs=false", "GOEXPERIMENT=", "GOFIPS140=off", "GOAMD64=v1",
+	env := []string{"CGO_ENABLED=0", "GOWORK=off", "GOENV=off", "GOFLAGS=-buildvcs=false", "GOEXPERIMENT=",
+		"GOFIPS140=off", "GOAMD64=v1",
 		"GOARM64=v8.0", "GOPPC64=power8", "GOOS=" + p.os, "GOARCH=" + p.arch}
 	for _, v := range os.Environ() {
 		if name, _, _ := strings.Cut(v, "="); !strings.HasPrefix(name, "GO") || slices.Contains(kept, name) {
@@ -73,7 +75,8 @@ func (r *release) build() error {
 	for _, arch := range serverArches {
 		server := filepath.Join(r.scratch, "opm-server-linux-"+arch)
 		// The server has no commit, so that its layer is the same in every image of one release.
-		if err := r.compile(platform{"linux", arch}, server, "./cmd/opm-server", stamp, "-tags="+tags+",grpcnotrace"); err != nil {
+		if err := r.compile(platform{"linux", arch}, server, "./cmd/opm-server", stamp,
+			"-tags="+tags+",grpcnotrace"); err != nil {
 			return err
 		}
 		for compression, prefix := range map[string]string{"gzip": "", "zstd": "zstd-"} {
@@ -85,7 +88,8 @@ func (r *release) build() error {
 		}
 	}
 	r.programs = map[platform]string{}
-	stamp += " -X " + module + "/internal/version.commit=" + r.commit + " -X " + module + "/internal/version.date=" + r.date
+	stamp += " -X " + module + "/internal/version.commit=" + r.commit + " -X " + module + "/internal/version.date=" +
+		r.date
 	for _, p := range append([]platform{here}, r.platforms...) {
 		if r.programs[p] != "" {
 			continue
@@ -95,7 +99,8 @@ func (r *release) build() error {
 			return err
 		}
 		r.programs[p] = filepath.Join(r.scratch, p.os+"-"+p.arch, p.program())
-		if err := r.compile(p, r.programs[p], "./cmd/bindery", stamp, "-tags="+tags+",embedserver", "-overlay", overlay); err != nil {
+		if err := r.compile(p, r.programs[p], "./cmd/bindery", stamp, "-tags="+tags+",embedserver", "-overlay",
+			overlay); err != nil {
 			return err
 		}
 	}
@@ -103,8 +108,8 @@ func (r *release) build() error {
 	return nil
 }
 
-// overlay writes the file that puts layers where the program embeds them from, without a change of the source: all servers as gzip,
-// that of the program's own processor as zstd too. Layers that lie there are left out.
+// overlay writes the file that puts layers where the program embeds them from, without a change of the source: all
+// servers as gzip, that of the program's own processor as zstd too. Layers that lie there are left out.
 func (r *release) overlay(p platform, layers map[string]string) (string, error) {
 	replace := map[string]string{}
 	lying, err := filepath.Glob(filepath.Join(r.root, bins, "*"))

@@ -14,8 +14,8 @@ import (
 	"strings"
 )
 
-// checksumFile has the SHA-256 of every file but itself, signatures, and the index of the layout of images: signatures of images
-// are entries there. The digests of the images are in images.txt.
+// checksumFile has the SHA-256 of every file but itself, signatures, and the index of the layout of images: signatures
+// of images are entries there. The digests of the images are in images.txt.
 const checksumFile = "checksums.txt"
 
 func sha256File(name string) (string, error) {
@@ -63,7 +63,8 @@ func (r *release) sign() error {
 	}
 	for _, name := range strings.Fields(string(names)) {
 		name, _, _ = strings.Cut(name, "@")
-		args := []string{"-q", "sign", "oci:" + filepath.Join(r.stage, layout) + name[strings.LastIndex(name, ":"):], "--sign-key",
+		args := []string{"-q", "sign", "oci:" + filepath.Join(r.stage, layout) + name[strings.LastIndex(name, ":"):],
+			"--sign-key",
 			r.key, "--sign-identity", name}
 		if _, ok := os.LookupEnv("BINDERY_SIGN_PASSPHRASE"); !ok {
 			args = append(args, "--allow-plain-key")
@@ -75,9 +76,22 @@ func (r *release) sign() error {
 	return err
 }
 
-// publish moves the files to the output, where those of an earlier release go first. The checksums come last: they say that the
-// release is complete.
+// publish moves the files to the output, where those of an earlier release go first. The checksums come last: they say
+// that the release is complete.
 func (r *release) publish() error {
+	err := filepath.WalkDir(r.stage, func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		mode := os.FileMode(0o644) // whatever the umask
+		if d.IsDir() {
+			mode = 0o755
+		}
+		return os.Chmod(name, mode)
+	})
+	if err != nil {
+		return err
+	}
 	if err := r.clear(); err != nil {
 		return err
 	}

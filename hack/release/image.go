@@ -55,14 +55,17 @@ func (r *release) images() error {
 }
 
 // imageOf builds an image with bindery and returns its name with its digest.
-func (r *release) imageOf(context string, containerfile []byte, tag string, platforms []string, more ...string) ([]byte, error) {
+func (r *release) imageOf(context string, containerfile []byte, tag string, platforms []string,
+	more ...string) ([]byte, error) {
 	file, digest := filepath.Join(r.scratch, tag+".Containerfile"), filepath.Join(r.scratch, tag+".digest")
 	if err := os.WriteFile(file, containerfile, 0o644); err != nil {
 		return nil, err
 	}
 	args := append([]string{"-q", "build", "containerfile", "-f", file, "-t", r.image + ":" + tag, "--platform",
-		strings.Join(platforms, ","), "--output", "oci:" + filepath.Join(r.stage, layout) + ":" + tag, "--digest-file", digest,
-		"--no-cache", "--build-arg", "VERSION=" + strings.TrimPrefix(r.version, "v"), "--build-arg", "COMMIT=" + r.commit,
+		strings.Join(platforms, ","), "--output", "oci:" + filepath.Join(r.stage, layout) + ":" + tag, "--digest-file",
+		digest,
+		"--no-cache", "--build-arg", "VERSION=" + strings.TrimPrefix(r.version, "v"), "--build-arg",
+		"COMMIT=" + r.commit,
 		"--build-arg", "DATE=" + r.date}, more...)
 	env := append(os.Environ(), fmt.Sprintf("SOURCE_DATE_EPOCH=%d", r.time.Unix()))
 	if _, err := r.command(env, r.host, append(args, context)...); err != nil {
@@ -106,9 +109,11 @@ func (r *release) tree(dir string, p platform) error {
 			return err
 		}
 	}
-	for path, mode := range map[string]os.FileMode{"": 0o755, "bin": 0o755, "bin/bindery": 0o755, "etc": 0o755, "home": 0o755,
-		"home/bindery": 0o775, "tmp": 0o777 | os.ModeSticky, "etc/ca-certificates.crt": 0o644, "etc/nsswitch.conf": 0o644,
-		"etc/passwd": 0o644, "etc/group": 0o644} {
+	for path, mode := range map[string]os.FileMode{"": 0o755, "bin": 0o755, "bin/bindery": 0o755, "etc": 0o755,
+		"home":         0o755,
+		"home/bindery": 0o775, "tmp": 0o777 | os.ModeSticky, "etc/ca-certificates.crt": 0o644,
+		"etc/nsswitch.conf": 0o644,
+		"etc/passwd":        0o644, "etc/group": 0o644} {
 		if err := os.Chmod(filepath.Join(dir, path), mode); err != nil {
 			return err
 		}
@@ -126,7 +131,8 @@ func (r *release) pushImages() error {
 		tags = append(tags, r.version+"-debug")
 	}
 	for _, tag := range tags {
-		_, err := r.command(os.Environ(), r.host, "-q", "copy", "oci:"+filepath.Join(r.dist, layout)+":"+tag, r.push+":"+tag)
+		_, err := r.command(os.Environ(), r.host, "-q", "copy", "oci:"+filepath.Join(r.dist, layout)+":"+tag,
+			r.push+":"+tag)
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,6 @@
-// Command release makes the files of a release of bindery: archives, packages, bills of materials, images, manifests for
-// package managers, checksums. "make release" runs it. The same source, version, commit, date and Go give the same bytes on every
-// machine, for everything but signatures.
+// Command release makes the files of a release of bindery: archives, packages, bills of materials, images, manifests
+// for package managers, checksums. "make release" runs it. The same source, version, commit, date and Go give the same
+// bytes on every machine, for everything but signatures.
 package main
 
 import (
@@ -59,7 +59,8 @@ func main() {
 	flag.StringVar(&platforms, "platforms", allPlatforms, "the `LIST` of platforms")
 	flag.StringVar(&r.key, "key", "", "the private key `FILE` to sign with; BINDERY_SIGN_PASSPHRASE has its passphrase")
 	flag.StringVar(&r.push, "push", "", "push the images to `REPOSITORY`")
-	flag.StringVar(&r.image, "image", "ghcr.io/operator-bindery/bindery", "the `REPOSITORY` that the images are named after")
+	flag.StringVar(&r.image, "image", "ghcr.io/operator-bindery/bindery",
+		"the `REPOSITORY` that the images are named after")
 	flag.StringVar(&r.base, "base", "", "the `IMAGE` with a shell that the debug image is based on")
 	flag.Parse()
 	if err := r.run(platforms, flag.Args()); err != nil {

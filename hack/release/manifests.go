@@ -24,8 +24,8 @@ type asset struct {
 	OS, Arch, URL, SHA256, Program string
 }
 
-// manifests writes the manifest of krew, "bindery.yaml", and the formula of Homebrew, "bindery.rb", with the archives of this
-// release. krew has Linux, macOS and Windows, Homebrew the first two on amd64 and arm64.
+// manifests writes the manifest of krew, "bindery.yaml", and the formula of Homebrew, "bindery.rb", with the archives
+// of this release. krew has Linux, macOS and Windows, Homebrew the first two on amd64 and arm64.
 func (r *release) manifests() error {
 	data := struct {
 		Version, Plain string

@@ -18,8 +18,8 @@ var licenceFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|copyright|notice|
 // source matches what has such a name and is a program.
 var source = regexp.MustCompile(`(?i)\.(go|sh|py|tmpl)$`)
 
-// notices returns the licences of the modules that are linked into a program and into the servers in it, and that of Go. A module
-// without a licence is an error.
+// notices returns the licences of the modules that are linked into a program and into the servers in it, and that of
+// Go. A module without a licence is an error.
 func (r *release) notices(p platform) ([]byte, error) {
 	var out bytes.Buffer
 	fmt.Fprintf(&out, "bindery contains the standard library of Go and the modules below, each under its licence.\n")
@@ -88,7 +88,8 @@ func licences(out *bytes.Buffer, title, dir string) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(out, "\n%s\n%s (%s)\n%[1]s\n\n%[4]s\n", strings.Repeat("=", 100), title, e.Name(), bytes.TrimSpace(text))
+		fmt.Fprintf(out, "\n%s\n%s (%s)\n%[1]s\n\n%[4]s\n", strings.Repeat("=", 100), title, e.Name(),
+			bytes.TrimSpace(text))
 		found = found || !strings.HasPrefix(strings.ToLower(e.Name()), "notice") &&
 			!strings.HasPrefix(strings.ToLower(e.Name()), "patents")
 	}

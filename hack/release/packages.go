@@ -14,37 +14,58 @@ import (
 	"github.com/goreleaser/nfpm/v2/rpm"
 )
 
+// packaging is a package to make.
+type packaging struct {
+	p        platform
+	format   string
+	packager nfpm.Packager
+	contents files.Contents
+}
+
 // packages writes a deb and an rpm for each processor.
 func (r *release) packages() error {
-	return concurrently(r.linux(), func(p platform) error {
+	var list []packaging
+	for _, p := range r.linux() {
 		contents, err := r.contents(p)
 		if err != nil {
 			return fmt.Errorf("%s: %w", p, err)
 		}
-		for suffix, format := range map[string]nfpm.Packager{".deb": deb.Default, ".rpm": rpm.DefaultRPM} {
-			info := nfpm.WithDefaults(&nfpm.Info{
-				Name: "bindery", Arch: p.arch, Platform: "linux", Version: r.version, Release: "1", Section: "utils",
-				Priority: "optional", Maintainer: "The authors of bindery <https://github.com/operator-bindery/bindery>",
-				Vendor: "operator-bindery", Homepage: "https://github.com/operator-bindery/bindery", License: "Apache-2.0",
-				Description: "Binds operator bundles into catalogs and catalogs into images\n" +
-					"Builds, migrates, checks, mirrors and serves the catalogs of the Operator Lifecycle Manager.",
-				MTime: r.time, DisableGlobbing: true,
-				Overridables: nfpm.Overridables{Contents: contents, Recommends: []string{"ca-certificates"},
-					RPM: nfpm.RPM{BuildHost: "localhost", Group: "Unspecified", Compression: "gzip:6", Packager: "operator-bindery",
-						Summary: "Binds operator bundles into catalogs and catalogs into images"},
-					Deb: nfpm.Deb{Compression: "gzip"}},
-			})
-			if err := nfpm.PrepareForPackager(info, suffix[1:]); err != nil {
-				return err
-			}
-			if err := create(filepath.Join(r.stage, format.ConventionalFileName(info)), func(w io.Writer) error {
-				return format.Package(info, w)
-			}); err != nil {
-				return fmt.Errorf("%s of %s: %w", suffix[1:], p, err)
-			}
-		}
-		return nil
+		list = append(list, packaging{p, "deb", deb.Default, contents}, packaging{p, "rpm", rpm.DefaultRPM, contents})
+	}
+	return concurrently(list, r.pack)
+}
+
+func (r *release) pack(what packaging) error {
+	contents := make(files.Contents, len(what.contents))
+	for n, c := range what.contents {
+		own, info := *c, *c.FileInfo // nfpm changes them
+		own.FileInfo = &info
+		contents[n] = &own
+	}
+	const summary = "Binds operator bundles into catalogs and catalogs into images"
+	info := nfpm.WithDefaults(&nfpm.Info{
+		Name: "bindery", Arch: what.p.arch, Platform: "linux", Version: r.version, Release: "1", Section: "utils",
+		Priority: "optional", Maintainer: "The authors of bindery <https://github.com/operator-bindery/bindery>",
+		Vendor: "operator-bindery", Homepage: "https://github.com/operator-bindery/bindery", License: "Apache-2.0",
+		Description: summary +
+			"\nBuilds, migrates, checks, mirrors and serves the catalogs of the Operator Lifecycle Manager.",
+		MTime: r.time, DisableGlobbing: true,
+		Overridables: nfpm.Overridables{Contents: contents, Recommends: []string{"ca-certificates"},
+			RPM: nfpm.RPM{BuildHost: "localhost", Group: "Unspecified", Compression: "gzip:6",
+				Packager: "operator-bindery",
+				Summary:  summary},
+			Deb: nfpm.Deb{Compression: "gzip"}},
 	})
+	if err := nfpm.PrepareForPackager(info, what.format); err != nil {
+		return err
+	}
+	err := create(filepath.Join(r.stage, what.packager.ConventionalFileName(info)), func(w io.Writer) error {
+		return what.packager.Package(info, w)
+	})
+	if err != nil {
+		return fmt.Errorf("%s of %s: %w", what.format, what.p, err)
+	}
+	return nil
 }
 
 // contents returns the files of a package. They are written to a directory first, as nfpm takes files.
