@@ -27,6 +27,7 @@ require (
 	github.com/spdx/tools-golang v0.5.7
 	github.com/urfave/cli/v2 v2.27.7
 	github.com/vbauerster/mpb/v8 v8.12.0
+	github.com/yuin/goldmark v1.8.7
 	go.podman.io/buildah v1.44.0
 	go.podman.io/common v0.68.0
 	go.podman.io/image/v5 v5.40.0

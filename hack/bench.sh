@@ -1,6 +1,6 @@
 #!/bin/sh
 # Measures speed, memory and bytes written of dist/bindery beside reference programs. Flags go to hack/bench
-# (hack/bench.sh -help lists them); docs/performance.md tells what the figures mean.
+# (hack/bench.sh -help lists them); docs/explain/performance.md tells what the figures mean.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 mkdir -p "$root/dist"

@@ -47,6 +47,8 @@ type Options struct {
 	HTTPListener net.Listener
 	// HTTPName is the catalog's only name below /catalogs/. Empty means any.
 	HTTPName string
+	// HTTPTitle is what the pages call the catalog. Empty means [web.DefaultTitle].
+	HTTPTitle string
 	// HTTPGates hide routes of catalogd's API below /catalogs/.
 	HTTPGates web.Gates
 	// MetricsAddr is the address of metrics in Prometheus' format over plain HTTP. Empty means none.

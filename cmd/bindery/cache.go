@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -305,19 +303,6 @@ func (p *program) cachePrune(c *cli.Context) error {
 			cmdline.FormatSize(done.LeftBytes)},
 		[]string{blobcache.NotesDir(cache.Dir()), strconv.Itoa(forgotten.Blobs), cmdline.FormatSize(forgotten.Bytes),
 			strconv.Itoa(forgotten.LeftBlobs), cmdline.FormatSize(forgotten.LeftBytes)})
-}
-
-// printJSON prints an answer as JSON.
-func (p *program) printJSON(v any) error {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetIndent("", "    ")
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return err
-	}
-	_, err := p.stdout.Write(printable.JSON(b.Bytes()))
-	return err
 }
 
 // printTable prints an answer as a table.

@@ -28,7 +28,7 @@ func (p *program) indexExportCommand() *cli.Command {
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "index", Aliases: []string{"i"}, Usage: "`REF` of the index"},
 			&cli.StringSliceFlag{Name: "package", Aliases: []string{"p"},
-				Usage: "export the package `NAME` (default all); can be repeated"},
+				Usage: "export `PACKAGE` (default all); can be repeated"},
 			&cli.StringSliceFlag{Name: "xpackage", Aliases: []string{"o"}, Hidden: true, Usage: "alias of --package"},
 			&cli.StringFlag{Name: "download-folder", Aliases: []string{"f"}, Value: "downloaded",
 				Usage: "`DIR` to write to"},

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
@@ -20,7 +21,8 @@ const (
 
 func (p *program) listCommand() *cli.Command {
 	command := func(what, args, example string, low, high int, load listLoader,
-		table func(l *list.Listing, pkg string) (any, list.Table, error)) *cli.Command {
+		table func(c *cli.Context, l *list.Listing, pkg string) (any, list.Table, error),
+		own ...cli.Flag) *cli.Command {
 		valid := validHelp
 		if high > 1 {
 			valid += packageHelp
@@ -30,32 +32,54 @@ func (p *program) listCommand() *cli.Command {
 			Usage:       "list the " + what + " of a catalog",
 			ArgsUsage:   args,
 			Description: catalogHelp + valid + examples(example, example+" -o json"),
-			Flags: append([]cli.Flag{
+			Flags: slices.Concat([]cli.Flag{
 				&cli.StringFlag{Name: "output", Aliases: []string{"o"},
-					Usage: "output `FORMAT` (json); a table by default"},
+					Usage: "output `FORMAT` (json|yaml); a table by default"},
 				compatFlag(),
-			}, readFlags()...),
+			}, own, readFlags()),
 			Action: p.listAction(low, high, load, table),
 		}
 	}
 	return p.groupCommand("list", "list the contents of a catalog",
 		command("packages", "REF", "bindery list packages catalog", 1, 1, list.LoadPackages,
-			func(l *list.Listing, _ string) (any, list.Table, error) {
+			func(_ *cli.Context, l *list.Listing, _ string) (any, list.Table, error) {
 				rows := l.Packages()
 				return rows, list.PackageTable(rows), nil
 			}),
 		command("channels", "REF [PACKAGE]", "bindery list channels index.db", 1, 2, nil,
-			func(l *list.Listing, pkg string) (any, list.Table, error) {
+			func(_ *cli.Context, l *list.Listing, pkg string) (any, list.Table, error) {
 				rows, err := l.Channels(pkg)
 				return rows, list.ChannelTable(rows), err
 			}),
-		command("bundles", "REF [PACKAGE]", "bindery list bundles catalog etcd", 1, 2, nil,
-			func(l *list.Listing, pkg string) (any, list.Table, error) {
-				rows, err := l.Bundles(pkg)
-				return rows, list.BundleTable(rows), err
-			}),
+		command("bundles", "REF [PACKAGE]", "bindery list bundles catalog etcd --channel alpha", 1, 2, nil,
+			p.bundleRows,
+			&cli.StringSliceFlag{Name: "channel", Usage: "only entries of `CHANNEL`; can be repeated"}),
 		p.listImagesCommand(),
 	)
+}
+
+// bundleRows returns the channel entries that were asked for, by version; for opm by name, as it prints them.
+func (p *program) bundleRows(c *cli.Context, l *list.Listing, pkg string) (any, list.Table, error) {
+	rows, err := l.Bundles(pkg)
+	if err != nil {
+		return nil, list.Table{}, err
+	}
+	channels, err := listFlag(c, "channel")
+	if err != nil {
+		return nil, list.Table{}, err
+	}
+	if rows, err = list.Keep(rows, channels); err != nil {
+		return nil, list.Table{}, err
+	}
+	compat, err := p.compat(c)
+	if err != nil {
+		return nil, list.Table{}, err
+	}
+	if compat != "" {
+		return rows, list.OPMBundleTable(rows), nil
+	}
+	list.SortByVersion(rows)
+	return rows, list.BundleTable(rows), nil
 }
 
 // alphaCommand groups opm's names of commands that have a shorter name here.
@@ -72,9 +96,9 @@ func (p *program) alphaCommand() *cli.Command {
 type listLoader func(iter.Seq2[declcfg.Blob, error]) (*list.Listing, error)
 
 func (p *program) listAction(low, high int, load listLoader,
-	table func(*list.Listing, string) (any, list.Table, error)) cli.ActionFunc {
+	table func(*cli.Context, *list.Listing, string) (any, list.Table, error)) cli.ActionFunc {
 	action := func(c *cli.Context) error {
-		format, err := listFormat(c, "json")
+		format, err := listFormat(c, "json", "yaml")
 		if err != nil {
 			return err
 		}
@@ -82,12 +106,12 @@ func (p *program) listAction(low, high int, load listLoader,
 		if err != nil {
 			return err
 		}
-		rows, t, err := table(listing, c.Args().Get(1))
+		rows, t, err := table(c, listing, c.Args().Get(1))
 		if err != nil {
 			return err
 		}
-		if format == "json" {
-			return p.printJSON(rows)
+		if format != "" {
+			return p.printValue(format, rows)
 		}
 		return p.printTable(t.Header, t.Rows...)
 	}

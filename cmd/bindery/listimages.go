@@ -24,9 +24,9 @@ func (p *program) listImagesCommand() *cli.Command {
 				"bindery list images catalog --heads-only -o json"),
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"},
-				Usage: "output `FORMAT` (json): each image with its references"},
+				Usage: "output `FORMAT` (json|yaml): each image with its references"},
 			&cli.StringFlag{Name: "by", Usage: "print a table of images per `GROUP` (package|channel|bundle)"},
-			&cli.StringSliceFlag{Name: "channel", Usage: "only bundles of the channel `NAME`; can be repeated"},
+			&cli.StringSliceFlag{Name: "channel", Usage: "only bundles of `CHANNEL`; can be repeated"},
 			&cli.BoolFlag{Name: "heads-only", Usage: "only bundles that are channel heads"},
 			compatFlag(),
 		}, readFlags()...),
@@ -35,7 +35,7 @@ func (p *program) listImagesCommand() *cli.Command {
 }
 
 func (p *program) listImages(c *cli.Context) error {
-	format, err := listFormat(c, "json")
+	format, err := listFormat(c, "json", "yaml")
 	if err != nil {
 		return err
 	}
@@ -59,14 +59,14 @@ func (p *program) listImages(c *cli.Context) error {
 		if err != nil {
 			return err
 		}
-		if format == "json" {
-			return p.printJSON(groups)
+		if format != "" {
+			return p.printValue(format, groups)
 		}
 		t := list.ImageTable(groups, by)
 		return p.printTable(t.Header, t.Rows...)
 	}
-	if format == "json" {
-		return p.printJSON(rows)
+	if format != "" {
+		return p.printValue(format, rows)
 	}
 	// Valid image references contain no characters that are special to scripts or terminals.
 	var b bytes.Buffer

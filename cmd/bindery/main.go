@@ -92,7 +92,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	defer stop()
 	switch {
 	case err != nil:
-	case line.Help:
+	case line.Help && p.name != probeName:
 		err = cmdline.WriteHelp(p.stdout, app, line)
 	default:
 		p.line = line

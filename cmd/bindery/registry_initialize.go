@@ -13,11 +13,14 @@ import (
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
+// probeName is the name under which the program is a probe with that program's own help.
+const probeName = "grpc_health_probe"
+
 // toolNames are other names of the program with the commands that they run.
 var toolNames = map[string][]string{
-	"grpc_health_probe": {"probe"},
-	"initializer":       {"registry", "initialize"},
-	"registry-server":   {"registry", "serve"},
+	probeName:         {"probe"},
+	"initializer":     {"registry", "initialize"},
+	"registry-server": {"registry", "serve"},
 }
 
 func (p *program) registryInitializeCommand() *cli.Command {

@@ -23,8 +23,8 @@ func (p *program) renderGraphCommand() *cli.Command {
 				"bindery alpha render-graph catalog -p etcd --draw-v0-semantics",
 				"bindery alpha render-graph catalog --minimum-edge etcdoperator.v0.9.2"),
 		Flags: append([]cli.Flag{
-			&cli.StringFlag{Name: "minimum-edge", Usage: "omit everything below the bundle `NAME`"},
-			&cli.StringFlag{Name: "package-name", Aliases: []string{"p"}, Usage: "draw the package `NAME` only"},
+			&cli.StringFlag{Name: "minimum-edge", Usage: "omit everything below `BUNDLE`"},
+			&cli.StringFlag{Name: "package-name", Aliases: []string{"p"}, Usage: "draw `PACKAGE` only"},
 			&cli.BoolFlag{Name: "draw-v0-semantics", Usage: "mark bundles that OLM v0 does not upgrade from"},
 			compatFlag(),
 		}, readFlags()...),

@@ -33,7 +33,7 @@ func (p *program) resolveCommand() *cli.Command {
 			&cli.StringFlag{Name: "version", Category: request,
 				Usage: "constraint `RANGE` of the version (1.2.3, \">=1 <2\", ~1.2, 1.x)"},
 			&cli.StringSliceFlag{Name: "channel", Aliases: []string{"c"}, Category: request,
-				Usage: "only bundles of the channel `NAME`; can be repeated"},
+				Usage: "only bundles of `CHANNEL`; can be repeated"},
 			&cli.StringFlag{Name: "installed", Category: request,
 				Usage: "what is installed: the `BUNDLE` or version of a catalog, or BUNDLE=VERSION of one that no " +
 					"catalog has"},

@@ -3,9 +3,11 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"io/fs"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -155,11 +157,12 @@ func (p *program) probeCommand() *cli.Command {
 	return &cli.Command{
 		Name:            "probe",
 		Usage:           "check the health of a gRPC server",
-		ArgsUsage:       "-addr HOST:PORT [flags]",
+		ArgsUsage:       "--addr HOST:PORT",
 		SkipFlagParsing: true,
+		Flags:           probeFlags(),
 		Description: "Flags, output and exit status are those of grpc_health_probe: 0 serving, 1 invalid arguments, " +
 			"2 no connection,\n" +
-			"3 the call failed, 4 not serving. \"bindery probe -h\" lists the flags." +
+			"3 the call failed, 4 not serving." +
 			examples("bindery probe -addr localhost:50051",
 				"bindery probe -addr localhost:50051 -connect-timeout 5s -service api.Registry"),
 		Action: func(c *cli.Context) error {
@@ -169,4 +172,18 @@ func (p *program) probeCommand() *cli.Command {
 			return nil
 		},
 	}
+}
+
+// probeFlags returns the flags of grpc_health_probe for the help text; the command parses them itself.
+func probeFlags() []cli.Flag {
+	var all []cli.Flag
+	probe.Flags().VisitAll(func(f *flag.Flag) {
+		usage := strings.ReplaceAll(f.Usage, "(with -tls)", "with --tls:")
+		if b, ok := f.Value.(interface{ IsBoolFlag() bool }); ok && b.IsBoolFlag() {
+			all = append(all, &cli.BoolFlag{Name: f.Name, Usage: usage})
+			return
+		}
+		all = append(all, &cli.StringFlag{Name: f.Name, Usage: usage, DefaultText: f.DefValue})
+	})
+	return all
 }

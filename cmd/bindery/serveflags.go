@@ -34,6 +34,8 @@ func serverFlags() []cli.Flag {
 			Usage: "answer catalogd's API for the catalog `NAME` alone; other names get 404 (default any name)"},
 		&cli.StringFlag{Name: "http-gates", Value: "metas,graphql",
 			Usage: "`GATES` of catalogd's API that are on: metas, graphql, both with a comma, or none"},
+		&cli.StringFlag{Name: "title", DefaultText: web.DefaultTitle,
+			Usage: "`TEXT` that the web pages call the catalog by"},
 		&cli.StringFlag{Name: "metrics-addr",
 			Usage: "serve Prometheus metrics over plain HTTP at `ADDRESS`, path /metrics"},
 		&cli.IntFlag{Name: "max-connections", Value: serve.DefaultConnections,
@@ -79,12 +81,12 @@ func (p *program) serverOptions(c *cli.Context) (serve.Options, error) {
 
 // httpOptions reads the flags of --http-addr.
 func httpOptions(c *cli.Context, o *serve.Options) (err error) {
-	for _, name := range []string{"http-name", "http-gates"} {
+	for _, name := range []string{"http-name", "http-gates", "title"} {
 		if c.IsSet(name) && o.HTTPAddr == "" {
 			return cmdline.Usagef("--%s has no effect without --http-addr", name)
 		}
 	}
-	o.HTTPName = c.String("http-name")
+	o.HTTPName, o.HTTPTitle = c.String("http-name"), c.String("title")
 	if c.IsSet("http-name") {
 		if err := web.CheckName(o.HTTPName); err != nil {
 			return cmdline.Usagef("invalid --http-name value %q: %v", o.HTTPName, err)

@@ -11,9 +11,10 @@ func TestFlagsOfHTTP(t *testing.T) {
 		args []string
 		want string
 	}{
-		"a name without HTTP": {[]string{"--http-name", "x"}, "--http-name has no effect without --http-addr"},
-		"gates without HTTP":  {[]string{"--http-gates", "none"}, "--http-gates has no effect without --http-addr"},
-		"an empty name":       {[]string{"--http-addr", ":0", "--http-name", ""}, "invalid --http-name value"},
+		"a name without HTTP":  {[]string{"--http-name", "x"}, "--http-name has no effect without --http-addr"},
+		"gates without HTTP":   {[]string{"--http-gates", "none"}, "--http-gates has no effect without --http-addr"},
+		"a title without HTTP": {[]string{"--title", "x"}, "--title has no effect without --http-addr"},
+		"an empty name":        {[]string{"--http-addr", ":0", "--http-name", ""}, "invalid --http-name value"},
 		"a name of no catalog": {[]string{"--http-addr", ":0", "--http-name", "A_B"},
 			"a lowercase RFC 1123 subdomain must consist of"},
 		"no gates":        {[]string{"--http-addr", ":0", "--http-gates", ""}, `invalid gate ""`},

@@ -76,6 +76,7 @@ func TestMistakes(t *testing.T) {
 		{[]string{"serve", "a", "--max-connections=0"}, "invalid --max-connections value 0"},
 		{[]string{"registry", "serve", "--max-streams", "-1"}, "invalid --max-streams value -1"},
 		{[]string{"serve", "a", "--http-name", "x"}, "--http-name has no effect without --http-addr"},
+		{[]string{"serve", "a", "--title", "x"}, "--title has no effect without --http-addr"},
 		{[]string{"serve", "a", "--http-addr", "x", "--http-name", "A_"},
 			`invalid --http-name value "A_": invalid catalog name`},
 		{[]string{"serve", "a", "--http-addr", "x", "--http-gates", ""}, `invalid --http-gates value: invalid gate ""`},

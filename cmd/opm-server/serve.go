@@ -38,6 +38,7 @@ func (c *common) define(p *parser) {
 	p.stringVar(&c.TLSKey, "tls-key", "", "")
 	p.stringVar(&c.HTTPAddr, "http-addr", "", "")
 	p.stringVar(&c.HTTPName, "http-name", "", "")
+	p.stringVar(&c.HTTPTitle, "title", "", "")
 	p.stringVar(&c.httpGates, "http-gates", "", "metas,graphql")
 	p.stringVar(&c.MetricsAddr, "metrics-addr", "", "")
 	p.IntVar(&c.Limits.Connections, "max-connections", serve.DefaultConnections, "")
@@ -77,7 +78,7 @@ func (c *common) check(p *parser) error {
 func (c *common) checkHTTP(p *parser) (err error) {
 	p.Visit(func(f *flag.Flag) {
 		switch {
-		case f.Name != "http-name" && f.Name != "http-gates":
+		case f.Name != "http-name" && f.Name != "http-gates" && f.Name != "title":
 		case c.HTTPAddr == "":
 			err = fmt.Errorf("--%s has no effect without --http-addr", f.Name)
 		case f.Name == "http-name" && err == nil:

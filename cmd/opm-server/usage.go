@@ -37,6 +37,7 @@ Flags:
       --http-addr string           address of the web pages and catalogd's API (default none)
       --http-name string           the catalog's only name for catalogd's API (default any name)
       --http-gates string          what is on of catalogd's API: metas, graphql, or none (default "metas,graphql")
+      --title string               what the web pages call the catalog (default "Operator catalog")
       --metrics-addr string        address of Prometheus metrics, path /metrics (default none)
       --max-connections int        maximum number of connections (default 4096, fewer if memory is limited)
       --max-streams int            maximum number of concurrent calls per connection (default 100)

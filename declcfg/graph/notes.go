@@ -35,9 +35,12 @@ func (r *row) notes() []note {
 		strong("has no version")
 	}
 	if len(r.elsewhere) > 0 {
-		out = append(out, note{"in another channel: " + list(r.elsewhere, maxListed), false})
+		out = append(out, note{"not in this channel but in " + list(r.elsewhere, maxListed), false})
 	} else if r.bundle != nil && !slices.ContainsFunc(r.nodes, func(n *node) bool { return n.entry != nil }) {
 		strong("in no channel")
+	}
+	if outside := r.outside(); len(outside) > 0 {
+		out = append(out, note{"not in channel " + list(outside, maxListed), false})
 	}
 	out = append(out, r.perLane(func(n *node) string {
 		if n.replaces == n {
@@ -60,6 +63,20 @@ func (r *row) notes() []note {
 		}
 		return ""
 	}, false)...)
+	return out
+}
+
+// outside returns the drawn channels that only name a bundle as replaced or skipped, if another drawn channel has it.
+func (r *row) outside() []string {
+	var out []string
+	for _, n := range r.nodes {
+		if n.entry == nil {
+			out = append(out, n.lane.name)
+		}
+	}
+	if len(out) == len(r.nodes) {
+		return nil // the other notes say where it is
+	}
 	return out
 }
 

@@ -290,7 +290,7 @@ func TestBundlesOfOtherChannels(t *testing.T) {
 		}
 	}
 	drawing := draw(t, "svg", c, Options{Channels: []string{"new"}})
-	for _, want := range []string{"in another channel: old", "1 channel, 1 bundle", "Channel new: 1 bundle, head p.v3.",
+	for _, want := range []string{"not in this channel but in old", "1 channel, 1 bundle", "Channel new: 1 bundle, head p.v3.",
 		"1 that the catalog does not have"} {
 		if !strings.Contains(drawing, want) {
 			t.Errorf("%q is not in the picture", want)
@@ -299,5 +299,7 @@ func TestBundlesOfOtherChannels(t *testing.T) {
 	if whole := draw(t, "svg", c, Options{}); !strings.Contains(whole,
 		"Channel new: 1 bundle, head p.v3. Channel old: 2 bundles") {
 		t.Error("bundles that a channel only names count as its own")
+	} else if n := strings.Count(whole, "not in channel new<"); n != 2 {
+		t.Errorf("%d bundles are said not to be in channel new, 2 are not", n)
 	}
 }

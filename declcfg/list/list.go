@@ -5,7 +5,10 @@
 package list
 
 import (
+	"cmp"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -25,8 +28,9 @@ type pkg struct {
 
 // channel has the table values of a channel.
 type channel struct {
-	name, head string
-	entries    []entry // by name
+	name, head  string
+	deprecation *string
+	entries     []entry // by name
 }
 
 // entry is a row of the table of bundles, with the images that the bundle needs.
@@ -40,6 +44,8 @@ type Package struct {
 	Name           string `json:"name"`
 	DisplayName    string `json:"displayName"`
 	DefaultChannel string `json:"defaultChannel"`
+	// Deprecation is the message of the package's deprecation; nil if it is not deprecated.
+	Deprecation *string `json:"deprecation,omitempty"`
 }
 
 // Channel is a row of the table of channels.
@@ -47,6 +53,8 @@ type Channel struct {
 	Package string `json:"package"`
 	Name    string `json:"name"`
 	Head    string `json:"head"`
+	// Deprecation is the message of the channel's deprecation; nil if it is not deprecated.
+	Deprecation *string `json:"deprecation,omitempty"`
 }
 
 // Bundle is a row of the table of bundles: one entry of a channel.
@@ -58,6 +66,12 @@ type Bundle struct {
 	Skips     []string `json:"skips"`
 	SkipRange string   `json:"skipRange"`
 	Image     string   `json:"image"`
+	// Version is the version of the bundle, with its release if it has one; empty if the bundle is not in the catalog.
+	Version string `json:"version"`
+	// Deprecation is the message of the bundle's deprecation; nil if it is not deprecated.
+	Deprecation *string `json:"deprecation,omitempty"`
+
+	order declcfg.VersionRelease
 }
 
 // Packages lists all packages by name.
@@ -78,7 +92,7 @@ func (l *Listing) Channels(pkg string) ([]Channel, error) {
 	rows := []Channel{}
 	for _, p := range packages {
 		for _, ch := range p.channels {
-			rows = append(rows, Channel{Package: p.Name, Name: ch.name, Head: ch.head})
+			rows = append(rows, Channel{Package: p.Name, Name: ch.name, Head: ch.head, Deprecation: ch.deprecation})
 		}
 	}
 	return rows, nil
@@ -140,8 +154,66 @@ func ChannelTable(rows []Channel) Table {
 	return t
 }
 
-// BundleTable returns the table of bundles.
+// BundleTable returns the table of bundles. Digests of images are shortened to 12 digits.
 func BundleTable(rows []Bundle) Table {
+	t := Table{Header: []string{"PACKAGE", "CHANNEL", "VERSION", "BUNDLE", "REPLACES", "SKIPS", "SKIP RANGE",
+		"DEPRECATED",
+		"IMAGE"}}
+	for _, r := range rows {
+		deprecated := ""
+		if r.Deprecation != nil {
+			deprecated = "yes"
+		}
+		t.Rows = append(t.Rows,
+			[]string{r.Package, r.Channel, r.Version, r.Name, r.Replaces, strings.Join(r.Skips, ","),
+				r.SkipRange, deprecated, shortImage(r.Image)})
+	}
+	return t
+}
+
+// shortImage shortens the digest of an image's name.
+func shortImage(image string) string {
+	const digits = 12
+	name, digest, ok := strings.Cut(image, "@sha256:")
+	if !ok || len(digest) <= digits {
+		return image
+	}
+	return name + "@sha256:" + digest[:digits]
+}
+
+// SortByVersion sorts rows of bundles by package, channel and version, lowest first. Bundles that are not in the
+// catalog come first.
+func SortByVersion(rows []Bundle) {
+	slices.SortStableFunc(rows, func(a, b Bundle) int {
+		return cmp.Or(strings.Compare(a.Package, b.Package), strings.Compare(a.Channel, b.Channel),
+			a.order.Compare(b.order))
+	})
+}
+
+// Keep returns the rows of the named channels, or all if there are none. A name that no row has is a
+// *[declcfg.NotFoundError].
+func Keep(rows []Bundle, channels []string) ([]Bundle, error) {
+	if len(channels) == 0 {
+		return rows, nil
+	}
+	kept := []Bundle{}
+	found := map[string]bool{}
+	for _, r := range rows {
+		found[r.Channel] = true
+		if slices.Contains(channels, r.Channel) {
+			kept = append(kept, r)
+		}
+	}
+	for _, name := range channels {
+		if !found[name] {
+			return nil, &declcfg.NotFoundError{Kind: "channel", Name: name, Known: slices.Sorted(maps.Keys(found))}
+		}
+	}
+	return kept, nil
+}
+
+// OPMBundleTable returns the table of bundles as opm prints it.
+func OPMBundleTable(rows []Bundle) Table {
 	t := Table{Header: []string{"PACKAGE", "CHANNEL", "BUNDLE", "REPLACES", "SKIPS", "SKIP RANGE", "IMAGE"}}
 	for _, r := range rows {
 		t.Rows = append(t.Rows,

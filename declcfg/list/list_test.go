@@ -81,7 +81,7 @@ func compare(t *testing.T, l *Listing, dir string) (compared int) {
 	channels, err := l.Channels("")
 	check("list-channels.txt", ChannelTable(channels), err)
 	bundles, err := l.Bundles("")
-	check("list-bundles.txt", BundleTable(bundles), err)
+	check("list-bundles.txt", OPMBundleTable(bundles), err)
 	return compared
 }
 

@@ -105,7 +105,7 @@ func (l *loader) finish() error {
 		return nil
 	}
 	for _, p := range g.Packages {
-		row := pkg{Package: Package{Name: p.Name, DefaultChannel: p.DefaultChannel}}
+		row := pkg{Package: Package{Name: p.Name, DefaultChannel: p.DefaultChannel, Deprecation: p.Deprecation}}
 		related := map[string][]string{}
 		for _, b := range p.Bundles {
 			if l.packagesOnly {
@@ -126,12 +126,13 @@ func (l *loader) finish() error {
 			if l.packagesOnly {
 				continue
 			}
-			out := channel{name: ch.Name, head: head.Name}
+			out := channel{name: ch.Name, head: head.Name, deprecation: ch.Deprecation}
 			for _, e := range ch.Entries {
 				b := Bundle{Package: p.Name, Channel: ch.Name, Name: e.Name, Replaces: e.Replaces, Skips: e.Skips,
 					SkipRange: e.SkipRange}
 				if e.Bundle != nil {
-					b.Image = l.intern(e.Bundle.Image)
+					b.Image, b.Deprecation = l.intern(e.Bundle.Image), e.Bundle.Deprecation
+					b.order, b.Version = e.Bundle.Version, e.Bundle.Version.String()
 				}
 				if b.Skips == nil {
 					b.Skips = []string{}

@@ -57,10 +57,22 @@ func (h *headers) Set(s string) error {
 	return nil
 }
 
+// Flags returns the flags of [Run], for help texts.
+func Flags() *flag.FlagSet { return (&flags{}).declare() }
+
 func parseFlags(args []string, stderr io.Writer) (*flags, error) {
 	f := &flags{}
-	set := flag.NewFlagSet("grpc_health_probe", flag.ContinueOnError)
+	set := f.declare()
 	set.SetOutput(stderr)
+	if err := set.Parse(args); err != nil {
+		// The flag set has printed it.
+		return nil, errPrinted{err}
+	}
+	return f, f.check(set.Args())
+}
+
+func (f *flags) declare() *flag.FlagSet {
+	set := flag.NewFlagSet("grpc_health_probe", flag.ContinueOnError)
 	set.StringVar(&f.addr, "addr", "", "(required) tcp host:port to connect")
 	set.StringVar(&f.service, "service", "", "service name to check")
 	set.StringVar(&f.userAgent, "user-agent", "grpc_health_probe", "user-agent header value of health check requests")
@@ -83,11 +95,7 @@ func parseFlags(args []string, stderr io.Writer) (*flags, error) {
 	set.BoolVar(&f.gzip, "gzip", false, "use gzip compression for requests and responses")
 	set.BoolVar(&f.verbose, "v", false, "verbose logs")
 	set.BoolVar(&f.version, "version", false, "print version and exit")
-	if err := set.Parse(args); err != nil {
-		// The flag set has printed it.
-		return nil, errPrinted{err}
-	}
-	return f, f.check(set.Args())
+	return set
 }
 
 // errPrinted is an error that has been printed.

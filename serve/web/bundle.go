@@ -39,7 +39,7 @@ func bundlePage(p *page) error {
 	p.put(`<div class="split"><div>`)
 	p.upgrades(v, b.Name)
 	p.put(`<section class="prose" aria-labelledby="about"><h2 id="about">About</h2>`)
-	p.prose(facts.Description)
+	p.prose(facts.Description, 3)
 	p.put("</section>\n")
 	p.apis("Provided APIs", "provided", b, declcfg.PropertyGVK, &facts)
 	p.apis("Required APIs", "required", b, declcfg.PropertyGVKRequired, &facts)
@@ -58,50 +58,6 @@ func bundlePage(p *page) error {
 	p.objects(b)
 	p.close(link("api/v1/metas", "schema", declcfg.SchemaBundle, "package", pkg, "name", b.Name))
 	return nil
-}
-
-// csvFacts shows values of a ClusterServiceVersion.
-func (p *page) csvFacts(f *csv) {
-	text := func(label, value string) {
-		if value = strings.TrimSpace(value); value != "" {
-			p.fact(label, func() { p.put("{}", name(value)) })
-		}
-	}
-	text("Capability level", f.Annotations["capabilities"])
-	text("Categories", f.Annotations["categories"])
-	text("Maturity", f.Maturity)
-	text("Kubernetes at least", f.MinKubeVersion)
-	text("Created", f.Annotations["createdAt"])
-	text("Provider", f.Provider.Name)
-	var modes []string
-	for _, m := range f.InstallModes {
-		if m.Supported {
-			modes = append(modes, m.Type)
-		}
-	}
-	text("Install modes", strings.Join(modes, ", "))
-	text("Keywords", strings.Join(f.Keywords, ", "))
-	links := f.Links
-	repository := f.Annotations["repository"]
-	if repository != "" && !slices.ContainsFunc(links, func(l property.AppLink) bool { return l.URL == repository }) {
-		links = append(slices.Clip(links), property.AppLink{Name: "Source code", URL: repository})
-	}
-	links = slices.DeleteFunc(slices.Clone(links), func(l property.AppLink) bool { return webURL(l.URL) == "" })
-	if links = links[:min(len(links), 20)]; len(links) > 0 {
-		p.fact("Links", func() {
-			for _, l := range links {
-				p.put(`<span class="line"><a href="{}" rel="noopener noreferrer external">{}</a></span>`, webURL(l.URL),
-					name(cmp.Or(strings.TrimSpace(l.Name), webURL(l.URL))))
-			}
-		})
-	}
-	if len(f.Maintainers) > 0 {
-		p.fact("Maintainers", func() {
-			for _, m := range f.Maintainers[:min(len(f.Maintainers), 20)] {
-				p.put(`<span class="line">{}</span>`, name(strings.TrimSpace(m.Name+" "+m.Email)))
-			}
-		})
-	}
 }
 
 // upgrades shows the upgrade edges of a bundle in its channels.
@@ -128,12 +84,12 @@ func (p *page) upgrades(v *view, bundle string) {
 		p.put(`</th><td>`)
 		if e.Replaces != "" {
 			p.put(`<span class="line">replaces `)
-			p.bundleLink(v, e.Replaces)
+			p.entryLink(v, ch, e.Replaces)
 			p.put(`</span>`)
 		}
 		if len(e.Skips) > 0 {
 			p.put(`<span class="line">skips `)
-			p.skips(v, e.Skips)
+			p.skips(v, ch, e.Skips)
 			p.put(`</span>`)
 		}
 		if e.SkipRange != "" {
@@ -146,7 +102,7 @@ func (p *page) upgrades(v *view, bundle string) {
 				by = append(by, other.Name)
 			}
 		}
-		p.skips(v, by)
+		p.skips(v, ch, by)
 		p.put("</td></tr>\n")
 	}
 	p.put("</tbody></table></div></section>\n")

@@ -21,47 +21,42 @@ func packagePage(p *page) error {
 		return err
 	}
 	s := v.summary
-	p.open(s.heading(), crumb{text: name(s.name)})
-	p.put(`<div class="title">`)
-	p.icon(s, 72)
-	p.put(`<div><h1>{}</h1><p class="id">{}`, s.heading(), name(s.name))
-	if s.provider != "" {
-		p.put(` <span class="by">by {}</span>`, name(s.provider))
-	}
-	p.put("</p></div></div>\n")
-	p.deprecation(v, declcfg.Reference{Schema: declcfg.SchemaPackage}, "This package is deprecated.")
 	var facts csv
+	bundle := &declcfg.Bundle{}
 	if b := p.c.first(s.name, declcfg.SchemaBundle, s.head); b != nil {
-		bundle, err := p.c.bundle(b)
-		if err != nil {
+		if bundle, err = p.c.bundle(b); err != nil {
 			return err
 		}
 		facts = csvOf(bundle)
 	}
+	p.open(s.heading(), crumb{text: name(s.name)})
+	p.packageTitle(v, &facts)
+	p.deprecation(v, declcfg.Reference{Schema: declcfg.SchemaPackage}, "This package is deprecated.")
+	p.put(`<nav class="jump" aria-label="On this page"><a href="#about">About</a><a href="#install">Install</a>` +
+		`<a href="#facts">Facts</a><a href="#channels">Channels</a><a href="#graph">Upgrade graph</a>` +
+		`<a href="#bundles">Versions</a></nav>` + "\n")
 	p.put(`<div class="split"><div><section class="prose" aria-labelledby="about"><h2 id="about">About</h2>`)
-	if text := facts.Annotations["description"]; strings.TrimSpace(text) != "" && strings.TrimSpace(
-		text) != strings.TrimSpace(facts.Description) {
-		p.put(`<p class="lead">{}</p>`, lines(text))
-	}
 	about := facts.Description
 	if strings.TrimSpace(about) == "" {
 		about = v.pkg.Description
 	}
-	p.prose(about)
+	p.prose(about, 3)
 	p.put("</section>\n")
-	p.channels(v)
-	p.put(`</div><aside aria-label="Facts"><dl class="facts">`)
-	p.fact("Default channel", func() {
-		p.channelLinks(v, []string{s.defaultChannel})
-	})
+	p.installSection(v, &facts)
+	p.apis("Provided APIs", "provided", bundle, declcfg.PropertyGVK, &facts)
+	p.apis("Required APIs", "required", bundle, declcfg.PropertyGVKRequired, &facts)
+	p.dependencies(bundle)
+	p.put(`</div><aside aria-labelledby="facts"><h2 class="unseen" id="facts">Facts</h2><dl class="facts">`)
+	p.fact("Default channel", func() { p.channelLinks(v, []string{s.defaultChannel}) })
 	if s.head != "" {
-		p.fact("Newest there", func() {
+		p.fact("Newest version", func() {
 			p.a(link("bundle", "package", s.name, "name", s.head), cmp.Or(v.version(s.head), name(s.head)))
 		})
 	}
 	p.csvFacts(&facts)
-	p.fact("Images", func() { p.put(`<a href="{}">All images of this package</a>`, link("images", "package", s.name)) })
+	p.fact("Images", func() { p.a(link("images", "package", s.name), "All images of this package") })
 	p.put("</dl></aside></div>\n")
+	p.channels(v)
 	if err := p.graph(v, ""); err != nil {
 		return err
 	}
@@ -69,6 +64,36 @@ func packagePage(p *page) error {
 	p.others(v)
 	p.close(link("api/v1/metas", "package", s.name))
 	return nil
+}
+
+// packageTitle shows the head of the page of a package.
+func (p *page) packageTitle(v *view, facts *csv) {
+	s := v.summary
+	p.put(`<div class="title">`)
+	p.icon(s, 72)
+	p.put(`<div><h1>{}</h1><p class="by">{}`, s.heading(), name(s.name))
+	if s.provider != "" {
+		p.put(` · by `)
+		p.a(link("./", "provider", s.provider), name(s.provider))
+	}
+	p.put(`</p>`)
+	if text := strings.TrimSpace(facts.Annotations["description"]); text != "" {
+		p.put(`<p class="lead">{}</p>`, lines(clip(text, 600)))
+	}
+	p.put(`<p class="tags">`)
+	if s.deprecated {
+		p.put(`<span class="tag old">Deprecated</span>`)
+	}
+	if s.version != "" {
+		p.put(`<span class="tag main">{}</span>`, name(clip(s.version, 40)))
+	}
+	for _, one := range s.categories[:min(len(s.categories), 4)] {
+		p.put(`<span class="tag">{}</span>`, name(clip(one, 40)))
+	}
+	if s.level > 0 {
+		p.level(s.level)
+	}
+	p.put("</p></div></div>\n")
 }
 
 // channelPage shows one channel.
@@ -111,9 +136,9 @@ func channelPage(p *page) error {
 			p.put(` <span class="tag main">head</span>`)
 		}
 		p.put(`</th><td>`)
-		p.bundleLink(v, e.Replaces)
+		p.entryLink(v, ch, e.Replaces)
 		p.put(`</td><td>`)
-		p.skips(v, e.Skips)
+		p.skips(v, ch, e.Skips)
 		p.put(`</td><td><code>{}</code></td></tr>`+"\n", lines(clip(e.SkipRange, maxName)))
 	}
 	p.put("</tbody></table></div></section>\n")
@@ -125,7 +150,7 @@ func channelPage(p *page) error {
 // maxSkips is the maximum number of skipped bundles in a row.
 const maxSkips = 40
 
-func (p *page) skips(v *view, skips []string) {
+func (p *page) skips(v *view, ch *declcfg.Channel, skips []string) {
 	for i, skip := range skips {
 		if i == maxSkips {
 			p.put(` and {} more`, strconv.Itoa(len(skips)-i))
@@ -134,7 +159,19 @@ func (p *page) skips(v *view, skips []string) {
 		if i > 0 {
 			p.put(", ")
 		}
-		p.bundleLink(v, skip)
+		p.entryLink(v, ch, skip)
+	}
+}
+
+// entryLink shows a bundle that an entry of a channel names, and says if the channel or the catalog does not have it.
+func (p *page) entryLink(v *view, ch *declcfg.Channel, bundle string) {
+	p.bundleLink(v, bundle)
+	switch {
+	case bundle == "":
+	case !v.there[bundle]:
+		p.put(` <span class="faint">(not in this catalog)</span>`)
+	case !slices.Contains(v.in[bundle], ch.Name):
+		p.put(` <span class="faint">(not in this channel)</span>`)
 	}
 }
 
@@ -163,31 +200,6 @@ func (p *page) fact(name string, value func()) {
 	p.put(`<div><dt>{}</dt><dd>`, name)
 	value()
 	p.put("</dd></div>\n")
-}
-
-// prose shows a description as text, with headings. The rest of a long one is collapsed.
-func (p *page) prose(text string) {
-	const first = 900
-	all, size := paragraphs(text), 0
-	if len(all) == 0 {
-		p.put(`<p class="faint">There is no description.</p>`)
-	}
-	folded := false
-	for i, one := range all {
-		if !folded && size > first && len(all)-i > 1 {
-			p.put(`<details><summary>The whole description</summary>`)
-			folded = true
-		}
-		if one.heading {
-			p.put("<p class=\"under\">{}</p>\n", one.text)
-		} else {
-			p.put("<p>{}</p>\n", one.text)
-		}
-		size += len(one.text)
-	}
-	if folded {
-		p.put(`</details>`)
-	}
 }
 
 // channels shows the table of channels.
@@ -252,7 +264,7 @@ func (p *page) graph(v *view, channel string) error {
 
 // bundles shows the table of bundles.
 func (p *page) bundles(v *view) {
-	p.put(`<section aria-labelledby="bundles"><h2 id="bundles">Bundles</h2><div class="scroll" tabindex="0" role="region" aria-labelledby="bundles"><table class="bundles">
+	p.put(`<section aria-labelledby="bundles"><h2 id="bundles">Versions</h2><div class="scroll" tabindex="0" role="region" aria-labelledby="bundles"><table class="bundles">
 <thead><tr><th scope="col">Version</th><th scope="col">Bundle</th><th scope="col">Channels</th><th scope="col">Image</th></tr></thead><tbody>` + "\n")
 	for i := range v.Bundles {
 		b := &v.Bundles[i]

@@ -1,88 +1,219 @@
 package web
 
 import (
+	"maps"
+	"slices"
 	"strconv"
-	"strings"
 	"unicode"
 	"unicode/utf8"
 )
 
-// packagesPage lists the packages of the catalog, or those that contain every word of a search.
+// maxValues is how many values of a facet are shown at once; the rest is folded, up to maxFolded.
+const (
+	maxValues = 8
+	maxFolded = 500
+)
+
+// packagesPage lists the packages of the catalog, or those that a request asks for.
 func packagesPage(p *page) error {
-	wanted := strings.TrimSpace(p.query.Get("q"))
-	var shown []*packageSummary
-	channels := 0
-	for i := range p.c.packages {
-		s := &p.c.packages[i]
-		channels += s.channels
-		if s.matches(wanted) {
-			shown = append(shown, s)
-		}
+	want := readChoice(p.query)
+	got := p.c.choose(want)
+	pages := max((len(got.packages)+pageSize-1)/pageSize, 1)
+	want.page = min(want.page, pages)
+	title := "Packages"
+	if want.text != "" {
+		title = name(want.text) + " · Packages"
 	}
-	p.open("Packages")
-	p.put(`<div class="hero"><h1>Packages</h1>
-<p class="faint"><span class="source">{}</span> · {} · {} · {}</p></div>
-<form class="search" role="search" action="./" method="get">
-<label for="q">Search by name, provider or words of the description</label>
-<span class="field"><input type="search" id="q" name="q" value="{}" maxlength="200" autocomplete="off" spellcheck="false"><button>Search</button></span>
-</form>
-`, p.site, count(len(p.c.packages), "package"), count(channels, "channel"), count(p.c.bundles, "bundle"),
-		clip(wanted, 200))
-	if wanted != "" {
-		p.put(`<p id="found" role="status">{} of {} found for “{}”. <a href="./">Show all</a></p>`,
-			count(len(shown), "package"), strconv.Itoa(len(p.c.packages)), name(wanted))
-	} else {
-		p.put(`<p id="found" role="status" hidden></p>`)
-	}
+	p.open(title)
+	p.put(`<div class="hero"><h1>{}</h1>
+<p class="faint">{} · {}</p>
+<form class="search" id="find" role="search" action="./" method="get">
+<label class="unseen" for="q">Search packages</label>
+<span class="field"><input type="search" id="q" name="q" value="{}" placeholder="Search by name, keyword, provider or kind of API" maxlength="200" autocomplete="off" spellcheck="false"><button>Search</button></span>
+</form></div>
+`, p.site, count(len(p.c.packages), "package"), count(p.c.bundles, "bundle"), want.text)
 	if len(p.c.packages) == 0 {
-		p.put(`<p>The catalog has no packages.</p>`)
+		p.put(`<div class="empty"><h2>The catalog has no packages</h2></div>`)
+		p.close("api/v1/metas?schema=olm.package")
+		return nil
 	}
-	p.put("<ul class=\"cards\" id=\"packages\">\n")
-	for i, s := range shown {
-		if !p.hasSpace() {
-			p.put(`</ul><p class="notice">{} more are not shown here: search for them.</p><ul hidden>`,
-				strconv.Itoa(len(shown)-i))
-			break
-		}
-		p.card(s)
-	}
-	p.put("</ul>\n")
+	p.put(`<div class="browse"><div class="side">`)
+	p.filters(got)
+	p.put(`</div><section class="results" id="results" aria-label="Packages">` + "\n")
+	p.results(&want, got, pages)
+	p.put("</section></div>\n")
 	p.close("api/v1/metas?schema=olm.package")
 	return nil
 }
 
-// matches reports whether the package contains every word of a search.
-func (s *packageSummary) matches(wanted string) bool {
-	for word := range strings.FieldsSeq(strings.ToLower(wanted)) {
-		if !strings.Contains(s.search, word) {
-			return false
+// filters shows the facets as checkboxes of the form of the search.
+func (p *page) filters(got found) {
+	p.put(`<details class="filters"><summary>Filters</summary><div class="facets">` + "\n")
+	for i, f := range facets {
+		values := got.facets[i]
+		if len(values) == 0 {
+			continue
 		}
+		p.put(`<fieldset><legend>` + f.label + `</legend>`)
+		folded := false
+		for n, v := range values {
+			if n == maxValues && len(values) > maxValues+2 {
+				p.put(`<details`)
+				if slices.ContainsFunc(values[n:], func(v facetValue) bool { return v.chosen }) {
+					p.put(` open`)
+				}
+				p.put(`><summary>{} more</summary>`, strconv.Itoa(len(values)-n))
+				folded = true
+			}
+			if n == maxFolded {
+				break
+			}
+			p.put(`<label class="pick"><input type="checkbox" form="find" name="{}" value="{}"`, f.key, v.text)
+			if v.chosen {
+				p.put(` checked`)
+			}
+			p.put(`><span>{}</span> <span class="n">{}</span></label>`+"\n", name(v.text), strconv.Itoa(v.count))
+		}
+		if folded {
+			p.put(`</details>`)
+		}
+		p.put("</fieldset>\n")
 	}
-	return true
+	p.put(`<p class="apply"><button form="find">Apply filters</button></p></div></details>`)
 }
 
-func (p *page) card(s *packageSummary) {
-	p.put(`<li class="card" data-text="{}">`, lines(s.search))
-	p.icon(s, 48)
-	p.put(`<div class="body"><h2>`)
-	p.a(link("package", "name", s.name), s.heading())
-	p.put(`</h2><p class="id">{}`, name(s.name))
-	if s.provider != "" {
-		p.put(` <span class="by">by {}</span>`, name(s.provider))
+// results shows the packages of one page of the list.
+func (p *page) results(want *choice, got found, pages int) {
+	p.put(`<div class="bar"><p id="found" role="status">`)
+	if want.narrowed() {
+		p.put(`{} of {}`, count(len(got.packages), "package"), strconv.Itoa(len(p.c.packages)))
+		if want.text != "" {
+			p.put(` for “{}”`, name(want.text))
+		}
+	} else {
+		p.put(`{}`, count(len(got.packages), "package"))
 	}
-	p.put(`</p>`)
+	p.put(`</p><label class="sort">Sort by <select form="find" name="sort">`)
+	for _, o := range orders {
+		p.put(`<option value="{}"`, o.key)
+		if o.key == want.sort {
+			p.put(` selected`)
+		}
+		p.put(`>` + o.label + `</option>`)
+	}
+	p.put("</select></label></div>\n")
+	p.chips(want)
+	if len(got.packages) == 0 {
+		p.put(`<div class="empty"><h2>Nothing matches</h2><p>No package of the catalog has all of this.
+Fewer words or filters find more. <a href="./">Show all packages</a></p></div>`)
+		return
+	}
+	p.put("<ul class=\"cards\" id=\"packages\">\n")
+	for _, s := range got.packages[(want.page-1)*pageSize : min(want.page*pageSize, len(got.packages))] {
+		p.card(s)
+	}
+	p.put("</ul>\n")
+	p.pager(want, pages)
+}
+
+// chips shows the chosen filters, each as a link to the list without it.
+func (p *page) chips(want *choice) {
+	any := false
+	for i, f := range facets {
+		for _, v := range slices.Sorted(maps.Keys(want.chosen[i])) {
+			if !any {
+				p.put(`<ul class="chips" aria-label="Filters that are on">`)
+				any = true
+			}
+			less := want.without(i, v)
+			p.put(`<li>`)
+			p.chip(less.address(1), string(f.label)+": "+name(p.spelled(i, v)))
+			p.put(`</li>`)
+		}
+	}
+	if any {
+		p.put(`<li><a class="clear" href="./">Clear all</a></li></ul>` + "\n")
+	}
+}
+
+// spelled returns a value of a facet as the catalog spells it.
+func (p *page) spelled(f int, folded string) string {
+	for i := range p.c.packages {
+		for _, v := range facets[f].values(&p.c.packages[i]) {
+			if fold(v) == folded {
+				return v
+			}
+		}
+	}
+	return folded
+}
+
+func (p *page) chip(address, text string) {
+	if len(address) > maxLink {
+		address = "./"
+	}
+	p.put(`<a class="chip" href="{}"><span class="unseen">Remove </span>{} <span aria-hidden="true">×</span></a>`,
+		address, text)
+}
+
+// pager links to the other pages of the list.
+func (p *page) pager(want *choice, pages int) {
+	if pages < 2 || len(want.address(pages)) > maxLink {
+		return
+	}
+	p.put(`<nav class="pager" aria-label="Pages of the list">`)
+	step := func(to int, text literal, rel literal) {
+		if to >= 1 && to <= pages {
+			p.put(`<a href="{}" rel="`+rel+`">`+text+`</a>`, want.address(to))
+		} else {
+			p.put(`<span class="faint">` + text + `</span>`)
+		}
+	}
+	step(want.page-1, "← Previous", "prev")
+	p.put(`<span>Page {} of {}</span>`, strconv.Itoa(want.page), strconv.Itoa(pages))
+	step(want.page+1, "Next →", "next")
+	p.put("</nav>\n")
+}
+
+// card shows a package in the list.
+func (p *page) card(s *packageSummary) {
+	p.put(`<li class="card"><div class="face">`)
+	p.icon(s, 48)
+	p.put(`<div><h2>`)
+	p.a(link("package", "name", s.name), s.heading())
+	p.put(`</h2><p class="by">{}</p>`, name(s.name))
+	if s.provider != "" {
+		p.put(`<p class="by">by {}</p>`, name(s.provider))
+	}
+	p.put(`</div></div>`)
 	if s.about != "" {
 		p.put(`<p class="about">{}</p>`, lines(s.about))
 	}
 	p.put(`<p class="tags">`)
 	if s.deprecated {
-		p.put(`<span class="tag old">deprecated</span>`)
+		p.put(`<span class="tag old">Deprecated</span>`)
 	}
-	if s.version != "" {
-		p.put(`<span class="tag main">{}</span>`, name(clip(s.version, 40)))
+	for _, one := range s.categories[:min(len(s.categories), 2)] {
+		p.put(`<span class="tag">{}</span>`, name(clip(one, 40)))
 	}
-	p.put(`<span class="tag">{}</span><span class="sizes">{} · {}</span></p></div></li>`+"\n",
-		name(clip(s.defaultChannel, 40)), count(s.channels, "channel"), count(s.bundles, "bundle"))
+	p.put(`</p><p class="foot"><span class="v">{}</span>`, name(clip(s.newest(), 40)))
+	if s.level > 0 {
+		p.put(`<span class="level" title="Capability level: {}">`, levels[s.level-1])
+		p.bars(s.level)
+		p.put(`<span class="unseen">{}</span></span>`, levels[s.level-1])
+	}
+	if !s.created.IsZero() {
+		p.time(s.created)
+	}
+	p.put("</p></li>\n")
+}
+
+// newest returns the version of the head of the default channel, or the channel's name if it has none.
+func (s *packageSummary) newest() string {
+	if s.version == "" {
+		return s.defaultChannel
+	}
+	return s.version
 }
 
 // heading returns the display name of a package if its bundles have one, else its name.

@@ -115,11 +115,11 @@ func (p *page) open(title string, way ...crumb) {
 <body>
 <a class="skip" href="#main">Skip to the content</a>
 <header class="top"><div class="wrap">
-<a class="brand" href="./"><img src="{}" alt="" width="28" height="28">Operator catalog</a>
+<a class="brand" href="./"><img src="{}" alt="" width="28" height="28">{}</a>
 <nav aria-label="Catalog"><a href="./">Packages</a><a href="images">Images</a><a href="api/v1/all">JSON</a></nav>
 </div></header>
 <div class="wrap">
-`, title, p.site, assetPath("style.css"), assetPath("mark.svg"), assetPath("page.js"), assetPath("mark.svg"))
+`, title, p.site, assetPath("style.css"), assetPath("mark.svg"), assetPath("page.js"), assetPath("mark.svg"), p.site)
 	if len(way) > 0 {
 		p.put(`<nav class="way" aria-label="Breadcrumb"><ol><li><a href="./">Packages</a></li>`)
 		for i, step := range way {
@@ -136,7 +136,7 @@ func (p *page) open(title string, way ...crumb) {
 
 // close ends a page. raw is the URL of the blobs that it shows.
 func (p *page) close(raw string) {
-	p.put("</main>\n</div>\n<footer><div class=\"wrap\"><p>{}, {} in <span class=\"source\">{}</span>. ",
+	p.put("</main>\n</div>\n<footer><div class=\"wrap\"><p>{}, {}. <span class=\"source\">{}</span>. ",
 		count(len(p.c.packages), "package"), count(p.c.bundles, "bundle"), p.site)
 	if raw != "" && len(raw) <= maxLink {
 		p.put(`<a href="{}">This page’s blobs as JSON lines</a>`, raw)
@@ -159,7 +159,7 @@ func (p *page) a(address, text string) {
 func (p *page) notFound() {
 	p.open("Not found", crumb{text: "Not found"})
 	p.put(
-		`<h1>Not found</h1><p>The catalog has nothing of this name. It may be that it has been replaced by another one. <a href="./">All packages</a></p>`)
+		`<div class="empty"><h1>Not found</h1><p>The catalog has nothing of this name: it may have had it before it was last loaded.</p><p><a href="./">All packages</a></p></div>`)
 	p.close("")
 }
 

@@ -32,7 +32,8 @@ type document struct {
 
 // allowed are the attributes that pages may use; of SVG those of package graph.
 var allowed = strings.Fields(`lang charset name content rel href type src defer class id alt width height loading role action method for value maxlength autocomplete spellcheck hidden
- aria-label aria-labelledby aria-current aria-hidden tabindex scope colspan data-text data-row data-ends
+ placeholder form checked selected open datetime data-copy title
+ aria-label aria-labelledby aria-current aria-hidden tabindex scope colspan data-row data-ends
  viewbox x y x1 y1 d cx cy r transform text-anchor dx fill`)
 
 func parsePage(t testing.TB, body string) document {
@@ -148,7 +149,7 @@ func crawl(t *testing.T, server string) map[string]document {
 func TestPagesAreWhole(t *testing.T) {
 	pages := crawl(t, siteOf(t, contentOf(t, sampleFS())).URL)
 	for page, says := range map[string][]string{
-		"/": {"2 packages", "Alpha Operator", "by Someone", "deprecated", "1.1.0",
+		"/": {"2 packages", "Alpha Operator", "by Someone", "Deprecated", "1.1.0",
 			"beta", "example.test/catalog:v1"},
 		"/images":               {"example.test/operator:v1", "example.test/beta@sha256:", "4 images"},
 		"/images?package=alpha": {"example.test/operator:v1", "3 images"},
@@ -176,7 +177,7 @@ func TestPagesAreWhole(t *testing.T) {
 			t.Errorf("%s shows an install mode that is not supported", page)
 		}
 	}
-	if len(pages) != 12 {
+	if len(pages) != 14 {
 		t.Errorf("%d pages", len(pages))
 	}
 	if svg := pages["/package?name=alpha"].count["svg"]; svg != 2 {
@@ -255,7 +256,7 @@ func TestHostileCatalogIsText(t *testing.T) {
 			continue
 		}
 		pages := crawl(t, server.URL)
-		if len(pages) != 6 { // the list, the package, its channel, its bundle, its images and all images
+		if len(pages) != 7 { // the list, and that of the provider, the package, its channel, its bundle, its images and all images
 			t.Errorf("name %d %q: %d pages", i, evil, len(pages))
 		}
 	}

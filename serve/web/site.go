@@ -1,11 +1,13 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
 	"runtime"
 	"runtime/debug"
+	"strings"
 	"sync/atomic"
 	"time"
 )
@@ -39,7 +41,7 @@ type Site struct {
 
 // Options configure a [Site].
 type Options struct {
-	// Title is the displayed name of the catalog.
+	// Title is the displayed name of the catalog. Empty means [DefaultTitle].
 	Title string
 	// Log receives a record for each panic and each read failure. Nil drops them.
 	Log *slog.Logger
@@ -50,6 +52,9 @@ type Options struct {
 	Gates Gates
 }
 
+// DefaultTitle is the displayed name of a catalog without another one.
+const DefaultTitle = "Operator catalog"
+
 // NewSite returns a site with a displayed name of the catalog and a log, which may be nil: [New] with these options.
 func NewSite(title string, log *slog.Logger) *Site { return New(Options{Title: title, Log: log}) }
 
@@ -58,7 +63,7 @@ func New(o Options) *Site {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Site{title: o.Title, name: o.Name, gates: o.Gates, log: o.Log, mux: http.NewServeMux(),
+	s := &Site{title: cmp.Or(strings.TrimSpace(o.Title), DefaultTitle), name: o.Name, gates: o.Gates, log: o.Log, mux: http.NewServeMux(),
 		making: make(chan struct{}, runtime.GOMAXPROCS(0)), zips: newCompressors(maxZips)}
 	s.routes()
 	return s
@@ -106,6 +111,15 @@ func (s *Site) routes() {
 		s.mux.HandleFunc("/"+path, reading(a.serve))
 	}
 	s.mux.HandleFunc("/", noRoute)
+	missing := s.from(s.page(func(*page) error { return errNotFound }))
+	s.mux.HandleFunc("/{path}", func(w http.ResponseWriter, r *http.Request) {
+		if get := r.Method == http.MethodGet || r.Method == http.MethodHead; get &&
+			strings.Contains(r.Header.Get("Accept"), "text/html") { // a person's browser
+			missing(w, r)
+			return
+		}
+		noRoute(w, r)
+	})
 }
 
 // turn waits for a slot to build something in memory; it returns false if that takes too long. next frees the slot.
@@ -159,7 +173,7 @@ func reading(answer http.HandlerFunc) http.HandlerFunc {
 func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Security-Policy",
-		"default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; form-action 'self'; base-uri "+
+		"default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri "+
 			"'none'; frame-ancestors 'none'")
 	h.Set("Vary", "Accept-Encoding")
 	h.Set("X-Content-Type-Options", "nosniff")

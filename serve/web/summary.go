@@ -1,13 +1,13 @@
 package web
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/declcfg/property"
@@ -16,17 +16,25 @@ import (
 // packageSummary is a package's entry in the list of packages. Texts are clipped, as they stay in memory.
 type packageSummary struct {
 	name, title, provider, about string
-	search                       string // the searched text in lower case
 	defaultChannel, head         string
 	version                      string
 	channels, bundles            int
 	hasIcon, deprecated          bool
+	categories, modes, features  []string
+	level                        int       // the capability level; zero if there is none
+	created                      time.Time // of the head; zero if it is not known
+	search                       searchText
 }
+
+// searchText are the searched texts in lower case, by how much a word in them says.
+type searchText struct{ names, kinds, provider, keywords, about string }
 
 // How much of texts stays in memory.
 const (
 	maxAbout  = 240
-	maxSearch = 600
+	maxSearch = 600  // characters of keywords
+	maxKinds  = 4000 // bytes of the kinds of provided APIs
+	maxFacets = 12   // categories of a package
 )
 
 // summarize reads the data for the list of packages: each package's own blob, its channels, its deprecations, and the
@@ -102,6 +110,7 @@ func (c *Content) summary(name string) (packageSummary, bool, error) {
 	s.defaultChannel = strings.Clone(pkg.DefaultChannel)
 	s.hasIcon = iconType(pkg.Icon) != ""
 	var facts csv
+	var kinds []string
 	if channel != nil {
 		s.head = strings.Clone(head(channel))
 		if b := c.first(name, declcfg.SchemaBundle, s.head); b != nil {
@@ -109,7 +118,7 @@ func (c *Content) summary(name string) (packageSummary, bool, error) {
 			if err != nil {
 				return s, false, err
 			}
-			facts = csvOf(bundle)
+			facts, kinds = csvOf(bundle), kindsOf(bundle)
 			if v, err := bundle.VersionRelease(); err == nil {
 				s.version = v.String()
 			}
@@ -124,9 +133,48 @@ func (c *Content) summary(name string) (packageSummary, bool, error) {
 		}
 	}
 	s.about = clip(strings.Join(strings.Fields(clip(about, 8*maxAbout)), " "), maxAbout)
-	s.search = strings.ToLower(
-		clip(strings.Join(append([]string{name, s.title, s.provider, s.about}, facts.Keywords...), " "), maxSearch))
+	s.facets(&facts)
+	s.search = searchText{
+		names:    strings.ToLower(name + " " + s.title),
+		kinds:    " " + strings.ToLower(strings.Join(kinds, " ")) + " ",
+		provider: strings.ToLower(s.provider),
+		keywords: strings.ToLower(clip(strings.Join(slices.Concat(facts.Keywords, s.categories), " "), maxSearch)),
+		about:    strings.ToLower(s.about),
+	}
 	return s, true, nil
+}
+
+// facets takes what the list of packages is filtered and sorted by.
+func (s *packageSummary) facets(f *csv) {
+	for _, one := range split(f.Annotations["categories"]) {
+		if len(s.categories) < maxFacets && !slices.Contains(s.categories, one) {
+			s.categories = append(s.categories, clip(strings.Clone(one), maxName))
+		}
+	}
+	for _, mode := range f.modes() {
+		if slices.Contains(installModes, mode) {
+			s.modes = append(s.modes, strings.Clone(mode))
+		}
+	}
+	s.features, s.level = f.features(), f.level()
+	s.created, _ = f.created()
+}
+
+// kindsOf returns the kinds of the APIs that a bundle provides.
+func kindsOf(b *declcfg.Bundle) []string {
+	var kinds []string
+	size := 0
+	for _, prop := range b.Properties {
+		var k property.GVK
+		if prop.Type != declcfg.PropertyGVK || json.Unmarshal(prop.Value, &k) != nil || slices.Contains(kinds, k.Kind) {
+			continue
+		}
+		if size += len(k.Kind) + 1; size > maxKinds {
+			break
+		}
+		kinds = append(kinds, k.Kind)
+	}
+	return kinds
 }
 
 // parse reads one blob.
@@ -163,40 +211,6 @@ func head(ch *declcfg.Channel) string {
 		return heads[0]
 	}
 	return ""
-}
-
-// csv has the displayed fields of a bundle's ClusterServiceVersion.
-type csv struct {
-	property.CSVMetadata
-}
-
-// csvOf reads them from either of the places where a catalog may have them. Undecodable parts are not shown.
-func csvOf(b *declcfg.Bundle) csv {
-	var out csv
-	for _, p := range b.Properties {
-		if p.Type == declcfg.PropertyCSVMetadata {
-			_ = json.Unmarshal(p.Value, &out.CSVMetadata)
-			return out
-		}
-	}
-	object, err := b.CSV()
-	if err != nil || len(object) == 0 {
-		return out
-	}
-	var full struct {
-		Metadata struct {
-			Annotations map[string]string `json:"annotations"`
-		} `json:"metadata"`
-		Spec struct {
-			property.CSVMetadata
-			APIs json.RawMessage                    `json:"apiservicedefinitions"`
-			CRDs property.CustomResourceDefinitions `json:"customresourcedefinitions"`
-		} `json:"spec"`
-	}
-	_ = json.NewDecoder(bytes.NewReader(object)).Decode(&full)
-	out.CSVMetadata = full.Spec.CSVMetadata
-	out.Annotations, out.CustomResourceDefinitions = full.Metadata.Annotations, full.Spec.CRDs
-	return out
 }
 
 // icons are the displayed media types and the headers sent with them.

@@ -17,8 +17,8 @@ type Line struct {
 	// Args is the command line in the one order that the command library reads: the program's name, then each command
 	// with its flags as --name=value, then "--" and the positional arguments.
 	Args []string
-	// Help reports whether help was requested.
-	Help bool
+	// Help reports whether help was requested, and All whether with all flags.
+	Help, All bool
 }
 
 // Leaf returns the named command; nil for the program itself.
@@ -111,6 +111,9 @@ func (p *parser) findPath(args []string) error {
 		p.line.Path = append(p.line.Path, cmd)
 		if cmd.SkipFlagParsing {
 			p.end, p.verbatim = i+1, args[i+1:]
+			if len(p.verbatim) > 0 && slices.Contains([]string{"--help", "--" + helpAll}, p.verbatim[0]) {
+				p.line.Help, p.line.All = true, true
+			}
 			return nil
 		}
 	}
@@ -159,14 +162,17 @@ type word struct {
 	takesValue bool
 	hasValue   bool
 	value      string
-	help       bool
+	help, all  bool
 }
+
+// helpAll is the flag that asks for help with all flags.
+const helpAll = "help-all"
 
 // split parses one argument that starts with "-", and looks names up in flags.
 func (p *parser) split(arg string, flags []cli.Flag) ([]word, error) {
 	name, value, hasValue := strings.Cut(strings.TrimLeft(arg, "-"), "=")
-	if name == "help" || name == "h" && !hasValue {
-		return []word{{help: true}}, nil
+	if name == "help" || name == helpAll || name == "h" && !hasValue {
+		return []word{{help: true, all: name == helpAll}}, nil
 	}
 	if f := findFlag(flags, name); f != nil && (len(name) > 1 || !strings.HasPrefix(arg, "--")) {
 		return []word{{flag: f, takesValue: takesValue(f), hasValue: hasValue, value: value}}, nil
@@ -224,7 +230,7 @@ func (p *parser) readFlags(args []string) error {
 		}
 		for _, w := range words {
 			if w.help {
-				p.line.Help = true
+				p.line.Help, p.line.All = true, p.line.All || w.all
 				continue
 			}
 			if w.takesValue && !w.hasValue {

@@ -26,8 +26,9 @@ type Completion struct {
 var choices = regexp.MustCompile(`\(([a-z0-9-]+(?:\|[a-z0-9-]+)+)\)`)
 
 // Complete returns the completions of the last of words; the words before it are the line so far without the program's
-// name. An incomplete or wrong line gives fewer candidates and never an error.
-func Complete(app *cli.App, words []string) Completion {
+// name. An incomplete or wrong line gives fewer candidates and never an error. Names of packages, channels and bundles
+// are those of the catalog on the line; names may be nil.
+func Complete(app *cli.App, words []string, names Names) Completion {
 	if len(words) == 0 {
 		words = []string{""}
 	}
@@ -43,14 +44,14 @@ func Complete(app *cli.App, words []string) Completion {
 	if n := len(before); n > 0 && strings.HasPrefix(before[n-1], "-") {
 		if ws, err := p.split(before[n-1], p.allFlags()); err == nil {
 			if last := ws[len(ws)-1]; last.takesValue && !last.hasValue {
-				return values(last.flag, "", current)
+				return p.values(last.flag, before[:n-1], "", current, names)
 			}
 		}
 	}
 	if strings.HasPrefix(current, "-") {
 		if name, value, ok := strings.Cut(current, "="); ok {
 			if ws, err := p.split(name, p.allFlags()); err == nil && ws[0].flag != nil {
-				return values(ws[0].flag, name+"=", value)
+				return p.values(ws[0].flag, before, name+"=", value, names)
 			}
 		}
 		return Completion{Candidates: p.flagCandidates(current)}
@@ -62,7 +63,12 @@ func Complete(app *cli.App, words []string) Completion {
 		}
 	}
 	leaf := p.line.Leaf()
-	c.Files = leaf != nil && len(leaf.Subcommands) == 0
+	if leaf == nil || len(leaf.Subcommands) > 0 {
+		return c
+	}
+	catalog, at := catalogOf(app, before)
+	c.Candidates = nameCandidates(names, argumentKind(leaf, at), catalog, "", current)
+	c.Files = len(c.Candidates) == 0
 	return c
 }
 
@@ -83,7 +89,8 @@ func joinEquals(words []string) []string {
 	return out
 }
 
-func values(f cli.Flag, prefix, current string) Completion {
+// values completes the value of a flag; before are the words without it.
+func (p *parser) values(f cli.Flag, before []string, prefix, current string, names Names) Completion {
 	var c Completion
 	usage := ""
 	if d, ok := f.(cli.DocGenerationFlag); ok {
@@ -91,7 +98,14 @@ func values(f cli.Flag, prefix, current string) Completion {
 	}
 	m := choices.FindStringSubmatch(usage)
 	if m == nil {
-		return Completion{Files: true}
+		if p.line.Leaf() != nil {
+			label, _ := flagText(f)
+			value := label[strings.LastIndex(label, " ")+1:]
+			catalog, _ := catalogOf(p.app, before)
+			c.Candidates = nameCandidates(names, kindOf(value), catalog, prefix, current)
+		}
+		c.Files = len(c.Candidates) == 0
+		return c
 	}
 	for v := range strings.SplitSeq(m[1], "|") {
 		if strings.HasPrefix(v, current) {

@@ -25,7 +25,7 @@ func TestComplete(t *testing.T) {
 		"a wrong line":              {"nosuch|", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := Complete(testApp(), strings.Split(c.words, "|"))
+			got := Complete(testApp(), strings.Split(c.words, "|"), nil)
 			var words []string
 			for _, cand := range got.Candidates {
 				words = append(words, cand.Word)

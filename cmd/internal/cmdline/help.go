@@ -77,8 +77,8 @@ func Synopsis(app *cli.App, l Line) string {
 	return strings.Join(parts, " ")
 }
 
-// WriteHelp writes the help text of the named command: its description, usage line, subcommands or flags, and the
-// program's flags.
+// WriteHelp writes the help text of the named command: its description, usage line, subcommands or flags, and for the
+// program its flags. Of many flags it shows the common ones, unless all are asked for. No line exceeds 100 columns.
 func WriteHelp(out io.Writer, app *cli.App, l Line) error {
 	w := bufio.NewWriter(out)
 	cmds, flags := app.Commands, app.Flags
@@ -88,11 +88,12 @@ func WriteHelp(out io.Writer, app *cli.App, l Line) error {
 		cmds, flags = leaf.Subcommands, leaf.Flags
 		name, usage, description = l.Name(app.HelpName), leaf.Usage, leaf.Description
 	}
-	fmt.Fprintf(w, "%s - %s\n\nUsage:\n  %s\n", name, usage, Synopsis(app, l))
+	title := strings.Join(wrap(name+" - "+usage, helpWidth), "\n")
+	fmt.Fprintf(w, "%s\n\nUsage:\n  %s\n", title, Synopsis(app, l))
 	// Examples use the name under which the program was started.
 	description = strings.ReplaceAll(description, "\n  bindery ", "\n  "+app.HelpName+" ")
 	if description != "" {
-		fmt.Fprintf(w, "\n%s\n", strings.TrimSpace(description))
+		fmt.Fprintf(w, "\n%s\n", reflow(description))
 	}
 	writeCommands(w, cmds)
 	if leaf == nil {
@@ -100,12 +101,17 @@ func WriteHelp(out io.Writer, app *cli.App, l Line) error {
 		fmt.Fprintf(w, "\nRun \"%s COMMAND --help\" for more about a command.\n", app.HelpName)
 		return w.Flush()
 	}
-	for _, group := range categories(flags) {
-		title := "Flags"
-		if group != "" {
-			title += ": " + group
+	if shown := common(flags); !l.All && len(shown) < countVisible(flags) {
+		writeFlags(w, "Common flags", shown)
+		fmt.Fprintf(w, "\nRun \"%s --help-all\" for all %d flags.\n", name, countVisible(flags))
+	} else {
+		for _, group := range categories(flags) {
+			title := "Flags"
+			if group != "" {
+				title += ": " + group
+			}
+			writeFlags(w, title, inCategory(flags, group))
 		}
-		writeFlags(w, title, inCategory(flags, group))
 	}
 	if len(cmds) == 0 {
 		fmt.Fprintf(w, "\nRun \"%s --help\" for the global flags.\n", app.HelpName)
@@ -129,6 +135,16 @@ func writeCommands(w io.Writer, cmds []*cli.Command) {
 			fmt.Fprintf(w, "  %-*s  %s\n", width, c.Name, c.Usage)
 		}
 	}
+}
+
+func countVisible(flags []cli.Flag) int {
+	n := 0
+	for _, f := range flags {
+		if visible(f) {
+			n++
+		}
+	}
+	return n
 }
 
 // categories lists the categories of the visible flags in order of appearance; flags without a category come first.
@@ -176,11 +192,20 @@ func writeFlags(w io.Writer, title string, flags []cli.Flag) {
 			first = false
 		}
 		label, text := flagText(f)
-		if len(label) > 30 {
-			fmt.Fprintf(w, "  %s\n  %-30s  %s\n", label, "", text)
-			continue
+		writeFlag(w, label, text)
+	}
+}
+
+// writeFlag writes a flag and its description, in two columns.
+func writeFlag(w io.Writer, label, text string) {
+	const column = 30
+	for i, line := range wrap(text, helpWidth-column-len("    ")) {
+		if i == 0 && len(label) > column {
+			fmt.Fprintf(w, "  %s\n", label)
+			label = ""
 		}
-		fmt.Fprintf(w, "  %-30s  %s\n", label, text)
+		fmt.Fprintf(w, "  %-*s  %s\n", column, label, line)
+		label = ""
 	}
 }
 
@@ -195,7 +220,9 @@ func flagText(f cli.Flag) (label, text string) {
 			long = "--" + n
 		}
 	}
-	short = cmp.Or(short, "    ")
+	if short = cmp.Or(short, "    "); long == "" {
+		short = strings.TrimSuffix(short, ", ")
+	}
 	d, ok := f.(cli.DocGenerationFlag)
 	if !ok {
 		return short + long, ""
@@ -204,7 +231,11 @@ func flagText(f cli.Flag) (label, text string) {
 	value := "VALUE"
 	if before, rest, ok := strings.Cut(text, "`"); ok {
 		if word, after, ok := strings.Cut(rest, "`"); ok {
-			value, text = word, before+word+after
+			value = word
+			if before == "" {
+				word = noun(word)
+			}
+			text = before + word + after
 		}
 	}
 	label = short + long
@@ -218,4 +249,19 @@ func flagText(f cli.Flag) (label, text string) {
 		text += fmt.Sprintf(" [$%s]", env[0])
 	}
 	return label, text
+}
+
+// nouns are the values of flags whose description does not start with the value's name in lower case.
+var nouns = map[string]string{
+	"DIR": "directory", "file://DIR": "directory", "REF": "reference", "OS/ARCH": "platform", "ID": "ID",
+	"UID": "user ID",
+	"URI": "URI", "NAME:UID": "name and UID",
+}
+
+// noun returns the name of a value as the start of a description: "--lock FILE  file with ...".
+func noun(value string) string {
+	if n, ok := nouns[value]; ok {
+		return n
+	}
+	return strings.ToLower(value)
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -18,27 +19,78 @@ type ManSection struct {
 	Items [][2]string
 }
 
-// WriteMan writes the manual page (section 1) of the whole tree in roff with the man macros. The additional sections
-// follow the commands.
-func WriteMan(out io.Writer, app *cli.App, sections ...ManSection) error {
+// WriteMan writes the manual page (section 1) of the named command in roff with the man macros; for the program itself,
+// that of the whole tree. The additional sections follow the commands of the latter.
+func WriteMan(out io.Writer, app *cli.App, l Line, sections ...ManSection) error {
 	w := bufio.NewWriter(out)
-	fmt.Fprintf(w, ".TH %s 1 \"\" %s \"User Commands\"\n", strings.ToUpper(app.HelpName),
+	usage, synopsis, description := app.Usage, app.HelpName+" COMMAND [flags] [arguments]", app.Description
+	leaf := l.Leaf()
+	if leaf != nil {
+		usage, synopsis, description = leaf.Usage, Synopsis(app, l), leaf.Description
+	}
+	name := PageName(app, l)
+	fmt.Fprintf(w, ".TH %s 1 \"\" %s \"User Commands\"\n", roff(strings.ToUpper(name)),
 		roffArg(app.HelpName+" "+app.Version))
-	fmt.Fprintf(w, ".SH NAME\n%s \\- %s\n", roff(app.HelpName), roff(app.Usage))
-	fmt.Fprintf(w, ".SH SYNOPSIS\n.B %s\n%s\n", roff(app.HelpName), roff("COMMAND [flags] [arguments]"))
-	fmt.Fprintf(w, ".SH DESCRIPTION\n")
-	manText(w, app.Description)
-	fmt.Fprintf(w, ".SH GLOBAL FLAGS\n")
-	manFlags(w, app.Flags)
-	fmt.Fprintf(w, ".SH COMMANDS\n")
-	manCommands(w, app, nil, app.Commands)
-	for _, s := range sections {
-		fmt.Fprintf(w, ".SH %s\n", roff(s.Title))
-		for _, item := range s.Items {
-			fmt.Fprintf(w, ".TP\n.B %s\n%s\n", roff(item[0]), roff(item[1]))
+	fmt.Fprintf(w, ".ad l\n")
+	fmt.Fprintf(w, ".SH NAME\n%s \\- %s\n", roff(name), roff(usage))
+	fmt.Fprintf(w, ".SH SYNOPSIS\n.B %s\n", roff(synopsis))
+	if description != "" {
+		fmt.Fprintf(w, ".SH DESCRIPTION\n")
+		manText(w, description)
+	}
+	if leaf == nil {
+		fmt.Fprintf(w, ".SH GLOBAL FLAGS\n")
+		manFlags(w, app.Flags)
+		fmt.Fprintf(w, ".SH COMMANDS\n")
+		manCommands(w, app, nil, app.Commands)
+		for _, s := range sections {
+			fmt.Fprintf(w, ".SH %s\n", roff(s.Title))
+			for _, item := range s.Items {
+				fmt.Fprintf(w, ".TP\n.B %s\n%s\n", roff(item[0]), roff(item[1]))
+			}
+		}
+		return w.Flush()
+	}
+	if len(leaf.Subcommands) > 0 {
+		fmt.Fprintf(w, ".SH COMMANDS\n")
+		manCommands(w, app, l.Path, leaf.Subcommands)
+	}
+	for _, group := range categories(leaf.Flags) {
+		title := "FLAGS"
+		if group != "" {
+			title += ": " + strings.ToUpper(group)
+		}
+		fmt.Fprintf(w, ".SH %s\n", roffArg(title))
+		manFlags(w, inCategory(leaf.Flags, group))
+	}
+	fmt.Fprintf(w, ".SH SEE ALSO\n.BR %s (1):\nglobal flags, exit status, environment and files.\n", roff(app.HelpName))
+	return w.Flush()
+}
+
+// PageName returns the name of a command's manual page, such as "bindery-list-packages".
+func PageName(app *cli.App, l Line) string {
+	names := []string{app.HelpName}
+	for _, c := range l.Path {
+		names = append(names, c.Name)
+	}
+	return strings.Join(names, "-")
+}
+
+// Lines returns the lines of all visible commands, groups before their commands; the first one is the program's own.
+func Lines(app *cli.App) []Line {
+	all := []Line{{}}
+	var walk func(path, cmds []*cli.Command)
+	walk = func(path, cmds []*cli.Command) {
+		for _, c := range cmds {
+			if !c.Hidden {
+				l := Line{Path: append(slices.Clone(path), c)}
+				all = append(all, l)
+				walk(l.Path, c.Subcommands)
+			}
 		}
 	}
-	return w.Flush()
+	walk(nil, app.Commands)
+	return all
 }
 
 func manCommands(w io.Writer, app *cli.App, path, cmds []*cli.Command) {
