@@ -24,6 +24,18 @@ fi
 export BINDERY_SIGN_PASSPHRASE='a passphrase'
 (cd "$work" && "$bindery" -q keys generate --name release)
 dist=$work/dist
+# The registry that the images are pushed to.
+push='' port=5079
+if command -v docker-registry >/dev/null; then
+    printf 'version: 0.1\nstorage: {filesystem: {rootdirectory: %s}}\nhttp: {addr: 127.0.0.1:%s}\n' "$work/registry" "$port" >"$work/registry.yml"
+    docker-registry serve "$work/registry.yml" >"$work/registry.log" 2>&1 &
+    registry=$!
+    trap 'kill $registry; chmod -R u+w "$work"; rm -rf "$work"' EXIT
+    for _ in $(seq 100); do (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null && break; sleep 0.05; done
+    push=127.0.0.1:$port/acme/bindery BINDERY_USE_HTTP=true
+    export BINDERY_USE_HTTP
+fi
 VERSION=v1.0.0 PLATFORMS="$host darwin/arm64" BASE=$base REPRODUCE_CACHE=keep REPRODUCE_DIST=$dist \
-    REPRODUCE_FIRST="KEY=$work/release.key" hack/reproduce.sh
+    REPRODUCE_FIRST="KEY=$work/release.key${push:+ PUSH=$push}" hack/reproduce.sh
+[ -z "$push" ] || "$bindery" verify "$push:v1.0.0" --key "$work/release.pub"
 hack/ci/installed.sh "$dist" "$work/release.pub"
