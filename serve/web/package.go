@@ -49,7 +49,7 @@ func packagePage(p *page) error {
 	p.put(`</div><aside aria-labelledby="facts"><h2 class="unseen" id="facts">Facts</h2><dl class="facts">`)
 	p.fact("Default channel", func() { p.channelLinks(v, []string{s.defaultChannel}) })
 	if s.head != "" {
-		p.fact("Newest version", func() {
+		p.fact("Version in the default channel", func() {
 			p.a(link("bundle", "package", s.name, "name", s.head), cmp.Or(v.version(s.head), name(s.head)))
 		})
 	}
@@ -120,7 +120,7 @@ func channelPage(p *page) error {
 	if err := p.graph(v, wanted); err != nil {
 		return err
 	}
-	p.put(`<section aria-labelledby="entries"><h2 id="entries">Entries</h2><div class="scroll" tabindex="0" role="region" aria-labelledby="entries"><table>
+	p.put(`<section aria-labelledby="entries"><h2 id="entries">Entries</h2><div class="scroll" tabindex="0" role="group" aria-labelledby="entries"><table>
 <thead><tr><th scope="col">Version</th><th scope="col">Bundle</th><th scope="col">Replaces</th><th scope="col">Skips</th><th scope="col">Skip range</th></tr></thead><tbody>` + "\n")
 	entries := slices.Clone(ch.Entries)
 	slices.SortStableFunc(entries, func(a, b declcfg.ChannelEntry) int { return v.newer(a.Name, b.Name) })
@@ -204,7 +204,7 @@ func (p *page) fact(name string, value func()) {
 
 // channels shows the table of channels.
 func (p *page) channels(v *view) {
-	p.put(`<section aria-labelledby="channels"><h2 id="channels">Channels</h2><div class="scroll" tabindex="0" role="region" aria-labelledby="channels"><table>
+	p.put(`<section aria-labelledby="channels"><h2 id="channels">Channels</h2><div class="scroll" tabindex="0" role="group" aria-labelledby="channels"><table>
 <thead><tr><th scope="col">Channel</th><th scope="col">Version</th><th scope="col">Head</th><th scope="col" class="n">Bundles</th></tr></thead><tbody>` + "\n")
 	for i := range v.Channels {
 		ch := &v.Channels[i]
@@ -248,9 +248,9 @@ func (p *page) graph(v *view, channel string) error {
 	case err != nil:
 		return err
 	default:
-		p.put(`<div class="scroll graph" tabindex="0" role="region" aria-labelledby="graph">`)
+		p.put(`<div class="scroll graph" tabindex="0" role="group" aria-labelledby="graph">`)
 		p.draw(&d)
-		p.put(`</div><details class="legend"><summary>What the signs mean</summary><div class="scroll">`)
+		p.put(`</div><details class="legend"><summary>What the signs mean</summary><div class="scroll" tabindex="0" role="group" aria-label="What the signs mean">`)
 		var legend drawing
 		if err := graph.WriteLegend(&legend); err != nil {
 			return err
@@ -264,7 +264,7 @@ func (p *page) graph(v *view, channel string) error {
 
 // bundles shows the table of bundles.
 func (p *page) bundles(v *view) {
-	p.put(`<section aria-labelledby="bundles"><h2 id="bundles">Versions</h2><div class="scroll" tabindex="0" role="region" aria-labelledby="bundles"><table class="bundles">
+	p.put(`<section aria-labelledby="bundles"><h2 id="bundles">Versions</h2><div class="scroll" tabindex="0" role="group" aria-labelledby="bundles"><table class="bundles">
 <thead><tr><th scope="col">Version</th><th scope="col">Bundle</th><th scope="col">Channels</th><th scope="col">Image</th></tr></thead><tbody>` + "\n")
 	for i := range v.Bundles {
 		b := &v.Bundles[i]

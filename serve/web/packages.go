@@ -95,11 +95,19 @@ func (p *page) results(want *choice, got found, pages int) {
 	}
 	p.put(`</p><label class="sort">Sort by <select form="find" name="sort">`)
 	for _, o := range orders {
+		label := o.label
+		switch {
+		case len(want.words) > 0:
+		case o.key == "name":
+			continue
+		case o.key == "": // without words all match equally, and the names are the order
+			label = "Name"
+		}
 		p.put(`<option value="{}"`, o.key)
 		if o.key == want.sort {
 			p.put(` selected`)
 		}
-		p.put(`>` + o.label + `</option>`)
+		p.put(`>` + label + `</option>`)
 	}
 	p.put("</select></label></div>\n")
 	p.chips(want)
@@ -226,7 +234,7 @@ func (s *packageSummary) heading() string {
 
 // icon shows the icon of a package or, if there is none, a letter.
 func (p *page) icon(s *packageSummary, size int) {
-	if address := link("icon", "package", s.name); s.hasIcon && len(address) <= maxLink {
+	if address := link("icon", "package", s.name, "v", p.c.version()); s.hasIcon && len(address) <= maxLink {
 		p.put(`<span class="icon"><img src="{}" alt="" width="{}" height="{}" loading="lazy"></span>`, address,
 			strconv.Itoa(size), strconv.Itoa(size))
 		return

@@ -98,11 +98,11 @@ func TestProse(t *testing.T) {
 		"a badge":       {"[![a](https://x.test/y.svg)](https://x.test)", `<p><a href="https://x.test"` + rel + "a</a></p>\n"},
 		"bad picture":   {"![a](javascript:x)", "<p>a</p>\n"},
 		"tags":          {"<p align=center>a<br/>b</p><!-- c --><img src=x onerror=alert(1)>", "<p>a<br>\nb</p>\n"},
-		"script":        {"<script>alert(1)</script>", "<p>alert(1)</p>\n"},
+		"script":        {"a<script>alert(1) *b*</script>c\n\nd<style>e", "<p>ac</p>\n<p>d</p>\n"},
 		"placeholders":  {"oc new-project <namespace>", "<p>oc new-project &lt;namespace&gt;</p>\n"},
 		"entities":      {`&lt;b&gt; \<i> &#x202e; \*`, "<p>&lt;b&gt; &lt;i&gt; \\u202e *</p>\n"},
 		"a table": {"a|b\n-|-\n<c>|`d`",
-			`<div class="scroll" tabindex="0" role="region" aria-label="Table in the description"><table><tr><th scope="col">a</th>` +
+			`<div class="scroll" tabindex="0" role="group" aria-label="Table in the description"><table><tr><th scope="col">a</th>` +
 				`<th scope="col">b</th></tr>` + "\n<tr><td>&lt;c&gt;</td><td><code>d</code></td></tr>\n</table></div>\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
