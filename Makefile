@@ -21,15 +21,20 @@ GOVULNCHECK_VERSION ?= v1.1.4
 
 TAGS := containers_image_openpgp,exclude_graphdriver_btrfs
 export CGO_ENABLED := 0
+# go.work serves builds without tags; those below need none of its replacements.
+export GOWORK := off
 export GOFLAGS := -buildvcs=false -tags=$(TAGS)
 
 VERSION_PKG := github.com/operator-bindery/bindery/internal/version
+# The version: the nearest tag, with the number of commits since then as build metadata (v1.0.0+5.g0123abc). Empty without a
+# tag: then the program has the version in its source.
+VERSION ?= $(shell git describe --tags --match 'v[0-9]*' --dirty=+dirty 2>/dev/null | sed -E 's/-([0-9]+)-(g[0-9a-f]+)(\+dirty)?$$/+\1.\2\3/; s/(\+.*)\+dirty$$/\1.dirty/')
 COMMIT := $(shell git rev-parse --short=12 HEAD 2>/dev/null)
 DATE := $(shell TZ=UTC git log -1 --format=%cd --date=format-local:%Y-%m-%dT%H:%M:%SZ 2>/dev/null)
 LDFLAGS := -s -w
 # The server carries the release and no commit, so that its layer is the same in every image of one release.
-SERVER_LDFLAGS := $(LDFLAGS)
-STAMP := -X $(VERSION_PKG).commit=$(COMMIT) -X $(VERSION_PKG).date=$(DATE)
+SERVER_LDFLAGS := $(LDFLAGS)$(if $(VERSION), -X $(VERSION_PKG).release=$(firstword $(subst +, ,$(VERSION))))
+STAMP := $(if $(VERSION),-X $(VERSION_PKG).release=$(VERSION) )-X $(VERSION_PKG).commit=$(COMMIT) -X $(VERSION_PKG).date=$(DATE)
 SERVERS := $(foreach a,$(SERVER_ARCHES),internal/serverbin/bin/opm-server-linux-$(a).layer) \
 	$(foreach a,$(filter $(ZSTD_ARCHES),$(SERVER_ARCHES)),internal/serverbin/bin/zstd-opm-server-linux-$(a).layer)
 

@@ -118,21 +118,25 @@ const (
 type Problem struct {
 	Severity Severity `json:"severity"`
 	// Rule is a stable name of the broken rule, such as "csv-missing".
-	Rule  string `json:"rule"`
-	File  string `json:"file,omitempty"`
-	Line  int    `json:"line,omitempty"`
-	Field string `json:"field,omitempty"`
+	Rule   string `json:"rule"`
+	File   string `json:"file,omitempty"`
+	Line   int    `json:"line,omitempty"`
+	Column int    `json:"column,omitempty"`
+	Field  string `json:"field,omitempty"`
 	// Message says what was found and, if that is not obvious, how to fix it.
 	Message string `json:"message"`
 }
 
-// String formats the problem as "file:line: field: message" without unknown parts.
+// String formats the problem as "file:line:column: field: message" without unknown parts.
 func (p Problem) String() string {
 	var b strings.Builder
 	if p.File != "" {
 		b.WriteString(p.File)
 		if p.Line > 0 {
 			b.WriteString(":" + strconv.Itoa(p.Line))
+		}
+		if p.Line > 0 && p.Column > 0 {
+			b.WriteString(":" + strconv.Itoa(p.Column))
 		}
 		b.WriteString(": ")
 	}

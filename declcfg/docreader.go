@@ -244,7 +244,7 @@ func (d *docReader) problem(err error) error {
 	var syntax *canon.SyntaxError
 	switch {
 	case errors.As(err, &syntax) && syntax.Line > 0:
-		p.Position.Line += syntax.Line - 1
+		p.Position.Line, p.Position.Column = p.Position.Line+syntax.Line-1, syntax.Column
 	case errors.As(err, &limit):
 		p.Rule = RuleLimit
 		p.Position.Line += max(limit.Line, 1) - 1

@@ -133,12 +133,22 @@ func (b *graphBuilder) addBundle(bundle *Bundle) {
 	}
 	node.PackageProperty = property
 	if property.PackageName != bundle.Package {
-		b.report(bundle, RuleVersion, "package %q does not match %q property %q", bundle.Package, PropertyPackage,
-			property.PackageName)
+		b.reportAt(bundle, bundle.packagePath("packageName"), RuleVersion, "package %q does not match %q property %q",
+			bundle.Package, PropertyPackage, property.PackageName)
 	}
 	if node.Version, err = bundle.versionRelease(property); err != nil {
-		b.report(bundle, RuleVersion, "%v", err)
+		b.reportAt(bundle, bundle.packagePath("version"), RuleVersion, "%v", err)
 	}
+}
+
+// packagePath returns the path of a field of the first olm.package property; nil if there is none.
+func (b *Bundle) packagePath(field string) []any {
+	for i := range b.Properties {
+		if b.Properties[i].Type == PropertyPackage {
+			return []any{"properties", i, "value", field}
+		}
+	}
+	return nil
 }
 
 // checkProperties reports the first undecodable property.

@@ -141,22 +141,46 @@ func refinePositions(fsys fs.FS, problems []Problem, l Limits) {
 	for i := range problems {
 		p := &problems[i]
 		if len(p.path) > 0 && p.Position.Line > 0 && len(places) < maxRefined {
-			places = append(places, Place{p.Position.File, &p.Position.Line, p.path})
+			places = append(places, Place{p.Position.File, &p.Position.Line, &p.Position.Column, p.path})
 		}
 	}
 	FindLines(fsys, places, l)
 }
 
+// FindLines gives each problem the line and the column of its value, where the files of the catalog can be read: those
+// of a directory. Each file is read once more. Problems that were located before keep their place.
+func (e *ValidationError) FindLines(l Limits) {
+	byDir := map[string][]int{}
+	for i := range e.Problems {
+		if p := &e.Problems[i].Position; p.dir != "" && p.Column == 0 {
+			byDir[p.dir] = append(byDir[p.dir], i)
+		}
+	}
+	for dir, indices := range byDir {
+		fsys, err := OpenDir(dir)
+		if err != nil {
+			continue // the blobs' lines remain
+		}
+		var places []Place
+		for _, i := range indices {
+			if p := &e.Problems[i]; len(p.path) > 0 && p.Position.Line > 0 && len(places) < maxRefined {
+				places = append(places, Place{p.Position.File, &p.Position.Line, &p.Position.Column, p.path})
+			}
+		}
+		FindLines(fsys, places, l)
+	}
+}
+
 // Place is a value in a blob.
 type Place struct {
 	File string
-	// Line is the first line of the blob, and is set to that of the value.
-	Line *int
+	// Line is the first line of the blob, and is set to that of the value, as is Column.
+	Line, Column *int
 	// Path are the names of fields and the indices of lists that lead to the value.
 	Path []any
 }
 
-// FindLines sets the line of each place to that of the value, as far as it can be found. Each file is read once more.
+// FindLines sets line and column of each place to that of the value, as far as it can be found. Each file is read once more.
 //
 // The lines of places in JSON are looked for in as many bytes as take one or two seconds.
 func FindLines(fsys fs.FS, places []Place, l Limits) {
@@ -200,8 +224,8 @@ func findLines(r io.Reader, byLine map[int][]Place, l Limits, left *int) {
 					break
 				}
 			}
-			if line, ok := lines.Line(p.Path...); ok {
-				*p.Line = doc.Line + line - 1
+			if line, column, ok := lines.Place(p.Path...); ok {
+				*p.Line, *p.Column = doc.Line+line-1, column
 			}
 		}
 		delete(byLine, doc.Line)

@@ -44,11 +44,13 @@ type Position struct {
 	// File is relative to the file system that was read.
 	File string `json:"file,omitempty"`
 	Line int    `json:"line,omitempty"`
+	// Column is the column in the line, in characters from 1; 0 if only the line is known.
+	Column int `json:"column,omitempty"`
 
 	dir string // see [LoadOptions.Dir]
 }
 
-// String returns "file:line", "file", or the empty string. The file is prefixed with [LoadOptions.Dir], so that it can
+// String returns "file:line:column", "file:line", "file", or the empty string. The file is prefixed with [LoadOptions.Dir], so that it can
 // be opened.
 func (p Position) String() string {
 	file := p.File
@@ -58,7 +60,11 @@ func (p Position) String() string {
 	if file == "" || p.Line == 0 {
 		return file
 	}
-	return file + ":" + strconv.Itoa(p.Line)
+	file += ":" + strconv.Itoa(p.Line)
+	if p.Column > 0 {
+		file += ":" + strconv.Itoa(p.Column)
+	}
+	return file
 }
 
 // Document is the text of a blob in a file.

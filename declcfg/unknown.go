@@ -50,8 +50,8 @@ func (d *docReader) reportUnknown(m *Meta) {
 			d.options.UnknownField(u)
 			return
 		}
-		if line, ok := canon.Locate(d.doc.Data, d.doc.JSON, path...); ok {
-			u.Position.Line += line - 1
+		if line, column, ok := canon.NewLocator(d.doc.Data, d.doc.JSON).Place(path...); ok {
+			u.Position.Line, u.Position.Column = u.Position.Line+line-1, column
 		}
 		d.options.Warn(u.Position, u.Message)
 	}

@@ -12,5 +12,5 @@
 // filter only.
 //
 // A run can be repeated at any time: what the destination has is not sent again. Names, files of the workspace and
-// archives are those of oc-mirror v2 where other programs read them; docs/mirror.md has what differs and why.
+// archives are those of oc-mirror v2 where other programs read them; docs/guides/mirror.md has what differs and why.
 package mirror

@@ -19,7 +19,7 @@ import (
 	"github.com/operator-bindery/bindery/serve"
 )
 
-// cacheBytes is a cache file as docs/cache-format.md describes it, to be damaged.
+// cacheBytes is a cache file as docs/explain/caches.md describes it, to be damaged.
 type cacheBytes struct {
 	header, records, index []byte
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// The layout of a cache file, described in docs/cache-format.md. A change of any byte of it needs a new formatVersion.
+// The layout of a cache file, described in docs/explain/caches.md. A change of any byte of it needs a new
+// formatVersion.
 //
 //	header   fixed size, sha256 over itself
 //	records  messages in wire form, each with a CRC-32C in the index

@@ -28,21 +28,22 @@ const (
 	perLookUp  = 4 << 10
 )
 
-// find returns the line of a place in its file: that of the value, else of its nearest parent; 0 if there is none.
-func (l *locator) find(p place) int {
+// find returns line and column of a place in its file: those of the value, else of its nearest parent; 0 if there is
+// none.
+func (l *locator) find(p place) (line, column int) {
 	if p.file == "" || len(p.path) == 0 {
-		return p.line
+		return p.line, 0
 	}
 	if l.file != p.file {
 		l.file, l.docs, l.last = p.file, documents(l.fsys, p.file), nil
 	}
 	if p.doc >= len(l.docs) {
-		return p.line
+		return p.line, 0
 	}
 	doc := l.docs[p.doc]
 	if l.last == nil || l.n != p.doc {
 		if l.left <= 0 {
-			return p.line
+			return p.line, 0
 		}
 		l.left -= len(doc.Data)
 		l.last, l.n = canon.NewLocator(doc.Data, doc.JSON), p.doc
@@ -53,11 +54,11 @@ func (l *locator) find(p place) int {
 		} else {
 			l.left -= perLookUp
 		}
-		if line, ok := l.last.Line(p.path[:n]...); ok {
-			return doc.Line + line - 1
+		if line, column, ok := l.last.Place(p.path[:n]...); ok {
+			return doc.Line + line - 1, column
 		}
 	}
-	return p.line
+	return p.line, 0
 }
 
 // documents returns the documents of a file as far as it can be split.

@@ -99,7 +99,7 @@ func (r *run) report() *Report {
 		f := &r.found[i]
 		f.File = cmp.Or(f.File, f.place.file)
 		if f.Line == 0 {
-			f.Line = r.lines.find(f.place)
+			f.Line, f.Column = r.lines.find(f.place)
 		}
 		if f.Field == "" {
 			f.Field = fieldName(f.place.path)

@@ -179,7 +179,7 @@ func own(ctx context.Context, r *rules.Run, s Subject) error {
 	find := func(_ context.Context, _ *Subject, emit rules.Emit) {
 		for _, p := range report.Problems {
 			emit(rules.Finding{Rule: ownPrefix + ruleOf(p.Rule), Severity: rules.Severity(p.Severity), Package: pkg,
-				Bundle: name, File: p.File, Line: p.Line, Field: p.Field, Message: p.Message})
+				Bundle: name, File: p.File, Line: p.Line, Column: p.Column, Field: p.Field, Message: p.Message})
 		}
 	}
 	return rules.Each(ctx, r, []rules.Check[*Subject]{{Rules: ownRules(), Find: find}}, &s)
@@ -205,7 +205,8 @@ func (s *Subject) finding(p place, field, format string, args ...any) rules.Find
 	if s.lines == nil {
 		s.lines = &locator{fsys: s.FS, left: maxLocated}
 	}
-	f := rules.Finding{File: p.file, Line: s.lines.find(p), Field: field, Message: fmt.Sprintf(format, args...)}
+	f := rules.Finding{File: p.file, Field: field, Message: fmt.Sprintf(format, args...)}
+	f.Line, f.Column = s.lines.find(p)
 	f.Package, f.Bundle = s.names()
 	return f
 }

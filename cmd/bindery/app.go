@@ -47,15 +47,22 @@ type program struct {
 	warned        atomic.Int64 // number of warnings about the input
 }
 
+// kubectlPlugin is the name under which kubectl finds the program, as "kubectl bindery".
+const kubectlPlugin = "kubectl-bindery"
+
 // newApp returns the whole command tree.
 func newApp(p *program) *cli.App {
 	name := "bindery"
 	if p.opm {
 		name = "opm"
 	}
+	typed := name
+	if p.name == kubectlPlugin {
+		typed = "kubectl bindery"
+	}
 	app := &cli.App{
 		Name:     name,
-		HelpName: name,
+		HelpName: typed,
 		Version:  version.Release,
 		Usage:    "bind operator bundles into catalogs and catalogs into images",
 		Description: "Needs no daemon, no root and no other program. A catalog is file-based (a directory of JSON or " +

@@ -56,10 +56,10 @@ func (p *program) buildCatalogCommand() *cli.Command {
 			"names and sizes\n" +
 			"only; --previous keeps that of an earlier image. --plan shows it." +
 			examples("bindery build catalog catalog -t registry.example.com/acme/catalog:v1",
-				"bindery build catalog index.db -t acme/catalog:v1 --output oci-archive:catalog.tar --compression zstd",
+				"bindery build catalog index.db -t example.com/acme/catalog:v1 --output oci-archive:catalog.tar --compression zstd",
 				"bindery build catalog catalog -t registry.example.com/acme/catalog:v1 --push --digest-file digest "+
 					"--dry-run",
-				"bindery build catalog catalog -t acme/catalog:v1 --server none --cache opm-pogreb --dry-run",
+				"bindery build catalog catalog -t example.com/acme/catalog:v1 --server none --cache opm-pogreb --dry-run",
 				"bindery build catalog catalog -t registry.example.com/acme/catalog:v1 --sbom spdx,cyclonedx "+
 					"--provenance",
 				"bindery build catalog index.db --plan --max-layers 3",

@@ -60,11 +60,11 @@ func (p *program) buildBundleCommand(path string) *cli.Command {
 			"cluster. OLM v1 does not install plain+v0 bundles today; other tools may." +
 			examples("bindery "+path+" bundle -t registry.example.com/acme/etcd:v0.9.4",
 				"bindery "+path+
-					" bundle/manifests -t acme/etcd:v1 -p etcd -c singlenamespace-alpha --output "+
+					" bundle/manifests -t example.com/acme/etcd:v1 -p etcd -c singlenamespace-alpha --output "+
 					"docker-archive:etcd.tar",
 				"bindery "+path+" bundle -t registry.example.com/acme/etcd:v1 --push --format docker --dry-run",
-				"bindery "+path+" bundle --containerfile bundle.Dockerfile -t acme/etcd:v1 --dry-run",
-				"bindery "+path+" bundle --bundle-format plain --watch-namespace etcd -t acme/etcd:v1 --dry-run"),
+				"bindery "+path+" bundle --containerfile bundle.Dockerfile -t example.com/acme/etcd:v1 --dry-run",
+				"bindery "+path+" bundle --bundle-format plain --watch-namespace etcd -t example.com/acme/etcd:v1 --dry-run"),
 		Flags:  append(append(flags, resultFlags()...), registryFlags()...),
 		Action: p.buildBundle,
 	}

@@ -41,13 +41,16 @@ func (p *program) validBundle(ctx context.Context, object string, fsys fs.FS, v 
 			continue // plain+v0 bundles may have both
 		}
 		if problem.Severity == bundle.SeverityError && (v.strict || refused != nil) {
-			wrong = append(wrong, problem.String())
+			wrong = append(wrong, p.placed(object, problem))
 			continue
 		}
-		odd = append(odd, problem.String())
+		odd = append(odd, p.placed(object, problem))
 	}
 	for _, line := range firstProblems(odd, "warnings") {
-		p.log.Warn(object + ": " + line)
+		if !strings.HasPrefix(line, object) {
+			line = object + ": " + line
+		}
+		p.log.Warn(line)
 	}
 	if refused != nil && len(wrong) == 0 {
 		wrong = append(wrong, refused.Error())

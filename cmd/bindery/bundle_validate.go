@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"io/fs"
 	"runtime"
 	"slices"
@@ -98,9 +99,9 @@ func (p *program) bundleValidate(c *cli.Context) error {
 	var wrong, odd []string
 	for _, problem := range report.Problems {
 		if problem.Severity == bundle.SeverityError {
-			wrong = append(wrong, problem.String())
+			wrong = append(wrong, p.placed(ref, problem))
 		} else {
-			odd = append(odd, problem.String())
+			odd = append(odd, p.placed(ref, problem))
 		}
 	}
 	for _, line := range firstProblems(odd, "warnings") {
@@ -127,6 +128,14 @@ func (p *program) bundleValidate(c *cli.Context) error {
 		err = errors.New(report.OpmMessage())
 	}
 	return &cmdline.Error{Class: class, Object: ref, Hint: bundleHint(ref), Err: err}
+}
+
+// placed returns a problem as a line. The file of a bundle directory is named so that the terminal can open it.
+func (p *program) placed(ref string, problem bundle.Problem) string {
+	if kind, err := render.Classify(ref); err == nil && kind == render.BundleDirectory && problem.File != "" && !p.opm {
+		problem.File = filepath.Join(ref, filepath.FromSlash(problem.File))
+	}
+	return problem.String()
 }
 
 // maxProblems is how many errors, and how many warnings, are shown.

@@ -15,6 +15,8 @@ func (p *program) catalogCommand() *cli.Command {
 		p.catalogPruneCommand(),
 		p.catalogPruneStrandedCommand(),
 		p.catalogPromoteCommand(),
+		p.catalogDemoteCommand(),
+		p.catalogFormatCommand(),
 		p.catalogDeprecateCommand(),
 		p.catalogMergeCommand(),
 		p.catalogFilterCommand(),
@@ -56,14 +58,20 @@ func (p *program) catalogAddCommand() *cli.Command {
 func (p *program) catalogRemoveCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "rm",
-		Usage:     "remove packages from a catalog",
-		ArgsUsage: "CATALOG PACKAGE...",
-		Description: catalogEditHelp + examples("bindery catalog rm catalog etcd",
-			"bindery catalog rm index.db etcd --dry-run",
-			"bindery catalog rm oci:catalog.oci:v1 etcd -t acme/catalog:v2"),
+		Usage:     "remove packages, channels, or bundles of channels from a catalog",
+		ArgsUsage: "CATALOG PACKAGE[/CHANNEL[/BUNDLE]]...",
+		Description: catalogEditHelp + "\n\n" +
+			"What a removed bundle replaced is replaced, and the bundle itself skipped, by what replaced it, so that an " +
+			"installation of it still gets to the head. Bundles that are in no channel any more are removed, and a default " +
+			"channel is replaced by the channel with the highest head. A package keeps at least one channel." +
+			examples("bindery catalog rm catalog etcd",
+				"bindery catalog rm index.db etcd --dry-run",
+				"bindery catalog rm catalog etcd/clusterwide-alpha --explain",
+				"bindery catalog rm catalog etcd/alpha/etcdoperator.v0.9.2 --dry-run",
+				"bindery catalog rm oci:catalog.oci:v1 etcd -t example.com/acme/catalog:v2"),
 		Flags: catalogFlags([]cli.Flag{permissiveFlag()}),
 		Action: atLeast(2, func(c *cli.Context) error {
-			return p.catalogEdit(c, func() (change.Edit, error) { return p.removeEdit(c, c.Args().Tail()) })
+			return p.catalogEdit(c, func() (change.Edit, error) { return p.takeOutEdit(c, c.Args().Tail()) })
 		}),
 	}
 }
@@ -109,6 +117,23 @@ func (p *program) catalogPromoteCommand() *cli.Command {
 			&cli.BoolFlag{Name: "default", Usage: "make it the package's default channel"},
 		}),
 		Action: atLeast(2, listEdit(p.catalogEdit, "channel", p.promoteEdit)),
+	}
+}
+
+func (p *program) catalogDemoteCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "demote",
+		Usage:     "take bundles of a catalog out of a channel, as the way back from promote",
+		ArgsUsage: "CATALOG BUNDLE... --channel CHANNEL",
+		Description: catalogEditHelp + "\n\n" +
+			"A bundle is given as NAME, PACKAGE/NAME or image, and stays in its other channels; \"catalog rm\" removes one " +
+			"from its last channel. The next lower bundle becomes the head of the channel, and a channel without bundles " +
+			"is removed. A cluster that has installed the bundle keeps it until the channel has a higher one." +
+			examples("bindery catalog demote catalog etcdoperator.v0.9.4 --channel singlenamespace-alpha",
+				"bindery catalog demote index.db etcd/etcdoperator.v0.9.4 --channel alpha --dry-run"),
+		Flags: catalogFlags([]cli.Flag{
+			&cli.StringSliceFlag{Name: "channel", Aliases: []string{"c"}, Usage: "take the bundles out of `CHANNEL`"}}),
+		Action: atLeast(2, listEdit(p.catalogEdit, "channel", p.demoteEdit)),
 	}
 }
 

@@ -16,7 +16,7 @@ func (p *program) completionCommand() *cli.Command {
 		Description: "To load it into the running bash: source <(bindery completion bash)" + examples(
 			"bindery completion bash", "bindery completion zsh", "bindery completion fish"),
 		Action: exactly(1, func(c *cli.Context) error {
-			script, err := cmdline.Script(c.Args().First(), c.App.HelpName)
+			script, err := cmdline.Script(c.Args().First(), c.App.Name)
 			if err != nil {
 				return err
 			}

@@ -26,6 +26,9 @@ import (
 	"github.com/operator-bindery/bindery/internal/fullbuild"
 )
 
+// smallBuild tells that this build has neither Containerfiles nor the podman store.
+const smallBuild = false
+
 // buildContainerfileCommand returns "build containerfile".
 func (p *program) buildContainerfileCommand() *cli.Command {
 	all := flags(destinationFlags(), []cli.Flag{
@@ -54,7 +57,7 @@ func (p *program) buildContainerfileCommand() *cli.Command {
 			"Standard output\n" +
 			"lists the destinations, one per line, and last the image's name with its digest." +
 			examples("bindery build containerfile bundle -f bundle.Dockerfile -t registry.example.com/acme/etcd:v0.9.4",
-				"bindery build containerfile bundle -f bundle.Dockerfile -t acme/etcd:v1 --output "+
+				"bindery build containerfile bundle -f bundle.Dockerfile -t example.com/acme/etcd:v1 --output "+
 					"oci-archive:etcd.tar --build-arg VERSION=1 --target 0",
 				"bindery build containerfile bundle -f bundle.Dockerfile -t registry.example.com/acme/etcd:v1 --push "+
 					"--platform linux/amd64,linux/arm64 --dry-run"),

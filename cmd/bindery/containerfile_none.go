@@ -11,6 +11,9 @@ import (
 // errNoContainerfiles is returned by programs built without buildah.
 var errNoContainerfiles = errors.New("this build does not support Containerfiles: use that of \"make build\"")
 
+// smallBuild tells that this build has neither Containerfiles nor the podman store.
+const smallBuild = true
+
 // buildContainerfileCommand returns a command that fails.
 func (p *program) buildContainerfileCommand() *cli.Command {
 	return &cli.Command{

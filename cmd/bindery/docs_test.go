@@ -12,7 +12,7 @@ import (
 )
 
 // docsPages are the pages about OLM v1 whose commands run in a test.
-var docsPages = []string{"bundle-manifests.md", "check.md", "clustercatalog.md", "resolve.md"}
+var docsPages = []string{"guides/check.md", "guides/olmv1.md"}
 
 // codeBlocks returns the indented blocks of a page, without their indentation.
 func codeBlocks(page string) []string {
@@ -101,7 +101,7 @@ func docsDir(t *testing.T) string {
 		modes := regexp.MustCompile(`supported: false(\s+type: AllNamespaces)`)
 		writeFile(t, csv, modes.ReplaceAllString(readFile(t, csv), "supported: true$1"))
 	}
-	page := readFile(t, "../../docs/check.md")
+	page := readFile(t, "../../docs/guides/check.md")
 	writeFile(t, filepath.Join(dir, "data.yaml"), blockWith(t, page, "allowed_olm_image_registry_prefixes"))
 	return dir
 }
@@ -123,7 +123,7 @@ func docsRegistry(t *testing.T, dir string) *testregistry.Registry {
 // The waivers of the documentation are valid, and accept what they name.
 func TestDocumentedWaivers(t *testing.T) {
 	dir := docsDir(t)
-	waivers := blockWith(t, readFile(t, "../../docs/check.md"), "waivers:")
+	waivers := blockWith(t, readFile(t, "../../docs/guides/check.md"), "waivers:")
 	until := regexp.MustCompile(`until: .*`)
 	writeFile(t, filepath.Join(dir, "waivers.yaml"), until.ReplaceAllString(waivers, "until: 9999-12-31"))
 	got := runProgram(t, dir, "bindery", "check", "catalog", "--profile", "olmv1", "--skip", "olmv1.dependency",
@@ -139,9 +139,9 @@ func TestDocumentedFlags(t *testing.T) {
 		page, command string
 		categories    []string
 	}{
-		{"bundle-manifests.md", "bundle manifests", []string{"cluster and extension", "output"}},
-		{"check.md", "check", []string{"which rules", "the cluster", "the release"}},
-		{"resolve.md", "resolve", []string{"what is asked for", "answer"}},
+		{"guides/olmv1.md", "bundle manifests", []string{"cluster and extension", "output"}},
+		{"guides/check.md", "check", []string{"which rules", "the cluster", "the release"}},
+		{"guides/olmv1.md", "resolve", []string{"what is asked for", "answer"}},
 	} {
 		page := readFile(t, "../../docs/"+c.page)
 		help := done(t, t.TempDir(), "bindery", append(strings.Fields(c.command), "--help-all")...)

@@ -59,6 +59,9 @@ func (p *program) reportEdit(c *cli.Context, path string, r *change.Result) erro
 	default:
 		p.log.Info(fmt.Sprintf("wrote %q", path))
 	}
+	if text := p.undoText(c, path, r); text != "" && !c.Bool("dry-run") && !r.Unchanged {
+		p.log.Info("undo: " + text)
+	}
 	return nil
 }
 

@@ -71,7 +71,10 @@ func (p *program) editHint(err error) string {
 		hints = append(hints, "a range is such as \">=1.2.0 <2.0.0\", and \"1.2.x || 1.4.0\"")
 	}
 	hint(edit.ErrConflict, "replace", "--replace takes packages that several catalogs contain from the last one")
-	if len(wrong.Problems) > 1 {
+	channel := slices.ContainsFunc(wrong.Problems, func(p edit.Problem) bool { return p.Channel != "" })
+	if channel && errors.Is(err, edit.ErrNotFound) {
+		hints = append(hints, "\"list bundles\" shows the channels and their bundles")
+	} else if len(wrong.Problems) > 1 {
 		hint(edit.ErrNotFound, "permissive", "--permissive continues on errors")
 	}
 	return strings.Join(hints, "; ")

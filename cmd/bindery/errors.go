@@ -15,6 +15,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/printable"
 	"github.com/operator-bindery/bindery/internal/redact"
@@ -29,6 +30,10 @@ func (p *program) showError(app *cli.App, line cmdline.Line, args []string, err 
 		about.Object = redact.Text(about.Object)
 	}
 	var text strings.Builder // writing to it cannot fail
+	var invalid *declcfg.ValidationError
+	if errors.As(err, &invalid) && !p.opm {
+		invalid.FindLines(declcfg.Limits{})
+	}
 	switch {
 	case errorFormat(args) == "json":
 		_ = cmdline.WriteJSON(&text, err)

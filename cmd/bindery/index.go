@@ -47,7 +47,7 @@ func (p *program) indexAddCommand() *cli.Command {
 				"registry.example.com/acme/index:v1",
 				"bindery index add -b registry.example.com/acme/etcd:v0.9.5 -f oci:catalog.oci:v1 -t "+
 					"registry.example.com/acme/catalog:v2 --platform linux/amd64",
-				"bindery index add -b new-bundle -f oci:catalog.oci:v1 -t acme/catalog:v2 --image-ref-template "+
+				"bindery index add -b new-bundle -f oci:catalog.oci:v1 -t example.com/acme/catalog:v2 --image-ref-template "+
 					"registry.example.com/acme/{{.Package}}:v{{.Version}} --dry-run --explain",
 				"bindery index add --mode semver -b registry.example.com/acme/etcd:v0.9.4 --generate "+
 					"--output-format sqlite"),
@@ -77,7 +77,7 @@ func (p *program) indexRemoveCommand() *cli.Command {
 		Name:  "rm",
 		Usage: "remove packages from an index image",
 		Description: indexHelp +
-			examples("bindery index rm -o etcd -f oci:catalog.oci:v1 -t acme/catalog:v2",
+			examples("bindery index rm -o etcd -f oci:catalog.oci:v1 -t example.com/acme/catalog:v2",
 				"bindery index rm -o etcd -f registry.example.com/acme/catalog:v1 --generate"),
 		Flags: indexFlags(true, []cli.Flag{
 			&cli.StringSliceFlag{Name: "operators", Aliases: []string{"o"}, Usage: "remove `PACKAGES`"},
@@ -92,8 +92,8 @@ func (p *program) indexPruneCommand() *cli.Command {
 		Name:  "prune",
 		Usage: "remove all packages except some from an index image",
 		Description: indexHelp +
-			examples("bindery index prune -p etcd -f oci:catalog.oci:v1 -t acme/catalog:v2",
-				"bindery index prune -p etcd -f index.db -t acme/index:v2 --output-format fbc --output "+
+			examples("bindery index prune -p etcd -f oci:catalog.oci:v1 -t example.com/acme/catalog:v2",
+				"bindery index prune -p etcd -f index.db -t example.com/acme/index:v2 --output-format fbc --output "+
 					"oci-archive:index.tar"),
 		Flags: indexFlags(false, []cli.Flag{
 			&cli.StringSliceFlag{Name: "packages", Aliases: []string{"p"}, Usage: "keep `PACKAGES`"},
@@ -107,7 +107,7 @@ func (p *program) indexPruneStrandedCommand() *cli.Command {
 	return &cli.Command{
 		Name:        "prune-stranded",
 		Usage:       "remove bundles without a channel from an index image",
-		Description: indexHelp + examples("bindery index prune-stranded -f index.db -t acme/index:v2"),
+		Description: indexHelp + examples("bindery index prune-stranded -f index.db -t example.com/acme/index:v2"),
 		Flags:       indexFlags(true, []cli.Flag{permissiveFlag()}),
 		Action:      exactly(0, func(c *cli.Context) error { return p.indexEdit(c, pruneStrandedEdit) }),
 	}

@@ -33,7 +33,8 @@ func TestMain(m *testing.M) {
 			fmt.Fprintf(os.Stderr, "build the program: %v\n%s", err, out)
 			return 1
 		}
-		for _, name := range []string{"opm", "grpc_health_probe", "initializer", "registry-server", "oc-mirror"} {
+		for _, name := range []string{"opm", "grpc_health_probe", "initializer", "registry-server", "oc-mirror",
+			kubectlPlugin} {
 			if err := os.Symlink("bindery", filepath.Join(dir, name)); err != nil {
 				fmt.Fprintln(os.Stderr, err)
 				return 1

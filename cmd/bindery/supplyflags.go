@@ -178,7 +178,7 @@ func (p *program) prepareProvenance(c *cli.Context, s *supplies, in string) (err
 		s.build.Started = time.Now()
 	}
 	s.program = programDigest(c.Context)
-	_, s.build.Command, _ = strings.Cut(p.line.Name(c.App.HelpName), " ")
+	s.build.Command = strings.TrimPrefix(p.line.Name(c.App.HelpName), c.App.HelpName+" ")
 	if s.build.Parameters, err = buildParameters(c, s.build.Command); err != nil {
 		return err
 	}

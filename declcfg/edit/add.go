@@ -89,7 +89,8 @@ func (n *candidate) problem(kind error, format string, args ...any) found {
 }
 
 // Add adds bundles to a catalog. In the mode Replaces each must have an edge to an existing bundle or to another added
-// one; the order of the additions has no effect. The rules for heads and default channels are in docs/edit.md.
+// one; the order of the additions has no effect. The rules for heads and default channels are in
+// docs/reference/edits.md.
 //
 // Bundles of the catalog that are no longer reachable are removed, because an upgrade graph cannot contain them: the
 // account reports them.

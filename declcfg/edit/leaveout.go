@@ -13,19 +13,41 @@ import (
 //
 // The errors are an [*Error]: a bundle that is not there is [ErrNotFound].
 func LeaveOut(c *declcfg.Catalog, bundles []Name, why string) (*declcfg.Catalog, *Account, error) {
-	names := map[string]bool{}
 	gone := map[Name]bool{}
+	l := leaving{names: map[string]bool{}, why: why, channelWhy: why,
+		keeps: func(_ *part, pkg, _, bundle string) bool { return !gone[Name{pkg, bundle}] }}
 	for _, b := range bundles {
-		names[b.Package], gone[b] = true, true
+		l.names[b.Package], gone[b] = true, true
 	}
-	before, problems := split(c, names)
-	for _, b := range bundles {
-		if p := before[b.Package]; p == nil || p.bundles[b.Bundle] == nil {
-			problems = append(problems, Problem{Package: b.Package, Kind: ErrNotFound,
-				Message: fmt.Sprintf("package %q has no bundle %q", b.Package, b.Bundle)})
+	l.check = func(before map[string]*part) (problems []Problem) {
+		for _, b := range bundles {
+			if p := before[b.Package]; p == nil || p.bundles[b.Bundle] == nil {
+				problems = append(problems, Problem{Package: b.Package, Kind: ErrNotFound,
+					Message: fmt.Sprintf("package %q has no bundle %q", b.Package, b.Bundle)})
+			}
 		}
+		return problems
 	}
-	if len(problems) > 0 {
+	return l.from(c)
+}
+
+// leaving removes entries from the channels of packages.
+type leaving struct {
+	names map[string]bool // of the packages
+	// check finds what is wrong with the request.
+	check func(before map[string]*part) []Problem
+	// keeps reports whether a channel keeps a bundle.
+	keeps func(p *part, pkg, channel, bundle string) bool
+	// why is the reason why bundles go, and channelWhy why channels do; empty if it was asked for.
+	why, channelWhy string
+	// after finds what is wrong with a package that has changed; it may be nil.
+	after func(before, now *part) []Problem
+}
+
+// from carries out the removal.
+func (l leaving) from(c *declcfg.Catalog) (*declcfg.Catalog, *Account, error) {
+	before, problems := split(c, l.names)
+	if problems = append(problems, l.check(before)...); len(problems) > 0 {
 		return nil, nil, asError(problems)
 	}
 	account := &Account{Origins: Origins{}}
@@ -36,27 +58,26 @@ func LeaveOut(c *declcfg.Catalog, bundles []Name, why string) (*declcfg.Catalog,
 			entries := f.part.channels[channel]
 			kept := map[string]bool{}
 			for bundle := range entries.entries {
-				if !gone[Name{name, bundle}] {
+				if l.keeps(p, name, channel, bundle) {
 					kept[bundle] = true
 				}
 			}
 			f.keep(channel, entries, kept)
-			if len(entries.entries) == 0 {
-				f.why.set(KindChannel, channel, "", "", why)
+			if len(entries.entries) == 0 && l.channelWhy != "" {
+				f.why.set(KindChannel, channel, "", "", l.channelWhy)
 			}
 		}
-		for bundle := range p.bundles {
-			if gone[Name{name, bundle}] {
-				delete(f.part.bundles, bundle)
-				f.why.set(KindBundle, "", bundle, "", why)
-			}
+		for _, bundle := range f.part.tidy() {
+			f.why.set(KindBundle, "", bundle, "", l.why)
 		}
-		f.part.tidy()
 		if after[name] = f.part; f.part.empty() {
 			after[name] = nil
 		} else {
 			f.defaultChannel()
 			problems = append(problems, f.part.check(true)...)
+		}
+		if l.after != nil {
+			problems = append(problems, l.after(p, f.part)...)
 		}
 		account.compare(p, after[name], f.why)
 	}

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"cmp"
+	"fmt"
 	"path"
 	"strconv"
 	"strings"
@@ -14,10 +15,12 @@ type Finding struct {
 	Package  string   `json:"package,omitempty"`
 	Channel  string   `json:"channel,omitempty"`
 	Bundle   string   `json:"bundle,omitempty"`
-	// File is relative to the root of the catalog or bundle. Line counts from 1; 0 means that only the file is known.
-	File  string `json:"file,omitempty"`
-	Line  int    `json:"line,omitempty"`
-	Field string `json:"field,omitempty"`
+	// File is relative to the root of the catalog or bundle. Line and Column count from 1; 0 means that they are not
+	// known.
+	File   string `json:"file,omitempty"`
+	Line   int    `json:"line,omitempty"`
+	Column int    `json:"column,omitempty"`
+	Field  string `json:"field,omitempty"`
 	// Image is the image that the finding is about, if it is not the one that is checked.
 	Image   string `json:"image,omitempty"`
 	Message string `json:"message"`
@@ -28,9 +31,11 @@ type Finding struct {
 	path []any // of the value in the blob at Line, which is replaced by the value's line
 }
 
-// Place returns "file:line", "file", or what else says where the finding is.
+// Place returns "file:line:column", "file:line", "file", or what else says where the finding is.
 func (f Finding) Place() string {
 	switch {
+	case f.File != "" && f.Line > 0 && f.Column > 0:
+		return fmt.Sprintf("%s:%d:%d", f.File, f.Line, f.Column)
 	case f.File != "" && f.Line > 0:
 		return f.File + ":" + strconv.Itoa(f.Line)
 	case f.File != "":

@@ -69,7 +69,7 @@ func (c *catalogCheck) opm(ctx context.Context) error {
 		if p := invalid.Problems[0]; p.Rule != declcfg.RuleSyntax && !c.noPackage {
 			first, _, _ := strings.Cut(p.Text(), "\n")
 			c.run.emitOf([]Rule{fbcValidate})(Finding{Message: "opm validate refuses the catalog: " + first,
-				File: p.Position.File, Line: p.Position.Line})
+				File: p.Position.File, Line: p.Position.Line, Column: p.Position.Column})
 		}
 		for _, p := range invalid.Problems {
 			emit(problem(p))
@@ -85,5 +85,5 @@ func (c *catalogCheck) opm(ctx context.Context) error {
 // problem returns the finding of a problem, with the rule of opm.
 func problem(p declcfg.Problem) Finding {
 	return Finding{Rule: opmPrefix + p.Rule, Package: p.Package, Channel: p.Channel, Bundle: p.Bundle,
-		File: p.Position.File, Line: p.Position.Line, Message: p.Text()}
+		File: p.Position.File, Line: p.Position.Line, Column: p.Position.Column, Message: p.Text()}
 }

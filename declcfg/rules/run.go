@@ -228,7 +228,7 @@ func (r *Run) findLines(fsys fs.FS, l declcfg.Limits) {
 	var places []declcfg.Place
 	for i := range r.out.Findings {
 		if f := &r.out.Findings[i]; len(f.path) > 0 && f.Line > 0 {
-			places = append(places, declcfg.Place{File: f.File, Line: &f.Line, Path: f.path})
+			places = append(places, declcfg.Place{File: f.File, Line: &f.Line, Column: &f.Column, Path: f.path})
 		}
 	}
 	declcfg.FindLines(fsys, places, l)

@@ -70,7 +70,8 @@ type (
 		URI string `json:"uri"`
 	}
 	sarifRegion struct {
-		StartLine int `json:"startLine"`
+		StartLine   int `json:"startLine"`
+		StartColumn int `json:"startColumn,omitempty"`
 	}
 	sarifLogical struct {
 		FullyQualifiedName string `json:"fullyQualifiedName"`
@@ -94,7 +95,7 @@ func (r *Report) WriteSARIF(w io.Writer, version string) error {
 		if f.File != "" {
 			at.Physical = &sarifPhysical{Artifact: sarifArtifact{uri(f.File)}}
 			if f.Line > 0 {
-				at.Physical.Region = &sarifRegion{f.Line}
+				at.Physical.Region = &sarifRegion{f.Line, f.Column}
 			}
 		}
 		if o := f.Object(); o != "" {

@@ -137,8 +137,8 @@ func (r *report) positionOf(path []any) declcfg.Position {
 		r.locator = canon.NewLocator(r.source.data, r.source.isJSON)
 	}
 	r.located++
-	if line, ok := r.locator.Line(path...); ok {
-		at.Line += line - 1
+	if line, column, ok := r.locator.Place(path...); ok {
+		at.Line, at.Column = at.Line+line-1, column
 	}
 	return at
 }

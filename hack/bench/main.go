@@ -3,7 +3,7 @@
 //
 //	hack/bench.sh [-runs N] [-json FILE] [-only WORD]
 //
-// docs/performance.md describes the measurements and how the references are obtained.
+// docs/explain/performance.md describes the measurements and how the references are obtained.
 package main
 
 import (

@@ -98,7 +98,7 @@ var rules = map[string][]string{
 // forTests are the packages that only tests import.
 var forTests = []string{"internal/catalogdtest", "internal/cputime", "internal/edittest",
 	"internal/filelock/filelocktest",
-	"internal/heaptest", "internal/kube/kubetest", "internal/mirrortest", "internal/race", "internal/recorded",
+	"internal/heaptest", "internal/kube/kubetest", "internal/manual", "internal/mirrortest", "internal/race", "internal/recorded",
 	"internal/supplytest",
 	"internal/storetest",
 	"internal/testbundles", "internal/testregistry"}

@@ -1,5 +1,5 @@
 // Command layers measures the cost of rules for grouping packages into the layers of an image: the average number of
-// compressed bytes of new layers when one package of a catalog changes, is added, or is removed. docs/layers.md
+// compressed bytes of new layers when one package of a catalog changes, is added, or is removed. docs/explain/layers.md
 // contains its output.
 //
 //	go run ./hack/layers [-budgets 5,10,20,90] DIR...

@@ -177,7 +177,7 @@ func TestLocate(t *testing.T) {
 		if test.json {
 			doc = json
 		}
-		if line, ok := Locate([]byte(doc), test.json, test.path...); ok != (test.line > 0) || ok && line != test.line {
+		if line, ok := NewLocator([]byte(doc), test.json).Line(test.path...); ok != (test.line > 0) || ok && line != test.line {
 			t.Errorf("%v: line %d, %v; want %d", test.path, line, ok, test.line)
 		}
 	}

@@ -1,8 +1,10 @@
 package canon
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 
@@ -10,14 +12,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/jsonscan"
 )
 
-// Locate returns the 1-based line in doc of the value at a path of keys (string) and indices (int). It is meant for
-// error messages: it parses the document again. ok is false if there is no such value. The last of equal keys is found;
-// values from a merge key are found where they are written.
-func Locate(doc []byte, isJSON bool, path ...any) (line int, ok bool) {
-	return NewLocator(doc, isJSON).Line(path...)
-}
-
-// Locator is [Locate] for many paths in one document. A YAML document is parsed once.
+// Locator finds values in a document, for error messages: it parses the document again, a YAML document once for all.
 type Locator struct {
 	doc    []byte
 	isJSON bool
@@ -36,11 +31,21 @@ func NewLocator(doc []byte, isJSON bool) *Locator {
 	return l
 }
 
-// Line returns what [Locate] returns.
+// Line returns the 1-based line of the value at a path of keys (string) and indices (int). ok is false if there is no
+// such value. The last of equal keys is found; values from a merge key are found where they are written.
 func (l *Locator) Line(path ...any) (line int, ok bool) {
+	line, _, ok = l.Place(path...)
+	return line, ok
+}
+
+// Place returns what [Locator.Line] returns, and the 1-based column in characters.
+func (l *Locator) Place(path ...any) (line, column int, ok bool) {
 	if l.isJSON {
 		i := locateJSON(l.doc, path)
-		return lineAt(l.doc, i), i >= 0
+		if i < 0 {
+			return 0, 0, false
+		}
+		return lineAt(l.doc, i), utf8.RuneCount(l.doc[bytes.LastIndexByte(l.doc[:i], '\n')+1:i]) + 1, true
 	}
 	n := l.root
 	for _, step := range path {
@@ -50,9 +55,9 @@ func (l *Locator) Line(path ...any) (line int, ok bool) {
 		n = childOf(n, step, 0)
 	}
 	if n == nil {
-		return 0, false
+		return 0, 0, false
 	}
-	return n.Line, n.Line > 0
+	return n.Line, n.Column, n.Line > 0
 }
 
 // childOf returns the value of a key or the item at an index, nil if there is none.

@@ -6,7 +6,7 @@
 //	  └── one edit at a time; rolls back one that was killed
 //
 // An unchanged blob keeps its bytes and the comments around it. A changed blob stays at its position, and a new one is
-// inserted next to those of its schema and package. docs/layouts.md has the rules.
+// inserted next to those of its schema and package. docs/reference/edits.md has the rules.
 //
 // Guarantees: after an error, a cancellation or a full disk, the directory is unchanged. After kill -9 every file is
 // completely old or completely new, and the next [Open] restores the old catalog unless the edit was complete. Until

@@ -20,6 +20,9 @@ type fileEdit struct {
 	// formatting.
 	like *document
 	json bool // whether a new file is JSON
+	// order has all documents of the file in the order of the canonical form, in which the file is written; nil if it
+	// keeps its form.
+	order []*document
 
 	changed map[int]declcfg.Blob   // by index of the document
 	dropped map[int]bool           // by index of the document

@@ -40,9 +40,12 @@ type rewriter struct {
 func rewrite(ctx context.Context, w io.Writer, e *fileEdit, from *documentReader, like form) ([]span, error) {
 	r := &rewriter{ctx: ctx, edit: e, from: from, out: bufio.NewWriterSize(w, 64<<10), parser: newParser()}
 	var err error
-	if e.file == nil {
+	switch {
+	case e.order != nil:
+		err = r.canonical(like)
+	case e.file == nil:
 		err = r.fresh(like)
-	} else {
+	default:
 		err = r.all()
 	}
 	if err != nil {

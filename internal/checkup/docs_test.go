@@ -10,7 +10,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/checkup"
 )
 
-// table returns the rules of a profile as docs/check.md has them.
+// table returns the rules of a profile as docs/guides/check.md has them.
 func table(p rules.Profile) string {
 	var b strings.Builder
 	b.WriteString("| rule | severity | on | demands |\n|---|---|---|---|\n")
@@ -28,7 +28,7 @@ func table(p rules.Profile) string {
 }
 
 func TestDocumentedRules(t *testing.T) {
-	const name = "../../docs/check.md"
+	const name = "../../docs/guides/check.md"
 	text, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-//go:build linux && cgo && buildah
+//go:build linux && cgo && buildah && exclude_graphdriver_btrfs
 
 package fullbuild
 

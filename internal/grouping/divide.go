@@ -16,7 +16,8 @@ type Package struct {
 }
 
 // perBucket is the approximate number of layers per bucket of packages. With a larger number more of the big packages
-// get a layer of their own; with a smaller one the shared layers are smaller. docs/layers.md has the measurements.
+// get a layer of their own; with a smaller one the shared layers are smaller. docs/explain/layers.md has the
+// measurements.
 const perBucket = 3
 
 // Divide determines which packages share a layer if there are budget layers, at least one, for packages of the given
@@ -27,7 +28,8 @@ const perBucket = 3
 // turn, until no layers are left or no bucket can use more. In a bucket with fewer layers than packages, the biggest
 // packages have separate layers, and the others share the last one. With enough layers every package has its own.
 //
-// docs/layers.md proves it. Groups are sorted by their first packages; the empty name counts as the biggest package.
+// docs/explain/layers.md proves it. Groups are sorted by their first packages; the empty name counts as the biggest
+// package.
 func Divide(all []Package, budget int) [][]string {
 	groups := make([][]string, 0, min(len(all), budget))
 	if len(all) <= budget {

@@ -1,4 +1,4 @@
-//go:build !linux || nobuildah
+//go:build !linux || nobuildah || (cgo && !exclude_graphdriver_btrfs)
 
 package imagestore
 
@@ -19,7 +19,9 @@ func errNoStore() error {
 	if runtime.GOOS != "linux" {
 		return fmt.Errorf("%w: containers-storage: is on Linux only", ErrStore)
 	}
-	return fmt.Errorf("%w: this build of bindery has none (tag nobuildah): that of \"make build\" has it", ErrStore)
+	return fmt.Errorf("%w: this build of bindery has none (tag nobuildah, or cgo without the tag "+
+		"exclude_graphdriver_btrfs): "+
+		"that of \"make build\" has it", ErrStore)
 }
 
 // Store is an open store.

@@ -1,4 +1,4 @@
-//go:build linux && !nobuildah
+//go:build linux && !nobuildah && (!cgo || exclude_graphdriver_btrfs)
 
 package imagestore
 

@@ -23,7 +23,7 @@ const (
 	LocalBuilder = "https://github.com/operator-bindery/bindery/builders/local/v1"
 )
 
-// buildTypes is what the types of builds begin with. docs/provenance.md describes them.
+// buildTypes is what the types of builds begin with. docs/reference/attachments.md describes them.
 const buildTypes = "https://github.com/operator-bindery/bindery/build/"
 
 // Build describes one build.

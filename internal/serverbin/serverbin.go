@@ -97,9 +97,19 @@ func Find(goos, goarch string) (Server, error) {
 	return s, nil
 }
 
-// Platforms returns the platforms with a server, as os/arch, sorted.
+// Platforms returns the platforms with a server, as os/arch, sorted. The program itself counts as a server.
 func Platforms() []string {
-	var out []string
+	out := Embedded()
+	if self := runtime.GOOS + "/" + runtime.GOARCH; runtime.GOOS == "linux" && !slices.Contains(out, self) {
+		out = append(out, self)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Embedded returns the platforms whose small server is in the program, as os/arch, sorted.
+func Embedded() []string {
+	out := []string{}
 	entries, err := fs.ReadDir(embedded, "bin")
 	if err == nil {
 		for _, e := range entries {
@@ -107,9 +117,6 @@ func Platforms() []string {
 				out = append(out, strings.Replace(name, "-", "/", 1))
 			}
 		}
-	}
-	if self := runtime.GOOS + "/" + runtime.GOARCH; runtime.GOOS == "linux" && !slices.Contains(out, self) {
-		out = append(out, self)
 	}
 	slices.Sort(out)
 	return out

@@ -1,4 +1,4 @@
-//go:build linux && !nobuildah
+//go:build linux && !nobuildah && (!cgo || exclude_graphdriver_btrfs)
 
 // Package storetest tests the storage of images in podman's store, in a separate program: the store's library starts
 // the test program again to unpack layers, and users other than root need a user namespace for the whole process.

@@ -6,18 +6,49 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"runtime/debug"
+	"strings"
 )
 
-// Release is the version of the source.
-const Release = "v0.1.0"
+// source is the version of a program that records none.
+const source = "v0.1.0"
+
+// Release is the version of the program: that of the Makefile, else that of the module that "go install" has built, else
+// that of the source.
+var Release = cmp.Or(release, recorded(debug.ReadBuildInfo), source)
 
 // Compatible is the version of opm whose commands, flags and formats the program has. Scripts decide by it which
 // features to use.
 const Compatible = "v1.72.0"
 
-// commit and date are set by the linker (-X). The date is that of the commit, so that two builds of one commit are
-// equal.
-var commit, date string
+// release, commit and date are set by the linker (-X). The date is that of the commit, so that two builds of one commit
+// are equal.
+var release, commit, date string
+
+// recorded returns the version of the main module, or "". Go takes it from the module proxy or from the tags of a clone.
+func recorded(read func() (*debug.BuildInfo, bool)) string {
+	if info, ok := read(); ok && strings.HasPrefix(info.Main.Version, "v") {
+		return info.Main.Version
+	}
+	return ""
+}
+
+// revision returns the commit and its date that Go has recorded in a program built in a clone.
+func revision(read func() (*debug.BuildInfo, bool)) (commit, date string) {
+	info, ok := read()
+	if !ok {
+		return "", ""
+	}
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			commit = s.Value[:min(len(s.Value), 12)]
+		case "vcs.time":
+			date = s.Value
+		}
+	}
+	return commit, date
+}
 
 // Info describes the build.
 type Info struct {
@@ -29,18 +60,23 @@ type Info struct {
 	Go     string `json:"go"`
 	OS     string `json:"os"`
 	Arch   string `json:"arch"`
+	// Platform is OS/Arch.
+	Platform string `json:"platform"`
 }
 
 // Get returns the description of the running program.
 func Get() Info {
-	return Info{Version: Release, Opm: Compatible, Commit: commit, Date: date, Go: runtime.Version(), OS: runtime.GOOS,
-		Arch: runtime.GOARCH}
+	i := Info{Version: Release, Opm: Compatible, Commit: commit, Date: date, Go: runtime.Version(), OS: runtime.GOOS,
+		Arch: runtime.GOARCH, Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	if i.Commit == "" {
+		i.Commit, i.Date = revision(debug.ReadBuildInfo)
+	}
+	return i
 }
 
 // String returns the line that "bindery version" prints.
 func (i Info) String() string {
-	commit := i.Commit
-	commit = cmp.Or(commit, "unknown commit")
+	commit := cmp.Or(i.Commit, "unknown commit")
 	if i.Date != "" {
 		commit += " of " + i.Date
 	}

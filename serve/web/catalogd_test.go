@@ -33,7 +33,7 @@ type recordedAnswer struct {
 	ResponseSha256                   string
 }
 
-// departures are the recorded answers that are different on purpose; docs/http.md has the reasons.
+// departures are the recorded answers that are different on purpose; docs/guides/serve.md has the reasons.
 var departures = map[string]string{
 	"15": "the path is a page",
 	"55": "a date that cannot be parsed is ignored, as for all lines",

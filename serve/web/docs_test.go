@@ -15,9 +15,9 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// The queries in docs/http.md have the answers that stand there.
+// The queries in docs/guides/serve.md have the answers that stand there.
 func TestQueriesOfTheDocumentation(t *testing.T) {
-	text, err := os.ReadFile("../../docs/http.md")
+	text, err := os.ReadFile("../../docs/guides/serve.md")
 	if err != nil {
 		t.Fatal(err)
 	}

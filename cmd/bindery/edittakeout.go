@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/declcfg/edit"
+	"github.com/operator-bindery/bindery/internal/change"
+)
+
+// takeOutEdit returns the edit that removes packages, channels (PACKAGE/CHANNEL), and bundles of channels
+// (PACKAGE/CHANNEL/BUNDLE).
+func (p *program) takeOutEdit(c *cli.Context, texts []string) (change.Edit, error) {
+	var packages []string
+	var items []edit.Item
+	for _, text := range texts {
+		parts := strings.SplitN(text, "/", 3)
+		for _, part := range parts {
+			if part == "" {
+				return change.Edit{}, cmdline.Usagef("invalid argument %q, expected PACKAGE, PACKAGE/CHANNEL or "+
+					"PACKAGE/CHANNEL/BUNDLE", text)
+			}
+		}
+		switch len(parts) {
+		case 1:
+			packages = append(packages, text)
+		case 2:
+			items = append(items, edit.Item{Package: parts[0], Channel: parts[1]})
+		default:
+			items = append(items, edit.Item{Package: parts[0], Channel: parts[1], Bundle: parts[2]})
+		}
+	}
+	if len(items) == 0 {
+		return p.removeEdit(c, packages)
+	}
+	if c.Bool("permissive") {
+		return change.Edit{}, cmdline.Usagef("--permissive skips missing packages only: it does not go with channels")
+	}
+	return change.Edit{Whole: none(),
+		Apply: func(_ context.Context, s *change.State) (*declcfg.Catalog, *edit.Account, error) {
+			near := nearPackage(s.Catalog)
+			catalog, account, err := near(edit.Remove(s.Catalog, packages, edit.RemoveOptions{}))
+			if err != nil {
+				return nil, nil, err
+			}
+			catalog, second, err := near(edit.TakeOut(catalog, items, edit.TakeOutOptions{}))
+			if err != nil {
+				return nil, nil, err
+			}
+			return catalog, joinAccounts(account, second), nil
+		}}, nil
+}
+
+// demoteEdit takes the bundles that the arguments name, as in [bundleNames], out of channels.
+func (p *program) demoteEdit(c *cli.Context, channels []string) (change.Edit, error) {
+	bundles := c.Args().Tail()
+	return change.Edit{Whole: none(),
+		Apply: func(_ context.Context, s *change.State) (*declcfg.Catalog, *edit.Account, error) {
+			names, err := bundleNames(s.Catalog, bundles)
+			if err != nil {
+				return nil, nil, err
+			}
+			var items []edit.Item
+			for _, n := range names {
+				for _, channel := range channels {
+					items = append(items, edit.Item{Package: n.Package, Channel: channel, Bundle: n.Bundle})
+				}
+			}
+			return nearPackage(s.Catalog)(edit.TakeOut(s.Catalog, items, edit.TakeOutOptions{Demote: true}))
+		}}, nil
+}
