@@ -9,6 +9,7 @@ package pages
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -87,9 +88,10 @@ func startServer(work string) (stop func(), err error) {
 		return nil, fmt.Errorf("unpack the catalog: %w: %s", err, out)
 	}
 	program := filepath.Join(work, "opm-server")
-	build := exec.Command("go", "build", "-buildvcs=false", "-tags=containers_image_openpgp,exclude_graphdriver_btrfs", "-o",
+	compiler := cmp.Or(os.Getenv("GO"), "go")
+	build := exec.Command(compiler, "build", "-buildvcs=false", "-tags=containers_image_openpgp,exclude_graphdriver_btrfs", "-o",
 		program, "./cmd/opm-server")
-	build.Dir, build.Env = root, append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=")
+	build.Dir, build.Env = root, append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off")
 	if out, err := build.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("build the server: %w: %s", err, out)
 	}

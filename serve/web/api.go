@@ -9,8 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/operator-bindery/bindery/declcfg"
 )
 
 // jsonLines is catalogd's media type.
