@@ -40,8 +40,8 @@ type finding struct {
 	}
 }
 
-// No page breaks a rule of axe-core, in any colours, on any screen; it fits a phone, loads nothing from elsewhere, and the
-// browser does not complain.
+// No page breaks a rule of axe-core, in any colours, on any screen; it fits a phone, loads nothing from elsewhere, and
+// the browser does not complain.
 func TestRules(t *testing.T) {
 	axe, err := os.ReadFile("node_modules/axe-core/axe.min.js")
 	if err != nil {
@@ -89,7 +89,8 @@ func violations(t *testing.T, v *tab, dark bool) []finding {
 		options = `{resultTypes: ["violations"], preload: false, runOnly: ["color-contrast"]}`
 	}
 	var out []finding
-	v.do(t, chromedp.Evaluate(`axe.run(document, `+options+`).then(r => r.violations)`, &out, chromedp.EvalAsValue, awaited))
+	v.do(t, chromedp.Evaluate(`axe.run(document, `+options+`).then(r => r.violations)`, &out, chromedp.EvalAsValue,
+		awaited))
 	return out
 }
 

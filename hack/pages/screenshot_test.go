@@ -28,8 +28,8 @@ var pictures = []struct {
 }
 
 // loaded says whether all that can be seen of a page is there.
-const loaded = `document.readyState === "complete" && [...document.images].every(i => i.complete && i.naturalWidth > 0 ||
-	i.getBoundingClientRect().top > innerHeight)`
+const loaded = `document.readyState === "complete" && [...document.images].every(i =>
+	i.complete && i.naturalWidth > 0 || i.getBoundingClientRect().top > innerHeight)`
 
 // Screenshots are not blank. With -update they are those of the documentation.
 func TestScreenshots(t *testing.T) {
@@ -59,7 +59,8 @@ func TestScreenshots(t *testing.T) {
 			t.Errorf("%s has %d colours", p.name, len(colours))
 		}
 		if *update {
-			if err := os.WriteFile(filepath.Join(root, "docs/images", p.name+".png"), shrink(picture), 0o644); err != nil {
+			if err := os.WriteFile(filepath.Join(root, "docs/images", p.name+".png"), shrink(picture),
+				0o644); err != nil {
 				t.Fatal(err)
 			}
 		}

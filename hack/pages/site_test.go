@@ -83,13 +83,15 @@ func startServer(work string) (stop func(), err error) {
 	if err := os.CopyFS(catalog, os.DirFS("testdata/catalog")); err != nil {
 		return nil, err
 	}
-	unpack := exec.Command("tar", "--zstd", "-xf", filepath.Join(root, "testdata/real/catalog-v4.22.tar.zst"), "-C", catalog)
+	unpack := exec.Command("tar", "--zstd", "-xf", filepath.Join(root, "testdata/real/catalog-v4.22.tar.zst"), "-C",
+		catalog)
 	if out, err := unpack.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("unpack the catalog: %w: %s", err, out)
 	}
 	program := filepath.Join(work, "opm-server")
 	compiler := cmp.Or(os.Getenv("GO"), "go")
-	build := exec.Command(compiler, "build", "-buildvcs=false", "-tags=containers_image_openpgp,exclude_graphdriver_btrfs", "-o",
+	build := exec.Command(compiler, "build", "-buildvcs=false",
+		"-tags=containers_image_openpgp,exclude_graphdriver_btrfs", "-o",
 		program, "./cmd/opm-server")
 	build.Dir, build.Env = root, append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off")
 	if out, err := build.CombinedOutput(); err != nil {
@@ -170,7 +172,8 @@ func newTab(t *testing.T, s screen) *tab {
 		scheme = "dark"
 	}
 	v.do(t, network.Enable(), log.Enable(), runtime.Enable(),
-		emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme},
+		emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme",
+			Value: scheme},
 			{Name: "prefers-reduced-motion", Value: "reduce"}}),
 		chromedp.EmulateViewport(s.width, s.height))
 	return v

@@ -28,7 +28,8 @@ const focused = `(() => {
 
 // missed lists what can have the focus and was not reached.
 const missed = `[...document.querySelectorAll("a[href],button,input:not([type=hidden]),select,summary,[tabindex='0']")]
-	.filter(e => e.checkVisibility() && !e.dataset.reached).map(e => e.tagName + " " + e.textContent.trim().slice(0, 30)).join("; ")`
+	.filter(e => e.checkVisibility() && !e.dataset.reached)
+	.map(e => e.tagName + " " + e.textContent.trim().slice(0, 30)).join("; ")`
 
 // The keyboard reaches everything in the order of the page, shows where it is, and is caught nowhere.
 func TestKeyboard(t *testing.T) {
@@ -72,7 +73,8 @@ func TestSearchWithScript(t *testing.T) {
 	v.open(t, "/")
 	v.do(t, chromedp.Evaluate(`window.same = true`, nil), chromedp.SendKeys("#q", "RabbitmqCluster"))
 	v.until(t, `document.querySelectorAll(".card").length === 1`)
-	if got := value[string](t, v, `document.querySelector(".card h2").textContent`); got != "RabbitMQ-cluster-operator" {
+	if got := value[string](t, v,
+		`document.querySelector(".card h2").textContent`); got != "RabbitMQ-cluster-operator" {
 		t.Errorf("the search finds %q", got)
 	}
 	if got := value[string](t, v, `location.search + document.activeElement.id`); got != "?q=RabbitmqClusterq" {
@@ -84,7 +86,8 @@ func TestSearchWithScript(t *testing.T) {
 	v.until(t, `document.querySelectorAll(".card").length === 3 && document.querySelector(".chip")`)
 	v.do(t, chromedp.Evaluate(`const s = document.querySelector("select"); s.value = "newest";
 		s.dispatchEvent(new Event("change", {bubbles: true}))`, nil))
-	v.until(t, `location.search === "?category=Database&sort=newest" && document.querySelector("select").value === "newest"`)
+	v.until(t,
+		`location.search === "?category=Database&sort=newest" && document.querySelector("select").value === "newest"`)
 	if !value[bool](t, v, `window.same && document.querySelectorAll(".pick input:checked").length === 1`) {
 		t.Error("the page was loaded anew")
 	}
@@ -104,7 +107,8 @@ func TestSearchWithoutScript(t *testing.T) {
 		t.Error("the script has run")
 	}
 	v.open(t, "/")
-	v.do(t, chromedp.Click(`.pick input[value="Database"]`, chromedp.ByQuery), chromedp.Click(".apply button", chromedp.ByQuery))
+	v.do(t, chromedp.Click(`.pick input[value="Database"]`, chromedp.ByQuery),
+		chromedp.Click(".apply button", chromedp.ByQuery))
 	v.until(t, `location.search.includes("category=Database") && document.querySelectorAll(".card").length === 3`)
 }
 

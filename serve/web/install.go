@@ -86,7 +86,8 @@ func install(pkg, channel string, f *csv) manifests {
 	v1.add("apiVersion: v1", "kind: Namespace", "metadata:", "  name: "+scalar(namespace), "---",
 		"apiVersion: v1", "kind: ServiceAccount", "metadata:", "  name: "+scalar(account),
 		"  namespace: "+scalar(namespace), "---", "apiVersion: olm.operatorframework.io/v1", "kind: ClusterExtension",
-		"metadata:", "  name: "+scalar(objectName(pkg)), "spec:", "  namespace: "+scalar(namespace), "  serviceAccount:",
+		"metadata:", "  name: "+scalar(objectName(pkg)), "spec:", "  namespace: "+scalar(namespace),
+		"  serviceAccount:",
 		"    name: "+scalar(account))
 	v1.add("  source:", "    sourceType: Catalog", "    catalog:", "      packageName: "+scalar(pkg))
 	if channel != "" {
@@ -114,8 +115,8 @@ func (p *page) installSection(v *view, f *csv) {
 <p>Replace <code>my-catalog</code> by the name that this catalog has in your cluster, and apply the manifests with
 <code>kubectl apply -f</code>.</p>
 <details open><summary>OLM v0: Subscription</summary>
-<p><code>source</code> and <code>sourceNamespace</code> are the name and the namespace of the CatalogSource that serves this
-catalog; on OpenShift the namespace is <code>openshift-marketplace</code>.`)
+<p><code>source</code> and <code>sourceNamespace</code> are the name and the namespace of the CatalogSource that serves
+this catalog; on OpenShift the namespace is <code>openshift-marketplace</code>.`)
 	if len(modes) > 0 {
 		p.put(` The OperatorGroup has one of the supported install modes: {}.`, name(strings.Join(modes, ", ")))
 	}
@@ -139,6 +140,6 @@ bundle: bind it to a ClusterRole that has them.`)
 
 // snippet shows manifests; the page's script adds a button that copies them.
 func (p *page) snippet(label, text string) {
-	p.put(`<div class="snippet" data-copy="{}"><pre tabindex="0" role="group" aria-label="Manifests with a {}"><code>{}</code></pre></div>`+
-		"\n", label, label, text)
+	p.put(`<div class="snippet" data-copy="{}"><pre tabindex="0" role="group" aria-label="Manifests with a {}">`+
+		`<code>{}</code></pre></div>`+"\n", label, label, text)
 }

@@ -29,7 +29,8 @@ func packagesPage(p *page) error {
 <p class="faint">{} · {}</p>
 <form class="search" id="find" role="search" action="./" method="get">
 <label class="unseen" for="q">Search packages</label>
-<span class="field"><input type="search" id="q" name="q" value="{}" placeholder="Search by name, keyword, provider or kind of API" maxlength="200" autocomplete="off" spellcheck="false"><button>Search</button></span>
+<span class="field"><input type="search" id="q" name="q" value="{}"
+placeholder="Search by name, keyword, provider or kind of API" maxlength="200" autocomplete="off" spellcheck="false"><button>Search</button></span>
 </form></div>
 `, p.site, count(len(p.c.packages), "package"), count(p.c.bundles, "bundle"), want.text)
 	if len(p.c.packages) == 0 {

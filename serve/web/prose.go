@@ -255,7 +255,8 @@ func (w *proseWriter) tag(n *ast.RawHTML) {
 	}
 	tag := raw.String()
 	name := strings.ToLower(strings.TrimLeft(tag, "</"))
-	if end := strings.IndexFunc(name, func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') }); end >= 0 {
+	if end := strings.IndexFunc(name,
+		func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') }); end >= 0 {
 		name = name[:end]
 	}
 	w.muted = (name == "script" || name == "style") && !strings.HasPrefix(tag, "</")
