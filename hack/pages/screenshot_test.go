@@ -28,8 +28,9 @@ var pictures = []struct {
 }
 
 // loaded says whether all that can be seen of a page is there.
-const loaded = `document.readyState === "complete" && [...document.images].every(i =>
-	i.complete && i.naturalWidth > 0 || i.getBoundingClientRect().top > innerHeight)`
+const loaded = `document.readyState === "complete" && [...document.images].every(i => i.complete && i.naturalWidth > 0) &&
+	[...document.querySelectorAll("[data-icon]")].every(i => i.querySelector("img") ||
+		i.getBoundingClientRect().top > innerHeight)`
 
 // Screenshots are not blank. With -update they are those of the documentation.
 func TestScreenshots(t *testing.T) {
@@ -50,8 +51,8 @@ func TestScreenshots(t *testing.T) {
 			t.Fatal(err)
 		}
 		colours := map[any]bool{}
-		for y := range picture.Bounds().Dy() {
-			for x := range picture.Bounds().Dx() {
+		for y := 0; y < picture.Bounds().Dy(); y += 3 {
+			for x := 0; x < picture.Bounds().Dx(); x += 3 {
 				colours[picture.At(x, y)] = true
 			}
 		}

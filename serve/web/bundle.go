@@ -31,7 +31,7 @@ func bundlePage(p *page) error {
 	title := cmp.Or(v.version(b.Name), name(b.Name))
 	p.open(v.summary.heading()+" "+title, crumb{name(pkg), link("package", "name", pkg)}, crumb{text: name(b.Name)})
 	p.put(`<div class="title">`)
-	p.icon(v.summary, 56)
+	p.icon(v.summary, 56, false)
 	p.put(`<div><h1>{} <span class="v">{}</span></h1><p class="id">{}</p></div></div>`+"\n", v.summary.heading(), title,
 		name(b.Name))
 	p.deprecation(v, declcfg.Reference{Schema: declcfg.SchemaPackage}, "The package is deprecated.")

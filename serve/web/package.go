@@ -70,7 +70,7 @@ func packagePage(p *page) error {
 func (p *page) packageTitle(v *view, facts *csv) {
 	s := v.summary
 	p.put(`<div class="title">`)
-	p.icon(s, 72)
+	p.icon(s, 72, false)
 	p.put(`<div><h1>{}</h1><p class="by">{}`, s.heading(), name(s.name))
 	if s.provider != "" {
 		p.put(` · by `)

@@ -187,7 +187,7 @@ func (p *page) pager(want *choice, pages int) {
 // card shows a package in the list.
 func (p *page) card(s *packageSummary) {
 	p.put(`<li class="card"><div class="face">`)
-	p.icon(s, 48)
+	p.icon(s, 48, true)
 	p.put(`<div><h2>`)
 	p.a(link("package", "name", s.name), s.heading())
 	p.put(`</h2><p class="by">{}</p>`, name(s.name))
@@ -233,11 +233,17 @@ func (s *packageSummary) heading() string {
 	return name(s.title)
 }
 
-// icon shows the icon of a package or, if there is none, a letter.
-func (p *page) icon(s *packageSummary, size int) {
+// icon shows the icon of a package or, if there is none, a letter. In a list it is loaded when it comes into view: browsers
+// load lazy images long before, and icons are the most of what a list takes.
+func (p *page) icon(s *packageSummary, size int, listed bool) {
 	if address := link("icon", "package", s.name, "v", p.c.version()); s.hasIcon && len(address) <= maxLink {
-		p.put(`<span class="icon"><img src="{}" alt="" width="{}" height="{}" loading="lazy"></span>`, address,
-			strconv.Itoa(size), strconv.Itoa(size))
+		n := strconv.Itoa(size)
+		if listed {
+			p.put(`<span class="icon" data-icon="{}"><noscript><img src="{}" alt="" width="{}" height="{}" loading="lazy">`+
+				`</noscript></span>`, address, address, n, n)
+		} else {
+			p.put(`<span class="icon"><img src="{}" alt="" width="{}" height="{}"></span>`, address, n, n)
+		}
 		return
 	}
 	letter := "?"
