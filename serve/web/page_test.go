@@ -186,7 +186,7 @@ func TestPagesAreWhole(t *testing.T) {
 func TestSearch(t *testing.T) {
 	server := siteOf(t, contentOf(t, sampleFS()))
 	for q, want := range map[string]string{"": "2 packages", "ALPHA": "1 package of 2",
-		"someone storage": "1 package of 2", "alpha beta": "0 packages of 2", "<b>": "1 package of 2",
+		"someone storage": "1 package of 2", "alpha beta": "0 packages of 2", "things": "1 package of 2", "<b>": "0 packages of 2",
 		"<i>": "0 packages of 2"} {
 		d := parsePage(t, get(t, server.URL+"/?q="+url.QueryEscape(q)).body)
 		if err := d.check(); err != nil || !strings.Contains(d.text, want) {

@@ -232,7 +232,7 @@ func (w *proseWriter) link(to string, text func()) {
 
 // image writes a link to an image: a page loads nothing from other servers. In a link it is its text alone.
 func (w *proseWriter) image(n *ast.Image) {
-	text := strings.TrimSpace(w.textOf(n))
+	text := strings.TrimSpace(w.textOf(n, true))
 	address := proseURL(unescaped(n.Destination))
 	switch {
 	case w.linked || address == "":
@@ -286,16 +286,20 @@ func (w *proseWriter) text(b []byte, raw bool) {
 }
 
 // flatten writes the text of a node without elements.
-func (w *proseWriter) flatten(n ast.Node) { w.put("{}", visibleText(w.textOf(n))) }
+func (w *proseWriter) flatten(n ast.Node) { w.put("{}", visibleText(w.textOf(n, true))) }
 
-// textOf returns the text in a node.
-func (w *proseWriter) textOf(n ast.Node) string {
+// textOf returns the text in a node, with that of pictures in it or without.
+func (w *proseWriter) textOf(n ast.Node, pictures bool) string {
 	var b strings.Builder
 	_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		if !entering {
 			return ast.WalkContinue, nil
 		}
 		switch n := n.(type) {
+		case *ast.Image:
+			if !pictures {
+				return ast.WalkSkipChildren, nil
+			}
 		case *ast.Text:
 			b.WriteString(string(n.Segment.Value(w.source)))
 			if n.SoftLineBreak() || n.HardLineBreak() {

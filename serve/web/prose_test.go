@@ -125,6 +125,18 @@ func TestProse(t *testing.T) {
 	}
 }
 
+// The line in the list is the first paragraph of a description.
+func TestPlain(t *testing.T) {
+	for in, want := range map[string]string{
+		"# Title\n\n[![Badge](https://x.test/b.svg)](https://x.test)\n\nIt **does** [this](https://x.test) &amp;\n`that`.\n\nMore": "It does this & that.",
+		"- a list\n": "", "": "", strings.Repeat(">", 100) + " a": strings.Repeat(">", 100) + " a",
+	} {
+		if got := plain(in); got != want {
+			t.Errorf("%.40q: got %q, want %q", in, got, want)
+		}
+	}
+}
+
 // A long description is folded, and a very long one is cut where a line ends.
 func TestLongProse(t *testing.T) {
 	got := proseOf(strings.Repeat("word é\n\n", 10_000))
