@@ -43,7 +43,7 @@ SERVERS := $(foreach a,$(SERVER_ARCHES),internal/serverbin/bin/opm-server-linux-
 FULL_TAGS := $(TAGS),netgo,osusergo,buildah,embedserver
 FULL_ENV := CGO_ENABLED=1 CGO_CFLAGS="-O0 -g0"
 
-.PHONY: help build build-full build-small servers server test race lint bench fuzz fuzz-long demo acceptance hostile cross image docs generate clean install release reproduce FORCE
+.PHONY: help build build-full build-small servers server test race lint bench fuzz fuzz-long demo acceptance hostile cross image generate clean install release reproduce docs FORCE
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
