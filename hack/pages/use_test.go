@@ -77,6 +77,10 @@ func TestSearchWithScript(t *testing.T) {
 		`document.querySelector(".card h2").textContent`); got != "RabbitMQ-cluster-operator" {
 		t.Errorf("the search finds %q", got)
 	}
+	if got := value[string](t, v, `document.querySelector("#find [role=status]").textContent`); !strings.HasPrefix(got,
+		"1 package of 31") {
+		t.Errorf("a screen reader says %q", got)
+	}
 	if got := value[string](t, v, `location.search + document.activeElement.id`); got != "?q=RabbitmqClusterq" {
 		t.Errorf("address and focus: %q", got)
 	}
