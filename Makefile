@@ -43,7 +43,7 @@ SERVERS := $(foreach a,$(SERVER_ARCHES),internal/serverbin/bin/opm-server-linux-
 FULL_TAGS := $(TAGS),netgo,osusergo,buildah,embedserver
 FULL_ENV := CGO_ENABLED=1 CGO_CFLAGS="-O0 -g0"
 
-.PHONY: help build build-full build-small servers server test race lint bench fuzz fuzz-long demo acceptance hostile cross image generate clean install FORCE
+.PHONY: help build build-full build-small servers server test race lint bench fuzz fuzz-long demo acceptance hostile cross image generate clean install release reproduce FORCE
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -117,6 +117,14 @@ cross: ## build the command for every platform, into dist/cross
 	  out=$(DIST)/cross/bindery-$${p/\//-}; [[ $$p == windows/* ]] && out+=.exe; \
 	  echo "$$out"; GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build -trimpath -ldflags '$(LDFLAGS) $(STAMP)' -o $$out ./cmd/bindery; \
 	done
+
+release: ## the files of a release, VERSION=v1.0.0, in DIST; KEY=FILE signs, BASE=IMAGE adds the debug image, PUSH=REPOSITORY pushes
+	@cd hack/release && GO=$(GO) GOFLAGS= $(GO) run . -root "$(CURDIR)" -dist "$(abspath $(DIST))" -version "$(VERSION)" \
+	  -commit "$(COMMIT)" -date "$(DATE)" $(if $(PLATFORMS),-platforms "$(PLATFORMS)") $(if $(KEY),-key "$(abspath $(KEY))") \
+	  $(if $(BASE),-base "$(BASE)") $(if $(PUSH),-push "$(PUSH)")
+
+reproduce: ## release twice, in two directories, as two users, with two umasks, without a cache: the files must be equal
+	@COMMIT=$(COMMIT) DATE=$(DATE) PLATFORMS="$(PLATFORMS)" hack/reproduce.sh
 
 image: ## build bindery's own image with podman or buildah
 	@tool=$$(command -v buildah || command -v podman) || { echo "neither buildah nor podman is installed"; exit 1; }; \

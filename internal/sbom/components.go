@@ -62,7 +62,10 @@ func components(inv *Inventory) []*component {
 	g := &graph{ids: map[string]bool{"DOCUMENT": true}, refs: map[string]bool{}, images: map[string]*component{},
 		roles: map[*component]map[string]bool{}, modules: map[string]*component{},
 		layers: map[digest.Digest]*component{}}
-	top := g.image(inv.Image, "image")
+	top := &component{}
+	if !inv.alone {
+		top = g.image(inv.Image, "image")
+	}
 	owners := []*component{top}
 	all := []Contents{inv.Contents}
 	instances := slices.Clone(inv.Instances)

@@ -63,6 +63,7 @@ func inventories() map[string]*Inventory {
 	}})
 	return map[string]*Inventory{
 		"catalog":  smallCatalog(),
+		"program":  OfProgram(server("7")),
 		"nameless": {Image: Image{Digest: sha("0")}, Contents: Contents{Layers: layers}},
 		"server": {Image: Image{Name: "localhost:5000/acme/catalog", Digest: sha("0")},
 			Contents: Contents{Program: server("c"), Layers: append(layers, layers...)}},

@@ -18,6 +18,13 @@ type Inventory struct {
 	Packages []Package
 	// Operator is that of a bundle image; nil if the image has none.
 	Operator *Operator
+	// alone means that the program is no part of an image: it is the subject itself.
+	alone bool
+}
+
+// OfProgram returns the inventory of a program that is in no image.
+func OfProgram(p *Program) *Inventory {
+	return &Inventory{Image: Image{Digest: p.Digest}, Contents: Contents{Program: p}, alone: true}
 }
 
 // Image identifies an image.

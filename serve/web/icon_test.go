@@ -13,9 +13,9 @@ import (
 // An icon is kept by browsers under the address that the pages have for it, and SVG is compressed.
 func TestIcons(t *testing.T) {
 	drawing := "<svg xmlns='http://www.w3.org/2000/svg'>" + strings.Repeat("<path d='M0 0h1'/>", 200) + "</svg>"
-	c := contentOf(t,
-		fstest.MapFS{"c.json": {Data: []byte(`{"schema":"olm.package","name":"a","icon":{"mediatype":"image/svg+xml","base64data":"` +
-			base64.StdEncoding.EncodeToString([]byte(drawing)) + `"}}`)}})
+	blob := `{"schema":"olm.package","name":"a","icon":{"mediatype":"image/svg+xml","base64data":"` +
+		base64.StdEncoding.EncodeToString([]byte(drawing)) + `"}}`
+	c := contentOf(t, fstest.MapFS{"c.json": {Data: []byte(blob)}})
 	server := siteOf(t, c).URL
 	if list := get(t, server+"/").body; !strings.Contains(list, `data-icon="icon?package=a&amp;v=`+c.version()+`"`) {
 		t.Errorf("the list does not name the icon: %s", list)
