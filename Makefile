@@ -43,7 +43,7 @@ SERVERS := $(foreach a,$(SERVER_ARCHES),internal/serverbin/bin/opm-server-linux-
 FULL_TAGS := $(TAGS),netgo,osusergo,buildah,embedserver
 FULL_ENV := CGO_ENABLED=1 CGO_CFLAGS="-O0 -g0"
 
-.PHONY: help build build-full build-small servers server test race lint bench fuzz fuzz-long demo acceptance hostile cross image generate clean install release reproduce FORCE
+.PHONY: help build build-full build-small servers server test race lint bench fuzz fuzz-long demo acceptance hostile cross image generate clean install release reproduce docs FORCE
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -129,6 +129,9 @@ reproduce: ## release twice, in two directories, as two users, with two umasks, 
 image: ## build bindery's own image with podman or buildah
 	@tool=$$(command -v buildah || command -v podman) || { echo "neither buildah nor podman is installed"; exit 1; }; \
 	$$tool build --build-arg COMMIT=$(COMMIT) --build-arg DATE=$(DATE) -f Containerfile -t bindery .
+
+docs: ## build the documentation site in dist/site, and check its links
+	@hack/site/build.sh
 
 generate: ## run go generate
 	$(GO) generate ./...

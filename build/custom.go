@@ -117,6 +117,9 @@ func writeCustom(ctx context.Context, o *Options, all []Custom, store *layers.St
 			}
 		}
 	}
+	if o.Planned != nil {
+		o.Planned(len(todo))
+	}
 	_, err := store.WriteAll(ctx, todo, o.layerOptions(), o.Jobs, func(n int, b layers.Blob) {
 		l := Layer{Kind: LayerFiles, MediaType: mediaType, Digest: b.Digest, DiffID: b.DiffID, Size: b.Size,
 			Uncompressed: b.Uncompressed}

@@ -57,6 +57,9 @@ type Options struct {
 	Cache *Cache
 	// Warn, unless nil, is called with warnings about the content of layers; calls do not overlap.
 	Warn func(string)
+	// Planned, unless nil, is called with the number of layers that are about to be written or found in the cache, once
+	// for each part of the image.
+	Planned func(layers int)
 	// Events, unless nil, is called with each layer that was written or found in the cache; calls do not overlap.
 	Events func(Layer)
 

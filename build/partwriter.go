@@ -31,6 +31,9 @@ func (w *partWriter) write(ctx context.Context) error {
 	notices := make([][]string, len(w.parts))
 	var todo []layers.Layer
 	var at []int
+	if w.o.Planned != nil {
+		w.o.Planned(len(w.parts))
+	}
 	for i, p := range w.parts {
 		if p.stacked != nil {
 			w.layers[i] = *p.stacked

@@ -119,7 +119,7 @@ func TestProblemsHaveTheLineOfTheirEntry(t *testing.T) {
 			"{\"schema\":\"olm.bundle\",\n\"name\":\"x\",\"package\":\"foo\",\n\"image\":\"a@b\",\n\"properties\":[{\"type\":\"olm.package\",\"value\":{\"packageName\":\"foo\",\"version\":\"1.0.0\"}}]}\n")},
 	}
 	_, err := declcfg.ValidateFS(context.Background(), fsys, declcfg.LoadOptions{})
-	for _, want := range []string{"c.yaml:11]", "b.json:3]"} {
+	for _, want := range []string{"c.yaml:11:3]", "b.json:3:9]"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("no problem at %s in: %v", want, err)
 		}

@@ -120,7 +120,7 @@ properties: [{type: olm.package, value: {packageName: a, version: 2.0.0}}]
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = `c.yaml:12: entry "a.v1" of channel "c" of package "a" replaces "a.v0", which has no entry in the channel`
+	const want = `c.yaml:12:13: entry "a.v1" of channel "c" of package "a" replaces "a.v0", which has no entry in the channel`
 	if len(v.Notes) != 1 || v.Notes[0].Position.String()+": "+v.Notes[0].Text() != want {
 		t.Errorf("%+v", v.Notes)
 	}

@@ -305,7 +305,6 @@ check bundles docker-registry skopeo umoci podman -- bundles
 check killed skopeo -- killed
 check full mount -- full
 check execs strace -- execs
-check page chromium curl jq -- hack/page.sh "$bindery" testdata/fbc/mini
 check containerfile buildah bzip2 xz zstd -- hack/containerfile.sh "$bindery"
 # shellcheck source=hack/acceptance_store.sh
 . hack/acceptance_store.sh

@@ -33,8 +33,8 @@ type Options struct {
 	// Replace replaces an existing output directory, whatever it contains.
 	Replace bool
 	// Progress, unless nil, is called for each package before it is written and before it is verified; calls do not
-	// overlap. Packages are counted from 1.
-	Progress func(step Step, n int, pkg string)
+	// overlap. Packages are counted from 1; all is their number, or 0 if it is not known.
+	Progress func(step Step, n, all int, pkg string)
 }
 
 // Step is a step of a migration.
@@ -290,7 +290,11 @@ func (m *migration) counting(blobs iter.Seq2[declcfg.Blob, error]) iter.Seq2[dec
 			}
 			if p, ok := b.(*declcfg.Package); ok && m.o.Progress != nil {
 				n++
-				m.o.Progress(StepWrite, n, p.Name)
+				all := 0
+				if m.account.Facts != nil {
+					all = len(m.account.Facts.Packages)
+				}
+				m.o.Progress(StepWrite, n, all, p.Name)
 			}
 			if !yield(b, err) {
 				return

@@ -45,7 +45,7 @@ func child(src, out, fault string) int {
 			return 3
 		}
 	case "hang":
-		o.Progress = func(_ migrate.Step, n int, _ string) {
+		o.Progress = func(_ migrate.Step, n, _ int, _ string) {
 			if n == 2 {
 				println("hanging")
 				// Reading stdin keeps the runtime from reporting a deadlock.
@@ -368,10 +368,10 @@ func TestProgressNamesEveryPackage(t *testing.T) {
 	last := ""
 	_, err := migrate.Run(t.Context(), "../testdata/db/small.db", filepath.Join(t.TempDir(), "out"),
 		migrate.Options{Verify: true,
-			Progress: func(s migrate.Step, n int, pkg string) {
+			Progress: func(s migrate.Step, n, all int, pkg string) {
 				got[s]++
-				if n != got[s] {
-					t.Errorf("%s %s is number %d and not %d", s, pkg, n, got[s])
+				if n != got[s] || all != 2 {
+					t.Errorf("%s %s is number %d of %d and not %d of 2", s, pkg, n, all, got[s])
 				}
 				last = pkg
 			}})

@@ -49,7 +49,7 @@ func verify(ctx context.Context, dir string, facts *sqlite.Facts, findings []sql
 	}
 	for i, name := range sortedKeys(facts.Packages) {
 		if o.Progress != nil {
-			o.Progress(StepVerify, i+1, name)
+			o.Progress(StepVerify, i+1, len(facts.Packages), name)
 		}
 		c, err := loadPackage(ctx, filepath.Join(dir, name), o)
 		if errors.Is(err, fs.ErrNotExist) {

@@ -46,7 +46,7 @@ func verifyBlobs(ctx context.Context, dir string, want blobSums, findings []sqli
 		var c *declcfg.Catalog
 		if e.IsDir() {
 			if o.Progress != nil {
-				o.Progress(StepVerify, i+1, pkg)
+				o.Progress(StepVerify, i+1, len(entries), pkg)
 			}
 			c, err = loadPackage(ctx, filepath.Join(dir, pkg), o)
 		} else {

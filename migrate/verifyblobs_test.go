@@ -74,7 +74,7 @@ func TestVerifyOfACatalogFindsChanges(t *testing.T) {
 			parent := t.TempDir()
 			edited := false
 			o := migrate.Options{Verify: true}
-			o.Progress = func(step migrate.Step, n int, pkg string) {
+			o.Progress = func(step migrate.Step, n, _ int, pkg string) {
 				if step != migrate.StepVerify || edited {
 					return
 				}

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/net/http2"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/serve/web"
 )
 
 // fetch requests a page. Redirects are not followed, nothing is decompressed.
@@ -32,6 +33,21 @@ func fetch(t testing.TB, client *http.Client, url string) (*http.Response, strin
 	body, err := io.ReadAll(response.Body)
 	do(t, err)
 	return response, string(body)
+}
+
+// The pages have the title of the options; where the catalog lies is for nobody to see.
+func TestTitleOfPages(t *testing.T) {
+	catalog, _ := sampleDirs(t)
+	for title, want := range map[string]string{"": web.DefaultTitle, "Tools of Acme": "Tools of Acme"} {
+		l := listenLocally(t)
+		start(t, directory(t, catalog), Options{HTTPListener: l, HTTPTitle: title})
+		for _, page := range []string{"/", "/package?name=a", "/images", "/package?name=nothing"} {
+			_, body := fetch(t, http.DefaultClient, "http://"+l.Addr().String()+page)
+			if !strings.Contains(body, "<title>") || !strings.Contains(body, want) || strings.Contains(body, catalog) {
+				t.Errorf("%s with the title %q: %.600s", page, title, body)
+			}
+		}
+	}
 }
 
 // Every kind of source is offered over HTTP, with and without a ready cache, and gives the same catalog.

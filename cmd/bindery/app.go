@@ -37,6 +37,7 @@ type program struct {
 	readAny      bool
 	// requireSigned refuses images that are accepted without a signature, as --require-signed does.
 	requireSigned bool
+	transfer      *transfer      // created on first use
 	signing       *signingFlags  // nil if nothing is signed
 	supplies      *supplies      // nil if no documents are made
 	checking      *pushChecking  // the running check of registries, while an image is built

@@ -216,12 +216,14 @@ func (p *program) assemble(o *build.Options, work func() (*build.Image, error)) 
 	if err := p.signing.opened(); err != nil {
 		return nil, err
 	}
-	status := cmdline.NewStatus(p.stderr, p.bars)
-	defer status.Close()
-	written := 0
+	progress := p.progress()
+	defer progress.Close()
+	o.Planned = func(layers int) { progress.Update(func(s *cmdline.State) { s.All += layers }) }
 	o.Events = func(l build.Layer) {
-		written++
-		status.Set(fmt.Sprintf("assembling: layer %d, %s", written, strings.Join(l.Packages, ", ")))
+		progress.Update(func(s *cmdline.State) {
+			s.What, s.Units, s.Now = "packing", "layers", strings.Join(l.Packages, ", ")
+			s.Done, s.Bytes = s.Done+1, s.Bytes+l.Uncompressed
+		})
 		p.log.Debug("built layer", "kind", string(l.Kind), "digest", l.Digest, "bytes", l.Size)
 	}
 	return work()

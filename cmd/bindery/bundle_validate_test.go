@@ -79,8 +79,8 @@ func TestBundleValidate(t *testing.T) {
 		{"a good one", "bindery", "bundle validate bundle", nil, 0, `"bundle" is a valid bundle; OLM unpacks it to `},
 		{"under opm's name", "opm", "alpha bundle validate -t bundle -b podman", nil, 0, ""},
 		{"errors", "bindery", "bundle validate bundle", breakBundle, 1,
-			"error: \"bundle\" has 2 errors:\n  manifests/quota.yaml:2: kind: ResourceQuota is not supported type " +
-				"for registryV1 bundle\n  metadata/dependencies.yaml:3: dependencies[0].value: Label information is " +
+			"error: \"bundle\" has 2 errors:\n  bundle/manifests/quota.yaml:2:7: kind: ResourceQuota is not supported type " +
+				"for registryV1 bundle\n  bundle/metadata/dependencies.yaml:3:10: dependencies[0].value: Label information is " +
 				"missing\n"},
 		{"errors under opm's name", "opm", "alpha bundle validate -t bundle", breakBundle, 1,
 			"Error: Bundle validation errors: ResourceQuota is not supported type for registryV1 bundle,Label " +
@@ -91,7 +91,7 @@ func TestBundleValidate(t *testing.T) {
 		{"plain", "bindery", "bundle validate --plain bundle", nil, 1,
 			`to have value "plain+v0" instead of "registry+v1"`},
 		{"selected", "bindery", "bundle validate bundle -s image-digests,good-practices", nil, 0,
-			"warning: manifests/etcdoperator.v0.9.4.clusterserviceversion.yaml:"},
+			"warning: bundle/manifests/etcdoperator.v0.9.4.clusterserviceversion.yaml:"},
 		{"unknown validator", "bindery", "bundle validate bundle -s nonsense", nil, 1,
 			`error: invalid --select value: unknown validator "nonsense", expected one of ["alpha-deprecated-apis"`},
 		{"nothing there", "bindery", "bundle validate nosuch", nil, 1,

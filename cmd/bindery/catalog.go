@@ -67,7 +67,7 @@ func (p *program) catalogRemoveCommand() *cli.Command {
 			examples("bindery catalog rm catalog etcd",
 				"bindery catalog rm index.db etcd --dry-run",
 				"bindery catalog rm catalog etcd/clusterwide-alpha --explain",
-				"bindery catalog rm catalog etcd/alpha/etcdoperator.v0.9.2 --dry-run",
+				"bindery catalog rm catalog etcd/singlenamespace-alpha/etcdoperator.v0.9.2 --dry-run",
 				"bindery catalog rm oci:catalog.oci:v1 etcd -t example.com/acme/catalog:v2"),
 		Flags: catalogFlags([]cli.Flag{permissiveFlag()}),
 		Action: atLeast(2, func(c *cli.Context) error {
@@ -129,8 +129,8 @@ func (p *program) catalogDemoteCommand() *cli.Command {
 			"A bundle is given as NAME, PACKAGE/NAME or image, and stays in its other channels; \"catalog rm\" removes one " +
 			"from its last channel. The next lower bundle becomes the head of the channel, and a channel without bundles " +
 			"is removed. A cluster that has installed the bundle keeps it until the channel has a higher one." +
-			examples("bindery catalog demote catalog etcdoperator.v0.9.4 --channel singlenamespace-alpha",
-				"bindery catalog demote index.db etcd/etcdoperator.v0.9.4 --channel alpha --dry-run"),
+			examples("bindery catalog demote catalog etcdoperator.v0.9.0 --channel singlenamespace-alpha",
+				"bindery catalog demote index.db etcd/etcdoperator.v0.9.0 --channel clusterwide-alpha --dry-run"),
 		Flags: catalogFlags([]cli.Flag{
 			&cli.StringSliceFlag{Name: "channel", Aliases: []string{"c"}, Usage: "take the bundles out of `CHANNEL`"}}),
 		Action: atLeast(2, listEdit(p.catalogEdit, "channel", p.demoteEdit)),

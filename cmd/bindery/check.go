@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -108,18 +107,13 @@ func (p *program) check(c *cli.Context) error {
 		return err
 	}
 	o.Jobs = c.Int("jobs")
-	tally := cmdline.NewTally(p.stderr, p.bars && o.Pull)
-	last := time.Now()
+	progress := p.progress()
 	o.Progress = func(done, all int) {
-		tally.Set(cmdline.TallyState{Done: done, All: all})
-		if !p.bars && time.Since(last) > 10*time.Second {
-			last = time.Now()
-			p.log.Info(fmt.Sprintf("%d of %s read", done, count(all, "bundle")))
-		}
+		progress.Set(cmdline.State{What: "checking", Done: done, All: all, Units: "bundles"})
 	}
 	ref := c.Args().First()
 	report, err := checkup.Check(c.Context, ref, o)
-	tally.Close()
+	progress.Close()
 	if err != nil {
 		return checkError(ref, err)
 	}

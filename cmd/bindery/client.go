@@ -100,6 +100,7 @@ func (p *program) client(c *cli.Context) (*images.Client, error) {
 
 // clientOptions reads the flags about reading images, but for the lock file and the cache.
 func (p *program) clientOptions(c *cli.Context) (images.ClientOptions, error) {
+	moved := p.moved()
 	o := images.ClientOptions{
 		Registry:      registryOptions(c),
 		Retries:       c.Int("retries"),
@@ -107,6 +108,7 @@ func (p *program) clientOptions(c *cli.Context) (images.ClientOptions, error) {
 		RequireSigned: c.Bool("require-signed") || p.requireSigned,
 		Platform:      v1.Platform{OS: "linux", Architecture: runtime.GOARCH},
 		Events: func(e images.Event) {
+			moved.event("reading", e)
 			switch e.Kind {
 			case images.EventBlobDone:
 				p.log.Debug("fetched blob", "digest", e.Blob, "bytes", e.Size, "from", e.Destination)

@@ -135,7 +135,11 @@ func (p *program) copyImages(c *cli.Context) error {
 func (p *program) copyOne(ctx context.Context, c *cli.Context, client *images.Client, pair imagePair,
 	what referrers.Kinds) (images.CopyResult, error) {
 	o := p.copyOptions(c)
-	o.Events = p.logEvent
+	moved := p.moved()
+	o.Events = func(e images.Event) {
+		moved.event("writing", e)
+		p.logEvent(e)
+	}
 	r, err := client.Copy(ctx, pair.source, pair.destination, what, o)
 	if err != nil {
 		return r, err

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -8,74 +10,119 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/internal/manual"
+	"github.com/operator-bindery/bindery/internal/recorded"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
-// docsPages are the pages about OLM v1 whose commands run in a test.
-var docsPages = []string{"guides/check.md", "guides/olmv1.md"}
+// parsedOnly is the list of the documented commands that do not run in a test, as they need a cluster, a server, much
+// time or files of the reader: their names and flags are those of the program all the same. A line is a page and a
+// command.
+const parsedOnly = "testdata/docs-parsed.txt"
 
-// codeBlocks returns the indented blocks of a page, without their indentation.
-func codeBlocks(page string) []string {
-	var blocks []string
-	var block []string
-	for _, line := range strings.Split(page+"\n", "\n") {
-		if strings.HasPrefix(line, "    ") {
-			block = append(block, strings.TrimPrefix(line, "    "))
+// mostParsedOnly bounds that list. It may only shrink.
+const mostParsedOnly = 71
+
+// documented returns the commands of the pages below docs that do not run as a whole, by page. Those behind a prompt
+// are among them, and what is piped into or out of a command is not.
+func documented(t *testing.T) map[string][]string {
+	t.Helper()
+	pages, err := manual.All(os.DirFS("../.."), "docs/**", "CONTRIBUTING.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string][]string{}
+	for _, p := range pages {
+		if slices.Contains(pagesThatRun, p.Path) || p.Path == "docs/reference/commands.md" {
 			continue
 		}
-		if block != nil {
-			blocks = append(blocks, strings.Join(block, "\n")+"\n")
-		}
-		block = nil
-	}
-	return blocks
-}
-
-// blockWith returns the block of a page that begins with a text.
-func blockWith(t *testing.T, page, begin string) string {
-	t.Helper()
-	for _, block := range codeBlocks(page) {
-		if strings.HasPrefix(block, begin) {
-			return block
-		}
-	}
-	t.Fatalf("no block begins with %q", begin)
-	return ""
-}
-
-// Every command of these pages runs in a directory with the files that it names, and against the registry that
-// registry.example.com stands for. A check may find something, and a comparison differences: that is status 1.
-func TestDocumentedCommands(t *testing.T) {
-	for _, name := range docsPages {
-		page := readFile(t, "../../docs/"+name)
-		var lines []string
-		for _, block := range codeBlocks(page) {
-			for _, line := range strings.Split(block, "\n") {
-				if line = strings.TrimSpace(line); strings.HasPrefix(line, "bindery ") {
-					lines = append(lines, line)
+		for _, b := range p.Blocks {
+			for _, line := range strings.Split(strings.ReplaceAll(b.Text, "\\\n", " "), "\n") {
+				line = strings.TrimPrefix(strings.TrimSpace(line), "$ ")
+				if words := shellWords(line); len(words) > 1 && words[0] == "bindery" {
+					out[p.Path] = append(out[p.Path], strings.Join(strings.Fields(line), " "))
 				}
 			}
 		}
-		t.Run(name, func(t *testing.T) {
-			if len(lines) < 3 {
-				t.Fatalf("%d commands", len(lines))
-			}
+	}
+	return out
+}
+
+// shellWords returns the words of the first command of a line: quotes are removed, and a comment, a pipe, a redirection
+// or an ampersand ends it.
+func shellWords(line string) (words []string) {
+	var word strings.Builder
+	var quote rune
+	began := false
+	flush := func() {
+		if began {
+			words = append(words, word.String())
+		}
+		word.Reset()
+		began = false
+	}
+	for _, r := range line {
+		switch {
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote != 0:
+			word.WriteRune(r)
+		case r == '\'' || r == '"':
+			quote, began = r, true
+		case r == ' ':
+			flush()
+		case strings.ContainsRune("|<>;&", r) || r == '#' && !began:
+			flush()
+			return words
+		default:
+			word.WriteRune(r)
+			began = true
+		}
+	}
+	flush()
+	return words
+}
+
+// Every command of the documentation is one that the program has, with flags that it has. All but those that are listed
+// run, in a directory with the files that they name; example hosts stand for a registry. A check may find something,
+// and a comparison differences: that is status 1.
+func TestDocumentedCommands(t *testing.T) {
+	skip := map[string]bool{}
+	for _, line := range strings.Split(strings.TrimSpace(readFile(t, parsedOnly)), "\n") {
+		skip[line] = true
+	}
+	if len(skip) > mostParsedOnly {
+		t.Errorf("%d commands are only parsed, %d at most", len(skip), mostParsedOnly)
+	}
+	run, found := 0, map[string]bool{}
+	for page, lines := range documented(t) {
+		t.Run(page, func(t *testing.T) {
 			dir := docsDir(t)
+			docsFiles(t, dir)
 			registry := docsRegistry(t, dir)
 			writeFile(t, filepath.Join(dir, "registries.conf"),
-				readFile(t, registry.RegistriesConf(t, "registry.example.com"))+
-					readFile(t, testregistry.Recorded(t).RegistriesConf(t, testregistry.RecordedHost)))
+				readFile(t, testregistry.Recorded(t).RegistriesConf(t, testregistry.RecordedHost)))
+			hosts := strings.NewReplacer("registry.example.com", registry.Host(), "mirror.example.com:5000",
+				registry.Host(),
+				"mirror.example.com", registry.Host(), "quay.io/acme", registry.Host()+"/acme")
+			writeFile(t, filepath.Join(dir, "indexes.txt"), "index.db -> "+registry.Host()+"/acme/listed:v1\n")
 			for _, line := range lines {
-				args := strings.Fields(line)[1:]
-				if writes := slices.Contains(args, "--push") || args[0] == "attach"; writes {
-					for i := range args {
-						args[i] = strings.Replace(args[i], "registry.example.com", registry.Host(), 1)
-					}
-					args = append(args, "--use-http")
-				} else {
-					args = append(args, "--registries-conf", "registries.conf")
+				args := shellWords(hosts.Replace(line))
+				p := &program{stdin: strings.NewReader(""), stdout: &cmdline.Pipe{W: io.Discard}, stderr: io.Discard}
+				if _, err := cmdline.Parse(newApp(p), args); err != nil {
+					t.Errorf("%s\n%v", line, err)
 				}
-				got := runProgram(t, dir, "bindery", args...)
+				if name := page + " " + strings.Join(shellWords(line), " "); skip[name] {
+					found[name] = true
+					continue
+				}
+				run++
+				args = args[1:]
+				cmd := command(dir, "bindery", args...)
+				cmd.Env = append(cmd.Env, "BINDERY_USE_HTTP=true", "BINDERY_SIGN_PASSPHRASE=open sesame",
+					"CONTAINERS_REGISTRIES_CONF="+filepath.Join(dir, "registries.conf"))
+				got := finish(t, cmd)
 				answered := (args[0] == "check" || args[0] == "diff") && got.status == 1 && got.stdout != "" &&
 					!strings.Contains(got.stderr, "error: ")
 				if got.status != 0 && !answered {
@@ -84,6 +131,28 @@ func TestDocumentedCommands(t *testing.T) {
 			}
 		})
 	}
+	for line := range skip {
+		if !found[line] {
+			t.Errorf("%s: no page has %q", parsedOnly, line)
+		}
+	}
+	t.Logf("%d commands ran, %d were only parsed", run, len(found))
+}
+
+// blockWith returns the block of a page that begins with a text.
+func blockWith(t *testing.T, name, begin string) string {
+	t.Helper()
+	page, err := manual.Read(os.DirFS("../../docs"), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, block := range page.Blocks {
+		if strings.HasPrefix(block.Text, begin) {
+			return block.Text
+		}
+	}
+	t.Fatalf("no block begins with %q", begin)
+	return ""
 }
 
 // docsDir returns a directory with the files that the pages name.
@@ -101,20 +170,48 @@ func docsDir(t *testing.T) string {
 		modes := regexp.MustCompile(`supported: false(\s+type: AllNamespaces)`)
 		writeFile(t, csv, modes.ReplaceAllString(readFile(t, csv), "supported: true$1"))
 	}
-	page := readFile(t, "../../docs/guides/check.md")
-	writeFile(t, filepath.Join(dir, "data.yaml"), blockWith(t, page, "allowed_olm_image_registry_prefixes"))
+	writeFile(t, filepath.Join(dir, "data.yaml"),
+		blockWith(t, "guides/check.md", "allowed_olm_image_registry_prefixes"))
 	return dir
+}
+
+// docsFiles adds to dir what pages name beside that: databases, directories of bundles and package manifests, a key
+// pair, an image and an index image in layouts.
+func docsFiles(t *testing.T, dir string) {
+	t.Helper()
+	for _, name := range []string{"small.db", "old.db", "new.db", "medium.db"} {
+		copyFile(t, "../../testdata/db/small.db", filepath.Join(dir, name))
+	}
+	signingFiles(t, dir, "release.key --signatures")
+	for _, name := range []string{"key", "pub"} {
+		copyFile(t, filepath.Join(dir, "release."+name), filepath.Join(dir, "ci."+name))
+	}
+	exampleTemplates(t, dir)
+	newBundle(t, filepath.Join(dir, "new-bundle"))
+	for from, to := range map[string]string{recorded.Export(t): "manifests",
+		"../../testdata/fbc/mini": "other", "../../testdata/bundles/etcd/0.9.4": "etcd"} {
+		if err := os.CopyFS(filepath.Join(dir, to), os.DirFS(from)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	done(t, dir, "bindery", "build", "catalog", "catalog", "-t", "catalog:v1", "--server", "none")
 }
 
 // docsRegistry returns a registry with the images that the pages read.
 func docsRegistry(t *testing.T, dir string) *testregistry.Registry {
 	t.Helper()
 	registry := testregistry.New(t)
-	for _, image := range []string{"catalog catalog --server none --cache none -t acme/catalog:v1",
+	for _, image := range []string{"catalog catalog --server none --cache none -t acme/catalog:v1 -t acme/catalog:v2",
+		"bundle bundle -t acme/etcd:v0.9.4 -t acme/etcd:v0.9.2 -t acme/etcd:v0.9",
+		"bundle new-bundle -t acme/etcd:v0.9.5",
+		"bundle bundle -t acme/operator-bundle:v1.2.0",
 		"catalog catalog --server none --cache none -t released:v4.19", "bundle bundle -t acme/widget-bundle:v1.2.0"} {
 		args := strings.Fields("build " + image + " --push --use-http")
-		at := slices.Index(args, "-t") + 1
-		args[at] = registry.Host() + "/" + args[at]
+		for i := range args {
+			if args[i] == "-t" {
+				args[i+1] = registry.Host() + "/" + args[i+1]
+			}
+		}
 		done(t, dir, "bindery", args...)
 	}
 	return registry
@@ -123,7 +220,7 @@ func docsRegistry(t *testing.T, dir string) *testregistry.Registry {
 // The waivers of the documentation are valid, and accept what they name.
 func TestDocumentedWaivers(t *testing.T) {
 	dir := docsDir(t)
-	waivers := blockWith(t, readFile(t, "../../docs/guides/check.md"), "waivers:")
+	waivers := blockWith(t, "guides/check.md", "waivers:")
 	until := regexp.MustCompile(`until: .*`)
 	writeFile(t, filepath.Join(dir, "waivers.yaml"), until.ReplaceAllString(waivers, "until: 9999-12-31"))
 	got := runProgram(t, dir, "bindery", "check", "catalog", "--profile", "olmv1", "--skip", "olmv1.dependency",
@@ -158,5 +255,32 @@ func TestDocumentedFlags(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// The table of exit statuses on the page of the command line has those of the manual page.
+func TestDocumentedStatuses(t *testing.T) {
+	page := readFile(t, "../../docs/reference/cli.md")
+	_, table, _ := strings.Cut(page, "\n| status | meaning |\n")
+	table, _, _ = strings.Cut(table, "\n\n")
+	number := regexp.MustCompile(`\d+`)
+	documented := map[string]bool{}
+	for _, line := range strings.Split(table, "\n") {
+		for _, n := range number.FindAllString(strings.SplitN(line, "|", 3)[1], -1) {
+			documented[n] = true
+		}
+	}
+	known := map[string]bool{}
+	for _, s := range manSections() {
+		for _, item := range s.Items {
+			for _, n := range number.FindAllString(item[0], -1) {
+				if s.Title == "EXIT STATUS" {
+					known[n] = true
+				}
+			}
+		}
+	}
+	if len(known) < 5 || !maps.Equal(documented, known) {
+		t.Errorf("documented %v, in the manual page %v", documented, known)
 	}
 }

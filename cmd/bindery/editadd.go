@@ -142,11 +142,11 @@ func (p *program) fetchAdditions(c *cli.Context, refs []string,
 		return nil, nil, err
 	}
 	o.KeepGoing = permissive
-	status := cmdline.NewStatus(p.stderr, p.bars)
-	defer status.Close()
+	progress := p.progress()
+	defer progress.Close()
 	var fetched atomic.Int64
 	additions, err := render.BundlesAs(c.Context, refs, o, func(b render.FetchedBundle) (edit.Addition, error) {
-		status.Set(fmt.Sprintf("fetched %d of %d bundles", fetched.Add(1), len(refs)))
+		progress.Set(cmdline.State{What: "reading", Done: int(fetched.Add(1)), All: len(refs), Units: "bundles"})
 		return edit.NewAddition(b.Bundle, b.Image)
 	})
 	var failed interface{ Unwrap() []error }

@@ -120,7 +120,7 @@ func (p *program) indexTruncateCommand() *cli.Command {
 		Description: indexHelp + " Bundles are given by their image, or as PACKAGE/NAME." +
 			examples(
 				"bindery index deprecatetruncate -b etcd/etcdoperator.v0.9.2 -f oci:catalog.oci:v1 -t "+
-					"acme/catalog:v2 --explain"),
+					"example.com/acme/catalog:v2 --explain"),
 		Flags: indexFlags(true, []cli.Flag{
 			&cli.StringSliceFlag{Name: "bundles", Aliases: []string{"b"}, Usage: "deprecate `BUNDLES`"},
 		}, truncateFlags()),

@@ -69,12 +69,12 @@ func (p *program) indexExport(c *cli.Context) error {
 	if p.opm {
 		p.log.Info("export from the index", "index", index, "package", fmt.Sprint(packages))
 	}
-	status := cmdline.NewStatus(p.stderr, p.bars)
+	progress := p.progress()
 	done, err := export.Run(c.Context, index, folder, export.Options{
 		Render: o, Packages: packages,
 		Warn: func(_, message string) { p.log.Warn(message) },
 		Progress: func(done, total int, bundle string) {
-			status.Set(fmt.Sprintf("%d of %d bundles, %s", done, total, bundle))
+			progress.Set(cmdline.State{What: "exporting", Done: done, All: total, Units: "bundles", Now: bundle})
 		},
 		Ready: func(pkg string) {
 			if p.opm {
@@ -82,7 +82,7 @@ func (p *program) indexExport(c *cli.Context) error {
 			}
 		},
 	})
-	status.Close()
+	progress.Close()
 	if err != nil {
 		return p.opmMessage(notCatalog(index, err))
 	}

@@ -600,7 +600,7 @@ func bundlesOf(t *testing.T, dir string) string {
 	image := map[string]string{}
 	for _, line := range strings.Split(done(t, dir, "bindery", "list", "bundles", "database/index.db"), "\n")[1:] {
 		if words := strings.Fields(line); len(words) > 0 {
-			image[words[2]] = words[len(words)-1]
+			image[words[3]] = words[len(words)-1]
 		}
 	}
 	var b strings.Builder

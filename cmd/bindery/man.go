@@ -22,7 +22,9 @@ func (p *program) manCommand() *cli.Command {
 			"one of the whole program. --to writes the page of the program and one for each command." +
 			examples("bindery man", "bindery man build catalog", "bindery man --to man1"),
 		Flags: []cli.Flag{&cli.StringFlag{Name: "to", Usage: "write all pages to the directory `DIR`, which is made " +
-			"if it does not exist"}},
+			"if it does not exist"},
+			// For the documentation site.
+			&cli.BoolFlag{Name: "markdown", Hidden: true, Usage: "write the pages of --to in Markdown"}},
 		Action: p.man,
 	}
 }
@@ -34,6 +36,10 @@ func (p *program) man(c *cli.Context) error {
 		return cmdline.Usagef("--to must not be empty")
 	case dir != "" && len(names) > 0:
 		return cmdline.Usagef("--to writes the pages of all commands: give no COMMAND with it")
+	case c.Bool("markdown") && dir == "":
+		return cmdline.Usagef("--markdown needs --to")
+	case c.Bool("markdown"):
+		return writeMarkdownPages(c.App, dir)
 	case dir != "":
 		return writeManPages(c.App, dir)
 	}
@@ -45,6 +51,30 @@ func (p *program) man(c *cli.Context) error {
 		return cmdline.Usagef("%q has no commands", line.Name(c.App.HelpName))
 	}
 	return cmdline.WriteMan(p.stdout, c.App, line, manSections()...)
+}
+
+// writeMarkdownPages writes the page of the program, commands.md, and one for each of its commands to a directory.
+func writeMarkdownPages(app *cli.App, dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for _, l := range cmdline.Lines(app) {
+		if len(l.Path) > 1 {
+			continue
+		}
+		var page bytes.Buffer
+		if err := cmdline.WriteMarkdown(&page, app, l, manSections()...); err != nil {
+			return err
+		}
+		name := "commands"
+		if l.Leaf() != nil {
+			name = cmdline.PageName(app, l)
+		}
+		if err := atomicfs.WriteFile(filepath.Join(dir, name+".md"), page.Bytes(), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // writeManPages writes the page of each command to a directory.

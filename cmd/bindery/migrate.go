@@ -212,10 +212,10 @@ func (p *program) migrateOne(c *cli.Context, m *migration, imaged bool) (err err
 	if p.opm {
 		p.log.Info(fmt.Sprintf("rendering index %q as file-based catalog", src))
 	}
-	status := cmdline.NewStatus(p.stderr, p.bars)
+	progress := p.progress()
 	m.o.Report = reportFile != ""
-	m.o.Progress = func(step migrate.Step, n int, pkg string) {
-		status.Set(fmt.Sprintf("%s package %d, %s", step, n, pkg))
+	m.o.Progress = func(step migrate.Step, n, all int, pkg string) {
+		progress.Set(cmdline.State{What: string(step), Done: n, All: all, Units: "packages", Now: pkg})
 	}
 	var report *migrate.Report
 	var copied *copiedImage
@@ -224,7 +224,7 @@ func (p *program) migrateOne(c *cli.Context, m *migration, imaged bool) (err err
 	} else {
 		report, err = migrate.Run(c.Context, src, out, m.o)
 	}
-	status.Close()
+	progress.Close()
 	if report != nil && reportFile != "" {
 		if rerr := p.writeAccount("report", reportFile, report); rerr != nil {
 			return p.opmMessage(errors.Join(err, rerr))

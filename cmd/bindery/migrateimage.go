@@ -77,7 +77,7 @@ func (p *program) migrateImage(c *cli.Context, m *migration, src, out string,
 		copied.image, err = p.assemble(&o, func() (*build.Image, error) {
 			return m.spec.Migrated(c.Context, prepared,
 				indeximage.Migrated{From: from, Work: work.Dir(), Jobs: c.Int("jobs"), Warn: p.warnAt,
-					Events: o.Events})
+					Planned: o.Planned, Events: o.Events})
 		})
 		if err != nil {
 			return nil, nil, withServerHint(err)

@@ -64,10 +64,9 @@ type migrationList struct {
 	dir   string // of the reports
 	inner int    // concurrency inside one migration
 	// part names the part of the list that is done; empty for all of it.
-	part  string
-	ended int
-	// status shows the progress of the list on a terminal.
-	status *cmdline.Status
+	part     string
+	ended    int
+	progress *cmdline.Progress
 }
 
 // migrateList runs the migrations of a list.
@@ -127,7 +126,7 @@ func (p *program) migrateList(c *cli.Context, m *migration) (err error) {
 	}
 	defer func() { err = errors.Join(err, work.Close()) }()
 	p.embedded.CacheLayers(work.Dir())
-	l.status = cmdline.NewStatus(p.stderr, p.bars)
+	l.progress = p.progress()
 	outcomes, err := jobs.Run(c.Context, l.lines, jobs.Options{
 		Dir: l.dir, Part: l.part, Jobs: atOnce, KeepGoing: l.flags.keepGoing, Verify: m.o.Verify,
 		Overwrite: l.flags.overwrite,
@@ -135,7 +134,7 @@ func (p *program) migrateList(c *cli.Context, m *migration) (err error) {
 		Migrate: l.migrate, Done: l.report,
 		Class: func(err error) int { return int(cmdline.Classify(withClass(err))) },
 	})
-	l.status.Close()
+	l.progress.Close()
 	if errors.Is(err, jobs.ErrBusy) {
 		return &cmdline.Error{Class: cmdline.ClassLocal, Object: l.dir, Err: err,
 			Hint: "use another --report-dir for another list"}

@@ -20,7 +20,7 @@ import (
 // report logs the result of a migration in one line.
 func (l *migrationList) report(o *jobs.Outcome) {
 	l.ended++
-	l.status.Set(fmt.Sprintf("%d of %d done", l.ended, len(l.lines)))
+	l.progress.Set(cmdline.State{What: "migrating", Done: l.ended, All: len(l.lines), Units: "indexes"})
 	text := fmt.Sprintf("[%d/%d] line %d, %s: ", l.ended, len(l.lines), o.Number, redact.Text(o.Source))
 	switch o.State {
 	case jobs.Failed:

@@ -171,12 +171,12 @@ func (p *program) deleteImages(c *cli.Context, list *mirror.DeleteList, t images
 	if err != nil {
 		return err
 	}
-	bar := cmdline.NewTally(p.stderr, p.bars)
-	defer bar.Close()
+	progress := p.progress()
+	defer progress.Close()
 	done := 0
 	all, err := mirror.Delete(c.Context, list, t, remote, func(d mirror.Deleted) {
 		done++
-		bar.Set(cmdline.TallyState{Done: done, All: len(list.Items)})
+		progress.Set(cmdline.State{What: "deleting", Done: done, All: len(list.Items), Units: "images"})
 		p.log.Debug("image", "reference", d.Reference, "status", d.Status)
 	})
 	if errors.Is(err, images.ErrNoDelete) {

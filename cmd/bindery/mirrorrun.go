@@ -197,17 +197,13 @@ func (p *program) mirrorTime(now time.Time) (time.Time, error) {
 
 // runMirror runs with progress on a terminal.
 func (p *program) runMirror(ctx context.Context, o mirror.Options) (*mirror.Account, error) {
-	bar := cmdline.NewTally(p.stderr, p.bars)
-	defer bar.Close()
-	last := time.Now()
+	progress := p.progress()
+	defer progress.Close()
 	o.Events = func(e mirror.Event) {
-		bar.Set(cmdline.TallyState{Done: e.Images, All: e.AllImages, Bytes: e.Bytes, AllBytes: e.AllBytes})
+		progress.Set(cmdline.State{What: "mirroring", Done: e.Images, All: e.AllImages, Units: "images", Bytes: e.Bytes,
+			AllBytes: e.AllBytes})
 		if e.Image != "" && e.Err == nil {
 			p.log.Debug("image", "source", e.Image, "status", e.Status)
-		}
-		if !p.bars && time.Since(last) > 30*time.Second {
-			last = time.Now()
-			p.log.Info(fmt.Sprintf("%d of %s, %s", e.Images, count(e.AllImages, "image"), cmdline.FormatSize(e.Bytes)))
 		}
 	}
 	account, err := mirror.Run(ctx, o)

@@ -9,6 +9,8 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/declcfg/edit"
+	"github.com/operator-bindery/bindery/internal/printable"
+	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/render"
 	"github.com/operator-bindery/bindery/sqlite"
 )
@@ -72,6 +74,9 @@ func (p *program) render(c *cli.Context) (err error) {
 		}
 	}
 	o.ResolveDigests = c.Bool("resolve-digests")
+	if refs := c.Args().Slice(); len(refs) > 1 && !p.opm {
+		o.Opened = p.inTurn(refs)
+	}
 	blobs, err := render.References(c.Context, c.Args().Slice(), o)
 	if err != nil {
 		return p.opmMessage(err)
@@ -108,6 +113,28 @@ func (p *program) compat(c *cli.Context) (sqlite.Compat, error) {
 		return sqlite.CompatNone, nil
 	}
 	return "", cmdline.Usagef("invalid --compat value %q, expected (opm)", c.String("compat"))
+}
+
+// inTurn returns a function that logs references as they are read, numbered and in the order given, whatever the order
+// in which their images are opened.
+func (p *program) inTurn(refs []string) func(render.OpenedImage) {
+	lines, next := make([]string, len(refs)), 0
+	for i, ref := range refs {
+		if kind, err := render.Classify(ref); err == nil && kind != render.Image {
+			lines[i] = string(kind)
+		}
+	}
+	return func(opened render.OpenedImage) {
+		for i, ref := range refs {
+			if lines[i] == "" && ref == opened.Reference {
+				lines[i] = fmt.Sprintf("%s %s", opened.Kind, opened.Digest)
+				break
+			}
+		}
+		for ; next < len(refs) && lines[next] != ""; next++ {
+			p.log.Info(printable.Text(fmt.Sprintf("%d/%d %s: %s", next+1, len(refs), redact.Text(refs[next]), lines[next])))
+		}
+	}
 }
 
 // opened logs an image that was opened.

@@ -158,20 +158,11 @@ func (p *program) copyImage(ctx context.Context, image *build.Image, dests []ima
 	if err := p.supplies.read(ctx, image, len(dests) > 0); err != nil || len(dests) == 0 {
 		return nil, err
 	}
-	progress := cmdline.NewProgress(p.stderr, p.bars)
-	defer progress.Close()
+	moved := p.moved()
 	o := p.copyOptions(c)
 	o.Checked = check
 	o.Events = func(e images.Event) {
-		id := e.Destination + " " + string(e.Blob)
-		switch e.Kind {
-		case images.EventBlobStart:
-			progress.Add("copying", e.Size)
-		case images.EventBlobProgress:
-			progress.Set(id, e.Done)
-		case images.EventBlobDone:
-			progress.Set(id, e.Size)
-		}
+		moved.event("writing", e)
 		p.logEvent(e)
 	}
 	results, err := image.Copy(ctx, dests, o)

@@ -162,13 +162,13 @@ func TestTemplateCommands(t *testing.T) {
 	}{
 		{"template render template.yaml", 0, ""},
 		{"template render broken.yaml", 1,
-			"error: 3 problems:\n  broken.yaml:2: unknown field \"name\"\n  broken.yaml:4: unexpected fields present " +
+			"error: 3 problems:\n  broken.yaml:2:7: unknown field \"name\"\n  broken.yaml:4:3: unexpected fields present " +
 				"in basic template bundle: name"},
 		{"template render images.yaml", 1,
-			"error: 2 problems:\n  images.yaml:3: render reference \"cat\": the reference is a local catalog " +
-				"directory: use docker://cat for the image\n  images.yaml:4: "},
+			"error: 2 problems:\n  images.yaml:3:31: render reference \"cat\": the reference is a local catalog " +
+				"directory: use docker://cat for the image\n  images.yaml:4:31: "},
 		{"template render catalog.yaml", 1,
-			"catalog.yaml:3: render reference \"oci:catalog.oci:v1\": cannot render catalog image: not allowed"},
+			"catalog.yaml:3:31: render reference \"oci:catalog.oci:v1\": cannot render catalog image: not allowed"},
 		{"template render semver template.yaml", 1, "unknown field \"entries\""},
 		{"template render sevmer template.yaml", 1,
 			"invalid template type \"sevmer\", must be one of: [basic semver substitutes]"},

@@ -110,6 +110,7 @@ func run(t *testing.T, s rules.CatalogSubject, o rules.Options) *rules.Report {
 
 func lines(r *rules.Report) (out []string) {
 	for _, f := range r.Findings {
+		f.Column = 0 // TestColumns has those
 		out = append(out, fmt.Sprintf("%s %s", f.Rule, f.Place()))
 	}
 	return out

@@ -126,7 +126,7 @@ func TestCompat(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(warned) != 4 || !slices.Contains(warned, `t.yaml:6: unknown field "note" in basic template bundle`) {
+	if len(warned) != 4 || !slices.Contains(warned, `t.yaml:6:9: unknown field "note" in basic template bundle`) {
 		t.Errorf("warned %q", warned)
 	}
 	if c, err := tmpl.Render(t.Context(), template.RenderOptions{Render: (&registry{}).render}); err != nil ||
@@ -214,7 +214,7 @@ func TestReading(t *testing.T) {
 func TestErrorText(t *testing.T) {
 	_, err := template.Parse(t.Context(), strings.NewReader("schema: olm.template.basic\nx: 1\nz: 1\n"),
 		template.ParseOptions{Name: "t.yaml"})
-	if want := "2 problems:\nt.yaml:2: unknown field \"x\"\nt.yaml:3: unknown field \"z\""; err == nil ||
+	if want := "2 problems:\nt.yaml:2:4: unknown field \"x\"\nt.yaml:3:4: unknown field \"z\""; err == nil ||
 		err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

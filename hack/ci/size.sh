@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Fails if a server program is larger than its budget: that of the largest platform, s390x, and some two per cent.
 set -euo pipefail
-budget=${SERVER_BUDGET_MB:-23.3}
+# 0.8 MB of it read the Markdown of descriptions and make the pages.
+budget=${SERVER_BUDGET_MB:-24.1}
 over=0
 for arch in amd64 arm64 ppc64le s390x; do
     bytes=$(stat -c %s "dist/opm-server-linux-$arch")

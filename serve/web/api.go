@@ -9,8 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/operator-bindery/bindery/declcfg"
 )
 
 // jsonLines is catalogd's media type.
@@ -169,37 +167,58 @@ func (s *Site) serveIcon(c *Content, w http.ResponseWriter, r *http.Request) {
 		busy(w)
 		return
 	}
-	icon, err := s.readIcon(c, b)
-	kind := iconType(icon)
+	icon, err := s.readIcon(c, b, acceptsGzip(r.Header) && r.Header.Get("Range") == "")
 	switch {
 	case err != nil:
 		s.log.Error("an icon cannot be read", "error", err)
 		fail(w, http.StatusInternalServerError, "the package cannot be read")
 		return
-	case kind == "":
+	case icon.kind == "":
 		notFound(w, r)
 		return
 	}
-	sent, ok := s.reserve(w, len(icon.Data))
+	sent, ok := s.reserve(w, len(icon.data))
 	defer sent()
 	if !ok {
 		busy(w)
 		return
 	}
 	h := w.Header()
-	h.Set("Content-Type", kind)
+	h.Set("Content-Type", icon.kind)
 	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; sandbox; frame-ancestors 'none'")
 	h.Set("Cache-Control", "no-cache")
+	if r.URL.Query().Get("v") == c.version() {
+		h.Set("Cache-Control", "public, max-age=86400, immutable")
+	}
 	h.Set("ETag", c.etag())
-	http.ServeContent(w, r, "", c.modified, bytes.NewReader(icon.Data))
+	if icon.zipped {
+		h.Set("ETag", strings.TrimSuffix(c.etag(), `"`)+`-gzip"`)
+		h.Set("Content-Encoding", "gzip")
+	}
+	http.ServeContent(w, r, "", c.modified, bytes.NewReader(icon.data))
 }
 
-// readIcon reads the icon of a package, which may be nil, and ends the turn.
-func (s *Site) readIcon(c *Content, b *blob) (*declcfg.Icon, error) {
+// picture is an icon as it is sent.
+type picture struct {
+	kind   string // the media type; empty for one that is not shown
+	data   []byte
+	zipped bool
+}
+
+// readIcon reads the icon of a package, compressed if that is asked for and makes it smaller, and ends the turn.
+func (s *Site) readIcon(c *Content, b *blob, zip bool) (picture, error) {
 	defer s.next()
 	pkg, err := c.pkg(b)
 	if err != nil {
-		return nil, err
+		return picture{}, err
 	}
-	return pkg.Icon, nil
+	kind := iconType(pkg.Icon)
+	if kind == "" {
+		return picture{}, nil
+	}
+	p := picture{kind: kind, data: pkg.Icon.Data}
+	if zip && kind == "image/svg+xml" && len(p.data) >= smallest { // the other kinds are compressed
+		p.data, p.zipped = s.zips.all(p.data), true
+	}
+	return p, nil
 }

@@ -42,7 +42,8 @@ var facets = []facet{
 		}
 		return levels[s.level-1 : s.level]
 	}},
-	{key: "mode", label: "Install mode", ranked: installModes, values: func(s *packageSummary) []string { return s.modes }},
+	{key: "mode", label: "Install mode", ranked: installModes,
+		values: func(s *packageSummary) []string { return s.modes }},
 	{key: "feature", label: "Infrastructure features", values: func(s *packageSummary) []string { return s.features }},
 }
 
@@ -101,8 +102,8 @@ type found struct {
 	facets   [][]facetValue // by facet: all values that occur in the catalog
 }
 
-// choose returns the packages that a choice asks for, and for each value of each facet how many packages have it of those
-// that the other facets and the search leave.
+// choose returns the packages that a choice asks for, and for each value of each facet how many packages have it of
+// those that the other facets and the search leave.
 func (c *Content) choose(want choice) found {
 	var out found
 	counts := make([]map[string]*facetValue, len(facets))

@@ -30,16 +30,19 @@ func catalogOf(t testing.TB, all []operator) *Content {
 		for _, blob := range []object{
 			{"schema": "olm.package", "name": o.name, "defaultChannel": "stable"},
 			{"schema": "olm.channel", "package": o.name, "name": "stable", "entries": []object{{"name": bundle}}},
-			{"schema": "olm.bundle", "package": o.name, "name": bundle, "image": "example.test/" + o.name, "properties": []object{
-				{"type": "olm.package", "value": object{"packageName": o.name, "version": "1.0.0"}},
-				{"type": "olm.gvk", "value": object{"group": "x.test", "version": "v1", "kind": o.kind}},
-				{"type": "olm.csv.metadata", "value": object{
-					"displayName": o.title, "provider": object{"name": o.provider}, "keywords": []string{o.keyword},
-					"installModes":    []object{{"type": o.mode, "supported": true}, {"type": "Other", "supported": true}},
-					"crdDescriptions": object{}, "apiServiceDefinitions": object{},
-					"annotations": object{"categories": o.categories, "capabilities": o.level, "createdAt": o.created,
-						"description": o.about, "features.operators.openshift.io/" + o.feature: "true"}}},
-			}},
+			{"schema": "olm.bundle", "package": o.name, "name": bundle, "image": "example.test/" + o.name,
+				"properties": []object{
+					{"type": "olm.package", "value": object{"packageName": o.name, "version": "1.0.0"}},
+					{"type": "olm.gvk", "value": object{"group": "x.test", "version": "v1", "kind": o.kind}},
+					{"type": "olm.csv.metadata", "value": object{
+						"displayName": o.title, "provider": object{"name": o.provider}, "keywords": []string{o.keyword},
+						"installModes": []object{{"type": o.mode, "supported": true},
+							{"type": "Other", "supported": true}},
+						"crdDescriptions": object{}, "apiServiceDefinitions": object{},
+						"annotations": object{"categories": o.categories, "capabilities": o.level,
+							"createdAt":   o.created,
+							"description": o.about, "features.operators.openshift.io/" + o.feature: "true"}}},
+				}},
 		} {
 			if err := enc.Encode(blob); err != nil {
 				t.Fatal(err)
@@ -50,9 +53,11 @@ func catalogOf(t testing.TB, all []operator) *Content {
 }
 
 var threeOperators = []operator{
-	{"rabbitmq-cluster-operator", "Message Queues", "VMware", "Streaming & Messaging", "full lifecycle", "2024-03-03T10:00:00Z",
+	{"rabbitmq-cluster-operator", "Message Queues", "VMware", "Streaming & Messaging", "full lifecycle",
+		"2024-03-03T10:00:00Z",
 		"RabbitmqCluster", "AllNamespaces", "amqp", "Runs brokers", "disconnected"},
-	{"pg", "Postgres", "acme", "Database, Storage", "Basic Install", "2026-01-02", "PostgresCluster", "OwnNamespace", "sql",
+	{"pg", "Postgres", "acme", "Database, Storage", "Basic Install", "2026-01-02", "PostgresCluster", "OwnNamespace",
+		"sql",
 		"A database that sends messages", "fips-compliant"},
 	{"zeta", "", "Acme", "database", "Unheard Of", "soon", "Zeta", "AllNamespaces", "amqp-1.0", "Last", "none"},
 }
@@ -125,8 +130,9 @@ func TestFacetCounts(t *testing.T) {
 			}
 		}
 	}
-	for value, count := range map[string]int{"provider=acme": 2, "provider=VMware": 1, "category=Streaming & Messaging": 0,
-		"category=Database": 2, "category=Storage": 1, "level=Basic Install": 1, "level=Full Lifecycle": 0,
+	for value, count := range map[string]int{"provider=acme": 2, "provider=VMware": 1,
+		"category=Streaming & Messaging": 0,
+		"category=Database":              2, "category=Storage": 1, "level=Basic Install": 1, "level=Full Lifecycle": 0,
 		"mode=AllNamespaces": 1, "mode=OwnNamespace": 1, "feature=FIPS": 1} {
 		if got, ok := all[value]; !ok || got != count {
 			t.Errorf("%s: %d %v, want %d", value, got, ok, count)
@@ -143,8 +149,9 @@ func TestFacetCounts(t *testing.T) {
 // Dates are shown as people write them.
 func TestDates(t *testing.T) {
 	for in, want := range map[string]string{"2024-03-03T10:00:00Z": "2024-03-03", "2024-03-03": "2024-03-03",
-		"2024-03-03 10:00:00": "2024-03-03", "2022-06-15T23:28:40-03:00": "2022-06-16", "2024-03-03 10:00:00Z": "2024-03-03",
-		"2024-03-03T10:00Z": "2024-03-03", "soon": "", "": "", "0001-01-01T00:00:00Z": ""} {
+		"2024-03-03 10:00:00": "2024-03-03", "2022-06-15T23:28:40-03:00": "2022-06-16",
+		"2024-03-03 10:00:00Z": "2024-03-03",
+		"2024-03-03T10:00Z":    "2024-03-03", "soon": "", "": "", "0001-01-01T00:00:00Z": ""} {
 		got, ok := date(in)
 		if s := got.Format("2006-01-02"); ok != (want != "") || ok && s != want {
 			t.Errorf("%q: %s %v", in, s, ok)
@@ -154,7 +161,8 @@ func TestDates(t *testing.T) {
 	if !strings.Contains(body, `<time datetime="2024-03-03">3 March 2024</time>`) {
 		t.Error("the date is not there")
 	}
-	if body := get(t, siteOf(t, catalogOf(t, threeOperators)).URL+"/package?name=zeta").body; !strings.Contains(body, "soon") {
+	if body := get(t, siteOf(t, catalogOf(t, threeOperators)).URL+"/package?name=zeta").body; !strings.Contains(body,
+		"soon") {
 		t.Error("a date that cannot be read is not shown as it is")
 	}
 }
@@ -164,8 +172,10 @@ func manyOperators(n int) []operator {
 	var all []operator
 	for i := range n {
 		all = append(all, operator{fmt.Sprintf("operator-%d-of-many", i), fmt.Sprintf("Operator number %d", i),
-			fmt.Sprintf("Provider %d, Inc.", i%97), []string{"Database", "Networking, Security", "Storage", "Monitoring"}[i%4],
-			levels[i%5], fmt.Sprintf("20%02d-%02d-01", 10+i%16, 1+i%12), fmt.Sprintf("Kind%dCluster", i), installModes[i%4],
+			fmt.Sprintf("Provider %d, Inc.", i%97),
+			[]string{"Database", "Networking, Security", "Storage", "Monitoring"}[i%4],
+			levels[i%5], fmt.Sprintf("20%02d-%02d-01", 10+i%16, 1+i%12), fmt.Sprintf("Kind%dCluster", i),
+			installModes[i%4],
 			fmt.Sprintf("key%d", i*7919%1000), fmt.Sprintf("%x is what operator %d does for %x in a cluster, "+
 				"and this is a description of the usual length for a card.", i*2654435761, i, i*40503), "disconnected"})
 	}
@@ -207,7 +217,8 @@ func TestFirstPageIsSmall(t *testing.T) {
 func TestAddressThatIsNotThere(t *testing.T) {
 	server := siteOf(t, catalogOf(t, threeOperators)).URL
 	a := get(t, server+"/nothing", "Accept", "text/html,*/*")
-	if d := parsePage(t, a.body); a.code != http.StatusNotFound || d.check() != nil || !strings.Contains(d.text, "Not found") {
+	if d := parsePage(t, a.body); a.code != http.StatusNotFound || d.check() != nil || !strings.Contains(d.text,
+		"Not found") {
 		t.Errorf("%d %v %.300s", a.code, d.check(), a.body)
 	}
 	if a := get(t, server+"/nothing"); a.code != http.StatusNotFound || a.body != "404 page not found\n" {
@@ -217,7 +228,8 @@ func TestAddressThatIsNotThere(t *testing.T) {
 
 // The pages show the title that the server has for the catalog, and by default none of its source.
 func TestTitle(t *testing.T) {
-	for title, want := range map[string]string{"": DefaultTitle, " ": DefaultTitle, "Tools <of> Acme": "Tools <of> Acme"} {
+	for title, want := range map[string]string{"": DefaultTitle, " ": DefaultTitle,
+		"Tools <of> Acme": "Tools <of> Acme"} {
 		s := New(Options{Title: title})
 		s.SetContent(catalogOf(t, threeOperators))
 		w := httptest.NewRecorder()

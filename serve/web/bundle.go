@@ -31,7 +31,7 @@ func bundlePage(p *page) error {
 	title := cmp.Or(v.version(b.Name), name(b.Name))
 	p.open(v.summary.heading()+" "+title, crumb{name(pkg), link("package", "name", pkg)}, crumb{text: name(b.Name)})
 	p.put(`<div class="title">`)
-	p.icon(v.summary, 56)
+	p.icon(v.summary, 56, false)
 	p.put(`<div><h1>{} <span class="v">{}</span></h1><p class="id">{}</p></div></div>`+"\n", v.summary.heading(), title,
 		name(b.Name))
 	p.deprecation(v, declcfg.Reference{Schema: declcfg.SchemaPackage}, "The package is deprecated.")
@@ -68,7 +68,7 @@ func (p *page) upgrades(v *view, bundle string) {
 		return
 	}
 	p.put(
-		`<div class="scroll" tabindex="0" role="region" aria-labelledby="upgrades"><table><thead><tr><th scope="col">Channel</th><th scope="col">Upgrades from</th><th scope="col">Upgraded by</th></tr></thead><tbody>` + "\n")
+		`<div class="scroll" tabindex="0" role="group" aria-labelledby="upgrades"><table><thead><tr><th scope="col">Channel</th><th scope="col">Upgrades from</th><th scope="col">Upgraded by</th></tr></thead><tbody>` + "\n")
 	for i := range v.Channels {
 		ch := &v.Channels[i]
 		at := slices.IndexFunc(ch.Entries, func(e declcfg.ChannelEntry) bool { return e.Name == bundle })
@@ -138,7 +138,7 @@ func (p *page) apis(title, id literal, b *declcfg.Bundle, kind string, facts *cs
 // section begins a section with a table.
 func (p *page) section(title, id literal) {
 	p.put(`<section aria-labelledby="` + id + `"><h2 id="` + id + `">` + title +
-		`</h2><div class="scroll" tabindex="0" role="region" aria-labelledby="` + id + `"><table>` + "\n")
+		`</h2><div class="scroll" tabindex="0" role="group" aria-labelledby="` + id + `"><table>` + "\n")
 }
 
 // describe returns the description of an API.

@@ -52,6 +52,9 @@ func (b *blob) owner() string {
 // etag returns the entity tag of everything that depends only on the catalog.
 func (c *Content) etag() string { return `"` + hex.EncodeToString(c.digest[:16]) + `"` }
 
+// version returns what the addresses of icons contain, so that browsers may keep these until the catalog changes.
+func (c *Content) version() string { return hex.EncodeToString(c.digest[:6]) }
+
 // KeepTime takes the modification time of another content with the same bytes, so that a reload changes nothing for
 // clients with conditional requests. It must be called before the content is used.
 func (c *Content) KeepTime(old *Content) {

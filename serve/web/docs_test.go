@@ -36,7 +36,7 @@ func TestQueriesOfTheDocumentation(t *testing.T) {
 	t.Cleanup(func() { c.Close() })
 	server := siteOf(t, c).URL
 	documentedMetas(t, server, strings.Split(string(text), "\n"))
-	const command = "    $ curl -s localhost:8080/api/v1/graphql -d '"
+	const command = "$ curl -s localhost:8080/api/v1/graphql -d '"
 	n := 0
 	lines := strings.Split(string(text), "\n")
 	for i, line := range lines {
@@ -46,7 +46,7 @@ func TestQueriesOfTheDocumentation(t *testing.T) {
 		}
 		n++
 		body = strings.TrimSuffix(body, "'")
-		if got := posted(t, server+"/api/v1/graphql", body).body; "    "+got != lines[i+1]+"\n" {
+		if got := posted(t, server+"/api/v1/graphql", body).body; got != lines[i+1]+"\n" {
 			t.Errorf("%s\ngot  %swant %s", body, got, lines[i+1])
 		}
 	}
@@ -59,7 +59,7 @@ func TestQueriesOfTheDocumentation(t *testing.T) {
 func documentedMetas(t *testing.T, server string, lines []string) {
 	t.Helper()
 	command := regexp.MustCompile(
-		`^    \$ curl -s 'localhost:8080(/api/v1/metas\?[^']*)' \| jq -c '\[\.name, \.entries\[-1\]\.name\]'$`)
+		`^\$ curl -s 'localhost:8080(/api/v1/metas\?[^']*)' \| jq -c '\[\.name, \.entries\[-1\]\.name\]'$`)
 	n := 0
 	for i, line := range lines {
 		m := command.FindStringSubmatch(line)
@@ -83,7 +83,7 @@ func documentedMetas(t *testing.T, server string, lines []string) {
 			} else if err != nil {
 				t.Fatal(err)
 			}
-			got := fmt.Sprintf("    [%q,%q]", channel.Name, channel.Entries[len(channel.Entries)-1].Name)
+			got := fmt.Sprintf("[%q,%q]", channel.Name, channel.Entries[len(channel.Entries)-1].Name)
 			if lines[i+1+k] != got {
 				t.Errorf("%s\ngot  %s\nwant %s", line, got, lines[i+1+k])
 			}

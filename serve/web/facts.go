@@ -78,12 +78,14 @@ func (f *csv) modes() []string {
 	return out
 }
 
-// featureNames are the readable names of annotations features.operators.openshift.io/NAME, and of the elements of the older
-// operators.openshift.io/infrastructure-features.
+// featureNames are the readable names of annotations features.operators.openshift.io/NAME, and of the elements of the
+// older operators.openshift.io/infrastructure-features.
 var featureNames = map[string]string{
-	"disconnected": "Disconnected", "fips-compliant": "FIPS", "fips": "FIPS", "proxy-aware": "Proxy-aware", "cnf": "CNF",
+	"disconnected": "Disconnected", "fips-compliant": "FIPS", "fips": "FIPS", "proxy-aware": "Proxy-aware",
+	"cnf": "CNF",
 	"cni": "CNI", "csi": "CSI", "tls-profiles": "TLS profiles", "single-node": "Single node",
-	"token-auth-aws": "Token auth (AWS)", "token-auth-azure": "Token auth (Azure)", "token-auth-gcp": "Token auth (GCP)",
+	"token-auth-aws": "Token auth (AWS)", "token-auth-azure": "Token auth (Azure)",
+	"token-auth-gcp": "Token auth (GCP)",
 }
 
 // features returns the infrastructure features of an operator.
@@ -112,7 +114,8 @@ func (f *csv) created() (time.Time, bool) { return date(f.Annotations["createdAt
 // date reads the dates that occur in catalogs.
 func date(s string) (time.Time, bool) {
 	s = strings.TrimSpace(s)
-	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05",
+	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02 15:04:05Z07:00",
+		"2006-01-02 15:04:05",
 		time.DateOnly, "2006-01-02T15:04Z07:00", "2006-01-02T15:04", "2006/01/02", time.RFC1123, time.RFC1123Z,
 		"2006-01-02 15:04:05 -0700 MST", time.UnixDate} {
 		if t, err := time.Parse(layout, s); err == nil && t.Year() > 1970 && t.Year() < 10_000 {

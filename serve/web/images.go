@@ -97,7 +97,7 @@ func (p *page) useTable(s *packageSummary, uses map[string]use, titled bool) {
 		p.put(`<h2><a href="{}">{}</a></h2>`, link("package", "name", s.name), s.heading())
 	}
 	p.put(
-		`<div class="scroll" tabindex="0" role="region" aria-label="Images of {}"><table class="images"><thead><tr><th scope="col">Image</th><th scope="col">Kind</th><th scope="col" class="n">Bundles</th></tr></thead><tbody>`+"\n", s.heading())
+		`<div class="scroll" tabindex="0" role="group" aria-label="Images of {}"><table class="images"><thead><tr><th scope="col">Image</th><th scope="col">Kind</th><th scope="col" class="n">Bundles</th></tr></thead><tbody>`+"\n", s.heading())
 	order := slices.SortedFunc(maps.Keys(uses), func(a, b string) int {
 		return cmp.Or(-compareBool(uses[a].bundle, uses[b].bundle), cmp.Compare(a, b))
 	})

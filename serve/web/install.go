@@ -15,7 +15,10 @@ const (
 )
 
 // manifests are what one applies to install a package.
-type manifests struct{ v0, v1 string }
+type manifests struct {
+	v0, v1 string
+	mode   string // the install mode of v0
+}
 
 // plainScalar are the strings that are the same in YAML without quotes.
 var plainScalar = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9._/-]*$`)
@@ -71,12 +74,15 @@ func install(pkg, channel string, f *csv) manifests {
 	v0.add("apiVersion: v1", "kind: Namespace", "metadata:", "  name: "+scalar(namespace), "---",
 		"apiVersion: operators.coreos.com/v1", "kind: OperatorGroup", "metadata:", "  name: "+scalar(objectName(pkg)),
 		"  namespace: "+scalar(namespace))
+	mode := "AllNamespaces"
 	switch {
 	case all:
 		v0.add("spec: {} # all namespaces")
 	case slices.Contains(modes, "OwnNamespace"):
+		mode = "OwnNamespace"
 		v0.add("spec:", "  targetNamespaces:", "  - "+scalar(namespace))
 	default:
+		mode = "SingleNamespace"
 		v0.add("spec:", "  targetNamespaces:", "  - default # the namespace that the operator is for")
 	}
 	v0.add("---", "apiVersion: operators.coreos.com/v1alpha1", "kind: Subscription", "metadata:",
@@ -86,7 +92,8 @@ func install(pkg, channel string, f *csv) manifests {
 	v1.add("apiVersion: v1", "kind: Namespace", "metadata:", "  name: "+scalar(namespace), "---",
 		"apiVersion: v1", "kind: ServiceAccount", "metadata:", "  name: "+scalar(account),
 		"  namespace: "+scalar(namespace), "---", "apiVersion: olm.operatorframework.io/v1", "kind: ClusterExtension",
-		"metadata:", "  name: "+scalar(objectName(pkg)), "spec:", "  namespace: "+scalar(namespace), "  serviceAccount:",
+		"metadata:", "  name: "+scalar(objectName(pkg)), "spec:", "  namespace: "+scalar(namespace),
+		"  serviceAccount:",
 		"    name: "+scalar(account))
 	v1.add("  source:", "    sourceType: Catalog", "    catalog:", "      packageName: "+scalar(pkg))
 	if channel != "" {
@@ -94,7 +101,7 @@ func install(pkg, channel string, f *csv) manifests {
 	}
 	v1.add("      selector:", "        matchLabels:",
 		"          olm.operatorframework.io/metadata.name: "+placeholderSource)
-	return manifests{v0.String(), v1.String()}
+	return manifests{v0.String(), v1.String(), mode}
 }
 
 // yamlText is YAML being written.
@@ -114,11 +121,9 @@ func (p *page) installSection(v *view, f *csv) {
 <p>Replace <code>my-catalog</code> by the name that this catalog has in your cluster, and apply the manifests with
 <code>kubectl apply -f</code>.</p>
 <details open><summary>OLM v0: Subscription</summary>
-<p><code>source</code> and <code>sourceNamespace</code> are the name and the namespace of the CatalogSource that serves this
-catalog; on OpenShift the namespace is <code>openshift-marketplace</code>.`)
-	if len(modes) > 0 {
-		p.put(` The OperatorGroup has one of the supported install modes: {}.`, name(strings.Join(modes, ", ")))
-	}
+<p><code>source</code> and <code>sourceNamespace</code> are the name and the namespace of the CatalogSource that serves
+this catalog; on OpenShift the namespace is <code>openshift-marketplace</code>.`)
+	p.put(` The OperatorGroup is for the install mode {}.`, m.mode)
 	if len(modes) == 0 || slices.Contains(modes, "AllNamespaces") {
 		p.put(` Where a namespace has such an OperatorGroup already, as <code>operators</code> or
 <code>openshift-operators</code>, the Subscription in it is enough.`)
@@ -139,6 +144,6 @@ bundle: bind it to a ClusterRole that has them.`)
 
 // snippet shows manifests; the page's script adds a button that copies them.
 func (p *page) snippet(label, text string) {
-	p.put(`<div class="snippet" data-copy="{}"><pre tabindex="0" role="group" aria-label="Manifests with a {}"><code>{}</code></pre></div>`+
-		"\n", label, label, text)
+	p.put(`<div class="snippet" data-copy="{}"><pre tabindex="0" role="group" aria-label="Manifests with a {}">`+
+		`<code>{}</code></pre></div>`+"\n", label, label, text)
 }

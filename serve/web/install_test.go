@@ -88,7 +88,8 @@ func TestInstall(t *testing.T) {
 				t.Fatalf("kinds %q", kinds)
 			}
 			extension := all[2]
-			if extension.Spec.Namespace != test.namespace || extension.Spec.ServiceAccount.Name != all[1].Metadata.Name ||
+			if extension.Spec.Namespace != test.namespace ||
+				extension.Spec.ServiceAccount.Name != all[1].Metadata.Name ||
 				all[1].Metadata.Namespace != test.namespace {
 				t.Errorf("%+v", extension)
 			}
@@ -111,7 +112,8 @@ func TestInstall(t *testing.T) {
 				t.Fatal(err)
 			}
 			catalog := source.Spec.Source.Catalog
-			if source.Spec.Source.SourceType != "Catalog" || catalog.PackageName != test.pkg || len(catalog.Channels) != 1 ||
+			if source.Spec.Source.SourceType != "Catalog" || catalog.PackageName != test.pkg ||
+				len(catalog.Channels) != 1 ||
 				catalog.Channels[0] != channel ||
 				catalog.Selector.MatchLabels["olm.operatorframework.io/metadata.name"] != "my-catalog" {
 				t.Errorf("%+v", source)

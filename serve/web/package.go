@@ -49,7 +49,7 @@ func packagePage(p *page) error {
 	p.put(`</div><aside aria-labelledby="facts"><h2 class="unseen" id="facts">Facts</h2><dl class="facts">`)
 	p.fact("Default channel", func() { p.channelLinks(v, []string{s.defaultChannel}) })
 	if s.head != "" {
-		p.fact("Newest version", func() {
+		p.fact("Version in the default channel", func() {
 			p.a(link("bundle", "package", s.name, "name", s.head), cmp.Or(v.version(s.head), name(s.head)))
 		})
 	}
@@ -70,7 +70,7 @@ func packagePage(p *page) error {
 func (p *page) packageTitle(v *view, facts *csv) {
 	s := v.summary
 	p.put(`<div class="title">`)
-	p.icon(s, 72)
+	p.icon(s, 72, false)
 	p.put(`<div><h1>{}</h1><p class="by">{}`, s.heading(), name(s.name))
 	if s.provider != "" {
 		p.put(` · by `)
@@ -120,8 +120,10 @@ func channelPage(p *page) error {
 	if err := p.graph(v, wanted); err != nil {
 		return err
 	}
-	p.put(`<section aria-labelledby="entries"><h2 id="entries">Entries</h2><div class="scroll" tabindex="0" role="region" aria-labelledby="entries"><table>
-<thead><tr><th scope="col">Version</th><th scope="col">Bundle</th><th scope="col">Replaces</th><th scope="col">Skips</th><th scope="col">Skip range</th></tr></thead><tbody>` + "\n")
+	p.put(`<section aria-labelledby="entries"><h2 id="entries">Entries</h2>
+<div class="scroll" tabindex="0" role="group" aria-labelledby="entries"><table>
+<thead><tr><th scope="col">Version</th><th scope="col">Bundle</th><th scope="col">Replaces</th><th scope="col">Skips</th>
+<th scope="col">Skip range</th></tr></thead><tbody>` + "\n")
 	entries := slices.Clone(ch.Entries)
 	slices.SortStableFunc(entries, func(a, b declcfg.ChannelEntry) int { return v.newer(a.Name, b.Name) })
 	first := v.heads[ch.Name]
@@ -204,8 +206,10 @@ func (p *page) fact(name string, value func()) {
 
 // channels shows the table of channels.
 func (p *page) channels(v *view) {
-	p.put(`<section aria-labelledby="channels"><h2 id="channels">Channels</h2><div class="scroll" tabindex="0" role="region" aria-labelledby="channels"><table>
-<thead><tr><th scope="col">Channel</th><th scope="col">Version</th><th scope="col">Head</th><th scope="col" class="n">Bundles</th></tr></thead><tbody>` + "\n")
+	p.put(`<section aria-labelledby="channels"><h2 id="channels">Channels</h2>
+<div class="scroll" tabindex="0" role="group" aria-labelledby="channels"><table>
+<thead><tr><th scope="col">Channel</th><th scope="col">Version</th><th scope="col">Head</th>
+<th scope="col" class="n">Bundles</th></tr></thead><tbody>` + "\n")
 	for i := range v.Channels {
 		ch := &v.Channels[i]
 		if !p.hasSpace() {
@@ -234,7 +238,8 @@ func (p *page) graph(v *view, channel string) error {
 	o := graph.Options{Package: v.summary.name}
 	if channel == "" && len(v.Channels) > oneChannel {
 		p.put(
-			`<p class="faint">The package has {}: this is the default one. Each has its own page with its own graph.</p>`, count(len(v.Channels), "channel"))
+			`<p class="faint">The package has {}: this is the default one. Each has its own page with its own graph.</p>`,
+			count(len(v.Channels), "channel"))
 		channel = v.pkg.DefaultChannel
 	}
 	if channel != "" {
@@ -244,13 +249,16 @@ func (p *page) graph(v *view, channel string) error {
 	switch err := graph.WritePictures(&d, v.Catalog, o); {
 	case errors.Is(err, errPageSize):
 		p.put(
-			`<p class="notice">The graph is too large to be drawn here. The pages of the channels have it in parts, and as tables.</p>`)
+			`<p class="notice">The graph is too large to be drawn here.
+The pages of the channels have it in parts, and as tables.</p>`)
 	case err != nil:
 		return err
 	default:
-		p.put(`<div class="scroll graph" tabindex="0" role="region" aria-labelledby="graph">`)
+		p.put(`<div class="scroll graph" tabindex="0" role="group" aria-labelledby="graph">`)
 		p.draw(&d)
-		p.put(`</div><details class="legend"><summary>What the signs mean</summary><div class="scroll">`)
+		p.put(
+			`</div><details class="legend"><summary>What the signs mean</summary>
+<div class="scroll" tabindex="0" role="group" aria-label="What the signs mean">`)
 		var legend drawing
 		if err := graph.WriteLegend(&legend); err != nil {
 			return err
@@ -264,8 +272,10 @@ func (p *page) graph(v *view, channel string) error {
 
 // bundles shows the table of bundles.
 func (p *page) bundles(v *view) {
-	p.put(`<section aria-labelledby="bundles"><h2 id="bundles">Versions</h2><div class="scroll" tabindex="0" role="region" aria-labelledby="bundles"><table class="bundles">
-<thead><tr><th scope="col">Version</th><th scope="col">Bundle</th><th scope="col">Channels</th><th scope="col">Image</th></tr></thead><tbody>` + "\n")
+	p.put(`<section aria-labelledby="bundles"><h2 id="bundles">Versions</h2>
+<div class="scroll" tabindex="0" role="group" aria-labelledby="bundles"><table class="bundles">
+<thead><tr><th scope="col">Version</th><th scope="col">Bundle</th><th scope="col">Channels</th>
+<th scope="col">Image</th></tr></thead><tbody>` + "\n")
 	for i := range v.Bundles {
 		b := &v.Bundles[i]
 		if !p.hasSpace() {

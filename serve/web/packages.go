@@ -29,7 +29,8 @@ func packagesPage(p *page) error {
 <p class="faint">{} · {}</p>
 <form class="search" id="find" role="search" action="./" method="get">
 <label class="unseen" for="q">Search packages</label>
-<span class="field"><input type="search" id="q" name="q" value="{}" placeholder="Search by name, keyword, provider or kind of API" maxlength="200" autocomplete="off" spellcheck="false"><button>Search</button></span>
+<span class="field"><input type="search" id="q" name="q" value="{}"
+placeholder="Search by name, keyword, provider or kind of API" maxlength="200" autocomplete="off" spellcheck="false"><button>Search</button></span>
 </form></div>
 `, p.site, count(len(p.c.packages), "package"), count(p.c.bundles, "bundle"), want.text)
 	if len(p.c.packages) == 0 {
@@ -95,11 +96,19 @@ func (p *page) results(want *choice, got found, pages int) {
 	}
 	p.put(`</p><label class="sort">Sort by <select form="find" name="sort">`)
 	for _, o := range orders {
+		label := o.label
+		switch {
+		case len(want.words) > 0:
+		case o.key == "name":
+			continue
+		case o.key == "": // without words all match equally, and the names are the order
+			label = "Name"
+		}
 		p.put(`<option value="{}"`, o.key)
 		if o.key == want.sort {
 			p.put(` selected`)
 		}
-		p.put(`>` + o.label + `</option>`)
+		p.put(`>` + label + `</option>`)
 	}
 	p.put("</select></label></div>\n")
 	p.chips(want)
@@ -178,7 +187,7 @@ func (p *page) pager(want *choice, pages int) {
 // card shows a package in the list.
 func (p *page) card(s *packageSummary) {
 	p.put(`<li class="card"><div class="face">`)
-	p.icon(s, 48)
+	p.icon(s, 48, true)
 	p.put(`<div><h2>`)
 	p.a(link("package", "name", s.name), s.heading())
 	p.put(`</h2><p class="by">{}</p>`, name(s.name))
@@ -224,11 +233,17 @@ func (s *packageSummary) heading() string {
 	return name(s.title)
 }
 
-// icon shows the icon of a package or, if there is none, a letter.
-func (p *page) icon(s *packageSummary, size int) {
-	if address := link("icon", "package", s.name); s.hasIcon && len(address) <= maxLink {
-		p.put(`<span class="icon"><img src="{}" alt="" width="{}" height="{}" loading="lazy"></span>`, address,
-			strconv.Itoa(size), strconv.Itoa(size))
+// icon shows the icon of a package or, if there is none, a letter. In a list it is loaded when it comes into view: browsers
+// load lazy images long before, and icons are the most of what a list takes.
+func (p *page) icon(s *packageSummary, size int, listed bool) {
+	if address := link("icon", "package", s.name, "v", p.c.version()); s.hasIcon && len(address) <= maxLink {
+		n := strconv.Itoa(size)
+		if listed {
+			p.put(`<span class="icon" data-icon="{}"><noscript><img src="{}" alt="" width="{}" height="{}" loading="lazy">`+
+				`</noscript></span>`, address, address, n, n)
+		} else {
+			p.put(`<span class="icon"><img src="{}" alt="" width="{}" height="{}"></span>`, address, n, n)
+		}
 		return
 	}
 	letter := "?"

@@ -159,7 +159,8 @@ func (p *page) a(address, text string) {
 func (p *page) notFound() {
 	p.open("Not found", crumb{text: "Not found"})
 	p.put(
-		`<div class="empty"><h1>Not found</h1><p>The catalog has nothing of this name: it may have had it before it was last loaded.</p><p><a href="./">All packages</a></p></div>`)
+		`<div class="empty"><h1>Not found</h1>
+<p>The catalog has nothing of this name: it may have had it before it was last loaded.</p><p><a href="./">All packages</a></p></div>`)
 	p.close("")
 }
 

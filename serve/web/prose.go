@@ -58,6 +58,7 @@ type proseWriter struct {
 	ranks  []int // the ranks of headings that occur, ascending
 	last   int   // the level of the heading before
 	linked bool  // inside of a link
+	muted  bool  // between the tags of a script or a style
 }
 
 // maxProseDepth is how deep elements are nested; what is deeper is written as text.
@@ -95,12 +96,16 @@ func (w *proseWriter) wrap(begin, end literal, n ast.Node, depth int) {
 
 func (w *proseWriter) inside(n ast.Node, depth int) {
 	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
-		if c.Type() == ast.TypeInline {
+		_, tag := c.(*ast.RawHTML)
+		switch {
+		case w.muted && !tag:
+		case c.Type() == ast.TypeInline:
 			w.inline(c, depth+1)
-		} else {
+		default:
 			w.block(c, depth+1)
 		}
 	}
+	w.muted = false
 }
 
 // block writes a block. What it does not know it writes as its text.
@@ -131,7 +136,7 @@ func (w *proseWriter) block(n ast.Node, depth int) {
 	case *ast.CodeBlock, *ast.FencedCodeBlock:
 		w.put(`<pre tabindex="0"><code>{}</code></pre>`+"\n", w.code(n))
 	case *extast.Table:
-		w.put(`<div class="scroll" tabindex="0" role="region" aria-label="Table in the description"><table>`)
+		w.put(`<div class="scroll" tabindex="0" role="group" aria-label="Table in the description"><table>`)
 		w.inside(n, depth)
 		w.put("</table></div>\n")
 	case *extast.TableHeader:
@@ -227,7 +232,7 @@ func (w *proseWriter) link(to string, text func()) {
 
 // image writes a link to an image: a page loads nothing from other servers. In a link it is its text alone.
 func (w *proseWriter) image(n *ast.Image) {
-	text := strings.TrimSpace(w.textOf(n))
+	text := strings.TrimSpace(w.textOf(n, true))
 	address := proseURL(unescaped(n.Destination))
 	switch {
 	case w.linked || address == "":
@@ -250,9 +255,11 @@ func (w *proseWriter) tag(n *ast.RawHTML) {
 	}
 	tag := raw.String()
 	name := strings.ToLower(strings.TrimLeft(tag, "</"))
-	if end := strings.IndexFunc(name, func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') }); end >= 0 {
+	if end := strings.IndexFunc(name,
+		func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') }); end >= 0 {
 		name = name[:end]
 	}
+	w.muted = (name == "script" || name == "style") && !strings.HasPrefix(tag, "</")
 	switch {
 	case name == "br":
 		w.put("<br>\n")
@@ -279,16 +286,20 @@ func (w *proseWriter) text(b []byte, raw bool) {
 }
 
 // flatten writes the text of a node without elements.
-func (w *proseWriter) flatten(n ast.Node) { w.put("{}", visibleText(w.textOf(n))) }
+func (w *proseWriter) flatten(n ast.Node) { w.put("{}", visibleText(w.textOf(n, true))) }
 
-// textOf returns the text in a node.
-func (w *proseWriter) textOf(n ast.Node) string {
+// textOf returns the text in a node, with that of pictures in it or without.
+func (w *proseWriter) textOf(n ast.Node, pictures bool) string {
 	var b strings.Builder
 	_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		if !entering {
 			return ast.WalkContinue, nil
 		}
 		switch n := n.(type) {
+		case *ast.Image:
+			if !pictures {
+				return ast.WalkSkipChildren, nil
+			}
 		case *ast.Text:
 			b.WriteString(string(n.Segment.Value(w.source)))
 			if n.SoftLineBreak() || n.HardLineBreak() {

@@ -63,7 +63,8 @@ func New(o Options) *Site {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Site{title: cmp.Or(strings.TrimSpace(o.Title), DefaultTitle), name: o.Name, gates: o.Gates, log: o.Log, mux: http.NewServeMux(),
+	s := &Site{title: cmp.Or(strings.TrimSpace(o.Title), DefaultTitle), name: o.Name, gates: o.Gates, log: o.Log,
+		mux:    http.NewServeMux(),
 		making: make(chan struct{}, runtime.GOMAXPROCS(0)), zips: newCompressors(maxZips)}
 	s.routes()
 	return s
@@ -173,7 +174,8 @@ func reading(answer http.HandlerFunc) http.HandlerFunc {
 func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Security-Policy",
-		"default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri "+
+		"default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; form-action "+
+			"'self'; base-uri "+
 			"'none'; frame-ancestors 'none'")
 	h.Set("Vary", "Accept-Encoding")
 	h.Set("X-Content-Type-Options", "nosniff")

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/yuin/goldmark/ast"
+
 	"github.com/operator-bindery/bindery/declcfg/graph"
 )
 
@@ -86,15 +88,22 @@ func paragraphs(s string) []paragraph {
 	return out
 }
 
-// plain removes the most frequent Markdown syntax from the start of a description, for a line in a list.
+// plain returns the text of the first paragraph of a description, for a line in a list. Pictures, as the badges that many
+// begin with, have no text there.
 func plain(s string) string {
-	for line := range strings.Lines(s) {
-		line = strings.TrimSpace(line)
-		if line == "" || strings.HasPrefix(line, "#") || strings.HasPrefix(line, "!") || strings.HasPrefix(line,
-			"[!") || strings.HasPrefix(line, "<") || strings.Trim(line, "=-*") == "" {
+	source := markdownSource(s)
+	blocks, ok := parseMarkdown(source)
+	if !ok {
+		return strings.Join(strings.Fields(s), " ")
+	}
+	w := proseWriter{source: source}
+	for _, b := range blocks {
+		if b.Kind() != ast.KindParagraph {
 			continue
 		}
-		return strings.NewReplacer("**", "", "__", "", "`", "").Replace(line)
+		if text := strings.TrimSpace(unescaped([]byte(w.textOf(b, false)))); text != "" {
+			return text
+		}
 	}
 	return ""
 }

@@ -1,3 +1,17 @@
+// Icons of the list are loaded when they come into view.
+const seen = new IntersectionObserver(all => {
+  for (const {isIntersecting, target} of all) {
+    if (!isIntersecting) continue;
+    seen.unobserve(target);
+    const icon = new Image();
+    icon.alt = "";
+    icon.src = target.dataset.icon;
+    target.replaceChildren(icon);
+  }
+});
+const watch = () => { for (const icon of document.querySelectorAll("[data-icon]")) seen.observe(icon); };
+watch();
+
 // The list of packages without a new page for each letter and filter. Without this script the form does the same.
 const form = document.getElementById("find"), results = document.getElementById("results");
 document.documentElement.classList.add("js");
@@ -14,8 +28,10 @@ if (form && results) {
       if (!answer.ok) return form.submit();
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
       const focused = document.activeElement?.name === "sort";
+      for (const n of page.querySelectorAll("noscript")) n.remove();
       results.replaceChildren(...page.getElementById("results").childNodes);
       if (focused) results.querySelector("select").focus();
+      watch();
       document.title = page.title;
       const counts = {};
       for (const i of page.querySelectorAll(".pick input")) counts[i.name + "=" + i.value] = i.parentNode.lastChild.textContent;

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"sync"
+
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/images"
+)
+
+// progress returns the progress of a long task: a bar on a terminal, elsewhere lines of the log. opm shows none.
+func (p *program) progress() *cmdline.Progress {
+	line := func(text string) { p.log.Info(text) }
+	if p.opm {
+		line = nil
+	}
+	return cmdline.NewProgress(p.stderr, p.bars, line)
+}
+
+// transfer shows the progress of blobs that are read and written. It is safe for concurrent use.
+type transfer struct {
+	*cmdline.Progress
+
+	mu    sync.Mutex
+	blobs map[string]int64 // the bytes that were transferred of each
+	state cmdline.State
+	open  int // blobs under way
+}
+
+// moved returns the one progress of all blobs of the command, which is closed when the command ends.
+func (p *program) moved() *transfer {
+	if p.transfer == nil {
+		p.transfer = &transfer{Progress: p.progress(), blobs: map[string]int64{}, state: cmdline.State{Units: "blobs"}}
+		p.atEnd = append(p.atEnd, func(bool) error { p.transfer.Close(); return nil })
+	}
+	return p.transfer
+}
+
+// event counts an event of reading or writing. The bar goes when no blob is under way.
+func (t *transfer) event(what string, e images.Event) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	id := e.Destination + " " + string(e.Blob)
+	before, known := t.blobs[id]
+	switch {
+	case e.Kind == images.EventBlobStart && !known:
+		t.blobs[id] = 0
+		t.open++
+		t.state.All++
+		t.state.AllBytes += e.Size
+	case known && before >= 0 && e.Kind == images.EventBlobProgress:
+		now := max(before, min(e.Done, e.Size))
+		t.state.Bytes += now - before
+		t.blobs[id] = now
+	case known && before >= 0 && e.Kind == images.EventBlobDone:
+		t.state.Bytes += e.Size - before
+		t.blobs[id] = -1
+		t.state.Done++
+		t.open--
+	default:
+		return
+	}
+	if t.state.What != "" && t.state.What != what {
+		what = "copying"
+	}
+	t.state.What = what
+	t.Set(t.state)
+	if t.open == 0 {
+		t.Close()
+	}
+}

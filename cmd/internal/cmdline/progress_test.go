@@ -1,0 +1,73 @@
+package cmdline
+
+import (
+	"bytes"
+	"io"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestStateText(t *testing.T) {
+	for _, c := range []struct {
+		state State
+		spent time.Duration
+		want  string
+	}{
+		{State{What: "mirroring"}, time.Second, "mirroring"},
+		{State{Done: 0, All: 4, AllBytes: 2048}, 5 * time.Second, "0 of 4, 0 B of 2 KiB"},
+		{State{What: "uploading", Units: "blobs", Done: 1, All: 4, Bytes: 1024, AllBytes: 4096}, 10 * time.Second,
+			"uploading: 1 of 4 blobs, 1 KiB of 4 KiB, 102 B/s, about 30s left"},
+		{State{Done: 1, All: 2, Bytes: 3072, AllBytes: 2048}, time.Millisecond, "1 of 2, 3 KiB of 3 KiB"},
+		{State{Done: 3, Units: "layers", Now: "a\x1b[31m" + strings.Repeat("x", 200)}, time.Minute,
+			"3 layers, a\\x1b[31m" + strings.Repeat("x", 30) + "…"},
+		{State{What: "writing", Units: "packages", Done: 2, All: 4, Now: "etcd"}, 10 * time.Second,
+			"writing: 2 of 4 packages, about 10s left, etcd"},
+	} {
+		if got := c.state.text(c.spent); got != c.want {
+			t.Errorf("%+v: %q instead of %q", c.state, got, c.want)
+		}
+	}
+}
+
+// Without a terminal there is a line every five seconds, and none for a short task.
+func TestProgressLines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var lines []string
+		p := NewProgress(nil, false, func(text string) { lines = append(lines, text) })
+		for n := range 12 {
+			p.Set(State{What: "packing", Done: n, All: 12, Units: "layers"})
+			time.Sleep(time.Second)
+		}
+		p.Close()
+		if len(lines) != 2 || !strings.HasPrefix(lines[0], "packing: 5 of 12 layers, about ") {
+			t.Errorf("%q", lines)
+		}
+	})
+}
+
+func TestProgressOnATerminal(t *testing.T) {
+	var b bytes.Buffer
+	p := NewProgress(&b, true, func(string) { t.Error("a line beside the bar") })
+	p.Set(State{What: "packing", Done: 1, All: 2})
+	p.Update(func(s *State) { s.Done++ })
+	p.Close()
+	p.Close()
+	b.Reset()
+	q := NewProgress(&b, false, nil)
+	q.Set(State{What: "packing"})
+	q.Close()
+	if b.Len() > 0 {
+		t.Errorf("drawn where nothing may be: %q", b.String())
+	}
+}
+
+// The bar draws itself while states come.
+func TestProgressIsDrawnWhileItChanges(t *testing.T) {
+	p := NewProgress(io.Discard, true, nil)
+	for n := range 20_000 {
+		p.Set(State{What: "packing", Done: n, All: 20_000})
+	}
+	p.Close()
+}
