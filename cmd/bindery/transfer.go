@@ -13,7 +13,7 @@ import (
 // progress returns the progress of a long task: a bar on a terminal, elsewhere lines of the log. opm shows none.
 func (p *program) progress() *cmdline.Progress {
 	line := func(text string) { p.log.Info(text) }
-	if p.opm {
+	if p.opm || p.noProgress {
 		line = nil
 	}
 	return cmdline.NewProgress(p.stderr, p.bars, line)
