@@ -28,12 +28,13 @@ type program struct {
 	stderr io.Writer
 	log    *slog.Logger
 	quiet  bool
-	bars   bool // whether progress is drawn
+	bars   bool            // whether progress is drawn
+	screen *cmdline.Screen // standard error, with the bars
 	// noProgress shows no lines of progress either.
 	noProgress bool
-	line   cmdline.Line
-	images *images.Client   // created on first use
-	blobs  *blobcache.Cache // created on first use
+	line       cmdline.Line
+	images     *images.Client   // created on first use
+	blobs      *blobcache.Cache // created on first use
 	// readPlatform, unless empty, is the platform for which images are read; with readAny any other one may replace it.
 	readPlatform v1.Platform
 	readAny      bool
@@ -194,7 +195,8 @@ func (p *program) readGlobals(c *cli.Context) error {
 	case c.Bool("debug"):
 		level = slog.LevelDebug
 	}
-	p.log = cmdline.NewLogger(p.stderr, p.logFormat(c.String("log-format")), level)
+	p.screen = cmdline.NewScreen(p.stderr)
+	p.log = cmdline.NewLogger(p.screen, p.logFormat(c.String("log-format")), level)
 	stderr, ok := p.stderr.(*os.File)
 	p.noProgress = c.Bool("no-progress")
 	p.bars = ok && term.IsTerminal(int(stderr.Fd())) && !p.quiet && !c.Bool("no-progress") && c.String(

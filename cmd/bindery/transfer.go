@@ -16,7 +16,10 @@ func (p *program) progress() *cmdline.Progress {
 	if p.opm || p.noProgress {
 		line = nil
 	}
-	return cmdline.NewProgress(p.stderr, p.bars, line)
+	if !p.bars {
+		return cmdline.NewProgress(nil, line)
+	}
+	return cmdline.NewProgress(p.screen, nil)
 }
 
 // loading returns a function that shows the progress of reading the files of catalog directories, from the number of
