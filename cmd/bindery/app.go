@@ -29,6 +29,8 @@ type program struct {
 	log    *slog.Logger
 	quiet  bool
 	bars   bool // whether progress is drawn
+	// noProgress shows no lines of progress either.
+	noProgress bool
 	line   cmdline.Line
 	images *images.Client   // created on first use
 	blobs  *blobcache.Cache // created on first use
@@ -157,7 +159,7 @@ func (p *program) globalFlags() []cli.Flag {
 		&cli.StringFlag{Name: "error-format", Value: "text", Usage: "`FORMAT` of error messages (text|json)",
 			EnvVars: env("error-format")},
 		&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "log errors only", EnvVars: env("quiet")},
-		&cli.BoolFlag{Name: "no-progress", Usage: "do not draw progress bars", EnvVars: env("no-progress")},
+		&cli.BoolFlag{Name: "no-progress", Usage: "show no progress: no bars, no lines", EnvVars: env("no-progress")},
 		&cli.BoolFlag{Name: "version", Usage: "print the version"},
 		&cli.BoolFlag{Name: "skip-tls-verify", Usage: "do not verify the certificates of registries",
 			EnvVars: env("skip-tls-verify")},
@@ -195,6 +197,7 @@ func (p *program) readGlobals(c *cli.Context) error {
 	}
 	p.log = cmdline.NewLogger(p.stderr, p.logFormat(c.String("log-format")), level)
 	stderr, ok := p.stderr.(*os.File)
+	p.noProgress = c.Bool("no-progress")
 	p.bars = ok && term.IsTerminal(int(stderr.Fd())) && !p.quiet && !c.Bool("no-progress") && c.String(
 		"log-format") != "json"
 	return nil

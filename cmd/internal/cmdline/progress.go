@@ -22,7 +22,8 @@ type Progress struct {
 	bars  *mpb.Progress // nil until there is something to show
 	bar   *mpb.Bar
 	begin time.Time
-	last  time.Time // of a line
+	last  time.Time     // of a line
+	after time.Duration // when the bar appears
 	state State
 }
 
@@ -36,13 +37,17 @@ type State struct {
 	Now             string // the thing that is worked on; may be untrusted text
 }
 
-// lineEvery is the time between lines where there is no terminal.
-const lineEvery = 5 * time.Second
+const (
+	// lineEvery is the time between lines where there is no terminal.
+	lineEvery = 5 * time.Second
+	// barAfter is the time after which a bar appears: a short task shows none.
+	barAfter = 300 * time.Millisecond
+)
 
 // NewProgress returns the progress of a task that starts with its first state. draw says whether w is a terminal to draw on; otherwise
 // line, unless nil, receives the text of a line.
 func NewProgress(w io.Writer, draw bool, line func(string)) *Progress {
-	p := &Progress{line: line}
+	p := &Progress{line: line, after: barAfter}
 	if draw {
 		p.out, p.line = w, nil
 	}
@@ -66,6 +71,10 @@ func (p *Progress) Update(change func(*State)) {
 			p.last = time.Now()
 			p.line(p.state.text(time.Since(p.begin)))
 		}
+		p.mu.Unlock()
+		return
+	}
+	if p.bars == nil && time.Since(p.begin) < p.after {
 		p.mu.Unlock()
 		return
 	}

@@ -50,6 +50,7 @@ func TestProgressLines(t *testing.T) {
 func TestProgressOnATerminal(t *testing.T) {
 	var b bytes.Buffer
 	p := NewProgress(&b, true, func(string) { t.Error("a line beside the bar") })
+	p.after = 0
 	p.Set(State{What: "packing", Done: 1, All: 2})
 	p.Update(func(s *State) { s.Done++ })
 	p.Close()
@@ -66,6 +67,7 @@ func TestProgressOnATerminal(t *testing.T) {
 // The bar draws itself while states come.
 func TestProgressIsDrawnWhileItChanges(t *testing.T) {
 	p := NewProgress(io.Discard, true, nil)
+	p.after = 0
 	for n := range 20_000 {
 		p.Set(State{What: "packing", Done: n, All: 20_000})
 	}
