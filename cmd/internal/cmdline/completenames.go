@@ -8,7 +8,8 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// Names returns names of a kind, such as "PACKAGE", that the catalog has. It returns none if there is no catalog.
+// Names returns names of a kind, such as "PACKAGE", that the catalog has. It returns none if there is no catalog, except
+// for [SchemaName], which needs none.
 type Names func(kind, catalog string) []string
 
 // catalogWords are the words of a usage line that stand for a catalog, and catalogFlags flags that name one.
@@ -18,7 +19,10 @@ var (
 	usageWord    = regexp.MustCompile(`[A-Z][A-Z|/]*`)
 )
 
-// kindOf returns what a value of a usage line or a flag is: PACKAGE, CHANNEL, PACKAGE/CHANNEL or BUNDLE; or "".
+// SchemaName is the kind of the names of schemas.
+const SchemaName = "SCHEMA"
+
+// kindOf returns what a value of a usage line or a flag is: PACKAGE, CHANNEL, PACKAGE/CHANNEL, BUNDLE, SCHEMA; or "".
 func kindOf(value string) string {
 	switch value = usageWord.FindString(value); value {
 	case "PACKAGES":
@@ -27,7 +31,7 @@ func kindOf(value string) string {
 		return "CHANNEL"
 	case "PACKAGE", "CHANNEL", "PACKAGE/CHANNEL", "BUNDLE":
 		return value
-	case "PACKAGE|PACKAGE/CHANNEL":
+	case "PACKAGE|PACKAGE/CHANNEL", SchemaName:
 		return value
 	}
 	return ""
@@ -86,7 +90,7 @@ func (p *parser) catalog() string {
 
 // nameCandidates returns the names of a kind that start with the last of a comma-separated list.
 func nameCandidates(names Names, kind, catalog, prefix, current string) []Candidate {
-	if names == nil || kind == "" || catalog == "" {
+	if names == nil || kind == "" || catalog == "" && kind != SchemaName {
 		return nil
 	}
 	if at := strings.LastIndex(current, ","); at >= 0 {
