@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 )
@@ -151,17 +152,18 @@ func (w *writer) value(t reflect.Type, at place) Object {
 }
 
 func (w *writer) text(t reflect.Type) Object {
-	for _, e := range w.g.Enums {
-		if e == t {
-			values := w.g.source(t.PkgPath()).constants[t.Name()]
-			if len(values) == 0 {
-				return w.fail("%s has no constants", t)
-			}
-			return Object{"type": "string", "enum": values}
-		}
+	if !slices.Contains(w.g.Enums, t) {
+		return Object{"type": "string"}
 	}
-	return Object{"type": "string"}
+	values := w.g.Values(t)
+	if len(values) == 0 {
+		return w.fail("%s has no constants", t)
+	}
+	return Object{"type": "string", "enum": values}
 }
+
+// Values returns the constants of a type of text, in the order of the source.
+func (g *Generator) Values(t reflect.Type) []string { return g.source(t.PkgPath()).constants[t.Name()] }
 
 // object returns the schema of a struct: a reference to its definition, if it has a name.
 func (w *writer) object(t reflect.Type, at place) Object {
