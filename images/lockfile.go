@@ -50,6 +50,8 @@ type Lock struct {
 
 // lockContent is the content of the file.
 type lockContent struct {
+	// Schema is for editors, and kept when the file is written again.
+	Schema  string                   `json:"$schema,omitempty"`
 	Version int                      `json:"version"`
 	Images  map[string]digest.Digest `json:"images"`
 }
@@ -58,21 +60,24 @@ type lockContent struct {
 // names the field. A symbolic link is refused, as it would be when the file is written.
 func OpenLock(path string) (*Lock, error) {
 	l := &Lock{path: filepath.Clean(path), fresh: map[string]digest.Digest{}}
-	var err error
-	if l.images, err = readLock(l.path); err != nil {
+	read, err := readLock(l.path)
+	if err != nil {
 		return nil, fmt.Errorf("lock file: %w", err)
 	}
+	l.images = read.Images
 	return l, nil
 }
 
-func readLock(path string) (map[string]digest.Digest, error) {
+// readLock reads a lock file. The images are never nil.
+func readLock(path string) (*lockContent, error) {
+	empty := &lockContent{Version: lockVersion, Images: map[string]digest.Digest{}}
 	info, err := layouts.LstatOutput(path)
 	if info == nil || err != nil {
-		return map[string]digest.Digest{}, err
+		return empty, err
 	}
 	text, err := regularfile.Read(path, maxLockFile)
 	if errors.Is(err, fs.ErrNotExist) {
-		return map[string]digest.Digest{}, nil
+		return empty, nil
 	}
 	if err != nil {
 		return nil, err
@@ -84,7 +89,7 @@ func readLock(path string) (map[string]digest.Digest, error) {
 	return read, nil
 }
 
-func parseLock(text []byte) (map[string]digest.Digest, error) {
+func parseLock(text []byte) (*lockContent, error) {
 	// The version is checked first, since other versions may have other fields.
 	var head struct {
 		Version *int `json:"version"`
@@ -110,7 +115,7 @@ func parseLock(text []byte) (map[string]digest.Digest, error) {
 	if content.Images == nil {
 		content.Images = map[string]digest.Digest{}
 	}
-	return content.Images, nil
+	return &content, nil
 }
 
 // lockError returns an error that names the place in the file.
@@ -250,10 +255,10 @@ func (l *Lock) save() (err error) {
 		return err
 	}
 	for name, d := range l.fresh {
-		if before, ok := all[name]; ok && before != d {
+		if before, ok := all.Images[name]; ok && before != d {
 			return l.conflict(name, before, d)
 		}
-		all[name] = d
+		all.Images[name] = d
 	}
 	text, err := encodeLock(all)
 	if err != nil {
@@ -271,19 +276,19 @@ func (l *Lock) save() (err error) {
 			return err
 		}
 	}
-	for name, d := range all {
+	for name, d := range all.Images {
 		l.images[name] = d
 	}
 	return nil
 }
 
 // encodeLock returns the text of a lock file: sorted, one line for each image, for readable diffs.
-func encodeLock(images map[string]digest.Digest) ([]byte, error) {
+func encodeLock(content *lockContent) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	if err := enc.Encode(lockContent{Version: lockVersion, Images: images}); err != nil {
+	if err := enc.Encode(content); err != nil {
 		return nil, err
 	}
 	return b.Bytes(), nil

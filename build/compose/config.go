@@ -29,6 +29,9 @@ const (
 	maxProblems   = 100
 )
 
+// schemaField names the schema of the file. Editors read it, and nothing here does.
+const schemaField = "$schema"
+
 // Config says what a catalog is composed of, and what the image is called. Its form is that of the documentation:
 //
 //	name: community-operators
@@ -204,6 +207,10 @@ func (c *reader) fields(n *yaml.Node, at string, known ...string) map[string]*ya
 next:
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
+		if at == "" && key.Value == schemaField {
+			c.text(value, schemaField)
+			continue
+		}
 		for _, k := range known {
 			if key.Kind != yaml.ScalarNode || key.Value != k {
 				continue

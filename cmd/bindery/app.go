@@ -110,6 +110,7 @@ func newApp(p *program) *cli.App {
 			p.mirrorCommand(),
 			p.alphaCommand(),
 			hidden(p.templateRenderCommand("render-template")),
+			p.schemaCommand(),
 			p.versionCommand(),
 			p.completionCommand(),
 			p.completeCommand(),

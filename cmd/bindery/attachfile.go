@@ -91,17 +91,21 @@ func (p *program) attachFile(c *cli.Context) (err error) {
 		return fmt.Errorf("%s: %w", dest, err)
 	}
 	if asJSON {
-		return p.printJSON(struct {
-			Image        digest.Digest     `json:"image"`
-			Digest       digest.Digest     `json:"digest"`
-			MediaType    string            `json:"mediaType"`
-			ArtifactType string            `json:"artifactType"`
-			Annotations  map[string]string `json:"annotations"`
-			File         v1.Descriptor     `json:"file"`
-		}{w.Image.Top.Digest, made.Digest, made.MediaType, made.ArtifactType, made.Annotations, layer})
+		return p.printJSON(attachedFile{w.Image.Top.Digest, made.Digest, made.MediaType, made.ArtifactType, made.Annotations, layer})
 	}
 	_, err = p.stdout.Write([]byte(printable.Text(besideImage(w.Image, made.Digest)) + "\n"))
 	return err
+}
+
+// attachedFile is the answer as JSON: the digest of the image, and the manifest that was attached to it.
+type attachedFile struct {
+	Image        digest.Digest     `json:"image"`
+	Digest       digest.Digest     `json:"digest"`
+	MediaType    string            `json:"mediaType"`
+	ArtifactType string            `json:"artifactType"`
+	Annotations  map[string]string `json:"annotations"`
+	// File is the layer with the file.
+	File v1.Descriptor `json:"file"`
 }
 
 // artifactFlags reads the flags of the artifact.

@@ -183,10 +183,7 @@ func (p *program) cacheInfo(c *cli.Context) error {
 		return err
 	}
 	if format == "json" {
-		return p.printJSON(struct {
-			cacheCount
-			Layers cacheCount `json:"layers"`
-		}{countOf(info, "blobs"), countOf(noted, "notes")})
+		return p.printJSON(cacheCounts{countOf(info, "blobs"), countOf(noted, "notes")})
 	}
 	row := func(i blobcache.Info) []string {
 		used := ""
@@ -196,6 +193,13 @@ func (p *program) cacheInfo(c *cli.Context) error {
 		return []string{i.Dir, strconv.Itoa(i.Blobs), cmdline.FormatSize(i.Bytes), cmdline.FormatSize(i.MaxBytes), used}
 	}
 	return p.printTable([]string{"DIRECTORY", "FILES", "SIZE", "LIMIT", "LAST USED"}, row(info), row(noted))
+}
+
+// cacheCounts is the output of "cache info".
+type cacheCounts struct {
+	cacheCount
+	// Layers are the notes about built layers.
+	Layers cacheCount `json:"layers"`
 }
 
 // cacheCount is the output of "cache info" for one directory.
@@ -238,6 +242,26 @@ func stamp(t time.Time) *time.Time {
 	return &t
 }
 
+// prunedCache is the output of "cache prune": what was removed, and what is left.
+type prunedCache struct {
+	Directory    string `json:"directory"`
+	DryRun       bool   `json:"dryRun"`
+	RemovedBlobs int    `json:"removedBlobs"`
+	RemovedBytes int64  `json:"removedBytes"`
+	Blobs        int    `json:"blobs"`
+	Bytes        int64  `json:"bytes"`
+	// Layers are the notes about built layers.
+	Layers prunedNotes `json:"layers"`
+}
+
+type prunedNotes struct {
+	Directory    string `json:"directory"`
+	RemovedNotes int    `json:"removedNotes"`
+	RemovedBytes int64  `json:"removedBytes"`
+	Notes        int    `json:"notes"`
+	Bytes        int64  `json:"bytes"`
+}
+
 func (p *program) cachePrune(c *cli.Context) error {
 	format, err := listFormat(c, "json")
 	if err != nil {
@@ -275,23 +299,8 @@ func (p *program) cachePrune(c *cli.Context) error {
 		return err
 	}
 	if format == "json" {
-		type layers struct {
-			Directory    string `json:"directory"`
-			RemovedNotes int    `json:"removedNotes"`
-			RemovedBytes int64  `json:"removedBytes"`
-			Notes        int    `json:"notes"`
-			Bytes        int64  `json:"bytes"`
-		}
-		return p.printJSON(struct {
-			Directory    string `json:"directory"`
-			DryRun       bool   `json:"dryRun"`
-			RemovedBlobs int    `json:"removedBlobs"`
-			RemovedBytes int64  `json:"removedBytes"`
-			Blobs        int    `json:"blobs"`
-			Bytes        int64  `json:"bytes"`
-			Layers       layers `json:"layers"`
-		}{cache.Dir(), o.DryRun, done.Blobs, done.Bytes, done.LeftBlobs, done.LeftBytes,
-			layers{blobcache.NotesDir(cache.Dir()), forgotten.Blobs, forgotten.Bytes, forgotten.LeftBlobs,
+		return p.printJSON(prunedCache{cache.Dir(), o.DryRun, done.Blobs, done.Bytes, done.LeftBlobs, done.LeftBytes,
+			prunedNotes{blobcache.NotesDir(cache.Dir()), forgotten.Blobs, forgotten.Bytes, forgotten.LeftBlobs,
 				forgotten.LeftBytes}})
 	}
 	removed := "REMOVED"

@@ -9,6 +9,7 @@ import (
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/docs/reference/schemas"
 	"github.com/operator-bindery/bindery/render"
 )
 
@@ -19,6 +20,9 @@ const completionTime = 2 * time.Second
 // read, and what is read before the time is over is used. Invalid catalogs have names too.
 func (p *program) catalogNames(ctx context.Context) cmdline.Names {
 	return func(kind, catalog string) []string {
+		if kind == cmdline.SchemaName {
+			return schemas.Names()
+		}
 		if _, err := os.Stat(catalog); err != nil {
 			return nil
 		}

@@ -111,9 +111,7 @@ func (p *program) copyImages(c *cli.Context) error {
 			"is missing or is not what it is listed as", count(lost, "attachment"))}
 	}
 	if asJSON {
-		return errors.Join(p.printJSON(struct {
-			Images []copyOutcome `json:"images"`
-		}{results}), partial)
+		return errors.Join(p.printJSON(copiedImages{results}), partial)
 	}
 	var b strings.Builder
 	for _, r := range results {
@@ -129,6 +127,11 @@ func (p *program) copyImages(c *cli.Context) error {
 	}
 	_, err = p.stdout.Write([]byte(printable.Text(b.String())))
 	return errors.Join(err, partial)
+}
+
+// copiedImages is the answer as JSON.
+type copiedImages struct {
+	Images []copyOutcome `json:"images"`
 }
 
 // copyOne copies one image and logs what was copied.

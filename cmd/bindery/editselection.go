@@ -24,22 +24,30 @@ const maxSelection = 4 << 20
 // selectionFile is the format of --selection: the part of each package to keep. A version selects everything from it up
 // to the other one; versions is a range that replaces the two.
 type selectionFile struct {
+	// Schema is ignored: editors read it.
+	Schema   string `json:"$schema,omitempty"`
 	Packages []struct {
 		Name string `json:"name"`
 		versionSelection
+		// Channels to keep; all of them by default.
 		Channels []struct {
 			Name string `json:"name"`
 			versionSelection
-		} `json:"channels"`
-		DefaultChannel string `json:"defaultChannel"`
-		HeadsOnly      bool   `json:"headsOnly"`
+		} `json:"channels,omitempty"`
+		// Default channel of what is kept.
+		DefaultChannel string `json:"defaultChannel,omitempty"`
+		// Keep only the heads of channels.
+		HeadsOnly bool `json:"headsOnly,omitempty"`
 	} `json:"packages"`
 }
 
 type versionSelection struct {
-	Versions   string `json:"versions"`
-	MinVersion string `json:"minVersion"`
-	MaxVersion string `json:"maxVersion"`
+	// Range of versions, such as >=1.0.0 <2.0.0, in place of minVersion and maxVersion.
+	Versions string `json:"versions,omitempty"`
+	// Lowest version.
+	MinVersion string `json:"minVersion,omitempty"`
+	// Highest version.
+	MaxVersion string `json:"maxVersion,omitempty"`
 }
 
 // text returns the selection as a version range.

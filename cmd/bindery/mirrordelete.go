@@ -166,6 +166,11 @@ func (p *program) confirmDeletion(c *cli.Context, n int, t imageset.Target) erro
 	return nil
 }
 
+// deletedImages is the answer of a deletion as JSON.
+type deletedImages struct {
+	Images []mirror.Deleted `json:"images"`
+}
+
 func (p *program) deleteImages(c *cli.Context, list *mirror.DeleteList, t imageset.Target, asJSON bool) error {
 	remote, err := p.newRemote(c, registryOptions(c), nil, nil)
 	if err != nil {
@@ -184,9 +189,7 @@ func (p *program) deleteImages(c *cli.Context, list *mirror.DeleteList, t images
 			Hint: "allow deleting in the registry's configuration, such as storage.delete.enabled of docker-registry"}
 	}
 	if asJSON {
-		return errors.Join(p.printJSON(struct {
-			Images []mirror.Deleted `json:"images"`
-		}{append([]mirror.Deleted{}, all...)}), err)
+		return errors.Join(p.printJSON(deletedImages{append([]mirror.Deleted{}, all...)}), err)
 	}
 	if err != nil && len(all) == 0 {
 		return err

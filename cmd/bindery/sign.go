@@ -200,13 +200,17 @@ func destinationOf(name string) (images.Destination, error) {
 	return d, &cmdline.Error{Class: cmdline.ClassUsage, Object: name, Err: err}
 }
 
+// madeForImage is the answer of "sign" and "attest" as JSON.
+type madeForImage struct {
+	// Image is the digest of the image.
+	Image string           `json:"image"`
+	Made  []signature.Made `json:"made"`
+}
+
 // printMade prints signatures or attestations.
 func (p *program) printMade(asJSON bool, image referrers.Image, made []signature.Made) error {
 	if asJSON {
-		return p.printJSON(struct {
-			Image string           `json:"image"`
-			Made  []signature.Made `json:"made"`
-		}{image.Top.Digest.String(), append([]signature.Made{}, made...)})
+		return p.printJSON(madeForImage{image.Top.Digest.String(), append([]signature.Made{}, made...)})
 	}
 	var b strings.Builder
 	for _, m := range made {

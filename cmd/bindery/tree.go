@@ -97,10 +97,7 @@ func (p *program) tree(c *cli.Context) (err error) {
 		return err
 	}
 	if asJSON {
-		return p.printJSON(struct {
-			Name string `json:"name"`
-			treeNode
-		}{r.Image.Name, root})
+		return p.printJSON(namedTree{r.Image.Name, root})
 	}
 	var b strings.Builder
 	name := r.Image.Name
@@ -141,6 +138,13 @@ type treeNode struct {
 	Problems []string          `json:"problems,omitempty"`
 	image    bool
 	signers  []string
+}
+
+// namedTree is the answer as JSON.
+type namedTree struct {
+	// Name is that of the image, without its transport.
+	Name string `json:"name"`
+	treeNode
 }
 
 // treeWriter makes the answer of one tree.

@@ -12,33 +12,33 @@ import (
 // of Konflux' tasks, which have their values in scripts, begin with fbc_.
 type Data struct {
 	// ImagePrefixes are how the names of images begin that a bundle may refer to.
-	ImagePrefixes []string `yaml:"allowed_olm_image_registry_prefixes"`
+	ImagePrefixes []string `yaml:"allowed_olm_image_registry_prefixes,omitempty"`
 	// Kinds are the kinds of manifests that a bundle may have.
-	Kinds []string `yaml:"allowed_olm_resource_kinds"`
+	Kinds []string `yaml:"allowed_olm_resource_kinds,omitempty"`
 	// Features are the annotations that must be "true" or "false".
-	Features []string `yaml:"required_olm_features_annotations"`
+	Features []string `yaml:"required_olm_features_annotations,omitempty"`
 	// BasePrefixes are how the names of base images begin.
-	BasePrefixes []string `yaml:"allowed_registry_prefixes"`
+	BasePrefixes []string `yaml:"allowed_registry_prefixes,omitempty"`
 
-	Required      []Label  `yaml:"required_labels"`
-	Optional      []Label  `yaml:"optional_labels"`
-	Deprecated    []Label  `yaml:"deprecated_labels"`
-	Inherited     []Label  `yaml:"disallowed_inherited_labels"`
-	FBCRequired   []Label  `yaml:"fbc_required_labels"`
-	FBCOptional   []Label  `yaml:"fbc_optional_labels"`
-	FBCInherited  []Label  `yaml:"fbc_disallowed_inherited_labels"`
-	FBCBaseImages []string `yaml:"fbc_base_images"`
+	Required      []Label  `yaml:"required_labels,omitempty"`
+	Optional      []Label  `yaml:"optional_labels,omitempty"`
+	Deprecated    []Label  `yaml:"deprecated_labels,omitempty"`
+	Inherited     []Label  `yaml:"disallowed_inherited_labels,omitempty"`
+	FBCRequired   []Label  `yaml:"fbc_required_labels,omitempty"`
+	FBCOptional   []Label  `yaml:"fbc_optional_labels,omitempty"`
+	FBCInherited  []Label  `yaml:"fbc_disallowed_inherited_labels,omitempty"`
+	FBCBaseImages []string `yaml:"fbc_base_images,omitempty"`
 	// FBCBundlePrefixes are how the names of bundle images in a catalog begin.
-	FBCBundlePrefixes []string `yaml:"fbc_bundle_registry_prefixes"`
+	FBCBundlePrefixes []string `yaml:"fbc_bundle_registry_prefixes,omitempty"`
 }
 
 // Label is a label that images should have or not have.
 type Label struct {
 	Name        string   `yaml:"name"`
-	Description string   `yaml:"description"`
-	Replacement string   `yaml:"replacement"` // of a deprecated label
-	Values      []string `yaml:"values"`      // that a required label may have; empty: any
-	EffectiveOn string   `yaml:"effective_on"`
+	Description string   `yaml:"description,omitempty"`
+	Replacement string   `yaml:"replacement,omitempty"` // of a deprecated label
+	Values      []string `yaml:"values,omitempty"`      // that a required label may have; empty: any
+	EffectiveOn string   `yaml:"effective_on,omitempty"`
 }
 
 // maxDataFile limits the bytes of a file of rule data.
@@ -88,7 +88,7 @@ func ReadData(r io.Reader, name string) (*Data, error) {
 	d := builtin()
 	if inner, ok := keys["rule_data"].(map[string]any); ok {
 		var outer struct {
-			Data *Data `yaml:"rule_data"`
+			Data *Data `yaml:"rule_data,omitempty"`
 		}
 		outer.Data, keys = d, inner
 		err = loosely(text, &outer)
@@ -112,18 +112,24 @@ func ReadData(r io.Reader, name string) (*Data, error) {
 func isDataKey(key string) bool {
 	t := reflect.TypeFor[Data]()
 	for i := range t.NumField() {
-		if t.Field(i).Tag.Get("yaml") == key {
+		if dataKey(t.Field(i)) == key {
 			return true
 		}
 	}
 	return false
 }
 
+// dataKey returns the key of a field of the rule data.
+func dataKey(f reflect.StructField) string {
+	key, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+	return key
+}
+
 // Has reports whether the rule data of a key was given, or is built in. The empty key needs none.
 func (d *Data) Has(key string) bool {
 	v := reflect.ValueOf(d).Elem()
 	for i := range v.NumField() {
-		if v.Type().Field(i).Tag.Get("yaml") == key {
+		if dataKey(v.Type().Field(i)) == key {
 			return !v.Field(i).IsNil()
 		}
 	}

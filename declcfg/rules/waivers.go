@@ -66,6 +66,7 @@ func ReadWaivers(r io.Reader, name string) (*Waivers, error) {
 		return nil, fmt.Errorf("%s: larger than %d bytes", name, maxWaiverFile)
 	}
 	var file struct {
+		Schema  string      `yaml:"$schema"` // for editors
 		Waivers []yaml.Node `yaml:"waivers"`
 	}
 	if err := strictly(text, &file); err != nil {

@@ -105,6 +105,9 @@ func Parse(ctx context.Context, r io.Reader, o ParseOptions) (*Template, error) 
 	}
 	p.prefix = "rendering template: "
 	p.judge(t.typ)
+	if t.typ != Semver || !o.Compat { // opm refuses it in a template of this type alone
+		fields = p.withoutSchema(fields)
+	}
 	switch t.typ {
 	case Basic:
 		t.body = p.basic(fields, schema)
@@ -122,6 +125,13 @@ func Parse(ctx context.Context, r io.Reader, o ParseOptions) (*Template, error) 
 		return nil, p.err()
 	}
 	return t, ctx.Err()
+}
+
+// withoutSchema removes the field that names the schema of the file for editors.
+func (p *parser) withoutSchema(fields []member) []member {
+	return slices.DeleteFunc(fields, func(m member) bool {
+		return m.key == "$schema" && p.want("string", "", m.node)
+	})
 }
 
 // parser reads one template.

@@ -99,6 +99,7 @@ var rules = map[string][]string{
 var forTests = []string{"internal/catalogdtest", "internal/cputime", "internal/edittest",
 	"internal/filelock/filelocktest",
 	"internal/heaptest", "internal/kube/kubetest", "internal/manual", "internal/mirrortest", "internal/race", "internal/recorded",
+	"internal/schemagen",
 	"internal/supplytest",
 	"internal/storetest",
 	"internal/testbundles", "internal/testregistry"}

@@ -9,7 +9,7 @@ import (
 )
 
 // Names returns names of a kind that the catalog has: "PACKAGE", "CHANNEL", "PACKAGE/CHANNEL", "BUNDLE" or
-// "PACKAGE[/CHANNEL[/BUNDLE]]". It returns none if there is no catalog.
+// "PACKAGE[/CHANNEL[/BUNDLE]]". It returns none if there is no catalog, except for [SchemaName], which needs none.
 type Names func(kind, catalog string) []string
 
 // catalogWords are the words of a usage line that stand for a catalog, and catalogFlags flags that name one.
@@ -22,8 +22,11 @@ var (
 // anyLevel is a kind of names: packages, channels of packages, and bundles of these.
 const anyLevel = "PACKAGE[/CHANNEL[/BUNDLE]]"
 
-// kindOf returns what a value of a usage line or a flag is: PACKAGE, CHANNEL, PACKAGE/CHANNEL, BUNDLE or all levels of
-// names in the form of usage lines; or "".
+// SchemaName is the kind of the names of schemas.
+const SchemaName = "SCHEMA"
+
+// kindOf returns what a value of a usage line or a flag is: PACKAGE, CHANNEL, PACKAGE/CHANNEL, BUNDLE, SCHEMA or all
+// levels of names in the form of usage lines; or "".
 func kindOf(value string) string {
 	if strings.HasPrefix(value, anyLevel) {
 		return anyLevel
@@ -34,6 +37,8 @@ func kindOf(value string) string {
 	case "CHANNELS":
 		return "CHANNEL"
 	case "PACKAGE", "CHANNEL", "PACKAGE/CHANNEL", "BUNDLE":
+		return value
+	case SchemaName:
 		return value
 	}
 	return ""
@@ -92,7 +97,7 @@ func (p *parser) catalog() string {
 
 // nameCandidates returns the names of a kind that start with the last of a comma-separated list.
 func nameCandidates(names Names, kind, catalog, prefix, current string) []Candidate {
-	if names == nil || kind == "" || catalog == "" {
+	if names == nil || kind == "" || catalog == "" && kind != SchemaName {
 		return nil
 	}
 	if at := strings.LastIndex(current, ","); at >= 0 {

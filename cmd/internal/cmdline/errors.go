@@ -102,8 +102,8 @@ func systemClass(err error) Class {
 	return ClassInput
 }
 
-// jsonError is the form of --error-format json.
-type jsonError struct {
+// JSONError is the form of --error-format json.
+type JSONError struct {
 	Class   Class  `json:"class"`
 	Message string `json:"message"`
 	Object  string `json:"object"`
@@ -113,7 +113,7 @@ type jsonError struct {
 // WriteJSON writes err as one line of JSON with the keys class, message, object and hint. Unprintable characters are
 // escaped, as the line may be read on a terminal.
 func WriteJSON(w io.Writer, err error) error {
-	out := jsonError{Class: Classify(err), Message: strings.ToValidUTF8(err.Error(), "\uFFFD"), Object: object(err)}
+	out := JSONError{Class: Classify(err), Message: strings.ToValidUTF8(err.Error(), "\uFFFD"), Object: object(err)}
 	var e *Error
 	if errors.As(err, &e) {
 		out.Hint = e.Hint

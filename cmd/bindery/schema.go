@@ -1,0 +1,71 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/docs/reference/schemas"
+	"github.com/operator-bindery/bindery/internal/nearest"
+)
+
+func (p *program) schemaCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "schema",
+		Usage:     "print the JSON Schema of a file or an answer",
+		ArgsUsage: "[SCHEMA]",
+		Description: "Every file that the program reads or writes, and every answer in JSON, has a JSON Schema (draft " +
+			"2020-12).\nWithout SCHEMA the names are listed." +
+			examples("bindery schema", "bindery schema selection > selection.schema.json",
+				"bindery schema -o json"),
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"},
+				Usage: "output `FORMAT` of the list (json); a table by default"},
+		},
+		Action: between(0, 1, p.schema),
+	}
+}
+
+func (p *program) schema(c *cli.Context) error {
+	format, err := listFormat(c, "json")
+	if err != nil {
+		return err
+	}
+	if c.NArg() == 0 {
+		return p.listSchemas(format)
+	}
+	name := c.Args().First()
+	text, ok := schemas.Text(name)
+	if !ok {
+		e := &cmdline.Error{Class: cmdline.ClassUsage, Object: name, Err: fmt.Errorf("there is no schema %q", name),
+			Hint: "\"bindery schema\" lists the names"}
+		if near, found := nearest.Name(name, schemas.Names()); found {
+			e.Hint = fmt.Sprintf("did you mean %q?", near)
+		}
+		return e
+	}
+	_, err = p.stdout.Write(text)
+	return err
+}
+
+// schemaList is the answer without a name as JSON.
+type schemaList struct {
+	Schemas []schemas.Schema `json:"schemas"`
+}
+
+func (p *program) listSchemas(format string) error {
+	all, err := schemas.All()
+	if err != nil {
+		return err
+	}
+	if format == "json" {
+		return p.printJSON(schemaList{all})
+	}
+	var rows [][]string
+	for _, s := range all {
+		rows = append(rows, []string{s.Name, strings.TrimSuffix(s.Title, ".")})
+	}
+	return p.printTable([]string{"NAME", "DESCRIBES"}, rows...)
+}
