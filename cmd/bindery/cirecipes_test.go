@@ -71,7 +71,8 @@ func TestCIBuilds(t *testing.T) {
 				"GITHUB_OUTPUT": filepath.Join(dir, "output")}}
 		}
 		// An image without a server is for one platform; only released programs have the servers of other platforms.
-		edits := []string{"linux/amd64,linux/arm64", "linux/amd64 --server=none", "registry.example.com", registry.Host()}
+		edits := []string{"linux/amd64,linux/arm64", "linux/amd64 --server=none", "registry.example.com",
+			registry.Host()}
 		writeFile(t, filepath.Join(dir, "catalog", "etcd", "catalog.json"), `{"schema": "olm.package", "name": "etcd"}`)
 		if out, err := job.run(t, dir, edits...); err == nil {
 			t.Errorf("%s builds an invalid catalog: %s", name, out)
@@ -204,7 +205,8 @@ func TestCIMirror(t *testing.T) {
 	target.Separate(true)
 	auth := filepath.Join(dir, "auth.json")
 	needsLogin(t, target, auth)
-	writeFile(t, filepath.Join(dir, "imageset.yaml"), mirrorManifests(t)["imageset.yaml"].configs[0].Data["imageset.yaml"])
+	writeFile(t, filepath.Join(dir, "imageset.yaml"),
+		mirrorManifests(t)["imageset.yaml"].configs[0].Data["imageset.yaml"])
 	jobs := component(t, "mirror", map[string]string{"destination": "docker://mirror.example.com/olm", "parts": "3",
 		"flags": "--registries-conf " + source.RegistriesConf(t, mirrortest.Host)})
 	run := func(name string, env map[string]string) {

@@ -53,7 +53,8 @@ type tektonParam struct {
 	Value any
 }
 
-// tektonObjects reads the tasks and pipelines of deploy/tekton, by their kinds and names, such as "Task bindery-migrate".
+// tektonObjects reads the tasks and pipelines of deploy/tekton, by their kinds and names, such as "Task
+// bindery-migrate".
 func tektonObjects(t *testing.T) map[string]tektonObject {
 	t.Helper()
 	files, err := filepath.Glob("../../deploy/tekton/*/*/*/*.yaml")

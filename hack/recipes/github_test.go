@@ -82,7 +82,8 @@ func TestGitHub(t *testing.T) {
 		if bad := strings.Replace(text, "runs-on:", "run-on:", 1); len(schemaErrors(t, "Workflow", bad)) == 0 {
 			t.Error("no fault is found in a wrong workflow")
 		}
-		if bad := strings.Replace(text, "steps.build.outputs", "step.build.outputs", 1); len(lintErrors(t, name, bad)) == 0 {
+		if bad := strings.Replace(text, "steps.build.outputs", "step.build.outputs",
+			1); len(lintErrors(t, name, bad)) == 0 {
 			t.Error("no fault is found in a wrong expression")
 		}
 	}
@@ -128,7 +129,8 @@ func TestInstall(t *testing.T) {
 		t.Fatal(err)
 	}
 	archive := filepath.Join(dir, "bindery_1.2.3_linux_amd64.tar.gz")
-	if out, err := exec.Command("tar", "-czf", archive, "-C", filepath.Dir(program), "bindery").CombinedOutput(); err != nil {
+	if out, err := exec.Command("tar", "-czf", archive, "-C", filepath.Dir(program),
+		"bindery").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	text, err := os.ReadFile(archive)
