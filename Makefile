@@ -103,7 +103,9 @@ fuzz-long: ## run the fuzz targets for an hour in all; what they find is written
 
 demo: SERVER_ARCHES := $(shell $(GO) env GOARCH)
 demo: ## database to catalog to image to server, on this machine, with nothing but Go and make
-	@$(MAKE) --no-print-directory build SERVER_ARCHES=$(SERVER_ARCHES) >/dev/null
+	@echo "Compiling the server, then the program with the server inside: minutes the first time, later seconds."
+	@$(MAKE) --no-print-directory build SERVER_ARCHES=$(SERVER_ARCHES) GOFLAGS='$(GOFLAGS) -v' 2>&1 >/dev/null | \
+	awk '/ / {print > "/dev/stderr"; next} ++n % 100 == 0 {print "  " n " packages compiled"; fflush()}'
 	@hack/demo.sh $(DIST)/bindery
 
 acceptance: build ## the image through skopeo, umoci, podman and a real container
@@ -140,9 +142,10 @@ docs: ## build the documentation site in dist/site, and check its links
 generate: ## run go generate
 	$(GO) generate ./...
 
-install: build ## install to DESTDIR/PREFIX/bin, with manual page and completions
+install: build ## install to DESTDIR/PREFIX/bin, with manual pages and completions
 	install -D -m 0755 $(DIST)/bindery $(DESTDIR)$(PREFIX)/bin/bindery
-	$(DIST)/bindery man | install -D -m 0644 /dev/stdin $(DESTDIR)$(PREFIX)/share/man/man1/bindery.1
+	$(DIST)/bindery man --to $(DIST)/man1
+	install -d $(DESTDIR)$(PREFIX)/share/man/man1 && install -m 0644 $(DIST)/man1/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
 	$(DIST)/bindery completion bash | install -D -m 0644 /dev/stdin $(DESTDIR)$(PREFIX)/share/bash-completion/completions/bindery
 	$(DIST)/bindery completion zsh | install -D -m 0644 /dev/stdin $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_bindery
 	$(DIST)/bindery completion fish | install -D -m 0644 /dev/stdin $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/bindery.fish

@@ -22,6 +22,8 @@ type ReadOptions struct {
 	Jobs int
 	// Warn, unless nil, is called with warnings about probable mistakes. It may be called from several goroutines.
 	Warn func(declcfg.Position, string)
+	// Read, unless nil, is called with the number of bytes that were read. It may be called from several goroutines.
+	Read func(n int)
 	// Dir, unless empty, is the directory that the catalog is in, see [declcfg.LoadOptions].
 	Dir string
 	// Cache, unless nil, caches which files and packages are valid.
@@ -170,7 +172,7 @@ func (r *reading) walk(which []int, fn func(*sourceFile, declcfg.Blob) error) er
 		names[n] = r.files[i].name
 	}
 	witness := newWitness(r.fsys)
-	o := declcfg.LoadOptions{Dir: r.o.Dir, Skeleton: true, Jobs: r.o.Jobs, Files: names, Warn: r.note}
+	o := declcfg.LoadOptions{Dir: r.o.Dir, Skeleton: true, Jobs: r.o.Jobs, Files: names, Warn: r.note, Read: r.o.Read}
 	err := declcfg.WalkBlobs(r.ctx, witness, o, func(b declcfg.Blob) error {
 		return fn(&r.files[r.index[b.Position().File]], b)
 	})

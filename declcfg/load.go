@@ -74,6 +74,9 @@ type LoadOptions struct {
 	// Schemaless accepts what opm refuses and catalogd stores: files of comments only, which are nothing, and blobs
 	// without a schema. Each of these is a [*Meta] and has no place in the writing order.
 	Schemaless bool
+	// Read, unless nil, is called with the number of bytes that were read of a file. Calls are concurrent. An index reads
+	// every file twice, and reports the first time.
+	Read func(n int)
 	// Images makes [NewIndex] record the images of bundles.
 	Images bool
 	// Document, unless nil, is called with the position of each blob's document, in the order of the file. Calls for
@@ -216,7 +219,7 @@ func readFile[T any](ctx context.Context, fsys fs.FS, name string, d *docReader,
 			Rule:    RuleLimit,
 			Message: fmt.Sprintf("file has %d bytes (limit %d)", info.Size(), maxSize)}}}
 	}
-	d.reset(&fileReader{r: f, limit: maxSize}, name)
+	d.reset(&fileReader{r: f, limit: maxSize, told: d.options.Read}, name)
 	for {
 		if err := ctx.Err(); err != nil {
 			return err

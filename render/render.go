@@ -41,6 +41,8 @@ type Options struct {
 	// Packages, unless nil, are the only packages that are read from file-based catalogs; other sources return all
 	// packages. Errors in blobs of other packages are not noticed. It has no effect with KeepGoing.
 	Packages []string
+	// Read, unless nil, is called with the number of bytes that were read of a file-based catalog. Calls are concurrent.
+	Read func(n int)
 	// Skeleton omits the manifests of bundles in file-based catalogs, see [declcfg.LoadOptions].
 	Skeleton bool
 	// Schemaless accepts blobs without a schema in file-based catalogs, see [declcfg.LoadOptions].
@@ -276,7 +278,7 @@ func directory(ctx context.Context, dir string, o *Options) iter.Seq2[declcfg.Bl
 // catalog renders the catalog in a file system; dir is its path on disk, if it has one.
 func catalog(ctx context.Context, fsys fs.FS, dir string, o *Options) iter.Seq2[declcfg.Blob, error] {
 	load := declcfg.LoadOptions{Dir: dir, Jobs: o.Jobs, Limits: o.Limits, Warn: o.Warn, Skeleton: o.Skeleton,
-		Unknown: true, Schemaless: o.Schemaless}
+		Unknown: true, Schemaless: o.Schemaless, Read: o.Read}
 	if !o.KeepGoing && !o.Repair {
 		var wanted func(pkg string) bool
 		if o.Packages != nil {

@@ -28,10 +28,13 @@ type program struct {
 	stderr io.Writer
 	log    *slog.Logger
 	quiet  bool
-	bars   bool // whether progress is drawn
-	line   cmdline.Line
-	images *images.Client   // created on first use
-	blobs  *blobcache.Cache // created on first use
+	bars   bool            // whether progress is drawn
+	screen *cmdline.Screen // standard error, with the bars
+	// noProgress shows no lines of progress either.
+	noProgress bool
+	line       cmdline.Line
+	images     *images.Client   // created on first use
+	blobs      *blobcache.Cache // created on first use
 	// readPlatform, unless empty, is the platform for which images are read; with readAny any other one may replace it.
 	readPlatform v1.Platform
 	readAny      bool
@@ -156,7 +159,7 @@ func (p *program) globalFlags() []cli.Flag {
 		&cli.StringFlag{Name: "error-format", Value: "text", Usage: "`FORMAT` of error messages (text|json)",
 			EnvVars: env("error-format")},
 		&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "log errors only", EnvVars: env("quiet")},
-		&cli.BoolFlag{Name: "no-progress", Usage: "do not draw progress bars", EnvVars: env("no-progress")},
+		&cli.BoolFlag{Name: "no-progress", Usage: "show no progress: no bars, no lines", EnvVars: env("no-progress")},
 		&cli.BoolFlag{Name: "version", Usage: "print the version"},
 		&cli.BoolFlag{Name: "skip-tls-verify", Usage: "do not verify the certificates of registries",
 			EnvVars: env("skip-tls-verify")},
@@ -192,8 +195,10 @@ func (p *program) readGlobals(c *cli.Context) error {
 	case c.Bool("debug"):
 		level = slog.LevelDebug
 	}
-	p.log = cmdline.NewLogger(p.stderr, p.logFormat(c.String("log-format")), level)
+	p.screen = cmdline.NewScreen(p.stderr)
+	p.log = cmdline.NewLogger(p.screen, p.logFormat(c.String("log-format")), level)
 	stderr, ok := p.stderr.(*os.File)
+	p.noProgress = c.Bool("no-progress")
 	p.bars = ok && term.IsTerminal(int(stderr.Fd())) && !p.quiet && !c.Bool("no-progress") && c.String(
 		"log-format") != "json"
 	return nil

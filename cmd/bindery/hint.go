@@ -61,6 +61,9 @@ func (p *program) withHint(err error) error {
 		text = "trust a certificate authority with --ca-file FILE, or disable verification with --tls-verify=false"
 	case errors.As(err, &answer) && answer.Status == http.StatusForbidden && answer.Credentials != "":
 		return err // the registry knows the user and explains the refusal
+	case errors.As(err, &answer) && answer.Status == http.StatusUnauthorized && answer.Credentials != "":
+		text = "the registry refused the user name or the password from " + answer.Credentials +
+			"; \"podman login --authfile FILE\" writes new ones"
 	case errors.As(err, &unauthorized), images.IsUnauthorized(err):
 		text = "provide credentials with --authfile FILE or $REGISTRY_AUTH_FILE; \"podman login --authfile FILE\" " +
 			"writes them"
@@ -84,7 +87,9 @@ func (p *program) withHint(err error) error {
 	case errors.As(err, &reference) && bundleHint(reference.Reference) != "":
 		text, object = bundleHint(reference.Reference), reference.Reference
 	default:
-		return err
+		if text = p.machineHint(err); text == "" {
+			return err
+		}
 	}
 	return &cmdline.Error{Class: cmdline.Classify(err), Object: object, Hint: text, Err: err}
 }

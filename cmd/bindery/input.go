@@ -53,7 +53,7 @@ func (p *program) catalogInput(c *cli.Context, known *build.Cache) (build.Catalo
 		return build.CatalogInput{}, err
 	}
 	files, err := build.ReadCatalog(c.Context, root,
-		build.ReadOptions{Dir: ref, Jobs: o.Jobs, Warn: p.warnAt, Cache: known, Program: version.Program()})
+		build.ReadOptions{Dir: ref, Jobs: o.Jobs, Warn: p.warnAt, Read: p.loading(ref), Cache: known, Program: version.Program()})
 	if err != nil {
 		return build.CatalogInput{}, err
 	}

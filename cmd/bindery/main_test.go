@@ -40,6 +40,11 @@ func TestMain(m *testing.M) {
 				return 1
 			}
 		}
+		// A slow machine would show lines of progress among what is compared.
+		if err := os.Setenv("BINDERY_NO_PROGRESS", "true"); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
 		// The tests do not use the user's cache. It is set after the program was built, as Go's build cache is there
 		// too.
 		if err := os.Setenv("XDG_CACHE_HOME", filepath.Join(dir, "cache")); err != nil {

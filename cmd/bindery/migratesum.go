@@ -11,6 +11,7 @@ import (
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
+	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/jobs"
 	"github.com/operator-bindery/bindery/internal/printable"
 	"github.com/operator-bindery/bindery/internal/redact"
@@ -152,14 +153,44 @@ func (l *migrationList) printSummary(outcomes []jobs.Outcome, counts map[string]
 		}
 		if !head {
 			head = true
-			fmt.Fprintf(w, "\nLINE\tSTATUS\tSOURCE\tREPORT\n")
+			fmt.Fprintf(w, "\nLINE\tSTATUS\tSOURCE\tREASON\tREPORT\n")
 		}
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s\n", o.Number, o.State, printable.Cell(redact.Text(o.Source)),
-			printable.Cell(o.Record))
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\n", o.Number, o.State, printable.Cell(redact.Text(o.Source)),
+			printable.Cell(redact.Text(reasonOf(o))), printable.Cell(o.Record))
 	}
 	_ = w.Flush() // a write to memory
 	_, err := l.p.stdout.Write(b.Bytes())
 	return err
+}
+
+// maxReason is how much of a reason the summary shows, in bytes; the report has all of it.
+const maxReason = 100
+
+// reasonOf says in one line why a line of the list failed, or why packages were skipped.
+func reasonOf(o *jobs.Outcome) string {
+	reason := ""
+	switch {
+	case o.Err != nil:
+		reason = o.Err.Error()
+	case o.Written != nil && o.Written.Report != nil:
+		more := len(o.Quarantined()) - 1
+		for _, p := range o.Written.Report.Packages {
+			if p.Quarantined != "" {
+				reason = p.Name + ": " + p.Quarantined
+				break
+			}
+		}
+		if more > 0 {
+			return fmt.Sprintf("%s; and %d more", oneLine(reason), more)
+		}
+	}
+	return oneLine(reason)
+}
+
+// oneLine returns the start of the first line of a text.
+func oneLine(text string) string {
+	first, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	return fault.Clip(first, maxReason)
 }
 
 // verdict returns nil if everything is done.

@@ -64,7 +64,7 @@ func TestManifestOfAServedCatalog(t *testing.T) {
 	pool.AppendCertsFromPEM([]byte(readFile(t, filepath.Join(dir, "tls.crt"))))
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}}
 	for at, want := range map[string]string{
-		"https://127.0.0.1:" + named["https"] + "/":           "<h1>Packages</h1>",
+		"https://127.0.0.1:" + named["https"] + "/":           "<h1>Operator catalog</h1>",
 		"https://127.0.0.1:" + named["https"] + "/api/v1/all": `"schema":"olm.package"`,
 		"http://127.0.0.1:" + named["metrics"] + "/metrics":   "bindery_catalog_ready 1",
 	} {

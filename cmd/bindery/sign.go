@@ -188,13 +188,16 @@ func (p *program) attachTo(c *cli.Context, a referrers.Attachment, made func() [
 // destinationOf reads the name of an image that is written to: TRANSPORT:DETAILS or a name in a registry.
 func destinationOf(name string) (images.Destination, error) {
 	d, err := images.Parse(name)
-	if err != nil {
-		if remote, rerr := images.Parse("docker://" + name); rerr == nil && checkRegistry(remote) == nil {
-			return remote, nil
-		}
-		return d, &cmdline.Error{Class: cmdline.ClassUsage, Object: name, Err: err}
+	if err == nil {
+		return d, checkRegistry(d)
 	}
-	return d, nil
+	transport, _, named := strings.Cut(name, ":")
+	if remote, rerr := images.Parse("docker://" + name); rerr == nil {
+		if refused := checkRegistry(remote); refused == nil || named && strings.Contains(transport, "/") {
+			return remote, refused
+		}
+	}
+	return d, &cmdline.Error{Class: cmdline.ClassUsage, Object: name, Err: err}
 }
 
 // printMade prints signatures or attestations.

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"io/fs"
+	"path/filepath"
 	"sync"
+	"sync/atomic"
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/images"
@@ -10,10 +13,47 @@ import (
 // progress returns the progress of a long task: a bar on a terminal, elsewhere lines of the log. opm shows none.
 func (p *program) progress() *cmdline.Progress {
 	line := func(text string) { p.log.Info(text) }
-	if p.opm {
+	if p.opm || p.noProgress {
 		line = nil
 	}
-	return cmdline.NewProgress(p.stderr, p.bars, line)
+	if !p.bars {
+		return cmdline.NewProgress(nil, line)
+	}
+	return cmdline.NewProgress(p.screen, nil)
+}
+
+// loading returns a function that shows the progress of reading the files of catalog directories, from the number of
+// bytes that were read. References of other kinds are ignored. The bar goes when all is read.
+func (p *program) loading(refs ...string) func(n int) {
+	var all, done atomic.Int64
+	var count sync.Once
+	progress := p.progress()
+	p.atEnd = append(p.atEnd, func(bool) error { progress.Close(); return nil })
+	return func(n int) {
+		count.Do(func() {
+			for _, ref := range refs {
+				all.Add(sizeOf(ref))
+			}
+		})
+		now, of := done.Add(int64(n)), all.Load()
+		if progress.Set(cmdline.State{What: "loading", Bytes: now, AllBytes: of}); now >= of {
+			progress.Close()
+		}
+	}
+}
+
+// sizeOf returns the size of the files of a directory; 0 for anything else.
+func sizeOf(dir string) (size int64) {
+	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return fs.SkipAll // the size is an estimate
+		}
+		if info, err := d.Info(); err == nil && info.Mode().IsRegular() {
+			size += info.Size()
+		}
+		return nil
+	})
+	return size
 }
 
 // transfer shows the progress of blobs that are read and written. It is safe for concurrent use.

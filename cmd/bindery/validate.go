@@ -76,7 +76,7 @@ func (p *program) validate(c *cli.Context) (err error) {
 	}
 	var rest restOfProblems
 	defer func() { err = errors.Join(err, rest.Close()) }()
-	o := declcfg.LoadOptions{Dir: dir, Jobs: c.Int("jobs"), Warn: p.warnAt}
+	o := declcfg.LoadOptions{Dir: dir, Jobs: c.Int("jobs"), Warn: p.warnAt, Read: p.loading(dir)}
 	if format != "" && !p.opm {
 		rest.format, o.Omitted = format, rest.add
 	}

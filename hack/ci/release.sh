@@ -30,7 +30,7 @@ if command -v docker-registry >/dev/null; then
     printf 'version: 0.1\nstorage: {filesystem: {rootdirectory: %s}}\nhttp: {addr: 127.0.0.1:%s}\n' "$work/registry" "$port" >"$work/registry.yml"
     docker-registry serve "$work/registry.yml" >"$work/registry.log" 2>&1 &
     registry=$!
-    trap 'kill $registry; chmod -R u+w "$work"; rm -rf "$work"' EXIT
+    trap 'kill $registry 2>/dev/null || true; chmod -R u+w "$work"; rm -rf "$work"' EXIT
     for _ in $(seq 100); do (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null && break; sleep 0.05; done
     push=127.0.0.1:$port/acme/bindery BINDERY_USE_HTTP=true
     export BINDERY_USE_HTTP

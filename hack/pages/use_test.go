@@ -33,8 +33,9 @@ const missed = `[...document.querySelectorAll("a[href],button,input:not([type=hi
 
 // The keyboard reaches everything in the order of the page, shows where it is, and is caught nowhere.
 func TestKeyboard(t *testing.T) {
-	for _, s := range []screen{screens[0], screens[2]} {
-		for _, kind := range []string{"list", "package", "bundle", "nothing"} {
+	for i, pages := range map[int][]string{0: {"list", "package", "bundle", "nothing"}, 2: {"list", "package"}} {
+		s := screens[i]
+		for _, kind := range pages {
 			t.Run(s.name+" "+kind, func(t *testing.T) {
 				v := newTab(t, s)
 				v.open(t, kinds[kind])
@@ -76,6 +77,10 @@ func TestSearchWithScript(t *testing.T) {
 	if got := value[string](t, v,
 		`document.querySelector(".card h2").textContent`); got != "RabbitMQ-cluster-operator" {
 		t.Errorf("the search finds %q", got)
+	}
+	if got := value[string](t, v, `document.querySelector("#find [role=status]").textContent`); !strings.HasPrefix(got,
+		"1 package of 31") {
+		t.Errorf("a screen reader says %q", got)
 	}
 	if got := value[string](t, v, `location.search + document.activeElement.id`); got != "?q=RabbitmqClusterq" {
 		t.Errorf("address and focus: %q", got)

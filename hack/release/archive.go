@@ -36,10 +36,6 @@ func (r *release) documents(p platform) ([]file, error) {
 	if err != nil {
 		return nil, err
 	}
-	man, err := r.command(os.Environ(), r.host, "man")
-	if err != nil {
-		return nil, err
-	}
 	out := []file{
 		{name: "LICENSE", mode: 0o644, text: licence},
 		{name: "README.txt", mode: 0o644, text: []byte(r.readme(p))},
@@ -52,7 +48,32 @@ func (r *release) documents(p platform) ([]file, error) {
 		}
 		out = append(out, file{name: "completions/" + shell[1], mode: 0o644, text: text})
 	}
-	return append(out, file{name: "man/man1/bindery.1", mode: 0o644, text: man}), nil
+	pages, err := r.manuals()
+	return append(out, pages...), err
+}
+
+// manuals returns the manual pages of the program and of each command.
+func (r *release) manuals() (out []file, err error) {
+	dir, err := os.MkdirTemp("", "bindery-man-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	if _, err := r.command(os.Environ(), r.host, "man", "--to", dir); err != nil {
+		return nil, err
+	}
+	pages, err := os.ReadDir(dir) // sorted by name
+	if err != nil {
+		return nil, err
+	}
+	for _, page := range pages {
+		text, err := os.ReadFile(filepath.Join(dir, page.Name()))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, file{name: "man/man1/" + page.Name(), mode: 0o644, text: text})
+	}
+	return out, nil
 }
 
 func (r *release) readme(p platform) string {
@@ -67,7 +88,7 @@ Under other names, as a link or a copy, it stands in for other programs:
   grpc_health_probe              the health probe
   initializer, registry-server   opm's former tools of these names
 
-completions/ has completions for bash, zsh and fish, man/ the manual page.
+completions/ has completions for bash, zsh and fish, man/ the manual pages.
 Documentation: https://github.com/operator-bindery/bindery
 `, r.version, p, p.program())
 }

@@ -78,7 +78,7 @@ func TestRecipes(t *testing.T) {
 		}
 	}
 	if modes["deploy/github/install.sh"] != 0o755 || modes["action.yml"] != 0o644 {
-		t.Errorf("the modes are %o", modes)
+		t.Errorf("the modes are %v", modes)
 	}
 	old := regexp.MustCompile(`operator-bindery/bindery(/[a-z]+@|:|@[0-9a-f]{40} # )v1\.0\.0`)
 	for name, text := range members {

@@ -204,13 +204,17 @@ func commentLine(text []byte) int {
 	if yaml.Unmarshal(text, &root) != nil {
 		return 0
 	}
+	lines := strings.Split(string(text), "\n")
 	first := 0
 	var walk func(n *yaml.Node)
 	walk = func(n *yaml.Node) {
-		if n.HeadComment+n.LineComment+n.FootComment != "" && first == 0 {
-			first = max(1, n.Line-strings.Count(n.HeadComment, "\n"))
-			if n.HeadComment != "" {
-				first = max(1, n.Line-strings.Count(n.HeadComment, "\n")-1)
+		for _, at := range []int{
+			findComment(lines, n.HeadComment, n.Line-1, -1),
+			findComment(lines, n.LineComment, n.Line, 1),
+			findComment(lines, n.FootComment, n.Line, 1),
+		} {
+			if at > 0 && (first == 0 || at < first) {
+				first = at
 			}
 		}
 		for _, child := range n.Content {
@@ -219,4 +223,20 @@ func commentLine(text []byte) int {
 	}
 	walk(&root)
 	return first
+}
+
+// findComment returns the line of a comment of a node, from a line on in steps of 1 or -1: the library has no positions
+// of comments. It returns 0 if there is no comment.
+func findComment(lines []string, comment string, from, step int) int {
+	comment, _, _ = strings.Cut(comment, "\n")
+	if comment == "" {
+		return 0
+	}
+	for at := from; at >= 1 && at <= len(lines); at += step {
+		before, ok := strings.CutSuffix(strings.TrimRight(lines[at-1], " \t\r"), strings.TrimRight(comment, " \t\r"))
+		if ok && (before == "" || strings.HasSuffix(before, " ") || strings.HasSuffix(before, "\t")) {
+			return at
+		}
+	}
+	return max(1, from)
 }

@@ -85,7 +85,7 @@ func (p *page) filters(got found) {
 
 // results shows the packages of one page of the list.
 func (p *page) results(want *choice, got found, pages int) {
-	p.put(`<div class="bar"><p id="found" role="status">`)
+	p.put(`<div class="bar"><p id="found">`)
 	if want.narrowed() {
 		p.put(`{} of {}`, count(len(got.packages), "package"), strconv.Itoa(len(p.c.packages)))
 		if want.text != "" {
@@ -111,7 +111,7 @@ func (p *page) results(want *choice, got found, pages int) {
 		p.put(`>` + label + `</option>`)
 	}
 	p.put("</select></label></div>\n")
-	p.chips(want)
+	p.chips(want, got)
 	if len(got.packages) == 0 {
 		p.put(`<div class="empty"><h2>Nothing matches</h2><p>No package of the catalog has all of this.
 Fewer words or filters find more. <a href="./">Show all packages</a></p></div>`)
@@ -126,7 +126,7 @@ Fewer words or filters find more. <a href="./">Show all packages</a></p></div>`)
 }
 
 // chips shows the chosen filters, each as a link to the list without it.
-func (p *page) chips(want *choice) {
+func (p *page) chips(want *choice, got found) {
 	any := false
 	for i, f := range facets {
 		for _, v := range slices.Sorted(maps.Keys(want.chosen[i])) {
@@ -136,7 +136,7 @@ func (p *page) chips(want *choice) {
 			}
 			less := want.without(i, v)
 			p.put(`<li>`)
-			p.chip(less.address(1), string(f.label)+": "+name(p.spelled(i, v)))
+			p.chip(less.address(1), string(f.label)+": "+name(spelled(got.facets[i], v)))
 			p.put(`</li>`)
 		}
 	}
@@ -145,13 +145,11 @@ func (p *page) chips(want *choice) {
 	}
 }
 
-// spelled returns a value of a facet as the catalog spells it.
-func (p *page) spelled(f int, folded string) string {
-	for i := range p.c.packages {
-		for _, v := range facets[f].values(&p.c.packages[i]) {
-			if fold(v) == folded {
-				return v
-			}
+// spelled returns a chosen value of a facet as the catalog spells it.
+func spelled(values []facetValue, folded string) string {
+	for _, v := range values {
+		if v.chosen && fold(v.text) == folded {
+			return v.text
 		}
 	}
 	return folded

@@ -1,6 +1,6 @@
 // Search over all pages in the browser. The index is a script and no JSON, so that it loads from a disk, too.
 (() => {
-  const root = new URL(".", document.currentScript.src), input = document.getElementById("query"), found = document.getElementById("found");
+  const root = new URL(".", document.currentScript.src), input = document.getElementById("site-query"), found = document.getElementById("site-found");
   const nav = document.querySelector("nav details");
   if (window.matchMedia("(max-width: 50em)").matches) nav.open = false;
   let loading;

@@ -1,22 +1,26 @@
 // Icons of the list are loaded when they come into view.
-const seen = new IntersectionObserver(all => {
-  for (const {isIntersecting, target} of all) {
-    if (!isIntersecting) continue;
-    seen.unobserve(target);
-    const icon = new Image();
-    icon.alt = "";
-    icon.src = target.dataset.icon;
-    target.replaceChildren(icon);
-  }
-});
-const watch = () => { for (const icon of document.querySelectorAll("[data-icon]")) seen.observe(icon); };
+const show = place => {
+  seen.unobserve(place);
+  const icon = new Image();
+  icon.alt = "";
+  icon.src = place.dataset.icon;
+  place.replaceChildren(icon);
+};
+const seen = new IntersectionObserver(all => { for (const e of all) if (e.isIntersecting) show(e.target); });
+const places = () => [...document.querySelectorAll("[data-icon]")].filter(place => !place.querySelector("img"));
+const watch = () => { for (const place of places()) seen.observe(place); };
 watch();
+addEventListener("beforeprint", () => places().forEach(show));
 
 // The list of packages without a new page for each letter and filter. Without this script the form does the same.
 const form = document.getElementById("find"), results = document.getElementById("results");
 document.documentElement.classList.add("js");
 if (form && results) {
   let pending, wait;
+  const says = document.createElement("span"); // what is read out must stay in the page
+  says.className = "unseen";
+  says.setAttribute("role", "status");
+  form.append(says);
   const ask = async () => {
     pending?.abort();
     pending = new AbortController();
@@ -32,6 +36,7 @@ if (form && results) {
       results.replaceChildren(...page.getElementById("results").childNodes);
       if (focused) results.querySelector("select").focus();
       watch();
+      says.textContent = document.getElementById("found").textContent;
       document.title = page.title;
       const counts = {};
       for (const i of page.querySelectorAll(".pick input")) counts[i.name + "=" + i.value] = i.parentNode.lastChild.textContent;
