@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// unpack reads an archive, and returns the content of its members with their modes in front.
+// unpack reads an archive, and returns the contents and the modes of its files.
 func unpack(t *testing.T, name string) (map[string]string, map[string]int64) {
 	t.Helper()
 	in, err := os.Open(name)
@@ -32,6 +32,9 @@ func unpack(t *testing.T, name string) (map[string]string, map[string]int64) {
 		}
 		if err != nil {
 			t.Fatal(err)
+		}
+		if h.Typeflag == tar.TypeDir {
+			continue
 		}
 		text, err := io.ReadAll(r)
 		if err != nil {
