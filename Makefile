@@ -38,7 +38,7 @@ STAMP := $(if $(VERSION),-X $(VERSION_PKG).release=$(VERSION) )-X $(VERSION_PKG)
 SERVERS := $(foreach a,$(SERVER_ARCHES),internal/serverbin/bin/opm-server-linux-$(a).layer) \
 	$(foreach a,$(filter $(ZSTD_ARCHES),$(SERVER_ARCHES)),internal/serverbin/bin/zstd-opm-server-linux-$(a).layer)
 
-# The build that runs the commands of Containerfiles has C in it, and is one static file all the same: no names of users and hosts are
+# The build that runs the commands of Containerfiles has C in it, and is one static file anyway: no names of users and hosts are
 # looked up by the C library. Most of the C is SQLite's, in which the library remembers blobs: fast code is not worth the time.
 FULL_TAGS := $(TAGS),netgo,osusergo,buildah,embedserver
 FULL_ENV := CGO_ENABLED=1 CGO_CFLAGS="-O0 -g0"
