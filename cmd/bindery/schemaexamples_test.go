@@ -175,7 +175,8 @@ const someDigest = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef01234
 
 // readExamples are documents that the readers accept. Those of the program's own formats name their schema.
 var readExamples = map[string]string{
-	"selection": `{"$schema":"s","packages":[{"name":"a","channels":[{"name":"c","minVersion":"1.0.0"}],"headsOnly":true}]}`,
+	"selection": `{"$schema":"s","packages":[{"name":"a","headsOnly":true,
+		"channels":[{"name":"c","minVersion":"1.0.0"}]}]}`,
 	"compose":   `{"$schema":"s","name":"n","references":[{"name":"a","image":"quay.io/acme/a:v1"}]}`,
 	"waivers":   `{"$schema":"s","waivers":[{"rule":"r","reason":"why","until":"2027-01-31","bundle":"a.*"}]}`,
 	"rule-data": `{"$schema":"s","rule_data":{"required_labels":[{"name":"l","values":["v"]}],"other":1}}`,
@@ -183,11 +184,13 @@ var readExamples = map[string]string{
 	"image-set": `{"kind":"ImageSetConfiguration","apiVersion":"mirror.openshift.io/v2alpha1","mirror":{"operators":
 		[{"catalog":"quay.io/acme/c:v1","packages":[{"name":"a","channels":[{"name":"b"}]}]}],
 		"additionalImages":[{"name":"quay.io/acme/i:v1"}],"blockedImages":[{"name":"x"}]}}`,
-	"delete-image-set": `{"kind":"DeleteImageSetConfiguration","delete":{"operators":[{"catalog":"quay.io/acme/c:v1"}]}}`,
-	"delete-list":      sampleTexts["delete-list"],
+	"delete-image-set": `{"kind":"DeleteImageSetConfiguration",
+		"delete":{"operators":[{"catalog":"quay.io/acme/c:v1"}]}}`,
+	"delete-list": sampleTexts["delete-list"],
 	"template-semver": `{"$schema":"s","schema":"olm.semver","generateMajorChannels":true,
 		"defaultChannelTypePreference":"major","stable":{"bundles":[{"image":"quay.io/acme/b:v1"}]}}`,
-	"template-basic": `{"$schema":"s","schema":"olm.template.basic","entries":[{"schema":"olm.bundle","image":"quay.io/b:v1"}]}`,
+	"template-basic": `{"$schema":"s","schema":"olm.template.basic",
+		"entries":[{"schema":"olm.bundle","image":"quay.io/b:v1"}]}`,
 	"template-substitutes": `{"$schema":"s","schema":"olm.template.substitutes","entries":[{"schema":"olm.package",
 		"name":"a","defaultChannel":"c"},{"schema":"olm.channel","package":"a","name":"c","entries":[{"name":"a.v1"}]},
 		{"schema":"olm.bundle","package":"a","name":"a.v1","image":"quay.io/acme/a:v1","properties":[{"type":
