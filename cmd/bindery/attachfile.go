@@ -91,7 +91,8 @@ func (p *program) attachFile(c *cli.Context) (err error) {
 		return fmt.Errorf("%s: %w", dest, err)
 	}
 	if asJSON {
-		return p.printJSON(attachedFile{w.Image.Top.Digest, made.Digest, made.MediaType, made.ArtifactType, made.Annotations, layer})
+		return p.printJSON(attachedFile{w.Image.Top.Digest, made.Digest, made.MediaType, made.ArtifactType,
+			made.Annotations, layer})
 	}
 	_, err = p.stdout.Write([]byte(printable.Text(besideImage(w.Image, made.Digest)) + "\n"))
 	return err

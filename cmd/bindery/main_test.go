@@ -88,6 +88,7 @@ func finish(t *testing.T, cmd *exec.Cmd) result {
 	if err != nil && !errors.As(err, &exit) {
 		t.Fatal(err)
 	}
+	answerIsValid(t, cmd.Args, stdout.String())
 	return result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
 }
 

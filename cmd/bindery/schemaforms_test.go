@@ -270,7 +270,8 @@ func ruleData(o schemagen.Object) {
 func snapshotData(o schemagen.Object) {
 	spec := member(o, "spec")
 	delete(o["properties"].(schemagen.Object)["spec"].(schemagen.Object), "anyOf")
-	for _, at := range []schemagen.Object{o, spec, o["$defs"].(schemagen.Object)["snapshotComponent"].(schemagen.Object)} {
+	for _, at := range []schemagen.Object{o, spec,
+		o["$defs"].(schemagen.Object)["snapshotComponent"].(schemagen.Object)} {
 		at["additionalProperties"] = true
 	}
 	for _, at := range []schemagen.Object{o, spec} {

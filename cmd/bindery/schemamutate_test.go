@@ -27,8 +27,8 @@ var sampleTexts = map[string]string{
 // acceptsUnknown are the schemas of files in which other members are allowed.
 var acceptsUnknown = []string{"snapshot", "catalog"}
 
-// What the program encodes is valid, with all members set and with none, and is not valid any more after any change that a
-// schema can notice.
+// What the program encodes is valid, with all members set and with none, and is not valid any more after any change
+// that a schema can notice.
 func TestSchemasRefuseMutations(t *testing.T) {
 	g := schemaGenerator()
 	for _, d := range describedSchemas {

@@ -71,7 +71,8 @@ var describedSchemas = []schemaRow{
 		description: "The file of check --waivers: findings that are accepted for a reason, until a day.",
 		of:          typeOf[waiversForm](), read: true},
 	{name: "rule-data", title: "Rule data of check",
-		description: "The file of check --rule-data: what an installation of a pipeline demands. Other keys are accepted, " +
+		description: "The file of check --rule-data: what an installation of a pipeline demands. Other keys are " +
+			"accepted, " +
 			"as the file is that of a whole policy.",
 		of: typeOf[ruleDataForm](), tag: "yaml", read: true, adjust: ruleData},
 	{name: "snapshot", title: "Release snapshot",

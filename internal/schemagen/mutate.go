@@ -26,8 +26,8 @@ const (
 // UnknownMember is the name of the member that mutations add.
 const UnknownMember = "fbc_nosuch"
 
-// Mutate changes a valid document in every place where the schema says what is wrong: at each object that allows no other
-// members, each required member, each value with a type, and each with an enumeration.
+// Mutate changes a valid document in every place where the schema says what is wrong: at each object that allows no
+// other members, each required member, each value with a type, and each with an enumeration.
 func Mutate(schema Object, document any) []Mutation {
 	m := &mutator{root: schema, document: document}
 	m.visit(schema, document, nil)

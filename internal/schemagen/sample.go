@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Sample returns a value of a type in which everything is set: lists and maps have one item, and texts of an enumeration
-// one of its values. A type that contains itself ends after a few levels.
+// Sample returns a value of a type in which everything is set: lists and maps have one item, and texts of an
+// enumeration one of its values. A type that contains itself ends after a few levels.
 func (g *Generator) Sample(t reflect.Type) any {
 	v := reflect.New(t).Elem()
 	g.fill(v, 0)
@@ -62,7 +62,8 @@ func (g *Generator) fill(v reflect.Value, depth int) {
 	case reflect.Struct:
 		for i := range v.NumField() {
 			g.fill(v.Field(i), depth+1)
-			if first, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("enum"), "|"); first != "" && v.Field(i).Kind() == reflect.String {
+			if first, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("enum"),
+				"|"); first != "" && v.Field(i).Kind() == reflect.String {
 				v.Field(i).SetString(first)
 			}
 		}

@@ -1,5 +1,5 @@
-// Package schemagen makes JSON Schemas (draft 2020-12) of Go types that encoding/json or a YAML library encodes. Names and
-// optional members come from the tags of fields, descriptions from the comments in the source, and the values of an
+// Package schemagen makes JSON Schemas (draft 2020-12) of Go types that encoding/json or a YAML library encodes. Names
+// and optional members come from the tags of fields, descriptions from the comments in the source, and the values of an
 // enumeration from the constants of its type. It is for tests, which compare the result with committed files.
 package schemagen
 

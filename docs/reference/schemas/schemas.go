@@ -1,5 +1,5 @@
-// Package schemas has the JSON Schemas of the files that bindery reads and writes, and of its answers in JSON. A test of the
-// command makes them of the types that it encodes and decodes; see docs/reference/schemas.md.
+// Package schemas has the JSON Schemas of the files that bindery reads and writes, and of its answers in JSON. A test
+// of the command makes them of the types that it encodes and decodes; see docs/reference/schemas.md.
 package schemas
 
 import (
