@@ -31,9 +31,9 @@ type program struct {
 	bars   bool // whether progress is drawn
 	// noProgress shows no lines of progress either.
 	noProgress bool
-	line   cmdline.Line
-	images *images.Client   // created on first use
-	blobs  *blobcache.Cache // created on first use
+	line       cmdline.Line
+	images     *images.Client   // created on first use
+	blobs      *blobcache.Cache // created on first use
 	// readPlatform, unless empty, is the platform for which images are read; with readAny any other one may replace it.
 	readPlatform v1.Platform
 	readAny      bool

@@ -24,6 +24,7 @@ type Progress struct {
 	begin time.Time
 	last  time.Time     // of a line
 	after time.Duration // when the bar appears
+	open  bool          // it has a state and is not closed
 	state State
 }
 
@@ -63,6 +64,7 @@ func (p *Progress) Update(change func(*State)) {
 		return
 	}
 	p.mu.Lock()
+	p.open = true
 	if change(&p.state); p.begin.IsZero() {
 		p.begin, p.last = time.Now(), time.Now()
 	}
@@ -152,11 +154,18 @@ func cut(text string, width int) string {
 	return text
 }
 
+// Open reports whether the progress shows a state: it has one and is not closed.
+func (p *Progress) Open() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.open
+}
+
 // Close removes the bar. A later state shows it again.
 func (p *Progress) Close() {
 	p.mu.Lock()
 	bars, bar := p.bars, p.bar
-	p.bars, p.bar = nil, nil
+	p.bars, p.bar, p.open = nil, nil, false
 	p.mu.Unlock()
 	if bars != nil {
 		bar.Abort(true)
