@@ -28,7 +28,8 @@ type program struct {
 	stderr io.Writer
 	log    *slog.Logger
 	quiet  bool
-	bars   bool // whether progress is drawn
+	bars   bool            // whether progress is drawn
+	screen *cmdline.Screen // standard error, with the bars
 	// noProgress shows no lines of progress either.
 	noProgress bool
 	line       cmdline.Line
@@ -195,7 +196,8 @@ func (p *program) readGlobals(c *cli.Context) error {
 	case c.Bool("debug"):
 		level = slog.LevelDebug
 	}
-	p.log = cmdline.NewLogger(p.stderr, p.logFormat(c.String("log-format")), level)
+	p.screen = cmdline.NewScreen(p.stderr)
+	p.log = cmdline.NewLogger(p.screen, p.logFormat(c.String("log-format")), level)
 	stderr, ok := p.stderr.(*os.File)
 	p.noProgress = c.Bool("no-progress")
 	p.bars = ok && term.IsTerminal(int(stderr.Fd())) && !p.quiet && !c.Bool("no-progress") && c.String(

@@ -17,11 +17,14 @@ func (p *program) progress() *cmdline.Progress {
 	if p.opm || p.noProgress {
 		line = nil
 	}
-	return cmdline.NewProgress(p.stderr, p.bars, line)
+	if !p.bars {
+		return cmdline.NewProgress(nil, line)
+	}
+	return cmdline.NewProgress(p.screen, nil)
 }
 
-// task returns the progress of a task that transfers blobs. While it is shown, that of the blobs is not: two bars garble
-// a terminal, and two lines count the same bytes.
+// task returns the progress of a task that transfers blobs. While it is shown, that of the blobs is not: both count the
+// same bytes.
 func (p *program) task() *cmdline.Progress {
 	task := p.progress()
 	p.moved().within(task)

@@ -47,7 +47,7 @@ func TestTransferCounts(t *testing.T) {
 		"an event of a blob that has not begun": {[]images.Event{part("x", 10, 5), end("x", 10)}, "0/0 0/0 0"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := &transfer{Progress: cmdline.NewProgress(io.Discard, false, nil),
+			m := &transfer{Progress: cmdline.NewProgress(nil, nil),
 				blobs: map[string]int64{}}
 			for _, e := range c.events {
 				m.event("uploading", e)
@@ -62,7 +62,7 @@ func TestTransferCounts(t *testing.T) {
 
 // Reading and writing at once is copying, and the events may come from many goroutines.
 func TestTransferOfBothDirections(t *testing.T) {
-	m := &transfer{Progress: cmdline.NewProgress(io.Discard, false, nil), blobs: map[string]int64{}}
+	m := &transfer{Progress: cmdline.NewProgress(nil, nil), blobs: map[string]int64{}}
 	var all sync.WaitGroup
 	for n := range 50 {
 		what := []string{"downloading", "uploading"}[n%2]
@@ -86,7 +86,7 @@ func TestTransferOfBothDirections(t *testing.T) {
 
 // While the task is shown that blobs are moved for, they are counted and not shown.
 func TestTransferWithinATask(t *testing.T) {
-	p := &program{stderr: io.Discard, bars: true}
+	p := &program{bars: true, screen: cmdline.NewScreen(io.Discard)}
 	task, moved := p.task(), p.moved()
 	blob := images.Event{Kind: images.EventBlobStart, Blob: digest.FromString("x"), Size: 10}
 	if moved.event("reading", blob); !moved.Open() {

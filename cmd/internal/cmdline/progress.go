@@ -2,13 +2,11 @@ package cmdline
 
 import (
 	"fmt"
-	"io"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/vbauerster/mpb/v8"
-	"github.com/vbauerster/mpb/v8/decor"
 
 	"github.com/operator-bindery/bindery/internal/printable"
 )
@@ -17,10 +15,9 @@ import (
 // safe for concurrent use.
 type Progress struct {
 	mu    sync.Mutex
-	out   io.Writer // the terminal; nil elsewhere
+	out   *Screen // nil where there is no terminal
 	line  func(string)
-	bars  *mpb.Progress // nil until there is something to show
-	bar   *mpb.Bar
+	bar   *mpb.Bar // nil until there is something to show
 	begin time.Time
 	last  time.Time     // of a line
 	after time.Duration // when the bar appears
@@ -45,14 +42,10 @@ const (
 	barAfter = 300 * time.Millisecond
 )
 
-// NewProgress returns the progress of a task that starts with its first state. draw says whether w is a terminal to draw on; otherwise
-// line, unless nil, receives the text of a line.
-func NewProgress(w io.Writer, draw bool, line func(string)) *Progress {
-	p := &Progress{line: line, after: barAfter}
-	if draw {
-		p.out, p.line = w, nil
-	}
-	return p
+// NewProgress returns the progress of a task that starts with its first state. The screen is a terminal to draw on; if it is
+// nil, line, unless nil too, receives the text of a line.
+func NewProgress(screen *Screen, line func(string)) *Progress {
+	return &Progress{out: screen, line: line, after: barAfter}
 }
 
 // Set shows a state.
@@ -76,14 +69,12 @@ func (p *Progress) Update(change func(*State)) {
 		p.mu.Unlock()
 		return
 	}
-	if p.bars == nil && time.Since(p.begin) < p.after {
+	if p.bar == nil && time.Since(p.begin) < p.after {
 		p.mu.Unlock()
 		return
 	}
-	if p.bars == nil {
-		p.bars = mpb.New(mpb.WithOutput(p.out), mpb.WithWidth(24))
-		p.bar = p.bars.AddBar(0, mpb.BarRemoveOnComplete(),
-			mpb.PrependDecorators(decor.Any(func(decor.Statistics) string { return p.text() })))
+	if p.bar == nil {
+		p.bar = p.out.add(p.text)
 	}
 	bar := p.bar
 	done, all := p.state.share()
@@ -164,11 +155,10 @@ func (p *Progress) Open() bool {
 // Close removes the bar. A later state shows it again.
 func (p *Progress) Close() {
 	p.mu.Lock()
-	bars, bar := p.bars, p.bar
-	p.bars, p.bar, p.open = nil, nil, false
+	bar := p.bar
+	p.bar, p.open = nil, false
 	p.mu.Unlock()
-	if bars != nil {
-		bar.Abort(true)
-		bars.Wait() // draws once more, which takes the lock
+	if bar != nil {
+		p.out.remove(bar) // draws once more, which takes the lock
 	}
 }

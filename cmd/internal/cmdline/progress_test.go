@@ -2,8 +2,10 @@ package cmdline
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -35,7 +37,7 @@ func TestStateText(t *testing.T) {
 func TestProgressLines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lines []string
-		p := NewProgress(nil, false, func(text string) { lines = append(lines, text) })
+		p := NewProgress(nil, func(text string) { lines = append(lines, text) })
 		for n := range 12 {
 			p.Set(State{What: "packing", Done: n, All: 12, Units: "layers"})
 			time.Sleep(time.Second)
@@ -49,14 +51,14 @@ func TestProgressLines(t *testing.T) {
 
 func TestProgressOnATerminal(t *testing.T) {
 	var b bytes.Buffer
-	p := NewProgress(&b, true, func(string) { t.Error("a line beside the bar") })
+	p := NewProgress(NewScreen(&b), func(string) { t.Error("a line beside the bar") })
 	p.after = 0
 	p.Set(State{What: "packing", Done: 1, All: 2})
 	p.Update(func(s *State) { s.Done++ })
 	p.Close()
 	p.Close()
 	b.Reset()
-	q := NewProgress(&b, false, nil)
+	q := NewProgress(nil, nil)
 	q.Set(State{What: "packing"})
 	q.Close()
 	if b.Len() > 0 {
@@ -66,10 +68,45 @@ func TestProgressOnATerminal(t *testing.T) {
 
 // The bar draws itself while states come.
 func TestProgressIsDrawnWhileItChanges(t *testing.T) {
-	p := NewProgress(io.Discard, true, nil)
+	p := NewProgress(NewScreen(io.Discard), nil)
 	p.after = 0
 	for n := range 20_000 {
 		p.Set(State{What: "packing", Done: n, All: 20_000})
 	}
 	p.Close()
 }
+
+// Text that is written while bars are drawn is not lost, whatever the bars draw over.
+func TestTextAboveBars(t *testing.T) {
+	var mu sync.Mutex
+	var b bytes.Buffer
+	screen := NewScreen(writerFunc(func(text []byte) (int, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		return b.Write(text)
+	}))
+	one, two := NewProgress(screen, nil), NewProgress(screen, nil)
+	one.after, two.after = 0, 0
+	for n := range 50 {
+		one.Set(State{What: "packing", Done: n, All: 50})
+		two.Set(State{What: "reading", Done: n, All: 50})
+		fmt.Fprintf(screen, "line %d\n", n)
+	}
+	one.Close()
+	fmt.Fprintln(screen, "between")
+	two.Close()
+	fmt.Fprintln(screen, "behind")
+	got := b.String()
+	for n := range 50 {
+		if strings.Count(got, fmt.Sprintf("line %d\n", n)) != 1 {
+			t.Errorf("line %d is missing or repeated", n)
+		}
+	}
+	if !strings.Contains(got, "between\n") || !strings.HasSuffix(got, "behind\n") {
+		t.Errorf("%q", got)
+	}
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(text []byte) (int, error) { return f(text) }

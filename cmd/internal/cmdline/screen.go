@@ -1,0 +1,64 @@
+package cmdline
+
+import (
+	"io"
+	"sync"
+
+	"github.com/vbauerster/mpb/v8"
+	"github.com/vbauerster/mpb/v8/decor"
+)
+
+// Screen is a terminal that lines of text and bars share: text that is written to it appears above the bars. It is safe
+// for concurrent use.
+type Screen struct {
+	w io.Writer
+
+	mu    sync.Mutex
+	bars  *mpb.Progress // nil while there is no bar
+	count int
+}
+
+// NewScreen returns a screen on w, which need not be a terminal if no bars are drawn.
+func NewScreen(w io.Writer) *Screen { return &Screen{w: w} }
+
+// Write writes text, whole lines at a time.
+func (s *Screen) Write(text []byte) (int, error) {
+	s.mu.Lock()
+	bars := s.bars
+	s.mu.Unlock()
+	if bars != nil {
+		if n, err := bars.Write(text); err == nil {
+			return n, nil
+		}
+		// The bars have ended meanwhile.
+	}
+	return s.w.Write(text)
+}
+
+// add draws a bar with a text before it.
+func (s *Screen) add(text func() string) *mpb.Bar {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.bars == nil {
+		s.bars = mpb.New(mpb.WithOutput(s.w), mpb.WithWidth(24), mpb.WithAutoRefresh())
+	}
+	s.count++
+	return s.bars.AddBar(0, mpb.BarRemoveOnComplete(),
+		mpb.PrependDecorators(decor.Any(func(decor.Statistics) string { return text() })))
+}
+
+// remove removes a bar. The last one takes the drawing with it.
+func (s *Screen) remove(bar *mpb.Bar) {
+	bar.Abort(true)
+	s.mu.Lock()
+	bars := s.bars
+	if s.count--; s.count > 0 {
+		bars = nil
+	} else {
+		s.bars = nil
+	}
+	s.mu.Unlock()
+	if bars != nil {
+		bars.Wait() // draws once more
+	}
+}
