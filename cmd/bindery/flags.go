@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -19,17 +20,29 @@ func env(flag string) []string {
 func exactly(n int, action cli.ActionFunc) cli.ActionFunc {
 	return func(c *cli.Context) error {
 		if c.NArg() != n {
-			return cmdline.Usagef("accepts %d arg(s), received %d", n, c.NArg())
+			return argumentError(c, n, fmt.Sprintf("accepts %d arg(s), received %d", n, c.NArg()))
 		}
 		return action(c)
 	}
+}
+
+// argumentError returns an error about the number of arguments, with a hint that names the first of n that is missing.
+func argumentError(c *cli.Context, n int, text string) error {
+	e := cmdline.Usagef("%s", text)
+	words := strings.Fields(c.Command.ArgsUsage)
+	if at := c.NArg(); at < n && at < len(words) {
+		e.Hint = strings.TrimSuffix(words[at], "...") + " is missing"
+	} else if len(words) == 0 {
+		e.Hint = fmt.Sprintf("%q is not expected: the command takes flags only", c.Args().First())
+	}
+	return e
 }
 
 // atLeast refuses fewer arguments than n.
 func atLeast(n int, action cli.ActionFunc) cli.ActionFunc {
 	return func(c *cli.Context) error {
 		if c.NArg() < n {
-			return cmdline.Usagef("requires at least %d arg(s), only received %d", n, c.NArg())
+			return argumentError(c, n, fmt.Sprintf("requires at least %d arg(s), only received %d", n, c.NArg()))
 		}
 		return action(c)
 	}
@@ -39,7 +52,7 @@ func atLeast(n int, action cli.ActionFunc) cli.ActionFunc {
 func between(low, high int, action cli.ActionFunc) cli.ActionFunc {
 	return func(c *cli.Context) error {
 		if n := c.NArg(); n < low || n > high {
-			return cmdline.Usagef("accepts between %d and %d arg(s), received %d", low, high, n)
+			return argumentError(c, low, fmt.Sprintf("accepts between %d and %d arg(s), received %d", low, high, n))
 		}
 		return action(c)
 	}

@@ -126,7 +126,7 @@ func (p *program) migrateList(c *cli.Context, m *migration) (err error) {
 	}
 	defer func() { err = errors.Join(err, work.Close()) }()
 	p.embedded.CacheLayers(work.Dir())
-	l.progress = p.progress()
+	l.progress = p.task()
 	outcomes, err := jobs.Run(c.Context, l.lines, jobs.Options{
 		Dir: l.dir, Part: l.part, Jobs: atOnce, KeepGoing: l.flags.keepGoing, Verify: m.o.Verify,
 		Overwrite: l.flags.overwrite,

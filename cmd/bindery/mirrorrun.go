@@ -197,7 +197,7 @@ func (p *program) mirrorTime(now time.Time) (time.Time, error) {
 
 // runMirror runs with progress on a terminal.
 func (p *program) runMirror(ctx context.Context, o mirror.Options) (*mirror.Account, error) {
-	progress := p.progress()
+	progress := p.task()
 	defer progress.Close()
 	o.Events = func(e mirror.Event) {
 		progress.Set(cmdline.State{What: "mirroring", Done: e.Images, All: e.AllImages, Units: "images", Bytes: e.Bytes,

@@ -3,6 +3,7 @@ package main
 import (
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -20,6 +21,21 @@ func (p *program) progress() *cmdline.Progress {
 		return cmdline.NewProgress(nil, line)
 	}
 	return cmdline.NewProgress(p.screen, nil)
+}
+
+// task returns the progress of a task that transfers blobs. While it is shown, that of the blobs is not: both count the
+// same bytes.
+func (p *program) task() *cmdline.Progress {
+	task := p.progress()
+	p.moved().within(task)
+	return task
+}
+
+// within hides the transfer while a task is shown.
+func (t *transfer) within(task *cmdline.Progress) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.tasks = append(t.tasks, task)
 }
 
 // loading returns a function that shows the progress of reading the files of catalog directories, from the number of
@@ -56,12 +72,14 @@ func sizeOf(dir string) (size int64) {
 	return size
 }
 
-// transfer shows the progress of blobs that are read and written. It is safe for concurrent use.
+// transfer shows the progress of blobs that are read and written, unless the task is shown that they are for. It is
+// safe for concurrent use.
 type transfer struct {
 	*cmdline.Progress
 
 	mu    sync.Mutex
-	blobs map[string]int64 // the bytes that were transferred of each
+	tasks []*cmdline.Progress // that the blobs are for
+	blobs map[string]int64    // the bytes that were transferred of each
 	state cmdline.State
 	open  int // blobs under way
 }
@@ -69,7 +87,8 @@ type transfer struct {
 // moved returns the one progress of all blobs of the command, which is closed when the command ends.
 func (p *program) moved() *transfer {
 	if p.transfer == nil {
-		p.transfer = &transfer{Progress: p.progress(), blobs: map[string]int64{}, state: cmdline.State{Units: "blobs"}}
+		p.transfer = &transfer{Progress: p.progress(), blobs: map[string]int64{},
+			state: cmdline.State{Units: "blobs"}}
 		p.atEnd = append(p.atEnd, func(bool) error { p.transfer.Close(); return nil })
 	}
 	return p.transfer
@@ -103,8 +122,9 @@ func (t *transfer) event(what string, e images.Event) {
 		what = "copying"
 	}
 	t.state.What = what
-	t.Set(t.state)
-	if t.open == 0 {
+	if t.open == 0 || slices.ContainsFunc(t.tasks, (*cmdline.Progress).Open) {
 		t.Close()
+		return
 	}
+	t.Set(t.state)
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"sync"
 	"testing"
 
@@ -46,7 +47,8 @@ func TestTransferCounts(t *testing.T) {
 		"an event of a blob that has not begun": {[]images.Event{part("x", 10, 5), end("x", 10)}, "0/0 0/0 0"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := &transfer{Progress: cmdline.NewProgress(nil, nil), blobs: map[string]int64{}}
+			m := &transfer{Progress: cmdline.NewProgress(nil, nil),
+				blobs: map[string]int64{}}
 			for _, e := range c.events {
 				m.event("uploading", e)
 			}
@@ -79,5 +81,29 @@ func TestTransferOfBothDirections(t *testing.T) {
 	if s := m.state; s.What != "copying" || s.Done != 50 || s.All != 50 || s.Bytes != 5000 || s.AllBytes != 5000 ||
 		m.open != 0 {
 		t.Errorf("%+v, %d under way", s, m.open)
+	}
+}
+
+// While the task is shown that blobs are moved for, they are counted and not shown.
+func TestTransferWithinATask(t *testing.T) {
+	p := &program{bars: true, screen: cmdline.NewScreen(io.Discard)}
+	task, moved := p.task(), p.moved()
+	blob := images.Event{Kind: images.EventBlobStart, Blob: digest.FromString("x"), Size: 10}
+	if moved.event("reading", blob); !moved.Open() {
+		t.Error("blobs are not shown where there is no task")
+	}
+	task.Set(cmdline.State{What: "mirroring", All: 3})
+	blob.Kind, blob.Done = images.EventBlobProgress, 5
+	if moved.event("reading", blob); moved.Open() || moved.state.Bytes != 5 {
+		t.Errorf("shown beside the task, or not counted: %+v", moved.state)
+	}
+	task.Close()
+	blob.Done = 7
+	if moved.event("reading", blob); !moved.Open() {
+		t.Error("blobs are not shown after the task")
+	}
+	blob.Kind = images.EventBlobDone
+	if moved.event("reading", blob); moved.Open() {
+		t.Error("shown after the last blob")
 	}
 }

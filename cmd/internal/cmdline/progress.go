@@ -21,6 +21,7 @@ type Progress struct {
 	begin time.Time
 	last  time.Time     // of a line
 	after time.Duration // when the bar appears
+	open  bool          // it has a state and is not closed
 	state State
 }
 
@@ -56,6 +57,7 @@ func (p *Progress) Update(change func(*State)) {
 		return
 	}
 	p.mu.Lock()
+	p.open = true
 	if change(&p.state); p.begin.IsZero() {
 		p.begin, p.last = time.Now(), time.Now()
 	}
@@ -143,11 +145,18 @@ func cut(text string, width int) string {
 	return text
 }
 
+// Open reports whether the progress shows a state: it has one and is not closed.
+func (p *Progress) Open() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.open
+}
+
 // Close removes the bar. A later state shows it again.
 func (p *Progress) Close() {
 	p.mu.Lock()
 	bar := p.bar
-	p.bar = nil
+	p.bar, p.open = nil, false
 	p.mu.Unlock()
 	if bar != nil {
 		p.out.remove(bar) // draws once more, which takes the lock
