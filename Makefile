@@ -38,12 +38,12 @@ STAMP := $(if $(VERSION),-X $(VERSION_PKG).release=$(VERSION) )-X $(VERSION_PKG)
 SERVERS := $(foreach a,$(SERVER_ARCHES),internal/serverbin/bin/opm-server-linux-$(a).layer) \
 	$(foreach a,$(filter $(ZSTD_ARCHES),$(SERVER_ARCHES)),internal/serverbin/bin/zstd-opm-server-linux-$(a).layer)
 
-# The build that runs the commands of Containerfiles has C in it, and is one static file all the same: no names of users and hosts are
+# The build that runs the commands of Containerfiles has C in it, and is one static file anyway: no names of users and hosts are
 # looked up by the C library. Most of the C is SQLite's, in which the library remembers blobs: fast code is not worth the time.
 FULL_TAGS := $(TAGS),netgo,osusergo,buildah,embedserver
 FULL_ENV := CGO_ENABLED=1 CGO_CFLAGS="-O0 -g0"
 
-.PHONY: help build build-full build-small servers server test race lint bench fuzz fuzz-long demo acceptance hostile cross image generate clean install release reproduce docs FORCE
+.PHONY: help build build-full build-small servers server test race lint bench fuzz fuzz-long demo acceptance hostile cross image generate clean install release pin reproduce docs FORCE
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -124,6 +124,10 @@ release: ## the files of a release, VERSION=v1.0.0, in DIST; KEY=FILE signs, BAS
 	@cd hack/release && GO=$(GO) GOFLAGS= $(GO) run . -root "$(CURDIR)" -dist "$(abspath $(DIST))" -version "$(VERSION)" \
 	  -commit "$(COMMIT)" -date "$(DATE)" $(if $(PLATFORMS),-platforms "$(PLATFORMS)") $(if $(KEY),-key "$(abspath $(KEY))") \
 	  $(if $(BASE),-base "$(BASE)") $(if $(PUSH),-push "$(PUSH)")
+
+pin: ## put the version, digests and checksums of the release in DIST into the recipes of this clone
+	@set -- "$(DIST)"/bindery_*_recipes.tar.gz; [ $$# = 1 ] && [ -f "$$1" ] || { echo "there is no release in $(DIST), or several" >&2; exit 1; }; \
+	tar -xzf "$$1" -C . --no-same-owner
 
 reproduce: ## release twice, in two directories, as two users, with two umasks, without a cache: the files must be equal
 	@COMMIT=$(COMMIT) DATE=$(DATE) PLATFORMS="$(PLATFORMS)" hack/reproduce.sh

@@ -61,7 +61,7 @@ type LoadOptions struct {
 	// Whole, unless nil, selects packages that a skeleton load keeps completely. It is called concurrently.
 	Whole func(pkg string) bool
 	// Lazy does not check manifests until [Bundle.Objects] or another method decodes them: for callers that decode all
-	// of them anyway. A skeleton load checks them all the same.
+	// of them anyway. A skeleton load checks them anyway.
 	Lazy bool
 	// Warn is called for accepted but probably unintended input, such as a repeated key or an unknown field. It may be
 	// called concurrently.
@@ -74,8 +74,8 @@ type LoadOptions struct {
 	// Schemaless accepts what opm refuses and catalogd stores: files of comments only, which are nothing, and blobs
 	// without a schema. Each of these is a [*Meta] and has no place in the writing order.
 	Schemaless bool
-	// Read, unless nil, is called with the number of bytes that were read of a file. Calls are concurrent. An index reads
-	// every file twice, and reports the first time.
+	// Read, unless nil, is called with the number of bytes that were read of a file. Calls are concurrent. An index
+	// reads every file twice, and reports the first time.
 	Read func(n int)
 	// Images makes [NewIndex] record the images of bundles.
 	Images bool

@@ -134,10 +134,10 @@ nothing_left "a build after one that was killed"
 ok "killed builds leave no process, no mount, no image"
 fi
 
-# A user without subordinate ids is told what lacks.
+# A user without subordinate ids gets an error that names what is missing.
 usermod --del-subuids 1-4294967294 --del-subgids 1-4294967294 "$user" 2>/dev/null || sed -i "/^$user:/d" /etc/subuid /etc/subgid
 if as_user "$work/context" "${flags[@]}" --dry-run >/dev/null 2>"$work/log"; then fail "a user without subordinate ids builds RUN"; fi
-grep -q '/etc/subuid' "$work/log" || { cat "$work/log"; fail "it does not say what lacks"; }
+grep -q '/etc/subuid' "$work/log" || { cat "$work/log"; fail "the error does not name what is missing"; }
 ok "a user without subordinate ids: $(grep -m1 'subuid' "$work/log" | cut -c1-110)..."
 
 if "$full" build containerfile "$work/context" "${flags[@]}" --platform linux/s390x --dry-run >/dev/null 2>"$work/log"; then

@@ -134,7 +134,7 @@ index_images() {
         [ "$(skopeo inspect --tls-verify=false --raw "docker://$image:all-removed" | tr -d ' \n' | grep -o '"architecture":"[a-z0-9]*"' | sort | tr '\n' ' ')" = \
             '"architecture":"amd64" "architecture":"arm64" "architecture":"ppc64le" "architecture":"s390x" ' ]
         serve_image "$image:all-removed" packages_of PORT silicom-sts-operator
-        # Somebody who never knew opm.
+        # A user who does not know opm.
         TMPDIR=$index_dir/tmp "$bindery" catalog rm "$image:v1" etcd -q -t "$image:catalog" --push --use-http >/dev/null
         serve_image "$image:catalog" packages_of PORT silicom-sts-operator
     done
@@ -174,7 +174,7 @@ index_killed() {
     [ -z "$(ls -A "$index_dir/tmp")" ] || { ls -lA "$index_dir/tmp"; return 1; }
 }
 
-# Several at once in one directory: each does what it does alone, or says why not; what is somebody's stays.
+# Several at once in one directory: each does what it does alone, or says why not; files of others stay.
 index_together() {
     local i at=$index_dir/together image=$index_repo/acme/together pid failed=0
     mkdir -p "$at/cache" "$at/database"

@@ -42,7 +42,7 @@ END
     ! quiet list packages "$image" --policy "$at/policy.json" 2>"$at/refused"
     grep -q use-sigstore-attachments "$at/refused"
 
-    # Through an archive to another repository: all that hangs on the image is there, and nothing was rewritten.
+    # Through an archive to another repository: all that is attached to the image is there, and nothing was rewritten.
     "$bindery" copy "$image" "oci-archive:$at/catalog.tar:v1" -o json >"$at/out.json"
     "$bindery" copy "oci-archive:$at/catalog.tar:v1" "docker://127.0.0.1:$supply_port/far/catalog:v1" -o json >"$at/in.json"
     jq -r '.images[].attachments[].digest' "$at/out.json" | sort >"$at/out.digests"

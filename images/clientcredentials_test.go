@@ -11,7 +11,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
-// A user whom no file knows, without HOME, reads images all the same. The program is this test in another process.
+// A user whom no file knows, without HOME, reads images anyway. The program is this test in another process.
 func TestWithoutHome(t *testing.T) {
 	const where = "BINDERY_TEST_REGISTRY"
 	if host := os.Getenv(where); host != "" {

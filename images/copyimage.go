@@ -38,9 +38,9 @@ func CheckCopy(name string, dest Destination, what referrers.Kinds) error {
 }
 
 // Copy copies the image with a name in the form of [ParseSource] to a destination, byte for byte and with all
-// platforms, and with what hangs on it, its entries and its attachments ([referrers.Copy]). The name is resolved once,
-// and the policy of the client must accept the image. What the destination has is not sent again, and a registry mounts
-// blobs from the source if that is in it.
+// platforms, with what is attached to it, its entries and its attachments ([referrers.Copy]). The name is resolved
+// once, and the policy of the client must accept the image. What the destination has is not sent again, and a registry
+// mounts blobs from the source if that is in it.
 //
 // A destination that keeps no attachments is an [ErrNoAttachments] before anything is written, unless none are asked
 // for or the source keeps none. Policy and Attachments of the options are not used.
@@ -96,7 +96,7 @@ func (c *Client) Copy(ctx context.Context, name string, dest Destination, what r
 	return result, err
 }
 
-// copiedAttachments are what hangs on the image at its source. They implement [referrers.Attachment].
+// copiedAttachments are what is attached to the image at its source. They implement [referrers.Attachment].
 type copiedAttachments struct {
 	from    referrers.Reader
 	what    referrers.Kinds

@@ -56,7 +56,7 @@ func copyAll(t testing.TB, c *Client, from, to string) CopyResult {
 	return r
 }
 
-// hanging returns the digests of all manifests of an image and of what hangs on it, with their tags.
+// hanging returns the digests of all manifests of an image and of what is attached to it, with their tags.
 func hanging(t testing.TB, c *Client, name string) []string {
 	t.Helper()
 	r, err := c.Repository(t.Context(), name)
@@ -84,8 +84,8 @@ func hanging(t testing.TB, c *Client, name string) []string {
 	return all
 }
 
-// Whatever hangs on an image arrives byte for byte, from a layout to a registry, an archive, another registry and a
-// layout, with the referrers API and without. A second copy sends nothing.
+// Whatever is attached to an image arrives byte for byte, from a layout to a registry, an archive, another registry and
+// a layout, with the referrers API and without. A second copy sends nothing.
 func TestCopyKeepsAllThatHangsOnAnImage(t *testing.T) {
 	for name, tag := range map[string]string{"sig-cimage-index-all": "multi", "bundle-attested-all": "v1",
 		"att-min-spdx": "v1", "sig-cimage-two-signers": "v1", "cosign-attest-bundles": "v1"} {

@@ -13,7 +13,7 @@ var ErrPolicy = errors.New("signature policy")
 // PolicyError is the error of an image that the signature policy refuses. It is of the class [ErrPolicy].
 type PolicyError struct {
 	// File is the policy.json, and Scope what of it is for the image: "default", or a transport and a scope in it. File
-	// is empty if there is no policy, and a signature is required all the same.
+	// is empty if there is no policy, and a signature is required anyway.
 	File, Scope string
 	// Unverified tells that a signature is required ([ClientOptions.RequireSigned]), and the policy accepts the image
 	// without one.

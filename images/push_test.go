@@ -268,7 +268,7 @@ func TestBlobThatDisappearsIsSentAgainOnce(t *testing.T) {
 	}
 }
 
-// The destinations that have their names are told of when one fails.
+// The destinations that have their names are reported when one fails.
 func TestTagThatFails(t *testing.T) {
 	reg := testregistry.New(t)
 	reg.Interfere(func(w http.ResponseWriter, r *http.Request) bool {

@@ -141,7 +141,7 @@ func TestConditionsThatAreNone(t *testing.T) {
 	}
 }
 
-// Tokens are asked for what is done with them: pushing, and reading where a blob is mounted from.
+// Tokens are for what is done with them: pushing, and reading where a blob is mounted from.
 func TestScopesOfTokens(t *testing.T) {
 	for name, c := range map[string]struct {
 		stingy          bool // nothing is given to whoever asks for another repository

@@ -152,7 +152,7 @@ func TestRemoteRecoversFromTransientFailures(t *testing.T) {
 					t.Fatalf("got %q, %v", got, err)
 				}
 				if at != "/v2/" && retries.Load() == 0 {
-					t.Error("no retry was told of")
+					t.Error("no retry was reported")
 				}
 			})
 		}

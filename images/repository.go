@@ -18,7 +18,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
-// Repository is an image and the place where it is, for reading what hangs on the image. Close it after use.
+// Repository is an image and the place where it is, for reading what is attached to the image. Close it after use.
 type Repository struct {
 	referrers.Reader
 	// Image is the image that the name refers to.

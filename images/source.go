@@ -16,9 +16,9 @@ import (
 )
 
 // Source opens an image, with a name in the form of [ParseSource], for [referrers.CopyImage], and the place where it is
-// for what hangs on it. The name is resolved once: an image in a registry costs one request, and an index none beside
-// it. The policy of the client is asked about the image, and about each image of an index that it does not accept as a
-// whole when that is read; it is not asked about attachments.
+// for what is attached to it. The name is resolved once: an image in a registry costs one request, and an index none
+// beside it. The policy of the client is asked about the image, and about each image of an index that it does not
+// accept as a whole when that is read; it is not asked about attachments.
 //
 // Errors are those of [Client.Open] and [Client.Repository].
 func (c *Client) Source(ctx context.Context, name string) (_ *Repository, err error) {

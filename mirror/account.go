@@ -76,7 +76,7 @@ type CatalogedPackage struct {
 	Channels       map[string][]string `json:"channels"`
 }
 
-// LeftOut is a bundle that a catalog lacks, since an image that it names cannot be had.
+// LeftOut is a bundle that a catalog lacks, since an image that it names is not available.
 type LeftOut struct {
 	Package string `json:"package"`
 	Bundle  string `json:"bundle"`
@@ -198,7 +198,7 @@ func (a *Account) Count(kinds ...Kind) (there, asked int) {
 	return there, asked
 }
 
-// IncompleteError is the error of a run that has done what it could: Operators and Additional tell what lacks.
+// IncompleteError is the error of a run that has done what it could: Operators and Additional tell what is missing.
 type IncompleteError struct {
 	Operators, Additional int
 	// Unpublished are the catalogs that are not published.

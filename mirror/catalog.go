@@ -104,7 +104,7 @@ func (c *catalog) apply(ctx context.Context, o filter.Options, without []edit.Na
 			return nil, nil, err
 		}
 		if len(without) > 0 {
-			c.result, err = c.result.Without(without, "images that it names cannot be had")
+			c.result, err = c.result.Without(without, "images that it names are not available")
 			if err != nil {
 				return nil, nil, err
 			}
@@ -193,7 +193,7 @@ func (r *run) collect(ctx context.Context) error {
 	return nil
 }
 
-// CollectError is the error of a run that copied nothing, since not all that is asked for can be found out.
+// CollectError is the error of a run that copied nothing, since not all that is requested can be found out.
 type CollectError struct {
 	Operators, Additional int
 	Err                   error
@@ -364,7 +364,7 @@ func (r *run) place() imageset.Target {
 	return r.o.Target
 }
 
-// platformsOf returns the platforms of a catalog's image: those of its source that are asked for.
+// platformsOf returns the platforms of a catalog's image: those of its source that are requested.
 func platformsOf(of, wanted []v1.Platform) []v1.Platform {
 	if len(wanted) == 0 {
 		return of

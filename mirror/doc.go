@@ -4,11 +4,11 @@
 // There are three directions ([Mode]): from registries to a registry, from registries to a medium, and from a medium to
 // a registry. All follow the same steps:
 //
-//	image set ──> catalogs ──> filter ──> items ──> transfer ──> what lacks ──> catalogs ──> cluster resources
+//	image set ──> catalogs ──> filter ──> items ──> transfer ──> what is missing ──> catalogs ──> cluster resources
 //
 // An item is one image with its destination. Related images, additional images and bundles are copied first. A catalog
-// is built and published when all that it names is there: bundles whose images cannot be had are taken out of it, or it
-// is not published, as [OnMissing] says. What is published is valid, and its digest depends on the source and the
+// is built and published when all that it names is there: bundles whose images are not available are taken out of it,
+// or it is not published, as [OnMissing] says. What is published is valid, and its digest depends on the source and the
 // filter only.
 //
 // A run can be repeated at any time: what the destination has is not sent again. Names, files of the workspace and

@@ -141,7 +141,7 @@ type onMediumCatalog struct {
 	// top and reader are its image there.
 	top    v1.Descriptor
 	reader referrers.Reader
-	// filtered tells that it is the result of the very filter that is asked for.
+	// filtered tells that it is the result of the very filter that is requested.
 	filtered bool
 }
 

@@ -47,7 +47,7 @@ func (i *item) name() string { return i.source.Name() }
 
 func (i *item) failed() bool { return i.account.Status == Failed || i.account.Status == Skipped }
 
-// items collects images: each once, by its source as it is written, with the union of what is asked for.
+// items collects images: each once, by its source as it is written, with the union of what is requested.
 type items struct {
 	byKey map[string]*item
 	list  []*item

@@ -59,8 +59,8 @@ func (r *run) lookFor(ctx context.Context, list []*item) (err error) {
 				}
 				var texts []string
 				for _, p := range f.Problems {
-					// Of an image with a digest the tag may be the list of what hangs on it, where the registry has no
-					// API for that.
+					// Of an image with a digest the tag may be the list of what is attached to it, where the registry
+					// has no API for that.
 					moved := p.Kind == stock.WrongDigest && p.Err == nil && i.byDigest()
 					if !moved && !(p.Kind != stock.WrongDigest && leftOut[p.Digest]) {
 						texts = append(texts, p.Error())

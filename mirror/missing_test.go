@@ -24,7 +24,7 @@ type fault struct {
 	blobs  bool // the manifests are there
 }
 
-// faults are the ways in which an image cannot be had.
+// faults are the ways in which an image is not available.
 var faults = []fault{
 	{"404", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) }, false},
 	{"502", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) }, false},
@@ -43,7 +43,7 @@ var faults = []fault{
 	}, true},
 }
 
-// broken is a catalog whose packages have one bundle more or less that cannot be had, each by another fault.
+// broken is a catalog whose packages have one bundle more or less whose image is not available, each by another fault.
 func broken(t *testing.T) (w *world, gone map[string]bool) {
 	w = newWorld(t, mirrortest.Shape{Packages: len(faults) + 1, Bundles: 3, Images: 2, LayerBytes: 40_000})
 	gone = map[string]bool{}
@@ -75,7 +75,7 @@ func broken(t *testing.T) (w *world, gone map[string]bool) {
 	return w, gone
 }
 
-// checkBroken looks for the bundles that cannot be had in the published catalog, and whether it is whole.
+// checkBroken looks for the bundles that are not available in the published catalog, and whether it is whole.
 func (w *world) checkBroken(gone map[string]bool) {
 	w.Helper()
 	w.servable()
@@ -90,7 +90,7 @@ func (w *world) checkBroken(gone map[string]bool) {
 	}
 }
 
-// An image that cannot be had takes its bundle out of the catalog, whatever the reason, and nothing else. When the
+// An image that is not available takes its bundle out of the catalog, whatever the reason, and nothing else. When the
 // source is well again, the next run completes the mirror as if nothing had happened.
 func TestImagesThatCannotBeHad(t *testing.T) {
 	for _, mode := range []string{"mirror", "disk", "oc-mirror disk"} {

@@ -29,7 +29,7 @@ const (
 	FromDisk Mode = "diskToMirror"   // from a medium to a registry
 )
 
-// OnMissing says what happens to a catalog that names images which cannot be had.
+// OnMissing says what happens to a catalog that names images which are not available.
 type OnMissing string
 
 // What happens to catalogs that name missing images.

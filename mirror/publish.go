@@ -157,7 +157,8 @@ func (r *run) rebuild(ctx context.Context, c *catalog, dir string) (*build.Image
 	if c.digest != "" {
 		spec.Build.Annotations[v1.AnnotationBaseImageDigest] = c.digest.String()
 		if c.op.Catalog.Transport == imageset.Docker {
-			spec.Build.Annotations[v1.AnnotationBaseImageName] = c.op.Catalog.Name() // also when it comes out of an archive
+			// also when it comes out of an archive
+			spec.Build.Annotations[v1.AnnotationBaseImageName] = c.op.Catalog.Name()
 		}
 	}
 	if c.index.Image != nil {
@@ -174,7 +175,7 @@ func (r *run) rebuild(ctx context.Context, c *catalog, dir string) (*build.Image
 				Variant: v.Platform.Variant})
 		}
 		if spec.Platforms = platformsOf(of, c.op.Platforms); len(spec.Platforms) == 0 {
-			return nil, errors.New("the catalog has none of the platforms that are asked for")
+			return nil, errors.New("the catalog has none of the platforms that are requested")
 		}
 		if r.o.Base == KeepBase {
 			spec.Build.TrimBase = true

@@ -88,7 +88,7 @@ func TestSecondRunAsksOnce(t *testing.T) {
 	}
 }
 
-// What hangs on images is looked for in a list of tags where a repository has several of them, and in no list of
+// What is attached to images is looked for in a list of tags where a repository has several of them, and in no list of
 // referrers once the registry has told that it has none.
 func TestAttachmentsTakeFewRequests(t *testing.T) {
 	w := newWorld(t, mirrortest.Shape{Packages: 2, Bundles: 8, Images: 3, SignedEvery: 3})

@@ -12,8 +12,8 @@ import (
 	"github.com/operator-bindery/bindery/images/referrers"
 )
 
-// tagLists are the tags of source repositories. What hangs on an image takes four requests of tags that are mostly not
-// there; a list takes one for all images of a repository. It is safe for concurrent use.
+// tagLists are the tags of source repositories. What is attached to an image takes four requests of tags that are
+// mostly not there; a list takes one for all images of a repository. It is safe for concurrent use.
 type tagLists struct {
 	// images is how many images of a repository are copied; not changed while images are.
 	images map[string]int

@@ -46,7 +46,7 @@ func (r *run) openWriter(ctx context.Context) (err error) {
 	return nil
 }
 
-// mediumKey identifies what the medium is to hold, so that an interrupted run is gone on with by the same only. A
+// mediumKey identifies what the medium is to hold, so that an interrupted run is continued by the same only. A
 // catalog that moved meanwhile leaves blobs that no image has any more; all else is there. The part is that of a
 // divided image set; empty for all of it.
 func (r *run) mediumKey(part string) string {
@@ -107,7 +107,7 @@ func (r *run) finishMedium(ctx context.Context) error {
 		func(c *catalog) bool { return !c.account.Published })
 	if unpublished || r.o.OnMissing == FailMissing && slices.ContainsFunc(r.items.list, (*item).failed) {
 		// An older archive stays as it is, and what was fetched is there for the next run.
-		r.problem(Fault, r.o.Archive, "", "no archive is written, since not all that it is to hold can be had")
+		r.problem(Fault, r.o.Archive, "", "no archive is written, since not all that it is to hold is available")
 		return nil
 	}
 	if r.o.Medium.Form == medium.OCMirror {

@@ -100,7 +100,7 @@ func (r *run) lacking(i *item) string {
 	return why
 }
 
-// copyItem copies one image with what hangs on it.
+// copyItem copies one image with what is attached to it.
 func (r *run) copyItem(ctx context.Context, i *item) (err error) {
 	if r.o.Timeout > 0 {
 		var cancel context.CancelFunc
@@ -121,7 +121,7 @@ func (r *run) copyItem(ctx context.Context, i *item) (err error) {
 	}
 	if i.byDigest() && there.Digest != "" && there.Digest != i.source.Digest &&
 		r.state.has(r.carriedKey(i, i.source.Digest)) {
-		// The tag may be the list of what hangs on the image.
+		// The tag may be the list of what is attached to the image.
 		there, err = to.Head(ctx, i.source.Digest.String())
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("%s: %w", i.destination.Name(), err)
@@ -180,8 +180,8 @@ func (r *run) copyItem(ctx context.Context, i *item) (err error) {
 	return nil
 }
 
-// attach copies what hangs on an image. What the source does not show is no reason to leave the image out: registries
-// answer 403 for tags that do not exist (MIRROR 8.5).
+// attach copies what is attached to an image. What the source does not show is no reason to leave the image out:
+// registries answer 403 for tags that do not exist (MIRROR 8.5).
 func (r *run) attach(ctx context.Context, from referrers.Reader, to referrers.Writer,
 	image referrers.Image) (referrers.Account, error) {
 	if r.o.With == (referrers.Kinds{}) {
@@ -194,8 +194,8 @@ func (r *run) attach(ctx context.Context, from referrers.Reader, to referrers.Wr
 	return referrers.CopyReadable(ctx, from, to, subjects, r.o.With, referrers.Limits{})
 }
 
-// settled tells whether an image that the target has needs no more work: what hangs on it was carried before, or none
-// is wanted, and so were the images of an index.
+// settled tells whether an image that the target has needs no more work: what is attached to it was carried before, or
+// none is wanted, and so were the images of an index.
 func (r *run) settled(i *item, there v1.Descriptor) bool {
 	i.state.digest, i.account.Digest = there.Digest, there.Digest
 	attached := r.o.With == (referrers.Kinds{}) || !r.o.Recheck && r.state.has(r.carriedKey(i, there.Digest))

@@ -38,7 +38,7 @@ func ofSource(err error) bool {
 	return errors.As(err, &opening) || errors.As(err, &reading)
 }
 
-// unavailable tells whether an error is that of a registry which does not answer, or fails, whatever it is asked for.
+// unavailable tells whether an error is that of a registry which does not answer, or fails, whatever the request.
 func unavailable(err error) bool {
 	var s *images.StatusError
 	if errors.As(err, &s) {

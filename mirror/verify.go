@@ -350,7 +350,7 @@ func VerifyMedium(ctx context.Context, dir string) (_ *Verification, err error) 
 	return v, err
 }
 
-// storedRepository is a repository on a medium whose blobs are read when they are asked for. What the medium leaves out
+// storedRepository is a repository on a medium whose blobs are read when they are requested. What the medium leaves out
 // counts as there.
 type storedRepository struct {
 	*medium.ReaderRepository

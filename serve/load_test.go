@@ -222,7 +222,7 @@ func TestCacheThatDoesNotMatch(t *testing.T) {
 	}
 }
 
-// A file without blobs is in no cache file; the cache matches all the same.
+// A file without blobs is in no cache file; the cache matches anyway.
 func TestBlankFilesNeedNoCache(t *testing.T) {
 	catalog, cache := sampleDirs(t)
 	writeTree(t, catalog, map[string]string{".gitkeep": "", "a/blank.yaml": "---\n\n---\n"})

@@ -46,6 +46,7 @@ type program struct {
 	checking      *pushChecking  // the running check of registries, while an image is built
 	lock          *images.Lock   // until it is written
 	embedded      build.Embedded // the servers embedded in this program
+	undoDemote    []string       // the commands that undo "catalog demote"
 	atEnd         []func(done bool) error
 	warnedOnce    sync.Map     // the warnings that warnOnce has already logged
 	warned        atomic.Int64 // number of warnings about the input

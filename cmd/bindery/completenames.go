@@ -45,19 +45,28 @@ func (p *program) catalogNames(ctx context.Context) cmdline.Names {
 	}
 }
 
+// anyLevel is the kind of names of packages, of their channels, and of bundles in these.
+const anyLevel = "PACKAGE[/CHANNEL[/BUNDLE]]"
+
 // blobNames returns the names of a kind that a blob gives.
 func blobNames(kind string, blob declcfg.Blob) []string {
 	switch b := blob.(type) {
 	case *declcfg.Package:
-		if kind == "PACKAGE" || kind == "PACKAGE|PACKAGE/CHANNEL" {
+		if kind == "PACKAGE" || kind == anyLevel {
 			return []string{b.Name}
 		}
 	case *declcfg.Channel:
 		switch kind {
 		case "CHANNEL":
 			return []string{b.Name}
-		case "PACKAGE/CHANNEL", "PACKAGE|PACKAGE/CHANNEL":
+		case "PACKAGE/CHANNEL":
 			return []string{b.Package + "/" + b.Name}
+		case anyLevel:
+			names := []string{b.Package + "/" + b.Name}
+			for _, e := range b.Entries {
+				names = append(names, b.Package+"/"+b.Name+"/"+e.Name)
+			}
+			return names
 		}
 	case *declcfg.Bundle:
 		if kind == "BUNDLE" {

@@ -20,7 +20,7 @@ import (
 func (p *program) copyCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "copy",
-		Usage:     "copy images, with their signatures and what else hangs on them",
+		Usage:     "copy images, with their signatures and what else is attached to them",
 		ArgsUsage: "SOURCE DESTINATION",
 		Description: "Copies an image byte for byte and with all its platforms, from one of docker://NAME or " +
 			"NAME in a " +

@@ -37,7 +37,7 @@ func copyJSON(t *testing.T, dir string, args ...string) copyAnswer {
 	return answer
 }
 
-// An image comes back from a registry, through an archive and another registry, with all that hangs on it.
+// An image comes back from a registry, through an archive and another registry, with all that is attached to it.
 func TestCopyImages(t *testing.T) {
 	dir, one, two := t.TempDir(), testregistry.New(t), testregistry.New(t)
 	two.SetReferrers(testregistry.Referrers{API: true, WrongTypes: true})

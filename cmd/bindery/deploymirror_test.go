@@ -38,9 +38,6 @@ func mirrorManifests(t *testing.T) map[string]*mirrorManifest {
 	out := map[string]*mirrorManifest{}
 	for _, file := range files {
 		name := filepath.Base(file)
-		if strings.HasPrefix(name, "tekton") {
-			continue
-		}
 		m := &mirrorManifest{}
 		for _, text := range strings.Split(readFile(t, file), "\n---\n") {
 			var kind struct{ Kind string }

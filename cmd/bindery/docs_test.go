@@ -17,7 +17,7 @@ import (
 )
 
 // parsedOnly is the list of the documented commands that do not run in a test, as they need a cluster, a server, much
-// time or files of the reader: their names and flags are those of the program all the same. A line is a page and a
+// time or files of the reader: their names and flags are those of the program anyway. A line is a page and a
 // command.
 const parsedOnly = "testdata/docs-parsed.txt"
 
@@ -238,7 +238,7 @@ func TestDocumentedFlags(t *testing.T) {
 	}{
 		{"guides/olmv1.md", "bundle manifests", []string{"cluster and extension", "output"}},
 		{"guides/check.md", "check", []string{"which rules", "the cluster", "the release"}},
-		{"guides/olmv1.md", "resolve", []string{"what is asked for", "answer"}},
+		{"guides/olmv1.md", "resolve", []string{"what is requested", "answer"}},
 	} {
 		page := readFile(t, "../../docs/"+c.page)
 		help := done(t, t.TempDir(), "bindery", append(strings.Fields(c.command), "--help-all")...)

@@ -59,7 +59,7 @@ func (p *program) reportEdit(c *cli.Context, path string, r *change.Result) erro
 	default:
 		p.log.Info(fmt.Sprintf("wrote %q", path))
 	}
-	if text := p.undoText(c, path, r); text != "" && !c.Bool("dry-run") && !r.Unchanged {
+	if text := p.undoText(path, r); text != "" && !c.Bool("dry-run") && !r.Unchanged {
 		p.log.Info("undo: " + text)
 	}
 	return nil
@@ -243,6 +243,9 @@ func (t *tally) text() string {
 				parts = append(parts, fmt.Sprintf("%s %s", count(n, string(kind)), action))
 			}
 		}
+	}
+	if n := t.counts["entry removed"]; n > 0 && t.counts["bundle removed"] == 0 && t.counts["channel removed"] == 0 {
+		parts = append(parts, count(n, "bundle")+" taken out of channels")
 	}
 	parts = append(parts, t.heads[:min(len(t.heads), maxHeads)]...)
 	if n := len(t.heads) - maxHeads; n > 0 {

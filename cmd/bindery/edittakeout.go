@@ -70,6 +70,11 @@ func (p *program) demoteEdit(c *cli.Context, channels []string) (change.Edit, er
 					items = append(items, edit.Item{Package: n.Package, Channel: channel, Bundle: n.Bundle})
 				}
 			}
-			return nearPackage(s.Catalog)(edit.TakeOut(s.Catalog, items, edit.TakeOutOptions{Demote: true}))
+			catalog, account, err := nearPackage(s.Catalog)(edit.TakeOut(s.Catalog, items,
+				edit.TakeOutOptions{Demote: true}))
+			if err == nil {
+				p.undoDemote = undoDemote(s.Catalog, catalog, names, channels)
+			}
+			return catalog, account, err
 		}}, nil
 }

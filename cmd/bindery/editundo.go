@@ -1,12 +1,12 @@
 package main
 
 import (
-	"fmt"
+	"reflect"
 	"slices"
 	"strings"
+	"unicode"
 
-	"github.com/urfave/cli/v2"
-
+	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/declcfg/edit"
 	"github.com/operator-bindery/bindery/internal/change"
 )
@@ -16,32 +16,36 @@ const noUndo = "no command brings back what was removed: take the files from ver
 
 // undoText returns the command that undoes an edit of the group catalog, or says that there is none; empty for other
 // groups.
-func (p *program) undoText(c *cli.Context, path string, r *change.Result) string {
+func (p *program) undoText(path string, r *change.Result) string {
 	if len(p.line.Path) != 2 || p.line.Path[0].Name != "catalog" {
 		return ""
 	}
-	undo := ""
+	var undo []string
 	switch p.line.Leaf().Name {
 	case "add", "merge":
 		undo = undoAdd(r.Account.Changes)
 	case "promote":
-		undo = undoPromote(c, r.Account.Changes)
+		undo = undoPromote(r.Account)
 	case "demote":
-		undo = undoDemote(r.Account.Changes)
+		undo = p.undoDemote
 	case "deprecate":
-		undo = undoDeprecate(c, r.Account.Changes)
+		undo = undoDeprecate(r.Account.Changes)
 	}
-	if undo == "" {
+	if len(undo) == 0 {
 		return noUndo
 	}
-	command, rest, _ := strings.Cut(undo, " ")
-	return strings.Join([]string{p.name, "catalog", command, quoted(path), rest}, " ")
+	for i, line := range undo {
+		command, rest, _ := strings.Cut(line, " ")
+		undo[i] = strings.Join([]string{p.name, "catalog", command, quoted(path), rest}, " ")
+	}
+	return strings.Join(undo, " && ")
 }
 
 // quoted returns a word as a shell reads it.
 func quoted(word string) string {
 	if word != "" && !strings.ContainsFunc(word, func(r rune) bool {
-		return !strings.ContainsRune("-_./:@+,=%", r) && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
+		return !strings.ContainsRune("-_./:@+,=%",
+			r) && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
 	}) {
 		return word
 	}
@@ -49,7 +53,7 @@ func quoted(word string) string {
 }
 
 // undoAdd removes what was added, if nothing that was there has changed.
-func undoAdd(changes []edit.Change) string {
+func undoAdd(changes []edit.Change) []string {
 	var items []string
 	fresh := map[string]bool{}
 	for _, c := range changes {
@@ -58,7 +62,7 @@ func undoAdd(changes []edit.Change) string {
 			fresh[c.Package] = true
 			items = append(items, quoted(c.Package))
 		case c.Action != edit.Added && c.Kind != edit.KindHead:
-			return ""
+			return nil
 		}
 	}
 	for _, c := range changes {
@@ -67,67 +71,144 @@ func undoAdd(changes []edit.Change) string {
 		}
 	}
 	if len(items) == 0 {
-		return ""
+		return nil
 	}
-	return "rm " + strings.Join(items, " ")
+	return []string{"rm " + strings.Join(items, " ")}
 }
 
-// undoPromote takes the bundles out of the channels again, unless the default channel has changed.
-func undoPromote(c *cli.Context, changes []edit.Change) string {
-	if slices.ContainsFunc(changes, func(c edit.Change) bool { return c.Kind == edit.KindDefaultChannel }) {
-		for _, change := range changes {
-			if change.Kind == edit.KindDefaultChannel && change.From != "" {
-				return fmt.Sprintf("promote BUNDLE --channel %s --default, with a bundle of that channel, then \"catalog demote\"",
-					quoted(change.From))
-			}
-		}
-		return ""
-	}
-	return "demote " + words(c.Args().Tail()) + channelWords(changes)
-}
-
-// undoDemote promotes the bundles again, if they were the heads of their channels.
-func undoDemote(changes []edit.Change) string {
-	var bundles []string
-	for _, c := range changes {
-		if c.Kind != edit.KindEntry || c.Action != edit.Removed {
+// undoPromote gives the package its former default channel, and takes the bundles out of the channels to which they
+// were added.
+func undoPromote(a *edit.Account) []string {
+	var undo []string
+	for _, c := range a.Changes {
+		if c.Kind != edit.KindDefaultChannel {
 			continue
 		}
-		head := slices.ContainsFunc(changes, func(h edit.Change) bool {
-			return h.Kind == edit.KindHead && h.Package == c.Package && h.Channel == c.Channel && h.From == c.Bundle
+		head := slices.IndexFunc(a.Facts, func(f edit.Fact) bool {
+			return f.Kind == edit.KindHead && f.Package == c.Package && f.Channel == c.From
 		})
-		if !head {
-			return ""
+		if head < 0 {
+			return nil
 		}
-		bundles = append(bundles, c.Package+"/"+c.Bundle)
+		undo = append(undo,
+			"promote "+quoted(c.Package+"/"+a.Facts[head].Value)+" --channel "+quoted(c.From)+" --default")
 	}
-	slices.Sort(bundles)
-	return "promote " + words(slices.Compact(bundles)) + channelWords(changes)
+	var channels []string
+	bundles := map[string][]string{} // of a channel
+	for _, c := range a.Changes {
+		if c.Kind != edit.KindEntry {
+			continue
+		}
+		if bundles[c.Channel] == nil {
+			channels = append(channels, c.Channel)
+		}
+		bundles[c.Channel] = append(bundles[c.Channel], c.Package+"/"+c.Bundle)
+	}
+	for len(channels) > 0 {
+		// The channels with the same bundles are one command.
+		same := slices.DeleteFunc(slices.Clone(channels),
+			func(name string) bool { return !slices.Equal(bundles[name], bundles[channels[0]]) })
+		undo = append(undo, "demote "+words(bundles[same[0]])+flagWords("channel", same))
+		channels = slices.DeleteFunc(channels, func(name string) bool { return slices.Contains(same, name) })
+	}
+	return undo
 }
 
-// undoDeprecate removes the deprecations, or writes the former messages again.
-func undoDeprecate(c *cli.Context, changes []edit.Change) string {
-	message, from := "", map[string]bool{}
+// undoDemote returns the command that promotes bundles again, the lowest first, if the packages are then what they were
+// before they were demoted: the edges of a demoted bundle are computed anew.
+func undoDemote(before, after *declcfg.Catalog, names []edit.Name, channels []string) []string {
+	versions, packages := map[edit.Name]declcfg.VersionRelease{}, map[string]bool{}
+	for i := range before.Bundles {
+		b := &before.Bundles[i]
+		versions[edit.Name{Package: b.Package, Bundle: b.Name}], _ = b.VersionRelease()
+	}
+	names = slices.Clone(names)
+	slices.SortStableFunc(names, func(a, b edit.Name) int { return versions[a].Compare(versions[b]) })
+	names = slices.Compact(names)
+	for _, n := range names {
+		packages[n.Package] = true
+	}
+	want := outline(before, packages)
+	for _, asDefault := range []bool{false, true} {
+		var again []edit.Promotion
+		var bundles []string
+		for _, n := range names {
+			bundles = append(bundles, n.Package+"/"+n.Bundle)
+			for _, channel := range channels {
+				again = append(again, edit.Promotion{Package: n.Package, Bundle: n.Bundle, Channel: channel,
+					Default: asDefault})
+			}
+		}
+		got, _, err := edit.Promote(after, again)
+		if err != nil || !reflect.DeepEqual(outline(got, packages), want) {
+			continue
+		}
+		undo := "promote " + words(bundles) + flagWords("channel", channels)
+		if asDefault && len(channels) > 1 {
+			return nil // the flag needs one channel
+		} else if asDefault {
+			undo += " --default"
+		}
+		return []string{undo}
+	}
+	return nil
+}
+
+// outline returns what an edit of channels can change of packages, by name.
+func outline(c *declcfg.Catalog, packages map[string]bool) map[string]any {
+	all := map[string]any{}
+	for _, p := range c.Packages {
+		if packages[p.Name] {
+			all[p.Name] = p.DefaultChannel
+		}
+	}
+	for _, ch := range c.Channels {
+		if !packages[ch.Package] {
+			continue
+		}
+		all[ch.Package+"/"+ch.Name] = [...]any{len(ch.Properties), len(ch.Unknown)}
+		for _, e := range ch.Entries {
+			e.Skips = slices.Sorted(slices.Values(e.Skips))
+			all[ch.Package+"/"+ch.Name+"/"+e.Name] = e
+		}
+	}
+	for _, d := range c.Deprecations {
+		if packages[d.Package] {
+			all[d.Package+" deprecations"] = len(d.Entries)
+		}
+	}
+	return all
+}
+
+// undoDeprecate removes the deprecations that were added, and writes the former messages again.
+func undoDeprecate(changes []edit.Change) []string {
+	var messages []string
+	items := map[string]string{} // of a former message
 	for _, c := range changes {
-		if c.Kind != edit.KindDeprecation {
-			return "" // truncated
+		if c.Kind != edit.KindDeprecation || strings.ContainsFunc(c.From, unicode.IsControl) {
+			return nil // truncated, or a message that is no word of a line
 		}
-		from[c.From] = true
-		message = c.From
-	}
-	if len(from) > 1 {
-		return ""
-	}
-	undo := strings.TrimSuffix("deprecate "+words(c.Args().Tail()), " ")
-	for _, flag := range []string{"channel", "package"} {
-		for _, value := range c.StringSlice(flag) {
-			undo += " --" + flag + " " + quoted(value)
+		if items[c.From] == "" {
+			messages = append(messages, c.From)
+		}
+		switch {
+		case c.Bundle != "":
+			items[c.From] += " " + quoted(c.Package+"/"+c.Bundle)
+		case c.Channel != "":
+			items[c.From] += " --channel " + quoted(c.Package+"/"+c.Channel)
+		default:
+			items[c.From] += " --package " + quoted(c.Package)
 		}
 	}
-	if message == "" {
-		return undo + " --undo"
+	var undo []string
+	for _, message := range messages {
+		line := "deprecate" + items[message] + " --undo"
+		if message != "" {
+			line = "deprecate" + items[message] + " --message " + quoted(message)
+		}
+		undo = append(undo, line)
 	}
-	return undo + " --message " + quoted(message)
+	return undo
 }
 
 func words(list []string) string {
@@ -138,17 +219,11 @@ func words(list []string) string {
 	return strings.Join(out, " ")
 }
 
-// channelWords returns the flags for the channels whose entries an edit changed.
-func channelWords(changes []edit.Change) string {
-	var names []string
-	for _, c := range changes {
-		if c.Kind == edit.KindEntry && !slices.Contains(names, c.Channel) {
-			names = append(names, c.Channel)
-		}
-	}
+// flagWords returns a flag for each value.
+func flagWords(flag string, values []string) string {
 	out := ""
-	for _, name := range names {
-		out += " --channel " + quoted(name)
+	for _, value := range values {
+		out += " --" + flag + " " + quoted(value)
 	}
 	return out
 }

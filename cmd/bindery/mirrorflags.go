@@ -36,7 +36,7 @@ func mirrorCopyFlags() []cli.Flag {
 	const group = "copying"
 	return []cli.Flag{
 		&cli.StringFlag{Name: "on-missing", Value: string(mirror.SkipBundle), Category: group,
-			Usage: "what becomes of a catalog that names images which cannot be had (skip-bundle|fail)"},
+			Usage: "what becomes of a catalog that names images which are not available (skip-bundle|fail)"},
 		&cli.StringSliceFlag{Name: "with", Value: cli.NewStringSlice("signatures", "referrers"), Category: group,
 			DefaultText: "signatures,referrers", Usage: "copy `KINDS` of attachments (signatures|referrers|none)"},
 		&cli.BoolFlag{Name: "recheck", Category: group,

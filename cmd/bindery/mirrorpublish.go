@@ -70,7 +70,7 @@ func (p *program) mirrorResourcesCommand() *cli.Command {
 			"docker://REGISTRY[/PATH], a mapping of all images and a registries.conf to --to. \"mirror run\" " +
 			"writes those " +
 			"of what it has\n" +
-			"copied; this command writes those of all that is asked for." +
+			"copied; this command writes those of all that is requested." +
 			examples(
 				"bindery mirror resources -c imageset.yaml --workspace mirror --to resources "+
 					"docker://registry.example.com/olm"),

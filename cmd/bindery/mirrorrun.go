@@ -32,7 +32,7 @@ func (p *program) mirrorRunCommand() *cli.Command {
 			"registry\n\n" +
 			"Images come first and catalogs last: a catalog is published when all that it names is there. A bundle " +
 			"with an image\n" +
-			"that cannot be had is taken out of its catalog (--on-missing), and the exit status is 4. What the " +
+			"that is not available is taken out of its catalog (--on-missing), and the exit status is 4. What the " +
 			"destination has is\n" +
 			"not sent again, so that an interrupted run is repeated to go on. DIR/working-dir of the workspace, the " +
 			"archive or\n" +

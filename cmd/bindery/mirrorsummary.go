@@ -145,7 +145,7 @@ func nextSteps(a *mirror.Account, o mirror.Options) []string {
 	return []string{printable.Text("next: tell the cluster, with oc apply -f " + filepath.Dir(a.Resources[0]))}
 }
 
-// missingHint says how what lacks is copied.
+// missingHint says how what is missing is copied.
 func missingHint(o mirror.Options) string {
 	switch {
 	case o.DryRun:

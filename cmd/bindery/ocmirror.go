@@ -121,7 +121,7 @@ func ocMirrorRunFlags() []cli.Flag {
 		&cli.BoolFlag{Name: "dry-run-manifest-lists", Usage: "as --dry-run, with the images of indexes"},
 		&cli.BoolFlag{Name: "remove-signatures", Usage: "copy no signatures"},
 		&cli.StringFlag{Name: "on-missing", Value: string(mirror.FailMissing),
-			Usage: "what becomes of a catalog that names images which cannot be had (skip-bundle|fail)"},
+			Usage: "what becomes of a catalog that names images which are not available (skip-bundle|fail)"},
 		&cli.StringFlag{Name: "compat", Usage: "keep to what another `PROGRAM` does, including its losses (oc-mirror)"},
 		&cli.BoolFlag{Name: "ignore-unsupported", Usage: "go on without platform, helm and samples"},
 		&cli.StringFlag{Name: "account", Usage: "write the account of the run as JSON to `FILE`"},

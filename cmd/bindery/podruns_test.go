@@ -29,6 +29,8 @@ type podRun struct {
 	args, env []string
 	// mounts are directories by their paths in the container; an empty one is new for each pod.
 	mounts map[string]string
+	// flagless: the flags of all commands are none of this one.
+	flagless bool
 }
 
 // machines runs pods on this machine, and kills some of them.
@@ -193,7 +195,9 @@ func (m *machines) pod(r podRun, kill bool) (dead bool, err error) {
 	for _, a := range r.args {
 		cmd.Args = append(cmd.Args, here(a))
 	}
-	cmd.Args = append(cmd.Args, m.flags...)
+	if !r.flagless {
+		cmd.Args = append(cmd.Args, m.flags...)
+	}
 	for _, e := range r.env {
 		cmd.Env = append(cmd.Env, here(e))
 	}

@@ -239,7 +239,7 @@ func (r *realRegistry) run(t *testing.T, dir string, env []string, args ...strin
 	for _, secret := range []string{registrySecret,
 		base64.StdEncoding.EncodeToString([]byte(registryUser + ":" + registrySecret))} {
 		if strings.Contains(got.stdout+got.stderr, secret) {
-			t.Errorf("%v: the secret is told:\n%s", args, got.stderr)
+			t.Errorf("%v: the secret is printed:\n%s", args, got.stderr)
 		}
 	}
 	return got

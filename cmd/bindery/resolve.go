@@ -15,7 +15,7 @@ import (
 )
 
 func (p *program) resolveCommand() *cli.Command {
-	const request = "what is asked for"
+	const request = "what is requested"
 	return &cli.Command{
 		Name:      "resolve",
 		Usage:     "say which bundle OLM installs, and to which one it upgrades",

@@ -16,7 +16,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
-// attachedDocument is a document that hangs on an image.
+// attachedDocument is a document that is attached to an image.
 type attachedDocument struct {
 	subject, kind string
 	annotations   map[string]string

@@ -1,9 +1,6 @@
 package main
 
 import (
-	"bytes"
-	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -31,6 +28,7 @@ type tektonObject struct {
 		Volumes []struct{ Name string }
 		Steps   []struct {
 			Image, Script   string
+			OnError         string `yaml:"onError"`
 			Command, Args   []string
 			Env             []struct{ Name, Value string }
 			SecurityContext map[string]any `yaml:"securityContext"`
@@ -55,21 +53,52 @@ type tektonParam struct {
 	Value any
 }
 
-// tektonObjects reads the tasks and pipelines of a file, by their names.
-func tektonObjects(t *testing.T, file string) map[string]tektonObject {
+// tektonObjects reads the tasks and pipelines of deploy/tekton, by their kinds and names, such as "Task
+// bindery-migrate".
+func tektonObjects(t *testing.T) map[string]tektonObject {
 	t.Helper()
+	files, err := filepath.Glob("../../deploy/tekton/*/*/*/*.yaml")
+	if err != nil || len(files) < 13 {
+		t.Fatal(files, err)
+	}
 	objects := map[string]tektonObject{}
-	dec := yaml.NewDecoder(bytes.NewReader([]byte(readFile(t, file))))
-	for {
+	for _, file := range files {
 		var o tektonObject
-		err := dec.Decode(&o)
-		if errors.Is(err, io.EOF) {
-			return objects
+		if err := yaml.Unmarshal([]byte(readFile(t, file)), &o); err != nil {
+			t.Fatalf("%s: %v", file, err)
 		}
-		if err != nil {
-			t.Fatal(err)
+		objects[o.Kind+" "+o.Metadata.Name] = o
+	}
+	return objects
+}
+
+// restricted complains about a step that runs anything but the program, or not under restrictions.
+func restricted(t *testing.T, o tektonObject) {
+	t.Helper()
+	for _, s := range o.Spec.Steps {
+		c := s.SecurityContext
+		if s.Script != "" || !slices.Equal(s.Command, []string{"/bin/bindery"}) || s.Image != "$(params.bindery)" ||
+			c["runAsNonRoot"] != true || c["allowPrivilegeEscalation"] != false || c["readOnlyRootFilesystem"] != true {
+			t.Errorf("%s: %+v", o.Metadata.Name, s)
 		}
-		objects[o.Metadata.Name] = o
+	}
+}
+
+// defaults gives values to the parameters of a task or a pipeline that have none.
+func (o tektonObject) defaults(t *testing.T, values map[string]any) {
+	t.Helper()
+	for _, p := range o.Spec.Params {
+		if _, ok := values["params."+p.Name]; ok {
+			continue
+		}
+		switch v := p.Default.(type) {
+		case []any:
+			values["params."+p.Name] = texts(v)
+		case string:
+			values["params."+p.Name] = v
+		default:
+			t.Fatalf("%s: no value for %s", o.Metadata.Name, p.Name)
+		}
 	}
 }
 
@@ -112,7 +141,7 @@ func texts(v any) []string {
 // The commands of the pipeline, run one by one, build the catalog of all packages; its steps need only the program and
 // no privileges.
 func TestTektonPipeline(t *testing.T) {
-	objects := tektonObjects(t, "../../deploy/tekton/catalog.yaml")
+	objects := tektonObjects(t)
 	dir, registry := t.TempDir(), testregistry.New(t)
 	repository, image := registry.Host()+"/acme/packages", registry.Host()+"/acme/community:v1"
 	packages := []string{"etcd", "prometheus"}
@@ -130,37 +159,19 @@ func TestTektonPipeline(t *testing.T) {
 	}
 	run := func(task string, values map[string]any) {
 		t.Helper()
-		o, ok := objects[task]
-		if !ok || o.Kind != "Task" {
+		o, ok := objects["Task "+task]
+		if !ok {
 			t.Fatalf("no task %q", task)
 		}
-		for _, p := range o.Spec.Params {
-			if values["params."+p.Name] != nil {
-				continue
-			}
-			if list, ok := p.Default.([]any); ok {
-				values["params."+p.Name] = texts(list)
-			} else if text, ok := p.Default.(string); ok {
-				values["params."+p.Name] = text
-			} else {
-				t.Fatalf("%s: no value for %s", task, p.Name)
-			}
-		}
-		values["workspaces.source.path"], values["results.digest.path"] = filepath.Join(dir,
-			"source"), filepath.Join(dir, task+".digest")
+		o.defaults(t, values)
+		values["workspaces.source.path"] = filepath.Join(dir, "source")
+		values["results.digest.path"] = filepath.Join(dir, task+".digest")
+		restricted(t, o)
 		for _, s := range o.Spec.Steps {
-			if s.Script != "" || !slices.Equal(s.Command, []string{"/bin/bindery"}) || s.Image != "$(params.bindery)" {
-				t.Errorf("%s: a step runs something else: %+v", task, s)
-			}
-			c := s.SecurityContext
-			if c["runAsNonRoot"] != true || c["allowPrivilegeEscalation"] != false ||
-				c["readOnlyRootFilesystem"] != true {
-				t.Errorf("%s: %+v", task, c)
-			}
 			done(t, t.TempDir(), "bindery", substitute(t, s.Args, values)...)
 		}
 	}
-	for _, task := range objects["bindery-catalog"].Spec.Tasks {
+	for _, task := range objects["Pipeline bindery-catalog"].Spec.Tasks {
 		values := map[string]any{}
 		for _, p := range task.Params {
 			got := substitute(t, texts(p.Value), given)
@@ -185,5 +196,59 @@ func TestTektonPipeline(t *testing.T) {
 	}
 	if got := registry.Manifest("acme/community", "v1"); len(got) == 0 {
 		t.Error("nothing was pushed")
+	}
+}
+
+// The task that builds a catalog refuses an invalid one before it pushes, and writes the digest of a valid one.
+func TestTektonBuild(t *testing.T) {
+	m := &machines{t: t, dir: t.TempDir(), flags: []string{"--use-http"}, hosts: strings.NewReplacer()}
+	registry := testregistry.New(t)
+	m.requireLogin(registry)
+	writeFile(t, filepath.Join(m.volume("source"), "catalog", "etcd", "catalog.json"), packageText("etcd"))
+	task := tektonObjects(t)["Task bindery-build-catalog"]
+	workspaces := map[string]string{"source": m.volume("source"), "cache": m.volume("cache"),
+		"credentials": m.volume("registry-credentials")}
+	runs := m.steps(task, map[string]any{"params.image": registry.Host() + "/acme/catalog:v1",
+		"params.flags": []string{"--server=none"}, "results.digest.path": "/workspace/cache/digest"},
+		[]string{"source", "cache", "credentials"}, workspaces)
+	if len(runs) != 2 || runs[0].args[0] != "validate" {
+		t.Fatalf("%+v", runs)
+	}
+	runs[0].flagless = true
+	for _, run := range runs {
+		m.pods("build", []podRun{run})
+	}
+	if got := readFile(t, filepath.Join(m.volume("cache"), "digest")); !strings.HasPrefix(got, "sha256:") {
+		t.Errorf("the digest is %q", got)
+	}
+	if len(registry.Manifest("acme/catalog", "v1")) == 0 {
+		t.Error("nothing was pushed")
+	}
+	writeFile(t, filepath.Join(m.volume("source"), "catalog", "etcd", "catalog.json"), `{"schema": "olm.package"}`)
+	if _, err := m.pod(runs[0], false); err == nil {
+		t.Error("an invalid catalog is valid")
+	}
+}
+
+// The task of merge requests validates one catalog and compares it with another. A difference does not fail it.
+func TestTektonReview(t *testing.T) {
+	m := &machines{t: t, dir: t.TempDir(), hosts: strings.NewReplacer()}
+	writeFile(t, filepath.Join(m.volume("target"), "catalog", "etcd", "catalog.json"), packageText("etcd"))
+	writeFile(t, filepath.Join(m.volume("source"), "catalog", "etcd", "catalog.json"), packageText("etcd"))
+	task := tektonObjects(t)["Task bindery-review-catalog"]
+	given := []string{"source", "target"}
+	runs := m.steps(task, map[string]any{}, given, map[string]string{"source": m.volume("source"),
+		"target": m.volume("target")})
+	for _, run := range runs {
+		m.pods("equal", []podRun{run})
+	}
+	writeFile(t, filepath.Join(m.volume("source"), "catalog", "new", "catalog.json"), packageText("new"))
+	m.pods("validate", runs[:1])
+	_, err := m.pod(runs[1], false)
+	if err == nil || !strings.Contains(err.Error(), "exit status 1") {
+		t.Errorf("the difference gives %v", err)
+	}
+	if task.Spec.Steps[0].OnError != "" || task.Spec.Steps[1].OnError != "continue" {
+		t.Errorf("%+v", task.Spec.Steps)
 	}
 }

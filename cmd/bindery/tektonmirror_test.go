@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,23 +21,11 @@ func (m *machines) pipeline(objects map[string]tektonObject, name string, given 
 	workspaces map[string]string) {
 	t := m.t
 	t.Helper()
-	p := objects[name]
-	if p.Kind != "Pipeline" {
+	p, ok := objects["Pipeline "+name]
+	if !ok {
 		t.Fatalf("no pipeline %q", name)
 	}
-	for _, param := range p.Spec.Params {
-		if _, ok := given["params."+param.Name]; ok {
-			continue
-		}
-		switch v := param.Default.(type) {
-		case []any:
-			given["params."+param.Name] = texts(v)
-		case string:
-			given["params."+param.Name] = v
-		default:
-			t.Fatalf("%s: no value for %s", name, param.Name)
-		}
-	}
+	p.defaults(t, given)
 	for n, task := range p.Spec.Tasks {
 		if n > 0 && !slices.Equal(task.RunAfter, []string{p.Spec.Tasks[n-1].Name}) {
 			t.Errorf("%s does not wait for %s", task.Name, p.Spec.Tasks[n-1].Name)
@@ -59,56 +48,66 @@ func (m *machines) pipeline(objects map[string]tektonObject, name string, given 
 		for _, param := range task.Matrix.Params {
 			for _, one := range substitute(t, texts(param.Value), given) {
 				values["params."+param.Name] = one
-				runs = append(runs, m.task(objects[task.TaskRef.Name], values, own, workspaces))
+				runs = append(runs, m.task(objects["Task "+task.TaskRef.Name], values, own, workspaces))
 			}
 		}
 		if len(task.Matrix.Params) == 0 {
-			runs = append(runs, m.task(objects[task.TaskRef.Name], values, own, workspaces))
+			runs = append(runs, m.task(objects["Task "+task.TaskRef.Name], values, own, workspaces))
 		}
 		m.pods(task.Name, runs)
 	}
 }
 
-// task is the pod of a task.
+// task is the pod of a task of one step.
 func (m *machines) task(o tektonObject, values map[string]any, given []string, workspaces map[string]string) podRun {
+	m.t.Helper()
+	runs := m.steps(o, values, given, workspaces)
+	if len(runs) != 1 {
+		m.t.Fatalf("%q has %d steps", o.Metadata.Name, len(runs))
+	}
+	return runs[0]
+}
+
+// steps are the steps of a task. Workspaces that are not given have an empty path, as in Tekton.
+func (m *machines) steps(o tektonObject, values map[string]any, given []string,
+	workspaces map[string]string) (runs []podRun) {
 	t := m.t
 	t.Helper()
-	if o.Kind != "Task" || len(o.Spec.Steps) != 1 {
-		t.Fatalf("%q is no task of one step", o.Metadata.Name)
+	if o.Kind != "Task" {
+		t.Fatalf("%+v is no task", o)
 	}
-	for _, p := range o.Spec.Params {
-		if _, ok := values["params."+p.Name]; !ok {
-			if p.Default == nil {
-				t.Fatalf("%s: no value for %s", o.Metadata.Name, p.Name)
-			}
-			values["params."+p.Name] = p.Default
-		}
-	}
-	s := o.Spec.Steps[0]
-	if s.Script != "" || !slices.Equal(s.Command, []string{"/bin/bindery"}) || s.Image != "$(params.bindery)" ||
-		s.SecurityContext["runAsNonRoot"] != true || s.SecurityContext["allowPrivilegeEscalation"] != false ||
-		s.SecurityContext["readOnlyRootFilesystem"] != true {
-		t.Errorf("%s: %+v", o.Metadata.Name, s)
-	}
-	run := podRun{mounts: map[string]string{}}
+	o.defaults(t, values)
+	restricted(t, o)
+	mounts, known := map[string]string{}, map[string]bool{}
 	for _, w := range o.Spec.Workspaces {
+		known[w.Name] = true
 		if !slices.Contains(given, w.Name) {
-			t.Fatalf("%s: the pipeline gives no workspace %s", o.Metadata.Name, w.Name)
+			if !w.Optional {
+				t.Fatalf("%s: the pipeline gives no workspace %s", o.Metadata.Name, w.Name)
+			}
+			values["workspaces."+w.Name+".path"] = ""
+			continue
 		}
 		values["workspaces."+w.Name+".path"] = "/workspace/" + w.Name
-		run.mounts["/workspace/"+w.Name] = workspaces[w.Name]
+		mounts["/workspace/"+w.Name] = workspaces[w.Name]
 	}
-	if len(given) != len(o.Spec.Workspaces) {
-		t.Errorf("%s: the pipeline gives %q", o.Metadata.Name, given)
+	for _, name := range given {
+		if !known[name] {
+			t.Errorf("%s has no workspace %s", o.Metadata.Name, name)
+		}
 	}
-	for _, v := range s.VolumeMounts {
-		run.mounts[v.MountPath] = ""
+	for _, s := range o.Spec.Steps {
+		run := podRun{mounts: maps.Clone(mounts)}
+		for _, v := range s.VolumeMounts {
+			run.mounts[v.MountPath] = ""
+		}
+		run.args = substitute(t, s.Args, values)
+		for _, e := range s.Env {
+			run.env = append(run.env, substitute(t, []string{e.Name + "=" + e.Value}, values)...)
+		}
+		runs = append(runs, run)
 	}
-	run.args = substitute(t, s.Args, values)
-	for _, e := range s.Env {
-		run.env = append(run.env, substitute(t, []string{e.Name + "=" + e.Value}, values)...)
-	}
-	return run
+	return runs
 }
 
 // The pipelines of Tekton, with a process for each task of a matrix, killed at random and run again, leave the registry
@@ -116,7 +115,7 @@ func (m *machines) task(o tektonObject, values map[string]any, given []string, w
 func TestMirrorPipelines(t *testing.T) {
 	source := mirrortest.Source(t)
 	want, _ := undivided(t, source)
-	objects := tektonObjects(t, mirrorDeployDir+"tekton.yaml")
+	objects := tektonObjects(t)
 	for _, names := range [][]string{{"bindery-mirror"}, {"bindery-mirror-to-disk", "bindery-mirror-from-disk"}} {
 		t.Run(strings.Join(names, " "), func(t *testing.T) {
 			target := testregistry.New(t)
@@ -147,7 +146,7 @@ func TestMigratePipeline(t *testing.T) {
 		list += reg.Host() + "/" + name + ":v1 -> " + reg.Host() + "/acme/catalog:v" + fmt.Sprint(i) + "\n"
 	}
 	writeFile(t, filepath.Join(m.volume("config"), "indexes.txt"), list)
-	m.pipeline(tektonObjects(t, mirrorDeployDir+"tekton.yaml"), "bindery-migrate",
+	m.pipeline(tektonObjects(t), "bindery-migrate",
 		map[string]any{"params.flags": []string{"--server=none"}}, map[string]string{"config": m.volume("config"),
 			"credentials": m.volume("registry-credentials"), "reports": m.volume("reports")})
 	if got := reg.Tags("acme/catalog"); !slices.Equal(got, []string{"v0", "v1", "v2", "v3", "v4"}) ||
@@ -156,43 +155,82 @@ func TestMigratePipeline(t *testing.T) {
 	}
 }
 
-// The run that is an example names a pipeline, gives what it asks for and has no other parameters.
-func TestMirrorPipelineRun(t *testing.T) {
-	var run struct {
-		Kind string
-		Spec struct {
-			PipelineRef struct{ Name string } `yaml:"pipelineRef"`
-			Params      []struct{ Name string }
-			Workspaces  []struct{ Name string }
+// The runs that are examples name a task or a pipeline, give what it needs and nothing that it does not know.
+func TestTektonSamples(t *testing.T) {
+	type named []struct {
+		Name, Workspace string
+	}
+	type runnable struct {
+		Name, RunAfter any
+		TaskRef        struct{ Name, Resolver string } `yaml:"taskRef"`
+		PipelineRef    struct{ Name string }           `yaml:"pipelineRef"`
+		PipelineSpec   struct {
+			Tasks []struct {
+				Name               string
+				TaskRef            struct{ Name, Resolver string } `yaml:"taskRef"`
+				Params, Workspaces named
+			}
+		} `yaml:"pipelineSpec"`
+		Params, Workspaces named
+	}
+	objects := tektonObjects(t)
+	files, err := filepath.Glob("../../deploy/tekton/*/*/*/samples/*.yaml")
+	if err != nil || len(files) != len(objects) {
+		t.Fatal(files, err)
+	}
+	fits := func(file, name string, params, workspaces named) {
+		o, ok := objects[name]
+		if !ok {
+			t.Errorf("%s: no %s", file, name)
+		}
+		given := map[string]bool{}
+		for _, p := range params {
+			given["parameter "+p.Name] = true
+		}
+		for _, w := range workspaces {
+			given["workspace "+w.Name] = true
+		}
+		for _, p := range o.Spec.Params {
+			if p.Default == nil && !given["parameter "+p.Name] {
+				t.Errorf("%s: no parameter %s", file, p.Name)
+			}
+			delete(given, "parameter "+p.Name)
+		}
+		for _, w := range o.Spec.Workspaces {
+			if !w.Optional && !given["workspace "+w.Name] {
+				t.Errorf("%s: no workspace %s", file, w.Name)
+			}
+			delete(given, "workspace "+w.Name)
+		}
+		if len(given) > 0 {
+			t.Errorf("%s: %s does not know %v", file, name, given)
 		}
 	}
-	if err := yaml.Unmarshal([]byte(readFile(t, mirrorDeployDir+"tekton-run.yaml")), &run); err != nil {
-		t.Fatal(err)
-	}
-	p := tektonObjects(t, mirrorDeployDir+"tekton.yaml")[run.Spec.PipelineRef.Name]
-	if run.Kind != "PipelineRun" || p.Kind != "Pipeline" {
-		t.Fatalf("%+v", run)
-	}
-	known := map[string]bool{}
-	for _, have := range run.Spec.Params {
-		known["parameter "+have.Name] = true
-	}
-	for _, have := range run.Spec.Workspaces {
-		known["workspace "+have.Name] = true
-	}
-	for _, want := range p.Spec.Params {
-		if want.Default == nil && !known["parameter "+want.Name] {
-			t.Errorf("no parameter %s", want.Name)
+	for _, file := range files {
+		var run struct{ Spec runnable }
+		if err := yaml.Unmarshal([]byte(readFile(t, file)), &run); err != nil {
+			t.Fatalf("%s: %v", file, err)
 		}
-		delete(known, "parameter "+want.Name)
-	}
-	for _, want := range p.Spec.Workspaces {
-		if !want.Optional && !known["workspace "+want.Name] {
-			t.Errorf("no workspace %s", want.Name)
+		own := filepath.Base(filepath.Dir(filepath.Dir(filepath.Dir(file))))
+		s, uses := run.Spec, 0
+		for _, task := range s.PipelineSpec.Tasks {
+			if task.TaskRef.Resolver == "" {
+				fits(file, "Task "+task.TaskRef.Name, task.Params, task.Workspaces)
+				if task.TaskRef.Name == own {
+					uses++
+				}
+			}
 		}
-		delete(known, "workspace "+want.Name)
-	}
-	if len(known) > 0 {
-		t.Errorf("the pipeline does not know %v", known)
+		if s.TaskRef.Name == own {
+			fits(file, "Task "+own, s.Params, s.Workspaces)
+			uses++
+		}
+		if s.PipelineRef.Name == own {
+			fits(file, "Pipeline "+own, s.Params, s.Workspaces)
+			uses++
+		}
+		if uses != 1 {
+			t.Errorf("%s does not use %s", file, own)
+		}
 	}
 }

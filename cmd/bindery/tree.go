@@ -20,7 +20,7 @@ import (
 func (p *program) treeCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "tree",
-		Usage:     "show what hangs on an image: signatures, attestations, SBOMs",
+		Usage:     "show what is attached to an image: signatures, attestations, SBOMs",
 		ArgsUsage: "IMAGE",
 		Description: "Shows the signatures (.sig), attestations (.att) and SBOMs (.sbom) that cosign keeps under " +
 			"tags, and " +
@@ -154,7 +154,7 @@ type treeWriter struct {
 	files map[string]string // of the keys, by their fingerprints
 }
 
-// node describes a manifest and what hangs on it. claims are those of what hangs on its subject.
+// node describes a manifest and what is attached to it. claims are those of what is attached to its subject.
 func (w *treeWriter) node(ctx context.Context, t *referrers.Tree, claims []signature.Claim) (treeNode, error) {
 	n := treeNode{Digest: t.Digest, MediaType: t.MediaType, Size: t.Size, Tag: t.Tag, Attached: []treeNode{},
 		image: t.Text == nil}
@@ -243,7 +243,7 @@ func (n treeNode) line() string {
 	return strings.Join(parts, "  ")
 }
 
-// print writes what hangs on a node, each line after a prefix.
+// print writes what is attached to a node, each line after a prefix.
 func (n treeNode) print(b *strings.Builder, prefix string) {
 	below := append(append([]treeNode{}, n.Attached...), n.Images...)
 	for i, one := range below {

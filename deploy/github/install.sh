@@ -36,11 +36,7 @@ if [ "${sum%% *}" != "$checksum" ]; then
 fi
 if [ "$suffix" = .zip ]; then unzip -q -o -d "$dir" "$dir/$archive" "$program"; else tar -xzf "$dir/$archive" -C "$dir" "$program"; fi
 rm "$dir/$archive"
-case $RUNNER_OS in
-    Windows) cache=$LOCALAPPDATA ;;
-    macOS) cache=$HOME/Library/Caches ;;
-    *) cache=${XDG_CACHE_HOME:-$HOME/.cache} ;;
-esac
+cache=${XDG_CACHE_HOME:-$HOME/.cache}
 echo "$dir" >>"$GITHUB_PATH"
 printf 'version=%s\npath=%s\ncache=%s\n' "$version" "$dir" "$cache/bindery" >>"$GITHUB_OUTPUT"
 "$dir/$program" version

@@ -29,6 +29,21 @@ if command -v ruby >/dev/null; then ruby -c bindery.rb; else lacks "the formula 
 for f in bindery_1.0.0_*.spdx.json bindery_1.0.0_*.cdx.json; do jq -e '(.packages // .components) | length > 100' "$f" >/dev/null; done
 took
 
+echo "== the action of GitHub, from the recipes of the release"
+mkdir "$work/recipes" "$work/runner" "$work/releases"
+tar -xzf bindery_1.0.0_recipes.tar.gz -C "$work/recipes"
+ln -s "$PWD" "$work/releases/v1.0.0"
+case $arch in amd64) runner=X64 ;; arm64) runner=ARM64 ;; *) runner='' ;; esac
+if [ -n "$runner" ]; then
+    BINDERY_ACTION_VERSION=v1.0.0 BINDERY_ACTION_CHECKSUM='' BINDERY_ACTION_RELEASES="file://$work/releases" RUNNER_OS=Linux RUNNER_ARCH=$runner \
+        RUNNER_TEMP=$work/runner GITHUB_PATH=$work/runner/path GITHUB_OUTPUT=$work/runner/output bash "$work/recipes/deploy/github/install.sh"
+    "$(cat "$work/runner/path")/bindery" version
+else
+    lacks "the action (no runner is of $arch)"
+fi
+grep -F "$(grep ':v1.0.0@' images.txt)" "$work/recipes/deploy/ci/pod.yaml" >/dev/null
+took
+
 echo "== deb"
 if [ "$(id -u)" = 0 ] && command -v dpkg >/dev/null; then
     mkdir -p "$work/deb/var/lib/dpkg/"{info,updates,triggers} && touch "$work/deb/var/lib/dpkg/"{status,available}

@@ -200,7 +200,7 @@ func TestRegistriesThatLieToPushes(t *testing.T) {
 			}
 			for _, s := range []string{password, base64.StdEncoding.EncodeToString([]byte("user:" + password))[:20]} {
 				if strings.Contains(o.stderr+o.stdout, s) {
-					t.Errorf("a secret is told: %.1000s", o.stderr)
+					t.Errorf("a secret is printed: %.1000s", o.stderr)
 				}
 			}
 		})

@@ -229,7 +229,7 @@ func (b *box) withoutCache(before string) string {
 	return before
 }
 
-// If the cache cannot store a blob, the image is read all the same.
+// If the cache cannot store a blob, the image is read anyway.
 func TestCacheOfBlobs(t *testing.T) {
 	_, ref := puller(t)
 	plain := newBox(t)
@@ -516,7 +516,7 @@ func TestSecretsOfPulls(t *testing.T) {
 				}
 				for _, s := range []string{password, auth, auth[:20], "cGFzc3dvcmQt"} {
 					if strings.Contains(o.stdout+o.stderr, s) {
-						t.Errorf("%q: a secret is told:\n%s", args, o.stderr)
+						t.Errorf("%q: a secret is printed:\n%s", args, o.stderr)
 					}
 				}
 			}

@@ -271,7 +271,7 @@ func TestCredentials(t *testing.T) {
 		t.Helper()
 		for _, s := range []string{password, "dXNlci1jYW5hcnk", "cGFzc3dvcmQt"} {
 			if strings.Contains(o.stdout+o.stderr, s) {
-				t.Errorf("a secret is told:\n%s", o.stderr)
+				t.Errorf("a secret is printed:\n%s", o.stderr)
 			}
 		}
 	}

@@ -89,7 +89,8 @@ func (r *release) run(platforms string, rest []string) (err error) {
 		do   func() error
 	}{
 		{"programs", r.build}, {"archives", r.archives}, {"packages", r.packages}, {"bills of materials", r.sboms},
-		{"images", r.images}, {"manifests", r.manifests}, {"checksums", r.checksums}, {"signatures", r.sign},
+		{"images", r.images}, {"manifests", r.manifests}, {"recipes", r.recipes}, {"checksums", r.checksums},
+		{"signatures", r.sign},
 		{"files in their place", r.publish}, {"pushed images", r.pushImages},
 	} {
 		began := time.Now()

@@ -102,7 +102,7 @@ func WriteBytes(ctx context.Context, w Writer, d v1.Descriptor, content []byte) 
 
 // AppendLayers adds layers to the image manifest of a tag, or makes it, and writes their contents, of which there are
 // none if they are written already. Layers that are there stay, and an equal one is not added again. So the signatures
-// of an image are kept by all tools (SUPPLY a-10).
+// of an image are kept by all tools.
 func AppendLayers(ctx context.Context, w Writer, tag string, layers []v1.Descriptor, contents ...[]byte) error {
 	if len(layers) == 0 {
 		return nil

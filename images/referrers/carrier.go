@@ -12,7 +12,7 @@ import (
 )
 
 // The interfaces in this file are what a [Reader] or a [Writer] may have beside its methods. [CopyImage] uses what is
-// there, since it saves requests and bytes; a place without them is copied from and to all the same.
+// there, since it saves requests and bytes; a place without them is copied from and to anyway.
 
 // Ranger is a [Reader] that opens a blob at an offset. Read from the start, the blob is compared with its digest and
 // size as by Blob; from another offset only its size is.

@@ -29,7 +29,7 @@ type Kinds struct {
 // Copied is one attachment in an [Account].
 type Copied struct {
 	Digest digest.Digest `json:"digest"`
-	// Subject is what it hangs on.
+	// Subject is what it is attached to.
 	Subject digest.Digest `json:"subject"`
 	// Tag is the tag of a tagged attachment.
 	Tag string `json:"tag,omitempty"`
@@ -66,10 +66,10 @@ type Unread struct {
 // subjectsAtOnce is how many subjects are copied concurrently.
 const subjectsAtOnce = 4
 
-// Copy copies what hangs on images: of each digest the tagged attachments and the referrers, and what hangs on these,
-// as deep as [Limits] allow. Every manifest is copied byte for byte, and what the destination has is not sent again. A
-// tag that stands for something else at the destination loses nothing: its layers stay, and those that are missing are
-// added, which gives a manifest of another digest. Errors are those of the two places, and of the class
+// Copy copies what is attached to images: of each digest the tagged attachments and the referrers, and what is attached
+// to these, as deep as [Limits] allow. Every manifest is copied byte for byte, and what the destination has is not sent
+// again. A tag that stands for something else at the destination loses nothing: its layers stay, and those that are
+// missing are added, which gives a manifest of another digest. Errors are those of the two places, and of the class
 // [fault.ErrLimit]; what is listed wrongly is a problem in the account.
 func Copy(ctx context.Context, from Reader, to Writer, digests []digest.Digest, what Kinds,
 	limits Limits) (Account, error) {
@@ -77,7 +77,7 @@ func Copy(ctx context.Context, from Reader, to Writer, digests []digest.Digest, 
 	return c.run(ctx, digests)
 }
 
-// CopyReadable is [Copy] for images whose attachments need not be had: what the source does not show is in the account
+// CopyReadable is [Copy] for images whose attachments may be missing: what the source does not show is in the account
 // and no error. Errors are those of the destination and of the context, and of the class images.ErrLimit for all
 // together.
 func CopyReadable(ctx context.Context, from Reader, to Writer, digests []digest.Digest, what Kinds,
@@ -143,7 +143,7 @@ func (c *copying) pass(ctx context.Context, a *Account, subject digest.Digest, t
 	return nil
 }
 
-// of copies what hangs on one subject. Beyond the depth it only reports that there is something.
+// of copies what is attached to one subject. Beyond the depth it only reports that there is something.
 func (c *copying) of(ctx context.Context, subject digest.Digest, beyond bool) (a Account, err error) {
 	note := func(p *Problem) { a.Problems = append(a.Problems, p.Error()) }
 	tooDeep := fmt.Errorf("%w: not copied, more than %d deep", fault.ErrLimit, c.limits.Depth)

@@ -32,7 +32,7 @@ type ImageOptions struct {
 	// Jobs is how many blobs are copied at once; 5 if it is zero.
 	Jobs int
 	// Before, unless nil, is called when all manifests are there under their digests and before the tag is written,
-	// also for an image that was there: for what hangs on it. The image has Name only if Name is set.
+	// also for an image that was there: for what is attached to it. The image has Name only if Name is set.
 	Before func(ctx context.Context, image Image) error
 	// Name is the name of the image at the destination, for Before.
 	Name string
@@ -61,7 +61,7 @@ type ImageAccount struct {
 	// that the destination took from another place of its own.
 	Sent    int64 `json:"sent"`
 	Mounted int64 `json:"mounted,omitempty"`
-	// Present tells that the destination had the image with all that was asked for. The tag may be new all the same.
+	// Present tells that the destination had the image with all that was asked for. The tag may be new anyway.
 	Present bool `json:"present,omitempty"`
 	// TagKept tells that the tag was not written, since it is the list of referrers of the image whose digest it is
 	// derived from. The image is there under its digest.

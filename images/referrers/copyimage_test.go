@@ -242,7 +242,7 @@ func TestCopyImageHostile(t *testing.T) {
 	}
 }
 
-// A source that shows no attachments to this client is no reason to fail where they need not be had.
+// A source that shows no attachments to this client is no reason to fail where they may be missing.
 func TestCopyReadable(t *testing.T) {
 	denied := errors.New("status 403 Forbidden")
 	from := newSource()

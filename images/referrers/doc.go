@@ -1,5 +1,5 @@
-// Package referrers reads and writes what hangs on an image: manifests whose subject it is (distribution specification,
-// "Listing Referrers"), and the tags that cosign derives from its digest.
+// Package referrers reads and writes what is attached to an image: manifests whose subject it is (distribution
+// specification, "Listing Referrers"), and the tags that cosign derives from its digest.
 //
 // An image has two kinds of attachments:
 //

@@ -12,7 +12,7 @@ import (
 	"github.com/operator-bindery/bindery/images/referrers"
 )
 
-// Attach a document to an image in a layout, and list what hangs on the image.
+// Attach a document to an image in a layout, and list what is attached to the image.
 func ExampleAttach() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "example-*")

@@ -19,7 +19,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
-// Limits bound what is read of that which hangs on an image. A zero field means its default.
+// Limits bound what is read of that which is attached to an image. A zero field means its default.
 type Limits struct {
 	// Count is the number of manifests, 10,000 by default.
 	Count int

@@ -134,7 +134,7 @@ func TestAttach(t *testing.T) {
 	}
 }
 
-// What a list says wrongly is a problem; what it says rightly is found all the same.
+// What a list says wrongly is a problem; what it says rightly is found anyway.
 func TestList(t *testing.T) {
 	p := newPlace()
 	good := p.artifact(t, image, "good")
@@ -270,7 +270,7 @@ func TestTreeOfTags(t *testing.T) {
 	}
 }
 
-// A copy takes the kinds that are asked for, as deep as the limit, leaves what is listed wrongly, and reports it.
+// A copy takes the kinds that are requested, as deep as the limit, leaves what is listed wrongly, and reports it.
 func TestCopy(t *testing.T) {
 	from := newPlace()
 	all := chain(t, from, 5)

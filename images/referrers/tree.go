@@ -29,7 +29,7 @@ var tagEnds = []string{Signatures, Attestations, SBOM}
 // TagOf returns a tag that is derived from the digest of an image, such as sha256-HEX.sig. The digest must be valid.
 func TagOf(d digest.Digest, end string) string { return reflist.Tag(d) + end }
 
-// Tree is an image or an attachment, and what hangs on it.
+// Tree is an image or an attachment, and what is attached to it.
 type Tree struct {
 	// Referrer is the manifest; its Text is empty for images.
 	Referrer
@@ -43,9 +43,9 @@ type Tree struct {
 	Problems []*Problem
 }
 
-// ReadTree reads what hangs on an image, on the entries of its index and on the attachments themselves. Each manifest
-// is read once: one that is listed again is passed over, so that loops end. What is deeper than the limit is a problem.
-// Errors are those of [List].
+// ReadTree reads what is attached to an image, on the entries of its index and on the attachments themselves. Each
+// manifest is read once: one that is listed again is passed over, so that loops end. What is deeper than the limit is a
+// problem. Errors are those of [List].
 func ReadTree(ctx context.Context, r Reader, image Image, limits Limits) (*Tree, error) {
 	t := &treeReader{budget: budget{limits: limits.withDefaults()}, r: r, seen: map[digest.Digest]bool{}}
 	root := &Tree{Referrer: Referrer{Descriptor: image.Top}}
@@ -87,7 +87,7 @@ func (t *treeReader) first(d digest.Digest) bool {
 	return !before
 }
 
-// level reads what hangs on manifests, and returns it.
+// level reads what is attached to manifests, and returns it.
 func (t *treeReader) level(ctx context.Context, on []*Tree, depth int) ([]*Tree, error) {
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(manifestsAtOnce)
@@ -119,7 +119,7 @@ func (t *treeReader) level(ctx context.Context, on []*Tree, depth int) ([]*Tree,
 	return next, nil
 }
 
-// on reads what hangs on one manifest.
+// on reads what is attached to one manifest.
 func (t *treeReader) on(ctx context.Context, one *Tree) (found []*Tree, err error) {
 	for _, end := range tagEnds {
 		tagged, err := t.tagged(ctx, t.r, one.Digest, end)

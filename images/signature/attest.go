@@ -136,7 +136,8 @@ func (a *Attesting) legacy(ctx context.Context, to referrers.Writer, subject v1.
 	}
 	layer := v1.Descriptor{MediaType: envelopeMedia, Digest: digest.FromBytes(content), Size: int64(len(content)),
 		Annotations: map[string]string{signatureAnnotation: "", "predicateType": a.o.Type}}
-	return referrers.AppendLayers(ctx, to, referrers.TagOf(subject.Digest, referrers.Attestations), []v1.Descriptor{layer}, content)
+	return referrers.AppendLayers(ctx, to, referrers.TagOf(subject.Digest, referrers.Attestations),
+		[]v1.Descriptor{layer}, content)
 }
 
 // signEnvelope returns the text of an envelope with a signed statement.
@@ -148,7 +149,7 @@ func signEnvelope(ctx context.Context, key Signer, statement []byte) ([]byte, er
 	return encodeEnvelope(statement, sig)
 }
 
-// writeBundle signs a statement and writes it as a referrer of its subject (SUPPLY b-7).
+// writeBundle signs a statement and writes it as a referrer of its subject.
 func writeBundle(ctx context.Context, to referrers.Writer, subject v1.Descriptor, key Signer, predicateType string,
 	statement []byte, created time.Time) error {
 	envelope, err := signEnvelope(ctx, key, statement)

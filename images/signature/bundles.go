@@ -12,7 +12,7 @@ import (
 )
 
 // bundles verifies the referrers that are Sigstore bundles. What a list says of a referrer is not used but for its
-// digest: some registries list another artifactType, and no annotations (SUPPLY c-4).
+// digest: some registries list another artifactType, and no annotations.
 func (v *verifier) bundles(ctx context.Context) error {
 	listed, problems, err := v.left.list(ctx, v.r, v.subject)
 	if err != nil {

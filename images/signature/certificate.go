@@ -25,8 +25,7 @@ func pemCertificate(text string) ([]byte, error) {
 
 // checkCertificate checks a certificate that comes with a signature by a trusted key. The key decides, and not the
 // certificate; but a signature that is said to be by a certificate that cannot have made it is refused: one that is not
-// valid now, as there is no trusted time of the signature, that is no leaf for signing code, or that has another key
-// (SUPPLY g-11).
+// valid now, as there is no trusted time of the signature, that is no leaf for signing code, or that has another key.
 func checkCertificate(der []byte, key PublicKey, now time.Time) error {
 	leaf, err := x509.ParseCertificate(der)
 	if err != nil {

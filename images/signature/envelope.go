@@ -23,7 +23,7 @@ type envelope struct {
 	hint string
 }
 
-// preAuthEncoding returns what is signed of a DSSE envelope (PAE, SUPPLY b-8).
+// preAuthEncoding returns what is signed of a DSSE envelope (PAE).
 func preAuthEncoding(payloadType string, payload []byte) []byte {
 	return fmt.Appendf(nil, "DSSEv1 %d %s %d %s", len(payloadType), payloadType, len(payload), payload)
 }

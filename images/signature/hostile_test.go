@@ -75,7 +75,7 @@ func statements(key signature.Signer, payloads ...string) attachFunc {
 	}
 }
 
-// What a trusted key has signed is refused all the same if it can be understood in two ways or is too large.
+// What a trusted key has signed is refused anyway if it can be understood in two ways or is too large.
 func TestHostileSignatures(t *testing.T) {
 	key := privateKey(t, "p256")
 	_, image := openVector(t, "unsigned")
@@ -215,8 +215,8 @@ func TestBundlesThatReadTwoWays(t *testing.T) {
 	}
 }
 
-// A good signature to which somebody has added a certificate that cannot have made it is refused. So signing again makes
-// another one, and the refused one is not reported as found.
+// A good signature to which somebody has added a certificate that cannot have made it is refused. So signing again
+// makes another one, and the refused one is not reported as found.
 func TestSpoiltSignatureIsMadeAgain(t *testing.T) {
 	key := privateKey(t, "p256")
 	dir := supplytest.Unpack(t, "unsigned")

@@ -28,7 +28,7 @@ type Signer interface {
 	Sign(ctx context.Context, message []byte) ([]byte, error)
 }
 
-// The types of PEM blocks with private keys. The first two are encrypted, as cosign does it (SUPPLY b-1).
+// The types of PEM blocks with private keys. The first two are encrypted, as cosign does it.
 const (
 	pemEncrypted = "ENCRYPTED SIGSTORE PRIVATE KEY"
 	pemCosign    = "ENCRYPTED COSIGN PRIVATE KEY"
@@ -48,7 +48,7 @@ func IsEncrypted(text []byte) bool {
 }
 
 // Key is a private key in memory: ECDSA P-256 or P-384, RSA of at least 2048 bits, or Ed25519. It signs as the
-// containers library does: ECDSA and RSA (PKCS#1 v1.5) with SHA-256, Ed25519 without a digest (SUPPLY b-9).
+// containers library does: ECDSA and RSA (PKCS#1 v1.5) with SHA-256, Ed25519 without a digest.
 type Key struct {
 	private crypto.Signer
 	public  PublicKey

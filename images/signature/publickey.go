@@ -24,8 +24,8 @@ const pemPublic = "PUBLIC KEY"
 // minRSA is the least length of RSA keys in bits.
 const minRSA = 2048
 
-// PublicKey verifies signatures. The key's type alone decides on the algorithm, never what a signature says (SUPPLY
-// b-9). It is safe for concurrent use.
+// PublicKey verifies signatures. The key's type alone decides on the algorithm, never what a signature says. It is safe
+// for concurrent use.
 type PublicKey struct {
 	key  crypto.PublicKey
 	spki [sha256.Size]byte

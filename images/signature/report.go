@@ -6,7 +6,7 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// Class says why a signature or attestation was refused (SUPPLY g). The texts are stable.
+// Class says why a signature or attestation was refused. The texts are stable.
 type Class string
 
 // The classes of refusals.

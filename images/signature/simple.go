@@ -12,7 +12,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
-// The names of the simple signing format (SUPPLY a-10 and b-3).
+// The names of the simple signing format.
 const (
 	simpleSigningType   = sigblob.MediaType
 	signatureAnnotation = "dev.cosignproject.cosign/signature"
@@ -97,7 +97,7 @@ func parseSimple(text []byte) (p simplePayload, err error) {
 	return p, err
 }
 
-// Identity is the name that a signature must have been made for (SUPPLY g-2).
+// Identity is the name that a signature must have been made for.
 type Identity struct {
 	name reference.Named
 }

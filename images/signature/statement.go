@@ -11,7 +11,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// The names of in-toto statements (SUPPLY b-5 and b-10).
+// The names of in-toto statements.
 const (
 	statementType    = "https://in-toto.io/Statement/v1"
 	oldStatementType = "https://in-toto.io/Statement/v0.1"

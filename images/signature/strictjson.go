@@ -17,7 +17,7 @@ type object map[string]jsontext.Value
 
 // parseObject reads a JSON object. Two members of one name anywhere in it, another spelling of one of these names, and
 // anything after the object are errors: programs differ in which of two members they take, and whether they tell
-// "Subject" from "subject" (SUPPLY g-4).
+// "Subject" from "subject".
 func parseObject(text []byte, names ...string) (object, error) {
 	var o object
 	if err := json.Unmarshal(text, &o); err != nil {

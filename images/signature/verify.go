@@ -32,7 +32,7 @@ type VerifyOptions struct {
 	Type string
 }
 
-// The limits of what is read for one image (SUPPLY g-13).
+// The limits of what is read for one image.
 const (
 	maxSignature   = sigblob.MaxSize // bytes of a payload or a bundle with a signature
 	maxAttestation = 16 << 20        // bytes of a bundle or an envelope with an attestation

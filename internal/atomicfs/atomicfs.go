@@ -29,7 +29,7 @@ func tempName(target string) string {
 
 // begin removes the leftovers of dead writers of target, as far as list finds them, and calls create. It holds a lock
 // of the directory meanwhile: without it a file that was just created and is not locked yet would be taken for a
-// leftover. If the lock cannot be had, it removes nothing.
+// leftover. If the lock cannot be taken, it removes nothing.
 func begin(target string, list func(dir string) ([]fs.DirEntry, error), create func() error) error {
 	dir, err := os.Open(filepath.Dir(target))
 	if err != nil {

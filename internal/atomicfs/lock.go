@@ -18,8 +18,8 @@ func tryLock(f *os.File) bool {
 const lockWait = time.Second
 
 // lock locks an open directory until it is closed. Writers hold this lock briefly, but any user who can read the
-// directory can hold it forever: it waits at most [lockWait]. It reports false if the lock could not be had or the file
-// system has no locks.
+// directory can hold it forever: it waits at most [lockWait]. It reports false if the lock could not be taken or the
+// file system has no locks.
 func lock(f *os.File) bool {
 	for end := time.Now().Add(lockWait); ; time.Sleep(filelock.Poll) {
 		held, err := filelock.Try(f)

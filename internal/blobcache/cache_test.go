@@ -185,7 +185,7 @@ type errReader struct{ err error }
 
 func (e errReader) Read([]byte) (int, error) { return 0, e.err }
 
-// A consumer that knows the size does not read up to the end of the file; the blob is stored all the same.
+// A consumer that knows the size does not read up to the end of the file; the blob is stored anyway.
 func TestBlobCacheKeepsWhatWasReadToTheLastByte(t *testing.T) {
 	c := cacheIn(t, t.TempDir(), Options{})
 	text, d := noise(3, 100_000)

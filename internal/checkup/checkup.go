@@ -116,7 +116,7 @@ func (c *checkup) catalogDirectory(ctx context.Context, dir string) error {
 	return c.catalog(ctx, root, nil, nil)
 }
 
-// isBundle tells whether a directory that has no annotations of a bundle is one all the same: it has the directory
+// isBundle tells whether a directory that has no annotations of a bundle is one anyway: it has the directory
 // manifests, and none of its files has a blob with a schema.
 func (c *checkup) isBundle(ctx context.Context, dir string) bool {
 	if info, err := os.Stat(filepath.Join(dir, "manifests")); err != nil || !info.IsDir() {

@@ -142,7 +142,7 @@ var Sequences = []Sequence{
 				"channel removal")}, Objects: true},
 	{Database: "skippatch", Steps: each(edit.AddOptions{Mode: edit.SemVerSkipPatch}, health, cross, kairos, etcd,
 		rhoas), Compare: onlyHeads,
-		Why: "eleven of the adds failed in opm (\"Invalid graph\") and cut the channels off all the same; only heads " +
+		Why: "eleven of the adds failed in opm (\"Invalid graph\") and cut the channels off anyway; only heads " +
 			"and default channels are those that they should be",
 		Contains: []string{
 			"etcd/clusterwide-alpha: etcdoperator.v0.9.0, etcdoperator.v0.9.2-clusterwide, " +

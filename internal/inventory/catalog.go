@@ -212,7 +212,7 @@ func packages(blobs iter.Seq2[declcfg.Blob, error]) ([]sbom.Package, error) {
 
 func bundleOf(b *declcfg.Bundle) sbom.Bundle {
 	out := sbom.Bundle{Name: b.Name, Image: imageReference("", b.Image)}
-	// A bundle without a valid version is listed without one: it is in the image all the same.
+	// A bundle without a valid version is listed without one: it is in the image anyway.
 	if v, err := b.PackageProperty(); err == nil {
 		out.Version = v.Version
 	}

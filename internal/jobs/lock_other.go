@@ -2,7 +2,7 @@
 
 package jobs
 
-// lock does nothing: files cannot be locked here. Outputs appear atomically all the same.
+// lock does nothing: files cannot be locked here. Outputs appear atomically anyway.
 func lock(string, string) (release func() error, err error) {
 	return func() error { return nil }, nil
 }

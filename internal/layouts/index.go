@@ -113,7 +113,7 @@ func (x *layoutIndex) only(dir string, refers func(v1.Descriptor) bool) (v1.Desc
 	return v1.Descriptor{}, fmt.Errorf(text, fault.ErrInvalid, dir, images, strings.Join(names, ", "))
 }
 
-// maxEntries is how many entries the index.json of a layout may have: images, and what hangs on them.
+// maxEntries is how many entries the index.json of a layout may have: images, and what is attached to them.
 const maxEntries = 10_000
 
 // maxTagsShown is how many images of a layout an error lists.

@@ -21,7 +21,7 @@ const StagePrefix = ".bindery-stage-"
 type Stage struct {
 	Path  string
 	lock  *filelock.Dir
-	spare []*os.File // descriptors reserved for Close, which must work after a failure for want of descriptors
+	spare []*os.File // descriptors reserved for Close, which must work after a failure caused by a lack of descriptors
 }
 
 // spareFiles is how many descriptors the removal of a staged layout takes: one for each level of directories.

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// listPage is how many names are asked for at a time.
+	// listPage is how many names are requested at a time.
 	listPage = 1000
 	// maxListed and maxListPages bound lists of tags and repositories; maxListText bounds a page in bytes.
 	maxListed    = 1_000_000

@@ -14,7 +14,7 @@ import (
 const fewBlobs = 4
 
 // earlier returns the blobs and sizes of the images that the tags point to now. A registry that has a manifest has its
-// blobs, so that these need no requests. If one is missing all the same, the registry refuses the new manifest, and
+// blobs, so that these need no requests. If one is missing anyway, the registry refuses the new manifest, and
 // [pushedRepository.fill] asks for every blob. Manifests that cannot be read count as empty.
 func (r *pushedRepository) earlier(ctx context.Context) map[digest.Digest]int64 {
 	found := map[digest.Digest]int64{}

@@ -26,8 +26,8 @@ import (
 // maxPages is how many pages a list of referrers may have.
 const maxPages = 100
 
-// apiState is whether a repository has the referrers API, as far as the answers have told. Lists are asked for all the
-// same, unless the registry of a source has told several times that it has none: see hostAPI.
+// apiState is whether a repository has the referrers API, as far as the answers show. Lists are requested
+// anyway, unless the registry of a source has answered several times that it has none: see hostAPI.
 type apiState struct{ state atomic.Int32 }
 
 const (

@@ -192,7 +192,7 @@ func (f *filter) collect() {
 	}
 }
 
-// unknown reports the packages that are asked for and not there. oc-mirror keeps silent.
+// unknown reports the packages that are requested and not there. oc-mirror keeps silent.
 func (f *filter) unknown() {
 	var there []string
 	for i := range f.source.Packages {

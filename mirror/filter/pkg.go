@@ -90,7 +90,7 @@ func (p *pkg) apply() {
 	}
 }
 
-// unknownChannels reports the channels that are asked for and not there.
+// unknownChannels reports the channels that are requested and not there.
 func (p *pkg) unknownChannels() {
 	there := p.channelNames()
 	for _, c := range p.selection.Channels {
@@ -145,7 +145,7 @@ func (p *pkg) candidates() string {
 	return "write defaultChannel with one of " + few(names)
 }
 
-// noneOf is the advice if no channel that is asked for is in the package.
+// noneOf is the advice if no channel that is requested is in the package.
 func (p *pkg) noneOf(there []string) string {
 	for _, c := range p.selection.Channels {
 		if !slices.Contains(there, c.Name) {
@@ -289,7 +289,7 @@ func (p *pkg) spread(c *declcfg.Channel) string {
 }
 
 // exact keeps the bundle with one version: a bundle of the package, whether or not the channel has it. Of several equal
-// versions it is one that the channel has, and of these the one with the build metadata that is asked for, else the
+// versions it is one that the channel has, and of these the one with the build metadata that is requested, else the
 // highest by build metadata, then by name. oc-mirror takes any.
 func (p *pkg) exact(c *declcfg.Channel, in *versions, at Problem) {
 	has := map[string]bool{}
@@ -318,7 +318,7 @@ func (p *pkg) exact(c *declcfg.Channel, in *versions, at Problem) {
 }
 
 // above reports whether a is to be taken rather than b, which has the same precedence: because it alone has the build
-// metadata that is asked for, or else because it is higher.
+// metadata that is requested, or else because it is higher.
 func above(a, b *bundle, build []string) bool {
 	if x, y := slices.Equal(a.version.Build, build), slices.Equal(b.version.Build, build); len(build) > 0 && x != y {
 		return x

@@ -21,14 +21,14 @@ const (
 
 // The codes of problems.
 const (
-	UnknownPackage  = "unknown-package"         // a package that is asked for is not in the catalog
-	UnknownChannel  = "unknown-channel"         // a channel that is asked for is not in the package
-	NothingKept     = "nothing-kept"            // the catalog has nothing that is asked for
+	UnknownPackage  = "unknown-package"         // a package that is requested is not in the catalog
+	UnknownChannel  = "unknown-channel"         // a channel that is requested is not in the package
+	NothingKept     = "nothing-kept"            // the catalog has nothing that is requested
 	EmptyChannel    = "empty-channel"           // no bundle of a channel is kept: the channel is dropped
 	EmptyDefault    = "empty-default-channel"   // no bundle of the default channel is kept
 	MissingDefault  = "missing-default-channel" // the default channel is not kept
 	ChosenDefault   = "chosen-default-channel"  // the default channel was chosen, as the former one is not kept
-	VersionMissing  = "version-not-found"       // no bundle has the only version that is asked for
+	VersionMissing  = "version-not-found"       // no bundle has the only version that is requested
 	MixedVersions   = "full-with-versions"      // full and versions exclude each other
 	InvalidVersion  = "invalid-version"         // a bundle without a semantic version
 	InvalidChannel  = "invalid-channel"         // a channel that is no upgrade graph with one head

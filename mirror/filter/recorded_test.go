@@ -192,7 +192,7 @@ func check(t *testing.T, c *declcfg.Catalog, a answer) {
 			a.Result.WholeCatalog, a.Result.Others, a.Result.Images)
 	}
 	for _, p := range r.Problems {
-		// A published catalog is valid itself: only what is asked for can be wrong.
+		// A published catalog is valid itself: only what is requested can be wrong.
 		if p.Level == filter.Failure && p.Code != filter.NothingKept && p.Code != filter.EmptyDefault &&
 			!strings.Contains(a.Config, "/synth/") {
 			t.Errorf("%s: %s", a.ID, p)

@@ -40,7 +40,7 @@ var (
 	additionalShape = object(map[string]*shape{"name": text, "targetRepo": text, "targetTag": text,
 		"platforms": list(osArch)})
 
-	// What is not mirrored is checked all the same: a file must not become wrong by it.
+	// What is not mirrored is checked anyway: a file must not become wrong by it.
 	platformShape = object(map[string]*shape{"graph": flag, "architectures": list(text), "platforms": list(osArch),
 		"release": text, "kubeVirtContainer": flag,
 		"channels": list(object(map[string]*shape{"name": text, "type": text,

@@ -122,7 +122,7 @@ func (w *Writer) writeSmall(ctx context.Context, k key, by *WriterRepository, d 
 }
 
 // writeLarge streams a blob into the segment, beside others. It is opened before it gets a place, so that one that
-// cannot be had takes none.
+// is not available takes none.
 func (w *Writer) writeLarge(ctx context.Context, k key, by *WriterRepository, d v1.Descriptor,
 	open referrers.OpenAt) error {
 	if err := w.tooLarge(w.o.Form.blobName(k), d.Size); err != nil {

@@ -90,7 +90,7 @@ func TestBlobsThatBreakOff(t *testing.T) {
 			if w.Has(c.is.Digest) != (c.class == 0) {
 				t.Error("has it")
 			}
-			// The archive is good all the same.
+			// The archive is good anyway.
 			image := simple(t, "app", 1, 3_000_000, 5)
 			write(t, r, image, "v1")
 			finish(t, w, medium.Contents{})

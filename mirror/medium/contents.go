@@ -31,7 +31,7 @@ type Contents struct {
 	Images   []Image   `json:"images,omitempty"`
 	// Lacking is what was asked for and is not in the archive.
 	Lacking []Lack `json:"lacking,omitempty"`
-	// Part is set, as I/N, for the archive of one of N runs that divide an image set: it has no catalogs, and is of use
+	// Part is set, as I/N, for the archive of one of N runs that divide an image set: it has no catalogs, and is useful
 	// beside the others and the one that has the catalogs. A later version may have other forms.
 	Part string `json:"part,omitempty"`
 	// Account is the caller's own, as JSON.

@@ -110,7 +110,7 @@ func (w *Writer) writeText(by *WriterRepository, text []byte, mediaType string) 
 
 // Finish writes what makes an archive of the blobs, makes all segments durable, gives them their names and removes the
 // segments of an older archive. Before that, and after an error, the older archive is as it was. If the process is
-// killed while names are given, readers take the new archive all the same, and the next run finishes it. The error is
+// killed while names are given, readers take the new archive anyway, and the next run finishes it. The error is
 // of the class [fault.ErrIntegrity] if an image that has a tag lacks a blob that was neither written nor left out. The
 // writer can then only be closed; [Create] goes on with its blobs. A blob that was given up while another one was
 // written behind it, and that was not written again, leaves a file .void/HEX without a meaning.

@@ -57,7 +57,7 @@ func (w *Writer) list(l *listing, r *WriterRepository, top v1.Descriptor) error 
 	if err := w.walk(l, k, 0); err != nil {
 		return err
 	}
-	// What hangs on what is reached: each round reaches more.
+	// What is attached to what is reached: each round reaches more.
 	for before := -1; before != len(l.attached); {
 		before = len(l.attached)
 		for _, subject := range sorted(l.manifests) {

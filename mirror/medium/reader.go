@@ -47,7 +47,7 @@ type segmentFile struct {
 
 // Open reads the headers of the segments in a directory: mirror_000001.tar and on, written by a [Writer] or by
 // oc-mirror v2. A directory without segments whose directories have some is that of several runs, in the order of their
-// names. Blobs are neither read nor checked before they are asked for. The caller must close the reader. Errors are of
+// names. Blobs are neither read nor checked before they are requested. The caller must close the reader. Errors are of
 // the class [fault.ErrIntegrity] if a segment is missing, cut off, or not of this archive; of [fault.ErrInvalid] and
 // [fault.ErrLimit] for archives that break a rule: at most 1,000,000 blobs, 8,000,000 members, 500,000 tags.
 func Open(ctx context.Context, dir string, o ReadOptions) (_ *Reader, err error) {

@@ -248,7 +248,7 @@ func (c *imageCheck) top(ctx context.Context) (v1.Descriptor, error) {
 	return v1.Descriptor{Digest: m.digest}, nil
 }
 
-// once has something asked once for each digest of a repository; others wait for the answer. What is asked for some
+// once has something asked once for each digest of a repository; others wait for the answer. A check of some
 // platforms only is not shared.
 func (c *imageCheck) once(ctx context.Context, d digest.Digest, blob bool,
 	ask func() ([]Problem, error)) ([]Problem, error) {

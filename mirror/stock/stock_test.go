@@ -53,7 +53,7 @@ func blobsOf(t *testing.T, r *testregistry.Registry, repository string, d digest
 	return parts.Blobs
 }
 
-// What lacks is found, in the images that need it and in no others, with one request for each thing.
+// What is missing is found, in the images that need it and in no others, with one request for each thing.
 func TestCheck(t *testing.T) {
 	r := testregistry.New(t)
 	index := r.AddIndex(t, "m/app", "v1", nil, []testregistry.Image{image(amd64, "a"), image(arm64, "b")})
@@ -228,7 +228,7 @@ func TestInventory(t *testing.T) {
 	}
 }
 
-// Where a tag is the list of referrers of an image that has the digest in the tag, the image is there all the same.
+// Where a tag is the list of referrers of an image that has the digest in the tag, the image is there anyway.
 func TestInventoryOfDigestTags(t *testing.T) {
 	r := testregistry.New(t)
 	d := r.AddImage(t, "app", "", image(amd64, "a"))

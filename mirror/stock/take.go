@@ -66,8 +66,8 @@ func Below(all []string, path string) (names []string) {
 }
 
 // Take writes an inventory: of every repository the tags with their digests, and all manifests and blobs that the tags
-// lead to. The blobs are those that the manifests name, and are not asked for: [Check] does that. What hangs on images
-// by the referrers API alone is not in it, so that it would be sent again.
+// lead to. The blobs are those that the manifests name, and are not asked for: [Check] does that. What is attached to
+// images by the referrers API alone is not in it, so that it would be sent again.
 //
 // The bytes depend only on what is there. A manifest that cannot be read is left out with a warning; errors of whole
 // repositories are errors. A repository at a time is in memory, and the limits are those of [Read].

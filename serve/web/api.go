@@ -205,7 +205,7 @@ type picture struct {
 	zipped bool
 }
 
-// readIcon reads the icon of a package, compressed if that is asked for and makes it smaller, and ends the turn.
+// readIcon reads the icon of a package, compressed if that is requested and makes it smaller, and ends the turn.
 func (s *Site) readIcon(c *Content, b *blob, zip bool) (picture, error) {
 	defer s.next()
 	pkg, err := c.pkg(b)

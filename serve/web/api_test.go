@@ -341,7 +341,7 @@ func TestProtocol(t *testing.T) {
 	for _, refuse := range []string{"gzip;q=0", "br", "*;q=0", "gzip;q=0, *", "gzip;q=x"} {
 		if a := get(t, server.URL+"/api/v1/all", "Accept-Encoding", refuse); a.header.Get("Content-Encoding") != "" ||
 			a.body != all.body {
-			t.Errorf("%s: compressed all the same", refuse)
+			t.Errorf("%s: compressed anyway", refuse)
 		}
 	}
 }

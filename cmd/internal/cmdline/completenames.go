@@ -8,8 +8,8 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// Names returns names of a kind, such as "PACKAGE", that the catalog has. It returns none if there is no catalog, except
-// for [SchemaName], which needs none.
+// Names returns names of a kind that the catalog has: "PACKAGE", "CHANNEL", "PACKAGE/CHANNEL", "BUNDLE" or
+// "PACKAGE[/CHANNEL[/BUNDLE]]". It returns none if there is no catalog, except for [SchemaName], which needs none.
 type Names func(kind, catalog string) []string
 
 // catalogWords are the words of a usage line that stand for a catalog, and catalogFlags flags that name one.
@@ -19,11 +19,18 @@ var (
 	usageWord    = regexp.MustCompile(`[A-Z][A-Z|/]*`)
 )
 
+// anyLevel is a kind of names: packages, channels of packages, and bundles of these.
+const anyLevel = "PACKAGE[/CHANNEL[/BUNDLE]]"
+
 // SchemaName is the kind of the names of schemas.
 const SchemaName = "SCHEMA"
 
-// kindOf returns what a value of a usage line or a flag is: PACKAGE, CHANNEL, PACKAGE/CHANNEL, BUNDLE, SCHEMA; or "".
+// kindOf returns what a value of a usage line or a flag is: PACKAGE, CHANNEL, PACKAGE/CHANNEL, BUNDLE, SCHEMA or all
+// levels of names in the form of usage lines; or "".
 func kindOf(value string) string {
+	if strings.HasPrefix(value, anyLevel) {
+		return anyLevel
+	}
 	switch value = usageWord.FindString(value); value {
 	case "PACKAGES":
 		return "PACKAGE"
@@ -31,7 +38,7 @@ func kindOf(value string) string {
 		return "CHANNEL"
 	case "PACKAGE", "CHANNEL", "PACKAGE/CHANNEL", "BUNDLE":
 		return value
-	case "PACKAGE|PACKAGE/CHANNEL", SchemaName:
+	case SchemaName:
 		return value
 	}
 	return ""
@@ -96,9 +103,15 @@ func nameCandidates(names Names, kind, catalog, prefix, current string) []Candid
 	if at := strings.LastIndex(current, ","); at >= 0 {
 		prefix, current = prefix+current[:at+1], current[at+1:]
 	}
+	levels := 0
+	if kind == anyLevel { // the level of the word, and the next one if the word has begun
+		if levels = strings.Count(current, "/"); current != "" {
+			levels++
+		}
+	}
 	var out []Candidate
 	for _, name := range names(kind, catalog) {
-		if strings.HasPrefix(name, current) {
+		if strings.HasPrefix(name, current) && (kind != anyLevel || strings.Count(name, "/") <= levels) {
 			out = append(out, Candidate{Word: prefix + name})
 		}
 	}

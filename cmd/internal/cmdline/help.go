@@ -78,7 +78,7 @@ func Synopsis(app *cli.App, l Line) string {
 }
 
 // WriteHelp writes the help text of the named command: its description, usage line, subcommands or flags, and for the
-// program its flags. Of many flags it shows the common ones, unless all are asked for. No line exceeds 100 columns.
+// program its flags. Of many flags it shows the common ones, unless all are requested. No line exceeds 100 columns.
 func WriteHelp(out io.Writer, app *cli.App, l Line) error {
 	w := bufio.NewWriter(out)
 	cmds, flags := app.Commands, app.Flags

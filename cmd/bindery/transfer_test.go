@@ -1,0 +1,84 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"testing"
+
+	"github.com/opencontainers/go-digest"
+
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/images"
+)
+
+// Blobs and bytes are counted once for each destination, whatever is repeated, and never run backwards.
+func TestTransferCounts(t *testing.T) {
+	event := func(kind images.EventKind, blob string, size, done int64) images.Event {
+		return images.Event{Kind: kind, Destination: "r.example/a", Blob: digest.FromString(blob), Size: size,
+			Done: done}
+	}
+	start := func(blob string, size int64) images.Event { return event(images.EventBlobStart, blob, size, 0) }
+	part := func(blob string, size, done int64) images.Event {
+		return event(images.EventBlobProgress, blob, size, done)
+	}
+	end := func(blob string, size int64) images.Event { return event(images.EventBlobDone, blob, size, size) }
+	elsewhere := func(e images.Event) images.Event { e.Destination = "r.example/b"; return e }
+	for name, c := range map[string]struct {
+		events []images.Event
+		want   string // done/all, bytes/all bytes, blobs under way
+	}{
+		"nothing":       {nil, "0/0 0/0 0"},
+		"one under way": {[]images.Event{start("x", 10), part("x", 10, 4)}, "0/1 4/10 1"},
+		"one done, its last part not reported": {[]images.Event{start("x", 10), part("x", 10, 4), end("x", 10)},
+			"1/1 10/10 0"},
+		"a retry begins anew, the count does not": {[]images.Event{start("x", 10), part("x", 10, 8),
+			{Kind: images.EventRetry, Attempt: 1, Err: errors.New("reset")}, start("x", 10), part("x", 10, 2)},
+			"0/1 8/10 1"},
+		"more than its size": {[]images.Event{start("x", 10), part("x", 10, 99)}, "0/1 10/10 1"},
+		"two at once": {[]images.Event{start("x", 10), start("y", 30), part("y", 30, 15), end("x", 10)},
+			"1/2 25/40 1"},
+		"the same blob to two destinations": {[]images.Event{start("x", 10), elsewhere(start("x", 10)), end("x", 10)},
+			"1/2 10/20 1"},
+		"done twice": {[]images.Event{start("x", 10), end("x", 10), end("x", 10), part("x", 10, 5)}, "1/1 10/10 0"},
+		"reused and mounted blobs are not transferred": {[]images.Event{event(images.EventBlobReused, "x", 10, 0),
+			event(images.EventBlobMounted, "y", 10, 0)}, "0/0 0/0 0"},
+		"an event of a blob that has not begun": {[]images.Event{part("x", 10, 5), end("x", 10)}, "0/0 0/0 0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := &transfer{Progress: cmdline.NewProgress(io.Discard, false, nil), blobs: map[string]int64{}}
+			for _, e := range c.events {
+				m.event("uploading", e)
+			}
+			s := m.state
+			if got := fmt.Sprintf("%d/%d %d/%d %d", s.Done, s.All, s.Bytes, s.AllBytes, m.open); got != c.want {
+				t.Errorf("%s, want %s", got, c.want)
+			}
+		})
+	}
+}
+
+// Reading and writing at once is copying, and the events may come from many goroutines.
+func TestTransferOfBothDirections(t *testing.T) {
+	m := &transfer{Progress: cmdline.NewProgress(io.Discard, false, nil), blobs: map[string]int64{}}
+	var all sync.WaitGroup
+	for n := range 50 {
+		what := []string{"downloading", "uploading"}[n%2]
+		all.Go(func() {
+			blob := digest.FromString(fmt.Sprint(n))
+			for _, e := range []images.Event{
+				{Kind: images.EventBlobStart, Blob: blob, Size: 100},
+				{Kind: images.EventBlobProgress, Blob: blob, Size: 100, Done: 50},
+				{Kind: images.EventBlobDone, Blob: blob, Size: 100, Done: 100},
+			} {
+				m.event(what, e)
+			}
+		})
+	}
+	all.Wait()
+	if s := m.state; s.What != "copying" || s.Done != 50 || s.All != 50 || s.Bytes != 5000 || s.AllBytes != 5000 ||
+		m.open != 0 {
+		t.Errorf("%+v, %d under way", s, m.open)
+	}
+}
