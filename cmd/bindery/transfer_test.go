@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"sync"
 	"testing"
 
@@ -47,7 +46,7 @@ func TestTransferCounts(t *testing.T) {
 		"an event of a blob that has not begun": {[]images.Event{part("x", 10, 5), end("x", 10)}, "0/0 0/0 0"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := &transfer{Progress: cmdline.NewProgress(io.Discard, false, nil), blobs: map[string]int64{}}
+			m := &transfer{Progress: cmdline.NewProgress(nil, nil), blobs: map[string]int64{}}
 			for _, e := range c.events {
 				m.event("uploading", e)
 			}
@@ -61,7 +60,7 @@ func TestTransferCounts(t *testing.T) {
 
 // Reading and writing at once is copying, and the events may come from many goroutines.
 func TestTransferOfBothDirections(t *testing.T) {
-	m := &transfer{Progress: cmdline.NewProgress(io.Discard, false, nil), blobs: map[string]int64{}}
+	m := &transfer{Progress: cmdline.NewProgress(nil, nil), blobs: map[string]int64{}}
 	var all sync.WaitGroup
 	for n := range 50 {
 		what := []string{"downloading", "uploading"}[n%2]

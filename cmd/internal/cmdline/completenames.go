@@ -36,9 +36,7 @@ func kindOf(value string) string {
 		return "PACKAGE"
 	case "CHANNELS":
 		return "CHANNEL"
-	case "PACKAGE", "CHANNEL", "PACKAGE/CHANNEL", "BUNDLE":
-		return value
-	case SchemaName:
+	case "PACKAGE", "CHANNEL", "PACKAGE/CHANNEL", "BUNDLE", SchemaName:
 		return value
 	}
 	return ""
