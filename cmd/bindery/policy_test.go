@@ -74,7 +74,8 @@ func TestPolicyRefusals(t *testing.T) {
 			"there is no " + physical + ":" + tag, image},
 		{"signed.conf --policy anything.json --trusted-key=", "--trusted-key names no key", "", ""},
 		{"signed.conf --policy=", "--policy names no file", "", ""},
-		{"signed.conf --policy anything.json --trusted-key none.pub", "--trusted-key", "", ""},
+		{"signed.conf --policy anything.json --trusted-key none.pub", "--trusted-key",
+			"paths start at the working directory", ""},
 		{"signed.conf --policy anything.json --trusted-key p256.key", "--trusted-key p256.key: ", "", ""},
 	} {
 		t.Run(c.args, func(t *testing.T) {

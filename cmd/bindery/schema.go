@@ -19,7 +19,7 @@ func (p *program) schemaCommand() *cli.Command {
 		Description: "Every file that the program reads or writes, and every answer in JSON, has a JSON Schema " +
 			"(draft " +
 			"2020-12).\nWithout SCHEMA the names are listed." +
-			examples("bindery schema", "bindery schema selection > selection.schema.json",
+			examples("bindery schema", "bindery schema selection",
 				"bindery schema -o json"),
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"},

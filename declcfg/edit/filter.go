@@ -104,8 +104,10 @@ type filter struct {
 	part      *part
 	selection *Selection
 	why       reasons
-	problems  []Problem
-	hard      bool
+	// inherit makes a bundle skip what those skipped that it now skips: an installation of these keeps its way up.
+	inherit  bool
+	problems []Problem
+	hard     bool
 }
 
 func (f *filter) report(hard bool, channel string, kind error, format string, args ...any) {
@@ -233,6 +235,9 @@ func (f *filter) keep(name string, c *channel, kept map[string]bool) {
 			for at := e.Replaces; at != below && !claimed[at]; at = c.entries[at].Replaces {
 				claimed[at] = true
 				e.Skips = append(e.Skips, at)
+				if f.inherit {
+					e.Skips = append(e.Skips, c.entries[at].Skips...)
+				}
 				f.why.set(KindSkip, name, bundle, at, "it is not kept, and stood between "+bundle+" and "+below)
 			}
 			e.Skips = clean(e.Skips)

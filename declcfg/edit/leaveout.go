@@ -40,6 +40,8 @@ type leaving struct {
 	keeps func(p *part, pkg, channel, bundle string) bool
 	// why is the reason why bundles go, and channelWhy why channels do; empty if it was asked for.
 	why, channelWhy string
+	// inherit is as in filter.
+	inherit bool
 	// after finds what is wrong with a package that has changed; it may be nil.
 	after func(before, now *part) []Problem
 }
@@ -53,7 +55,7 @@ func (l leaving) from(c *declcfg.Catalog) (*declcfg.Catalog, *Account, error) {
 	account := &Account{Origins: Origins{}}
 	after := map[string]*part{}
 	for name, p := range before {
-		f := filter{part: p.clone(), selection: &Selection{Package: name}, why: reasons{}}
+		f := filter{part: p.clone(), selection: &Selection{Package: name}, why: reasons{}, inherit: l.inherit}
 		for _, channel := range sorted(f.part.channels) {
 			entries := f.part.channels[channel]
 			kept := map[string]bool{}

@@ -20,14 +20,14 @@ type TakeOutOptions struct {
 }
 
 // TakeOut removes channels, and bundles from single channels. What a bundle replaced is replaced by what replaced it,
-// and skipped by it, so that an installation of the bundle still gets to the head. Bundles that are in no channel any
+// and the bundle and what it skipped are skipped by it, so that an installation of the bundle still gets to the head. Bundles that are in no channel any
 // more go, as do empty channels. A default channel that goes is replaced by the channel with the highest head. A package
 // keeps at least one channel: [Remove] removes packages.
 //
 // The errors are an [*Error]: an item that is not there is [ErrNotFound].
 func TakeOut(c *declcfg.Catalog, items []Item, o TakeOutOptions) (*declcfg.Catalog, *Account, error) {
 	gone := map[Item]bool{}
-	l := leaving{names: map[string]bool{}, why: "no channel has it any more",
+	l := leaving{names: map[string]bool{}, why: "no channel has it any more", inherit: true,
 		keeps: func(_ *part, pkg, channel, bundle string) bool {
 			return !gone[Item{pkg, channel, ""}] && !gone[Item{pkg, channel, bundle}]
 		}}

@@ -12,7 +12,7 @@ import (
 var takeOutCatalog = []string{
 	"a = stable",
 	"a/fast: 1.1.0, 1.2.0 >1.1.0",
-	"a/stable: 1.0.0, 1.1.0 >1.0.0, 1.2.0 >1.1.0, 1.3.0 >1.2.0 !1.0.5",
+	"a/stable: 1.0.0, 1.1.0 >1.0.0, 1.2.0 >1.1.0 !1.0.7, 1.3.0 >1.2.0 !1.0.5",
 	"a ? fast gone soon",
 	"a ? 1.3.0 faulty",
 	"b = only",
@@ -41,21 +41,21 @@ func TestTakeOut(t *testing.T) {
 			items: []edit.Item{in("a", "stable", "")},
 			want:  []string{"-a/stable", "-a ? 1.3.0", "a = fast"},
 		},
-		"a bundle in the middle is skipped by what replaced it": {
+		"a bundle in the middle, and what it skipped, is skipped by what replaced it": {
 			items: []edit.Item{in("a", "stable", "1.2.0")},
-			want:  []string{"a/stable: 1.0.0, 1.1.0 >1.0.0, 1.3.0 >1.1.0 !1.0.5 !1.2.0"},
+			want:  []string{"a/stable: 1.0.0, 1.1.0 >1.0.0, 1.3.0 >1.1.0 !1.0.5 !1.0.7 !1.2.0"},
 		},
 		"two neighbours are skipped together": {
 			items: []edit.Item{in("a", "stable", "1.1.0"), in("a", "stable", "1.2.0")},
-			want:  []string{"a/stable: 1.0.0, 1.3.0 >1.0.0 !1.0.5 !1.1.0 !1.2.0"},
+			want:  []string{"a/stable: 1.0.0, 1.3.0 >1.0.0 !1.0.5 !1.0.7 !1.1.0 !1.2.0"},
 		},
 		"the head: the next bundle is the head, and the deprecation of the bundle goes": {
 			items: []edit.Item{in("a", "stable", "1.3.0")},
-			want:  []string{"a/stable: 1.0.0, 1.1.0 >1.0.0, 1.2.0 >1.1.0", "-a ? 1.3.0"},
+			want:  []string{"a/stable: 1.0.0, 1.1.0 >1.0.0, 1.2.0 >1.1.0 !1.0.7", "-a ? 1.3.0"},
 		},
 		"the tail: what replaced it still does": {
 			items: []edit.Item{in("a", "stable", "1.0.0")},
-			want:  []string{"a/stable: 1.1.0 >1.0.0, 1.2.0 >1.1.0, 1.3.0 >1.2.0 !1.0.5"},
+			want:  []string{"a/stable: 1.1.0 >1.0.0, 1.2.0 >1.1.0 !1.0.7, 1.3.0 >1.2.0 !1.0.5"},
 		},
 		"every bundle of a channel: the channel goes": {
 			items: []edit.Item{in("a", "fast", "1.1.0"), in("a", "fast", "1.2.0")},

@@ -52,6 +52,7 @@ func (r *release) command(env []string, name string, args ...string) ([]byte, er
 
 // compile builds a command of the source.
 func (r *release) compile(p platform, out, command, ldflags string, more ...string) error {
+	fmt.Printf("  compiling %s for %s/%s\n", command, p.os, p.arch)
 	args := append([]string{"build", "-trimpath", "-ldflags", ldflags, "-o", out}, more...)
 	_, err := r.command(environment(p), goTool(), append(args, command)...)
 	return err
