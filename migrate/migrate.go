@@ -290,11 +290,7 @@ func (m *migration) counting(blobs iter.Seq2[declcfg.Blob, error]) iter.Seq2[dec
 			}
 			if p, ok := b.(*declcfg.Package); ok && m.o.Progress != nil {
 				n++
-				all := 0
-				if m.account.Facts != nil {
-					all = len(m.account.Facts.Packages)
-				}
-				m.o.Progress(StepWrite, n, all, p.Name)
+				m.o.Progress(StepWrite, n, m.account.Packages, p.Name)
 			}
 			if !yield(b, err) {
 				return

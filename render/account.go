@@ -18,6 +18,8 @@ type Account struct {
 	// Findings.
 	LeftOut []LeftOut
 	Repairs []declcfg.Repair
+	// Packages is the number of packages of the last database, which is known before its first blob; 0 if there was none.
+	Packages int
 	// SchemaVersion is that of the last database; nil if there was none or it has no version.
 	SchemaVersion *int
 	// Findings are those of databases, set after the last blob.
@@ -66,6 +68,14 @@ func (a *Account) repaired(r declcfg.Repair) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.Repairs = append(a.Repairs, r)
+}
+
+// begin records what is known about a database before its first blob.
+func (a *Account) begin(ctx context.Context, db *sqlite.DB) (err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.Packages, err = db.Packages(ctx)
+	return err
 }
 
 // database records the results about a database after its last blob.

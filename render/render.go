@@ -337,6 +337,10 @@ func database(ctx context.Context, path string, o *Options) iter.Seq2[declcfg.Bl
 			return
 		}
 		defer func() { _ = db.Close() }() // a remaining temporary copy does not invalidate the catalog
+		if err := o.account.begin(ctx, db); err != nil {
+			yield(nil, err)
+			return
+		}
 		for b, err := range db.Blobs(ctx) {
 			if !yield(b, err) || err != nil {
 				return

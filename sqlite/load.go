@@ -36,6 +36,12 @@ func (db *DB) Load(ctx context.Context) error {
 	return db.wrap(err)
 }
 
+// Packages returns the number of packages that [DB.Blobs] yields. It loads the database.
+func (db *DB) Packages(ctx context.Context) (int, error) {
+	packages, err := db.loaded(ctx)
+	return len(packages), db.wrap(err)
+}
+
 // Skeleton loads the database and returns the catalog without the manifests of bundles: HasObjects reports which
 // bundles have some. The catalog is in opm's writing order and shares memory with the database; it must not be
 // modified.
