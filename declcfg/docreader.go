@@ -19,13 +19,13 @@ type fileReader struct {
 	r     io.Reader
 	limit int64
 	read  int64
-	told  func(n int) // see LoadOptions.Read; may be nil
+	count func(n int) // see LoadOptions.Read; may be nil
 }
 
 func (f *fileReader) Read(b []byte) (int, error) {
 	n, err := f.r.Read(b)
-	if f.told != nil && n > 0 {
-		f.told(n)
+	if f.count != nil && n > 0 {
+		f.count(n)
 	}
 	if f.read += int64(n); f.read > f.limit {
 		return 0, &canon.LimitError{What: "file size", Limit: f.limit}

@@ -219,7 +219,7 @@ func readFile[T any](ctx context.Context, fsys fs.FS, name string, d *docReader,
 			Rule:    RuleLimit,
 			Message: fmt.Sprintf("file has %d bytes (limit %d)", info.Size(), maxSize)}}}
 	}
-	d.reset(&fileReader{r: f, limit: maxSize, told: d.options.Read}, name)
+	d.reset(&fileReader{r: f, limit: maxSize, count: d.options.Read}, name)
 	for {
 		if err := ctx.Err(); err != nil {
 			return err

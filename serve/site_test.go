@@ -35,7 +35,7 @@ func fetch(t testing.TB, client *http.Client, url string) (*http.Response, strin
 	return response, string(body)
 }
 
-// The pages have the title of the options; where the catalog lies is for nobody to see.
+// The pages have the title of the options; the place of the catalog is not shown.
 func TestTitleOfPages(t *testing.T) {
 	catalog, _ := sampleDirs(t)
 	for title, want := range map[string]string{"": web.DefaultTitle, "Tools of Acme": "Tools of Acme"} {

@@ -62,7 +62,7 @@ func (p *program) catalogRemoveCommand() *cli.Command {
 		ArgsUsage: "CATALOG PACKAGE[/CHANNEL[/BUNDLE]]...",
 		Description: catalogEditHelp + "\n\n" +
 			"What a removed bundle replaced is replaced, and the bundle itself skipped, by what replaced it, so that an " +
-			"installation of it still gets to the head. Bundles that are in no channel any more are removed, and a default " +
+			"installation of it still gets to the head. Bundles that are left in no channel are removed, and a default " +
 			"channel is replaced by the channel with the highest head. A package keeps at least one channel." +
 			examples("bindery catalog rm catalog etcd",
 				"bindery catalog rm index.db etcd --dry-run",

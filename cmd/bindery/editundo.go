@@ -115,7 +115,7 @@ func undoPromote(a *edit.Account) []string {
 }
 
 // undoDemote returns the command that promotes bundles again, the lowest first, if the packages are then what they were
-// before they were demoted: the edges of a demoted bundle are computed anew.
+// before they were demoted: the edges of a demoted bundle are computed again.
 func undoDemote(before, after *declcfg.Catalog, names []edit.Name, channels []string) []string {
 	versions, packages := map[edit.Name]declcfg.VersionRelease{}, map[string]bool{}
 	for i := range before.Bundles {

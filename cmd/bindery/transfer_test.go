@@ -33,7 +33,7 @@ func TestTransferCounts(t *testing.T) {
 		"one under way": {[]images.Event{start("x", 10), part("x", 10, 4)}, "0/1 4/10 1"},
 		"one done, its last part not reported": {[]images.Event{start("x", 10), part("x", 10, 4), end("x", 10)},
 			"1/1 10/10 0"},
-		"a retry begins anew, the count does not": {[]images.Event{start("x", 10), part("x", 10, 8),
+		"a retry starts again, the count does not": {[]images.Event{start("x", 10), part("x", 10, 8),
 			{Kind: images.EventRetry, Attempt: 1, Err: errors.New("reset")}, start("x", 10), part("x", 10, 2)},
 			"0/1 8/10 1"},
 		"more than its size": {[]images.Event{start("x", 10), part("x", 10, 99)}, "0/1 10/10 1"},

@@ -94,7 +94,7 @@ func TestSearchWithScript(t *testing.T) {
 	v.until(t,
 		`location.search === "?category=Database&sort=newest" && document.querySelector("select").value === "newest"`)
 	if !value[bool](t, v, `window.same && document.querySelectorAll(".pick input:checked").length === 1`) {
-		t.Error("the page was loaded anew")
+		t.Error("the page was loaded again")
 	}
 	for _, c := range v.complaints() {
 		t.Error(c)

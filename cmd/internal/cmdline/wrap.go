@@ -34,7 +34,7 @@ func wrap(text string, width int) []string {
 	return append(lines, line)
 }
 
-// reflow breaks the paragraphs of a description anew. Lines that start with two spaces are commands: a long one is
+// reflow breaks the paragraphs of a description into lines. Those that start with two spaces are commands: a long one is
 // continued with a backslash, before a flag where possible, so that it can still be copied to a shell.
 func reflow(text string) string {
 	var out, paragraph []string
