@@ -1,11 +1,9 @@
 package sqlite_test
 
 import (
-	"archive/tar"
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,9 +11,8 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/klauspost/compress/zstd"
-
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/recorded"
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
@@ -113,32 +110,9 @@ func TestRealCatalogs(t *testing.T) {
 // unpack reads the files of an archive.
 func unpack(t *testing.T, archive string) fstest.MapFS {
 	t.Helper()
-	f, err := os.Open(archive)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	z, err := zstd.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer z.Close()
 	files := fstest.MapFS{}
-	for r := tar.NewReader(z); ; {
-		h, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return files
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if h.Typeflag != tar.TypeReg {
-			continue
-		}
-		data, err := io.ReadAll(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		files[filepath.Clean(h.Name)] = &fstest.MapFile{Data: data, Mode: 0o600}
+	for name, data := range recorded.Archive(t, archive) {
+		files[filepath.Clean(name)] = &fstest.MapFile{Data: data, Mode: 0o600}
 	}
+	return files
 }

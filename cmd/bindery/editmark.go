@@ -28,12 +28,9 @@ func (p *program) promoteEdit(c *cli.Context, channels []string) (change.Edit, e
 				return nil, nil, err
 			}
 			var promotions []edit.Promotion
-			for _, n := range names {
-				for _, channel := range channels {
-					promotions = append(promotions,
-						edit.Promotion{Package: n.Package, Bundle: n.Bundle, Channel: channel,
-							Default: c.Bool("default")})
-				}
+			for _, i := range inChannels(names, channels) {
+				promotions = append(promotions, edit.Promotion{Package: i.Package, Bundle: i.Bundle, Channel: i.Channel,
+					Default: c.Bool("default")})
 			}
 			return nearPackage(s.Catalog)(edit.Promote(s.Catalog, promotions))
 		}}, nil

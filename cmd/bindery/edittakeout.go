@@ -64,17 +64,21 @@ func (p *program) demoteEdit(c *cli.Context, channels []string) (change.Edit, er
 			if err != nil {
 				return nil, nil, err
 			}
-			var items []edit.Item
-			for _, n := range names {
-				for _, channel := range channels {
-					items = append(items, edit.Item{Package: n.Package, Channel: channel, Bundle: n.Bundle})
-				}
-			}
-			catalog, account, err := nearPackage(s.Catalog)(edit.TakeOut(s.Catalog, items,
-				edit.TakeOutOptions{Demote: true}))
+			catalog, account, err := nearPackage(s.Catalog)(edit.TakeOut(s.Catalog,
+				inChannels(names, channels), edit.TakeOutOptions{Demote: true}))
 			if err == nil {
 				p.undoDemote = undoDemote(s.Catalog, catalog, names, channels)
 			}
 			return catalog, account, err
 		}}, nil
+}
+
+// inChannels returns each of the bundles in each of the channels.
+func inChannels(names []edit.Name, channels []string) (items []edit.Item) {
+	for _, n := range names {
+		for _, channel := range channels {
+			items = append(items, edit.Item{Package: n.Package, Channel: channel, Bundle: n.Bundle})
+		}
+	}
+	return items
 }

@@ -134,10 +134,10 @@ func undoDemote(before, after *declcfg.Catalog, names []edit.Name, channels []st
 		var bundles []string
 		for _, n := range names {
 			bundles = append(bundles, n.Package+"/"+n.Bundle)
-			for _, channel := range channels {
-				again = append(again, edit.Promotion{Package: n.Package, Bundle: n.Bundle, Channel: channel,
-					Default: asDefault})
-			}
+		}
+		for _, i := range inChannels(names, channels) {
+			again = append(again, edit.Promotion{Package: i.Package, Bundle: i.Bundle, Channel: i.Channel,
+				Default: asDefault})
 		}
 		got, _, err := edit.Promote(after, again)
 		if err != nil || !reflect.DeepEqual(outline(got, packages), want) {

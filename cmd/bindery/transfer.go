@@ -52,6 +52,9 @@ func (p *program) loading(refs ...string) func(n int) {
 			}
 		})
 		now, of := done.Add(int64(n)), all.Load()
+		if now-int64(n) >= of {
+			return // no directory, such as an image, or read a second time
+		}
 		if progress.Set(cmdline.State{What: "loading", Bytes: now, AllBytes: of}); now >= of {
 			progress.Close()
 		}
