@@ -123,7 +123,11 @@ func (r *run) writeErrors() error {
 		if !i.failed() {
 			continue
 		}
-		fmt.Fprintf(&b, "error mirroring image %s", i.source)
+		name := i.source.String()
+		if i.kind == Additional {
+			name = strings.TrimPrefix(name, "docker://") // as oc-mirror names what the configuration names
+		}
+		fmt.Fprintf(&b, "error mirroring image %s", name)
 		if len(i.account.Bundles) > 0 {
 			fmt.Fprintf(&b, " (Operator bundles: [%s] - Operators: [%s])", strings.Join(i.account.Bundles, " "),
 				strings.Join(i.account.Packages, " "))
