@@ -3,6 +3,7 @@ package mirror
 import (
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
@@ -24,6 +25,9 @@ type item struct {
 
 	account ImageAccount
 	state   *itemState
+	// there, unless nil, is what the target has under the name of the image.
+	there  atomic.Pointer[v1.Descriptor]
+	moving *moving // set while images are copied
 }
 
 // user is a bundle that names an image.

@@ -33,6 +33,7 @@ type run struct {
 	state     *carried
 	work      *images.Workspace
 	progress  progress
+	tally     tally
 	problems  sync.Mutex // guards the problems of the account
 	weights   weights
 	troubles  troubles
@@ -68,7 +69,7 @@ func (o Options) begin(ctx context.Context) (*run, error) {
 	}
 	r := &run{o: o, log: logger{o.Log}, account: &Account{Mode: o.Mode, Config: o.Config, DryRun: o.DryRun,
 		Catalogs: []CatalogAccount{}, Images: []ImageAccount{}, Resources: []string{}, Problems: []Problem{}}}
-	r.progress.events = o.Events
+	r.progress.events, r.tally.progress = o.Events, &r.progress
 	var err error
 	r.work, err = images.NewWorkspace(ctx, nil, o.Spec.Build.Dir)
 	return r, err

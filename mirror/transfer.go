@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"strings"
 
 	"github.com/opencontainers/go-digest"
@@ -25,10 +24,14 @@ func (r *run) transfer(ctx context.Context, list []*item) error {
 		return err
 	}
 	r.lists = newTagLists(list)
-	r.progress.add(func(e *Event) { e.AllImages = len(list) + r.toPublish() })
+	for _, i := range list {
+		i.moving = r.tally.image()
+	}
+	r.progress.add(func(e *Event) { e.AllImages, e.Counting = len(list)+r.toPublish(), true })
 	if err := r.skipCarried(ctx, list); err != nil {
 		return err
 	}
+	defer r.surveyAhead(ctx, list)()
 	for len(list) > 0 {
 		n := 1
 		for n < len(list) && list[n].kind == list[0].kind {
@@ -55,7 +58,9 @@ func (r *run) transferAll(ctx context.Context, list []*item) error {
 			continue
 		}
 		g.Go(func() error {
+			i.moving.begin()
 			err := r.copyItem(gctx, i)
+			i.moving.end()
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
@@ -112,20 +117,11 @@ func (r *run) copyItem(ctx context.Context, i *item) (err error) {
 	if err != nil {
 		return err
 	}
-	there := v1.Descriptor{}
-	if r.writer == nil || i.byDigest() {
-		there, err = to.Head(ctx, i.destination.Tag)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("%s: %w", i.destination.Name(), err)
-		}
-	}
-	if i.byDigest() && there.Digest != "" && there.Digest != i.source.Digest &&
-		r.state.has(r.carriedKey(i, i.source.Digest)) {
-		// The tag may be the list of what is attached to the image.
-		there, err = to.Head(ctx, i.source.Digest.String())
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("%s: %w", i.destination.Name(), err)
-		}
+	var there v1.Descriptor
+	if known := i.there.Load(); known != nil {
+		there = *known
+	} else if there, err = r.askFor(ctx, to, i); err != nil {
+		return err
 	}
 	if i.byDigest() && there.Digest == i.source.Digest && r.settled(i, there) {
 		return nil
@@ -153,7 +149,7 @@ func (r *run) copyItem(ctx context.Context, i *item) (err error) {
 			attached, err = r.attach(ctx, r.lists.reader(i, from.Reader), to, image)
 			return err
 		},
-		Moved: (&moved{progress: &r.progress}).event,
+		Moved: i.moving.event,
 	})
 	if err != nil {
 		return err
