@@ -152,4 +152,7 @@ type Event struct {
 	// Images and Bytes are what is done, of AllImages and AllBytes. AllBytes grows while manifests are read.
 	Images, AllImages int
 	Bytes, AllBytes   int64
+	// Expected is an estimate of what AllBytes lacks: the bytes of images that are not begun. Bundles, which are small,
+	// count when the other images are copied.
+	Expected int64
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/opencontainers/go-digest"
@@ -29,7 +30,15 @@ func (r *run) transfer(ctx context.Context, list []*item) error {
 	if err := r.skipCarried(ctx, list); err != nil {
 		return err
 	}
+	bundles := slices.IndexFunc(list, func(i *item) bool { return i.kind == Bundle })
+	if bundles < 0 {
+		bundles = len(list)
+	}
+	r.progress.begin(toCopy(list[:bundles]), r.o.Jobs)
 	for len(list) > 0 {
+		if list[0].kind == Bundle {
+			r.progress.begin(toCopy(list), r.o.Jobs)
+		}
 		n := 1
 		for n < len(list) && list[n].kind == list[0].kind {
 			n++
@@ -40,6 +49,16 @@ func (r *run) transfer(ctx context.Context, list []*item) error {
 		list = list[n:]
 	}
 	return r.state.save()
+}
+
+// toCopy counts the images that are not known to be at the target.
+func toCopy(list []*item) (n int) {
+	for _, i := range list {
+		if i.account.Status != Blocked && i.account.Status != Present {
+			n++
+		}
+	}
+	return n
 }
 
 func (r *run) transferAll(ctx context.Context, list []*item) error {

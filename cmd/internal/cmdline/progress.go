@@ -32,6 +32,7 @@ type State struct {
 	Units     string // "packages"
 	// Bytes of AllBytes are done. AllBytes may grow while things are found.
 	Bytes, AllBytes int64
+	About           bool   // AllBytes is an estimate
 	Now             string // the thing that is worked on; may be untrusted text
 }
 
@@ -116,7 +117,11 @@ func (s State) text(spent time.Duration) string {
 	}
 	switch {
 	case s.AllBytes > 0:
-		parts = append(parts, FormatSize(s.Bytes)+" of "+FormatSize(max(s.AllBytes, s.Bytes)))
+		of := " of "
+		if s.About {
+			of += "about "
+		}
+		parts = append(parts, FormatSize(s.Bytes)+of+FormatSize(max(s.AllBytes, s.Bytes)))
 	case s.Bytes > 0:
 		parts = append(parts, FormatSize(s.Bytes))
 	}
