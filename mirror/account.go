@@ -138,7 +138,8 @@ func (p Problem) String() string {
 	return text
 }
 
-// RepositoryBytes is what would be sent to a repository. Blobs that several of them get are counted once.
+// RepositoryBytes is what would be sent to a repository, or deleted from it. Blobs that several of them have are
+// counted once.
 type RepositoryBytes struct {
 	Name  string `json:"name"`
 	Bytes int64  `json:"bytes"`

@@ -54,7 +54,6 @@ func (r *run) surveyOne(ctx context.Context, i *item) {
 	if err != nil {
 		return
 	}
-	i.there.Store(&there)
 	if i.byDigest() && there.Digest == i.source.Digest || r.known(i) {
 		return
 	}
@@ -77,18 +76,24 @@ func (r *run) surveyOne(ctx context.Context, i *item) {
 	i.moving.expect(blobs)
 }
 
-// askFor asks the target for the manifest under the name of an image; it is empty if there is none.
-func (r *run) askFor(ctx context.Context, to repository, i *item) (there v1.Descriptor, err error) {
-	if r.writer != nil && !i.byDigest() {
-		return there, nil
+// askFor asks the target, once, for the manifest under the name of an image; it is empty if there is none.
+func (r *run) askFor(ctx context.Context, to repository, i *item) (v1.Descriptor, error) {
+	i.asking.Lock()
+	defer i.asking.Unlock()
+	if i.asked || r.writer != nil && !i.byDigest() {
+		return i.there, nil
 	}
-	there, err = to.Head(ctx, i.destination.Tag)
+	there, err := to.Head(ctx, i.destination.Tag)
 	if err == nil && i.byDigest() && there.Digest != i.source.Digest && r.state.has(r.carriedKey(i, i.source.Digest)) {
 		// The tag may be the list of what is attached to the image.
 		there, err = to.Head(ctx, i.source.Digest.String())
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return there, fmt.Errorf("%s: %w", i.destination.Name(), err)
+		return v1.Descriptor{}, fmt.Errorf("%s: %w", i.destination.Name(), err)
 	}
-	return there, nil
+	if err == nil {
+		i.there = there
+	}
+	i.asked = true
+	return i.there, nil
 }

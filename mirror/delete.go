@@ -100,11 +100,28 @@ func (r *run) signaturesOf(ctx context.Context, i DeleteItem) ([]DeleteItem, err
 	return out, nil
 }
 
+// DeletionOptions configure [Delete].
+type DeletionOptions struct {
+	Remote *images.Remote
+	// DryRun looks for the images and measures them, and deletes nothing.
+	DryRun bool
+	// Done, unless nil, is called after each image.
+	Done func(Deleted)
+}
+
+// Deletion is what [Delete] did.
+type Deletion struct {
+	Images []Deleted `json:"images"`
+	// Repositories has the size of the images that would be deleted from each repository; only in dry runs. The
+	// garbage collection of the registry frees less if other images have the same blobs.
+	Repositories []RepositoryBytes `json:"repositories,omitempty"`
+}
+
 // Deleted is what became of an image to delete.
 type Deleted struct {
 	DeleteItem
 	Digest digest.Digest `json:"digest,omitempty"`
-	// Status is deleted, absent, kept or failed.
+	// Status is deleted, absent, kept or failed; planned in a dry run, where it would be deleted.
 	Status string `json:"status"`
 	Error  string `json:"error,omitempty"`
 }
@@ -116,8 +133,7 @@ type Deleted struct {
 //
 // An item that is not below the target makes the whole list an error, before anything is deleted. The error
 // [images.ErrNoDelete] ends the work; others are in the result, and joined.
-func Delete(ctx context.Context, list *DeleteList, target imageset.Target, remote *images.Remote,
-	done func(Deleted)) (all []Deleted, err error) {
+func Delete(ctx context.Context, list *DeleteList, target imageset.Target, o DeletionOptions) (*Deletion, error) {
 	prefix := "docker://" + target.String() + "/"
 	var outside []error
 	for _, i := range list.Items {
@@ -128,30 +144,37 @@ func Delete(ctx context.Context, list *DeleteList, target imageset.Target, remot
 	if len(outside) > 0 {
 		return nil, errOutside{errors.Join(outside...)}
 	}
-	d := &deletion{remote: remote, gone: map[string]bool{}}
+	if err := o.Remote.Ping(ctx, target.Host); err != nil {
+		return nil, err // it names the registry
+	}
+	d := &deletion{DeletionOptions: o, gone: map[string]bool{}}
 	if err := d.keep(ctx, list.Kept); err != nil {
 		return nil, err
 	}
+	out := &Deletion{Images: []Deleted{}}
 	var errs []error
 	for _, i := range list.Items {
 		one := Deleted{DeleteItem: i}
 		err := d.delete(ctx, i, &one)
 		if ctx.Err() != nil {
-			return all, context.Cause(ctx)
+			return out, context.Cause(ctx)
 		}
 		if err != nil {
 			one.Status, one.Error = "failed", err.Error()
 			errs = append(errs, fmt.Errorf("%s: %w", i.Reference, err))
 		}
-		all = append(all, one)
-		if done != nil {
-			done(one)
+		out.Images = append(out.Images, one)
+		if o.Done != nil {
+			o.Done(one)
 		}
 		if errors.Is(err, images.ErrNoDelete) {
-			return all, fmt.Errorf("%s: %w", target.Host, err)
+			return out, fmt.Errorf("%s: %w", target.Host, err)
 		}
 	}
-	return all, errors.Join(errs...)
+	if o.DryRun {
+		out.Repositories = d.weights.repositories()
+	}
+	return out, errors.Join(errs...)
 }
 
 // errOutside is the error about items of another target.
@@ -170,9 +193,10 @@ func absent(err error) bool {
 
 // deletion is one call of [Delete].
 type deletion struct {
-	remote *images.Remote
-	kept   map[string]bool // REPOSITORY@DIGEST of images to keep, with the entries of indexes
-	gone   map[string]bool
+	DeletionOptions
+	kept    map[string]bool // REPOSITORY@DIGEST of images to keep, with the entries of indexes
+	gone    map[string]bool
+	weights weights // in a dry run
 }
 
 // keep finds out which manifests must stay.
@@ -183,11 +207,11 @@ func (d *deletion) keep(ctx context.Context, kept []KeptItem) error {
 		if err != nil {
 			return err
 		}
-		at, err := d.remote.Repository(ref.Repository())
+		at, err := d.Remote.Repository(ref.Repository())
 		if err != nil {
 			return err
 		}
-		top, err := at.Head(ctx, ref.Tag)
+		top, err := at.Head(ctx, tagOrDigest(ref))
 		if absent(err) {
 			continue
 		}
@@ -205,16 +229,24 @@ func (d *deletion) keep(ctx context.Context, kept []KeptItem) error {
 	return nil
 }
 
+// tagOrDigest is what a manifest is asked for by: its digest if the reference has one.
+func tagOrDigest(ref imageset.Ref) string {
+	if ref.Digest != "" {
+		return ref.Digest.String()
+	}
+	return ref.Tag
+}
+
 func (d *deletion) delete(ctx context.Context, i DeleteItem, out *Deleted) error {
 	ref, err := imageset.ParseRef(i.Reference)
 	if err != nil {
 		return err
 	}
-	at, err := d.remote.Repository(ref.Repository())
+	at, err := d.Remote.Repository(ref.Repository())
 	if err != nil {
 		return err
 	}
-	top, err := at.Head(ctx, ref.Tag)
+	top, err := at.Head(ctx, tagOrDigest(ref))
 	if absent(err) {
 		out.Status = "absent"
 		return nil
@@ -227,6 +259,14 @@ func (d *deletion) delete(ctx context.Context, i DeleteItem, out *Deleted) error
 	if d.kept[name] {
 		out.Status, out.Error = "kept", "an image that stays is the same manifest under another tag"
 		return nil
+	}
+	if d.DryRun {
+		out.Status = "planned"
+		sizes, err := measure(ctx, at, top, nil)
+		if err == nil {
+			d.weights.add(ref.Repository(), sizes.blobs)
+		}
+		return err
 	}
 	children, err := entries(ctx, at, top)
 	if err != nil {

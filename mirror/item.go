@@ -3,7 +3,7 @@ package mirror
 import (
 	"slices"
 	"strings"
-	"sync/atomic"
+	"sync"
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
@@ -25,9 +25,11 @@ type item struct {
 
 	account ImageAccount
 	state   *itemState
-	// there, unless nil, is what the target has under the name of the image.
-	there  atomic.Pointer[v1.Descriptor]
-	moving *moving // set while images are copied
+	// there is what the target has under the name of the image, when it was asked.
+	there  v1.Descriptor
+	asked  bool
+	asking sync.Mutex // guards there and asked
+	moving *moving    // set while images are copied
 }
 
 // user is a bundle that names an image.

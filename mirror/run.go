@@ -210,24 +210,6 @@ func (r *run) note(p Problem) {
 	r.account.Problems = append(r.account.Problems, p)
 }
 
-// progress counts what is done and reports it, one event at a time.
-type progress struct {
-	sync.Mutex
-	events func(Event)
-	Event
-}
-
-// add changes the sums and reports them.
-func (p *progress) add(change func(*Event)) {
-	p.Lock()
-	defer p.Unlock()
-	change(&p.Event)
-	if p.events != nil {
-		p.events(p.Event)
-	}
-	p.Image, p.Status, p.Err = "", "", nil
-}
-
 // readAll reads at most so many bytes; more are an error.
 func readAll(from io.Reader, most int64) ([]byte, error) {
 	text, err := io.ReadAll(io.LimitReader(from, most+1))

@@ -117,10 +117,8 @@ func (r *run) copyItem(ctx context.Context, i *item) (err error) {
 	if err != nil {
 		return err
 	}
-	var there v1.Descriptor
-	if known := i.there.Load(); known != nil {
-		there = *known
-	} else if there, err = r.askFor(ctx, to, i); err != nil {
+	there, err := r.askFor(ctx, to, i)
+	if err != nil {
 		return err
 	}
 	if i.byDigest() && there.Digest == i.source.Digest && r.settled(i, there) {

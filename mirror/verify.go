@@ -98,6 +98,9 @@ func Verify(ctx context.Context, o VerifyOptions) (*Verification, error) {
 	if len(catalogs) == 0 && len(all) == 0 {
 		return nil, ErrNoCatalog
 	}
+	if err := o.Remote.Ping(ctx, o.Target.Host); err != nil {
+		return nil, err // it names the registry
+	}
 	for _, ref := range catalogs {
 		one, err := o.catalog(ctx, ref, all)
 		if ctx.Err() != nil {

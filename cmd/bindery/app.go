@@ -10,7 +10,6 @@ import (
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/urfave/cli/v2"
-	"golang.org/x/term"
 
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
@@ -202,8 +201,7 @@ func (p *program) readGlobals(c *cli.Context) error {
 	p.log = cmdline.NewLogger(p.screen, p.logFormat(c.String("log-format")), level)
 	stderr, ok := p.stderr.(*os.File)
 	p.noProgress = c.Bool("no-progress")
-	p.bars = ok && term.IsTerminal(int(stderr.Fd())) && !p.quiet && !c.Bool("no-progress") && c.String(
-		"log-format") != "json"
+	p.bars = ok && cmdline.HasSize(stderr) && !p.quiet && !p.noProgress && c.String("log-format") != "json"
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/opencontainers/go-digest"
 	"github.com/urfave/cli/v2"
@@ -58,8 +59,25 @@ func maxNestedPathsFlag() cli.Flag {
 		Usage: "maximum number `N` of path components at the mirror, as it was mirrored with"}
 }
 
-// mirrorTarget reads docker://REGISTRY[/PATH].
-func mirrorTarget(c *cli.Context, text string) (imageset.Target, error) {
+// mirrorTarget reads docker://REGISTRY[/PATH]. Where archives are accepted too, directories are the way out of a
+// mistake.
+func mirrorTarget(c *cli.Context, text string, archives bool) (imageset.Target, error) {
+	if !strings.HasPrefix(text, dockerScheme) {
+		expected := dockerScheme + "REGISTRY[/PATH]"
+		if archives {
+			expected += " or " + fileScheme + "DIR"
+		}
+		e := cmdline.Usagef("invalid argument %q, expected %s", text, expected)
+		if strings.Contains(text, "://") {
+			return imageset.Target{}, e
+		}
+		e.Hint = fmt.Sprintf("did you mean %q?", dockerScheme+text)
+		info, err := os.Stat(text)
+		if archives && (err == nil && info.IsDir() || !strings.ContainsAny(strings.SplitN(text, "/", 2)[0], ".:")) {
+			e.Hint = fmt.Sprintf("did you mean %q?", fileScheme+text)
+		}
+		return imageset.Target{}, e
+	}
 	t, err := imageset.ParseTarget(text)
 	if err != nil {
 		return t, usage(err)
@@ -71,7 +89,7 @@ func mirrorTarget(c *cli.Context, text string) (imageset.Target, error) {
 }
 
 func (p *program) mirrorInventory(c *cli.Context) error {
-	t, err := mirrorTarget(c, c.Args().First())
+	t, err := mirrorTarget(c, c.Args().First(), false)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
@@ -56,7 +57,10 @@ type mirrorArgs struct {
 	parts string
 }
 
-const fileScheme = "file://"
+const (
+	fileScheme   = "file://"
+	dockerScheme = "docker://"
+)
 
 // readMirrorArgs reads DESTINATION, --from and --workspace. Directories may be written with file:// or without.
 func readMirrorArgs(c *cli.Context) (a mirrorArgs, err error) {
@@ -79,16 +83,15 @@ func readMirrorArgs(c *cli.Context) (a mirrorArgs, err error) {
 		}
 		return a, nil
 	}
-	if !strings.HasPrefix(dest, "docker://") {
-		return a, cmdline.Usagef("invalid destination %q, expected docker://REGISTRY[/PATH] or file://DIR", dest)
+	if a.target, err = mirrorTarget(c, dest, true); err != nil {
+		return a, err
 	}
-	if a.target, err = imageset.ParseTarget(dest); err != nil {
-		return a, usage(err)
-	}
-	a.target.MaxNestedPaths = c.Int("max-nested-paths")
 	switch a.mode = mirror.ToMirror; {
 	case from != "":
 		a.mode, a.archive = mirror.FromDisk, from
+		if _, err := os.ReadDir(from); err != nil {
+			return a, &cmdline.Error{Class: cmdline.ClassLocal, Object: from, Err: fmt.Errorf("--from: %w", err)}
+		}
 		if a.workspace == "" {
 			a.workspace = from
 		}
@@ -253,11 +256,7 @@ func (p *program) reportMirror(c *cli.Context, o mirror.Options, account *mirror
 			fmt.Fprintf(&b, "%s@%s\n", strings.TrimPrefix(catalog.Destination, "docker://"), catalog.DestinationDigest)
 		}
 	}
-	if account.DryRun {
-		for _, r := range account.Repositories {
-			fmt.Fprintf(&b, "%s\t%s\n", r.Name, cmdline.FormatSize(r.Bytes))
-		}
-	}
+	b.WriteString(repositoriesText(account.Repositories))
 	_, failed := p.stdout.Write([]byte(printable.Text(b.String())))
 	for _, line := range mirrorSummary(account, o) {
 		p.log.Info(line)

@@ -72,7 +72,7 @@ func (p *program) verifyMirror(c *cli.Context) (_ *mirror.Verification, err erro
 		return mirror.VerifyMedium(c.Context, dir)
 	}
 	o := mirror.VerifyOptions{Jobs: c.Int("jobs"), ManifestsOnly: c.Bool("manifests-only")}
-	if o.Target, err = mirrorTarget(c, c.Args().First()); err != nil {
+	if o.Target, err = mirrorTarget(c, c.Args().First(), true); err != nil {
 		return nil, err
 	}
 	if c.String("config") != "" {

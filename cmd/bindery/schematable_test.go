@@ -183,7 +183,7 @@ var describedSchemas = []schemaRow{
 	{name: "mirror-verify", title: "What a mirror lacks", description: "The answer of mirror verify.",
 		of: typeOf[mirror.Verification]()},
 	{name: "mirror-deleted", title: "Images that were deleted", description: "The answer of mirror delete --list.",
-		of: typeOf[deletedImages]()},
+		of: typeOf[mirror.Deletion]()},
 	{name: "image-mapping", title: "Images and their places at a mirror", description: "The answer of registry mirror.",
 		of: typeOf[[]imagemap.Mapping]()},
 	{name: "error", title: "Error", description: "The line on standard error with --error-format json.",
