@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"sync/atomic"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"golang.org/x/sync/errgroup"
 )
 
-// surveysAtOnce is how many images are surveyed at once.
+// surveysAtOnce is how many images are surveyed at once. After as many in a row that cannot be read the survey ends: a
+// registry that is gone need not be asked twice for each image.
 const surveysAtOnce = 8
 
 // surveyAhead reads the manifests of the images beside the copying, so that the progress knows how many bytes there
@@ -30,50 +32,63 @@ func (r *run) surveyAhead(ctx context.Context, list []*item) (end func()) {
 		defer close(done)
 		var g errgroup.Group
 		g.SetLimit(surveysAtOnce)
+		var failed atomic.Int32
 		for _, i := range todo {
 			g.Go(func() error {
-				if ctx.Err() == nil {
-					r.surveyOne(ctx, i)
+				if ctx.Err() != nil {
+					return nil
+				}
+				if r.surveyOne(ctx, i) == nil {
+					failed.Store(0)
+				} else if failed.Add(1) >= surveysAtOnce {
+					cancel()
 				}
 				return nil
 			})
 		}
 		_ = g.Wait() // no function returns an error
-		r.progress.add(func(e *Event) { e.Counting = false })
+		if ctx.Err() == nil {
+			r.progress.add(func(e *Event) { e.Counting = false })
+		}
 	}()
-	return func() { cancel(); <-done }
+	return func() {
+		cancel()
+		<-done
+		r.progress.add(func(e *Event) { e.Counting = false })
+	}
 }
 
 // surveyOne adds the blobs of an image that the target does not have to the progress.
-func (r *run) surveyOne(ctx context.Context, i *item) {
+func (r *run) surveyOne(ctx context.Context, i *item) (err error) {
 	to, err := r.to.repository(i.destination)
 	if err != nil {
-		return
+		return err
 	}
 	there, err := r.askFor(ctx, to, i)
 	if err != nil {
-		return
+		return err
 	}
 	if i.byDigest() && there.Digest == i.source.Digest || r.known(i) {
-		return
+		return nil
 	}
 	from, err := r.from.open(ctx, i)
 	if err != nil {
-		return
+		return err
 	}
-	defer from.close()
+	defer func() { err = errors.Join(err, from.close()) }()
 	if there.Digest == from.top.Digest {
-		return
+		return nil
 	}
 	sizes, err := measure(ctx, from.Reader, from.top, i.platforms)
 	if err != nil {
-		return
+		return err
 	}
 	blobs := maps.Clone(sizes.blobs)
 	for _, m := range append(sizes.instances, from.top) {
 		delete(blobs, m.Digest)
 	}
 	i.moving.expect(blobs)
+	return nil
 }
 
 // askFor asks the target, once, for the manifest under the name of an image; it is empty if there is none.

@@ -29,7 +29,7 @@ type item struct {
 	there  v1.Descriptor
 	asked  bool
 	asking sync.Mutex // guards there and asked
-	moving *moving    // set while images are copied
+	moving *moving
 }
 
 // user is a bundle that names an image.
@@ -104,8 +104,8 @@ func (s *items) sorted() []*item {
 }
 
 // begin fills in what the account of an image has before it is copied.
-func (i *item) begin() {
-	i.state = &itemState{digest: i.source.Digest}
+func (i *item) begin(count *tally) {
+	i.state, i.moving = &itemState{digest: i.source.Digest}, count.image()
 	i.account = ImageAccount{Source: i.source.String(), Destination: i.destination.String(), Kind: i.kind,
 		Digest: i.source.Digest, Status: Skipped}
 	var packages, bundles []string

@@ -138,8 +138,7 @@ func (r *run) publishAsIs(ctx context.Context, c *catalog) error {
 	dest := r.place().Catalog(c.op, false, "", c.account.FilterHash)
 	i := &item{source: source, destination: dest, onMedium: r.sourceOnMedium(c), kind: Catalog,
 		platforms: c.op.Platforms}
-	i.begin()
-	i.moving = r.tally.image()
+	i.begin(&r.tally)
 	defer i.moving.end()
 	if err := r.copyItem(ctx, i); err != nil {
 		return err

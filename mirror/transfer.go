@@ -24,9 +24,6 @@ func (r *run) transfer(ctx context.Context, list []*item) error {
 		return err
 	}
 	r.lists = newTagLists(list)
-	for _, i := range list {
-		i.moving = r.tally.image()
-	}
 	r.progress.add(func(e *Event) { e.AllImages, e.Counting = len(list)+r.toPublish(), true })
 	if err := r.skipCarried(ctx, list); err != nil {
 		return err
@@ -224,7 +221,7 @@ func (r *run) carriedKey(i *item, d digest.Digest) string {
 // checkItems looks for what would go wrong later: images that fall together at the destination, blocked images.
 func (r *run) checkItems(list []*item) error {
 	for _, i := range list {
-		i.begin()
+		i.begin(&r.tally)
 		r.block(i)
 	}
 	var pairs []imageset.Pair
