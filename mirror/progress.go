@@ -2,6 +2,10 @@ package mirror
 
 import (
 	"sync"
+
+	"github.com/opencontainers/go-digest"
+
+	"github.com/operator-bindery/bindery/internal/transfer"
 )
 
 // progress counts what is done and reports it, one event at a time.
@@ -47,4 +51,37 @@ func (g group) expected(all int64) int64 {
 		return 0
 	}
 	return int64(float64(all-g.before) / float64(begun) * float64(g.images-begun))
+}
+
+// moved adds the bytes of the transfers of one image to the progress. Blobs that the target has or mounts move nothing.
+type moved struct {
+	mu       sync.Mutex
+	progress *progress
+	done     map[digest.Digest]int64 // of blobs that began
+}
+
+func (m *moved) event(e transfer.Event) {
+	m.mu.Lock()
+	if m.done == nil {
+		m.done = map[digest.Digest]int64{}
+	}
+	before, began := m.done[e.Blob]
+	now := before
+	switch e.Kind {
+	case transfer.EventBlobProgress:
+		now = max(before, e.Done)
+	case transfer.EventBlobDone, transfer.EventBlobReused, transfer.EventBlobMounted:
+		now = e.Size
+	}
+	starts := e.Kind == transfer.EventBlobStart && !began
+	if began || starts {
+		m.done[e.Blob] = now
+	}
+	m.mu.Unlock()
+	switch {
+	case starts:
+		m.progress.add(func(p *Event) { p.AllBytes += e.Size })
+	case began && now > before:
+		m.progress.add(func(p *Event) { p.Bytes += now - before })
+	}
 }
