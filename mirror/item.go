@@ -22,6 +22,8 @@ type item struct {
 	all       bool // some entry asks for all platforms
 	users     []user
 
+	waiting bool // it is not at the target, and its source has it; only when catalogs are published
+
 	account ImageAccount
 	state   *itemState
 }
