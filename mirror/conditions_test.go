@@ -175,24 +175,6 @@ func TestShards(t *testing.T) {
 	}
 }
 
-// A shard that did not run leaves its bundles out of what is published, until it has run.
-func TestPublishWithoutAShard(t *testing.T) {
-	w := newWorld(t, large)
-	shard := func(n int) func(*mirror.Options) {
-		return func(o *mirror.Options) { o.Shard = mirror.Shard{Index: n, Count: 3} }
-	}
-	publish := func(o *mirror.Options) { o.PublishOnly, o.OnMissing = true, mirror.FailMissing }
-	w.must(mirror.ToMirror, shard(1))
-	w.must(mirror.ToMirror, shard(3))
-	w.incomplete(mirror.ToMirror, publish)
-	if w.target.Manifest("to/synthetic/catalog", "v1") != nil {
-		t.Error("published")
-	}
-	w.must(mirror.ToMirror, shard(2))
-	w.must(mirror.ToMirror, publish)
-	w.servable()
-}
-
 // Targets that lack something end up with the same images.
 func TestTargets(t *testing.T) {
 	for _, test := range []struct {

@@ -69,7 +69,7 @@ func (r *run) signaturesOf(ctx context.Context, i DeleteItem) ([]DeleteItem, err
 	if err != nil {
 		return nil, err
 	}
-	top, err := to.Head(ctx, ref.Tag)
+	top, err := to.Head(ctx, pulledBy(ref))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -94,6 +94,14 @@ func (r *run) signaturesOf(ctx context.Context, i DeleteItem) ([]DeleteItem, err
 				return nil, err
 			}
 			out = append(out, DeleteItem{source.Repository() + ":" + tag, "docker://" + ref.Repository() + ":" + tag,
+				i.Type})
+		}
+		list := imageset.DigestTag(d.Digest) // of referrers, where a registry has no API for them
+		if list == ref.Tag {
+			continue
+		}
+		if is, err := to.Head(ctx, list); err == nil && is.Digest != d.Digest {
+			out = append(out, DeleteItem{source.Repository() + ":" + list, "docker://" + ref.Repository() + ":" + list,
 				i.Type})
 		}
 	}
@@ -211,7 +219,7 @@ func (d *deletion) keep(ctx context.Context, kept []KeptItem) error {
 		if err != nil {
 			return err
 		}
-		top, err := at.Head(ctx, tagOrDigest(ref))
+		top, err := at.Head(ctx, pulledBy(ref))
 		if absent(err) {
 			continue
 		}
@@ -229,14 +237,6 @@ func (d *deletion) keep(ctx context.Context, kept []KeptItem) error {
 	return nil
 }
 
-// tagOrDigest is what a manifest is asked for by: its digest if the reference has one.
-func tagOrDigest(ref imageset.Ref) string {
-	if ref.Digest != "" {
-		return ref.Digest.String()
-	}
-	return ref.Tag
-}
-
 func (d *deletion) delete(ctx context.Context, i DeleteItem, out *Deleted) error {
 	ref, err := imageset.ParseRef(i.Reference)
 	if err != nil {
@@ -246,16 +246,37 @@ func (d *deletion) delete(ctx context.Context, i DeleteItem, out *Deleted) error
 	if err != nil {
 		return err
 	}
-	top, err := at.Head(ctx, tagOrDigest(ref))
+	out.Status = "absent"
+	name := pulledBy(ref)
+	err = d.deleteManifest(ctx, at, ref.Repository(), name, out)
+	if err != nil || name == ref.Tag || ref.Tag == "" || out.Status == "kept" {
+		return err
+	}
+	// The tag of an image that is named by digest may have the list of what is attached to it instead.
+	var list Deleted
+	err = d.deleteManifest(ctx, at, ref.Repository(), ref.Tag, &list)
+	if out.Status == "absent" && list.Status != "" {
+		out.Status, out.Digest = list.Status, list.Digest
+	}
+	return err
+}
+
+// deleteManifest deletes what a tag or digest stands for, with the entries of an index. Where there is nothing it leaves
+// the status as it is.
+func (d *deletion) deleteManifest(ctx context.Context, at *images.RemoteRepository, repository, tag string,
+	out *Deleted) error {
+	top, err := at.Head(ctx, tag)
 	if absent(err) {
-		out.Status = "absent"
 		return nil
 	}
 	if err != nil {
 		return err
 	}
+	name := repository + "@" + top.Digest.String()
+	if d.gone[name] {
+		return nil
+	}
 	out.Digest = top.Digest
-	name := ref.Repository() + "@" + top.Digest.String()
 	if d.kept[name] {
 		out.Status, out.Error = "kept", "an image that stays is the same manifest under another tag"
 		return nil
@@ -264,7 +285,7 @@ func (d *deletion) delete(ctx context.Context, i DeleteItem, out *Deleted) error
 		out.Status = "planned"
 		sizes, err := measure(ctx, at, top, nil)
 		if err == nil {
-			d.weights.add(ref.Repository(), sizes.blobs)
+			d.weights.add(repository, sizes.blobs)
 		}
 		return err
 	}
@@ -284,7 +305,7 @@ func (d *deletion) delete(ctx context.Context, i DeleteItem, out *Deleted) error
 		return fmt.Errorf("its entries stay, since other tags cannot be read: %w", err)
 	}
 	for _, child := range children {
-		name := ref.Repository() + "@" + child.String()
+		name := repository + "@" + child.String()
 		if used[child] || d.kept[name] {
 			continue
 		}

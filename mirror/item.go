@@ -23,6 +23,8 @@ type item struct {
 	all       bool // some entry asks for all platforms
 	users     []user
 
+	waiting bool // it is not at the target, and its source has it; only when catalogs are published
+
 	account ImageAccount
 	state   *itemState
 	// there is what the target has under the name of the image, when it was asked.
@@ -50,6 +52,18 @@ func (i *item) byDigest() bool { return i.source.Digest != "" }
 
 // name is how messages name the image.
 func (i *item) name() string { return i.source.Name() }
+
+// pulledBy is the name by which an image at a mirror is pulled: its digest if it is named by one. At a registry without
+// the referrers API the tag sha256-HEX may have the list of what is attached to the image, and not the image.
+func pulledBy(at imageset.Ref) string {
+	if at.Digest != "" {
+		return at.Digest.String()
+	}
+	if d := digest.Digest(strings.Replace(at.Tag, "-", ":", 1)); d.Validate() == nil {
+		return d.String()
+	}
+	return at.Tag
+}
 
 func (i *item) failed() bool { return i.account.Status == Failed || i.account.Status == Skipped }
 

@@ -70,7 +70,8 @@ type Options struct {
 	With referrers.Kinds
 	// Sign are written beside each rebuilt catalog.
 	Sign []referrers.Attachment
-	// OnMissing is SkipBundle if empty.
+	// OnMissing is SkipBundle if empty; but PublishOnly then publishes no catalog of which sources have what the target
+	// lacks, as the run of a shard may not have ended.
 	OnMissing OnMissing
 	// PruneBlocked takes bundles that name blocked images out of their catalogs.
 	PruneBlocked bool

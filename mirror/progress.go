@@ -1,8 +1,6 @@
 package mirror
 
-import (
-	"sync"
-)
+import "sync"
 
 // progress counts what is done and reports it, one event at a time.
 type progress struct {

@@ -38,6 +38,8 @@ type run struct {
 	weights   weights
 	troubles  troubles
 	lists     *tagLists // of the sources
+	// unfinished says that what is not at the target may be copied by runs that have not ended.
+	unfinished bool
 }
 
 // Run mirrors an image set. The account is returned with every error that comes after the configuration was read. An
@@ -61,14 +63,15 @@ func (o Options) begin(ctx context.Context) (*run, error) {
 	if o.Jobs == 0 {
 		o.Jobs = 4
 	}
+	unfinished := o.OnMissing == "" && o.PublishOnly
 	if o.OnMissing == "" {
 		o.OnMissing = SkipBundle
 	}
 	if o.Base == "" {
 		o.Base = KeepBase
 	}
-	r := &run{o: o, log: logger{o.Log}, account: &Account{Mode: o.Mode, Config: o.Config, DryRun: o.DryRun,
-		Catalogs: []CatalogAccount{}, Images: []ImageAccount{}, Resources: []string{}, Problems: []Problem{}}}
+	r := &run{o: o, unfinished: unfinished, log: logger{o.Log}, account: &Account{Mode: o.Mode, Config: o.Config,
+		DryRun: o.DryRun, Catalogs: []CatalogAccount{}, Images: []ImageAccount{}, Resources: []string{}, Problems: []Problem{}}}
 	r.progress.events, r.tally.progress = o.Events, &r.progress
 	var err error
 	r.work, err = images.NewWorkspace(ctx, nil, o.Spec.Build.Dir)
