@@ -134,10 +134,13 @@ func (w *weights) add(repository string, blobs map[digest.Digest]int64) {
 }
 
 // repositories lists the bytes by repository.
-func (w *weights) repositories() []RepositoryBytes {
+func (w *weights) repositories() []RepositoryBytes { return ByRepository(w.of) }
+
+// ByRepository lists sizes by the names of repositories, sorted.
+func ByRepository(of map[string]int64) []RepositoryBytes {
 	out := []RepositoryBytes{}
-	for _, name := range slices.Sorted(maps.Keys(w.of)) {
-		out = append(out, RepositoryBytes{name, w.of[name]})
+	for _, name := range slices.Sorted(maps.Keys(of)) {
+		out = append(out, RepositoryBytes{name, of[name]})
 	}
 	return out
 }

@@ -38,7 +38,11 @@ type VerifyOptions struct {
 	Policy *images.Client
 	// ManifestsOnly does not ask for blobs.
 	ManifestsOnly bool
-	Jobs          int
+	// DryRun reads manifests and asks for nothing else, for the sizes of what would be verified.
+	DryRun bool
+	Jobs   int
+	// Events, unless nil, receives the progress, from one goroutine at a time.
+	Events func(Event)
 }
 
 // Verification is what [Verify] has found.
@@ -49,6 +53,9 @@ type Verification struct {
 	LeftOut int `json:"leftOut,omitempty"`
 	// Faults are the images that lack something, sorted.
 	Faults []ImageFault `json:"faults"`
+	// Repositories are the sizes of the blobs that were looked for, or would be in a dry run.
+	Repositories []RepositoryBytes `json:"repositories,omitempty"`
+	DryRun       bool              `json:"dryRun,omitempty"`
 }
 
 // VerifiedCatalog is a catalog at the target.
@@ -89,7 +96,7 @@ var errAbsent = errors.New("the target has no such catalog")
 // Verify looks whether the catalogs at a target load, and whether every image that they name is there with all that it
 // consists of. Nothing is written. The error is about what cannot be asked; what is wrong is in the result.
 func Verify(ctx context.Context, o VerifyOptions) (*Verification, error) {
-	v := &Verification{Catalogs: []VerifiedCatalog{}, Faults: []ImageFault{}}
+	v := &Verification{Catalogs: []VerifiedCatalog{}, Faults: []ImageFault{}, DryRun: o.DryRun}
 	catalogs, all, err := o.expected()
 	if err != nil {
 		return nil, err
@@ -116,10 +123,13 @@ func Verify(ctx context.Context, o VerifyOptions) (*Verification, error) {
 		}
 		v.Catalogs = append(v.Catalogs, one)
 	}
+	progress := progress{events: o.Events}
+	progress.add(func(e *Event) { e.AllImages = len(all) })
 	faults := map[string][]string{}
 	at := func(name string) (stock.Repository, error) { return o.Remote.Repository(name) }
 	v.Summary, err = stock.Check(ctx, at, wantedOf(all), stock.CheckOptions{ManifestsOnly: o.ManifestsOnly,
-		Jobs: o.Jobs, Done: func(f stock.Finding) {
+		Sizes: o.DryRun, Jobs: o.Jobs, Done: func(f stock.Finding) {
+			progress.add(func(e *Event) { e.Images++ })
 			for _, p := range f.Problems {
 				name := nameOf(f.Wanted)
 				faults[name] = append(faults[name], p.Error())
@@ -128,7 +138,11 @@ func Verify(ctx context.Context, o VerifyOptions) (*Verification, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := o.askPolicy(ctx, all, faults); err != nil {
+	v.Repositories = ByRepository(v.Bytes)
+	if !o.DryRun {
+		err = o.askPolicy(ctx, all, faults)
+	}
+	if err != nil {
 		return nil, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(faults)) {

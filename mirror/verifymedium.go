@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
@@ -18,8 +19,8 @@ import (
 
 // VerifyMedium looks whether an archive is whole: every image with every blob, each with its digest. It reads all of
 // it.
-func VerifyMedium(ctx context.Context, dir string) (_ *Verification, err error) {
-	v := &Verification{Catalogs: []VerifiedCatalog{}, Faults: []ImageFault{}}
+func VerifyMedium(ctx context.Context, dir string, o VerifyOptions) (_ *Verification, err error) {
+	v := &Verification{Catalogs: []VerifiedCatalog{}, Faults: []ImageFault{}, DryRun: o.DryRun}
 	reader, err := medium.Open(ctx, dir, medium.ReadOptions{})
 	if err != nil {
 		return nil, err
@@ -48,8 +49,17 @@ func VerifyMedium(ctx context.Context, dir string) (_ *Verification, err error) 
 				Packages: len(c.Packages), Bundles: len(bundles)})
 		}
 	}
+	read := &readBlobs{good: map[digest.Digest]bool{}, progress: progress{events: o.Events}}
+	read.progress.add(func(e *Event) {
+		for _, path := range reader.Repositories() {
+			e.AllImages += len(reader.Tags(path))
+		}
+		for _, s := range reader.Segments() {
+			e.AllBytes += s.Bytes
+		}
+	})
 	check := func(name string) (stock.Repository, error) {
-		return &storedRepository{reader.Repository(name), reader, leftOut}, nil
+		return &storedRepository{reader.Repository(name), reader, leftOut, read}, nil
 	}
 	images := func(yield func(stock.Wanted) bool) {
 		for _, path := range reader.Repositories() {
@@ -61,7 +71,8 @@ func VerifyMedium(ctx context.Context, dir string) (_ *Verification, err error) 
 			}
 		}
 	}
-	v.Summary, err = stock.Check(ctx, check, images, stock.CheckOptions{Jobs: 2, Done: func(f stock.Finding) {
+	v.Summary, err = stock.Check(ctx, check, images, stock.CheckOptions{Jobs: 2, Sizes: o.DryRun, Done: func(f stock.Finding) {
+		read.progress.add(func(e *Event) { e.Images++ })
 		wrong := ImageFault{Image: f.Repository + ":" + f.Name}
 		for _, p := range f.Problems {
 			d := p.Digest
@@ -76,6 +87,7 @@ func VerifyMedium(ctx context.Context, dir string) (_ *Verification, err error) 
 			v.Faults = append(v.Faults, wrong)
 		}
 	}})
+	v.Repositories = ByRepository(v.Bytes)
 	v.Wrong, v.Problems = len(v.Faults), 0
 	for _, f := range v.Faults {
 		v.Problems += len(f.Problems)
@@ -84,16 +96,28 @@ func VerifyMedium(ctx context.Context, dir string) (_ *Verification, err error) 
 	return v, err
 }
 
+// readBlobs are the blobs of a medium that were read, each once.
+type readBlobs struct {
+	progress progress
+
+	mu   sync.Mutex
+	good map[digest.Digest]bool
+}
+
 // storedRepository is a repository on a medium whose blobs are read when they are requested. What the medium leaves out
 // counts as there.
 type storedRepository struct {
 	*medium.ReaderRepository
 	reader  *medium.Reader
 	leftOut map[digest.Digest]bool
+	read    *readBlobs
 }
 
 func (s *storedRepository) HasBlob(ctx context.Context, d v1.Descriptor) (bool, error) {
-	if s.leftOut[d.Digest] && !s.reader.Has(d.Digest) {
+	s.read.mu.Lock()
+	good := s.read.good[d.Digest]
+	s.read.mu.Unlock()
+	if good || s.leftOut[d.Digest] && !s.reader.Has(d.Digest) {
 		return true, nil
 	}
 	r, err := s.Blob(ctx, d)
@@ -103,6 +127,18 @@ func (s *storedRepository) HasBlob(ctx context.Context, d v1.Descriptor) (bool, 
 	if err != nil {
 		return false, err
 	}
-	_, err = io.Copy(io.Discard, r)
-	return err == nil, errors.Join(err, r.Close())
+	_, err = io.Copy(s.read, r)
+	if err = errors.Join(err, r.Close()); err != nil {
+		return false, err
+	}
+	s.read.mu.Lock()
+	s.read.good[d.Digest] = true
+	s.read.mu.Unlock()
+	return true, nil
+}
+
+// Write counts what is read.
+func (b *readBlobs) Write(p []byte) (int, error) {
+	b.progress.add(func(e *Event) { e.Bytes += int64(len(p)) })
+	return len(p), nil
 }

@@ -16,7 +16,8 @@ import (
 func TestMirrorOfImagesWithReferrers(t *testing.T) {
 	source, target := mirrortest.Source(t), testregistry.New(t)
 	target.Separate(true)
-	w := &mirrorWorld{t, t.TempDir(), source.RegistriesConf(t, mirrortest.Host), "docker://" + target.Host() + "/olm"}
+	w := &mirrorWorld{t, t.TempDir(), source.RegistriesConf(t, mirrortest.Host), "docker://" + target.Host() + "/olm",
+		target}
 	index := ""
 	for _, m := range mirrortest.Manifests(t) {
 		if m.Repository == "extra/multi" && len(m.Tags) > 0 {

@@ -15,12 +15,14 @@ import (
 type mirrorWorld struct {
 	*testing.T
 	dir, conf, target string
+	registry          *testregistry.Registry // the target
 }
 
 func newMirrorWorld(t *testing.T) *mirrorWorld {
 	source, target := mirrortest.Source(t), testregistry.New(t)
 	target.Separate(true)
-	w := &mirrorWorld{t, t.TempDir(), source.RegistriesConf(t, mirrortest.Host), "docker://" + target.Host() + "/olm"}
+	w := &mirrorWorld{t, t.TempDir(), source.RegistriesConf(t, mirrortest.Host), "docker://" + target.Host() + "/olm",
+		target}
 	w.write("imageset.yaml", mirrorImageSet)
 	w.write("delete.yaml", deleteImageSet)
 	w.write("missing.yaml", strings.ReplaceAll(mirrorImageSet, "extra/tool:v1", "extra/tool:none"))
@@ -167,7 +169,8 @@ func TestMirrorOfUnknownUser(t *testing.T) {
 	source, target := mirrortest.Source(t), testregistry.New(t)
 	target.Separate(true)
 	dir := t.TempDir()
-	w := &mirrorWorld{t, dir, source.RegistriesConf(t, mirrortest.Host), "docker://" + target.Host() + "/olm"}
+	w := &mirrorWorld{t, dir, source.RegistriesConf(t, mirrortest.Host), "docker://" + target.Host() + "/olm",
+		target}
 	w.write("imageset.yaml", mirrorImageSet)
 	w.write("delete.yaml", deleteImageSet)
 	for _, line := range []string{"mirror run -c imageset.yaml --workspace w TARGET",

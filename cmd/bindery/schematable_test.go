@@ -180,6 +180,8 @@ var describedSchemas = []schemaRow{
 		of: typeOf[prunedCache]()},
 	{name: "mirror-plan", title: "Plan of a mirror", description: "The answer of mirror plan.",
 		of: typeOf[mirrorPlanned]()},
+	{name: "mirror-stock", title: "What an inventory of a registry has",
+		description: "The answer of mirror inventory.", of: typeOf[inventoried]()},
 	{name: "mirror-verify", title: "What a mirror lacks", description: "The answer of mirror verify.",
 		of: typeOf[mirror.Verification]()},
 	{name: "mirror-deleted", title: "Images that were deleted", description: "The answer of mirror delete --list.",
