@@ -92,8 +92,7 @@ func (r *run) settleCatalog(ctx context.Context, c *catalog) error {
 			return fmt.Errorf("without bundles that lack images: %w", err)
 		}
 		for _, l := range out {
-			r.problem(Warning, c.op.Catalog.Name(), "", "bundle %s of package %s is taken out: %s", l.Bundle, l.Package,
-				l.because())
+			r.problem(Warning, c.op.Catalog.Name(), "", "%s", l.text())
 		}
 		c.account.LeftOut, c.asIs = out, false
 	}
@@ -107,6 +106,10 @@ func (r *run) publishing() string {
 		return "packed"
 	}
 	return "published"
+}
+
+func (l LeftOut) text() string {
+	return fmt.Sprintf("bundle %s of package %s is taken out: %s", l.Bundle, l.Package, l.because())
 }
 
 func (l LeftOut) because() string {
