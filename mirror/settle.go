@@ -35,10 +35,11 @@ func (r *run) lack(b *catalogBundle, own bool) (why, image string) {
 		case i.account.Status == Failed:
 			return i.account.Error, i.name()
 		case i.account.Status == Skipped && i.account.Error != "":
-			return i.account.Error, i.name()
+			// The image of a bundle is skipped for what another image of it lacks, which is the one to name.
+			why, image = i.account.Error, i.name()
 		}
 	}
-	return "", ""
+	return why, image
 }
 
 // settle decides on each catalog after the images are copied, and publishes those that can be.
