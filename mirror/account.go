@@ -206,6 +206,8 @@ type IncompleteError struct {
 	Unpublished []string
 	// LeftOut is the number of bundles that were taken out of catalogs.
 	LeftOut int
+	// First names one of what is missing, with the reason; the account has all.
+	First string
 }
 
 func (e *IncompleteError) Error() string {
@@ -225,5 +227,9 @@ func (e *IncompleteError) Error() string {
 	if len(parts) == 0 {
 		return "the mirror is incomplete"
 	}
-	return strings.Join(parts, ", ")
+	text := strings.Join(parts, ", ")
+	if e.First != "" {
+		text += "; the first: " + e.First
+	}
+	return text
 }

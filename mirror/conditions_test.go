@@ -254,8 +254,9 @@ func TestTargetIsFull(t *testing.T) {
 				return true
 			})
 			a, err := w.run(mirror.ToMirror)
-			if err == nil || !strings.Contains(err.Error(), "no more space") {
-				t.Errorf("got %v", err)
+			if err == nil || !strings.Contains(err.Error(), "no more space") ||
+				!strings.HasPrefix(err.Error(), mirrortest.Host+"/") {
+				t.Errorf("got %v, expected the image and the reason", err)
 			}
 			if a == nil || a.Catalogs[0].Published {
 				t.Error("the catalog is published")

@@ -170,6 +170,9 @@ func (r *run) outcome() error {
 		if !i.failed() {
 			continue
 		}
+		if e.First == "" && i.account.Error != "" {
+			e.First = i.name() + ": " + i.account.Error
+		}
 		switch i.kind {
 		case Additional:
 			e.Additional++
@@ -179,8 +182,14 @@ func (r *run) outcome() error {
 	}
 	for _, c := range r.catalogs {
 		e.LeftOut += len(c.account.LeftOut)
+		if e.First == "" && len(c.account.LeftOut) > 0 {
+			e.First = c.account.LeftOut[0].text()
+		}
 		if !c.account.Published && !r.o.DryRun && r.o.Shard.Count == 0 {
 			e.Unpublished = append(e.Unpublished, c.account.Destination)
+			if e.First == "" && c.account.Error != "" {
+				e.First = c.account.Source + ": " + c.account.Error
+			}
 		}
 	}
 	if e.Operators+e.Additional+e.LeftOut+len(e.Unpublished) == 0 {

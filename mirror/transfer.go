@@ -70,7 +70,7 @@ func (r *run) transferAll(ctx context.Context, list []*item) error {
 			}
 			r.done(i, err)
 			if fatal(err) {
-				return err
+				return fmt.Errorf("%s: %w", i.name(), err)
 			}
 			return r.troubles.note(i, i.destination.Host, err)
 		})

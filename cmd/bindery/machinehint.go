@@ -87,6 +87,8 @@ func networkHint(err error) string {
 		return "raise --timeout or --retries"
 	case !errors.As(err, &answer):
 		return ""
+	case answer.NoSpace:
+		return "make room at the registry, then repeat the command"
 	case answer.Status == http.StatusNotFound:
 		return "check the repository and the tag; a private registry may also answer so to users without permission"
 	case answer.Status == http.StatusForbidden:
