@@ -3,6 +3,7 @@ package mirror
 import (
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
@@ -26,6 +27,11 @@ type item struct {
 
 	account ImageAccount
 	state   *itemState
+	// there is what the target has under the name of the image, when it was asked.
+	there  v1.Descriptor
+	asked  bool
+	asking sync.Mutex // guards there and asked
+	moving *moving
 }
 
 // user is a bundle that names an image.
@@ -112,8 +118,8 @@ func (s *items) sorted() []*item {
 }
 
 // begin fills in what the account of an image has before it is copied.
-func (i *item) begin() {
-	i.state = &itemState{digest: i.source.Digest}
+func (i *item) begin(count *tally) {
+	i.state, i.moving = &itemState{digest: i.source.Digest}, count.image()
 	i.account = ImageAccount{Source: i.source.String(), Destination: i.destination.String(), Kind: i.kind,
 		Digest: i.source.Digest, Status: Skipped}
 	var packages, bundles []string

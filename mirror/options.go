@@ -52,7 +52,8 @@ type Options struct {
 	// Workspace has what a run leaves for the next one, and the files for clusters.
 	Workspace *Workspace
 
-	// Images reads the images of the set. It should have no cache: every image is read once.
+	// Images reads the images of the set. Every image is read once, so its cache should only keep manifests, which are
+	// read twice.
 	Images *images.Client
 	// Remote writes to the target.
 	Remote *images.Remote
@@ -150,10 +151,10 @@ type Event struct {
 	Image  string
 	Status Status
 	Err    error
-	// Images and Bytes are what is done, of AllImages and AllBytes. AllBytes grows while manifests are read.
+	// Images and Bytes are what is done, of AllImages and AllBytes. Bytes are those of blobs that are moved, so that
+	// AllBytes shrinks where the destination turns out to have them. While Counting is set, manifests are being read,
+	// and AllBytes grows.
 	Images, AllImages int
 	Bytes, AllBytes   int64
-	// Expected is an estimate of what AllBytes lacks: the bytes of images that are not begun. Bundles, which are small,
-	// count when the other images are copied.
-	Expected int64
+	Counting          bool
 }

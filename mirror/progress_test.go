@@ -8,47 +8,55 @@ import (
 	"github.com/operator-bindery/bindery/internal/transfer"
 )
 
-// Images that are not begun are expected to be as large as those that are: of 100 images four are copied at once.
-func TestProgressExpectsTheRest(t *testing.T) {
+// The bytes of a progress are those that are moved: what is found at the target, or mounted, or fails, is taken out of
+// the sum, and what is sent twice counts twice.
+func TestTally(t *testing.T) {
 	var last Event
 	p := progress{events: func(e Event) { last = e }}
-	p.begin(100, 4)
-	p.add(func(e *Event) { e.AllBytes += 4000 })
-	if last.Expected != 96000 {
-		t.Errorf("four of 100 begun: %d", last.Expected)
+	count := tally{progress: &p}
+	check := func(what string, bytes, all int64) {
+		t.Helper()
+		if last.Bytes != bytes || last.AllBytes != all {
+			t.Errorf("%s: %d of %d bytes, expected %d of %d", what, last.Bytes, last.AllBytes, bytes, all)
+		}
 	}
-	for range 96 {
-		p.add(func(e *Event) { e.Images++; e.AllBytes += 1000 })
+	a, b, c, d := digest.FromString("a"), digest.FromString("b"), digest.FromString("c"), digest.FromString("d")
+	one, two := count.image(), count.image()
+	one.expect(map[digest.Digest]int64{a: 100, b: 200})
+	two.expect(map[digest.Digest]int64{b: 200, c: 400})
+	check("each blob once", 0, 700)
+	step := func(m *moving, kind transfer.EventKind, of digest.Digest, size, done int64) {
+		m.event(transfer.Event{Kind: kind, Blob: of, Size: size, Done: done})
 	}
-	if last.Expected != 0 {
-		t.Errorf("all begun: %d", last.Expected)
-	}
-	p.begin(10, 4)
-	p.add(func(e *Event) { e.AllBytes += 40 })
-	if last.Expected != 60 {
-		t.Errorf("the next group, of smaller images: %d", last.Expected)
-	}
-}
-
-// Only blobs that are sent count, once, whatever is begun again; not those that the target has or mounts.
-func TestProgressCountsWhatMoves(t *testing.T) {
-	var p progress
-	m := &moved{progress: &p}
-	sent, mounted := digest.FromString("sent"), digest.FromString("mounted")
-	for _, e := range []transfer.Event{
-		{Kind: transfer.EventBlobMounted, Blob: mounted, Size: 1000},
-		{Kind: transfer.EventBlobStart, Blob: sent, Size: 100},
-		{Kind: transfer.EventBlobProgress, Blob: sent, Size: 100, Done: 60},
-		{Kind: transfer.EventBlobStart, Blob: sent, Size: 100},
-		{Kind: transfer.EventBlobProgress, Blob: sent, Size: 100, Done: 10},
-	} {
-		m.event(e)
-	}
-	if p.Bytes != 60 || p.AllBytes != 100 {
-		t.Errorf("%d of %d bytes, begun again", p.Bytes, p.AllBytes)
-	}
-	m.event(transfer.Event{Kind: transfer.EventBlobDone, Blob: sent, Size: 100})
-	if p.Bytes != 100 || p.AllBytes != 100 {
-		t.Errorf("%d of %d bytes at the end", p.Bytes, p.AllBytes)
-	}
+	one.begin()
+	one.expect(map[digest.Digest]int64{d: 1})
+	step(one, transfer.EventBlobStart, a, 100, 0)
+	step(one, transfer.EventBlobProgress, a, 100, 60)
+	check("begun", 60, 700)
+	step(one, transfer.EventBlobProgress, a, 100, 30)
+	check("an attempt that begins again is no progress backwards", 60, 700)
+	step(one, transfer.EventBlobDone, a, 100, 100)
+	step(one, transfer.EventBlobReused, b, 200, 200)
+	one.end()
+	check("a moved, b there", 100, 500)
+	two.begin()
+	step(two, transfer.EventBlobStart, b, 200, 50)
+	check("b for another repository, of which an earlier run sent a part", 100, 650)
+	step(two, transfer.EventBlobDone, b, 200, 200)
+	step(two, transfer.EventBlobStart, c, 400, 0)
+	step(two, transfer.EventBlobProgress, c, 400, 300)
+	check("c on its way", 550, 650)
+	two.end()
+	check("c broke off", 550, 550)
+	three := count.image()
+	three.expect(map[digest.Digest]int64{d: 1000})
+	check("d expected", 550, 1550)
+	three.end()
+	check("d not needed", 550, 550)
+	four := count.image()
+	four.begin()
+	step(four, transfer.EventBlobStart, d, 1000, 0)
+	step(four, transfer.EventBlobMounted, d, 1000, 1000)
+	four.end()
+	check("d mounted", 550, 550)
 }

@@ -33,6 +33,7 @@ type run struct {
 	state     *carried
 	work      *images.Workspace
 	progress  progress
+	tally     tally
 	problems  sync.Mutex // guards the problems of the account
 	weights   weights
 	troubles  troubles
@@ -70,8 +71,9 @@ func (o Options) begin(ctx context.Context) (*run, error) {
 		o.Base = KeepBase
 	}
 	r := &run{o: o, unfinished: unfinished, log: logger{o.Log}, account: &Account{Mode: o.Mode, Config: o.Config,
-		DryRun: o.DryRun, Catalogs: []CatalogAccount{}, Images: []ImageAccount{}, Resources: []string{}, Problems: []Problem{}}}
-	r.progress.events = o.Events
+		DryRun: o.DryRun, Catalogs: []CatalogAccount{}, Images: []ImageAccount{}, Resources: []string{},
+		Problems: []Problem{}}}
+	r.progress.events, r.tally.progress = o.Events, &r.progress
 	var err error
 	r.work, err = images.NewWorkspace(ctx, nil, o.Spec.Build.Dir)
 	return r, err

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"slices"
 	"strings"
 
 	"github.com/opencontainers/go-digest"
@@ -26,19 +24,12 @@ func (r *run) transfer(ctx context.Context, list []*item) error {
 		return err
 	}
 	r.lists = newTagLists(list)
-	r.progress.add(func(e *Event) { e.AllImages = len(list) + r.toPublish() })
+	r.progress.add(func(e *Event) { e.AllImages, e.Counting = len(list)+r.toPublish(), true })
 	if err := r.skipCarried(ctx, list); err != nil {
 		return err
 	}
-	bundles := slices.IndexFunc(list, func(i *item) bool { return i.kind == Bundle })
-	if bundles < 0 {
-		bundles = len(list)
-	}
-	r.progress.begin(toCopy(list[:bundles]), r.o.Jobs)
+	defer r.surveyAhead(ctx, list)()
 	for len(list) > 0 {
-		if list[0].kind == Bundle {
-			r.progress.begin(toCopy(list), r.o.Jobs)
-		}
 		n := 1
 		for n < len(list) && list[n].kind == list[0].kind {
 			n++
@@ -49,16 +40,6 @@ func (r *run) transfer(ctx context.Context, list []*item) error {
 		list = list[n:]
 	}
 	return r.state.save()
-}
-
-// toCopy counts the images that are not known to be at the target.
-func toCopy(list []*item) (n int) {
-	for _, i := range list {
-		if i.account.Status != Blocked && i.account.Status != Present {
-			n++
-		}
-	}
-	return n
 }
 
 func (r *run) transferAll(ctx context.Context, list []*item) error {
@@ -74,7 +55,9 @@ func (r *run) transferAll(ctx context.Context, list []*item) error {
 			continue
 		}
 		g.Go(func() error {
+			i.moving.begin()
 			err := r.copyItem(gctx, i)
+			i.moving.end()
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
@@ -131,20 +114,9 @@ func (r *run) copyItem(ctx context.Context, i *item) (err error) {
 	if err != nil {
 		return err
 	}
-	there := v1.Descriptor{}
-	if r.writer == nil || i.byDigest() {
-		there, err = to.Head(ctx, i.destination.Tag)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("%s: %w", i.destination.Name(), err)
-		}
-	}
-	if i.byDigest() && there.Digest != "" && there.Digest != i.source.Digest &&
-		r.state.has(r.carriedKey(i, i.source.Digest)) {
-		// The tag may be the list of what is attached to the image.
-		there, err = to.Head(ctx, i.source.Digest.String())
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("%s: %w", i.destination.Name(), err)
-		}
+	there, err := r.askFor(ctx, to, i)
+	if err != nil {
+		return err
 	}
 	if i.byDigest() && there.Digest == i.source.Digest && r.settled(i, there) {
 		return nil
@@ -172,7 +144,7 @@ func (r *run) copyItem(ctx context.Context, i *item) (err error) {
 			attached, err = r.attach(ctx, r.lists.reader(i, from.Reader), to, image)
 			return err
 		},
-		Moved: (&moved{progress: &r.progress}).event,
+		Moved: i.moving.event,
 	})
 	if err != nil {
 		return err
@@ -249,7 +221,7 @@ func (r *run) carriedKey(i *item, d digest.Digest) string {
 // checkItems looks for what would go wrong later: images that fall together at the destination, blocked images.
 func (r *run) checkItems(list []*item) error {
 	for _, i := range list {
-		i.begin()
+		i.begin(&r.tally)
 		r.block(i)
 	}
 	var pairs []imageset.Pair

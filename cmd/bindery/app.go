@@ -69,10 +69,11 @@ func newApp(p *program) *cli.App {
 		HelpName: typed,
 		Version:  version.Release,
 		Usage:    "bind operator bundles into catalogs and catalogs into images",
-		Description: "Needs no daemon, no root and no other program. A catalog is file-based (a directory of JSON or " +
-			"YAML) or a SQLite\n" +
-			"index database. Images are written to registries, OCI layouts, archives and podman's storage.\n\n" +
-			"Flags may precede or follow arguments. Separate list values with commas, or repeat the flag.",
+		Description: `Needs no daemon, no root and no other program. A catalog is file-based (a directory of
+JSON or YAML) or a SQLite index database. Images are written to registries, OCI layouts, archives and podman's
+storage.
+
+Flags may precede or follow arguments. Separate list values with commas, or repeat the flag.`,
 		Flags:  p.globalFlags(),
 		Before: p.readGlobals,
 		Action: p.root,

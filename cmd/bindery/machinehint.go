@@ -28,8 +28,7 @@ func (p *program) machineHint(err error) string {
 		return networkHint(err)
 	case class == cmdline.ClassIntegrity:
 		return "the content is damaged or was replaced: write it again at its source; \"cache prune --all\" removes " +
-			"what was " +
-			"fetched before"
+			"what was fetched before"
 	case class == cmdline.ClassLimit:
 		return "the limit keeps hostile input from filling memory and disk; docs/explain/security.md lists all limits"
 	case errors.As(err, &invalid) && p.line.Leaf() != nil && p.line.Leaf().Name != "validate":

@@ -204,7 +204,7 @@ func (p *program) runMirror(ctx context.Context, o mirror.Options) (*mirror.Acco
 	defer progress.Close()
 	o.Events = func(e mirror.Event) {
 		progress.Set(cmdline.State{What: "mirroring", Done: e.Images, All: e.AllImages, Units: "images", Bytes: e.Bytes,
-			AllBytes: e.AllBytes + e.Expected, About: e.Expected > 0})
+			AllBytes: e.AllBytes, Counting: e.Counting})
 		if e.Image != "" && e.Err == nil {
 			p.log.Debug("image", "source", e.Image, "status", e.Status)
 		}
