@@ -87,7 +87,7 @@ func (r *run) open(ctx context.Context) (err error) {
 	if r.o.Mode != ToDisk {
 		r.account.Destination = r.o.Target.String()
 		if !r.o.DryRun {
-			if err := r.o.Remote.Ping(ctx, r.o.Target.Host); err != nil {
+			if err := r.o.Remote.Ping(ctx, r.o.Target.String()); err != nil {
 				return err // it names the registry
 			}
 		}

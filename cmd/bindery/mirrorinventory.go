@@ -121,7 +121,7 @@ func (p *program) mirrorInventory(c *cli.Context) error {
 	all, err := remote.Repositories(c.Context, t.Host)
 	if errors.Is(err, images.ErrNoCatalog) {
 		// Registries answer in the same way to those whom they do not know.
-		if err := remote.Ping(c.Context, t.Host); err != nil {
+		if err := remote.Ping(c.Context, t.String()); err != nil {
 			return err
 		}
 	}
