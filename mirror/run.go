@@ -40,6 +40,7 @@ type run struct {
 	lists     *tagLists // of the sources
 	// unfinished says that what is not at the target may be copied by runs that have not ended.
 	unfinished bool
+	sparse     sync.Once // advice about indexes that the target does not take
 }
 
 // Run mirrors an image set. The account is returned with every error that comes after the configuration was read. An

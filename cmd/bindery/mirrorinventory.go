@@ -72,8 +72,7 @@ func mirrorTarget(c *cli.Context, text string, archives bool) (imageset.Target, 
 			return imageset.Target{}, e
 		}
 		e.Hint = fmt.Sprintf("did you mean %q?", dockerScheme+text)
-		info, err := os.Stat(text)
-		if archives && (err == nil && info.IsDir() || !strings.ContainsAny(strings.SplitN(text, "/", 2)[0], ".:")) {
+		if archives && (isDir(text) || !strings.ContainsAny(strings.SplitN(text, "/", 2)[0], ".:")) {
 			e.Hint = fmt.Sprintf("did you mean %q?", fileScheme+text)
 		}
 		return imageset.Target{}, e
