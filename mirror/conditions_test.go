@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -35,6 +36,11 @@ func TestPlatforms(t *testing.T) {
 		a := v.incomplete(mirror.ToMirror)
 		if n := len(a.Catalogs[0].LeftOut); n == 0 {
 			t.Error("no bundle is left out")
+		}
+		advised := slices.DeleteFunc(a.Problems,
+			func(p mirror.Problem) bool { return !strings.Contains(p.Hint, "--sparse trim") })
+		if len(advised) != 1 {
+			t.Errorf("%d problems advise on the platforms", len(advised))
 		}
 		v.servable()
 		v.set = every

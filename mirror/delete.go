@@ -152,7 +152,7 @@ func Delete(ctx context.Context, list *DeleteList, target imageset.Target, o Del
 	if len(outside) > 0 {
 		return nil, errOutside{errors.Join(outside...)}
 	}
-	if err := o.Remote.Ping(ctx, target.Host); err != nil {
+	if err := o.Remote.Ping(ctx, target.String()); err != nil {
 		return nil, err // it names the registry
 	}
 	d := &deletion{DeletionOptions: o, gone: map[string]bool{}}

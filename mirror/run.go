@@ -40,6 +40,7 @@ type run struct {
 	lists     *tagLists // of the sources
 	// unfinished says that what is not at the target may be copied by runs that have not ended.
 	unfinished bool
+	sparse     sync.Once // advice about indexes that the target does not take
 }
 
 // Run mirrors an image set. The account is returned with every error that comes after the configuration was read. An
@@ -71,7 +72,8 @@ func (o Options) begin(ctx context.Context) (*run, error) {
 		o.Base = KeepBase
 	}
 	r := &run{o: o, unfinished: unfinished, log: logger{o.Log}, account: &Account{Mode: o.Mode, Config: o.Config,
-		DryRun: o.DryRun, Catalogs: []CatalogAccount{}, Images: []ImageAccount{}, Resources: []string{}, Problems: []Problem{}}}
+		DryRun: o.DryRun, Catalogs: []CatalogAccount{}, Images: []ImageAccount{}, Resources: []string{},
+		Problems: []Problem{}}}
 	r.progress.events, r.tally.progress = o.Events, &r.progress
 	var err error
 	r.work, err = images.NewWorkspace(ctx, nil, o.Spec.Build.Dir)
@@ -86,7 +88,7 @@ func (r *run) open(ctx context.Context) (err error) {
 	if r.o.Mode != ToDisk {
 		r.account.Destination = r.o.Target.String()
 		if !r.o.DryRun {
-			if err := r.o.Remote.Ping(ctx, r.o.Target.Host); err != nil {
+			if err := r.o.Remote.Ping(ctx, r.o.Target.String()); err != nil {
 				return err // it names the registry
 			}
 		}

@@ -67,6 +67,7 @@ func (r *run) transferAll(ctx context.Context, list []*item) error {
 			if err != nil {
 				i.fail(err)
 				r.log.warn(fmt.Sprintf("%s is not copied: %v", i.name(), err))
+				r.adviseSparse(err)
 			}
 			r.done(i, err)
 			if fatal(err) {
@@ -76,6 +77,19 @@ func (r *run) transferAll(ctx context.Context, list []*item) error {
 		})
 	}
 	return g.Wait()
+}
+
+// adviseSparse says once what to do about indexes that the target does not take.
+func (r *run) adviseSparse(err error) {
+	var sparse *referrers.SparseError
+	if !errors.As(err, &sparse) || sparse.Err == nil {
+		return
+	}
+	r.sparse.Do(func() {
+		r.problem(Warning, r.account.Destination, "mirror all platforms of such images, without \"platforms\" in the "+
+			"image set; --sparse trim writes an index of the platforms that are kept, for images that are not named "+
+			"by digest", "the registry takes no index without its images for other platforms")
+	})
 }
 
 // done reports an image that is done.

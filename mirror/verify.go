@@ -104,7 +104,7 @@ func Verify(ctx context.Context, o VerifyOptions) (*Verification, error) {
 	if len(catalogs) == 0 && len(all) == 0 {
 		return nil, ErrNoCatalog
 	}
-	if err := o.Remote.Ping(ctx, o.Target.Host); err != nil {
+	if err := o.Remote.Ping(ctx, o.Target.String()); err != nil {
 		return nil, err // it names the registry
 	}
 	for _, ref := range catalogs {
@@ -114,7 +114,7 @@ func Verify(ctx context.Context, o VerifyOptions) (*Verification, error) {
 		}
 		if errors.Is(err, errAbsent) {
 			// Registries answer in the same way to those whom they do not know.
-			if err := o.Remote.Ping(ctx, o.Target.Host); err != nil {
+			if err := o.Remote.Ping(ctx, o.Target.String()); err != nil {
 				return nil, err
 			}
 		}

@@ -75,8 +75,7 @@ func mirrorTarget(c *cli.Context, text string, archives bool) (imageset.Target, 
 			return imageset.Target{}, e
 		}
 		e.Hint = fmt.Sprintf("did you mean %q?", dockerScheme+text)
-		info, err := os.Stat(text)
-		if archives && (err == nil && info.IsDir() || !strings.ContainsAny(strings.SplitN(text, "/", 2)[0], ".:")) {
+		if archives && (isDir(text) || !strings.ContainsAny(strings.SplitN(text, "/", 2)[0], ".:")) {
 			e.Hint = fmt.Sprintf("did you mean %q?", fileScheme+text)
 		}
 		return imageset.Target{}, e
@@ -124,7 +123,7 @@ func (p *program) mirrorInventory(c *cli.Context) error {
 	all, err := remote.Repositories(c.Context, t.Host)
 	if errors.Is(err, images.ErrNoCatalog) {
 		// Registries answer in the same way to those whom they do not know.
-		if err := remote.Ping(c.Context, t.Host); err != nil {
+		if err := remote.Ping(c.Context, t.String()); err != nil {
 			return err
 		}
 	}

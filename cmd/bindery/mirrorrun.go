@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strings"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/printable"
 	"github.com/operator-bindery/bindery/mirror"
@@ -210,14 +212,29 @@ func (p *program) runMirror(ctx context.Context, o mirror.Options) (*mirror.Acco
 		}
 	}
 	account, err := mirror.Run(ctx, o)
+	return account, archiveError(o, err)
+}
+
+// archiveError gives advice on errors of the archive that a run reads.
+func archiveError(o mirror.Options, err error) error {
 	var lack *mirror.LackError
-	if errors.As(err, &lack) {
-		err = &cmdline.Error{Class: cmdline.ClassConflict, Object: o.Archive, Err: err,
-			Hint: "copy the earlier archives first, or write one against an inventory of this registry (mirror " +
-				"inventory), " +
-				"or a whole one with --all"}
+	var incomplete *mirror.IncompleteError
+	var answer *images.StatusError
+	e := &cmdline.Error{Class: cmdline.Classify(err), Object: o.Archive, Err: err}
+	switch {
+	case o.Mode != mirror.FromDisk || errors.As(err, &incomplete) || errors.As(err, &answer):
+		return err
+	case errors.As(err, &lack):
+		e.Class, e.Hint = cmdline.ClassConflict, "copy the earlier archives first, or write one against an inventory "+
+			"of this registry (mirror inventory), or a whole one with --all"
+	case errors.Is(err, fault.ErrIntegrity):
+		e.Hint = "copy all files mirror_*.tar of the archive here again, and none of another archive"
+	case errors.Is(err, fs.ErrNotExist):
+		e.Hint = "--from names the directory with the files mirror_*.tar, which were written for the same image set"
+	default:
+		return err
 	}
-	return account, err
+	return e
 }
 
 // reportMirror prints what a run has done, and returns its exit status.

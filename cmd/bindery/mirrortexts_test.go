@@ -29,6 +29,7 @@ func newMirrorWorld(t *testing.T) *mirrorWorld {
 	w.write("package.yaml", strings.ReplaceAll(mirrorImageSet, "alpha-op", "alfa-op"))
 	w.write("channel.yaml", strings.ReplaceAll(mirrorImageSet, "- name: alpha-op",
 		"- {name: alpha-op, channels: [{name: stabel}]}"))
+	w.write("other.yaml", strings.ReplaceAll(mirrorImageSet, "acme/catalog:v1", "acme/catalog:v2"))
 	w.write("empty.yaml", "kind: ImageSetConfiguration\nmirror: {}\n")
 	return w
 }
@@ -145,6 +146,7 @@ func TestMirrorSummaries(t *testing.T) {
 		{"mirror verify TARGET -c imageset.yaml", "1 catalog, 9 images, "},
 		{"mirror run -c imageset.yaml file://media", "packed the catalog acme/catalog:v1\n"},
 		{"mirror run -c imageset.yaml --from media TARGET/air", "reading the catalog acme/catalog:v1 of the archive\n"},
+		{"mirror run -c other.yaml --from media TARGET/other", "hint: --from names the directory with the files "},
 		{"mirror verify file://media", "catalog acme/catalog:v1: 2 packages, 2 bundles\n"},
 		{"mirror run -c imageset.yaml file://media", "leaving out what earlier archives carried, up to that of "},
 		{"mirror verify file://media", ": all is there but "},
