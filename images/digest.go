@@ -3,10 +3,12 @@ package images
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net/http"
 
 	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/internal/fault"
 )
@@ -32,6 +34,29 @@ func (c *Client) Digest(ctx context.Context, name string) (_ digest.Digest, err 
 		return "", notThere(err)
 	}
 	return identityOf(src, text), nil
+}
+
+// Head returns the descriptor of an image in a registry, or in the mirror that has it, as a rule by a request without a
+// body. It asks neither the policy nor the cache. The error is [fs.ErrNotExist] if there is none, and [ErrInvalid] for
+// other transports.
+func (c *Client) Head(ctx context.Context, name string) (_ v1.Descriptor, err error) {
+	defer func() { err = pullError(name, err) }()
+	n, err := parseSourceName(name)
+	if err != nil {
+		return v1.Descriptor{}, err
+	}
+	if n.transport != Docker {
+		return v1.Descriptor{}, fmt.Errorf("%w: %s is not in a registry", fault.ErrInvalid, name)
+	}
+	if err := c.start(ctx); err != nil {
+		return v1.Descriptor{}, err
+	}
+	if pinned, locked := c.o.Lock.Digest(name); locked {
+		if n.repository, err = pin(n.repository, pinned); err != nil {
+			return v1.Descriptor{}, err
+		}
+	}
+	return c.remote.Head(ctx, n.repository)
 }
 
 // notThere returns nil for an error that means that there is no such image.

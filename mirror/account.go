@@ -138,7 +138,8 @@ func (p Problem) String() string {
 	return text
 }
 
-// RepositoryBytes is what would be sent to a repository. Blobs that several of them get are counted once.
+// RepositoryBytes is the size of what would be sent to a repository or deleted from it, where blobs that several of
+// them have are counted once, or of what it has.
 type RepositoryBytes struct {
 	Name  string `json:"name"`
 	Bytes int64  `json:"bytes"`
@@ -205,6 +206,8 @@ type IncompleteError struct {
 	Unpublished []string
 	// LeftOut is the number of bundles that were taken out of catalogs.
 	LeftOut int
+	// First names one of what is missing, with the reason; the account has all.
+	First string
 }
 
 func (e *IncompleteError) Error() string {
@@ -224,5 +227,9 @@ func (e *IncompleteError) Error() string {
 	if len(parts) == 0 {
 		return "the mirror is incomplete"
 	}
-	return strings.Join(parts, ", ")
+	text := strings.Join(parts, ", ")
+	if e.First != "" {
+		text += "; the first: " + e.First
+	}
+	return text
 }

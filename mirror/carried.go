@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -18,6 +19,7 @@ type carried struct {
 	mu        sync.Mutex
 	workspace *Workspace
 	lines     map[string]bool
+	places    map[string]bool // of the lines that were read
 	changed   bool
 	saved     time.Time
 }
@@ -26,7 +28,7 @@ type carried struct {
 const saveEvery = 2 * time.Second
 
 func readCarried(w *Workspace) (*carried, error) {
-	c := &carried{workspace: w, lines: map[string]bool{}, saved: time.Now()}
+	c := &carried{workspace: w, lines: map[string]bool{}, places: map[string]bool{}, saved: time.Now()}
 	if w == nil {
 		return c, nil
 	}
@@ -35,7 +37,7 @@ func readCarried(w *Workspace) (*carried, error) {
 		return nil, err
 	}
 	for s := bufio.NewScanner(bytes.NewReader(text)); s.Scan(); {
-		c.lines[s.Text()] = true
+		c.lines[s.Text()], c.places[placeOf(s.Text())] = true, true
 	}
 	return c, nil
 }
@@ -44,6 +46,19 @@ func (c *carried) has(key string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.lines[key]
+}
+
+// hasPlace tells whether an image with any digest was carried to the place of a key.
+func (c *carried) hasPlace(key string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.places[placeOf(key)]
+}
+
+// placeOf is a key without the digest.
+func placeOf(key string) string {
+	_, place, _ := strings.Cut(key, " ")
+	return place
 }
 
 func (c *carried) add(key string) {

@@ -53,7 +53,7 @@ func (o mediumOrigin) open(ctx context.Context, i *item) (*opened, error) {
 		return nil, err
 	}
 	from := &deltaReader{run: o.run, medium: o.run.reader.Repository(at.Path), target: to}
-	top, err := from.medium.Head(ctx, at.Tag)
+	top, err := o.head(ctx, i)
 	if errors.Is(err, fs.ErrNotExist) && i.source.Digest != "" {
 		top, err = from.medium.Head(ctx, i.source.Digest.String())
 		if errors.Is(err, fs.ErrNotExist) {
@@ -67,6 +67,10 @@ func (o mediumOrigin) open(ctx context.Context, i *item) (*opened, error) {
 		return nil, err
 	}
 	return &opened{from, top, func() error { return nil }}, nil
+}
+
+func (o mediumOrigin) head(ctx context.Context, i *item) (v1.Descriptor, error) {
+	return o.run.reader.Repository(i.onMedium.Path).Head(ctx, i.onMedium.Tag)
 }
 
 // mediumRepository is a repository on a medium.

@@ -14,6 +14,8 @@ import (
 type origin interface {
 	// open opens the image of an item. The caller closes it.
 	open(ctx context.Context, i *item) (*opened, error)
+	// head returns the descriptor that the image of an item has now.
+	head(ctx context.Context, i *item) (v1.Descriptor, error)
 }
 
 // opened is an image that can be read.
@@ -32,6 +34,10 @@ func (o registryOrigin) open(ctx context.Context, i *item) (*opened, error) {
 		return nil, err
 	}
 	return &opened{at.Reader, at.Image.Top, at.Close}, nil
+}
+
+func (o registryOrigin) head(ctx context.Context, i *item) (v1.Descriptor, error) {
+	return o.client.Head(ctx, pullName(i.source))
 }
 
 // pullName is the name by which an image is read: by its digest if it has one.

@@ -35,10 +35,11 @@ func (r *run) lack(b *catalogBundle, own bool) (why, image string) {
 		case i.account.Status == Failed:
 			return i.account.Error, i.name()
 		case i.account.Status == Skipped && i.account.Error != "":
-			return i.account.Error, i.name()
+			// The image of a bundle is skipped for what another image of it lacks, which is the one to name.
+			why, image = i.account.Error, i.name()
 		}
 	}
-	return "", ""
+	return why, image
 }
 
 // settle decides on each catalog after the images are copied, and publishes those that can be.
@@ -82,6 +83,10 @@ func (r *run) settleCatalog(ctx context.Context, c *catalog) error {
 		if r.o.OnMissing == FailMissing {
 			return fmt.Errorf("%s of %s lack images: %s", itoa(len(out)), bundlesText(len(c.bundles)), summary(out))
 		}
+		if n := c.waiting(); n > 0 {
+			return fmt.Errorf("%d of its images are not at the target, and their sources have them: the run of a "+
+				"shard has not copied them; --on-missing skip-bundle publishes the catalog without their bundles", n)
+		}
 		if len(out) == len(c.bundles) {
 			return fmt.Errorf("all its bundles lack images: %s", summary(out))
 		}
@@ -92,8 +97,7 @@ func (r *run) settleCatalog(ctx context.Context, c *catalog) error {
 			return fmt.Errorf("without bundles that lack images: %w", err)
 		}
 		for _, l := range out {
-			r.problem(Warning, c.op.Catalog.Name(), "", "bundle %s of package %s is taken out: %s", l.Bundle, l.Package,
-				l.because())
+			r.problem(Warning, c.op.Catalog.Name(), "", "%s", l.text())
 		}
 		c.account.LeftOut, c.asIs = out, false
 	}
@@ -107,6 +111,10 @@ func (r *run) publishing() string {
 		return "packed"
 	}
 	return "published"
+}
+
+func (l LeftOut) text() string {
+	return fmt.Sprintf("bundle %s of package %s is taken out: %s", l.Bundle, l.Package, l.because())
 }
 
 func (l LeftOut) because() string {

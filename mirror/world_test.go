@@ -22,6 +22,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/internal/blobcache"
 	"github.com/operator-bindery/bindery/internal/indeximage"
 	"github.com/operator-bindery/bindery/internal/mirrortest"
 	"github.com/operator-bindery/bindery/internal/testregistry"
@@ -103,8 +104,10 @@ func (w *world) runContext(ctx context.Context, mode mirror.Mode, changes ...fun
 	skip := true
 	from := images.Registry{SkipTLSVerify: &skip, PlainHTTP: true, RegistriesConf: w.conf}
 	temp := w.TempDir()
+	manifests, err := blobcache.Open(filepath.Join(temp, "manifests"), blobcache.Options{MaxBlob: 64 << 10})
+	w.fatal(err)
 	client, err := images.NewClient(images.ClientOptions{Registry: from, Temp: temp, AnyPlatform: true, Retries: 2,
-		Backoff: time.Millisecond})
+		Backoff: time.Millisecond, Cache: manifests})
 	w.fatal(err)
 	defer client.Close()
 	uploads, err := images.NewUploadStore(filepath.Join(w.dir, "uploads"))
@@ -157,6 +160,11 @@ func (w *world) incomplete(mode mirror.Mode, changes ...func(*mirror.Options)) *
 	var lacks *mirror.IncompleteError
 	if !errors.As(err, &lacks) {
 		w.Fatalf("got %v, expected an IncompleteError", err)
+	}
+	// Without the log this is all that a user sees.
+	if n := slices.IndexFunc(a.Images, func(i mirror.ImageAccount) bool { return i.Status == mirror.Failed }); n >= 0 &&
+		!strings.Contains(err.Error(), strings.TrimPrefix(a.Images[n].Source, "docker://")+": ") {
+		w.Errorf("%v: it does not name %s", err, a.Images[n].Source)
 	}
 	return a
 }

@@ -46,18 +46,20 @@ func TestMachineHints(t *testing.T) {
 		"too many files": {file("/out", syscall.EMFILE), "ulimit -n"},
 		"a port in use": {&net.OpError{Op: "listen", Err: os.NewSyscallError("bind", syscall.EADDRINUSE)},
 			"choose another port"},
-		"no TMPDIR":          {file(temporary, syscall.ENOENT), "TMPDIR must name a directory that exists"},
+		"a file in TMPDIR":   {file(temporary, syscall.ENOENT), ""},
 		"a relative path":    {file("catalgo", syscall.ENOENT), "paths start at the working directory"},
 		"an absolute path":   {file("/nosuch", syscall.ENOENT), ""},
 		"a directory beside": {file(os.TempDir()+"x", syscall.EROFS), "choose an output"},
 		"no such host": {dial(&net.DNSError{Name: "registry.example.com", IsNotFound: true}),
 			"check the name of the host"},
-		"nothing listens":          {dial(syscall.ECONNREFUSED), "check host and port"},
-		"a timeout":                {dial(os.ErrDeadlineExceeded), "raise --timeout or --retries"},
-		"not found":                {answer(http.StatusNotFound), "check the repository and the tag"},
-		"denied":                   {answer(http.StatusForbidden), "the registry denies it"},
-		"too many requests":        {answer(http.StatusTooManyRequests), "log in, wait, or lower --jobs"},
-		"the registry failed":      {answer(http.StatusBadGateway), "the registry failed"},
+		"nothing listens":     {dial(syscall.ECONNREFUSED), "check host and port"},
+		"a timeout":           {dial(os.ErrDeadlineExceeded), "raise --timeout or --retries"},
+		"not found":           {answer(http.StatusNotFound), "check the repository and the tag"},
+		"denied":              {answer(http.StatusForbidden), "the registry denies it"},
+		"too many requests":   {answer(http.StatusTooManyRequests), "log in, wait, or lower --jobs"},
+		"the registry failed": {answer(http.StatusBadGateway), "the registry failed"},
+		"the registry is full": {fmt.Errorf("push: %w: %w", fault.ErrRegistry,
+			&images.StatusError{Status: http.StatusInternalServerError, NoSpace: true}), "make room"},
 		"another answer":           {answer(http.StatusTeapot), ""},
 		"damaged":                  {fmt.Errorf("layer: %w", fault.ErrIntegrity), "\"cache prune --all\" removes"},
 		"too large":                {fmt.Errorf("layer: %w", fault.ErrLimit), "docs/explain/security.md"},
@@ -80,5 +82,14 @@ func TestMachineHints(t *testing.T) {
 	p := &program{line: cmdline.Line{Path: []*cli.Command{{Name: "validate"}}}}
 	if hint := p.machineHint(&declcfg.ValidationError{}); hint != "" {
 		t.Errorf("validate refers to itself: %q", hint)
+	}
+}
+
+// Where there is no directory for temporary files, that is the advice; not where another file in it is missing.
+func TestHintOfMissingTMPDIR(t *testing.T) {
+	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "none"))
+	got := localHint(&fs.PathError{Op: "open", Path: filepath.Join(os.TempDir(), "x"), Err: syscall.ENOENT})
+	if got != "TMPDIR must name a directory that exists" {
+		t.Error(got)
 	}
 }

@@ -312,12 +312,8 @@ func (w *Writer) settle() error {
 // written explains an error of writing.
 func (w *Writer) written(err error) error {
 	if err != nil && (errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)) {
-		var sum int64
-		for _, s := range w.segments {
-			sum += s.bytes()
-		}
-		return fmt.Errorf("no space is left in %s: %d bytes of the archive are written and stay, the next run goes on "+
-			"behind them: %w", w.dir, sum, err)
+		return fmt.Errorf("no space is left in %s: what is written of the archive stays, and the next run goes on "+
+			"behind it: %w", w.dir, err)
 	}
 	return err
 }
