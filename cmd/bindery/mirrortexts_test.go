@@ -60,6 +60,8 @@ func TestMirrorMistakes(t *testing.T) {
 	}{
 		{"mirror run -c delete.yaml --workspace w TARGET", 1, `hint: "mirror delete" takes this kind of configuration`},
 		{"mirror delete -c imageset.yaml TARGET", 1, "delete wants kind: DeleteImageSetConfiguration"},
+		{"oc-mirror -c none.yaml --src-creds name:secret file://media", 1,
+			"--src-creds is not used: credentials are read from --authfile"},
 		{"mirror delete -c none.yaml TARGET", 1, "hint: -c FILE names a DeleteImageSetConfiguration\n"},
 		{"mirror run -c empty.yaml --workspace w TARGET", 1,
 			"error: no images to copy: the image set names no operators and no additional images\n"},

@@ -119,6 +119,12 @@ func (p *program) ocMirrorLog(c *cli.Context) error {
 		return cmdline.Usagef("--v1 is not supported: this is oc-mirror v2")
 	}
 	p.log = cmdline.NewLogger(p.stderr, p.logFormat(""), level)
+	for _, name := range ocMirrorCredentials {
+		if c.IsSet(name) {
+			p.log.Warn("--" + name + " is not used: credentials are read from --authfile, or from the files of podman " +
+				"and docker")
+		}
+	}
 	return nil
 }
 
@@ -173,10 +179,10 @@ func ocMirrorDestination(c *cli.Context) (a mirrorArgs, err error) {
 }
 
 // ocMirrorRegistry is the configuration of one end.
-func ocMirrorRegistry(c *cli.Context, verify string) images.Registry {
+func ocMirrorRegistry(c *cli.Context, side string) images.Registry {
 	r := images.Registry{AuthFile: c.String("authfile"), RegistriesDir: c.String("registries.d"),
-		UserAgent: "bindery/" + strings.TrimPrefix(c.App.Version, "v")}
-	if !c.Bool(verify) {
+		CertDir: c.String(side + "-cert-dir"), UserAgent: "bindery/" + strings.TrimPrefix(c.App.Version, "v")}
+	if !c.Bool(side + "-tls-verify") {
 		skip := true
 		r.SkipTLSVerify, r.PlainHTTP = &skip, true
 	}
@@ -261,7 +267,7 @@ func (p *program) ocMirrorRun(c *cli.Context) (err error) {
 
 // ocMirrorClients creates the clients that read.
 func (p *program) ocMirrorClients(c *cli.Context, o *mirror.Options) error {
-	client := images.ClientOptions{Registry: ocMirrorRegistry(c, "src-tls-verify"), Retries: c.Int("retry-times"),
+	client := images.ClientOptions{Registry: ocMirrorRegistry(c, "src"), Retries: c.Int("retry-times"),
 		AnyPlatform: true, Events: p.warnEvent, PolicyFile: c.String("policy")}
 	if !c.Bool("secure-policy") && client.PolicyFile == "" {
 		client.NoPolicy = true
@@ -294,7 +300,7 @@ func (p *program) ocMirrorClients(c *cli.Context, o *mirror.Options) error {
 }
 
 func (p *program) ocMirrorRemote(c *cli.Context, uploads images.Uploads) (*images.Remote, error) {
-	remote, err := images.NewRemote(c.Context, images.RemoteOptions{Registry: ocMirrorRegistry(c, "dest-tls-verify"),
+	remote, err := images.NewRemote(c.Context, images.RemoteOptions{Registry: ocMirrorRegistry(c, "dest"),
 		Retries: c.Int("retry-times"), Backoff: c.Duration("retry-delay"), Uploads: uploads, Events: p.warnEvent})
 	if err == nil {
 		p.atEnd = append(p.atEnd, func(bool) error { return remote.Close() })

@@ -6,6 +6,10 @@ import (
 	"github.com/operator-bindery/bindery/mirror"
 )
 
+// ocMirrorCredentials are flags with credentials. Other processes of the machine see them, so that they are not used.
+var ocMirrorCredentials = []string{"src-creds", "dest-creds", "src-username", "src-password", "dest-username",
+	"dest-password", "src-registry-token", "dest-registry-token"}
+
 // ocMirrorCommonFlags are those of all commands of oc-mirror.
 func ocMirrorCommonFlags() []cli.Flag {
 	ignored := func(names ...string) []cli.Flag {
@@ -35,9 +39,12 @@ func ocMirrorCommonFlags() []cli.Flag {
 		&cli.BoolFlag{Name: "v1", Hidden: true},
 		&cli.BoolFlag{Name: "force", Hidden: true},
 		&cli.BoolFlag{Name: "ignore-release-signature", Hidden: true},
-	}, ignored("rootless-storage-path", "cpu-prof", "mem-prof", "src-creds", "dest-creds", "src-username",
-		"src-password", "dest-username", "dest-password", "src-cert-dir", "dest-cert-dir", "src-registry-token",
-		"dest-registry-token"))
+		&cli.StringFlag{Name: "src-cert-dir", Hidden: true},
+		&cli.StringFlag{Name: "dest-cert-dir", Hidden: true},
+		&cli.BoolFlag{Name: "src-no-creds", Hidden: true},
+		&cli.BoolFlag{Name: "dest-no-creds", Hidden: true},
+	}, ignored(ocMirrorCredentials...), ignored("rootless-storage-path", "cpu-prof", "mem-prof", "src-daemon-host",
+		"dest-daemon-host", "src-shared-blob-dir", "dest-shared-blob-dir"))
 }
 
 func ocMirrorRunFlags() []cli.Flag {
