@@ -26,8 +26,7 @@ func labelErrors(name string) []string {
 	if len(errs) == 0 && !labelPattern.MatchString(name) {
 		errs = append(errs,
 			"a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start "+
-				"and end with"+
-				" an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is "+
+				"and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is "+
 				"'[a-z0-9]([-a-z0-9]*[a-z0-9])?')")
 	}
 	return errs

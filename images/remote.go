@@ -143,7 +143,7 @@ func (r *Remote) Repositories(ctx context.Context, host string) ([]string, error
 	return found, redact.Error(err)
 }
 
-// Ping asks a registry HOST[:PORT] whether it is one and accepts the credentials.
-func (r *Remote) Ping(ctx context.Context, host string) error {
-	return redact.Error(r.remote.Ping(ctx, host))
+// Ping asks the registry of HOST[:PORT][/PATH] whether it is one and accepts the credentials for that path.
+func (r *Remote) Ping(ctx context.Context, at string) error {
+	return redact.Error(r.remote.Ping(ctx, at))
 }

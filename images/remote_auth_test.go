@@ -79,3 +79,28 @@ func TestRemoteTokens(t *testing.T) {
 		t.Errorf("%v", asked)
 	}
 }
+
+// Credentials for a part of a registry are those of what is there, also when the registry is asked whether it is one.
+func TestPingWithCredentialsOfAPath(t *testing.T) {
+	reg := testregistry.New(t)
+	reg.Interfere(func(w http.ResponseWriter, r *http.Request) bool {
+		if _, secret, _ := r.BasicAuth(); secret != canary {
+			w.Header().Set("WWW-Authenticate", "Basic realm=r")
+			w.WriteHeader(http.StatusUnauthorized)
+			return true
+		}
+		return false
+	})
+	o := insecure()
+	o.AuthFile = authFileFor(t, reg.Host()+"/olm")
+	remote, err := NewRemote(t.Context(), RemoteOptions{Registry: o, Temp: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer remote.Close()
+	for at, accepted := range map[string]bool{"": false, "/other": false, "/olm": true, "/olm/prod": true} {
+		if err := remote.Ping(t.Context(), reg.Host()+at); accepted != (err == nil) {
+			t.Errorf("%q: %v", at, err)
+		}
+	}
+}

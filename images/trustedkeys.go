@@ -46,9 +46,8 @@ func (a *admission) judgeKeys(ctx context.Context, e *evidence) (refusal *Policy
 		}
 	}
 	if reader == nil {
-		return &PolicyError{Err: fmt.Errorf("an image of %s has no signature that a trusted key could verify: it "+
-			"can be "+
-			"in a registry or an OCI layout", a.ref.Transport().Name())}, nil
+		return &PolicyError{Err: fmt.Errorf("an image of %s has no signature that a trusted key could verify: it can "+
+			"be in a registry or an OCI layout", a.ref.Transport().Name())}, nil
 	}
 	o := signature.VerifyOptions{Keys: a.client.o.TrustedKeys}
 	if named := a.ref.DockerReference(); named != nil {

@@ -138,7 +138,8 @@ func (p Problem) String() string {
 	return text
 }
 
-// RepositoryBytes is what would be sent to a repository. Blobs that several of them get are counted once.
+// RepositoryBytes is the size of what would be sent to a repository or deleted from it, where blobs that several of
+// them have are counted once, or of what it has.
 type RepositoryBytes struct {
 	Name  string `json:"name"`
 	Bytes int64  `json:"bytes"`

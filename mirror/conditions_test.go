@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -35,6 +36,11 @@ func TestPlatforms(t *testing.T) {
 		a := v.incomplete(mirror.ToMirror)
 		if n := len(a.Catalogs[0].LeftOut); n == 0 {
 			t.Error("no bundle is left out")
+		}
+		advised := slices.DeleteFunc(a.Problems,
+			func(p mirror.Problem) bool { return !strings.Contains(p.Hint, "--sparse trim") })
+		if len(advised) != 1 {
+			t.Errorf("%d problems advise on the platforms", len(advised))
 		}
 		v.servable()
 		v.set = every
@@ -173,24 +179,6 @@ func TestShards(t *testing.T) {
 		w.same(want)
 		w.servable()
 	}
-}
-
-// A shard that did not run leaves its bundles out of what is published, until it has run.
-func TestPublishWithoutAShard(t *testing.T) {
-	w := newWorld(t, large)
-	shard := func(n int) func(*mirror.Options) {
-		return func(o *mirror.Options) { o.Shard = mirror.Shard{Index: n, Count: 3} }
-	}
-	publish := func(o *mirror.Options) { o.PublishOnly, o.OnMissing = true, mirror.FailMissing }
-	w.must(mirror.ToMirror, shard(1))
-	w.must(mirror.ToMirror, shard(3))
-	w.incomplete(mirror.ToMirror, publish)
-	if w.target.Manifest("to/synthetic/catalog", "v1") != nil {
-		t.Error("published")
-	}
-	w.must(mirror.ToMirror, shard(2))
-	w.must(mirror.ToMirror, publish)
-	w.servable()
 }
 
 // Targets that lack something end up with the same images.

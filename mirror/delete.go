@@ -69,7 +69,7 @@ func (r *run) signaturesOf(ctx context.Context, i DeleteItem) ([]DeleteItem, err
 	if err != nil {
 		return nil, err
 	}
-	top, err := to.Head(ctx, ref.Tag)
+	top, err := to.Head(ctx, pulledBy(ref))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -96,15 +96,40 @@ func (r *run) signaturesOf(ctx context.Context, i DeleteItem) ([]DeleteItem, err
 			out = append(out, DeleteItem{source.Repository() + ":" + tag, "docker://" + ref.Repository() + ":" + tag,
 				i.Type})
 		}
+		list := imageset.DigestTag(d.Digest) // of referrers, where a registry has no API for them
+		if list == ref.Tag {
+			continue
+		}
+		if is, err := to.Head(ctx, list); err == nil && is.Digest != d.Digest {
+			out = append(out, DeleteItem{source.Repository() + ":" + list, "docker://" + ref.Repository() + ":" + list,
+				i.Type})
+		}
 	}
 	return out, nil
+}
+
+// DeletionOptions configure [Delete].
+type DeletionOptions struct {
+	Remote *images.Remote
+	// DryRun looks for the images and measures them, and deletes nothing.
+	DryRun bool
+	// Done, unless nil, is called after each image.
+	Done func(Deleted)
+}
+
+// Deletion is what [Delete] did.
+type Deletion struct {
+	Images []Deleted `json:"images"`
+	// Repositories has the size of the images that would be deleted from each repository; only in dry runs. The
+	// garbage collection of the registry frees less if other images have the same blobs.
+	Repositories []RepositoryBytes `json:"repositories,omitempty"`
 }
 
 // Deleted is what became of an image to delete.
 type Deleted struct {
 	DeleteItem
 	Digest digest.Digest `json:"digest,omitempty"`
-	// Status is deleted, absent, kept or failed.
+	// Status is deleted, absent, kept or failed; planned in a dry run, where it would be deleted.
 	Status string `json:"status"`
 	Error  string `json:"error,omitempty"`
 }
@@ -116,8 +141,7 @@ type Deleted struct {
 //
 // An item that is not below the target makes the whole list an error, before anything is deleted. The error
 // [images.ErrNoDelete] ends the work; others are in the result, and joined.
-func Delete(ctx context.Context, list *DeleteList, target imageset.Target, remote *images.Remote,
-	done func(Deleted)) (all []Deleted, err error) {
+func Delete(ctx context.Context, list *DeleteList, target imageset.Target, o DeletionOptions) (*Deletion, error) {
 	prefix := "docker://" + target.String() + "/"
 	var outside []error
 	for _, i := range list.Items {
@@ -128,30 +152,37 @@ func Delete(ctx context.Context, list *DeleteList, target imageset.Target, remot
 	if len(outside) > 0 {
 		return nil, errOutside{errors.Join(outside...)}
 	}
-	d := &deletion{remote: remote, gone: map[string]bool{}}
+	if err := o.Remote.Ping(ctx, target.String()); err != nil {
+		return nil, err // it names the registry
+	}
+	d := &deletion{DeletionOptions: o, gone: map[string]bool{}}
 	if err := d.keep(ctx, list.Kept); err != nil {
 		return nil, err
 	}
+	out := &Deletion{Images: []Deleted{}}
 	var errs []error
 	for _, i := range list.Items {
 		one := Deleted{DeleteItem: i}
 		err := d.delete(ctx, i, &one)
 		if ctx.Err() != nil {
-			return all, context.Cause(ctx)
+			return out, context.Cause(ctx)
 		}
 		if err != nil {
 			one.Status, one.Error = "failed", err.Error()
 			errs = append(errs, fmt.Errorf("%s: %w", i.Reference, err))
 		}
-		all = append(all, one)
-		if done != nil {
-			done(one)
+		out.Images = append(out.Images, one)
+		if o.Done != nil {
+			o.Done(one)
 		}
 		if errors.Is(err, images.ErrNoDelete) {
-			return all, fmt.Errorf("%s: %w", target.Host, err)
+			return out, fmt.Errorf("%s: %w", target.Host, err)
 		}
 	}
-	return all, errors.Join(errs...)
+	if o.DryRun {
+		out.Repositories = d.weights.repositories()
+	}
+	return out, errors.Join(errs...)
 }
 
 // errOutside is the error about items of another target.
@@ -170,9 +201,10 @@ func absent(err error) bool {
 
 // deletion is one call of [Delete].
 type deletion struct {
-	remote *images.Remote
-	kept   map[string]bool // REPOSITORY@DIGEST of images to keep, with the entries of indexes
-	gone   map[string]bool
+	DeletionOptions
+	kept    map[string]bool // REPOSITORY@DIGEST of images to keep, with the entries of indexes
+	gone    map[string]bool
+	weights weights // in a dry run
 }
 
 // keep finds out which manifests must stay.
@@ -183,11 +215,11 @@ func (d *deletion) keep(ctx context.Context, kept []KeptItem) error {
 		if err != nil {
 			return err
 		}
-		at, err := d.remote.Repository(ref.Repository())
+		at, err := d.Remote.Repository(ref.Repository())
 		if err != nil {
 			return err
 		}
-		top, err := at.Head(ctx, ref.Tag)
+		top, err := at.Head(ctx, pulledBy(ref))
 		if absent(err) {
 			continue
 		}
@@ -210,23 +242,52 @@ func (d *deletion) delete(ctx context.Context, i DeleteItem, out *Deleted) error
 	if err != nil {
 		return err
 	}
-	at, err := d.remote.Repository(ref.Repository())
+	at, err := d.Remote.Repository(ref.Repository())
 	if err != nil {
 		return err
 	}
-	top, err := at.Head(ctx, ref.Tag)
+	out.Status = "absent"
+	name := pulledBy(ref)
+	err = d.deleteManifest(ctx, at, ref.Repository(), name, out)
+	if err != nil || name == ref.Tag || ref.Tag == "" || out.Status == "kept" {
+		return err
+	}
+	// The tag of an image that is named by digest may have the list of what is attached to it instead.
+	var list Deleted
+	err = d.deleteManifest(ctx, at, ref.Repository(), ref.Tag, &list)
+	if out.Status == "absent" && list.Status != "" {
+		out.Status, out.Digest = list.Status, list.Digest
+	}
+	return err
+}
+
+// deleteManifest deletes what a tag or digest stands for, with the entries of an index. Where there is nothing it leaves
+// the status as it is.
+func (d *deletion) deleteManifest(ctx context.Context, at *images.RemoteRepository, repository, tag string,
+	out *Deleted) error {
+	top, err := at.Head(ctx, tag)
 	if absent(err) {
-		out.Status = "absent"
 		return nil
 	}
 	if err != nil {
 		return err
 	}
+	name := repository + "@" + top.Digest.String()
+	if d.gone[name] {
+		return nil
+	}
 	out.Digest = top.Digest
-	name := ref.Repository() + "@" + top.Digest.String()
 	if d.kept[name] {
 		out.Status, out.Error = "kept", "an image that stays is the same manifest under another tag"
 		return nil
+	}
+	if d.DryRun {
+		out.Status = "planned"
+		sizes, err := measure(ctx, at, top, nil)
+		if err == nil {
+			d.weights.add(repository, sizes.blobs)
+		}
+		return err
 	}
 	children, err := entries(ctx, at, top)
 	if err != nil {
@@ -244,7 +305,7 @@ func (d *deletion) delete(ctx context.Context, i DeleteItem, out *Deleted) error
 		return fmt.Errorf("its entries stay, since other tags cannot be read: %w", err)
 	}
 	for _, child := range children {
-		name := ref.Repository() + "@" + child.String()
+		name := repository + "@" + child.String()
 		if used[child] || d.kept[name] {
 			continue
 		}

@@ -60,6 +60,9 @@ func ListDeletions(ctx context.Context, o DeleteOptions) (_ *DeleteList, problem
 	r := &run{o: o.Options, log: logger{o.Log}, account: &Account{}}
 	r.to = remoteTarget{r}
 	defer func() { err = errors.Join(err, r.close()) }()
+	if err := o.Remote.Ping(ctx, o.Target.String()); err != nil {
+		return nil, nil, err // it names the registry
+	}
 	rec, err := readRecord(o.Workspace, o.Target)
 	if err != nil {
 		return nil, nil, err

@@ -106,24 +106,8 @@ func (r *run) survey(ctx context.Context, i *item) (err error) {
 	}
 	i.state.digest, i.state.top, i.state.kept = from.top.Digest, from.top, sizes.instances
 	i.account.Digest, i.account.Bytes, i.account.Status = from.top.Digest, sizes.bytes(), Planned
-	r.weigh(i.destination.Repository(), sizes.blobs)
+	r.weights.add(i.destination.Repository(), sizes.blobs)
 	return nil
-}
-
-// weigh adds what would be sent to a repository. A blob that several repositories get counts once in the total: the
-// target mounts it, and a medium has it once.
-func (r *run) weigh(repository string, blobs map[digest.Digest]int64) {
-	r.weights.Lock()
-	defer r.weights.Unlock()
-	if r.weights.of == nil {
-		r.weights.of, r.weights.seen = map[string]int64{}, map[digest.Digest]bool{}
-	}
-	for d, size := range blobs {
-		if !r.weights.seen[d] {
-			r.weights.seen[d] = true
-			r.weights.of[repository] += size
-		}
-	}
 }
 
 // weights are the bytes that a dry run finds, by repository.
@@ -133,11 +117,30 @@ type weights struct {
 	seen map[digest.Digest]bool
 }
 
+// add adds the blobs of an image to a repository. A blob that several repositories have counts once in the total: the
+// target mounts it, and a medium has it once.
+func (w *weights) add(repository string, blobs map[digest.Digest]int64) {
+	w.Lock()
+	defer w.Unlock()
+	if w.of == nil {
+		w.of, w.seen = map[string]int64{}, map[digest.Digest]bool{}
+	}
+	for d, size := range blobs {
+		if !w.seen[d] {
+			w.seen[d] = true
+			w.of[repository] += size
+		}
+	}
+}
+
 // repositories lists the bytes by repository.
-func (w *weights) repositories() []RepositoryBytes {
+func (w *weights) repositories() []RepositoryBytes { return ByRepository(w.of) }
+
+// ByRepository lists sizes by the names of repositories, sorted.
+func ByRepository(of map[string]int64) []RepositoryBytes {
 	out := []RepositoryBytes{}
-	for _, name := range slices.Sorted(maps.Keys(w.of)) {
-		out = append(out, RepositoryBytes{name, w.of[name]})
+	for _, name := range slices.Sorted(maps.Keys(of)) {
+		out = append(out, RepositoryBytes{name, of[name]})
 	}
 	return out
 }

@@ -3,6 +3,7 @@ package mirror
 import (
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
@@ -22,8 +23,15 @@ type item struct {
 	all       bool // some entry asks for all platforms
 	users     []user
 
+	waiting bool // it is not at the target, and its source has it; only when catalogs are published
+
 	account ImageAccount
 	state   *itemState
+	// there is what the target has under the name of the image, when it was asked.
+	there  v1.Descriptor
+	asked  bool
+	asking sync.Mutex // guards there and asked
+	moving *moving
 }
 
 // user is a bundle that names an image.
@@ -44,6 +52,18 @@ func (i *item) byDigest() bool { return i.source.Digest != "" }
 
 // name is how messages name the image.
 func (i *item) name() string { return i.source.Name() }
+
+// pulledBy is the name by which an image at a mirror is pulled: its digest if it is named by one. At a registry without
+// the referrers API the tag sha256-HEX may have the list of what is attached to the image, and not the image.
+func pulledBy(at imageset.Ref) string {
+	if at.Digest != "" {
+		return at.Digest.String()
+	}
+	if d := digest.Digest(strings.Replace(at.Tag, "-", ":", 1)); d.Validate() == nil {
+		return d.String()
+	}
+	return at.Tag
+}
 
 func (i *item) failed() bool { return i.account.Status == Failed || i.account.Status == Skipped }
 
@@ -98,8 +118,8 @@ func (s *items) sorted() []*item {
 }
 
 // begin fills in what the account of an image has before it is copied.
-func (i *item) begin() {
-	i.state = &itemState{digest: i.source.Digest}
+func (i *item) begin(count *tally) {
+	i.state, i.moving = &itemState{digest: i.source.Digest}, count.image()
 	i.account = ImageAccount{Source: i.source.String(), Destination: i.destination.String(), Kind: i.kind,
 		Digest: i.source.Digest, Status: Skipped}
 	var packages, bundles []string

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/opencontainers/go-digest"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/mirror/stock"
@@ -72,8 +73,46 @@ func (r *run) lookFor(ctx context.Context, list []*item) (err error) {
 			}
 			r.progress.add(func(e *Event) { e.Images++ })
 		}})
-	if err != nil || r.o.Mode != ToDisk {
+	switch {
+	case err != nil:
 		return err
+	case r.o.Mode == ToDisk:
+		return r.addMissing(ctx, list)
+	case r.unfinished:
+		return r.lookAtSources(ctx, list)
 	}
-	return r.addMissing(ctx, list)
+	return nil
+}
+
+// lookAtSources finds out which of the images that are not at the target their sources have: a run that has not ended
+// copies them, and their bundles are not to be left out.
+func (r *run) lookAtSources(ctx context.Context, list []*item) error {
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(r.o.Jobs)
+	for _, i := range list {
+		if i.account.Status != Failed || i.kind == Additional {
+			continue
+		}
+		g.Go(func() error {
+			if from, err := r.from.open(gctx, i); err == nil {
+				i.waiting = true
+				return from.close()
+			}
+			return context.Cause(ctx)
+		})
+	}
+	return g.Wait()
+}
+
+// waiting counts the images of a catalog that are not at the target and that their sources have.
+func (c *catalog) waiting() int {
+	found := map[*item]bool{}
+	for n := range c.bundles {
+		for _, i := range c.bundles[n].images {
+			if i.waiting {
+				found[i] = true
+			}
+		}
+	}
+	return len(found)
 }

@@ -4,14 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"sync"
 	"syscall"
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images/referrers"
-	"github.com/operator-bindery/bindery/internal/transfer"
 )
 
 // measured is what an image consists of.
@@ -60,35 +58,6 @@ func measure(ctx context.Context, from referrers.Reader, top v1.Descriptor,
 		}
 	}
 	return m, nil
-}
-
-// moved adds the bytes of transfers to the progress.
-type moved struct {
-	mu       sync.Mutex
-	progress *progress
-	done     map[digest.Digest]int64
-}
-
-func (m *moved) event(e transfer.Event) {
-	m.mu.Lock()
-	if m.done == nil {
-		m.done = map[digest.Digest]int64{}
-	}
-	now := e.Done
-	switch e.Kind {
-	case transfer.EventBlobStart:
-		m.mu.Unlock()
-		m.progress.add(func(p *Event) { p.AllBytes += e.Size })
-		return
-	case transfer.EventBlobDone, transfer.EventBlobReused, transfer.EventBlobMounted:
-		now = e.Size
-	}
-	more := now - m.done[e.Blob]
-	m.done[e.Blob] = now
-	m.mu.Unlock()
-	if more > 0 {
-		m.progress.add(func(p *Event) { p.Bytes += more })
-	}
 }
 
 // diskFull tells whether this machine has no more space.

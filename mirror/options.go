@@ -52,7 +52,8 @@ type Options struct {
 	// Workspace has what a run leaves for the next one, and the files for clusters.
 	Workspace *Workspace
 
-	// Images reads the images of the set. It should have no cache: every image is read once.
+	// Images reads the images of the set. Every image is read once, so its cache should only keep manifests, which are
+	// read twice.
 	Images *images.Client
 	// Remote writes to the target.
 	Remote *images.Remote
@@ -69,7 +70,8 @@ type Options struct {
 	With referrers.Kinds
 	// Sign are written beside each rebuilt catalog.
 	Sign []referrers.Attachment
-	// OnMissing is SkipBundle if empty.
+	// OnMissing is SkipBundle if empty; but PublishOnly then publishes no catalog of which sources have what the target
+	// lacks, as the run of a shard may not have ended.
 	OnMissing OnMissing
 	// PruneBlocked takes bundles that name blocked images out of their catalogs.
 	PruneBlocked bool
@@ -149,7 +151,10 @@ type Event struct {
 	Image  string
 	Status Status
 	Err    error
-	// Images and Bytes are what is done, of AllImages and AllBytes. AllBytes grows while manifests are read.
+	// Images and Bytes are what is done, of AllImages and AllBytes. Bytes are those of blobs that are moved, so that
+	// AllBytes shrinks where the destination turns out to have them. While Counting is set, manifests are being read,
+	// and AllBytes grows.
 	Images, AllImages int
 	Bytes, AllBytes   int64
+	Counting          bool
 }

@@ -78,6 +78,8 @@ func (r *run) put(ctx context.Context, c *catalog, from referrers.Reader, top v1
 		c.account.Published, c.account.Present = true, true
 		return nil
 	}
+	moves := r.tally.image()
+	defer moves.end()
 	_, err = referrers.CopyImage(ctx, from, to, top, referrers.ImageOptions{
 		Tag: dest.Tag, Jobs: r.o.Layers,
 		Before: func(ctx context.Context, image referrers.Image) error {
@@ -96,7 +98,7 @@ func (r *run) put(ctx context.Context, c *catalog, from referrers.Reader, top v1
 			}
 			return nil
 		},
-		Moved: (&moved{progress: &r.progress}).event,
+		Moved: moves.event,
 	})
 	if err != nil {
 		return err
@@ -136,7 +138,8 @@ func (r *run) publishAsIs(ctx context.Context, c *catalog) error {
 	dest := r.place().Catalog(c.op, false, "", c.account.FilterHash)
 	i := &item{source: source, destination: dest, onMedium: r.sourceOnMedium(c), kind: Catalog,
 		platforms: c.op.Platforms}
-	i.begin()
+	i.begin(&r.tally)
+	defer i.moving.end()
 	if err := r.copyItem(ctx, i); err != nil {
 		return err
 	}

@@ -33,10 +33,14 @@ type run struct {
 	state     *carried
 	work      *images.Workspace
 	progress  progress
+	tally     tally
 	problems  sync.Mutex // guards the problems of the account
 	weights   weights
 	troubles  troubles
 	lists     *tagLists // of the sources
+	// unfinished says that what is not at the target may be copied by runs that have not ended.
+	unfinished bool
+	sparse     sync.Once // advice about indexes that the target does not take
 }
 
 // Run mirrors an image set. The account is returned with every error that comes after the configuration was read. An
@@ -60,15 +64,17 @@ func (o Options) begin(ctx context.Context) (*run, error) {
 	if o.Jobs == 0 {
 		o.Jobs = 4
 	}
+	unfinished := o.OnMissing == "" && o.PublishOnly
 	if o.OnMissing == "" {
 		o.OnMissing = SkipBundle
 	}
 	if o.Base == "" {
 		o.Base = KeepBase
 	}
-	r := &run{o: o, log: logger{o.Log}, account: &Account{Mode: o.Mode, Config: o.Config, DryRun: o.DryRun,
-		Catalogs: []CatalogAccount{}, Images: []ImageAccount{}, Resources: []string{}, Problems: []Problem{}}}
-	r.progress.events = o.Events
+	r := &run{o: o, unfinished: unfinished, log: logger{o.Log}, account: &Account{Mode: o.Mode, Config: o.Config,
+		DryRun: o.DryRun, Catalogs: []CatalogAccount{}, Images: []ImageAccount{}, Resources: []string{},
+		Problems: []Problem{}}}
+	r.progress.events, r.tally.progress = o.Events, &r.progress
 	var err error
 	r.work, err = images.NewWorkspace(ctx, nil, o.Spec.Build.Dir)
 	return r, err
@@ -82,7 +88,7 @@ func (r *run) open(ctx context.Context) (err error) {
 	if r.o.Mode != ToDisk {
 		r.account.Destination = r.o.Target.String()
 		if !r.o.DryRun {
-			if err := r.o.Remote.Ping(ctx, r.o.Target.Host); err != nil {
+			if err := r.o.Remote.Ping(ctx, r.o.Target.String()); err != nil {
 				return err // it names the registry
 			}
 		}
@@ -216,24 +222,6 @@ func (r *run) note(p Problem) {
 	r.problems.Lock()
 	defer r.problems.Unlock()
 	r.account.Problems = append(r.account.Problems, p)
-}
-
-// progress counts what is done and reports it, one event at a time.
-type progress struct {
-	sync.Mutex
-	events func(Event)
-	Event
-}
-
-// add changes the sums and reports them.
-func (p *progress) add(change func(*Event)) {
-	p.Lock()
-	defer p.Unlock()
-	change(&p.Event)
-	if p.events != nil {
-		p.events(p.Event)
-	}
-	p.Image, p.Status, p.Err = "", "", nil
 }
 
 // readAll reads at most so many bytes; more are an error.

@@ -1,8 +1,10 @@
 package mirror_test
 
 import (
+	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/operator-bindery/bindery/internal/mirrortest"
 	"github.com/operator-bindery/bindery/internal/testregistry"
@@ -117,5 +119,40 @@ func TestAttachmentsTakeFewRequests(t *testing.T) {
 	// The shared image of a package is alone in its repository, and asked for all four tags.
 	if asked["referrers"] > 8 || asked["lists"] > 2*4*5 || asked["tags"] > signed+2*4*3 {
 		t.Errorf("%v for %d images with %d signatures", asked, len(w.source.Images), signed)
+	}
+}
+
+// The progress never has more than all of it, ends with all of it, and counts the bytes that are moved: those of a
+// second run are none.
+func TestProgress(t *testing.T) {
+	w := newWorld(t, small)
+	w.source.Interfere(func(_ http.ResponseWriter, q *http.Request) bool {
+		if strings.Contains(q.URL.Path, "/blobs/") {
+			time.Sleep(20 * time.Millisecond) // manifests are faster
+		}
+		return false
+	})
+	for _, mode := range []mirror.Mode{mirror.ToMirror, mirror.ToMirror, mirror.ToDisk, mirror.FromDisk} {
+		if mode == mirror.FromDisk {
+			w.newTarget()
+		}
+		var last mirror.Event
+		counted := false
+		a := w.must(mode, func(o *mirror.Options) {
+			o.Events = func(e mirror.Event) {
+				if e.Bytes > e.AllBytes || e.Images > e.AllImages || e.Bytes < last.Bytes {
+					t.Errorf("%s: %+v after %+v", mode, e, last)
+				}
+				counted = counted || !e.Counting && e.AllBytes > 0 && e.Images < len(w.source.Images)
+				last = e
+			}
+		})
+		if last.Bytes != last.AllBytes || last.Images != last.AllImages || last.Counting {
+			t.Errorf("%s ends with %+v", mode, last)
+		}
+		if sent := a.Totals.Sent; sent == 0 && last.Bytes != 0 || sent > 0 && last.Bytes == 0 ||
+			sent > 0 && mode != mirror.FromDisk && !counted {
+			t.Errorf("%s: %d bytes of %d sent; counted before the end: %v", mode, last.Bytes, sent, counted)
+		}
 	}
 }

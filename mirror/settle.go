@@ -83,6 +83,10 @@ func (r *run) settleCatalog(ctx context.Context, c *catalog) error {
 		if r.o.OnMissing == FailMissing {
 			return fmt.Errorf("%s of %s lack images: %s", itoa(len(out)), bundlesText(len(c.bundles)), summary(out))
 		}
+		if n := c.waiting(); n > 0 {
+			return fmt.Errorf("%d of its images are not at the target, and their sources have them: the run of a "+
+				"shard has not copied them; --on-missing skip-bundle publishes the catalog without their bundles", n)
+		}
 		if len(out) == len(c.bundles) {
 			return fmt.Errorf("all its bundles lack images: %s", summary(out))
 		}

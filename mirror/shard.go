@@ -166,7 +166,8 @@ func (g *groups) join(a, b int, most int64) {
 	g.parent[b], g.bytes[a], g.layers[b] = a, together, nil
 }
 
-// distribute gives each group to the shard that has least so far, the largest groups first.
+// distribute gives each group to the shard that then has least, the largest groups first: layers that a shard has
+// already do not count again.
 func (g *groups) distribute(count int) []int {
 	members := map[int][]int{}
 	for n := range g.list {
@@ -181,15 +182,30 @@ func (g *groups) distribute(count int) []int {
 		return cmp.Or(cmp.Compare(g.bytes[b], g.bytes[a]), cmp.Compare(members[a][0], members[b][0]))
 	})
 	load := make([]int64, count)
+	has := make(map[digest.Digest][]int) // the shards that have a layer
 	of := make([]int, len(g.list))
+	then := make([]int64, count)
 	for _, at := range order {
-		least := 0
 		for s := range load {
-			if load[s] < load[least] {
+			then[s] = load[s] + g.bytes[at]
+		}
+		for d := range g.layers[at] {
+			for _, s := range has[d] {
+				then[s] -= g.sizes[d]
+			}
+		}
+		least := 0
+		for s := range then {
+			if then[s] < then[least] {
 				least = s
 			}
 		}
-		load[least] += g.bytes[at]
+		load[least] = then[least]
+		for d := range g.layers[at] {
+			if !slices.Contains(has[d], least) {
+				has[d] = append(has[d], least)
+			}
+		}
 		for _, n := range members[at] {
 			of[n] = least
 		}

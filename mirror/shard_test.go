@@ -46,6 +46,48 @@ func TestDivide(t *testing.T) {
 	}
 }
 
+// Families that are larger than a shard are divided, and their layer is in few shards nevertheless.
+func TestDivideLargeFamilies(t *testing.T) {
+	var list []*item
+	var layers [][]v1.Descriptor
+	sizes := map[digest.Digest]int64{}
+	var total int64
+	add := func(name string, size int64) v1.Descriptor {
+		d := v1.Descriptor{Digest: digest.FromString(name), Size: size}
+		if sizes[d.Digest] == 0 {
+			sizes[d.Digest] = size
+			total += size
+		}
+		return d
+	}
+	for image := range 300 {
+		list = append(list, &item{})
+		layers = append(layers, []v1.Descriptor{add(fmt.Sprint("family", image%6), 1<<20),
+			add(fmt.Sprint("own", image), int64(20_000+image%3*240_000))})
+	}
+	for _, count := range []int{1, 3, 7} {
+		has := make([]map[digest.Digest]bool, count)
+		load := make([]int64, count)
+		var sum int64
+		for n, s := range divide(list, layers, count) {
+			if has[s] == nil {
+				has[s] = map[digest.Digest]bool{}
+			}
+			for _, l := range layers[n] {
+				if !has[s][l.Digest] {
+					has[s][l.Digest] = true
+					load[s] += l.Size
+					sum += l.Size
+				}
+			}
+		}
+		t.Logf("%d shards: %d bytes in all, %d in the largest, of %d", count, sum, slices.Max(load), total)
+		if sum > total*5/4 || slices.Max(load) > sum/int64(count)*5/4 {
+			t.Errorf("%d shards copy %d bytes of %d, the largest %d", count, sum, total, slices.Max(load))
+		}
+	}
+}
+
 // Images without layers that could be read are distributed, too.
 func TestDivideUnreadable(t *testing.T) {
 	list := make([]*item, 10)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"strings"
 
 	"github.com/opencontainers/go-digest"
@@ -25,10 +24,11 @@ func (r *run) transfer(ctx context.Context, list []*item) error {
 		return err
 	}
 	r.lists = newTagLists(list)
-	r.progress.add(func(e *Event) { e.AllImages = len(list) + r.toPublish() })
+	r.progress.add(func(e *Event) { e.AllImages, e.Counting = len(list)+r.toPublish(), true })
 	if err := r.skipCarried(ctx, list); err != nil {
 		return err
 	}
+	defer r.surveyAhead(ctx, list)()
 	for len(list) > 0 {
 		n := 1
 		for n < len(list) && list[n].kind == list[0].kind {
@@ -55,7 +55,9 @@ func (r *run) transferAll(ctx context.Context, list []*item) error {
 			continue
 		}
 		g.Go(func() error {
+			i.moving.begin()
 			err := r.copyItem(gctx, i)
+			i.moving.end()
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
@@ -65,6 +67,7 @@ func (r *run) transferAll(ctx context.Context, list []*item) error {
 			if err != nil {
 				i.fail(err)
 				r.log.warn(fmt.Sprintf("%s is not copied: %v", i.name(), err))
+				r.adviseSparse(err)
 			}
 			r.done(i, err)
 			if fatal(err) {
@@ -74,6 +77,19 @@ func (r *run) transferAll(ctx context.Context, list []*item) error {
 		})
 	}
 	return g.Wait()
+}
+
+// adviseSparse says once what to do about indexes that the target does not take.
+func (r *run) adviseSparse(err error) {
+	var sparse *referrers.SparseError
+	if !errors.As(err, &sparse) || sparse.Err == nil {
+		return
+	}
+	r.sparse.Do(func() {
+		r.problem(Warning, r.account.Destination, "mirror all platforms of such images, without \"platforms\" in the "+
+			"image set; --sparse trim writes an index of the platforms that are kept, for images that are not named "+
+			"by digest", "the registry takes no index without its images for other platforms")
+	})
 }
 
 // done reports an image that is done.
@@ -112,20 +128,9 @@ func (r *run) copyItem(ctx context.Context, i *item) (err error) {
 	if err != nil {
 		return err
 	}
-	there := v1.Descriptor{}
-	if r.writer == nil || i.byDigest() {
-		there, err = to.Head(ctx, i.destination.Tag)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("%s: %w", i.destination.Name(), err)
-		}
-	}
-	if i.byDigest() && there.Digest != "" && there.Digest != i.source.Digest &&
-		r.state.has(r.carriedKey(i, i.source.Digest)) {
-		// The tag may be the list of what is attached to the image.
-		there, err = to.Head(ctx, i.source.Digest.String())
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("%s: %w", i.destination.Name(), err)
-		}
+	there, err := r.askFor(ctx, to, i)
+	if err != nil {
+		return err
 	}
 	if i.byDigest() && there.Digest == i.source.Digest && r.settled(i, there) {
 		return nil
@@ -153,7 +158,7 @@ func (r *run) copyItem(ctx context.Context, i *item) (err error) {
 			attached, err = r.attach(ctx, r.lists.reader(i, from.Reader), to, image)
 			return err
 		},
-		Moved: (&moved{progress: &r.progress}).event,
+		Moved: i.moving.event,
 	})
 	if err != nil {
 		return err
@@ -230,7 +235,7 @@ func (r *run) carriedKey(i *item, d digest.Digest) string {
 // checkItems looks for what would go wrong later: images that fall together at the destination, blocked images.
 func (r *run) checkItems(list []*item) error {
 	for _, i := range list {
-		i.begin()
+		i.begin(&r.tally)
 		r.block(i)
 	}
 	var pairs []imageset.Pair

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"slices"
@@ -12,13 +11,13 @@ import (
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/indeximage"
 	"github.com/operator-bindery/bindery/mirror/filter"
 	"github.com/operator-bindery/bindery/mirror/imageset"
-	"github.com/operator-bindery/bindery/mirror/medium"
 	"github.com/operator-bindery/bindery/mirror/stock"
 	"github.com/operator-bindery/bindery/render"
 )
@@ -39,7 +38,11 @@ type VerifyOptions struct {
 	Policy *images.Client
 	// ManifestsOnly does not ask for blobs.
 	ManifestsOnly bool
-	Jobs          int
+	// DryRun reads manifests and asks for nothing else, for the sizes of what would be verified.
+	DryRun bool
+	Jobs   int
+	// Events, unless nil, receives the progress, from one goroutine at a time.
+	Events func(Event)
 }
 
 // Verification is what [Verify] has found.
@@ -50,6 +53,9 @@ type Verification struct {
 	LeftOut int `json:"leftOut,omitempty"`
 	// Faults are the images that lack something, sorted.
 	Faults []ImageFault `json:"faults"`
+	// Repositories are the sizes of the blobs that were looked for, or would be in a dry run.
+	Repositories []RepositoryBytes `json:"repositories,omitempty"`
+	DryRun       bool              `json:"dryRun,omitempty"`
 }
 
 // VerifiedCatalog is a catalog at the target.
@@ -90,13 +96,16 @@ var errAbsent = errors.New("the target has no such catalog")
 // Verify looks whether the catalogs at a target load, and whether every image that they name is there with all that it
 // consists of. Nothing is written. The error is about what cannot be asked; what is wrong is in the result.
 func Verify(ctx context.Context, o VerifyOptions) (*Verification, error) {
-	v := &Verification{Catalogs: []VerifiedCatalog{}, Faults: []ImageFault{}}
+	v := &Verification{Catalogs: []VerifiedCatalog{}, Faults: []ImageFault{}, DryRun: o.DryRun}
 	catalogs, all, err := o.expected()
 	if err != nil {
 		return nil, err
 	}
 	if len(catalogs) == 0 && len(all) == 0 {
 		return nil, ErrNoCatalog
+	}
+	if err := o.Remote.Ping(ctx, o.Target.String()); err != nil {
+		return nil, err // it names the registry
 	}
 	for _, ref := range catalogs {
 		one, err := o.catalog(ctx, ref, all)
@@ -105,7 +114,7 @@ func Verify(ctx context.Context, o VerifyOptions) (*Verification, error) {
 		}
 		if errors.Is(err, errAbsent) {
 			// Registries answer in the same way to those whom they do not know.
-			if err := o.Remote.Ping(ctx, o.Target.Host); err != nil {
+			if err := o.Remote.Ping(ctx, o.Target.String()); err != nil {
 				return nil, err
 			}
 		}
@@ -114,19 +123,26 @@ func Verify(ctx context.Context, o VerifyOptions) (*Verification, error) {
 		}
 		v.Catalogs = append(v.Catalogs, one)
 	}
+	progress := progress{events: o.Events}
+	progress.add(func(e *Event) { e.AllImages = len(all) })
 	faults := map[string][]string{}
 	at := func(name string) (stock.Repository, error) { return o.Remote.Repository(name) }
 	v.Summary, err = stock.Check(ctx, at, wantedOf(all), stock.CheckOptions{ManifestsOnly: o.ManifestsOnly,
-		Jobs: o.Jobs, Done: func(f stock.Finding) {
+		Sizes: o.DryRun, Jobs: o.Jobs, Done: func(f stock.Finding) {
+			progress.add(func(e *Event) { e.Images++ })
 			for _, p := range f.Problems {
-				name := f.Repository + ":" + f.Name
+				name := nameOf(f.Wanted)
 				faults[name] = append(faults[name], p.Error())
 			}
 		}})
 	if err != nil {
 		return nil, err
 	}
-	if err := o.askPolicy(ctx, all, faults); err != nil {
+	v.Repositories = ByRepository(v.Bytes)
+	if !o.DryRun {
+		err = o.askPolicy(ctx, all, faults)
+	}
+	if err != nil {
 		return nil, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(faults)) {
@@ -195,13 +211,20 @@ func (o *VerifyOptions) expected() ([]imageset.Ref, map[string]*expected, error)
 	return slices.Compact(catalogs), all, nil
 }
 
+// nameOf is the full name of an image.
+func nameOf(w stock.Wanted) string {
+	if digest.Digest(w.Name).Validate() == nil {
+		return w.Repository + "@" + w.Name
+	}
+	return w.Repository + ":" + w.Name
+}
+
 func expect(all map[string]*expected, to, from imageset.Ref, platforms []v1.Platform, by string) {
-	name := to.Repository() + ":" + to.Tag
-	e := all[name]
+	w := stock.Wanted{Repository: to.Repository(), Name: pulledBy(to), Digest: from.Digest, Platforms: platforms}
+	e := all[nameOf(w)]
 	if e == nil {
-		e = &expected{wanted: stock.Wanted{Repository: to.Repository(), Name: to.Tag, Digest: from.Digest,
-			Platforms: platforms}, source: from.Name()}
-		all[name] = e
+		e = &expected{wanted: w, source: from.Name()}
+		all[nameOf(w)] = e
 	}
 	if len(e.by) < 5 && !slices.Contains(e.by, by) {
 		e.by = append(e.by, by)
@@ -228,7 +251,8 @@ func (o *VerifyOptions) catalog(ctx context.Context, ref imageset.Ref,
 		return out, err
 	}
 	out.Digest = top.Digest
-	all[ref.Repository()+":"+name] = &expected{wanted: stock.Wanted{Repository: ref.Repository(), Name: name}}
+	w := stock.Wanted{Repository: ref.Repository(), Name: name}
+	all[nameOf(w)] = &expected{wanted: w}
 	c := &catalog{selects: imageset.Operator{Full: true}}
 	c.index, err = indeximage.Open(ctx, ref.Repository()+"@"+top.Digest.String(),
 		indeximage.Options{Render: o.Render})
@@ -258,117 +282,49 @@ func (o *VerifyOptions) catalog(ctx context.Context, ref imageset.Ref,
 	return out, errors.Join(errs...)
 }
 
-// askPolicy asks the policy about each image.
+// askPolicy asks the policy about each image, of an index that it does not accept as a whole about each entry that is
+// there.
 func (o *VerifyOptions) askPolicy(ctx context.Context, all map[string]*expected, faults map[string][]string) error {
 	if o.Policy == nil {
 		return nil
 	}
+	var ask []string
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		if len(faults[name]) > 0 {
-			continue
+		if len(faults[name]) == 0 {
+			ask = append(ask, name)
 		}
-		e := all[name]
-		image, err := o.Policy.Source(ctx, "docker://"+e.wanted.Repository+":"+e.wanted.Name)
-		if err == nil {
-			err = image.Close()
-		}
-		if ctx.Err() != nil {
+	}
+	refused := make([]error, len(ask))
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(max(o.Jobs, 1))
+	for n, name := range ask {
+		g.Go(func() error {
+			refused[n] = admitted(gctx, o.Policy, "docker://"+name)
 			return context.Cause(ctx)
-		}
-		if err != nil {
-			faults[name] = append(faults[name], err.Error())
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	for n, name := range ask {
+		if refused[n] != nil {
+			faults[name] = append(faults[name], refused[n].Error())
 		}
 	}
 	return nil
 }
 
-// VerifyMedium looks whether an archive is whole: every image with every blob, each with its digest. It reads all of
-// it.
-func VerifyMedium(ctx context.Context, dir string) (_ *Verification, err error) {
-	v := &Verification{Catalogs: []VerifiedCatalog{}, Faults: []ImageFault{}}
-	reader, err := medium.Open(ctx, dir, medium.ReadOptions{})
+// admitted returns the reason why the policy does not accept an image.
+func admitted(ctx context.Context, policy *images.Client, name string) (err error) {
+	image, err := policy.Source(ctx, name)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	defer func() { err = errors.Join(err, reader.Close()) }()
-	leftOut := map[digest.Digest]bool{}
-	list, err := reader.LeftOut(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, l := range list {
-		leftOut[l.Digest] = true
-	}
-	v.LeftOut = len(leftOut)
-	if about := reader.Contents(); about != nil {
-		for _, c := range about.Catalogs {
-			bundles := map[string]bool{}
-			for name, channels := range c.Packages {
-				for _, channel := range channels {
-					for _, bundle := range channel {
-						bundles[name+"/"+bundle] = true
-					}
-				}
-			}
-			v.Catalogs = append(v.Catalogs, VerifiedCatalog{Name: c.Path + ":" + c.Tag, Digest: c.Digest,
-				Packages: len(c.Packages), Bundles: len(bundles)})
+	defer func() { err = errors.Join(err, image.Close()) }()
+	for _, d := range image.Image.Instances {
+		if _, _, err := image.Manifest(ctx, d.Digest.String()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
 		}
 	}
-	check := func(name string) (stock.Repository, error) {
-		return &storedRepository{reader.Repository(name), reader, leftOut}, nil
-	}
-	images := func(yield func(stock.Wanted) bool) {
-		for _, path := range reader.Repositories() {
-			tags := reader.Tags(path)
-			for _, tag := range slices.Sorted(maps.Keys(tags)) {
-				if !yield(stock.Wanted{Repository: path, Name: tag}) {
-					return
-				}
-			}
-		}
-	}
-	v.Summary, err = stock.Check(ctx, check, images, stock.CheckOptions{Jobs: 2, Done: func(f stock.Finding) {
-		wrong := ImageFault{Image: f.Repository + ":" + f.Name}
-		for _, p := range f.Problems {
-			d := p.Digest
-			if d == "" {
-				d = reader.Tags(f.Repository)[f.Name]
-			}
-			if p.Kind != stock.AbsentManifest || !leftOut[d] {
-				wrong.Problems = append(wrong.Problems, p.Error())
-			}
-		}
-		if len(wrong.Problems) > 0 {
-			v.Faults = append(v.Faults, wrong)
-		}
-	}})
-	v.Wrong, v.Problems = len(v.Faults), 0
-	for _, f := range v.Faults {
-		v.Problems += len(f.Problems)
-	}
-	slices.SortFunc(v.Faults, func(a, b ImageFault) int { return strings.Compare(a.Image, b.Image) })
-	return v, err
-}
-
-// storedRepository is a repository on a medium whose blobs are read when they are requested. What the medium leaves out
-// counts as there.
-type storedRepository struct {
-	*medium.ReaderRepository
-	reader  *medium.Reader
-	leftOut map[digest.Digest]bool
-}
-
-func (s *storedRepository) HasBlob(ctx context.Context, d v1.Descriptor) (bool, error) {
-	if s.leftOut[d.Digest] && !s.reader.Has(d.Digest) {
-		return true, nil
-	}
-	r, err := s.Blob(ctx, d)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	_, err = io.Copy(io.Discard, r)
-	return err == nil, errors.Join(err, r.Close())
+	return nil
 }

@@ -57,7 +57,7 @@ func OpenWorkspace(dir string) (*Workspace, error) {
 	return &Workspace{dir, lock}, nil
 }
 
-// insideWorkspace returns the workspace that a directory is in.
+// insideWorkspace returns the workspace that a directory is in: one of this program, or of oc-mirror.
 func insideWorkspace(dir string) string {
 	full, err := filepath.Abs(dir)
 	if err != nil {
@@ -67,8 +67,10 @@ func insideWorkspace(dir string) string {
 		if filepath.Base(at) != workingDir {
 			continue
 		}
-		if _, err := os.Stat(filepath.Join(at, "cluster-resources")); err == nil {
-			return at
+		for _, has := range []string{lockDir, "cluster-resources", "operator-catalogs"} {
+			if _, err := os.Stat(filepath.Join(at, has)); err == nil {
+				return at
+			}
 		}
 	}
 	return ""

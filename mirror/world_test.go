@@ -22,6 +22,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/internal/blobcache"
 	"github.com/operator-bindery/bindery/internal/indeximage"
 	"github.com/operator-bindery/bindery/internal/mirrortest"
 	"github.com/operator-bindery/bindery/internal/testregistry"
@@ -103,8 +104,10 @@ func (w *world) runContext(ctx context.Context, mode mirror.Mode, changes ...fun
 	skip := true
 	from := images.Registry{SkipTLSVerify: &skip, PlainHTTP: true, RegistriesConf: w.conf}
 	temp := w.TempDir()
+	manifests, err := blobcache.Open(filepath.Join(temp, "manifests"), blobcache.Options{MaxBlob: 64 << 10})
+	w.fatal(err)
 	client, err := images.NewClient(images.ClientOptions{Registry: from, Temp: temp, AnyPlatform: true, Retries: 2,
-		Backoff: time.Millisecond})
+		Backoff: time.Millisecond, Cache: manifests})
 	w.fatal(err)
 	defer client.Close()
 	uploads, err := images.NewUploadStore(filepath.Join(w.dir, "uploads"))

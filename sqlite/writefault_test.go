@@ -304,8 +304,7 @@ func TestOfficialProgram(t *testing.T) {
 		// With foreign keys on, packages and bundles can be deleted as opm does.
 		out, err = osexec.Command(program, path,
 			"PRAGMA foreign_keys=ON; DELETE FROM operatorbundle; SELECT (SELECT count(*) FROM package) + (SELECT "+
-				"count(*) FROM channel_entry) + (SELECT count(*) FROM properties) + (SELECT count(*) "+
-				"FROM api)").CombinedOutput()
+				"count(*) FROM channel_entry) + (SELECT count(*) FROM properties) + (SELECT count(*) FROM api)").CombinedOutput()
 		if got := string(out); err != nil || got != "0\n" {
 			t.Errorf("%s: deleting: %v %q", name, err, got)
 		}

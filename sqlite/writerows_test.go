@@ -115,8 +115,7 @@ var otherRows = map[string]map[string]string{
 	"deprec-v1.2.0":  truncated,
 	"semver": {
 		"replaces": ofSemver,
-		"api": "of bundles whose manifests opm has thrown away, it is not known which dependencies were " +
-			"required APIs",
+		"api":      "of bundles whose manifests opm has thrown away, it is not known which dependencies were required APIs",
 		"api_requirer": "of bundles whose manifests opm has thrown away, it is not known which dependencies were " +
 			"required APIs",
 	},

@@ -73,11 +73,10 @@ func TestDependencies(t *testing.T) {
 		{"faults within", "olm.constraint",
 			`{"all":{"constraints":[{"package":{"packageName":"","versionRange":"x"}},{"not":{"constraints":[{"gvk":{"group":"g"}},{"cel":{"rule":"1"}}]}}]}}`,
 			"all.constraints[0].package: Package name is empty|all.constraints[0].package.versionRange: Invalid " +
-				"semver format version: |" +
-				"all.constraints[1].not.constraints[0].gvk: API Version is " +
-				"empty|all.constraints[1].not.constraints[0].gvk: API Kind is empty|" +
-				"all.constraints[1].not.constraints[1].cel.rule: Invalid CEL expression: cel expressions must have " +
-				"type Bool"},
+				"semver format version: |all.constraints[1].not.constraints[0].gvk: API Version is " +
+				"empty|all.constraints[1].not.constraints[0].gvk: API Kind is " +
+				"empty|all.constraints[1].not.constraints[1].cel.rule: Invalid CEL expression: cel expressions must " +
+				"have type Bool"},
 		{"too large", "olm.constraint", `{"failureMessage":"` + strings.Repeat("x", 131_072) + `"}`,
 			"olm.constraint value is greater than max constraint size 131072 bytes"},
 	} {

@@ -16,8 +16,7 @@ func FuzzRules(f *testing.F) {
 	f.Add([]byte(goodCSV), []byte(goodCRD), []byte(goodAnnotations), []byte("properties: [{type: a, value: 1}]"))
 	f.Add([]byte("kind: ClusterServiceVersion\nspec: {install: {spec: {deployments: [null]}}, relatedImages: [1]}"),
 		[]byte("kind: List\nitems: [{kind: A}]"), []byte("annotations: {a: 1}"), []byte("properties: 5"))
-	f.Add([]byte("{\"apiVersion\":\"operators.coreos.com/v1alpha1\",\"kind\":\"ClusterServiceVersion\",\"metadata\":"+
-		"{\"annotations\":{\"a\":1}}}"), []byte("a: &a [*a]"), []byte("annotations: &a {b: *a}"), []byte("[]"))
+	f.Add([]byte("{\"apiVersion\":\"operators.coreos.com/v1alpha1\",\"kind\":\"ClusterServiceVersion\",\"metadata\":{\"annotations\":{\"a\":1}}}"), []byte("a: &a [*a]"), []byte("annotations: &a {b: *a}"), []byte("[]"))
 	f.Fuzz(func(t *testing.T, csv, other, annotations, properties []byte) {
 		fsys := fstest.MapFS{"manifests/acme.clusterserviceversion.yaml": {Data: csv},
 			"manifests/other.yaml":      {Data: other},

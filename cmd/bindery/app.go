@@ -10,7 +10,6 @@ import (
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/urfave/cli/v2"
-	"golang.org/x/term"
 
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
@@ -70,10 +69,11 @@ func newApp(p *program) *cli.App {
 		HelpName: typed,
 		Version:  version.Release,
 		Usage:    "bind operator bundles into catalogs and catalogs into images",
-		Description: "Needs no daemon, no root and no other program. A catalog is file-based (a directory of JSON or " +
-			"YAML) or a SQLite\n" +
-			"index database. Images are written to registries, OCI layouts, archives and podman's storage.\n\n" +
-			"Flags may precede or follow arguments. Separate list values with commas, or repeat the flag.",
+		Description: `Needs no daemon, no root and no other program. A catalog is file-based (a directory of
+JSON or YAML) or a SQLite index database. Images are written to registries, OCI layouts, archives and podman's
+storage.
+
+Flags may precede or follow arguments. Separate list values with commas, or repeat the flag.`,
 		Flags:  p.globalFlags(),
 		Before: p.readGlobals,
 		Action: p.root,
@@ -201,8 +201,7 @@ func (p *program) readGlobals(c *cli.Context) error {
 	p.log = cmdline.NewLogger(p.screen, p.logFormat(c.String("log-format")), level)
 	stderr, ok := p.stderr.(*os.File)
 	p.noProgress = c.Bool("no-progress")
-	p.bars = ok && term.IsTerminal(int(stderr.Fd())) && !p.quiet && !c.Bool("no-progress") && c.String(
-		"log-format") != "json"
+	p.bars = ok && cmdline.HasSize(stderr) && !p.quiet && !p.noProgress && c.String("log-format") != "json"
 	return nil
 }
 

@@ -64,15 +64,13 @@ func TestIndexExportWritesNothingOnErrors(t *testing.T) {
 	conf := registry.RegistriesConf(t, testregistry.RecordedHost)
 	for args, want := range map[string][]string{
 		"-i small.db -p etcd,nosuch -p other -f out": {`package "nosuch" not found`, `package "other" not found`},
-		"-i small.db -p etcd -f there": {"there/etcd/0.9.4: file already exists with other files than " +
-			"the bundle's"},
-		"-i small.db -p etcd -f icon.txt":         {"icon.txt: exists and is not a directory"},
-		"-i small.db -f small.db":                 {"the output \"small.db\" is the input"},
-		"-i small.db -c nosuch":                   {"invalid --container-tool value"},
-		"-p etcd":                                 {`required flag(s) "index" not set`},
-		"-i 127.0.0.1:5056/community/etcd:v0.9.4": {"cannot list non-index"},
-		"-i small.db -f out --registries-conf /dev/null --retries 0 " +
-			"--timeout 20s": {"127.0.0.1:5056/community/etcd:v0.6.1",
+		"-i small.db -p etcd -f there":               {"there/etcd/0.9.4: file already exists with other files than the bundle's"},
+		"-i small.db -p etcd -f icon.txt":            {"icon.txt: exists and is not a directory"},
+		"-i small.db -f small.db":                    {"the output \"small.db\" is the input"},
+		"-i small.db -c nosuch":                      {"invalid --container-tool value"},
+		"-p etcd":                                    {`required flag(s) "index" not set`},
+		"-i 127.0.0.1:5056/community/etcd:v0.9.4":    {"cannot list non-index"},
+		"-i small.db -f out --registries-conf /dev/null --retries 0 --timeout 20s": {"127.0.0.1:5056/community/etcd:v0.6.1",
 			"127.0.0.1:5056/community/silicom-sts-operator:v0.0.6"},
 	} {
 		t.Run(args, func(t *testing.T) {

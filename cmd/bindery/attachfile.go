@@ -26,16 +26,10 @@ func (p *program) attachCommand() *cli.Command {
 		Name:      "attach",
 		Usage:     "attach a file to an image",
 		ArgsUsage: "IMAGE FILE",
-		Description: "Attaches a file to an image in a registry, an OCI layout or an archive of one: as a " +
-			"referrer, an " +
-			"artifact whose subject\n" +
-			"the image is. The image stays as it is. It is listed by the referrers API of the registry, or else " +
-			"by the " +
-			"fallback tag.\n" +
-			"The artifact depends on the file and the flags alone: attaching it again changes nothing. It is not " +
-			"signed; " +
-			"\"attest\"\n" +
-			"signs a statement." +
+		Description: `Attaches a file to an image in a registry, an OCI layout or an archive of one: as a
+referrer, an artifact whose subject the image is. The image stays as it is. It is listed by the referrers API
+of the registry, or else by the fallback tag. The artifact depends on the file and the flags alone: attaching
+it again changes nothing. It is not signed; "attest" signs a statement.` +
 			examples("bindery attach oci:catalog.oci:v1 sbom.json --type application/vnd.cyclonedx+json",
 				"bindery attach oci:catalog.oci:v1 tested.json --type application/vnd.example.report "+
 					"--media-type application/json --annotation org.example.run=17"),

@@ -45,19 +45,15 @@ func (p *program) buildBundleCommand(path string) *cli.Command {
 		Name:      words[len(words)-1],
 		Usage:     "build a bundle image from a bundle directory",
 		ArgsUsage: "DIR",
-		Description: "DIR contains the directories manifests and metadata, or it is the manifests directory beside " +
-			"metadata. If\n" +
-			"metadata/annotations.yaml is missing, the image gets one from --package, --channels and --default, or " +
-			"from package.yaml\n" +
-			"in the parent directory. The bundle is validated and written to the destinations of --push, --load and " +
-			"--output;\n" +
-			"without them to the OCI layout NAME.oci in the working directory. The build is reproducible. Standard " +
-			"output lists the\n" +
-			"destinations, one per line, and last the image's name with its digest.\n\n" +
-			"With --bundle-format plain the image has the manifests that \"bundle manifests\" renders, for one " +
-			"namespace " +
-			"and one kind of\n" +
-			"cluster. OLM v1 does not install plain+v0 bundles today; other tools may." +
+		Description: `DIR contains the directories manifests and metadata, or it is the manifests directory
+beside metadata. If metadata/annotations.yaml is missing, the image gets one from --package, --channels and
+--default, or from package.yaml in the parent directory. The bundle is validated and written to the
+destinations of --push, --load and --output; without them to the OCI layout NAME.oci in the working directory.
+The build is reproducible. Standard output lists the destinations, one per line, and last the image's name
+with its digest.
+
+With --bundle-format plain the image has the manifests that "bundle manifests" renders, for one namespace and
+one kind of cluster. OLM v1 does not install plain+v0 bundles today; other tools may.` +
 			examples("bindery "+path+" bundle -t registry.example.com/acme/etcd:v0.9.4",
 				"bindery "+path+
 					" bundle/manifests -t example.com/acme/etcd:v1 -p etcd -c singlenamespace-alpha --output "+

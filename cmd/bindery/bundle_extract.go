@@ -23,11 +23,10 @@ func (p *program) bundleExtractCommand() *cli.Command {
 		Name:      "extract",
 		Usage:     "write a bundle into an existing ConfigMap",
 		ArgsUsage: "[DIR]",
-		Description: "DIR contains the directories manifests and metadata. The Operator Lifecycle Manager runs this " +
-			"command in the pod that\n" +
-			"unpacks a bundle: the ConfigMap's data and annotations are replaced by the bundle. $CONTAINER_IMAGE is " +
-			"recorded as the\n" +
-			"source image. The cluster is that of $KUBECONFIG, of --kubeconfig, or of the pod; --dry-run needs none." +
+		Description: `DIR contains the directories manifests and metadata. The Operator Lifecycle Manager runs
+this command in the pod that unpacks a bundle: the ConfigMap's data and annotations are replaced by the
+bundle. $CONTAINER_IMAGE is recorded as the source image. The cluster is that of $KUBECONFIG, of --kubeconfig,
+or of the pod; --dry-run needs none.` +
 			examples("bindery bundle extract bundle -c etcd -z --dry-run",
 				"bindery bundle extract -m bundle -n olm -c etcd --dry-run -o json"),
 		Flags: []cli.Flag{

@@ -36,13 +36,11 @@ func (p *program) bundleGenerateCommand() *cli.Command {
 		Name:      "generate",
 		Usage:     "generate the annotations and the Dockerfile of a bundle",
 		ArgsUsage: "[DIR]",
-		Description: "DIR contains the manifests. The annotations are written to metadata/annotations.yaml beside " +
-			"it, or with --output-dir to\n" +
-			"that directory together with a copy of the manifests; bundle.Dockerfile is written to the working " +
-			"directory. Package and\n" +
-			"channels default to those of package.yaml in the parent directory of DIR. An existing file with " +
-			"different content is an\n" +
-			"error unless --overwrite is set. \"build bundle\" needs none of these files." +
+		Description: `DIR contains the manifests. The annotations are written to metadata/annotations.yaml
+beside it, or with --output-dir to that directory together with a copy of the manifests; bundle.Dockerfile is
+written to the working directory. Package and channels default to those of package.yaml in the parent
+directory of DIR. An existing file with different content is an error unless --overwrite is set. "build
+bundle" needs none of these files.` +
 			examples("bindery bundle generate bundle/manifests -p etcd -c stable,beta -e stable --overwrite",
 				"bindery bundle generate -d bundle/manifests -p etcd -c alpha --output-dir out"),
 		Flags: append(flags,

@@ -32,16 +32,11 @@ func (p *program) bundleManifestsCommand() *cli.Command {
 		Name:      "manifests",
 		Usage:     "render a bundle to the manifests that OLM v1 applies",
 		ArgsUsage: "REF",
-		Description: "REF is a bundle directory or image in the format registry+v1. Writes the Kubernetes " +
-			"objects that " +
-			"a ClusterExtension of\n" +
-			"OLM v1 applies for it: service accounts, roles, CustomResourceDefinitions, deployments, webhooks, " +
-			"services, certificates.\n" +
-			"They install the operator without OLM, or show what an upgrade would change (diff --manifests). A " +
-			"bundle " +
-			"that OLM v1\n" +
-			"refuses is refused with all reasons. The order is that of OLM's renderer; --phases gives that of its " +
-			"applier." +
+		Description: `REF is a bundle directory or image in the format registry+v1. Writes the Kubernetes
+objects that a ClusterExtension of OLM v1 applies for it: service accounts, roles, CustomResourceDefinitions,
+deployments, webhooks, services, certificates. They install the operator without OLM, or show what an upgrade
+would change (diff --manifests). A bundle that OLM v1 refuses is refused with all reasons. The order is that
+of OLM's renderer; --phases gives that of its applier.` +
 			examples("bindery bundle manifests bundle --install-namespace etcd --watch-namespace etcd",
 				"bindery bundle manifests bundle --watch-namespace my-etcd --to deploy --split --create-namespace",
 				"bindery bundle manifests bundle --watch-namespace my-etcd --phases -o ndjson"),

@@ -26,8 +26,7 @@ var bundleFormats = []string{"registry", plainFormat}
 func bundleFormatFlags() []cli.Flag {
 	return append([]cli.Flag{&cli.StringFlag{Name: "bundle-format", Value: bundleFormats[0], Category: "content",
 		Usage: "`FORMAT` of the bundle in the image (" + strings.Join(bundleFormats,
-			"|") + "); plain: DIR is rendered " +
-			"as OLM v1 does it, to a plain+v0 bundle"}},
+			"|") + "); plain: DIR is rendered as OLM v1 does it, to a plain+v0 bundle"}},
 		settingsFlags("with --bundle-format plain")...)
 }
 

@@ -21,10 +21,9 @@ func (p *program) bundleUnpackCommand() *cli.Command {
 		Name:      "unpack",
 		Usage:     "write the files of a bundle image into a directory",
 		ArgsUsage: "REF",
-		Description: "Writes all files of the image, or with --bundle-only those in its manifests and metadata " +
-			"directories. The bundle is\n" +
-			"validated first. Existing files are never replaced. Files get mode 0644; an image with links or devices " +
-			"is refused." +
+		Description: `Writes all files of the image, or with --bundle-only those in its manifests and metadata
+directories. The bundle is validated first. Existing files are never replaced. Files get mode 0644; an image
+with links or devices is refused.` +
 			examples("bindery bundle unpack registry.example.com/acme/etcd:v0.9.4 -o unpacked",
 				"bindery bundle unpack oci:etcd.oci:v1 -o unpacked",
 				"bindery bundle unpack oci:etcd.oci:v1 -o unpacked --bundle-only --skip-validation"),

@@ -16,9 +16,9 @@ func (p *program) bundleUnpackJobCommand() *cli.Command {
 		Name:      "unpack-job",
 		Usage:     "print the Kubernetes objects that unpack a bundle image",
 		ArgsUsage: "REF",
-		Description: "Prints the ConfigMap, Role, RoleBinding and Job that the Operator Lifecycle Manager, version " +
-			"0, creates for a bundle\n" +
-			"image. Their name depends on the reference only. Neither a cluster nor a registry is contacted." +
+		Description: `Prints the ConfigMap, Role, RoleBinding and Job that the Operator Lifecycle Manager,
+version 0, creates for a bundle image. Their name depends on the reference only. Neither a cluster nor a
+registry is contacted.` +
 			examples("bindery bundle unpack-job registry.example.com/acme/etcd:v0.9.4 -n olm",
 				"bindery bundle unpack-job registry.example.com/acme/etcd:v0.9.4 -o json --timeout 0 "+
 					"--catalog-source acme:0d2ac5a1-5b0f-4a0e-8a35-5d7f0e5e3a11"),

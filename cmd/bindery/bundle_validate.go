@@ -47,13 +47,12 @@ func (p *program) bundleValidateCommand() *cli.Command {
 		Name:      "validate",
 		Usage:     "check a bundle",
 		ArgsUsage: "REF",
-		Description: "REF is a bundle directory or image. Checks the annotations, the dependencies, the manifests, " +
-			"and whether the Operator\n" +
-			"Lifecycle Manager can unpack the bundle, and reports all problems together with file and line. Warnings " +
-			"alone do not\n" +
-			"fail the command. With -o the result is written to standard output even if there are errors; the exit " +
-			"status is 1 then.\n\n" +
-			"Optional validators, for --select:" + names.String() +
+		Description: `REF is a bundle directory or image. Checks the annotations, the dependencies, the
+manifests, and whether the Operator Lifecycle Manager can unpack the bundle, and reports all problems together
+with file and line. Warnings alone do not fail the command. With -o the result is written to standard output
+even if there are errors; the exit status is 1 then.
+
+Optional validators, for --select:` + names.String() +
 			examples("bindery bundle validate bundle", "bindery bundle validate registry.example.com/acme/etcd:v0.9.4",
 				"bindery bundle validate bundle --select good-practices -s standardcategories -o json"),
 		Flags:  append(flags, imageFlags()...),

@@ -126,10 +126,9 @@ func (p *program) cacheCommand() *cli.Command {
 			{
 				Name:  "prune",
 				Usage: "remove blobs and records from the cache",
-				Description: where + " The least recently used entries are removed\n" +
-					"first. Pruning is safe at any time, and automatic when the cache exceeds --cache-size. Records " +
-					"may take a sixteenth\n" +
-					"of the size in addition." +
+				Description: where + ` The least recently used entries are removed first. Pruning is safe at
+any time, and automatic when the cache exceeds --cache-size. Records may take a sixteenth of the size in
+addition.` +
 					examples("bindery cache prune", "bindery cache prune --max-size 500MiB",
 						"bindery cache prune --all --dry-run"),
 				Flags: []cli.Flag{

@@ -34,13 +34,12 @@ func (p *program) catalogAddCommand() *cli.Command {
 		Name:      "add",
 		Usage:     "add bundles to a catalog",
 		ArgsUsage: "CATALOG BUNDLE...",
-		Description: catalogEditHelp + "\n\n" +
-			"A bundle is an image in a registry, layout or archive, a bundle directory, or a directory of package " +
-			"manifests, of\n" +
-			"which all bundles are added. Its annotations name the package and the channels. In mode replaces, its\n" +
-			"ClusterServiceVersion names what it replaces and skips; in mode semver it replaces the next lower " +
-			"version of its\n" +
-			"channel; in mode semver-skippatch it also skips lower patch versions." +
+		Description: catalogEditHelp + `
+
+A bundle is an image in a registry, layout or archive, a bundle directory, or a directory of package
+manifests, of which all bundles are added. Its annotations name the package and the channels. In mode
+replaces, its ClusterServiceVersion names what it replaces and skips; in mode semver it replaces the next
+lower version of its channel; in mode semver-skippatch it also skips lower patch versions.` +
 			examples("bindery catalog add catalog registry.example.com/acme/etcd:v0.9.5",
 				"bindery catalog add registry.example.com/acme/catalog:v1 registry.example.com/acme/etcd:v0.9.5 -t "+
 					"registry.example.com/acme/catalog:v2",
@@ -60,10 +59,11 @@ func (p *program) catalogRemoveCommand() *cli.Command {
 		Name:      "rm",
 		Usage:     "remove packages, channels, or bundles of channels from a catalog",
 		ArgsUsage: "CATALOG PACKAGE[/CHANNEL[/BUNDLE]]...",
-		Description: catalogEditHelp + "\n\n" +
-			"What a removed bundle replaced is replaced, and the bundle itself skipped, by what replaced it, so that an " +
-			"installation of it still gets to the head. Bundles that are left in no channel are removed, and a default " +
-			"channel is replaced by the channel with the highest head. A package keeps at least one channel." +
+		Description: catalogEditHelp + `
+
+What a removed bundle replaced is replaced, and the bundle itself skipped, by what replaced it, so that an
+installation of it still gets to the head. Bundles that are left in no channel are removed, and a default
+channel is replaced by the channel with the highest head. A package keeps at least one channel.` +
 			examples("bindery catalog rm catalog etcd",
 				"bindery catalog rm index.db etcd --dry-run",
 				"bindery catalog rm catalog etcd/clusterwide-alpha --explain",
@@ -106,10 +106,10 @@ func (p *program) catalogPromoteCommand() *cli.Command {
 		Name:      "promote",
 		Usage:     "add bundles of a catalog to another channel",
 		ArgsUsage: "CATALOG BUNDLE... --channel CHANNEL",
-		Description: catalogEditHelp + "\n\n" +
-			"A bundle is given as NAME, PACKAGE/NAME or image. It becomes the head of the channel, and its version " +
-			"must be higher\n" +
-			"than that of the current head. The channel is created if it does not exist." +
+		Description: catalogEditHelp + `
+
+A bundle is given as NAME, PACKAGE/NAME or image. It becomes the head of the channel, and its version must be
+higher than that of the current head. The channel is created if it does not exist.` +
 			examples("bindery catalog promote index.db etcdoperator.v0.9.4 --channel stable",
 				"bindery catalog promote index.db etcd/etcdoperator.v0.9.4 --channel stable --default --explain"),
 		Flags: catalogFlags([]cli.Flag{
@@ -125,10 +125,11 @@ func (p *program) catalogDemoteCommand() *cli.Command {
 		Name:      "demote",
 		Usage:     "take bundles of a catalog out of a channel, as the way back from promote",
 		ArgsUsage: "CATALOG BUNDLE... --channel CHANNEL",
-		Description: catalogEditHelp + "\n\n" +
-			"A bundle is given as NAME, PACKAGE/NAME or image, and stays in its other channels; \"catalog rm\" removes one " +
-			"from its last channel. The next lower bundle becomes the head of the channel, and a channel without bundles " +
-			"is removed. A cluster that has installed the bundle keeps it until the channel has a higher one." +
+		Description: catalogEditHelp + `
+
+A bundle is given as NAME, PACKAGE/NAME or image, and stays in its other channels; "catalog rm" removes one
+from its last channel. The next lower bundle becomes the head of the channel, and a channel without bundles is
+removed. A cluster that has installed the bundle keeps it until the channel has a higher one.` +
 			examples("bindery catalog demote catalog etcdoperator.v0.9.0 --channel singlenamespace-alpha",
 				"bindery catalog demote index.db etcd/etcdoperator.v0.9.0 --channel clusterwide-alpha --dry-run"),
 		Flags: catalogFlags([]cli.Flag{
@@ -142,12 +143,11 @@ func (p *program) catalogDeprecateCommand() *cli.Command {
 		Name:      "deprecate",
 		Usage:     "deprecate bundles, channels and packages of a catalog",
 		ArgsUsage: "CATALOG [BUNDLE...] --message TEXT",
-		Description: catalogEditHelp + "\n\n" +
-			"Adds an entry with the message to olm.deprecations; what is deprecated stays installable. A bundle is " +
-			"given as NAME,\n" +
-			"PACKAGE/NAME or image. --truncate also ends the upgrade graph at the bundles: everything below them is " +
-			"removed from\n" +
-			"their channels. A database stores no messages, and deprecations of truncated graphs only." +
+		Description: catalogEditHelp + `
+
+Adds an entry with the message to olm.deprecations; what is deprecated stays installable. A bundle is given as
+NAME, PACKAGE/NAME or image. --truncate also ends the upgrade graph at the bundles: everything below them is
+removed from their channels. A database stores no messages, and deprecations of truncated graphs only.` +
 			examples("bindery catalog deprecate catalog etcdoperator.v0.9.0 --message unsafe",
 				"bindery catalog deprecate catalog --channel etcd/alpha --package etcd --message unmaintained",
 				"bindery catalog deprecate index.db etcd/etcdoperator.v0.9.2 --truncate"),
@@ -195,11 +195,11 @@ func (p *program) catalogMergeCommand() *cli.Command {
 		Name:      "merge",
 		Usage:     "merge other catalogs into a catalog",
 		ArgsUsage: "CATALOG OTHER...",
-		Description: catalogEditHelp + "\n\n" +
-			"OTHER is a catalog directory, an index database, or an image of one. If several catalogs contain a " +
-			"package, its channels,\n" +
-			"bundles and deprecations are merged; contradictions are an error. With --replace the last catalog's " +
-			"package is used." +
+		Description: catalogEditHelp + `
+
+OTHER is a catalog directory, an index database, or an image of one. If several catalogs contain a package,
+its channels, bundles and deprecations are merged; contradictions are an error. With --replace the last
+catalog's package is used.` +
 			examples("bindery catalog merge catalog index.db --replace",
 				"bindery catalog merge new index.db --create --migrate-level bundle-object-to-csv-metadata",
 				"bindery catalog merge catalog registry.example.com/acme/catalog:v1 --replace --dry-run"),

@@ -16,15 +16,13 @@ func (p *program) catalogFilterCommand() *cli.Command {
 		Name:      "filter",
 		Usage:     "keep only selected packages, channels and versions of a catalog",
 		ArgsUsage: "CATALOG",
-		Description: catalogEditHelp + " With --to the catalog is not changed, and the\n" +
-			"result is written to another directory.\n\n" +
-			"VERSIONS is a range such as \">=1.2.0 <2.0.0\", for a package or for one channel. Upgrade edges are " +
-			"joined across removed\n" +
-			"bundles, so that installations of removed versions can still upgrade. The file of --selection has a " +
-			"list \"packages\" of\n" +
-			"objects with name and, optionally, versions (or minVersion and maxVersion), headsOnly, defaultChannel " +
-			"and a list\n" +
-			"\"channels\" of objects with name and versions." +
+		Description: catalogEditHelp + ` With --to the catalog is not changed, and the result is written to
+another directory.
+
+VERSIONS is a range such as ">=1.2.0 <2.0.0", for a package or for one channel. Upgrade edges are joined
+across removed bundles, so that installations of removed versions can still upgrade. The file of --selection
+has a list "packages" of objects with name and, optionally, versions (or minVersion and maxVersion),
+headsOnly, defaultChannel and a list "channels" of objects with name and versions.` +
 			examples("bindery catalog filter index.db --package etcd:alpha --heads-only",
 				"bindery catalog filter catalog -p etcd@>=0.9.2 --to filtered --catalog-format yaml",
 				"bindery catalog filter index.db --selection selection.yaml --to filtered",

@@ -28,18 +28,15 @@ func (p *program) checkCommand() *cli.Command {
 		Name:      "check",
 		Usage:     "find what a cluster or a release pipeline will refuse",
 		ArgsUsage: "CATALOG|BUNDLE",
-		Description: "The argument is a directory or an image with a catalog or a bundle. Reports each broken " +
-			"rule with " +
-			"its place and what to\n" +
-			"do, and with the profile olmv1 whether OLM v1 installs each bundle: yes, no, or not known without its " +
-			"image, which --pull\n" +
-			"reads. The exit status is 1 if a rule of the severity of --fail-on is broken and no waiver accepts " +
-			"it.\n\n" +
-			"Profiles, for --profile:" + profiles.String() + "\n\n" +
-			"A file of --waivers has a list waivers, each with rule, reason and until (a date), and package, " +
-			"channel, " +
-			"bundle or file\n" +
-			"to narrow it down. A file of --rule-data has the keys of Conforma's rule data." +
+		Description: `The argument is a directory or an image with a catalog or a bundle. Reports each broken
+rule with its place and what to do, and with the profile olmv1 whether OLM v1 installs each bundle: yes, no,
+or not known without its image, which --pull reads. The exit status is 1 if a rule of the severity of
+--fail-on is broken and no waiver accepts it.
+
+Profiles, for --profile:` + profiles.String() + `
+
+A file of --waivers has a list waivers, each with rule, reason and until (a date), and package, channel,
+bundle or file to narrow it down. A file of --rule-data has the keys of Conforma's rule data.` +
 			examples("bindery check catalog --profile olmv1", "bindery check bundle --profile olmv1,community",
 				"bindery check registry.example.com/acme/catalog:v1 --profile konflux -o json",
 				"bindery check --explain olmv1.dependency"),

@@ -25,20 +25,17 @@ func TestFlagsWithoutEffect(t *testing.T) {
 	dir := checkDir(t)
 	writeFile(t, filepath.Join(dir, "f.yaml"), "waivers: []\n")
 	for line, want := range map[string]string{
-		"check catalog --gate=":                        "--gate is empty",
-		"check catalog --skip=":                        "--skip is empty",
-		"check catalog --profile=":                     "--profile is empty",
-		"check catalog --output=":                      "--output is empty",
-		"check --list --pull":                          "--pull has no effect with --list",
-		"check --list --waivers f.yaml":                "--waivers has no effect with --list",
-		"check --explain fbc:pruned --profile konflux": "--profile has no effect with --explain",
-		"check catalog --released catalog": "--released has no effect without --profile " +
-			"konflux or conforma",
-		"check catalog --profile opm --pull": "--pull has no effect without --profile olmv1 or " +
-			"konflux or conforma",
-		"check catalog --profile konflux --gate X": "--gate has no effect without --profile olmv1",
-		"check catalog --profile olmv1 --ocp-version 4.17": "--ocp-version has no effect without --profile " +
-			"konflux",
+		"check catalog --gate=":                                "--gate is empty",
+		"check catalog --skip=":                                "--skip is empty",
+		"check catalog --profile=":                             "--profile is empty",
+		"check catalog --output=":                              "--output is empty",
+		"check --list --pull":                                  "--pull has no effect with --list",
+		"check --list --waivers f.yaml":                        "--waivers has no effect with --list",
+		"check --explain fbc:pruned --profile konflux":         "--profile has no effect with --explain",
+		"check catalog --released catalog":                     "--released has no effect without --profile konflux or conforma",
+		"check catalog --profile opm --pull":                   "--pull has no effect without --profile olmv1 or konflux or conforma",
+		"check catalog --profile konflux --gate X":             "--gate has no effect without --profile olmv1",
+		"check catalog --profile olmv1 --ocp-version 4.17":     "--ocp-version has no effect without --profile konflux",
 		"check catalog --profile konflux --ocp-version foo":    "invalid --ocp-version value",
 		"check catalog --profile konflux --snapshot f.yaml":    "--snapshot has no effect without --profile conforma",
 		"check bundle --profile olmv1 --artifacts out":         "--artifacts has no effect on a bundle",
@@ -156,8 +153,7 @@ func TestAdviceAboutOLMv1(t *testing.T) {
 			"{schema: olm.bundle, package: a, name: a.v1, image: '127.0.0.1:1/a/a:v1', "+
 			"properties: [{type: olm.package, value: {packageName: a, version: 1.0.0}}]}\n")
 	for line, want := range map[string]string{
-		"resolve etcd catalog --channel nope": "hint: the package has the channels alpha, " +
-			"clusterwide-alpha, ",
+		"resolve etcd catalog --channel nope":                    "hint: the package has the channels alpha, clusterwide-alpha, ",
 		"resolve etcd catalog --channel nope --installed 0.9.0":  "hint: the package has the channels alpha, ",
 		"resolve etcd catalog --version >2":                      "hint: without --version there is a candidate",
 		"resolve etcd catalog --installed 0.9.4 --channel alpha": "hint: no entry replaces or skips",
@@ -166,8 +162,7 @@ func TestAdviceAboutOLMv1(t *testing.T) {
 			"--gate Single",
 		"check unpulled --profile olmv1 --pull --retries 0 --fail-on warning": "fix: make the image of the bundle " +
 			"available",
-		"bundle manifests catalog": "hint: a bundle has the directories manifests and " +
-			"metadata",
+		"bundle manifests catalog":                                "hint: a bundle has the directories manifests and metadata",
 		"bundle manifests oci:plain.oci:v1":                       "hint: only bundles of the format registry+v1",
 		"diff --manifests catalog bundle --watch-namespace other": "hint: with --manifests the arguments are bundles",
 	} {

@@ -120,9 +120,8 @@ func writeSums(w io.Writer, r *rules.Report) error {
 	}
 	text += "\n"
 	if n := r.Unknown(); n > 0 {
-		text += fmt.Sprintf("not known: whether OLM v1 installs %s whose manifests the catalog lacks; --pull "+
-			"reads their "+
-			"images\n", count(n, "bundle"))
+		text += fmt.Sprintf("not known: whether OLM v1 installs %s whose manifests the catalog lacks; --pull reads "+
+			"their images\n", count(n, "bundle"))
 	}
 	if len(r.NotRun) > 0 {
 		text += fmt.Sprintf("not checked: %s\n", count(len(r.NotRun), "rule"))

@@ -34,19 +34,19 @@ func (p *program) buildComposeCommand() *cli.Command {
 		Name:      "compose",
 		Usage:     "build a catalog image from other catalog images",
 		ArgsUsage: "FILE",
-		Description: "FILE names the image and the images it is composed of (\"-\" is standard input):\n\n" +
-			"  name: community\n" +
-			"  repo: registry.example.com/acme/community\n" +
-			"  tag: v1\n" +
-			"  references:\n" +
-			"  - name: etcd                                  # the package\n" +
-			"    image: registry.example.com/acme/etcd:v1    # an image of its catalog\n\n" +
-			"Layers of images built by bindery are stacked by digest: they are not downloaded, and are mounted from " +
-			"a repository of\n" +
-			"the same registry where possible. Other catalogs are read, validated and packed. The image is the same " +
-			"as that of\n" +
-			"\"build catalog\" for all packages together. -t overrides the name in FILE; other flags are those of " +
-			"\"build catalog\"." +
+		Description: `FILE names the image and the images it is composed of ("-" is standard input):
+
+  name: community
+  repo: registry.example.com/acme/community
+  tag: v1
+  references:
+  - name: etcd                                  # the package
+    image: registry.example.com/acme/etcd:v1    # an image of its catalog
+
+Layers of images built by bindery are stacked by digest: they are not downloaded, and are mounted from a
+repository of the same registry where possible. Other catalogs are read, validated and packed. The image is
+the same as that of "build catalog" for all packages together. -t overrides the name in FILE; other flags are
+those of "build catalog".` +
 			examples("bindery build compose compose.yaml --push --dry-run",
 				"bindery build compose compose.yaml -t registry.example.com/acme/community:v2 --validate "+
 					"--compression zstd",

@@ -43,19 +43,15 @@ func (p *program) buildContainerfileCommand() *cli.Command {
 		Name:      "containerfile",
 		Usage:     "build an image from a Containerfile (Dockerfile)",
 		ArgsUsage: "CONTEXT",
-		Description: "The file is parsed as buildah parses it and evaluated without running commands: no daemon, no " +
-			"root, no user namespace.\n" +
-			"All instructions are supported except RUN; of RUN only \"opm serve DIR --cache-dir=DIR --cache-only\" " +
-			"is, which\n" +
-			"creates the same cache as opm. COPY and ADD copy files of CONTEXT that neither .containerignore nor " +
-			".dockerignore\n" +
-			"excludes; links never lead out of CONTEXT. Each stage becomes one layer. The build is reproducible: the " +
-			"creation time\n" +
-			"is SOURCE_DATE_EPOCH, or 1970, and files in layers are dated 1970 (SOURCE_DATE_EPOCH if the file has " +
-			"RUN).\n\n" +
-			"Without --push and --output the image is written to the OCI layout NAME.oci in the working directory. " +
-			"Standard output\n" +
-			"lists the destinations, one per line, and last the image's name with its digest." +
+		Description: `The file is parsed as buildah parses it and evaluated without running commands: no
+daemon, no root, no user namespace. All instructions are supported except RUN; of RUN only "opm serve DIR
+--cache-dir=DIR --cache-only" is, which creates the same cache as opm. COPY and ADD copy files of CONTEXT that
+neither .containerignore nor .dockerignore excludes; links never lead out of CONTEXT. Each stage becomes one
+layer. The build is reproducible: the creation time is SOURCE_DATE_EPOCH, or 1970, and files in layers are
+dated 1970 (SOURCE_DATE_EPOCH if the file has RUN).
+
+Without --push and --output the image is written to the OCI layout NAME.oci in the working directory. Standard
+output lists the destinations, one per line, and last the image's name with its digest.` +
 			examples("bindery build containerfile bundle -f bundle.Dockerfile -t registry.example.com/acme/etcd:v0.9.4",
 				"bindery build containerfile bundle -f bundle.Dockerfile -t example.com/acme/etcd:v1 --output "+
 					"oci-archive:etcd.tar --build-arg VERSION=1 --target 0",

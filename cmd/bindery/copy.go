@@ -22,21 +22,14 @@ func (p *program) copyCommand() *cli.Command {
 		Name:      "copy",
 		Usage:     "copy images, with their signatures and what else is attached to them",
 		ArgsUsage: "SOURCE DESTINATION",
-		Description: "Copies an image byte for byte and with all its platforms, from one of docker://NAME or " +
-			"NAME in a " +
-			"registry, oci:DIR[:TAG],\n" +
-			"oci-archive:FILE[:TAG], docker-archive:FILE[:NAME], dir:DIR, containers-storage:NAME to another. " +
-			"The tags " +
-			".sig, .att and\n" +
-			".sbom that cosign derives from a digest, and all referrers, go with it: those of an index, of its " +
-			"images, and of " +
-			"referrers.\n" +
-			"No manifest is rewritten. What the destination has is not sent again: an interrupted copy goes on " +
-			"when it " +
-			"is repeated.\n\n" +
-			"With --from-file the images are those of a file: each line has a source and a destination, separated by " +
-			"blanks or by an\n" +
-			"equals sign, as \"registry mirror\" prints them." +
+		Description: `Copies an image byte for byte and with all its platforms, from one of docker://NAME or
+NAME in a registry, oci:DIR[:TAG], oci-archive:FILE[:TAG], docker-archive:FILE[:NAME], dir:DIR,
+containers-storage:NAME to another. The tags .sig, .att and .sbom that cosign derives from a digest, and all
+referrers, go with it: those of an index, of its images, and of referrers. No manifest is rewritten. What the
+destination has is not sent again: an interrupted copy goes on when it is repeated.
+
+With --from-file the images are those of a file: each line has a source and a destination, separated by blanks
+or by an equals sign, as "registry mirror" prints them.` +
 			examples("bindery copy registry.example.com/acme/catalog:v1 oci-archive:catalog.tar:v1",
 				"bindery copy oci:catalog.oci:v1 oci:mirror.oci:v1 --with signatures -o json",
 				"bindery copy --from-file mapping.txt --with none"),

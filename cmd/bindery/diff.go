@@ -22,16 +22,15 @@ func (p *program) diffCommand() *cli.Command {
 		Name:      "diff",
 		Usage:     "compare two catalogs, or what two bundles install",
 		ArgsUsage: "OLD NEW",
-		Description: referenceHelp + "\n\n" +
-			"Compares the meaning of the catalogs: the number and format of files and any order are ignored. The " +
-			"catalogs need not\n" +
-			"be valid. The exit status is 0 if they are equal and 1 if they differ. It is also 1 on an error, but " +
-			"then standard\n" +
-			"output is empty and the error is on standard error.\n\n" +
-			"With --manifests OLD and NEW are bundles, or directories or files of manifests that \"bundle " +
-			"manifests\"\nwrote. The answer is what an upgrade under OLM v1 would apply: permissions first, as what " +
-			"each service\naccount gains and loses, then CustomResourceDefinitions, then the fields of all other " +
-			"objects." +
+		Description: referenceHelp + `
+
+Compares the meaning of the catalogs: the number and format of files and any order are ignored. The catalogs
+need not be valid. The exit status is 0 if they are equal and 1 if they differ. It is also 1 on an error, but
+then standard output is empty and the error is on standard error.
+
+With --manifests OLD and NEW are bundles, or directories or files of manifests that "bundle manifests" wrote.
+The answer is what an upgrade under OLM v1 would apply: permissions first, as what each service account gains
+and loses, then CustomResourceDefinitions, then the fields of all other objects.` +
 			examples("bindery diff index.db index.db", "bindery diff catalog catalog --only heads --only edges",
 				"bindery diff catalog catalog -o json",
 				"bindery diff --manifests bundle bundle --watch-namespace etcd --install-namespace etcd"),

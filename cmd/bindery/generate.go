@@ -16,9 +16,8 @@ func (p *program) dockerfileCommand() *cli.Command {
 		Name:      "dockerfile",
 		Usage:     "generate a Dockerfile for a catalog directory",
 		ArgsUsage: "DIR",
-		Description: "The file is written beside the directory as DIR.Dockerfile; an existing file is not replaced. " +
-			"\"build containerfile\"\n" +
-			"builds its image; \"build catalog\" builds one without a Dockerfile." +
+		Description: `The file is written beside the directory as DIR.Dockerfile; an existing file is not
+replaced. "build containerfile" builds its image; "build catalog" builds one without a Dockerfile.` +
 			examples("bindery generate dockerfile catalog",
 				"bindery generate dockerfile catalog --base-image scratch --extra-labels vendor=example,tier=1"),
 		Flags: []cli.Flag{

@@ -24,12 +24,11 @@ func (p *program) graphCommand() *cli.Command {
 		Name:      "graph",
 		Usage:     "draw the upgrade graphs of a catalog",
 		ArgsUsage: "REF...",
-		Description: catalogHelp + "\n\n" +
-			"svg and html are finished drawings: bundles are rows, newest first, channels are lanes, and upgrades " +
-			"point upwards. html\n" +
-			"is a self-contained page. mermaid and dot are for other programs. The catalog need not be valid: a " +
-			"drawing also shows\n" +
-			"what is wrong." +
+		Description: catalogHelp + `
+
+svg and html are finished drawings: bundles are rows, newest first, channels are lanes, and upgrades point
+upwards. html is a self-contained page. mermaid and dot are for other programs. The catalog need not be valid:
+a drawing also shows what is wrong.` +
 			examples("bindery graph catalog -p etcd --out etcd.svg", "bindery graph index.db --out graphs.html",
 				"bindery graph catalog -p etcd -c alpha -o mermaid"),
 		Flags: append([]cli.Flag{

@@ -33,6 +33,7 @@ func (p *program) withHint(err error) error {
 	var missing *declcfg.NotFoundError
 	var limit *images.LimitError
 	var authority x509.UnknownAuthorityError
+	var expired x509.CertificateInvalidError
 	var certificate *tls.CertificateVerificationError
 	var name *render.NameError
 	var reference *render.ReferenceError
@@ -57,6 +58,9 @@ func (p *program) withHint(err error) error {
 		text, object = nameHint(missing), missing.Name
 	case errors.Is(err, http.ErrSchemeMismatch), errors.Is(err, images.ErrPlainHTTP):
 		text = "the registry uses plain HTTP: set --use-http"
+	case errors.As(err, &expired) && expired.Reason == x509.Expired:
+		text = "the certificate has to be renewed, or the clock of this machine is wrong; --tls-verify=false goes on " +
+			"without verification"
 	case errors.As(err, &authority), errors.As(err, &certificate):
 		text = "trust a certificate authority with --ca-file FILE, or disable verification with --tls-verify=false"
 	case errors.As(err, &answer) && answer.Status == http.StatusForbidden && answer.Credentials != "":

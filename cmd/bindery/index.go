@@ -35,14 +35,12 @@ func (p *program) indexAddCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "add",
 		Usage: "add bundles to a new or existing index image",
-		Description: indexHelp + "\n\n" +
-			"Without --from-index a new index is created, by default a file-based catalog (see --output-format); " +
-			"with --bundles \"\"\n" +
-			"and --allow-empty it is empty. Bundles are images in registries, layouts and archives, or bundle " +
-			"directories. All\n" +
-			"problems are reported together; the exit status is 2 if the index already contains an image, and 3 if " +
-			"it contains\n" +
-			"another image of the same bundle." +
+		Description: indexHelp + `
+
+Without --from-index a new index is created, by default a file-based catalog (see --output-format); with
+--bundles "" and --allow-empty it is empty. Bundles are images in registries, layouts and archives, or bundle
+directories. All problems are reported together; the exit status is 2 if the index already contains an image,
+and 3 if it contains another image of the same bundle.` +
 			examples("bindery index add --mode semver -b registry.example.com/acme/etcd:v0.9.4 -t "+
 				"registry.example.com/acme/index:v1",
 				"bindery index add -b registry.example.com/acme/etcd:v0.9.5 -f oci:catalog.oci:v1 -t "+

@@ -16,13 +16,14 @@ func (p *program) indexExportCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "export",
 		Usage: "export packages of an index as package manifests",
-		Description: "Each package becomes a directory with its package.yaml and, per version, a directory with the " +
-			"manifests of the bundle.\n" +
-			"Bundles are fetched from their images; those without an image are written from the catalog.\n\n" +
-			"The index is " + strings.TrimPrefix(catalogHelp, "A reference is ") + "\n\n" +
-			"Either all or nothing is written. A package that the folder already contains is extended: existing " +
-			"bundles must be\n" +
-			"equal, and its package.yaml is replaced." +
+		Description: `Each package becomes a directory with its package.yaml and, per version, a directory
+with the manifests of the bundle. Bundles are fetched from their images; those without an image are written
+from the catalog.
+
+The index is ` + strings.TrimPrefix(catalogHelp, "A reference is ") + `
+
+Either all or nothing is written. A package that the folder already contains is extended: existing bundles
+must be equal, and its package.yaml is replaced.` +
 			examples("bindery index export -i index.db -p etcd -f exported",
 				"bindery index export -i registry.example.com/acme/catalog:v1 -p etcd,silicom-sts-operator -c none"),
 		Flags: append([]cli.Flag{

@@ -16,12 +16,10 @@ func (p *program) inspectCommand() *cli.Command {
 		Name:      "inspect",
 		Usage:     "show what an image contains",
 		ArgsUsage: "IMAGE",
-		Description: "Shows the platforms, labels, layers and sizes of an image, its packages with the layers that " +
-			"contain them, and its\n" +
-			"caches. By default only manifests and configurations are read, and the packages are those that the " +
-			"annotations\n" +
-			"declare. With --deep all layers are read: packages are those found, and caches are compared with the " +
-			"catalog." +
+		Description: `Shows the platforms, labels, layers and sizes of an image, its packages with the layers
+that contain them, and its caches. By default only manifests and configurations are read, and the packages are
+those that the annotations declare. With --deep all layers are read: packages are those found, and caches are
+compared with the catalog.` +
 			examples("bindery inspect oci:catalog.oci:v1", "bindery inspect oci:catalog.oci:v1 --deep",
 				"bindery inspect oci:etcd.oci:v1 -o json"),
 		Flags: append([]cli.Flag{
@@ -39,20 +37,14 @@ func (p *program) verifyCommand() *cli.Command {
 		Name:      "verify",
 		Usage:     "verify an image against its catalog, or its signatures",
 		ArgsUsage: "IMAGE",
-		Description: "Reads all layers and compares them with their digests, validates the catalog, rebuilds every " +
-			"bindery layer and every\n" +
-			"cache from the files in the image, and compares them as well as labels, modes, platforms and " +
-			"annotations. All\n" +
-			"differences are reported. The exit status is 0 without differences and 1 with. It is also 1 on an " +
-			"error, but then\n" +
-			"standard output is empty.\n\n" +
-			"With --key it verifies the signatures of any image instead, .sig tags and Sigstore bundles, and with " +
-			"--type " +
-			"its\n" +
-			"attestations; with --signatures it asks the policy. An index is signed if it is signed itself, or " +
-			"if every " +
-			"image\n" +
-			"in it is." +
+		Description: `Reads all layers and compares them with their digests, validates the catalog, rebuilds
+every bindery layer and every cache from the files in the image, and compares them as well as labels, modes,
+platforms and annotations. All differences are reported. The exit status is 0 without differences and 1 with.
+It is also 1 on an error, but then standard output is empty.
+
+With --key it verifies the signatures of any image instead, .sig tags and Sigstore bundles, and with --type
+its attestations; with --signatures it asks the policy. An index is signed if it is signed itself, or if every
+image in it is.` +
 			examples("bindery verify oci:catalog.oci:v1", "bindery verify oci:catalog.oci:v1 -o json",
 				"bindery verify registry.example.com/acme/catalog:v1 --key release.pub",
 				"bindery verify registry.example.com/acme/catalog:v1 --key release.pub --type cyclonedx",

@@ -26,13 +26,10 @@ func (p *program) keysGenerateCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "generate",
 		Usage: "make a key pair to sign images with",
-		Description: "Writes NAME.key, the private key, encrypted with a passphrase as cosign does it, and " +
-			"NAME.pub, the " +
-			"public key. Neither\n" +
-			"may exist. The passphrase is read from --sign-passphrase-file, from $" + passphraseVariable +
-			" or from the " +
-			"terminal.\n" +
-			"Every verifier takes ECDSA P-256, the default; signatures of other keys are not taken by all." +
+		Description: `Writes NAME.key, the private key, encrypted with a passphrase as cosign does it, and
+NAME.pub, the public key. Neither may exist. The passphrase is read from --sign-passphrase-file, from $` + passphraseVariable +
+			` or from the terminal. Every verifier takes ECDSA P-256, the default; signatures of other keys
+are not taken by all.` +
 			examples("bindery keys generate --sign-passphrase-file passphrase.txt",
 				"bindery keys generate --name release --algorithm ed25519 --sign-passphrase-file passphrase.txt"),
 		Flags: []cli.Flag{

@@ -14,10 +14,10 @@ func (p *program) listImagesCommand() *cli.Command {
 		Name:      "images",
 		Usage:     "list the images that a catalog references",
 		ArgsUsage: "REF [PACKAGE]",
-		Description: catalogHelp + validHelp + packageHelp + "\n\n" +
-			"Lists the images of the bundles and their related images, which a mirror needs: one per line, sorted, " +
-			"without\n" +
-			"duplicates." +
+		Description: catalogHelp + validHelp + packageHelp + `
+
+Lists the images of the bundles and their related images, which a mirror needs: one per line, sorted, without
+duplicates.` +
 			examples("bindery list images catalog",
 				"bindery list images registry.example.com/acme/catalog:v1 etcd --heads-only",
 				"bindery list images index.db etcd --channel alpha --by bundle",

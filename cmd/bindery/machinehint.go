@@ -28,8 +28,7 @@ func (p *program) machineHint(err error) string {
 		return networkHint(err)
 	case class == cmdline.ClassIntegrity:
 		return "the content is damaged or was replaced: write it again at its source; \"cache prune --all\" removes " +
-			"what was " +
-			"fetched before"
+			"what was fetched before"
 	case class == cmdline.ClassLimit:
 		return "the limit keeps hostile input from filling memory and disk; docs/explain/security.md lists all limits"
 	case errors.As(err, &invalid) && p.line.Leaf() != nil && p.line.Leaf().Name != "validate":
@@ -61,12 +60,17 @@ func localHint(err error) string {
 		return "another program listens there: choose another port, or 0 for a free one"
 	case errors.Is(err, syscall.EMFILE):
 		return "raise the limit of open files with \"ulimit -n\", or lower --jobs"
-	case errors.Is(err, fs.ErrNotExist) && temporary:
+	case errors.Is(err, fs.ErrNotExist) && temporary && !isDir(os.TempDir()):
 		return "TMPDIR must name a directory that exists"
 	case errors.Is(err, fs.ErrNotExist) && path != nil && !filepath.IsAbs(path.Path):
 		return "paths start at the working directory; check the name"
 	}
 	return ""
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }
 
 // within reports whether a path is a directory or below it.

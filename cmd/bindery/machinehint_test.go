@@ -46,7 +46,7 @@ func TestMachineHints(t *testing.T) {
 		"too many files": {file("/out", syscall.EMFILE), "ulimit -n"},
 		"a port in use": {&net.OpError{Op: "listen", Err: os.NewSyscallError("bind", syscall.EADDRINUSE)},
 			"choose another port"},
-		"no TMPDIR":          {file(temporary, syscall.ENOENT), "TMPDIR must name a directory that exists"},
+		"a file in TMPDIR":   {file(temporary, syscall.ENOENT), ""},
 		"a relative path":    {file("catalgo", syscall.ENOENT), "paths start at the working directory"},
 		"an absolute path":   {file("/nosuch", syscall.ENOENT), ""},
 		"a directory beside": {file(os.TempDir()+"x", syscall.EROFS), "choose an output"},
@@ -82,5 +82,14 @@ func TestMachineHints(t *testing.T) {
 	p := &program{line: cmdline.Line{Path: []*cli.Command{{Name: "validate"}}}}
 	if hint := p.machineHint(&declcfg.ValidationError{}); hint != "" {
 		t.Errorf("validate refers to itself: %q", hint)
+	}
+}
+
+// Where there is no directory for temporary files, that is the advice; not where another file in it is missing.
+func TestHintOfMissingTMPDIR(t *testing.T) {
+	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "none"))
+	got := localHint(&fs.PathError{Op: "open", Path: filepath.Join(os.TempDir(), "x"), Err: syscall.ENOENT})
+	if got != "TMPDIR must name a directory that exists" {
+		t.Error(got)
 	}
 }

@@ -18,8 +18,7 @@ func (p *program) manCommand() *cli.Command {
 		Usage:     "print a manual page",
 		ArgsUsage: "[COMMAND...]",
 		Description: "The page is in roff, for \"man -l\" and for packaging: that of COMMAND, such as \"build " +
-			"catalog\", or " +
-			"one of the whole program. --to writes the page of the program and one for each command." +
+			"catalog\", or one of the whole program. --to writes the page of the program and one for each command." +
 			examples("bindery man", "bindery man build catalog", "bindery man --to man1"),
 		Flags: []cli.Flag{&cli.StringFlag{Name: "to", Usage: "write all pages to the directory `DIR`, which is made " +
 			"if it does not exist"},
@@ -102,10 +101,9 @@ func manSections() []cmdline.ManSection {
 			{"0", "Success. diff: the catalogs are equal. probe: the server is serving."},
 			{"1",
 				"Any error. validate, bundle validate: there are errors. verify: the image differs from its catalog, " +
-					"or is not " +
-					"signed. " +
-					"diff: the catalogs differ, if standard output has the differences. migrate --verify: the output " +
-					"lacks something of the source. resolve: nothing is resolved. probe: invalid arguments."},
+					"or is not signed. diff: the catalogs differ, if standard output has the differences. migrate " +
+					"--verify: the output lacks something of the source. resolve: nothing is resolved. probe: " +
+					"invalid arguments."},
 			{"2, 3",
 				"Adding bundles: the catalog already contains the image (2), or another image of the same bundle (3)."},
 			{"2, 3, 4",

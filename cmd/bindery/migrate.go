@@ -68,18 +68,16 @@ func (p *program) migrateCommand() *cli.Command {
 		Name:      "migrate",
 		Usage:     "migrate index databases and catalogs to catalog directories and images",
 		ArgsUsage: "SRC [OUT]",
-		Description: "SRC is an index database, a catalog directory, or an image of either. OUT must be absent or " +
-			"empty; it is written\n" +
-			"completely or not at all. --verify reads it back and compares it with the result of plain SQL queries " +
-			"on the database.\n" +
-			"--keep-going skips invalid packages, with exit status 4. --repair makes unambiguous repairs; the report " +
-			"has the values\n" +
-			"before and after.\n\n" +
-			"With -t or with TRANSPORT:PATH for --output a catalog image is written, with or without OUT. It keeps " +
-			"the labels,\n" +
-			"annotations and platforms of SRC if that is an image. Nothing is written before everything is built and " +
-			"verified.\n\n" +
-			"--from-file runs many migrations, and resumes an interrupted run. --shard divides a list among machines." +
+		Description: `SRC is an index database, a catalog directory, or an image of either. OUT must be absent
+or empty; it is written completely or not at all. --verify reads it back and compares it with the result of
+plain SQL queries on the database. --keep-going skips invalid packages, with exit status 4. --repair makes
+unambiguous repairs; the report has the values before and after.
+
+With -t or with TRANSPORT:PATH for --output a catalog image is written, with or without OUT. It keeps the
+labels, annotations and platforms of SRC if that is an image. Nothing is written before everything is built
+and verified.
+
+--from-file runs many migrations, and resumes an interrupted run. --shard divides a list among machines.` +
 			examples("bindery migrate index.db migrated --verify",
 				"bindery migrate index.db migrated -o yaml --report report.json",
 				"bindery migrate catalog migrated --migrate-level bundle-object-to-csv-metadata",

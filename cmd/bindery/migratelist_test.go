@@ -211,14 +211,13 @@ func TestMigrateListUsage(t *testing.T) {
 	}
 	before := snapshot(t, dir)
 	for args, want := range map[string]string{
-		"--from-file nosuch": "no such file",
-		"--from-file list --out-dir out": "list:2: invalid list: the output \"out/a\" is " +
-			"also that of line 1",
-		"--from-file good":                   "no output for",
-		"--from-file good x":                 "accepts 0 arg(s)",
-		"--from-file good -t x:v1":           "--tag cannot be combined with --from-file",
-		"--from-file good --output oci:x:v1": "cannot be combined with --from-file",
-		"--from-file -":                      "requires --report-dir",
+		"--from-file nosuch":                                      "no such file",
+		"--from-file list --out-dir out":                          "list:2: invalid list: the output \"out/a\" is also that of line 1",
+		"--from-file good":                                        "no output for",
+		"--from-file good x":                                      "accepts 0 arg(s)",
+		"--from-file good -t x:v1":                                "--tag cannot be combined with --from-file",
+		"--from-file good --output oci:x:v1":                      "cannot be combined with --from-file",
+		"--from-file -":                                           "requires --report-dir",
 		"--from-file good --out-dir out --report-dir out/small/r": "is in the output",
 		"--from-file good --out-dir out --results nosuch/x":       "--results",
 	} {

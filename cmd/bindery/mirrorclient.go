@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"path/filepath"
 
 	"github.com/urfave/cli/v2"
@@ -8,6 +9,7 @@ import (
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/blobcache"
 	"github.com/operator-bindery/bindery/internal/indeximage"
 	"github.com/operator-bindery/bindery/internal/version"
 	"github.com/operator-bindery/bindery/layers"
@@ -15,14 +17,31 @@ import (
 	"github.com/operator-bindery/bindery/mirror/resources"
 )
 
-// mirrorSource is the client that reads the images of a run: as [program.client], without a cache.
-func (p *program) mirrorSource(c *cli.Context, from images.Registry,
-	throttle *images.Throttle) (*images.Client, error) {
+// largestKept is the size of the largest manifest that a run keeps, in bytes. Some small layers are kept with them.
+const largestKept = 64 << 10
+
+// mirrorWork creates the directory for temporary files of a run, and in it a cache of manifests: they are read to find
+// out how much there is to copy, and again to copy it. Everything else is read once, so that a cache of it would only be
+// a second copy.
+func (p *program) mirrorWork(c *cli.Context) (dir string, manifests *images.Cache, err error) {
+	work, err := images.NewWorkspace(c.Context, nil, "")
+	if err != nil {
+		return "", nil, err
+	}
+	p.atEnd = append(p.atEnd, func(bool) error { return errors.Join(manifests.Close(), work.Close()) })
+	manifests, err = blobcache.Open(filepath.Join(work.Dir(), "manifests"),
+		blobcache.Options{MaxBytes: 1 << 30, MaxBlob: largestKept})
+	return work.Dir(), manifests, err
+}
+
+// mirrorSource is the client that reads the images of a run: as [program.client], with a cache of manifests alone.
+func (p *program) mirrorSource(c *cli.Context, from images.Registry, throttle *images.Throttle,
+	manifests *images.Cache) (*images.Client, error) {
 	o, err := p.clientOptions(c)
 	if err != nil {
 		return nil, err
 	}
-	o.Registry, o.Throttle, o.Cache, o.AnyPlatform = from, throttle, nil, true
+	o.Registry, o.Throttle, o.Cache, o.AnyPlatform = from, throttle, manifests, true
 	return images.NewClient(o)
 }
 
@@ -65,19 +84,17 @@ func (p *program) mirrorClients(c *cli.Context, o *mirror.Options, from, to imag
 	if err != nil {
 		return err
 	}
-	work, err := images.NewWorkspace(c.Context, nil, "")
+	dir, manifests, err := p.mirrorWork(c)
 	if err != nil {
 		return err
 	}
-	p.atEnd = append(p.atEnd, func(bool) error { return work.Close() })
-	spec.Build.Dir = work.Dir()
+	spec.Build.Dir = dir
 	o.Spec = *spec
 	if o.Render, err = p.bundleOptions(c); err != nil {
 		return err
 	}
 	o.Render.Opened = nil // the run says which catalogs it reads
-	// Every image is read once: a cache would only be a second copy of all of them.
-	client, err := p.mirrorSource(c, from, throttle)
+	client, err := p.mirrorSource(c, from, throttle, manifests)
 	if err != nil {
 		return err
 	}

@@ -57,7 +57,7 @@ func (p *program) mirrorDelete(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	t, err := mirrorTarget(c, c.Args().First())
+	t, err := mirrorTarget(c, c.Args().First(), false)
 	if err != nil {
 		return err
 	}
@@ -83,9 +83,6 @@ func (p *program) mirrorDelete(c *cli.Context) error {
 	if err != nil {
 		return &cmdline.Error{Class: cmdline.ClassInput, Object: file, Err: fmt.Errorf("%s: %w", file, err),
 			Hint: "the list is the file that the step before wrote: a DeleteImageList"}
-	}
-	if c.Bool("dry-run") {
-		return p.writeDeletions(c, list, asJSON)
 	}
 	if err := p.confirmDeletion(c, len(list.Items), t); err != nil {
 		return err
@@ -155,7 +152,7 @@ func (p *program) writeDeletions(c *cli.Context, list *mirror.DeleteList, asJSON
 // confirmDeletion asks on a terminal.
 func (p *program) confirmDeletion(c *cli.Context, n int, t imageset.Target) error {
 	in, ok := p.stdin.(*os.File)
-	if c.Bool("yes") || !ok || !term.IsTerminal(int(in.Fd())) {
+	if c.Bool("yes") || c.Bool("dry-run") || !ok || !term.IsTerminal(int(in.Fd())) {
 		return nil
 	}
 	fmt.Fprintf(p.stderr, "delete %s at %s? [y/N] ", count(n, "image"), t)
@@ -166,11 +163,6 @@ func (p *program) confirmDeletion(c *cli.Context, n int, t imageset.Target) erro
 	return nil
 }
 
-// deletedImages is the answer of a deletion as JSON.
-type deletedImages struct {
-	Images []mirror.Deleted `json:"images"`
-}
-
 func (p *program) deleteImages(c *cli.Context, list *mirror.DeleteList, t imageset.Target, asJSON bool) error {
 	remote, err := p.newRemote(c, registryOptions(c), nil, nil)
 	if err != nil {
@@ -178,30 +170,49 @@ func (p *program) deleteImages(c *cli.Context, list *mirror.DeleteList, t images
 	}
 	progress := p.progress()
 	defer progress.Close()
-	done := 0
-	all, err := mirror.Delete(c.Context, list, t, remote, func(d mirror.Deleted) {
-		done++
-		progress.Set(cmdline.State{What: "deleting", Done: done, All: len(list.Items), Units: "images"})
-		p.log.Debug("image", "reference", d.Reference, "status", d.Status)
-	})
+	n, what := 0, "deleting"
+	if c.Bool("dry-run") {
+		what = "looking"
+	}
+	done, err := mirror.Delete(c.Context, list, t, mirror.DeletionOptions{Remote: remote, DryRun: c.Bool("dry-run"),
+		Done: func(d mirror.Deleted) {
+			n++
+			progress.Set(cmdline.State{What: what, Done: n, All: len(list.Items), Units: "images"})
+			p.log.Debug("image", "reference", d.Reference, "status", d.Status)
+		}})
 	if errors.Is(err, images.ErrNoDelete) {
 		err = &cmdline.Error{Class: cmdline.ClassNetwork, Object: t.Host, Err: err,
 			Hint: "allow deleting in the registry's configuration, such as storage.delete.enabled of docker-registry"}
 	}
-	if asJSON {
-		return errors.Join(p.printJSON(deletedImages{append([]mirror.Deleted{}, all...)}), err)
-	}
-	if err != nil && len(all) == 0 {
+	if done == nil || err != nil && len(done.Images) == 0 {
 		return err
 	}
+	if asJSON {
+		return errors.Join(p.printJSON(done), err)
+	}
+	_, failed := p.stdout.Write([]byte(printable.Text(repositoriesText(done.Repositories))))
+	for _, line := range deletionSummary(done, c.Bool("dry-run")) {
+		p.log.Info(line)
+	}
+	return errors.Join(failed, err)
+}
+
+// deletionSummary says what was deleted, or would be.
+func deletionSummary(d *mirror.Deletion, dry bool) []string {
 	counts := map[string]int{}
-	for _, d := range all {
-		counts[d.Status]++
+	for _, i := range d.Images {
+		counts[i.Status]++
 	}
-	p.log.Info(fmt.Sprintf("%s: %d deleted, %d were gone, %d kept, %d failed", count(len(all), "image"),
-		counts["deleted"], counts["absent"], counts["kept"], counts["failed"]))
+	all := count(len(d.Images), "image")
+	if dry {
+		return []string{fmt.Sprintf("%s: %d to delete, %d are gone, %d kept, %d failed; %s, less what other images "+
+			"share; nothing is deleted in a dry run", all, counts["planned"], counts["absent"], counts["kept"],
+			counts["failed"], cmdline.FormatSize(sumOf(d.Repositories)))}
+	}
+	lines := []string{fmt.Sprintf("%s: %d deleted, %d were gone, %d kept, %d failed", all, counts["deleted"],
+		counts["absent"], counts["kept"], counts["failed"])}
 	if counts["deleted"] > 0 {
-		p.log.Info("next: the garbage collection of the registry frees the space")
+		lines = append(lines, "next: the garbage collection of the registry frees the space")
 	}
-	return err
+	return lines
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/opencontainers/go-digest"
 	"github.com/urfave/cli/v2"
@@ -16,6 +17,7 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
+	"github.com/operator-bindery/bindery/internal/printable"
 	"github.com/operator-bindery/bindery/internal/regularfile"
 	"github.com/operator-bindery/bindery/mirror"
 	"github.com/operator-bindery/bindery/mirror/imageset"
@@ -41,8 +43,10 @@ func (p *program) mirrorInventoryCommand() *cli.Command {
 			&cli.StringSliceFlag{Name: "repository",
 				Usage: "`PATH` of a repository below the given one; can be repeated"},
 			&cli.BoolFlag{Name: "plain", Usage: "write JSON and not JSON in gzip"},
+			&cli.BoolFlag{Name: "dry-run", Usage: "list the repositories with their sizes, and write no inventory",
+				EnvVars: env("dry-run")},
 			maxNestedPathsFlag(), inCategory(jobsFlag(), "work"),
-		}, imageFlags()),
+		}, answerFlags(), imageFlags()),
 		Action: exactly(1, p.mirrorInventory),
 	}
 }
@@ -58,8 +62,24 @@ func maxNestedPathsFlag() cli.Flag {
 		Usage: "maximum number `N` of path components at the mirror, as it was mirrored with"}
 }
 
-// mirrorTarget reads docker://REGISTRY[/PATH].
-func mirrorTarget(c *cli.Context, text string) (imageset.Target, error) {
+// mirrorTarget reads docker://REGISTRY[/PATH]. Where archives are accepted too, directories are the way out of a
+// mistake.
+func mirrorTarget(c *cli.Context, text string, archives bool) (imageset.Target, error) {
+	if !strings.HasPrefix(text, dockerScheme) {
+		expected := dockerScheme + "REGISTRY[/PATH]"
+		if archives {
+			expected += " or " + fileScheme + "DIR"
+		}
+		e := cmdline.Usagef("invalid argument %q, expected %s", text, expected)
+		if strings.Contains(text, "://") {
+			return imageset.Target{}, e
+		}
+		e.Hint = fmt.Sprintf("did you mean %q?", dockerScheme+text)
+		if archives && (isDir(text) || !strings.ContainsAny(strings.SplitN(text, "/", 2)[0], ".:")) {
+			e.Hint = fmt.Sprintf("did you mean %q?", fileScheme+text)
+		}
+		return imageset.Target{}, e
+	}
 	t, err := imageset.ParseTarget(text)
 	if err != nil {
 		return t, usage(err)
@@ -71,7 +91,7 @@ func mirrorTarget(c *cli.Context, text string) (imageset.Target, error) {
 }
 
 func (p *program) mirrorInventory(c *cli.Context) error {
-	t, err := mirrorTarget(c, c.Args().First())
+	t, err := mirrorTarget(c, c.Args().First(), false)
 	if err != nil {
 		return err
 	}
@@ -103,7 +123,7 @@ func (p *program) mirrorInventory(c *cli.Context) error {
 	all, err := remote.Repositories(c.Context, t.Host)
 	if errors.Is(err, images.ErrNoCatalog) {
 		// Registries answer in the same way to those whom they do not know.
-		if err := remote.Ping(c.Context, t.Host); err != nil {
+		if err := remote.Ping(c.Context, t.String()); err != nil {
 			return err
 		}
 	}
@@ -121,26 +141,78 @@ func (p *program) mirrorInventory(c *cli.Context) error {
 	return p.writeInventory(c, t, remote, slices.Compact(names))
 }
 
+// inventoried is the answer of the command: what an inventory has. The inventory itself is no part of it.
+type inventoried struct {
+	// File is the inventory; empty in a dry run.
+	File   string `json:"file,omitempty"`
+	DryRun bool   `json:"dryRun,omitempty"`
+	// Repositories are those that exist, with the size of their blobs.
+	Repositories []mirror.RepositoryBytes `json:"repositories"`
+	Tags         int                      `json:"tags"`
+	Manifests    int                      `json:"manifests"`
+	Blobs        int                      `json:"blobs"`
+	Bytes        int64                    `json:"bytes"`
+	// LeftOut is how much is listed and cannot be read.
+	LeftOut int `json:"leftOut,omitempty"`
+}
+
 func (p *program) writeInventory(c *cli.Context, t imageset.Target, remote *images.Remote, names []string) error {
+	asJSON, err := checkAnswer(c)
+	if err != nil {
+		return err
+	}
+	to, dry := c.String("to"), c.Bool("dry-run")
+	answer := inventoried{File: to, DryRun: dry}
 	take := func(w io.Writer) error {
+		progress := p.task()
+		defer progress.Close()
 		done, err := stock.Take(c.Context,
 			func(name string) (stock.Repository, error) { return remote.Repository(name) }, w,
 			stock.TakeOptions{Registry: t.Host, Path: t.Path, Repositories: names, Plain: c.Bool("plain"),
 				Jobs: c.Int("jobs"),
+				Done: func(done, of int) {
+					progress.Set(cmdline.State{What: "looking", Done: done, All: of, Units: "repositories"})
+				},
 				Warn: func(name string, err error) { p.log.Warn(fmt.Sprintf("%s: left out: %v", name, err)) }})
 		if err == nil {
 			p.log.Info(fmt.Sprintf("%d repositories, %s, %s, %s of blobs", done.Repositories, count(done.Tags, "tag"),
 				count(done.Manifests, "manifest"), cmdline.FormatSize(done.Bytes)))
 		}
+		answer.Repositories, answer.Tags, answer.Manifests = mirror.ByRepository(done.ByRepository), done.Tags,
+			done.Manifests
+		answer.Blobs, answer.Bytes, answer.LeftOut = done.Blobs, done.Bytes, done.LeftOut
 		return err
 	}
-	to := c.String("to")
-	if to == "" && !c.Bool("plain") && isTerminal(p.stdout) {
+	switch {
+	case dry:
+		answer.File = ""
+		if err := take(io.Discard); err != nil {
+			return err
+		}
+	case to == "" && asJSON:
+		return cmdline.Usagef("the inventory and the answer would both be printed: --to FILE writes the inventory to a " +
+			"file, and --plain prints it as JSON")
+	case to == "" && !c.Bool("plain") && isTerminal(p.stdout):
 		return cmdline.Usagef("the inventory is compressed: --to FILE writes it to a file, and --plain prints it")
-	}
-	if to == "" {
+	case to == "":
 		return p.spooled(c.Context, take)
+	default:
+		if err := writeInventoryFile(to, take); err != nil {
+			return err
+		}
+		p.log.Info(fmt.Sprintf("next: carry %s to the other side, and run there: "+
+			"bindery mirror run -c FILE --against %s file://DIR", to, filepath.Base(to)))
 	}
+	if asJSON {
+		return p.printJSON(answer)
+	}
+	if dry {
+		_, err = p.stdout.Write([]byte(printable.Text(repositoriesText(answer.Repositories))))
+	}
+	return err
+}
+
+func writeInventoryFile(to string, take func(io.Writer) error) error {
 	f, err := atomicfs.NewFile(to, 0o644)
 	if err != nil {
 		return err
@@ -149,13 +221,7 @@ func (p *program) writeInventory(c *cli.Context, t imageset.Target, remote *imag
 	if err := take(f); err != nil {
 		return err
 	}
-	if err := f.Commit(); err != nil {
-		return err
-	}
-	p.log.Info(fmt.Sprintf("next: carry %s to the other side, and run there: bindery mirror run -c FILE --against %s "+
-		"file://DIR",
-		to, filepath.Base(to)))
-	return nil
+	return f.Commit()
 }
 
 // readInventory reads a file of [program.mirrorInventory], and returns its digest.

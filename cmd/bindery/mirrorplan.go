@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/opencontainers/go-digest"
 	"github.com/urfave/cli/v2"
@@ -14,6 +16,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/declcfg/edit"
 	"github.com/operator-bindery/bindery/internal/change"
+	"github.com/operator-bindery/bindery/mirror"
 	"github.com/operator-bindery/bindery/mirror/filter"
 	"github.com/operator-bindery/bindery/mirror/imageset"
 )
@@ -43,6 +46,8 @@ func (p *program) mirrorPlanCommand() *cli.Command {
 				Usage: "read `REF=SOURCE`: the catalog SOURCE in place of the catalog REF; can be repeated"},
 			&cli.StringSliceFlag{Name: "installed",
 				Usage: "look only for the way of `PACKAGE=VERSION` to the kept head; can be repeated"},
+			&cli.BoolFlag{Name: "dry-run", Usage: "also read the manifests of the images, for the size of each repository",
+				EnvVars: env("dry-run")},
 		}, filterPolicyFlags(), readFlags()),
 		Action: exactly(0, p.mirrorPlan),
 	}
@@ -71,6 +76,8 @@ type mirrorPlanned struct {
 	Catalogs         []*catalogPlan     `json:"catalogs"`
 	AdditionalImages []plannedImage     `json:"additionalImages"`
 	Problems         []imageset.Problem `json:"problems"`
+	// Repositories are, in a dry run, what is to be copied to each; a blob that several have counts once.
+	Repositories []mirror.RepositoryBytes `json:"repositories,omitempty"`
 }
 
 type plannedImage struct {
@@ -125,13 +132,57 @@ func (p *program) mirrorPlan(c *cli.Context) error {
 	if plan.AdditionalImages, err = plannedImages(set); err != nil {
 		return err
 	}
+	var incomplete error
+	if c.Bool("dry-run") {
+		if plan.Repositories, incomplete = p.planSizes(c, set, sources, o); plan.Repositories == nil {
+			return incomplete
+		}
+	}
 	if err := p.saveLock(); err != nil {
 		return err
 	}
 	if format == "json" {
-		return p.printJSON(plan)
+		return errors.Join(p.printJSON(plan), incomplete)
 	}
-	return p.printMirrorPlan(&plan)
+	return errors.Join(p.printMirrorPlan(&plan), incomplete)
+}
+
+// planSizes reads the manifests of the images, as a dry run to an archive does.
+func (p *program) planSizes(c *cli.Context, set *imageset.Set, sources map[string]string,
+	fo filter.Options) (_ []mirror.RepositoryBytes, err error) {
+	dir, manifests, err := p.mirrorWork(c)
+	if err != nil {
+		return nil, err
+	}
+	o := mirror.Options{Mode: mirror.ToDisk, Set: set, Config: c.String("config"), Replace: sources, Filter: fo,
+		DryRun: true, All: true, Jobs: c.Int("jobs"), Now: time.Now().UTC(),
+		Log: slog.New(slog.DiscardHandler)} // the plan has what it would say
+	if o.Images, err = p.mirrorSource(c, registryOptions(c), nil, manifests); err != nil {
+		return nil, err
+	}
+	p.atEnd = append(p.atEnd, func(bool) error { return o.Images.Close() })
+	if o.Render, err = p.bundleOptions(c); err != nil {
+		return nil, err
+	}
+	o.Spec.Build.Dir = dir
+	if o.Workspace, err = mirror.OpenWorkspace(filepath.Join(dir, "plan")); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, o.Workspace.Close()) }()
+	account, err := p.runMirror(c.Context, o)
+	if account == nil {
+		return nil, err
+	}
+	var incomplete *mirror.IncompleteError
+	if !errors.As(err, &incomplete) {
+		return account.Repositories, err
+	}
+	for _, i := range account.Images {
+		if i.Error != "" {
+			p.log.Warn(fmt.Sprintf("%s cannot be copied: %s", i.Source, i.Error))
+		}
+	}
+	return account.Repositories, &cmdline.ExitStatus{Status: 4, Err: err}
 }
 
 // plannedImages maps the additional images.

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/declcfg/list"
 	"github.com/operator-bindery/bindery/internal/printable"
 	"github.com/operator-bindery/bindery/mirror/filter"
@@ -25,10 +26,6 @@ func (p *program) printMirrorPlan(plan *mirrorPlanned) error {
 				return err
 			}
 		}
-		if len(plan.AdditionalImages) == 0 {
-			return nil
-		}
-		fmt.Fprintln(w)
 		rows := make([][]string, 0, len(plan.AdditionalImages))
 		for _, image := range plan.AdditionalImages {
 			to := image.Target
@@ -37,9 +34,27 @@ func (p *program) printMirrorPlan(plan *mirrorPlanned) error {
 			}
 			rows = append(rows, []string{image.Name, to})
 		}
-		return list.Table{Header: []string{"ADDITIONAL IMAGE", "AT THE DESTINATION"}, Rows: rows}.Write(w,
-			printable.Cell)
+		if err := printPlanTable(w, rows, "ADDITIONAL IMAGE", "AT THE DESTINATION"); err != nil {
+			return err
+		}
+		rows = nil
+		for _, r := range plan.Repositories {
+			rows = append(rows, []string{r.Name, cmdline.FormatSize(r.Bytes)})
+		}
+		if len(rows) > 0 {
+			rows = append(rows, []string{"all", cmdline.FormatSize(sumOf(plan.Repositories))})
+		}
+		return printPlanTable(w, rows, "REPOSITORY", "SIZE")
 	})
+}
+
+// printPlanTable prints a table after an empty line, unless it has no rows.
+func printPlanTable(w io.Writer, rows [][]string, header ...string) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	fmt.Fprintln(w)
+	return list.Table{Header: header, Rows: rows}.Write(w, printable.Cell)
 }
 
 // printCatalogPlan prints what is kept of one catalog.

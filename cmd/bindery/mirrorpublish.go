@@ -27,7 +27,10 @@ func (p *program) mirrorPublishCommand() *cli.Command {
 			"when all " +
 			"that they name is\n" +
 			"in the archives that the runs of all shards left in the directories of PARTS. It is an error if one of " +
-			"them is missing." +
+			"them is missing.\n\n" +
+			"A catalog with images that the registry lacks and their sources have is not published: a run has not " +
+			"ended, or has failed.\n" +
+			"With --on-missing skip-bundle the bundles are left out in this case, too." +
 			examples("bindery mirror publish -c imageset.yaml --workspace mirror docker://registry.example.com/olm",
 				"bindery mirror publish -c imageset.yaml --from media docker://registry.example.com/olm -o json",
 				"bindery mirror publish -c imageset.yaml --from parts file://parts/catalogs"),
@@ -47,7 +50,9 @@ func (p *program) mirrorPublish(c *cli.Context) error {
 		return err
 	}
 	return p.withMirror(c, a, func(o mirror.Options) error {
-		o.PublishOnly = true
+		if o.PublishOnly = true; !c.IsSet("on-missing") {
+			o.OnMissing = ""
+		}
 		if err := p.mediumOptions(c, &o); err != nil {
 			return err
 		}

@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/printable"
 	"github.com/operator-bindery/bindery/mirror"
@@ -56,7 +59,10 @@ type mirrorArgs struct {
 	parts string
 }
 
-const fileScheme = "file://"
+const (
+	fileScheme   = "file://"
+	dockerScheme = "docker://"
+)
 
 // readMirrorArgs reads DESTINATION, --from and --workspace. Directories may be written with file:// or without.
 func readMirrorArgs(c *cli.Context) (a mirrorArgs, err error) {
@@ -79,16 +85,15 @@ func readMirrorArgs(c *cli.Context) (a mirrorArgs, err error) {
 		}
 		return a, nil
 	}
-	if !strings.HasPrefix(dest, "docker://") {
-		return a, cmdline.Usagef("invalid destination %q, expected docker://REGISTRY[/PATH] or file://DIR", dest)
+	if a.target, err = mirrorTarget(c, dest, true); err != nil {
+		return a, err
 	}
-	if a.target, err = imageset.ParseTarget(dest); err != nil {
-		return a, usage(err)
-	}
-	a.target.MaxNestedPaths = c.Int("max-nested-paths")
 	switch a.mode = mirror.ToMirror; {
 	case from != "":
 		a.mode, a.archive = mirror.FromDisk, from
+		if _, err := os.ReadDir(from); err != nil {
+			return a, &cmdline.Error{Class: cmdline.ClassLocal, Object: from, Err: fmt.Errorf("--from: %w", err)}
+		}
 		if a.workspace == "" {
 			a.workspace = from
 		}
@@ -201,20 +206,35 @@ func (p *program) runMirror(ctx context.Context, o mirror.Options) (*mirror.Acco
 	defer progress.Close()
 	o.Events = func(e mirror.Event) {
 		progress.Set(cmdline.State{What: "mirroring", Done: e.Images, All: e.AllImages, Units: "images", Bytes: e.Bytes,
-			AllBytes: e.AllBytes})
+			AllBytes: e.AllBytes, Counting: e.Counting})
 		if e.Image != "" && e.Err == nil {
 			p.log.Debug("image", "source", e.Image, "status", e.Status)
 		}
 	}
 	account, err := mirror.Run(ctx, o)
+	return account, archiveError(o, err)
+}
+
+// archiveError gives advice on errors of the archive that a run reads.
+func archiveError(o mirror.Options, err error) error {
 	var lack *mirror.LackError
-	if errors.As(err, &lack) {
-		err = &cmdline.Error{Class: cmdline.ClassConflict, Object: o.Archive, Err: err,
-			Hint: "copy the earlier archives first, or write one against an inventory of this registry (mirror " +
-				"inventory), " +
-				"or a whole one with --all"}
+	var incomplete *mirror.IncompleteError
+	var answer *images.StatusError
+	e := &cmdline.Error{Class: cmdline.Classify(err), Object: o.Archive, Err: err}
+	switch {
+	case o.Mode != mirror.FromDisk || errors.As(err, &incomplete) || errors.As(err, &answer):
+		return err
+	case errors.As(err, &lack):
+		e.Class, e.Hint = cmdline.ClassConflict, "copy the earlier archives first, or write one against an inventory "+
+			"of this registry (mirror inventory), or a whole one with --all"
+	case errors.Is(err, fault.ErrIntegrity):
+		e.Hint = "copy all files mirror_*.tar of the archive here again, and none of another archive"
+	case errors.Is(err, fs.ErrNotExist):
+		e.Hint = "--from names the directory with the files mirror_*.tar, which were written for the same image set"
+	default:
+		return err
 	}
-	return account, err
+	return e
 }
 
 // reportMirror prints what a run has done, and returns its exit status.
@@ -253,11 +273,7 @@ func (p *program) reportMirror(c *cli.Context, o mirror.Options, account *mirror
 			fmt.Fprintf(&b, "%s@%s\n", strings.TrimPrefix(catalog.Destination, "docker://"), catalog.DestinationDigest)
 		}
 	}
-	if account.DryRun {
-		for _, r := range account.Repositories {
-			fmt.Fprintf(&b, "%s\t%s\n", r.Name, cmdline.FormatSize(r.Bytes))
-		}
-	}
+	b.WriteString(repositoriesText(account.Repositories))
 	_, failed := p.stdout.Write([]byte(printable.Text(b.String())))
 	for _, line := range mirrorSummary(account, o) {
 		p.log.Info(line)

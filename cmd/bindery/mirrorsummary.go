@@ -38,12 +38,24 @@ func forecastSummary(a *mirror.Account, o mirror.Options) []string {
 			count(a.Totals.Images, "image"),
 			a.Totals.Present)}
 	}
-	var sum int64
-	for _, r := range a.Repositories {
+	return []string{fmt.Sprintf("%s: %d are there, %s to copy; nothing is copied in a dry run",
+		count(a.Totals.Images, "image"), a.Totals.Present, cmdline.FormatSize(sumOf(a.Repositories)))}
+}
+
+func sumOf(repositories []mirror.RepositoryBytes) (sum int64) {
+	for _, r := range repositories {
 		sum += r.Bytes
 	}
-	return []string{fmt.Sprintf("%s: %d are there, %s to copy; nothing is copied in a dry run",
-		count(a.Totals.Images, "image"), a.Totals.Present, cmdline.FormatSize(sum))}
+	return sum
+}
+
+// repositoriesText lists the bytes of a dry run by repository.
+func repositoriesText(repositories []mirror.RepositoryBytes) string {
+	var b strings.Builder
+	for _, r := range repositories {
+		fmt.Fprintf(&b, "%s\t%s\n", r.Name, cmdline.FormatSize(r.Bytes))
+	}
+	return b.String()
 }
 
 // catalogSummary says what became of a catalog.

@@ -15,18 +15,21 @@ import (
 type mirrorWorld struct {
 	*testing.T
 	dir, conf, target string
+	registry          *testregistry.Registry // the target
 }
 
 func newMirrorWorld(t *testing.T) *mirrorWorld {
 	source, target := mirrortest.Source(t), testregistry.New(t)
 	target.Separate(true)
-	w := &mirrorWorld{t, t.TempDir(), source.RegistriesConf(t, mirrortest.Host), "docker://" + target.Host() + "/olm"}
+	w := &mirrorWorld{t, t.TempDir(), source.RegistriesConf(t, mirrortest.Host), "docker://" + target.Host() + "/olm",
+		target}
 	w.write("imageset.yaml", mirrorImageSet)
 	w.write("delete.yaml", deleteImageSet)
 	w.write("missing.yaml", strings.ReplaceAll(mirrorImageSet, "extra/tool:v1", "extra/tool:none"))
 	w.write("package.yaml", strings.ReplaceAll(mirrorImageSet, "alpha-op", "alfa-op"))
 	w.write("channel.yaml", strings.ReplaceAll(mirrorImageSet, "- name: alpha-op",
 		"- {name: alpha-op, channels: [{name: stabel}]}"))
+	w.write("other.yaml", strings.ReplaceAll(mirrorImageSet, "acme/catalog:v1", "acme/catalog:v2"))
 	w.write("empty.yaml", "kind: ImageSetConfiguration\nmirror: {}\n")
 	return w
 }
@@ -64,6 +67,14 @@ func TestMirrorMistakes(t *testing.T) {
 		{"mirror run -c imageset.yaml --workspace w docker://127.0.0.1:1 --retries 0", 1,
 			"error: registry 127.0.0.1:1: Get "},
 		{"mirror run -c imageset.yaml --workspace w TARGET:v1", 1, "error: destination "},
+		{"mirror run -c imageset.yaml --workspace w 127.0.0.1:1/olm", 1,
+			`hint: did you mean "docker://127.0.0.1:1/olm"?`},
+		{"mirror run -c imageset.yaml media", 1, `hint: did you mean "file://media"?`},
+		{"mirror verify -c imageset.yaml media", 1, `hint: did you mean "file://media"?`},
+		{"mirror inventory mirror.example.com", 1, `hint: did you mean "docker://mirror.example.com"?`},
+		{"mirror run -c imageset.yaml --from nowhere TARGET", 1, "error: --from: open nowhere: no such file"},
+		{"mirror verify -c imageset.yaml docker://127.0.0.1:1 --retries 0", 1, "error: registry 127.0.0.1:1: Get "},
+		{"mirror delete -c delete.yaml docker://127.0.0.1:1 --retries 0", 1, "error: registry 127.0.0.1:1: Get "},
 		{"mirror run -c imageset.yaml --workspace w --server none.bin TARGET", 1,
 			"error: --server: stat none.bin: no such file or directory\n"},
 		{"mirror run -c imageset.yaml --workspace imageset.yaml TARGET", 1, "error: workspace: mkdir imageset.yaml: "},
@@ -86,7 +97,11 @@ func TestMirrorMistakes(t *testing.T) {
 		{"oc-mirror list operators", 1, "usage: oc-mirror list operators [flags]\n"},
 	} {
 		t.Run(c.line, func(t *testing.T) {
-			r := newMirrorWorld(t).run(c.line)
+			w := newMirrorWorld(t)
+			r := w.run(c.line)
+			if _, err := os.Stat(filepath.Join(w.dir, "nowhere")); err == nil {
+				t.Error("a misspelled --from made a directory")
+			}
 			if r.status != c.status || !strings.Contains(r.stderr+r.stdout, c.want) {
 				t.Errorf("status %d\n%s%s\nwanted %d and %q", r.status, r.stdout, r.stderr, c.status, c.want)
 			}
@@ -125,8 +140,13 @@ func TestMirrorSummaries(t *testing.T) {
 			"8 images: 8 are there; nothing is published"},
 		{"mirror resources -c imageset.yaml --workspace w --to res TARGET --dry-run", "res/cs-catalog-v1.yaml\n"},
 		{"mirror verify TARGET -c imageset.yaml", "1 catalog, 9 images, "},
+		{"mirror delete -c delete.yaml --workspace w --list list.yaml TARGET", "next: look at the list, and run: "},
+		{"mirror delete --list list.yaml TARGET --dry-run", "nothing is deleted in a dry run\n"},
+		{"mirror delete --list list.yaml TARGET --dry-run", "/olm/acme/alpha-op-bundle\t"},
+		{"mirror verify TARGET -c imageset.yaml", "1 catalog, 9 images, "},
 		{"mirror run -c imageset.yaml file://media", "packed the catalog acme/catalog:v1\n"},
 		{"mirror run -c imageset.yaml --from media TARGET/air", "reading the catalog acme/catalog:v1 of the archive\n"},
+		{"mirror run -c other.yaml --from media TARGET/other", "hint: --from names the directory with the files "},
 		{"mirror verify file://media", "catalog acme/catalog:v1: 2 packages, 2 bundles\n"},
 		{"mirror run -c imageset.yaml file://media", "leaving out what earlier archives carried, up to that of "},
 		{"mirror verify file://media", ": all is there but "},
@@ -151,7 +171,8 @@ func TestMirrorOfUnknownUser(t *testing.T) {
 	source, target := mirrortest.Source(t), testregistry.New(t)
 	target.Separate(true)
 	dir := t.TempDir()
-	w := &mirrorWorld{t, dir, source.RegistriesConf(t, mirrortest.Host), "docker://" + target.Host() + "/olm"}
+	w := &mirrorWorld{t, dir, source.RegistriesConf(t, mirrortest.Host), "docker://" + target.Host() + "/olm",
+		target}
 	w.write("imageset.yaml", mirrorImageSet)
 	w.write("delete.yaml", deleteImageSet)
 	for _, line := range []string{"mirror run -c imageset.yaml --workspace w TARGET",

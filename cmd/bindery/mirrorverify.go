@@ -36,6 +36,8 @@ func (p *program) mirrorVerifyCommand() *cli.Command {
 			&cli.StringSliceFlag{Name: "catalog",
 				Usage: "`NAME` of a catalog at the mirror, REGISTRY/PATH:TAG; can be repeated"},
 			&cli.BoolFlag{Name: "manifests-only", Usage: "do not ask for blobs"},
+			&cli.BoolFlag{Name: "dry-run", Usage: "find out what would be verified, with sizes, from the manifests alone",
+				EnvVars: env("dry-run")},
 			maxNestedPathsFlag(), inCategory(jobsFlag(), "work"),
 		}, answerFlags(), imageFlags()),
 		Action: exactly(1, p.mirrorVerify),
@@ -63,16 +65,22 @@ func (p *program) mirrorVerify(c *cli.Context) error {
 }
 
 func (p *program) verifyMirror(c *cli.Context) (_ *mirror.Verification, err error) {
+	progress := p.task()
+	defer progress.Close()
+	o := mirror.VerifyOptions{Jobs: c.Int("jobs"), ManifestsOnly: c.Bool("manifests-only"), DryRun: c.Bool("dry-run"),
+		Events: func(e mirror.Event) {
+			progress.Set(cmdline.State{What: "verifying", Done: e.Images, All: e.AllImages, Units: "images",
+				Bytes: e.Bytes, AllBytes: e.AllBytes})
+		}}
 	if dir, ok := strings.CutPrefix(c.Args().First(), fileScheme); ok {
 		for _, name := range []string{"config", "workspace", "catalog", "manifests-only"} {
 			if c.IsSet(name) {
 				return nil, cmdline.Usagef("--%s is for a registry", name)
 			}
 		}
-		return mirror.VerifyMedium(c.Context, dir)
+		return mirror.VerifyMedium(c.Context, dir, o)
 	}
-	o := mirror.VerifyOptions{Jobs: c.Int("jobs"), ManifestsOnly: c.Bool("manifests-only")}
-	if o.Target, err = mirrorTarget(c, c.Args().First()); err != nil {
+	if o.Target, err = mirrorTarget(c, c.Args().First(), true); err != nil {
 		return nil, err
 	}
 	if c.String("config") != "" {
@@ -138,6 +146,9 @@ func verificationText(v *mirror.Verification) string {
 	fmt.Fprintf(&b, "%s, %s, %s, %s: ", count(len(v.Catalogs), "catalog"), count(v.Images, "image"),
 		count(v.Manifests, "manifest"), count(v.Blobs, "blob"))
 	switch {
+	case v.Good() && v.DryRun:
+		b.WriteString("would be verified\n")
+		b.WriteString(repositoriesText(v.Repositories))
 	case v.Good() && v.LeftOut > 0:
 		fmt.Fprintf(&b, "all is there but %d manifests and blobs that the other side is to have\n", v.LeftOut)
 	case v.Good():

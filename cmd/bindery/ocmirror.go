@@ -269,7 +269,11 @@ func (p *program) ocMirrorClients(c *cli.Context, o *mirror.Options) error {
 	if o.Mode == mirror.FromDisk {
 		client.NoPolicy, client.PolicyFile = true, ""
 	}
-	var err error
+	dir, manifests, err := p.mirrorWork(c)
+	if err != nil {
+		return err
+	}
+	client.Cache = manifests
 	if o.Images, err = images.NewClient(client); err != nil {
 		return err
 	}
@@ -284,12 +288,7 @@ func (p *program) ocMirrorClients(c *cli.Context, o *mirror.Options) error {
 		return err
 	}
 	spec.Registry = client.Registry
-	work, err := images.NewWorkspace(c.Context, nil, "")
-	if err != nil {
-		return err
-	}
-	p.atEnd = append(p.atEnd, func(bool) error { return work.Close() })
-	spec.Build.Dir = work.Dir()
+	spec.Build.Dir = dir
 	o.Spec = *spec
 	return nil
 }

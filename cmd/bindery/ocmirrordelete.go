@@ -60,10 +60,13 @@ func (p *program) ocMirrorDelete(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	all, err := mirror.Delete(c.Context, l, t, remote, nil)
+	done, err := mirror.Delete(c.Context, l, t, mirror.DeletionOptions{Remote: remote})
+	if done == nil {
+		return err
+	}
 	for _, kinds := range [][]mirror.Kind{{mirror.Related, mirror.Bundle}, {mirror.Additional}} {
 		asked, gone := 0, 0
-		for _, d := range all {
+		for _, d := range done.Images {
 			if slices.Contains(kinds, d.Type) {
 				asked++
 				if d.Status == "deleted" || d.Status == "absent" {

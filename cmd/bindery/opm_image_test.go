@@ -67,24 +67,17 @@ func sortedBlobs(stream string) string {
 func TestOpmErrorsForImages(t *testing.T) {
 	conf := testregistry.Recorded(t).RegistriesConf(t, testregistry.RecordedHost)
 	for args, want := range map[string]string{
-		"render 127.0.0.1:5056/index/nosuch:v1 " +
-			"--use-http": `render reference "127.0.0.1:5056/index/nosuch:v1": failed to pull image "127.0.0.1:5056/index/nosuch:v1": `,
+		"render 127.0.0.1:5056/index/nosuch:v1 --use-http": `render reference "127.0.0.1:5056/index/nosuch:v1": failed to pull image "127.0.0.1:5056/index/nosuch:v1": `,
 		// Commands that pull with containerd's resolver have a different text for a missing image.
-		"registry add -b 127.0.0.1:5056/index/nosuch:v1 --use-http -d " +
-			"small.db": `Error: error resolving remote name "127.0.0.1:5056/index/nosuch:v1": 127.0.0.1:5056/index/nosuch:v1: not found`,
-		"index add -b 127.0.0.1:5056/index/nosuch:v1 --use-http -t " +
-			"example.com/a/b:v1": `Error: error resolving remote name "127.0.0.1:5056/index/nosuch:v1": 127.0.0.1:5056/index/nosuch:v1: not found`,
-		"alpha bundle unpack 127.0.0.1:5056/index/nosuch:v1 " +
-			"--use-http": `Error: error resolving remote name "127.0.0.1:5056/index/nosuch:v1": 127.0.0.1:5056/index/nosuch:v1: not found`,
-		"alpha bundle validate -t 127.0.0.1:5056/index/nosuch:v1 -b none " +
-			"--use-http": `Error: error resolving remote name "127.0.0.1:5056/index/nosuch:v1": 127.0.0.1:5056/index/nosuch:v1: not found`,
+		"registry add -b 127.0.0.1:5056/index/nosuch:v1 --use-http -d small.db":        `Error: error resolving remote name "127.0.0.1:5056/index/nosuch:v1": 127.0.0.1:5056/index/nosuch:v1: not found`,
+		"index add -b 127.0.0.1:5056/index/nosuch:v1 --use-http -t example.com/a/b:v1": `Error: error resolving remote name "127.0.0.1:5056/index/nosuch:v1": 127.0.0.1:5056/index/nosuch:v1: not found`,
+		"alpha bundle unpack 127.0.0.1:5056/index/nosuch:v1 --use-http":                `Error: error resolving remote name "127.0.0.1:5056/index/nosuch:v1": 127.0.0.1:5056/index/nosuch:v1: not found`,
+		"alpha bundle validate -t 127.0.0.1:5056/index/nosuch:v1 -b none --use-http":   `Error: error resolving remote name "127.0.0.1:5056/index/nosuch:v1": 127.0.0.1:5056/index/nosuch:v1: not found`,
 		"render nosuchdir/":    `render reference "nosuchdir/": failed to pull image "nosuchdir/": invalid reference format`,
 		"render unknown-index": `render reference "unknown-index": failed to pull image "unknown-index": repository name must be canonical`,
-		"alpha list bundles " +
-			"127.0.0.1:5056/community/etcd:v0.9.4": `cannot list non-index "127.0.0.1:5056/community/etcd:v0.9.4"`,
-		"alpha list packages unknown-index": `render reference "unknown-index": failed to pull image "unknown-index": repository name must be canonical`,
-		"migrate 127.0.0.1:5056/community/etcd:v0.9.4 out " +
-			"--use-http": `render reference "127.0.0.1:5056/community/etcd:v0.9.4": cannot render bundle image: not allowed`,
+		"alpha list bundles 127.0.0.1:5056/community/etcd:v0.9.4":                       `cannot list non-index "127.0.0.1:5056/community/etcd:v0.9.4"`,
+		"alpha list packages unknown-index":                                             `render reference "unknown-index": failed to pull image "unknown-index": repository name must be canonical`,
+		"migrate 127.0.0.1:5056/community/etcd:v0.9.4 out --use-http":                   `render reference "127.0.0.1:5056/community/etcd:v0.9.4": cannot render bundle image: not allowed`,
 		"render 127.0.0.1:5056/community/etcd:v0.9.4 --alpha-image-ref-template {{.X}}": "",
 	} {
 		t.Run(args, func(t *testing.T) {

@@ -11,9 +11,8 @@ import (
 func policyHint(e *images.PolicyError) string {
 	switch {
 	case e.Unverified && e.File == "":
-		return "name a key with --trusted-key FILE, or a policy with --policy FILE whose requirement for the " +
-			"image is " +
-			"sigstoreSigned or signedBy"
+		return "name a key with --trusted-key FILE, or a policy with --policy FILE whose requirement for the image " +
+			"is sigstoreSigned or signedBy"
 	case e.Unverified:
 		return fmt.Sprintf("name a key with --trusted-key FILE, or give the image a requirement sigstoreSigned or "+
 			"signedBy in %s or in another policy with --policy FILE", e.File)

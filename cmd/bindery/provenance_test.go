@@ -89,8 +89,7 @@ func TestProvenanceWithALock(t *testing.T) {
 	for _, c := range []struct{ flag, want string }{{"", `"name":"image:oci:one.oci:v1"`},
 		{"--lock=lock.json", `"name":"lock:oci:one.oci:v1"`}} {
 		args := append(strings.Fields("build compose compose.yaml -t registry.example.com/a/b:v1 --output oci:all:v1 "+
-			"--provenance "+
-			"--server none"), strings.Fields(c.flag)...)
+			"--provenance --server none"), strings.Fields(c.flag)...)
 		done(t, dir, "bindery", args...)
 		all := attachedTo(t, "oci:"+filepath.Join(dir, "all:v1"))
 		if last := all[len(all)-1].content; !strings.Contains(last, c.want) ||

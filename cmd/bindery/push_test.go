@@ -157,8 +157,7 @@ func TestPushIfTheTagHasNotMoved(t *testing.T) {
 		"build catalog cat -t a/b:v1 --label " + testDatabaseLabel + "=/x":       `/x\": the image has no such content`,
 		"build catalog cat -t example.com/a/b:v1 --push --if-digest sha256:0123": "invalid --if-digest value",
 		"build catalog cat -t a/b:v1 --if-digest none":                           "--if-digest requires --push",
-		"migrate --from-file list --if-digest none": "--if-digest cannot be combined " +
-			"with --from-file",
+		"migrate --from-file list --if-digest none":                              "--if-digest cannot be combined with --from-file",
 	} {
 		got := runProgram(t, dir, "bindery", append([]string{"--error-format", "json"}, strings.Fields(args)...)...)
 		if got.status != 1 || !strings.Contains(got.stderr, `{"class":2,`) || !strings.Contains(got.stderr, want) {

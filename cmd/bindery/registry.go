@@ -33,11 +33,11 @@ func (p *program) registryAddCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "add",
 		Usage: "add bundles to a database or catalog",
-		Description: registryHelp + " A missing database is created.\n\n" +
-			"Bundles are images in registries, layouts and archives, or bundle directories. All problems are " +
-			"reported together; the\n" +
-			"exit status is 2 if the database already contains an image, and 3 if it contains another image of the " +
-			"same bundle." +
+		Description: registryHelp + ` A missing database is created.
+
+Bundles are images in registries, layouts and archives, or bundle directories. All problems are reported
+together; the exit status is 2 if the database already contains an image, and 3 if it contains another image
+of the same bundle.` +
 			examples("bindery registry add -d index.db -b registry.example.com/acme/etcd:v0.9.5 --dry-run",
 				"bindery registry add -d new.db --mode semver -b "+
 					"registry.example.com/acme/etcd:v0.9.4,registry.example.com/acme/etcd:v0.9.5",

@@ -27,12 +27,12 @@ func (p *program) registryInitializeCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "initialize",
 		Usage: "create an index database from package manifests",
-		Description: "Every directory with a ClusterServiceVersion is a bundle, and every file with a packageName is " +
-			"a package. Upgrade edges\n" +
-			"are those of the ClusterServiceVersions, from each channel head down. The same directory gives the same " +
-			"database.\n\n" +
-			"With --permissive invalid packages are skipped with a warning. Started as \"initializer\" the program " +
-			"is this command." +
+		Description: `Every directory with a ClusterServiceVersion is a bundle, and every file with a
+packageName is a package. Upgrade edges are those of the ClusterServiceVersions, from each channel head down.
+The same directory gives the same database.
+
+With --permissive invalid packages are skipped with a warning. Started as "initializer" the program is this
+command.` +
 			examples("bindery registry initialize -m manifests -o bundles.db",
 				"bindery registry initialize -m manifests --permissive"),
 		Flags: []cli.Flag{

@@ -20,13 +20,13 @@ func (p *program) registryMirrorCommand() *cli.Command {
 		Name:      "mirror",
 		Usage:     "map the images of a catalog to a mirror registry",
 		ArgsUsage: "[REF]",
-		Description: catalogHelp + " The catalog must be valid.\n\n" +
-			"Maps the images of the bundles, their related images, and the image of the catalog. The default output " +
-			"has lines\n" +
-			"SOURCE=DESTINATION for \"oc image mirror -f\"; no image is copied. An image keeps its tag; one that is " +
-			"named by digest\n" +
-			"gets a tag derived from the digest. Two images with the same destination are an error.\n\n" +
-			"The other formats configure a cluster, or podman and this program, to use the mirror." +
+		Description: catalogHelp + ` The catalog must be valid.
+
+Maps the images of the bundles, their related images, and the image of the catalog. The default output has
+lines SOURCE=DESTINATION for "oc image mirror -f"; no image is copied. An image keeps its tag; one that is
+named by digest gets a tag derived from the digest. Two images with the same destination are an error.
+
+The other formats configure a cluster, or podman and this program, to use the mirror.` +
 			examples("bindery registry mirror catalog --to mirror.example.com:5000/olm",
 				"bindery registry mirror --database index.db --to mirror.example.com -o registries-conf",
 				"bindery registry mirror catalog --to mirror.example.com --max-components 2 --heads-only -o idms"),

@@ -37,8 +37,7 @@ func TestRegistryAsOpm(t *testing.T) {
 			args:   "add -b " + recordedImages("synth/etcd-overwrite", "v0.9.2") + " --use-http --overwrite-latest",
 			status: 1,
 			form:   "Error: Cannot",
-			parts: []string{"Cannot overwrite a bundle that is not at the head of a channel using " +
-				"--overwrite-latest"}},
+			parts:  []string{"Cannot overwrite a bundle that is not at the head of a channel using --overwrite-latest"}},
 		{name: "overwrite", from: "small",
 			args: "add -b " + recordedImages("synth/etcd-overwrite", "v0.9.4") + " --use-http --overwrite-latest"},
 		{name: "nodefault", stderr: "add-nodefault.db.stderr",

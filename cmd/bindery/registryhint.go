@@ -27,8 +27,7 @@ func registryHint(err error) string {
 	switch refused.Why {
 	case images.RefusedSize:
 		return fmt.Sprintf("raise the limit of the registry, or of the proxy before it, above %d bytes, such as "+
-			"nginx's "+
-			"client_max_body_size", refused.Size)
+			"nginx's client_max_body_size", refused.Size)
 	case images.RefusedName:
 		return "for a registry whose repositories have few components set --max-nested-paths, such as 2"
 	case images.RefusedRepository:

@@ -20,12 +20,11 @@ func (p *program) renderCommand() *cli.Command {
 		Name:      "render",
 		Usage:     "render bundles and catalogs to a stream of blobs",
 		ArgsUsage: "REF...",
-		Description: referenceHelp + "\n\n" +
-			"Images and bundles are fetched in parallel; the order of the output does not depend on it. Nothing is " +
-			"printed before\n" +
-			"everything is read, so the output is complete or empty. ndjson is one blob per line. A bundle that " +
-			"comes from no\n" +
-			"registry has no image reference unless --image-ref-template is set." +
+		Description: referenceHelp + `
+
+Images and bundles are fetched in parallel; the order of the output does not depend on it. Nothing is printed
+before everything is read, so the output is complete or empty. ndjson is one blob per line. A bundle that
+comes from no registry has no image reference unless --image-ref-template is set.` +
 			examples("bindery render catalog -o yaml", "bindery render index.db --migrate",
 				"bindery render bundle index.db catalog -o ndjson",
 				"bindery render bundle --image-ref-template registry.example.com/acme/{{.Package}}:v{{.Version}} "+

@@ -15,10 +15,10 @@ func (p *program) renderGraphCommand() *cli.Command {
 		Name:      "render-graph",
 		Usage:     "draw upgrade graphs in mermaid as opm does",
 		ArgsUsage: "REF...",
-		Description: catalogHelp + "\n\n" +
-			"The output equals that of opm. For catalogs with several packages \"bindery graph -o mermaid\" marks " +
-			"deprecations more\n" +
-			"exactly." +
+		Description: catalogHelp + `
+
+The output equals that of opm. For catalogs with several packages "bindery graph -o mermaid" marks
+deprecations more exactly.` +
 			examples("bindery alpha render-graph index.db",
 				"bindery alpha render-graph catalog -p etcd --draw-v0-semantics",
 				"bindery alpha render-graph catalog --minimum-edge etcdoperator.v0.9.2"),

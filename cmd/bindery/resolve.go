@@ -20,12 +20,12 @@ func (p *program) resolveCommand() *cli.Command {
 		Name:      "resolve",
 		Usage:     "say which bundle OLM installs, and to which one it upgrades",
 		ArgsUsage: "PACKAGE CATALOG...",
-		Description: catalogHelp + "\n\n" +
-			"Answers as the resolver of OLM v1 does, with its messages. The catalogs need not be valid. Several\n" +
-			"catalogs are those of one cluster. The conditions also hold for the upgrades that follow. With --v0, " +
-			"the\nsteps that OLM v0 takes in a channel instead, up to its head, and the entries from which it does " +
-			"not\nget there. The exit status is 1 if no bundle is resolved, or if an installed bundle has no way to " +
-			"the\nhead." +
+		Description: catalogHelp + `
+
+Answers as the resolver of OLM v1 does, with its messages. The catalogs need not be valid. Several catalogs
+are those of one cluster. The conditions also hold for the upgrades that follow. With --v0, the steps that OLM
+v0 takes in a channel instead, up to its head, and the entries from which it does not get there. The exit
+status is 1 if no bundle is resolved, or if an installed bundle has no way to the head.` +
 			examples("bindery resolve etcd catalog", "bindery resolve etcd catalog --installed 0.9.0 --path",
 				"bindery resolve etcd index.db --v0 --channel singlenamespace-alpha --installed etcdoperator.v0.9.0",
 				"bindery resolve etcd catalog --version 0.9.x -o json"),
@@ -198,9 +198,8 @@ func unresolved(q *resolve.Request, r *resolve.Resolver, err error) error {
 		e.Hint = "no entry replaces or skips what is installed; --self-certified allows any bundle"
 	case errors.As(err, &dependency):
 		e.Object = dependency.Bundle
-		e.Hint = "OLM v1 installs no dependencies: another version may declare none (--version), and --v0 " +
-			"answers for " +
-			"OLM v0"
+		e.Hint = "OLM v1 installs no dependencies: another version may declare none (--version), and --v0 answers " +
+			"for OLM v0"
 	}
 	return e
 }

@@ -45,8 +45,7 @@ func (p *program) resolveV0(c *cli.Context, catalogs []resolve.Catalog, format s
 		if errors.As(err, &unusable) {
 			return &cmdline.Error{Class: cmdline.ClassInput, Object: c.Args().First(), Err: err,
 				Hint: "\"bindery list channels CATALOG PACKAGE\" lists the channels, \"bindery validate\" says what " +
-					"is wrong " +
-					"with them"}
+					"is wrong with them"}
 		}
 		return p.opmMessage(err)
 	}

@@ -26,18 +26,13 @@ func (p *program) sbomCommand() *cli.Command {
 		Name:      "sbom",
 		Usage:     "write the bill of materials (SBOM) of an image",
 		ArgsUsage: "IMAGE",
-		Description: "Writes what is in an image as an SPDX 2.3 or CycloneDX 1.6 document in JSON: of a catalog its " +
-			"packages, bundles, related\n" +
-			"images and the Go modules of the server, of a bundle its operator and the images that it needs, " +
-			"of other " +
-			"images the\n" +
-			"layers. Layers whose files are not described are listed by their digests. An image that is named " +
-			"by a tag " +
-			"alone has no\n" +
-			"digest in the document: its content is not known.\n\n" +
-			"The document is a function of the image and its name. Its time is SOURCE_DATE_EPOCH, or 1970. It is the " +
-			"document that\n" +
-			"--sbom attaches to an image when it is built." +
+		Description: `Writes what is in an image as an SPDX 2.3 or CycloneDX 1.6 document in JSON: of a
+catalog its packages, bundles, related images and the Go modules of the server, of a bundle its operator and
+the images that it needs, of other images the layers. Layers whose files are not described are listed by their
+digests. An image that is named by a tag alone has no digest in the document: its content is not known.
+
+The document is a function of the image and its name. Its time is SOURCE_DATE_EPOCH, or 1970. It is the
+document that --sbom attaches to an image when it is built.` +
 			examples("bindery sbom oci:catalog.oci:v1", "bindery sbom oci:etcd.oci:v1 --format cyclonedx -o etcd.json",
 				"bindery sbom oci:catalog.oci:v1 --name registry.example.com/acme/catalog"),
 		Flags: append([]cli.Flag{

@@ -16,9 +16,8 @@ func (p *program) schemaCommand() *cli.Command {
 		Name:      "schema",
 		Usage:     "print the JSON Schema of a file or an answer",
 		ArgsUsage: "[SCHEMA]",
-		Description: "Every file that the program reads or writes, and every answer in JSON, has a JSON Schema " +
-			"(draft " +
-			"2020-12).\nWithout SCHEMA the names are listed." +
+		Description: `Every file that the program reads or writes, and every answer in JSON, has a JSON Schema
+(draft 2020-12). Without SCHEMA the names are listed.` +
 			examples("bindery schema", "bindery schema selection",
 				"bindery schema -o json"),
 		Flags: []cli.Flag{

@@ -25,8 +25,9 @@ var answerSchemas = map[string][]string{
 	"list images": {"list-images", "list-images-by"}, "registry mirror": {"image-mapping"},
 	"mirror plan": {"mirror-plan"}, "mirror run": {"mirror-account"}, "mirror publish": {"mirror-account"},
 	"mirror resources": {"mirror-account"}, "mirror verify": {"mirror-verify"},
-	"mirror delete":  {"delete-list", "mirror-deleted"},
-	"bundle extract": {"KUBERNETES"}, "bundle manifests": {"KUBERNETES"}, "bundle unpack-job": {"KUBERNETES"},
+	"mirror inventory": {"mirror-stock", "mirror-inventory"},
+	"mirror delete":    {"delete-list", "mirror-deleted"},
+	"bundle extract":   {"KUBERNETES"}, "bundle manifests": {"KUBERNETES"}, "bundle unpack-job": {"KUBERNETES"},
 	"render": {"CATALOG"}, "init": {"CATALOG"}, "migrate": {"CATALOG"}, "template render": {"CATALOG"},
 	"template convert": {"CATALOG"},
 }

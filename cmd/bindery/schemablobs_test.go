@@ -10,8 +10,7 @@ import (
 
 // blobText describes the schemas of the blobs of catalogs.
 const blobText = "A document of a file-based catalog. The program keeps members that are not listed, with a warning: " +
-	"they are " +
-	"usually misspelled, and the schema refuses them."
+	"they are usually misspelled, and the schema refuses them."
 
 type packageForm struct {
 	Schema         string `json:"schema" enum:"olm.package"`

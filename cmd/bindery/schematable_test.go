@@ -72,8 +72,7 @@ var describedSchemas = []schemaRow{
 		of:          typeOf[waiversForm](), read: true},
 	{name: "rule-data", title: "Rule data of check",
 		description: "The file of check --rule-data: what an installation of a pipeline demands. Other keys are " +
-			"accepted, " +
-			"as the file is that of a whole policy.",
+			"accepted, as the file is that of a whole policy.",
 		of: typeOf[ruleDataForm](), tag: "yaml", read: true, adjust: ruleData},
 	{name: "snapshot", title: "Release snapshot",
 		description: "The file of check --snapshot: images that are released together. Other members are accepted.",
@@ -181,10 +180,12 @@ var describedSchemas = []schemaRow{
 		of: typeOf[prunedCache]()},
 	{name: "mirror-plan", title: "Plan of a mirror", description: "The answer of mirror plan.",
 		of: typeOf[mirrorPlanned]()},
+	{name: "mirror-stock", title: "What an inventory of a registry has",
+		description: "The answer of mirror inventory.", of: typeOf[inventoried]()},
 	{name: "mirror-verify", title: "What a mirror lacks", description: "The answer of mirror verify.",
 		of: typeOf[mirror.Verification]()},
 	{name: "mirror-deleted", title: "Images that were deleted", description: "The answer of mirror delete --list.",
-		of: typeOf[deletedImages]()},
+		of: typeOf[mirror.Deletion]()},
 	{name: "image-mapping", title: "Images and their places at a mirror", description: "The answer of registry mirror.",
 		of: typeOf[[]imagemap.Mapping]()},
 	{name: "error", title: "Error", description: "The line on standard error with --error-format json.",

@@ -25,17 +25,15 @@ func (p *program) serveCommand() *cli.Command {
 		Name:      "serve",
 		Usage:     "serve a catalog over gRPC and HTTP",
 		ArgsUsage: "DIR|DB|IMAGE",
-		Description: "Serves the catalog API, health checks and reflection until SIGINT or SIGTERM; open calls may " +
-			"then finish. --http-addr\n" +
-			"also serves web pages and the API of OLM v1's catalogd.\n\n" +
-			"A directory or database is reloaded when it changes, and any catalog on SIGHUP, while the previous one " +
-			"is served. If\n" +
-			"loading fails, the previous one stays.\n\n" +
-			"With --cache-dir the serve cache of the catalog is stored there; a cache that does not match the " +
-			"catalog is rebuilt,\n" +
-			"and one that cannot be written is replaced by a temporary one. A cache of opm (pogreb.v1 or json) in " +
-			"that directory is\n" +
-			"neither read nor changed; --cache-only updates it in its own format, for opm." +
+		Description: `Serves the catalog API, health checks and reflection until SIGINT or SIGTERM; open calls
+may then finish. --http-addr also serves web pages and the API of OLM v1's catalogd.
+
+A directory or database is reloaded when it changes, and any catalog on SIGHUP, while the previous one is
+served. If loading fails, the previous one stays.
+
+With --cache-dir the serve cache of the catalog is stored there; a cache that does not match the catalog is
+rebuilt, and one that cannot be written is replaced by a temporary one. A cache of opm (pogreb.v1 or json) in
+that directory is neither read nor changed; --cache-only updates it in its own format, for opm.` +
 			examples("bindery serve catalog --port 50051", "bindery serve index.db -p 50052",
 				"bindery serve catalog -p 50051 --http-addr localhost:8080",
 				"bindery serve catalog -p 50051 --http-addr localhost:8080 --http-name community --http-gates metas",
@@ -60,8 +58,8 @@ func (p *program) registryServeCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "serve",
 		Usage: "serve an index database over gRPC",
-		Description: "The database is opened read-only; all schema versions are supported.\nStarted as " +
-			"\"registry-server\" the program is this command." + examples(
+		Description: `The database is opened read-only; all schema versions are supported. Started as
+"registry-server" the program is this command.` + examples(
 			"bindery registry serve -d index.db -p 50051"),
 		Flags: append(serverFlags(),
 			&cli.StringFlag{Name: "database", Aliases: []string{"d"}, Value: "bundles.db",
@@ -160,9 +158,8 @@ func (p *program) probeCommand() *cli.Command {
 		ArgsUsage:       "--addr HOST:PORT",
 		SkipFlagParsing: true,
 		Flags:           probeFlags(),
-		Description: "Flags, output and exit status are those of grpc_health_probe: 0 serving, 1 invalid arguments, " +
-			"2 no connection,\n" +
-			"3 the call failed, 4 not serving." +
+		Description: `Flags, output and exit status are those of grpc_health_probe: 0 serving, 1 invalid
+arguments, 2 no connection, 3 the call failed, 4 not serving.` +
 			examples("bindery probe -addr localhost:50051",
 				"bindery probe -addr localhost:50051 -connect-timeout 5s -service api.Registry"),
 		Action: func(c *cli.Context) error {

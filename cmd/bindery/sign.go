@@ -24,15 +24,11 @@ func (p *program) signCommand() *cli.Command {
 		Name:      "sign",
 		Usage:     "sign an image that exists",
 		ArgsUsage: "IMAGE",
-		Description: "Signs the image and, of an index, every image in it, in a registry, an OCI layout or an " +
-			"archive of " +
-			"one. By default\n" +
-			"both forms are written: a .sig tag, which policies (policy.json) of podman, CRI-O and OpenShift " +
-			"read, and " +
-			"a Sigstore\n" +
-			"bundle as a referrer, which cosign reads. A signature by the same key that is there already is not made " +
-			"again, and the\n" +
-			"image's digest stays what it is. The commands that write images sign them with the same flags." +
+		Description: `Signs the image and, of an index, every image in it, in a registry, an OCI layout or an
+archive of one. By default both forms are written: a .sig tag, which policies (policy.json) of podman, CRI-O
+and OpenShift read, and a Sigstore bundle as a referrer, which cosign reads. A signature by the same key that
+is there already is not made again, and the image's digest stays what it is. The commands that write images
+sign them with the same flags.` +
 			examples("bindery sign registry.example.com/acme/catalog:v1 --sign-key release.key",
 				"bindery sign oci:catalog.oci:v1 --sign-key release.key --sign-identity "+
 					"registry.example.com/acme/catalog:v1"),
@@ -46,12 +42,9 @@ func (p *program) attestCommand() *cli.Command {
 		Name:      "attest",
 		Usage:     "attach a signed statement about an image",
 		ArgsUsage: "IMAGE",
-		Description: "Signs a statement about the image, an in-toto statement with a predicate of your own, and " +
-			"attaches " +
-			"it as a Sigstore\n" +
-			"bundle. An attestation is never taken for a signature of the image. " +
-			"The type is a URI or a short\n" +
-			"name." +
+		Description: `Signs a statement about the image, an in-toto statement with a predicate of your own,
+and attaches it as a Sigstore bundle. An attestation is never taken for a signature of the image. The type is
+a URI or a short name.` +
 			examples("bindery attest registry.example.com/acme/catalog:v1 --type cyclonedx --predicate sbom.json "+
 				"--sign-key release.key",
 				"bindery attest oci:catalog.oci:v1 --type https://example.com/tested/v1 --predicate tested.json "+

@@ -28,8 +28,7 @@ func keyFlags(name, group string) []cli.Flag {
 			Usage: "sign with the private key in `FILE` (PEM), in env://VARIABLE, or on standard input (-); can be " +
 				"repeated"},
 		&cli.StringFlag{Name: "sign-passphrase-file", Category: group, EnvVars: env("sign-passphrase-file"),
-			Usage: "read the passphrase of all keys from `FILE` or from the descriptor fd:N " +
-				"(default $" + passphraseVariable + ")"},
+			Usage: "read the passphrase of all keys from `FILE` or from the descriptor fd:N (default $" + passphraseVariable + ")"},
 		&cli.BoolFlag{Name: "allow-plain-key", Category: group, EnvVars: env("allow-plain-key"),
 			Usage: "accept a key that is not encrypted (PKCS#8)"},
 	}

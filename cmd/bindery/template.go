@@ -34,13 +34,11 @@ func (p *program) templateRenderCommand(name string) *cli.Command {
 		Name:      lastWord(name),
 		Usage:     "render a template to a catalog",
 		ArgsUsage: "[TYPE] [FILE]",
-		Description: "A template is one YAML or JSON document of type basic (a catalog with images in place of " +
-			"bundles), semver (images, from\n" +
-			"whose versions channels are generated) or substitutes (a catalog with substitutions of bundles). The " +
-			"schema field\n" +
-			"determines the type; TYPE requires one. FILE is - or absent for standard input. Every image is rendered " +
-			"once. All\n" +
-			"problems of the template are reported together with their lines; the output is complete or empty." +
+		Description: `A template is one YAML or JSON document of type basic (a catalog with images in place of
+bundles), semver (images, from whose versions channels are generated) or substitutes (a catalog with
+substitutions of bundles). The schema field determines the type; TYPE requires one. FILE is - or absent for
+standard input. Every image is rendered once. All problems of the template are reported together with their
+lines; the output is complete or empty.` +
 			examples("bindery "+name+" template.yaml", "bindery "+name+" semver semver.yaml -o yaml",
 				"bindery "+name+" basic template.yaml -o yaml --migrate-level bundle-object-to-csv-metadata"),
 		Flags: append([]cli.Flag{

@@ -21,11 +21,10 @@ func (p *program) templateConvertCommand(name string) *cli.Command {
 		Name:      lastWord(name),
 		Usage:     "convert a catalog to a template",
 		ArgsUsage: "basic|substitutes [FILE|DIR]",
-		Description: "A basic template has an image in place of each bundle; rendering it restores the bundles. A " +
-			"substitutes template has the\n" +
-			"whole catalog and an empty list of substitutions. FILE is - or absent for standard input. A catalog " +
-			"that a template\n" +
-			"cannot represent, such as one with bundles without an image, is an error." +
+		Description: `A basic template has an image in place of each bundle; rendering it restores the
+bundles. A substitutes template has the whole catalog and an empty list of substitutions. FILE is - or absent
+for standard input. A catalog that a template cannot represent, such as one with bundles without an image, is
+an error.` +
 			examples("bindery "+name+" basic catalog", "bindery "+name+" substitutes catalog -o yaml"),
 		Flags: []cli.Flag{
 			catalogFormatFlag(),

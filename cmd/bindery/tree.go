@@ -22,17 +22,11 @@ func (p *program) treeCommand() *cli.Command {
 		Name:      "tree",
 		Usage:     "show what is attached to an image: signatures, attestations, SBOMs",
 		ArgsUsage: "IMAGE",
-		Description: "Shows the signatures (.sig), attestations (.att) and SBOMs (.sbom) that cosign keeps under " +
-			"tags, and " +
-			"the referrers of\n" +
-			"an image in a registry, an OCI layout or an archive of one; of an index also those of its images, and " +
-			"what hangs " +
-			"on\n" +
-			"referrers. Every manifest that is listed is fetched and its subject compared. Signatures and " +
-			"attestations " +
-			"are those of\n" +
-			"the keys of --key where that is shown; all else is what the attachments say of themselves, and not " +
-			"verified." +
+		Description: `Shows the signatures (.sig), attestations (.att) and SBOMs (.sbom) that cosign keeps
+under tags, and the referrers of an image in a registry, an OCI layout or an archive of one; of an index also
+those of its images, and what hangs on referrers. Every manifest that is listed is fetched and its subject
+compared. Signatures and attestations are those of the keys of --key where that is shown; all else is what the
+attachments say of themselves, and not verified.` +
 			examples("bindery tree oci:catalog.oci:v1", "bindery tree registry.example.com/acme/catalog:v1 -o json",
 				"bindery tree registry.example.com/acme/catalog:v1 --key release.pub"),
 		Flags: flags([]cli.Flag{

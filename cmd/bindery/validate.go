@@ -24,11 +24,9 @@ func (p *program) validateCommand() *cli.Command {
 		Name:      "validate",
 		Usage:     "check a catalog directory",
 		ArgsUsage: "DIR",
-		Description: "Reports all violations in the catalog together, with file and line. With -o the result is " +
-			"written to standard output even\n" +
-			"if the catalog is invalid; the exit status is 1 then. A catalog without packages is an error unless " +
-			"--allow-empty is\n" +
-			"set." +
+		Description: `Reports all violations in the catalog together, with file and line. With -o the result
+is written to standard output even if the catalog is invalid; the exit status is 1 then. A catalog without
+packages is an error unless --allow-empty is set.` +
 			examples("bindery validate catalog", "bindery validate catalog -o json"),
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "output `FORMAT` (json|yaml)"},

@@ -15,9 +15,8 @@ func (p *program) versionCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "version",
 		Usage: "print the version",
-		Description: "The JSON says more: the kind of the build, and for which platforms a server is embedded. " +
-			"Started as " +
-			"opm, the\nprogram prints the version in opm's form." + examples("bindery version",
+		Description: `The JSON says more: the kind of the build, and for which platforms a server is embedded.
+Started as opm, the program prints the version in opm's form.` + examples("bindery version",
 			"bindery version -o json"),
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "output `FORMAT` (json)"},

@@ -146,13 +146,9 @@ func (e *packageEdit) reachable() {
 			}
 			f := n.problem(ErrGraph,
 				"add prunes bundle %s (%s) from package %s, channel %s: this may be due to incorrect channel head "+
-					"(%s, skips/replaces %v). "+
-					"Be aware that the head of the channel %s where you are trying to add the %s is %s. Upgrade "+
-					"graphs "+
-					"follows the Semantic Versioning 2.0.0 "+
-					"(https://semver.org/) which means that is not possible add new versions lower then the head "+
-					"of the "+
-					"channel",
+					"(%s, skips/replaces %v). Be aware that the head of the channel %s where you are trying to add "+
+					"the %s is %s. Upgrade graphs follows the Semantic Versioning 2.0.0 (https://semver.org/) which "+
+					"means that is not possible add new versions lower then the head of the channel",
 				n.name, n.image, e.part.name, name, head, below, name, n.name, head)
 			f.Channel, f.soft = name, true
 			e.found = append(e.found, f)

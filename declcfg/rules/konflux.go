@@ -42,8 +42,7 @@ var (
 		Title: "The catalog has an olm.package.", Fix: "add a package"}
 	fbcMetadata = Rule{ID: "fbc:bundle-metadata-format", Severity: Error, Profiles: konfluxOnly, Scopes: onCatalogs,
 		Title: "Bundles have olm.csv.metadata from OpenShift 4.17 on, and olm.bundle.object before.",
-		Fix: "render the catalog with --migrate-level bundle-object-to-csv-metadata, or without it for 4.16 " +
-			"and older"}
+		Fix:   "render the catalog with --migrate-level bundle-object-to-csv-metadata, or without it for 4.16 and older"}
 	fbcPinned = Rule{ID: "fbc:bundle-pinned", Severity: Error, Profiles: konfluxOnly, Scopes: onCatalogs,
 		Title: "The image of a bundle ends in @sha256: and its digest.", Fix: "render with --resolve-digests"}
 	fbcRegistry = Rule{ID: "fbc:bundle-registry", Severity: Error, Profiles: konfluxOnly, Scopes: onCatalogs,

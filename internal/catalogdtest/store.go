@@ -31,8 +31,7 @@ func store(w io.Writer, root fs.FS) error {
 				slices.Sort(both)
 				slices.Reverse(both)
 				collision = fmt.Errorf("failed to pre-build GraphQL schema for catalog \"cat\": error building "+
-					"GraphQL "+
-					"schema: type name collision: schemas %q and %q both sanitize to GraphQL type %q", both[0], both[1],
+					"GraphQL schema: type name collision: schemas %q and %q both sanitize to GraphQL type %q", both[0], both[1],
 					b.graphql())
 			}
 			if len(b.text) == 0 { // a document of comments

@@ -91,9 +91,8 @@ var Sequences = []Sequence{
 	{Database: "replaces-fail", Steps: []Step{
 		add(edit.AddOptions{}, kairos).fails(1, edit.ErrGraph,
 			"add prunes bundle kairos-operator.v2.0.1 (127.0.0.1:5056/community/kairos-operator:v2.0.1) from package "+
-				"kairos-operator, channel alpha: "+
-				"this may be due to incorrect channel head (kairos-operator.v2.2.0, skips/replaces "+
-				"[kairos-operator.v2.1.1]). Be aware that"),
+				"kairos-operator, channel alpha: this may be due to incorrect channel head (kairos-operator.v2.2.0, "+
+				"skips/replaces [kairos-operator.v2.1.1]). Be aware that"),
 		add(edit.AddOptions{Permissive: true}, kairos),
 	}, Why: "opm changes the database although the add fails; the graph is that of a permissive add", Objects: true},
 	{Database: "nodefault", Steps: []Step{
@@ -104,9 +103,8 @@ var Sequences = []Sequence{
 	{Database: "deprec-readd", From: "deprec-v1.2.0", Steps: []Step{
 		add(edit.AddOptions{}, "synth/synth-deprec: v1.1.0").fails(1, edit.ErrGraph,
 			"add prunes bundle synth-deprec.v1.1.0 (127.0.0.1:5056/synth/synth-deprec:v1.1.0) from package "+
-				"synth-deprec, channel stable: "+
-				"this may be due to incorrect channel head (synth-deprec.v1.3.0, skips/replaces "+
-				"[synth-deprec.v1.2.0])."),
+				"synth-deprec, channel stable: this may be due to incorrect channel head (synth-deprec.v1.3.0, "+
+				"skips/replaces [synth-deprec.v1.2.0])."),
 	}, Objects: true},
 	{Database: "rm", From: "medium", Steps: []Step{rm("prometheus", "cockroachdb")}, Objects: true},
 	{Database: "rm-missing", From: "medium", Steps: []Step{

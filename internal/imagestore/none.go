@@ -20,8 +20,7 @@ func errNoStore() error {
 		return fmt.Errorf("%w: containers-storage: is on Linux only", ErrStore)
 	}
 	return fmt.Errorf("%w: this build of bindery has none (tag nobuildah, or cgo without the tag "+
-		"exclude_graphdriver_btrfs): "+
-		"that of \"make build\" has it", ErrStore)
+		"exclude_graphdriver_btrfs): that of \"make build\" has it", ErrStore)
 }
 
 // Store is an open store.

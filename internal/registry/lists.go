@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"go.podman.io/image/v5/docker/reference"
 
@@ -66,9 +67,9 @@ func (r *Client) Repositories(ctx context.Context, host string) ([]string, error
 	return found, nil
 }
 
-// Ping asks a registry whether it is one and accepts the credentials.
-func (r *Client) Ping(ctx context.Context, host string) error {
-	p, err := r.whole(host)
+// Ping asks the registry of HOST[:PORT][/PATH] whether it is one and accepts the credentials for that path.
+func (r *Client) Ping(ctx context.Context, at string) error {
+	p, err := r.whole(at)
 	if err != nil {
 		return classified{err}
 	}
@@ -82,16 +83,22 @@ func (r *Client) Ping(ctx context.Context, host string) error {
 		return err
 	})
 	if err != nil {
-		return remoteError(fmt.Errorf("registry %s: %w", host, err))
+		return remoteError(fmt.Errorf("registry %s: %w", registryOf(at), err))
 	}
 	return nil
 }
 
-// whole returns a registry as a repository without a path, with the credentials of the registry.
-func (r *Client) whole(host string, scopes ...string) (*repository, error) {
-	named, err := reference.ParseNormalizedNamed(host + "/registry")
-	if err != nil || reference.Domain(named) != host {
-		return nil, fmt.Errorf("%w: %.300q is no HOST[:PORT] of a registry", fault.ErrInvalid, host)
+// registryOf returns the registry of HOST[:PORT][/PATH].
+func registryOf(at string) string {
+	host, _, _ := strings.Cut(at, "/")
+	return host
+}
+
+// whole returns a registry as a repository without a path, with the credentials for what is at HOST[:PORT][/PATH].
+func (r *Client) whole(at string, scopes ...string) (*repository, error) {
+	named, err := reference.ParseNormalizedNamed(at + "/registry")
+	if err != nil || reference.Domain(named) != registryOf(at) {
+		return nil, fmt.Errorf("%w: %.300q is no HOST[:PORT] of a registry", fault.ErrInvalid, at)
 	}
 	p, err := r.pushTo(named)
 	if err != nil {

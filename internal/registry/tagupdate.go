@@ -211,6 +211,8 @@ func (r *Repository) Settle(ctx context.Context) error {
 
 // pause returns how long to wait before a tag is read again.
 func (u *tagUpdate) pause(round int) time.Duration {
+	u.mu.Lock() // images of one repository are settled beside one another
+	defer u.mu.Unlock()
 	shortest := minSettle
 	if u.contended {
 		shortest = contendedSettle + rand.N(contendedSettle*time.Duration(min(round, 4)))

@@ -122,8 +122,7 @@ func (s *SBOM) Check(found *inventory.Inventory, name string) error {
 			}
 			if n > maxSigned {
 				return fmt.Errorf("%w: the bill of materials (%s) of %s has %d bytes, and verifiers read "+
-					"attestations of at "+
-					"most %d: it can be attached unsigned", fault.ErrLimit, format, subject, n, maxSigned)
+					"attestations of at most %d: it can be attached unsigned", fault.ErrLimit, format, subject, n, maxSigned)
 			}
 		}
 	}

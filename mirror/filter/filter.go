@@ -127,6 +127,7 @@ type pkg struct {
 	before         map[string]bool            // the channels kept before versions are looked at
 	entries        map[string]map[string]bool // the names that are kept, by channel; a channel may have none
 	names          map[string]bool            // the bundles that are kept
+	loose          map[string]bool            // bundles of one version that a channel was to have, and has not
 	dependency     bool                       // it is kept for what others need only
 }
 
@@ -160,7 +161,8 @@ func (f *filter) run() {
 
 func (f *filter) newPackage(blob *declcfg.Package, selection *imageset.Package) *pkg {
 	return &pkg{f: f, blob: blob, selection: selection, bundles: map[string]*bundle{}, before: map[string]bool{},
-		entries: map[string]map[string]bool{}, names: map[string]bool{}, defaultChannel: blob.DefaultChannel}
+		entries: map[string]map[string]bool{}, names: map[string]bool{}, loose: map[string]bool{},
+		defaultChannel: blob.DefaultChannel}
 }
 
 // collect finds the blobs of the packages that are kept.

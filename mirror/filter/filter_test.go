@@ -310,3 +310,37 @@ func FuzzConstraint(f *testing.F) {
 		}
 	})
 }
+
+// A bundle of the one version that is requested is kept as oc-mirror keeps it, whether or not a selected channel has it.
+// A catalog with a bundle in no channel is not valid, so that it is not published.
+func TestVersionThatTheChannelHasNot(t *testing.T) {
+	c := small()
+	c.Deprecations[0].Entries = append(c.Deprecations[0].Entries, declcfg.DeprecationEntry{
+		Reference: declcfg.Reference{Schema: "olm.bundle", Name: "app.v2.0.0"}, Message: "m"})
+	c.Packages[0].DefaultChannel = "old"
+	c.Channels = append(c.Channels, declcfg.Channel{Name: "older", Package: "app",
+		Entries: []declcfg.ChannelEntry{{Name: "app.v1.0.0"}}})
+	r, err := filter.Apply(c, app(imageset.Package{Channels: []imageset.Channel{{Name: "old"},
+		{Name: "older", MinVersion: "2.0.0", MaxVersion: "2.0.0"}}}), filter.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := json.Marshal(r.Kept)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `{"app":{"defaultChannel":"old","channels":{"old":[["app.v1.1.0","app.v1.0.0"]],"older":[]},` +
+		`"bundles":["app.v1.1.0","app.v2.0.0"],"deprecations":["bundle/app.v2.0.0","channel/old"]}}`
+	if string(got) != want {
+		t.Errorf("kept\n%s\nwant\n%s", got, want)
+	}
+	if r.Refused() || len(r.Catalog.Bundles) != 1 || len(r.Catalog.Channels) != 1 ||
+		len(r.Catalog.Deprecations[0].Entries) != 1 {
+		t.Errorf("refused %t, published %+v", r.Refused(), r.Catalog)
+	}
+	if !slices.ContainsFunc(r.Problems, func(p filter.Problem) bool {
+		return p.Code == filter.NoChannel && p.Bundle == "app.v2.0.0"
+	}) {
+		t.Errorf("problems %v", r.Problems)
+	}
+}

@@ -296,24 +296,24 @@ func (p *pkg) exact(c *declcfg.Channel, in *versions, at Problem) {
 	for i := range c.Entries {
 		has[c.Entries[i].Name] = true
 	}
-	found := false
-	best := ""
+	var best *bundle
 	for _, b := range p.order {
 		if b.version.Compare(in.min.Version) != 0 {
 			continue
 		}
-		found = true
-		if has[b.blob.Name] && (best == "" || above(b, p.bundles[best], in.min.Build)) {
-			best = b.blob.Name
+		if best == nil || has[b.blob.Name] && !has[best.blob.Name] ||
+			has[b.blob.Name] == has[best.blob.Name] && above(b, best, in.min.Build) {
+			best = b
 		}
 	}
-	if !found {
+	switch {
+	case best == nil:
 		at.Code, at.Fix = VersionMissing, p.spread(c)
 		p.f.fail(at, "specific version %s not found in bundles", in.min)
-		return
-	}
-	if best != "" {
-		p.entries[c.Name][best] = true
+	case has[best.blob.Name]:
+		p.entries[c.Name][best.blob.Name] = true
+	default:
+		p.loose[best.blob.Name] = true
 	}
 }
 

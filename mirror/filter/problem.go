@@ -35,6 +35,7 @@ const (
 	InvalidCatalog  = "invalid-catalog"         // the kept catalog breaks a rule of the format
 	EntryNoBundle   = "entry-without-bundle"    // a kept entry has no bundle
 	EntryAdded      = "entry-added"             // a kept bundle without an entry got one
+	NoChannel       = "bundle-without-channel"  // a bundle of the requested version is in no kept channel
 	Unsatisfied     = "unsatisfied-dependency"  // a kept bundle needs something that nothing kept provides
 	UnknownDemand   = "unreadable-dependency"   // a dependency that cannot be evaluated
 	UnknownVersion  = "unknown-installed"       // an installed version that the catalog does not have

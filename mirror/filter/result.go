@@ -52,7 +52,7 @@ func (f *filter) catalog() *declcfg.Catalog {
 			out.Channels = append(out.Channels, *p.keptOf(c))
 		}
 		for _, b := range p.order {
-			if p.names[b.blob.Name] {
+			if p.names[b.blob.Name] || p.loose[b.blob.Name] {
 				out.Bundles = append(out.Bundles, *b.blob)
 			}
 		}
@@ -66,7 +66,7 @@ func (f *filter) catalog() *declcfg.Catalog {
 		d.Entries = slices.DeleteFunc(slices.Clone(d.Entries), func(e declcfg.DeprecationEntry) bool {
 			switch e.Reference.Schema {
 			case declcfg.SchemaBundle:
-				return !p.names[e.Reference.Name]
+				return !p.names[e.Reference.Name] && !p.loose[e.Reference.Name]
 			case declcfg.SchemaChannel:
 				return !p.before[e.Reference.Name]
 			}
@@ -121,8 +121,8 @@ func (f *filter) defaults(r *Result) {
 	}
 }
 
-// repaired returns the catalog without what cannot stand and has no bundles: empty channels, deprecations of what is
-// not kept, empty lists of deprecations. Bundles without a channel get one.
+// repaired returns the catalog without what cannot stand: empty channels, bundles that only those were to have,
+// deprecations of what is not kept, empty lists of deprecations. Bundles that an entry names get an entry.
 func (f *filter) repaired(as *declcfg.Catalog) *declcfg.Catalog {
 	out := *as
 	all := slices.Clone(as.Channels)
@@ -141,16 +141,40 @@ func (f *filter) repaired(as *declcfg.Catalog) *declcfg.Catalog {
 	for i, p := range f.packages { // in the same order
 		out.Packages[i].DefaultChannel = p.defaultChannel
 	}
+	loose := f.loose()
+	out.Bundles = slices.DeleteFunc(slices.Clone(as.Bundles), func(b declcfg.Bundle) bool {
+		return loose[[2]string{b.Package, b.Name}]
+	})
 	out.Deprecations = nil
 	for _, d := range as.Deprecations {
 		d.Entries = slices.DeleteFunc(slices.Clone(d.Entries), func(e declcfg.DeprecationEntry) bool {
-			return e.Reference.Schema == declcfg.SchemaChannel && !channels[[2]string{d.Package, e.Reference.Name}]
+			at := [2]string{d.Package, e.Reference.Name}
+			return e.Reference.Schema == declcfg.SchemaChannel && !channels[at] ||
+				e.Reference.Schema == declcfg.SchemaBundle && loose[at]
 		})
 		if len(d.Entries) > 0 {
 			out.Deprecations = append(out.Deprecations, d)
 		}
 	}
 	return &out
+}
+
+// loose returns the bundles, by package and name, that are kept and that no kept channel has, and reports them.
+func (f *filter) loose() map[[2]string]bool {
+	out := map[[2]string]bool{}
+	for _, p := range f.packages {
+		for _, name := range sortedKeys(p.loose) {
+			if p.names[name] {
+				continue
+			}
+			out[[2]string{p.blob.Name, name}] = true
+			f.report(Warning, Problem{Code: NoChannel, Package: p.blob.Name, Bundle: name,
+				Fix: "select a channel that has it"},
+				"bundle %s has the version that is requested, but no kept channel has it: it is not published",
+				fault.Quote(name))
+		}
+	}
+	return out
 }
 
 // placeBundles adds entries for the bundles that are kept because a kept entry replaces or skips them, and that have an

@@ -96,6 +96,8 @@ type CheckOptions struct {
 	// ManifestsOnly leaves out the blobs, and reads only indexes: a registry that looks for the blobs of a manifest
 	// when that is written has them.
 	ManifestsOnly bool
+	// Sizes asks for no blob, but reads every manifest, for the sizes of what would be checked.
+	Sizes bool
 	// Jobs is how many images are checked at once; 16 if it is zero.
 	Jobs int
 	// Done, unless nil, receives each image with what is wrong, if anything is. It is called by one goroutine at a
@@ -111,6 +113,8 @@ type Summary struct {
 	// Wrong is how many images have problems, and Problems how many they have.
 	Wrong    int `json:"wrong"`
 	Problems int `json:"problems"`
+	// Bytes is the size of the blobs by repository, each counted once in a repository; nothing with ManifestsOnly.
+	Bytes map[string]int64 `json:"-"`
 }
 
 // Check looks for images with everything that they refer to. A manifest is read, and a blob asked for, once in each
@@ -120,7 +124,7 @@ func Check(ctx context.Context, open Open, images iter.Seq[Wanted], o CheckOptio
 	if o.Jobs <= 0 {
 		o.Jobs = 16
 	}
-	c := &checker{o: o, open: open, asked: map[askedKey]*asked{}}
+	c := &checker{o: o, open: open, asked: map[askedKey]*asked{}, summary: Summary{Bytes: map[string]int64{}}}
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(o.Jobs)
 	for w := range images {
@@ -282,6 +286,13 @@ func (c *imageCheck) once(ctx context.Context, d digest.Digest, blob bool,
 	return a.problems, err
 }
 
+// measured adds the size of a blob.
+func (c *checker) measured(repository string, size int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.summary.Bytes[repository] += size
+}
+
 // manifest checks a manifest and what it refers to.
 func (c *imageCheck) manifest(ctx context.Context, d v1.Descriptor, depth int) ([]Problem, error) {
 	if depth > limit.MaxIndexDepth {
@@ -343,6 +354,9 @@ func (c *imageCheck) look(ctx context.Context, d v1.Descriptor, depth int) (prob
 // blob asks for a blob. Layers that only other servers have may be missing.
 func (c *imageCheck) blob(ctx context.Context, d v1.Descriptor) ([]Problem, error) {
 	return c.once(ctx, d.Digest, true, func() ([]Problem, error) {
+		if c.measured(c.wanted.Repository, d.Size); c.o.Sizes {
+			return nil, nil
+		}
 		there, err := c.at.HasBlob(ctx, d)
 		switch {
 		case ctx.Err() != nil:

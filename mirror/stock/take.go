@@ -50,6 +50,8 @@ type Taken struct {
 	Bytes int64 `json:"bytes"`
 	// LeftOut is how much is listed and cannot be read.
 	LeftOut int `json:"leftOut,omitempty"`
+	// ByRepository is the size of the blobs of each repository.
+	ByRepository map[string]int64 `json:"-"`
 }
 
 // Below returns those repositories of a registry that are below a path, without it, sorted. An empty path has all.
@@ -75,7 +77,7 @@ func Take(ctx context.Context, open Open, w io.Writer, o TakeOptions) (Taken, er
 	if o.Jobs <= 0 {
 		o.Jobs = 8
 	}
-	t := &taker{o: o, open: open}
+	t := &taker{o: o, open: open, taken: Taken{ByRepository: map[string]int64{}}}
 	names := slices.Compact(slices.Sorted(slices.Values(o.Repositories)))
 	if len(names) > maxRepositories {
 		return t.taken, fmt.Errorf("%w: more than %d repositories", fault.ErrLimit, maxRepositories)
@@ -176,6 +178,7 @@ func (t *taker) count(r *repository) {
 	t.taken.Blobs += len(r.Blobs)
 	for _, b := range r.Blobs {
 		t.taken.Bytes += b.Size
+		t.taken.ByRepository[r.Name] += b.Size
 	}
 }
 

@@ -227,9 +227,8 @@ func TestMetasTakePackageAsTheFieldOfThatName(t *testing.T) {
 func TestNamesOfCatalogs(t *testing.T) {
 	server := siteOf(t, contentOf(t, sampleFS()))
 	const form = "invalid catalog name: a lowercase RFC 1123 subdomain must consist of lower case alphanumeric " +
-		"characters, '-' or '.', and must start and end with " +
-		"an alphanumeric character (e.g. 'example.com', regex used for validation is " +
-		"'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')\n"
+		"characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex " +
+		"used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')\n"
 	for name, want := range map[string]string{
 		"alpha": "", "a.b-c": "", strings.Repeat("a", 253): "",
 		"Bad_Name": form, "-x": form, "%2e%2e": form, "..%2falpha": form, "a..b": form,

@@ -159,8 +159,7 @@ func wrongName(name string) string {
 		return "must be no more than 253 characters"
 	case !subdomain.MatchString(name):
 		return "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and " +
-			"must start and end with an " +
-			"alphanumeric character (e.g. 'example.com', regex used for validation is " +
+			"must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is " +
 			"'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
 	}
 	return ""

@@ -91,11 +91,9 @@ func TestQueriesThatAreNone(t *testing.T) {
 // A catalog that catalogd refuses to store has no type system, and everything else.
 func TestCatalogWithoutTypeSystem(t *testing.T) {
 	for name, files := range map[string]string{
-		"type name collision: schemas \"a.b\" and \"a_b\" both sanitize to GraphQL " +
-			"type \"AB\"": `{"schema":"a.b"}{"schema":"a_b"}`,
-		"query field collision: schemas \"a.b\" and \"ab\" both map to field " +
-			"\"abs\"": `{"schema":"a.b"}{"schema":"ab"}`,
-		"failed to create GraphQL schema": `{"schema":"9"}`,
+		"type name collision: schemas \"a.b\" and \"a_b\" both sanitize to GraphQL type \"AB\"": `{"schema":"a.b"}{"schema":"a_b"}`,
+		"query field collision: schemas \"a.b\" and \"ab\" both map to field \"abs\"":           `{"schema":"a.b"}{"schema":"ab"}`,
+		"failed to create GraphQL schema":                                                       `{"schema":"9"}`,
 	} {
 		server := siteOf(t, contentOf(t, fstest.MapFS{"a.json": {Data: []byte(files)}})).URL
 		for range 2 {

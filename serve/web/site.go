@@ -175,8 +175,7 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Security-Policy",
 		"default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; form-action "+
-			"'self'; base-uri "+
-			"'none'; frame-ancestors 'none'")
+			"'self'; base-uri 'none'; frame-ancestors 'none'")
 	h.Set("Vary", "Accept-Encoding")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")

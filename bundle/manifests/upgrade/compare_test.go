@@ -102,15 +102,13 @@ objects
 `},
 		"definitions": {
 			[]string{crd("a.b",
-				"{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {properties: {spec: "+
-					"{type: object, properties: {a: {type: string}, l: {type: array, items: {properties: {x: {type: "+
-					"string}}}}}}}}}}, "+
-					"{name: v0}")},
+				"{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {properties: {spec: {type: "+
+					"object, properties: {a: {type: string}, l: {type: array, items: {properties: {x: {type: "+
+					"string}}}}}}}}}}, {name: v0}")},
 			[]string{crd("a.b",
-				"{name: v1, served: true, schema: {openAPIV3Schema: {properties: {spec: {type: object, "+
-					"required: [a], properties: {a: {type: integer}, l: {type: array, items: {properties: {z: {type: "+
-					"string}}}}}}}}}}, "+
-					"{name: v2}")}, `definitions
+				"{name: v1, served: true, schema: {openAPIV3Schema: {properties: {spec: {type: object, required: "+
+					"[a], properties: {a: {type: integer}, l: {type: array, items: {properties: {z: {type: "+
+					"string}}}}}}}}}}, {name: v2}")}, `definitions
   a.b
     + version v2
     - version v0

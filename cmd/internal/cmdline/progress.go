@@ -30,8 +30,9 @@ type State struct {
 	What      string // "uploading"
 	Done, All int
 	Units     string // "packages"
-	// Bytes of AllBytes are done. AllBytes may grow while things are found.
+	// Bytes of AllBytes are done. While Counting is set, AllBytes is what is known so far, and grows.
 	Bytes, AllBytes int64
+	Counting        bool
 	Now             string // the thing that is worked on; may be untrusted text
 }
 
@@ -84,9 +85,9 @@ func (p *Progress) Update(change func(*State)) {
 	bar.SetCurrent(done)
 }
 
-// share returns what is done of how much: bytes, or else things.
+// share returns what is done of how much: bytes if all are known, or else things.
 func (s State) share() (done, all int64) {
-	if s.AllBytes > 0 {
+	if s.AllBytes > 0 && !s.Counting {
 		return s.Bytes, s.AllBytes
 	}
 	return int64(s.Done), int64(s.All)
@@ -115,6 +116,8 @@ func (s State) text(spent time.Duration) string {
 		parts = append(parts, strings.TrimSpace(things+" "+s.Units))
 	}
 	switch {
+	case s.AllBytes > 0 && s.Counting:
+		parts = append(parts, FormatSize(s.Bytes)+" of at least "+FormatSize(max(s.AllBytes, s.Bytes)))
 	case s.AllBytes > 0:
 		parts = append(parts, FormatSize(s.Bytes)+" of "+FormatSize(max(s.AllBytes, s.Bytes)))
 	case s.Bytes > 0:
@@ -124,7 +127,7 @@ func (s State) text(spent time.Duration) string {
 		if s.Bytes > 0 {
 			parts = append(parts, FormatSize(int64(float64(s.Bytes)/spent.Seconds()))+"/s")
 		}
-		if done, all := s.share(); done > all/100 && all > done { // a smaller part says nothing about the rest
+		if done, all := s.share(); !s.Counting && done > all/100 && all > done { // a smaller part says nothing about the rest
 			left := time.Duration(float64(spent) * float64(all-done) / float64(done))
 			parts = append(parts, fmt.Sprintf("about %s left", left.Round(time.Second)))
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -21,6 +22,8 @@ func TestStateText(t *testing.T) {
 		{State{Done: 0, All: 4, AllBytes: 2048}, 5 * time.Second, "0 of 4, 0 B of 2 KiB"},
 		{State{What: "uploading", Units: "blobs", Done: 1, All: 4, Bytes: 1024, AllBytes: 4096}, 10 * time.Second,
 			"uploading: 1 of 4 blobs, 1 KiB of 4 KiB, 102 B/s, about 30s left"},
+		{State{Done: 1, All: 40, Bytes: 1024, AllBytes: 4096, Counting: true}, 10 * time.Second,
+			"1 of 40, 1 KiB of at least 4 KiB, 102 B/s"},
 		{State{Done: 1, All: 2, Bytes: 3072, AllBytes: 2048}, time.Millisecond, "1 of 2, 3 KiB of 3 KiB"},
 		{State{Done: 3, Units: "layers", Now: "a\x1b[31m" + strings.Repeat("x", 200)}, time.Minute,
 			"3 layers, a\\x1b[31m" + strings.Repeat("x", 30) + "…"},
@@ -47,6 +50,26 @@ func TestProgressLines(t *testing.T) {
 			t.Errorf("%q", lines)
 		}
 	})
+}
+
+// A terminal without a size, as "script" makes one where there is none, shows nothing that is drawn.
+func TestHasSize(t *testing.T) {
+	f, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if HasSize(f) {
+		t.Error("a file that is no terminal has a size")
+	}
+	pty, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer pty.Close()
+	if HasSize(pty) {
+		t.Error("a new terminal has a size")
+	}
 }
 
 func TestProgressOnATerminal(t *testing.T) {

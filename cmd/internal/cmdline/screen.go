@@ -2,11 +2,20 @@ package cmdline
 
 import (
 	"io"
+	"os"
 	"sync"
 
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
+	"golang.org/x/term"
 )
+
+// HasSize reports whether a file is a terminal to draw on. One of no lines or columns, as some programs give to what
+// they record, shows no bars.
+func HasSize(f *os.File) bool {
+	width, height, err := term.GetSize(int(f.Fd()))
+	return err == nil && width > 0 && height > 0
+}
 
 // Screen is a terminal that lines of text and bars share: text that is written to it appears above the bars. It is safe
 // for concurrent use.

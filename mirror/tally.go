@@ -1,0 +1,143 @@
+package mirror
+
+import (
+	"sync"
+
+	"github.com/opencontainers/go-digest"
+
+	"github.com/operator-bindery/bindery/internal/transfer"
+)
+
+// tally counts the bytes of blobs for the progress: how many are moved, of how many that have to be. A blob counts from
+// when the manifest of the first image with it is read. What turns out to be there, or is mounted, is taken out of
+// the sum, and what is sent to several repositories is in it several times. So the sum ends as what was moved. It is
+// safe for concurrent use.
+type tally struct {
+	progress *progress
+
+	mu    sync.Mutex
+	blobs map[digest.Digest]*tallied
+}
+
+// tallied is a blob that some image has.
+type tallied struct {
+	size int64
+	by   *moving // the image that it was copied or found for; nil if it is only expected
+}
+
+// moving is the part of one image in a tally.
+type moving struct {
+	tally    *tally
+	expected []digest.Digest         // the blobs that this image was the first to have
+	open     map[digest.Digest]int64 // those on their way, with what is done of them
+	begun    bool
+}
+
+func (t *tally) image() *moving { return &moving{tally: t} }
+
+// expect adds blobs that may have to be moved. It comes too late for an image that is copied already, whose blobs are
+// counted as they begin.
+func (m *moving) expect(blobs map[digest.Digest]int64) {
+	t := m.tally
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if m.begun {
+		return
+	}
+	var more int64
+	for d, size := range blobs {
+		if t.blobs[d] == nil {
+			t.add(d, &tallied{size: size})
+			m.expected = append(m.expected, d)
+			more += size
+		}
+	}
+	t.report(0, more)
+}
+
+// event counts a step of a blob of this image.
+func (m *moving) event(e transfer.Event) {
+	t := m.tally
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	b := t.blobs[e.Blob]
+	before, moves := m.open[e.Blob]
+	switch e.Kind {
+	case transfer.EventBlobStart:
+		all := -e.Done // an upload that an earlier run began goes on
+		if b == nil || b.by != nil {
+			all += e.Size
+		}
+		if b == nil {
+			b = &tallied{size: e.Size}
+			t.add(e.Blob, b)
+		}
+		if m.open == nil {
+			m.open = map[digest.Digest]int64{}
+		}
+		m.open[e.Blob], b.by = e.Done, m
+		t.report(0, all)
+	case transfer.EventBlobProgress:
+		if moves && e.Done > before {
+			m.open[e.Blob] = e.Done
+			t.report(e.Done-before, 0)
+		}
+	case transfer.EventBlobDone:
+		if moves {
+			delete(m.open, e.Blob)
+			t.report(e.Size-before, 0)
+		}
+	case transfer.EventBlobReused, transfer.EventBlobMounted:
+		switch {
+		case moves:
+			delete(m.open, e.Blob)
+			t.report(0, before-e.Size)
+		case b == nil:
+			t.add(e.Blob, &tallied{size: e.Size, by: m})
+		case b.by == nil:
+			b.by = m
+			t.report(0, -b.size)
+		}
+	}
+}
+
+// begin says that the image is copied from now on.
+func (m *moving) begin() {
+	m.tally.mu.Lock()
+	defer m.tally.mu.Unlock()
+	m.begun = true
+}
+
+// end takes out what was not moved for the image after all.
+func (m *moving) end() {
+	t := m.tally
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	m.begun = true
+	var less int64
+	for d, done := range m.open {
+		less += t.blobs[d].size - done
+	}
+	for _, d := range m.expected {
+		if b := t.blobs[d]; b.by == nil {
+			less += b.size
+			delete(t.blobs, d)
+		}
+	}
+	m.open, m.expected = nil, nil
+	t.report(0, -less)
+}
+
+func (t *tally) add(d digest.Digest, b *tallied) {
+	if t.blobs == nil {
+		t.blobs = map[digest.Digest]*tallied{}
+	}
+	t.blobs[d] = b
+}
+
+// report passes on what has changed.
+func (t *tally) report(bytes, all int64) {
+	if bytes != 0 || all != 0 {
+		t.progress.add(func(e *Event) { e.Bytes += bytes; e.AllBytes += all })
+	}
+}
