@@ -319,6 +319,8 @@ check store podman su newuidmap -- store
 . hack/acceptance_supply.sh
 # shellcheck source=hack/acceptance_mirror.sh
 . hack/acceptance_mirror.sh
+# shellcheck source=hack/acceptance_mirror_scale.sh
+. hack/acceptance_mirror_scale.sh
 # shellcheck source=hack/acceptance_olmv1.sh
 . hack/acceptance_olmv1.sh
 # shellcheck source=hack/acceptance_serve.sh
