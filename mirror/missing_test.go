@@ -2,6 +2,7 @@ package mirror_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -198,4 +199,18 @@ func TestMissingImagesFailTheCatalog(t *testing.T) {
 		o.Set = w.parse(set)
 	})
 	w.servable()
+}
+
+// With --strict-archive a layer that is larger than a segment ends the run, and no archive is written (MIRROR 10.2).
+func TestStrictArchive(t *testing.T) {
+	w := newWorld(t, mirrortest.Shape{Images: 2, LayerBytes: 20_000, LargeBytes: 3 << 20, LargeEvery: 2})
+	a, err := w.run(mirror.ToDisk, func(o *mirror.Options) {
+		o.Medium.Strict, o.Medium.SegmentBytes = true, 1<<20
+	})
+	if !errors.Is(err, medium.ErrTooLarge) || len(a.Archives) > 0 {
+		t.Errorf("%v, %d archives", err, len(a.Archives))
+	}
+	if found, _ := filepath.Glob(filepath.Join(w.dir, "medium", "mirror_*.tar")); len(found) > 0 {
+		t.Errorf("%q is there", found)
+	}
 }

@@ -9,15 +9,17 @@ import (
 
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/mirror/medium"
 )
 
 // errFatal is the class of errors that end a run.
 var errFatal = errors.New("the run cannot go on")
 
 // fatal tells whether an error is one that all further images would have, too: this machine has no more space, or the
-// target has not. Then no bundle is taken out of a catalog for it.
+// target has not. Then no bundle is taken out of a catalog for it. Nor is it for one that is too large for a segment
+// of an archive (MIRROR 10.2).
 func fatal(err error) bool {
-	return errors.Is(err, errFatal) || diskFull(err) || !ofSource(err) && registryFull(err)
+	return errors.Is(err, errFatal) || errors.Is(err, medium.ErrTooLarge) || diskFull(err) || !ofSource(err) && registryFull(err)
 }
 
 // registryFull tells whether a registry answers that it has no more space.

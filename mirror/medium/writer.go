@@ -223,11 +223,14 @@ func (w *Writer) event(e Event) {
 
 func (w *Writer) warn(err error) { w.event(Event{Kind: transfer.EventWarning, Err: err}) }
 
+// ErrTooLarge is the error of a file that is larger than a segment, with [Options.Strict].
+var ErrTooLarge = errors.New("no archive is written")
+
 // tooLarge returns an error for a member that is larger than a segment, if that is one.
 func (w *Writer) tooLarge(name string, size int64) error {
 	if need := 3*block + padded(size) + trailer; w.o.Strict && need > w.o.SegmentBytes {
-		return fmt.Errorf("%s: %w: %d bytes do not fit into a segment of %d: archiveSize must be %d GiB at least", name,
-			fault.ErrLimit, size, w.o.SegmentBytes, (need+1<<30-1)>>30)
+		return fmt.Errorf("%w: %s: %w: %d bytes do not fit into a segment of %d bytes: archiveSize must be %d (GiB) at "+
+			"least, or --archive-size %d", ErrTooLarge, name, fault.ErrLimit, size, w.o.SegmentBytes, (need+1<<30-1)>>30, need)
 	}
 	return nil
 }
