@@ -39,12 +39,10 @@ func TestDirectories(t *testing.T) {
 		want    string
 	}{
 		"a link out of the bundle": {func(dir string) error {
-			return os.Symlink(outside,
-				filepath.Join(dir, "manifests/x.yaml"))
+			return os.Symlink(outside, filepath.Join(dir, "manifests/x.yaml"))
 		}, "manifests/x.yaml: a link that leads to nothing within the bundle"},
 		"a dangling link": {func(dir string) error {
-			return os.Symlink("nowhere",
-				filepath.Join(dir, "metadata/x.yaml"))
+			return os.Symlink("nowhere", filepath.Join(dir, "metadata/x.yaml"))
 		}, "metadata/x.yaml: a link"},
 		"a FIFO": {func(dir string) error {
 			return syscall.Mkfifo(filepath.Join(dir, "manifests/x.yaml"), 0o600)

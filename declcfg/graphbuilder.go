@@ -163,9 +163,8 @@ func (b *graphBuilder) checkProperties(bundle *Bundle) bool {
 
 func (b *graphBuilder) checkImages(bundle *Bundle) {
 	if err := b.checkImage(bundle.Image); err != nil {
-		b.reportAt(bundle, []any{"image"}, RuleImage,
-			"package %q bundle %q image: invalid image pull spec %q: %v", bundle.Package, bundle.Name, bundle.Image,
-			err)
+		b.reportAt(bundle, []any{"image"}, RuleImage, "package %q bundle %q image: invalid image pull spec %q: %v",
+			bundle.Package, bundle.Name, bundle.Image, err)
 	}
 	for i, r := range bundle.RelatedImages {
 		if err := b.checkImage(r.Image); err != nil {

@@ -163,17 +163,14 @@ func TestHostileFiles(t *testing.T) {
 		"a dangling link":        func(p string) error { return os.Symlink("nowhere", p) },
 		"a FIFO":                 func(p string) error { return syscall.Mkfifo(p, 0o600) },
 		"a picture": func(p string) error {
-			return os.WriteFile(p, []byte("\x89PNG\r\n\x1a\n\x00\x00"),
-				0o600)
+			return os.WriteFile(p, []byte("\x89PNG\r\n\x1a\n\x00\x00"), 0o600)
 		},
 		"a byte order mark": func(p string) error {
-			return os.WriteFile(p,
-				[]byte("\xef\xbb\xbf{\"schema\":\"x\"}"), 0o600)
+			return os.WriteFile(p, []byte("\xef\xbb\xbf{\"schema\":\"x\"}"), 0o600)
 		},
 		"UTF-16": func(p string) error { return os.WriteFile(p, []byte("\xff\xfes\x00c\x00"), 0o600) },
 		"invalid UTF-8": func(p string) error {
-			return os.WriteFile(p, []byte("schema: x\nname: \xff\n"),
-				0o600)
+			return os.WriteFile(p, []byte("schema: x\nname: \xff\n"), 0o600)
 		},
 		"deep nesting, JSON": func(p string) error {
 			return os.WriteFile(p,

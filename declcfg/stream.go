@@ -85,8 +85,7 @@ func (x *Index) PackageBlobs(ctx context.Context, pkg string) iter.Seq2[Blob, er
 			}
 		}
 	})
-	return x.inOrder(ctx, func() []int { return x.byPackage[pkg] },
-		func(_ LoadOptions, err error) error { return err })
+	return x.inOrder(ctx, func() []int { return x.byPackage[pkg] }, func(_ LoadOptions, err error) error { return err })
 }
 
 // selected is [Index.Blobs] for the wanted documents.

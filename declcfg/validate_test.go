@@ -117,8 +117,7 @@ func TestValidate(t *testing.T) {
 		{"property without value", func(c *declcfg.Catalog) { withProperty(c, 0, "olm.foo", "") },
 			[]string{`parse property[1] of type "olm.foo": unexpected end of JSON input`}},
 		{"CSV metadata of another shape", func(c *declcfg.Catalog) {
-			withProperty(c, 0, declcfg.PropertyCSVMetadata,
-				`{"keywords":"x"}`)
+			withProperty(c, 0, declcfg.PropertyCSVMetadata, `{"keywords":"x"}`)
 		}, []string{`parse property[1] of type "olm.csv.metadata"`}},
 		{"no package property", func(c *declcfg.Catalog) { c.Bundles[1].Properties = nil },
 			[]string{`package "foo" bundle "b" must have exactly 1 "olm.package" property, found 0`}},
@@ -165,8 +164,7 @@ func TestValidate(t *testing.T) {
 		{"bundle in no channel", func(c *declcfg.Catalog) { c.Bundles = append(c.Bundles, bundle("d", "2.0.0")) },
 			[]string{`package "foo", bundle "d" not found in any channel entries`}},
 		{"entry without bundle", func(c *declcfg.Catalog) {
-			c.Channels[0] = channel("stable", "a", "b<a", "c<b",
-				"x<c")
+			c.Channels[0] = channel("stable", "a", "b<a", "c<b", "x<c")
 		}, []string{`no olm.bundle blobs found in package "foo" for olm.channel entries [x]`}},
 		{"entries without bundles in two channels", func(c *declcfg.Catalog) {
 			c.Channels = append(c.Channels, channel("alpha", "y"), channel("zeta", "a"))
@@ -228,8 +226,7 @@ func TestValidate(t *testing.T) {
 			func(c *declcfg.Catalog) { deprecate(c, declcfg.SchemaChannel, "x", "old") },
 			[]string{"channel not found"}},
 		{"deprecation of a named package", func(c *declcfg.Catalog) {
-			deprecate(c, declcfg.SchemaPackage, "foo",
-				"old")
+			deprecate(c, declcfg.SchemaPackage, "foo", "old")
 		}, []string{"package name must be empty for deprecated package"}},
 		{"deprecation of something else", func(c *declcfg.Catalog) { deprecate(c, "foo", "x", "old") },
 			[]string{"object schema unknown"}},

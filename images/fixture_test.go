@@ -193,8 +193,7 @@ func zstdLayer(t testing.TB, content []byte, o ...zstd.EOption) rawLayer {
 // simple is a small image whose content depends on seed.
 func simple(t testing.TB, seed string) *fixture {
 	t.Helper()
-	return newFixture(t,
-		gzipLayer(t, tarOf(t, entry{name: "shared", body: "the same in all"})),
+	return newFixture(t, gzipLayer(t, tarOf(t, entry{name: "shared", body: "the same in all"})),
 		gzipLayer(t, tarOf(t, entry{name: "configs/a/catalog.yaml", body: seed})))
 }
 

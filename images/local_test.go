@@ -338,12 +338,11 @@ func TestWhatIsNoArchive(t *testing.T) {
 		}
 	}
 	err = errors.Join(w.Close(), syscall.Mkfifo(at("fifo"), 0o600), os.Symlink(good, at("link")),
-		os.Mkdir(at("dir"), 0o700),
-		os.WriteFile(at("empty"), nil, 0o600), os.WriteFile(at("cut"), text[:len(text)/2], 0o600),
+		os.Mkdir(at("dir"), 0o700), os.WriteFile(at("empty"), nil, 0o600),
+		os.WriteFile(at("cut"), text[:len(text)/2], 0o600),
 		os.WriteFile(at("text"), bytes.Repeat([]byte("text"), 1000), 0o600),
 		os.WriteFile(at("xz"), []byte("\xfd7zXZ\x00 and so on"), 0o600), os.WriteFile(at("bomb"), bomb.Bytes(), 0o600),
-		os.WriteFile(at("cut.gz"), bomb.Bytes()[:1000], 0o600),
-		os.WriteFile(at("sparse"), sparse(t, 1<<40), 0o600))
+		os.WriteFile(at("cut.gz"), bomb.Bytes()[:1000], 0o600), os.WriteFile(at("sparse"), sparse(t, 1<<40), 0o600))
 	if err != nil {
 		t.Fatal(err)
 	}

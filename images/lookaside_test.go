@@ -26,8 +26,7 @@ type gpgKey struct{ entity *openpgp.Entity }
 
 func newGPGKey(t *testing.T) gpgKey {
 	t.Helper()
-	e, err := openpgp.NewEntity("Test", "", "test@example.com",
-		&packet.Config{DefaultHash: crypto.SHA256})
+	e, err := openpgp.NewEntity("Test", "", "test@example.com", &packet.Config{DefaultHash: crypto.SHA256})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,8 +17,7 @@ func SurveySource(ctx context.Context, src types.ImageSource) (_ *Survey, err er
 		}
 	}()
 	out := &Survey{src: src, Repository: repositoryOf(src)}
-	if err := out.read(ctx, &Image{src: src},
-		func(digest.Digest) (*admission, error) { return nil, nil }); err != nil {
+	if err := out.read(ctx, &Image{src: src}, func(digest.Digest) (*admission, error) { return nil, nil }); err != nil {
 		return nil, err
 	}
 	return out, nil

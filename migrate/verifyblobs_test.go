@@ -57,8 +57,7 @@ func TestVerifyOfACatalogFindsChanges(t *testing.T) {
 				`"schema": "example.com/y"`)
 		},
 		"of no package": func(dir string) error {
-			return replace(filepath.Join(dir, "catalog.json"), `"free"`,
-				`"fred"`)
+			return replace(filepath.Join(dir, "catalog.json"), `"free"`, `"fred"`)
 		},
 		"no package": func(dir string) error { return os.Remove(filepath.Join(dir, "catalog.json")) },
 		"a package":  func(dir string) error { return os.RemoveAll(filepath.Join(dir, "a")) },

@@ -282,17 +282,14 @@ func (r *run) checkRelated(ref imageset.Ref) error {
 func (r *run) explain(c *catalog) {
 	for _, d := range c.result.Dependencies {
 		r.log.info(fmt.Sprintf("added bundle %s of package %s, since bundle %s needs %s", d.Bundle, d.Package,
-			d.ByBundle,
-			d.Needs))
+			d.ByBundle, d.Needs))
 	}
 	for _, l := range c.result.Lost {
 		text := fmt.Sprintf("%s of channel %s, package %s, cannot be upgraded to %s", versionsText(l.Versions),
-			l.Channel,
-			l.Package, l.Head)
+			l.Channel, l.Package, l.Head)
 		if l.Head == "" {
 			text = fmt.Sprintf("%s of channel %s, package %s: the channel is not kept", versionsText(l.Versions),
-				l.Channel,
-				l.Package)
+				l.Channel, l.Package)
 		}
 		if len(r.o.Filter.Installed) > 0 {
 			r.problem(Warning, c.op.Written, l.Fix, "%s", text)

@@ -25,8 +25,7 @@ type LackError struct {
 
 func (e *LackError) Error() string {
 	text := fmt.Sprintf("the archive leaves out %d manifests and blobs that the target was to have, and %d of them "+
-		"are not "+
-		"there, such as %s", e.All, e.Lacking, e.First.Digest)
+		"are not there, such as %s", e.All, e.Lacking, e.First.Digest)
 	if e.First.Since != nil {
 		text += ", which an archive before " + e.First.Since.Format(time.RFC3339) + " carried"
 	}

@@ -264,8 +264,7 @@ func (r *run) checkItems(list []*item) error {
 }
 
 // errNoImages is the error about an image set without images.
-var errNoImages = fault.New(fault.Input,
-	"no images to copy: the image set names no operators and no additional images")
+var errNoImages = fault.New(fault.Input, "no images to copy: the image set names no operators and no additional images")
 
 // block notes that an image is left out by a rule of the image set.
 func (r *run) block(i *item) {

@@ -254,8 +254,7 @@ func (o *VerifyOptions) catalog(ctx context.Context, ref imageset.Ref,
 	w := stock.Wanted{Repository: ref.Repository(), Name: name}
 	all[nameOf(w)] = &expected{wanted: w}
 	c := &catalog{selects: imageset.Operator{Full: true}}
-	c.index, err = indeximage.Open(ctx, ref.Repository()+"@"+top.Digest.String(),
-		indeximage.Options{Render: o.Render})
+	c.index, err = indeximage.Open(ctx, ref.Repository()+"@"+top.Digest.String(), indeximage.Options{Render: o.Render})
 	if err != nil {
 		return out, err
 	}

@@ -169,8 +169,7 @@ func tryDamaged(t *testing.T, what, path, want string, intact time.Duration) (re
 	var got string
 	var err error
 	if work := cputime.Once(func() {
-		got, err = write(t, path, declcfg.FormatJSON, edit.LevelNone,
-			sqlite.Options{Jobs: 1})
+		got, err = write(t, path, declcfg.FormatJSON, edit.LevelNone, sqlite.Options{Jobs: 1})
 	}); work > muchWork*intact {
 		t.Errorf("%s: took %v, the intact one takes %v", what, work, intact)
 	}

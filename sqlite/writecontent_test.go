@@ -187,16 +187,14 @@ func TestChanges(t *testing.T) {
 		}, "", true},
 		"property twice": {func(c *declcfg.Catalog) {
 			addProperty(&c.Bundles[0], "x", "1")
-			addProperty(&c.Bundles[0],
-				"x", "1")
+			addProperty(&c.Bundles[0], "x", "1")
 		}, "x", false},
 		"release": {func(c *declcfg.Catalog) {
 			c.Bundles[1].Name, c.Channels[0].Entries[1].Name = "p-v2.0.0-1", "p-v2.0.0-1"
 			c.Bundles[1].Properties[0].Value = json.RawMessage(`{"packageName":"p","release":"1","version":"2.0.0"}`)
 		}, "release", true},
 		"tombstone without a deprecation": {func(c *declcfg.Catalog) {
-			addProperty(&c.Bundles[0],
-				declcfg.PropertyDeprecated, "{}")
+			addProperty(&c.Bundles[0], declcfg.PropertyDeprecated, "{}")
 		}, "olm.deprecations", false},
 		"tombstone": {func(c *declcfg.Catalog) {
 			addProperty(&c.Bundles[0], declcfg.PropertyDeprecated, "{}")

@@ -204,8 +204,7 @@ func TestPlaces(t *testing.T) {
 		"text":          {func(_ *testing.T, p string) error { return os.WriteFile(p, []byte("text"), 0o600) }, ""},
 		"an empty file": {func(_ *testing.T, p string) error { return os.WriteFile(p, nil, 0o600) }, ""},
 		"part of a header": {func(_ *testing.T, p string) error {
-			return os.WriteFile(p, []byte(sqlite.Magic+"\x10"),
-				0o600)
+			return os.WriteFile(p, []byte(sqlite.Magic+"\x10"), 0o600)
 		}, ""},
 		"a damaged header": {func(_ *testing.T, p string) error {
 			return os.WriteFile(p, append([]byte(sqlite.Magic), make([]byte, 5000)...), 0o600)
@@ -215,16 +214,14 @@ func TestPlaces(t *testing.T) {
 				append(fileBytes(t, recorded.Part(t).Database(t, "small"))[:100], make([]byte, 8092)...), 0o600)
 		}, ""},
 		"a link": {func(_ *testing.T, p string) error {
-			return os.Symlink(filepath.Join(filepath.Dir(p), "target"),
-				p)
+			return os.Symlink(filepath.Join(filepath.Dir(p), "target"), p)
 		}, "symbolic link"},
 		"a directory": {func(_ *testing.T, p string) error { return os.Mkdir(p, 0o700) }, "not a regular file"},
 		"a journal": {func(_ *testing.T, p string) error {
 			return errors.Join(os.WriteFile(p, []byte("text"), 0o600), os.WriteFile(p+"-journal", hotJournal(), 0o600))
 		}, "-journal"},
 		"a log": {func(_ *testing.T, p string) error {
-			return os.WriteFile(p+"-wal", []byte("log"),
-				0o600)
+			return os.WriteFile(p+"-wal", []byte("log"), 0o600)
 		}, "-wal"},
 		"an empty log":      {func(_ *testing.T, p string) error { return os.WriteFile(p+"-wal", nil, 0o600) }, ""},
 		"no such directory": {func(_ *testing.T, p string) error { return os.Remove(filepath.Dir(p)) }, "no such file"},

@@ -183,8 +183,7 @@ func TestDifferencesAreFound(t *testing.T) {
 		"missing cache": {func(f *forgery) { f.remove(fooCache) }, inspect.AboutCache, "missing"},
 		"one cache too many": {func(f *forgery) {
 			l, _ := f.entry(foo)
-			l.entries = append(l.entries,
-				regular("cache/x.cache", "x"))
+			l.entries = append(l.entries, regular("cache/x.cache", "x"))
 		}, inspect.AboutCache, "not the cache of a package"},
 		"missing label": {func(f *forgery) { delete(f.config.Config.Labels, build.ConfigsLabel) },
 			inspect.AboutLabel, "missing"},
@@ -235,8 +234,7 @@ func TestDifferencesAreFound(t *testing.T) {
 			inspect.AboutCatalog, "belongs in"},
 		"foreign file": {func(f *forgery) {
 			l, _ := f.entry(foo)
-			l.entries = append(l.entries,
-				regular("etc/passwd", "x"))
+			l.entries = append(l.entries, regular("etc/passwd", "x"))
 		}, inspect.AboutLayer, "does not belong"},
 		"link": {func(f *forgery) {
 			l, _ := f.entry(foo)
@@ -280,8 +278,7 @@ func TestDifferencesAreFound(t *testing.T) {
 			inspect.AboutServer, "no server"},
 		"more beside the server": {func(f *forgery) {
 			l, _ := f.entry("bin/opm")
-			l.entries = append(l.entries,
-				regular("bin/sh", "x"))
+			l.entries = append(l.entries, regular("bin/sh", "x"))
 		}, inspect.AboutServer, "does not belong"},
 		"history": {func(f *forgery) { f.config.History = f.config.History[1:] }, inspect.AboutConfig,
 			"history"},

@@ -104,8 +104,7 @@ func (a annotationCheck) mediaType(detected bundle.MediaType) {
 		return
 	}
 	a.r.fail("media-type", a.place(bundle.AnnotationMediaType),
-		"Expecting annotation %q to have value %q instead of %q",
-		bundle.AnnotationMediaType, detected, v)
+		"Expecting annotation %q to have value %q instead of %q", bundle.AnnotationMediaType, detected, v)
 }
 
 // directory checks the annotation that names a directory. found is the actual directory.

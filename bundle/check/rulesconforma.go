@@ -24,8 +24,7 @@ func conformaRule(name, title, fix, data string) rules.Rule {
 // The rules of Conforma's package olm (OLMV1 section 8.2) that need no release snapshot.
 var (
 	conformaVersion = conformaRule("csv_semver_format",
-		"spec.version of the ClusterServiceVersion is a semantic version.",
-		"write a version such as 1.2.3", "")
+		"spec.version of the ClusterServiceVersion is a semantic version.", "write a version such as 1.2.3", "")
 	conformaPinned = conformaRule("unpinned_references",
 		"Each image that the ClusterServiceVersion names has a digest.",
 		"name the image as REPOSITORY@sha256:DIGEST", "")
@@ -350,8 +349,7 @@ func findKinds(_ context.Context, s *conformaSubject, emit rules.Emit) {
 	for _, o := range s.Bundle.Objects {
 		if !slices.Contains(s.data.Kinds, o.Kind) {
 			emit(s.finding(at(o, "kind"), "kind",
-				"The %q manifest kind is not in the list of OLM allowed resource kinds.",
-				o.Kind))
+				"The %q manifest kind is not in the list of OLM allowed resource kinds.", o.Kind))
 		}
 	}
 }

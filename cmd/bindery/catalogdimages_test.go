@@ -63,8 +63,7 @@ func catalogdDir(t *testing.T) (dir string, registry *testregistry.Registry) {
 	registry.AddIndex(t, "acme/four", "v1", nil, four)
 	for _, name := range []string{"catalog", "one"} {
 		done(t, dir, "bindery", "build", "catalog", name, "-t", registry.Host()+"/acme/"+name+":v1", "--push",
-			"--server",
-			"none", "--use-http")
+			"--server", "none", "--use-http")
 	}
 	writeFile(t, filepath.Join(dir, "compose.yaml"),
 		fmt.Sprintf("name: all\nrepo: %[1]s/acme/all\ntag: v1\nreferences:\n"+

@@ -181,8 +181,7 @@ func TestAdviceAboutOLMv1(t *testing.T) {
 func TestDiffManifestsOfRendered(t *testing.T) {
 	dir := checkDir(t)
 	done(t, dir, "bindery", "bundle", "manifests", "bundle", "--watch-namespace", "x", "--create-namespace",
-		"--olm-labels",
-		"acme", "--split", "--phases", "--to", "deploy")
+		"--olm-labels", "acme", "--split", "--phases", "--to", "deploy")
 	for _, sides := range [][]string{{"deploy", "bundle"}, {"bundle", "deploy"}, {"bundle", "bundle"}} {
 		got := runProgram(t, dir, "bindery",
 			append([]string{"diff", "--manifests", "--watch-namespace", "x"}, sides...)...)

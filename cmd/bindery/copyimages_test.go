@@ -145,8 +145,7 @@ func TestCopyAsksThePolicy(t *testing.T) {
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "policy.json"), `{"default":[{"type":"reject"}]}`)
 	got := runProgram(t, dir, "bindery", "copy", "--policy", "policy.json",
-		"oci:"+supplytest.Unpack(t, "unsigned")+":v1",
-		"oci:x")
+		"oci:"+supplytest.Unpack(t, "unsigned")+":v1", "oci:x")
 	if got.status != 1 || !strings.Contains(got.stderr, "policy") {
 		t.Errorf("%+v", got)
 	}

@@ -95,8 +95,7 @@ func TestPagesRun(t *testing.T) {
 			cmd.Stdin = strings.NewReader(script.String())
 			registry := testregistry.New(t).Host()
 			cmd.Env = append(os.Environ(), "REGISTRY="+registry, "PORT="+freePort(t),
-				"PATH="+binDir+string(os.PathListSeparator)+os.Getenv("PATH"),
-				"XDG_CACHE_HOME="+t.TempDir())
+				"PATH="+binDir+string(os.PathListSeparator)+os.Getenv("PATH"), "XDG_CACHE_HOME="+t.TempDir())
 			failed := cmd.Run()
 			for i, s := range all {
 				printed, err := os.ReadFile(filepath.Join(out, fmt.Sprint(i)))
@@ -107,8 +106,7 @@ func TestPagesRun(t *testing.T) {
 					"localhost:5000"))
 				if s.shown && !asShown(s.prints, string(printed)) || failed != nil && i == lastRun(out, len(all)) {
 					t.Errorf("%s:%d: %s (%v)\n--- printed\n%s--- the page\n%s", name, s.line, s.command, failed,
-						printed,
-						s.prints)
+						printed, s.prints)
 				}
 			}
 		})

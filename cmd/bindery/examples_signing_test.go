@@ -24,8 +24,7 @@ func signingFiles(t *testing.T, dir, line string) {
 	if err := os.Mkdir(filepath.Join(dir, "registries.d"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	writeFile(t, filepath.Join(dir, "registries.d", "any.yaml"),
-		"default-docker:\n  use-sigstore-attachments: true\n")
+	writeFile(t, filepath.Join(dir, "registries.d", "any.yaml"), "default-docker:\n  use-sigstore-attachments: true\n")
 }
 
 // signExample signs and attests an image for the examples of verifying.

@@ -157,8 +157,7 @@ func TestHelpExamples(t *testing.T) {
 					args = append(args, "--sign-passphrase-file", "passphrase.txt")
 				}
 				if (strings.Contains(line, " registry.example.com/") || strings.Contains(line, "imageset.yaml")) &&
-					!strings.Contains(line,
-						"build") && !strings.Contains(line, "unpack-job") {
+					!strings.Contains(line, "build") && !strings.Contains(line, "unpack-job") {
 					host, redirect := exampleRegistry(t, dir)
 					if writesBeside[args[0]] { // registries.conf redirects what is read only
 						args[1] = strings.Replace(args[1], "registry.example.com", host, 1)
@@ -319,8 +318,7 @@ func TestWholeWay(t *testing.T) {
 		t.Error("the report does not say that both sides are the same")
 	}
 	out := run("build", "catalog", "out", "-t", "example.com/acme/catalog:v1", "--digest-file", "digest", "--iid-file",
-		"iid",
-		"--image-refs", "refs", "--metadata-file", "metadata.json")
+		"iid", "--image-refs", "refs", "--metadata-file", "metadata.json")
 	digest := readFile(t, filepath.Join(dir, "digest"))
 	if want := "oci:catalog.oci:v1\nexample.com/acme/catalog@" + digest + "\n"; out != want {
 		t.Errorf("got %q, want %q", out, want)

@@ -167,9 +167,8 @@ func (p *program) printProof(r *inspect.Report) error {
 	if !r.Proof.Same {
 		verdict = "different: " + count(len(r.Proof.Differences)+r.Proof.More, "difference")
 	}
-	fmt.Fprintf(&b, "%s: %s read, %d of them rebuilt, %s of %s validated\n", verdict,
-		count(r.Proof.Layers, "layer"), r.Proof.Rebuilt, count(r.Proof.Files, "file"),
-		count(r.Proof.Packages, "package"))
+	fmt.Fprintf(&b, "%s: %s read, %d of them rebuilt, %s of %s validated\n", verdict, count(r.Proof.Layers, "layer"),
+		r.Proof.Rebuilt, count(r.Proof.Files, "file"), count(r.Proof.Packages, "package"))
 	_, err := p.stdout.Write([]byte(b.String()))
 	return err
 }

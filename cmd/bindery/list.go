@@ -52,8 +52,7 @@ func (p *program) listCommand() *cli.Command {
 				return rows, list.ChannelTable(rows), err
 			}),
 		command("bundles", "REF [PACKAGE]", "bindery list bundles catalog etcd --channel alpha", 1, 2, nil,
-			p.bundleRows,
-			&cli.StringSliceFlag{Name: "channel", Usage: "only entries of `CHANNEL`; can be repeated"}),
+			p.bundleRows, &cli.StringSliceFlag{Name: "channel", Usage: "only entries of `CHANNEL`; can be repeated"}),
 		p.listImagesCommand(),
 	)
 }

@@ -24,17 +24,13 @@ func (p *program) mirrorDeleteCommand() *cli.Command {
 		Name:      "delete",
 		Usage:     "delete images of a mirror that nothing else needs: list them first, then delete",
 		ArgsUsage: "MIRROR",
-		Description: "In two steps. With --config, a DeleteImageSetConfiguration, the images that it names at " +
-			"docker://REGISTRY[/PATH] are\n" +
-			"listed in --list, less those that other bundles and catalogs there need (keptItems has them with the " +
-			"reason). With\n" +
-			"--list alone the images of the file are deleted. An image that is gone already is no error: the " +
-			"command can " +
-			"be repeated.\n\n" +
-			"Registries delete by digest, with every tag of it, and free the space by their own garbage " +
-			"collection. A " +
-			"catalog that\n" +
-			"still names deleted bundles is to be mirrored again without them." +
+		Description: `In two steps. With --config, a DeleteImageSetConfiguration, the images that it names at
+docker://REGISTRY[/PATH] are listed in --list, less those that other bundles and catalogs there need
+(keptItems has them with the reason). With --list alone the images of the file are deleted. An image that is
+gone already is no error: the command can be repeated.
+
+Registries delete by digest, with every tag of it, and free the space by their own garbage collection. A
+catalog that still names deleted bundles is to be mirrored again without them.` +
 			examples("bindery mirror delete -c delete.yaml --workspace mirror --list delete-images.yaml "+
 				"docker://registry.example.com/olm",
 				"bindery mirror delete --list delete-images.yaml --dry-run docker://registry.example.com/olm"),

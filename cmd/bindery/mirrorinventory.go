@@ -29,13 +29,12 @@ func (p *program) mirrorInventoryCommand() *cli.Command {
 		Name:      "inventory",
 		Usage:     "write down what a registry has, for an archive with only what is missing",
 		ArgsUsage: "REGISTRY",
-		Description: "Lists the repositories below docker://REGISTRY[/PATH] with their tags, manifests and blobs. " +
-			"The file " +
-			"is taken to the\n" +
-			"other side of the air gap, where \"mirror run --against FILE file://DIR\" packs only what is not in " +
-			"it.\n\n" +
-			"A registry that does not list its repositories is asked for those of the image set (--config) and of " +
-			"--repository." +
+		Description: `Lists the repositories below docker://REGISTRY[/PATH] with their tags, manifests and
+blobs. The file is taken to the other side of the air gap, where "mirror run --against FILE file://DIR" packs
+only what is not in it.
+
+A registry that does not list its repositories is asked for those of the image set (--config) and of
+--repository.` +
 			examples("bindery mirror inventory docker://registry.example.com/olm --to inventory.json.gz",
 				"bindery mirror inventory docker://registry.example.com/olm -c imageset.yaml --plain"),
 		Flags: flags(imageSetFlags(), []cli.Flag{

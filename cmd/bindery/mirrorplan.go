@@ -25,18 +25,15 @@ func (p *program) mirrorPlanCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "plan",
 		Usage: "show which packages, channels and bundles of catalogs a configuration keeps",
-		Description: mirrorHelp + "\n\n" +
-			"Shows what is kept and why, and what is wrong with it or should be known: names that a catalog does not " +
-			"have, default\n" +
-			"channels without a bundle, dependencies that nothing kept satisfies, installed versions that lose their " +
-			"way to the kept\n" +
-			"head. Problems of the level \"error\" do not end this command with an error: a run refuses to " +
-			"publish such " +
-			"a catalog.\n\n" +
-			"--catalog reads a catalog elsewhere: SOURCE is a catalog directory, an OCI layout, an archive or an " +
-			"image. " +
-			"No image is\n" +
-			"copied." +
+		Description: mirrorHelp + `
+
+Shows what is kept and why, and what is wrong with it or should be known: names that a catalog does not have,
+default channels without a bundle, dependencies that nothing kept satisfies, installed versions that lose
+their way to the kept head. Problems of the level "error" do not end this command with an error: a run refuses
+to publish such a catalog.
+
+--catalog reads a catalog elsewhere: SOURCE is a catalog directory, an OCI layout, an archive or an image. No
+image is copied.` +
 			examples("bindery mirror plan -c imageset.yaml",
 				"bindery mirror plan -c imageset.yaml --catalog registry.example.com/acme/catalog:v1=index.db -o json",
 				"bindery mirror plan -c imageset.yaml --with-dependencies --installed etcd=0.9.0"),

@@ -109,8 +109,7 @@ func TestMirrorPlanOfImages(t *testing.T) {
 	registry := testregistry.New(t)
 	ref := registry.Host() + "/acme/catalog:v1"
 	done(t, dir, "bindery", "build", "catalog", "catalog", "--server", "none", "--cache", "none", "--push",
-		"--use-http",
-		"-t", ref)
+		"--use-http", "-t", ref)
 	done(t, dir, "bindery", "build", "catalog", "catalog", "--server", "none", "--cache", "none", "-t", "x:v1",
 		"--output", "oci:layout:v1")
 	conf := registry.RegistriesConf(t, "registry.example.com")
@@ -150,8 +149,7 @@ func TestMirrorPlanOfRecordedRuns(t *testing.T) {
 			}
 			writeFile(t, filepath.Join(dir, "isc.yaml"), set)
 			got := runProgram(t, dir, "bindery", "mirror", "plan", "-c", "isc.yaml", "-o", "json", "--registries-conf",
-				conf,
-				"--no-cache")
+				conf, "--no-cache")
 			if (got.status != 0) != (want == "") || !strings.Contains(got.stdout, want) {
 				t.Errorf("status %d\n%s%s", got.status, got.stdout, got.stderr)
 			}

@@ -17,20 +17,14 @@ func (p *program) mirrorPublishCommand() *cli.Command {
 		Name:      "publish",
 		Usage:     "publish the catalogs of an image set whose images are at the registry, or in archives",
 		ArgsUsage: "DESTINATION",
-		Description: "Copies no images: it looks for those that the image set asks for at " +
-			"docker://REGISTRY[/PATH], and " +
-			"publishes the\n" +
-			"catalogs as \"mirror run\" does at its end. It comes after the runs of all shards (mirror run " +
-			"--shard I/N), " +
-			"and is given\n" +
-			"the same image set and flags. file://DIR --from PARTS writes the catalogs to an archive in DIR, " +
-			"when all " +
-			"that they name is\n" +
-			"in the archives that the runs of all shards left in the directories of PARTS. It is an error if one of " +
-			"them is missing.\n\n" +
-			"A catalog with images that the registry lacks and their sources have is not published: a run has not " +
-			"ended, or has failed.\n" +
-			"With --on-missing skip-bundle the bundles are left out in this case, too." +
+		Description: `Copies no images: it looks for those that the image set asks for at
+docker://REGISTRY[/PATH], and publishes the catalogs as "mirror run" does at its end. It comes after the runs
+of all shards (mirror run --shard I/N), and is given the same image set and flags. file://DIR --from PARTS
+writes the catalogs to an archive in DIR, when all that they name is in the archives that the runs of all
+shards left in the directories of PARTS. It is an error if one of them is missing.
+
+A catalog with images that the registry lacks and their sources have is not published: a run has not ended, or
+has failed. With --on-missing skip-bundle the bundles are left out in this case, too.` +
 			examples("bindery mirror publish -c imageset.yaml --workspace mirror docker://registry.example.com/olm",
 				"bindery mirror publish -c imageset.yaml --from media docker://registry.example.com/olm -o json",
 				"bindery mirror publish -c imageset.yaml --from parts file://parts/catalogs"),
@@ -69,13 +63,9 @@ func (p *program) mirrorResourcesCommand() *cli.Command {
 		Name:      "resources",
 		Usage:     "write the files that tell clusters to use the mirror",
 		ArgsUsage: "DESTINATION",
-		Description: "Writes the ImageDigestMirrorSet, ImageTagMirrorSet, CatalogSource and ClusterCatalog " +
-			"objects of an " +
-			"image set for\n" +
-			"docker://REGISTRY[/PATH], a mapping of all images and a registries.conf to --to. \"mirror run\" " +
-			"writes those " +
-			"of what it has\n" +
-			"copied; this command writes those of all that is requested." +
+		Description: `Writes the ImageDigestMirrorSet, ImageTagMirrorSet, CatalogSource and ClusterCatalog
+objects of an image set for docker://REGISTRY[/PATH], a mapping of all images and a registries.conf to --to.
+"mirror run" writes those of what it has copied; this command writes those of all that is requested.` +
 			examples(
 				"bindery mirror resources -c imageset.yaml --workspace mirror --to resources "+
 					"docker://registry.example.com/olm"),

@@ -25,27 +25,23 @@ func (p *program) mirrorRunCommand() *cli.Command {
 		Name:      "run",
 		Usage:     "copy operators to a registry or an archive, or from an archive to a registry",
 		ArgsUsage: "DESTINATION",
-		Description: "Copies what an image set (--config) asks for: filtered catalogs, the bundles and related " +
-			"images " +
-			"that they name,\n" +
-			"additional images, and the signatures and referrers of all of them. The destination decides:\n\n" +
-			"  docker://REGISTRY[/PATH]             from registries to a registry; --workspace is needed\n" +
-			"  file://DIR                           from registries to an archive in DIR\n" +
-			"  docker://REGISTRY[/PATH] --from DIR  from the archive in DIR, or those in its directories, to a " +
-			"registry\n\n" +
-			"Images come first and catalogs last: a catalog is published when all that it names is there. A bundle " +
-			"with an image\n" +
-			"that is not available is taken out of its catalog (--on-missing), and the exit status is 4. What the " +
-			"destination has is\n" +
-			"not sent again, so that an interrupted run is repeated to go on. DIR/working-dir of the workspace, the " +
-			"archive or\n" +
-			"--from gets the files for clusters and the account for the next run." +
+		Description: `Copies what an image set (--config) asks for: filtered catalogs, the bundles and related
+images that they name, additional images, and the signatures and referrers of all of them. The destination
+decides:
+
+  docker://REGISTRY[/PATH]             from registries to a registry; --workspace is needed
+  file://DIR                           from registries to an archive in DIR
+  docker://REGISTRY[/PATH] --from DIR  from the archive in DIR, or those in its directories, to a registry
+
+Images come first and catalogs last: a catalog is published when all that it names is there. A bundle with an
+image that is not available is taken out of its catalog (--on-missing), and the exit status is 4. What the
+destination has is not sent again, so that an interrupted run is repeated to go on. DIR/working-dir of the
+workspace, the archive or --from gets the files for clusters and the account for the next run.` +
 			examples("bindery mirror run -c imageset.yaml --workspace mirror docker://registry.example.com/olm",
 				"bindery mirror run -c imageset.yaml file://media",
 				"bindery mirror run -c imageset.yaml --from media docker://registry.example.com/olm --dry-run -o json"),
 		Flags: flags(imageSetFlags(), mirrorRunFlags(), mirrorCopyFlags(), []cli.Flag{mirrorShardFlag()},
-			mirrorMediumFlags(),
-			filterPolicyFlags(), mirrorCatalogFlags(), answerFlags(), signFlags(), imageFlags()),
+			mirrorMediumFlags(), filterPolicyFlags(), mirrorCatalogFlags(), answerFlags(), signFlags(), imageFlags()),
 		Action: exactly(1, p.mirrorRun),
 	}
 }

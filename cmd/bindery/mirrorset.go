@@ -38,8 +38,7 @@ func (p *program) imageSet(c *cli.Context, kind imageset.Kind) (*imageset.Set, e
 			e.Hint = "\"mirror delete\" takes this kind of configuration"
 		case strings.Contains(text, `"ImageSetConfiguration" is not`):
 			e.Hint = "the other commands of \"mirror\" take this kind; delete wants kind: " +
-				"DeleteImageSetConfiguration with " +
-				"delete: in place of mirror:"
+				"DeleteImageSetConfiguration with delete: in place of mirror:"
 		}
 		return nil, e
 	case errors.Is(err, fs.ErrNotExist):

@@ -35,8 +35,7 @@ func mirrorSummary(a *mirror.Account, o mirror.Options) []string {
 func forecastSummary(a *mirror.Account, o mirror.Options) []string {
 	if o.PublishOnly {
 		return []string{fmt.Sprintf("%s: %d are there; nothing is published in a dry run",
-			count(a.Totals.Images, "image"),
-			a.Totals.Present)}
+			count(a.Totals.Images, "image"), a.Totals.Present)}
 	}
 	return []string{fmt.Sprintf("%s: %d are there, %s to copy; nothing is copied in a dry run",
 		count(a.Totals.Images, "image"), a.Totals.Present, cmdline.FormatSize(sumOf(a.Repositories)))}

@@ -18,16 +18,11 @@ func (p *program) mirrorVerifyCommand() *cli.Command {
 		Name:      "verify",
 		Usage:     "check that a mirror or an archive is whole",
 		ArgsUsage: "MIRROR",
-		Description: "MIRROR is docker://REGISTRY[/PATH] or the archive file://DIR. At a registry the catalogs " +
-			"are read: " +
-			"those of --config,\n" +
-			"those that were mirrored from --workspace, and those of --catalog. Every image that they name must " +
-			"be there " +
-			"with all\n" +
-			"manifests and blobs, and with --policy, --trusted-key or --require-signed its signature must be " +
-			"accepted. " +
-			"An archive is\n" +
-			"read whole and compared with its digests. The exit status is 1 if anything is wrong." +
+		Description: `MIRROR is docker://REGISTRY[/PATH] or the archive file://DIR. At a registry the catalogs
+are read: those of --config, those that were mirrored from --workspace, and those of --catalog. Every image
+that they name must be there with all manifests and blobs, and with --policy, --trusted-key or
+--require-signed its signature must be accepted. An archive is read whole and compared with its digests. The
+exit status is 1 if anything is wrong.` +
 			examples("bindery mirror verify docker://registry.example.com/olm -c imageset.yaml",
 				"bindery mirror verify docker://registry.example.com/olm --workspace mirror -o json",
 				"bindery mirror verify file://media"),
@@ -114,8 +109,7 @@ func (p *program) verifyMirror(c *cli.Context) (_ *mirror.Verification, err erro
 	if errors.Is(err, mirror.ErrNoCatalog) {
 		return nil, &cmdline.Error{Class: cmdline.ClassUsage, Err: err,
 			Hint: "-c FILE is the image set that was mirrored, --workspace DIR the directory of its run, and " +
-				"--catalog " +
-				"REGISTRY/PATH:TAG a catalog"}
+				"--catalog REGISTRY/PATH:TAG a catalog"}
 	}
 	return v, err
 }

@@ -148,8 +148,7 @@ func TestBuildsOfSignedImages(t *testing.T) {
 					"--require-signed --policy " + filepath.Join(policies, "p256-default.json") + " --registries-d " +
 						filepath.Join(policies, "on")} {
 					got := runProgram(t, dir, "bindery",
-						append(strings.Fields(args+" "+how), "--registries-conf", "c.conf",
-							"--no-cache")...)
+						append(strings.Fields(args+" "+how), "--registries-conf", "c.conf", "--no-cache")...)
 					if said := strings.Contains(got.stderr, "signature policy: "); said != refused {
 						t.Errorf("%s: %+v", how, got)
 					}

@@ -72,8 +72,7 @@ func TestMigrateRepairs(t *testing.T) {
 
 // Started as opm, the error about a database begins as opm's does and has the problems of all packages.
 func TestOpmInvalidDatabase(t *testing.T) {
-	dir := changedDatabase(t,
-		"UPDATE channel_entry SET replaces = NULL WHERE replaces IS NOT NULL",
+	dir := changedDatabase(t, "UPDATE channel_entry SET replaces = NULL WHERE replaces IS NOT NULL",
 		"UPDATE operatorbundle SET replaces = NULL")
 	tree := "invalid index:\n"
 	for _, c := range []struct{ args, want string }{

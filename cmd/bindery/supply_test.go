@@ -141,8 +141,7 @@ func TestDocumentsOfABuildAreThoseOfItsImage(t *testing.T) {
 				for subject, document := range documents {
 					if !strings.HasPrefix(c.image, "oci") {
 						one := done(t, dir, "bindery", "sbom", strings.TrimSuffix(c.image, ":v1")+"@"+subject,
-							"--format", format, "--use-http",
-							"--no-cache")
+							"--format", format, "--use-http", "--no-cache")
 						if one != document {
 							t.Errorf("the document of %s is\n%s\nand sbom says\n%s", subject, document, one)
 						}

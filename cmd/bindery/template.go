@@ -91,8 +91,7 @@ func (p *program) templateRender(c *cli.Context) error {
 	o.ResolveDigests = c.Bool("resolve-digests")
 	catalog, err := tmpl.Render(c.Context, template.RenderOptions{
 		Render: func(ctx context.Context, image string) (*declcfg.Catalog, error) {
-			return renderBundle(ctx, image,
-				o)
+			return renderBundle(ctx, image, o)
 		},
 		Jobs: o.Jobs, Level: level, Compat: compat, Warn: p.warnAt,
 	})

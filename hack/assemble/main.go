@@ -81,8 +81,7 @@ func run(compression, server string, load bool, dir, to string) (err error) {
 	cpu := time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 	written := counter("write_bytes")
 	fmt.Printf("%s: wall %v (layers %v), cpu %v, rss %.1f MB, written %.2f bytes per byte of %d, layers %d\n",
-		compression,
-		wall.Round(time.Millisecond), built.Round(time.Millisecond), cpu.Round(time.Millisecond),
+		compression, wall.Round(time.Millisecond), built.Round(time.Millisecond), cpu.Round(time.Millisecond),
 		float64(usage.Maxrss)/1024, float64(written)/float64(img.Totals.Size), img.Totals.Size, img.Totals.Layers)
 	return nil
 }

@@ -66,8 +66,7 @@ func (b *bench) gzipOf(ctx context.Context, input string) error {
 	}
 	b.gzip[input] = s[0]
 	fmt.Printf("gzip -6 of a tar of %s (%.1f MB): %.3f s CPU, %.3f s wall%s\n", filepath.Base(input),
-		float64(sizeOf(input))/1e6,
-		s[0].CPU, s[0].Wall, crowded(s[0]))
+		float64(sizeOf(input))/1e6, s[0].CPU, s[0].Wall, crowded(s[0]))
 	return nil
 }
 

@@ -56,8 +56,7 @@ func describe(ctx context.Context, name string) (map[string]string, error) {
 	for n := range img.Layers {
 		layer := map[string]string{}
 		if _, err := r.Read(ctx, img, n, func(name string, h *tar.Header, content io.Reader) error {
-			return add(all,
-				layer, name, h, content)
+			return add(all, layer, name, h, content)
 		}); err != nil {
 			return nil, err
 		}

@@ -171,8 +171,7 @@ func TestBundleValidators(t *testing.T) {
 			b.write("b/manifests/crd.yaml",
 				definition(strings.TrimSuffix(repeat(10_000,
 					func(i int) string {
-						return fmt.Sprintf(`"p%d":{"type":"string","pattern":"(a{1000}){1000}"},`,
-							i)
+						return fmt.Sprintf(`"p%d":{"type":"string","pattern":"(a{1000}){1000}"},`, i)
 					}), ",")))
 		},
 		"costly rules": func(b *box) {

@@ -229,8 +229,7 @@ func TestCatalogFiles(t *testing.T) {
 			check(t, syscall.Mknod(filepath.Join(b.dir, "cat/c.yaml"), syscall.S_IFSOCK|0o644, 0))
 		}, input, "not a regular file"},
 		{"dangling link", func(t *testing.T, b *box) {
-			check(t,
-				os.Symlink("nowhere", filepath.Join(b.dir, "cat/c.yaml")))
+			check(t, os.Symlink("nowhere", filepath.Join(b.dir, "cat/c.yaml")))
 		}, local, "c.yaml"},
 		{"link outside", func(t *testing.T, b *box) {
 			check(t, os.Symlink("../../canary/secret", filepath.Join(b.dir, "cat/c.yaml")))
@@ -239,8 +238,7 @@ func TestCatalogFiles(t *testing.T) {
 			check(t, os.Symlink(filepath.Join(b.canary, "secret"), filepath.Join(b.dir, "cat/c.yaml")))
 		}, local, "c.yaml"},
 		{"link to a device", func(t *testing.T, b *box) {
-			check(t,
-				os.Symlink("/dev/zero", filepath.Join(b.dir, "cat/c.yaml")))
+			check(t, os.Symlink("/dev/zero", filepath.Join(b.dir, "cat/c.yaml")))
 		}, local, "c.yaml"},
 		{"link loop", func(t *testing.T, b *box) { check(t, os.Symlink("c.yaml", filepath.Join(b.dir, "cat/c.yaml"))) },
 			local, "c.yaml"},

@@ -76,13 +76,11 @@ func TestRegistriesThatLieToPushes(t *testing.T) {
 		{"Location of 200 KB", at("POST", "/uploads/", location("/v2/x/"+strings.Repeat("a", 200_000))), network, "."},
 		{"redirects without end",
 			at("POST", "/uploads/", func(w http.ResponseWriter, q *http.Request) {
-				http.Redirect(w, q, q.URL.String(),
-					307)
+				http.Redirect(w, q, q.URL.String(), 307)
 			}), network, "redirects"},
 		{"redirects of bodies without end",
 			at("PUT", "/uploads/", func(w http.ResponseWriter, q *http.Request) {
-				http.Redirect(w, q, q.URL.String(),
-					307)
+				http.Redirect(w, q, q.URL.String(), 307)
 			}), network, "redirect"},
 		{"another digest stored", at("PUT", "/uploads/",
 			status(201, "", "Docker-Content-Digest", "sha256:"+strings.Repeat("0", 64))), integrity, "stored"},

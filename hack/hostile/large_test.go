@@ -98,8 +98,7 @@ func TestLargeCatalogs(t *testing.T) {
 			check(b.t, os.Symlink("..data/catalog.yaml", filepath.Join(b.dir, "cat", "catalog.yaml")))
 		}, []string{"validate", "render", "build", "serve"}},
 		{"keys that stand twice", func(b *box) {
-			b.write("cat/catalog.yaml",
-				healthy+"---\n{schema: x, a: 1, a: 2}\n")
+			b.write("cat/catalog.yaml", healthy+"---\n{schema: x, a: 1, a: 2}\n")
 		}, []string{"validate", "render", "build", "serve"}},
 		{"bundle object with a path", func(b *box) {
 			b.write("cat/catalog.yaml", strings.Replace(healthy, "relatedImages:",

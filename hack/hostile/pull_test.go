@@ -660,9 +660,8 @@ func TestArchives(t *testing.T) {
 		"directory": func(b *box, path string) { check(t, os.Mkdir(filepath.Join(b.dir, path), 0o755)) },
 		"nothing":   func(b *box, path string) {},
 		"entries":   archive(many...),
-		"dots": archive(file("../../canary/x", "x"), file("manifest.json", "[]"), layout,
-			file("index.json", "{}")),
-		"links": archive(link("manifest.json", "/etc/passwd"), link("index.json", "/etc/passwd"), layout),
+		"dots":      archive(file("../../canary/x", "x"), file("manifest.json", "[]"), layout, file("index.json", "{}")),
+		"links":     archive(link("manifest.json", "/etc/passwd"), link("index.json", "/etc/passwd"), layout),
 		"paths": archive(file("manifest.json",
 			`[{"Config":"../../canary/secret","RepoTags":["x:1"],"Layers":["/etc/passwd"]}]`), layout,
 			file("index.json",
@@ -677,8 +676,7 @@ func TestArchives(t *testing.T) {
 		"schema version 1": archive(file("manifest.json", `{"schemaVersion":1}`), layout,
 			file("index.json", `{"schemaVersion":1,"manifests":[]}`)),
 		"bomb": func(b *box, path string) {
-			b.write(path,
-				string(gzipped(t, bytes.Repeat([]byte{0}, 300<<20))))
+			b.write(path, string(gzipped(t, bytes.Repeat([]byte{0}, 300<<20))))
 		},
 		"cut": func(b *box, path string) {
 			b.write(path, string(tarOf(t, layout, file("manifest.json", strings.Repeat(" ", 5000)))[:3000]))

@@ -321,12 +321,10 @@ func TestFloods(t *testing.T) {
 		"path without a slash": func(c *raw) error { return c.call(1, "nothing") },
 		"data without a call":  func(c *raw) error { return c.WriteData(7, true, []byte("x")) },
 		"priority": func(c *raw) error {
-			return c.WriteRawFrame(http2.FramePriority, 0, 1,
-				make([]byte, 5))
+			return c.WriteRawFrame(http2.FramePriority, 0, 1, make([]byte, 5))
 		},
 		"frame of 16 MiB": func(c *raw) error {
-			return c.WriteRawFrame(http2.FrameData, 0, 1,
-				make([]byte, 1<<24-1))
+			return c.WriteRawFrame(http2.FrameData, 0, 1, make([]byte, 1<<24-1))
 		},
 		"garbage": func(c *raw) error {
 			_, err := c.Conn.Write([]byte(strings.Repeat("\xff", 1<<20)))

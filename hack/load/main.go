@@ -165,10 +165,9 @@ func printTable(w io.Writer, results []*result) {
 			continue
 		}
 		fmt.Fprintf(tw, "%s\t%d\t%d\t%.1f\t%.0f\t%.1f\t%d\t%s\t%s\t%s\t%s\t%.2f\t%s\t%s\t%s\t%s\t%d\t\n", r.Mode,
-			r.Clients, r.Crowd, rate(r.Calls, r.Seconds),
-			rate(r.Messages, r.Seconds), rate(r.Bytes, r.Seconds)/1e6, r.Errors, ms(r.P50), ms(r.P99), ms(r.P999),
-			ms(r.Max), r.ServerCPU,
-			mb(r.RSSBefore), mb(r.RSSDuring), mb(r.RSSAfter), mb(r.RSSPeak), r.Files)
+			r.Clients, r.Crowd, rate(r.Calls, r.Seconds), rate(r.Messages, r.Seconds), rate(r.Bytes, r.Seconds)/1e6,
+			r.Errors, ms(r.P50), ms(r.P99), ms(r.P999), ms(r.Max), r.ServerCPU, mb(r.RSSBefore), mb(r.RSSDuring),
+			mb(r.RSSAfter), mb(r.RSSPeak), r.Files)
 	}
 	tw.Flush()
 	for _, r := range results {

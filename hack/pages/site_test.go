@@ -91,8 +91,7 @@ func startServer(work string) (stop func(), err error) {
 	program := filepath.Join(work, "opm-server")
 	compiler := cmp.Or(os.Getenv("GO"), "go")
 	build := exec.Command(compiler, "build", "-buildvcs=false",
-		"-tags=containers_image_openpgp,exclude_graphdriver_btrfs", "-o",
-		program, "./cmd/opm-server")
+		"-tags=containers_image_openpgp,exclude_graphdriver_btrfs", "-o", program, "./cmd/opm-server")
 	build.Dir, build.Env = root, append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off")
 	if out, err := build.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("build the server: %w: %s", err, out)

@@ -17,8 +17,7 @@ const certificateAnnotation = "dev.sigstore.cosign/certificate"
 func pemCertificate(text string) ([]byte, error) {
 	block, rest := pem.Decode([]byte(text))
 	if block == nil || block.Type != "CERTIFICATE" || len(bytes.TrimSpace(rest)) > 0 {
-		return nil, fmt.Errorf("%w: annotation %s: not one certificate in PEM", fault.ErrInvalid,
-			certificateAnnotation)
+		return nil, fmt.Errorf("%w: annotation %s: not one certificate in PEM", fault.ErrInvalid, certificateAnnotation)
 	}
 	return block.Bytes, nil
 }

@@ -145,8 +145,7 @@ func TestHostileSignatures(t *testing.T) {
 			_, image := openLayout(t, dir, "v1")
 			attach(t, dir, image, c.what)
 			r, image := openLayout(t, dir, "v1")
-			report, err := signature.Verify(t.Context(), r, image,
-				signature.VerifyOptions{Keys: publicKey(t, "p256")})
+			report, err := signature.Verify(t.Context(), r, image, signature.VerifyOptions{Keys: publicKey(t, "p256")})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -206,8 +205,7 @@ func TestBundlesThatReadTwoWays(t *testing.T) {
 				return err
 			}))
 			r, image := openLayout(t, dir, "v1")
-			report, err := signature.Verify(t.Context(), r, image,
-				signature.VerifyOptions{Keys: publicKey(t, "p256")})
+			report, err := signature.Verify(t.Context(), r, image, signature.VerifyOptions{Keys: publicKey(t, "p256")})
 			if err != nil || report.Verified != c.good {
 				t.Errorf("%v %+v", err, report)
 			}

@@ -540,8 +540,7 @@ func TestPlacesAboveTheCache(t *testing.T) {
 		want[place(func(dir string) error { return chown(dir, 12345, 0o777) })] = "bindery belongs to another user"
 		want[place(func(dir string) error { return chown(dir, 12345, 0o700) })] = "bindery belongs to another user"
 		want[place(func(dir string) error {
-			return chown(filepath.Dir(dir), 12345,
-				0o777)
+			return chown(filepath.Dir(dir), 12345, 0o777)
 		})] = "home belongs to another user"
 	}
 	for dir, message := range want {

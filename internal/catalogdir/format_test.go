@@ -129,8 +129,7 @@ func TestFormatComments(t *testing.T) {
 		"behind a marker":          {yaml + "--- # x\n" + channel + "---\n" + bundle, ":4: "},
 		"at the end":               {yaml + "---\n" + channel + "---\n" + bundle + "# last\n", ":18: "},
 		"at the end, blank before": {yaml + "---\n" + channel + "---\n" + bundle + "\n# last", ":19: "},
-		"in a value": {yaml + "---\n" + channel + "---\n" + strings.Replace(bundle, "r/a:1",
-			"'r/a#x # y'", 1), ""},
+		"in a value":               {yaml + "---\n" + channel + "---\n" + strings.Replace(bundle, "r/a:1", "'r/a#x # y'", 1), ""},
 		"in a block of text": {yaml + "description: |\n  # A heading\n\n  text\n---\n" + channel + "---\n" +
 			bundle, ""},
 	} {

@@ -35,8 +35,7 @@ func TestRefusedPlaces(t *testing.T) {
 				os.Symlink("../../b.yaml", filepath.Join(dir, "b/catalog.yaml")))
 		}, "file", "path escapes from parent"},
 		"a link to a directory": {func(t *testing.T, dir string) error {
-			return os.Symlink("b",
-				filepath.Join(dir, "z"))
+			return os.Symlink("b", filepath.Join(dir, "z"))
 		}, "file", "is a directory"},
 		"a volume of Kubernetes": {func(t *testing.T, dir string) error {
 			return errors.Join(os.Mkdir(filepath.Join(dir, "b/..2024"), 0o755),
@@ -52,8 +51,7 @@ func TestRefusedPlaces(t *testing.T) {
 			return os.Chmod(filepath.Join(dir, "b/catalog.yaml"), 0o444)
 		}, "file", "it is read-only"},
 		"a read-only directory": {func(t *testing.T, dir string) error {
-			return os.Chmod(filepath.Join(dir, "b"),
-				0o555)
+			return os.Chmod(filepath.Join(dir, "b"), 0o555)
 		}, "file", "its directory b is read-only"},
 		"a FIFO": {func(t *testing.T, dir string) error {
 			return syscall.Mkfifo(filepath.Join(dir, "b/fifo"), 0o644)

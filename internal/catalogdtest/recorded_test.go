@@ -105,8 +105,7 @@ func report(t *testing.T, img *images.Image, bundle bool) string {
 		default:
 			text, err := os.ReadFile(name)
 			fmt.Fprintf(&out, "-r-------- self %s size=%d sha256=%x nlink=%d\n", relative, len(text),
-				sha256.Sum256(text),
-				links(t, name))
+				sha256.Sum256(text), links(t, name))
 			return err
 		}
 		return nil

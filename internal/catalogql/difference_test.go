@@ -177,21 +177,18 @@ func (g generator) blob() anyMap {
 func (g generator) query(schema *graphql.Schema) string {
 	if g.r.IntN(12) == 0 {
 		return pick(g, "{", "{}", "query", "{a", "mutation{x}", "subscription{x}", "{__typename}",
-			"fragment F on Query{summary{totalSchemas}}",
-			"query A{__typename} query B{__typename}", "type A{b:Int}", "{...F}",
-			"query($n:Int!){__typename @skip(if:$n)}",
-			"query($n:Int!=1){xs(limit:$n){schema}}", "query($b:Boolean=true){__typename @skip(if:$b)}",
-			"query($n:Boolean!){__typename @include(if:$n)}", "{__schema{types{name kind}}}",
-			"{__schema{directives{name locations args{name}}}}",
+			"fragment F on Query{summary{totalSchemas}}", "query A{__typename} query B{__typename}", "type A{b:Int}",
+			"{...F}", "query($n:Int!){__typename @skip(if:$n)}", "query($n:Int!=1){xs(limit:$n){schema}}",
+			"query($b:Boolean=true){__typename @skip(if:$b)}", "query($n:Boolean!){__typename @include(if:$n)}",
+			"{__schema{types{name kind}}}", "{__schema{directives{name locations args{name}}}}",
 			"{__type(name:\"Query\"){name fields{name type{kind name ofType{name}} args{name defaultValue}}}}",
 			"{__schema{queryType{name} mutationType{name}}}", "{__type(name:\"Nope\"){name}}",
 			"{__type(name:\"Int\"){description kind fields{name}}}",
-			"{__type(name:\"__TypeKind\"){enumValues{name isDeprecated}}}",
-			"{\n  summary {\r\n\tnope }, }", "{summary{totalSchemas{x}}}", "{summary}", "{summary(a:1){totalSchemas}}",
-			"{\"é\"}",
+			"{__type(name:\"__TypeKind\"){enumValues{name isDeprecated}}}", "{\n  summary {\r\n\tnope }, }",
+			"{summary{totalSchemas{x}}}", "{summary}", "{summary(a:1){totalSchemas}}", "{\"é\"}",
 			"{__type(name:1){name}}", "{...on Query{__typename}...on Nope{x}}",
-			"{a:__typename a:summary{totalSchemas}}",
-			"{xs @skip(if:true){schema}}", "{xs @nope{schema}}", "extend type Query{a:Int}")
+			"{a:__typename a:summary{totalSchemas}}", "{xs @skip(if:true){schema}}", "{xs @nope{schema}}",
+			"extend type Query{a:Int}")
 	}
 	query := schema.QueryType()
 	fields := fieldNames(query)
@@ -205,9 +202,8 @@ func (g generator) query(schema *graphql.Schema) string {
 		b.WriteString(name)
 		if name != "summary" && g.r.IntN(3) == 0 {
 			b.WriteString(pick(g, "(limit:2)", "(offset:1)", "(limit:0,offset:-1)", "(limit:1,offset:9)",
-				"(limit:1000)", "(limit:null)",
-				"(limit:\"a\")", "(limit:2.5)", "(nope:1)", "(limit:99999999999)", "(limit:3000000000)", "(limit:[1])",
-				"(limit:{a:1})", "(limit:A)"))
+				"(limit:1000)", "(limit:null)", "(limit:\"a\")", "(limit:2.5)", "(nope:1)", "(limit:99999999999)",
+				"(limit:3000000000)", "(limit:[1])", "(limit:{a:1})", "(limit:A)"))
 		}
 		g.selection(&b, query.Fields()[name].Type, 3)
 		b.WriteString(pick(g, " ", ",", "\n", "\r\n", " #c\n"))

@@ -62,11 +62,10 @@ func TestHostileQueries(t *testing.T) {
 		"other fields":          "{summary{totalSchemas}} fragment F on Query{" + numbered(900, "a:x%d ") + "}",
 		"other fields deep": "{summary{totalSchemas}} fragment F on Query{" + repeat(
 			"olmbundles{"+numbered(20, "a:x%d ")+"}", 45) + "}",
-		"variables":    "query(" + numbered(3000, "$a%d:Int ") + "){olmbundles(limit:$a1){name}}",
-		"a late error": "{" + repeat("name ", 400) + numbered(2000, "x(a:%d) ") + "{",
-		"types":        repeat("type A{a:Int} ", 7000),
-		"a deep type": "query($a:" + repeat("[", 2900) + "Int" + repeat("]",
-			2900) + "){summary{totalSchemas}}",
+		"variables":      "query(" + numbered(3000, "$a%d:Int ") + "){olmbundles(limit:$a1){name}}",
+		"a late error":   "{" + repeat("name ", 400) + numbered(2000, "x(a:%d) ") + "{",
+		"types":          repeat("type A{a:Int} ", 7000),
+		"a deep type":    "query($a:" + repeat("[", 2900) + "Int" + repeat("]", 2900) + "){summary{totalSchemas}}",
 		"a deep value":   "{olmbundles(limit:" + repeat("[", 2900) + repeat("]", 2900) + "){name}}",
 		"lists":          "{" + repeat("olmbundles(limit:["+repeat("1 ", 90)+"]){name}", 100) + "}",
 		"short lists":    "{" + repeat("olmbundles(limit:[1 1]){name}", 240) + "}",
@@ -121,8 +120,7 @@ func TestLongNamesInQueryAndCatalog(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := answered(t, t.Context(), s,
-		"{"+strings.Repeat(strings.Repeat("b", 199)+" ", 490)+"}"); !strings.Contains(got,
-		"too long names") {
+		"{"+strings.Repeat(strings.Repeat("b", 199)+" ", 490)+"}"); !strings.Contains(got, "too long names") {
 		t.Errorf("%.300s", got)
 	}
 	if got := answered(t, t.Context(), s, "{nope summary{totalSchemas}}"); !strings.Contains(got,

@@ -43,8 +43,7 @@ func TestFieldsAreThoseOfCatalogd(t *testing.T) {
 				}
 			}
 			if got, want := slices.Sorted(maps.Keys(d.schemas)),
-				slices.Sorted(maps.Keys(want.Schemas)); !slices.Equal(got,
-				want) {
+				slices.Sorted(maps.Keys(want.Schemas)); !slices.Equal(got, want) {
 				t.Fatalf("schemas %v, not %v", got, want)
 			}
 			for schema, s := range d.schemas {

@@ -197,8 +197,7 @@ func (p *pkg) keptOf(c *declcfg.Channel) *declcfg.Channel {
 		return c
 	}
 	out := *c
-	out.Entries = slices.DeleteFunc(slices.Clone(c.Entries),
-		func(e declcfg.ChannelEntry) bool { return !keep[e.Name] })
+	out.Entries = slices.DeleteFunc(slices.Clone(c.Entries), func(e declcfg.ChannelEntry) bool { return !keep[e.Name] })
 	return &out
 }
 

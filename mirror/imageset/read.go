@@ -193,8 +193,7 @@ func (r *reader) version(o node) {
 		r.warn(o.at.In("apiVersion"), "apiVersion", "the fields are read as those of "+APIVersion, "write that version")
 	default:
 		r.unless(r.options.Compat, o.at.In("apiVersion"), "apiVersion",
-			"unknown version "+fault.Quote(r.set.APIVersion),
-			"write "+APIVersion)
+			"unknown version "+fault.Quote(r.set.APIVersion), "write "+APIVersion)
 	}
 }
 

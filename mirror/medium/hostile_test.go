@@ -243,8 +243,7 @@ func TestSegmentFiles(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if _, err := medium.Open(context.Background(), t.TempDir(), medium.ReadOptions{}); !errors.Is(err,
-		fs.ErrNotExist) {
+	if _, err := medium.Open(context.Background(), t.TempDir(), medium.ReadOptions{}); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}
 }

@@ -266,8 +266,7 @@ func TestMembersOfThePeer(t *testing.T) {
 		delete(rec.tags, "acme/catalog") // rebuilt
 		dir := t.TempDir()
 		w := create(t, dir, medium.Options{Form: medium.OCMirror})
-		carry(t, rec.tags,
-			func(path string) referrers.Reader { return registryAt(t, from, source.Host()+"/"+path) },
+		carry(t, rec.tags, func(path string) referrers.Reader { return registryAt(t, from, source.Host()+"/"+path) },
 			func(path string) referrers.Writer { return w.Repository(path) })
 		finish(t, w, medium.Contents{})
 		content, err := os.ReadFile(filepath.Join(dir, "mirror_000001.tar"))

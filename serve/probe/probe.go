@@ -73,9 +73,8 @@ func (p *prober) run(ctx context.Context) int {
 		return ExitInvalidArguments
 	}
 	// The address is used unchanged: gRPC's own name resolution and proxies are not used.
-	conn, err := grpc.NewClient("passthrough:///"+p.addr,
-		grpc.WithTransportCredentials(creds), grpc.WithUserAgent(p.userAgent), grpc.WithNoProxy(),
-		grpc.WithDisableServiceConfig())
+	conn, err := grpc.NewClient("passthrough:///"+p.addr, grpc.WithTransportCredentials(creds),
+		grpc.WithUserAgent(p.userAgent), grpc.WithNoProxy(), grpc.WithDisableServiceConfig())
 	if err != nil {
 		fmt.Fprintf(p.stderr, "error: failed to connect service at %q: %v\n", p.addr, err)
 		return ExitConnectionFailure

@@ -227,8 +227,7 @@ func randomRequest(r *rand.Rand, c *modelCatalog) modelRequest {
 	}
 	if r.IntN(4) == 0 {
 		q.headers["Range"] = one(r, fmt.Sprintf("bytes=%d-%d", r.IntN(20), 20+r.IntN(2000)),
-			fmt.Sprintf("bytes=-%d", 1+r.IntN(50)),
-			fmt.Sprintf("bytes=%d-", r.IntN(500)))
+			fmt.Sprintf("bytes=-%d", 1+r.IntN(50)), fmt.Sprintf("bytes=%d-", r.IntN(500)))
 	}
 	return q
 }

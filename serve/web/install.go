@@ -89,11 +89,10 @@ func install(pkg, channel string, f *csv) manifests {
 		"  name: "+scalar(objectName(pkg)), "  namespace: "+scalar(namespace), "spec:", "  name: "+scalar(pkg),
 		"  channel: "+scalar(channel), "  source: "+placeholderSource, "  sourceNamespace: "+placeholderNamespace)
 	account := objectName(pkg) + "-installer"
-	v1.add("apiVersion: v1", "kind: Namespace", "metadata:", "  name: "+scalar(namespace), "---",
-		"apiVersion: v1", "kind: ServiceAccount", "metadata:", "  name: "+scalar(account),
-		"  namespace: "+scalar(namespace), "---", "apiVersion: olm.operatorframework.io/v1", "kind: ClusterExtension",
-		"metadata:", "  name: "+scalar(objectName(pkg)), "spec:", "  namespace: "+scalar(namespace),
-		"  serviceAccount:",
+	v1.add("apiVersion: v1", "kind: Namespace", "metadata:", "  name: "+scalar(namespace), "---", "apiVersion: v1",
+		"kind: ServiceAccount", "metadata:", "  name: "+scalar(account), "  namespace: "+scalar(namespace), "---",
+		"apiVersion: olm.operatorframework.io/v1", "kind: ClusterExtension", "metadata:",
+		"  name: "+scalar(objectName(pkg)), "spec:", "  namespace: "+scalar(namespace), "  serviceAccount:",
 		"    name: "+scalar(account))
 	v1.add("  source:", "    sourceType: Catalog", "    catalog:", "      packageName: "+scalar(pkg))
 	if channel != "" {
