@@ -49,7 +49,9 @@ type Account struct {
 	Totals    Totals           `json:"totals"`
 	// Repositories has what would be sent to each repository; only in dry runs.
 	Repositories []RepositoryBytes `json:"repositories,omitempty"`
-	Exit         int               `json:"exit"`
+	// Free is the space on the disk of the archive in bytes; only in dry runs to disk.
+	Free int64 `json:"free,omitempty"`
+	Exit int   `json:"exit"`
 }
 
 // CatalogAccount is what became of one catalog.

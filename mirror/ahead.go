@@ -48,7 +48,11 @@ func (r *run) surveyAhead(ctx context.Context, list []*item) (end func()) {
 		}
 		_ = g.Wait() // no function returns an error
 		if ctx.Err() == nil {
-			r.progress.add(func(e *Event) { e.Counting = false })
+			var rest int64
+			r.progress.add(func(e *Event) { e.Counting, rest = false, e.AllBytes-e.Bytes })
+			if r.o.Mode == ToDisk {
+				r.checkSpace(rest)
+			}
 		}
 	}()
 	return func() {
@@ -87,6 +91,7 @@ func (r *run) surveyOne(ctx context.Context, i *item) (err error) {
 	for _, m := range append(sizes.instances, from.top) {
 		delete(blobs, m.Digest)
 	}
+	r.dropLeftOut(blobs)
 	i.moving.expect(blobs)
 	return nil
 }

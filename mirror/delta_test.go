@@ -140,3 +140,27 @@ func TestDeltaAcrossRepositories(t *testing.T) {
 		w.servable()
 	}
 }
+
+// A dry run to disk counts what the archive would have: nothing of what earlier ones carried. It says how much space
+// the disk has.
+func TestDryRunOfADelta(t *testing.T) {
+	w := newWorld(t, small)
+	dry := func(o *mirror.Options) { o.DryRun = true }
+	sum := func(a *mirror.Account) (n int64) {
+		for _, r := range a.Repositories {
+			n += r.Bytes
+		}
+		return n
+	}
+	first := w.must(mirror.ToDisk, dry)
+	carried := w.must(mirror.ToDisk)
+	if n := sum(first); n == 0 || n > carried.Archives[0].Bytes || first.Free <= 0 {
+		t.Errorf("%d bytes, %d free, for an archive of %d", n, first.Free, carried.Archives[0].Bytes)
+	}
+	if n := sum(w.must(mirror.ToDisk, dry)); n != 0 {
+		t.Errorf("%d bytes again", n)
+	}
+	if n := sum(w.must(mirror.ToDisk, dry, func(o *mirror.Options) { o.All = true })); n != sum(first) {
+		t.Errorf("%d bytes of all, %d at first", n, sum(first))
+	}
+}

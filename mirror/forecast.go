@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/operator-bindery/bindery/mirror/imageset"
+	"github.com/operator-bindery/bindery/mirror/medium"
 )
 
 // forecast finds out what a run would do, and copies nothing (MIRROR 11.1): the mapping of all images, and how many
@@ -27,6 +28,11 @@ func (r *run) forecast(ctx context.Context, list []*item) error {
 	}
 	if err := r.o.Workspace.removeAll("dry-run"); err != nil {
 		return err
+	}
+	if r.o.Mode == ToDisk {
+		if err := r.setHave(&medium.Options{}); err != nil {
+			return err
+		}
 	}
 	r.progress.add(func(e *Event) { e.AllImages = len(list) })
 	g, gctx := errgroup.WithContext(ctx)
@@ -52,6 +58,13 @@ func (r *run) forecast(ctx context.Context, list []*item) error {
 		return err
 	}
 	r.account.Repositories = r.weights.repositories()
+	if r.o.Mode == ToDisk && r.o.Archive != "" {
+		var sum int64
+		for _, of := range r.account.Repositories {
+			sum += of.Bytes
+		}
+		r.account.Free = r.checkSpace(sum)
+	}
 	if err := r.writeMapping(list); err != nil {
 		return err
 	}
@@ -106,6 +119,7 @@ func (r *run) survey(ctx context.Context, i *item) (err error) {
 	}
 	i.state.digest, i.state.top, i.state.kept = from.top.Digest, from.top, sizes.instances
 	i.account.Digest, i.account.Bytes, i.account.Status = from.top.Digest, sizes.bytes(), Planned
+	r.dropLeftOut(sizes.blobs)
 	r.weights.add(i.destination.Repository(), sizes.blobs)
 	return nil
 }

@@ -28,16 +28,18 @@ type run struct {
 	contained *medium.Contents // of the reader; nil for archives of oc-mirror
 	// elsewhere are repositories of the target with what the medium leaves out.
 	elsewhere map[digest.Digest][]string
-	writer    *medium.Writer  // ToDisk
-	earlier   *medium.History // what earlier archives had; ToDisk
-	state     *carried
-	work      *images.Workspace
-	progress  progress
-	tally     tally
-	problems  sync.Mutex // guards the problems of the account
-	weights   weights
-	troubles  troubles
-	lists     *tagLists // of the sources
+	writer    *medium.Writer // ToDisk
+	// have tells what the medium leaves out; nil is nothing.
+	have     func(digest.Digest) bool
+	earlier  *medium.History // what earlier archives had; ToDisk
+	state    *carried
+	work     *images.Workspace
+	progress progress
+	tally    tally
+	problems sync.Mutex // guards the problems of the account
+	weights  weights
+	troubles troubles
+	lists    *tagLists // of the sources
 	// unfinished says that what is not at the target may be copied by runs that have not ended.
 	unfinished bool
 	sparse     sync.Once // advice about indexes that the target does not take

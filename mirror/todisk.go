@@ -65,7 +65,7 @@ func (r *run) mediumKey(part string) string {
 func (r *run) setHave(o *medium.Options) error {
 	switch {
 	case r.o.Against != nil:
-		o.Have, o.Where = r.o.Against.Have, r.hasAt
+		o.Have, o.Where, r.have = r.o.Against.Have, r.hasAt, r.o.Against.Have
 		return nil
 	case r.o.All, r.divided():
 		return nil
@@ -77,7 +77,7 @@ func (r *run) setHave(o *medium.Options) error {
 	r.log.info(fmt.Sprintf("leaving out what earlier archives carried, up to that of %s; with --all nothing is "+
 		"left out",
 		pinnedTime(h.Time)))
-	r.earlier, o.Have, o.Where, o.Since = h, h.Has, h.Where, &h.Time
+	r.earlier, o.Have, o.Where, o.Since, r.have = h, h.Has, h.Where, &h.Time, h.Has
 	return nil
 }
 

@@ -37,8 +37,12 @@ func forecastSummary(a *mirror.Account, o mirror.Options) []string {
 		return []string{fmt.Sprintf("%s: %d are there; nothing is published in a dry run",
 			count(a.Totals.Images, "image"), a.Totals.Present)}
 	}
-	return []string{fmt.Sprintf("%s: %d are there, %s to copy; nothing is copied in a dry run",
-		count(a.Totals.Images, "image"), a.Totals.Present, cmdline.FormatSize(sumOf(a.Repositories)))}
+	text := fmt.Sprintf("%s: %d are there, %s to copy", count(a.Totals.Images, "image"), a.Totals.Present,
+		cmdline.FormatSize(sumOf(a.Repositories)))
+	if a.Free > 0 {
+		text += fmt.Sprintf(", %s free in %s", cmdline.FormatSize(a.Free), o.Archive)
+	}
+	return []string{printable.Text(text + "; nothing is copied in a dry run")}
 }
 
 func sumOf(repositories []mirror.RepositoryBytes) (sum int64) {

@@ -1,0 +1,14 @@
+package freespace
+
+import "golang.org/x/sys/windows"
+
+// available asks the file system of a directory that exists.
+func available(dir string) (int64, error) {
+	name, err := windows.UTF16PtrFromString(dir)
+	if err != nil {
+		return 0, err
+	}
+	var free uint64
+	err = windows.GetDiskFreeSpaceEx(name, &free, nil, nil)
+	return int64(free), err
+}
