@@ -29,7 +29,7 @@ const filterAnnotation = "io.github.operator-bindery.mirror.filter"
 
 // publish puts a catalog at the target, after all that it names. A rebuilt catalog is a function of its source, the
 // filter and what was taken out, so that its digest is the same in every run.
-func (r *run) publish(ctx context.Context, c *catalog) error {
+func (r *run) publish(ctx context.Context, c *catalog) (err error) {
 	if c.asIs {
 		return r.publishAsIs(ctx, c)
 	}
