@@ -63,7 +63,7 @@ func (r *run) surveyAhead(ctx context.Context, list []*item) (end func()) {
 }
 
 // surveyOne adds the blobs of an image that the target does not have to the progress.
-func (r *run) surveyOne(ctx context.Context, i *item) (err error) {
+func (r *run) surveyOne(ctx context.Context, i *item) error {
 	to, err := r.to.repository(i.destination)
 	if err != nil {
 		return err
@@ -75,23 +75,14 @@ func (r *run) surveyOne(ctx context.Context, i *item) (err error) {
 	if i.byDigest() && there.Digest == i.source.Digest || r.known(i) {
 		return nil
 	}
-	from, err := r.from.open(ctx, i)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, from.close()) }()
-	if there.Digest == from.top.Digest {
-		return nil
-	}
-	sizes, err := measure(ctx, from.Reader, from.top, i.platforms)
-	if err != nil {
+	sizes, err := r.measureItem(ctx, i, there)
+	if err != nil || sizes == nil {
 		return err
 	}
 	blobs := maps.Clone(sizes.blobs)
-	for _, m := range append(sizes.instances, from.top) {
+	for _, m := range append(sizes.instances, sizes.top) {
 		delete(blobs, m.Digest)
 	}
-	r.dropLeftOut(blobs)
 	i.moving.expect(blobs)
 	return nil
 }

@@ -84,8 +84,8 @@ func (r *run) forecast(ctx context.Context, list []*item) error {
 }
 
 // survey reads the manifests of an image and compares them with the target.
-func (r *run) survey(ctx context.Context, i *item) (err error) {
-	there := v1.Descriptor{}
+func (r *run) survey(ctx context.Context, i *item) error {
+	var there v1.Descriptor
 	if r.to != nil {
 		to, err := r.to.repository(i.destination)
 		if err != nil {
@@ -104,22 +104,16 @@ func (r *run) survey(ctx context.Context, i *item) (err error) {
 		i.account.Status = Present
 		return nil
 	}
-	from, err := r.from.open(ctx, i)
+	sizes, err := r.measureItem(ctx, i, there)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, from.close()) }()
-	if there.Digest == from.top.Digest {
+	if sizes == nil {
 		i.account.Status, i.account.Digest = Present, there.Digest
 		return nil
 	}
-	sizes, err := measure(ctx, from.Reader, from.top, i.platforms)
-	if err != nil {
-		return err
-	}
-	i.state.digest, i.state.top, i.state.kept = from.top.Digest, from.top, sizes.instances
-	i.account.Digest, i.account.Bytes, i.account.Status = from.top.Digest, sizes.bytes(), Planned
-	r.dropLeftOut(sizes.blobs)
+	i.state.digest, i.state.top, i.state.kept = sizes.top.Digest, sizes.top, sizes.instances
+	i.account.Digest, i.account.Bytes, i.account.Status = sizes.top.Digest, sizes.all, Planned
 	r.weights.add(i.destination.Repository(), sizes.blobs)
 	return nil
 }

@@ -14,17 +14,34 @@ import (
 
 // measured is what an image consists of.
 type measured struct {
+	top v1.Descriptor
 	// instances are the entries of an index that are copied; nil for a single image.
 	instances []v1.Descriptor
 	// blobs are the manifests, configurations and layers, each once, by digest with the size.
 	blobs map[digest.Digest]int64
+	all   int64 // the size of all blobs, also of those that a medium leaves out
 }
 
-func (m *measured) bytes() (sum int64) {
-	for _, size := range m.blobs {
-		sum += size
+// measureItem reads the manifests of an image, unless it is what the target has: then the result is nil. The blobs are
+// without those that a medium leaves out, of which only the sum tells.
+func (r *run) measureItem(ctx context.Context, i *item, there v1.Descriptor) (_ *measured, err error) {
+	from, err := r.from.open(ctx, i)
+	if err != nil {
+		return nil, err
 	}
-	return sum
+	defer func() { err = errors.Join(err, from.close()) }()
+	if there.Digest == from.top.Digest {
+		return nil, nil
+	}
+	m, err := measure(ctx, from.Reader, from.top, i.platforms)
+	if err != nil {
+		return nil, err
+	}
+	for _, size := range m.blobs {
+		m.all += size
+	}
+	r.dropLeftOut(m.blobs)
+	return m, nil
 }
 
 // measure reads the manifests of an image, of an index only those of the platforms.
@@ -34,7 +51,7 @@ func measure(ctx context.Context, from referrers.Reader, top v1.Descriptor,
 	if err != nil {
 		return nil, err
 	}
-	m := &measured{blobs: map[digest.Digest]int64{}}
+	m := &measured{top: top, blobs: map[digest.Digest]int64{}}
 	for n, d := range image.Subjects() {
 		if n > 0 {
 			if d.Platform != nil && len(platforms) > 0 && len(platformsOf([]v1.Platform{*d.Platform}, platforms)) == 0 {

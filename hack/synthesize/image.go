@@ -147,19 +147,15 @@ func (w *world) signature(repository string, of blob) error {
 
 // json keeps a document as a blob of a repository.
 func (w *world) json(repository string, document object) (blob, error) {
-	text, err := json.Marshal(document)
-	if err != nil {
-		return blob{}, err
-	}
-	b, err := w.keep(bytes.NewReader(text))
-	if err != nil {
-		return blob{}, err
-	}
-	return b, w.link(repository, "_layers/sha256/"+b.hex, b)
+	return w.document(repository, "_layers/sha256/", document)
 }
 
 // manifest keeps a manifest in a repository.
 func (w *world) manifest(repository string, document object) (blob, error) {
+	return w.document(repository, "_manifests/revisions/sha256/", document)
+}
+
+func (w *world) document(repository, links string, document object) (blob, error) {
 	text, err := json.Marshal(document)
 	if err != nil {
 		return blob{}, err
@@ -168,7 +164,7 @@ func (w *world) manifest(repository string, document object) (blob, error) {
 	if err != nil {
 		return blob{}, err
 	}
-	return b, w.link(repository, "_manifests/revisions/sha256/"+b.hex, b)
+	return b, w.link(repository, links+b.hex, b)
 }
 
 // tag gives a manifest a tag.
