@@ -46,7 +46,7 @@ func (c *Client) admission(n sourceName, name string, src types.ImageSource) (*a
 	if c.policy == nil && !c.o.RequireSigned && len(c.o.TrustedKeys) == 0 {
 		return nil, nil
 	}
-	ref, err := n.reference()
+	ref, err := n.policyName()
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func (a *admission) admit(ctx context.Context, above verdict, instance *digest.D
 		return verdict{accepted: true}, nil
 	}
 	e := &evidence{text: text, instance: instance}
-	key := a.ref.Transport().Name() + ":" + a.ref.StringWithinTransport() + " " + digest.FromBytes(text).String()
+	key := verifiedKey(a.ref, digest.FromBytes(text))
 	if _, before := a.client.verified.Load(key); before {
 		return verdict{accepted: true}, nil
 	}
@@ -223,6 +223,12 @@ func (a *admission) explain(answer *PolicyError, e *evidence) {
 	tag := sigblob.Tag(digest.FromBytes(e.text))
 	switch transport := Transport(a.ref.Transport().Name()); {
 	case transport == Docker:
+		if carried, ok := a.src.(*carriedSource); ok {
+			if e.found == 0 {
+				answer.NotFound = carried.signaturePlace() + tag
+			}
+			return
+		}
 		s, ok := a.src.(*registry.Source)
 		if !ok {
 			return

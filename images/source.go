@@ -42,34 +42,34 @@ func (c *Client) Source(ctx context.Context, name string) (_ *Repository, err er
 	if err := v.admit(ctx, n); err != nil {
 		return nil, errors.Join(err, src.Close())
 	}
-	r := &Repository{closing: src.Close}
-	at := &admittedReader{source: v, instances: map[digest.Digest]bool{}}
 	top := v1.Descriptor{Digest: identityOf(src, v.text), Size: int64(len(v.text))}
 	if top.MediaType, err = verify.ManifestKind(v.text, v.kind); err != nil {
 		return nil, errors.Join(err, src.Close())
 	}
-	at.top = top.Digest
 	if remote, ok := src.(*registry.Source); ok {
-		r.Image.Name = asked.repository.String()
-		at.Reader = remote.Repository()
-	} else {
-		place, entry, err := openLayout(ctx, asked.place(), c.o.Limits, c.o.Temp)
-		if err != nil {
-			return nil, errors.Join(err, src.Close())
-		}
-		at.Reader = place
-		r.closing = func() error { return errors.Join(place.Close(), src.Close()) }
-		r.Image.Name = nameInLayout(entry.Annotations[v1.AnnotationRefName])
-		if entry.Digest != top.Digest {
-			return nil, errors.Join(fmt.Errorf("%w: the layout has changed", ErrIntegrity), r.Close())
-		}
+		return admittedRepository(ctx, v, remote.Repository(), top, asked.repository.String(), src.Close)
 	}
-	r.Reader = at
-	named := r.Image.Name
+	place, entry, err := openLayout(ctx, asked.place(), c.o.Limits, c.o.Temp)
+	if err != nil {
+		return nil, errors.Join(err, src.Close())
+	}
+	closing := func() error { return errors.Join(place.Close(), src.Close()) }
+	if entry.Digest != top.Digest {
+		return nil, errors.Join(fmt.Errorf("%w: the layout has changed", ErrIntegrity), closing())
+	}
+	return admittedRepository(ctx, v, place, top, nameInLayout(entry.Annotations[v1.AnnotationRefName]), closing)
+}
+
+// admittedRepository is an image that the policy accepts, or of which it accepts some entries, at the place where it is.
+// closing is called after an error too.
+func admittedRepository(ctx context.Context, v *verifiedSource, place referrers.Reader, top v1.Descriptor, name string,
+	closing func() error) (_ *Repository, err error) {
+	at := &admittedReader{Reader: place, source: v, top: top.Digest, instances: map[digest.Digest]bool{}}
+	r := &Repository{Reader: at, closing: closing}
 	if r.Image, err = referrers.ReadImage(ctx, at, top); err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
-	r.Image.Name = named
+	r.Image.Name = name
 	for _, d := range r.Image.Instances {
 		at.instances[d.Digest] = true
 	}

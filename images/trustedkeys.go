@@ -40,6 +40,8 @@ func (a *admission) judgeKeys(ctx context.Context, e *evidence) (refusal *Policy
 		place, _, _ = src.SignaturePlace()
 		place += ":"
 		reader = src.Repository()
+	case *carriedSource:
+		place, reader = src.signaturePlace(), src.place
 	case *layouts.Source:
 		if at := src.Repository(); at != nil {
 			reader = at

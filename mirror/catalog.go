@@ -11,6 +11,7 @@ import (
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/declcfg/edit"
+	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/internal/change"
 	"github.com/operator-bindery/bindery/internal/indeximage"
 	"github.com/operator-bindery/bindery/mirror/filter"
@@ -25,6 +26,8 @@ type catalog struct {
 	selects imageset.Operator
 	// ready, unless nil, is the finished catalog on a medium.
 	ready *onMediumCatalog
+	// onMedium, unless nil, is where the catalog is on a medium, with what is attached to it.
+	onMedium referrers.Reader
 	// name is what the catalog is read from: with the digest if it is in a registry. digest is that of its image.
 	name   string
 	digest digest.Digest

@@ -29,6 +29,9 @@ func (r *run) skipCarried(ctx context.Context, list []*item) error {
 		if !was || i.account.Status == Blocked || r.o.Recheck {
 			continue
 		}
+		if demanded, err := r.demands(ctx, i.source); demanded || err != nil {
+			continue // the source is judged first
+		}
 		g.Go(func() error {
 			to, err := r.to.repository(i.destination)
 			if err != nil {

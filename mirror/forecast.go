@@ -86,6 +86,19 @@ func (r *run) forecast(ctx context.Context, list []*item) error {
 // survey reads the manifests of an image and compares them with the target.
 func (r *run) survey(ctx context.Context, i *item) error {
 	var there v1.Descriptor
+	demanded, err := r.demands(ctx, i.source)
+	if err != nil {
+		return err
+	}
+	if demanded {
+		from, err := r.openJudged(ctx, i)
+		if err != nil {
+			return err
+		}
+		if err := from.close(); err != nil {
+			return err
+		}
+	}
 	if r.to != nil {
 		to, err := r.to.repository(i.destination)
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/internal/layouts"
 	"github.com/operator-bindery/bindery/internal/limit"
@@ -66,7 +67,15 @@ func (o mediumOrigin) open(ctx context.Context, i *item) (*opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &opened{from, top, func() error { return nil }}, nil
+	out := &opened{from, top, func() error { return nil }, nil}
+	demanded, err := o.run.demands(ctx, i.source)
+	if demanded {
+		out.judged, err = o.run.o.Images.Carried(ctx, pullName(i.source), from, top)
+		if err == nil {
+			out.Reader, out.top = out.judged, out.judged.Image.Top
+		}
+	}
+	return out, err
 }
 
 func (o mediumOrigin) head(ctx context.Context, i *item) (v1.Descriptor, error) {
@@ -76,6 +85,7 @@ func (o mediumOrigin) head(ctx context.Context, i *item) (v1.Descriptor, error) 
 // mediumRepository is a repository on a medium.
 type mediumRepository interface {
 	referrers.Reader
+	referrers.Named
 	Head(ctx context.Context, name string) (v1.Descriptor, error)
 }
 
@@ -88,11 +98,22 @@ type deltaReader struct {
 
 func (d *deltaReader) Manifest(ctx context.Context, name string) ([]byte, string, error) {
 	text, kind, err := d.medium.Manifest(ctx, name)
-	if !errors.Is(err, fs.ErrNotExist) || digest.Digest(name).Validate() != nil {
+	if !errors.Is(err, fs.ErrNotExist) {
 		return text, kind, err
+	}
+	if digest.Digest(name).Validate() != nil {
+		// A tag of what is left out, such as the signatures of an image that an earlier archive carried.
+		of, herr := d.medium.Head(ctx, name)
+		if herr != nil {
+			return nil, "", err
+		}
+		name = of.Digest.String()
 	}
 	return d.target.Manifest(ctx, name)
 }
+
+// Name returns the path of the repository. It implements [referrers.Named].
+func (d *deltaReader) Name() string { return d.medium.Name() }
 
 func (d *deltaReader) Blob(ctx context.Context, want v1.Descriptor) (io.ReadCloser, error) {
 	return d.BlobFrom(ctx, want, 0)
@@ -188,10 +209,40 @@ func (r *run) findCatalog(ctx context.Context, op imageset.Operator) (*onMediumC
 	return nil, fmt.Errorf("%w: the medium has no catalog %s", fs.ErrNotExist, op.Catalog.Name())
 }
 
+// findSource finds the source of a catalog on the medium.
+func (r *run) findSource(ctx context.Context, op imageset.Operator) (*onMediumCatalog, error) {
+	source := op
+	source.TargetCatalog, source.TargetTag = "", ""
+	path := onMedium.Catalog(source, false, "", "").Path
+	if r.contained == nil {
+		return r.findCatalog(ctx, op) // oc-mirror's own archives have it under its name
+	}
+	for _, c := range r.contained.Catalogs {
+		if c.Source == op.Written || op.Catalog.Digest != "" && c.SourceDigest == op.Catalog.Digest {
+			_, err := r.reader.Repository(path).Head(ctx, c.SourceDigest.String())
+			if errors.Is(err, fs.ErrNotExist) {
+				err = fmt.Errorf("the archive has the filtered catalog and not its source %s, of which the policy wants "+
+					"a signature: copy to the archive again: %w", c.SourceDigest, err)
+			}
+			return &onMediumCatalog{path: path, tag: c.SourceDigest.String(), digest: c.SourceDigest}, err
+		}
+	}
+	return nil, fmt.Errorf("%w: the medium has no catalog %s", fs.ErrNotExist, op.Catalog.Name())
+}
+
 // catalogOnMedium puts a catalog of the medium into a layout, from which it is read as any other. One that was filtered
-// in the same way is taken whole: it is what the filter gave, less what was taken out.
+// in the same way is taken whole: it is what the filter gave, less what was taken out. But where the policy wants a
+// signature, that of the source says nothing about what was made of it: then the source is judged and filtered again.
 func (r *run) catalogOnMedium(ctx context.Context, c *catalog) error {
-	found, err := r.findCatalog(ctx, c.op)
+	demanded, err := r.demands(ctx, c.op.Catalog)
+	if err != nil {
+		return err
+	}
+	find := r.findCatalog
+	if demanded {
+		find = r.findSource
+	}
+	found, err := find(ctx, c.op)
 	if err != nil {
 		return err
 	}
@@ -205,6 +256,17 @@ func (r *run) catalogOnMedium(ctx context.Context, c *catalog) error {
 		return err
 	}
 	found.top, found.reader = top, &deltaReader{r, repo, dest}
+	c.onMedium = found.reader
+	if demanded {
+		judged, err := r.o.Images.Carried(ctx, pullName(c.op.Catalog), found.reader, top)
+		if err == nil {
+			err = judged.CheckEntries(ctx, nil)
+		}
+		if err != nil {
+			return err
+		}
+		found.digest = top.Digest
+	}
 	dir := filepath.Join(r.work.Dir(), "medium-"+top.Digest.Encoded()[:16])
 	c.name, c.digest = "oci:"+dir+":catalog", found.digest
 	c.source = fmt.Sprintf("%s:%s of the archive", found.path, found.tag)
@@ -212,7 +274,16 @@ func (r *run) catalogOnMedium(ctx context.Context, c *catalog) error {
 		c.ready = found
 		c.selects.Full, c.selects.Packages = true, nil
 	}
-	return writeLayout(ctx, found.reader, top, dir, "catalog")
+	if err := writeLayout(ctx, found.reader, top, dir, "catalog"); err != nil {
+		return err
+	}
+	// It was judged under its own name, and this copy is the run's own.
+	for _, client := range []*images.Client{r.o.Render.Images, r.o.Spec.Images} {
+		if err := client.Accept(c.name, top.Digest); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // writeLayout writes an image to a new OCI layout.

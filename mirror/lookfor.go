@@ -3,9 +3,12 @@ package mirror
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/operator-bindery/bindery/images/referrers"
@@ -73,6 +76,9 @@ func (r *run) lookFor(ctx context.Context, list []*item) (err error) {
 			}
 			r.progress.add(func(e *Event) { e.Images++ })
 		}})
+	if err == nil {
+		err = r.judgeFound(ctx, list)
+	}
 	switch {
 	case err != nil:
 		return err
@@ -80,6 +86,64 @@ func (r *run) lookFor(ctx context.Context, list []*item) (err error) {
 		return r.addMissing(ctx, list)
 	case r.unfinished:
 		return r.lookAtSources(ctx, list)
+	}
+	return nil
+}
+
+// judgeFound asks the policy about the sources of the images that were found, and fails those that it refuses, or that
+// are not what their source is.
+func (r *run) judgeFound(ctx context.Context, list []*item) error {
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(r.o.Jobs)
+	for _, i := range list {
+		if i.account.Status != Present {
+			continue
+		}
+		g.Go(func() error {
+			demanded, err := r.demands(gctx, i.source)
+			if err != nil {
+				return err
+			}
+			if demanded {
+				if err := r.judgeOne(gctx, i); err != nil {
+					i.fail(err)
+				}
+			}
+			return context.Cause(gctx)
+		})
+	}
+	return g.Wait()
+}
+
+// judgeOne returns an error unless the policy accepts the source of an image that was found, and the image is that of
+// its source, or an index of some of its entries.
+func (r *run) judgeOne(ctx context.Context, i *item) (err error) {
+	from, err := r.openJudged(ctx, i)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, from.close()) }()
+	if i.account.Digest == from.top.Digest || i.byDigest() && i.source.Digest == from.top.Digest {
+		return nil
+	}
+	other := fmt.Errorf("the target has %s, and the source %s: run \"mirror run\" again", i.account.Digest,
+		from.top.Digest)
+	if r.o.Sparse != referrers.SparseTrim || r.o.Mode == ToDisk {
+		return other
+	}
+	to, err := r.to.repository(i.destination)
+	if err != nil {
+		return err
+	}
+	found, err := referrers.ReadImage(ctx, to, v1.Descriptor{Digest: i.account.Digest,
+		MediaType: v1.MediaTypeImageIndex})
+	if err != nil || len(found.Instances) == 0 {
+		return errors.Join(other, err)
+	}
+	for _, d := range found.Instances {
+		if !slices.ContainsFunc(from.judged.Image.Instances, func(s v1.Descriptor) bool { return s.Digest == d.Digest }) {
+			return other
+		}
 	}
 	return nil
 }

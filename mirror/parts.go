@@ -61,6 +61,14 @@ func (r *run) partIsThere(ctx context.Context, list []*item) (there bool, err er
 		return false, nil // an image that could not be read then, and can be now, has changed the division
 	}
 	for _, i := range mine {
+		if demanded, err := r.demands(ctx, i.source); err != nil {
+			return false, err
+		} else if demanded {
+			r.items.list = list
+			return false, nil // each source is judged, and what is refused is not in the archive
+		}
+	}
+	for _, i := range mine {
 		if i.account.Status != Blocked {
 			i.account.Status = Present
 		}

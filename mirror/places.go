@@ -2,6 +2,7 @@ package mirror
 
 import (
 	"context"
+	"errors"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
@@ -23,6 +24,36 @@ type opened struct {
 	referrers.Reader
 	top   v1.Descriptor
 	close func() error
+	// judged is the image as the policy of [Options.Images] sees it; nil if it demands nothing.
+	judged *images.Repository
+}
+
+// checkPolicy returns an error unless the policy accepts the image, or what is copied of the index.
+func (o *opened) checkPolicy(ctx context.Context, platforms []v1.Platform) error {
+	if o.judged == nil {
+		return nil
+	}
+	return o.judged.CheckEntries(ctx, platforms)
+}
+
+// demands tells whether the policy accepts images of a name only with a signature, or not at all. Of such an image the
+// source is judged before it is taken for there, whatever the target has and earlier runs remember.
+func (r *run) demands(ctx context.Context, source imageset.Ref) (bool, error) {
+	return r.o.Images.Demands(ctx, pullName(source))
+}
+
+// openJudged opens the source of an item, and asks the policy about all that is copied of it.
+func (r *run) openJudged(ctx context.Context, i *item) (*opened, error) {
+	from, err := r.from.open(ctx, i)
+	if err == nil {
+		if err = from.checkPolicy(ctx, i.platforms); err != nil {
+			err = errors.Join(err, from.close())
+		}
+	}
+	if err != nil {
+		return nil, &originError{err}
+	}
+	return from, nil
 }
 
 // registryOrigin reads images from registries and layouts.
@@ -33,7 +64,7 @@ func (o registryOrigin) open(ctx context.Context, i *item) (*opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &opened{at.Reader, at.Image.Top, at.Close}, nil
+	return &opened{at.Reader, at.Image.Top, at.Close, at}, nil
 }
 
 func (o registryOrigin) head(ctx context.Context, i *item) (v1.Descriptor, error) {

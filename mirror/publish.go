@@ -86,8 +86,8 @@ func (r *run) put(ctx context.Context, c *catalog, from referrers.Reader, top v1
 			if image.Name = dest.Name(); r.writer != nil {
 				image.Name = "" // signatures for policies need the name that it gets at a registry
 			}
-			if c.ready != nil { // it may have been signed when the medium was written
-				if _, err := r.attach(ctx, from, to, image); err != nil {
+			if c.onMedium != nil { // it may have been signed when the medium was written
+				if _, err := r.attach(ctx, c.onMedium, to, image); err != nil {
 					return err
 				}
 			}
@@ -119,14 +119,19 @@ func (r *run) rebuiltAt(c *catalog, rebuilt digest.Digest) imageset.Ref {
 	return at
 }
 
-// sourceOnMedium is where the source of a catalog is in archives of oc-mirror.
+// sourceOnMedium is where the source of a catalog is in an archive: under its own tag in those of oc-mirror, and if it
+// is copied as it is. In others the rebuilt catalog has that tag, and the source that of its digest.
 func (r *run) sourceOnMedium(c *catalog) imageset.Ref {
 	source := c.op
 	source.TargetCatalog, source.TargetTag = "", ""
 	if source.Catalog.Transport == imageset.Docker && source.Catalog.Tag == "" {
 		source.Catalog.Digest = c.digest
 	}
-	return onMedium.Catalog(source, false, "", "")
+	at := onMedium.Catalog(source, false, "", "")
+	if r.writer != nil && r.o.Medium.Form == medium.OCI && !c.asIs {
+		at.Tag = imageset.DigestTag(c.digest)
+	}
+	return at
 }
 
 // publishAsIs copies a catalog that nothing is taken out of, with its signatures.

@@ -110,6 +110,16 @@ func (r *run) finishMedium(ctx context.Context) error {
 		r.problem(Fault, r.o.Archive, "", "no archive is written, since not all that it is to hold is available")
 		return nil
 	}
+	// The sources of catalogs never reach the target: a history that had them would leave them out of later archives.
+	had := r.writer.Had()
+	for _, c := range r.catalogs {
+		if c.asIs || c.digest == "" || r.o.Shard.Count > 0 {
+			continue
+		}
+		if err := r.addSourceCatalog(ctx, c); err != nil {
+			return fmt.Errorf("source catalog %s: %w", c.name, err)
+		}
+	}
 	if r.o.Medium.Form == medium.OCMirror {
 		if err := r.addPeerFiles(ctx); err != nil {
 			return err
@@ -129,7 +139,7 @@ func (r *run) finishMedium(ctx context.Context) error {
 	if r.divided() {
 		return nil // an archive that is written again must not count on itself
 	}
-	_, err = medium.WriteHistory(r.o.Workspace.Dir(), r.o.Now, r.earlier, r.writer.Had())
+	_, err = medium.WriteHistory(r.o.Workspace.Dir(), r.o.Now, r.earlier, had)
 	return err
 }
 
@@ -176,14 +186,14 @@ func (r *run) contents() (*medium.Contents, error) {
 	return about, err
 }
 
-// addPeerFiles adds what oc-mirror looks for: the source catalogs under their own tags, the configuration, its version.
+// addPeerFiles adds what oc-mirror looks for: the configuration, its version, and of each rebuilt catalog the digest.
 func (r *run) addPeerFiles(ctx context.Context) error {
 	for _, c := range r.catalogs {
 		if c.asIs || c.digest == "" {
 			continue
 		}
-		if err := r.addSourceCatalog(ctx, c); err != nil {
-			return fmt.Errorf("source catalog %s: %w", c.name, err)
+		if err := r.addCatalogFiles(ctx, c, c.account.DestinationDigest); err != nil {
+			return err
 		}
 	}
 	add := func(name string, text []byte) error {
@@ -199,7 +209,8 @@ func (r *run) addPeerFiles(ctx context.Context) error {
 	return add("isc_"+fileTime(r.o.Now), r.o.Set.Text)
 }
 
-// addSourceCatalog copies the image that a catalog was read from to the medium.
+// addSourceCatalog copies the image that a catalog was read from to the medium, with its signatures: the other side can
+// verify it, and filter it again.
 func (r *run) addSourceCatalog(ctx context.Context, c *catalog) (err error) {
 	at := r.sourceOnMedium(c)
 	from, err := r.o.Images.Repository(ctx, c.name)
@@ -211,14 +222,12 @@ func (r *run) addSourceCatalog(ctx context.Context, c *catalog) (err error) {
 	if err != nil {
 		return err
 	}
-	_, err = referrers.CopyImage(ctx, from.Reader, to, from.Image.Top, referrers.ImageOptions{Tag: at.Tag})
-	if err != nil {
-		return err
-	}
-	if err != nil {
-		return err
-	}
-	return r.addCatalogFiles(ctx, c, c.account.DestinationDigest)
+	_, err = referrers.CopyImage(ctx, from.Reader, to, from.Image.Top, referrers.ImageOptions{Tag: at.Tag,
+		Before: func(ctx context.Context, image referrers.Image) error {
+			_, err := r.attach(ctx, from.Reader, to, image)
+			return err
+		}})
+	return err
 }
 
 // addCatalogFiles adds what oc-mirror compares before it filters a catalog again: the digest of the rebuilt one.

@@ -132,16 +132,20 @@ func (r *run) copyItem(ctx context.Context, i *item) (err error) {
 	if err != nil {
 		return err
 	}
-	if i.byDigest() && there.Digest == i.source.Digest && r.settled(i, there) {
+	demanded, err := r.demands(ctx, i.source)
+	if err != nil {
+		return err
+	}
+	if !demanded && i.byDigest() && there.Digest == i.source.Digest && r.settled(i, there) {
 		return nil
 	}
-	if r.known(i) {
+	if !demanded && r.known(i) {
 		i.account.Status = Present
 		return nil
 	}
-	from, err := r.from.open(ctx, i)
+	from, err := r.openJudged(ctx, i)
 	if err != nil {
-		return &originError{err}
+		return err
 	}
 	defer func() { err = errors.Join(err, from.close()) }()
 	if i.source.Digest != "" && from.top.Digest != i.source.Digest {
@@ -149,6 +153,10 @@ func (r *run) copyItem(ctx context.Context, i *item) (err error) {
 	}
 	i.state.digest, i.state.top, i.account.Digest = from.top.Digest, from.top, from.top.Digest
 	if there.Digest == from.top.Digest && r.settled(i, from.top) {
+		return nil
+	}
+	if r.known(i) {
+		i.account.Status = Present
 		return nil
 	}
 	var attached referrers.Account

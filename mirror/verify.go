@@ -320,10 +320,5 @@ func admitted(ctx context.Context, policy *images.Client, name string) (err erro
 		return err
 	}
 	defer func() { err = errors.Join(err, image.Close()) }()
-	for _, d := range image.Image.Instances {
-		if _, _, err := image.Manifest(ctx, d.Digest.String()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	return nil
+	return image.CheckEntries(ctx, nil)
 }
