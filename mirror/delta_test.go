@@ -25,6 +25,16 @@ func (w *world) upgrade(s mirrortest.Shape) {
 	w.set = strings.Replace(w.set, "catalog:v1\n", "catalog:v2\n    targetTag: v1\n", 1)
 }
 
+// takeAway removes the archive that was carried over: a further one would follow it.
+func (w *world) takeAway() {
+	w.Helper()
+	names, err := filepath.Glob(filepath.Join(w.dir, "medium", "mirror_*.tar"))
+	w.fatal(err)
+	for _, name := range names {
+		w.fatal(os.Remove(name))
+	}
+}
+
 // inventory takes stock of the target.
 func (w *world) inventory() *stock.Inventory {
 	w.Helper()
@@ -56,6 +66,7 @@ func TestDelta(t *testing.T) {
 			w.must(mirror.ToDisk)
 			whole := w.mediumBytes()
 			w.must(mirror.FromDisk)
+			w.takeAway()
 			w.upgrade(large)
 			against := func(o *mirror.Options) {
 				if by == "inventory" {
@@ -121,6 +132,7 @@ func TestDeltaAcrossRepositories(t *testing.T) {
 		w.target.Separate(mounts)
 		w.must(mirror.ToDisk)
 		w.must(mirror.FromDisk)
+		w.takeAway()
 		// Another package, whose images have the layer that all share.
 		w.source = mirrortest.AddSynthetic(t, w.source.Registry, mirrortest.Shape{Packages: 2, Bundles: 2, Images: 2,
 			SharedLayers: 1, LayerBytes: 200_000})

@@ -30,6 +30,8 @@ func (t mediumTarget) repository(ref imageset.Ref) (repository, error) {
 func (r *run) openWriter(ctx context.Context) (err error) {
 	o := r.o.Medium
 	o.Key = r.mediumKey(r.partName())
+	o.Keep = !r.divided()
+	o.Beside = !r.o.All && r.o.Since.IsZero() && r.o.Against == nil
 	if o.SegmentBytes == 0 {
 		o.SegmentBytes = r.o.Set.SegmentSize() << 30
 	}
@@ -132,6 +134,10 @@ func (r *run) finishMedium(ctx context.Context) error {
 	done, err := r.writer.Finish(ctx, *about)
 	if err != nil {
 		return err
+	}
+	if len(done.Kept) > 0 {
+		r.log.info(fmt.Sprintf("the archive that was in %s stays, and the new segments follow it: carry all of them",
+			r.o.Archive))
 	}
 	for _, s := range done.Segments {
 		r.account.Archives = append(r.account.Archives, ArchiveAccount{s.Name, s.Bytes, s.SHA256})

@@ -216,8 +216,12 @@ func archiveError(o mirror.Options, err error) error {
 	var lack *mirror.LackError
 	var incomplete *mirror.IncompleteError
 	var answer *images.StatusError
+	var kept *medium.KeptError
 	e := &cmdline.Error{Class: cmdline.Classify(err), Object: o.Archive, Err: err}
 	switch {
+	case errors.As(err, &kept):
+		e.Hint = "what it has may exist nowhere else: mend it, or move its files mirror_*.tar elsewhere and repeat the " +
+			"run with --all"
 	case o.Mode != mirror.FromDisk || errors.As(err, &incomplete) || errors.As(err, &answer):
 		return err
 	case errors.As(err, &lack):

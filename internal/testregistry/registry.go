@@ -187,6 +187,13 @@ func (r *Registry) addManifest(repository, tag, mediaType string, text []byte) d
 	return d
 }
 
+// Untag removes a tag. The manifest stays under its digest.
+func (r *Registry) Untag(repository, tag string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.manifests, repository+":"+tag)
+}
+
 // Manifest returns the manifest under a tag or digest of a repository; nil if there is none.
 func (r *Registry) Manifest(repository, name string) []byte {
 	r.mu.Lock()

@@ -68,7 +68,8 @@ func (w *Writer) writeBlob(ctx context.Context, by *WriterRepository, d v1.Descr
 
 // leave records a blob that the destination has. One that is in the archive stays there.
 func (w *Writer) leave(k key, by *WriterRepository, d v1.Descriptor) bool {
-	if w.o.Have == nil || !w.o.Have(d.Digest) {
+	has := w.o.Have != nil && w.o.Have(d.Digest)
+	if !has && !(w.o.Beside && w.kept != nil && w.kept.Has(d.Digest)) {
 		return false
 	}
 	w.mu.Lock()

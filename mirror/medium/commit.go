@@ -10,10 +10,16 @@ import (
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 )
 
+// pending is what a directory has once a commit has ended: the segments of archives that stay, and new ones behind them.
+type pending struct {
+	Kept     []string  `json:"kept,omitempty"`
+	Segments []Segment `json:"segments"`
+}
+
 // commit gives the segments their names. The list of them, which is written first, tells readers and the next run that
 // this has begun.
-func commit(root *os.Root, dir string, segments []Segment) (removed []string, err error) {
-	text, err := json.Marshal(segments)
+func commit(root *os.Root, dir string, p pending) (removed []string, err error) {
+	text, err := json.Marshal(p)
 	if err != nil {
 		return nil, err
 	}
@@ -23,16 +29,17 @@ func commit(root *os.Root, dir string, segments []Segment) (removed []string, er
 	if err := atomicfs.SyncDir(dir); err != nil {
 		return nil, err
 	}
-	return rollForward(root, dir, segments)
+	return rollForward(root, dir, p)
 }
 
 // rollForward gives those segments their names that have none yet, and removes others.
-func rollForward(root *os.Root, dir string, segments []Segment) (removed []string, err error) {
+func rollForward(root *os.Root, dir string, p pending) (removed []string, err error) {
 	removed, err = segmentNames(root)
 	if err != nil {
 		return nil, err
 	}
-	for i, s := range segments {
+	removed = slices.DeleteFunc(removed, func(name string) bool { return slices.Contains(p.Kept, name) })
+	for i, s := range p.Segments {
 		err := root.Rename(partial(i+1), s.Name)
 		if errors.Is(err, fs.ErrNotExist) {
 			_, err = root.Lstat(s.Name) // it has its name
@@ -42,7 +49,7 @@ func rollForward(root *os.Root, dir string, segments []Segment) (removed []strin
 		}
 	}
 	for _, name := range removed {
-		if !slices.ContainsFunc(segments, func(s Segment) bool { return s.Name == name }) {
+		if !slices.ContainsFunc(p.Segments, func(s Segment) bool { return s.Name == name }) {
 			if err := root.Remove(name); err != nil {
 				return nil, err
 			}

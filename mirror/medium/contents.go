@@ -1,6 +1,7 @@
 package medium
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -114,10 +115,15 @@ func parseContents(text []byte) (*Contents, error) {
 	if err := json.Unmarshal(text, c); err != nil {
 		return nil, fmt.Errorf("%s: %w: %v", contentsFile, fault.ErrInvalid, err)
 	}
+	var names []string
 	for i, s := range c.Segments {
-		if s.Name != SegmentName(i+1) || s.Bytes < 0 {
-			return nil, fmt.Errorf("%s: %w: segments[%d] is %.40q", contentsFile, fault.ErrInvalid, i, s.Name)
+		if s.Bytes < 0 {
+			return nil, fmt.Errorf("%s: %w: segments[%d] has %d bytes", contentsFile, fault.ErrInvalid, i, s.Bytes)
 		}
+		names = append(names, s.Name)
+	}
+	if err := checkNames(names); err != nil || len(names) == 0 {
+		return nil, fmt.Errorf("%s: %w: segments: %v", contentsFile, fault.ErrInvalid, cmp.Or(err, errNoSegments))
 	}
 	slices.SortStableFunc(c.LeftOut, func(a, b LeftOut) int { return compare(a.Digest, b.Digest) })
 	return c, nil

@@ -35,6 +35,8 @@ type Account struct {
 	LeftOutBytes int64 `json:"leftOutBytes"`
 	// Removed are the segments of an older archive that were there, also those that new ones of the name replaced.
 	Removed []string `json:"removed,omitempty"`
+	// Kept are the segments of an older archive, which the new ones follow.
+	Kept []string `json:"kept,omitempty"`
 }
 
 // AddFile adds a file of the run: working-dir/... or isc_TIME. They come after all blobs: what is behind the first file
@@ -130,6 +132,9 @@ func (w *Writer) Finish(ctx context.Context, about Contents) (*Account, error) {
 		return nil, err
 	}
 	account := w.account(all)
+	if account.Kept, err = w.keep(all); err != nil {
+		return nil, err
+	}
 	if err := w.addContents(ctx, about); err != nil {
 		return nil, err
 	}
@@ -139,13 +144,61 @@ func (w *Writer) Finish(ctx context.Context, about Contents) (*Account, error) {
 	w.ended = true
 	for _, s := range w.segments {
 		if s.result == nil {
-			return nil, fmt.Errorf("%w: %s is still written", fault.ErrInvalid, SegmentName(s.n))
+			return nil, fmt.Errorf("%w: %s is still written", fault.ErrInvalid, partial(s.n))
 		}
-		account.Segments = append(account.Segments, *s.result)
+		account.Segments = append(account.Segments, w.named(s))
 		account.Bytes += s.result.Bytes
 	}
-	account.Removed, err = commit(w.root, w.dir, account.Segments)
+	account.Removed, err = commit(w.root, w.dir, pending{account.Kept, account.Segments})
 	return account, err
+}
+
+// named is a complete segment with the name that it gets.
+func (w *Writer) named(s *segment) Segment {
+	named := *s.result
+	named.Name = SegmentName(w.base + s.n)
+	return named
+}
+
+// keep decides whether an archive that is there stays, and returns its segments if so. It does unless the new one has
+// all of its blobs, manifests and tags. The caller has the turn.
+func (w *Writer) keep(all []*listing) ([]string, error) {
+	if w.kept == nil || w.covers(all) {
+		return nil, nil
+	}
+	names, err := segmentNames(w.root)
+	if err != nil {
+		return nil, err
+	}
+	if w.base, err = segmentNumber(names[len(names)-1]); err == nil && w.base+len(w.segments)+1 > maxSegments {
+		err = fmt.Errorf("%w: more than %d segments: move the older archives elsewhere", fault.ErrLimit, maxSegments)
+	}
+	return names, err
+}
+
+// covers tells whether the new archive has all that the one which is there has.
+func (w *Writer) covers(all []*listing) bool {
+	tags := map[string]map[string]v1.Descriptor{}
+	for _, l := range all {
+		tags[l.path] = l.tags
+	}
+	for path, r := range w.kept.repos {
+		for tag := range r.tags {
+			if _, has := tags[path][tag]; !has {
+				return false
+			}
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, chunk := range w.kept.blobs.chunks {
+		for _, b := range chunk {
+			if _, has := w.blobs[b.k]; !has {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // voidHoles makes files without a meaning of the places of blobs that failed and were not written again. The caller has
@@ -246,14 +299,14 @@ func (w *Writer) addContents(ctx context.Context, about Contents) error {
 		about.Segments = nil
 		for _, s := range w.segments {
 			if s.result != nil {
-				about.Segments = append(about.Segments, *s.result)
+				about.Segments = append(about.Segments, w.named(s))
 			}
 		}
 		last := len(w.segments)
 		if w.current() == nil {
 			last++
 		}
-		about.Segments = append(about.Segments, Segment{Name: SegmentName(last)})
+		about.Segments = append(about.Segments, Segment{Name: SegmentName(w.base + last)})
 		if len(about.Segments) != last {
 			return fmt.Errorf("%w: a segment is still written", fault.ErrInvalid)
 		}
@@ -294,7 +347,10 @@ func (w *Writer) leftOutList(about Contents) []LeftOut {
 	var list []LeftOut
 	for _, k := range sorted(keys) {
 		a, d := w.leftOut[k], k.digest()
-		l := LeftOut{Digest: d, Size: a.size, MediaType: a.mediaType, Since: w.o.Since}
+		l := LeftOut{Digest: d, Size: a.size, MediaType: a.mediaType}
+		if w.o.Have != nil && w.o.Have(d) {
+			l.Since = w.o.Since
+		}
 		if since := known[d].Since; since != nil {
 			l.Since = since
 		}

@@ -54,6 +54,31 @@ var (
 // SegmentName returns the name of a segment, which is counted from 1.
 func SegmentName(n int) string { return fmt.Sprintf(segmentFormat, n) }
 
+// segmentNumber returns the number in the name of a segment.
+func segmentNumber(name string) (n int, err error) {
+	if !segmentName.MatchString(name) {
+		return 0, fmt.Errorf("%w: the name %.40q of a segment", fault.ErrInvalid, name)
+	}
+	if _, err = fmt.Sscanf(name, segmentFormat, &n); err == nil && n == 0 {
+		err = fmt.Errorf("%w: %s: segments are counted from 1", fault.ErrInvalid, name)
+	}
+	return n, err
+}
+
+// checkNames returns an error unless the names of segments follow each other without a gap.
+func checkNames(names []string) error {
+	for i, name := range names {
+		n, err := segmentNumber(name)
+		if err != nil {
+			return err
+		}
+		if i > 0 && SegmentName(n-1) != names[i-1] {
+			return fmt.Errorf("%w: %s is missing", fault.ErrIntegrity, SegmentName(n-1))
+		}
+	}
+	return nil
+}
+
 func partial(n int) string { return "." + SegmentName(n) + ".partial" }
 
 // check returns an error for an unknown form.

@@ -46,7 +46,7 @@ type repositoryIndex struct {
 // special are the members that are read as soon as all segments of an archive are known.
 type special struct{ layout, index, contents *span }
 
-// indexer collects the index of one archive.
+// indexer collects the index of one segment, and then that of an archive ([indexer.join]).
 type indexer struct {
 	r       *Reader
 	segment uint32
@@ -54,6 +54,7 @@ type indexer struct {
 	form    Form
 	files   map[string]span
 	repos   map[string]*repositoryIndex
+	about   *Contents // nil if no segment has it
 }
 
 // add records a member.
@@ -178,8 +179,12 @@ func (x *indexer) link(name string, size int64, content io.Reader) error {
 	return x.tag(r, tag, k)
 }
 
-// indexArchive reads the headers of the segments of one archive and adds what it has to the reader.
-func (r *Reader) indexArchive(ctx context.Context, dir string) error {
+// errNoSegments is the error of a directory without an archive.
+var errNoSegments = fmt.Errorf("%w: no mirror_000001.tar", fault.ErrInvalid)
+
+// indexArchives reads the headers of the segments in a directory and adds what they have to the reader. They may be of
+// several archives: the last segment of each describes it.
+func (r *Reader) indexArchives(ctx context.Context, dir string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err
@@ -190,26 +195,133 @@ func (r *Reader) indexArchive(ctx context.Context, dir string) error {
 		return err
 	}
 	if len(files) == 0 {
-		return fmt.Errorf("%w: no mirror_000001.tar", fault.ErrInvalid)
+		return errNoSegments
 	}
-	x := &indexer{r: r, files: map[string]span{}, repos: map[string]*repositoryIndex{}}
-	first := len(r.segments)
+	a := archives{r: r}
 	members := 0
-	for _, name := range files {
-		x.segment = uint32(len(r.segments))
-		f, size, err := openRegular(root, name)
+	for _, file := range files {
+		x := &indexer{r: r, segment: uint32(len(r.segments)), files: map[string]span{},
+			repos: map[string]*repositoryIndex{}}
+		f, size, err := openRegular(root, file.at)
 		if err == nil {
-			r.segments = append(r.segments, segmentFile{root, name, size})
+			r.segments = append(r.segments, segmentFile{root, file.at, file.name, size})
 			err = errors.Join(scanSegment(ctx, f, size, &members, x.add), f.Close())
 		}
+		if err == nil {
+			err = a.add(x)
+		}
 		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+			return fmt.Errorf("%s: %w", file.at, err)
 		}
 	}
-	if err := errors.Join(r.blobs.seal(), x.checkFiles()); err != nil {
+	if err := r.blobs.seal(); err != nil {
 		return err
 	}
-	return r.take(x, r.segments[first:])
+	return a.finish()
+}
+
+// archives divides the segments of a directory into archives.
+type archives struct {
+	r *Reader
+	// open are the segments whose archive has not ended, whole the archives that have.
+	open  []*indexer
+	whole [][]*indexer
+}
+
+// add adds the index of the next segment.
+func (a *archives) add(x *indexer) error {
+	a.open = append(a.open, x)
+	if x.special.contents == nil {
+		return nil
+	}
+	text, err := a.r.readSpan(*x.special.contents, maxContents)
+	if err != nil {
+		return fmt.Errorf("%s: %w", contentsFile, err)
+	}
+	if x.about, err = parseContents(text); err != nil {
+		return err
+	}
+	// What is before the segments that it lists is of an archive without a description: one of oc-mirror.
+	n := max(len(a.open)-len(x.about.Segments), 0)
+	if n > 0 {
+		a.whole = append(a.whole, a.open[:n])
+	}
+	a.whole, a.open = append(a.whole, a.open[n:]), nil
+	return nil
+}
+
+// finish takes the archives, in their order.
+func (a *archives) finish() error {
+	if len(a.open) > 0 {
+		if last := len(a.whole) - 1; last >= 0 {
+			about := a.whole[last][len(a.whole[last])-1].about
+			return fmt.Errorf("%w: %s is not of this archive, which has %d segments, and the last segment of its own is "+
+				"missing", fault.ErrIntegrity, a.r.segments[a.open[0].segment].name, len(about.Segments))
+		}
+		a.whole = append(a.whole, a.open)
+	}
+	for n, segments := range a.whole {
+		first := segments[0].segment
+		files := a.r.segments[first : int(first)+len(segments)]
+		x := segments[0]
+		for _, next := range segments[1:] {
+			if err := x.join(next); err != nil {
+				return err
+			}
+		}
+		if n == 0 && x.about == nil && files[0].name != SegmentName(1) {
+			return fmt.Errorf("%w: %s is missing", fault.ErrIntegrity, SegmentName(1))
+		}
+		if err := x.checkFiles(); err != nil {
+			return err
+		}
+		if err := a.r.take(x, files); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// join adds the index of the next segment of an archive.
+func (x *indexer) join(next *indexer) error {
+	for _, s := range []struct {
+		name string
+		to   **span
+		from *span
+	}{{v1.ImageLayoutFile, &x.special.layout, next.special.layout},
+		{v1.ImageIndexFile, &x.special.index, next.special.index},
+		{contentsFile, &x.special.contents, next.special.contents}} {
+		if s.from == nil {
+			continue
+		}
+		if *s.to != nil {
+			return fmt.Errorf("%w: %.200q appears twice", fault.ErrInvalid, s.name)
+		}
+		*s.to = s.from
+	}
+	x.about = next.about
+	if next.form != "" {
+		x.form = next.form
+	}
+	for name, at := range next.files {
+		if err := x.file(name, at); err != nil {
+			return err
+		}
+	}
+	for path, of := range next.repos {
+		have, err := x.repository(path)
+		if err != nil {
+			return err
+		}
+		for tag, k := range of.tags {
+			if had, twice := have.tags[tag]; twice && had != k {
+				return fmt.Errorf("%w: the tag %.140q appears twice", fault.ErrInvalid, tag)
+			}
+			have.tags[tag] = k
+		}
+		have.revisions = append(have.revisions, of.revisions...)
+	}
+	return nil
 }
 
 // checkFiles returns an error for a file below another one.
@@ -224,26 +336,34 @@ func (x *indexer) checkFiles() error {
 	return nil
 }
 
-// segmentFiles returns the names of the files of an archive in order: those of segments, or while an interrupted run
-// had begun to give them their names, those of its list.
-func segmentFiles(root *os.Root) ([]string, error) {
-	pending, err := pendingCommit(root)
-	if err != nil || pending == nil {
-		names, nerr := segmentNames(root)
-		for i, name := range names {
-			if name != SegmentName(i+1) {
-				return nil, fmt.Errorf("%w: %s is missing", fault.ErrIntegrity, SegmentName(i+1))
-			}
-		}
-		return names, errors.Join(err, nerr)
+// namedFile is a segment: its name, and that of the file that has it now.
+type namedFile struct{ name, at string }
+
+// segmentFiles returns the segments in a directory in order. While an interrupted run had begun to give segments their
+// names, they are those of its list.
+func segmentFiles(root *os.Root) (files []namedFile, err error) {
+	p, err := pendingCommit(root)
+	if err != nil {
+		return nil, err
 	}
 	var names []string
-	for i, s := range pending {
-		name := s.Name
-		if _, err := root.Lstat(partial(i + 1)); err == nil {
-			name = partial(i + 1)
-		}
-		names = append(names, name)
+	if p != nil {
+		names = p.Kept
+	} else if names, err = segmentNames(root); err != nil {
+		return nil, err
 	}
-	return names, nil
+	for _, name := range names {
+		files = append(files, namedFile{name, name})
+	}
+	if p == nil {
+		return files, checkNames(names)
+	}
+	for i, s := range p.Segments {
+		f := namedFile{s.Name, s.Name}
+		if _, err := root.Lstat(partial(i + 1)); err == nil {
+			f.at = partial(i + 1)
+		}
+		files = append(files, f)
+	}
+	return files, nil
 }

@@ -35,14 +35,14 @@ func (w *Writer) begin(ctx context.Context) error {
 		if err := w.take(); err != nil {
 			return err
 		}
-		segments, err := pendingCommit(w.root)
+		p, err := pendingCommit(w.root)
 		if err != nil {
 			return err
 		}
-		if segments == nil {
+		if p == nil {
 			continue
 		}
-		if _, err := rollForward(w.root, w.dir, segments); err != nil {
+		if _, err := rollForward(w.root, w.dir, *p); err != nil {
 			return fmt.Errorf("finishing the archive of the last run: %w", err)
 		}
 		// The journal is gone, and with it the lock.
@@ -119,8 +119,8 @@ func (w *Writer) take() error {
 	}
 }
 
-// pendingCommit returns the segments that a commit was giving their names; nil if there was none.
-func pendingCommit(root *os.Root) ([]Segment, error) {
+// pendingCommit returns what a commit was giving names; nil if there was none.
+func pendingCommit(root *os.Root) (*pending, error) {
 	text, err := readRegular(root, commitFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -128,19 +128,21 @@ func pendingCommit(root *os.Root) ([]Segment, error) {
 	if err != nil {
 		return nil, err
 	}
-	var segments []Segment
-	if err := json.Unmarshal(text, &segments); err != nil {
+	var p pending
+	if err := json.Unmarshal(text, &p); err != nil {
 		return nil, fmt.Errorf("%s: %w: %v", commitFile, fault.ErrInvalid, err)
 	}
-	for i, s := range segments {
-		if s.Name != SegmentName(i+1) {
-			return nil, fmt.Errorf("%s: %w: the name %.40q", commitFile, fault.ErrInvalid, s.Name)
-		}
-	}
-	if len(segments) == 0 {
+	if len(p.Segments) == 0 {
 		return nil, fmt.Errorf("%s: %w: no segments", commitFile, fault.ErrInvalid)
 	}
-	return segments, nil
+	names := slices.Clone(p.Kept)
+	for _, s := range p.Segments {
+		names = append(names, s.Name)
+	}
+	if err := checkNames(names); err != nil {
+		return nil, fmt.Errorf("%s: %w", commitFile, err)
+	}
+	return &p, nil
 }
 
 // openRegular opens a regular file for reading.

@@ -19,13 +19,7 @@ import (
 // hide what they refer to.
 func (r *Reader) LeftOut(ctx context.Context) ([]LeftOut, error) {
 	if r.contents != nil {
-		var list []LeftOut
-		for _, l := range r.contents.LeftOut {
-			if !r.Has(l.Digest) {
-				list = append(list, l)
-			}
-		}
-		return list, nil
+		return r.contents.LeftOut, nil
 	}
 	w := &absentWalk{r: r, seen: map[key]bool{}, absent: map[key]LeftOut{}}
 	if err := w.histories(); err != nil {

@@ -31,7 +31,8 @@ type Reader struct {
 	blobs    blobIndex
 	repos    map[string]*repositoryIndex
 	files    map[string]span // of the last archive
-	contents *Contents       // of the last archive; see joinParts
+	contents *Contents       // of the last archive; see join
+	earlier  []*Contents     // of those before it
 	parts    []*Contents
 	form     Form // of the last archive
 
@@ -41,12 +42,13 @@ type Reader struct {
 // segmentFile is a file of an archive.
 type segmentFile struct {
 	root *os.Root
+	at   string // the name of the file
 	name string
 	size int64
 }
 
 // Open reads the headers of the segments in a directory: mirror_000001.tar and on, written by a [Writer] or by
-// oc-mirror v2. A directory without segments whose directories have some is that of several runs, in the order of their
+// oc-mirror v2. They may be of several archives, of which the later ones follow the earlier. A directory without segments whose directories have some is that of several runs, in the order of their
 // names. Blobs are neither read nor checked before they are requested. The caller must close the reader. Errors are of
 // the class [fault.ErrIntegrity] if a segment is missing, cut off, or not of this archive; of [fault.ErrInvalid] and
 // [fault.ErrLimit] for archives that break a rule: at most 1,000,000 blobs, 8,000,000 members, 500,000 tags.
@@ -62,11 +64,11 @@ func Open(ctx context.Context, dir string, o ReadOptions) (_ *Reader, err error)
 		return nil, err
 	}
 	for _, d := range append(slices.Clone(o.Earlier), dirs...) {
-		if err := r.indexArchive(ctx, d); err != nil {
+		if err := r.indexArchives(ctx, d); err != nil {
 			return nil, fmt.Errorf("archive in %s: %w", d, err)
 		}
 	}
-	r.joinParts()
+	r.join()
 	return r, nil
 }
 
@@ -122,15 +124,8 @@ func (r *Reader) Close() error {
 
 // take adds the index of an archive, after what it says of itself has been read.
 func (r *Reader) take(x *indexer, segments []segmentFile) error {
-	var about *Contents
-	if s := x.special.contents; s != nil {
-		text, err := r.readSpan(*s, maxContents)
-		if err != nil {
-			return fmt.Errorf("%s: %w", contentsFile, err)
-		}
-		if about, err = parseContents(text); err != nil {
-			return err
-		}
+	about := x.about
+	if about != nil {
 		if err := checkSegments(about, segments); err != nil {
 			return err
 		}
@@ -146,6 +141,9 @@ func (r *Reader) take(x *indexer, segments []segmentFile) error {
 			r.files = x.files
 		}
 	} else {
+		if r.contents != nil {
+			r.earlier = append(r.earlier, r.contents)
+		}
 		r.contents, r.files = about, x.files
 	}
 	r.form = x.form
@@ -158,17 +156,13 @@ func (r *Reader) take(x *indexer, segments []segmentFile) error {
 // checkSegments compares the files with the list that the last one has.
 func checkSegments(c *Contents, segments []segmentFile) error {
 	for i, s := range c.Segments {
-		if i >= len(segments) {
+		if !slices.ContainsFunc(segments, func(f segmentFile) bool { return f.name == s.Name }) {
 			return fmt.Errorf("%w: %s is missing", fault.ErrIntegrity, s.Name)
 		}
 		if s.Bytes > 0 && s.Bytes != segments[i].size {
 			return fmt.Errorf("%w: %s has %d bytes and not %d: it is of another archive, or was not copied whole",
 				fault.ErrIntegrity, s.Name, segments[i].size, s.Bytes)
 		}
-	}
-	if len(segments) > len(c.Segments) {
-		return fmt.Errorf("%w: %s is not of this archive, which has %d segments", fault.ErrIntegrity,
-			segments[len(c.Segments)].name, len(c.Segments))
 	}
 	return nil
 }
@@ -197,7 +191,8 @@ func (r *Reader) merge(path string, later *repositoryIndex) {
 func (r *Reader) Form() Form { return r.form }
 
 // Contents returns the description of the archive; nil if it is one of oc-mirror. Of several archives it is that of the
-// last one that is no part, with what the parts have and lack.
+// last one that is no part, with the catalogs and images of those before it that are still there, and with what the
+// parts have and lack. What one leaves out and another has is there.
 func (r *Reader) Contents() *Contents { return r.contents }
 
 // Repositories returns the paths of the repositories in order.
@@ -238,7 +233,7 @@ func (r *Reader) find(k key) (indexed, bool) { return r.blobs.find(k) }
 // openSpan opens a part of a segment.
 func (r *Reader) openSpan(s span) (section, error) {
 	file := r.segments[s.segment]
-	f, err := file.root.Open(file.name)
+	f, err := file.root.Open(file.at)
 	if err != nil {
 		return section{}, err
 	}

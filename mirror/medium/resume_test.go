@@ -2,6 +2,7 @@ package medium_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -168,7 +169,7 @@ func TestKilledWhileNaming(t *testing.T) {
 	w := create(t, done, o)
 	s.write(t, w)
 	account := finish(t, w, medium.Contents{})
-	list := "["
+	list := `{"segments":[`
 	for i, seg := range account.Segments {
 		if i > 0 {
 			list += ","
@@ -187,7 +188,7 @@ func TestKilledWhileNaming(t *testing.T) {
 			}
 			copyFile(t, filepath.Join(done, seg.Name), filepath.Join(dir, to))
 		}
-		for name, text := range map[string]string{".mirror.commit": list + "]", ".mirror.journal": "{}"} {
+		for name, text := range map[string]string{".mirror.commit": list + "]}", ".mirror.journal": "{}"} {
 			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 				t.Fatal(err)
 			}
@@ -201,6 +202,57 @@ func TestKilledWhileNaming(t *testing.T) {
 			t.Error(renamed, got)
 		}
 		s.same(t, read(t, dir))
+	}
+}
+
+// The same beside an archive that stays: it has all its segments at any moment, and readers read both.
+func TestKilledWhileNamingBesideAnOlderArchive(t *testing.T) {
+	s := newSample(t)
+	o := medium.Options{Key: "one", SegmentBytes: 1_500_000, Keep: true, Beside: true}
+	done := t.TempDir()
+	w := create(t, done, medium.Options{Key: "old", SegmentBytes: 1 << 20})
+	write(t, w.Repository("acme/old"), simple(t, "old", 900, 900_000, 900_001, 900_002, 900_003, 900_004), "v1")
+	kept := finish(t, w, medium.Contents{}).Segments
+	w = create(t, done, o)
+	s.write(t, w)
+	account := finish(t, w, medium.Contents{})
+	if len(account.Kept) != len(kept) || len(account.Removed) > 0 || account.Segments[0].Name !=
+		medium.SegmentName(len(kept)+1) {
+		t.Fatalf("%+v", account)
+	}
+	list, err := json.Marshal(map[string]any{"kept": account.Kept, "segments": account.Segments})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for renamed := range len(account.Segments) + 1 {
+		dir := t.TempDir()
+		for _, name := range account.Kept {
+			copyFile(t, filepath.Join(done, name), filepath.Join(dir, name))
+		}
+		for i, seg := range account.Segments {
+			to := seg.Name
+			if i >= renamed {
+				to = "." + medium.SegmentName(i+1) + ".partial"
+			}
+			copyFile(t, filepath.Join(done, seg.Name), filepath.Join(dir, to))
+		}
+		for name, text := range map[string]string{".mirror.commit": string(list), ".mirror.journal": "{}"} {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		both := func() {
+			r := read(t, dir)
+			if r.Tags("acme/old")["v1"] == "" || len(r.Tags("acme/app")) == 0 || len(r.Segments()) != len(kept)+len(account.Segments) {
+				t.Errorf("%d renamed: %v", renamed, r.Segments())
+			}
+		}
+		both()
+		w := create(t, dir, o)
+		if err := w.Discard(); err != nil {
+			t.Fatal(err)
+		}
+		both()
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 	"sync"
@@ -44,6 +45,11 @@ type Options struct {
 	Where func(digest.Digest) []string
 	// Since is when that was known, for the list of what is left out; nil if that is not known.
 	Since *time.Time
+	// Keep keeps an archive that is in the directory, unless the new one has all that it has: the segments of the new
+	// one follow its segments, and a reader reads both. Without it the new archive replaces it.
+	Keep bool
+	// Beside leaves out what the archive that is kept has.
+	Beside bool
 	// Key identifies what the run is of, such as a hash of its configuration and the source digests of its catalogs.
 	// An unfinished archive of another key or form is removed, with a warning.
 	Key string
@@ -68,6 +74,10 @@ type Writer struct {
 	ended    bool            // nothing may follow
 
 	closed bool
+	// kept is the archive that is in the directory, with [Options.Keep]; nil if there is none. base is the number of its
+	// last segment if it stays; it is known when the archive is finished.
+	kept *Reader
+	base int
 
 	mu      sync.Mutex
 	blobs   map[key]place
@@ -130,8 +140,28 @@ func Create(ctx context.Context, dir string, o Options) (_ *Writer, err error) {
 	if err := w.begin(ctx); err != nil {
 		return nil, fmt.Errorf("archive in %s: %w", dir, err)
 	}
+	if o.Keep {
+		w.kept, err = Open(ctx, dir, ReadOptions{})
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNoSegments) {
+			err = nil
+		}
+		if err != nil {
+			return nil, &KeptError{Dir: dir, Err: err}
+		}
+	}
 	return w, nil
 }
+
+// KeptError is the error of an archive that is to be kept and cannot be read.
+type KeptError struct {
+	Dir string
+	Err error
+}
+
+func (e *KeptError) Error() string {
+	return "the archive that is there cannot be kept: " + e.Err.Error()
+}
+func (e *KeptError) Unwrap() error { return e.Err }
 
 // Resumed returns how many bytes of blobs an interrupted run had left.
 func (w *Writer) Resumed() int64 { return w.resumed }
@@ -160,6 +190,9 @@ func (w *Writer) Close() error {
 	}
 	w.closed = true
 	errs := []error{w.abandon()}
+	if w.kept != nil {
+		errs = append(errs, w.kept.Close())
+	}
 	if w.lock != nil {
 		errs = append(errs, w.lock.Close())
 	}
