@@ -31,14 +31,18 @@ type catalog struct {
 	// name is what the catalog is read from: with the digest if it is in a registry. digest is that of its image.
 	name   string
 	digest digest.Digest
+	// readFrom is where a catalog with a tag is read in a registry, which may be a mirror of what it is named by.
+	readFrom imageset.Ref
 	// source is how messages name it.
 	source string
 	// index is the catalog, filtered. It is open until the catalog is published.
 	index  *indeximage.Index
 	result *filter.Result
 	// asIs tells that the image is copied as it is, not rebuilt.
-	asIs    bool
-	bundles []catalogBundle
+	asIs bool
+	// onlyAsIs is why it cannot be rebuilt in its place.
+	onlyAsIs error
+	bundles  []catalogBundle
 
 	// dest is where the catalog goes. Without a registry the tag of one that is named by digest is a guess until it is
 	// rebuilt.
@@ -135,6 +139,11 @@ func (r *run) resolveCatalog(ctx context.Context, c *catalog) error {
 	c.digest = at.Image.Top.Digest
 	if ref.Transport == imageset.Docker {
 		c.name = ref.Repository() + "@" + c.digest.String()
+		if place, ok := at.Reader.(referrers.Named); ok && ref.Tag != "" && ref.Digest == "" {
+			if c.readFrom, err = imageset.ParseRef(place.Name() + ":" + ref.Tag); err != nil {
+				return errors.Join(err, at.Close())
+			}
+		}
 	}
 	return at.Close()
 }

@@ -28,7 +28,7 @@ func Resources(ctx context.Context, o Options, dir string) (_ *Account, err erro
 	if err := r.collect(ctx); err != nil {
 		return r.account, err
 	}
-	if err := r.checkItems(r.items.sorted()); err != nil {
+	if err := r.checkItems(ctx, r.items.sorted()); err != nil {
 		return r.account, err
 	}
 	rec, err := readRecord(o.Workspace, o.Target)

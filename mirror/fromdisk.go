@@ -55,7 +55,8 @@ func (o mediumOrigin) open(ctx context.Context, i *item) (*opened, error) {
 	}
 	from := &deltaReader{run: o.run, medium: o.run.reader.Repository(at.Path), target: to}
 	top, err := o.head(ctx, i)
-	if errors.Is(err, fs.ErrNotExist) && i.source.Digest != "" {
+	if i.source.Digest != "" && (errors.Is(err, fs.ErrNotExist) || err == nil && top.Digest != i.source.Digest) {
+		// The tag may be that of another image of the archive.
 		top, err = from.medium.Head(ctx, i.source.Digest.String())
 		if errors.Is(err, fs.ErrNotExist) {
 			top, err = to.Head(ctx, i.source.Digest.String())

@@ -116,7 +116,7 @@ func (r *run) do(ctx context.Context) error {
 		return err
 	}
 	list := r.items.sorted()
-	if err := r.checkItems(list); err != nil {
+	if err := r.checkItems(ctx, list); err != nil {
 		return err
 	}
 	if r.o.DryRun {

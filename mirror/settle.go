@@ -87,6 +87,9 @@ func (r *run) settleCatalog(ctx context.Context, c *catalog) error {
 			return fmt.Errorf("%d of its images are not at the target, and their sources have them: the run of a "+
 				"shard has not copied them; --on-missing skip-bundle publishes the catalog without their bundles", n)
 		}
+		if c.onlyAsIs != nil {
+			return fmt.Errorf("bundles that lack images cannot be taken out: %w", c.onlyAsIs)
+		}
 		if len(out) == len(c.bundles) {
 			return fmt.Errorf("all its bundles lack images: %s", summary(out))
 		}

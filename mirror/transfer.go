@@ -13,7 +13,6 @@ import (
 
 	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/internal/fault"
-	"github.com/operator-bindery/bindery/mirror/imageset"
 )
 
 // transfer copies the images, those of a kind together: related images, additional images, bundles. An image that
@@ -238,37 +237,6 @@ func (r *run) carriedKey(i *item, d digest.Digest) string {
 		kinds += " " + p.OS + "/" + p.Architecture
 	}
 	return d.String() + " " + i.destination.Name() + " " + kinds
-}
-
-// checkItems looks for what would go wrong later: images that fall together at the destination, blocked images.
-func (r *run) checkItems(list []*item) error {
-	for _, i := range list {
-		i.begin(&r.tally)
-		r.block(i)
-	}
-	var pairs []imageset.Pair
-	for _, i := range list {
-		if i.account.Status != Blocked {
-			pairs = append(pairs, imageset.Pair{Source: i.source, Destination: i.destination})
-		}
-	}
-	for _, c := range r.catalogs {
-		if c.index != nil {
-			pairs = append(pairs, imageset.Pair{Source: c.op.Catalog,
-				Destination: r.place().Catalog(c.op, !c.asIs, "", c.account.FilterHash), Content: c.digest})
-		}
-	}
-	var errs []error
-	for _, c := range imageset.Collisions(pairs) {
-		errs = append(errs, &c)
-	}
-	if len(errs) > 0 {
-		return errors.Join(errs...)
-	}
-	if len(list) == 0 {
-		return errNoImages
-	}
-	return nil
 }
 
 // errNoImages is the error about an image set without images.

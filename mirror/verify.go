@@ -221,6 +221,9 @@ func nameOf(w stock.Wanted) string {
 
 func expect(all map[string]*expected, to, from imageset.Ref, platforms []v1.Platform, by string) {
 	w := stock.Wanted{Repository: to.Repository(), Name: pulledBy(to), Digest: from.Digest, Platforms: platforms}
+	if from.Digest != "" {
+		w.Name = from.Digest.String() // the tag may be that of another image of the repository
+	}
 	e := all[nameOf(w)]
 	if e == nil {
 		e = &expected{wanted: w, source: from.Name()}

@@ -16,6 +16,9 @@ type Pair struct {
 	// Content is the digest of the source's manifest, empty if it is not known yet. The digest in Source counts if it
 	// is empty.
 	Content digest.Digest
+	// Made tells that what gets to the destination is made of the source, so that it is the content of no other image.
+	// Content then identifies what is made.
+	Made bool
 }
 
 func (p *Pair) content() digest.Digest { return cmp.Or(p.Content, p.Source.Digest) }
@@ -64,6 +67,9 @@ func Collisions(pairs []Pair) []Collision {
 
 // differ reports whether two pairs with one destination have different content.
 func differ(a, b *Pair) bool {
+	if a.Made || b.Made {
+		return a.Made != b.Made || a.Content != b.Content
+	}
 	if x, y := a.content(), b.content(); x != "" && y != "" {
 		return x != y
 	}
