@@ -70,8 +70,11 @@ func registryFlags() []cli.Flag {
 }
 
 // writeFlags are [registryFlags] for commands that only write beside an image: the policy is about images that are read.
-func writeFlags() []cli.Flag {
-	return slices.DeleteFunc(registryFlags(), func(f cli.Flag) bool {
+func writeFlags() []cli.Flag { return withoutPolicy(registryFlags()) }
+
+// withoutPolicy leaves out the flags about the policy, for commands that use no content of an image.
+func withoutPolicy(flags []cli.Flag) []cli.Flag {
+	return slices.DeleteFunc(flags, func(f cli.Flag) bool {
 		return slices.Contains([]string{"policy", "registries-d", "require-signed", "trusted-key"}, f.Names()[0])
 	})
 }

@@ -45,7 +45,7 @@ A registry that does not list its repositories is asked for those of the image s
 			&cli.BoolFlag{Name: "dry-run", Usage: "list the repositories with their sizes, and write no inventory",
 				EnvVars: env("dry-run")},
 			maxNestedPathsFlag(), inCategory(jobsFlag(), "work"),
-		}, answerFlags(), imageFlags()),
+		}, answerFlags(), withoutPolicy(imageFlags())),
 		Action: exactly(1, p.mirrorInventory),
 	}
 }

@@ -28,6 +28,7 @@ type signedWorld struct {
 	dir    string // of the runs, in it
 	source *testregistry.Registry
 	images []string // as the source names them
+	env    []string // beside that of every test
 }
 
 // States of the images of a world.
@@ -124,8 +125,15 @@ func (w *signedWorld) sign(state string, images ...string) {
 // run runs a command with an empty cache.
 func (w *signedWorld) run(line string, more ...string) result {
 	w.Helper()
-	return runProgram(w.T, w.dir, "bindery",
-		append(append(strings.Fields(line), more...), "--use-http", "--no-cache", "-q")...)
+	return w.finish(append(append(strings.Fields(line), more...), "--use-http", "--no-cache", "-q"))
+}
+
+// finish runs a command with the world's own environment.
+func (w *signedWorld) finish(args []string) result {
+	w.Helper()
+	cmd := command(w.dir, "bindery", args...)
+	cmd.Env = append(cmd.Env, w.env...)
+	return finish(w.T, cmd)
 }
 
 // done runs a command that must succeed.
@@ -195,6 +203,14 @@ func TestMirrorAsksThePolicyOnEveryWay(t *testing.T) {
 			w.done(toMedia)
 			w.done(fromMedia + target)
 		}, fromMedia, true},
+		"published out of an archive": {func(w *signedWorld, target string) {
+			w.done(toMedia)
+			w.done(fromMedia + target)
+		}, "mirror publish --from media -c ../set.yaml docker://", true},
+		"in an inventory": {func(w *signedWorld, target string) {
+			w.done(toRegistry + target)
+			w.done("mirror inventory --to inventory.json.gz docker://" + target)
+		}, toMedia + " --against inventory.json.gz", true},
 		"published": {func(w *signedWorld, target string) { w.done(toRegistry + target) }, toPublished, true},
 	} {
 		for _, state := range signedStates {

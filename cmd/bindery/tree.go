@@ -32,7 +32,7 @@ attachments say of themselves, and not verified.` +
 		Flags: flags([]cli.Flag{
 			&cli.StringSliceFlag{Name: "key", Category: "signatures",
 				Usage: "show what the public key in `FILE` (PEM) has signed; can be repeated"},
-		}, answerFlags(), imageFlags()),
+		}, answerFlags(), withoutPolicy(imageFlags())),
 		Action: exactly(1, p.tree),
 	}
 }

@@ -63,6 +63,11 @@ func (p *program) verifySignatures(c *cli.Context) error {
 		return err
 	}
 	defer at.Close()
+	if c.IsSet("trusted-key") || c.String("policy") != "" {
+		if err := client.CheckAccepted(ctx, name, at.Image.Top.Digest); err != nil {
+			return err
+		}
+	}
 	// The name of an image in a layout is not where it will be pulled from: the identity is reported only.
 	if ref, err := images.ParseSource(name); o.Identity == (signature.Identity{}) && err == nil &&
 		ref.DockerReference() != nil {

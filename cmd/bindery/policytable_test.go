@@ -1,0 +1,317 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/internal/testregistry"
+)
+
+// policyLines has a line for each command that has flags about the policy. IMAGE is an image of a catalog; other words
+// in capitals are files that [policyTable.line] writes. A command may have several ways to read an image.
+var policyLines = map[string][]string{
+	"build catalog": {"../cat -t x:v1 --output oci:out --server none --base IMAGE",
+		"../cat -t x:v1 --output oci:out --server none --previous IMAGE"},
+	"build bundle":            {"../bundle -t x:v1 --output oci:out --base IMAGE"},
+	"build compose":           {"COMPOSE -t x:v1 --output oci:out --server none"},
+	"build containerfile":     {"../cat -f CONTAINERFILE -t x:v1 --output oci:out"},
+	"migrate":                 {"IMAGE out", "--from-file MIGRATIONS --report-dir reports"},
+	"render":                  {"IMAGE"},
+	"list packages":           {"IMAGE"},
+	"list channels":           {"IMAGE"},
+	"list bundles":            {"IMAGE"},
+	"list images":             {"IMAGE"},
+	"graph":                   {"IMAGE"},
+	"diff":                    {"IMAGE ../cat", "../cat IMAGE"},
+	"check":                   {"IMAGE"},
+	"resolve":                 {"etcd IMAGE"},
+	"inspect":                 {"IMAGE"},
+	"verify":                  {"IMAGE", "IMAGE --signatures", "IMAGE --key ../KEY.pub"},
+	"copy":                    {"IMAGE oci:out:v1"},
+	"sbom":                    {"IMAGE"},
+	"serve":                   {"IMAGE --cache-dir cache --cache-only"},
+	"catalog add":             {"../cat IMAGE --dry-run", "IMAGE ../bundle -t x:v1 --output oci:out --server none"},
+	"catalog rm":              {"IMAGE etcd -t x:v1 --output oci:out --server none"},
+	"catalog prune":           {"IMAGE --keep etcd -t x:v1 --output oci:out --server none"},
+	"catalog prune-stranded":  {"IMAGE -t x:v1 --output oci:out --server none"},
+	"catalog promote":         {"IMAGE etcd.v1.0.0 --channel other -t x:v1 --output oci:out --server none"},
+	"catalog demote":          {"IMAGE etcd.v1.0.0 --channel stable -t x:v1 --output oci:out --server none"},
+	"catalog deprecate":       {"IMAGE etcd --message gone -t x:v1 --output oci:out --server none"},
+	"catalog merge":           {"../cat IMAGE --dry-run", "IMAGE ../cat -t x:v1 --output oci:out --server none"},
+	"catalog filter":          {"IMAGE -p etcd -t x:v1 --output oci:out --server none"},
+	"template render":         {"basic TEMPLATE"},
+	"bundle build":            {"../bundle -t x:v1 --output oci:out --base IMAGE"},
+	"bundle unpack":           {"IMAGE -o out"},
+	"bundle manifests":        {"IMAGE"},
+	"bundle validate":         {"IMAGE"},
+	"index add":               {"-b IMAGE -t x:v1 --output oci:out --server none", "-b ../bundle -f IMAGE -t x:v1 --output oci:out --server none"},
+	"index rm":                {"-f IMAGE -o etcd -t x:v1 --output oci:out --server none"},
+	"index prune":             {"-f IMAGE -p etcd -t x:v1 --output oci:out --server none"},
+	"index prune-stranded":    {"-f IMAGE -t x:v1 --output oci:out --server none"},
+	"index deprecatetruncate": {"-f IMAGE -b example.com/x:v1 -t x:v1 --output oci:out --server none --allow-package-removal"},
+	"index export":            {"-i IMAGE -p etcd"},
+	"registry add":            {"-d index.db -b IMAGE"},
+	"registry mirror":         {"IMAGE --to mirror.example.com"},
+	// They read catalogs; TestMirrorAsksThePolicyOnEveryWay has the images that these name.
+	"mirror plan":      {"-c SET"},
+	"mirror run":       {"-c SET file://media"},
+	"mirror publish":   {"-c SET --workspace ws docker://TARGET"},
+	"mirror verify":    {"--catalog IMAGE docker://SOURCE"},
+	"mirror delete":    {"-c DELETE --workspace ws --list list.yaml docker://SOURCE"},
+	"mirror resources": {"-c SET --workspace ws --to out docker://TARGET"},
+}
+
+// policyNames replaces opm's names by those of the table: both are one command.
+var policyNames = strings.NewReplacer("alpha bundle", "bundle", "alpha list", "list", "alpha render-graph", "graph",
+	"alpha render-template", "template render", "render-template", "template render")
+
+// policyTable is a world with a catalog image, and what the lines need.
+type policyTable struct {
+	*signedWorld
+	state  string
+	target string
+}
+
+func newPolicyTable(t *testing.T, state string) *policyTable {
+	t.Helper()
+	w := newSignedWorld(t, state)
+	if err := os.CopyFS(filepath.Join(w.top, "cat"), os.DirFS("testdata/cases/ok-base")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(filepath.Join(w.top, "bundle"), os.DirFS("../../testdata/bundles/etcd/0.9.4")); err != nil {
+		t.Fatal(err)
+	}
+	return &policyTable{w, state, testregistry.New(t).Host()}
+}
+
+// line writes the files of a line that names an image, and returns the line.
+func (p *policyTable) line(text, image string) string {
+	p.Helper()
+	set := readFile(p.T, filepath.Join(p.top, "set.yaml"))
+	catalog := image
+	if rest, ok := strings.CutPrefix(image, "oci:"); ok { // as image sets name layouts
+		path, _, _ := strings.Cut(rest, ":")
+		abs, err := filepath.Abs(filepath.Join(p.dir, path))
+		if err != nil {
+			p.Fatal(err)
+		}
+		catalog = "oci://" + abs
+	}
+	for word, content := range map[string]string{
+		"COMPOSE":       fmt.Sprintf("name: all\nrepo: example.com/all\ntag: v1\nreferences:\n- {name: a, image: %q}\n", image),
+		"CONTAINERFILE": "FROM " + image + "\nLABEL a=b\n",
+		"MIGRATIONS":    image + " out\n",
+		"TEMPLATE":      fmt.Sprintf("schema: olm.template.basic\nentries:\n- {schema: olm.bundle, image: %q}\n", image),
+		"SET":           strings.Replace(set, p.images[0], catalog, 1),
+		"DELETE": "apiVersion: mirror.openshift.io/v2alpha1\nkind: DeleteImageSetConfiguration\ndelete:\n  operators:\n" +
+			"  - catalog: " + catalog + "\n    packages:\n    - name: etcd\n",
+	} {
+		if strings.Contains(text, word) {
+			writeFile(p.T, filepath.Join(p.dir, strings.ToLower(word)), content)
+			text = strings.ReplaceAll(text, word, strings.ToLower(word))
+		}
+	}
+	key := "a"
+	if p.state == signedByOther {
+		key = "b"
+	}
+	return strings.NewReplacer("IMAGE", image, "TARGET", p.target, "SOURCE", p.source.Host(), "KEY", key).Replace(text)
+}
+
+// refused tells whether a result is the refusal of a policy.
+func refused(r result) bool {
+	return r.status != 0 && strings.Contains(r.stdout+r.stderr, "signature policy: ")
+}
+
+// Every command that has the flags about the policy asks it about the image that it reads.
+func TestEveryCommandAsksThePolicy(t *testing.T) {
+	have := map[string]bool{}
+	var walk func(path string, all []*cli.Command)
+	walk = func(path string, all []*cli.Command) {
+		for _, c := range all {
+			name := strings.TrimSpace(path + " " + c.Name)
+			walk(name, c.Subcommands)
+			if slices.ContainsFunc(c.Flags, func(f cli.Flag) bool { return f.Names()[0] == "trusted-key" }) {
+				have[name] = true
+			}
+		}
+	}
+	p := &program{stdin: strings.NewReader(""), stdout: &cmdline.Pipe{W: io.Discard}, stderr: io.Discard}
+	walk("", newApp(p).Commands)
+	for _, name := range slices.Sorted(maps.Keys(have)) {
+		if len(policyLines[policyNames.Replace(name)]) == 0 {
+			t.Errorf("%q has flags about the policy, and no line in the table", name)
+		}
+	}
+	for name, lines := range policyLines {
+		if !have[name] {
+			t.Errorf("%q is in the table, and has no flags about the policy", name)
+		}
+		for _, state := range signedStates {
+			t.Run(name+", "+state, func(t *testing.T) {
+				t.Parallel()
+				w := newPolicyTable(t, state)
+				for _, line := range lines {
+					for how, demand := range demanded {
+						w.fresh()
+						got := w.run(name+" "+w.line(line, w.images[0]), demand...)
+						if refused(got) != (state != signed) {
+							t.Errorf("%s, %s: %+v", line, how, got)
+						}
+						if _, err := os.Lstat(filepath.Join(w.dir, "out")); err == nil && state != signed &&
+							!strings.HasPrefix(line, "--from-file") {
+							t.Errorf("%s, %s: there is an output", line, how)
+						}
+					}
+				}
+			})
+		}
+	}
+}
+
+// Whatever an image is read from, its signature is looked for there, and what has none there is refused.
+func TestPolicyOnEveryWayIn(t *testing.T) {
+	lines := map[string]string{"inspect": "IMAGE", "copy": "IMAGE oci:out:v1", "render": "IMAGE",
+		"build catalog":       "../cat -t x:v1 --output oci:out --server none --base IMAGE",
+		"build containerfile": "../cat -f CONTAINERFILE -t x:v1 --output oci:out", "sbom": "IMAGE",
+		"index add": "-b IMAGE -t x:v1 --output oci:out --server none", "mirror run": "-c SET file://media"}
+	all := []string{"trusted key", "policy of registries", "exact policy"}
+	registry := map[string]bool{"trusted key": true, "policy of registries": true, "exact policy": true}
+	// Images in layouts have no name that the key could have signed; what is in podman's store has a name, and no signature.
+	layout := map[string]bool{"trusted key": true, "exact policy": true}
+	for name, way := range map[string]struct {
+		image  string
+		before string          // the line that makes it, of IMAGE
+		more   string          // flags of each command
+		signed map[string]bool // by which demands a signed image is accepted
+		free   bool            // the policy of registries is about others
+	}{
+		"a registry":          {"", "", "", registry, false},
+		"a registry, by name": {"docker://IMAGE", "", "", registry, false},
+		"a layout":            {"oci:../lay:v1", "copy IMAGE oci:../lay:v1", "", layout, true},
+		"an archive":          {"oci-archive:../lay.tar:v1", "copy IMAGE oci-archive:../lay.tar:v1", "", layout, true},
+		"a docker archive": {"docker-archive:../d.tar", "copy IMAGE docker-archive:../d.tar:x:v1 --with none", "",
+			nil, true},
+		"a directory":     {"dir:../dir", "copy IMAGE dir:../dir --with none", "", nil, true},
+		"podman's store":  {"containers-storage:localhost/x:v1", "copy IMAGE containers-storage:localhost/x:v1 --with none", "", nil, true},
+		"a cache":         {"", "inspect IMAGE --cache-size 1GiB", "--cache", registry, false},
+		"a lock":          {"", "inspect IMAGE --lock ../lock.json", "--lock ../lock.json", registry, false},
+		"it is there":     {"", "copy IMAGE oci:out:v1 --with none", "", registry, false},
+		"it is there too": {"", "copy IMAGE oci:media:v1", "", registry, false},
+	} {
+		for _, state := range signedStates {
+			t.Run(name+", "+state, func(t *testing.T) {
+				t.Parallel()
+				w := newPolicyTable(t, state)
+				w.store()
+				exact := fmt.Sprintf(`{"default":[{"type":"sigstoreSigned","keyPath":%q,"signedIdentity":{"type":`+
+					`"exactRepository","dockerRepository":"%s/acme/catalog"}}]}`, filepath.Join(w.top, "a.pub"), w.source.Host())
+				writeFile(t, filepath.Join(w.top, "exact.json"), exact)
+				image := strings.Replace(way.image, "IMAGE", w.images[0], 1)
+				if image == "" {
+					image = w.images[0]
+				}
+				kept := strings.HasPrefix(name, "it is there") // in the directory of the runs
+				if way.before != "" && !kept {
+					w.cached(strings.Replace(way.before, "IMAGE", w.images[0], 1))
+				}
+				for command, line := range lines {
+					switch {
+					case command == "mirror run" && !slices.Contains([]string{"", "docker://IMAGE", "oci:../lay:v1"}, way.image):
+						continue // image sets name no others
+					case command == "build catalog" && strings.HasPrefix(way.more, "--lock"):
+						continue // it has no lock
+					case strings.HasPrefix(way.image, "docker-archive") && command != "inspect" && command != "render":
+						continue // of docker's format, which layouts do not take
+					}
+					for _, how := range all {
+						demand := demanded[how]
+						if demand == nil {
+							demand = []string{"--policy", "../exact.json", "--registries-d", "../d"}
+						}
+						w.fresh()
+						if kept {
+							w.cached(strings.Replace(way.before, "IMAGE", w.images[0], 1))
+						}
+						more := strings.Fields(way.more)
+						run := w.run
+						if way.more == "--cache" {
+							more, run = nil, w.cachedRun
+						}
+						accepted := state == signed && way.signed[how] || way.free && how == "policy of registries"
+						if command == "mirror run" { // the set has images of other repositories, in the registry
+							if how == "exact policy" {
+								continue
+							}
+							accepted = state == signed
+						}
+						got := run(command+" "+w.line(line, image), append(more, demand...)...)
+						if refused(got) == accepted || accepted && got.status != 0 && command != "index add" { // it is no bundle
+							t.Errorf("%s, %s: %+v", command, how, got)
+						}
+					}
+				}
+			})
+		}
+	}
+}
+
+// cachedRun is run with the cache.
+func (w *signedWorld) cachedRun(line string, more ...string) result {
+	w.Helper()
+	return w.finish(append(append(strings.Fields(line), more...), "--use-http", "-q"))
+}
+
+// cached runs a command with the cache, which must succeed.
+func (w *signedWorld) cached(line string) {
+	w.Helper()
+	if got := w.cachedRun(line); got.status != 0 {
+		w.Fatalf("%s: %+v", line, got)
+	}
+}
+
+// store makes an empty store of podman, and a cache.
+func (w *signedWorld) store() {
+	w.Helper()
+	conf := filepath.Join(w.top, "storage.conf")
+	writeFile(w.T, conf, fmt.Sprintf("[storage]\ndriver = \"vfs\"\ngraphroot = %q\nrunroot = %q\n",
+		filepath.Join(w.top, "graph"), filepath.Join(w.top, "runroot")))
+	w.env = []string{"CONTAINERS_STORAGE_CONF=" + conf, "XDG_CACHE_HOME=" + filepath.Join(w.top, "cache")}
+	w.Cleanup(func() { // directories of images may be read-only
+		_ = filepath.WalkDir(w.top, func(name string, d fs.DirEntry, err error) error {
+			if err == nil && d.IsDir() {
+				err = os.Chmod(name, 0o700)
+			}
+			return err
+		})
+	})
+}
+
+// What an earlier run has done does not stand for what the policy says now.
+func TestWorkThatIsDoneIsJudgedAgain(t *testing.T) {
+	for _, state := range signedStates {
+		w := newPolicyTable(t, state)
+		for _, line := range []string{"migrate --from-file MIGRATIONS --report-dir reports",
+			"build compose COMPOSE -t x:v1 --output oci:out --server none --any-packages",
+			"copy IMAGE oci:out:v1"} {
+			for how, demand := range demanded {
+				w.fresh()
+				text := w.line(line, w.images[0])
+				w.done(text)
+				if got := w.run(text, demand...); refused(got) != (state != signed) || state == signed && got.status != 0 {
+					t.Errorf("%s, %s, %s: %+v", state, line, how, got)
+				}
+			}
+		}
+	}
+}
