@@ -91,7 +91,7 @@ func (p *program) verifyMirror(c *cli.Context) (_ *mirror.Verification, err erro
 		o.Catalogs = append(o.Catalogs, ref)
 	}
 	if dir := c.String("workspace"); dir != "" {
-		if o.Workspace, err = mirror.OpenWorkspace(strings.TrimPrefix(dir, fileScheme)); err != nil {
+		if o.Workspace, err = mirror.ReadWorkspace(strings.TrimPrefix(dir, fileScheme)); err != nil {
 			return nil, err
 		}
 		defer func() { err = errors.Join(err, o.Workspace.Close()) }()

@@ -3,11 +3,13 @@ package medium
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"slices"
 
 	"github.com/operator-bindery/bindery/internal/atomicfs"
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 // commit gives the segments their names. The list of them, which is written first, tells readers and the next run that
@@ -16,6 +18,10 @@ func commit(root *os.Root, dir string, segments []Segment) (removed []string, er
 	text, err := json.Marshal(segments)
 	if err != nil {
 		return nil, err
+	}
+	if len(text) > maxJournal {
+		return nil, fmt.Errorf("%w: the list of %d segments has %d bytes (limit %d): make them larger", fault.ErrLimit,
+			len(segments), len(text), maxJournal)
 	}
 	if err := writeSync(root, commitFile, text); err != nil {
 		return nil, err
@@ -58,7 +64,10 @@ func rollForward(root *os.Root, dir string, segments []Segment) (removed []strin
 
 // writeSync writes a file under a temporary name and renames it.
 func writeSync(root *os.Root, name string, text []byte) error {
-	f, err := root.OpenFile(name+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	if err := root.Remove(name + ".new"); err != nil && !errors.Is(err, fs.ErrNotExist) { // of a run that was killed
+		return err
+	}
+	f, err := root.OpenFile(name+".new", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return err
 	}
