@@ -30,6 +30,9 @@ type catalog struct {
 	digest digest.Digest
 	// source is how messages name it.
 	source string
+	// onMedium is PATH:TAG on the medium that the catalog is read from, and failed why it cannot be read.
+	onMedium string
+	failed   error
 	// index is the catalog, filtered. It is open until the catalog is published.
 	index  *indeximage.Index
 	result *filter.Result
@@ -154,7 +157,7 @@ func (r *run) collect(ctx context.Context) error {
 	bad := map[int]bool{}
 	wrong := func(n int, err error) {
 		bad[n] = true
-		r.catalogs[n].account.Error = err.Error()
+		r.catalogs[n].account.Error, r.catalogs[n].failed = err.Error(), err
 		errs = append(errs, fmt.Errorf("catalog %s: %w", r.catalogs[n].op.Catalog.Name(), err))
 	}
 	var results []*filter.Result

@@ -152,7 +152,8 @@ func (r *run) contents() (*medium.Contents, error) {
 			continue // a part has it
 		}
 		about.Images = append(about.Images, medium.Image{Source: i.source.String(), Path: i.destination.Path,
-			Tag: i.destination.Tag, Digest: i.account.Digest, Bytes: i.account.Bytes, Category: string(i.kind)})
+			Tag: i.destination.Tag, Digest: i.account.Digest, Bytes: i.account.Bytes, Category: string(i.kind),
+			Attached: i.state.attached, AtTarget: r.known(i)})
 	}
 	for _, c := range r.catalogs {
 		if r.o.Shard.Count > 0 {

@@ -59,8 +59,8 @@ func newMediumWorld(t *testing.T) *mediumWorld {
 	t.Helper()
 	w := &mediumWorld{mirrorWorld: newMirrorWorld(t)}
 	w.workspace, w.kept = filepath.Join(w.dir, "media", "working-dir"), filepath.Join(w.dir, "kept")
-	for _, line := range []string{"mirror run -c imageset.yaml file://media", "mirror run -c imageset.yaml --from media TARGET",
-		"mirror run -c imageset.yaml --from media TARGET --dry-run"} {
+	for _, line := range []string{"mirror run -c imageset.yaml file://media",
+		"mirror run -c imageset.yaml --from media TARGET", "mirror run -c imageset.yaml --from media TARGET --dry-run"} {
 		if got := w.run(line); got.status != 0 {
 			t.Fatalf("%s: %+v", line, got)
 		}
@@ -360,7 +360,9 @@ func TestUploadsOfOtherRegistries(t *testing.T) {
 	if got := w.run("mirror run -c imageset.yaml --workspace ws file://media"); got.status != 0 {
 		t.Fatalf("%+v", got)
 	}
-	var m struct{ Layers []struct{ Digest digest.Digest } }
+	var m struct {
+		Layers []struct{ Digest digest.Digest }
+	}
 	if err := json.Unmarshal(source.Manifest("big/image", "v1"), &m); err != nil {
 		t.Fatal(err)
 	}
@@ -375,7 +377,7 @@ func TestUploadsOfOtherRegistries(t *testing.T) {
 			t.Fatal(err)
 		}
 		ws := fmt.Sprintf("ws%d", n)
-		name := digest.FromString(repository + "@" + m.Layers[0].Digest.String()).Encoded() + ".json"
+		name := digest.FromString(repository+"@"+m.Layers[0].Digest.String()).Encoded() + ".json"
 		dir := filepath.Join(w.dir, ws, "working-dir", ".uploads")
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			t.Fatal(err)
