@@ -63,7 +63,7 @@ func NewUploadStore(dir string) (*UploadStore, error) {
 		if err != nil {
 			return nil, err
 		}
-		if filepath.Ext(e.Name()) == ".json" && time.Since(info.ModTime()) > uploadLife {
+		if filepath.Ext(e.Name()) == ".json" && e.Type().IsRegular() && time.Since(info.ModTime()) > uploadLife {
 			_ = os.Remove(filepath.Join(dir, e.Name()))
 			continue
 		}

@@ -1,7 +1,6 @@
 package mirror
 
 import (
-	"bufio"
 	"bytes"
 	"maps"
 	"slices"
@@ -36,8 +35,9 @@ func readCarried(w *Workspace) (*carried, error) {
 	if err != nil {
 		return nil, err
 	}
-	for s := bufio.NewScanner(bytes.NewReader(text)); s.Scan(); {
-		c.lines[s.Text()], c.places[placeOf(s.Text())] = true, true
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSuffix(line, "\n")
+		c.lines[line], c.places[placeOf(line)] = true, true
 	}
 	return c, nil
 }

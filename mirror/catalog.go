@@ -26,8 +26,8 @@ type catalog struct {
 	selects imageset.Operator
 	// ready, unless nil, is the finished catalog on a medium.
 	ready *onMediumCatalog
-	// onMedium, unless nil, is where the catalog is on a medium, with what is attached to it.
-	onMedium referrers.Reader
+	// carrier, unless nil, is the repository on a medium that the catalog is in, with what is attached to it.
+	carrier referrers.Reader
 	// name is what the catalog is read from: with the digest if it is in a registry. digest is that of its image.
 	name   string
 	digest digest.Digest
@@ -35,6 +35,9 @@ type catalog struct {
 	readFrom imageset.Ref
 	// source is how messages name it.
 	source string
+	// onMedium is PATH:TAG on the medium that the catalog is read from, and failed why it cannot be read.
+	onMedium string
+	failed   error
 	// index is the catalog, filtered. It is open until the catalog is published.
 	index  *indeximage.Index
 	result *filter.Result
@@ -166,7 +169,7 @@ func (r *run) collect(ctx context.Context) error {
 	bad := map[int]bool{}
 	wrong := func(n int, err error) {
 		bad[n] = true
-		r.catalogs[n].account.Error = err.Error()
+		r.catalogs[n].account.Error, r.catalogs[n].failed = err.Error(), err
 		errs = append(errs, fmt.Errorf("catalog %s: %w", r.catalogs[n].op.Catalog.Name(), err))
 	}
 	var results []*filter.Result

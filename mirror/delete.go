@@ -149,6 +149,11 @@ func Delete(ctx context.Context, list *DeleteList, target imageset.Target, o Del
 			outside = append(outside, fmt.Errorf("%s is not below %s", fault.Quote(i.Reference), target))
 		}
 	}
+	for _, k := range list.Kept { // they are asked for
+		if ref, err := imageset.ParseRef(k.Reference); err != nil || !isAt(ref, target) {
+			outside = append(outside, fmt.Errorf("%s is not at %s", fault.Quote(k.Reference), target.Host))
+		}
+	}
 	if len(outside) > 0 {
 		return nil, errOutside{errors.Join(outside...)}
 	}

@@ -72,9 +72,12 @@ func (r *run) forecast(ctx context.Context, list []*item) error {
 		c.describe()
 	}
 	if r.o.Mode != ToDisk {
-		dir := r.o.Workspace.path("dry-run", "cluster-resources")
+		dir, err := r.o.Workspace.path("dry-run", "cluster-resources")
 		if r.o.Compat {
-			dir = r.o.Workspace.Resources()
+			dir, err = r.o.Workspace.Resources()
+		}
+		if err != nil {
+			return err
 		}
 		if err := r.writeResources(ctx, dir); err != nil {
 			return err

@@ -8,12 +8,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/layouts"
 	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/mirror/imageset"
@@ -22,11 +24,11 @@ import (
 
 // openReader opens the medium.
 func (r *run) openReader(ctx context.Context) (err error) {
-	if r.reader, err = medium.Open(ctx, r.o.Archive, medium.ReadOptions{}); err != nil {
+	reader, err := medium.Open(ctx, r.o.Archive, medium.ReadOptions{})
+	if err != nil {
 		return err
 	}
-	r.contained = r.reader.Contents()
-	r.from = mediumOrigin{r}
+	r.readFrom(reader)
 	r.elsewhere = map[digest.Digest][]string{}
 	if r.contained != nil {
 		for _, l := range r.contained.LeftOut {
@@ -37,6 +39,35 @@ func (r *run) openReader(ctx context.Context) (err error) {
 		}
 	}
 	return r.checkCountedOn(ctx)
+}
+
+// readFrom makes a medium the source.
+func (r *run) readFrom(reader *medium.Reader) {
+	r.reader, r.contained, r.from = reader, reader.Contents(), mediumOrigin{r}
+	r.described = map[string][]digest.Digest{}
+	if r.contained == nil {
+		return
+	}
+	add := func(path, tag string, d digest.Digest) {
+		if name := path + ":" + tag; d != "" {
+			r.described[name] = append(r.described[name], d)
+		}
+	}
+	for _, i := range r.contained.Images {
+		add(i.Path, i.Tag, i.Digest)
+	}
+	for _, c := range r.contained.Catalogs {
+		add(c.Path, c.Tag, c.Digest)
+	}
+}
+
+// checkName returns an error if a name stands for another image than the description of the medium says.
+func (r *run) checkName(path, tag string, d digest.Digest) error {
+	if known := r.described[path+":"+tag]; len(known) > 0 && !slices.Contains(known, d) {
+		return fmt.Errorf("%w: the archive has %s as %s:%s, and its description says %s: it was changed after it was "+
+			"written", fault.ErrIntegrity, d, path, tag, known[0])
+	}
+	return nil
 }
 
 // otherPlaces are the repositories of the target from which a blob that the medium leaves out can be mounted.
@@ -55,6 +86,9 @@ func (o mediumOrigin) open(ctx context.Context, i *item) (*opened, error) {
 	}
 	from := &deltaReader{run: o.run, medium: o.run.reader.Repository(at.Path), target: to}
 	top, err := o.head(ctx, i)
+	if err == nil {
+		err = o.run.checkName(at.Path, at.Tag, top.Digest)
+	}
 	if i.source.Digest != "" && (errors.Is(err, fs.ErrNotExist) || err == nil && top.Digest != i.source.Digest) {
 		// The tag may be that of another image of the archive.
 		top, err = from.medium.Head(ctx, i.source.Digest.String())
@@ -110,7 +144,11 @@ func (d *deltaReader) Manifest(ctx context.Context, name string) ([]byte, string
 		}
 		name = of.Digest.String()
 	}
-	return d.target.Manifest(ctx, name)
+	there, thereKind, failed := d.target.Manifest(ctx, name)
+	if errors.Is(failed, fs.ErrNotExist) {
+		return nil, "", err // it may say that the registry was to have it
+	}
+	return there, thereKind, failed
 }
 
 // Name returns the path of the repository. It implements [referrers.Named].
@@ -247,8 +285,12 @@ func (r *run) catalogOnMedium(ctx context.Context, c *catalog) error {
 	if err != nil {
 		return err
 	}
+	c.onMedium = found.path + ":" + found.tag
 	repo := r.reader.Repository(found.path)
 	top, err := repo.Head(ctx, found.tag)
+	if err == nil {
+		err = r.checkName(found.path, found.tag, top.Digest)
+	}
 	if err != nil {
 		return err
 	}
@@ -257,7 +299,7 @@ func (r *run) catalogOnMedium(ctx context.Context, c *catalog) error {
 		return err
 	}
 	found.top, found.reader = top, &deltaReader{r, repo, dest}
-	c.onMedium = found.reader
+	c.carrier = found.reader
 	if demanded {
 		judged, err := r.o.Images.Carried(ctx, pullName(c.op.Catalog), found.reader, top)
 		if err == nil {
@@ -280,6 +322,9 @@ func (r *run) catalogOnMedium(ctx context.Context, c *catalog) error {
 	}
 	// It was judged under its own name, and this copy is the run's own.
 	for _, client := range []*images.Client{r.o.Render.Images, r.o.Spec.Images} {
+		if client == nil {
+			continue
+		}
 		if err := client.Accept(c.name, top.Digest); err != nil {
 			return err
 		}

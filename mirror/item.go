@@ -46,6 +46,8 @@ type itemState struct {
 	digest digest.Digest
 	top    v1.Descriptor
 	kept   []v1.Descriptor // the images of an index that are copied
+	// attached is what was copied with it: tags, and digests of what has none.
+	attached []string
 }
 
 func (i *item) byDigest() bool { return i.source.Digest != "" }

@@ -86,8 +86,8 @@ func (r *run) put(ctx context.Context, c *catalog, from referrers.Reader, top v1
 			if image.Name = dest.Name(); r.writer != nil {
 				image.Name = "" // signatures for policies need the name that it gets at a registry
 			}
-			if c.onMedium != nil { // it may have been signed when the medium was written
-				if _, err := r.attach(ctx, c.onMedium, to, image); err != nil {
+			if c.carrier != nil { // it may have been signed when the medium was written
+				if _, err := r.attach(ctx, c.carrier, to, image); err != nil {
 					return err
 				}
 			}

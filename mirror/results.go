@@ -4,13 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/opencontainers/go-digest"
 
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/regularfile"
 	"github.com/operator-bindery/bindery/mirror/imageset"
 	"github.com/operator-bindery/bindery/mirror/resources"
 )
@@ -22,7 +23,11 @@ func (r *run) writeResults(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	if r.o.Mode != ToDisk && r.o.Shard.Count == 0 {
-		if err := r.writeResources(ctx, r.o.Workspace.Resources()); err != nil {
+		dir, err := r.o.Workspace.Resources()
+		if err != nil {
+			return err
+		}
+		if err := r.writeResources(ctx, dir); err != nil {
 			return err
 		}
 		if err := r.writeRecord(); err != nil {
@@ -79,7 +84,7 @@ func (r *run) writeResources(ctx context.Context, dir string) error {
 			return err
 		}
 		for _, name := range stale {
-			text, err := os.ReadFile(filepath.Join(dir, name))
+			text, err := regularfile.Read(filepath.Join(dir, name), resources.MaxFile)
 			if err != nil {
 				return err
 			}
@@ -179,11 +184,38 @@ func readRecord(w *Workspace, t imageset.Target) (*record, error) {
 	if err != nil || text == nil {
 		return out, err
 	}
+	name := filepath.Join(w.dir, recordName(t))
 	if err := json.Unmarshal(text, out); err != nil || out.Version != recordVersion {
-		return nil, fmt.Errorf("%s: not a record of this program's version: %v; remove it to go on without it",
-			w.path(recordName(t)), err)
+		return nil, fmt.Errorf("%s: not a record of this program's version: %v; remove it to go on without it", name,
+			err)
+	}
+	if err := out.check(t); err != nil {
+		return nil, fmt.Errorf("%s: %w; remove it to go on without it", name, err)
 	}
 	return out, nil
+}
+
+// check returns an error for a record of another registry than the target's. A workspace may come from elsewhere, and no
+// host is asked because it names it.
+func (rec *record) check(t imageset.Target) error {
+	var all []string
+	for _, c := range rec.Catalogs {
+		all = append(all, c.Destination)
+	}
+	for _, i := range rec.Images {
+		all = append(all, i.Destination)
+	}
+	for _, at := range all {
+		if ref, err := imageset.ParseRef(at); err != nil || !isAt(ref, t) {
+			return fmt.Errorf("%w: it names %s, which is not at %s", fault.ErrInvalid, fault.Quote(at), t.Host)
+		}
+	}
+	return nil
+}
+
+// isAt tells whether an image is at the registry of a target.
+func isAt(ref imageset.Ref, t imageset.Target) bool {
+	return ref.Transport == imageset.Docker && ref.Host == t.Host
 }
 
 func (rec *record) write(w *Workspace, t imageset.Target) error {
@@ -224,6 +256,3 @@ func (r *run) writeRecord() error {
 	slices.SortFunc(rec.Images, func(a, b recordImage) int { return strings.Compare(a.Destination, b.Destination) })
 	return rec.write(r.o.Workspace, r.o.Target)
 }
-
-// removeAll empties a directory of the workspace.
-func (w *Workspace) removeAll(parts ...string) error { return os.RemoveAll(w.path(parts...)) }

@@ -26,6 +26,8 @@ type run struct {
 	to        target
 	reader    *medium.Reader   // FromDisk
 	contained *medium.Contents // of the reader; nil for archives of oc-mirror
+	// described are the digests of the images on the medium by PATH:TAG, as its description has them.
+	described map[string][]digest.Digest
 	// elsewhere are repositories of the target with what the medium leaves out.
 	elsewhere map[digest.Digest][]string
 	writer    *medium.Writer // ToDisk

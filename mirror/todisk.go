@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path"
 	"slices"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"github.com/opencontainers/go-digest"
 
 	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/internal/regularfile"
 	"github.com/operator-bindery/bindery/internal/version"
 	"github.com/operator-bindery/bindery/mirror/imageset"
 	"github.com/operator-bindery/bindery/mirror/medium"
@@ -72,7 +72,7 @@ func (r *run) setHave(o *medium.Options) error {
 	case r.o.All, r.divided():
 		return nil
 	}
-	h, err := medium.ReadHistory(os.DirFS(r.o.Workspace.Dir()), r.o.Since)
+	h, err := medium.ReadHistory(regularfile.FS(r.o.Workspace.Dir()), r.o.Since)
 	if err != nil || h.Time.IsZero() {
 		return err
 	}
@@ -168,7 +168,8 @@ func (r *run) contents() (*medium.Contents, error) {
 			continue // a part has it
 		}
 		about.Images = append(about.Images, medium.Image{Source: i.source.String(), Path: i.destination.Path,
-			Tag: i.destination.Tag, Digest: i.account.Digest, Bytes: i.account.Bytes, Category: string(i.kind)})
+			Tag: i.destination.Tag, Digest: i.account.Digest, Bytes: i.account.Bytes, Category: string(i.kind),
+			Attached: i.state.attached, AtTarget: r.known(i)})
 	}
 	for _, c := range r.catalogs {
 		if r.o.Shard.Count > 0 {

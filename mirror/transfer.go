@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -177,6 +178,7 @@ func (r *run) copyItem(ctx context.Context, i *item) (err error) {
 	}
 	for _, a := range attached.Copied {
 		i.account.Signatures = append(i.account.Signatures, a.Digest)
+		i.state.attached = append(i.state.attached, cmp.Or(a.Tag, a.Digest.String()))
 	}
 	lost := attached.Problems
 	for _, u := range attached.Unread {

@@ -3,54 +3,44 @@ package mirror
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/mirror/imageset"
 	"github.com/operator-bindery/bindery/mirror/medium"
 	"github.com/operator-bindery/bindery/mirror/stock"
+	"github.com/operator-bindery/bindery/render"
 )
 
-// VerifyMedium looks whether an archive is whole: every image with every blob, each with its digest. It reads all of
-// it.
+// VerifyMedium looks whether an archive is whole. It reads all of it: every blob and manifest has its digest; every
+// image has what it refers to; every name stands for what the description of the archive says; and what a run of the
+// image set in the archive would copy from it is there, which is what its catalogs name. What the archive says that
+// the other side has may be missing.
+//
+// The policy, if there is one, is asked about each image under the name of its source.
 func VerifyMedium(ctx context.Context, dir string, o VerifyOptions) (_ *Verification, err error) {
-	v := &Verification{Catalogs: []VerifiedCatalog{}, Faults: []ImageFault{}, DryRun: o.DryRun}
 	reader, err := medium.Open(ctx, dir, medium.ReadOptions{})
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, reader.Close()) }()
-	leftOut := map[digest.Digest]bool{}
-	list, err := reader.LeftOut(ctx)
-	if err != nil {
+	m := &mediumCheck{reader: reader, leftOut: map[digest.Digest]bool{}, broken: map[digest.Digest]error{},
+		platforms: map[string][]v1.Platform{}, faults: map[string]*ImageFault{}, progress: progress{events: o.Events},
+		out: &Verification{Catalogs: []VerifiedCatalog{}, Faults: []ImageFault{}, DryRun: o.DryRun}}
+	if err := m.listLeftOut(ctx); err != nil {
 		return nil, err
 	}
-	for _, l := range list {
-		leftOut[l.Digest] = true
-	}
-	v.LeftOut = len(leftOut)
-	if about := reader.Contents(); about != nil {
-		for _, c := range about.Catalogs {
-			bundles := map[string]bool{}
-			for name, channels := range c.Packages {
-				for _, channel := range channels {
-					for _, bundle := range channel {
-						bundles[name+"/"+bundle] = true
-					}
-				}
-			}
-			v.Catalogs = append(v.Catalogs, VerifiedCatalog{Name: c.Path + ":" + c.Tag, Digest: c.Digest,
-				Packages: len(c.Packages), Bundles: len(bundles)})
-		}
-	}
-	read := &readBlobs{good: map[digest.Digest]bool{}, progress: progress{events: o.Events}}
-	read.progress.add(func(e *Event) {
+	m.listCatalogs()
+	m.progress.add(func(e *Event) {
 		for _, path := range reader.Repositories() {
 			e.AllImages += len(reader.Tags(path))
 		}
@@ -58,87 +48,429 @@ func VerifyMedium(ctx context.Context, dir string, o VerifyOptions) (_ *Verifica
 			e.AllBytes += s.Bytes
 		}
 	})
-	check := func(name string) (stock.Repository, error) {
-		return &storedRepository{reader.Repository(name), reader, leftOut, read}, nil
+	if !o.DryRun {
+		if m.broken, err = reader.Check(ctx, 2, m); err != nil {
+			return nil, err
+		}
+		m.checkDescription()
+		if err := m.checkRun(ctx, o); err != nil {
+			return nil, err
+		}
 	}
-	images := func(yield func(stock.Wanted) bool) {
-		for _, path := range reader.Repositories() {
-			tags := reader.Tags(path)
+	if err := m.checkStock(ctx, o.DryRun); err != nil {
+		return nil, err
+	}
+	return m.result(), nil
+}
+
+// mediumCheck is one run of [VerifyMedium].
+type mediumCheck struct {
+	reader *medium.Reader
+	// leftOut is what the other side is to have, and broken what is not what its digest says.
+	leftOut map[digest.Digest]bool
+	broken  map[digest.Digest]error
+	// blamed are the broken ones that are noted with an image.
+	blamed map[digest.Digest]bool
+	// byDigest are images that are found by their digests only, and platforms those of images, by PATH:TAG, that are
+	// wanted.
+	byDigest  []stock.Wanted
+	platforms map[string][]v1.Platform
+	faults    map[string]*ImageFault
+	progress  progress
+	out       *Verification
+}
+
+// fault notes what is wrong with an image.
+func (m *mediumCheck) fault(image, problem string, neededBy ...string) {
+	f := m.faults[image]
+	if f == nil {
+		f = &ImageFault{Image: image}
+		m.faults[image] = f
+	}
+	if !slices.Contains(f.Problems, problem) {
+		f.Problems = append(f.Problems, problem)
+	}
+	for _, by := range neededBy {
+		if len(f.NeededBy) < 5 && !slices.Contains(f.NeededBy, by) {
+			f.NeededBy = append(f.NeededBy, by)
+		}
+	}
+}
+
+// listLeftOut finds out what the other side is to have. In an archive of oc-mirror, which does not say so, that is what
+// an earlier archive had by the history in this one; all else that is not there is missing.
+func (m *mediumCheck) listLeftOut(ctx context.Context) error {
+	list, err := m.reader.LeftOut(ctx)
+	if err != nil {
+		return err
+	}
+	for _, l := range list {
+		if m.reader.Contents() != nil || l.Since != nil {
+			m.leftOut[l.Digest] = true
+		}
+	}
+	m.out.LeftOut = len(m.leftOut)
+	return nil
+}
+
+// listCatalogs lists the catalogs that the description names.
+func (m *mediumCheck) listCatalogs() {
+	about := m.reader.Contents()
+	if about == nil {
+		return
+	}
+	for _, c := range about.Catalogs {
+		bundles := map[string]bool{}
+		for name, channels := range c.Packages {
+			for _, channel := range channels {
+				for _, bundle := range channel {
+					bundles[name+"/"+bundle] = true
+				}
+			}
+		}
+		m.out.Catalogs = append(m.out.Catalogs, VerifiedCatalog{Name: c.Path + ":" + c.Tag, Digest: c.Digest,
+			Packages: len(c.Packages), Bundles: len(bundles)})
+	}
+}
+
+// checkDescription compares the names of the archive with its description.
+func (m *mediumCheck) checkDescription() {
+	about := m.reader.Contents()
+	if about == nil {
+		if m.reader.Form() == medium.OCI {
+			m.fault("bindery-mirror.json", "the archive has no description")
+		}
+		return
+	}
+	names := map[string][]digest.Digest{}
+	path, untagged := "", []digest.Digest(nil)
+	for _, i := range about.Images {
+		if i.AtTarget {
+			continue
+		}
+		names[i.Path+":"+i.Tag] = append(names[i.Path+":"+i.Tag], i.Digest)
+		if len(i.Attached) == 0 {
+			continue
+		}
+		if i.Path != path {
+			path, untagged = i.Path, m.reader.Attached(i.Path)
+		}
+		for _, name := range i.Attached {
+			if _, found := slices.BinarySearch(untagged, digest.Digest(name)); !found && m.reader.Tag(path, name) == "" {
+				m.fault(i.Path+":"+i.Tag, fmt.Sprintf("what is attached to it is not there: %s", name))
+			}
+		}
+	}
+	for _, c := range about.Catalogs {
+		if c.Digest != "" {
+			names[c.Path+":"+c.Tag] = append(names[c.Path+":"+c.Tag], c.Digest)
+		}
+	}
+	for name, digests := range names {
+		path, tag, _ := strings.Cut(name, ":")
+		is := m.reader.Tag(path, tag)
+		switch {
+		case is == "":
+			m.fault(name, fmt.Sprintf("there is no such tag, and the description says that it is %s", digests[0]))
+		case !slices.Contains(digests, is):
+			m.fault(name, fmt.Sprintf("it is %s, and the description says that it is %s", is, digests[0]))
+		}
+	}
+}
+
+// checkRun looks for what a run of the image set in the archive would copy. The archive of one of several parts has no
+// catalogs, and is not enough for a run.
+func (m *mediumCheck) checkRun(ctx context.Context, o VerifyOptions) (err error) {
+	about := m.reader.Contents()
+	if about != nil && about.Part != "" {
+		return nil
+	}
+	text, name, err := m.imageSet()
+	if text == nil || err != nil {
+		return err
+	}
+	run := Options{Mode: FromDisk}
+	run.Set, err = imageset.Parse(text, name, imageset.Image, imageset.Options{IgnoreUnsupported: true, Compat: true})
+	if err != nil {
+		m.fault(name, err.Error())
+		return nil
+	}
+	for n := range run.Set.Operators {
+		run.Set.Operators[n].TargetCatalogSourceTemplate = "" // a file of the machine that wrote the archive
+	}
+	client := o.Policy
+	if client == nil {
+		// Images are read from the archive, which no policy of this machine is about.
+		if client, err = images.NewClient(images.ClientOptions{NoPolicy: true, AnyPlatform: true}); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, client.Close()) }()
+	}
+	run.Images, run.Render = client, render.Options{Images: client}
+	r, err := run.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		r.reader = nil // it is closed by the caller
+		err = errors.Join(err, r.close())
+	}()
+	r.readFrom(m.reader)
+	r.to = noTarget{}
+	var wrong *CollectError
+	if err := r.collect(ctx); err != nil && !errors.As(err, &wrong) {
+		return err
+	}
+	if wrong != nil && wrong.Additional > 0 {
+		m.fault(name, wrong.Error())
+	}
+	for _, c := range r.catalogs {
+		m.catalog(r, c)
+	}
+	list := r.items.sorted()
+	if err := r.checkItems(ctx, list); err != nil && !errors.Is(err, errNoImages) {
+		m.fault(name, err.Error())
+	}
+	for _, i := range list {
+		if i.account.Status != Blocked {
+			if err := m.item(ctx, r, i); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// maxImageSet is how large an image set in an archive is at most, in bytes.
+const maxImageSet = 4 << 20
+
+// imageSet returns the image set that the archive was written for, and its name in messages; nil if it has none.
+func (m *mediumCheck) imageSet() ([]byte, string, error) {
+	if about := m.reader.Contents(); about != nil {
+		return []byte(about.ImageSet), "the image set in the archive", nil
+	}
+	names, err := fs.Glob(m.reader.Files(), "isc_*")
+	if err != nil || len(names) == 0 {
+		return nil, "", err
+	}
+	name := slices.Max(names)
+	f, err := m.reader.Files().Open(name)
+	if err != nil {
+		return nil, "", err
+	}
+	defer f.Close()
+	text, err := readAll(f, maxImageSet)
+	return text, name, err
+}
+
+// catalog notes what a run would say of a catalog.
+func (m *mediumCheck) catalog(r *run, c *catalog) {
+	if c.account.Error == "" {
+		if r.contained == nil {
+			c.describe()
+			m.out.Catalogs = append(m.out.Catalogs, VerifiedCatalog{Name: c.op.Catalog.Name(), Digest: c.digest,
+				Packages: len(c.account.Packages), Bundles: len(c.bundles)})
+		}
+		for _, b := range c.bundles {
+			if b.bad != nil {
+				m.fault(c.op.Catalog.Name(), b.bad.Error())
+			}
+		}
+		return
+	}
+	if errors.Is(c.failed, medium.ErrLeftOut) || r.contained == nil && len(m.leftOut) > 0 && c.onMedium != "" &&
+		errors.Is(c.failed, fs.ErrNotExist) {
+		return // a part of it is where the other side is to have it; what is not, is missed in its image
+	}
+	for i := range m.out.Catalogs {
+		if at := &m.out.Catalogs[i]; at.Name == c.onMedium {
+			at.Error = c.account.Error
+			return
+		}
+	}
+	m.out.Catalogs = append(m.out.Catalogs, VerifiedCatalog{Name: c.op.Catalog.Name(), Error: c.account.Error})
+}
+
+// item looks for an image as a run does that reads it from the archive.
+func (m *mediumCheck) item(ctx context.Context, r *run, i *item) error {
+	name := i.onMedium.Path + ":" + i.onMedium.Tag
+	m.platforms[name] = append(m.platforms[name], i.platforms...)
+	if i.all {
+		m.platforms[name] = nil
+	}
+	at, err := r.from.open(ctx, i)
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.Is(err, fs.ErrNotExist) && m.atTarget(i):
+		return nil
+	case err != nil:
+		m.fault(name, m.reason(i, err), i.account.Bundles...)
+		return nil
+	}
+	refused := at.checkPolicy(ctx, i.platforms)
+	switch {
+	case refused != nil:
+		m.fault(name, refused.Error(), i.account.Bundles...)
+	case i.source.Digest != "" && at.top.Digest != i.source.Digest:
+		m.fault(name, fmt.Sprintf("it is %s, and is to be %s", at.top.Digest, i.source.Digest), i.account.Bundles...)
+	case m.reader.Tag(i.onMedium.Path, i.onMedium.Tag) != at.top.Digest:
+		m.byDigest = append(m.byDigest, stock.Wanted{Repository: i.onMedium.Path, Name: at.top.Digest.String(),
+			Platforms: i.platforms})
+	}
+	return at.close()
+}
+
+// reason is why an image is not there: what the description says, if it does.
+func (m *mediumCheck) reason(i *item, err error) string {
+	if about := m.reader.Contents(); about != nil {
+		for _, l := range about.Lacking {
+			if l.Name == i.source.String() {
+				return "it was not there when the archive was written: " + l.Reason
+			}
+		}
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return "it is not in the archive"
+	}
+	return err.Error()
+}
+
+// atTarget tells whether the other side is to have an image that the archive has not.
+func (m *mediumCheck) atTarget(i *item) bool {
+	if m.leftOut[i.source.Digest] {
+		return true
+	}
+	about := m.reader.Contents()
+	return about != nil && slices.ContainsFunc(about.Images, func(in medium.Image) bool {
+		return in.AtTarget && in.Path == i.onMedium.Path && in.Tag == i.onMedium.Tag
+	})
+}
+
+// checkStock looks whether every image of the archive has what it refers to, and every attachment.
+func (m *mediumCheck) checkStock(ctx context.Context, sizes bool) (err error) {
+	m.blamed = map[digest.Digest]bool{}
+	open := func(name string) (stock.Repository, error) {
+		return &storedRepository{m.reader.Repository(name), m}, nil
+	}
+	tagged := func(yield func(stock.Wanted) bool) {
+		for _, path := range m.reader.Repositories() {
+			tags := m.reader.Tags(path)
 			for _, tag := range slices.Sorted(maps.Keys(tags)) {
-				if !yield(stock.Wanted{Repository: path, Name: tag}) {
+				if !yield(stock.Wanted{Repository: path, Name: tag, Platforms: m.platforms[path+":"+tag]}) {
 					return
 				}
 			}
 		}
 	}
-	v.Summary, err = stock.Check(ctx, check, images, stock.CheckOptions{Jobs: 2, Sizes: o.DryRun, Done: func(f stock.Finding) {
-		read.progress.add(func(e *Event) { e.Images++ })
-		wrong := ImageFault{Image: f.Repository + ":" + f.Name}
-		for _, p := range f.Problems {
-			d := p.Digest
-			if d == "" {
-				d = reader.Tags(f.Repository)[f.Name]
-			}
-			if p.Kind != stock.AbsentManifest || !leftOut[d] {
-				wrong.Problems = append(wrong.Problems, p.Error())
+	m.out.Summary, err = stock.Check(ctx, open, tagged, stock.CheckOptions{Jobs: 2, Sizes: sizes,
+		Done: func(f stock.Finding) {
+			m.progress.add(func(e *Event) { e.Images++ })
+			m.found(f)
+		}})
+	if err != nil || sizes {
+		return err
+	}
+	rest := func(yield func(stock.Wanted) bool) {
+		for _, w := range m.byDigest {
+			if !yield(w) {
+				return
 			}
 		}
-		if len(wrong.Problems) > 0 {
-			v.Faults = append(v.Faults, wrong)
+		for _, path := range m.reader.Repositories() {
+			tagged := slices.Collect(maps.Values(m.reader.Tags(path)))
+			for _, d := range m.reader.Attached(path) {
+				// What oc-mirror has links for may be in earlier archives.
+				known := m.reader.Contents() != nil || m.reader.Has(d)
+				if known && !slices.Contains(tagged, d) && !yield(stock.Wanted{Repository: path, Name: d.String()}) {
+					return
+				}
+			}
 		}
-	}})
+	}
+	_, err = stock.Check(ctx, open, rest, stock.CheckOptions{Jobs: 2, Done: m.found})
+	return err
+}
+
+// found notes what is wrong with an image.
+func (m *mediumCheck) found(f stock.Finding) {
+	for _, p := range f.Problems {
+		d := p.Digest
+		if d == "" {
+			d = m.reader.Tag(f.Repository, f.Name)
+		}
+		if m.broken[d] != nil {
+			m.blamed[d] = true
+		}
+		if p.Kind != stock.AbsentManifest || !m.leftOut[d] {
+			m.fault(nameOf(f.Wanted), p.Error())
+		}
+	}
+}
+
+// result is what was found.
+func (m *mediumCheck) result() *Verification {
+	v := m.out
+	for d, err := range m.broken {
+		if !m.blamed[d] {
+			m.fault(d.String(), err.Error())
+		}
+	}
+	for _, f := range m.faults {
+		v.Faults = append(v.Faults, *f)
+	}
 	v.Repositories = ByRepository(v.Bytes)
 	v.Wrong, v.Problems = len(v.Faults), 0
 	for _, f := range v.Faults {
 		v.Problems += len(f.Problems)
 	}
 	slices.SortFunc(v.Faults, func(a, b ImageFault) int { return strings.Compare(a.Image, b.Image) })
-	return v, err
+	return v
 }
 
-// readBlobs are the blobs of a medium that were read, each once.
-type readBlobs struct {
-	progress progress
-
-	mu   sync.Mutex
-	good map[digest.Digest]bool
+// Write counts what is read of blobs.
+func (m *mediumCheck) Write(p []byte) (int, error) {
+	m.progress.add(func(e *Event) { e.Bytes += int64(len(p)) })
+	return len(p), nil
 }
 
-// storedRepository is a repository on a medium whose blobs are read when they are requested. What the medium leaves out
-// counts as there.
+// storedRepository is a repository on a medium all of whose blobs were read. What the medium leaves out counts as
+// there.
 type storedRepository struct {
 	*medium.ReaderRepository
-	reader  *medium.Reader
-	leftOut map[digest.Digest]bool
-	read    *readBlobs
+	m *mediumCheck
 }
 
 func (s *storedRepository) HasBlob(ctx context.Context, d v1.Descriptor) (bool, error) {
-	s.read.mu.Lock()
-	good := s.read.good[d.Digest]
-	s.read.mu.Unlock()
-	if good || s.leftOut[d.Digest] && !s.reader.Has(d.Digest) {
-		return true, nil
+	if !s.m.reader.Has(d.Digest) {
+		return s.m.leftOut[d.Digest], nil
 	}
-	r, err := s.Blob(ctx, d)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
+	if err := s.m.broken[d.Digest]; err != nil {
+		return false, err
 	}
+	r, err := s.Blob(ctx, d) // it compares the size
 	if err != nil {
 		return false, err
 	}
-	_, err = io.Copy(s.read, r)
-	if err = errors.Join(err, r.Close()); err != nil {
-		return false, err
-	}
-	s.read.mu.Lock()
-	s.read.good[d.Digest] = true
-	s.read.mu.Unlock()
-	return true, nil
+	return true, r.Close()
 }
 
-// Write counts what is read.
-func (b *readBlobs) Write(p []byte) (int, error) {
-	b.progress.add(func(e *Event) { e.Bytes += int64(len(p)) })
-	return len(p), nil
+// noTarget is a target with nothing, to which nothing is written.
+type noTarget struct{}
+
+func (noTarget) repository(imageset.Ref) (repository, error) { return nothing{}, nil }
+
+// nothing is a repository of it.
+type nothing struct{ referrers.Writer }
+
+func (nothing) Head(context.Context, string) (v1.Descriptor, error) {
+	return v1.Descriptor{}, fs.ErrNotExist
+}
+
+func (nothing) Manifest(context.Context, string) ([]byte, string, error) {
+	return nil, "", fs.ErrNotExist
+}
+
+func (nothing) Blob(context.Context, v1.Descriptor) (io.ReadCloser, error) {
+	return nil, fs.ErrNotExist
 }

@@ -10,9 +10,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/filelock"
+	"github.com/operator-bindery/bindery/internal/regularfile"
 )
 
 // workingDir is the name of oc-mirror's directory for what it leaves (MIRROR section 3).
@@ -22,7 +24,8 @@ const workingDir = "working-dir"
 // directory that it writes to.
 const lockDir = ".lock"
 
-// Workspace is the directory of what runs leave for each other and for clusters. One run at a time uses it.
+// Workspace is the directory of what runs leave for each other and for clusters. One run at a time uses it. It may be
+// on a medium that others have written: no link in it is followed, and only regular files are read.
 type Workspace struct {
 	dir  string
 	lock *filelock.Dir
@@ -32,8 +35,41 @@ type Workspace struct {
 var ErrBusy = fault.New(fault.Local, "another run uses the workspace")
 
 // OpenWorkspace opens the workspace in a directory and makes it if there is none: DIR/working-dir, or DIR itself if
-// that is its name. Close it after use.
+// that is its name. It must be one that can be written. Close it after use.
 func OpenWorkspace(dir string) (*Workspace, error) {
+	w, err := workspaceIn(dir)
+	if err != nil {
+		return nil, err
+	}
+	lock, err := regularfile.MakeDir(w.dir, lockDir)
+	if err == nil {
+		err = atomicfs.CheckFile(filepath.Join(w.dir, carriedFile))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("workspace: %w", err)
+	}
+	return w, w.take(lock)
+}
+
+// ReadWorkspace opens a workspace for reading, as [OpenWorkspace] does. It makes nothing, so that the workspace may be
+// on a medium that cannot be written.
+func ReadWorkspace(dir string) (*Workspace, error) {
+	w, err := workspaceIn(dir)
+	if err != nil {
+		return nil, err
+	}
+	lock, err := w.path(lockDir)
+	if err != nil {
+		return nil, fmt.Errorf("workspace: %w", err)
+	}
+	if info, err := os.Lstat(lock); err != nil || !info.IsDir() {
+		return w, nil // no run has used it
+	}
+	return w, w.take(lock)
+}
+
+// workspaceIn is the workspace in a directory, without its lock.
+func workspaceIn(dir string) (*Workspace, error) {
 	dir = filepath.Clean(dir)
 	if filepath.Base(dir) != workingDir {
 		if inside := insideWorkspace(dir); inside != "" {
@@ -41,20 +77,22 @@ func OpenWorkspace(dir string) (*Workspace, error) {
 		}
 		dir = filepath.Join(dir, workingDir)
 	}
-	if err := os.MkdirAll(filepath.Join(dir, lockDir), 0o755); err != nil {
+	if _, err := regularfile.Below(filepath.Dir(dir), workingDir, lockDir); err != nil {
 		return nil, fmt.Errorf("workspace: %w", err)
 	}
+	return &Workspace{dir: dir}, nil
+}
+
+// take locks the workspace by a directory.
+func (w *Workspace) take(dir string) (err error) {
 	// On file systems without locks LockDir succeeds, and TryDir does not.
 	short, cancel := context.WithTimeout(context.Background(), 2*filelock.Poll)
 	defer cancel()
-	lock, err := filelock.LockDir(short, filepath.Join(dir, lockDir))
+	w.lock, err = filelock.LockDir(short, dir)
 	if errors.Is(err, context.DeadlineExceeded) {
-		return nil, fmt.Errorf("%w: %s", ErrBusy, dir)
+		return fmt.Errorf("%w: %s", ErrBusy, w.dir)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return &Workspace{dir, lock}, nil
+	return err
 }
 
 // insideWorkspace returns the workspace that a directory is in: one of this program, or of oc-mirror.
@@ -84,36 +122,74 @@ func (w *Workspace) Close() error {
 	return nil
 }
 
-// Dir is the directory.
+// Dir is the directory, for messages: what is below it is reached by the other methods.
 func (w *Workspace) Dir() string { return w.dir }
 
 // Resources is the directory of the files for clusters.
-func (w *Workspace) Resources() string { return filepath.Join(w.dir, "cluster-resources") }
+func (w *Workspace) Resources() (string, error) { return w.path("cluster-resources") }
 
-func (w *Workspace) path(parts ...string) string {
-	return filepath.Join(append([]string{w.dir}, parts...)...)
-}
+// path is that of a file or directory of the workspace.
+func (w *Workspace) path(parts ...string) (string, error) { return regularfile.Below(w.dir, parts...) }
 
-// Write writes a file of the workspace, with its directory, and returns its path.
-func (w *Workspace) Write(content []byte, parts ...string) (string, error) {
-	path := w.path(parts...)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return "", err
-	}
-	return path, atomicfs.WriteFile(path, content, 0o644)
-}
-
-// read reads a file of at most 256 MiB; nil if there is none.
-func (w *Workspace) read(parts ...string) ([]byte, error) {
-	f, err := os.Open(w.path(parts...))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
+// Uploads opens the store of the uploads that runs have not ended.
+func (w *Workspace) Uploads() (*images.UploadStore, error) {
+	dir, err := w.path(".uploads")
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	return readAll(f, 256<<20)
+	return images.NewUploadStore(dir)
+}
+
+// maxState is how many bytes a file of a workspace has at most: one that is larger is neither written nor read.
+const maxState = 256 << 20
+
+// Write writes a file of the workspace, with its directory, and returns its path.
+func (w *Workspace) Write(content []byte, parts ...string) (string, error) {
+	if len(content) > maxState {
+		return "", fmt.Errorf("%s: %w: %d bytes (limit %d): mirror fewer images at once, in a workspace of their own",
+			filepath.Join(append([]string{w.dir}, parts...)...), fault.ErrLimit, len(content), maxState)
+	}
+	dir, err := regularfile.MakeDir(w.dir, parts[:len(parts)-1]...)
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, parts[len(parts)-1])
+	return path, atomicfs.WriteFile(path, content, 0o644)
+}
+
+// Create makes a file of the workspace that is written as it grows, in place of the one that is there.
+func (w *Workspace) Create(parts ...string) (*os.File, error) {
+	dir, err := regularfile.MakeDir(w.dir, parts[:len(parts)-1]...)
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(dir, parts[len(parts)-1])
+	if err := atomicfs.CheckFile(path); err != nil {
+		return nil, err
+	}
+	// The file may have another name elsewhere, where its content is to stay.
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+}
+
+// read reads a file; nil if there is none.
+func (w *Workspace) read(parts ...string) ([]byte, error) {
+	text, err := regularfile.ReadBelow(maxState, w.dir, parts...)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return text, err
+}
+
+// removeAll removes a directory of the workspace with what is in it.
+func (w *Workspace) removeAll(parts ...string) error {
+	path, err := w.path(parts...)
+	if err != nil {
+		return err
+	}
+	return os.RemoveAll(path)
 }
 
 // stamp is the time in the names of logs.

@@ -137,7 +137,7 @@ func (p *program) mirrorRemote(c *cli.Context, o *mirror.Options, to images.Regi
 	if o.Mode == mirror.ToDisk {
 		return nil
 	}
-	uploads, err := images.NewUploadStore(filepath.Join(o.Workspace.Dir(), ".uploads"))
+	uploads, err := o.Workspace.Uploads()
 	if err != nil {
 		return err
 	}

@@ -100,7 +100,7 @@ func (p *program) listDeletions(c *cli.Context, t imageset.Target) (_ *mirror.De
 		return nil, err
 	}
 	if dir := c.String("workspace"); dir != "" {
-		if o.Workspace, err = mirror.OpenWorkspace(strings.TrimPrefix(dir, fileScheme)); err != nil {
+		if o.Workspace, err = mirror.ReadWorkspace(strings.TrimPrefix(dir, fileScheme)); err != nil {
 			return nil, err
 		}
 		defer func() { err = errors.Join(err, o.Workspace.Close()) }()

@@ -203,6 +203,10 @@ func TestMirrorAsksThePolicyOnEveryWay(t *testing.T) {
 			w.done(toMedia)
 			w.done(fromMedia + target)
 		}, fromMedia, true},
+		"verified in an archive": {func(w *signedWorld, _ string) { w.done(toMedia) }, "mirror verify file://media", false},
+		"verified in an archive of the other form": {func(w *signedWorld, _ string) {
+			w.done(toMedia + " --archive-format oc-mirror")
+		}, "mirror verify file://media", false},
 		"published out of an archive": {func(w *signedWorld, target string) {
 			w.done(toMedia)
 			w.done(fromMedia + target)
@@ -234,7 +238,7 @@ func TestMirrorAsksThePolicyOnEveryWay(t *testing.T) {
 						}
 						continue
 					}
-					if got.status != 4 && got.status != 1 || !strings.Contains(got.stderr, "signature policy: ") {
+					if got.status != 4 && got.status != 1 || !strings.Contains(got.stdout+got.stderr, "signature policy: ") {
 						t.Errorf("%s: %+v", how, got)
 					}
 					if now := content(target); !way.there && len(now) > 0 {

@@ -91,7 +91,9 @@ func (p *program) mirrorResources(c *cli.Context) error {
 	return p.withMirror(c, a, func(o mirror.Options) error {
 		dir := c.String("to")
 		if dir == "" {
-			dir = o.Workspace.Resources()
+			if dir, err = o.Workspace.Resources(); err != nil {
+				return err
+			}
 		}
 		write := dir
 		if o.DryRun {

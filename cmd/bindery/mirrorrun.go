@@ -177,7 +177,7 @@ func (p *program) withMirror(c *cli.Context, a mirrorArgs, run func(mirror.Optio
 	if err := p.mirrorSigning(c, &o); err != nil {
 		return err
 	}
-	if o.Workspace, err = mirror.OpenWorkspace(a.workspace); err != nil {
+	if o.Workspace, err = openWorkspace(c, a); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, o.Workspace.Close()) }()
@@ -185,6 +185,22 @@ func (p *program) withMirror(c *cli.Context, a mirrorArgs, run func(mirror.Optio
 		return err
 	}
 	return run(o)
+}
+
+// openWorkspace opens the workspace of a run. That of an archive may be on a medium that cannot be written, or have what
+// a workspace must not have.
+func openWorkspace(c *cli.Context, a mirrorArgs) (*mirror.Workspace, error) {
+	w, err := mirror.OpenWorkspace(a.workspace)
+	if err == nil || a.mode != mirror.FromDisk || c.String("workspace") != "" || errors.Is(err, mirror.ErrBusy) {
+		return w, err
+	}
+	e := &cmdline.Error{Class: cmdline.Classify(err), Object: a.workspace, Err: err,
+		Hint: "--workspace DIR keeps the files of runs in DIR, and not beside the archive"}
+	if c.Command.Name == "oc-mirror-run" {
+		e.Hint = "\"bindery mirror run --from\" takes --workspace DIR, which keeps the files of runs in DIR, and not " +
+			"beside the archive"
+	}
+	return nil, e
 }
 
 // mirrorTime is the time in the files of a run: SOURCE_DATE_EPOCH if it is set.

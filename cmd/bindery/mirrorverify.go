@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/printable"
 	"github.com/operator-bindery/bindery/mirror"
 	"github.com/operator-bindery/bindery/mirror/imageset"
@@ -73,6 +74,17 @@ func (p *program) verifyMirror(c *cli.Context) (_ *mirror.Verification, err erro
 				return nil, cmdline.Usagef("--%s is for a registry", name)
 			}
 		}
+		if asksPolicy(c) {
+			of, err := p.clientOptions(c)
+			if err != nil {
+				return nil, err
+			}
+			of.AnyPlatform = true
+			if o.Policy, err = images.NewClient(of); err != nil {
+				return nil, err
+			}
+			defer func() { err = errors.Join(err, o.Policy.Close()) }()
+		}
 		return mirror.VerifyMedium(c.Context, dir, o)
 	}
 	if o.Target, err = mirrorTarget(c, c.Args().First(), true); err != nil {
@@ -91,7 +103,7 @@ func (p *program) verifyMirror(c *cli.Context) (_ *mirror.Verification, err erro
 		o.Catalogs = append(o.Catalogs, ref)
 	}
 	if dir := c.String("workspace"); dir != "" {
-		if o.Workspace, err = mirror.OpenWorkspace(strings.TrimPrefix(dir, fileScheme)); err != nil {
+		if o.Workspace, err = mirror.ReadWorkspace(strings.TrimPrefix(dir, fileScheme)); err != nil {
 			return nil, err
 		}
 		defer func() { err = errors.Join(err, o.Workspace.Close()) }()
@@ -99,7 +111,7 @@ func (p *program) verifyMirror(c *cli.Context) (_ *mirror.Verification, err erro
 	if o.Render, err = p.bundleOptions(c); err != nil {
 		return nil, err
 	}
-	if c.String("policy") != "" || c.Bool("require-signed") || len(c.StringSlice("trusted-key")) > 0 {
+	if asksPolicy(c) {
 		o.Policy = o.Render.Images
 	}
 	if o.Remote, err = p.newRemote(c, registryOptions(c), nil, nil); err != nil {
@@ -112,6 +124,11 @@ func (p *program) verifyMirror(c *cli.Context) (_ *mirror.Verification, err erro
 				"--catalog REGISTRY/PATH:TAG a catalog"}
 	}
 	return v, err
+}
+
+// asksPolicy tells whether the flags ask for signatures.
+func asksPolicy(c *cli.Context) bool {
+	return c.String("policy") != "" || c.Bool("require-signed") || len(c.StringSlice("trusted-key")) > 0
 }
 
 // verificationText is the answer for people.

@@ -6,7 +6,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -229,7 +228,7 @@ func (p *program) ocMirrorRun(c *cli.Context) (err error) {
 	if err := p.ocMirrorClients(c, &o); err != nil {
 		return err
 	}
-	if o.Workspace, err = mirror.OpenWorkspace(a.workspace); err != nil {
+	if o.Workspace, err = openWorkspace(c, a); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, o.Workspace.Close()) }()
@@ -239,7 +238,7 @@ func (p *program) ocMirrorRun(c *cli.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, stop()) }()
 	if o.Mode != mirror.ToDisk {
-		uploads, err := images.NewUploadStore(filepath.Join(o.Workspace.Dir(), ".uploads"))
+		uploads, err := o.Workspace.Uploads()
 		if err != nil {
 			return err
 		}
@@ -310,11 +309,7 @@ func (p *program) ocMirrorRemote(c *cli.Context, uploads images.Uploads) (*image
 
 // ocMirrorLogFile also writes messages to the file that oc-mirror writes them to.
 func (p *program) ocMirrorLogFile(o *mirror.Options) (stop func() error, err error) {
-	dir := filepath.Join(o.Workspace.Dir(), "logs")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, err
-	}
-	f, err := os.Create(filepath.Join(dir, "oc-mirror-"+o.Now.Format("20060102_150405")+".log"))
+	f, err := o.Workspace.Create("logs", "oc-mirror-"+o.Now.Format("20060102_150405")+".log")
 	if err != nil {
 		return nil, err
 	}

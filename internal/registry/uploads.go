@@ -3,6 +3,8 @@ package registry
 import (
 	"net/http"
 	"net/url"
+	"path"
+	"strings"
 
 	"github.com/opencontainers/go-digest"
 )
@@ -29,7 +31,8 @@ func (u *blobUpload) keeps() Uploads {
 	return u.repo.host.r.o.Uploads
 }
 
-// restore takes the upload session of an earlier process. Whether it is still there is asked by the first attempt.
+// restore takes the upload session of an earlier process. Whether it is still there is asked by the first attempt. What
+// is stored may come from elsewhere: only an upload to this repository of this registry goes on.
 func (u *blobUpload) restore() {
 	kept := u.keeps()
 	if kept == nil || u.at != nil {
@@ -47,7 +50,7 @@ func (u *blobUpload) restore() {
 	}
 	answer := &http.Response{Header: http.Header{"Location": {text}}, Request: &http.Request{URL: at}}
 	var err error
-	if u.at, u.foreign, err = u.repo.location(answer); err != nil {
+	if u.at, u.foreign, err = u.repo.location(answer); err != nil || !u.own() {
 		u.at = nil
 		kept.Forget(u.repo.name.Name(), u.blob.Digest)
 		return
@@ -55,9 +58,14 @@ func (u *blobUpload) restore() {
 	u.restored = true
 }
 
+// own tells whether the upload session is one of this repository, at this registry.
+func (u *blobUpload) own() bool {
+	return !u.foreign && strings.HasPrefix(path.Clean(u.at.Path), "/v2/"+u.repo.path+"/blobs/uploads/")
+}
+
 // keep stores where the upload continues.
 func (u *blobUpload) keep() {
-	if kept := u.keeps(); kept != nil && u.at != nil {
+	if kept := u.keeps(); kept != nil && u.at != nil && u.own() {
 		kept.Save(u.repo.name.Name(), u.blob.Digest, u.at.String())
 	}
 }

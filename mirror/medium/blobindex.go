@@ -2,7 +2,9 @@ package medium
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
+	"iter"
 	"slices"
 
 	"github.com/operator-bindery/bindery/internal/fault"
@@ -81,4 +83,22 @@ func (x *blobIndex) find(k key) (indexed, bool) {
 		}
 	}
 	return indexed{}, false
+}
+
+// inOrder yields the blobs in the order in which they are in the segments, so that disks read forward. Each chunk of
+// them is sorted by itself.
+func (x *blobIndex) inOrder() iter.Seq[indexed] {
+	return func(yield func(indexed) bool) {
+		for _, chunk := range x.chunks {
+			chunk = slices.Clone(chunk)
+			slices.SortFunc(chunk, func(a, b indexed) int {
+				return cmp.Or(cmp.Compare(a.segment, b.segment), cmp.Compare(a.at, b.at))
+			})
+			for _, b := range chunk {
+				if !yield(b) {
+					return
+				}
+			}
+		}
+	}
 }

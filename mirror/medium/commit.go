@@ -3,11 +3,13 @@ package medium
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"slices"
 
 	"github.com/operator-bindery/bindery/internal/atomicfs"
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 // pending is what a directory has once a commit has ended: the segments of archives that stay, and new ones behind them.
@@ -22,6 +24,10 @@ func commit(root *os.Root, dir string, p pending) (removed []string, err error) 
 	text, err := json.Marshal(p)
 	if err != nil {
 		return nil, err
+	}
+	if len(text) > maxJournal {
+		return nil, fmt.Errorf("%w: the list of %d segments has %d bytes (limit %d): make them larger", fault.ErrLimit,
+			len(p.Segments), len(text), maxJournal)
 	}
 	if err := writeSync(root, commitFile, text); err != nil {
 		return nil, err
@@ -65,7 +71,10 @@ func rollForward(root *os.Root, dir string, p pending) (removed []string, err er
 
 // writeSync writes a file under a temporary name and renames it.
 func writeSync(root *os.Root, name string, text []byte) error {
-	f, err := root.OpenFile(name+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	if err := root.Remove(name + ".new"); err != nil && !errors.Is(err, fs.ErrNotExist) { // of a run that was killed
+		return err
+	}
+	f, err := root.OpenFile(name+".new", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return err
 	}

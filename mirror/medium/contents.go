@@ -68,6 +68,10 @@ type Image struct {
 	Bytes int64 `json:"bytes,omitempty"`
 	// Category is the kind of the image: catalog, bundle, related, additional, as the caller names them.
 	Category string `json:"category,omitempty"`
+	// Attached is what was packed with it: the tags of signatures, and the digests of referrers.
+	Attached []string `json:"attached,omitempty"`
+	// AtTarget tells that nothing of it is in the archive, since the destination has it, by an inventory.
+	AtTarget bool `json:"atTarget,omitempty"`
 }
 
 // Lack is something that is not in the archive, and why.

@@ -2,23 +2,23 @@ package medium
 
 import (
 	"errors"
-	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 
 	"github.com/operator-bindery/bindery/internal/atomicfs"
+	"github.com/operator-bindery/bindery/internal/regularfile"
 )
 
 // writeStamped writes a file with a time in its name. File systems without colons (FAT, some network shares) get
 // dashes.
 func writeStamped(workingDir, in, prefix, stamp string, text []byte) (string, error) {
-	dir := filepath.Join(workingDir, in)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	dir, err := regularfile.MakeDir(workingDir, in)
+	if err != nil {
 		return "", err
 	}
 	name := prefix + stamp
-	err := atomicfs.WriteFile(filepath.Join(dir, name), text, 0o644)
+	err = atomicfs.WriteFile(filepath.Join(dir, name), text, 0o644)
 	if errors.Is(err, syscall.EINVAL) {
 		name = prefix + strings.ReplaceAll(stamp, ":", "-")
 		err = atomicfs.WriteFile(filepath.Join(dir, name), text, 0o644)

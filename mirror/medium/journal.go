@@ -14,6 +14,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/filelock"
+	"github.com/operator-bindery/bindery/internal/regularfile"
 )
 
 // ErrBusy is the error of [Create] if another process writes to the directory.
@@ -51,7 +52,7 @@ func (w *Writer) begin(ctx context.Context) error {
 		}
 		w.lock = nil
 	}
-	text, err := io.ReadAll(io.LimitReader(w.lock, maxJournal))
+	text, err := io.ReadAll(io.LimitReader(w.lock, maxJournal)) // a longer one is of no run
 	if err != nil {
 		return err
 	}
@@ -90,6 +91,12 @@ func (w *Writer) writeJournal(j journal) error {
 // take opens and locks the journal.
 func (w *Writer) take() error {
 	for {
+		// A link is not followed, and a FIFO not opened.
+		if is, err := w.root.Lstat(journalFile); err == nil {
+			if err := regularfile.CheckOwn(journalFile, is); err != nil {
+				return err
+			}
+		}
 		f, err := w.root.OpenFile(journalFile, os.O_RDWR|os.O_CREATE, 0o644)
 		if err != nil {
 			return err
@@ -102,8 +109,8 @@ func (w *Writer) take() error {
 		if err == nil {
 			opened, err = f.Stat()
 		}
-		if err == nil && !opened.Mode().IsRegular() {
-			err = fmt.Errorf("%w: %s is no file", fault.ErrInvalid, journalFile)
+		if err == nil {
+			err = regularfile.CheckOwn(journalFile, opened)
 		}
 		if err != nil {
 			return errors.Join(err, f.Close())
@@ -152,7 +159,7 @@ func openRegular(root *os.Root, name string) (*os.File, int64, error) {
 		return nil, 0, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, 0, fmt.Errorf("%w: %.200q is no regular file", fault.ErrInvalid, name)
+		return nil, 0, fmt.Errorf("%w: %.200q is not a regular file", fault.ErrInvalid, name)
 	}
 	f, err := root.Open(name)
 	if err != nil {

@@ -209,6 +209,16 @@ func (r *Reader) Tags(path string) map[string]digest.Digest {
 	return tags
 }
 
+// Tag returns what a tag of a repository stands for; empty if there is no such tag.
+func (r *Reader) Tag(path, tag string) digest.Digest {
+	if one := r.repos[path]; one != nil {
+		if k, ok := one.tags[tag]; ok {
+			return k.digest()
+		}
+	}
+	return ""
+}
+
 // Segments returns the files with their sizes, without sums.
 func (r *Reader) Segments() []Segment {
 	var list []Segment

@@ -14,6 +14,7 @@ import (
 	"github.com/opencontainers/go-digest"
 
 	"github.com/operator-bindery/bindery/internal/ctxio"
+	"github.com/operator-bindery/bindery/internal/regularfile"
 	"github.com/operator-bindery/bindery/internal/transfer"
 )
 
@@ -51,7 +52,11 @@ func (w *Writer) reopen(ctx context.Context, n int) error {
 	if err != nil {
 		return err
 	}
-	if err := old.Close(); err != nil {
+	info, err := old.Stat()
+	if err = errors.Join(err, old.Close()); err != nil {
+		return err
+	}
+	if err := regularfile.CheckOwn(partial(n), info); err != nil {
 		return err
 	}
 	f, err := w.root.OpenFile(partial(n), os.O_RDWR, 0o644)

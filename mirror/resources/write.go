@@ -3,19 +3,25 @@ package resources
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/operator-bindery/bindery/internal/atomicfs"
+	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/regularfile"
 )
 
 // ownName matches the names that [Make] gives to files.
 var ownName = regexp.MustCompile(`^(?:(?:idms|itms|icsp)-oc-mirror\.yaml|(?:cs|cc)-[a-z0-9-]+\.yaml|registries\.conf)$`)
+
+// MaxFile is how many bytes a file has at most.
+const MaxFile = 64 << 20
 
 // created is the line by which a file is known to be ours.
 func created(by string) string { return "createdBy: " + by }
@@ -25,6 +31,12 @@ func created(by string) string { return "createdBy: " + by }
 // and the annotation createdBy of this program's; the names of these are returned. After an error the earlier files are
 // there.
 func Write(ctx context.Context, dir string, files []File) (removed []string, err error) {
+	for _, f := range files {
+		if len(f.Data) > MaxFile {
+			return nil, fmt.Errorf("%s: %w: %d bytes (limit %d): mirror fewer images at once", f.Name, fault.ErrLimit,
+				len(f.Data), MaxFile)
+		}
+	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
@@ -52,6 +64,9 @@ func Write(ctx context.Context, dir string, files []File) (removed []string, err
 
 // Stale returns the files of this program in a directory that are not among the given ones, sorted.
 func Stale(dir string, files []File) ([]string, error) {
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		return nil, &fs.PathError{Op: "read", Path: dir, Err: syscall.ENOTDIR} // to open a FIFO would block
+	}
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -65,7 +80,7 @@ func Stale(dir string, files []File) ([]string, error) {
 		if !ownName.MatchString(name) || slices.ContainsFunc(files, func(f File) bool { return f.Name == name }) {
 			continue
 		}
-		text, err := regularfile.Read(filepath.Join(dir, name), 64<<20)
+		text, err := regularfile.Read(filepath.Join(dir, name), MaxFile)
 		if err != nil {
 			continue // a link, or larger than anything that this package writes
 		}

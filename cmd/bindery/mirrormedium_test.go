@@ -1,0 +1,343 @@
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/operator-bindery/bindery/internal/mirrortest"
+	"github.com/operator-bindery/bindery/internal/testregistry"
+)
+
+// tarMember is a file in an archive.
+type tarMember struct {
+	name string
+	text []byte
+}
+
+// archiveMembers returns the files of an archive in one segment.
+func archiveMembers(t *testing.T, dir string) (all []tarMember) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, "mirror_000001.tar"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for r := tar.NewReader(bytes.NewReader(text)); ; {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		content, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, tarMember{h.Name, content})
+	}
+}
+
+func writeArchive(t *testing.T, dir string, all []tarMember) {
+	t.Helper()
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	for _, m := range all {
+		if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: m.name, Size: int64(len(m.text)),
+			Mode: 0o644}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write(m.text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "mirror_000001.tar"), b.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// spoilt is an archive that is changed.
+type spoilt struct {
+	t        *testing.T
+	oci      bool
+	all      []tarMember
+	referrer digest.Digest
+}
+
+// find returns the number of the file with a name, or of the first whose name begins so.
+func (s *spoilt) find(name string) int {
+	s.t.Helper()
+	at := slices.IndexFunc(s.all, func(m tarMember) bool { return strings.HasPrefix(m.name, name) })
+	if at < 0 {
+		s.t.Fatalf("the archive has no %s", name)
+	}
+	return at
+}
+
+func (s *spoilt) remove(name string) { at := s.find(name); s.all = slices.Delete(s.all, at, at+1) }
+
+// index changes index.json.
+func (s *spoilt) index(change func(*v1.Index)) {
+	s.t.Helper()
+	at := s.find(v1.ImageIndexFile)
+	var index v1.Index
+	if err := json.Unmarshal(s.all[at].text, &index); err != nil {
+		s.t.Fatal(err)
+	}
+	change(&index)
+	text, err := json.Marshal(index)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.all[at].text = text
+}
+
+func (s *spoilt) link(name string) string {
+	path, tag, _ := strings.Cut(name, ":")
+	return "docker/registry/v2/repositories/" + path + "/_manifests/tags/" + tag
+}
+
+// untag removes a name, PATH:TAG.
+func (s *spoilt) untag(name string) {
+	if !s.oci {
+		s.remove(s.link(name) + "/current/link")
+		return
+	}
+	s.index(func(i *v1.Index) {
+		i.Manifests = slices.DeleteFunc(i.Manifests,
+			func(d v1.Descriptor) bool { return d.Annotations[v1.AnnotationRefName] == name })
+	})
+}
+
+// swap exchanges what two names stand for.
+func (s *spoilt) swap(a, b string) {
+	if !s.oci {
+		x, y := s.find(s.link(a)+"/current/link"), s.find(s.link(b)+"/current/link")
+		s.all[x].text, s.all[y].text = s.all[y].text, s.all[x].text
+		return
+	}
+	s.index(func(i *v1.Index) {
+		for n := range i.Manifests {
+			switch i.Manifests[n].Annotations[v1.AnnotationRefName] {
+			case a:
+				i.Manifests[n].Annotations[v1.AnnotationRefName] = b
+			case b:
+				i.Manifests[n].Annotations[v1.AnnotationRefName] = a
+			}
+		}
+	})
+}
+
+func (s *spoilt) blob(d digest.Digest) string {
+	if s.oci {
+		return "blobs/sha256/" + d.Encoded()
+	}
+	return "docker/registry/v2/blobs/sha256/" + d.Encoded()[:2] + "/" + d.Encoded() + "/data"
+}
+
+// tags returns the names in the archive with what they stand for.
+func (s *spoilt) tags() map[string]digest.Digest {
+	out := map[string]digest.Digest{}
+	if s.oci {
+		s.index(func(i *v1.Index) {
+			for _, d := range i.Manifests {
+				if name := d.Annotations[v1.AnnotationRefName]; name != "" {
+					out[name] = d.Digest
+				}
+			}
+		})
+		return out
+	}
+	for _, m := range s.all {
+		rest, ok := strings.CutPrefix(m.name, "docker/registry/v2/repositories/")
+		if rest, link := strings.CutSuffix(rest, "/current/link"); ok && link {
+			out[strings.Replace(rest, "/_manifests/tags/", ":", 1)] = digest.Digest(m.text)
+		}
+	}
+	return out
+}
+
+// named returns the names in order that have a text.
+func (s *spoilt) named(text string) []string {
+	s.t.Helper()
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(s.tags())),
+		func(name string) bool { return !strings.Contains(name, text) })
+	if len(names) == 0 {
+		s.t.Fatalf("%q: no name has %s", slices.Sorted(maps.Keys(s.tags())), text)
+	}
+	return names
+}
+
+// manifest returns what a name stands for.
+func (s *spoilt) manifest(name string) (m v1.Manifest) {
+	s.t.Helper()
+	if err := json.Unmarshal(s.all[s.find(s.blob(s.tags()[name]))].text, &m); err != nil {
+		s.t.Fatal(err)
+	}
+	return m
+}
+
+// spoils are changes of archives, by what is changed.
+var spoils = map[string]func(*spoilt){
+	"a related image":        func(s *spoilt) { s.untag(s.named("acme/alpha-app:")[0]) },
+	"the image of a bundle":  func(s *spoilt) { s.untag(s.named("acme/alpha-op-bundle:")[0]) },
+	"an additional image":    func(s *spoilt) { s.untag("extra/tool:v1") },
+	"the catalog":            func(s *spoilt) { s.untag(s.named("acme/catalog:")[0]) },
+	"a manifest":             func(s *spoilt) { s.remove(s.blob(s.tags()[s.named("acme/alpha-app:")[0]])) },
+	"a configuration":        func(s *spoilt) { s.remove(s.blob(s.manifest("extra/tool:v1").Config.Digest)) },
+	"a layer":                func(s *spoilt) { s.remove(s.blob(s.manifest("extra/tool:v2").Layers[0].Digest)) },
+	"names of images by tag": func(s *spoilt) { s.swap("extra/tool:v1", "extra/tool:v2") },
+	"names of bundles": func(s *spoilt) {
+		s.swap(s.named("acme/alpha-op-bundle:")[0], s.named("acme/beta-op-bundle:")[0])
+	},
+	"names of other kinds":       func(s *spoilt) { s.swap("extra/tool:v1", s.named("acme/alpha-op-bundle:")[0]) },
+	"names of image and catalog": func(s *spoilt) { s.swap(s.named("acme/catalog:")[0], "extra/tool:v1") },
+	"a broken blob that no image has": func(s *spoilt) {
+		s.all = slices.Insert(s.all, 0, tarMember{s.blob(digest.FromString("x")), []byte("y")})
+	},
+	"a broken blob": func(s *spoilt) {
+		at := s.find(s.blob(s.manifest("extra/tool:v1").Layers[0].Digest))
+		s.all[at].text = bytes.Clone(s.all[at].text)
+		s.all[at].text[0]++
+	},
+	"a signature":        func(s *spoilt) { s.untag(s.named(".sig")[0]) },
+	"a signature's blob": func(s *spoilt) { s.remove(s.blob(s.manifest(s.named(".sig")[0]).Layers[0].Digest)) },
+	"a referrer": func(s *spoilt) {
+		if !s.oci {
+			s.remove("docker/registry/v2/repositories/acme/delta-app/_manifests/revisions/sha256/" + s.referrer.Encoded())
+			return
+		}
+		s.index(func(i *v1.Index) {
+			i.Manifests = slices.DeleteFunc(i.Manifests, func(d v1.Descriptor) bool { return d.Digest == s.referrer })
+		})
+	},
+	"a referrer's manifest": func(s *spoilt) { s.remove(s.blob(s.referrer)) },
+	"a description": func(s *spoilt) {
+		s.remove(map[bool]string{true: "", false: "working-dir/"}[s.oci] + "bindery-mirror.json")
+	},
+}
+
+// Verifying an archive finds whatever copying from it would, in both forms, and names that stand for others' images.
+// Copying refuses those.
+func TestMirrorVerifySpoiltArchives(t *testing.T) {
+	source := mirrortest.Source(t)
+	subject := digest.FromBytes(source.Manifest("acme/delta-app", "v1"))
+	source.AddBlob([]byte("{}"))
+	empty, err := json.Marshal(v1.DescriptorEmptyJSON)
+	if err != nil {
+		t.Fatal(err)
+	}
+	referrer := source.AddManifest("acme/delta-app", "", v1.MediaTypeImageManifest, fmt.Appendf(nil,
+		`{"schemaVersion":2,"mediaType":%q,"artifactType":"a/b","config":%s,"layers":[%s],"subject":{"mediaType":%q,`+
+			`"digest":%q,"size":%d}}`, v1.MediaTypeImageManifest, empty, empty, v1.MediaTypeImageManifest, subject,
+		len(source.Manifest("acme/delta-app", "v1"))))
+	source.SetReferrers(testregistry.Referrers{API: true})
+	w := &mirrorWorld{t, t.TempDir(), source.RegistriesConf(t, mirrortest.Host), "", testregistry.New(t)}
+	set := mirrorImageSet + `  - name: registry.example.com/extra/tool:v2
+  - name: registry.example.com/acme/delta-app:v1
+  - {name: "registry.example.com/extra/multi:v1", platforms: [{os: linux, architecture: amd64}]}
+`
+	w.write("imageset.yaml", set)
+	for _, form := range []string{"oci", "oc-mirror"} {
+		if got := w.run("mirror run -c imageset.yaml --all --archive-format " + form + " file://" + form); got.status != 0 {
+			t.Fatalf("%+v", got)
+		}
+		if got := w.run("mirror verify file://" + form); got.status != 0 {
+			t.Fatalf("%s: %+v", form, got)
+		}
+		whole := archiveMembers(t, filepath.Join(w.dir, form))
+		for name, spoil := range spoils {
+			t.Run(form+": "+name, func(t *testing.T) {
+				if name == "a description" && form == "oc-mirror" {
+					return // see below
+				}
+				s := &spoilt{t: t, oci: form == "oci", all: slices.Clone(whole), referrer: referrer}
+				spoil(s)
+				v := &mirrorWorld{t, t.TempDir(), w.conf, "docker://" + testregistry.New(t).Host(), w.registry}
+				v.write("imageset.yaml", set)
+				writeArchive(t, filepath.Join(v.dir, "media"), s.all)
+				got := v.run("mirror verify file://media -o json")
+				var answer struct{ Wrong, Problems int }
+				if err := json.Unmarshal([]byte(got.stdout), &answer); err != nil || got.status != 1 {
+					t.Errorf("%v: %+v", err, got)
+				}
+				copied := v.run("mirror run -c imageset.yaml --from media --workspace ws TARGET")
+				swapped := strings.HasPrefix(name, "names of ")
+				if swapped && (copied.status == 0 || !strings.Contains(copied.stderr, "changed after it was written") &&
+					!strings.Contains(copied.stderr, "the source has")) {
+					t.Errorf("%+v", copied)
+				}
+				if copied.status != 0 && got.status == 0 {
+					t.Errorf("%+v, and it is not found: %+v", copied, got)
+				}
+				if s.oci || t.Failed() {
+					return
+				}
+				// The archives of that program have no description.
+				s.remove("working-dir/bindery-mirror.json")
+				writeArchive(t, filepath.Join(v.dir, "media"), s.all)
+				fresh := &mirrorWorld{t, v.dir, w.conf, "docker://" + testregistry.New(t).Host(), w.registry}
+				got = fresh.run("mirror verify file://media")
+				copied = fresh.run("mirror run -c imageset.yaml --from media --workspace ws2 TARGET")
+				if copied.status != 0 && got.status == 0 {
+					t.Errorf("without a description: %+v, and it is not found: %+v", copied, got)
+				}
+			})
+		}
+	}
+}
+
+// An archive without what the other side is known to have is whole, and so are those of shards with that of the
+// catalogs, and each of them.
+func TestMirrorVerifyPartialArchives(t *testing.T) {
+	w := newMirrorWorld(t)
+	w.write("more.yaml", mirrorImageSet+"  - name: registry.example.com/extra/tool:v2\n")
+	for _, form := range []string{"oci", "oc-mirror"} {
+		more := " --archive-format " + form + " file://" + form
+		for _, line := range []string{"mirror run -c imageset.yaml --workspace " + form + "-ws" + more + "-1",
+			"mirror verify file://" + form + "-1",
+			"mirror run -c more.yaml --workspace " + form + "-ws" + more + "-2", "mirror verify file://" + form + "-2",
+			"mirror run -c more.yaml --workspace " + form + "-ws" + more + "-3", "mirror verify file://" + form + "-3",
+			"mirror run -c imageset.yaml --from " + form + "-1 TARGET", "mirror inventory TARGET --to inventory",
+			"mirror run -c more.yaml --against inventory" + more + "-4", "mirror verify file://" + form + "-4",
+			"mirror run -c more.yaml --from " + form + "-4 TARGET"} {
+			if got := w.run(line); got.status != 0 {
+				t.Errorf("%s: %+v", line, got)
+			}
+		}
+	}
+	for _, line := range []string{"mirror run -c more.yaml --shard 1/2 file://parts/1", "mirror verify file://parts/1",
+		"mirror run -c more.yaml --shard 2/2 file://parts/2", "mirror verify file://parts",
+		"mirror publish -c more.yaml --from parts file://parts/catalogs", "mirror verify file://parts"} {
+		if got := w.run(line); got.status != 0 {
+			t.Errorf("%s: %+v", line, got)
+		}
+	}
+	// What the archive says that it lacks is missing in a run from it.
+	w.write("lacking.yaml", mirrorImageSet+"  - name: registry.example.com/extra/tool:none\n")
+	if got := w.run("mirror run -c lacking.yaml --all file://lacking"); got.status != 4 {
+		t.Fatalf("%+v", got)
+	}
+	if got := w.run("mirror verify file://lacking"); got.status != 1 ||
+		!strings.Contains(got.stdout, "extra/tool:none: it was not there when the archive was written") {
+		t.Errorf("%+v", got)
+	}
+}
