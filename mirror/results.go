@@ -11,6 +11,7 @@ import (
 
 	"github.com/opencontainers/go-digest"
 
+	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/mirror/imageset"
 	"github.com/operator-bindery/bindery/mirror/resources"
 )
@@ -150,6 +151,7 @@ type record struct {
 	Target   string          `json:"target"`
 	Catalogs []recordCatalog `json:"catalogs"`
 	Images   []recordImage   `json:"additionalImages,omitempty"`
+	found    bool            // it was read
 }
 
 type recordCatalog struct {
@@ -166,22 +168,104 @@ type recordImage struct {
 const recordVersion = 1
 
 // recordName is the file of a target's record.
-func recordName(t imageset.Target) string {
-	return ".mirrored-" + digest.FromString(t.String()).Encoded()[:16] + ".json"
+func recordName(target string) string {
+	return ".mirrored-" + digest.FromString(target).Encoded()[:16] + ".json"
 }
 
-func readRecord(w *Workspace, t imageset.Target) (*record, error) {
-	out := &record{Version: recordVersion, Target: t.String()}
+// recordNames match the files of records.
+const recordNames = ".mirrored-*.json"
+
+// ErrNoRecord is the class of errors about a workspace from which nothing was mirrored to a target.
+var ErrNoRecord = fault.New(fault.Usage, "no record")
+
+// readRecords reads what was mirrored from a workspace to a registry. Whatever name the registry had then, it has that of
+// host in the result. What is recorded of other registries is left out: a workspace
+// may have been carried here, and nothing but the command names a host to connect to.
+func readRecords(w *Workspace, host string) (out []*record, err error) {
 	if w == nil {
-		return out, nil
+		return nil, nil
 	}
-	text, err := w.read(recordName(t))
-	if err != nil || text == nil {
-		return out, err
+	files, err := os.ReadDir(w.dir)
+	if err != nil {
+		return nil, err
 	}
-	if err := json.Unmarshal(text, out); err != nil || out.Version != recordVersion {
-		return nil, fmt.Errorf("%s: not a record of this program's version: %v; remove it to go on without it",
-			w.path(recordName(t)), err)
+	for _, file := range files {
+		name := file.Name()
+		if ok, _ := filepath.Match(recordNames, name); !ok {
+			continue
+		}
+		text, err := w.read(name)
+		if err != nil {
+			return nil, err
+		}
+		rec := &record{}
+		if err := json.Unmarshal(text, rec); err != nil || rec.Version != recordVersion {
+			return nil, fmt.Errorf("%s: not a record of this program's version: %v; remove it to go on without it",
+				w.path(name), err)
+		}
+		of, path, slash := strings.Cut(rec.Target, "/")
+		if name != recordName(rec.Target) || !imageset.SameHost(of, host) {
+			continue
+		}
+		called := rec.Target
+		if rec.Target = host; slash {
+			rec.Target += "/" + path
+		}
+		rec.Catalogs = slices.DeleteFunc(rec.Catalogs, func(c recordCatalog) bool {
+			_, ok := atHost(c.Destination, host)
+			return !ok
+		})
+		for i := range rec.Catalogs {
+			rec.Catalogs[i].Destination, _ = atHost(rec.Catalogs[i].Destination, host)
+		}
+		rec.Images = slices.DeleteFunc(rec.Images, func(i recordImage) bool {
+			_, ok := atHost(i.Destination, host)
+			return !ok
+		})
+		for i := range rec.Images {
+			rec.Images[i].Destination, _ = atHost(rec.Images[i].Destination, host)
+		}
+		if called == rec.Target {
+			out = slices.Insert(out, 0, rec) // it is the one that runs with this name write
+		} else {
+			out = append(out, rec)
+		}
+	}
+	return out, nil
+}
+
+// atHost gives a reference the name by which a command knows the registry. It is false for another registry.
+func atHost(reference, host string) (string, bool) {
+	ref, err := imageset.ParseRef(reference)
+	if err != nil || ref.Transport != imageset.Docker || !imageset.SameHost(ref.Host, host) {
+		return "", false
+	}
+	ref.Host = host
+	return ref.String(), true
+}
+
+// readRecord returns what was mirrored from the workspace to a target; an empty record if there is nothing.
+func readRecord(w *Workspace, t imageset.Target) (*record, error) {
+	all, err := readRecords(w, t.Host)
+	if err != nil {
+		return nil, err
+	}
+	out := &record{Version: recordVersion, Target: t.String()}
+	for _, rec := range all {
+		if rec.Target != out.Target {
+			continue
+		}
+		out.found = true
+		for _, c := range rec.Catalogs {
+			if !slices.ContainsFunc(out.Catalogs, func(o recordCatalog) bool { return o.Destination == c.Destination }) {
+				out.Catalogs = append(out.Catalogs, c)
+			}
+		}
+		for _, i := range rec.Images {
+			if !slices.Contains(out.Images, i) {
+				out.Images = append(out.Images, i)
+			}
+		}
 	}
 	return out, nil
 }
@@ -191,7 +275,7 @@ func (rec *record) write(w *Workspace, t imageset.Target) error {
 	if err != nil {
 		return err
 	}
-	_, err = w.Write(append(text, '\n'), recordName(t))
+	_, err = w.Write(append(text, '\n'), recordName(t.String()))
 	return err
 }
 
