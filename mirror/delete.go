@@ -2,25 +2,24 @@ package mirror
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"iter"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
-	"go.podman.io/image/v5/manifest"
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/internal/fault"
-	"github.com/operator-bindery/bindery/internal/indeximage"
 	"github.com/operator-bindery/bindery/mirror/imageset"
+	"github.com/operator-bindery/bindery/render"
 )
 
 // imagesOf yields the images that a bundle names, with what each is.
@@ -37,28 +36,6 @@ func imagesOf(b *declcfg.Bundle) iter.Seq2[string, Kind] {
 	}
 }
 
-// catalogAt returns the bundles of a catalog at the target; none if there is no such catalog.
-func (r *run) catalogAt(ctx context.Context, at imageset.Ref) (_ []declcfg.Bundle, err error) {
-	to, err := r.to.repository(at)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := to.Head(ctx, at.Tag); absent(err) {
-		return nil, nil
-	} else if err != nil {
-		return nil, err
-	}
-	c := &catalog{name: at.Name(), selects: imageset.Operator{Full: true}}
-	if c.index, err = indeximage.Open(ctx, c.name, indeximage.Options{Render: r.o.Render}); err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, c.close()) }()
-	if err := c.apply(ctx, r.o.Filter, nil); err != nil {
-		return nil, err
-	}
-	return c.result.Catalog.Bundles, nil
-}
-
 // signaturesOf lists the tagged attachments of an image and of the entries of an index that the target has.
 func (r *run) signaturesOf(ctx context.Context, i DeleteItem) ([]DeleteItem, error) {
 	ref, err := imageset.ParseRef(i.Reference)
@@ -69,8 +46,12 @@ func (r *run) signaturesOf(ctx context.Context, i DeleteItem) ([]DeleteItem, err
 	if err != nil {
 		return nil, err
 	}
-	top, err := to.Head(ctx, pulledBy(ref))
-	if errors.Is(err, fs.ErrNotExist) {
+	name := ref.Tag
+	if means := i.means(ref); means != "" {
+		name = means.String()
+	}
+	top, err := to.Head(ctx, name)
+	if absent(err) {
 		return nil, nil
 	}
 	if err != nil {
@@ -86,23 +67,23 @@ func (r *run) signaturesOf(ctx context.Context, i DeleteItem) ([]DeleteItem, err
 	}
 	var out []DeleteItem
 	for _, d := range image.Subjects() {
-		for _, end := range []string{referrers.Signatures, referrers.Attestations, referrers.SBOM} {
+		for _, end := range attachmentEnds {
 			tag := referrers.TagOf(d.Digest, end)
-			if _, err := to.Head(ctx, tag); errors.Is(err, fs.ErrNotExist) {
+			if _, err := to.Head(ctx, tag); absent(err) {
 				continue
 			} else if err != nil {
 				return nil, err
 			}
-			out = append(out, DeleteItem{source.Repository() + ":" + tag, "docker://" + ref.Repository() + ":" + tag,
-				i.Type})
+			out = append(out, DeleteItem{Name: source.Repository() + ":" + tag,
+				Reference: "docker://" + ref.Repository() + ":" + tag, Type: i.Type})
 		}
 		list := imageset.DigestTag(d.Digest) // of referrers, where a registry has no API for them
 		if list == ref.Tag {
 			continue
 		}
 		if is, err := to.Head(ctx, list); err == nil && is.Digest != d.Digest {
-			out = append(out, DeleteItem{source.Repository() + ":" + list, "docker://" + ref.Repository() + ":" + list,
-				i.Type})
+			out = append(out, DeleteItem{Name: source.Repository() + ":" + list,
+				Reference: "docker://" + ref.Repository() + ":" + list, Type: i.Type})
 		}
 	}
 	return out, nil
@@ -111,6 +92,15 @@ func (r *run) signaturesOf(ctx context.Context, i DeleteItem) ([]DeleteItem, err
 // DeletionOptions configure [Delete].
 type DeletionOptions struct {
 	Remote *images.Remote
+	// Workspace has the record of what was mirrored to the target, and Render reads the catalogs there: what they need is
+	// not deleted. WithoutRecord goes on where there is no record.
+	Workspace     *Workspace
+	Render        render.Options
+	WithoutRecord bool
+	// Shared deletes what other bundles and catalogs need, too.
+	Shared bool
+	// Log, unless nil, receives what cannot be compared.
+	Log *slog.Logger
 	// DryRun looks for the images and measures them, and deletes nothing.
 	DryRun bool
 	// Done, unless nil, is called after each image.
@@ -131,26 +121,30 @@ type Deleted struct {
 	Digest digest.Digest `json:"digest,omitempty"`
 	// Status is deleted, absent, kept or failed; planned in a dry run, where it would be deleted.
 	Status string `json:"status"`
-	Error  string `json:"error,omitempty"`
+	// Error is why an image is kept or failed.
+	Error string `json:"error,omitempty"`
 }
 
-// Delete deletes the images of a list at a target. An image that is not there is done. A manifest that an image to keep
-// has as well, under another tag, stays, and only its tag is lost where registries delete tags alone. Entries of a
-// deleted index are deleted with it unless another tag of the repository has them. The registry frees the space of
-// blobs by its own garbage collection.
+// Delete deletes the images of a list at a target. An image that is not there is done. What is listed by a tag is what
+// the tag stood for when the list was made. Before anything is deleted, the target is compared again as [ListDeletions]
+// does it: what has come to be needed since is kept. Entries of a deleted index are deleted with it unless they must
+// stay. The registry frees the space of blobs by its own garbage collection.
 //
-// An item that is not below the target makes the whole list an error, before anything is deleted. The error
-// [images.ErrNoDelete] ends the work; others are in the result, and joined.
+// An item that is not below the target makes the whole list an error, before anything is deleted, as do a catalog that
+// cannot be read and [ErrNoRecord]. The error [images.ErrNoDelete] ends the work; others are in the result, and joined.
 func Delete(ctx context.Context, list *DeleteList, target imageset.Target, o DeletionOptions) (*Deletion, error) {
 	prefix := "docker://" + target.String() + "/"
 	var outside []error
-	for _, i := range list.Items {
-		if !strings.HasPrefix(i.Reference, prefix) {
+	items := slices.Clone(list.Items)
+	for n, i := range items {
+		at, ok := atHost(i.Reference, target.Host)
+		if !ok || !strings.HasPrefix(at, prefix) {
 			outside = append(outside, fmt.Errorf("%s is not below %s", fault.Quote(i.Reference), target))
 		}
+		items[n].Reference = at
 	}
 	for _, k := range list.Kept { // they are asked for
-		if ref, err := imageset.ParseRef(k.Reference); err != nil || !isAt(ref, target) {
+		if _, ok := atHost(k.Reference, target.Host); !ok {
 			outside = append(outside, fmt.Errorf("%s is not at %s", fault.Quote(k.Reference), target.Host))
 		}
 	}
@@ -160,14 +154,20 @@ func Delete(ctx context.Context, list *DeleteList, target imageset.Target, o Del
 	if err := o.Remote.Ping(ctx, target.String()); err != nil {
 		return nil, err // it names the registry
 	}
-	d := &deletion{DeletionOptions: o, gone: map[string]bool{}}
-	if err := d.keep(ctx, list.Kept); err != nil {
+	needs, err := newNeeds(ctx, needsOptions{Remote: o.Remote, Target: target, Workspace: o.Workspace, Render: o.Render,
+		WithoutRecord: o.WithoutRecord, Shared: o.Shared, Gone: list.Catalogs, Kept: list.Kept}, logger{o.Log}, items)
+	if err != nil {
 		return nil, err
 	}
+	decisions, err := needs.decide(ctx)
+	if err != nil {
+		return nil, err
+	}
+	d := &deletion{DeletionOptions: o, gone: map[string]bool{}}
 	out := &Deletion{Images: []Deleted{}}
 	var errs []error
-	for _, i := range list.Items {
-		one := Deleted{DeleteItem: i}
+	for _, i := range decisions {
+		one := Deleted{DeleteItem: i.DeleteItem}
 		err := d.delete(ctx, i, &one)
 		if ctx.Err() != nil {
 			return out, context.Cause(ctx)
@@ -207,175 +207,86 @@ func absent(err error) bool {
 // deletion is one call of [Delete].
 type deletion struct {
 	DeletionOptions
-	kept    map[string]bool // REPOSITORY@DIGEST of images to keep, with the entries of indexes
-	gone    map[string]bool
-	weights weights // in a dry run
+	gone    map[string]bool // REPOSITORY@DIGEST
+	weights weights         // in a dry run
 }
 
-// keep finds out which manifests must stay.
-func (d *deletion) keep(ctx context.Context, kept []KeptItem) error {
-	d.kept = map[string]bool{}
-	for _, k := range kept {
-		ref, err := imageset.ParseRef(k.Reference)
-		if err != nil {
+func (d *deletion) delete(ctx context.Context, i decision, out *Deleted) error {
+	out.Status, out.Digest = "absent", i.top.Digest
+	if i.err != nil {
+		return i.err
+	}
+	if i.top.Digest != "" && i.why != "" {
+		out.Status, out.Error = "kept", i.why
+		return nil
+	}
+	if i.top.Digest != "" {
+		if err := d.deleteManifest(ctx, i.in, i.top, i.entries, out); err != nil {
 			return err
 		}
-		at, err := d.Remote.Repository(ref.Repository())
-		if err != nil {
-			return err
-		}
-		top, err := at.Head(ctx, pulledBy(ref))
-		if absent(err) {
-			continue
-		}
-		if err != nil {
-			return fmt.Errorf("%s, which is to stay: %w", k.Reference, err)
-		}
-		image, err := referrers.ReadImage(ctx, at, top)
-		if err != nil {
-			return fmt.Errorf("%s, which is to stay: %w", k.Reference, err)
-		}
-		for _, s := range image.Subjects() {
-			d.kept[ref.Repository()+"@"+s.Digest.String()] = true
-		}
 	}
-	return nil
-}
-
-func (d *deletion) delete(ctx context.Context, i DeleteItem, out *Deleted) error {
-	ref, err := imageset.ParseRef(i.Reference)
-	if err != nil {
-		return err
-	}
-	at, err := d.Remote.Repository(ref.Repository())
-	if err != nil {
-		return err
-	}
-	out.Status = "absent"
-	name := pulledBy(ref)
-	err = d.deleteManifest(ctx, at, ref.Repository(), name, out)
-	if err != nil || name == ref.Tag || ref.Tag == "" || out.Status == "kept" {
-		return err
+	if i.ref.Tag == "" || pulledBy(i.ref) == i.ref.Tag {
+		return nil
 	}
 	// The tag of an image that is named by digest may have the list of what is attached to it instead.
-	var list Deleted
-	err = d.deleteManifest(ctx, at, ref.Repository(), ref.Tag, &list)
-	if out.Status == "absent" && list.Status != "" {
-		out.Status, out.Digest = list.Status, list.Digest
+	text, kind, err := i.in.at.Manifest(ctx, i.ref.Tag)
+	list := v1.Descriptor{MediaType: kind, Digest: digest.FromBytes(text), Size: int64(len(text))}
+	if absent(err) || err == nil && (list.Digest == i.top.Digest || i.in.stays(list.Digest, text) != "") {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	entries, err := entriesIn(text)
+	if err != nil {
+		return err
+	}
+	var of Deleted
+	err = d.deleteManifest(ctx, i.in, list, entries, &of)
+	if out.Status == "absent" && of.Status != "" {
+		out.Status, out.Digest = of.Status, list.Digest
 	}
 	return err
 }
 
-// deleteManifest deletes what a tag or digest stands for, with the entries of an index. Where there is nothing it leaves
-// the status as it is.
-func (d *deletion) deleteManifest(ctx context.Context, at *images.RemoteRepository, repository, tag string,
+// deleteManifest deletes a manifest, with the entries of an index that need not stay.
+func (d *deletion) deleteManifest(ctx context.Context, s *staying, top v1.Descriptor, entries []v1.Descriptor,
 	out *Deleted) error {
-	top, err := at.Head(ctx, tag)
-	if absent(err) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	name := repository + "@" + top.Digest.String()
-	if d.gone[name] {
-		return nil
-	}
-	out.Digest = top.Digest
-	if d.kept[name] {
-		out.Status, out.Error = "kept", "an image that stays is the same manifest under another tag"
+	if d.gone[s.at.Name()+"@"+top.Digest.String()] {
 		return nil
 	}
 	if d.DryRun {
 		out.Status = "planned"
-		sizes, err := measure(ctx, at, top, nil)
+		sizes, err := measure(ctx, s.at, top, nil)
 		if err == nil {
-			d.weights.add(repository, sizes.blobs)
+			d.weights.add(s.at.Name(), sizes.blobs)
 		}
 		return err
 	}
-	children, err := entries(ctx, at, top)
+	below, err := s.below(ctx, top.Digest, entries)
 	if err != nil {
 		return err
 	}
-	if err := d.remove(ctx, at, name, top.Digest); err != nil {
+	if err := d.remove(ctx, s, top.Digest); err != nil {
 		return err
 	}
 	out.Status = "deleted"
-	if len(children) == 0 {
-		return nil
-	}
-	used, err := stillUsed(ctx, at)
-	if err != nil {
-		return fmt.Errorf("its entries stay, since other tags cannot be read: %w", err)
-	}
-	for _, child := range children {
-		name := repository + "@" + child.String()
-		if used[child] || d.kept[name] {
-			continue
-		}
-		if err := d.remove(ctx, at, name, child); err != nil {
+	for _, child := range below {
+		if err := d.remove(ctx, s, child); err != nil {
 			return fmt.Errorf("entry %s: %w", child, err)
 		}
 	}
 	return nil
 }
 
-func (d *deletion) remove(ctx context.Context, at *images.RemoteRepository, name string, of digest.Digest) error {
+func (d *deletion) remove(ctx context.Context, s *staying, of digest.Digest) error {
+	name := s.at.Name() + "@" + of.String()
 	if d.gone[name] {
 		return nil
 	}
-	if err := at.Delete(ctx, of); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := s.at.Delete(ctx, of); err != nil && !absent(err) {
 		return err
 	}
 	d.gone[name] = true
 	return nil
-}
-
-// entries returns the digests of the entries of an index.
-func entries(ctx context.Context, at referrers.Reader, top v1.Descriptor) ([]digest.Digest, error) {
-	if !manifest.MIMETypeIsMultiImage(top.MediaType) {
-		return nil, nil
-	}
-	image, err := referrers.ReadImage(ctx, at, top)
-	var out []digest.Digest
-	for _, d := range image.Instances {
-		out = append(out, d.Digest)
-	}
-	return out, err
-}
-
-// maxTagsRead is how many tags of a repository are read to find out what else has an entry of an index.
-const maxTagsRead = 2000
-
-// stillUsed returns the digests that the tags of a repository stand for, with the entries of indexes.
-func stillUsed(ctx context.Context, at *images.RemoteRepository) (map[digest.Digest]bool, error) {
-	tags, err := at.Tags(ctx)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	if len(tags) > maxTagsRead {
-		return nil, fmt.Errorf("%w: %d tags, more than %d", fault.ErrLimit, len(tags), maxTagsRead)
-	}
-	used := map[digest.Digest]bool{}
-	for _, tag := range slices.Sorted(slices.Values(tags)) {
-		text, _, err := at.Manifest(ctx, tag)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		used[digest.FromBytes(text)] = true
-		var index v1.Index
-		if json.Unmarshal(text, &index) == nil {
-			for _, m := range index.Manifests {
-				used[m.Digest] = true
-			}
-		}
-	}
-	return used, nil
 }

@@ -1,13 +1,16 @@
 package mirror
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/opencontainers/go-digest"
 	"sigs.k8s.io/yaml"
 
 	"github.com/operator-bindery/bindery/internal/fault"
@@ -18,13 +21,28 @@ import (
 // deleteKind is the kind of a list of images to delete (MIRROR 12.1).
 const deleteKind = "DeleteImageList"
 
-// DeleteList are images to delete at a target. Its YAML form is that of oc-mirror, with keptItems.
+// DeleteList are images to delete at a target. Its YAML form is that of oc-mirror, with what [Delete] compares again.
 type DeleteList struct {
-	APIVersion string       `json:"apiVersion"`
-	Items      []DeleteItem `json:"items"`
+	APIVersion string `json:"apiVersion"`
+	// Catalogs are those of the image set, with the bundles that are deleted from each.
+	Catalogs []DeleteCatalog `json:"catalogs,omitempty"`
+	Items    []DeleteItem    `json:"items"`
 	// Kept are images that the image set names and that something else at the target needs.
 	Kept []KeptItem `json:"keptItems,omitempty"`
 	Kind string     `json:"kind"`
+	// Shared tells that the list has images that others need, too.
+	Shared bool `json:"shared,omitempty"`
+	// Workspace is the directory with the record that was compared.
+	Workspace string `json:"workspace,omitempty"`
+}
+
+// DeleteCatalog is a catalog at the target of which bundles are deleted.
+type DeleteCatalog struct {
+	Reference string `json:"imageReference"`
+	// Digest is what the catalog was when the list was made: what is published later needs all that it names.
+	Digest digest.Digest `json:"digest"`
+	// Bundles are PACKAGE/NAME, sorted.
+	Bundles []string `json:"bundles"`
 }
 
 // DeleteItem is an image to delete.
@@ -33,6 +51,8 @@ type DeleteItem struct {
 	Name      string `json:"imageName"`
 	Reference string `json:"imageReference"`
 	Type      Kind   `json:"type"`
+	// Digest is what the reference stood for when the list was made; empty if it was not there.
+	Digest digest.Digest `json:"digest,omitempty"`
 }
 
 // KeptItem is an image that is not deleted, and why.
@@ -49,13 +69,17 @@ type DeleteOptions struct {
 	Shared bool
 	// Signatures lists the signatures of the images, too.
 	Signatures bool
+	// WithoutRecord goes on where the workspace has no record of what was mirrored to the target.
+	WithoutRecord bool
 }
 
 // ListDeletions lists the images that an image set of the kind DeleteImageSetConfiguration names and that nothing else
 // at the target needs. The catalogs are read at the target, as they were published. Nothing is changed.
 //
-// Needed are the images of all bundles that are not to be deleted, in all catalogs that were mirrored from the
-// workspace to the target and in those of the image set, and additional images that were mirrored.
+// Needed are, by digest, the images of all bundles that are not to be deleted, in all catalogs that the registry has as
+// far as it lists them or the workspace has a record of them; additional images that were mirrored from the workspace;
+// and what tags stand for that the image set does not name. With an index its entries are needed, and with each image
+// what is attached to it. A catalog that cannot be read is an error, and so is [ErrNoRecord].
 func ListDeletions(ctx context.Context, o DeleteOptions) (_ *DeleteList, problems []Problem, err error) {
 	r := &run{o: o.Options, log: logger{o.Log}, account: &Account{}}
 	r.to = remoteTarget{r}
@@ -67,10 +91,16 @@ func ListDeletions(ctx context.Context, o DeleteOptions) (_ *DeleteList, problem
 	if err != nil {
 		return nil, nil, err
 	}
+	list := &DeleteList{APIVersion: imageset.APIVersion, Kind: deleteKind, Items: []DeleteItem{}, Shared: o.Shared,
+		Catalogs: []DeleteCatalog{}}
+	if o.Workspace != nil && !o.Shared {
+		if list.Workspace, err = filepath.Abs(o.Workspace.Dir()); err != nil {
+			return nil, nil, err
+		}
+	}
 	wanted := map[string]DeleteItem{}
-	gone := map[string]map[string]bool{} // by catalog at the target: its bundles that are to be deleted
 	for _, op := range o.Set.Operators {
-		if err := r.listCatalog(ctx, op, rec, wanted, gone); err != nil {
+		if err := r.listCatalog(ctx, op, rec, wanted, list); err != nil {
 			return nil, nil, fmt.Errorf("catalog %s: %w", op.Catalog.Name(), err)
 		}
 	}
@@ -80,36 +110,48 @@ func ListDeletions(ctx context.Context, o DeleteOptions) (_ *DeleteList, problem
 			return nil, nil, err
 		}
 		// The name of an additional image stands as it is written.
-		wanted[at.String()] = DeleteItem{a.Written, at.String(), Additional}
+		wanted[at.String()+"@"+a.Name.Digest.String()] = DeleteItem{Name: a.Written, Reference: at.String(),
+			Type: Additional}
 	}
-	needed := map[string]string{}
-	if !o.Shared {
-		if needed, err = r.neededBy(ctx, rec, gone, wanted); err != nil {
-			return nil, nil, err
-		}
-	}
-	list := &DeleteList{APIVersion: imageset.APIVersion, Kind: deleteKind, Items: []DeleteItem{}}
-	for _, at := range slices.Sorted(maps.Keys(wanted)) {
-		i := wanted[at]
-		if why, ok := needed[at]; ok {
-			list.Kept = append(list.Kept, KeptItem{i.Name, i.Reference, why})
-			continue
-		}
-		list.Items = append(list.Items, i)
-		if o.Signatures {
+	items := slices.Collect(maps.Values(wanted))
+	if o.Signatures {
+		for _, i := range slices.Clone(items) {
 			found, err := r.signaturesOf(ctx, i)
 			if err != nil {
 				return nil, nil, err
 			}
-			list.Items = append(list.Items, found...)
+			items = append(items, found...)
 		}
 	}
-	slices.SortFunc(list.Items, func(a, b DeleteItem) int { return strings.Compare(a.Reference, b.Reference) })
-	list.Items = slices.Compact(list.Items)
-	for _, at := range slices.Sorted(maps.Keys(gone)) {
-		if len(gone[at]) > 0 && len(list.Items) > 0 {
-			r.problem(Warning, at, "mirror the image set without them again to publish a catalog without them",
-				"the catalog still names what is to be deleted: %s", bundlesText(len(gone[at])))
+	slices.SortFunc(items, func(a, b DeleteItem) int {
+		return cmp.Or(strings.Compare(a.Reference, b.Reference), strings.Compare(a.Name, b.Name),
+			strings.Compare(string(a.Type), string(b.Type)))
+	})
+	items = slices.CompactFunc(items, func(a, b DeleteItem) bool { return a.Reference == b.Reference && a.Name == b.Name })
+	needs, err := newNeeds(ctx, needsOptions{Remote: o.Remote, Target: o.Target, Workspace: o.Workspace, Render: o.Render,
+		WithoutRecord: o.WithoutRecord, Shared: o.Shared, Gone: list.Catalogs}, r.log, items)
+	if err != nil {
+		return nil, nil, err
+	}
+	decisions, err := needs.decide(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, d := range decisions {
+		switch i := d.DeleteItem; {
+		case d.err != nil:
+			return nil, nil, fmt.Errorf("%s: %w", i.Reference, d.err)
+		case d.why != "":
+			list.Kept = append(list.Kept, KeptItem{i.Name, i.Reference, d.why})
+		default:
+			i.Digest = d.top.Digest
+			list.Items = append(list.Items, i)
+		}
+	}
+	for _, c := range list.Catalogs {
+		if len(c.Bundles) > 0 && len(list.Items) > 0 {
+			r.problem(Warning, c.Reference, "mirror the image set without them again to publish a catalog without them",
+				"the catalog still names what is to be deleted: %s", bundlesText(len(c.Bundles)))
 		}
 	}
 	return list, r.account.Problems, nil
@@ -117,12 +159,20 @@ func ListDeletions(ctx context.Context, o DeleteOptions) (_ *DeleteList, problem
 
 // listCatalog adds the images of the bundles that an entry selects in the catalog at the target.
 func (r *run) listCatalog(ctx context.Context, op imageset.Operator, rec *record, wanted map[string]DeleteItem,
-	gone map[string]map[string]bool) error {
+	list *DeleteList) error {
 	at, err := publishedAt(r.o.Target, op, rec)
 	if err != nil {
 		return err
 	}
-	c := &catalog{op: op, selects: op, name: at.Name()}
+	to, err := r.to.repository(at)
+	if err != nil {
+		return err
+	}
+	top, err := to.Head(ctx, at.Tag)
+	if err != nil {
+		return err
+	}
+	c := &catalog{op: op, selects: op, name: at.Repository() + "@" + top.Digest.String()}
 	r.catalogs = append(r.catalogs, c)
 	c.account.FilterHash = op.FilterHash("")
 	if c.index, err = indeximage.Open(ctx, c.name, indeximage.Options{Render: r.o.Render}); err != nil {
@@ -131,23 +181,29 @@ func (r *run) listCatalog(ctx context.Context, op imageset.Operator, rec *record
 	if err := c.apply(ctx, r.o.Filter, nil); err != nil {
 		return err
 	}
-	if gone[at.String()] == nil {
-		gone[at.String()] = map[string]bool{}
+	n := slices.IndexFunc(list.Catalogs, func(c DeleteCatalog) bool { return c.Reference == at.String() })
+	if n < 0 {
+		n = len(list.Catalogs)
+		list.Catalogs = append(list.Catalogs, DeleteCatalog{Reference: at.String(), Digest: top.Digest})
 	}
+	of := &list.Catalogs[n]
 	for i := range c.result.Catalog.Bundles {
 		b := &c.result.Catalog.Bundles[i]
-		gone[at.String()][b.Package+"/"+b.Name] = true
+		of.Bundles = append(of.Bundles, b.Package+"/"+b.Name)
 		for image, kind := range imagesOf(b) {
 			ref, err := imageset.ParseRef(image)
 			if err != nil {
 				continue // it cannot have been mirrored
 			}
 			to := r.o.Target.Image(ref).String()
-			if old, ok := wanted[to]; !ok || old.Type == Related {
-				wanted[to] = DeleteItem{ref.String(), to, kind}
+			key := to + "@" + ref.Digest.String() // a tag and a digest may be of two images
+			if old, ok := wanted[key]; !ok || old.Type == Related {
+				wanted[key] = DeleteItem{Name: ref.String(), Reference: to, Type: kind}
 			}
 		}
 	}
+	slices.Sort(of.Bundles)
+	of.Bundles = slices.Compact(of.Bundles)
 	return nil
 }
 
@@ -169,51 +225,16 @@ func publishedAt(t imageset.Target, op imageset.Operator, rec *record) (imageset
 		"to the tag at %s", fault.ErrInvalid, at.Repository())
 }
 
-// neededBy returns the images at the target that must stay, with the reason.
-func (r *run) neededBy(ctx context.Context, rec *record, gone map[string]map[string]bool,
-	wanted map[string]DeleteItem) (map[string]string, error) {
-	places := map[string]bool{}
-	for at := range gone {
-		places[at] = true
+// OpenWorkspace opens the workspace with which the list was made; nil if it is not here, or has no record of the target.
+// Nothing is made: the list may have been carried here.
+func (l *DeleteList) OpenWorkspace(t imageset.Target) (*Workspace, error) {
+	if !filepath.IsAbs(l.Workspace) || filepath.Base(l.Workspace) != workingDir {
+		return nil, nil
 	}
-	for _, c := range rec.Catalogs {
-		places[c.Destination] = true
+	if rec, err := readRecord(&Workspace{dir: l.Workspace}, t); err != nil || !rec.found {
+		return nil, nil // the error is that of a directory that is not there, or is none
 	}
-	needed := map[string]string{}
-	for _, at := range slices.Sorted(maps.Keys(places)) {
-		ref, err := imageset.ParseRef(at)
-		if err != nil {
-			return nil, err
-		}
-		bundles, err := r.catalogAt(ctx, ref)
-		if err != nil {
-			return nil, fmt.Errorf("catalog %s at the target, which may need the images: %w", ref.Name(), err)
-		}
-		for i := range bundles {
-			b := &bundles[i]
-			if gone[at][b.Package+"/"+b.Name] {
-				continue
-			}
-			for image := range imagesOf(b) {
-				if ref, err := imageset.ParseRef(image); err == nil {
-					to := r.o.Target.Image(ref).String()
-					if needed[to] == "" {
-						needed[to] = fmt.Sprintf("bundle %s in %s names it", b.Name,
-							strings.TrimPrefix(at, "docker://"))
-					}
-				}
-			}
-		}
-	}
-	for _, i := range rec.Images {
-		if item, ok := wanted[i.Destination]; ok && item.Type == Additional {
-			continue // it is to be deleted as an additional image
-		}
-		if needed[i.Destination] == "" {
-			needed[i.Destination] = "it was mirrored as an additional image"
-		}
-	}
-	return needed, nil
+	return OpenWorkspace(l.Workspace)
 }
 
 // MarshalYAML returns the file.

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
-	"strings"
 	"sync"
 
 	"github.com/opencontainers/go-digest"
@@ -236,18 +234,7 @@ func (r *run) replaces(ctx context.Context, p, s imageset.Pair) bool {
 	return err == nil && there.Digest == was || err != nil && !errors.Is(err, fs.ErrNotExist)
 }
 
-// sameName is the name of an image without what may be written in several ways: this machine has several names.
+// sameName is the name of an image without what may be written in several ways.
 func sameName(ref imageset.Ref) string {
-	host, port, err := net.SplitHostPort(ref.Host)
-	if err != nil {
-		host, port = ref.Host, ""
-	}
-	host = strings.ToLower(strings.Trim(host, "[]"))
-	if ip := net.ParseIP(host); ip != nil && ip.IsLoopback() || ip != nil && ip.IsUnspecified() {
-		host = "localhost"
-	}
-	if port == "443" || port == "80" {
-		port = ""
-	}
-	return host + ":" + port + "/" + ref.Path + ":" + ref.Tag
+	return imageset.PlainHost(ref.Host) + "/" + ref.Path + ":" + ref.Tag
 }

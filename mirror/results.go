@@ -3,7 +3,10 @@ package mirror
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -155,6 +158,7 @@ type record struct {
 	Target   string          `json:"target"`
 	Catalogs []recordCatalog `json:"catalogs"`
 	Images   []recordImage   `json:"additionalImages,omitempty"`
+	found    bool            // it was read
 }
 
 type recordCatalog struct {
@@ -171,51 +175,118 @@ type recordImage struct {
 const recordVersion = 1
 
 // recordName is the file of a target's record.
-func recordName(t imageset.Target) string {
-	return ".mirrored-" + digest.FromString(t.String()).Encoded()[:16] + ".json"
+func recordName(target string) string {
+	return ".mirrored-" + digest.FromString(target).Encoded()[:16] + ".json"
 }
 
-func readRecord(w *Workspace, t imageset.Target) (*record, error) {
-	out := &record{Version: recordVersion, Target: t.String()}
+// recordNames match the files of records.
+const recordNames = ".mirrored-*.json"
+
+// ErrNoRecord is the class of errors about a workspace from which nothing was mirrored to a target.
+var ErrNoRecord = fault.New(fault.Usage, "no record")
+
+// readRecords reads what was mirrored from a workspace to a registry. Whatever name the registry had then, it has that of
+// host in the result. Records of other registries are left out.
+func readRecords(w *Workspace, host string) (out []*record, err error) {
 	if w == nil {
-		return out, nil
+		return nil, nil
 	}
-	text, err := w.read(recordName(t))
-	if err != nil || text == nil {
-		return out, err
+	files, err := os.ReadDir(w.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil // no run has used it
 	}
-	name := filepath.Join(w.dir, recordName(t))
-	if err := json.Unmarshal(text, out); err != nil || out.Version != recordVersion {
-		return nil, fmt.Errorf("%s: not a record of this program's version: %v; remove it to go on without it", name,
-			err)
+	if err != nil {
+		return nil, err
 	}
-	if err := out.check(t); err != nil {
-		return nil, fmt.Errorf("%s: %w; remove it to go on without it", name, err)
+	for _, file := range files {
+		name := file.Name()
+		if ok, _ := filepath.Match(recordNames, name); !ok {
+			continue
+		}
+		text, err := w.read(name)
+		if err != nil {
+			return nil, err
+		}
+		rec := &record{}
+		if err := json.Unmarshal(text, rec); err != nil || rec.Version != recordVersion {
+			return nil, fmt.Errorf("%s: not a record of this program's version: %v; remove it to go on without it",
+				filepath.Join(w.dir, name), err)
+		}
+		of, path, slash := strings.Cut(rec.Target, "/")
+		if name != recordName(rec.Target) || !imageset.SameHost(of, host) {
+			continue
+		}
+		called := rec.Target
+		if rec.Target = host; slash {
+			rec.Target += "/" + path
+		}
+		if err := rec.moveTo(host); err != nil {
+			return nil, fmt.Errorf("%s: %w; remove it to go on without it", filepath.Join(w.dir, name), err)
+		}
+		if called == rec.Target {
+			out = slices.Insert(out, 0, rec) // it is the one that runs with this name write
+		} else {
+			out = append(out, rec)
+		}
 	}
 	return out, nil
 }
 
-// check returns an error for a record of another registry than the target's. A workspace may come from elsewhere, and no
-// host is asked because it names it.
-func (rec *record) check(t imageset.Target) error {
-	var all []string
-	for _, c := range rec.Catalogs {
-		all = append(all, c.Destination)
-	}
-	for _, i := range rec.Images {
-		all = append(all, i.Destination)
-	}
-	for _, at := range all {
-		if ref, err := imageset.ParseRef(at); err != nil || !isAt(ref, t) {
-			return fmt.Errorf("%w: it names %s, which is not at %s", fault.ErrInvalid, fault.Quote(at), t.Host)
+// moveTo gives what is recorded the name by which a command knows the registry. The error is about a record that names
+// another one: a workspace may come from elsewhere, and no host is asked because it names it.
+func (rec *record) moveTo(host string) error {
+	move := func(at *string) error {
+		here, ok := atHost(*at, host)
+		if !ok {
+			return fmt.Errorf("%w: it names %s, which is not at %s", fault.ErrInvalid, fault.Quote(*at), host)
 		}
+		*at = here
+		return nil
 	}
-	return nil
+	var errs []error
+	for i := range rec.Catalogs {
+		errs = append(errs, move(&rec.Catalogs[i].Destination))
+	}
+	for i := range rec.Images {
+		errs = append(errs, move(&rec.Images[i].Destination))
+	}
+	return errors.Join(errs...)
 }
 
-// isAt tells whether an image is at the registry of a target.
-func isAt(ref imageset.Ref, t imageset.Target) bool {
-	return ref.Transport == imageset.Docker && ref.Host == t.Host
+// atHost gives a reference the name by which a command knows the registry. It is false for another registry.
+func atHost(reference, host string) (string, bool) {
+	ref, err := imageset.ParseRef(reference)
+	if err != nil || ref.Transport != imageset.Docker || !imageset.SameHost(ref.Host, host) {
+		return "", false
+	}
+	ref.Host = host
+	return ref.String(), true
+}
+
+// readRecord returns what was mirrored from the workspace to a target; an empty record if there is nothing.
+func readRecord(w *Workspace, t imageset.Target) (*record, error) {
+	all, err := readRecords(w, t.Host)
+	if err != nil {
+		return nil, err
+	}
+	out := &record{Version: recordVersion, Target: t.String()}
+	for _, rec := range all {
+		if rec.Target != out.Target {
+			continue
+		}
+		out.found = true
+		for _, c := range rec.Catalogs {
+			if !slices.ContainsFunc(out.Catalogs, func(o recordCatalog) bool { return o.Destination == c.Destination }) {
+				out.Catalogs = append(out.Catalogs, c)
+			}
+		}
+		for _, i := range rec.Images {
+			if !slices.Contains(out.Images, i) {
+				out.Images = append(out.Images, i)
+			}
+		}
+	}
+	return out, nil
 }
 
 func (rec *record) write(w *Workspace, t imageset.Target) error {
@@ -223,7 +294,7 @@ func (rec *record) write(w *Workspace, t imageset.Target) error {
 	if err != nil {
 		return err
 	}
-	_, err = w.Write(append(text, '\n'), recordName(t))
+	_, err = w.Write(append(text, '\n'), recordName(t.String()))
 	return err
 }
 

@@ -116,7 +116,7 @@ func insideWorkspace(dir string) string {
 
 // Close ends the use of the workspace.
 func (w *Workspace) Close() error {
-	if w.lock != nil {
+	if w != nil && w.lock != nil {
 		w.lock.Unlock()
 	}
 	return nil

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/urfave/cli/v2"
 	"golang.org/x/term"
 
@@ -25,17 +27,24 @@ func (p *program) mirrorDeleteCommand() *cli.Command {
 		Usage:     "delete images of a mirror that nothing else needs: list them first, then delete",
 		ArgsUsage: "MIRROR",
 		Description: `In two steps. With --config, a DeleteImageSetConfiguration, the images that it names at
-docker://REGISTRY[/PATH] are listed in --list, less those that other bundles and catalogs there need
-(keptItems has them with the reason). With --list alone the images of the file are deleted. An image that is
-gone already is no error: the command can be repeated.
+docker://REGISTRY[/PATH] are listed in --list, less those that others there need (keptItems has them with the
+reason). With --list alone the images of the file are deleted, after another look: what has come to be needed
+since is kept, and the exit status is 4. An image that is gone already is no error: the command can be
+repeated.
 
-Registries delete by digest, with every tag of it, and free the space by their own garbage collection. A
-catalog that still names deleted bundles is to be mirrored again without them.` +
+Needed is what the record of the workspace and every catalog that the registry lists name, and what has
+another tag. Without a record nothing is deleted until --without-record is given.
+
+Registries delete by digest, and free the space by their own garbage collection. A catalog that still names
+deleted bundles is to be mirrored again without them.` +
 			examples("bindery mirror delete -c delete.yaml --workspace mirror --list delete-images.yaml "+
 				"docker://registry.example.com/olm",
 				"bindery mirror delete --list delete-images.yaml --dry-run docker://registry.example.com/olm"),
 		Flags: flags(imageSetFlags(), []cli.Flag{
-			&cli.StringFlag{Name: "workspace", Usage: "`DIR` of earlier runs, which knows what else was mirrored"},
+			&cli.StringFlag{Name: "workspace", Usage: "`DIR` of earlier runs, which knows what else was mirrored (default " +
+				"with --list: that of the list)"},
+			&cli.BoolFlag{Name: "without-record", Usage: "go on without a record of what was mirrored to the registry: " +
+				"compare with the catalogs and tags there alone"},
 			&cli.StringFlag{Name: "list", Usage: "`FILE` with the images to delete"},
 			&cli.StringFlag{Name: "shared", Value: "keep",
 				Usage: "what becomes of images that other bundles and catalogs need (keep|delete)"},
@@ -63,6 +72,8 @@ func (p *program) mirrorDelete(c *cli.Context) error {
 	if c.String("config") == "" && c.String("list") == "" {
 		return cmdline.Usagef("--config FILE lists images to delete, and --list FILE deletes those of a list")
 	}
+	// The catalogs of all who use the registry are read, for whatever platform they are.
+	p.readPlatform, p.readAny = v1.Platform{OS: "linux", Architecture: runtime.GOARCH}, true
 	if c.String("config") != "" {
 		list, err := p.listDeletions(c, t)
 		if err != nil {
@@ -86,10 +97,54 @@ func (p *program) mirrorDelete(c *cli.Context) error {
 	return p.deleteImages(c, list, t, asJSON)
 }
 
+// deletionOptions are how the images of a list are deleted, with the workspace of the flag or else of the list. The
+// caller closes that.
+func (p *program) deletionOptions(c *cli.Context, list *mirror.DeleteList,
+	t imageset.Target) (o mirror.DeletionOptions, err error) {
+	o = mirror.DeletionOptions{Log: p.log, WithoutRecord: c.Bool("without-record"), Shared: list.Shared}
+	if c.IsSet("shared") {
+		o.Shared = c.String("shared") == "delete"
+	}
+	if dir := strings.TrimPrefix(c.String("workspace"), fileScheme); dir != "" {
+		o.Workspace, err = mirror.OpenWorkspace(dir)
+	} else if !o.Shared {
+		o.Workspace, err = list.OpenWorkspace(t)
+	}
+	return o, err
+}
+
+// withoutRecord says what to do about a record that is missing.
+func withoutRecord(err error, list *mirror.DeleteList) error {
+	if !errors.Is(err, mirror.ErrNoRecord) {
+		return err
+	}
+	hint := "--workspace DIR names the directory of the runs that mirrored to it; with --without-record only the " +
+		"catalogs and tags that the registry has are compared"
+	if list != nil && list.Workspace != "" {
+		hint = "the list was made with the workspace " + list.Workspace + "; " + hint
+	}
+	return &cmdline.Error{Class: cmdline.ClassUsage, Err: err, Hint: hint}
+}
+
+// keptStatus is the result of a deletion that kept images which the list has.
+func keptStatus(d *mirror.Deletion) error {
+	kept := 0
+	for _, i := range d.Images {
+		if i.Status == "kept" {
+			kept++
+		}
+	}
+	if kept == 0 {
+		return nil
+	}
+	return &cmdline.ExitStatus{Status: 4, Err: fmt.Errorf("%s of the list not deleted, as others need them",
+		count(kept, "image"))}
+}
+
 // listDeletions lists what --config names.
 func (p *program) listDeletions(c *cli.Context, t imageset.Target) (_ *mirror.DeleteList, err error) {
 	o := mirror.DeleteOptions{Options: mirror.Options{Target: t, Log: p.log}, Shared: c.String("shared") == "delete",
-		Signatures: c.Bool("delete-signatures")}
+		Signatures: c.Bool("delete-signatures"), WithoutRecord: c.Bool("without-record")}
 	if o.Set, err = p.imageSet(c, imageset.Delete); err != nil {
 		return nil, err
 	}
@@ -109,7 +164,7 @@ func (p *program) listDeletions(c *cli.Context, t imageset.Target) (_ *mirror.De
 		return nil, err
 	}
 	list, _, err := mirror.ListDeletions(c.Context, o)
-	return list, err
+	return list, withoutRecord(err, nil)
 }
 
 // writeDeletions writes a list to --list, or prints it.
@@ -139,7 +194,11 @@ func (p *program) writeDeletions(c *cli.Context, list *mirror.DeleteList, asJSON
 	}
 	p.log.Info(fmt.Sprintf("%s: %s to delete, %d kept", file, count(len(list.Items), "image"), len(list.Kept)))
 	if len(list.Items) > 0 {
-		p.log.Info(fmt.Sprintf("next: look at the list, and run: bindery mirror delete --list %s %s", file,
+		without := ""
+		if c.Bool("without-record") {
+			without = " --without-record"
+		}
+		p.log.Info(fmt.Sprintf("next: look at the list, and run: bindery mirror delete --list %s%s %s", file, without,
 			c.Args().First()))
 	}
 	return nil
@@ -159,38 +218,59 @@ func (p *program) confirmDeletion(c *cli.Context, n int, t imageset.Target) erro
 	return nil
 }
 
-func (p *program) deleteImages(c *cli.Context, list *mirror.DeleteList, t imageset.Target, asJSON bool) error {
-	remote, err := p.newRemote(c, registryOptions(c), nil, nil)
+func (p *program) deleteImages(c *cli.Context, list *mirror.DeleteList, t imageset.Target, asJSON bool) (err error) {
+	o, err := p.deletionOptions(c, list, t)
 	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, o.Workspace.Close()) }()
+	if o.Render, err = p.bundleOptions(c); err != nil {
+		return err
+	}
+	if o.Remote, err = p.newRemote(c, registryOptions(c), nil, nil); err != nil {
 		return err
 	}
 	progress := p.progress()
 	defer progress.Close()
 	n, what := 0, "deleting"
-	if c.Bool("dry-run") {
+	if o.DryRun = c.Bool("dry-run"); o.DryRun {
 		what = "looking"
 	}
-	done, err := mirror.Delete(c.Context, list, t, mirror.DeletionOptions{Remote: remote, DryRun: c.Bool("dry-run"),
-		Done: func(d mirror.Deleted) {
-			n++
-			progress.Set(cmdline.State{What: what, Done: n, All: len(list.Items), Units: "images"})
-			p.log.Debug("image", "reference", d.Reference, "status", d.Status)
-		}})
+	o.Done = func(d mirror.Deleted) {
+		n++
+		progress.Set(cmdline.State{What: what, Done: n, All: len(list.Items), Units: "images"})
+		p.log.Debug("image", "reference", d.Reference, "status", d.Status)
+	}
+	done, err := mirror.Delete(c.Context, list, t, o)
 	if errors.Is(err, images.ErrNoDelete) {
 		err = &cmdline.Error{Class: cmdline.ClassNetwork, Object: t.Host, Err: err,
 			Hint: "allow deleting in the registry's configuration, such as storage.delete.enabled of docker-registry"}
 	}
 	if done == nil || err != nil && len(done.Images) == 0 {
-		return err
+		return withoutRecord(err, list)
+	}
+	if err == nil {
+		err = keptStatus(done)
 	}
 	if asJSON {
 		return errors.Join(p.printJSON(done), err)
 	}
 	_, failed := p.stdout.Write([]byte(printable.Text(repositoriesText(done.Repositories))))
-	for _, line := range deletionSummary(done, c.Bool("dry-run")) {
+	p.warnKept(done)
+	for _, line := range deletionSummary(done, o.DryRun) {
 		p.log.Info(line)
 	}
 	return errors.Join(failed, err)
+}
+
+// warnKept lists what was not deleted.
+func (p *program) warnKept(d *mirror.Deletion) {
+	for _, i := range d.Images {
+		if i.Status == "kept" {
+			p.log.Warn(printable.Text(fmt.Sprintf("%s is not deleted: %s", strings.TrimPrefix(i.Reference, dockerScheme),
+				i.Error)))
+		}
+	}
 }
 
 // deletionSummary says what was deleted, or would be.

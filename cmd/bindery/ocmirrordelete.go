@@ -56,14 +56,11 @@ func (p *program) ocMirrorDelete(c *cli.Context) error {
 		return &cmdline.Error{Class: cmdline.ClassInput, Object: file, Err: fmt.Errorf("%s: %w", file, err),
 			Hint: "the list is the file that the step before wrote: a DeleteImageList"}
 	}
-	remote, err := p.ocMirrorRemote(c, nil)
-	if err != nil {
-		return err
-	}
-	done, err := mirror.Delete(c.Context, l, t, mirror.DeletionOptions{Remote: remote})
+	done, err := p.ocMirrorDeleteList(c, l, t)
 	if done == nil {
 		return err
 	}
+	p.warnKept(done)
 	for _, kinds := range [][]mirror.Kind{{mirror.Related, mirror.Bundle}, {mirror.Additional}} {
 		asked, gone := 0, 0
 		for _, d := range done.Images {
@@ -82,13 +79,37 @@ func (p *program) ocMirrorDelete(c *cli.Context) error {
 			fmt.Fprintf(p.stdout, "%d / %d %s images deleted successfully\n", gone, asked, name)
 		}
 	}
+	if err == nil {
+		err = keptStatus(done)
+	}
 	return err
+}
+
+// ocMirrorDeleteList deletes what others do not need. Without a record of what was mirrored, which oc-mirror does not
+// have, there is a warning.
+func (p *program) ocMirrorDeleteList(c *cli.Context, l *mirror.DeleteList,
+	t imageset.Target) (_ *mirror.Deletion, err error) {
+	o, err := p.deletionOptions(c, l, t)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, o.Workspace.Close()) }()
+	o.WithoutRecord = true
+	var clients mirror.Options
+	if err := p.ocMirrorClients(c, &clients); err != nil {
+		return nil, err
+	}
+	o.Render = clients.Render
+	if o.Remote, err = p.ocMirrorRemote(c, nil); err != nil {
+		return nil, err
+	}
+	return mirror.Delete(c.Context, l, t, o)
 }
 
 // ocMirrorGenerate writes the list of images to delete, and the configuration beside it.
 func (p *program) ocMirrorGenerate(c *cli.Context, t imageset.Target) (err error) {
 	o := mirror.DeleteOptions{Options: mirror.Options{Target: t, Log: p.log}, Shared: c.String("shared") == "delete",
-		Signatures: c.Bool("delete-signatures")}
+		Signatures: c.Bool("delete-signatures"), WithoutRecord: true}
 	if o.Set, err = p.imageSet(c, imageset.Delete); err != nil {
 		return err
 	}

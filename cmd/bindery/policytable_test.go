@@ -67,7 +67,7 @@ var policyLines = map[string][]string{
 	"mirror run":       {"-c SET file://media"},
 	"mirror publish":   {"-c SET --workspace ws docker://TARGET"},
 	"mirror verify":    {"--catalog IMAGE docker://SOURCE"},
-	"mirror delete":    {"-c DELETE --workspace ws --list list.yaml docker://SOURCE"},
+	"mirror delete":    {"-c DELETE --without-record --list list.yaml docker://SOURCE"},
 	"mirror resources": {"-c SET --workspace ws --to out docker://TARGET"},
 }
 

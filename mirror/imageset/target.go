@@ -3,6 +3,7 @@ package imageset
 import (
 	"errors"
 	"fmt"
+	"net"
 	"path"
 	"strings"
 
@@ -37,6 +38,25 @@ func ParseTarget(text string) (Target, error) {
 			fault.Quote(text), fault.Quote(t.Path))
 	}
 	return t, nil
+}
+
+// SameHost tells whether two names HOST[:PORT] are of one registry, as far as names tell it: loopback addresses and
+// localhost are one host, and 443 is the port where none is written.
+func SameHost(a, b string) bool { return a == b || PlainHost(a) == PlainHost(b) }
+
+// PlainHost returns the one of the names of a registry by which [SameHost] compares it.
+func PlainHost(text string) string {
+	host, port, err := net.SplitHostPort(text)
+	if err != nil {
+		host, port = strings.Trim(text, "[]"), "443"
+	}
+	host = strings.TrimSuffix(strings.ToLower(host), ".")
+	if ip := net.ParseIP(host); host == "localhost" || ip.IsLoopback() {
+		host = "localhost"
+	} else if ip != nil {
+		host = ip.String()
+	}
+	return net.JoinHostPort(host, port)
 }
 
 // String returns HOST[/PATH].

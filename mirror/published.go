@@ -1,0 +1,308 @@
+package mirror
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"go.podman.io/image/v5/manifest"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/operator-bindery/bindery/build"
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/limit"
+	"github.com/operator-bindery/bindery/mirror/imageset"
+	"github.com/operator-bindery/bindery/render"
+)
+
+// published is a catalog at the registry of a target.
+type published struct {
+	at     imageset.Ref
+	digest digest.Digest
+	// below is where its images are, flattened; nil if it is not known to which path it was mirrored.
+	below *string
+}
+
+// naming is how a catalog names an image.
+type naming struct {
+	by     *published
+	bundle string
+	tag    string
+	digest digest.Digest
+	// direct tells that the catalog names the image at the registry itself.
+	direct bool
+}
+
+// flat is a path at a mirror whatever --max-nested-paths was when it was written.
+func flat(path string) string { return strings.ReplaceAll(path, "/", "-") }
+
+// isAt tells whether the image is below a flattened path.
+func (x naming) isAt(below string) bool {
+	switch {
+	case x.direct:
+		return below == ""
+	case x.by.below != nil:
+		return below == *x.by.below
+	}
+	return below == "" || strings.HasPrefix(flat(x.by.at.Path), below+"-")
+}
+
+// findPublished looks for the catalogs of a registry that no record names, in every repository that it lists.
+func (n *needs) findPublished(ctx context.Context) ([]*published, error) {
+	names, err := n.o.Remote.Repositories(ctx, n.o.Target.Host)
+	if errors.Is(err, images.ErrNoCatalog) {
+		n.log.warn(fmt.Sprintf("%s does not list its repositories: catalogs that this workspace did not mirror are not "+
+			"known, and what they need is not looked for", n.o.Target.Host))
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	s := &search{needs: n, isCatalog: map[digest.Digest]bool{}}
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(asksAtOnce)
+	for _, name := range names {
+		g.Go(func() error {
+			ref := imageset.Ref{Transport: imageset.Docker, Host: n.o.Target.Host, Path: name}
+			err := s.repository(gctx, ref)
+			if unauthorized(err) && !n.isBelow(name) {
+				n.log.warn(fmt.Sprintf("%s cannot be looked into, and may have catalogs: %v", ref.Name(), err))
+				return nil
+			}
+			if err != nil {
+				return fmt.Errorf("%s, which may have a catalog that needs the images: %w", ref.Name(), err)
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	slices.SortFunc(s.found, func(a, b *published) int { return strings.Compare(a.at.String(), b.at.String()) })
+	return s.found, nil
+}
+
+// isBelow tells whether a repository is below the path of the target.
+func (n *needs) isBelow(path string) bool {
+	return n.o.Target.Path == "" || strings.HasPrefix(flat(path), flat(n.o.Target.Path)+"-")
+}
+
+func unauthorized(err error) bool {
+	var answer *images.StatusError
+	return errors.As(err, &answer) && (answer.Status == http.StatusUnauthorized || answer.Status == http.StatusForbidden)
+}
+
+// search is one look for catalogs.
+type search struct {
+	*needs
+	mu        sync.Mutex
+	found     []*published
+	isCatalog map[digest.Digest]bool // by the configuration of an image
+}
+
+// repository looks at the tags of a repository. Those are passed over that belong to images, and that a catalog which is
+// known names as an image.
+func (s *search) repository(ctx context.Context, ref imageset.Ref) error {
+	at, err := s.o.Remote.Repository(ref.Repository())
+	if err != nil {
+		return nil // no client takes a name that is none
+	}
+	tags, err := at.Tags(ctx)
+	if absent(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	named := s.namesIn(ref.Path)
+	for _, tag := range tags {
+		ref.Tag = tag
+		if attachmentTag(tag) || named[tag] != "" || named[pulledBy(ref)] != "" || s.known(ref) {
+			continue
+		}
+		top, is, err := s.look(ctx, at, tag)
+		if err != nil {
+			return fmt.Errorf("tag %s: %w", tag, err)
+		}
+		if is {
+			s.mu.Lock()
+			s.found = append(s.found, &published{at: ref, digest: top})
+			s.mu.Unlock()
+		}
+	}
+	return nil
+}
+
+// look tells whether a tag is a catalog or an index database: whether the first image that is there says so. What no
+// client can use is no catalog.
+func (s *search) look(ctx context.Context, at referrers.Reader, tag string) (top digest.Digest, is bool, err error) {
+	text, _, err := at.Manifest(ctx, tag)
+	if err != nil {
+		return "", false, unusable(err)
+	}
+	budget := limit.MaxIndexEntries
+	is, _, err = s.lookAt(ctx, at, text, &budget)
+	return digest.FromBytes(text), is, err
+}
+
+// lookAt also tells whether there was an image to decide on. The budget is how many manifests are read.
+func (s *search) lookAt(ctx context.Context, at referrers.Reader, text []byte, budget *int) (is, decided bool, err error) {
+	parts, err := referrers.PartsOf(text)
+	if err != nil {
+		return false, false, nil // no client can use it
+	}
+	for _, d := range parts.Manifests {
+		if *budget--; *budget < 0 {
+			return false, false, nil
+		}
+		text, _, err := at.Manifest(ctx, d.Digest.String())
+		if err != nil {
+			if err := unusable(err); err != nil {
+				return false, false, err
+			}
+			continue
+		}
+		if is, decided, err := s.lookAt(ctx, at, text, budget); decided || err != nil {
+			return is, decided, err
+		}
+	}
+	c := parts.Config
+	if c == nil || c.MediaType != v1.MediaTypeImageConfig && c.MediaType != manifest.DockerV2Schema2ConfigMediaType {
+		return false, false, nil
+	}
+	s.mu.Lock()
+	is, known := s.isCatalog[c.Digest]
+	s.mu.Unlock()
+	if known {
+		return is, true, nil
+	}
+	labels, err := labelsOf(ctx, at, *c)
+	if err != nil {
+		return false, false, unusable(err)
+	}
+	is = labels[build.ConfigsLabel] != "" || labels[build.DatabaseLabel] != ""
+	s.mu.Lock()
+	s.isCatalog[c.Digest] = is
+	s.mu.Unlock()
+	return is, true, nil
+}
+
+// unusable is the error of something that may be a catalog; nil if it cannot be one that a cluster reads.
+func unusable(err error) error {
+	if absent(err) || errors.Is(err, fault.ErrInvalid) || errors.Is(err, fault.ErrLimit) {
+		return nil
+	}
+	return err
+}
+
+// labelsOf reads the labels of a configuration.
+func labelsOf(ctx context.Context, at referrers.Reader, d v1.Descriptor) (_ map[string]string, err error) {
+	r, err := at.Blob(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	text, err := readAll(r, limit.MaxManifest)
+	if err != nil {
+		return nil, err
+	}
+	var image v1.Image
+	if err := json.Unmarshal(text, &image); err != nil {
+		return nil, fmt.Errorf("%w: configuration: %v", fault.ErrInvalid, err)
+	}
+	return image.Config.Labels, nil
+}
+
+// attachmentTag tells whether a tag is one of cosign.
+func attachmentTag(tag string) bool {
+	for _, end := range attachmentEnds {
+		if d, ok := strings.CutSuffix(tag, end); ok && digest.Digest(strings.Replace(d, "-", ":", 1)).Validate() == nil {
+			return true
+		}
+	}
+	return false
+}
+
+var attachmentEnds = []string{referrers.Signatures, referrers.Attestations, referrers.SBOM}
+
+// readPublished adds what a catalog names, without the bundles that are to be deleted from it.
+func (n *needs) readPublished(ctx context.Context, c *published) error {
+	o := n.o.Render
+	o.Skeleton, o.Opened = true, nil
+	o.Allow = []render.Kind{render.CatalogImage, render.DatabaseImage}
+	blobs, err := render.Reference(ctx, c.at.Repository()+"@"+c.digest.String(), o)
+	if err != nil {
+		return err
+	}
+	for blob, err := range blobs {
+		if err != nil {
+			return err
+		}
+		b, ok := blob.(*declcfg.Bundle)
+		if !ok || n.goes(c, b) {
+			continue
+		}
+		for image := range imagesOf(b) {
+			ref, err := imageset.ParseRef(image)
+			if err != nil {
+				continue // it cannot have been mirrored
+			}
+			x := naming{by: c, bundle: b.Name, tag: ref.Tag, digest: ref.Digest}
+			n.names[flat(ref.Path)] = append(n.names[flat(ref.Path)], x)
+			if imageset.SameHost(ref.Host, n.o.Target.Host) {
+				x.direct = true
+				n.names[flat(ref.Path)] = append(n.names[flat(ref.Path)], x)
+			}
+		}
+	}
+	return nil
+}
+
+// publishedBy returns the catalogs that are recorded or listed and that are at the target.
+func (n *needs) publishedBy(ctx context.Context, records []*record) (out []*published, err error) {
+	below := map[string]string{}
+	for _, c := range n.o.Gone {
+		if at, ok := atHost(c.Reference, n.o.Target.Host); ok {
+			below[at] = n.o.Target.Path
+		}
+	}
+	for _, rec := range records {
+		for _, c := range rec.Catalogs {
+			_, below[c.Destination], _ = strings.Cut(rec.Target, "/")
+		}
+	}
+	for name, path := range below {
+		ref, err := imageset.ParseRef(name)
+		if err != nil {
+			return nil, err
+		}
+		at, err := n.o.Remote.Repository(ref.Repository())
+		if err != nil {
+			return nil, err
+		}
+		top, err := at.Head(ctx, pulledBy(ref))
+		if absent(err) {
+			top, err = at.Head(ctx, ref.Tag)
+		}
+		if absent(err) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("catalog %s at the target, which may need the images: %w", ref.Name(), err)
+		}
+		path = flat(path)
+		out = append(out, &published{at: ref, digest: top.Digest, below: &path})
+	}
+	slices.SortFunc(out, func(a, b *published) int { return strings.Compare(a.at.String(), b.at.String()) })
+	return out, nil
+}
