@@ -114,7 +114,7 @@ func split(ctx context.Context, fsys fs.FS, name string, s *blobSpool,
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	spans := map[string][]spool.Span{}
-	docs := canon.NewSplitter(f, canon.Limits{})
+	docs, reader := canon.NewSplitter(f, canon.Limits{}), declcfg.NewReader(declcfg.LoadOptions{})
 	for {
 		doc, err := docs.Next()
 		if err == io.EOF {
@@ -127,7 +127,7 @@ func split(ctx context.Context, fsys fs.FS, name string, s *blobSpool,
 		if doc.JSON {
 			format = declcfg.FormatJSON
 		}
-		c, err := declcfg.Read(ctx, bytes.NewReader(doc.Data), name, declcfg.LoadOptions{})
+		c, err := reader.Read(ctx, bytes.NewReader(doc.Data), name)
 		if err != nil {
 			return nil, err
 		}

@@ -12,22 +12,28 @@ import (
 )
 
 // blobSpool stores the files of streamed catalogs: a layer needs the length of a file before its first byte.
-type blobSpool struct{ *spool.Spool }
+type blobSpool struct {
+	*spool.Spool
+	texts declcfg.Texts
+	text  []byte // scratch
+}
 
-func newSpool(dir string) *blobSpool { return &blobSpool{spool.New(dir, 0)} }
+func newSpool(dir string) *blobSpool { return &blobSpool{Spool: spool.New(dir, 0)} }
 
 // add appends a blob, joining it to the spans of its catalog.
-func (s *blobSpool) add(spans []spool.Span, b declcfg.Blob, f declcfg.Format) ([]spool.Span, error) {
-	at := s.Len()
-	if err := declcfg.NewEncoder(s, f).Encode(b); err != nil {
+func (s *blobSpool) add(spans []spool.Span, b declcfg.Blob, f declcfg.Format) (_ []spool.Span, err error) {
+	if s.text, err = s.texts.Append(s.text[:0], b, f); err != nil {
 		return nil, err
 	}
-	n := s.Len() - at
-	if last := len(spans) - 1; last >= 0 && spans[last].At+spans[last].Len == at {
-		spans[last].Len += n
+	at, err := s.Append(s.text)
+	if err != nil {
+		return nil, err
+	}
+	if last := len(spans) - 1; last >= 0 && spans[last].At+spans[last].Len == at.At {
+		spans[last].Len += at.Len
 		return spans, nil
 	}
-	return append(spans, spool.Span{At: at, Len: n}), nil
+	return append(spans, at), nil
 }
 
 // entry returns a file of a layer with the content of the spans.

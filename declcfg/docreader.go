@@ -51,9 +51,12 @@ type docReader struct {
 }
 
 func newDocReader(o LoadOptions) *docReader {
+	if o.expansion == nil {
+		o.expansion = &canon.Expansion{}
+	}
 	in := bufio.NewReader(nil)
 	return &docReader{in: in, split: canon.NewSplitter(in, o.Limits.canon()),
-		conv: canon.Converter{Limits: o.Limits.canon()}, options: o}
+		conv: canon.Converter{Limits: o.Limits.canon(), Expansion: o.expansion}, options: o}
 }
 
 // close releases the reader's resources.

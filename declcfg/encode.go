@@ -4,8 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 
-	"github.com/operator-bindery/bindery/internal/yamlout"
+	"github.com/operator-bindery/bindery/internal/indented"
 )
 
 // Format is the file format of a catalog.
@@ -32,12 +33,14 @@ func ParseFormat(s string) (Format, error) {
 // Extension is the file name extension of the format, without a dot.
 func (f Format) Extension() string { return string(f) }
 
-// Encoder writes blobs one after another, in JSON and YAML with the same bytes as opm. It is not safe for concurrent
-// use. It keeps one buffer of the size of the largest blob written.
+// Encoder writes blobs one after another, in JSON and YAML with the same bytes as opm. It writes nothing that the
+// defaults of [Limits] refuse, and bounds what indentation adds to all of its output: ten times the compact JSON and
+// 1 MiB. It is not safe for concurrent use. It keeps one buffer of the size of the largest blob written.
 type Encoder struct {
 	w      io.Writer
 	format Format
 	buf    []byte
+	texts  Texts
 }
 
 // NewEncoder returns an encoder that writes to w.
@@ -45,43 +48,25 @@ func NewEncoder(w io.Writer, f Format) *Encoder {
 	return &Encoder{w: w, format: f}
 }
 
-// Encode writes one blob with a single Write.
+// Encode writes one blob with a single Write. The error of a blob whose text would be too long, too deep or otherwise
+// refused by readers is of the class [ErrLimit] and names the blob.
 func (e *Encoder) Encode(b Blob) error {
 	var err error
-	e.buf = e.buf[:0]
-	switch e.format {
-	case FormatJSON:
-		e.buf = append(AppendJSON(e.buf, b, true), '\n')
-	case FormatNDJSON:
-		e.buf = append(AppendJSON(e.buf, b, false), '\n')
-	case FormatYAML:
-		e.buf = append(e.buf, "---\n"...)
-		if e.buf, err = yamlout.AppendYAML(e.buf, AppendJSON(nil, b, false)); err != nil {
-			return fmt.Errorf("%s %q: write YAML: %w", b.BlobSchema(), b.BlobName(), err)
-		}
-	default:
-		return fmt.Errorf("invalid output format %q", e.format)
+	if e.buf, err = e.texts.Append(e.buf[:0], b, e.format); err != nil {
+		return err
 	}
 	_, err = e.w.Write(e.buf)
 	return err
 }
 
 // AppendJSON appends a blob as one JSON object, its fields in the order of the specification: compact, or indented by
-// four spaces.
-func AppendJSON(dst []byte, b Blob, indented bool) []byte {
-	w := objectWriter{buf: dst, indented: indented}
-	switch b := b.(type) {
-	case *Package:
-		w.pkg(b)
-	case *Channel:
-		w.channel(b)
-	case *Bundle:
-		w.bundle(b)
-	case *Deprecations:
-		w.deprecations(b)
-	case *Meta:
-		w.value(b.Blob)
+// four spaces. What is indented is not bounded: see [Encoder].
+func AppendJSON(dst []byte, b Blob, indent bool) []byte {
+	w := objectWriter{buf: dst, most: math.MaxInt}
+	if indent {
+		w.unit = indentUnit
 	}
+	w.blob(b)
 	return w.buf
 }
 
@@ -99,6 +84,21 @@ func (d *Deprecations) MarshalJSON() ([]byte, error) { return AppendJSON(nil, d,
 
 // MarshalJSON returns the blob's own JSON.
 func (m *Meta) MarshalJSON() ([]byte, error) { return m.Blob, nil }
+
+func (w *objectWriter) blob(b Blob) {
+	switch b := b.(type) {
+	case *Package:
+		w.pkg(b)
+	case *Channel:
+		w.channel(b)
+	case *Bundle:
+		w.bundle(b)
+	case *Deprecations:
+		w.deprecations(b)
+	case *Meta:
+		w.value(b.Blob)
+	}
+}
 
 func (w *objectWriter) pkg(p *Package) {
 	w.open('{')
@@ -229,10 +229,14 @@ func (w *objectWriter) unknown(fields []Field) {
 
 // objectWriter appends JSON to buf, compact or indented.
 type objectWriter struct {
-	buf      []byte
-	depth    int
-	indented bool
-	started  bool // the innermost object or array has an element already
+	buf     []byte
+	depth   int
+	unit    string // of indentation; empty for compact JSON
+	started bool   // the innermost object or array has an element already
+
+	start int  // of the text in buf
+	most  int  // bytes of the text
+	long  bool // the text has more bytes than most; what is in buf is useless
 }
 
 func (w *objectWriter) open(c byte) {
@@ -243,8 +247,8 @@ func (w *objectWriter) open(c byte) {
 
 func (w *objectWriter) close(c byte) {
 	w.depth--
-	if w.indented && w.started {
-		w.buf = appendNewline(w.buf, w.depth)
+	if w.started {
+		w.newline()
 	}
 	w.buf = append(w.buf, c)
 	w.started = true
@@ -255,17 +259,27 @@ func (w *objectWriter) element() {
 	if w.started {
 		w.buf = append(w.buf, ',')
 	}
-	if w.indented {
-		w.buf = appendNewline(w.buf, w.depth)
-	}
+	w.newline()
 	w.started = true
 }
+
+// newline starts a line of an indented text. A text that is too long is dropped.
+func (w *objectWriter) newline() {
+	if len(w.buf)-w.start > w.most {
+		w.tooLong()
+	}
+	if w.unit != "" {
+		w.buf = indented.Newline(w.buf, w.unit, w.depth)
+	}
+}
+
+func (w *objectWriter) tooLong() { w.buf, w.long = w.buf[:w.start], true }
 
 func (w *objectWriter) key(name string) {
 	w.element()
 	w.buf = appendString(w.buf, name)
 	w.buf = append(w.buf, ':')
-	if w.indented {
+	if w.unit != "" {
 		w.buf = append(w.buf, ' ')
 	}
 }
@@ -285,8 +299,11 @@ func (w *objectWriter) value(v json.RawMessage) {
 	switch {
 	case v == nil:
 		w.buf = append(w.buf, "null"...)
-	case w.indented:
-		w.buf = appendIndented(w.buf, v, w.depth)
+	case w.unit != "":
+		ok := false
+		if w.buf, ok = indented.Append(w.buf, v, w.unit, w.depth, w.most-(len(w.buf)-w.start)); !ok {
+			w.tooLong()
+		}
 	default:
 		w.buf = append(w.buf, v...)
 	}

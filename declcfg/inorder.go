@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"runtime"
+
+	"github.com/operator-bindery/bindery/internal/canon"
 )
 
 // ahead is how many units of work per job may be read and not yet handed over. It bounds the memory of a [Walk]; it
@@ -39,6 +41,7 @@ func inOrder[T any](ctx context.Context, o LoadOptions, units, most int,
 		last  bool
 		err   error
 	}
+	o.expansion = &canon.Expansion{}
 	room := newMemoryBudget(ctx, most)
 	defer room.stop()
 	// A unit is begun only when fewer than jobs of them are being read, and fewer than ahead are waiting to be handed

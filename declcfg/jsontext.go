@@ -3,8 +3,6 @@ package declcfg
 import (
 	"encoding/base64"
 	"unicode/utf8"
-
-	"github.com/operator-bindery/bindery/internal/jsonscan"
 )
 
 const hexDigits = "0123456789abcdef"
@@ -68,50 +66,3 @@ func appendBase64(dst, data []byte) []byte {
 
 // indentUnit is opm's JSON indentation.
 const indentUnit = "    "
-
-func appendNewline(dst []byte, depth int) []byte {
-	dst = append(dst, '\n')
-	for range depth {
-		dst = append(dst, indentUnit...)
-	}
-	return dst
-}
-
-// appendIndented appends the compact JSON value src, indented as a value at the given depth. White space outside of
-// strings is dropped. src must be valid JSON.
-func appendIndented(dst, src []byte, depth int) []byte {
-	for i := 0; i < len(src); i++ {
-		switch c := src[i]; c {
-		case '"':
-			end := jsonscan.StringEnd(src, i)
-			if end < 0 {
-				end = len(src)
-			}
-			dst = append(dst, src[i:end]...)
-			i = end - 1
-		case '{', '[':
-			dst = append(dst, c)
-			j := jsonscan.SkipSpace(src, i+1)
-			if j < len(src) && (src[j] == '}' || src[j] == ']') {
-				dst = append(dst, src[j])
-				i = j
-				continue
-			}
-			depth++
-			dst = appendNewline(dst, depth)
-		case '}', ']':
-			depth--
-			dst = appendNewline(dst, depth)
-			dst = append(dst, c)
-		case ',':
-			dst = append(dst, c)
-			dst = appendNewline(dst, depth)
-		case ':':
-			dst = append(dst, ':', ' ')
-		case ' ', '\t', '\n', '\r':
-		default:
-			dst = append(dst, c)
-		}
-	}
-	return dst
-}

@@ -82,6 +82,8 @@ type LoadOptions struct {
 	// Document, unless nil, is called with the position of each blob's document, in the order of the file. Calls for
 	// different files are concurrent. [Walk] does not call it.
 	Document func(Blob, Document)
+
+	expansion *canon.Expansion // that of all files of a tree; nil: that of one reader
 }
 
 // Load reads the catalog in fsys: every file of the tree that is not ignored, each a sequence of JSON or YAML

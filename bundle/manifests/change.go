@@ -99,16 +99,6 @@ func indentless(v any) (json.RawMessage, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
-// indented returns JSON with four blanks for a level and a newline at the end.
-func indented(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "    ")
-	err := enc.Encode(v)
-	return b.Bytes(), err
-}
-
 // Repeated returns the objects that an earlier one of the same group, kind, namespace and name precedes: the bundle
 // has them twice, and the later one replaces the earlier.
 func Repeated(objects []Object) []Object {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/operator-bindery/bindery/internal/indented"
 	"github.com/operator-bindery/bindery/internal/yamlout"
 )
 
@@ -34,20 +35,21 @@ func Text(objects []Object, f Format, title func(i int) string) ([]byte, error) 
 			items[i] = o.JSON
 		}
 		list["items"] = items
-		return indented(list)
+		return indented.Encode(list, "    ")
 	case NDJSON:
 		for _, o := range objects {
 			out = append(append(out, o.JSON...), '\n')
 		}
 		return out, nil
 	}
+	var budget indented.Budget
 	for i, o := range objects {
 		out = append(out, "---\n"...)
 		if title != nil && title(i) != "" {
 			out = fmt.Appendf(out, "# %s\n", title(i))
 		}
 		var err error
-		if out, err = yamlout.AppendYAML(out, o.JSON); err != nil {
+		if out, err = yamlout.AppendWithin(out, o.JSON, &budget); err != nil {
 			return nil, fmt.Errorf("%s: %w", o, err)
 		}
 	}

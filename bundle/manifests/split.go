@@ -5,6 +5,9 @@ import (
 	"strings"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/operator-bindery/bindery/internal/indented"
+	"github.com/operator-bindery/bindery/internal/yamlout"
 )
 
 // File is a file of a directory of manifests. Its name is relative, with slashes.
@@ -23,6 +26,7 @@ const maxFileName = 200 // bytes without the extension
 // dots and dashes only, differ also where case does not count, and never leave the directory.
 func Split(phases []Phase, byPhase bool, f Format) ([]File, error) {
 	var files []File
+	var budget indented.Budget
 	taken := map[string]bool{KustomizationFile: true}
 	for i, p := range phases {
 		dir := ""
@@ -31,7 +35,7 @@ func Split(phases []Phase, byPhase bool, f Format) ([]File, error) {
 		}
 		for _, o := range p.Objects {
 			name := freeName(dir+fileName(o), taken)
-			text, err := fileText(o, f)
+			text, err := fileText(o, f, &budget)
 			if err != nil {
 				return nil, err
 			}
@@ -59,12 +63,16 @@ func extension(f Format) string {
 	return ".yaml"
 }
 
-func fileText(o Object, f Format) ([]byte, error) {
+func fileText(o Object, f Format, b *indented.Budget) (text []byte, err error) {
 	if f == JSON {
-		return indented(o.JSON)
+		text, err = indented.EncodeWithin(o.JSON, "    ", b)
+	} else {
+		text, err = yamlout.AppendWithin(nil, o.JSON, b)
 	}
-	text, err := Text([]Object{o}, YAML, nil)
-	return []byte(strings.TrimPrefix(string(text), "---\n")), err
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", o, err)
+	}
+	return text, nil
 }
 
 // fileName returns the name of an object's file, without the extension.

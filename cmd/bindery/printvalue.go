@@ -1,9 +1,9 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
+	"fmt"
 
+	"github.com/operator-bindery/bindery/internal/indented"
 	"github.com/operator-bindery/bindery/internal/printable"
 	"github.com/operator-bindery/bindery/internal/yamlout"
 )
@@ -11,22 +11,19 @@ import (
 // printJSON prints an answer as JSON.
 func (p *program) printJSON(v any) error { return p.printValue("json", v) }
 
-// printValue prints an answer as JSON, or as YAML with the same fields.
+// printValue prints an answer as JSON, or as YAML with the same fields. An answer with deeply nested content from outside
+// is refused before indentation makes it many times as long.
 func (p *program) printValue(format string, v any) error {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetIndent("", "    ")
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return err
+	text, err := indented.Encode(v, "    ")
+	if err != nil {
+		return fmt.Errorf("the answer: %w", err)
 	}
-	text := printable.JSON(b.Bytes())
+	text = printable.JSON(text)
 	if format == "yaml" {
-		var err error
 		if text, err = yamlout.AppendYAML(nil, text); err != nil {
-			return err
+			return fmt.Errorf("the answer: %w", err)
 		}
 	}
-	_, err := p.stdout.Write(text)
+	_, err = p.stdout.Write(text)
 	return err
 }

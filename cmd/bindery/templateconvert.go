@@ -64,6 +64,9 @@ func (p *program) templateConvert(c *cli.Context) error {
 	return p.spooled(c.Context, func(w io.Writer) error {
 		if err := template.Convert(w, catalog,
 			template.ConvertOptions{Type: typ, Format: format, Warn: p.warnAt}); err != nil {
+			if errors.Is(err, declcfg.ErrLimit) {
+				return &cmdline.Error{Class: cmdline.ClassLimit, Object: file, Err: fmt.Errorf("convert %q: %w", file, err)}
+			}
 			return p.templateError(err)
 		}
 		if compat != "" && format == declcfg.FormatYAML {

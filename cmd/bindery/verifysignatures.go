@@ -85,7 +85,8 @@ func (p *program) verifySignatures(c *cli.Context) error {
 		err = p.printVerified(report, files, o)
 	}
 	if err != nil {
-		return fmt.Errorf("write the answer: %w", err)
+		return &cmdline.Error{Class: cmdline.Classify(err), Object: name,
+			Err: fmt.Errorf("write the answer about image %q: %w", name, err)}
 	}
 	if !report.Verified {
 		return &cmdline.ExitStatus{Status: 1}

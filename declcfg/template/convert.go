@@ -3,14 +3,15 @@ package template
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/canon"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/indented"
 	"github.com/operator-bindery/bindery/internal/yamlout"
 )
 
@@ -64,16 +65,28 @@ func Convert(w io.Writer, c *declcfg.Catalog, o ConvertOptions) error {
 	return err
 }
 
-func formatted(doc []byte, f declcfg.Format) ([]byte, error) {
+// formatted returns a template in a format. What [Parse] would refuse for its size or depth is an error, as is a document
+// that indentation makes too long.
+func formatted(doc []byte, f declcfg.Format) (out []byte, err error) {
+	limits := Limits{}.withDefaults()
+	most := min(limits.MaxSize, indented.Most(len(doc)))
+	ok := true
 	if f == declcfg.FormatYAML {
-		return yamlout.AppendYAML([]byte("---\n"), doc)
+		out, ok, err = yamlout.Append([]byte("---\n"), doc, most)
+	} else if out, ok = indented.Append(nil, doc, "    ", 0, most); ok {
+		out = append(out, '\n')
 	}
-	var out bytes.Buffer
-	if err := json.Indent(&out, doc, "", "    "); err != nil {
-		return nil, err
+	if err == nil && !ok {
+		err = indented.Error(most)
 	}
-	out.WriteByte('\n')
-	return out.Bytes(), nil
+	if err != nil {
+		return nil, fmt.Errorf("the template: %w", err)
+	}
+	readable := canon.Limits{MaxDocument: limits.MaxSize, MaxDepth: limits.MaxDepth}
+	if _, err := canon.AppendJSON(nil, doc, readable, nil); err != nil {
+		return nil, fmt.Errorf("the template: %w: it could not be read again: %w", declcfg.ErrLimit, err)
+	}
+	return out, nil
 }
 
 // convertible checks that a template can represent the whole catalog.

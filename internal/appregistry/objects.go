@@ -10,6 +10,7 @@ import (
 
 	"github.com/operator-bindery/bindery/internal/bundlefs"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/indented"
 	"github.com/operator-bindery/bindery/internal/yamlout"
 )
 
@@ -18,6 +19,7 @@ import (
 func Objects(objects [][]byte) (fs.FS, error) {
 	files := map[string][]byte{}
 	count := map[string]int{}
+	var budget indented.Budget
 	for _, o := range objects {
 		stem := objectName(o)
 		name := stem + ".yaml"
@@ -25,7 +27,7 @@ func Objects(objects [][]byte) (fs.FS, error) {
 			count[stem]++
 			name = fmt.Sprintf("%s-%d.yaml", stem, count[stem]+1)
 		}
-		text, err := yamlout.AppendYAML(nil, o)
+		text, err := yamlout.AppendWithin(nil, o, &budget)
 		if err != nil {
 			return nil, fmt.Errorf("%w: %s: %w", ErrInvalid, fault.Quote(name), err)
 		}

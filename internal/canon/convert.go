@@ -18,6 +18,8 @@ type Converter struct {
 	// text after the end of the document. Lines are 1-based and relative to the document. It is called at most ten
 	// times per document.
 	Warn func(line int, msg string)
+	// Expansion, if not nil, is that of an input of several documents. Otherwise each document is one.
+	Expansion *Expansion
 
 	members []member // of the open objects
 	warned  int      // number of warnings about this document

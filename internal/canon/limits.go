@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"sync/atomic"
 )
 
 // Limits bound the cost of one document. A zero field means its default.
@@ -12,10 +13,10 @@ type Limits struct {
 	MaxDocument int
 	// MaxIrregular is the size in bytes of a YAML document that only the library can read; 8 MiB by default.
 	MaxIrregular int
-	// MaxDepth is the maximum nesting of objects and arrays; 100 by default.
+	// MaxDepth is the maximum nesting of objects and arrays; [MaxDepth] by default.
 	MaxDepth int
-	// MaxExpansion is the factor by which aliases and merge keys may enlarge a YAML document, plus 1 MiB; 10 by
-	// default.
+	// MaxExpansion is the factor by which aliases and merge keys may enlarge a YAML document, plus 1 MiB for all documents
+	// of an input (see [Expansion]); 10 by default.
 	MaxExpansion int
 	// MaxNodes is the number of items and members, estimated from the punctuation, of a YAML document that only the
 	// library can read; 200,000 by default. It bounds the memory of the library's trees.
@@ -24,12 +25,30 @@ type Limits struct {
 	MaxMembers int
 }
 
+// MaxDepth is the default of [Limits.MaxDepth].
+const MaxDepth = 100
+
+// Expansion is what aliases and merge keys made of the documents of one input beyond the factor of [Limits]. Thousands of
+// small documents may not become 1 MiB each. It is safe for concurrent use; the zero value is ready.
+type Expansion struct{ used atomic.Int64 }
+
+// expansionFloor is what all documents of an input may have beyond the factor.
 const expansionFloor = 1 << 20
+
+// most returns how long the canonical JSON of a document of n bytes may become.
+func (e *Expansion) most(n int, l Limits) int { return l.MaxExpansion*n + expansionFloor - int(e.used.Load()) }
+
+// add adds a document of n bytes whose canonical JSON has out bytes. It is false if all documents together have become
+// too long.
+func (e *Expansion) add(n, out int, l Limits) bool {
+	beyond := out - l.MaxExpansion*n
+	return beyond <= 0 || e.used.Add(int64(beyond)) <= expansionFloor
+}
 
 func (l Limits) withDefaults() Limits {
 	l.MaxDocument = cmp.Or(l.MaxDocument, 32<<20)
 	l.MaxIrregular = cmp.Or(l.MaxIrregular, 8<<20)
-	l.MaxDepth = cmp.Or(l.MaxDepth, 100)
+	l.MaxDepth = cmp.Or(l.MaxDepth, MaxDepth)
 	l.MaxExpansion = cmp.Or(l.MaxExpansion, 10)
 	l.MaxNodes = cmp.Or(l.MaxNodes, 200_000)
 	l.MaxMembers = cmp.Or(l.MaxMembers, 500_000)

@@ -20,9 +20,14 @@ func (c *Converter) appendSlow(dst, doc []byte, l Limits) (out []byte, err error
 		return dst, &LimitError{What: "nodes", Limit: int64(l.MaxNodes)}
 	}
 	var warnings []warning
+	expansion := c.Expansion
+	if expansion == nil {
+		expansion = &Expansion{}
+	}
+	most := expansion.most(len(doc), l)
 	tree, treeErr := parseTree(doc)
 	if treeErr == nil && tree != nil {
-		if warnings, err = inspect(tree, len(doc), l, c.Warn != nil); err != nil {
+		if warnings, err = inspect(tree, most, l, c.Warn != nil); err != nil {
 			return dst, err
 		}
 	} else if treeErr != nil && bytes.ContainsAny(doc, "*") {
@@ -40,9 +45,12 @@ func (c *Converter) appendSlow(dst, doc []byte, l Limits) (out []byte, err error
 	if err != nil {
 		return dst, yamlError(err)
 	}
-	w := valueWriter{dst: dst, max: l.MaxDepth, limit: len(dst) + l.MaxExpansion*len(doc) + expansionFloor}
+	w := valueWriter{dst: dst, start: len(dst), max: l.MaxDepth, limit: len(dst) + most}
 	if err := w.write(v); err != nil {
 		return dst, err
+	}
+	if !expansion.add(len(doc), len(w.dst)-len(dst), l) {
+		return dst, &LimitError{What: "alias expansion", Limit: int64(most)}
 	}
 	if rest {
 		c.warn(func() int { return restLine(doc) }, "text behind the end of the YAML document is ignored")
@@ -130,12 +138,13 @@ func yamlError(err error) error {
 type valueWriter struct {
 	dst        []byte
 	depth, max int
+	start      int // of the value in dst
 	limit      int // maximum length of dst
 }
 
 func (w *valueWriter) write(v value) error {
 	if len(w.dst) > w.limit {
-		return &LimitError{What: "alias expansion", Limit: int64(w.limit)}
+		return &LimitError{What: "alias expansion", Limit: int64(w.limit - w.start)}
 	}
 	switch v.kind {
 	case kindNull:

@@ -67,14 +67,14 @@ type extent struct {
 }
 
 // inspect returns the duplicate keys of a tree, or a LimitError if it is too deep or would expand too much.
-func inspect(root *yaml.Node, size int, l Limits, keys bool) ([]warning, error) {
+func inspect(root *yaml.Node, most int, l Limits, keys bool) ([]warning, error) {
 	in := inspector{max: l.MaxDepth, sizes: map[*yaml.Node]extent{}, keys: keys}
 	e, err := in.measure(root, 0)
 	if err != nil {
 		return nil, err
 	}
-	if limit := l.MaxExpansion*size + expansionFloor; e.size > limit {
-		return nil, &LimitError{What: "alias expansion", Limit: int64(limit)}
+	if e.size > most {
+		return nil, &LimitError{What: "alias expansion", Limit: int64(most)}
 	}
 	return in.warnings, nil
 }

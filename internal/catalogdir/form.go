@@ -2,7 +2,6 @@ package catalogdir
 
 import (
 	"bytes"
-	"encoding/json"
 	"strings"
 
 	"github.com/operator-bindery/bindery/declcfg"
@@ -55,27 +54,17 @@ func formOf(text []byte, isJSON, crlf bool) form {
 }
 
 // encode returns the text of a blob without a separator. YAML ends with a line end, JSON does not.
-func (f form) encode(b declcfg.Blob) ([]byte, error) {
-	var text []byte
-	switch {
-	case !f.json:
-		var buf bytes.Buffer
-		if err := declcfg.NewEncoder(&buf, declcfg.FormatYAML).Encode(b); err != nil {
-			return nil, err
-		}
-		text = bytes.TrimPrefix(buf.Bytes(), []byte("---\n"))
-	case f.indent == "" && f.spaces:
-		text = spaced(declcfg.AppendJSON(nil, b, false))
-	case f.indent == "":
-		text = declcfg.AppendJSON(nil, b, false)
-	case f.indent == "    ":
-		text = declcfg.AppendJSON(nil, b, true)
-	default:
-		var buf bytes.Buffer
-		if err := json.Indent(&buf, declcfg.AppendJSON(nil, b, false), "", f.indent); err != nil {
-			return nil, err
-		}
-		text = buf.Bytes()
+func (f form) encode(t *declcfg.Texts, b declcfg.Blob) (text []byte, err error) {
+	if f.json {
+		text, err = t.AppendJSON(nil, b, f.indent)
+	} else {
+		text, err = t.AppendYAML(nil, b)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if f.json && f.indent == "" && f.spaces {
+		text = spaced(text)
 	}
 	if f.crlf {
 		text = bytes.ReplaceAll(text, []byte("\n"), []byte("\r\n"))

@@ -99,7 +99,7 @@ func (d *Dir) isCanonical(ctx context.Context, e *fileEdit) (same bool, err erro
 	}
 	defer func() { err = errors.Join(err, from.Close()) }()
 	w := &comparer{with: from.File}
-	if _, err := rewrite(ctx, w, e, from, defaultForm(e.json)); err != nil && !errors.Is(err, errDiffers) {
+	if _, err := rewrite(ctx, w, e, from, defaultForm(e.json), &declcfg.Texts{}); err != nil && !errors.Is(err, errDiffers) {
 		return false, err
 	}
 	return !w.differs && w.at == e.file.info.Size(), nil

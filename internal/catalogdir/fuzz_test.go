@@ -87,7 +87,8 @@ func FuzzRewrite(f *testing.F) {
 		}
 		defer open.Close()
 		var out bytes.Buffer
-		spans, err := rewrite(context.Background(), &out, e, &documentReader{File: open, parser: newParser()}, form{})
+		spans, err := rewrite(context.Background(), &out, e, &documentReader{File: open, parser: newParser()}, form{},
+			&declcfg.Texts{})
 		if err == nil {
 			err = verify(bytes.NewReader(out.Bytes()), spans)
 		}

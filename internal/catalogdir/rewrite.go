@@ -28,6 +28,7 @@ type rewriter struct {
 	from   *documentReader // nil for a new file
 	out    *bufio.Writer
 	parser *parser
+	texts  *declcfg.Texts
 	crlf   bool
 
 	at    int64 // bytes written
@@ -36,9 +37,10 @@ type rewriter struct {
 }
 
 // rewrite writes the file of an edit to w and returns the positions of its documents. from is the old file; like is the
-// formatting of a new one.
-func rewrite(ctx context.Context, w io.Writer, e *fileEdit, from *documentReader, like form) ([]span, error) {
-	r := &rewriter{ctx: ctx, edit: e, from: from, out: bufio.NewWriterSize(w, 64<<10), parser: newParser()}
+// formatting of a new one. All files of an edit have the same texts.
+func rewrite(ctx context.Context, w io.Writer, e *fileEdit, from *documentReader, like form,
+	texts *declcfg.Texts) ([]span, error) {
+	r := &rewriter{ctx: ctx, edit: e, from: from, out: bufio.NewWriterSize(w, 64<<10), parser: newParser(), texts: texts}
 	var err error
 	switch {
 	case e.order != nil:
@@ -216,7 +218,7 @@ func (r *rewriter) copy(start, end int64) error {
 // changed returns the new text of a document with its formatting, comments and key order.
 func (r *rewriter) changed(text []byte, isJSON bool, to declcfg.Blob) ([]byte, error) {
 	f := formOf(text, isJSON, r.crlf)
-	encoded, err := f.encode(to)
+	encoded, err := f.encode(r.texts, to)
 	if err != nil {
 		return nil, err
 	}
@@ -262,7 +264,7 @@ func (r *rewriter) patched(content, encoded, now []byte) ([]byte, bool) {
 // insert writes a new document after the last written one, with its keys in the order of the document like, unless that
 // is nil.
 func (r *rewriter) insert(b declcfg.Blob, f form, like []byte, between string) error {
-	text, err := f.encode(b)
+	text, err := f.encode(r.texts, b)
 	if err != nil {
 		return err
 	}

@@ -25,13 +25,14 @@ func (d *Dir) carryOut(ctx context.Context, edits []*fileEdit) (err error) {
 		}
 	}()
 	var changes []filetx.Change
+	var texts declcfg.Texts
 	for _, e := range edits {
 		c := filetx.Change{Name: e.name}
 		if e.file != nil {
 			c.Old = e.file.info
 		}
 		if !e.empty() {
-			if c.Staged, c.New, err = d.writeFile(ctx, tx, e); err != nil {
+			if c.Staged, c.New, err = d.writeFile(ctx, tx, e, &texts); err != nil {
 				return err
 			}
 			d.step("write")
@@ -69,7 +70,8 @@ func (d *Dir) nothingChanged(edits []*fileEdit) error {
 const maxFileSize = 1 << 30
 
 // writeFile writes, verifies and syncs the new file of an edit.
-func (d *Dir) writeFile(ctx context.Context, tx *filetx.Tx, e *fileEdit) (staged string, info fs.FileInfo, err error) {
+func (d *Dir) writeFile(ctx context.Context, tx *filetx.Tx, e *fileEdit,
+	texts *declcfg.Texts) (staged string, info fs.FileInfo, err error) {
 	var from *documentReader
 	if e.file != nil {
 		if from, err = d.openDocuments(e.file); err != nil {
@@ -86,7 +88,7 @@ func (d *Dir) writeFile(ctx context.Context, tx *filetx.Tx, e *fileEdit) (staged
 		return "", nil, err
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
-	spans, err := rewrite(ctx, out, e, from, form)
+	spans, err := rewrite(ctx, out, e, from, form, texts)
 	if err != nil {
 		return "", nil, err
 	}

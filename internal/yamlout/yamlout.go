@@ -1,105 +1,176 @@
 // Package yamlout writes JSON values as YAML with the same bytes as sigs.k8s.io/yaml, except that numbers keep their
-// text.
+// text, and that what indentation makes of a value is bounded (package indented).
 package yamlout
 
 import (
 	"bytes"
 	"crypto/rand"
 	"encoding/hex"
-	"fmt"
+	"errors"
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
 	yaml "sigs.k8s.io/yaml/goyaml.v2"
+
+	"github.com/operator-bindery/bindery/internal/indented"
 )
 
-// AppendYAML appends the YAML of one JSON value. Keys are sorted as sigs.k8s.io/yaml sorts them.
-func AppendYAML(dst, src []byte) ([]byte, error) {
-	d := decoder{dec: jsontext.NewDecoder(bytes.NewReader(src), jsontext.AllowDuplicateNames(true),
+// AppendYAML appends the YAML of one JSON value, which is as long as [indented.Most] allows at most. Keys are sorted as
+// sigs.k8s.io/yaml sorts them.
+func AppendYAML(dst, src []byte) ([]byte, error) { return AppendWithin(dst, src, &indented.Budget{}) }
+
+// AppendWithin is [AppendYAML] for one of several values that have a budget together.
+func AppendWithin(dst, src []byte, b *indented.Budget) ([]byte, error) {
+	most := b.Most(len(src))
+	out, ok, err := Append(dst, src, most)
+	switch {
+	case err != nil:
+		return dst, err
+	case !ok:
+		return dst, indented.Error(most)
+	}
+	return out, b.Add(len(src), len(out)-len(dst))
+}
+
+// Append is [AppendYAML] with a limit: a value whose YAML has more than most bytes is not ok, and dst is unchanged.
+func Append(dst, src []byte, most int) (_ []byte, ok bool, _ error) {
+	d := decoder{src: src, most: most, dec: jsontext.NewDecoder(bytes.NewReader(src), jsontext.AllowDuplicateNames(true),
 		jsontext.AllowInvalidUTF8(true))}
-	v, err := d.value()
+	v, err := d.value(0, false)
 	if err != nil {
-		return dst, err
+		return dst, !errors.Is(err, errLong), unlessLong(err)
 	}
-	out, err := yaml.Marshal(v)
-	if err != nil {
-		return dst, err
+	out := &bounded{most: most + len(d.mark)*d.numbers}
+	enc := yaml.NewEncoder(out)
+	if err = enc.Encode(v); err == nil {
+		err = enc.Close()
 	}
-	return d.fill(dst, out)
+	switch {
+	case out.long:
+		return dst, false, nil
+	case err != nil:
+		return dst, false, err
+	}
+	end := len(dst)
+	if dst = d.fill(dst, out.text); len(dst)-end > most {
+		return dst[:end], false, nil
+	}
+	return dst, true, nil
 }
 
-// fill appends out to dst and replaces the placeholders by numbers.
-func (d *decoder) fill(dst, out []byte) ([]byte, error) {
-	if len(d.numbers) == 0 {
-		return append(dst, out...), nil
+// errLong ends the reading of a value whose YAML is too long.
+var errLong = errors.New("the YAML is too long")
+
+func unlessLong(err error) error {
+	if errors.Is(err, errLong) {
+		return nil
 	}
-	for left := len(d.numbers); left > 0; left-- {
-		before, rest, found := bytes.Cut(out, []byte(d.mark))
-		if !found || len(rest) < placeDigits {
-			return dst, fmt.Errorf("a number was lost")
-		}
-		i, err := strconv.Atoi(string(rest[:placeDigits]))
-		if err != nil || i >= len(d.numbers) {
-			return dst, fmt.Errorf("a number was lost")
-		}
-		dst = append(append(dst, before...), d.numbers[i]...)
-		out = rest[placeDigits:]
-	}
-	return append(dst, out...), nil
+	return err
 }
 
-// A placeholder replaces a number that YAML's encoder would write differently: a random mark and the number's index. It
-// is a plain scalar that needs no quotes and is too short to be folded. Each document gets a new mark, so that no input
-// can contain a placeholder.
-const placeDigits = 9
-
-func (d *decoder) placeholder(i int) string {
-	if d.mark == "" {
-		var b [16]byte
-		_, _ = rand.Read(b[:]) // never fails, according to its documentation
-		d.mark = "\u0192" + hex.EncodeToString(b[:]) + "\u0192"
-	}
-	return fmt.Sprintf("%s%0*d", d.mark, placeDigits, i)
+// bounded collects a text up to a length.
+type bounded struct {
+	text []byte
+	most int
+	long bool
 }
 
+func (b *bounded) Write(text []byte) (int, error) {
+	if len(b.text)+len(text) > b.most {
+		b.long = true
+		return 0, errLong
+	}
+	b.text = append(b.text, text...)
+	return len(text), nil
+}
+
+// fill appends the encoder's output to dst, with the numbers in place of the marks.
+func (d *decoder) fill(dst, out []byte) []byte {
+	for _, n := range d.inOrder {
+		before, rest, _ := bytes.Cut(out, d.mark)
+		dst = append(append(dst, before...), d.src[n.at:n.at+n.length]...)
+		out = rest
+	}
+	return append(dst, out...)
+}
+
+// decoder reads a value for YAML's encoder.
 type decoder struct {
 	dec     *jsontext.Decoder
-	numbers []string
-	mark    string
+	src     []byte
+	most    int
+	written int // what the YAML of the values read so far has at least
+
+	mark    []byte    // see [number]
+	numbers int       // how many there are
+	inOrder []*number // those that the encoder has asked for
 }
 
-func (d *decoder) value() (any, error) {
+// number is a number that YAML's encoder would write differently. The encoder asks for its text in the order of the
+// output and gets a mark, which is replaced by the number afterwards. A mark is a plain scalar that needs no quotes and
+// is too short to be folded. It is random, so that no input can contain it.
+type number struct {
+	d          *decoder
+	at, length uint32 // in the source
+}
+
+// MarshalYAML is called by the encoder.
+func (n *number) MarshalYAML() (any, error) {
+	n.d.inOrder = append(n.d.inOrder, n)
+	return string(n.d.mark), nil
+}
+
+// need adds to the length that the output has at least, so that no tree is built of a value that is too long.
+func (d *decoder) need(n int) error {
+	if d.written += n; d.written > d.most {
+		return errLong
+	}
+	return nil
+}
+
+// value reads a value whose lines are indented by indent blanks, as an item of a list or not.
+func (d *decoder) value(indent int, item bool) (any, error) {
 	tok, err := d.dec.ReadToken()
 	if err != nil {
 		return nil, err
 	}
 	switch tok.Kind() {
 	case 'n':
-		return nil, nil
+		return nil, d.need(len("null"))
 	case 't', 'f':
-		return tok.Bool(), nil
+		return tok.Bool(), d.need(len("true"))
 	case '"':
-		return tok.String(), nil
+		s := tok.String()
+		return s, d.need(len(s))
 	case '0':
-		return d.number(tok.String()), nil
+		return d.number(tok.String())
 	case '{':
 		m := map[string]any{}
-		for d.dec.PeekKind() != '}' {
+		for first := item; d.dec.PeekKind() != '}'; first = false {
 			key, err := d.dec.ReadToken()
 			if err != nil {
 				return nil, err
 			}
 			name := key.String()
-			if m[name], err = d.value(); err != nil {
+			if err := d.line(len(name)+len(":\n"), indent, first); err != nil {
+				return nil, err
+			}
+			if m[name], err = d.value(indent+2, false); err != nil {
 				return nil, err
 			}
 		}
 		_, err = d.dec.ReadToken()
 		return m, err
 	case '[':
+		if !item {
+			indent = max(0, indent-2) // a list is not indented in an object
+		}
 		a := []any{}
-		for d.dec.PeekKind() != ']' {
-			v, err := d.value()
+		for first := item; d.dec.PeekKind() != ']'; first = false {
+			if err := d.line(len("- "), indent, first); err != nil {
+				return nil, err
+			}
+			v, err := d.value(indent+2, true)
 			if err != nil {
 				return nil, err
 			}
@@ -108,14 +179,27 @@ func (d *decoder) value() (any, error) {
 		_, err = d.dec.ReadToken()
 		return a, err
 	}
-	return nil, fmt.Errorf("unexpected JSON token %v", tok)
+	return nil, errors.New("unexpected JSON token " + tok.String())
+}
+
+// line adds a line of n bytes and its indentation, which the first line of an item does not have.
+func (d *decoder) line(n, indent int, first bool) error {
+	if !first {
+		n += indent
+	}
+	return d.need(n)
 }
 
 // number returns a value that the encoder writes with the number's original text.
-func (d *decoder) number(text string) any {
+func (d *decoder) number(text string) (any, error) {
 	if i, err := strconv.ParseInt(text, 10, 64); err == nil && strconv.FormatInt(i, 10) == text {
-		return i
+		return i, d.need(len(text))
 	}
-	d.numbers = append(d.numbers, text)
-	return d.placeholder(len(d.numbers) - 1)
+	if d.mark == nil {
+		var b [8]byte
+		_, _ = rand.Read(b[:]) // never fails, according to its documentation
+		d.mark = append([]byte("\u0192"), hex.EncodeToString(b[:])...)
+	}
+	d.numbers++
+	return &number{d, uint32(d.dec.InputOffset()) - uint32(len(text)), uint32(len(text))}, d.need(len(text))
 }

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"slices"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/declcfg/property"
+	"github.com/operator-bindery/bindery/internal/indented"
 )
 
 // bundlePage shows one bundle.
@@ -221,13 +221,12 @@ func (p *page) properties(all []declcfg.Property) {
 			p.put(`<p>{} more are not shown.</p>`, strconv.Itoa(len(all)-i))
 			break
 		}
-		var text bytes.Buffer
-		if json.Indent(&text, []byte(clip(string(prop.Value), maxJSON)), "", "  ") != nil {
-			text.Reset()
-			text.WriteString(clip(string(prop.Value), maxJSON))
+		text := clip(string(prop.Value), maxJSON)
+		if wide, ok := indented.Append(nil, []byte(text), "  ", 0, indented.Factor*maxJSON); ok && json.Valid([]byte(text)) {
+			text = string(wide)
 		}
 		p.put(`<details><summary><code>{}</code></summary><pre tabindex="0">{}</pre></details>`+"\n", name(prop.Type),
-			lines(text.String()))
+			lines(text))
 	}
 	p.put("</section>\n")
 }
