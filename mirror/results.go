@@ -213,7 +213,12 @@ func readRecords(w *Workspace, host string) (out []*record, err error) {
 				filepath.Join(w.dir, name), err)
 		}
 		of, path, slash := strings.Cut(rec.Target, "/")
-		if name != recordName(rec.Target) || !imageset.SameHost(of, host) {
+		if name != recordName(rec.Target) {
+			return nil, fmt.Errorf("%s: %w: it is of %s, which is not at %s, by its content, and of another target by its "+
+				"name; remove it to go on without it", filepath.Join(w.dir, name), fault.ErrInvalid,
+				fault.Quote(rec.Target), host)
+		}
+		if !imageset.SameHost(of, host) {
 			continue
 		}
 		called := rec.Target

@@ -150,11 +150,19 @@ func TestMirrorSummaries(t *testing.T) {
 		{"mirror run -c imageset.yaml --from media TARGET/air", "reading the catalog acme/catalog:v1 of the archive\n"},
 		{"mirror run -c other.yaml --from media TARGET/other", "hint: --from names the directory with the files "},
 		{"mirror verify file://media", "catalog acme/catalog:v1: 2 packages, 2 bundles\n"},
+		{"take away", ""},
 		{"mirror run -c imageset.yaml file://media", "leaving out what earlier archives carried, up to that of "},
 		{"mirror verify file://media", ": all is there but "},
 		{"mirror run -c imageset.yaml --from media TARGET/other",
 			"hint: copy the earlier archives first, or write one against an inventory"},
+		{"mirror run -c imageset.yaml file://media", "stays, and the new segments follow it: carry all of them\n"},
 	} {
+		if c.line == "take away" { // the archive was carried to the other side
+			if err := os.Remove(filepath.Join(w.dir, "media", "mirror_000001.tar")); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
 		r := w.run(c.line)
 		if !strings.Contains(r.stdout+r.stderr, c.want) {
 			t.Errorf("%s: status %d\n%s%s\nwanted %q", c.line, r.status, r.stdout, r.stderr, c.want)

@@ -103,11 +103,12 @@ type replay struct {
 	source, target *testregistry.Registry
 	conf           string
 	saved          map[string]string // archives by the step that wrote them
+	archived       map[string]bool   // the contents of their files
 }
 
 func newReplay(t *testing.T, scenario string) *replay {
 	r := &replay{T: t, scenario: scenario, dir: t.TempDir(), source: mirrortest.Source(t), target: testregistry.New(t),
-		saved: map[string]string{}}
+		saved: map[string]string{}, archived: map[string]bool{}}
 	r.target.Separate(true)
 	r.target.SetRules(testregistry.Rules{Children: true})
 	r.conf = r.source.RegistriesConf(t, mirrortest.Host)
@@ -171,7 +172,11 @@ func (r *replay) run(steps []step) {
 				r.Fatal(err)
 			}
 			for _, f := range files {
-				copyFile(r.T, f, filepath.Join(save, filepath.Base(f)))
+				// oc-mirror replaces an earlier archive, beside which this program writes: what the run wrote is saved.
+				if text := readFile(r.T, f); !r.archived[text] {
+					r.archived[text] = true
+					writeFile(r.T, filepath.Join(save, filepath.Base(f)), text)
+				}
 			}
 			r.saved[path.Base(s.name)[strings.LastIndex(path.Base(s.name), "-")+1:]] = save
 		}
