@@ -293,7 +293,7 @@ func TestTargetGoesAway(t *testing.T) {
 		return true
 	})
 	a, err := w.run(mirror.ToMirror)
-	if n := requests.Load(); err == nil || a.Catalogs[0].Published || n > 1000 {
+	if n := requests.Load(); err == nil || a.Catalogs[0].Published || n > 1500 {
 		t.Errorf("%v, %d requests", err, n)
 	}
 	w.target.Interfere(nil)
@@ -313,7 +313,7 @@ func TestSourceGoesAway(t *testing.T) {
 		return true
 	})
 	a, err := w.run(mirror.ToMirror)
-	if n := requests.Load(); err == nil || a.Catalogs[0].Published || n > 1000 {
+	if n := requests.Load(); err == nil || a.Catalogs[0].Published || n > 1500 {
 		t.Errorf("%v, %d requests", err, n)
 	}
 	w.source.Interfere(nil)

@@ -257,6 +257,36 @@ func TestArchivesOfThePeerInOrder(t *testing.T) {
 	}
 }
 
+// An archive of oc-mirror stays when another one is written beside it, in either form, and both are read as one.
+func TestArchiveOfThePeerIsKept(t *testing.T) {
+	source := mirrortest.Source(t)
+	for _, form := range []medium.Form{medium.OCI, medium.OCMirror} {
+		rec := recording(t, "02-m2d-d2m/01-m2d.archive.txt")
+		dir := rec.archive(t, source, "")
+		s := newSample(t)
+		w := create(t, dir, medium.Options{Form: form, Keep: true, Beside: true})
+		s.write(t, w)
+		account := finish(t, w, medium.Contents{})
+		if !slices.Equal(account.Kept, []string{"mirror_000001.tar"}) || account.Segments[0].Name != "mirror_000002.tar" {
+			t.Errorf("%s: %+v", form, account)
+		}
+		r := read(t, dir)
+		for path, tags := range rec.tags {
+			for tag, d := range tags {
+				if got := r.Tags(path)[tag]; got != d {
+					t.Errorf("%s: %s:%s is %s and not %s", form, path, tag, got, d)
+				}
+			}
+		}
+		if r.Form() != form || r.Contents() == nil || len(r.Tags("acme/multi")) == 0 {
+			t.Errorf("%s: %s, %v", form, r.Form(), r.Contents())
+		}
+		if list, err := r.LeftOut(context.Background()); err != nil || len(list) != 0 {
+			t.Error(list, err)
+		}
+	}
+}
+
 // In the form of oc-mirror the members have the names and lengths that the program gives them.
 func TestMembersOfThePeer(t *testing.T) {
 	source := mirrortest.Source(t)
