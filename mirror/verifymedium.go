@@ -237,9 +237,6 @@ func (m *mediumCheck) checkRun(ctx context.Context) (err error) {
 	return nil
 }
 
-// maxImageSet is how large an image set in an archive is at most, in bytes.
-const maxImageSet = 4 << 20
-
 // imageSet returns the image set that the archive was written for, and its name in messages; nil if it has none.
 func (m *mediumCheck) imageSet() ([]byte, string, error) {
 	if about := m.reader.Contents(); about != nil {
@@ -255,7 +252,7 @@ func (m *mediumCheck) imageSet() ([]byte, string, error) {
 		return nil, "", err
 	}
 	defer f.Close()
-	text, err := readAll(f, maxImageSet)
+	text, err := readAll(f, imageset.MaxConfig)
 	return text, name, err
 }
 

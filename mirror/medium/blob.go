@@ -37,6 +37,9 @@ func (w *Writer) writeBlob(ctx context.Context, by *WriterRepository, d v1.Descr
 	if w.leave(k, by, d) {
 		return nil
 	}
+	if err := w.roomFor(); err != nil {
+		return err
+	}
 	for {
 		w.mu.Lock()
 		p, has := w.blobs[k]
@@ -64,6 +67,14 @@ func (w *Writer) writeBlob(ctx context.Context, by *WriterRepository, d v1.Descr
 			return context.Cause(ctx)
 		}
 	}
+}
+
+// roomFor returns an error if there are as many blobs or repositories as readers take.
+func (w *Writer) roomFor() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return errors.Join(full(len(w.blobs)+len(w.writing), maxIndexed, "blobs"),
+		full(len(w.repos), maxRepositories, "repositories"))
 }
 
 // leave records a blob that the destination has. One that is in the archive stays there.
@@ -189,6 +200,10 @@ func (w *Writer) reserve(name string, size int64) (*region, error) {
 		return nil, err
 	}
 	if err := w.room(name, size, head); err != nil {
+		return nil, err
+	}
+	w.members++
+	if err := full(w.members, maxMembers, "members"); err != nil {
 		return nil, err
 	}
 	r, err := w.current().reserve(head, size)
