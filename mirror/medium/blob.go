@@ -34,8 +34,8 @@ func (w *Writer) writeBlob(ctx context.Context, by *WriterRepository, d v1.Descr
 	if d.Size < 0 {
 		return fmt.Errorf("%w: %s has the size %d", fault.ErrInvalid, d.Digest, d.Size)
 	}
-	if w.leave(k, by, d) {
-		return nil
+	if left, err := w.leave(k, by, d); left || err != nil {
+		return err
 	}
 	if err := w.roomFor(); err != nil {
 		return err
@@ -78,19 +78,22 @@ func (w *Writer) roomFor() error {
 }
 
 // leave records a blob that the destination has. One that is in the archive stays there.
-func (w *Writer) leave(k key, by *WriterRepository, d v1.Descriptor) bool {
+func (w *Writer) leave(k key, by *WriterRepository, d v1.Descriptor) (left bool, err error) {
 	if w.o.Have == nil || !w.o.Have(d.Digest) {
-		return false
+		return false, nil
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if _, has := w.blobs[k]; has {
-		return false
+		return false, nil
 	}
 	if w.leftOut[k] == nil {
 		w.leftOut[k] = &absent{by: by, size: d.Size}
 	}
-	return true
+	if size := w.leftOut[k].size; size != d.Size {
+		return false, fmt.Errorf("%s: %w: size is %d and not %d", d.Digest, fault.ErrIntegrity, size, d.Size)
+	}
+	return true, nil
 }
 
 func (w *Writer) writeNew(ctx context.Context, k key, by *WriterRepository, d v1.Descriptor,

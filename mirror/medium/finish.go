@@ -87,7 +87,11 @@ func (w *Writer) writeText(by *WriterRepository, text []byte, mediaType string) 
 	if err != nil || w.Has(d.Digest) {
 		return d, err
 	}
-	if w.leave(k, by, d) {
+	left, err := w.leave(k, by, d)
+	if err != nil {
+		return d, err
+	}
+	if left {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.leftOut[k].mediaType = mediaType
