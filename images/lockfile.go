@@ -264,6 +264,10 @@ func (l *Lock) save() (err error) {
 	if err != nil {
 		return err
 	}
+	if len(text) > maxLockFile {
+		return fmt.Errorf("%s: %w: %d images take %d bytes (limit %d): begin another lock file", l.path, fault.ErrLimit,
+			len(all.Images), len(text), maxLockFile)
+	}
 	staged := stage.Join(layouts.StagedFile)
 	if err := layouts.WriteSync(staged, text); err != nil {
 		return err

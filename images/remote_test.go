@@ -715,7 +715,7 @@ func TestRegistriesConfThatIsNone(t *testing.T) {
 	for path, want := range map[string]string{
 		"/dev/zero":          "not a regular file",
 		dir:                  "not a regular file",
-		huge:                 "4194304",
+		huge:                 "67108864",
 		write("text", "{no"): "invalid",
 	} {
 		c, err := NewClient(ClientOptions{Temp: t.TempDir(), Registry: Registry{RegistriesConf: path}})

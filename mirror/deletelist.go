@@ -3,6 +3,7 @@ package mirror
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -15,6 +16,8 @@ import (
 
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/indeximage"
+	"github.com/operator-bindery/bindery/internal/regularfile"
+	"github.com/operator-bindery/bindery/internal/yamlout"
 	"github.com/operator-bindery/bindery/mirror/imageset"
 )
 
@@ -237,17 +240,37 @@ func (l *DeleteList) OpenWorkspace(t imageset.Target) (*Workspace, error) {
 	return OpenWorkspace(l.Workspace)
 }
 
-// MarshalYAML returns the file.
-func (l *DeleteList) MarshalYAML() ([]byte, error) { return yaml.Marshal(l) }
+// MarshalYAML returns the file. A list that is too large to be read is an error.
+func (l *DeleteList) MarshalYAML() ([]byte, error) {
+	text, err := json.Marshal(l)
+	if err == nil {
+		text, err = yamlout.AppendYAML(nil, text)
+	}
+	if err == nil && len(text) > maxDeleteList {
+		err = fmt.Errorf("%w: a list of %d images has %d bytes (limit %d): delete fewer at once", fault.ErrLimit,
+			len(l.Items)+len(l.Kept), len(text), maxDeleteList)
+	}
+	return text, err
+}
 
-// maxDeleteList is the limit of a list in bytes.
+// maxDeleteList is the limit of a list in bytes, when it is written and when it is read.
 const maxDeleteList = 64 << 20
 
-// ParseDeleteList reads a list.
-func ParseDeleteList(text []byte) (*DeleteList, error) {
-	if len(text) > maxDeleteList {
-		return nil, fmt.Errorf("%w: a list of more than %d bytes", fault.ErrLimit, maxDeleteList)
+// ReadDeleteList reads the file of a list. What is wrong with its content is of the class [fault.ErrInvalid].
+func ReadDeleteList(file string) (*DeleteList, error) {
+	text, err := regularfile.ReadNamed(file, maxDeleteList)
+	if err != nil {
+		return nil, err
 	}
+	l, err := ParseDeleteList(text)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", file, err)
+	}
+	return l, err
+}
+
+// ParseDeleteList reads the text of a list.
+func ParseDeleteList(text []byte) (*DeleteList, error) {
 	var l DeleteList
 	if err := yaml.UnmarshalStrict(text, &l); err != nil {
 		text := err.Error()

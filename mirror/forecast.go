@@ -15,6 +15,8 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/mirror/imageset"
 	"github.com/operator-bindery/bindery/mirror/medium"
 )
@@ -210,6 +212,10 @@ func (r *run) writeMapping(list []*item) error {
 		for _, line := range mappingLines(pairs) {
 			b.WriteString(line)
 			b.WriteByte('\n')
+		}
+		if b.Len() > limit.MaxMapping {
+			return fmt.Errorf("%s: %w: %d bytes (limit %d): mirror fewer images at once", name, fault.ErrLimit, b.Len(),
+				limit.MaxMapping)
 		}
 		path, err := r.o.Workspace.Write([]byte(b.String()), "dry-run", name)
 		if err == nil {

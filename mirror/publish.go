@@ -87,8 +87,12 @@ func (r *run) put(ctx context.Context, c *catalog, from referrers.Reader, top v1
 				image.Name = "" // signatures for policies need the name that it gets at a registry
 			}
 			if c.carrier != nil { // it may have been signed when the medium was written
-				if _, err := r.attach(ctx, c.carrier, to, image); err != nil {
+				attached, err := r.attach(ctx, c.carrier, to, image)
+				if err != nil {
 					return err
+				}
+				for _, text := range attached.Problems {
+					r.problem(Warning, dest.Name(), "", "not all signatures could be read: %s", text)
 				}
 			}
 			for _, s := range sign {

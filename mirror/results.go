@@ -114,7 +114,13 @@ func (r *run) writePinned() error {
 		return ""
 	}
 	for name, kind := range map[string]imageset.Kind{"isc": imageset.Image, "disc": imageset.Delete} {
-		path, err := r.o.Workspace.Write(r.o.Set.Pinned(kind, digests), name+"_pinned_"+fileTime(r.o.Now)+".yaml")
+		text, file := r.o.Set.Pinned(kind, digests), name+"_pinned_"+fileTime(r.o.Now)+".yaml"
+		if len(text) > imageset.MaxConfig {
+			r.problem(Warning, r.o.Config, "divide the image set", "%s is not written: with digests it has %d bytes, more "+
+				"than are read of an image set (%d)", file, len(text), imageset.MaxConfig)
+			continue
+		}
+		path, err := r.o.Workspace.Write(text, file)
 		if err != nil {
 			return err
 		}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/internal/reflist"
 	"github.com/operator-bindery/bindery/mirror/imageset"
 	"github.com/operator-bindery/bindery/mirror/medium"
 	"github.com/operator-bindery/bindery/mirror/stock"
@@ -241,9 +242,6 @@ func (m *mediumCheck) checkRun(ctx context.Context, o VerifyOptions) (err error)
 	return nil
 }
 
-// maxImageSet is how large an image set in an archive is at most, in bytes.
-const maxImageSet = 4 << 20
-
 // imageSet returns the image set that the archive was written for, and its name in messages; nil if it has none.
 func (m *mediumCheck) imageSet() ([]byte, string, error) {
 	if about := m.reader.Contents(); about != nil {
@@ -259,7 +257,7 @@ func (m *mediumCheck) imageSet() ([]byte, string, error) {
 		return nil, "", err
 	}
 	defer f.Close()
-	text, err := readAll(f, maxImageSet)
+	text, err := readAll(f, imageset.MaxConfig)
 	return text, name, err
 }
 
@@ -371,6 +369,9 @@ func (m *mediumCheck) checkStock(ctx context.Context, sizes bool) (err error) {
 	if err != nil || sizes {
 		return err
 	}
+	if err := m.checkTagged(ctx); err != nil {
+		return err
+	}
 	rest := func(yield func(stock.Wanted) bool) {
 		for _, w := range m.byDigest {
 			if !yield(w) {
@@ -390,6 +391,29 @@ func (m *mediumCheck) checkStock(ctx context.Context, sizes bool) (err error) {
 	}
 	_, err = stock.Check(ctx, open, rest, stock.CheckOptions{Jobs: 2, Done: m.found})
 	return err
+}
+
+// checkTagged looks whether what has the tag of signatures is signatures, and so on.
+func (m *mediumCheck) checkTagged(ctx context.Context) error {
+	for _, path := range m.reader.Repositories() {
+		at := m.reader.Repository(path)
+		for tag := range m.reader.Tags(path) {
+			if !strings.Contains(tag, ".") || !reflist.Belongs(tag) {
+				continue
+			}
+			text, _, err := at.Manifest(ctx, tag)
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			if err == nil { // others are noted
+				err = referrers.CheckTagged(tag, text)
+				if err != nil {
+					m.fault(path+":"+tag, err.Error())
+				}
+			}
+		}
+	}
+	return nil
 }
 
 // found notes what is wrong with an image.

@@ -207,7 +207,7 @@ func (p *program) imagePairs(c *cli.Context) ([]imagePair, error) {
 	if file == "-" {
 		text, err = readAtMost(p.stdin, maxPairs)
 	} else {
-		text, err = regularfile.ReadMounted(file)
+		text, err = regularfile.ReadNamed(file, maxPairs)
 	}
 	if err != nil {
 		return nil, err

@@ -10,12 +10,13 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/printable"
 	"github.com/operator-bindery/bindery/internal/redact"
 )
 
-// maxPairs is the largest list of images to copy on standard input, in bytes.
-const maxPairs = 4 << 20
+// maxPairs is the largest list of images to copy, in bytes: the mapping of a mirror is one.
+const maxPairs = limit.MaxMapping
 
 // copyOutcome is what became of one image.
 type copyOutcome struct {

@@ -15,8 +15,8 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
+	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/printable"
-	"github.com/operator-bindery/bindery/internal/regularfile"
 	"github.com/operator-bindery/bindery/mirror"
 	"github.com/operator-bindery/bindery/mirror/imageset"
 )
@@ -82,14 +82,13 @@ func (p *program) mirrorDelete(c *cli.Context) error {
 		return p.writeDeletions(c, list, asJSON)
 	}
 	file := c.String("list")
-	text, err := regularfile.ReadMounted(file)
+	list, err := mirror.ReadDeleteList(file)
+	if errors.Is(err, fault.ErrInvalid) {
+		return &cmdline.Error{Class: cmdline.ClassInput, Object: file, Err: err,
+			Hint: "the list is the file that the step before wrote: a DeleteImageList"}
+	}
 	if err != nil {
 		return err
-	}
-	list, err := mirror.ParseDeleteList(text)
-	if err != nil {
-		return &cmdline.Error{Class: cmdline.ClassInput, Object: file, Err: fmt.Errorf("%s: %w", file, err),
-			Hint: "the list is the file that the step before wrote: a DeleteImageList"}
 	}
 	if err := p.confirmDeletion(c, len(list.Items), t); err != nil {
 		return err

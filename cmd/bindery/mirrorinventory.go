@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -225,10 +224,16 @@ func writeInventoryFile(to string, take func(io.Writer) error) error {
 
 // readInventory reads a file of [program.mirrorInventory], and returns its digest.
 func readInventory(file string) (*stock.Inventory, digest.Digest, error) {
-	text, err := regularfile.ReadMounted(file)
+	f, err := regularfile.OpenNamed(file)
 	if err != nil {
 		return nil, "", err
 	}
-	i, err := stock.Read(bytes.NewReader(text))
-	return i, digest.FromBytes(text), err
+	defer f.Close()
+	sum := digest.SHA256.Digester()
+	in := io.TeeReader(f, sum.Hash())
+	i, err := stock.Read(in)
+	if err == nil {
+		_, err = io.Copy(io.Discard, in) // what a reader has left
+	}
+	return i, sum.Digest(), err
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -146,6 +147,22 @@ func (s *spoilt) swap(a, b string) {
 	})
 }
 
+// tag adds a name.
+func (s *spoilt) tag(name string, d digest.Digest) {
+	if !s.oci {
+		s.all = append(s.all, tarMember{s.link(name) + "/current/link", []byte(d)})
+		return
+	}
+	size := int64(len(s.all[s.find(s.blob(d))].text))
+	s.index(func(i *v1.Index) {
+		i.Manifests = append(i.Manifests, v1.Descriptor{MediaType: v1.MediaTypeImageManifest, Digest: d, Size: size,
+			Annotations: map[string]string{v1.AnnotationRefName: name}})
+	})
+}
+
+// retag changes what a name stands for.
+func (s *spoilt) retag(name string, d digest.Digest) { s.untag(name); s.tag(name, d) }
+
 func (s *spoilt) blob(d digest.Digest) string {
 	if s.oci {
 		return "blobs/sha256/" + d.Encoded()
@@ -228,6 +245,18 @@ var spoils = map[string]func(*spoilt){
 		s.index(func(i *v1.Index) {
 			i.Manifests = slices.DeleteFunc(i.Manifests, func(d v1.Descriptor) bool { return d.Digest == s.referrer })
 		})
+	},
+	"a tag of signatures": func(s *spoilt) { s.retag(s.named(".sig")[0], s.tags()["extra/tool:v2"]) },
+	"an image with two sizes of a blob": func(s *spoilt) {
+		m := s.manifest("extra/tool:v1")
+		m.Layers[0].Digest = m.Config.Digest
+		text, err := json.Marshal(m)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		d := digest.FromBytes(text)
+		s.all = slices.Insert(s.all, 0, tarMember{s.blob(d), text})
+		s.tag("extra/other:v1", d)
 	},
 	"a referrer's manifest": func(s *spoilt) { s.remove(s.blob(s.referrer)) },
 	"a description": func(s *spoilt) {
@@ -340,4 +369,121 @@ func TestMirrorVerifyPartialArchives(t *testing.T) {
 		!strings.Contains(got.stdout, "extra/tool:none: it was not there when the archive was written") {
 		t.Errorf("%+v", got)
 	}
+}
+
+// Content with one digest has one size: an image that says otherwise is not copied from anywhere, and is not whole
+// where it is. What has the tag of signatures and is an image is no signature, and is not carried as one.
+func TestMirrorImagesThatContradictThemselves(t *testing.T) {
+	source, target := mirrortest.Source(t), testregistry.New(t)
+	var m v1.Manifest
+	if err := json.Unmarshal(source.Manifest("extra/tool", "v1"), &m); err != nil {
+		t.Fatal(err)
+	}
+	add := func(r *testregistry.Registry, repository, tag string, of any, mediaType string) digest.Digest {
+		t.Helper()
+		text, err := json.Marshal(of)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.AddManifest(repository, tag, mediaType, text)
+	}
+	images := map[string]func(*testregistry.Registry, string){
+		"layer": func(r *testregistry.Registry, repository string) {
+			wrong := m
+			wrong.Layers = append(slices.Clone(m.Layers), m.Config)
+			wrong.Layers[len(m.Layers)].Size++
+			add(r, repository, "v1", wrong, v1.MediaTypeImageManifest)
+		},
+		"layers": func(r *testregistry.Registry, repository string) {
+			wrong := m
+			wrong.Layers = append(slices.Clone(m.Layers), m.Layers[0])
+			wrong.Layers[len(m.Layers)].Size++
+			add(r, repository, "v1", wrong, v1.MediaTypeImageManifest)
+		},
+		"across": func(r *testregistry.Registry, repository string) {
+			wrong := m
+			wrong.Layers = slices.Clone(m.Layers)
+			wrong.Layers[0].Size++
+			var entries []v1.Descriptor
+			for n, one := range []v1.Manifest{m, wrong} {
+				one.Annotations = map[string]string{"n": fmt.Sprint(n)}
+				d := add(r, repository, "", one, v1.MediaTypeImageManifest)
+				entries = append(entries, v1.Descriptor{MediaType: v1.MediaTypeImageManifest, Digest: d,
+					Size:     int64(len(r.Manifest(repository, d.String()))),
+					Platform: &v1.Platform{OS: "linux", Architecture: []string{"amd64", "arm64"}[n]}})
+			}
+			add(r, repository, "v1", v1.Index{Versioned: m.Versioned, MediaType: v1.MediaTypeImageIndex,
+				Manifests: entries}, v1.MediaTypeImageIndex)
+		},
+		"entry": func(r *testregistry.Registry, repository string) {
+			d := add(r, repository, "", m, v1.MediaTypeImageManifest)
+			add(r, repository, "v1", v1.Index{Versioned: m.Versioned, MediaType: v1.MediaTypeImageIndex,
+				Manifests: []v1.Descriptor{{MediaType: v1.MediaTypeImageManifest, Digest: d, Size: 7}}},
+				v1.MediaTypeImageIndex)
+		},
+	}
+	conf := source.RegistriesConf(t, mirrortest.Host)
+	for name, image := range images {
+		image(source, "wrong/"+name)
+		image(target, "there/wrong/"+name)
+		w := &mirrorWorld{t, t.TempDir(), conf, "docker://" + target.Host(), target}
+		for _, d := range append(slices.Clone(m.Layers), m.Config) {
+			content := mirrorBlob(t, source, "extra/tool", d.Digest)
+			target.AddBlob(content)
+		}
+		w.write("imageset.yaml", "kind: ImageSetConfiguration\napiVersion: mirror.openshift.io/v2alpha1\nmirror:\n"+
+			"  additionalImages:\n  - name: registry.example.com/wrong/"+name+":v1\n")
+		for line, status := range map[string]int{"mirror run -c imageset.yaml --workspace ws TARGET/m": 4,
+			"mirror run -c imageset.yaml file://media":                                 4,
+			"mirror verify -c imageset.yaml TARGET/there":                              1,
+			"copy " + mirrortest.Host + "/wrong/" + name + ":v1 TARGET/copied:" + name: 1,
+			"copy " + mirrortest.Host + "/wrong/" + name + ":v1 oci:layout":            1} {
+			got := w.run(line)
+			text := got.stdout + got.stderr
+			if got.status != status || !strings.Contains(text, "two sizes") && !strings.Contains(text, "names sha256:") &&
+				!strings.Contains(text, " bytes is not there") && !strings.Contains(text, "integrity: size is ") {
+				t.Errorf("%s: %s: %+v", name, line, got)
+			}
+		}
+	}
+	tag := strings.Replace(digest.FromBytes(source.Manifest("extra/tool", "v1")).String(), ":", "-", 1)
+	index := v1.Index{Versioned: m.Versioned, MediaType: v1.MediaTypeImageIndex, Manifests: []v1.Descriptor{}}
+	for n, end := range []string{".sig", ".att", ".sbom"} {
+		source.AddManifest("extra/tool", tag+end, v1.MediaTypeImageManifest, source.Manifest("extra/tool", "v2"))
+		if n == 1 {
+			index.Manifests = append(index.Manifests, v1.Descriptor{MediaType: v1.MediaTypeImageManifest,
+				Digest: digest.FromBytes(source.Manifest("extra/tool", "v2")),
+				Size:   int64(len(source.Manifest("extra/tool", "v2")))})
+			add(source, "extra/tool", tag+end, index, v1.MediaTypeImageIndex)
+		}
+	}
+	w := &mirrorWorld{t, t.TempDir(), conf, "docker://" + target.Host(), target}
+	w.write("imageset.yaml", "kind: ImageSetConfiguration\napiVersion: mirror.openshift.io/v2alpha1\nmirror:\n"+
+		"  additionalImages:\n  - name: registry.example.com/extra/tool:v1\n")
+	for _, line := range []string{"mirror run -c imageset.yaml --workspace ws TARGET/s",
+		"mirror run -c imageset.yaml file://media"} {
+		got := w.run(line)
+		if got.status != 0 || strings.Count(got.stderr, "it is an image, with a layer of type") != 2 ||
+			strings.Count(got.stderr, "it is an index of images") != 1 {
+			t.Errorf("%+v", got)
+		}
+	}
+	if tags := target.Tags("s/extra/tool"); !slices.Equal(tags, []string{"v1"}) {
+		t.Errorf("%q", tags)
+	}
+}
+
+// mirrorBlob returns a blob of a registry.
+func mirrorBlob(t *testing.T, r *testregistry.Registry, repository string, d digest.Digest) []byte {
+	t.Helper()
+	resp, err := http.Get("http://" + r.Host() + "/v2/" + repository + "/blobs/" + d.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil || digest.FromBytes(text) != d {
+		t.Fatal(d, err)
+	}
+	return text
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/declcfg/list"
+	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/printable"
-	"github.com/operator-bindery/bindery/internal/regularfile"
 	"github.com/operator-bindery/bindery/mirror"
 	"github.com/operator-bindery/bindery/mirror/imageset"
 	"github.com/operator-bindery/bindery/render"
@@ -47,14 +47,13 @@ func (p *program) ocMirrorDelete(c *cli.Context) error {
 		return cmdline.Usagef("the --delete-yaml-file flag is mandatory when not using the --generate flag")
 	}
 	file := c.String("delete-yaml-file")
-	text, err := regularfile.ReadMounted(file)
+	l, err := mirror.ReadDeleteList(file)
+	if errors.Is(err, fault.ErrInvalid) {
+		return &cmdline.Error{Class: cmdline.ClassInput, Object: file, Err: err,
+			Hint: "the list is the file that the step before wrote: a DeleteImageList"}
+	}
 	if err != nil {
 		return err
-	}
-	l, err := mirror.ParseDeleteList(text)
-	if err != nil {
-		return &cmdline.Error{Class: cmdline.ClassInput, Object: file, Err: fmt.Errorf("%s: %w", file, err),
-			Hint: "the list is the file that the step before wrote: a DeleteImageList"}
 	}
 	done, err := p.ocMirrorDeleteList(c, l, t)
 	if done == nil {

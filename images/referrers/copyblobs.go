@@ -22,17 +22,20 @@ import (
 // blobs copies the blobs of all manifests that are to be written, each once.
 func (c *imageCopy) blobs(ctx context.Context, root *node) error {
 	var all []v1.Descriptor
-	seen := map[digest.Digest]bool{}
+	sizes := verify.Sizes{} // of the blobs of all manifests
 	var add func(n *node) error
 	add = func(n *node) error {
 		if n.present && !n.isIndex() {
 			return nil
 		}
 		for _, d := range n.parts.Blobs {
-			if seen[d.Digest] {
+			first, err := sizes.Add(d)
+			if err != nil {
+				return err
+			}
+			if !first {
 				continue
 			}
-			seen[d.Digest] = true
 			if d.Size > c.limits.Content || c.content.Add(d.Size) > c.limits.Content {
 				return fmt.Errorf("%w: an image of more than %d bytes", fault.ErrLimit, c.limits.Content)
 			}

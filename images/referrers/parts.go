@@ -26,8 +26,8 @@ type Parts struct {
 	Subject *v1.Descriptor `json:"subject"`
 }
 
-// PartsOf reads what a manifest or index refers to. The digests are valid and no size is negative; errors are of the
-// classes images.ErrInvalid and images.ErrLimit.
+// PartsOf reads what a manifest or index refers to. The digests are valid, no size is negative, and what is named twice
+// has one size; errors are of the classes images.ErrInvalid and images.ErrLimit.
 func PartsOf(text []byte) (*Parts, error) {
 	p := &Parts{}
 	if err := json.Unmarshal(text, p); err != nil {
@@ -41,8 +41,12 @@ func PartsOf(text []byte) (*Parts, error) {
 		return nil, fmt.Errorf("%w: a manifest of %d blobs and %d manifests", fault.ErrLimit, len(p.Blobs),
 			len(p.Manifests))
 	}
+	sizes := verify.Sizes{}
 	for _, d := range slices.Concat(p.Blobs, p.Manifests) {
 		if err := verify.Digest(d.Digest); err != nil {
+			return nil, err
+		}
+		if _, err := sizes.Add(d); err != nil {
 			return nil, err
 		}
 		if d.Size < 0 {

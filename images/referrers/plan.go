@@ -91,6 +91,11 @@ func (c *imageCopy) planEntries(ctx context.Context, n *node, depth int) error {
 		return err
 	}
 	for i, e := range entries {
+		// Of a manifest that the destination has the size may not be known.
+		if n := found[i]; n != nil && n.text != nil && e.Size != n.Size {
+			return fmt.Errorf("%w: the index names %s with %d bytes, and it has %d", fault.ErrInvalid, e.Digest, e.Size,
+				n.Size)
+		}
 		// An index in the index of which nothing is wanted is left out as a whole.
 		if found[i] == nil || found[i].isIndex() && len(found[i].children) == 0 && len(found[i].leftOut) > 0 {
 			n.leftOut = append(n.leftOut, e)

@@ -19,6 +19,7 @@ import (
 
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/reflist"
+	"github.com/operator-bindery/bindery/internal/sigblob"
 )
 
 // place is a repository in memory, whose lists say what a test makes them say.
@@ -237,7 +238,7 @@ func TestTreeOfTags(t *testing.T) {
 	p := newPlace()
 	instance := digest.FromString("instance")
 	attached := p.artifact(t, image, "a")
-	layer := v1.Descriptor{MediaType: "m", Digest: digest.FromString("layer"), Size: 5}
+	layer := v1.Descriptor{MediaType: sigblob.MediaType, Digest: digest.FromString("layer"), Size: 5}
 	for i, tag := range []string{TagOf(image, Signatures), TagOf(image, Attestations), TagOf(instance, Signatures),
 		TagOf(attached, Signatures)} {
 		one := layer
@@ -274,7 +275,7 @@ func TestTreeOfTags(t *testing.T) {
 func TestCopy(t *testing.T) {
 	from := newPlace()
 	all := chain(t, from, 5)
-	layer := v1.Descriptor{MediaType: "m", Digest: digest.FromString("layer"), Size: 5}
+	layer := v1.Descriptor{MediaType: sigblob.MediaType, Digest: digest.FromString("layer"), Size: 5}
 	from.blobs[layer.Digest] = []byte("layer")
 	if err := AppendLayers(t.Context(), from, TagOf(all[1], Signatures), []v1.Descriptor{layer}); err != nil {
 		t.Fatal(err)

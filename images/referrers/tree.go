@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/opencontainers/go-digest"
@@ -14,6 +17,7 @@ import (
 
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/reflist"
+	"github.com/operator-bindery/bindery/internal/sigblob"
 )
 
 // The ends of the tags that cosign derives from the digest of an image.
@@ -167,5 +171,37 @@ func (b *budget) tagged(ctx context.Context, r Reader, d digest.Digest, end stri
 	if err := json.Unmarshal(text, &m); err != nil {
 		return nil, fmt.Errorf("tag %s: %w: manifest: %v", tag, fault.ErrInvalid, err)
 	}
+	if err := CheckTagged(tag, text); err != nil {
+		return nil, fmt.Errorf("tag %s: %w", tag, err)
+	}
 	return &Referrer{Descriptor: is, Text: text, Layers: m.Layers}, nil
+}
+
+// CheckTagged returns an error if the manifest of a tag is not what the tag says: the tag of signatures, attestations
+// or a bill of materials, sha256-HEX.sig and so on, and an image or an index, or the tag of signatures and none of the
+// layers is one. Other tags may have anything.
+func CheckTagged(tag string, text []byte) error {
+	if !reflist.Belongs(tag) || !slices.Contains(tagEnds, path.Ext(tag)) {
+		return nil
+	}
+	p, err := PartsOf(text)
+	if err != nil {
+		return err
+	}
+	if len(p.Manifests) > 0 {
+		return fmt.Errorf("%w: it is an index of images", fault.ErrInvalid)
+	}
+	signed := false
+	for _, l := range p.Layers {
+		for _, prefix := range []string{"application/vnd.oci.image.layer.", "application/vnd.docker.image.rootfs."} {
+			if strings.HasPrefix(l.MediaType, prefix) {
+				return fmt.Errorf("%w: it is an image, with a layer of type %.80q", fault.ErrInvalid, l.MediaType)
+			}
+		}
+		signed = signed || l.MediaType == sigblob.MediaType
+	}
+	if path.Ext(tag) == Signatures && !signed {
+		return fmt.Errorf("%w: it has no signature", fault.ErrInvalid)
+	}
+	return nil
 }

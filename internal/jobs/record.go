@@ -18,7 +18,7 @@ import (
 // recordVersion is the version of the records' format.
 const recordVersion = 1
 
-// maxRecord is the maximum size in bytes of a record that is read. The report of a large index has some megabytes.
+// maxRecord is the maximum size in bytes of a record, when it is written and when it is read. The report of a large index has some megabytes.
 const maxRecord = 256 << 20
 
 // Record is the state of one line: the content of its outputs and the result of the last attempt. Its JSON form is
@@ -141,10 +141,14 @@ func (r *Record) write(path string) error {
 	if err != nil {
 		return err
 	}
+	if text = append(text, '\n'); len(text) > maxRecord {
+		return fmt.Errorf("write the report: %s: %d bytes, and one that is read has at most %d", path, len(text),
+			maxRecord)
+	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return err
 	}
-	if err := atomicfs.WriteFile(path, append(text, '\n'), 0o666); err != nil {
+	if err := atomicfs.WriteFile(path, text, 0o666); err != nil {
 		return fmt.Errorf("write the report: %w", err)
 	}
 	return nil

@@ -184,5 +184,10 @@ func (x *layoutIndex) merge(added *layoutIndex) ([]byte, error) {
 		fields[k] = v
 	}
 	fields["manifests"] = raw
-	return json.Marshal(fields)
+	text, err := json.Marshal(fields)
+	if err == nil && (len(out) > maxEntries || len(text) > limit.MaxManifest) {
+		err = fmt.Errorf("index.json: %w: %d entries of %d bytes (limits %d and %d): take another layout", fault.ErrLimit,
+			len(out), len(text), maxEntries, limit.MaxManifest)
+	}
+	return text, err
 }

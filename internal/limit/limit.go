@@ -25,6 +25,10 @@ const (
 	RatioBeyond = 64 << 20
 )
 
+// MaxMapping is the size in bytes of a file that maps the images of a mirror to their places, one entry for each image
+// or repository: what is written for clusters and hosts, and read as registries.conf and as a list of images to copy.
+const MaxMapping = 64 << 20
+
 // Limits bound what is read from an image. A zero field means its default. Sizes are in bytes.
 type Limits struct {
 	// Compressed is the maximum total size of the layers as transferred; 4 GiB by default.

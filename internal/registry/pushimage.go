@@ -38,7 +38,8 @@ func (i *pushedImage) top() pushedManifest { return i.manifests[len(i.manifests)
 
 // readPushed reads the manifests of an image, which the policy must accept.
 func readPushed(ctx context.Context, src types.ImageSource, policy *signature.PolicyContext) (*pushedImage, error) {
-	r := &pushedReader{policy: policy, src: src, image: &pushedImage{}, seen: map[digest.Digest]bool{}}
+	r := &pushedReader{policy: policy, src: src, image: &pushedImage{}, seen: map[digest.Digest]bool{}, added: map[digest.Digest]bool{},
+		sizes: verify.Sizes{}}
 	return r.image, r.read(ctx, nil, 0)
 }
 
@@ -46,7 +47,9 @@ type pushedReader struct {
 	policy *signature.PolicyContext
 	src    types.ImageSource
 	image  *pushedImage
-	seen   map[digest.Digest]bool
+	seen   map[digest.Digest]bool // manifests
+	added  map[digest.Digest]bool // blobs
+	sizes  verify.Sizes           // of blobs and manifests
 	// entries counts the entries of all indexes together.
 	entries int
 }
@@ -68,6 +71,9 @@ func (r *pushedReader) read(ctx context.Context, instance *digest.Digest, depth 
 		return nil
 	}
 	r.seen[m.digest] = true
+	if err := r.sizes.AddManifest(text); err != nil {
+		return fmt.Errorf("manifest %s: %w", m.digest, err)
+	}
 	var parsed struct {
 		Config            v1.Descriptor
 		Layers, Manifests []v1.Descriptor
@@ -118,8 +124,8 @@ func (r *pushedReader) addBlobs(m *pushedManifest, blobs []v1.Descriptor) error 
 			continue
 		}
 		m.blobs = append(m.blobs, b)
-		if !r.seen[b.Digest] {
-			r.seen[b.Digest] = true
+		if !r.added[b.Digest] {
+			r.added[b.Digest] = true
 			r.image.blobs = append(r.image.blobs, b)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"go.podman.io/storage/pkg/configfile"
 
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/regularfile"
 	"github.com/operator-bindery/bindery/internal/userns"
 )
@@ -103,7 +104,7 @@ func (r Config) mainConf() (path string, content []byte, err error) {
 			continue
 		}
 		// The library does not limit what it reads: a device has no end.
-		content, err := regularfile.ReadMounted(path)
+		content, err := regularfile.ReadNamed(path, limit.MaxMapping)
 		if err != nil && r.RegistriesConf != "" {
 			return "", nil, fmt.Errorf("registries.conf: %w", err)
 		}

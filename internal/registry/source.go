@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
@@ -30,6 +31,9 @@ type Source struct {
 	at       reference.Named // the same
 	text     []byte
 	kind     string
+
+	mu    sync.Mutex
+	sizes verify.Sizes // of what the manifests that were read refer to
 }
 
 var _ types.ImageSource = (*Source)(nil)
@@ -44,6 +48,15 @@ func (s *Source) GetManifest(ctx context.Context, instance *digest.Digest) ([]by
 	text, kind, err := s.manifest(ctx, instance.String(), s.repo.host.r.o.Retries)
 	if err != nil {
 		return nil, "", remoteError(err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.sizes == nil {
+		s.sizes = verify.Sizes{}
+		err = s.sizes.AddManifest(s.text)
+	}
+	if err = errors.Join(err, s.sizes.AddManifest(text)); err != nil {
+		return nil, "", fmt.Errorf("manifest %s: %w", *instance, err)
 	}
 	return text, kind, nil
 }

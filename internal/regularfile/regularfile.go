@@ -29,12 +29,24 @@ func Read(path string, limit int64) ([]byte, error) {
 
 // ReadMounted reads a small regular file that the user names. Links are followed: mounted secrets and configurations
 // are links.
-func ReadMounted(path string) ([]byte, error) {
+func ReadMounted(path string) ([]byte, error) { return ReadNamed(path, maxMounted) }
+
+// ReadNamed is ReadMounted for a file of at most limit bytes.
+func ReadNamed(path string, limit int64) ([]byte, error) {
 	resolved, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return nil, err
 	}
-	return Read(resolved, maxMounted)
+	return Read(resolved, limit)
+}
+
+// OpenNamed opens a file as ReadMounted does, of any size.
+func OpenNamed(path string) (*os.File, error) {
+	resolved, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return nil, err
+	}
+	return Open(resolved)
 }
 
 // maxMounted is the maximum size in bytes for ReadMounted.

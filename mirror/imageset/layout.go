@@ -15,7 +15,7 @@ import (
 // else that for linux/amd64, else the first. What is wrong with a layout is found when it is read by its name.
 func LayoutName(r Ref) string {
 	name := OCI + ":" + r.Path
-	data, err := regularfile.Read(filepath.Join(r.Path, "index.json"), maxConfig)
+	data, err := regularfile.Read(filepath.Join(r.Path, "index.json"), MaxConfig)
 	if err != nil {
 		return name
 	}

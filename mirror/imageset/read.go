@@ -15,8 +15,8 @@ import (
 	"github.com/operator-bindery/bindery/internal/regularfile"
 )
 
-// maxConfig bounds the size of a configuration file in bytes.
-const maxConfig = 4 << 20
+// MaxConfig is the largest configuration file in bytes.
+const MaxConfig = 4 << 20
 
 // Options configure [Read].
 type Options struct {
@@ -30,7 +30,7 @@ type Options struct {
 // Read reads a configuration file of the wanted kind: one document in YAML or JSON, of at most 4 MiB. Errors of the
 // file's content are an [*Error] with all problems.
 func Read(path string, kind Kind, o Options) (*Set, error) {
-	data, err := regularfile.ReadMounted(path)
+	data, err := regularfile.ReadNamed(path, MaxConfig)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +101,7 @@ func (r *reader) syntax(err error) {
 
 // document reads the only document of the file.
 func (r *reader) document(kind Kind) {
-	limits := canon.Limits{MaxDocument: maxConfig, MaxIrregular: maxConfig, MaxDepth: 20}
+	limits := canon.Limits{MaxDocument: MaxConfig, MaxIrregular: MaxConfig, MaxDepth: 20}
 	split := canon.NewSplitter(bytes.NewReader(r.set.Text), limits)
 	doc, err := split.Next()
 	if doc.Line > 0 {

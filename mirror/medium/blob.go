@@ -34,8 +34,11 @@ func (w *Writer) writeBlob(ctx context.Context, by *WriterRepository, d v1.Descr
 	if d.Size < 0 {
 		return fmt.Errorf("%w: %s has the size %d", fault.ErrInvalid, d.Digest, d.Size)
 	}
-	if w.leave(k, by, d) {
-		return nil
+	if left, err := w.leave(k, by, d); left || err != nil {
+		return err
+	}
+	if err := w.roomFor(); err != nil {
+		return err
 	}
 	for {
 		w.mu.Lock()
@@ -66,21 +69,36 @@ func (w *Writer) writeBlob(ctx context.Context, by *WriterRepository, d v1.Descr
 	}
 }
 
+// roomFor returns an error if there are as many blobs or repositories as readers take.
+func (w *Writer) roomFor() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	blobs := len(w.blobs) + len(w.writing)
+	if w.kept != nil {
+		blobs += w.kept.blobs.length
+	}
+	return errors.Join(full(blobs, maxIndexed, "blobs"),
+		full(len(w.repos), maxRepositories, "repositories"))
+}
+
 // leave records a blob that the destination has. One that is in the archive stays there.
-func (w *Writer) leave(k key, by *WriterRepository, d v1.Descriptor) bool {
+func (w *Writer) leave(k key, by *WriterRepository, d v1.Descriptor) (left bool, err error) {
 	has := w.o.Have != nil && w.o.Have(d.Digest)
 	if !has && !(w.o.Beside && w.kept != nil && w.kept.Has(d.Digest)) {
-		return false
+		return false, nil
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if _, has := w.blobs[k]; has {
-		return false
+		return false, nil
 	}
 	if w.leftOut[k] == nil {
 		w.leftOut[k] = &absent{by: by, size: d.Size}
 	}
-	return true
+	if size := w.leftOut[k].size; size != d.Size {
+		return false, fmt.Errorf("%s: %w: size is %d and not %d", d.Digest, fault.ErrIntegrity, size, d.Size)
+	}
+	return true, nil
 }
 
 func (w *Writer) writeNew(ctx context.Context, k key, by *WriterRepository, d v1.Descriptor,
@@ -190,6 +208,10 @@ func (w *Writer) reserve(name string, size int64) (*region, error) {
 		return nil, err
 	}
 	if err := w.room(name, size, head); err != nil {
+		return nil, err
+	}
+	w.members++
+	if err := full(w.members, maxMembers, "members"); err != nil {
 		return nil, err
 	}
 	r, err := w.current().reserve(head, size)

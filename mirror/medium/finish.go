@@ -65,6 +65,9 @@ func (w *Writer) addFile(ctx context.Context, name string, size int64, content i
 	if w.names[name] {
 		return fmt.Errorf("%w: %.200q is in the archive", fault.ErrInvalid, name)
 	}
+	if err := full(len(w.names)+1, maxFiles, "files"); err != nil {
+		return err
+	}
 	err := w.writeMember(name, size, func(to io.Writer) error {
 		_, err := ctxio.Copy(to, io.LimitReader(ctxio.Reader{Ctx: ctx, R: content}, size+1))
 		return err
@@ -86,7 +89,11 @@ func (w *Writer) writeText(by *WriterRepository, text []byte, mediaType string) 
 	if err != nil || w.Has(d.Digest) {
 		return d, err
 	}
-	if w.leave(k, by, d) {
+	left, err := w.leave(k, by, d)
+	if err != nil {
+		return d, err
+	}
+	if left {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.leftOut[k].mediaType = mediaType
@@ -126,6 +133,14 @@ func (w *Writer) Finish(ctx context.Context, about Contents) (*Account, error) {
 	}
 	all, err := w.listings()
 	if err != nil {
+		return nil, err
+	}
+	tags, revisions := 0, 0
+	for _, l := range all {
+		tags, revisions = tags+len(l.tags)+len(l.attached), revisions+len(l.manifests)+len(l.attached)
+	}
+	if err := errors.Join(full(tags, maxTags, "tags"), full(revisions, maxRevisions, "manifests"),
+		full(len(w.blobs)+len(all), maxIndexed, "blobs")); err != nil {
 		return nil, err
 	}
 	if err := w.addListings(ctx, all); err != nil {

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"maps"
 	"path"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -28,6 +29,8 @@ const (
 	// maxHistory is the limit of such a file in bytes, maxHistories how many are looked at.
 	maxHistory   = 128 << 20
 	maxHistories = 10_000
+	// keyLine is the length of a digest, and of what ends it and the line.
+	keyLine = 73
 )
 
 // History is what the archives had up to a time: the digests of their blobs and manifests.
@@ -91,7 +94,7 @@ func historyFiles(workingDir fs.FS) ([]historyFile, error) {
 		return nil, err
 	}
 	if len(entries) > maxHistories {
-		return nil, fmt.Errorf("%s: %w: more than %d files", historyDir, fault.ErrLimit, maxHistories)
+		return nil, fmt.Errorf("%s: %w: more than %d files: remove the oldest", historyDir, fault.ErrLimit, maxHistories)
 	}
 	var files []historyFile
 	for _, e := range entries {
@@ -239,9 +242,14 @@ func WriteHistory(workingDir string, at time.Time, earlier *History, added map[d
 	var digests, where bytes.Buffer
 	for _, k := range slices.SortedFunc(maps.Keys(all), compareKeys) {
 		digests.WriteString(k.digest().String() + "\n")
-		if all[k] != "" {
+		if all[k] != "" && where.Len() < maxHistory-len(all[k])-keyLine { // without a place nothing is lost but time
 			where.WriteString(k.digest().String() + " " + all[k] + "\n")
 		}
+	}
+	if digests.Len() > maxHistory {
+		return "", fmt.Errorf("%w: a history of %d blobs has %d bytes (limit %d): carry archives with --against an "+
+			"inventory, or remove %s and begin with --all", fault.ErrLimit, len(all), digests.Len(), maxHistory,
+			filepath.Join(workingDir, historyDir))
 	}
 	stamp := at.UTC().Format(timeFormat)
 	if runtime.GOOS == "windows" {

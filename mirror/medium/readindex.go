@@ -116,8 +116,8 @@ func (x *indexer) entry(d v1.Descriptor) error {
 	if err != nil {
 		return err
 	}
-	if d.Size < 0 {
-		return fmt.Errorf("%w: the size is %d", fault.ErrInvalid, d.Size)
+	if b, has := x.r.find(k); d.Size < 0 || has && b.size != d.Size {
+		return fmt.Errorf("%w: the size of %s is %d, and it has %d bytes", fault.ErrInvalid, d.Digest, d.Size, b.size)
 	}
 	if at := d.Annotations[AnnotationRepository]; at != "" {
 		subject, err := keyOf(digest.Digest(d.Annotations[AnnotationSubject]))

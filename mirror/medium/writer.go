@@ -70,6 +70,7 @@ type Writer struct {
 	turn     chan struct{}
 	segments []*segment // the last one is that to which members are added
 	names    map[string]bool
+	members  int
 	holes    map[key]*region // places of blobs that failed
 	ended    bool            // nothing may follow
 
@@ -288,6 +289,15 @@ func (w *Writer) room(name string, size int64, head []byte) error {
 func (w *Writer) current() *segment {
 	if n := len(w.segments); n > 0 && !w.segments[n-1].ended {
 		return w.segments[n-1]
+	}
+	return nil
+}
+
+// full returns an error if an archive has more of something than readers take.
+func full(n, most int, what string) error {
+	if n > most {
+		return fmt.Errorf("%w: %w: more than %d %s, which no reader takes: mirror fewer images at once", ErrTooLarge,
+			fault.ErrLimit, most, what)
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/regularfile"
 )
 
@@ -21,7 +22,7 @@ import (
 var ownName = regexp.MustCompile(`^(?:(?:idms|itms|icsp)-oc-mirror\.yaml|(?:cs|cc)-[a-z0-9-]+\.yaml|registries\.conf)$`)
 
 // MaxFile is how many bytes a file has at most.
-const MaxFile = 64 << 20
+const MaxFile = limit.MaxMapping
 
 // created is the line by which a file is known to be ours.
 func created(by string) string { return "createdBy: " + by }

@@ -124,7 +124,7 @@ func Check(ctx context.Context, open Open, images iter.Seq[Wanted], o CheckOptio
 	if o.Jobs <= 0 {
 		o.Jobs = 16
 	}
-	c := &checker{o: o, open: open, asked: map[askedKey]*asked{}, summary: Summary{Bytes: map[string]int64{}}}
+	c := &checker{o: o, open: open, asked: map[askedKey]*asked{}, sizes: map[digest.Digest]int64{}, summary: Summary{Bytes: map[string]int64{}}}
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(o.Jobs)
 	for w := range images {
@@ -153,6 +153,7 @@ type checker struct {
 
 	mu      sync.Mutex
 	asked   map[askedKey]*asked
+	sizes   map[digest.Digest]int64 // of the manifests that were read
 	summary Summary
 }
 
@@ -160,6 +161,7 @@ type checker struct {
 type askedKey struct {
 	repository string
 	digest     [sha256.Size]byte
+	size       int64 // of a blob
 	blob       bool
 }
 
@@ -254,10 +256,13 @@ func (c *imageCheck) top(ctx context.Context) (v1.Descriptor, error) {
 
 // once has something asked once for each digest of a repository; others wait for the answer. A check of some
 // platforms only is not shared.
-func (c *imageCheck) once(ctx context.Context, d digest.Digest, blob bool,
+func (c *imageCheck) once(ctx context.Context, d v1.Descriptor, blob bool,
 	ask func() ([]Problem, error)) ([]Problem, error) {
 	key := askedKey{repository: c.wanted.Repository, blob: blob}
-	if n, err := hex.Decode(key.digest[:], []byte(d.Encoded())); err != nil || n != len(key.digest) {
+	if blob {
+		key.size = d.Size // another size is another question
+	}
+	if n, err := hex.Decode(key.digest[:], []byte(d.Digest.Encoded())); err != nil || n != len(key.digest) {
 		return ask()
 	}
 	c.mu.Lock()
@@ -303,7 +308,7 @@ func (c *imageCheck) manifest(ctx context.Context, d v1.Descriptor, depth int) (
 	if len(c.wanted.Platforms) > 0 && (depth == 0 || isIndex(d.MediaType)) {
 		return look()
 	}
-	return c.once(ctx, d.Digest, false, look)
+	return c.once(ctx, d, false, look)
 }
 
 // look is manifest without the memory of what was asked.
@@ -312,8 +317,11 @@ func (c *imageCheck) look(ctx context.Context, d v1.Descriptor, depth int) (prob
 	switch {
 	case c.read != nil && c.read.digest == d.Digest:
 		m = *c.read
+		c.hasSize(m)
 	case !c.o.ManifestsOnly || d.MediaType == "" || isIndex(d.MediaType):
-		m, err = read(ctx, c.at, d.Digest.String())
+		if m, err = read(ctx, c.at, d.Digest.String()); err == nil {
+			c.hasSize(m)
+		}
 	case depth > 0: // the outermost was asked for
 		_, err = c.at.Head(ctx, d.Digest.String())
 	}
@@ -336,7 +344,7 @@ func (c *imageCheck) look(ctx context.Context, d v1.Descriptor, depth int) (prob
 		if err != nil {
 			return nil, err
 		}
-		problems = append(problems, more...)
+		problems = append(append(problems, more...), c.missized(e)...)
 	}
 	if c.o.ManifestsOnly {
 		return problems, nil
@@ -351,9 +359,28 @@ func (c *imageCheck) look(ctx context.Context, d v1.Descriptor, depth int) (prob
 	return problems, nil
 }
 
+// hasSize notes the size of a manifest.
+func (c *checker) hasSize(m parsed) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.sizes[m.digest] = m.size
+}
+
+// missized is the problem of an entry of an index that names a manifest with another size than it has, where it was
+// read.
+func (c *checker) missized(e v1.Descriptor) []Problem {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if size, read := c.sizes[e.Digest]; !read || size == e.Size {
+		return nil
+	}
+	return []Problem{{Kind: Invalid, Digest: e.Digest, Err: fmt.Errorf("%w: the index names %s with %d bytes, and it has "+
+		"%d", fault.ErrInvalid, e.Digest, e.Size, c.sizes[e.Digest])}}
+}
+
 // blob asks for a blob. Layers that only other servers have may be missing.
 func (c *imageCheck) blob(ctx context.Context, d v1.Descriptor) ([]Problem, error) {
-	return c.once(ctx, d.Digest, true, func() ([]Problem, error) {
+	return c.once(ctx, d, true, func() ([]Problem, error) {
 		if c.measured(c.wanted.Repository, d.Size); c.o.Sizes {
 			return nil, nil
 		}
@@ -390,5 +417,5 @@ func read(ctx context.Context, at referrers.Reader, name string) (parsed, error)
 	if len(parts.Manifests) > limit.MaxIndexEntries {
 		return parsed{}, fmt.Errorf("index %s: %w: %d entries", d, fault.ErrLimit, len(parts.Manifests))
 	}
-	return parsed{d, parts}, nil
+	return parsed{d, int64(len(text)), parts}, nil
 }

@@ -35,5 +35,6 @@ func isIndex(mediaType string) bool { return manifest.MIMETypeIsMultiImage(media
 // parsed is a manifest that was read.
 type parsed struct {
 	digest digest.Digest
+	size   int64 // in bytes
 	parts  *referrers.Parts
 }

@@ -32,6 +32,11 @@ const (
 	maxName         = 4096
 )
 
+// fits tells whether an inventory may have so much.
+func fits(repositories, digests, tags int) bool {
+	return repositories <= maxRepositories && digests <= maxDigests && tags <= maxTags
+}
+
 // header is how an inventory begins. The member "repositories" follows, with a repository on each line.
 type header struct {
 	Kind     string `json:"inventory"`

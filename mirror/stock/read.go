@@ -112,7 +112,7 @@ func (r *inventoryReader) repository(text []byte) error {
 		return fmt.Errorf("%w: a repository without a name, or with a long one", fault.ErrInvalid)
 	case r.out.repositories[one.Name] != nil:
 		return fmt.Errorf("%w: the repository %.200q is there twice", fault.ErrInvalid, one.Name)
-	case len(r.out.repositories) == maxRepositories, r.digests > maxDigests, r.tags > maxTags:
+	case !fits(len(r.out.repositories)+1, r.digests, r.tags):
 		return fmt.Errorf("%w: more than %d repositories, %d digests or %d tags", fault.ErrLimit, maxRepositories,
 			maxDigests, maxTags)
 	}

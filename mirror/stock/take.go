@@ -129,7 +129,7 @@ func (t *taker) write(ctx context.Context, w io.Writer, names []string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var waiting []chan one
-	next, written := 0, 0
+	next, written, size := 0, 0, int64(0)
 	for i := range names {
 		for ; next < len(names) && next < i+t.o.Jobs; next++ {
 			answer := make(chan one, 1)
@@ -157,11 +157,17 @@ func (t *taker) write(ctx context.Context, w io.Writer, names []string) error {
 			if written == 0 {
 				separator = "\n"
 			}
-			if _, err := fmt.Fprintf(w, "%s%s", separator, text); err != nil {
+			n, err := fmt.Fprintf(w, "%s%s", separator, text)
+			if err != nil {
 				return err
 			}
 			written++
 			t.count(got.found)
+			if size += int64(n); size > maxText-maxRepository || len(text) > maxRepository-2 ||
+				len(got.found.Name) > maxName || !fits(t.taken.Repositories, t.taken.Manifests+t.taken.Blobs, t.taken.Tags) {
+				return fmt.Errorf("repository %.200q: %w: the inventory is larger than what is read of one: take those of "+
+					"parts of the registry, REGISTRY/PATH", got.found.Name, fault.ErrLimit)
+			}
 		}
 		if t.o.Done != nil {
 			t.o.Done(i+1, len(names))

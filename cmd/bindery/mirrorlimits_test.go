@@ -1,0 +1,98 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/opencontainers/go-digest"
+
+	"github.com/operator-bindery/bindery/internal/testregistry"
+)
+
+// A list of images to delete that the first step writes is read by the second: also one of several megabytes, and one
+// at the limit.
+func TestMirrorDeleteLargeLists(t *testing.T) {
+	w := newMirrorWorld(t)
+	catalog := opmFor("amd64")
+	catalog.Labels = map[string]string{testConfigsLabel: "/configs"}
+	var related []string
+	for i := range 5850 {
+		related = append(related, fmt.Sprintf(`{"name":"i%d","image":"registry.example.com/%s%04d@%s"}`, i,
+			strings.Repeat("long/", 46), i, digest.FromString(fmt.Sprint(i))))
+	}
+	text := strings.NewReplacer("NAME", "alpha-op", `"image":"IMAGE"`, `"image":"registry.example.com/acme/etcd:v1",`+
+		`"relatedImages":[`+strings.Join(related, ",")+`]`).Replace(oneBundle)
+	catalog.Layers = append(catalog.Layers, map[string]string{"configs/alpha-op/catalog.json": text})
+	w.registry.AddImage(t, "olm/acme/catalog", "v1", catalog)
+	if got := w.run("mirror delete -c delete.yaml --list list.yaml TARGET"); got.status != 0 {
+		t.Fatalf("%.2000s", got.stderr)
+	}
+	if list := readFile(t, filepath.Join(w.dir, "list.yaml")); len(list) < 4<<20 {
+		t.Errorf("the list has %d bytes", len(list))
+	}
+	if got := w.run("mirror delete --list list.yaml --dry-run TARGET"); got.status != 0 ||
+		!strings.Contains(got.stderr, "5851 images: ") {
+		t.Errorf("%.2000s", got.stderr)
+	}
+	list := "apiVersion: mirror.openshift.io/v2alpha1\nitems: []\nkeptItems:\n- imageName: docker://x/y:z\n" +
+		"  imageReference: " + w.target + "/y:z\n  reason: " + strings.Repeat("x", 64<<20-300) + "\nkind: DeleteImageList\n"
+	w.write("list.yaml", list)
+	for _, line := range []string{"mirror delete --list list.yaml TARGET",
+		"oc-mirror delete --delete-yaml-file list.yaml --dest-tls-verify=false TARGET"} {
+		if got := w.run(line); got.status != 0 {
+			t.Errorf("%.2000s", got.stderr)
+		}
+	}
+	w.write("list.yaml", strings.Replace(list, "xx", strings.Repeat("x", 1000), 1))
+	if got := w.run("mirror delete --list list.yaml TARGET"); got.status != 1 ||
+		!strings.Contains(got.stderr, "list.yaml: limit exceeded: longer than 67108864 bytes") {
+		t.Errorf("%.2000s", got.stderr)
+	}
+}
+
+// Files that other commands write are read at more than the 4 MiB of small files: inventories, mappings and
+// registries.conf.
+func TestMirrorLargeInputs(t *testing.T) {
+	w := newMirrorWorld(t)
+	var b strings.Builder
+	b.WriteString(`{"inventory":"registry","version":1,"registry":"mirror.example.com","repositories":[`)
+	for i := range 40_000 {
+		d := digest.FromString(fmt.Sprint(i))
+		fmt.Fprintf(&b, "%s\n"+`{"name":"a/%d","tags":{"v1":%q},"manifests":[%q],"blobs":[[%q,3]]}`,
+			map[bool]string{true: "", false: ","}[i == 0], i, d, d, d)
+	}
+	b.WriteString("\n]}\n")
+	w.write("inventory.json", b.String())
+	if got := w.run("mirror run -c imageset.yaml --against inventory.json file://media"); got.status != 0 || b.Len() < 8<<20 {
+		t.Errorf("%d bytes: %+v", b.Len(), got)
+	}
+	w.registry.AddImage(t, "a/b", "v1", testregistry.Image{Layers: []map[string]string{{"a": "b"}}})
+	host := w.registry.Host()
+	w.write("mapping.txt", strings.Repeat("# a line\n", 1<<20)+"docker://"+host+"/a/b:v1=docker://"+host+"/c/d:v1\n")
+	if got := w.run("copy --from-file mapping.txt"); got.status != 0 || len(w.registry.Tags("c/d")) != 1 {
+		t.Errorf("%+v", got)
+	}
+	w.write("registries.conf", readFile(t, w.conf)+strings.Repeat("# a line\n", 1<<20))
+	v := &mirrorWorld{t, w.dir, filepath.Join(w.dir, "registries.conf"), w.target, w.registry}
+	if got := v.run("mirror plan -c imageset.yaml"); got.status != 0 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// An image set that has no room for the digests of its catalogs is not written with them: it could not be read.
+func TestMirrorPinnedLimit(t *testing.T) {
+	w := newMirrorWorld(t)
+	set := strings.Replace(mirrorImageSet, "mirror:\n", "mirror:\n  blockedImages:\n  - name: "+
+		strings.Repeat("x", 900)+"\n", 1)
+	rows := strings.Repeat("  - name: "+strings.Repeat("x", 900)+"\n", 4600)
+	set = strings.Replace(set, "  operators:\n", rows+"  operators:\n", 1)
+	room := 4<<20 - len(set) - 20
+	w.write("imageset.yaml", strings.Replace(set, "  - name: x", "  - name: "+strings.Repeat("x", room), 1))
+	got := w.run("mirror run -c imageset.yaml --workspace ws TARGET")
+	found, err := filepath.Glob(filepath.Join(w.dir, "ws/working-dir/isc_pinned_*"))
+	if err != nil || got.status != 0 || len(found) > 0 || !strings.Contains(got.stderr, "is not written: with digests") {
+		t.Errorf("%q, %v: %d %.2000s", found, err, got.status, got.stderr)
+	}
+}
