@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/operator-bindery/bindery/internal/atomicfs"
+	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/migrate"
 )
 
@@ -144,7 +145,7 @@ func (r *Record) write(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return err
 	}
-	if err := atomicfs.WriteFile(path, append(text, '\n'), 0o666); err != nil {
+	if err := atomicfs.WriteFile(path, append(redact.JSON(text), '\n'), 0o666); err != nil {
 		return fmt.Errorf("write the report: %w", err)
 	}
 	return nil
