@@ -14,6 +14,7 @@ import (
 	"github.com/opencontainers/go-digest"
 
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/internal/regularfile"
 	"github.com/operator-bindery/bindery/mirror/imageset"
 	"github.com/operator-bindery/bindery/mirror/resources"
@@ -151,7 +152,7 @@ func (r *run) writeErrors() error {
 	if b.Len() == 0 {
 		return nil
 	}
-	path, err := r.o.Workspace.Write([]byte(b.String()), "logs", "mirroring_errors_"+stamp(r.o.Now)+".txt")
+	path, err := r.o.Workspace.Write([]byte(redact.Text(b.String())), "logs", "mirroring_errors_"+stamp(r.o.Now)+".txt")
 	if err == nil {
 		r.account.Files = append(r.account.Files, path)
 	}

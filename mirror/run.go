@@ -209,6 +209,9 @@ func (r *run) finishAccount() {
 		r.account.Catalogs = append(r.account.Catalogs, c.account)
 	}
 	for _, i := range r.items.list {
+		if i.account.Source == "" { // the run ended before its images were looked at
+			i.begin(&r.tally)
+		}
 		r.account.Images = append(r.account.Images, i.account)
 	}
 	r.account.total()

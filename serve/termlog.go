@@ -5,6 +5,8 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+
+	"github.com/operator-bindery/bindery/internal/redact"
 )
 
 // terminationLog is the file in which Kubernetes looks for the reason why a container ended.
@@ -50,7 +52,7 @@ func (t *terminationLog) close(err error) {
 		t.log.Warn("write termination log", "error", truncateErr)
 		return
 	}
-	if _, writeErr := t.file.WriteString(err.Error() + "\n"); writeErr != nil {
+	if _, writeErr := t.file.WriteString(redact.Text(err.Error()) + "\n"); writeErr != nil {
 		t.log.Warn("write termination log", "error", writeErr)
 	}
 }

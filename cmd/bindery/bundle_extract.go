@@ -131,7 +131,7 @@ func (p *program) printObjects(format string, objects ...any) error {
 		if len(objects) > 1 {
 			answer = map[string]any{"apiVersion": "v1", "kind": "List", "items": objects}
 		}
-		return p.printJSON(answer)
+		return p.printContent(answer)
 	}
 	var out []byte
 	for _, o := range objects {

@@ -25,10 +25,6 @@ import (
 // error of writing to standard error cannot be reported.
 func (p *program) showError(app *cli.App, line cmdline.Line, args []string, err error) {
 	usage := cmdline.Classify(err) == cmdline.ClassUsage
-	var about *cmdline.Error
-	if errors.As(err, &about) {
-		about.Object = redact.Text(about.Object)
-	}
 	var text strings.Builder // writing to it cannot fail
 	var invalid *declcfg.ValidationError
 	if errors.As(err, &invalid) && !p.opm {
@@ -38,16 +34,14 @@ func (p *program) showError(app *cli.App, line cmdline.Line, args []string, err 
 	case errorFormat(args) == "json":
 		_ = cmdline.WriteJSON(&text, err)
 	case p.opm:
-		text.WriteString(opmError(app, line, err, time.Now()))
+		text.WriteString(redact.Text(opmError(app, line, err, time.Now())))
 	default:
 		_ = cmdline.WriteText(&text, err)
 		if usage {
 			fmt.Fprintf(&text, "usage: %s\n", cmdline.Synopsis(app, line))
 		}
 	}
-	// Most messages contain names that the user gave: remove credentials. An error of standard error cannot be
-	// reported.
-	_, _ = io.WriteString(p.stderr, redact.Names(text.String()))
+	_, _ = io.WriteString(p.stderr, text.String()) // an error of standard error cannot be reported
 }
 
 // errorFormat returns the value of --error-format, even if the command line cannot be parsed.

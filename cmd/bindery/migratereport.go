@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/operator-bindery/bindery/internal/atomicfs"
+	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/migrate"
 	"github.com/operator-bindery/bindery/sqlite"
 )
@@ -87,13 +88,13 @@ func count(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// writeAccount writes a value as JSON to the file that a flag names; "-" is standard output.
+// writeAccount writes a value as JSON, without credentials, to the file that a flag names; "-" is standard output.
 func (p *program) writeAccount(flag, path string, v any) error {
 	text, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
 		return fmt.Errorf("--%s: %w", flag, err)
 	}
-	text = append(text, '\n')
+	text = append(redact.JSON(text), '\n')
 	if path == "-" {
 		_, err := p.stdout.Write(text)
 		return err

@@ -99,8 +99,9 @@ func (l *migrationList) sumUp(ctx context.Context, outcomes []jobs.Outcome) erro
 			counts[repairedText]++
 		}
 	}
+	results := redact.JSON(lines.Bytes())
 	if file := l.flags.results; file != "" && file != "-" {
-		if err := atomicfs.WriteFile(file, lines.Bytes(), 0o666); err != nil {
+		if err := atomicfs.WriteFile(file, results, 0o666); err != nil {
 			return fmt.Errorf("--results: %w", err)
 		}
 	}
@@ -108,7 +109,7 @@ func (l *migrationList) sumUp(ctx context.Context, outcomes []jobs.Outcome) erro
 		return context.Cause(ctx)
 	}
 	if l.flags.results == "-" {
-		if _, err := l.p.stdout.Write(lines.Bytes()); err != nil {
+		if _, err := l.p.stdout.Write(results); err != nil {
 			return err
 		}
 	} else if err := l.printSummary(outcomes, counts); err != nil {

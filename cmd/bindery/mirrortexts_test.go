@@ -46,7 +46,9 @@ func (w *mirrorWorld) run(line string) result {
 	w.Helper()
 	args := strings.Fields(strings.ReplaceAll(line, "TARGET", w.target))
 	if args[0] == "oc-mirror" {
-		return runProgram(w.T, w.dir, args[0], args[1:]...)
+		cmd := command(w.dir, args[0], args[1:]...)
+		cmd.Env = append(cmd.Env, "CONTAINERS_REGISTRIES_CONF="+w.conf)
+		return finish(w.T, cmd)
 	}
 	return runProgram(w.T, w.dir, "bindery", append(args, "--registries-conf", w.conf, "--use-http", "--no-cache")...)
 }

@@ -5,20 +5,30 @@ import (
 
 	"github.com/operator-bindery/bindery/internal/indented"
 	"github.com/operator-bindery/bindery/internal/printable"
+	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/internal/yamlout"
 )
 
 // printJSON prints an answer as JSON.
 func (p *program) printJSON(v any) error { return p.printValue("json", v) }
 
-// printValue prints an answer as JSON, or as YAML with the same fields. An answer with deeply nested content from outside
-// is refused before indentation makes it many times as long.
+// printValue prints an answer as JSON, or as YAML with the same fields, without credentials. An answer with deeply nested
+// content from outside is refused before indentation makes it many times as long.
 func (p *program) printValue(format string, v any) error {
+	return p.printEncoded(format, v, redact.JSON)
+}
+
+// printContent prints what a user gave, in another form, as JSON: nothing is removed.
+func (p *program) printContent(v any) error {
+	return p.printEncoded("json", v, func(text []byte) []byte { return text })
+}
+
+func (p *program) printEncoded(format string, v any, clean func([]byte) []byte) error {
 	text, err := indented.Encode(v, "    ")
 	if err != nil {
 		return fmt.Errorf("the answer: %w", err)
 	}
-	text = printable.JSON(text)
+	text = printable.JSON(clean(text))
 	if format == "yaml" {
 		if text, err = yamlout.AppendYAML(nil, text); err != nil {
 			return fmt.Errorf("the answer: %w", err)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/operator-bindery/bindery/internal/printable"
+	"github.com/operator-bindery/bindery/internal/redact"
 )
 
 // The part of SARIF 2.1.0 (OASIS standard) that code scanning services read.
@@ -117,7 +118,7 @@ func (r *Report) WriteSARIF(w io.Writer, version string) error {
 	if err != nil {
 		return err
 	}
-	_, err = w.Write(printable.JSON(b.Bytes()))
+	_, err = w.Write(printable.JSON(redact.JSON(b.Bytes())))
 	return err
 }
 

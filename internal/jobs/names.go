@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/redact"
 )
 
 // deriveNames gives lines without an output a directory named after the source.
@@ -42,9 +43,11 @@ func deriveNames(lines []Line, o ListOptions) {
 const maxName = 120
 
 // nameOf derives an output name from a source and nothing else, so that a list may grow. Separators become "_"; if the
-// result is ambiguous, a checksum is appended.
+// result is ambiguous, a checksum is appended. Credentials in the source are no part of it.
 func nameOf(source string) string {
-	name, lossless := source, true
+	name := redact.Text(source)
+	lossless := name == source
+	source = name
 	if !hasTransport(source) {
 		name = strings.TrimPrefix(filepath.ToSlash(filepath.Clean(name)), "/")
 	}

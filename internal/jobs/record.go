@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/operator-bindery/bindery/internal/atomicfs"
+	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/migrate"
 )
 
@@ -141,7 +142,7 @@ func (r *Record) write(path string) error {
 	if err != nil {
 		return err
 	}
-	if text = append(text, '\n'); len(text) > maxRecord {
+	if text = append(redact.JSON(text), '\n'); len(text) > maxRecord {
 		return fmt.Errorf("write the report: %s: %d bytes, and one that is read has at most %d", path, len(text),
 			maxRecord)
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 // JSON returns a text in JSON in which everything that could control a terminal is escaped. Its meaning stays: such
-// characters are only in strings, where those of ASCII are escaped already.
+// characters are only in strings, where those of ASCII are escaped already. Content of a user may pass through it: credentials stay.
 func JSON(text []byte) []byte {
 	if printable(string(text)) {
 		return text

@@ -1,4 +1,4 @@
-// Package printable makes untrusted text safe for terminals and tables.
+// Package printable makes untrusted text safe for terminals and tables, and for those who read them: it has no credentials.
 package printable
 
 import (
@@ -6,13 +6,15 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/operator-bindery/bindery/internal/redact"
 )
 
 // Text returns s with everything that could control a terminal made visible: control characters other than newline and
 // tab, invalid UTF-8, and unprintable characters, such as those that reverse the reading direction, become Go escapes
-// (\x1b, \u202e).
+// (\x1b, \u202e). Credentials are removed as [redact.Text] says.
 func Text(s string) string {
-	if printable(s) {
+	if s = redact.Text(s); printable(s) {
 		return s
 	}
 	var b strings.Builder

@@ -9,6 +9,7 @@ import (
 	"github.com/opencontainers/go-digest"
 
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/redact"
 )
 
 // The transports of references.
@@ -74,7 +75,10 @@ func ParseRef(text string) (Ref, error) {
 	}
 	if name, d, ok := strings.Cut(rest, "@"); ok {
 		r.Digest = digest.Digest(d)
-		if err := r.Digest.Validate(); err != nil {
+		if err := r.Digest.Validate(); err != nil && r.Transport == Docker && strings.Contains(d, "/") {
+			return Ref{}, fmt.Errorf("reference %s has a user and a password, and no image is named with them",
+				fault.Quote(redact.Text(text)))
+		} else if err != nil {
 			return Ref{}, fmt.Errorf("digest of %s: %w", fault.Quote(text), err)
 		}
 		rest = name

@@ -17,6 +17,7 @@ import (
 
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/printable"
+	"github.com/operator-bindery/bindery/internal/redact"
 )
 
 // Class is the class of an error. It is part of the JSON form of an error and never the exit status of a command.
@@ -110,8 +111,8 @@ type JSONError struct {
 	Hint    string `json:"hint"`
 }
 
-// WriteJSON writes err as one line of JSON with the keys class, message, object and hint. Unprintable characters are
-// escaped, as the line may be read on a terminal.
+// WriteJSON writes err as one line of JSON with the keys class, message, object and hint, without credentials. Unprintable
+// characters are escaped, as the line may be read on a terminal.
 func WriteJSON(w io.Writer, err error) error {
 	out := JSONError{Class: Classify(err), Message: strings.ToValidUTF8(err.Error(), "\uFFFD"), Object: object(err)}
 	var e *Error
@@ -125,7 +126,7 @@ func WriteJSON(w io.Writer, err error) error {
 		return err
 	}
 	var b strings.Builder
-	for _, r := range line.String() {
+	for _, r := range string(redact.JSON(line.Bytes())) {
 		switch {
 		case r == '\n' || unicode.IsPrint(r):
 			b.WriteRune(r)

@@ -12,15 +12,27 @@ import (
 	"time"
 
 	"github.com/operator-bindery/bindery/internal/printable"
+	"github.com/operator-bindery/bindery/internal/redact"
 )
 
 // NewLogger returns a logger that writes to w. The formats are "text" ("warning: message key=value", for people),
-// "json" (one object per line) and "opm" (time="..." level=... msg="...", which scripts for opm parse).
+// "json" (one object per line) and "opm" (time="..." level=... msg="...", which scripts for opm parse). Credentials are
+// removed from all.
 func NewLogger(w io.Writer, format string, level slog.Level) *slog.Logger {
 	if format == "json" {
-		return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level}))
+		return slog.New(slog.NewJSONHandler(redactedLines{w}, &slog.HandlerOptions{Level: level}))
 	}
 	return slog.New(&lineHandler{w: w, mu: &sync.Mutex{}, opm: format == "opm", level: level})
+}
+
+// redactedLines writes lines of JSON without credentials.
+type redactedLines struct{ w io.Writer }
+
+func (r redactedLines) Write(line []byte) (int, error) {
+	if _, err := r.w.Write(redact.JSON(line)); err != nil {
+		return 0, err
+	}
+	return len(line), nil
 }
 
 // ParseLevel parses debug, info, warn or error.
@@ -69,7 +81,7 @@ func (h *lineHandler) Handle(_ context.Context, r slog.Record) error {
 	var b bytes.Buffer
 	if h.opm {
 		fmt.Fprintf(&b, "time=%q level=%s msg=%s", r.Time.UTC().Format(time.RFC3339), levelName(r.Level),
-			strconv.Quote(r.Message))
+			strconv.Quote(redact.Text(r.Message)))
 	} else {
 		if r.Level != slog.LevelInfo {
 			fmt.Fprintf(&b, "%s: ", levelName(r.Level))
@@ -77,7 +89,7 @@ func (h *lineHandler) Handle(_ context.Context, r slog.Record) error {
 		b.WriteString(printable.Indent(printable.Text(r.Message)))
 	}
 	add := func(key string, v slog.Value) {
-		text := v.String()
+		text := redact.Text(v.String())
 		if text == "" || strings.ContainsFunc(text,
 			func(r rune) bool { return r <= ' ' || r == '"' || r == '=' || !printable.Rune(r) }) {
 			text = strconv.Quote(text)
