@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -83,13 +84,19 @@ func newNeeds(ctx context.Context, o needsOptions, log logger, items []DeleteIte
 			n.listed[ref.Path] = listedTags{}
 		}
 		n.listed[ref.Path][ref.Tag] = append(n.listed[ref.Path][ref.Tag], i.means(ref))
+		// Where another image has its tag, it has that of its digest.
+		if tag := digestTagOf(i.Name); tag != "" && tag != ref.Tag {
+			n.listed[ref.Path][tag] = append(n.listed[ref.Path][tag], i.means(ref))
+		}
 	}
 	if o.Shared {
 		return n, nil
 	}
 	for _, k := range o.Kept {
-		if at, ok := atHost(k.Reference, o.Target.Host); ok {
-			n.stays(at, k.Reason)
+		at, ok := atHost(k.Reference, o.Target.Host)
+		if ref, err := imageset.ParseRef(at); ok && err == nil {
+			ref.Tag = cmp.Or(digestTagOf(k.Name), ref.Tag)
+			n.stays(ref.String(), k.Reason)
 		}
 	}
 	records, err := readRecords(o.Workspace, o.Target.Host)
@@ -512,6 +519,14 @@ func (s *staying) stays(d digest.Digest, text []byte) string {
 	}
 	if _, subject, err := reflist.Describe(text, ""); err == nil && subject != nil && s.why[subject.Digest] != "" {
 		return attachedTo(subject.Digest, s.why[subject.Digest])
+	}
+	return ""
+}
+
+// digestTagOf returns the tag that an image at a mirror has by its digest; empty if its source is not named by one.
+func digestTagOf(source string) string {
+	if from, err := imageset.ParseRef(source); err == nil && from.Transport == imageset.Docker && from.Digest != "" {
+		return imageset.DigestTag(from.Digest)
 	}
 	return ""
 }

@@ -200,3 +200,28 @@ func TestArchiveToTheRegistryOfItsSource(t *testing.T) {
 		t.Error("not published")
 	}
 }
+
+// What is at the tag of its digest is deleted with its bundle, and what another bundle names is not.
+func TestDeletedImagesAtTheTagsOfTheirDigests(t *testing.T) {
+	w, target := newSignedWorld(t, unsigned), testregistry.New(t)
+	old := w.addImage("acme/img", "v1", "old")
+	now := w.addImage("acme/img", "v1", "now")
+	w.catalogOf("acme/img:v1", "acme/img:v1@"+old.String())
+	w.changeSet("    - name: etcd\n", "    - name: etcd\n    - name: old\n")
+	w.done(toRegistry + target.Host())
+	writeFile(t, filepath.Join(w.top, "delete.yaml"), "apiVersion: mirror.openshift.io/v2alpha1\n"+
+		"kind: DeleteImageSetConfiguration\ndelete:\n  operators:\n  - catalog: "+w.images[0]+
+		"\n    packages:\n    - name: etcd\n")
+	w.done("mirror delete -c ../delete.yaml --workspace ws --list list.yaml docker://" + target.Host())
+	w.done("mirror delete --list list.yaml --workspace ws -y docker://" + target.Host())
+	for _, d := range []digest.Digest{old, now} {
+		if target.Manifest("acme/img", d.String()) != nil {
+			t.Errorf("%s is there: %s", d, readFile(t, filepath.Join(w.dir, "list.yaml")))
+		}
+	}
+	w.changeSet("    - name: etcd\n", "")
+	w.done(toRegistry + target.Host())
+	if v := w.run("mirror verify --workspace ws docker://" + target.Host()); v.status != 0 {
+		t.Errorf("%+v", v)
+	}
+}
