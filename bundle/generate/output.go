@@ -25,6 +25,15 @@ type file struct {
 // changed. Without overwrite, existing files with other content are an error, [ErrExists], before anything is written;
 // all of them are named.
 func writeAll(ctx context.Context, files []file, overwrite bool) (written []string, err error) {
+	for range 3 { // another run may write the same files just now
+		if written, err = tryWriteAll(ctx, files, overwrite); !errors.Is(err, fs.ErrExist) || errors.Is(err, ErrExists) {
+			break
+		}
+	}
+	return written, err
+}
+
+func tryWriteAll(ctx context.Context, files []file, overwrite bool) (written []string, err error) {
 	var todo []atomicfs.Content
 	var errs []error
 	for _, f := range files {
@@ -38,7 +47,7 @@ func writeAll(ctx context.Context, files []file, overwrite bool) (written []stri
 		case there && !overwrite:
 			errs = append(errs, fmt.Errorf("%s: %w", f.path, ErrExists))
 		default:
-			todo = append(todo, atomicfs.Content{Path: f.path, Data: f.content, Perm: 0o644})
+			todo = append(todo, atomicfs.Content{Path: f.path, Data: f.content, Perm: 0o644, New: !overwrite})
 			written = append(written, f.path)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/images/signature"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
+	"github.com/operator-bindery/bindery/internal/printable"
 )
 
 func (p *program) keysCommand() *cli.Command {
@@ -52,14 +53,15 @@ func (p *program) generateKeys(c *cli.Context) error {
 	if !known {
 		return cmdline.Usagef("invalid --algorithm value %q, expected one of %v", algorithm, signature.Algorithms())
 	}
-	private, public := c.String("name")+".key", c.String("name")+".pub"
-	for _, path := range []string{private, public} {
-		_, err := os.Lstat(path)
-		if err == nil {
-			return &cmdline.Error{Class: cmdline.ClassLocal, Object: path, Hint: "choose another name with --name",
-				Err: fmt.Errorf("%s exists: a key is never overwritten", path)}
-		}
-		if !errors.Is(err, fs.ErrNotExist) {
+	name := c.String("name")
+	if last := name[strings.LastIndexAny(name, `/\`)+1:]; strings.Trim(last, ".") == "" || !printable.NoControl(name) {
+		return cmdline.Usagef("invalid --name value %q, expected a name such as release, or DIR/release", name)
+	}
+	private, public := name+".key", name+".pub"
+	for _, path := range []string{private, public} { // before the passphrase is asked for
+		if _, err := os.Lstat(path); err == nil {
+			return keyExists(path)
+		} else if !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
@@ -76,10 +78,21 @@ func (p *program) generateKeys(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := atomicfs.WriteFiles(c.Context, []atomicfs.Content{{Path: private, Data: key, Perm: 0o600},
-		{Path: public, Data: pub, Perm: 0o644}}); err != nil {
+	// The private key takes the name first, so that of several runs at once one has both files.
+	err = atomicfs.WriteFiles(c.Context, []atomicfs.Content{{Path: private, Data: key, Perm: 0o600, New: true},
+		{Path: public, Data: pub, Perm: 0o644, New: true}})
+	var taken *fs.PathError
+	if errors.Is(err, fs.ErrExist) && errors.As(err, &taken) {
+		return keyExists(taken.Path)
+	}
+	if err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(p.stdout, "%s\n%s\n", private, public)
 	return err
+}
+
+func keyExists(path string) error {
+	return &cmdline.Error{Class: cmdline.ClassLocal, Object: path, Hint: "choose another name with --name",
+		Err: fmt.Errorf("%s exists: a key is never overwritten", path)}
 }

@@ -134,5 +134,10 @@ func WriteDockerfile(dir string, d Dockerfile) (string, error) {
 	if _, err := os.Lstat(path); err == nil {
 		return "", fmt.Errorf("path %q: %w", path, fs.ErrExist)
 	}
-	return path, atomicfs.WriteFile(path, []byte(text), 0o666)
+	if err := atomicfs.WriteNewFile(path, []byte(text), 0o666); errors.Is(err, fs.ErrExist) {
+		return "", fmt.Errorf("path %q: %w", path, fs.ErrExist) // it appeared just now
+	} else if err != nil {
+		return "", err
+	}
+	return path, nil
 }

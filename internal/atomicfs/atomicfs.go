@@ -265,6 +265,55 @@ func (f *File) Commit() error {
 	return f.forget(kept)
 }
 
+// CommitNew is Commit for a file that must not exist: if something has the name by now, even of a moment ago, the error
+// is [fs.ErrExist] and nothing has changed.
+func (f *File) CommitNew() error {
+	kept, err := f.create()
+	if err != nil {
+		return err
+	}
+	return f.forget(kept)
+}
+
+// create is swap for a file that must not exist.
+func (f *File) create() (old, error) {
+	if err := f.Sync(); err != nil {
+		return old{}, err
+	}
+	if err := MoveNew(f.Name(), f.target); err != nil {
+		return old{}, err
+	}
+	o := old{linked: fs.ErrNotExist}
+	if err := SyncDir(filepath.Dir(f.target)); err != nil {
+		return old{}, errors.Join(err, f.swapBack(o))
+	}
+	return o, nil
+}
+
+// MoveNew renames a file to a name that must not exist: of several that do it at once one succeeds, and for the others
+// the error is [fs.ErrExist]. A rename alone replaces what appeared since it was looked for.
+func MoveNew(from, to string) error {
+	err := os.Link(from, to)
+	switch {
+	case err == nil:
+		if err = os.Remove(from); err != nil {
+			err = errors.Join(err, os.Remove(to))
+		}
+		return err
+	case errors.Is(err, fs.ErrExist):
+		return &fs.PathError{Op: "write", Path: to, Err: fs.ErrExist}
+	}
+	// There are no hard links here: an empty file takes the name, and is replaced.
+	f, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(f.Close(), os.Rename(from, to)); err != nil {
+		return errors.Join(err, os.Remove(to))
+	}
+	return nil
+}
+
 // old is the file that was replaced.
 type old struct {
 	name   string // its second hard link
@@ -342,7 +391,16 @@ func Sweep(target string) error {
 }
 
 // WriteFile writes a whole file atomically.
-func WriteFile(target string, data []byte, perm fs.FileMode) (err error) {
+func WriteFile(target string, data []byte, perm fs.FileMode) error {
+	return writeFile(target, data, perm, (*File).Commit)
+}
+
+// WriteNewFile writes a file that must not exist, as [File.CommitNew] says.
+func WriteNewFile(target string, data []byte, perm fs.FileMode) error {
+	return writeFile(target, data, perm, (*File).CommitNew)
+}
+
+func writeFile(target string, data []byte, perm fs.FileMode, commit func(*File) error) (err error) {
 	f, err := NewFile(target, perm)
 	if err != nil {
 		return err
@@ -351,5 +409,5 @@ func WriteFile(target string, data []byte, perm fs.FileMode) (err error) {
 	if _, err := f.Write(data); err != nil {
 		return fmt.Errorf("write %s: %w", target, err)
 	}
-	return f.Commit()
+	return commit(f)
 }

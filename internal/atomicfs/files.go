@@ -13,6 +13,8 @@ type Content struct {
 	Data []byte
 	// Perm are the permissions before umask.
 	Perm fs.FileMode
+	// New is a file that must not exist: if it does, the error is [fs.ErrExist].
+	New bool
 }
 
 // WriteFiles writes several files into existing directories. All of them are durable under temporary names before the
@@ -45,8 +47,12 @@ func WriteFiles(ctx context.Context, contents []Content) (err error) {
 			return err
 		}
 	}
-	for _, f := range files {
-		o, err := f.swap()
+	for i, f := range files {
+		put := f.swap
+		if contents[i].New {
+			put = f.create
+		}
+		o, err := put()
 		if err != nil {
 			return err
 		}

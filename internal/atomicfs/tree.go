@@ -152,7 +152,11 @@ func moveEntries(from, to string) (err error) {
 		if _, err := os.Lstat(path); err == nil { // it appeared after checkFree
 			return &fs.PathError{Op: "write", Path: path, Err: fs.ErrExist}
 		}
-		if err := os.Rename(filepath.Join(from, e.Name()), path); err != nil {
+		move := MoveNew
+		if e.IsDir() {
+			move = os.Rename // no directory is renamed over one that has something in it
+		}
+		if err := move(filepath.Join(from, e.Name()), path); err != nil {
 			return err
 		}
 		moved = append(moved, e.Name())

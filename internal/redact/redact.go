@@ -57,7 +57,8 @@ var (
 	// NAME=VALUE and NAME: VALUE. Of the second kind only passwords are certain: a secret: and a token: may be words.
 	inPassword  = regexp.MustCompile(`(?i)(` + password + isValue + `)(` + value + `)`)
 	inParameter = regexp.MustCompile(`(?i)(` + secret + isValue + `)(` + value + `)`)
-	inHeader    = regexp.MustCompile(`(?i)\b(` + headers + isValue + `)(` + value + `(?:\s+[^\s"'\\,;]+)?)`)
+	inHeader    = regexp.MustCompile(`(?i)\b(` + headers + isValue + `(?:(?:\\*["'])?(?:basic|bearer|digest|negotiate|token)\s+)?)(` +
+		value + `)`)
 	// parameters of URLs with names that elsewhere are words.
 	inQuery = regexp.MustCompile(`(?i)([?&;]|%3f|%26)((?:sig|key|code|auth|pass|hmac|jwt)(?:=|%3d))([^\s"'&#;\\]+)`)
 	digests = regexp.MustCompile(`^[a-z0-9]+(?:[.+_-][a-z0-9]+)*:[0-9a-fA-F]{8,}`)
@@ -118,7 +119,7 @@ func clean(text string, has kind) string {
 	}
 	if has&aSecret != 0 {
 		text = replaceValue(inParameter, text, func(name, v string) bool {
-			return !strings.ContainsAny(name, ":") || strings.ContainsAny(name, `"'`) || !plain.MatchString(v)
+			return !strings.ContainsAny(name, ":") || strings.ContainsAny(v, `"'`) || !plain.MatchString(v)
 		})
 	}
 	if has&aQuery != 0 {
@@ -152,7 +153,7 @@ func replaceValue(in *regexp.Regexp, text string, is func(name, value string) bo
 		v := strings.TrimLeft(m[2], `\"'`)
 		open := m[2][:len(m[2])-len(v)]
 		bare := strings.TrimRight(v, `\"'`)
-		if bare == hidden || bare == "" || !is(m[1], bare) {
+		if bare == hidden || bare == "" || !is(m[1], m[2]) {
 			return s
 		}
 		end := ""

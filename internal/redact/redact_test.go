@@ -14,7 +14,7 @@ func TestText(t *testing.T) {
 		"host:5000/x:v1@sha256:abcdef0123":                "host:5000/x:v1@sha256:abcdef0123",
 		"x:v1@sha256:abcdef0123":                          "x:v1@sha256:abcdef0123",
 		"read host/x@sha256:abc/def":                      "read host/x@sha256:abc/def",
-		"Authorization: Basic dXNlcjpwYXNz":               "Authorization: ***",
+		"Authorization: Basic dXNlcjpwYXNz":               "Authorization: Basic ***",
 		"https://host/token?password=geheim&x=y":          "https://host/token?password=***&x=y",
 		"manifest: sha256:abc: no such file (a@b.c/d)":    "manifest: sha256:abc: no such file (a@b.c/d)",
 		"oci:dir/with@sign:v1: no such file or directory": "oci:dir/with@sign:v1: no such file or directory",
@@ -24,6 +24,7 @@ func TestText(t *testing.T) {
 		"Secret: missing, and the token: expired":         "Secret: missing, and the token: expired",
 		"the capability is Basic Install":                 "the capability is Basic Install",
 		"https://a@host/x":                                "https://***@host/x",
+		`realm "http://host/token": refused to go`:        `realm "http://host/token": refused to go`,
 		"two lines\nsource=user:pass@host/x":              "two lines\nsource=***@host/x",
 	} {
 		if got := Text(text); got != want {
