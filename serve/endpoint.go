@@ -11,18 +11,16 @@ import (
 	"net"
 	"net/http"
 	"time"
-
-	"golang.org/x/net/netutil"
 )
 
 // Limits of HTTP services next to the catalog's gRPC service.
 const (
-	httpConnections = 256
 	// httpRequests is the maximum number of concurrent requests: with HTTP/2 a connection may have several.
 	httpRequests   = 256
 	httpStreams    = 32 // concurrent requests of one connection
 	httpHeaderSize = 16 << 10
-	httpDrain      = 5 * time.Second // at the same time as that of gRPC
+	httpWait       = 10 * time.Second // for the headers of a request
+	httpDrain      = 5 * time.Second  // at the same time as that of gRPC
 	// metricsDrain comes after the [Limits.Drain] of gRPC: together they are less than the 20 seconds within which a
 	// server stops.
 	metricsDrain = time.Second
@@ -43,19 +41,21 @@ type endpoint struct {
 // openEndpoint listens on l, or on addr if l is nil. flag is the flag that asked for it. Without config it uses plain
 // HTTP.
 func openEndpoint(ctx context.Context, flag, addr string, l net.Listener, config *tls.Config, h http.Handler,
-	logger *slog.Logger) (*endpoint, error) {
+	connections int, logger *slog.Logger) (*endpoint, error) {
 	if l == nil {
 		var err error
 		if l, err = (&net.ListenConfig{}).Listen(ctx, "tcp", addr); err != nil {
 			return nil, fmt.Errorf("%w: --%s: %w", ErrListen, flag, err)
 		}
 	}
-	e := &endpoint{name: flag, l: netutil.LimitListener(l, httpConnections), served: make(chan struct{}), log: logger}
+	g := newGate(l, connections, 0, httpWait)
+	e := &endpoint{name: flag, l: g, served: make(chan struct{}), log: logger}
 	e.server = &http.Server{
 		Handler:           hurried(few(h, httpRequests)),
 		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: httpStreams},
 		TLSConfig:         config,
-		ReadHeaderTimeout: 10 * time.Second,
+		ConnState:         g.observe,
+		ReadHeaderTimeout: httpWait,
 		IdleTimeout:       time.Minute,
 		MaxHeaderBytes:    httpHeaderSize,
 		// The server logs the addresses of clients whose handshake fails.

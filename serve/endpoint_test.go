@@ -98,7 +98,7 @@ func TestEndpointDrainsAndIsBounded(t *testing.T) {
 		<-goOn
 		io.WriteString(w, "whole")
 	})
-	e, err := openEndpoint(t.Context(), "test", "127.0.0.1:0", nil, nil, h, slog.New(slog.DiscardHandler))
+	e, err := openEndpoint(t.Context(), "test", "127.0.0.1:0", nil, nil, h, DefaultHTTPConnections, slog.New(slog.DiscardHandler))
 	do(t, err)
 	got := make(chan string, 1)
 	go func() {
@@ -163,7 +163,7 @@ func TestMemoryOfTheContainer(t *testing.T) {
 	}
 }
 
-func TestFitMemory(t *testing.T) {
+func TestFitProcess(t *testing.T) {
 	old := debug.SetMemoryLimit(-1)
 	defer debug.SetMemoryLimit(old)
 	for _, c := range []struct {
@@ -177,7 +177,7 @@ func TestFitMemory(t *testing.T) {
 	} {
 		debug.SetMemoryLimit(c.limit)
 		l := Limits{AnswerMemory: c.asked}
-		FitMemory(&l, slog.New(slog.DiscardHandler))
+		FitProcess(&l, slog.New(slog.DiscardHandler))
 		if l.AnswerMemory != c.want || debug.SetMemoryLimit(-1) != c.limit {
 			t.Errorf("limit %d: %d bytes for answers, want %d; limit now %d", c.limit, l.AnswerMemory, c.want,
 				debug.SetMemoryLimit(-1))
@@ -194,13 +194,13 @@ func TestFitMemory(t *testing.T) {
 	} {
 		debug.SetMemoryLimit(c.limit)
 		l := Limits{Connections: c.asked}
-		if FitMemory(&l, slog.New(slog.DiscardHandler)); l.Connections != c.want {
+		if FitProcess(&l, slog.New(slog.DiscardHandler)); l.Connections != c.want {
 			t.Errorf("limit %d: %d connections, want %d", c.limit, l.Connections, c.want)
 		}
 	}
 	debug.SetMemoryLimit(math.MaxInt64)
 	var l Limits
-	FitMemory(&l, slog.New(slog.DiscardHandler))
+	FitProcess(&l, slog.New(slog.DiscardHandler))
 	container, ok := containerMemory(os.DirFS("/"))
 	if ok != (debug.SetMemoryLimit(-1) == container/100*85) {
 		t.Errorf("limit of the container %d, %v, of Go %d", container, ok, debug.SetMemoryLimit(-1))

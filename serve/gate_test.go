@@ -38,7 +38,7 @@ func TestClosedConnectionsAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const limit = 3
 		l := make(pipes)
-		g := newGate(l, limit, 10*time.Second)
+		g := newGate(l, limit, greetingSize, 10*time.Second)
 		go func() {
 			for {
 				if _, err := g.Accept(); err != nil {

@@ -10,14 +10,16 @@ import (
 
 // Defaults of [Limits], for help texts.
 const (
-	DefaultConnections = 4096
-	DefaultStreams     = 100
+	DefaultConnections     = 4096
+	DefaultStreams         = 100
+	DefaultHTTPConnections = 256
 )
 
 // Limits bound the resources that clients can use. The zero value of a field means its default.
 type Limits struct {
-	Connections   int           // open at once; default [DefaultConnections], or set by [FitMemory]
+	Connections   int           // open at once; default [DefaultConnections], or set by [FitProcess]
 	Streams       int           // open at once in one connection; default [DefaultStreams]
+	HTTP          int           // connections of each service over HTTP; default [DefaultHTTPConnections], or set by [FitProcess]
 	RequestSize   int           // of one request in bytes; default 64 KiB
 	HeaderSize    int           // of one header list in bytes; default 8 KiB
 	AnswerMemory  int           // of all answers being sent, in bytes; default 16 MiB
@@ -41,6 +43,7 @@ func orDefault[T int | time.Duration](v *T, d T) {
 func (l Limits) withDefaults() Limits {
 	orDefault(&l.Connections, DefaultConnections)
 	orDefault(&l.Streams, DefaultStreams)
+	orDefault(&l.HTTP, DefaultHTTPConnections)
 	orDefault(&l.RequestSize, 64<<10)
 	orDefault(&l.HeaderSize, 8<<10)
 	orDefault(&l.AnswerMemory, defaultAnswerMemory)

@@ -121,6 +121,7 @@ type running struct {
 
 // open opens everything that can fail before the catalog is loaded.
 func (r *running) open(ctx context.Context, src Source) (err error) {
+	r.Limits = r.Limits.withDefaults()
 	if r.cert, err = openCertificate(r.Options); err != nil {
 		return err
 	}
@@ -142,7 +143,7 @@ func (r *running) open(ctx context.Context, src Source) (err error) {
 			h.http = &r.requests
 		}
 		if r.metrics, err = openEndpoint(ctx, "metrics-addr", r.MetricsAddr, r.MetricsListener, nil, h,
-			r.Log); err != nil {
+			r.Limits.HTTP, r.Log); err != nil {
 			return err
 		}
 	}

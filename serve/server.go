@@ -115,7 +115,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 			s.grpc.Stop()
 		}
 	}()
-	g := newGate(l, s.limits.Connections, s.limits.Handshake)
+	g := newGate(l, s.limits.Connections, greetingSize, s.limits.Handshake)
 	s.gate.Store(g)
 	err := s.grpc.Serve(g)
 	close(done)

@@ -19,7 +19,7 @@ func (r *running) openSite(ctx context.Context) (err error) {
 	r.site = web.New(web.Options{Title: r.HTTPTitle, Log: r.Log, Name: r.HTTPName, Gates: r.HTTPGates})
 	r.loader.site = r.site
 	r.http, err = openEndpoint(ctx, "http-addr", r.HTTPAddr, r.HTTPListener, r.cert.config(), r.requests.count(r.site),
-		r.Log)
+		r.Limits.HTTP, r.Log)
 	return err
 }
 

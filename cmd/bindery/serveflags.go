@@ -39,7 +39,7 @@ func serverFlags() []cli.Flag {
 		&cli.StringFlag{Name: "metrics-addr",
 			Usage: "serve Prometheus metrics over plain HTTP at `ADDRESS`, path /metrics"},
 		&cli.IntFlag{Name: "max-connections", Value: serve.DefaultConnections,
-			Usage: "accept at most `N` connections (default fewer if memory is limited)"},
+			Usage: "accept at most `N` connections (default fewer if memory or open files are limited)"},
 		&cli.IntFlag{Name: "max-streams", Value: serve.DefaultStreams,
 			Usage: "accept at most `N` concurrent calls per connection"},
 		compatFlag(),
@@ -70,7 +70,7 @@ func (p *program) serverOptions(c *cli.Context) (serve.Options, error) {
 		return o, err
 	}
 	if !c.IsSet("max-connections") {
-		o.Limits.Connections = 0 // as many as memory allows
+		o.Limits.Connections = 0 // as many as memory and open files allow
 	}
 	// The default is the termination log of a pod; outside of a pod it cannot be written and is not needed.
 	if !c.IsSet("termination-log") && os.Getenv("KUBERNETES_SERVICE_HOST") == "" {
@@ -100,7 +100,7 @@ func httpOptions(c *cli.Context, o *serve.Options) (err error) {
 
 // runServer serves until ctx ends, and reloads the catalog on SIGHUP.
 func (p *program) runServer(ctx context.Context, src serve.Source, o serve.Options) error {
-	serve.FitMemory(&o.Limits, o.Log)
+	serve.FitProcess(&o.Limits, o.Log)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	hangups, reload := make(chan os.Signal, 1), make(chan os.Signal, 1)

@@ -109,7 +109,7 @@ func (c *common) logger(stderr io.Writer) *slog.Logger {
 
 // run serves until it is stopped and reloads the catalog on SIGHUP.
 func (c *common) run(ctx context.Context, src serve.Source) error {
-	serve.FitMemory(&c.Limits, c.Log)
+	serve.FitProcess(&c.Limits, c.Log)
 	c.Version = version.Release
 	if !c.CacheOnly {
 		hangups := make(chan os.Signal, 1)

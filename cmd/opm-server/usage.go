@@ -39,7 +39,7 @@ Flags:
       --http-gates string          what is on of catalogd's API: metas, graphql, or none (default "metas,graphql")
       --title string               what the web pages call the catalog (default "Operator catalog")
       --metrics-addr string        address of Prometheus metrics, path /metrics (default none)
-      --max-connections int        maximum number of connections (default 4096, fewer if memory is limited)
+      --max-connections int        maximum number of connections (default 4096, fewer if memory or files are limited)
       --max-streams int            maximum number of concurrent calls per connection (default 100)
       --log-format string          text or json (default "text")
       --debug                      log more

@@ -14,30 +14,46 @@ import (
 // defaultAnswerMemory is the default of [Limits.AnswerMemory] if memory is plentiful.
 const defaultAnswerMemory = 16 << 20
 
-// FitMemory adapts the process to the memory limit of its container. Go's limit becomes 85 % of it, unless GOMEMLIMIT
-// is set. The memory for answers becomes an eighth, unless l sets it. The number of connections becomes what fits into
-// half of it with one call each, but at most the default and at least what a cluster needs, unless l sets it. Without a
-// readable limit nothing changes.
-func FitMemory(l *Limits, log *slog.Logger) {
+// FitProcess adapts the process to the memory limit of its container, and l to that and to how many files the process may
+// have open. Go's limit becomes 85 % of the memory, unless GOMEMLIMIT is set. The memory for answers becomes an eighth,
+// unless l sets it. The number of connections becomes what fits into half of the memory with one call each and into three
+// eighths of the files, but at most the default, unless l sets it. Without readable limits nothing changes.
+func FitProcess(l *Limits, log *slog.Logger) {
+	most := DefaultConnections
+	if files, ok := fileLimit(); ok {
+		// An eighth each is for the services over HTTP. The rest is for catalogs, which have a file for each package.
+		most = min(most, max(files*3/8, 1))
+		if l.HTTP <= 0 {
+			l.HTTP = min(DefaultHTTPConnections, max(files/8, 1))
+		}
+	}
+	if limit, ok := memoryLimit(log); ok {
+		most = min(most, connections(limit))
+		if l.AnswerMemory <= 0 {
+			l.AnswerMemory = answerMemory(limit)
+		}
+	}
+	if l.Connections <= 0 {
+		if l.Connections = most; most < DefaultConnections {
+			log.Debug("memory or open files are for few connections", "connections", most)
+		}
+	}
+}
+
+// memoryLimit returns Go's memory limit, which it sets if the container has one.
+func memoryLimit(log *slog.Logger) (int64, bool) {
 	limit := debug.SetMemoryLimit(-1)
 	if limit == math.MaxInt64 {
 		container, ok := containerMemory(os.DirFS("/"))
 		if !ok {
-			return
+			return 0, false
 		}
 		// The rest is for memory that Go does not count: the program itself, kernel buffers, file pages.
 		limit = container / 100 * 85
 		debug.SetMemoryLimit(limit)
 		log.Debug("memory limit of the container", "bytes", container, "limit", limit)
 	}
-	if l.AnswerMemory <= 0 {
-		l.AnswerMemory = answerMemory(limit)
-	}
-	if l.Connections <= 0 {
-		if l.Connections = connections(limit); l.Connections < DefaultConnections {
-			log.Debug("memory is for few connections", "connections", l.Connections)
-		}
-	}
+	return limit, true
 }
 
 const (
