@@ -26,27 +26,27 @@ func TestMirrorDeleteLargeLists(t *testing.T) {
 		`"relatedImages":[`+strings.Join(related, ",")+`]`).Replace(oneBundle)
 	catalog.Layers = append(catalog.Layers, map[string]string{"configs/alpha-op/catalog.json": text})
 	w.registry.AddImage(t, "olm/acme/catalog", "v1", catalog)
-	if got := w.run("mirror delete -c delete.yaml --list list.yaml TARGET"); got.status != 0 {
+	if got := w.run("mirror delete -c delete.yaml --without-record --list list.yaml TARGET"); got.status != 0 {
 		t.Fatalf("%.2000s", got.stderr)
 	}
 	if list := readFile(t, filepath.Join(w.dir, "list.yaml")); len(list) < 4<<20 {
 		t.Errorf("the list has %d bytes", len(list))
 	}
-	if got := w.run("mirror delete --list list.yaml --dry-run TARGET"); got.status != 0 ||
+	if got := w.run("mirror delete --without-record --list list.yaml --dry-run TARGET"); got.status != 0 ||
 		!strings.Contains(got.stderr, "5851 images: ") {
 		t.Errorf("%.2000s", got.stderr)
 	}
 	list := "apiVersion: mirror.openshift.io/v2alpha1\nitems: []\nkeptItems:\n- imageName: docker://x/y:z\n" +
 		"  imageReference: " + w.target + "/y:z\n  reason: " + strings.Repeat("x", 64<<20-300) + "\nkind: DeleteImageList\n"
 	w.write("list.yaml", list)
-	for _, line := range []string{"mirror delete --list list.yaml TARGET",
+	for _, line := range []string{"mirror delete --without-record --list list.yaml TARGET",
 		"oc-mirror delete --delete-yaml-file list.yaml --dest-tls-verify=false TARGET"} {
 		if got := w.run(line); got.status != 0 {
 			t.Errorf("%.2000s", got.stderr)
 		}
 	}
 	w.write("list.yaml", strings.Replace(list, "xx", strings.Repeat("x", 1000), 1))
-	if got := w.run("mirror delete --list list.yaml TARGET"); got.status != 1 ||
+	if got := w.run("mirror delete --without-record --list list.yaml TARGET"); got.status != 1 ||
 		!strings.Contains(got.stderr, "list.yaml: limit exceeded: longer than 67108864 bytes") {
 		t.Errorf("%.2000s", got.stderr)
 	}

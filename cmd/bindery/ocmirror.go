@@ -225,7 +225,7 @@ func (p *program) ocMirrorRun(c *cli.Context) (err error) {
 	if o.Filter, err = p.filterPolicy(c); err != nil {
 		return err
 	}
-	if err := p.ocMirrorClients(c, &o); err != nil {
+	if err := p.ocMirrorClients(c, &o, "src"); err != nil {
 		return err
 	}
 	if o.Workspace, err = openWorkspace(c, a); err != nil {
@@ -264,9 +264,9 @@ func (p *program) ocMirrorRun(c *cli.Context) (err error) {
 	return err
 }
 
-// ocMirrorClients creates the clients that read.
-func (p *program) ocMirrorClients(c *cli.Context, o *mirror.Options) error {
-	client := images.ClientOptions{Registry: ocMirrorRegistry(c, "src"), Retries: c.Int("retry-times"),
+// ocMirrorClients creates the clients that read, with the flags about one side.
+func (p *program) ocMirrorClients(c *cli.Context, o *mirror.Options, side string) error {
+	client := images.ClientOptions{Registry: ocMirrorRegistry(c, side), Retries: c.Int("retry-times"),
 		AnyPlatform: true, Events: p.warnEvent, PolicyFile: c.String("policy")}
 	if !c.Bool("secure-policy") && client.PolicyFile == "" {
 		client.NoPolicy = true

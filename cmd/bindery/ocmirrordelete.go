@@ -95,7 +95,7 @@ func (p *program) ocMirrorDeleteList(c *cli.Context, l *mirror.DeleteList,
 	defer func() { err = errors.Join(err, o.Workspace.Close()) }()
 	o.WithoutRecord = true
 	var clients mirror.Options
-	if err := p.ocMirrorClients(c, &clients); err != nil {
+	if err := p.ocMirrorClients(c, &clients, "dest"); err != nil {
 		return nil, err
 	}
 	o.Render = clients.Render
@@ -112,7 +112,7 @@ func (p *program) ocMirrorGenerate(c *cli.Context, t imageset.Target) (err error
 	if o.Set, err = p.imageSet(c, imageset.Delete); err != nil {
 		return err
 	}
-	if err := p.ocMirrorClients(c, &o.Options); err != nil {
+	if err := p.ocMirrorClients(c, &o.Options, "dest"); err != nil {
 		return err
 	}
 	if o.Workspace, err = mirror.OpenWorkspace(strings.TrimPrefix(c.String("workspace"), fileScheme)); err != nil {
@@ -160,7 +160,7 @@ func (p *program) ocMirrorList(c *cli.Context) error {
 		return cmdline.Usagef("--channel needs --package")
 	}
 	var o mirror.Options
-	if err := p.ocMirrorClients(c, &o); err != nil {
+	if err := p.ocMirrorClients(c, &o, "src"); err != nil {
 		return err
 	}
 	name := strings.TrimPrefix(c.String("catalog"), "docker://")
