@@ -231,10 +231,13 @@ func (d *deletion) delete(ctx context.Context, i decision, out *Deleted) error {
 	// The tag of an image that is named by digest may have the list of what is attached to it instead.
 	text, kind, err := i.in.at.Manifest(ctx, i.ref.Tag)
 	list := v1.Descriptor{MediaType: kind, Digest: digest.FromBytes(text), Size: int64(len(text))}
-	if absent(err) || err == nil && (list.Digest == i.top.Digest || i.in.stays(list.Digest, text) != "") {
+	if absent(err) || err == nil && list.Digest == i.top.Digest {
 		return nil
 	}
 	if err != nil {
+		return err
+	}
+	if why, err := i.in.stays(ctx, list.Digest, text); why != "" || err != nil {
 		return err
 	}
 	entries, err := entriesIn(text)

@@ -496,9 +496,9 @@ func (d *decision) find(ctx context.Context, n *needs) (err error) {
 		return err
 	}
 	if !n.o.Shared {
-		d.why = d.in.stays(d.top.Digest, text)
+		d.why, err = d.in.stays(ctx, d.top.Digest, text)
 	}
-	return nil
+	return err
 }
 
 // namedAs tells why an item that is not there would stay.
@@ -512,15 +512,30 @@ func (n *needs) namedAs(s *staying, ref imageset.Ref, name string) string {
 	return s.names[ref.Tag]
 }
 
-// stays tells why a manifest stays: on its own account, or as it is attached to one that does.
-func (s *staying) stays(d digest.Digest, text []byte) string {
+// maxSubjects is how many subjects of subjects are followed.
+const maxSubjects = 4
+
+// stays tells why a manifest stays: on its own account, or as it is attached to one that does, or to what is attached to
+// that.
+func (s *staying) stays(ctx context.Context, d digest.Digest, text []byte) (string, error) {
 	if why := s.why[d]; why != "" {
-		return why
+		return why, nil
 	}
-	if _, subject, err := reflist.Describe(text, ""); err == nil && subject != nil && s.why[subject.Digest] != "" {
-		return attachedTo(subject.Digest, s.why[subject.Digest])
+	for range maxSubjects {
+		_, subject, err := reflist.Describe(text, "")
+		if err != nil || subject == nil {
+			return "", nil
+		}
+		if why := s.why[subject.Digest]; why != "" {
+			return attachedTo(subject.Digest, why), nil
+		}
+		if text, _, err = s.at.Manifest(ctx, subject.Digest.String()); absent(err) {
+			return "", nil
+		} else if err != nil {
+			return "", err
+		}
 	}
-	return ""
+	return "", nil
 }
 
 // digestTagOf returns the tag that an image at a mirror has by its digest; empty if its source is not named by one.
@@ -568,7 +583,11 @@ func (s *staying) below(ctx context.Context, top digest.Digest, entries []v1.Des
 			if err != nil {
 				return err
 			}
-			if s.stays(e.Digest, text) != "" {
+			why, err := s.stays(ctx, e.Digest, text)
+			if err != nil {
+				return err
+			}
+			if why != "" {
 				continue
 			}
 			out = append(out, e.Digest)

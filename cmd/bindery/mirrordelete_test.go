@@ -310,14 +310,19 @@ func TestMirrorDeleteKeepsWhatOthersNeed(t *testing.T) {
 			text := strings.TrimSuffix(string(w.source.Manifest("acme/img", "v3")), "}") + subject
 			d := w.source.AddManifest("acme/img", "doc", v1.MediaTypeImageManifest, []byte(text))
 			w.sources["doc"] = mirrortest.Host + "/acme/img@" + d.String()
+			about := fmt.Sprintf(`,"annotations":{"a":"b"},"subject":{"mediaType":%q,"digest":%q,"size":%d}}`,
+				v1.MediaTypeImageManifest, d, len(text+"}"))
+			second := w.source.AddManifest("acme/img", "about", v1.MediaTypeImageManifest,
+				[]byte(strings.TrimSuffix(string(w.source.Manifest("acme/img", "v3")), "}")+about))
+			w.sources["about"] = mirrortest.Host + "/acme/img@" + second.String()
 			w.catalog("b", "v2")
-			w.additional("delete-a.yaml", "DeleteImage", "doc", "v3")
-			w.additional("more.yaml", "Image", "doc", "v3")
+			w.additional("delete-a.yaml", "DeleteImage", "doc", "about", "v3")
+			w.additional("more.yaml", "Image", "doc", "about", "v3")
 			w.expect("mirror run -c b.yaml --workspace w TARGET", 0)
 			w.expect("mirror run -c more.yaml --workspace w TARGET", 0)
-			w.expect(listA, 0, "1 image to delete, 1 kept")
+			w.expect(listA, 0, "1 image to delete, 2 kept")
 			w.expect("mirror delete --list list.yaml TARGET", 0)
-			w.there("acme/img "+d.String(), "-acme/img v3")
+			w.there("acme/img "+d.String(), "acme/img "+second.String(), "-acme/img v3")
 		},
 		"only the record knows, under another name of the registry": func(w *sharedWorld) {
 			w.catalog("a", "v1", "v3")

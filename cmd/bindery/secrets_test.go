@@ -217,6 +217,23 @@ func TestSecretsInAnswersOfRegistries(t *testing.T) {
 				}
 				return true
 			}
+			// Of an image alone: the reason is in the account, in the list of errors and in what is left out of the catalog.
+			w.source.Interfere(func(a http.ResponseWriter, q *http.Request) bool {
+				return strings.HasPrefix(q.URL.Path, "/v2/acme/img/") && refuse(a, q)
+			})
+			for _, line := range []string{"mirror run -c a.yaml --workspace w4 TARGET/z --account account.json --retries 0",
+				"mirror run -c a.yaml --workspace w4 TARGET/z -o json --log-level debug --log-format json --retries 0",
+				"mirror run -c a.yaml file://media4 --retries 0",
+				"oc-mirror -c a.yaml --workspace file://oc4 --dest-tls-verify=false --src-tls-verify=false --retry-times 0 TARGET/z2"} {
+				before := filesBelow(t, w.dir)
+				r := w.run(line)
+				if leaks := secretLeaks(t, w.dir, before, r); r.status != 4 || len(leaks) > 0 {
+					t.Errorf("%s: status %d, %s", line, r.status, leaks)
+				}
+			}
+			if files, err := filepath.Glob(filepath.Join(w.dir, "*/working-dir/logs/mirroring_errors_*")); err != nil || len(files) < 2 {
+				t.Errorf("%q %v", files, err)
+			}
 			w.source.Interfere(refuse)
 			w.registry.Interfere(refuse)
 			refused := 0
