@@ -122,11 +122,11 @@ func (k *Cache) keepBlob(b layers.Blob, path string) {
 }
 
 // blob opens the bytes of a layer, which have been verified.
-func (k *Cache) blob(b layers.Blob) (io.ReadCloser, bool) {
+func (k *Cache) blob(ctx context.Context, b layers.Blob) (io.ReadCloser, bool) {
 	if k == nil {
 		return nil, false
 	}
-	return k.blobs.Open(b.Digest, b.Size)
+	return k.blobs.Open(ctx, b.Digest, b.Size)
 }
 
 func (k *Cache) forget(key digest.Digest) {

@@ -42,7 +42,7 @@ func (l *lazyLayer) open(ctx context.Context) (io.ReadCloser, int64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.store.Has(l.blob.Digest) {
-		if r, ok := l.known.blob(l.blob); ok {
+		if r, ok := l.known.blob(ctx, l.blob); ok {
 			return r, l.blob.Size, nil
 		}
 		if err := l.write(ctx); err != nil {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/operator-bindery/bindery/internal/atomicfs"
+	"github.com/operator-bindery/bindery/internal/filetx"
 )
 
 func checkEmptyDir(dir string) error {
@@ -52,8 +53,8 @@ func (w *fsWriter) write(b Blob) error {
 func (w *fsWriter) openFile(pkg string) error {
 	dir := w.root
 	if pkg != "" {
-		if !isPathElement(pkg) {
-			return fmt.Errorf("package name %q must be a single local path element", pkg)
+		if err := CheckDirectoryName(pkg); err != nil {
+			return fmt.Errorf("package name %.300q %w", pkg, err)
 		}
 		dir = filepath.Join(dir, pkg)
 		if err := os.Mkdir(dir, 0o777); err != nil {
@@ -101,7 +102,15 @@ func (w *fsWriter) abandonFile() error {
 	return err
 }
 
-// isPathElement reports whether a name is a valid file name on every system.
-func isPathElement(name string) bool {
-	return name != "" && name != "." && filepath.IsLocal(name) && !strings.ContainsAny(name, "/\\\x00")
+// CheckDirectoryName returns an error, which continues a sentence about the name, if no directory of a catalog can have
+// it: because it is no file name on every system, or because readers of catalogs do not read a directory of that name as
+// such. That are ignore files, what Kubernetes puts into its volumes, and the staging directories of edits.
+func CheckDirectoryName(name string) error {
+	switch {
+	case name == "" || name == "." || !filepath.IsLocal(name) || strings.ContainsAny(name, "/\\\x00"):
+		return errors.New("must be a single local path element")
+	case name == IgnoreFile, strings.HasPrefix(name, ".."), strings.HasPrefix(name, filetx.Prefix):
+		return errors.New("is not read as part of a catalog when a directory has it")
+	}
+	return nil
 }

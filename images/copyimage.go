@@ -142,7 +142,7 @@ func (s *openedSource) BlobRepositories(digest.Digest) []string {
 
 func (s *openedSource) GetBlob(ctx context.Context, info types.BlobInfo,
 	none types.BlobInfoCache) (io.ReadCloser, int64, error) {
-	if r, ok := s.cache.Open(info.Digest, info.Size); ok {
+	if r, ok := s.cache.Open(ctx, info.Digest, info.Size); ok {
 		return r, info.Size, nil
 	}
 	r, size, err := s.verifiedSource.GetBlob(ctx, info, none)

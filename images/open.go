@@ -336,7 +336,7 @@ func (i *Image) Close() error { return i.src.Close() }
 
 // blob opens a blob. The reader fails at the end if the digest or size differs from the descriptor.
 func (i *Image) blob(ctx context.Context, d v1.Descriptor) (io.ReadCloser, error) {
-	r, cached := i.cache.Open(d.Digest, d.Size)
+	r, cached := i.cache.Open(ctx, d.Digest, d.Size)
 	if s, remote := i.src.(*registry.Source); cached && remote {
 		s.Reused(d)
 	}

@@ -5,9 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"mime"
 	"path/filepath"
-	"strings"
+	"regexp"
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
@@ -57,7 +56,12 @@ func (p *program) attachFile(c *cli.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	layer, err := fileLayer(c.Context, file)
+	ctx, cancel := timeoutOf(c)
+	defer cancel()
+	layer, err := fileLayer(ctx, file)
+	if ctx.Err() != nil {
+		err = fmt.Errorf("%s: %w", file, err)
+	}
 	if err != nil {
 		return err
 	}
@@ -66,8 +70,6 @@ func (p *program) attachFile(c *cli.Context) (err error) {
 		layer.MediaType = artifact.Type
 	}
 	artifact.Layers = []v1.Descriptor{layer}
-	ctx, cancel := timeoutOf(c)
-	defer cancel()
 	w, err := images.OpenWriter(ctx, dest, p.copyOptions(c))
 	if err != nil {
 		return p.withAttachmentHint(dest.String(), err)
@@ -103,6 +105,9 @@ type attachedFile struct {
 	File v1.Descriptor `json:"file"`
 }
 
+// mediaType is a media type without parameters (RFC 6838, section 4.2).
+var mediaType = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}/[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}$`)
+
 // artifactFlags reads the flags of the artifact.
 func artifactFlags(c *cli.Context) (referrers.Artifact, error) {
 	a := referrers.Artifact{Type: c.String("type"), MediaType: c.String("media-type")}
@@ -112,8 +117,7 @@ func artifactFlags(c *cli.Context) (referrers.Artifact, error) {
 		return a, e
 	}
 	for flag, value := range map[string]string{"type": a.Type, "media-type": a.MediaType} {
-		kind, params, err := mime.ParseMediaType(value)
-		if value != "" && (err != nil || len(params) > 0 || !strings.Contains(kind, "/")) {
+		if value != "" && !mediaType.MatchString(value) {
 			return a, cmdline.Usagef("invalid --%s value %q, expected a media type such as application/spdx+json", flag,
 				value)
 		}

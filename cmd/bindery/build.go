@@ -226,6 +226,9 @@ func (p *program) assemble(o *build.Options, work func() (*build.Image, error)) 
 	return work()
 }
 
+// maxSourceDate is the last second of the year 9999: documents write a year in four digits (RFC 3339).
+const maxSourceDate = 253_402_300_799
+
 // sourceDate returns the time for the configuration of an image: SOURCE_DATE_EPOCH (reproducible-builds.org), or zero.
 func sourceDate() (time.Time, error) {
 	text := os.Getenv("SOURCE_DATE_EPOCH")
@@ -233,8 +236,9 @@ func sourceDate() (time.Time, error) {
 		return time.Time{}, nil
 	}
 	seconds, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || seconds < 0 {
-		return time.Time{}, cmdline.Usagef("SOURCE_DATE_EPOCH is %q, expected seconds since 1970", text)
+	if err != nil || seconds < 0 || seconds > maxSourceDate {
+		return time.Time{}, cmdline.Usagef("SOURCE_DATE_EPOCH is %.100q, expected seconds since 1970, at most %d", text,
+			maxSourceDate)
 	}
 	return time.Unix(seconds, 0).UTC(), nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/opencontainers/go-digest"
 
+	"github.com/operator-bindery/bindery/internal/ctxio"
 	"github.com/operator-bindery/bindery/internal/jobs"
 	"github.com/operator-bindery/bindery/render"
 )
@@ -58,7 +59,7 @@ func (l *migrationList) settings(ctx context.Context) (func(*jobs.Line) string, 
 	}
 	if image.Server = spec.Server; image.Server != "" && image.Server != "base" && image.Server != "embedded" &&
 		image.Server != "none" {
-		if image.Server, err = fileSum(image.Server); err != nil {
+		if image.Server, err = fileSum(ctx, image.Server); err != nil {
 			return nil, fmt.Errorf("--server: %w", err)
 		}
 	}
@@ -78,12 +79,12 @@ func digestOf(v any) (string, error) {
 }
 
 // fileSum returns the digest of a file.
-func fileSum(path string) (string, error) {
+func fileSum(ctx context.Context, path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return "", err
 	}
 	defer f.Close()
-	sum, err := digest.FromReader(f)
+	sum, err := digest.FromReader(ctxio.Reader{Ctx: ctx, R: f})
 	return sum.String(), err
 }

@@ -8,6 +8,7 @@ package blobcache
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -22,6 +23,7 @@ import (
 
 	"github.com/opencontainers/go-digest"
 
+	"github.com/operator-bindery/bindery/internal/ctxio"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
@@ -158,15 +160,15 @@ func blobEntry(d digest.Digest) string {
 }
 
 // Open returns a blob of the cache. A negative size means unknown. The whole blob is verified before Open returns, so a
-// damaged entry counts as missing; if the file changes while it is read, the reader fails with [fault.ErrIntegrity]. An
+// damaged entry counts as missing, as does one that is not read when ctx ends; if the file changes while it is read, the reader fails with [fault.ErrIntegrity]. An
 // entry whose size differs from the expected one is left to the next [Cache.Tee]: the expected size may be the wrong
 // one.
-func (c *Cache) Open(d digest.Digest, size int64) (io.ReadCloser, bool) {
+func (c *Cache) Open(ctx context.Context, d digest.Digest, size int64) (io.ReadCloser, bool) {
 	f, info, ok := c.find(d, size)
 	if !ok {
 		return nil, false
 	}
-	r, err := checked(f, d, info.Size())
+	r, err := checked(ctx, f, d, info.Size())
 	if err != nil {
 		f.Close()
 		c.damaged(d, err)
@@ -231,7 +233,7 @@ func (c *Cache) stamp(d digest.Digest, info fs.FileInfo) {
 
 // checked verifies an entry and returns a reader of the verified content. The reader owns the file if there is no
 // error.
-func checked(f *os.File, d digest.Digest, size int64) (io.ReadCloser, error) {
+func checked(ctx context.Context, f *os.File, d digest.Digest, size int64) (io.ReadCloser, error) {
 	if size <= cacheInMemory {
 		text := make([]byte, size)
 		if _, err := io.ReadFull(f, text); err != nil && !errors.Is(err, io.EOF) {
@@ -244,7 +246,7 @@ func checked(f *os.File, d digest.Digest, size int64) (io.ReadCloser, error) {
 		return io.NopCloser(bytes.NewReader(text)), nil
 	}
 	h := sha256.New()
-	if _, err := io.CopyBuffer(h, struct{ io.Reader }{f}, make([]byte, 128<<10)); err != nil {
+	if _, err := io.CopyBuffer(h, struct{ io.Reader }{ctxio.Reader{Ctx: ctx, R: f}}, make([]byte, 128<<10)); err != nil {
 		return nil, err
 	}
 	if digest.NewDigest(digest.SHA256, h) != d {

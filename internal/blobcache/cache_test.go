@@ -53,7 +53,7 @@ func fetch(t testing.TB, c *Cache, text []byte) {
 // cached reads a blob from the cache.
 func cached(t testing.TB, c *Cache, d digest.Digest, size int64) ([]byte, bool) {
 	t.Helper()
-	r, ok := c.Open(d, size)
+	r, ok := c.Open(context.Background(), d, size)
 	if !ok {
 		return nil, false
 	}
@@ -122,7 +122,7 @@ func TestNilBlobCache(t *testing.T) {
 	var c *Cache
 	text, d := noise(1, 100)
 	fetch(t, c, text)
-	if _, ok := c.Open(d, 100); ok {
+	if _, ok := c.Open(context.Background(), d, 100); ok {
 		t.Error("found")
 	}
 	if info, err := c.Info(); err != nil || info.Blobs != 0 {
@@ -269,7 +269,7 @@ func TestEntryChangedWhileRead(t *testing.T) {
 	c := cacheIn(t, t.TempDir(), Options{})
 	text, d := noise(9, 3<<20)
 	fetch(t, c, text)
-	r, ok := c.Open(d, int64(len(text)))
+	r, ok := c.Open(context.Background(), d, int64(len(text)))
 	if !ok {
 		t.Fatal("not found")
 	}
@@ -407,7 +407,7 @@ func TestReadersOutliveEviction(t *testing.T) {
 	c := cacheIn(t, t.TempDir(), Options{})
 	text, d := noise(5, 3<<20)
 	fetch(t, c, text)
-	r, ok := c.Open(d, int64(len(text)))
+	r, ok := c.Open(context.Background(), d, int64(len(text)))
 	if !ok {
 		t.Fatal("not found")
 	}

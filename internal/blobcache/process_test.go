@@ -4,6 +4,7 @@ package blobcache
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -78,7 +79,7 @@ func useCache(text string) error {
 	rng := rand.New(rand.NewPCG(job.Seed, 0))
 	for round := 0; job.Rounds == 0 || round < job.Rounds; round++ {
 		want, d := sharedBlob(rng.IntN(sharedBlobs))
-		r, hit := c.Open(d, int64(len(want)))
+		r, hit := c.Open(context.Background(), d, int64(len(want)))
 		if hit {
 			report.Hits++
 		} else {
@@ -325,7 +326,7 @@ func BenchmarkBlobCache(b *testing.B) {
 		b.Run(fmt.Sprintf("Open/%d", size), func(b *testing.B) {
 			b.SetBytes(int64(size))
 			for b.Loop() {
-				r, ok := c.Open(d, int64(size))
+				r, ok := c.Open(context.Background(), d, int64(size))
 				if !ok {
 					b.Fatal("not found")
 				}

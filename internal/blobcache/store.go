@@ -1,6 +1,7 @@
 package blobcache
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"errors"
@@ -163,7 +164,7 @@ func (s *storer) finish() {
 	if s.file == nil {
 		// The manifest of a tag is fetched every time although the cache has it. Verifying the entry costs a fraction
 		// of writing it again.
-		if r, ok := s.c.Open(s.want, s.n); ok {
+		if r, ok := s.c.Open(context.Background(), s.want, s.n); ok {
 			_ = r.Close()
 			s.giveUp()
 			return

@@ -36,7 +36,9 @@ type Expansion struct{ used atomic.Int64 }
 const expansionFloor = 1 << 20
 
 // most returns how long the canonical JSON of a document of n bytes may become.
-func (e *Expansion) most(n int, l Limits) int { return l.MaxExpansion*n + expansionFloor - int(e.used.Load()) }
+func (e *Expansion) most(n int, l Limits) int {
+	return l.MaxExpansion*n + expansionFloor - int(e.used.Load())
+}
 
 // add adds a document of n bytes whose canonical JSON has out bytes. It is false if all documents together have become
 // too long.

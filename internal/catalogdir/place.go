@@ -229,7 +229,7 @@ func (p *placer) packageFile(pkg string, with []*file) (name string, like *docum
 // free reports whether a new file can have a name: it is unused, and readers of the catalog do not ignore it.
 func (p *placer) free(name string) bool {
 	for element := range strings.SplitSeq(name, "/") {
-		if !isElement(element) {
+		if !isElement(element) || declcfg.CheckDirectoryName(element) != nil {
 			return false
 		}
 	}

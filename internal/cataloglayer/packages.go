@@ -112,6 +112,9 @@ func CheckName(name string) error {
 		strings.ContainsFunc(name, bad) || strings.HasPrefix(name, ".wh.") {
 		return fmt.Errorf("invalid name of a package: %.200q", name)
 	}
+	if err := declcfg.CheckDirectoryName(name); err != nil {
+		return fmt.Errorf("invalid name of a package: %.200q %w", name, err)
+	}
 	return nil
 }
 

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/opencontainers/go-digest"
 	"go.podman.io/image/v5/docker/reference"
 
 	"github.com/operator-bindery/bindery/internal/fault"
@@ -49,9 +51,9 @@ func (p *repository) try(ctx context.Context, q request, path, query string) (*h
 		return nil, err
 	}
 	if q.url == nil {
-		u := *base
-		u.Path, u.RawQuery = "/v2/"+p.path+path, query
-		q.url = &u
+		if q.url, err = p.at(base, path, query); err != nil {
+			return nil, err
+		}
 	}
 	resp, err := p.exchange(ctx, base, q)
 	if err != nil {
@@ -63,6 +65,27 @@ func (p *repository) try(ctx context.Context, q request, path, query string) (*h
 	}
 	return resp, resp.Body.Close()
 }
+
+// at returns the address of something in the repository. Its name is a tag or a digest wherever it comes from: a list of
+// a registry could have one that leads to another repository.
+func (p *repository) at(base *url.URL, path, query string) (*url.URL, error) {
+	kind, name, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	valid := true
+	switch kind {
+	case "manifests":
+		valid = anchoredTag.MatchString(name) || digest.Digest(name).Validate() == nil
+	case "blobs":
+		valid = name == "uploads/" || digest.Digest(name).Validate() == nil
+	}
+	if !valid {
+		return nil, classified{fmt.Errorf("%w: %s: %.140q is neither a tag nor a digest", fault.ErrInvalid, p.name.Name(), name)}
+	}
+	u := *base
+	u.Path, u.RawQuery = "/v2/"+p.path+path, query
+	return &u, nil
+}
+
+var anchoredTag = regexp.MustCompile("^" + reference.TagRegexp.String() + "$")
 
 // location returns where an upload continues, and whether that is another server. Addresses are checked like those of
 // redirects.

@@ -98,7 +98,7 @@ func (r *Repository) Blob(ctx context.Context, d v1.Descriptor) (io.ReadCloser, 
 	if d.Size < 0 {
 		return nil, fmt.Errorf("%w: %s has the size %d", fault.ErrInvalid, d.Digest, d.Size)
 	}
-	body, cached := r.cache.Open(d.Digest, d.Size)
+	body, cached := r.cache.Open(ctx, d.Digest, d.Size)
 	if !cached {
 		fetched, err := r.repo.blob(ctx, d)
 		if err != nil {
@@ -121,7 +121,7 @@ func (r *Repository) BlobFrom(ctx context.Context, d v1.Descriptor, from int64) 
 	if err := verify.Digest(d.Digest); err != nil {
 		return nil, err
 	}
-	if body, cached := r.cache.Open(d.Digest, d.Size); cached {
+	if body, cached := r.cache.Open(ctx, d.Digest, d.Size); cached {
 		if _, err := io.CopyN(io.Discard, body, from); err != nil {
 			return nil, errors.Join(err, body.Close())
 		}

@@ -186,9 +186,9 @@ func (p *repository) once(ctx context.Context, path string, q request) (*http.Re
 		return nil, err
 	}
 	if q.url == nil {
-		u := *base
-		u.Path = "/v2/" + p.path + path
-		q.url = &u
+		if q.url, err = p.at(base, path, ""); err != nil {
+			return nil, err
+		}
 	}
 	return p.exchange(ctx, base, q)
 }

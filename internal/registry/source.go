@@ -72,7 +72,7 @@ func (p *repository) cachedManifest(ctx context.Context, cache *blobcache.Cache,
 	want := digest.Digest(name)
 	if verify.Digest(want) != nil {
 		want = ""
-	} else if r, ok := cache.Open(want, -1); ok {
+	} else if r, ok := cache.Open(ctx, want, -1); ok {
 		defer r.Close()
 		text, err := io.ReadAll(io.LimitReader(r, limit.MaxManifest+1))
 		if err == nil && digest.FromBytes(text) == want {
