@@ -7,6 +7,10 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/opencontainers/go-digest"
+
+	"github.com/operator-bindery/bindery/internal/verify"
 )
 
 // carriedFile has a line for each image that was carried whole, with its attachments: DIGEST DESTINATION KINDS. It
@@ -37,6 +41,9 @@ func readCarried(w *Workspace) (*carried, error) {
 	}
 	for line := range strings.Lines(string(text)) {
 		line = strings.TrimSuffix(line, "\n")
+		if d, _, _ := strings.Cut(line, " "); verify.Digest(digest.Digest(d)) != nil {
+			continue // no run has written it
+		}
 		c.lines[line], c.places[placeOf(line)] = true, true
 	}
 	return c, nil

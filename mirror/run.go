@@ -90,6 +90,13 @@ func (r *run) open(ctx context.Context) (err error) {
 		return err
 	}
 	if r.o.Mode != ToDisk {
+		// What is wrong with the workspace is told before anything is copied.
+		if _, err := r.o.Workspace.Resources(); err != nil {
+			return err
+		}
+		if _, err := readRecord(r.o.Workspace, r.o.Target); err != nil {
+			return err
+		}
 		r.account.Destination = r.o.Target.String()
 		if !r.o.DryRun {
 			if err := r.o.Remote.Ping(ctx, r.o.Target.String()); err != nil {

@@ -17,11 +17,18 @@ func Read(path string, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	content, err := io.ReadAll(io.LimitReader(f, limit+1))
+	info, err := f.Stat()
 	if err != nil {
 		return nil, err
 	}
-	if int64(len(content)) > limit {
+	var content []byte
+	if info.Size() <= limit {
+		content, err = io.ReadAll(io.LimitReader(f, limit+1)) // it may grow
+	}
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() > limit || int64(len(content)) > limit {
 		return nil, fmt.Errorf("%s: %w: longer than %d bytes", path, fault.ErrLimit, limit)
 	}
 	return content, nil
