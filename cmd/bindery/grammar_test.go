@@ -53,6 +53,13 @@ func TestTypesOfAttachedFiles(t *testing.T) {
 			}
 		}
 	}
+	for _, args := range [][]string{{"attach", "oci:" + layout + ":v1", "README.md", "--type", "text/plain", "--annotation", "a\nb=c"},
+		{"attest", "oci:" + layout + ":v1", "--sign-key", "README.md", "--predicate", "README.md", "--type", "../x:y"}} {
+		if got := runProgram(t, dir, "bindery", args...); got.status != 1 || !strings.Contains(got.stderr, "control characters") &&
+			!strings.Contains(got.stderr, "is neither a URI nor one of") {
+			t.Errorf("%q: %+v", args, got)
+		}
+	}
 	if after := snapshot(t, layout); after != before {
 		t.Errorf("files before\n%s\nafter\n%s", before, after)
 	}

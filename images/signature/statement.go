@@ -3,7 +3,7 @@ package signature
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
+	"regexp"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/opencontainers/go-digest"
@@ -40,13 +40,15 @@ var predicateNames = map[string]string{
 	"link":             "https://in-toto.io/Link/v1",
 }
 
+// predicateURI is a scheme and anything that is visible (RFC 3986, section 3.1).
+var predicateURI = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*:[!-~]+$`)
+
 // ParsePredicateType returns the URI of a predicate type, which may be given by its short name.
 func ParsePredicateType(text string) (string, error) {
 	if uri, ok := predicateNames[text]; ok {
 		return uri, nil
 	}
-	if scheme, rest, ok := strings.Cut(text, ":"); !ok || scheme == "" || rest == "" ||
-		strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
+	if !predicateURI.MatchString(text) {
 		return "", fmt.Errorf("%w: predicate type %.100q is neither a URI nor one of spdxjson, cyclonedx, "+
 			"slsaprovenance, slsaprovenance1, custom, vuln, openvex, link", fault.ErrInvalid, text)
 	}

@@ -3,6 +3,8 @@ package cmdline
 import (
 	"encoding/csv"
 	"strings"
+
+	"github.com/operator-bindery/bindery/internal/printable"
 )
 
 // List joins the values of a repeated flag. Each value may itself be a comma-separated list; a part in double quotes
@@ -32,6 +34,8 @@ func Pairs(flag string, values []string) (map[string]string, error) {
 		for i, part := range strings.Split(v, ",") {
 			k, val, ok := strings.Cut(part, "=")
 			switch {
+			case ok && !printable.NoControl(k):
+				return nil, Usagef("--%s %q: the key has control characters", flag, v)
 			case ok && k != "":
 				key = k
 				out[key] = val
