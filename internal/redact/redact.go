@@ -63,7 +63,10 @@ var (
 	inQuery = regexp.MustCompile(`(?i)([?&;]|%3f|%26)((?:sig|key|code|auth|pass|hmac|jwt)(?:=|%3d))([^\s"'&#;\\]+)`)
 	digests = regexp.MustCompile(`^[a-z0-9]+(?:[.+_-][a-z0-9]+)*:[0-9a-fA-F]{8,}`)
 	port    = regexp.MustCompile(`^[0-9]{1,5}(?:/|$)`)
-	plain   = regexp.MustCompile(`^(?:[a-z]+|[A-Z][a-z]+|[A-Z]+)[.!?]?$`)
+	// sentence begins what an error says about a file that is called password, or about a password.
+	sentence = regexp.MustCompile(`^(?:[a-z]+:|no|not|is|the|an?|must|cannot|permission|invalid|wrong|incorrect|required|` +
+		`missing|expired|empty|unexpected|unsupported)$`)
+	plain = regexp.MustCompile(`^(?:[a-z]+|[A-Z][a-z]+|[A-Z]+)[.!?]?$`)
 )
 
 // notUsers are transports of image names and schemes with a colon and no user.
@@ -115,7 +118,9 @@ func clean(text string, has kind) string {
 		})
 	}
 	if has&aPassword != 0 {
-		text = replaceValue(inPassword, text, always)
+		text = replaceValue(inPassword, text, func(name, v string) bool {
+			return !strings.ContainsAny(name, ":") || !sentence.MatchString(v)
+		})
 	}
 	if has&aSecret != 0 {
 		text = replaceValue(inParameter, text, func(name, v string) bool {

@@ -25,6 +25,8 @@ func TestText(t *testing.T) {
 		"the capability is Basic Install":                 "the capability is Basic Install",
 		"https://a@host/x":                                "https://***@host/x",
 		`realm "http://host/token": refused to go`:        `realm "http://host/token": refused to go`,
+		"open password: no such file or directory":        "open password: no such file or directory",
+		"--predicate passphrase: predicate: invalid":      "--predicate passphrase: predicate: invalid",
 		"two lines\nsource=user:pass@host/x":              "two lines\nsource=***@host/x",
 	} {
 		if got := Text(text); got != want {
