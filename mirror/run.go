@@ -90,7 +90,7 @@ func (r *run) open(ctx context.Context) (err error) {
 		return err
 	}
 	if r.o.Mode != ToDisk {
-		// What is wrong with the workspace is told before anything is copied.
+		// What is wrong with the workspace is reported before anything is copied.
 		if _, err := r.o.Workspace.Resources(); err != nil {
 			return err
 		}

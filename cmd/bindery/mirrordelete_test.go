@@ -264,7 +264,7 @@ func TestMirrorDeleteKeepsWhatOthersNeed(t *testing.T) {
 			w.registry.AddManifest("olm/b/catalog", "v1", v1.MediaTypeImageIndex, index)
 			w.expect(listA, 0, "1 image to delete, 1 kept")
 		},
-		"a tag that nobody is known to need": func(w *sharedWorld) {
+		"a tag that no known catalog needs": func(w *sharedWorld) {
 			w.catalog("a", "v1", "index")
 			w.additional("more.yaml", "Image", "v2", "amd64")
 			w.expect("mirror run -c a.yaml --workspace w TARGET", 0)

@@ -181,7 +181,7 @@ func TestWorkspaceWithOtherFiles(t *testing.T) {
 			})
 		}
 	}
-	// Files that are written anew leave their other names alone.
+	// Files that are replaced leave their other names alone.
 	t.Run("hard links", func(t *testing.T) {
 		for _, line := range []string{from, ocMirror, toDisk, generate} {
 			v := *w

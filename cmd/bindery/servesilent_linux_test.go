@@ -15,7 +15,7 @@ import (
 	"golang.org/x/net/http2"
 )
 
-// Clients that say nothing, or begin and then say nothing, keep nobody out: neither pages nor metrics nor probes, however
+// Clients that say nothing, or begin and then say nothing, keep no other client out: neither pages nor metrics nor probes, however
 // few files the process may have open.
 func TestSilentClientsKeepNobodyOut(t *testing.T) {
 	for _, files := range []string{"128", "1024"} {
