@@ -41,8 +41,8 @@ type catalog struct {
 	// index is the catalog, filtered. It is open until the catalog is published.
 	index  *indeximage.Index
 	result *filter.Result
-	// asIs tells that the image is copied as it is, not rebuilt.
-	asIs bool
+	// asIs tells that the image is copied as it is, not rebuilt. narrowed tells that what is read is not all of the source.
+	asIs, narrowed bool
 	// onlyAsIs is why it cannot be rebuilt in its place.
 	onlyAsIs error
 	bundles  []catalogBundle
@@ -100,7 +100,7 @@ func (r *run) openCatalog(ctx context.Context, op imageset.Operator) (_ *catalog
 	if err := c.apply(ctx, r.o.Filter, nil); err != nil {
 		return c, err
 	}
-	c.asIs = c.result.WholeCatalog && c.ready == nil && c.digest != ""
+	c.asIs = c.result.WholeCatalog && c.ready == nil && c.digest != "" && !c.narrowed
 	return c, nil
 }
 

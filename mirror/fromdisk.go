@@ -207,20 +207,31 @@ type onMediumCatalog struct {
 	reader referrers.Reader
 	// filtered tells that it is the result of the very filter that is requested.
 	filtered bool
+	// narrowed tells that it is the result of another filter, and not what its source has.
+	narrowed bool
 }
 
-// findCatalog finds a catalog on the medium: the filtered one, else its source.
+// findCatalog finds a catalog on the medium: the one that was filtered as it is asked for, with nothing taken out of it,
+// else its source. An archive without the whole source has only what another filter gave.
 func (r *run) findCatalog(ctx context.Context, op imageset.Operator) (*onMediumCatalog, error) {
 	if r.contained != nil {
+		var other *onMediumCatalog
 		for _, c := range r.contained.Catalogs {
-			if c.Source == op.Written && (op.FilterHash(c.SourceDigest) == c.Filter) {
+			same := c.Source == op.Written && op.FilterHash(c.SourceDigest) == c.Filter
+			if same && len(c.LeftOut) == 0 {
 				return &onMediumCatalog{path: c.Path, tag: c.Tag, digest: c.SourceDigest, filtered: true}, nil
 			}
-		}
-		for _, c := range r.contained.Catalogs {
-			if c.Source == op.Written || op.Catalog.Digest != "" && c.SourceDigest == op.Catalog.Digest {
-				return &onMediumCatalog{path: c.Path, tag: c.Tag, digest: c.SourceDigest}, nil
+			if other == nil && (same || c.Source == op.Written ||
+				op.Catalog.Digest != "" && c.SourceDigest == op.Catalog.Digest) {
+				other = &onMediumCatalog{path: c.Path, tag: c.Tag, digest: c.SourceDigest, filtered: same}
 			}
+		}
+		if other != nil {
+			if source, err := r.findSource(ctx, op); err == nil && r.isWhole(ctx, source) {
+				return source, nil
+			}
+			other.narrowed = !other.filtered
+			return other, nil
 		}
 	}
 	source := op
@@ -246,6 +257,25 @@ func (r *run) findCatalog(ctx context.Context, op imageset.Operator) (*onMediumC
 		return &onMediumCatalog{path: path, tag: name, digest: top.Digest}, nil
 	}
 	return nil, fmt.Errorf("%w: the medium has no catalog %s", fs.ErrNotExist, op.Catalog.Name())
+}
+
+// isWhole tells whether the medium has all of a catalog's image.
+func (r *run) isWhole(ctx context.Context, c *onMediumCatalog) bool {
+	at := r.reader.Repository(c.path)
+	top, err := at.Head(ctx, c.tag)
+	if err != nil {
+		return false
+	}
+	sizes, err := measure(ctx, at, top, nil)
+	if err != nil {
+		return false
+	}
+	for d := range sizes.blobs {
+		if !r.reader.Has(d) {
+			return false
+		}
+	}
+	return true
 }
 
 // findSource finds the source of a catalog on the medium.
@@ -311,7 +341,7 @@ func (r *run) catalogOnMedium(ctx context.Context, c *catalog) error {
 		found.digest = top.Digest
 	}
 	dir := filepath.Join(r.work.Dir(), "medium-"+top.Digest.Encoded()[:16])
-	c.name, c.digest = "oci:"+dir+":catalog", found.digest
+	c.name, c.digest, c.narrowed = "oci:"+dir+":catalog", found.digest, found.narrowed
 	c.source = fmt.Sprintf("%s:%s of the archive", found.path, found.tag)
 	if found.filtered {
 		c.ready = found

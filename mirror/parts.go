@@ -38,19 +38,23 @@ func (r *run) partIsThere(ctx context.Context, list []*item) (there bool, err er
 	}
 	reader, err := medium.Open(ctx, r.o.Archive, medium.ReadOptions{})
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fault.ErrIntegrity) || errors.Is(err, fault.ErrInvalid) {
-		return false, nil // it is written, or replaced
+		return false, nil // it is written, or cannot be kept
 	}
 	if err != nil {
 		return false, err
 	}
 	defer func() { err = errors.Join(err, reader.Close()) }()
+	// There are several if the run was repeated: what the first one lacked is in a later one.
 	parts := reader.Parts()
-	if len(parts) != 1 || parts[0].Key != r.mediumKey(r.partName()) || len(parts[0].Lacking) > 0 {
+	other := func(c *medium.Contents) bool { return c.Key != r.mediumKey(r.partName()) }
+	if len(parts) == 0 || slices.ContainsFunc(parts, other) || len(parts[len(parts)-1].Lacking) > 0 {
 		return false, nil
 	}
 	of := map[string]bool{}
-	for _, i := range parts[0].Images {
-		of[i.Source] = true
+	for _, p := range parts {
+		for _, i := range p.Images {
+			of[i.Source] = true
+		}
 	}
 	mine, err := r.shardOf(ctx, slices.Clone(list))
 	if err != nil {
@@ -127,9 +131,9 @@ func (r *run) checkParts(parts []*medium.Contents) error {
 		if count == 0 {
 			count = s.Count
 		}
-		if s.Count != count || seen[s.Index] {
-			return fmt.Errorf("%w: part %s is beside one of %d parts, or there twice: remove what is of another run",
-				fault.ErrInvalid, s, count)
+		if s.Count != count {
+			return fmt.Errorf("%w: part %s is beside one of %d parts: remove what is of another run", fault.ErrInvalid, s,
+				count)
 		}
 		if p.Key != r.mediumKey(p.Part) {
 			return fmt.Errorf("%w: part %s is of another image set, of other catalogs or of a run with other flags: "+

@@ -30,7 +30,7 @@ func (t mediumTarget) repository(ref imageset.Ref) (repository, error) {
 func (r *run) openWriter(ctx context.Context) (err error) {
 	o := r.o.Medium
 	o.Key = r.mediumKey(r.partName())
-	o.Keep = !r.divided()
+	o.Keep = true
 	o.Beside = !r.o.All && r.o.Since.IsZero() && r.o.Against == nil
 	if o.SegmentBytes == 0 {
 		o.SegmentBytes = r.o.Set.SegmentSize() << 30
@@ -85,7 +85,8 @@ func (r *run) setHave(o *medium.Options) error {
 
 // known tells whether the target is known to have an image, so that the medium need not carry it.
 func (r *run) known(i *item) bool {
-	if r.writer == nil && !(r.o.DryRun && r.o.Mode == ToDisk) || r.o.Against == nil || i.source.Digest == "" {
+	if r.writer == nil && !(r.o.DryRun && r.o.Mode == ToDisk) || r.o.Against == nil || i.source.Digest == "" ||
+		i.kind == Catalog {
 		return false
 	}
 	at := r.againstPlace().Image(i.source)
@@ -179,7 +180,11 @@ func (r *run) contents() (*medium.Contents, error) {
 		for name, p := range c.account.Packages {
 			packages[name] = p.Channels
 		}
-		about.Catalogs = append(about.Catalogs, medium.Catalog{Source: c.op.Written, SourceDigest: c.digest,
+		var leftOut []string
+		for _, l := range c.account.LeftOut {
+			leftOut = append(leftOut, l.Package+"/"+l.Bundle)
+		}
+		about.Catalogs = append(about.Catalogs, medium.Catalog{LeftOut: leftOut, Source: c.op.Written, SourceDigest: c.digest,
 			Filter: c.account.FilterHash, Path: c.dest.Path, Tag: c.dest.Tag, Digest: c.account.DestinationDigest,
 			Packages: packages})
 	}

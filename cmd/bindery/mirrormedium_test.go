@@ -192,6 +192,15 @@ func (s *spoilt) tags() map[string]digest.Digest {
 	return out
 }
 
+// catalog is the name of the filtered catalog; its source is beside it.
+func (s *spoilt) catalog() string {
+	names := s.named("acme/catalog:")
+	if s.oci {
+		return names[len(names)-1]
+	}
+	return names[0]
+}
+
 // named returns the names in order that have a text.
 func (s *spoilt) named(text string) []string {
 	s.t.Helper()
@@ -217,7 +226,7 @@ var spoils = map[string]func(*spoilt){
 	"a related image":        func(s *spoilt) { s.untag(s.named("acme/alpha-app:")[0]) },
 	"the image of a bundle":  func(s *spoilt) { s.untag(s.named("acme/alpha-op-bundle:")[0]) },
 	"an additional image":    func(s *spoilt) { s.untag("extra/tool:v1") },
-	"the catalog":            func(s *spoilt) { s.untag(s.named("acme/catalog:")[0]) },
+	"the catalog":            func(s *spoilt) { s.untag(s.catalog()) },
 	"a manifest":             func(s *spoilt) { s.remove(s.blob(s.tags()[s.named("acme/alpha-app:")[0]])) },
 	"a configuration":        func(s *spoilt) { s.remove(s.blob(s.manifest("extra/tool:v1").Config.Digest)) },
 	"a layer":                func(s *spoilt) { s.remove(s.blob(s.manifest("extra/tool:v2").Layers[0].Digest)) },
@@ -226,7 +235,7 @@ var spoils = map[string]func(*spoilt){
 		s.swap(s.named("acme/alpha-op-bundle:")[0], s.named("acme/beta-op-bundle:")[0])
 	},
 	"names of other kinds":       func(s *spoilt) { s.swap("extra/tool:v1", s.named("acme/alpha-op-bundle:")[0]) },
-	"names of image and catalog": func(s *spoilt) { s.swap(s.named("acme/catalog:")[0], "extra/tool:v1") },
+	"names of image and catalog": func(s *spoilt) { s.swap(s.catalog(), "extra/tool:v1") },
 	"a broken blob that no image has": func(s *spoilt) {
 		s.all = slices.Insert(s.all, 0, tarMember{s.blob(digest.FromString("x")), []byte("y")})
 	},

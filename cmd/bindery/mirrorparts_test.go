@@ -52,9 +52,6 @@ func TestMirrorPublishParts(t *testing.T) {
 			return os.Rename(filepath.Join(dir, "2", "mirror_000001.tar"), filepath.Join(dir, "2",
 				".mirror_000001.tar.partial"))
 		}, "part 2/3 is missing"},
-		"a part is there twice": {func(dir string) error {
-			return os.CopyFS(filepath.Join(dir, "2-again"), os.DirFS(filepath.Join(dir, "2")))
-		}, "there twice"},
 		"nothing is divided": {func(dir string) error {
 			return os.RemoveAll(dir)
 		}, "parts"},

@@ -54,6 +54,8 @@ type Catalog struct {
 	Path   string        `json:"path"`
 	Tag    string        `json:"tag"`
 	Digest digest.Digest `json:"digest,omitempty"`
+	// LeftOut are the bundles, as PACKAGE/BUNDLE, that were taken out of it since an image that they name was missing.
+	LeftOut []string `json:"leftOut,omitempty"`
 	// Packages are the names of the packages with their channels and these with their bundles.
 	Packages map[string]map[string][]string `json:"packages,omitempty"`
 }
