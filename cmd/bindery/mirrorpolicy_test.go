@@ -29,6 +29,7 @@ type signedWorld struct {
 	source *testregistry.Registry
 	images []string // as the source names them
 	env    []string // beside that of every test
+	runs   int      // that a test has counted
 }
 
 // States of the images of a world.

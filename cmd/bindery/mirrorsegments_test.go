@@ -187,3 +187,98 @@ func TestDamagedArchiveIsNotReplaced(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// Runs of parts replace nothing either, be it a whole archive or what a part had before.
+func TestPartsLoseNoArchive(t *testing.T) {
+	w := newSignedWorld(t, unsigned)
+	const shard, publish = " --shard 1/1", "mirror publish --from parts -c ../set.yaml file://media"
+	w.done(toMedia)
+	w.done(toMedia + shard)
+	w.done("mirror run file://parts/1 -c ../set.yaml" + shard)
+	w.done(publish)
+	if have := w.whole("oci"); !slices.Contains(have, "acme/catalog:v1") || !slices.Contains(have, "acme/tool:v1") {
+		t.Errorf("%q", have)
+	}
+	// A part that is repeated keeps what the source has lost since.
+	w.fresh()
+	w.addImage("acme/late", "v1", "late")
+	w.changeSet("/acme/tool:v1\n", "/acme/tool:v1\n  - name: "+w.source.Host()+"/acme/late:v1\n")
+	w.remove("/acme/late:v1")
+	part := "mirror run file://parts/1 -c ../set.yaml" + shard
+	if got := w.run(part); got.status != 4 {
+		t.Fatalf("%+v", got)
+	}
+	w.addImage("acme/late", "v1", "late")
+	w.remove("/acme/tool:v1")
+	if got := w.run(part); got.status != 4 {
+		t.Fatalf("%+v", got)
+	}
+	w.done("mirror publish --from parts -c ../set.yaml file://parts/catalogs")
+	target := testregistry.New(t)
+	w.done("mirror run --from parts -c ../set.yaml docker://" + target.Host())
+	for _, want := range []string{"acme/tool:v1", "acme/late:v1", "acme/catalog:v1"} {
+		if have := content(target); !slices.Contains(have, want) {
+			t.Errorf("%s is lost: %q", want, have)
+		}
+	}
+}
+
+// An archive that was written for another part of the catalog gives what it has of what is asked for, and the exit
+// status says whether that is all.
+func TestArchiveOfAnotherFilter(t *testing.T) {
+	one, both, all := " packages:\n    - name: etcd\n", " packages:\n    - name: etcd\n    - name: old\n", " full: true\n"
+	for _, form := range []string{"oci", "oc-mirror"} {
+		for name, test := range map[string]struct {
+			written []string // sets of the runs to the archive
+			read    string
+			status  int
+		}{
+			"all of one part":                 {[]string{one}, all, 4},
+			"two of one":                      {[]string{one}, both, 4},
+			"one of two":                      {[]string{both}, one, 0},
+			"one of all":                      {[]string{all}, one, 0},
+			"two, and then one, read as two":  {[]string{both, one}, both, 0},
+			"one, and then two, read as one":  {[]string{one, both}, one, 0},
+			"all, and then one, read as all":  {[]string{all, one}, all, 0},
+			"one, and then the same, as two":  {[]string{one, one}, both, 4},
+			"one, and then all, read as both": {[]string{one, all}, both, 0},
+		} {
+			t.Run(form+", "+name, func(t *testing.T) {
+				t.Parallel()
+				w, target := newSignedWorld(t, unsigned), testregistry.New(t)
+				// The bundle of the other package has an image of its own.
+				bundle := w.addImage("acme/old", "v1", "old")
+				w.otherBundle(bundle.String())
+				last := one
+				for _, set := range append(test.written, test.read) {
+					w.changeSet(last, set)
+					if last = set; len(last) == 0 {
+						t.Fatal("no set")
+					}
+					if w.runs++; w.runs <= len(test.written) {
+						w.done(toMedia + " --archive-format " + form)
+					}
+				}
+				got := w.run(fromMedia + target.Host())
+				if got.status != test.status {
+					t.Errorf("%+v", got)
+				}
+				if v := w.run("mirror verify --workspace media docker://" + target.Host()); v.status != 0 {
+					t.Errorf("what is published is not whole: %+v", v)
+				}
+			})
+		}
+	}
+}
+
+// otherBundle replaces the catalog by one whose second package has a bundle of its own.
+func (w *signedWorld) otherBundle(d string) {
+	w.Helper()
+	base := opmFor("amd64")
+	base.Labels = map[string]string{testConfigsLabel: "/configs"}
+	base.Layers = append(base.Layers, map[string]string{
+		"configs/etcd/catalog.json": strings.NewReplacer("NAME", "etcd", "IMAGE", w.images[1]).Replace(oneBundle),
+		"configs/old/catalog.json": strings.NewReplacer("NAME", "old", "IMAGE", w.source.Host()+"/acme/old@"+d).
+			Replace(oneBundle)})
+	w.source.AddImage(w.T, "acme/catalog", "v1", base)
+}
