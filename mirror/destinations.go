@@ -2,12 +2,14 @@ package mirror
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"sync"
 
 	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/operator-bindery/bindery/internal/fault"
@@ -63,7 +65,12 @@ func (r *run) checkItems(ctx context.Context, list []*item) error {
 			c.onlyAsIs = errors.Join(r.conflicts(ctx, append([]imageset.Pair{rebuilt}, sources...), sources)...)
 		}
 	}
-	if errs := r.conflicts(ctx, pairs, sources); len(errs) > 0 {
+	errs := r.conflicts(ctx, pairs, sources)
+	replaced, err := r.replacedCatalogs(ctx, list)
+	if err != nil {
+		return err
+	}
+	if errs = append(errs, replaced...); len(errs) > 0 {
 		return errors.Join(errs...)
 	}
 	if len(list) == 0 {
@@ -158,12 +165,58 @@ func (r *run) shareTag(ctx context.Context, together []*item, contents map[*item
 		if i == tagged || contents[i] == has && has != "" {
 			continue
 		}
-		was := i.destination.Name()
-		i.destination.Tag = imageset.DigestTag(i.source.Digest)
-		i.account.Destination = i.destination.String()
-		r.problem(Warning, i.name(), "", "at the destination it is %s: the tag of %s is that of another image",
-			i.destination.Name(), was)
+		r.toDigestTag(i)
 	}
+}
+
+// placeTagged looks at the tags of images that are named by a tag and a digest: where one stands for another image, of an
+// earlier run, it is moved only if it stands for this one at the source. Else the image gets the tag of its digest.
+func (r *run) placeTagged(ctx context.Context, list []*item) error {
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(max(r.o.Jobs, asksAtOnce))
+	for _, i := range list {
+		if !i.byDigest() || i.source.Tag == "" || i.destination.Tag == imageset.DigestTag(i.source.Digest) ||
+			i.account.Status == Blocked {
+			continue
+		}
+		g.Go(func() error {
+			if is := r.tagAt(gctx, i); is == "" || is == i.source.Digest {
+				return context.Cause(gctx)
+			}
+			at := &item{source: i.source, onMedium: i.onMedium, destination: i.destination}
+			if at.source.Digest = ""; r.contentOf(gctx, at) != i.source.Digest {
+				r.toDigestTag(i)
+			}
+			return context.Cause(gctx)
+		})
+	}
+	return g.Wait()
+}
+
+// tagAt is what the tag of an image stands for at the destination; empty if that is nothing, or cannot be found out.
+func (r *run) tagAt(ctx context.Context, i *item) digest.Digest {
+	if r.writer != nil {
+		return r.writer.KeptTag(i.destination.Path, i.destination.Tag)
+	}
+	to, err := r.to.repository(i.destination)
+	if err != nil {
+		return ""
+	}
+	there, err := r.askFor(ctx, to, i)
+	if err != nil {
+		return ""
+	}
+	return there.Digest
+}
+
+// toDigestTag gives an image the tag of its digest, as another one has its own.
+func (r *run) toDigestTag(i *item) {
+	was := i.destination.Name()
+	i.destination.Tag = imageset.DigestTag(i.source.Digest)
+	i.account.Destination = i.destination.String()
+	i.there, i.asked = v1.Descriptor{}, false
+	r.problem(Warning, i.name(), "", "at the destination it is %s: the tag of %s is that of another image",
+		i.destination.Name(), was)
 }
 
 // replacedSources returns an error for each image that would be written to the name of a source which has other content.
@@ -190,6 +243,38 @@ func (r *run) replacedSources(ctx context.Context, pairs, sources []imageset.Pai
 		}
 	}
 	return errs
+}
+
+// replacedCatalogs returns an error for each image that would be written over a catalog which an earlier run has
+// published, and which is still there.
+func (r *run) replacedCatalogs(ctx context.Context, list []*item) (errs []error, err error) {
+	if r.o.Mode == ToDisk {
+		return nil, nil
+	}
+	rec, err := readRecord(r.o.Workspace, r.o.Target)
+	if err != nil {
+		return nil, err
+	}
+	published := map[string]recordCatalog{}
+	for _, c := range rec.Catalogs {
+		published[c.Destination] = c
+	}
+	for _, i := range list {
+		c, ok := published[i.destination.String()]
+		if !ok || i.account.Status == Blocked {
+			continue
+		}
+		to, err := r.to.repository(i.destination)
+		if err != nil {
+			return errs, err
+		}
+		if there, err := to.Head(ctx, i.destination.Tag); err == nil && there.Digest == c.Digest &&
+			r.contentOf(ctx, i) != c.Digest {
+			errs = append(errs, fmt.Errorf("%w: %s would replace the catalog %s, which was mirrored from %s: give it another "+
+				"name with targetRepo or targetTag", fault.ErrInvalid, i.name(), i.destination.Name(), c.Source))
+		}
+	}
+	return errs, nil
 }
 
 // ReplacedSourceError is the error of an image whose destination is the name of a source with other content.
@@ -230,8 +315,19 @@ func (r *run) replaces(ctx context.Context, p, s imageset.Pair) bool {
 	if err != nil {
 		return false
 	}
-	there, err := to.Head(ctx, p.Destination.Tag)
-	return err == nil && there.Digest == was || err != nil && !errors.Is(err, fs.ErrNotExist)
+	text, _, err := to.Manifest(ctx, p.Destination.Tag)
+	if err != nil {
+		return !errors.Is(err, fs.ErrNotExist)
+	}
+	return digest.FromBytes(text) == was || p.Made && !isMirrored(text)
+}
+
+// isMirrored tells whether a manifest is that of a catalog which this program has rebuilt.
+func isMirrored(text []byte) bool {
+	var m struct {
+		Annotations map[string]string `json:"annotations"`
+	}
+	return json.Unmarshal(text, &m) == nil && m.Annotations[filterAnnotation] != ""
 }
 
 // sameName is the name of an image without what may be written in several ways.

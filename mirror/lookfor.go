@@ -123,6 +123,15 @@ func (r *run) judgeOne(ctx context.Context, i *item) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, from.close()) }()
+	if r.o.Mode != ToDisk {
+		to, err := r.to.repository(i.destination)
+		if err == nil {
+			err = checkThere(ctx, i, from, to)
+		}
+		if err != nil {
+			return err
+		}
+	}
 	if i.account.Digest == from.top.Digest || i.byDigest() && i.source.Digest == from.top.Digest {
 		return nil
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 
 	"github.com/opencontainers/go-digest"
@@ -14,6 +15,8 @@ import (
 
 	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/reflist"
+	"github.com/operator-bindery/bindery/mirror/imageset"
 )
 
 // transfer copies the images, those of a kind together: related images, additional images, bundles. An image that
@@ -25,6 +28,9 @@ func (r *run) transfer(ctx context.Context, list []*item) error {
 	}
 	r.lists = newTagLists(list)
 	r.progress.add(func(e *Event) { e.AllImages, e.Counting = len(list)+r.toPublish(), true })
+	if err := r.placeTagged(ctx, list); err != nil {
+		return err
+	}
 	if err := r.skipCarried(ctx, list); err != nil {
 		return err
 	}
@@ -152,6 +158,12 @@ func (r *run) copyItem(ctx context.Context, i *item) (err error) {
 		return fmt.Errorf("the source has %s", from.top.Digest)
 	}
 	i.state.digest, i.state.top, i.account.Digest = from.top.Digest, from.top, from.top.Digest
+	if err := checkTagged(ctx, i, from); err != nil {
+		return err
+	}
+	if err := checkThere(ctx, i, from, to); err != nil {
+		return err
+	}
 	if there.Digest == from.top.Digest && r.settled(i, from.top) {
 		return nil
 	}
@@ -190,6 +202,44 @@ func (r *run) copyItem(ctx context.Context, i *item) (err error) {
 	}
 	if done.Digest == from.top.Digest && i.account.Unsigned == "" {
 		r.state.add(r.carriedKey(i, from.top.Digest))
+	}
+	return nil
+}
+
+// checkThere returns an error unless the policy accepts what the target has of an index and this run does not copy: the
+// index serves it.
+func checkThere(ctx context.Context, i *item, from *opened, to repository) error {
+	if from.judged == nil || len(i.platforms) == 0 {
+		return nil
+	}
+	wanted := referrers.Select(from.judged.Image.Instances, i.platforms)
+	for n, d := range from.judged.Image.Instances {
+		if wanted[n] {
+			continue
+		}
+		if _, err := to.Head(ctx, d.Digest.String()); errors.Is(err, fs.ErrNotExist) {
+			continue
+		} else if err != nil {
+			return err
+		}
+		if _, _, err := from.Manifest(ctx, d.Digest.String()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return &originError{fmt.Errorf("what the destination has of it already: %w", err)}
+		}
+	}
+	return nil
+}
+
+// checkTagged returns an error for an image whose destination is the tag of signatures or the like of another one.
+func checkTagged(ctx context.Context, i *item, from *opened) error {
+	if !reflist.Belongs(i.destination.Tag) || i.destination.Tag == imageset.DigestTag(from.top.Digest) {
+		return nil
+	}
+	text, _, err := from.Manifest(ctx, from.top.Digest.String())
+	if err != nil {
+		return &originError{err}
+	}
+	if err := referrers.CheckTagged(i.destination.Tag, text); err != nil {
+		return fmt.Errorf("%s is a tag for what is attached to an image: %w", i.destination.Name(), err)
 	}
 	return nil
 }

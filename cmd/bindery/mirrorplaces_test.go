@@ -137,6 +137,8 @@ func TestNothingIsReplacedByAnotherImage(t *testing.T) {
 			names: []string{"HOST/acme/catalog:v1", "its own source"}},
 		"the registry of the source by another name": {images: []string{"acme/img:v1"}, target: "localhost:PORT",
 			names: []string{"HOST/acme/catalog:v1", "its own source"}},
+		"the registry of the source by no address": {images: []string{"acme/img:v1"}, target: "0.0.0.0:PORT",
+			names: []string{"HOST/acme/catalog:v1", "its own source"}},
 		"an additional image at the place of a source": {images: []string{"acme/img:v1"},
 			set: [2]string{"/acme/tool:v1", "/acme/tool:v1\n    targetRepo: acme/img"}, target: "",
 			names: []string{"HOST/acme/tool:v1", "HOST/acme/img:v1"}},
@@ -223,5 +225,99 @@ func TestDeletedImagesAtTheTagsOfTheirDigests(t *testing.T) {
 	w.done(toRegistry + target.Host())
 	if v := w.run("mirror verify --workspace ws docker://" + target.Host()); v.status != 0 {
 		t.Errorf("%+v", v)
+	}
+}
+
+// A tag at the destination is moved by a later run only to what it stands for at the source.
+func TestLaterRunsLeaveTags(t *testing.T) {
+	for _, way := range [][]string{{toRegistry}, {toMedia, fromMedia}} {
+		w, target := newSignedWorld(t, unsigned), testregistry.New(t)
+		old := w.addImage("acme/img", "v1", "old")
+		now := w.addImage("acme/img", "v1", "now")
+		for _, names := range [][]string{{"acme/img:v1"}, {"acme/img:v1@" + old.String()}, {"acme/img:v1"}} {
+			w.catalogOf(names...)
+			if got := w.take(way, target.Host()); got.status != 0 {
+				t.Fatalf("%+v", got)
+			}
+			if is := digest.FromBytes(target.Manifest("acme/img", "v1")); is != now {
+				t.Errorf("%s, %s: v1 is %s and not %s", way, names, is, now)
+			}
+		}
+		if target.Manifest("acme/img", strings.Replace(old.String(), ":", "-", 1)) == nil {
+			t.Errorf("%s: %s has no tag", way, old)
+		}
+		// The tag moves at the source.
+		next := w.addImage("acme/img", "v1", "next")
+		w.catalogOf("acme/img:v1@" + next.String())
+		if got := w.take(way, target.Host()); got.status != 0 {
+			t.Fatalf("%+v", got)
+		}
+		if is := digest.FromBytes(target.Manifest("acme/img", "v1")); is != next {
+			t.Errorf("%s: v1 is %s and not %s", way, is, next)
+		}
+	}
+}
+
+// An image of a later run does not replace a catalog that is published.
+func TestPublishedCatalogIsNotReplaced(t *testing.T) {
+	w, target := newSignedWorld(t, unsigned), testregistry.New(t)
+	w.done(toRegistry + target.Host())
+	before := target.Manifest("acme/catalog", "v1")
+	writeFile(t, filepath.Join(w.top, "set.yaml"), "kind: ImageSetConfiguration\napiVersion: mirror.openshift.io/v2alpha1\n"+
+		"mirror:\n  additionalImages:\n  - name: "+w.images[0]+"\n")
+	got := w.run(toRegistry + target.Host())
+	if got.status != 1 || !strings.Contains(got.stderr, "would replace the catalog "+target.Host()+"/acme/catalog:v1") ||
+		string(target.Manifest("acme/catalog", "v1")) != string(before) {
+		t.Errorf("%+v", got)
+	}
+}
+
+// An image at the tag of another one's signatures is refused, and the signatures stay.
+func TestImageAtTheTagOfSignatures(t *testing.T) {
+	for _, way := range [][]string{{toRegistry}, {toMedia}} {
+		w, target := newSignedWorld(t, signed), testregistry.New(t)
+		d := digest.FromBytes(w.source.Manifest("acme/tool", "v1"))
+		tag := strings.Replace(d.String(), ":", "-", 1) + ".sig"
+		w.addImage("acme/img", "v1", "an image")
+		w.changeSet("/acme/tool:v1\n", "/acme/tool:v1\n  - name: "+w.source.Host()+
+			"/acme/img:v1\n    targetRepo: acme/tool\n    targetTag: "+tag+"\n")
+		got := w.take(way, target.Host())
+		if got.status != 4 || !strings.Contains(got.stderr, "acme/img:v1") || !strings.Contains(got.stderr,
+			"is a tag for what is attached to an image") {
+			t.Errorf("%+v", got)
+		}
+		if way[0] == toRegistry && string(target.Manifest("acme/tool", tag)) != string(w.source.Manifest("acme/tool", tag)) {
+			t.Error("the signatures are others")
+		}
+	}
+}
+
+// Of an index whose images are signed one by one, what the target has already counts, also of other platforms.
+func TestPolicyOfPlatformsThatAreThere(t *testing.T) {
+	for _, line := range []string{toRegistry, toPublished} {
+		w, target, fresh := newSignedWorld(t, unsigned), testregistry.New(t), testregistry.New(t)
+		var index struct {
+			Manifests []struct{ Digest digest.Digest }
+		}
+		d := w.images[2][strings.Index(w.images[2], "sha256"):]
+		if err := json.Unmarshal(w.source.Manifest("acme/operand", d), &index); err != nil {
+			t.Fatal(err)
+		}
+		w.sign(signed, w.source.Host()+"/acme/operand@"+index.Manifests[0].Digest.String())
+		const set = "kind: ImageSetConfiguration\napiVersion: mirror.openshift.io/v2alpha1\nmirror:\n  additionalImages:\n" +
+			"  - name: %s\n%s"
+		write := func(platforms string) {
+			writeFile(t, filepath.Join(w.top, "set.yaml"), fmt.Sprintf(set, w.source.Host()+"/acme/operand:v1", platforms))
+		}
+		write("")
+		w.done(toRegistry + target.Host())
+		write("    platforms: [{os: linux, architecture: amd64}]\n")
+		if got := w.run(line+target.Host(), "--trusted-key", "../a.pub"); got.status != 4 ||
+			!strings.Contains(got.stderr, "signature policy: ") {
+			t.Errorf("%s: %+v", line, got)
+		}
+		if got := w.run(toRegistry+fresh.Host(), "--trusted-key", "../a.pub"); got.status != 0 {
+			t.Errorf("%+v", got)
+		}
 	}
 }

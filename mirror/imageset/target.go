@@ -51,7 +51,7 @@ func PlainHost(text string) string {
 		host, port = strings.Trim(text, "[]"), "443"
 	}
 	host = strings.TrimSuffix(strings.ToLower(host), ".")
-	if ip := net.ParseIP(host); host == "localhost" || ip.IsLoopback() {
+	if ip := net.ParseIP(host); host == "localhost" || ip.IsLoopback() || ip.IsUnspecified() {
 		host = "localhost"
 	} else if ip != nil {
 		host = ip.String()

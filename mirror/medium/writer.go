@@ -164,6 +164,14 @@ func (e *KeptError) Error() string {
 }
 func (e *KeptError) Unwrap() error { return e.Err }
 
+// KeptTag returns what a tag stands for in the archive that is kept; empty if there is none.
+func (w *Writer) KeptTag(path, tag string) digest.Digest {
+	if w.kept == nil {
+		return ""
+	}
+	return w.kept.Tag(path, tag)
+}
+
 // Resumed returns how many bytes of blobs an interrupted run had left.
 func (w *Writer) Resumed() int64 { return w.resumed }
 
