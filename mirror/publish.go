@@ -61,6 +61,21 @@ func (r *run) publish(ctx context.Context, c *catalog) (err error) {
 	return r.put(ctx, c, &builtReader{src, top.Digest}, top, r.o.Sign)
 }
 
+// checkTag finds out whether the tag of a catalog that is named by its digest is the catalog: in registries without an API
+// for referrers it is the list of them.
+func (r *run) checkTag(ctx context.Context, c *catalog) error {
+	if r.writer != nil || c.dest.Tag != imageset.DigestTag(c.account.DestinationDigest) {
+		return nil
+	}
+	to, err := r.to.repository(c.dest)
+	if err != nil {
+		return err
+	}
+	there, err := to.Head(ctx, c.dest.Tag)
+	c.tagKept = err == nil && there.Digest != c.account.DestinationDigest
+	return err
+}
+
 // put writes a catalog to the target.
 func (r *run) put(ctx context.Context, c *catalog, from referrers.Reader, top v1.Descriptor,
 	sign []referrers.Attachment) error {

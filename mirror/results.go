@@ -64,7 +64,7 @@ func (r *run) mirrored() []resources.Copied {
 			continue
 		}
 		out = append(out, resources.Copied{Source: c.op.Catalog, Destination: c.dest, Category: resources.Operator,
-			Catalog: true, Digest: c.account.DestinationDigest, Template: c.template})
+			Catalog: true, Digest: c.account.DestinationDigest, ByDigest: c.tagKept, Template: c.template})
 	}
 	return out
 }

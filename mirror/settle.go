@@ -105,7 +105,10 @@ func (r *run) settleCatalog(ctx context.Context, c *catalog) error {
 		c.account.LeftOut, c.asIs = out, false
 	}
 	c.describe()
-	return r.publish(ctx, c)
+	if err := r.publish(ctx, c); err != nil {
+		return err
+	}
+	return r.checkTag(ctx, c)
 }
 
 // publishing is what a run does with a catalog that is whole.

@@ -321,3 +321,24 @@ func TestPolicyOfPlatformsThatAreThere(t *testing.T) {
 		}
 	}
 }
+
+// A catalog that is named by its digest and signed is referred to by its digest, where its tag lists the signatures.
+func TestSignedCatalogNamedByItsDigest(t *testing.T) {
+	w, target := newSignedWorld(t, signed), testregistry.New(t)
+	d := digest.FromBytes(w.source.Manifest("acme/catalog", "v1"))
+	named := w.source.Host() + "/acme/catalog@" + d.String()
+	w.sign(signed, named)
+	w.changeSet(w.images[0]+"\n    packages:\n    - name: etcd\n", named+"\n    full: true\n")
+	for range 2 {
+		w.done(toRegistry + target.Host())
+		files, err := filepath.Glob(filepath.Join(w.dir, "ws", "working-dir", "cluster-resources", "c?-*.yaml"))
+		if err != nil || len(files) != 2 {
+			t.Fatal(files, err)
+		}
+		for _, file := range files {
+			if text := readFile(t, file); !strings.Contains(text, target.Host()+"/acme/catalog@"+d.String()) {
+				t.Errorf("%s: %s", file, text)
+			}
+		}
+	}
+}

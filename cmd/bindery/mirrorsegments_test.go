@@ -282,3 +282,21 @@ func (w *signedWorld) otherBundle(d string) {
 			Replace(oneBundle)})
 	w.source.AddImage(w.T, "acme/catalog", "v1", base)
 }
+
+// A catalog that is copied as it is, is in an archive against an inventory that has it.
+func TestWholeCatalogAgainstAnInventory(t *testing.T) {
+	for _, form := range []string{"oci", "oc-mirror"} {
+		w, target := newSignedWorld(t, unsigned), testregistry.New(t)
+		w.changeSet(" packages:\n    - name: etcd\n", " full: true\n")
+		w.done(toRegistry + target.Host())
+		w.done("mirror inventory --to inventory.json.gz docker://" + target.Host())
+		w.addImage("acme/late", "v1", "late")
+		w.changeSet("/acme/tool:v1\n", "/acme/tool:v1\n  - name: "+w.source.Host()+"/acme/late:v1\n")
+		w.done(toMedia + " --against inventory.json.gz --archive-format " + form)
+		w.done("mirror verify file://media")
+		w.done(fromMedia + target.Host())
+		if have := content(target); !slices.Contains(have, "acme/late:v1") {
+			t.Errorf("%s: %q", form, have)
+		}
+	}
+}

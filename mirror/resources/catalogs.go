@@ -25,7 +25,7 @@ var (
 // catalog adds the objects of a catalog.
 func (m *maker) catalog(c *Copied) {
 	image := c.Destination
-	if m.o.PinCatalogs && c.Digest != "" {
+	if (m.o.PinCatalogs || c.ByDigest) && c.Digest != "" {
 		image.Tag, image.Digest = "", c.Digest
 	}
 	base := m.catalogName(c.Destination)

@@ -28,7 +28,10 @@ type Copied struct {
 	Category            Category
 	// Catalog is set for catalogs: they get a CatalogSource and a ClusterCatalog, and no mirrors.
 	Catalog bool
-	// Digest is that of a catalog at the destination. It is needed with [Options].PinCatalogs.
+	// ByDigest tells that the tag stands for something else, the list of what is attached to the catalog: it is pulled by
+	// its digest.
+	ByDigest bool
+	// Digest is that of a catalog at the destination. It is needed with [Options].PinCatalogs and ByDigest.
 	Digest digest.Digest
 	// Template is the CatalogSource to be filled in; nil for none.
 	Template *Template
