@@ -295,6 +295,22 @@ func TestMirrorDeleteKeepsWhatOthersNeed(t *testing.T) {
 			w.expect("mirror delete --list list.yaml TARGET", 0)
 			w.there("acme/img v1", "-a/bundle v1")
 		},
+		"catalogs that are asked for as additional images": func(w *sharedWorld) {
+			w.catalog("b", "v1")
+			w.catalog("c", "v1")
+			w.sources["b"], w.sources["c"] = mirrortest.Host+"/b/catalog:v1", mirrortest.Host+"/c/catalog:v1"
+			w.additional("more.yaml", "Image", "v3")
+			w.additional("delete-a.yaml", "DeleteImage", "b", "c", "v3")
+			w.expect("mirror run -c b.yaml --workspace w TARGET", 0)
+			w.expect("mirror run -c c.yaml --workspace w2 TARGET", 0)
+			w.expect("mirror run -c more.yaml --workspace w TARGET", 0)
+			w.expect(listA, 0, "1 image to delete, 2 kept")
+			if text := readFile(w.T, filepath.Join(w.dir, "list.yaml")); strings.Count(text, "reason: it is a catalog") != 2 {
+				w.Errorf("%s", text)
+			}
+			w.expect("mirror delete --list list.yaml TARGET", 0)
+			w.there("b/catalog v1", "c/catalog v1", "-acme/img v3")
+		},
 		"a catalog by its digest, whose tag has the list of what is attached to it": func(w *sharedWorld) {
 			w.catalog("a", "v1")
 			w.catalog("b", "v1")
