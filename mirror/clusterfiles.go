@@ -45,7 +45,7 @@ func Resources(ctx context.Context, o Options, dir string) (_ *Account, err erro
 		if err != nil {
 			return r.account, err
 		}
-		top, err := to.Head(ctx, at.Tag)
+		_, top, err := headPulled(ctx, to, at)
 		if errors.Is(err, fs.ErrNotExist) {
 			r.problem(Warning, c.op.Written, "", "%s is not at the target", at.Name())
 		} else if err != nil {

@@ -171,7 +171,7 @@ func (r *run) listCatalog(ctx context.Context, op imageset.Operator, rec *record
 	if err != nil {
 		return err
 	}
-	top, err := to.Head(ctx, at.Tag)
+	_, top, err := headPulled(ctx, to, at)
 	if err != nil {
 		return err
 	}

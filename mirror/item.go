@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"sync"
@@ -65,6 +66,19 @@ func pulledBy(at imageset.Ref) string {
 		return d.String()
 	}
 	return at.Tag
+}
+
+// headPulled returns what an image at a mirror is, and the name by which it is found: that by which it is pulled, or its
+// tag if that digest is not there.
+func headPulled(ctx context.Context, at interface {
+	Head(ctx context.Context, name string) (v1.Descriptor, error)
+}, ref imageset.Ref) (name string, top v1.Descriptor, err error) {
+	name = pulledBy(ref)
+	if top, err = at.Head(ctx, name); absent(err) && ref.Tag != "" && name != ref.Tag {
+		name = ref.Tag
+		top, err = at.Head(ctx, name)
+	}
+	return name, top, err
 }
 
 func (i *item) failed() bool { return i.account.Status == Failed || i.account.Status == Skipped }

@@ -112,6 +112,11 @@ func newNeeds(ctx context.Context, o needsOptions, log logger, items []DeleteIte
 	}
 	for _, rec := range records {
 		for _, i := range rec.Images {
+			if slices.ContainsFunc(items, func(of DeleteItem) bool {
+				return of.Type == Additional && of.Reference == i.Destination
+			}) {
+				continue // it is to be deleted as what it is
+			}
 			n.stays(i.Destination, "it was mirrored as an additional image")
 		}
 	}
@@ -157,12 +162,10 @@ func (n *needs) readAll(ctx context.Context, all []*published) error {
 	return nil
 }
 
-// stays adds a reference at the target that must stay, unless it is to be deleted as what it is.
+// stays adds a reference at the target that must stay.
 func (n *needs) stays(reference, why string) {
 	ref, err := imageset.ParseRef(reference)
-	if err != nil || slices.ContainsFunc(n.items, func(i DeleteItem) bool {
-		return i.Type == Additional && i.Reference == reference
-	}) {
+	if err != nil {
 		return
 	}
 	at := n.exact[ref.Path]

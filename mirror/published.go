@@ -110,8 +110,9 @@ type search struct {
 	isCatalog map[digest.Digest]bool // by the configuration of an image
 }
 
-// repository looks at the tags of a repository. Those are passed over that belong to images, and that a catalog which is
-// known names as an image.
+// repository looks at the tags of a repository. Those are passed over that belong to images; what a catalog names as an
+// image may be a catalog, too. The tag of a digest may have the list of what is attached to the catalog with that digest:
+// both are looked at.
 func (s *search) repository(ctx context.Context, ref imageset.Ref) error {
 	at, err := s.o.Remote.Repository(ref.Repository())
 	if err != nil {
@@ -124,77 +125,77 @@ func (s *search) repository(ctx context.Context, ref imageset.Ref) error {
 	if err != nil {
 		return err
 	}
-	named := s.namesIn(ref.Path)
 	for _, tag := range tags {
 		ref.Tag = tag
-		if attachmentTag(tag) || named[tag] != "" || named[pulledBy(ref)] != "" || s.known(ref) {
+		if attachmentTag(tag) || s.known(ref) {
 			continue
 		}
-		top, is, err := s.look(ctx, at, tag)
+		top, err := s.look(ctx, at, ref, tag)
+		if name := pulledBy(ref); err == nil && name != tag && name != top.String() {
+			_, err = s.look(ctx, at, ref, name)
+		}
 		if err != nil {
 			return fmt.Errorf("tag %s: %w", tag, err)
-		}
-		if is {
-			s.mu.Lock()
-			s.found = append(s.found, &published{at: ref, digest: top})
-			s.mu.Unlock()
 		}
 	}
 	return nil
 }
 
-// look tells whether a tag is a catalog or an index database: whether the first image that is there says so. What no
-// client can use is no catalog.
-func (s *search) look(ctx context.Context, at referrers.Reader, tag string) (top digest.Digest, is bool, err error) {
-	text, _, err := at.Manifest(ctx, tag)
+// look adds a tag or digest if it is a catalog or an index database: if an image that is there says so. What no client
+// can use is no catalog.
+func (s *search) look(ctx context.Context, at referrers.Reader, ref imageset.Ref, name string) (digest.Digest, error) {
+	text, _, err := at.Manifest(ctx, name)
 	if err != nil {
-		return "", false, unusable(err)
+		return "", unusable(err)
 	}
-	budget := limit.MaxIndexEntries
-	is, _, err = s.lookAt(ctx, at, text, &budget)
-	return digest.FromBytes(text), is, err
+	top, budget := digest.FromBytes(text), limit.MaxIndexEntries
+	is, err := s.lookAt(ctx, at, text, &budget)
+	if is {
+		s.mu.Lock()
+		s.found = append(s.found, &published{at: ref, digest: top})
+		s.mu.Unlock()
+	}
+	return top, err
 }
 
-// lookAt also tells whether there was an image to decide on. The budget is how many manifests are read.
-func (s *search) lookAt(ctx context.Context, at referrers.Reader, text []byte, budget *int) (is, decided bool, err error) {
+// lookAt looks at all entries of an index: some are no images, and have a configuration. The budget is how many
+// manifests are read.
+func (s *search) lookAt(ctx context.Context, at referrers.Reader, text []byte, budget *int) (is bool, err error) {
 	parts, err := referrers.PartsOf(text)
 	if err != nil {
-		return false, false, nil // no client can use it
+		return false, nil // no client can use it
 	}
 	for _, d := range parts.Manifests {
 		if *budget--; *budget < 0 {
-			return false, false, nil
+			return false, nil
 		}
 		text, _, err := at.Manifest(ctx, d.Digest.String())
-		if err != nil {
-			if err := unusable(err); err != nil {
-				return false, false, err
-			}
-			continue
+		if err == nil {
+			is, err = s.lookAt(ctx, at, text, budget)
 		}
-		if is, decided, err := s.lookAt(ctx, at, text, budget); decided || err != nil {
-			return is, decided, err
+		if err = unusable(err); is || err != nil {
+			return is, err
 		}
 	}
 	c := parts.Config
 	if c == nil || c.MediaType != v1.MediaTypeImageConfig && c.MediaType != manifest.DockerV2Schema2ConfigMediaType {
-		return false, false, nil
+		return false, nil
 	}
 	s.mu.Lock()
 	is, known := s.isCatalog[c.Digest]
 	s.mu.Unlock()
 	if known {
-		return is, true, nil
+		return is, nil
 	}
 	labels, err := labelsOf(ctx, at, *c)
 	if err != nil {
-		return false, false, unusable(err)
+		return false, unusable(err)
 	}
 	is = labels[build.ConfigsLabel] != "" || labels[build.DatabaseLabel] != ""
 	s.mu.Lock()
 	s.isCatalog[c.Digest] = is
 	s.mu.Unlock()
-	return is, true, nil
+	return is, nil
 }
 
 // unusable is the error of something that may be a catalog; nil if it cannot be one that a cluster reads.
@@ -290,10 +291,7 @@ func (n *needs) publishedBy(ctx context.Context, records []*record) (out []*publ
 		if err != nil {
 			return nil, err
 		}
-		top, err := at.Head(ctx, pulledBy(ref))
-		if absent(err) {
-			top, err = at.Head(ctx, ref.Tag)
-		}
+		_, top, err := headPulled(ctx, at, ref)
 		if absent(err) {
 			continue
 		}

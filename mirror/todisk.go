@@ -152,7 +152,8 @@ func (r *run) finishMedium(ctx context.Context) error {
 
 // contents describes the medium.
 func (r *run) contents() (*medium.Contents, error) {
-	about := &medium.Contents{Program: version.Program(), ImageSet: string(r.o.Set.Text), Created: &r.o.Now}
+	about := &medium.Contents{Program: version.Program(), ImageSet: string(r.o.Set.Text), Created: &r.o.Now,
+		Parts: r.o.PublishOnly}
 	if r.o.Shard.Count > 0 {
 		about.Part = r.o.Shard.String()
 	}

@@ -242,11 +242,7 @@ func (o *VerifyOptions) catalog(ctx context.Context, ref imageset.Ref,
 	if err != nil {
 		return out, err
 	}
-	name := ref.Tag
-	if ref.Digest != "" {
-		name = ref.Digest.String()
-	}
-	top, err := at.Head(ctx, name)
+	name, top, err := headPulled(ctx, at, ref)
 	if errors.Is(err, fs.ErrNotExist) {
 		return out, errAbsent
 	}

@@ -111,6 +111,15 @@ func (m *mediumCheck) listLeftOut(ctx context.Context) error {
 		}
 	}
 	m.out.LeftOut = len(m.leftOut)
+	about := m.reader.Contents()
+	if about == nil {
+		return nil
+	}
+	for _, i := range about.Images { // by an inventory, all of them
+		if i.AtTarget && !m.leftOut[i.Digest] && m.reader.Tag(i.Path, i.Tag) == "" {
+			m.out.LeftOut++
+		}
+	}
 	return nil
 }
 
@@ -180,7 +189,7 @@ func (m *mediumCheck) checkDescription() {
 }
 
 // checkRun looks for what a run of the image set in the archive would copy. The archive of one of several parts has no
-// catalogs, and is not enough for a run.
+// catalogs, and is not enough for a run; that of the catalogs has what the others have not.
 func (m *mediumCheck) checkRun(ctx context.Context, o VerifyOptions) (err error) {
 	about := m.reader.Contents()
 	if about != nil && about.Part != "" {
@@ -300,7 +309,7 @@ func (m *mediumCheck) item(ctx context.Context, r *run, i *item) error {
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case errors.Is(err, fs.ErrNotExist) && m.atTarget(i):
+	case errors.Is(err, fs.ErrNotExist) && (m.atTarget(i) || m.inPart(i)):
 		return nil
 	case err != nil:
 		m.fault(name, m.reason(i, err), i.account.Bundles...)
@@ -321,17 +330,32 @@ func (m *mediumCheck) item(ctx context.Context, r *run, i *item) error {
 
 // reason is why an image is not there: what the description says, if it does.
 func (m *mediumCheck) reason(i *item, err error) string {
-	if about := m.reader.Contents(); about != nil {
-		for _, l := range about.Lacking {
-			if l.Name == i.source.String() {
-				return "it was not there when the archive was written: " + l.Reason
-			}
-		}
+	if why := m.lacking(i); why != "" {
+		return "it was not there when the archive was written: " + why
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return "it is not in the archive"
 	}
 	return err.Error()
+}
+
+// lacking is what the description says about an image that the archive lacks; empty if it does not.
+func (m *mediumCheck) lacking(i *item) string {
+	if about := m.reader.Contents(); about != nil {
+		for _, l := range about.Lacking {
+			if l.Name == i.source.String() {
+				return l.Reason
+			}
+		}
+	}
+	return ""
+}
+
+// inPart tells whether the archive of a part is to have an image that this one has not: all that it does not describe.
+func (m *mediumCheck) inPart(i *item) bool {
+	about := m.reader.Contents()
+	return about != nil && about.Parts && m.lacking(i) == "" && !slices.ContainsFunc(about.Images,
+		func(in medium.Image) bool { return in.Path == i.onMedium.Path && in.Tag == i.onMedium.Tag })
 }
 
 // atTarget tells whether the other side is to have an image that the archive has not.

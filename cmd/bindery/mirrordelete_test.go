@@ -264,6 +264,71 @@ func TestMirrorDeleteKeepsWhatOthersNeed(t *testing.T) {
 			w.registry.AddManifest("olm/b/catalog", "v1", v1.MediaTypeImageIndex, index)
 			w.expect(listA, 0, "1 image to delete, 1 kept")
 		},
+		"a catalog that another catalog names as an image": func(w *sharedWorld) {
+			w.catalog("a", "v1")
+			w.catalog("b", "v1")
+			w.catalog("c", mirrortest.Host+"/b/catalog:v1")
+			w.expect("mirror run -c b.yaml --workspace w2 TARGET", 0)
+			w.expect("mirror run -c a.yaml --workspace w TARGET", 0)
+			w.expect("mirror run -c c.yaml --workspace w TARGET", 0)
+			w.expect(listA, 0, "1 image to delete, 1 kept")
+			w.expect("mirror delete --list list.yaml TARGET", 0)
+			w.there("acme/img v1", "-a/bundle v1")
+		},
+		"a catalog after an attestation in its index": func(w *sharedWorld) {
+			w.catalog("a", "v1")
+			w.catalog("b", "v1")
+			w.expect("mirror run -c a.yaml --workspace w TARGET", 0)
+			w.expect("mirror run -c b.yaml --workspace w2 TARGET", 0)
+			entry := func(of, arch string) v1.Descriptor {
+				text := w.registry.Manifest("olm/b/catalog", of)
+				return v1.Descriptor{MediaType: v1.MediaTypeImageManifest, Digest: digest.FromBytes(text),
+					Size: int64(len(text)), Platform: &v1.Platform{OS: arch, Architecture: arch}}
+			}
+			catalog := entry("v1", "linux")
+			catalog.Platform.Architecture = "amd64"
+			w.registry.AddImage(w, "olm/b/catalog", "attested", testregistry.Image{Layers: []map[string]string{{"x": "y"}}})
+			attested := entry("attested", "unknown")
+			w.registry.Untag("olm/b/catalog", "attested")
+			w.registry.AddIndex(w, "olm/b/catalog", "v1", nil, nil, attested, catalog)
+			w.expect(listA, 0, "1 image to delete, 1 kept")
+			w.expect("mirror delete --list list.yaml TARGET", 0)
+			w.there("acme/img v1", "-a/bundle v1")
+		},
+		"catalogs that are asked for as additional images": func(w *sharedWorld) {
+			w.catalog("b", "v1")
+			w.catalog("c", "v1")
+			w.sources["b"], w.sources["c"] = mirrortest.Host+"/b/catalog:v1", mirrortest.Host+"/c/catalog:v1"
+			w.additional("more.yaml", "Image", "v3")
+			w.additional("delete-a.yaml", "DeleteImage", "b", "c", "v3")
+			w.expect("mirror run -c b.yaml --workspace w TARGET", 0)
+			w.expect("mirror run -c c.yaml --workspace w2 TARGET", 0)
+			w.expect("mirror run -c more.yaml --workspace w TARGET", 0)
+			w.expect(listA, 0, "1 image to delete, 2 kept")
+			if text := readFile(w.T, filepath.Join(w.dir, "list.yaml")); strings.Count(text, "reason: it is a catalog") != 2 {
+				w.Errorf("%s", text)
+			}
+			w.expect("mirror delete --list list.yaml TARGET", 0)
+			w.there("b/catalog v1", "c/catalog v1", "-acme/img v3")
+		},
+		"a catalog by its digest, whose tag has the list of what is attached to it": func(w *sharedWorld) {
+			w.catalog("a", "v1")
+			w.catalog("b", "v1")
+			d := digest.FromBytes(w.source.Manifest("b/catalog", "v1"))
+			for _, file := range []string{"b.yaml", "delete-b.yaml"} {
+				w.write(file, strings.ReplaceAll(readFile(w.T, filepath.Join(w.dir, file)), "catalog:v1", "catalog@"+d.String()))
+			}
+			w.expect("mirror run -c a.yaml --workspace w TARGET", 0)
+			w.expect("mirror run -c b.yaml --workspace w2 TARGET", 0)
+			w.registry.AddIndex(w, "olm/b/catalog", strings.Replace(d.String(), ":", "-", 1), nil,
+				[]testregistry.Image{{Layers: []map[string]string{{"x": "y"}}}})
+			w.expect(listA, 0, "1 image to delete, 1 kept")
+			w.expect("mirror delete --list list.yaml TARGET", 0)
+			w.there("acme/img v1", "-a/bundle v1", "b/catalog "+d.String())
+			w.expect("mirror verify TARGET -c b.yaml", 0, "all is there")
+			w.expect("mirror verify TARGET --workspace w2", 0, "all is there")
+			w.expect("mirror delete -c delete-b.yaml --workspace w2 --list list-b.yaml TARGET", 0, "1 image to delete, 1 kept")
+		},
 		"a tag that no known catalog needs": func(w *sharedWorld) {
 			w.catalog("a", "v1", "index")
 			w.additional("more.yaml", "Image", "v2", "amd64")

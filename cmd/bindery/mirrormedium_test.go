@@ -364,10 +364,51 @@ func TestMirrorVerifyPartialArchives(t *testing.T) {
 	}
 	for _, line := range []string{"mirror run -c more.yaml --shard 1/2 file://parts/1", "mirror verify file://parts/1",
 		"mirror run -c more.yaml --shard 2/2 file://parts/2", "mirror verify file://parts",
-		"mirror publish -c more.yaml --from parts file://parts/catalogs", "mirror verify file://parts"} {
+		"mirror publish -c more.yaml --from parts file://parts/catalogs", "mirror verify file://parts",
+		"mirror verify file://parts/catalogs"} {
 		if got := w.run(line); got.status != 0 {
 			t.Errorf("%s: %+v", line, got)
 		}
+	}
+	// The catalogs of the archive are its own.
+	s := &spoilt{t: t, oci: true, all: archiveMembers(t, filepath.Join(w.dir, "parts", "catalogs"))}
+	s.untag("acme/catalog:v1")
+	writeArchive(t, filepath.Join(w.dir, "spoilt"), s.all)
+	if got := w.run("mirror verify file://spoilt"); got.status != 1 ||
+		!strings.Contains(got.stdout, "1 catalog and 1 image are wrong") {
+		t.Errorf("%+v", got)
+	}
+	// With a part that is not all of them, the rest is missing.
+	if err := os.RemoveAll(filepath.Join(w.dir, "parts", "2")); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.run("mirror verify file://parts"); got.status != 1 {
+		t.Errorf("%+v", got)
+	}
+	// What the archive says that the target has is counted, also when nothing else says it.
+	s = &spoilt{t: t, oci: true, all: archiveMembers(t, filepath.Join(w.dir, "oci-1"))}
+	name := s.named("acme/alpha-app:")[0]
+	s.untag(name)
+	path, tag, _ := strings.Cut(name, ":")
+	at := s.find("bindery-mirror.json")
+	var about map[string]any
+	if err := json.Unmarshal(s.all[at].text, &about); err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range about["images"].([]any) {
+		if i := i.(map[string]any); i["path"] == path && i["tag"] == tag {
+			i["atTarget"] = true
+		}
+	}
+	text, err := json.Marshal(about)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.all[at].text = text
+	writeArchive(t, filepath.Join(w.dir, "claims"), s.all)
+	if got := w.run("mirror verify file://claims"); got.status != 0 || !strings.Contains(got.stdout,
+		"all is there but 1 manifests and blobs that the other side is to have") {
+		t.Errorf("%+v", got)
 	}
 	// What the archive says that it lacks is missing in a run from it.
 	w.write("lacking.yaml", mirrorImageSet+"  - name: registry.example.com/extra/tool:none\n")

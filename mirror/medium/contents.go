@@ -35,6 +35,9 @@ type Contents struct {
 	// Part is set, as I/N, for the archive of one of N runs that divide an image set: it has no catalogs, and is useful
 	// beside the others and the one that has the catalogs. A later version may have other forms.
 	Part string `json:"part,omitempty"`
+	// Parts tells that the archive has the catalogs of an image set that others divide, which have the images. Where they
+	// are read together it is not set.
+	Parts bool `json:"parts,omitempty"`
 	// Account is the caller's own, as JSON.
 	Account json.RawMessage `json:"account,omitempty"`
 	// Segments are the files of the archive in order. The last one, which holds this, has no size and sum here.

@@ -24,6 +24,7 @@ func (r *Reader) join() {
 	}
 	whole.Catalogs, whole.Images = slices.Clone(whole.Catalogs), slices.Clone(whole.Images)
 	whole.Lacking, whole.LeftOut = slices.Clone(whole.Lacking), slices.Clone(whole.LeftOut)
+	whole.Parts = whole.Parts && len(r.parts) == 0
 	r.joinEarlier(&whole)
 	for _, p := range r.parts {
 		whole.Images = append(whole.Images, p.Images...)
