@@ -214,10 +214,16 @@ func (s *spoilt) manifest(name string) (m v1.Manifest) {
 
 // spoils are changes of archives, by what is changed.
 var spoils = map[string]func(*spoilt){
-	"a related image":        func(s *spoilt) { s.untag(s.named("acme/alpha-app:")[0]) },
-	"the image of a bundle":  func(s *spoilt) { s.untag(s.named("acme/alpha-op-bundle:")[0]) },
-	"an additional image":    func(s *spoilt) { s.untag("extra/tool:v1") },
-	"the catalog":            func(s *spoilt) { s.untag(s.named("acme/catalog:")[0]) },
+	"a related image":       func(s *spoilt) { s.untag(s.named("acme/alpha-app:")[0]) },
+	"the image of a bundle": func(s *spoilt) { s.untag(s.named("acme/alpha-op-bundle:")[0]) },
+	"an additional image":   func(s *spoilt) { s.untag("extra/tool:v1") },
+	"the catalog": func(s *spoilt) { // not its source, which only policies need
+		if s.oci {
+			s.untag("acme/catalog:v1")
+		} else {
+			s.untag(s.named("acme/catalog:")[0])
+		}
+	},
 	"a manifest":             func(s *spoilt) { s.remove(s.blob(s.tags()[s.named("acme/alpha-app:")[0]])) },
 	"a configuration":        func(s *spoilt) { s.remove(s.blob(s.manifest("extra/tool:v1").Config.Digest)) },
 	"a layer":                func(s *spoilt) { s.remove(s.blob(s.manifest("extra/tool:v2").Layers[0].Digest)) },
