@@ -32,8 +32,8 @@ VERSION ?= $(shell git describe --tags --match 'v[0-9]*' --dirty=+dirty 2>/dev/n
 COMMIT := $(shell git rev-parse --short=12 HEAD 2>/dev/null)
 DATE := $(shell TZ=UTC git log -1 --format=%cd --date=format-local:%Y-%m-%dT%H:%M:%SZ 2>/dev/null)
 LDFLAGS := -s -w
-# The server carries the release and no commit, so that its layer is the same in every image of one release.
-SERVER_LDFLAGS := $(LDFLAGS)$(if $(VERSION), -X $(VERSION_PKG).release=$(firstword $(subst +, ,$(VERSION))))
+# The server carries no release, nor the identity of its build, which is made of the flags: a new release makes the same images.
+SERVER_LDFLAGS := $(LDFLAGS) -buildid=
 STAMP := $(if $(VERSION),-X $(VERSION_PKG).release=$(VERSION) )-X $(VERSION_PKG).commit=$(COMMIT) -X $(VERSION_PKG).date=$(DATE)
 SERVERS := $(foreach a,$(SERVER_ARCHES),internal/serverbin/bin/opm-server-linux-$(a).layer) \
 	$(foreach a,$(filter $(ZSTD_ARCHES),$(SERVER_ARCHES)),internal/serverbin/bin/zstd-opm-server-linux-$(a).layer)

@@ -62,7 +62,7 @@ type Options struct {
 	// Reload triggers reloading the source and the TLS files for each value. Nil means never.
 	Reload <-chan os.Signal
 	Limits Limits
-	// Version is the program's version for the metrics.
+	// Version is the program's version for the metrics; the server of a catalog image has none.
 	Version string
 	// Log receives reports for operators, with nothing of a request except its method. Nil drops them.
 	Log *slog.Logger

@@ -67,7 +67,7 @@ func newApp(p *program) *cli.App {
 	app := &cli.App{
 		Name:     name,
 		HelpName: typed,
-		Version:  version.Release,
+		Version:  version.Release(),
 		Usage:    "bind operator bundles into catalogs and catalogs into images",
 		Description: `Needs no daemon, no root and no other program. A catalog is file-based (a directory of
 JSON or YAML) or a SQLite index database. Images are written to registries, OCI layouts, archives and podman's

@@ -124,7 +124,7 @@ func (p *program) check(c *cli.Context) error {
 	case "junit":
 		err = p.spooled(c.Context, func(w io.Writer) error { return located.WriteJUnit(w, o.FailOn) })
 	case "sarif":
-		err = p.spooled(c.Context, func(w io.Writer) error { return located.WriteSARIF(w, version.Release) })
+		err = p.spooled(c.Context, func(w io.Writer) error { return located.WriteSARIF(w, version.Release()) })
 	default:
 		err = p.spooled(c.Context, func(w io.Writer) error { return writeCheck(w, located) })
 	}

@@ -6,12 +6,15 @@ import (
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/signature"
+	"github.com/operator-bindery/bindery/internal/version"
 	"github.com/operator-bindery/bindery/layers"
 )
 
 // metadata is the content of --metadata-file.
 type metadata struct {
 	*build.Image
+	// Program is "bindery" and its version. It is here only: nothing in an image depends on the release that made it.
+	Program string `json:"program"`
 	// Codecs are the compressors of the layers by their names in --compression.
 	Codecs map[layers.Compression]string `json:"codecs"`
 	// Layers are those of the image and how they were obtained.
@@ -32,7 +35,7 @@ type layerAccount struct {
 }
 
 func newMetadata(image *build.Image, c layers.Compression, refs []string, results []images.Result) metadata {
-	m := metadata{Image: image, Codecs: codecs(c), References: refs,
+	m := metadata{Image: image, Program: "bindery " + version.Release(), Codecs: codecs(c), References: refs,
 		Destinations: append([]images.Result{}, results...), Layers: []layerAccount{}}
 	effort := map[images.How]int{images.Reused: 1, images.Mounted: 2, images.Pushed: 3}
 	how := map[digest.Digest]images.How{}

@@ -130,7 +130,7 @@ func (p *program) migrateList(c *cli.Context, m *migration) (err error) {
 	outcomes, err := jobs.Run(c.Context, l.lines, jobs.Options{
 		Dir: l.dir, Part: l.part, Jobs: atOnce, KeepGoing: l.flags.keepGoing, Verify: m.o.Verify,
 		Overwrite: l.flags.overwrite,
-		Settings:  settings, Tool: version.Release, Images: m.o.Render.Images,
+		Settings:  settings, Tool: version.Release(), Images: m.o.Render.Images,
 		Migrate: l.migrate, Done: l.report,
 		Class: func(err error) int { return int(cmdline.Classify(withClass(err))) },
 	})

@@ -53,7 +53,7 @@ func readResourceFlags(c *cli.Context, o *resources.Options) error {
 	default:
 		return cmdline.Usagef("invalid --idms-scope value %q, expected (namespace|repository)", v)
 	}
-	o.PinCatalogs, o.Policy, o.Version = c.Bool("pin-catalogs"), c.Bool("icsp"), version.Release
+	o.PinCatalogs, o.Policy, o.Version = c.Bool("pin-catalogs"), c.Bool("icsp"), version.Release()
 	o.Lists, o.Insecure = true, c.Bool("use-http")
 	return nil
 }

@@ -87,7 +87,7 @@ func TestOpmVersionLine(t *testing.T) {
 	got := runProgram(t, ".", "opm", "version")
 	want := strings.Replace(readFile(t, "testdata/opm/version.txt"), `OpmVersion:"unknown"`, `OpmVersion:"v1.72.0"`, 1)
 	// The recording is from amd64 and lacks the field with the program's own version.
-	own := fmt.Sprintf(", Bindery:%q}\n", version.Release)
+	own := fmt.Sprintf(", Bindery:%q}\n", version.Release())
 	if i := strings.Index(want, "GoArch"); got.status != 0 || !strings.HasPrefix(got.stdout, want[:i]) ||
 		!strings.HasSuffix(got.stdout, own) {
 		t.Errorf("got %q, want %q", got.stdout, want)

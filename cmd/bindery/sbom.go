@@ -196,13 +196,13 @@ func subjectOf(c *cli.Context, s *images.Survey) (digest.Digest, error) {
 // inventoryOptions reads the flags about reading images.
 func (p *program) inventoryOptions(c *cli.Context) (inventory.Options, error) {
 	limits, err := imageLimits(c)
-	return inventory.Options{Limits: limits, Jobs: c.Int("jobs"), Release: version.Release}, err
+	return inventory.Options{Limits: limits, Jobs: c.Int("jobs"), Release: version.Release()}, err
 }
 
 // documentOptions returns what documents say of this program and the time.
 func documentOptions() (sbom.Options, error) {
 	created, err := sourceDate()
-	return sbom.Options{Version: version.Release, Created: created}, err
+	return sbom.Options{Version: version.Release(), Created: created}, err
 }
 
 // writeDocument writes a document to a file, or to standard output if there is no file, when all of it is there.

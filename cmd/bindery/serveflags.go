@@ -49,7 +49,7 @@ func serverFlags() []cli.Flag {
 // serverOptions reads [serverFlags].
 func (p *program) serverOptions(c *cli.Context) (serve.Options, error) {
 	o := serve.Options{
-		Port: c.Int("port"), TerminationLog: c.String("termination-log"), Log: p.log, Version: version.Release,
+		Port: c.Int("port"), TerminationLog: c.String("termination-log"), Log: p.log, Version: version.Release(),
 		HTTPAddr: c.String("http-addr"), MetricsAddr: c.String("metrics-addr"), TLSCert: c.String("tls-cert"),
 		TLSKey: c.String("tls-key"), ReloadEvery: c.Duration("reload-every"),
 		Limits: serve.Limits{Connections: c.Int("max-connections"), Streams: c.Int("max-streams")},

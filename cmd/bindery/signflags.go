@@ -104,7 +104,7 @@ func signOptions(c *cli.Context) (o signature.SignOptions, err error) {
 			return o, cmdline.Usagef("invalid --sign-identity value %q, expected REPOSITORY:TAG", name)
 		}
 	}
-	o.Creator = "bindery " + version.Release
+	o.Creator = "bindery " + version.Release()
 	o.Created, err = sourceDate()
 	return o, err
 }

@@ -200,7 +200,7 @@ func (s *supplies) built(ctx context.Context, top digest.Digest) (*provenance.Bu
 		}
 	}
 	b := s.build
-	b.Subject, b.Version, b.Go = top, version.Release, runtime.Version()
+	b.Subject, b.Version, b.Go = top, version.Release(), runtime.Version()
 	var err error
 	if b.Program, err = s.program(); err != nil {
 		return nil, fmt.Errorf("the digest of this program: %w", err)
@@ -208,7 +208,7 @@ func (s *supplies) built(ctx context.Context, top digest.Digest) (*provenance.Bu
 	b.Dependencies = slices.Clone(b.Dependencies)
 	for arch, d := range s.servers {
 		b.Dependencies = append(b.Dependencies, provenance.Dependency{Name: "server", Digest: d,
-			URI: "pkg:generic/bindery-server@" + version.Release + "?arch=" + arch + "&os=linux"})
+			URI: "pkg:generic/bindery-server@" + version.Release() + "?arch=" + arch + "&os=linux"})
 	}
 	if client := s.client(); client != nil {
 		for name, d := range client.Opened() {

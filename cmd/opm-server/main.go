@@ -58,7 +58,7 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) error
 		}
 		return serveDatabase(ctx, rest[1:], stdout, stderr)
 	case "version":
-		fmt.Fprintln(stdout, version.Get().OPM())
+		fmt.Fprintln(stdout, version.ServerOPM())
 		return nil
 	case "help", "-h", "--help":
 		fmt.Fprintln(stdout, usage)

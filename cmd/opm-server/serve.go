@@ -13,7 +13,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/operator-bindery/bindery/internal/version"
 	"github.com/operator-bindery/bindery/serve"
 	"github.com/operator-bindery/bindery/serve/opmcache"
 	"github.com/operator-bindery/bindery/serve/web"
@@ -110,7 +109,6 @@ func (c *common) logger(stderr io.Writer) *slog.Logger {
 // run serves until it is stopped and reloads the catalog on SIGHUP.
 func (c *common) run(ctx context.Context, src serve.Source) error {
 	serve.FitProcess(&c.Limits, c.Log)
-	c.Version = version.Release
 	if !c.CacheOnly {
 		hangups := make(chan os.Signal, 1)
 		signal.Notify(hangups, syscall.SIGHUP)

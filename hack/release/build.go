@@ -50,6 +50,9 @@ func (r *release) command(env []string, name string, args ...string) ([]byte, er
 	return out, nil
 }
 
+// stripped is the linker's flags of every program.
+const stripped = "-s -w"
+
 // compile builds a command of the source.
 func (r *release) compile(p platform, out, command, ldflags string, more ...string) error {
 	fmt.Printf("  compiling %s for %s/%s\n", command, p.os, p.arch)
@@ -67,7 +70,6 @@ func goTool() string {
 
 // build builds the programs of all platforms, with the servers in them, and one for this machine.
 func (r *release) build() error {
-	stamp := "-s -w -X " + module + "/internal/version.release=" + r.version
 	pack := filepath.Join(r.scratch, "serverlayer")
 	if err := r.compile(here, pack, "./hack/serverlayer", "", "-tags="+tags); err != nil {
 		return err
@@ -75,8 +77,8 @@ func (r *release) build() error {
 	layers := map[string]string{} // by the name of the layer
 	for _, arch := range serverArches {
 		server := filepath.Join(r.scratch, "opm-server-linux-"+arch)
-		// The server has no commit, so that its layer is the same in every image of one release.
-		if err := r.compile(platform{"linux", arch}, server, "./cmd/opm-server", stamp,
+		// The server carries no release, nor the identity of its build, so that a new release makes the same images.
+		if err := r.compile(platform{"linux", arch}, server, "./cmd/opm-server", stripped+" -buildid=",
 			"-tags="+tags+",grpcnotrace"); err != nil {
 			return err
 		}
@@ -89,8 +91,8 @@ func (r *release) build() error {
 		}
 	}
 	r.programs = map[platform]string{}
-	stamp += " -X " + module + "/internal/version.commit=" + r.commit + " -X " + module + "/internal/version.date=" +
-		r.date
+	set := " -X " + module + "/internal/version."
+	stamp := stripped + set + "release=" + r.version + set + "commit=" + r.commit + set + "date=" + r.date
 	for _, p := range append([]platform{here}, r.platforms...) {
 		if r.programs[p] != "" {
 			continue

@@ -13,9 +13,10 @@ import (
 // source is the version of a program that records none.
 const source = "v0.1.0"
 
-// Release is the version of the program: that of the Makefile, else that of the module that "go install" has built, else
-// that of the source.
-var Release = cmp.Or(release, recorded(debug.ReadBuildInfo), source)
+// Release returns the version of the program: that of the Makefile, else that of the module that "go install" has built,
+// else that of the source. It is a function, so that it is not linked into the server of catalog images, which does not
+// call it: the digest of an image must not depend on the release that made it.
+func Release() string { return cmp.Or(release, recorded(debug.ReadBuildInfo), source) }
 
 // Compatible is the version of opm whose commands, flags and formats the program has. Scripts decide by it which
 // features to use.
@@ -66,7 +67,7 @@ type Info struct {
 
 // Get returns the description of the running program.
 func Get() Info {
-	i := Info{Version: Release, Opm: Compatible, Commit: commit, Date: date, Go: runtime.Version(), OS: runtime.GOOS,
+	i := Info{Version: Release(), Opm: Compatible, Commit: commit, Date: date, Go: runtime.Version(), OS: runtime.GOOS,
 		Arch: runtime.GOARCH, Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	if i.Commit == "" {
 		i.Commit, i.Date = revision(debug.ReadBuildInfo)
@@ -86,9 +87,15 @@ func (i Info) String() string {
 // OPM returns the line that "opm version" prints, with the program's own version as an additional last field. Programs
 // parse OpmVersion, so that field has the compatible version of opm.
 func (i Info) OPM() string {
-	return fmt.Sprintf("Version: version.Version{OpmVersion:%q, GitCommit:%q, BuildDate:%q, GoOs:%q, GoArch:%q, "+
-		"Bindery:%q}",
-		i.Opm, i.Commit, i.Date, i.OS, i.Arch, i.Version)
+	return opmLine(i.Commit, i.Date, fmt.Sprintf(", Bindery:%q", i.Version))
+}
+
+// ServerOPM returns that line for the server of a catalog image, which does not know the release that it is part of.
+func ServerOPM() string { return opmLine("", "", "") }
+
+func opmLine(commit, date, more string) string {
+	return fmt.Sprintf("Version: version.Version{OpmVersion:%q, GitCommit:%q, BuildDate:%q, GoOs:%q, GoArch:%q%s}",
+		Compatible, commit, date, runtime.GOOS, runtime.GOARCH, more)
 }
 
 // Program identifies the running program: results of validation that another program stored are not reused. A program
