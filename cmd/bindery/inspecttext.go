@@ -129,10 +129,10 @@ func fewOf(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// shortDigest returns enough of a digest to identify a layer of an image.
+// shortDigest returns enough of a digest to identify a layer of an image, marked as cut.
 func shortDigest(d digest.Digest) string {
 	if text := d.Encoded(); len(text) > 12 {
-		return text[:12]
+		return text[:12] + "…"
 	}
 	return d.String()
 }

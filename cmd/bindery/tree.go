@@ -209,7 +209,7 @@ func (w *treeWriter) signer(c signature.Claim) string {
 	case len(w.keys) > 0:
 		return "signed by another key" + text
 	case c.Key != "":
-		return "says key " + c.Key[:len("sha256:")+12] + text
+		return "says key " + c.Key[:len("sha256:")+12] + "…" + text
 	}
 	return strings.TrimPrefix(text+", by a key that it does not name", ", ")
 }

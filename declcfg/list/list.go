@@ -154,7 +154,7 @@ func ChannelTable(rows []Channel) Table {
 	return t
 }
 
-// BundleTable returns the table of bundles. Digests of images are shortened to 12 digits.
+// BundleTable returns the table of bundles, with whole names of images: they are copied out of it.
 func BundleTable(rows []Bundle) Table {
 	t := Table{Header: []string{"PACKAGE", "CHANNEL", "VERSION", "BUNDLE", "REPLACES", "SKIPS", "SKIP RANGE",
 		"DEPRECATED",
@@ -166,19 +166,9 @@ func BundleTable(rows []Bundle) Table {
 		}
 		t.Rows = append(t.Rows,
 			[]string{r.Package, r.Channel, r.Version, r.Name, r.Replaces, strings.Join(r.Skips, ","),
-				r.SkipRange, deprecated, shortImage(r.Image)})
+				r.SkipRange, deprecated, r.Image})
 	}
 	return t
-}
-
-// shortImage shortens the digest of an image's name.
-func shortImage(image string) string {
-	const digits = 12
-	name, digest, ok := strings.Cut(image, "@sha256:")
-	if !ok || len(digest) <= digits {
-		return image
-	}
-	return name + "@sha256:" + digest[:digits]
 }
 
 // SortByVersion sorts rows of bundles by package, channel and version, lowest first. Bundles that are not in the

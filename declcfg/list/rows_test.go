@@ -67,14 +67,14 @@ func TestBundlesSortedByVersion(t *testing.T) {
 		t.Errorf("by version: %q", got)
 	}
 	table := text(t, BundleTable(rows))
-	for _, want := range []string{"VERSION", "DEPRECATED", "1.10.0-rc.1", "r.example/a@sha256:0123456789ab\n",
-		"r.example/a:v2\n"} {
+	for _, want := range []string{"VERSION", "DEPRECATED", "1.10.0-rc.1", "r.example/a:v2\n",
+		"r.example/a@sha256:" + strings.Repeat("0123456789abcdef", 4) + "\n"} {
 		if !strings.Contains(table, want) {
 			t.Errorf("no %q in\n%s", want, table)
 		}
 	}
-	if strings.Contains(table, "0123456789abc") || strings.Count(table, " yes ") != 1 {
-		t.Errorf("digests or deprecations are wrong in\n%s", table)
+	if strings.Count(table, " yes ") != 1 {
+		t.Errorf("deprecations are wrong in\n%s", table)
 	}
 	data, err := json.Marshal(rows[2])
 	if err != nil || !strings.Contains(string(data), strings.Repeat("0123456789abcdef", 4)) ||
