@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/operator-bindery/bindery/internal/jsonscan"
+	"github.com/operator-bindery/bindery/internal/shape"
 )
 
 // errNotPlain is returned by the scanner for a blob that encoding/json has to decode.
@@ -23,13 +26,11 @@ func newMeta(doc []byte, schemaless bool) (*Meta, error) {
 		if bytes.Equal(doc, []byte("null")) {
 			return nil, errNoObject
 		}
-		return nil,
-			fmt.Errorf(
-				"error unmarshaling JSON: while decoding JSON: json: cannot unmarshal %s into Go value of type "+
-					"map[string]interface {}", jsonKind(doc))
+		opm := fmt.Sprintf("json: cannot unmarshal %s into Go value of type map[string]interface {}", jsonKind(doc))
+		return nil, &typeError{opm: opmReading + opm, faults: faultsOf(blobShape, doc)}
 	}
 	m := &Meta{Blob: doc}
-	var err error
+	var opm, twice []string
 	seen := map[string]bool{}
 	s := newScanner(doc)
 	s.Object(func(key []byte) {
@@ -42,7 +43,8 @@ func newMeta(doc []byte, schemaless bool) (*Meta, error) {
 			}
 			switch {
 			case seen[field.name]:
-				err = errors.Join(err, fmt.Errorf("duplicate keys for key %q", field.name))
+				twice = append(twice, field.name)
+				opm = append(opm, fmt.Sprintf("duplicate keys for key %q", field.name))
 			case s.Peek() == '"':
 				*field.into = s.String()
 				seen[field.name] = true
@@ -51,9 +53,8 @@ func newMeta(doc []byte, schemaless bool) (*Meta, error) {
 				seen[field.name] = true
 			default:
 				value := s.Value()
-				err = errors.Join(err,
-					fmt.Errorf("expected value for key %q to be a string, got %s: %.80s", field.name, jsonKind(value),
-						value))
+				opm = append(opm, fmt.Sprintf("expected value for key %q to be a string, got %s: %.80s", field.name,
+					jsonKind(value), value))
 				return
 			}
 		}
@@ -62,8 +63,12 @@ func newMeta(doc []byte, schemaless bool) (*Meta, error) {
 	switch {
 	case !s.Done():
 		return nil, fmt.Errorf("malformed object")
-	case err != nil:
-		return nil, fmt.Errorf("error unmarshaling JSON: while decoding JSON: %w", err)
+	case opm != nil:
+		e := &typeError{meta: m, opm: opmReading + strings.Join(opm, "\n"), faults: faultsOf(blobShape, doc)}
+		for _, name := range twice {
+			e.texts = append(e.texts, fmt.Sprintf("the key %q is there twice", name))
+		}
+		return nil, e
 	case m.Schema == "" && !schemaless:
 		return nil, fmt.Errorf("object '%.80s\n' is missing root schema field", doc)
 	}
@@ -74,7 +79,7 @@ func isKey(key []byte, name string) bool {
 	if string(key) == name {
 		return true
 	}
-	if !foldsTo(key, name) {
+	if !jsonscan.FoldsTo(key, name) {
 		return false
 	}
 	var s string
@@ -146,7 +151,12 @@ func parseAs[T any, F any, P interface {
 	*odd = true
 	var fields F
 	if err := json.Unmarshal(m.Blob, &fields); err != nil {
-		return nil, fmt.Errorf("parse %s %q: %w", m.Schema, m.Name, err)
+		e := &typeError{meta: m, opm: fmt.Sprintf("parse %s %q: %v", m.Schema, m.Name, err),
+			faults: faultsOf(schemaShapes[m.Schema], m.Blob)}
+		if e.faults == nil {
+			e.texts = []string{shape.Explain(err).Error()}
+		}
+		return nil, e
 	}
 	fresh := P(new(T))
 	to(&fields, fresh)

@@ -3,6 +3,7 @@ package declcfg
 import (
 	"encoding/base64"
 	"encoding/json"
+	"github.com/operator-bindery/bindery/internal/jsonscan"
 )
 
 // The scanner's decoders of the four known schemas. They accept what writers usually write: known names in their exact
@@ -209,7 +210,7 @@ func (s *scanner) base64() []byte {
 }
 
 func (s *scanner) unknown(fields []Field, key []byte, known []string) []Field {
-	if foldsTo(key, known...) {
+	if jsonscan.FoldsTo(key, known...) {
 		s.Fail()
 		return fields
 	}
@@ -218,7 +219,7 @@ func (s *scanner) unknown(fields []Field, key []byte, known []string) []Field {
 }
 
 func (s *scanner) skipUnknown(key []byte, known ...string) {
-	if foldsTo(key, known...) {
+	if jsonscan.FoldsTo(key, known...) {
 		s.Fail()
 		return
 	}

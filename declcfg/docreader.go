@@ -43,6 +43,7 @@ type docReader struct {
 	line     int       // of the last document
 	doc      canon.Doc // the last document; its data are valid until the next one is read
 	count    int       // of documents
+	broken   bool      // the file cannot be split into documents any further
 	comments bool
 	options  LoadOptions
 	scratch  []byte
@@ -66,7 +67,7 @@ func (d *docReader) close() { d.spans.close() }
 func (d *docReader) reset(r io.Reader, name string) {
 	d.in.Reset(r)
 	d.split.Reset(d.in, d.options.Limits.canon())
-	d.name, d.line, d.count, d.comments = name, 0, 0, false
+	d.name, d.line, d.count, d.comments, d.broken = name, 0, 0, false, false
 }
 
 // pos is the position of a line of the file.
@@ -86,7 +87,8 @@ func (d *docReader) next() ([]byte, error) {
 }
 
 // document reads the text of a document.
-func (d *docReader) document() (canon.Doc, error) {
+func (d *docReader) document() (_ canon.Doc, err error) {
+	defer func() { d.broken = err != nil }()
 	if d.count == 0 {
 		head, err := d.in.Peek(d.in.Size())
 		if err != nil && err != io.EOF { // an error that only wraps io.EOF is not the end
@@ -246,12 +248,17 @@ func (d *docReader) problem(err error) error {
 		&read) && !errors.As(err, &limit) {
 		return fmt.Errorf("%s: %w", d.pos(0), err)
 	}
+	var types *typeError
+	if errors.As(err, &types) {
+		return &ValidationError{Problems: types.problems(d.pos(d.line), d.doc)}
+	}
 	p := Problem{Position: d.pos(d.line), Rule: RuleSyntax, Message: fault.Clip(err.Error(), maxMessage)}
 	// The converter counts lines from the start of the document.
 	var syntax *canon.SyntaxError
 	switch {
 	case errors.As(err, &syntax) && syntax.Line > 0:
 		p.Position.Line, p.Position.Column = p.Position.Line+syntax.Line-1, syntax.Column
+		p.Message, p.opm = fault.Clip(syntax.Format+": "+syntax.Msg, maxMessage), p.Message
 	case errors.As(err, &limit):
 		p.Rule = RuleLimit
 		p.Position.Line += max(limit.Line, 1) - 1

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 // graphBuilder builds a graph and collects the problems of blobs.
@@ -151,14 +153,18 @@ func (b *Bundle) packagePath(field string) []any {
 	return nil
 }
 
-// checkProperties reports the first undecodable property.
+// checkProperties reports undecodable properties.
 func (b *graphBuilder) checkProperties(bundle *Bundle) bool {
-	first := bundle.badProperty()
-	if first == nil {
-		return true
+	ok := true
+	for e := range bundle.badProperties() {
+		ok = false
+		opm := fault.Clip(bundle.opmPropertiesError(e), maxMessage)
+		e.problems(func(path []any, text string) {
+			b.problems.report(Problem{Position: bundle.Position(), Package: bundle.Package, Bundle: bundle.Name,
+				Rule: RuleProperty, stage: stageBlobs, path: path, opm: opm}, "bundle %q: %s", bundle.Name, text)
+		})
 	}
-	b.reportAt(bundle, []any{"properties", first.index}, RuleProperty, "%v", bundle.propertiesError(first))
-	return false
+	return ok
 }
 
 func (b *graphBuilder) checkImages(bundle *Bundle) {

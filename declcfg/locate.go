@@ -36,11 +36,11 @@ func ValidateFS(ctx context.Context, fsys fs.FS, o LoadOptions) (*Validated, err
 		refinePositions(fsys, valid.Notes, o.Limits)
 		return valid, nil
 	}
-	c, err := Load(ctx, fsys, o)
+	c, err := loadReadable(ctx, fsys, o)
 	if err != nil {
 		return nil, err
 	}
-	v := validate(c, false, o.Omitted)
+	v := validate(&c.Catalog, false, c.problems)
 	var invalid *ValidationError
 	if err := v.problems.err(); errors.As(err, &invalid) {
 		refinePositions(fsys, invalid.Problems, o.Limits)

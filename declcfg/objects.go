@@ -5,12 +5,15 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/operator-bindery/bindery/internal/canon"
+	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/jsonscan"
+	"github.com/operator-bindery/bindery/internal/shape"
 )
 
 const csvKind = "ClusterServiceVersion"
@@ -151,7 +154,7 @@ func (b *Bundle) reduce() {
 		switch p.Type {
 		case PropertyCSVMetadata:
 			if err := parseProperty(p); err != nil && b.droppedErr == nil {
-				b.droppedErr = &propertyError{i, p.Type, err}
+				b.droppedErr = newPropertyError(i, p, err)
 			}
 			p.Value = droppedValue
 		case PropertyBundleObject:
@@ -165,16 +168,43 @@ var droppedValue = json.RawMessage("{}")
 
 // propertyError identifies an undecodable property of a bundle.
 type propertyError struct {
-	index int
-	typ   string
-	err   error
+	index  int
+	typ    string
+	err    error
+	empty  bool          // there is no value
+	faults []shape.Fault // in the value
 }
 
+func newPropertyError(index int, p *Property, err error) *propertyError {
+	e := &propertyError{index: index, typ: p.Type, err: err, empty: len(p.Value) == 0}
+	if s := shapeOf[p.Type]; s != nil {
+		e.faults = faultsOf(s, p.Value)
+	}
+	return e
+}
+
+// Error returns opm's text.
 func (e *propertyError) Error() string {
 	return fmt.Sprintf("parse property[%d] of type %q: %v", e.index, e.typ, e.err)
 }
 
 func (e *propertyError) Unwrap() error { return e.err }
+
+// problems calls report for each fault with its path in the bundle and its text.
+func (e *propertyError) problems(report func(path []any, text string)) {
+	value := []any{"properties", e.index}
+	if len(e.faults) == 0 {
+		text := shape.Explain(e.err).Error()
+		if e.empty {
+			text = canon.PathName(value) + " has no value"
+		}
+		report(value, fmt.Sprintf("property of type %s: %s", fault.Quote(e.typ), text))
+	}
+	for _, f := range e.faults {
+		f.Path = slices.Concat(value, []any{"value"}, f.Path)
+		report(f.Path, fmt.Sprintf("property of type %s: %s", fault.Quote(e.typ), f))
+	}
+}
 
 // checkObjects decodes every object of the bundle and calls each, unless that is nil. Objects are decoded into scratch,
 // which is returned, grown to the largest.

@@ -1,6 +1,7 @@
 package declcfg
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -49,7 +50,7 @@ const (
 	stageGraph              // the upgrade graph
 )
 
-// Problem is one broken rule. Its message contains opm's stable text for it.
+// Problem is one broken rule. Its message contains opm's stable text for it, unless that names types of Go.
 type Problem struct {
 	Position Position
 	Package  string
@@ -60,6 +61,7 @@ type Problem struct {
 
 	stage  stage
 	detail string // additional information after the message
+	opm    string // opm's message, if it is another one
 	path   []any  // position in the blob: field names and indices
 }
 
@@ -70,6 +72,12 @@ func (p *Problem) Text() string {
 	}
 	return p.Message + " (" + p.detail + ")"
 }
+
+// OpmText returns opm's message. It is the same one, unless opm names types of Go.
+func (p *Problem) OpmText() string { return cmp.Or(p.opm, p.Text()) }
+
+// Path returns the names of fields and the indices of lists that lead to the value in its blob; nil if it is the blob.
+func (p *Problem) Path() []any { return p.path }
 
 // MarshalJSON formats the problem as an object with rule, message, package, channel, bundle, file and line, without
 // empty ones.
@@ -124,9 +132,18 @@ func (e *ValidationError) OpmMessage() string {
 				}
 			}
 		}
-		return p.Message
+		return cmp.Or(p.opm, p.Message)
 	}
 	return e.tree(e.Problems, false)
+}
+
+// AnswerMessage is [ValidationError.OpmMessage] in words that name no types of Go.
+func (e *ValidationError) AnswerMessage() string {
+	own := &ValidationError{slices.Clone(e.Problems), e.More}
+	for i := range own.Problems {
+		own.Problems[i].opm = ""
+	}
+	return own.OpmMessage()
 }
 
 // node is a line of the tree with its children.

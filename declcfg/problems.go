@@ -18,6 +18,7 @@ type problemList struct {
 	kept    []Problem
 	counts  map[string]int // by rule
 	omitted func(Problem)
+	ignored func(*Problem) bool // unless nil, says which problems are not added
 }
 
 // bounded is text that must not be shortened again.
@@ -25,6 +26,9 @@ type bounded string
 
 // report adds a problem with a message, in which quoted input is shortened.
 func (l *problemList) report(p Problem, format string, args ...any) {
+	if l.ignored != nil && l.ignored(&p) {
+		return
+	}
 	if l.counts[p.Rule] >= MaxProblems && l.omitted == nil {
 		l.counts[p.Rule]++
 		return

@@ -4,9 +4,12 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"iter"
 
 	"github.com/operator-bindery/bindery/declcfg/property"
 	"github.com/operator-bindery/bindery/internal/canon"
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/shape"
 )
 
 // The property types that OLM defines. Properties of any other type are opaque.
@@ -51,7 +54,7 @@ func (b *Bundle) PackageProperty() (property.Package, error) {
 		}
 		found++
 		if err := json.Unmarshal(p.Value, &value); err != nil {
-			return value, fmt.Errorf("property of type %q: %w", PropertyPackage, err)
+			return value, fmt.Errorf("property of type %q: %w", PropertyPackage, shape.Explain(err))
 		}
 	}
 	if found != 1 {
@@ -64,7 +67,7 @@ func (b *Bundle) PackageProperty() (property.Package, error) {
 func parseProperty(p *Property) error {
 	if sh, ok := shapeOf[p.Type]; ok {
 		s := newScanner(p.Value)
-		if sh.conforms(&s) && s.Done() {
+		if sh.Conforms(&s.Scanner) && s.Done() {
 			return nil
 		}
 	}
@@ -87,29 +90,31 @@ func parseProperty(p *Property) error {
 	return json.Unmarshal(p.Value, into)
 }
 
-// CheckProperties returns the error of the first property of a known type with an undecodable value. Values dropped by
-// [Bundle.Reduce] were checked then.
+// CheckProperties returns a *[ValidationError] about properties of known types with undecodable values. Values dropped
+// by [Bundle.Reduce] were checked then.
 func (b *Bundle) CheckProperties() error {
-	if first := b.badProperty(); first != nil {
-		return b.propertiesError(first)
-	}
-	return nil
+	g := &graphBuilder{problems: &problemList{}}
+	g.checkProperties(b)
+	return g.problems.err()
 }
 
-// badProperty returns the first undecodable property.
-func (b *Bundle) badProperty() *propertyError {
-	for i := range b.Properties {
-		if b.droppedErr != nil && b.droppedErr.index <= i {
-			break
-		}
-		if err := parseProperty(&b.Properties[i]); err != nil {
-			return &propertyError{i, b.Properties[i].Type, err}
+// badProperties yields the undecodable properties, of those that were dropped the first one.
+func (b *Bundle) badProperties() iter.Seq[*propertyError] {
+	return func(yield func(*propertyError) bool) {
+		for i := range b.Properties {
+			p := &b.Properties[i]
+			if b.droppedErr != nil && b.droppedErr.index == i {
+				if !yield(b.droppedErr) {
+					return
+				}
+			} else if err := parseProperty(p); err != nil && !yield(newPropertyError(i, p, err)) {
+				return
+			}
 		}
 	}
-	return b.droppedErr
 }
 
-// propertiesError returns opm's error for a property.
-func (b *Bundle) propertiesError(e *propertyError) error {
-	return fmt.Errorf("parse properties for bundle %q: %v", b.Name, e)
+// opmPropertiesError returns opm's error for a property.
+func (b *Bundle) opmPropertiesError(e *propertyError) string {
+	return fmt.Sprintf("parse properties for bundle %q: %v", fault.Short(b.Name), e)
 }

@@ -1,12 +1,8 @@
 package declcfg
 
 import (
-	"maps"
-	"slices"
-	"strings"
-	"unicode/utf8"
-
 	"github.com/operator-bindery/bindery/internal/jsonscan"
+	"github.com/operator-bindery/bindery/internal/shape"
 )
 
 // scanner decodes blobs of the usual form.
@@ -17,141 +13,42 @@ type scanner struct {
 
 func newScanner(b []byte) scanner { return scanner{Scanner: jsonscan.NewScanner(b)} }
 
-// foldsTo reports whether a key other than name is read as name by encoding/json, which ignores case. It returns true
-// for keys with escapes, which are not decoded.
-func foldsTo(key []byte, names ...string) bool {
-	for _, c := range key {
-		if c == '\\' || c >= utf8.RuneSelf {
-			return true
-		}
-	}
-	for _, name := range names {
-		if len(key) == len(name) && strings.EqualFold(string(key), name) {
-			return true
-		}
-	}
-	return false
-}
-
-// shape describes the values that encoding/json can decode to a type. It allows checking property values without
-// decoding them, which is most of the cost of validating a 20 MB catalog.
-type shape struct {
-	kind   byte // 's' string, 'b' bool, 'i' integer, 'o' object, 'm' map of strings, 'a' array, '*' anything
-	fields map[string]*shape
-	names  []string
-	elem   *shape
-}
-
-var (
-	stringShape = &shape{kind: 's'}
-	boolShape   = &shape{kind: 'b'}
-	anyShape    = &shape{kind: '*'}
-	mapShape    = &shape{kind: 'm'}
-)
-
-func objectShape(fields map[string]*shape) *shape {
-	return &shape{kind: 'o', fields: fields, names: slices.Collect(maps.Keys(fields))}
-}
-
-func stringsShape(names ...string) map[string]*shape {
-	fields := map[string]*shape{}
-	for _, name := range names {
-		fields[name] = stringShape
-	}
-	return fields
-}
-
-func arrayShape(elem *shape) *shape { return &shape{kind: 'a', elem: elem} }
-
-// conforms reports whether the next value of s has the shape, and consumes it. False means that it may have and
-// encoding/json must decide.
-func (sh *shape) conforms(s *scanner) bool {
-	if s.Null() {
-		return !s.Failed()
-	}
-	switch sh.kind {
-	case '*':
-		s.Value()
-	case 's':
-		s.RawString()
-	case 'b':
-		if c := s.Peek(); c != 't' && c != 'f' {
-			return false
-		}
-		s.Value()
-	case 'i':
-		for i, c := range s.Value() {
-			if (c < '0' || c > '9') && !(c == '-' && i == 0) {
-				return false
-			}
-		}
-	case 'm':
-		s.Object(func([]byte) {
-			if !s.Null() {
-				s.RawString()
-			}
-		})
-	case 'a':
-		s.Array(func() {
-			if !sh.elem.conforms(s) {
-				s.Fail()
-			}
-		})
-	case 'o':
-		s.Object(func(key []byte) {
-			field, ok := sh.fields[string(key)]
-			switch {
-			case ok:
-				if !field.conforms(s) {
-					s.Fail()
-				}
-			case foldsTo(key, sh.names...):
-				s.Fail()
-			default:
-				s.Value()
-			}
-		})
-	}
-	return !s.Failed()
-}
-
 // shapeOf maps the property types with a Go type to the shape of that type.
-var shapeOf = func() map[string]*shape {
-	resources := arrayShape(objectShape(stringsShape("name", "kind", "version")))
-	descriptor := stringsShape("path", "displayName", "description")
-	descriptor["x-descriptors"] = arrayShape(stringShape)
-	descriptor["value"] = anyShape
-	descriptors := arrayShape(objectShape(descriptor))
-	description := func(names ...string) *shape {
-		f := stringsShape(names...)
+var shapeOf = func() map[string]*shape.Shape {
+	resources := shape.List(shape.Open(shape.Texts("name", "kind", "version")))
+	descriptor := shape.Texts("path", "displayName", "description")
+	descriptor["x-descriptors"] = shape.List(shape.Text)
+	descriptor["value"] = shape.Any
+	descriptors := shape.List(shape.Open(descriptor))
+	description := func(f map[string]*shape.Shape) *shape.Shape {
 		f["resources"] = resources
 		f["statusDescriptors"], f["specDescriptors"], f["actionDescriptors"] = descriptors, descriptors, descriptors
-		return objectShape(f)
+		return shape.Open(f)
 	}
-	definitions := func(elem *shape) *shape {
-		return objectShape(map[string]*shape{"owned": arrayShape(elem), "required": arrayShape(elem)})
+	definitions := func(elem *shape.Shape) *shape.Shape {
+		return shape.Open(map[string]*shape.Shape{"owned": shape.List(elem), "required": shape.List(elem)})
 	}
-	apiService := description("name", "group", "version", "kind", "deploymentName", "displayName", "description")
-	apiService.fields["containerPort"] = &shape{kind: 'i'}
-	apiService.names = append(apiService.names, "containerPort")
+	apiService := shape.Texts("name", "group", "version", "kind", "deploymentName", "displayName", "description")
+	apiService["containerPort"] = shape.Whole
 
-	csv := stringsShape("description", "displayName", "maturity", "minKubeVersion")
-	csv["annotations"], csv["labels"] = mapShape, mapShape
-	csv["apiServiceDefinitions"] = definitions(apiService)
-	csv["crdDescriptions"] = definitions(description("name", "version", "kind", "displayName", "description"))
-	csv["installModes"] = arrayShape(objectShape(map[string]*shape{"type": stringShape, "supported": boolShape}))
-	csv["keywords"] = arrayShape(stringShape)
-	csv["links"] = arrayShape(objectShape(stringsShape("name", "url")))
-	csv["maintainers"] = arrayShape(objectShape(stringsShape("name", "email")))
-	csv["nativeAPIs"] = arrayShape(objectShape(stringsShape("group", "version", "kind")))
-	csv["provider"] = objectShape(stringsShape("name", "url"))
+	csv := shape.Texts("description", "displayName", "maturity", "minKubeVersion")
+	csv["annotations"], csv["labels"] = shape.Map(shape.Text), shape.Map(shape.Text)
+	csv["apiServiceDefinitions"] = definitions(description(apiService))
+	csv["crdDescriptions"] = definitions(description(shape.Texts("name", "version", "kind", "displayName",
+		"description")))
+	csv["installModes"] = shape.List(shape.Open(map[string]*shape.Shape{"type": shape.Text, "supported": shape.Switch}))
+	csv["keywords"] = shape.List(shape.Text)
+	csv["links"] = shape.List(shape.Open(shape.Texts("name", "url")))
+	csv["maintainers"] = shape.List(shape.Open(shape.Texts("name", "email")))
+	csv["nativeAPIs"] = shape.List(shape.Open(shape.Texts("group", "version", "kind")))
+	csv["provider"] = shape.Open(shape.Texts("name", "url"))
 
-	gvk := objectShape(stringsShape("group", "kind", "version"))
-	return map[string]*shape{
-		PropertyPackage:         objectShape(stringsShape("packageName", "version", "release")),
-		PropertyPackageRequired: objectShape(stringsShape("packageName", "versionRange")),
+	gvk := shape.Open(shape.Texts("group", "kind", "version"))
+	return map[string]*shape.Shape{
+		PropertyPackage:         shape.Open(shape.Texts("packageName", "version", "release")),
+		PropertyPackageRequired: shape.Open(shape.Texts("packageName", "versionRange")),
 		PropertyGVK:             gvk,
 		PropertyGVKRequired:     gvk,
-		PropertyCSVMetadata:     objectShape(csv),
+		PropertyCSVMetadata:     shape.Open(csv),
 	}
 }()

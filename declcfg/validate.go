@@ -17,11 +17,11 @@ const maxSkipRange = 4096
 
 // Validate checks the catalog against every rule of the file-based catalog specification that opm enforces. It returns
 // nil, or a *[ValidationError] with all problems. It takes time linear in bundles and edges.
-func (c *Catalog) Validate() error { return validate(c, false, nil).problems.err() }
+func (c *Catalog) Validate() error { return validate(c, false, problemList{}).problems.err() }
 
 // ValidateAnyImages is [Catalog.Validate] without the rule that images are pull specs, which opm does not apply to
 // databases.
-func (c *Catalog) ValidateAnyImages() error { return validate(c, true, nil).problems.err() }
+func (c *Catalog) ValidateAnyImages() error { return validate(c, true, problemList{}).problems.err() }
 
 // ValidGraph is [Catalog.Graph] of a catalog that must be valid. Its error is that of [Catalog.Validate].
 func (c *Catalog) ValidGraph() (*Graph, error) { return validGraph(c, false) }
@@ -30,15 +30,16 @@ func (c *Catalog) ValidGraph() (*Graph, error) { return validGraph(c, false) }
 func (c *Catalog) ValidGraphAnyImages() (*Graph, error) { return validGraph(c, true) }
 
 func validGraph(c *Catalog, anyImages bool) (*Graph, error) {
-	v := validate(c, anyImages, nil)
+	v := validate(c, anyImages, problemList{})
 	if err := v.problems.err(); err != nil {
 		return nil, err
 	}
 	return v.graph, nil
 }
 
-func validate(c *Catalog, anyImages bool, omitted func(Problem)) *validator {
-	v := &validator{problems: problemList{omitted: omitted}}
+// validate adds the problems of a catalog to a list.
+func validate(c *Catalog, anyImages bool, problems problemList) *validator {
+	v := &validator{problems: problems}
 	v.graph = newGraph(c, anyImages, &v.problems)
 	for _, pkg := range v.graph.Packages {
 		v.pkg(pkg)

@@ -113,12 +113,12 @@ func TestValidate(t *testing.T) {
 		{"duplicate bundle", func(c *declcfg.Catalog) { c.Bundles = append(c.Bundles, c.Bundles[0]) },
 			[]string{`package "foo" has duplicate bundle "a"`}},
 		{"property of another shape", func(c *declcfg.Catalog) { withProperty(c, 0, declcfg.PropertyGVK, `"x"`) },
-			[]string{`parse properties for bundle "a": parse property[1] of type "olm.gvk": json: cannot unmarshal string into Go value of type property.GVK`}},
+			[]string{`bundle "a": property of type "olm.gvk": properties[1].value is a string, expected an object`}},
 		{"property without value", func(c *declcfg.Catalog) { withProperty(c, 0, "olm.foo", "") },
-			[]string{`parse property[1] of type "olm.foo": unexpected end of JSON input`}},
+			[]string{`bundle "a": property of type "olm.foo": properties[1] has no value`}},
 		{"CSV metadata of another shape", func(c *declcfg.Catalog) {
 			withProperty(c, 0, declcfg.PropertyCSVMetadata, `{"keywords":"x"}`)
-		}, []string{`parse property[1] of type "olm.csv.metadata"`}},
+		}, []string{`property of type "olm.csv.metadata": properties[1].value.keywords is a string, expected a list: write ["x"]`}},
 		{"no package property", func(c *declcfg.Catalog) { c.Bundles[1].Properties = nil },
 			[]string{`package "foo" bundle "b" must have exactly 1 "olm.package" property, found 0`}},
 		{"two package properties", func(c *declcfg.Catalog) {

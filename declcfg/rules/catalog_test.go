@@ -352,7 +352,7 @@ func TestUnreadablePackages(t *testing.T) {
 	}
 	s := rules.CatalogSubject{FS: fstest.MapFS{"catalog.json": {Data: []byte(text.String())}}}
 	report := run(t, s, rules.Options{Profiles: []rules.Profile{rules.OLMv1}})
-	want := []string{"olmv1.unreadable catalog.json:3 one", "olmv1.unreadable catalog.json:9 three"}
+	want := []string{"olmv1.unreadable catalog.json:3:81 one", "olmv1.unreadable catalog.json:9:83 three"}
 	var got []string
 	for _, f := range report.Findings {
 		got = append(got, f.Rule+" "+f.Place()+" "+f.Package)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/shape"
 )
 
 // basic is a template of type Basic.
@@ -24,7 +25,7 @@ func (p *parser) basic(members []member, schema string) body {
 		{"entries", func(n node) {
 			items := p.items("", n)
 			for i, item := range items {
-				if item.kind() == "object" && isBundle(item) {
+				if item.kind() == shape.Mapping && isBundle(item) {
 					if ref, ok := p.bundleTemplate(item); ok {
 						b.bundles = append(b.bundles, ref)
 					}
@@ -67,7 +68,7 @@ func (p *parser) bundleTemplate(n node) (imageRef, bool) {
 	p.object("", n.members(), []field{
 		{"schema", func(node) {}},
 		{"image", func(v node) {
-			if p.want("string", "", v) {
+			if p.want(shape.String, "", v) {
 				ref.image, ref.path = v.str(), v.path
 			}
 		}},

@@ -60,7 +60,7 @@ func TestBasicProblems(t *testing.T) {
 			[]string{"4: entries[0].image is a list, expected a string"}},
 		{"blobs that are none",
 			"entries:\n- {schema: olm.package, name: [x]}\n- {name: x}\n- 5\n- {schema: olm.channel, entries: [5]}\n",
-			[]string{"5: entries[2] is a number, expected a mapping"}},
+			[]string{"5: entries[2] is a number, expected an object"}},
 		{"blobs between others",
 			"entries:\n- {schema: olm.package, name: a}\n- {}\n- {schema: olm.bundle, image: a/a:v1}\n- {schema: " +
 				"olm.package, name: b}\n- {name: x}\n- {schema: olm.package, name: c}\n",
@@ -76,8 +76,8 @@ func TestBasicProblems(t *testing.T) {
 		{"blobs that cannot be read",
 			"entries:\n- {schema: olm.package, name: [x]}\n- {name: x}\n- {schema: olm.channel, name: c, " +
 				"entries: [5]}\n",
-			[]string{`3: error unmarshaling JSON: while decoding JSON: expected value for key "name" to be a string`,
-				`4: object '{"name":"x"}`, "5: parse olm.channel \"c\""}},
+			[]string{`3: olm.package: name is a list, expected a string`,
+				`4: object '{"name":"x"}`, `5: olm.channel "c": entries[0] is a number, expected an object`}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := template.Parse(t.Context(), strings.NewReader("schema: olm.template.basic\n"+c.entries),

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/shape"
 )
 
 // blobs decodes the items of a template's list "entries". Items without text are omitted. The line of a blob's position
@@ -19,7 +20,7 @@ func (p *parser) blobs(opm string, items []node) *declcfg.Catalog {
 	for i, item := range items {
 		starts[i] = all.Len()
 		if len(item.raw) > 0 {
-			ok = p.want("object", opm, item) && ok
+			ok = p.want(shape.Mapping, opm, item) && ok
 		}
 		// Canonical JSON has no line breaks, so that every item is on the line of its index.
 		all.Write(item.raw)
@@ -50,9 +51,11 @@ func (p *parser) blobs(opm string, items []node) *declcfg.Catalog {
 			p.add(items[from].path, opm, "%v", err)
 			break
 		}
-		found := &invalid.Problems[0]
-		at := min(from+found.Position.Line-1, len(items)-1)
-		p.add(items[at].path, opm, "%s", found.Text())
+		at := min(from+invalid.Problems[0].Position.Line-1, len(items)-1)
+		for i := range invalid.Problems {
+			f := &invalid.Problems[i]
+			p.addProblem(problem{Problem{Message: f.Text()}, slices.Concat(items[at].path, f.Path()), opm + f.OpmText()})
+		}
 		from = at + 1
 	}
 	return nil

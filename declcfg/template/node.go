@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/operator-bindery/bindery/internal/shape"
 )
 
 // node is a value in the template's document: its canonical JSON and its path from the root.
@@ -24,24 +25,12 @@ func (n node) at(step any, raw json.RawMessage) node {
 	return node{path: append(n.path[:len(n.path):len(n.path)], step), raw: raw}
 }
 
-// kind returns "object", "array", "string", "number", "boolean" or "null".
-func (n node) kind() string {
+// kind returns what the value is.
+func (n node) kind() shape.Kind {
 	if len(n.raw) == 0 {
-		return "null"
+		return shape.Null
 	}
-	switch n.raw[0] {
-	case '{':
-		return "object"
-	case '[':
-		return "array"
-	case '"':
-		return "string"
-	case 't', 'f':
-		return "boolean"
-	case 'n':
-		return "null"
-	}
-	return "number"
+	return shape.Of(n.raw)
 }
 
 // isZero reports whether a field with that value counts as absent: null, an empty string, false, an empty list or

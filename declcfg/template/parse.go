@@ -16,6 +16,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/ctxio"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/nearest"
+	"github.com/operator-bindery/bindery/internal/shape"
 )
 
 // Limits bound a template. A zero field means its default.
@@ -88,8 +89,8 @@ func Parse(ctx context.Context, r io.Reader, o ParseOptions) (*Template, error) 
 		return nil, err
 	}
 	t := &Template{typ: o.Type, source: p.source}
-	if root.kind() != "object" {
-		p.add(nil, "decoding template input: ", "the template is %s, not a mapping", article(root.kind()))
+	if root.kind() != shape.Mapping {
+		p.add(nil, "decoding template input: ", "the template is %s, not %s", root.kind(), shape.Mapping)
 		return nil, p.err()
 	}
 	fields := root.members()
@@ -130,7 +131,7 @@ func Parse(ctx context.Context, r io.Reader, o ParseOptions) (*Template, error) 
 // withoutSchema removes the field that names the schema of the file for editors.
 func (p *parser) withoutSchema(fields []member) []member {
 	return slices.DeleteFunc(fields, func(m member) bool {
-		return m.key == "$schema" && p.want("string", "", m.node)
+		return m.key == "$schema" && p.want(shape.String, "", m.node)
 	})
 }
 
@@ -252,11 +253,11 @@ func (p *parser) schema(fields []member) (string, error) {
 		switch {
 		case i > 0:
 			p.add(f.path, "decoding template input: ", "duplicate keys for key %q", "schema")
-		case f.kind() == "string":
+		case f.kind() == shape.String:
 			schema = f.str()
-		case f.kind() != "null":
+		case f.kind() != shape.Null:
 			p.add(f.path, "decoding template input: ", "expected value for key %q to be a string, got %s", "schema",
-				article(f.kind()))
+				f.kind())
 		}
 	}
 	if p.options.Type != "" {
@@ -290,7 +291,7 @@ func (p *parser) object(opm string, members []member, known []field, unknown fun
 			p.add(m.path, opm, "duplicate keys for key %q", known[i].name)
 		default:
 			seen[known[i].name] = true
-			if m.kind() != "null" {
+			if m.kind() != shape.Null {
 				known[i].take(m.node)
 			}
 		}
@@ -299,7 +300,7 @@ func (p *parser) object(opm string, members []member, known []field, unknown fun
 
 // items returns those of a list, unless it exceeds the limit.
 func (p *parser) items(opm string, list node) []node {
-	if !p.want("array", opm, list) {
+	if !p.want(shape.Array, opm, list) {
 		return nil
 	}
 	items, ok := list.items(p.options.Limits.MaxItems)
@@ -311,10 +312,10 @@ func (p *parser) items(opm string, list node) []node {
 }
 
 // want reports a value that is not of the required kind.
-func (p *parser) want(kind, opm string, n node) bool {
+func (p *parser) want(kind shape.Kind, opm string, n node) bool {
 	if n.kind() == kind {
 		return true
 	}
-	p.add(n.path, opm, "%s is %s, expected %s", canon.PathName(n.path), article(n.kind()), article(kind))
+	p.add(n.path, opm, "%s", shape.Fault{Path: n.path, Got: n.kind(), Want: kind, Written: cmp.Or(n.str(), string(n.raw))})
 	return false
 }

@@ -65,7 +65,7 @@ func TestWhatIsNoTemplate(t *testing.T) {
 	}{
 		{"nothing", "", "", []string{"1: the template is empty"}, detecting + "decoding template input: EOF"},
 		{"comments", "# x\n", "semver", []string{"1: the template is empty"}, ""},
-		{"a list", "- a\n", "", []string{"1: the template is a list, not a mapping"}, ""},
+		{"a list", "- a\n", "", []string{"1: the template is a list, not an object"}, ""},
 		{"no YAML", "a: b\nc: [\n", "", []string{"2: yaml: did not find expected node content"}, ""},
 		{"no JSON", "{\"schema\": \"olm.semver\",\n\"a\" 1}", "", []string{"2: json: "}, ""},
 		{"no schema", "a: b\n", "", []string{"1: template input missing required 'schema' field"},

@@ -143,19 +143,6 @@ func (r *report) positionOf(path []any) declcfg.Position {
 	return at
 }
 
-// article prefixes a kind of value with its article.
-func article(kind string) string {
-	switch kind {
-	case "object":
-		return "a mapping"
-	case "array":
-		return "a list"
-	case "null":
-		return "null"
-	}
-	return "a " + kind
-}
-
 // syntaxProblem converts an error of parsing the document. The lines of these errors are relative to the document.
 func syntaxProblem(first int, err error) problem {
 	p := problem{Problem: Problem{Message: err.Error()}, opm: "decoding template input: " + err.Error()}

@@ -6,6 +6,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/internal/canon"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/shape"
 )
 
 // archetype is the stability of a channel's bundles. The constants are in ascending order.
@@ -46,7 +47,7 @@ func (p *parser) semver(members []member, schema string) body {
 	}
 	flag := func(kind channelKind) func(node) {
 		return func(n node) {
-			if p.want("boolean", opmDecode, n) {
+			if p.want(shape.Boolean, opmDecode, n) {
 				t.generate[kind] = string(n.raw) == "true"
 			}
 		}
@@ -56,14 +57,14 @@ func (p *parser) semver(members []member, schema string) body {
 		{"generateMajorChannels", flag(major)},
 		{"generateMinorChannels", flag(minor)},
 		{"defaultChannelTypePreference", func(n node) {
-			if p.want("string", opmDecode, n) {
+			if p.want(shape.String, opmDecode, n) {
 				preference, preferencePath = n.str(), n.path
 			}
 		}},
 	}
 	for a := range archetypes {
 		known = append(known, field{archetype(a).String(), func(n node) {
-			if p.want("object", opmDecode, n) {
+			if p.want(shape.Mapping, opmDecode, n) {
 				t.bundles[a] = p.semverBundles(n, unknown)
 			}
 		}})
@@ -82,12 +83,12 @@ func (p *parser) semverBundles(n node, unknown func(member, []field)) (refs []im
 	p.object(opmDecode, n.members(), []field{{"bundles", func(list node) {
 		for _, item := range p.items(opmDecode, list) {
 			ref := imageRef{path: item.path}
-			if !p.want("object", opmDecode, item) {
+			if !p.want(shape.Mapping, opmDecode, item) {
 				continue
 			}
 			before := len(p.problems)
 			p.object(opmDecode, item.members(), []field{{"image", func(v node) {
-				if p.want("string", opmDecode, v) {
+				if p.want(shape.String, opmDecode, v) {
 					ref.image, ref.path = v.str(), v.path
 				}
 			}}}, unknown)

@@ -186,8 +186,8 @@ func TestSemverSyntax(t *testing.T) {
 			"schema: olm.semver\ngenerateMajorChannels: \"true\"\nfast: [a]\nstable:\n  bundles:\n    image: " +
 				"x\ncandidate:\n  bundles:\n  - a/a:v1\n  - image: 5\n",
 			[]string{`2: generateMajorChannels is a string, expected a boolean`,
-				`3: fast is a list, expected a mapping`, `6: stable.bundles is a mapping, expected a list`,
-				`9: candidate.bundles[0] is a string, expected a mapping`,
+				`3: fast is a list, expected an object`, `6: stable.bundles is an object, expected a list`,
+				`9: candidate.bundles[0] is a string, expected an object`,
 				`10: candidate.bundles[1].image is a number, expected a string`}, ""},
 		{"no image", "schema: olm.semver\nstable:\n  bundles:\n  - {}\n  - image: \"\"\n",
 			[]string{`4: stable.bundles[0] has no image`, `5: stable.bundles[1] has no image`}, ""},

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/shape"
 )
 
 // substitutes is a template of type Substitutes.
@@ -60,12 +61,12 @@ func (p *parser) substitutes(members []member, schema string) body {
 
 func (p *parser) substitution(opm string, n node) substitution {
 	s := substitution{path: n.path}
-	if !p.want("object", opm, n) {
+	if !p.want(shape.Mapping, opm, n) {
 		return s
 	}
 	text := func(into *string) func(node) {
 		return func(v node) {
-			if p.want("string", opm, v) {
+			if p.want(shape.String, opm, v) {
 				*into = v.str()
 			}
 		}

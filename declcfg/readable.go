@@ -1,0 +1,137 @@
+package declcfg
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"path"
+	"regexp"
+	"slices"
+
+	"github.com/operator-bindery/bindery/internal/fault"
+)
+
+// readable is what can be read of a catalog of which a part cannot.
+type readable struct {
+	Catalog
+	problems problemList // of what cannot be read
+	// affected are the packages of which something cannot be read. What is missing in them says nothing.
+	affected map[string]bool
+}
+
+// document is one of a file: a blob, or why there is none.
+type document struct {
+	blob Blob
+	bad  *unreadableDocument
+}
+
+type unreadableDocument struct {
+	problems *ValidationError
+	packages []string // that it seems to belong to
+}
+
+// loadReadable is [Load], but goes on after a document that cannot be read: with the next one, or with the next file if
+// the rest cannot be split into documents. The error is that of a file that cannot be read at all, or of a limit.
+func loadReadable(ctx context.Context, fsys fs.FS, o LoadOptions) (*readable, error) {
+	r := &readable{affected: map[string]bool{}, problems: problemList{omitted: o.Omitted}}
+	files := map[string][]string{} // the packages of a file
+	var unknown []string           // files with documents of which nobody knows the package
+	err := walk(ctx, fsys, o, math.MaxInt, readDocument, func(d document) error {
+		if d.bad == nil {
+			file := d.blob.Position().File
+			if pkg := d.blob.BlobPackage(); pkg != "" && !slices.Contains(files[file], pkg) && len(files[file]) < 1000 {
+				files[file] = append(files[file], pkg)
+			}
+			r.Add(d.blob)
+			return nil
+		}
+		problems := d.bad.problems
+		about := &problems.Problems[0]
+		about.detail = "the upgrade graph of its package was not checked"
+		for _, pkg := range d.bad.packages {
+			r.affected[pkg] = true
+		}
+		switch len(d.bad.packages) {
+		case 0:
+			unknown = append(unknown, about.Position.File)
+		case 1:
+			about.detail = fmt.Sprintf("the upgrade graph of package %s was not checked", fault.Quote(d.bad.packages[0]))
+		}
+		r.problems.join(problems)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	// A part of an unknown package belongs to those that it stands beside: in the file, else in the directory.
+	for _, file := range unknown {
+		beside := files[file]
+		if dir := path.Dir(file); len(beside) == 0 && dir != "." {
+			for other, packages := range files {
+				if path.Dir(other) == dir {
+					beside = append(beside, packages...)
+				}
+			}
+		}
+		for _, pkg := range beside {
+			r.affected[pkg] = true
+		}
+	}
+	// Problems of the graph that may be due to what was not read are none.
+	r.problems.ignored = func(p *Problem) bool {
+		return r.affected[p.Package] && slices.Contains(incomplete, p.Rule)
+	}
+	return r, nil
+}
+
+// readDocument reads the next document, or says why it cannot be read. Only limits, and files that fail, are errors.
+func readDocument(d *docReader) (document, error) {
+	if d.broken {
+		return document{}, io.EOF
+	}
+	b, err := d.blob()
+	if err == nil || errors.Is(err, io.EOF) {
+		return document{blob: b}, err
+	}
+	var problems *ValidationError
+	if !errors.As(d.problem(err), &problems) || errors.Is(problems, ErrLimit) {
+		return document{}, err
+	}
+	bad := &unreadableDocument{problems: problems}
+	for _, p := range problems.Problems {
+		if p.Package != "" && !slices.Contains(bad.packages, p.Package) {
+			bad.packages = append(bad.packages, p.Package)
+		}
+	}
+	if len(bad.packages) == 0 && !d.broken {
+		bad.packages = packagesIn(d.doc.Data)
+	}
+	return document{bad: bad}, nil
+}
+
+var (
+	packageLine = regexp.MustCompile(`(?m)^\s*["']?package["']?\s*:\s*["']?([^"'\s,#}]+)`)
+	nameLine    = regexp.MustCompile(`(?m)^\s*["']?name["']?\s*:\s*["']?([^"'\s,#}]+)`)
+	packageBlob = regexp.MustCompile(`olm\.package["']?\s*[,}\n]`)
+)
+
+// packagesIn guesses the packages that a document belongs to which is neither YAML nor JSON.
+func packagesIn(text []byte) (packages []string) {
+	lines := packageLine
+	if packageBlob.Match(text) && !packageLine.Match(text) {
+		lines = nameLine
+	}
+	for _, m := range lines.FindAllSubmatch(text, 10) {
+		if name := string(m[1]); !slices.Contains(packages, name) {
+			packages = append(packages, name)
+		}
+	}
+	return packages
+}
+
+// incomplete are the rules about something that is missing or out of place, which can be in what was not read.
+var incomplete = []string{RuleUnknownPackage, RuleBundleChannel, RuleEntryBundle, RuleDefaultChannel, RuleEmpty,
+	RuleGraph, RuleReplaces, RuleDeprecation}

@@ -1,0 +1,105 @@
+package declcfg
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/operator-bindery/bindery/internal/canon"
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/shape"
+)
+
+// opmReading is what opm says before an error of reading a document.
+const opmReading = "error unmarshaling JSON: while decoding JSON: "
+
+// The shapes of blobs, by schema, and that of a blob of any schema.
+var (
+	blobShape = shape.Open(shape.Texts("schema", "package", "name"))
+
+	schemaShapes = func() map[string]*shape.Shape {
+		properties := shape.List(shape.Open(map[string]*shape.Shape{"type": shape.Text, "value": shape.Any}))
+		pkg := shape.Texts("name", "defaultChannel", "description")
+		pkg["icon"] = shape.Open(map[string]*shape.Shape{"base64data": shape.Binary, "mediatype": shape.Text})
+		channel := shape.Texts("name", "package")
+		entry := shape.Texts("name", "replaces", "skipRange")
+		entry["skips"] = shape.List(shape.Text)
+		channel["entries"] = shape.List(shape.Open(entry))
+		bundle := shape.Texts("name", "package", "image")
+		bundle["relatedImages"] = shape.List(shape.Open(shape.Texts("name", "image")))
+		deprecations := shape.Texts("package")
+		deprecations["entries"] = shape.List(shape.Open(map[string]*shape.Shape{"message": shape.Text,
+			"reference": shape.Open(shape.Texts("schema", "name"))}))
+		pkg["properties"], channel["properties"], bundle["properties"] = properties, properties, properties
+		return map[string]*shape.Shape{SchemaPackage: shape.Open(pkg), SchemaChannel: shape.Open(channel),
+			SchemaBundle: shape.Open(bundle), SchemaDeprecations: shape.Open(deprecations)}
+	}()
+)
+
+// typeError is an error about the kinds of values in a blob.
+type typeError struct {
+	meta   *Meta         // what is known of the blob; may be nil
+	opm    string        // opm's message
+	faults []shape.Fault // at most [MaxProblems]
+	texts  []string      // of faults without a place
+}
+
+// faultsOf returns the values of a document that have another kind than its schema has.
+func faultsOf(s *shape.Shape, doc []byte) (faults []shape.Fault) {
+	s.Check(doc, func(f shape.Fault) {
+		if len(faults) < MaxProblems {
+			faults = append(faults, f)
+		}
+	})
+	return faults
+}
+
+func (e *typeError) Error() string {
+	var texts []string
+	for _, f := range e.faults {
+		texts = append(texts, e.about(f.String()))
+	}
+	for _, text := range e.texts {
+		texts = append(texts, e.about(text))
+	}
+	return strings.Join(texts, "\n")
+}
+
+// about puts the name of the blob before a text about it.
+func (e *typeError) about(text string) string {
+	if e.meta == nil || e.meta.Schema == "" {
+		return text
+	}
+	if e.meta.Name == "" {
+		return fault.Short(e.meta.Schema) + ": " + text
+	}
+	return fmt.Sprintf("%s %s: %s", fault.Short(e.meta.Schema), fault.Quote(e.meta.Name), text)
+}
+
+// problems returns one problem for each fault of a document that starts at a position.
+func (e *typeError) problems(at Position, doc canon.Doc) (list []Problem) {
+	first := Problem{Position: at, Rule: RuleSyntax, opm: fault.Clip(e.opm, maxMessage)}
+	if e.meta != nil {
+		first.Package = packageOf(e.meta)
+		switch e.meta.Schema {
+		case SchemaChannel:
+			first.Channel = e.meta.Name
+		case SchemaBundle:
+			first.Bundle = e.meta.Name
+		}
+	}
+	values := canon.NewLocator(doc.Data, doc.JSON)
+	for _, f := range e.faults {
+		p := first
+		p.Message, p.path = fault.Clip(e.about(f.String()), maxMessage), f.Path
+		if line, column, ok := values.Place(f.Path...); ok {
+			p.Position.Line, p.Position.Column = at.Line+line-1, column
+		}
+		list = append(list, p)
+	}
+	for _, text := range e.texts {
+		p := first
+		p.Message = fault.Clip(e.about(text), maxMessage)
+		list = append(list, p)
+	}
+	return list
+}

@@ -1,0 +1,179 @@
+package shape
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/operator-bindery/bindery/internal/canon"
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/nearest"
+)
+
+// Kind is what a value is, with its article.
+type Kind string
+
+// The kinds of values.
+const (
+	String      Kind = "a string"
+	Number      Kind = "a number"
+	WholeNumber Kind = "a whole number"
+	Boolean     Kind = "a boolean"
+	Array       Kind = "a list"
+	Mapping     Kind = "an object"
+	Null        Kind = "null"
+	Base64      Kind = "a string in base64"
+)
+
+// Of returns the kind of a JSON value.
+func Of(value []byte) Kind {
+	if len(value) == 0 {
+		return "nothing"
+	}
+	switch value[0] {
+	case '{':
+		return Mapping
+	case '[':
+		return Array
+	case '"':
+		return String
+	case 't', 'f':
+		return Boolean
+	case 'n':
+		return Null
+	}
+	return Number
+}
+
+// Fault is a value of another kind than expected, or a field that is unknown.
+type Fault struct {
+	// Path are the names of fields and the indices of lists that lead to the value.
+	Path []any
+	Got  Kind
+	// Want is what is expected, empty for an unknown field.
+	Want Kind
+	// Written is the value's text.
+	Written string
+	item    Kind // of a list that is expected
+	// Known are the fields in whose place an unknown one stands.
+	Known []string
+}
+
+// Field returns the name of the value in messages: entries[0].skips.
+func (f Fault) Field() string { return canon.PathName(f.Path) }
+
+// String describes the fault in words.
+func (f Fault) String() string {
+	field := f.Field()
+	if field == "" {
+		field = "the document"
+	}
+	if f.Want == "" {
+		name, _ := f.Path[len(f.Path)-1].(string)
+		return fmt.Sprintf("unknown field %s: %s", fault.Quote(field), Suggest(name, f.Known))
+	}
+	text := field + " " + Mismatch(f.Got, f.Want, f.Written)
+	if f.Want == Array && f.Got == String && f.item == String && len(f.Written) <= 100 {
+		text += ": write [" + strconv.Quote(f.Written) + "]"
+	}
+	return text
+}
+
+// Suggest returns what to write in place of an unknown name.
+func Suggest(name string, known []string) string {
+	if near, found := nearest.Name(name, known); found {
+		return "perhaps " + near
+	}
+	return "the fields are " + strings.Join(known, ", ")
+}
+
+// Mismatch says that a value is of one kind where another one is expected, and how to write it.
+func Mismatch(got, want Kind, written string) string {
+	text := "is " + string(got) + ", expected " + string(want)
+	if fix := Fix(got, want, written); fix != "" {
+		text += ": " + fix
+	}
+	return text
+}
+
+// Fix returns how to write a value as another kind, empty if that cannot be known.
+func Fix(got, want Kind, written string) string {
+	short := fault.Short(written)
+	switch {
+	case want == String && (got == Number || got == Boolean):
+		return `write it in quotes, "` + short + `"`
+	case got == String && want == Boolean && (written == "true" || written == "false"),
+		got == String && (want == Number || want == WholeNumber) && isWhole([]byte(written)):
+		return "write " + short + " without quotes"
+	}
+	return ""
+}
+
+// Explain returns an error of encoding/json about a value of another type in words that name no type of Go, and any
+// other error unchanged.
+func Explain(err error) error {
+	var wrong *json.UnmarshalTypeError
+	if !errors.As(err, &wrong) {
+		return err
+	}
+	got, _, _ := strings.Cut(wrong.Value, " ")
+	f := Fault{Got: ofJSON(got), Want: ofType(wrong.Type), Written: strings.TrimPrefix(wrong.Value, got+" ")}
+	for _, name := range strings.Split(wrong.Field, ".") {
+		if name != "" {
+			f.Path = append(f.Path, name)
+		}
+	}
+	return &explained{f.String(), err}
+}
+
+// explained is an error of encoding/json in other words.
+type explained struct {
+	text string
+	err  error
+}
+
+func (e *explained) Error() string { return e.text }
+func (e *explained) Unwrap() error { return e.err }
+
+// ofJSON returns the kind that encoding/json calls by a name.
+func ofJSON(name string) Kind {
+	switch name {
+	case "object":
+		return Mapping
+	case "array":
+		return Array
+	case "string":
+		return String
+	case "bool":
+		return Boolean
+	}
+	return Number
+}
+
+// ofType returns the kind of value that is decoded to a type.
+func ofType(t reflect.Type) Kind {
+	if t == nil {
+		return "something else"
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		return ofType(t.Elem())
+	case reflect.String:
+		return String
+	case reflect.Bool:
+		return Boolean
+	case reflect.Slice, reflect.Array:
+		if t.Elem().Kind() == reflect.Uint8 {
+			return Base64
+		}
+		return Array
+	case reflect.Struct, reflect.Map:
+		return Mapping
+	case reflect.Float32, reflect.Float64:
+		return Number
+	}
+	return WholeNumber
+}
