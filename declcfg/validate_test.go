@@ -118,7 +118,7 @@ func TestValidate(t *testing.T) {
 			[]string{`bundle "a": property of type "olm.foo": properties[1] has no value`}},
 		{"CSV metadata of another shape", func(c *declcfg.Catalog) {
 			withProperty(c, 0, declcfg.PropertyCSVMetadata, `{"keywords":"x"}`)
-		}, []string{`property of type "olm.csv.metadata": properties[1].value.keywords is a string, expected a list: write ["x"]`}},
+		}, []string{`property of type "olm.csv.metadata": properties[1].value.keywords is a string, expected a list (write ["x"])`}},
 		{"no package property", func(c *declcfg.Catalog) { c.Bundles[1].Properties = nil },
 			[]string{`package "foo" bundle "b" must have exactly 1 "olm.package" property, found 0`}},
 		{"two package properties", func(c *declcfg.Catalog) {

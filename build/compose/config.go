@@ -15,6 +15,7 @@ import (
 
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/redact"
+	"github.com/operator-bindery/bindery/internal/shape"
 	"github.com/operator-bindery/bindery/render"
 )
 
@@ -54,17 +55,20 @@ type Reference struct {
 	Line int
 }
 
-// Problem is an error in a configuration file. Line is 0 if it concerns the whole file.
+// Problem is an error in a configuration file. Line and Column are 0 if it concerns the whole file.
 type Problem struct {
-	File  string
-	Line  int
-	Field string
-	Text  string
+	File         string
+	Line, Column int
+	Field        string
+	Text         string
 }
 
 func (p *Problem) Error() string {
 	where := p.File
-	if p.Line > 0 {
+	switch {
+	case p.Column > 0:
+		where = fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column)
+	case p.Line > 0:
 		where = fmt.Sprintf("%s:%d", p.File, p.Line)
 	}
 	if p.Field != "" {
@@ -98,7 +102,7 @@ func Read(r io.Reader, file string) (*Config, error) {
 		c.wrong(nil, "", "it is empty")
 		return nil, c.problems()
 	case err != nil:
-		c.wrong(nil, "", "%s", strings.TrimPrefix(err.Error(), "yaml: "))
+		c.syntax(err)
 		return nil, c.problems()
 	}
 	if err := dec.Decode(&more); !errors.Is(err, io.EOF) {
@@ -130,7 +134,16 @@ func (c *reader) wrong(n *yaml.Node, field, format string, args ...any) {
 	}
 	p := &Problem{File: c.file, Field: field, Text: fmt.Sprintf(format, args...)}
 	if n != nil {
-		p.Line = n.Line
+		p.Line, p.Column = n.Line, n.Column
+	}
+	c.errs = append(c.errs, p)
+}
+
+// syntax adds an error of the YAML library, which names the line if it knows it.
+func (c *reader) syntax(err error) {
+	p := &Problem{File: c.file, Text: strings.TrimPrefix(err.Error(), "yaml: ")}
+	if n, _ := fmt.Sscanf(p.Text, "line %d: ", &p.Line); n == 1 {
+		_, p.Text, _ = strings.Cut(p.Text, ": ")
 	}
 	c.errs = append(c.errs, p)
 }
@@ -149,7 +162,7 @@ func (c *reader) document(n *yaml.Node) {
 		c.wrong(n, "references", "missing: a list with a name and an image each")
 		return
 	case refs.Kind != yaml.SequenceNode:
-		c.wrong(refs, "references", "not a list")
+		c.wrong(refs, "references", "%s", shape.Mismatch(kindOf(refs), shape.Array, ""))
 		return
 	case len(refs.Content) == 0:
 		c.wrong(refs, "references", "empty")
@@ -200,7 +213,7 @@ func (c *reader) required(n *yaml.Node, fields map[string]*yaml.Node, at, name s
 // fields returns those of an object; nil for another value.
 func (c *reader) fields(n *yaml.Node, at string, known ...string) map[string]*yaml.Node {
 	if n.Kind != yaml.MappingNode {
-		c.wrong(n, at, "not an object with the fields %s", strings.Join(known, ", "))
+		c.wrong(n, at, "%s with the fields %s", shape.Mismatch(kindOf(n), shape.Mapping, ""), strings.Join(known, ", "))
 		return nil
 	}
 	out := map[string]*yaml.Node{}
@@ -221,9 +234,28 @@ next:
 			out[k] = value
 			continue next
 		}
-		c.wrong(key, at, "unknown field %.100q: the fields are %s", key.Value, strings.Join(known, ", "))
+		c.wrong(key, at, "unknown field %.100q: %s", key.Value, shape.Suggest(key.Value, known))
 	}
 	return out
+}
+
+// kindOf returns what a value is.
+func kindOf(n *yaml.Node) shape.Kind {
+	switch n.Kind {
+	case yaml.MappingNode:
+		return shape.Mapping
+	case yaml.SequenceNode:
+		return shape.Array
+	}
+	switch n.ShortTag() {
+	case "!!null":
+		return shape.Null
+	case "!!bool":
+		return shape.Boolean
+	case "!!int", "!!float":
+		return shape.Number
+	}
+	return shape.String
 }
 
 // text returns the value of a field that must be text. Numbers are accepted as written: a tag may look like one.
@@ -234,7 +266,7 @@ func (c *reader) text(n *yaml.Node, field string) string {
 	case n.Kind == yaml.AliasNode || n.Anchor != "":
 		c.wrong(n, field, "anchors and aliases are not supported here")
 	case n.Kind != yaml.ScalarNode:
-		c.wrong(n, field, "not a text")
+		c.wrong(n, field, "%s", shape.Mismatch(kindOf(n), shape.String, ""))
 	case n.Tag == "!!null":
 	case len(n.Value) > maxText || strings.ContainsFunc(n.Value,
 		func(r rune) bool { return !unicode.IsPrint(r) || r == ' ' }):

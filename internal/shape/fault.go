@@ -73,11 +73,11 @@ func (f Fault) String() string {
 	}
 	if f.Want == "" {
 		name, _ := f.Path[len(f.Path)-1].(string)
-		return fmt.Sprintf("unknown field %s: %s", fault.Quote(field), Suggest(name, f.Known))
+		return fmt.Sprintf("unknown field %s (%s)", fault.Quote(field), Suggest(name, f.Known))
 	}
 	text := field + " " + Mismatch(f.Got, f.Want, f.Written)
 	if f.Want == Array && f.Got == String && f.item == String && len(f.Written) <= 100 {
-		text += ": write [" + strconv.Quote(f.Written) + "]"
+		text += " (write [" + strconv.Quote(f.Written) + "])"
 	}
 	return text
 }
@@ -94,7 +94,7 @@ func Suggest(name string, known []string) string {
 func Mismatch(got, want Kind, written string) string {
 	text := "is " + string(got) + ", expected " + string(want)
 	if fix := Fix(got, want, written); fix != "" {
-		text += ": " + fix
+		text += " (" + fix + ")"
 	}
 	return text
 }
@@ -104,7 +104,7 @@ func Fix(got, want Kind, written string) string {
 	short := fault.Short(written)
 	switch {
 	case want == String && (got == Number || got == Boolean):
-		return `write it in quotes, "` + short + `"`
+		return `write it in quotes: "` + short + `"`
 	case got == String && want == Boolean && (written == "true" || written == "false"),
 		got == String && (want == Number || want == WholeNumber) && isWhole([]byte(written)):
 		return "write " + short + " without quotes"

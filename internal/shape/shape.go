@@ -2,9 +2,9 @@
 // numbers where text is meant, the texts where lists are meant. Readers of files that people write share it, so that a
 // mistake has the same words in all of them: the field, what is there, what is expected, and how to write it.
 //
-//	s := shape.Object(map[string]*shape.Shape{"name": shape.Text, "tags": shape.List(shape.Text)})
+//	s := shape.Object(shape.Fields{"name": shape.Text, "tags": shape.List(shape.Text)})
 //	s.Check([]byte(`{"name":1.10}`), func(f shape.Fault) {
-//		fmt.Println(f) // name is a number, expected a string: write it in quotes, "1.10"
+//		fmt.Println(f) // name is a number, expected a string (write it in quotes: "1.10")
 //	})
 //
 // Values are compact JSON as package canon writes it. As encoding/json does, null counts as absent.
@@ -24,10 +24,13 @@ import (
 type Shape struct {
 	kind   Kind
 	elem   *Shape // of a list or a map
-	fields map[string]*Shape
+	fields Fields
 	names  []string // of fields, in order
 	closed bool     // other fields are faults
 }
+
+// Fields are the shapes of an object's fields by name.
+type Fields = map[string]*Shape
 
 // The shapes without parts.
 var (
@@ -45,7 +48,7 @@ func List(item *Shape) *Shape { return &Shape{kind: Array, elem: item} }
 func Map(value *Shape) *Shape { return &Shape{kind: Mapping, elem: value} }
 
 // Object returns the shape of an object. Other fields are faults.
-func Object(fields map[string]*Shape) *Shape {
+func Object(fields Fields) *Shape {
 	s := Open(fields)
 	s.closed = true
 	return s
@@ -53,13 +56,13 @@ func Object(fields map[string]*Shape) *Shape {
 
 // Open returns the shape of an object that may have other fields, and whose names may be written in any case: what
 // encoding/json decodes to a struct.
-func Open(fields map[string]*Shape) *Shape {
+func Open(fields Fields) *Shape {
 	return &Shape{kind: Mapping, fields: fields, names: slices.Sorted(maps.Keys(fields))}
 }
 
 // Texts returns fields that are text.
-func Texts(names ...string) map[string]*Shape {
-	fields := map[string]*Shape{}
+func Texts(names ...string) Fields {
+	fields := Fields{}
 	for _, name := range names {
 		fields[name] = Text
 	}

@@ -142,11 +142,11 @@ func (r *reader) document(kind Kind) {
 		r.wrong(root, "", "not an object", "a "+string(kind)+" is wanted")
 		return
 	}
-	r.top(top, root, kind)
+	r.top(plain, top, root, kind)
 }
 
-// top reads the outermost object.
-func (r *reader) top(v map[string]any, at canon.Place, kind Kind) {
+// top reads the outermost object; doc is its text as canonical JSON.
+func (r *reader) top(doc []byte, v map[string]any, at canon.Place, kind Kind) {
 	other, s := Delete, imageShape
 	if kind == Delete {
 		other, s = Image, deleteShape
@@ -161,7 +161,7 @@ func (r *reader) top(v map[string]any, at canon.Place, kind Kind) {
 			return // the fields are those of the other kind
 		}
 	}
-	r.conform(v, s, at, "")
+	r.conform(doc, v, s, at)
 	o := node{r: r, fields: v, at: at}
 	r.version(o)
 	if size, ok := v["archiveSize"].(json.Number); ok {

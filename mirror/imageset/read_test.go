@@ -72,18 +72,18 @@ func TestAllProblemsAreTold(t *testing.T) {
 		"[]":                         {"f:1:1: not an object"},
 		head + "mirror: {}\n---\na:": {"more than one document"},
 		"\n\n--- \n" + head + "mirror:\n  operators:\n  - catalog: 1\n    fulll: true\n    full: x\n": {
-			`f:8:14: mirror.operators[0].catalog: not a text (write it in quotes: "1")`,
+			`f:8:14: mirror.operators[0].catalog: a number, expected a string (write it in quotes: "1")`,
 			`f:9:5: mirror.operators[0]: unknown field "fulll" (perhaps full)`,
-			`f:10:11: mirror.operators[0].full: not true or false ("x" is something else)`},
+			`f:10:11: mirror.operators[0].full: a string, expected a boolean`},
 		op + "    packages:\n    - name: a\n      minVersion: 1.10\n": {
-			`packages[0].minVersion: not a text (write it in quotes: "1.10")`},
+			`packages[0].minVersion: a number, expected a string (write it in quotes: "1.10")`},
 		op + "    packages:\n    - name: a\n      minVersion: one\n    - name: a\n    - maxVersion: 1.0.0-01\n": {
 			`f:8:19: mirror.operators[0].packages[0].minVersion: must respect semantic versioning notation`,
 			`f:9:13: mirror.operators[0].packages[1].name: duplicate package entry "a", as in line 7`,
 			`packages[2].name: package without a name: name must be specified`,
 			`packages[2].maxVersion: must respect semantic versioning notation: "1.0.0-01"`},
 		op + "    full: true\n    packages:\n    - name: a\n      minVersion: 1.0.0\n      channels:\n" +
-			"      - name: c\n        maxVersion: 2\n": {"not a text", "full: true cannot be mixed"},
+			"      - name: c\n        maxVersion: 2\n": {"a number, expected a string", "full: true cannot be mixed"},
 		op + "    packages:\n    - name: a\n      minVersion: 1.0.0\n      channels:\n      - name: c\n" +
 			"        maxVersion: '2'\n      - name: c\n": {"mixing both filtering", `duplicate channel entry "c"`},
 		op + "    targetCatalog: a/../b\n    targetTag: a/b\n": {"targetCatalog: \"a/../b\" is no path",

@@ -1,64 +1,48 @@
 package imageset
 
 import (
-	"encoding/json"
-	"fmt"
-	"maps"
-	"slices"
-	"strings"
+	"cmp"
 
 	"github.com/operator-bindery/bindery/internal/canon"
 	"github.com/operator-bindery/bindery/internal/fault"
-	"github.com/operator-bindery/bindery/internal/nearest"
+	"github.com/operator-bindery/bindery/internal/shape"
 )
 
-// shape is the form of a value: a text, a number, a boolean, a list or an object. Fields that are there and null count
-// as absent.
-type shape struct {
-	what   string            // "a text", "a whole number", "true or false", "a list", "an object"
-	item   *shape            // of a list
-	fields map[string]*shape // of an object
-}
-
 var (
-	text   = &shape{what: "a text"}
-	number = &shape{what: "a whole number"}
-	flag   = &shape{what: "true or false"}
-)
+	osArch = texts("os", "architecture")
 
-func list(item *shape) *shape                { return &shape{what: "a list", item: item} }
-func object(fields map[string]*shape) *shape { return &shape{what: "an object", fields: fields} }
-
-var (
-	osArch = object(map[string]*shape{"os": text, "architecture": text})
-
-	operatorShape = object(map[string]*shape{"catalog": text, "full": flag, "targetCatalog": text, "targetTag": text,
-		"targetCatalogSourceTemplate": text, "skipDependencies": flag, "platforms": list(osArch),
-		"packages": list(object(map[string]*shape{"name": text, "defaultChannel": text, "minVersion": text,
-			"maxVersion": text, "channels": list(object(map[string]*shape{"name": text, "minVersion": text,
-				"maxVersion": text}))}))})
-	additionalShape = object(map[string]*shape{"name": text, "targetRepo": text, "targetTag": text,
-		"platforms": list(osArch)})
+	operatorShape = shape.Object(shape.Fields{"catalog": shape.Text, "full": shape.Switch,
+		"targetCatalog": shape.Text, "targetTag": shape.Text, "targetCatalogSourceTemplate": shape.Text,
+		"skipDependencies": shape.Switch, "platforms": shape.List(osArch),
+		"packages": shape.List(shape.Object(shape.Fields{"name": shape.Text, "defaultChannel": shape.Text,
+			"minVersion": shape.Text, "maxVersion": shape.Text,
+			"channels": shape.List(texts("name", "minVersion", "maxVersion"))}))})
+	additionalShape = shape.Object(shape.Fields{"name": shape.Text, "targetRepo": shape.Text, "targetTag": shape.Text,
+		"platforms": shape.List(osArch)})
 
 	// What is not mirrored is checked anyway: a file must not become wrong by it.
-	platformShape = object(map[string]*shape{"graph": flag, "architectures": list(text), "platforms": list(osArch),
-		"release": text, "kubeVirtContainer": flag,
-		"channels": list(object(map[string]*shape{"name": text, "type": text,
-			"minVersion": text, "maxVersion": text, "shortestPath": flag, "full": flag}))})
-	chartShape = object(map[string]*shape{"name": text, "version": text, "path": text, "imagePaths": list(text),
-		"platforms": list(osArch)})
-	helmShape = object(map[string]*shape{"local": list(chartShape),
-		"repositories": list(object(map[string]*shape{"name": text, "url": text, "charts": list(chartShape)}))})
-	samplesShape = list(object(map[string]*shape{"name": text}))
+	platformShape = shape.Object(shape.Fields{"graph": shape.Switch, "architectures": shape.List(shape.Text),
+		"platforms": shape.List(osArch), "release": shape.Text, "kubeVirtContainer": shape.Switch,
+		"channels": shape.List(shape.Object(shape.Fields{"name": shape.Text, "type": shape.Text,
+			"minVersion": shape.Text, "maxVersion": shape.Text, "shortestPath": shape.Switch, "full": shape.Switch}))})
+	chartShape = shape.Object(shape.Fields{"name": shape.Text, "version": shape.Text, "path": shape.Text,
+		"imagePaths": shape.List(shape.Text), "platforms": shape.List(osArch)})
+	helmShape = shape.Object(shape.Fields{"local": shape.List(chartShape),
+		"repositories": shape.List(shape.Object(shape.Fields{"name": shape.Text, "url": shape.Text,
+			"charts": shape.List(chartShape)}))})
+	samplesShape = shape.List(texts("name"))
 
-	imageShape = object(map[string]*shape{"kind": text, "apiVersion": text, "archiveSize": number,
-		"mirror": object(map[string]*shape{"operators": list(operatorShape), "additionalImages": list(additionalShape),
-			"blockedImages": list(object(map[string]*shape{"name": text})),
-			"platform":      platformShape, "helm": helmShape, "samples": samplesShape}), "delete": nil})
-	deleteShape = object(map[string]*shape{"kind": text, "apiVersion": text,
-		"delete": object(map[string]*shape{"operators": list(operatorShape), "additionalImages": list(additionalShape),
-			"platform": platformShape, "helm": helmShape, "samples": samplesShape}), "mirror": nil})
+	imageShape = shape.Object(shape.Fields{"kind": shape.Text, "apiVersion": shape.Text, "archiveSize": shape.Whole,
+		"mirror": shape.Object(shape.Fields{"operators": shape.List(operatorShape),
+			"additionalImages": shape.List(additionalShape), "blockedImages": shape.List(texts("name")),
+			"platform": platformShape, "helm": helmShape, "samples": samplesShape}), "delete": shape.Any})
+	deleteShape = shape.Object(shape.Fields{"kind": shape.Text, "apiVersion": shape.Text,
+		"delete": shape.Object(shape.Fields{"operators": shape.List(operatorShape),
+			"additionalImages": shape.List(additionalShape), "platform": platformShape, "helm": helmShape,
+			"samples": samplesShape}), "mirror": shape.Any})
 )
+
+func texts(names ...string) *shape.Shape { return shape.Object(shape.Texts(names...)) }
 
 // advice is what to write in place of fields that older versions of the format had.
 var advice = map[string]string{
@@ -69,84 +53,56 @@ var advice = map[string]string{
 	"ocp":           "platform.channels have a type",
 }
 
-// conform checks a value against a shape and returns it with a misfit in place of what does not fit: the rest can still
-// be checked.
-func (r *reader) conform(v any, s *shape, at canon.Place, path string) any {
-	if v == nil || s == nil {
-		return v
-	}
-	fits := false
-	switch got := v.(type) {
-	case string:
-		fits = s == text
-	case bool:
-		fits = s == flag
-	case json.Number:
-		if _, err := got.Int64(); err == nil {
-			fits = s == number
+// conform checks a document, of which v is the value, against a shape. What does not fit is reported, and is in v a
+// misfit or absent: the rest can still be checked.
+func (r *reader) conform(doc []byte, v map[string]any, s *shape.Shape, root canon.Place) {
+	s.Check(doc, func(f shape.Fault) {
+		at, in := root, any(v)
+		last := len(f.Path) - 1
+		for _, step := range f.Path[:last] {
+			at, in = at.In(step), inside(in, step)
 		}
-	case []any:
-		if fits = s.item != nil; fits {
-			for i := range got {
-				got[i] = r.conform(got[i], s.item, at.In(i), fmt.Sprintf("%s[%d]", path, i))
+		name, isField := f.Path[last].(string)
+		if f.Want == "" {
+			fields, _ := in.(map[string]any)
+			delete(fields, name)
+			fix := advice[name]
+			if fix == "" {
+				fix = shape.Suggest(name, f.Known)
 			}
+			r.wrong(at.Key(name), canon.PathName(f.Path[:last]), "unknown field "+fault.Quote(name), fix)
+			return
 		}
+		switch in := in.(type) {
+		case map[string]any:
+			if isField {
+				in[name] = misfit{}
+			}
+		case []any:
+			in[f.Path[last].(int)] = misfit{}
+		}
+		at = at.In(f.Path[last])
+		written := cmp.Or(at.Written(), f.Written)
+		r.wrong(at, f.Field(), string(f.Got)+", expected "+string(f.Want), shape.Fix(f.Got, f.Want, written))
+	})
+}
+
+// inside returns the value at a step; nil if there is none.
+func inside(v, step any) any {
+	switch v := v.(type) {
 	case map[string]any:
-		if fits = s.fields != nil; fits {
-			r.members(got, s, at, path)
+		name, _ := step.(string)
+		return v[name]
+	case []any:
+		if i, ok := step.(int); ok && i < len(v) {
+			return v[i]
 		}
 	}
-	if fits {
-		return v
-	}
-	r.wrong(at, path, "not "+s.what, remedy(v, s, at))
-	return misfit{}
+	return nil
 }
 
 // misfit stands for a value of a wrong type, about which nothing more needs to be said.
 type misfit struct{}
-
-// remedy is the advice about a value of another type.
-func remedy(v any, s *shape, at canon.Place) string {
-	written := at.Written()
-	if written == "" {
-		written = fmt.Sprint(v)
-	}
-	switch v.(type) {
-	case json.Number, bool:
-		if s == text {
-			return "write it in quotes: \"" + fault.Short(written) + "\""
-		}
-	case []any, map[string]any:
-		return ""
-	}
-	return fault.Quote(written) + " is something else"
-}
-
-// members checks the fields of an object.
-func (r *reader) members(fields map[string]any, s *shape, at canon.Place, path string) {
-	known := slices.Sorted(maps.Keys(s.fields))
-	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		field := name
-		if path != "" {
-			field = path + "." + name
-		}
-		inner, ok := s.fields[name]
-		if ok {
-			fields[name] = r.conform(fields[name], inner, at.In(name), field)
-			continue
-		}
-		delete(fields, name)
-		fix := advice[name]
-		if near, found := nearest.Name(name, known); fix == "" && found {
-			fix = "perhaps " + near
-		}
-		if fix == "" {
-			fix = "the fields are " + strings.Join(known, ", ")
-		}
-		r.wrong(at.Key(name), fault.Short(path), "unknown field "+fault.Quote(name), fix)
-	}
-}
 
 // hollow reports whether a value says nothing: it is null, false, empty, or made of such values.
 func hollow(v any) bool {
