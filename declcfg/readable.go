@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"math"
 	"path"
 	"regexp"
@@ -80,6 +81,12 @@ func loadReadable(ctx context.Context, fsys fs.FS, o LoadOptions) (*readable, er
 			r.affected[pkg] = true
 		}
 	}
+	// The rest of a package is judged, even if the package itself is what cannot be read.
+	for _, pkg := range slices.Sorted(maps.Keys(r.affected)) {
+		if !slices.ContainsFunc(r.Packages, func(p Package) bool { return p.Name == pkg }) {
+			r.Packages = append(r.Packages, Package{Name: pkg})
+		}
+	}
 	// Problems of the graph that may be due to what was not read are none.
 	r.problems.ignored = func(p *Problem) bool {
 		return r.affected[p.Package] && slices.Contains(incomplete, p.Rule)
@@ -133,5 +140,5 @@ func packagesIn(text []byte) (packages []string) {
 }
 
 // incomplete are the rules about something that is missing or out of place, which can be in what was not read.
-var incomplete = []string{RuleUnknownPackage, RuleBundleChannel, RuleEntryBundle, RuleDefaultChannel, RuleEmpty,
+var incomplete = []string{RulePackageName, RuleUnknownPackage, RuleBundleChannel, RuleEntryBundle, RuleDefaultChannel, RuleEmpty,
 	RuleGraph, RuleReplaces, RuleDeprecation}

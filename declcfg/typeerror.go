@@ -16,23 +16,8 @@ const opmReading = "error unmarshaling JSON: while decoding JSON: "
 var (
 	blobShape = shape.Open(shape.Texts("schema", "package", "name"))
 
-	schemaShapes = func() map[string]*shape.Shape {
-		properties := shape.List(shape.Open(map[string]*shape.Shape{"type": shape.Text, "value": shape.Any}))
-		pkg := shape.Texts("name", "defaultChannel", "description")
-		pkg["icon"] = shape.Open(map[string]*shape.Shape{"base64data": shape.Binary, "mediatype": shape.Text})
-		channel := shape.Texts("name", "package")
-		entry := shape.Texts("name", "replaces", "skipRange")
-		entry["skips"] = shape.List(shape.Text)
-		channel["entries"] = shape.List(shape.Open(entry))
-		bundle := shape.Texts("name", "package", "image")
-		bundle["relatedImages"] = shape.List(shape.Open(shape.Texts("name", "image")))
-		deprecations := shape.Texts("package")
-		deprecations["entries"] = shape.List(shape.Open(map[string]*shape.Shape{"message": shape.Text,
-			"reference": shape.Open(shape.Texts("schema", "name"))}))
-		pkg["properties"], channel["properties"], bundle["properties"] = properties, properties, properties
-		return map[string]*shape.Shape{SchemaPackage: shape.Open(pkg), SchemaChannel: shape.Open(channel),
-			SchemaBundle: shape.Open(bundle), SchemaDeprecations: shape.Open(deprecations)}
-	}()
+	schemaShapes = map[string]*shape.Shape{SchemaPackage: shape.For[jsonPackage](), SchemaChannel: shape.For[jsonChannel](),
+		SchemaBundle: shape.For[jsonBundle](), SchemaDeprecations: shape.For[jsonDeprecations]()}
 )
 
 // typeError is an error about the kinds of values in a blob.

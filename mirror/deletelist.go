@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -12,11 +13,12 @@ import (
 	"strings"
 
 	"github.com/opencontainers/go-digest"
-	"sigs.k8s.io/yaml"
 
+	"github.com/operator-bindery/bindery/internal/canon"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/indeximage"
 	"github.com/operator-bindery/bindery/internal/regularfile"
+	"github.com/operator-bindery/bindery/internal/shape"
 	"github.com/operator-bindery/bindery/internal/yamlout"
 	"github.com/operator-bindery/bindery/mirror/imageset"
 )
@@ -262,25 +264,24 @@ func ReadDeleteList(file string) (*DeleteList, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := ParseDeleteList(text)
-	if err != nil {
-		err = fmt.Errorf("%s: %w", file, err)
-	}
-	return l, err
+	return ParseDeleteList(text, file)
 }
 
-// ParseDeleteList reads the text of a list.
-func ParseDeleteList(text []byte) (*DeleteList, error) {
+var deleteListShape = shape.Strict[DeleteList]()
+
+// ParseDeleteList reads the text of a list; file is its name in messages.
+func ParseDeleteList(text []byte, file string) (*DeleteList, error) {
+	doc, err := shape.Read(bytes.NewReader(text), deleteListShape,
+		shape.Options{File: file, Limits: canon.Limits{MaxDocument: maxDeleteList}})
+	if err != nil {
+		return nil, err
+	}
 	var l DeleteList
-	if err := yaml.UnmarshalStrict(text, &l); err != nil {
-		text := err.Error()
-		for _, prefix := range []string{"error unmarshaling JSON: ", "while decoding JSON: ", "json: "} {
-			text = strings.TrimPrefix(text, prefix)
-		}
-		return nil, fmt.Errorf("%w: %s", fault.ErrInvalid, text)
+	if err := doc.Decode(&l); err != nil {
+		return nil, fmt.Errorf("%s: %w: %w", file, fault.ErrInvalid, err)
 	}
 	if l.Kind != deleteKind {
-		return nil, fmt.Errorf("%w: kind is %.100q, expected %s", fault.ErrInvalid, l.Kind, deleteKind)
+		return nil, fmt.Errorf("%s: %w: kind is %.100q, expected %s", doc.At("kind"), fault.ErrInvalid, l.Kind, deleteKind)
 	}
 	return &l, nil
 }

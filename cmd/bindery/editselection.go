@@ -1,12 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/blang/semver/v4"
@@ -16,6 +13,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg/edit"
 	"github.com/operator-bindery/bindery/internal/canon"
 	"github.com/operator-bindery/bindery/internal/ctxio"
+	"github.com/operator-bindery/bindery/internal/shape"
 )
 
 // maxSelection is the maximum size in bytes of a selection file.
@@ -40,6 +38,8 @@ type selectionFile struct {
 		HeadsOnly bool `json:"headsOnly,omitempty"`
 	} `json:"packages"`
 }
+
+var selectionShape = shape.Strict[selectionFile]()
 
 type versionSelection struct {
 	// Range of versions, such as >=1.0.0 <2.0.0, in place of minVersion and maxVersion.
@@ -84,15 +84,16 @@ func (p *program) readSelections(ctx context.Context, file string) (_ []edit.Sel
 		return &cmdline.Error{Class: cmdline.ClassInput, Object: file,
 			Err: fmt.Errorf("--selection %s: "+format, append([]any{file}, args...)...)}
 	}
-	doc, err := p.oneDocument(ctxio.Reader{Ctx: ctx, R: in}, file)
-	if err != nil {
-		return nil, wrong("%w", err)
-	}
+	doc, err := shape.Read(ctxio.Reader{Ctx: ctx, R: in}, selectionShape, shape.Options{File: file,
+		Limits: canon.Limits{MaxDocument: maxSelection}, Warn: func(line int, text string) {
+			p.warnAt(declcfg.Position{File: file, Line: line}, text)
+		}})
 	var parsed selectionFile
-	dec := json.NewDecoder(bytes.NewReader(doc))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&parsed); err != nil {
-		return nil, wrong("%s", strings.TrimPrefix(err.Error(), "json: "))
+	if err == nil {
+		err = doc.Decode(&parsed)
+	}
+	if err != nil {
+		return nil, &cmdline.Error{Class: cmdline.Classify(err), Object: file, Err: fmt.Errorf("--selection: %w", err)}
 	}
 	if len(parsed.Packages) == 0 {
 		return nil, wrong("no packages: expected a list \"packages\" of objects with a \"name\"")
@@ -120,33 +121,4 @@ func (p *program) readSelections(ctx context.Context, file string) (_ []edit.Sel
 		out = append(out, s)
 	}
 	return out, errors.Join(errs...)
-}
-
-// oneDocument returns the canonical JSON of a stream with a single document.
-func (p *program) oneDocument(in io.Reader, name string) ([]byte, error) {
-	limits := canon.Limits{MaxDocument: maxSelection}
-	split := canon.NewSplitter(in, limits)
-	doc, err := split.Next()
-	if errors.Is(err, io.EOF) {
-		return nil, errors.New("it is empty")
-	}
-	if err != nil {
-		return nil, err
-	}
-	first := doc.Line
-	doc.Data = bytes.Clone(doc.Data)
-	conv := canon.Converter{Limits: limits, Warn: func(line int, text string) {
-		p.warnAt(declcfg.Position{File: name, Line: first + line - 1}, text)
-	}}
-	out, err := conv.Append(nil, doc)
-	if err != nil {
-		return nil, err
-	}
-	switch _, err := split.Next(); {
-	case err == nil:
-		return nil, errors.New("it has more than one document")
-	case !errors.Is(err, io.EOF):
-		return nil, err
-	}
-	return out, nil
 }

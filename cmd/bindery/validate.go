@@ -156,12 +156,16 @@ func (p *program) logNotes(v *declcfg.Validated) {
 	}
 }
 
-// message returns opm's message about an invalid catalog, for the answer.
+// message returns the message about an invalid catalog, for the answer.
 func (p *program) message(err error) string {
-	if problems := declcfg.JoinProblems(err); problems != nil {
+	problems := declcfg.JoinProblems(err)
+	switch {
+	case problems == nil:
+		return err.Error()
+	case p.opm:
 		return problems.OpmMessage()
 	}
-	return err.Error()
+	return problems.AnswerMessage()
 }
 
 // opmMessage replaces the tree of all problems by opm's message if the program was started as opm.

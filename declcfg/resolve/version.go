@@ -10,6 +10,7 @@ import (
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/declcfg/property"
+	"github.com/operator-bindery/bindery/internal/shape"
 )
 
 // Gates are the feature gates of operator-controller that change a resolution. The zero value has its defaults.
@@ -55,13 +56,13 @@ func versionOf(b *declcfg.Bundle, g Gates) (declcfg.VersionRelease, error) {
 func parseProperty(value json.RawMessage, g Gates) (declcfg.VersionRelease, error) {
 	var pkg property.Package
 	if err := json.Unmarshal(value, &pkg); err != nil {
-		return declcfg.VersionRelease{}, fmt.Errorf("error unmarshalling package property: %w", err)
+		return declcfg.VersionRelease{}, fmt.Errorf("error unmarshalling package property: %w", shape.Explain(err))
 	}
 	var explicit struct {
 		Release *string `json:"release"` // nil if there is no such field
 	}
 	if err := json.Unmarshal(value, &explicit); err != nil {
-		return declcfg.VersionRelease{}, fmt.Errorf("error unmarshalling package release field: %w", err)
+		return declcfg.VersionRelease{}, fmt.Errorf("error unmarshalling package release field: %w", shape.Explain(err))
 	}
 	if g.BundleReleaseSupport && explicit.Release != nil {
 		return parseExplicit(pkg.Version, *explicit.Release)

@@ -1,44 +1,48 @@
 package rules
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"reflect"
 	"strings"
+
+	"github.com/operator-bindery/bindery/internal/jsonscan"
+	"github.com/operator-bindery/bindery/internal/shape"
 )
 
 // Data is the rule data: what an installation of a pipeline demands. The keys are those of Conforma's rule data; those
 // of Konflux' tasks, which have their values in scripts, begin with fbc_.
 type Data struct {
 	// ImagePrefixes are how the names of images begin that a bundle may refer to.
-	ImagePrefixes []string `yaml:"allowed_olm_image_registry_prefixes,omitempty"`
+	ImagePrefixes []string `json:"allowed_olm_image_registry_prefixes,omitempty"`
 	// Kinds are the kinds of manifests that a bundle may have.
-	Kinds []string `yaml:"allowed_olm_resource_kinds,omitempty"`
+	Kinds []string `json:"allowed_olm_resource_kinds,omitempty"`
 	// Features are the annotations that must be "true" or "false".
-	Features []string `yaml:"required_olm_features_annotations,omitempty"`
+	Features []string `json:"required_olm_features_annotations,omitempty"`
 	// BasePrefixes are how the names of base images begin.
-	BasePrefixes []string `yaml:"allowed_registry_prefixes,omitempty"`
+	BasePrefixes []string `json:"allowed_registry_prefixes,omitempty"`
 
-	Required      []Label  `yaml:"required_labels,omitempty"`
-	Optional      []Label  `yaml:"optional_labels,omitempty"`
-	Deprecated    []Label  `yaml:"deprecated_labels,omitempty"`
-	Inherited     []Label  `yaml:"disallowed_inherited_labels,omitempty"`
-	FBCRequired   []Label  `yaml:"fbc_required_labels,omitempty"`
-	FBCOptional   []Label  `yaml:"fbc_optional_labels,omitempty"`
-	FBCInherited  []Label  `yaml:"fbc_disallowed_inherited_labels,omitempty"`
-	FBCBaseImages []string `yaml:"fbc_base_images,omitempty"`
+	Required      []Label  `json:"required_labels,omitempty"`
+	Optional      []Label  `json:"optional_labels,omitempty"`
+	Deprecated    []Label  `json:"deprecated_labels,omitempty"`
+	Inherited     []Label  `json:"disallowed_inherited_labels,omitempty"`
+	FBCRequired   []Label  `json:"fbc_required_labels,omitempty"`
+	FBCOptional   []Label  `json:"fbc_optional_labels,omitempty"`
+	FBCInherited  []Label  `json:"fbc_disallowed_inherited_labels,omitempty"`
+	FBCBaseImages []string `json:"fbc_base_images,omitempty"`
 	// FBCBundlePrefixes are how the names of bundle images in a catalog begin.
-	FBCBundlePrefixes []string `yaml:"fbc_bundle_registry_prefixes,omitempty"`
+	FBCBundlePrefixes []string `json:"fbc_bundle_registry_prefixes,omitempty"`
 }
 
 // Label is a label that images should have or not have.
 type Label struct {
-	Name        string   `yaml:"name"`
-	Description string   `yaml:"description,omitempty"`
-	Replacement string   `yaml:"replacement,omitempty"` // of a deprecated label
-	Values      []string `yaml:"values,omitempty"`      // that a required label may have; empty: any
-	EffectiveOn string   `yaml:"effective_on,omitempty"`
+	Name        string   `json:"name"`
+	Description string   `json:"description,omitempty"`
+	Replacement string   `json:"replacement,omitempty"` // of a deprecated label
+	Values      []string `json:"values,omitempty"`      // that a required label may have; empty: any
+	EffectiveOn string   `json:"effective_on,omitempty"`
 }
 
 // maxDataFile limits the bytes of a file of rule data.
@@ -70,41 +74,49 @@ func builtin() *Data {
 	}
 }
 
+// dataShape is the shape of a file of rule data: the keys, or rule_data with them.
+var dataShape = func() *shape.Shape {
+	fields := shape.FieldsOf[Data]()
+	fields["rule_data"] = shape.Open(shape.FieldsOf[Data]())
+	return shape.Open(fields)
+}()
+
 // ReadData reads rule data from YAML or JSON: the keys, or a map rule_data with them. A key that is given replaces the
 // built-in value. Keys that this program does not use are accepted, since the file is that of a whole policy, unless
 // they begin with fbc_ or allowed_olm_ and are thus meant for it.
-func ReadData(r io.Reader, name string) (*Data, error) {
+func ReadData(r io.Reader, file string) (*Data, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxDataFile+1))
 	if err != nil {
 		return nil, err
 	}
 	if len(text) > maxDataFile {
-		return nil, fmt.Errorf("%s: larger than %d bytes", name, maxDataFile)
+		return nil, fmt.Errorf("%s: larger than %d bytes", file, maxDataFile)
 	}
-	keys := map[string]any{}
-	if err := loosely(text, &keys); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+	doc, err := shape.Read(bytes.NewReader(text), dataShape, shape.Options{File: file})
+	if err != nil {
+		return nil, err
 	}
-	d := builtin()
-	if inner, ok := keys["rule_data"].(map[string]any); ok {
-		var outer struct {
-			Data *Data `yaml:"rule_data,omitempty"`
-		}
-		outer.Data, keys = d, inner
-		err = loosely(text, &outer)
+	outer := struct {
+		Data *Data `json:"rule_data"`
+	}{builtin()}
+	content, d := doc.JSON, outer.Data
+	if inner := jsonscan.Member(doc.JSON, "rule_data"); shape.Of(inner) == shape.Mapping {
+		content, err = inner, doc.Decode(&outer)
 	} else {
-		err = loosely(text, d)
+		err = doc.Decode(d)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	var errs []error
-	for key := range keys {
-		meant := strings.HasPrefix(key, "fbc_") || strings.HasPrefix(key, "allowed_olm_")
-		if meant && !isDataKey(key) {
-			errs = append(errs, fmt.Errorf("%s: there is no rule data %q", name, key))
+	jsonscan.Members(content, func(key, _ []byte) bool {
+		name := string(key)
+		meant := strings.HasPrefix(name, "fbc_") || strings.HasPrefix(name, "allowed_olm_")
+		if meant && !isDataKey(name) {
+			errs = append(errs, fmt.Errorf("%s: there is no rule data %q", file, name))
 		}
-	}
+		return len(errs) < maxWaiverErrors
+	})
 	return d, errors.Join(errs...)
 }
 
@@ -121,7 +133,7 @@ func isDataKey(key string) bool {
 
 // dataKey returns the key of a field of the rule data.
 func dataKey(f reflect.StructField) string {
-	key, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+	key, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 	return key
 }
 

@@ -6,11 +6,10 @@ import (
 	"fmt"
 	"io"
 	"path"
-	"slices"
 	"strings"
 	"time"
 
-	"go.yaml.in/yaml/v3"
+	"github.com/operator-bindery/bindery/internal/shape"
 )
 
 // Waivers accept findings for a reason, until a date.
@@ -20,18 +19,26 @@ type Waivers struct {
 }
 
 type waiver struct {
-	Rule    string `yaml:"rule"`
-	Package string `yaml:"package"`
-	Channel string `yaml:"channel"`
-	Bundle  string `yaml:"bundle"`
-	File    string `yaml:"file"`
-	Reason  string `yaml:"reason"`
-	Until   string `yaml:"until"`
+	Rule    string `json:"rule"`
+	Package string `json:"package"`
+	Channel string `json:"channel"`
+	Bundle  string `json:"bundle"`
+	File    string `json:"file"`
+	Reason  string `json:"reason"`
+	Until   string `json:"until"`
 
 	line int
 	end  time.Time
 	used bool
 }
+
+// waiverFile is a file of waivers.
+type waiverFile struct {
+	Schema  string   `json:"$schema"` // for editors
+	Waivers []waiver `json:"waivers"`
+}
+
+var waiverShape = shape.Strict[waiverFile]()
 
 // maxWaiverErrors limits how many errors of a file are reported.
 const maxWaiverErrors = 20
@@ -65,23 +72,23 @@ func ReadWaivers(r io.Reader, name string) (*Waivers, error) {
 	if len(text) > maxWaiverFile {
 		return nil, fmt.Errorf("%s: larger than %d bytes", name, maxWaiverFile)
 	}
-	var file struct {
-		Schema  string      `yaml:"$schema"` // for editors
-		Waivers []yaml.Node `yaml:"waivers"`
+	var file waiverFile
+	doc, err := shape.Read(bytes.NewReader(text), waiverShape, shape.Options{File: name})
+	if err == nil {
+		err = doc.Decode(&file)
 	}
-	if err := strictly(text, &file); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+	if err != nil {
+		return nil, err
 	}
 	if len(file.Waivers) > maxWaivers {
 		return nil, fmt.Errorf("%s: more than %d waivers", name, maxWaivers)
 	}
 	w := &Waivers{file: name}
 	var errs []error
-	for i := range file.Waivers {
-		e, err := readWaiver(&file.Waivers[i])
-		if err != nil {
-			if errs = append(errs,
-				fmt.Errorf("%s:%d: %w", name, file.Waivers[i].Line, err)); len(errs) == maxWaiverErrors {
+	for i, e := range file.Waivers {
+		e.line = doc.Line("waivers", i)
+		if err := e.check(); err != nil {
+			if errs = append(errs, fmt.Errorf("%s:%d: %w", name, e.line, err)); len(errs) == maxWaiverErrors {
 				break
 			}
 			continue
@@ -91,60 +98,24 @@ func ReadWaivers(r io.Reader, name string) (*Waivers, error) {
 	return w, errors.Join(errs...)
 }
 
-// strictly decodes one YAML document and refuses fields that it does not know.
-func strictly(text []byte, into any) error { return decode(text, into, true) }
-
-// loosely decodes one YAML document.
-func loosely(text []byte, into any) error { return decode(text, into, false) }
-
-// small reports whether no map and no list has more than maxWaivers items: the time of decoding a map grows with the
-// square of their number.
-func small(n *yaml.Node) bool {
-	items := len(n.Content)
-	if n.Kind == yaml.MappingNode {
-		items /= 2
-	}
-	return items <= maxWaivers && !slices.ContainsFunc(n.Content, func(c *yaml.Node) bool { return !small(c) })
-}
-
-func decode(text []byte, into any, strict bool) error {
-	var root yaml.Node
-	if yaml.Unmarshal(text, &root) == nil && !small(&root) {
-		return fmt.Errorf("a map or list has more than %d items", maxWaivers)
-	}
-	dec := yaml.NewDecoder(bytes.NewReader(text))
-	dec.KnownFields(strict)
-	if err := dec.Decode(into); err != nil && !errors.Is(err, io.EOF) {
-		return errors.New(strings.ReplaceAll(strings.TrimPrefix(err.Error(), "yaml: "), "\n", " "))
-	}
-	return nil
-}
-
-func readWaiver(n *yaml.Node) (waiver, error) {
-	e := waiver{line: n.Line}
-	text, err := yaml.Marshal(n)
-	if err != nil {
-		return e, err
-	}
-	if err := strictly(text, &e); err != nil {
-		return e, errors.New("a waiver has rule, reason, until, and package, channel, bundle or file: " + err.Error())
-	}
+// check checks the fields of a waiver and computes its end.
+func (e *waiver) check() error {
 	for _, f := range []struct{ name, value string }{{"rule", e.Rule}, {"reason", e.Reason}, {"until", e.Until}} {
 		if strings.TrimSpace(f.value) == "" {
-			return e, fmt.Errorf("a waiver needs %s", f.name)
+			return fmt.Errorf("a waiver needs %s", f.name)
 		}
 	}
 	day, err := time.Parse(time.DateOnly, e.Until)
 	if err != nil {
-		return e, fmt.Errorf("until: %q is not a date such as 2027-01-31", e.Until)
+		return fmt.Errorf("until: %q is not a date such as 2027-01-31", e.Until)
 	}
 	e.end = day.AddDate(0, 0, 1)
 	for _, pattern := range []string{e.Package, e.Channel, e.Bundle, e.File} {
 		if _, err := path.Match(pattern, ""); err != nil {
-			return e, fmt.Errorf("%q is not a pattern: %w", pattern, err)
+			return fmt.Errorf("%q is not a pattern: %w", pattern, err)
 		}
 	}
-	return e, nil
+	return nil
 }
 
 // CheckRules refuses waivers for rules that do not exist.

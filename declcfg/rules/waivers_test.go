@@ -61,9 +61,9 @@ func TestWrongWaivers(t *testing.T) {
 		"waivers: [{rule: olmv1.dependency, until: 2027-01-31}]": "w.yaml:1: a waiver needs reason",
 		"waivers:\n- {rule: olmv1.dependency, reason: x, until: tomorrow}": "w.yaml:2: until: \"tomorrow\" is " +
 			"not a date",
-		"waivers: [{rule: a, reason: x, until: 2027-01-31, bundel: y}]":      "field bundel not found",
+		"waivers: [{rule: a, reason: x, until: 2027-01-31, bundel: y}]":      `unknown field "waivers[0].bundel" (perhaps bundle)`,
 		"waivers: [{rule: a, reason: x, until: 2027-01-31, package: \"[\"}]": "is not a pattern",
-		"waiver: []": "field waiver not found",
+		"waiver: []": `w.yaml:1:9: unknown field "waiver"`,
 	} {
 		if _, err := rules.ReadWaivers(strings.NewReader(text), "w.yaml"); err == nil ||
 			!strings.Contains(err.Error(), want) {
@@ -85,7 +85,7 @@ func TestWrongWaivers(t *testing.T) {
 func TestWrongRuleData(t *testing.T) {
 	for text, want := range map[string]string{
 		"allowed_olm_image_registry_prefix: [a]": "there is no rule data",
-		"required_labels: x":                     "cannot unmarshal",
+		"required_labels: x":                     "d.yaml:1:18: required_labels is a string, expected a list",
 	} {
 		if _, err := rules.ReadData(strings.NewReader(text), "d.yaml"); err == nil ||
 			!strings.Contains(err.Error(), want) {

@@ -42,8 +42,8 @@ func (p *parser) semver(members []member, schema string) body {
 	t := &semverTemplate{}
 	preference, preferencePath := "", []any(nil)
 	unknown := func(m member, known []field) {
-		message := fmt.Sprintf("json: unknown field %q", fault.Short(m.key))
-		p.addProblem(problem{Problem{Message: message + suggestion(m, known)}, m.path, opmDecode + message})
+		message := fmt.Sprintf("unknown field %q", fault.Short(m.key))
+		p.addProblem(problem{Problem{Message: message + suggestion(m, known)}, m.path, opmDecode + "json: " + message})
 	}
 	flag := func(kind channelKind) func(node) {
 		return func(n node) {

@@ -163,14 +163,14 @@ func TestSemverSyntax(t *testing.T) {
 		opm        string // the end of opm's message
 	}{
 		{"unknown field", "schema: olm.semver\nstable:\n  bundles:\n  - image: a/a:v1\ninvalid: x\n",
-			[]string{`5: json: unknown field "invalid"`},
+			[]string{`5: unknown field "invalid"`},
 			`render: unable to read file: error unmarshaling JSON: while decoding JSON: json: unknown field "invalid"`},
 		{"misspelled fields", "schema: olm.semver\ngenerateMajorChannel: true\nstable:\n  bundels: []\n",
-			[]string{`2: json: unknown field "generateMajorChannel": did you mean "generateMajorChannels"?`,
-				`4: json: unknown field "bundels": did you mean "bundles"?`}, ""},
+			[]string{`2: unknown field "generateMajorChannel": did you mean "generateMajorChannels"?`,
+				`4: unknown field "bundels": did you mean "bundles"?`}, ""},
 		{"unknown fields below",
 			"schema: olm.semver\nstable:\n  channels: {}\n  bundles:\n  - image: a/a:v1\n    name: x\n",
-			[]string{`3: json: unknown field "channels"`, `6: json: unknown field "name"`}, ""},
+			[]string{`3: unknown field "channels"`, `6: unknown field "name"`}, ""},
 		{"major preferred but not made",
 			"schema: olm.semver\ngenerateMinorChannels: true\ndefaultChannelTypePreference: major\n",
 			[]string{`3: schema attribute mismatch`}, ""},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -156,7 +157,7 @@ func ofJSON(name string) Kind {
 // ofType returns the kind of value that is decoded to a type.
 func ofType(t reflect.Type) Kind {
 	if t == nil {
-		return "something else"
+		return "another kind of value"
 	}
 	switch t.Kind() {
 	case reflect.Pointer:
@@ -176,4 +177,81 @@ func ofType(t reflect.Type) Kind {
 		return Number
 	}
 	return WholeNumber
+}
+
+// Plain returns a message in which nothing names a type of Go: what encoding/json and the YAML libraries say about
+// values of other types is replaced by other words. err, unless nil, is the error that the message is about.
+func Plain(text string, err error) string {
+	if !strings.Contains(text, "cannot unmarshal") {
+		return text
+	}
+	eachTypeError(err, func(e *json.UnmarshalTypeError) {
+		text = strings.ReplaceAll(text, e.Error(), Explain(e).Error())
+	})
+	text = jsonText.ReplaceAllStringFunc(text, func(found string) string {
+		m := jsonText.FindStringSubmatch(found)
+		field := "the document"
+		if m[2] != "" {
+			field = m[2]
+		}
+		return field + " is " + string(ofJSON(m[1])) + ", expected " + string(ofName(m[3]))
+	})
+	return yamlText.ReplaceAllStringFunc(text, func(found string) string {
+		m := yamlText.FindStringSubmatch(found)
+		got, ok := map[string]Kind{"str": String, "int": WholeNumber, "float": Number, "bool": Boolean, "seq": Array,
+			"map": Mapping}[m[1]]
+		if !ok {
+			got = "another value"
+		}
+		what := "a value"
+		if m[2] != "" {
+			what = fault.Quote(m[2])
+		}
+		return what + " is " + string(got) + ", expected " + string(ofName(m[3]))
+	})
+}
+
+var (
+	jsonText = regexp.MustCompile(
+		`json: cannot unmarshal (object|array|string|number|bool)(?: \S+)? into Go (?:struct field [^ .]*\.?(\S*)|value) of type (\S*[\w}\]])`)
+	yamlText = regexp.MustCompile("cannot unmarshal !!(\\w+)(?: `([^`]*)`)? into (\\S*[\\w}\\]])")
+)
+
+// eachTypeError calls f for each error about a type in a tree of errors.
+func eachTypeError(err error, f func(*json.UnmarshalTypeError)) {
+	if e, ok := err.(*json.UnmarshalTypeError); ok {
+		f(e)
+	}
+	switch e := err.(type) {
+	case interface{ Unwrap() error }:
+		eachTypeError(e.Unwrap(), f)
+	case interface{ Unwrap() []error }:
+		for _, inner := range e.Unwrap() {
+			eachTypeError(inner, f)
+		}
+	}
+}
+
+// ofName returns the kind of value that is decoded to a type of Go with a name.
+func ofName(name string) Kind {
+	name = strings.TrimPrefix(name, "*")
+	switch {
+	case name == "string":
+		return String
+	case name == "bool":
+		return Boolean
+	case strings.HasPrefix(name, "int"), strings.HasPrefix(name, "uint"):
+		if !strings.HasPrefix(name, "interface") {
+			return WholeNumber
+		}
+	case strings.HasPrefix(name, "float"):
+		return Number
+	case name == "[]uint8", name == "[]byte":
+		return Base64
+	case strings.HasPrefix(name, "["):
+		return Array
+	case strings.HasPrefix(name, "map["), strings.HasPrefix(name, "struct"):
+		return Mapping
+	}
+	return "another kind of value"
 }

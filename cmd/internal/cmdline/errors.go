@@ -18,6 +18,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/printable"
 	"github.com/operator-bindery/bindery/internal/redact"
+	"github.com/operator-bindery/bindery/internal/shape"
 )
 
 // Class is the class of an error. It is part of the JSON form of an error and never the exit status of a command.
@@ -114,7 +115,7 @@ type JSONError struct {
 // WriteJSON writes err as one line of JSON with the keys class, message, object and hint, without credentials. Unprintable
 // characters are escaped, as the line may be read on a terminal.
 func WriteJSON(w io.Writer, err error) error {
-	out := JSONError{Class: Classify(err), Message: strings.ToValidUTF8(err.Error(), "\uFFFD"), Object: object(err)}
+	out := JSONError{Class: Classify(err), Message: strings.ToValidUTF8(shape.Plain(err.Error(), err), "\uFFFD"), Object: object(err)}
 	var e *Error
 	if errors.As(err, &e) {
 		out.Hint = e.Hint
@@ -157,7 +158,7 @@ func object(err error) string {
 // WriteText writes err as "error: ..." and its hint as "hint: ...". Further lines are indented, so that quoted input
 // never starts a line, and everything is cleaned with [printable.Text].
 func WriteText(w io.Writer, err error) error {
-	_, werr := fmt.Fprintf(w, "error: %s\n", printable.Indent(printable.Text(err.Error())))
+	_, werr := fmt.Fprintf(w, "error: %s\n", printable.Indent(printable.Text(shape.Plain(err.Error(), err))))
 	var e *Error
 	if errors.As(err, &e) && e.Hint != "" {
 		_, herr := fmt.Fprintf(w, "hint: %s\n", printable.Indent(printable.Text(e.Hint)))

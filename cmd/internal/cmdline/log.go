@@ -13,6 +13,7 @@ import (
 
 	"github.com/operator-bindery/bindery/internal/printable"
 	"github.com/operator-bindery/bindery/internal/redact"
+	"github.com/operator-bindery/bindery/internal/shape"
 )
 
 // NewLogger returns a logger that writes to w. The formats are "text" ("warning: message key=value", for people),
@@ -86,7 +87,7 @@ func (h *lineHandler) Handle(_ context.Context, r slog.Record) error {
 		if r.Level != slog.LevelInfo {
 			fmt.Fprintf(&b, "%s: ", levelName(r.Level))
 		}
-		b.WriteString(printable.Indent(printable.Text(r.Message)))
+		b.WriteString(printable.Indent(printable.Text(shape.Plain(r.Message, nil))))
 	}
 	add := func(key string, v slog.Value) {
 		text := redact.Text(v.String())
