@@ -37,7 +37,7 @@ var (
 	fbcValidate = Rule{ID: "fbc:opm-validate", Severity: Error, Profiles: konfluxOnly, Scopes: onCatalogs,
 		Title: "opm validate accepts the catalog.", Fix: "see bindery check --profile opm for all problems"}
 	fbcRender = Rule{ID: "fbc:render", Severity: Error, Profiles: konfluxOnly, Scopes: onCatalogs,
-		Title: "The catalog can be rendered.", Fix: "mend the file"}
+		Title: "The catalog can be rendered.", Fix: "correct the YAML or JSON there"}
 	fbcNoPackage = Rule{ID: "fbc:no-package", Severity: Error, Profiles: konfluxOnly, Scopes: onCatalogs,
 		Title: "The catalog has an olm.package.", Fix: "add a package"}
 	fbcMetadata = Rule{ID: "fbc:bundle-metadata-format", Severity: Error, Profiles: konfluxOnly, Scopes: onCatalogs,

@@ -20,7 +20,9 @@ var v1 = []Profile{OLMv1}
 // installability.
 var (
 	RuleUnreadable = Rule{ID: "olmv1.unreadable", Severity: Error, Profiles: v1, Scopes: []Scope{OnCatalog, OnBundle},
-		Title: "OLM v1 can read the files.", Fix: "mend the file; catalogd and operator-controller read all of them"}
+		Title: "OLM v1 can read the files.", Fix: "correct the YAML or JSON there: catalogd and operator-controller read all of the files"}
+	ruleVersion = Rule{ID: "olmv1.version", Severity: Error, Profiles: v1, Scopes: []Scope{OnCatalog},
+		Title: "The bundle has a property olm.package with a semantic version.", Fix: fixVersion}
 	RuleDependency = Rule{ID: "olmv1.dependency", Severity: Error, Profiles: v1, Scopes: []Scope{OnCatalog, OnBundle},
 		Title: "The bundle has no dependency on packages, APIs or constraints.",
 		Fix: "install what it needs by other means and remove the dependency from dependencies.yaml: OLM v1 has no " +
@@ -51,9 +53,7 @@ func (p *packageCheck) installability(b *declcfg.Bundle) Installability {
 
 var bundleChecks = []Check[bundleCheck]{
 	{[]Rule{RuleDependency}, findDependency},
-	{[]Rule{{ID: "olmv1.version", Severity: Error, Profiles: v1, Scopes: []Scope{OnCatalog},
-		Title: "The bundle has a property olm.package with a semantic version.",
-		Fix:   "give the property a version such as 1.2.3, without a leading v"}}, findVersion},
+	{[]Rule{ruleVersion}, findVersion},
 	{[]Rule{RuleInstallMode, RuleAPIService}, findInMetadata},
 	{[]Rule{{ID: "olmv1.unreachable", Severity: Warning, Profiles: v1, Scopes: []Scope{OnCatalog},
 		Title: "The bundle is an entry of a channel.",
@@ -240,6 +240,9 @@ func findSchemaless(_ context.Context, c *catalogCheck, emit Emit) {
 func place(d declcfg.IndexedDocument) string {
 	return Finding{File: d.File, Line: d.Line}.Place()
 }
+
+// fixVersion is what to do about the version of a bundle.
+const fixVersion = "give the bundle one olm.package property with a version such as 1.2.3, without a leading v"
 
 // unreadable reports why a catalog, or a package of it, cannot be read.
 func (c *catalogCheck) unreadable(pkg string, err error) error {

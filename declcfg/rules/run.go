@@ -197,6 +197,42 @@ func (r *Run) count(f *Finding) {
 	}
 }
 
+// sameMistake maps rules of OLM v1 to those of opm that find the same mistake. What a bundle is refused for is counted
+// under the rule of OLM v1 all the same, see [Installability].
+var sameMistake = map[string]string{
+	RuleUnreadable.ID: opmPrefix + declcfg.RuleSyntax,
+	ruleVersion.ID:    opmPrefix + declcfg.RuleVersion,
+}
+
+// once removes findings of OLM v1 about mistakes that opm finds, too: one mistake is one finding.
+func (r *Run) once(out *Report) {
+	type mistake struct {
+		rule, pkg, bundle, file string
+		line                    int
+	}
+	// A file that cannot be read is known by its line, a version by its bundle.
+	of := func(rule string, f *Finding) mistake {
+		if rule == opmPrefix+declcfg.RuleVersion {
+			return mistake{rule, f.Package, f.Bundle, f.File, 0}
+		}
+		return mistake{rule, "", "", f.File, f.Line}
+	}
+	found := map[mistake]bool{}
+	for i := range out.Findings {
+		if f := &out.Findings[i]; f.Waived == "" {
+			found[of(f.Rule, f)] = true
+		}
+	}
+	out.Findings = slices.DeleteFunc(slices.Clone(out.Findings), func(f Finding) bool {
+		other := sameMistake[f.Rule]
+		if other == "" || f.Waived != "" || f.Severity != Error || !found[of(other, &f)] {
+			return false
+		}
+		out.Errors--
+		return true
+	})
+}
+
 // Report ends the run. subject and kind are what was checked.
 func (r *Run) Report(subject string, kind Scope) *Report {
 	for _, f := range r.o.Waivers.leftover(r.o.Now, r.ran) {
@@ -206,6 +242,7 @@ func (r *Run) Report(subject string, kind Scope) *Report {
 	defer r.mu.Unlock()
 	out := r.out
 	out.Subject, out.Kind = subject, kind
+	r.once(&out)
 	slices.SortStableFunc(out.Findings, Finding.compare)
 	for id, rule := range r.ran {
 		if r.notRun[id] == "" {
