@@ -187,7 +187,7 @@ type StagedFS struct {
 func StageFS(ctx context.Context, dir string, f Format, blobs iter.Seq2[Blob, error],
 	replace bool) (_ *StagedFS, err error) {
 	if !replace {
-		if err := checkEmptyDir(dir); err != nil {
+		if err := CheckEmpty(dir); err != nil {
 			return nil, err
 		}
 	}

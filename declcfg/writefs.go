@@ -13,16 +13,19 @@ import (
 	"github.com/operator-bindery/bindery/internal/filetx"
 )
 
-func checkEmptyDir(dir string) error {
+// ErrNotEmpty is the error of [CheckEmpty] about a directory in which something is.
+var ErrNotEmpty = errors.New("must be empty")
+
+// CheckEmpty returns an error unless a directory is empty or does not exist.
+func CheckEmpty(dir string) error {
 	entries, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if len(entries) > 0 {
-		return fmt.Errorf("output dir %q must be empty", dir)
+	case err != nil:
+		return fmt.Errorf("output dir %q: %w", dir, err)
+	case len(entries) > 0:
+		return fmt.Errorf("output dir %q %w", dir, ErrNotEmpty)
 	}
 	return nil
 }

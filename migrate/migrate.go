@@ -5,9 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"iter"
-	"os"
 	"strings"
 
 	"github.com/operator-bindery/bindery/declcfg"
@@ -120,7 +118,7 @@ func Prepare(ctx context.Context, src, out string, o Options) (_ *Prepared, err 
 	r := &Report{Source: redact.Text(src), Output: out, Level: string(level), Format: string(o.Format),
 		Compat: string(o.Render.Compat), Findings: []sqlite.Finding{}}
 	if !o.Replace {
-		if err := checkEmpty(out); err != nil {
+		if err := declcfg.CheckEmpty(out); err != nil {
 			return nil, err
 		}
 	}
@@ -246,18 +244,6 @@ func (m *migration) verify(ctx context.Context, dir string) (err error) {
 		m.r.Verification, err = verifyBlobs(ctx, dir, m.blobs, m.r.Findings, m.o)
 	}
 	return err
-}
-
-// checkEmpty checks the output before the source is read. It is checked again on commit.
-func checkEmpty(dir string) error {
-	entries, err := os.ReadDir(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("output dir %q: %w", dir, err)
-	}
-	if len(entries) > 0 {
-		return fmt.Errorf("output dir %q must be empty", dir)
-	}
-	return nil
 }
 
 // begun reads the first blob. A database is validated completely before that, so that an invalid one is refused before

@@ -9,12 +9,14 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/sqlite"
 )
 
 // machineHint advises on errors that have no closer hint: of the machine, the network, damaged content and invalid
@@ -22,6 +24,10 @@ import (
 func (p *program) machineHint(err error) string {
 	var invalid *declcfg.ValidationError
 	switch class := cmdline.Classify(err); {
+	case errors.Is(err, declcfg.ErrNotEmpty):
+		return "name a directory that does not exist, or remove what is in this one"
+	case errors.Is(err, sqlite.ErrDamaged):
+		return "copy the database again from where it comes from"
 	case class == cmdline.ClassLocal:
 		return localHint(err)
 	case class == cmdline.ClassNetwork:
@@ -31,10 +37,15 @@ func (p *program) machineHint(err error) string {
 			"what was fetched before"
 	case class == cmdline.ClassLimit:
 		return "the limit keeps hostile input from filling memory and disk; docs/explain/security.md lists all limits"
-	case errors.As(err, &invalid) && p.line.Leaf() != nil && p.line.Leaf().Name != "validate":
+	case errors.As(err, &invalid) && ofFiles(invalid) && p.line.Leaf() != nil && p.line.Leaf().Name != "validate":
 		return "\"validate -o json\" prints every problem of a catalog directory with its file and line"
 	}
 	return ""
+}
+
+// ofFiles reports whether problems are those of a catalog directory, and not of a database.
+func ofFiles(invalid *declcfg.ValidationError) bool {
+	return slices.ContainsFunc(invalid.Problems, func(p declcfg.Problem) bool { return p.Position.File != "" })
 }
 
 // localHint advises on errors of files, memory and ports.

@@ -19,10 +19,12 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/sqlite"
 )
 
 // Each class of errors of the machine, the network and the content has advice; what has none prints no hint.
 func TestMachineHints(t *testing.T) {
+	inFile := &declcfg.ValidationError{Problems: []declcfg.Problem{{Position: declcfg.Position{File: "a.yaml"}}}}
 	file := func(path string, err error) error {
 		return fmt.Errorf("write: %w", &fs.PathError{Op: "open", Path: path, Err: err})
 	}
@@ -63,7 +65,9 @@ func TestMachineHints(t *testing.T) {
 		"another answer":           {answer(http.StatusTeapot), ""},
 		"damaged":                  {fmt.Errorf("layer: %w", fault.ErrIntegrity), "\"cache prune --all\" removes"},
 		"too large":                {fmt.Errorf("layer: %w", fault.ErrLimit), "docs/explain/security.md"},
-		"an invalid catalog":       {&declcfg.ValidationError{}, "\"validate -o json\" prints every problem"},
+		"an invalid catalog":       {inFile, "\"validate -o json\" prints every problem"},
+		"an invalid database":      {&declcfg.ValidationError{Problems: []declcfg.Problem{{}}}, ""},
+		"a damaged database":       {fmt.Errorf("x: %w", sqlite.ErrDamaged), "copy the database again"},
 		"an error without a class": {errors.New("no"), ""},
 		"an interruption":          {context.Canceled, ""},
 	} {
@@ -80,7 +84,7 @@ func TestMachineHints(t *testing.T) {
 		})
 	}
 	p := &program{line: cmdline.Line{Path: []*cli.Command{{Name: "validate"}}}}
-	if hint := p.machineHint(&declcfg.ValidationError{}); hint != "" {
+	if hint := p.machineHint(inFile); hint != "" {
 		t.Errorf("validate refers to itself: %q", hint)
 	}
 }
