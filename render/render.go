@@ -43,6 +43,9 @@ type Options struct {
 	Packages []string
 	// Read, unless nil, is called with the number of bytes that were read of a file-based catalog. Calls are concurrent.
 	Read func(n int)
+	// Progress, unless nil, is called before a database is read, with zeros, and for each of its packages. Calls for
+	// several databases may overlap.
+	Progress func(n, all int, pkg string)
 	// Skeleton omits the manifests of bundles in file-based catalogs, see [declcfg.LoadOptions].
 	Skeleton bool
 	// Schemaless accepts blobs without a schema in file-based catalogs, see [declcfg.LoadOptions].
@@ -327,6 +330,11 @@ func healthy(c *declcfg.Catalog, account *Account) *declcfg.Catalog {
 
 func database(ctx context.Context, path string, o *Options) iter.Seq2[declcfg.Blob, error] {
 	return func(yield func(declcfg.Blob, error) bool) {
+		progress := func(int, int, string) {}
+		if o.Progress != nil {
+			progress = o.Progress
+		}
+		progress(0, 0, "")
 		db, err := sqlite.Open(ctx, path, sqlite.Options{
 			Compat: o.Compat, KeepGoing: o.KeepGoing, Repair: o.Repair,
 			CSVOnly: o.Level.Includes(edit.LevelCSVMetadata),
@@ -341,7 +349,17 @@ func database(ctx context.Context, path string, o *Options) iter.Seq2[declcfg.Bl
 			yield(nil, err)
 			return
 		}
+		all, err := db.Packages(ctx)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		done := 0
 		for b, err := range db.Blobs(ctx) {
+			if pkg, ok := b.(*declcfg.Package); ok {
+				done++
+				progress(done, all, pkg.Name)
+			}
 			if !yield(b, err) || err != nil {
 				return
 			}

@@ -132,8 +132,8 @@ func TestBuildComposeErrors(t *testing.T) {
 		want []string
 	}{
 		"fields": {[]string{"wrong.yaml", "-t", "x:v1"},
-			[]string{`wrong.yaml:2: unknown field "repository"`, "wrong.yaml:4: references[0].image: missing",
-				"wrong.yaml:5: references[1].name: missing", "references[1].image"}},
+			[]string{`wrong.yaml:2:1: unknown field "repository"`, "wrong.yaml:4:3: references[0].image: missing",
+				"wrong.yaml:5:3: references[1].name: missing", "references[1].image"}},
 		"swapped": {[]string{"swapped.yaml", "-t", "x:v1"},
 			[]string{`reference "alpha"`, `but "beta"`, `reference "beta"`, "--any-packages"}},
 		"absent": {[]string{"absent.yaml", "-t", "x:v1"}, []string{"/teams/none", "/teams/nothing"}},

@@ -86,7 +86,7 @@ func (p *program) render(c *cli.Context) (err error) {
 // renderOptions reads the flags for reading a reference.
 func (p *program) renderOptions(c *cli.Context) (render.Options, error) {
 	o := render.Options{Jobs: c.Int("jobs"), Warn: p.warnAt, Opened: p.opened,
-		Read: p.loading(c.Args().Slice()...)}
+		Read: p.loading(c.Args().Slice()...), Progress: p.loadingDatabases()}
 	var err error
 	if o.Images, err = p.client(c); err != nil {
 		return o, err

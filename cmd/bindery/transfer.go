@@ -61,6 +61,18 @@ func (p *program) loading(refs ...string) func(n int) {
 	}
 }
 
+// loadingDatabases returns a function that shows the progress of reading databases.
+func (p *program) loadingDatabases() func(n, all int, pkg string) {
+	progress := p.progress()
+	p.atEnd = append(p.atEnd, func(bool) error { progress.Close(); return nil })
+	return func(n, all int, pkg string) {
+		progress.Set(cmdline.State{What: "loading the database", Done: n, All: all, Units: "packages", Now: pkg})
+		if all > 0 && n == all {
+			progress.Close()
+		}
+	}
+}
+
 // sizeOf returns the size of the files of a directory; 0 for anything else.
 func sizeOf(dir string) (size int64) {
 	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {

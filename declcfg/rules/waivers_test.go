@@ -61,7 +61,7 @@ func TestWrongWaivers(t *testing.T) {
 		"waivers: [{rule: olmv1.dependency, until: 2027-01-31}]": "w.yaml:1: a waiver needs reason",
 		"waivers:\n- {rule: olmv1.dependency, reason: x, until: tomorrow}": "w.yaml:2: until: \"tomorrow\" is " +
 			"not a date",
-		"waivers: [{rule: a, reason: x, until: 2027-01-31, bundel: y}]":      `unknown field "waivers[0].bundel" (perhaps bundle)`,
+		"waivers: [{rule: a, reason: x, until: 2027-01-31, bundel: y}]":      `waivers[0]: unknown field "bundel" (perhaps bundle)`,
 		"waivers: [{rule: a, reason: x, until: 2027-01-31, package: \"[\"}]": "is not a pattern",
 		"waiver: []": `w.yaml:1:9: unknown field "waiver"`,
 	} {

@@ -1,6 +1,7 @@
 package shape
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -68,14 +69,16 @@ func (f Fault) Field() string { return canon.PathName(f.Path) }
 
 // String describes the fault in words.
 func (f Fault) String() string {
-	field := f.Field()
-	if field == "" {
-		field = "the document"
-	}
 	if f.Want == "" {
-		name, _ := f.Path[len(f.Path)-1].(string)
-		return fmt.Sprintf("unknown field %s (%s)", fault.Quote(field), Suggest(name, f.Known))
+		last := len(f.Path) - 1
+		name, _ := f.Path[last].(string)
+		text := fmt.Sprintf("unknown field %s (%s)", fault.Quote(name), Suggest(name, f.Known))
+		if last > 0 {
+			text = canon.PathName(f.Path[:last]) + ": " + text
+		}
+		return text
 	}
+	field := cmp.Or(f.Field(), "the document")
 	text := field + " " + Mismatch(f.Got, f.Want, f.Written)
 	if f.Want == Array && f.Got == String && f.item == String && len(f.Written) <= 100 {
 		text += " (write [" + strconv.Quote(f.Written) + "])"

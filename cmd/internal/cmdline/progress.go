@@ -22,6 +22,7 @@ type Progress struct {
 	last  time.Time     // of a line
 	after time.Duration // when the bar appears
 	open  bool          // it has a state and is not closed
+	tick  *time.Timer   // shows the state where nothing changes it for long
 	state State
 }
 
@@ -62,6 +63,9 @@ func (p *Progress) Update(change func(*State)) {
 	if change(&p.state); p.begin.IsZero() {
 		p.begin, p.last = time.Now(), time.Now()
 	}
+	if p.tick == nil {
+		p.tick = time.AfterFunc(p.interval(), p.again)
+	}
 	if p.out == nil {
 		if time.Since(p.last) >= lineEvery {
 			p.last = time.Now()
@@ -83,6 +87,27 @@ func (p *Progress) Update(change func(*State)) {
 	// The bar asks for its text while it takes these, and the text takes the lock.
 	bar.SetTotal(all, false)
 	bar.SetCurrent(done)
+}
+
+// interval is the time after which a state that nothing changes is shown.
+func (p *Progress) interval() time.Duration {
+	if p.out == nil {
+		return lineEvery
+	}
+	return p.after
+}
+
+// again shows the state again, unless the progress was closed.
+func (p *Progress) again() {
+	p.mu.Lock()
+	open := p.open
+	if open && p.out == nil {
+		p.tick.Reset(p.interval())
+	}
+	p.mu.Unlock()
+	if open {
+		p.Update(func(*State) {})
+	}
 }
 
 // share returns what is done of how much: bytes if all are known, or else things.
@@ -127,7 +152,7 @@ func (s State) text(spent time.Duration) string {
 		if s.Bytes > 0 {
 			parts = append(parts, FormatSize(int64(float64(s.Bytes)/spent.Seconds()))+"/s")
 		}
-		if done, all := s.share(); !s.Counting && done > all/100 && all > done { // a smaller part says nothing about the rest
+		if done, all := s.share(); !s.Counting && all > done && meaningful(done, all, spent) {
 			left := time.Duration(float64(spent) * float64(all-done) / float64(done))
 			parts = append(parts, fmt.Sprintf("about %s left", left.Round(time.Second)))
 		}
@@ -139,6 +164,11 @@ func (s State) text(spent time.Duration) string {
 		return strings.Join(parts, ", ")
 	}
 	return strings.TrimSuffix(s.What+": "+strings.Join(parts, ", "), ": ")
+}
+
+// meaningful reports whether what is done says something about the rest: a tenth, or in a long task a hundredth.
+func meaningful(done, all int64, spent time.Duration) bool {
+	return done > 0 && (done >= all/10 || done >= all/100 && spent >= time.Minute)
 }
 
 func cut(text string, width int) string {
@@ -159,7 +189,10 @@ func (p *Progress) Open() bool {
 func (p *Progress) Close() {
 	p.mu.Lock()
 	bar := p.bar
-	p.bar, p.open = nil, false
+	if p.tick != nil {
+		p.tick.Stop()
+	}
+	p.bar, p.open, p.tick = nil, false, nil
 	p.mu.Unlock()
 	if bar != nil {
 		p.out.remove(bar) // draws once more, which takes the lock

@@ -29,6 +29,11 @@ func TestStateText(t *testing.T) {
 			"3 layers, a\\x1b[31m" + strings.Repeat("x", 30) + "…"},
 		{State{What: "writing", Units: "packages", Done: 2, All: 4, Now: "etcd"}, 10 * time.Second,
 			"writing: 2 of 4 packages, about 10s left, etcd"},
+		{State{What: "verifying", Units: "packages", Done: 1, All: 39}, 7 * time.Second, "verifying: 1 of 39 packages"},
+		{State{What: "verifying", Units: "packages", Done: 4, All: 39}, 8 * time.Second,
+			"verifying: 4 of 39 packages, about 1m10s left"},
+		{State{What: "verifying", Units: "packages", Done: 3, All: 300}, time.Minute,
+			"verifying: 3 of 300 packages, about 1h39m0s left"},
 	} {
 		if got := c.state.text(c.spent); got != c.want {
 			t.Errorf("%+v: %q instead of %q", c.state, got, c.want)
@@ -43,13 +48,37 @@ func TestProgressLines(t *testing.T) {
 		p := NewProgress(nil, func(text string) { lines = append(lines, text) })
 		for n := range 12 {
 			p.Set(State{What: "packing", Done: n, All: 12, Units: "layers"})
-			time.Sleep(time.Second)
+			time.Sleep(1100 * time.Millisecond)
 		}
 		p.Close()
-		if len(lines) != 2 || !strings.HasPrefix(lines[0], "packing: 5 of 12 layers, about ") {
+		if len(lines) != 2 || !strings.HasPrefix(lines[0], "packing: 4 of 12 layers, about ") {
 			t.Errorf("%q", lines)
 		}
 	})
+}
+
+// What takes long without a change is shown all the same, and only until it ends.
+func TestProgressWithoutChanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var lines []string
+		p := NewProgress(nil, func(text string) { lines = append(lines, text) })
+		p.Set(State{What: "loading"})
+		time.Sleep(11 * time.Second)
+		p.Close()
+		time.Sleep(time.Minute)
+		if len(lines) != 2 || lines[0] != "loading" {
+			t.Errorf("%q", lines)
+		}
+	})
+}
+
+// Behind the "^C" of a terminal the bar is drawn over from the start of its line.
+func TestBarsAreClearedFromTheStartOfTheLine(t *testing.T) {
+	var b bytes.Buffer
+	n, err := fromStart{&b}.Write([]byte("\x1b[1A\x1b[J"))
+	if n != len("\x1b[1A\x1b[J") || err != nil || !strings.HasSuffix(b.String(), "\r\x1b[1A\x1b[J") {
+		t.Errorf("%d %v %q", n, err, b.String())
+	}
 }
 
 // A terminal without a size, as "script" makes one where there is none, shows nothing that is drawn.

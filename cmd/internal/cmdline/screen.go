@@ -1,6 +1,7 @@
 package cmdline
 
 import (
+	"bytes"
 	"io"
 	"os"
 	"sync"
@@ -49,11 +50,23 @@ func (s *Screen) add(text func() string) *mpb.Bar {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.bars == nil {
-		s.bars = mpb.New(mpb.WithOutput(s.w), mpb.WithWidth(24), mpb.WithAutoRefresh())
+		s.bars = mpb.New(mpb.WithOutput(fromStart{s.w}), mpb.WithWidth(24), mpb.WithAutoRefresh())
 	}
 	s.count++
 	return s.bars.AddBar(0, mpb.BarRemoveOnComplete(),
 		mpb.PrependDecorators(decor.Any(func(decor.Statistics) string { return text() })))
+}
+
+// fromStart writes from the start of a line what moves the cursor up to draw over the bars: the terminal may have shown
+// "^C" meanwhile, behind which the cursor stands.
+type fromStart struct{ io.Writer }
+
+func (w fromStart) Write(text []byte) (int, error) {
+	if !bytes.HasPrefix(text, []byte("\x1b[")) {
+		return w.Writer.Write(text)
+	}
+	n, err := w.Writer.Write(append([]byte{'\r'}, text...))
+	return max(n-1, 0), err
 }
 
 // remove removes a bar. The last one takes the drawing with it.
