@@ -32,6 +32,8 @@ VERSION ?= $(shell git describe --tags --match 'v[0-9]*' --dirty=+dirty 2>/dev/n
 COMMIT := $(shell git rev-parse --short=12 HEAD 2>/dev/null)
 DATE := $(shell TZ=UTC git log -1 --format=%cd --date=format-local:%Y-%m-%dT%H:%M:%SZ 2>/dev/null)
 LDFLAGS := -s -w
+# Compiling takes minutes the first time: "$(COMPILE) ..." is "go build ..." and counts the packages.
+COMPILE := GO=$(GO) hack/compile.sh
 # The server carries no release, nor the identity of its build, which is made of the flags: a new release makes the same images.
 SERVER_LDFLAGS := $(LDFLAGS) -buildid=
 STAMP := $(if $(VERSION),-X $(VERSION_PKG).release=$(VERSION) )-X $(VERSION_PKG).commit=$(COMMIT) -X $(VERSION_PKG).date=$(DATE)
@@ -49,24 +51,24 @@ help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
 
 build: servers ## build dist/bindery with the servers of all platforms inside
-	$(GO) build -trimpath -tags=$(TAGS),embedserver -ldflags '$(LDFLAGS) $(STAMP)' -o $(DIST)/bindery ./cmd/bindery
+	$(COMPILE) -trimpath -tags=$(TAGS),embedserver -ldflags '$(LDFLAGS) $(STAMP)' -o $(DIST)/bindery ./cmd/bindery
 	for name in opm oc-mirror grpc_health_probe initializer registry-server; do ln -sf bindery $(DIST)/$$name; done
 	@ls -l $(DIST)/bindery | awk '{printf "$(DIST)/bindery: %.1f MB\n", $$5/1e6}'
 
 build-full: servers ## build dist/bindery-full, which runs RUN as well; needs linux and a C compiler with a static libc
-	$(FULL_ENV) $(GO) build -trimpath -tags=$(FULL_TAGS) -ldflags '$(LDFLAGS) $(STAMP) -linkmode external -extldflags -static' -o $(DIST)/bindery-full ./cmd/bindery
+	$(FULL_ENV) $(COMPILE) -trimpath -tags=$(FULL_TAGS) -ldflags '$(LDFLAGS) $(STAMP) -linkmode external -extldflags -static' -o $(DIST)/bindery-full ./cmd/bindery
 	@if readelf -l $(DIST)/bindery-full | grep -q INTERP; then echo "$(DIST)/bindery-full is not static"; exit 1; fi
 	@ls -l $(DIST)/bindery-full | awk '{printf "$(DIST)/bindery-full: %.1f MB\n", $$5/1e6}'
 
 build-small: servers ## build dist/bindery-small, without Containerfiles and the podman store
-	$(GO) build -trimpath -tags=$(TAGS),embedserver,nobuildah -ldflags '$(LDFLAGS) $(STAMP)' -o $(DIST)/bindery-small ./cmd/bindery
+	$(COMPILE) -trimpath -tags=$(TAGS),embedserver,nobuildah -ldflags '$(LDFLAGS) $(STAMP)' -o $(DIST)/bindery-small ./cmd/bindery
 	@ls -l $(DIST)/bindery-small | awk '{printf "$(DIST)/bindery-small: %.1f MB\n", $$5/1e6}'
 
 servers: $(SERVERS) ## build the small server programs that go into images
 
 $(DIST)/opm-server-linux-%: FORCE
 	@mkdir -p $(DIST)
-	GOOS=linux GOARCH=$* $(GO) build -trimpath -tags=$(TAGS),grpcnotrace -ldflags '$(SERVER_LDFLAGS)' -o $@ ./cmd/opm-server
+	GOOS=linux GOARCH=$* $(COMPILE) -trimpath -tags=$(TAGS),grpcnotrace -ldflags '$(SERVER_LDFLAGS)' -o $@ ./cmd/opm-server
 
 internal/serverbin/bin/opm-server-linux-%.layer: $(DIST)/opm-server-linux-%
 	@mkdir -p internal/serverbin/bin
@@ -79,7 +81,7 @@ internal/serverbin/bin/zstd-opm-server-linux-%.layer: $(DIST)/opm-server-linux-%
 .PRECIOUS: $(DIST)/opm-server-linux-%
 
 server: ## build dist/opm-server for this machine
-	$(GO) build -trimpath -ldflags '$(SERVER_LDFLAGS)' -o $(DIST)/opm-server ./cmd/opm-server
+	$(COMPILE) -trimpath -ldflags '$(SERVER_LDFLAGS)' -o $(DIST)/opm-server ./cmd/opm-server
 
 test: ## run the tests
 	$(GO) test -timeout 20m ./...
@@ -104,8 +106,7 @@ fuzz-long: ## run the fuzz targets for an hour in all; what they find is written
 demo: SERVER_ARCHES := $(shell $(GO) env GOARCH)
 demo: ## database to catalog to image to server, on this machine, with nothing but Go and make
 	@echo "Compiling the server, then the program with the server inside: minutes the first time, later seconds."
-	@$(MAKE) --no-print-directory build SERVER_ARCHES=$(SERVER_ARCHES) GOFLAGS='$(GOFLAGS) -v' 2>&1 >/dev/null | \
-	awk '/ / {print > "/dev/stderr"; next} ++n % 100 == 0 {print "  " n " packages compiled"; fflush()}'
+	@$(MAKE) --no-print-directory build SERVER_ARCHES=$(SERVER_ARCHES) >/dev/null
 	@hack/demo.sh $(DIST)/bindery
 
 acceptance: build ## the image through skopeo, umoci, podman and a real container
@@ -117,7 +118,7 @@ hostile: build ## attack the program: hostile input, full disks, failing calls, 
 cross: ## build the command for every platform, into dist/cross
 	@for p in $(CROSS); do \
 	  out=$(DIST)/cross/bindery-$${p/\//-}; [[ $$p == windows/* ]] && out+=.exe; \
-	  echo "$$out"; GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build -trimpath -ldflags '$(LDFLAGS) $(STAMP)' -o $$out ./cmd/bindery; \
+	  echo "$$out"; GOOS=$${p%/*} GOARCH=$${p#*/} $(COMPILE) -trimpath -ldflags '$(LDFLAGS) $(STAMP)' -o $$out ./cmd/bindery; \
 	done
 
 release: ## the files of a release, VERSION=v1.0.0, in DIST; KEY=FILE signs, BASE=IMAGE adds the debug image, PUSH=REPOSITORY pushes
