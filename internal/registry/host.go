@@ -128,8 +128,12 @@ type repository struct {
 	tokenEnd time.Time
 }
 
+// repository returns the repository that is read at an endpoint. The error is that of [Client.allowed].
 func (r *Client) repository(from sysregistriesv2.PullSource) (*repository, error) {
 	name := reference.TrimNamed(from.Reference)
+	if _, err := r.allowed(name); err != nil {
+		return nil, err
+	}
 	host, err := r.host(reference.Domain(name), from.Endpoint.Insecure)
 	if err != nil {
 		return nil, err
