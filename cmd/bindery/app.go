@@ -51,6 +51,9 @@ type program struct {
 	warned        atomic.Int64 // number of warnings about the input
 }
 
+// opmName is the name of opm.
+const opmName = "opm"
+
 // kubectlPlugin is the name under which kubectl finds the program, as "kubectl bindery".
 const kubectlPlugin = "kubectl-bindery"
 
@@ -58,7 +61,7 @@ const kubectlPlugin = "kubectl-bindery"
 func newApp(p *program) *cli.App {
 	name := "bindery"
 	if p.opm {
-		name = "opm"
+		name = opmName
 	}
 	typed := name
 	if p.name == kubectlPlugin {
@@ -152,6 +155,10 @@ func (p *program) group(c *cli.Context) error {
 }
 
 func (p *program) globalFlags() []cli.Flag {
+	plain := "allow plain HTTP for registries without TLS; with TLS certificates are verified all the same"
+	if p.opm {
+		plain = "allow plain HTTP for registries, and accept any certificate"
+	}
 	return []cli.Flag{
 		&cli.StringFlag{Name: "log-level", Value: "info",
 			Usage:   "log messages of this `LEVEL` and above to standard error (debug|info|warn|error)",
@@ -163,9 +170,9 @@ func (p *program) globalFlags() []cli.Flag {
 		&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "log errors only", EnvVars: env("quiet")},
 		&cli.BoolFlag{Name: "no-progress", Usage: "show no progress: no bars, no lines", EnvVars: env("no-progress")},
 		&cli.BoolFlag{Name: "version", Usage: "print the version"},
-		&cli.BoolFlag{Name: "skip-tls-verify", Usage: "do not verify the certificates of registries",
+		&cli.BoolFlag{Name: "skip-tls-verify", Usage: "accept any certificate of registries; plain HTTP is not used",
 			EnvVars: env("skip-tls-verify")},
-		&cli.BoolFlag{Name: "use-http", Usage: "use plain HTTP for registries", EnvVars: env("use-http")},
+		&cli.BoolFlag{Name: "use-http", Usage: plain, EnvVars: env("use-http")},
 		&cli.BoolFlag{Name: "skip-tls", Usage: "alias of --use-http", Hidden: true},
 		&cli.BoolFlag{Name: "debug", Usage: "alias of --log-level debug", Hidden: true},
 	}

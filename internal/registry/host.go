@@ -53,8 +53,9 @@ type schemeProbe struct {
 func (r *Client) host(name string, insecure bool) (*host, error) {
 	key := hostKey{name: name, skip: insecure, plain: insecure}
 	if skip := r.o.Config.SkipTLSVerify; skip != nil {
-		key.skip, key.plain = *skip, *skip && (r.o.Config.PlainHTTP || insecure)
+		key.skip, key.plain = *skip, *skip && insecure
 	}
+	key.plain = key.plain || r.o.Config.PlainHTTP
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if h, ok := r.hosts[key]; ok {
@@ -183,7 +184,7 @@ func (h *host) base(ctx context.Context) (*url.URL, error) {
 	}
 }
 
-// findScheme sends a request with TLS, and then one without.
+// findScheme sends a request with TLS, and then one without, unless the registry speaks TLS and cannot be trusted.
 func (h *host) findScheme(ctx context.Context) (string, error) {
 	var first error
 	for _, scheme := range []string{"https", "http"} {
@@ -196,11 +197,17 @@ func (h *host) findScheme(ctx context.Context) (string, error) {
 		if first == nil || errors.Is(first, http.ErrSchemeMismatch) {
 			first = err
 		}
-		if ctx.Err() != nil {
+		if ctx.Err() != nil || !h.skip && speaksTLS(err) {
 			break
 		}
 	}
 	return "", first
+}
+
+// speaksTLS tells whether an error is of a server with TLS, such as one with an unknown certificate.
+func speaksTLS(err error) bool {
+	var other tls.RecordHeaderError
+	return strings.Contains(err.Error(), "tls: ") && !errors.As(err, &other) && !errors.Is(err, http.ErrSchemeMismatch)
 }
 
 // passOver closes an answer whose body is not needed. A short body is read first, so that the connection can be reused.
