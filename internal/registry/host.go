@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.podman.io/image/v5/docker/reference"
@@ -40,6 +41,7 @@ type host struct {
 	challenges []challenge
 
 	referrersAPI hostAPI
+	noPatch      atomic.Bool // the registry refuses PATCH
 }
 
 // schemeProbe is one attempt to find out the scheme of a registry, which concurrent requests share.
