@@ -63,13 +63,9 @@ func newApp(p *program) *cli.App {
 	if p.opm {
 		name = opmName
 	}
-	typed := name
-	if p.name == kubectlPlugin {
-		typed = "kubectl bindery"
-	}
 	app := &cli.App{
 		Name:     name,
-		HelpName: typed,
+		HelpName: p.typed(),
 		Version:  version.Release,
 		Usage:    "bind operator bundles into catalogs and catalogs into images",
 		Description: `Needs no daemon, no root and no other program. A catalog is file-based (a directory of
@@ -205,7 +201,7 @@ func (p *program) readGlobals(c *cli.Context) error {
 		level = slog.LevelDebug
 	}
 	p.screen = cmdline.NewScreen(p.stderr)
-	p.log = cmdline.NewLogger(p.screen, p.logFormat(c.String("log-format")), level)
+	p.log = p.newLogger(p.screen, p.logFormat(c.String("log-format")), level)
 	stderr, ok := p.stderr.(*os.File)
 	p.noProgress = c.Bool("no-progress")
 	p.bars = ok && cmdline.HasSize(stderr) && !p.quiet && !p.noProgress && c.String("log-format") != "json"
