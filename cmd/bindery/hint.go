@@ -20,6 +20,8 @@ import (
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/declcfg/edit"
+	"github.com/operator-bindery/bindery/declcfg/template"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/nearest"
 	"github.com/operator-bindery/bindery/render"
@@ -96,6 +98,10 @@ func (p *program) withHint(err error) error {
 		text = "--max-layers allows more"
 	case errors.As(err, &reference) && bundleHint(reference.Reference) != "":
 		text, object = bundleHint(reference.Reference), reference.Reference
+	case strings.Contains(err.Error(), "unknown migration level"):
+		text = fmt.Sprintf("the levels are %v", edit.Levels())
+	case strings.Contains(err.Error(), "unknown template schema"), strings.Contains(err.Error(), "has unknown schema"):
+		text = "the schemas of templates are " + strings.Join(template.Schemas(), ", ")
 	default:
 		if text = p.machineHint(err); text == "" {
 			return err

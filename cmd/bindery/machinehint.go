@@ -21,6 +21,9 @@ import (
 // catalogs. It is empty if there is nothing to advise, as for opm, which prints no hints.
 func (p *program) machineHint(err error) string {
 	var invalid *declcfg.ValidationError
+	if hint := variableHint(err); hint != "" {
+		return hint
+	}
 	switch class := cmdline.Classify(err); {
 	case class == cmdline.ClassLocal:
 		return localHint(err)
@@ -35,6 +38,35 @@ func (p *program) machineHint(err error) string {
 		return "\"validate -o json\" prints every problem of a catalog directory with its file and line"
 	}
 	return ""
+}
+
+// variableHint names the variable that names the file which an error is about.
+func variableHint(err error) string {
+	for _, name := range []string{"REGISTRY_AUTH_FILE", "CONTAINERS_REGISTRIES_CONF", "CONTAINERS_POLICY_JSON",
+		"CONTAINERS_STORAGE_CONF"} {
+		if file := os.Getenv(name); file != "" && strings.Contains(err.Error(), file) {
+			return "the variable " + name + " names this file"
+		}
+	}
+	var path *fs.PathError
+	home := os.Getenv("HOME")
+	if errors.Is(err, fs.ErrPermission) && errors.As(err, &path) && filepath.IsAbs(home) && within(home, path.Path) {
+		if !errors.Is(readable(home), fs.ErrPermission) {
+			return ""
+		}
+		return fmt.Sprintf("the variable HOME names %s, which is not of the user %d: set HOME to a directory of that user", home,
+			os.Getuid())
+	}
+	return ""
+}
+
+// readable returns the error of reading a directory.
+func readable(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return f.Close()
 }
 
 // localHint advises on errors of files, memory and ports.

@@ -200,10 +200,10 @@ func (h *host) findScheme(ctx context.Context) (string, error) {
 			first = err
 		}
 		if ctx.Err() != nil || !h.skip && speaksTLS(err) {
-			break
+			return "", first
 		}
 	}
-	return "", first
+	return "", fmt.Errorf("%w (https and http were tried)", first)
 }
 
 // speaksTLS tells whether an error is of a server with TLS, such as one with an unknown certificate.
