@@ -5,12 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"go.podman.io/image/v5/docker/reference"
+	"go.podman.io/image/v5/manifest"
 	"go.podman.io/image/v5/types"
 
 	"github.com/operator-bindery/bindery/images/signature"
@@ -156,6 +159,18 @@ func (c *Client) event(e transfer.Event) {
 	c.o.Events(e)
 }
 
+// oddLayers returns what warns of layers that the format of an image does not have.
+func (c *Client) oddLayers(name string) func(v1.Manifest) {
+	odd := func(l v1.Descriptor) bool { return strings.HasSuffix(l.MediaType, "zstd") }
+	return func(m v1.Manifest) {
+		if m.Config.MediaType == manifest.DockerV2Schema2ConfigMediaType && slices.ContainsFunc(m.Layers, odd) {
+			c.event(transfer.Event{Kind: transfer.EventWarning, Destination: redact.Text(name), Err: errors.New(
+				"has layers with zstd, which Docker's format of manifests does not know: skopeo and others refuse the " +
+					"image; have it built in the OCI format, or with gzip")})
+		}
+	}
+}
+
 // PullError is the error of an image that cannot be opened.
 type PullError struct {
 	Name string // as given, without credentials
@@ -222,7 +237,7 @@ func (c *Client) open(ctx context.Context, name string, o OpenOptions) (_ *Image
 	if o.admission, err = c.admission(n, name, src); err != nil {
 		return nil, errors.Join(err, src.Close())
 	}
-	o.cache = c.cacheFor(n)
+	o.cache, o.manifest = c.cacheFor(n), c.oddLayers(name)
 	img, err := OpenSource(ctx, src, o)
 	if err != nil {
 		return nil, err

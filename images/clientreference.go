@@ -158,6 +158,10 @@ func (v *verifiedSource) manifest(ctx context.Context, instance *digest.Digest) 
 				want.Digest)
 		}
 	}
+	var m v1.Manifest
+	if json.Unmarshal(text, &m) == nil { // an error is that of whoever reads more of it
+		v.ref.c.oddLayers(v.ref.name)(m)
+	}
 	return text, kind, nil
 }
 

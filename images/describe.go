@@ -53,7 +53,7 @@ func (c *Client) Describe(ctx context.Context, name string) (_ *Description, err
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, src.Close()) }()
-	i := &Image{Name: name, src: src, cache: c.cacheFor(n)}
+	i := &Image{Name: name, src: src, cache: c.cacheFor(n), noted: c.oddLayers(name)}
 	d := &describer{out: &Description{Name: name}, seen: map[string]bool{}}
 	want, known := expectedDescriptor(src)
 	text, kind, err := i.manifest(ctx, nil)

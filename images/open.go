@@ -50,7 +50,8 @@ type Image struct {
 
 	src        types.ImageSource
 	cache      *blobcache.Cache
-	repository string // if the image is in a registry
+	noted      func(v1.Manifest) // unless nil, receives the manifest of an image
+	repository string            // if the image is in a registry
 	deadline   time.Time
 	timeout    time.Duration
 }
@@ -75,6 +76,7 @@ type OpenOptions struct {
 	AnyPlatform bool
 
 	cache     *blobcache.Cache
+	manifest  func(v1.Manifest) // unless nil, receives the manifest
 	admission *admission
 }
 
@@ -121,7 +123,7 @@ func OpenSource(ctx context.Context, src types.ImageSource, o OpenOptions) (_ *I
 	if o.Platform.Architecture == "" {
 		o.Platform.Architecture = "amd64"
 	}
-	img := &Image{src: src, cache: o.cache}
+	img := &Image{src: src, cache: o.cache, noted: o.manifest}
 	want, known := expectedDescriptor(src)
 	var instance *digest.Digest
 	var admitted verdict
@@ -271,6 +273,9 @@ func (i *Image) readManifest(ctx context.Context, text []byte) error {
 	if m.ArtifactType != "" ||
 		m.Config.MediaType != v1.MediaTypeImageConfig && m.Config.MediaType != manifest.DockerV2Schema2ConfigMediaType {
 		return fmt.Errorf("%w: not an image: its configuration is %.80q", fault.ErrInvalid, m.Config.MediaType)
+	}
+	if i.noted != nil {
+		i.noted(m)
 	}
 	if len(m.Layers) > limit.MaxLayers {
 		return fmt.Errorf("%w: %d layers (limit %d)", fault.ErrLimit, len(m.Layers), limit.MaxLayers)

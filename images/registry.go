@@ -15,7 +15,8 @@ type Registry struct {
 	AuthFiles []string
 	// SkipTLSVerify accepts any certificate; nil leaves it to registries.conf.
 	SkipTLSVerify *bool
-	// PlainHTTP accepts, with SkipTLSVerify, registries that do not speak TLS.
+	// PlainHTTP accepts registries that do not speak TLS. The certificates of those that do are verified all the same,
+	// unless SkipTLSVerify says otherwise.
 	PlainHTTP bool
 	// CertDir holds *.crt (authorities), *.cert and *.key (the client's certificate) files.
 	CertDir string

@@ -66,7 +66,8 @@ func (c *Client) Survey(ctx context.Context, name string) (_ *Survey, err error)
 			err = errors.Join(err, src.Close())
 		}
 	}()
-	top := &Image{Name: name, src: src, cache: c.cacheFor(n), deadline: deadline, timeout: c.o.Timeout}
+	top := &Image{Name: name, src: src, cache: c.cacheFor(n), noted: c.oddLayers(name), deadline: deadline,
+		timeout: c.o.Timeout}
 	out := &Survey{Name: name, src: src, Repository: repositoryOf(src)}
 	if r, ok := src.(*registry.Source); ok {
 		out.Source, top.Source, top.repository = r.OpenedAt, r.OpenedAt, n.repository.Name()

@@ -51,6 +51,9 @@ type program struct {
 	warned        atomic.Int64 // number of warnings about the input
 }
 
+// opmName is the name of opm.
+const opmName = "opm"
+
 // kubectlPlugin is the name under which kubectl finds the program, as "kubectl bindery".
 const kubectlPlugin = "kubectl-bindery"
 
@@ -58,15 +61,11 @@ const kubectlPlugin = "kubectl-bindery"
 func newApp(p *program) *cli.App {
 	name := "bindery"
 	if p.opm {
-		name = "opm"
-	}
-	typed := name
-	if p.name == kubectlPlugin {
-		typed = "kubectl bindery"
+		name = opmName
 	}
 	app := &cli.App{
 		Name:     name,
-		HelpName: typed,
+		HelpName: p.typed(),
 		Version:  version.Release(),
 		Usage:    "bind operator bundles into catalogs and catalogs into images",
 		Description: `Needs no daemon, no root and no other program. A catalog is file-based (a directory of
@@ -152,6 +151,10 @@ func (p *program) group(c *cli.Context) error {
 }
 
 func (p *program) globalFlags() []cli.Flag {
+	plain := "allow plain HTTP for registries without TLS; with TLS certificates are verified all the same"
+	if p.opm {
+		plain = "allow plain HTTP for registries, and accept any certificate"
+	}
 	return []cli.Flag{
 		&cli.StringFlag{Name: "log-level", Value: "info",
 			Usage:   "log messages of this `LEVEL` and above to standard error (debug|info|warn|error)",
@@ -163,9 +166,9 @@ func (p *program) globalFlags() []cli.Flag {
 		&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "log errors only", EnvVars: env("quiet")},
 		&cli.BoolFlag{Name: "no-progress", Usage: "show no progress: no bars, no lines", EnvVars: env("no-progress")},
 		&cli.BoolFlag{Name: "version", Usage: "print the version"},
-		&cli.BoolFlag{Name: "skip-tls-verify", Usage: "do not verify the certificates of registries",
+		&cli.BoolFlag{Name: "skip-tls-verify", Usage: "accept any certificate of registries; plain HTTP is not used",
 			EnvVars: env("skip-tls-verify")},
-		&cli.BoolFlag{Name: "use-http", Usage: "use plain HTTP for registries", EnvVars: env("use-http")},
+		&cli.BoolFlag{Name: "use-http", Usage: plain, EnvVars: env("use-http")},
 		&cli.BoolFlag{Name: "skip-tls", Usage: "alias of --use-http", Hidden: true},
 		&cli.BoolFlag{Name: "debug", Usage: "alias of --log-level debug", Hidden: true},
 	}
@@ -198,7 +201,7 @@ func (p *program) readGlobals(c *cli.Context) error {
 		level = slog.LevelDebug
 	}
 	p.screen = cmdline.NewScreen(p.stderr)
-	p.log = cmdline.NewLogger(p.screen, p.logFormat(c.String("log-format")), level)
+	p.log = p.newLogger(p.screen, p.logFormat(c.String("log-format")), level)
 	stderr, ok := p.stderr.(*os.File)
 	p.noProgress = c.Bool("no-progress")
 	p.bars = ok && cmdline.HasSize(stderr) && !p.quiet && !p.noProgress && c.String("log-format") != "json"

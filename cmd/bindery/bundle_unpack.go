@@ -50,7 +50,7 @@ func (p *program) bundleUnpack(c *cli.Context) (err error) {
 		return e
 	}
 	if c.Bool("debug") {
-		p.log = cmdline.NewLogger(p.stderr, p.logFormat(c.String("log-format")), slog.LevelDebug)
+		p.log = p.newLogger(p.stderr, p.logFormat(c.String("log-format")), slog.LevelDebug)
 	}
 	if ca := c.String("root-ca"); ca != "" && !c.IsSet("ca-file") {
 		if err := c.Set("ca-file", ca); err != nil {

@@ -157,6 +157,14 @@ func (p *program) copyOne(ctx context.Context, c *cli.Context, client *images.Cl
 		}
 	}
 	p.log.Info(printable.Text(text))
+	if len(r.Unread) > 0 {
+		var answers []string
+		for _, u := range r.Unread[:min(len(r.Unread), 5)] {
+			answers = append(answers, u.Answer)
+		}
+		p.log.Warn(printable.Text(fmt.Sprintf("%s: not all signatures could be read: %s", r.Source,
+			strings.Join(answers, "; "))))
+	}
 	for _, problem := range r.Problems {
 		p.log.Warn(printable.Text(fmt.Sprintf("%s: not copied: %s", r.Source, problem)))
 	}

@@ -42,7 +42,7 @@ func registryFlags() []cli.Flag {
 		&cli.StringFlag{Name: "authfile",
 			Usage:   "credentials `FILE` (default $REGISTRY_AUTH_FILE and the locations of podman and docker)",
 			EnvVars: env("authfile"), Category: group},
-		&cli.BoolFlag{Name: "tls-verify", Value: true, Usage: "verify the certificates of registries",
+		&cli.BoolFlag{Name: "tls-verify", Value: true, Usage: "verify the certificates of registries; =false accepts any",
 			EnvVars: env("tls-verify"), Category: group},
 		&cli.StringFlag{Name: "ca-file", Usage: "`FILE` with additional certificate authorities",
 			EnvVars: env("ca-file"), Category: group},
@@ -229,17 +229,18 @@ func layoutName(name string) string {
 	return path.Base(repository) + ".oci"
 }
 
-// registryOptions reads [registryFlags] and opm's equivalent flags.
+// registryOptions reads [registryFlags] and opm's equivalent flags. Under opm's name plain HTTP means that no certificate
+// is verified, too.
 func registryOptions(c *cli.Context) images.Registry {
 	r := images.Registry{
 		AuthFile: c.String("authfile"), CertDir: c.String("cert-dir"), CAFile: c.String("ca-file"),
 		RegistriesConf: c.String("registries-conf"), RegistriesDir: c.String("registries-d"),
 		UserAgent: "bindery/" + strings.TrimPrefix(c.App.Version, "v"),
 	}
-	if c.IsSet("tls-verify") || c.Bool("skip-tls-verify") || c.Bool("use-http") || c.Bool("skip-tls") {
-		skip := !c.Bool("tls-verify") || c.Bool("skip-tls-verify") || c.Bool("use-http") || c.Bool("skip-tls")
+	r.PlainHTTP = c.Bool("use-http") || c.Bool("skip-tls")
+	if skip := c.Bool("skip-tls-verify") || r.PlainHTTP && c.App.Name == opmName; skip || c.IsSet("tls-verify") {
+		skip = skip || !c.Bool("tls-verify")
 		r.SkipTLSVerify = &skip
-		r.PlainHTTP = c.Bool("use-http") || c.Bool("skip-tls")
 	}
 	return r.Env(os.Getenv)
 }

@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"io/fs"
 	"net/http"
+	"net/netip"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -18,6 +20,8 @@ import (
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/declcfg/edit"
+	"github.com/operator-bindery/bindery/declcfg/template"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/nearest"
 	"github.com/operator-bindery/bindery/render"
@@ -26,6 +30,10 @@ import (
 // withHint adds advice for the user to an error of a library.
 func (p *program) withHint(err error) error {
 	var known *cmdline.Error
+	if class := cmdline.Classify(err); class != cmdline.ClassNetwork && namesAddress(err.Error()) {
+		return &cmdline.Error{Class: class, Err: err,
+			Hint: "names of images have no IPv6 addresses: use a name for the registry, from DNS or /etc/hosts"}
+	}
 	if errors.As(err, &known) && known.Hint != "" {
 		return err
 	}
@@ -90,12 +98,29 @@ func (p *program) withHint(err error) error {
 		text = "--max-layers allows more"
 	case errors.As(err, &reference) && bundleHint(reference.Reference) != "":
 		text, object = bundleHint(reference.Reference), reference.Reference
+	case strings.Contains(err.Error(), "unknown migration level"):
+		text = fmt.Sprintf("the levels are %v", edit.Levels())
+	case strings.Contains(err.Error(), "unknown template schema"), strings.Contains(err.Error(), "has unknown schema"):
+		text = "the schemas of templates are " + strings.Join(template.Schemas(), ", ")
 	default:
 		if text = p.machineHint(err); text == "" {
 			return err
 		}
 	}
 	return &cmdline.Error{Class: cmdline.Classify(err), Object: object, Hint: text, Err: err}
+}
+
+// bracketed is what may be an IPv6 address as the registry of an image.
+var bracketed = regexp.MustCompile(`(^|[ "/])\[([0-9a-fA-F:.]+)(%[^\]]*)?\](:[0-9]+)?([/" ]|$)`)
+
+// namesAddress tells whether a text has an IPv6 address where a registry is named.
+func namesAddress(text string) bool {
+	for _, found := range bracketed.FindAllStringSubmatch(text, -1) {
+		if addr, err := netip.ParseAddr(found[2]); err == nil && addr.Is6() {
+			return true
+		}
+	}
+	return false
 }
 
 func isAboutImage(p declcfg.Problem) bool { return p.Rule == declcfg.RuleImage }

@@ -2,6 +2,8 @@ package main
 
 import (
 	"runtime"
+	"slices"
+	"strings"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/urfave/cli/v2"
@@ -178,10 +180,18 @@ func platforms(c *cli.Context) ([]v1.Platform, error) {
 	return out, nil
 }
 
+// architectures are those of Go for Linux, which images have, too.
+var architectures = []string{"386", "amd64", "arm", "arm64", "loong64", "mips", "mips64", "mips64le", "mipsle", "ppc64",
+	"ppc64le", "riscv64", "s390x"}
+
 func parsePlatform(text string) (v1.Platform, error) {
 	p, err := build.ParsePlatform(text)
 	if err != nil {
 		return p, cmdline.Usagef("invalid --platform value %q, expected linux/ARCH or linux/ARCH/VARIANT", text)
+	}
+	if !slices.Contains(architectures, p.Architecture) {
+		return p, cmdline.Usagef("invalid --platform value %q, expected linux/ARCH or linux/ARCH/VARIANT with one of (%s)",
+			text, strings.Join(architectures, "|"))
 	}
 	return p, nil
 }

@@ -42,7 +42,7 @@ must be equal, and its package.yaml is replaced.` +
 
 func (p *program) indexExport(c *cli.Context) error {
 	if c.Bool("debug") {
-		p.log = cmdline.NewLogger(p.stderr, p.logFormat(c.String("log-format")), slog.LevelDebug)
+		p.log = p.newLogger(p.stderr, p.logFormat(c.String("log-format")), slog.LevelDebug)
 	}
 	if err := p.checkContainerTool(c); err != nil {
 		return err

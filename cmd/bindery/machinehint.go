@@ -23,6 +23,9 @@ import (
 // catalogs. It is empty if there is nothing to advise, as for opm, which prints no hints.
 func (p *program) machineHint(err error) string {
 	var invalid *declcfg.ValidationError
+	if hint := variableHint(err); hint != "" {
+		return hint
+	}
 	switch class := cmdline.Classify(err); {
 	case errors.Is(err, declcfg.ErrNotEmpty):
 		return "name a directory that does not exist, or remove what is in this one"
@@ -46,6 +49,35 @@ func (p *program) machineHint(err error) string {
 // ofFiles reports whether problems are those of a catalog directory, and not of a database.
 func ofFiles(invalid *declcfg.ValidationError) bool {
 	return slices.ContainsFunc(invalid.Problems, func(p declcfg.Problem) bool { return p.Position.File != "" })
+}
+
+// variableHint names the variable that names the file which an error is about.
+func variableHint(err error) string {
+	for _, name := range []string{"REGISTRY_AUTH_FILE", "CONTAINERS_REGISTRIES_CONF", "CONTAINERS_POLICY_JSON",
+		"CONTAINERS_STORAGE_CONF"} {
+		if file := os.Getenv(name); file != "" && strings.Contains(err.Error(), file) {
+			return "the variable " + name + " names this file"
+		}
+	}
+	var path *fs.PathError
+	home := os.Getenv("HOME")
+	if errors.Is(err, fs.ErrPermission) && errors.As(err, &path) && filepath.IsAbs(home) && within(home, path.Path) {
+		if !errors.Is(readable(home), fs.ErrPermission) {
+			return ""
+		}
+		return fmt.Sprintf("the variable HOME names %s, which is not of the user %d: set HOME to a directory of that user", home,
+			os.Getuid())
+	}
+	return ""
+}
+
+// readable returns the error of reading a directory.
+func readable(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return f.Close()
 }
 
 // localHint advises on errors of files, memory and ports.

@@ -66,7 +66,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	}
 	// These were parts of opm; their output is opm's.
 	p.opm = p.name == "opm" || p.name == "initializer" || p.name == "registry-server"
-	p.log = cmdline.NewLogger(stderr, p.logFormat(""), 0)
+	p.log = p.newLogger(stderr, p.logFormat(""), 0)
 	p.embedded.Self = p.servesItself
 	p.logLibraries()
 	p.atEnd = append(p.atEnd, p.countWarnings)
@@ -136,7 +136,7 @@ func (p *program) finish(ctx context.Context, app *cli.App, line cmdline.Line, a
 	if interrupted {
 		err = sig
 	}
-	p.showError(app, line, args, withObject(p.withHint(withClass(err))))
+	p.showError(app, line, args, p.withHintInWords(withObject(p.withHint(withClass(err)))))
 	switch {
 	case interrupted:
 		return sig.Status()

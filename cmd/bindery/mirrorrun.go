@@ -196,7 +196,7 @@ func openWorkspace(c *cli.Context, a mirrorArgs) (*mirror.Workspace, error) {
 	}
 	e := &cmdline.Error{Class: cmdline.Classify(err), Object: a.workspace, Err: err,
 		Hint: "--workspace DIR keeps the files of runs in DIR, and not beside the archive"}
-	if c.Command.Name == "oc-mirror-run" {
+	if c.Command.Name == "oc-mirror-run" { // which has the flag, and refuses it beside --from
 		e.Hint = "\"bindery mirror run --from\" takes --workspace DIR, which keeps the files of runs in DIR, and not " +
 			"beside the archive"
 	}

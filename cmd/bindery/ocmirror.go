@@ -27,11 +27,20 @@ const ocMirrorName = "oc-mirror"
 // ocMirrorArgs translates the arguments of oc-mirror to those of the hidden commands.
 func ocMirrorArgs(args []string) []string {
 	for i, a := range args {
+		value := i > 0 && strings.HasPrefix(args[i-1], "-") // perhaps of that flag
+		if _, known := ocMirrorUnsupported[a]; known && !value {
+			return []string{"oc-mirror-unsupported", "--", a}
+		}
 		switch a {
 		case "delete":
 			return slices.Concat([]string{"oc-mirror-delete"}, args[:i], args[i+1:])
 		case "list":
 			rest := slices.Concat(args[:i], args[i+1:])
+			for what := range ocMirrorUnsupported {
+				if of, ok := strings.CutPrefix(what, "list "); ok && slices.Contains(rest, of) {
+					return []string{"oc-mirror-unsupported", "--", what}
+				}
+			}
 			if at := slices.Index(rest, "operators"); at >= 0 {
 				rest = slices.Delete(rest, at, at+1)
 			}
@@ -42,11 +51,20 @@ func ocMirrorArgs(args []string) []string {
 		case "help":
 			return []string{"oc-mirror-run", "--help"}
 		}
-		if !strings.HasPrefix(a, "-") && (i == 0 || !strings.HasPrefix(args[i-1], "-")) {
+		if !strings.HasPrefix(a, "-") && !value {
 			break // an argument, not a command
 		}
 	}
 	return append([]string{"oc-mirror-run"}, args...)
+}
+
+// ocMirrorUnsupported are commands of oc-mirror that there are not, with what there is.
+var ocMirrorUnsupported = map[string]string{
+	"init":          "an image set is written by hand; \"bindery schema image-set\" describes its fields",
+	"describe":      "\"bindery mirror verify file://DIR\" reads an archive",
+	"list releases": "images of releases are not mirrored; \"oc-mirror list operators\" lists catalogs",
+	"list updates":  "images of releases are not mirrored; \"oc-mirror list operators\" lists catalogs",
+	"--version":     "\"oc-mirror version\" prints the version",
 }
 
 const ocMirrorHelp = "The destination decides:\n\n" +
@@ -69,6 +87,12 @@ func (p *program) ocMirrorCommands() []*cli.Command {
 			Usage:     "delete mirrored images, with the arguments of oc-mirror v2",
 			ArgsUsage: "DESTINATION", Flags: flags(ocMirrorCommonFlags(), ocMirrorDeleteFlags()),
 			Action: p.ocMirrorDelete}),
+		hidden(&cli.Command{Name: "oc-mirror-unsupported", UsageText: "oc-mirror [flags] DESTINATION",
+			Usage: "say what is not supported",
+			Action: func(c *cli.Context) error {
+				what := c.Args().First()
+				return cmdline.Usagef("%q is not supported: %s", what, ocMirrorUnsupported[what])
+			}}),
 		hidden(&cli.Command{Name: "oc-mirror-list", UsageText: "oc-mirror list operators",
 			Usage: "list operators, with the arguments of oc-mirror v2",
 			Flags: flags(ocMirrorCommonFlags(), ocMirrorListFlags()), Action: p.ocMirrorList}),
@@ -117,7 +141,7 @@ func (p *program) ocMirrorLog(c *cli.Context) error {
 	if c.Bool("v1") {
 		return cmdline.Usagef("--v1 is not supported: this is oc-mirror v2")
 	}
-	p.log = cmdline.NewLogger(p.stderr, p.logFormat(""), level)
+	p.log = p.newLogger(p.stderr, p.logFormat(""), level)
 	for _, name := range ocMirrorCredentials {
 		if c.IsSet(name) {
 			p.log.Warn("--" + name + " is not used: credentials are read from --authfile, or from the files of podman " +
@@ -314,7 +338,7 @@ func (p *program) ocMirrorLogFile(o *mirror.Options) (stop func() error, err err
 		return nil, err
 	}
 	before := p.log
-	p.log = cmdline.NewLogger(io.MultiWriter(p.stderr, f), p.logFormat(""), slog.LevelInfo)
+	p.log = p.newLogger(io.MultiWriter(p.stderr, f), p.logFormat(""), slog.LevelInfo)
 	o.Log = p.log
 	return func() error { p.log = before; return f.Close() }, nil
 }

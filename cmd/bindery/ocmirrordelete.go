@@ -153,8 +153,14 @@ func (p *program) ocMirrorList(c *cli.Context) error {
 	if c.Bool("catalogs") {
 		return cmdline.Usagef("--catalogs is not supported: it needs the vendor's list of catalogs; give --catalog")
 	}
+	if c.NArg() > 0 {
+		return cmdline.Usagef("\"list %s\" is not supported: \"list operators\" is", c.Args().First())
+	}
+	if c.String("version") != "" {
+		return cmdline.Usagef("--version is not supported: it needs the vendor's list of catalogs; give --catalog")
+	}
 	if c.String("catalog") == "" {
-		return cmdline.Usagef("--catalog is needed")
+		return cmdline.Usagef("\"list operators\" needs --catalog NAME")
 	}
 	if c.String("channel") != "" && c.String("package") == "" {
 		return cmdline.Usagef("--channel needs --package")

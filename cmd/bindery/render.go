@@ -50,7 +50,9 @@ comes from no registry has no image reference unless --image-ref-template is set
 func (p *program) render(c *cli.Context) (err error) {
 	format := declcfg.FormatNDJSON
 	if c.String("output") != string(format) {
-		if format, err = catalogFormat(c); err != nil {
+		if format, err = catalogFormat(c); err != nil && !p.opm {
+			return cmdline.Usagef("invalid --output value %q, expected (json|yaml|ndjson)", c.String("output"))
+		} else if err != nil {
 			return err
 		}
 	}

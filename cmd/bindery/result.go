@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
@@ -206,8 +207,15 @@ func (p *program) report(c *cli.Context, t target, image *build.Image, results [
 		fmt.Fprintln(&b, r.Destination)
 	}
 	fmt.Fprintln(&b, refs[len(refs)-1])
-	_, err = p.stdout.Write([]byte(b.String()))
-	return err
+	if _, err = p.stdout.Write([]byte(b.String())); err != nil {
+		return err
+	}
+	// The last line names the image as it does after a push.
+	inRegistry := func(r images.Result) bool { return r.Traffic != nil }
+	if len(t.names) > 0 && !p.opm && !c.Bool("dry-run") && !c.Bool("load") && !slices.ContainsFunc(results, inRegistry) {
+		p.log.Info("not pushed (--push)")
+	}
+	return nil
 }
 
 // references returns the image's names with its digest, or the digest alone if it has none.

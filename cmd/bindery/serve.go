@@ -73,6 +73,9 @@ func (p *program) registryServeCommand() *cli.Command {
 
 func (p *program) serve(c *cli.Context) (err error) {
 	o, err := p.serverOptions(c)
+	if err == nil {
+		_, err = p.compat(c) // it is used for databases only
+	}
 	if err != nil {
 		return err
 	}

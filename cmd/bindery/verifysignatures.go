@@ -219,7 +219,7 @@ func (p *program) verifyByPolicy(c *cli.Context, asJSON bool) error {
 		err = p.withHint(err)
 		var hinted *cmdline.Error
 		if errors.As(err, &hinted) && hinted.Hint != "" {
-			p.log.Info(hinted.Hint)
+			p.log.Info(p.words(hinted.Hint))
 		}
 		_, err = fmt.Fprintf(p.stdout, "not signed: %s\n", printable.Cell(verdict.Problem))
 	}

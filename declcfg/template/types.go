@@ -49,6 +49,14 @@ func ParseType(name string) (Type, error) {
 	return "", fmt.Errorf("invalid template type %q, must be one of: %v", name, Types())
 }
 
+// Schemas returns the schemas of templates, in the order of [Types].
+func Schemas() (schemas []string) {
+	for _, t := range Types() {
+		schemas = append(schemas, t.schema())
+	}
+	return schemas
+}
+
 // typeOf returns the type of templates with a schema; case matters.
 func typeOf(schema string) (Type, error) {
 	for _, t := range Types() {

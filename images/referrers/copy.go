@@ -16,6 +16,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/redact"
+	"github.com/operator-bindery/bindery/internal/registry"
 )
 
 // Kinds are the kinds of attachments that are copied.
@@ -48,7 +49,7 @@ type Account struct {
 	Copied []Copied `json:"attachments"`
 	// Problems are what is not copied, as it is not what it is listed as.
 	Problems []string `json:"problems,omitempty"`
-	// Unread are what could not be read at the source, of [CopyReadable].
+	// Unread are what could not be read at the source: tags that it refuses, and of [CopyReadable] all else.
 	Unread []Unread `json:"unread,omitempty"`
 }
 
@@ -70,7 +71,8 @@ const subjectsAtOnce = 4
 // to these, as deep as [Limits] allow. Every manifest is copied byte for byte, and what the destination has is not sent
 // again. A tag that stands for something else at the destination loses nothing: its layers stay, and those that are
 // missing are added, which gives a manifest of another digest. Errors are those of the two places, and of the class
-// [fault.ErrLimit]; what is listed wrongly is a problem in the account.
+// [fault.ErrLimit]; what is listed wrongly is a problem in the account, and so is, as unread, a tag that the source does
+// not allow to look at: registries refuse tags that are not there.
 func Copy(ctx context.Context, from Reader, to Writer, digests []digest.Digest, what Kinds,
 	limits Limits) (Account, error) {
 	c := &copying{budget: budget{limits: limits.withDefaults()}, from: from, to: to, what: what}
@@ -127,7 +129,7 @@ type copying struct {
 	from Reader
 	to   Writer
 	what Kinds
-	// lenient tells that what cannot be read at the source is passed over.
+	// lenient tells that whatever cannot be read at the source is passed over, and not only tags that it refuses.
 	lenient bool
 }
 
@@ -135,7 +137,10 @@ type copying struct {
 func (c *copying) pass(ctx context.Context, a *Account, subject digest.Digest, tag string, err error) error {
 	var all errBudget
 	var source *SourceError
-	if !c.lenient || ctx.Err() != nil || errors.As(err, &all) || !errors.As(err, &source) {
+	if ctx.Err() != nil || errors.As(err, &all) || !errors.As(err, &source) {
+		return err
+	}
+	if !c.lenient && !registry.RefusesTag(source.Err) {
 		return err
 	}
 	a.Unread = append(a.Unread, Unread{Subject: subject, Tag: tag, Answer: redact.Text(source.Err.Error()),

@@ -17,6 +17,7 @@ import (
 
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/reflist"
+	"github.com/operator-bindery/bindery/internal/registry"
 	"github.com/operator-bindery/bindery/internal/sigblob"
 )
 
@@ -127,7 +128,7 @@ func (t *treeReader) level(ctx context.Context, on []*Tree, depth int) ([]*Tree,
 func (t *treeReader) on(ctx context.Context, one *Tree) (found []*Tree, err error) {
 	for _, end := range tagEnds {
 		tagged, err := t.tagged(ctx, t.r, one.Digest, end)
-		if isProblem(err) {
+		if isProblem(err) || registry.RefusesTag(err) {
 			one.Problems = append(one.Problems, &Problem{Subject: one.Digest,
 				Digest: digest.Digest(TagOf(one.Digest, end)), Err: err})
 			continue
@@ -140,6 +141,9 @@ func (t *treeReader) on(ctx context.Context, one *Tree) (found []*Tree, err erro
 		}
 	}
 	listed, problems, err := t.list(ctx, t.r, one.Digest)
+	if registry.RefusesTag(err) {
+		problems, err = []*Problem{{Digest: "referrers", Subject: one.Digest, Err: err}}, nil
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -99,85 +99,141 @@ const maxWarnings = 100
 
 // Open reads the manifest of a name, from the first mirror that has it or from the registry itself.
 func (r *Client) Open(ctx context.Context, ref types.ImageReference, named reference.Named) (*Source, error) {
-	sources, err := r.endpoints(named)
+	var s *Source
+	err := r.ask(ctx, named, func(from endpoint, last bool) (err error) {
+		s, err = r.openAt(ctx, ref, from, last)
+		return err
+	})
 	if err != nil {
-		return nil, classified{err}
+		return nil, err
+	}
+	return s, nil
+}
+
+// endpoint is a place to read an image from.
+type endpoint struct {
+	at   reference.Named // the image there
+	repo *repository
+}
+
+// ask calls a function for the places to read an image from, mirrors first (containers-registries.conf(5)), until it
+// succeeds. last tells that no other place is left. A place is judged by what registries.conf says of it, not of the
+// name that was asked for: a blocked registry is read from its mirrors, and a blocked mirror is passed over.
+func (r *Client) ask(ctx context.Context, named reference.Named, try func(from endpoint, last bool) error) error {
+	places, blocked, err := r.endpoints(named)
+	if err != nil {
+		return classified{err}
+	}
+	if len(places) == 0 {
+		return classified{errors.New(strings.Join(blocked, "; "))}
 	}
 	var failed []string
-	for i, from := range sources {
-		last := i == len(sources)-1
-		s, err := r.openAt(ctx, ref, from, last)
-		if err == nil {
-			return s, nil
+	for i, from := range places {
+		last := i == len(places)-1
+		if err = try(from, last); err == nil {
+			return nil
 		}
 		if last || ctx.Err() != nil {
-			if len(failed) > 0 {
-				err = fmt.Errorf("%w (mirrors failed too: %s)", err, strings.Join(failed, "; "))
-			}
-			return nil, remoteError(err)
+			break
 		}
-		failed = append(failed, fmt.Sprintf("%s: %.300s", from.Reference, redact.Text(err.Error())))
+		failed = append(failed, fmt.Sprintf("%s: %.300s", from.at, redact.Text(err.Error())))
 	}
-	return nil, classified{fmt.Errorf("no place to get %s from", named)}
+	notes := blocked
+	if len(failed) > 0 {
+		notes = append(notes, "mirrors failed too: "+strings.Join(failed, "; "))
+	}
+	if len(notes) > 0 {
+		err = fmt.Errorf("%w (%s)", err, strings.Join(notes, "; "))
+	}
+	return remoteError(err)
 }
 
-// endpoints returns the places to read an image from, mirrors first (containers-registries.conf(5)).
-func (r *Client) endpoints(named reference.Named) ([]sysregistriesv2.PullSource, error) {
+// endpoints returns the places to read an image from, and what there is to say of those that are blocked.
+func (r *Client) endpoints(named reference.Named) (places []endpoint, blocked []string, err error) {
 	found, err := r.configured(named)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if found == nil {
-		return []sysregistriesv2.PullSource{{Reference: named}}, nil
+	sources := []sysregistriesv2.PullSource{{Reference: named}}
+	if found != nil {
+		if sources, err = found.PullSourcesFromReference(named); err != nil {
+			return nil, nil, err
+		}
 	}
-	return found.PullSourcesFromReference(named)
+	for _, s := range sources {
+		repo, err := r.repository(s)
+		var block *blockedError
+		switch {
+		case err == nil:
+			places = append(places, endpoint{s.Reference, repo})
+		case errors.As(err, &block):
+			blocked = append(blocked, block.Error())
+		default:
+			return nil, nil, err
+		}
+	}
+	return places, blocked, nil
 }
 
-// configured returns the entry of registries.conf for a repository; nil if there is none. A blocked registry is an
-// error.
+// blockedError is the error of a registry that registries.conf blocks.
+type blockedError struct{ registry, file string }
+
+func (e *blockedError) Error() string {
+	return fmt.Sprintf("registry %s is blocked in %s", e.registry, e.file)
+}
+
+// allowed returns the entry of registries.conf for a repository that is about to be asked; nil if there is none. The
+// error is a [*blockedError] if it must not be asked.
+func (r *Client) allowed(named reference.Named) (*sysregistriesv2.Registry, error) {
+	found, err := r.configured(named)
+	if err != nil || found == nil || !found.Blocked {
+		return found, err
+	}
+	where := cmp.Or(r.o.Config.RegistriesConf, r.conf)
+	if where == "" {
+		where = sysregistriesv2.ConfigurationSourceDescription(r.sys)
+	}
+	return nil, &blockedError{found.Prefix, where}
+}
+
+// configured returns the entry of registries.conf for a repository; nil if there is none.
 func (r *Client) configured(named reference.Named) (*sysregistriesv2.Registry, error) {
 	found, err := sysregistriesv2.FindRegistry(r.sys, named.Name())
-	if err != nil {
-		var file *fs.PathError
-		switch {
-		case Homeless(err):
-			return nil, nil
-		case errors.As(err, &file):
-			return nil, fmt.Errorf("registries.conf: %w", err)
-		default:
-			return nil, fmt.Errorf("registries.conf: %w: %w", fault.ErrInvalid, err)
-		}
+	var file *fs.PathError
+	switch {
+	case err == nil:
+		return found, nil
+	case Homeless(err):
+		return nil, nil
+	case errors.As(err, &file):
+		return nil, fmt.Errorf("registries.conf: %w", err)
 	}
-	if found != nil && found.Blocked {
-		where := cmp.Or(r.o.Config.RegistriesConf, r.conf)
-		if where == "" {
-			where = sysregistriesv2.ConfigurationSourceDescription(r.sys)
-		}
-		return nil, fmt.Errorf("registry %s is blocked in %s", found.Prefix, where)
-	}
-	return found, nil
+	return nil, fmt.Errorf("registries.conf: %w: %w", fault.ErrInvalid, err)
 }
 
-func (r *Client) openAt(ctx context.Context, ref types.ImageReference, from sysregistriesv2.PullSource,
-	last bool) (*Source, error) {
-	repo, err := r.repository(from)
-	if err != nil {
-		return nil, err
-	}
-	s := &Source{ref: ref, repo: repo, cache: r.o.Cache, OpenedAt: from.Reference.String(), at: from.Reference}
+func (r *Client) openAt(ctx context.Context, ref types.ImageReference, from endpoint, last bool) (*Source, error) {
+	s := &Source{ref: ref, repo: from.repo, cache: r.o.Cache, OpenedAt: from.at.String(), at: from.at}
 	retries := r.o.Retries
 	if !last {
 		retries = 0 // the next endpoint is tried in place of another attempt
 	}
-	switch name := from.Reference.(type) {
-	case reference.Canonical:
-		s.text, s.kind, err = s.manifest(ctx, name.Digest().String(), retries)
-	case reference.Tagged:
-		s.text, s.kind, err = s.manifest(ctx, name.Tag(), retries)
-	default:
-		err = fmt.Errorf("%w: %s has neither a tag nor a digest", fault.ErrInvalid, name)
+	name, err := from.name()
+	if err != nil {
+		return nil, err
 	}
+	s.text, s.kind, err = s.manifest(ctx, name, retries)
 	return s, err
+}
+
+// name returns the digest or tag of the image.
+func (e endpoint) name() (string, error) {
+	switch at := e.at.(type) {
+	case reference.Canonical:
+		return at.Digest().String(), nil
+	case reference.Tagged:
+		return at.Tag(), nil
+	}
+	return "", fmt.Errorf("%w: %s has neither a tag nor a digest", fault.ErrInvalid, e.at)
 }
 
 // remoteError gives an error the class [fault.ErrRegistry] unless it is about content.

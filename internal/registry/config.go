@@ -24,7 +24,8 @@ type Config struct {
 	AuthFiles []string
 	// SkipTLSVerify accepts any certificate; nil leaves it to registries.conf.
 	SkipTLSVerify *bool
-	// PlainHTTP accepts, with SkipTLSVerify, registries that do not speak TLS.
+	// PlainHTTP accepts registries that do not speak TLS. The certificates of those that do are verified all the same,
+	// unless SkipTLSVerify says otherwise.
 	PlainHTTP bool
 	// CertDir holds *.crt (authorities), *.cert and *.key (the client's certificate) files.
 	CertDir string
@@ -115,8 +116,11 @@ func (r Config) System(scratch string) (*types.SystemContext, error) {
 			return nil, err
 		}
 	}
-	if r.SkipTLSVerify != nil {
+	switch {
+	case r.SkipTLSVerify != nil:
 		sys.DockerInsecureSkipTLSVerify = types.NewOptionalBool(*r.SkipTLSVerify)
+	case r.PlainHTTP: // the library has one switch for both
+		sys.DockerInsecureSkipTLSVerify = types.OptionalBoolTrue
 	}
 	if r.CAFile != "" {
 		dir, err := r.certificates(scratch)

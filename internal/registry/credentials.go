@@ -79,7 +79,11 @@ func (s *credentialStore) fromFiles(ctx context.Context, named reference.Named) 
 		case errors.Is(err, fs.ErrNotExist):
 			continue
 		case errors.Is(err, fs.ErrPermission):
-			s.warn(fmt.Errorf("credentials: passed over: %w", err))
+			note := ""
+			if home := os.Getenv("HOME"); home != "" && strings.HasPrefix(path, home+string(os.PathSeparator)) {
+				note = "; the variable HOME names its directory"
+			}
+			s.warn(fmt.Errorf("credentials: passed over: %w%s", err, note))
 			continue
 		case err != nil:
 			return credentials{}, err

@@ -18,6 +18,13 @@ type classified struct{ error }
 
 func (e classified) Unwrap() []error { return []error{fault.ErrRegistry, e.error} }
 
+// RefusesTag tells whether an error is a registry's refusal to show a tag. It says nothing of whether there is one.
+func RefusesTag(err error) bool {
+	var answer *StatusError
+	return errors.As(err, &answer) && answer.unauthorized() && strings.Contains(answer.Request, "/manifests/") &&
+		!strings.Contains(answer.Request, "/manifests/sha256:")
+}
+
 // IsUnauthorized tells whether an error is a registry's refusal of the credentials, or of there being none.
 func IsUnauthorized(err error) bool {
 	var answer *StatusError

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.podman.io/image/v5/docker/reference"
@@ -40,6 +41,7 @@ type host struct {
 	challenges []challenge
 
 	referrersAPI hostAPI
+	noPatch      atomic.Bool // the registry refuses PATCH
 }
 
 // schemeProbe is one attempt to find out the scheme of a registry, which concurrent requests share.
@@ -53,8 +55,9 @@ type schemeProbe struct {
 func (r *Client) host(name string, insecure bool) (*host, error) {
 	key := hostKey{name: name, skip: insecure, plain: insecure}
 	if skip := r.o.Config.SkipTLSVerify; skip != nil {
-		key.skip, key.plain = *skip, *skip && (r.o.Config.PlainHTTP || insecure)
+		key.skip, key.plain = *skip, *skip && insecure
 	}
+	key.plain = key.plain || r.o.Config.PlainHTTP
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if h, ok := r.hosts[key]; ok {
@@ -128,8 +131,12 @@ type repository struct {
 	tokenEnd time.Time
 }
 
+// repository returns the repository that is read at an endpoint. The error is that of [Client.allowed].
 func (r *Client) repository(from sysregistriesv2.PullSource) (*repository, error) {
 	name := reference.TrimNamed(from.Reference)
+	if _, err := r.allowed(name); err != nil {
+		return nil, err
+	}
 	host, err := r.host(reference.Domain(name), from.Endpoint.Insecure)
 	if err != nil {
 		return nil, err
@@ -179,7 +186,7 @@ func (h *host) base(ctx context.Context) (*url.URL, error) {
 	}
 }
 
-// findScheme sends a request with TLS, and then one without.
+// findScheme sends a request with TLS, and then one without, unless the registry speaks TLS and cannot be trusted.
 func (h *host) findScheme(ctx context.Context) (string, error) {
 	var first error
 	for _, scheme := range []string{"https", "http"} {
@@ -192,11 +199,17 @@ func (h *host) findScheme(ctx context.Context) (string, error) {
 		if first == nil || errors.Is(first, http.ErrSchemeMismatch) {
 			first = err
 		}
-		if ctx.Err() != nil {
-			break
+		if ctx.Err() != nil || !h.skip && speaksTLS(err) {
+			return "", first
 		}
 	}
-	return "", first
+	return "", fmt.Errorf("%w (https and http were tried)", first)
+}
+
+// speaksTLS tells whether an error is of a server with TLS, such as one with an unknown certificate.
+func speaksTLS(err error) bool {
+	var other tls.RecordHeaderError
+	return strings.Contains(err.Error(), "tls: ") && !errors.As(err, &other) && !errors.Is(err, http.ErrSchemeMismatch)
 }
 
 // passOver closes an answer whose body is not needed. A short body is read first, so that the connection can be reused.

@@ -83,10 +83,14 @@ func (u *blobUpload) attempt(ctx context.Context) error {
 		}
 	}
 	first := !before && !restored
-	if u.at == nil {
+	noPatch := &u.repo.host.noPatch
+	if u.at == nil || u.offset > 0 && noPatch.Load() {
 		if err := u.begin(ctx); err != nil {
 			return err
 		}
+	}
+	if noPatch.Load() {
+		return u.classify(u.finish(ctx, u.payload(0)))
 	}
 	if first && u.blob.Size <= wholeBlob {
 		err := u.finish(ctx, u.payload(0))
@@ -100,7 +104,18 @@ func (u *blobUpload) attempt(ctx context.Context) error {
 		}
 	}
 	if u.offset < u.blob.Size {
-		if err := u.send(ctx); err != nil {
+		err := u.send(ctx)
+		if hasStatus(err, http.StatusMethodNotAllowed, http.StatusNotImplemented) {
+			// It takes each blob in one request only. The session has nothing, unless it is of an earlier process.
+			noPatch.Store(true)
+			if u.offset > 0 {
+				if err := u.begin(ctx); err != nil {
+					return err
+				}
+			}
+			return u.classify(u.finish(ctx, u.payload(0)))
+		}
+		if err != nil {
 			return u.classify(err)
 		}
 	}

@@ -49,6 +49,9 @@ func (m *mounter) candidates(d digest.Digest) (paths []string) {
 		if err != nil || !reference.IsNameOnly(named) || reference.Domain(named) != reference.Domain(m.repo.name) {
 			continue
 		}
+		if _, err := m.repo.host.r.allowed(named); err != nil {
+			continue // what must not be read must not be mounted
+		}
 		path := reference.Path(named)
 		if path == m.repo.path || slices.Contains(paths, path) || !m.useful(path) {
 			continue

@@ -22,9 +22,10 @@ type againError struct{ error }
 
 func (e *againError) Unwrap() error { return e.error }
 
-// pushTo returns the repository for pushes. Mirrors are only for reading (containers-registries.conf(5)).
+// pushTo returns the repository for pushes. Mirrors are only for reading (containers-registries.conf(5)). The error is
+// that of [Client.allowed].
 func (r *Client) pushTo(named reference.Named) (*repository, error) {
-	found, err := r.configured(named)
+	found, err := r.allowed(named)
 	if err != nil {
 		return nil, err
 	}

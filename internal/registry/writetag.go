@@ -12,7 +12,6 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"go.podman.io/image/v5/docker/reference"
 
-	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
@@ -59,28 +58,14 @@ func (r *Repository) Head(ctx context.Context, name string) (v1.Descriptor, erro
 // Head returns the descriptor of an image that is read: in the first mirror that has it, or in the registry. The error is
 // that of [Repository.Head].
 func (r *Client) Head(ctx context.Context, named reference.Named) (is v1.Descriptor, err error) {
-	sources, err := r.endpoints(named)
-	if err != nil {
-		return is, classified{err}
-	}
-	for _, from := range sources {
-		repo, failed := r.repository(from)
-		if failed != nil {
-			return is, remoteError(failed)
+	err = r.ask(ctx, named, func(from endpoint, _ bool) error {
+		name, err := from.name()
+		if err != nil {
+			return err
 		}
-		var name string
-		switch at := from.Reference.(type) {
-		case reference.Canonical:
-			name = at.Digest().String()
-		case reference.Tagged:
-			name = at.Tag()
-		default:
-			return is, fmt.Errorf("%w: %s has neither a tag nor a digest", fault.ErrInvalid, from.Reference)
-		}
-		if is, err = (&Repository{repo: repo, source: true}).Head(ctx, name); err == nil {
-			break
-		}
-	}
+		is, err = (&Repository{repo: from.repo, source: true}).Head(ctx, name)
+		return err
+	})
 	return is, err
 }
 
