@@ -186,16 +186,17 @@ func (r *reader) undecodable(file string, first int, err error) error {
 	if !errors.As(err, &syntax) && !errors.As(err, &limit) {
 		return r.failed(file, err)
 	}
-	line, message, isLimit := syntaxLine(err, first)
-	p := Problem{Rule: RuleSyntax, File: file, Line: line, Message: message}
-	if isLimit {
-		p.Rule = RuleLimit
+	p := syntaxPlace(err, first, r.raw)
+	p.File = file
+	if p.Rule == RuleLimit {
 		r.fatal(p)
 		return errStop
 	}
-	r.b.strict = append(r.b.strict, strictly(p, message))
-	if p.Message += "; the file is passed over"; r.document > 0 {
-		p.Message = message + "; the rest of the file is passed over"
+	r.b.strict = append(r.b.strict, strictly(p, p.Message))
+	if r.document > 0 {
+		p.Message += "; the rest of the file is passed over"
+	} else {
+		p.Message += "; the file is passed over"
 	}
 	r.warn(p)
 	return nil

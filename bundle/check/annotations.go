@@ -78,7 +78,7 @@ type annotationCheck struct {
 
 func (a annotationCheck) place(key string) place {
 	p := inFile(a.file)
-	p.path = []any{"annotations", key}
+	p.Path = []any{"annotations", key}
 	return p
 }
 
@@ -154,7 +154,7 @@ func (a annotationCheck) channels() {
 	}
 	switch {
 	case preferred == "" && len(channels) > 1:
-		a.r.warn("default-channel", here,
+		a.r.warn("default-channel-unset", here,
 			"no default channel is named: one of %s must become it by another bundle of the package", quoted(channels))
 	case preferred != "" && !slices.Contains(channels, preferred):
 		a.r.warn("default-channel", a.place(bundle.AnnotationDefaultChannel),

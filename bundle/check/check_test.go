@@ -8,12 +8,14 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
 	"time"
 
 	"github.com/operator-bindery/bindery/bundle"
+	"github.com/operator-bindery/bindery/declcfg/rules"
 )
 
 // etcd returns a valid bundle as files that a test may change.
@@ -59,6 +61,14 @@ func check(t testing.TB, fsys fs.FS, o Options) *Report {
 	report, err := Run(context.Background(), fsys, load(t, fsys), o)
 	if err != nil {
 		t.Fatal(err)
+	}
+	// The rules of a check have what Run finds: what is not among them would be lost.
+	for _, p := range report.Problems {
+		id := ownPrefix + ruleOf(p.Rule)
+		if !slices.ContainsFunc(BundleRules(), func(r rules.Rule) bool { return r.ID == id }) &&
+			!slices.ContainsFunc(Validators(), func(v Validator) bool { return ruleOf(v.Name) == ruleOf(p.Rule) }) {
+			t.Errorf("there is no rule %s", id)
+		}
 	}
 	return report
 }
@@ -226,7 +236,7 @@ func TestBrokenRules(t *testing.T) {
 		{"wrong type in an object", func(t *testing.T, f fstest.MapFS) {
 			write(f, "manifests/sa.yaml",
 				"apiVersion: v1\nkind: ServiceAccount\nmetadata:\n  name: a\n  namespace: 1\n")
-		}, `cannot unmarshal number into Go struct field`},
+		}, `error object-invalid manifests/sa.yaml:5: metadata.namespace: ServiceAccount "a" cannot be read: must be text, not a number`},
 		{"annotation names", func(t *testing.T, f fstest.MapFS) {
 			write(f, "manifests/sa.yaml",
 				"apiVersion: v1\nkind: ServiceAccount\nmetadata:\n  name: a\n  annotations:\n    a/b/c: d\n")

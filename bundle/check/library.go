@@ -15,6 +15,7 @@ import (
 	crdvalidation "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation"
 
 	"github.com/operator-bindery/bindery/bundle"
+	"github.com/operator-bindery/bindery/internal/bundlefs"
 )
 
 // definition validates a CustomResourceDefinition as the API server does. The library's validators do the same without
@@ -32,7 +33,7 @@ func (r *run) definition(o object) {
 					maxDefinitionRules)}})
 	}
 	for _, e := range crdvalidation.ValidateCustomResourceDefinition(r.ctx, in) {
-		place := at(o.Object, fieldPath(e.Field)...)
+		place := at(o.Object, bundlefs.FieldPath(e.Field)...)
 		switch {
 		case strings.Contains(e.Field, "openAPIV3Schema") && o.crdBeta != nil:
 			// had other rules, where it was taken at all

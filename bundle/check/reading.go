@@ -45,14 +45,15 @@ func (r *run) replaced(p bundle.Problem) bool {
 	switch {
 	case p.Rule == bundle.RuleMediaType, strings.HasPrefix(p.Field, "dependencies["):
 		return true
-	case p.Rule == bundle.RuleDirectory && (p.Field == bundle.AnnotationManifests ||
-		p.Field == bundle.AnnotationMetadata):
+	case p.Rule == bundle.RuleDirectory && strings.HasPrefix(p.Field, "annotations["):
 		return true
 	case p.Rule == bundle.RuleDirectory && p.Severity == bundle.SeverityWarning:
 		dir := path.Dir(p.File)
 		return dir == path.Clean(r.b.ManifestsDir) || dir == path.Clean(r.b.MetadataDir)
-	case p.Rule == bundle.RuleName && p.Field == bundle.AnnotationPackage:
+	case p.Rule == bundle.RuleName && strings.HasSuffix(p.Field, "["+bundle.AnnotationPackage+"]"):
 		return r.b.Package == ""
+	case p.Rule == bundle.RuleVersionNumber && p.Field == "spec.release":
+		return true // any number there is refused
 	case p.Rule == bundle.RuleCRD, p.Rule == bundle.RuleCSVSecond, p.Rule == bundle.RuleCSVMissing:
 		return r.o.Plain || p.Rule == bundle.RuleCRD && r.detected == bundle.RegistryV1
 	}
@@ -65,7 +66,7 @@ func (r *run) strictProblems() {
 		r.mu.Lock()
 		known := slices.ContainsFunc(r.found, func(f finding) bool {
 			file := f.File
-			file = cmp.Or(file, f.place.file)
+			file = cmp.Or(file, f.place.File)
 			return f.Severity == bundle.SeverityError && file == p.File && (f.Rule == p.Rule ||
 				p.Rule == bundle.RuleDirectory || p.Rule == bundle.RuleSyntax)
 		})

@@ -11,6 +11,7 @@ import (
 	"github.com/operator-bindery/bindery/bundle"
 	"github.com/operator-bindery/bindery/bundle/manifests"
 	"github.com/operator-bindery/bindery/declcfg/rules"
+	"github.com/operator-bindery/bindery/internal/bundlefs"
 )
 
 // Subject is a bundle that rules look at.
@@ -25,7 +26,7 @@ type Subject struct {
 	// Package and Name, unless empty, are those of the bundle in a catalog, which findings then have.
 	Package, Name string
 
-	lines *locator // nil: none yet
+	lines *bundlefs.Locator // nil: none yet
 }
 
 // names returns the package and the name of the bundle for findings.
@@ -46,7 +47,7 @@ func BundleRules() []rules.Rule {
 
 // CheckRules runs the rules on a bundle. Its findings are in r; the error is that of the context.
 func CheckRules(ctx context.Context, r *rules.Run, s Subject) error {
-	s.lines = &locator{fsys: s.FS, left: maxLocated} // for all rules
+	s.lines = bundlefs.NewLocator(s.FS) // for all rules
 	if err := own(ctx, r, s); err != nil {
 		return err
 	}
@@ -94,7 +95,9 @@ var ownTitles = []struct{ rule, title, fix string }{
 	{"csv-missing", "The manifests have a ClusterServiceVersion.", "add it"},
 	{"csv-second", "The manifests have one ClusterServiceVersion.", "remove the other"},
 	{"default-channel", "The default channel is one of the channels.", "see the message"},
+	{"default-channel-unset", "A bundle of several channels names the default channel.", "see the message"},
 	{"dependency", "dependencies.yaml is valid.", "see the message"},
+	{"dependency-invalid", "An entry of dependencies.yaml has the value that its type demands.", "see the message"},
 	{"dependency-type", "A dependency has a type that OLM knows.", "see the message"},
 	{"directory", "Manifests and metadata have the directories that the annotations name.", "see the message"},
 	{"documents", "A manifest has one object.", "split the file: OLM v0 reads the first only"},
@@ -113,19 +116,23 @@ var ownTitles = []struct{ rule, title, fix string }{
 	{"object-size", "An object is not too large for the API server.", "make it smaller"},
 	{"object-twice", "An object is in the manifests once.", "remove one"},
 	{"property", "A property is valid.", "see the message"},
+	{"property-twice", "A property of which OLM uses none of two is there once.", "remove one"},
 	{"related-image", "An image that a container is given is among the related images.",
 		"add it to spec.relatedImages"},
 	{"sub-directory", "The manifests have no directories.", "move the files up"},
 	{"syntax", "A file is valid YAML or JSON.", "mend the file"},
 	{"timeout", "The bundle can be checked in time.", "make it smaller"},
+	{"version-number", "A version is text and not a number.", "put it in quotes"},
 	{"validator-failed", "Each validator comes to an end.", "report the bundle"},
 }
 
 // ownWarnings are those of ownTitles that are never errors.
 var ownWarnings = []string{"channel-space", "channel-twice", "crd-not-owned", "crd-rules", "crd-schema", "crd-v1beta1",
-	"label",
-	"name",
-	"namespace", "object-list", "related-image"}
+	"default-channel-unset", "label", "name", "namespace", "object-list", "related-image"}
+
+// ownErrors are those of ownTitles that are warnings of [Run] and errors of a check, which is for pipelines: nothing
+// refuses the bundle, and it does not do what its author means.
+var ownErrors = []string{"default-channel", "property-twice", "version-number"}
 
 // communitySelected are the optional validators of the pipelines of community catalogs.
 var communitySelected = []string{"community", "operatorhub/v2", "standardcapabilities", "standardcategories"}
@@ -178,8 +185,12 @@ func own(ctx context.Context, r *rules.Run, s Subject) error {
 	pkg, name := s.names()
 	find := func(_ context.Context, _ *Subject, emit rules.Emit) {
 		for _, p := range report.Problems {
-			emit(rules.Finding{Rule: ownPrefix + ruleOf(p.Rule), Severity: rules.Severity(p.Severity), Package: pkg,
-				Bundle: name, File: p.File, Line: p.Line, Column: p.Column, Field: p.Field, Message: p.Message})
+			f := rules.Finding{Rule: ownPrefix + ruleOf(p.Rule), Severity: rules.Severity(p.Severity), Package: pkg,
+				Bundle: name, File: p.File, Line: p.Line, Column: p.Column, Field: p.Field, Message: p.Message}
+			if slices.Contains(ownErrors, p.Rule) {
+				f.Severity = rules.Error
+			}
+			emit(f)
 		}
 	}
 	return rules.Each(ctx, r, []rules.Check[*Subject]{{Rules: ownRules(), Find: find}}, &s)
@@ -192,10 +203,13 @@ func Unreadable(ctx context.Context, r *rules.Run, s Subject, err error, severit
 		var read *bundle.ReadError
 		if !errors.As(err, &read) {
 			f.Fix = "make the image of the bundle available: look at its name, the registry and the credentials"
-		} else if len(read.Problems) > 0 {
-			f.File, f.Line, f.Message = read.Problems[0].File, read.Problems[0].Line, read.Problems[0].Message
+			emit(f)
+			return
 		}
-		emit(f)
+		for _, p := range slices.Concat(read.Problems, read.Passed) {
+			f.File, f.Line, f.Column, f.Field, f.Message = p.File, p.Line, p.Column, p.Field, p.Message
+			emit(f)
+		}
 	}
 	return rules.Each(ctx, r, []rules.Check[*Subject]{{Rules: []rules.Rule{rules.RuleUnreadable}, Find: find}}, &s)
 }
@@ -203,10 +217,10 @@ func Unreadable(ctx context.Context, r *rules.Run, s Subject, err error, severit
 // finding returns a finding at a value of an object of the bundle.
 func (s *Subject) finding(p place, field, format string, args ...any) rules.Finding {
 	if s.lines == nil {
-		s.lines = &locator{fsys: s.FS, left: maxLocated}
+		s.lines = bundlefs.NewLocator(s.FS)
 	}
-	f := rules.Finding{File: p.file, Field: field, Message: fmt.Sprintf(format, args...)}
-	f.Line, f.Column = s.lines.find(p)
+	f := rules.Finding{File: p.File, Field: field, Message: fmt.Sprintf(format, args...)}
+	f.Line, f.Column = s.lines.Find(p)
 	f.Package, f.Bundle = s.names()
 	return f
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/declcfg/resolve"
 	"github.com/operator-bindery/bindery/declcfg/rules"
+	"github.com/operator-bindery/bindery/internal/bundlefs"
 	"github.com/operator-bindery/bindery/internal/jsonscan"
 )
 
@@ -121,7 +122,7 @@ func (s *Subject) refusal(p manifests.Problem) rules.Finding {
 			}
 		}
 	}
-	f := s.finding(where, fieldName(where.path), "%s", p.Message)
+	f := s.finding(where, bundlefs.FieldName(where.Path), "%s", p.Message)
 	f.Rule = olmv1Prefix + p.ID
 	return f
 }
@@ -140,7 +141,7 @@ func findDependency(_ context.Context, s *Subject, emit rules.Emit) {
 		return
 	}
 	where := s.declares(typ)
-	emit(s.finding(where, fieldName(where.path),
+	emit(s.finding(where, bundlefs.FieldName(where.Path),
 		"bundle %q has a dependency declared via property %q which is currently not supported", blob.Name, typ))
 }
 

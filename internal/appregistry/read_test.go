@@ -207,7 +207,7 @@ func TestBadTreesAreRefusedWithAllProblems(t *testing.T) {
 		"a missing CRD": {map[string]string{"package.yaml": pkgA,
 			"2/a.yaml": csv("a.v2", "2.0.0",
 				"customresourcedefinitions: {owned: [{name: xs.g, kind: X, version: v1}]}")},
-			[]string{"2/a.yaml:1", "couldn't find"}},
+			[]string{"2/a.yaml:7", "couldn't find"}},
 		"a package's bad name": {map[string]string{"package.yaml": strings.Replace(pkgA, "packageName: a",
 			"packageName: ../a", 1), "2/a.yaml": ok["2/a.yaml"]}, []string{"../a"}},
 		"a bundle without name": {map[string]string{"package.yaml": pkgA, "2/a.yaml": csv("''", "1.0.0")},

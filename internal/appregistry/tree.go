@@ -191,12 +191,13 @@ func (t *Tree) readBundles(ctx context.Context) error {
 				var invalid *bundle.ReadError
 				switch {
 				case errors.As(err, &invalid):
-					for _, problem := range invalid.Problems {
+					for _, problem := range slices.Concat(invalid.Problems, invalid.Passed) {
 						kind := ErrInvalid
 						if problem.Rule == bundle.RuleLimit {
 							kind = ErrLimit
 						}
-						at := declcfg.Position{File: original(path.Dir(c.File), problem.File), Line: problem.Line}
+						at := declcfg.Position{File: original(path.Dir(c.File), problem.File), Line: problem.Line,
+							Column: problem.Column}
 						r.problems = append(r.problems, Problem{at, p.Package, withField(problem), kind})
 					}
 				case errors.Is(err, bundle.ErrInvalid):

@@ -1,0 +1,213 @@
+package main
+
+import (
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// verdictBundle is a small bundle without a problem.
+var verdictBundle = map[string]string{
+	"manifests/csv.yaml": `apiVersion: operators.coreos.com/v1alpha1
+kind: ClusterServiceVersion
+metadata:
+  name: foo.v1.0.0
+  annotations: {alm-examples: "[]"}
+spec:
+  version: 1.0.0
+  displayName: Foo
+  minKubeVersion: 1.20.0
+  install: {strategy: deployment, spec: {deployments: []}}
+  installModes:
+  - {type: AllNamespaces, supported: true}
+`,
+	"metadata/annotations.yaml": `annotations:
+  operators.operatorframework.io.bundle.mediatype.v1: registry+v1
+  operators.operatorframework.io.bundle.manifests.v1: manifests/
+  operators.operatorframework.io.bundle.metadata.v1: metadata/
+  operators.operatorframework.io.bundle.package.v1: foo
+  operators.operatorframework.io.bundle.channels.v1: stable
+  operators.operatorframework.io.bundle.channel.default.v1: stable
+`,
+}
+
+// writeVerdictBundle writes the bundle to DIR/b, with other files or, if old is not empty, with a text replaced in one.
+func writeVerdictBundle(t *testing.T, dir, file, old, text string) {
+	t.Helper()
+	files := map[string]string{file: text}
+	for name, content := range verdictBundle {
+		if name == file && old != "" {
+			if !strings.Contains(content, old) {
+				t.Fatalf("%s has no %q", name, old)
+			}
+			content = strings.Replace(content, old, text, 1)
+		} else if name == file {
+			continue
+		}
+		files[name] = content
+	}
+	for name, content := range files {
+		writeFile(t, filepath.Join(dir, "b", filepath.FromSlash(name)), content)
+	}
+}
+
+// All commands that read a bundle see the same: what one of them refuses, "bundle validate" and "check" call an error,
+// and all name the file as the user has it, with the line. Only opm renders what contradicts the bundle.
+func TestOneVerdictOnABundle(t *testing.T) {
+	const properties, dependencies = "metadata/properties.yaml", "metadata/dependencies.yaml"
+	commands := map[string][]string{
+		"validate": {"bindery", "bundle", "validate", "b"},
+		"check":    {"bindery", "check", "b", "--profile", "opm"},
+		"build":    {"bindery", "build", "bundle", "b", "-t", "example.com/foo:v1", "--dry-run"},
+		"render":   {"bindery", "render", "b"},
+		"add":      {"bindery", "registry", "add", "-d", "index.db", "-b", "b", "--mode", "semver"},
+		"opm":      {"opm", "render", "b"},
+	}
+	everything := "validate check build render add opm"
+	for _, c := range []struct {
+		name, file, old, text string
+		refused               string // the commands that refuse the bundle; the others say the same as a warning
+		want                  string
+	}{
+		{"nothing wrong", "README", "", "", "", ""},
+		{"a value of another type", properties, "", "properties:\n- {type: olm.gvk, value: x}\n", everything,
+			"b/metadata/properties.yaml:2:26: "},
+		{"an API that is a number", properties, "", "properties:\n- type: olm.gvk\n  value: {group: a, version: 1, kind: A}\n",
+			everything, "b/metadata/properties.yaml:3:30: "},
+		{"another package", properties, "", "properties:\n- {type: olm.package, value: {packageName: other, " +
+			"version: 3.0.0}}\n", "validate check build render add", "b/metadata/properties.yaml:2:44: "},
+		{"another version", properties, "", "properties:\n- {type: olm.package, value: {packageName: foo, " +
+			"version: 3.0.0}}\n", "validate check build render add", "b/metadata/properties.yaml:2:58: "},
+		{"its own package", properties, "", "properties:\n- {type: olm.package, value: {packageName: foo, " +
+			"version: 1.0.0}}\n", "", ""},
+		{"another package in the annotation", "manifests/csv.yaml", `alm-examples: "[]"`,
+			`alm-examples: "[]", olm.properties: '[{"type":"olm.package","value":{"packageName":"other"}}]'`,
+			"validate check build render add", "b/manifests/csv.yaml:5:53: "},
+		{"a required package that is text", properties, "", "properties:\n- {type: olm.package.required, value: x}\n",
+			"validate check build render add", "b/metadata/properties.yaml:2:39: "},
+		{"no range", properties, "", "properties:\n- {type: olm.package.required, value: {packageName: other, " +
+			"versionRange: not a range}}\n", "validate check build", "b/metadata/properties.yaml:2:74: "},
+		{"no range in a dependency", dependencies, "", "dependencies:\n- {type: olm.package, value: {packageName: other, " +
+			"version: not a range}}\n", "validate check build", "b/metadata/dependencies.yaml:2:60: "},
+		{"a version of a dependency that is a number", dependencies, "", "dependencies:\n- {type: olm.package, value: " +
+			"{packageName: other, version: 1.0}}\n", everything, "b/metadata/dependencies.yaml:2:60: "},
+		{"an empty label", dependencies, "", "dependencies:\n- {type: olm.label, value: {}}\n", "validate check build",
+			"b/metadata/dependencies.yaml:2:28: "},
+		{"half an API", properties, "", "properties:\n- {type: olm.gvk.required, value: {group: a, kind: A}}\n",
+			"validate check build", "b/metadata/properties.yaml:2:35: "},
+		{"a number in the annotations", "metadata/annotations.yaml", "channels.v1: stable", "channels.v1: 1.10", everything,
+			"b/metadata/annotations.yaml:6:54: "},
+		{"a version that is a number", "manifests/csv.yaml", "version: 1.0.0", "version: 1.0", everything,
+			"b/manifests/csv.yaml:7:12: "},
+		{"an operator that is a list", "manifests/csv.yaml", "installModes:", "customresourcedefinitions: {owned: [{name: 1}]}\n  x:",
+			everything, "b/manifests/csv.yaml:11:46: "},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			writeVerdictBundle(t, dir, c.file, c.old, c.text)
+			refused := strings.Fields(c.refused)
+			for name, args := range commands {
+				got := runProgram(t, dir, args[0], args[1:]...)
+				want := 0
+				for _, r := range refused {
+					if r == name {
+						want = 1
+					}
+				}
+				if got.status != want {
+					t.Errorf("%s: status %d, want %d\n%s%s", name, got.status, want, got.stderr, got.stdout)
+				}
+				said := got.stderr
+				if name == "check" {
+					said = got.stdout
+				}
+				if !strings.Contains(said, c.want) {
+					t.Errorf("%s: want %q in\n%s", name, c.want, said)
+				}
+				if goName.MatchString(said) {
+					t.Errorf("%s names a type of Go:\n%s", name, said)
+				}
+			}
+		})
+	}
+}
+
+// A number where a version is meant loses zeros, and of two properties OLM uses none: a warning of "bundle validate",
+// and an error of "check", on bundles and on catalogs. What takes no number at all is an error of both.
+func TestVersionsThatAreNumbers(t *testing.T) {
+	const properties = "metadata/properties.yaml"
+	for _, c := range []struct {
+		name, file, old, text string
+		validate              int
+		want                  string
+	}{
+		{"a property", properties, "", "properties:\n- type: olm.maxOpenShiftVersion\n  value: 4.20\n", 0,
+			"b/metadata/properties.yaml:3:10: |the version 4.20 is a number, which becomes 4.2: put it in quotes"},
+		{"a version that keeps its digits", properties, "", "properties:\n- {type: olm.maxOpenShiftVersion, value: 4.19}\n",
+			0, "b/metadata/properties.yaml:2:42: |the version 4.19 is a number: put it in quotes"},
+		{"a version in a property of somebody", properties, "", "properties:\n- {type: acme, value: [{minVersion: 1.10}]}\n",
+			0, "b/metadata/properties.yaml:2:37: |the version 1.10 is a number, which becomes 1.1: put it in quotes"},
+		{"a property twice", properties, "", "properties:\n- {type: olm.maxOpenShiftVersion, value: '4.19'}\n" +
+			"- {type: olm.maxOpenShiftVersion, value: '4.20'}\n", 0,
+			"b/metadata/properties.yaml:3:42: |the first one is in metadata/properties.yaml:2"},
+		{"in the annotation", "manifests/csv.yaml", `alm-examples: "[]"`, `alm-examples: "[]", olm.properties: ` +
+			`'[{"type":"olm.maxOpenShiftVersion","value":4.20}]'`, 0,
+			"b/manifests/csv.yaml:5:53: |the version 4.20 is a number"},
+		{"a release", "manifests/csv.yaml", "version: 1.0.0\n", "version: 1.0.0\n  release: 1.10\n", 1,
+			"b/manifests/csv.yaml:8:12: |must be text, not a number: put it in quotes"},
+		{"the lowest Kubernetes", "manifests/csv.yaml", "minKubeVersion: 1.20.0", "minKubeVersion: 1.20", 1,
+			"b/manifests/csv.yaml:9:19: |must be text, not a number: put it in quotes"},
+		{"the version", "manifests/csv.yaml", "version: 1.0.0", "version: 1.0", 1,
+			"b/manifests/csv.yaml:7:12: |must be text, not a number: put it in quotes"},
+		{"an annotation", "metadata/annotations.yaml", "annotations:", "annotations:\n  com.redhat.openshift.versions: 4.20",
+			1, "b/metadata/annotations.yaml:2:34: |must be text, not a number: put it in quotes"},
+		{"a range of a dependency", "metadata/dependencies.yaml", "",
+			"dependencies:\n- {type: olm.package, value: {packageName: a, version: 1.20}}\n", 1,
+			"b/metadata/dependencies.yaml:2:56: |must be text, not a number: put it in quotes"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			writeVerdictBundle(t, dir, c.file, c.old, c.text)
+			validate := runProgram(t, dir, "bindery", "bundle", "validate", "b")
+			check := runProgram(t, dir, "bindery", "check", "b", "--profile", "opm")
+			if validate.status != c.validate || check.status != 1 {
+				t.Errorf("status %d and %d\n%s%s", validate.status, check.status, validate.stderr, check.stdout)
+			}
+			for want := range strings.SplitSeq(c.want, "|") {
+				if !strings.Contains(validate.stderr, want) || !strings.Contains(check.stdout, want) {
+					t.Errorf("want %q in\n%s\nand\n%s", want, validate.stderr, check.stdout)
+				}
+			}
+		})
+	}
+	dir := t.TempDir()
+	writeFile(t, filepath.Join(dir, "catalog", "foo.yaml"), `schema: olm.package
+name: foo
+defaultChannel: stable
+---
+schema: olm.channel
+package: foo
+name: stable
+entries: [{name: foo.v1.0.0}]
+---
+schema: olm.bundle
+package: foo
+name: foo.v1.0.0
+image: example.com/foo:v1
+properties:
+- {type: olm.package, value: {packageName: foo, version: 1.0.0}}
+- {type: olm.maxOpenShiftVersion, value: 4.20}
+- {type: olm.maxOpenShiftVersion, value: "4.21"}
+`)
+	got := runProgram(t, dir, "bindery", "check", "catalog")
+	for _, want := range []string{"catalog/foo.yaml:16:42: ", "catalog/foo.yaml:17:3: ", "failed: 2 errors"} {
+		if got.status != 1 || !strings.Contains(got.stdout, want) {
+			t.Errorf("want %q in %+v", want, got)
+		}
+	}
+}
+
+var goName = regexp.MustCompile(`cannot unmarshal|Go (value|struct)`)
