@@ -144,10 +144,9 @@ func syntaxPlace(err error, first int, text []byte) (p Problem) {
 	p = Problem{Rule: RuleSyntax, Line: first, Message: err.Error()}
 	switch {
 	case errors.As(err, &syntax):
-		p.Message = syntax.Format + ": " + syntax.Msg
+		p.Line, p.Column, p.Message = syntax.Place(first)
 		// The library counts a line more if the text ends where it should go on.
-		last := 1 + bytes.Count(bytes.TrimRight(text, "\n"), []byte{'\n'})
-		p.Line, p.Column = min(first+max(syntax.Line-1, 0), last), syntax.Column
+		p.Line = min(p.Line, 1+bytes.Count(bytes.TrimRight(text, "\n"), []byte{'\n'}))
 	case errors.As(err, &l):
 		whole := *l
 		whole.Line = 0

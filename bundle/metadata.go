@@ -47,10 +47,6 @@ func (r *reader) metadata(ctx context.Context) (bool, error) {
 			return true, err
 		}
 	}
-	if exact := path.Join(b.MetadataDir, AnnotationsName); b.AnnotationsFile != exact {
-		b.strict = append(b.strict, Problem{Severity: SeverityError, Rule: RuleAnnotations, File: b.MetadataDir,
-			Message: fmt.Sprintf("no file %s, which must have just that name", AnnotationsName)})
-	}
 	return true, nil
 }
 

@@ -85,7 +85,7 @@ func (r *run) registry() {
 			maxDefinitionNodes)
 		r.files()
 		r.sizes()
-		r.strictProblems()
+		r.olmv1()
 		return
 	}
 	objects := r.typed()
@@ -94,7 +94,7 @@ func (r *run) registry() {
 	r.sizes()
 	r.relatedImages(objects)
 	r.validators(objects)
-	r.strictProblems()
+	r.olmv1()
 }
 
 // parallel runs tasks, a limited number concurrently, until the time limit.

@@ -38,6 +38,8 @@ type finding struct {
 	bundle.Problem
 	opm   string // the same as Message if empty
 	place place
+	// refusal is set for a warning of what OLM v1 refuses.
+	refusal bool
 }
 
 // place is a value in a document of the bundle. Its line is only determined for a problem.
@@ -100,8 +102,11 @@ func (r *run) report() *Report {
 		if f.Field == "" {
 			f.Field = bundlefs.FieldName(f.place.Path)
 		}
+	}
+	r.found = slices.DeleteFunc(r.found, func(f finding) bool { return f.refusal && r.isError(f) })
+	for i := range r.found {
 		if r.o.Strict {
-			f.Severity = bundle.SeverityError
+			r.found[i].Severity = bundle.SeverityError
 		}
 	}
 	slices.SortStableFunc(r.found, func(a, b finding) int {

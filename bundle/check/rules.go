@@ -65,6 +65,9 @@ func CheckRules(ctx context.Context, r *rules.Run, s Subject) error {
 	return nil
 }
 
+// seeMessage is the fix of a rule whose messages say it.
+const seeMessage = "see the message"
+
 // ownPrefix begins the identifiers of the rules of [Run].
 const ownPrefix = "bundle."
 
@@ -76,46 +79,46 @@ var ownTitles = []struct{ rule, title, fix string }{
 	{"annotations", "The bundle has metadata/annotations.yaml.", "bindery bundle generate writes it"},
 	{"annotations-size", "The annotations of an object are not too large for the API server.", "shorten them"},
 	{"annotations-two", "One file has the annotations.", "remove the others"},
-	{"bundle", "The manifests are consistent with each other.", "see the message"},
+	{"bundle", "The manifests are consistent with each other.", seeMessage},
 	{"channel-empty", "A channel has a name.", "remove the comma"},
 	{"channel-space", "The name of a channel has no spaces around it.", "remove them"},
 	{"channel-twice", "A channel is named once.", "remove one"},
-	{"chart", "A Helm bundle has a chart.", "see the message"},
+	{"chart", "A Helm bundle has a chart.", seeMessage},
 	{"configmap-size", "The bundle fits into the ConfigMap that OLM unpacks it to.",
 		"shorten descriptions and schemas"},
 	{"constraint-invalid", "A constraint is valid.", "mend the expression"},
-	{"crd", "CustomResourceDefinitions are valid.", "see the message"},
+	{"crd", "CustomResourceDefinitions are valid.", seeMessage},
 	{"crd-missing", "A CRD that the ClusterServiceVersion owns is among the manifests.", "add it"},
 	{"crd-not-owned", "A CRD among the manifests is owned by the ClusterServiceVersion.", "add it to owned"},
 	{"crd-rules", "A definition has not too many validation rules.", "make them fewer"},
-	{"crd-schema", "The schema of a CRD is structural.", "see the message"},
+	{"crd-schema", "The schema of a CRD is structural.", seeMessage},
 	{"crd-v1beta1", "A CRD is of the version v1.", "convert it: clusters since 1.22 refuse v1beta1"},
 	{"crd-twice", "A CRD is defined once.", "remove one"},
-	{"csv", "The ClusterServiceVersion is valid.", "see the message"},
+	{"csv", "The ClusterServiceVersion is valid.", seeMessage},
 	{"csv-missing", "The manifests have a ClusterServiceVersion.", "add it"},
 	{"csv-second", "The manifests have one ClusterServiceVersion.", "remove the other"},
-	{"default-channel", "The default channel is one of the channels.", "see the message"},
-	{"default-channel-unset", "A bundle of several channels names the default channel.", "see the message"},
-	{"dependency", "dependencies.yaml is valid.", "see the message"},
-	{"dependency-invalid", "An entry of dependencies.yaml has the value that its type demands.", "see the message"},
-	{"dependency-type", "A dependency has a type that OLM knows.", "see the message"},
-	{"directory", "Manifests and metadata have the directories that the annotations name.", "see the message"},
+	{"default-channel", "The default channel is one of the channels.", seeMessage},
+	{"default-channel-unset", "A bundle of several channels names the default channel.", seeMessage},
+	{"dependency", "dependencies.yaml is valid.", seeMessage},
+	{"dependency-invalid", "An entry of dependencies.yaml has the value that its type demands.", seeMessage},
+	{"dependency-type", "A dependency has a type that OLM knows.", seeMessage},
+	{"directory", "Manifests and metadata have the directories that the annotations name.", seeMessage},
 	{"documents", "A manifest has one object.", "split the file: OLM v0 reads the first only"},
 	{"duplicate-key", "A key occurs once in an object.", "remove one"},
 	{"file", "All files are regular files.", "write the file itself"},
-	{"kind", "OLM can install the kind of an object.", "see the message"},
+	{"kind", "OLM can install the kind of an object.", seeMessage},
 	{"label", "Labels of the image are equal to the annotations.", "build the image again"},
 	{"limit", "A file, a value or a list is not larger than the limits of this program.", "make it smaller"},
 	{"media-type", "The media type is that of the content.", "mend the annotation"},
-	{"name", "Names are valid.", "see the message"},
+	{"name", "Names are valid.", seeMessage},
 	{"namespace", "Objects have no namespace that OLM would replace.", "remove it"},
 	{"no-objects", "A manifest has an object.", "remove the file"},
-	{"object-invalid", "An object is valid.", "see the message"},
+	{"object-invalid", "An object is valid.", seeMessage},
 	{"object-list", "A manifest is no list.", "split it"},
-	{"object-metadata", "An object has the metadata that it needs.", "see the message"},
+	{"object-metadata", "An object has the metadata that it needs.", seeMessage},
 	{"object-size", "An object is not too large for the API server.", "make it smaller"},
 	{"object-twice", "An object is in the manifests once.", "remove one"},
-	{"property", "A property is valid.", "see the message"},
+	{"property", "A property is valid.", seeMessage},
 	{"property-twice", "A property of which OLM uses none of two is there once.", "remove one"},
 	{"related-image", "An image that a container is given is among the related images.",
 		"add it to spec.relatedImages"},
@@ -154,7 +157,7 @@ func ownRules() []rules.Rule {
 		if slices.Contains(communitySelected, v.Name) {
 			out = append(out, rules.Rule{ID: ownPrefix + ruleOf(v.Name), Severity: rules.Error,
 				Profiles: []rules.Profile{rules.Community}, Scopes: onBundles,
-				Title: "The validator " + v.Name + " accepts the bundle: " + v.Usage + ".", Fix: "see the message"})
+				Title: "The validator " + v.Name + " accepts the bundle: " + v.Usage + ".", Fix: seeMessage})
 		}
 	}
 	return out

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"encoding/json"
+	"fmt"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -207,6 +210,111 @@ properties:
 		if got.status != 1 || !strings.Contains(got.stdout, want) {
 			t.Errorf("want %q in %+v", want, got)
 		}
+	}
+}
+
+// OLM v1 and OLM v0 are two programs: "bundle validate" warns of all that the rules of OLM v1 find, and opm of nothing of it.
+func TestBundleValidateWarnsOfOLMv1(t *testing.T) {
+	const csv = "manifests/csv.yaml"
+	for _, c := range []struct{ name, file, old, text string }{
+		{"no install mode of the cluster", csv, "AllNamespaces", "OwnNamespace"},
+		{"an API service", csv, "  installModes:", "  apiservicedefinitions: {owned: [{name: a, group: b.io, version: v1, " +
+			"kind: A, deploymentName: a}]}\n  installModes:"},
+		{"a deployment's name", csv, "deployments: []", "deployments: [{name: A_b, spec: {selector: {}, template: {}}}]"},
+		{"a webhook of no deployment", csv, "  installModes:", "  webhookdefinitions:\n  - {type: " +
+			"ValidatingAdmissionWebhook, generateName: a.b.io, deploymentName: none, sideEffects: None, " +
+			"admissionReviewVersions: [v1], containerPort: 443}\n  installModes:"},
+		{"a dependency", "metadata/dependencies.yaml", "", "dependencies:\n- type: olm.package\n  value: {packageName: a, " +
+			"version: '>=1.0.0'}\n"},
+		{"a required API", csv, "  installModes:", "  customresourcedefinitions: {required: [{name: as.b.io, version: v1, " +
+			"kind: A}]}\n  installModes:"},
+		{"a kind behind the first", "manifests/two.yaml", "", "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\n---\n" +
+			"apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n"},
+		{"another name of the annotations", "metadata/other.yaml", "", verdictBundle["metadata/annotations.yaml"]},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			writeVerdictBundle(t, dir, c.file, c.old, c.text)
+			if strings.HasPrefix(c.name, "another name") {
+				if err := os.Remove(filepath.Join(dir, "b/metadata/annotations.yaml")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var answer struct {
+				Findings []struct{ Rule, Severity, File, Message string }
+			}
+			check := runProgram(t, dir, "bindery", "check", "b", "--profile", "olmv1", "-o", "json")
+			if err := json.Unmarshal([]byte(check.stdout), &answer); err != nil || len(answer.Findings) == 0 {
+				t.Fatalf("%v: %+v", err, check)
+			}
+			validate := runProgram(t, dir, "bindery", "bundle", "validate", "b")
+			for _, f := range answer.Findings {
+				if !regexp.MustCompile(`(?m)^warning: b/` + regexp.QuoteMeta(f.File) + `[:0-9]* .*OLM v1 refuses the bundle: ` +
+					regexp.QuoteMeta(f.Message)).MatchString(validate.stderr) {
+					t.Errorf("no warning of %+v in\n%s", f, validate.stderr)
+				}
+			}
+			strict := runProgram(t, dir, "bindery", "bundle", "validate", "b", "--strict")
+			opm := runProgram(t, dir, "opm", "alpha", "bundle", "validate", "-t", "b")
+			if strict.status != 1 || opm.status != validate.status || strings.Contains(opm.stderr, "OLM v1") {
+				t.Errorf("status %d, strict %d, opm %d\n%s\n%s", validate.status, strict.status, opm.status, validate.stderr, opm.stderr)
+			}
+		})
+	}
+}
+
+// The reasons for which manifests were passed over are part of the error of every command, at their place; warnings of
+// other files are given all the same.
+func TestPassedOverManifestsAreInTheError(t *testing.T) {
+	dir := t.TempDir()
+	lines := strings.Count(verdictBundle["manifests/csv.yaml"], "\n")
+	writeVerdictBundle(t, dir, "manifests/csv.yaml", "- {type: AllNamespaces, supported: true}\n",
+		"- {type: AllNamespaces, supported: true}\nfoobar\n")
+	writeFile(t, filepath.Join(dir, "b/metadata/twice.yaml"), "a: 1\na: 2\n")
+	writeFile(t, filepath.Join(dir, "pm/1/csv.yaml"), verdictBundle["manifests/csv.yaml"]+"foobar\n")
+	writeFile(t, filepath.Join(dir, "pm/package.yaml"),
+		"packageName: foo\nchannels: [{name: stable, currentCSV: foo.v1.0.0}]\n")
+	writeFile(t, filepath.Join(dir, "template.yaml"),
+		"schema: olm.semver\ngenerateMajorChannels: true\nstable: {bundles: [{image: 'oci:layout:v1'}]}\n")
+	build := runProgram(t, dir, "bindery", "build", "bundle", "b", "--output", "oci:layout:v1", "--skip-validation")
+	if build.status != 0 {
+		t.Fatal(build.stderr)
+	}
+	place := fmt.Sprintf("manifests/csv.yaml:%d: yaml: could not find expected ':'; the file is passed over", lines+1)
+	for command, want := range map[string]string{
+		"bindery bundle validate b": "b/" + place, "bindery check b --profile opm": "b/" + strings.Replace(place, " yaml", " foo: yaml", 1),
+		"bindery render b": "b/" + place, "opm render b": "b/" + place, "bindery diff b b": "b/" + place,
+		"bindery registry add -d index.db -b b": "b/" + place, "bindery build bundle b -t example.com/b:v1": "b/" + place,
+		"bindery catalog add --create catalog b":               "b/" + place,
+		"bindery render oci:layout:v1":                         place,
+		"bindery alpha render-template semver template.yaml":   place,
+		"opm alpha render-template semver template.yaml":       place,
+		"bindery bundle validate oci:layout:v1":                place,
+		"bindery bundle unpack oci:layout:v1 -o out":           place,
+		"bindery registry add -d index.db -b oci:layout:v1":    place,
+		"bindery index add --bundles oci:layout:v1 --generate": place,
+		"bindery render pm":                                    "1/csv.yaml:",
+		"bindery migrate pm out":                               "1/csv.yaml:",
+	} {
+		t.Run(command, func(t *testing.T) {
+			args := strings.Fields(command)
+			got := runProgram(t, dir, args[0], args[1:]...)
+			said := got.stderr
+			if args[1] == "check" {
+				said = got.stdout
+			}
+			_, failure, _ := strings.Cut(said, "error")
+			if args[0] == "opm" {
+				failure = said
+			}
+			if got.status == 0 || !strings.Contains(failure, want) {
+				t.Errorf("want status 1 and %q in %+v", want, got)
+			}
+			if want != "1/csv.yaml:" && !strings.Contains(said, `duplicate key`) {
+				t.Errorf("the warning of another file is lost: %s", said)
+			}
+		})
 	}
 }
 

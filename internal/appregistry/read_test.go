@@ -165,7 +165,7 @@ func TestBadTreesAreRefusedWithAllProblems(t *testing.T) {
 		"a package's file that is none": {map[string]string{"x/etcd.package.yaml": "- a\n"},
 			[]string{"x/etcd.package.yaml:1: should be a package manifest"}},
 		"a package's file that is broken": {map[string]string{"package.yaml": "a: b: c\n"},
-			[]string{"package.yaml: cannot be read as a package manifest: yaml: "}},
+			[]string{"package.yaml:1: cannot be read as a package manifest: yaml: "}},
 		"channels that are none": {map[string]string{"package.yaml": "packageName: a\nchannels: x\n"},
 			[]string{"package.yaml:1: no package manifest"}},
 		"no channels": {map[string]string{"package.yaml": "packageName: a\n"},
