@@ -121,7 +121,7 @@ func (p *csvReader) text(field string, value []byte, report func(field, message 
 
 func (p *csvReader) decode(field string, value []byte, into any, report func(field, message string)) {
 	if err := json.Unmarshal(value, into); err != nil {
-		path, text := bundlefs.TypeProblem(err)
+		path, text := bundlefs.TypeProblem(value, err)
 		report(bundlefs.FieldName(slices.Concat(bundlefs.FieldPath(field), path)), fault.Clip(text, maxReason))
 	}
 }

@@ -41,7 +41,7 @@ func (r *reader) checkDeclared() {
 	once := map[string]bundlefs.Place{}
 	for _, d := range r.b.declared {
 		if err := d.Check(); err != nil {
-			path, text := bundlefs.TypeProblem(err)
+			path, text := bundlefs.TypeProblem(d.Value, err)
 			// Rendering decodes these two.
 			needed := d.Type == declcfg.PropertyGVK || d.Type == declcfg.PropertyPackage
 			r.refuse(d, path, needed, fmt.Sprintf("the type %s: %s", fault.Quote(d.Type), text))

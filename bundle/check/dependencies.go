@@ -23,7 +23,7 @@ func (r *run) dependencies() {
 	}
 	for i, d := range list {
 		here := []any{"dependencies", i, "value"}
-		r.dependency(d, &total, r.declarationFails(place{File: file, Path: here}))
+		r.dependency(d, &total, r.declarationFails(place{File: file, Path: here}, d.Value))
 	}
 }
 
@@ -85,13 +85,13 @@ type failFunc func(rule string, below []any, format string, args ...any)
 
 // declarationFails returns the function that reports errors of the value at a place. opm's wording is that of the
 // format; an error of decoding that it wraps has a wording for people.
-func (r *run) declarationFails(p place) failFunc {
+func (r *run) declarationFails(p place, value []byte) failFunc {
 	return func(rule string, below []any, format string, args ...any) {
 		err := fmt.Errorf(format, args...)
 		f := finding{Problem: bundle.Problem{Severity: bundle.SeverityError, Rule: rule, Message: err.Error()},
 			opm: err.Error(), place: p}
 		if inner := errors.Unwrap(err); inner != nil {
-			if path, text := bundlefs.TypeProblem(inner); text != inner.Error() {
+			if path, text := bundlefs.TypeProblem(value, inner); text != inner.Error() {
 				below, f.Message = slices.Concat(below, path), text
 			}
 		}
@@ -106,7 +106,7 @@ func (r *run) properties() {
 	for _, d := range r.b.Declared() {
 		if d.Rule == bundle.RuleProperty && (d.Type == declcfg.PropertyConstraint || d.Type == declcfg.PropertyLabel) {
 			r.dependency(bundle.Dependency{Type: d.Type, Value: d.Value}, &left,
-				r.declarationFails(place{File: d.File, Line: d.Line, Path: d.Path}))
+				r.declarationFails(place{File: d.File, Line: d.Line, Path: d.Path}, d.Value))
 		}
 	}
 }

@@ -88,7 +88,7 @@ func (r *run) typedOne(o bundle.Object) object {
 
 // undecodable reports an object that cannot be decoded as its kind.
 func (r *run) undecodable(o bundle.Object, err error) {
-	path, text := bundlefs.TypeProblem(err)
+	path, text := bundlefs.TypeProblem(o.JSON, err)
 	r.note(finding{Problem: bundle.Problem{Severity: bundle.SeverityError, Rule: "object-invalid",
 		Message: fmt.Sprintf("%s %q cannot be read: %s", o.Kind, o.Name, text)},
 		opm: fmt.Sprintf("%s %q cannot be read: %v", o.Kind, o.Name, err), place: at(o, path...)})

@@ -318,4 +318,89 @@ func TestPassedOverManifestsAreInTheError(t *testing.T) {
 	}
 }
 
+// crdOfTheBundle is a definition without a mistake, of v1.
+const crdOfTheBundle = `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: as.b.io}
+spec:
+  group: b.io
+  names: {kind: A, plural: as, singular: a, listKind: AList}
+  scope: Namespaced
+  conversion:
+    strategy: Webhook
+    webhook:
+      conversionReviewVersions: [v1]
+      clientConfig: {service: {name: a, namespace: b, port: 443}}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    additionalPrinterColumns:
+    - {name: X, type: string, jsonPath: .a}
+    subresources:
+      scale: {specReplicasPath: .spec.a, statusReplicasPath: .status.b}
+    schema:
+      openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {a: {type: string}}}}}
+`
+
+// Errors of definitions have the field and the place of the user's file and not those of the API server's internal form;
+// of a field of v1beta1 they say what to write.
+func TestErrorsOfDefinitionsAreInTheWordsOfTheFile(t *testing.T) {
+	for _, c := range []struct{ name, old, text, want string }{
+		{"nothing wrong", "", "", ""},
+		{"a port", "port: 443", "port: 99999",
+			"  b/manifests/crd.yaml:12:61: spec.conversion.webhook.clientConfig.service.port: Invalid value: 99999"},
+		{"no review versions", "      conversionReviewVersions: [v1]\n", "",
+			"  b/manifests/crd.yaml:11:7: spec.conversion.webhook.conversionReviewVersions: Required value\n"},
+		{"the type of a column", "type: string, jsonPath", "type: nope, jsonPath",
+			"  b/manifests/crd.yaml:18:23: spec.versions[0].additionalPrinterColumns[0].type: Invalid value: \"nope\""},
+		{"no path of a column", ", jsonPath: .a", "",
+			"  b/manifests/crd.yaml:18:7: spec.versions[0].additionalPrinterColumns[0].jsonPath: Required value\n"},
+		{"a path of the replicas", ".spec.a", ".a",
+			"  b/manifests/crd.yaml:20:33: spec.versions[0].subresources.scale.specReplicasPath: Invalid value: \".a\""},
+		{"a path in the status", ".status.b", ".b", "warning: b/manifests/crd.yaml:20:62: " +
+			"spec.versions[0].subresources.scale.statusReplicasPath: clusters refuse the definition: Invalid value: \".b\""},
+		{"a type in the schema", "a: {type: string}", "a: {type: nope}", "warning: b/manifests/crd.yaml:22:96: " +
+			"spec.versions[0].schema.openAPIV3Schema.properties[spec].properties[a].type: clusters refuse the definition: "},
+		{"a name that is a boolean", "{name: X,", "{name: Y,", "  b/manifests/crd.yaml:18:14: " +
+			"spec.versions[0].additionalPrinterColumns[0].name: CustomResourceDefinition \"as.b.io\" cannot be read: " +
+			"must be text, not a boolean: put it in quotes"},
+		{"the webhook of v1beta1", "    webhook:\n      conversionReviewVersions: [v1]\n      clientConfig: {service",
+			"    webhook: {conversionReviewVersions: [v1]}\n    webhookClientConfig: {service",
+			"  b/manifests/crd.yaml:11:26: spec.conversion.webhook.clientConfig: Required value: required when strategy is " +
+				"set to Webhook; spec.conversion.webhookClientConfig is a field of v1beta1 that means nothing in " +
+				"apiextensions.k8s.io/v1: write spec.conversion.webhook.clientConfig\n"},
+		{"the schema of v1beta1", "    schema:\n      openAPIV3Schema:", "  validation:\n      openAPIV3Schema:",
+			"warning: b/manifests/crd.yaml:22:7: spec.versions[0].schema.openAPIV3Schema: clusters refuse the definition: " +
+				"Required value; spec.validation is a field of v1beta1 that means nothing in apiextensions.k8s.io/v1: " +
+				"write spec.versions[0].schema\n"},
+		{"a column of v1beta1", "jsonPath: .a", "JSONPath: .a", "warning: b/manifests/crd.yaml:18:41: " +
+			"spec.versions[0].additionalPrinterColumns[0].JSONPath: a field of v1beta1 that means nothing in " +
+			"apiextensions.k8s.io/v1: write spec.versions[0].additionalPrinterColumns[0].jsonPath\n"},
+		{"a definition of v1beta1", "io/v1\n", "io/v1beta1\n", "  b/manifests/crd.yaml:9:5: spec.conversion.webhookClientConfig: Required value: required when strategy is set to Webhook; write it as spec.conversion.webhook.clientConfig of apiextensions.k8s.io/v1\n"},
+		{"a port of v1beta1", crdOfTheBundle, strings.NewReplacer("io/v1\n", "io/v1beta1\n", "    webhook:\n", "",
+			"      conversionReviewVersions", "    conversionReviewVersions", "      clientConfig", "    webhookClientConfig",
+			"443", "99999", "jsonPath", "JSONPath", "  group:", "  preserveUnknownFields: false\n  group:").
+			Replace(crdOfTheBundle), "  b/manifests/crd.yaml:12:66: spec.conversion.webhookClientConfig.service.port: Invalid " +
+			"value: 99999: port is not valid: must be between 1 and 65535, inclusive; write it as " +
+			"spec.conversion.webhook.clientConfig.service.port of apiextensions.k8s.io/v1\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			if !strings.Contains(crdOfTheBundle, c.old) {
+				t.Fatalf("no %q", c.old)
+			}
+			dir := t.TempDir()
+			writeVerdictBundle(t, dir, "manifests/crd.yaml", "", strings.Replace(crdOfTheBundle, c.old, c.text, 1))
+			got := runProgram(t, dir, "bindery", "bundle", "validate", "b")
+			if !strings.Contains(got.stderr, c.want) || got.status == 0 == strings.HasPrefix(c.want, "  ") {
+				t.Errorf("want %q in %d\n%s", c.want, got.status, got.stderr)
+			}
+			if c.want == "" && strings.Count(got.stderr, "\n") != 2 { // that no ClusterServiceVersion owns it, and the verdict
+				t.Error(got.stderr)
+			}
+		})
+	}
+}
+
 var goName = regexp.MustCompile(`cannot unmarshal|Go (value|struct)`)
