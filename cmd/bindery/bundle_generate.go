@@ -60,14 +60,16 @@ func (p *program) bundleGenerate(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	var warn func(string)
 	if !p.opm {
-		dir = generate.ManifestsDir(dir)
+		dir, warn = generate.ManifestsDir(dir), func(message string) { p.log.Warn(message) }
 	}
 	made, err := generate.Generate(c.Context, generate.Options{
 		Dir: dir, OutputDir: c.String("output-dir"), Metadata: readMetadata(c), BaseImage: c.String("base-image"),
 		// opm overwrites existing files without a flag.
 		Overwrite: c.Bool("overwrite") || p.opm,
 		Info:      func(message string) { p.log.Info(message) },
+		Warn:      warn,
 	})
 	if err == nil && !p.opm {
 		channels := strings.Split(made.Metadata.Channels, ",")

@@ -296,6 +296,7 @@ func TestPassedOverManifestsAreInTheError(t *testing.T) {
 		"bindery index add --bundles oci:layout:v1 --generate": place,
 		"bindery render pm":                                    "1/csv.yaml:",
 		"bindery migrate pm out":                               "1/csv.yaml:",
+		"bindery bundle generate pm/1":                         "1/csv.yaml is passed over: yaml: ",
 	} {
 		t.Run(command, func(t *testing.T) {
 			args := strings.Fields(command)
@@ -311,10 +312,24 @@ func TestPassedOverManifestsAreInTheError(t *testing.T) {
 			if got.status == 0 || !strings.Contains(failure, want) {
 				t.Errorf("want status 1 and %q in %+v", want, got)
 			}
-			if want != "1/csv.yaml:" && !strings.Contains(said, `duplicate key`) {
+			if !strings.HasPrefix(want, "1/") && !strings.Contains(said, `duplicate key`) {
 				t.Errorf("the warning of another file is lost: %s", said)
 			}
 		})
+	}
+}
+
+// A manifest that cannot be read decides on the media type: without a word it would be that of other bundles.
+func TestUnreadManifestAndMediaType(t *testing.T) {
+	dir := t.TempDir()
+	writeVerdictBundle(t, dir, "manifests/csv.yaml", "supported: true}\n", "supported: true}\nfoobar\n")
+	got := runProgram(t, dir, "bindery", "bundle", "generate", "b", "-p", "foo", "-c", "x", "--output-dir", "out")
+	if got.status != 0 || !strings.Contains(got.stderr, `warning: csv.yaml cannot be read, and the media type is "plain" without it: yaml: `) {
+		t.Errorf("%+v", got)
+	}
+	got = runProgram(t, dir, "opm", "alpha", "bundle", "generate", "-d", "b/manifests", "-p", "foo", "-c", "x", "-u", "out2")
+	if got.status != 0 || strings.Contains(got.stderr, "cannot be read") {
+		t.Errorf("%+v", got)
 	}
 }
 

@@ -30,6 +30,15 @@ func TypeProblem(value []byte, err error) (path []any, text string) {
 	return nil, err.Error()
 }
 
+// TypeError returns an error of decoding a value of JSON with the text of [TypeProblem].
+func TypeError(value []byte, err error) error {
+	path, text := TypeProblem(value, err)
+	if len(path) > 0 {
+		text = FieldName(path) + ": " + text
+	}
+	return errors.New(text)
+}
+
 // pathAt returns the path of the value that ends at an offset, or that is an object or a list beginning there.
 func pathAt(value []byte, offset int64) []any {
 	d := jsontext.NewDecoder(bytes.NewReader(value))
