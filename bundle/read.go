@@ -18,7 +18,7 @@ import (
 
 // Read reads the bundle whose root is fsys: a directory, or the tree of an image. It reads what opm and OLM v0 read:
 // the first document of each file in manifests, and in metadata the first file with annotations, dependencies or
-// properties, whatever its name. [Bundle.StrictProblems] reports what OLM v1 refuses beyond that.
+// properties, whatever its name. [Bundle.StrictProblems] reports what OLM v1 cannot read of that.
 //
 // A bundle that [ReadOptions] declare as plain+v0 may be a directory of manifests without metadata.
 //
