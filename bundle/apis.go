@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/operator-bindery/bindery/internal/bundlefs"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/jsonscan"
 )
@@ -20,11 +21,12 @@ func (r *reader) apis() {
 	for _, api := range b.CSV.Owned[b.CSV.ownedCRDs:] {
 		r.provide(api)
 	}
+	owned := bundlefs.Place{File: b.CSV.File, Line: b.CSV.Line,
+		Path: []any{"spec", "customresourcedefinitions", "owned"}}
 	for _, api := range b.CSV.Owned[:b.CSV.ownedCRDs] {
 		if !r.provided[api] {
-			r.fatal(Problem{Rule: RuleCRD, File: b.CSV.File, Line: b.CSV.Line,
-				Field: "spec.customresourcedefinitions.owned", Message: fmt.Sprintf(
-					"couldn't find %s in bundle. found: %s; add the CRD's manifest", api, names(b.provided))})
+			r.fatal(r.problem(RuleCRD, owned, fmt.Sprintf("couldn't find %s in bundle. found: %s; add the CRD's manifest",
+				api, names(b.provided))))
 		}
 	}
 }
@@ -65,8 +67,9 @@ func names(apis []API) string {
 // crd adds the APIs of a CustomResourceDefinition without reading its schemas.
 func (r *reader) crd(o *Object) {
 	if o.APIVersion != "apiextensions.k8s.io/v1" && o.APIVersion != "apiextensions.k8s.io/v1beta1" {
-		r.wrong(Problem{Rule: RuleCRD, File: o.File, Line: o.Line, Field: "apiVersion", Message: fmt.Sprintf(
-			"%s: a CustomResourceDefinition is of apiextensions.k8s.io/v1 or v1beta1", fault.Quote(o.APIVersion))})
+		at := bundlefs.Place{File: o.File, Line: o.Line, Path: []any{"apiVersion"}}
+		r.wrong(r.problem(RuleCRD, at, fmt.Sprintf(
+			"%s: a CustomResourceDefinition is of apiextensions.k8s.io/v1 or v1beta1", fault.Quote(o.APIVersion))))
 	}
 	_, version, found := strings.Cut(o.APIVersion, "/")
 	if !found || version != "v1" && version != "v1beta1" {

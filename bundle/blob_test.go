@@ -16,7 +16,7 @@ import (
 func properties(t testing.TB, files map[string]string) []string {
 	t.Helper()
 	var out []string
-	for _, p := range blob(t, read(t, sound(files), bundle.ReadOptions{}), "").Properties {
+	for _, p := range blob(t, read(t, sound(files), bundle.ReadOptions{AnyProperties: true}), "").Properties {
 		if p.Type != declcfg.PropertyBundleObject {
 			out = append(out, p.Type+" "+string(p.Value))
 		}
@@ -113,9 +113,12 @@ func TestPropertiesThatCannotBeUnderstood(t *testing.T) {
 		"olm.gvk":     "properties: [{type: olm.gvk, value: {group: 1}}]",
 		"olm.package": "properties: [{type: olm.package, value: a}]",
 	} {
-		b := read(t, sound(map[string]string{"metadata/properties.yaml": text}), bundle.ReadOptions{})
-		if _, err := b.Blob(""); !errors.Is(err, bundle.ErrInvalid) || !strings.Contains(err.Error(), name) {
-			t.Errorf("%s: error %v", name, err)
+		for _, o := range []bundle.ReadOptions{{}, {AnyProperties: true}} {
+			_, err := bundle.Read(t.Context(), sound(map[string]string{"metadata/properties.yaml": text}), o)
+			if !errors.Is(err, bundle.ErrInvalid) || !strings.Contains(err.Error(), "properties.yaml:1:") ||
+				!strings.Contains(err.Error(), name) {
+				t.Errorf("%s: error %v", name, err)
+			}
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/bundlefs"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/jsonscan"
 )
@@ -26,7 +27,7 @@ const (
 func (r *reader) csv(o Object) *CSV {
 	c := &CSV{Object: o}
 	p := &csvReader{r: r, c: c}
-	r.checkIdentifier("bundle", o.Name, p.at("metadata.name"))
+	r.checkIdentifier("bundle", o.Name, p.place("metadata.name"))
 	metadata := jsonscan.Member(o.JSON, "metadata")
 	jsonscan.Members(jsonscan.Member(metadata, "annotations"), func(key, value []byte) bool {
 		if c.Annotations == nil {
@@ -35,7 +36,7 @@ func (r *reader) csv(o Object) *CSV {
 		name, _ := jsonscan.Text(slices.Concat([]byte{'"'}, key, []byte{'"'}))
 		s, ok := jsonscan.Text(value)
 		if !ok && string(value) != "null" {
-			p.fatal("metadata.annotations."+name, "must be text, not a "+jsonType(value)+": put it in quotes")
+			p.fatal("metadata.annotations["+name+"]", "must be text, not a "+jsonType(value)+": put it in quotes")
 		}
 		c.Annotations[name] = s
 		return true
@@ -53,20 +54,17 @@ type csvReader struct {
 	c *CSV
 }
 
-func (p *csvReader) at(field string) Problem {
-	return Problem{Rule: RuleCSV, File: p.c.File, Line: p.c.Line, Field: field}
+// place returns the place of a field, in Kubernetes' notation.
+func (p *csvReader) place(field string) bundlefs.Place {
+	return bundlefs.Place{File: p.c.File, Line: p.c.Line, Path: bundlefs.FieldPath(field)}
 }
 
 func (p *csvReader) fatal(field, message string) {
-	at := p.at(field)
-	at.Message = message
-	p.r.fatal(at)
+	p.r.fatal(p.r.problem(RuleCSV, p.place(field), message))
 }
 
 func (p *csvReader) wrong(field, message string) {
-	at := p.at(field)
-	at.Message = message
-	p.r.wrong(at)
+	p.r.wrong(p.r.problem(RuleCSV, p.place(field), message))
 }
 
 func (p *csvReader) spec(spec []byte) {
@@ -123,7 +121,8 @@ func (p *csvReader) text(field string, value []byte, report func(field, message 
 
 func (p *csvReader) decode(field string, value []byte, into any, report func(field, message string)) {
 	if err := json.Unmarshal(value, into); err != nil {
-		report(field, "cannot be read: "+fault.Clip(err.Error(), maxReason))
+		path, text := bundlefs.TypeProblem(value, err)
+		report(bundlefs.FieldName(slices.Concat(bundlefs.FieldPath(field), path)), fault.Clip(text, maxReason))
 	}
 }
 
@@ -136,10 +135,15 @@ func (p *csvReader) release(value []byte) string {
 		p.fatal("spec.release", "release field must be a string or number, not a "+jsonType(value))
 		return ""
 	}
-	if f, err := strconv.ParseFloat(string(value), 64); err == nil && bytes.ContainsAny(value, ".eE") {
-		return strconv.FormatFloat(f, 'f', -1, 64)
+	f, err := strconv.ParseFloat(string(value), 64)
+	if err != nil || !bytes.ContainsAny(value, ".eE") {
+		return string(value)
 	}
-	return string(value)
+	release := strconv.FormatFloat(f, 'f', -1, 64)
+	if release != string(value) {
+		p.r.warn(p.r.problem(RuleVersionNumber, p.place("spec.release"), numberMessage(string(value))))
+	}
+	return release
 }
 
 func declaresNumber(value []byte) bool { return class[value[0]] == classNumber }
@@ -247,7 +251,7 @@ func (p *csvReader) images(install []byte) {
 
 // properties reads the annotation olm.properties. Its values keep the order of their keys.
 func (p *csvReader) properties(annotation string) []declcfg.Property {
-	const field = "metadata.annotations." + annotationProperties
+	const field = "metadata.annotations[" + annotationProperties + "]"
 	if annotation == "" {
 		return nil
 	}
@@ -262,11 +266,15 @@ func (p *csvReader) properties(annotation string) []declcfg.Property {
 	var out []declcfg.Property
 	for i, item := range list {
 		value := jsontext.Value(item.Value)
+		at := below(p.place(field), i)
 		if item.Type == "" || len(value) == 0 || value.Compact() != nil {
-			p.wrong(fmt.Sprintf("%s[%d]", field, i), "type and value must be set: it is passed over")
+			p.r.wrong(p.r.problem(RuleCSV, at, "type and value must be set: it is passed over"))
 			continue
 		}
-		out = append(out, declcfg.Property{Type: item.Type, Value: stdjson.RawMessage(value)})
+		d := declcfg.Property{Type: item.Type, Value: stdjson.RawMessage(value)}
+		p.r.b.declared = append(p.r.b.declared, Declaration{Property: d, Rule: RuleProperty, File: at.File, Line: at.Line,
+			Path: below(at, "value").Path})
+		out = append(out, d)
 	}
 	return out
 }

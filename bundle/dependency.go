@@ -13,34 +13,29 @@ import (
 const maxConstraint = 131072
 
 // dependency checks an entry of dependencies.yaml as far as a catalog needs it, and reports whether to keep it.
-func (r *reader) dependency(at Problem, d declcfg.Property) bool {
+func (r *reader) dependency(d Declaration) bool {
 	wrong := func(format string, args ...any) {
-		at.Message = fmt.Sprintf(format, args...)
-		r.wrong(at)
-	}
-	needs := func(field, message string) {
-		if jsonscan.TextAt(d.Value, field) == "" {
-			wrong("%s: set value.%s to text", message, field)
-		}
+		r.wrong(r.problem(RuleDependency, d.place(), fmt.Sprintf(format, args...)))
 	}
 	switch d.Type {
 	case declcfg.PropertyGVK:
-		needs("group", "API Group is empty")
-		needs("version", "API Version is empty")
-		needs("kind", "API Kind is empty")
+		r.needs(d, "group", "API Group is empty")
+		r.needs(d, "version", "API Version is empty")
+		r.needs(d, "kind", "API Kind is empty")
 	case declcfg.PropertyPackage:
-		needs("packageName", "Package name is empty")
-		needs("version", "Package version is empty")
+		r.needs(d, "packageName", "Package name is empty")
+		r.needsRange(d, "version")
 	case declcfg.PropertyLabel:
-		needs("label", "Label information is missing")
+		r.needs(d, "label", "Label information is missing")
 	case declcfg.PropertyConstraint:
 		if len(d.Value) > maxConstraint {
-			at.Rule = RuleLimit
-			at.Message = fmt.Sprintf("a constraint of %d bytes (limit %d)", len(d.Value), maxConstraint)
-			r.fatal(at)
+			r.fatal(r.problem(RuleLimit, d.place(),
+				fmt.Sprintf("a constraint of %d bytes (limit %d)", len(d.Value), maxConstraint)))
 			return false
 		}
-		r.constraint(at, d.Value)
+		if kinds := constraintForms(d.Value); kinds != 1 {
+			wrong("a constraint must have exactly one of %q, found %d", constraintKinds, kinds)
+		}
 	default:
 		wrong("unsupported dependency type %s: it is passed over; the types are %q, %q, %q and %q", fault.Quote(d.Type),
 			declcfg.PropertyPackage, declcfg.PropertyGVK, declcfg.PropertyConstraint, declcfg.PropertyLabel)
@@ -51,17 +46,13 @@ func (r *reader) dependency(at Problem, d declcfg.Property) bool {
 
 var constraintKinds = []string{"all", "any", "cel", "gvk", "not", "package"}
 
-// constraint checks that a constraint has exactly one form. Its content is not checked here.
-func (r *reader) constraint(at Problem, value []byte) {
-	kinds := 0
+// constraintForms counts the forms that a constraint has. Their content is not checked here.
+func constraintForms(value []byte) (forms int) {
 	jsonscan.Members(value, func(key, _ []byte) bool {
 		if slices.Contains(constraintKinds, string(key)) {
-			kinds++
+			forms++
 		}
 		return true
 	})
-	if kinds != 1 {
-		at.Message = fmt.Sprintf("a constraint must have exactly one of %q, found %d", constraintKinds, kinds)
-		r.wrong(at)
-	}
+	return forms
 }

@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/operator-bindery/bindery/internal/bundlefs"
 	"github.com/operator-bindery/bindery/internal/canon"
 	"github.com/operator-bindery/bindery/internal/fault"
 )
@@ -107,7 +109,7 @@ func badName(name string) string {
 }
 
 // checkIdentifier makes a name of a package or bundle fatal if it is unsafe in paths, references or lines of text.
-func (r *reader) checkIdentifier(what, name string, at Problem) {
+func (r *reader) checkIdentifier(what, name string, at bundlefs.Place) {
 	const longest = 253 // like the name of any Kubernetes object
 	why := ""
 	switch {
@@ -122,8 +124,7 @@ func (r *reader) checkIdentifier(what, name string, at Problem) {
 	default:
 		return
 	}
-	at.Rule, at.Message = RuleName, fmt.Sprintf("invalid name %s of the %s: %s", fault.Quote(name), what, why)
-	r.fatal(at)
+	r.fatal(r.problem(RuleName, at, fmt.Sprintf("invalid name %s of the %s: %s", fault.Quote(name), what, why)))
 }
 
 // reason returns the text of an error without the name of the file, which the message already has.
@@ -135,18 +136,22 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// syntaxLine returns a document's error with the line counted from the start of the file.
-func syntaxLine(err error, first int) (line int, message string, limit bool) {
+// syntaxPlace returns a document's error with its place in the file, of which text has all lines; first is the line at
+// which the document starts.
+func syntaxPlace(err error, first int, text []byte) (p Problem) {
 	var syntax *canon.SyntaxError
 	var l *canon.LimitError
+	p = Problem{Rule: RuleSyntax, Line: first, Message: err.Error()}
 	switch {
 	case errors.As(err, &syntax):
-		return first, syntax.In(first), false
+		p.Line, p.Column, p.Message = syntax.Place(first)
+		// The library counts a line more if the text ends where it should go on.
+		p.Line = min(p.Line, 1+bytes.Count(bytes.TrimRight(text, "\n"), []byte{'\n'}))
 	case errors.As(err, &l):
-		if l.Line > 0 {
-			first += l.Line - 1
-		}
-		return first, l.Error(), true
+		whole := *l
+		whole.Line = 0
+		p.Rule, p.Message = RuleLimit, whole.Error()
+		p.Line += max(l.Line-1, 0)
 	}
-	return first, err.Error(), false
+	return p
 }

@@ -64,14 +64,9 @@ func TestStrictReading(t *testing.T) {
 		files map[string]string
 		want  string
 	}{
-		{"another name of annotations.yaml",
-			map[string]string{"metadata/annotations.yaml": "", "metadata/a.yaml": soundAnnotations},
-			"no file annotations.yaml"},
 		{"a directory", map[string]string{"manifests/d/x.yaml": service}, "a directory within the manifests"},
 		{"a file that is no object", map[string]string{"manifests/x.yaml": "a: b"}, "it has no kind"},
 		{"a file that is no YAML", map[string]string{"manifests/x.yaml": "a: b: c"}, "manifests/x.yaml:1"},
-		{"two ClusterServiceVersions", map[string]string{"manifests/x.yaml": service + "---\n" + soundCSV},
-			"exactly one ClusterServiceVersion is expected, found 2"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -186,16 +186,17 @@ func (r *reader) undecodable(file string, first int, err error) error {
 	if !errors.As(err, &syntax) && !errors.As(err, &limit) {
 		return r.failed(file, err)
 	}
-	line, message, isLimit := syntaxLine(err, first)
-	p := Problem{Rule: RuleSyntax, File: file, Line: line, Message: message}
-	if isLimit {
-		p.Rule = RuleLimit
+	p := syntaxPlace(err, first, r.raw)
+	p.File = file
+	if p.Rule == RuleLimit {
 		r.fatal(p)
 		return errStop
 	}
-	r.b.strict = append(r.b.strict, strictly(p, message))
-	if p.Message += "; the file is passed over"; r.document > 0 {
-		p.Message = message + "; the rest of the file is passed over"
+	r.b.strict = append(r.b.strict, strictly(p, p.Message))
+	if r.document > 0 {
+		p.Message += "; the rest of the file is passed over"
+	} else {
+		p.Message += "; the file is passed over"
 	}
 	r.warn(p)
 	return nil
@@ -245,13 +246,10 @@ func jsonType(json []byte) string {
 func (r *reader) objects() error {
 	b := r.b
 	plain := b.MediaType != RegistryV1
-	first, all := -1, 0
+	first := -1
 	for i := range b.Objects {
 		o := &b.Objects[i]
-		if o.Kind != kindCSV {
-			continue
-		}
-		if all++; !o.First() {
+		if o.Kind != kindCSV || !o.First() {
 			continue
 		}
 		if first < 0 {
@@ -261,10 +259,6 @@ func (r *reader) objects() error {
 		r.wrong(Problem{Rule: RuleCSVSecond, File: o.File, Line: o.Line, Message: fmt.Sprintf(
 			"two csvs found in one bundle: %s is passed over, because %s comes first; remove one", fault.Quote(o.Name),
 			b.Objects[first].File)})
-	}
-	if all != 1 && !plain {
-		b.strict = append(b.strict, Problem{Severity: SeverityError, Rule: RuleCSVMissing, File: b.ManifestsDir,
-			Message: fmt.Sprintf("exactly one ClusterServiceVersion is expected, found %d", all)})
 	}
 	switch {
 	case !slices.ContainsFunc(b.Objects, Object.First):

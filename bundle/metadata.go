@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/bundlefs"
 	"github.com/operator-bindery/bindery/internal/canon"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/jsonscan"
@@ -45,10 +46,6 @@ func (r *reader) metadata(ctx context.Context) (bool, error) {
 		if err := r.metadataFile(ctx, path.Join(b.MetadataDir, name)); err != nil {
 			return true, err
 		}
-	}
-	if exact := path.Join(b.MetadataDir, AnnotationsName); b.AnnotationsFile != exact {
-		b.strict = append(b.strict, Problem{Severity: SeverityError, Rule: RuleAnnotations, File: b.MetadataDir,
-			Message: fmt.Sprintf("no file %s, which must have just that name", AnnotationsName)})
 	}
 	return true, nil
 }
@@ -96,8 +93,8 @@ func (r *reader) annotations(file string, value []byte) bool {
 		name, _ := jsonscan.Text(slices.Concat([]byte{'"'}, key, []byte{'"'}))
 		s, isText := jsonscan.Text(value)
 		if !isText && string(value) != "null" {
-			r.wrong(Problem{Rule: RuleAnnotations, File: file, Field: fault.Quote(name),
-				Message: "the value of an annotation must be text, not a " + jsonType(value) + ": put it in quotes"})
+			r.wrong(r.problem(RuleAnnotations, annotation(file, name),
+				"the value of an annotation must be text, not a "+jsonType(value)+": put it in quotes"))
 			// Of the known annotations opm checks only this.
 			ok = ok && !slices.Contains([]string{AnnotationPackage, AnnotationChannels, AnnotationDefaultChannel}, name)
 			return true
@@ -130,8 +127,8 @@ func (r *reader) identity() {
 	}
 	for _, c := range append(slices.Clone(b.Channels), b.DefaultChannel) {
 		if why := badName(c); why != "" {
-			r.fatal(Problem{Rule: RuleName, File: b.AnnotationsFile, Field: AnnotationChannels,
-				Message: fmt.Sprintf("invalid name %s of a channel: %s", fault.Quote(c), why)})
+			r.fatal(r.problem(RuleName, annotation(b.AnnotationsFile, AnnotationChannels),
+				fmt.Sprintf("invalid name %s of a channel: %s", fault.Quote(c), why)))
 		}
 	}
 }
@@ -146,15 +143,16 @@ func (r *reader) dependencies(file string, value []byte) bool {
 		r.wrong(Problem{Rule: RuleDependency, File: file, Message: "a second list of dependencies is passed over"})
 		return true
 	}
-	for _, p := range list {
-		r.b.Dependencies = append(r.b.Dependencies, Dependency(p))
+	r.b.declared = append(r.b.declared, list...)
+	for _, d := range list {
+		r.b.Dependencies = append(r.b.Dependencies, Dependency(d.Property))
 	}
 	return true
 }
 
 // properties reads a list of properties. It reports whether it is one.
 func (r *reader) properties(file string, value []byte) bool {
-	list, ok := r.typed(file, "properties", value, func(Problem, declcfg.Property) bool { return true })
+	list, ok := r.typed(file, "properties", value, func(Declaration) bool { return true })
 	if !ok {
 		return false
 	}
@@ -162,13 +160,15 @@ func (r *reader) properties(file string, value []byte) bool {
 		r.wrong(Problem{Rule: RuleProperty, File: file, Message: "a second list of properties is passed over"})
 		return true
 	}
-	r.b.Properties = append(r.b.Properties, list...)
+	r.b.declared = append(r.b.declared, list...)
+	for _, d := range list {
+		r.b.Properties = append(r.b.Properties, d.Property)
+	}
 	return true
 }
 
 // typed reads a list of types with values, leaving out those of which keep says so.
-func (r *reader) typed(file, field string, list []byte,
-	keep func(at Problem, p declcfg.Property) bool) ([]declcfg.Property, bool) {
+func (r *reader) typed(file, field string, list []byte, keep func(Declaration) bool) ([]Declaration, bool) {
 	if string(list) == "null" {
 		return nil, true
 	}
@@ -176,33 +176,31 @@ func (r *reader) typed(file, field string, list []byte,
 	if field == "dependencies" {
 		rule = RuleDependency
 	}
-	at := Problem{Rule: rule, File: file, Field: field}
+	here := bundlefs.Place{File: file, Path: []any{field}}
 	if list[0] != '[' {
-		at.Message = "must be a list of types and values, not a " + jsonType(list)
-		r.wrong(at)
+		r.wrong(r.problem(rule, here, "must be a list of types and values, not a "+jsonType(list)))
 		return nil, false
 	}
-	var out []declcfg.Property
+	var out []Declaration
 	n := 0
 	jsonscan.Elements(list, func(item []byte) bool {
-		at := at
-		at.Field = fmt.Sprintf("%s[%d]", field, n)
+		here := below(here, n)
 		n++
 		typ, isText := jsonscan.Text(jsonscan.Member(item, "type"))
 		value := jsonscan.Member(item, "value")
 		switch {
 		case item[0] != '{' || !isText || typ == "":
-			at.Message = "type must be set: it is passed over"
+			r.wrong(r.problem(rule, here, "type must be set: it is passed over"))
 		case value == nil:
-			at.Message = fmt.Sprintf("value of the type %s must be set: it is passed over", fault.Quote(typ))
+			r.wrong(r.problem(rule, here, fmt.Sprintf("value of the type %s must be set: it is passed over",
+				fault.Quote(typ))))
 		default:
-			p := declcfg.Property{Type: typ, Value: slices.Clone(value)}
-			if keep(at, p) {
-				out = append(out, p)
+			d := Declaration{Property: declcfg.Property{Type: typ, Value: slices.Clone(value)}, Rule: rule, File: file,
+				Path: below(here, "value").Path}
+			if keep(d) {
+				out = append(out, d)
 			}
-			return true
 		}
-		r.wrong(at)
 		return true
 	})
 	return out, true

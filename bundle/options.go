@@ -2,6 +2,7 @@ package bundle
 
 import (
 	"cmp"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -21,6 +22,9 @@ type ReadOptions struct {
 	Labels map[string]string
 	// MediaType is the media type if neither annotations nor labels declare it.
 	MediaType MediaType
+	// AnyProperties accepts declared properties that no catalog can hold, with an error in [Bundle.Problems], if they can
+	// be rendered: opm renders them.
+	AnyProperties bool
 	// Limits bound what is read.
 	Limits Limits
 	// Warn, if not nil, is called with each problem as it is found, except those in the error.
@@ -51,15 +55,49 @@ func (l Limits) withDefaults() Limits {
 }
 
 // ReadError has all fatal problems of an unusable bundle, in the order of discovery.
-type ReadError struct{ Problems []Problem }
+type ReadError struct {
+	Problems []Problem
+	// Passed says which files were passed over and why: what a problem finds missing may be in them.
+	Passed []Problem
+}
 
-// Error returns the problems, one per line.
+// Error returns the problems and what was passed over, one per line.
 func (e *ReadError) Error() string {
-	lines := make([]string, len(e.Problems))
-	for i, p := range e.Problems {
-		lines[i] = p.String()
+	var lines []string
+	for _, p := range slices.Concat(e.Problems, e.Passed) {
+		lines = append(lines, p.String())
 	}
 	return strings.Join(lines, "\n")
+}
+
+// Has reports whether the text of the error has a problem.
+func (e *ReadError) Has(p Problem) bool {
+	return slices.Contains(e.Problems, p) || slices.Contains(e.Passed, p)
+}
+
+// Below returns the error with its files below a directory.
+func (e *ReadError) Below(dir string) *ReadError {
+	below := func(list []Problem) []Problem {
+		list = slices.Clone(list)
+		for i := range list {
+			list[i].File = filepath.Join(dir, filepath.FromSlash(list[i].File))
+		}
+		return list
+	}
+	return &ReadError{below(e.Problems), below(e.Passed)}
+}
+
+// passedOver returns the problems about files that were passed over, or parts of them.
+func passedOver(all []Problem) (out []Problem) {
+	for _, p := range all {
+		switch p.Rule {
+		case RuleSyntax, RuleFile, RuleDirectory, RuleDocuments, RuleCSVSecond, RuleAnnotationsTwo:
+			if len(out) < mostFatal {
+				out = append(out, p)
+			}
+		}
+	}
+	return out
 }
 
 // Unwrap returns [ErrLimit] if a limit is among the problems, else [ErrInvalid].

@@ -11,13 +11,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/operator-bindery/bindery/internal/bundlefs"
 	"github.com/operator-bindery/bindery/internal/canon"
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 // Read reads the bundle whose root is fsys: a directory, or the tree of an image. It reads what opm and OLM v0 read:
 // the first document of each file in manifests, and in metadata the first file with annotations, dependencies or
-// properties, whatever its name. [Bundle.StrictProblems] reports what OLM v1 refuses beyond that.
+// properties, whatever its name. [Bundle.StrictProblems] reports what OLM v1 cannot read of that.
 //
 // A bundle that [ReadOptions] declare as plain+v0 may be a directory of manifests without metadata.
 //
@@ -32,13 +33,15 @@ func Read(ctx context.Context, fsys fs.FS, o ReadOptions) (*Bundle, error) {
 	if fsys == nil {
 		return nil, fmt.Errorf("%w: filesystem is nil", ErrInvalid)
 	}
-	r := &reader{fsys: fsys, options: o, limits: o.Limits.withDefaults(), b: &Bundle{}}
+	r := &reader{fsys: fsys, options: o, limits: o.Limits.withDefaults(), b: &Bundle{},
+		lines: bundlefs.NewLocator(fsys)}
 	r.conv.Limits = canon.Limits{MaxDocument: int(r.limits.File), MaxDepth: r.limits.Depth}
 	if err := r.bundle(ctx); err != nil && !errors.Is(err, errStop) {
 		return nil, err
 	}
 	if len(r.errs) > 0 {
-		return r.b, &ReadError{r.errs}
+		passed := slices.DeleteFunc(passedOver(r.b.Problems), func(p Problem) bool { return slices.Contains(r.errs, p) })
+		return r.b, &ReadError{r.errs, passed}
 	}
 	return r.b, nil
 }
@@ -55,6 +58,7 @@ type reader struct {
 
 	errs      []Problem // the fatal problems
 	told      int       // number of the others
+	lines     *bundlefs.Locator
 	entries   int
 	documents int
 	document  int   // index in the current file
@@ -136,6 +140,7 @@ func (r *reader) bundle(ctx context.Context) error {
 	if err := r.manifests(ctx); err != nil {
 		return err
 	}
+	r.checkDeclared()
 	if b.MediaType != RegistryV1 && b.CSV == nil {
 		return nil
 	}
@@ -147,7 +152,7 @@ func (r *reader) bundle(ctx context.Context) error {
 			Message: "Could not find annotations file: no file here has a list of annotations that names a package " +
 				"and channels"})
 	} else {
-		r.checkIdentifier("package", b.Package, Problem{File: b.AnnotationsFile, Field: AnnotationPackage})
+		r.checkIdentifier("package", b.Package, annotation(b.AnnotationsFile, AnnotationPackage))
 	}
 	return nil
 }
@@ -156,30 +161,24 @@ func (r *reader) bundle(ctx context.Context) error {
 // out of the bundle is fatal.
 func (r *reader) directory(key, named, usual string) string {
 	clean := path.Clean(named)
-	at := Problem{Rule: RuleDirectory, File: r.b.AnnotationsFile, Field: key}
+	at := func(format string, args ...any) Problem {
+		return r.problem(RuleDirectory, annotation(r.b.AnnotationsFile, key), fmt.Sprintf(format, args...))
+	}
 	switch {
 	case named == "":
-		return usual
 	case path.Clean("/"+usual) == clean:
-		at.Message = fmt.Sprintf("%s is absolute: write %q", fault.Quote(named), usual+"/")
-		r.warn(at)
-		return usual
+		r.warn(at("%s is absolute: write %q", fault.Quote(named), usual+"/"))
 	case path.IsAbs(named):
-		at.Message = fmt.Sprintf("%s is an absolute path: name a directory of the bundle, such as %q",
-			fault.Quote(named), usual+"/")
+		r.fatal(at("%s is an absolute path: name a directory of the bundle, such as %q", fault.Quote(named), usual+"/"))
 	case !fs.ValidPath(clean) || strings.ContainsRune(named, '\\') || slices.ContainsFunc(strings.Split(clean, "/"),
 		func(s string) bool { return badName(s) != "" }):
-		at.Message = fmt.Sprintf("%s leaves the bundle: name a directory of the bundle, such as %q", fault.Quote(named),
-			usual+"/")
+		r.fatal(at("%s leaves the bundle: name a directory of the bundle, such as %q", fault.Quote(named), usual+"/"))
 	default:
-		if info, err := fs.Stat(r.fsys, clean); clean != usual && (err != nil || !info.IsDir()) {
-			at.Message = fmt.Sprintf("%s is not a directory of the bundle; %q is read", fault.Quote(named), usual)
-			r.wrong(at)
-			return usual
+		if info, err := fs.Stat(r.fsys, clean); clean == usual || err == nil && info.IsDir() {
+			return clean
 		}
-		return clean
+		r.wrong(at("%s is not a directory of the bundle; %q is read", fault.Quote(named), usual))
 	}
-	r.fatal(at)
 	return usual
 }
 
@@ -195,8 +194,8 @@ func (r *reader) mediaType() {
 			b.MediaType = Helm
 		}
 	default:
-		r.wrong(Problem{Rule: RuleMediaType, File: b.AnnotationsFile, Field: AnnotationMediaType,
-			Message: fmt.Sprintf("unknown media type %s: write %q", fault.Quote(string(b.MediaType)), RegistryV1)})
+		r.wrong(r.problem(RuleMediaType, annotation(b.AnnotationsFile, AnnotationMediaType),
+			fmt.Sprintf("unknown media type %s: write %q", fault.Quote(string(b.MediaType)), RegistryV1)))
 		b.MediaType = RegistryV1
 	}
 }

@@ -138,7 +138,7 @@ func TestFatalProblems(t *testing.T) {
 			map[string]string{"manifests/csv.yaml": strings.Replace(soundCSV, "foo.v1.2.3", strings.Repeat("a", 4096),
 				1)}, "longer than 253 bytes"},
 		{"an annotation that is a number", csvWith("", "olm.skipRange: 1"),
-			"metadata.annotations.olm.skipRange: must be text, not a number"},
+			"metadata.annotations[olm.skipRange]: must be text, not a number"},
 		{"a version that is a number",
 			map[string]string{"manifests/csv.yaml": strings.Replace(soundCSV, "1.2.3\n", "1.2\n", 2)},
 			"spec.version: must be text, not a number"},
@@ -146,7 +146,7 @@ func TestFatalProblems(t *testing.T) {
 		{"a spec that is a list",
 			map[string]string{"manifests/csv.yaml": "apiVersion: a/v1\nkind: ClusterServiceVersion\nmetadata: {name: " +
 				"a}\nspec: []\n"}, "spec: must be an object"},
-		{"related images that are text", csvWith("  relatedImages: [a]\n"), "spec.relatedImages: cannot be read"},
+		{"related images that are text", csvWith("  relatedImages: [a]\n"), "spec.relatedImages[0]: must be an object, not text"},
 		{"another install strategy", csvWith("  install:\n    strategy: helm\n"),
 			`spec.install.strategy: must be "deployment", not "helm"`},
 		{"an image that is a number",
@@ -154,7 +154,7 @@ func TestFatalProblems(t *testing.T) {
 				"  install:\n    strategy: deployment\n    spec:\n      deployments:\n      - spec: {template: " +
 					"{spec: {containers: [{image: 3}]}}}\n"), "an image must be text"},
 		{"owned CRDs that are text", csvWith("  customresourcedefinitions:\n    owned: [a]\n"),
-			"spec.customresourcedefinitions.owned: cannot be read"},
+			"spec.customresourcedefinitions.owned[0]: must be an object, not text"},
 		{"CRDs that are a list", csvWith("  customresourcedefinitions: [a]\n"),
 			"must be an object with the lists owned and required"},
 		{"a required CRD without a group", csvWith("  customresourcedefinitions:\n    required: [{name: a}]\n"),
@@ -212,7 +212,7 @@ func TestEveryFatalProblemIsTold(t *testing.T) {
 	files := csvWith("  release: true\n  relatedImages: 3\n")
 	files["metadata/annotations.yaml"] = "a: b"
 	_, err := bundle.Read(t.Context(), sound(files), bundle.ReadOptions{})
-	for _, want := range []string{"manifests/csv.yaml:1: spec.release: ", "spec.relatedImages: ",
+	for _, want := range []string{"manifests/csv.yaml:7:12: spec.release: ", "spec.relatedImages: ",
 		"Could not find annotations file"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want also %q", err, want)
@@ -306,7 +306,7 @@ func TestProblems(t *testing.T) {
 		{"an annotation that is a number",
 			map[string]string{"metadata/annotations.yaml": soundAnnotations + "  com.redhat.openshift.versions: 4.9\n"},
 			bundle.SeverityError, bundle.RuleAnnotations,
-			`"com.redhat.openshift.versions": the value of an annotation must be text`},
+			`annotations[com.redhat.openshift.versions]: the value of an annotation must be text`},
 		{"manifests that are elsewhere",
 			map[string]string{"metadata/annotations.yaml": strings.Replace(soundAnnotations, "manifests/", "deploy/",
 				1)}, bundle.SeverityError, bundle.RuleDirectory,
@@ -353,9 +353,9 @@ func TestProblems(t *testing.T) {
 		{"replaces that is a number", csvWith("  replaces: 3\n"), bundle.SeverityError, bundle.RuleCSV,
 			"spec.replaces: must be text"},
 		{"skips that are text", csvWith("  skips: a\n"), bundle.SeverityError, bundle.RuleCSV,
-			"spec.skips: cannot be read"},
+			"spec.skips: must be a list, not text"},
 		{"olm.properties that are no JSON", csvWith("", "olm.properties: '[{'"), bundle.SeverityError, bundle.RuleCSV,
-			"metadata.annotations.olm.properties: no list of properties in JSON, it is ignored"},
+			"metadata.annotations[olm.properties]: no list of properties in JSON, it is ignored"},
 		{"olm.properties without a type", csvWith("", `olm.properties: '[{"value":1}]'`), bundle.SeverityError,
 			bundle.RuleCSV, "type and value must be set"},
 	}

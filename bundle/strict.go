@@ -2,9 +2,8 @@ package bundle
 
 import "fmt"
 
-// StrictProblems returns what OLM v1 refuses although [Read] accepts it: it requires the file
-// metadata/annotations.yaml, no directory in manifests, Kubernetes objects in every manifest file, and exactly one
-// ClusterServiceVersion in all documents. Problems that Read has reported are repeated if they are fatal for OLM v1.
+// StrictProblems returns what OLM v1 cannot read although [Read] passes it over: a directory in manifests, and files
+// there, in annotations.yaml and in properties.yaml that have no objects. OLM v1 names the first only.
 func (b *Bundle) StrictProblems() []Problem {
 	out := append([]Problem(nil), b.strict...)
 	for _, d := range []struct{ dir, usual string }{{b.ManifestsDir, "manifests"}, {b.MetadataDir, "metadata"}} {
@@ -18,7 +17,6 @@ func (b *Bundle) StrictProblems() []Problem {
 
 // strictly returns a problem with the message for OLM v1.
 func strictly(p Problem, message string) Problem {
-	p.Severity = SeverityError
-	p.Message = message + ": OLM v1 refuses the bundle"
+	p.Severity, p.Message = SeverityError, message
 	return p
 }

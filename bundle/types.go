@@ -56,7 +56,8 @@ type Bundle struct {
 	// skipped input.
 	Problems []Problem
 
-	provided []API     // by the manifests
+	provided []API // by the manifests
+	declared []Declaration
 	strict   []Problem // what only OLM v1 refuses
 }
 
@@ -111,6 +112,8 @@ const (
 	RuleMediaType      = "media-type"      // an unknown media type
 	RuleDependency     = "dependency"      // an entry of dependencies.yaml
 	RuleProperty       = "property"        // a property of properties.yaml or of the annotation olm.properties
+	RulePropertyTwice  = "property-twice"  // a property of which a bundle has at most one
+	RuleVersionNumber  = "version-number"  // a number where a version is meant
 	RuleAnnotationsTwo = "annotations-two" // several files with annotations
 )
 

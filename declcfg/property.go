@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"strings"
 
 	"github.com/operator-bindery/bindery/declcfg/property"
 	"github.com/operator-bindery/bindery/internal/canon"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/jsonscan"
 	"github.com/operator-bindery/bindery/internal/shape"
 )
 
@@ -88,6 +90,43 @@ func parseProperty(p *Property) error {
 		into = &json.RawMessage{}
 	}
 	return json.Unmarshal(p.Value, into)
+}
+
+// Check returns an error if the value of a property of a known type cannot be decoded, as in a catalog with it.
+func (p *Property) Check() error { return parseProperty(p) }
+
+// SingleProperties are the types of which OLM expects at most one property, besides olm.package: of two it uses none.
+var SingleProperties = []string{"olm.maxOpenShiftVersion"}
+
+// VersionNumbers calls found for each number in a property where a version is meant: the value of a type, or of a key,
+// that ends with "version". YAML reads 4.20 without quotes as the number 4.2. path is that of the number in the value.
+func VersionNumbers(p Property, found func(path []any, number string)) {
+	versionNumbers(p.Type, p.Value, nil, found)
+}
+
+func versionNumbers(name string, value []byte, path []any, found func(path []any, number string)) {
+	if len(value) == 0 {
+		return
+	}
+	switch value[0] {
+	case '{':
+		jsonscan.Members(value, func(key, v []byte) bool {
+			versionNumbers(string(key), v, append(path[:len(path):len(path)], string(key)), found)
+			return true
+		})
+	case '[':
+		i := 0
+		jsonscan.Elements(value, func(v []byte) bool {
+			versionNumbers(name, v, append(path[:len(path):len(path)], i), found)
+			i++
+			return true
+		})
+	case '"', 't', 'f', 'n':
+	default:
+		if strings.HasSuffix(strings.ToLower(name), "version") {
+			found(path, string(value))
+		}
+	}
 }
 
 // CheckProperties returns a *[ValidationError] about properties of known types with undecodable values. Values dropped

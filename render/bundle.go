@@ -11,6 +11,7 @@ import (
 	"github.com/operator-bindery/bindery/bundle"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/sqlite"
 )
 
 // MaxBundleImage is the maximum total size of the layers of a bundle image in bytes, uncompressed, unless the caller
@@ -41,11 +42,13 @@ func extractBundle(ctx context.Context, img *images.Image, o *Options) (*bundle.
 	limits := o.ImageLimits
 	limits.Uncompressed = cmp.Or(limits.Uncompressed, MaxBundleImage)
 	eo := images.ExtractOptions{Limits: limits, Temp: o.TempDir}
-	b, tree, err := extractPaths(ctx, img, bundle.Paths(labels), eo)
+	read := o.bundleOptions()
+	read.Labels = labels
+	b, tree, err := extractPaths(ctx, img, bundle.Paths(labels), eo, read)
 	if elsewhere(b, err) {
 		// annotations.yaml may name directories that the labels do not. The whole image is then extracted; bundles are
 		// small.
-		if whole, files, werr := extractPaths(ctx, img, []string{"."}, eo); werr == nil {
+		if whole, files, werr := extractPaths(ctx, img, []string{"."}, eo, read); werr == nil {
 			err = nil
 			if tree != nil {
 				err = tree.Close()
@@ -53,25 +56,31 @@ func extractBundle(ctx context.Context, img *images.Image, o *Options) (*bundle.
 			b, tree = whole, files
 		}
 	}
+	o.warnOf(img.Name, b, err)
 	if err != nil {
 		if tree != nil {
 			err = errors.Join(err, tree.Close())
 		}
 		return nil, nil, err
 	}
-	o.warnOf(img.Name, b)
 	return b, tree, nil
 }
 
-func extractPaths(ctx context.Context, img *images.Image, paths []string,
-	eo images.ExtractOptions) (*bundle.Bundle, *images.Tree, error) {
+// bundleOptions returns how bundles are read.
+func (o *Options) bundleOptions() bundle.ReadOptions {
+	return bundle.ReadOptions{AnyProperties: o.Compat == sqlite.CompatOPM}
+}
+
+// extractPaths also returns a bundle that is the reason of the error.
+func extractPaths(ctx context.Context, img *images.Image, paths []string, eo images.ExtractOptions,
+	o bundle.ReadOptions) (*bundle.Bundle, *images.Tree, error) {
 	tree, err := img.Extract(ctx, paths, eo)
 	if err != nil {
 		return nil, nil, fmt.Errorf("failed to unpack image %q: %w", img.Name, err)
 	}
-	b, err := bundle.Read(ctx, tree, bundle.ReadOptions{Labels: img.Config.Config.Labels})
+	b, err := bundle.Read(ctx, tree, o)
 	if err != nil {
-		return nil, nil, errors.Join(err, tree.Close()) // the read error does not matter, the files are discarded
+		return b, nil, errors.Join(err, tree.Close()) // the read error does not matter, the files are discarded
 	}
 	return b, tree, nil
 }
@@ -91,13 +100,17 @@ func elsewhere(b *bundle.Bundle, err error) bool {
 	})
 }
 
-// warnOf reports what was ignored in a bundle.
-func (o *Options) warnOf(name string, b *bundle.Bundle) {
-	if o.Warn == nil {
+// warnOf reports what was ignored in a bundle, as far as the error of reading it does not have it.
+func (o *Options) warnOf(name string, b *bundle.Bundle, err error) {
+	if o.Warn == nil || b == nil {
 		return
 	}
+	var unread *bundle.ReadError
+	errors.As(err, &unread)
 	for _, p := range b.Problems {
-		o.Warn(declcfg.Position{File: name + "/" + p.File, Line: p.Line}, p.Message)
+		if unread == nil || !unread.Has(p) {
+			o.Warn(declcfg.Position{File: name + "/" + p.File, Line: p.Line, Column: p.Column}, p.Message)
+		}
 	}
 }
 
@@ -116,11 +129,15 @@ func readBundleDirectory(ctx context.Context, dir string, o *Options) (*bundle.B
 	if err != nil {
 		return nil, nil, err
 	}
-	b, err := bundle.Read(ctx, fsys, bundle.ReadOptions{})
+	b, err := bundle.Read(ctx, fsys, o.bundleOptions())
+	o.warnOf(dir, b, err)
+	var unread *bundle.ReadError
+	if errors.As(err, &unread) {
+		err = unread.Below(dir)
+	}
 	if err != nil {
 		return nil, nil, err
 	}
-	o.warnOf(dir, b)
 	return b, fsys, nil
 }
 

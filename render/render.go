@@ -31,7 +31,8 @@ type Options struct {
 	// invalid package is then an error, unless KeepGoing leaves it out. The changes are in [Account.Repairs], those of
 	// a database in [Account.Findings]. Package manifests are not repaired.
 	Repair bool
-	// Compat and DatabaseLimits are for databases, see [sqlite.Options].
+	// Compat and DatabaseLimits are for databases, see [sqlite.Options]. With [sqlite.CompatOPM] bundles may declare
+	// properties that no catalog can hold, as for opm.
 	Compat         sqlite.Compat
 	DatabaseLimits sqlite.Limits
 	// Reuse means that the caller does not keep blobs, see [sqlite.Options].

@@ -10,6 +10,7 @@ import (
 
 	"github.com/operator-bindery/bindery/bundle"
 	"github.com/operator-bindery/bindery/internal/bundlefs"
+	"github.com/operator-bindery/bindery/internal/nearest"
 )
 
 // detect derives the media type from the manifests: with a chart it is helm, with a ClusterServiceVersion or a
@@ -78,7 +79,7 @@ type annotationCheck struct {
 
 func (a annotationCheck) place(key string) place {
 	p := inFile(a.file)
-	p.path = []any{"annotations", key}
+	p.Path = []any{"annotations", key}
 	return p
 }
 
@@ -152,15 +153,26 @@ func (a annotationCheck) channels() {
 			a.name(bundle.AnnotationChannels, "channel", name)
 		}
 	}
-	switch {
-	case preferred == "" && len(channels) > 1:
-		a.r.warn("default-channel", here,
+	if preferred == "" && len(channels) > 1 {
+		a.r.warn("default-channel-unset", here,
 			"no default channel is named: one of %s must become it by another bundle of the package", quoted(channels))
-	case preferred != "" && !slices.Contains(channels, preferred):
-		a.r.warn("default-channel", a.place(bundle.AnnotationDefaultChannel),
-			"the default channel %q is none of the bundle's channels %s: another bundle of the package must bring it",
-			preferred, quoted(channels))
 	}
+	if text := DefaultChannel(preferred, channels); text != "" {
+		a.r.warn("default-channel", a.place(bundle.AnnotationDefaultChannel), "%s", text)
+	}
+}
+
+// DefaultChannel says what is wrong with a default channel that is none of the bundle's channels; empty if it is one of
+// them, or if there is none.
+func DefaultChannel(name string, channels []string) string {
+	if name == "" || slices.Contains(channels, name) {
+		return ""
+	}
+	text := fmt.Sprintf("the default channel %q is none of the bundle's channels %s", name, quoted(channels))
+	if near, ok := nearest.Name(name, channels); ok {
+		return text + fmt.Sprintf(", did you mean %q?", near)
+	}
+	return text + ": another bundle of the package must bring it"
 }
 
 // quoted formats a few names.

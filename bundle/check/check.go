@@ -24,7 +24,7 @@ func Run(ctx context.Context, fsys fs.FS, b *bundle.Bundle, o Options) (*Report,
 	o.Timeout = cmp.Or(max(o.Timeout, 0), defaultTimeout)
 	own, cancel := context.WithTimeout(ctx, o.Timeout)
 	defer cancel()
-	r := &run{ctx: own, fsys: fsys, b: b, o: o, lines: locator{fsys: fsys, left: maxLocated}}
+	r := &run{ctx: own, fsys: fsys, b: b, o: o, lines: bundlefs.NewLocator(fsys)}
 	r.detected = r.detect()
 	r.all()
 	if ctx.Err() != nil {
@@ -42,7 +42,7 @@ type run struct {
 	fsys  fs.FS
 	b     *bundle.Bundle
 	o     Options
-	lines locator
+	lines *bundlefs.Locator
 	size  Size
 	// detected is the media type derived from the manifests.
 	detected bundle.MediaType
@@ -85,7 +85,7 @@ func (r *run) registry() {
 			maxDefinitionNodes)
 		r.files()
 		r.sizes()
-		r.strictProblems()
+		r.olmv1()
 		return
 	}
 	objects := r.typed()
@@ -94,7 +94,7 @@ func (r *run) registry() {
 	r.sizes()
 	r.relatedImages(objects)
 	r.validators(objects)
-	r.strictProblems()
+	r.olmv1()
 }
 
 // parallel runs tasks, a limited number concurrently, until the time limit.

@@ -8,12 +8,14 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
 	"time"
 
 	"github.com/operator-bindery/bindery/bundle"
+	"github.com/operator-bindery/bindery/declcfg/rules"
 )
 
 // etcd returns a valid bundle as files that a test may change.
@@ -59,6 +61,17 @@ func check(t testing.TB, fsys fs.FS, o Options) *Report {
 	report, err := Run(context.Background(), fsys, load(t, fsys), o)
 	if err != nil {
 		t.Fatal(err)
+	}
+	// The rules of a check have what Run finds: what is not among them would be lost.
+	for _, p := range report.Problems {
+		id := ownPrefix + ruleOf(p.Rule)
+		if strings.HasPrefix(p.Rule, olmv1Prefix) {
+			id = p.Rule
+		}
+		if !slices.ContainsFunc(BundleRules(), func(r rules.Rule) bool { return r.ID == id }) &&
+			!slices.ContainsFunc(Validators(), func(v Validator) bool { return ruleOf(v.Name) == ruleOf(p.Rule) }) {
+			t.Errorf("there is no rule %s", id)
+		}
 	}
 	return report
 }
@@ -169,7 +182,7 @@ func TestBrokenRules(t *testing.T) {
 			f["metadata/notes.yaml"] = f[notesFile]
 			delete(f, notesFile)
 		},
-			`warning annotations metadata: no file annotations.yaml, which must have just that name: OLM v1 refuses the bundle`},
+			`warning olmv1.unreadable metadata/annotations.yaml: OLM v1 refuses the bundle: open metadata/annotations.yaml: `},
 		{"annotations twice", func(t *testing.T, f fstest.MapFS) { f["metadata/b.yaml"] = f[notesFile] },
 			`error annotations-two metadata/b.yaml: a second file with annotations is passed over`},
 		{"no manifests", func(t *testing.T, f fstest.MapFS) {
@@ -207,7 +220,7 @@ func TestBrokenRules(t *testing.T) {
 			write(f, "manifests/two.yaml",
 				"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n---\napiVersion: v1\nkind: "+
 					"Pod\nmetadata:\n  name: b\n")
-		}, `warning kind manifests/two.yaml:7: kind: OLM v1 refuses: Pod is not supported type for registryV1 bundle`},
+		}, `warning olmv1.validator:13 manifests/two.yaml:6: OLM v1 refuses the bundle: `},
 		{"owned CRD is missing", func(t *testing.T, f fstest.MapFS) { delete(f, crdFile) },
 			`: owned CRD etcdclusters.etcd.database.coreos.com/v1beta2 not found in bundle "etcdoperator.v0.9.4"`},
 		{"owned CRD of another version", func(t *testing.T, f fstest.MapFS) {
@@ -226,7 +239,7 @@ func TestBrokenRules(t *testing.T) {
 		{"wrong type in an object", func(t *testing.T, f fstest.MapFS) {
 			write(f, "manifests/sa.yaml",
 				"apiVersion: v1\nkind: ServiceAccount\nmetadata:\n  name: a\n  namespace: 1\n")
-		}, `cannot unmarshal number into Go struct field`},
+		}, `error object-invalid manifests/sa.yaml:5: metadata.namespace: ServiceAccount "a" cannot be read: must be text, not a number`},
 		{"annotation names", func(t *testing.T, f fstest.MapFS) {
 			write(f, "manifests/sa.yaml",
 				"apiVersion: v1\nkind: ServiceAccount\nmetadata:\n  name: a\n  annotations:\n    a/b/c: d\n")
@@ -249,7 +262,7 @@ func TestBrokenRules(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			fsys := etcd(t)
 			c.change(t, fsys)
-			report := check(t, fsys, Options{})
+			report := check(t, fsys, Options{OLMv1: true})
 			text := lines(report.Problems)
 			if !strings.Contains(text, c.want) {
 				t.Errorf("got\n%s\nwithout\n%s", text, c.want)

@@ -6,12 +6,10 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/blang/semver/v4"
 	"github.com/operator-framework/api/pkg/constraints"
-)
 
-// maxRange is the maximum length of a version range: parsing time grows with it.
-const maxRange = 16 << 10
+	"github.com/operator-bindery/bindery/bundle"
+)
 
 // maxRules is the maximum length of all CEL rules of a bundle. Compiling one rule of the library's maximum length takes
 // a third of a second.
@@ -37,7 +35,7 @@ func (c *constraintChecker) check(value json.RawMessage) {
 		c.fail(nil, "%v", err)
 		return
 	case err != nil:
-		c.fail(nil, "couldn't parse dependency of type olm.constraint: %v", err)
+		c.fail(nil, "couldn't parse dependency of type olm.constraint: %w", err)
 		return
 	}
 	c.one(parsed, nil)
@@ -91,7 +89,7 @@ func (c *constraintChecker) pkg(p *constraints.PackageConstraint, path []any) {
 	if p.PackageName == "" {
 		c.fail(path, "Package name is empty")
 	}
-	if text := badRange(p.VersionRange); text != "" {
+	if text := bundle.RangeProblem(p.VersionRange); text != "" {
 		c.fail(append(path, "versionRange"), "%s", text)
 	}
 }
@@ -149,18 +147,4 @@ func missingGVK(group, version, kind string) (out []string) {
 		}
 	}
 	return out
-}
-
-// badRange explains what is wrong with a version range; it is empty for a valid one.
-func badRange(text string) string {
-	switch {
-	case text == "":
-		return "Package version is empty"
-	case len(text) > maxRange:
-		return fmt.Sprintf("Invalid semver format version: longer than %d bytes", maxRange)
-	}
-	if _, err := semver.ParseRange(text); err != nil {
-		return fmt.Sprintf("Invalid semver format version: %v", err)
-	}
-	return ""
 }

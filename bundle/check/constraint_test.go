@@ -10,6 +10,7 @@ import (
 
 	"github.com/operator-bindery/bindery/bundle"
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/bundlefs"
 )
 
 // dependencyErrors returns the errors of one entry of dependencies.yaml, with the field below its value.
@@ -18,8 +19,8 @@ func dependencyErrors(ctx context.Context, kind, value string) (out []string) {
 	left := maxRules
 	r.dependency(bundle.Dependency{Type: kind, Value: []byte(value)}, &left,
 		func(_ string, below []any, format string, args ...any) {
-			text := fmt.Sprintf(format, args...)
-			if field := fieldName(below); field != "" {
+			text := fmt.Errorf(format, args...).Error()
+			if field := bundlefs.FieldName(below); field != "" {
 				text = field + ": " + text
 			}
 			out = append(out, text)
@@ -33,8 +34,8 @@ func TestDependencies(t *testing.T) {
 		{"gvk", "olm.gvk", `{"group":"g","version":"v1","kind":"K"}`, none},
 		{"gvk without anything", "olm.gvk", `{}`, "API Group is empty|API Version is empty|API Kind is empty"},
 		{"gvk of another shape", "olm.gvk", `[]`,
-			"couldn't parse dependency of type olm.gvk: json: cannot unmarshal array into Go value of type struct { " +
-				"Group string; Version string; Kind string }"},
+			"couldn't parse dependency of type olm.gvk: json: cannot unmarshal array into Go value of type " +
+				"property.GVK"},
 		{"package", "olm.package", `{"packageName":"etcd","version":">0.6.0 <1.0.0"}`, none},
 		{"package without anything", "olm.package", `{}`, "Package name is empty|version: Package version is empty"},
 		{"package with no range", "olm.package", `{"packageName":"etcd","version":"one"}`,

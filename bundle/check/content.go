@@ -34,10 +34,8 @@ func (r *run) content(objects []object) {
 		if o.Kind == "" || slices.Contains(supportedKinds, o.Kind) {
 			continue
 		}
-		if o.First() {
+		if o.First() { // OLM v0 reads no other
 			r.fail("kind", at(o, "kind"), "%s is not supported type for registryV1 bundle", o.Kind)
-		} else {
-			r.warn("kind", at(o, "kind"), "OLM v1 refuses: %s is not supported type for registryV1 bundle", o.Kind)
 		}
 	}
 	for _, o := range objects {

@@ -2,11 +2,14 @@ package check
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"path"
 	"slices"
 
 	"github.com/operator-bindery/bindery/bundle"
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/declcfg/property"
 	"github.com/operator-bindery/bindery/internal/bundlefs"
 )
 
@@ -20,17 +23,12 @@ func (r *run) dependencies() {
 	}
 	for i, d := range list {
 		here := []any{"dependencies", i, "value"}
-		r.dependency(d, &total, func(rule string, below []any, format string, args ...any) {
-			p := inFile(file)
-			p.path = slices.Concat(here, below)
-			r.fail(rule, p, format, args...)
-		})
+		r.dependency(d, &total, r.declarationFails(place{File: file, Path: here}, d.Value))
 	}
 }
 
 // dependency checks one entry. left is how many bytes of rules may still be compiled.
-func (r *run) dependency(d bundle.Dependency, left *int,
-	fail func(rule string, below []any, format string, args ...any)) {
+func (r *run) dependency(d bundle.Dependency, left *int, fail failFunc) {
 	const rule = "dependency-invalid"
 	switch {
 	case d.Type == "":
@@ -42,28 +40,28 @@ func (r *run) dependency(d bundle.Dependency, left *int,
 	}
 	decode := func(into any) bool {
 		if err := json.Unmarshal(d.Value, into); err != nil {
-			fail(rule, nil, "couldn't parse dependency of type %s: %v", d.Type, err)
+			fail(rule, nil, "couldn't parse dependency of type %s: %w", d.Type, err)
 			return false
 		}
 		return true
 	}
 	switch d.Type {
 	case declcfg.PropertyGVK:
-		var v struct{ Group, Version, Kind string }
+		var v property.GVK
 		if decode(&v) {
 			for _, text := range missingGVK(v.Group, v.Version, v.Kind) {
 				fail(rule, nil, "%s", text)
 			}
 		}
 	case declcfg.PropertyPackage:
-		var v struct{ PackageName, Version string }
+		var v property.Package
 		if !decode(&v) {
 			return
 		}
 		if v.PackageName == "" {
 			fail(rule, nil, "Package name is empty")
 		}
-		if text := badRange(v.Version); text != "" {
+		if text := bundle.RangeProblem(v.Version); text != "" {
 			fail(rule, []any{"version"}, "%s", text)
 		}
 	case declcfg.PropertyLabel:
@@ -82,20 +80,34 @@ func (r *run) dependency(d bundle.Dependency, left *int,
 	}
 }
 
-// properties checks those values in properties.yaml that OLM defines; other types belong to their authors.
-func (r *run) properties() {
-	file, left := r.metadataWith("properties"), maxRules
-	for i, p := range r.b.Properties {
-		if p.Type != declcfg.PropertyConstraint {
-			continue
+// failFunc reports an error of a value below the one that is checked.
+type failFunc func(rule string, below []any, format string, args ...any)
+
+// declarationFails returns the function that reports errors of the value at a place. opm's wording is that of the
+// format; an error of decoding that it wraps has a wording for people.
+func (r *run) declarationFails(p place, value []byte) failFunc {
+	return func(rule string, below []any, format string, args ...any) {
+		err := fmt.Errorf(format, args...)
+		f := finding{Problem: bundle.Problem{Severity: bundle.SeverityError, Rule: rule, Message: err.Error()},
+			opm: err.Error(), place: p}
+		if inner := errors.Unwrap(err); inner != nil {
+			if path, text := bundlefs.TypeProblem(value, inner); text != inner.Error() {
+				below, f.Message = slices.Concat(below, path), text
+			}
 		}
-		here := []any{"properties", i, "value"}
-		r.dependency(bundle.Dependency{Type: p.Type, Value: p.Value}, &left,
-			func(rule string, below []any, format string, args ...any) {
-				p := inFile(file)
-				p.path = slices.Concat(here, below)
-				r.fail(rule, p, format, args...)
-			})
+		f.place.Path = slices.Concat(p.Path, below)
+		r.note(f)
+	}
+}
+
+// properties checks the declared properties that no reading of the bundle does; other types belong to their authors.
+func (r *run) properties() {
+	left := maxRules
+	for _, d := range r.b.Declared() {
+		if d.Rule == bundle.RuleProperty && (d.Type == declcfg.PropertyConstraint || d.Type == declcfg.PropertyLabel) {
+			r.dependency(bundle.Dependency{Type: d.Type, Value: d.Value}, &left,
+				r.declarationFails(place{File: d.File, Line: d.Line, Path: d.Path}, d.Value))
+		}
 	}
 }
 

@@ -31,24 +31,28 @@ func (r *run) definition(o object) {
 				Message: fmt.Sprintf("the definition has %d validation rules: the first %d are checked", n,
 					maxDefinitionRules)}})
 	}
+	var old []obsolete
+	if o.crd != nil {
+		old = obsoleteFields(o)
+	}
 	for _, e := range crdvalidation.ValidateCustomResourceDefinition(r.ctx, in) {
-		place := at(o.Object, fieldPath(e.Field)...)
-		switch {
-		case strings.Contains(e.Field, "openAPIV3Schema") && o.crdBeta != nil:
-			// had other rules, where it was taken at all
-		case strings.Contains(e.Field, "openAPIV3Schema"):
-			f := finding{Problem: bundle.Problem{Severity: bundle.SeverityWarning, Rule: "crd-schema", Field: e.Field,
-				Message: "clusters refuse the definition: " + e.ErrorBody()}, place: place}
-			r.note(f)
-		case strings.Contains(e.Field, "status"): // the cluster's business
-		default:
-			r.note(finding{
-				Problem: bundle.Problem{Severity: bundle.SeverityError, Rule: "crd/" + ruleName(string(e.Type)),
-					Field: e.Field, Message: e.ErrorBody()},
-				opm:   libraryOpm(apierrors.NewError(apierrors.ErrorType(e.Type), e.Error(), e.Field, e.BadValue), o),
-				place: place,
-			})
+		schema := strings.Contains(e.Field, "openAPIV3Schema")
+		if e.Field == "status" || strings.HasPrefix(e.Field, "status.") || schema && o.crdBeta != nil {
+			continue // the status is the cluster's business, and v1beta1 had other rules, where it was taken at all
 		}
+		f := definitionError(o, e, &old)
+		f.opm = libraryOpm(apierrors.NewError(apierrors.ErrorType(e.Type), e.Error(), e.Field, e.BadValue), o)
+		// opm does not look at errors of these fields.
+		if schema || strings.Contains(e.Field, "status") {
+			f.Severity, f.Message = bundle.SeverityWarning, "clusters refuse the definition: "+f.Message
+		}
+		if schema {
+			f.Rule = "crd-schema"
+		}
+		r.note(f)
+	}
+	for _, was := range old {
+		r.warn("crd-v1beta1", at(o.Object, was.path...), "%s", was.text())
 	}
 }
 

@@ -19,6 +19,8 @@ type Options struct {
 	KubernetesVersion string
 	// Labels are those of the bundle's image.
 	Labels map[string]string
+	// OLMv1 warns of everything that OLM v1 refuses on a cluster with cert-manager and default gates.
+	OLMv1 bool
 	// Plain checks the bundle as plain+v0, whatever it declares.
 	Plain bool
 	// Strict turns warnings into errors.

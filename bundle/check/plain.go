@@ -25,7 +25,7 @@ func (r *run) plain() {
 			{"metadata.name", o.Name}} {
 			if part.value == "" {
 				complete = false
-				r.fail("object-invalid", at(o, fieldPath(part.name)...),
+				r.fail("object-invalid", at(o, bundlefs.FieldPath(part.name)...),
 					"document %d has no %s and is no Kubernetes object", o.Document+1, part.name)
 			}
 		}

@@ -1,12 +1,13 @@
 package check
 
 import (
-	"cmp"
 	"path"
 	"slices"
 	"strings"
 
 	"github.com/operator-bindery/bindery/bundle"
+	"github.com/operator-bindery/bindery/bundle/manifests"
+	"github.com/operator-bindery/bindery/declcfg/rules"
 )
 
 // readProblems adds the problems found when the bundle was read, except those that this package reports in more detail.
@@ -45,38 +46,54 @@ func (r *run) replaced(p bundle.Problem) bool {
 	switch {
 	case p.Rule == bundle.RuleMediaType, strings.HasPrefix(p.Field, "dependencies["):
 		return true
-	case p.Rule == bundle.RuleDirectory && (p.Field == bundle.AnnotationManifests ||
-		p.Field == bundle.AnnotationMetadata):
+	case p.Rule == bundle.RuleDirectory && strings.HasPrefix(p.Field, "annotations["):
 		return true
 	case p.Rule == bundle.RuleDirectory && p.Severity == bundle.SeverityWarning:
 		dir := path.Dir(p.File)
 		return dir == path.Clean(r.b.ManifestsDir) || dir == path.Clean(r.b.MetadataDir)
-	case p.Rule == bundle.RuleName && p.Field == bundle.AnnotationPackage:
+	case p.Rule == bundle.RuleName && strings.HasSuffix(p.Field, "["+bundle.AnnotationPackage+"]"):
 		return r.b.Package == ""
+	case p.Rule == bundle.RuleVersionNumber && p.Field == "spec.release":
+		return true // any number there is refused
 	case p.Rule == bundle.RuleCRD, p.Rule == bundle.RuleCSVSecond, p.Rule == bundle.RuleCSVMissing:
 		return r.o.Plain || p.Rule == bundle.RuleCRD && r.detected == bundle.RegistryV1
 	}
 	return false
 }
 
-// strictProblems reports what OLM v1 refuses, unless it is an error anyway.
-func (r *run) strictProblems() {
-	for _, p := range r.b.StrictProblems() {
-		r.mu.Lock()
-		known := slices.ContainsFunc(r.found, func(f finding) bool {
-			file := f.File
-			file = cmp.Or(file, f.place.file)
-			return f.Severity == bundle.SeverityError && file == p.File && (f.Rule == p.Rule ||
-				p.Rule == bundle.RuleDirectory || p.Rule == bundle.RuleSyntax)
-		})
-		r.mu.Unlock()
-		if known {
-			continue
-		}
-		p.Severity = bundle.SeverityWarning
-		if !strings.Contains(p.Message, "OLM v1") {
-			p.Message += ": OLM v1 refuses the bundle"
-		}
-		r.note(finding{Problem: p})
+// sameRefusals are the rules of [Run] that say the same as a rule of OLM v1.
+var sameRefusals = map[string]string{"olmv1.validator:3": "crd-twice", "olmv1.validator:4": "crd-missing",
+	"olmv1.validator:13": "kind"}
+
+// olmv1 warns of what OLM v1 refuses, by the rules of a check.
+func (r *run) olmv1() {
+	if !r.o.OLMv1 {
+		return
 	}
+	s := &Subject{FS: r.fsys, Bundle: r.b, Settings: manifests.Settings{Certs: manifests.CertManager}}
+	for _, c := range olmv1Checks {
+		r.guard(func() {
+			c.Find(r.ctx, s, func(f rules.Finding) {
+				i := slices.IndexFunc(c.Rules, func(rule rules.Rule) bool { return rule.ID == f.Rule })
+				rule := c.Rules[max(i, 0)]
+				if rule.Severity != rules.Error {
+					return // OLM v1 takes it
+				}
+				message := "OLM v1 refuses the bundle: " + f.Message
+				if rule.Fix != seeMessage {
+					message += "; " + rule.Fix
+				}
+				r.note(finding{refusal: true, Problem: bundle.Problem{Severity: bundle.SeverityWarning, Rule: rule.ID,
+					File: f.File, Line: f.Line, Column: f.Column, Field: f.Field, Message: message}})
+			})
+		})
+	}
+}
+
+// isError reports whether what OLM v1 refuses is an error anyway.
+func (r *run) isError(v1 finding) bool {
+	return slices.ContainsFunc(r.found, func(f finding) bool {
+		return f.Severity == bundle.SeverityError && !f.refusal && f.File == v1.File && (f.Line == v1.Line ||
+			v1.Rule == rules.RuleUnreadable.ID || f.Rule == sameRefusals[v1.Rule])
+	})
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/operator-bindery/bindery/bundle"
+	"github.com/operator-bindery/bindery/internal/bundlefs"
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
@@ -37,23 +38,20 @@ type finding struct {
 	bundle.Problem
 	opm   string // the same as Message if empty
 	place place
+	// refusal is set for a warning of what OLM v1 refuses.
+	refusal bool
 }
 
 // place is a value in a document of the bundle. Its line is only determined for a problem.
-type place struct {
-	file string
-	doc  int // index of the document in the file
-	line int // first line of the document, for values that are not found
-	path []any
-}
+type place = bundlefs.Place
 
 // at returns the place of a value in an object.
 func at(o bundle.Object, path ...any) place {
-	return place{file: o.File, doc: o.Document, line: o.Line, path: path}
+	return place{File: o.File, Document: o.Document, Line: o.Line, Path: path}
 }
 
 // inFile returns the place of a whole file.
-func inFile(name string) place { return place{file: name} }
+func inFile(name string) place { return place{File: name} }
 
 // fail adds an error, with the same message for opm.
 func (r *run) fail(rule string, p place, format string, args ...any) {
@@ -97,15 +95,18 @@ func (r *run) report() *Report {
 	defer r.mu.Unlock()
 	for i := range r.found {
 		f := &r.found[i]
-		f.File = cmp.Or(f.File, f.place.file)
+		f.File = cmp.Or(f.File, f.place.File)
 		if f.Line == 0 {
-			f.Line, f.Column = r.lines.find(f.place)
+			f.Line, f.Column = r.lines.Find(f.place)
 		}
 		if f.Field == "" {
-			f.Field = fieldName(f.place.path)
+			f.Field = bundlefs.FieldName(f.place.Path)
 		}
+	}
+	r.found = slices.DeleteFunc(r.found, func(f finding) bool { return f.refusal && r.isError(f) })
+	for i := range r.found {
 		if r.o.Strict {
-			f.Severity = bundle.SeverityError
+			r.found[i].Severity = bundle.SeverityError
 		}
 	}
 	slices.SortStableFunc(r.found, func(a, b finding) int {
@@ -128,25 +129,4 @@ func (r *run) report() *Report {
 		}
 	}
 	return out
-}
-
-// fieldName formats a path in Kubernetes' notation: spec.versions[0].name.
-func fieldName(path []any) string {
-	var b strings.Builder
-	for _, step := range path {
-		switch step := step.(type) {
-		case int:
-			fmt.Fprintf(&b, "[%d]", step)
-		case string:
-			if strings.ContainsAny(step, "./") {
-				fmt.Fprintf(&b, "[%s]", step)
-				continue
-			}
-			if b.Len() > 0 {
-				b.WriteByte('.')
-			}
-			b.WriteString(step)
-		}
-	}
-	return b.String()
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/operator-bindery/bindery/bundle"
 	"github.com/operator-bindery/bindery/bundle/manifests"
 	"github.com/operator-bindery/bindery/declcfg/rules"
+	"github.com/operator-bindery/bindery/internal/bundlefs"
 )
 
 // Subject is a bundle that rules look at.
@@ -25,7 +26,7 @@ type Subject struct {
 	// Package and Name, unless empty, are those of the bundle in a catalog, which findings then have.
 	Package, Name string
 
-	lines *locator // nil: none yet
+	lines *bundlefs.Locator // nil: none yet
 }
 
 // names returns the package and the name of the bundle for findings.
@@ -46,7 +47,7 @@ func BundleRules() []rules.Rule {
 
 // CheckRules runs the rules on a bundle. Its findings are in r; the error is that of the context.
 func CheckRules(ctx context.Context, r *rules.Run, s Subject) error {
-	s.lines = &locator{fsys: s.FS, left: maxLocated} // for all rules
+	s.lines = bundlefs.NewLocator(s.FS) // for all rules
 	if err := own(ctx, r, s); err != nil {
 		return err
 	}
@@ -64,6 +65,9 @@ func CheckRules(ctx context.Context, r *rules.Run, s Subject) error {
 	return nil
 }
 
+// seeMessage is the fix of a rule whose messages say it.
+const seeMessage = "see the message"
+
 // ownPrefix begins the identifiers of the rules of [Run].
 const ownPrefix = "bundle."
 
@@ -75,57 +79,63 @@ var ownTitles = []struct{ rule, title, fix string }{
 	{"annotations", "The bundle has metadata/annotations.yaml.", "bindery bundle generate writes it"},
 	{"annotations-size", "The annotations of an object are not too large for the API server.", "shorten them"},
 	{"annotations-two", "One file has the annotations.", "remove the others"},
-	{"bundle", "The manifests are consistent with each other.", "see the message"},
+	{"bundle", "The manifests are consistent with each other.", seeMessage},
 	{"channel-empty", "A channel has a name.", "remove the comma"},
 	{"channel-space", "The name of a channel has no spaces around it.", "remove them"},
 	{"channel-twice", "A channel is named once.", "remove one"},
-	{"chart", "A Helm bundle has a chart.", "see the message"},
+	{"chart", "A Helm bundle has a chart.", seeMessage},
 	{"configmap-size", "The bundle fits into the ConfigMap that OLM unpacks it to.",
 		"shorten descriptions and schemas"},
 	{"constraint-invalid", "A constraint is valid.", "mend the expression"},
-	{"crd", "CustomResourceDefinitions are valid.", "see the message"},
+	{"crd", "CustomResourceDefinitions are valid.", seeMessage},
 	{"crd-missing", "A CRD that the ClusterServiceVersion owns is among the manifests.", "add it"},
 	{"crd-not-owned", "A CRD among the manifests is owned by the ClusterServiceVersion.", "add it to owned"},
 	{"crd-rules", "A definition has not too many validation rules.", "make them fewer"},
-	{"crd-schema", "The schema of a CRD is structural.", "see the message"},
+	{"crd-schema", "The schema of a CRD is structural.", seeMessage},
 	{"crd-v1beta1", "A CRD is of the version v1.", "convert it: clusters since 1.22 refuse v1beta1"},
 	{"crd-twice", "A CRD is defined once.", "remove one"},
-	{"csv", "The ClusterServiceVersion is valid.", "see the message"},
+	{"csv", "The ClusterServiceVersion is valid.", seeMessage},
 	{"csv-missing", "The manifests have a ClusterServiceVersion.", "add it"},
 	{"csv-second", "The manifests have one ClusterServiceVersion.", "remove the other"},
-	{"default-channel", "The default channel is one of the channels.", "see the message"},
-	{"dependency", "dependencies.yaml is valid.", "see the message"},
-	{"dependency-type", "A dependency has a type that OLM knows.", "see the message"},
-	{"directory", "Manifests and metadata have the directories that the annotations name.", "see the message"},
+	{"default-channel", "The default channel is one of the channels.", seeMessage},
+	{"default-channel-unset", "A bundle of several channels names the default channel.", seeMessage},
+	{"dependency", "dependencies.yaml is valid.", seeMessage},
+	{"dependency-invalid", "An entry of dependencies.yaml has the value that its type demands.", seeMessage},
+	{"dependency-type", "A dependency has a type that OLM knows.", seeMessage},
+	{"directory", "Manifests and metadata have the directories that the annotations name.", seeMessage},
 	{"documents", "A manifest has one object.", "split the file: OLM v0 reads the first only"},
 	{"duplicate-key", "A key occurs once in an object.", "remove one"},
 	{"file", "All files are regular files.", "write the file itself"},
-	{"kind", "OLM can install the kind of an object.", "see the message"},
+	{"kind", "OLM can install the kind of an object.", seeMessage},
 	{"label", "Labels of the image are equal to the annotations.", "build the image again"},
 	{"limit", "A file, a value or a list is not larger than the limits of this program.", "make it smaller"},
 	{"media-type", "The media type is that of the content.", "mend the annotation"},
-	{"name", "Names are valid.", "see the message"},
+	{"name", "Names are valid.", seeMessage},
 	{"namespace", "Objects have no namespace that OLM would replace.", "remove it"},
 	{"no-objects", "A manifest has an object.", "remove the file"},
-	{"object-invalid", "An object is valid.", "see the message"},
+	{"object-invalid", "An object is valid.", seeMessage},
 	{"object-list", "A manifest is no list.", "split it"},
-	{"object-metadata", "An object has the metadata that it needs.", "see the message"},
+	{"object-metadata", "An object has the metadata that it needs.", seeMessage},
 	{"object-size", "An object is not too large for the API server.", "make it smaller"},
 	{"object-twice", "An object is in the manifests once.", "remove one"},
-	{"property", "A property is valid.", "see the message"},
+	{"property", "A property is valid.", seeMessage},
+	{"property-twice", "A property of which OLM uses none of two is there once.", "remove one"},
 	{"related-image", "An image that a container is given is among the related images.",
 		"add it to spec.relatedImages"},
 	{"sub-directory", "The manifests have no directories.", "move the files up"},
 	{"syntax", "A file is valid YAML or JSON.", "mend the file"},
 	{"timeout", "The bundle can be checked in time.", "make it smaller"},
+	{"version-number", "A version is text and not a number.", "put it in quotes"},
 	{"validator-failed", "Each validator comes to an end.", "report the bundle"},
 }
 
 // ownWarnings are those of ownTitles that are never errors.
 var ownWarnings = []string{"channel-space", "channel-twice", "crd-not-owned", "crd-rules", "crd-schema", "crd-v1beta1",
-	"label",
-	"name",
-	"namespace", "object-list", "related-image"}
+	"default-channel-unset", "label", "name", "namespace", "object-list", "related-image"}
+
+// ownErrors are those of ownTitles that are warnings of [Run] and errors of a check, which is for pipelines: nothing
+// refuses the bundle, and it does not do what its author means.
+var ownErrors = []string{"default-channel", "property-twice", "version-number"}
 
 // communitySelected are the optional validators of the pipelines of community catalogs.
 var communitySelected = []string{"community", "operatorhub/v2", "standardcapabilities", "standardcategories"}
@@ -147,7 +157,7 @@ func ownRules() []rules.Rule {
 		if slices.Contains(communitySelected, v.Name) {
 			out = append(out, rules.Rule{ID: ownPrefix + ruleOf(v.Name), Severity: rules.Error,
 				Profiles: []rules.Profile{rules.Community}, Scopes: onBundles,
-				Title: "The validator " + v.Name + " accepts the bundle: " + v.Usage + ".", Fix: "see the message"})
+				Title: "The validator " + v.Name + " accepts the bundle: " + v.Usage + ".", Fix: seeMessage})
 		}
 	}
 	return out
@@ -178,8 +188,12 @@ func own(ctx context.Context, r *rules.Run, s Subject) error {
 	pkg, name := s.names()
 	find := func(_ context.Context, _ *Subject, emit rules.Emit) {
 		for _, p := range report.Problems {
-			emit(rules.Finding{Rule: ownPrefix + ruleOf(p.Rule), Severity: rules.Severity(p.Severity), Package: pkg,
-				Bundle: name, File: p.File, Line: p.Line, Column: p.Column, Field: p.Field, Message: p.Message})
+			f := rules.Finding{Rule: ownPrefix + ruleOf(p.Rule), Severity: rules.Severity(p.Severity), Package: pkg,
+				Bundle: name, File: p.File, Line: p.Line, Column: p.Column, Field: p.Field, Message: p.Message}
+			if slices.Contains(ownErrors, p.Rule) {
+				f.Severity = rules.Error
+			}
+			emit(f)
 		}
 	}
 	return rules.Each(ctx, r, []rules.Check[*Subject]{{Rules: ownRules(), Find: find}}, &s)
@@ -192,10 +206,13 @@ func Unreadable(ctx context.Context, r *rules.Run, s Subject, err error, severit
 		var read *bundle.ReadError
 		if !errors.As(err, &read) {
 			f.Fix = "make the image of the bundle available: look at its name, the registry and the credentials"
-		} else if len(read.Problems) > 0 {
-			f.File, f.Line, f.Message = read.Problems[0].File, read.Problems[0].Line, read.Problems[0].Message
+			emit(f)
+			return
 		}
-		emit(f)
+		for _, p := range slices.Concat(read.Problems, read.Passed) {
+			f.File, f.Line, f.Column, f.Field, f.Message = p.File, p.Line, p.Column, p.Field, p.Message
+			emit(f)
+		}
 	}
 	return rules.Each(ctx, r, []rules.Check[*Subject]{{Rules: []rules.Rule{rules.RuleUnreadable}, Find: find}}, &s)
 }
@@ -203,10 +220,10 @@ func Unreadable(ctx context.Context, r *rules.Run, s Subject, err error, severit
 // finding returns a finding at a value of an object of the bundle.
 func (s *Subject) finding(p place, field, format string, args ...any) rules.Finding {
 	if s.lines == nil {
-		s.lines = &locator{fsys: s.FS, left: maxLocated}
+		s.lines = bundlefs.NewLocator(s.FS)
 	}
-	f := rules.Finding{File: p.file, Field: field, Message: fmt.Sprintf(format, args...)}
-	f.Line, f.Column = s.lines.find(p)
+	f := rules.Finding{File: p.File, Field: field, Message: fmt.Sprintf(format, args...)}
+	f.Line, f.Column = s.lines.Find(p)
 	f.Package, f.Bundle = s.names()
 	return f
 }

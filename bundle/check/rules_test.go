@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -277,7 +278,32 @@ func TestEachRuleOnBundlesFindsItsOwn(t *testing.T) {
 			if report.Passed {
 				t.Error("passed")
 			}
+			promised(t, fsys, report, c.certs)
 		})
+	}
+}
+
+// promised checks that Run warns of what OLM v1 refuses, unless it is an error anyway.
+func promised(t *testing.T, fsys fs.FS, refused *rules.Report, certs manifests.CertProvider) {
+	t.Helper()
+	b, err := bundle.Read(t.Context(), fsys, bundle.ReadOptions{})
+	if !check.IsRead(b, err) {
+		t.Fatal(err)
+	}
+	report, err := check.Run(t.Context(), fsys, b, check.Options{OLMv1: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range refused.Findings {
+		if !strings.HasPrefix(f.Rule, "olmv1.") || f.Severity != rules.Error || certs != manifests.CertManager {
+			continue
+		}
+		if !slices.ContainsFunc(report.Problems, func(p bundle.Problem) bool {
+			return p.File == f.File && (p.Rule == f.Rule && p.Severity == bundle.SeverityWarning && p.Line == f.Line &&
+				strings.Contains(p.Message, f.Message) || p.Severity == bundle.SeverityError)
+		}) {
+			t.Errorf("no warning of %+v in %v", f, report.Problems)
+		}
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/declcfg/resolve"
 	"github.com/operator-bindery/bindery/declcfg/rules"
+	"github.com/operator-bindery/bindery/internal/bundlefs"
 	"github.com/operator-bindery/bindery/internal/jsonscan"
 )
 
@@ -25,8 +26,8 @@ var refusalTitles = []struct{ id, title, fix string }{
 		"install cert-manager, or the service CA of OpenShift"},
 	{manifests.IDConversionModes, "A bundle with conversion webhooks supports AllNamespaces and no other install mode.",
 		"remove the other install modes"},
-	{manifests.IDConfig, "The configuration fits the bundle.", "see the message"},
-	{manifests.IDRender, "The manifests can be rendered.", "see the message"},
+	{manifests.IDConfig, "The configuration fits the bundle.", seeMessage},
+	{manifests.IDRender, "The manifests can be rendered.", seeMessage},
 	{"validator:1", "The names of deployments are unique.", "rename one"},
 	{"validator:2", "The name of a deployment is a DNS subdomain.", "rename it"},
 	{"validator:3", "The names of CustomResourceDefinitions are unique.", "remove one"},
@@ -67,6 +68,14 @@ func findRefusals(_ context.Context, s *Subject, emit rules.Emit) {
 	if err != nil {
 		p := manifests.Unreadable(err)
 		emit(s.refusal(p))
+		// OLM v1 stops there; these come after it.
+		for _, more := range s.Bundle.StrictProblems() {
+			if more.File != p.File {
+				f := s.finding(inFile(more.File), "", "%s", more.Message)
+				f.Rule, f.Line, f.Column = rules.RuleUnreadable.ID, more.Line, more.Column
+				emit(f)
+			}
+		}
 		return
 	}
 	for _, p := range b.Problems(settingsFor(b, s.Settings)) {
@@ -121,7 +130,7 @@ func (s *Subject) refusal(p manifests.Problem) rules.Finding {
 			}
 		}
 	}
-	f := s.finding(where, fieldName(where.path), "%s", p.Message)
+	f := s.finding(where, bundlefs.FieldName(where.Path), "%s", p.Message)
 	f.Rule = olmv1Prefix + p.ID
 	return f
 }
@@ -140,7 +149,7 @@ func findDependency(_ context.Context, s *Subject, emit rules.Emit) {
 		return
 	}
 	where := s.declares(typ)
-	emit(s.finding(where, fieldName(where.path),
+	emit(s.finding(where, bundlefs.FieldName(where.Path),
 		"bundle %q has a dependency declared via property %q which is currently not supported", blob.Name, typ))
 }
 

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/operator-bindery/bindery/bundle"
+	"github.com/operator-bindery/bindery/internal/bundlefs"
 )
 
 const (
@@ -80,9 +81,17 @@ func (r *run) typedOne(o bundle.Object) object {
 		r.metadataOf(o, false)
 	}
 	if err != nil {
-		r.fail("object-invalid", at(o), "%s %q cannot be read: %v", o.Kind, o.Name, err)
+		r.undecodable(o, err)
 	}
 	return out
+}
+
+// undecodable reports an object that cannot be decoded as its kind.
+func (r *run) undecodable(o bundle.Object, err error) {
+	path, text := bundlefs.TypeProblem(o.JSON, err)
+	r.note(finding{Problem: bundle.Problem{Severity: bundle.SeverityError, Rule: "object-invalid",
+		Message: fmt.Sprintf("%s %q cannot be read: %s", o.Kind, o.Name, text)},
+		opm: fmt.Sprintf("%s %q cannot be read: %v", o.Kind, o.Name, err), place: at(o, path...)})
 }
 
 func decode[T any](o bundle.Object) (*T, error) {
@@ -101,14 +110,14 @@ func (r *run) metadataOf(o bundle.Object, anywhere bool) {
 		metav1.ObjectMeta `json:"metadata"`
 	}
 	if err := json.Unmarshal(o.JSON, &v); err != nil {
-		r.fail("object-invalid", at(o), "%s %q cannot be read: %v", o.Kind, o.Name, err)
+		r.undecodable(o, err)
 		return
 	}
 	namespace := v.Namespace
 	v.Namespace = ""
 	anyName := func(string, bool) []string { return nil }
 	for _, e := range apivalidation.ValidateObjectMeta(&v.ObjectMeta, false, anyName, field.NewPath("metadata")) {
-		r.fail("object-metadata", at(o, fieldPath(e.Field)...), "error validating object metadata: %s", e.ErrorBody())
+		r.fail("object-metadata", at(o, bundlefs.FieldPath(e.Field)...), "error validating object metadata: %s", e.ErrorBody())
 	}
 	if namespace != "" && !anywhere {
 		r.warn("namespace", at(o, "metadata", "namespace"),

@@ -2,6 +2,7 @@ package generate
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -23,13 +24,16 @@ type csv struct {
 // kindCSV is the kind of a ClusterServiceVersion.
 const kindCSV = "ClusterServiceVersion"
 
-// findCSV returns the ClusterServiceVersion among the files of a directory, the first by file name; ok is false if
-// there is none.
-func findCSV(fsys fs.FS, dir string) (csv, bool, error) {
+// errNoCSV is returned for a directory without a ClusterServiceVersion, with the files that cannot be read.
+var errNoCSV = errors.New("no " + kindCSV)
+
+// findCSV returns the ClusterServiceVersion among the files of a directory, the first by file name, or [errNoCSV].
+func findCSV(fsys fs.FS, dir string) (csv, error) {
 	entries, err := bundlefs.Entries(fsys, dir)
 	if err != nil {
-		return csv{}, false, err
+		return csv{}, err
 	}
+	none := fmt.Errorf("%w in %q", errNoCSV, dir)
 	for _, e := range entries {
 		if e.IsDir() {
 			continue
@@ -37,17 +41,20 @@ func findCSV(fsys fs.FS, dir string) (csv, bool, error) {
 		name := path.Join(dir, e.Name())
 		data, err := bundlefs.ReadFile(fsys, name)
 		if err != nil {
-			return csv{}, false, err
+			return csv{}, err
 		}
 		doc, err := bundlefs.FirstDocument(data)
+		if err != nil {
+			none = fmt.Errorf("%w; %s is passed over: %w", none, name, err)
+		}
 		if err != nil || bundlefs.Kind(doc) != kindCSV {
 			continue // files that are not objects are allowed among the manifests
 		}
 		var found csv
 		if err := json.Unmarshal(doc, &found); err != nil {
-			return csv{}, false, fmt.Errorf("%s: %w", name, err)
+			return csv{}, fmt.Errorf("%s: %w", name, bundlefs.TypeError(doc, err))
 		}
-		return found, true, nil
+		return found, nil
 	}
-	return csv{}, false, nil
+	return csv{}, none
 }

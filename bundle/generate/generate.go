@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/operator-bindery/bindery/bundle"
 	"github.com/operator-bindery/bindery/internal/bundlefs"
 )
 
@@ -32,6 +33,8 @@ type Options struct {
 	Overwrite bool
 	// Info, unless nil, is called with each step as opm's message.
 	Info func(message string)
+	// Warn, unless nil, is called for each manifest that cannot be read, if the media type is plain without it.
+	Warn func(message string)
 }
 
 // Result describes what was generated.
@@ -69,6 +72,11 @@ func Generate(ctx context.Context, o Options) (Result, error) {
 	m, err := o.Metadata.complete(dir, root.FS(), info)
 	if err != nil {
 		return Result{}, err
+	}
+	if o.Warn != nil && o.Metadata.MediaType == "" && m.MediaType == bundle.Plain {
+		if err := warnOfUnread(root.FS(), o.Warn); err != nil {
+			return Result{}, err
+		}
 	}
 	r := Result{Metadata: m, ManifestsDir: dir, MetadataDir: filepath.Join(filepath.Dir(dir), "metadata")}
 	var files []file

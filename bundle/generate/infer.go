@@ -34,12 +34,9 @@ type packageManifest struct {
 // dir is the directory of the bundle. The bundle is in every channel whose head reaches its ClusterServiceVersion by
 // replaces and skips.
 func inferPackage(fsys fs.FS, dir string) (inferredPackage, error) {
-	own, ok, err := findCSV(fsys, dir)
+	own, err := findCSV(fsys, dir)
 	if err != nil {
 		return inferredPackage{}, err
-	}
-	if !ok {
-		return inferredPackage{}, fmt.Errorf("no %s in %q", kindCSV, dir)
 	}
 	manifest, err := findPackageManifest(fsys)
 	if err != nil {
@@ -69,6 +66,7 @@ func findPackageManifest(fsys fs.FS) (packageManifest, error) {
 	if err != nil {
 		return packageManifest{}, err
 	}
+	none := errors.New("no package.yaml in the directory above it")
 	for _, e := range entries {
 		if e.IsDir() || !isManifestName(e.Name()) {
 			continue
@@ -80,16 +78,21 @@ func findPackageManifest(fsys fs.FS) (packageManifest, error) {
 		if err != nil {
 			return packageManifest{}, err
 		}
-		doc, err := bundlefs.FirstDocument(data)
-		if err != nil || doc == nil {
-			continue
-		}
 		var m packageManifest
-		if json.Unmarshal(doc, &m) == nil && m.PackageName != "" {
+		doc, err := bundlefs.FirstDocument(data)
+		if err == nil && doc != nil {
+			if err = json.Unmarshal(doc, &m); err != nil {
+				err = bundlefs.TypeError(doc, err)
+			}
+		}
+		if err == nil && m.PackageName != "" {
 			return m, nil
 		}
+		if err != nil {
+			none = fmt.Errorf("%w; %s is passed over: %w", none, e.Name(), err)
+		}
 	}
-	return packageManifest{}, errors.New("no package.yaml in the directory above it")
+	return packageManifest{}, none
 }
 
 // edges returns for each ClusterServiceVersion of a package which others it replaces or skips.
@@ -103,11 +106,11 @@ func edges(fsys fs.FS) (map[string][]string, error) {
 		if !e.IsDir() || strings.HasPrefix(e.Name(), ".") {
 			continue
 		}
-		c, ok, err := findCSV(fsys, e.Name())
-		if err != nil {
+		c, err := findCSV(fsys, e.Name())
+		if err != nil && !errors.Is(err, errNoCSV) {
 			return nil, err
 		}
-		if ok {
+		if err == nil {
 			below[c.Metadata.Name] = append(append(below[c.Metadata.Name], c.Spec.Replaces), c.Spec.Skips...)
 		}
 	}

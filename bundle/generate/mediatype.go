@@ -51,6 +51,27 @@ func detectMediaType(fsys fs.FS) (bundle.MediaType, error) {
 	return bundle.Plain, nil
 }
 
+// warnOfUnread names the manifests that cannot be read: a ClusterServiceVersion may be among them.
+func warnOfUnread(fsys fs.FS, warn func(string)) error {
+	entries, err := bundlefs.Entries(fsys, ".")
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if e.IsDir() || !isManifestName(e.Name()) {
+			continue
+		}
+		data, err := bundlefs.ReadFile(fsys, e.Name())
+		if err != nil {
+			return err
+		}
+		if _, err := bundlefs.FirstDocument(data); err != nil {
+			warn(fmt.Sprintf("%s cannot be read, and the media type is %q without it: %v", e.Name(), bundle.Plain, err))
+		}
+	}
+	return nil
+}
+
 // isManifestName reports whether a file name has the extension of YAML or JSON.
 func isManifestName(name string) bool {
 	return slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(name))

@@ -99,6 +99,14 @@ func OpenSource(o SourceOptions) (_ *Source, err error) {
 	return s, s.generate(o, at, existing)
 }
 
+// ManifestsDir returns the directory of manifests in the root of a bundle; any other directory is returned as it is.
+func ManifestsDir(dir string) string {
+	if below := filepath.Join(dir, "manifests"); isDir(below) {
+		return below
+	}
+	return dir
+}
+
 // read reads annotations.yaml, nil if there is none, and the manifests directory that it names.
 func (s *Source) read() (map[string]string, error) {
 	text, err := bundlefs.ReadFile(s.root.FS(), "metadata/"+annotationsFile)

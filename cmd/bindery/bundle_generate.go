@@ -2,9 +2,11 @@ package main
 
 import (
 	"errors"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/operator-bindery/bindery/bundle/check"
 	"github.com/operator-bindery/bindery/bundle/generate"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 )
@@ -29,17 +31,17 @@ func readMetadata(c *cli.Context) generate.Metadata {
 
 func (p *program) bundleGenerateCommand() *cli.Command {
 	flags := []cli.Flag{
-		&cli.StringFlag{Name: "directory", Aliases: []string{"d"}, Usage: "manifests `DIR`, in place of the argument"},
+		&cli.StringFlag{Name: "directory", Aliases: []string{"d"}, Usage: "`DIR` in place of the argument"},
 	}
 	flags = append(flags, metadataFlags("")...)
 	return &cli.Command{
 		Name:      "generate",
 		Usage:     "generate the annotations and the Dockerfile of a bundle",
 		ArgsUsage: "[DIR]",
-		Description: `DIR contains the manifests. The annotations are written to metadata/annotations.yaml
-beside it, or with --output-dir to that directory together with a copy of the manifests; bundle.Dockerfile is
-written to the working directory. Package and channels default to those of package.yaml in the parent
-directory of DIR. An existing file with different content is an error unless --overwrite is set. "build
+		Description: `DIR contains the manifests, or it is the bundle's root with them. The annotations are written to
+metadata/annotations.yaml beside the manifests, or with --output-dir to that directory together with a copy of
+them; bundle.Dockerfile is written to the working directory. Package and channels default to those of
+package.yaml in the parent directory of the manifests. An existing file with different content is an error unless --overwrite is set. "build
 bundle" needs none of these files.` +
 			examples("bindery bundle generate bundle/manifests -p etcd -c stable,beta -e stable --overwrite",
 				"bindery bundle generate -d bundle/manifests -p etcd -c alpha --output-dir out"),
@@ -58,12 +60,23 @@ func (p *program) bundleGenerate(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = generate.Generate(c.Context, generate.Options{
+	var warn func(string)
+	if !p.opm {
+		dir, warn = generate.ManifestsDir(dir), func(message string) { p.log.Warn(message) }
+	}
+	made, err := generate.Generate(c.Context, generate.Options{
 		Dir: dir, OutputDir: c.String("output-dir"), Metadata: readMetadata(c), BaseImage: c.String("base-image"),
 		// opm overwrites existing files without a flag.
 		Overwrite: c.Bool("overwrite") || p.opm,
 		Info:      func(message string) { p.log.Info(message) },
+		Warn:      warn,
 	})
+	if err == nil && !p.opm {
+		channels := strings.Split(made.Metadata.Channels, ",")
+		if text := check.DefaultChannel(made.Metadata.DefaultChannel, channels); text != "" {
+			p.log.Warn(text)
+		}
+	}
 	return generateError(err)
 }
 

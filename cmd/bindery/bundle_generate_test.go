@@ -54,7 +54,7 @@ func TestBundleGenerateErrors(t *testing.T) {
 			"hint: replace the existing files with --overwrite"},
 		{"nothing to infer from", "opm", "alpha bundle generate -d bundle/manifests",
 			"please manually input channels and packageName"},
-		{"no manifests", "bindery", "bundle generate bundle -p etcd -c a --overwrite", "contains no yaml files"},
+		{"no manifests", "opm", "alpha bundle generate -d bundle -p etcd -c a", "contains no yaml files"},
 		{"no directory", "opm", "alpha bundle generate -p etcd -c a", `Error: required flag(s) "directory" not set`},
 		{"missing directory", "opm", "alpha bundle generate -d nosuch -p a -c b",
 			"Error: stat nosuch: no such file or directory\nUsage:\n  opm alpha bundle generate"},
@@ -70,6 +70,45 @@ func TestBundleGenerateErrors(t *testing.T) {
 			}
 			if after := snapshot(t, dir); after != before {
 				t.Errorf("files before\n%s\nafter\n%s", before, after)
+			}
+		})
+	}
+}
+
+// The bundle's root is taken as by "bundle validate" and "build bundle". A default channel that the bundle is not in is a
+// warning, and nothing to opm; "check" calls it an error.
+func TestBundleGenerateOfARoot(t *testing.T) {
+	for _, c := range []struct{ name, program, args, warning string }{
+		{"the manifests", "bindery", "bundle generate bundle/manifests -p etcd -c alpha,stable -e stable --overwrite", ""},
+		{"the root", "bindery", "bundle generate bundle -p etcd -c alpha,stable -e stable --overwrite", ""},
+		{"the root in the flag", "bindery", "bundle generate -d bundle/ -p etcd -c alpha,stable -e stable --overwrite", ""},
+		{"a misspelled default", "bindery", "bundle generate bundle -p etcd -c alpha,stable -e stabel --overwrite",
+			`["alpha" "stable"], did you mean "stable"?`},
+		{"another default", "bindery", "bundle generate bundle -p etcd -c alpha -e stable --overwrite",
+			`["alpha"]: another bundle of the package must bring it`},
+		{"for opm", "opm", "alpha bundle generate -d bundle/manifests -p etcd -c alpha,stable -e stabel", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			dir := bundleDir(t)
+			got := runProgram(t, dir, c.program, strings.Fields(c.args)...)
+			if got.status != 0 || strings.Contains(got.stderr, "default channel") != (c.warning != "") ||
+				!strings.Contains(got.stderr, c.warning) {
+				t.Errorf("want %q in %+v", c.warning, got)
+			}
+			annotations := readFile(t, filepath.Join(dir, "bundle/metadata/annotations.yaml"))
+			dockerfile := readFile(t, filepath.Join(dir, "bundle.Dockerfile"))
+			if !strings.Contains(annotations, "manifests.v1: manifests/") ||
+				!strings.Contains(dockerfile, "COPY bundle/manifests /manifests/\nCOPY bundle/metadata /metadata/\n") {
+				t.Errorf("%s\n%s", annotations, dockerfile)
+			}
+			validate := runProgram(t, dir, "bindery", "bundle", "validate", "bundle")
+			check := runProgram(t, dir, "bindery", "check", "bundle", "--profile", "opm")
+			misplaced := c.warning != "" || c.program == "opm"
+			if validate.status != 0 || (check.status == 1) != misplaced ||
+				strings.Contains(validate.stderr, "is none of the bundle's channels") != misplaced ||
+				strings.Contains(check.stdout, "error   bundle.default-channel\n") != misplaced {
+				t.Errorf("%+v\n%+v", validate, check)
 			}
 		})
 	}

@@ -159,6 +159,12 @@ func TestEachRuleFindsItsOwn(t *testing.T) {
 		{rule: "olmv1.api-service", place: "acme/catalog.yaml:21", edits: []string{"  value:\n    installModes:",
 			"  value:\n    apiServiceDefinitions: {owned: [{name: a, group: b, version: v1, kind: " +
 				"A}]}\n    installModes:"}},
+		{rule: "catalog.version-number", place: "acme/catalog.yaml:22", profiles: []rules.Profile{rules.OPM},
+			edits: []string{"- type: olm.csv.metadata\n", "- type: olm.maxOpenShiftVersion\n  value: 4.20\n" +
+				"- type: olm.csv.metadata\n"}},
+		{rule: "catalog.property-twice", place: "acme/catalog.yaml:22", profiles: []rules.Profile{rules.OPM},
+			edits: []string{"- type: olm.csv.metadata\n", "- {type: olm.maxOpenShiftVersion, value: \"4.20\"}\n" +
+				"- {type: olm.maxOpenShiftVersion, value: \"4.21\"}\n- type: olm.csv.metadata\n"}},
 		{rule: "olmv1.unreachable", place: "acme/catalog.yaml:12", profiles: []rules.Profile{rules.OLMv1},
 			edits: []string{"- name: acme.v1.0.0\n", "", "  replaces: acme.v1.0.0\n", ""}},
 		{rule: "olmv1.channel-name", place: "acme/catalog.yaml:8", profiles: []rules.Profile{rules.OLMv1},

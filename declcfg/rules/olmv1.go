@@ -58,6 +58,12 @@ var bundleChecks = []Check[bundleCheck]{
 	{[]Rule{{ID: "olmv1.unreachable", Severity: Warning, Profiles: v1, Scopes: []Scope{OnCatalog},
 		Title: "The bundle is an entry of a channel.",
 		Fix:   "add it to a channel: no upgrade leads to it"}}, findUnreachable},
+	{[]Rule{{ID: "catalog.version-number", Severity: Error, Profiles: []Profile{OPM, Community},
+		Scopes: []Scope{OnCatalog}, Title: "A version in a property is text and not a number.",
+		Fix: "put it in quotes: the number 4.20 is 4.2"}}, findVersionNumbers},
+	{[]Rule{{ID: "catalog.property-twice", Severity: Error, Profiles: []Profile{OPM, Community},
+		Scopes: []Scope{OnCatalog}, Title: "A property of which OLM uses none of two is there once.",
+		Fix: "remove one"}}, findTwice},
 	{[]Rule{fbcMetadata, fbcPinned, fbcRegistry}, findFragmentBundle},
 	{[]Rule{relatedRegistries, relatedPinned, RelatedAccessible, RelatedMediaType}, findRelated},
 }

@@ -3,6 +3,8 @@ package rules
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/operator-bindery/bindery/declcfg"
@@ -89,4 +91,27 @@ func (c *catalogCheck) opm(ctx context.Context) error {
 func problem(p declcfg.Problem) Finding {
 	return Finding{Rule: opmPrefix + p.Rule, Package: p.Package, Channel: p.Channel, Bundle: p.Bundle,
 		File: p.Position.File, Line: p.Position.Line, Column: p.Position.Column, Message: p.Text()}
+}
+
+// findVersionNumbers finds numbers where OLM takes text: opm accepts them.
+func findVersionNumbers(_ context.Context, b bundleCheck, emit Emit) {
+	for i, p := range b.bundle.Properties {
+		if p.Type == typeObject || p.Type == typeMetadata {
+			continue // manifests
+		}
+		declcfg.VersionNumbers(p, func(path []any, number string) {
+			emit(at(b.bundle, slices.Concat([]any{"properties", i, "value"}, path),
+				fmt.Sprintf("the version %s of the property %q is a number", number, p.Type)))
+		})
+	}
+}
+
+func findTwice(_ context.Context, b bundleCheck, emit Emit) {
+	seen := map[string]bool{}
+	for i, p := range b.bundle.Properties {
+		if slices.Contains(declcfg.SingleProperties, p.Type) && seen[p.Type] {
+			emit(at(b.bundle, []any{"properties", i}, fmt.Sprintf("a second property %q", p.Type)))
+		}
+		seen[p.Type] = true
+	}
 }

@@ -35,7 +35,7 @@ var rules = map[string][]string{
 
 	// Storage of catalogs and their parts.
 	"bundle":                   {"declcfg", "declcfg/property"},
-	"bundle/check":             {"bundle", "bundle/manifests", "declcfg", "declcfg/resolve", "declcfg/rules"},
+	"bundle/check":             {"bundle", "bundle/manifests", "declcfg", "declcfg/property", "declcfg/resolve", "declcfg/rules"},
 	"bundle/configmap":         {"bundle"},
 	"bundle/generate":          {"bundle"},
 	"bundle/manifests":         {"declcfg"},

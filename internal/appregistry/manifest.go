@@ -10,6 +10,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/operator-bindery/bindery/internal/bundlefs"
 	"github.com/operator-bindery/bindery/internal/canon"
 )
 
@@ -108,7 +109,7 @@ func textOf(value json.RawMessage) (s string) {
 func parseManifest(d document) (Manifest, error) {
 	var m Manifest
 	if err := json.Unmarshal(d.json, &m); err != nil {
-		return m, fmt.Errorf("no package manifest: %w", err)
+		return m, fmt.Errorf("no package manifest: %w", bundlefs.TypeError(d.json, err))
 	}
 	if m.Package == "" {
 		return m, fmt.Errorf("name of package (packageName) is missing")

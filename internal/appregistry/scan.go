@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/operator-bindery/bindery/declcfg"
@@ -49,6 +50,7 @@ type scanner struct {
 	csvs      []csvFile
 	manifests []manifestFile
 	problems  []Problem
+	passed    []Problem // why files that may have a bundle or a package were passed over
 }
 
 // errStop ends the scan after a limit was exceeded. It is never returned to callers.
@@ -133,11 +135,20 @@ func (s *scanner) file(name string) error {
 	}
 	d, err := firstDocument(text, canon.Limits{MaxDocument: int(s.limits.Bundle.File), MaxDepth: s.limits.Bundle.Depth})
 	if at.Line = d.line; err != nil {
+		var syntax *canon.SyntaxError
 		var limit *canon.LimitError
-		if message := inFile(err, d.line); errors.As(err, &limit) {
+		message := err.Error()
+		if errors.As(err, &syntax) {
+			at.Line, at.Column, message = syntax.Place(d.line)
+		}
+		switch {
+		case errors.As(err, &limit):
 			return s.limit(at, "%s", message)
-		} else if expected != "" {
-			s.wrong(declcfg.Position{File: name}, "cannot be read as a %s: %s", expected, message)
+		case expected != "":
+			s.wrong(at, "cannot be read as a %s: %s", expected, message)
+		case slices.Contains([]string{".yaml", ".yml", ".json"}, strings.ToLower(path.Ext(name))):
+			s.passed = append(s.passed, Problem{Position: at, Message: message + "; the file is passed over",
+				Kind: ErrInvalid})
 		}
 		return nil
 	}
@@ -217,13 +228,4 @@ func (s *scanner) manifest(at declcfg.Position, d document) error {
 		return s.limit(at, "more than %d packages", s.limits.Packages)
 	}
 	return nil
-}
-
-// inFile returns the text of a document's error with the line counted from the start of the file.
-func inFile(err error, first int) string {
-	var syntax *canon.SyntaxError
-	if errors.As(err, &syntax) {
-		return syntax.In(first)
-	}
-	return err.Error()
 }

@@ -72,10 +72,24 @@ func Open(ctx context.Context, fsys fs.FS, o Options) (*Tree, error) {
 	if err := t.readBundles(ctx); err != nil {
 		return nil, err
 	}
+	t.passOver(s)
 	if err := t.settle(s.problems, bundles); err != nil {
 		return nil, err
 	}
 	return t, nil
+}
+
+// passOver reports the files that were passed over: with the problems if there are others, which may be about what is in
+// these files.
+func (t *Tree) passOver(s *scanner) {
+	failed := len(s.problems) > 0 || slices.ContainsFunc(t.packages, func(p *pkg) bool { return len(p.problems) > 0 })
+	for _, p := range s.passed {
+		if failed && !t.options.KeepGoing {
+			s.problems = append(s.problems, p)
+		} else {
+			t.warn(p.Position, p.Message)
+		}
+	}
 }
 
 // index returns the bundles by name. It also records which files in a directory belong to other bundles.
@@ -91,6 +105,9 @@ func (t *Tree) index(s *scanner) map[string]csvFile {
 	}
 	for _, m := range s.manifests {
 		t.hide(m.File)
+	}
+	for _, p := range s.passed {
+		t.hide(p.Position.File)
 	}
 	return bundles
 }
@@ -191,12 +208,13 @@ func (t *Tree) readBundles(ctx context.Context) error {
 				var invalid *bundle.ReadError
 				switch {
 				case errors.As(err, &invalid):
-					for _, problem := range invalid.Problems {
+					for _, problem := range slices.Concat(invalid.Problems, invalid.Passed) {
 						kind := ErrInvalid
 						if problem.Rule == bundle.RuleLimit {
 							kind = ErrLimit
 						}
-						at := declcfg.Position{File: original(path.Dir(c.File), problem.File), Line: problem.Line}
+						at := declcfg.Position{File: original(path.Dir(c.File), problem.File), Line: problem.Line,
+							Column: problem.Column}
 						r.problems = append(r.problems, Problem{at, p.Package, withField(problem), kind})
 					}
 				case errors.Is(err, bundle.ErrInvalid):

@@ -88,13 +88,10 @@ type SyntaxError struct {
 // document.
 func (e *SyntaxError) Error() string { return e.text(e.Line) }
 
-// In returns the error's text with the line counted from the start of the stream; first is the line at which the
-// document starts there (see [Doc]).
-func (e *SyntaxError) In(first int) string {
-	if e.Line == 0 {
-		return e.text(0)
-	}
-	return e.text(e.Line + first - 1)
+// Place returns the line counted from the start of the stream, the column, and the text without them. first is the
+// line at which the document starts there (see [Doc]).
+func (e *SyntaxError) Place(first int) (line, column int, text string) {
+	return first + max(e.Line-1, 0), e.Column, e.text(0)
 }
 
 func (e *SyntaxError) text(line int) string {

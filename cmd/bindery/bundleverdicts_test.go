@@ -1,0 +1,421 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// verdictBundle is a small bundle without a problem.
+var verdictBundle = map[string]string{
+	"manifests/csv.yaml": `apiVersion: operators.coreos.com/v1alpha1
+kind: ClusterServiceVersion
+metadata:
+  name: foo.v1.0.0
+  annotations: {alm-examples: "[]"}
+spec:
+  version: 1.0.0
+  displayName: Foo
+  minKubeVersion: 1.20.0
+  install: {strategy: deployment, spec: {deployments: []}}
+  installModes:
+  - {type: AllNamespaces, supported: true}
+`,
+	"metadata/annotations.yaml": `annotations:
+  operators.operatorframework.io.bundle.mediatype.v1: registry+v1
+  operators.operatorframework.io.bundle.manifests.v1: manifests/
+  operators.operatorframework.io.bundle.metadata.v1: metadata/
+  operators.operatorframework.io.bundle.package.v1: foo
+  operators.operatorframework.io.bundle.channels.v1: stable
+  operators.operatorframework.io.bundle.channel.default.v1: stable
+`,
+}
+
+// writeVerdictBundle writes the bundle to DIR/b, with other files or, if old is not empty, with a text replaced in one.
+func writeVerdictBundle(t *testing.T, dir, file, old, text string) {
+	t.Helper()
+	files := map[string]string{file: text}
+	for name, content := range verdictBundle {
+		if name == file && old != "" {
+			if !strings.Contains(content, old) {
+				t.Fatalf("%s has no %q", name, old)
+			}
+			content = strings.Replace(content, old, text, 1)
+		} else if name == file {
+			continue
+		}
+		files[name] = content
+	}
+	for name, content := range files {
+		writeFile(t, filepath.Join(dir, "b", filepath.FromSlash(name)), content)
+	}
+}
+
+// All commands that read a bundle see the same: what one of them refuses, "bundle validate" and "check" call an error,
+// and all name the file as the user has it, with the line. Only opm renders what contradicts the bundle.
+func TestOneVerdictOnABundle(t *testing.T) {
+	const properties, dependencies = "metadata/properties.yaml", "metadata/dependencies.yaml"
+	commands := map[string][]string{
+		"validate": {"bindery", "bundle", "validate", "b"},
+		"check":    {"bindery", "check", "b", "--profile", "opm"},
+		"build":    {"bindery", "build", "bundle", "b", "-t", "example.com/foo:v1", "--dry-run"},
+		"render":   {"bindery", "render", "b"},
+		"add":      {"bindery", "registry", "add", "-d", "index.db", "-b", "b", "--mode", "semver"},
+		"opm":      {"opm", "render", "b"},
+	}
+	everything := "validate check build render add opm"
+	for _, c := range []struct {
+		name, file, old, text string
+		refused               string // the commands that refuse the bundle; the others say the same as a warning
+		want                  string
+	}{
+		{"nothing wrong", "README", "", "", "", ""},
+		{"a value of another type", properties, "", "properties:\n- {type: olm.gvk, value: x}\n", everything,
+			"b/metadata/properties.yaml:2:26: "},
+		{"an API that is a number", properties, "", "properties:\n- type: olm.gvk\n  value: {group: a, version: 1, kind: A}\n",
+			everything, "b/metadata/properties.yaml:3:30: "},
+		{"another package", properties, "", "properties:\n- {type: olm.package, value: {packageName: other, " +
+			"version: 3.0.0}}\n", "validate check build render add", "b/metadata/properties.yaml:2:44: "},
+		{"another version", properties, "", "properties:\n- {type: olm.package, value: {packageName: foo, " +
+			"version: 3.0.0}}\n", "validate check build render add", "b/metadata/properties.yaml:2:58: "},
+		{"its own package", properties, "", "properties:\n- {type: olm.package, value: {packageName: foo, " +
+			"version: 1.0.0}}\n", "", ""},
+		{"another package in the annotation", "manifests/csv.yaml", `alm-examples: "[]"`,
+			`alm-examples: "[]", olm.properties: '[{"type":"olm.package","value":{"packageName":"other"}}]'`,
+			"validate check build render add", "b/manifests/csv.yaml:5:53: "},
+		{"a required package that is text", properties, "", "properties:\n- {type: olm.package.required, value: x}\n",
+			"validate check build render add", "b/metadata/properties.yaml:2:39: "},
+		{"no range", properties, "", "properties:\n- {type: olm.package.required, value: {packageName: other, " +
+			"versionRange: not a range}}\n", "validate check build", "b/metadata/properties.yaml:2:74: "},
+		{"no range in a dependency", dependencies, "", "dependencies:\n- {type: olm.package, value: {packageName: other, " +
+			"version: not a range}}\n", "validate check build", "b/metadata/dependencies.yaml:2:60: "},
+		{"a version of a dependency that is a number", dependencies, "", "dependencies:\n- {type: olm.package, value: " +
+			"{packageName: other, version: 1.0}}\n", everything, "b/metadata/dependencies.yaml:2:60: "},
+		{"an empty label", dependencies, "", "dependencies:\n- {type: olm.label, value: {}}\n", "validate check build",
+			"b/metadata/dependencies.yaml:2:28: "},
+		{"half an API", properties, "", "properties:\n- {type: olm.gvk.required, value: {group: a, kind: A}}\n",
+			"validate check build", "b/metadata/properties.yaml:2:35: "},
+		{"a number in the annotations", "metadata/annotations.yaml", "channels.v1: stable", "channels.v1: 1.10", everything,
+			"b/metadata/annotations.yaml:6:54: "},
+		{"a version that is a number", "manifests/csv.yaml", "version: 1.0.0", "version: 1.0", everything,
+			"b/manifests/csv.yaml:7:12: "},
+		{"an operator that is a list", "manifests/csv.yaml", "installModes:", "customresourcedefinitions: {owned: [{name: 1}]}\n  x:",
+			everything, "b/manifests/csv.yaml:11:46: "},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			writeVerdictBundle(t, dir, c.file, c.old, c.text)
+			refused := strings.Fields(c.refused)
+			for name, args := range commands {
+				got := runProgram(t, dir, args[0], args[1:]...)
+				want := 0
+				for _, r := range refused {
+					if r == name {
+						want = 1
+					}
+				}
+				if got.status != want {
+					t.Errorf("%s: status %d, want %d\n%s%s", name, got.status, want, got.stderr, got.stdout)
+				}
+				said := got.stderr
+				if name == "check" {
+					said = got.stdout
+				}
+				if !strings.Contains(said, c.want) {
+					t.Errorf("%s: want %q in\n%s", name, c.want, said)
+				}
+				if goName.MatchString(said) {
+					t.Errorf("%s names a type of Go:\n%s", name, said)
+				}
+			}
+		})
+	}
+}
+
+// A number where a version is meant loses zeros, and of two properties OLM uses none: a warning of "bundle validate",
+// and an error of "check", on bundles and on catalogs. What takes no number at all is an error of both.
+func TestVersionsThatAreNumbers(t *testing.T) {
+	const properties = "metadata/properties.yaml"
+	for _, c := range []struct {
+		name, file, old, text string
+		validate              int
+		want                  string
+	}{
+		{"a property", properties, "", "properties:\n- type: olm.maxOpenShiftVersion\n  value: 4.20\n", 0,
+			"b/metadata/properties.yaml:3:10: |the version 4.20 is a number, which becomes 4.2: put it in quotes"},
+		{"a version that keeps its digits", properties, "", "properties:\n- {type: olm.maxOpenShiftVersion, value: 4.19}\n",
+			0, "b/metadata/properties.yaml:2:42: |the version 4.19 is a number: put it in quotes"},
+		{"a version in a property of somebody", properties, "", "properties:\n- {type: acme, value: [{minVersion: 1.10}]}\n",
+			0, "b/metadata/properties.yaml:2:37: |the version 1.10 is a number, which becomes 1.1: put it in quotes"},
+		{"a property twice", properties, "", "properties:\n- {type: olm.maxOpenShiftVersion, value: '4.19'}\n" +
+			"- {type: olm.maxOpenShiftVersion, value: '4.20'}\n", 0,
+			"b/metadata/properties.yaml:3:42: |the first one is in metadata/properties.yaml:2"},
+		{"in the annotation", "manifests/csv.yaml", `alm-examples: "[]"`, `alm-examples: "[]", olm.properties: ` +
+			`'[{"type":"olm.maxOpenShiftVersion","value":4.20}]'`, 0,
+			"b/manifests/csv.yaml:5:53: |the version 4.20 is a number"},
+		{"a release", "manifests/csv.yaml", "version: 1.0.0\n", "version: 1.0.0\n  release: 1.10\n", 1,
+			"b/manifests/csv.yaml:8:12: |must be text, not a number: put it in quotes"},
+		{"the lowest Kubernetes", "manifests/csv.yaml", "minKubeVersion: 1.20.0", "minKubeVersion: 1.20", 1,
+			"b/manifests/csv.yaml:9:19: |must be text, not a number: put it in quotes"},
+		{"the version", "manifests/csv.yaml", "version: 1.0.0", "version: 1.0", 1,
+			"b/manifests/csv.yaml:7:12: |must be text, not a number: put it in quotes"},
+		{"an annotation", "metadata/annotations.yaml", "annotations:", "annotations:\n  com.redhat.openshift.versions: 4.20",
+			1, "b/metadata/annotations.yaml:2:34: |must be text, not a number: put it in quotes"},
+		{"a range of a dependency", "metadata/dependencies.yaml", "",
+			"dependencies:\n- {type: olm.package, value: {packageName: a, version: 1.20}}\n", 1,
+			"b/metadata/dependencies.yaml:2:56: |must be text, not a number: put it in quotes"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			writeVerdictBundle(t, dir, c.file, c.old, c.text)
+			validate := runProgram(t, dir, "bindery", "bundle", "validate", "b")
+			check := runProgram(t, dir, "bindery", "check", "b", "--profile", "opm")
+			if validate.status != c.validate || check.status != 1 {
+				t.Errorf("status %d and %d\n%s%s", validate.status, check.status, validate.stderr, check.stdout)
+			}
+			for want := range strings.SplitSeq(c.want, "|") {
+				if !strings.Contains(validate.stderr, want) || !strings.Contains(check.stdout, want) {
+					t.Errorf("want %q in\n%s\nand\n%s", want, validate.stderr, check.stdout)
+				}
+			}
+		})
+	}
+	dir := t.TempDir()
+	writeFile(t, filepath.Join(dir, "catalog", "foo.yaml"), `schema: olm.package
+name: foo
+defaultChannel: stable
+---
+schema: olm.channel
+package: foo
+name: stable
+entries: [{name: foo.v1.0.0}]
+---
+schema: olm.bundle
+package: foo
+name: foo.v1.0.0
+image: example.com/foo:v1
+properties:
+- {type: olm.package, value: {packageName: foo, version: 1.0.0}}
+- {type: olm.maxOpenShiftVersion, value: 4.20}
+- {type: olm.maxOpenShiftVersion, value: "4.21"}
+`)
+	got := runProgram(t, dir, "bindery", "check", "catalog")
+	for _, want := range []string{"catalog/foo.yaml:16:42: ", "catalog/foo.yaml:17:3: ", "failed: 2 errors"} {
+		if got.status != 1 || !strings.Contains(got.stdout, want) {
+			t.Errorf("want %q in %+v", want, got)
+		}
+	}
+}
+
+// OLM v1 and OLM v0 are two programs: "bundle validate" warns of all that the rules of OLM v1 find, and opm of nothing of it.
+func TestBundleValidateWarnsOfOLMv1(t *testing.T) {
+	const csv = "manifests/csv.yaml"
+	for _, c := range []struct{ name, file, old, text string }{
+		{"no install mode of the cluster", csv, "AllNamespaces", "OwnNamespace"},
+		{"an API service", csv, "  installModes:", "  apiservicedefinitions: {owned: [{name: a, group: b.io, version: v1, " +
+			"kind: A, deploymentName: a}]}\n  installModes:"},
+		{"a deployment's name", csv, "deployments: []", "deployments: [{name: A_b, spec: {selector: {}, template: {}}}]"},
+		{"a webhook of no deployment", csv, "  installModes:", "  webhookdefinitions:\n  - {type: " +
+			"ValidatingAdmissionWebhook, generateName: a.b.io, deploymentName: none, sideEffects: None, " +
+			"admissionReviewVersions: [v1], containerPort: 443}\n  installModes:"},
+		{"a dependency", "metadata/dependencies.yaml", "", "dependencies:\n- type: olm.package\n  value: {packageName: a, " +
+			"version: '>=1.0.0'}\n"},
+		{"a required API", csv, "  installModes:", "  customresourcedefinitions: {required: [{name: as.b.io, version: v1, " +
+			"kind: A}]}\n  installModes:"},
+		{"a kind behind the first", "manifests/two.yaml", "", "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\n---\n" +
+			"apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n"},
+		{"another name of the annotations", "metadata/other.yaml", "", verdictBundle["metadata/annotations.yaml"]},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			writeVerdictBundle(t, dir, c.file, c.old, c.text)
+			if strings.HasPrefix(c.name, "another name") {
+				if err := os.Remove(filepath.Join(dir, "b/metadata/annotations.yaml")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var answer struct {
+				Findings []struct{ Rule, Severity, File, Message string }
+			}
+			check := runProgram(t, dir, "bindery", "check", "b", "--profile", "olmv1", "-o", "json")
+			if err := json.Unmarshal([]byte(check.stdout), &answer); err != nil || len(answer.Findings) == 0 {
+				t.Fatalf("%v: %+v", err, check)
+			}
+			validate := runProgram(t, dir, "bindery", "bundle", "validate", "b")
+			for _, f := range answer.Findings {
+				if !regexp.MustCompile(`(?m)^warning: b/` + regexp.QuoteMeta(f.File) + `[:0-9]* .*OLM v1 refuses the bundle: ` +
+					regexp.QuoteMeta(f.Message)).MatchString(validate.stderr) {
+					t.Errorf("no warning of %+v in\n%s", f, validate.stderr)
+				}
+			}
+			strict := runProgram(t, dir, "bindery", "bundle", "validate", "b", "--strict")
+			opm := runProgram(t, dir, "opm", "alpha", "bundle", "validate", "-t", "b")
+			if strict.status != 1 || opm.status != validate.status || strings.Contains(opm.stderr, "OLM v1") {
+				t.Errorf("status %d, strict %d, opm %d\n%s\n%s", validate.status, strict.status, opm.status, validate.stderr, opm.stderr)
+			}
+		})
+	}
+}
+
+// The reasons for which manifests were passed over are part of the error of every command, at their place; warnings of
+// other files are given all the same.
+func TestPassedOverManifestsAreInTheError(t *testing.T) {
+	dir := t.TempDir()
+	lines := strings.Count(verdictBundle["manifests/csv.yaml"], "\n")
+	writeVerdictBundle(t, dir, "manifests/csv.yaml", "- {type: AllNamespaces, supported: true}\n",
+		"- {type: AllNamespaces, supported: true}\nfoobar\n")
+	writeFile(t, filepath.Join(dir, "b/metadata/twice.yaml"), "a: 1\na: 2\n")
+	writeFile(t, filepath.Join(dir, "pm/1/csv.yaml"), verdictBundle["manifests/csv.yaml"]+"foobar\n")
+	writeFile(t, filepath.Join(dir, "pm/package.yaml"),
+		"packageName: foo\nchannels: [{name: stable, currentCSV: foo.v1.0.0}]\n")
+	writeFile(t, filepath.Join(dir, "template.yaml"),
+		"schema: olm.semver\ngenerateMajorChannels: true\nstable: {bundles: [{image: 'oci:layout:v1'}]}\n")
+	build := runProgram(t, dir, "bindery", "build", "bundle", "b", "--output", "oci:layout:v1", "--skip-validation")
+	if build.status != 0 {
+		t.Fatal(build.stderr)
+	}
+	place := fmt.Sprintf("manifests/csv.yaml:%d: yaml: could not find expected ':'; the file is passed over", lines+1)
+	for command, want := range map[string]string{
+		"bindery bundle validate b": "b/" + place, "bindery check b --profile opm": "b/" + strings.Replace(place, " yaml", " foo: yaml", 1),
+		"bindery render b": "b/" + place, "opm render b": "b/" + place, "bindery diff b b": "b/" + place,
+		"bindery registry add -d index.db -b b": "b/" + place, "bindery build bundle b -t example.com/b:v1": "b/" + place,
+		"bindery catalog add --create catalog b":               "b/" + place,
+		"bindery render oci:layout:v1":                         place,
+		"bindery alpha render-template semver template.yaml":   place,
+		"opm alpha render-template semver template.yaml":       place,
+		"bindery bundle validate oci:layout:v1":                place,
+		"bindery bundle unpack oci:layout:v1 -o out":           place,
+		"bindery registry add -d index.db -b oci:layout:v1":    place,
+		"bindery index add --bundles oci:layout:v1 --generate": place,
+		"bindery render pm":                                    "1/csv.yaml:",
+		"bindery migrate pm out":                               "1/csv.yaml:",
+		"bindery bundle generate pm/1":                         "1/csv.yaml is passed over: yaml: ",
+	} {
+		t.Run(command, func(t *testing.T) {
+			args := strings.Fields(command)
+			got := runProgram(t, dir, args[0], args[1:]...)
+			said := got.stderr
+			if args[1] == "check" {
+				said = got.stdout
+			}
+			_, failure, _ := strings.Cut(said, "error")
+			if args[0] == "opm" {
+				failure = said
+			}
+			if got.status == 0 || !strings.Contains(failure, want) {
+				t.Errorf("want status 1 and %q in %+v", want, got)
+			}
+			if !strings.HasPrefix(want, "1/") && !strings.Contains(said, `duplicate key`) {
+				t.Errorf("the warning of another file is lost: %s", said)
+			}
+		})
+	}
+}
+
+// A manifest that cannot be read decides on the media type: without a word it would be that of other bundles.
+func TestUnreadManifestAndMediaType(t *testing.T) {
+	dir := t.TempDir()
+	writeVerdictBundle(t, dir, "manifests/csv.yaml", "supported: true}\n", "supported: true}\nfoobar\n")
+	got := runProgram(t, dir, "bindery", "bundle", "generate", "b", "-p", "foo", "-c", "x", "--output-dir", "out")
+	if got.status != 0 || !strings.Contains(got.stderr, `warning: csv.yaml cannot be read, and the media type is "plain" without it: yaml: `) {
+		t.Errorf("%+v", got)
+	}
+	got = runProgram(t, dir, "opm", "alpha", "bundle", "generate", "-d", "b/manifests", "-p", "foo", "-c", "x", "-u", "out2")
+	if got.status != 0 || strings.Contains(got.stderr, "cannot be read") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// crdOfTheBundle is a definition without a mistake, of v1.
+const crdOfTheBundle = `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: as.b.io}
+spec:
+  group: b.io
+  names: {kind: A, plural: as, singular: a, listKind: AList}
+  scope: Namespaced
+  conversion:
+    strategy: Webhook
+    webhook:
+      conversionReviewVersions: [v1]
+      clientConfig: {service: {name: a, namespace: b, port: 443}}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    additionalPrinterColumns:
+    - {name: X, type: string, jsonPath: .a}
+    subresources:
+      scale: {specReplicasPath: .spec.a, statusReplicasPath: .status.b}
+    schema:
+      openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {a: {type: string}}}}}
+`
+
+// Errors of definitions have the field and the place of the user's file and not those of the API server's internal form;
+// of a field of v1beta1 they say what to write.
+func TestErrorsOfDefinitionsAreInTheWordsOfTheFile(t *testing.T) {
+	for _, c := range []struct{ name, old, text, want string }{
+		{"nothing wrong", "", "", ""},
+		{"a port", "port: 443", "port: 99999",
+			"  b/manifests/crd.yaml:12:61: spec.conversion.webhook.clientConfig.service.port: Invalid value: 99999"},
+		{"no review versions", "      conversionReviewVersions: [v1]\n", "",
+			"  b/manifests/crd.yaml:11:7: spec.conversion.webhook.conversionReviewVersions: Required value\n"},
+		{"the type of a column", "type: string, jsonPath", "type: nope, jsonPath",
+			"  b/manifests/crd.yaml:18:23: spec.versions[0].additionalPrinterColumns[0].type: Invalid value: \"nope\""},
+		{"no path of a column", ", jsonPath: .a", "",
+			"  b/manifests/crd.yaml:18:7: spec.versions[0].additionalPrinterColumns[0].jsonPath: Required value\n"},
+		{"a path of the replicas", ".spec.a", ".a",
+			"  b/manifests/crd.yaml:20:33: spec.versions[0].subresources.scale.specReplicasPath: Invalid value: \".a\""},
+		{"a path in the status", ".status.b", ".b", "warning: b/manifests/crd.yaml:20:62: " +
+			"spec.versions[0].subresources.scale.statusReplicasPath: clusters refuse the definition: Invalid value: \".b\""},
+		{"a type in the schema", "a: {type: string}", "a: {type: nope}", "warning: b/manifests/crd.yaml:22:96: " +
+			"spec.versions[0].schema.openAPIV3Schema.properties[spec].properties[a].type: clusters refuse the definition: "},
+		{"a name that is a boolean", "{name: X,", "{name: Y,", "  b/manifests/crd.yaml:18:14: " +
+			"spec.versions[0].additionalPrinterColumns[0].name: CustomResourceDefinition \"as.b.io\" cannot be read: " +
+			"must be text, not a boolean: put it in quotes"},
+		{"the webhook of v1beta1", "    webhook:\n      conversionReviewVersions: [v1]\n      clientConfig: {service",
+			"    webhook: {conversionReviewVersions: [v1]}\n    webhookClientConfig: {service",
+			"  b/manifests/crd.yaml:11:26: spec.conversion.webhook.clientConfig: Required value: required when strategy is " +
+				"set to Webhook; spec.conversion.webhookClientConfig is a field of v1beta1 that means nothing in " +
+				"apiextensions.k8s.io/v1: write spec.conversion.webhook.clientConfig\n"},
+		{"the schema of v1beta1", "    schema:\n      openAPIV3Schema:", "  validation:\n      openAPIV3Schema:",
+			"warning: b/manifests/crd.yaml:22:7: spec.versions[0].schema.openAPIV3Schema: clusters refuse the definition: " +
+				"Required value; spec.validation is a field of v1beta1 that means nothing in apiextensions.k8s.io/v1: " +
+				"write spec.versions[0].schema\n"},
+		{"a column of v1beta1", "jsonPath: .a", "JSONPath: .a", "warning: b/manifests/crd.yaml:18:41: " +
+			"spec.versions[0].additionalPrinterColumns[0].JSONPath: a field of v1beta1 that means nothing in " +
+			"apiextensions.k8s.io/v1: write spec.versions[0].additionalPrinterColumns[0].jsonPath\n"},
+		{"a definition of v1beta1", "io/v1\n", "io/v1beta1\n", "  b/manifests/crd.yaml:9:5: spec.conversion.webhookClientConfig: Required value: required when strategy is set to Webhook; write it as spec.conversion.webhook.clientConfig of apiextensions.k8s.io/v1\n"},
+		{"a port of v1beta1", crdOfTheBundle, strings.NewReplacer("io/v1\n", "io/v1beta1\n", "    webhook:\n", "",
+			"      conversionReviewVersions", "    conversionReviewVersions", "      clientConfig", "    webhookClientConfig",
+			"443", "99999", "jsonPath", "JSONPath", "  group:", "  preserveUnknownFields: false\n  group:").
+			Replace(crdOfTheBundle), "  b/manifests/crd.yaml:12:66: spec.conversion.webhookClientConfig.service.port: Invalid " +
+			"value: 99999: port is not valid: must be between 1 and 65535, inclusive; write it as " +
+			"spec.conversion.webhook.clientConfig.service.port of apiextensions.k8s.io/v1\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			if !strings.Contains(crdOfTheBundle, c.old) {
+				t.Fatalf("no %q", c.old)
+			}
+			dir := t.TempDir()
+			writeVerdictBundle(t, dir, "manifests/crd.yaml", "", strings.Replace(crdOfTheBundle, c.old, c.text, 1))
+			got := runProgram(t, dir, "bindery", "bundle", "validate", "b")
+			if !strings.Contains(got.stderr, c.want) || got.status == 0 == strings.HasPrefix(c.want, "  ") {
+				t.Errorf("want %q in %d\n%s", c.want, got.status, got.stderr)
+			}
+			if c.want == "" && strings.Count(got.stderr, "\n") != 2 { // that no ClusterServiceVersion owns it, and the verdict
+				t.Error(got.stderr)
+			}
+		})
+	}
+}
+
+var goName = regexp.MustCompile(`cannot unmarshal|Go (value|struct)`)
