@@ -74,7 +74,7 @@ func (r *run) settleCatalog(ctx context.Context, c *catalog) error {
 			continue
 		}
 		without = append(without, edit.Name{Package: b.pkg, Bundle: b.name})
-		out = append(out, LeftOut{b.pkg, b.name, image, why})
+		out = append(out, LeftOut{b.pkg, b.name, b.version, image, why})
 	}
 	if r.o.Shard.Count > 0 {
 		return nil // the images of other parts may not be there yet

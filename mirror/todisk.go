@@ -187,7 +187,7 @@ func (r *run) contents() (*medium.Contents, error) {
 		}
 		about.Catalogs = append(about.Catalogs, medium.Catalog{LeftOut: leftOut, Source: c.op.Written, SourceDigest: c.digest,
 			Filter: c.account.FilterHash, Path: c.dest.Path, Tag: c.dest.Tag, Digest: c.account.DestinationDigest,
-			Packages: packages})
+			Packages: packages, Missing: c.account.Missing})
 	}
 	slices.SortFunc(about.Images, func(a, b medium.Image) int {
 		return strings.Compare(a.Path+":"+a.Tag+a.Source, b.Path+":"+b.Tag+b.Source)

@@ -234,7 +234,7 @@ func (m *mediumCheck) checkRun(ctx context.Context, o VerifyOptions) (err error)
 	if wrong != nil && wrong.Additional > 0 {
 		m.fault(name, wrong.Error())
 	}
-	for _, c := range r.catalogs {
+	for _, c := range slices.Concat(r.catalogs, r.absent) {
 		m.catalog(r, c)
 	}
 	list := r.items.sorted()

@@ -258,8 +258,7 @@ func (p *program) reportMirror(c *cli.Context, o mirror.Options, account *mirror
 	err error) error {
 	var incomplete *mirror.IncompleteError
 	if errors.As(err, &incomplete) {
-		err = &cmdline.ExitStatus{Status: 4, Err: &cmdline.Error{Class: cmdline.Classify(err), Err: err,
-			Hint: missingHint(o)}}
+		err = incompleteStatus(o, incomplete, account)
 		account.Exit = 4
 	} else if err != nil && account != nil {
 		var known *cmdline.Error
