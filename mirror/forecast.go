@@ -72,6 +72,9 @@ func (r *run) forecast(ctx context.Context, list []*item) error {
 	}
 	for _, c := range r.catalogs {
 		c.describe()
+		if r.o.Shard.Count == 0 && r.o.OnMissing == SkipBundle {
+			c.account.LeftOut = r.lackingBundles(c)
+		}
 	}
 	if r.o.Mode != ToDisk {
 		dir, err := r.o.Workspace.path("dry-run", "cluster-resources")

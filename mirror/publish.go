@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,8 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
@@ -26,6 +29,29 @@ import (
 
 // filterAnnotation has the hash of the filter of a rebuilt catalog.
 const filterAnnotation = "io.github.operator-bindery.mirror.filter"
+
+// lacksAnnotation has, of a rebuilt catalog, what was asked for and is not in it: a line each.
+const lacksAnnotation = "io.github.operator-bindery.mirror.lacks"
+
+// maxLacks is the limit of that annotation in bytes.
+const maxLacks = 64 << 10
+
+// lacks is what was asked for and is not in the catalog, a line each.
+func (c *catalog) lacks() string {
+	lines := slices.Clone(c.account.Missing)
+	for _, l := range c.account.LeftOut {
+		lines = append(lines, fmt.Sprintf("package %q: bundle %s, version %s, lacks %s", l.Package, l.Bundle, l.Version,
+			cmp.Or(l.Image, "an image")))
+	}
+	for n, line := range lines {
+		lines[n] = strings.ReplaceAll(line, "\n", "; ")
+	}
+	text := strings.Join(lines, "\n")
+	if len(text) > maxLacks {
+		return itoa(len(lines)) + " of what was asked for, too many to be listed"
+	}
+	return text
+}
 
 // publish puts a catalog at the target, after all that it names. A rebuilt catalog is a function of its source, the
 // filter and what was taken out, so that its digest is the same in every run.
@@ -181,6 +207,9 @@ func (r *run) rebuild(ctx context.Context, c *catalog, dir string) (*build.Image
 		spec.Build.Annotations = map[string]string{}
 	}
 	spec.Build.Annotations[filterAnnotation] = c.account.FilterHash
+	if lacks := c.lacks(); lacks != "" {
+		spec.Build.Annotations[lacksAnnotation] = lacks
+	}
 	if c.digest != "" {
 		spec.Build.Annotations[v1.AnnotationBaseImageDigest] = c.digest.String()
 		if c.op.Catalog.Transport == imageset.Docker {

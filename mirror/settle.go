@@ -64,18 +64,19 @@ func (r *run) settle(ctx context.Context) error {
 	return nil
 }
 
-func (r *run) settleCatalog(ctx context.Context, c *catalog) error {
-	var without []edit.Name
-	var out []LeftOut
+// lackingBundles lists the bundles of a catalog that lack an image.
+func (r *run) lackingBundles(c *catalog) (out []LeftOut) {
 	for i := range c.bundles {
 		b := &c.bundles[i]
-		why, image := r.lack(b, true)
-		if why == "" {
-			continue
+		if why, image := r.lack(b, true); why != "" {
+			out = append(out, LeftOut{b.pkg, b.name, b.version, image, why})
 		}
-		without = append(without, edit.Name{Package: b.pkg, Bundle: b.name})
-		out = append(out, LeftOut{b.pkg, b.name, b.version, image, why})
 	}
+	return out
+}
+
+func (r *run) settleCatalog(ctx context.Context, c *catalog) error {
+	out := r.lackingBundles(c)
 	if r.o.Shard.Count > 0 {
 		return nil // the images of other parts may not be there yet
 	}
@@ -92,6 +93,10 @@ func (r *run) settleCatalog(ctx context.Context, c *catalog) error {
 		}
 		if len(out) == len(c.bundles) {
 			return fmt.Errorf("all its bundles lack images: %s", summary(out))
+		}
+		var without []edit.Name
+		for _, l := range out {
+			without = append(without, edit.Name{Package: l.Package, Bundle: l.Bundle})
 		}
 		if err := c.apply(ctx, r.o.Filter, without); err != nil {
 			return fmt.Errorf("without bundles that lack images: %w", err)
