@@ -59,13 +59,25 @@ func (r *run) forecast(ctx context.Context, list []*item) error {
 	if err := g.Wait(); err != nil {
 		return err
 	}
+	for _, c := range r.catalogs {
+		err := r.weigh(ctx, c)
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case diskFull(err):
+			return err
+		case err != nil:
+			c.account.Error, c.failed = err.Error(), err
+			r.problem(Fault, c.op.Catalog.Name(), "", "the catalog would not be %s: %v", r.publishing(), err)
+		}
+	}
 	r.account.Repositories = r.weights.repositories()
 	if r.o.Mode == ToDisk && r.o.Archive != "" {
 		var sum int64
 		for _, of := range r.account.Repositories {
 			sum += of.Bytes
 		}
-		r.account.Free = r.checkSpace(sum)
+		r.account.Free = r.checkSpace(sum + int64(len(r.weights.seen))*blobOverhead)
 	}
 	if err := r.writeMapping(list); err != nil {
 		return err

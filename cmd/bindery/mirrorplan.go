@@ -12,10 +12,14 @@ import (
 	"github.com/opencontainers/go-digest"
 	"github.com/urfave/cli/v2"
 
+	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/declcfg/edit"
 	"github.com/operator-bindery/bindery/internal/change"
+	"github.com/operator-bindery/bindery/internal/indeximage"
+	"github.com/operator-bindery/bindery/internal/version"
+	"github.com/operator-bindery/bindery/layers"
 	"github.com/operator-bindery/bindery/mirror"
 	"github.com/operator-bindery/bindery/mirror/filter"
 	"github.com/operator-bindery/bindery/mirror/imageset"
@@ -181,7 +185,10 @@ func (p *program) planSizes(c *cli.Context, set *imageset.Set, sources map[strin
 	if o.Render, err = p.bundleOptions(c); err != nil {
 		return nil, err
 	}
-	o.Spec.Build.Dir = dir
+	o.Base = mirror.KeepBase
+	o.Spec = indeximage.Spec{Embedded: &p.embedded, Registry: registryOptions(c), Program: version.Program(), Log: p.log,
+		Images: o.Render.Images, Build: build.Options{MaxLayers: 100, Jobs: c.Int("jobs"), Dir: dir,
+			Compression: layers.Gzip}}
 	if o.Workspace, err = mirror.OpenWorkspace(filepath.Join(dir, "plan")); err != nil {
 		return nil, err
 	}

@@ -36,7 +36,7 @@ func forecastSummary(a *mirror.Account, o mirror.Options) []string {
 		return []string{fmt.Sprintf("%s: %d are there; nothing is published in a dry run",
 			count(a.Totals.Images, "image"), a.Totals.Present)}
 	}
-	text := fmt.Sprintf("%s: %d are there, %s to copy", count(a.Totals.Images, "image"), a.Totals.Present,
+	text := fmt.Sprintf("%s: %d are there, at most %s to copy with the catalogs", count(a.Totals.Images, "image"), a.Totals.Present,
 		cmdline.FormatSize(sumOf(a.Repositories)))
 	if a.Free > 0 {
 		text += fmt.Sprintf(", %s free in %s", cmdline.FormatSize(a.Free), o.Archive)
