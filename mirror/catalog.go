@@ -206,7 +206,7 @@ func (r *run) collect(ctx context.Context) error {
 			wrong(c, c.failed)
 			continue
 		}
-		r.problem(Fault, c.op.Catalog.Name(), "", "the catalog is not %s: %v", r.publishing(), c.failed)
+		r.unpublished(c, c.failed)
 	}
 	filter.Settle(results)
 	for n, c := range r.catalogs {
@@ -422,6 +422,10 @@ func versionsText(all []filter.LostVersion) string {
 func (r *run) filterProblem(c *catalog, p filter.Problem) {
 	if p.Level == filter.Failure {
 		r.note(Problem{Level: Fault, Object: c.op.Written, Message: p.Sentence(), Hint: p.Fix})
+		return
+	}
+	if p.Absent() { // it is in the account of the catalog
+		r.note(Problem{Level: Level(p.Level), Object: c.op.Written, Message: p.Sentence(), Hint: p.Fix})
 		return
 	}
 	r.problem(Level(p.Level), c.op.Written, p.Fix, "%s", p.Sentence())

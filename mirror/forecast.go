@@ -50,7 +50,8 @@ func (r *run) forecast(ctx context.Context, list []*item) error {
 			}
 			if err != nil {
 				i.fail(err)
-				r.log.warn(fmt.Sprintf("%s cannot be copied: %v", i.name(), err))
+				r.log.warn(i.name() + " cannot be copied")
+				r.log.debug(fmt.Sprintf("%s: %v", i.name(), err))
 			}
 			r.done(i, err)
 			return nil
@@ -68,7 +69,7 @@ func (r *run) forecast(ctx context.Context, list []*item) error {
 			return err
 		case err != nil:
 			c.account.Error, c.failed = err.Error(), err
-			r.problem(Fault, c.op.Catalog.Name(), "", "the catalog would not be %s: %v", r.publishing(), err)
+			r.unpublished(c, err)
 		}
 	}
 	r.account.Repositories = r.weights.repositories()

@@ -363,7 +363,7 @@ func (r *run) catalogOnMedium(ctx context.Context, c *catalog) error {
 		return errors.New(strings.Join(found.missing, "; "))
 	}
 	for _, text := range found.missing {
-		r.problem(Warning, c.op.Written, "", "%s", text)
+		r.note(Problem{Level: Warning, Object: c.op.Written, Message: text})
 	}
 	repo := r.reader.Repository(found.path)
 	top, err := repo.Head(ctx, found.tag)

@@ -239,7 +239,7 @@ func TestWishAgainstArchive(t *testing.T) {
 		both  = "packages: [{name: etcd}]"
 		full  = "full: true"
 		typo  = "packages: [{name: etcd}, {name: etdc}]"
-		lacks = "left out: bundle etcd.v%[1]s of package etcd, version %[1]s, needs registry.example.com/acme/etcd:v%[1]s: "
+		lacks = "left out: bundle etcd.v%[1]s of package etcd, version %[1]s, needs registry.example.com/acme/etcd:v%[1]s"
 	)
 	lack := func(version string) string { return fmt.Sprintf(lacks, version) }
 	for name, test := range map[string]struct {

@@ -93,11 +93,16 @@ func catalogSummary(c mirror.CatalogAccount, o mirror.Options) string {
 	return printable.Text(text)
 }
 
-// undelivered lists what was asked for and is not there, a line each: the warnings about it may be thousands of lines
-// above. What the image set names is listed in full, as are bundles; of images that operators need the first.
+// undelivered lists what was asked for and is not there, a line each, with every reason once: the warnings about it may be
+// thousands of lines above. What the image set names is listed in full, as are bundles; of images that operators need the
+// first.
 func undelivered(a *mirror.Account) []string {
 	const most = 20
 	var lines, more []string
+	failed := map[string]bool{}
+	for _, i := range a.Images {
+		failed[strings.TrimPrefix(i.Source, "docker://")] = i.Status == mirror.Failed
+	}
 	for _, c := range a.Catalogs {
 		for _, text := range c.Missing {
 			lines = append(lines, fmt.Sprintf("not there: catalog %s: %s", c.Source, text))
@@ -110,7 +115,13 @@ func undelivered(a *mirror.Account) []string {
 			if l.Version != "" {
 				name += ", version " + l.Version
 			}
-			more = append(more, fmt.Sprintf("left out: %s, needs %s: %s", name, l.Image, l.Reason))
+			if l.Image != "" {
+				name += ", needs " + l.Image
+			}
+			if !failed[l.Image] {
+				name += ": " + l.Reason
+			}
+			more = append(more, "left out: "+name)
 		}
 	}
 	images := 0
@@ -194,16 +205,16 @@ func mendNames(config string) string {
 func missingHint(o mirror.Options, e *mirror.IncompleteError) string {
 	switch {
 	case e.Damaged:
-		return "the archive is damaged: copy all its files mirror_*.tar here again"
+		return damagedHint
 	case e.OnlyNames():
 		return mendNames(o.Config)
-	case o.DryRun:
-		return "a run copies the rest; repeated, it copies only what is missing"
 	case o.PublishOnly:
 		return "\"mirror run\" copies the images; then publish again"
 	case o.Mode == mirror.FromDisk:
 		return "what the archive lacks is in the archive of another run; the same command again copies only what is " +
 			"missing"
+	case o.DryRun:
+		return "a run copies the rest; repeated, it copies only what is missing"
 	}
 	return "the same command again copies only what is missing"
 }

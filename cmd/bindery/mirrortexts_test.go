@@ -90,7 +90,7 @@ func TestMirrorMistakes(t *testing.T) {
 		{"mirror run -c missing.yaml --workspace w TARGET", 4,
 			"\nnot copied: docker://registry.example.com/extra/tool:none: "},
 		{"mirror run -c missing.yaml --workspace w TARGET --dry-run", 4,
-			"warning: registry.example.com/extra/tool:none cannot be copied: "},
+			"warning: registry.example.com/extra/tool:none cannot be copied\n"},
 		{"mirror publish -c imageset.yaml --workspace w TARGET", 4,
 			`hint: "mirror run" copies the images; then publish again`},
 		{"mirror verify TARGET", 1, "error: no catalog to verify\nhint: -c FILE is "},

@@ -260,6 +260,9 @@ func (p *program) ocMirrorRun(c *cli.Context) (err error) {
 	var status *cmdline.ExitStatus
 	switch _ = errors.As(err, &status); {
 	case !errors.As(runErr, &incomplete):
+		if err != nil {
+			p.warnUndelivered(account, runErr)
+		}
 	case status != nil:
 		status.Err = &cmdline.Error{Class: cmdline.Classify(err), Err: status.Err, List: undelivered(account)}
 	default:
