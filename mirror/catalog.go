@@ -399,8 +399,8 @@ func (r *run) explain(c *catalog) {
 		if n > 1 {
 			channels = itoa(n) + " channels"
 		}
-		r.log.info(fmt.Sprintf("%s: in %s versions that may be installed have no way to the kept head: "+
-			"\"mirror plan\" lists them, --installed PACKAGE=VERSION checks those of a cluster", c.op.Written,
+		r.log.info(fmt.Sprintf("%s: clusters with some versions of %s cannot upgrade to the mirrored head: "+
+			"\"mirror plan\" lists the versions, --installed PACKAGE=VERSION checks those of a cluster", c.op.Written,
 			channels))
 	}
 }

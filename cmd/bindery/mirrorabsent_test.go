@@ -431,3 +431,32 @@ func TestDependenciesAgainstArchive(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// A list of what is to be deleted says what the catalogs do not have, and names each catalog once.
+func TestDeletionOfWhatIsNotThere(t *testing.T) {
+	w := newAbsentWorld(t)
+	set := strings.NewReplacer("ImageSet", "DeleteImageSet", "mirror:\n", "delete:\n")
+	w.set("name: etcd")
+	if got := w.run("mirror run -c set.yaml --workspace ws TARGET"); got.status != 0 {
+		t.Fatalf("%+v", got)
+	}
+	for packages, want := range map[string]string{"name: etcd": "", "name: etdc": `package "etdc": it is not in the catalog (perhaps etcd)`,
+		"name: etcd, channels: [{name: stable}, {name: netx}]": `channel "netx": it is not in the package (perhaps next)`} {
+		w.set(packages)
+		w.write("set.yaml", set.Replace(readFile(t, filepath.Join(w.dir, "set.yaml"))))
+		got := w.run("mirror delete -c set.yaml --workspace ws --list list.yaml TARGET")
+		end := lastLines(got.stderr, "not there: ")
+		if want == "" && (got.status != 0 || end != "") || want != "" && (got.status != 4 || !strings.Contains(end, want)) {
+			t.Errorf("%s: %+v", packages, got)
+		}
+		for _, catalog := range []string{"acme/own:v1", "acme/catalog"} {
+			if n := strings.Count(strings.TrimSuffix(got.stderr, end), strings.TrimPrefix(w.target, "docker://")+"/"+catalog); n > 1 {
+				t.Errorf("%s is named %d times: %s", catalog, n, got.stderr)
+			}
+		}
+		if got := w.run("oc-mirror delete --generate -c set.yaml --workspace file://ws TARGET --dest-tls-verify=false"); got.status != 0 ||
+			!strings.Contains(got.stderr, want) {
+			t.Errorf("%+v", got)
+		}
+	}
+}

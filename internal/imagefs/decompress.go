@@ -38,10 +38,14 @@ func Codec(head []byte) string {
 
 // CheckPlain returns an error with advice about an archive that is compressed, by its first bytes.
 func CheckPlain(head []byte) error {
-	codec := Codec(head)
-	if codec == "" {
-		return nil
+	if codec := Codec(head); codec != "" {
+		return PackedError(codec)
 	}
+	return nil
+}
+
+// PackedError is the error about an archive that is compressed and must not be.
+func PackedError(codec string) error {
 	return fmt.Errorf("%w: it is compressed with %s: decompress it with \"%s -dc\"", fault.ErrInvalid, codec, codec)
 }
 

@@ -122,7 +122,7 @@ func decompressedFile(ctx context.Context, f *os.File, codec string, limits limi
 	temp string) (_ *os.File, err error) {
 	mediaType := map[string]string{"gzip": v1.MediaTypeImageLayerGzip, "zstd": v1.MediaTypeImageLayerZstd}[codec]
 	if mediaType == "" {
-		return nil, imagefs.CheckPlain(imagefs.Magic[codec])
+		return nil, imagefs.PackedError(codec)
 	}
 	info, err := f.Stat()
 	if err != nil {
