@@ -460,3 +460,25 @@ func TestDeletionOfWhatIsNotThere(t *testing.T) {
 		}
 	}
 }
+
+// What of an image set is not mirrored is on the first screen of the pages that say what is.
+func TestPagesNameWhatIsNotMirrored(t *testing.T) {
+	w := newMirrorWorld(t)
+	for stanza, text := range map[string]string{"platform": "{channels: [{name: stable-4.18}]}", "helm": "{local: [{name: a, path: a.tgz}]}",
+		"samples": "[{name: ruby}]"} {
+		w.write("set.yaml", mirrorImageSet+"  "+stanza+": "+text+"\n")
+		if got := w.run("mirror run -c set.yaml --workspace ws TARGET"); got.status != 1 ||
+			!strings.Contains(got.stderr, "mirror."+stanza+": is not mirrored by this program") {
+			t.Errorf("%s can be mirrored: the pages say otherwise: %+v", stanza, got)
+		}
+		if got := w.run("mirror plan -c set.yaml --ignore-unsupported"); got.status != 0 {
+			t.Errorf("%s: %+v", stanza, got)
+		}
+		for _, page := range []string{"README.md", "docs/guides/mirror.md"} {
+			lines := strings.Split(readFile(t, filepath.Join("..", "..", filepath.FromSlash(page))), "\n")
+			if !strings.Contains(strings.Join(lines[:30], "\n"), "`"+stanza+"`") {
+				t.Errorf("%s does not name %s at its beginning", page, stanza)
+			}
+		}
+	}
+}
