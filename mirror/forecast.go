@@ -23,9 +23,8 @@ import (
 
 // forecast finds out what a run would do, and copies nothing (MIRROR 11.1): the mapping of all images, and how many
 // bytes would be sent to each repository.
-func (r *run) forecast(ctx context.Context, list []*item) error {
-	list, err := r.shardOf(ctx, list)
-	if err != nil {
+func (r *run) forecast(ctx context.Context, list []*item) (err error) {
+	if list, err = r.shardOf(ctx, list); err != nil {
 		return err
 	}
 	if err := r.o.Workspace.removeAll("dry-run"); err != nil {
@@ -35,6 +34,11 @@ func (r *run) forecast(ctx context.Context, list []*item) error {
 		if err := r.setHave(&medium.Options{}); err != nil {
 			return err
 		}
+		var closeBeside func() error
+		if closeBeside, err = r.openBeside(ctx); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, closeBeside()) }()
 	}
 	r.progress.add(func(e *Event) { e.AllImages = len(list) })
 	g, gctx := errgroup.WithContext(ctx)
@@ -102,6 +106,23 @@ func (r *run) forecast(ctx context.Context, list []*item) error {
 		}
 	}
 	return r.outcome()
+}
+
+// openBeside counts what the archive that is in the directory has as left out, too, as a run does.
+func (r *run) openBeside(ctx context.Context) (end func() error, err error) {
+	if !r.besideCounts() {
+		return func() error { return nil }, nil
+	}
+	reader, err := medium.Open(ctx, r.o.Archive, medium.ReadOptions{})
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err != nil {
+		return func() error { return nil }, nil // there is none; another one ends the run
+	}
+	had := r.have
+	r.have = func(d digest.Digest) bool { return had != nil && had(d) || reader.Has(d) }
+	return reader.Close, nil
 }
 
 // survey reads the manifests of an image and compares them with the target.

@@ -29,7 +29,7 @@ var Magic = map[string][]byte{
 func Codec(head []byte) string {
 	for name, magic := range Magic {
 		// The name of an archive's first file may begin as a bzip2 stream does, but not go on so.
-		if bytes.HasPrefix(head, magic) && (name != "bzip2" || len(head) > 7 && string(head[4:8]) == "1AY&") {
+		if bytes.HasPrefix(head, magic) && (name != "bzip2" || len(head) > 6 && string(head[4:7]) == "1AY") {
 			return name
 		}
 	}
