@@ -348,7 +348,7 @@ func TestWhatIsNoArchive(t *testing.T) {
 	}
 	for name, text := range map[string]string{
 		"fifo": "not a regular file", "link": "not a regular file", "dir": "not a regular file", "empty": "", "cut": "",
-		"text": "archive", "xz": "unsupported compression",
+		"text": "archive", "xz": "compressed with xz: decompress it",
 		"bomb": string(limit.Ratio), "cut.gz": "unexpected end", "sparse": "sparse", "nowhere": "no such file",
 	} {
 		for _, transport := range []Transport{OCIArchive, DockerArchive} {

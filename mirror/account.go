@@ -69,7 +69,9 @@ type CatalogAccount struct {
 	Present bool `json:"present,omitempty"`
 	// LeftOut are the bundles that were taken out, with the reason.
 	LeftOut []LeftOut `json:"leftOut,omitempty"`
-	Error   string    `json:"error,omitempty"`
+	// Missing are the packages, channels and versions that are asked for and that the source does not have, as sentences.
+	Missing []string `json:"missing,omitempty"`
+	Error   string   `json:"error,omitempty"`
 }
 
 // CatalogedPackage is a package of a mirrored catalog.
@@ -82,6 +84,7 @@ type CatalogedPackage struct {
 type LeftOut struct {
 	Package string `json:"package"`
 	Bundle  string `json:"bundle"`
+	Version string `json:"version,omitempty"`
 	Image   string `json:"image,omitempty"`
 	Reason  string `json:"reason"`
 }
@@ -206,10 +209,18 @@ type IncompleteError struct {
 	Operators, Additional int
 	// Unpublished are the catalogs that are not published.
 	Unpublished []string
-	// LeftOut is the number of bundles that were taken out of catalogs.
-	LeftOut int
+	// LeftOut is the number of bundles that were taken out of catalogs, and Missing that of the packages, channels and
+	// versions that catalogs do not have.
+	LeftOut, Missing int
+	// Damaged tells that something of the archive is not what its digest says.
+	Damaged bool
 	// First names one of what is missing, with the reason; the account has all.
 	First string
+}
+
+// OnlyNames tells that nothing is missing but what the image set names and the catalogs do not have.
+func (e *IncompleteError) OnlyNames() bool {
+	return e.Missing > 0 && e.Operators+e.Additional+e.LeftOut+len(e.Unpublished) == 0
 }
 
 func (e *IncompleteError) Error() string {
@@ -224,6 +235,7 @@ func (e *IncompleteError) Error() string {
 	}
 	add(e.Operators, "image of operators was not copied", "images of operators were not copied")
 	add(e.Additional, "additional image was not copied", "additional images were not copied")
+	add(e.Missing, "name of the image set is not in its catalog", "names of the image set are not in their catalogs")
 	add(e.LeftOut, "bundle was taken out of its catalog", "bundles were taken out of their catalogs")
 	add(len(e.Unpublished), "catalog was not published", "catalogs were not published")
 	if len(parts) == 0 {

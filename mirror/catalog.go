@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"net/http"
 	"strings"
 
 	"github.com/opencontainers/go-digest"
@@ -11,8 +13,10 @@ import (
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/declcfg/edit"
+	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/internal/change"
+	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/indeximage"
 	"github.com/operator-bindery/bindery/mirror/filter"
 	"github.com/operator-bindery/bindery/mirror/imageset"
@@ -64,8 +68,8 @@ func (c *catalog) goesTo(dest imageset.Ref, d digest.Digest) {
 
 // catalogBundle is a bundle that the filter keeps, with the images that it names.
 type catalogBundle struct {
-	pkg, name string
-	images    []*item
+	pkg, name, version string
+	images             []*item
 	// bad is why the bundle cannot be mirrored, whatever the registries have.
 	bad error
 }
@@ -153,7 +157,8 @@ func (r *run) resolveCatalog(ctx context.Context, c *catalog) error {
 	return at.Close()
 }
 
-// collect reads the catalogs and lists the images of the set. All that is wrong is reported at once.
+// collect reads the catalogs and lists the images of the set. All that is wrong is reported at once. Catalogs that are
+// not there, or have nothing of what is named, are in r.absent, if there is anything else to mirror.
 func (r *run) collect(ctx context.Context) error {
 	var errs []error
 	templates := make([]*resources.Template, len(r.o.Set.Operators))
@@ -168,33 +173,48 @@ func (r *run) collect(ctx context.Context) error {
 	if len(errs) > 0 {
 		return errors.Join(errs...)
 	}
-	bad := map[int]bool{}
-	wrong := func(n int, err error) {
-		bad[n] = true
-		r.catalogs[n].account.Error, r.catalogs[n].failed = err.Error(), err
-		errs = append(errs, fmt.Errorf("catalog %s: %w", r.catalogs[n].op.Catalog.Name(), err))
+	bad := map[*catalog]bool{}
+	wrong := func(c *catalog, err error) {
+		bad[c] = true
+		c.account.Error, c.failed = err.Error(), err
+		errs = append(errs, fmt.Errorf("catalog %s: %w", c.op.Catalog.Name(), err))
 	}
 	var results []*filter.Result
 	for n, op := range r.o.Set.Operators {
 		c, err := r.openCatalog(ctx, op)
 		c.template = templates[n]
-		r.catalogs = append(r.catalogs, c)
-		switch {
+		if err == nil {
+			err = c.nothing()
+		}
+		switch absent := NotThere(err) && r.o.Replace[op.Written] == "" &&
+			!r.o.Filter.Strict && !r.o.AllCatalogs; {
 		case ctx.Err() != nil:
+			r.catalogs = append(r.catalogs, c)
 			return context.Cause(ctx)
+		case absent:
+			r.addAbsent(c, err)
+			continue
 		case err != nil:
-			wrong(n, err)
+			wrong(c, err)
 		default:
 			results = append(results, c.result)
 		}
+		r.catalogs = append(r.catalogs, c)
+	}
+	for _, c := range r.absent {
+		if len(r.catalogs)+len(r.o.Set.AdditionalImages) == 0 {
+			wrong(c, c.failed)
+			continue
+		}
+		r.unpublished(c, c.failed)
 	}
 	filter.Settle(results)
-	for n := range r.catalogs {
-		if bad[n] {
+	for n, c := range r.catalogs {
+		if bad[c] {
 			continue
 		}
 		if err := r.addCatalog(n); err != nil {
-			wrong(n, err)
+			wrong(c, err)
 		}
 	}
 	additional := 0
@@ -209,6 +229,60 @@ func (r *run) collect(ctx context.Context) error {
 	}
 	return nil
 }
+
+// collectAll is collect, and a catalog that is not there is an error.
+func (r *run) collectAll(ctx context.Context) error {
+	err := r.collect(ctx)
+	var errs []error
+	for _, c := range r.absent {
+		errs = append(errs, fmt.Errorf("catalog %s: %w", c.op.Catalog.Name(), c.failed))
+	}
+	if err != nil || len(errs) == 0 {
+		return err
+	}
+	return &CollectError{Operators: len(errs), Err: errors.Join(errs...)}
+}
+
+// addAbsent notes a catalog that is not there.
+func (r *run) addAbsent(c *catalog, err error) {
+	r.absent = append(r.absent, c)
+	c.account.Error, c.failed = err.Error(), err
+	c.goesTo(r.place().Catalog(c.op, !c.op.WholeCatalog(), "", ""), "")
+}
+
+// nothing returns an error if the catalog has nothing of what is named.
+func (c *catalog) nothing() error {
+	if len(c.result.Catalog.Bundles) > 0 {
+		return nil
+	}
+	var texts []string
+	for _, p := range c.result.Problems {
+		if p.Absent() {
+			texts = append(texts, p.String())
+		}
+	}
+	if texts == nil {
+		return nil // it is refused for another reason
+	}
+	return absentError("nothing of the catalog is kept: no related images found: " + strings.Join(texts, "; "))
+}
+
+// NotThere tells whether an error is about an image or archive that is not there, as far as its registry says.
+func NotThere(err error) bool {
+	var answer *images.StatusError
+	return absent(err) || errors.As(err, &answer) && answer.Status == http.StatusNotFound
+}
+
+// absentError is about something that is asked for and not there. It is [fs.ErrNotExist].
+type absentError string
+
+func (e absentError) Error() string { return string(e) }
+
+// Is implements the interface of [errors.Is].
+func (e absentError) Is(target error) bool { return target == fs.ErrNotExist }
+
+// ErrorClass returns the class of input.
+func (e absentError) ErrorClass() fault.Class { return fault.Input }
 
 // CollectError is the error of a run that copied nothing, since not all that is requested can be found out.
 type CollectError struct {
@@ -229,6 +303,9 @@ func (r *run) addCatalog(n int) error {
 		if p.Code != filter.UnusableImage { // it is a reason to leave the bundle out
 			r.filterProblem(c, p)
 		}
+		if p.Absent() {
+			c.account.Missing = append(c.account.Missing, p.String())
+		}
 	}
 	r.explain(c)
 	if err := c.refused(); err != nil {
@@ -238,6 +315,9 @@ func (r *run) addCatalog(n int) error {
 	for i := range c.result.Catalog.Bundles {
 		b := &c.result.Catalog.Bundles[i]
 		kept := catalogBundle{pkg: b.Package, name: b.Name}
+		if p, err := b.PackageProperty(); err == nil {
+			kept.version = p.Version
+		}
 		seen := map[string]bool{}
 		add := func(image string, kind Kind) {
 			switch {
@@ -319,8 +399,8 @@ func (r *run) explain(c *catalog) {
 		if n > 1 {
 			channels = itoa(n) + " channels"
 		}
-		r.log.info(fmt.Sprintf("%s: in %s versions that may be installed have no way to the kept head: "+
-			"\"mirror plan\" lists them, --installed PACKAGE=VERSION checks those of a cluster", c.op.Written,
+		r.log.info(fmt.Sprintf("%s: clusters with some versions of %s cannot upgrade to the mirrored head: "+
+			"\"mirror plan\" lists the versions, --installed PACKAGE=VERSION checks those of a cluster", c.op.Written,
 			channels))
 	}
 }
@@ -342,6 +422,10 @@ func versionsText(all []filter.LostVersion) string {
 func (r *run) filterProblem(c *catalog, p filter.Problem) {
 	if p.Level == filter.Failure {
 		r.note(Problem{Level: Fault, Object: c.op.Written, Message: p.Sentence(), Hint: p.Fix})
+		return
+	}
+	if p.Absent() { // it is in the account of the catalog
+		r.note(Problem{Level: Level(p.Level), Object: c.op.Written, Message: p.Sentence(), Hint: p.Fix})
 		return
 	}
 	r.problem(Level(p.Level), c.op.Written, p.Fix, "%s", p.Sentence())

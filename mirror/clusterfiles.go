@@ -25,7 +25,7 @@ func Resources(ctx context.Context, o Options, dir string) (_ *Account, err erro
 	if err := r.open(ctx); err != nil {
 		return r.account, err
 	}
-	if err := r.collect(ctx); err != nil {
+	if err := r.collectAll(ctx); err != nil {
 		return r.account, err
 	}
 	if err := r.checkItems(ctx, r.items.sorted()); err != nil {

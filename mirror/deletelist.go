@@ -84,8 +84,10 @@ type DeleteOptions struct {
 // Needed are, by digest, the images of all bundles that are not to be deleted, in all catalogs that the registry has as
 // far as it lists them or the workspace has a record of them; additional images that were mirrored from the workspace;
 // and what tags stand for that the image set does not name. With an index its entries are needed, and with each image
-// what is attached to it. A catalog that cannot be read is an error, and so is [ErrNoRecord].
+// what is attached to it. A catalog that cannot be read is an error, and so is [ErrNoRecord]. Problems of the level
+// [Fault] are about names that a catalog does not have.
 func ListDeletions(ctx context.Context, o DeleteOptions) (_ *DeleteList, problems []Problem, err error) {
+	o.Render.Opened = nil // what becomes of a catalog is said
 	r := &run{o: o.Options, log: logger{o.Log}, account: &Account{}}
 	r.to = remoteTarget{r}
 	defer func() { err = errors.Join(err, r.close()) }()
@@ -155,8 +157,9 @@ func ListDeletions(ctx context.Context, o DeleteOptions) (_ *DeleteList, problem
 	}
 	for _, c := range list.Catalogs {
 		if len(c.Bundles) > 0 && len(list.Items) > 0 {
-			r.problem(Warning, c.Reference, "mirror the image set without them again to publish a catalog without them",
-				"the catalog still names what is to be deleted: %s", bundlesText(len(c.Bundles)))
+			r.problem(Warning, strings.TrimPrefix(c.Reference, "docker://"), "mirror the image set without them again to "+
+				"publish a catalog without them", "the catalog still names what is to be deleted: %s",
+				bundlesText(len(c.Bundles)))
 		}
 	}
 	return list, r.account.Problems, nil
@@ -185,6 +188,11 @@ func (r *run) listCatalog(ctx context.Context, op imageset.Operator, rec *record
 	}
 	if err := c.apply(ctx, r.o.Filter, nil); err != nil {
 		return err
+	}
+	for _, p := range c.result.Problems {
+		if p.Absent() {
+			r.note(Problem{Level: Fault, Object: "catalog " + at.Name(), Message: p.String()})
+		}
 	}
 	n := slices.IndexFunc(list.Catalogs, func(c DeleteCatalog) bool { return c.Reference == at.String() })
 	if n < 0 {

@@ -23,9 +23,8 @@ import (
 
 // forecast finds out what a run would do, and copies nothing (MIRROR 11.1): the mapping of all images, and how many
 // bytes would be sent to each repository.
-func (r *run) forecast(ctx context.Context, list []*item) error {
-	list, err := r.shardOf(ctx, list)
-	if err != nil {
+func (r *run) forecast(ctx context.Context, list []*item) (err error) {
+	if list, err = r.shardOf(ctx, list); err != nil {
 		return err
 	}
 	if err := r.o.Workspace.removeAll("dry-run"); err != nil {
@@ -35,6 +34,11 @@ func (r *run) forecast(ctx context.Context, list []*item) error {
 		if err := r.setHave(&medium.Options{}); err != nil {
 			return err
 		}
+		var closeBeside func() error
+		if closeBeside, err = r.openBeside(ctx); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, closeBeside()) }()
 	}
 	r.progress.add(func(e *Event) { e.AllImages = len(list) })
 	g, gctx := errgroup.WithContext(ctx)
@@ -50,7 +54,8 @@ func (r *run) forecast(ctx context.Context, list []*item) error {
 			}
 			if err != nil {
 				i.fail(err)
-				r.log.warn(fmt.Sprintf("%s cannot be copied: %v", i.name(), err))
+				r.log.warn(i.name() + " cannot be copied")
+				r.log.debug(fmt.Sprintf("%s: %v", i.name(), err))
 			}
 			r.done(i, err)
 			return nil
@@ -59,19 +64,34 @@ func (r *run) forecast(ctx context.Context, list []*item) error {
 	if err := g.Wait(); err != nil {
 		return err
 	}
+	for _, c := range r.catalogs {
+		err := r.weigh(ctx, c)
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case diskFull(err):
+			return err
+		case err != nil:
+			c.account.Error, c.failed = err.Error(), err
+			r.unpublished(c, err)
+		}
+	}
 	r.account.Repositories = r.weights.repositories()
 	if r.o.Mode == ToDisk && r.o.Archive != "" {
 		var sum int64
 		for _, of := range r.account.Repositories {
 			sum += of.Bytes
 		}
-		r.account.Free = r.checkSpace(sum)
+		r.account.Free = r.checkSpace(sum + int64(len(r.weights.seen))*blobOverhead)
 	}
 	if err := r.writeMapping(list); err != nil {
 		return err
 	}
 	for _, c := range r.catalogs {
 		c.describe()
+		if r.o.Shard.Count == 0 && r.o.OnMissing == SkipBundle {
+			c.account.LeftOut = r.lackingBundles(c)
+		}
 	}
 	if r.o.Mode != ToDisk {
 		dir, err := r.o.Workspace.path("dry-run", "cluster-resources")
@@ -86,6 +106,23 @@ func (r *run) forecast(ctx context.Context, list []*item) error {
 		}
 	}
 	return r.outcome()
+}
+
+// openBeside counts what the archive that is in the directory has as left out, too, as a run does.
+func (r *run) openBeside(ctx context.Context) (end func() error, err error) {
+	if !r.besideCounts() {
+		return func() error { return nil }, nil
+	}
+	reader, err := medium.Open(ctx, r.o.Archive, medium.ReadOptions{})
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err != nil {
+		return func() error { return nil }, nil // there is none; another one ends the run
+	}
+	had := r.have
+	r.have = func(d digest.Digest) bool { return had != nil && had(d) || reader.Has(d) }
+	return reader.Close, nil
 }
 
 // survey reads the manifests of an image and compares them with the target.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
@@ -18,6 +19,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/layouts"
 	"github.com/operator-bindery/bindery/internal/limit"
+	"github.com/operator-bindery/bindery/internal/nearest"
 	"github.com/operator-bindery/bindery/mirror/imageset"
 	"github.com/operator-bindery/bindery/mirror/medium"
 )
@@ -209,28 +211,42 @@ type onMediumCatalog struct {
 	filtered bool
 	// narrowed tells that it is the result of another filter, and not what its source has.
 	narrowed bool
+	// missing is what is asked for and not in it, as far as the description of the medium says.
+	missing []string
 }
 
 // findCatalog finds a catalog on the medium: the one that was filtered as it is asked for, with nothing taken out of it,
-// else its source. An archive without the whole source has only what another filter gave.
+// else its source. An archive without the whole source has only what another filter gave: what it lacks is not known.
 func (r *run) findCatalog(ctx context.Context, op imageset.Operator) (*onMediumCatalog, error) {
 	if r.contained != nil {
 		var other *onMediumCatalog
 		for _, c := range r.contained.Catalogs {
 			same := c.Source == op.Written && op.FilterHash(c.SourceDigest) == c.Filter
-			if same && len(c.LeftOut) == 0 {
-				return &onMediumCatalog{path: c.Path, tag: c.Tag, digest: c.SourceDigest, filtered: true}, nil
+			found := &onMediumCatalog{path: c.Path, tag: c.Tag, digest: c.SourceDigest, filtered: same}
+			if same {
+				found.missing = slices.Clone(c.Missing)
+			}
+			if same && len(c.LeftOut) == 0 && !r.o.Filter.Dependencies {
+				return found, nil
 			}
 			if other == nil && (same || c.Source == op.Written ||
 				op.Catalog.Digest != "" && c.SourceDigest == op.Catalog.Digest) {
-				other = &onMediumCatalog{path: c.Path, tag: c.Tag, digest: c.SourceDigest, filtered: same}
+				other = found
+				for _, name := range c.LeftOut {
+					if same {
+						other.missing = append(other.missing, "bundle "+name+": it was not there when the archive was written")
+					}
+				}
 			}
 		}
 		if other != nil {
-			if source, err := r.findSource(ctx, op); err == nil && r.isWhole(ctx, source) {
+			if source, err := r.findSource(ctx, op); err == nil && r.isWhole(ctx, op, source) {
 				return source, nil
 			}
 			other.narrowed = !other.filtered
+			if other.narrowed || r.o.Filter.Dependencies {
+				other.missing = append(other.missing, unjudged)
+			}
 			return other, nil
 		}
 	}
@@ -256,13 +272,36 @@ func (r *run) findCatalog(ctx context.Context, op imageset.Operator) (*onMediumC
 		}
 		return &onMediumCatalog{path: path, tag: name, digest: top.Digest}, nil
 	}
-	return nil, fmt.Errorf("%w: the medium has no catalog %s", fs.ErrNotExist, op.Catalog.Name())
+	return nil, r.noCatalog(op)
 }
 
-// isWhole tells whether the medium has all of a catalog's image.
-func (r *run) isWhole(ctx context.Context, c *onMediumCatalog) bool {
-	at := r.reader.Repository(c.path)
-	top, err := at.Head(ctx, c.tag)
+// noCatalog is the error about a catalog that the medium does not have.
+func (r *run) noCatalog(op imageset.Operator) error {
+	text := "the archive has no catalog " + op.Catalog.Name()
+	if r.contained != nil {
+		var names []string
+		for _, c := range r.contained.Catalogs {
+			names = append(names, c.Source)
+		}
+		if near, ok := nearest.Name(op.Written, names); ok {
+			text += " (perhaps " + near + ")"
+		}
+	}
+	return absentError(text)
+}
+
+// unjudged is said of a catalog whose source is not on the medium, where something else is asked for than then.
+const unjudged = "not judged: the archive has what another image set or other flags selected, and not what the catalog " +
+	"offered, so what it lacks is not known: write the archive for this image set"
+
+// isWhole tells whether the medium, with what it leaves out since the target has it, has all of a catalog's image.
+func (r *run) isWhole(ctx context.Context, op imageset.Operator, c *onMediumCatalog) bool {
+	dest, err := r.to.repository(r.place().Catalog(op, true, "", ""))
+	if err != nil {
+		return false
+	}
+	at := &deltaReader{r, r.reader.Repository(c.path), dest}
+	top, err := at.medium.Head(ctx, c.tag)
 	if err != nil {
 		return false
 	}
@@ -270,8 +309,12 @@ func (r *run) isWhole(ctx context.Context, c *onMediumCatalog) bool {
 	if err != nil {
 		return false
 	}
-	for d := range sizes.blobs {
-		if !r.reader.Has(d) {
+	for d, size := range sizes.blobs {
+		if r.reader.Has(d) {
+			continue
+		}
+		blob, err := at.Blob(ctx, v1.Descriptor{Digest: d, Size: size})
+		if err != nil || blob.Close() != nil {
 			return false
 		}
 	}
@@ -296,7 +339,7 @@ func (r *run) findSource(ctx context.Context, op imageset.Operator) (*onMediumCa
 			return &onMediumCatalog{path: path, tag: c.SourceDigest.String(), digest: c.SourceDigest}, err
 		}
 	}
-	return nil, fmt.Errorf("%w: the medium has no catalog %s", fs.ErrNotExist, op.Catalog.Name())
+	return nil, r.noCatalog(op)
 }
 
 // catalogOnMedium puts a catalog of the medium into a layout, from which it is read as any other. One that was filtered
@@ -315,7 +358,13 @@ func (r *run) catalogOnMedium(ctx context.Context, c *catalog) error {
 	if err != nil {
 		return err
 	}
-	c.onMedium = found.path + ":" + found.tag
+	c.onMedium, c.account.Missing = found.path+":"+found.tag, found.missing
+	if len(found.missing) > 0 && r.o.Filter.Strict {
+		return errors.New(strings.Join(found.missing, "; "))
+	}
+	for _, text := range found.missing {
+		r.note(Problem{Level: Warning, Object: c.op.Written, Message: text})
+	}
 	repo := r.reader.Repository(found.path)
 	top, err := repo.Head(ctx, found.tag)
 	if err == nil {

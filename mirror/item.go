@@ -2,6 +2,7 @@ package mirror
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -9,6 +10,7 @@ import (
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/mirror/imageset"
 )
 
@@ -24,6 +26,7 @@ type item struct {
 	all       bool // some entry asks for all platforms
 	users     []user
 
+	damaged bool // what an archive has of it is not what its digest says
 	waiting bool // it is not at the target, and its source has it; only when catalogs are published
 
 	account ImageAccount
@@ -150,4 +153,5 @@ func (i *item) begin(count *tally) {
 // fail notes why an image is not there.
 func (i *item) fail(err error) {
 	i.account.Status, i.account.Error = Failed, err.Error()
+	i.damaged = errors.Is(err, fault.ErrIntegrity)
 }

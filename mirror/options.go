@@ -73,6 +73,8 @@ type Options struct {
 	// OnMissing is SkipBundle if empty; but PublishOnly then publishes no catalog of which sources have what the target
 	// lacks, as the run of a shard may not have ended.
 	OnMissing OnMissing
+	// AllCatalogs ends the run, as oc-mirror does, if a catalog is not there; otherwise the others are mirrored.
+	AllCatalogs bool
 	// PruneBlocked takes bundles that name blocked images out of their catalogs.
 	PruneBlocked bool
 	// Sparse is what happens to an index of which only some platforms are copied.

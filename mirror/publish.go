@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,8 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
@@ -27,24 +30,53 @@ import (
 // filterAnnotation has the hash of the filter of a rebuilt catalog.
 const filterAnnotation = "io.github.operator-bindery.mirror.filter"
 
+// lacksAnnotation has, of a rebuilt catalog, what was asked for and is not in it: a line each.
+const lacksAnnotation = "io.github.operator-bindery.mirror.lacks"
+
+// maxLacks is the limit of that annotation in bytes.
+const maxLacks = 64 << 10
+
+// lacks is what was asked for and is not in the catalog, a line each.
+func (c *catalog) lacks() string {
+	lines := slices.Clone(c.account.Missing)
+	for _, l := range c.account.LeftOut {
+		lines = append(lines, fmt.Sprintf("package %q: bundle %s, version %s, lacks %s", l.Package, l.Bundle, l.Version,
+			cmp.Or(l.Image, "an image")))
+	}
+	for n, line := range lines {
+		lines[n] = strings.ReplaceAll(line, "\n", "; ")
+	}
+	text := strings.Join(lines, "\n")
+	if len(text) > maxLacks {
+		return itoa(len(lines)) + " of what was asked for, too many to be listed"
+	}
+	return text
+}
+
 // publish puts a catalog at the target, after all that it names. A rebuilt catalog is a function of its source, the
 // filter and what was taken out, so that its digest is the same in every run.
-func (r *run) publish(ctx context.Context, c *catalog) (err error) {
+func (r *run) publish(ctx context.Context, c *catalog) error {
 	if c.asIs {
 		return r.publishAsIs(ctx, c)
 	}
 	if c.ready != nil && len(c.account.LeftOut) == 0 {
 		return r.put(ctx, c, c.ready.reader, c.ready.top, r.o.Sign)
 	}
+	return r.built(ctx, c, func(b *builtReader, top v1.Descriptor) error { return r.put(ctx, c, b, top, r.o.Sign) })
+}
+
+// built calls use with the image of a rebuilt catalog.
+func (r *run) built(ctx context.Context, c *catalog, use func(*builtReader, v1.Descriptor) error) (err error) {
 	dir := filepath.Join(r.work.Dir(), "catalog-"+digest.FromString(c.account.Destination).Encoded()[:16])
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	image, err := r.rebuild(ctx, c, dir)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, image.Close(), os.RemoveAll(dir)) }()
+	defer func() { err = errors.Join(err, image.Close()) }()
 	src, err := image.NewImageSource(ctx, nil)
 	if err != nil {
 		return err
@@ -58,7 +90,48 @@ func (r *run) publish(ctx context.Context, c *catalog) (err error) {
 		kind = manifest.GuessMIMEType(text)
 	}
 	top := v1.Descriptor{MediaType: kind, Digest: digest.FromBytes(text), Size: int64(len(text))}
-	return r.put(ctx, c, &builtReader{src, top.Digest}, top, r.o.Sign)
+	return use(&builtReader{src, top.Digest}, top)
+}
+
+// weigh counts what publishing a catalog would send, as long as no bundle is left out of it: then it is less. To an archive
+// its source goes, too.
+func (r *run) weigh(ctx context.Context, c *catalog) error {
+	dest := c.dest
+	add := func(from referrers.Reader, top v1.Descriptor, platforms []v1.Platform) error {
+		if r.to != nil {
+			to, err := r.to.repository(dest)
+			if err != nil {
+				return err
+			}
+			if there, err := to.Head(ctx, r.rebuiltAt(c, top.Digest).Tag); err == nil && there.Digest == top.Digest {
+				return nil
+			}
+		}
+		m, err := measure(ctx, from, top, platforms)
+		if err == nil {
+			r.dropLeftOut(m.blobs)
+			r.weights.add(dest.Repository(), m.blobs)
+		}
+		return err
+	}
+	switch {
+	case r.o.Shard.Count > 0:
+		return nil
+	case c.ready != nil:
+		return add(c.ready.reader, c.ready.top, nil)
+	case !c.asIs:
+		if err := r.built(ctx, c, func(b *builtReader, top v1.Descriptor) error { return add(b, top, nil) }); err != nil {
+			return err
+		}
+		if r.o.Mode != ToDisk || c.digest == "" {
+			return nil
+		}
+	}
+	source, err := r.o.Images.Repository(ctx, c.name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(add(source.Reader, source.Image.Top, c.op.Platforms), source.Close())
 }
 
 // checkTag finds out whether the tag of a catalog that is named by its digest is the catalog: in registries without an API
@@ -181,6 +254,9 @@ func (r *run) rebuild(ctx context.Context, c *catalog, dir string) (*build.Image
 		spec.Build.Annotations = map[string]string{}
 	}
 	spec.Build.Annotations[filterAnnotation] = c.account.FilterHash
+	if lacks := c.lacks(); lacks != "" {
+		spec.Build.Annotations[lacksAnnotation] = lacks
+	}
 	if c.digest != "" {
 		spec.Build.Annotations[v1.AnnotationBaseImageDigest] = c.digest.String()
 		if c.op.Catalog.Transport == imageset.Docker {

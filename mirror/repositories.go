@@ -15,7 +15,7 @@ func Repositories(ctx context.Context, o Options) (_ []string, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, r.close()) }()
-	if err := r.collect(ctx); err != nil {
+	if err := r.collectAll(ctx); err != nil {
 		return nil, err
 	}
 	var out []string

@@ -82,7 +82,7 @@ func (r *run) writeResources(ctx context.Context, dir string) error {
 		r.problem(Warning, "", "", "%s", text)
 	}
 	files := set.Files
-	if !r.o.DryRun && slices.ContainsFunc(r.catalogs, func(c *catalog) bool { return !c.account.Published }) {
+	if !r.o.DryRun && slices.ContainsFunc(slices.Concat(r.catalogs, r.absent), func(c *catalog) bool { return !c.account.Published }) {
 		stale, err := resources.Stale(dir, files)
 		if err != nil {
 			return err

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 
 	"github.com/opencontainers/go-digest"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/fault"
@@ -21,6 +23,7 @@ type run struct {
 	log       logger
 	account   *Account
 	catalogs  []*catalog
+	absent    []*catalog // those that are not there
 	items     items
 	from      origin
 	to        target
@@ -128,6 +131,11 @@ func (r *run) do(ctx context.Context) error {
 	if err := r.checkItems(ctx, list); err != nil {
 		return err
 	}
+	if r.o.Filter.Strict && !r.o.PublishOnly {
+		if err := r.checkThere(ctx, list); err != nil {
+			return err
+		}
+	}
 	if r.o.DryRun {
 		return r.forecast(ctx, list)
 	}
@@ -158,10 +166,49 @@ func (r *run) do(ctx context.Context) error {
 	return r.outcome()
 }
 
+// checkThere returns an error with the additional images that are not there; of an archive, with all images that it lacks.
+func (r *run) checkThere(ctx context.Context, list []*item) error {
+	errs := make([]error, len(list))
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(r.o.Jobs)
+	for n, i := range list {
+		if i.account.Status == Blocked || i.kind != Additional && r.o.Mode != FromDisk {
+			continue
+		}
+		g.Go(func() error {
+			at, err := r.from.open(gctx, i)
+			if err == nil {
+				err = at.close()
+			}
+			if err != nil {
+				errs[n] = fmt.Errorf("%s: %w", i.name(), err)
+			}
+			return context.Cause(gctx)
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	e := &CollectError{Err: errors.Join(errs...)}
+	if e.Err == nil {
+		return nil
+	}
+	for n, i := range list {
+		switch {
+		case errs[n] == nil:
+		case i.kind == Additional:
+			e.Additional++
+		default:
+			e.Operators++
+		}
+	}
+	return e
+}
+
 // close releases what the run holds.
 func (r *run) close() error {
 	var err error
-	for _, c := range r.catalogs {
+	for _, c := range slices.Concat(r.catalogs, r.absent) {
 		err = errors.Join(err, c.close())
 	}
 	if r.writer != nil {
@@ -183,6 +230,7 @@ func (r *run) outcome() error {
 		if !i.failed() {
 			continue
 		}
+		e.Damaged = e.Damaged || i.damaged && r.o.Mode == FromDisk
 		if e.First == "" && i.account.Error != "" {
 			e.First = i.name() + ": " + i.account.Error
 		}
@@ -193,26 +241,30 @@ func (r *run) outcome() error {
 			e.Operators++
 		}
 	}
-	for _, c := range r.catalogs {
+	for _, c := range slices.Concat(r.absent, r.catalogs) {
 		e.LeftOut += len(c.account.LeftOut)
 		if e.First == "" && len(c.account.LeftOut) > 0 {
 			e.First = c.account.LeftOut[0].text()
 		}
-		if !c.account.Published && !r.o.DryRun && r.o.Shard.Count == 0 {
+		e.Missing += len(c.account.Missing)
+		if e.First == "" && len(c.account.Missing) > 0 {
+			e.First = c.account.Source + ": " + c.account.Missing[0]
+		}
+		if !c.account.Published && !r.o.DryRun && r.o.Shard.Count == 0 || c.failed != nil {
 			e.Unpublished = append(e.Unpublished, c.account.Destination)
 			if e.First == "" && c.account.Error != "" {
 				e.First = c.account.Source + ": " + c.account.Error
 			}
 		}
 	}
-	if e.Operators+e.Additional+e.LeftOut+len(e.Unpublished) == 0 {
+	if e.Operators+e.Additional+e.LeftOut+e.Missing+len(e.Unpublished) == 0 {
 		return nil
 	}
 	return e
 }
 
 func (r *run) finishAccount() {
-	for _, c := range r.catalogs {
+	for _, c := range slices.Concat(r.catalogs, r.absent) {
 		r.account.Catalogs = append(r.account.Catalogs, c.account)
 	}
 	for _, i := range r.items.list {

@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -51,31 +52,42 @@ func (r *run) settle(ctx context.Context) error {
 		}
 		if err != nil {
 			c.account.Error = err.Error()
-			p := Problem{Level: Fault, Object: c.op.Catalog.Name(),
-				Message: fmt.Sprintf("the catalog is not %s: %v", r.publishing(), err)}
-			r.note(p)
 			if fatal(err) {
+				r.note(r.unpublishedProblem(c, err))
 				return err
 			}
-			r.log.problem(p)
+			r.unpublished(c, err)
 		}
 		r.progress.add(func(e *Event) { e.Images++; e.Image, e.Err = c.op.Catalog.Name(), err })
 	}
 	return nil
 }
 
-func (r *run) settleCatalog(ctx context.Context, c *catalog) error {
-	var without []edit.Name
-	var out []LeftOut
+// unpublished notes why a catalog is not published. Who reports the run says it: the log says that it is so.
+func (r *run) unpublished(c *catalog, err error) {
+	r.note(r.unpublishedProblem(c, err))
+	r.log.warn(c.op.Catalog.Name() + ": the catalog is not " + r.publishing())
+	r.log.debug(fmt.Sprintf("%s: %v", c.op.Catalog.Name(), err))
+}
+
+func (r *run) unpublishedProblem(c *catalog, err error) Problem {
+	return Problem{Level: Fault, Object: c.op.Catalog.Name(),
+		Message: fmt.Sprintf("the catalog is not %s: %v", r.publishing(), err)}
+}
+
+// lackingBundles lists the bundles of a catalog that lack an image.
+func (r *run) lackingBundles(c *catalog) (out []LeftOut) {
 	for i := range c.bundles {
 		b := &c.bundles[i]
-		why, image := r.lack(b, true)
-		if why == "" {
-			continue
+		if why, image := r.lack(b, true); why != "" {
+			out = append(out, LeftOut{b.pkg, b.name, b.version, image, why})
 		}
-		without = append(without, edit.Name{Package: b.pkg, Bundle: b.name})
-		out = append(out, LeftOut{b.pkg, b.name, image, why})
 	}
+	return out
+}
+
+func (r *run) settleCatalog(ctx context.Context, c *catalog) error {
+	out := r.lackingBundles(c)
 	if r.o.Shard.Count > 0 {
 		return nil // the images of other parts may not be there yet
 	}
@@ -93,6 +105,10 @@ func (r *run) settleCatalog(ctx context.Context, c *catalog) error {
 		if len(out) == len(c.bundles) {
 			return fmt.Errorf("all its bundles lack images: %s", summary(out))
 		}
+		var without []edit.Name
+		for _, l := range out {
+			without = append(without, edit.Name{Package: l.Package, Bundle: l.Bundle})
+		}
 		if err := c.apply(ctx, r.o.Filter, without); err != nil {
 			return fmt.Errorf("without bundles that lack images: %w", err)
 		}
@@ -100,7 +116,8 @@ func (r *run) settleCatalog(ctx context.Context, c *catalog) error {
 			return fmt.Errorf("without bundles that lack images: %w", err)
 		}
 		for _, l := range out {
-			r.problem(Warning, c.op.Catalog.Name(), "", "%s", l.text())
+			r.note(Problem{Level: Warning, Object: c.op.Catalog.Name(), Message: l.text()})
+			r.log.warn(fmt.Sprintf("%s: bundle %s of package %s is taken out", c.op.Catalog.Name(), l.Bundle, l.Package))
 		}
 		c.account.LeftOut, c.asIs = out, false
 	}
@@ -139,7 +156,7 @@ func bundlesText(n int) string {
 
 // summary names the first of what is left out.
 func summary(out []LeftOut) string {
-	text := fmt.Sprintf("bundle %s (%s)", out[0].Bundle, out[0].because())
+	text := fmt.Sprintf("bundle %s (%s)", out[0].Bundle, cmp.Or(out[0].Image, out[0].Reason))
 	if len(out) > 1 {
 		text += fmt.Sprintf(" and %d more", len(out)-1)
 	}

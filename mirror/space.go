@@ -8,6 +8,9 @@ import (
 	"github.com/operator-bindery/bindery/internal/freespace"
 )
 
+// blobOverhead is what an archive has in addition to each blob: its header, its name in the description.
+const blobOverhead = 2 << 10
+
 // checkSpace warns if the disk of the archive has less space than is needed, and returns how much it has; zero if that
 // cannot be found out.
 func (r *run) checkSpace(needed int64) int64 {

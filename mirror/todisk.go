@@ -31,7 +31,7 @@ func (r *run) openWriter(ctx context.Context) (err error) {
 	o := r.o.Medium
 	o.Key = r.mediumKey(r.partName())
 	o.Keep = true
-	o.Beside = !r.o.All && r.o.Since.IsZero() && r.o.Against == nil
+	o.Beside = r.besideCounts()
 	if o.SegmentBytes == 0 {
 		o.SegmentBytes = r.o.Set.SegmentSize() << 30
 	}
@@ -47,6 +47,9 @@ func (r *run) openWriter(ctx context.Context) (err error) {
 	r.to = mediumTarget{r.writer}
 	return nil
 }
+
+// besideCounts tells whether the archive leaves out what the one in its directory has.
+func (r *run) besideCounts() bool { return !r.o.All && r.o.Since.IsZero() && r.o.Against == nil }
 
 // mediumKey identifies what the medium is to hold, so that an interrupted run is continued by the same only. A
 // catalog that moved meanwhile leaves blobs that no image has any more; all else is there. The part is that of a
@@ -187,7 +190,7 @@ func (r *run) contents() (*medium.Contents, error) {
 		}
 		about.Catalogs = append(about.Catalogs, medium.Catalog{LeftOut: leftOut, Source: c.op.Written, SourceDigest: c.digest,
 			Filter: c.account.FilterHash, Path: c.dest.Path, Tag: c.dest.Tag, Digest: c.account.DestinationDigest,
-			Packages: packages})
+			Packages: packages, Missing: c.account.Missing})
 	}
 	slices.SortFunc(about.Images, func(a, b medium.Image) int {
 		return strings.Compare(a.Path+":"+a.Tag+a.Source, b.Path+":"+b.Tag+b.Source)

@@ -72,7 +72,8 @@ func (r *run) transferAll(ctx context.Context, list []*item) error {
 			}
 			if err != nil {
 				i.fail(err)
-				r.log.warn(fmt.Sprintf("%s is not copied: %v", i.name(), err))
+				r.log.warn(i.name() + " is not copied")
+				r.log.debug(fmt.Sprintf("%s: %v", i.name(), err))
 				r.adviseSparse(err)
 			}
 			r.done(i, err)

@@ -2,6 +2,7 @@ package mirror
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/indeximage"
 	"github.com/operator-bindery/bindery/mirror/filter"
@@ -27,13 +29,15 @@ type VerifyOptions struct {
 	// Target is where images were mirrored to, and Remote looks into it.
 	Target imageset.Target
 	Remote *images.Remote
-	// Catalogs are the catalogs at the target. Set adds those of an image set, with its additional images, and
-	// Workspace those that were mirrored from it.
+	// Catalogs are the catalogs at the target. Set adds those of an image set, with its additional images, and what it
+	// selects of them must be there; Workspace adds those that were mirrored from it.
 	Catalogs  []imageset.Ref
 	Set       *imageset.Set
 	Workspace *Workspace
 	// Render reads the catalogs.
 	Render render.Options
+
+	wishes map[string]imageset.Operator // of the set, by where their catalogs are
 	// Policy, unless nil, is asked about each image at the target.
 	Policy *images.Client
 	// ManifestsOnly does not ask for blobs.
@@ -64,8 +68,15 @@ type VerifiedCatalog struct {
 	Digest   digest.Digest `json:"digest,omitempty"`
 	Packages int           `json:"packages"`
 	Bundles  int           `json:"bundles"`
-	Error    string        `json:"error,omitempty"`
+	// Missing is what the image set asks for and the catalog does not have, as sentences, and Unjudged why that cannot be
+	// found out.
+	Missing  []string `json:"missing,omitempty"`
+	Unjudged string   `json:"unjudged,omitempty"`
+	Error    string   `json:"error,omitempty"`
 }
+
+// good tells whether the catalog is there with all that is asked for.
+func (c VerifiedCatalog) good() bool { return c.Error == "" && len(c.Missing) == 0 }
 
 // ImageFault is an image that is not as it should be.
 type ImageFault struct {
@@ -78,7 +89,18 @@ type ImageFault struct {
 
 // Good tells whether nothing is wrong.
 func (v *Verification) Good() bool {
-	return len(v.Faults) == 0 && !slices.ContainsFunc(v.Catalogs, func(c VerifiedCatalog) bool { return c.Error != "" })
+	return len(v.Faults) == 0 && v.WrongCatalogs() == 0
+}
+
+// WrongCatalogs counts the catalogs that are not as they should be.
+func (v *Verification) WrongCatalogs() int {
+	n := 0
+	for _, c := range v.Catalogs {
+		if !c.good() {
+			n++
+		}
+	}
+	return n
 }
 
 // expected is an image that should be at the target.
@@ -97,6 +119,7 @@ var errAbsent = errors.New("the target has no such catalog")
 // consists of. Nothing is written. The error is about what cannot be asked; what is wrong is in the result.
 func Verify(ctx context.Context, o VerifyOptions) (*Verification, error) {
 	v := &Verification{Catalogs: []VerifiedCatalog{}, Faults: []ImageFault{}, DryRun: o.DryRun}
+	o.wishes = map[string]imageset.Operator{}
 	catalogs, all, err := o.expected()
 	if err != nil {
 		return nil, err
@@ -196,6 +219,7 @@ func (o *VerifyOptions) expected() ([]imageset.Ref, map[string]*expected, error)
 				return nil, nil, fmt.Errorf("catalog %s: %w", op.Written, err)
 			}
 			catalogs = append(catalogs, at)
+			o.wishes[at.String()] = op
 		}
 		for _, a := range o.Set.AdditionalImages {
 			to, err := o.Target.Additional(a)
@@ -258,6 +282,11 @@ func (o *VerifyOptions) catalog(ctx context.Context, ref imageset.Ref,
 		return out, err
 	}
 	defer func() { err = errors.Join(err, c.close()) }()
+	if op, ok := o.wishes[ref.String()]; ok {
+		if err := c.compare(ctx, op, at, top.Digest, &out); err != nil {
+			return out, err
+		}
+	}
 	if err := c.apply(ctx, filter.Options{}, nil); err != nil {
 		return out, err
 	}
@@ -278,6 +307,50 @@ func (o *VerifyOptions) catalog(ctx context.Context, ref imageset.Ref,
 		}
 	}
 	return out, errors.Join(errs...)
+}
+
+// compare compares a catalog at the target with what an image set selects of its source. A rebuilt catalog says what was
+// selected, and what was not there.
+func (c *catalog) compare(ctx context.Context, op imageset.Operator, at referrers.Reader, top digest.Digest,
+	out *VerifiedCatalog) error {
+	text, _, err := at.Manifest(ctx, top.String())
+	if err != nil {
+		return err
+	}
+	var made struct {
+		Annotations map[string]string `json:"annotations"`
+	}
+	if err := json.Unmarshal(text, &made); err != nil {
+		return fmt.Errorf("%w: manifest: %v", fault.ErrInvalid, err)
+	}
+	selected := made.Annotations[filterAnnotation]
+	source := digest.Digest(made.Annotations[v1.AnnotationBaseImageDigest])
+	if selected == op.FilterHash(source) || selected == op.FilterHash("") { // the source was no image
+		if lacks := made.Annotations[lacksAnnotation]; lacks != "" {
+			out.Missing = strings.Split(lacks, "\n")
+		}
+		return nil
+	}
+	asked := &catalog{selects: op, index: c.index}
+	var wrong *filter.Error
+	if err := asked.apply(ctx, filter.Options{AutoDefaultChannel: true}, nil); err != nil && !errors.As(err, &wrong) {
+		return err
+	} else if err == nil {
+		for _, p := range asked.result.Problems {
+			if p.Absent() {
+				out.Missing = append(out.Missing, p.String())
+			}
+		}
+	}
+	switch {
+	case selected != "":
+		out.Missing = append(out.Missing, "it was published for another selection than the image set has, so what it lacks "+
+			"is not known: \"mirror run\" with this image set publishes it")
+	case !op.WholeCatalog():
+		out.Unjudged = "whether it has all versions that the image set selects is not known: the catalog does not say what " +
+			"was selected of its source"
+	}
+	return nil
 }
 
 // askPolicy asks the policy about each image, of an index that it does not accept as a whole about each entry that is

@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -26,6 +27,8 @@ import (
 // image has what it refers to; every name stands for what the description of the archive says; and what a run of the
 // image set in the archive would copy from it is there, which is what its catalogs name. What the archive says that
 // the other side has may be missing.
+//
+// What a run of the options' image set would copy must be there, too.
 //
 // The policy, if there is one, is asked about each image under the name of its source.
 func VerifyMedium(ctx context.Context, dir string, o VerifyOptions) (_ *Verification, err error) {
@@ -196,17 +199,28 @@ func (m *mediumCheck) checkRun(ctx context.Context, o VerifyOptions) (err error)
 		return nil
 	}
 	text, name, err := m.imageSet()
-	if text == nil || err != nil {
+	if err != nil {
 		return err
 	}
-	run := Options{Mode: FromDisk}
-	run.Set, err = imageset.Parse(text, name, imageset.Image, imageset.Options{IgnoreUnsupported: true, Compat: true})
-	if err != nil {
-		m.fault(name, err.Error())
+	if text != nil {
+		set, err := imageset.Parse(text, name, imageset.Image, imageset.Options{IgnoreUnsupported: true, Compat: true})
+		if err != nil {
+			m.fault(name, err.Error())
+		} else if err := m.checkSet(ctx, o, set, name); err != nil {
+			return err
+		}
+	}
+	if o.Set == nil || text != nil && bytes.Equal(text, o.Set.Text) {
 		return nil
 	}
-	for n := range run.Set.Operators {
-		run.Set.Operators[n].TargetCatalogSourceTemplate = "" // a file of the machine that wrote the archive
+	return m.checkSet(ctx, o, o.Set, "the image set")
+}
+
+// checkSet looks for what a run of an image set would copy.
+func (m *mediumCheck) checkSet(ctx context.Context, o VerifyOptions, set *imageset.Set, name string) (err error) {
+	run := Options{Mode: FromDisk, Set: set}
+	for n := range set.Operators {
+		set.Operators[n].TargetCatalogSourceTemplate = "" // a file of the machine that wrote the archive, or runs from it
 	}
 	client := o.Policy
 	if client == nil {
@@ -234,8 +248,8 @@ func (m *mediumCheck) checkRun(ctx context.Context, o VerifyOptions) (err error)
 	if wrong != nil && wrong.Additional > 0 {
 		m.fault(name, wrong.Error())
 	}
-	for _, c := range r.catalogs {
-		m.catalog(r, c)
+	for _, c := range slices.Concat(r.catalogs, r.absent) {
+		m.catalog(r, c, set == o.Set)
 	}
 	list := r.items.sorted()
 	if err := r.checkItems(ctx, list); err != nil && !errors.Is(err, errNoImages) {
@@ -270,13 +284,15 @@ func (m *mediumCheck) imageSet() ([]byte, string, error) {
 	return text, name, err
 }
 
-// catalog notes what a run would say of a catalog.
-func (m *mediumCheck) catalog(r *run, c *catalog) {
+// catalog notes what a run would say of a catalog, of a wish if it is of another image set than that of the archive.
+func (m *mediumCheck) catalog(r *run, c *catalog, wish bool) {
 	if c.account.Error == "" {
-		if r.contained == nil {
+		if at := m.listed(c.onMedium); at != nil {
+			at.Missing = c.account.Missing
+		} else if r.contained == nil || len(c.account.Missing) > 0 {
 			c.describe()
 			m.out.Catalogs = append(m.out.Catalogs, VerifiedCatalog{Name: c.op.Catalog.Name(), Digest: c.digest,
-				Packages: len(c.account.Packages), Bundles: len(c.bundles)})
+				Packages: len(c.account.Packages), Bundles: len(c.bundles), Missing: c.account.Missing})
 		}
 		for _, b := range c.bundles {
 			if b.bad != nil {
@@ -287,15 +303,27 @@ func (m *mediumCheck) catalog(r *run, c *catalog) {
 	}
 	if errors.Is(c.failed, medium.ErrLeftOut) || r.contained == nil && len(m.leftOut) > 0 && c.onMedium != "" &&
 		errors.Is(c.failed, fs.ErrNotExist) {
+		if wish {
+			m.out.Catalogs = append(m.out.Catalogs, VerifiedCatalog{Name: c.op.Catalog.Name(), Digest: c.digest,
+				Missing: []string{"not judged: a part of what the catalog offered is where the other side is to have it"}})
+		}
 		return // a part of it is where the other side is to have it; what is not, is missed in its image
 	}
-	for i := range m.out.Catalogs {
-		if at := &m.out.Catalogs[i]; at.Name == c.onMedium {
-			at.Error = c.account.Error
-			return
-		}
+	if at := m.listed(c.onMedium); at != nil {
+		at.Error = c.account.Error
+		return
 	}
 	m.out.Catalogs = append(m.out.Catalogs, VerifiedCatalog{Name: c.op.Catalog.Name(), Error: c.account.Error})
+}
+
+// listed returns the catalog with a name on the medium, if it is listed.
+func (m *mediumCheck) listed(name string) *VerifiedCatalog {
+	for i := range m.out.Catalogs {
+		if m.out.Catalogs[i].Name == name {
+			return &m.out.Catalogs[i]
+		}
+	}
+	return nil
 }
 
 // item looks for an image as a run does that reads it from the archive.

@@ -23,7 +23,9 @@ import (
 	"github.com/operator-bindery/bindery/declcfg/edit"
 	"github.com/operator-bindery/bindery/declcfg/template"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/imagefs"
 	"github.com/operator-bindery/bindery/internal/nearest"
+	"github.com/operator-bindery/bindery/internal/regularfile"
 	"github.com/operator-bindery/bindery/render"
 )
 
@@ -87,6 +89,8 @@ func (p *program) withHint(err error) error {
 	case errors.Is(err, images.ErrStore):
 		text = "without podman's storage: --output oci-archive:FILE and \"podman load -i FILE\"; to read \"podman " +
 			"save --format oci-archive -o FILE NAME\" and oci-archive:FILE"
+	case errors.Is(err, render.ErrFileType) && errors.As(err, &reference) && codecOf(reference.Reference) != "":
+		text = "the file is compressed: decompress it with \"" + codecOf(reference.Reference) + " -dc\""
 	case errors.Is(err, render.ErrFileType):
 		text = "a file must be an SQLite database; a file-based catalog is given by its directory, an archive of an " +
 			"image as oci-archive:FILE or docker-archive:FILE, and a template is for \"template render\""
@@ -193,4 +197,16 @@ func withOutputHint(c *cli.Context, err error) error {
 	}
 	return &cmdline.Error{Class: cmdline.ClassLocal,
 		Hint: "without --push, --load and --output the image is written to the working directory", Err: err}
+}
+
+// codecOf returns the codec of a compressed file, empty for others.
+func codecOf(path string) string {
+	f, err := regularfile.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	head := make([]byte, 8)
+	n, _ := f.ReadAt(head, 0) // a shorter file is not compressed
+	return imagefs.Codec(head[:n])
 }

@@ -41,6 +41,6 @@ func filterPolicyFlags() []cli.Flag {
 		&cli.BoolFlag{Name: "auto-default-channel", Category: group,
 			Usage: "where the default channel is not kept, take the kept channel with the highest head"},
 		&cli.BoolFlag{Name: "strict", Category: group,
-			Usage: "fail if a package or a channel is not in the catalog"},
+			Usage: "fail before anything is copied if a package, channel, version or additional image is not there"},
 	}
 }

@@ -75,11 +75,16 @@ func (p *program) mirrorDelete(c *cli.Context) error {
 	// The catalogs of all who use the registry are read, for whatever platform they are.
 	p.readPlatform, p.readAny = v1.Platform{OS: "linux", Architecture: runtime.GOARCH}, true
 	if c.String("config") != "" {
-		list, err := p.listDeletions(c, t)
+		list, absent, err := p.listDeletions(c, t)
 		if err != nil {
 			return err
 		}
-		return p.writeDeletions(c, list, asJSON)
+		if err := p.writeDeletions(c, list, asJSON); err != nil || len(absent) == 0 {
+			return err
+		}
+		return &cmdline.ExitStatus{Status: 4, Err: &cmdline.Error{Class: cmdline.ClassInput, Object: c.String("config"),
+			Err:  errors.New("the list is without what the catalogs do not have"),
+			Hint: mendNames(c.String("config")), List: absent}}
 	}
 	file := c.String("list")
 	list, err := mirror.ReadDeleteList(file)
@@ -141,29 +146,40 @@ func keptStatus(d *mirror.Deletion) error {
 }
 
 // listDeletions lists what --config names.
-func (p *program) listDeletions(c *cli.Context, t imageset.Target) (_ *mirror.DeleteList, err error) {
+func (p *program) listDeletions(c *cli.Context, t imageset.Target) (_ *mirror.DeleteList, absent []string,
+	err error) {
 	o := mirror.DeleteOptions{Options: mirror.Options{Target: t, Log: p.log}, Shared: c.String("shared") == "delete",
 		Signatures: c.Bool("delete-signatures"), WithoutRecord: c.Bool("without-record")}
 	if o.Set, err = p.imageSet(c, imageset.Delete); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if o.Filter, err = p.filterPolicy(c); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if o.Render, err = p.bundleOptions(c); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if dir := c.String("workspace"); dir != "" {
 		if o.Workspace, err = mirror.ReadWorkspace(strings.TrimPrefix(dir, fileScheme)); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		defer func() { err = errors.Join(err, o.Workspace.Close()) }()
 	}
 	if o.Remote, err = p.newRemote(c, registryOptions(c), nil, nil); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	list, _, err := mirror.ListDeletions(c.Context, o)
-	return list, withoutRecord(err, nil)
+	list, problems, err := mirror.ListDeletions(c.Context, o)
+	return list, notThere(problems), withoutRecord(err, nil)
+}
+
+// notThere lists the problems about names that catalogs do not have.
+func notThere(problems []mirror.Problem) (lines []string) {
+	for _, one := range problems {
+		if one.Level == mirror.Fault {
+			lines = append(lines, "not there: "+one.String())
+		}
+	}
+	return lines
 }
 
 // writeDeletions writes a list to --list, or prints it.

@@ -12,10 +12,14 @@ import (
 	"github.com/opencontainers/go-digest"
 	"github.com/urfave/cli/v2"
 
+	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/declcfg/edit"
 	"github.com/operator-bindery/bindery/internal/change"
+	"github.com/operator-bindery/bindery/internal/indeximage"
+	"github.com/operator-bindery/bindery/internal/version"
+	"github.com/operator-bindery/bindery/layers"
 	"github.com/operator-bindery/bindery/mirror"
 	"github.com/operator-bindery/bindery/mirror/filter"
 	"github.com/operator-bindery/bindery/mirror/imageset"
@@ -29,8 +33,8 @@ func (p *program) mirrorPlanCommand() *cli.Command {
 
 Shows what is kept and why, and what is wrong with it or should be known: names that a catalog does not have,
 default channels without a bundle, dependencies that nothing kept satisfies, installed versions that lose
-their way to the kept head. Problems of the level "error" do not end this command with an error: a run refuses
-to publish such a catalog.
+their way to the kept head. If a run would not deliver all that is named, the last lines list what is not there,
+with the nearest names, and the exit status is 4.
 
 --catalog reads a catalog elsewhere: SOURCE is a catalog directory, an OCI layout, an archive or an image. No
 image is copied.` +
@@ -109,9 +113,14 @@ func (p *program) mirrorPlan(c *cli.Context) error {
 		plan.Problems = []imageset.Problem{}
 	}
 	var errs []error
+	var absent []string
 	var results []*filter.Result
 	for _, op := range set.Operators {
 		one, err := p.planCatalog(c, op, sources[op.Written], o)
+		if mirror.NotThere(err) && sources[op.Written] == "" && !o.Strict && len(set.Operators) > 1 {
+			absent = append(absent, "not there: "+err.Error())
+			continue
+		}
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -125,6 +134,16 @@ func (p *program) mirrorPlan(c *cli.Context) error {
 	filter.Settle(results)
 	for _, one := range plan.Catalogs {
 		one.Problems = append([]filter.Problem{}, one.result.Problems...)
+		for _, p := range one.Problems {
+			switch {
+			case p.Absent():
+				absent = append(absent, "not there: catalog "+one.Catalog+": "+p.String())
+			case p.Level == filter.Failure:
+				absent = append(absent, "refused: catalog "+one.Catalog+": "+p.String())
+			case p.Code == filter.UnusableImage:
+				absent = append(absent, "left out: catalog "+one.Catalog+": "+p.String())
+			}
+		}
 	}
 	if plan.AdditionalImages, err = plannedImages(set); err != nil {
 		return err
@@ -134,6 +153,11 @@ func (p *program) mirrorPlan(c *cli.Context) error {
 		if plan.Repositories, incomplete = p.planSizes(c, set, sources, o); plan.Repositories == nil {
 			return incomplete
 		}
+	}
+	if incomplete == nil && len(absent) > 0 {
+		incomplete = &cmdline.ExitStatus{Status: 4, Err: &cmdline.Error{Class: cmdline.ClassInput, Object: c.String("config"),
+			Hint: mendNames(c.String("config")), List: absent,
+			Err: errors.New("a run would not deliver all that " + c.String("config") + " asks for")}}
 	}
 	if err := p.saveLock(); err != nil {
 		return err
@@ -161,7 +185,10 @@ func (p *program) planSizes(c *cli.Context, set *imageset.Set, sources map[strin
 	if o.Render, err = p.bundleOptions(c); err != nil {
 		return nil, err
 	}
-	o.Spec.Build.Dir = dir
+	o.Base = mirror.KeepBase
+	o.Spec = indeximage.Spec{Embedded: &p.embedded, Registry: registryOptions(c), Program: version.Program(), Log: p.log,
+		Images: o.Render.Images, Build: build.Options{MaxLayers: 100, Jobs: c.Int("jobs"), Dir: dir,
+			Compression: layers.Gzip}}
 	if o.Workspace, err = mirror.OpenWorkspace(filepath.Join(dir, "plan")); err != nil {
 		return nil, err
 	}
@@ -174,12 +201,7 @@ func (p *program) planSizes(c *cli.Context, set *imageset.Set, sources map[strin
 	if !errors.As(err, &incomplete) {
 		return account.Repositories, err
 	}
-	for _, i := range account.Images {
-		if i.Error != "" {
-			p.log.Warn(fmt.Sprintf("%s cannot be copied: %s", i.Source, i.Error))
-		}
-	}
-	return account.Repositories, &cmdline.ExitStatus{Status: 4, Err: err}
+	return account.Repositories, incompleteStatus(o, incomplete, account)
 }
 
 // plannedImages maps the additional images.

@@ -54,7 +54,15 @@ func planDir(t *testing.T) string {
 func TestMirrorPlan(t *testing.T) {
 	dir := planDir(t)
 	plan := []string{"mirror", "plan", "-c", "set.yaml", "--catalog", "registry.example.com/acme/catalog:v1=catalog"}
-	text := done(t, dir, "bindery", plan...)
+	planned := func(args ...string) string {
+		t.Helper()
+		got := runProgram(t, dir, "bindery", args...)
+		if got.status != 4 {
+			t.Fatalf("%+v", got)
+		}
+		return got.stdout
+	}
+	text := planned(plan...)
 	for _, want := range []string{"1 package, 1 bundle, 1 image, to acme/catalog:v1", "alpha.v1.2.0",
 		"the head: no versions are given; default channel", `warning: package "nosuch": it is not in the catalog`,
 		`needs package "beta" >=1.0.0`, "minVersion: 1.0.0 keeps their way", "extra/tool:v1", `blocked by "other"`} {
@@ -72,8 +80,7 @@ func TestMirrorPlan(t *testing.T) {
 		}
 		AdditionalImages []struct{ Name, Target, Blocked string }
 	}
-	answer := done(t, dir, "bindery",
-		append(plan, "-o", "json", "--with-dependencies", "--installed", "alpha=1.0.0")...)
+	answer := planned(append(plan, "-o", "json", "--with-dependencies", "--installed", "alpha=1.0.0")...)
 	if err := json.Unmarshal([]byte(answer), &got); err != nil {
 		t.Fatal(err)
 	}
@@ -115,10 +122,11 @@ func TestMirrorPlanOfImages(t *testing.T) {
 	conf := registry.RegistriesConf(t, "registry.example.com")
 	for _, args := range [][]string{nil, {"--catalog", "registry.example.com/acme/catalog:v1=layout"},
 		{"--catalog", "docker://registry.example.com/acme/catalog:v1=oci:layout:v1"}} {
-		answer := done(t, dir, "bindery", append([]string{"mirror", "plan", "-c", "set.yaml", "-o", "json",
+		got := runProgram(t, dir, "bindery", append([]string{"mirror", "plan", "-c", "set.yaml", "-o", "json",
 			"--registries-conf", conf, "--no-cache"}, args...)...)
-		if !strings.Contains(answer, `"digest": "sha256:`) || !strings.Contains(answer, `"alpha.v1.2.0"`) {
-			t.Errorf("%v: got %s", args, answer)
+		if got.status != 4 || !strings.Contains(got.stdout, `"digest": "sha256:`) ||
+			!strings.Contains(got.stdout, `"alpha.v1.2.0"`) {
+			t.Errorf("%v: got %+v", args, got)
 		}
 	}
 }
@@ -135,7 +143,7 @@ func TestMirrorPlanOfRecordedRuns(t *testing.T) {
 		"05-target-catalog": `"target": "my/own-catalog:t1"`,
 		"06-oci-catalog":    `"target": "oci-catalog:latest"`, "10-multiarch-catalog": `"beta-op.v`,
 		"17-catalog-by-digest": `"alpha-op.v`, "17b-catalog-by-tag-and-digest": `"target": "acme/catalog:v1"`,
-		"18-catalog-absent": "", "18b-catalog-no-label": "", "18c-filter-error": "",
+		"18-catalog-absent": `"alpha-op.v`, "18b-catalog-no-label": "", "18c-filter-error": "",
 		"18d-unknown-package":              `"nothing-kept"`,
 		"18e-unknown-package-beside-known": `"unknown-package"`, "18f-empty-related-image": `"alpha-op.v`,
 		"18g-tagless-related-image": `"alpha-op.v`, "18h-bundle-not-in-its-related-images": `"iota-op.v1.0.0"`,
@@ -150,7 +158,14 @@ func TestMirrorPlanOfRecordedRuns(t *testing.T) {
 			writeFile(t, filepath.Join(dir, "isc.yaml"), set)
 			got := runProgram(t, dir, "bindery", "mirror", "plan", "-c", "isc.yaml", "-o", "json", "--registries-conf",
 				conf, "--no-cache")
-			if (got.status != 0) != (want == "") || !strings.Contains(got.stdout, want) {
+			status := 0
+			switch {
+			case want == "":
+				status = 1
+			case strings.HasPrefix(run, "18-") || strings.HasPrefix(run, "18d") || strings.HasPrefix(run, "18e") || strings.HasPrefix(run, "18g"):
+				status = 4 // not all that is named is there, or can be mirrored
+			}
+			if got.status != status || !strings.Contains(got.stdout, want) {
 				t.Errorf("status %d\n%s%s", got.status, got.stdout, got.stderr)
 			}
 			if want == "" {

@@ -104,11 +104,11 @@ func printCatalogPlan(w io.Writer, one *catalogPlan) error {
 	if lost == 0 {
 		return nil
 	}
-	have := "have"
-	if lost == 1 {
-		have = "has"
+	which := "this version"
+	if lost > 1 {
+		which = fmt.Sprintf("one of these %d versions", lost)
 	}
-	fmt.Fprintf(w, "\n%s %s no way to the kept head of the channel:\n", count(lost, "version"), have)
+	fmt.Fprintf(w, "\nA cluster with %s cannot upgrade to the head that is mirrored:\n", which)
 	rows = rows[:0]
 	for _, l := range one.Lost {
 		var versions []string
@@ -120,7 +120,7 @@ func printCatalogPlan(w io.Writer, one *catalogPlan) error {
 		}
 		rows = append(rows, []string{l.Package, l.Channel, l.Head, someOf(versions), l.Fix})
 	}
-	return list.Table{Header: []string{"PACKAGE", "CHANNEL", "HEAD", "VERSIONS", "TO KEEP THEIR WAY"},
+	return list.Table{Header: []string{"PACKAGE", "CHANNEL", "HEAD", "VERSIONS", "FIX"},
 		Rows: rows}.Write(w, printable.Cell)
 }
 

@@ -227,6 +227,8 @@ func (p *program) runMirror(ctx context.Context, o mirror.Options) (*mirror.Acco
 	return account, archiveError(o, err)
 }
 
+const damagedHint = "the archive is damaged, or not whole: copy all its files mirror_*.tar here again, and none of another one"
+
 // archiveError gives advice on errors of the archive that a run reads.
 func archiveError(o mirror.Options, err error) error {
 	var lack *mirror.LackError
@@ -244,7 +246,7 @@ func archiveError(o mirror.Options, err error) error {
 		e.Class, e.Hint = cmdline.ClassConflict, "copy the earlier archives first, or write one against an inventory "+
 			"of this registry (mirror inventory), or a whole one with --all"
 	case errors.Is(err, fault.ErrIntegrity):
-		e.Hint = "copy all files mirror_*.tar of the archive here again, and none of another archive"
+		e.Hint = damagedHint
 	case errors.Is(err, fs.ErrNotExist):
 		e.Hint = "--from names the directory with the files mirror_*.tar, which were written for the same image set"
 	default:
@@ -253,15 +255,26 @@ func archiveError(o mirror.Options, err error) error {
 	return e
 }
 
+// warnUndelivered says what was found to lack before an error has ended the run.
+func (p *program) warnUndelivered(account *mirror.Account, err error) {
+	var collect *mirror.CollectError
+	if errors.As(err, &collect) {
+		return // it names everything
+	}
+	for _, line := range undelivered(account) {
+		p.log.Warn(line)
+	}
+}
+
 // reportMirror prints what a run has done, and returns its exit status.
 func (p *program) reportMirror(c *cli.Context, o mirror.Options, account *mirror.Account, asJSON bool,
 	err error) error {
 	var incomplete *mirror.IncompleteError
 	if errors.As(err, &incomplete) {
-		err = &cmdline.ExitStatus{Status: 4, Err: &cmdline.Error{Class: cmdline.Classify(err), Err: err,
-			Hint: missingHint(o)}}
+		err = incompleteStatus(o, incomplete, account)
 		account.Exit = 4
 	} else if err != nil && account != nil {
+		p.warnUndelivered(account, err)
 		var known *cmdline.Error
 		if account.Totals.Copied > 0 && !errors.As(err, &known) {
 			err = &cmdline.Error{Class: cmdline.Classify(err), Err: err,

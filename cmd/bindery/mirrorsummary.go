@@ -28,7 +28,6 @@ func mirrorSummary(a *mirror.Account, o mirror.Options) []string {
 		text += fmt.Sprintf(", %d blocked", n)
 	}
 	lines = append(lines, text+"; sent "+cmdline.FormatSize(t.Sent))
-	lines = append(lines, leftOutSummary(a)...)
 	return append(lines, nextSteps(a, o)...)
 }
 
@@ -37,7 +36,7 @@ func forecastSummary(a *mirror.Account, o mirror.Options) []string {
 		return []string{fmt.Sprintf("%s: %d are there; nothing is published in a dry run",
 			count(a.Totals.Images, "image"), a.Totals.Present)}
 	}
-	text := fmt.Sprintf("%s: %d are there, %s to copy", count(a.Totals.Images, "image"), a.Totals.Present,
+	text := fmt.Sprintf("%s: %d are there, at most %s to copy with the catalogs", count(a.Totals.Images, "image"), a.Totals.Present,
 		cmdline.FormatSize(sumOf(a.Repositories)))
 	if a.Free > 0 {
 		text += fmt.Sprintf(", %s free in %s", cmdline.FormatSize(a.Free), o.Archive)
@@ -94,23 +93,52 @@ func catalogSummary(c mirror.CatalogAccount, o mirror.Options) string {
 	return printable.Text(text)
 }
 
-// leftOutSummary repeats what is left out: the warnings about it may be thousands of lines above.
-func leftOutSummary(a *mirror.Account) []string {
+// undelivered lists what was asked for and is not there, a line each, with every reason once: the warnings about it may be
+// thousands of lines above. What the image set names is listed in full, as are bundles; of images that operators need the
+// first.
+func undelivered(a *mirror.Account) []string {
 	const most = 20
-	var lines []string
-	for _, c := range a.Catalogs {
-		for _, l := range c.LeftOut {
-			lines = append(lines,
-				fmt.Sprintf("left out: bundle %s of package %s needs %s", l.Bundle, l.Package, l.Image))
-		}
-	}
+	var lines, more []string
+	failed := map[string]bool{}
 	for _, i := range a.Images {
-		if i.Status == mirror.Failed {
-			lines = append(lines, fmt.Sprintf("not copied: %s: %s", i.Source, i.Error))
+		failed[strings.TrimPrefix(i.Source, "docker://")] = i.Status == mirror.Failed
+	}
+	for _, c := range a.Catalogs {
+		for _, text := range c.Missing {
+			lines = append(lines, fmt.Sprintf("not there: catalog %s: %s", c.Source, text))
+		}
+		if c.Error != "" && !c.Published {
+			lines = append(lines, fmt.Sprintf("not there: catalog %s: %s", c.Source, c.Error))
+		}
+		for _, l := range c.LeftOut {
+			name := fmt.Sprintf("bundle %s of package %s", l.Bundle, l.Package)
+			if l.Version != "" {
+				name += ", version " + l.Version
+			}
+			if l.Image != "" {
+				name += ", needs " + l.Image
+			}
+			if !failed[l.Image] {
+				name += ": " + l.Reason
+			}
+			more = append(more, "left out: "+name)
 		}
 	}
-	if more := len(lines) - most; more > 0 {
-		lines = append(lines[:most], fmt.Sprintf("and %d more: --account FILE has all", more))
+	images := 0
+	for _, i := range a.Images {
+		line := fmt.Sprintf("not copied: %s: %s", i.Source, i.Error)
+		switch {
+		case i.Status != mirror.Failed:
+		case i.Kind == mirror.Additional:
+			lines = append(lines, line)
+		default:
+			if images++; images <= most {
+				more = append(more, line)
+			}
+		}
+	}
+	if lines = append(lines, more...); images > most {
+		lines = append(lines, fmt.Sprintf("not copied: %d more images: --account FILE has all", images-most))
 	}
 	for n := range lines {
 		lines[n] = printable.Text(strings.ReplaceAll(lines[n], "\n", "; "))
@@ -160,16 +188,33 @@ func nextSteps(a *mirror.Account, o mirror.Options) []string {
 	return []string{printable.Text("next: tell the cluster, with oc apply -f " + filepath.Dir(a.Resources[0]))}
 }
 
+// incompleteStatus is the error of a run that lacks something, with the list of it.
+func incompleteStatus(o mirror.Options, e *mirror.IncompleteError, a *mirror.Account) error {
+	e.First = "" // the list has it
+	return &cmdline.ExitStatus{Status: 4, Err: &cmdline.Error{Class: cmdline.Classify(e), Err: e, Hint: missingHint(o, e),
+		List: undelivered(a)}}
+}
+
+// mendNames says what to do about names that catalogs do not have.
+func mendNames(config string) string {
+	return "mend the names in " + config + ": \"list packages\", \"list channels\" and \"list bundles\" show those of a " +
+		"catalog"
+}
+
 // missingHint says how what is missing is copied.
-func missingHint(o mirror.Options) string {
+func missingHint(o mirror.Options, e *mirror.IncompleteError) string {
 	switch {
-	case o.DryRun:
-		return "a run copies the rest; repeated, it copies only what is missing"
+	case e.Damaged:
+		return damagedHint
+	case e.OnlyNames():
+		return mendNames(o.Config)
 	case o.PublishOnly:
 		return "\"mirror run\" copies the images; then publish again"
 	case o.Mode == mirror.FromDisk:
 		return "what the archive lacks is in the archive of another run; the same command again copies only what is " +
 			"missing"
+	case o.DryRun:
+		return "a run copies the rest; repeated, it copies only what is missing"
 	}
 	return "the same command again copies only what is missing"
 }

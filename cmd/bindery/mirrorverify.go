@@ -22,8 +22,8 @@ func (p *program) mirrorVerifyCommand() *cli.Command {
 		Description: `MIRROR is docker://REGISTRY[/PATH] or the archive file://DIR. At a registry the catalogs
 are read: those of --config, those that were mirrored from --workspace, and those of --catalog. Every image
 that they name must be there with all manifests and blobs, and with --policy, --trusted-key or
---require-signed its signature must be accepted. An archive is read whole and compared with its digests. The
-exit status is 1 if anything is wrong.` +
+--require-signed its signature must be accepted. An archive is read whole and compared with its digests. With
+--config, what the image set asks for must be there, too. The exit status is 1 if anything is wrong.` +
 			examples("bindery mirror verify docker://registry.example.com/olm -c imageset.yaml",
 				"bindery mirror verify docker://registry.example.com/olm --workspace mirror -o json",
 				"bindery mirror verify file://media"),
@@ -68,8 +68,13 @@ func (p *program) verifyMirror(c *cli.Context) (_ *mirror.Verification, err erro
 			progress.Set(cmdline.State{What: "verifying", Done: e.Images, All: e.AllImages, Units: "images",
 				Bytes: e.Bytes, AllBytes: e.AllBytes})
 		}}
+	if c.String("config") != "" {
+		if o.Set, err = p.imageSet(c, imageset.Image); err != nil {
+			return nil, err
+		}
+	}
 	if dir, ok := strings.CutPrefix(c.Args().First(), fileScheme); ok {
-		for _, name := range []string{"config", "workspace", "catalog", "manifests-only"} {
+		for _, name := range []string{"workspace", "catalog", "manifests-only"} {
 			if c.IsSet(name) {
 				return nil, cmdline.Usagef("--%s is for a registry", name)
 			}
@@ -89,11 +94,6 @@ func (p *program) verifyMirror(c *cli.Context) (_ *mirror.Verification, err erro
 	}
 	if o.Target, err = mirrorTarget(c, c.Args().First(), true); err != nil {
 		return nil, err
-	}
-	if c.String("config") != "" {
-		if o.Set, err = p.imageSet(c, imageset.Image); err != nil {
-			return nil, err
-		}
 	}
 	for _, name := range c.StringSlice("catalog") {
 		ref, err := imageset.ParseRef(name)
@@ -140,6 +140,12 @@ func verificationText(v *mirror.Verification) string {
 			continue
 		}
 		fmt.Fprintf(&b, "catalog %s: %s, %s\n", one.Name, count(one.Packages, "package"), count(one.Bundles, "bundle"))
+		for _, text := range one.Missing {
+			fmt.Fprintf(&b, "catalog %s: not there: %s\n", one.Name, text)
+		}
+		if one.Unjudged != "" {
+			fmt.Fprintf(&b, "catalog %s: not judged: %s\n", one.Name, one.Unjudged)
+		}
 	}
 	for _, f := range v.Faults {
 		fmt.Fprintf(&b, "%s: %s", f.Image, strings.Join(f.Problems, "; "))
@@ -147,12 +153,6 @@ func verificationText(v *mirror.Verification) string {
 			fmt.Fprintf(&b, " (%s)", strings.Join(f.NeededBy, ", "))
 		}
 		b.WriteByte('\n')
-	}
-	wrong := 0
-	for _, one := range v.Catalogs {
-		if one.Error != "" {
-			wrong++
-		}
 	}
 	fmt.Fprintf(&b, "%s, %s, %s, %s: ", count(len(v.Catalogs), "catalog"), count(v.Images, "image"),
 		count(v.Manifests, "manifest"), count(v.Blobs, "blob"))
@@ -165,7 +165,7 @@ func verificationText(v *mirror.Verification) string {
 	case v.Good():
 		b.WriteString("all is there\n")
 	default:
-		fmt.Fprintf(&b, "%s and %s are wrong\n", count(wrong, "catalog"), count(len(v.Faults), "image"))
+		fmt.Fprintf(&b, "%s and %s are wrong\n", count(v.WrongCatalogs(), "catalog"), count(len(v.Faults), "image"))
 	}
 	return b.String()
 }

@@ -113,6 +113,10 @@ func ocMirrorStatus(err error) error {
 	case errors.As(err, &lack):
 		status = 4
 	case errors.As(err, &incomplete):
+		// oc-mirror says nothing of packages and channels that catalogs do not have.
+		if incomplete.OnlyNames() {
+			return nil
+		}
 		if incomplete.Operators+incomplete.LeftOut+len(incomplete.Unpublished) > 0 {
 			status |= 4
 		}
@@ -228,7 +232,7 @@ func (p *program) ocMirrorRun(c *cli.Context) (err error) {
 		Jobs: int(c.Uint("parallel-images")), Layers: int(c.Uint("parallel-layers")),
 		Timeout: c.Duration("image-timeout"),
 		DryRun:  c.Bool("dry-run") || c.Bool("dry-run-manifest-lists"), ManifestLists: c.Bool("dry-run-manifest-lists"),
-		Compat: c.String("compat") != "", Sparse: referrers.SparseKeep, Log: p.log,
+		AllCatalogs: true, Compat: c.String("compat") != "", Sparse: referrers.SparseKeep, Log: p.log,
 		Medium: medium.Options{Form: medium.OCMirror, Strict: c.Bool("strict-archive")}}
 	if !c.Bool("remove-signatures") {
 		o.With = referrers.Kinds{Tags: true, Referrers: true}
@@ -270,15 +274,28 @@ func (p *program) ocMirrorRun(c *cli.Context) (err error) {
 			return err
 		}
 	}
-	account, err := p.runMirror(c.Context, o)
-	err = ocMirrorStatus(err)
+	var incomplete *mirror.IncompleteError
+	account, runErr := p.runMirror(c.Context, o)
+	err = ocMirrorStatus(runErr)
 	if account == nil {
 		return err
 	}
 	p.ocMirrorResults(account)
+	var status *cmdline.ExitStatus
+	switch _ = errors.As(err, &status); {
+	case !errors.As(runErr, &incomplete):
+		if err != nil {
+			p.warnUndelivered(account, runErr)
+		}
+	case status != nil:
+		status.Err = &cmdline.Error{Class: cmdline.Classify(err), Err: status.Err, List: undelivered(account)}
+	default:
+		for _, line := range undelivered(account) {
+			p.log.Warn(line)
+		}
+	}
 	if file := c.String("account"); file != "" {
-		var status *cmdline.ExitStatus
-		if errors.As(err, &status) {
+		if status != nil {
 			account.Exit = status.Status
 		}
 		if failed := p.writeAccount("account", file, account); failed != nil {

@@ -122,10 +122,15 @@ func (p *program) ocMirrorGenerate(c *cli.Context, t imageset.Target) (err error
 	if o.Remote, err = p.ocMirrorRemote(c, nil); err != nil {
 		return err
 	}
-	l, _, err := mirror.ListDeletions(c.Context, o)
+	l, problems, err := mirror.ListDeletions(c.Context, o)
 	if err != nil {
 		return err
 	}
+	defer func() {
+		for _, line := range notThere(problems) {
+			p.log.Warn(line)
+		}
+	}()
 	text, err := l.MarshalYAML()
 	if err != nil {
 		return err

@@ -25,6 +25,30 @@ var Magic = map[string][]byte{
 	"bzip2": {'B', 'Z', 'h'},
 }
 
+// Codec returns the codec of a compressed stream by its first bytes, empty if it is not compressed.
+func Codec(head []byte) string {
+	for name, magic := range Magic {
+		// The name of an archive's first file may begin as a bzip2 stream does, but not go on so.
+		if bytes.HasPrefix(head, magic) && (name != "bzip2" || len(head) > 6 && string(head[4:7]) == "1AY") {
+			return name
+		}
+	}
+	return ""
+}
+
+// CheckPlain returns an error with advice about an archive that is compressed, by its first bytes.
+func CheckPlain(head []byte) error {
+	if codec := Codec(head); codec != "" {
+		return PackedError(codec)
+	}
+	return nil
+}
+
+// PackedError is the error about an archive that is compressed and must not be.
+func PackedError(codec string) error {
+	return fmt.Errorf("%w: it is compressed with %s: decompress it with \"%s -dc\"", fault.ErrInvalid, codec, codec)
+}
+
 // Decompress returns the archive in a layer. The media type and the content must agree on the codec. size is that of
 // the layer in bytes, negative if unknown.
 func Decompress(r io.Reader, mediaType string, size int64) (io.ReadCloser, error) {
@@ -41,12 +65,7 @@ func Decompress(r io.Reader, mediaType string, size int64) (io.ReadCloser, error
 	if err != nil && err != io.EOF {
 		return nil, err
 	}
-	got := ""
-	for name, magic := range Magic {
-		if bytes.HasPrefix(head, magic) {
-			got = name
-		}
-	}
+	got := Codec(head)
 	if got == "xz" || got == "bzip2" {
 		return nil, fmt.Errorf("%w: unsupported compression %s", fault.ErrInvalid, got)
 	}
@@ -138,7 +157,16 @@ func codecError(err error) error {
 type endReader struct {
 	r    io.Reader
 	tail [1024]byte // the last bytes that were read
+	head [8]byte    // the first ones
 	n    int64
+}
+
+// archiveError is [ArchiveError]; of what is no archive but another compressed stream it says so.
+func (e *endReader) archiveError(err error) error {
+	if e.n <= 512 && Codec(e.head[:]) != "" { // its first header is none
+		return fmt.Errorf("%w: compressed twice: %s inside", fault.ErrInvalid, Codec(e.head[:]))
+	}
+	return ArchiveError(err)
 }
 
 func (e *endReader) Read(p []byte) (int, error) {
@@ -148,6 +176,9 @@ func (e *endReader) Read(p []byte) (int, error) {
 }
 
 func (e *endReader) note(p []byte) {
+	if e.n < int64(len(e.head)) {
+		copy(e.head[e.n:], p)
+	}
 	e.n += int64(len(p))
 	if len(p) >= len(e.tail) {
 		copy(e.tail[:], p[len(p)-len(e.tail):])

@@ -215,7 +215,7 @@ func (x *extraction) layer(r io.Reader) error {
 			break
 		}
 		if err != nil {
-			return ArchiveError(err)
+			return end.archiveError(err)
 		}
 		if x.entries++; x.entries > x.limits.Entries {
 			return limit.Errorf(limit.Entries, int64(x.limits.Entries), "more than %d entries", x.limits.Entries)

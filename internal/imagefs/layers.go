@@ -60,7 +60,7 @@ func (r *Reader) archive(in io.Reader, take func(string, *tar.Header, io.Reader)
 			return end.finish()
 		}
 		if err != nil {
-			return ArchiveError(err)
+			return end.archiveError(err)
 		}
 		if r.x.entries++; r.x.entries > r.x.limits.Entries {
 			return limit.Errorf(limit.Entries, int64(r.x.limits.Entries), "more than %d entries", r.x.limits.Entries)

@@ -3,7 +3,6 @@ package layouts
 import (
 	"archive/tar"
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -95,16 +94,20 @@ func openTarFiles(ctx context.Context, name string, limits limit.Limits, temp st
 	if err != nil && err != io.EOF {
 		return nil, err
 	}
-	for codec, magic := range imagefs.Magic {
-		if bytes.HasPrefix(head[:n], magic) {
-			plain, err := decompressedFile(ctx, f, codec, limits, temp)
-			if err != nil {
-				return nil, err
-			}
-			if err := f.Close(); err != nil {
-				return nil, errors.Join(err, plain.Close())
-			}
-			f = plain
+	if codec := imagefs.Codec(head[:n]); codec != "" {
+		plain, err := decompressedFile(ctx, f, codec, limits, temp)
+		if err != nil {
+			return nil, err
+		}
+		if err := f.Close(); err != nil {
+			return nil, errors.Join(err, plain.Close())
+		}
+		f = plain
+		if n, err = f.ReadAt(head, 0); err != nil && err != io.EOF {
+			return nil, err
+		}
+		if again := imagefs.Codec(head[:n]); again != "" {
+			return nil, fmt.Errorf("%w: compressed twice: %s inside of %s: decompress it", fault.ErrInvalid, again, codec)
 		}
 	}
 	t := &tarFiles{file: f, entries: map[string]tarEntry{}}
@@ -119,7 +122,7 @@ func decompressedFile(ctx context.Context, f *os.File, codec string, limits limi
 	temp string) (_ *os.File, err error) {
 	mediaType := map[string]string{"gzip": v1.MediaTypeImageLayerGzip, "zstd": v1.MediaTypeImageLayerZstd}[codec]
 	if mediaType == "" {
-		return nil, fmt.Errorf("%w: unsupported compression %s of an archive", fault.ErrInvalid, codec)
+		return nil, imagefs.PackedError(codec)
 	}
 	info, err := f.Stat()
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/operator-bindery/bindery/internal/ctxio"
+	"github.com/operator-bindery/bindery/internal/imagefs"
 	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/regularfile"
 )
@@ -151,6 +152,12 @@ func checkArchive(path string, size int64) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
+	head := make([]byte, 8)
+	if n, err := f.ReadAt(head, 0); err != nil && err != io.EOF {
+		return err
+	} else if err := imagefs.CheckPlain(head[:n]); err != nil {
+		return fmt.Errorf("%s is not replaced: %w, or remove it", path, err)
+	}
 	if _, err := tar.NewReader(f).Next(); err != nil && err != io.EOF {
 		return fmt.Errorf("%s is neither empty nor an archive, and is not replaced", path)
 	}

@@ -18,7 +18,7 @@ type Options struct {
 	// AutoDefaultChannel chooses, where the default channel is not kept and no other one is configured, the kept
 	// channel with the highest head.
 	AutoDefaultChannel bool
-	// Strict makes errors of packages and channels that the catalog does not have.
+	// Strict makes errors of the packages, channels and versions that are named and that the catalog does not have.
 	Strict bool
 	// Compat leaves the catalog as oc-mirror writes it, valid or not.
 	Compat bool
@@ -78,12 +78,15 @@ func Apply(c *declcfg.Catalog, op imageset.Operator, o Options) (*Result, error)
 		return r, nil
 	}
 	f := &filter{source: c, op: op, o: o, wanted: map[string]*imageset.Package{}, why: map[string]string{}}
-	f.run()
+	var r *Result
+	if f.run(); len(f.fatal) == 0 {
+		r = f.result()
+	}
 	if len(f.fatal) > 0 {
 		sortProblems(f.fatal)
 		return nil, &Error{f.fatal}
 	}
-	return f.result(), nil
+	return r, nil
 }
 
 // Scope returns the packages whose bundles [Apply] has to see, nil for all: of others, names and images are enough.
@@ -143,6 +146,16 @@ func (f *filter) report(level Level, p Problem, format string, args ...any) {
 	f.problems = append(f.problems, p)
 }
 
+// absent reports that the catalog does not have what the entry names. oc-mirror keeps silent.
+func (f *filter) absent(p Problem, format string, args ...any) {
+	if f.o.Strict {
+		f.fail(p, format, args...)
+		return
+	}
+	p.absent = true
+	f.report(Warning, p, format, args...)
+}
+
 func (f *filter) run() {
 	for i := range f.op.Packages {
 		p := &f.op.Packages[i]
@@ -194,7 +207,7 @@ func (f *filter) collect() {
 	}
 }
 
-// unknown reports the packages that are requested and not there. oc-mirror keeps silent.
+// unknown reports the packages that are requested and not there.
 func (f *filter) unknown() {
 	var there []string
 	for i := range f.source.Packages {
@@ -205,12 +218,7 @@ func (f *filter) unknown() {
 		if name == "" || slices.Contains(there, name) {
 			continue
 		}
-		at := Problem{Code: UnknownPackage, Package: name, Fix: suggest(name, there)}
-		if f.o.Strict {
-			f.fail(at, "it is not in the catalog")
-			continue
-		}
-		f.report(Warning, at, "it is not in the catalog")
+		f.absent(Problem{Code: UnknownPackage, Package: name, Fix: suggest(name, there)}, "it is not in the catalog")
 	}
 }
 

@@ -116,8 +116,8 @@ func TestProblems(t *testing.T) {
 		"installed versions": {app(imageset.Package{}), filter.Options{Installed: []filter.Installed{{"app", "1.0.0"},
 			{"app", "0.4.0"}, {"app", "0.9.0"}, {"db", "1.0.0"}, {"app", "x"}}}, []string{
 			`warning unknown-installed app/ the installed version "0.4.0" is not in the catalog`,
-			`warning lost-installed app/ the installed version "0.9.0" has no way`,
-			`warning lost-installed app/stable the installed version "1.0.0" has no way`,
+			`warning lost-installed app/ the installed version "0.9.0" cannot be upgraded`,
+			`warning lost-installed app/stable the installed version "1.0.0" cannot be upgraded`,
 			"nothing of the package is kept",
 			"is no semantic version"}},
 	} {

@@ -99,7 +99,7 @@ func (f *filter) lostInstalled(i Installed) []Lost {
 		f.report(Warning, at, "the installed version %s is not in the catalog", fault.Quote(i.Version))
 		if ways == 0 {
 			at.Code = LosesInstalled
-			f.report(Warning, at, "the installed version %s has no way to a kept head", fault.Quote(i.Version))
+			f.report(Warning, at, "the installed version %s cannot be upgraded to a kept head", fault.Quote(i.Version))
 		}
 		return nil
 	}
@@ -115,7 +115,7 @@ func (f *filter) lostInstalled(i Installed) []Lost {
 				fault.Quote(i.Version))
 			continue
 		}
-		f.report(Warning, at, "the installed version %s has no way to the kept head %s", fault.Quote(i.Version),
+		f.report(Warning, at, "the installed version %s cannot be upgraded to the kept head %s", fault.Quote(i.Version),
 			fault.Quote(l.Head))
 	}
 	return out

@@ -97,12 +97,8 @@ func (p *pkg) unknownChannels() {
 		if slices.Contains(there, c.Name) {
 			continue
 		}
-		at := Problem{Code: UnknownChannel, Package: p.blob.Name, Channel: c.Name, Fix: suggest(c.Name, there)}
-		if p.f.o.Strict {
-			p.f.fail(at, "it is not in the package")
-			continue
-		}
-		p.f.report(Warning, at, "it is not in the package")
+		p.f.absent(Problem{Code: UnknownChannel, Package: p.blob.Name, Channel: c.Name, Fix: suggest(c.Name, there)},
+			"it is not in the package")
 	}
 }
 
@@ -262,8 +258,19 @@ func (p *pkg) nothingIn(c *declcfg.Channel, in *versions, at Problem) {
 		// Told when all channels are known, see filter.defaults.
 	default:
 		at.Code = EmptyChannel
-		p.f.report(Warning, at, "it has no bundle with the versions %s, and is not kept", fault.Quote(in.text))
+		p.empty(at, "it has no bundle with the versions %s, and is not kept", fault.Quote(in.text))
 	}
+}
+
+// empty reports a channel without a bundle that is kept. It matters if the channel is named: a range for a whole package
+// need not fit each of its channels.
+func (p *pkg) empty(at Problem, format string, args ...any) {
+	if p.selection != nil && slices.ContainsFunc(p.selection.Channels,
+		func(c imageset.Channel) bool { return c.Name == at.Channel }) {
+		p.f.absent(at, format, args...)
+		return
+	}
+	p.f.report(Warning, at, format, args...)
 }
 
 // spread returns the versions that a channel has.

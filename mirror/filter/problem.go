@@ -55,7 +55,12 @@ type Problem struct {
 	Bundle  string `json:"bundle,omitempty"`
 	Text    string `json:"text"`
 	Fix     string `json:"fix,omitempty"`
+
+	absent bool
 }
+
+// Absent tells that the catalog does not have something that the configuration names.
+func (p Problem) Absent() bool { return p.absent }
 
 // String returns [Problem.Sentence] with what to do.
 func (p Problem) String() string {

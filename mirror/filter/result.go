@@ -91,7 +91,7 @@ func (f *filter) defaults(r *Result) {
 			if len(entries) > 0 {
 				full[name] = true
 			} else if name != p.defaultChannel {
-				f.report(Warning, Problem{Code: EmptyChannel, Package: p.blob.Name, Channel: name},
+				p.empty(Problem{Code: EmptyChannel, Package: p.blob.Name, Channel: name},
 					"it has no bundle that is kept, and is dropped")
 			}
 		}
@@ -168,8 +168,7 @@ func (f *filter) loose() map[[2]string]bool {
 				continue
 			}
 			out[[2]string{p.blob.Name, name}] = true
-			f.report(Warning, Problem{Code: NoChannel, Package: p.blob.Name, Bundle: name,
-				Fix: "select a channel that has it"},
+			f.absent(Problem{Code: NoChannel, Package: p.blob.Name, Bundle: name, Fix: "select a channel that has it"},
 				"bundle %s has the version that is requested, but no kept channel has it: it is not published",
 				fault.Quote(name))
 		}

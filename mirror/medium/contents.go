@@ -59,6 +59,8 @@ type Catalog struct {
 	Digest digest.Digest `json:"digest,omitempty"`
 	// LeftOut are the bundles, as PACKAGE/BUNDLE, that were taken out of it since an image that they name was missing.
 	LeftOut []string `json:"leftOut,omitempty"`
+	// Missing are the packages, channels and versions that were asked for and that the source did not have, as sentences.
+	Missing []string `json:"missing,omitempty"`
 	// Packages are the names of the packages with their channels and these with their bundles.
 	Packages map[string]map[string][]string `json:"packages,omitempty"`
 }

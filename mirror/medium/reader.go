@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
@@ -93,7 +94,13 @@ func archiveDirs(dir string) ([]string, error) {
 		}
 	}
 	if len(dirs) == 0 {
-		return nil, fmt.Errorf("archive in %s: %w: no mirror_000001.tar", dir, fs.ErrNotExist)
+		text := "no mirror_000001.tar"
+		for _, e := range entries {
+			if strings.HasPrefix(e.Name(), "mirror_000001.tar.") {
+				text += ", but " + e.Name() + ": decompress all segments"
+			}
+		}
+		return nil, fmt.Errorf("archive in %s: %w: %s", dir, fs.ErrNotExist, text)
 	}
 	return dirs, nil
 }

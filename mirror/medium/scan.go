@@ -19,6 +19,12 @@ const maxMembers = 8_000_000
 // names that leave the archive and an archive that is cut off are errors.
 func scanSegment(ctx context.Context, f io.ReaderAt, size int64, members *int,
 	visit func(name string, at, size int64, content io.Reader) error) error {
+	head := make([]byte, 8)
+	if n, err := f.ReadAt(head, 0); err != nil && err != io.EOF {
+		return err
+	} else if err := imagefs.CheckPlain(head[:n]); err != nil {
+		return err
+	}
 	w := &window{f: f, size: size}
 	tr := tar.NewReader(w)
 	end := int64(0) // of the last member

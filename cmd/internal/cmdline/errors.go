@@ -36,11 +36,13 @@ const (
 )
 
 // Error is an error with a class and advice for the user. Object is the subject of the error (a path, a reference, a
-// flag); Hint is one sentence on what to do. Both may be empty.
+// flag); Hint is one sentence on what to do. Both may be empty. List are lines that come last, after the hint; in the JSON
+// form they end the message.
 type Error struct {
 	Class  Class
 	Object string
 	Hint   string
+	List   []string
 	Err    error
 }
 
@@ -115,11 +117,12 @@ type JSONError struct {
 // WriteJSON writes err as one line of JSON with the keys class, message, object and hint, without credentials. Unprintable
 // characters are escaped, as the line may be read on a terminal.
 func WriteJSON(w io.Writer, err error) error {
-	out := JSONError{Class: Classify(err), Message: strings.ToValidUTF8(shape.Plain(err.Error(), err), "\uFFFD"), Object: object(err)}
+	out := JSONError{Class: Classify(err), Message: shape.Plain(err.Error(), err), Object: object(err)}
 	var e *Error
 	if errors.As(err, &e) {
-		out.Hint = e.Hint
+		out.Hint, out.Message = e.Hint, strings.Join(append([]string{out.Message}, e.List...), "\n")
 	}
+	out.Message = strings.ToValidUTF8(out.Message, "\uFFFD")
 	var line bytes.Buffer
 	enc := json.NewEncoder(&line)
 	enc.SetEscapeHTML(false)
@@ -155,14 +158,20 @@ func object(err error) string {
 	return ""
 }
 
-// WriteText writes err as "error: ..." and its hint as "hint: ...". Further lines are indented, so that quoted input
-// never starts a line, and everything is cleaned with [printable.Text].
+// WriteText writes err as "error: ..." and its hint as "hint: ...", then its list. Further lines are indented, so that
+// quoted input never starts a line, and everything is cleaned with [printable.Text].
 func WriteText(w io.Writer, err error) error {
 	_, werr := fmt.Fprintf(w, "error: %s\n", printable.Indent(printable.Text(shape.Plain(err.Error(), err))))
 	var e *Error
 	if errors.As(err, &e) && e.Hint != "" {
 		_, herr := fmt.Fprintf(w, "hint: %s\n", printable.Indent(printable.Text(e.Hint)))
 		werr = errors.Join(werr, herr)
+	}
+	if e != nil {
+		for _, line := range e.List {
+			_, lerr := fmt.Fprintln(w, printable.Indent(printable.Text(line)))
+			werr = errors.Join(werr, lerr)
+		}
 	}
 	return werr
 }

@@ -1,0 +1,187 @@
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"github.com/ulikunitz/xz"
+
+	"github.com/operator-bindery/bindery/internal/mirrortest"
+	"github.com/operator-bindery/bindery/internal/testregistry"
+)
+
+// packed is a text in the formats of programs that compress, by what they are called.
+func packed(t *testing.T, text []byte) map[string][]byte {
+	t.Helper()
+	out := map[string][]byte{"bzip2": append([]byte("BZh91AY&SY"), text...)} // not even its beginning is read
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	if _, err := z.Write(text); err != nil || z.Close() != nil {
+		t.Fatal(err)
+	}
+	out["gzip"] = b.Bytes()
+	enc, err := zstd.NewWriter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out["zstd"] = enc.EncodeAll(text, nil)
+	var x bytes.Buffer
+	w, err := xz.NewWriter(&x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write(text); err != nil || w.Close() != nil {
+		t.Fatal(err)
+	}
+	out["xz"] = x.Bytes()
+	return out
+}
+
+// An archive that was compressed is said to be so, wherever archives are opened.
+func TestCompressedArchives(t *testing.T) {
+	w := newMirrorWorld(t)
+	if got := w.run("mirror run -c imageset.yaml file://media"); got.status != 0 {
+		t.Fatalf("%+v", got)
+	}
+	for _, form := range []string{"oci-archive", "docker-archive"} {
+		if got := w.run("copy --with none registry.example.com/extra/tool:v1 " + form + ":" + form + ".tar:" + map[string]string{"oci-archive": "v1", "docker-archive": "a/b:v1"}[form]); got.status != 0 {
+			t.Fatalf("%+v", got)
+		}
+	}
+	read := func(name string) []byte { return []byte(readFile(t, filepath.Join(w.dir, name))) }
+	for codec, text := range packed(t, read("media/mirror_000001.tar")) {
+		w.write("media/mirror_000001.tar", string(text))
+		for _, line := range []string{"mirror run -c imageset.yaml --from media TARGET --workspace ws", "mirror verify file://media",
+			"mirror run -c imageset.yaml file://media", "mirror run -c imageset.yaml file://media --all",
+			"mirror publish -c imageset.yaml --from media file://out"} {
+			got := w.run(line)
+			if want := "it is compressed with " + codec + `: decompress it with "` + codec + ` -dc"`; got.status != 1 ||
+				strings.Count(got.stderr, want) != 1 || strings.Contains(got.stderr, "another archive") ||
+				strings.Contains(got.stderr, "another run") || strings.Contains(got.stderr, "tar header") {
+				t.Errorf("%s, %s: %+v", codec, line, got)
+			}
+		}
+		if err := os.Rename(filepath.Join(w.dir, "media", "mirror_000001.tar"),
+			filepath.Join(w.dir, "media", "mirror_000001.tar.x")); err != nil {
+			t.Fatal(err)
+		}
+		if got := w.run("mirror run -c imageset.yaml --from media TARGET --workspace ws"); got.status != 1 ||
+			!strings.Contains(got.stderr, "no mirror_000001.tar, but mirror_000001.tar.x: decompress all segments") {
+			t.Errorf("%+v", got)
+		}
+		if err := os.Remove(filepath.Join(w.dir, "media", "mirror_000001.tar.x")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, form := range []string{"oci-archive", "docker-archive"} {
+		for codec, text := range packed(t, read(form+".tar")) {
+			w.write("packed.tar", string(text))
+			got := w.run("inspect " + form + ":packed.tar")
+			if plain := codec == "gzip" || codec == "zstd"; plain != (got.status == 0) ||
+				!plain && !strings.Contains(got.stderr, "it is compressed with "+codec) {
+				t.Errorf("%s, %s: %+v", form, codec, got)
+			}
+			if got := w.run("copy --with none registry.example.com/extra/tool:v1 " + form + ":packed.tar"); got.status != 1 ||
+				!strings.Contains(got.stderr, "packed.tar is not replaced: ") || !strings.Contains(got.stderr, "compressed with "+codec) {
+				t.Errorf("%s, %s: %+v", form, codec, got)
+			}
+			w.write("twice.tar", string(packed(t, text)["gzip"]))
+			if got := w.run("inspect " + form + ":twice.tar"); got.status != 1 ||
+				!strings.Contains(got.stderr, "compressed twice: "+codec+" inside of gzip") {
+				t.Errorf("%s, %s: %+v", form, codec, got)
+			}
+		}
+	}
+	for codec, text := range packed(t, []byte("SQLite format 3\x00")) {
+		w.write("index.db", string(text))
+		if got := w.run("list packages index.db"); got.status != 1 ||
+			!strings.Contains(got.stderr, `hint: the file is compressed: decompress it with "`+codec+` -dc"`) {
+			t.Errorf("%s: %+v", codec, got)
+		}
+	}
+}
+
+// A layer that is compressed twice is said to be so.
+func TestLayerCompressedTwice(t *testing.T) {
+	source := testregistry.New(t)
+	image := testregistry.Image{Labels: map[string]string{testConfigsLabel: "/configs"}, Layers: []map[string]string{{
+		"configs/etcd/catalog.json": strings.NewReplacer("NAME", "etcd", "IMAGE", "registry.example.com/acme/etcd:v1").Replace(
+			oneBundle)}}}
+	source.AddImage(t, "acme/catalog", "v1", image)
+	w := &mirrorWorld{t, t.TempDir(), source.RegistriesConf(t, mirrortest.Host), "", nil}
+	var m v1.Manifest
+	if err := json.Unmarshal(source.Manifest("acme/catalog", "v1"), &m); err != nil {
+		t.Fatal(err)
+	}
+	var config v1.Image
+	if err := json.Unmarshal(mirrorBlob(t, source, "acme/catalog", m.Config.Digest), &config); err != nil {
+		t.Fatal(err)
+	}
+	for codec, text := range packed(t, mirrorBlob(t, source, "acme/catalog", m.Layers[0].Digest)) {
+		twice := packed(t, text)["gzip"]
+		m.Layers[0] = v1.Descriptor{MediaType: v1.MediaTypeImageLayerGzip, Digest: source.AddBlob(twice), Size: int64(len(twice))}
+		config.RootFS.DiffIDs[0] = digest.FromBytes(text)
+		about, err := json.Marshal(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.Config.Digest, m.Config.Size = source.AddBlob(about), int64(len(about))
+		text, err := json.Marshal(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		source.AddManifest("acme/catalog", codec, v1.MediaTypeImageManifest, text)
+		if got := w.run("list packages registry.example.com/acme/catalog:" + codec); got.status != 1 ||
+			!strings.Contains(got.stderr, "compressed twice: "+codec+" inside") {
+			t.Errorf("%s: %+v", codec, got)
+		}
+	}
+}
+
+// Of a damaged archive each cause is said once, and that it is to be copied again.
+func TestDamagedMedium(t *testing.T) {
+	source := mirrortest.Source(t)
+	conf := source.RegistriesConf(t, mirrortest.Host)
+	for name, damage := range map[string]func(s *spoilt){
+		"a layer of an operand":  func(s *spoilt) { s.flip(s.manifest(s.named("acme/alpha-app:")[0]).Layers[0].Digest) },
+		"an additional image":    func(s *spoilt) { s.flip(s.manifest("extra/tool:v1").Layers[0].Digest) },
+		"a manifest":             func(s *spoilt) { s.flip(s.tags()[s.named("acme/alpha-app:")[0]]) },
+		"a bundle":               func(s *spoilt) { s.flip(s.manifest(s.named("acme/alpha-op-bundle:")[0]).Layers[0].Digest) },
+		"the catalog":            func(s *spoilt) { s.flip(s.manifest(s.catalog()).Layers[0].Digest) },
+		"the catalog's manifest": func(s *spoilt) { s.flip(s.tags()[s.catalog()]) },
+	} {
+		target := testregistry.New(t)
+		w := &mirrorWorld{t, t.TempDir(), conf, "docker://" + target.Host(), target}
+		w.write("imageset.yaml", mirrorImageSet)
+		if got := w.run("mirror run -c imageset.yaml file://media"); got.status != 0 {
+			t.Fatalf("%+v", got)
+		}
+		s := &spoilt{t: t, oci: true, all: archiveMembers(t, filepath.Join(w.dir, "media"))}
+		damage(s)
+		writeArchive(t, filepath.Join(w.dir, "media"), s.all)
+		got := w.run("mirror run -c imageset.yaml --from media TARGET")
+		if strings.Count(got.stderr, "integrity: ") != 1 || !strings.Contains(got.stderr, "hint: the archive is damaged, or not whole: "+
+			"copy all its files mirror_*.tar here again") || strings.Contains(got.stderr, "another run") {
+			t.Errorf("%s: %+v", name, got)
+		}
+		if status := map[bool]int{true: 1, false: 4}[strings.HasPrefix(name, "the catalog")]; got.status != status {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+// flip changes a byte of a blob.
+func (s *spoilt) flip(d interface{ Encoded() string }) {
+	s.t.Helper()
+	at := s.find("blobs/sha256/" + d.Encoded())
+	s.all[at].text = bytes.Clone(s.all[at].text)
+	s.all[at].text[len(s.all[at].text)/2]++
+}
