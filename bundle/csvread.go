@@ -15,6 +15,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/bundlefs"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/jsonscan"
+	"github.com/operator-bindery/bindery/internal/shape"
 )
 
 // The annotations of a ClusterServiceVersion that catalogs use.
@@ -36,7 +37,7 @@ func (r *reader) csv(o Object) *CSV {
 		name, _ := jsonscan.Text(slices.Concat([]byte{'"'}, key, []byte{'"'}))
 		s, ok := jsonscan.Text(value)
 		if !ok && string(value) != "null" {
-			p.fatal("metadata.annotations["+name+"]", "must be text, not a "+jsonType(value)+": put it in quotes")
+			p.fatal("metadata.annotations["+name+"]", shape.Mismatch(shape.Of(value), shape.String, string(value)))
 		}
 		c.Annotations[name] = s
 		return true
@@ -114,7 +115,7 @@ func (p *csvReader) spec(spec []byte) {
 func (p *csvReader) text(field string, value []byte, report func(field, message string)) string {
 	s, ok := jsonscan.Text(value)
 	if !ok {
-		report(field, "must be text, not a "+jsonType(value)+": put it in quotes")
+		report(field, shape.Mismatch(shape.Of(value), shape.String, string(value)))
 	}
 	return s
 }
@@ -132,7 +133,7 @@ func (p *csvReader) release(value []byte) string {
 		return s
 	}
 	if !declaresNumber(value) {
-		p.fatal("spec.release", "release field must be a string or number, not a "+jsonType(value))
+		p.fatal("spec.release", "release field must be a string or number, not "+string(shape.Of(value)))
 		return ""
 	}
 	f, err := strconv.ParseFloat(string(value), 64)
@@ -154,7 +155,7 @@ func (p *csvReader) icon(value []byte) {
 		return false
 	})
 	if value[0] != '[' {
-		p.wrong("spec.icon", "must be a list of icons, not a "+jsonType(value))
+		p.wrong("spec.icon", shape.Mismatch(shape.Of(value), shape.Array, "")+" of icons")
 	}
 }
 
@@ -168,7 +169,7 @@ type described struct {
 
 func (p *csvReader) definitions(field string, value []byte) (owned, required []described) {
 	if value[0] != '{' {
-		p.fatal(field, "must be an object with the lists owned and required, not a "+jsonType(value))
+		p.fatal(field, shape.Mismatch(shape.Of(value), shape.Mapping, "")+" with the lists owned and required")
 		return nil, nil
 	}
 	jsonscan.Members(value, func(key, list []byte) bool {
@@ -234,7 +235,7 @@ func (p *csvReader) images(install []byte) {
 				s, ok := jsonscan.Text(image)
 				if !ok && image != nil && string(image) != "null" {
 					p.fatal(fmt.Sprintf("spec.install.spec.deployments[%d]", n),
-						"an image must be text, not a "+jsonType(image))
+						"an image "+shape.Mismatch(shape.Of(image), shape.String, string(image)))
 				}
 				if s != "" {
 					p.c.Images = append(p.c.Images, s)

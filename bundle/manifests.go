@@ -15,6 +15,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/canon"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/jsonscan"
+	"github.com/operator-bindery/bindery/internal/shape"
 )
 
 const (
@@ -205,7 +206,7 @@ func (r *reader) undecodable(file string, first int, err error) error {
 // head sets the fields that identify the object. It returns the reason if the document is not an object.
 func (o *Object) head(json []byte) string {
 	if json[0] != '{' {
-		return "not a Kubernetes object, but a " + jsonType(json)
+		return "not a Kubernetes object, but " + string(shape.Of(json))
 	}
 	jsonscan.Members(json, func(key, value []byte) bool {
 		switch string(key) {
@@ -225,22 +226,6 @@ func (o *Object) head(json []byte) string {
 }
 
 func (o *Object) title() string { return o.Kind + " " + fault.Quote(o.Name) }
-
-func jsonType(json []byte) string {
-	switch json[0] {
-	case '{':
-		return "object"
-	case '[':
-		return "list"
-	case '"':
-		return "text"
-	case 't', 'f':
-		return "boolean"
-	case 'n':
-		return "document without content"
-	}
-	return "number"
-}
 
 // objects finds the ClusterServiceVersion among the objects and checks what every bundle of that kind must have.
 func (r *reader) objects() error {

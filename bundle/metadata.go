@@ -15,6 +15,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/canon"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/jsonscan"
+	"github.com/operator-bindery/bindery/internal/shape"
 )
 
 // AnnotationsName is the proper name of a bundle's annotations file: opm accepts any name, other programs only this
@@ -94,7 +95,7 @@ func (r *reader) annotations(file string, value []byte) bool {
 		s, isText := jsonscan.Text(value)
 		if !isText && string(value) != "null" {
 			r.wrong(r.problem(RuleAnnotations, annotation(file, name),
-				"the value of an annotation must be text, not a "+jsonType(value)+": put it in quotes"))
+				"the value of an annotation "+shape.Mismatch(shape.Of(value), shape.String, string(value))))
 			// Of the known annotations opm checks only this.
 			ok = ok && !slices.Contains([]string{AnnotationPackage, AnnotationChannels, AnnotationDefaultChannel}, name)
 			return true
@@ -178,7 +179,7 @@ func (r *reader) typed(file, field string, list []byte, keep func(Declaration) b
 	}
 	here := bundlefs.Place{File: file, Path: []any{field}}
 	if list[0] != '[' {
-		r.wrong(r.problem(rule, here, "must be a list of types and values, not a "+jsonType(list)))
+		r.wrong(r.problem(rule, here, shape.Mismatch(shape.Of(list), shape.Array, "")+" of types and values"))
 		return nil, false
 	}
 	var out []Declaration

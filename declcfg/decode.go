@@ -154,7 +154,7 @@ func parseAs[T any, F any, P interface {
 		e := &typeError{meta: m, opm: fmt.Sprintf("parse %s %q: %v", m.Schema, m.Name, err),
 			faults: faultsOf(schemaShapes[m.Schema], m.Blob)}
 		if e.faults == nil {
-			e.texts = []string{shape.Explain(err).Error()}
+			e.texts = []string{shape.Explain(m.Blob, err).Error()}
 		}
 		return nil, e
 	}

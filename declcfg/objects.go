@@ -194,7 +194,7 @@ func (e *propertyError) Unwrap() error { return e.err }
 func (e *propertyError) problems(report func(path []any, text string)) {
 	value := []any{"properties", e.index}
 	if len(e.faults) == 0 {
-		text := shape.Explain(e.err).Error()
+		text := shape.Explain(nil, e.err).Error()
 		if e.empty {
 			text = canon.PathName(value) + " has no value"
 		}

@@ -56,7 +56,7 @@ func (b *Bundle) PackageProperty() (property.Package, error) {
 		}
 		found++
 		if err := json.Unmarshal(p.Value, &value); err != nil {
-			return value, fmt.Errorf("property of type %q: %w", PropertyPackage, shape.Explain(err))
+			return value, fmt.Errorf("property of type %q: %w", PropertyPackage, shape.Explain(p.Value, err))
 		}
 	}
 	if found != 1 {

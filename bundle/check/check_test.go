@@ -239,7 +239,7 @@ func TestBrokenRules(t *testing.T) {
 		{"wrong type in an object", func(t *testing.T, f fstest.MapFS) {
 			write(f, "manifests/sa.yaml",
 				"apiVersion: v1\nkind: ServiceAccount\nmetadata:\n  name: a\n  namespace: 1\n")
-		}, `error object-invalid manifests/sa.yaml:5: metadata.namespace: ServiceAccount "a" cannot be read: must be text, not a number`},
+		}, `error object-invalid manifests/sa.yaml:5: metadata.namespace: ServiceAccount "a" cannot be read: is a number, expected a string (write it in quotes: "1")`},
 		{"annotation names", func(t *testing.T, f fstest.MapFS) {
 			write(f, "manifests/sa.yaml",
 				"apiVersion: v1\nkind: ServiceAccount\nmetadata:\n  name: a\n  annotations:\n    a/b/c: d\n")

@@ -159,16 +159,16 @@ func TestVersionsThatAreNumbers(t *testing.T) {
 			`'[{"type":"olm.maxOpenShiftVersion","value":4.20}]'`, 0,
 			"b/manifests/csv.yaml:5:53: |the version 4.20 is a number"},
 		{"a release", "manifests/csv.yaml", "version: 1.0.0\n", "version: 1.0.0\n  release: 1.10\n", 1,
-			"b/manifests/csv.yaml:8:12: |must be text, not a number: put it in quotes"},
+			"b/manifests/csv.yaml:8:12: |is a number, expected a string (write it in quotes"},
 		{"the lowest Kubernetes", "manifests/csv.yaml", "minKubeVersion: 1.20.0", "minKubeVersion: 1.20", 1,
-			"b/manifests/csv.yaml:9:19: |must be text, not a number: put it in quotes"},
+			"b/manifests/csv.yaml:9:19: |is a number, expected a string (write it in quotes"},
 		{"the version", "manifests/csv.yaml", "version: 1.0.0", "version: 1.0", 1,
-			"b/manifests/csv.yaml:7:12: |must be text, not a number: put it in quotes"},
+			"b/manifests/csv.yaml:7:12: |is a number, expected a string (write it in quotes"},
 		{"an annotation", "metadata/annotations.yaml", "annotations:", "annotations:\n  com.redhat.openshift.versions: 4.20",
-			1, "b/metadata/annotations.yaml:2:34: |must be text, not a number: put it in quotes"},
+			1, "b/metadata/annotations.yaml:2:34: |is a number, expected a string (write it in quotes"},
 		{"a range of a dependency", "metadata/dependencies.yaml", "",
 			"dependencies:\n- {type: olm.package, value: {packageName: a, version: 1.20}}\n", 1,
-			"b/metadata/dependencies.yaml:2:56: |must be text, not a number: put it in quotes"},
+			"b/metadata/dependencies.yaml:2:56: |is a number, expected a string (write it in quotes"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -379,7 +379,7 @@ func TestErrorsOfDefinitionsAreInTheWordsOfTheFile(t *testing.T) {
 			"spec.versions[0].schema.openAPIV3Schema.properties[spec].properties[a].type: clusters refuse the definition: "},
 		{"a name that is a boolean", "{name: X,", "{name: Y,", "  b/manifests/crd.yaml:18:14: " +
 			"spec.versions[0].additionalPrinterColumns[0].name: CustomResourceDefinition \"as.b.io\" cannot be read: " +
-			"must be text, not a boolean: put it in quotes"},
+			"is a boolean, expected a string (write it in quotes"},
 		{"the webhook of v1beta1", "    webhook:\n      conversionReviewVersions: [v1]\n      clientConfig: {service",
 			"    webhook: {conversionReviewVersions: [v1]}\n    webhookClientConfig: {service",
 			"  b/manifests/crd.yaml:11:26: spec.conversion.webhook.clientConfig: Required value: required when strategy is " +

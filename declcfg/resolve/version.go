@@ -56,13 +56,13 @@ func versionOf(b *declcfg.Bundle, g Gates) (declcfg.VersionRelease, error) {
 func parseProperty(value json.RawMessage, g Gates) (declcfg.VersionRelease, error) {
 	var pkg property.Package
 	if err := json.Unmarshal(value, &pkg); err != nil {
-		return declcfg.VersionRelease{}, fmt.Errorf("error unmarshalling package property: %w", shape.Explain(err))
+		return declcfg.VersionRelease{}, fmt.Errorf("error unmarshalling package property: %w", shape.Explain(value, err))
 	}
 	var explicit struct {
 		Release *string `json:"release"` // nil if there is no such field
 	}
 	if err := json.Unmarshal(value, &explicit); err != nil {
-		return declcfg.VersionRelease{}, fmt.Errorf("error unmarshalling package release field: %w", shape.Explain(err))
+		return declcfg.VersionRelease{}, fmt.Errorf("error unmarshalling package release field: %w", shape.Explain(value, err))
 	}
 	if g.BundleReleaseSupport && explicit.Release != nil {
 		return parseExplicit(pkg.Version, *explicit.Release)

@@ -1,6 +1,7 @@
 package shape
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -10,8 +11,12 @@ import (
 	"strconv"
 	"strings"
 
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/operator-bindery/bindery/internal/canon"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/jsonscan"
 	"github.com/operator-bindery/bindery/internal/nearest"
 )
 
@@ -116,19 +121,104 @@ func Fix(got, want Kind, written string) string {
 	return ""
 }
 
-// Explain returns an error of encoding/json about a value of another type in words that name no type of Go, and any
-// other error unchanged.
-func Explain(err error) error {
+// FaultOf returns what an error of decoding a value says about types, with the path in the value as far as it is known.
+// It knows the errors of encoding/json and of its second version. ok is false for an error about something else.
+func FaultOf(value []byte, err error) (f Fault, ok bool) {
 	var wrong *json.UnmarshalTypeError
-	if !errors.As(err, &wrong) {
-		return err
-	}
-	got, _, _ := strings.Cut(wrong.Value, " ")
-	f := Fault{Got: ofJSON(got), Want: ofType(wrong.Type), Written: strings.TrimPrefix(wrong.Value, got+" ")}
-	for _, name := range strings.Split(wrong.Field, ".") {
-		if name != "" {
-			f.Path = append(f.Path, name)
+	var semantic *jsonv2.SemanticError
+	switch {
+	case errors.As(err, &wrong):
+		got, written, _ := strings.Cut(wrong.Value, " ")
+		f = Fault{Got: ofJSON(got), Want: ofType(wrong.Type), Written: written}
+		// The offset is that of the value, or in a part of it.
+		if f.Path = pathAt(value, wrong.Offset); namesOf(f.Path) != wrong.Field {
+			f.Path = nil
+			for _, name := range strings.Split(wrong.Field, ".") {
+				if name != "" {
+					f.Path = append(f.Path, name)
+				}
+			}
 		}
+	case errors.As(err, &semantic) && semantic.GoType != nil:
+		f = Fault{Path: pointerPath(semantic.JSONPointer), Got: ofJSON(semantic.JSONKind.String()),
+			Want: ofType(semantic.GoType)}
+	default:
+		return Fault{}, false
+	}
+	at := value
+	for _, step := range f.Path {
+		at = inside(at, step)
+	}
+	if text, isText := jsonscan.Text(at); isText {
+		f.Written = text
+	} else if f.Got != Mapping && f.Got != Array && len(at) > 0 {
+		f.Written = string(at)
+	}
+	return f, true
+}
+
+// inside returns the value at a step, nil if there is none.
+func inside(value []byte, step any) (found []byte) {
+	switch step := step.(type) {
+	case string:
+		jsonscan.Members(value, func(key, v []byte) bool {
+			if string(key) == step {
+				found = v
+			}
+			return found == nil
+		})
+	case int:
+		i := 0
+		jsonscan.Elements(value, func(v []byte) bool {
+			if i == step {
+				found = v
+			}
+			i++
+			return found == nil
+		})
+	}
+	return found
+}
+
+// pathAt returns the path of the value that ends at an offset, or that is an object or a list beginning there.
+func pathAt(value []byte, offset int64) []any {
+	d := jsontext.NewDecoder(bytes.NewReader(value))
+	for d.InputOffset() < offset {
+		if _, err := d.ReadToken(); err != nil {
+			return nil
+		}
+	}
+	return pointerPath(d.StackPointer())
+}
+
+func pointerPath(p jsontext.Pointer) (path []any) {
+	for name := range p.Tokens() {
+		if i, err := strconv.Atoi(name); err == nil {
+			path = append(path, i)
+		} else {
+			path = append(path, name)
+		}
+	}
+	return path
+}
+
+// namesOf returns the keys of a path, separated by dots, as encoding/json names a field.
+func namesOf(path []any) string {
+	var names []string
+	for _, step := range path {
+		if name, ok := step.(string); ok {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, ".")
+}
+
+// Explain returns an error of decoding a value about another type in words that name no type of Go, and any other error
+// unchanged.
+func Explain(value []byte, err error) error {
+	f, ok := FaultOf(value, err)
+	if !ok {
+		return err
 	}
 	return &explained{f.String(), err}
 }
@@ -142,17 +232,19 @@ type explained struct {
 func (e *explained) Error() string { return e.text }
 func (e *explained) Unwrap() error { return e.err }
 
-// ofJSON returns the kind that encoding/json calls by a name.
+// ofJSON returns the kind that the libraries call by a name.
 func ofJSON(name string) Kind {
 	switch name {
-	case "object":
+	case "object", "{":
 		return Mapping
-	case "array":
+	case "array", "[":
 		return Array
 	case "string":
 		return String
-	case "bool":
+	case "bool", "true", "false":
 		return Boolean
+	case "null":
+		return Null
 	}
 	return Number
 }
@@ -189,7 +281,7 @@ func Plain(text string, err error) string {
 		return text
 	}
 	eachTypeError(err, func(e *json.UnmarshalTypeError) {
-		text = strings.ReplaceAll(text, e.Error(), Explain(e).Error())
+		text = strings.ReplaceAll(text, e.Error(), Explain(nil, e).Error())
 	})
 	text = jsonText.ReplaceAllStringFunc(text, func(found string) string {
 		m := jsonText.FindStringSubmatch(found)

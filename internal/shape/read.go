@@ -109,4 +109,4 @@ func (d *Document) Line(path ...any) int {
 }
 
 // Decode decodes the document.
-func (d *Document) Decode(into any) error { return Explain(json.Unmarshal(d.JSON, into)) }
+func (d *Document) Decode(into any) error { return Explain(d.JSON, json.Unmarshal(d.JSON, into)) }

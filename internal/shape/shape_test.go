@@ -131,7 +131,7 @@ func TestPlain(t *testing.T) {
 		wrapped := fmt.Errorf("file: %w", errors.Join(errors.New("x"), fmt.Errorf("y: %w", err)))
 		for name, text := range map[string]string{
 			"wrapped": shape.Plain(wrapped.Error(), wrapped), "flat": shape.Plain(fmt.Sprintf("y: %v, z", err), nil),
-			"explained": shape.Explain(err).Error(),
+			"explained": shape.Explain(nil, err).Error(),
 			"yaml":      shape.Plain(fmt.Sprint(yaml.Unmarshal([]byte(doc), &into)), nil),
 		} {
 			named := name == "wrapped" || name == "explained" || name == "flat" && !strings.HasPrefix(want, "the document")
