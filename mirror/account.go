@@ -216,6 +216,8 @@ type IncompleteError struct {
 	Damaged bool
 	// First names one of what is missing, with the reason; the account has all.
 	First string
+	// Cause is the error of the first image or catalog that could not be read or written; nil if there is none.
+	Cause error
 }
 
 // OnlyNames tells that nothing is missing but what the image set names and the catalogs do not have.

@@ -30,6 +30,7 @@ type item struct {
 	waiting bool // it is not at the target, and its source has it; only when catalogs are published
 
 	account ImageAccount
+	cause   error // of account.Error
 	state   *itemState
 	// there is what the target has under the name of the image, when it was asked.
 	there  v1.Descriptor
@@ -153,5 +154,5 @@ func (i *item) begin(count *tally) {
 // fail notes why an image is not there.
 func (i *item) fail(err error) {
 	i.account.Status, i.account.Error = Failed, err.Error()
-	i.damaged = errors.Is(err, fault.ErrIntegrity)
+	i.cause, i.damaged = err, errors.Is(err, fault.ErrIntegrity)
 }

@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -231,6 +232,7 @@ func (r *run) outcome() error {
 			continue
 		}
 		e.Damaged = e.Damaged || i.damaged && r.o.Mode == FromDisk
+		e.Cause = cmp.Or(e.Cause, i.cause)
 		if e.First == "" && i.account.Error != "" {
 			e.First = i.name() + ": " + i.account.Error
 		}
@@ -252,6 +254,7 @@ func (r *run) outcome() error {
 		}
 		if !c.account.Published && !r.o.DryRun && r.o.Shard.Count == 0 || c.failed != nil {
 			e.Unpublished = append(e.Unpublished, c.account.Destination)
+			e.Cause = cmp.Or(e.Cause, c.failed)
 			if e.First == "" && c.account.Error != "" {
 				e.First = c.account.Source + ": " + c.account.Error
 			}

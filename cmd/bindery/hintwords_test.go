@@ -215,7 +215,7 @@ func TestHintsOfOCMirrorHelp(t *testing.T) {
 	dir := t.TempDir()
 	for n, line := range map[string]string{
 		"list": "list operators --catalog SOURCE/acme/catalog:v1",
-		"copy": "-c isc.yaml --src-tls-verify=false --workspace file://DIR docker://TARGET",
+		"copy": "-c isc.yaml --workspace file://DIR docker://TARGET",
 	} {
 		for kind, source := range map[string]*testregistry.Registry{"plain": plain, "secure": secure} {
 			for to, target := range map[string]*testregistry.Registry{"plain": plain, "secure": secure} {

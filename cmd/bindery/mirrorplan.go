@@ -201,7 +201,7 @@ func (p *program) planSizes(c *cli.Context, set *imageset.Set, sources map[strin
 	if !errors.As(err, &incomplete) {
 		return account.Repositories, err
 	}
-	return account.Repositories, incompleteStatus(o, incomplete, account)
+	return account.Repositories, p.incompleteStatus(o, incomplete, account)
 }
 
 // plannedImages maps the additional images.

@@ -271,7 +271,7 @@ func (p *program) reportMirror(c *cli.Context, o mirror.Options, account *mirror
 	err error) error {
 	var incomplete *mirror.IncompleteError
 	if errors.As(err, &incomplete) {
-		err = incompleteStatus(o, incomplete, account)
+		err = p.incompleteStatus(o, incomplete, account)
 		account.Exit = 4
 	} else if err != nil && account != nil {
 		p.warnUndelivered(account, err)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -189,9 +190,9 @@ func nextSteps(a *mirror.Account, o mirror.Options) []string {
 }
 
 // incompleteStatus is the error of a run that lacks something, with the list of it.
-func incompleteStatus(o mirror.Options, e *mirror.IncompleteError, a *mirror.Account) error {
+func (p *program) incompleteStatus(o mirror.Options, e *mirror.IncompleteError, a *mirror.Account) error {
 	e.First = "" // the list has it
-	return &cmdline.ExitStatus{Status: 4, Err: &cmdline.Error{Class: cmdline.Classify(e), Err: e, Hint: missingHint(o, e),
+	return &cmdline.ExitStatus{Status: 4, Err: &cmdline.Error{Class: cmdline.Classify(e), Err: e, Hint: p.missingHint(o, e),
 		List: undelivered(a)}}
 }
 
@@ -202,7 +203,7 @@ func mendNames(config string) string {
 }
 
 // missingHint says how what is missing is copied.
-func missingHint(o mirror.Options, e *mirror.IncompleteError) string {
+func (p *program) missingHint(o mirror.Options, e *mirror.IncompleteError) string {
 	switch {
 	case e.Damaged:
 		return damagedHint
@@ -216,5 +217,18 @@ func missingHint(o mirror.Options, e *mirror.IncompleteError) string {
 	case o.DryRun:
 		return "a run copies the rest; repeated, it copies only what is missing"
 	}
-	return "the same command again copies only what is missing"
+	again := "the same command again copies only what is missing"
+	if why := p.causeHint(e); why != "" {
+		return why + "; " + again
+	}
+	return again
+}
+
+// causeHint says what to do about the first image that was not copied.
+func (p *program) causeHint(e *mirror.IncompleteError) string {
+	var known *cmdline.Error
+	if e.Cause == nil || !errors.As(p.withHint(e.Cause), &known) {
+		return ""
+	}
+	return known.Hint
 }

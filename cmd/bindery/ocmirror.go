@@ -288,7 +288,8 @@ func (p *program) ocMirrorRun(c *cli.Context) (err error) {
 			p.warnUndelivered(account, runErr)
 		}
 	case status != nil:
-		status.Err = &cmdline.Error{Class: cmdline.Classify(err), Err: status.Err, List: undelivered(account)}
+		status.Err = &cmdline.Error{Class: cmdline.Classify(err), Err: status.Err, Hint: p.causeHint(incomplete),
+			List: undelivered(account)}
 	default:
 		for _, line := range undelivered(account) {
 			p.log.Warn(line)
