@@ -43,6 +43,7 @@ type docReader struct {
 	line     int       // of the last document
 	doc      canon.Doc // the last document; its data are valid until the next one is read
 	count    int       // of documents
+	left     int       // bytes that may be read to find the places of values
 	broken   bool      // the file cannot be split into documents any further
 	comments bool
 	options  LoadOptions
@@ -57,7 +58,7 @@ func newDocReader(o LoadOptions) *docReader {
 	}
 	in := bufio.NewReader(nil)
 	return &docReader{in: in, split: canon.NewSplitter(in, o.Limits.canon()),
-		conv: canon.Converter{Limits: o.Limits.canon(), Expansion: o.expansion}, options: o}
+		conv: canon.Converter{Limits: o.Limits.canon(), Expansion: o.expansion}, options: o, left: maxLocated}
 }
 
 // close releases the reader's resources.
@@ -250,7 +251,7 @@ func (d *docReader) problem(err error) error {
 	}
 	var types *typeError
 	if errors.As(err, &types) {
-		return &ValidationError{Problems: types.problems(d.pos(d.line), d.doc)}
+		return &ValidationError{Problems: types.problems(d.pos(d.line), d.doc, &d.left)}
 	}
 	p := Problem{Position: d.pos(d.line), Rule: RuleSyntax, Message: fault.Clip(err.Error(), maxMessage)}
 	// The converter counts lines from the start of the document.

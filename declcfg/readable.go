@@ -68,14 +68,14 @@ func loadReadable(ctx context.Context, fsys fs.FS, o LoadOptions) (*readable, er
 		return nil, err
 	}
 	// A part of an unknown package belongs to those that it stands beside: in the file, else in the directory.
-	for _, file := range unknown {
+	dirs := map[string][]string{}
+	for file, packages := range files {
+		dirs[path.Dir(file)] = append(dirs[path.Dir(file)], packages...)
+	}
+	for _, file := range slices.Compact(unknown) {
 		beside := files[file]
 		if dir := path.Dir(file); len(beside) == 0 && dir != "." {
-			for other, packages := range files {
-				if path.Dir(other) == dir {
-					beside = append(beside, packages...)
-				}
-			}
+			beside, dirs[dir] = dirs[dir], nil
 		}
 		for _, pkg := range beside {
 			r.affected[pkg] = true

@@ -60,8 +60,9 @@ func (e *typeError) about(text string) string {
 	return fmt.Sprintf("%s %s: %s", fault.Short(e.meta.Schema), fault.Quote(e.meta.Name), text)
 }
 
-// problems returns one problem for each fault of a document that starts at a position.
-func (e *typeError) problems(at Position, doc canon.Doc) (list []Problem) {
+// problems returns one problem for each fault of a document that starts at a position. left is how many bytes may still
+// be read to find places.
+func (e *typeError) problems(at Position, doc canon.Doc, left *int) (list []Problem) {
 	first := Problem{Position: at, Rule: RuleSyntax, opm: fault.Clip(e.opm, maxMessage)}
 	if e.meta != nil {
 		first.Package = packageOf(e.meta)
@@ -72,12 +73,25 @@ func (e *typeError) problems(at Position, doc canon.Doc) (list []Problem) {
 			first.Bundle = e.meta.Name
 		}
 	}
-	values := canon.NewLocator(doc.Data, doc.JSON)
-	for _, f := range e.faults {
+	var values *canon.Locator
+	cost := max(len(doc.Data), maxLocated/1000) // a thousand places are enough
+	if *left -= cost; *left > 0 {
+		values = canon.NewLocator(doc.Data, doc.JSON)
+	}
+	faults := e.faults
+	if values == nil && len(faults) > 1 {
+		faults = faults[:1] // the others would only be counted
+	}
+	for _, f := range faults {
 		p := first
 		p.Message, p.path = fault.Clip(e.about(f.String()), maxMessage), f.Path
-		if line, column, ok := values.Place(f.Path...); ok {
-			p.Position.Line, p.Position.Column = at.Line+line-1, column
+		if doc.JSON { // each is looked for from the start
+			*left -= cost
+		}
+		if values != nil && *left > 0 {
+			if line, column, ok := values.Place(f.Path...); ok {
+				p.Position.Line, p.Position.Column = at.Line+line-1, column
+			}
 		}
 		list = append(list, p)
 	}
