@@ -13,6 +13,7 @@ import (
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/internal/bundlefs"
+	"github.com/operator-bindery/bindery/internal/canon"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/jsonscan"
 	"github.com/operator-bindery/bindery/internal/shape"
@@ -123,7 +124,7 @@ func (p *csvReader) text(field string, value []byte, report func(field, message 
 func (p *csvReader) decode(field string, value []byte, into any, report func(field, message string)) {
 	if err := json.Unmarshal(value, into); err != nil {
 		path, text := bundlefs.TypeProblem(value, err)
-		report(bundlefs.FieldName(slices.Concat(bundlefs.FieldPath(field), path)), fault.Clip(text, maxReason))
+		report(canon.PathName(slices.Concat(bundlefs.FieldPath(field), path)), fault.Clip(text, maxReason))
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/declcfg/property"
 	"github.com/operator-bindery/bindery/internal/bundlefs"
+	"github.com/operator-bindery/bindery/internal/canon"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/jsonscan"
 )
@@ -165,7 +166,7 @@ func below(at bundlefs.Place, path ...any) bundlefs.Place {
 
 // problem returns a problem at a place.
 func (r *reader) problem(rule string, at bundlefs.Place, message string) Problem {
-	p := Problem{Rule: rule, File: at.File, Field: bundlefs.FieldName(at.Path), Message: message}
+	p := Problem{Rule: rule, File: at.File, Field: canon.PathName(at.Path), Message: message}
 	p.Line, p.Column = r.lines.Find(at)
 	return p
 }

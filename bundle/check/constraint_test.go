@@ -10,7 +10,7 @@ import (
 
 	"github.com/operator-bindery/bindery/bundle"
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/internal/bundlefs"
+	"github.com/operator-bindery/bindery/internal/canon"
 )
 
 // dependencyErrors returns the errors of one entry of dependencies.yaml, with the field below its value.
@@ -20,7 +20,7 @@ func dependencyErrors(ctx context.Context, kind, value string) (out []string) {
 	r.dependency(bundle.Dependency{Type: kind, Value: []byte(value)}, &left,
 		func(_ string, below []any, format string, args ...any) {
 			text := fmt.Errorf(format, args...).Error()
-			if field := bundlefs.FieldName(below); field != "" {
+			if field := canon.PathName(below); field != "" {
 				text = field + ": " + text
 			}
 			out = append(out, text)

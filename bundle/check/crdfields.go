@@ -10,6 +10,7 @@ import (
 
 	"github.com/operator-bindery/bindery/bundle"
 	"github.com/operator-bindery/bindery/internal/bundlefs"
+	"github.com/operator-bindery/bindery/internal/canon"
 	"github.com/operator-bindery/bindery/internal/jsonscan"
 )
 
@@ -62,7 +63,7 @@ func obsoleteFields(o object) (out []obsolete) {
 	for i, v := range o.crd.Spec.Versions {
 		for n := range v.AdditionalPrinterColumns {
 			column := []any{"spec", "versions", i, "additionalPrinterColumns", n}
-			add(slices.Concat(column, []any{"JSONPath"}), bundlefs.FieldName(column)+".jsonPath")
+			add(slices.Concat(column, []any{"JSONPath"}), canon.PathName(column)+".jsonPath")
 		}
 	}
 	return out
@@ -108,7 +109,7 @@ func definitionError(o object, e *field.Error, old *[]obsolete) finding {
 	f.Field, f.place = v1, at(o.Object, bundlefs.FieldPath(v1)...)
 	for i, was := range *old {
 		if v1 == was.v1 || strings.HasPrefix(v1, was.v1+".") || strings.HasPrefix(v1, was.v1+"[") {
-			f.Message += "; " + bundlefs.FieldName(was.path) + " is " + was.text()
+			f.Message += "; " + canon.PathName(was.path) + " is " + was.text()
 			f.place = at(o.Object, was.path...)
 			*old = slices.Delete(*old, i, i+1)
 			break

@@ -8,6 +8,7 @@ import (
 
 	"github.com/operator-bindery/bindery/bundle"
 	"github.com/operator-bindery/bindery/internal/bundlefs"
+	"github.com/operator-bindery/bindery/internal/canon"
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
@@ -100,7 +101,7 @@ func (r *run) report() *Report {
 			f.Line, f.Column = r.lines.Find(f.place)
 		}
 		if f.Field == "" {
-			f.Field = bundlefs.FieldName(f.place.Path)
+			f.Field = canon.PathName(f.place.Path)
 		}
 	}
 	r.found = slices.DeleteFunc(r.found, func(f finding) bool { return f.refusal && r.isError(f) })

@@ -12,7 +12,7 @@ import (
 
 	"github.com/operator-bindery/bindery/bundle"
 	"github.com/operator-bindery/bindery/declcfg/rules"
-	"github.com/operator-bindery/bindery/internal/bundlefs"
+	"github.com/operator-bindery/bindery/internal/canon"
 )
 
 var conformaOnly = []rules.Profile{rules.Conforma}
@@ -247,7 +247,7 @@ func (s *Subject) Images() (out []rules.Finding) {
 			continue
 		}
 		for _, r := range imageRefs(o) {
-			f := s.finding(at(o, r.steps...), bundlefs.FieldName(r.steps), "%s", "")
+			f := s.finding(at(o, r.steps...), canon.PathName(r.steps), "%s", "")
 			f.Image = r.text
 			out = append(out, f)
 		}
@@ -259,7 +259,7 @@ func findUnpinned(_ context.Context, s *conformaSubject, emit rules.Emit) {
 	for _, o := range s.csvs {
 		for _, r := range imageRefs(o) {
 			if !r.pinned {
-				emit(s.finding(at(o, r.steps...), bundlefs.FieldName(r.steps), "The %q image reference is not pinned at %s.",
+				emit(s.finding(at(o, r.steps...), canon.PathName(r.steps), "The %q image reference is not pinned at %s.",
 					r.text, r.path))
 			}
 		}
@@ -270,7 +270,7 @@ func findRegistries(_ context.Context, s *conformaSubject, emit rules.Emit) {
 	for _, o := range s.csvs {
 		for _, r := range imageRefs(o) {
 			if !hasPrefix(r.repository, s.data.ImagePrefixes) {
-				emit(s.finding(at(o, r.steps...), bundlefs.FieldName(r.steps),
+				emit(s.finding(at(o, r.steps...), canon.PathName(r.steps),
 					"The %q CSV image reference is not from an allowed registry.", r.text))
 			}
 		}
@@ -287,7 +287,7 @@ func findFeatures(_ context.Context, s *conformaSubject, emit rules.Emit) {
 		for _, key := range s.data.Features {
 			if v, _ := child(annotations, key).(string); v != "true" && v != "false" {
 				steps := []any{"metadata", "annotations", key}
-				emit(s.finding(at(o, steps...), bundlefs.FieldName(steps),
+				emit(s.finding(at(o, steps...), canon.PathName(steps),
 					"The annotation %q is either missing or has an unexpected value", key))
 			}
 		}
@@ -307,7 +307,7 @@ func findSubscription(_ context.Context, s *conformaSubject, emit rules.Emit) {
 		steps := []any{"metadata", "annotations", annotationSubscription}
 		why := wrongSubscription(child(manifest(o), "metadata", "annotations", annotationSubscription))
 		if why != "" {
-			emit(s.finding(at(o, steps...), bundlefs.FieldName(steps), "Value of %s annotation %s", annotationSubscription, why))
+			emit(s.finding(at(o, steps...), canon.PathName(steps), "Value of %s annotation %s", annotationSubscription, why))
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/declcfg/resolve"
 	"github.com/operator-bindery/bindery/declcfg/rules"
-	"github.com/operator-bindery/bindery/internal/bundlefs"
+	"github.com/operator-bindery/bindery/internal/canon"
 	"github.com/operator-bindery/bindery/internal/jsonscan"
 )
 
@@ -130,7 +130,7 @@ func (s *Subject) refusal(p manifests.Problem) rules.Finding {
 			}
 		}
 	}
-	f := s.finding(where, bundlefs.FieldName(where.Path), "%s", p.Message)
+	f := s.finding(where, canon.PathName(where.Path), "%s", p.Message)
 	f.Rule = olmv1Prefix + p.ID
 	return f
 }
@@ -149,7 +149,7 @@ func findDependency(_ context.Context, s *Subject, emit rules.Emit) {
 		return
 	}
 	where := s.declares(typ)
-	emit(s.finding(where, bundlefs.FieldName(where.Path),
+	emit(s.finding(where, canon.PathName(where.Path),
 		"bundle %q has a dependency declared via property %q which is currently not supported", blob.Name, typ))
 }
 

@@ -2,7 +2,6 @@ package bundlefs
 
 import (
 	"bytes"
-	"fmt"
 	"io/fs"
 	"strconv"
 	"strings"
@@ -90,27 +89,6 @@ func documents(fsys fs.FS, name string) (docs []canon.Doc) {
 		d.Data = bytes.Clone(d.Data)
 		docs = append(docs, d)
 	}
-}
-
-// FieldName formats a path in Kubernetes' notation: spec.versions[0].name.
-func FieldName(path []any) string {
-	var b strings.Builder
-	for _, step := range path {
-		switch step := step.(type) {
-		case int:
-			fmt.Fprintf(&b, "[%d]", step)
-		case string:
-			if strings.ContainsAny(step, "./") {
-				fmt.Fprintf(&b, "[%s]", step)
-				continue
-			}
-			if b.Len() > 0 {
-				b.WriteByte('.')
-			}
-			b.WriteString(step)
-		}
-	}
-	return b.String()
 }
 
 // FieldPath parses a field in Kubernetes' notation: spec.versions[0].name, metadata.annotations[a.b/c].

@@ -3,6 +3,7 @@ package bundlefs
 import (
 	"errors"
 
+	"github.com/operator-bindery/bindery/internal/canon"
 	"github.com/operator-bindery/bindery/internal/shape"
 )
 
@@ -20,7 +21,7 @@ func TypeProblem(value []byte, err error) (path []any, text string) {
 func TypeError(value []byte, err error) error {
 	path, text := TypeProblem(value, err)
 	if len(path) > 0 {
-		text = FieldName(path) + " " + text
+		text = canon.PathName(path) + " " + text
 	}
 	return errors.New(text)
 }

@@ -151,7 +151,7 @@ func valueEnd(doc []byte, i int) int {
 	return len(doc)
 }
 
-// PathName is how a message calls the value at a path: stable.bundles[2].image.
+// PathName is how a message calls the value at a path: stable.bundles[2].image, metadata.annotations[a.b/c].
 func PathName(path []any) string {
 	var b strings.Builder
 	for _, step := range path {
@@ -159,6 +159,10 @@ func PathName(path []any) string {
 		case int:
 			fmt.Fprintf(&b, "[%d]", step)
 		case string:
+			if strings.ContainsAny(step, "./") {
+				fmt.Fprintf(&b, "[%s]", fault.Short(step))
+				continue
+			}
 			if b.Len() > 0 {
 				b.WriteByte('.')
 			}

@@ -34,7 +34,7 @@ func TestCheck(t *testing.T) {
 		`{"data":"*"}`:           `data is a string, expected a string in base64`,
 		`{"tags":"x\"y"}`:        `tags is a string, expected a list (write ["x\"y"])`,
 		`{"tags":["a",{}]}`:      `tags[1] is an object, expected a string`,
-		`{"labels":{"a.b":1}}`:   `labels.a.b is a number, expected a string (write it in quotes: "1")`,
+		`{"labels":{"a.b":1}}`:   `labels[a.b] is a number, expected a string (write it in quotes: "1")`,
 		`{"nmae":1,"name":2}`:    `unknown field "nmae" (perhaps name); name is a number, expected a string (write it in quotes: "2")`,
 		`{"open":{"INNER":[1]}}`: `open.INNER[0] is a number, expected an object`,
 	} {
