@@ -91,7 +91,7 @@ func (e *ReadError) Below(dir string) *ReadError {
 func passedOver(all []Problem) (out []Problem) {
 	for _, p := range all {
 		switch p.Rule {
-		case RuleSyntax, RuleFile, RuleDirectory, RuleDocuments, RuleCSVSecond, RuleAnnotationsTwo:
+		case RuleSyntax, RuleFile, RuleDirectory, RuleDocuments, RuleCSVSecond, RuleAnnotations, RuleAnnotationsTwo:
 			if len(out) < mostFatal {
 				out = append(out, p)
 			}

@@ -319,6 +319,23 @@ func TestPassedOverManifestsAreInTheError(t *testing.T) {
 	}
 }
 
+// What makes the annotations unreadable is in the error itself, which is all that --quiet prints.
+func TestWrongAnnotationsAreInTheError(t *testing.T) {
+	dir := t.TempDir()
+	writeVerdictBundle(t, dir, "metadata/annotations.yaml", "channels.v1: stable", "channels.v1: 1.10")
+	for _, name := range []string{"bindery", "opm"} {
+		got := runProgram(t, dir, name, "render", "b")
+		if name == "bindery" {
+			got = runProgram(t, dir, name, "-q", "render", "b")
+		}
+		want := `b/metadata/annotations.yaml:6:54: annotations[operators.operatorframework.io.bundle.channels.v1]: ` +
+			`the value of an annotation is a number, expected a string (write it in quotes: "1.10")`
+		if got.status == 0 || strings.Count(got.stderr, want) != 1 {
+			t.Errorf("%s: want %q once in %+v", name, want, got)
+		}
+	}
+}
+
 // A manifest that cannot be read decides on the media type: without a word it would be that of other bundles.
 func TestUnreadManifestAndMediaType(t *testing.T) {
 	dir := t.TempDir()

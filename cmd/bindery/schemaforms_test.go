@@ -92,9 +92,9 @@ type waiversForm struct {
 }
 
 type ruleDataForm struct {
-	rules.Data `yaml:",inline"`
+	rules.Data
 	// The keys, in a file that has other things beside them.
-	RuleData *rules.Data `yaml:"rule_data,omitempty"`
+	RuleData *rules.Data `json:"rule_data,omitempty"`
 }
 
 type snapshotForm struct {

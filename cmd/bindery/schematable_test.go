@@ -73,7 +73,7 @@ var describedSchemas = []schemaRow{
 	{name: "rule-data", title: "Rule data of check",
 		description: "The file of check --rule-data: what an installation of a pipeline demands. Other keys are " +
 			"accepted, as the file is that of a whole policy.",
-		of: typeOf[ruleDataForm](), tag: "yaml", read: true, adjust: ruleData},
+		of: typeOf[ruleDataForm](), read: true, adjust: ruleData},
 	{name: "snapshot", title: "Release snapshot",
 		description: "The file of check --snapshot: images that are released together. Other members are accepted.",
 		of:          typeOf[snapshotForm](), read: true, adjust: snapshotData},

@@ -249,6 +249,9 @@ func ArchiveError(err error) error {
 		return err
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return fmt.Errorf("%w: unexpected end of the archive", fault.ErrIntegrity)
+	case errors.Is(err, tar.ErrHeader):
+		return fmt.Errorf("%w: this is no tar archive, or a damaged one: copy it again from where it comes from",
+			fault.ErrInvalid)
 	}
 	return fmt.Errorf("%w: archive: %w", fault.ErrInvalid, err)
 }

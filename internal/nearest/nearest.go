@@ -1,12 +1,17 @@
 // Package nearest suggests names for misspelled words.
 package nearest
 
+import "strings"
+
 // Name returns the name that is most similar to word, and whether one is similar enough to suggest: at most one edit (a
 // letter added, removed or replaced, or two neighbours swapped) per three letters, and fewer edits than letters. The
-// first of equally similar names wins.
+// first of equally similar names wins; one that differs only in the case of its letters is nearest.
 func Name(word string, names []string) (string, bool) {
 	best, bestDistance := "", max(len(word)/3, min(len(word)-1, 1))+1
 	for _, name := range names {
+		if name != word && strings.EqualFold(name, word) {
+			return name, true
+		}
 		if d := distance(word, name, bestDistance); d < bestDistance {
 			best, bestDistance = name, d
 		}
