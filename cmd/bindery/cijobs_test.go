@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -117,20 +119,60 @@ func included(t *testing.T) map[string]gitlabJob {
 	return out
 }
 
-// githubJobs returns the jobs of a workflow; each run of a step is a script of bash.
+// githubStep is a step of a workflow or of the action.
+type githubStep struct {
+	ID, Run, Shell, Uses string
+	Env, With            map[string]string
+}
+
+var (
+	githubSecret = regexp.MustCompile(`^\$\{\{ secrets\.(\w+) \}\}$`)
+	githubInput  = regexp.MustCompile(`^\$\{\{ inputs\.([\w-]+) \}\}$`)
+)
+
+// script is the step for bash. A step has a shell of its own, with secrets, which are variables of the test and empty if
+// there is none, under the names of env. What it writes to GITHUB_ENV is the environment of the steps behind it.
+func (s githubStep) script() string {
+	text := "(\n"
+	for name, value := range s.Env {
+		if m := githubSecret.FindStringSubmatch(value); m != nil {
+			text += "export " + name + "=\"${" + m[1] + "-}\"\n"
+		}
+	}
+	return text + s.Run + "\n)\n[ ! -s \"${GITHUB_ENV-}\" ] || { set -a; . \"$GITHUB_ENV\"; set +a; }\n"
+}
+
+// githubJobs returns the jobs of a workflow; each run of a step is a script of bash. Of this project's action it is the
+// steps that install nothing, with the inputs that the workflow gives.
 func githubJobs(t *testing.T, file string) map[string]string {
 	t.Helper()
 	var workflow struct {
-		Jobs map[string]struct{ Steps []struct{ Run, Shell string } }
+		Jobs map[string]struct{ Steps []githubStep }
 	}
 	if err := yaml.Unmarshal([]byte(readFile(t, ciDir+file)), &workflow); err != nil {
+		t.Fatal(err)
+	}
+	var action struct{ Runs struct{ Steps []githubStep } }
+	if err := yaml.Unmarshal([]byte(readFile(t, "../../action.yml")), &action); err != nil {
 		t.Fatal(err)
 	}
 	out := map[string]string{}
 	for name, j := range workflow.Jobs {
 		for _, s := range j.Steps {
 			if s.Run != "" {
-				out[name] += "(\n" + s.Run + "\n)\n" // each step has a shell of its own
+				out[name] += s.script()
+			}
+			for _, a := range action.Runs.Steps {
+				if !strings.HasPrefix(s.Uses, "operator-bindery/bindery@") || a.Run == "" || a.ID == "install" {
+					continue
+				}
+				a.Env = maps.Clone(a.Env)
+				for name, value := range a.Env {
+					if m := githubInput.FindStringSubmatch(value); m != nil {
+						a.Env[name] = cmp.Or(s.With[m[1]], "${{ secrets.NONE }}")
+					}
+				}
+				out[name] += a.script()
 			}
 		}
 	}

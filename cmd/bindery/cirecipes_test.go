@@ -44,35 +44,44 @@ func (j ciJob) run(t *testing.T, dir string, edits ...string) (string, error) {
 	return string(out), err
 }
 
+// ciSystems are the recipes that build.
+var ciSystems = []string{"pod", "gitlab", "github", "github-container", "jenkins"}
+
+// ciBuild is the job of a recipe that builds in dir, with the tag that it pushes and the edits for this registry.
+func ciBuild(t *testing.T, name string, registry *testregistry.Registry, dir string) (job ciJob, tag string,
+	edits []string) {
+	t.Helper()
+	auth, tag := filepath.Join(dir, "auth.json"), "sha"
+	needsLogin(t, registry, auth)
+	withFile := func(script, variable string) ciJob {
+		return ciJob{shell: "sh", script: script, env: map[string]string{"REGISTRY_AUTH_FILE": auth, variable: tag}}
+	}
+	switch name {
+	case "pod":
+		job, tag = podJob(t, dir), "v1"
+	case "gitlab":
+		job = withFile(strings.Join(included(t)["bindery-build"].Script, "\n"), "CI_COMMIT_SHORT_SHA")
+	case "jenkins":
+		stages := jenkinsStages(t)
+		job = withFile(stages["validate"]+stages["build"], "BUILD_NUMBER")
+	default:
+		jobs := githubJobs(t, name+".yaml")
+		job = ciJob{shell: "bash", script: jobs["build"] + jobs["catalog"], env: map[string]string{
+			"REGISTRY_AUTH": readFile(t, auth), "RUNNER_TEMP": t.TempDir(), "GITHUB_SHA": tag,
+			"GITHUB_OUTPUT": filepath.Join(dir, "output"), "GITHUB_ENV": filepath.Join(dir, "env")}}
+	}
+	// An image without a server is for one platform; only released programs have the servers of other platforms.
+	return job, tag, []string{"linux/amd64,linux/arm64", "linux/amd64 --server=none", "registry.example.com",
+		registry.Host()}
+}
+
 // The build of every recipe, run next to a checkout, pushes the catalog to a registry that requires the recipe's
 // credentials and writes the digest; all recipes build the same image. An invalid catalog fails each of them.
 func TestCIBuilds(t *testing.T) {
 	digests := map[string]string{}
-	for _, name := range []string{"pod", "gitlab", "github", "github-container", "jenkins"} {
+	for _, name := range ciSystems {
 		registry, dir := testregistry.New(t), t.TempDir()
-		auth, tag := filepath.Join(dir, "auth.json"), "sha"
-		needsLogin(t, registry, auth)
-		withFile := func(script, variable string) ciJob {
-			return ciJob{shell: "sh", script: script, env: map[string]string{"REGISTRY_AUTH_FILE": auth, variable: tag}}
-		}
-		var job ciJob
-		switch name {
-		case "pod":
-			job, tag = podJob(t, dir), "v1"
-		case "gitlab":
-			job = withFile(strings.Join(included(t)["bindery-build"].Script, "\n"), "CI_COMMIT_SHORT_SHA")
-		case "jenkins":
-			stages := jenkinsStages(t)
-			job = withFile(stages["validate"]+stages["build"], "BUILD_NUMBER")
-		default:
-			jobs := githubJobs(t, name+".yaml")
-			job = ciJob{shell: "bash", script: jobs["build"] + jobs["catalog"], env: map[string]string{
-				"REGISTRY_AUTH": readFile(t, auth), "RUNNER_TEMP": t.TempDir(), "GITHUB_SHA": tag,
-				"GITHUB_OUTPUT": filepath.Join(dir, "output")}}
-		}
-		// An image without a server is for one platform; only released programs have the servers of other platforms.
-		edits := []string{"linux/amd64,linux/arm64", "linux/amd64 --server=none", "registry.example.com",
-			registry.Host()}
+		job, tag, edits := ciBuild(t, name, registry, dir)
 		writeFile(t, filepath.Join(dir, "catalog", "etcd", "catalog.json"), `{"schema": "olm.package", "name": "etcd"}`)
 		if out, err := job.run(t, dir, edits...); err == nil {
 			t.Errorf("%s builds an invalid catalog: %s", name, out)
@@ -169,7 +178,7 @@ func TestCIReviews(t *testing.T) {
 	}
 }
 
-// The parallel jobs of the component that migrates do each line of the list once.
+// The parallel jobs of the component that migrates do each line of the list once, and sign with the key of the project.
 func TestCIMigrate(t *testing.T) {
 	registry, dir := testregistry.New(t), t.TempDir()
 	auth := filepath.Join(dir, "auth.json")
@@ -181,20 +190,26 @@ func TestCIMigrate(t *testing.T) {
 		list += registry.Host() + "/" + name + ":v1 -> " + registry.Host() + "/acme/catalog:v" + fmt.Sprint(i) + "\n"
 	}
 	writeFile(t, filepath.Join(dir, "indexes.txt"), list)
+	secret, public := signingSecret(t)
 	job := component(t, "migrate", map[string]string{"flags": "--server none", "parts": "2"})["bindery-migrate"]
 	if fmt.Sprint(job.Parallel) != "2" {
 		t.Errorf("the job is parallel %v", job.Parallel)
 	}
 	for i := range 2 {
 		out, err := job.shellJob(map[string]string{"REGISTRY_AUTH_FILE": auth, "CI_NODE_INDEX": fmt.Sprint(i + 1),
-			"CI_NODE_TOTAL": "2"}).run(t, dir)
+			"CI_NODE_TOTAL": "2", "BINDERY_SIGN_KEY": filepath.Join(secret, "release.key"),
+			"BINDERY_SIGN_PASSPHRASE_FILE": filepath.Join(secret, "passphrase")}).run(t, dir)
 		if err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
 	}
-	if got := registry.Tags("acme/catalog"); !slices.Equal(got, []string{"v0", "v1", "v2"}) {
+	got := slices.DeleteFunc(registry.Tags("acme/catalog"), func(tag string) bool {
+		return strings.HasPrefix(tag, "sha256-")
+	})
+	if !slices.Equal(got, []string{"v0", "v1", "v2"}) {
 		t.Errorf("the tags are %q", got)
 	}
+	verifySigned(t, registry.Host()+"/acme/catalog:v2", auth, public, true)
 }
 
 // The jobs of the component that mirrors leave the registry as one undivided run does.
@@ -224,6 +239,14 @@ func TestCIMirror(t *testing.T) {
 	}
 	run("bindery-mirror-publish", map[string]string{})
 	sameRegistry(t, target, want)
+	secret, public := signingSecret(t)
+	for name, env := range map[string]map[string]string{"bindery-mirror": {"CI_NODE_INDEX": "1", "CI_NODE_TOTAL": "1"},
+		"bindery-mirror-publish": {}} {
+		env["BINDERY_SIGN_KEY"] = filepath.Join(secret, "release.key")
+		env["BINDERY_SIGN_PASSPHRASE_FILE"] = filepath.Join(secret, "passphrase")
+		run(name, env)
+	}
+	verifySigned(t, target.Host()+"/olm/acme/catalog:v1", auth, public, true)
 	paths := jobs["bindery-mirror-publish"].Artifacts.Paths
 	if entries, err := os.ReadDir(filepath.Join(dir, paths[0])); err != nil || len(entries) == 0 {
 		t.Errorf("no files for clusters: %v", err)

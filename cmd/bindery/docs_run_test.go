@@ -64,52 +64,97 @@ var withoutServer = regexp.MustCompile(`(?m)^warning: this program was built wit
 // The pages do what they say: each of their commands succeeds in a directory that looks like a clone, with a registry
 // at $REGISTRY and an unused port in $PORT, and prints what stands below it.
 func TestPagesRun(t *testing.T) {
+	for _, name := range pagesThatRun {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			runPage(t, name, cloneDir(t), testregistry.New(t).Host(), t.TempDir())
+		})
+	}
+}
+
+// The README and the quickstarts do what they say one after the other in the same directory, with the same registry and
+// cache, in the order in which the list of pages has them.
+func TestQuickstartsInOneDirectory(t *testing.T) {
+	t.Parallel()
+	clone, registry, cache := cloneDir(t), testregistry.New(t).Host(), t.TempDir()
+	index, err := manual.Read(os.DirFS("../.."), "docs/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := []string{"README.md"}
+	for _, l := range index.Links {
+		if strings.HasPrefix(l.Target, "quickstart/") {
+			names = append(names, "docs/"+l.Target)
+		}
+	}
+	if len(names) < 4 {
+		t.Fatalf("only %q", names)
+	}
+	for _, name := range append(names, "docs/guides/moving-from-opm.md") {
+		runPage(t, name, clone, registry, cache)
+	}
+}
+
+// cloneDir makes a directory that looks like a clone in which nothing was built.
+func cloneDir(t *testing.T) string {
+	t.Helper()
 	root, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range pagesThatRun {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			page, err := manual.Read(os.DirFS(root), name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			clone, out := t.TempDir(), t.TempDir()
-			if err := os.Mkdir(filepath.Join(clone, "dist"), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Symlink(filepath.Join(root, "testdata"), filepath.Join(clone, "testdata")); err != nil {
-				t.Fatal(err)
-			}
-			all := steps(page)
-			if len(all) == 0 {
-				t.Fatal("no commands")
-			}
-			var script strings.Builder
-			for i, s := range all {
-				fmt.Fprintf(&script, "exec >%s/%d 2>&1\n%s", out, i, s.command)
-			}
-			cmd := exec.Command("sh", "-eu")
-			cmd.Dir = clone
-			cmd.Stdin = strings.NewReader(script.String())
-			registry := testregistry.New(t).Host()
-			cmd.Env = append(os.Environ(), "REGISTRY="+registry, "PORT="+freePort(t),
-				"PATH="+binDir+string(os.PathListSeparator)+os.Getenv("PATH"), "XDG_CACHE_HOME="+t.TempDir())
-			failed := cmd.Run()
-			for i, s := range all {
-				printed, err := os.ReadFile(filepath.Join(out, fmt.Sprint(i)))
-				if err != nil {
-					t.Fatalf("%s:%d: did not run, as what is before it failed: %v", name, s.line, failed)
-				}
-				printed = []byte(strings.ReplaceAll(withoutServer.ReplaceAllString(string(printed), ""), registry,
-					"localhost:5000"))
-				if s.shown && !asShown(s.prints, string(printed)) || failed != nil && i == lastRun(out, len(all)) {
-					t.Errorf("%s:%d: %s (%v)\n--- printed\n%s--- the page\n%s", name, s.line, s.command, failed,
-						printed, s.prints)
-				}
-			}
-		})
+	clone := t.TempDir()
+	if err := os.Mkdir(filepath.Join(clone, "dist"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Join(root, "testdata"), filepath.Join(clone, "testdata")); err != nil {
+		t.Fatal(err)
+	}
+	return clone
+}
+
+// cachedLayers is how many layers an image has out of the cache, which depends on what was built before.
+var cachedLayers = regexp.MustCompile(` \(\d+ cached\)`)
+
+// runPage types a page into a new shell in a clone.
+func runPage(t *testing.T, name, clone, registry, cache string) {
+	t.Helper()
+	page, err := manual.Read(os.DirFS("../.."), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	built, err := os.ReadDir(cache)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, all := t.TempDir(), steps(page)
+	if len(all) == 0 {
+		t.Fatal("no commands")
+	}
+	var script strings.Builder
+	for i, s := range all {
+		fmt.Fprintf(&script, "exec >%s/%d 2>&1\n%s", out, i, s.command)
+	}
+	cmd := exec.Command("sh", "-eu")
+	cmd.Dir = clone
+	cmd.Stdin = strings.NewReader(script.String())
+	cmd.Env = append(os.Environ(), "REGISTRY="+registry, "PORT="+freePort(t),
+		"PATH="+binDir+string(os.PathListSeparator)+os.Getenv("PATH"), "XDG_CACHE_HOME="+cache)
+	failed := cmd.Run()
+	for i, s := range all {
+		printed, err := os.ReadFile(filepath.Join(out, fmt.Sprint(i)))
+		if err != nil {
+			t.Fatalf("%s:%d: did not run, as what is before it failed: %v", name, s.line, failed)
+		}
+		printed = []byte(strings.ReplaceAll(withoutServer.ReplaceAllString(string(printed), ""), registry,
+			"localhost:5000"))
+		prints := s.prints
+		if len(built) > 0 {
+			prints, printed = cachedLayers.ReplaceAllString(prints, ""), cachedLayers.ReplaceAll(printed, nil)
+		}
+		if s.shown && !asShown(prints, string(printed)) || failed != nil && i == lastRun(out, len(all)) {
+			t.Errorf("%s:%d: %s (%v)\n--- printed\n%s--- the page\n%s", name, s.line, s.command, failed,
+				printed, s.prints)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -175,29 +176,28 @@ func (p *program) ocMirrorList(c *cli.Context) error {
 		return err
 	}
 	name := strings.TrimPrefix(c.String("catalog"), "docker://")
-	o.Render.Skeleton = true
+	pkg, channel := c.String("package"), c.String("channel")
+	o.Render.Skeleton = channel != "" // display names are in what the skeleton leaves out
 	blobs, err := render.Reference(c.Context, name, o.Render)
 	if err != nil {
 		return err
 	}
-	catalog, err := declcfg.Collect(blobs)
-	if err != nil {
-		return err
-	}
 	var b strings.Builder
-	if err := ocMirrorTables(&b, catalog, c.String("package"), c.String("channel")); err != nil {
+	if channel != "" {
+		err = ocMirrorVersions(&b, blobs, pkg, channel)
+	} else {
+		err = ocMirrorTables(&b, blobs, pkg)
+	}
+	if err != nil {
 		return err
 	}
 	_, err = p.stdout.Write([]byte(b.String()))
 	return err
 }
 
-// ocMirrorTables writes the tables of oc-mirror (MIRROR 13.4).
-func ocMirrorTables(w io.Writer, c *declcfg.Catalog, pkg, channel string) error {
-	if channel != "" {
-		return ocMirrorVersions(w, c, pkg, channel)
-	}
-	listing, err := list.Load(func(yield func(declcfg.Blob, error) bool) { c.Blobs()(yield) })
+// ocMirrorTables writes the tables of packages and channels of oc-mirror (MIRROR 13.4).
+func ocMirrorTables(w io.Writer, blobs iter.Seq2[declcfg.Blob, error], pkg string) error {
+	listing, err := list.Load(blobs)
 	if err != nil {
 		return err
 	}
@@ -214,7 +214,11 @@ func ocMirrorTables(w io.Writer, c *declcfg.Catalog, pkg, channel string) error 
 }
 
 // ocMirrorVersions writes the versions of a channel.
-func ocMirrorVersions(w io.Writer, c *declcfg.Catalog, pkg, channel string) error {
+func ocMirrorVersions(w io.Writer, blobs iter.Seq2[declcfg.Blob, error], pkg, channel string) error {
+	c, err := declcfg.Collect(blobs)
+	if err != nil {
+		return err
+	}
 	at := slices.IndexFunc(c.Channels, func(h declcfg.Channel) bool { return h.Package == pkg && h.Name == channel })
 	if at < 0 {
 		return &declcfg.NotFoundError{Kind: "channel", Name: channel}

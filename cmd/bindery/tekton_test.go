@@ -84,6 +84,16 @@ func restricted(t *testing.T, o tektonObject) {
 	}
 }
 
+// optional tells whether a task or a pipeline has a workspace that may be left out.
+func (o tektonObject) optional(workspace string) bool {
+	for _, w := range o.Spec.Workspaces {
+		if w.Name == workspace {
+			return w.Optional
+		}
+	}
+	return false
+}
+
 // defaults gives values to the parameters of a task or a pipeline that have none.
 func (o tektonObject) defaults(t *testing.T, values map[string]any) {
 	t.Helper()
@@ -157,6 +167,7 @@ func TestTektonPipeline(t *testing.T) {
 		"params.platforms": "linux/amd64",
 		"params.bindery":   "bindery", "params.flags": []string{"--use-http", "--server=none"},
 	}
+	objects["Pipeline bindery-catalog"].defaults(t, given)
 	run := func(task string, values map[string]any) {
 		t.Helper()
 		o, ok := objects["Task "+task]

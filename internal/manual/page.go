@@ -18,6 +18,7 @@ type Page struct {
 	Twice  []string       // anchors of more than one heading: a link to one of them leads to the first
 	Links  []Link
 	Blocks []Block
+	Spans  []Span
 }
 
 // A Link is a link or an image of a page.
@@ -31,6 +32,13 @@ type Block struct {
 	Line     int    // of its first line of code
 	Language string // the first word behind the fence; empty for indented blocks
 	Text     string // without fence and indentation
+}
+
+// A Span is code within a line of text.
+type Span struct {
+	Line  int
+	Text  string // without the backticks
+	Table bool   // it is in a row of a table
 }
 
 var (
@@ -129,6 +137,10 @@ func (p *Page) parse(lines []string) {
 		end()
 		if m := headRe.FindStringSubmatch(line); m != nil {
 			p.heading(m[1], i+1)
+		}
+		for _, code := range codeIn.FindAllString(line, -1) {
+			p.Spans = append(p.Spans, Span{Line: i + 1, Text: strings.Trim(code, "`"),
+				Table: strings.HasPrefix(line, "|")})
 		}
 		for _, m := range linkIn.FindAllStringSubmatch(codeIn.ReplaceAllString(line, "``"), -1) {
 			p.Links = append(p.Links, Link{Line: i + 1, Target: m[1] + m[2]})
