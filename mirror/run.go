@@ -232,7 +232,9 @@ func (r *run) outcome() error {
 			continue
 		}
 		e.Damaged = e.Damaged || i.damaged && r.o.Mode == FromDisk
-		e.Cause = cmp.Or(e.Cause, i.cause)
+		if e.Cause == nil && i.cause != nil {
+			e.Cause = fmt.Errorf("%s: %w", i.name(), i.cause)
+		}
 		if e.First == "" && i.account.Error != "" {
 			e.First = i.name() + ": " + i.account.Error
 		}
