@@ -77,6 +77,7 @@ func (p *csvReader) spec(spec []byte) {
 	}
 	c.Spec = spec
 	var install []byte
+	wrongVersion := false
 	jsonscan.Members(spec, func(key, value []byte) bool {
 		if string(value) == "null" {
 			return true
@@ -84,6 +85,7 @@ func (p *csvReader) spec(spec []byte) {
 		switch string(key) {
 		case "version":
 			c.Version = p.text("spec.version", value, p.fatal)
+			wrongVersion = shape.Of(value) != shape.String
 		case "release":
 			c.Release = p.release(value)
 		case "replaces":
@@ -107,7 +109,7 @@ func (p *csvReader) spec(spec []byte) {
 		}
 		return true
 	})
-	if c.Version == "" {
+	if c.Version == "" && !wrongVersion {
 		p.wrong("spec.version", "Version string empty: a catalog cannot order a bundle without a version")
 	}
 	p.images(install)

@@ -187,10 +187,17 @@ func (r *reader) typed(file, field string, list []byte, keep func(Declaration) b
 	jsonscan.Elements(list, func(item []byte) bool {
 		here := below(here, n)
 		n++
-		typ, isText := jsonscan.Text(jsonscan.Member(item, "type"))
+		given := jsonscan.Member(item, "type")
+		typ, isText := jsonscan.Text(given)
 		value := jsonscan.Member(item, "value")
 		switch {
-		case item[0] != '{' || !isText || typ == "":
+		case item[0] != '{':
+			r.wrong(r.problem(rule, here, shape.Mismatch(shape.Of(item), shape.Mapping, "")+
+				" with type and value: it is passed over"))
+		case given != nil && string(given) != "null" && !isText:
+			r.wrong(r.problem(rule, below(here, "type"),
+				shape.Mismatch(shape.Of(given), shape.String, string(given))+": it is passed over"))
+		case typ == "":
 			r.wrong(r.problem(rule, here, "type must be set: it is passed over"))
 		case value == nil:
 			r.wrong(r.problem(rule, here, fmt.Sprintf("value of the type %s must be set: it is passed over",

@@ -97,3 +97,11 @@ func (r *run) isError(v1 finding) bool {
 			v1.Rule == rules.RuleUnreadable.ID || f.Rule == sameRefusals[v1.Rule])
 	})
 }
+
+// isRepeated reports whether a wrong type that reading found is reported for the whole object, too.
+func (r *run) isRepeated(p bundle.Problem) bool {
+	return p.Rule == bundle.RuleCSV && slices.ContainsFunc(r.found, func(f finding) bool {
+		return f.Rule == ruleObjectInvalid && f.File == p.File && f.Field == p.Field && f.Line == p.Line &&
+			strings.HasSuffix(f.Message, p.Message)
+	})
+}

@@ -104,7 +104,9 @@ func (r *run) report() *Report {
 			f.Field = canon.PathName(f.place.Path)
 		}
 	}
-	r.found = slices.DeleteFunc(r.found, func(f finding) bool { return f.refusal && r.isError(f) })
+	r.found = slices.DeleteFunc(slices.Clone(r.found), func(f finding) bool {
+		return f.refusal && r.isError(f) || r.isRepeated(f.Problem)
+	})
 	for i := range r.found {
 		if r.o.Strict {
 			r.found[i].Severity = bundle.SeverityError

@@ -27,6 +27,8 @@ type Subject struct {
 	Package, Name string
 
 	lines *bundlefs.Locator // nil: none yet
+	// problems are those of [Run], for a bundle that OLM v1 cannot read.
+	problems []bundle.Problem
 }
 
 // names returns the package and the name of the bundle for findings.
@@ -54,7 +56,7 @@ func CheckRules(ctx context.Context, r *rules.Run, s Subject) error {
 	if err := conforma(ctx, r, s); err != nil {
 		return err
 	}
-	if err := rules.Each(ctx, r, olmv1Checks, &s); err != nil {
+	if err := OLMv1(ctx, r, s); err != nil {
 		return err
 	}
 	if r.Has(rules.OLMv1) && s.Name == "" && s.Bundle.CSV != nil {

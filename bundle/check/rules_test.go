@@ -178,7 +178,7 @@ func TestEachRuleOnBundlesFindsItsOwn(t *testing.T) {
 		data        string
 		certs       manifests.CertProvider
 	}{
-		{rule: "olmv1.unreadable", place: "manifests/notes.txt", change: func(f fstest.MapFS) {
+		{rule: "olmv1.unreadable", place: "manifests/notes.txt:1", change: func(f fstest.MapFS) {
 			f["manifests/notes.txt"] = &fstest.MapFile{Data: []byte("hello\n")}
 		}},
 		{rule: "olmv1.install-mode", place: csv + ":16", edits: []string{"{type: AllNamespaces, supported: true}",

@@ -67,7 +67,7 @@ func findRefusals(_ context.Context, s *Subject, emit rules.Emit) {
 	b, err := manifests.Read(s.FS)
 	if err != nil {
 		p := manifests.Unreadable(err)
-		emit(s.refusal(p))
+		emit(s.unreadable(p))
 		// OLM v1 stops there; these come after it.
 		for _, more := range s.Bundle.StrictProblems() {
 			if more.File != p.File {
@@ -82,6 +82,25 @@ func findRefusals(_ context.Context, s *Subject, emit rules.Emit) {
 		emit(s.refusal(p))
 	}
 }
+
+// unreadable returns the finding about a file that OLM v1 cannot read. The message is that of operator-controller, unless
+// it has types of Go: then it is what the other checks find there, with the place, the field and the correction.
+func (s *Subject) unreadable(p manifests.Problem) rules.Finding {
+	f := s.refusal(p)
+	if !slices.ContainsFunc(goWords, func(words string) bool { return strings.Contains(p.Message, words) }) {
+		return f
+	}
+	for _, found := range s.problems {
+		if found.Severity == bundle.SeverityError && found.File == p.File {
+			f.Line, f.Column, f.Field, f.Message = found.Line, found.Column, found.Field, found.Message
+			break
+		}
+	}
+	return f
+}
+
+// goWords are in errors of decoders that name types of Go.
+var goWords = []string{"Go struct field", "Go value of type", "unrecognized type: ", "cannot restore "}
 
 // settingsFor completes settings by the configuration that a user has to write for a bundle: whether it can be
 // installed does not depend on it.
@@ -215,6 +234,13 @@ func blobProblems(b *declcfg.Bundle, settings manifests.Settings) []manifests.Pr
 
 // OLMv1 applies the rules of OLM v1 to a bundle of a catalog.
 func OLMv1(ctx context.Context, r *rules.Run, s Subject) error {
+	if _, err := manifests.Read(s.FS); err != nil && s.Bundle != nil {
+		report, err := Run(ctx, s.FS, s.Bundle, Options{Jobs: 1})
+		if err != nil {
+			return err
+		}
+		s.problems = report.Problems
+	}
 	return rules.Each(ctx, r, olmv1Checks, &s)
 }
 

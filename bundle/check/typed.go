@@ -24,6 +24,8 @@ const (
 	csvVersion        = "operators.coreos.com/v1alpha1"
 	crdVersion        = "apiextensions.k8s.io/v1"
 	crdVersionV1beta1 = "apiextensions.k8s.io/v1beta1"
+
+	ruleObjectInvalid = "object-invalid"
 )
 
 // object is an object of the manifests with the type that its kind's validators need; at most one of these is set.
@@ -63,7 +65,7 @@ func (r *run) typedOne(o bundle.Object) object {
 	out := object{Object: o}
 	raw := &unstructured.Unstructured{}
 	if err := raw.UnmarshalJSON(o.JSON); err != nil {
-		r.fail("object-invalid", at(o), "%s %q is no Kubernetes object: %v", o.Kind, o.Name, err)
+		r.fail(ruleObjectInvalid, at(o), "%s %q is no Kubernetes object: %v", o.Kind, o.Name, err)
 		return out
 	}
 	out.raw = raw
@@ -89,7 +91,7 @@ func (r *run) typedOne(o bundle.Object) object {
 // undecodable reports an object that cannot be decoded as its kind.
 func (r *run) undecodable(o bundle.Object, err error) {
 	path, text := bundlefs.TypeProblem(o.JSON, err)
-	r.note(finding{Problem: bundle.Problem{Severity: bundle.SeverityError, Rule: "object-invalid",
+	r.note(finding{Problem: bundle.Problem{Severity: bundle.SeverityError, Rule: ruleObjectInvalid,
 		Message: fmt.Sprintf("%s %q cannot be read: %s", o.Kind, o.Name, text)},
 		opm: fmt.Sprintf("%s %q cannot be read: %v", o.Kind, o.Name, err), place: at(o, path...)})
 }

@@ -21,11 +21,16 @@ func makesImage(c *cli.Context) bool {
 // checkNoImage refuses image flags if the command writes no image. --platform is excepted, as it also applies to
 // bundles.
 func checkNoImage(c *cli.Context) error {
-	for _, f := range flags(editImageFlags(), resultFlags()) {
+	return withoutImage(c, flags(editImageFlags(), resultFlags(), signFlags()), "\"build catalog\" builds an image of a catalog, "+
+		"\"index add -f\" builds one without changing the catalog")
+}
+
+// withoutImage refuses the flags that are for images only.
+func withoutImage(c *cli.Context, all []cli.Flag, hint string) error {
+	for _, f := range all {
 		if name := f.Names()[0]; name != "platform" && givenHere(c, name) {
 			e := cmdline.Usagef("--%s requires an image as output", name)
-			e.Hint = "\"build catalog\" builds an image of a catalog, \"index add -f\" builds one without changing " +
-				"the catalog"
+			e.Hint = hint
 			return e
 		}
 	}

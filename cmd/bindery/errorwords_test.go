@@ -20,7 +20,9 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 			"entries: [{name: a.v1}]\n---\nschema: olm.bundle\npackage: a\nname: a.v1\nimage: example.com/a:v1\nproperties:\n" +
 			"- type: olm.package\n  value: {packageName: a, version: 1.0.0}\n",
 		"compose.yaml": "name: a\nrepo: [\n",
-		"junk.tar":     strings.Repeat("no tar archive, but text\n", 100),
+		"set.yaml": "kind: ImageSetConfiguration\nmirror:\n  operators:\n  - catalog: example.com/c:v1\n" +
+			"    packages: [{name: a, channels: [stable]}]\n  additionalImages: [x]\n",
+		"junk.tar": strings.Repeat("no tar archive, but text\n", 100),
 	} {
 		if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o700); err != nil {
 			t.Fatal(err)
@@ -43,6 +45,8 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		{"check bad", "with a version such as 1.2.3", []string{"error   olmv1.version", "mend"}},
 		{"list packages cut.db", "hint: copy the database again", []string{"cache prune", "prints every problem"}},
 		{"migrate cut.db out", "hint: copy the database again", []string{"cache prune", "prints every problem"}},
+		{"mirror plan -c set.yaml", "packages[0].channels[0]: a string, expected an object", []string{"without a name"}},
+		{"mirror plan -c set.yaml", "additionalImages[0]: a string, expected an object", []string{"is empty"}},
 		{"list packages oci-archive:junk.tar", "this is no tar archive, or a damaged one: copy it again", []string{"archive/tar"}},
 		{"migrate ok full", "hint: name a directory that does not exist, or remove what is in this one", nil},
 	} {

@@ -206,6 +206,13 @@ func (p *program) migrateOne(c *cli.Context, m *migration, imaged bool) (err err
 		if err := checkNoDocuments(c, "without an image as output: name it with -t"); err != nil {
 			return err
 		}
+		if !c.Bool("dry-run") {
+			of := flags(binaryImageFlags("image"), formFlags("image"), layerFlags("image"), resultFlags(),
+				signFlags())
+			if err := withoutImage(c, of, "name the image with -t NAME"); err != nil {
+				return err
+			}
+		}
 	}
 	if p.opm {
 		p.log.Info(fmt.Sprintf("rendering index %q as file-based catalog", src))

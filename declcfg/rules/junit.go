@@ -125,6 +125,9 @@ func (f Finding) Text() string {
 	if o := f.Object(); o != "" {
 		parts = append(parts, o)
 	}
+	if f.Field != "" && !strings.Contains(f.Message, f.Field) {
+		parts = append(parts, f.Field)
+	}
 	text := strings.Join(append(parts, f.Message), ": ")
 	if f.Waived != "" {
 		text += " [waived: " + f.Waived + "]"

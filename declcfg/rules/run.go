@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -204,7 +205,8 @@ var sameMistake = map[string]string{
 	ruleVersion.ID:    opmPrefix + declcfg.RuleVersion,
 }
 
-// once removes findings of OLM v1 about mistakes that opm finds, too: one mistake is one finding.
+// once removes findings of OLM v1 about mistakes that the rules of opm or of bundles find, too: one mistake is one
+// finding.
 func (r *Run) once(out *Report) {
 	type mistake struct {
 		rule, pkg, bundle, file string
@@ -217,15 +219,23 @@ func (r *Run) once(out *Report) {
 		}
 		return mistake{rule, "", "", f.File, f.Line}
 	}
-	found := map[mistake]bool{}
+	// What OLM v1 cannot read of a bundle is told by the rules of bundles, if they find an error in the same file.
+	type place struct{ bundle, file string }
+	found, inBundles := map[mistake]bool{}, map[place]bool{}
 	for i := range out.Findings {
-		if f := &out.Findings[i]; f.Waived == "" {
-			found[of(f.Rule, f)] = true
+		f := &out.Findings[i]
+		if f.Waived != "" {
+			continue
+		}
+		found[of(f.Rule, f)] = true
+		if strings.HasPrefix(f.Rule, "bundle.") && f.Severity == Error {
+			inBundles[place{f.Bundle, f.File}] = true
 		}
 	}
 	out.Findings = slices.DeleteFunc(slices.Clone(out.Findings), func(f Finding) bool {
 		other := sameMistake[f.Rule]
-		if other == "" || f.Waived != "" || f.Severity != Error || !found[of(other, &f)] {
+		if other == "" || f.Waived != "" || f.Severity != Error ||
+			!found[of(other, &f)] && (f.Rule != RuleUnreadable.ID || !inBundles[place{f.Bundle, f.File}]) {
 			return false
 		}
 		out.Errors--

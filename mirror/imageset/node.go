@@ -39,11 +39,14 @@ func (n node) object(name string) (node, bool) {
 	return node{n.r, fields, n.at.In(name), n.field(name)}, ok
 }
 
-// objects returns the objects of a list. A null item is an empty object.
+// objects returns the objects of a list, without values of other types. A null item is an empty object.
 func (n node) objects(name string) []node {
 	items, _ := n.fields[name].([]any)
 	out := make([]node, 0, len(items))
 	for i, item := range items {
+		if _, wrong := item.(misfit); wrong {
+			continue
+		}
 		fields, _ := item.(map[string]any)
 		out = append(out, node{n.r, fields, n.at.In(name).In(i), fmt.Sprintf("%s[%d]", n.field(name), i)})
 	}
@@ -93,7 +96,7 @@ func (n node) versions() bool {
 	for _, name := range []string{"minVersion", "maxVersion"} {
 		if text := n.text(name); text != "" {
 			if _, err := ParseBound(text); err != nil {
-				n.wrong(name, "must respect semantic versioning notation: "+err.Error(), "such as 1.2.3")
+				n.wrong(name, "must respect semantic versioning notation: "+err.Error(), "")
 			}
 		}
 	}
