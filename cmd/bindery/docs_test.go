@@ -3,10 +3,13 @@ package main
 import (
 	"io"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -282,5 +285,22 @@ func TestDocumentedStatuses(t *testing.T) {
 	}
 	if len(known) < 5 || !maps.Equal(documented, known) {
 		t.Errorf("documented %v, in the manual page %v", documented, known)
+	}
+}
+
+// The page about installing says how large the program is that "go install" makes. hack/ci/size.sh compares the sizes of
+// what make builds.
+func TestDocumentedSize(t *testing.T) {
+	if runtime.GOARCH != "amd64" {
+		return // the page is about this one
+	}
+	stated := regexp.MustCompile(`the program itself, (\d+) MB,`).FindStringSubmatch(readFile(t,
+		"../../docs/guides/install.md"))
+	info, err := os.Stat(filepath.Join(binDir, "bindery"))
+	if err != nil || stated == nil {
+		t.Fatal(err, stated)
+	}
+	if mb, err := strconv.ParseFloat(stated[1], 64); err != nil || math.Abs(float64(info.Size())/1e6-mb) > 0.04*mb {
+		t.Errorf("the program has %.1f MB, the page says %s", float64(info.Size())/1e6, stated[1])
 	}
 }
