@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -302,5 +303,22 @@ func TestDocumentedSize(t *testing.T) {
 	}
 	if mb, err := strconv.ParseFloat(stated[1], 64); err != nil || math.Abs(float64(info.Size())/1e6-mb) > 0.04*mb {
 		t.Errorf("the program has %.1f MB, the page says %s", float64(info.Size())/1e6, stated[1])
+	}
+}
+
+// The links of the page about installing, made in a directory that is the first on the PATH, are opm and oc-mirror.
+func TestDocumentedLinks(t *testing.T) {
+	bin := t.TempDir()
+	block := blockWith(t, "guides/install.md", "sudo ln -s")
+	cmd := exec.Command("sh", "-eu", "-c", strings.NewReplacer("sudo ", "", "/usr/local/bin", bin).Replace(block)+
+		"opm version\noc-mirror version\n")
+	cmd.Env = append(os.Environ(), "PATH="+bin+":"+binDir+":"+os.Getenv("PATH"))
+	if out, err := cmd.CombinedOutput(); err != nil || strings.Count(string(out), "OpmVersion") != 1 {
+		t.Errorf("%v\n%s", err, out)
+	}
+	for _, name := range []string{"opm", "oc-mirror"} {
+		if to, err := os.Readlink(filepath.Join(bin, name)); err != nil || to != filepath.Join(binDir, "bindery") {
+			t.Errorf("%s leads to %q, %v", name, to, err)
+		}
 	}
 }
