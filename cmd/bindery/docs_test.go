@@ -3,10 +3,14 @@ package main
 import (
 	"io"
 	"maps"
+	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -282,5 +286,39 @@ func TestDocumentedStatuses(t *testing.T) {
 	}
 	if len(known) < 5 || !maps.Equal(documented, known) {
 		t.Errorf("documented %v, in the manual page %v", documented, known)
+	}
+}
+
+// The page about installing says how large the program is that "go install" makes. hack/ci/size.sh compares the sizes of
+// what make builds.
+func TestDocumentedSize(t *testing.T) {
+	if runtime.GOARCH != "amd64" {
+		return // the page is about this one
+	}
+	stated := regexp.MustCompile(`the program itself, (\d+) MB,`).FindStringSubmatch(readFile(t,
+		"../../docs/guides/install.md"))
+	info, err := os.Stat(filepath.Join(binDir, "bindery"))
+	if err != nil || stated == nil {
+		t.Fatal(err, stated)
+	}
+	if mb, err := strconv.ParseFloat(stated[1], 64); err != nil || math.Abs(float64(info.Size())/1e6-mb) > 0.04*mb {
+		t.Errorf("the program has %.1f MB, the page says %s", float64(info.Size())/1e6, stated[1])
+	}
+}
+
+// The links of the page about installing, made in a directory that is the first on the PATH, are opm and oc-mirror.
+func TestDocumentedLinks(t *testing.T) {
+	bin := t.TempDir()
+	block := blockWith(t, "guides/install.md", "sudo ln -s")
+	cmd := exec.Command("sh", "-eu", "-c", strings.NewReplacer("sudo ", "", "/usr/local/bin", bin).Replace(block)+
+		"opm version\noc-mirror version\n")
+	cmd.Env = append(os.Environ(), "PATH="+bin+":"+binDir+":"+os.Getenv("PATH"))
+	if out, err := cmd.CombinedOutput(); err != nil || strings.Count(string(out), "OpmVersion") != 1 {
+		t.Errorf("%v\n%s", err, out)
+	}
+	for _, name := range []string{"opm", "oc-mirror"} {
+		if to, err := os.Readlink(filepath.Join(bin, name)); err != nil || to != filepath.Join(binDir, "bindery") {
+			t.Errorf("%s leads to %q, %v", name, to, err)
+		}
 	}
 }

@@ -7,6 +7,7 @@ if [ "$("${GO:-go}" env GOOS)" != linux ] || [ "$(id -u)" != 0 ] || ! command -v
     exit 77
 fi
 make build-full SERVER_ARCHES="$("${GO:-go}" env GOARCH)"
+hack/ci/size.sh build-full
 is_in "$(CGO_ENABLED=1 linked bindery netgo,osusergo,buildah,embedserver)" go.podman.io/buildah bindery-full
 status=0
 ACCEPTANCE_FULL=short hack/acceptance_full.sh dist/bindery-full dist/bindery || status=$?

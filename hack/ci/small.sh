@@ -4,6 +4,7 @@
 set -euo pipefail
 . hack/ci/linked.sh
 make build-small SERVER_ARCHES="$("${GO:-go}" env GOARCH)"
+hack/ci/size.sh build-small
 store='go.podman.io/storage/(drivers|types)|github.com/openshift/imagebuilder'
 engine='go.podman.io/buildah|go.podman.io/common/libnetwork'
 packages=$(linked opm-server grpcnotrace)
