@@ -179,7 +179,7 @@ func (r *reader) typed(file, field string, list []byte, keep func(Declaration) b
 	}
 	here := bundlefs.Place{File: file, Path: []any{field}}
 	if list[0] != '[' {
-		r.wrong(r.problem(rule, here, shape.Mismatch(shape.Of(list), shape.Array, "")+" of types and values"))
+		r.refuseAt(here, rule, shape.Mismatch(shape.Of(list), shape.Array, "")+" of types and values")
 		return nil, false
 	}
 	var out []Declaration

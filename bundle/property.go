@@ -145,12 +145,20 @@ func versionText(p property.Package) string {
 
 // refuse reports what no catalog can hold. Unless rendering needs it, it can be rendered all the same.
 func (r *reader) refuse(d Declaration, path []any, needed bool, message string) {
-	p := r.problem(d.Rule, d.place(path...), message)
-	if r.options.AnyProperties && !needed {
-		r.wrong(p)
+	if needed {
+		r.fatal(r.problem(d.Rule, d.place(path...), message))
 		return
 	}
-	r.fatal(p)
+	r.refuseAt(d.place(path...), d.Rule, message)
+}
+
+// refuseAt reports what no catalog can hold and rendering does not need.
+func (r *reader) refuseAt(at bundlefs.Place, rule, message string) {
+	if r.options.AnyProperties {
+		r.wrong(r.problem(rule, at, message))
+		return
+	}
+	r.fatal(r.problem(rule, at, message))
 }
 
 // annotation returns the place of an annotation.

@@ -212,12 +212,15 @@ func (p *program) missingHint(o mirror.Options, e *mirror.IncompleteError) strin
 	case o.PublishOnly:
 		return "\"mirror run\" copies the images; then publish again"
 	case o.Mode == mirror.FromDisk:
-		return "what the archive lacks is in the archive of another run; the same command again copies only what is " +
-			"missing"
+		return "what the archive lacks is in the archive of another run, or has to be written to one with this image set; " +
+			"the same command again copies only what is missing"
 	case o.DryRun:
 		return "a run copies the rest; repeated, it copies only what is missing"
 	}
 	again := "the same command again copies only what is missing"
+	if e.Missing > 0 {
+		again = mendNames(o.Config) + "; " + again
+	}
 	if why := p.causeHint(e); why != "" {
 		return why + "; " + again
 	}
