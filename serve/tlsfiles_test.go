@@ -171,7 +171,7 @@ func TestTLSFilesThatCannotBeUsed(t *testing.T) {
 		"no certificate": {"", dir + "/tls.key", "go together"},
 		"not there":      {dir + "/nosuch", dir + "/tls.key", "nosuch"},
 		"swapped":        {dir + "/tls.key", dir + "/tls.crt", "tls.key"},
-		"too large":      {dir + "/large", dir + "/tls.key", "larger"},
+		"too large":      {dir + "/large", dir + "/tls.key", "longer than"},
 		"a directory":    {dir + "/tls.crt", dir + "/catalog", "is a directory, expected a file"},
 	} {
 		l := listenLocally(t)

@@ -216,7 +216,7 @@ func TestPlaces(t *testing.T) {
 		"a link": {func(_ *testing.T, p string) error {
 			return os.Symlink(filepath.Join(filepath.Dir(p), "target"), p)
 		}, "symbolic link"},
-		"a directory": {func(_ *testing.T, p string) error { return os.Mkdir(p, 0o700) }, "is a directory, expected a file"},
+		"a directory": {func(_ *testing.T, p string) error { return os.Mkdir(p, 0o700) }, "not a regular file"},
 		"a journal": {func(_ *testing.T, p string) error {
 			return errors.Join(os.WriteFile(p, []byte("text"), 0o600), os.WriteFile(p+"-journal", hotJournal(), 0o600))
 		}, "-journal"},
