@@ -39,6 +39,10 @@ func readPolicy(ctx context.Context, path string) (*policyFile, error) {
 	policy, err := signature.NewPolicyFromBytes(content)
 	if err != nil {
 		var syntax *json.SyntaxError
+		if len(content) == 0 {
+			return nil, &PolicyFileError{path, fmt.Errorf("%w: it is empty, which is no policy: "+
+				`{"default":[{"type":"insecureAcceptAnything"}]} accepts every image`, fault.ErrInvalid)}
+		}
 		if !json.Valid(content) {
 			err = json.Unmarshal(content, new(any)) // it has the position
 		}

@@ -77,6 +77,7 @@ var namedFlags = map[string][]namedLine{
 	"server": {
 		{line: "build catalog TOP/cat -t x:v1 --output oci:out --server FILE", content: "no program", refused: aPipe},
 		{line: "catalog rm oci:img:v1 etcd -t x:v1 --output oci:out --server FILE", content: "no program", refused: aPipe},
+		{line: "migrate --from-file TOP/list --report-dir reports --server FILE", content: "no program", refused: aPipe},
 		{line: "mirror run -c TOP/set.yaml file://out --server FILE", content: "no program", refused: aPipe, unread: true},
 	},
 	"containerfile": {{line: "build bundle TOP/bundle --containerfile FILE -t x:v1 --output oci:out",
@@ -202,6 +203,7 @@ func newNamedWorld(t *testing.T) *namedWorld {
 	}
 	copyFile(t, "../../testdata/db/small.db", filepath.Join(top, "small.db"))
 	writeFile(t, filepath.Join(top, "passphrase"), "secret")
+	writeFile(t, filepath.Join(top, "list"), top+"/small.db -> oci:out:v1\n")
 	writeFile(t, filepath.Join(top, "Containerfile"), aContainerfile)
 	writeFile(t, filepath.Join(top, "object.yaml"), "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n")
 	done(t, top, "bindery", "build", "catalog", "cat", "-t", "x:v1", "--output", "oci:img", "--server", "none")
@@ -373,7 +375,7 @@ func TestNamedFiles(t *testing.T) {
 			if first[l.line] {
 				kinds = append(kinds, "standard input")
 			}
-			if first[l.line] && l.refused != "" || l.env != "" || strings.HasPrefix(l.line, "build compose") || strings.HasPrefix(l.line, "init") {
+			if l.refused != "" || l.env != "" || strings.HasPrefix(l.line, "build compose") || strings.HasPrefix(l.line, "init") {
 				kinds = append(kinds, "a FIFO") // it waits for who opens it, once
 			}
 			for _, kind := range kinds {
