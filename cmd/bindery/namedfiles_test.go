@@ -27,6 +27,7 @@ type namedLine struct {
 	name    string // of the program, if it is not bindery
 	line    string
 	content string // of the file
+	null    string // what /dev/null is like, if not an empty file
 	env     string // the variable that names the file, if the line does not
 	// refused is what a pipe is refused with at once, where the content is read in any order or changed in place.
 	refused string
@@ -57,9 +58,9 @@ var namedFlags = map[string][]namedLine{
 		{line: "copy 127.0.0.1:1/acme/catalog:v1 oci:out:v1 --registries-conf FILE", content: aConf},
 		{line: "build catalog TOP/cat -t x:v1 --output oci:out --server none --base 127.0.0.1:1/acme/catalog:v1 " +
 			"--registries-conf FILE", content: aConf}},
-	"authfile": {{line: "inspect PRIVATE/acme/catalog:v1 --use-http --authfile FILE", content: anAuthfile},
-		{line: "copy PRIVATE/acme/catalog:v1 PRIVATE/acme/other:v1 --use-http --authfile FILE", content: anAuthfile},
-		{name: "oc-mirror", line: "-c TOP/set.yaml file://out --src-tls-verify=false --authfile FILE", content: "{no"}},
+	"authfile": {{line: "inspect PRIVATE/acme/catalog:v1 --use-http --authfile FILE", content: anAuthfile, null: "{}"},
+		{line: "copy PRIVATE/acme/catalog:v1 PRIVATE/acme/other:v1 --use-http --authfile FILE", content: anAuthfile, null: "{}"},
+		{name: "oc-mirror", line: "-c TOP/set.yaml file://out --src-tls-verify=false --authfile FILE", content: "{no", null: "{}"}},
 	"ca-file":     {{line: "copy SECURE/acme/catalog:v1 oci:out:v1 --ca-file FILE", content: "CERTIFICATE"}},
 	"trusted-key": {{line: "inspect oci:img:v1 --trusted-key FILE", content: "PUBLIC"}},
 	"policy": {{line: "inspect oci:img:v1 --policy FILE", content: aPolicy},
@@ -132,7 +133,7 @@ var namedArguments = []namedLine{
 	{line: "build catalog FILE -t x:v1 --output oci:out --server none", content: "DATABASE", refused: aPipe},
 	{line: "inspect oci-archive:FILE", content: "no archive", refused: aPipe},
 	{line: "inspect docker-archive:FILE", content: "no archive", refused: aPipe},
-	{line: "inspect PRIVATE/acme/catalog:v1 --use-http", env: "REGISTRY_AUTH_FILE", content: anAuthfile},
+	{line: "inspect PRIVATE/acme/catalog:v1 --use-http", env: "REGISTRY_AUTH_FILE", content: anAuthfile, null: "{}"},
 	{line: "inspect 127.0.0.1:1/acme/catalog:v1", env: "CONTAINERS_REGISTRIES_CONF", content: aConf},
 	{line: "inspect oci:img:v1", env: "CONTAINERS_POLICY_JSON", content: aPolicy},
 	{line: "bundle extract -m TOP/bundle -c x -n y", env: "KUBECONFIG", content: aKubeconfig},
@@ -234,13 +235,16 @@ func newNamedWorld(t *testing.T) *namedWorld {
 		"DATABASE", readFile(t, filepath.Join(top, "small.db")), "TOP", top)}
 }
 
+func aFile(t *testing.T, _ *exec.Cmd, content string) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "named")
+	writeFile(t, name, content)
+	return name
+}
+
 // How a file is named. Each returns the name.
 var namedKinds = map[string]func(t *testing.T, cmd *exec.Cmd, content string) string{
-	"a file": func(t *testing.T, cmd *exec.Cmd, content string) string {
-		name := filepath.Join(t.TempDir(), "named")
-		writeFile(t, name, content)
-		return name
-	},
+	"a file": aFile,
 	"a file that is mounted": func(t *testing.T, cmd *exec.Cmd, content string) string {
 		dir := filepath.Join(t.TempDir(), "mounted")
 		if err := errors.Join(os.MkdirAll(filepath.Join(dir, "..2026"), 0o755),
@@ -278,11 +282,7 @@ var namedKinds = map[string]func(t *testing.T, cmd *exec.Cmd, content string) st
 		})
 		return name
 	},
-	"an empty file": func(t *testing.T, cmd *exec.Cmd, _ string) string {
-		name := filepath.Join(t.TempDir(), "named")
-		writeFile(t, name, "")
-		return name
-	},
+	"an empty file":     aFile,
 	"an endless device": func(*testing.T, *exec.Cmd, string) string { return "/dev/zero" },
 	"a link to /dev/null": func(t *testing.T, _ *exec.Cmd, _ string) string {
 		name := filepath.Join(t.TempDir(), "named")
@@ -323,7 +323,11 @@ func (w *namedWorld) run(t *testing.T, l namedLine, kind string) result {
 	}
 	cmd := command(dir, name)
 	cmd.Env = append(cmd.Env, "HOME="+dir, "SOURCE_DATE_EPOCH=0", "BINDERY_RETRIES=0", "BINDERY_NO_CACHE=true")
-	file := namedKinds[kind](t, cmd, w.words.Replace(l.content))
+	content := l.content
+	if kind == "an empty file" {
+		content = l.null
+	}
+	file := namedKinds[kind](t, cmd, w.words.Replace(content))
 	line := w.words.Replace(l.line)
 	if l.env != "" {
 		cmd.Env = append(cmd.Env, l.env+"="+file)

@@ -25,14 +25,14 @@ type authFile struct {
 
 // readAuthFile reads a file with credentials. Its errors name the file and the fault, and quote nothing of the content.
 //
-// An empty file, as /dev/null is, has no credentials.
+// /dev/null has no credentials. Any other file that is empty is an error: it was cut short.
 func readAuthFile(ctx context.Context, path string) (*authFile, error) {
 	content, err := regularfile.ReadMounted(ctx, path)
 	if err != nil {
 		return nil, fmt.Errorf("authfile: %w", err)
 	}
 	f := &authFile{path: path, legacy: filepath.Base(path) == ".dockercfg"}
-	if len(content) == 0 {
+	if regularfile.IsNull(path) {
 		return f, nil
 	}
 	fields := map[string]any{"auths": &f.auths, "credHelpers": &f.credHelpers, "credsStore": &f.credsStore}

@@ -149,7 +149,7 @@ func copied(ctx context.Context, path, scratch, name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if name == authCopy && len(content) == 0 {
+	if name == authCopy && regularfile.IsNull(path) {
 		content = []byte("{}") // the library takes no empty file
 	}
 	path = filepath.Join(scratch, name)

@@ -161,10 +161,7 @@ func OpenSeekable(path string) (*os.File, error) {
 
 // CheckSeekable returns the error of [OpenSeekable] for a file that is there.
 func CheckSeekable(path string, info fs.FileInfo) error {
-	if info.Mode().IsRegular() {
-		return nil
-	}
-	if null, err := os.Stat(os.DevNull); err == nil && os.SameFile(null, info) {
+	if info.Mode().IsRegular() || isNull(info) {
 		return nil
 	}
 	hint := ""
@@ -172,6 +169,17 @@ func CheckSeekable(path string, info fs.FileInfo) error {
 		hint = ", and is not read from its start to its end: write it to a file first"
 	}
 	return &KindError{path, info.Mode(), hint}
+}
+
+// IsNull tells whether a path names /dev/null, also through links.
+func IsNull(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && isNull(info)
+}
+
+func isNull(info fs.FileInfo) bool {
+	null, err := os.Stat(os.DevNull)
+	return err == nil && os.SameFile(null, info)
 }
 
 // KindError is the error about what the user names and is no file of the kind that is needed.
