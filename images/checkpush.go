@@ -45,7 +45,7 @@ func CheckPush(ctx context.Context, dests []Destination, o CopyOptions) (_ *Push
 			err = errors.Join(err, check.Close(all))
 		}
 	}()
-	sys, err := o.Registry.System(w.Dir())
+	sys, err := o.Registry.System(ctx, w.Dir())
 	if err != nil {
 		return nil, err
 	}

@@ -117,12 +117,12 @@ func (c *Client) start(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	sys, err := c.o.Registry.System(scratch.Path)
+	sys, err := c.o.Registry.System(ctx, scratch.Path)
 	if err != nil {
 		return errors.Join(err, scratch.Close())
 	}
 	if !c.o.NoPolicy {
-		if c.policy, err = readPolicy(c.o.PolicyFile); err != nil {
+		if c.policy, err = readPolicy(ctx, c.o.PolicyFile); err != nil {
 			return errors.Join(err, scratch.Close())
 		}
 	}

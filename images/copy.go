@@ -322,7 +322,7 @@ func newCopier(ctx context.Context, src types.ImageReference, dests []Destinatio
 	if err != nil {
 		return nil, err
 	}
-	sys, err := o.Registry.System(w.Dir())
+	sys, err := o.Registry.System(ctx, w.Dir())
 	if err != nil {
 		return nil, errors.Join(err, w.Close())
 	}

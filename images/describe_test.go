@@ -116,7 +116,7 @@ func TestDigest(t *testing.T) {
 	d := reg.AddImage(t, "acme/one", "v1", forArch("amd64"))
 	dir := t.TempDir()
 	layout := forArch("amd64").WriteLayout(t, filepath.Join(dir, "layout"), "v1")
-	lock, err := images.OpenLock(filepath.Join(dir, "lock"))
+	lock, err := images.OpenLock(t.Context(), filepath.Join(dir, "lock"))
 	if err != nil {
 		t.Fatal(err)
 	}

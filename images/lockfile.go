@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -42,6 +43,8 @@ const (
 // A nil *Lock is empty and records nothing. Methods are safe for concurrent use.
 type Lock struct {
 	path string
+	// fixed is set for what is read and never written: a link, a pipe.
+	fixed bool
 
 	mu     sync.Mutex
 	images map[string]digest.Digest // from the file, and recorded
@@ -57,10 +60,19 @@ type lockContent struct {
 }
 
 // OpenLock reads a lock file, which need not exist. It fails with [ErrInvalid] if the file is not one of version 1, and
-// names the field. A symbolic link is refused, as it would be when the file is written.
-func OpenLock(path string) (*Lock, error) {
+// names the field. A link or a pipe is read as well, and not written: such a lock must have all images.
+func OpenLock(ctx context.Context, path string) (*Lock, error) {
 	l := &Lock{path: filepath.Clean(path), fresh: map[string]digest.Digest{}}
-	read, err := readLock(l.path)
+	var read *lockContent
+	info, err := os.Lstat(l.path)
+	if l.fixed = err == nil && !info.Mode().IsRegular(); l.fixed {
+		var text []byte
+		if text, err = regularfile.ReadNamed(ctx, path, maxLockFile); err == nil {
+			read, err = lockIn(l.path, text)
+		}
+	} else {
+		read, err = readLock(l.path)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("lock file: %w", err)
 	}
@@ -82,6 +94,11 @@ func readLock(path string) (*lockContent, error) {
 	if err != nil {
 		return nil, err
 	}
+	return lockIn(path, text)
+}
+
+// lockIn reads the text of a lock file.
+func lockIn(path string, text []byte) (*lockContent, error) {
 	read, err := parseLock(text)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w: %w", path, fault.ErrInvalid, err)
@@ -196,6 +213,10 @@ func (l *Lock) Record(name string, d digest.Digest) error {
 			return l.conflict(name, before, d)
 		}
 		return nil
+	}
+	if l.fixed {
+		return fmt.Errorf("lock file %s: %w: %.300q is not in it, and a link or a pipe is not written: name the file itself",
+			l.path, fault.ErrInvalid, name)
 	}
 	l.images[name] = d
 	l.fresh[name] = d

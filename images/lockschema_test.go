@@ -14,7 +14,7 @@ func TestLockKeepsSchema(t *testing.T) {
 	if err := os.WriteFile(file, []byte(`{`+schema+`,"version":1,"images":{}}`), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	l, err := OpenLock(file)
+	l, err := OpenLock(t.Context(), file)
 	if err != nil {
 		t.Fatal(err)
 	}

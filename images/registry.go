@@ -1,6 +1,7 @@
 package images
 
 import (
+	"context"
 	"go.podman.io/image/v5/types"
 
 	"github.com/operator-bindery/bindery/internal/registry"
@@ -48,6 +49,6 @@ func (r Registry) Env(getenv func(string) string) Registry {
 
 // System returns the options in the form of the containers library. Files that it needs are written to scratch, a
 // private directory that must exist as long as the result is used.
-func (r Registry) System(scratch string) (*types.SystemContext, error) {
-	return registry.Config(r).System(scratch)
+func (r Registry) System(ctx context.Context, scratch string) (*types.SystemContext, error) {
+	return registry.Config(r).System(ctx, scratch)
 }

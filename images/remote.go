@@ -83,7 +83,7 @@ func NewRemote(ctx context.Context, o RemoteOptions) (_ *Remote, err error) {
 	if err != nil {
 		return nil, err
 	}
-	sys, err := o.Registry.System(scratch.Path)
+	sys, err := o.Registry.System(ctx, scratch.Path)
 	if err != nil {
 		return nil, errors.Join(err, scratch.Close())
 	}

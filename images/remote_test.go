@@ -504,7 +504,7 @@ func TestCacheAndLockMakeARunRepeatable(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		lock, err := OpenLock(filepath.Join(dir, "lock.json"))
+		lock, err := OpenLock(t.Context(), filepath.Join(dir, "lock.json"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -713,8 +713,8 @@ func TestRegistriesConfThatIsNone(t *testing.T) {
 		t.Skipf("no sparse files here: %v", err)
 	}
 	for path, want := range map[string]string{
-		"/dev/zero":          "not a regular file",
-		dir:                  "not a regular file",
+		"/dev/zero":          "67108864",
+		dir:                  "is a directory, expected a file",
 		huge:                 "67108864",
 		write("text", "{no"): "invalid",
 	} {

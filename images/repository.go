@@ -170,7 +170,7 @@ func OpenWriter(ctx context.Context, dest Destination, o CopyOptions) (_ *Writer
 			err = errors.Join(err, w.discard())
 		}
 	}()
-	sys, err := o.Registry.System(work.Dir())
+	sys, err := o.Registry.System(ctx, work.Dir())
 	if err != nil {
 		return nil, err
 	}

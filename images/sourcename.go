@@ -3,6 +3,7 @@ package images
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 
 	"go.podman.io/image/v5/directory"
@@ -16,6 +17,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/imagestore"
 	"github.com/operator-bindery/bindery/internal/layouts"
 	"github.com/operator-bindery/bindery/internal/printable"
+	"github.com/operator-bindery/bindery/internal/regularfile"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
@@ -108,13 +110,19 @@ func (n sourceName) reference() (types.ImageReference, error) {
 	switch n.transport {
 	case OCI:
 		return layout.ParseReference(details)
-	case OCIArchive:
+	case OCIArchive, DockerArchive:
+		if info, err := os.Stat(n.path); err == nil && !info.IsDir() {
+			if err := regularfile.CheckSeekable(n.path, info); err != nil { // before a path that does not exist is resolved
+				return nil, err
+			}
+		}
+		if n.transport == DockerArchive {
+			return archive.ParseReference(details)
+		}
 		if strings.HasPrefix(n.name, "@") {
 			details = n.path // in archives the library cannot select an image by its number
 		}
 		return ociarchive.ParseReference(details)
-	case DockerArchive:
-		return archive.ParseReference(details)
 	case Directory:
 		return directory.NewReference(n.path)
 	case Store:

@@ -1,10 +1,12 @@
 package images
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 
 	"go.podman.io/image/v5/signature"
 	"go.podman.io/image/v5/types"
@@ -23,20 +25,24 @@ type policyFile struct {
 
 // readPolicy reads a policy.json (containers-policy.json(5)), by default that of the containers tools. It returns nil,
 // which accepts every image, if there is none. Errors are a [*PolicyFileError].
-func readPolicy(path string) (*policyFile, error) {
+func readPolicy(ctx context.Context, path string) (*policyFile, error) {
 	if path == "" {
 		var err error
 		if path, err = defaultPolicy(); path == "" || err != nil {
 			return nil, err
 		}
 	}
-	content, err := regularfile.ReadMounted(path)
+	content, err := regularfile.ReadMounted(ctx, path)
 	if err != nil {
 		return nil, &PolicyFileError{path, err}
 	}
 	policy, err := signature.NewPolicyFromBytes(content)
 	if err != nil {
 		var syntax *json.SyntaxError
+		if len(content) == 0 {
+			return nil, &PolicyFileError{path, fmt.Errorf("%w: it is empty, which is no policy: "+
+				`{"default":[{"type":"insecureAcceptAnything"}]} accepts every image`, fault.ErrInvalid)}
+		}
 		if !json.Valid(content) {
 			err = json.Unmarshal(content, new(any)) // it has the position
 		}
@@ -51,6 +57,9 @@ func readPolicy(path string) (*policyFile, error) {
 // defaultPolicy returns the path of the policy.json that the containers tools enforce; empty if there is none.
 func defaultPolicy() (string, error) {
 	const variable = "CONTAINERS_POLICY_JSON"
+	if path := os.Getenv(variable); path != "" {
+		return path, nil // the library would open it, and a pipe can be opened once
+	}
 	for item, err := range configfile.Read(&configfile.File{
 		Name: "policy", Extension: "json", DoNotLoadDropInFiles: true, EnvironmentName: variable,
 		ErrorIfNotFound: true,
@@ -157,7 +166,12 @@ func (p *policyFile) scope(ref types.ImageReference) (string, signature.PolicyRe
 func (p *policyFile) checkKeys(scope string, rs []requirement) error {
 	for _, r := range rs {
 		for _, f := range r.keyFiles() {
-			if _, err := regularfile.ReadMounted(f[1]); err != nil {
+			// The library reads it for each image.
+			file, err := regularfile.OpenSeekable(f[1])
+			if err == nil {
+				err = file.Close()
+			}
+			if err != nil {
 				return &PolicyFileError{p.path, fmt.Errorf("%s: %s %s: %w", scope, f[0], fault.Quote(f[1]), err)}
 			}
 		}

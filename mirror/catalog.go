@@ -165,7 +165,7 @@ func (r *run) collect(ctx context.Context) error {
 	for n, op := range r.o.Set.Operators {
 		if file := op.TargetCatalogSourceTemplate; file != "" {
 			var err error
-			if templates[n], err = resources.ReadTemplate(file); err != nil {
+			if templates[n], err = resources.ReadTemplate(ctx, file); err != nil {
 				errs = append(errs, fmt.Errorf("catalog %s: %w", op.Written, err))
 			}
 		}

@@ -267,8 +267,8 @@ func (l *DeleteList) MarshalYAML() ([]byte, error) {
 const maxDeleteList = 64 << 20
 
 // ReadDeleteList reads the file of a list. What is wrong with its content is of the class [fault.ErrInvalid].
-func ReadDeleteList(file string) (*DeleteList, error) {
-	text, err := regularfile.ReadNamed(file, maxDeleteList)
+func ReadDeleteList(ctx context.Context, file string) (*DeleteList, error) {
+	text, err := regularfile.ReadNamed(ctx, file, maxDeleteList)
 	if err != nil {
 		return nil, err
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/declcfg/edit"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/regularfile"
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
@@ -145,8 +146,9 @@ func Classify(ref string) (Kind, error) {
 			return ManifestsDirectory, nil
 		}
 		return CatalogDirectory, nil
-	case !stat.Mode().IsRegular():
-		return "", fmt.Errorf("ref %q has %w: not a regular file", ref, ErrFileType)
+	}
+	if err := regularfile.CheckSeekable(ref, stat); err != nil {
+		return "", fmt.Errorf("ref %q has %w: %v", ref, ErrFileType, err)
 	}
 	f, err := os.Open(ref)
 	if err != nil {

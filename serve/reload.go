@@ -272,14 +272,14 @@ func (c *catalogLoader) watch(ctx context.Context, again <-chan os.Signal, cert 
 			return
 		case <-again:
 			c.log.Info("asked to load the catalog again", "configs", c.src.name)
-			cert.refresh(true)
+			cert.refresh(ctx, true)
 			for wait := firstRetry; c.reload(ctx); wait = min(2*wait, lastRetry) {
 				if pause(ctx, wait) != nil {
 					return
 				}
 			}
 		case <-timer.C:
-			cert.refresh(false)
+			cert.refresh(ctx, false)
 			var load bool
 			if load, soon = c.changed(); load {
 				soon = c.reload(ctx)

@@ -122,7 +122,7 @@ type running struct {
 // open opens everything that can fail before the catalog is loaded.
 func (r *running) open(ctx context.Context, src Source) (err error) {
 	r.Limits = r.Limits.withDefaults()
-	if r.cert, err = openCertificate(r.Options); err != nil {
+	if r.cert, err = openCertificate(ctx, r.Options); err != nil {
 		return err
 	}
 	var more []grpc.ServerOption

@@ -1,14 +1,15 @@
 package serve
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
-	"os"
 	"sync/atomic"
 	"time"
+
+	"github.com/operator-bindery/bindery/internal/regularfile"
 )
 
 // maxCertificateFile is the maximum size of a certificate or key file.
@@ -28,7 +29,7 @@ type certificate struct {
 var ErrTLSFlags = errors.New("--tls-cert and --tls-key go together")
 
 // openCertificate reads the pair; nil if none is requested.
-func openCertificate(o Options) (*certificate, error) {
+func openCertificate(ctx context.Context, o Options) (*certificate, error) {
 	switch {
 	case o.TLSCert == "" && o.TLSKey == "":
 		return nil, nil
@@ -37,15 +38,15 @@ func openCertificate(o Options) (*certificate, error) {
 	}
 	c := &certificate{certFile: o.TLSCert, keyFile: o.TLSKey, log: o.Log}
 	c.seen = lookAt(c.certFile, c.keyFile)
-	return c, c.read()
+	return c, c.read(ctx)
 }
 
-func (c *certificate) read() error {
-	certPEM, err := readSmall(c.certFile)
+func (c *certificate) read(ctx context.Context) error {
+	certPEM, err := regularfile.ReadNamed(ctx, c.certFile, maxCertificateFile)
 	if err != nil {
 		return fmt.Errorf("TLS certificate: %w", err)
 	}
-	keyPEM, err := readSmall(c.keyFile)
+	keyPEM, err := regularfile.ReadNamed(ctx, c.keyFile, maxCertificateFile)
 	if err != nil {
 		return fmt.Errorf("TLS key: %w", err)
 	}
@@ -57,29 +58,8 @@ func (c *certificate) read() error {
 	return nil
 }
 
-// readSmall reads a regular file; other kinds might never end.
-func readSmall(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a regular file", path)
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxCertificateFile+1))
-	if err == nil && len(data) > maxCertificateFile {
-		err = fmt.Errorf("%s is larger than %d bytes", path, maxCertificateFile)
-	}
-	return data, err
-}
-
 // refresh reads the files again if they have changed, or always if must is set. It may be called on nil.
-func (c *certificate) refresh(must bool) {
+func (c *certificate) refresh(ctx context.Context, must bool) {
 	if c == nil {
 		return
 	}
@@ -92,7 +72,7 @@ func (c *certificate) refresh(must bool) {
 	if now.unsettled() > 0 {
 		c.seen = fingerprint{}
 	}
-	if err := c.read(); err != nil {
+	if err := c.read(ctx); err != nil {
 		c.failures.Add(1)
 		c.log.Error("the TLS certificate cannot be loaded: the one before is used", "error", err)
 		return

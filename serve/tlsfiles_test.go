@@ -171,8 +171,8 @@ func TestTLSFilesThatCannotBeUsed(t *testing.T) {
 		"no certificate": {"", dir + "/tls.key", "go together"},
 		"not there":      {dir + "/nosuch", dir + "/tls.key", "nosuch"},
 		"swapped":        {dir + "/tls.key", dir + "/tls.crt", "tls.key"},
-		"too large":      {dir + "/large", dir + "/tls.key", "larger"},
-		"a directory":    {dir + "/tls.crt", dir + "/catalog", "not a regular file"},
+		"too large":      {dir + "/large", dir + "/tls.key", "longer than"},
+		"a directory":    {dir + "/tls.crt", dir + "/catalog", "is a directory, expected a file"},
 	} {
 		l := listenLocally(t)
 		err := Run(context.Background(), directory(t, dir+"/catalog"),

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/operator-bindery/bindery/internal/ctxio"
+	"github.com/operator-bindery/bindery/internal/regularfile"
 )
 
 // source is the file that the SQLite library opens: the user's file, or a private copy of it.
@@ -33,20 +34,17 @@ type source struct {
 // would create files next to it: without a log it is read as immutable, otherwise file and log are copied. A rollback
 // journal may have to be applied, so file and journal are copied too.
 func openSource(ctx context.Context, path string, o Options) (_ *source, err error) {
+	if info, err := os.Stat(path); err == nil { // before opening: opening a FIFO would block
+		if err := regularfile.CheckSeekable(path, info); err != nil {
+			return nil, fmt.Errorf("%w: %v", ErrNotDatabase, err)
+		}
+	}
 	resolved, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return nil, err
 	}
 	if resolved, err = filepath.Abs(resolved); err != nil {
 		return nil, err
-	}
-	// Lstat before opening: opening a FIFO would block.
-	stat, err := os.Lstat(resolved)
-	if err != nil {
-		return nil, err
-	}
-	if !stat.Mode().IsRegular() {
-		return nil, fmt.Errorf("%w: not a regular file", ErrNotDatabase)
 	}
 	f, err := os.Open(resolved)
 	if err != nil {
@@ -57,7 +55,8 @@ func openSource(ctx context.Context, path string, o Options) (_ *source, err err
 	if err != nil {
 		return nil, err
 	}
-	if stat, err = f.Stat(); err != nil {
+	stat, err := f.Stat()
+	if err != nil {
 		return nil, err
 	}
 	if stat.Size() > o.Limits.FileBytes {

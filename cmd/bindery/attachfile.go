@@ -75,7 +75,7 @@ func (p *program) attachFile(c *cli.Context) (err error) {
 		return p.withAttachmentHint(dest.String(), err)
 	}
 	defer func() { err = errors.Join(err, w.Discard()) }()
-	open := func(context.Context) (io.ReadCloser, error) { return regularfile.Open(file) }
+	open := func(context.Context) (io.ReadCloser, error) { return regularfile.OpenSeekable(file) }
 	if err := w.WriteBlob(ctx, layer, open); err != nil {
 		return fmt.Errorf("%s: %w", dest, err)
 	}
@@ -132,7 +132,7 @@ func artifactFlags(c *cli.Context) (referrers.Artifact, error) {
 
 // fileLayer describes a file as a layer. Its name is in the annotation that ORAS restores files by.
 func fileLayer(ctx context.Context, file string) (d v1.Descriptor, err error) {
-	f, err := regularfile.Open(file)
+	f, err := regularfile.OpenSeekable(file)
 	if err != nil {
 		return d, err
 	}

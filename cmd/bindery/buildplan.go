@@ -89,7 +89,7 @@ func (p *program) planned(c *cli.Context, in string, o build.Options,
 	}
 	defer func() { err = errors.Join(err, work.Close()) }()
 	o.Dir = work.Dir()
-	if o.System, err = registryOptions(c).System(work.Dir()); err != nil {
+	if o.System, err = registryOptions(c).System(c.Context, work.Dir()); err != nil {
 		return false, err
 	}
 	planned, err := plan(o)

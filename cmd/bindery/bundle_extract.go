@@ -156,7 +156,7 @@ func (p *program) updateConfigMap(c *cli.Context, namespace, name string, conten
 	if env := os.Getenv("KUBECONFIG"); env != "" {
 		kubeconfig = env // opm's order of precedence
 	}
-	client, err := kube.NewClient(kube.Options{
+	client, err := kube.NewClient(c.Context, kube.Options{
 		Kubeconfig: kubeconfig, UserAgent: "bindery/" + c.App.Version,
 		Warn: func(m string) { p.log.Warn(fmt.Sprintf("%.300q", m)) },
 	})

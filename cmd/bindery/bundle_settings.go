@@ -1,11 +1,10 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/operator-bindery/bindery/bundle/manifests"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/internal/regularfile"
 )
 
 // maxConfigFile is the size of a --config file in bytes; a ClusterExtension is not larger.
@@ -72,7 +72,7 @@ func readSettings(c *cli.Context) (manifests.Settings, error) {
 		}
 		s.Gates = append(s.Gates, gate)
 	}
-	if s.Config, err = readConfig(c.String("config")); err != nil {
+	if s.Config, err = readConfig(c.Context, c.String("config")); err != nil {
 		return s, err
 	}
 	if watch := c.String("watch-namespace"); watch != "" {
@@ -94,22 +94,14 @@ func namespaceName(name string) error {
 }
 
 // readConfig reads the --config file as it is.
-func readConfig(path string) (json.RawMessage, error) {
+func readConfig(ctx context.Context, path string) (json.RawMessage, error) {
 	if path == "" {
 		return nil, nil
 	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("--config: %w", err)
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxConfigFile+1))
+	text, err := regularfile.ReadNamed(ctx, path, maxConfigFile)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("--config: %w", err)
-	case len(text) > maxConfigFile:
-		return nil, &cmdline.Error{Class: cmdline.ClassLimit, Object: path,
-			Err: fmt.Errorf("--config: %q has more than %d bytes", path, maxConfigFile)}
 	case len(strings.TrimSpace(string(text))) == 0:
 		return nil, &cmdline.Error{Class: cmdline.ClassInput, Object: path,
 			Err: fmt.Errorf("--config: %q is empty", path), Hint: "a configuration without fields is {}"}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +16,7 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/declcfg/rules"
 	"github.com/operator-bindery/bindery/internal/checkup"
+	"github.com/operator-bindery/bindery/internal/regularfile"
 	"github.com/operator-bindery/bindery/internal/version"
 )
 
@@ -241,7 +243,7 @@ func (p *program) checkOptions(c *cli.Context) (o checkup.Options, err error) {
 // readCheckFiles reads the files of waivers and of rule data.
 func readCheckFiles(c *cli.Context, o *checkup.Options) (err error) {
 	if name := c.String("waivers"); name != "" {
-		err = readInput(name, func(r io.Reader) (err error) {
+		err = readInput(c.Context, name, func(r io.Reader) (err error) {
 			o.Waivers, err = rules.ReadWaivers(r, name)
 			return err
 		})
@@ -253,7 +255,7 @@ func readCheckFiles(c *cli.Context, o *checkup.Options) (err error) {
 		}
 	}
 	if name := c.String("snapshot"); name != "" {
-		err = readInput(name, func(r io.Reader) (err error) {
+		err = readInput(c.Context, name, func(r io.Reader) (err error) {
 			o.Snapshot, err = checkup.ReadSnapshot(r, name)
 			return err
 		})
@@ -262,7 +264,7 @@ func readCheckFiles(c *cli.Context, o *checkup.Options) (err error) {
 		}
 	}
 	if name := c.String("rule-data"); name != "" {
-		err = readInput(name, func(r io.Reader) (err error) {
+		err = readInput(c.Context, name, func(r io.Reader) (err error) {
 			o.Data, err = rules.ReadData(r, name)
 			return err
 		})
@@ -273,8 +275,8 @@ func readCheckFiles(c *cli.Context, o *checkup.Options) (err error) {
 	return nil
 }
 
-func readInput(name string, read func(io.Reader) error) error {
-	f, err := os.Open(name)
+func readInput(ctx context.Context, name string, read func(io.Reader) error) error {
+	f, err := regularfile.OpenNamed(ctx, name)
 	if err != nil {
 		return err
 	}

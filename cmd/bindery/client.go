@@ -77,7 +77,7 @@ func (p *program) client(c *cli.Context) (*images.Client, error) {
 		return nil, err
 	}
 	if path := c.String("lock"); path != "" {
-		if o.Lock, err = images.OpenLock(path); err != nil {
+		if o.Lock, err = images.OpenLock(c.Context, path); err != nil {
 			return nil, err
 		}
 	}

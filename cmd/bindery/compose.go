@@ -128,7 +128,7 @@ func (p *program) buildCompose(c *cli.Context) error {
 
 // composeConfig reads the configuration and applies the flags that override it.
 func (p *program) composeConfig(c *cli.Context) (*compose.Config, error) {
-	in, name, err := p.openInput(c.Args().First())
+	in, name, err := p.openInput(c.Context, c.Args().First())
 	if err != nil {
 		return nil, err
 	}

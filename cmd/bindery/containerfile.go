@@ -24,6 +24,7 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/fullbuild"
+	"github.com/operator-bindery/bindery/internal/regularfile"
 )
 
 // smallBuild tells that this build has neither Containerfiles nor the podman store.
@@ -111,7 +112,7 @@ func (p *program) readContainerfile(c *cli.Context, name, dir string) (_ *ofCont
 		return nil, err
 	}
 	b.o.Warn = func(text string) { p.log.Warn(text) }
-	text, name, err := p.containerfileText(name, dir)
+	text, name, err := p.containerfileText(c.Context, name, dir)
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +146,7 @@ func buildArgs(c *cli.Context) (map[string]string, error) {
 }
 
 // containerfileText reads the named file, or the default one in the context.
-func (p *program) containerfileText(name, dir string) ([]byte, string, error) {
+func (p *program) containerfileText(ctx context.Context, name, dir string) ([]byte, string, error) {
 	if name == "-" {
 		text, err := io.ReadAll(io.LimitReader(p.stdin, containerfile.MaxText+1))
 		return text, name, err
@@ -158,17 +159,10 @@ func (p *program) containerfileText(name, dir string) ([]byte, string, error) {
 		}
 	}
 	for _, path := range tries {
-		info, err := os.Stat(path)
+		f, err := regularfile.OpenNamed(ctx, path)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		if err != nil {
-			return nil, path, err
-		}
-		if !info.Mode().IsRegular() {
-			return nil, path, fmt.Errorf("%s is not a regular file", path)
-		}
-		f, err := os.Open(path)
 		if err != nil {
 			return nil, path, err
 		}

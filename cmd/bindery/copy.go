@@ -215,7 +215,7 @@ func (p *program) imagePairs(c *cli.Context) ([]imagePair, error) {
 	if file == "-" {
 		text, err = readAtMost(p.stdin, maxPairs)
 	} else {
-		text, err = regularfile.ReadNamed(file, maxPairs)
+		text, err = regularfile.ReadNamed(c.Context, file, maxPairs)
 	}
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/internal/bundlefs"
 	"github.com/operator-bindery/bindery/internal/printable"
+	"github.com/operator-bindery/bindery/internal/regularfile"
 )
 
 const manifestsCategory = "with --manifests"
@@ -145,7 +147,7 @@ func (p *program) openSide(c *cli.Context, ref string) (side, error) {
 		objects, err := dirManifests(ref)
 		return side{objects: objects}, manifestsError(ref, err)
 	}
-	objects, err := fileManifests(ref)
+	objects, err := fileManifests(c.Context, ref)
 	return side{objects: objects}, manifestsError(ref, err)
 }
 
@@ -161,16 +163,8 @@ func dirManifests(dir string) (_ []manifests.Object, err error) {
 // maxManifests is the size of a file of manifests in bytes.
 const maxManifests = 64 << 20
 
-func fileManifests(name string) ([]manifests.Object, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxManifests+1))
-	if err == nil && len(text) > maxManifests {
-		err = fmt.Errorf("%w: more than %d bytes", bundlefs.ErrLimit, maxManifests)
-	}
+func fileManifests(ctx context.Context, name string) ([]manifests.Object, error) {
+	text, err := regularfile.ReadNamed(ctx, name, maxManifests)
 	if err != nil {
 		return nil, err
 	}

@@ -75,7 +75,7 @@ func (v versionSelection) text() (string, error) {
 
 // readSelections reads a selection file. All its problems are reported together.
 func (p *program) readSelections(ctx context.Context, file string) (_ []edit.Selection, err error) {
-	in, _, err := p.openInput(file)
+	in, _, err := p.openInput(ctx, file)
 	if err != nil {
 		return nil, err
 	}

@@ -201,7 +201,7 @@ func withOutputHint(c *cli.Context, err error) error {
 
 // codecOf returns the codec of a compressed file, empty for others.
 func codecOf(path string) string {
-	f, err := regularfile.Open(path)
+	f, err := regularfile.OpenSeekable(path)
 	if err != nil {
 		return ""
 	}

@@ -29,7 +29,7 @@ func (p *program) initCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			pkg, err := scaffold.Package(c.Args().First(), scaffold.PackageOptions{
+			pkg, err := scaffold.Package(c.Context, c.Args().First(), scaffold.PackageOptions{
 				DefaultChannel: c.String("default-channel"), DescriptionFile: c.String("description"),
 				IconFile: c.String("icon"),
 			})

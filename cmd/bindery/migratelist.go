@@ -94,7 +94,7 @@ func (p *program) migrateList(c *cli.Context, m *migration) (err error) {
 	if l.flags, err = p.readListFlags(c); err != nil {
 		return err
 	}
-	if l.lines, err = l.read(); err != nil {
+	if l.lines, err = l.read(c.Context); err != nil {
 		return err
 	}
 	if c.Bool("dry-run") {
@@ -147,10 +147,10 @@ func (p *program) migrateList(c *cli.Context, m *migration) (err error) {
 }
 
 // read reads the list and determines the directory of reports.
-func (l *migrationList) read() ([]jobs.Line, error) {
+func (l *migrationList) read(ctx context.Context) ([]jobs.Line, error) {
 	file := l.flags.file
 	l.dir = l.flags.reportDir
-	in, name, err := l.p.openInput(file)
+	in, name, err := l.p.openInput(ctx, file)
 	if err != nil {
 		return nil, fmt.Errorf("--from-file: %w", err)
 	}

@@ -4,12 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 
 	"github.com/opencontainers/go-digest"
 
 	"github.com/operator-bindery/bindery/internal/ctxio"
 	"github.com/operator-bindery/bindery/internal/jobs"
+	"github.com/operator-bindery/bindery/internal/regularfile"
 	"github.com/operator-bindery/bindery/render"
 )
 
@@ -80,7 +80,7 @@ func digestOf(v any) (string, error) {
 
 // fileSum returns the digest of a file.
 func fileSum(ctx context.Context, path string) (string, error) {
-	f, err := os.Open(path)
+	f, err := regularfile.OpenSeekable(path)
 	if err != nil {
 		return "", err
 	}

@@ -87,7 +87,7 @@ func (p *program) mirrorDelete(c *cli.Context) error {
 			Hint: mendNames(c.String("config")), List: absent}}
 	}
 	file := c.String("list")
-	list, err := mirror.ReadDeleteList(file)
+	list, err := mirror.ReadDeleteList(c.Context, file)
 	if errors.Is(err, fault.ErrInvalid) {
 		return &cmdline.Error{Class: cmdline.ClassInput, Object: file, Err: err,
 			Hint: "the list is the file that the step before wrote: a DeleteImageList"}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"time"
 
@@ -11,6 +10,7 @@ import (
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/internal/regularfile"
 	"github.com/operator-bindery/bindery/mirror"
 	"github.com/operator-bindery/bindery/mirror/medium"
 )
@@ -121,7 +121,11 @@ func (p *program) checkMirrorFlags(c *cli.Context, o *mirror.Options) (err error
 	switch server := c.String("server"); server {
 	case "", "base", "none", build.ServerEmbedded:
 	default:
-		if _, err := os.Stat(server); err != nil { // before all images are copied
+		f, err := regularfile.OpenSeekable(server) // before all images are copied
+		if err == nil {
+			err = f.Close()
+		}
+		if err != nil {
 			return &cmdline.Error{Class: cmdline.ClassLocal, Object: server, Err: fmt.Errorf("--server: %w", err)}
 		}
 	}
@@ -168,7 +172,7 @@ func (p *program) mediumOptions(c *cli.Context, o *mirror.Options) error {
 			return cmdline.Usagef("--against excludes --since and --all")
 		}
 		var err error
-		if o.Against, o.AgainstDigest, err = readInventory(file); err != nil {
+		if o.Against, o.AgainstDigest, err = readInventory(c.Context, file); err != nil {
 			return &cmdline.Error{Class: cmdline.ClassInput, Object: file,
 				Err:  fmt.Errorf("--against %s: %w", file, err),
 				Hint: "\"mirror inventory\" writes the file"}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -223,8 +224,8 @@ func writeInventoryFile(to string, take func(io.Writer) error) error {
 }
 
 // readInventory reads a file of [program.mirrorInventory], and returns its digest.
-func readInventory(file string) (*stock.Inventory, digest.Digest, error) {
-	f, err := regularfile.OpenNamed(file)
+func readInventory(ctx context.Context, file string) (*stock.Inventory, digest.Digest, error) {
+	f, err := regularfile.OpenNamed(ctx, file)
 	if err != nil {
 		return nil, "", err
 	}

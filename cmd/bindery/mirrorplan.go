@@ -105,7 +105,7 @@ func (p *program) mirrorPlan(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := checkTemplates(set); err != nil {
+	if err := checkTemplates(c.Context, set); err != nil {
 		return err
 	}
 	plan := mirrorPlanned{Catalogs: []*catalogPlan{}, AdditionalImages: []plannedImage{}, Problems: set.Warnings}

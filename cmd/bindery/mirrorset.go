@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -25,7 +26,7 @@ func (p *program) imageSet(c *cli.Context, kind imageset.Kind) (*imageset.Set, e
 	if err != nil {
 		return nil, err
 	}
-	set, err := imageset.Read(file, kind, imageset.Options{IgnoreUnsupported: c.Bool("ignore-unsupported"),
+	set, err := imageset.Read(c.Context, file, kind, imageset.Options{IgnoreUnsupported: c.Bool("ignore-unsupported"),
 		Compat: compat})
 	var wrong *imageset.Error
 	switch {
@@ -54,13 +55,13 @@ func (p *program) imageSet(c *cli.Context, kind imageset.Kind) (*imageset.Set, e
 }
 
 // checkTemplates reads the CatalogSources that are to be filled in. All problems are reported together.
-func checkTemplates(set *imageset.Set) error {
+func checkTemplates(ctx context.Context, set *imageset.Set) error {
 	var errs []error
 	for _, o := range set.Operators {
 		if o.TargetCatalogSourceTemplate == "" {
 			continue
 		}
-		if _, err := resources.ReadTemplate(o.TargetCatalogSourceTemplate); err != nil {
+		if _, err := resources.ReadTemplate(ctx, o.TargetCatalogSourceTemplate); err != nil {
 			errs = append(errs, fmt.Errorf("catalog %s: %w", o.Written, err))
 		}
 	}

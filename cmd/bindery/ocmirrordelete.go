@@ -48,7 +48,7 @@ func (p *program) ocMirrorDelete(c *cli.Context) error {
 		return cmdline.Usagef("the --delete-yaml-file flag is mandatory when not using the --generate flag")
 	}
 	file := c.String("delete-yaml-file")
-	l, err := mirror.ReadDeleteList(file)
+	l, err := mirror.ReadDeleteList(c.Context, file)
 	if errors.Is(err, fault.ErrInvalid) {
 		return &cmdline.Error{Class: cmdline.ClassInput, Object: file, Err: err,
 			Hint: "the list is the file that the step before wrote: a DeleteImageList"}

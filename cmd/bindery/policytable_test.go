@@ -73,7 +73,7 @@ var policyLines = map[string][]string{
 
 // policyNames replaces opm's names by those of the table: both are one command.
 var policyNames = strings.NewReplacer("alpha bundle", "bundle", "alpha list", "list", "alpha render-graph", "graph",
-	"alpha render-template", "template render", "render-template", "template render")
+	"alpha render-template", "template render", "alpha convert-template", "template convert", "render-template", "template render")
 
 // policyTable is a world with a catalog image, and what the lines need.
 type policyTable struct {

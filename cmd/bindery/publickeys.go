@@ -23,7 +23,7 @@ func publicKeys(c *cli.Context, flag string) (keys []signature.PublicKey, files 
 	}
 	files = map[string]string{}
 	for _, file := range names {
-		text, err := regularfile.ReadMounted(file)
+		text, err := regularfile.ReadMounted(c.Context, file)
 		var found []signature.PublicKey
 		if err == nil {
 			found, err = signature.ParsePublicKeys(text)

@@ -161,7 +161,7 @@ func readers(t *testing.T) map[string]func([]byte) error {
 			if err := os.WriteFile(file, text, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			_, err := images.OpenLock(file)
+			_, err := images.OpenLock(t.Context(), file)
 			return err
 		},
 		"image-set": set(imageset.Image), "delete-image-set": set(imageset.Delete),

@@ -111,7 +111,7 @@ func (p *program) attest(c *cli.Context) error {
 		return err
 	}
 	file := c.String("predicate")
-	predicate, err := regularfile.Read(file, maxPredicate)
+	predicate, err := regularfile.ReadNamed(c.Context, file, maxPredicate)
 	if err == nil {
 		err = signature.CheckPredicate(predicate)
 	}

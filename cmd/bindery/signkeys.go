@@ -54,7 +54,7 @@ func (p *program) signingKeys(c *cli.Context, flag string) (signature.Keys, erro
 	texts := make([][]byte, len(names))
 	sealed := false
 	for n, name := range names {
-		if texts[n], err = p.keyText(name); err != nil {
+		if texts[n], err = p.keyText(c.Context, name); err != nil {
 			return nil, &cmdline.Error{Class: cmdline.Classify(err), Object: name,
 				Err: fmt.Errorf("--%s %s: %w", flag, name, err)}
 		}
@@ -112,7 +112,7 @@ func keyError(flag, name string, err error) error {
 }
 
 // keyText reads the text of a key.
-func (p *program) keyText(name string) ([]byte, error) {
+func (p *program) keyText(ctx context.Context, name string) ([]byte, error) {
 	if name == "-" {
 		return readAtMost(p.stdin, maxKeyFile)
 	}
@@ -123,14 +123,14 @@ func (p *program) keyText(name string) ([]byte, error) {
 		}
 		return []byte(text), nil
 	}
-	return regularfile.ReadMounted(name)
+	return readSecret(ctx, name)
 }
 
 // passphrase reads the passphrase of the keys: from the file or descriptor of the flag, else from the environment, else
 // from the terminal, twice if it is for a new key.
 func (p *program) passphrase(c *cli.Context, twice bool) ([]byte, error) {
 	if name := c.String("sign-passphrase-file"); name != "" {
-		text, err := p.passphraseFile(name)
+		text, err := passphraseFile(c.Context, name)
 		if err != nil {
 			return nil, fmt.Errorf("--sign-passphrase-file %s: %w", name, err)
 		}
@@ -177,7 +177,7 @@ func (p *program) askPassphrase(in *os.File, twice bool) ([]byte, error) {
 }
 
 // passphraseFile reads a passphrase from a file or a descriptor. A line end after it does not belong to it.
-func (p *program) passphraseFile(name string) (text []byte, err error) {
+func passphraseFile(ctx context.Context, name string) (text []byte, err error) {
 	number, isDescriptor := strings.CutPrefix(name, "fd:")
 	switch {
 	case isDescriptor:
@@ -194,7 +194,7 @@ func (p *program) passphraseFile(name string) (text []byte, err error) {
 			return nil, err
 		}
 	default:
-		if text, err = regularfile.ReadMounted(name); err != nil {
+		if text, err = readSecret(ctx, name); err != nil {
 			return nil, err
 		}
 	}
@@ -205,6 +205,16 @@ func (p *program) passphraseFile(name string) (text []byte, err error) {
 		text = text[:end]
 	}
 	return text, nil
+}
+
+// readSecret reads a file that no copy is kept of.
+func readSecret(ctx context.Context, name string) ([]byte, error) {
+	f, err := regularfile.OpenNamed(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return readAtMost(f, maxKeyFile)
 }
 
 func readAtMost(r io.Reader, most int64) ([]byte, error) {

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -18,6 +16,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg/edit"
 	"github.com/operator-bindery/bindery/declcfg/graph"
 	"github.com/operator-bindery/bindery/declcfg/template"
+	"github.com/operator-bindery/bindery/internal/regularfile"
 	"github.com/operator-bindery/bindery/render"
 )
 
@@ -135,35 +134,18 @@ func templateArgs(c *cli.Context) (template.Type, string, error) {
 	return typ, c.Args().Get(1), nil
 }
 
-// openInput opens a file, or standard input for "-", and returns its name for messages. A FIFO is refused, because
-// opening it may block forever; the pipes that a shell creates for "<(command)" are accepted.
-func (p *program) openInput(file string) (io.ReadCloser, string, error) {
+// openInput opens a file that the user names, or standard input for "-", and returns its name for messages.
+func (p *program) openInput(ctx context.Context, file string) (io.ReadCloser, string, error) {
 	if file == "-" {
 		return io.NopCloser(p.stdin), "stdin", nil
 	}
-	info, err := os.Stat(file)
-	if err != nil {
-		return nil, "", err
-	}
-	if info.IsDir() {
-		return nil, "", &cmdline.Error{Class: cmdline.ClassLocal, Object: file,
-			Err: fmt.Errorf("%q is a directory, expected a file", file)}
-	}
-	if info.Mode()&fs.ModeNamedPipe != 0 {
-		// The pipes of a shell have no name in the file system.
-		if _, err := filepath.EvalSymlinks(file); err == nil {
-			return nil, "", &cmdline.Error{Class: cmdline.ClassLocal, Object: file,
-				Err:  fmt.Errorf("%q is a FIFO, expected a file", file),
-				Hint: "\"-\" is standard input"}
-		}
-	}
-	f, err := os.Open(file)
+	f, err := regularfile.OpenNamed(ctx, file)
 	return f, file, err
 }
 
 func (p *program) parseTemplate(ctx context.Context, file string,
 	o template.ParseOptions) (_ *template.Template, err error) {
-	in, name, err := p.openInput(file)
+	in, name, err := p.openInput(ctx, file)
 	if err != nil {
 		return nil, err
 	}

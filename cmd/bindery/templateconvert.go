@@ -88,7 +88,7 @@ func (p *program) loadCatalog(ctx context.Context, file string) (_ *declcfg.Cata
 		o.Dir = file
 		return declcfg.Load(ctx, root, o)
 	}
-	in, name, err := p.openInput(file)
+	in, name, err := p.openInput(ctx, file)
 	if err != nil {
 		return nil, err
 	}

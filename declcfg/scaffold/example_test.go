@@ -1,6 +1,7 @@
 package scaffold_test
 
 import (
+	"context"
 	"fmt"
 	"log"
 	"os"
@@ -11,7 +12,7 @@ import (
 
 // The blob of a new package.
 func ExamplePackage() {
-	p, err := scaffold.Package("etcd", scaffold.PackageOptions{DefaultChannel: "stable"})
+	p, err := scaffold.Package(context.Background(), "etcd", scaffold.PackageOptions{DefaultChannel: "stable"})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -129,10 +129,6 @@ func TestPlacesOfEdits(t *testing.T) {
 		text  string
 		args  []string
 	}{
-		{"list", fifo("list"), local, "FIFO", []string{"migrate", "--from-file", "list", "--out-dir", "out"}},
-		{"selection", fifo("sel"), local, "FIFO",
-			[]string{"catalog", "filter", "cat", "--selection", "sel", "--to", "out"}},
-		{"template", fifo("t.yaml"), local, "FIFO", []string{"template", "render", "basic", "t.yaml"}},
 		{"account", fifo("acc"), local, "regular file", append(slices.Clone(promote), "--account", "acc")},
 		{"package.yaml of an export", fifo("out/foo/package.yaml"), local, "regular file", export},
 		{"package.yaml that leads elsewhere", link("out/foo/package.yaml", "/dev/zero"), local, "regular file", export},

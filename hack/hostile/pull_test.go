@@ -370,7 +370,6 @@ func TestFilesOfPulls(t *testing.T) {
 		name string
 		make func(b *box, path string)
 	}{
-		{"FIFO", func(b *box, path string) { check(b.t, syscall.Mkfifo(path, 0o600)) }},
 		{"directory", func(b *box, path string) { check(b.t, os.Mkdir(path, 0o755)) }},
 		{"1 GiB", func(b *box, path string) { check(b.t, os.Truncate(b.write(filepath.Base(path), ""), 1<<30)) }},
 		{"zeros", func(b *box, path string) { check(b.t, os.Symlink("/dev/zero", path)) }},

@@ -13,6 +13,7 @@ import (
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/operator-bindery/bindery/internal/regularfile"
 	"github.com/operator-bindery/bindery/layers"
 )
 
@@ -39,11 +40,7 @@ func Server(program layers.Entry, p v1.Platform) layers.Layer {
 // ProgramFile is the server program in a file. It must be a static ELF program for the platform, and must not change
 // until its layer is written.
 func ProgramFile(path string, p v1.Platform) (layers.Entry, error) {
-	// Before it is opened: opening a FIFO waits for its writer.
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return layers.Entry{}, fmt.Errorf("server: %s is not a regular file", path)
-	}
-	f, err := os.Open(path)
+	f, err := regularfile.OpenSeekable(path)
 	if err != nil {
 		return layers.Entry{}, fmt.Errorf("server: %w", err)
 	}
@@ -51,9 +48,6 @@ func ProgramFile(path string, p v1.Platform) (layers.Entry, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return layers.Entry{}, fmt.Errorf("server: %w", err)
-	}
-	if !info.Mode().IsRegular() {
-		return layers.Entry{}, fmt.Errorf("server: %s is not a regular file", path)
 	}
 	if err := checkProgram(f, info.Size(), p); err != nil {
 		return layers.Entry{}, fmt.Errorf("server: %s: %w", path, err)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/operator-bindery/bindery/internal/regularfile"
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
@@ -32,6 +33,11 @@ func InPlace(ctx context.Context, path string, e Edit, o Options) (*Result, erro
 
 // locate returns the kind of the catalog at a path and its path with links resolved.
 func locate(path string, o Options) (string, Kind, error) {
+	if info, err := os.Stat(path); err == nil && !info.IsDir() {
+		if err := regularfile.CheckSeekable(path, info); err != nil {
+			return "", "", err
+		}
+	}
 	target, err := filepath.EvalSymlinks(path)
 	if isAbsent(err) && o.Create {
 		switch info, lerr := os.Lstat(path); {

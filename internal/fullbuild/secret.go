@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"strings"
+
+	"github.com/operator-bindery/bindery/internal/regularfile"
 )
 
 // CheckSecrets refuses unusable secrets, all together. Messages never contain values.
@@ -46,7 +48,7 @@ func checkSecret(text string) error {
 	case src != "" && env != "":
 		return fmt.Errorf("--secret id=%s: give either src or env", id)
 	case src != "":
-		f, err := os.Open(src)
+		f, err := regularfile.OpenSeekable(src) // each RUN reads it
 		if err != nil {
 			return fmt.Errorf("--secret id=%s: %w", id, err)
 		}

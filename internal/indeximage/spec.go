@@ -89,7 +89,7 @@ func (p Previous) ReadOr(ctx context.Context, source string, client *images.Clie
 func (s *Spec) optionsFor(ctx context.Context, of []v1.Platform, source, dir string) (_ build.Options, err error) {
 	o := s.Build
 	o.Dir = dir
-	if o.System, err = s.Registry.System(dir); err != nil {
+	if o.System, err = s.Registry.System(ctx, dir); err != nil {
 		return o, err
 	}
 	if o.Previous, err = s.Previous.ReadOr(ctx, source, s.Images, s.Log); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -13,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/operator-bindery/bindery/internal/regularfile"
 )
 
 // ErrNoCluster is returned if neither a kubeconfig nor a pod's service account selects a cluster.
@@ -36,8 +39,8 @@ type Client struct{ rest rest.Interface }
 
 // NewClient returns a client for ConfigMaps. The library's client for all kinds of objects would double the size of the
 // program.
-func NewClient(o Options) (*Client, error) {
-	config, err := o.config()
+func NewClient(ctx context.Context, o Options) (*Client, error) {
+	config, err := o.config(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +73,7 @@ func (c *Client) put(ctx context.Context, namespace, name string, cm *corev1.Con
 	return c.rest.Put().Namespace(namespace).Resource("configmaps").Name(name).Body(cm).Do(ctx).Error()
 }
 
-func (o Options) config() (*rest.Config, error) {
+func (o Options) config(ctx context.Context) (*rest.Config, error) {
 	if o.Kubeconfig == "" {
 		config, err := rest.InClusterConfig()
 		if errors.Is(err, rest.ErrNotInCluster) {
@@ -82,6 +85,17 @@ func (o Options) config() (*rest.Config, error) {
 	if len(rules.Precedence) == 1 {
 		// A single file must exist; of several some may be missing.
 		rules = &clientcmd.ClientConfigLoadingRules{ExplicitPath: rules.Precedence[0]}
+	}
+	if info, err := os.Stat(rules.ExplicitPath); err == nil && !info.Mode().IsRegular() {
+		text, err := regularfile.ReadMounted(ctx, rules.ExplicitPath) // the library may read it more than once
+		if err != nil {
+			return nil, fmt.Errorf("kubeconfig: %w", err)
+		}
+		config, err := clientcmd.RESTConfigFromKubeConfig(text)
+		if err != nil {
+			return nil, fmt.Errorf("kubeconfig: %w", err)
+		}
+		return config, nil
 	}
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules,
 		&clientcmd.ConfigOverrides{}).ClientConfig()

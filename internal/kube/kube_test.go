@@ -17,7 +17,7 @@ import (
 
 func client(t *testing.T, c *kubetest.Cluster) *kube.Client {
 	t.Helper()
-	out, err := kube.NewClient(kube.Options{Kubeconfig: c.Kubeconfig(t)})
+	out, err := kube.NewClient(t.Context(), kube.Options{Kubeconfig: c.Kubeconfig(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,15 +124,15 @@ func TestKubeconfig(t *testing.T) {
 	for _, env := range []string{"KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"} {
 		t.Setenv(env, "")
 	}
-	if _, err := kube.NewClient(kube.Options{}); !errors.Is(err, kube.ErrNoCluster) {
+	if _, err := kube.NewClient(t.Context(), kube.Options{}); !errors.Is(err, kube.ErrNoCluster) {
 		t.Errorf("none: %v", err)
 	}
-	if _, err := kube.NewClient(kube.Options{Kubeconfig: "/nosuch"}); err == nil {
+	if _, err := kube.NewClient(t.Context(), kube.Options{Kubeconfig: "/nosuch"}); err == nil {
 		t.Error("a missing file is no error")
 	}
 	c := kubetest.New(t)
 	c.Set(existing())
-	several, err := kube.NewClient(kube.Options{Kubeconfig: "/nosuch:" + c.Kubeconfig(t)})
+	several, err := kube.NewClient(t.Context(), kube.Options{Kubeconfig: "/nosuch:" + c.Kubeconfig(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +149,7 @@ func TestWarningsAreTold(t *testing.T) {
 		return false
 	})
 	var told []string
-	k, err := kube.NewClient(kube.Options{Kubeconfig: c.Kubeconfig(t), Warn: func(m string) { told = append(told, m) }})
+	k, err := kube.NewClient(t.Context(), kube.Options{Kubeconfig: c.Kubeconfig(t), Warn: func(m string) { told = append(told, m) }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -80,7 +80,7 @@ type tarEntry struct {
 // openTarFiles reads the headers of an archive. An archive that is compressed as a whole is first decompressed into a
 // temporary file, within the limits.
 func openTarFiles(ctx context.Context, name string, limits limit.Limits, temp string) (_ *tarFiles, err error) {
-	f, err := regularfile.Open(name)
+	f, err := regularfile.OpenSeekable(name)
 	if err != nil {
 		return nil, err
 	}

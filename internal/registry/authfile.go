@@ -1,11 +1,11 @@
 package registry
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -24,15 +24,17 @@ type authFile struct {
 }
 
 // readAuthFile reads a file with credentials. Its errors name the file and the fault, and quote nothing of the content.
-func readAuthFile(path string) (*authFile, error) {
-	if path == os.DevNull {
-		return &authFile{path: path}, nil
-	}
-	content, err := regularfile.ReadMounted(path)
+//
+// /dev/null has no credentials. Any other file that is empty is an error: it was cut short.
+func readAuthFile(ctx context.Context, path string) (*authFile, error) {
+	content, err := regularfile.ReadMounted(ctx, path)
 	if err != nil {
 		return nil, fmt.Errorf("authfile: %w", err)
 	}
 	f := &authFile{path: path, legacy: filepath.Base(path) == ".dockercfg"}
+	if regularfile.IsNull(path) {
+		return f, nil
+	}
 	fields := map[string]any{"auths": &f.auths, "credHelpers": &f.credHelpers, "credsStore": &f.credsStore}
 	var raw map[string]json.RawMessage
 	if err := json.Unmarshal(content, &raw); err != nil {

@@ -62,7 +62,8 @@ func NewClient(o Options, sys *types.SystemContext, event func(transfer.Event)) 
 		o: o, sys: sys, event: event,
 		hosts: map[hostKey]*host{}, repositories: map[repositoryKey]*repository{}, warned: map[string]bool{},
 	}
-	if old, err := o.Config.oldConf(); err == nil && old != nil { // an error has been reported by System
+	// System has read the file before, and has reported its errors.
+	if old, err := o.Config.oldConf(context.Background()); err == nil && old != nil {
 		r.conf = old.path
 		r.warn(r.conf, transfer.Event{Kind: transfer.EventWarning, Err: fmt.Errorf(
 			"%s is in version 1 of its format: its lists of blocked and insecure registries count; "+

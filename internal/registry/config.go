@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"context"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"go.podman.io/image/v5/types"
 
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/regularfile"
 	"github.com/operator-bindery/bindery/internal/userns"
 )
@@ -87,7 +89,9 @@ func (r Config) Env(getenv func(string) string) Config {
 
 // System returns the configuration in the form of the containers library. Files that it needs are written to scratch, a
 // private directory that must exist as long as the result is used.
-func (r Config) System(scratch string) (*types.SystemContext, error) {
+//
+// Where a file is no regular file, the library gets a copy: it may read it several times.
+func (r Config) System(ctx context.Context, scratch string) (*types.SystemContext, error) {
 	for what, path := range map[string]string{"authfile": r.AuthFile, "registries.conf": r.RegistriesConf,
 		"CA file": r.CAFile, "certificate directory": r.CertDir, "registries.d": r.RegistriesDir} {
 		if path == "" {
@@ -97,16 +101,14 @@ func (r Config) System(scratch string) (*types.SystemContext, error) {
 			return nil, fmt.Errorf("%s: %w", what, err)
 		}
 	}
-	old, err := r.oldConf()
+	old, err := r.oldConf(ctx)
 	if err != nil {
 		return nil, err
 	}
 	sys := &types.SystemContext{
-		AuthFilePath:             r.AuthFile,
-		SystemRegistriesConfPath: r.RegistriesConf,
-		RegistriesDirPath:        r.RegistriesDir,
-		DockerCertPath:           r.CertDir,
-		DockerRegistryUserAgent:  r.UserAgent,
+		RegistriesDirPath:       r.RegistriesDir,
+		DockerCertPath:          r.CertDir,
+		DockerRegistryUserAgent: r.UserAgent,
 		// By default the library makes directories in HOME, for a cache that works only with cgo.
 		BlobInfoCacheDir:     filepath.Join(scratch, "blob-info"),
 		BigFilesTemporaryDir: scratch,
@@ -115,6 +117,11 @@ func (r Config) System(scratch string) (*types.SystemContext, error) {
 		if sys.SystemRegistriesConfPath, err = old.writeConf(scratch); err != nil {
 			return nil, err
 		}
+	} else if sys.SystemRegistriesConfPath, err = copied(ctx, r.RegistriesConf, scratch, "registries.conf"); err != nil {
+		return nil, fmt.Errorf("registries.conf: %w", err)
+	}
+	if sys.AuthFilePath, err = copied(ctx, r.AuthFile, scratch, authCopy); err != nil {
+		return nil, fmt.Errorf("authfile: %w", err)
 	}
 	switch {
 	case r.SkipTLSVerify != nil:
@@ -123,7 +130,7 @@ func (r Config) System(scratch string) (*types.SystemContext, error) {
 		sys.DockerInsecureSkipTLSVerify = types.OptionalBoolTrue
 	}
 	if r.CAFile != "" {
-		dir, err := r.certificates(scratch)
+		dir, err := r.certificates(ctx, scratch)
 		if err != nil {
 			return nil, fmt.Errorf("CA file: %w", err)
 		}
@@ -132,17 +139,37 @@ func (r Config) System(scratch string) (*types.SystemContext, error) {
 	return sys, nil
 }
 
+// copied returns the path of a file for the library, which reads it several times: that of a copy in scratch, unless it
+// is a regular file.
+func copied(ctx context.Context, path, scratch, name string) (string, error) {
+	if info, err := os.Stat(path); err != nil || info.Mode().IsRegular() {
+		return path, nil // an empty path is none
+	}
+	content, err := regularfile.ReadNamed(ctx, path, limit.MaxMapping)
+	if err != nil {
+		return "", err
+	}
+	if name == authCopy && regularfile.IsNull(path) {
+		content = []byte("{}") // the library takes no empty file
+	}
+	path = filepath.Join(scratch, name)
+	return path, os.WriteFile(path, content, 0o600)
+}
+
+// authCopy is the name of a copy of AuthFile.
+const authCopy = "auth.json"
+
 // caFile is the name of CAFile in the directory of certificates.
 const caFile = "bindery-ca-file.crt"
 
 // certificates makes a directory for the library, with CAFile and the files of CertDir.
-func (r Config) certificates(scratch string) (string, error) {
+func (r Config) certificates(ctx context.Context, scratch string) (string, error) {
 	dir, err := os.MkdirTemp(scratch, "certs-")
 	if err != nil {
 		return "", err
 	}
 	add := func(from, name string) error {
-		content, err := regularfile.ReadMounted(from)
+		content, err := regularfile.ReadMounted(ctx, from)
 		if err != nil {
 			return err
 		}

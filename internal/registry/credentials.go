@@ -67,14 +67,14 @@ func (s *credentialStore) find(ctx context.Context, named reference.Named) (cred
 
 func (s *credentialStore) fromFiles(ctx context.Context, named reference.Named) (credentials, error) {
 	if s.explicit != "" {
-		f, err := readAuthFile(s.explicit)
+		f, err := readAuthFile(ctx, s.explicit)
 		if err != nil {
 			return credentials{}, err
 		}
 		return f.find(ctx, named)
 	}
 	for _, path := range s.files {
-		f, err := readAuthFile(path)
+		f, err := readAuthFile(ctx, path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			continue

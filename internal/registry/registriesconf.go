@@ -2,6 +2,7 @@ package registry
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -25,8 +26,8 @@ type oldConf struct {
 }
 
 // oldConf reads the registries.conf in use, and returns nil if it is not in version 1.
-func (r Config) oldConf() (*oldConf, error) {
-	path, content, err := r.mainConf()
+func (r Config) oldConf(ctx context.Context) (*oldConf, error) {
+	path, content, err := r.mainConf(ctx)
 	if err != nil || content == nil {
 		return nil, err
 	}
@@ -88,7 +89,7 @@ func mergeRegistry(tables []map[string]any, location, field string) []map[string
 }
 
 // mainConf reads the registries.conf that the library reads. The content is nil if there is none.
-func (r Config) mainConf() (path string, content []byte, err error) {
+func (r Config) mainConf(ctx context.Context) (path string, content []byte, err error) {
 	paths := []string{r.RegistriesConf}
 	if r.RegistriesConf == "" {
 		found, err := configfile.GetSearchPaths(&configfile.File{
@@ -104,7 +105,7 @@ func (r Config) mainConf() (path string, content []byte, err error) {
 			continue
 		}
 		// The library does not limit what it reads: a device has no end.
-		content, err := regularfile.ReadNamed(path, limit.MaxMapping)
+		content, err := regularfile.ReadNamed(ctx, path, limit.MaxMapping)
 		if err != nil && r.RegistriesConf != "" {
 			return "", nil, fmt.Errorf("registries.conf: %w", err)
 		}

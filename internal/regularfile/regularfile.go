@@ -1,13 +1,12 @@
-// Package regularfile opens and reads regular files only: a FIFO or a device is an error, where opening it could block.
+// Package regularfile opens and reads files. What images, archives, media and workspaces have is read from regular files
+// only: a FIFO or a device is an error, where opening it could block. What the user names is opened as it is named
+// ([OpenNamed] and those below it).
 package regularfile
 
 import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
-
-	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 // Read reads a regular file of at most limit bytes; other kinds of files are an error.
@@ -29,35 +28,10 @@ func Read(path string, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	if info.Size() > limit || int64(len(content)) > limit {
-		return nil, fmt.Errorf("%s: %w: longer than %d bytes", path, fault.ErrLimit, limit)
+		return nil, longer(path, limit)
 	}
 	return content, nil
 }
-
-// ReadMounted reads a small regular file that the user names. Links are followed: mounted secrets and configurations
-// are links.
-func ReadMounted(path string) ([]byte, error) { return ReadNamed(path, maxMounted) }
-
-// ReadNamed is ReadMounted for a file of at most limit bytes.
-func ReadNamed(path string, limit int64) ([]byte, error) {
-	resolved, err := filepath.EvalSymlinks(path)
-	if err != nil {
-		return nil, err
-	}
-	return Read(resolved, limit)
-}
-
-// OpenNamed opens a file as ReadMounted does, of any size.
-func OpenNamed(path string) (*os.File, error) {
-	resolved, err := filepath.EvalSymlinks(path)
-	if err != nil {
-		return nil, err
-	}
-	return Open(resolved)
-}
-
-// maxMounted is the maximum size in bytes for ReadMounted.
-const maxMounted = 4 << 20
 
 // Open opens a regular file. Anything else is an error, also a symbolic link.
 func Open(path string) (*os.File, error) {

@@ -3,6 +3,7 @@ package imageset
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -29,8 +30,8 @@ type Options struct {
 
 // Read reads a configuration file of the wanted kind: one document in YAML or JSON, of at most 4 MiB. Errors of the
 // file's content are an [*Error] with all problems.
-func Read(path string, kind Kind, o Options) (*Set, error) {
-	data, err := regularfile.ReadNamed(path, MaxConfig)
+func Read(ctx context.Context, path string, kind Kind, o Options) (*Set, error) {
+	data, err := regularfile.ReadNamed(ctx, path, MaxConfig)
 	if err != nil {
 		return nil, err
 	}

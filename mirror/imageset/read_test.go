@@ -42,7 +42,7 @@ mirror:
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s, err := imageset.Read(file, imageset.Image, imageset.Options{})
+	s, err := imageset.Read(t.Context(), file, imageset.Image, imageset.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ mirror:
 	if _, blocked := s.Blocked(s.AdditionalImages[0].Name, "", imageset.Ref{}, imageset.Target{}); !blocked {
 		t.Error("the rule does not match")
 	}
-	if _, err := imageset.Read(file+"x", imageset.Image, imageset.Options{}); !errors.Is(err, os.ErrNotExist) {
+	if _, err := imageset.Read(t.Context(), file+"x", imageset.Image, imageset.Options{}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a missing file: %v", err)
 	}
 }

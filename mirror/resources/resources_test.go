@@ -166,7 +166,7 @@ func TestTemplate(t *testing.T) {
 			t.Errorf("got %v", files)
 		}
 	}
-	if _, err := resources.ReadTemplate(filepath.Join(t.TempDir(), "none")); !errors.Is(err, os.ErrNotExist) {
+	if _, err := resources.ReadTemplate(t.Context(), filepath.Join(t.TempDir(), "none")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -2,6 +2,7 @@ package resources
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,8 +20,8 @@ const maxTemplate = 1 << 20
 type Template struct{ text []byte }
 
 // ReadTemplate reads a CatalogSource in YAML or JSON from a file and checks that it can be filled in.
-func ReadTemplate(path string) (*Template, error) {
-	data, err := regularfile.ReadMounted(path)
+func ReadTemplate(ctx context.Context, path string) (*Template, error) {
+	data, err := regularfile.ReadMounted(ctx, path)
 	if err != nil {
 		return nil, fmt.Errorf("targetCatalogSourceTemplate: %w", err)
 	}

@@ -8,7 +8,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 	"unicode"
@@ -22,6 +21,8 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+
+	"github.com/operator-bindery/bindery/internal/regularfile"
 )
 
 // Exit codes of grpc_health_probe.
@@ -67,7 +68,7 @@ func (p *prober) logf(format string, args ...any) {
 }
 
 func (p *prober) run(ctx context.Context) int {
-	creds, err := p.credentials()
+	creds, err := p.credentials(ctx)
 	if err != nil {
 		fmt.Fprintf(p.stderr, "error: failed to initialize tls credentials: %v\n", err)
 		return ExitInvalidArguments
@@ -167,14 +168,14 @@ func (p *prober) check(ctx context.Context, conn *grpc.ClientConn, connect time.
 	return ExitServing
 }
 
-func (p *prober) credentials() (credentials.TransportCredentials, error) {
+func (p *prober) credentials(ctx context.Context) (credentials.TransportCredentials, error) {
 	if !p.tls {
 		return insecure.NewCredentials(), nil
 	}
 	config := &tls.Config{ServerName: p.tlsServerName,
 		InsecureSkipVerify: p.tlsNoVerify} //nolint:gosec // requested by the user
 	if p.tlsCACert != "" {
-		pem, err := os.ReadFile(p.tlsCACert)
+		pem, err := regularfile.ReadMounted(ctx, p.tlsCACert)
 		if err != nil {
 			return nil, err
 		}
@@ -184,7 +185,15 @@ func (p *prober) credentials() (credentials.TransportCredentials, error) {
 		}
 	}
 	if p.tlsClientCert != "" {
-		pair, err := tls.LoadX509KeyPair(p.tlsClientCert, p.tlsClientKey)
+		cert, err := regularfile.ReadMounted(ctx, p.tlsClientCert)
+		var key []byte
+		if err == nil {
+			key, err = regularfile.ReadMounted(ctx, p.tlsClientKey)
+		}
+		var pair tls.Certificate
+		if err == nil {
+			pair, err = tls.X509KeyPair(cert, key)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("failed to load tls client cert/key pair: %w", err)
 		}
