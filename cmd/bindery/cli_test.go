@@ -65,7 +65,7 @@ func TestExitStatusAndStreams(t *testing.T) {
 		{"migrate small.db out --report nosuch/report", 1, "error: --report: "},
 		{"migrate nosuch out", 1, "hint: a reference is a catalog directory"},
 		{"migrate icon.txt out", 1, "hint: a file must be an SQLite database"},
-		{"render oci-archive:x.tar", 1, "oci-archive:x.tar\": lstat x.tar: no such file"},
+		{"render oci-archive:x.tar", 1, "oci-archive:x.tar\": open x.tar: no such file"},
 		{"serve nosuch", 1, "hint: a reference is"},
 		{"serve cat -p many", 1, "error: invalid --port value \"many\", expected a whole number\n"},
 		{"version --use-http --skip-tls-verify", 1, "cannot both be true"},

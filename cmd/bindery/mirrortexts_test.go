@@ -80,7 +80,7 @@ func TestMirrorMistakes(t *testing.T) {
 		{"mirror verify -c imageset.yaml docker://127.0.0.1:1 --retries 0", 1, "error: registry 127.0.0.1:1: Get "},
 		{"mirror delete -c delete.yaml docker://127.0.0.1:1 --retries 0", 1, "error: registry 127.0.0.1:1: Get "},
 		{"mirror run -c imageset.yaml --workspace w --server none.bin TARGET", 1,
-			"error: --server: stat none.bin: no such file or directory\n"},
+			"error: --server: open none.bin: no such file or directory\n"},
 		{"mirror run -c imageset.yaml --workspace imageset.yaml TARGET", 1, "error: workspace: lstat imageset.yaml/working-dir: not a directory\n"},
 		{"mirror run -c imageset.yaml --against delete.yaml file://media", 1, "error: --against delete.yaml: "},
 		{"mirror run -c imageset.yaml --against delete.yaml file://media", 1,

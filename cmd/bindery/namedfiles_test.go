@@ -33,6 +33,8 @@ type namedLine struct {
 	refused string
 	// unread says that the content does not count before the line fails, or in the program without RUN.
 	unread bool
+	// table says that standard output is a table that cuts the name of the file.
+	table bool
 	// random says that the digests in the output differ from run to run.
 	random bool
 }
@@ -78,7 +80,7 @@ var namedFlags = map[string][]namedLine{
 	"server": {
 		{line: "build catalog TOP/cat -t x:v1 --output oci:out --server FILE", content: "no program", refused: aPipe},
 		{line: "catalog rm oci:img:v1 etcd -t x:v1 --output oci:out --server FILE", content: "no program", refused: aPipe},
-		{line: "migrate --from-file TOP/list --report-dir reports --server FILE", content: "no program", refused: aPipe},
+		{line: "migrate --from-file TOP/list --report-dir reports --server FILE", content: "no program", refused: aPipe, table: true},
 		{line: "mirror run -c TOP/set.yaml file://out --server FILE", content: "no program", refused: aPipe, unread: true},
 	},
 	"containerfile": {{line: "build bundle TOP/bundle --containerfile FILE -t x:v1 --output oci:out",
@@ -351,6 +353,9 @@ func (w *namedWorld) run(t *testing.T, l namedLine, kind string) result {
 			text = regexp.MustCompile(`[0-9a-f]{64}`).ReplaceAllString(text, "DIGEST")
 		}
 		return text
+	}
+	if l.table {
+		stdout.Reset()
 	}
 	return result{plain(stdout.String()), plain(stderr.String()), cmd.ProcessState.ExitCode()}
 }
