@@ -86,7 +86,8 @@ func TestMirrorMistakes(t *testing.T) {
 		{"mirror run -c imageset.yaml --against delete.yaml file://media", 1,
 			`hint: "mirror inventory" writes the file`},
 		{"mirror run -c missing.yaml --workspace w TARGET", 4,
-			"hint: the same command again copies only what is missing\n"},
+			"hint: check the repository and the tag; a private registry may also answer so to users without permission; " +
+				"the same command again copies only what is missing\n"},
 		{"mirror run -c missing.yaml --workspace w TARGET", 4,
 			"\nnot copied: docker://registry.example.com/extra/tool:none: "},
 		{"mirror run -c missing.yaml --workspace w TARGET --dry-run", 4,
