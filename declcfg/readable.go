@@ -39,7 +39,7 @@ type unreadableDocument struct {
 func loadReadable(ctx context.Context, fsys fs.FS, o LoadOptions) (*readable, error) {
 	r := &readable{affected: map[string]bool{}, problems: problemList{omitted: o.Omitted}}
 	files := map[string][]string{} // the packages of a file
-	var unknown []string           // files with documents of which nobody knows the package
+	var unknown []string           // files with documents whose package is unknown
 	err := walk(ctx, fsys, o, math.MaxInt, readDocument, func(d document) error {
 		if d.bad == nil {
 			file := d.blob.Position().File

@@ -159,7 +159,7 @@ func (v *verifiedSource) manifest(ctx context.Context, instance *digest.Digest) 
 		}
 	}
 	var m v1.Manifest
-	if json.Unmarshal(text, &m) == nil { // an error is that of whoever reads more of it
+	if json.Unmarshal(text, &m) == nil { // an error is reported where more of it is read
 		v.ref.c.oddLayers(v.ref.name)(m)
 	}
 	return text, kind, nil

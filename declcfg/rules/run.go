@@ -219,7 +219,7 @@ func (r *Run) once(out *Report) {
 		}
 		return mistake{rule, "", "", f.File, f.Line}
 	}
-	// What OLM v1 cannot read of a bundle is told by the rules of bundles, if they find an error in the same file.
+	// What OLM v1 cannot read of a bundle is reported by the rules of bundles if they find an error in the same file.
 	type place struct{ bundle, file string }
 	found, inBundles := map[mistake]bool{}, map[place]bool{}
 	for i := range out.Findings {

@@ -14,7 +14,7 @@ import (
 
 // OpenNamed opens a file that the user names, for reading it once from its start. It is opened as it is named: mounted
 // secrets and configurations are links to links, and the pipe of "<(command)" is a link to what has no name. Pipes and
-// devices are read to their end, which the end of the context is as well, also where nobody writes to a FIFO.
+// devices are read to their end, which the end of the context is as well, also where no program writes to a FIFO.
 func OpenNamed(ctx context.Context, path string) (io.ReadCloser, error) {
 	info, err := os.Stat(path)
 	if err != nil || info.Mode().IsRegular() {

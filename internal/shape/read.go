@@ -29,7 +29,7 @@ type Options struct {
 	Warn func(line int, text string)
 }
 
-// maxFaults is how many faults of a file are told.
+// maxFaults is how many faults of a file are reported.
 const maxFaults = 100
 
 // Read reads a document of a shape. The error has each fault as FILE:LINE:COLUMN: TEXT and is of the class
