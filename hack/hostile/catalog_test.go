@@ -119,7 +119,7 @@ func TestCatalogText(t *testing.T) {
 		{"deep indentation",
 			"schema: x\n" + repeat(3000, func(i int) string { return strings.Repeat(" ", i) + "a:\n" }), limit,
 			"depth"},
-		{"keys that differ by case", "schema: olm.package\nname: a\nNAME: b\n", input, "duplicate keys"},
+		{"keys that differ by case", "schema: olm.package\nname: a\nNAME: b\n", input, "there twice"},
 		{"invalid UTF-8 in JSON", "{\"schema\":\"x\",\"a\":\"\xff\xfe\"}", input, "UTF-8"},
 		{"invalid UTF-8 in YAML", "schema: x\na: \"\xff\xfe\"\n", input, "UTF-8"},
 		{"NUL", "schema: x\na: \"b\x00c\"\n", input, "control|NUL|character"},
