@@ -81,7 +81,7 @@ scale() {
     local status=0
     scale_run v4.13 --workspace "$at/wg" "docker://$target/g" 2>"$at/error" || status=$?
     [ $status = 4 ] && [ "$(jq '.catalogs[0].leftOut | length' "$at/account.json")" = 1 ]
-    grep "the first: $(jq -r '.catalogs[0].leftOut[0].image' "$at/account.json")" "$at/error" >/dev/null
+    grep -F "left out: bundle $(jq -r '.catalogs[0].leftOut[0].bundle' "$at/account.json")" "$at/error" | grep -F "needs $(jq -r '.catalogs[0].leftOut[0].image' "$at/account.json")" >/dev/null
     quiet mirror verify "docker://$target/g" --workspace "$at/wg" >/dev/null
     mv "$at/gone" "$at/source/docker/registry/v2/blobs/sha256/${gone:0:2}/$gone"
     scale_run v4.13 --workspace "$at/wg" "docker://$target/g"
