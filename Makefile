@@ -45,7 +45,7 @@ SERVERS := $(foreach a,$(SERVER_ARCHES),internal/serverbin/bin/opm-server-linux-
 FULL_TAGS := $(TAGS),netgo,osusergo,buildah,embedserver
 FULL_ENV := CGO_ENABLED=1 CGO_CFLAGS="-O0 -g0"
 
-.PHONY: help build build-full build-small servers server test race lint bench fuzz fuzz-long demo acceptance hostile cross image generate clean install release pin reproduce docs FORCE
+.PHONY: help build build-full build-small servers server test race lint bench fuzz fuzz-long demo acceptance cluster hostile cross image generate clean install release pin reproduce docs FORCE
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -111,6 +111,9 @@ demo: ## database to catalog to image to server, on this machine, with nothing b
 
 acceptance: build ## the image through skopeo, umoci, podman and a real container
 	hack/acceptance.sh
+
+cluster: build ## what the program writes for clusters, before a real API server (etcd of Debian, kube-apiserver from its module)
+	hack/ci/cluster.sh $(DIST)/bindery
 
 hostile: build ## attack the program: hostile input, full disks, failing calls, kills; as root for all of it
 	HOSTILE_BINDERY=$(abspath $(DIST)/bindery) $(GO) test -count=1 -parallel 4 -tags=$(TAGS),hostile ./hack/hostile ./mirror/medium

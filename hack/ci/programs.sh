@@ -4,7 +4,7 @@ set -euo pipefail
 missing=()
 for pair in skopeo:skopeo podman:podman umoci:umoci docker-registry:docker-registry runc:runc buildah:buildah strace:strace setpriv:util-linux \
     chromium:chromium node:nodejs npm:npm curl:curl jq:jq newuidmap:uidmap busybox:busybox-static rpm:rpm openssl:openssl ruby:ruby \
-    readelf:binutils bzip2:bzip2 xz:xz-utils zstd:zstd file:file; do
+    readelf:binutils etcd:etcd-server bzip2:bzip2 xz:xz-utils zstd:zstd file:file; do
     command -v "${pair%%:*}" >/dev/null || missing+=("${pair#*:}")
 done
 if [ ${#missing[@]} -eq 0 ]; then
