@@ -1,0 +1,160 @@
+package safety
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/operator-bindery/bindery/bundle/manifests"
+	"github.com/operator-bindery/bindery/internal/fault"
+)
+
+// Limits of a definition; the real program has none. API servers take no objects of more than 3 MB.
+const (
+	maxText     = 16 << 20
+	maxNesting  = 200     // of schemas; a manifest of a bundle is nested to 100
+	maxVersions = 1_000   // of a definition
+	maxNodes    = 200_000 // schemas in a definition
+)
+
+// Definition is a CustomResourceDefinition of a bundle.
+type Definition struct {
+	// Name is its metadata.name.
+	Name string
+	// JSON is the rendered manifest.
+	JSON []byte
+}
+
+// Digest identifies the content.
+func (d Definition) Digest() [sha256.Size]byte { return sha256.Sum256(d.JSON) }
+
+// Definitions returns the CustomResourceDefinitions among rendered manifests that the preflight looks at: those of the
+// version v1. Of two of one name it returns the last one, which a cluster keeps.
+func Definitions(objects []manifests.Object) []Definition {
+	var out []Definition
+	at := map[string]int{}
+	for _, o := range objects {
+		if o.Kind != "CustomResourceDefinition" || o.APIVersion != apiextensionsv1.SchemeGroupVersion.String() {
+			continue
+		}
+		d := Definition{o.Name, o.JSON}
+		if i, ok := at[o.Name]; ok {
+			out[i] = d
+			continue
+		}
+		at[o.Name] = len(out)
+		out = append(out, d)
+	}
+	return out
+}
+
+func limit(format string, a ...any) error {
+	return fmt.Errorf("%w: %s", fault.ErrLimit, fmt.Sprintf(format, a...))
+}
+
+// crd is a decoded definition.
+type crd struct {
+	*apiextensionsv1.CustomResourceDefinition
+	size int // of the JSON
+}
+
+// decode reads a definition as operator-controller does, values of any type by way of their generic form, so that a
+// number or a text has one spelling. What the API server would refuse and the library cannot take is an error.
+func decode(d Definition) (*crd, error) {
+	if len(d.JSON) > maxText {
+		return nil, limit("it has more than %d bytes", maxText)
+	}
+	if bytes.Count(d.JSON, []byte("{")) > 2*maxNodes { // before they take memory
+		return nil, limit("it has more than %d objects", 2*maxNodes)
+	}
+	var content map[string]any
+	if err := utiljson.Unmarshal(d.JSON, &content); err != nil {
+		return nil, err
+	}
+	out := &crd{&apiextensionsv1.CustomResourceDefinition{}, len(d.JSON)}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, out.CustomResourceDefinition); err != nil {
+		return nil, err
+	}
+	if n := len(out.Spec.Versions); n > maxVersions {
+		return nil, limit("it has more than %d versions", maxVersions)
+	}
+	seen, nodes := map[string]bool{}, 0
+	out.Status.StoredVersions = nil
+	for i := range out.Spec.Versions {
+		v := &out.Spec.Versions[i]
+		if seen[v.Name] {
+			return nil, fmt.Errorf("it has the version %q twice", v.Name)
+		}
+		seen[v.Name] = true
+		if v.Schema == nil || v.Schema.OpenAPIV3Schema == nil {
+			return nil, fmt.Errorf("its version %q has no schema (spec.versions[%d].schema.openAPIV3Schema), and the API "+
+				"server refuses it", v.Name, i)
+		}
+		if v.Storage {
+			out.Status.StoredVersions = append(out.Status.StoredVersions, v.Name)
+		}
+		if err := measure(v.Schema.OpenAPIV3Schema, 0, &nodes); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// measure counts the schemas of a schema within the limits.
+func measure(s *apiextensionsv1.JSONSchemaProps, depth int, nodes *int) (err error) {
+	if *nodes++; *nodes > maxNodes {
+		return limit("it has more than %d schemas", maxNodes)
+	}
+	if depth > maxNesting {
+		return limit("its schema is nested deeper than %d", maxNesting)
+	}
+	each(s, func(_ string, inner *apiextensionsv1.JSONSchemaProps) {
+		if err == nil {
+			err = measure(inner, depth+1, nodes)
+		}
+	})
+	return err
+}
+
+// each calls a function with the schemas in a schema and their names.
+func each(s *apiextensionsv1.JSONSchemaProps, visit func(name string, inner *apiextensionsv1.JSONSchemaProps)) {
+	one := func(name string, s *apiextensionsv1.JSONSchemaProps) {
+		if s != nil {
+			visit(name, s)
+		}
+	}
+	list := func(name string, all []apiextensionsv1.JSONSchemaProps) {
+		for i := range all {
+			visit(name, &all[i])
+		}
+	}
+	byName := func(all map[string]apiextensionsv1.JSONSchemaProps) {
+		for name, s := range all {
+			visit(name, &s)
+		}
+	}
+	byName(s.Properties)
+	byName(s.PatternProperties)
+	byName(s.Definitions)
+	list("allOf", s.AllOf)
+	list("anyOf", s.AnyOf)
+	list("oneOf", s.OneOf)
+	one("not", s.Not)
+	if s.Items != nil {
+		one("items", s.Items.Schema)
+		list("items", s.Items.JSONSchemas)
+	}
+	if s.AdditionalProperties != nil {
+		one("additionalProperties", s.AdditionalProperties.Schema)
+	}
+	if s.AdditionalItems != nil {
+		one("additionalItems", s.AdditionalItems.Schema)
+	}
+	for name, d := range s.Dependencies {
+		one(name, d.Schema)
+	}
+}

@@ -1,0 +1,4 @@
+package safety
+
+// Message is message for tests.
+var Message = message

@@ -1,0 +1,235 @@
+package safety
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/crdify/pkg/config"
+	"sigs.k8s.io/crdify/pkg/runner"
+	"sigs.k8s.io/crdify/pkg/validations"
+	"sigs.k8s.io/crdify/pkg/validations/property"
+	"sigs.k8s.io/crdify/pkg/validators/version"
+)
+
+// Change is a change of a definition that OLM v1 refuses.
+type Change struct {
+	// Version is the version of the definition in which it is, "v1 -> v2" if it is between two that are served, or empty
+	// for the definition as a whole.
+	Version string `json:"version,omitempty"`
+	// Property is the path of the property with ^ for the root, as ^.spec.size; empty for the definition as a whole.
+	Property string `json:"property,omitempty"`
+	// Check is the name of the check.
+	Check string `json:"check"`
+	// Message says what changes.
+	Message string `json:"message"`
+}
+
+// String returns the line of operator-controller's message.
+func (c Change) String() string {
+	if c.Version == "" {
+		return c.Check + ": " + c.Message
+	}
+	return c.Version + ": " + c.Property + ": " + c.Check + ": " + c.Message
+}
+
+func (c Change) compare(o Change) int {
+	return cmp.Or(cmp.Compare(c.Version, o.Version), cmp.Compare(c.Property, o.Property), cmp.Compare(c.Check, o.Check),
+		cmp.Compare(c.Message, o.Message))
+}
+
+// Refusal is a definition for which OLM v1 refuses an upgrade.
+type Refusal struct {
+	// Definition is the name of the CustomResourceDefinition.
+	Definition string `json:"definition"`
+	// Changes are sorted: those of the definition as a whole, those of its versions, those between served versions.
+	Changes []Change `json:"changes"`
+}
+
+// Error returns the message of operator-controller.
+func (r *Refusal) Error() string {
+	lines := make([]string, len(r.Changes))
+	for i, c := range r.Changes {
+		lines[i] = c.String()
+	}
+	return fmt.Sprintf("validating upgrade for CRD %q: %s", r.Definition, strings.Join(lines, "\n"))
+}
+
+// Judge judges upgrades. It keeps what it found of a pair of definitions, and some decoded definitions. It is safe for
+// concurrent use.
+type Judge struct {
+	runner *runner.Runner
+
+	mu      sync.Mutex
+	found   map[pairKey]verdict
+	decoded map[[sha256.Size]byte]*crd
+	size    int // of decoded, in bytes of JSON
+}
+
+type pairKey struct{ from, to [sha256.Size]byte }
+
+type verdict struct {
+	changes []Change
+	err     error
+}
+
+// maxDecoded is how many bytes of JSON of decoded definitions are kept; decoded they are some ten times as large.
+const maxDecoded = 16 << 20
+
+// NewJudge returns a judge that has judged nothing.
+func NewJudge() (*Judge, error) {
+	r, err := runner.New(&config.Config{
+		Conversion:           config.ConversionPolicyIgnore,
+		UnhandledEnforcement: config.EnforcementPolicyError,
+		Validations: []config.ValidationConfig{
+			{Name: "description", Enforcement: config.EnforcementPolicyNone},
+			{Name: "enum", Enforcement: config.EnforcementPolicyError,
+				Configuration: map[string]any{"additionPolicy": property.AdditionPolicyAllow}},
+		},
+	}, runner.DefaultRegistry())
+	if err != nil {
+		return nil, err
+	}
+	return &Judge{runner: r, found: map[pairKey]verdict{}, decoded: map[[sha256.Size]byte]*crd{}}, nil
+}
+
+// Upgrade returns the definitions for which OLM v1 refuses to put the new ones in place of the old ones, in the order of
+// the new ones. One that only one side has is not judged. The error says which definitions cannot be compared, and is of
+// the class of limits if they are too large; the refusals by other definitions come with it.
+func (j *Judge) Upgrade(ctx context.Context, from, to []Definition) (refused []*Refusal, err error) {
+	old := map[string]Definition{}
+	for _, d := range from {
+		old[d.Name] = d
+	}
+	for _, d := range to {
+		before, ok := old[d.Name]
+		if !ok {
+			continue
+		}
+		changes, failed := j.Definition(ctx, before, d)
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if failed != nil && err == nil {
+			err = failed
+		}
+		if len(changes) > 0 {
+			refused = append(refused, &Refusal{d.Name, changes})
+		}
+	}
+	return refused, err
+}
+
+// Definition returns the changes from one definition to another for which OLM v1 refuses the upgrade. The error names
+// the definition.
+func (j *Judge) Definition(ctx context.Context, from, to Definition) ([]Change, error) {
+	key := pairKey{from.Digest(), to.Digest()}
+	if key.from == key.to {
+		return nil, nil
+	}
+	j.mu.Lock()
+	v, ok := j.found[key]
+	j.mu.Unlock()
+	if ok {
+		return v.changes, v.err
+	}
+	v.changes, v.err = j.compare(ctx, from, to, key)
+	if v.err != nil && ctx.Err() == nil {
+		v.err = fmt.Errorf("CustomResourceDefinition %q cannot be compared: %w", to.Name, v.err)
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.found[key] = v
+	return v.changes, v.err
+}
+
+// decode returns a decoded definition. It is not to be changed.
+func (j *Judge) decode(d Definition, digest [sha256.Size]byte) (*crd, error) {
+	j.mu.Lock()
+	c := j.decoded[digest]
+	j.mu.Unlock()
+	if c != nil {
+		return c, nil
+	}
+	c, err := decode(d)
+	if err != nil {
+		return nil, err
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.decoded[digest] == nil {
+		if j.size += c.size; j.size > maxDecoded {
+			j.decoded, j.size = map[[sha256.Size]byte]*crd{}, c.size
+		}
+		j.decoded[digest] = c
+	}
+	return c, nil
+}
+
+func (j *Judge) compare(ctx context.Context, from, to Definition, key pairKey) (changes []Change, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			changes, err = nil, fmt.Errorf("the library that compares them failed: %v", r)
+		}
+	}()
+	old, err := j.decode(from, key.from)
+	if err != nil {
+		return nil, fmt.Errorf("the old one: %w", err)
+	}
+	next, err := j.decode(to, key.to)
+	if err != nil {
+		return nil, fmt.Errorf("the new one: %w", err)
+	}
+	p := &pruning{ctx: ctx}
+	a, b := p.same(old, next)
+	if p.err != nil {
+		return nil, p.err
+	}
+	results := j.runner.Run(a, b)
+	whole := ofComparisons("", "", results.CRDValidation)
+	same := ofVersions(results.SameVersionValidation)
+	var between []Change
+	p.pairs(old, next, func(a, b *apiextensionsv1.CustomResourceDefinition) {
+		between = append(between, ofVersions(j.runner.Run(a, b).ServedVersionValidation)...)
+		if len(between) > maxChanges {
+			p.err = limit("there are more than %d changes between their served versions", maxChanges)
+		}
+	})
+	if p.err != nil {
+		return nil, p.err
+	}
+	for _, part := range [][]Change{whole, same, between} {
+		slices.SortFunc(part, Change.compare)
+		changes = append(changes, part...)
+	}
+	return changes, nil
+}
+
+// maxChanges limits the changes between served versions.
+const maxChanges = 10_000
+
+func ofVersions(results []version.VersionedPropertyComparisonResult) (out []Change) {
+	for _, v := range results {
+		for _, p := range v.PropertyComparisons {
+			out = append(out, ofComparisons(v.Version, p.Property, p.ComparisonResults)...)
+		}
+	}
+	return out
+}
+
+func ofComparisons(version, property string, results []validations.ComparisonResult) (out []Change) {
+	for _, r := range results {
+		for _, text := range r.Errors {
+			out = append(out, Change{version, property, r.Name, message(r.Name, text)})
+		}
+	}
+	return out
+}
