@@ -21,16 +21,22 @@ const (
 	maxNodes    = 200_000 // schemas in a definition
 )
 
+// Digest identifies the text of a definition.
+type Digest [sha256.Size]byte
+
 // Definition is a CustomResourceDefinition of a bundle.
 type Definition struct {
 	// Name is its metadata.name.
-	Name string
-	// JSON is the rendered manifest.
-	JSON []byte
+	Name   string
+	Digest Digest
+	// Read returns the rendered manifest, JSON. It is called only for a pair of definitions that is not known yet.
+	Read func() ([]byte, error)
 }
 
-// Digest identifies the content.
-func (d Definition) Digest() [sha256.Size]byte { return sha256.Sum256(d.JSON) }
+// NewDefinition returns a definition of a text, which it keeps.
+func NewDefinition(name string, text []byte) Definition {
+	return Definition{name, sha256.Sum256(text), func() ([]byte, error) { return text, nil }}
+}
 
 // Definitions returns the CustomResourceDefinitions among rendered manifests that the preflight looks at: those of the
 // version v1. Of two of one name it returns the last one, which a cluster keeps.
@@ -41,7 +47,7 @@ func Definitions(objects []manifests.Object) []Definition {
 		if o.Kind != "CustomResourceDefinition" || o.APIVersion != apiextensionsv1.SchemeGroupVersion.String() {
 			continue
 		}
-		d := Definition{o.Name, o.JSON}
+		d := NewDefinition(o.Name, o.JSON)
 		if i, ok := at[o.Name]; ok {
 			out[i] = d
 			continue
@@ -65,17 +71,21 @@ type crd struct {
 // decode reads a definition as operator-controller does, values of any type by way of their generic form, so that a
 // number or a text has one spelling. What the API server would refuse and the library cannot take is an error.
 func decode(d Definition) (*crd, error) {
-	if len(d.JSON) > maxText {
+	text, err := d.Read()
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > maxText {
 		return nil, limit("it has more than %d bytes", maxText)
 	}
-	if bytes.Count(d.JSON, []byte("{")) > 2*maxNodes { // before they take memory
+	if bytes.Count(text, []byte("{")) > 2*maxNodes { // before they take memory
 		return nil, limit("it has more than %d objects", 2*maxNodes)
 	}
 	var content map[string]any
-	if err := utiljson.Unmarshal(d.JSON, &content); err != nil {
+	if err := utiljson.Unmarshal(text, &content); err != nil {
 		return nil, err
 	}
-	out := &crd{&apiextensionsv1.CustomResourceDefinition{}, len(d.JSON)}
+	out := &crd{&apiextensionsv1.CustomResourceDefinition{}, len(text)}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, out.CustomResourceDefinition); err != nil {
 		return nil, err
 	}

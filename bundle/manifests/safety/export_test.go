@@ -1,4 +1,4 @@
 package safety
 
-// Message is message for tests.
-var Message = message
+// Worded is message for tests.
+var Worded = message

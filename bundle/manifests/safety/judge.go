@@ -3,7 +3,6 @@ package safety
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"fmt"
 	"slices"
 	"strings"
@@ -67,16 +66,29 @@ type Judge struct {
 
 	mu      sync.Mutex
 	found   map[pairKey]verdict
-	decoded map[[sha256.Size]byte]*crd
+	known   int // size of found
+	decoded map[Digest]*crd
 	size    int // of decoded, in bytes of JSON
 }
 
-type pairKey struct{ from, to [sha256.Size]byte }
+type pairKey struct{ from, to Digest }
 
 type verdict struct {
 	changes []Change
 	err     error
 }
+
+// size returns about how much memory a verdict takes.
+func (v verdict) size() int {
+	n := 200
+	for _, c := range v.changes {
+		n += 100 + len(c.Property) + len(c.Message)
+	}
+	return n
+}
+
+// maxFound limits the size of the verdicts that are kept.
+const maxFound = 64 << 20
 
 // maxDecoded is how many bytes of JSON of decoded definitions are kept; decoded they are some ten times as large.
 const maxDecoded = 16 << 20
@@ -95,7 +107,7 @@ func NewJudge() (*Judge, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Judge{runner: r, found: map[pairKey]verdict{}, decoded: map[[sha256.Size]byte]*crd{}}, nil
+	return &Judge{runner: r, found: map[pairKey]verdict{}, decoded: map[Digest]*crd{}}, nil
 }
 
 // Upgrade returns the definitions for which OLM v1 refuses to put the new ones in place of the old ones, in the order of
@@ -128,7 +140,7 @@ func (j *Judge) Upgrade(ctx context.Context, from, to []Definition) (refused []*
 // Definition returns the changes from one definition to another for which OLM v1 refuses the upgrade. The error names
 // the definition.
 func (j *Judge) Definition(ctx context.Context, from, to Definition) ([]Change, error) {
-	key := pairKey{from.Digest(), to.Digest()}
+	key := pairKey{from.Digest, to.Digest}
 	if key.from == key.to {
 		return nil, nil
 	}
@@ -138,7 +150,7 @@ func (j *Judge) Definition(ctx context.Context, from, to Definition) ([]Change, 
 	if ok {
 		return v.changes, v.err
 	}
-	v.changes, v.err = j.compare(ctx, from, to, key)
+	v.changes, v.err = j.compare(ctx, from, to)
 	if v.err != nil && ctx.Err() == nil {
 		v.err = fmt.Errorf("CustomResourceDefinition %q cannot be compared: %w", to.Name, v.err)
 	}
@@ -147,12 +159,16 @@ func (j *Judge) Definition(ctx context.Context, from, to Definition) ([]Change, 
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	if j.known += v.size(); j.known > maxFound {
+		j.found, j.known = map[pairKey]verdict{}, v.size()
+	}
 	j.found[key] = v
 	return v.changes, v.err
 }
 
 // decode returns a decoded definition. It is not to be changed.
-func (j *Judge) decode(d Definition, digest [sha256.Size]byte) (*crd, error) {
+func (j *Judge) decode(d Definition) (*crd, error) {
+	digest := d.Digest
 	j.mu.Lock()
 	c := j.decoded[digest]
 	j.mu.Unlock()
@@ -167,24 +183,24 @@ func (j *Judge) decode(d Definition, digest [sha256.Size]byte) (*crd, error) {
 	defer j.mu.Unlock()
 	if j.decoded[digest] == nil {
 		if j.size += c.size; j.size > maxDecoded {
-			j.decoded, j.size = map[[sha256.Size]byte]*crd{}, c.size
+			j.decoded, j.size = map[Digest]*crd{}, c.size
 		}
 		j.decoded[digest] = c
 	}
 	return c, nil
 }
 
-func (j *Judge) compare(ctx context.Context, from, to Definition, key pairKey) (changes []Change, err error) {
+func (j *Judge) compare(ctx context.Context, from, to Definition) (changes []Change, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			changes, err = nil, fmt.Errorf("the library that compares them failed: %v", r)
 		}
 	}()
-	old, err := j.decode(from, key.from)
+	old, err := j.decode(from)
 	if err != nil {
 		return nil, fmt.Errorf("the old one: %w", err)
 	}
-	next, err := j.decode(to, key.to)
+	next, err := j.decode(to)
 	if err != nil {
 		return nil, fmt.Errorf("the new one: %w", err)
 	}
@@ -232,4 +248,13 @@ func ofComparisons(version, property string, results []validations.ComparisonRes
 		}
 	}
 	return out
+}
+
+// Message returns the message of operator-controller about refusals.
+func Message(refused []*Refusal) string {
+	lines := make([]string, len(refused))
+	for i, r := range refused {
+		lines[i] = r.Error()
+	}
+	return strings.Join(lines, "\n")
 }

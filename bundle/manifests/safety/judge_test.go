@@ -32,7 +32,7 @@ func definition(t testing.TB, spec string) safety.Definition {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return safety.Definition{Name: "things.example.com", JSON: text}
+	return safety.NewDefinition("things.example.com", text)
 }
 
 // versioned returns a version with a schema in YAML's flow style.
@@ -284,7 +284,8 @@ func TestUpgrade(t *testing.T) {
 		t.Fatal(err)
 	}
 	a, b := definition(t, inSpec("{type: string}")), definition(t, inSpec("{type: integer}"))
-	other := safety.Definition{Name: "others.example.com", JSON: a.JSON}
+	other := a
+	other.Name = "others.example.com"
 	refused, err := j.Upgrade(t.Context(), []safety.Definition{a}, []safety.Definition{other, b})
 	const want = `validating upgrade for CRD "things.example.com": v1: ^.spec.f: type: type changed : "string" -> "integer"`
 	if err != nil || len(refused) != 1 || refused[0].Error() != want {
@@ -302,9 +303,9 @@ func inVersions(schema string) safety.Definition {
 }
 
 func raw(versions string) safety.Definition {
-	return safety.Definition{Name: "things.example.com", JSON: []byte(`{"apiVersion":"apiextensions.k8s.io/v1",` +
-		`"kind":"CustomResourceDefinition","metadata":{"name":"things.example.com"},"spec":{"scope":"Namespaced",` +
-		`"versions":` + versions + `}}`)}
+	return safety.NewDefinition("things.example.com", []byte(`{"apiVersion":"apiextensions.k8s.io/v1",`+
+		`"kind":"CustomResourceDefinition","metadata":{"name":"things.example.com"},"spec":{"scope":"Namespaced",`+
+		`"versions":`+versions+`}}`))
 }
 
 // wide returns a schema with many properties.
@@ -341,7 +342,7 @@ func TestHostileDefinitions(t *testing.T) {
 		{"no new schema", inVersions("{}"), raw(`[{"name":"v1","schema":{}}]`), "the new one: its version \"v1\" has no schema"},
 		{"a version twice", inVersions("{}"), raw(`[{"name":"v1","schema":{"openAPIV3Schema":{}}},` +
 			`{"name":"v1","schema":{"openAPIV3Schema":{}}}]`), "twice"},
-		{"no JSON", inVersions("{}"), safety.Definition{Name: "things.example.com", JSON: []byte("{")}, "unexpected end"},
+		{"no JSON", inVersions("{}"), safety.NewDefinition("things.example.com", []byte("{")), "unexpected end"},
 		{"deep", inVersions(nested(3_000, `{"type":"string"}`)), inVersions("{}"), "nested"},
 		{"deeper", inVersions(nested(100_000, `{"type":"string"}`)), inVersions("{}"), "depth"},
 		{"large", inVersions(wide(1_000_000, `{"type":"string"}`)), inVersions("{}"), "bytes"},
