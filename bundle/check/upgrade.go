@@ -19,6 +19,11 @@ func Definitions(m *manifests.Bundle, s manifests.Settings) ([]safety.Definition
 	return safety.Definitions(objects), nil
 }
 
+// Problems returns why OLM v1 does not install a bundle on a cluster with the settings, whatever its configuration is.
+func Problems(m *manifests.Bundle, s manifests.Settings) []manifests.Problem {
+	return m.Problems(settingsFor(m, s))
+}
+
 // Upgrade reports the definitions of a bundle for which OLM v1 refuses the upgrade from another one. failed, unless nil,
 // says which could not be compared.
 func Upgrade(ctx context.Context, r *rules.Run, s Subject, from string, refused []*safety.Refusal, failed error) error {
