@@ -41,7 +41,7 @@ Profiles, for --profile:` + profiles.String() + `
 A file of --waivers has a list waivers, each with rule, reason and until (a date), and package, channel,
 bundle or file to narrow it down. A file of --rule-data has the keys of Conforma's rule data.` +
 			examples("bindery check catalog --profile olmv1", "bindery check bundle --profile olmv1,community",
-				"bindery check catalog --profile olmv1 --upgrades --pull", "bindery check bundle --from old-bundle",
+				"bindery check catalog --profile olmv1 --upgrades", "bindery check new-bundle --from bundle",
 				"bindery check registry.example.com/acme/catalog:v1 --profile konflux -o json",
 				"bindery check --explain olmv1.dependency"),
 		Flags: append([]cli.Flag{

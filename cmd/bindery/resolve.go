@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/operator-bindery/bindery/bundle/manifests"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/declcfg/resolve"
 	"github.com/operator-bindery/bindery/render"
@@ -29,7 +30,7 @@ from an installed bundle is judged by the CustomResourceDefinitions of both, if 
 manifests or with --pull. The exit status is 1 if no bundle is resolved, if OLM v1 refuses the one that is, or
 if an installed bundle has no way to the head.` +
 			examples("bindery resolve etcd catalog", "bindery resolve etcd catalog --installed 0.9.0 --path",
-				"bindery resolve etcd catalog --installed 0.9.0 --pull",
+				"bindery resolve etcd catalog --installed 0.9.0 --crd-upgrade-safety None",
 				"bindery resolve etcd index.db --v0 --channel singlenamespace-alpha --installed etcdoperator.v0.9.0",
 				"bindery resolve etcd catalog --version 0.9.x -o json"),
 		Flags: slices.Concat([]cli.Flag{
@@ -43,7 +44,7 @@ if an installed bundle has no way to the head.` +
 			&cli.BoolFlag{Name: "self-certified", Category: request,
 				Usage: "any bundle may follow the installed one (upgradeConstraintPolicy: SelfCertified)"},
 			&cli.StringSliceFlag{Name: "gate", Category: request,
-				Usage: "turn on the feature gate `NAME` (" + releaseGate + "); can be repeated"},
+				Usage: "turn on the feature gate `NAME` (" + strings.Join(checkGates(), "|") + "); can be repeated"},
 			&cli.StringSliceFlag{Name: "priority", Category: request,
 				Usage: "spec.priority of a catalog, as `CATALOG=NUMBER`; can be repeated"},
 			&cli.BoolFlag{Name: "path", Category: "answer",
@@ -92,11 +93,18 @@ func (p *program) resolve(c *cli.Context) error {
 	if q.SelfCertified && !c.IsSet("installed") {
 		return cmdline.Usagef("--self-certified needs --installed: without it any bundle may be chosen")
 	}
+	settings := manifests.Settings{Certs: manifests.CertManager}
 	for _, gate := range c.StringSlice("gate") {
-		if gate != releaseGate {
-			return cmdline.Usagef("invalid --gate value %q, expected (%s)", gate, releaseGate)
+		switch {
+		case gate == releaseGate:
+			q.Gates.BundleReleaseSupport = true
+		case !slices.Contains(checkGates(), gate):
+			return cmdline.Usagef("invalid --gate value %q, expected (%s)", gate, strings.Join(checkGates(), "|"))
+		case !c.Bool("pull"):
+			return cmdline.Usagef("--gate %s has no effect without --pull", gate)
+		default:
+			settings.Gates = append(settings.Gates, manifests.SingleOwnNamespace)
 		}
-		q.Gates.BundleReleaseSupport = true
 	}
 	r, err := resolve.NewResolver(c.Context, catalogs, q.Package, q.Gates)
 	if err != nil {
@@ -111,7 +119,7 @@ func (p *program) resolve(c *cli.Context) error {
 	if err != nil {
 		return unresolved(&q, r, err)
 	}
-	judged, err := p.judgeResolved(c, &q, a)
+	judged, err := p.judgeResolved(c, &q, a, settings)
 	if err != nil {
 		return err
 	}

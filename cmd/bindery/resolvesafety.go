@@ -53,7 +53,8 @@ func checkSafetyFlags(c *cli.Context) error {
 
 // judgeResolved judges the bundle that was resolved: with --pull whether OLM v1 installs it, and whether it takes the
 // upgrade. What it refuses is an error with the message of the ClusterExtension's condition.
-func (p *program) judgeResolved(c *cli.Context, q *resolve.Request, a *resolve.Answer) (*upgradeSafety, error) {
+func (p *program) judgeResolved(c *cli.Context, q *resolve.Request, a *resolve.Answer, settings manifests.Settings) (
+	*upgradeSafety, error) {
 	upgrade := q.Installed != nil && !a.Unchanged
 	if !upgrade && !c.Bool("pull") {
 		return nil, nil
@@ -79,10 +80,9 @@ func (p *program) judgeResolved(c *cli.Context, q *resolve.Request, a *resolve.A
 		return nil, err
 	}
 	if chosen != nil && c.Bool("pull") {
-		settings := manifests.Settings{Certs: manifests.CertManager}
 		for _, problem := range check.Problems(chosen, settings) {
-			return nil, refusedAnswer(a, errors.New(problem.Message), "\"bindery check IMAGE\" says more; it knows other "+
-				"settings of a cluster, such as --gate")
+			return nil, refusedAnswer(a, errors.New(problem.Message), "\"bindery check IMAGE\" says more; --gate "+
+				"turns on what a cluster may have")
 		}
 	}
 	switch {
@@ -97,7 +97,7 @@ func (p *program) judgeResolved(c *cli.Context, q *resolve.Request, a *resolve.A
 		reason, err = unread(q.Installed.Name, reason, err)
 	}
 	if err == nil && reason == "" {
-		reason, err = p.judgeUpgrade(c, a, old, chosen)
+		reason, err = p.judgeUpgrade(c, a, old, chosen, settings)
 	}
 	if err != nil {
 		return nil, err
@@ -109,11 +109,12 @@ func (p *program) judgeResolved(c *cli.Context, q *resolve.Request, a *resolve.A
 }
 
 // judgeUpgrade returns the refusal of an upgrade, or why it cannot be judged.
-func (p *program) judgeUpgrade(c *cli.Context, a *resolve.Answer, from, to *manifests.Bundle) (string, error) {
+func (p *program) judgeUpgrade(c *cli.Context, a *resolve.Answer, from, to *manifests.Bundle,
+	settings manifests.Settings) (string, error) {
 	var sides [2][]safety.Definition
 	for i, b := range []*manifests.Bundle{from, to} {
 		var err error
-		if sides[i], err = check.Definitions(b, manifests.Settings{Certs: manifests.CertManager}); err != nil {
+		if sides[i], err = check.Definitions(b, settings); err != nil {
 			return err.Error(), nil
 		}
 	}

@@ -62,10 +62,10 @@ func limit(format string, a ...any) error {
 	return fmt.Errorf("%w: %s", fault.ErrLimit, fmt.Sprintf(format, a...))
 }
 
-// crd is a decoded definition.
+// crd is a decoded definition, without the descriptions that have no part in the comparison.
 type crd struct {
 	*apiextensionsv1.CustomResourceDefinition
-	size int // of the JSON
+	schemas int // how many it has
 }
 
 // decode reads a definition as operator-controller does, values of any type by way of their generic form, so that a
@@ -85,14 +85,14 @@ func decode(d Definition) (*crd, error) {
 	if err := utiljson.Unmarshal(text, &content); err != nil {
 		return nil, err
 	}
-	out := &crd{&apiextensionsv1.CustomResourceDefinition{}, len(text)}
+	out := &crd{&apiextensionsv1.CustomResourceDefinition{}, 0}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, out.CustomResourceDefinition); err != nil {
 		return nil, err
 	}
 	if n := len(out.Spec.Versions); n > maxVersions {
 		return nil, limit("it has more than %d versions", maxVersions)
 	}
-	seen, nodes := map[string]bool{}, 0
+	seen := map[string]bool{}
 	out.Status.StoredVersions = nil
 	for i := range out.Spec.Versions {
 		v := &out.Spec.Versions[i]
@@ -107,11 +107,27 @@ func decode(d Definition) (*crd, error) {
 		if v.Storage {
 			out.Status.StoredVersions = append(out.Status.StoredVersions, v.Name)
 		}
-		if err := measure(v.Schema.OpenAPIV3Schema, 0, &nodes); err != nil {
+		if err := measure(v.Schema.OpenAPIV3Schema, 0, &out.schemas); err != nil {
 			return nil, err
 		}
+		strip(v.Schema.OpenAPIV3Schema)
 	}
 	return out, nil
+}
+
+// strip removes the descriptions of a schema and of its properties, which the configuration leaves out.
+func strip(s *apiextensionsv1.JSONSchemaProps) {
+	if len(s.OneOf) == 0 { // the library finds equal schemas in this list to differ, if anything else does
+		s.Description = ""
+	}
+	for name := range s.Properties {
+		inner := s.Properties[name]
+		strip(&inner)
+		s.Properties[name] = inner
+	}
+	if s.Items != nil && s.Items.Schema != nil {
+		strip(s.Items.Schema)
+	}
 }
 
 // measure counts the schemas of a schema within the limits.

@@ -68,7 +68,7 @@ type Judge struct {
 	found   map[pairKey]verdict
 	known   int // size of found
 	decoded map[Digest]*crd
-	size    int // of decoded, in bytes of JSON
+	schemas int // in decoded
 }
 
 type pairKey struct{ from, to Digest }
@@ -90,8 +90,8 @@ func (v verdict) size() int {
 // maxFound limits the size of the verdicts that are kept.
 const maxFound = 64 << 20
 
-// maxDecoded is how many bytes of JSON of decoded definitions are kept; decoded they are some ten times as large.
-const maxDecoded = 16 << 20
+// maxDecoded is how many schemas of decoded definitions are kept; each takes about 1 kB.
+const maxDecoded = 60_000
 
 // NewJudge returns a judge that has judged nothing.
 func NewJudge() (*Judge, error) {
@@ -118,12 +118,13 @@ func (j *Judge) Upgrade(ctx context.Context, from, to []Definition) (refused []*
 	for _, d := range from {
 		old[d.Name] = d
 	}
+	left := maxUpgrade
 	for _, d := range to {
 		before, ok := old[d.Name]
 		if !ok {
 			continue
 		}
-		changes, failed := j.Definition(ctx, before, d)
+		changes, failed := j.definition(ctx, before, d, &left)
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
@@ -140,6 +141,15 @@ func (j *Judge) Upgrade(ctx context.Context, from, to []Definition) (refused []*
 // Definition returns the changes from one definition to another for which OLM v1 refuses the upgrade. The error names
 // the definition.
 func (j *Judge) Definition(ctx context.Context, from, to Definition) ([]Change, error) {
+	left := maxUpgrade
+	return j.definition(ctx, from, to, &left)
+}
+
+// maxUpgrade bounds the work on all definitions of an upgrade, in schemas that the library is given.
+const maxUpgrade = 3_000_000
+
+// definition is Definition with the work that is left for the upgrade.
+func (j *Judge) definition(ctx context.Context, from, to Definition, left *int) ([]Change, error) {
 	key := pairKey{from.Digest, to.Digest}
 	if key.from == key.to {
 		return nil, nil
@@ -150,7 +160,10 @@ func (j *Judge) Definition(ctx context.Context, from, to Definition) ([]Change, 
 	if ok {
 		return v.changes, v.err
 	}
-	v.changes, v.err = j.compare(ctx, from, to)
+	if *left < 0 {
+		return nil, limit("the definitions of the two bundles differ in more than can be compared")
+	}
+	v.changes, v.err = j.compare(ctx, from, to, left)
 	if v.err != nil && ctx.Err() == nil {
 		v.err = fmt.Errorf("CustomResourceDefinition %q cannot be compared: %w", to.Name, v.err)
 	}
@@ -182,15 +195,15 @@ func (j *Judge) decode(d Definition) (*crd, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.decoded[digest] == nil {
-		if j.size += c.size; j.size > maxDecoded {
-			j.decoded, j.size = map[Digest]*crd{}, c.size
+		if j.schemas += c.schemas; j.schemas > maxDecoded {
+			j.decoded, j.schemas = map[Digest]*crd{}, c.schemas
 		}
 		j.decoded[digest] = c
 	}
 	return c, nil
 }
 
-func (j *Judge) compare(ctx context.Context, from, to Definition) (changes []Change, err error) {
+func (j *Judge) compare(ctx context.Context, from, to Definition, left *int) (changes []Change, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			changes, err = nil, fmt.Errorf("the library that compares them failed: %v", r)
@@ -205,6 +218,7 @@ func (j *Judge) compare(ctx context.Context, from, to Definition) (changes []Cha
 		return nil, fmt.Errorf("the new one: %w", err)
 	}
 	p := &pruning{ctx: ctx}
+	defer func() { *left -= p.copies + p.visits/10 }()
 	a, b := p.same(old, next)
 	if p.err != nil {
 		return nil, p.err
@@ -214,7 +228,7 @@ func (j *Judge) compare(ctx context.Context, from, to Definition) (changes []Cha
 	same := ofVersions(results.SameVersionValidation)
 	var between []Change
 	p.pairs(old, next, func(a, b *apiextensionsv1.CustomResourceDefinition) {
-		between = append(between, ofVersions(j.runner.Run(a, b).ServedVersionValidation)...)
+		between = append(between, j.between(a, b)...)
 		if len(between) > maxChanges {
 			p.err = limit("there are more than %d changes between their served versions", maxChanges)
 		}
@@ -227,6 +241,21 @@ func (j *Judge) compare(ctx context.Context, from, to Definition) (changes []Cha
 		changes = append(changes, part...)
 	}
 	return changes, nil
+}
+
+// between returns the changes between two served versions that are not between those of the old definition already. The
+// library writes several required fields in an order by chance, so that it takes them for the same only sometimes;
+// operator-controller asks again until it does.
+func (j *Judge) between(old, next *apiextensionsv1.CustomResourceDefinition) []Change {
+	found := ofVersions(j.runner.Run(old, next).ServedVersionValidation)
+	required := func(c Change) bool { return c.Check == "required" }
+	if !slices.ContainsFunc(found, required) || len(old.Spec.Versions) == 0 {
+		return found
+	}
+	none := *old
+	none.Spec.Versions = nil
+	before := ofVersions(j.runner.Run(&none, old).ServedVersionValidation)
+	return slices.DeleteFunc(found, func(c Change) bool { return required(c) && slices.Contains(before, c) })
 }
 
 // maxChanges limits the changes between served versions.

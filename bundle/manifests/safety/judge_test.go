@@ -326,8 +326,28 @@ func many(n int, schema func(i int) string) safety.Definition {
 	return raw("[" + strings.Join(list, ",") + "]")
 }
 
+// Fields that were required between served versions before are no change, in whatever order the library writes them.
+func TestRequiredBefore(t *testing.T) {
+	versions := func(more string) string {
+		return "versions:\n" + versioned("v1", "{type: object"+more+"}") +
+			versioned("v2", "{type: object, required: [a, b, c, d, e]"+more+"}", notStored)
+	}
+	for range 20 {
+		j, err := safety.NewJudge()
+		if err != nil {
+			t.Fatal(err)
+		}
+		changes, err := j.Definition(t.Context(), definition(t, versions("")),
+			definition(t, versions(", properties: {a: {type: string}}")))
+		if err != nil || len(changes) > 0 {
+			t.Fatalf("%v, %v", lines(changes), err)
+		}
+	}
+}
+
 // Hostile definitions end in an error that names the definition, or in an answer, soon.
 func TestHostileDefinitions(t *testing.T) {
+	t.Parallel()
 	title := func(i int) string { return fmt.Sprintf(`{"title":"%d"}`, i) }
 	long := strings.Repeat("p", 3<<20)
 	lists := func(depth int, inner string) string {
@@ -381,6 +401,27 @@ func TestHostileDefinitions(t *testing.T) {
 				t.Errorf("%v, want %q", err, c.want)
 			}
 		})
+	}
+}
+
+// Many definitions that each take long end in an error, too.
+func TestHostileBundle(t *testing.T) {
+	t.Parallel()
+	j, err := safety.NewJudge()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var from, to []safety.Definition
+	title := func(n int) func(int) string { return func(i int) string { return fmt.Sprintf(`{"title":"%d"}`, i*n) } }
+	for i := range 300 {
+		for k, list := range []*[]safety.Definition{&from, &to} {
+			d := many(120, title(2*i+k+1))
+			d.Name = fmt.Sprint(i)
+			*list = append(*list, d)
+		}
+	}
+	if _, err := j.Upgrade(t.Context(), from, to); !errors.Is(err, fault.ErrLimit) {
+		t.Errorf("%v", err)
 	}
 }
 

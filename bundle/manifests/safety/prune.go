@@ -12,10 +12,11 @@ import (
 // Limits of the comparison of two definitions.
 const (
 	// maxVisits bounds the pairs of schemas that are looked at. Pairs of served versions grow with their square.
-	maxVisits = 10_000_000
+	maxVisits = 3_000_000
 	// maxCopies bounds what the library is given: it keeps a copy of a schema for each of its ancestors, and its path.
 	maxCopies = 300_000
 	pathUnit  = 512 // bytes of a path that count as a copy
+	pairCost  = 50  // what a pair of served versions counts, however little differs
 	// maxLists is how deep lists of schemas, such as allOf, may be in one another: the time in which differences in them
 	// are written grows exponentially with it.
 	maxLists = 6
@@ -94,9 +95,6 @@ func (p *pruning) schemas(a, b *apiextensionsv1.JSONSchemaProps, at place) (x, y
 func bare(s *apiextensionsv1.JSONSchemaProps) *apiextensionsv1.JSONSchemaProps {
 	out := *s
 	out.Properties, out.Items = nil, nil
-	if len(s.OneOf) == 0 { // the library finds equal schemas in this list to differ, if anything else does
-		out.Description = ""
-	}
 	return &out
 }
 
@@ -194,7 +192,8 @@ func (p *pruning) pairs(from, to *crd, visit func(a, b *apiextensionsv1.CustomRe
 					a = other
 				}
 			}
-			if p.err == nil {
+			p.copies += pairCost
+			if p.goesOn() {
 				visit(a, b)
 			}
 		}
