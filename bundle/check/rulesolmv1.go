@@ -204,32 +204,49 @@ func findBeta(_ context.Context, s *Subject, emit rules.Emit) {
 }
 
 // CatalogManifests returns a function for [rules.CatalogSubject] that applies the rules of OLM v1 to the manifests in a
-// catalog.
-func CatalogManifests(settings manifests.Settings) func(context.Context, *rules.Run, *declcfg.Bundle) error {
+// catalog. read, unless nil, is called with each bundle that OLM v1 can read.
+func CatalogManifests(settings manifests.Settings, read func(b *declcfg.Bundle, m *manifests.Bundle) error) func(
+	context.Context, *rules.Run, *declcfg.Bundle) error {
+	var failed error
 	checks := []rules.Check[*declcfg.Bundle]{{Rules: refusalRules(),
 		Find: func(_ context.Context, b *declcfg.Bundle, emit rules.Emit) {
-			for _, p := range blobProblems(b, settings) {
+			problems, m := blobProblems(b, settings)
+			if m != nil && read != nil {
+				failed = read(b, m)
+			}
+			for _, p := range problems {
 				emit(rules.Finding{Rule: olmv1Prefix + p.ID, Package: b.Package, Bundle: b.Name, File: b.Pos.File,
 					Line: b.Pos.Line, Message: p.Message})
 			}
 		}}}
-	return func(ctx context.Context, r *rules.Run, b *declcfg.Bundle) error { return rules.Each(ctx, r, checks, b) }
+	return func(ctx context.Context, r *rules.Run, b *declcfg.Bundle) error {
+		if err := rules.Each(ctx, r, checks, b); err != nil {
+			return err
+		}
+		return failed
+	}
 }
 
-func blobProblems(b *declcfg.Bundle, settings manifests.Settings) []manifests.Problem {
+// blobProblems returns the problems of a bundle with the manifests that a catalog has, and the bundle if it can be read.
+func blobProblems(b *declcfg.Bundle, settings manifests.Settings) ([]manifests.Problem, *manifests.Bundle) {
+	m, err := BlobManifests(b)
+	if err != nil {
+		return []manifests.Problem{manifests.Unreadable(err)}, nil
+	}
+	return m.Problems(settingsFor(m, settings)), m
+}
+
+// BlobManifests reads the manifests that a catalog has of a bundle.
+func BlobManifests(b *declcfg.Bundle) (*manifests.Bundle, error) {
 	objects, err := b.Objects()
 	if err != nil {
-		return []manifests.Problem{manifests.Unreadable(err)}
+		return nil, err
 	}
 	var texts []json.RawMessage
 	for _, o := range objects {
 		texts = append(texts, o)
 	}
-	m, err := manifests.FromObjects(b.Package, texts, nil)
-	if err != nil {
-		return []manifests.Problem{manifests.Unreadable(err)}
-	}
-	return m.Problems(settingsFor(m, settings))
+	return manifests.FromObjects(b.Package, texts, nil)
 }
 
 // OLMv1 applies the rules of OLM v1 to a bundle of a catalog.

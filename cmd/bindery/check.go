@@ -32,14 +32,16 @@ func (p *program) checkCommand() *cli.Command {
 		ArgsUsage: "CATALOG|BUNDLE",
 		Description: `The argument is a directory or an image with a catalog or a bundle. Reports each broken
 rule with its place and what to do, and with the profile olmv1 whether OLM v1 installs each bundle: yes, no,
-or not known without its image, which --pull reads. The exit status is 1 if a rule of the severity of
---fail-on is broken and no waiver accepts it.
+or not known without its image, which --pull reads. With --upgrades it says which upgrades of a catalog OLM
+v1 refuses because of changed CustomResourceDefinitions, and with --from that of a bundle. The exit status is
+1 if a rule of the severity of --fail-on is broken and no waiver accepts it.
 
 Profiles, for --profile:` + profiles.String() + `
 
 A file of --waivers has a list waivers, each with rule, reason and until (a date), and package, channel,
 bundle or file to narrow it down. A file of --rule-data has the keys of Conforma's rule data.` +
 			examples("bindery check catalog --profile olmv1", "bindery check bundle --profile olmv1,community",
+				"bindery check catalog --profile olmv1 --upgrades", "bindery check new-bundle --from bundle",
 				"bindery check registry.example.com/acme/catalog:v1 --profile konflux -o json",
 				"bindery check --explain olmv1.dependency"),
 		Flags: append([]cli.Flag{
@@ -61,6 +63,10 @@ bundle or file to narrow it down. A file of --rule-data has the keys of Conforma
 				Usage: "feature gate `NAME` that is on (" + strings.Join(checkGates(), "|") + "); can be repeated"},
 			&cli.BoolFlag{Name: "pull", Category: release,
 				Usage: "read the images of bundles, the layers of the image and its base"},
+			&cli.BoolFlag{Name: "upgrades", Category: cluster,
+				Usage: "judge the upgrades of a catalog: whether OLM v1 takes each, by the definitions of both bundles"},
+			&cli.StringFlag{Name: "from", Category: cluster,
+				Usage: "judge the upgrade of a bundle from the `BUNDLE` that is installed, a directory or an image"},
 			&cli.StringFlag{Name: "ocp-version", Category: release,
 				Usage:       "OpenShift `VERSION` that the catalog is for, such as v4.17",
 				DefaultText: "that of the base image"},
@@ -109,6 +115,9 @@ func (p *program) check(c *cli.Context) error {
 	progress := p.progress()
 	o.Progress = func(done, all int) {
 		progress.Set(cmdline.State{What: "checking", Done: done, All: all, Units: "bundles"})
+	}
+	o.Compared = func(done, all int) {
+		progress.Set(cmdline.State{What: "comparing", Done: done, All: all, Units: "upgrades"})
 	}
 	ref := c.Args().First()
 	report, err := checkup.Check(c.Context, ref, o)
@@ -170,6 +179,10 @@ func checkError(ref string, err error) error {
 	if errors.Is(err, checkup.ErrKind) {
 		return &cmdline.Error{Class: cmdline.ClassInput, Object: ref, Err: err,
 			Hint: "convert a database with \"bindery migrate\" and check the catalog"}
+	}
+	if errors.Is(err, checkup.ErrFrom) {
+		return &cmdline.Error{Class: cmdline.ClassInput, Object: ref, Err: err,
+			Hint: "--upgrades judges the upgrades of a catalog, and --from BUNDLE the one to a bundle of the same package"}
 	}
 	return err
 }
@@ -234,6 +247,10 @@ func (p *program) checkOptions(c *cli.Context) (o checkup.Options, err error) {
 		}
 	}
 	o.OCP, o.Released, o.Pull = c.String("ocp-version"), c.String("released"), c.Bool("pull")
+	o.Upgrades, o.From = c.Bool("upgrades"), c.String("from")
+	if o.Upgrades && o.From != "" {
+		return o, cmdline.Usagef("--upgrades is for catalogs and --from for bundles: say one of them")
+	}
 	if o.OCP != "" && !rules.IsOpenShiftVersion(o.OCP) {
 		return o, cmdline.Usagef("invalid --ocp-version value %q, expected a version such as v4.17", o.OCP)
 	}

@@ -70,7 +70,14 @@ func writeCheck(w io.Writer, r *rules.Report) error {
 		if f.Waived != "" {
 			label = "waived"
 		}
-		fmt.Fprintf(&b, "%-7s %s\n        %s\n", label, f.Rule, printable.Cell(f.Text()))
+		fmt.Fprintf(&b, "%-7s %s\n", label, f.Rule)
+		lines := []string{f.Text()}
+		if f.Rule == rules.RuleUpgrade.ID { // a line for each change
+			lines = strings.Split(lines[0], "\n")
+		}
+		for _, line := range lines {
+			fmt.Fprintf(&b, "        %s\n", printable.Cell(line))
+		}
 		if f.Waived == "" && f.Fix != "" && f.Fix != "see the message" {
 			fmt.Fprintf(&b, "        fix: %s\n", printable.Cell(f.Fix))
 		}
@@ -123,6 +130,7 @@ func writeSums(w io.Writer, r *rules.Report) error {
 		text += fmt.Sprintf("not known: whether OLM v1 installs %s whose manifests the catalog lacks; --pull reads "+
 			"their images\n", count(n, "bundle"))
 	}
+	text += upgradeSums(r)
 	if len(r.NotRun) > 0 {
 		text += fmt.Sprintf("not checked: %s\n", count(len(r.NotRun), "rule"))
 		for _, n := range r.NotRun {
@@ -131,4 +139,29 @@ func writeSums(w io.Writer, r *rules.Report) error {
 	}
 	_, err := io.WriteString(w, text)
 	return err
+}
+
+// upgradeSums says how many upgrades were judged.
+func upgradeSums(r *rules.Report) string {
+	u := r.Upgrades
+	if u == nil {
+		return ""
+	}
+	text := fmt.Sprintf("upgrades: %d judged, %d refused", u.Judged, u.Refused)
+	if u.LeftOut > 0 {
+		text += fmt.Sprintf(", %d left out: OLM v1 does not install a bundle of them", u.LeftOut)
+	}
+	text += "\n"
+	if u.Unknown > 0 {
+		text += "not known: whether OLM v1 takes " + count(u.Unknown, "upgrade")
+		switch n := len(u.Missing); {
+		case n == 1:
+			text += fmt.Sprintf("; the manifests of %s are not known, --pull reads its image",
+				printable.Cell(u.Missing[0].Bundle))
+		case n > 1:
+			text += fmt.Sprintf("; the manifests of %d bundles are not known, --pull reads their images", n)
+		}
+		text += "\n"
+	}
+	return text
 }

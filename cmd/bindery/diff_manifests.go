@@ -64,7 +64,7 @@ func (p *program) diffManifests(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	report, err := upgrade.Compare(objects[0], objects[1])
+	report, err := upgrade.Compare(c.Context, objects[0], objects[1])
 	if err != nil {
 		return err
 	}

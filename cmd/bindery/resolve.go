@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/operator-bindery/bindery/bundle/manifests"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/declcfg/resolve"
 	"github.com/operator-bindery/bindery/render"
@@ -24,12 +25,15 @@ func (p *program) resolveCommand() *cli.Command {
 
 Answers as the resolver of OLM v1 does, with its messages. The catalogs need not be valid. Several catalogs
 are those of one cluster. The conditions also hold for the upgrades that follow. With --v0, the steps that OLM
-v0 takes in a channel instead, up to its head, and the entries from which it does not get there. The exit
-status is 1 if no bundle is resolved, or if an installed bundle has no way to the head.` +
+v0 takes in a channel instead, up to its head, and the entries from which it does not get there. An upgrade
+from an installed bundle is judged by the CustomResourceDefinitions of both, if the catalog has their
+manifests or with --pull. The exit status is 1 if no bundle is resolved, if OLM v1 refuses the one that is, or
+if an installed bundle has no way to the head.` +
 			examples("bindery resolve etcd catalog", "bindery resolve etcd catalog --installed 0.9.0 --path",
+				"bindery resolve etcd catalog --installed 0.9.0 --crd-upgrade-safety None",
 				"bindery resolve etcd index.db --v0 --channel singlenamespace-alpha --installed etcdoperator.v0.9.0",
 				"bindery resolve etcd catalog --version 0.9.x -o json"),
-		Flags: append([]cli.Flag{
+		Flags: slices.Concat([]cli.Flag{
 			&cli.StringFlag{Name: "version", Category: request,
 				Usage: "constraint `RANGE` of the version (1.2.3, \">=1 <2\", ~1.2, 1.x)"},
 			&cli.StringSliceFlag{Name: "channel", Aliases: []string{"c"}, Category: request,
@@ -40,7 +44,7 @@ status is 1 if no bundle is resolved, or if an installed bundle has no way to th
 			&cli.BoolFlag{Name: "self-certified", Category: request,
 				Usage: "any bundle may follow the installed one (upgradeConstraintPolicy: SelfCertified)"},
 			&cli.StringSliceFlag{Name: "gate", Category: request,
-				Usage: "turn on the feature gate `NAME` (" + releaseGate + "); can be repeated"},
+				Usage: "turn on the feature gate `NAME` (" + strings.Join(checkGates(), "|") + "); can be repeated"},
 			&cli.StringSliceFlag{Name: "priority", Category: request,
 				Usage: "spec.priority of a catalog, as `CATALOG=NUMBER`; can be repeated"},
 			&cli.BoolFlag{Name: "path", Category: "answer",
@@ -49,7 +53,7 @@ status is 1 if no bundle is resolved, or if an installed bundle has no way to th
 				Usage: "answer for OLM v0, whose Subscription has one channel"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Category: "answer",
 				Usage: "output `FORMAT` (json); text by default"},
-		}, readFlags()...),
+		}, safetyFlags(request), readFlags()),
 		Action: atLeast(2, p.resolve),
 	}
 }
@@ -74,6 +78,9 @@ func (p *program) resolve(c *cli.Context) error {
 	if c.Args().First() == "" {
 		return cmdline.Usagef("the name of the package is empty")
 	}
+	if err := checkSafetyFlags(c); err != nil {
+		return err
+	}
 	catalogs, err := p.resolveCatalogs(c)
 	if err != nil {
 		return err
@@ -86,11 +93,18 @@ func (p *program) resolve(c *cli.Context) error {
 	if q.SelfCertified && !c.IsSet("installed") {
 		return cmdline.Usagef("--self-certified needs --installed: without it any bundle may be chosen")
 	}
+	settings := manifests.Settings{Certs: manifests.CertManager}
 	for _, gate := range c.StringSlice("gate") {
-		if gate != releaseGate {
-			return cmdline.Usagef("invalid --gate value %q, expected (%s)", gate, releaseGate)
+		switch {
+		case gate == releaseGate:
+			q.Gates.BundleReleaseSupport = true
+		case !slices.Contains(checkGates(), gate):
+			return cmdline.Usagef("invalid --gate value %q, expected (%s)", gate, strings.Join(checkGates(), "|"))
+		case !c.Bool("pull"):
+			return cmdline.Usagef("--gate %s has no effect without --pull", gate)
+		default:
+			settings.Gates = append(settings.Gates, manifests.SingleOwnNamespace)
 		}
-		q.Gates.BundleReleaseSupport = true
 	}
 	r, err := resolve.NewResolver(c.Context, catalogs, q.Package, q.Gates)
 	if err != nil {
@@ -105,7 +119,13 @@ func (p *program) resolve(c *cli.Context) error {
 	if err != nil {
 		return unresolved(&q, r, err)
 	}
-	return p.printResolved(c, format, newResolved(c, r, &q, a))
+	judged, err := p.judgeResolved(c, &q, a, settings)
+	if err != nil {
+		return err
+	}
+	out := newResolved(c, r, &q, a)
+	out.UpgradeSafety = judged
+	return p.printResolved(c, format, out)
 }
 
 // resolveCatalogs opens the catalogs that the arguments after the package name, each under its reference.

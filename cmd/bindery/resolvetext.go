@@ -16,6 +16,8 @@ type resolved struct {
 	Package   string `json:"package"`
 	Installed string `json:"installed,omitempty"`
 	*resolve.Answer
+	// UpgradeSafety says whether the upgrade from what is installed was judged by the definitions of both bundles.
+	UpgradeSafety *upgradeSafety `json:"upgradeSafety,omitempty"`
 	// Next are the upgrades that follow once the bundle is installed: the first, or with --path all.
 	Next []resolve.Answer `json:"next,omitempty"`
 	// NextError says why the upgrades end, if that is an error.

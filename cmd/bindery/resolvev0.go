@@ -26,7 +26,7 @@ type resolvedV0 struct {
 
 // resolveV0 answers for OLM v0.
 func (p *program) resolveV0(c *cli.Context, catalogs []resolve.Catalog, format string) error {
-	for _, name := range []string{"version", "self-certified", "gate", "priority", "path"} {
+	for _, name := range []string{"version", "self-certified", "gate", "priority", "path", "pull", "crd-upgrade-safety"} {
 		if c.IsSet(name) {
 			return cmdline.Usagef("--%s has no effect with --v0", name)
 		}

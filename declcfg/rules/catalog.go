@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/declcfg/resolve"
 )
 
 // CatalogSubject is a catalog to check.
@@ -31,6 +32,8 @@ type CatalogSubject struct {
 	// Manifests finds what OLM v1 refuses in the manifests that a bundle's olm.bundle.object properties have, by the
 	// rules on bundles. If it is nil these are not known.
 	Manifests func(ctx context.Context, r *Run, b *declcfg.Bundle) error
+	// Upgrades, unless nil, is called for each package with what resolves in it, and its bundles without their manifests.
+	Upgrades func(*resolve.Resolver, []*declcfg.Bundle)
 }
 
 // catalogCheck is a catalog in a run.
@@ -101,7 +104,7 @@ type bundleCheck struct {
 func CatalogRules() []Rule {
 	return slices.Concat(opmRules(), RulesOf(fileChecks), RulesOf(blobChecks), RulesOf(packageChecks),
 		RulesOf(bundleChecks), RulesOf(konfluxChecks), RulesOf(prunedChecks), RulesOf(imageChecks),
-		[]Rule{RelatedAccessible, RelatedMediaType}, waiverRules)
+		[]Rule{RelatedAccessible, RelatedMediaType, RuleUpgrade}, waiverRules)
 }
 
 // Catalog checks a catalog: its image, its files, and then one package after the other, so that no more than one bundle
@@ -177,7 +180,34 @@ func (c *catalogCheck) checkPackage(ctx context.Context, name string) error {
 	if c.Released != nil && (p.pkg != nil || len(p.channels) > 0) {
 		c.channels[name] = p.channels
 	}
+	if err := p.upgrades(ctx); err != nil {
+		return err
+	}
 	return Each(ctx, c.run, packageChecks, p)
+}
+
+// upgrades passes on the package as OLM v1 reads it.
+func (p *packageCheck) upgrades(ctx context.Context) error {
+	if p.Upgrades == nil {
+		return nil
+	}
+	blobs := func(yield func(declcfg.Blob, error) bool) {
+		for _, c := range p.channels {
+			if !yield(c, nil) {
+				return
+			}
+		}
+		for _, b := range p.bundles {
+			if !yield(b, nil) {
+				return
+			}
+		}
+	}
+	r, err := resolve.NewResolver(ctx, []resolve.Catalog{{Blobs: blobs}}, p.name, p.gates())
+	if err == nil {
+		p.Upgrades(r, p.bundles)
+	}
+	return err
 }
 
 func (p *packageCheck) checkBundle(ctx context.Context, b *declcfg.Bundle) error {

@@ -91,6 +91,8 @@ type Report struct {
 	// Bundles say of each bundle of a catalog, or of the bundle, whether OLM v1 installs it; empty without the profile
 	// olmv1.
 	Bundles []Installability `json:"bundles,omitempty"`
+	// Upgrades are what OLM v1 says of upgrades, if they were judged.
+	Upgrades *Upgrades `json:"upgrades,omitempty"`
 }
 
 // Below returns the report with the files of its findings below dir, a path with slashes. It is where the catalog or

@@ -32,6 +32,10 @@ var (
 		Fix: "support AllNamespaces, or turn on the gate SingleOwnNamespaceInstallSupport in the cluster"}
 	RuleAPIService = Rule{ID: "olmv1.api-service", Severity: Error, Profiles: v1, Scopes: []Scope{OnCatalog, OnBundle},
 		Title: "The bundle owns no API service.", Fix: "serve the API by a CustomResourceDefinition"}
+	RuleUpgrade = Rule{ID: "olmv1.crd-upgrade", Severity: Error, Profiles: v1, Scopes: []Scope{OnCatalog, OnBundle},
+		Title: "An upgrade changes no CustomResourceDefinition in a way that OLM v1 refuses.",
+		Fix: "undo the change, add a version of the definition with a conversion webhook for it, or let no entry lead " +
+			"there; a ClusterExtension with spec.install.preflight.crdUpgradeSafety.enforcement: None does not ask"}
 )
 
 // Gates are the gates of resolution.

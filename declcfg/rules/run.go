@@ -30,10 +30,11 @@ type Options struct {
 	Now time.Time
 }
 
-// maxPerRule limits how many findings of one rule a report holds, maxMessage the bytes of each message.
+// maxPerRule limits how many findings of one rule a report holds, the others the bytes of each message.
 const (
-	maxPerRule = 1000
-	maxMessage = 1000
+	maxPerRule        = 1000
+	maxMessage        = 1000
+	maxUpgradeMessage = 16 << 10
 )
 
 // Run collects what rules find. It is safe for concurrent use.
@@ -50,6 +51,8 @@ type Run struct {
 	bundles []Installability
 	index   map[bundleKey]int
 	refused map[bundleKey][]string
+
+	upgrades *Upgrades
 }
 
 // identity is what makes two findings one.
@@ -153,7 +156,7 @@ func (r *Run) emitOf(rules []Rule) Emit {
 		if f.Fix == "" {
 			f.Fix = rule.Fix
 		}
-		r.add(f, rule.In(OLMv1) && f.Severity == Error)
+		r.add(f, rule.In(OLMv1) && f.Severity == Error && rule.ID != RuleUpgrade.ID)
 	}
 }
 
@@ -162,7 +165,11 @@ func (r *Run) add(f Finding, refuses bool) {
 	for _, s := range []*string{&f.Package, &f.Channel, &f.Bundle, &f.Field, &f.Image} {
 		*s = fault.Short(*s)
 	}
-	f.Message = fault.Clip(f.Message, maxMessage)
+	most := maxMessage
+	if f.Rule == RuleUpgrade.ID { // a line for each change of a definition
+		most = maxUpgradeMessage
+	}
+	f.Message = fault.Clip(f.Message, most)
 	key := identity{f.Rule, f.Package, f.Channel, f.Bundle, f.File, f.Field, f.Image, f.Message, f.Line}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -264,7 +271,7 @@ func (r *Run) Report(subject string, kind Scope) *Report {
 		out.NotRun = append(out.NotRun, NotRun{id, reason})
 	}
 	slices.SortFunc(out.NotRun, func(a, b NotRun) int { return cmp.Compare(a.Rule, b.Rule) })
-	out.Bundles = r.installability()
+	out.Bundles, out.Upgrades = r.installability(), r.upgrades
 	return &out
 }
 

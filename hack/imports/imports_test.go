@@ -35,11 +35,12 @@ var rules = map[string][]string{
 
 	// Storage of catalogs and their parts.
 	"bundle":                   {"declcfg", "declcfg/property"},
-	"bundle/check":             {"bundle", "bundle/manifests", "declcfg", "declcfg/property", "declcfg/resolve", "declcfg/rules"},
+	"bundle/check":             {"bundle", "bundle/manifests", "bundle/manifests/safety", "declcfg", "declcfg/property", "declcfg/resolve", "declcfg/rules"},
 	"bundle/configmap":         {"bundle"},
 	"bundle/generate":          {"bundle"},
 	"bundle/manifests":         {"declcfg"},
-	"bundle/manifests/upgrade": {"bundle/manifests"},
+	"bundle/manifests/safety":  {"bundle/manifests"},
+	"bundle/manifests/upgrade": {"bundle/manifests", "bundle/manifests/safety"},
 	"bundle/unpackjob":         nil,
 	"images":                   {"images/referrers", "images/signature"},
 	"images/referrers":         nil,
@@ -82,8 +83,8 @@ var rules = map[string][]string{
 	"internal/supply":             {"images/referrers", "images/signature", "internal/inventory"},
 	"internal/indeximage": {"build", "declcfg", "declcfg/edit", "images", "internal/change", "migrate",
 		"render", "sqlite"},
-	"internal/checkup": {"build/inspect", "bundle", "bundle/check", "bundle/manifests", "declcfg", "declcfg/rules",
-		"images", "render"},
+	"internal/checkup": {"build/inspect", "bundle", "bundle/check", "bundle/manifests", "bundle/manifests/safety",
+		"declcfg", "declcfg/resolve", "declcfg/rules", "images", "render"},
 	"internal/change": {"declcfg", "declcfg/edit", "internal/catalogdir", "sqlite"},
 	"internal/jobs":   {"images", "migrate", "render"},
 

@@ -36,6 +36,10 @@ type Options struct {
 	Released string
 	// Snapshot is the release snapshot that a bundle's images are compared with; nil: none.
 	Snapshot *Snapshot
+	// Upgrades judges the upgrades of a catalog, From the one from the bundle of a reference to the bundle that is
+	// checked; empty: none.
+	Upgrades bool
+	From     string
 	// Pull reads what only registries have: the images of bundles, the layers of the image, its base.
 	Pull bool
 	// Render has the client and the limits, Jobs how many bundles are checked at once.
@@ -43,6 +47,8 @@ type Options struct {
 	Jobs   int
 	// Progress is called after each bundle that was pulled, with how many there are.
 	Progress func(done, all int)
+	// Compared is called after some of the upgrades that are judged, with how many there are.
+	Compared func(done, all int)
 }
 
 // ErrKind is the error for what is neither a catalog nor a bundle.
@@ -64,7 +70,8 @@ func Rules() []rules.Rule {
 // checkup is one check.
 type checkup struct {
 	Options
-	run *rules.Run
+	run      *rules.Run
+	upgrades *upgrades // nil: none
 }
 
 // Check checks what a reference names: a directory with a catalog or a bundle, or an image of one. What is wrong with
@@ -83,7 +90,7 @@ func Check(ctx context.Context, ref string, o Options) (_ *rules.Report, err err
 		}
 		defer func() { err = errors.Join(err, o.Render.Images.Close()) }()
 	}
-	c := &checkup{o, run}
+	c := &checkup{Options: o, run: run}
 	kind, err := render.Classify(ref)
 	if err != nil {
 		return nil, err
@@ -132,10 +139,23 @@ func (c *checkup) isBundle(ctx context.Context, dir string) bool {
 }
 
 // catalog checks a catalog. unread is why its files cannot be read.
-func (c *checkup) catalog(ctx context.Context, fsys fs.FS, img *rules.Image, unread []rules.Finding) error {
+func (c *checkup) catalog(ctx context.Context, fsys fs.FS, img *rules.Image, unread []rules.Finding) (err error) {
+	if c.From != "" {
+		return fmt.Errorf("%w: it is a catalog, and only a bundle is compared with %q", ErrFrom, c.From)
+	}
 	s := rules.CatalogSubject{FS: fsys, Load: declcfg.LoadOptions{Jobs: c.Jobs}, Image: img, OCP: c.OCP, Unread: unread,
 		SingleOwn: slices.Contains(c.Settings.Gates, manifests.SingleOwnNamespace), Release: c.ReleaseSupport,
-		Manifests: check.CatalogManifests(c.Settings)}
+		Manifests: check.CatalogManifests(c.Settings, nil)}
+	if c.Upgrades && c.run.Wants(rules.RuleUpgrade) {
+		if c.upgrades, err = newUpgrades(c); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, c.upgrades.Close()) }()
+		c.upgrades.subject(&s)
+		s.Manifests = check.CatalogManifests(c.Settings, func(b *declcfg.Bundle, m *manifests.Bundle) error {
+			return c.upgrades.bundle(b.Package, b.Name, m)
+		})
+	}
 	if c.Released != "" {
 		released, err := c.released(ctx)
 		if err != nil {
@@ -150,7 +170,10 @@ func (c *checkup) catalog(ctx context.Context, fsys fs.FS, img *rules.Image, unr
 	if err := related.check(ctx); err != nil {
 		return err
 	}
-	return c.pull(ctx)
+	if err := c.pull(ctx); err != nil || c.upgrades == nil {
+		return err
+	}
+	return c.upgrades.check(ctx)
 }
 
 // released reads the channels of the released catalog.
@@ -188,6 +211,9 @@ func (c *checkup) bundle(ctx context.Context, fsys fs.FS, img *rules.Image) erro
 	if img != nil {
 		o.Labels = img.Labels
 	}
+	if c.Upgrades {
+		return fmt.Errorf("%w: it is a bundle, and only a catalog has upgrades", ErrFrom)
+	}
 	b, err := bundle.Read(ctx, fsys, o)
 	if !check.IsRead(b, err) {
 		return err
@@ -197,6 +223,9 @@ func (c *checkup) bundle(ctx context.Context, fsys fs.FS, img *rules.Image) erro
 	}
 	s := check.Subject{FS: fsys, Bundle: b, Image: img, Settings: c.Settings}
 	if err := check.CheckRules(ctx, c.run, s); err != nil {
+		return err
+	}
+	if err := c.from(ctx, s); err != nil {
 		return err
 	}
 	return c.snapshot(ctx, s)

@@ -48,7 +48,9 @@ func (c *checkup) pullBundle(ctx context.Context, b rules.Installability) error 
 	var inner error
 	err := render.BundleFiles(ctx, b.Image, c.Render, func(f render.FetchedBundle, fsys fs.FS) error {
 		s.FS, s.Bundle = fsys, f.Bundle
-		inner = check.OLMv1(ctx, c.run, s)
+		if inner = check.OLMv1(ctx, c.run, s); inner == nil && c.upgrades != nil {
+			inner = c.upgrades.files(b.Package, b.Bundle, fsys)
+		}
 		return inner
 	})
 	switch {

@@ -63,8 +63,9 @@ var (
 	inQuery = regexp.MustCompile(`(?i)([?&;]|%3f|%26)((?:sig|key|code|auth|pass|hmac|jwt)(?:=|%3d))([^\s"'&#;\\]+)`)
 	digests = regexp.MustCompile(`^[a-z0-9]+(?:[.+_-][a-z0-9]+)*:[0-9a-fA-F]{8,}`)
 	port    = regexp.MustCompile(`^[0-9]{1,5}(?:/|$)`)
-	// sentence begins what an error says about a file that is called password, or about a password.
-	sentence = regexp.MustCompile(`^(?:[a-z]+:|no|not|is|the|an?|must|cannot|permission|invalid|wrong|incorrect|required|` +
+	// sentence begins what an error says about a file that is called password, or about a password, or about a field that
+	// is called so: the name of a check of schemas.
+	sentence = regexp.MustCompile(`^(?:[a-z]+:|(?:min|max)[A-Z][a-z]+:|oneOf:|no|not|is|the|an?|must|cannot|permission|invalid|wrong|incorrect|required|` +
 		`missing|expired|empty|unexpected|unsupported)$`)
 	plain = regexp.MustCompile(`^(?:[a-z]+|[A-Z][a-z]+|[A-Z]+)[.!?]?$`)
 )
@@ -124,7 +125,8 @@ func clean(text string, has kind) string {
 	}
 	if has&aSecret != 0 {
 		text = replaceValue(inParameter, text, func(name, v string) bool {
-			return !strings.ContainsAny(name, ":") || strings.ContainsAny(v, `"'`) || !plain.MatchString(v)
+			return !strings.ContainsAny(name, ":") || strings.ContainsAny(v, `"'`) || !plain.MatchString(v) &&
+				!sentence.MatchString(v)
 		})
 	}
 	if has&aQuery != 0 {

@@ -27,6 +27,8 @@ func TestText(t *testing.T) {
 		`realm "http://host/token": refused to go`:        `realm "http://host/token": refused to go`,
 		"open password: no such file or directory":        "open password: no such file or directory",
 		"--predicate passphrase: predicate: invalid":      "--predicate passphrase: predicate: invalid",
+		"v1: ^.spec.accessToken: type: type changed":      "v1: ^.spec.accessToken: type: type changed",
+		"v1: ^.spec.password: minLength: minimum raised":  "v1: ^.spec.password: minLength: minimum raised",
 		"two lines\nsource=user:pass@host/x":              "two lines\nsource=***@host/x",
 	} {
 		if got := Text(text); got != want {

@@ -1,6 +1,7 @@
 package upgrade
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -86,8 +87,8 @@ func newSet(objects []manifests.Object) (*set, error) {
 	return s, nil
 }
 
-// Compare compares two lists of manifests.
-func Compare(from, to []manifests.Object) (*Report, error) {
+// Compare compares two lists of manifests. The error is about an object, or that of the context.
+func Compare(ctx context.Context, from, to []manifests.Object) (*Report, error) {
 	before, err := newSet(from)
 	if err != nil {
 		return nil, err
@@ -98,6 +99,10 @@ func Compare(from, to []manifests.Object) (*Report, error) {
 	}
 	r := &Report{Permissions: comparePermissions(before, after), Definitions: []Definition{}, Added: []Object{},
 		Removed: []Object{}, Changed: []Change{}, Renamed: []Rename{}}
+	refusals, err := refusalsOf(ctx, from, to)
+	if err != nil {
+		return nil, err
+	}
 	for _, key := range before.order {
 		if _, ok := after.items[key]; !ok {
 			r.Removed = append(r.Removed, key)
@@ -109,7 +114,11 @@ func Compare(from, to []manifests.Object) (*Report, error) {
 			r.Added = append(r.Added, key)
 			continue
 		}
-		r.changed(old, after.items[key])
+		refused, judged := refusals[key.Name]
+		if !judged {
+			refused.unknown = "it looks at definitions of apiextensions.k8s.io/v1"
+		}
+		r.changed(old, after.items[key], refused)
 	}
 	slices.SortFunc(r.Definitions, func(x, y Definition) int { return compareText(x.Name, y.Name) })
 	r.pairRenamed(before, after)
@@ -117,12 +126,12 @@ func Compare(from, to []manifests.Object) (*Report, error) {
 	return r, nil
 }
 
-// changed adds what differs in an object. The schemas of definitions are compared in outline only, and the rules of
-// roles with the permissions.
-func (r *Report) changed(from, to item) {
+// changed adds what differs in an object. refused is what OLM v1 says of it if it is a definition. The rules of roles are
+// compared with the permissions.
+func (r *Report) changed(from, to item, refused verdict) {
 	before, after := from.content, to.content
 	if isDefinition(to.Object) {
-		if d, differs := compareDefinition(from, to); differs {
+		if d, differs := compareDefinition(from, to, refused); differs {
 			r.Definitions = append(r.Definitions, d)
 		}
 		before, after = withoutVersions(before), withoutVersions(after)
@@ -146,8 +155,10 @@ func withoutVersions(content map[string]any) map[string]any {
 	return out
 }
 
-func without(m map[string]any, name string) map[string]any {
+func without(m map[string]any, names ...string) map[string]any {
 	out := maps.Clone(m)
-	delete(out, name)
+	for _, name := range names {
+		delete(out, name)
+	}
 	return out
 }

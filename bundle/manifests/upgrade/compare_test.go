@@ -1,6 +1,7 @@
 package upgrade_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -118,12 +119,63 @@ objects
         ~ field spec.a has another type
         ! field spec.a is required
         + field spec.l[].z
-`},
+    not known whether OLM v1 refuses the upgrade: CustomResourceDefinition "a.b" cannot be compared: the old one: its ` +
+				"version \"v0\" has no schema (spec.versions[1].schema.openAPIV3Schema), and the API server refuses it\n"},
 		"descriptions": {[]string{crd("a.b", "{name: v1, schema: {openAPIV3Schema: {description: a}}}")},
 			[]string{crd("a.b", "{name: v1, schema: {openAPIV3Schema: {description: b}}}")}, `definitions
   a.b
     ~ version v1
-        other details of the schema
+        ~ schema: description: "a" -> "b"
+`},
+		"what OLM v1 refuses": {
+			[]string{crd("a.b", "{name: v1, storage: true, served: true, schema: {openAPIV3Schema: {type: object, properties: {"+
+				"spec: {type: object, required: [o], properties: {gone: {type: string}, o: {type: string}, t: {type: string}, "+
+				"d: {type: integer, default: 1, maximum: 5, description: a}, m: {type: object, additionalProperties: {type: "+
+				"string, format: a}}, l: {type: array, items: {type: string, enum: [a, b]}}}}}}}}, {name: v2, schema: "+
+				"{openAPIV3Schema: {}}, subresources: {status: {}}}")},
+			[]string{crd("a.b", "{name: v1, storage: true, served: true, schema: {openAPIV3Schema: {type: object, title: T, "+
+				"properties: {spec: {type: object, required: [t], properties: {o: {type: string}, t: {type: integer}, d: {type: "+
+				"integer, default: 2, maximum: 6, description: b}, m: {type: object, additionalProperties: {type: string, "+
+				"format: b}}, l: {type: array, items: {type: string, enum: [a]}}, new: {}}}}}}}, {name: v2, schema: "+
+				"{openAPIV3Schema: {}}, additionalPrinterColumns: [{name: a}]}")}, `definitions
+  a.b
+    ~ version v1
+        - field spec.gone (refused)
+        ~ field spec.t has another type (refused)
+        ! field spec.t is required (refused)
+        + field spec.new
+        ~ field spec.o: required: true -> false
+        ~ schema: title: - -> "T" (refused)
+        ~ field spec.d: default: 1 -> 2 (refused)
+        ~ field spec.d: description: "a" -> "b"
+        ~ field spec.d: maximum: 5 -> 6
+        ~ field spec.l[]: enum: ["a","b"] -> ["a"] (refused)
+        ~ field spec.m{}: format: "a" -> "b" (refused)
+    ~ version v2
+        ~ additionalPrinterColumns: - -> [{"name":"a"}]
+        ~ subresources: {"status":{}} -> -
+    OLM v1 refuses the upgrade:
+        existingFieldRemoval: removed field : v1.^.spec.gone
+        v1: ^: unhandled: unhandled changes found (Title "" -> "T")
+        v1: ^.spec: required: new required fields: [t]
+        v1: ^.spec.d: default: default value changed : "1" -> "2"
+        v1: ^.spec.gone: type: type changed : "string" -> ""
+        v1: ^.spec.l.items: enum: allowed enum values removed : ["b"]
+        v1: ^.spec.m: unhandled: unhandled changes found (Format "a" -> "b")
+        v1: ^.spec.m.additionalProperties: unhandled: unhandled changes found (Format "a" -> "b")
+        v1: ^.spec.t: type: type changed : "string" -> "integer"
+`},
+		"a definition of v1beta1": {
+			[]string{strings.Replace(crd("a.b", "{name: v1, schema: {openAPIV3Schema: {description: a}}}"), "/v1", "/v1beta1", 1)},
+			[]string{crd("a.b", "{name: v1, schema: {openAPIV3Schema: {description: b}}}")}, `definitions
+  a.b
+    ~ version v1
+        ~ schema: description: "a" -> "b"
+    not known whether OLM v1 refuses the upgrade: it looks at definitions of apiextensions.k8s.io/v1
+
+objects
+  ~ CustomResourceDefinition a.b
+      apiVersion: "apiextensions.k8s.io/v1beta1" -> "apiextensions.k8s.io/v1"
 `},
 		"fields": {
 			[]string{"kind: D\nmetadata: {name: d}\nspec: {c: [{name: a, image: x}, {name: b}], l: [1, 2], m: [1], " +
@@ -146,7 +198,7 @@ objects
 `},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, err := upgrade.Compare(parse(t, c.from...), parse(t, c.to...))
+			r, err := upgrade.Compare(t.Context(), parse(t, c.from...), parse(t, c.to...))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -164,7 +216,7 @@ objects
 
 // Lists are never null in JSON.
 func TestReportJSON(t *testing.T) {
-	r, err := upgrade.Compare(parse(t, account("a", "", "["+rule("g", "r", "get")+"]")...), nil)
+	r, err := upgrade.Compare(t.Context(), parse(t, account("a", "", "["+rule("g", "r", "get")+"]")...), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +241,7 @@ func ExampleCompare() {
 		return objects
 	}
 	current := render("../../../testdata/bundles/silicom-sts-operator/0.0.1")
-	report, err := upgrade.Compare(nil, current)
+	report, err := upgrade.Compare(context.Background(), nil, current)
 	if err != nil {
 		fmt.Println(err)
 		return

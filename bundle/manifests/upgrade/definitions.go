@@ -1,8 +1,11 @@
 package upgrade
 
 import (
+	"encoding/json"
 	"maps"
 	"slices"
+
+	"github.com/operator-bindery/bindery/bundle/manifests/safety"
 )
 
 // Definition is what changes in a CustomResourceDefinition.
@@ -13,6 +16,11 @@ type Definition struct {
 	Removed []string `json:"versionsRemoved"`
 	// Versions are those that both have and that differ.
 	Versions []Version `json:"versions"`
+	// Refusals are the changes for which OLM v1 refuses the upgrade, of the definition, of its versions, and between its
+	// served versions.
+	Refusals []safety.Change `json:"refusals"`
+	// NotJudged says why it is not known whether OLM v1 refuses the upgrade.
+	NotJudged string `json:"notJudged,omitempty"`
 }
 
 // Version is what changes in a version of a CustomResourceDefinition. Fields are paths in the schema: names joined by
@@ -26,8 +34,20 @@ type Version struct {
 	Removed  []string `json:"fieldsRemoved"`
 	Retyped  []string `json:"fieldsOfOtherType"`
 	Required []string `json:"fieldsRequired"`
-	// Other is true if the schema differs in something else, such as descriptions, limits or defaults.
-	Other bool `json:"other"`
+	// Details are the other differences of the version and of its schema.
+	Details []Detail `json:"details"`
+}
+
+// Detail is an attribute with another value. A value that is absent is nil.
+type Detail struct {
+	// Field is the field of the schema that has the attribute, "^" for the schema as a whole, and empty for the version.
+	Field string `json:"field,omitempty"`
+	// Attribute is the name of the attribute, with the path in it.
+	Attribute string          `json:"attribute"`
+	Old       json.RawMessage `json:"old,omitempty"`
+	New       json.RawMessage `json:"new,omitempty"`
+	// Refused is set if OLM v1 refuses the upgrade for it.
+	Refused bool `json:"refused,omitempty"`
 }
 
 func isDefinition(o Object) bool {
@@ -35,17 +55,19 @@ func isDefinition(o Object) bool {
 }
 
 // compareDefinition returns what differs in the versions of two definitions.
-func compareDefinition(from, to item) (Definition, bool) {
+func compareDefinition(from, to item, refused verdict) (Definition, bool) {
 	before, after := versionsOf(from), versionsOf(to)
-	d := Definition{Name: to.Name, Added: onlyIn(after, before), Removed: onlyIn(before, after), Versions: []Version{}}
+	d := Definition{Name: to.Name, Added: onlyIn(after, before), Removed: onlyIn(before, after), Versions: []Version{},
+		Refusals: append([]safety.Change{}, refused.changes...), NotJudged: refused.unknown}
 	for _, name := range slices.Sorted(maps.Keys(after)) {
 		if old, ok := before[name]; ok {
 			if v, differs := compareVersion(name, old, after[name]); differs {
+				v.refused(d.Refusals)
 				d.Versions = append(d.Versions, v)
 			}
 		}
 	}
-	return d, len(d.Added)+len(d.Removed)+len(d.Versions) > 0
+	return d, len(d.Added)+len(d.Removed)+len(d.Versions)+len(d.Refusals) > 0
 }
 
 // versionsOf returns the versions of a definition by name.
@@ -86,20 +108,42 @@ func compareVersion(name string, from, to map[string]any) (Version, bool) {
 		}
 	}
 	before, after := outlineOf(from), outlineOf(to)
-	v.Added, v.Removed = onlyIn(after, before), onlyIn(before, after)
-	v.Retyped, v.Required = []string{}, []string{}
-	for _, path := range slices.Sorted(maps.Keys(after)) {
-		old, both := before[path]
-		if both && old.kind != after[path].kind {
+	v.Added, v.Removed = onlyIn(after.fields, before.fields), onlyIn(before.fields, after.fields)
+	v.Retyped, v.Required, v.Details = []string{}, []string{}, []Detail{}
+	for _, path := range slices.Sorted(maps.Keys(after.fields)) {
+		old, both := before.fields[path]
+		if both && old.kind != after.fields[path].kind {
 			v.Retyped = append(v.Retyped, path)
 		}
-		if after[path].required && !old.required {
+		if after.fields[path].required && !old.required {
 			v.Required = append(v.Required, path)
 		}
+		if both && old.required && !after.fields[path].required {
+			v.Details = append(v.Details, Detail{Field: path, Attribute: "required", Old: text(true), New: text(false)})
+		}
 	}
-	named := len(v.Notes)+len(v.Added)+len(v.Removed)+len(v.Retyped)+len(v.Required) > 0
-	v.Other = !named && len(compareFields(nil, "", from, to)) > 0
-	return v, named || v.Other
+	v.details("", without(from, "schema", "served", "storage", "deprecated"),
+		without(to, "schema", "served", "storage", "deprecated"))
+	for _, path := range slices.Sorted(maps.Keys(after.schemas)) {
+		if old, ok := before.schemas[path]; ok {
+			v.details(path, old, after.schemas[path])
+		}
+	}
+	return v, len(v.Notes)+len(v.Added)+len(v.Removed)+len(v.Retyped)+len(v.Required)+len(v.Details) > 0
+}
+
+// details adds the attributes that differ.
+func (v *Version) details(field string, from, to map[string]any) {
+	for _, f := range compareFields(nil, "", from, to) {
+		v.Details = append(v.Details, Detail{Field: field, Attribute: f.Path, Old: f.Old, New: f.New})
+	}
+}
+
+// outlined is a version's schema by the paths of fields: those that have a name, and every schema, "^" the outermost,
+// without what is compared in another way.
+type outlined struct {
+	fields  map[string]field
+	schemas map[string]map[string]any
 }
 
 // field is a field of a schema.
@@ -108,29 +152,42 @@ type field struct {
 	required bool
 }
 
-// outlineOf returns the fields of a version's schema by path.
-func outlineOf(version map[string]any) map[string]field {
+func outlineOf(version map[string]any) outlined {
 	schema, _ := version["schema"].(map[string]any)
 	root, _ := schema["openAPIV3Schema"].(map[string]any)
-	out := map[string]field{}
-	outline(out, "", root)
+	out := outlined{map[string]field{}, map[string]map[string]any{}}
+	out.add("", root, false)
 	return out
 }
 
-func outline(out map[string]field, path string, schema map[string]any) {
+// add adds a schema. named is true if it is that of a field, whose type is compared with the field.
+func (o *outlined) add(path string, schema map[string]any, named bool) {
 	required := stringsOf(schema["required"])
 	properties, _ := schema["properties"].(map[string]any)
+	rest := without(schema, "properties")
+	if named {
+		delete(rest, "type")
+	}
 	for name, v := range properties {
 		inner, _ := v.(map[string]any)
 		kind, _ := inner["type"].(string)
 		at := fieldOf(path, name)
-		out[at] = field{kind, slices.Contains(required, name)}
-		outline(out, at, inner)
+		o.fields[at] = field{kind, slices.Contains(required, name)}
+		o.add(at, inner, true)
 	}
-	if items, ok := schema["items"].(map[string]any); ok {
-		outline(out, path+"[]", items)
+	for name, suffix := range map[string]string{"items": "[]", "additionalProperties": "{}"} {
+		if inner, ok := schema[name].(map[string]any); ok {
+			rest[name] = map[string]any{}
+			o.add(path+suffix, inner, false)
+		}
 	}
-	if values, ok := schema["additionalProperties"].(map[string]any); ok {
-		outline(out, path+"{}", values)
+	// Fields that are required now are compared with the fields: what is left are those that are not any more.
+	delete(rest, "required")
+	if extra := slices.DeleteFunc(required, func(name string) bool { _, ok := properties[name]; return ok }); len(extra) > 0 {
+		rest["required"] = extra
 	}
+	if path == "" {
+		path = "^"
+	}
+	o.schemas[path] = rest
 }

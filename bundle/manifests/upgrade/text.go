@@ -93,17 +93,53 @@ func (p *printer) definitions(all []Definition) {
 		p.each("    + version %s", d.Added)
 		p.each("    - version %s", d.Removed)
 		for _, v := range d.Versions {
-			p.line("    ~ version %s", v.Name)
-			p.each("        %s", v.Notes)
-			p.each("        - field %s", v.Removed)
-			p.each("        ~ field %s has another type", v.Retyped)
-			p.each("        ! field %s is required", v.Required)
-			p.each("        + field %s", v.Added)
-			if v.Other {
-				p.line("        other details of the schema")
-			}
+			p.version(d, v)
+		}
+		if len(d.Refusals) > 0 {
+			p.line("    OLM v1 refuses the upgrade:")
+		}
+		for _, c := range d.Refusals {
+			p.line("        %s", c)
+		}
+		if d.NotJudged != "" {
+			p.line("    not known whether OLM v1 refuses the upgrade: %s", d.NotJudged)
 		}
 	}
+}
+
+// version writes what changes in a version; a line about what OLM v1 refuses says so.
+func (p *printer) version(d Definition, v Version) {
+	p.line("    ~ version %s", v.Name)
+	p.each("        %s", v.Notes)
+	fields := func(format string, names []string, refused func(name string) bool) {
+		for _, name := range names {
+			p.line(format+"%s", name, mark(refused(name)))
+		}
+	}
+	fields("        - field %s", v.Removed, func(name string) bool { return removes(d.Refusals, v.Name, name) })
+	fields("        ~ field %s has another type", v.Retyped,
+		func(name string) bool { return refuses(d.Refusals, v.Name, name, "type") })
+	fields("        ! field %s is required", v.Required,
+		func(name string) bool { return demands(d.Refusals, v.Name, name) })
+	p.each("        + field %s", v.Added)
+	for _, c := range v.Details {
+		what := c.Attribute
+		switch c.Field {
+		case "":
+		case "^":
+			what = "schema: " + what
+		default:
+			what = "field " + c.Field + ": " + what
+		}
+		p.line("        ~ %s: %s -> %s%s", what, short(c.Old), short(c.New), mark(c.Refused))
+	}
+}
+
+func mark(refused bool) string {
+	if refused {
+		return " (refused)"
+	}
+	return ""
 }
 
 func (p *printer) each(format string, names []string) {

@@ -1,0 +1,4 @@
+package safety
+
+// Worded is message for tests.
+var Worded = message
