@@ -22,10 +22,11 @@ func (p *program) resolveCommand() *cli.Command {
 		ArgsUsage: "PACKAGE CATALOG...",
 		Description: catalogHelp + `
 
-Answers as the resolver of OLM v1 does, with its messages. The catalogs need not be valid. Several catalogs
-are those of one cluster. The conditions also hold for the upgrades that follow. With --v0, the steps that OLM
-v0 takes in a channel instead, up to its head, and the entries from which it does not get there. The exit
-status is 1 if no bundle is resolved, or if an installed bundle has no way to the head.` +
+Answers as the resolver of OLM v1 does, with its messages, and warns of what "check --profile olmv1" finds in
+the package and in the bundles of the answer. The catalogs need not be valid. Several catalogs are those of
+one cluster. The conditions also hold for the upgrades that follow. With --v0, the steps that OLM v0 takes in
+a channel instead, up to its head, and the entries from which it does not get there. The exit status is 1 if
+an API server refuses the request, if no bundle is resolved, or if an installed bundle has no way to the head.` +
 			examples("bindery resolve etcd catalog", "bindery resolve etcd catalog --installed 0.9.0 --path",
 				"bindery resolve etcd index.db --v0 --channel singlenamespace-alpha --installed etcdoperator.v0.9.0",
 				"bindery resolve etcd catalog --version 0.9.x -o json"),
@@ -74,6 +75,11 @@ func (p *program) resolve(c *cli.Context) error {
 	if c.Args().First() == "" {
 		return cmdline.Usagef("the name of the package is empty")
 	}
+	if !c.Bool("v0") {
+		if err := checkRequest(c); err != nil {
+			return err
+		}
+	}
 	catalogs, err := p.resolveCatalogs(c)
 	if err != nil {
 		return err
@@ -92,6 +98,10 @@ func (p *program) resolve(c *cli.Context) error {
 		}
 		q.Gates.BundleReleaseSupport = true
 	}
+	warnings, err := checkPackages(c, catalogs, &q)
+	if err != nil {
+		return err
+	}
 	r, err := resolve.NewResolver(c.Context, catalogs, q.Package, q.Gates)
 	if err != nil {
 		return p.opmMessage(err)
@@ -103,9 +113,13 @@ func (p *program) resolve(c *cli.Context) error {
 	}
 	a, err := r.Resolve(q)
 	if err != nil {
+		p.logWarnings(warnings.about(q.Installed))
 		return unresolved(&q, r, err)
 	}
-	return p.printResolved(c, format, newResolved(c, r, &q, a))
+	out := newResolved(c, r, &q, a)
+	out.Warnings = warnings.about(q.Installed, out.bundles()...)
+	p.logWarnings(out.Warnings)
+	return p.printResolved(c, format, out)
 }
 
 // resolveCatalogs opens the catalogs that the arguments after the package name, each under its reference.
@@ -128,7 +142,8 @@ func (p *program) resolveCatalogs(c *cli.Context) ([]resolve.Catalog, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.Allow, o.Skeleton, o.Packages = catalogKinds(), true, []string{c.Args().First()}
+	// The rules of OLM v1 look at manifests, too.
+	o.Allow, o.Skeleton, o.Packages = catalogKinds(), c.Bool("v0"), []string{c.Args().First()}
 	o.Schemaless = true // catalogd stores them
 	var catalogs []resolve.Catalog
 	for i, ref := range refs {
