@@ -33,7 +33,7 @@ func (b *Bundle) configuration(s Settings) (configuration, error) {
 	content, err := b.checkedConfig(text, s)
 	if err != nil {
 		return configuration{},
-			refusef("terminal error: invalid ClusterExtension configuration: invalid configuration: %v", err)
+			refusef("invalid ClusterExtension configuration: invalid configuration: %v", err)
 	}
 	var c configuration
 	if watch := content["watchNamespace"]; watch != nil {

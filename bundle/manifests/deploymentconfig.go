@@ -21,7 +21,7 @@ func parseDeploymentConfig(text json.RawMessage) (*deploymentConfig, error) {
 		return nil, nil
 	}
 	if err := json.Unmarshal(text, &c); err != nil {
-		return nil, refusef("terminal error: invalid deploymentConfig: failed to unmarshal deploymentConfig: %v", err)
+		return nil, refusef("invalid deploymentConfig: failed to unmarshal deploymentConfig: %v", err)
 	}
 	return c, nil
 }

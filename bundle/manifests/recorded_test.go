@@ -50,7 +50,9 @@ var readCollection = sync.OnceValues(func() (*collection, error) {
 			case "cases.tsv":
 				return c.readCases(string(text))
 			case "errors":
-				c.errors[strings.TrimPrefix(rest, "./")] = strings.TrimSuffix(string(text), "\n")
+				// The condition of a ClusterExtension has the text of a terminal error without what says that it is one.
+				c.errors[strings.TrimPrefix(rest, "./")] = strings.TrimPrefix(strings.TrimSuffix(string(text), "\n"),
+					"terminal error: ")
 			case "bundles":
 				c.add(rest, text)
 			}

@@ -15,6 +15,8 @@ const (
 	backoffLimit = 3
 	// The number of seconds for which a finished job is kept.
 	keepFinished = 300
+	// The number of seconds for which a pod stays on a node that is lost.
+	lostNode = 120
 )
 
 // The directories that the containers of the pod share.
@@ -25,15 +27,20 @@ const (
 
 // job returns the job: its pod copies a program into the bundle's own image, which then copies out the bundle, and opm
 // writes it to the ConfigMap.
-func (o Options) job(name string) batchv1.JobSpec {
+func (o Options) job(name string, of release) batchv1.JobSpec {
 	backoff, keep := int32(backoffLimit), int32(keepFinished)
 	spec := batchv1.JobSpec{
-		BackoffLimit:            &backoff,
-		TTLSecondsAfterFinished: &keep,
+		BackoffLimit: &backoff,
 		Template: corev1.PodTemplateSpec{
 			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{labelManaged: "true"}},
-			Spec:       o.pod(name),
+			Spec:       o.pod(name, of),
 		},
+	}
+	if of.expires {
+		spec.TTLSecondsAfterFinished = &keep
+	}
+	if of.podRef {
+		spec.Template.Labels[labelRef] = name
 	}
 	if o.Timeout > 0 {
 		seconds := int64(o.Timeout / time.Second)
@@ -42,12 +49,12 @@ func (o Options) job(name string) batchv1.JobSpec {
 	return spec
 }
 
-func (o Options) pod(name string) corev1.PodSpec {
+func (o Options) pod(name string, of release) corev1.PodSpec {
 	yes := true
-	security := &corev1.PodSecurityContext{RunAsNonRoot: &yes,
+	security := &corev1.PodSecurityContext{
 		SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}}
 	if o.User > 0 {
-		security.RunAsUser = &o.User
+		security.RunAsUser, security.RunAsNonRoot = &o.User, &yes
 	}
 	spec := corev1.PodSpec{
 		// A failed pod stays, so that its log can be read.
@@ -77,6 +84,20 @@ func (o Options) pod(name string) corev1.PodSpec {
 	for _, arch := range []string{"amd64", "arm64", "ppc64le", "s390x"} {
 		spec.Tolerations = append(spec.Tolerations,
 			corev1.Toleration{Key: corev1.LabelArchStable, Operator: corev1.TolerationOpEqual, Value: arch})
+	}
+	if of.hardened {
+		for _, list := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
+			for i := range list {
+				list[i].SecurityContext.ReadOnlyRootFilesystem = &yes
+			}
+		}
+		spec.Tolerations = append(spec.Tolerations, corev1.Toleration{Key: "node-role.kubernetes.io/master",
+			Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule})
+		lost := int64(lostNode)
+		for _, key := range []string{corev1.TaintNodeUnreachable, corev1.TaintNodeNotReady} {
+			spec.Tolerations = append(spec.Tolerations, corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists,
+				Effect: corev1.TaintEffectNoExecute, TolerationSeconds: &lost})
+		}
 	}
 	return spec
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -28,14 +29,18 @@ type Options struct {
 	Namespace string
 	// OpmImage contains opm; UtilImage contains the program /bin/cpb, which copies a bundle out of its own image.
 	OpmImage, UtilImage string
-	// ServiceAccount is the service account of the pod; "default" if empty.
+	// ServiceAccount is an existing service account for the pod. If it is empty, the objects have one of their name; in
+	// releases before 0.39 it is "default".
 	ServiceAccount string
 	// PullSecrets are the names of secrets with credentials for the images.
 	PullSecrets []string
 	// Timeout ends the job; 0 means never. It is rounded to whole seconds.
 	Timeout time.Duration
-	// User is the user id of the pod; 0 lets the cluster choose, as OpenShift requires.
+	// User is the user id of the pod, which is then not root; 0 lets the cluster choose, as OpenShift requires.
 	User int64
+	// Release is the version of the Operator Lifecycle Manager that creates such objects, from [OldestRelease] on; empty
+	// is the newest.
+	Release string
 	// Owner, unless nil, is the catalog source that owns the objects.
 	Owner *Owner
 }
@@ -58,15 +63,18 @@ const (
 
 // Objects are the objects to create on the cluster, in order.
 type Objects struct {
-	ConfigMap   *corev1.ConfigMap
-	Role        *rbacv1.Role
-	RoleBinding *rbacv1.RoleBinding
-	Job         *batchv1.Job
+	ConfigMap *corev1.ConfigMap
+	Role      *rbacv1.Role
+	// ServiceAccount is nil if the pod uses another one.
+	ServiceAccount *corev1.ServiceAccount
+	RoleBinding    *rbacv1.RoleBinding
+	Job            *batchv1.Job
 }
 
 // New describes the objects. Names that are invalid in Kubernetes are an error.
 func New(o Options) (*Objects, error) {
-	if err := o.normalize(); err != nil {
+	of, err := releaseOf(o.Release)
+	if err = errors.Join(err, o.normalize()); err != nil {
 		return nil, err
 	}
 	name := nameOf(o.Image)
@@ -81,6 +89,16 @@ func New(o Options) (*Objects, error) {
 			UID: types.UID(o.Owner.UID), Controller: &no, BlockOwnerDeletion: &no,
 		}}
 	}
+	var account *corev1.ServiceAccount
+	switch {
+	case o.ServiceAccount != "":
+	case of.account:
+		o.ServiceAccount = name
+		account = &corev1.ServiceAccount{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: rbacv1.ServiceAccountKind},
+			ObjectMeta: meta()}
+	default:
+		o.ServiceAccount = "default"
+	}
 	role := &rbacv1.Role{
 		TypeMeta: metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "Role"}, ObjectMeta: meta(),
 		Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"},
@@ -93,15 +111,19 @@ func New(o Options) (*Objects, error) {
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name},
 	}
 	job := &batchv1.Job{TypeMeta: metav1.TypeMeta{APIVersion: batchv1.SchemeGroupVersion.String(), Kind: "Job"},
-		ObjectMeta: meta(), Spec: o.job(name)}
+		ObjectMeta: meta(), Spec: o.job(name, of)}
 	job.Labels[labelRef] = name
-	return &Objects{cm, role, binding, job}, nil
+	return &Objects{cm, role, account, binding, job}, nil
 }
 
 // JSON returns each object as JSON, with sorted keys and without fields that only the cluster sets.
 func (o *Objects) JSON() ([]json.RawMessage, error) {
+	objects := []any{o.ConfigMap, o.Role}
+	if o.ServiceAccount != nil {
+		objects = append(objects, o.ServiceAccount)
+	}
 	var out []json.RawMessage
-	for _, object := range []any{o.ConfigMap, o.Role, o.RoleBinding, o.Job} {
+	for _, object := range append(objects, o.RoleBinding, o.Job) {
 		text, err := json.Marshal(object)
 		if err != nil {
 			return nil, err

@@ -16,7 +16,6 @@ import (
 func (o *Options) normalize() error {
 	o.OpmImage = cmp.Or(o.OpmImage, DefaultOpmImage)
 	o.UtilImage = cmp.Or(o.UtilImage, DefaultUtilImage)
-	o.ServiceAccount = cmp.Or(o.ServiceAccount, "default")
 	var errs []error
 	for _, i := range []struct{ what, name string }{{"bundle image", o.Image}, {"opm image", o.OpmImage},
 		{"util image", o.UtilImage}} {
@@ -30,7 +29,9 @@ func (o *Options) normalize() error {
 		}
 	}
 	check("namespace", o.Namespace, validation.IsDNS1123Label)
-	check("service account", o.ServiceAccount, validation.IsDNS1123Subdomain)
+	if o.ServiceAccount != "" {
+		check("service account", o.ServiceAccount, validation.IsDNS1123Subdomain)
+	}
 	for _, s := range o.PullSecrets {
 		check("pull secret", s, validation.IsDNS1123Subdomain)
 	}

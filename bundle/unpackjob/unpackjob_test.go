@@ -45,8 +45,8 @@ func TestStrictDecoding(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	into := []any{&corev1.ConfigMap{}, &rbacv1.Role{}, &rbacv1.RoleBinding{}, &batchv1.Job{}}
-	for i, want := range []any{o.ConfigMap, o.Role, o.RoleBinding, o.Job} {
+	into := []any{&corev1.ConfigMap{}, &rbacv1.Role{}, &corev1.ServiceAccount{}, &rbacv1.RoleBinding{}, &batchv1.Job{}}
+	for i, want := range []any{o.ConfigMap, o.Role, o.ServiceAccount, o.RoleBinding, o.Job} {
 		if err := yaml.UnmarshalStrict(texts[i], into[i]); err != nil {
 			t.Errorf("%s: %v", texts[i], err)
 		}
@@ -67,16 +67,20 @@ func TestStrictDecoding(t *testing.T) {
 }
 
 func TestEverythingHasOneName(t *testing.T) {
-	o := objects(t, unpackjob.Options{Image: image, Namespace: "ns", ServiceAccount: "sa"})
+	o := objects(t, unpackjob.Options{Image: image, Namespace: "ns"})
 	got := []string{
-		o.ConfigMap.Name, o.Role.Name, o.RoleBinding.Name, o.Job.Name, o.RoleBinding.RoleRef.Name,
-		o.Role.Rules[0].ResourceNames[0],
+		o.ConfigMap.Name, o.Role.Name, o.ServiceAccount.Name, o.RoleBinding.Name, o.Job.Name, o.RoleBinding.RoleRef.Name,
+		o.Role.Rules[0].ResourceNames[0], o.RoleBinding.Subjects[0].Name, o.Job.Spec.Template.Spec.ServiceAccountName,
 		o.Job.Spec.Template.Spec.Containers[0].Command[9], o.Job.Labels["operatorframework.io/bundle-unpack-ref"],
+		o.Job.Spec.Template.Labels["operatorframework.io/bundle-unpack-ref"],
 	}
 	for i, n := range got {
 		if n != name {
 			t.Errorf("%d: %s", i, n)
 		}
+	}
+	if o = objects(t, unpackjob.Options{Image: image, Namespace: "ns", ServiceAccount: "sa"}); o.ServiceAccount != nil {
+		t.Errorf("service account %s", o.ServiceAccount.Name)
 	}
 	if s := o.RoleBinding.Subjects[0]; s.Kind != "ServiceAccount" || s.Name != "sa" || s.Namespace != "ns" ||
 		o.Job.Spec.Template.Spec.ServiceAccountName != "sa" {
@@ -122,12 +126,12 @@ func TestJob(t *testing.T) {
 	}
 }
 
-// The pod is admitted by the "restricted" pod security standard.
+// The pod is admitted by the "restricted" pod security standard; without a user, where the cluster chooses one.
 func TestRestricted(t *testing.T) {
 	for _, user := range []int64{0, 1001} {
 		pod := objects(t, unpackjob.Options{Image: image, Namespace: "ns", User: user}).Job.Spec.Template.Spec
 		s := pod.SecurityContext
-		if s == nil || s.RunAsNonRoot == nil || !*s.RunAsNonRoot || s.SeccompProfile == nil ||
+		if s == nil || (s.RunAsNonRoot != nil && *s.RunAsNonRoot) != (user > 0) || s.SeccompProfile == nil ||
 			s.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault {
 			t.Errorf("pod: %+v", s)
 		}
@@ -159,9 +163,51 @@ func TestRefused(t *testing.T) {
 		"UID":             {Image: image, Namespace: "ns", Owner: &unpackjob.Owner{Name: "x"}},
 		"timeout":         {Image: image, Namespace: "ns", Timeout: time.Millisecond},
 		"user":            {Image: image, Namespace: "ns", User: -1},
+		"no version":      {Image: image, Namespace: "ns", Release: "main"},
+		"from 0.28.0 on":  {Image: image, Namespace: "ns", Release: "0.27.5"},
+		"those of 0.x":    {Image: image, Namespace: "ns", Release: "4.20"},
 	} {
 		if _, err := unpackjob.New(o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)
+		}
+	}
+}
+
+// What the objects of each release have that those of another one lack.
+func TestReleases(t *testing.T) {
+	for release, want := range map[string]string{
+		"0.28": "", "v0.31.0": "", "0.32.0-rc.1": "label", "v0.32.0": "label", "0.33.0": "label hardened",
+		"0.38.9": "label hardened", "v0.39.0": "label hardened account", "0.42": "label hardened account",
+		"0.43.0": "label hardened account expires", "0.99.0": "label hardened account expires",
+		"": "label hardened account expires",
+	} {
+		o := objects(t, unpackjob.Options{Image: image, Namespace: "ns", Release: release})
+		var got []string
+		pod := o.Job.Spec.Template
+		if pod.Labels["operatorframework.io/bundle-unpack-ref"] == name {
+			got = append(got, "label")
+		}
+		hardened := len(pod.Spec.Tolerations) == 7
+		for _, c := range append(pod.Spec.InitContainers, pod.Spec.Containers...) {
+			if (c.SecurityContext.ReadOnlyRootFilesystem != nil) != hardened {
+				t.Errorf("%s: %s: %+v", release, c.Name, c.SecurityContext)
+			}
+		}
+		if hardened {
+			got = append(got, "hardened")
+		}
+		if account := pod.Spec.ServiceAccountName; account != o.RoleBinding.Subjects[0].Name ||
+			(account == name) != (o.ServiceAccount != nil) || account != name && account != "default" {
+			t.Errorf("%s: the service account %s", release, account)
+		}
+		if o.ServiceAccount != nil {
+			got = append(got, "account")
+		}
+		if o.Job.Spec.TTLSecondsAfterFinished != nil {
+			got = append(got, "expires")
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s: got %s, want %s", release, got, want)
 		}
 	}
 }

@@ -22,11 +22,13 @@ func (p *program) bundleManifestsCommand() *cli.Command {
 		&cli.BoolFlag{Name: "split", Category: "output",
 			Usage: "write a file for each object and a kustomization.yaml; needs --to"},
 		&cli.BoolFlag{Name: "phases", Category: "output",
-			Usage: "order the objects by the phases in which OLM v1 applies them"},
+			Usage: "order the objects by the phases in which the runtime Boxcutter applies them"},
 		&cli.BoolFlag{Name: "create-namespace", Category: "output",
 			Usage: "write the install namespace as well, which a ClusterExtension expects to be there"},
 		&cli.StringFlag{Name: "olm-labels", Category: "output",
-			Usage: "add the labels with which OLM marks what the ClusterExtension `NAME` owns"},
+			Usage: "add the labels, and the annotations of --runtime boxcutter, with which OLM marks what the " +
+				"ClusterExtension `NAME` owns"},
+		runtimeFlag("output"),
 		platformFlag())
 	return &cli.Command{
 		Name:      "manifests",
@@ -36,10 +38,11 @@ func (p *program) bundleManifestsCommand() *cli.Command {
 objects that a ClusterExtension of OLM v1 applies for it: service accounts, roles, CustomResourceDefinitions,
 deployments, webhooks, services, certificates. They install the operator without OLM, or show what an upgrade
 would change (diff --manifests). A bundle that OLM v1 refuses is refused with all reasons. The order is that
-of OLM's renderer; --phases gives that of its applier.` +
+of OLM's renderer; --phases gives that of the runtime Boxcutter.` +
 			examples("bindery bundle manifests bundle --install-namespace etcd --watch-namespace etcd",
 				"bindery bundle manifests bundle --watch-namespace my-etcd --to deploy --split --create-namespace",
-				"bindery bundle manifests bundle --watch-namespace my-etcd --phases -o ndjson"),
+				"bindery bundle manifests bundle --watch-namespace my-etcd --phases -o ndjson",
+				"bindery bundle manifests bundle --watch-namespace my-etcd --olm-labels etcd --runtime boxcutter"),
 		Flags:  append(flags, imageFlags()...),
 		Action: exactly(1, p.bundleManifests),
 	}
@@ -60,6 +63,15 @@ func (p *program) bundleManifests(c *cli.Context) error {
 	case c.IsSet("olm-labels") && c.String("olm-labels") == "":
 		return cmdline.Usagef("invalid --olm-labels value %q, expected the name of a ClusterExtension", "")
 	}
+	runtime, err := readRuntime(c)
+	if err != nil {
+		return err
+	}
+	if name := c.String("olm-labels"); name != "" {
+		if err := manifests.CheckExtension(name, runtime); err != nil {
+			return cmdline.Usagef("invalid --olm-labels value %q: %v", name, err)
+		}
+	}
 	s, err := readSettings(c)
 	if err != nil {
 		return err
@@ -78,7 +90,15 @@ func (p *program) bundleManifests(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if objects, err = dressed(c, objects, s.InstallNamespace); err != nil {
+	if c.Bool("create-namespace") {
+		ns, err := manifests.Namespace(s.InstallNamespace)
+		if err != nil {
+			return err
+		}
+		objects = append([]manifests.Object{ns}, objects...)
+	}
+	marks := manifests.Marks{Extension: c.String("olm-labels"), Package: b.Package(), Version: b.Version()}
+	if objects, err = runtime.For(objects, marks); err != nil {
 		return err
 	}
 	return p.writeManifests(c, objects, format)
@@ -175,19 +195,20 @@ func refusalHint(b *manifests.Bundle, s manifests.Settings, problem manifests.Pr
 	return ""
 }
 
-// dressed adds what the flags ask for to the objects.
-func dressed(c *cli.Context, objects []manifests.Object, namespace string) ([]manifests.Object, error) {
-	if c.Bool("create-namespace") {
-		ns, err := manifests.Namespace(namespace)
-		if err != nil {
-			return nil, err
-		}
-		objects = append([]manifests.Object{ns}, objects...)
+// runtimeFlag selects what applies the objects.
+func runtimeFlag(category string) cli.Flag {
+	return &cli.StringFlag{Name: "runtime", Value: string(manifests.Helm), Category: category,
+		Usage: "write the objects as the `RUNTIME` of operator-controller applies them (" +
+			strings.Join(manifests.Runtimes(), "|") + ")"}
+}
+
+// readRuntime reads [runtimeFlag].
+func readRuntime(c *cli.Context) (manifests.Runtime, error) {
+	r, err := manifests.ParseRuntime(c.String("runtime"))
+	if err != nil {
+		return r, cmdline.Usagef("--runtime: %v", err)
 	}
-	if name := c.String("olm-labels"); name != "" {
-		return manifests.WithOwner(objects, name)
-	}
-	return objects, nil
+	return r, nil
 }
 
 // writeManifests writes the objects to where the flags say.

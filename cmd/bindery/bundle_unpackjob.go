@@ -16,10 +16,11 @@ func (p *program) bundleUnpackJobCommand() *cli.Command {
 		Name:      "unpack-job",
 		Usage:     "print the Kubernetes objects that unpack a bundle image",
 		ArgsUsage: "REF",
-		Description: `Prints the ConfigMap, Role, RoleBinding and Job that the Operator Lifecycle Manager,
-version 0, creates for a bundle image. Their name depends on the reference only. Neither a cluster nor a
-registry is contacted.` +
+		Description: `Prints the ConfigMap, Role, ServiceAccount, RoleBinding and Job that the Operator Lifecycle
+Manager, version 0, creates for a bundle image. Their name depends on the reference only. Clusters with an
+older release create other ones: --olm-version names it. Neither a cluster nor a registry is contacted.` +
 			examples("bindery bundle unpack-job registry.example.com/acme/etcd:v0.9.4 -n olm",
+				"bindery bundle unpack-job registry.example.com/acme/etcd:v0.9.4 --olm-version 0.31.0",
 				"bindery bundle unpack-job registry.example.com/acme/etcd:v0.9.4 -o json --timeout 0 "+
 					"--catalog-source acme:0d2ac5a1-5b0f-4a0e-8a35-5d7f0e5e3a11"),
 		Flags: []cli.Flag{
@@ -31,7 +32,11 @@ registry is contacted.` +
 			&cli.StringFlag{Name: "util-image", Value: unpackjob.DefaultUtilImage, Usage: "`IMAGE` with /bin/cpb"},
 			&cli.DurationFlag{Name: "timeout", Value: unpackjob.DefaultTimeout,
 				Usage: "`DURATION` after which the job fails; 0 means never"},
-			&cli.StringFlag{Name: "service-account", Value: "default", Usage: "`NAME` of the pod's service account"},
+			&cli.StringFlag{Name: "olm-version", DefaultText: "the newest",
+				Usage: "`VERSION` of the Operator Lifecycle Manager whose objects these are, from " +
+					unpackjob.OldestRelease + " on"},
+			&cli.StringFlag{Name: "service-account", DefaultText: "one of the objects' name; before 0.39 \"default\"",
+				Usage: "`NAME` of an existing service account for the pod"},
 			&cli.StringSliceFlag{Name: "pull-secret", Usage: "`NAME` of a secret with credentials for the images"},
 			&cli.Int64Flag{Name: "user", Value: unpackjob.DefaultUser,
 				Usage: "`UID` of the pod; 0 leaves it to the cluster"},
@@ -54,7 +59,12 @@ func (p *program) bundleUnpackJob(c *cli.Context) error {
 		Image: strings.TrimPrefix(c.Args().First(), "docker://"), Namespace: c.String("namespace"),
 		OpmImage: c.String("opm-image"), UtilImage: c.String("util-image"),
 		ServiceAccount: c.String("service-account"), PullSecrets: secrets, Timeout: c.Duration("timeout"),
-		User: c.Int64("user"),
+		User: c.Int64("user"), Release: c.String("olm-version"),
+	}
+	for _, name := range []string{"olm-version", "service-account"} {
+		if c.IsSet(name) && c.String(name) == "" {
+			return cmdline.Usagef("--%s is empty", name)
+		}
 	}
 	if owner := c.String("catalog-source"); owner != "" {
 		name, uid, ok := strings.Cut(owner, ":")

@@ -70,9 +70,9 @@ func ciBuild(t *testing.T, name string, registry *testregistry.Registry, dir str
 			"REGISTRY_AUTH": readFile(t, auth), "RUNNER_TEMP": t.TempDir(), "GITHUB_SHA": tag,
 			"GITHUB_OUTPUT": filepath.Join(dir, "output"), "GITHUB_ENV": filepath.Join(dir, "env")}}
 	}
-	// An image without a server is for one platform; only released programs have the servers of other platforms.
-	return job, tag, []string{"linux/amd64,linux/arm64", "linux/amd64 --server=none", "registry.example.com",
-		registry.Host()}
+	// Only released programs have the servers of other platforms.
+	return job, tag, []string{"linux/amd64,linux/arm64", "linux/amd64,linux/arm64 --server=none",
+		"registry.example.com", registry.Host()}
 }
 
 // The build of every recipe, run next to a checkout, pushes the catalog to a registry that requires the recipe's

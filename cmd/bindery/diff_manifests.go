@@ -23,8 +23,8 @@ const manifestsCategory = "with --manifests"
 // diffManifestsFlags are the flags of diff for bundles.
 func diffManifestsFlags() []cli.Flag {
 	return append([]cli.Flag{&cli.BoolFlag{Name: "manifests",
-		Usage: "compare what OLM v1 applies for two bundles, or two directories or files of manifests"}},
-		settingsFlags(manifestsCategory)...)
+		Usage: "compare what OLM v1 applies for two bundles, or two directories or files of manifests"},
+		runtimeFlag(manifestsCategory)}, settingsFlags(manifestsCategory)...)
 }
 
 // catalogDiffNames are the flags of diff that have an effect on catalogs only.
@@ -32,7 +32,7 @@ var catalogDiffNames = []string{"only", "color", "migrate-level", "migrate", "co
 
 // checkDiffFlags refuses flags of one kind of comparison with the other.
 func checkDiffFlags(c *cli.Context) error {
-	names, why := settingsNames, "--%s requires --manifests"
+	names, why := append([]string{"runtime"}, settingsNames...), "--%s requires --manifests"
 	if c.Bool("manifests") {
 		names, why = catalogDiffNames, "--%s has no effect with --manifests"
 	}
@@ -54,13 +54,17 @@ func (p *program) diffManifests(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	runtime, err := readRuntime(c)
+	if err != nil {
+		return err
+	}
 	var sides [2]side
 	for i := range sides {
 		if sides[i], err = p.openSide(c, c.Args().Get(i)); err != nil {
 			return err
 		}
 	}
-	objects, err := p.renderSides(c, sides, s)
+	objects, err := p.renderSides(c, sides, s, runtime)
 	if err != nil {
 		return err
 	}
@@ -84,8 +88,8 @@ func (p *program) diffManifests(c *cli.Context) error {
 
 // renderSides returns the objects of both sides. Both versions are compared in one namespace, the new one's: otherwise
 // every object would differ.
-func (p *program) renderSides(c *cli.Context, sides [2]side,
-	s manifests.Settings) (out [2][]manifests.Object, err error) {
+func (p *program) renderSides(c *cli.Context, sides [2]side, s manifests.Settings,
+	runtime manifests.Runtime) (out [2][]manifests.Object, err error) {
 	from := ""
 	for i := len(sides) - 1; i >= 0; i-- {
 		b := sides[i].bundle
@@ -99,20 +103,23 @@ func (p *program) renderSides(c *cli.Context, sides [2]side,
 		if out[i], err = p.renderBundle(c.Args().Get(i), b, s, from); err != nil {
 			return out, err
 		}
+		var written []manifests.Object
 		if other := sides[1-i]; other.bundle == nil {
-			if out[i], err = dressedAs(out[i], other.objects, s.InstallNamespace); err != nil {
-				return out, err
-			}
+			written = other.objects
+		}
+		if out[i], err = dressedAs(out[i], written, s.InstallNamespace, runtime); err != nil {
+			return out, err
 		}
 	}
 	return out, nil
 }
 
-// dressedAs adds to the objects of a bundle what manifests have that --create-namespace and --olm-labels wrote: these
-// are no difference between versions.
-func dressedAs(objects, written []manifests.Object, namespace string) ([]manifests.Object, error) {
+// dressedAs returns the objects of a bundle as the runtime applies them. What manifests have that --create-namespace and
+// --olm-labels wrote is no difference between versions: the objects get it too.
+func dressedAs(objects, written []manifests.Object, namespace string, runtime manifests.Runtime) ([]manifests.Object,
+	error) {
 	if len(written) == 0 {
-		return objects, nil
+		return runtime.For(objects, manifests.Marks{})
 	}
 	for _, o := range written {
 		if o.Kind == "Namespace" && o.Group() == "" && o.Name == namespace {
@@ -124,10 +131,11 @@ func dressedAs(objects, written []manifests.Object, namespace string) ([]manifes
 			break
 		}
 	}
-	if owner := written[len(written)-1].Owner(); owner != "" {
-		return manifests.WithOwner(objects, owner)
+	marks, by := written[len(written)-1].Marks()
+	if by == manifests.Boxcutter {
+		runtime = by
 	}
-	return objects, nil
+	return runtime.For(objects, marks)
 }
 
 // side is what is compared: a bundle, or objects.

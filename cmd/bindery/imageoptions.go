@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"runtime"
 	"slices"
 	"strings"
@@ -150,14 +151,7 @@ func (p *program) setServer(c *cli.Context, o *build.Options) error {
 		return err
 	}
 	o.Platform = of[0]
-	server := c.String("server")
-	switch {
-	case server == "":
-		server = build.ServerEmbedded
-	case server == build.ServerNone && len(of) > 1:
-		return cmdline.Usagef("--server none supports one platform only")
-	}
-	return o.SetServer(server, of, &p.embedded)
+	return o.SetServer(cmp.Or(c.String("server"), build.ServerEmbedded), of, &p.embedded)
 }
 
 // platforms reads [platformsFlag]; the default is Linux on this machine's architecture.
@@ -175,7 +169,12 @@ func platforms(c *cli.Context) ([]v1.Platform, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, p)
+		// Of a platform that is named twice, the index has one image.
+		if !slices.ContainsFunc(out, func(o v1.Platform) bool {
+			return o.OS == p.OS && o.Architecture == p.Architecture && o.Variant == p.Variant
+		}) {
+			out = append(out, p)
+		}
 	}
 	return out, nil
 }

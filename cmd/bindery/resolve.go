@@ -23,12 +23,13 @@ func (p *program) resolveCommand() *cli.Command {
 		ArgsUsage: "PACKAGE CATALOG...",
 		Description: catalogHelp + `
 
-Answers as the resolver of OLM v1 does, with its messages. The catalogs need not be valid. Several catalogs
-are those of one cluster. The conditions also hold for the upgrades that follow. With --v0, the steps that OLM
-v0 takes in a channel instead, up to its head, and the entries from which it does not get there. An upgrade
-from an installed bundle is judged by the CustomResourceDefinitions of both, if the catalog has their
-manifests or with --pull. The exit status is 1 if no bundle is resolved, if OLM v1 refuses the one that is, or
-if an installed bundle has no way to the head.` +
+Answers as the resolver of OLM v1 does, with its messages, and warns of what "check --profile olmv1" finds in
+the package and in the bundles of the answer. The catalogs need not be valid. Several catalogs are those of
+one cluster. The conditions also hold for the upgrades that follow. With --v0, the steps that OLM v0 takes in
+a channel instead, up to its head, and the entries from which it does not get there. An upgrade from an
+installed bundle is judged by the CustomResourceDefinitions of both, if the catalog has their manifests or
+with --pull. The exit status is 1 if an API server refuses the request, if no bundle is resolved, if OLM v1
+refuses the one that is, or if an installed bundle has no way to the head.` +
 			examples("bindery resolve etcd catalog", "bindery resolve etcd catalog --installed 0.9.0 --path",
 				"bindery resolve etcd catalog --installed 0.9.0 --crd-upgrade-safety None",
 				"bindery resolve etcd index.db --v0 --channel singlenamespace-alpha --installed etcdoperator.v0.9.0",
@@ -81,6 +82,11 @@ func (p *program) resolve(c *cli.Context) error {
 	if err := checkSafetyFlags(c); err != nil {
 		return err
 	}
+	if !c.Bool("v0") {
+		if err := checkRequest(c); err != nil {
+			return err
+		}
+	}
 	catalogs, err := p.resolveCatalogs(c)
 	if err != nil {
 		return err
@@ -100,11 +106,13 @@ func (p *program) resolve(c *cli.Context) error {
 			q.Gates.BundleReleaseSupport = true
 		case !slices.Contains(checkGates(), gate):
 			return cmdline.Usagef("invalid --gate value %q, expected (%s)", gate, strings.Join(checkGates(), "|"))
-		case !c.Bool("pull"):
-			return cmdline.Usagef("--gate %s has no effect without --pull", gate)
 		default:
 			settings.Gates = append(settings.Gates, manifests.SingleOwnNamespace)
 		}
+	}
+	warnings, err := checkPackages(c, catalogs, &q, settings)
+	if err != nil {
+		return err
 	}
 	r, err := resolve.NewResolver(c.Context, catalogs, q.Package, q.Gates)
 	if err != nil {
@@ -117,14 +125,15 @@ func (p *program) resolve(c *cli.Context) error {
 	}
 	a, err := r.Resolve(q)
 	if err != nil {
+		p.logWarnings(warnings.about(q.Installed))
 		return unresolved(&q, r, err)
 	}
-	judged, err := p.judgeResolved(c, &q, a, settings)
-	if err != nil {
+	out := newResolved(c, r, &q, a)
+	out.Warnings = warnings.about(q.Installed, out.bundles()...)
+	p.logWarnings(out.Warnings)
+	if out.UpgradeSafety, err = p.judgeResolved(c, &q, a, settings); err != nil {
 		return err
 	}
-	out := newResolved(c, r, &q, a)
-	out.UpgradeSafety = judged
 	return p.printResolved(c, format, out)
 }
 
@@ -148,7 +157,8 @@ func (p *program) resolveCatalogs(c *cli.Context) ([]resolve.Catalog, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.Allow, o.Skeleton, o.Packages = catalogKinds(), true, []string{c.Args().First()}
+	// The rules of OLM v1 look at manifests, too.
+	o.Allow, o.Skeleton, o.Packages = catalogKinds(), c.Bool("v0"), []string{c.Args().First()}
 	o.Schemaless = true // catalogd stores them
 	var catalogs []resolve.Catalog
 	for i, ref := range refs {

@@ -22,6 +22,8 @@ type resolved struct {
 	Next []resolve.Answer `json:"next,omitempty"`
 	// NextError says why the upgrades end, if that is an error.
 	NextError string `json:"nextError,omitempty"`
+	// Warnings are what "check --profile olmv1" finds in the package and in the bundles of the answer.
+	Warnings []resolveWarning `json:"warnings,omitempty"`
 
 	path bool
 }
@@ -46,6 +48,15 @@ func newResolved(c *cli.Context, r *resolve.Resolver, q *resolve.Request, a *res
 		out.NextError = err.Error()
 	}
 	return out
+}
+
+// bundles returns the names of the bundles that are to be installed.
+func (r *resolved) bundles() []string {
+	names := []string{r.Bundle}
+	for i := range r.Next {
+		names = append(names, r.Next[i].Bundle)
+	}
+	return names
 }
 
 func (p *program) printResolved(c *cli.Context, format string, r *resolved) error {

@@ -41,7 +41,8 @@ type catalogCheck struct {
 	*CatalogSubject
 	run   *Run
 	index *declcfg.Index
-	// documents are the blobs by package, in the order of the files.
+	// all are the blobs, in the order of the files; documents are those of each package.
+	all       []declcfg.IndexedDocument
 	documents map[string][]declcfg.IndexedDocument
 	ocp       ocpVersion
 	// noPackage is set if the rule of Konflux that a catalog has a package is broken.
@@ -133,8 +134,8 @@ func Catalog(ctx context.Context, r *Run, s CatalogSubject) error {
 		return c.unreadable("", err)
 	}
 	c.channels = map[string][]*declcfg.Channel{}
-	c.index, c.documents = x, map[string][]declcfg.IndexedDocument{}
-	for _, d := range x.Documents() {
+	c.index, c.all, c.documents = x, x.Documents(), map[string][]declcfg.IndexedDocument{}
+	for _, d := range c.all {
 		c.documents[d.Package] = append(c.documents[d.Package], d)
 	}
 	if err := Each(ctx, r, blobChecks, c); err != nil {
@@ -164,17 +165,8 @@ func (c *catalogCheck) checkPackage(ctx context.Context, name string) error {
 		if err != nil {
 			return c.unreadable(name, err)
 		}
-		switch b := b.(type) {
-		case *declcfg.Package:
-			p.pkg = b
-		case *declcfg.Channel:
-			p.channels = append(p.channels, b)
-		case *declcfg.Deprecations:
-			p.deprecated = append(p.deprecated, b)
-		case *declcfg.Bundle:
-			if err := p.checkBundle(ctx, b); err != nil {
-				return err
-			}
+		if err := p.add(ctx, b); err != nil {
+			return err
 		}
 	}
 	if c.Released != nil && (p.pkg != nil || len(p.channels) > 0) {
@@ -208,6 +200,21 @@ func (p *packageCheck) upgrades(ctx context.Context) error {
 		p.Upgrades(r, p.bundles)
 	}
 	return err
+}
+
+// add adds a blob of the package, and calls the rules on it if it is a bundle.
+func (p *packageCheck) add(ctx context.Context, b declcfg.Blob) error {
+	switch b := b.(type) {
+	case *declcfg.Package:
+		p.pkg = b
+	case *declcfg.Channel:
+		p.channels = append(p.channels, b)
+	case *declcfg.Deprecations:
+		p.deprecated = append(p.deprecated, b)
+	case *declcfg.Bundle:
+		return p.checkBundle(ctx, b)
+	}
+	return nil
 }
 
 func (p *packageCheck) checkBundle(ctx context.Context, b *declcfg.Bundle) error {

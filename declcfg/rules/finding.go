@@ -29,6 +29,8 @@ type Finding struct {
 	Waived string `json:"waived,omitempty"`
 
 	path []any // of the value in the blob at Line, which is replaced by the value's line
+
+	first string // the bundle that is taken in place of Bundle
 }
 
 // Place returns "file:line:column", "file:line", "file", or what else says where the finding is.

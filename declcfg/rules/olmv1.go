@@ -188,9 +188,11 @@ func findShadowed(_ context.Context, p *packageCheck, emit Emit) {
 	}
 	for _, group := range resolve.Shadowed(bundles, p.gates()) {
 		for _, other := range group[1:] {
-			emit(at(named[other.Bundle], []any{"name"}, fmt.Sprintf(
+			f := at(named[other.Bundle], []any{"name"}, fmt.Sprintf(
 				"bundle %q has the version %s of bundle %q, which is found first", other.Bundle,
-				versionText(group[0]), group[0].Bundle)))
+				versionText(group[0]), group[0].Bundle))
+			f.first = group[0].Bundle
+			emit(f)
 		}
 	}
 }
@@ -216,7 +218,7 @@ var blobChecks = []Check[*catalogCheck]{
 func findOverwritten(_ context.Context, c *catalogCheck, emit Emit) {
 	type key struct{ schema, pkg, name string }
 	last := map[key]declcfg.IndexedDocument{}
-	for _, d := range c.index.Documents() {
+	for _, d := range c.all {
 		if d.Package == "" || d.Schema == "" {
 			continue
 		}
@@ -239,7 +241,7 @@ func findOverwritten(_ context.Context, c *catalogCheck, emit Emit) {
 // findSchemaless implements OLMV1 section 5: catalogd stores a blob without a schema; to operator-controller it is none
 // of the package's.
 func findSchemaless(_ context.Context, c *catalogCheck, emit Emit) {
-	for _, d := range c.index.Documents() {
+	for _, d := range c.all {
 		if d.Schema == "" {
 			emit(Finding{Package: d.Package, File: d.File, Line: d.Line,
 				Message: fmt.Sprintf("the blob %q has no schema", d.Name)})

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/operator-bindery/bindery/internal/olmv1"
 	"github.com/operator-bindery/bindery/mirror/imageset"
 )
 
@@ -48,6 +49,13 @@ func (m *maker) catalog(c *Copied) {
 	m.add(name+".yaml", m.text(source))
 
 	name = "cc-" + base
+	if err := olmv1.CatalogImage(image.Name()); err != nil {
+		how := ""
+		if strings.Contains(err.Error(), "tag is invalid") {
+			how = "; by its digest the image has a name that is taken (--pin-catalogs)"
+		}
+		m.warn(fmt.Sprintf("%s.yaml: an API server refuses the ClusterCatalog: %v%s", name, err, how))
+	}
 	m.add(name+".yaml", m.text(object{"apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterCatalog",
 		"metadata": object{"name": name, "annotations": m.annotations()},
 		"spec":     object{"priority": 0, "source": object{"type": "Image", "image": object{"ref": image.Name()}}}}))

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/operator-bindery/bindery/internal/olmv1"
 )
 
 // The placeholders of the catalog in manifests that install a package: what serves a catalog does not know under which
@@ -135,6 +137,10 @@ this catalog; on OpenShift the namespace is <code>openshift-marketplace</code>.`
 bundle: bind it to a ClusterRole that has them.`)
 	if len(modes) > 0 && !slices.Contains(modes, "AllNamespaces") {
 		p.put(` The bundle does not support AllNamespaces, which OLM v1 expects by default.`)
+	}
+	if channel := v.pkg.DefaultChannel; channel != "" && olmv1.Channels([]string{channel}) != nil {
+		p.put(` A ClusterExtension cannot name this channel, whose name is no DNS subdomain: without <code>channels</code>
+all bundles of the package are candidates.`)
 	}
 	p.put(`</p>`)
 	p.snippet("ClusterExtension", m.v1)

@@ -4,6 +4,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"go.yaml.in/yaml/v3"
 
@@ -122,5 +123,19 @@ func TestInstall(t *testing.T) {
 				t.Error("characters that cannot be seen")
 			}
 		})
+	}
+}
+
+// A channel that no ClusterExtension can name is shown as it is, with what to do about it.
+func TestInstallSaysWhichChannelIsRefused(t *testing.T) {
+	const says = "A ClusterExtension cannot name this channel"
+	for channel, refused := range map[string]bool{"stable": false, "Fast": true} {
+		fsys := fstest.MapFS{"catalog.yaml": {Data: []byte("schema: olm.package\nname: p\ndefaultChannel: " + channel +
+			"\n---\nschema: olm.channel\npackage: p\nname: " + channel + "\nentries: [{name: p.v1}]\n---\n" +
+			"schema: olm.bundle\npackage: p\nname: p.v1\nimage: example.com/p:v1\n" +
+			"properties: [{type: olm.package, value: {packageName: p, version: 1.0.0}}]\n")}}
+		if got := get(t, siteOf(t, contentOf(t, fsys)).URL+"/package?name=p"); strings.Contains(got.body, says) != refused {
+			t.Errorf("%s: %+v", channel, got)
+		}
 	}
 }
