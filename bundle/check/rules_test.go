@@ -366,7 +366,7 @@ func TestManifestsOfCatalogs(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.SetBundle(rules.Installability{Package: "acme", Bundle: "acme.v1.0.0", State: rules.Unknown})
-		find := check.CatalogManifests(manifests.Settings{Certs: manifests.CertManager})
+		find := check.CatalogManifests(manifests.Settings{Certs: manifests.CertManager}, nil)
 		if err := find(t.Context(), r, blob); err != nil {
 			t.Fatal(err)
 		}

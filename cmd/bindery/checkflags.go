@@ -17,6 +17,7 @@ var checkFlagProfiles = []struct {
 }{
 	{"cert-provider", []rules.Profile{rules.OLMv1}},
 	{"gate", []rules.Profile{rules.OLMv1}},
+	{"kube-version", []rules.Profile{rules.OLMv1}},
 	{"rule-data", []rules.Profile{rules.Konflux, rules.Conforma}},
 	{"pull", []rules.Profile{rules.OLMv1, rules.Konflux, rules.Conforma}},
 	{"ocp-version", []rules.Profile{rules.Konflux}},
@@ -26,7 +27,7 @@ var checkFlagProfiles = []struct {
 
 // checkFlagValues refuses empty values.
 func checkFlagValues(c *cli.Context) error {
-	for _, name := range []string{"waivers", "rule-data", "explain", "ocp-version", "released", "snapshot",
+	for _, name := range []string{"waivers", "rule-data", "explain", "kube-version", "ocp-version", "released", "snapshot",
 		"artifacts", "output"} {
 		if c.IsSet(name) && c.String(name) == "" {
 			return cmdline.Usagef("--%s is empty", name)

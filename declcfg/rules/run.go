@@ -28,6 +28,8 @@ type Options struct {
 	Data *Data
 	// Now is compared with the dates of waivers.
 	Now time.Time
+	// KubeVersion is the version of Kubernetes that the rules of OLM v1 assume, for the report.
+	KubeVersion string
 }
 
 // maxPerRule limits how many findings of one rule a report holds, maxMessage the bytes of each message.
@@ -70,6 +72,9 @@ func NewRun(o Options, known []Rule) (*Run, error) {
 		ran: map[string]Rule{}, notRun: map[string]string{}, index: map[bundleKey]int{},
 		refused: map[bundleKey][]string{},
 		out:     Report{Profiles: o.Profiles, Passed: true, Findings: []Finding{}, More: map[string]int{}}}
+	if r.Has(OLMv1) {
+		r.out.KubeVersion = o.KubeVersion
+	}
 	for _, id := range o.Skip {
 		if err := CheckID(id, known); err != nil {
 			return nil, err
@@ -222,17 +227,28 @@ func (r *Run) once(out *Report) {
 	// What OLM v1 cannot read of a bundle is reported by the rules of bundles if they find an error in the same file.
 	type place struct{ bundle, file string }
 	found, inBundles := map[mistake]bool{}, map[place]bool{}
+	// What the catalog and the image of a bundle say is reported for the image, which is what is installed.
+	type refusal struct{ rule, pkg, bundle, message string }
+	inImages := map[refusal]bool{}
 	for i := range out.Findings {
 		f := &out.Findings[i]
 		if f.Waived != "" {
 			continue
 		}
 		found[of(f.Rule, f)] = true
+		if f.InImage {
+			inImages[refusal{f.Rule, f.Package, f.Bundle, f.Message}] = true
+		}
 		if strings.HasPrefix(f.Rule, "bundle.") && f.Severity == Error {
 			inBundles[place{f.Bundle, f.File}] = true
 		}
 	}
 	out.Findings = slices.DeleteFunc(slices.Clone(out.Findings), func(f Finding) bool {
+		if f.Waived == "" && !f.InImage && f.Severity == Error &&
+			inImages[refusal{f.Rule, f.Package, f.Bundle, f.Message}] {
+			out.Errors--
+			return true
+		}
 		other := sameMistake[f.Rule]
 		if other == "" || f.Waived != "" || f.Severity != Error ||
 			!found[of(other, &f)] && (f.Rule != RuleUnreadable.ID || !inBundles[place{f.Bundle, f.File}]) {
