@@ -102,7 +102,11 @@ func (s *Subject) unreadable(p manifests.Problem) rules.Finding {
 	if !slices.ContainsFunc(goWords, func(words string) bool { return strings.Contains(p.Message, words) }) {
 		return f
 	}
-	for _, found := range s.problems {
+	others := s.problems
+	if s.Bundle != nil {
+		others = slices.Concat(others, s.Bundle.StrictProblems())
+	}
+	for _, found := range others {
 		if found.Severity == bundle.SeverityError && found.File == p.File {
 			f.Line, f.Column, f.Field = found.Line, found.Column, found.Field
 			if !strings.HasSuffix(p.Message, noObject) {
