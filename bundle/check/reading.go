@@ -99,9 +99,12 @@ func (r *run) olmv1() {
 	}
 }
 
-// isError reports whether what OLM v1 refuses is an error anyway.
+// isError reports whether what OLM v1 refuses is an error anyway, or said already.
 func (r *run) isError(v1 finding) bool {
 	return slices.ContainsFunc(r.found, func(f finding) bool {
+		if v1.Rule == olmv1Prefix+idAPIInvalid && f.Rule == "crd-schema" && f.File == v1.File && f.Line == v1.Line {
+			return true // a warning, in the words of this program
+		}
 		return f.Severity == bundle.SeverityError && !f.refusal && f.File == v1.File && (f.Line == v1.Line ||
 			v1.Rule == rules.RuleUnreadable.ID || f.Rule == sameRefusals[v1.Rule])
 	})
