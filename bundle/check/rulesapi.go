@@ -22,6 +22,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/apiserver"
 	"github.com/operator-bindery/bindery/internal/bundlefs"
 	"github.com/operator-bindery/bindery/internal/canon"
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 // The ids of what an API server refuses.
@@ -42,10 +43,13 @@ type APIs struct {
 
 // verdict is what the API server says of a definition.
 type verdict struct {
-	errors field.ErrorList
+	errors []fieldError
 	// unknown is why it is not known.
 	unknown string
 }
+
+// fieldError is a field in the words of the API server, and its message.
+type fieldError struct{ field, message string }
 
 // NewAPIs returns the APIs of a version of Kubernetes, such as 1.36; if it is empty, of the one that [APIs.Version]
 // returns then.
@@ -71,8 +75,8 @@ type apiProblem struct {
 	severity rules.Severity
 }
 
-// maxAPIProblems limits those of one object.
-const maxAPIProblems = 20
+// maxAPIProblems limits those of one object, maxAPIMessage the bytes of each.
+const maxAPIProblems, maxAPIMessage = 20, 1000
 
 // problems returns why a cluster does not install a bundle: what OLM v1 refuses, and then what an API server refuses of
 // its objects, but no two for one mistake.
@@ -81,6 +85,8 @@ func (a *APIs) problems(ctx context.Context, b *manifests.Bundle, s manifests.Se
 		out = append(out, apiProblem{Problem: p, path: refusalPaths[p.ID]})
 	}
 	unrendered := slices.ContainsFunc(out, func(p apiProblem) bool { return p.ID == manifests.IDRender })
+	own, cancel := context.WithTimeout(ctx, defaultTimeout)
+	defer cancel()
 	for _, o := range b.Applied(s) {
 		if ctx.Err() != nil {
 			return nil
@@ -88,7 +94,7 @@ func (a *APIs) problems(ctx context.Context, b *manifests.Bundle, s manifests.Se
 		if !manifests.Supported(o.Kind, o.Path != nil) {
 			continue // OLM v1 refuses it
 		}
-		found := slices.DeleteFunc(a.ofObject(ctx, o), func(p apiProblem) bool {
+		found := slices.DeleteFunc(a.ofObject(own, o), func(p apiProblem) bool {
 			return unrendered && p.at == "spec.preserveUnknownFields"
 		})
 		out = append(out, found[:min(len(found), maxAPIProblems)]...)
@@ -108,7 +114,7 @@ func (a *APIs) ofObject(ctx context.Context, o manifests.Applied) (out []apiProb
 	why, instead := apiserver.Served(o.APIVersion, o.Kind, a.version)
 	if o.Kind == kindCRD {
 		beta := o.APIVersion == crdVersionV1beta1
-		v := a.definition(ctx, o.JSON)
+		v := a.definition(ctx, o.Object)
 		switch {
 		case beta && why == "":
 			return append(out, problem(idBeta, []any{"apiVersion"}, rules.Warning, "",
@@ -116,15 +122,15 @@ func (a *APIs) ofObject(ctx context.Context, o manifests.Applied) (out []apiProb
 		case beta:
 			boxcutter := "the runtime Boxcutter applies it as v1 without the fields of v1beta1"
 			if len(v.errors) > 0 {
-				boxcutter = "the runtime Boxcutter applies it as v1: " + refused(o.Object, v.errors[0])
+				boxcutter = "the runtime Boxcutter applies it as v1: " + v.errors[0].message
 			}
 			return append(out, problem(idBeta, []any{"apiVersion"}, rules.Error, "", "%s (the runtime Helm); %s", why,
 				boxcutter))
 		case why == "":
 			for _, e := range v.errors {
-				out = append(out, problem(idAPIInvalid, bundlefs.FieldPath(v1Field(e.Field)), rules.Error, "", "%s",
-					refused(o.Object, e)))
-				out[len(out)-1].at = e.Field
+				out = append(out, problem(idAPIInvalid, bundlefs.FieldPath(v1Field(e.field)), rules.Error, "", "%s",
+					e.message))
+				out[len(out)-1].at = e.field
 			}
 			if v.unknown != "" {
 				out = append(out, problem(idAPIInvalid, nil, rules.Warning, "", "CustomResourceDefinition %q: %s", o.Name,
@@ -168,25 +174,26 @@ func sourcePath(o manifests.Applied, path []any) []any {
 	return o.Path
 }
 
-// refused returns the words of the API server.
+// refused returns the words of the API server, as far as a finding holds them.
 func refused(o manifests.Object, e *field.Error) string {
-	return apierrors.NewInvalid(schema.GroupKind{Group: o.Group(), Kind: o.Kind}, o.Name, field.ErrorList{e}).Error()
+	kind := schema.GroupKind{Group: o.Group(), Kind: o.Kind}
+	return fault.Clip(apierrors.NewInvalid(kind, o.Name, field.ErrorList{e}).Error(), maxAPIMessage)
 }
 
-// definitionTime is how long one definition is validated.
+// definitionTime is how long one definition is validated; those of a bundle have [defaultTimeout].
 const definitionTime = 10 * time.Second
 
 // definition validates a CustomResourceDefinition as the API server does when it is created. Identical ones are
 // validated once.
-func (a *APIs) definition(ctx context.Context, text []byte) verdict {
-	key := sha256.Sum256(text)
+func (a *APIs) definition(ctx context.Context, o manifests.Object) verdict {
+	key := sha256.Sum256(o.JSON)
 	a.mu.Lock()
 	v, ok := a.definitions[key]
 	a.mu.Unlock()
 	if ok {
 		return v
 	}
-	v = validateDefinition(ctx, text)
+	v = validateDefinition(ctx, o)
 	if ctx.Err() == nil {
 		a.mu.Lock()
 		a.definitions[key] = v
@@ -195,8 +202,8 @@ func (a *APIs) definition(ctx context.Context, text []byte) verdict {
 	return v
 }
 
-func validateDefinition(ctx context.Context, text []byte) verdict {
-	if len(text) > maxObject || bytes.Count(text, []byte("{")) > maxDefinitionNodes {
+func validateDefinition(ctx context.Context, o manifests.Object) verdict {
+	if len(o.JSON) > maxObject || bytes.Count(o.JSON, []byte("{")) > maxDefinitionNodes {
 		return verdict{unknown: "the definition is too large to be validated"}
 	}
 	ctx, cancel := context.WithTimeout(ctx, definitionTime)
@@ -211,7 +218,7 @@ func validateDefinition(ctx context.Context, text []byte) verdict {
 			done <- v
 		}()
 		typed := &crdv1.CustomResourceDefinition{}
-		if json.Unmarshal(text, typed) != nil {
+		if json.Unmarshal(o.JSON, typed) != nil {
 			return // reading found it
 		}
 		in, err := internalDefinition(object{crd: typed})
@@ -220,8 +227,8 @@ func validateDefinition(ctx context.Context, text []byte) verdict {
 		}
 		boundRules(in)
 		for _, e := range crdvalidation.ValidateCustomResourceDefinition(ctx, in) {
-			if e.Field != "status" && !strings.HasPrefix(e.Field, "status.") {
-				v.errors = append(v.errors, e)
+			if e.Field != "status" && !strings.HasPrefix(e.Field, "status.") && len(v.errors) < maxAPIProblems {
+				v.errors = append(v.errors, fieldError{fault.Clip(e.Field, maxAPIMessage), refused(o, e)})
 			}
 		}
 	}()
@@ -229,6 +236,6 @@ func validateDefinition(ctx context.Context, text []byte) verdict {
 	case v := <-done:
 		return v
 	case <-ctx.Done():
-		return verdict{unknown: fmt.Sprintf("its validation takes longer than %v", definitionTime)}
+		return verdict{unknown: "its validation takes too long"}
 	}
 }
