@@ -21,6 +21,8 @@ type Options struct {
 	Labels map[string]string
 	// OLMv1 warns of everything that OLM v1 refuses on a cluster with cert-manager and default gates.
 	OLMv1 bool
+	// OPM makes everything an error that is one for opm, also where OLM takes the bundle.
+	OPM bool
 	// Plain checks the bundle as plain+v0, whatever it declares.
 	Plain bool
 	// Strict turns warnings into errors.

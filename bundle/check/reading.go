@@ -18,11 +18,20 @@ func (r *run) readProblems() {
 			continue
 		}
 		if p.Rule == bundle.RuleSyntax && r.inManifests(p.File) && (plain || !r.hasObjects(p.File)) {
-			// Reading skips the file, and so does OLM: its content would be missing.
-			p.Severity = bundle.SeverityError
+			// Reading skips the file, and so does OLM v0: the content of a manifest would be missing, of a README nothing.
+			if isManifest(p.File) || plain || r.o.OPM {
+				p.Severity = bundle.SeverityError
+			} else {
+				p.Message += ": OLM v0 logs that, and opm alpha bundle validate refuses the bundle"
+			}
 		}
 		r.note(finding{Problem: p})
 	}
+}
+
+// isManifest reports whether a file is named as a manifest.
+func isManifest(file string) bool {
+	return slices.Contains([]string{".yaml", ".yml", ".json"}, strings.ToLower(path.Ext(file)))
 }
 
 // partial reports whether reading was aborted, or skipped something that is not a regular file.
@@ -90,9 +99,12 @@ func (r *run) olmv1() {
 	}
 }
 
-// isError reports whether what OLM v1 refuses is an error anyway.
+// isError reports whether what OLM v1 refuses is an error anyway, or said already.
 func (r *run) isError(v1 finding) bool {
 	return slices.ContainsFunc(r.found, func(f finding) bool {
+		if v1.Rule == olmv1Prefix+idAPIInvalid && f.Rule == "crd-schema" && f.File == v1.File && f.Line == v1.Line {
+			return true // a warning, in the words of this program
+		}
 		return f.Severity == bundle.SeverityError && !f.refusal && f.File == v1.File && (f.Line == v1.Line ||
 			v1.Rule == rules.RuleUnreadable.ID || f.Rule == sameRefusals[v1.Rule])
 	})

@@ -23,8 +23,11 @@ type Subject struct {
 	Image *rules.Image
 	// Settings are those of the cluster for OLM v1.
 	Settings manifests.Settings
-	// Package and Name, unless empty, are those of the bundle in a catalog, which findings then have.
-	Package, Name string
+	// APIs are those of its Kubernetes; nil: of the current version.
+	APIs *APIs
+	// Package and Name, unless empty, are those of the bundle in a catalog, which findings then have; Pulled is its
+	// image, in which their files are.
+	Package, Name, Pulled string
 
 	lines *bundlefs.Locator // nil: none yet
 	// problems are those of [Run], for a bundle that OLM v1 cannot read.
@@ -61,8 +64,12 @@ func CheckRules(ctx context.Context, r *rules.Run, s Subject) error {
 	}
 	if r.Has(rules.OLMv1) && s.Name == "" && s.Bundle.CSV != nil {
 		pkg, name := s.names()
+		from := rules.FromDirectory
+		if s.Image != nil {
+			from = rules.FromImage
+		}
 		r.SetBundle(rules.Installability{Package: pkg, Bundle: name, Version: s.Bundle.CSV.Version,
-			Channels: slices.Concat([]string{}, s.Bundle.Channels), State: rules.Installable})
+			Channels: slices.Concat([]string{}, s.Bundle.Channels), State: rules.Installable, Manifests: from})
 	}
 	return nil
 }
@@ -204,7 +211,8 @@ func own(ctx context.Context, r *rules.Run, s Subject) error {
 // Unreadable reports a bundle that cannot be read at all. As a warning it does not mean that OLM v1 refuses the bundle.
 func Unreadable(ctx context.Context, r *rules.Run, s Subject, err error, severity rules.Severity) error {
 	find := func(_ context.Context, s *Subject, emit rules.Emit) {
-		f := rules.Finding{Severity: severity, Package: s.Package, Bundle: s.Name, Message: err.Error()}
+		f := rules.Finding{Severity: severity, Package: s.Package, Bundle: s.Name, Image: s.Pulled,
+			Message: err.Error()}
 		var read *bundle.ReadError
 		if !errors.As(err, &read) {
 			f.Fix = "make the image of the bundle available: look at its name, the registry and the credentials"
@@ -213,7 +221,7 @@ func Unreadable(ctx context.Context, r *rules.Run, s Subject, err error, severit
 		}
 		for _, p := range slices.Concat(read.Problems, read.Passed) {
 			f.File, f.Line, f.Column, f.Field, f.Message = p.File, p.Line, p.Column, p.Field, p.Message
-			emit(f)
+			emit(s.inImage(f))
 		}
 	}
 	return rules.Each(ctx, r, []rules.Check[*Subject]{{Rules: []rules.Rule{rules.RuleUnreadable}, Find: find}}, &s)
@@ -227,5 +235,11 @@ func (s *Subject) finding(p place, field, format string, args ...any) rules.Find
 	f := rules.Finding{File: p.File, Field: field, Message: fmt.Sprintf(format, args...)}
 	f.Line, f.Column = s.lines.Find(p)
 	f.Package, f.Bundle = s.names()
+	return s.inImage(f)
+}
+
+// inImage adds the image of a bundle of a catalog.
+func (s *Subject) inImage(f rules.Finding) rules.Finding {
+	f.Image, f.InImage = s.Pulled, s.Pulled != "" && f.File != ""
 	return f
 }

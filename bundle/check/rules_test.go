@@ -198,6 +198,17 @@ func TestEachRuleOnBundlesFindsItsOwn(t *testing.T) {
 		{rule: "olmv1.crd-v1beta1", place: "manifests/widgets.yaml:1", change: func(f fstest.MapFS) {
 			f["manifests/widgets.yaml"].Data = []byte(strings.Replace(goodCRD, "k8s.io/v1", "k8s.io/v1beta1", 1))
 		}},
+		{rule: "olmv1.api-version", place: "manifests/budget.yaml:1", change: func(f fstest.MapFS) {
+			f["manifests/budget.yaml"] = &fstest.MapFile{Data: []byte("apiVersion: policy/v1beta1\n" +
+				"kind: PodDisruptionBudget\nmetadata: {name: a}\nspec: {minAvailable: 1}\n")}
+		}},
+		{rule: "olmv1.api-invalid", place: "manifests/budget.yaml:5", change: func(f fstest.MapFS) {
+			f["manifests/budget.yaml"] = &fstest.MapFile{Data: []byte("apiVersion: policy/v1\n" +
+				"kind: PodDisruptionBudget\nmetadata: {name: a}\nspec:\n  minAvailable: -1\n")}
+		}},
+		{rule: "olmv1.api-invalid", place: csv + ":30", edits: []string{"labels: {app: acme}", "labels: {app: other}"}},
+		{rule: "olmv1.api-invalid", place: csv + ":33", edits: []string{"              - name: acme\n",
+			"              - name: Acme\n"}},
 		{rule: "olmv1.validator:1",
 			edits: []string{"      - name: acme\n",
 				"      - name: acme\n        spec: {selector: {}, template: {metadata: {}, spec: {containers: " +
@@ -264,8 +275,8 @@ func TestEachRuleOnBundlesFindsItsOwn(t *testing.T) {
 			default:
 				d.Features = []string{}
 			}
-			if c.rule == "olmv1.validator:13" {
-				d.Kinds = append(d.Kinds, "Job")
+			if c.rule == "olmv1.validator:13" || strings.HasPrefix(c.rule, "olmv1.api-") {
+				d.Kinds = append(d.Kinds, "Job", "PodDisruptionBudget")
 			}
 			report := checkRules(t, fsys, c.img, rules.Options{Profiles: v1, Data: d, FailOn: rules.Warning}, c.certs)
 			got := map[string]bool{}
@@ -366,7 +377,7 @@ func TestManifestsOfCatalogs(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.SetBundle(rules.Installability{Package: "acme", Bundle: "acme.v1.0.0", State: rules.Unknown})
-		find := check.CatalogManifests(manifests.Settings{Certs: manifests.CertManager}, nil)
+		find := check.CatalogManifests(manifests.Settings{Certs: manifests.CertManager}, nil, nil)
 		if err := find(t.Context(), r, blob); err != nil {
 			t.Fatal(err)
 		}

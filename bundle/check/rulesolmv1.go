@@ -42,6 +42,10 @@ var refusalTitles = []struct{ id, title, fix string }{
 	{"validator:11", "The CRD that a webhook converts is owned.", "mend conversionCRDs"},
 	{"validator:12", "No webhook watches the API groups of OLM, or webhook configurations.", "narrow its rules"},
 	{"validator:13", "OLM v1 can install the kind of an object.", "remove it"},
+	{idBeta, "A CustomResourceDefinition is of the version v1.",
+		"convert it: clusters since 1.22 refuse v1beta1, and OLM v1 drops its schema"},
+	{idAPIVersion, "The API server of the Kubernetes version serves the kind of an object.", seeMessage},
+	{idAPIInvalid, "The API server takes the objects, those that OLM v1 generates included.", seeMessage},
 }
 
 func refusalRules() []rules.Rule {
@@ -57,13 +61,11 @@ func refusalRules() []rules.Rule {
 var olmv1Checks = []rules.Check[*Subject]{
 	{Rules: refusalRules(), Find: findRefusals},
 	{Rules: []rules.Rule{rules.RuleDependency}, Find: findDependency},
-	{Rules: []rules.Rule{{ID: "olmv1.crd-v1beta1", Severity: rules.Warning, Profiles: []rules.Profile{rules.OLMv1},
-		Scopes: onBundles, Title: "A CustomResourceDefinition is of the version v1.",
-		Fix: "convert it: clusters since 1.22 refuse v1beta1, and OLM v1 drops its schema"}}, Find: findBeta},
 }
 
-// findRefusals implements OLMV1 sections 1 and 2: everything for which operator-controller refuses the bundle.
-func findRefusals(_ context.Context, s *Subject, emit rules.Emit) {
+// findRefusals implements OLMV1 sections 1 and 2: everything for which operator-controller refuses the bundle, and for
+// which the API server refuses what it applies.
+func findRefusals(ctx context.Context, s *Subject, emit rules.Emit) {
 	b, err := manifests.Read(s.FS)
 	if err != nil {
 		p := manifests.Unreadable(err)
@@ -78,26 +80,46 @@ func findRefusals(_ context.Context, s *Subject, emit rules.Emit) {
 		}
 		return
 	}
-	for _, p := range b.Problems(settingsFor(b, s.Settings)) {
-		emit(s.refusal(p))
+	for _, p := range s.apis().problems(ctx, b, settingsFor(b, s.Settings)) {
+		f := s.refusalAt(p.Problem, p.path)
+		f.Severity, f.Fix = p.severity, p.fix
+		emit(f)
 	}
 }
 
+// apis returns those of the subject, or the current ones.
+func (s *Subject) apis() *APIs {
+	if s.APIs == nil {
+		s.APIs, _ = NewAPIs("")
+	}
+	return s.APIs
+}
+
 // unreadable returns the finding about a file that OLM v1 cannot read. The message is that of operator-controller, unless
-// it has types of Go: then it is what the other checks find there, with the place, the field and the correction.
+// it has types of Go and the other checks find there what is wrong, with the place, the field and the correction.
 func (s *Subject) unreadable(p manifests.Problem) rules.Finding {
 	f := s.refusal(p)
 	if !slices.ContainsFunc(goWords, func(words string) bool { return strings.Contains(p.Message, words) }) {
 		return f
 	}
-	for _, found := range s.problems {
+	others := s.problems
+	if s.Bundle != nil {
+		others = slices.Concat(others, s.Bundle.StrictProblems())
+	}
+	for _, found := range others {
 		if found.Severity == bundle.SeverityError && found.File == p.File {
-			f.Line, f.Column, f.Field, f.Message = found.Line, found.Column, found.Field, found.Message
+			f.Line, f.Column, f.Field = found.Line, found.Column, found.Field
+			if !strings.HasSuffix(p.Message, noObject) {
+				f.Message = found.Message
+			}
 			break
 		}
 	}
 	return f
 }
+
+// noObject ends the message about a file that is no object, such as a README: there is no field to name.
+const noObject = "Go value of type unstructured.detector"
 
 // goWords are in errors of decoders that name types of Go.
 var goWords = []string{"Go struct field", "Go value of type", "unrecognized type: ", "cannot restore "}
@@ -140,11 +162,17 @@ var refusalPaths = map[string][]any{
 
 // refusal returns the finding of a problem.
 func (s *Subject) refusal(p manifests.Problem) rules.Finding {
+	return s.refusalAt(p, refusalPaths[p.ID])
+}
+
+// refusalAt returns the finding of a problem with its place in the object.
+func (s *Subject) refusalAt(p manifests.Problem, path []any) rules.Finding {
 	where := inFile(p.File)
 	if s.Bundle != nil {
 		for _, o := range s.Bundle.Objects {
-			if o.File == p.File && (p.Object == "" || p.Object == strings.TrimSpace(o.Kind+" "+o.Name)) {
-				where = at(o, refusalPaths[p.ID]...)
+			if o.File == p.File && (p.Object == "" || p.Object == kindCSV && o.Kind == kindCSV ||
+				p.Object == strings.TrimSpace(o.Kind+" "+o.Name)) {
+				where = at(o, path...)
 				break
 			}
 		}
@@ -194,29 +222,29 @@ func (s *Subject) declares(typ string) place {
 	}
 }
 
-func findBeta(_ context.Context, s *Subject, emit rules.Emit) {
-	for _, o := range s.Bundle.Objects {
-		if o.Kind == kindCRD && o.APIVersion == "apiextensions.k8s.io/v1beta1" {
-			emit(s.finding(at(o, "apiVersion"), "apiVersion", "CustomResourceDefinition %q is of the version v1beta1",
-				o.Name))
-		}
-	}
-}
-
 // CatalogManifests returns a function for [rules.CatalogSubject] that applies the rules of OLM v1 to the manifests in a
-// catalog. read, unless nil, is called with each bundle that OLM v1 can read.
-func CatalogManifests(settings manifests.Settings, read func(b *declcfg.Bundle, m *manifests.Bundle) error) func(
+// catalog. Without apis these are the current ones. read, unless nil, is called with each bundle that OLM v1 can read.
+func CatalogManifests(settings manifests.Settings, apis *APIs, read func(b *declcfg.Bundle, m *manifests.Bundle) error) func(
 	context.Context, *rules.Run, *declcfg.Bundle) error {
+	if apis == nil {
+		apis, _ = NewAPIs("") // the empty version is valid
+	}
 	var failed error
 	checks := []rules.Check[*declcfg.Bundle]{{Rules: refusalRules(),
-		Find: func(_ context.Context, b *declcfg.Bundle, emit rules.Emit) {
-			problems, m := blobProblems(b, settings)
-			if m != nil && read != nil {
-				failed = read(b, m)
+		Find: func(ctx context.Context, b *declcfg.Bundle, emit rules.Emit) {
+			m, err := BlobManifests(b)
+			var problems []apiProblem
+			if err != nil {
+				problems = []apiProblem{{Problem: manifests.Unreadable(err)}}
+			} else {
+				problems = apis.problems(ctx, m, settingsFor(m, settings))
+				if read != nil {
+					failed = read(b, m)
+				}
 			}
 			for _, p := range problems {
-				emit(rules.Finding{Rule: olmv1Prefix + p.ID, Package: b.Package, Bundle: b.Name, File: b.Pos.File,
-					Line: b.Pos.Line, Message: p.Message})
+				emit(rules.Finding{Rule: olmv1Prefix + p.ID, Severity: p.severity, Package: b.Package, Bundle: b.Name,
+					File: b.Pos.File, Line: b.Pos.Line, Message: p.Message, Fix: p.fix})
 			}
 		}}}
 	return func(ctx context.Context, r *rules.Run, b *declcfg.Bundle) error {
@@ -225,15 +253,6 @@ func CatalogManifests(settings manifests.Settings, read func(b *declcfg.Bundle, 
 		}
 		return failed
 	}
-}
-
-// blobProblems returns the problems of a bundle with the manifests that a catalog has, and the bundle if it can be read.
-func blobProblems(b *declcfg.Bundle, settings manifests.Settings) ([]manifests.Problem, *manifests.Bundle) {
-	m, err := BlobManifests(b)
-	if err != nil {
-		return []manifests.Problem{manifests.Unreadable(err)}, nil
-	}
-	return m.Problems(settingsFor(m, settings)), m
 }
 
 // BlobManifests reads the manifests that a catalog has of a bundle.

@@ -19,9 +19,16 @@ func Definitions(m *manifests.Bundle, s manifests.Settings) ([]safety.Definition
 	return safety.Definitions(objects), nil
 }
 
-// Problems returns why OLM v1 does not install a bundle on a cluster with the settings, whatever its configuration is.
-func Problems(m *manifests.Bundle, s manifests.Settings) []manifests.Problem {
-	return m.Problems(settingsFor(m, s))
+// Problems returns why a current cluster with the settings does not install a bundle, whatever its configuration is.
+func Problems(ctx context.Context, m *manifests.Bundle, s manifests.Settings) []manifests.Problem {
+	apis, _ := NewAPIs("") // the empty version is valid
+	var out []manifests.Problem
+	for _, p := range apis.problems(ctx, m, settingsFor(m, s)) {
+		if p.severity != rules.Warning {
+			out = append(out, p.Problem)
+		}
+	}
+	return out
 }
 
 // Upgrade reports the definitions of a bundle for which OLM v1 refuses the upgrade from another one. failed, unless nil,

@@ -27,6 +27,7 @@ func (g *generation) addDefinitions() error {
 		}
 	}
 	for _, d := range g.crds {
+		g.from = origin{d.file, true}
 		o := d.Object
 		if w, ok := converted[d.Name]; ok {
 			if d.preservesUnknown {

@@ -14,11 +14,21 @@ type generation struct {
 	certs     certificates
 	config    *deploymentConfig // nil: none
 	objects   []Object
-	size      int // bytes of the objects
+	size      int    // bytes of the objects
+	from      origin // of the objects that are added
+	origins   []origin
 }
 
 // generate runs the generators in their order. The bundle is valid.
 func (b *Bundle) generate(o RenderOptions, targets []string) ([]Object, error) {
+	g, err := b.generation(o, targets)
+	if err != nil {
+		return nil, err
+	}
+	return g.objects, nil
+}
+
+func (b *Bundle) generation(o RenderOptions, targets []string) (*generation, error) {
 	config, err := parseDeploymentConfig(o.DeploymentConfig)
 	if err != nil {
 		return nil, err
@@ -29,11 +39,12 @@ func (b *Bundle) generate(o RenderOptions, targets []string) ([]Object, error) {
 		g.addServiceAccounts, g.addRoles, g.addClusterRoles, g.addDefinitions, g.addOthers, g.addDeployments,
 		g.addValidatingWebhooks, g.addMutatingWebhooks, g.addServices, g.addCertificates,
 	} {
+		g.from = origin{file: b.csvFile}
 		if err := step(); err != nil {
 			return nil, err
 		}
 	}
-	return g.objects, nil
+	return g, nil
 }
 
 // add prints a value of a Kubernetes type.
@@ -50,7 +61,7 @@ func (g *generation) append(o Object) error {
 	if g.size += len(o.JSON); g.size > maxRendered {
 		return limit("the manifests have more than %d bytes", maxRendered)
 	}
-	g.objects = append(g.objects, o)
+	g.objects, g.origins = append(g.objects, o), append(g.origins, g.from)
 	return nil
 }
 
@@ -60,6 +71,7 @@ func (g *generation) allNamespaces() bool { return len(g.targets) == 1 && g.targ
 // addOthers adds the other objects as they are, in the operator's namespace if their kind has one.
 func (g *generation) addOthers() error {
 	for _, o := range g.others {
+		g.from = origin{o.file, true}
 		u := &unstructured.Unstructured{Object: o.Object}
 		if supportedKinds[o.GetKind()] {
 			u = inNamespace(u, g.namespace)

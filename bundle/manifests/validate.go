@@ -177,3 +177,9 @@ var supportedKinds = map[string]bool{
 	"ConsoleYAMLSample": false, "ConsoleQuickStart": false, "ConsoleCLIDownload": false, "ConsoleLink": false,
 	"ConsolePlugin": false,
 }
+
+// Supported reports whether OLM v1 applies objects of a kind: those of a bundle, or those that it generates.
+func Supported(kind string, generated bool) bool {
+	_, ok := supportedKinds[kind]
+	return ok || generated || kind == kindCRD
+}

@@ -31,7 +31,7 @@ func (p *program) validBundle(ctx context.Context, object string, fsys fs.FS, v 
 	if readErr != nil && !errors.As(readErr, &refused) {
 		return readErr
 	}
-	report, err := check.Run(ctx, fsys, b, check.Options{OLMv1: !p.opm, Plain: v.plain, Labels: v.labels})
+	report, err := check.Run(ctx, fsys, b, check.Options{OLMv1: !p.opm, OPM: p.opm, Plain: v.plain, Labels: v.labels})
 	if err != nil {
 		return err
 	}

@@ -85,7 +85,7 @@ func (p *program) bundleValidate(c *cli.Context) error {
 	}
 	o := check.Options{
 		Select: selected, KubernetesVersion: c.String("kubernetes-version"),
-		OLMv1: !p.opm, Plain: c.Bool("plain"), Strict: c.Bool("strict"), Jobs: c.Int("jobs"),
+		OLMv1: !p.opm, OPM: p.opm, Plain: c.Bool("plain"), Strict: c.Bool("strict"), Jobs: c.Int("jobs"),
 	}
 	o.Jobs = cmp.Or(max(o.Jobs, 0), runtime.GOMAXPROCS(0))
 	report, err := p.checkBundle(c, ref, o)

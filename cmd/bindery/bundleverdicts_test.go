@@ -78,6 +78,10 @@ func TestOneVerdictOnABundle(t *testing.T) {
 			"b/metadata/properties.yaml:2:26: "},
 		{"an API that is a number", properties, "", "properties:\n- type: olm.gvk\n  value: {group: a, version: 1, kind: A}\n",
 			everything, "b/metadata/properties.yaml:3:30: "},
+		{"prose in a README", "manifests/README.md", "", "# Title\n\nProse.\n", "", "b/manifests/README.md:3: "},
+		{"a README that is no YAML", "manifests/README.md", "", "Title: a: b\n", "", "b/manifests/README.md:1"},
+		{"prose in a manifest", "manifests/notes.yaml", "", "# Title\n\nProse.\n", "validate check build",
+			"b/manifests/notes.yaml:3: "},
 		{"another package", properties, "", "properties:\n- {type: olm.package, value: {packageName: other, " +
 			"version: 3.0.0}}\n", "validate check build render add", "b/metadata/properties.yaml:2:44: "},
 		{"another version", properties, "", "properties:\n- {type: olm.package, value: {packageName: foo, " +
@@ -134,6 +138,45 @@ func TestOneVerdictOnABundle(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// OLM v0 skips a README among the manifests with a line in its log, "opm alpha bundle validate" and OLM v1 refuse the
+// bundle, and each command says so.
+func TestProseAmongManifests(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	writeVerdictBundle(t, dir, "manifests/README.md", "", "# Title\n\nProse.\n")
+	const image = "oci:image:v1"
+	for _, c := range []struct {
+		line   string
+		status int
+		want   []string
+	}{
+		{"bindery build bundle b -t example.com/foo:v1 --output oci:image", 0,
+			[]string{"warning: b/manifests/README.md:3: ", "OLM v0 logs that", "OLM v1 refuses the bundle: "}},
+		{"bindery bundle validate " + image, 0, []string{"manifests/README.md:3: ", "OLM v1 refuses the bundle: "}},
+		{"bindery check " + image, 1, []string{"warning bundle.syntax\n", "error   olmv1.unreadable\n",
+			`error parsing objects in "manifests/README.md": unable to decode "manifests/README.md": json: cannot unmarshal ` +
+				"string into Go value of type unstructured.detector\n"}},
+		{"bindery check b --profile opm", 0, []string{"warning bundle.syntax\n"}},
+		{"bindery bundle extract b -c x --dry-run", 0, []string{"README.md: "}},
+		{"bindery bundle unpack " + image + " --out files", 0, []string{"wrote 3 files"}},
+		{"bindery bundle generate b/manifests -p foo -c stable --output-dir out", 0, nil},
+		{"bindery render " + image, 0, []string{`"name": "foo.v1.0.0"`}},
+		{"opm alpha bundle validate -t " + image, 1, []string{"Bundle validation errors: not a Kubernetes object"}},
+		{"bindery bundle manifests b", 1, []string{`error parsing objects in "manifests/README.md"`}},
+	} {
+		args := strings.Fields(c.line)
+		got := runProgram(t, dir, args[0], args[1:]...)
+		if got.status != c.status {
+			t.Errorf("%s: status %d, want %d\n%s%s", c.line, got.status, c.status, got.stderr, got.stdout)
+		}
+		for _, want := range c.want {
+			if !strings.Contains(got.stdout+got.stderr, want) {
+				t.Errorf("%s: want %q in\n%s%s", c.line, want, got.stderr, got.stdout)
+			}
+		}
 	}
 }
 

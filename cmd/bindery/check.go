@@ -12,6 +12,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/operator-bindery/bindery/bundle/check"
 	"github.com/operator-bindery/bindery/bundle/manifests"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/declcfg/rules"
@@ -61,6 +62,8 @@ bundle or file to narrow it down. A file of --rule-data has the keys of Conforma
 					strings.Join(manifests.CertProviders(), "|") + ")"},
 			&cli.StringSliceFlag{Name: "gate", Category: cluster,
 				Usage: "feature gate `NAME` that is on (" + strings.Join(checkGates(), "|") + "); can be repeated"},
+			&cli.StringFlag{Name: "kube-version", Category: cluster, DefaultText: currentAPIs().Version(),
+				Usage: "`VERSION` of Kubernetes, which serves the APIs of the objects, such as 1.25"},
 			&cli.BoolFlag{Name: "pull", Category: release,
 				Usage: "read the images of bundles, the layers of the image and its base"},
 			&cli.BoolFlag{Name: "upgrades", Category: cluster,
@@ -89,6 +92,12 @@ func profileNames() []string {
 		names = append(names, string(info.Name))
 	}
 	return names
+}
+
+// currentAPIs are those of the version that is assumed without a flag.
+func currentAPIs() *check.APIs {
+	apis, _ := check.NewAPIs("") // the empty version is valid
+	return apis
 }
 
 func checkGates() []string { return []string{string(manifests.SingleOwnNamespace), releaseGate} }
@@ -245,6 +254,9 @@ func (p *program) checkOptions(c *cli.Context) (o checkup.Options, err error) {
 		default:
 			return o, cmdline.Usagef("invalid --gate value %q, expected (%s)", gate, strings.Join(checkGates(), "|"))
 		}
+	}
+	if o.APIs, err = check.NewAPIs(c.String("kube-version")); err != nil {
+		return o, cmdline.Usagef("--kube-version: %v", err)
 	}
 	o.OCP, o.Released, o.Pull = c.String("ocp-version"), c.String("released"), c.Bool("pull")
 	o.Upgrades, o.From = c.Bool("upgrades"), c.String("from")

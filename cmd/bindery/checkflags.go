@@ -19,6 +19,7 @@ var checkFlagProfiles = []struct {
 	{"gate", []rules.Profile{rules.OLMv1}},
 	{"upgrades", []rules.Profile{rules.OLMv1}},
 	{"from", []rules.Profile{rules.OLMv1}},
+	{"kube-version", []rules.Profile{rules.OLMv1}},
 	{"rule-data", []rules.Profile{rules.Konflux, rules.Conforma}},
 	{"pull", []rules.Profile{rules.OLMv1, rules.Konflux, rules.Conforma}},
 	{"ocp-version", []rules.Profile{rules.Konflux}},
@@ -28,7 +29,7 @@ var checkFlagProfiles = []struct {
 
 // checkFlagValues refuses empty values.
 func checkFlagValues(c *cli.Context) error {
-	for _, name := range []string{"waivers", "rule-data", "explain", "ocp-version", "released", "snapshot", "from",
+	for _, name := range []string{"waivers", "rule-data", "explain", "kube-version", "ocp-version", "released", "snapshot", "from",
 		"artifacts", "output"} {
 		if c.IsSet(name) && c.String(name) == "" {
 			return cmdline.Usagef("--%s is empty", name)

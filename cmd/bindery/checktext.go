@@ -130,6 +130,10 @@ func writeSums(w io.Writer, r *rules.Report) error {
 		text += fmt.Sprintf("not known: whether OLM v1 installs %s whose manifests the catalog lacks; --pull reads "+
 			"their images\n", count(n, "bundle"))
 	}
+	if n := r.Unread(); n > 0 {
+		text += fmt.Sprintf("images not read: the manifests in the catalog alone say that OLM v1 installs %s; what it "+
+			"installs are their images, which --pull reads\n", count(n, "bundle"))
+	}
 	text += upgradeSums(r)
 	if len(r.NotRun) > 0 {
 		text += fmt.Sprintf("not checked: %s\n", count(len(r.NotRun), "rule"))

@@ -80,7 +80,7 @@ func (p *program) judgeResolved(c *cli.Context, q *resolve.Request, a *resolve.A
 		return nil, err
 	}
 	if chosen != nil && c.Bool("pull") {
-		for _, problem := range check.Problems(chosen, settings) {
+		for _, problem := range check.Problems(c.Context, chosen, settings) {
 			return nil, refusedAnswer(a, errors.New(problem.Message), "\"bindery check IMAGE\" says more; --gate "+
 				"turns on what a cluster may have")
 		}

@@ -59,7 +59,7 @@ func checkPackages(c *cli.Context, catalogs []resolve.Catalog, q *resolve.Reques
 		}
 		s := rules.CatalogSubject{Release: q.Gates.BundleReleaseSupport,
 			SingleOwn: slices.Contains(settings.Gates, manifests.SingleOwnNamespace),
-			Manifests: check.CatalogManifests(settings, nil)}
+			Manifests: check.CatalogManifests(settings, nil, nil)}
 		catalogs[i].Blobs = rules.NewPackageCheck(run, s, q.Package).Blobs(c.Context, catalogs[i].Blobs)
 		w.catalogs, w.runs = append(w.catalogs, catalogs[i].Name), append(w.runs, run)
 	}

@@ -30,7 +30,7 @@ type CatalogSubject struct {
 	// Related, unless nil, is called for each related image of a bundle that is not released, with its place.
 	Related func(image string, at Finding)
 	// Manifests finds what OLM v1 refuses in the manifests that a bundle's olm.bundle.object properties have, by the
-	// rules on bundles. If it is nil these are not known.
+	// rules on bundles. If it is nil these are not known; so it is if the images of bundles are read, as they decide.
 	Manifests func(ctx context.Context, r *Run, b *declcfg.Bundle) error
 	// Upgrades, unless nil, is called for each package with what resolves in it, and its bundles without their manifests.
 	Upgrades func(*resolve.Resolver, []*declcfg.Bundle)
@@ -233,7 +233,7 @@ func (p *packageCheck) checkBundle(ctx context.Context, b *declcfg.Bundle) error
 		if err := p.Manifests(ctx, p.run, b); err != nil {
 			return err
 		}
-		p.run.Known(b.Package, b.Name)
+		p.run.Known(b.Package, b.Name, FromCatalog)
 	}
 	light := *b
 	light.Properties = slices.DeleteFunc(slices.Clone(b.Properties), func(q declcfg.Property) bool {

@@ -15,14 +15,16 @@ type Finding struct {
 	Package  string   `json:"package,omitempty"`
 	Channel  string   `json:"channel,omitempty"`
 	Bundle   string   `json:"bundle,omitempty"`
-	// File is relative to the root of the catalog or bundle. Line and Column count from 1; 0 means that they are not
-	// known.
+	// File is relative to the root of the catalog or bundle, or with InImage to the root of Image. Line and Column count
+	// from 1; 0 means that they are not known.
 	File   string `json:"file,omitempty"`
 	Line   int    `json:"line,omitempty"`
 	Column int    `json:"column,omitempty"`
 	Field  string `json:"field,omitempty"`
 	// Image is the image that the finding is about, if it is not the one that is checked.
-	Image   string `json:"image,omitempty"`
+	Image string `json:"image,omitempty"`
+	// InImage is true if File is a file of Image.
+	InImage bool   `json:"inImage,omitempty"`
 	Message string `json:"message"`
 	Fix     string `json:"fix,omitempty"`
 	// Waived has the reason of the waiver that accepts the finding; it is empty if none does.
@@ -33,9 +35,14 @@ type Finding struct {
 	first string // the bundle that is taken in place of Bundle
 }
 
-// Place returns "file:line:column", "file:line", "file", or what else says where the finding is.
+// Place returns "file:line:column", "file:line", "file", or what else says where the finding is. A file of an image
+// follows the image: "image: file:line".
 func (f Finding) Place() string {
 	switch {
+	case f.InImage:
+		image := f.Image
+		f.InImage, f.Image = false, ""
+		return image + ": " + f.Place()
 	case f.File != "" && f.Line > 0 && f.Column > 0:
 		return fmt.Sprintf("%s:%d:%d", f.File, f.Line, f.Column)
 	case f.File != "" && f.Line > 0:
@@ -64,9 +71,10 @@ func (f Finding) compare(o Finding) int {
 		cmp.Compare(f.Message, o.Message))
 }
 
-// below returns the finding with its file below a directory. The file of a waiver is not in what is checked.
+// below returns the finding with its file below a directory. The file of a waiver is not in what is checked, nor is that
+// of an image.
 func (f Finding) below(dir string) Finding {
-	if f.File != "" && !strings.HasPrefix(f.Rule, "waiver.") {
+	if f.File != "" && !f.InImage && !strings.HasPrefix(f.Rule, "waiver.") {
 		f.File = path.Join(dir, f.File)
 	}
 	return f
@@ -78,6 +86,8 @@ type Report struct {
 	Subject  string    `json:"subject"`
 	Kind     Scope     `json:"kind"`
 	Profiles []Profile `json:"profiles"`
+	// KubeVersion is the version of Kubernetes that was assumed; empty without the profile olmv1.
+	KubeVersion string `json:"kubeVersion,omitempty"`
 	// Passed is false if a rule is broken whose severity makes the check fail.
 	Passed   bool `json:"passed"`
 	Errors   int  `json:"errors"`

@@ -16,6 +16,16 @@ const (
 	Unknown State = "unknown"
 )
 
+// Source says where manifests were read.
+type Source string
+
+// The sources of manifests: the properties olm.bundle.object of a catalog, an image, a directory.
+const (
+	FromCatalog   Source = "catalog"
+	FromImage     Source = "image"
+	FromDirectory Source = "directory"
+)
+
 // Installability says whether OLM v1 installs a bundle.
 type Installability struct {
 	Package  string   `json:"package"`
@@ -26,6 +36,9 @@ type Installability struct {
 	Heads []string `json:"heads,omitempty"`
 	Image string   `json:"image,omitempty"`
 	State State    `json:"state"`
+	// Manifests says where the manifests were read from which the state follows; it is empty if none were read. A
+	// cluster installs those of the image.
+	Manifests Source `json:"manifests,omitempty"`
 	// Reasons are the rules that the bundle breaks, if it is refused.
 	Reasons []string `json:"reasons,omitempty"`
 }
@@ -46,12 +59,12 @@ func (r *Run) SetBundle(b Installability) {
 	r.bundles = append(r.bundles, b)
 }
 
-// Known sets the state of a bundle whose manifests have been read since.
-func (r *Run) Known(pkg, bundle string) {
+// Known sets the state of a bundle whose manifests have been read since, and where.
+func (r *Run) Known(pkg, bundle string, from Source) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if i, ok := r.index[bundleKey{pkg, bundle}]; ok {
-		r.bundles[i].State = Installable
+		r.bundles[i].State, r.bundles[i].Manifests = Installable, from
 	}
 }
 
@@ -148,9 +161,19 @@ func (s *ChannelState) add(b Installability) {
 
 // Unknown returns how many bundles have the state [Unknown].
 func (r *Report) Unknown() int {
+	return r.bundles(func(b Installability) bool { return b.State == Unknown })
+}
+
+// Unread returns how many bundles the manifests in the catalog alone say to be [Installable]: their images have not been
+// read.
+func (r *Report) Unread() int {
+	return r.bundles(func(b Installability) bool { return b.State == Installable && b.Manifests == FromCatalog })
+}
+
+func (r *Report) bundles(is func(Installability) bool) int {
 	n := 0
 	for _, b := range r.Bundles {
-		if b.State == Unknown {
+		if is(b) {
 			n++
 		}
 	}

@@ -20,7 +20,7 @@ var v1 = []Profile{OLMv1}
 // installability.
 var (
 	RuleUnreadable = Rule{ID: "olmv1.unreadable", Severity: Error, Profiles: v1, Scopes: []Scope{OnCatalog, OnBundle},
-		Title: "OLM v1 can read the files.", Fix: "correct the YAML or JSON there: catalogd and operator-controller read all of the files"}
+		Title: "OLM v1 can read the files.", Fix: "correct the YAML or JSON there, or move the file out: catalogd and operator-controller read all of the files"}
 	ruleVersion = Rule{ID: "olmv1.version", Severity: Error, Profiles: v1, Scopes: []Scope{OnCatalog},
 		Title: "The bundle has a property olm.package with a semantic version.", Fix: fixVersion}
 	RuleDependency = Rule{ID: "olmv1.dependency", Severity: Error, Profiles: v1, Scopes: []Scope{OnCatalog, OnBundle},

@@ -28,6 +28,8 @@ type Options struct {
 	Data *Data
 	// Now is compared with the dates of waivers.
 	Now time.Time
+	// KubeVersion is the version of Kubernetes that the rules of OLM v1 assume, for the report.
+	KubeVersion string
 }
 
 // maxPerRule limits how many findings of one rule a report holds, the others the bytes of each message.
@@ -73,6 +75,9 @@ func NewRun(o Options, known []Rule) (*Run, error) {
 		ran: map[string]Rule{}, notRun: map[string]string{}, index: map[bundleKey]int{},
 		refused: map[bundleKey][]string{},
 		out:     Report{Profiles: o.Profiles, Passed: true, Findings: []Finding{}, More: map[string]int{}}}
+	if r.Has(OLMv1) {
+		r.out.KubeVersion = o.KubeVersion
+	}
 	for _, id := range o.Skip {
 		if err := CheckID(id, known); err != nil {
 			return nil, err
@@ -205,6 +210,9 @@ func (r *Run) count(f *Finding) {
 	}
 }
 
+// ruleAPIInvalid is the rule of package bundle/check that the API server takes the objects.
+const ruleAPIInvalid = "olmv1.api-invalid"
+
 // sameMistake maps rules of OLM v1 to those of opm that find the same mistake. What a bundle is refused for is counted
 // under the rule of OLM v1 all the same, see [Installability].
 var sameMistake = map[string]string{
@@ -229,17 +237,47 @@ func (r *Run) once(out *Report) {
 	// What OLM v1 cannot read of a bundle is reported by the rules of bundles if they find an error in the same file.
 	type place struct{ bundle, file string }
 	found, inBundles := map[mistake]bool{}, map[place]bool{}
+	// What the API server refuses of an object is one mistake with what the rules of bundles find at its line: their
+	// error, or else its own.
+	type line struct {
+		place
+		line int
+	}
+	errorAt, refusedAt := map[line]bool{}, map[line]bool{}
+	// What the catalog and the image of a bundle say is reported for the image, which is what is installed.
+	type refusal struct{ rule, pkg, bundle, message string }
+	inImages := map[refusal]bool{}
 	for i := range out.Findings {
 		f := &out.Findings[i]
 		if f.Waived != "" {
 			continue
 		}
 		found[of(f.Rule, f)] = true
+		at := line{place{f.Bundle, f.File}, f.Line}
+		errorAt[at] = errorAt[at] || strings.HasPrefix(f.Rule, "bundle.") && f.Severity == Error
+		refusedAt[at] = refusedAt[at] || f.Rule == ruleAPIInvalid && f.Severity == Error
+		if f.InImage {
+			inImages[refusal{f.Rule, f.Package, f.Bundle, f.Message}] = true
+		}
 		if strings.HasPrefix(f.Rule, "bundle.") && f.Severity == Error {
 			inBundles[place{f.Bundle, f.File}] = true
 		}
 	}
 	out.Findings = slices.DeleteFunc(slices.Clone(out.Findings), func(f Finding) bool {
+		if f.Waived == "" && !f.InImage && f.Severity == Error &&
+			inImages[refusal{f.Rule, f.Package, f.Bundle, f.Message}] {
+			out.Errors--
+			return true
+		}
+		switch at := (line{place{f.Bundle, f.File}, f.Line}); {
+		case f.Waived != "" || f.File == "" || f.Line == 0:
+		case f.Rule == "bundle.crd-schema" && f.Severity == Warning && refusedAt[at]:
+			out.Warnings--
+			return true
+		case f.Rule == ruleAPIInvalid && f.Severity == Error && errorAt[at]:
+			out.Errors--
+			return true
+		}
 		other := sameMistake[f.Rule]
 		if other == "" || f.Waived != "" || f.Severity != Error ||
 			!found[of(other, &f)] && (f.Rule != RuleUnreadable.ID || !inBundles[place{f.Bundle, f.File}]) {

@@ -93,7 +93,7 @@ func (r *Report) WriteSARIF(w io.Writer, version string) error {
 	for _, f := range r.Findings {
 		result := sarifResult{RuleID: f.Rule, Level: string(f.Severity), Message: sarifText{f.Message}}
 		var at sarifLocation
-		if f.File != "" {
+		if f.File != "" && !f.InImage {
 			at.Physical = &sarifPhysical{Artifact: sarifArtifact{uri(f.File)}}
 			if f.Line > 0 {
 				at.Physical.Region = &sarifRegion{f.Line, f.Column}
@@ -101,6 +101,9 @@ func (r *Report) WriteSARIF(w io.Writer, version string) error {
 		}
 		if o := f.Object(); o != "" {
 			at.Logical = []sarifLogical{{o}}
+		}
+		if f.InImage {
+			at.Logical = append(at.Logical, sarifLogical{f.Place()})
 		}
 		if at.Physical == nil && at.Logical == nil {
 			at.Logical = []sarifLogical{{r.Subject}}

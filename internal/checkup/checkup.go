@@ -28,7 +28,9 @@ import (
 type Options struct {
 	rules.Options
 	// Settings are those of the cluster for OLM v1, ReleaseSupport its gate BundleReleaseSupport.
-	Settings       manifests.Settings
+	Settings manifests.Settings
+	// APIs are those of its Kubernetes; nil: of the current version.
+	APIs           *check.APIs
 	ReleaseSupport bool
 	// OCP is the OpenShift version of a catalog; empty: that of its base image.
 	OCP string
@@ -45,7 +47,7 @@ type Options struct {
 	// Render has the client and the limits, Jobs how many bundles are checked at once.
 	Render render.Options
 	Jobs   int
-	// Progress is called after each bundle that was pulled, with how many there are.
+	// Progress is called after each bundle that was pulled, with how many there are; never concurrently.
 	Progress func(done, all int)
 	// Compared is called after some of the upgrades that are judged, with how many there are.
 	Compared func(done, all int)
@@ -80,6 +82,12 @@ func Check(ctx context.Context, ref string, o Options) (_ *rules.Report, err err
 	if o.Now.IsZero() {
 		o.Now = time.Now()
 	}
+	if o.APIs == nil {
+		if o.APIs, err = check.NewAPIs(""); err != nil {
+			return nil, err
+		}
+	}
+	o.Options.KubeVersion = o.APIs.Version()
 	run, err := rules.NewRun(o.Options, Rules())
 	if err != nil {
 		return nil, err
@@ -144,17 +152,18 @@ func (c *checkup) catalog(ctx context.Context, fsys fs.FS, img *rules.Image, unr
 		return fmt.Errorf("%w: it is a catalog, and only a bundle is compared with %q", ErrFrom, c.From)
 	}
 	s := rules.CatalogSubject{FS: fsys, Load: declcfg.LoadOptions{Jobs: c.Jobs}, Image: img, OCP: c.OCP, Unread: unread,
-		SingleOwn: slices.Contains(c.Settings.Gates, manifests.SingleOwnNamespace), Release: c.ReleaseSupport,
-		Manifests: check.CatalogManifests(c.Settings, nil)}
+		SingleOwn: slices.Contains(c.Settings.Gates, manifests.SingleOwnNamespace), Release: c.ReleaseSupport}
+	var keep func(*declcfg.Bundle, *manifests.Bundle) error
 	if c.Upgrades && c.run.Wants(rules.RuleUpgrade) {
 		if c.upgrades, err = newUpgrades(c); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, c.upgrades.Close()) }()
 		c.upgrades.subject(&s)
-		s.Manifests = check.CatalogManifests(c.Settings, func(b *declcfg.Bundle, m *manifests.Bundle) error {
-			return c.upgrades.bundle(b.Package, b.Name, m)
-		})
+		keep = func(b *declcfg.Bundle, m *manifests.Bundle) error { return c.upgrades.bundle(b.Package, b.Name, m) }
+	}
+	if !c.Pull { // else the images decide
+		s.Manifests = check.CatalogManifests(c.Settings, c.APIs, keep)
 	}
 	if c.Released != "" {
 		released, err := c.released(ctx)
@@ -202,26 +211,23 @@ func (c *checkup) bundleDirectory(ctx context.Context, dir string) error {
 		return err
 	}
 	defer root.Close()
-	return c.bundle(ctx, root.FS(), nil)
+	fsys := root.FS()
+	b, err := bundle.Read(ctx, fsys, bundle.ReadOptions{})
+	if !check.IsRead(b, err) {
+		return err
+	}
+	return c.bundle(ctx, fsys, b, nil)
 }
 
 // bundle checks the bundle in fsys.
-func (c *checkup) bundle(ctx context.Context, fsys fs.FS, img *rules.Image) error {
-	o := bundle.ReadOptions{}
-	if img != nil {
-		o.Labels = img.Labels
-	}
+func (c *checkup) bundle(ctx context.Context, fsys fs.FS, b *bundle.Bundle, img *rules.Image) error {
 	if c.Upgrades {
 		return fmt.Errorf("%w: it is a bundle, and only a catalog has upgrades", ErrFrom)
-	}
-	b, err := bundle.Read(ctx, fsys, o)
-	if !check.IsRead(b, err) {
-		return err
 	}
 	if err := rules.CheckImage(ctx, c.run, img); err != nil {
 		return err
 	}
-	s := check.Subject{FS: fsys, Bundle: b, Image: img, Settings: c.Settings}
+	s := check.Subject{FS: fsys, Bundle: b, Image: img, Settings: c.Settings, APIs: c.APIs}
 	if err := check.CheckRules(ctx, c.run, s); err != nil {
 		return err
 	}
@@ -262,13 +268,25 @@ func (c *checkup) image(ctx context.Context, ref string) (scope rules.Scope, err
 	return "", fmt.Errorf("%q is a %s, %w", ref, kind, ErrKind)
 }
 
-func (c *checkup) bundleImage(ctx context.Context, img *images.Image, facts *rules.Image) (err error) {
-	tree, err := img.Extract(ctx, append(bundle.Paths(facts.Labels), "manifests", "metadata"), c.extract())
+func (c *checkup) bundleImage(ctx context.Context, img *images.Image, facts *rules.Image) error {
+	return c.unpacked(ctx, img, facts.Labels, func(fsys fs.FS, b *bundle.Bundle) error {
+		return c.bundle(ctx, fsys, b, facts)
+	})
+}
+
+// unpacked calls use with the bundle in an image. The files are those that the labels name and those that OLM v1 reads.
+func (c *checkup) unpacked(ctx context.Context, img *images.Image, labels map[string]string,
+	use func(fs.FS, *bundle.Bundle) error) (err error) {
+	tree, err := img.Extract(ctx, append(bundle.Paths(labels), "manifests", "metadata"), c.extract())
 	if err != nil {
 		return fmt.Errorf("unpack image %q: %w", img.Name, err)
 	}
 	defer func() { err = errors.Join(err, tree.Close()) }()
-	return c.bundle(ctx, tree, facts)
+	b, err := bundle.Read(ctx, tree, bundle.ReadOptions{Labels: labels})
+	if !check.IsRead(b, err) {
+		return err
+	}
+	return use(tree, b)
 }
 
 func (c *checkup) extract() images.ExtractOptions {

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/operator-bindery/bindery/bundle"
 	"github.com/operator-bindery/bindery/bundle/check"
 	"github.com/operator-bindery/bindery/declcfg/rules"
 	"github.com/operator-bindery/bindery/images"
@@ -16,8 +17,8 @@ import (
 	"github.com/operator-bindery/bindery/render"
 )
 
-// pull reads the images of the bundles whose manifests the catalog lacks, and applies the rules of OLM v1 to them. An
-// image that cannot be read is a finding: a cluster cannot read it either.
+// pull reads the images of the bundles, and applies the rules of OLM v1 to them. An image that cannot be read is a
+// finding: a cluster cannot read it either.
 func (c *checkup) pull(ctx context.Context) error {
 	unknown := c.run.Unknown()
 	if !c.Pull || len(unknown) == 0 {
@@ -44,10 +45,11 @@ func (c *checkup) pull(ctx context.Context) error {
 }
 
 func (c *checkup) pullBundle(ctx context.Context, b rules.Installability) error {
-	s := check.Subject{Package: b.Package, Name: b.Bundle, Settings: c.Settings}
+	s := check.Subject{Package: b.Package, Name: b.Bundle, Pulled: b.Image, Settings: c.Settings,
+		APIs: c.APIs}
 	var inner error
-	err := render.BundleFiles(ctx, b.Image, c.Render, func(f render.FetchedBundle, fsys fs.FS) error {
-		s.FS, s.Bundle = fsys, f.Bundle
+	err := c.pulled(ctx, b.Image, func(fsys fs.FS, read *bundle.Bundle) error {
+		s.FS, s.Bundle = fsys, read
 		if inner = check.OLMv1(ctx, c.run, s); inner == nil && c.upgrades != nil {
 			inner = c.upgrades.files(b.Package, b.Bundle, fsys)
 		}
@@ -59,8 +61,21 @@ func (c *checkup) pullBundle(ctx context.Context, b rules.Installability) error 
 	case err != nil:
 		return check.Unreadable(ctx, c.run, s, err, severityOf(err))
 	}
-	c.run.Known(b.Package, b.Bundle)
+	c.run.Known(b.Package, b.Bundle, rules.FromImage)
 	return nil
+}
+
+// pulled opens the image of a bundle. Its labels do not matter to OLM v1.
+func (c *checkup) pulled(ctx context.Context, ref string, use func(fs.FS, *bundle.Bundle) error) (err error) {
+	if err := render.CheckName(ref); err != nil {
+		return err
+	}
+	img, err := c.Render.Images.Open(ctx, ref)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, img.Close()) }()
+	return c.unpacked(ctx, img, img.Config.Config.Labels, use)
 }
 
 // severityOf tells an image that no cluster can read from one that could not be asked for: a cluster may have the

@@ -1,0 +1,118 @@
+package apiserver
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Version is the minor version of Kubernetes 1.
+type Version int
+
+// Current is the version that is assumed if none is given: the newest that this package has been compared with.
+const Current Version = 36
+
+// String returns the version as "1.36".
+func (v Version) String() string { return "1." + strconv.Itoa(int(v)) }
+
+var versionForm = regexp.MustCompile(`^v?1\.([1-9][0-9]{0,2})(\.[0-9]+)?$`)
+
+// ParseVersion returns the version of a text such as 1.36, v1.36 or 1.36.3.
+func ParseVersion(text string) (Version, error) {
+	m := versionForm.FindStringSubmatch(text)
+	if m == nil {
+		return 0, fmt.Errorf("%.100q is no version of Kubernetes such as %s", text, Current)
+	}
+	n, err := strconv.Atoi(m[1])
+	return Version(n), err
+}
+
+// API is a version of an API with the kinds in it and the versions of Kubernetes that serve it: from Since, and before
+// Removed unless that is 0. An API that was never served without a flag has Since and Removed of the same value.
+type API struct {
+	APIVersion     string
+	Kinds          []string
+	Since, Removed Version
+	// Instead is the apiVersion that took its place.
+	Instead string
+}
+
+var rbacKinds = []string{"Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"}
+
+// apis are the APIs of Kubernetes that have a kind which OLM v1 applies, by the deprecated API migration guide.
+var apis = []API{
+	{APIVersion: "v1", Kinds: []string{"ConfigMap", "Secret", "Service", "ServiceAccount"}},
+	{APIVersion: "apps/v1", Kinds: []string{"Deployment"}, Since: 9},
+	{APIVersion: "rbac.authorization.k8s.io/v1", Kinds: rbacKinds, Since: 8},
+	{"rbac.authorization.k8s.io/v1beta1", rbacKinds, 6, 22, "rbac.authorization.k8s.io/v1"},
+	{"rbac.authorization.k8s.io/v1alpha1", rbacKinds, 5, 5, "rbac.authorization.k8s.io/v1"},
+	{APIVersion: "policy/v1", Kinds: []string{"PodDisruptionBudget"}, Since: 21},
+	{"policy/v1beta1", []string{"PodDisruptionBudget"}, 5, 25, "policy/v1"},
+	{APIVersion: "networking.k8s.io/v1", Kinds: []string{"NetworkPolicy"}, Since: 7},
+	{"extensions/v1beta1", []string{"NetworkPolicy"}, 3, 16, "networking.k8s.io/v1"},
+	{APIVersion: "scheduling.k8s.io/v1", Kinds: []string{"PriorityClass"}, Since: 14},
+	{"scheduling.k8s.io/v1beta1", []string{"PriorityClass"}, 11, 22, "scheduling.k8s.io/v1"},
+	{"scheduling.k8s.io/v1alpha1", []string{"PriorityClass"}, 8, 8, "scheduling.k8s.io/v1"},
+	{APIVersion: "apiextensions.k8s.io/v1", Kinds: []string{"CustomResourceDefinition"}, Since: 16},
+	{"apiextensions.k8s.io/v1beta1", []string{"CustomResourceDefinition"}, 7, 22, "apiextensions.k8s.io/v1"},
+	{APIVersion: "admissionregistration.k8s.io/v1",
+		Kinds: []string{"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"}, Since: 16},
+	{"admissionregistration.k8s.io/v1beta1",
+		[]string{"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"}, 9, 22,
+		"admissionregistration.k8s.io/v1"},
+}
+
+// APIs returns the versions of APIs that are known.
+func APIs() []API { return slices.Clone(apis) }
+
+// builtin are the groups of Kubernetes itself: a kind that is not in apis is not served by them.
+var builtin = []string{"", "admissionregistration.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "apps",
+	"authentication.k8s.io", "authorization.k8s.io", "autoscaling", "batch", "certificates.k8s.io",
+	"coordination.k8s.io", "discovery.k8s.io", "events.k8s.io", "extensions", "flowcontrol.apiserver.k8s.io",
+	"networking.k8s.io", "node.k8s.io", "policy", "rbac.authorization.k8s.io", "resource.k8s.io", "scheduling.k8s.io",
+	"storage.k8s.io"}
+
+func groupOf(apiVersion string) string {
+	group, _, ok := strings.Cut(apiVersion, "/")
+	if !ok {
+		return ""
+	}
+	return group
+}
+
+// Served returns the empty text if a cluster of the version serves a kind, or may serve it because it is no kind of
+// Kubernetes itself; otherwise why not, and what to write instead. kind is one that OLM v1 applies.
+func Served(apiVersion, kind string, v Version) (why, instead string) {
+	if !slices.Contains(builtin, groupOf(apiVersion)) {
+		return "", ""
+	}
+	why = fmt.Sprintf("no matches for kind %q in version %q", kind, apiVersion)
+	i := slices.IndexFunc(apis, func(a API) bool {
+		return a.APIVersion == apiVersion && slices.Contains(a.Kinds, kind)
+	})
+	if i < 0 {
+		for _, a := range apis {
+			if a.Removed == 0 && slices.Contains(a.Kinds, kind) {
+				return why, a.APIVersion
+			}
+		}
+		return why, ""
+	}
+	switch a := apis[i]; {
+	case a.Removed > 0 && v >= a.Removed:
+		if a.Since == a.Removed {
+			return why, a.Instead
+		}
+		return why + fmt.Sprintf(": Kubernetes %s has removed it", a.Removed), a.Instead
+	case v < a.Since:
+		for _, old := range apis {
+			if old.Instead == apiVersion && slices.Contains(old.Kinds, kind) && v >= old.Since && v < old.Removed {
+				instead = old.APIVersion
+			}
+		}
+		return why + fmt.Sprintf(": Kubernetes %s brought it", a.Since), instead
+	}
+	return "", ""
+}
