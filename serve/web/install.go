@@ -97,7 +97,7 @@ func install(pkg, channel string, f *csv) manifests {
 		"  name: "+scalar(objectName(pkg)), "spec:", "  namespace: "+scalar(namespace), "  serviceAccount:",
 		"    name: "+scalar(account))
 	v1.add("  source:", "    sourceType: Catalog", "    catalog:", "      packageName: "+scalar(pkg))
-	if channel != "" {
+	if channel != "" && olmv1.Channels([]string{channel}) == nil {
 		v1.add("      channels:", "      - "+scalar(channel))
 	}
 	v1.add("      selector:", "        matchLabels:",
@@ -139,8 +139,8 @@ bundle: bind it to a ClusterRole that has them.`)
 		p.put(` The bundle does not support AllNamespaces, which OLM v1 expects by default.`)
 	}
 	if channel := v.pkg.DefaultChannel; channel != "" && olmv1.Channels([]string{channel}) != nil {
-		p.put(` A ClusterExtension cannot name this channel, whose name is no DNS subdomain: without <code>channels</code>
-all bundles of the package are candidates.`)
+		p.put(` A ClusterExtension cannot name the channel <code>{}</code>, which is no DNS subdomain: without
+<code>channels</code> all bundles of the package are candidates.`, channel)
 	}
 	p.put(`</p>`)
 	p.snippet("ClusterExtension", m.v1)

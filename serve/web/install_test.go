@@ -2,6 +2,7 @@ package web
 
 import (
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -9,6 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/operator-bindery/bindery/declcfg/property"
+	"github.com/operator-bindery/bindery/internal/olmv1"
 )
 
 // object is what the test looks at in a manifest.
@@ -113,9 +115,12 @@ func TestInstall(t *testing.T) {
 				t.Fatal(err)
 			}
 			catalog := source.Spec.Source.Catalog
+			asked := []string{channel}
+			if olmv1.Channels(asked) != nil {
+				asked = nil
+			}
 			if source.Spec.Source.SourceType != "Catalog" || catalog.PackageName != test.pkg ||
-				len(catalog.Channels) != 1 ||
-				catalog.Channels[0] != channel ||
+				!slices.Equal(catalog.Channels, asked) ||
 				catalog.Selector.MatchLabels["olm.operatorframework.io/metadata.name"] != "my-catalog" {
 				t.Errorf("%+v", source)
 			}
@@ -126,9 +131,9 @@ func TestInstall(t *testing.T) {
 	}
 }
 
-// A channel that no ClusterExtension can name is shown as it is, with what to do about it.
+// A channel that no ClusterExtension can name is not in the manifest, and the page says why.
 func TestInstallSaysWhichChannelIsRefused(t *testing.T) {
-	const says = "A ClusterExtension cannot name this channel"
+	const says = "A ClusterExtension cannot name the channel <code>Fast</code>"
 	for channel, refused := range map[string]bool{"stable": false, "Fast": true} {
 		fsys := fstest.MapFS{"catalog.yaml": {Data: []byte("schema: olm.package\nname: p\ndefaultChannel: " + channel +
 			"\n---\nschema: olm.channel\npackage: p\nname: " + channel + "\nentries: [{name: p.v1}]\n---\n" +
