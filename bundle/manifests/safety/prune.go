@@ -59,6 +59,13 @@ func (p *pruning) schemas(a, b *apiextensionsv1.JSONSchemaProps, at place) (x, y
 		p.keep(x, at)
 		p.keep(y, at)
 	}
+	if shared(a, b) {
+		if !differ {
+			return nil, nil
+		}
+		p.copies += 2 * at.depth
+		return x, y
+	}
 	for name := range a.Properties {
 		from := a.Properties[name]
 		to, ok := b.Properties[name]
