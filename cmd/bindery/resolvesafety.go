@@ -80,8 +80,8 @@ func (p *program) judgeResolved(c *cli.Context, q *resolve.Request, a *resolve.A
 		return nil, err
 	}
 	if chosen != nil && c.Bool("pull") {
-		for _, problem := range check.Problems(c.Context, chosen, settings) {
-			return nil, refusedAnswer(a, errors.New(problem.Message), "\"bindery check IMAGE\" says more; --gate "+
+		if all := check.Problems(c.Context, chosen, settings); len(all) > 0 { // OLM v1 names the first
+			return nil, refusedAnswer(a, errors.New(all[0].Message), "\"bindery check IMAGE\" says more; --gate "+
 				"turns on what a cluster may have")
 		}
 	}

@@ -140,7 +140,7 @@ bundle: bind it to a ClusterRole that has them.`)
 	}
 	if channel := v.pkg.DefaultChannel; channel != "" && olmv1.Channels([]string{channel}) != nil {
 		p.put(` A ClusterExtension cannot name the channel <code>{}</code>, which is no DNS subdomain: without
-<code>channels</code> all bundles of the package are candidates.`, channel)
+<code>channels</code> all bundles of the package are candidates.`, name(channel))
 	}
 	p.put(`</p>`)
 	p.snippet("ClusterExtension", m.v1)

@@ -65,7 +65,6 @@ func limit(format string, a ...any) error {
 // crd is a decoded definition, without the descriptions that have no part in the comparison.
 type crd struct {
 	*apiextensionsv1.CustomResourceDefinition
-	schemas int // how many it has
 }
 
 // decode reads a definition as operator-controller does, values of any type by way of their generic form, so that a
@@ -85,14 +84,14 @@ func decode(d Definition) (*crd, error) {
 	if err := utiljson.Unmarshal(text, &content); err != nil {
 		return nil, err
 	}
-	out := &crd{&apiextensionsv1.CustomResourceDefinition{}, 0}
+	out := &crd{&apiextensionsv1.CustomResourceDefinition{}}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, out.CustomResourceDefinition); err != nil {
 		return nil, err
 	}
 	if n := len(out.Spec.Versions); n > maxVersions {
 		return nil, limit("it has more than %d versions", maxVersions)
 	}
-	seen := map[string]bool{}
+	seen, schemas := map[string]bool{}, 0
 	out.Status.StoredVersions = nil
 	for i := range out.Spec.Versions {
 		v := &out.Spec.Versions[i]
@@ -107,7 +106,7 @@ func decode(d Definition) (*crd, error) {
 		if v.Storage {
 			out.Status.StoredVersions = append(out.Status.StoredVersions, v.Name)
 		}
-		if err := measure(v.Schema.OpenAPIV3Schema, 0, &out.schemas); err != nil {
+		if err := measure(v.Schema.OpenAPIV3Schema, 0, &schemas); err != nil {
 			return nil, err
 		}
 		strip(v.Schema.OpenAPIV3Schema)

@@ -68,7 +68,7 @@ type Judge struct {
 	found   map[pairKey]verdict
 	known   int // size of found
 	decoded map[Digest]*crd
-	schemas int // in decoded
+	pool    *pool // what is in decoded
 }
 
 type pairKey struct{ from, to Digest }
@@ -90,7 +90,7 @@ func (v verdict) size() int {
 // maxFound limits the size of the verdicts that are kept.
 const maxFound = 64 << 20
 
-// maxDecoded is how many schemas of decoded definitions are kept; each takes about 1 kB.
+// maxDecoded is about how many different schemas of decoded definitions are kept; each takes about 1 kB.
 const maxDecoded = 60_000
 
 // NewJudge returns a judge that has judged nothing.
@@ -107,7 +107,7 @@ func NewJudge() (*Judge, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Judge{runner: r, found: map[pairKey]verdict{}, decoded: map[Digest]*crd{}}, nil
+	return &Judge{runner: r, found: map[pairKey]verdict{}, decoded: map[Digest]*crd{}, pool: newPool()}, nil
 }
 
 // Upgrade returns the definitions for which OLM v1 refuses to put the new ones in place of the old ones, in the order of
@@ -194,12 +194,15 @@ func (j *Judge) decode(d Definition) (*crd, error) {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.decoded[digest] == nil {
-		if j.schemas += c.schemas; j.schemas > maxDecoded {
-			j.decoded, j.schemas = map[Digest]*crd{}, c.schemas
-		}
-		j.decoded[digest] = c
+	if j.pool.schemas > maxDecoded {
+		j.decoded, j.pool = map[Digest]*crd{}, newPool()
 	}
+	for _, v := range c.Spec.Versions {
+		if _, err := j.pool.share(v.Schema.OpenAPIV3Schema); err != nil {
+			return nil, err
+		}
+	}
+	j.decoded[digest] = c
 	return c, nil
 }
 

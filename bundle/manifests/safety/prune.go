@@ -16,7 +16,7 @@ const (
 	// maxCopies bounds what the library is given: it keeps a copy of a schema for each of its ancestors, and its path.
 	maxCopies = 300_000
 	pathUnit  = 512 // bytes of a path that count as a copy
-	pairCost  = 50  // what a pair of served versions counts, however little differs
+	pairCost  = 150 // what a pair of served versions counts, however little differs
 	// maxLists is how deep lists of schemas, such as allOf, may be in one another: the time in which differences in them
 	// are written grows exponentially with it.
 	maxLists = 6
@@ -58,6 +58,13 @@ func (p *pruning) schemas(a, b *apiextensionsv1.JSONSchemaProps, at place) (x, y
 	if differ {
 		p.keep(x, at)
 		p.keep(y, at)
+	}
+	if shared(a, b) {
+		if !differ {
+			return nil, nil
+		}
+		p.copies += 2 * at.depth
+		return x, y
 	}
 	for name := range a.Properties {
 		from := a.Properties[name]
