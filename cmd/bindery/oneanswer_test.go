@@ -189,6 +189,7 @@ func TestOneAnswerAboutABundle(t *testing.T) {
 					t.Errorf("%s: %s (%s) %q, want %s %q", name, state, from, errors, wantState, want)
 				}
 			}
+			inImage := wantState
 			if slices.Contains(onlyInImages, pkg) {
 				wantState, want = "installable", nil
 			}
@@ -196,6 +197,7 @@ func TestOneAnswerAboutABundle(t *testing.T) {
 			if state != wantState || from != "catalog" || !slices.Equal(errors, want) {
 				t.Errorf("not pulled: %s (%s) %q, want %s %q", state, from, errors, wantState, want)
 			}
+			expectResolved(t, dir, pkg, inImage, want)
 		})
 	}
 	for _, r := range pulled {
@@ -221,6 +223,38 @@ func TestOneAnswerAboutABundle(t *testing.T) {
 	text = runProgram(t, dir, "bindery", "check", "objects-true", "--profile", "olmv1").stdout
 	if !strings.Contains(text, "\nimages not read: ") {
 		t.Errorf("nothing says that the images are not read:\n%s", text)
+	}
+}
+
+// expectResolved expects of resolve the errors of check as warnings, and with --pull the refusal of the bundle.
+func expectResolved(t *testing.T, dir, pkg, state string, want []string) {
+	t.Helper()
+	args := []string{"resolve", pkg, "objects-true", "-o", "json", "--use-http", "--no-cache"}
+	got := runProgram(t, dir, "bindery", args...)
+	if got.status != 0 {
+		if state != "refused" || !strings.Contains(got.stderr, "validating bundle") {
+			t.Errorf("resolve: %+v", got)
+		}
+		return
+	}
+	var answer struct {
+		Warnings []struct{ Rule, Severity, Message string }
+	}
+	if err := json.Unmarshal([]byte(got.stdout), &answer); err != nil {
+		t.Fatal(err)
+	}
+	var errors []string
+	for _, w := range answer.Warnings {
+		if w.Severity == "error" {
+			errors = append(errors, w.Rule+": "+w.Message)
+		}
+	}
+	slices.Sort(errors)
+	if errors = slices.Compact(errors); !slices.Equal(errors, want) {
+		t.Errorf("resolve warns of %q, want %q", errors, want)
+	}
+	if got := runProgram(t, dir, "bindery", append(args, "--pull")...); (got.status == 0) != (state == "installable") {
+		t.Errorf("resolve --pull of what is %s: %+v", state, got)
 	}
 }
 

@@ -129,6 +129,13 @@ func (p *program) resolve(c *cli.Context) error {
 		return unresolved(&q, r, err)
 	}
 	out := newResolved(c, r, &q, a)
+	touched := out.bundles()
+	if q.Installed != nil {
+		touched = append(touched, q.Installed.Name)
+	}
+	if err := p.checkTouched(c, warnings, settings, touched); err != nil {
+		return err
+	}
 	out.Warnings = warnings.about(q.Installed, out.bundles()...)
 	p.logWarnings(out.Warnings)
 	if out.UpgradeSafety, err = p.judgeResolved(c, &q, a, settings); err != nil {

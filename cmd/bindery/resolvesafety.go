@@ -149,22 +149,12 @@ func refusedAnswer(a *resolve.Answer, err error, hint string) error {
 // of the others.
 func (p *program) blobsOf(c *cli.Context, o render.Options, first string, names []string) (map[string]*declcfg.Bundle,
 	error) {
-	o.Allow, o.Skeleton, o.Packages, o.Schemaless = catalogKinds(), c.Bool("pull"), []string{c.Args().First()}, true
 	refs := slices.DeleteFunc(c.Args().Slice()[1:], func(ref string) bool { return ref == first })
 	out := map[string]*declcfg.Bundle{}
 	for _, ref := range slices.Insert(refs, 0, first) {
-		here := map[string]*declcfg.Bundle{}
-		blobs, err := render.Reference(c.Context, ref, o)
+		here, err := p.blobsIn(c, o, ref, names)
 		if err != nil {
-			return nil, p.opmMessage(err)
-		}
-		for blob, err := range blobs {
-			if err != nil {
-				return nil, p.opmMessage(err)
-			}
-			if b, ok := blob.(*declcfg.Bundle); ok && b.Package == o.Packages[0] && slices.Contains(names, b.Name) {
-				here[b.Name] = b // OLM v1 keeps the last of one name
-			}
+			return nil, err
 		}
 		for name, b := range here {
 			if out[name] == nil {
@@ -173,6 +163,25 @@ func (p *program) blobsOf(c *cli.Context, o render.Options, first string, names 
 		}
 		if len(out) == len(names) {
 			break
+		}
+	}
+	return out, nil
+}
+
+// blobsIn reads bundles of the package with their manifests, which --pull does not need, out of a catalog.
+func (p *program) blobsIn(c *cli.Context, o render.Options, ref string, names []string) (map[string]*declcfg.Bundle, error) {
+	o.Allow, o.Skeleton, o.Packages, o.Schemaless = catalogKinds(), c.Bool("pull"), []string{c.Args().First()}, true
+	blobs, err := render.Reference(c.Context, ref, o)
+	if err != nil {
+		return nil, p.opmMessage(err)
+	}
+	out := map[string]*declcfg.Bundle{}
+	for blob, err := range blobs {
+		if err != nil {
+			return nil, p.opmMessage(err)
+		}
+		if b, ok := blob.(*declcfg.Bundle); ok && b.Package == o.Packages[0] && slices.Contains(names, b.Name) {
+			out[b.Name] = b // OLM v1 keeps the last of one name
 		}
 	}
 	return out, nil

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/operator-bindery/bindery/bundle/check"
 	"github.com/operator-bindery/bindery/bundle/manifests"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/declcfg/resolve"
 	"github.com/operator-bindery/bindery/declcfg/rules"
 )
@@ -46,6 +48,7 @@ type resolveWarning struct {
 type packageWarnings struct {
 	catalogs []string
 	runs     []*rules.Run
+	objects  []bool // whether the catalog has manifests of the package
 }
 
 // checkPackages has the package of a request checked in each catalog while the resolver reads it.
@@ -58,12 +61,53 @@ func checkPackages(c *cli.Context, catalogs []resolve.Catalog, q *resolve.Reques
 			return nil, err
 		}
 		s := rules.CatalogSubject{Release: q.Gates.BundleReleaseSupport,
-			SingleOwn: slices.Contains(settings.Gates, manifests.SingleOwnNamespace),
-			Manifests: check.CatalogManifests(settings, nil, nil)}
-		catalogs[i].Blobs = rules.NewPackageCheck(run, s, q.Package).Blobs(c.Context, catalogs[i].Blobs)
-		w.catalogs, w.runs = append(w.catalogs, catalogs[i].Name), append(w.runs, run)
+			SingleOwn: slices.Contains(settings.Gates, manifests.SingleOwnNamespace)}
+		w.catalogs, w.runs, w.objects = append(w.catalogs, catalogs[i].Name), append(w.runs, run), append(w.objects, false)
+		blobs := rules.NewPackageCheck(run, s, q.Package).Blobs(c.Context, catalogs[i].Blobs)
+		catalogs[i].Blobs = func(yield func(declcfg.Blob, error) bool) {
+			for b, err := range blobs {
+				if b, ok := b.(*declcfg.Bundle); ok && b.HasObjects {
+					w.objects[i] = true
+				}
+				if !yield(b, err) {
+					return
+				}
+			}
+		}
 	}
 	return w, nil
+}
+
+// checkTouched has the manifests checked that the catalogs have of some bundles: to validate those of all bundles of a
+// package takes seconds. With --pull the images decide.
+func (p *program) checkTouched(c *cli.Context, w *packageWarnings, settings manifests.Settings, names []string) error {
+	if c.Bool("pull") {
+		return nil
+	}
+	o, err := p.renderOptions(c)
+	if err != nil {
+		return err
+	}
+	find := check.CatalogManifests(settings, nil, nil)
+	for i, ref := range w.catalogs {
+		if !w.objects[i] {
+			continue
+		}
+		blobs, err := p.blobsIn(c, o, ref, names)
+		if err != nil {
+			return err
+		}
+		for _, name := range slices.Sorted(maps.Keys(blobs)) {
+			b := blobs[name]
+			if csv, err := b.CSV(); csv == nil && err == nil {
+				continue
+			}
+			if err := find(c.Context, w.runs[i], b); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // about returns what was found about the package, the installed bundle and those that are to be installed: what refuses
