@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"regexp"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -49,26 +50,31 @@ const (
 
 var (
 	// ://USER:PASSWORD@HOST, also without a password: tokens are used so.
-	inURL = regexp.MustCompile(`(?i)(:(?://|%2f%2f))((?:[^/\s"'<>\\%]|%[0-9a-f]{2})*)(@|%40)([a-z0-9]+:)?`)
+	inURL = expression(`(?i)(:(?://|%2f%2f))((?:[^/\s"'<>\\%]|%[0-9a-f]{2})*)(@|%40)([a-z0-9]+:)?`)
 	// USER:PASSWORD@HOST in a name without a scheme; not TAG@DIGEST.
-	inName = regexp.MustCompile(`(^|[\s"'=(\[{<>,;|\\])([^\s"'=(\[{<>,;|\\/@:]+)(:|%3[Aa])([^\s"'<>,;|\\]*)(@|%40)([^\s"'<>,;|\\]*)`)
+	inName = expression(`(^|[\s"'=(\[{<>,;|\\])([^\s"'=(\[{<>,;|\\/@:]+)(:|%3[Aa])([^\s"'<>,;|\\]*)(@|%40)([^\s"'<>,;|\\]*)`)
 	// basic VALUE, bearer VALUE.
-	inScheme = regexp.MustCompile(`(?i)\b(basic|bearer)(\s+|%20|\+)([a-z0-9+/=._~%-]{8,})`)
+	inScheme = expression(`(?i)\b(basic|bearer)(\s+|%20|\+)([a-z0-9+/=._~%-]{8,})`)
 	// NAME=VALUE and NAME: VALUE. Of the second kind only passwords are certain: a secret: and a token: may be words.
-	inPassword  = regexp.MustCompile(`(?i)(` + password + isValue + `)(` + value + `)`)
-	inParameter = regexp.MustCompile(`(?i)(` + secret + isValue + `)(` + value + `)`)
-	inHeader    = regexp.MustCompile(`(?i)\b(` + headers + isValue + `(?:(?:\\*["'])?(?:basic|bearer|digest|negotiate|token)\s+)?)(` +
+	inPassword  = expression(`(?i)(` + password + isValue + `)(` + value + `)`)
+	inParameter = expression(`(?i)(` + secret + isValue + `)(` + value + `)`)
+	inHeader    = expression(`(?i)\b(` + headers + isValue + `(?:(?:\\*["'])?(?:basic|bearer|digest|negotiate|token)\s+)?)(` +
 		value + `)`)
 	// parameters of URLs with names that elsewhere are words.
-	inQuery = regexp.MustCompile(`(?i)([?&;]|%3f|%26)((?:sig|key|code|auth|pass|hmac|jwt)(?:=|%3d))([^\s"'&#;\\]+)`)
-	digests = regexp.MustCompile(`^[a-z0-9]+(?:[.+_-][a-z0-9]+)*:[0-9a-fA-F]{8,}`)
-	port    = regexp.MustCompile(`^[0-9]{1,5}(?:/|$)`)
+	inQuery = expression(`(?i)([?&;]|%3f|%26)((?:sig|key|code|auth|pass|hmac|jwt)(?:=|%3d))([^\s"'&#;\\]+)`)
+	digests = expression(`^[a-z0-9]+(?:[.+_-][a-z0-9]+)*:[0-9a-fA-F]{8,}`)
+	port    = expression(`^[0-9]{1,5}(?:/|$)`)
 	// sentence begins what an error says about a file that is called password, or about a password, or about a field that
 	// is called so: the name of a check of schemas.
-	sentence = regexp.MustCompile(`^(?:[a-z]+:|(?:min|max)[A-Z][a-z]+:|oneOf:|no|not|is|the|an?|must|cannot|permission|invalid|wrong|incorrect|required|` +
+	sentence = expression(`^(?:[a-z]+:|(?:min|max)[A-Z][a-z]+:|oneOf:|no|not|is|the|an?|must|cannot|permission|invalid|wrong|incorrect|required|` +
 		`missing|expired|empty|unexpected|unsupported)$`)
-	plain = regexp.MustCompile(`^(?:[a-z]+|[A-Z][a-z]+|[A-Z]+)[.!?]?$`)
+	plain = expression(`^(?:[a-z]+|[A-Z][a-z]+|[A-Z]+)[.!?]?$`)
 )
+
+// expression compiles a pattern when it is needed: most texts need none, and a program would begin with all in memory.
+func expression(pattern string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
+}
 
 // notUsers are transports of image names and schemes with a colon and no user.
 var notUsers = map[string]bool{"oci": true, "oci-archive": true, "docker-archive": true, "docker-daemon": true,
@@ -96,58 +102,58 @@ func Text(text string) string {
 // clean is Text for one line. Only what the line has words for is looked for: expressions are slow.
 func clean(text string, has kind) string {
 	if has&aUser != 0 {
-		text = inURL.ReplaceAllStringFunc(text, func(s string) string {
-			m := inURL.FindStringSubmatch(s)
+		text = inURL().ReplaceAllStringFunc(text, func(s string) string {
+			m := inURL().FindStringSubmatch(s)
 			if strings.HasPrefix(m[4], "sha") {
 				return s // the digest of a name without a path
 			}
 			return m[1] + hidden + m[3] + m[4]
 		})
-		text = inName.ReplaceAllStringFunc(text, withoutUser)
+		text = inName().ReplaceAllStringFunc(text, withoutUser)
 	}
 	always := func(string, string) bool { return true }
 	if has&aHeader != 0 {
-		text = replaceValue(inHeader, text, always)
+		text = replaceValue(inHeader(), text, always)
 	}
 	if has&aScheme != 0 {
-		text = inScheme.ReplaceAllStringFunc(text, func(s string) string {
-			m := inScheme.FindStringSubmatch(s)
-			if plain.MatchString(m[3]) {
+		text = inScheme().ReplaceAllStringFunc(text, func(s string) string {
+			m := inScheme().FindStringSubmatch(s)
+			if plain().MatchString(m[3]) {
 				return s // basic operations
 			}
 			return m[1] + m[2] + hidden
 		})
 	}
 	if has&aPassword != 0 {
-		text = replaceValue(inPassword, text, func(name, v string) bool {
-			return !strings.ContainsAny(name, ":") || !sentence.MatchString(v)
+		text = replaceValue(inPassword(), text, func(name, v string) bool {
+			return !strings.ContainsAny(name, ":") || !sentence().MatchString(v)
 		})
 	}
 	if has&aSecret != 0 {
-		text = replaceValue(inParameter, text, func(name, v string) bool {
-			return !strings.ContainsAny(name, ":") || strings.ContainsAny(v, `"'`) || !plain.MatchString(v) &&
-				!sentence.MatchString(v)
+		text = replaceValue(inParameter(), text, func(name, v string) bool {
+			return !strings.ContainsAny(name, ":") || strings.ContainsAny(v, `"'`) || !plain().MatchString(v) &&
+				!sentence().MatchString(v)
 		})
 	}
 	if has&aQuery != 0 {
-		text = inQuery.ReplaceAllString(text, "$1$2"+hidden)
+		text = inQuery().ReplaceAllString(text, "$1$2"+hidden)
 	}
 	return text
 }
 
 // withoutUser removes the user and the password of a match of inName.
 func withoutUser(s string) string {
-	m := inName.FindStringSubmatch(s)
+	m := inName().FindStringSubmatch(s)
 	user, secret, host := m[2], m[4], m[6]
-	if cut := strings.LastIndex(secret+m[5]+host, "@"); cut > len(secret) && !digests.MatchString(host) {
+	if cut := strings.LastIndex(secret+m[5]+host, "@"); cut > len(secret) && !digests().MatchString(host) {
 		secret, host = (secret + m[5] + host)[:cut], host[cut-len(secret)-len(m[5])+1:]
 	}
-	if i := strings.LastIndex(secret, "@"); i >= 0 && digests.MatchString(host) {
+	if i := strings.LastIndex(secret, "@"); i >= 0 && digests().MatchString(host) {
 		// USER:PASSWORD@HOST/PATH@DIGEST
 		return m[1] + hidden + "@" + secret[i+1:] + m[5] + host
 	}
-	if host == "" || digests.MatchString(host) || notUsers[strings.ToLower(user)] || strings.HasPrefix(secret, "/") ||
-		port.MatchString(secret) && strings.Contains(secret, "/") {
+	if host == "" || digests().MatchString(host) || notUsers[strings.ToLower(user)] || strings.HasPrefix(secret, "/") ||
+		port().MatchString(secret) && strings.Contains(secret, "/") {
 		return s
 	}
 	return m[1] + hidden + m[5] + host
