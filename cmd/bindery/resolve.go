@@ -28,8 +28,9 @@ the package and in the bundles of the answer. The catalogs need not be valid. Se
 one cluster. The conditions also hold for the upgrades that follow. With --v0, the steps that OLM v0 takes in
 a channel instead, up to its head, and the entries from which it does not get there. An upgrade from an
 installed bundle is judged by the CustomResourceDefinitions of both, if the catalog has their manifests or
-with --pull. The exit status is 1 if an API server refuses the request, if no bundle is resolved, if OLM v1
-refuses the one that is, or if an installed bundle has no way to the head.` +
+with --pull, and so is each that follows. The exit status is 1 if an API server refuses the request, if no
+bundle is resolved, if OLM v1 refuses the one that is or the upgrade to it, or if an installed bundle has no
+way to the head.` +
 			examples("bindery resolve etcd catalog", "bindery resolve etcd catalog --installed 0.9.0 --path",
 				"bindery resolve etcd catalog --installed 0.9.0 --crd-upgrade-safety None",
 				"bindery resolve etcd index.db --v0 --channel singlenamespace-alpha --installed etcdoperator.v0.9.0",
@@ -138,7 +139,7 @@ func (p *program) resolve(c *cli.Context) error {
 	}
 	out.Warnings = warnings.about(q.Installed, out.bundles()...)
 	p.logWarnings(out.Warnings)
-	if out.UpgradeSafety, err = p.judgeResolved(c, &q, a, settings); err != nil {
+	if err := p.judgeResolved(c, &q, out, settings); err != nil {
 		return err
 	}
 	return p.printResolved(c, format, out)

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,11 +19,14 @@ import (
 	"github.com/operator-bindery/bindery/render"
 )
 
-// upgradeSafety says whether an upgrade was judged by its CustomResourceDefinitions; a refused one is an error.
+// upgradeSafety says whether an upgrade was judged by its CustomResourceDefinitions.
 type upgradeSafety struct {
 	Judged bool `json:"judged"`
 	// Reason says why it was not.
 	Reason string `json:"reason,omitempty"`
+	// Refused is the message with which OLM v1 refuses an upgrade that follows, or with --pull its bundle; what it
+	// refuses of the first is an error.
+	Refused string `json:"refused,omitempty"`
 }
 
 const (
@@ -40,99 +45,186 @@ func safetyFlags(category string) []cli.Flag {
 	}
 }
 
-// checkSafetyFlags refuses values and flags without an effect.
+// checkSafetyFlags refuses values that are not known.
 func checkSafetyFlags(c *cli.Context) error {
-	switch v := c.String("crd-upgrade-safety"); {
-	case v != enforceStrict && v != enforceNone:
+	if v := c.String("crd-upgrade-safety"); v != enforceStrict && v != enforceNone {
 		return cmdline.Usagef("invalid --crd-upgrade-safety value %q, expected (%s|%s)", v, enforceStrict, enforceNone)
-	case c.IsSet("crd-upgrade-safety") && !c.IsSet("installed"):
-		return cmdline.Usagef("--crd-upgrade-safety has no effect without --installed")
 	}
 	return nil
 }
 
-// judgeResolved judges the bundle that was resolved: with --pull whether OLM v1 installs it, and whether it takes the
-// upgrade. What it refuses is an error with the message of the ClusterExtension's condition.
-func (p *program) judgeResolved(c *cli.Context, q *resolve.Request, a *resolve.Answer, settings manifests.Settings) (
-	*upgradeSafety, error) {
+// maxJudged is how many upgrades that follow are judged: the manifests of their bundles are in memory.
+const maxJudged = 64
+
+// resolvedSafety judges the bundles of an answer and the upgrades between them.
+type resolvedSafety struct {
+	p        *program
+	c        *cli.Context
+	o        render.Options
+	settings manifests.Settings
+	blobs    map[string]*declcfg.Bundle
+	judge    *safety.Judge
+}
+
+// judgedBundle is what is known of a bundle.
+type judgedBundle struct {
+	definitions []safety.Definition
+	reason      string // why they are not known
+	refused     error  // what OLM v1 says instead of installing it, with --pull
+	hint        string
+}
+
+// judgeResolved judges the bundles that were resolved: with --pull whether OLM v1 installs them, and whether it takes
+// the upgrades to them. What it refuses of the first is an error with the message of the ClusterExtension's condition.
+func (p *program) judgeResolved(c *cli.Context, q *resolve.Request, out *resolved, settings manifests.Settings) error {
+	a := out.Answer
 	upgrade := q.Installed != nil && !a.Unchanged
-	if !upgrade && !c.Bool("pull") {
-		return nil, nil
+	if !upgrade && !c.Bool("pull") && len(out.Next) == 0 {
+		return nil
 	}
 	o, err := p.renderOptions(c)
 	if err != nil {
-		return nil, err
+		return err
+	}
+	s := &resolvedSafety{p: p, c: c, o: o, settings: settings}
+	strict := c.String("crd-upgrade-safety") == enforceStrict
+	if upgrade && !strict {
+		out.UpgradeSafety = &upgradeSafety{Reason: notAsked}
+	}
+	if !strict && !c.Bool("pull") {
+		notJudged(out.Next, notAsked)
+		return nil
 	}
 	names := []string{a.Bundle}
-	if upgrade && c.String("crd-upgrade-safety") == enforceStrict {
+	if upgrade && strict {
 		names = append(names, q.Installed.Name)
 	}
-	blobs, err := p.blobsOf(c, o, a.Catalog, names)
-	if err != nil {
-		return nil, err
+	next := out.Next[:min(len(out.Next), maxJudged)]
+	for i := range next {
+		names = append(names, next[i].Bundle)
 	}
-	chosen, reason, err := p.manifestsOf(c, o, a.Bundle, blobs[a.Bundle])
-	var read *manifests.ReadError
-	if errors.As(err, &read) && c.Bool("pull") {
-		return nil, refusedAnswer(a, clipped{err}, "\"bindery check IMAGE\" says where in its files")
+	if s.blobs, err = p.blobsOf(c, o, a.Catalog, names); err != nil {
+		return err
 	}
-	if reason, err = unread(a.Bundle, reason, err); err != nil {
-		return nil, err
+	if s.judge, err = safety.NewJudge(); err != nil {
+		return err
 	}
-	if chosen != nil && c.Bool("pull") {
-		if all := check.Problems(c.Context, chosen, settings); len(all) > 0 { // OLM v1 names the first
-			return nil, refusedAnswer(a, errors.New(all[0].Message), "\"bindery check IMAGE\" says more; --gate "+
-				"turns on what a cluster may have")
+	to, err := s.bundle(a.Bundle)
+	switch {
+	case err != nil:
+		return err
+	case to.refused != nil:
+		return refusedAnswer(a, to.refused, to.hint)
+	case upgrade && strict:
+		from := judgedBundle{}
+		if to.reason == "" {
+			if from, err = s.bundle(q.Installed.Name); err != nil {
+				return err
+			}
+		}
+		out.UpgradeSafety, err = s.upgrade(from, to)
+		if err == nil && out.UpgradeSafety.Refused != "" {
+			err = refusedAnswer(a, errors.New(out.UpgradeSafety.Refused), "--crd-upgrade-safety "+enforceNone+
+				" answers for a ClusterExtension that does not ask, --version for another bundle")
+		}
+		if err != nil {
+			return err
+		}
+		if reason := out.UpgradeSafety.Reason; reason != "" {
+			p.log.Info("the upgrade was not judged by its CustomResourceDefinitions: " + reason)
 		}
 	}
-	switch {
-	case !upgrade:
-		return nil, nil
-	case len(names) == 1:
-		return &upgradeSafety{Reason: "--crd-upgrade-safety " + enforceNone}, nil
+	if err := s.following(next, to, strict); err != nil {
+		return err
 	}
-	var old *manifests.Bundle
-	if reason == "" {
-		old, reason, err = p.manifestsOf(c, o, q.Installed.Name, blobs[q.Installed.Name])
-		reason, err = unread(q.Installed.Name, reason, err)
+	notJudged(out.Next[len(next):], fmt.Sprintf("only the first %d that follow are judged", maxJudged))
+	if n, reason := unjudged(out.Next); n > 0 && strict {
+		p.log.Info(fmt.Sprintf("%d of %d upgrades that follow were not judged by their CustomResourceDefinitions: %s", n,
+			len(out.Next), reason))
 	}
-	if err == nil && reason == "" {
-		reason, err = p.judgeUpgrade(c, a, old, chosen, settings)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if reason != "" {
-		p.log.Info("the upgrade was not judged by its CustomResourceDefinitions: " + reason)
-	}
-	return &upgradeSafety{Judged: reason == "", Reason: reason}, nil
+	return nil
 }
 
-// judgeUpgrade returns the refusal of an upgrade, or why it cannot be judged.
-func (p *program) judgeUpgrade(c *cli.Context, a *resolve.Answer, from, to *manifests.Bundle,
-	settings manifests.Settings) (string, error) {
-	var sides [2][]safety.Definition
-	for i, b := range []*manifests.Bundle{from, to} {
-		var err error
-		if sides[i], err = check.Definitions(b, settings); err != nil {
-			return err.Error(), nil
+const notAsked = "--crd-upgrade-safety " + enforceNone
+
+// notJudged says of upgrades that follow why they are not judged.
+func notJudged(next []nextResolved, reason string) {
+	for i := range next {
+		next[i].UpgradeSafety = &upgradeSafety{Reason: reason}
+	}
+}
+
+// unjudged counts the upgrades that were not judged, and says why the first of them was not.
+func unjudged(next []nextResolved) (n int, reason string) {
+	for _, f := range next {
+		if !f.UpgradeSafety.Judged {
+			n, reason = n+1, cmp.Or(reason, f.UpgradeSafety.Reason)
 		}
 	}
-	judge, err := safety.NewJudge()
-	if err != nil {
-		return "", err
+	return n, reason
+}
+
+// following judges the upgrades that follow a bundle. None of them is an error: OLM v1 has not come to them.
+func (s *resolvedSafety) following(next []nextResolved, from judgedBundle, strict bool) error {
+	for i := range next {
+		to, err := s.bundle(next[i].Bundle)
+		if s.c.Context.Err() != nil {
+			return context.Cause(s.c.Context)
+		}
+		if err != nil {
+			to.reason = clipped{err}.Error()
+		}
+		out := &upgradeSafety{Reason: notAsked}
+		if strict {
+			if out, err = s.upgrade(from, to); err != nil {
+				return err
+			}
+		}
+		if to.refused != nil {
+			out.Refused = to.refused.Error()
+		}
+		next[i].UpgradeSafety, from = out, to
 	}
-	refused, failed := judge.Upgrade(c.Context, sides[0], sides[1])
+	return nil
+}
+
+// bundle reads a bundle.
+func (s *resolvedSafety) bundle(name string) (out judgedBundle, err error) {
+	m, reason, err := s.p.manifestsOf(s.c, s.o, name, s.blobs[name])
+	var read *manifests.ReadError
+	if errors.As(err, &read) && s.c.Bool("pull") {
+		out.refused, out.hint = clipped{err}, "\"bindery check IMAGE\" says where in its files"
+	}
+	if out.reason, err = unread(name, reason, err); err != nil || out.reason != "" {
+		return out, err
+	}
+	if s.c.Bool("pull") {
+		if all := check.Problems(s.c.Context, m, s.settings); len(all) > 0 { // OLM v1 names the first
+			out.refused, out.hint = errors.New(all[0].Message), "\"bindery check IMAGE\" says more; --gate turns on "+
+				"what a cluster may have"
+		}
+	}
+	if out.definitions, err = check.Definitions(m, s.settings); err != nil {
+		out.reason = err.Error()
+	}
+	return out, nil
+}
+
+// upgrade says whether OLM v1 refuses an upgrade, or why it cannot be judged.
+func (s *resolvedSafety) upgrade(from, to judgedBundle) (*upgradeSafety, error) {
+	if reason := cmp.Or(to.reason, from.reason); reason != "" {
+		return &upgradeSafety{Reason: reason}, nil
+	}
+	refused, failed := s.judge.Upgrade(s.c.Context, from.definitions, to.definitions)
 	switch {
-	case c.Context.Err() != nil:
-		return "", failed
+	case s.c.Context.Err() != nil:
+		return nil, failed
 	case len(refused) > 0:
-		return "", refusedAnswer(a, errors.New(safety.Message(refused)), "--crd-upgrade-safety "+enforceNone+
-			" answers for a ClusterExtension that does not ask, --version for another bundle")
+		return &upgradeSafety{Judged: true, Refused: safety.Message(refused)}, nil
 	case failed != nil:
-		return failed.Error(), nil
+		return &upgradeSafety{Reason: failed.Error()}, nil
 	}
-	return "", nil
+	return &upgradeSafety{Judged: true}, nil
 }
 
 // refusedAnswer is the error of a bundle that is resolved and refused.

@@ -19,13 +19,20 @@ type resolved struct {
 	// UpgradeSafety says whether the upgrade from what is installed was judged by the definitions of both bundles.
 	UpgradeSafety *upgradeSafety `json:"upgradeSafety,omitempty"`
 	// Next are the upgrades that follow once the bundle is installed: the first, or with --path all.
-	Next []resolve.Answer `json:"next,omitempty"`
+	Next []nextResolved `json:"next,omitempty"`
 	// NextError says why the upgrades end, if that is an error.
 	NextError string `json:"nextError,omitempty"`
 	// Warnings are what "check --profile olmv1" finds in the package and in the bundles of the answer.
 	Warnings []resolveWarning `json:"warnings,omitempty"`
 
 	path bool
+}
+
+// nextResolved is an upgrade that follows.
+type nextResolved struct {
+	resolve.Answer
+	// UpgradeSafety says whether the upgrade from the bundle before it was judged.
+	UpgradeSafety *upgradeSafety `json:"upgradeSafety,omitempty"`
 }
 
 // newResolved asks for the upgrades that follow an answer, under the request's conditions.
@@ -37,12 +44,16 @@ func newResolved(c *cli.Context, r *resolve.Resolver, q *resolve.Request, a *res
 	next := *q
 	next.Installed = a.Installed(q.Gates)
 	var err error
+	var following []resolve.Answer
 	if out.path {
-		out.Next, err = r.Path(next)
-	} else if following, failed := r.Resolve(next); failed != nil {
+		following, err = r.Path(next)
+	} else if one, failed := r.Resolve(next); failed != nil {
 		err = failed
-	} else if !following.Unchanged {
-		out.Next = []resolve.Answer{*following}
+	} else if !one.Unchanged {
+		following = []resolve.Answer{*one}
+	}
+	for _, f := range following {
+		out.Next = append(out.Next, nextResolved{Answer: f})
 	}
 	if err != nil {
 		out.NextError = err.Error()
@@ -74,6 +85,11 @@ func (p *program) printResolved(c *cli.Context, format string, r *resolved) erro
 	}
 	for _, next := range r.Next {
 		rows = append(rows, []string{"then", named(next.Bundle, next.Version, next.Release)})
+		if s := next.UpgradeSafety; s != nil {
+			for line := range strings.Lines(s.Refused) {
+				rows = append(rows, []string{"refused", strings.TrimSuffix(line, "\n")})
+			}
+		}
 	}
 	switch {
 	case r.NextError != "":

@@ -247,6 +247,41 @@ func TestUnknownUpgrades(t *testing.T) {
 	}
 }
 
+// Each upgrade that follows is judged, too. A refused one is shown in its place, and the answer is still the first one.
+func TestUpgradesThatFollow(t *testing.T) {
+	r := testregistry.New(t)
+	dir := upgradesDir(t, r.Host())
+	const line = `---
+{schema: olm.channel, package: enumo, name: line, entries: [{name: enumo.v1.0.0}, {name: enumo.v1.4.0, replaces: enumo.v1.0.0},
+  {name: enumo.v1.5.0, replaces: enumo.v1.4.0}]}
+`
+	writeFile(t, filepath.Join(dir, "full", "line.yaml"), line)
+	writeFile(t, filepath.Join(dir, "bare", "line.yaml"), line)
+	const refused = "then:      enumo.v1.5.0 (1.5.0)\n" +
+		`refused:   validating upgrade for CRD "enums.enums.example.com": existingFieldRemoval: removed field : v1.^.spec.m` + "\n" +
+		`refused:   scope: scope changed : "Namespaced" -> "Cluster"` + "\n"
+	const unread = "1 of 1 upgrades that follow were not judged by their CustomResourceDefinitions: "
+	for _, c := range []struct{ args, stdout, json, stderr string }{
+		{"full --installed 1.0.0 --path", refused, `"refused": "validating upgrade for CRD`, ""},
+		{"full --installed 1.0.0", refused, `"refused": "validating upgrade for CRD`, ""},
+		{"full --installed enumo.v0.9.0=0.9.0 --self-certified --version 1.4.0||1.5.0 --crd-upgrade-safety None",
+			"then:      no upgrade\n", `"reason": "--crd-upgrade-safety None"`, ""},
+		{"full --installed 1.0.0 --crd-upgrade-safety None", "then:      enumo.v1.5.0 (1.5.0)\n",
+			`"reason": "--crd-upgrade-safety None"`, ""},
+		{"bare --installed 1.0.0 --pull --use-http", refused, `"refused": "validating upgrade for CRD`, ""},
+		{"bare --installed 1.0.0", "then:      enumo.v1.5.0 (1.5.0)\n", `"judged": false`, unread},
+	} {
+		args := append([]string{"resolve", "enumo", "--channel", "line"}, strings.Fields(c.args)...)
+		got := runProgram(t, dir, "bindery", args...)
+		if got.status != 0 || !strings.Contains(got.stdout, c.stdout) || !strings.Contains(got.stderr, c.stderr) {
+			t.Errorf("%s: %+v", c.args, got)
+		}
+		if got = runProgram(t, dir, "bindery", append(args, "-o", "json")...); !strings.Contains(got.stdout, c.json) {
+			t.Errorf("%s: %+v", c.args, got)
+		}
+	}
+}
+
 // With --pull the image of the bundle that is resolved decides whether OLM v1 installs it.
 func TestResolvePull(t *testing.T) {
 	r := testregistry.New(t)
@@ -291,7 +326,6 @@ func TestUpgradeFlags(t *testing.T) {
 		{"check full --profile opm --upgrades", 2, "--upgrades has no effect without --profile olmv1"},
 		{"check safe-1.1.0 --from=", 2, "--from is empty"},
 		{"resolve safe full --installed 1.0.0 --crd-upgrade-safety Some", 2, "expected (Strict|None)"},
-		{"resolve safe full --crd-upgrade-safety None", 2, "no effect without --installed"},
 		{"resolve safe full --v0 --pull", 2, "--pull has no effect with --v0"},
 	} {
 		got := runProgram(t, dir, "bindery", append(strings.Fields(c.args), "--error-format", "json")...)
