@@ -71,6 +71,9 @@ func (p *program) judgeResolved(c *cli.Context, q *resolve.Request, a *resolve.A
 	if err != nil {
 		return nil, err
 	}
+	if b := blobs[a.Bundle]; b != nil && b.Image == "" && c.Bool("pull") {
+		return nil, refusedAnswer(a, errors.New("the bundle has no image"), "OLM v1 installs images: add the one of the bundle")
+	}
 	chosen, reason, err := p.manifestsOf(c, o, a.Bundle, blobs[a.Bundle])
 	var read *manifests.ReadError
 	if errors.As(err, &read) && c.Bool("pull") {
