@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -30,6 +31,7 @@ const (
 	idAPIVersion = "api-version"
 	idAPIInvalid = "api-invalid"
 	idBeta       = "crd-v1beta1"
+	idTwice      = "object-twice"
 )
 
 // APIs are those of the version of Kubernetes for which bundles are checked. One value remembers the definitions that
@@ -87,7 +89,8 @@ func (a *APIs) problems(ctx context.Context, b *manifests.Bundle, s manifests.Se
 	unrendered := slices.ContainsFunc(out, func(p apiProblem) bool { return p.ID == manifests.IDRender })
 	own, cancel := context.WithTimeout(ctx, defaultTimeout)
 	defer cancel()
-	for _, o := range b.Applied(s) {
+	applied := b.Applied(s)
+	for _, o := range applied {
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -99,17 +102,50 @@ func (a *APIs) problems(ctx context.Context, b *manifests.Bundle, s manifests.Se
 		})
 		out = append(out, found[:min(len(found), maxAPIProblems)]...)
 	}
-	return out
+	return append(out, twice(applied)...)
+}
+
+// twice returns the objects that are there twice. Helm has a file for each object of a chart, which its hash names, so
+// that of equal ones there is one. It cannot create the others, but after that failure it updates them, in the order of
+// the hashes. Boxcutter refuses both.
+func twice(applied []manifests.Applied) (out []apiProblem) {
+	objects := make([]manifests.Object, len(applied))
+	for i, o := range applied {
+		objects[i] = o.Object
+	}
+	repeated := manifests.Repeated(objects)
+	for _, i := range slices.Sorted(maps.Keys(repeated)) {
+		first, o := applied[repeated[i]], applied[i]
+		if o.Kind == kindCRD {
+			continue // a validator of OLM v1 refuses it
+		}
+		from, helm := "", "one over the other"
+		if o.File != first.File {
+			from = ", in " + first.File + " too"
+		}
+		if bytes.Equal(first.JSON, o.JSON) && (first.Path == nil) == (o.Path == nil) {
+			helm = "one of them"
+		}
+		out = append(out, problemOf(o, idTwice, sourcePath(o, nil), rules.Warning, "", "%s %q is there twice%s: "+
+			"the runtime Helm applies %s, Boxcutter says: duplicate object found in phases: %s", o.Kind, o.Name, from, helm,
+			manifests.Phases([]manifests.Object{o.Object})[0].Name))
+	}
+	return out[:min(len(out), maxAPIProblems)]
+}
+
+// problemOf returns a problem with an object, or with what it is generated from.
+func problemOf(o manifests.Applied, id string, path []any, severity rules.Severity, fix, format string, args ...any) apiProblem {
+	kind, name := o.Kind, o.Name
+	if o.Path != nil {
+		kind, name = kindCSV, ""
+	}
+	return apiProblem{manifests.Problem{ID: id, File: o.File, Object: strings.TrimSpace(kind + " " + name),
+		Message: fmt.Sprintf(format, args...)}, path, "", fix, severity}
 }
 
 func (a *APIs) ofObject(ctx context.Context, o manifests.Applied) (out []apiProblem) {
 	problem := func(id string, path []any, severity rules.Severity, fix, format string, args ...any) apiProblem {
-		kind, name := o.Kind, o.Name
-		if o.Path != nil {
-			kind, name = kindCSV, ""
-		}
-		return apiProblem{manifests.Problem{ID: id, File: o.File, Object: strings.TrimSpace(kind + " " + name),
-			Message: fmt.Sprintf(format, args...)}, path, "", fix, severity}
+		return problemOf(o, id, path, severity, fix, format, args...)
 	}
 	why, instead := apiserver.Served(o.APIVersion, o.Kind, a.version)
 	if o.Kind == kindCRD {

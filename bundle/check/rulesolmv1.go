@@ -44,12 +44,19 @@ var refusalTitles = []struct{ id, title, fix string }{
 	{"validator:13", "OLM v1 can install the kind of an object.", "remove it"},
 	{idBeta, "A CustomResourceDefinition is of the version v1.",
 		"convert it: clusters since 1.22 refuse v1beta1, and OLM v1 drops its schema"},
-	{idAPIVersion, "The API server of the Kubernetes version serves the kind of an object.", seeMessage},
-	{idAPIInvalid, "The API server takes the objects, those that OLM v1 generates included.", seeMessage},
+	{idAPIVersion, "The API server of the Kubernetes version serves the kind of an object.",
+		"write an apiVersion that it serves, or name the Kubernetes of your users by --kube-version"},
+	{idAPIInvalid, "The API server takes the objects, those that OLM v1 generates included.",
+		`mend the field that the message names; "bundle manifests" prints the objects that OLM v1 generates`},
 }
 
+var ruleTwice = rules.Rule{ID: olmv1Prefix + idTwice, Severity: rules.Warning, Profiles: []rules.Profile{rules.OLMv1},
+	Scopes: []rules.Scope{rules.OnCatalog, rules.OnBundle},
+	Title:  "An object is there once, those that OLM v1 generates included.",
+	Fix:    "remove one: a ServiceAccount that a permission names is generated, and so is a role for each permission"}
+
 func refusalRules() []rules.Rule {
-	out := []rules.Rule{rules.RuleUnreadable, rules.RuleInstallMode, rules.RuleAPIService}
+	out := []rules.Rule{rules.RuleUnreadable, rules.RuleInstallMode, rules.RuleAPIService, ruleTwice}
 	for _, t := range refusalTitles {
 		out = append(out,
 			rules.Rule{ID: olmv1Prefix + t.id, Severity: rules.Error, Profiles: []rules.Profile{rules.OLMv1},

@@ -32,17 +32,17 @@ func indentless(v any) (json.RawMessage, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
-// Repeated returns the objects that an earlier one of the same group, kind, namespace and name precedes: the bundle
-// has them twice, and the later one replaces the earlier.
-func Repeated(objects []Object) []Object {
-	seen := map[[4]string]bool{}
-	var out []Object
-	for _, o := range objects {
+// Repeated returns the places of the objects that an earlier one of the same group, kind, namespace and name precedes,
+// each with the place of the first such.
+func Repeated(objects []Object) map[int]int {
+	first, out := map[[4]string]int{}, map[int]int{}
+	for i, o := range objects {
 		key := [4]string{o.Group(), o.Kind, o.Namespace, o.Name}
-		if seen[key] {
-			out = append(out, o)
+		if earlier, twice := first[key]; twice {
+			out[i] = earlier
+			continue
 		}
-		seen[key] = true
+		first[key] = i
 	}
 	return out
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -130,8 +131,9 @@ func (p *program) renderBundle(ref string, b *manifests.Bundle, s manifests.Sett
 	}
 	p.log.Info(fmt.Sprintf("%s: %s for namespace %s (%s); %s", b.Name(), count(len(objects), "object"),
 		s.InstallNamespace, from, assumed(b, s)))
-	for _, o := range manifests.Repeated(objects) {
-		p.log.Warn(fmt.Sprintf("%s: there are several; the last one counts", o))
+	repeated := manifests.Repeated(objects)
+	for _, i := range slices.Sorted(maps.Keys(repeated)) {
+		p.log.Warn(fmt.Sprintf("%s: there are several; Helm applies one over the other, Boxcutter refuses them", objects[i]))
 	}
 	return objects, nil
 }

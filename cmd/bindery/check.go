@@ -146,7 +146,7 @@ func (p *program) check(c *cli.Context) error {
 	case "sarif":
 		err = p.spooled(c.Context, func(w io.Writer) error { return located.WriteSARIF(w, version.Release()) })
 	default:
-		err = p.spooled(c.Context, func(w io.Writer) error { return writeCheck(w, located) })
+		err = p.spooled(c.Context, func(w io.Writer) error { return writeCheck(w, located, c.Bool("pull")) })
 	}
 	if dir := c.String("artifacts"); err == nil && dir != "" {
 		err = p.checkArtifacts(c, dir, report, o)

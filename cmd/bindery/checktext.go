@@ -62,7 +62,8 @@ func explain(w io.Writer, r rules.Rule) error {
 func joined[T ~string](all []T) string { return strings.Join(asStrings(all), ", ") }
 
 // writeCheck writes a report: what is broken, then whether OLM v1 installs the bundles, then the sums.
-func writeCheck(w io.Writer, r *rules.Report) error {
+// pulled is set if the images were asked for.
+func writeCheck(w io.Writer, r *rules.Report, pulled bool) error {
 	var b strings.Builder
 	for _, f := range r.Findings {
 		f.File = filepath.FromSlash(f.File)
@@ -96,7 +97,7 @@ func writeCheck(w io.Writer, r *rules.Report) error {
 			return err
 		}
 	}
-	return writeSums(w, r)
+	return writeSums(w, r, pulled)
 }
 
 // writeMatrix writes how many bundles of each channel OLM v1 installs.
@@ -115,7 +116,7 @@ func writeMatrix(w io.Writer, bundles []rules.Installability) error {
 	return err
 }
 
-func writeSums(w io.Writer, r *rules.Report) error {
+func writeSums(w io.Writer, r *rules.Report, pulled bool) error {
 	verdict := "passed"
 	if !r.Passed {
 		verdict = "failed"
@@ -126,7 +127,10 @@ func writeSums(w io.Writer, r *rules.Report) error {
 		text += fmt.Sprintf(", %d waived", r.Waived)
 	}
 	text += "\n"
-	if n := r.Unknown(); n > 0 {
+	switch n := r.Unknown(); {
+	case n > 0 && pulled:
+		text += fmt.Sprintf("not known: whether OLM v1 installs %s, as images could not be asked for\n", count(n, "bundle"))
+	case n > 0:
 		text += fmt.Sprintf("not known: whether OLM v1 installs %s whose manifests the catalog lacks; --pull reads "+
 			"their images\n", count(n, "bundle"))
 	}
@@ -134,7 +138,7 @@ func writeSums(w io.Writer, r *rules.Report) error {
 		text += fmt.Sprintf("images not read: the manifests in the catalog alone say that OLM v1 installs %s; what it "+
 			"installs are their images, which --pull reads\n", count(n, "bundle"))
 	}
-	text += upgradeSums(r)
+	text += upgradeSums(r, pulled)
 	if len(r.NotRun) > 0 {
 		text += fmt.Sprintf("not checked: %s\n", count(len(r.NotRun), "rule"))
 		for _, n := range r.NotRun {
@@ -146,7 +150,7 @@ func writeSums(w io.Writer, r *rules.Report) error {
 }
 
 // upgradeSums says how many upgrades were judged.
-func upgradeSums(r *rules.Report) string {
+func upgradeSums(r *rules.Report, pulled bool) string {
 	u := r.Upgrades
 	if u == nil {
 		return ""
@@ -160,10 +164,15 @@ func upgradeSums(r *rules.Report) string {
 		text += "not known: whether OLM v1 takes " + count(u.Unknown, "upgrade")
 		switch n := len(u.Missing); {
 		case n == 1:
-			text += fmt.Sprintf("; the manifests of %s are not known, --pull reads its image",
-				printable.Cell(u.Missing[0].Bundle))
+			text += fmt.Sprintf("; the manifests of %s are not known", printable.Cell(u.Missing[0].Bundle))
+			if !pulled {
+				text += ", --pull reads its image"
+			}
 		case n > 1:
-			text += fmt.Sprintf("; the manifests of %d bundles are not known, --pull reads their images", n)
+			text += fmt.Sprintf("; the manifests of %d bundles are not known", n)
+			if !pulled {
+				text += ", --pull reads their images"
+			}
 		}
 		text += "\n"
 	}

@@ -326,6 +326,11 @@ var refusedByAPI = map[string]struct{ of, file, old, text, said string }{
 			`specified object fields`},
 	"ahook": {"gadget", "gadget.clusterserviceversion.yaml", "targetPort: 9443", "targetPort: 9444",
 		`Service "ahook-controller-manager-service" is invalid: spec.ports[1].name: Duplicate value: "443"`},
+	"atolerate": {"widget", "widget.clusterserviceversion.yaml", "terminationGracePeriodSeconds: 10\n",
+		"terminationGracePeriodSeconds: 10\n              tolerations:\n              - key: a\n" +
+			"                operator: Exist\n",
+		`Deployment.apps "atolerate-controller-manager" is invalid: spec.template.spec.tolerations[0].operator: ` +
+			`Unsupported value: "Exist": supported values: "Equal", "Exists"`},
 	"azero": {"gadget", "gadget.clusterserviceversion.yaml", "containerPort: 443\n", "containerPort: 0\n",
 		`ValidatingWebhookConfiguration.admissionregistration.k8s.io "vazero.example.com" is invalid: ` +
 			`webhooks[0].clientConfig.service.port: Invalid value: 0: port is not valid: must be between 1 and 65535, inclusive`},

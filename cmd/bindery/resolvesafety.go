@@ -190,6 +190,10 @@ func (s *resolvedSafety) following(next []nextResolved, from judgedBundle, stric
 
 // bundle reads a bundle.
 func (s *resolvedSafety) bundle(name string) (out judgedBundle, err error) {
+	if b := s.blobs[name]; b != nil && b.Image == "" && s.c.Bool("pull") {
+		return judgedBundle{reason: "the bundle has no image", refused: errors.New("the bundle has no image"),
+			hint: "OLM v1 installs images: add the one of the bundle"}, nil
+	}
 	m, reason, err := s.p.manifestsOf(s.c, s.o, name, s.blobs[name])
 	var read *manifests.ReadError
 	if errors.As(err, &read) && s.c.Bool("pull") {

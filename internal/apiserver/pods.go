@@ -127,7 +127,10 @@ func pod(spec *corev1.PodSpec, path *field.Path, v Version) (out field.ErrorList
 	if name := spec.PriorityClassName; name != "" {
 		out = append(out, invalid(path.Child("priorityClassName"), name, validation.NameIsDNSSubdomain(name, false))...)
 	}
-	return out
+	if s := spec.SecurityContext; s != nil && s.SeccompProfile != nil {
+		out = append(out, seccomp(s.SeccompProfile, path.Child("securityContext", "seccompProfile"))...)
+	}
+	return append(out, scheduling(spec, path)...)
 }
 
 // podVolumes validates volumes, and returns the names of the valid ones.
@@ -241,10 +244,33 @@ func container(c *corev1.Container, volumes names, at *field.Path, v Version) (o
 				out = append(out, field.Invalid(at.Child(id.name), *id.value, "must be between 0 and 2147483647, inclusive"))
 			}
 		}
+		if s.SeccompProfile != nil {
+			out = append(out, seccomp(s.SeccompProfile, at.Child("seccompProfile"))...)
+		}
 		if s.AllowPrivilegeEscalation != nil && !*s.AllowPrivilegeEscalation && s.Privileged != nil && *s.Privileged {
 			out = append(out, field.Invalid(at, field.OmitValueType{},
 				"cannot set `allowPrivilegeEscalation` to false and `privileged` to true"))
 		}
+	}
+	return out
+}
+
+func seccomp(p *corev1.SeccompProfile, at *field.Path) field.ErrorList {
+	if p.Type == "" {
+		return field.ErrorList{field.Required(at.Child("type"), "type is required when seccompProfile is set")}
+	}
+	out := oneOf(at.Child("type"), p.Type, corev1.SeccompProfileTypeLocalhost, corev1.SeccompProfileTypeRuntimeDefault,
+		corev1.SeccompProfileTypeUnconfined)
+	local := p.Type == corev1.SeccompProfileTypeLocalhost
+	switch at := at.Child("localhostProfile"); {
+	case len(out) > 0:
+	case local && p.LocalhostProfile == nil:
+		out = append(out, field.Required(at, "must be set when seccomp type is Localhost"))
+	case local:
+		out = descending(*p.LocalhostProfile, at)
+	case p.LocalhostProfile != nil:
+		out = append(out, field.Invalid(at, struct{ Type, LocalhostProfile string }{string(p.Type), *p.LocalhostProfile},
+			"can only be set when seccomp type is Localhost"))
 	}
 	return out
 }
@@ -340,11 +366,9 @@ func mounts(mounts []corev1.VolumeMount, volumes names, path *field.Path) (out f
 			out = append(out, field.Invalid(at.Child("subPathExpr"), m.SubPathExpr,
 				"subPathExpr and subPath are mutually exclusive"))
 		}
-		for _, sub := range []string{m.SubPath, m.SubPathExpr} {
-			if sub != "" { // the API server leaves the index out
-				out = append(out, descending(sub, path.Child("subPath"))...)
-			}
-		}
+		// The API server leaves the index out.
+		out = append(out, descending(m.SubPath, path.Child("subPath"))...)
+		out = append(out, descending(m.SubPathExpr, path.Child("subPathExpr"))...)
 	}
 	return out
 }
@@ -375,12 +399,26 @@ func resources(r *corev1.ResourceRequirements, path *field.Path) (out field.Erro
 		out = append(out, resourceName(name, requests.Key(string(name)))...)
 		q := r.Requests[name]
 		negative(q, requests.Key(string(name)))
-		if limit, ok := r.Limits[name]; ok && q.Cmp(limit) > 0 && !strings.Contains(string(name), "/") {
+		limit, limited := r.Limits[name]
+		switch {
+		case !limited && !overcommitted(string(name)):
+			out = append(out, field.Required(limits, "Limit must be set for non overcommitable resources"))
+		case !limited:
+		case q.Cmp(limit) != 0 && !overcommitted(string(name)):
+			out = append(out, field.Invalid(requests, q.String(),
+				fmt.Sprintf("must be equal to %s limit of %s", name, limit.String())))
+		case q.Cmp(limit) > 0:
 			out = append(out, field.Invalid(requests, q.String(),
 				fmt.Sprintf("must be less than or equal to %s limit of %s", name, limit.String())))
 		}
 	}
 	return out
+}
+
+// overcommitted reports whether the limit of a resource may be more than the request.
+func overcommitted(name string) bool {
+	return !strings.HasPrefix(name, corev1.ResourceHugePagesPrefix) &&
+		(!strings.Contains(name, "/") || strings.Contains(name, "kubernetes.io/"))
 }
 
 // resourceName refuses names without a domain that Kubernetes does not have.

@@ -149,7 +149,9 @@ func secret(s *corev1.Secret, _ Version) (out field.ErrorList) {
 				field.NewPath("metadata", "annotations").Key(corev1.ServiceAccountNameKey), ""))
 		}
 	case corev1.SecretTypeBasicAuth:
-		if data[corev1.BasicAuthUsernameKey] == nil && data[corev1.BasicAuthPasswordKey] == nil {
+		_, username := data[corev1.BasicAuthUsernameKey]
+		_, password := data[corev1.BasicAuthPasswordKey]
+		if !username && !password {
 			out = append(out, field.Required(path.Key(corev1.BasicAuthUsernameKey), ""),
 				field.Required(path.Key(corev1.BasicAuthPasswordKey), ""))
 		}

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/operator-bindery/bindery/bundle"
@@ -47,7 +48,8 @@ type Options struct {
 	// Render has the client and the limits, Jobs how many bundles are checked at once.
 	Render render.Options
 	Jobs   int
-	// Progress is called after each bundle that was pulled, with how many there are; never concurrently.
+	// Progress is called after each bundle that was pulled, with how many there are, and without --pull after each whose
+	// manifests the catalog has, with 0; never concurrently.
 	Progress func(done, all int)
 	// Compared is called after some of the upgrades that are judged, with how many there are.
 	Compared func(done, all int)
@@ -146,6 +148,24 @@ func (c *checkup) isBundle(ctx context.Context, dir string) bool {
 		!slices.ContainsFunc(x.Documents(), func(d declcfg.IndexedDocument) bool { return d.Schema != "" })
 }
 
+// counted calls Progress after each bundle.
+func (c *checkup) counted(find func(context.Context, *rules.Run, *declcfg.Bundle) error) func(context.Context, *rules.Run,
+	*declcfg.Bundle) error {
+	if c.Progress == nil {
+		return find
+	}
+	var mu sync.Mutex
+	done := 0
+	return func(ctx context.Context, r *rules.Run, b *declcfg.Bundle) error {
+		err := find(ctx, r, b)
+		mu.Lock()
+		defer mu.Unlock()
+		done++
+		c.Progress(done, 0)
+		return err
+	}
+}
+
 // catalog checks a catalog. unread is why its files cannot be read.
 func (c *checkup) catalog(ctx context.Context, fsys fs.FS, img *rules.Image, unread []rules.Finding) (err error) {
 	if c.From != "" {
@@ -163,7 +183,7 @@ func (c *checkup) catalog(ctx context.Context, fsys fs.FS, img *rules.Image, unr
 		keep = func(b *declcfg.Bundle, m *manifests.Bundle) error { return c.upgrades.bundle(b.Package, b.Name, m) }
 	}
 	if !c.Pull { // else the images decide
-		s.Manifests = check.CatalogManifests(c.Settings, c.APIs, keep)
+		s.Manifests = c.counted(check.CatalogManifests(c.Settings, c.APIs, keep))
 	}
 	if c.Released != "" {
 		released, err := c.released(ctx)

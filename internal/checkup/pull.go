@@ -67,6 +67,9 @@ func (c *checkup) pullBundle(ctx context.Context, b rules.Installability) error 
 
 // pulled opens the image of a bundle. Its labels do not matter to OLM v1.
 func (c *checkup) pulled(ctx context.Context, ref string, use func(fs.FS, *bundle.Bundle) error) (err error) {
+	if ref == "" {
+		return errors.New("the bundle has no image")
+	}
 	if err := render.CheckName(ref); err != nil {
 		return err
 	}
