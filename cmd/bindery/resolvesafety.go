@@ -191,7 +191,7 @@ func (s *resolvedSafety) following(next []nextResolved, from judgedBundle, stric
 // bundle reads a bundle.
 func (s *resolvedSafety) bundle(name string) (out judgedBundle, err error) {
 	if b := s.blobs[name]; b != nil && b.Image == "" && s.c.Bool("pull") {
-		return judgedBundle{reason: "the bundle has no image", refused: errors.New("the bundle has no image"),
+		return judgedBundle{reason: fmt.Sprintf("the bundle %q has no image", name), refused: errors.New("the bundle has no image"),
 			hint: "OLM v1 installs images: add the one of the bundle"}, nil
 	}
 	m, reason, err := s.p.manifestsOf(s.c, s.o, name, s.blobs[name])
@@ -289,8 +289,6 @@ func (p *program) manifestsOf(c *cli.Context, o render.Options, name string, b *
 	switch {
 	case b == nil:
 		return nil, fmt.Sprintf("no catalog has the bundle %q", name), nil
-	case c.Bool("pull") && b.Image == "":
-		return nil, fmt.Sprintf("the bundle %q has no image", name), nil
 	case !c.Bool("pull"):
 		if csv, err := b.CSV(); !b.HasObjects || csv == nil && err == nil {
 			return nil, fmt.Sprintf("the catalog has no manifests of the bundle %q; --pull reads its image", name), nil
