@@ -334,3 +334,34 @@ func TestUpgradeFlags(t *testing.T) {
 		}
 	}
 }
+
+// Many fields below a field with a long name take neither memory nor pages: what changes is not said for each.
+func TestUpgradeOfLongNames(t *testing.T) {
+	dir := upgradesDir(t, "")
+	definition := filepath.Join("manifests", "safes.safes.example.com.crd.yaml")
+	for name, kind := range map[string]string{"safe-1.0.0": "string", "safe-1.1.0": "integer"} {
+		file := filepath.Join(dir, name, definition)
+		var fields strings.Builder
+		for i := range 300 {
+			fmt.Fprintf(&fields, "f%d: {type: %s}, ", i, kind)
+		}
+		writeFile(t, file, fmt.Sprintf(`apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: safes.safes.example.com}
+spec:
+  group: safes.example.com
+  scope: Namespaced
+  names: {kind: Safe, plural: safes, singular: safe, listKind: SafeList}
+  versions:
+  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {? %s : {type: object, properties: {%s}}}}}}
+`, strings.Repeat("p", 400<<10), fields.String()))
+	}
+	got := runProgram(t, dir, "bindery", "check", "safe-1.1.0", "--from", "safe-1.0.0", "--profile", "olmv1")
+	if !strings.Contains(got.stdout, "cannot be compared: limit exceeded") || len(got.stdout) > 1<<16 {
+		t.Errorf("%d bytes: %.2000s", len(got.stdout), got.stdout)
+	}
+	got = runProgram(t, dir, "bindery", "diff", "--manifests", "safe-1.0.0", "safe-1.1.0")
+	if !strings.Contains(got.stdout, "limit exceeded") || len(got.stdout) > 2<<20 {
+		t.Errorf("%d bytes: %.2000s", len(got.stdout), got.stdout)
+	}
+}

@@ -51,6 +51,8 @@ const (
 var (
 	// ://USER:PASSWORD@HOST, also without a password: tokens are used so.
 	inURL = expression(`(?i)(:(?://|%2f%2f))((?:[^/\s"'<>\\%]|%[0-9a-f]{2})*)(@|%40)([a-z0-9]+:)?`)
+	// a class of characters, with which the pattern of a URL goes on after ://.
+	class = expression(`^[(?:]*\[[^\]]*(?:a-z|A-Z|0-9)`)
 	// USER:PASSWORD@HOST in a name without a scheme; not TAG@DIGEST.
 	inName = expression(`(^|[\s"'=(\[{<>,;|\\])([^\s"'=(\[{<>,;|\\/@:]+)(:|%3[Aa])([^\s"'<>,;|\\]*)(@|%40)([^\s"'<>,;|\\]*)`)
 	// basic VALUE, bearer VALUE.
@@ -104,8 +106,8 @@ func clean(text string, has kind) string {
 	if has&aUser != 0 {
 		text = inURL().ReplaceAllStringFunc(text, func(s string) string {
 			m := inURL().FindStringSubmatch(s)
-			if strings.HasPrefix(m[4], "sha") {
-				return s // the digest of a name without a path
+			if strings.HasPrefix(m[4], "sha") || class().MatchString(m[2]) {
+				return s // the digest of a name without a path, or a pattern
 			}
 			return m[1] + hidden + m[3] + m[4]
 		})

@@ -29,7 +29,9 @@ func TestText(t *testing.T) {
 		"--predicate passphrase: predicate: invalid":      "--predicate passphrase: predicate: invalid",
 		"v1: ^.spec.accessToken: type: type changed":      "v1: ^.spec.accessToken: type: type changed",
 		"v1: ^.spec.password: minLength: minimum raised":  "v1: ^.spec.password: minLength: minimum raised",
-		"two lines\nsource=user:pass@host/x":              "two lines\nsource=***@host/x",
+		"pattern added : \"\" -> \"^(https?|ftp)://[-a-zA-Z0-9+&@#/%?=~_|!:,.;]*[-a-z]$\"": "pattern added : \"\" -> " +
+			"\"^(https?|ftp)://[-a-zA-Z0-9+&@#/%?=~_|!:,.;]*[-a-z]$\"",
+		"two lines\nsource=user:pass@host/x": "two lines\nsource=***@host/x",
 	} {
 		if got := Text(text); got != want {
 			t.Errorf("%s: got %s, want %s", text, got, want)

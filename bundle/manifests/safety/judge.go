@@ -82,13 +82,16 @@ type verdict struct {
 func (v verdict) size() int {
 	n := 200
 	for _, c := range v.changes {
-		n += 100 + len(c.Property) + len(c.Message)
+		n += 100 + len(c.Version) + len(c.Property) + len(c.Message)
 	}
 	return n
 }
 
 // maxFound limits the size of the verdicts that are kept.
 const maxFound = 64 << 20
+
+// maxWords limits the text of what changes in a definition: each change names the path of its field.
+const maxWords = 8 << 20
 
 // maxDecoded is about how many different schemas of decoded definitions are kept; each takes about 1 kB.
 const maxDecoded = 60_000
@@ -164,6 +167,10 @@ func (j *Judge) definition(ctx context.Context, from, to Definition, left *int) 
 		return nil, limit("the definitions of the two bundles differ in more than can be compared")
 	}
 	v.changes, v.err = j.compare(ctx, from, to, left)
+	*left -= v.size() / pathUnit
+	if v.size() > maxWords {
+		v = verdict{err: limit("what changes takes more than %d MiB to say", maxWords>>20)}
+	}
 	if v.err != nil && ctx.Err() == nil {
 		v.err = fmt.Errorf("CustomResourceDefinition %q cannot be compared: %w", to.Name, v.err)
 	}

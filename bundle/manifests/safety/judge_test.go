@@ -349,7 +349,7 @@ func TestRequiredBefore(t *testing.T) {
 // Hostile definitions end in an error that names the definition, or in an answer, soon.
 func TestHostileDefinitions(t *testing.T) {
 	title := func(i int) string { return fmt.Sprintf(`{"title":"%d"}`, i) }
-	long := strings.Repeat("p", 3<<20)
+	long := strings.Repeat("p", 1<<20)
 	lists := func(depth int, inner string) string {
 		return strings.Repeat(`{"allOf":[{"title":"x"},`, depth) + inner + strings.Repeat("]}", depth)
 	}
@@ -367,10 +367,13 @@ func TestHostileDefinitions(t *testing.T) {
 		{"deeper", inVersions(nested(100_000, `{"type":"string"}`)), inVersions("{}"), "depth"},
 		{"large", inVersions(wide(1_000_000, `{"type":"string"}`)), inVersions("{}"), "bytes"},
 		{"many schemas", inVersions(wide(500_000, `{}`)), inVersions("{}"), "objects"},
-		{"schemas", inVersions(wide(210_000, `{}`)), inVersions("{}"), "schemas"},
-		{"many removed", inVersions(wide(40_000, nested(3, "{}"))), inVersions("{}"), "more than"},
-		{"a long name over many", inVersions(`{"properties":{"` + long + `":` + wide(100_000, "{}") + `}}`),
+		{"schemas", inVersions(wide(200_100, `{}`)), inVersions("{}"), "schemas"},
+		{"many removed", inVersions(wide(1_500, nested(20, "{}"))), inVersions("{}"), "more than"},
+		{"a long name over many", inVersions(`{"properties":{"` + long + `":` + wide(5_000, "{}") + `}}`),
 			inVersions(`{"properties":{"` + long + `":{}}}`), "more than"},
+		{"a long name over some", inVersions(`{"properties":{"` + long + `":` + wide(5, `{"title":"a"}`) + `}}`),
+			inVersions(`{"properties":{"` + long + `":` + wide(5, `{"title":"b"}`) + `}}`), "more than"},
+		{"long values", inVersions(wide(5, `{"pattern":"`+long+long+`"}`)), inVersions(wide(5, `{"pattern":"b"}`)), "8 MiB"},
 		{"versions", many(2_000, title), many(1_999, title), "versions"},
 		{"pairs of versions", inVersions("{}"), many(1_000, title), "more than"},
 		{"lists in lists", inVersions(lists(60, `{"title":"a"}`)), inVersions(lists(60, `{"title":"b"}`)), "lists"},
@@ -379,8 +382,8 @@ func TestHostileDefinitions(t *testing.T) {
 			many(399, func(int) string { return "{}" }), ""},
 		{"a hundred levels", inVersions(nested(100, wide(100, `{"type":"string"}`))),
 			inVersions(nested(100, wide(100, `{"type":"integer"}`))), ""},
-		{"many rules", inVersions(`{"x-kubernetes-validations":[` + strings.Repeat(`{"rule":"a"},{"rule":"b"},`, 20_000) +
-			`{"rule":"a"}]}`), inVersions(`{"x-kubernetes-validations":[` + strings.Repeat(`{"rule":"b"},{"rule":"c"},`, 20_000) +
+		{"many rules", inVersions(`{"x-kubernetes-validations":[` + strings.Repeat(`{"rule":"a"},{"rule":"b"},`, 5_000) +
+			`{"rule":"a"}]}`), inVersions(`{"x-kubernetes-validations":[` + strings.Repeat(`{"rule":"b"},{"rule":"c"},`, 5_000) +
 			`{"rule":"a"}]}`), ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -410,15 +413,16 @@ func TestHostileBundle(t *testing.T) {
 		t.Fatal(err)
 	}
 	var from, to []safety.Definition
-	title := func(n int) func(int) string { return func(i int) string { return fmt.Sprintf(`{"title":"%d"}`, i*n) } }
-	for i := range 300 {
+	long := strings.Repeat("p", 4<<10)
+	for i := range 150 {
 		for k, list := range []*[]safety.Definition{&from, &to} {
-			d := many(60, title(2*i+k+1))
+			d := inVersions(fmt.Sprintf(`{"properties":{%q:%s}}`, long, wide(100, fmt.Sprintf(`{"title":"%d"}`, 2*i+k))))
 			d.Name = fmt.Sprint(i)
 			*list = append(*list, d)
 		}
 	}
-	if _, err := j.Upgrade(t.Context(), from, to); !errors.Is(err, fault.ErrLimit) {
+	if _, err := j.Upgrade(t.Context(), from, to); !errors.Is(err, fault.ErrLimit) ||
+		!strings.Contains(err.Error(), "the two bundles") {
 		t.Errorf("%v", err)
 	}
 }

@@ -2,11 +2,14 @@ package upgrade
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"reflect"
 	"slices"
+
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 func compareText(x, y string) int { return cmp.Compare(x, y) }
@@ -68,14 +71,25 @@ func compareMaps(out []Field, path string, before, after map[string]any, at func
 	return out
 }
 
+// maxPath is how many bytes of a path are kept; a digest of the rest makes it distinct.
+const maxPath = 2 << 10
+
 func fieldOf(path, key string) string {
 	if path == "" {
-		return key
+		return shortened(key)
 	}
-	return path + "." + key
+	return shortened(path + "." + key)
 }
 
-func itemOf(path, key string) string { return path + "[" + key + "]" }
+func itemOf(path, key string) string { return shortened(path + "[" + key + "]") }
+
+// shortened bounds a path: many fields may be below a name of megabytes.
+func shortened(path string) string {
+	if len(path) <= maxPath {
+		return path
+	}
+	return fmt.Sprintf("%s%x", fault.Clip(path, maxPath/2), sha256.Sum256([]byte(path)))
+}
 
 // byName returns the items of a list by their field name, if all have distinct ones.
 func byName(list []any) (map[string]any, bool) {
