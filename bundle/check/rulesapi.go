@@ -183,6 +183,10 @@ func (a *APIs) ofObject(ctx context.Context, o manifests.Applied) (out []apiProb
 		return append(out, problem(idAPIVersion, sourcePath(o, []any{"apiVersion"}), rules.Error, fix, "%s", why))
 	}
 	found := apiserver.Validate(o.APIVersion, o.Kind, o.JSON, a.version)
+	if found.Unknown != "" {
+		return append(out, problem(idAPIInvalid, sourcePath(o, nil), rules.Warning, "", "%s %q: %s", o.Kind, o.Name,
+			found.Unknown))
+	}
 	if found.Decode != nil {
 		path, text := bundlefs.TypeProblem(o.JSON, found.Decode)
 		if len(path) > 0 {

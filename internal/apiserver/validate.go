@@ -15,17 +15,42 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// Errors are why an object is refused: Decode, or else Fields.
+// Errors are why an object is refused: Decode, or else Fields. Nothing is known if Unknown is set.
 type Errors struct {
 	// Decode is the error of decoding the object as its kind. Its text names types of Go.
 	Decode error
 	Fields field.ErrorList
+	// Unknown is why it is not known whether the object is refused.
+	Unknown string
+}
+
+// maxValues limits the values in an object that is validated: each may be wrong in several ways.
+const maxValues = 50_000
+
+// values returns about how many values a JSON text has.
+func values(text []byte) (n int) {
+	for i, quoted := 0, false; i < len(text); i++ {
+		switch text[i] {
+		case '\\':
+			i++
+		case '"':
+			quoted = !quoted
+		case ',', '{', '[':
+			if !quoted {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // Validate returns why the API server refuses an object, canonical JSON. What it knows of an apiVersion and a kind that
 // are not among the current ones of Kubernetes itself is that objects have metadata. CustomResourceDefinitions are not
 // validated.
 func Validate(apiVersion, kind string, object []byte, v Version) Errors {
+	if values(object) > maxValues {
+		return Errors{Unknown: "the object is too large to be validated"}
+	}
 	switch apiVersion + " " + kind {
 	case "v1 Service":
 		return of(object, v, serviceName(v), service)
