@@ -1,8 +1,10 @@
 package safety
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -154,9 +156,6 @@ const maxUpgrade = 3_000_000
 // definition is Definition with the work that is left for the upgrade.
 func (j *Judge) definition(ctx context.Context, from, to Definition, left *int) ([]Change, error) {
 	key := pairKey{from.Digest, to.Digest}
-	if key.from == key.to {
-		return nil, nil
-	}
 	j.mu.Lock()
 	v, ok := j.found[key]
 	j.mu.Unlock()
@@ -171,7 +170,11 @@ func (j *Judge) definition(ctx context.Context, from, to Definition, left *int) 
 	if v.size() > maxWords {
 		v = verdict{err: limit("what changes takes more than %d MiB to say", maxWords>>20)}
 	}
-	if v.err != nil && ctx.Err() == nil {
+	switch chance := (*chanceError)(nil); {
+	case v.err == nil || ctx.Err() != nil:
+	case errors.As(v.err, &chance):
+		v.err = fmt.Errorf("CustomResourceDefinition %q: %w", to.Name, v.err)
+	default:
 		v.err = fmt.Errorf("CustomResourceDefinition %q cannot be compared: %w", to.Name, v.err)
 	}
 	if ctx.Err() != nil {
@@ -219,6 +222,11 @@ func (j *Judge) compare(ctx context.Context, from, to Definition, left *int) (ch
 			changes, err = nil, fmt.Errorf("the library that compares them failed: %v", r)
 		}
 	}()
+	if from.Digest == to.Digest {
+		if text, err := to.Read(); err != nil || bytes.Count(text, []byte(`"served":true`)) < 2 {
+			return nil, err
+		}
+	}
 	old, err := j.decode(from)
 	if err != nil {
 		return nil, fmt.Errorf("the old one: %w", err)
@@ -237,8 +245,9 @@ func (j *Judge) compare(ctx context.Context, from, to Definition, left *int) (ch
 	whole := ofComparisons("", "", results.CRDValidation)
 	same := ofVersions(results.SameVersionValidation)
 	var between []Change
+	var chance chanceError
 	p.pairs(old, next, func(a, b *apiextensionsv1.CustomResourceDefinition) {
-		between = append(between, j.between(a, b)...)
+		between = append(between, j.between(a, b, &chance)...)
 		if len(between) > maxChanges {
 			p.err = limit("there are more than %d changes between their served versions", maxChanges)
 		}
@@ -250,21 +259,60 @@ func (j *Judge) compare(ctx context.Context, from, to Definition, left *int) (ch
 		slices.SortFunc(part, Change.compare)
 		changes = append(changes, part...)
 	}
+	if len(changes) == 0 && chance.orders >= manyOrders {
+		return nil, &chance
+	}
 	return changes, nil
+}
+
+// manyOrders is how many orders of required fields are no matter of a few attempts any more.
+const manyOrders = 24
+
+// chanceError is the error about an upgrade that OLM v1 takes in one of many attempts. The library writes the fields that
+// one served version requires and another does not in an order by chance, and compares the texts of the old definition
+// with those of the new one.
+type chanceError struct {
+	orders int // in how many orders they may come
+	change Change
+}
+
+// add notes a change that the old definition has too.
+func (e *chanceError) add(c Change) {
+	if e.orders == 0 {
+		e.orders, e.change = 1, c
+	}
+	_, list, _ := strings.Cut(c.Message, "[")
+	for n := len(strings.Fields(list)); n > 1 && e.orders < 1_000_000; n-- {
+		e.orders *= n
+	}
+}
+
+func (e *chanceError) Error() string {
+	return fmt.Sprintf("OLM v1 refuses it in all but one of %d attempts, though nothing changes: it compares lists of required "+
+		"fields, whose order is by chance (%v)", e.orders, e.change)
 }
 
 // between returns the changes between two served versions that are not between those of the old definition already. The
 // library writes several required fields in an order by chance, so that it takes them for the same only sometimes;
 // operator-controller asks again until it does.
-func (j *Judge) between(old, next *apiextensionsv1.CustomResourceDefinition) []Change {
+func (j *Judge) between(old, next *apiextensionsv1.CustomResourceDefinition, chance *chanceError) []Change {
 	found := ofVersions(j.runner.Run(old, next).ServedVersionValidation)
 	required := func(c Change) bool { return c.Check == "required" }
-	if !slices.ContainsFunc(found, required) || len(old.Spec.Versions) == 0 {
+	if len(old.Spec.Versions) == 0 {
 		return found
 	}
 	none := *old
 	none.Spec.Versions = nil
+	all := slices.DeleteFunc(ofVersions(j.runner.Run(&none, next).ServedVersionValidation), func(c Change) bool { return !required(c) })
+	if len(all) == 0 {
+		return found
+	}
 	before := ofVersions(j.runner.Run(&none, old).ServedVersionValidation)
+	for _, c := range all {
+		if slices.Contains(before, c) {
+			chance.add(c)
+		}
+	}
 	return slices.DeleteFunc(found, func(c Change) bool { return required(c) && slices.Contains(before, c) })
 }
 
