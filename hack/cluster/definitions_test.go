@@ -22,7 +22,7 @@ import (
 // definitions are the CustomResourceDefinitions that clusters have whose users apply objects of the program, as they are
 // published: files of Go modules, and for OLM v1 files of this directory.
 var definitions = map[string][]string{
-	"": {"testdata/*.yaml"},
+	"":                                  {"testdata/*.yaml"},
 	"github.com/operator-framework/api": {"crds/*.yaml"},
 	"github.com/openshift/api": {
 		"payload-manifests/crds/*_imagedigestmirrorsets.crd.yaml",
