@@ -8,7 +8,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -47,19 +49,22 @@ func helpExamples(t *testing.T) map[string][]string {
 	return out
 }
 
-// freePort returns an unused TCP port.
+// ports counts the ports of [freePort]. Tests of other packages begin elsewhere.
+var ports atomic.Int32
+
+// freePort returns an unused TCP port, a different one each time. It is below those that the kernel gives to connections and
+// to listeners that ask for none, which would take it before the program listens.
 func freePort(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range 100 {
+		port := strconv.Itoa(10_000 + (os.Getpid()*97+int(ports.Add(1)))%20_000)
+		if l, err := net.Listen("tcp", ":"+port); err == nil {
+			l.Close()
+			return port
+		}
 	}
-	defer l.Close()
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return port
+	t.Fatal("no port is free")
+	return ""
 }
 
 // Every example in the help texts works in a directory with the files it names. The host names are examples and are

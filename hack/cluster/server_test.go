@@ -8,6 +8,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	mathrand "math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -178,18 +179,21 @@ func within(limit time.Duration, do func(context.Context) error) error {
 	}
 }
 
-// freePorts returns addresses on loopback that are free at the moment.
+// freePorts returns addresses on loopback that are free at the moment. They are below those that the kernel gives to
+// connections and to listeners that ask for none.
 func freePorts(n int) ([]string, error) {
 	var out []string
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+	for range 100 * n {
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 10_000+mathrand.IntN(20_000)))
 		if err != nil {
-			return nil, err
+			continue
 		}
 		defer l.Close()
-		out = append(out, l.Addr().String())
+		if out = append(out, l.Addr().String()); len(out) == n {
+			return out, nil
+		}
 	}
-	return out, nil
+	return nil, errors.New("no port is free")
 }
 
 // writeKey writes the key with which the server signs tokens of service accounts.
