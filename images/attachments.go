@@ -12,7 +12,7 @@ import (
 	"go.podman.io/image/v5/docker/reference"
 	"go.podman.io/image/v5/types"
 
-	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/layouts"
 	"github.com/operator-bindery/bindery/internal/redact"
@@ -44,7 +44,7 @@ func (d Destination) CheckAttachments() error {
 }
 
 // checkAttachable returns an error if there are attachments and a destination keeps none.
-func checkAttachable(dests []Destination, attachments []referrers.Attachment) error {
+func checkAttachable(dests []Destination, attachments []store.Attachment) error {
 	if len(attachments) == 0 {
 		return nil
 	}
@@ -57,7 +57,7 @@ func checkAttachable(dests []Destination, attachments []referrers.Attachment) er
 }
 
 // attach writes the attachments beside the image at one destination.
-func (c *copier) attach(ctx context.Context, to referrers.Writer, name string) error {
+func (c *copier) attach(ctx context.Context, to store.Writer, name string) error {
 	image, err := c.image(ctx)
 	if err != nil {
 		return err
@@ -72,23 +72,23 @@ func (c *copier) attach(ctx context.Context, to referrers.Writer, name string) e
 }
 
 // image describes the image that is copied, without a name.
-func (c *copier) image(ctx context.Context) (_ referrers.Image, err error) {
+func (c *copier) image(ctx context.Context) (_ store.Image, err error) {
 	src, err := c.src.NewImageSource(ctx, c.sys)
 	if err != nil {
-		return referrers.Image{}, err
+		return store.Image{}, err
 	}
 	defer func() { err = errors.Join(err, src.Close()) }()
 	text, kind, err := src.GetManifest(ctx, nil)
 	if err != nil {
-		return referrers.Image{}, err
+		return store.Image{}, err
 	}
 	top := v1.Descriptor{MediaType: kind, Digest: digest.FromBytes(text), Size: int64(len(text))}
-	return referrers.ReadImage(ctx, manifestsOf{src: src, top: top.Digest}, top)
+	return store.ReadImage(ctx, manifestsOf{src: src, top: top.Digest}, top)
 }
 
 // manifestsOf reads the manifests of a source by their digests. It reads nothing else.
 type manifestsOf struct {
-	referrers.Reader
+	store.Reader
 	src types.ImageSource
 	top digest.Digest
 }

@@ -14,7 +14,7 @@ import (
 	"go.podman.io/image/v5/oci/layout"
 	"go.podman.io/image/v5/types"
 
-	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/sigblob"
 	"github.com/operator-bindery/bindery/internal/verify"
@@ -25,7 +25,7 @@ import (
 // registries.d says. The place stays open when the result is closed.
 //
 // Errors are those of [Client.Source].
-func (c *Client) Carried(ctx context.Context, name string, place referrers.Reader,
+func (c *Client) Carried(ctx context.Context, name string, place store.Reader,
 	top v1.Descriptor) (_ *Repository, err error) {
 	defer func() { err = pullError(name, err) }()
 	n, err := parseSourceName(name)
@@ -99,14 +99,14 @@ func verifiedKey(ref types.ImageReference, d digest.Digest) string {
 }
 
 // CheckEntries returns an error unless the policy accepts an image of [Client.Source] or [Client.Carried] as a whole, or
-// each entry of the index, and of indexes in it, for some platforms ([referrers.Select]); none are all. An entry that
+// each entry of the index, and of indexes in it, for some platforms ([store.Select]); none are all. An entry that
 // the place lacks is not judged.
 func (r *Repository) CheckEntries(ctx context.Context, platforms []v1.Platform) error {
 	at, ok := r.Reader.(*admittedReader)
 	if !ok || at.source.top.accepted {
 		return nil
 	}
-	wanted := referrers.Select(r.Image.Instances, platforms)
+	wanted := store.Select(r.Image.Instances, platforms)
 	for n, d := range r.Image.Instances {
 		if !wanted[n] {
 			continue
@@ -120,7 +120,7 @@ func (r *Repository) CheckEntries(ctx context.Context, platforms []v1.Platform) 
 
 // carriedSource is an image at a place, as a source for asking the policy. Blobs are read at the place.
 type carriedSource struct {
-	place referrers.Reader
+	place store.Reader
 	top   digest.Digest
 }
 
@@ -157,14 +157,14 @@ func (s *carriedSource) GetSignatures(ctx context.Context, instance *digest.Dige
 
 func (s *carriedSource) GetBlob(ctx context.Context, info types.BlobInfo,
 	_ types.BlobInfoCache) (io.ReadCloser, int64, error) {
-	r, err := s.place.Blob(ctx, v1.Descriptor{Digest: info.Digest, Size: info.Size, MediaType: info.MediaType})
+	r, err := s.place.Blob(ctx, v1.Descriptor{Digest: info.Digest, Size: info.Size, MediaType: info.MediaType}, 0)
 	return r, info.Size, err
 }
 
 // signaturePlace is where attached signatures are looked for, for messages.
 func (s *carriedSource) signaturePlace() string {
-	if named, ok := s.place.(referrers.Named); ok {
-		return named.Name() + ":"
+	if name := s.place.Name(); name != "" {
+		return name + ":"
 	}
 	return ""
 }

@@ -14,7 +14,7 @@ import (
 	"go.podman.io/image/v5/signature"
 	"go.podman.io/image/v5/types"
 
-	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/layouts"
 	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/internal/registry"
@@ -46,7 +46,7 @@ type CopyOptions struct {
 	Platform v1.Platform
 	// Attachments are written beside the image in every destination, in their order. Destinations that keep none are
 	// refused before anything is written; see [ErrNoAttachments].
-	Attachments []referrers.Attachment
+	Attachments []store.Attachment
 	// Policy decides whether the source may be read; nil accepts only images that this module assembles.
 	Policy *signature.Policy
 	// Events, unless nil, receives the steps of the copy, from one goroutine at a time.

@@ -11,6 +11,7 @@ import (
 	"go.podman.io/image/v5/types"
 
 	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/blobcache"
 	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/internal/registry"
@@ -72,7 +73,7 @@ func (c *Client) Copy(ctx context.Context, name string, dest Destination, what r
 		shared.repository = asked.repository.Name()
 	}
 	if what != (referrers.Kinds{}) && asked.transport.keepsAttachments() {
-		var from referrers.Reader
+		var from store.Reader
 		if remote, ok := verified.ImageSource.(*registry.Source); ok {
 			from = remote.Repository()
 		} else {
@@ -83,7 +84,7 @@ func (c *Client) Copy(ctx context.Context, name string, dest Destination, what r
 			defer func() { err = errors.Join(err, at.Close()) }()
 			from = at
 		}
-		o.Attachments = []referrers.Attachment{&copiedAttachments{from: from, what: what, account: &result.Account}}
+		o.Attachments = []store.Attachment{&copiedAttachments{from: from, what: what, account: &result.Account}}
 	}
 	o.Policy = &signature.Policy{Default: signature.PolicyRequirements{signature.NewPRInsecureAcceptAnything()}}
 	done, err := Copy(ctx, &openedReference{ref, shared}, []Destination{dest}, o)
@@ -96,19 +97,19 @@ func (c *Client) Copy(ctx context.Context, name string, dest Destination, what r
 	return result, err
 }
 
-// copiedAttachments are what is attached to the image at its source. They implement [referrers.Attachment].
+// copiedAttachments are what is attached to the image at its source. They implement [store.Attachment].
 type copiedAttachments struct {
-	from    referrers.Reader
+	from    store.Reader
 	what    referrers.Kinds
 	account *referrers.Account
 }
 
-func (a *copiedAttachments) Attach(ctx context.Context, to referrers.Writer, image referrers.Image) (err error) {
+func (a *copiedAttachments) Attach(ctx context.Context, to store.Writer, image store.Image) (err error) {
 	var all []digest.Digest
 	for _, d := range image.Subjects() {
 		all = append(all, d.Digest)
 	}
-	*a.account, err = referrers.Copy(ctx, a.from, to, all, a.what, referrers.Limits{})
+	*a.account, err = referrers.Copy(ctx, a.from, to, all, a.what, store.Limits{})
 	return err
 }
 

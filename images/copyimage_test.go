@@ -17,6 +17,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/supplytest"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
@@ -64,7 +65,7 @@ func hanging(t testing.TB, c *Client, name string) []string {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	tree, err := referrers.ReadTree(t.Context(), r, r.Image, referrers.Limits{})
+	tree, err := referrers.ReadTree(t.Context(), r, r.Image, store.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,9 +148,9 @@ func TestCopyAddsSignatures(t *testing.T) {
 }
 
 // attaching is an attachment of a test.
-type attaching func(ctx context.Context, to referrers.Writer, image referrers.Image) error
+type attaching func(ctx context.Context, to store.Writer, image store.Image) error
 
-func (f attaching) Attach(ctx context.Context, to referrers.Writer, image referrers.Image) error {
+func (f attaching) Attach(ctx context.Context, to store.Writer, image store.Image) error {
 	return f(ctx, to, image)
 }
 
@@ -165,7 +166,7 @@ func TestAttachments(t *testing.T) {
 		{OCI, old, "registry.example.com/a/b:v1"},
 		{OCIArchive, filepath.Join(dir, "x.tar"), ""}}
 	var names []string
-	a := attaching(func(ctx context.Context, to referrers.Writer, image referrers.Image) error {
+	a := attaching(func(ctx context.Context, to store.Writer, image store.Image) error {
 		names = append(names, image.Name)
 		if _, _, err := to.Manifest(ctx, image.Top.Digest.String()); err != nil {
 			return fmt.Errorf("the image is not there: %w", err)
@@ -177,7 +178,7 @@ func TestAttachments(t *testing.T) {
 			Content: []byte("content")})
 		return err
 	})
-	o := CopyOptions{Registry: plain, Attachments: []referrers.Attachment{a}}
+	o := CopyOptions{Registry: plain, Attachments: []store.Attachment{a}}
 	// Without a list of referrers there would be a fallback tag before the image's own.
 	r.SetReferrers(testregistry.Referrers{API: true, Header: true})
 	results, err := Copy(t.Context(), src, dests, o)
@@ -200,11 +201,11 @@ func TestAttachments(t *testing.T) {
 // If an attachment fails, no tag points to the image, and no file is there.
 func TestAttachmentFails(t *testing.T) {
 	r, dir := testregistry.New(t), t.TempDir()
-	failing := attaching(func(context.Context, referrers.Writer, referrers.Image) error { return io.ErrNoProgress })
+	failing := attaching(func(context.Context, store.Writer, store.Image) error { return io.ErrNoProgress })
 	for _, d := range []Destination{{Docker, "", r.Host() + "/a/b:v1"}, {OCI, filepath.Join(dir, "new"), "v1"},
 		{OCIArchive, filepath.Join(dir, "x.tar"), ""}} {
 		_, err := Copy(t.Context(), packages(t, "a"), []Destination{d}, CopyOptions{Registry: plain,
-			Attachments: []referrers.Attachment{failing}})
+			Attachments: []store.Attachment{failing}})
 		if !errors.Is(err, io.ErrNoProgress) || !strings.Contains(err.Error(), d.String()) {
 			t.Errorf("%s: %v", d, err)
 		}
@@ -218,14 +219,14 @@ func TestAttachmentFails(t *testing.T) {
 // Places that keep no attachments are refused before any request and any file.
 func TestAttachmentsAreRefused(t *testing.T) {
 	r, dir := testregistry.New(t), t.TempDir()
-	never := attaching(func(context.Context, referrers.Writer, referrers.Image) error {
+	never := attaching(func(context.Context, store.Writer, store.Image) error {
 		t.Error("called")
 		return nil
 	})
 	for _, bad := range []Destination{{DockerArchive, filepath.Join(dir, "x.tar"), ""},
 		{Directory, filepath.Join(dir, "x"), ""}, {Store, "", "localhost/x:v1"}} {
 		dests := []Destination{{Docker, "", r.Host() + "/a/b:v1"}, bad}
-		o := CopyOptions{Registry: plain, Attachments: []referrers.Attachment{never}}
+		o := CopyOptions{Registry: plain, Attachments: []store.Attachment{never}}
 		_, err := Copy(t.Context(), packages(t, "a"), dests, o)
 		_, checked := CheckPush(t.Context(), dests, o)
 		_, opened := OpenWriter(t.Context(), bad, o)
@@ -279,7 +280,7 @@ func TestCopyOfAReferrer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer from.Close()
-	listed, err := from.Referrers(t.Context(), from.Image.Top.Digest)
+	listed, err := from.Referrers(t.Context(), from.Image.Top.Digest, nil)
 	if err != nil || len(listed) != 1 {
 		t.Fatal(listed, err)
 	}
@@ -327,7 +328,7 @@ func TestOpenWriter(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, s := range at.Image.Subjects() {
-			found, err := at.Referrers(t.Context(), s.Digest)
+			found, err := at.Referrers(t.Context(), s.Digest, nil)
 			same := func(l v1.Descriptor) bool { return l.Digest == want[i] }
 			if err != nil || len(found) != 1 || !same(found[0]) {
 				t.Errorf("%s: %v %v", kind, found, err)

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
@@ -50,11 +50,11 @@ func TestRemoteTokens(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := referrers.CopyImage(t.Context(), src, to, src.Image.Top,
-			referrers.ImageOptions{Tag: "v1"}); err != nil {
+		if _, err := store.CopyImage(t.Context(), src, to, src.Image.Top,
+			store.ImageOptions{Tag: "v1"}); err != nil {
 			t.Error(err)
 		}
-		if _, err := to.Tags(t.Context()); err != nil {
+		if _, _, err := to.Tags(t.Context(), 0); err != nil {
 			t.Error(err)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
@@ -94,7 +95,7 @@ func TestCopyImageBetweenRegistries(t *testing.T) {
 		t.Fatalf("%d requests of the manifest, %s", n, src.Image.Top.Digest)
 	}
 	dest := repositoryOf(t, remote, to.Host()+"/mirror/app")
-	got, err := referrers.CopyImage(t.Context(), src, dest, src.Image.Top, referrers.ImageOptions{Tag: "v1"})
+	got, err := store.CopyImage(t.Context(), src, dest, src.Image.Top, store.ImageOptions{Tag: "v1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +111,7 @@ func TestCopyImageBetweenRegistries(t *testing.T) {
 	}
 	// Another repository has the blobs by mounts.
 	other := repositoryOf(t, remote, to.Host()+"/mirror/other")
-	got, err = referrers.CopyImage(t.Context(), src, other, src.Image.Top, referrers.ImageOptions{Tag: "v1"})
+	got, err = store.CopyImage(t.Context(), src, other, src.Image.Top, store.ImageOptions{Tag: "v1"})
 	if err != nil || got.Mounted == 0 || got.Sent >= got.Bytes {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -124,7 +125,7 @@ func TestCopyImageBetweenRegistries(t *testing.T) {
 	if all := to.Requests(); len(all) != 1 || len(from.Requests()) != 0 {
 		t.Errorf("%q, %q", all, from.Requests())
 	}
-	got, err = referrers.CopyImage(t.Context(), src, dest, src.Image.Top, referrers.ImageOptions{Tag: "v1"})
+	got, err = store.CopyImage(t.Context(), src, dest, src.Image.Top, store.ImageOptions{Tag: "v1"})
 	if err != nil || !got.Present || got.Sent != 0 || len(to.Requests()) != 3 {
 		t.Errorf("%+v, %v, %q", got, err, to.Requests())
 	}
@@ -137,14 +138,14 @@ func TestCopyImagePlatforms(t *testing.T) {
 	index := from.AddIndex(t, "acme/app", "v1", map[string]string{"a": "b"}, []testregistry.Image{
 		{Platform: amd64, Layers: layer("amd64")}, {Platform: arm64, Layers: layer("arm64")}})
 	src := openForCopy(t, newSourceClient(t), "docker://"+from.Host()+"/acme/app:v1")
-	only := referrers.ImageOptions{Tag: "v1", Platforms: []v1.Platform{amd64}}
+	only := store.ImageOptions{Tag: "v1", Platforms: []v1.Platform{amd64}}
 	trim, byDigest, refuse, none := only, only, only, only
-	trim.Sparse, byDigest.Sparse, refuse.Sparse = referrers.SparseTrim, referrers.SparseTrim, referrers.SparseRefuse
+	trim.Sparse, byDigest.Sparse, refuse.Sparse = store.SparseTrim, store.SparseTrim, store.SparseRefuse
 	byDigest.ByDigest = true
 	none.Platforms = []v1.Platform{s390x}
 	for _, test := range []struct {
 		name    string
-		options referrers.ImageOptions
+		options store.ImageOptions
 		checks  bool // the registry looks for the images
 		sparse  bool // a SparseError
 		says    string
@@ -164,8 +165,8 @@ func TestCopyImagePlatforms(t *testing.T) {
 				to.Separate(false)
 			}
 			dest := repositoryOf(t, newRemote(t, images.RemoteOptions{}), to.Host()+"/app")
-			got, err := referrers.CopyImage(t.Context(), src, dest, src.Image.Top, test.options)
-			var sparse *referrers.SparseError
+			got, err := store.CopyImage(t.Context(), src, dest, src.Image.Top, test.options)
+			var sparse *store.SparseError
 			if errors.As(err, &sparse) != test.sparse {
 				t.Fatalf("%v", err)
 			}
@@ -179,7 +180,7 @@ func TestCopyImagePlatforms(t *testing.T) {
 				if test.checks {
 					// The next such image is refused before anything is sent.
 					to.Forget()
-					_, err := referrers.CopyImage(t.Context(), src, dest, src.Image.Top, test.options)
+					_, err := store.CopyImage(t.Context(), src, dest, src.Image.Top, test.options)
 					if all := to.Requests(); !errors.As(err, &sparse) || to.Count("P") > 0 {
 						t.Errorf("%v, %q", err, all)
 					}
@@ -212,8 +213,8 @@ func TestCopyImageCompletesIndex(t *testing.T) {
 		{Platform: arm64, Layers: layer("arm64")}})
 	src := openForCopy(t, newSourceClient(t), "docker://"+from.Host()+"/app:v1")
 	dest := repositoryOf(t, newRemote(t, images.RemoteOptions{}), to.Host()+"/app")
-	for i, o := range []referrers.ImageOptions{{Tag: "v1", Platforms: []v1.Platform{amd64}}, {Tag: "v1"}, {Tag: "v1"}} {
-		got, err := referrers.CopyImage(t.Context(), src, dest, src.Image.Top, o)
+	for i, o := range []store.ImageOptions{{Tag: "v1", Platforms: []v1.Platform{amd64}}, {Tag: "v1"}, {Tag: "v1"}} {
+		got, err := store.CopyImage(t.Context(), src, dest, src.Image.Top, o)
 		if err != nil || got.Present != (i == 2) || len(to.Digests("app")) != min(i+2, 3) {
 			t.Errorf("%+v, %v, %q", got, err, to.Digests("app"))
 		}
@@ -231,15 +232,15 @@ func TestCopyImageDigestTag(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			to := testregistry.New(t)
 			dest := repositoryOf(t, newRemote(t, images.RemoteOptions{}), to.Host()+"/app")
-			document := func(ctx context.Context, i referrers.Image) error {
+			document := func(ctx context.Context, i store.Image) error {
 				_, err := referrers.Attach(ctx, dest, i.Top, referrers.Artifact{Type: "a/b", Content: []byte("text")})
 				return err
 			}
-			o := referrers.ImageOptions{Tag: tag}
+			o := store.ImageOptions{Tag: tag}
 			if attach {
 				o.Before = document
 			}
-			got, err := referrers.CopyImage(t.Context(), src, dest, src.Image.Top, o)
+			got, err := store.CopyImage(t.Context(), src, dest, src.Image.Top, o)
 			if err != nil || got.TagKept != attach {
 				t.Fatalf("%+v, %v", got, err)
 			}
@@ -251,7 +252,7 @@ func TestCopyImageDigestTag(t *testing.T) {
 			if is := digest.FromBytes(to.Manifest("app", tag)) == d; is == attach {
 				t.Errorf("%s", to.Manifest("app", tag))
 			}
-			listed, err := dest.Referrers(t.Context(), d)
+			listed, err := dest.Referrers(t.Context(), d, nil)
 			if err != nil || len(listed) != map[bool]int{true: 1}[attach] {
 				t.Errorf("%v, %v", listed, err)
 			}

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/operator-bindery/bindery/images"
-	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
@@ -29,7 +29,7 @@ func TestSharedBlobsAreSentOnce(t *testing.T) {
 		to := testregistry.New(t)
 		to.Separate(mounts)
 		remote := newRemote(t, images.RemoteOptions{})
-		accounts := make([]referrers.ImageAccount, repositories)
+		accounts := make([]store.ImageAccount, repositories)
 		var g errgroup.Group
 		for i := range repositories {
 			g.Go(func() (err error) {
@@ -37,8 +37,8 @@ func TestSharedBlobsAreSentOnce(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				accounts[i], err = referrers.CopyImage(t.Context(), src, dest, src.Image.Top,
-					referrers.ImageOptions{Tag: "v1"})
+				accounts[i], err = store.CopyImage(t.Context(), src, dest, src.Image.Top,
+					store.ImageOptions{Tag: "v1"})
 				return err
 			})
 		}
@@ -74,13 +74,13 @@ func TestMountFrom(t *testing.T) {
 	open := func(context.Context, int64) (io.ReadCloser, error) {
 		return io.NopCloser(strings.NewReader(content)), nil
 	}
-	if _, err := repositoryOf(t, newRemote(t, images.RemoteOptions{}), to.Host()+"/first").CarryBlob(t.Context(), d,
-		open); err != nil {
+	if _, err := repositoryOf(t, newRemote(t, images.RemoteOptions{}), to.Host()+"/first").WriteBlob(t.Context(), d,
+		store.Content{Open: open}); err != nil {
 		t.Fatal(err)
 	}
 	second := repositoryOf(t, newRemote(t, images.RemoteOptions{}), to.Host()+"/second")
 	second.MountFrom(func(digest.Digest) []string { return []string{to.Host() + "/none", to.Host() + "/first"} })
-	from, err := second.CarryBlob(t.Context(), d, nil) // it is not opened
+	from, err := second.WriteBlob(t.Context(), d, store.Content{}) // it is not opened
 	if err != nil || from != to.Host()+"/first" {
 		t.Errorf("%q, %v", from, err)
 	}
@@ -151,8 +151,8 @@ func TestUploadsElsewhere(t *testing.T) {
 		"/v2/app/blobs/uploads/gone"} {
 		to := testregistry.New(t)
 		dest := repositoryOf(t, newRemote(t, images.RemoteOptions{Uploads: keptUploads(location)}), to.Host()+"/app")
-		if _, err := referrers.CopyImage(t.Context(), src, dest, src.Image.Top,
-			referrers.ImageOptions{Tag: "v1"}); err != nil {
+		if _, err := store.CopyImage(t.Context(), src, dest, src.Image.Top,
+			store.ImageOptions{Tag: "v1"}); err != nil {
 			t.Errorf("%s: %v", location, err)
 		}
 	}

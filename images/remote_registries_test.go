@@ -14,7 +14,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images"
-	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
@@ -39,8 +39,8 @@ func TestRegistriesThatRefuse(t *testing.T) {
 			to := testregistry.New(t)
 			to.SetRules(test.rules)
 			remote := newRemote(t, images.RemoteOptions{Retries: 3, Backoff: time.Millisecond})
-			_, err := referrers.CopyImage(t.Context(), src, repositoryOf(t, remote, to.Host()+"/a/b/c"), src.Image.Top,
-				referrers.ImageOptions{Tag: "v1"})
+			_, err := store.CopyImage(t.Context(), src, repositoryOf(t, remote, to.Host()+"/a/b/c"), src.Image.Top,
+				store.ImageOptions{Tag: "v1"})
 			var refused *images.RefusedError
 			if !errors.As(err, &refused) || string(refused.Why) != test.why || !strings.Contains(err.Error(),
 				test.says) ||
@@ -66,7 +66,7 @@ func TestRemoteListsAndDeletes(t *testing.T) {
 	}
 	remote := newRemote(t, images.RemoteOptions{})
 	app := repositoryOf(t, remote, r.Host()+"/app")
-	tags, err := app.Tags(t.Context())
+	tags, _, err := app.Tags(t.Context(), 0)
 	if err != nil || !slices.Equal(tags, want) || r.Count("GET /v2/app/tags/list") != 4 {
 		t.Errorf("%q, %v, %q", tags, err, r.Requests())
 	}
@@ -74,7 +74,7 @@ func TestRemoteListsAndDeletes(t *testing.T) {
 	if err != nil || len(all) != 8 || all[0] != "app" || all[7] != "r6" {
 		t.Errorf("%q, %v", all, err)
 	}
-	if _, err := repositoryOf(t, remote, r.Host()+"/none").Tags(t.Context()); !errors.Is(err, fs.ErrNotExist) {
+	if _, _, err := repositoryOf(t, remote, r.Host()+"/none").Tags(t.Context(), 0); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}
 	is, err := app.Head(t.Context(), "v3")
@@ -131,7 +131,7 @@ func TestHostileLists(t *testing.T) {
 				return true
 			})
 			app := repositoryOf(t, newRemote(t, images.RemoteOptions{}), r.Host()+"/app")
-			if tags, err := app.Tags(t.Context()); err == nil {
+			if tags, _, err := app.Tags(t.Context(), 0); err == nil {
 				t.Errorf("%q", tags)
 			}
 		})
@@ -148,7 +148,7 @@ func TestCopyImageRepairs(t *testing.T) {
 	// One of the images was copied before, and its blobs have been removed since then.
 	first := src.Image.Instances[0]
 	dest := repositoryOf(t, newRemote(t, images.RemoteOptions{}), to.Host()+"/app")
-	if _, err := referrers.CopyImage(t.Context(), src, dest, first, referrers.ImageOptions{}); err != nil {
+	if _, err := store.CopyImage(t.Context(), src, dest, first, store.ImageOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	refused := false
@@ -161,7 +161,7 @@ func TestCopyImageRepairs(t *testing.T) {
 		}
 		return false
 	})
-	got, err := referrers.CopyImage(t.Context(), src, dest, src.Image.Top, referrers.ImageOptions{Tag: "v1"})
+	got, err := store.CopyImage(t.Context(), src, dest, src.Image.Top, store.ImageOptions{Tag: "v1"})
 	if err != nil || digest.FromBytes(to.Manifest("app", "v1")) != got.Digest {
 		t.Errorf("%+v, %v", got, err)
 	}

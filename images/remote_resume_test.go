@@ -19,7 +19,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images"
-	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
@@ -108,16 +108,16 @@ func TestInterruptedUploadGoesOn(t *testing.T) {
 				return false
 			})
 			dir := t.TempDir()
-			attempt := func() (referrers.ImageAccount, error) {
-				store, err := images.NewUploadStore(dir)
+			attempt := func() (store.ImageAccount, error) {
+				uploads, err := images.NewUploadStore(dir)
 				if err != nil {
 					t.Fatal(err)
 				}
 				remote := newRemote(t, images.RemoteOptions{Retries: test.retries, Backoff: time.Millisecond,
-					Uploads: store})
+					Uploads: uploads})
 				src := openForCopy(t, newSourceClient(t), "docker://"+from.Host()+"/app:v1")
-				return referrers.CopyImage(t.Context(), src, repositoryOf(t, remote, to.Host()+"/app"), src.Image.Top,
-					referrers.ImageOptions{Tag: "v1"})
+				return store.CopyImage(t.Context(), src, repositoryOf(t, remote, to.Host()+"/app"), src.Image.Top,
+					store.ImageOptions{Tag: "v1"})
 			}
 			_, err := attempt()
 			if test.retries == 0 {
@@ -160,11 +160,11 @@ func TestThrottledCopyInOneRegistry(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	// An answer that has been read is no request any more, also before it is closed.
-	parts, err := referrers.PartsOf(r.Manifest("app", "v1"))
+	parts, err := store.PartsOf(r.Manifest("app", "v1"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	body, err := src.Blob(ctx, parts.Blobs[1])
+	body, err := src.Blob(ctx, parts.Blobs[1], 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,8 +172,8 @@ func TestThrottledCopyInOneRegistry(t *testing.T) {
 	if _, err := io.Copy(io.Discard, body); err != nil {
 		t.Fatal(err)
 	}
-	_, err = referrers.CopyImage(ctx, src, repositoryOf(t, remote, r.Host()+"/copy"), src.Image.Top,
-		referrers.ImageOptions{Tag: "v1"})
+	_, err = store.CopyImage(ctx, src, repositoryOf(t, remote, r.Host()+"/copy"), src.Image.Top,
+		store.ImageOptions{Tag: "v1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,8 +193,8 @@ func TestBandwidth(t *testing.T) {
 	src := openForCopy(t, c, "docker://"+from.Host()+"/app:v1")
 	dest := repositoryOf(t, newRemote(t, images.RemoteOptions{Throttle: throttle}), to.Host()+"/app")
 	begun := time.Now()
-	if _, err := referrers.CopyImage(t.Context(), src, dest, src.Image.Top,
-		referrers.ImageOptions{Tag: "v1"}); err != nil {
+	if _, err := store.CopyImage(t.Context(), src, dest, src.Image.Top,
+		store.ImageOptions{Tag: "v1"}); err != nil {
 		t.Fatal(err)
 	}
 	if took, least := time.Since(begun), 2*time.Second*size/rate*8/10; took < least {
@@ -215,8 +215,8 @@ func TestCopyImageWrongDigest(t *testing.T) {
 	})
 	src := openForCopy(t, newSourceClient(t), "docker://"+from.Host()+"/app:v1")
 	dest := repositoryOf(t, newRemote(t, images.RemoteOptions{}), to.Host()+"/app")
-	_, err := referrers.CopyImage(t.Context(), src, dest, src.Image.Top, referrers.ImageOptions{Tag: "v1"})
-	var source *referrers.SourceError
+	_, err := store.CopyImage(t.Context(), src, dest, src.Image.Top, store.ImageOptions{Tag: "v1"})
+	var source *store.SourceError
 	if !errors.Is(err, images.ErrIntegrity) || !errors.As(err, &source) {
 		t.Error(err)
 	}

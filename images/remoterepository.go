@@ -2,6 +2,7 @@ package images
 
 import (
 	"context"
+	"errors"
 	"io"
 	"sync"
 	"sync/atomic"
@@ -9,19 +10,12 @@ import (
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
-	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/registry"
 )
 
-// RemoteRepository is a repository of a [Remote]. It is a [referrers.Writer] with all that such one may have beside:
-//
-//	Name() string                                          // HOST/PATH
-//	Head(ctx, tagOrDigest) (v1.Descriptor, error)           // fs.ErrNotExist if there is none, or none is shown
-//	HasBlob(ctx, v1.Descriptor) (bool, error)
-//	Tags(ctx) ([]string, error)                             // fs.ErrNotExist if there is no repository
-//	Delete(ctx, digest) error                               // with all tags; fs.ErrNotExist, ErrNoDelete
-//	WriteTag(ctx, tag, mediaType string, text []byte) error // whatever the tag stood for
-//	Settle(ctx) error                                       // after UpdateTag and manifests with a subject
+// RemoteRepository is a repository of a [Remote]: a [store.Writer] that also tells whether it has a blob (HasBlob), and
+// deletes a manifest with all its tags (Delete: fs.ErrNotExist, ErrNoDelete).
 //
 // A blob that another repository of the same registry has, as far as this process knows or MountFrom tells, is mounted
 // and not sent; one that is just being sent to another repository is waited for. It is safe for concurrent use.
@@ -33,16 +27,7 @@ type RemoteRepository struct {
 	others func(digest.Digest) []string
 }
 
-var _ interface {
-	referrers.Writer
-	referrers.Carrier
-	referrers.Ranger
-	referrers.Header
-	referrers.TagWriter
-	referrers.SparseWriter
-	referrers.Settler
-	referrers.Named
-} = (*RemoteRepository)(nil)
+var _ store.Writer = (*RemoteRepository)(nil)
 
 // MountFrom sets a function that tells which other repositories may have a blob, as HOST/PATH, the likeliest first. Two
 // of them are tried. The function is called concurrently.
@@ -67,51 +52,44 @@ func (r *RemoteRepository) candidates(d digest.Digest) []string {
 	return names
 }
 
-// CarryBlob writes a blob unless it is there, as [referrers.Carrier] says.
-func (r *RemoteRepository) CarryBlob(ctx context.Context, d v1.Descriptor,
-	open func(ctx context.Context, from int64) (io.ReadCloser, error)) (from string, err error) {
+// WriteBlob writes a blob unless it is there, as [store.Writer] says.
+func (r *RemoteRepository) WriteBlob(ctx context.Context, d v1.Descriptor, c store.Content) (from string, err error) {
 	done, err := r.known.begin(ctx, r.Name(), d.Digest)
 	if err != nil {
 		return "", err
 	}
 	asked := len(r.candidates(d.Digest)) > 0
 	var sent atomic.Bool
-	from, err = r.Repository.CarryBlob(ctx, d, func(ctx context.Context, at int64) (io.ReadCloser, error) {
+	open := c.Open
+	c.Open = func(ctx context.Context, at int64) (io.ReadCloser, error) {
 		sent.Store(true)
 		return open(ctx, at)
-	})
+	}
+	from, err = r.Repository.WriteBlob(ctx, d, c)
 	done(err == nil, asked && (sent.Load() || from != ""), from != "")
 	return from, err
 }
 
-// WriteBlob writes a blob unless it is there.
-func (r *RemoteRepository) WriteBlob(ctx context.Context, d v1.Descriptor,
-	open func(context.Context) (io.ReadCloser, error)) error {
-	err := r.Repository.WriteBlob(ctx, d, open)
-	if err == nil {
-		r.known.note(r.Name(), d.Digest)
-	}
-	return err
-}
-
-// WriteSparse writes an index of which manifests are missing, as [referrers.SparseWriter] says. An answer that tells so
-// is kept for the registry.
-func (r *RemoteRepository) WriteSparse(ctx context.Context, name, mediaType string, text []byte) (bool, error) {
-	refused, err := r.Repository.WriteSparse(ctx, name, mediaType, text)
-	if refused && r.IsIncomplete(err) {
+// WriteManifest writes a manifest, as [store.Writer] says. An answer by which the registry takes no index of which
+// manifests are missing is kept for the registry.
+func (r *RemoteRepository) WriteManifest(ctx context.Context, text []byte, mediaType string,
+	o store.WriteOptions) error {
+	err := r.Repository.WriteManifest(ctx, text, mediaType, o)
+	if errors.Is(err, store.ErrSparse) && errors.Is(err, store.ErrIncomplete) {
 		r.known.mu.Lock()
 		defer r.known.mu.Unlock()
 		r.known.noSparse = err
 	}
-	return refused, err
+	return err
 }
 
-// RefusesSparse returns the answer by which the registry has refused an index of which manifests are missing; nil if it
-// has not been asked, or takes them.
-func (r *RemoteRepository) RefusesSparse() error {
+// Can tells what the registry can do, as far as its answers have shown.
+func (r *RemoteRepository) Can() store.Abilities {
+	can := r.Repository.Can()
 	r.known.mu.Lock()
 	defer r.known.mu.Unlock()
-	return r.known.noSparse
+	can.NoSparse = r.known.noSparse
+	return can
 }
 
 // knownBlobs knows which repository of one registry has a blob, and which blobs are being written.

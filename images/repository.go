@@ -4,13 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"go.podman.io/image/v5/docker"
 
-	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/layouts"
 	"github.com/operator-bindery/bindery/internal/redact"
@@ -20,16 +19,11 @@ import (
 
 // Repository is an image and the place where it is, for reading what is attached to the image. Close it after use.
 type Repository struct {
-	referrers.Reader
+	store.Reader
 	// Image is the image that the name refers to.
-	Image referrers.Image
+	Image store.Image
 
 	closing func() error
-}
-
-// BlobFrom opens a blob at an offset, as [referrers.Ranger] says.
-func (r *Repository) BlobFrom(ctx context.Context, d v1.Descriptor, from int64) (io.ReadCloser, error) {
-	return referrers.BlobFrom(ctx, r.Reader, d, from)
 }
 
 // Close closes the files of a layout.
@@ -67,7 +61,7 @@ func (c *Client) Repository(ctx context.Context, name string) (_ *Repository, er
 		return nil, err
 	}
 	named := r.Image.Name
-	if r.Image, err = referrers.ReadImage(ctx, r, top); err == nil {
+	if r.Image, err = store.ReadImage(ctx, r, top); err == nil {
 		err = c.o.Lock.Record(name, top.Digest)
 	}
 	if err != nil {
@@ -126,9 +120,9 @@ func checkedTop(ctx context.Context, at *layouts.Repository, p layouts.Place) (v
 // Writer is an image that exists, and the place where it is, for writing attachments. What is written to a layout or an
 // archive appears as a whole with Commit; registries have it at once.
 type Writer struct {
-	referrers.Writer
+	store.Writer
 	// Image is the image at the destination.
-	Image referrers.Image
+	Image store.Image
 
 	commit  func(context.Context) error
 	discard func() error
@@ -186,7 +180,7 @@ func OpenWriter(ctx context.Context, dest Destination, o CopyOptions) (_ *Writer
 		return nil, err
 	}
 	top := v1.Descriptor{MediaType: kind, Digest: digest.FromBytes(text), Size: int64(len(text))}
-	if w.Image, err = referrers.ReadImage(ctx, to, top); err != nil {
+	if w.Image, err = store.ReadImage(ctx, to, top); err != nil {
 		return nil, err
 	}
 	w.Image.Name = ref.DockerReference().String()
@@ -199,7 +193,7 @@ func openLayoutWriter(ctx context.Context, dest Destination, o CopyOptions) (_ *
 	if err != nil {
 		return nil, err
 	}
-	image, err := referrers.ReadImage(ctx, at, top)
+	image, err := store.ReadImage(ctx, at, top)
 	if err = errors.Join(err, at.Close()); err != nil {
 		return nil, err
 	}

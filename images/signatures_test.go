@@ -16,7 +16,7 @@ import (
 	"github.com/opencontainers/image-spec/specs-go"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
-	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/supplytest"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
@@ -163,7 +163,7 @@ func copyFromSource(t *testing.T, c *Client, name string) error {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = referrers.CopyImage(t.Context(), src, to, src.Image.Top, referrers.ImageOptions{Tag: "v1"})
+	_, err = store.CopyImage(t.Context(), src, to, src.Image.Top, store.ImageOptions{Tag: "v1"})
 	return err
 }
 

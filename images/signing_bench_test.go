@@ -8,8 +8,8 @@ import (
 
 	library "go.podman.io/image/v5/signature"
 
-	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/images/signature"
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/supplytest"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
@@ -36,7 +36,7 @@ func BenchmarkSignedPush(b *testing.B) {
 					Policy: &library.Policy{Default: library.PolicyRequirements{
 						library.NewPRInsecureAcceptAnything()}}}
 				if signed {
-					o.Attachments = []referrers.Attachment{signature.NewSigning(signature.SignOptions{Keys: keys})}
+					o.Attachments = []store.Attachment{signature.NewSigning(signature.SignOptions{Keys: keys})}
 				}
 				dest := Destination{Transport: Docker, Name: fmt.Sprintf("%s/acme/n%d:v1", reg.Host(), n)}
 				if _, err := Copy(b.Context(), from, []Destination{dest}, o); err != nil {

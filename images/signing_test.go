@@ -15,8 +15,8 @@ import (
 	library "go.podman.io/image/v5/signature"
 	"go.podman.io/image/v5/types"
 
-	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/images/signature"
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/supplytest"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
@@ -111,7 +111,7 @@ func TestSignaturesComeBeforeTheTag(t *testing.T) {
 	plain := true
 	o := CopyOptions{Registry: Registry{SkipTLSVerify: &plain, PlainHTTP: true},
 		Policy:      &library.Policy{Default: library.PolicyRequirements{library.NewPRInsecureAcceptAnything()}},
-		Attachments: []referrers.Attachment{signer(t, "p256", signature.SignOptions{})}}
+		Attachments: []store.Attachment{signer(t, "p256", signature.SignOptions{})}}
 	dest := Destination{Transport: Docker, Name: reg.Host() + "/acme/catalog:v1"}
 	if _, err := Copy(t.Context(), from, []Destination{dest}, o); err != nil {
 		t.Fatal(err)

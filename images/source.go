@@ -4,18 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
-	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/internal/registry"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
-// Source opens an image, with a name in the form of [ParseSource], for [referrers.CopyImage], and the place where it is
+// Source opens an image, with a name in the form of [ParseSource], for [store.CopyImage], and the place where it is
 // for what is attached to it. The name is resolved once: an image in a registry costs one request, and an index none
 // beside it. The policy of the client is asked about the image, and about each image of an index that it does not
 // accept as a whole when that is read; it is not asked about attachments.
@@ -62,11 +61,11 @@ func (c *Client) Source(ctx context.Context, name string) (_ *Repository, err er
 
 // admittedRepository is an image that the policy accepts, or of which it accepts some entries, at the place where it is.
 // closing is called after an error too.
-func admittedRepository(ctx context.Context, v *verifiedSource, place referrers.Reader, top v1.Descriptor, name string,
+func admittedRepository(ctx context.Context, v *verifiedSource, place store.Reader, top v1.Descriptor, name string,
 	closing func() error) (_ *Repository, err error) {
 	at := &admittedReader{Reader: place, source: v, top: top.Digest, instances: map[digest.Digest]bool{}}
 	r := &Repository{Reader: at, closing: closing}
-	if r.Image, err = referrers.ReadImage(ctx, at, top); err != nil {
+	if r.Image, err = store.ReadImage(ctx, at, top); err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
 	r.Image.Name = name
@@ -78,17 +77,11 @@ func admittedRepository(ctx context.Context, v *verifiedSource, place referrers.
 
 // admittedReader reads a place of images, and of one image only what the policy accepts.
 type admittedReader struct {
-	referrers.Reader
+	store.Reader
 	source    *verifiedSource
 	top       digest.Digest
 	instances map[digest.Digest]bool // not changed once the image is open
 }
-
-var _ interface {
-	referrers.Reader
-	referrers.Ranger
-	referrers.TagLister
-} = (*admittedReader)(nil)
 
 // Manifest returns a manifest of the image, from what was read when it was opened or asking the policy, or another one.
 func (r *admittedReader) Manifest(ctx context.Context, name string) ([]byte, string, error) {
@@ -102,26 +95,4 @@ func (r *admittedReader) Manifest(ctx context.Context, name string) ([]byte, str
 		return text, kind, redact.Error(err)
 	}
 	return r.Reader.Manifest(ctx, name)
-}
-
-// TagsUpTo lists tags, as [referrers.TagLister] says; a layout lists none, and not all.
-func (r *admittedReader) TagsUpTo(ctx context.Context, pages int) (tags []string, all bool, err error) {
-	if l, ok := r.Reader.(referrers.TagLister); ok {
-		tags, all, err = l.TagsUpTo(ctx, pages)
-	}
-	return tags, all, redact.Error(err)
-}
-
-// ReferrersAmong lists referrers, as [referrers.TagLister] says.
-func (r *admittedReader) ReferrersAmong(ctx context.Context, subject digest.Digest,
-	has func(tag string) bool) ([]v1.Descriptor, error) {
-	if l, ok := r.Reader.(referrers.TagLister); ok {
-		return l.ReferrersAmong(ctx, subject, has)
-	}
-	return r.Referrers(ctx, subject)
-}
-
-// BlobFrom opens a blob at an offset, as [referrers.Ranger] says.
-func (r *admittedReader) BlobFrom(ctx context.Context, d v1.Descriptor, from int64) (io.ReadCloser, error) {
-	return referrers.BlobFrom(ctx, r.Reader, d, from)
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
-	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/images/signature"
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/layouts"
 	"github.com/operator-bindery/bindery/internal/registry"
 	"github.com/operator-bindery/bindery/internal/sigblob"
@@ -33,7 +33,7 @@ func (a *admission) judgeKeys(ctx context.Context, e *evidence) (refusal *Policy
 				Err: fmt.Errorf("%s rejects the image (%s)", policy.path, scope)}, nil
 		}
 	}
-	var reader referrers.Reader
+	var reader store.Reader
 	place := ""
 	switch src := a.src.(type) {
 	case *registry.Source:
@@ -60,7 +60,7 @@ func (a *admission) judgeKeys(ctx context.Context, e *evidence) (refusal *Policy
 	e.read = true
 	of := digest.FromBytes(e.text)
 	report, err := signature.Verify(ctx, reader,
-		referrers.Image{Top: v1.Descriptor{Digest: of, Size: int64(len(e.text))}}, o)
+		store.Image{Top: v1.Descriptor{Digest: of, Size: int64(len(e.text))}}, o)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("reading signatures: %w", err)

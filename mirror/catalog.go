@@ -14,7 +14,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/declcfg/edit"
 	"github.com/operator-bindery/bindery/images"
-	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/change"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/indeximage"
@@ -31,7 +31,7 @@ type catalog struct {
 	// ready, unless nil, is the finished catalog on a medium.
 	ready *onMediumCatalog
 	// carrier, unless nil, is the repository on a medium that the catalog is in, with what is attached to it.
-	carrier referrers.Reader
+	carrier store.Reader
 	// name is what the catalog is read from: with the digest if it is in a registry. digest is that of its image.
 	name   string
 	digest digest.Digest
@@ -148,8 +148,8 @@ func (r *run) resolveCatalog(ctx context.Context, c *catalog) error {
 	c.digest = at.Image.Top.Digest
 	if ref.Transport == imageset.Docker {
 		c.name = ref.Repository() + "@" + c.digest.String()
-		if place, ok := at.Reader.(referrers.Named); ok && ref.Tag != "" && ref.Digest == "" {
-			if c.readFrom, err = imageset.ParseRef(place.Name() + ":" + ref.Tag); err != nil {
+		if ref.Tag != "" && ref.Digest == "" {
+			if c.readFrom, err = imageset.ParseRef(at.Name() + ":" + ref.Tag); err != nil {
 				return errors.Join(err, at.Close())
 			}
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/mirror/imageset"
 	"github.com/operator-bindery/bindery/render"
@@ -57,7 +58,7 @@ func (r *run) signaturesOf(ctx context.Context, i DeleteItem) ([]DeleteItem, err
 	if err != nil {
 		return nil, err
 	}
-	image, err := referrers.ReadImage(ctx, to, top)
+	image, err := store.ReadImage(ctx, to, top)
 	if err != nil {
 		return nil, err
 	}

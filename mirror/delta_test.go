@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/mirrortest"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 	"github.com/operator-bindery/bindery/mirror"
@@ -48,7 +49,7 @@ func (w *world) inventory() *stock.Inventory {
 		names = append(names, strings.TrimPrefix(name, "to/"))
 	}
 	var text bytes.Buffer
-	_, err = stock.Take(w.Context(), func(name string) (stock.Repository, error) { return remote.Repository(name) },
+	_, err = stock.Take(w.Context(), func(name string) (store.Reader, error) { return remote.Repository(name) },
 		&text, stock.TakeOptions{Registry: w.target.Host(), Path: "to", Repositories: names})
 	w.fatal(err)
 	i, err := stock.Read(&text)

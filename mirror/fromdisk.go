@@ -15,7 +15,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images"
-	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/layouts"
 	"github.com/operator-bindery/bindery/internal/limit"
@@ -119,18 +119,11 @@ func (o mediumOrigin) head(ctx context.Context, i *item) (v1.Descriptor, error) 
 	return o.run.reader.Repository(i.onMedium.Path).Head(ctx, i.onMedium.Tag)
 }
 
-// mediumRepository is a repository on a medium.
-type mediumRepository interface {
-	referrers.Reader
-	referrers.Named
-	Head(ctx context.Context, name string) (v1.Descriptor, error)
-}
-
 // deltaReader reads a repository of a medium, and what the medium leaves out from the target, which has it.
 type deltaReader struct {
 	run    *run
-	medium mediumRepository
-	target referrers.Reader
+	medium store.Reader
+	target store.Reader
 }
 
 func (d *deltaReader) Manifest(ctx context.Context, name string) ([]byte, string, error) {
@@ -153,20 +146,36 @@ func (d *deltaReader) Manifest(ctx context.Context, name string) ([]byte, string
 	return there, thereKind, failed
 }
 
-// Name returns the path of the repository. It implements [referrers.Named].
+// Name returns the path of the repository.
 func (d *deltaReader) Name() string { return d.medium.Name() }
 
-func (d *deltaReader) Blob(ctx context.Context, want v1.Descriptor) (io.ReadCloser, error) {
-	return d.BlobFrom(ctx, want, 0)
+// Can tells what the medium can do.
+func (d *deltaReader) Can() store.Abilities { return d.medium.Can() }
+
+// Head returns the descriptor of a manifest on the medium.
+func (d *deltaReader) Head(ctx context.Context, name string) (v1.Descriptor, error) {
+	return d.medium.Head(ctx, name)
 }
 
-// BlobFrom opens a blob at an offset. It implements [referrers.Ranger].
-func (d *deltaReader) BlobFrom(ctx context.Context, want v1.Descriptor, from int64) (io.ReadCloser, error) {
-	r, absent := blobFrom(ctx, d.medium, want, from)
+// HasBlob tells whether the medium or the target has a blob.
+func (d *deltaReader) HasBlob(ctx context.Context, want v1.Descriptor) (bool, error) {
+	if there, err := d.medium.HasBlob(ctx, want); there || err != nil {
+		return there, err
+	}
+	return d.target.HasBlob(ctx, want)
+}
+
+// Tags returns the tags on the medium.
+func (d *deltaReader) Tags(ctx context.Context, pages int) (tags []string, all bool, err error) {
+	return d.medium.Tags(ctx, pages)
+}
+
+func (d *deltaReader) Blob(ctx context.Context, want v1.Descriptor, from int64) (io.ReadCloser, error) {
+	r, absent := d.medium.Blob(ctx, want, from)
 	if !errors.Is(absent, fs.ErrNotExist) {
 		return r, absent
 	}
-	if r, err := blobFrom(ctx, d.target, want, from); err == nil {
+	if r, err := d.target.Blob(ctx, want, from); err == nil {
 		return r, nil
 	}
 	for _, name := range d.run.otherPlaces(want.Digest) {
@@ -174,30 +183,16 @@ func (d *deltaReader) BlobFrom(ctx context.Context, want v1.Descriptor, from int
 		if err != nil {
 			continue
 		}
-		if r, err := blobFrom(ctx, at, want, from); err == nil {
+		if r, err := at.Blob(ctx, want, from); err == nil {
 			return r, nil
 		}
 	}
 	return nil, absent
 }
 
-// blobFrom opens a blob at an offset.
-func blobFrom(ctx context.Context, at referrers.Reader, want v1.Descriptor, from int64) (io.ReadCloser, error) {
-	if r, ok := at.(referrers.Ranger); ok && from > 0 {
-		return r.BlobFrom(ctx, want, from)
-	}
-	r, err := at.Blob(ctx, want)
-	if err != nil || from == 0 {
-		return r, err
-	}
-	if _, err := io.CopyN(io.Discard, r, from); err != nil {
-		return nil, errors.Join(err, r.Close())
-	}
-	return r, nil
-}
-
-func (d *deltaReader) Referrers(ctx context.Context, subject digest.Digest) ([]v1.Descriptor, error) {
-	return d.medium.Referrers(ctx, subject)
+func (d *deltaReader) Referrers(ctx context.Context, subject digest.Digest,
+	has func(tag string) bool) ([]v1.Descriptor, error) {
+	return d.medium.Referrers(ctx, subject, has)
 }
 
 // onMediumCatalog is where a catalog is on the medium, and what it is.
@@ -206,7 +201,7 @@ type onMediumCatalog struct {
 	digest    digest.Digest // of its source
 	// top and reader are its image there.
 	top    v1.Descriptor
-	reader referrers.Reader
+	reader store.Reader
 	// filtered tells that it is the result of the very filter that is requested.
 	filtered bool
 	// narrowed tells that it is the result of another filter, and not what its source has.
@@ -313,7 +308,7 @@ func (r *run) isWhole(ctx context.Context, op imageset.Operator, c *onMediumCata
 		if r.reader.Has(d) {
 			continue
 		}
-		blob, err := at.Blob(ctx, v1.Descriptor{Digest: d, Size: size})
+		blob, err := at.Blob(ctx, v1.Descriptor{Digest: d, Size: size}, 0)
 		if err != nil || blob.Close() != nil {
 			return false
 		}
@@ -412,7 +407,7 @@ func (r *run) catalogOnMedium(ctx context.Context, c *catalog) error {
 }
 
 // writeLayout writes an image to a new OCI layout.
-func writeLayout(ctx context.Context, from referrers.Reader, top v1.Descriptor, dir, tag string) (err error) {
+func writeLayout(ctx context.Context, from store.Reader, top v1.Descriptor, dir, tag string) (err error) {
 	if _, err := os.Stat(dir); err == nil {
 		return nil // it was written for another entry of the image set
 	}
@@ -434,7 +429,7 @@ func writeLayout(ctx context.Context, from referrers.Reader, top v1.Descriptor, 
 	if err != nil {
 		return err
 	}
-	if _, err := referrers.CopyImage(ctx, from, to, top, referrers.ImageOptions{Tag: tag}); err != nil {
+	if _, err := store.CopyImage(ctx, from, to, top, store.ImageOptions{Tag: tag}); err != nil {
 		return err
 	}
 	if err := out.Finish(ctx); err != nil {

@@ -11,14 +11,14 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/mirror/stock"
 )
 
 // lookFor looks whether the images are at the target, or in the archives of all shards, and copies none: what other
 // runs have copied is not known here.
 func (r *run) lookFor(ctx context.Context, list []*item) (err error) {
-	at, what := func(name string) (stock.Repository, error) { return r.o.Remote.Repository(name) }, "at the target"
+	at, what := func(name string) (store.Reader, error) { return r.o.Remote.Repository(name) }, "at the target"
 	leftOut := map[digest.Digest]bool{}
 	if r.o.Mode == ToDisk {
 		parts, failed := r.openParts(ctx)
@@ -29,7 +29,7 @@ func (r *run) lookFor(ctx context.Context, list []*item) (err error) {
 		for _, l := range parts.Contents().LeftOut {
 			leftOut[l.Digest] = true
 		}
-		at = func(name string) (stock.Repository, error) {
+		at = func(name string) (store.Reader, error) {
 			return &listedRepository{parts.Repository(name), parts}, nil
 		}
 		what = "in the archives of the shards"
@@ -46,7 +46,7 @@ func (r *run) lookFor(ctx context.Context, list []*item) (err error) {
 		for _, i := range list {
 			w := stock.Wanted{Repository: i.destination.Repository(), Name: i.destination.Tag, Digest: i.source.Digest,
 				Platforms: i.platforms}
-			if r.o.Sparse == referrers.SparseTrim {
+			if r.o.Sparse == store.SparseTrim {
 				w.Digest = "" // an index that is cut to some platforms has another digest
 			}
 			if i.account.Status != Blocked && !yield(w) {
@@ -137,14 +137,14 @@ func (r *run) judgeOne(ctx context.Context, i *item) (err error) {
 	}
 	other := fmt.Errorf("the target has %s, and the source %s: run \"mirror run\" again", i.account.Digest,
 		from.top.Digest)
-	if r.o.Sparse != referrers.SparseTrim || r.o.Mode == ToDisk {
+	if r.o.Sparse != store.SparseTrim || r.o.Mode == ToDisk {
 		return other
 	}
 	to, err := r.to.repository(i.destination)
 	if err != nil {
 		return err
 	}
-	found, err := referrers.ReadImage(ctx, to, v1.Descriptor{Digest: i.account.Digest,
+	found, err := store.ReadImage(ctx, to, v1.Descriptor{Digest: i.account.Digest,
 		MediaType: v1.MediaTypeImageIndex})
 	if err != nil || len(found.Instances) == 0 {
 		return errors.Join(other, err)

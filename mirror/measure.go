@@ -9,7 +9,7 @@ import (
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
-	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/images/store"
 )
 
 // measured is what an image consists of.
@@ -45,9 +45,9 @@ func (r *run) measureItem(ctx context.Context, i *item, there v1.Descriptor) (_ 
 }
 
 // measure reads the manifests of an image, of an index only those of the platforms.
-func measure(ctx context.Context, from referrers.Reader, top v1.Descriptor,
+func measure(ctx context.Context, from store.Reader, top v1.Descriptor,
 	platforms []v1.Platform) (*measured, error) {
-	image, err := referrers.ReadImage(ctx, from, top)
+	image, err := store.ReadImage(ctx, from, top)
 	if err != nil {
 		return nil, err
 	}

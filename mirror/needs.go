@@ -18,6 +18,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/reflist"
@@ -280,7 +281,7 @@ type root struct {
 
 // find finds what stays, with what belongs to it.
 func (s *staying) find(ctx context.Context, listed listedTags) error {
-	tags, err := s.at.Tags(ctx)
+	tags, _, err := s.at.Tags(ctx, 0)
 	if absent(err) {
 		return nil
 	}
@@ -360,7 +361,7 @@ func (s *staying) manifest(ctx context.Context, name string) (digest.Digest, []v
 
 // entriesIn returns the entries of an index; none of what is no manifest.
 func entriesIn(text []byte) ([]v1.Descriptor, error) {
-	parts, err := referrers.PartsOf(text)
+	parts, err := store.PartsOf(text)
 	if errors.Is(err, fault.ErrInvalid) {
 		return nil, nil
 	}

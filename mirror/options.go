@@ -10,6 +10,7 @@ import (
 
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/indeximage"
 	"github.com/operator-bindery/bindery/mirror/filter"
 	"github.com/operator-bindery/bindery/mirror/imageset"
@@ -69,7 +70,7 @@ type Options struct {
 	// With are the attachments that are copied.
 	With referrers.Kinds
 	// Sign are written beside each rebuilt catalog.
-	Sign []referrers.Attachment
+	Sign []store.Attachment
 	// OnMissing is SkipBundle if empty; but PublishOnly then publishes no catalog of which sources have what the target
 	// lacks, as the run of a shard may not have ended.
 	OnMissing OnMissing
@@ -78,7 +79,7 @@ type Options struct {
 	// PruneBlocked takes bundles that name blocked images out of their catalogs.
 	PruneBlocked bool
 	// Sparse is what happens to an index of which only some platforms are copied.
-	Sparse referrers.Sparse
+	Sparse store.Sparse
 	// Jobs is how many images are copied at once, and Layers how many blobs of each; four and five if zero.
 	Jobs, Layers int
 	// Timeout, unless zero, is the time for one image with its retries.

@@ -7,7 +7,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images"
-	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/mirror/imageset"
 )
 
@@ -21,7 +21,7 @@ type origin interface {
 
 // opened is an image that can be read.
 type opened struct {
-	referrers.Reader
+	store.Reader
 	top   v1.Descriptor
 	close func() error
 	// judged is the image as the policy of [Options.Images] sees it; nil if it demands nothing.
@@ -88,11 +88,7 @@ type target interface {
 }
 
 // repository is a repository at the target.
-type repository interface {
-	referrers.Writer
-	// Head returns the descriptor of a manifest; the error is [fs.ErrNotExist] if there is none.
-	Head(ctx context.Context, name string) (v1.Descriptor, error)
-}
+type repository = store.Writer
 
 // remoteTarget writes to a registry.
 type remoteTarget struct{ run *run }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -15,13 +14,9 @@ import (
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
-	"go.podman.io/image/v5/manifest"
-	"go.podman.io/image/v5/pkg/blobinfocache/none"
-	"go.podman.io/image/v5/types"
 
 	"github.com/operator-bindery/bindery/build"
-	"github.com/operator-bindery/bindery/images/referrers"
-	"github.com/operator-bindery/bindery/internal/verify"
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/mirror/imageset"
 	"github.com/operator-bindery/bindery/mirror/medium"
 	"github.com/operator-bindery/bindery/sqlite"
@@ -62,11 +57,11 @@ func (r *run) publish(ctx context.Context, c *catalog) error {
 	if c.ready != nil && len(c.account.LeftOut) == 0 {
 		return r.put(ctx, c, c.ready.reader, c.ready.top, r.o.Sign)
 	}
-	return r.built(ctx, c, func(b *builtReader, top v1.Descriptor) error { return r.put(ctx, c, b, top, r.o.Sign) })
+	return r.built(ctx, c, func(b store.Reader, top v1.Descriptor) error { return r.put(ctx, c, b, top, r.o.Sign) })
 }
 
 // built calls use with the image of a rebuilt catalog.
-func (r *run) built(ctx context.Context, c *catalog, use func(*builtReader, v1.Descriptor) error) (err error) {
+func (r *run) built(ctx context.Context, c *catalog, use func(store.Reader, v1.Descriptor) error) (err error) {
 	dir := filepath.Join(r.work.Dir(), "catalog-"+digest.FromString(c.account.Destination).Encoded()[:16])
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return err
@@ -77,27 +72,14 @@ func (r *run) built(ctx context.Context, c *catalog, use func(*builtReader, v1.D
 		return err
 	}
 	defer func() { err = errors.Join(err, image.Close()) }()
-	src, err := image.NewImageSource(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, src.Close()) }()
-	text, kind, err := src.GetManifest(ctx, nil)
-	if err != nil {
-		return err
-	}
-	if kind == "" {
-		kind = manifest.GuessMIMEType(text)
-	}
-	top := v1.Descriptor{MediaType: kind, Digest: digest.FromBytes(text), Size: int64(len(text))}
-	return use(&builtReader{src, top.Digest}, top)
+	return use(image.Store(), image.Top())
 }
 
 // weigh counts what publishing a catalog would send, as long as no bundle is left out of it: then it is less. To an archive
 // its source goes, too.
 func (r *run) weigh(ctx context.Context, c *catalog) error {
 	dest := c.dest
-	add := func(from referrers.Reader, top v1.Descriptor, platforms []v1.Platform) error {
+	add := func(from store.Reader, top v1.Descriptor, platforms []v1.Platform) error {
 		if r.to != nil {
 			to, err := r.to.repository(dest)
 			if err != nil {
@@ -120,7 +102,7 @@ func (r *run) weigh(ctx context.Context, c *catalog) error {
 	case c.ready != nil:
 		return add(c.ready.reader, c.ready.top, nil)
 	case !c.asIs:
-		if err := r.built(ctx, c, func(b *builtReader, top v1.Descriptor) error { return add(b, top, nil) }); err != nil {
+		if err := r.built(ctx, c, func(b store.Reader, top v1.Descriptor) error { return add(b, top, nil) }); err != nil {
 			return err
 		}
 		if r.o.Mode != ToDisk || c.digest == "" {
@@ -150,8 +132,8 @@ func (r *run) checkTag(ctx context.Context, c *catalog) error {
 }
 
 // put writes a catalog to the target.
-func (r *run) put(ctx context.Context, c *catalog, from referrers.Reader, top v1.Descriptor,
-	sign []referrers.Attachment) error {
+func (r *run) put(ctx context.Context, c *catalog, from store.Reader, top v1.Descriptor,
+	sign []store.Attachment) error {
 	dest := r.rebuiltAt(c, top.Digest)
 	c.goesTo(dest, top.Digest)
 	to, err := r.to.repository(dest)
@@ -168,9 +150,9 @@ func (r *run) put(ctx context.Context, c *catalog, from referrers.Reader, top v1
 	}
 	moves := r.tally.image()
 	defer moves.end()
-	_, err = referrers.CopyImage(ctx, from, to, top, referrers.ImageOptions{
+	_, err = store.CopyImage(ctx, from, to, top, store.ImageOptions{
 		Tag: dest.Tag, Jobs: r.o.Layers,
-		Before: func(ctx context.Context, image referrers.Image) error {
+		Before: func(ctx context.Context, image store.Image) error {
 			if image.Name = dest.Name(); r.writer != nil {
 				image.Name = "" // signatures for policies need the name that it gets at a registry
 			}
@@ -292,42 +274,4 @@ func (r *run) rebuild(ctx context.Context, c *catalog, dir string) (*build.Image
 		return nil, err
 	}
 	return c.index.Build(ctx, o, sqlite.WriteOptions{})
-}
-
-// builtReader reads an assembled image.
-type builtReader struct {
-	src types.ImageSource
-	top digest.Digest
-}
-
-func (b *builtReader) Manifest(ctx context.Context, name string) ([]byte, string, error) {
-	d := digest.Digest(name)
-	if d.Validate() != nil {
-		return nil, "", fs.ErrNotExist // it has no tags
-	}
-	instance := &d
-	if d == b.top {
-		instance = nil
-	}
-	text, kind, err := b.src.GetManifest(ctx, instance)
-	if err == nil && kind == "" {
-		kind = manifest.GuessMIMEType(text)
-	}
-	return text, kind, err
-}
-
-func (b *builtReader) Blob(ctx context.Context, d v1.Descriptor) (io.ReadCloser, error) {
-	r, _, err := b.src.GetBlob(ctx, types.BlobInfo{Digest: d.Digest, Size: d.Size, MediaType: d.MediaType},
-		none.NoCache)
-	if err != nil {
-		return nil, err
-	}
-	return struct {
-		io.Reader
-		io.Closer
-	}{verify.NewReader(r, d.Digest, d.Size), r}, nil
-}
-
-func (b *builtReader) Referrers(context.Context, digest.Digest) ([]v1.Descriptor, error) {
-	return nil, nil
 }

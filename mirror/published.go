@@ -19,6 +19,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/mirror/imageset"
@@ -118,7 +119,7 @@ func (s *search) repository(ctx context.Context, ref imageset.Ref) error {
 	if err != nil {
 		return nil // no client takes a name that is none
 	}
-	tags, err := at.Tags(ctx)
+	tags, _, err := at.Tags(ctx, 0)
 	if absent(err) {
 		return nil
 	}
@@ -143,7 +144,7 @@ func (s *search) repository(ctx context.Context, ref imageset.Ref) error {
 
 // look adds a tag or digest if it is a catalog or an index database: if an image that is there says so. What no client
 // can use is no catalog.
-func (s *search) look(ctx context.Context, at referrers.Reader, ref imageset.Ref, name string) (digest.Digest, error) {
+func (s *search) look(ctx context.Context, at store.Reader, ref imageset.Ref, name string) (digest.Digest, error) {
 	text, _, err := at.Manifest(ctx, name)
 	if err != nil {
 		return "", unusable(err)
@@ -160,8 +161,8 @@ func (s *search) look(ctx context.Context, at referrers.Reader, ref imageset.Ref
 
 // lookAt looks at all entries of an index: some are no images, and have a configuration. The budget is how many
 // manifests are read.
-func (s *search) lookAt(ctx context.Context, at referrers.Reader, text []byte, budget *int) (is bool, err error) {
-	parts, err := referrers.PartsOf(text)
+func (s *search) lookAt(ctx context.Context, at store.Reader, text []byte, budget *int) (is bool, err error) {
+	parts, err := store.PartsOf(text)
 	if err != nil {
 		return false, nil // no client can use it
 	}
@@ -207,8 +208,8 @@ func unusable(err error) error {
 }
 
 // labelsOf reads the labels of a configuration.
-func labelsOf(ctx context.Context, at referrers.Reader, d v1.Descriptor) (_ map[string]string, err error) {
-	r, err := at.Blob(ctx, d)
+func labelsOf(ctx context.Context, at store.Reader, d v1.Descriptor) (_ map[string]string, err error) {
+	r, err := at.Blob(ctx, d, 0)
 	if err != nil {
 		return nil, err
 	}

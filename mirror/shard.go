@@ -12,7 +12,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/images/store"
 )
 
 // shardOf returns the images of this run's shard. Every run of the same image set divides the images in the same way,
@@ -52,7 +52,7 @@ func (r *run) layersOf(ctx context.Context, i *item) []v1.Descriptor {
 		return nil
 	}
 	defer from.close()
-	image, err := referrers.ReadImage(ctx, from.Reader, from.top)
+	image, err := store.ReadImage(ctx, from.Reader, from.top)
 	if err != nil {
 		return nil
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
-	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/images/store"
 )
 
 // tagLists are the tags of source repositories. What is attached to an image takes four requests of tags that are
@@ -32,22 +32,21 @@ func newTagLists(list []*item) *tagLists {
 }
 
 // reader returns a reader of an image's attachments that asks for no tag that is known not to be there.
-func (t *tagLists) reader(i *item, from referrers.Reader) referrers.Reader {
-	lister, ok := from.(referrers.TagLister)
-	if name := i.source.Repository(); ok && t != nil && t.images[name] > 1 {
-		return &listedReader{TagLister: lister, Reader: from, lists: t, repository: name}
+func (t *tagLists) reader(i *item, from store.Reader) store.Reader {
+	if name := i.source.Repository(); from.Can().Tags && t != nil && t.images[name] > 1 {
+		return &listedReader{Reader: from, lists: t, repository: name}
 	}
 	return from
 }
 
 // of returns the tags of a repository that attachments may have; nil if they are not known, where the list takes more
 // requests than it saves, or is refused.
-func (t *tagLists) of(ctx context.Context, name string, from referrers.TagLister) map[string]bool {
+func (t *tagLists) of(ctx context.Context, name string, from store.Reader) map[string]bool {
 	t.mu.Lock()
 	list := t.lists[name]
 	if list == nil {
 		list = sync.OnceValue(func() map[string]bool {
-			tags, all, err := from.TagsUpTo(ctx, t.images[name])
+			tags, all, err := from.Tags(ctx, t.images[name])
 			if err != nil || !all {
 				return nil
 			}
@@ -70,15 +69,14 @@ const attachmentTags = "sha256-"
 
 // listedReader reads a repository whose tags are listed once.
 type listedReader struct {
-	referrers.Reader
-	referrers.TagLister
+	store.Reader
 	lists      *tagLists
 	repository string
 }
 
 // absent tells whether a tag is known not to be there.
 func (r *listedReader) absent(ctx context.Context, tag string) bool {
-	known := r.lists.of(ctx, r.repository, r.TagLister)
+	known := r.lists.of(ctx, r.repository, r.Reader)
 	return known != nil && !known[tag]
 }
 
@@ -89,6 +87,7 @@ func (r *listedReader) Manifest(ctx context.Context, name string) ([]byte, strin
 	return r.Reader.Manifest(ctx, name)
 }
 
-func (r *listedReader) Referrers(ctx context.Context, subject digest.Digest) ([]v1.Descriptor, error) {
-	return r.ReferrersAmong(ctx, subject, func(tag string) bool { return !r.absent(ctx, tag) })
+func (r *listedReader) Referrers(ctx context.Context, subject digest.Digest,
+	_ func(tag string) bool) ([]v1.Descriptor, error) {
+	return r.Reader.Referrers(ctx, subject, func(tag string) bool { return !r.absent(ctx, tag) })
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/opencontainers/go-digest"
 
-	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/regularfile"
 	"github.com/operator-bindery/bindery/internal/version"
 	"github.com/operator-bindery/bindery/mirror/imageset"
@@ -238,8 +238,8 @@ func (r *run) addSourceCatalog(ctx context.Context, c *catalog) (err error) {
 	if err != nil {
 		return err
 	}
-	_, err = referrers.CopyImage(ctx, from.Reader, to, from.Image.Top, referrers.ImageOptions{Tag: at.Tag,
-		Before: func(ctx context.Context, image referrers.Image) error {
+	_, err = store.CopyImage(ctx, from.Reader, to, from.Image.Top, store.ImageOptions{Tag: at.Tag,
+		Before: func(ctx context.Context, image store.Image) error {
 			_, err := r.attach(ctx, from.Reader, to, image)
 			return err
 		}})

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/reflist"
 	"github.com/operator-bindery/bindery/mirror/imageset"
@@ -88,7 +89,7 @@ func (r *run) transferAll(ctx context.Context, list []*item) error {
 
 // adviseSparse says once what to do about indexes that the target does not take.
 func (r *run) adviseSparse(err error) {
-	var sparse *referrers.SparseError
+	var sparse *store.SparseError
 	if !errors.As(err, &sparse) || sparse.Err == nil {
 		return
 	}
@@ -173,9 +174,9 @@ func (r *run) copyItem(ctx context.Context, i *item) (err error) {
 		return nil
 	}
 	var attached referrers.Account
-	done, err := referrers.CopyImage(ctx, from.Reader, to, from.top, referrers.ImageOptions{
+	done, err := store.CopyImage(ctx, from.Reader, to, from.top, store.ImageOptions{
 		Tag: i.destination.Tag, Platforms: i.platforms, Sparse: r.o.Sparse, ByDigest: i.byDigest(), Jobs: r.o.Layers,
-		Before: func(ctx context.Context, image referrers.Image) (err error) {
+		Before: func(ctx context.Context, image store.Image) (err error) {
 			attached, err = r.attach(ctx, r.lists.reader(i, from.Reader), to, image)
 			return err
 		},
@@ -213,7 +214,7 @@ func checkThere(ctx context.Context, i *item, from *opened, to repository) error
 	if from.judged == nil || len(i.platforms) == 0 {
 		return nil
 	}
-	wanted := referrers.Select(from.judged.Image.Instances, i.platforms)
+	wanted := store.Select(from.judged.Image.Instances, i.platforms)
 	for n, d := range from.judged.Image.Instances {
 		if wanted[n] {
 			continue
@@ -247,8 +248,8 @@ func checkTagged(ctx context.Context, i *item, from *opened) error {
 
 // attach copies what is attached to an image. What the source does not show is no reason to leave the image out:
 // registries answer 403 for tags that do not exist (MIRROR 8.5).
-func (r *run) attach(ctx context.Context, from referrers.Reader, to referrers.Writer,
-	image referrers.Image) (referrers.Account, error) {
+func (r *run) attach(ctx context.Context, from store.Reader, to store.Writer,
+	image store.Image) (referrers.Account, error) {
 	if r.o.With == (referrers.Kinds{}) {
 		return referrers.Account{}, nil
 	}
@@ -256,7 +257,7 @@ func (r *run) attach(ctx context.Context, from referrers.Reader, to referrers.Wr
 	for _, d := range image.Subjects() {
 		subjects = append(subjects, d.Digest)
 	}
-	return referrers.CopyReadable(ctx, from, to, subjects, r.o.With, referrers.Limits{})
+	return referrers.CopyReadable(ctx, from, to, subjects, r.o.With, store.Limits{})
 }
 
 // settled tells whether an image that the target has needs no more work: what is attached to it was carried before, or

@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"github.com/operator-bindery/bindery/images"
-	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/mirror/medium"
 )
 
@@ -36,7 +36,7 @@ func (e *originError) Unwrap() error { return e.error }
 // ofSource tells whether an error is one of the place that images come from.
 func ofSource(err error) bool {
 	var opening *originError
-	var reading *referrers.SourceError
+	var reading *store.SourceError
 	return errors.As(err, &opening) || errors.As(err, &reading)
 }
 

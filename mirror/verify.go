@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/operator-bindery/bindery/images"
-	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/indeximage"
 	"github.com/operator-bindery/bindery/mirror/filter"
@@ -149,7 +149,7 @@ func Verify(ctx context.Context, o VerifyOptions) (*Verification, error) {
 	progress := progress{events: o.Events}
 	progress.add(func(e *Event) { e.AllImages = len(all) })
 	faults := map[string][]string{}
-	at := func(name string) (stock.Repository, error) { return o.Remote.Repository(name) }
+	at := func(name string) (store.Reader, error) { return o.Remote.Repository(name) }
 	v.Summary, err = stock.Check(ctx, at, wantedOf(all), stock.CheckOptions{ManifestsOnly: o.ManifestsOnly,
 		Sizes: o.DryRun, Jobs: o.Jobs, Done: func(f stock.Finding) {
 			progress.add(func(e *Event) { e.Images++ })
@@ -311,7 +311,7 @@ func (o *VerifyOptions) catalog(ctx context.Context, ref imageset.Ref,
 
 // compare compares a catalog at the target with what an image set selects of its source. A rebuilt catalog says what was
 // selected, and what was not there.
-func (c *catalog) compare(ctx context.Context, op imageset.Operator, at referrers.Reader, top digest.Digest,
+func (c *catalog) compare(ctx context.Context, op imageset.Operator, at store.Reader, top digest.Digest,
 	out *VerifiedCatalog) error {
 	text, _, err := at.Manifest(ctx, top.String())
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/reflist"
 	"github.com/operator-bindery/bindery/mirror/imageset"
 	"github.com/operator-bindery/bindery/mirror/medium"
@@ -400,7 +401,7 @@ func (m *mediumCheck) atTarget(i *item) bool {
 // checkStock looks whether every image of the archive has what it refers to, and every attachment.
 func (m *mediumCheck) checkStock(ctx context.Context, sizes bool) (err error) {
 	m.blamed = map[digest.Digest]bool{}
-	open := func(name string) (stock.Repository, error) {
+	open := func(name string) (store.Reader, error) {
 		return &storedRepository{m.reader.Repository(name), m}, nil
 	}
 	tagged := func(yield func(stock.Wanted) bool) {
@@ -524,7 +525,7 @@ func (s *storedRepository) HasBlob(ctx context.Context, d v1.Descriptor) (bool, 
 	if err := s.m.broken[d.Digest]; err != nil {
 		return false, err
 	}
-	r, err := s.Blob(ctx, d) // it compares the size
+	r, err := s.Blob(ctx, d, 0) // it compares the size
 	if err != nil {
 		return false, err
 	}
@@ -537,7 +538,7 @@ type noTarget struct{}
 func (noTarget) repository(imageset.Ref) (repository, error) { return nothing{}, nil }
 
 // nothing is a repository of it.
-type nothing struct{ referrers.Writer }
+type nothing struct{ store.Writer }
 
 func (nothing) Head(context.Context, string) (v1.Descriptor, error) {
 	return v1.Descriptor{}, fs.ErrNotExist
@@ -547,6 +548,8 @@ func (nothing) Manifest(context.Context, string) ([]byte, string, error) {
 	return nil, "", fs.ErrNotExist
 }
 
-func (nothing) Blob(context.Context, v1.Descriptor) (io.ReadCloser, error) {
+func (nothing) Can() store.Abilities { return store.Abilities{} }
+
+func (nothing) Blob(context.Context, v1.Descriptor, int64) (io.ReadCloser, error) {
 	return nil, fs.ErrNotExist
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/ctxio"
 	"github.com/operator-bindery/bindery/internal/printable"
 	"github.com/operator-bindery/bindery/internal/regularfile"
@@ -75,8 +76,10 @@ func (p *program) attachFile(c *cli.Context) (err error) {
 		return p.withAttachmentHint(dest.String(), err)
 	}
 	defer func() { err = errors.Join(err, w.Discard()) }()
-	open := func(context.Context) (io.ReadCloser, error) { return regularfile.OpenSeekable(file) }
-	if err := w.WriteBlob(ctx, layer, open); err != nil {
+	content := store.Content{Open: func(_ context.Context, from int64) (io.ReadCloser, error) {
+		return store.Skip(func() (io.ReadCloser, error) { return regularfile.OpenSeekable(file) }, from)
+	}}
+	if _, err := w.WriteBlob(ctx, layer, content); err != nil {
 		return fmt.Errorf("%s: %w", dest, err)
 	}
 	made, err := referrers.Attach(ctx, w, w.Image.Top, artifact)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
-	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/regularfile"
 	"github.com/operator-bindery/bindery/mirror"
 	"github.com/operator-bindery/bindery/mirror/medium"
@@ -41,7 +41,7 @@ func mirrorCopyFlags() []cli.Flag {
 			DefaultText: "signatures,referrers", Usage: "copy `KINDS` of attachments (signatures|referrers|none)"},
 		&cli.BoolFlag{Name: "recheck", Category: group,
 			Usage: "look for new signatures of images that were mirrored before"},
-		&cli.StringFlag{Name: "sparse", Value: string(referrers.SparseKeep), Category: group,
+		&cli.StringFlag{Name: "sparse", Value: string(store.SparseKeep), Category: group,
 			Usage: "an index of which only some platforms are copied is written unchanged, refused or rewritten " +
 				"(keep|error|trim)"},
 		&cli.IntFlag{Name: "max-nested-paths", Category: group, DefaultText: "no limit",
@@ -110,8 +110,8 @@ func (p *program) checkMirrorFlags(c *cli.Context, o *mirror.Options) (err error
 	if o.With, err = attachmentKinds(c.StringSlice("with")); err != nil {
 		return err
 	}
-	o.Sparse = referrers.Sparse(c.String("sparse"))
-	if !slices.Contains([]referrers.Sparse{referrers.SparseKeep, referrers.SparseRefuse, referrers.SparseTrim},
+	o.Sparse = store.Sparse(c.String("sparse"))
+	if !slices.Contains([]store.Sparse{store.SparseKeep, store.SparseRefuse, store.SparseTrim},
 		o.Sparse) {
 		return cmdline.Usagef("invalid --sparse value %q, expected (keep|error|trim)", o.Sparse)
 	}

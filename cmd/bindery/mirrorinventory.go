@@ -16,6 +16,7 @@ import (
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 	"github.com/operator-bindery/bindery/internal/printable"
 	"github.com/operator-bindery/bindery/internal/regularfile"
@@ -166,7 +167,7 @@ func (p *program) writeInventory(c *cli.Context, t imageset.Target, remote *imag
 		progress := p.task()
 		defer progress.Close()
 		done, err := stock.Take(c.Context,
-			func(name string) (stock.Repository, error) { return remote.Repository(name) }, w,
+			func(name string) (store.Reader, error) { return remote.Repository(name) }, w,
 			stock.TakeOptions{Registry: t.Host, Path: t.Path, Repositories: names, Plain: c.Bool("plain"),
 				Jobs: c.Int("jobs"),
 				Done: func(done, of int) {

@@ -15,6 +15,7 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/mirror"
 	"github.com/operator-bindery/bindery/mirror/imageset"
 	"github.com/operator-bindery/bindery/mirror/medium"
@@ -232,7 +233,7 @@ func (p *program) ocMirrorRun(c *cli.Context) (err error) {
 		Jobs: int(c.Uint("parallel-images")), Layers: int(c.Uint("parallel-layers")),
 		Timeout: c.Duration("image-timeout"),
 		DryRun:  c.Bool("dry-run") || c.Bool("dry-run-manifest-lists"), ManifestLists: c.Bool("dry-run-manifest-lists"),
-		AllCatalogs: true, Compat: c.String("compat") != "", Sparse: referrers.SparseKeep, Log: p.log,
+		AllCatalogs: true, Compat: c.String("compat") != "", Sparse: store.SparseKeep, Log: p.log,
 		Medium: medium.Options{Form: medium.OCMirror, Strict: c.Bool("strict-archive")}}
 	if !c.Bool("remove-signatures") {
 		o.With = referrers.Kinds{Tags: true, Referrers: true}

@@ -5,13 +5,13 @@ import (
 	"fmt"
 
 	"github.com/operator-bindery/bindery/images"
-	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/images/store"
 )
 
 // registryHint advises on registries that take something else than most.
 func registryHint(err error) string {
 	var refused *images.RefusedError
-	var sparse *referrers.SparseError
+	var sparse *store.SparseError
 	switch {
 	case errors.As(err, &sparse) && sparse.ByDigest:
 		return "mirror all platforms of the image, or to a registry that takes indexes without all their images: " +

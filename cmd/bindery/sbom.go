@@ -134,7 +134,7 @@ func (p *program) nameOf(c *cli.Context, ref, repository string, top digest.Dige
 	if at.Image.Name != "" {
 		return supply.Repository(at.Image.Name), nil
 	}
-	list, err := at.Referrers(c.Context, top)
+	list, err := at.Referrers(c.Context, top, nil)
 	if err != nil {
 		return "", err
 	}

@@ -13,8 +13,8 @@ import (
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/images"
-	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/images/signature"
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/printable"
 	"github.com/operator-bindery/bindery/internal/regularfile"
 )
@@ -152,7 +152,7 @@ func (p *program) neededKeys(c *cli.Context) (signature.Keys, error) {
 }
 
 // attachTo attaches something to the image that the argument names, and prints what was made.
-func (p *program) attachTo(c *cli.Context, a referrers.Attachment, made func() []signature.Made) (err error) {
+func (p *program) attachTo(c *cli.Context, a store.Attachment, made func() []signature.Made) (err error) {
 	asJSON, err := checkAnswer(c)
 	if err != nil {
 		return err
@@ -201,7 +201,7 @@ type madeForImage struct {
 }
 
 // printMade prints signatures or attestations.
-func (p *program) printMade(asJSON bool, image referrers.Image, made []signature.Made) error {
+func (p *program) printMade(asJSON bool, image store.Image, made []signature.Made) error {
 	if asJSON {
 		return p.printJSON(madeForImage{image.Top.Digest.String(), append([]signature.Made{}, made...)})
 	}
@@ -226,7 +226,7 @@ func (p *program) printMade(asJSON bool, image referrers.Image, made []signature
 }
 
 // besideImage returns the name of a manifest in the repository of an image, or its digest alone if that has no name.
-func besideImage(image referrers.Image, d digest.Digest) string {
+func besideImage(image store.Image, d digest.Digest) string {
 	if image.Name == "" {
 		return d.String()
 	}

@@ -11,8 +11,8 @@ import (
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/images"
-	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/images/signature"
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/version"
 )
 
@@ -119,11 +119,11 @@ func (s *signingFlags) opened() error {
 }
 
 // attachments returns what signs an image while it is copied.
-func (s *signingFlags) attachments() []referrers.Attachment {
+func (s *signingFlags) attachments() []store.Attachment {
 	if s == nil {
 		return nil
 	}
-	return []referrers.Attachment{s.signer}
+	return []store.Attachment{s.signer}
 }
 
 // made returns the signatures in a stable order; none if nothing was signed.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/images"
-	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/images/signature"
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 	"github.com/operator-bindery/bindery/internal/inventory"
 	"github.com/operator-bindery/bindery/internal/provenance"
@@ -81,7 +81,7 @@ func (s *supplies) sbom() *supply.SBOM {
 }
 
 // attachments returns what attaches the documents to the image when it is copied.
-func (s *supplies) attachments() (out []referrers.Attachment) {
+func (s *supplies) attachments() (out []store.Attachment) {
 	if s == nil {
 		return nil
 	}

@@ -40,7 +40,7 @@ func attachedTo(t *testing.T, name string) (out []attachedDocument) {
 	}
 	defer r.Close()
 	for _, subject := range r.Image.Subjects() {
-		list, err := r.Referrers(ctx, subject.Digest)
+		list, err := r.Referrers(ctx, subject.Digest, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -57,7 +57,7 @@ func attachedTo(t *testing.T, name string) (out []attachedDocument) {
 				m.Config.MediaType != v1.MediaTypeEmptyJSON || m.Layers[0].MediaType != m.ArtifactType {
 				t.Errorf("%s", text)
 			}
-			blob, err := r.Blob(ctx, m.Layers[0])
+			blob, err := r.Blob(ctx, m.Layers[0], 0)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -14,6 +14,7 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/images/signature"
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/printable"
 )
 
@@ -78,7 +79,7 @@ func (p *program) tree(c *cli.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
-	tree, err := referrers.ReadTree(ctx, r, r.Image, referrers.Limits{})
+	tree, err := referrers.ReadTree(ctx, r, r.Image, store.Limits{})
 	if err != nil {
 		return &cmdline.Error{Class: cmdline.Classify(err), Object: c.Args().First(), Err: err}
 	}
@@ -143,7 +144,7 @@ type namedTree struct {
 
 // treeWriter makes the answer of one tree.
 type treeWriter struct {
-	r     referrers.Reader
+	r     store.Reader
 	keys  []signature.PublicKey
 	files map[string]string // of the keys, by their fingerprints
 }

@@ -45,6 +45,7 @@ var rules = map[string][]string{
 	"images":                   {"images/referrers", "images/signature"},
 	"images/referrers":         nil,
 	"images/signature":         {"images/referrers"},
+	"images/storetest":         nil,
 	"layers":                   nil,
 	"sqlite":                   {"declcfg", "declcfg/property"},
 
@@ -102,7 +103,7 @@ var forTests = []string{"internal/catalogdtest", "internal/cputime", "internal/e
 	"internal/heaptest", "internal/kube/kubetest", "internal/manual", "internal/mirrortest", "internal/race", "internal/recorded",
 	"internal/schemagen",
 	"internal/supplytest",
-	"internal/storetest",
+	"internal/podmantest",
 	"internal/testbundles", "internal/testregistry"}
 
 // foreign are modules that only some packages may use.
@@ -214,10 +215,13 @@ func forbidden(from, to string) string {
 	return fmt.Sprintf("it may import leaves and %v", rules[from])
 }
 
+// publicLeaf is the leaf that other programs may rely on: what every place of images does.
+const publicLeaf = "images/store"
+
 // isLeaf reports whether a package may import leaves only, and be imported by all.
 func isLeaf(name string) bool {
 	_, ruled := rules[name]
-	return !ruled && (below(name, "internal") || below(name, "cmd/internal"))
+	return !ruled && (below(name, "internal") || below(name, "cmd/internal")) || name == publicLeaf
 }
 
 // below reports whether a package is in a directory or is that directory.

@@ -1,12 +1,10 @@
 package referrers
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"slices"
@@ -17,6 +15,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
@@ -39,7 +38,7 @@ type Artifact struct {
 
 // Attach writes a document as a referrer of a subject and returns the descriptor of its manifest: an image manifest
 // with the empty configuration (image specification, "Guidelines for Artifact Usage"). Nothing is written twice.
-func Attach(ctx context.Context, w Writer, subject v1.Descriptor, a Artifact) (v1.Descriptor, error) {
+func Attach(ctx context.Context, w store.Writer, subject v1.Descriptor, a Artifact) (v1.Descriptor, error) {
 	created := a.Created
 	if created.IsZero() {
 		created = time.Unix(0, 0)
@@ -70,18 +69,18 @@ func Attach(ctx context.Context, w Writer, subject v1.Descriptor, a Artifact) (v
 		return d, err
 	}
 	g, gctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return WriteBytes(gctx, w, empty, []byte("{}")) })
+	g.Go(func() error { return store.WriteBytes(gctx, w, empty, []byte("{}")) })
 	if a.Layers == nil {
-		g.Go(func() error { return WriteBytes(gctx, w, layers[0], a.Content) })
+		g.Go(func() error { return store.WriteBytes(gctx, w, layers[0], a.Content) })
 	}
 	if err := g.Wait(); err != nil {
 		return d, err
 	}
-	return d, w.WriteManifest(ctx, text, v1.MediaTypeImageManifest)
+	return d, w.WriteManifest(ctx, text, v1.MediaTypeImageManifest, store.WriteOptions{})
 }
 
 // isAttached tells whether a manifest is there and listed for a subject.
-func isAttached(ctx context.Context, r Reader, subject, d digest.Digest) (bool, error) {
+func isAttached(ctx context.Context, r store.Reader, subject, d digest.Digest) (bool, error) {
 	_, _, err := r.Manifest(ctx, d.String())
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
@@ -89,21 +88,14 @@ func isAttached(ctx context.Context, r Reader, subject, d digest.Digest) (bool, 
 	if err != nil {
 		return false, err
 	}
-	listed, err := r.Referrers(ctx, subject)
+	listed, err := r.Referrers(ctx, subject, nil)
 	return slices.ContainsFunc(listed, func(l v1.Descriptor) bool { return l.Digest == d }), err
-}
-
-// WriteBytes writes a blob that is in memory.
-func WriteBytes(ctx context.Context, w Writer, d v1.Descriptor, content []byte) error {
-	return w.WriteBlob(ctx, d, func(context.Context) (io.ReadCloser, error) {
-		return io.NopCloser(bytes.NewReader(content)), nil
-	})
 }
 
 // AppendLayers adds layers to the image manifest of a tag, or makes it, and writes their contents, of which there are
 // none if they are written already. Layers that are there stay, and an equal one is not added again. So the signatures
 // of an image are kept by all tools.
-func AppendLayers(ctx context.Context, w Writer, tag string, layers []v1.Descriptor, contents ...[]byte) error {
+func AppendLayers(ctx context.Context, w store.Writer, tag string, layers []v1.Descriptor, contents ...[]byte) error {
 	if len(layers) == 0 {
 		return nil
 	}
@@ -117,7 +109,7 @@ func AppendLayers(ctx context.Context, w Writer, tag string, layers []v1.Descrip
 // withLayers returns the manifest old of a tag, which is nil if there is none, with those layers that it does not have,
 // and writes its configuration and the contents of the layers, as for [AppendLayers]. The text is nil if it has all.
 // Errors about the manifest are of the class [fault.ErrInvalid].
-func withLayers(ctx context.Context, w Writer, tag string, old []byte, layers []v1.Descriptor,
+func withLayers(ctx context.Context, w store.Writer, tag string, old []byte, layers []v1.Descriptor,
 	contents ...[]byte) ([]byte, string, error) {
 	m := v1.Manifest{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageManifest}
 	if old != nil {
@@ -138,9 +130,9 @@ func withLayers(ctx context.Context, w Writer, tag string, old []byte, layers []
 	if !changed {
 		return nil, "", nil
 	}
-	if len(m.Layers) > maxTagLayers {
+	if len(m.Layers) > store.MaxTagLayers {
 		return nil, "", fmt.Errorf("the manifest of %s: %w: more than %d layers, which verifiers refuse", tag,
-			fault.ErrLimit, maxTagLayers)
+			fault.ErrLimit, store.MaxTagLayers)
 	}
 	config, err := layersConfig(m.Layers)
 	if err != nil {
@@ -150,9 +142,9 @@ func withLayers(ctx context.Context, w Writer, tag string, old []byte, layers []
 		Size: int64(len(config))}
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(blobsAtOnce)
-	g.Go(func() error { return WriteBytes(gctx, w, m.Config, config) })
+	g.Go(func() error { return store.WriteBytes(gctx, w, m.Config, config) })
 	for i, content := range contents {
-		g.Go(func() error { return WriteBytes(gctx, w, layers[i], content) })
+		g.Go(func() error { return store.WriteBytes(gctx, w, layers[i], content) })
 	}
 	if err := g.Wait(); err != nil {
 		return nil, "", err

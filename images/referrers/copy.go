@@ -13,10 +13,10 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/redact"
-	"github.com/operator-bindery/bindery/internal/registry"
 )
 
 // Kinds are the kinds of attachments that are copied.
@@ -68,23 +68,23 @@ type Unread struct {
 const subjectsAtOnce = 4
 
 // Copy copies what is attached to images: of each digest the tagged attachments and the referrers, and what is attached
-// to these, as deep as [Limits] allow. Every manifest is copied byte for byte, and what the destination has is not sent
+// to these, as deep as [store.Limits] allow. Every manifest is copied byte for byte, and what the destination has is not sent
 // again. A tag that stands for something else at the destination loses nothing: its layers stay, and those that are
 // missing are added, which gives a manifest of another digest. Errors are those of the two places, and of the class
 // [fault.ErrLimit]; what is listed wrongly is a problem in the account, and so is, as unread, a tag that the source does
 // not allow to look at: registries refuse tags that are not there.
-func Copy(ctx context.Context, from Reader, to Writer, digests []digest.Digest, what Kinds,
-	limits Limits) (Account, error) {
-	c := &copying{budget: budget{limits: limits.withDefaults()}, from: from, to: to, what: what}
+func Copy(ctx context.Context, from store.Reader, to store.Writer, digests []digest.Digest, what Kinds,
+	limits store.Limits) (Account, error) {
+	c := &copying{budget: budget{limits: limits.WithDefaults()}, from: from, to: to, what: what}
 	return c.run(ctx, digests)
 }
 
 // CopyReadable is [Copy] for images whose attachments may be missing: what the source does not show is in the account
 // and no error. Errors are those of the destination and of the context, and of the class images.ErrLimit for all
 // together.
-func CopyReadable(ctx context.Context, from Reader, to Writer, digests []digest.Digest, what Kinds,
-	limits Limits) (Account, error) {
-	c := &copying{budget: budget{limits: limits.withDefaults()}, from: from, to: to, what: what, lenient: true}
+func CopyReadable(ctx context.Context, from store.Reader, to store.Writer, digests []digest.Digest, what Kinds,
+	limits store.Limits) (Account, error) {
+	c := &copying{budget: budget{limits: limits.WithDefaults()}, from: from, to: to, what: what, lenient: true}
 	return c.run(ctx, digests)
 }
 
@@ -126,8 +126,8 @@ func (c *copying) run(ctx context.Context, digests []digest.Digest) (Account, er
 // copying is one run of [Copy].
 type copying struct {
 	budget
-	from Reader
-	to   Writer
+	from store.Reader
+	to   store.Writer
 	what Kinds
 	// lenient tells that whatever cannot be read at the source is passed over, and not only tags that it refuses.
 	lenient bool
@@ -136,11 +136,11 @@ type copying struct {
 // pass adds an error of reading the source to the account if that is passed over, and returns it if not.
 func (c *copying) pass(ctx context.Context, a *Account, subject digest.Digest, tag string, err error) error {
 	var all errBudget
-	var source *SourceError
+	var source *store.SourceError
 	if ctx.Err() != nil || errors.As(err, &all) || !errors.As(err, &source) {
 		return err
 	}
-	if !c.lenient && !registry.RefusesTag(source.Err) {
+	if !c.lenient && !errors.Is(source.Err, store.ErrHidden) {
 		return err
 	}
 	a.Unread = append(a.Unread, Unread{Subject: subject, Tag: tag, Answer: redact.Text(source.Err.Error()),
@@ -162,7 +162,7 @@ func (c *copying) of(ctx context.Context, subject digest.Digest, beyond bool) (a
 			continue
 		}
 		if err != nil && !isProblem(err) {
-			err = &SourceError{err}
+			err = &store.SourceError{Err: err}
 		}
 		if err == nil && beyond {
 			err = tooDeep
@@ -184,7 +184,7 @@ func (c *copying) of(ctx context.Context, subject digest.Digest, beyond bool) (a
 	}
 	listed, problems, err := c.list(ctx, c.from, subject)
 	if err != nil {
-		err = c.pass(ctx, &a, subject, "", &SourceError{err})
+		err = c.pass(ctx, &a, subject, "", &store.SourceError{Err: err})
 		return a, err
 	}
 	if len(listed)+len(problems) == 0 {
@@ -193,7 +193,7 @@ func (c *copying) of(ctx context.Context, subject digest.Digest, beyond bool) (a
 	for _, p := range problems {
 		note(p)
 	}
-	there, err := c.to.Referrers(ctx, subject)
+	there, err := c.to.Referrers(ctx, subject, nil)
 	if err != nil {
 		return a, err
 	}
@@ -218,11 +218,11 @@ func (c *copying) of(ctx context.Context, subject digest.Digest, beyond bool) (a
 func (c *copying) referrer(ctx context.Context, subject digest.Digest, l Referrer,
 	there []v1.Descriptor) (Copied, error) {
 	one := Copied{Digest: l.Digest, Subject: subject, Type: l.ArtifactType}
-	parts, err := PartsOf(l.Text)
+	parts, err := store.PartsOf(l.Text)
 	if err != nil {
 		return one, err
 	}
-	one.Bytes = int64(len(l.Text)) + parts.size()
+	one.Bytes = int64(len(l.Text)) + parts.Size()
 	if slices.ContainsFunc(there, func(d v1.Descriptor) bool { return d.Digest == l.Digest }) {
 		has, err := c.has(ctx, l.Digest)
 		if has || err != nil {
@@ -233,7 +233,7 @@ func (c *copying) referrer(ctx context.Context, subject digest.Digest, l Referre
 	if err := c.content(ctx, parts, 0); err != nil {
 		return one, err
 	}
-	return one, c.to.WriteManifest(ctx, l.Text, l.MediaType)
+	return one, c.to.WriteManifest(ctx, l.Text, l.MediaType, store.WriteOptions{})
 }
 
 // has tells whether the destination has a manifest.
@@ -248,11 +248,11 @@ func (c *copying) has(ctx context.Context, d digest.Digest) (bool, error) {
 // tag copies a tagged attachment.
 func (c *copying) tag(ctx context.Context, subject digest.Digest, tag string, found *Referrer) (Copied, error) {
 	one := Copied{Digest: found.Digest, Subject: subject, Tag: tag}
-	parts, err := PartsOf(found.Text)
+	parts, err := store.PartsOf(found.Text)
 	if err != nil {
 		return one, err
 	}
-	one.Bytes = int64(len(found.Text)) + parts.size()
+	one.Bytes = int64(len(found.Text)) + parts.Size()
 	old, _, err := c.to.Manifest(ctx, tag)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return one, err
@@ -283,9 +283,9 @@ func (c *copying) tag(ctx context.Context, subject digest.Digest, tag string, fo
 		if tag == TagOf(subject, SBOM) {
 			return nil, "", fmt.Errorf("%w: the destination has another, which stays", fault.ErrInvalid)
 		}
-		if len(has.Layers)+len(found.Layers) > maxTagLayers {
+		if len(has.Layers)+len(found.Layers) > store.MaxTagLayers {
 			return nil, "", fmt.Errorf("%w: more than %d layers with those at the destination", fault.ErrLimit,
-				maxTagLayers)
+				store.MaxTagLayers)
 		}
 		one.Added = true
 		return withLayers(lasting, c.to, tag, old, found.Layers)
@@ -301,7 +301,7 @@ func hasLayersOf(text []byte, of *Referrer) bool {
 }
 
 // content copies the blobs and manifests that a manifest refers to, without its subject.
-func (c *copying) content(ctx context.Context, p *Parts, depth int) error {
+func (c *copying) content(ctx context.Context, p *store.Parts, depth int) error {
 	if depth > limit.MaxIndexDepth {
 		return fmt.Errorf("%w: indexes in indexes, more than %d deep", fault.ErrLimit, limit.MaxIndexDepth)
 	}
@@ -309,13 +309,15 @@ func (c *copying) content(ctx context.Context, p *Parts, depth int) error {
 		if c.budget.content.Add(d.Size) > c.limits.Content {
 			return errBudget{fmt.Errorf("%w: attachments of more than %d bytes", fault.ErrLimit, c.limits.Content)}
 		}
-		err := c.to.WriteBlob(ctx, d, func(ctx context.Context) (io.ReadCloser, error) {
-			body, err := c.from.Blob(ctx, d)
+		content := store.ContentOf(c.from, d)
+		content.Open = func(ctx context.Context, from int64) (io.ReadCloser, error) {
+			body, err := c.from.Blob(ctx, d, from)
 			if err != nil {
-				return nil, &SourceError{err}
+				return nil, &store.SourceError{Err: err}
 			}
 			return &sourceBody{body}, nil
-		})
+		}
+		_, err := c.to.WriteBlob(ctx, d, content)
 		if err != nil {
 			return err
 		}
@@ -330,12 +332,12 @@ func (c *copying) content(ctx context.Context, p *Parts, depth int) error {
 		}
 		text, mediaType, err := c.from.Manifest(ctx, d.Digest.String())
 		if err != nil {
-			return &SourceError{err}
+			return &store.SourceError{Err: err}
 		}
 		if err := c.take(len(text)); err != nil {
 			return errBudget{err}
 		}
-		inner, err := PartsOf(text)
+		inner, err := store.PartsOf(text)
 		if err == nil && inner.Subject != nil {
 			// It would be listed among the referrers of an image that is not copied.
 			err = fmt.Errorf("%w: %s in an index has a subject", fault.ErrInvalid, d.Digest)
@@ -344,11 +346,22 @@ func (c *copying) content(ctx context.Context, p *Parts, depth int) error {
 			err = c.content(ctx, inner, depth+1)
 		}
 		if err == nil {
-			err = c.to.WriteManifest(ctx, text, mediaType)
+			err = c.to.WriteManifest(ctx, text, mediaType, store.WriteOptions{})
 		}
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// sourceBody is a blob that is read at the source, whose errors are those of the source.
+type sourceBody struct{ io.ReadCloser }
+
+func (b *sourceBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil && err != io.EOF {
+		err = &store.SourceError{Err: err}
+	}
+	return n, err
 }

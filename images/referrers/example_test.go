@@ -10,6 +10,7 @@ import (
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/images/store"
 )
 
 // Attach a document to an image in a layout, and list what is attached to the image.
@@ -60,7 +61,7 @@ func ExampleAttach() {
 		log.Fatal(err)
 	}
 	defer at.Close()
-	listed, problems, err := referrers.List(ctx, at, at.Image.Top.Digest, referrers.Limits{})
+	listed, problems, err := referrers.List(ctx, at, at.Image.Top.Digest, store.Limits{})
 	if err != nil {
 		log.Fatal(err)
 	}

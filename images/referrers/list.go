@@ -1,7 +1,6 @@
 package referrers
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,31 +12,12 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/reflist"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
-
-// Limits bound what is read of that which is attached to an image. A zero field means its default.
-type Limits struct {
-	// Count is the number of manifests, 10,000 by default.
-	Count int
-	// Manifests is their size together in bytes, 64 MiB by default.
-	Manifests int64
-	// Content is the size together in bytes of the blobs that are copied, 4 GiB by default.
-	Content int64
-	// Depth is how deep referrers have referrers, 3 by default.
-	Depth int
-}
-
-func (l Limits) withDefaults() Limits {
-	l.Count = cmp.Or(l.Count, reflist.MaxReferrers)
-	l.Manifests = cmp.Or(l.Manifests, 64<<20)
-	l.Content = cmp.Or(l.Content, 4<<30)
-	l.Depth = cmp.Or(l.Depth, 3)
-	return l
-}
 
 // manifestsAtOnce is how many manifests are fetched concurrently.
 const manifestsAtOnce = 8
@@ -73,14 +53,14 @@ func (p *Problem) Unwrap() error { return p.Err }
 // List returns the referrers of a subject in the order of the list, each once: every manifest that is listed is fetched
 // by its digest, and its subject is compared. What is listed wrongly, or is missing, is among the problems. Errors are
 // those of the registry, and of the class [fault.ErrLimit].
-func List(ctx context.Context, r Reader, subject digest.Digest, limits Limits) ([]Referrer, []*Problem, error) {
-	b := &budget{limits: limits.withDefaults()}
+func List(ctx context.Context, r store.Reader, subject digest.Digest, limits store.Limits) ([]Referrer, []*Problem, error) {
+	b := &budget{limits: limits.WithDefaults()}
 	return b.list(ctx, r, subject)
 }
 
 // budget counts what is read of one image.
 type budget struct {
-	limits  Limits
+	limits  store.Limits
 	count   atomic.Int64
 	bytes   atomic.Int64
 	content atomic.Int64
@@ -94,8 +74,8 @@ func (b *budget) take(size int) error {
 	return nil
 }
 
-func (b *budget) list(ctx context.Context, r Reader, subject digest.Digest) ([]Referrer, []*Problem, error) {
-	listed, err := r.Referrers(ctx, subject)
+func (b *budget) list(ctx context.Context, r store.Reader, subject digest.Digest) ([]Referrer, []*Problem, error) {
+	listed, err := r.Referrers(ctx, subject, nil)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -160,7 +140,7 @@ func isProblem(err error) bool {
 }
 
 // referrer reads one manifest that is listed for a subject.
-func (b *budget) referrer(ctx context.Context, r Reader, subject digest.Digest, d v1.Descriptor) (*Referrer, error) {
+func (b *budget) referrer(ctx context.Context, r store.Reader, subject digest.Digest, d v1.Descriptor) (*Referrer, error) {
 	if err := verify.Digest(d.Digest); err != nil {
 		return nil, err
 	}

@@ -6,104 +6,42 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/opencontainers/go-digest"
 	"github.com/opencontainers/image-spec/specs-go"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/images/storetest"
 	"github.com/operator-bindery/bindery/internal/fault"
-	"github.com/operator-bindery/bindery/internal/reflist"
 	"github.com/operator-bindery/bindery/internal/sigblob"
 )
 
 // place is a repository in memory, whose lists say what a test makes them say.
 type place struct {
-	mu        sync.Mutex
-	manifests map[string][]byte
-	blobs     map[digest.Digest][]byte
-	lists     map[digest.Digest][]v1.Descriptor
-	listErr   error
-	writes    int
+	*storetest.Memory
+	listErr error
+	refuse  func(name string) error
 }
 
 func newPlace() *place {
-	return &place{manifests: map[string][]byte{}, blobs: map[digest.Digest][]byte{},
-		lists: map[digest.Digest][]v1.Descriptor{}}
-}
-
-func (p *place) Manifest(_ context.Context, name string) ([]byte, string, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	text, ok := p.manifests[name]
-	if !ok {
-		return nil, "", fs.ErrNotExist
+	p := &place{Memory: storetest.NewMemory()}
+	p.Refuse = func(name string) error {
+		if strings.HasPrefix(name, "referrers of ") {
+			return p.listErr
+		}
+		if p.refuse == nil {
+			return nil
+		}
+		return p.refuse(name)
 	}
-	return text, v1.MediaTypeImageManifest, nil
+	return p
 }
 
-func (p *place) Blob(_ context.Context, d v1.Descriptor) (io.ReadCloser, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	content, ok := p.blobs[d.Digest]
-	if !ok {
-		return nil, fs.ErrNotExist
-	}
-	return io.NopCloser(bytes.NewReader(content)), nil
-}
-
-func (p *place) Referrers(_ context.Context, subject digest.Digest) ([]v1.Descriptor, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return slices.Clone(p.lists[subject]), p.listErr
-}
-
-func (p *place) WriteBlob(ctx context.Context, d v1.Descriptor,
-	open func(context.Context) (io.ReadCloser, error)) error {
-	r, err := open(ctx)
-	if err != nil {
-		return err
-	}
-	content, err := io.ReadAll(r)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.blobs[d.Digest] = content
-	p.writes++
-	return err
-}
-
-func (p *place) WriteManifest(_ context.Context, text []byte, mediaType string) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.writes++
-	d, subject, err := reflist.Describe(text, mediaType)
-	p.manifests[d.Digest.String()] = text
-	if subject != nil {
-		p.lists[subject.Digest] = append(p.lists[subject.Digest], d)
-	}
-	return err
-}
-
-func (p *place) UpdateTag(_ context.Context, tag string, change func([]byte) ([]byte, string, error)) error {
-	p.mu.Lock()
-	old := p.manifests[tag]
-	p.mu.Unlock()
-	text, _, err := change(old)
-	if text != nil {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.writes++
-		p.manifests[tag], p.manifests[digest.FromBytes(text).String()] = text, text
-	}
-	return err
-}
-
-// artifact adds a manifest with a subject, which is listed, and returns its digest.
 func (p *place) artifact(t testing.TB, subject digest.Digest, name string) digest.Digest {
 	t.Helper()
 	d, err := Attach(t.Context(), p, v1.Descriptor{MediaType: v1.MediaTypeImageManifest, Digest: subject, Size: 1},
@@ -120,18 +58,18 @@ var image = digest.FromString("image")
 func TestAttach(t *testing.T) {
 	p := newPlace()
 	first := p.artifact(t, image, "a")
-	before := p.writes
-	if again := p.artifact(t, image, "a"); again != first || p.writes != before {
-		t.Errorf("%s, then %s with %d writes", first, again, p.writes-before)
+	before := p.Writes
+	if again := p.artifact(t, image, "a"); again != first || p.Writes != before {
+		t.Errorf("%s, then %s with %d writes", first, again, p.Writes-before)
 	}
 	var m v1.Manifest
-	if err := json.Unmarshal(p.manifests[first.String()], &m); err != nil {
+	if err := json.Unmarshal(p.Manifests[first.String()], &m); err != nil {
 		t.Fatal(err)
 	}
-	if m.Config.MediaType != "application/vnd.oci.empty.v1+json" || string(p.blobs[m.Config.Digest]) != "{}" ||
+	if m.Config.MediaType != "application/vnd.oci.empty.v1+json" || string(p.Blobs[m.Config.Digest]) != "{}" ||
 		m.Subject.Digest != image || m.Annotations[v1.AnnotationCreated] != "1970-01-01T00:00:00Z" ||
-		m.ArtifactType != "application/x-test" || string(p.blobs[m.Layers[0].Digest]) != "a" {
-		t.Errorf("%s", p.manifests[first.String()])
+		m.ArtifactType != "application/x-test" || string(p.Blobs[m.Layers[0].Digest]) != "a" {
+		t.Errorf("%s", p.Manifests[first.String()])
 	}
 }
 
@@ -142,15 +80,15 @@ func TestList(t *testing.T) {
 	other := p.artifact(t, digest.FromString("another image"), "of another image")
 	large := digest.FromString("large")
 	bad := digest.FromString("bad")
-	p.manifests[bad.String()] = []byte("not what the digest says")
+	p.Manifests[bad.String()] = []byte("not what the digest says")
 	text := []byte(`{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json"}`)
 	none := digest.FromBytes(text)
-	p.manifests[none.String()] = text
-	p.lists[image] = append(p.lists[image], v1.Descriptor{Digest: good}, v1.Descriptor{Digest: other},
+	p.Manifests[none.String()] = text
+	p.Lists[image] = append(p.Lists[image], v1.Descriptor{Digest: good}, v1.Descriptor{Digest: other},
 		v1.Descriptor{Digest: large, Size: 5 << 20}, v1.Descriptor{Digest: bad}, v1.Descriptor{Digest: none},
 		v1.Descriptor{Digest: digest.FromString("missing")}, v1.Descriptor{Digest: "sha256:../../x"},
 		v1.Descriptor{Digest: image}, v1.Descriptor{})
-	found, problems, err := List(t.Context(), p, image, Limits{})
+	found, problems, err := List(t.Context(), p, image, store.Limits{})
 	if err != nil || len(found) != 1 || found[0].Digest != good || found[0].ArtifactType != "application/x-test" {
 		t.Errorf("%v %v", found, err)
 	}
@@ -168,31 +106,31 @@ func TestList(t *testing.T) {
 		t.Errorf("problems %v %v", classes, problems)
 	}
 	p.listErr = errors.New("the registry fails")
-	if _, _, err := List(t.Context(), p, image, Limits{}); !errors.Is(err, p.listErr) {
+	if _, _, err := List(t.Context(), p, image, store.Limits{}); !errors.Is(err, p.listErr) {
 		t.Errorf("%v", err)
 	}
 }
 
-// Limits hold for all lists of an image together.
+// store.Limits hold for all lists of an image together.
 func TestLimits(t *testing.T) {
 	p := newPlace()
 	first := p.artifact(t, image, "a")
 	p.artifact(t, image, "b")
 	p.artifact(t, first, "c")
-	tree := func(l Limits) error {
-		_, err := ReadTree(t.Context(), p, Image{Top: v1.Descriptor{Digest: image}}, l)
+	tree := func(l store.Limits) error {
+		_, err := ReadTree(t.Context(), p, store.Image{Top: v1.Descriptor{Digest: image}}, l)
 		return err
 	}
-	if err := tree(Limits{Count: 3}); err != nil {
+	if err := tree(store.Limits{Count: 3}); err != nil {
 		t.Error(err)
 	}
-	if err := tree(Limits{Count: 2}); !errors.Is(err, fault.ErrLimit) {
+	if err := tree(store.Limits{Count: 2}); !errors.Is(err, fault.ErrLimit) {
 		t.Errorf("count: %v", err)
 	}
-	if err := tree(Limits{Manifests: 1000}); !errors.Is(err, fault.ErrLimit) {
+	if err := tree(store.Limits{Manifests: 1000}); !errors.Is(err, fault.ErrLimit) {
 		t.Errorf("bytes: %v", err)
 	}
-	_, err := Copy(t.Context(), p, newPlace(), []digest.Digest{image}, Kinds{Referrers: true}, Limits{Content: 3})
+	_, err := Copy(t.Context(), p, newPlace(), []digest.Digest{image}, Kinds{Referrers: true}, store.Limits{Content: 3})
 	if !errors.Is(err, fault.ErrLimit) {
 		t.Errorf("content: %v", err)
 	}
@@ -206,8 +144,8 @@ func chain(t testing.TB, p *place, length int) []digest.Digest {
 		all = append(all, p.artifact(t, all[i], fmt.Sprint(i)))
 	}
 	// A list can say anything; the manifest is wrongly listed and looked at no further.
-	p.lists[all[length]] = append(p.lists[all[length]], v1.Descriptor{Digest: all[1]}, v1.Descriptor{Digest: image})
-	p.lists[image] = append(p.lists[image], v1.Descriptor{Digest: image}, p.lists[image][0])
+	p.Lists[all[length]] = append(p.Lists[all[length]], v1.Descriptor{Digest: all[1]}, v1.Descriptor{Digest: image})
+	p.Lists[image] = append(p.Lists[image], v1.Descriptor{Digest: image}, p.Lists[image][0])
 	return all
 }
 
@@ -216,7 +154,7 @@ func TestTree(t *testing.T) {
 	for length, deep := range map[int]int{1: 1, 3: 3, 4: 3, 6: 3} {
 		p := newPlace()
 		chain(t, p, length)
-		tree, err := ReadTree(t.Context(), p, Image{Top: v1.Descriptor{Digest: image}}, Limits{})
+		tree, err := ReadTree(t.Context(), p, store.Image{Top: v1.Descriptor{Digest: image}}, store.Limits{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -247,9 +185,9 @@ func TestTreeOfTags(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	p.manifests[TagOf(instance, SBOM)] = []byte("not JSON")
-	tree, err := ReadTree(t.Context(), p, Image{Top: v1.Descriptor{Digest: image},
-		Instances: []v1.Descriptor{{Digest: instance}}}, Limits{})
+	p.Manifests[TagOf(instance, SBOM)] = []byte("not JSON")
+	tree, err := ReadTree(t.Context(), p, store.Image{Top: v1.Descriptor{Digest: image},
+		Instances: []v1.Descriptor{{Digest: instance}}}, store.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -276,7 +214,7 @@ func TestCopy(t *testing.T) {
 	from := newPlace()
 	all := chain(t, from, 5)
 	layer := v1.Descriptor{MediaType: sigblob.MediaType, Digest: digest.FromString("layer"), Size: 5}
-	from.blobs[layer.Digest] = []byte("layer")
+	from.Blobs[layer.Digest] = []byte("layer")
 	if err := AppendLayers(t.Context(), from, TagOf(all[1], Signatures), []v1.Descriptor{layer}); err != nil {
 		t.Fatal(err)
 	}
@@ -285,12 +223,12 @@ func TestCopy(t *testing.T) {
 		want int
 	}{{Kinds{}, 0}, {Kinds{Tags: true}, 0}, {Kinds{Referrers: true}, 3}, {Kinds{Tags: true, Referrers: true}, 4}} {
 		to := newPlace()
-		account, err := Copy(t.Context(), from, to, []digest.Digest{image, image}, c.what, Limits{})
+		account, err := Copy(t.Context(), from, to, []digest.Digest{image, image}, c.what, store.Limits{})
 		if err != nil || len(account.Copied) != c.want {
 			t.Errorf("%+v: %+v %v", c.what, account, err)
 		}
 		for _, one := range account.Copied {
-			if !bytes.Equal(to.manifests[one.Digest.String()], from.manifests[one.Digest.String()]) {
+			if !bytes.Equal(to.Manifests[one.Digest.String()], from.Manifests[one.Digest.String()]) {
 				t.Errorf("%s differs", one.Digest)
 			}
 		}
@@ -306,10 +244,10 @@ func TestCopyOfBrokenAttachments(t *testing.T) {
 	from, to := newPlace(), newPlace()
 	good := from.artifact(t, image, "good")
 	from.artifact(t, image, "broken")
-	delete(from.blobs, digest.FromString("broken"))
-	account, err := Copy(t.Context(), from, to, []digest.Digest{image}, Kinds{Referrers: true}, Limits{})
+	delete(from.Blobs, digest.FromString("broken"))
+	account, err := Copy(t.Context(), from, to, []digest.Digest{image}, Kinds{Referrers: true}, store.Limits{})
 	if err != nil || len(account.Copied) != 1 || account.Copied[0].Digest != good || len(account.Problems) != 1 ||
-		len(to.lists[image]) != 1 {
+		len(to.Lists[image]) != 1 {
 		t.Errorf("%+v %v", account, err)
 	}
 }
@@ -321,13 +259,13 @@ func TestCopyOfAnIndexWithSubjects(t *testing.T) {
 	inner := from.artifact(t, other, "inner")
 	text := fmt.Sprintf(`{"schemaVersion":2,"mediaType":%q,"artifactType":"application/x-test","manifests":[{"mediaType":`+
 		`%q,"digest":%q,"size":%d}],"subject":{"mediaType":%[2]q,"digest":%[5]q,"size":1}}`, v1.MediaTypeImageIndex,
-		v1.MediaTypeImageManifest, inner, len(from.manifests[inner.String()]), image)
-	if err := from.WriteManifest(t.Context(), []byte(text), v1.MediaTypeImageIndex); err != nil {
+		v1.MediaTypeImageManifest, inner, len(from.Manifests[inner.String()]), image)
+	if err := from.WriteManifest(t.Context(), []byte(text), v1.MediaTypeImageIndex, store.WriteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	account, err := Copy(t.Context(), from, to, []digest.Digest{image}, Kinds{Referrers: true}, Limits{})
-	if err != nil || len(account.Copied) != 0 || len(account.Problems) != 1 || len(to.lists) != 0 {
-		t.Errorf("%+v %v, lists %v", account, err, to.lists)
+	account, err := Copy(t.Context(), from, to, []digest.Digest{image}, Kinds{Referrers: true}, store.Limits{})
+	if err != nil || len(account.Copied) != 0 || len(account.Problems) != 1 || len(to.Lists) != 0 {
+		t.Errorf("%+v %v, lists %v", account, err, to.Lists)
 	}
 }
 
@@ -336,14 +274,14 @@ func TestCopyOfAnotherSBOM(t *testing.T) {
 	from, to := newPlace(), newPlace()
 	for p, text := range map[*place]string{from: "a", to: "b"} {
 		layer := v1.Descriptor{MediaType: "m", Digest: digest.FromString(text), Size: 1}
-		p.blobs[layer.Digest] = []byte(text)
+		p.Blobs[layer.Digest] = []byte(text)
 		if err := AppendLayers(t.Context(), p, TagOf(image, SBOM), []v1.Descriptor{layer}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	before := string(to.manifests[TagOf(image, SBOM)])
-	account, err := Copy(t.Context(), from, to, []digest.Digest{image}, Kinds{Tags: true}, Limits{})
-	if err != nil || len(account.Problems) != 1 || string(to.manifests[TagOf(image, SBOM)]) != before {
+	before := string(to.Manifests[TagOf(image, SBOM)])
+	account, err := Copy(t.Context(), from, to, []digest.Digest{image}, Kinds{Tags: true}, store.Limits{})
+	if err != nil || len(account.Problems) != 1 || string(to.Manifests[TagOf(image, SBOM)]) != before {
 		t.Errorf("%+v %v", account, err)
 	}
 }
@@ -358,14 +296,14 @@ func TestReadImage(t *testing.T) {
 			t.Fatal(err)
 		}
 		d := v1.Descriptor{MediaType: v1.MediaTypeImageIndex, Digest: digest.FromBytes(text), Size: int64(len(text))}
-		p.manifests[d.Digest.String()] = text
+		p.Manifests[d.Digest.String()] = text
 		return d
 	}
 	arm := v1.Descriptor{MediaType: v1.MediaTypeImageManifest, Digest: digest.FromString("arm"), Size: 1,
 		Platform: &v1.Platform{OS: "linux", Architecture: "arm64"}}
 	amd := v1.Descriptor{MediaType: v1.MediaTypeImageManifest, Digest: digest.FromString("amd"), Size: 1}
 	inner := add(amd)
-	got, err := ReadImage(t.Context(), p, add(arm, inner, amd))
+	got, err := store.ReadImage(t.Context(), p, add(arm, inner, amd))
 	if err != nil || len(got.Instances) != 3 || got.Instances[0].Platform.Architecture != "arm64" ||
 		len(got.Subjects()) != 4 {
 		t.Errorf("%+v %v", got, err)
@@ -374,10 +312,10 @@ func TestReadImage(t *testing.T) {
 	for range 8 {
 		deep = add(deep)
 	}
-	if _, err := ReadImage(t.Context(), p, deep); !errors.Is(err, fault.ErrLimit) {
+	if _, err := store.ReadImage(t.Context(), p, deep); !errors.Is(err, fault.ErrLimit) {
 		t.Errorf("%v", err)
 	}
-	if _, err := ReadImage(t.Context(), p, add(v1.Descriptor{Digest: "sha256:x"})); !errors.Is(err, fault.ErrInvalid) {
+	if _, err := store.ReadImage(t.Context(), p, add(v1.Descriptor{Digest: "sha256:x"})); !errors.Is(err, fault.ErrInvalid) {
 		t.Errorf("%v", err)
 	}
 }
@@ -391,10 +329,10 @@ func TestNothingIsAddedToAnIndex(t *testing.T) {
 	} {
 		p := newPlace()
 		tag := TagOf(image, Signatures)
-		p.manifests[tag] = []byte(text)
+		p.Manifests[tag] = []byte(text)
 		err := AppendLayers(t.Context(), p, tag, []v1.Descriptor{{MediaType: "m", Digest: image, Size: 1}})
-		if !errors.Is(err, fault.ErrInvalid) || string(p.manifests[tag]) != text || p.writes > 0 {
-			t.Errorf("%s: %v, %d writes, %s", text, err, p.writes, p.manifests[tag])
+		if !errors.Is(err, fault.ErrInvalid) || string(p.Manifests[tag]) != text || p.Writes > 0 {
+			t.Errorf("%s: %v, %d writes, %s", text, err, p.Writes, p.Manifests[tag])
 		}
 	}
 }
@@ -410,12 +348,61 @@ func TestTagsHaveALimit(t *testing.T) {
 		}
 		return made
 	}
-	if err := AppendLayers(t.Context(), p, tag, layers(0, maxTagLayers)); err != nil {
+	if err := AppendLayers(t.Context(), p, tag, layers(0, store.MaxTagLayers)); err != nil {
 		t.Fatal(err)
 	}
-	before := string(p.manifests[tag])
-	err := AppendLayers(t.Context(), p, tag, layers(maxTagLayers, maxTagLayers+1))
-	if !errors.Is(err, fault.ErrLimit) || string(p.manifests[tag]) != before {
+	before := string(p.Manifests[tag])
+	err := AppendLayers(t.Context(), p, tag, layers(store.MaxTagLayers, store.MaxTagLayers+1))
+	if !errors.Is(err, fault.ErrLimit) || string(p.Manifests[tag]) != before {
 		t.Errorf("%v", err)
+	}
+}
+
+// A source that shows no attachments to this client is no reason to fail where they may be missing.
+func TestCopyReadable(t *testing.T) {
+	denied := errors.New("status 403 Forbidden")
+	from := newPlace()
+	top := v1.Descriptor{Digest: digest.FromString("image")}
+	shown := from.artifact(t, top.Digest, "shown")
+	hidden := TagOf(top.Digest, Signatures)
+	from.refuse = func(name string) error {
+		if name == hidden {
+			return denied
+		}
+		return nil
+	}
+	all := Kinds{Tags: true, Referrers: true}
+	if _, err := Copy(t.Context(), from, newPlace(), []digest.Digest{top.Digest}, all, store.Limits{}); !errors.Is(err,
+		denied) {
+		t.Error(err)
+	}
+	to := newPlace()
+	got, err := CopyReadable(t.Context(), from, to, []digest.Digest{top.Digest}, all, store.Limits{})
+	if err != nil || len(got.Copied) != 1 || len(got.Unread) != 1 || got.Unread[0].Tag != hidden ||
+		!strings.Contains(got.Unread[0].Answer, "403") || to.Manifests[shown.String()] == nil {
+		t.Errorf("%+v, %v", got, err)
+	}
+	// So is a list that is refused, and a blob of what is listed.
+	from.listErr = denied
+	got, err = CopyReadable(t.Context(), from, newPlace(), []digest.Digest{top.Digest}, all, store.Limits{})
+	if err != nil || len(got.Copied) != 0 || len(got.Unread) != 2 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	from.listErr = nil
+	from.refuse = func(name string) error {
+		if name == digest.FromString("shown").String() {
+			return denied
+		}
+		return nil
+	}
+	got, err = CopyReadable(t.Context(), from, newPlace(), []digest.Digest{top.Digest}, all, store.Limits{})
+	if err != nil || len(got.Copied) != 0 || len(got.Unread) != 1 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	from.refuse = func(string) error { return ctx.Err() }
+	if _, err := CopyReadable(ctx, from, newPlace(), []digest.Digest{top.Digest}, all, store.Limits{}); err == nil {
+		t.Error("a copy that was cancelled is no success")
 	}
 }

@@ -15,9 +15,9 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/reflist"
-	"github.com/operator-bindery/bindery/internal/registry"
 	"github.com/operator-bindery/bindery/internal/sigblob"
 )
 
@@ -51,8 +51,8 @@ type Tree struct {
 // ReadTree reads what is attached to an image, on the entries of its index and on the attachments themselves. Each
 // manifest is read once: one that is listed again is passed over, so that loops end. What is deeper than the limit is a
 // problem. Errors are those of [List].
-func ReadTree(ctx context.Context, r Reader, image Image, limits Limits) (*Tree, error) {
-	t := &treeReader{budget: budget{limits: limits.withDefaults()}, r: r, seen: map[digest.Digest]bool{}}
+func ReadTree(ctx context.Context, r store.Reader, image store.Image, limits store.Limits) (*Tree, error) {
+	t := &treeReader{budget: budget{limits: limits.WithDefaults()}, r: r, seen: map[digest.Digest]bool{}}
 	root := &Tree{Referrer: Referrer{Descriptor: image.Top}}
 	all := []*Tree{root}
 	for _, i := range image.Instances {
@@ -77,7 +77,7 @@ func ReadTree(ctx context.Context, r Reader, image Image, limits Limits) (*Tree,
 // treeReader reads one tree.
 type treeReader struct {
 	budget
-	r Reader
+	r store.Reader
 
 	mu   sync.Mutex
 	seen map[digest.Digest]bool
@@ -128,7 +128,7 @@ func (t *treeReader) level(ctx context.Context, on []*Tree, depth int) ([]*Tree,
 func (t *treeReader) on(ctx context.Context, one *Tree) (found []*Tree, err error) {
 	for _, end := range tagEnds {
 		tagged, err := t.tagged(ctx, t.r, one.Digest, end)
-		if isProblem(err) || registry.RefusesTag(err) {
+		if isProblem(err) || errors.Is(err, store.ErrHidden) {
 			one.Problems = append(one.Problems, &Problem{Subject: one.Digest,
 				Digest: digest.Digest(TagOf(one.Digest, end)), Err: err})
 			continue
@@ -141,7 +141,7 @@ func (t *treeReader) on(ctx context.Context, one *Tree) (found []*Tree, err erro
 		}
 	}
 	listed, problems, err := t.list(ctx, t.r, one.Digest)
-	if registry.RefusesTag(err) {
+	if errors.Is(err, store.ErrHidden) {
 		problems, err = []*Problem{{Digest: "referrers", Subject: one.Digest, Err: err}}, nil
 	}
 	if err != nil {
@@ -155,7 +155,7 @@ func (t *treeReader) on(ctx context.Context, one *Tree) (found []*Tree, err erro
 }
 
 // tagged reads a tagged attachment; nil if there is none.
-func (b *budget) tagged(ctx context.Context, r Reader, d digest.Digest, end string) (*Referrer, error) {
+func (b *budget) tagged(ctx context.Context, r store.Reader, d digest.Digest, end string) (*Referrer, error) {
 	tag := TagOf(d, end)
 	text, mediaType, err := r.Manifest(ctx, tag)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -188,7 +188,7 @@ func CheckTagged(tag string, text []byte) error {
 	if !reflist.Belongs(tag) || !slices.Contains(tagEnds, path.Ext(tag)) {
 		return nil
 	}
-	p, err := PartsOf(text)
+	p, err := store.PartsOf(text)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
@@ -28,20 +29,20 @@ type AttestOptions struct {
 	Created time.Time
 }
 
-// Attesting attests something of images, in bundles that are referrers. It implements [referrers.Attachment]. An
+// Attesting attests something of images, in bundles that are referrers. It implements [store.Attachment]. An
 // attestation by the same key with the same predicate that is there already is not made again.
 type Attesting struct {
 	o AttestOptions
 	account
 }
 
-var _ referrers.Attachment = (*Attesting)(nil)
+var _ store.Attachment = (*Attesting)(nil)
 
 // NewAttesting returns an attachment that attests.
 func NewAttesting(o AttestOptions) *Attesting { return &Attesting{o: o} }
 
-// Attach implements [referrers.Attachment].
-func (a *Attesting) Attach(ctx context.Context, to referrers.Writer, image referrers.Image) error {
+// Attach implements [store.Attachment].
+func (a *Attesting) Attach(ctx context.Context, to store.Writer, image store.Image) error {
 	keys, err := a.o.Keys(ctx)
 	if err != nil {
 		return err
@@ -84,7 +85,7 @@ func CheckPredicate(predicate json.RawMessage) error {
 }
 
 // one writes the attestation of one key.
-func (a *Attesting) one(ctx context.Context, to referrers.Writer, subject v1.Descriptor, key Signer,
+func (a *Attesting) one(ctx context.Context, to store.Writer, subject v1.Descriptor, key Signer,
 	text []byte) error {
 	wanted, err := parseStatement(text)
 	if err != nil {
@@ -112,7 +113,7 @@ func (a *Attesting) one(ctx context.Context, to referrers.Writer, subject v1.Des
 }
 
 // legacy writes the attestation to the .att tag.
-func (a *Attesting) legacy(ctx context.Context, to referrers.Writer, subject v1.Descriptor, key Signer,
+func (a *Attesting) legacy(ctx context.Context, to store.Writer, subject v1.Descriptor, key Signer,
 	text []byte) error {
 	v := newFinder(to, subject.Digest, a.o.Type, key.Public())
 	made := Made{Subject: subject.Digest, Form: string(formAtt), PredicateType: a.o.Type,
@@ -150,7 +151,7 @@ func signEnvelope(ctx context.Context, key Signer, statement []byte) ([]byte, er
 }
 
 // writeBundle signs a statement and writes it as a referrer of its subject.
-func writeBundle(ctx context.Context, to referrers.Writer, subject v1.Descriptor, key Signer, predicateType string,
+func writeBundle(ctx context.Context, to store.Writer, subject v1.Descriptor, key Signer, predicateType string,
 	statement []byte, created time.Time) error {
 	envelope, err := signEnvelope(ctx, key, statement)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/opencontainers/go-digest"
 
-	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/images/store"
 )
 
 // Claim is what a signature or an attestation says of itself. It is a fact only if it is Verified.
@@ -28,7 +28,7 @@ type Claim struct {
 // Examine returns what the signatures and attestations of one manifest or index say, of every type, and which of them
 // one of the keys verifies; without keys none is verified. What cannot be understood or is about another image is left
 // out. Errors are those of [Verify].
-func Examine(ctx context.Context, r referrers.Reader, subject digest.Digest, keys []PublicKey) ([]Claim, error) {
+func Examine(ctx context.Context, r store.Reader, subject digest.Digest, keys []PublicKey) ([]Claim, error) {
 	v := newFinder(r, subject, "", keys...)
 	var claims []Claim
 	err := v.present(ctx, formSig, simpleSigningType, maxSignature, func(l presentLayer) {

@@ -9,8 +9,8 @@ import (
 
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/images"
-	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/images/signature"
+	"github.com/operator-bindery/bindery/images/store"
 )
 
 // Sign an image while it is written, and verify it.
@@ -50,7 +50,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	if _, err := images.Copy(ctx, img, []images.Destination{dest},
-		images.CopyOptions{Attachments: []referrers.Attachment{signing}}); err != nil {
+		images.CopyOptions{Attachments: []store.Attachment{signing}}); err != nil {
 		log.Fatal(err)
 	}
 

@@ -6,11 +6,11 @@ import (
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
-	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/images/store"
 )
 
 // instancesOf returns the images of an index.
-func instancesOf(t *testing.T, r referrers.Reader, top v1.Descriptor) []v1.Descriptor {
+func instancesOf(t *testing.T, r store.Reader, top v1.Descriptor) []v1.Descriptor {
 	t.Helper()
 	text, _, err := r.Manifest(t.Context(), top.Digest.String())
 	if err != nil {

@@ -14,19 +14,20 @@ import (
 
 	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/images/signature"
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/supplytest"
 )
 
 // attachFunc is an attachment of a test.
-type attachFunc func(ctx context.Context, to referrers.Writer, image referrers.Image) error
+type attachFunc func(ctx context.Context, to store.Writer, image store.Image) error
 
-func (f attachFunc) Attach(ctx context.Context, to referrers.Writer, image referrers.Image) error {
+func (f attachFunc) Attach(ctx context.Context, to store.Writer, image store.Image) error {
 	return f(ctx, to, image)
 }
 
 // sigLayers attaches payloads to the .sig tag, each with a good signature of its bytes.
 func sigLayers(key signature.Signer, payloads ...string) attachFunc {
-	return func(ctx context.Context, to referrers.Writer, image referrers.Image) error {
+	return func(ctx context.Context, to store.Writer, image store.Image) error {
 		var layers []v1.Descriptor
 		for _, p := range payloads {
 			sig, err := key.Sign(ctx, []byte(p))
@@ -36,12 +37,12 @@ func sigLayers(key signature.Signer, payloads ...string) attachFunc {
 			l := v1.Descriptor{MediaType: "application/vnd.dev.cosign.simplesigning.v1+json",
 				Digest: digest.FromString(p), Size: int64(len(p)), Annotations: map[string]string{
 					"dev.cosignproject.cosign/signature": base64.StdEncoding.EncodeToString(sig)}}
-			if err := referrers.WriteBytes(ctx, to, l, []byte(p)); err != nil {
+			if err := store.WriteBytes(ctx, to, l, []byte(p)); err != nil {
 				return err
 			}
 			layers = append(layers, l)
 		}
-		if err := referrers.WriteBytes(ctx, to, v1.DescriptorEmptyJSON, []byte("{}")); err != nil {
+		if err := store.WriteBytes(ctx, to, v1.DescriptorEmptyJSON, []byte("{}")); err != nil {
 			return err
 		}
 		text, err := json.Marshal(v1.Manifest{Versioned: specs.Versioned{SchemaVersion: 2},
@@ -56,7 +57,7 @@ func sigLayers(key signature.Signer, payloads ...string) attachFunc {
 
 // statements attaches statements in bundles, each with a good signature of its bytes.
 func statements(key signature.Signer, payloads ...string) attachFunc {
-	return func(ctx context.Context, to referrers.Writer, image referrers.Image) error {
+	return func(ctx context.Context, to store.Writer, image store.Image) error {
 		for _, p := range payloads {
 			const kind = "application/vnd.in-toto+json"
 			sig, err := key.Sign(ctx, fmt.Appendf(nil, "DSSEv1 %d %s %d %s", len(kind), kind, len(p), p))
@@ -199,7 +200,7 @@ func TestBundlesThatReadTwoWays(t *testing.T) {
 			}
 			dir := supplytest.Unpack(t, "unsigned")
 			_, image := openLayout(t, dir, "v1")
-			attach(t, dir, image, attachFunc(func(ctx context.Context, to referrers.Writer, i referrers.Image) error {
+			attach(t, dir, image, attachFunc(func(ctx context.Context, to store.Writer, i store.Image) error {
 				_, err := referrers.Attach(ctx, to, i.Top,
 					referrers.Artifact{Type: signature.BundleType, Content: []byte(c.bundle)})
 				return err
@@ -222,7 +223,7 @@ func TestSpoiltSignatureIsMadeAgain(t *testing.T) {
 	const name = "registry.example.com/acme/catalog:v1"
 	payload := `{"critical":{"identity":{"docker-reference":"` + name + `"},"image":{"docker-manifest-digest":"` +
 		image.Top.Digest.String() + `"},"type":"cosign container image signature"},"optional":null}`
-	attach(t, dir, image, attachFunc(func(ctx context.Context, to referrers.Writer, i referrers.Image) error {
+	attach(t, dir, image, attachFunc(func(ctx context.Context, to store.Writer, i store.Image) error {
 		sig, err := key.Sign(ctx, []byte(payload))
 		if err != nil {
 			return err

@@ -11,14 +11,14 @@ import (
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
-	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/images/signature"
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 // endless lists 4,000 referrers for every subject, none of which is there.
 type endless struct {
-	referrers.Reader
+	store.Reader
 	asked atomic.Int64
 }
 
@@ -27,7 +27,7 @@ func (e *endless) Manifest(context.Context, string) ([]byte, string, error) {
 	return nil, "", fs.ErrNotExist
 }
 
-func (e *endless) Referrers(_ context.Context, subject digest.Digest) ([]v1.Descriptor, error) {
+func (e *endless) Referrers(_ context.Context, subject digest.Digest, _ func(string) bool) ([]v1.Descriptor, error) {
 	listed := make([]v1.Descriptor, 4000)
 	for n := range listed {
 		listed[n].Digest = digest.FromString(fmt.Sprint(subject, n))
@@ -37,7 +37,7 @@ func (e *endless) Referrers(_ context.Context, subject digest.Digest) ([]v1.Desc
 
 // The limits are for an image with all that is in its index: beyond them it is not known whether it is signed.
 func TestLimitsAreForTheWholeImage(t *testing.T) {
-	image := referrers.Image{Top: v1.Descriptor{Digest: digest.FromString("top")}}
+	image := store.Image{Top: v1.Descriptor{Digest: digest.FromString("top")}}
 	for n := range 100 {
 		image.Instances = append(image.Instances, v1.Descriptor{Digest: digest.FromString(fmt.Sprint(n))})
 	}

@@ -30,7 +30,7 @@ func (v *verifier) read(ctx context.Context, d v1.Descriptor, most int64) ([]byt
 		return nil, fmt.Errorf("%w: the signatures of the image have more than %d bytes", fault.ErrLimit, maxTotal)
 	}
 	v.left.content -= d.Size
-	r, err := v.r.Blob(ctx, d)
+	r, err := v.r.Blob(ctx, d, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/sigblob"
 )
@@ -69,14 +70,14 @@ type Made struct {
 	Found bool `json:"found"`
 }
 
-// Signing signs images: the index and every image of it. It implements [referrers.Attachment]. A signature by the same
+// Signing signs images: the index and every image of it. It implements [store.Attachment]. A signature by the same
 // key for the same image that is there already is not made again, so that an image may be signed any number of times.
 type Signing struct {
 	o SignOptions
 	account
 }
 
-var _ referrers.Attachment = (*Signing)(nil)
+var _ store.Attachment = (*Signing)(nil)
 
 // NewSigning returns an attachment that signs.
 func NewSigning(o SignOptions) *Signing {
@@ -89,8 +90,8 @@ func NewSigning(o SignOptions) *Signing {
 // subjectsAtOnce is how many manifests of an index are signed concurrently.
 const subjectsAtOnce = 4
 
-// Attach implements [referrers.Attachment].
-func (s *Signing) Attach(ctx context.Context, to referrers.Writer, image referrers.Image) error {
+// Attach implements [store.Attachment].
+func (s *Signing) Attach(ctx context.Context, to store.Writer, image store.Image) error {
 	keys, err := s.o.Keys(ctx)
 	if err != nil {
 		return err
@@ -122,7 +123,7 @@ func (s *Signing) Attach(ctx context.Context, to referrers.Writer, image referre
 var ErrNoIdentity = fault.New(fault.Usage, "the image has no name in a registry that a signature could be for")
 
 // tag adds signatures to the .sig tag of a subject.
-func (s *Signing) tag(ctx context.Context, to referrers.Writer, subject v1.Descriptor, keys []Signer,
+func (s *Signing) tag(ctx context.Context, to store.Writer, subject v1.Descriptor, keys []Signer,
 	names []string) error {
 	// The contents of the layers are not kept: together they can be large.
 	type maker struct{ key, identity string }
@@ -178,7 +179,7 @@ func (s *Signing) layer(ctx context.Context, subject digest.Digest, key Signer,
 }
 
 // bundle adds bundles with signatures to the referrers of a subject.
-func (s *Signing) bundle(ctx context.Context, to referrers.Writer, subject v1.Descriptor, keys []Signer) error {
+func (s *Signing) bundle(ctx context.Context, to store.Writer, subject v1.Descriptor, keys []Signer) error {
 	for _, key := range keys {
 		made := Made{Subject: subject.Digest, Form: string(formBundle), Key: key.Public().Fingerprint()}
 		v := newFinder(to, subject.Digest, PredicateSign, key.Public())
@@ -220,7 +221,7 @@ func (a *account) Made() []Made {
 }
 
 // newFinder returns a verifier that looks for what is there already.
-func newFinder(r referrers.Reader, subject digest.Digest, predicateType string, keys ...PublicKey) *verifier {
+func newFinder(r store.Reader, subject digest.Digest, predicateType string, keys ...PublicKey) *verifier {
 	return &verifier{r: r, subject: subject, left: newBudget(), o: VerifyOptions{Keys: keys, Type: predicateType,
 		Now: time.Now()}}
 }

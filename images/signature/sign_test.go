@@ -10,8 +10,8 @@ import (
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
-	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/images/signature"
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/layouts"
 	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/supplytest"
@@ -32,7 +32,7 @@ func keysOf(keys ...signature.Signer) signature.Keys {
 }
 
 // attach attaches to an image of a layout.
-func attach(t *testing.T, dir string, image referrers.Image, what ...referrers.Attachment) {
+func attach(t *testing.T, dir string, image store.Image, what ...store.Attachment) {
 	t.Helper()
 	out, err := layouts.NewAddition(t.Context(), layouts.Place{Format: layouts.OCI, Path: dir})
 	if err != nil {
@@ -96,7 +96,7 @@ func TestSignAndVerify(t *testing.T) {
 					t.Fatal(err)
 				}
 				for _, subject := range image.Subjects() {
-					report, err := signature.Verify(t.Context(), r, referrers.Image{Top: subject},
+					report, err := signature.Verify(t.Context(), r, store.Image{Top: subject},
 						signature.VerifyOptions{Keys: publicKey(t, key), Identity: identity})
 					if err != nil {
 						t.Fatal(err)
@@ -145,7 +145,7 @@ func TestSignaturesAreReproducible(t *testing.T) {
 			image.Name = supplytest.Repository + ":v1"
 			attach(t, dir, image, signature.NewSigning(signature.SignOptions{Keys: keysOf(privateKey(t, key))}))
 			r, image := openLayout(t, dir, "v1")
-			list, err := r.Referrers(t.Context(), image.Top.Digest)
+			list, err := r.Referrers(t.Context(), image.Top.Digest, nil)
 			if err != nil || len(list) != 1 {
 				t.Fatal(list, err)
 			}

@@ -4,20 +4,20 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/images/signature"
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/layouts"
 	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/supplytest"
 )
 
 // openVector opens an image of the vectors as the layout that it is.
-func openVector(t *testing.T, vector string) (referrers.Reader, referrers.Image) {
+func openVector(t *testing.T, vector string) (store.Reader, store.Image) {
 	t.Helper()
 	return openLayout(t, supplytest.Unpack(t, vector), tagOfVector(vector))
 }
 
-func openLayout(t *testing.T, dir, tag string) (referrers.Reader, referrers.Image) {
+func openLayout(t *testing.T, dir, tag string) (store.Reader, store.Image) {
 	t.Helper()
 	place := layouts.Place{Format: layouts.OCI, Path: dir, Name: tag}
 	r, err := layouts.OpenRepository(t.Context(), place, limit.Limits{}.WithDefaults(), t.TempDir())
@@ -29,7 +29,7 @@ func openLayout(t *testing.T, dir, tag string) (referrers.Reader, referrers.Imag
 	if err != nil {
 		t.Fatal(err)
 	}
-	image := referrers.Image{Top: top}
+	image := store.Image{Top: top}
 	image.Instances = instancesOf(t, r, top)
 	return r, image
 }

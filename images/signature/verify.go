@@ -14,6 +14,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/reflist"
 	"github.com/operator-bindery/bindery/internal/sigblob"
@@ -44,7 +45,7 @@ const (
 //
 // What is wrong with a signature is a [Finding] and no error. An error is what kept Verify from looking, such as one of
 // the registry: that an image is unsigned is only known if every list was read.
-func Verify(ctx context.Context, r referrers.Reader, image referrers.Image, o VerifyOptions) (*Report, error) {
+func Verify(ctx context.Context, r store.Reader, image store.Image, o VerifyOptions) (*Report, error) {
 	if len(o.Keys) == 0 {
 		return nil, fmt.Errorf("%w: there is no key to verify with", fault.ErrInvalid)
 	}
@@ -103,10 +104,10 @@ func newBudget() *budget {
 }
 
 // list lists the referrers of a subject.
-func (b *budget) list(ctx context.Context, r referrers.Reader,
+func (b *budget) list(ctx context.Context, r store.Reader,
 	subject digest.Digest) ([]referrers.Referrer, []*referrers.Problem, error) {
 	// Limits of zero are the defaults; then something more is listed, and is too much.
-	listed, problems, err := referrers.List(ctx, r, subject, referrers.Limits{Count: max(b.referrers, 1),
+	listed, problems, err := referrers.List(ctx, r, subject, store.Limits{Count: max(b.referrers, 1),
 		Manifests: max(b.manifests, 1)})
 	if err != nil {
 		return nil, nil, err
@@ -124,7 +125,7 @@ func (b *budget) list(ctx context.Context, r referrers.Reader,
 
 // verifier verifies what belongs to one subject.
 type verifier struct {
-	r        referrers.Reader
+	r        store.Reader
 	o        VerifyOptions
 	subject  digest.Digest
 	left     *budget

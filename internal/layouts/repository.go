@@ -13,6 +13,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"go.podman.io/image/v5/manifest"
 
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/ctxio"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/limit"
@@ -143,9 +144,66 @@ func blobName(d digest.Digest) string {
 	return blobsDir + "/" + d.Algorithm().String() + "/" + d.Encoded()
 }
 
-// Blob opens a blob. The reader fails at its end if the digest or the size differs from the descriptor.
-func (r *Repository) Blob(ctx context.Context, d v1.Descriptor) (io.ReadCloser, error) {
-	return blobIn(ctx, r.files, d)
+// Head returns the descriptor of the manifest with a digest or a tag. The error is that of Manifest.
+func (r *Repository) Head(ctx context.Context, name string) (v1.Descriptor, error) {
+	return headOf(ctx, r, name)
+}
+
+// headOf reads a manifest for its descriptor: the index of a layout does not bind what it says of one.
+func headOf(ctx context.Context, r store.Reader, name string) (v1.Descriptor, error) {
+	text, mediaType, err := r.Manifest(ctx, name)
+	if err != nil {
+		return v1.Descriptor{}, err
+	}
+	return v1.Descriptor{MediaType: mediaType, Digest: digest.FromBytes(text), Size: int64(len(text))}, nil
+}
+
+// Name returns nothing: a layout may be anywhere.
+func (r *Repository) Name() string { return "" }
+
+// Can tells what a layout can do. It may name what it does not have.
+func (r *Repository) Can() store.Abilities { return abilities }
+
+var abilities = store.Abilities{Tags: true, Attachments: true}
+
+// Tags returns the names of images in the order of index.json.
+func (r *Repository) Tags(context.Context, int) (tags []string, all bool, err error) {
+	return r.index.tags(), true, nil
+}
+
+// tags returns the names of images, each once.
+func (x *layoutIndex) tags() (tags []string) {
+	for _, d := range x.Descriptors {
+		if tag := d.Annotations[v1.AnnotationRefName]; tag != "" && !slices.Contains(tags, tag) {
+			tags = append(tags, tag)
+		}
+	}
+	return tags
+}
+
+// HasBlob tells whether the layout has a blob of that digest and size, whatever its content.
+func (r *Repository) HasBlob(_ context.Context, d v1.Descriptor) (bool, error) {
+	return hasBlob(r.files, d)
+}
+
+func hasBlob(files fileStore, d v1.Descriptor) (bool, error) {
+	if err := verify.Digest(d.Digest); err != nil {
+		return false, err
+	}
+	f, size, err := files.open(blobName(d.Digest))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return size == d.Size, f.Close()
+}
+
+// Blob opens a blob at an offset. From the start, the reader fails at its end if the digest or the size differs from the
+// descriptor.
+func (r *Repository) Blob(ctx context.Context, d v1.Descriptor, from int64) (io.ReadCloser, error) {
+	return store.Skip(func() (io.ReadCloser, error) { return blobIn(ctx, r.files, d) }, from)
 }
 
 func blobIn(ctx context.Context, files fileStore, d v1.Descriptor) (io.ReadCloser, error) {
@@ -169,7 +227,8 @@ func blobIn(ctx context.Context, files fileStore, d v1.Descriptor) (io.ReadClose
 // Referrers returns the descriptors of the manifests whose subject is an image: first those in index.json, then those
 // that the fallback tag lists, each digest once. What the fallback tag lists is not checked; a fallback tag that is no
 // OCI index lists nothing.
-func (r *Repository) Referrers(ctx context.Context, subject digest.Digest) ([]v1.Descriptor, error) {
+func (r *Repository) Referrers(ctx context.Context, subject digest.Digest,
+	_ func(tag string) bool) ([]v1.Descriptor, error) {
 	if err := verify.Digest(subject); err != nil {
 		return nil, err
 	}

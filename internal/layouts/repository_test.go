@@ -18,6 +18,7 @@ import (
 	"github.com/opencontainers/image-spec/specs-go"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/reflist"
@@ -93,11 +94,11 @@ func (a addition) commit(t testing.TB) {
 // attach writes an artifact, and adds a line to the manifest of a tag as signing adds a layer.
 func (a addition) attach(t testing.TB, subject digest.Digest, name string) {
 	t.Helper()
-	empty := func(context.Context) (io.ReadCloser, error) { return io.NopCloser(strings.NewReader("{}")), nil }
-	if err := a.WriteBlob(t.Context(), v1.DescriptorEmptyJSON, empty); err != nil {
+	empty := func(context.Context, int64) (io.ReadCloser, error) { return io.NopCloser(strings.NewReader("{}")), nil }
+	if _, err := a.WriteBlob(t.Context(), v1.DescriptorEmptyJSON, store.Content{Open: empty}); err != nil {
 		t.Fatal(err)
 	}
-	if err := a.WriteManifest(t.Context(), artifact(t, subject, name), v1.MediaTypeImageManifest); err != nil {
+	if err := a.WriteManifest(t.Context(), artifact(t, subject, name), v1.MediaTypeImageManifest, store.WriteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	err := a.UpdateTag(t.Context(), reflist.Tag(subject)+".sig", func(old []byte) ([]byte, string, error) {
@@ -112,12 +113,9 @@ func (a addition) attach(t testing.TB, subject digest.Digest, name string) {
 }
 
 // lists returns the names of the artifacts, and the lines of the tag.
-func lists(t testing.TB, r interface {
-	Manifest(context.Context, string) ([]byte, string, error)
-	Referrers(context.Context, digest.Digest) ([]v1.Descriptor, error)
-}, subject digest.Digest) (names, lines []string) {
+func lists(t testing.TB, r store.Reader, subject digest.Digest) (names, lines []string) {
 	t.Helper()
-	found, err := r.Referrers(t.Context(), subject)
+	found, err := r.Referrers(t.Context(), subject, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,7 +233,7 @@ func TestHostileLayouts(t *testing.T) {
 	if err := json.Unmarshal(text(t, corrupt, reflist.Tag(top.Digest)+".sig"), &sig); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := corrupt.Blob(t.Context(), sig.Layers[0]); err == nil {
+	if r, err := corrupt.Blob(t.Context(), sig.Layers[0], 0); err == nil {
 		if _, err = io.ReadAll(r); !errors.Is(err, fault.ErrIntegrity) {
 			t.Errorf("a corrupt blob: %v", err)
 		}
@@ -250,7 +248,7 @@ func TestHostileLayouts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if found, err := r.Referrers(t.Context(), top.Digest); err != nil || len(found) != want {
+		if found, err := r.Referrers(t.Context(), top.Digest, nil); err != nil || len(found) != want {
 			t.Errorf("%s: %d referrers instead of %d: %v %v", name, len(found), want, found, err)
 		}
 	}

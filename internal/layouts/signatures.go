@@ -49,8 +49,8 @@ func (s *Source) layoutSignatures(ctx context.Context, instance *digest.Digest) 
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", tag, missing(err))
 	}
-	found, err := sigblob.Attached(ctx, text, func(ctx context.Context, d v1.Descriptor) (io.ReadCloser, error) {
-		r, err := s.repository.Blob(ctx, d)
+	found, err := sigblob.Attached(ctx, text, func(ctx context.Context, d v1.Descriptor, _ int64) (io.ReadCloser, error) {
+		r, err := s.repository.Blob(ctx, d, 0)
 		return r, missing(err)
 	})
 	if err != nil {

@@ -1,7 +1,6 @@
 package layouts
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,6 +16,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"go.podman.io/image/v5/types"
 
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/ctxio"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/limit"
@@ -31,6 +31,7 @@ import (
 // A manifest with a subject is listed twice, since readers look in one place only: in index.json without a name, as
 // ORAS does it, and in the index that the fallback tag names, as regclient does it.
 type Writer struct {
+	out    *Output
 	dir    string // the staged layout
 	old    *Repository
 	limits limit.Limits // for archives
@@ -58,7 +59,7 @@ func (out *Output) Writer(ctx context.Context, limits limit.Limits, temp string)
 	if !out.isLayout() {
 		return nil, fmt.Errorf("%w: %s is no OCI layout", fault.ErrInvalid, out.place)
 	}
-	w := &Writer{dir: out.stage.Join(stagedLayout), limits: limits, temp: temp}
+	w := &Writer{out: out, dir: out.stage.Join(stagedLayout), limits: limits, temp: temp}
 	var err error
 	if w.staged, err = openDirFiles(w.dir); err != nil {
 		return nil, err
@@ -120,6 +121,17 @@ func NewAddition(ctx context.Context, p Place) (_ *Output, err error) {
 
 const emptyIndex = `{"schemaVersion":2,"mediaType":"` + v1.MediaTypeImageIndex + `","manifests":[]}`
 
+// Commit completes the output that is staged and puts it in its place, see [Output.Finish] and [Output.Commit].
+func (w *Writer) Commit(ctx context.Context) error {
+	if err := w.out.Finish(ctx); err != nil {
+		return err
+	}
+	return w.out.Commit(ctx)
+}
+
+// Discard removes what is staged.
+func (w *Writer) Discard() error { return w.out.Discard() }
+
 // close closes what the writer reads.
 func (w *Writer) close() error {
 	if w == nil {
@@ -149,29 +161,69 @@ func (w *Writer) Manifest(ctx context.Context, name string) ([]byte, string, err
 	return text, mediaType, err
 }
 
-// Blob opens a blob. The reader fails at its end if the digest or the size differs from the descriptor.
-func (w *Writer) Blob(ctx context.Context, d v1.Descriptor) (io.ReadCloser, error) {
-	r, err := blobIn(ctx, w.staged, d)
-	if errors.Is(err, fs.ErrNotExist) && w.old != nil {
-		return w.old.Blob(ctx, d)
+// Head returns the descriptor of the manifest with a digest or a tag. The error is that of Manifest.
+func (w *Writer) Head(ctx context.Context, name string) (v1.Descriptor, error) {
+	return headOf(ctx, w, name)
+}
+
+// Name returns nothing: a layout may be anywhere.
+func (w *Writer) Name() string { return "" }
+
+// Can tells what a layout can do.
+func (w *Writer) Can() store.Abilities { return abilities }
+
+// Tags returns the names of images, those that were there first.
+func (w *Writer) Tags(context.Context, int) (tags []string, all bool, err error) {
+	if w.old != nil {
+		tags = w.old.index.tags()
 	}
-	return r, err
+	for _, tag := range w.now().tags() {
+		if !slices.Contains(tags, tag) {
+			tags = append(tags, tag)
+		}
+	}
+	return tags, true, nil
+}
+
+// HasBlob tells whether the stage or the layout has a blob of that digest and size, whatever its content.
+func (w *Writer) HasBlob(_ context.Context, d v1.Descriptor) (bool, error) {
+	there, err := hasBlob(w.staged, d)
+	if there || err != nil || w.old == nil {
+		return there, err
+	}
+	return hasBlob(w.old.files, d)
+}
+
+// Blob opens a blob at an offset. From the start, the reader fails at its end if the digest or the size differs from the
+// descriptor.
+func (w *Writer) Blob(ctx context.Context, d v1.Descriptor, from int64) (io.ReadCloser, error) {
+	return store.Skip(func() (io.ReadCloser, error) {
+		r, err := blobIn(ctx, w.staged, d)
+		if errors.Is(err, fs.ErrNotExist) && w.old != nil {
+			return w.old.Blob(ctx, d, 0)
+		}
+		return r, err
+	}, from)
 }
 
 // Referrers returns the descriptors of the manifests whose subject is an image, those that were there first.
-func (w *Writer) Referrers(ctx context.Context, subject digest.Digest) ([]v1.Descriptor, error) {
+func (w *Writer) Referrers(ctx context.Context, subject digest.Digest,
+	has func(tag string) bool) ([]v1.Descriptor, error) {
 	staged := Repository{files: w.staged, index: w.now()}
-	added, err := staged.Referrers(ctx, subject)
+	added, err := staged.Referrers(ctx, subject, has)
 	if err != nil || w.old == nil {
 		return added, err
 	}
-	found, err := w.old.Referrers(ctx, subject)
+	found, err := w.old.Referrers(ctx, subject, has)
 	return appendNew(found, added), err
 }
 
-// WriteBlob writes a blob unless it is there. open is called at most once.
-func (w *Writer) WriteBlob(ctx context.Context, d v1.Descriptor,
-	open func(context.Context) (io.ReadCloser, error)) (err error) {
+// WriteBlob writes a blob unless it is there. It is opened at most once.
+func (w *Writer) WriteBlob(ctx context.Context, d v1.Descriptor, c store.Content) (from string, err error) {
+	return "", w.writeBlob(ctx, d, c)
+}
+
+func (w *Writer) writeBlob(ctx context.Context, d v1.Descriptor, c store.Content) (err error) {
 	if err := verify.Digest(d.Digest); err != nil {
 		return err
 	}
@@ -191,7 +243,17 @@ func (w *Writer) WriteBlob(ctx context.Context, d v1.Descriptor,
 			}
 		}
 	}
-	r, err := open(ctx)
+	if c.File != nil {
+		if path, ok := c.File(ctx); ok {
+			if err := linkTo(path, to); err != nil {
+				return err
+			}
+			if _, err := os.Lstat(to); err == nil {
+				return nil
+			}
+		}
+	}
+	r, err := c.Open(ctx, 0)
 	if err != nil {
 		return err
 	}
@@ -216,16 +278,23 @@ func (w *Writer) write(to string, r io.Reader) error {
 	return nil
 }
 
-// WriteManifest writes a manifest under its digest. One with a subject is listed among the referrers of the subject;
-// another one is reached through a manifest or a tag that refers to it.
+// WriteManifest writes a manifest under its digest or under a tag. One with a subject is listed among the referrers of
+// the subject; another one without a tag is reached through a manifest or a tag that refers to it. A condition is not
+// looked at.
 // The error is [reflist.ErrNotList] if the fallback tag of the subject is no OCI index.
-func (w *Writer) WriteManifest(ctx context.Context, text []byte, mediaType string) error {
+func (w *Writer) WriteManifest(ctx context.Context, text []byte, mediaType string, o store.WriteOptions) error {
 	d, subject, err := reflist.Describe(text, mediaType)
 	if err != nil {
 		return err
 	}
 	if err := w.writeText(ctx, text); err != nil {
 		return err
+	}
+	if o.Tag != "" {
+		err := w.UpdateTag(ctx, o.Tag, func([]byte) ([]byte, string, error) { return text, mediaType, nil })
+		if err != nil {
+			return err
+		}
 	}
 	if subject == nil {
 		return nil
@@ -248,9 +317,7 @@ func (w *Writer) writeText(ctx context.Context, text []byte) error {
 		return fmt.Errorf("manifest: %w: %d bytes (limit %d)", fault.ErrLimit, len(text), limit.MaxManifest)
 	}
 	d := v1.Descriptor{Digest: digest.FromBytes(text), Size: int64(len(text))}
-	return w.WriteBlob(ctx, d, func(context.Context) (io.ReadCloser, error) {
-		return io.NopCloser(bytes.NewReader(text)), nil
-	})
+	return w.writeBlob(ctx, d, store.Bytes(text))
 }
 
 // list adds a manifest to the staged index: under a tag, in place of what the tag stood for, or without one, unless the

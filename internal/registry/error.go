@@ -2,12 +2,9 @@ package registry
 
 import (
 	"errors"
-	"net/http"
 	"strings"
 
-	"github.com/docker/distribution/registry/api/errcode"
-	"go.podman.io/image/v5/docker"
-
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
@@ -18,31 +15,28 @@ type classified struct{ error }
 
 func (e classified) Unwrap() []error { return []error{fault.ErrRegistry, e.error} }
 
-// RefusesTag tells whether an error is a registry's refusal to show a tag. It says nothing of whether there is one.
-func RefusesTag(err error) bool {
-	var answer *StatusError
-	return errors.As(err, &answer) && answer.unauthorized() && strings.Contains(answer.Request, "/manifests/") &&
-		!strings.Contains(answer.Request, "/manifests/sha256:")
+// ofClass adds a class of package store to an error, whose text is unchanged.
+func ofClass(class, err error) error { return inClass{err, class} }
+
+type inClass struct {
+	error
+	class error
+}
+
+func (e inClass) Unwrap() []error { return []error{e.class, e.error} }
+
+// Is tells of a refusal of the credentials that it is [store.ErrDenied], and of one to show a tag that it is
+// [store.ErrHidden].
+func (e *StatusError) Is(class error) bool {
+	switch class {
+	case store.ErrDenied:
+		return e.unauthorized()
+	case store.ErrHidden:
+		return e.unauthorized() && strings.Contains(e.Request, "/manifests/") &&
+			!strings.Contains(e.Request, "/manifests/sha256:")
+	}
+	return false
 }
 
 // IsUnauthorized tells whether an error is a registry's refusal of the credentials, or of there being none.
-func IsUnauthorized(err error) bool {
-	var answer *StatusError
-	var unauthorized docker.ErrUnauthorizedForCredentials
-	var status docker.UnexpectedHTTPStatusError
-	var coded errcode.Error
-	switch {
-	case errors.As(err, &answer):
-		return answer.unauthorized()
-	case errors.As(err, &unauthorized):
-		return true
-	case errors.As(err, &status):
-		return status.StatusCode == http.StatusUnauthorized || status.StatusCode == http.StatusForbidden
-	case errors.As(err, &coded):
-		return coded.Code == errcode.ErrorCodeUnauthorized || coded.Code == errcode.ErrorCodeDenied
-	case err == nil:
-		return false
-	}
-	// The library does not export its type for a refusal without a JSON body.
-	return strings.Contains(err.Error(), "StatusCode: 401,") || strings.Contains(err.Error(), "StatusCode: 403,")
-}
+func IsUnauthorized(err error) bool { return errors.Is(err, store.ErrDenied) }

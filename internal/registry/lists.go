@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -27,15 +28,11 @@ const (
 // ErrNoCatalog is the error of a registry that does not list its repositories, or not for these credentials.
 var ErrNoCatalog = errors.New("the registry does not list its repositories")
 
-// Tags returns the tags of the repository in the order of the registry. The error is [fs.ErrNotExist] if there is no
-// such repository.
-func (r *Repository) Tags(ctx context.Context) ([]string, error) {
-	tags, _, err := r.TagsUpTo(ctx, maxListPages)
-	return tags, err
-}
-
-// TagsUpTo is Tags for at most so many pages, each of which is a request. all tells whether these are all tags.
-func (r *Repository) TagsUpTo(ctx context.Context, pages int) (tags []string, all bool, err error) {
+// Tags returns the tags of the repository in the order of the registry: of at most so many pages, each of which is a
+// request, if that is not 0. all tells whether these are all tags. The error is [fs.ErrNotExist] if there is no such
+// repository.
+func (r *Repository) Tags(ctx context.Context, pages int) (tags []string, all bool, err error) {
+	pages = cmp.Or(pages, maxListPages)
 	tags, err = r.repo.names(ctx, "/v2/"+r.repo.path+"/tags/list", "tags", pages)
 	if errors.Is(err, errMorePages) && pages < maxListPages {
 		return tags, false, nil

@@ -2,6 +2,7 @@ package registry
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/redact"
@@ -54,13 +56,7 @@ var errNoAPI = errors.New("the registry has no referrers API")
 // Referrers returns the descriptors that the registry lists for a subject, in their order and unchecked: by the
 // referrers API, else by the fallback tag (distribution specification, "Listing Referrers"). There may be none. A
 // fallback tag that is no OCI index lists nothing.
-func (r *Repository) Referrers(ctx context.Context, subject digest.Digest) ([]v1.Descriptor, error) {
-	return r.ReferrersAmong(ctx, subject, nil)
-}
-
-// ReferrersAmong is Referrers where it is known which tags there are: has, unless nil, tells it. A fallback tag that
-// there is not is not asked for.
-func (r *Repository) ReferrersAmong(ctx context.Context, subject digest.Digest,
+func (r *Repository) Referrers(ctx context.Context, subject digest.Digest,
 	has func(tag string) bool) (found []v1.Descriptor, err error) {
 	if err := verify.Digest(subject); err != nil {
 		return nil, err
@@ -220,16 +216,32 @@ func sameOrigin(at, to *url.URL) bool {
 	return hostPort(at) == hostPort(to) || to.Scheme != at.Scheme && strings.EqualFold(at.Hostname(), to.Hostname())
 }
 
-// WriteManifest writes a manifest under its digest. One with a subject is listed among the referrers of the subject: by
+// WriteManifest writes a manifest under its digest or under a tag. One with a subject is listed among the referrers of the subject: by
 // the registry if it has the referrers API, else in the index of the fallback tag. The error is [reflist.ErrNotList] if
 // the fallback tag is no OCI index: it is left as it is.
-func (r *Repository) WriteManifest(ctx context.Context, text []byte, mediaType string) error {
+func (r *Repository) WriteManifest(ctx context.Context, text []byte, mediaType string, o store.WriteOptions) error {
 	d, subject, err := reflist.Describe(text, mediaType)
 	if err != nil {
 		return err
 	}
-	header, err := r.put(ctx, d.Digest.String(), text, mediaType, nil)
-	if err != nil || subject == nil {
+	write, only := r.put, http.Header(nil)
+	if o.Sparse {
+		write = r.putOnce // a registry that wants the missing manifests is asked once
+	}
+	switch o.If {
+	case "":
+	case store.IfNone:
+		only = http.Header{"If-None-Match": {"*"}}
+	default:
+		only = http.Header{"If-Match": {`"` + o.If + `"`}}
+	}
+	header, err := write(ctx, cmp.Or(o.Tag, d.Digest.String()), text, mediaType, only)
+	switch {
+	case o.Sparse && hasStatus(err, http.StatusBadRequest, http.StatusNotFound, http.StatusUnprocessableEntity):
+		return ofClass(store.ErrSparse, err) // registries have different codes for it, or none
+	case only != nil && hasStatus(err, http.StatusPreconditionFailed):
+		return ofClass(store.ErrChanged, err)
+	case err != nil || subject == nil:
 		return err
 	}
 	if header.Get("OCI-Subject") == subject.Digest.String() {

@@ -20,6 +20,7 @@ import (
 	"go.podman.io/image/v5/docker/reference"
 	"go.podman.io/image/v5/types"
 
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/reflist"
 	"github.com/operator-bindery/bindery/internal/testregistry"
@@ -81,7 +82,7 @@ func TestReferrersAreListed(t *testing.T) {
 			r := testregistry.New(t)
 			r.SetReferrers(o)
 			to := writerTo(t, r, "acme/catalog")
-			if found, err := to.Referrers(t.Context(), theSubject); err != nil || len(found) != 0 {
+			if found, err := to.Referrers(t.Context(), theSubject, nil); err != nil || len(found) != 0 {
 				t.Fatalf("before: %v %v", found, err)
 			}
 			var want []string
@@ -89,7 +90,7 @@ func TestReferrersAreListed(t *testing.T) {
 				text := artifact(t, theSubject, fmt.Sprint(i))
 				want = append(want, digest.FromBytes(text).String())
 				for range 2 { // the second time nothing changes
-					if err := to.WriteManifest(t.Context(), text, v1.MediaTypeImageManifest); err != nil {
+					if err := to.WriteManifest(t.Context(), text, v1.MediaTypeImageManifest, store.WriteOptions{}); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -98,7 +99,7 @@ func TestReferrersAreListed(t *testing.T) {
 				t.Fatal(err)
 			}
 			slices.Sort(want)
-			found, err := to.Referrers(t.Context(), theSubject)
+			found, err := to.Referrers(t.Context(), theSubject, nil)
 			if err != nil || o.API != o.Header && !o.API {
 				return // the registry says that it lists, and does not
 			}
@@ -155,7 +156,7 @@ func TestAnswersToListRequests(t *testing.T) {
 				_, _ = io.WriteString(w, c.body)
 				return true
 			})
-			found, err := writerTo(t, r, "acme/catalog").Referrers(t.Context(), theSubject)
+			found, err := writerTo(t, r, "acme/catalog").Referrers(t.Context(), theSubject, nil)
 			if !errors.Is(err, c.want) || len(found) > 0 {
 				t.Errorf("%v, %v instead of %v", found, err, c.want)
 			}
@@ -227,7 +228,7 @@ func TestHostilePages(t *testing.T) {
 				_ = json.NewEncoder(w).Encode(index)
 				return true
 			})
-			found, err := writerTo(t, r, "acme/catalog").Referrers(t.Context(), theSubject)
+			found, err := writerTo(t, r, "acme/catalog").Referrers(t.Context(), theSubject, nil)
 			if !errors.Is(err, c.want) || len(found) != c.found {
 				t.Errorf("%d, %v instead of %d, %v", len(found), err, c.found, c.want)
 			}
@@ -242,10 +243,10 @@ func TestFallbackTagOfSomethingElse(t *testing.T) {
 	tag := reflist.Tag(theSubject)
 	r.AddManifest("acme/catalog", tag, v1.MediaTypeImageManifest, other)
 	to := writerTo(t, r, "acme/catalog")
-	if found, err := to.Referrers(t.Context(), theSubject); err != nil || len(found) != 0 {
+	if found, err := to.Referrers(t.Context(), theSubject, nil); err != nil || len(found) != 0 {
 		t.Errorf("%v %v", found, err)
 	}
-	err := to.WriteManifest(t.Context(), artifact(t, theSubject, "a"), v1.MediaTypeImageManifest)
+	err := to.WriteManifest(t.Context(), artifact(t, theSubject, "a"), v1.MediaTypeImageManifest, store.WriteOptions{})
 	if !errors.Is(err, reflist.ErrNotList) {
 		t.Errorf("%v", err)
 	}
@@ -264,7 +265,7 @@ func TestFallbackIndexIsKept(t *testing.T) {
 	r.AddManifest("acme/catalog", tag, v1.MediaTypeImageIndex, []byte(old))
 	to := writerTo(t, r, "acme/catalog")
 	text := artifact(t, theSubject, "a")
-	if err := to.WriteManifest(t.Context(), text, v1.MediaTypeImageManifest); err != nil {
+	if err := to.WriteManifest(t.Context(), text, v1.MediaTypeImageManifest, store.WriteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	got := string(r.Manifest("acme/catalog", tag))
@@ -291,7 +292,7 @@ func TestManyWriters(t *testing.T) {
 				want = append(want, digest.FromBytes(text).String())
 				to := writerTo(t, r, "acme/catalog")
 				all.Go(func() {
-					err := to.WriteManifest(t.Context(), text, v1.MediaTypeImageManifest)
+					err := to.WriteManifest(t.Context(), text, v1.MediaTypeImageManifest, store.WriteOptions{})
 					if err == nil {
 						err = to.Settle(t.Context())
 					}
@@ -302,7 +303,7 @@ func TestManyWriters(t *testing.T) {
 			}
 			all.Wait()
 			slices.Sort(want)
-			found, err := writerTo(t, r, "acme/catalog").Referrers(t.Context(), theSubject)
+			found, err := writerTo(t, r, "acme/catalog").Referrers(t.Context(), theSubject, nil)
 			if got := digests(found); err != nil || !slices.Equal(got, want) {
 				t.Errorf("%d of %d are listed (%v)", len(got), len(want), err)
 			}
@@ -323,14 +324,14 @@ func TestConditionsThatAreNeverMet(t *testing.T) {
 	to := writerTo(t, r, "acme/catalog")
 	for i := range 2 {
 		text := artifact(t, theSubject, fmt.Sprint(i))
-		if err := to.WriteManifest(t.Context(), text, v1.MediaTypeImageManifest); err != nil {
+		if err := to.WriteManifest(t.Context(), text, v1.MediaTypeImageManifest, store.WriteOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if err := to.Settle(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if found, err := to.Referrers(t.Context(), theSubject); err != nil || len(found) != 2 {
+	if found, err := to.Referrers(t.Context(), theSubject, nil); err != nil || len(found) != 2 {
 		t.Errorf("%v %v", found, err)
 	}
 }
@@ -350,7 +351,7 @@ func TestNeverListed(t *testing.T) {
 		return true
 	})
 	to := writerTo(t, r, "acme/catalog")
-	if err := to.WriteManifest(t.Context(), artifact(t, theSubject, "a"), v1.MediaTypeImageManifest); err != nil {
+	if err := to.WriteManifest(t.Context(), artifact(t, theSubject, "a"), v1.MediaTypeImageManifest, store.WriteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := to.Settle(t.Context()); !errors.Is(err, ErrNotListed) || !errors.Is(err, fault.ErrRegistry) {
@@ -368,22 +369,24 @@ func TestRepositoryContent(t *testing.T) {
 	to := writerTo(t, r, "acme/catalog")
 	content := strings.Repeat("content", 100_000)
 	d := v1.Descriptor{Digest: digest.FromString(content), Size: int64(len(content))}
-	if _, err := to.Blob(t.Context(), d); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := to.Blob(t.Context(), d, 0); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a blob that is not there: %v", err)
 	}
 	if _, _, err := to.Manifest(t.Context(), "v1"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a tag that is not there: %v", err)
 	}
-	open := func(context.Context) (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(content)), nil }
+	open := func(context.Context, int64) (io.ReadCloser, error) {
+		return io.NopCloser(strings.NewReader(content)), nil
+	}
 	for range 2 {
-		if err := to.WriteBlob(t.Context(), d, open); err != nil {
+		if _, err := to.WriteBlob(t.Context(), d, store.Content{Open: open}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if n := r.Count("PUT /v2/acme/catalog/blobs/uploads/"); n != 1 {
 		t.Errorf("sent %d times", n)
 	}
-	b, err := to.Blob(t.Context(), d)
+	b, err := to.Blob(t.Context(), d, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -392,7 +395,7 @@ func TestRepositoryContent(t *testing.T) {
 		t.Errorf("%d bytes, %v", len(got), err)
 	}
 	wrong := v1.Descriptor{Digest: digest.FromString("other"), Size: d.Size}
-	if err := to.WriteBlob(t.Context(), wrong, open); !errors.Is(err, fault.ErrIntegrity) {
+	if _, err := to.WriteBlob(t.Context(), wrong, store.Content{Open: open}); !errors.Is(err, fault.ErrIntegrity) {
 		t.Errorf("a blob that is another: %v", err)
 	}
 }

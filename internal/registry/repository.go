@@ -17,6 +17,7 @@ import (
 	"go.podman.io/image/v5/docker/reference"
 	"go.podman.io/image/v5/types"
 
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/blobcache"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/verify"
@@ -90,8 +91,8 @@ func (r *Repository) Manifest(ctx context.Context, name string) (text []byte, me
 
 func (r *Repository) retries() int { return r.repo.host.r.o.Retries }
 
-// Blob opens a blob. The reader fails at its end if the digest or the size differs from the descriptor.
-func (r *Repository) Blob(ctx context.Context, d v1.Descriptor) (io.ReadCloser, error) {
+// openBlob opens a blob at its start.
+func (r *Repository) openBlob(ctx context.Context, d v1.Descriptor) (io.ReadCloser, error) {
 	if err := verify.Digest(d.Digest); err != nil {
 		return nil, err
 	}
@@ -112,11 +113,11 @@ func (r *Repository) Blob(ctx context.Context, d v1.Descriptor) (io.ReadCloser, 
 	}{verify.NewReader(body, d.Digest, d.Size), body}, nil
 }
 
-// BlobFrom opens a blob at an offset. From the start it is [Repository.Blob]; else the reader fails at its end if the
-// size differs, and nothing is compared with the digest.
-func (r *Repository) BlobFrom(ctx context.Context, d v1.Descriptor, from int64) (io.ReadCloser, error) {
+// Blob opens a blob at an offset. From the start, the reader fails at its end if the digest or the size differs from
+// the descriptor; else only if the size does.
+func (r *Repository) Blob(ctx context.Context, d v1.Descriptor, from int64) (io.ReadCloser, error) {
 	if from <= 0 || from > d.Size {
-		return r.Blob(ctx, d)
+		return r.openBlob(ctx, d)
 	}
 	if err := verify.Digest(d.Digest); err != nil {
 		return nil, err
@@ -151,19 +152,11 @@ func (o opened) GetBlob(ctx context.Context, _ types.BlobInfo, _ types.BlobInfoC
 const smallBlob = 16 << 10
 
 // WriteBlob sends a blob unless the repository has it; of small ones only the empty configuration is asked for. open is
-// called once for each attempt.
-func (r *Repository) WriteBlob(ctx context.Context, d v1.Descriptor,
-	open func(context.Context) (io.ReadCloser, error)) error {
-	_, err := r.carry(ctx, d, &blobUpload{src: opened(open)})
-	return err
-}
-
-// CarryBlob is WriteBlob for a blob that can be opened at an offset: after an interruption only the rest is read. Then
-// the registry alone compares the digest. from is the repository that the blob was mounted from; empty if it was not.
-func (r *Repository) CarryBlob(ctx context.Context, d v1.Descriptor,
-	open func(ctx context.Context, from int64) (io.ReadCloser, error)) (from string, err error) {
-	whole := func(ctx context.Context) (io.ReadCloser, error) { return open(ctx, 0) }
-	return r.carry(ctx, d, &blobUpload{src: opened(whole), openAt: open})
+// opened once for each attempt: after an interruption only the rest is read, and then the registry alone compares the
+// digest. from is the repository that the blob was mounted from; empty if it was not.
+func (r *Repository) WriteBlob(ctx context.Context, d v1.Descriptor, c store.Content) (from string, err error) {
+	whole := func(ctx context.Context) (io.ReadCloser, error) { return c.Open(ctx, 0) }
+	return r.carry(ctx, d, &blobUpload{src: opened(whole), openAt: c.Open})
 }
 
 // carry makes sure that the repository has a blob: it has it already, mounts it, or receives it.
@@ -271,8 +264,12 @@ func (r *Repository) putOnce(ctx context.Context, name string, text []byte, medi
 		return checkContentDigest(header, text)
 	})
 	if err != nil {
-		err = r.repo.refused(digest.FromBytes(text), int64(len(text)), err)
-		return nil, remoteError(fmt.Errorf("manifest %s: %w", name, err))
+		refused := remoteError(fmt.Errorf("manifest %s: %w", name,
+			r.repo.refused(digest.FromBytes(text), int64(len(text)), err)))
+		if unseenBlob(err) {
+			refused = ofClass(store.ErrIncomplete, refused)
+		}
+		return nil, refused
 	}
 	return header, nil
 }

@@ -72,7 +72,7 @@ func (s *Source) attached(ctx context.Context, of digest.Digest) ([][]byte, erro
 	if err != nil {
 		return nil, err
 	}
-	return sigblob.Attached(ctx, text, func(ctx context.Context, d v1.Descriptor) (io.ReadCloser, error) {
+	return sigblob.Attached(ctx, text, func(ctx context.Context, d v1.Descriptor, _ int64) (io.ReadCloser, error) {
 		return s.repo.blob(ctx, d)
 	})
 }

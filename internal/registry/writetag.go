@@ -12,6 +12,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"go.podman.io/image/v5/docker/reference"
 
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
@@ -81,22 +82,17 @@ func (r *Repository) HasBlob(ctx context.Context, d v1.Descriptor) (there bool, 
 	return there, wrapBlob(d, err)
 }
 
-// WriteTag writes a manifest under a tag, whatever that stood for.
-func (r *Repository) WriteTag(ctx context.Context, tag, mediaType string, text []byte) error {
-	_, err := r.put(ctx, tag, text, mediaType, nil)
-	return err
+// Can tells what registries can do: whether one does is found out by asking it.
+func (r *Repository) Can() store.Abilities {
+	return store.Abilities{Ranges: true, Tags: true, Attachments: true, Complete: true, Mounts: r.mounts != nil,
+		Conditions: true}
 }
 
-// WriteSparse writes an index under a tag or its digest of which manifests are missing. refused tells that the registry
-// wants them: it is asked once.
-func (r *Repository) WriteSparse(ctx context.Context, name, mediaType string, text []byte) (refused bool, err error) {
-	_, err = r.putOnce(ctx, name, text, mediaType, nil)
-	// Registries have different codes for it, or none.
-	return hasStatus(err, http.StatusBadRequest, http.StatusNotFound, http.StatusUnprocessableEntity), err
-}
+// Commit makes sure that the changes of tags by UpdateTag last, see [Repository.Settle].
+func (r *Repository) Commit(ctx context.Context) error { return r.Settle(ctx) }
 
-// IsIncomplete tells whether a manifest was refused since something is missing that it refers to.
-func (r *Repository) IsIncomplete(err error) bool { return unseenBlob(err) }
+// Discard does nothing: a registry has at once what is written.
+func (r *Repository) Discard() error { return nil }
 
 // ErrNoDelete is the error of a registry that deletes no manifests.
 var ErrNoDelete = errors.New("the registry does not delete manifests")

@@ -48,7 +48,7 @@ const sigstoreBlob = "\x00sigstore-json\n"
 // One layer that cannot be read fails all, since it may be the one that is needed. Errors are those of open, and of the
 // classes [fault.ErrInvalid], [fault.ErrLimit] and [fault.ErrIntegrity].
 func Attached(ctx context.Context, manifest []byte,
-	open func(context.Context, v1.Descriptor) (io.ReadCloser, error)) ([][]byte, error) {
+	open func(context.Context, v1.Descriptor, int64) (io.ReadCloser, error)) ([][]byte, error) {
 	layers, err := Layers(manifest)
 	if err != nil {
 		return nil, err
@@ -101,11 +101,11 @@ func Layers(manifest []byte) ([]v1.Descriptor, error) {
 
 // read reads a layer.
 func read(ctx context.Context, d v1.Descriptor,
-	open func(context.Context, v1.Descriptor) (io.ReadCloser, error)) (_ []byte, err error) {
+	open func(context.Context, v1.Descriptor, int64) (io.ReadCloser, error)) (_ []byte, err error) {
 	if err := verify.Digest(d.Digest); err != nil {
 		return nil, err
 	}
-	r, err := open(ctx, d)
+	r, err := open(ctx, d, 0)
 	if err != nil {
 		return nil, err
 	}

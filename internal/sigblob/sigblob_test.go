@@ -23,7 +23,7 @@ func attached(t *testing.T, blobs map[digest.Digest]string, layers ...v1.Descrip
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Attached(t.Context(), text, func(_ context.Context, d v1.Descriptor) (io.ReadCloser, error) {
+	return Attached(t.Context(), text, func(_ context.Context, d v1.Descriptor, _ int64) (io.ReadCloser, error) {
 		content, ok := blobs[d.Digest]
 		if !ok {
 			return nil, fs.ErrNotExist
@@ -132,7 +132,7 @@ func FuzzAttached(f *testing.F) {
 	f.Add([]byte(`{"layers":[{"mediaType":"` + MediaType + `","digest":"` + digest.FromString("{}").String() +
 		`","size":2,"annotations":{"a":"b"}}]}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		got, err := Attached(t.Context(), text, func(context.Context, v1.Descriptor) (io.ReadCloser, error) {
+		got, err := Attached(t.Context(), text, func(context.Context, v1.Descriptor, int64) (io.ReadCloser, error) {
 			return io.NopCloser(strings.NewReader("{}")), nil
 		})
 		if err != nil && got != nil || len(got) > MaxCount {

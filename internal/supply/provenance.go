@@ -9,11 +9,12 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/provenance"
 )
 
 // Provenance attaches how an image was built, to the index and to each image in it: with keys as attestations, else as
-// unsigned statements. It implements [referrers.Attachment].
+// unsigned statements. It implements [store.Attachment].
 type Provenance struct {
 	// Name is the repository that statements name the image by if it has no name at its destination.
 	Name string
@@ -22,10 +23,10 @@ type Provenance struct {
 	Signing *Signing
 }
 
-var _ referrers.Attachment = (*Provenance)(nil)
+var _ store.Attachment = (*Provenance)(nil)
 
-// Attach implements [referrers.Attachment].
-func (p *Provenance) Attach(ctx context.Context, to referrers.Writer, image referrers.Image) error {
+// Attach implements [store.Attachment].
+func (p *Provenance) Attach(ctx context.Context, to store.Writer, image store.Image) error {
 	build, err := p.Build(ctx, image.Top.Digest)
 	if err != nil {
 		return err

@@ -16,6 +16,7 @@ import (
 
 	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/images/signature"
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/inventory"
 	"github.com/operator-bindery/bindery/internal/sbom"
@@ -45,7 +46,7 @@ func (s *Signing) Made() []signature.Made {
 }
 
 // attest signs statements about the subjects of an image. It does nothing without keys.
-func (s *Signing) attest(ctx context.Context, to referrers.Writer, image referrers.Image, predicateType string,
+func (s *Signing) attest(ctx context.Context, to store.Writer, image store.Image, predicateType string,
 	predicate func(context.Context, v1.Descriptor) (json.RawMessage, error)) error {
 	if s.Keys == nil {
 		return nil
@@ -60,7 +61,7 @@ func (s *Signing) attest(ctx context.Context, to referrers.Writer, image referre
 }
 
 // SBOM attaches the bills of materials of an image, of the index and of each image in it: unsigned, and with keys as
-// attestations too. It implements [referrers.Attachment].
+// attestations too. It implements [store.Attachment].
 type SBOM struct {
 	Formats []sbom.Format
 	Options sbom.Options
@@ -71,10 +72,10 @@ type SBOM struct {
 	Signing   *Signing
 }
 
-var _ referrers.Attachment = (*SBOM)(nil)
+var _ store.Attachment = (*SBOM)(nil)
 
-// Attach implements [referrers.Attachment].
-func (s *SBOM) Attach(ctx context.Context, to referrers.Writer, image referrers.Image) error {
+// Attach implements [store.Attachment].
+func (s *SBOM) Attach(ctx context.Context, to store.Writer, image store.Image) error {
 	found, err := s.Inventory(ctx, image.Top.Digest)
 	if err != nil {
 		return err
@@ -138,7 +139,7 @@ func (n *size) Write(b []byte) (int, error) {
 }
 
 // one attaches an unsigned document.
-func (s *SBOM) one(ctx context.Context, to referrers.Writer, found *inventory.Inventory, subject v1.Descriptor,
+func (s *SBOM) one(ctx context.Context, to store.Writer, found *inventory.Inventory, subject v1.Descriptor,
 	name string, format sbom.Format) error {
 	content, err := s.document(found, subject.Digest, name, format)
 	if content == nil || err != nil {

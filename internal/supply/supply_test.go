@@ -71,7 +71,7 @@ func written(t *testing.T, name string, attach func(w *images.Writer) error) (co
 		t.Fatal(err)
 	}
 	for _, subject := range w.Image.Subjects() {
-		list, err := w.Referrers(t.Context(), subject.Digest)
+		list, err := w.Referrers(t.Context(), subject.Digest, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

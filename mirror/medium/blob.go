@@ -9,7 +9,6 @@ import (
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
-	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/transfer"
 )
@@ -25,8 +24,11 @@ const (
 	attempts = 3
 )
 
+// openAt opens a blob at an offset.
+type openAt = func(ctx context.Context, from int64) (io.ReadCloser, error)
+
 // writeBlob writes a blob unless it is there or left out. Of several callers with one blob, one writes.
-func (w *Writer) writeBlob(ctx context.Context, by *WriterRepository, d v1.Descriptor, open referrers.OpenAt) error {
+func (w *Writer) writeBlob(ctx context.Context, by *WriterRepository, d v1.Descriptor, open openAt) error {
 	k, err := keyOf(d.Digest)
 	if err != nil {
 		return err
@@ -102,7 +104,7 @@ func (w *Writer) leave(k key, by *WriterRepository, d v1.Descriptor) (left bool,
 }
 
 func (w *Writer) writeNew(ctx context.Context, k key, by *WriterRepository, d v1.Descriptor,
-	open referrers.OpenAt) error {
+	open openAt) error {
 	defer func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -124,7 +126,7 @@ func (w *Writer) writeNew(ctx context.Context, k key, by *WriterRepository, d v1
 
 // writeSmall fetches a blob into memory, while others are written, and writes it.
 func (w *Writer) writeSmall(ctx context.Context, k key, by *WriterRepository, d v1.Descriptor,
-	open referrers.OpenAt) error {
+	open openAt) error {
 	weight := d.Size + block
 	if err := w.small.Acquire(ctx, weight); err != nil {
 		return context.Cause(ctx)
@@ -143,7 +145,7 @@ func (w *Writer) writeSmall(ctx context.Context, k key, by *WriterRepository, d 
 // writeLarge streams a blob into the segment, beside others. It is opened before it gets a place, so that one that
 // is not available takes none.
 func (w *Writer) writeLarge(ctx context.Context, k key, by *WriterRepository, d v1.Descriptor,
-	open referrers.OpenAt) error {
+	open openAt) error {
 	if err := w.tooLarge(w.o.Form.blobName(k), d.Size); err != nil {
 		return err
 	}

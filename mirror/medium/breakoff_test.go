@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/transfer"
 	"github.com/operator-bindery/bindery/mirror/medium"
@@ -80,7 +81,7 @@ func TestBlobsThatBreakOff(t *testing.T) {
 			w := create(t, dir, medium.Options{})
 			r := w.Repository("acme/app")
 			b := &breaking{content: c.content, after: c.after, err: c.err}
-			_, err := r.CarryBlob(context.Background(), c.is.Descriptor, b.open)
+			_, err := r.WriteBlob(context.Background(), c.is.Descriptor, store.Content{Open: b.open})
 			if len(b.opened) != c.opened || c.class == 0 && (err != nil || b.read != len(c.content)) {
 				t.Errorf("%v, %v, %d bytes read", err, b.opened, b.read)
 			}
@@ -116,8 +117,8 @@ func TestLargerThanASegment(t *testing.T) {
 	}
 	w = create(t, t.TempDir(), medium.Options{SegmentBytes: 1 << 20, Strict: true})
 	r := w.Repository("acme/app")
-	_, err := r.CarryBlob(context.Background(), image.blobs[1].Descriptor,
-		func(context.Context, int64) (io.ReadCloser, error) { panic("it is fetched") })
+	_, err := r.WriteBlob(context.Background(), image.blobs[1].Descriptor,
+		store.Content{Open: func(context.Context, int64) (io.ReadCloser, error) { panic("it is fetched") }})
 	if fault.ClassOf(err) != fault.Limit || !strings.Contains(err.Error(), "archiveSize") {
 		t.Error(err)
 	}

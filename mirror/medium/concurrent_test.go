@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/mirror/medium"
 )
 
@@ -26,17 +27,17 @@ func TestConcurrentWriters(t *testing.T) {
 			r := w.Repository(fmt.Sprintf("acme/app%d", i%5))
 			all.Go(func() {
 				for _, b := range one.blobs {
-					err := r.WriteBlob(context.Background(), b.Descriptor,
-						func(ctx context.Context) (io.ReadCloser, error) {
+					_, err := r.WriteBlob(context.Background(), b.Descriptor,
+						store.Content{Open: func(ctx context.Context, _ int64) (io.ReadCloser, error) {
 							opened.Add(1)
-							return opener(b.content)(ctx)
-						})
+							return opener(b.content).Open(ctx, 0)
+						}})
 					if err != nil {
 						t.Error(err)
 					}
 				}
-				if err := r.WriteTag(context.Background(), fmt.Sprintf("v%d", i), one.manifest.MediaType,
-					one.manifest.content); err != nil {
+				if err := r.WriteManifest(context.Background(), one.manifest.content, one.manifest.MediaType,
+					store.WriteOptions{Tag: fmt.Sprintf("v%d", i)}); err != nil {
 					t.Error(err)
 				}
 			})
@@ -63,7 +64,7 @@ func check(r *medium.ReaderRepository, i image, tag string) error {
 		return err
 	}
 	for _, b := range i.blobs {
-		f, err := r.Blob(context.Background(), b.Descriptor)
+		f, err := r.Blob(context.Background(), b.Descriptor, 0)
 		if err != nil {
 			return err
 		}
@@ -83,17 +84,17 @@ func TestGivingUp(t *testing.T) {
 	reading := make(chan struct{})
 	var all sync.WaitGroup
 	all.Go(func() {
-		_, err := w.Repository("a").CarryBlob(ctx, layer.Descriptor, func(ctx context.Context, _ int64) (io.ReadCloser,
+		_, err := w.Repository("a").WriteBlob(ctx, layer.Descriptor, store.Content{Open: func(ctx context.Context, _ int64) (io.ReadCloser,
 			error) {
 			return &waiting{ctx, reading, layer.content[:700_000]}, nil
-		})
+		}})
 		if !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
 	})
 	<-reading
 	all.Go(func() {
-		if err := w.Repository("b").WriteBlob(context.Background(), layer.Descriptor,
+		if _, err := w.Repository("b").WriteBlob(context.Background(), layer.Descriptor,
 			opener(layer.content)); err != nil {
 			t.Error(err)
 		}

@@ -13,7 +13,6 @@ import (
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
-	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
@@ -24,7 +23,7 @@ func (e localError) Unwrap() error { return e.error }
 
 // fetch copies a blob. If it breaks off, it is opened again where it was. Failures to open are final: sources repeat
 // requests themselves. The digest is compared at the end, over all attempts.
-func fetch(ctx context.Context, d v1.Descriptor, open referrers.OpenAt, to io.Writer) error {
+func fetch(ctx context.Context, d v1.Descriptor, open openAt, to io.Writer) error {
 	f := &fetching{d: d, to: to, sum: sha256.New()}
 	for failed := 0; ; {
 		before := f.done
@@ -66,7 +65,7 @@ type fetching struct {
 var fetchBuffers = sync.Pool{New: func() any { return new([fetchBuffer]byte) }}
 
 // attempt reads the rest of a blob.
-func (f *fetching) attempt(ctx context.Context, open referrers.OpenAt) (err error) {
+func (f *fetching) attempt(ctx context.Context, open openAt) (err error) {
 	f.opened = -1
 	r, err := open(ctx, f.done)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/opencontainers/image-spec/specs-go"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/mirror/medium"
 )
 
@@ -92,9 +93,7 @@ func simple(t testing.TB, name string, seed uint64, sizes ...int) image {
 	return imageOf(t, nil, blobs...)
 }
 
-func opener(content []byte) func(context.Context) (io.ReadCloser, error) {
-	return func(context.Context) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil }
-}
+func opener(content []byte) store.Content { return store.Bytes(content) }
 
 // write writes an image, as the copying of images does: blobs, children, the manifest, the tag.
 func write(t testing.TB, r *medium.WriterRepository, i image, tag string) {
@@ -107,7 +106,7 @@ func write(t testing.TB, r *medium.WriterRepository, i image, tag string) {
 func tryWrite(r *medium.WriterRepository, i image, tag string) error {
 	ctx := context.Background()
 	for _, b := range i.blobs {
-		if err := r.WriteBlob(ctx, b.Descriptor, opener(b.content)); err != nil {
+		if _, err := r.WriteBlob(ctx, b.Descriptor, opener(b.content)); err != nil {
 			return err
 		}
 	}
@@ -117,7 +116,7 @@ func tryWrite(r *medium.WriterRepository, i image, tag string) error {
 		}
 	}
 	if tag == "" {
-		return r.WriteManifest(ctx, i.manifest.content, i.manifest.MediaType)
+		return r.WriteManifest(ctx, i.manifest.content, i.manifest.MediaType, store.WriteOptions{})
 	}
 	return r.UpdateTag(ctx, tag, func([]byte) ([]byte, string, error) {
 		return i.manifest.content, i.manifest.MediaType, nil
@@ -137,7 +136,7 @@ func same(t testing.TB, r *medium.ReaderRepository, i image, name string) {
 		t.Fatalf("%s: %v %v", name, d, err)
 	}
 	for _, b := range i.blobs {
-		f, err := r.Blob(ctx, b.Descriptor)
+		f, err := r.Blob(ctx, b.Descriptor, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/mirror/medium"
 )
 
@@ -55,14 +56,14 @@ func TestBlobsBesideOneAnother(t *testing.T) {
 					var all sync.WaitGroup
 					all.Go(func() {
 						opened := false
-						_, err := w.Repository("a/slow").CarryBlob(ctx, slow.blobs[1].Descriptor,
-							func(context.Context, int64) (io.ReadCloser, error) {
+						_, err := w.Repository("a/slow").WriteBlob(ctx, slow.blobs[1].Descriptor,
+							store.Content{Open: func(context.Context, int64) (io.ReadCloser, error) {
 								if opened {
 									return nil, errReset
 								}
 								opened = true
 								return s, nil
-							})
+							}})
 						if !errors.Is(err, errReset) {
 							t.Error(err)
 						}

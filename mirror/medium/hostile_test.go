@@ -202,7 +202,7 @@ func TestContentThatLies(t *testing.T) {
 			t.Error(err)
 		}
 		d := blobOf(layerType, []byte("test")).Descriptor
-		if f, err := p.Blob(context.Background(), d); err != nil {
+		if f, err := p.Blob(context.Background(), d, 0); err != nil {
 			t.Error(err)
 		} else if _, err := f.Read(make([]byte, 10)); err != nil {
 			t.Error(err)
@@ -210,10 +210,10 @@ func TestContentThatLies(t *testing.T) {
 			t.Error(err)
 		}
 		d.Size = 5
-		if _, err := p.Blob(context.Background(), d); !errors.Is(err, fault.ErrIntegrity) {
+		if _, err := p.Blob(context.Background(), d, 0); !errors.Is(err, fault.ErrIntegrity) {
 			t.Error(err)
 		}
-		if _, err := p.Blob(context.Background(), blobOf(layerType, []byte("x")).Descriptor); !errors.Is(err,
+		if _, err := p.Blob(context.Background(), blobOf(layerType, []byte("x")).Descriptor, 0); !errors.Is(err,
 			fs.ErrNotExist) {
 			t.Error(err)
 		}
@@ -309,7 +309,7 @@ func readAll(t *testing.T, r *medium.Reader) {
 			if err != nil && !errors.Is(err, fs.ErrNotExist) && fault.ClassOf(err) == 0 {
 				t.Errorf("%s: %v", tag, err)
 			}
-			if _, err := p.Referrers(ctx, d); err != nil && fault.ClassOf(err) == 0 {
+			if _, err := p.Referrers(ctx, d, nil); err != nil && fault.ClassOf(err) == 0 {
 				t.Error(err)
 			}
 		}

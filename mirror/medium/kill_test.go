@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/mirror/medium"
 )
 
@@ -58,15 +59,16 @@ func writeSlowly(dir string, form medium.Form) error {
 		r := w.Repository("acme/" + string(rune('a'+i)))
 		all.Go(func() {
 			for _, b := range one.blobs {
-				_, err := r.CarryBlob(ctx, b.Descriptor, func(ctx context.Context, from int64) (io.ReadCloser, error) {
-					f, err := opener(b.content[from:])(ctx)
+				_, err := r.WriteBlob(ctx, b.Descriptor, store.Content{Open: func(ctx context.Context, from int64) (io.ReadCloser, error) {
+					f, err := opener(b.content[from:]).Open(ctx, 0)
 					return io.NopCloser(slowly{f}), err
-				})
+				}})
 				if err != nil {
 					errs <- err
 				}
 			}
-			if err := r.WriteTag(ctx, "v1", one.manifest.MediaType, one.manifest.content); err != nil {
+			if err := r.WriteManifest(ctx, one.manifest.content, one.manifest.MediaType,
+				store.WriteOptions{Tag: "v1"}); err != nil {
 				errs <- err
 			}
 		})

@@ -11,6 +11,7 @@ import (
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/mirror/medium"
 )
 
@@ -56,10 +57,10 @@ func TestMemory(t *testing.T) {
 		r := w.Repository(fmt.Sprintf("acme/app%d", i))
 		all.Go(func() {
 			for d := range next {
-				_, err := r.CarryBlob(context.Background(), d,
-					func(_ context.Context, from int64) (io.ReadCloser, error) {
+				_, err := r.WriteBlob(context.Background(), d,
+					store.Content{Open: func(_ context.Context, from int64) (io.ReadCloser, error) {
 						return &measured{ReadCloser: &zeros{d.Size - from}, peak: &peak}, nil
-					})
+					}})
 				if err != nil {
 					t.Error(err)
 				}

@@ -13,7 +13,7 @@ import (
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
-	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/ctxio"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/limit"
@@ -37,12 +37,7 @@ type ReaderRepository struct {
 	err      error
 }
 
-var _ interface {
-	referrers.Reader
-	referrers.Ranger
-	referrers.Header
-	referrers.Named
-} = (*ReaderRepository)(nil)
+var _ store.Reader = (*ReaderRepository)(nil)
 
 // Name returns the path of the repository.
 func (p *ReaderRepository) Name() string { return p.path }
@@ -118,9 +113,14 @@ func (p *ReaderRepository) absent(k key) error {
 	return fmt.Errorf("%w: the archive has no %s", fs.ErrNotExist, k.digest())
 }
 
+// Can tells what an archive can do. It may name what it does not hold.
+func (p *ReaderRepository) Can() store.Abilities {
+	return store.Abilities{Ranges: true, Tags: true, Attachments: true}
+}
+
 // Tags returns the tags of the repository in order.
-func (p *ReaderRepository) Tags(context.Context) ([]string, error) {
-	return slices.Sorted(maps.Keys(p.index.tags)), nil
+func (p *ReaderRepository) Tags(context.Context, int) (tags []string, all bool, err error) {
+	return slices.Sorted(maps.Keys(p.index.tags)), true, nil
 }
 
 // Manifest returns the text and media type of the manifest with a digest or a tag, with its digest checked. The error
@@ -151,13 +151,19 @@ func (p *ReaderRepository) manifest(ctx context.Context, k key) (text []byte, me
 	return text, typeOf(text, p.index.described[k].MediaType), nil
 }
 
-// Blob opens a blob in its segment. The reader fails at its end if the digest or the size differs from the descriptor.
-func (p *ReaderRepository) Blob(ctx context.Context, d v1.Descriptor) (io.ReadCloser, error) {
-	return p.BlobFrom(ctx, d, 0)
+// HasBlob tells whether the archive holds a blob of that digest and size.
+func (p *ReaderRepository) HasBlob(_ context.Context, d v1.Descriptor) (bool, error) {
+	k, err := keyOf(d.Digest)
+	if err != nil {
+		return false, err
+	}
+	found, ok := p.r.find(k)
+	return ok && found.size == d.Size, nil
 }
 
-// BlobFrom opens a blob at an offset. Its digest is compared only if it is read from the start.
-func (p *ReaderRepository) BlobFrom(ctx context.Context, d v1.Descriptor, from int64) (io.ReadCloser, error) {
+// Blob opens a blob in its segment, at an offset. From the start, the reader fails at its end if the digest or the size
+// differs from the descriptor.
+func (p *ReaderRepository) Blob(ctx context.Context, d v1.Descriptor, from int64) (io.ReadCloser, error) {
 	k, err := keyOf(d.Digest)
 	if err != nil {
 		return nil, err
@@ -192,7 +198,8 @@ type blobReader struct {
 // Referrers returns the descriptors of the manifests whose subject is an image: those that the archive lists, and those
 // of the list that the fallback tag names. In the form of oc-mirror, which has no other list, the manifests of the
 // repository are read once.
-func (p *ReaderRepository) Referrers(ctx context.Context, subject digest.Digest) ([]v1.Descriptor, error) {
+func (p *ReaderRepository) Referrers(ctx context.Context, subject digest.Digest,
+	_ func(tag string) bool) ([]v1.Descriptor, error) {
 	k, err := keyOf(subject)
 	if err != nil {
 		return nil, err

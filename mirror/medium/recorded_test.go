@@ -18,7 +18,7 @@ import (
 	"github.com/opencontainers/go-digest"
 
 	"github.com/operator-bindery/bindery/images"
-	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/mirrortest"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 	"github.com/operator-bindery/bindery/mirror/medium"
@@ -152,17 +152,17 @@ func remote(t testing.TB) *images.Remote {
 }
 
 // carry copies all tagged images from one place to another.
-func carry(t testing.TB, tags map[string]map[string]digest.Digest, from func(path string) referrers.Reader,
-	to func(path string) referrers.Writer) {
+func carry(t testing.TB, tags map[string]map[string]digest.Digest, from func(path string) store.Reader,
+	to func(path string) store.Writer) {
 	t.Helper()
 	ctx := context.Background()
 	for _, path := range slices.Sorted(maps.Keys(tags)) {
 		for _, tag := range slices.Sorted(maps.Keys(tags[path])) {
-			top, err := from(path).(referrers.Header).Head(ctx, tags[path][tag].String())
+			top, err := from(path).Head(ctx, tags[path][tag].String())
 			if err != nil {
 				t.Fatalf("%s:%s: %v", path, tag, err)
 			}
-			_, err = referrers.CopyImage(ctx, from(path), to(path), top, referrers.ImageOptions{Tag: tag})
+			_, err = store.CopyImage(ctx, from(path), to(path), top, store.ImageOptions{Tag: tag})
 			if err != nil {
 				t.Fatalf("%s:%s: %v", path, tag, err)
 			}
@@ -200,8 +200,8 @@ func TestArchivesOfThePeer(t *testing.T) {
 				t.Error(list, err)
 			}
 			dest, to := testregistry.New(t), remote(t)
-			carry(t, rec.tags, func(path string) referrers.Reader { return r.Repository(path) },
-				func(path string) referrers.Writer { return registryAt(t, to, dest.Host()+"/m/"+path) })
+			carry(t, rec.tags, func(path string) store.Reader { return r.Repository(path) },
+				func(path string) store.Writer { return registryAt(t, to, dest.Host()+"/m/"+path) })
 			for line := range strings.Lines(string(mirrortest.Runs(t)[after])) {
 				fields := strings.Fields(line)
 				path, tag, _ := strings.Cut(fields[0], ":")
@@ -242,8 +242,8 @@ func TestArchivesOfThePeerInOrder(t *testing.T) {
 		t.Error(list, err)
 	}
 	dest, to := testregistry.New(t), remote(t)
-	carry(t, second.tags, func(path string) referrers.Reader { return both.Repository(path) },
-		func(path string) referrers.Writer { return registryAt(t, to, dest.Host()+"/m/"+path) })
+	carry(t, second.tags, func(path string) store.Reader { return both.Repository(path) },
+		func(path string) store.Writer { return registryAt(t, to, dest.Host()+"/m/"+path) })
 	// A directory of both, in the order of their names, is the same.
 	parent := t.TempDir()
 	for name, dir := range map[string]string{"2026-08-01": one, "2026-08-02": two} {
@@ -296,8 +296,8 @@ func TestMembersOfThePeer(t *testing.T) {
 		delete(rec.tags, "acme/catalog") // rebuilt
 		dir := t.TempDir()
 		w := create(t, dir, medium.Options{Form: medium.OCMirror})
-		carry(t, rec.tags, func(path string) referrers.Reader { return registryAt(t, from, source.Host()+"/"+path) },
-			func(path string) referrers.Writer { return w.Repository(path) })
+		carry(t, rec.tags, func(path string) store.Reader { return registryAt(t, from, source.Host()+"/"+path) },
+			func(path string) store.Writer { return w.Repository(path) })
 		finish(t, w, medium.Contents{})
 		content, err := os.ReadFile(filepath.Join(dir, "mirror_000001.tar"))
 		if err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/opencontainers/go-digest"
 
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/transfer"
 	"github.com/operator-bindery/bindery/mirror/medium"
@@ -302,7 +303,7 @@ func TestLeftOut(t *testing.T) {
 		if _, _, err := app.Manifest(context.Background(), hexTag(s.app)); !errors.Is(err, medium.ErrLeftOut) {
 			t.Error(err)
 		}
-		if _, err := app.Blob(context.Background(), s.app.blobs[1].Descriptor); !errors.Is(err, medium.ErrLeftOut) {
+		if _, err := app.Blob(context.Background(), s.app.blobs[1].Descriptor, 0); !errors.Is(err, medium.ErrLeftOut) {
 			t.Error(err)
 		}
 		if d, err := app.Head(context.Background(), hexTag(s.app)); err != nil || d.Digest != s.app.manifest.Digest ||
@@ -325,7 +326,7 @@ func TestIncomplete(t *testing.T) {
 	dir := t.TempDir()
 	w := create(t, dir, medium.Options{})
 	r := w.Repository("acme/app")
-	if err := r.WriteManifest(ctx, image.manifest.content, image.manifest.MediaType); err != nil {
+	if err := r.WriteManifest(ctx, image.manifest.content, image.manifest.MediaType, store.WriteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	other := simple(t, "other", 7, 5)
@@ -338,7 +339,8 @@ func TestIncomplete(t *testing.T) {
 	}
 	w = create(t, dir, medium.Options{})
 	r = w.Repository("acme/app")
-	if err := r.WriteTag(ctx, "v1", image.manifest.MediaType, image.manifest.content); err != nil {
+	if err := r.WriteManifest(ctx, image.manifest.content, image.manifest.MediaType,
+		store.WriteOptions{Tag: "v1"}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := w.Finish(ctx, medium.Contents{}); !errors.Is(err, fault.ErrIntegrity) ||
@@ -349,13 +351,13 @@ func TestIncomplete(t *testing.T) {
 	w2 := create(t, t.TempDir(), medium.Options{Form: medium.OCMirror})
 	index := indexOf(t, image, other)
 	write(t, w2.Repository("acme/app"), other, "")
-	if err := w2.Repository("acme/app").WriteTag(ctx, "v1", index.manifest.MediaType,
-		index.manifest.content); err != nil {
+	if err := w2.Repository("acme/app").WriteManifest(ctx, index.manifest.content, index.manifest.MediaType,
+		store.WriteOptions{Tag: "v1"}); err != nil {
 		t.Fatal(err)
 	}
 	finish(t, w2, medium.Contents{})
 	for _, bad := range []string{"", "Acme/app", "../x", "a//b", "a/_layers/b", strings.Repeat("a/", 300) + "a"} {
-		err := w.Repository(bad).WriteBlob(ctx, image.blobs[0].Descriptor, opener(image.blobs[0].content))
+		_, err := w.Repository(bad).WriteBlob(ctx, image.blobs[0].Descriptor, opener(image.blobs[0].content))
 		if !errors.Is(err, fault.ErrInvalid) {
 			t.Errorf("%q: %v", bad, err)
 		}
@@ -363,7 +365,7 @@ func TestIncomplete(t *testing.T) {
 	for _, bad := range []digest.Digest{"", "sha256:00", "md5:x", "sha256:../../../x"} {
 		d := image.blobs[0].Descriptor
 		d.Digest = bad
-		if err := r.WriteBlob(ctx, d, opener(nil)); !errors.Is(err, fault.ErrInvalid) {
+		if _, err := r.WriteBlob(ctx, d, opener(nil)); !errors.Is(err, fault.ErrInvalid) {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}

@@ -79,7 +79,7 @@ func (s *sample) same(t testing.TB, r *medium.Reader) {
 	same(t, r.Repository("acme/multi"), s.multi, "v1")
 	same(t, r.Repository("acme/bundle"), s.bundle, "v1")
 	for _, of := range []struct{ subject, is image }{{s.app, s.referrer}, {s.referrer, s.second}} {
-		list, err := app.Referrers(context.Background(), of.subject.manifest.Digest)
+		list, err := app.Referrers(context.Background(), of.subject.manifest.Digest, nil)
 		if err != nil || len(list) != 1 || list[0].Digest != of.is.manifest.Digest ||
 			list[0].ArtifactType != "application/x-test" {
 			t.Fatalf("%v %v", list, err)
@@ -177,7 +177,7 @@ func (s *sample) layout(t *testing.T, dir string, account *medium.Account) {
 			t.Errorf("%s: %s %v", name, text, err)
 		}
 	}
-	list, err := l.Referrers(context.Background(), s.app.manifest.Digest)
+	list, err := l.Referrers(context.Background(), s.app.manifest.Digest, nil)
 	if err != nil || len(list) != 1 || list[0].Digest != s.referrer.manifest.Digest {
 		t.Errorf("%v %v", list, err)
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
-	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/reflist"
@@ -38,13 +38,7 @@ type WriterRepository struct {
 	subjects  map[key][]v1.Descriptor
 }
 
-var _ interface {
-	referrers.Writer
-	referrers.Carrier
-	referrers.Header
-	referrers.TagWriter
-	referrers.Named
-} = (*WriterRepository)(nil)
+var _ store.Writer = (*WriterRepository)(nil)
 
 // Name returns the path of the repository.
 func (r *WriterRepository) Name() string { return r.path }
@@ -94,12 +88,23 @@ func (r *WriterRepository) Head(_ context.Context, name string) (v1.Descriptor, 
 	return d, nil
 }
 
+// Can tells what an archive can do: what it does not hold, its destination has.
+func (r *WriterRepository) Can() store.Abilities {
+	return store.Abilities{Ranges: true, Tags: true, Attachments: true, Complete: true}
+}
+
 // Tags returns the tags of the repository in order.
-func (r *WriterRepository) Tags(context.Context) ([]string, error) {
+func (r *WriterRepository) Tags(context.Context, int) (tags []string, all bool, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.Sorted(maps.Keys(r.tags)), nil
+	return slices.Sorted(maps.Keys(r.tags)), true, nil
 }
+
+// Commit does nothing: the archive is committed as a whole.
+func (r *WriterRepository) Commit(context.Context) error { return nil }
+
+// Discard does nothing, as Commit.
+func (r *WriterRepository) Discard() error { return nil }
 
 // Manifest returns the text and media type of a manifest that was written to this repository. The error is
 // [fs.ErrNotExist] if it was not, and if it is left out.
@@ -150,8 +155,19 @@ type section struct {
 
 func (s section) Close() error { return s.f.Close() }
 
-// Blob opens a blob of the archive. The reader fails at its end if the digest or the size differs from the descriptor.
-func (r *WriterRepository) Blob(_ context.Context, d v1.Descriptor) (io.ReadCloser, error) {
+// HasBlob tells whether the archive holds a blob of that digest and size.
+func (r *WriterRepository) HasBlob(_ context.Context, d v1.Descriptor) (bool, error) {
+	k, err := keyOf(d.Digest)
+	if err != nil {
+		return false, err
+	}
+	p, has := r.w.place(k)
+	return has && p.size == d.Size, nil
+}
+
+// Blob opens a blob of the archive at an offset. From the start, the reader fails at its end if the digest or the size
+// differs from the descriptor.
+func (r *WriterRepository) Blob(_ context.Context, d v1.Descriptor, from int64) (io.ReadCloser, error) {
 	k, err := keyOf(d.Digest)
 	if err != nil {
 		return nil, err
@@ -160,9 +176,13 @@ func (r *WriterRepository) Blob(_ context.Context, d v1.Descriptor) (io.ReadClos
 	if !has {
 		return nil, fmt.Errorf("%w: the archive has no blob %s", fs.ErrNotExist, d.Digest)
 	}
+	if from < 0 || from > p.size {
+		return nil, fmt.Errorf("%s: %w: offset %d of %d bytes", d.Digest, fault.ErrInvalid, from, p.size)
+	}
+	p.at, p.size = p.at+from, p.size-from
 	f, err := r.w.openPlace(p)
-	if err != nil {
-		return nil, err
+	if err != nil || from > 0 {
+		return f, err
 	}
 	return struct {
 		io.Reader
@@ -171,7 +191,8 @@ func (r *WriterRepository) Blob(_ context.Context, d v1.Descriptor) (io.ReadClos
 }
 
 // Referrers returns the descriptors of the manifests with a subject that were written to the repository.
-func (r *WriterRepository) Referrers(_ context.Context, subject digest.Digest) ([]v1.Descriptor, error) {
+func (r *WriterRepository) Referrers(_ context.Context, subject digest.Digest,
+	_ func(tag string) bool) ([]v1.Descriptor, error) {
 	k, err := keyOf(subject)
 	if err != nil {
 		return nil, err
@@ -181,35 +202,23 @@ func (r *WriterRepository) Referrers(_ context.Context, subject digest.Digest) (
 	return slices.Clone(r.subjects[k]), nil
 }
 
-// CarryBlob writes a blob to the archive, unless it is there or the destination has it. Blobs of more than 1 MiB are
+// WriteBlob writes a blob to the archive, unless it is there or the destination has it. Blobs of more than 1 MiB are
 // streamed into the segment beside one another, smaller ones are fetched into memory first. If a blob breaks off, open
 // is called again for the rest; what was read before is compared with the digest too. The string is always empty.
-func (r *WriterRepository) CarryBlob(ctx context.Context, d v1.Descriptor, open referrers.OpenAt) (string, error) {
+func (r *WriterRepository) WriteBlob(ctx context.Context, d v1.Descriptor, c store.Content) (string, error) {
 	if err := checkPath(r.path); err != nil {
 		return "", err
 	}
-	return "", r.w.writeBlob(ctx, r, d, open)
-}
-
-// WriteBlob writes a blob as [WriterRepository.CarryBlob] does. After an interruption it reads again what was written.
-func (r *WriterRepository) WriteBlob(ctx context.Context, d v1.Descriptor,
-	open func(context.Context) (io.ReadCloser, error)) error {
-	_, err := r.CarryBlob(ctx, d, func(ctx context.Context, from int64) (io.ReadCloser, error) {
-		body, err := open(ctx)
-		if err != nil || from == 0 {
-			return body, err
-		}
-		if _, err := io.CopyN(io.Discard, body, from); err != nil {
-			return nil, errors.Join(verify.ShortRead(err), body.Close())
-		}
-		return body, nil
-	})
-	return err
+	return "", r.w.writeBlob(ctx, r, d, c.Open)
 }
 
 // WriteManifest writes a manifest, unless the destination has it; then it is listed as left out. It can be read by its
-// digest in this repository. One with a subject is listed among its referrers.
-func (r *WriterRepository) WriteManifest(ctx context.Context, text []byte, mediaType string) error {
+// digest in this repository. One with a subject is listed among its referrers. A condition is not looked at.
+func (r *WriterRepository) WriteManifest(ctx context.Context, text []byte, mediaType string,
+	o store.WriteOptions) error {
+	if o.Tag != "" {
+		return r.UpdateTag(ctx, o.Tag, func([]byte) ([]byte, string, error) { return text, mediaType, nil })
+	}
 	_, err := r.writeManifest(ctx, text, mediaType)
 	return err
 }
@@ -256,11 +265,6 @@ func (r *WriterRepository) writeManifest(ctx context.Context, text []byte,
 		r.subjects[*parts.subject] = append(r.subjects[*parts.subject], described)
 	}
 	return d, nil
-}
-
-// WriteTag makes a tag stand for a manifest, whatever it stood for.
-func (r *WriterRepository) WriteTag(ctx context.Context, tag, mediaType string, text []byte) error {
-	return r.UpdateTag(ctx, tag, func([]byte) ([]byte, string, error) { return text, mediaType, nil })
 }
 
 // UpdateTag replaces the manifest of a tag by what change returns for the present one, which is nil if there is none or

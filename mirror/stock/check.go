@@ -14,7 +14,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/redact"
@@ -231,7 +231,7 @@ func problemOf(d digest.Digest, err error) Problem {
 // imageCheck checks what is below one image.
 type imageCheck struct {
 	*checker
-	at     Repository
+	at     store.Reader
 	wanted Wanted
 	read   *parsed // what was read under the tag; nil for nothing
 }
@@ -313,7 +313,7 @@ func (c *imageCheck) manifest(ctx context.Context, d v1.Descriptor, depth int) (
 
 // look is manifest without the memory of what was asked.
 func (c *imageCheck) look(ctx context.Context, d v1.Descriptor, depth int) (problems []Problem, err error) {
-	m := parsed{parts: &referrers.Parts{}}
+	m := parsed{parts: &store.Parts{}}
 	switch {
 	case c.read != nil && c.read.digest == d.Digest:
 		m = *c.read
@@ -335,7 +335,7 @@ func (c *imageCheck) look(ctx context.Context, d v1.Descriptor, depth int) (prob
 		}
 		return []Problem{p}, nil
 	}
-	wanted := referrers.Select(m.parts.Manifests, c.wanted.Platforms)
+	wanted := store.Select(m.parts.Manifests, c.wanted.Platforms)
 	for i, e := range m.parts.Manifests {
 		if !wanted[i] {
 			continue
@@ -390,7 +390,7 @@ func (c *imageCheck) blob(ctx context.Context, d v1.Descriptor) ([]Problem, erro
 			return nil, context.Cause(ctx)
 		case err != nil:
 			return []Problem{{Kind: Failed, Digest: d.Digest, Size: d.Size, Err: redact.Error(err)}}, nil
-		case !there && !referrers.IsForeign(d):
+		case !there && !store.IsForeign(d):
 			return []Problem{{Kind: AbsentBlob, Digest: d.Digest, Size: d.Size}}, nil
 		}
 		return nil, nil
@@ -398,7 +398,7 @@ func (c *imageCheck) blob(ctx context.Context, d v1.Descriptor) ([]Problem, erro
 }
 
 // read reads a manifest by its tag or digest.
-func read(ctx context.Context, at referrers.Reader, name string) (parsed, error) {
+func read(ctx context.Context, at store.Reader, name string) (parsed, error) {
 	text, kind, err := at.Manifest(ctx, name)
 	if err != nil {
 		return parsed{}, err
@@ -410,7 +410,7 @@ func read(ctx context.Context, at referrers.Reader, name string) (parsed, error)
 	if _, err = verify.ManifestKind(text, kind); err != nil {
 		return parsed{}, fmt.Errorf("manifest %s: %w", d, err)
 	}
-	parts, err := referrers.PartsOf(text)
+	parts, err := store.PartsOf(text)
 	if err != nil {
 		return parsed{}, fmt.Errorf("manifest %s: %w", d, err)
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 	"github.com/operator-bindery/bindery/mirror/stock"
 )
@@ -40,13 +41,13 @@ func opener(t *testing.T) (*images.Remote, stock.Open) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = remote.Close() })
-	return remote, func(name string) (stock.Repository, error) { return remote.Repository(name) }
+	return remote, func(name string) (store.Reader, error) { return remote.Repository(name) }
 }
 
 // blobsOf returns the blobs of a manifest in a test registry.
 func blobsOf(t *testing.T, r *testregistry.Registry, repository string, d digest.Digest) []v1.Descriptor {
 	t.Helper()
-	parts, err := referrers.PartsOf(r.Manifest(repository, d.String()))
+	parts, err := store.PartsOf(r.Manifest(repository, d.String()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +58,7 @@ func blobsOf(t *testing.T, r *testregistry.Registry, repository string, d digest
 func TestCheck(t *testing.T) {
 	r := testregistry.New(t)
 	index := r.AddIndex(t, "m/app", "v1", nil, []testregistry.Image{image(amd64, "a"), image(arm64, "b")})
-	entries, err := referrers.PartsOf(r.Manifest("m/app", "v1"))
+	entries, err := store.PartsOf(r.Manifest("m/app", "v1"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/opencontainers/go-digest"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/redact"
@@ -198,7 +199,7 @@ func (t *taker) repository(ctx context.Context, name string) (o one) {
 	if err != nil {
 		return one{err: err}
 	}
-	tags, err := at.Tags(ctx)
+	tags, _, err := at.Tags(ctx, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return one{}
 	}
@@ -232,7 +233,7 @@ const tagsAtOnce = 4
 
 // survey is what is found in one repository.
 type survey struct {
-	at Repository
+	at store.Reader
 
 	mu        sync.Mutex
 	tags      map[string]digest.Digest

@@ -1,4 +1,4 @@
-package referrers
+package store
 
 import (
 	"context"
@@ -152,11 +152,10 @@ func matches(wanted []v1.Platform, p v1.Platform) bool {
 
 // ask asks the destination for a manifest.
 func (c *imageCopy) ask(ctx context.Context, n *node) error {
-	h, ok := c.to.(Header)
-	if !ok || !c.trust {
+	if !c.trust || !c.to.Can().Complete {
 		return nil
 	}
-	is, err := h.Head(ctx, n.Digest.String())
+	is, err := c.to.Head(ctx, n.Digest.String())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

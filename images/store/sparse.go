@@ -1,4 +1,4 @@
-package referrers
+package store
 
 import (
 	"context"
@@ -70,7 +70,7 @@ func (e *SparseError) ErrorClass() fault.Class {
 }
 
 func (c *imageCopy) sparseError(absent []v1.Descriptor, err error) error {
-	return &SparseError{Place: nameOf(c.to), Absent: absent, ByDigest: c.o.ByDigest, Err: err}
+	return &SparseError{Place: c.to.Name(), Absent: absent, ByDigest: c.o.ByDigest, Err: err}
 }
 
 // checkSparse decides what becomes of an index of which images are left out.
@@ -88,10 +88,8 @@ func (c *imageCopy) checkSparse(ctx context.Context, root *node) error {
 		c.instances = nil
 		c.collectInstances(root, map[digest.Digest]bool{})
 	default:
-		if sparse, ok := c.to.(SparseWriter); ok && !root.present {
-			if err := sparse.RefusesSparse(); err != nil {
-				return c.sparseError(c.leftOut, err)
-			}
+		if err := c.to.Can().NoSparse; err != nil && !root.present {
+			return c.sparseError(c.leftOut, err)
 		}
 	}
 	return nil

@@ -1,4 +1,4 @@
-package referrers
+package store
 
 import (
 	"cmp"
@@ -87,12 +87,12 @@ func CopyImage(ctx context.Context, from Reader, to Writer, top v1.Descriptor, o
 	if o.Limits.Content == 0 {
 		o.Limits.Content = 1 << 60
 	}
-	c := &imageCopy{budget: budget{limits: o.Limits.withDefaults()}, from: from, to: to, o: o}
+	c := &imageCopy{budget: budget{limits: o.Limits.WithDefaults()}, from: from, to: to, o: o}
 	if err := verify.Digest(top.Digest); err != nil {
 		return c.account, err
 	}
 	err := c.run(ctx, top, true)
-	if sparse, ok := to.(SparseWriter); ok && c.trusted.Load() && sparse.IsIncomplete(err) {
+	if c.trusted.Load() && errors.Is(err, ErrIncomplete) {
 		// The destination had a manifest, and not what it refers to. Nothing is taken for there any more.
 		c.count.Store(0)
 		c.bytes.Store(0)
@@ -152,10 +152,7 @@ func (c *imageCopy) before(ctx context.Context, root *node) error {
 	if err := c.o.Before(ctx, Image{Name: c.o.Name, Top: top, Instances: c.instances}); err != nil {
 		return err
 	}
-	if s, ok := c.to.(Settler); ok {
-		return s.Settle(ctx)
-	}
-	return nil
+	return c.to.Commit(ctx)
 }
 
 // tag writes the tag, unless it stands for the image.
@@ -168,8 +165,8 @@ func (c *imageCopy) tag(ctx context.Context, root *node) error {
 		if c.account.TagKept = kept; kept || root.tagged || err != nil {
 			return err
 		}
-	} else if h, ok := c.to.(Header); ok && root.complete() {
-		if is, err := h.Head(ctx, c.o.Tag); err == nil && is.Digest == root.Digest {
+	} else if root.complete() {
+		if is, err := c.to.Head(ctx, c.o.Tag); err == nil && is.Digest == root.Digest {
 			return nil
 		} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -190,14 +187,12 @@ func (c *imageCopy) isList(ctx context.Context, root *node) (bool, error) {
 	if c.o.Tag != reflist.Tag(root.Digest) {
 		return false, nil // a tag of cosign, or a digest of another image, which the caller has chosen
 	}
-	if h, ok := c.to.(Header); ok {
-		is, err := h.Head(ctx, c.o.Tag)
-		if root.tagged = err == nil && is.Digest == root.Digest; root.tagged || errors.Is(err, fs.ErrNotExist) {
-			return false, nil
-		}
-		if err != nil {
-			return false, err
-		}
+	is, err := c.to.Head(ctx, c.o.Tag)
+	if root.tagged = err == nil && is.Digest == root.Digest; root.tagged || errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
 	}
 	text, _, err := c.to.Manifest(ctx, c.o.Tag)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -235,7 +230,7 @@ type imageCopy struct {
 // move reports a step of a blob.
 func (c *imageCopy) move(kind transfer.EventKind, d v1.Descriptor, done int64) {
 	if c.o.Moved != nil {
-		c.o.Moved(transfer.Event{Kind: kind, Destination: cmp.Or(c.o.Name, nameOf(c.to)), Blob: d.Digest, Size: d.Size,
+		c.o.Moved(transfer.Event{Kind: kind, Destination: cmp.Or(c.o.Name, c.to.Name()), Blob: d.Digest, Size: d.Size,
 			Done: done})
 	}
 }

@@ -1,4 +1,4 @@
-package referrers
+package store
 
 import (
 	"encoding/json"
@@ -60,15 +60,16 @@ func PartsOf(text []byte) (*Parts, error) {
 }
 
 const (
-	// maxTagLayers is how many layers the manifest of a tag may have, as for cosign.
-	maxTagLayers = sigblob.MaxCount
+	// MaxTagLayers is how many layers the manifest of a tag may have, as for cosign.
+	MaxTagLayers = sigblob.MaxCount
 	// maxBlobs is how many blobs an attachment may have.
-	maxBlobs = maxTagLayers + 1
+	maxBlobs = MaxTagLayers + 1
 	// maxBlobSize is the size in bytes that a blob may say it has, so that sums of sizes are numbers.
 	maxBlobSize = 1 << 50
 )
 
-func (p *Parts) size() (sum int64) {
+// Size is the size in bytes of all that is referred to.
+func (p *Parts) Size() (sum int64) {
 	for _, d := range slices.Concat(p.Blobs, p.Manifests) {
 		sum += d.Size
 	}

@@ -2,7 +2,7 @@
 
 // Package storetest tests the storage of images in podman's store, in a separate program: the store's library starts
 // the test program again to unpack layers, and users other than root need a user namespace for the whole process.
-package storetest
+package podmantest
 
 import (
 	"encoding/json"

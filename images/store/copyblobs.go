@@ -1,4 +1,4 @@
-package referrers
+package store
 
 import (
 	"context"
@@ -70,11 +70,12 @@ func (c *imageCopy) blobs(ctx context.Context, root *node) error {
 func (c *imageCopy) blob(ctx context.Context, d v1.Descriptor) error {
 	var sent atomic.Int64
 	var opened atomic.Bool
-	open := func(ctx context.Context, from int64) (io.ReadCloser, error) {
+	content := ContentOf(c.from, d)
+	content.Open = func(ctx context.Context, from int64) (io.ReadCloser, error) {
 		if opened.CompareAndSwap(false, true) {
 			c.move(transfer.EventBlobStart, d, from)
 		}
-		body, err := BlobFrom(ctx, c.from, d, from)
+		body, err := c.from.Blob(ctx, d, from)
 		if err != nil {
 			if IsForeign(d) && errors.Is(err, fs.ErrNotExist) {
 				return nil, errForeign
@@ -83,7 +84,7 @@ func (c *imageCopy) blob(ctx context.Context, d v1.Descriptor) error {
 		}
 		return &sentBody{body: body, c: c, d: d, at: from, sent: &sent}, nil
 	}
-	from, err := carry(ctx, c.to, d, open)
+	from, err := c.to.WriteBlob(ctx, d, content)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.account.Sent += sent.Load()
@@ -122,17 +123,6 @@ type sentBody struct {
 	at   int64
 	told int64
 	sent *atomic.Int64
-}
-
-// sourceBody is a blob that is read at the source, whose errors are those of the source.
-type sourceBody struct{ io.ReadCloser }
-
-func (b *sourceBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	if err != nil && err != io.EOF {
-		err = &SourceError{err}
-	}
-	return n, err
 }
 
 // tellEvery is after how many bytes the progress of a blob is reported.
@@ -175,22 +165,9 @@ func (c *imageCopy) manifests(ctx context.Context, n *node) error {
 
 // write writes a manifest under a tag, or under its digest.
 func (c *imageCopy) write(ctx context.Context, n *node, tag string) (err error) {
-	sparse, asks := c.to.(SparseWriter)
-	switch {
-	case asks && len(n.leftOut) > 0:
-		name := tag
-		if name == "" {
-			name = n.Digest.String()
-		}
-		var refused bool
-		refused, err = sparse.WriteSparse(ctx, name, n.MediaType, n.text)
-		if refused {
-			return c.sparseError(n.leftOut, err)
-		}
-	case tag != "":
-		err = WriteTag(ctx, c.to, tag, n.MediaType, n.text)
-	default:
-		err = c.to.WriteManifest(ctx, n.text, n.MediaType)
+	err = c.to.WriteManifest(ctx, n.text, n.MediaType, WriteOptions{Tag: tag, Sparse: len(n.leftOut) > 0})
+	if errors.Is(err, ErrSparse) {
+		return c.sparseError(n.leftOut, err)
 	}
 	if err == nil {
 		c.account.Sent += int64(len(n.text))

@@ -1,6 +1,6 @@
 //go:build linux && !nobuildah && (!cgo || exclude_graphdriver_btrfs)
 
-package storetest
+package podmantest
 
 import (
 	"errors"

@@ -1,4 +1,4 @@
-package referrers
+package store
 
 import (
 	"context"
@@ -76,4 +76,25 @@ func manifestText(ctx context.Context, r Reader, d digest.Digest) ([]byte, error
 		return nil, fmt.Errorf("manifest: %w: digest mismatch: %s instead of %s", fault.ErrIntegrity, got, d)
 	}
 	return text, nil
+}
+
+// Image is an image that attachments belong to.
+type Image struct {
+	// Name is REPOSITORY:TAG as clients of a registry write it, or REPOSITORY@DIGEST if the image was named so; empty
+	// if the image has no such name, as in most layouts.
+	Name string
+	// Top is the descriptor of the index or manifest that the name refers to.
+	Top v1.Descriptor
+	// Instances are the entries of the index, and of indexes in it, each once and with their platforms; none if Top is
+	// no index.
+	Instances []v1.Descriptor
+}
+
+// Subjects returns the descriptors of the image: Top and then the instances.
+func (i Image) Subjects() []v1.Descriptor { return append([]v1.Descriptor{i.Top}, i.Instances...) }
+
+// Attachment is something that is written beside an image, such as its signatures. [Copy] calls Attach for each
+// destination when the manifests are there, and before the tag or the name of the image is written.
+type Attachment interface {
+	Attach(ctx context.Context, to Writer, image Image) error
 }

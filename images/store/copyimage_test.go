@@ -1,0 +1,220 @@
+package store_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/opencontainers/go-digest"
+	"github.com/opencontainers/image-spec/specs-go"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/images/storetest"
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/transfer"
+)
+
+// source is a place with made-up images.
+type source struct{ *storetest.Memory }
+
+func newSource() *source { return &source{storetest.NewMemory()} }
+
+func (s *source) blob(mediaType, content string) v1.Descriptor {
+	d := v1.Descriptor{MediaType: mediaType, Digest: digest.FromString(content), Size: int64(len(content))}
+	s.Blobs[d.Digest] = []byte(content)
+	return d
+}
+
+func (s *source) put(t testing.TB, m any, mediaType string) v1.Descriptor {
+	t.Helper()
+	text, err := json.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := v1.Descriptor{MediaType: mediaType, Digest: digest.FromBytes(text), Size: int64(len(text))}
+	s.Manifests[d.Digest.String()], s.Kinds[d.Digest.String()] = text, mediaType
+	return d
+}
+
+func (s *source) image(t testing.TB, name string, layers ...v1.Descriptor) v1.Descriptor {
+	t.Helper()
+	return s.put(t, v1.Manifest{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageManifest,
+		Config: s.blob(v1.MediaTypeImageConfig, `{"name":"`+name+`"}`), Layers: append([]v1.Descriptor{
+			s.blob(v1.MediaTypeImageLayer, name), s.blob(v1.MediaTypeImageLayer, "shared")}, layers...)},
+		v1.MediaTypeImageManifest)
+}
+
+func (s *source) index(t testing.TB, entries ...v1.Descriptor) v1.Descriptor {
+	t.Helper()
+	return s.put(t, v1.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageIndex,
+		Manifests: entries}, v1.MediaTypeImageIndex)
+}
+
+func on(d v1.Descriptor, architecture string) v1.Descriptor {
+	d.Platform = &v1.Platform{OS: "linux", Architecture: architecture}
+	return d
+}
+
+var amd64 = []v1.Platform{{OS: "linux", Architecture: "amd64"}}
+
+// nested is an index with an image, an attestation of it, an image for another platform, and an index of both kinds.
+func nested(t testing.TB, s *source) (top, amd, arm, attestation, inner v1.Descriptor) {
+	amd, arm = on(s.image(t, "amd"), "amd64"), on(s.image(t, "arm"), "arm64")
+	attestation = on(s.image(t, "attestation of amd"), "unknown")
+	attestation.Annotations = map[string]string{"vnd.docker.reference.digest": amd.Digest.String()}
+	other := on(s.image(t, "attestation of arm"), "unknown")
+	other.Annotations = map[string]string{"vnd.docker.reference.digest": arm.Digest.String()}
+	inner = s.index(t, on(s.image(t, "inner amd"), "amd64"), on(s.image(t, "inner arm"), "arm64"))
+	onlyArm := s.index(t, on(s.image(t, "only arm"), "arm64"))
+	return s.index(t, amd, arm, attestation, other, inner, onlyArm, amd), amd, arm, attestation, inner
+}
+
+// Everything of indexes in indexes is copied, each blob once, and the tag at last.
+func TestCopyImage(t *testing.T) {
+	from, to := newSource(), storetest.NewMemory()
+	top, _, _, _, _ := nested(t, from)
+	var mu sync.Mutex
+	steps := map[transfer.EventKind]int{}
+	before := false
+	got, err := store.CopyImage(t.Context(), from, to, top, store.ImageOptions{Tag: "v1", Name: "name", Jobs: 2,
+		Before: func(_ context.Context, i store.Image) error {
+			_, there := to.Manifests[top.Digest.String()]
+			_, tagged := to.Manifests["v1"]
+			before = there && !tagged && i.Name == "name" && len(i.Instances) == 9 && i.Top.Digest == top.Digest
+			return nil
+		},
+		Moved: func(e transfer.Event) { mu.Lock(); steps[e.Kind]++; mu.Unlock() }})
+	if err != nil || !before {
+		t.Fatal(err, before)
+	}
+	// 7 images with a configuration and a layer each, and one layer that they share. The index is written twice.
+	if got.Manifests != 10 || got.Blobs != 15 || got.Sent != got.Bytes+got.Size || len(got.LeftOut) != 0 ||
+		got.Present ||
+		steps[transfer.EventBlobStart] != 15 || steps[transfer.EventBlobDone] != 15 {
+		t.Errorf("%+v, %v", got, steps)
+	}
+	for name, text := range from.Manifests {
+		if !bytes.Equal(to.Manifests[name], text) {
+			t.Errorf("%s: %s", name, to.Manifests[name])
+		}
+	}
+	if !bytes.Equal(to.Manifests["v1"], to.Manifests[top.Digest.String()]) {
+		t.Error("the tag")
+	}
+}
+
+// Of the platforms there are the images, what describes these, and the indexes that have such; the index is as it is,
+// or a smaller one whose other members are the same.
+func TestCopyImageOfPlatforms(t *testing.T) {
+	from := newSource()
+	top, amd, arm, attestation, inner := nested(t, from)
+	for _, sparse := range []store.Sparse{store.SparseKeep, store.SparseTrim} {
+		to := storetest.NewMemory()
+		got, err := store.CopyImage(t.Context(), from, to, top, store.ImageOptions{Tag: "v1", Platforms: amd64, Sparse: sparse})
+		if err != nil {
+			t.Fatal(err)
+		}
+		has := func(d v1.Descriptor) bool { return to.Manifests[d.Digest.String()] != nil }
+		if !has(amd) || has(arm) || !has(attestation) || has(inner) != (sparse == store.SparseKeep) ||
+			len(got.LeftOut) != 4 ||
+			len(got.Instances) != 4 || got.Trimmed != (sparse == store.SparseTrim) {
+			t.Errorf("%s: %+v", sparse, got)
+		}
+		parts, err := store.PartsOf(to.Manifests["v1"])
+		if err != nil || digest.FromBytes(to.Manifests["v1"]) != got.Digest {
+			t.Fatal(err)
+		}
+		if want := map[store.Sparse]int{store.SparseKeep: 7, store.SparseTrim: 4}[sparse]; len(parts.Manifests) != want {
+			t.Errorf("%s: %s", sparse, to.Manifests["v1"])
+		}
+		if sparse == store.SparseTrim { // all that is named is there
+			for _, e := range parts.Manifests {
+				text := to.Manifests[e.Digest.String()]
+				if int64(len(text)) != e.Size {
+					t.Errorf("%s: %d bytes", e.Digest, len(text))
+				}
+				below, err := store.PartsOf(text)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, b := range append(below.Manifests, below.Blobs...) {
+					if to.Manifests[b.Digest.String()] == nil && to.Blobs[b.Digest] == nil {
+						t.Errorf("%s is missing", b.Digest)
+					}
+				}
+			}
+		}
+	}
+	// An index without platforms cannot be chosen from.
+	plain := from.index(t, from.image(t, "plain"))
+	if got, err := store.CopyImage(t.Context(), from, storetest.NewMemory(), plain, store.ImageOptions{Platforms: amd64}); err != nil ||
+		len(got.Instances) != 1 {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// Layers that only other servers have may be missing at the source.
+func TestCopyImageForeignLayers(t *testing.T) {
+	from, to := newSource(), storetest.NewMemory()
+	foreign := v1.Descriptor{MediaType: "application/vnd.docker.image.rootfs.foreign.diff.tar.gzip",
+		Digest: digest.FromString("elsewhere"), Size: 9, URLs: []string{"https://example.com/layer"}}
+	got, err := store.CopyImage(t.Context(), from, to, from.image(t, "windows", foreign), store.ImageOptions{Tag: "v1"})
+	if err != nil || !slices.Equal(got.Foreign, []digest.Digest{foreign.Digest}) || to.Manifests["v1"] == nil {
+		t.Errorf("%+v, %v", got, err)
+	}
+	foreign.URLs = nil
+	if _, err := store.CopyImage(t.Context(), from, storetest.NewMemory(), from.image(t, "x", foreign), store.ImageOptions{}); err == nil {
+		t.Error("a layer without another server may be missing")
+	}
+}
+
+// Images from outside are bounded, and nothing is written of those that are wrong.
+func TestCopyImageHostile(t *testing.T) {
+	from := newSource()
+	large := v1.Descriptor{MediaType: v1.MediaTypeImageLayer, Digest: digest.FromString("large"), Size: 1 << 40}
+	endless := large
+	endless.Size = 1 << 62
+	deep := from.image(t, "deep")
+	for range 6 {
+		deep = from.index(t, deep)
+	}
+	forged := from.image(t, "forged")
+	from.Manifests[forged.Digest.String()] = []byte("{}")
+	var many []v1.Descriptor
+	for i := range 1001 {
+		many = append(many,
+			v1.Descriptor{MediaType: v1.MediaTypeImageManifest, Digest: digest.FromString(fmt.Sprint(i))})
+	}
+	missing := v1.Descriptor{MediaType: v1.MediaTypeImageManifest, Digest: digest.FromString("missing")}
+	for name, test := range map[string]struct {
+		top  v1.Descriptor
+		o    store.ImageOptions
+		want error
+	}{
+		"more bytes than allowed": {from.image(t, "a", large), store.ImageOptions{Limits: store.Limits{Content: 1 << 30}},
+			fault.ErrLimit},
+		"a size that is none": {from.image(t, "b", endless), store.ImageOptions{}, fault.ErrLimit},
+		"indexes in indexes":  {deep, store.ImageOptions{}, fault.ErrLimit},
+		"many entries":        {from.index(t, many...), store.ImageOptions{}, fault.ErrLimit},
+		"another text":        {forged, store.ImageOptions{}, fault.ErrIntegrity},
+		"schema 1": {from.put(t, map[string]any{"schemaVersion": 1, "fsLayers": []string{}}, ""), store.ImageOptions{},
+			fault.ErrInvalid},
+		"no digest": {v1.Descriptor{Digest: "sha256:../x"}, store.ImageOptions{}, fault.ErrInvalid},
+	} {
+		to := storetest.NewMemory()
+		_, err := store.CopyImage(t.Context(), from, to, test.top, test.o)
+		if !errors.Is(err, test.want) || to.Writes > 0 {
+			t.Errorf("%s: %v, %d writes", name, err, to.Writes)
+		}
+	}
+	var of *store.SourceError
+	if _, err := store.CopyImage(t.Context(), from, storetest.NewMemory(), missing, store.ImageOptions{}); !errors.As(err, &of) {
+		t.Error(err)
+	}
+}

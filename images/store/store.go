@@ -1,0 +1,133 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+// Reader reads the manifests and blobs of one place of images. It is safe for concurrent use.
+type Reader interface {
+	// Name is what people know the place by, such as HOST/REPOSITORY; empty if it has no name.
+	Name() string
+	// Can tells what the place can do.
+	Can() Abilities
+	// Head returns the digest, media type and size in bytes of the manifest with a digest or a tag, as a rule without
+	// reading it. The error is [fs.ErrNotExist] if there is none.
+	Head(ctx context.Context, name string) (v1.Descriptor, error)
+	// Manifest returns the text and media type of the manifest with a digest or a tag. A text that was asked for by
+	// its digest has that digest. The error is [fs.ErrNotExist] if there is no such manifest.
+	Manifest(ctx context.Context, name string) (text []byte, mediaType string, err error)
+	// HasBlob tells whether the place has a blob of that digest and size.
+	HasBlob(ctx context.Context, d v1.Descriptor) (bool, error)
+	// Blob opens a blob at an offset. From the start, the reader fails at its end if the digest or the size differs
+	// from the descriptor; from another offset only the size is compared.
+	Blob(ctx context.Context, d v1.Descriptor, from int64) (io.ReadCloser, error)
+	// Tags returns the tags, of at most so many pages of a list if that is not 0; all tells whether these are all. The
+	// error is [fs.ErrNotExist] if there is no such repository, and [ErrNoTags] if the place lists none.
+	Tags(ctx context.Context, pages int) (tags []string, all bool, err error)
+	// Referrers returns the descriptors that are listed for a subject, in the order of the list and unchecked; none if
+	// nothing is listed. An error of the place is an error, not an empty list. has, unless nil, tells which tags there
+	// are: one that is not there is not asked for.
+	Referrers(ctx context.Context, subject digest.Digest, has func(tag string) bool) ([]v1.Descriptor, error)
+}
+
+// Writer also writes to the place. What is written may be seen by others at once, as in a registry, or by Commit, as in
+// a layout; its own methods see it at once.
+type Writer interface {
+	Reader
+	// WriteBlob writes a blob unless it is there. If the place takes it from another repository of its own, from is its
+	// name, and empty otherwise.
+	WriteBlob(ctx context.Context, d v1.Descriptor, c Content) (from string, err error)
+	// WriteManifest writes a manifest under its digest or under a tag. One with a subject is listed among the referrers
+	// of the subject, once.
+	WriteManifest(ctx context.Context, text []byte, mediaType string, o WriteOptions) error
+	// UpdateTag replaces the manifest of a tag by what change returns for the present one, which is nil if there is
+	// none. A nil text leaves it. If another client writes the tag at the same time, change is called again with the
+	// new manifest, perhaps not before Commit: then a context of the call may have ended.
+	UpdateTag(ctx context.Context, tag string, change func(old []byte) (text []byte, mediaType string, err error)) error
+	// Commit makes what was written last: other clients may have written a tag of UpdateTag at the same time, and what
+	// is staged is put in its place. After an error the place is as it was, as far as others see what is written
+	// before Commit.
+	Commit(ctx context.Context) error
+	// Discard removes what is staged and not committed, and ends the use of the writer. It may follow Commit.
+	Discard() error
+}
+
+// Content is where the content of a blob is.
+type Content struct {
+	// Open opens it at an offset in bytes. It is called once for each attempt, with the offset from which that goes on,
+	// and not at all if the place has the blob or takes it from elsewhere.
+	Open func(ctx context.Context, from int64) (io.ReadCloser, error)
+	// Repositories are those of registries that have it, as HOST/PATH, the likeliest first. A registry is asked to
+	// mount it from there (distribution specification, "Mounting a blob from another repository").
+	Repositories []string
+	// File, unless nil, returns a complete file of it that does not change, or false if it is to be read. A layout in
+	// the same file system takes it by a hard link.
+	File func(ctx context.Context) (path string, ok bool)
+}
+
+// WriteOptions are how a manifest is written.
+type WriteOptions struct {
+	// Tag is the name that it gets, whatever that stood for; by default the manifest is written under its digest.
+	Tag string
+	// If, unless empty, is what the tag must stand for: a digest, or [IfNone]. The error of a place that compares it is
+	// [ErrChanged]; others do not look at it, see [Abilities].
+	If string
+	// Sparse tells that an index is written of which manifests are missing. The error of a place that takes no such
+	// index is [ErrSparse].
+	Sparse bool
+}
+
+// IfNone is the value of [WriteOptions.If] for a tag that must not exist.
+const IfNone = "none"
+
+// Abilities is what a place can do beyond what every place does.
+type Abilities struct {
+	// Ranges: a blob is opened at an offset without reading what is before it.
+	Ranges bool
+	// Tags: the tags are listed, so that a list may save requests.
+	Tags bool
+	// Attachments: manifests with a subject, and tags that are derived from digests, are kept beside an image.
+	Attachments bool
+	// Complete: a manifest that is there has what it refers to, or writing one that refers to it is [ErrIncomplete].
+	Complete bool
+	// Mounts: WriteBlob may take a blob from another repository of the place.
+	Mounts bool
+	// Conditions: WriteManifest compares a tag with [WriteOptions.If] and writes it in one step, where the registry
+	// does.
+	Conditions bool
+	// Repositories, unless nil, returns other repositories that have a blob, as [Content] has them.
+	Repositories func(d digest.Digest) []string
+	// File, unless nil, returns a file of a blob, as that of [Content].
+	File func(ctx context.Context, d digest.Digest) (path string, ok bool)
+	// NoSparse is the answer by which the place has refused an index of which manifests are missing; nil if it takes
+	// them, or was not asked.
+	NoSparse error
+}
+
+// The classes of errors of places.
+var (
+	// ErrIncomplete is the error of a manifest that is refused since something is not there to which it refers.
+	ErrIncomplete = errors.New("something that it refers to is missing")
+	// ErrSparse is the error of an index that is refused since manifests of it are missing.
+	ErrSparse = errors.New("an index whose manifests are not all there")
+	// ErrChanged is the error of a tag that is not what [WriteOptions.If] says. It was not written.
+	ErrChanged = errors.New("the tag was changed")
+	// ErrDenied is the error of a place that refuses the credentials, or a request without any. Registries refuse what
+	// is not there.
+	ErrDenied = errors.New("access denied")
+	// ErrHidden is the error of a place that refuses to show a tag. It says nothing of whether there is one.
+	ErrHidden = errors.New("the tag is not shown")
+	// ErrNoTags is the error of a place that lists no tags.
+	ErrNoTags = errors.New("tags are not listed here")
+)
+
+// WriteBytes writes a blob that is in memory.
+func WriteBytes(ctx context.Context, w Writer, d v1.Descriptor, content []byte) error {
+	_, err := w.WriteBlob(ctx, d, Bytes(content))
+	return err
+}
