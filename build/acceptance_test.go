@@ -200,7 +200,7 @@ func TestRegistry(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := images.Copy(t.Context(), img, []images.Destination{d},
+		r, err := images.Copy(t.Context(), img.Source(), []images.Destination{d},
 			images.CopyOptions{Registry: insecure, Temp: t.TempDir()})
 		if err != nil {
 			t.Fatal(err)

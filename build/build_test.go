@@ -130,7 +130,7 @@ func push(t testing.TB, img *Image, dests ...string) []images.Result {
 		}
 		ds = append(ds, parsed)
 	}
-	r, err := images.Copy(t.Context(), img, ds, images.CopyOptions{Temp: t.TempDir()})
+	r, err := images.Copy(t.Context(), img.Source(), ds, images.CopyOptions{Temp: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -444,7 +444,7 @@ func TestDestinationsThatCannotHoldTheImage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = images.Copy(t.Context(), c.img, []images.Destination{d}, images.CopyOptions{})
+		_, err = images.Copy(t.Context(), c.img.Source(), []images.Destination{d}, images.CopyOptions{})
 		if err == nil || !strings.Contains(err.Error(), c.text) {
 			t.Errorf("%s: got %v", dest, err)
 		}

@@ -269,7 +269,7 @@ func TestRegistryTakesTheBundle(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := images.Copy(t.Context(), img, []images.Destination{d},
+		r, err := images.Copy(t.Context(), img.Source(), []images.Destination{d},
 			images.CopyOptions{Registry: images.Registry{SkipTLSVerify: &yes, PlainHTTP: true}, Temp: t.TempDir()})
 		if err != nil {
 			t.Fatal(err)

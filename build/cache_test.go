@@ -225,7 +225,7 @@ func TestWrongNotes(t *testing.T) {
 	o, img, other := withWrongNote(t)
 	k, l := o.Cache, img.Layers[0]
 	lied, _ := build1(t, sampleFS(), o)
-	_, err := images.Copy(t.Context(), lied,
+	_, err := images.Copy(t.Context(), lied.Source(),
 		[]images.Destination{{Transport: images.OCI, Path: filepath.Join(t.TempDir(), "out"), Name: "v1"}},
 		images.CopyOptions{Temp: t.TempDir()})
 	var stale *staleError
@@ -319,7 +319,7 @@ func pushInsecure(t testing.TB, img *Image, dest string) {
 		t.Fatal(err)
 	}
 	yes := true
-	if _, err := images.Copy(t.Context(), img, []images.Destination{d},
+	if _, err := images.Copy(t.Context(), img.Source(), []images.Destination{d},
 		images.CopyOptions{Registry: images.Registry{SkipTLSVerify: &yes, PlainHTTP: true},
 			Temp: t.TempDir()}); err != nil {
 		t.Fatal(err)

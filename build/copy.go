@@ -2,6 +2,7 @@ package build
 
 import (
 	"context"
+	"strings"
 
 	"go.podman.io/image/v5/docker"
 
@@ -15,13 +16,26 @@ import (
 func (i *Image) Copy(ctx context.Context, dests []images.Destination, o images.CopyOptions) ([]images.Result, error) {
 	var results []images.Result
 	err := i.current(ctx, func() (err error) {
-		results, err = images.Copy(ctx, i, dests, o)
+		results, err = images.Copy(ctx, i.Source(), dests, o)
 		return err
 	})
 	if err == nil {
 		i.pushed(results)
 	}
 	return results, err
+}
+
+// Push is [Image.Copy] to a name in a registry, such as registry.example.com/acme/catalog:v1.
+func (i *Image) Push(ctx context.Context, name string, o images.CopyOptions) (images.Result, error) {
+	dest, err := images.Parse("docker://" + strings.TrimPrefix(name, "docker://"))
+	if err != nil {
+		return images.Result{}, err
+	}
+	results, err := i.Copy(ctx, []images.Destination{dest}, o)
+	if err != nil {
+		return images.Result{}, err
+	}
+	return results[0], nil
 }
 
 // renew rebuilds the image without the cache.

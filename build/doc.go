@@ -11,7 +11,7 @@
 //	b, err := build.New(build.WithPlatforms("linux/amd64", "linux/arm64"), build.WithCacheDir(dir))
 //	img, err := b.Catalog(ctx, os.DirFS("catalog"))
 //	defer img.Close()
-//	result, err := images.Push(ctx, img, "registry.example.com/acme/catalog:v1", images.CopyOptions{})
+//	result, err := img.Push(ctx, "registry.example.com/acme/catalog:v1", images.CopyOptions{})
 //
 // It uses the functions [Catalog], [Compose], [Index], [Bundle] and [Assemble] with [Options], which are for programs
 // that need full control.

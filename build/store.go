@@ -11,12 +11,16 @@ import (
 	"go.podman.io/image/v5/pkg/blobinfocache/none"
 	"go.podman.io/image/v5/types"
 
+	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
 // Store returns the image as a place with one image, its [Image.Top]. It has no tags, and nothing is attached to it.
 func (i *Image) Store() store.Reader { return place{source{i}} }
+
+// Source returns the image for [images.Copy].
+func (i *Image) Source() images.Source { return images.Source{Reader: i.Store(), Top: i.Top()} }
 
 // Top returns the descriptor of the index or manifest.
 func (i *Image) Top() v1.Descriptor {
@@ -30,9 +34,9 @@ func (place) Name() string { return "" }
 
 func (p place) Can() store.Abilities {
 	return store.Abilities{Complete: true, Repositories: p.src.BlobRepositories,
-		File: func(ctx context.Context, d digest.Digest) (string, bool) {
-			if path, ok := p.src.LocalBlob(d); ok {
-				return path, true
+		File: func(ctx context.Context, d digest.Digest, make bool) (string, bool) {
+			if path, ok := p.src.LocalBlob(d); ok || !make {
+				return path, ok
 			}
 			return p.src.BlobFile(ctx, d)
 		}}

@@ -22,8 +22,6 @@ import (
 	"testing"
 	"time"
 
-	"go.podman.io/image/v5/signature"
-
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
@@ -95,7 +93,7 @@ func TestRealRegistry(t *testing.T) {
 	host, ca := realRegistry(t)
 	f, text := large(t, 3<<20)
 	r := Registry{CAFile: ca, AuthFile: authFileFor(t, host+"/a")}
-	pushed, err := Copy(t.Context(), f, []Destination{parse(t, "docker://"+host+"/a/b:v1")}, CopyOptions{Registry: r})
+	pushed, err := Copy(t.Context(), of(t, f), []Destination{parse(t, "docker://"+host+"/a/b:v1")}, CopyOptions{Registry: r})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,9 +132,8 @@ func TestRealRegistry(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	accept := &signature.Policy{Default: signature.PolicyRequirements{signature.NewPRInsecureAcceptAnything()}}
-	if _, err := Copy(t.Context(), ref, []Destination{parse(t, "oci:"+filepath.Join(t.TempDir(), "out"))},
-		CopyOptions{Policy: accept}); err != nil {
+	if _, err := Copy(t.Context(), of(t, ref), []Destination{parse(t, "oci:"+filepath.Join(t.TempDir(), "out"))},
+		CopyOptions{}); err != nil {
 		t.Error(err)
 	}
 }
@@ -146,7 +143,7 @@ func TestRealRegistryBehindABadLine(t *testing.T) {
 	host, ca := realRegistry(t)
 	f, text := large(t, 3<<20)
 	direct := Registry{CAFile: ca, AuthFile: authFileFor(t, host)}
-	if _, err := Copy(t.Context(), f, []Destination{parse(t, "docker://"+host+"/a/b:v1")},
+	if _, err := Copy(t.Context(), of(t, f), []Destination{parse(t, "docker://"+host+"/a/b:v1")},
 		CopyOptions{Registry: direct}); err != nil {
 		t.Fatal(err)
 	}

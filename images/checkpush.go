@@ -4,17 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/opencontainers/go-digest"
-	"go.podman.io/image/v5/docker"
+	"go.podman.io/image/v5/docker/reference"
 
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/redact"
-	"github.com/operator-bindery/bindery/internal/registry"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
 // IfNone is the value of [CopyOptions.IfDigest] for tags that must not exist.
-const IfNone = registry.IfNone
+const IfNone = store.IfNone
 
 // CheckPush checks, before an image is made, that the repositories of those destinations that are in registries can be
 // written to: it opens an upload session in each. Errors are those that [Copy] would return, of the class
@@ -31,32 +32,73 @@ func CheckPush(ctx context.Context, dests []Destination, o CopyOptions) (_ *Push
 	if err := checkAttachable(dests, o.Attachments); err != nil {
 		return nil, err
 	}
-	targets, err := registryTargets(dests)
-	if err != nil || len(targets) == 0 {
-		return nil, err
-	}
-	w, err := NewWorkspace(ctx, nil, o.Temp)
-	if err != nil {
-		return nil, err
-	}
-	check := &PushCheck{work: w}
+	check := &PushCheck{}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, check.Close(all))
 		}
 	}()
-	sys, err := o.Registry.System(ctx, w.Dir())
-	if err != nil {
-		return nil, err
+	for _, d := range dests {
+		if d.local() {
+			continue
+		}
+		if check.remote == nil {
+			o.Checked = nil
+			if check.remote, err = o.remote(ctx, o.Events); err != nil {
+				return nil, err
+			}
+		}
+		if err := check.destination(ctx, d, o.IfDigest); err != nil {
+			return nil, fmt.Errorf("%s: %w", d, err)
+		}
 	}
-	check.check, err = registry.NewCheck(ctx, targets, o.push(), sys)
-	return check, err
+	if check.remote == nil {
+		return nil, nil
+	}
+	return check, nil
 }
 
-// PushCheck is the result of [CheckPush]. It is safe for concurrent use; nil stands for a check of nothing.
+// PushCheck is the result of [CheckPush]: the repositories that were checked, with their connections and tokens, and the
+// upload sessions that are open. It is safe for concurrent use; nil stands for a check of nothing.
 type PushCheck struct {
-	work  *Workspace
-	check *registry.Check
+	remote    *Remote
+	checked   []*RemoteRepository
+	conflicts []*ConflictError
+}
+
+// destination checks one destination.
+func (k *PushCheck) destination(ctx context.Context, d Destination, want string) error {
+	named, err := d.named()
+	if err != nil {
+		return err
+	}
+	to, err := k.remote.Repository(named.Name())
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(k.checked, to) {
+		if err := to.Begin(ctx); err != nil {
+			return err
+		}
+		k.checked = append(k.checked, to)
+	}
+	tag, ok := named.(reference.NamedTagged)
+	if want == "" || !ok {
+		return nil
+	}
+	is, err := store.TagDigest(ctx, to, tag.Tag())
+	if err != nil {
+		return fmt.Errorf("what %s stands for: %w", tag, err)
+	}
+	conflict := store.Conflict(to, tag.Tag(), want, is)
+	switch is {
+	case conflict.Want:
+	case "":
+		return conflict
+	default:
+		k.conflicts = append(k.conflicts, conflict)
+	}
+	return nil
 }
 
 // Conflicts returns the tags that point to another image than [CopyOptions.IfDigest] says. The copy fails for them,
@@ -65,16 +107,18 @@ func (k *PushCheck) Conflicts() []*ConflictError {
 	if k == nil {
 		return nil
 	}
-	return k.check.Conflicts
+	return k.conflicts
 }
 
 // Close cancels the uploads that were not used, and ends idle connections.
-func (k *PushCheck) Close(ctx context.Context) error {
-	if k == nil {
+func (k *PushCheck) Close(context.Context) (err error) {
+	if k == nil || k.remote == nil {
 		return nil
 	}
-	k.check.Close(ctx)
-	return k.work.Close()
+	for _, r := range k.checked {
+		err = errors.Join(err, r.Discard())
+	}
+	return errors.Join(err, k.remote.Close())
 }
 
 // CheckIfDigest checks the text of [CopyOptions.IfDigest].
@@ -83,32 +127,4 @@ func CheckIfDigest(text string) error {
 		return nil
 	}
 	return verify.Digest(digest.Digest(text))
-}
-
-// registryTargets are the destinations that are in registries.
-func registryTargets(dests []Destination) (targets []registry.Target, err error) {
-	for _, d := range dests {
-		if d.local() {
-			continue
-		}
-		ref, err := docker.ParseReference("//" + d.Name)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", d, registry.Wrap(err))
-		}
-		targets = append(targets, registry.Target{Text: d.String(), Name: ref.DockerReference()})
-	}
-	return targets, nil
-}
-
-// push are the options of the part of a copy that goes to registries.
-func (o CopyOptions) push() registry.PushOptions {
-	p := registry.PushOptions{
-		Client: registry.Options{Config: registry.Config(o.Registry), Retries: o.Retries, Backoff: o.Backoff,
-			Stall: o.Stall},
-		IfDigest: o.IfDigest, Events: o.Events,
-	}
-	if o.Checked != nil {
-		p.Check = o.Checked.check
-	}
-	return p
 }

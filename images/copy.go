@@ -4,22 +4,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
-	"go.podman.io/image/v5/copy"
 	"go.podman.io/image/v5/manifest"
-	"go.podman.io/image/v5/signature"
-	"go.podman.io/image/v5/types"
 
 	"github.com/operator-bindery/bindery/images/store"
-	"github.com/operator-bindery/bindery/internal/layouts"
 	"github.com/operator-bindery/bindery/internal/redact"
-	"github.com/operator-bindery/bindery/internal/registry"
-	"github.com/operator-bindery/bindery/internal/transfer"
 )
+
+// Source is an image at a place that is open, such as an image that was assembled.
+type Source struct {
+	store.Reader
+	// Top is the descriptor of its manifest or index.
+	Top v1.Descriptor
+}
 
 // CopyOptions configure [Copy]. The zero value makes one attempt without a limit of time.
 type CopyOptions struct {
@@ -47,8 +47,6 @@ type CopyOptions struct {
 	// Attachments are written beside the image in every destination, in their order. Destinations that keep none are
 	// refused before anything is written; see [ErrNoAttachments].
 	Attachments []store.Attachment
-	// Policy decides whether the source may be read; nil accepts only images that this module assembles.
-	Policy *signature.Policy
 	// Events, unless nil, receives the steps of the copy, from one goroutine at a time.
 	Events func(Event)
 }
@@ -74,9 +72,8 @@ type Result struct {
 
 // Copy writes the image, or all images of an index, to all destinations, in four steps:
 //
-//  1. files and directories are staged beside their places, with the attachments, and stores receive the image without
-//     its name;
-//  2. registries receive blobs and manifests, and then the attachments;
+//  1. stores, and files that the containers library writes, receive the image beside its place or without its name;
+//  2. the others receive blobs and manifests, and then the attachments, registries in their place and layouts beside it;
 //  3. registries receive the tags;
 //  4. what was staged is put in place by renames, and stores receive the name.
 //
@@ -84,122 +81,43 @@ type Result struct {
 // some destinations may be written: the results are those. Errors contain no credentials.
 //
 // A blob is read from the source only if the registry has it neither in the repository nor in another one that it can
-// be mounted from ([BlobLocator]).
-func Copy(ctx context.Context, src types.ImageReference, dests []Destination,
-	o CopyOptions) (results []Result, err error) {
+// be mounted from ([store.Abilities]).
+func Copy(ctx context.Context, src Source, dests []Destination, o CopyOptions) (results []Result, err error) {
 	ctx, cancel := o.deadline(ctx)
 	defer cancel()
 	defer func() { err = redact.Error(err) }()
-	if err := checkDistinct(dests); err != nil {
-		return nil, err
-	}
-	if err := CheckIfDigest(o.IfDigest); err != nil {
-		return nil, err
-	}
-	if err := checkAttachable(dests, o.Attachments); err != nil {
-		return nil, err
+	for _, check := range []error{checkDistinct(dests), CheckIfDigest(o.IfDigest), checkAttachable(dests, o.Attachments),
+		checkFormats(src.Top.MediaType, dests)} {
+		if check != nil {
+			return nil, check
+		}
 	}
 	c, err := newCopier(ctx, src, dests, o)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, c.close()) }()
-	if err := c.checkFormats(ctx, dests); err != nil {
-		return nil, err
-	}
-
-	outputs := make([]prepared, len(dests))
-	local := make([]Result, len(dests)) // those of destinations in registries are empty
-	push, err := c.preparePush(ctx, dests)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, push.close()) }()
-	defer func() {
-		for _, out := range outputs {
-			if out != nil {
-				err = errors.Join(err, out.Discard())
-			}
-		}
-	}()
-	for i, d := range dests {
-		if !d.local() {
-			continue
-		}
-		out, err := c.prepareLocal(ctx, d, &local[i])
-		if err != nil {
+	defer func() { err = errors.Join(err, c.close(ctx)) }()
+	for _, d := range dests {
+		if err := c.open(ctx, d); err != nil {
 			return nil, fmt.Errorf("%s: %w", d, err)
 		}
-		outputs[i] = out
 	}
-	pushed, err := push.run(ctx)
-	if err != nil {
-		for _, d := range dests {
-			if r, ok := pushed[d.String()]; ok {
-				results = append(results, r)
-			}
+	for _, e := range c.edges {
+		if e.out, err = c.fillEdge(ctx, e); err != nil {
+			return nil, fmt.Errorf("%s: %w", e.d, err)
 		}
-		return results, err
 	}
-	var done []Result
-	for i, d := range dests {
-		if out := outputs[i]; out != nil {
-			if err := out.Commit(ctx); err != nil {
-				return done, fmt.Errorf("%s: %w", d, err)
-			}
+	accounts, err := store.Copy(ctx, src, src.Top, c.targets(), c.options())
+	for _, e := range c.edges {
+		if err != nil {
+			break
 		}
-		if r, ok := pushed[d.String()]; ok {
-			local[i] = r
+		if err = e.out.Commit(ctx); err != nil {
+			err = fmt.Errorf("%s: %w", e.d, err)
 		}
-		done = append(done, local[i])
+		e.committed = err == nil
 	}
-	return done, nil
-}
-
-// registryPush is the part of a copy that goes to registries; nil if no destination is in one.
-type registryPush struct {
-	src    types.ImageSource
-	pusher *registry.Pusher
-}
-
-func (c *copier) preparePush(ctx context.Context, dests []Destination) (*registryPush, error) {
-	targets, err := registryTargets(dests)
-	if err != nil || len(targets) == 0 {
-		return nil, err
-	}
-	src, err := c.src.NewImageSource(ctx, c.sys)
-	if err != nil {
-		return nil, err
-	}
-	options := c.o.push()
-	options.Attach = c.attachPushed()
-	p, err := registry.NewPusher(ctx, src, c.policy, targets, options, c.sys)
-	if err != nil {
-		return nil, errors.Join(err, src.Close())
-	}
-	return &registryPush{src, p}, nil
-}
-
-func (p *registryPush) close() error {
-	if p == nil {
-		return nil
-	}
-	p.pusher.Close()
-	return p.src.Close()
-}
-
-// run pushes the image. It returns the results of the destinations whose tags are written, by their text, also with an
-// error.
-func (p *registryPush) run(ctx context.Context) (map[string]Result, error) {
-	if p == nil {
-		return nil, nil
-	}
-	pushed, err := p.pusher.Push(ctx)
-	results := map[string]Result{}
-	for _, done := range pushed {
-		results[done.Target.Text] = pushedResult(done)
-	}
-	return results, err
+	return c.results(dests, accounts), err
 }
 
 // deadline returns the context with the Timeout of the options.
@@ -209,55 +127,6 @@ func (o CopyOptions) deadline(ctx context.Context) (context.Context, context.Can
 	}
 	return context.WithTimeoutCause(ctx, o.Timeout,
 		fmt.Errorf("not done within %v: %w", o.Timeout, context.DeadlineExceeded))
-}
-
-// prepared is a local destination that has the whole image, but not in its place.
-type prepared interface {
-	// Commit puts the image in its place.
-	Commit(ctx context.Context) error
-	// Discard removes what is left, also after Commit.
-	Discard() error
-}
-
-// prepareLocal prepares a destination that is in no registry.
-func (c *copier) prepareLocal(ctx context.Context, d Destination, r *Result) (prepared, error) {
-	if d.Transport == Store {
-		return c.prepareStored(ctx, d, r)
-	}
-	out, err := c.prepareFiles(ctx, d, r)
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
-}
-
-// prepareFiles prepares a destination in files.
-func (c *copier) prepareFiles(ctx context.Context, d Destination, r *Result) (_ *layouts.Output, err error) {
-	src, err := c.src.NewImageSource(ctx, c.sys)
-	if err != nil {
-		return nil, err
-	}
-	defer src.Close()
-	out, err := layouts.NewOutput(ctx, d.place(), src)
-	if err != nil {
-		return nil, err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, out.Discard())
-		}
-	}()
-	ref, err := out.Reference()
-	if err != nil {
-		return nil, err
-	}
-	if err := c.copyTo(ctx, d, ref, r); err != nil {
-		return nil, err
-	}
-	if err := c.attachStaged(ctx, d, out); err != nil {
-		return nil, err
-	}
-	return out, out.Finish(ctx)
 }
 
 // checkDistinct returns an error if two destinations are the same file, since the second image would replace the first.
@@ -276,17 +145,8 @@ func checkDistinct(dests []Destination) error {
 	return nil
 }
 
-// checkFormats returns an error if a destination cannot hold the image without converting it.
-func (c *copier) checkFormats(ctx context.Context, dests []Destination) (err error) {
-	src, err := c.src.NewImageSource(ctx, c.sys)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, src.Close()) }()
-	_, kind, err := src.GetManifest(ctx, nil)
-	if err != nil {
-		return err
-	}
+// checkFormats returns an error if a destination cannot hold an image of a media type without converting it.
+func checkFormats(kind string, dests []Destination) error {
 	for _, d := range dests {
 		switch {
 		case d.Transport == DockerArchive && manifest.MIMETypeIsMultiImage(kind):
@@ -300,97 +160,4 @@ func (c *copier) checkFormats(ctx context.Context, dests []Destination) (err err
 		}
 	}
 	return nil
-}
-
-// copier is one run of [Copy].
-type copier struct {
-	src     types.ImageReference
-	o       CopyOptions
-	sys     *types.SystemContext
-	policy  *signature.PolicyContext
-	scratch *Workspace
-	// attached are the layouts whose stages have the attachments.
-	attached map[layouts.Place]bool
-}
-
-func newCopier(ctx context.Context, src types.ImageReference, dests []Destination, o CopyOptions) (*copier, error) {
-	policy, err := newPolicyContext(o.Policy)
-	if err != nil {
-		return nil, err
-	}
-	w, err := NewWorkspace(ctx, dests, o.Temp)
-	if err != nil {
-		return nil, err
-	}
-	sys, err := o.Registry.System(ctx, w.Dir())
-	if err != nil {
-		return nil, errors.Join(err, w.Close())
-	}
-	return &copier{src: src, o: o, sys: sys, policy: policy, scratch: w}, nil
-}
-
-func (c *copier) close() error { return errors.Join(c.policy.Destroy(), c.scratch.Close()) }
-
-// copyTo copies the image to a local reference of the library and fills in the result.
-func (c *copier) copyTo(ctx context.Context, d Destination, to types.ImageReference, r *Result) error {
-	progress := make(chan types.ProgressProperties, 16)
-	finished := make(chan struct{})
-	*r = Result{Destination: d.String(), Reference: d.String()}
-	go func() {
-		defer close(finished)
-		for p := range progress {
-			c.progress(d, p, r)
-		}
-	}()
-	text, err := copy.Image(ctx, c.policy, to, c.src, &copy.Options{
-		SourceCtx:          c.sys,
-		DestinationCtx:     c.sys,
-		ImageListSelection: copy.CopyAllImages,
-		// Only docker's archives need a conversion.
-		PreserveDigests:  d.Transport != DockerArchive,
-		Progress:         progress,
-		ProgressInterval: 200 * time.Millisecond,
-	})
-	close(progress)
-	<-finished
-	if err != nil {
-		if ctx.Err() != nil {
-			return errors.Join(context.Cause(ctx), err)
-		}
-		return err
-	}
-	r.Digest, err = manifest.Digest(text)
-	r.MediaType = manifest.GuessMIMEType(text)
-	return err
-}
-
-func (c *copier) progress(d Destination, p types.ProgressProperties, r *Result) {
-	e := transfer.Event{Destination: d.String(), Blob: p.Artifact.Digest, Size: p.Artifact.Size, Done: int64(p.Offset)}
-	switch p.Event {
-	case types.ProgressEventNewArtifact:
-		e.Kind = transfer.EventBlobStart
-	case types.ProgressEventRead:
-		e.Kind = transfer.EventBlobProgress
-	case types.ProgressEventDone:
-		e.Kind = transfer.EventBlobDone
-		if !slices.Contains(r.Written, e.Blob) {
-			r.Written = append(r.Written, e.Blob)
-		}
-	case types.ProgressEventSkipped:
-		e.Kind = transfer.EventBlobReused
-		if !slices.Contains(r.Written, e.Blob) {
-			r.Reused = append(r.Reused, e.Blob)
-		}
-	default:
-		return
-	}
-	c.event(e)
-}
-
-func (c *copier) event(e transfer.Event) { c.o.event(e) }
-
-func (o CopyOptions) event(e transfer.Event) {
-	if o.Events != nil {
-		o.Events(e)
-	}
 }

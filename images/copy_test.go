@@ -26,7 +26,7 @@ func copyTo(t testing.TB, src types.ImageReference, dests ...string) ([]Result, 
 	for _, d := range dests {
 		ds = append(ds, parse(t, d))
 	}
-	return Copy(t.Context(), src, ds, CopyOptions{Temp: t.TempDir()})
+	return Copy(t.Context(), of(t, src), ds, CopyOptions{Temp: t.TempDir()})
 }
 
 func mustCopy(t testing.TB, src types.ImageReference, dests ...string) []Result {
@@ -166,7 +166,7 @@ func TestTwentyWritersIntoOneLayout(t *testing.T) {
 	for i := range 20 {
 		src, dest := simple(t, fmt.Sprint("catalog ", i)), parse(t, fmt.Sprintf("oci:%s:v%d", dir, i))
 		writers.Go(func() {
-			if _, err := Copy(t.Context(), src, []Destination{dest}, CopyOptions{}); err != nil {
+			if _, err := Copy(t.Context(), of(t, src), []Destination{dest}, CopyOptions{}); err != nil {
 				t.Errorf("writer %d: %v", i, err)
 			}
 		})
@@ -225,7 +225,7 @@ func TestFailuresLeaveTheOldOutputAndNothingElse(t *testing.T) {
 					defer cancel()
 					breakIt(src, cancel)
 					scratch := t.TempDir()
-					if _, err := Copy(ctx, src, []Destination{parse(t, dest)}, CopyOptions{Temp: scratch}); err == nil {
+					if _, err := Copy(ctx, of(t, src), []Destination{parse(t, dest)}, CopyOptions{Temp: scratch}); err == nil {
 						t.Fatal("no error")
 					} else if name == "cancelled" && !errors.Is(err, context.Canceled) {
 						t.Errorf("got %v", err)
@@ -385,8 +385,8 @@ func TestDamagedBlobsAreReplaced(t *testing.T) {
 	if err != nil || digest.FromBytes(healed) != m.Layers[0].Digest {
 		t.Errorf("not healed: %v", err)
 	}
-	if len(r[0].Reused) != 1 || r[0].Reused[0] != m.Layers[1].Digest {
-		t.Errorf("reused %v, want the intact layer only", r[0].Reused)
+	if want := []digest.Digest{m.Layers[1].Digest, m.Config.Digest}; !slices.Equal(r[0].Reused, want) {
+		t.Errorf("reused %v, want what is intact, %v", r[0].Reused, want)
 	}
 }
 

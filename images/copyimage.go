@@ -7,8 +7,7 @@ import (
 	"io"
 
 	"github.com/opencontainers/go-digest"
-	"go.podman.io/image/v5/signature"
-	"go.podman.io/image/v5/types"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/images/store"
@@ -68,30 +67,32 @@ func (c *Client) Copy(ctx context.Context, name string, dest Destination, what r
 	}
 	defer func() { err = errors.Join(err, src.Close()) }()
 	verified := src.(*verifiedSource)
-	shared := &openedSource{verifiedSource: verified, cache: c.cacheFor(asked)}
+	from, err := FromSource(ctx, verified)
+	if err != nil {
+		return result, err
+	}
 	if asked.transport == Docker {
-		shared.repository = asked.repository.Name()
+		from.Reader = &cached{from.Reader, c.o.Cache, asked.repository.Name()}
 	}
 	if what != (referrers.Kinds{}) && asked.transport.keepsAttachments() {
-		var from store.Reader
+		var beside store.Reader
 		if remote, ok := verified.ImageSource.(*registry.Source); ok {
-			from = remote.Repository()
+			beside = remote.Repository()
 		} else {
 			at, _, err := openLayout(ctx, asked.place(), c.o.Limits, c.o.Temp)
 			if err != nil {
 				return result, redact.Error(err)
 			}
 			defer func() { err = errors.Join(err, at.Close()) }()
-			from = at
+			beside = at
 		}
-		o.Attachments = []store.Attachment{&copiedAttachments{from: from, what: what, account: &result.Account}}
+		o.Attachments = []store.Attachment{&copiedAttachments{from: beside, what: what, account: &result.Account}}
 	}
-	o.Policy = &signature.Policy{Default: signature.PolicyRequirements{signature.NewPRInsecureAcceptAnything()}}
-	done, err := Copy(ctx, &openedReference{ref, shared}, []Destination{dest}, o)
+	done, err := Copy(ctx, from, []Destination{dest}, o)
 	if len(done) > 0 {
 		result.Result = done[0]
 		if dest.Transport == DockerArchive { // the archive has no manifest that could have a digest
-			result.Digest, result.MediaType = digest.FromBytes(verified.text), verified.kind
+			result.Digest, result.MediaType = from.Top.Digest, from.Top.MediaType
 		}
 	}
 	return result, err
@@ -113,42 +114,27 @@ func (a *copiedAttachments) Attach(ctx context.Context, to store.Writer, image s
 	return err
 }
 
-// openedReference is a reference to an image that is open, so that all that is read is of one image.
-type openedReference struct {
-	types.ImageReference
-	src *openedSource
-}
-
-func (r *openedReference) NewImageSource(context.Context, *types.SystemContext) (types.ImageSource, error) {
-	return r.src, nil
-}
-
-// openedSource is a source that stays open when it is closed. It reads blobs of registries from the cache, and keeps
-// them there, so that an interrupted copy goes on with what it has. It implements [BlobLocator].
-type openedSource struct {
-	*verifiedSource
+// cached reads the blobs of an image in a registry from the cache, and keeps them there, so that an interrupted copy goes
+// on with what it has. A registry that has the image mounts them.
+type cached struct {
+	store.Reader
 	cache      *blobcache.Cache
-	repository string // if the image is in a registry
+	repository string
 }
 
-func (s *openedSource) Close() error { return nil }
-
-// BlobRepositories returns the repository of the image.
-func (s *openedSource) BlobRepositories(digest.Digest) []string {
-	if s.repository == "" {
-		return nil
-	}
-	return []string{s.repository}
+func (c *cached) Can() store.Abilities {
+	return store.Abilities{Repositories: func(digest.Digest) []string { return []string{c.repository} }}
 }
 
-func (s *openedSource) GetBlob(ctx context.Context, info types.BlobInfo,
-	none types.BlobInfoCache) (io.ReadCloser, int64, error) {
-	if r, ok := s.cache.Open(ctx, info.Digest, info.Size); ok {
-		return r, info.Size, nil
-	}
-	r, size, err := s.verifiedSource.GetBlob(ctx, info, none)
-	if err != nil {
-		return nil, 0, err
-	}
-	return s.cache.Tee(info.Digest, info.Size, r), size, nil
+func (c *cached) Blob(ctx context.Context, d v1.Descriptor, from int64) (io.ReadCloser, error) {
+	return store.Skip(func() (io.ReadCloser, error) {
+		if b, ok := c.cache.Open(ctx, d.Digest, d.Size); ok {
+			return b, nil
+		}
+		b, err := c.Reader.Blob(ctx, d, 0)
+		if err != nil {
+			return nil, err
+		}
+		return c.cache.Tee(d.Digest, d.Size, b), nil
+	}, from)
 }

@@ -181,7 +181,7 @@ func TestAttachments(t *testing.T) {
 	o := CopyOptions{Registry: plain, Attachments: []store.Attachment{a}}
 	// Without a list of referrers there would be a fallback tag before the image's own.
 	r.SetReferrers(testregistry.Referrers{API: true, Header: true})
-	results, err := Copy(t.Context(), src, dests, o)
+	results, err := Copy(t.Context(), of(t, src), dests, o)
 	if err != nil || len(results) != len(dests) {
 		t.Fatal(results, err)
 	}
@@ -204,7 +204,7 @@ func TestAttachmentFails(t *testing.T) {
 	failing := attaching(func(context.Context, store.Writer, store.Image) error { return io.ErrNoProgress })
 	for _, d := range []Destination{{Docker, "", r.Host() + "/a/b:v1"}, {OCI, filepath.Join(dir, "new"), "v1"},
 		{OCIArchive, filepath.Join(dir, "x.tar"), ""}} {
-		_, err := Copy(t.Context(), packages(t, "a"), []Destination{d}, CopyOptions{Registry: plain,
+		_, err := Copy(t.Context(), of(t, packages(t, "a")), []Destination{d}, CopyOptions{Registry: plain,
 			Attachments: []store.Attachment{failing}})
 		if !errors.Is(err, io.ErrNoProgress) || !strings.Contains(err.Error(), d.String()) {
 			t.Errorf("%s: %v", d, err)
@@ -227,7 +227,7 @@ func TestAttachmentsAreRefused(t *testing.T) {
 		{Directory, filepath.Join(dir, "x"), ""}, {Store, "", "localhost/x:v1"}} {
 		dests := []Destination{{Docker, "", r.Host() + "/a/b:v1"}, bad}
 		o := CopyOptions{Registry: plain, Attachments: []store.Attachment{never}}
-		_, err := Copy(t.Context(), packages(t, "a"), dests, o)
+		_, err := Copy(t.Context(), of(t, packages(t, "a")), dests, o)
 		_, checked := CheckPush(t.Context(), dests, o)
 		_, opened := OpenWriter(t.Context(), bad, o)
 		_, copied := anyImage(t).Copy(t.Context(), r.Host()+"/a/b:v1", bad, everything, o)

@@ -5,12 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"runtime"
 
-	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"go.podman.io/image/v5/manifest"
-	"go.podman.io/image/v5/types"
 
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/imagestore"
@@ -19,13 +18,13 @@ import (
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
-// prepareStored writes the image into a store, without its name.
-func (c *copier) prepareStored(ctx context.Context, d Destination, r *Result) (_ prepared, err error) {
-	from, config, err := c.storable(ctx, d)
+// fillStore writes the image into a store, without its name.
+func (c *copier) fillStore(ctx context.Context, e *edge) (_ prepared, err error) {
+	from, config, err := c.storable(ctx, e.d)
 	if err != nil {
 		return nil, err
 	}
-	out, err := imagestore.NewOutput(ctx, imagestore.Name{Place: d.Path, Image: d.Name}, config)
+	out, err := imagestore.NewOutput(ctx, imagestore.Name{Place: e.d.Path, Image: e.d.Name}, config)
 	if err != nil {
 		return nil, err
 	}
@@ -38,50 +37,41 @@ func (c *copier) prepareStored(ctx context.Context, d Destination, r *Result) (_
 	if err != nil {
 		return nil, err
 	}
-	one := *c
-	one.src = from
-	return out, one.copyTo(ctx, d, to, r)
+	return out, c.copyTo(ctx, e, from, to)
 }
 
 // storable returns the image, or the one image of an index that the store receives, and its configuration.
-func (c *copier) storable(ctx context.Context, d Destination) (_ types.ImageReference, config []byte, err error) {
-	src, err := c.src.NewImageSource(ctx, c.sys)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer func() { err = errors.Join(err, src.Close()) }()
+func (c *copier) storable(ctx context.Context, d Destination) (_ Source, config []byte, err error) {
 	want, orAny := c.o.Platform, false
 	if want.Architecture == "" {
 		want, orAny = v1.Platform{OS: "linux", Architecture: runtime.GOARCH}, true
 	}
-	ref := c.src
-	var instance *digest.Digest
+	from := c.src
 	for depth := 0; ; depth++ {
 		if depth > limit.MaxIndexDepth {
-			return nil, nil, fmt.Errorf("%w: indexes in indexes, more than %d deep", fault.ErrLimit,
+			return from, nil, fmt.Errorf("%w: indexes in indexes, more than %d deep", fault.ErrLimit,
 				limit.MaxIndexDepth)
 		}
-		text, kind, err := src.GetManifest(ctx, instance)
+		text, kind, err := from.Manifest(ctx, from.Top.Digest.String())
 		if err != nil {
-			return nil, nil, err
+			return from, nil, err
 		}
 		if kind, err = verify.ManifestKind(text, kind); err != nil {
-			return nil, nil, err
+			return from, nil, err
 		}
 		if !manifest.MIMETypeIsMultiImage(kind) {
 			var m v1.Manifest
 			if err := json.Unmarshal(text, &m); err != nil {
-				return nil, nil, fmt.Errorf("%w: manifest: %v", fault.ErrInvalid, err)
+				return from, nil, fmt.Errorf("%w: manifest: %v", fault.ErrInvalid, err)
 			}
-			config, err := verify.ReadConfig(ctx, src, m.Config)
-			return ref, config, err
+			config, err := c.configuration(ctx, m.Config)
+			return from, config, err
 		}
 		chosen, err := choose(text, want, orAny)
 		if err != nil {
-			return nil, nil, err
+			return from, nil, err
 		}
-		instance = &chosen.Digest
-		ref = &instanceReference{ImageReference: c.src, instance: chosen.Digest}
+		from.Top = chosen
 		platform := "one platform"
 		if chosen.Platform != nil {
 			platform = chosen.Platform.OS + "/" + chosen.Platform.Architecture
@@ -91,42 +81,15 @@ func (c *copier) storable(ctx context.Context, d Destination) (_ types.ImageRefe
 	}
 }
 
-// instanceReference refers to one image of an index.
-type instanceReference struct {
-	types.ImageReference
-	instance digest.Digest
-}
-
-func (r *instanceReference) NewImageSource(ctx context.Context, sys *types.SystemContext) (types.ImageSource, error) {
-	src, err := r.ImageReference.NewImageSource(ctx, sys)
+// configuration reads a configuration.
+func (c *copier) configuration(ctx context.Context, d v1.Descriptor) (text []byte, err error) {
+	if d.Size > limit.MaxManifest {
+		return nil, fmt.Errorf("configuration: %w: %d bytes (limit %d)", fault.ErrLimit, d.Size, limit.MaxManifest)
+	}
+	r, err := c.src.Blob(ctx, d, 0)
 	if err != nil {
 		return nil, err
 	}
-	return &instanceSource{src, r}, nil
-}
-
-type instanceSource struct {
-	types.ImageSource
-	ref *instanceReference
-}
-
-func (s *instanceSource) Reference() types.ImageReference { return s.ref }
-
-func (s *instanceSource) instance(d *digest.Digest) *digest.Digest {
-	if d == nil {
-		return &s.ref.instance
-	}
-	return d
-}
-
-func (s *instanceSource) GetManifest(ctx context.Context, d *digest.Digest) ([]byte, string, error) {
-	return s.ImageSource.GetManifest(ctx, s.instance(d))
-}
-
-func (s *instanceSource) GetSignatures(ctx context.Context, d *digest.Digest) ([][]byte, error) {
-	return s.ImageSource.GetSignatures(ctx, s.instance(d))
-}
-
-func (s *instanceSource) LayerInfosForCopy(ctx context.Context, d *digest.Digest) ([]types.BlobInfo, error) {
-	return s.ImageSource.LayerInfosForCopy(ctx, s.instance(d))
+	text, err = io.ReadAll(r)
+	return text, errors.Join(err, r.Close())
 }

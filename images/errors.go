@@ -1,6 +1,7 @@
 package images
 
 import (
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/imagestore"
 	"github.com/operator-bindery/bindery/internal/limit"
@@ -46,7 +47,7 @@ const (
 
 // ConflictError is the error of a copy with [CopyOptions.IfDigest] whose tag points to another image. It was not
 // written. Its fields are the Name of the tag, and the digests Want and Got, which are empty for no image.
-type ConflictError = registry.ConflictError
+type ConflictError = store.ConflictError
 
 // IsUnauthorized tells whether an error is a registry's refusal of the credentials, or of a request without any.
 func IsUnauthorized(err error) bool { return registry.IsUnauthorized(err) }

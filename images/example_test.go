@@ -7,8 +7,6 @@ import (
 	"log"
 	"os"
 
-	"go.podman.io/image/v5/signature"
-
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/testregistry"
@@ -18,7 +16,7 @@ import (
 var plainHTTP = images.Registry{PlainHTTP: true, SkipTLSVerify: new(true)}
 
 // An image goes to a name in a registry.
-func ExamplePush() {
+func ExampleCopy_push() {
 	registry := testregistry.Start()
 	defer registry.Close()
 	ctx, name := context.Background(), registry.Host()+"/acme/etcd:v0.9.4"
@@ -32,7 +30,7 @@ func ExamplePush() {
 		log.Fatal(err)
 	}
 	defer img.Close()
-	res, err := images.Push(ctx, img, name, images.CopyOptions{Registry: plainHTTP})
+	res, err := img.Push(ctx, name, images.CopyOptions{Registry: plainHTTP})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -89,10 +87,11 @@ func ExampleCopy() {
 		log.Fatal(err)
 	}
 	defer client.Close()
-	src, err := client.Reference(name)
+	at, err := client.Source(ctx, name) // the signature policy of the machine must accept it
 	if err != nil {
 		log.Fatal(err)
 	}
+	defer at.Close()
 	var dests []images.Destination
 	for _, text := range []string{"oci:" + dir + "/etcd:v0.9.4",
 		"docker://" + registry.Host() + "/mirror/etcd:v0.9.4"} {
@@ -102,9 +101,7 @@ func ExampleCopy() {
 		}
 		dests = append(dests, dest)
 	}
-	// Images that were not built here are copied if a policy accepts them.
-	policy := &signature.Policy{Default: signature.PolicyRequirements{signature.NewPRInsecureAcceptAnything()}}
-	results, err := images.Copy(ctx, src, dests, images.CopyOptions{Registry: plainHTTP, Policy: policy})
+	results, err := images.Copy(ctx, images.Source{Reader: at, Top: at.Image.Top}, dests, images.CopyOptions{Registry: plainHTTP})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -124,7 +121,7 @@ func push(ctx context.Context, name string) {
 		log.Fatal(err)
 	}
 	defer img.Close()
-	if _, err := images.Push(ctx, img, name, images.CopyOptions{Registry: plainHTTP}); err != nil {
+	if _, err := img.Push(ctx, name, images.CopyOptions{Registry: plainHTTP}); err != nil {
 		log.Fatal(err)
 	}
 }

@@ -2,8 +2,8 @@ package images
 
 import (
 	"github.com/opencontainers/go-digest"
-
-	"github.com/operator-bindery/bindery/internal/registry"
+	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/internal/transfer"
 )
 
 // How is the way in which a blob got into a repository.
@@ -52,25 +52,57 @@ func (t *Traffic) Add(o Traffic) {
 	}
 }
 
-// pushedResult converts the result of a push.
-func pushedResult(p registry.PushResult) Result {
-	r := Result{
-		Destination: p.Target.Text, Reference: p.Reference, Digest: p.Digest, MediaType: p.MediaType,
-		Traffic: &Traffic{Manifests: Amount{p.Manifests, p.ManifestBytes}}, Blobs: make([]Transfer, 0, len(p.Blobs)),
+// kinds are the ways of the steps of a copy.
+var kinds = map[transfer.EventKind]How{transfer.EventBlobDone: Pushed, transfer.EventBlobMounted: Mounted,
+	transfer.EventBlobReused: Reused}
+
+// repositoryResult is the result of a destination in a repository. Of several names the first has the transfers.
+func repositoryResult(d Destination, repository string, a store.Account, first bool) Result {
+	r := Result{Destination: d.String(), Reference: repository + "@" + a.Digest.String(), Digest: a.Digest,
+		MediaType: a.MediaType, Traffic: &Traffic{}, Blobs: make([]Transfer, 0, len(a.Moves))}
+	if first {
+		r.Traffic.Manifests = Amount{a.Written, a.WrittenBytes}
 	}
-	for _, b := range p.Blobs {
-		r.Blobs = append(r.Blobs, Transfer{Digest: b.Digest, Size: b.Size, How: How(b.How), From: b.From})
-		switch How(b.How) {
-		case Pushed:
-			r.Written = append(r.Written, b.Digest)
-			r.Traffic.Pushed.add(b.Size)
-		case Mounted:
-			r.Mounted = append(r.Mounted, b.Digest)
-			r.Traffic.Mounted.add(b.Size)
-		case Reused:
-			r.Reused = append(r.Reused, b.Digest)
-			r.Traffic.Reused.add(b.Size)
+	for _, m := range a.Moves {
+		t := Transfer{Digest: m.Digest, Size: m.Size, How: kinds[m.Kind], From: m.From}
+		if !first {
+			t.How, t.From = Reused, ""
 		}
+		r.Blobs = append(r.Blobs, t)
+		r.note(t)
 	}
 	return r
+}
+
+// layoutResult is the result of a destination in a layout.
+func layoutResult(d Destination, a store.Account, first bool) Result {
+	r := Result{Destination: d.String(), Reference: d.String(), Digest: a.Digest, MediaType: a.MediaType}
+	for _, m := range a.Moves {
+		t := Transfer{Digest: m.Digest, How: kinds[m.Kind]}
+		if !first {
+			t.How = Reused
+		}
+		r.note(t)
+	}
+	return r
+}
+
+// note adds a blob.
+func (r *Result) note(t Transfer) {
+	var list *[]digest.Digest
+	var sum *Amount
+	traffic := r.Traffic
+	if traffic == nil {
+		traffic = &Traffic{}
+	}
+	switch t.How {
+	case Pushed:
+		list, sum = &r.Written, &traffic.Pushed
+	case Mounted:
+		list, sum = &r.Mounted, &traffic.Mounted
+	default:
+		list, sum = &r.Reused, &traffic.Reused
+	}
+	*list = append(*list, t.Digest)
+	sum.add(t.Size)
 }

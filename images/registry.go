@@ -2,6 +2,7 @@ package images
 
 import (
 	"context"
+
 	"go.podman.io/image/v5/types"
 
 	"github.com/operator-bindery/bindery/internal/registry"

@@ -131,7 +131,6 @@ func (r *Remote) Repository(name string) (*RemoteRepository, error) {
 		r.hosts[host] = newKnownBlobs()
 	}
 	repository := &RemoteRepository{Repository: to, known: r.hosts[host]}
-	to.MountFrom(repository.candidates)
 	r.repositories[named.Name()] = repository
 	return repository, nil
 }

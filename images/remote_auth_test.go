@@ -50,8 +50,8 @@ func TestRemoteTokens(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := store.CopyImage(t.Context(), src, to, src.Image.Top,
-			store.ImageOptions{Tag: "v1"}); err != nil {
+		if _, err := store.CopyOne(t.Context(), src, src.Image.Top, to, "v1",
+			store.CopyOptions{}); err != nil {
 			t.Error(err)
 		}
 		if _, _, err := to.Tags(t.Context(), 0); err != nil {

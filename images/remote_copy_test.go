@@ -95,7 +95,7 @@ func TestCopyImageBetweenRegistries(t *testing.T) {
 		t.Fatalf("%d requests of the manifest, %s", n, src.Image.Top.Digest)
 	}
 	dest := repositoryOf(t, remote, to.Host()+"/mirror/app")
-	got, err := store.CopyImage(t.Context(), src, dest, src.Image.Top, store.ImageOptions{Tag: "v1"})
+	got, err := store.CopyOne(t.Context(), src, src.Image.Top, dest, "v1", store.CopyOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func TestCopyImageBetweenRegistries(t *testing.T) {
 	}
 	// Another repository has the blobs by mounts.
 	other := repositoryOf(t, remote, to.Host()+"/mirror/other")
-	got, err = store.CopyImage(t.Context(), src, other, src.Image.Top, store.ImageOptions{Tag: "v1"})
+	got, err = store.CopyOne(t.Context(), src, src.Image.Top, other, "v1", store.CopyOptions{})
 	if err != nil || got.Mounted == 0 || got.Sent >= got.Bytes {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -125,7 +125,7 @@ func TestCopyImageBetweenRegistries(t *testing.T) {
 	if all := to.Requests(); len(all) != 1 || len(from.Requests()) != 0 {
 		t.Errorf("%q, %q", all, from.Requests())
 	}
-	got, err = store.CopyImage(t.Context(), src, dest, src.Image.Top, store.ImageOptions{Tag: "v1"})
+	got, err = store.CopyOne(t.Context(), src, src.Image.Top, dest, "v1", store.CopyOptions{})
 	if err != nil || !got.Present || got.Sent != 0 || len(to.Requests()) != 3 {
 		t.Errorf("%+v, %v, %q", got, err, to.Requests())
 	}
@@ -138,14 +138,14 @@ func TestCopyImagePlatforms(t *testing.T) {
 	index := from.AddIndex(t, "acme/app", "v1", map[string]string{"a": "b"}, []testregistry.Image{
 		{Platform: amd64, Layers: layer("amd64")}, {Platform: arm64, Layers: layer("arm64")}})
 	src := openForCopy(t, newSourceClient(t), "docker://"+from.Host()+"/acme/app:v1")
-	only := store.ImageOptions{Tag: "v1", Platforms: []v1.Platform{amd64}}
+	only := store.CopyOptions{Platforms: []v1.Platform{amd64}}
 	trim, byDigest, refuse, none := only, only, only, only
 	trim.Sparse, byDigest.Sparse, refuse.Sparse = store.SparseTrim, store.SparseTrim, store.SparseRefuse
 	byDigest.ByDigest = true
 	none.Platforms = []v1.Platform{s390x}
 	for _, test := range []struct {
 		name    string
-		options store.ImageOptions
+		options store.CopyOptions
 		checks  bool // the registry looks for the images
 		sparse  bool // a SparseError
 		says    string
@@ -165,7 +165,7 @@ func TestCopyImagePlatforms(t *testing.T) {
 				to.Separate(false)
 			}
 			dest := repositoryOf(t, newRemote(t, images.RemoteOptions{}), to.Host()+"/app")
-			got, err := store.CopyImage(t.Context(), src, dest, src.Image.Top, test.options)
+			got, err := store.CopyOne(t.Context(), src, src.Image.Top, dest, "v1", test.options)
 			var sparse *store.SparseError
 			if errors.As(err, &sparse) != test.sparse {
 				t.Fatalf("%v", err)
@@ -180,7 +180,7 @@ func TestCopyImagePlatforms(t *testing.T) {
 				if test.checks {
 					// The next such image is refused before anything is sent.
 					to.Forget()
-					_, err := store.CopyImage(t.Context(), src, dest, src.Image.Top, test.options)
+					_, err := store.CopyOne(t.Context(), src, src.Image.Top, dest, "v1", test.options)
 					if all := to.Requests(); !errors.As(err, &sparse) || to.Count("P") > 0 {
 						t.Errorf("%v, %q", err, all)
 					}
@@ -213,8 +213,8 @@ func TestCopyImageCompletesIndex(t *testing.T) {
 		{Platform: arm64, Layers: layer("arm64")}})
 	src := openForCopy(t, newSourceClient(t), "docker://"+from.Host()+"/app:v1")
 	dest := repositoryOf(t, newRemote(t, images.RemoteOptions{}), to.Host()+"/app")
-	for i, o := range []store.ImageOptions{{Tag: "v1", Platforms: []v1.Platform{amd64}}, {Tag: "v1"}, {Tag: "v1"}} {
-		got, err := store.CopyImage(t.Context(), src, dest, src.Image.Top, o)
+	for i, o := range []store.CopyOptions{{Platforms: []v1.Platform{amd64}}, {}, {}} {
+		got, err := store.CopyOne(t.Context(), src, src.Image.Top, dest, "v1", o)
 		if err != nil || got.Present != (i == 2) || len(to.Digests("app")) != min(i+2, 3) {
 			t.Errorf("%+v, %v, %q", got, err, to.Digests("app"))
 		}
@@ -232,20 +232,20 @@ func TestCopyImageDigestTag(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			to := testregistry.New(t)
 			dest := repositoryOf(t, newRemote(t, images.RemoteOptions{}), to.Host()+"/app")
-			document := func(ctx context.Context, i store.Image) error {
-				_, err := referrers.Attach(ctx, dest, i.Top, referrers.Artifact{Type: "a/b", Content: []byte("text")})
+			document := func(ctx context.Context, to store.Writer, i store.Image) error {
+				_, err := referrers.Attach(ctx, to, i.Top, referrers.Artifact{Type: "a/b", Content: []byte("text")})
 				return err
 			}
-			o := store.ImageOptions{Tag: tag}
+			o := store.CopyOptions{}
 			if attach {
-				o.Before = document
+				o.Attach = document
 			}
-			got, err := store.CopyImage(t.Context(), src, dest, src.Image.Top, o)
+			got, err := store.CopyOne(t.Context(), src, src.Image.Top, dest, tag, o)
 			if err != nil || got.TagKept != attach {
 				t.Fatalf("%+v, %v", got, err)
 			}
 			if !attach {
-				if err := document(t.Context(), src.Image); !errors.Is(err, images.ErrInvalid) {
+				if err := document(t.Context(), dest, src.Image); !errors.Is(err, images.ErrInvalid) {
 					t.Errorf("%v", err)
 				}
 			}

@@ -29,7 +29,7 @@ func TestSharedBlobsAreSentOnce(t *testing.T) {
 		to := testregistry.New(t)
 		to.Separate(mounts)
 		remote := newRemote(t, images.RemoteOptions{})
-		accounts := make([]store.ImageAccount, repositories)
+		accounts := make([]store.Account, repositories)
 		var g errgroup.Group
 		for i := range repositories {
 			g.Go(func() (err error) {
@@ -37,8 +37,8 @@ func TestSharedBlobsAreSentOnce(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				accounts[i], err = store.CopyImage(t.Context(), src, dest, src.Image.Top,
-					store.ImageOptions{Tag: "v1"})
+				accounts[i], err = store.CopyOne(t.Context(), src, src.Image.Top, dest, "v1",
+					store.CopyOptions{})
 				return err
 			})
 		}
@@ -79,8 +79,8 @@ func TestMountFrom(t *testing.T) {
 		t.Fatal(err)
 	}
 	second := repositoryOf(t, newRemote(t, images.RemoteOptions{}), to.Host()+"/second")
-	second.MountFrom(func(digest.Digest) []string { return []string{to.Host() + "/none", to.Host() + "/first"} })
-	from, err := second.WriteBlob(t.Context(), d, store.Content{}) // it is not opened
+	from, err := second.WriteBlob(t.Context(), d,
+		store.Content{Repositories: []string{to.Host() + "/none", to.Host() + "/first"}}) // it is not opened
 	if err != nil || from != to.Host()+"/first" {
 		t.Errorf("%q, %v", from, err)
 	}
@@ -151,8 +151,8 @@ func TestUploadsElsewhere(t *testing.T) {
 		"/v2/app/blobs/uploads/gone"} {
 		to := testregistry.New(t)
 		dest := repositoryOf(t, newRemote(t, images.RemoteOptions{Uploads: keptUploads(location)}), to.Host()+"/app")
-		if _, err := store.CopyImage(t.Context(), src, dest, src.Image.Top,
-			store.ImageOptions{Tag: "v1"}); err != nil {
+		if _, err := store.CopyOne(t.Context(), src, src.Image.Top, dest, "v1",
+			store.CopyOptions{}); err != nil {
 			t.Errorf("%s: %v", location, err)
 		}
 	}

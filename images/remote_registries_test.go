@@ -39,8 +39,8 @@ func TestRegistriesThatRefuse(t *testing.T) {
 			to := testregistry.New(t)
 			to.SetRules(test.rules)
 			remote := newRemote(t, images.RemoteOptions{Retries: 3, Backoff: time.Millisecond})
-			_, err := store.CopyImage(t.Context(), src, repositoryOf(t, remote, to.Host()+"/a/b/c"), src.Image.Top,
-				store.ImageOptions{Tag: "v1"})
+			_, err := store.CopyOne(t.Context(), src, src.Image.Top, repositoryOf(t, remote, to.Host()+"/a/b/c"), "v1",
+				store.CopyOptions{})
 			var refused *images.RefusedError
 			if !errors.As(err, &refused) || string(refused.Why) != test.why || !strings.Contains(err.Error(),
 				test.says) ||
@@ -148,7 +148,7 @@ func TestCopyImageRepairs(t *testing.T) {
 	// One of the images was copied before, and its blobs have been removed since then.
 	first := src.Image.Instances[0]
 	dest := repositoryOf(t, newRemote(t, images.RemoteOptions{}), to.Host()+"/app")
-	if _, err := store.CopyImage(t.Context(), src, dest, first, store.ImageOptions{}); err != nil {
+	if _, err := store.CopyOne(t.Context(), src, first, dest, "", store.CopyOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	refused := false
@@ -161,7 +161,7 @@ func TestCopyImageRepairs(t *testing.T) {
 		}
 		return false
 	})
-	got, err := store.CopyImage(t.Context(), src, dest, src.Image.Top, store.ImageOptions{Tag: "v1"})
+	got, err := store.CopyOne(t.Context(), src, src.Image.Top, dest, "v1", store.CopyOptions{})
 	if err != nil || digest.FromBytes(to.Manifest("app", "v1")) != got.Digest {
 		t.Errorf("%+v, %v", got, err)
 	}

@@ -108,7 +108,7 @@ func TestInterruptedUploadGoesOn(t *testing.T) {
 				return false
 			})
 			dir := t.TempDir()
-			attempt := func() (store.ImageAccount, error) {
+			attempt := func() (store.Account, error) {
 				uploads, err := images.NewUploadStore(dir)
 				if err != nil {
 					t.Fatal(err)
@@ -116,8 +116,8 @@ func TestInterruptedUploadGoesOn(t *testing.T) {
 				remote := newRemote(t, images.RemoteOptions{Retries: test.retries, Backoff: time.Millisecond,
 					Uploads: uploads})
 				src := openForCopy(t, newSourceClient(t), "docker://"+from.Host()+"/app:v1")
-				return store.CopyImage(t.Context(), src, repositoryOf(t, remote, to.Host()+"/app"), src.Image.Top,
-					store.ImageOptions{Tag: "v1"})
+				return store.CopyOne(t.Context(), src, src.Image.Top, repositoryOf(t, remote, to.Host()+"/app"), "v1",
+					store.CopyOptions{})
 			}
 			_, err := attempt()
 			if test.retries == 0 {
@@ -172,8 +172,8 @@ func TestThrottledCopyInOneRegistry(t *testing.T) {
 	if _, err := io.Copy(io.Discard, body); err != nil {
 		t.Fatal(err)
 	}
-	_, err = store.CopyImage(ctx, src, repositoryOf(t, remote, r.Host()+"/copy"), src.Image.Top,
-		store.ImageOptions{Tag: "v1"})
+	_, err = store.CopyOne(ctx, src, src.Image.Top, repositoryOf(t, remote, r.Host()+"/copy"), "v1",
+		store.CopyOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,8 +193,8 @@ func TestBandwidth(t *testing.T) {
 	src := openForCopy(t, c, "docker://"+from.Host()+"/app:v1")
 	dest := repositoryOf(t, newRemote(t, images.RemoteOptions{Throttle: throttle}), to.Host()+"/app")
 	begun := time.Now()
-	if _, err := store.CopyImage(t.Context(), src, dest, src.Image.Top,
-		store.ImageOptions{Tag: "v1"}); err != nil {
+	if _, err := store.CopyOne(t.Context(), src, src.Image.Top, dest, "v1",
+		store.CopyOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if took, least := time.Since(begun), 2*time.Second*size/rate*8/10; took < least {
@@ -215,7 +215,7 @@ func TestCopyImageWrongDigest(t *testing.T) {
 	})
 	src := openForCopy(t, newSourceClient(t), "docker://"+from.Host()+"/app:v1")
 	dest := repositoryOf(t, newRemote(t, images.RemoteOptions{}), to.Host()+"/app")
-	_, err := store.CopyImage(t.Context(), src, dest, src.Image.Top, store.ImageOptions{Tag: "v1"})
+	_, err := store.CopyOne(t.Context(), src, src.Image.Top, dest, "v1", store.CopyOptions{})
 	var source *store.SourceError
 	if !errors.Is(err, images.ErrIntegrity) || !errors.As(err, &source) {
 		t.Error(err)

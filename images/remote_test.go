@@ -21,7 +21,6 @@ import (
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
-	"go.podman.io/image/v5/signature"
 
 	"github.com/operator-bindery/bindery/internal/blobcache"
 	"github.com/operator-bindery/bindery/internal/fault"
@@ -644,14 +643,14 @@ func TestReferencesOfAClient(t *testing.T) {
 	mustCopy(t, f, "oci:"+layout)
 	reject := filepath.Join(t.TempDir(), "policy.json")
 	write(t, reject, `{"default":[{"type":"reject"}]}`)
-	accept := &signature.Policy{Default: signature.PolicyRequirements{signature.NewPRInsecureAcceptAnything()}}
 	into := func(t *testing.T, c *Client, name string) error {
-		ref, err := c.Reference(name)
+		at, err := c.Source(t.Context(), name)
 		if err != nil {
-			t.Fatal(err)
+			return err
 		}
-		_, err = Copy(t.Context(), ref, []Destination{parse(t, "oci:"+filepath.Join(t.TempDir(), "out"))},
-			CopyOptions{Policy: accept})
+		defer at.Close()
+		_, err = Copy(t.Context(), Source{at, at.Image.Top}, []Destination{parse(t, "oci:"+filepath.Join(t.TempDir(), "out"))},
+			CopyOptions{})
 		return err
 	}
 	name := reg.Host() + "/a/b:v1"

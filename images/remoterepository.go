@@ -17,40 +17,14 @@ import (
 // RemoteRepository is a repository of a [Remote]: a [store.Writer] that also tells whether it has a blob (HasBlob), and
 // deletes a manifest with all its tags (Delete: fs.ErrNotExist, ErrNoDelete).
 //
-// A blob that another repository of the same registry has, as far as this process knows or MountFrom tells, is mounted
+// A blob that another repository of the same registry has, as far as this process or its source knows, is mounted
 // and not sent; one that is just being sent to another repository is waited for. It is safe for concurrent use.
 type RemoteRepository struct {
 	*registry.Repository
 	known *knownBlobs
-
-	mu     sync.Mutex
-	others func(digest.Digest) []string
 }
 
 var _ store.Writer = (*RemoteRepository)(nil)
-
-// MountFrom sets a function that tells which other repositories may have a blob, as HOST/PATH, the likeliest first. Two
-// of them are tried. The function is called concurrently.
-func (r *RemoteRepository) MountFrom(repositories func(digest.Digest) []string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.others = repositories
-}
-
-// candidates returns the repositories to mount a blob from.
-func (r *RemoteRepository) candidates(d digest.Digest) []string {
-	if !r.known.mounts() {
-		return nil
-	}
-	names := r.known.of(d)
-	r.mu.Lock()
-	others := r.others
-	r.mu.Unlock()
-	if others != nil {
-		names = append(names, others(d)...)
-	}
-	return names
-}
 
 // WriteBlob writes a blob unless it is there, as [store.Writer] says.
 func (r *RemoteRepository) WriteBlob(ctx context.Context, d v1.Descriptor, c store.Content) (from string, err error) {
@@ -58,7 +32,11 @@ func (r *RemoteRepository) WriteBlob(ctx context.Context, d v1.Descriptor, c sto
 	if err != nil {
 		return "", err
 	}
-	asked := len(r.candidates(d.Digest)) > 0
+	if r.known.mounts() {
+		c.Repositories = append(r.known.of(d.Digest), c.Repositories...)
+	} else {
+		c.Repositories = nil
+	}
 	var sent atomic.Bool
 	open := c.Open
 	c.Open = func(ctx context.Context, at int64) (io.ReadCloser, error) {
@@ -66,7 +44,7 @@ func (r *RemoteRepository) WriteBlob(ctx context.Context, d v1.Descriptor, c sto
 		return open(ctx, at)
 	}
 	from, err = r.Repository.WriteBlob(ctx, d, c)
-	done(err == nil, asked && (sent.Load() || from != ""), from != "")
+	done(err == nil, len(c.Repositories) > 0 && (sent.Load() || from != ""), from != "")
 	return from, err
 }
 

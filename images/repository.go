@@ -7,7 +7,6 @@ import (
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
-	"go.podman.io/image/v5/docker"
 
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
@@ -124,16 +123,15 @@ type Writer struct {
 	// Image is the image at the destination.
 	Image store.Image
 
-	commit  func(context.Context) error
-	discard func() error
+	closing func() error
 }
 
 // Commit makes sure that what was written lasts: in registries that tags still have it, since other clients may have
 // written them at the same time, and in layouts by putting it in place. Changes of tags may be called again.
-func (w *Writer) Commit(ctx context.Context) error { return redact.Error(w.commit(ctx)) }
+func (w *Writer) Commit(ctx context.Context) error { return redact.Error(w.Writer.Commit(ctx)) }
 
 // Discard removes what is left, also after Commit.
-func (w *Writer) Discard() error { return w.discard() }
+func (w *Writer) Discard() error { return errors.Join(w.Writer.Discard(), w.closing()) }
 
 // OpenWriter opens the place of an image that exists, for writing attachments. Of the options those for registries,
 // Retries, Backoff, Stall, Temp and Events are used. The caller calls Commit, and in any case Discard. The error is of
@@ -150,32 +148,26 @@ func OpenWriter(ctx context.Context, dest Destination, o CopyOptions) (_ *Writer
 	if dest.local() {
 		return openLayoutWriter(ctx, dest, o)
 	}
-	ref, err := docker.ParseReference("//" + dest.Name)
+	named, err := dest.named()
 	if err != nil {
 		return nil, err
 	}
-	work, err := NewWorkspace(ctx, nil, o.Temp)
+	o.Checked = nil
+	remote, err := o.remote(ctx, o.Events)
 	if err != nil {
 		return nil, err
 	}
-	w := &Writer{discard: work.Close}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, w.discard())
+			err = errors.Join(err, remote.Close())
 		}
 	}()
-	sys, err := o.Registry.System(ctx, work.Dir())
+	to, err := remote.Repository(named.Name())
 	if err != nil {
 		return nil, err
 	}
-	remote := registry.NewClient(o.push().Client, sys, o.event)
-	w.discard = func() error { remote.Close(); return work.Close() }
-	to, err := remote.WriteRepository(ref.DockerReference())
-	if err != nil {
-		return nil, err
-	}
-	w.Writer, w.commit = to, to.Settle
-	text, kind, err := to.Manifest(ctx, tagOrDigest(ref.DockerReference()))
+	w := &Writer{Writer: to, closing: remote.Close}
+	text, kind, err := to.Manifest(ctx, tagOrDigest(named))
 	if err != nil {
 		return nil, err
 	}
@@ -183,7 +175,7 @@ func OpenWriter(ctx context.Context, dest Destination, o CopyOptions) (_ *Writer
 	if w.Image, err = store.ReadImage(ctx, to, top); err != nil {
 		return nil, err
 	}
-	w.Image.Name = ref.DockerReference().String()
+	w.Image.Name = named.String()
 	return w, nil
 }
 
@@ -206,10 +198,5 @@ func openLayoutWriter(ctx context.Context, dest Destination, o CopyOptions) (_ *
 	if err != nil {
 		return nil, errors.Join(err, out.Discard())
 	}
-	return &Writer{Writer: to, Image: image, discard: out.Discard, commit: func(ctx context.Context) error {
-		if err := out.Finish(ctx); err != nil {
-			return err
-		}
-		return out.Commit(ctx)
-	}}, nil
+	return &Writer{Writer: to, Image: image, closing: func() error { return nil }}, nil
 }

@@ -163,7 +163,7 @@ func copyFromSource(t *testing.T, c *Client, name string) error {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = store.CopyImage(t.Context(), src, to, src.Image.Top, store.ImageOptions{Tag: "v1"})
+	_, err = store.CopyOne(t.Context(), src, src.Image.Top, to, "v1", store.CopyOptions{})
 	return err
 }
 

@@ -6,8 +6,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	library "go.podman.io/image/v5/signature"
-
 	"github.com/operator-bindery/bindery/images/signature"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/supplytest"
@@ -32,14 +30,12 @@ func BenchmarkSignedPush(b *testing.B) {
 		b.Run(fmt.Sprintf("signed=%v", signed), func(b *testing.B) {
 			reg := testregistry.New(b)
 			for n := 0; b.Loop(); n++ {
-				o := CopyOptions{Registry: Registry{SkipTLSVerify: &plain, PlainHTTP: true},
-					Policy: &library.Policy{Default: library.PolicyRequirements{
-						library.NewPRInsecureAcceptAnything()}}}
+				o := CopyOptions{Registry: Registry{SkipTLSVerify: &plain, PlainHTTP: true}}
 				if signed {
 					o.Attachments = []store.Attachment{signature.NewSigning(signature.SignOptions{Keys: keys})}
 				}
 				dest := Destination{Transport: Docker, Name: fmt.Sprintf("%s/acme/n%d:v1", reg.Host(), n)}
-				if _, err := Copy(b.Context(), from, []Destination{dest}, o); err != nil {
+				if _, err := Copy(b.Context(), of(b, from), []Destination{dest}, o); err != nil {
 					b.Fatal(err)
 				}
 			}

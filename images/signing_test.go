@@ -110,10 +110,9 @@ func TestSignaturesComeBeforeTheTag(t *testing.T) {
 	}
 	plain := true
 	o := CopyOptions{Registry: Registry{SkipTLSVerify: &plain, PlainHTTP: true},
-		Policy:      &library.Policy{Default: library.PolicyRequirements{library.NewPRInsecureAcceptAnything()}},
 		Attachments: []store.Attachment{signer(t, "p256", signature.SignOptions{})}}
 	dest := Destination{Transport: Docker, Name: reg.Host() + "/acme/catalog:v1"}
-	if _, err := Copy(t.Context(), from, []Destination{dest}, o); err != nil {
+	if _, err := Copy(t.Context(), of(t, from), []Destination{dest}, o); err != nil {
 		t.Fatal(err)
 	}
 	tag, sig, listed := -1, -1, -1

@@ -149,8 +149,12 @@ func (d *deltaReader) Manifest(ctx context.Context, name string) ([]byte, string
 // Name returns the path of the repository.
 func (d *deltaReader) Name() string { return d.medium.Name() }
 
-// Can tells what the medium can do.
-func (d *deltaReader) Can() store.Abilities { return d.medium.Can() }
+// Can tells what the medium can do, and where else the target has what the medium leaves out.
+func (d *deltaReader) Can() store.Abilities {
+	can := d.medium.Can()
+	can.Repositories = d.run.otherPlaces
+	return can
+}
 
 // Head returns the descriptor of a manifest on the medium.
 func (d *deltaReader) Head(ctx context.Context, name string) (v1.Descriptor, error) {
@@ -429,11 +433,6 @@ func writeLayout(ctx context.Context, from store.Reader, top v1.Descriptor, dir,
 	if err != nil {
 		return err
 	}
-	if _, err := store.CopyImage(ctx, from, to, top, store.ImageOptions{Tag: tag}); err != nil {
-		return err
-	}
-	if err := out.Finish(ctx); err != nil {
-		return err
-	}
-	return out.Commit(ctx)
+	_, err = store.CopyOne(ctx, from, top, to, tag, store.CopyOptions{})
+	return err
 }

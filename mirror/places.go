@@ -94,9 +94,5 @@ type repository = store.Writer
 type remoteTarget struct{ run *run }
 
 func (t remoteTarget) repository(ref imageset.Ref) (repository, error) {
-	at, err := t.run.o.Remote.Repository(ref.Repository())
-	if err == nil && len(t.run.elsewhere) > 0 {
-		at.MountFrom(t.run.otherPlaces)
-	}
-	return at, err
+	return t.run.o.Remote.Repository(ref.Repository())
 }

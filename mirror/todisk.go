@@ -238,8 +238,8 @@ func (r *run) addSourceCatalog(ctx context.Context, c *catalog) (err error) {
 	if err != nil {
 		return err
 	}
-	_, err = store.CopyImage(ctx, from.Reader, to, from.Image.Top, store.ImageOptions{Tag: at.Tag,
-		Before: func(ctx context.Context, image store.Image) error {
+	_, err = store.CopyOne(ctx, from.Reader, from.Image.Top, to, at.Tag, store.CopyOptions{
+		Attach: func(ctx context.Context, to store.Writer, image store.Image) error {
 			_, err := r.attach(ctx, from.Reader, to, image)
 			return err
 		}})

@@ -161,7 +161,7 @@ func layout(t testing.TB, text string, o Options) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := images.Copy(t.Context(), img, []images.Destination{d}, images.CopyOptions{}); err != nil {
+	if _, err := images.Copy(t.Context(), img.Source(), []images.Destination{d}, images.CopyOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	return name

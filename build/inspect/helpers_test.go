@@ -107,7 +107,7 @@ func carry(t testing.TB, img *build.Image, dest string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := images.Copy(t.Context(), img, []images.Destination{d},
+	if _, err := images.Copy(t.Context(), img.Source(), []images.Destination{d},
 		images.CopyOptions{Temp: t.TempDir()}); err != nil {
 		t.Fatal(err)
 	}

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"go.podman.io/image/v5/signature"
+	"go.podman.io/image/v5/types"
 
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/images"
@@ -213,8 +214,8 @@ func (r *realRegistry) push(t *testing.T, name string, i testregistry.Image) {
 			copyFile(t, from, filepath.Join(access.CertDir, to))
 		}
 	}
-	if _, err := images.Copy(t.Context(), src, []images.Destination{d},
-		images.CopyOptions{Registry: access, Policy: anyImage, Temp: t.TempDir()}); err != nil {
+	if _, err := images.Copy(t.Context(), of(t, src), []images.Destination{d},
+		images.CopyOptions{Registry: access, Temp: t.TempDir()}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -492,4 +493,19 @@ func TestManyReferencesInOrder(t *testing.T) {
 	if again := r.run(t, dir, env, args...); again.stdout != first.stdout {
 		t.Errorf("another answer from the cache: status %d\n%s", again.status, again.stderr)
 	}
+}
+
+// of opens a reference of the containers library for a copy.
+func of(t testing.TB, ref types.ImageReference) images.Source {
+	t.Helper()
+	src, err := ref.NewImageSource(context.Background(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { src.Close() })
+	out, err := images.FromSource(context.Background(), src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
 }

@@ -34,7 +34,7 @@ func ExampleAttach() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if _, err := images.Copy(ctx, img, []images.Destination{dest}, images.CopyOptions{}); err != nil {
+	if _, err := images.Copy(ctx, img.Source(), []images.Destination{dest}, images.CopyOptions{}); err != nil {
 		log.Fatal(err)
 	}
 

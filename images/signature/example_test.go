@@ -49,7 +49,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if _, err := images.Copy(ctx, img, []images.Destination{dest},
+	if _, err := images.Copy(ctx, img.Source(), []images.Destination{dest},
 		images.CopyOptions{Attachments: []store.Attachment{signing}}); err != nil {
 		log.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/reflist"
 	"github.com/operator-bindery/bindery/internal/transfer"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
@@ -22,13 +23,20 @@ import (
 // blobs copies the blobs of all manifests that are to be written, each once.
 func (c *imageCopy) blobs(ctx context.Context, root *node) error {
 	var all []v1.Descriptor
-	sizes := verify.Sizes{} // of the blobs of all manifests
+	sizes := verify.Sizes{}           // of the blobs of all manifests
+	there := map[digest.Digest]bool{} // those of manifests that are there
 	var add func(n *node) error
 	add = func(n *node) error {
-		if n.present && !n.isIndex() {
+		if n.parts == nil {
 			return nil
 		}
-		for _, d := range n.parts.Blobs {
+		for _, d := range n.parts.inOrder() {
+			if n.present {
+				there[d.Digest] = true
+				if !c.o.Whole {
+					continue
+				}
+			}
 			first, err := sizes.Add(d)
 			if err != nil {
 				return err
@@ -51,14 +59,20 @@ func (c *imageCopy) blobs(ctx context.Context, root *node) error {
 	if err := add(root); err != nil {
 		return err
 	}
+	c.order = all
 	c.account.Blobs = len(all)
 	c.account.Bytes += c.content.Load()
+	before := c.earlier(ctx, len(all)-len(there))
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(c.o.Jobs)
 	for _, d := range all {
 		g.Go(func() error {
 			if gctx.Err() != nil {
 				return context.Cause(gctx)
+			}
+			if size, ok := before[d.Digest]; ok && size == d.Size || there[d.Digest] && c.trust {
+				c.moved(d, transfer.EventBlobReused, "")
+				return nil
 			}
 			return c.blob(gctx, d)
 		})
@@ -71,6 +85,13 @@ func (c *imageCopy) blob(ctx context.Context, d v1.Descriptor) error {
 	var sent atomic.Int64
 	var opened atomic.Bool
 	content := ContentOf(c.from, d)
+	if c.o.Elsewhere != nil {
+		content.Repositories = append(content.Repositories, c.o.Elsewhere(d.Digest)...)
+	}
+	content.Ask, content.Again = !c.o.Absent, !c.trust
+	if !c.trust {
+		content.Repositories = nil // a blob that was mounted may be the one that is missing
+	}
 	content.Open = func(ctx context.Context, from int64) (io.ReadCloser, error) {
 		if opened.CompareAndSwap(false, true) {
 			c.move(transfer.EventBlobStart, d, from)
@@ -86,24 +107,95 @@ func (c *imageCopy) blob(ctx context.Context, d v1.Descriptor) error {
 	}
 	from, err := c.to.WriteBlob(ctx, d, content)
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.account.Sent += sent.Load()
-	switch {
-	case errors.Is(err, errForeign):
+	if errors.Is(err, errForeign) {
 		c.account.Foreign = append(c.account.Foreign, d.Digest)
 		slices.Sort(c.account.Foreign)
-		return nil
+	}
+	c.mu.Unlock()
+	switch {
+	case errors.Is(err, errForeign):
 	case err != nil:
 		return err
 	case from != "":
-		c.account.Mounted += d.Size
-		c.move(transfer.EventBlobMounted, d, d.Size)
+		c.moved(d, transfer.EventBlobMounted, from)
 	case opened.Load():
-		c.move(transfer.EventBlobDone, d, d.Size)
+		c.moved(d, transfer.EventBlobDone, "")
 	default:
-		c.move(transfer.EventBlobReused, d, d.Size)
+		c.moved(d, transfer.EventBlobReused, "")
 	}
 	return nil
+}
+
+// moved notes how a blob got there, and reports it. One that was sent in an earlier round stays so.
+func (c *imageCopy) moved(d v1.Descriptor, kind transfer.EventKind, from string) {
+	c.mu.Lock()
+	if c.moves == nil {
+		c.moves = map[digest.Digest]Move{}
+	}
+	if old, known := c.moves[d.Digest]; !known || kind == transfer.EventBlobDone || old.Kind == transfer.EventBlobReused {
+		c.moves[d.Digest] = Move{Digest: d.Digest, Size: d.Size, Kind: kind, From: from}
+	}
+	if kind == transfer.EventBlobMounted {
+		c.account.Mounted += d.Size
+	}
+	c.mu.Unlock()
+	c.move(kind, d, d.Size)
+}
+
+// movesInOrder returns how the blobs got there, in the order of the manifests.
+func (c *imageCopy) movesInOrder() (moves []Move) {
+	for _, d := range c.order {
+		if m, ok := c.moves[d.Digest]; ok {
+			moves = append(moves, m)
+		}
+	}
+	return moves
+}
+
+// fewBlobs is the number of blobs up to which each is asked for, rather than reading the manifest of an earlier image.
+const fewBlobs = 4
+
+// earlier returns the blobs and sizes of the images that the tags stand for now. A place that has a manifest has its
+// blobs, so that these need no requests. If one is missing anyway, the place refuses the new manifest, and every blob is
+// asked for. Manifests that cannot be read count as empty.
+func (c *imageCopy) earlier(ctx context.Context, blobs int) map[digest.Digest]int64 {
+	found := map[digest.Digest]int64{}
+	if blobs <= fewBlobs || c.o.Absent || !c.trust || !c.to.Can().Complete {
+		return found
+	}
+	// At most as many requests as can be saved.
+	left := c.account.Manifests
+	for _, n := range c.names {
+		if n.Tag != "" && !reflist.Belongs(n.Tag) {
+			c.addEarlier(ctx, n.Tag, found, &left)
+		}
+	}
+	return found
+}
+
+// addEarlier reads one manifest and, of an index, the manifests in it, at most left in all.
+func (c *imageCopy) addEarlier(ctx context.Context, name string, found map[digest.Digest]int64, left *int) {
+	if *left <= 0 || ctx.Err() != nil {
+		return
+	}
+	*left--
+	text, _, err := c.to.Manifest(ctx, name)
+	if err != nil {
+		return
+	}
+	parts, err := PartsOf(text)
+	if err != nil {
+		return
+	}
+	for _, b := range parts.Blobs {
+		if !IsForeign(b) {
+			found[b.Digest] = b.Size
+		}
+	}
+	for _, child := range parts.Manifests {
+		c.addEarlier(ctx, child.Digest.String(), found, left)
+	}
 }
 
 // errForeign is the error of a layer that the source does not have and need not have.
@@ -160,17 +252,19 @@ func (c *imageCopy) manifests(ctx context.Context, n *node) error {
 		return nil
 	}
 	n.written = true
-	return c.write(ctx, n, "")
+	return c.write(ctx, n, WriteOptions{Sparse: len(n.leftOut) > 0})
 }
 
-// write writes a manifest under a tag, or under its digest.
-func (c *imageCopy) write(ctx context.Context, n *node, tag string) (err error) {
-	err = c.to.WriteManifest(ctx, n.text, n.MediaType, WriteOptions{Tag: tag, Sparse: len(n.leftOut) > 0})
+// write writes a manifest.
+func (c *imageCopy) write(ctx context.Context, n *node, o WriteOptions) error {
+	err := c.to.WriteManifest(ctx, n.text, n.MediaType, o)
 	if errors.Is(err, ErrSparse) {
 		return c.sparseError(n.leftOut, err)
 	}
 	if err == nil {
 		c.account.Sent += int64(len(n.text))
+		c.account.Written++
+		c.account.WrittenBytes += int64(len(n.text))
 	}
 	return err
 }

@@ -31,7 +31,7 @@ func ContentOf(r Reader, d v1.Descriptor) Content {
 		c.Repositories = can.Repositories(d.Digest)
 	}
 	if can.File != nil {
-		c.File = func(ctx context.Context) (string, bool) { return can.File(ctx, d.Digest) }
+		c.File = func(ctx context.Context, make bool) (string, bool) { return can.File(ctx, d.Digest, make) }
 	}
 	return c
 }

@@ -68,6 +68,14 @@ const (
 	maxBlobSize = 1 << 50
 )
 
+// inOrder are the blobs in the order in which they are copied: layers before the configuration that names them.
+func (p *Parts) inOrder() []v1.Descriptor {
+	if p.Config == nil {
+		return p.Blobs
+	}
+	return append(slices.Clone(p.Blobs[1:]), p.Blobs[0])
+}
+
 // Size is the size in bytes of all that is referred to.
 func (p *Parts) Size() (sum int64) {
 	for _, d := range slices.Concat(p.Blobs, p.Manifests) {

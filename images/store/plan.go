@@ -57,8 +57,9 @@ func (c *imageCopy) plan(ctx context.Context, d v1.Descriptor, depth int) (*node
 		return nil, err
 	}
 	if n.present && n.MediaType != "" && !n.isIndex() {
-		c.trusted.Store(true)
-		return n, nil
+		if !c.o.Whole {
+			return n, nil
+		}
 	}
 	if err := c.read(ctx, n); err != nil {
 		return nil, err
@@ -121,7 +122,7 @@ func once(entries []v1.Descriptor) (different []v1.Descriptor) {
 // referenceDigest is the annotation of an entry that describes another entry, as attestations of buildkit do.
 const referenceDigest = "vnd.docker.reference.digest"
 
-// Select returns which entries of an index are wanted for some platforms, as [ImageOptions] says; all if there are
+// Select returns which entries of an index are wanted for some platforms, as [CopyOptions] says; all if there are
 // none.
 func Select(entries []v1.Descriptor, platforms []v1.Platform) []bool {
 	wanted := make([]bool, len(entries))
@@ -152,12 +153,12 @@ func matches(wanted []v1.Platform, p v1.Platform) bool {
 
 // ask asks the destination for a manifest.
 func (c *imageCopy) ask(ctx context.Context, n *node) error {
-	if !c.trust || !c.to.Can().Complete {
+	if c.o.Absent || !c.trust || !c.to.Can().Complete {
 		return nil
 	}
 	is, err := c.to.Head(ctx, n.Digest.String())
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrNoManifest) {
+		return nil // what answers with something else is found out when it is written, or read back
 	}
 	if err != nil {
 		return err

@@ -65,9 +65,13 @@ type Content struct {
 	// Repositories are those of registries that have it, as HOST/PATH, the likeliest first. A registry is asked to
 	// mount it from there (distribution specification, "Mounting a blob from another repository").
 	Repositories []string
-	// File, unless nil, returns a complete file of it that does not change, or false if it is to be read. A layout in
-	// the same file system takes it by a hard link.
-	File func(ctx context.Context) (path string, ok bool)
+	// Ask has the place asked for it whatever its size: a small one may be sent with less than a question takes. Again also
+	// forgets what is known of it, as it was not there when it was needed.
+	Ask, Again bool
+	// File, unless nil, returns a complete file of it that does not change, or false if there is none: with make also
+	// one that is made for it, where that is less work than reading and writing it. A layout in the same file system
+	// takes it by a hard link.
+	File func(ctx context.Context, make bool) (path string, ok bool)
 }
 
 // WriteOptions are how a manifest is written.
@@ -77,6 +81,8 @@ type WriteOptions struct {
 	// If, unless empty, is what the tag must stand for: a digest, or [IfNone]. The error of a place that compares it is
 	// [ErrChanged]; others do not look at it, see [Abilities].
 	If string
+	// Listed tells that a manifest without a tag is an image of its own: a layout lists it without a name.
+	Listed bool
 	// Sparse tells that an index is written of which manifests are missing. The error of a place that takes no such
 	// index is [ErrSparse].
 	Sparse bool
@@ -95,6 +101,8 @@ type Abilities struct {
 	Attachments bool
 	// Complete: a manifest that is there has what it refers to, or writing one that refers to it is [ErrIncomplete].
 	Complete bool
+	// Staged: nothing that is written is seen by others before Commit.
+	Staged bool
 	// Mounts: WriteBlob may take a blob from another repository of the place.
 	Mounts bool
 	// Conditions: WriteManifest compares a tag with [WriteOptions.If] and writes it in one step, where the registry
@@ -103,7 +111,7 @@ type Abilities struct {
 	// Repositories, unless nil, returns other repositories that have a blob, as [Content] has them.
 	Repositories func(d digest.Digest) []string
 	// File, unless nil, returns a file of a blob, as that of [Content].
-	File func(ctx context.Context, d digest.Digest) (path string, ok bool)
+	File func(ctx context.Context, d digest.Digest, make bool) (path string, ok bool)
 	// NoSparse is the answer by which the place has refused an index of which manifests are missing; nil if it takes
 	// them, or was not asked.
 	NoSparse error
@@ -120,6 +128,8 @@ var (
 	// ErrDenied is the error of a place that refuses the credentials, or a request without any. Registries refuse what
 	// is not there.
 	ErrDenied = errors.New("access denied")
+	// ErrNoManifest is the error of a place that answers with something else than a manifest.
+	ErrNoManifest = errors.New("the answer is no manifest")
 	// ErrHidden is the error of a place that refuses to show a tag. It says nothing of whether there is one.
 	ErrHidden = errors.New("the tag is not shown")
 	// ErrNoTags is the error of a place that lists no tags.

@@ -3,6 +3,7 @@ package layouts
 import (
 	"archive/tar"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,29 +12,14 @@ import (
 	"path/filepath"
 
 	"github.com/opencontainers/go-digest"
-	"go.podman.io/image/v5/image"
-	"go.podman.io/image/v5/manifest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"go.podman.io/image/v5/types"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/operator-bindery/bindery/internal/ctxio"
 	"github.com/operator-bindery/bindery/internal/imagefs"
 	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/regularfile"
 )
-
-// localBlobs and fileBlobs are interfaces of sources; see images.LocalBlobs and images.FileBlobs.
-type (
-	localBlobs interface {
-		LocalBlob(d digest.Digest) (path string, ok bool)
-	}
-	fileBlobs interface {
-		BlobFile(ctx context.Context, d digest.Digest) (path string, ok bool)
-	}
-)
-
-// filesAtOnce is how many blobs are prepared concurrently: they wait for the disk more than for the processor.
-const filesAtOnce = 4
 
 // Output is an image in files that is written to a stage and then put in its place.
 type Output struct {
@@ -49,9 +35,9 @@ type Output struct {
 // StagedFile is the name in its stage of an output that is one file or one plain directory.
 const StagedFile = "out"
 
-// NewOutput makes a stage for a place, and links those blobs into it that are files already. The caller copies the
-// image to [Output.Reference], calls [Output.Finish] and [Output.Commit], and in any case [Output.Discard].
-func NewOutput(ctx context.Context, p Place, src types.ImageSource) (_ *Output, err error) {
+// NewOutput makes a stage for a place. The caller copies the image to [Output.Reference], or writes it by a [Writer],
+// calls [Output.Finish] and [Output.Commit], and in any case [Output.Discard].
+func NewOutput(ctx context.Context, p Place) (_ *Output, err error) {
 	in, err := p.StageDir()
 	if err != nil {
 		return nil, err
@@ -72,7 +58,7 @@ func NewOutput(ctx context.Context, p Place, src types.ImageSource) (_ *Output, 
 		return nil, err
 	}
 	if out.isLayout() {
-		return out, out.provide(ctx, src)
+		return out, out.begin()
 	}
 	return out, nil
 }
@@ -176,52 +162,23 @@ func checkReplaceable(dir string) error {
 	return nil
 }
 
-// provide makes a staged layout and links the blobs into it that the source has as files or that the layout at the
-// place has already.
-func (out *Output) provide(ctx context.Context, src types.ImageSource) (err error) {
+// begin makes an empty staged layout.
+func (out *Output) begin() error {
 	layout := out.stage.Join(stagedLayout)
-	blobs := filepath.Join(layout, blobsDir, digest.SHA256.String())
-	if err := os.MkdirAll(blobs, 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Join(layout, blobsDir, digest.SHA256.String()), 0o755); err != nil {
 		return err
 	}
-	local, _ := src.(localBlobs)
-	files, _ := src.(fileBlobs)
-	infos, err := allLayers(ctx, src)
+	text, err := json.Marshal(v1.ImageLayout{Version: v1.ImageLayoutVersion})
 	if err != nil {
 		return err
 	}
-	g, gctx := errgroup.WithContext(ctx)
-	g.SetLimit(filesAtOnce)
-	defer func() { err = errors.Join(err, g.Wait()) }()
-	for _, info := range infos {
-		if info.Digest.Validate() != nil || info.Digest.Algorithm() != digest.SHA256 {
-			continue
-		}
-		to := filepath.Join(blobs, info.Digest.Encoded())
-		if local != nil {
-			if from, ok := local.LocalBlob(info.Digest); ok {
-				if err := linkTo(from, to); err != nil {
-					return err
-				}
-				continue
-			}
-		}
-		g.Go(func() error {
-			if out.place.Format == OCI {
-				if done, err := reuse(gctx, BlobPath(out.place.Path, info.Digest), to, info); done || err != nil {
-					return err
-				}
-			}
-			if files != nil {
-				if from, ok := files.BlobFile(gctx, info.Digest); ok {
-					return linkTo(from, to)
-				}
-			}
-			return nil
-		})
+	if err := WriteSync(filepath.Join(layout, layoutFile), text); err != nil {
+		return err
 	}
-	return nil
+	return WriteSync(filepath.Join(layout, indexFile), []byte(emptyIndex))
 }
+
+const emptyIndex = `{"schemaVersion":2,"mediaType":"` + v1.MediaTypeImageIndex + `","manifests":[]}`
 
 // linkTo links a blob into a layout, unless it is there or in another file system.
 func linkTo(from, to string) error {
@@ -232,7 +189,7 @@ func linkTo(from, to string) error {
 }
 
 // reuse links a blob of the old layout into the new one if it is intact, and tells whether it did.
-func reuse(ctx context.Context, from, to string, info types.BlobInfo) (bool, error) {
+func reuse(ctx context.Context, from, to string, info v1.Descriptor) (bool, error) {
 	f, err := regularfile.Open(from)
 	if err != nil {
 		return false, nil // missing or not readable: it is copied
@@ -243,7 +200,7 @@ func reuse(ctx context.Context, from, to string, info types.BlobInfo) (bool, err
 	if ctx.Err() != nil {
 		return false, context.Cause(ctx)
 	}
-	if err != nil || !verifier.Verified() || info.Size >= 0 && n != info.Size {
+	if err != nil || !verifier.Verified() || n != info.Size {
 		return false, nil
 	}
 	switch err := os.Link(from, to); {
@@ -254,40 +211,6 @@ func reuse(ctx context.Context, from, to string, info types.BlobInfo) (bool, err
 	default:
 		return false, err
 	}
-}
-
-// allLayers returns the layers of the image, or of all images of the index.
-func allLayers(ctx context.Context, src types.ImageSource) ([]types.BlobInfo, error) {
-	text, kind, err := image.UnparsedInstance(src, nil).Manifest(ctx)
-	if err != nil {
-		return nil, err
-	}
-	instances := []*digest.Digest{nil}
-	if manifest.MIMETypeIsMultiImage(kind) {
-		list, err := manifest.ListFromBlob(text, kind)
-		if err != nil {
-			return nil, err
-		}
-		instances = nil
-		for _, d := range list.Instances() {
-			instances = append(instances, &d)
-		}
-	}
-	var infos []types.BlobInfo
-	for _, d := range instances {
-		text, kind, err := image.UnparsedInstance(src, d).Manifest(ctx)
-		if err != nil {
-			return nil, err
-		}
-		m, err := manifest.FromBlob(text, kind)
-		if err != nil {
-			return nil, err
-		}
-		for _, l := range m.LayerInfos() {
-			infos = append(infos, l.BlobInfo)
-		}
-	}
-	return infos, nil
 }
 
 // normalizeIndex writes the index of a staged layout in the form that merges have.

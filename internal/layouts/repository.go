@@ -164,7 +164,7 @@ func (r *Repository) Name() string { return "" }
 // Can tells what a layout can do. It may name what it does not have.
 func (r *Repository) Can() store.Abilities { return abilities }
 
-var abilities = store.Abilities{Tags: true, Attachments: true}
+var abilities = store.Abilities{Tags: true, Attachments: true, Staged: true}
 
 // Tags returns the names of images in the order of index.json.
 func (r *Repository) Tags(context.Context, int) (tags []string, all bool, err error) {

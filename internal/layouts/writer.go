@@ -14,7 +14,6 @@ import (
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
-	"go.podman.io/image/v5/types"
 
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/ctxio"
@@ -105,21 +104,8 @@ func NewAddition(ctx context.Context, p Place) (_ *Output, err error) {
 	if err := out.check(); err != nil {
 		return nil, err
 	}
-	layout := out.stage.Join(stagedLayout)
-	if err := os.MkdirAll(filepath.Join(layout, blobsDir, digest.SHA256.String()), 0o755); err != nil {
-		return nil, err
-	}
-	text, err := json.Marshal(v1.ImageLayout{Version: v1.ImageLayoutVersion})
-	if err != nil {
-		return nil, err
-	}
-	if err := WriteSync(filepath.Join(layout, layoutFile), text); err != nil {
-		return nil, err
-	}
-	return out, WriteSync(filepath.Join(layout, indexFile), []byte(emptyIndex))
+	return out, out.begin()
 }
-
-const emptyIndex = `{"schemaVersion":2,"mediaType":"` + v1.MediaTypeImageIndex + `","manifests":[]}`
 
 // Commit completes the output that is staged and puts it in its place, see [Output.Finish] and [Output.Commit].
 func (w *Writer) Commit(ctx context.Context) error {
@@ -234,24 +220,18 @@ func (w *Writer) writeBlob(ctx context.Context, d v1.Descriptor, c store.Content
 	if _, err := os.Lstat(to); err == nil {
 		return nil
 	}
+	if done, err := linked(ctx, c, false, to); done || err != nil {
+		return err
+	}
 	if w.old != nil {
 		if dir, ok := w.old.files.(*dirFiles); ok {
-			done, err := reuse(ctx, BlobPath(dir.root.Name(), d.Digest), to,
-				types.BlobInfo{Digest: d.Digest, Size: d.Size})
-			if done || err != nil {
+			if done, err := reuse(ctx, BlobPath(dir.root.Name(), d.Digest), to, d); done || err != nil {
 				return err
 			}
 		}
 	}
-	if c.File != nil {
-		if path, ok := c.File(ctx); ok {
-			if err := linkTo(path, to); err != nil {
-				return err
-			}
-			if _, err := os.Lstat(to); err == nil {
-				return nil
-			}
-		}
+	if done, err := linked(ctx, c, true, to); done || err != nil {
+		return err
 	}
 	r, err := c.Open(ctx, 0)
 	if err != nil {
@@ -259,6 +239,23 @@ func (w *Writer) writeBlob(ctx context.Context, d v1.Descriptor, c store.Content
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
 	return w.write(to, verify.NewReader(ctxio.Reader{Ctx: ctx, R: r}, d.Digest, d.Size))
+}
+
+// linked links the file of a blob into the stage, if there is one, or with make if one can be made, in the same file
+// system.
+func linked(ctx context.Context, c store.Content, make bool, to string) (bool, error) {
+	if c.File == nil {
+		return false, nil
+	}
+	path, ok := c.File(ctx, make)
+	if !ok {
+		return false, nil
+	}
+	if err := linkTo(path, to); err != nil {
+		return false, err
+	}
+	_, err := os.Lstat(to)
+	return err == nil, nil
 }
 
 // write writes a file of the stage under a temporary name and renames it, so that no other goroutine reads a part.
@@ -290,18 +287,13 @@ func (w *Writer) WriteManifest(ctx context.Context, text []byte, mediaType strin
 	if err := w.writeText(ctx, text); err != nil {
 		return err
 	}
-	if o.Tag != "" {
-		err := w.UpdateTag(ctx, o.Tag, func([]byte) ([]byte, string, error) { return text, mediaType, nil })
-		if err != nil {
-			return err
-		}
+	if o.Tag != "" || o.Listed {
+		w.list(v1.Descriptor{MediaType: mediaType, Digest: d.Digest, Size: d.Size}, o.Tag, true)
 	}
 	if subject == nil {
 		return nil
 	}
-	if err := w.list(d, ""); err != nil {
-		return err
-	}
+	w.list(d, "", false)
 	err = w.UpdateTag(ctx, reflist.Tag(subject.Digest), func(old []byte) ([]byte, string, error) {
 		list, err := reflist.AddTag(old, subject.Digest, d)
 		return list, v1.MediaTypeImageIndex, err
@@ -321,8 +313,8 @@ func (w *Writer) writeText(ctx context.Context, text []byte) error {
 }
 
 // list adds a manifest to the staged index: under a tag, in place of what the tag stood for, or without one, unless the
-// stage or the layout has an entry with the digest.
-func (w *Writer) list(d v1.Descriptor, tag string) error {
+// stage has an entry with the digest, or the layout has one and it is no image.
+func (w *Writer) list(d v1.Descriptor, tag string, image bool) {
 	if tag != "" {
 		d.Annotations = map[string]string{v1.AnnotationRefName: tag}
 	} else if _, named := d.Annotations[v1.AnnotationRefName]; named {
@@ -332,14 +324,14 @@ func (w *Writer) list(d v1.Descriptor, tag string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	same := func(e v1.Descriptor) bool { return e.Digest == d.Digest }
+	if image && tag == "" {
+		same = func(e v1.Descriptor) bool { return e.Digest == d.Digest && e.Annotations[v1.AnnotationRefName] == "" }
+	}
 	if tag == "" && (slices.ContainsFunc(w.index.Descriptors, same) ||
-		w.old != nil && slices.ContainsFunc(w.old.index.Descriptors, same)) {
-		return nil
+		!image && w.old != nil && slices.ContainsFunc(w.old.index.Descriptors, same)) {
+		return
 	}
-	entry, err := json.Marshal(d)
-	if err != nil {
-		return err
-	}
+	entry, _ := json.Marshal(d) // of strings and numbers
 	next := &layoutIndex{Fields: w.index.Fields, Entries: slices.Clone(w.index.Entries),
 		Descriptors: slices.Clone(w.index.Descriptors)}
 	if at := next.tagged(tag); at >= 0 {
@@ -348,7 +340,6 @@ func (w *Writer) list(d v1.Descriptor, tag string) error {
 		next.Entries, next.Descriptors = append(next.Entries, entry), append(next.Descriptors, d)
 	}
 	w.index = next
-	return nil
 }
 
 func withoutName(annotations map[string]string) map[string]string {
@@ -394,8 +385,8 @@ func (w *Writer) apply(ctx context.Context, u tagUpdate, old []byte) ([]byte, er
 	if err := w.writeText(ctx, text); err != nil {
 		return old, err
 	}
-	d := v1.Descriptor{MediaType: mediaType, Digest: digest.FromBytes(text), Size: int64(len(text))}
-	return text, w.list(d, u.tag)
+	w.list(v1.Descriptor{MediaType: mediaType, Digest: digest.FromBytes(text), Size: int64(len(text))}, u.tag, true)
+	return text, nil
 }
 
 // again makes the changes of those tags again that another process has written: in dir is the layout as it is now, with

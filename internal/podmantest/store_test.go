@@ -5,6 +5,7 @@
 package podmantest
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -128,8 +129,8 @@ func load(t *testing.T, from types.ImageReference, events func(images.Event), to
 		}
 		dests = append(dests, d)
 	}
-	return images.Copy(t.Context(), from, dests,
-		images.CopyOptions{Policy: anyImage(t), Temp: t.TempDir(), Events: events})
+	return images.Copy(t.Context(), sourceOf(t, from), dests,
+		images.CopyOptions{Temp: t.TempDir(), Events: events})
 }
 
 func reference(t *testing.T, c *images.Client, name string) types.ImageReference {
@@ -241,8 +242,8 @@ func TestIndexIsTheImageOfOnePlatform(t *testing.T) {
 			t.Fatal(err)
 		}
 		var warnings []string
-		results, err := images.Copy(t.Context(), from, []images.Destination{d}, images.CopyOptions{
-			Temp: t.TempDir(), Policy: anyImage(t), Platform: of.wanted,
+		results, err := images.Copy(t.Context(), sourceOf(t, from), []images.Destination{d}, images.CopyOptions{
+			Temp: t.TempDir(), Platform: of.wanted,
 			Events: func(e images.Event) {
 				if e.Kind == images.EventWarning {
 					warnings = append(warnings, e.Err.Error())
@@ -264,8 +265,8 @@ func TestIndexIsTheImageOfOnePlatform(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := images.Copy(t.Context(), from, []images.Destination{d}, images.CopyOptions{
-		Temp: t.TempDir(), Policy: anyImage(t), Platform: v1.Platform{OS: "linux", Architecture: "s390x"},
+	if _, err := images.Copy(t.Context(), sourceOf(t, from), []images.Destination{d}, images.CopyOptions{
+		Temp: t.TempDir(), Platform: v1.Platform{OS: "linux", Architecture: "s390x"},
 	}); err == nil || !strings.Contains(err.Error(), "s390x") {
 		t.Error(err)
 	}
@@ -397,4 +398,19 @@ func TestChangedLayerIsNoticed(t *testing.T) {
 		tree.Close()
 		t.Error("a changed layer was read")
 	}
+}
+
+// sourceOf opens a reference of the containers library for a copy.
+func sourceOf(t testing.TB, ref types.ImageReference) images.Source {
+	t.Helper()
+	src, err := ref.NewImageSource(context.Background(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { src.Close() })
+	out, err := images.FromSource(context.Background(), src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
 }

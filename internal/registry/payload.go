@@ -19,8 +19,6 @@ type payload struct {
 	open func(context.Context) (io.ReadCloser, error)
 	size int64
 	kind string // the media type
-	// moved, unless nil, receives the number of bytes that the connection has taken so far.
-	moved func(n int64)
 }
 
 // bytesPayload returns a body with a text.
@@ -32,7 +30,7 @@ func bytesPayload(text []byte, kind string) *payload {
 
 // attach sets the body of a request.
 func (p *payload) attach(req *http.Request, w *stallWatch) (*uploading, error) {
-	u := &uploading{watch: w, moved: p.moved}
+	u := &uploading{watch: w}
 	first, err := u.open(p)
 	if err != nil {
 		return nil, err
@@ -51,7 +49,6 @@ func (p *payload) attach(req *http.Request, w *stallWatch) (*uploading, error) {
 // uploading is a body that is being sent. net/http reads it in another goroutine, which may outlive the request.
 type uploading struct {
 	watch *stallWatch
-	moved func(int64)
 	held  sync.WaitGroup // bodies that net/http has not closed
 
 	mu    sync.Mutex
@@ -107,8 +104,8 @@ func (u *uploading) paused() bool {
 	return u.ended
 }
 
-// resumed starts the watch again and reports what was sent before.
-func (u *uploading) resumed(sent int64, err error) {
+// resumed starts the watch again.
+func (u *uploading) resumed(err error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.ended {
@@ -118,16 +115,12 @@ func (u *uploading) resumed(sent int64, err error) {
 		u.err = err
 	}
 	u.timer.Reset(u.watch.limit)
-	if u.moved != nil {
-		u.moved(sent)
-	}
 }
 
 // uploadBody is the body of a request.
 type uploadBody struct {
 	u    *uploading
 	r    io.ReadCloser
-	sent int64
 	once sync.Once
 	err  error
 }
@@ -139,8 +132,7 @@ func (b *uploadBody) Read(p []byte) (int, error) {
 	p = b.u.watch.throttle.cut(p)
 	n, err := b.r.Read(p)
 	b.u.watch.throttle.take(b.u.watch.ctx, n)
-	b.u.resumed(b.sent, err)
-	b.sent += int64(n)
+	b.u.resumed(err)
 	return n, err
 }
 

@@ -33,8 +33,10 @@ type Repository struct {
 	api    apiState
 	tags   tagUpdates
 	sent   sync.Map // the digests of blobs that are there
-	// mounts finds blobs in other repositories; nil finds none.
-	mounts *mounter
+	mounts mounter
+
+	beginning sync.Mutex
+	begun     *begunUpload
 
 	deleting sync.Once
 	deleter  *repository // the same, with a token for deleting
@@ -57,7 +59,7 @@ func (r *Client) WriteRepository(named reference.Named) (*Repository, error) {
 	if err != nil {
 		return nil, classified{err}
 	}
-	return &Repository{repo: repo}, nil
+	return &Repository{repo: repo, mounts: mounter{repo: repo}}, nil
 }
 
 // artifactManifest is the media type of manifests with a subject of a draft of the image specification, which
@@ -140,51 +142,43 @@ func (r *Repository) retry(ctx context.Context, try func() error) error {
 	return retry(ctx, r.retries(), r.repo.host.r.backoff(), r.repo.again, try)
 }
 
-// opened is a blob that is read by a function.
-type opened func(context.Context) (io.ReadCloser, error)
-
-func (o opened) GetBlob(ctx context.Context, _ types.BlobInfo, _ types.BlobInfoCache) (io.ReadCloser, int64, error) {
-	r, err := o(ctx)
-	return r, -1, err
-}
-
 // smallBlob is the size in bytes up to which sending a blob takes less than asking whether it is there.
 const smallBlob = 16 << 10
 
-// WriteBlob sends a blob unless the repository has it; of small ones only the empty configuration is asked for. open is
-// opened once for each attempt: after an interruption only the rest is read, and then the registry alone compares the
+// WriteBlob sends a blob unless the repository has it; of small ones only the empty configuration is asked for, unless
+// the content says otherwise. It is opened once for each attempt: after an interruption only the rest is read, and then the registry alone compares the
 // digest. from is the repository that the blob was mounted from; empty if it was not.
 func (r *Repository) WriteBlob(ctx context.Context, d v1.Descriptor, c store.Content) (from string, err error) {
-	whole := func(ctx context.Context) (io.ReadCloser, error) { return c.Open(ctx, 0) }
-	return r.carry(ctx, d, &blobUpload{src: opened(whole), openAt: c.Open})
-}
-
-// carry makes sure that the repository has a blob: it has it already, mounts it, or receives it.
-func (r *Repository) carry(ctx context.Context, d v1.Descriptor, u *blobUpload) (from string, err error) {
 	if err := verify.Digest(d.Digest); err != nil {
 		return "", err
 	}
 	if d.Size < 0 {
 		return "", fmt.Errorf("%w: %s has the size %d", fault.ErrInvalid, d.Digest, d.Size)
 	}
+	if c.Again {
+		r.sent.Delete(d.Digest)
+	}
 	_, there := r.sent.Load(d.Digest)
-	if !there && (d.Size > smallBlob || d.Digest == v1.DescriptorEmptyJSON.Digest) {
+	if !there && (c.Ask || c.Again || d.Size > smallBlob || d.Digest == v1.DescriptorEmptyJSON.Digest) {
 		if there, err = r.HasBlob(ctx, d); err != nil {
 			return "", err
 		}
 	}
-	u.repo, u.blob, u.moved = r.repo, d, func(int64) {}
+	u := &blobUpload{repo: r.repo, blob: d, source: c.Open}
 	if there {
 		u.forget()
 		r.sent.Store(d.Digest, true)
 		return "", nil
 	}
 	u.restore()
-	if r.mounts != nil && u.at == nil {
-		if from, ok := r.mounts.mount(ctx, u); ok {
+	if u.at == nil {
+		if from, ok := r.mounts.mount(ctx, u, c.Repositories); ok {
 			r.sent.Store(d.Digest, true)
 			return from, nil
 		}
+	}
+	if u.at == nil && d.Size <= wholeBlob {
+		u.at, u.foreign = r.takeBegun()
 	}
 	for {
 		before := u.offset
@@ -200,16 +194,6 @@ func (r *Repository) carry(ctx context.Context, d v1.Descriptor, u *blobUpload) 
 		}
 	}
 }
-
-// MountFrom sets which repositories may have a blob, as HOST/PATH, nearest first: blobs are mounted from them. It is
-// called before the first blob is written.
-func (r *Repository) MountFrom(known func(digest.Digest) []string) {
-	r.mounts = &mounter{repo: r.repo, known: locatorFunc(known)}
-}
-
-type locatorFunc func(digest.Digest) []string
-
-func (f locatorFunc) BlobRepositories(d digest.Digest) []string { return f(d) }
 
 func wrapBlob(d v1.Descriptor, err error) error {
 	if err == nil {

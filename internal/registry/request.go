@@ -19,6 +19,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"go.podman.io/image/v5/manifest"
 
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/redact"
@@ -255,8 +256,8 @@ func (p *repository) manifestAnswer(ctx context.Context, name string, q request,
 		case len(text) > limit.MaxManifest:
 			return fmt.Errorf("manifest: %w: more than %d bytes", fault.ErrLimit, limit.MaxManifest)
 		case kind == "text/html" || bytes.HasPrefix(bytes.TrimSpace(text), []byte("<")):
-			return classified{fmt.Errorf("%s answers with a page of %q: not a registry manifest", resp.Request.URL.Host,
-				kind)}
+			return ofClass(store.ErrNoManifest, classified{fmt.Errorf(
+				"%s answers with a page of %q: not a registry manifest", resp.Request.URL.Host, kind)})
 		}
 		return checkContentDigest(resp.Header, text)
 	})

@@ -17,6 +17,8 @@ import (
 )
 
 const (
+	// tagsAtOnce is how many tags are confirmed concurrently.
+	tagsAtOnce = 5
 	// maxTagWrites is how often a change of a tag is written, if other clients write the tag at the same time.
 	maxTagWrites = 10
 	// maxRefusedWrites is how often it is written if the registry refuses it since another client was faster.
@@ -38,9 +40,6 @@ type tagChange = func(old []byte) (text []byte, mediaType string, err error)
 
 // tagUpdates are the tags that were written, until [Repository.Settle] has confirmed them.
 type tagUpdates struct {
-	// hasty leaves out the first pause before tags are read again.
-	hasty bool
-
 	mu   sync.Mutex
 	tags map[string]*tagUpdate
 }
@@ -82,6 +81,7 @@ type tagUpdate struct {
 
 	seen        digest.Digest // what the tag stood for at last
 	took        time.Duration // from reading the tag until it was written
+	at          time.Time     // when it was written at last
 	writes      int           // of one change
 	contended   bool          // another client has written the tag too
 	conditional bool          // the registry honours conditions
@@ -144,7 +144,7 @@ func (r *Repository) update(ctx context.Context, u *tagUpdate, change tagChange)
 		if !hasStatus(err, http.StatusPreconditionFailed) {
 			u.writes++
 			u.conditional = u.conditional && only != nil
-			u.seen, u.took = digest.FromBytes(text), time.Since(begun)
+			u.seen, u.took, u.at = digest.FromBytes(text), time.Since(begun), time.Now()
 			return err
 		}
 		u.conditional = only != nil
@@ -190,14 +190,11 @@ func (r *Repository) Settle(ctx context.Context) error {
 		for _, u := range all {
 			wait = max(wait, u.pause(round))
 		}
-		if round == 1 && r.tags.hasty {
-			wait = 0
-		}
 		if err := sleep(ctx, wait); err != nil {
 			return err
 		}
 		g, gctx := errgroup.WithContext(ctx)
-		g.SetLimit(parallelBlobs)
+		g.SetLimit(tagsAtOnce)
 		for _, u := range all {
 			g.Go(func() error { return r.confirm(gctx, u, round) })
 		}
@@ -209,7 +206,7 @@ func (r *Repository) Settle(ctx context.Context) error {
 	return nil
 }
 
-// pause returns how long to wait before a tag is read again.
+// pause returns how long to wait before a tag is read again, negative if the time has passed.
 func (u *tagUpdate) pause(round int) time.Duration {
 	u.mu.Lock() // images of one repository are settled beside one another
 	defer u.mu.Unlock()
@@ -217,7 +214,7 @@ func (u *tagUpdate) pause(round int) time.Duration {
 	if u.contended {
 		shortest = contendedSettle + rand.N(contendedSettle*time.Duration(min(round, 4)))
 	}
-	return min(max(4*u.took+rand.N(2*u.took+1), shortest), maxSettle)
+	return min(max(4*u.took+rand.N(2*u.took+1), shortest), maxSettle) - time.Since(u.at)
 }
 
 // confirm reads a tag again and makes the changes again that are missing. The tag is settled if it is as it was, or if

@@ -84,15 +84,12 @@ func (r *Repository) HasBlob(ctx context.Context, d v1.Descriptor) (there bool, 
 
 // Can tells what registries can do: whether one does is found out by asking it.
 func (r *Repository) Can() store.Abilities {
-	return store.Abilities{Ranges: true, Tags: true, Attachments: true, Complete: true, Mounts: r.mounts != nil,
+	return store.Abilities{Ranges: true, Tags: true, Attachments: true, Complete: true, Mounts: true,
 		Conditions: true}
 }
 
 // Commit makes sure that the changes of tags by UpdateTag last, see [Repository.Settle].
 func (r *Repository) Commit(ctx context.Context) error { return r.Settle(ctx) }
-
-// Discard does nothing: a registry has at once what is written.
-func (r *Repository) Discard() error { return nil }
 
 // ErrNoDelete is the error of a registry that deletes no manifests.
 var ErrNoDelete = errors.New("the registry does not delete manifests")

@@ -162,7 +162,7 @@ func carry(t testing.TB, tags map[string]map[string]digest.Digest, from func(pat
 			if err != nil {
 				t.Fatalf("%s:%s: %v", path, tag, err)
 			}
-			_, err = store.CopyImage(ctx, from(path), to(path), top, store.ImageOptions{Tag: tag})
+			_, err = store.CopyOne(ctx, from(path), top, to(path), tag, store.CopyOptions{})
 			if err != nil {
 				t.Fatalf("%s:%s: %v", path, tag, err)
 			}

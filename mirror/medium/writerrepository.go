@@ -90,7 +90,7 @@ func (r *WriterRepository) Head(_ context.Context, name string) (v1.Descriptor, 
 
 // Can tells what an archive can do: what it does not hold, its destination has.
 func (r *WriterRepository) Can() store.Abilities {
-	return store.Abilities{Ranges: true, Tags: true, Attachments: true, Complete: true}
+	return store.Abilities{Ranges: true, Tags: true, Attachments: true, Complete: true, Staged: true}
 }
 
 // Tags returns the tags of the repository in order.

@@ -82,11 +82,13 @@ func TestCopyImage(t *testing.T) {
 	var mu sync.Mutex
 	steps := map[transfer.EventKind]int{}
 	before := false
-	got, err := store.CopyImage(t.Context(), from, to, top, store.ImageOptions{Tag: "v1", Name: "name", Jobs: 2,
-		Before: func(_ context.Context, i store.Image) error {
-			_, there := to.Manifests[top.Digest.String()]
+	got, err := store.CopyOne(t.Context(), from, top, to, "v1", store.CopyOptions{Jobs: 2,
+		Attach: func(ctx context.Context, w store.Writer, i store.Image) error {
+			_, early := to.Manifests[top.Digest.String()]
+			_, err := w.Head(ctx, top.Digest.String()) // what asks for the image finds it
+			there := !early && err == nil
 			_, tagged := to.Manifests["v1"]
-			before = there && !tagged && i.Name == "name" && len(i.Instances) == 9 && i.Top.Digest == top.Digest
+			before = there && !tagged && len(i.Instances) == 9 && i.Top.Digest == top.Digest
 			return nil
 		},
 		Moved: func(e transfer.Event) { mu.Lock(); steps[e.Kind]++; mu.Unlock() }})
@@ -116,7 +118,7 @@ func TestCopyImageOfPlatforms(t *testing.T) {
 	top, amd, arm, attestation, inner := nested(t, from)
 	for _, sparse := range []store.Sparse{store.SparseKeep, store.SparseTrim} {
 		to := storetest.NewMemory()
-		got, err := store.CopyImage(t.Context(), from, to, top, store.ImageOptions{Tag: "v1", Platforms: amd64, Sparse: sparse})
+		got, err := store.CopyOne(t.Context(), from, top, to, "v1", store.CopyOptions{Platforms: amd64, Sparse: sparse})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -153,7 +155,7 @@ func TestCopyImageOfPlatforms(t *testing.T) {
 	}
 	// An index without platforms cannot be chosen from.
 	plain := from.index(t, from.image(t, "plain"))
-	if got, err := store.CopyImage(t.Context(), from, storetest.NewMemory(), plain, store.ImageOptions{Platforms: amd64}); err != nil ||
+	if got, err := store.CopyOne(t.Context(), from, plain, storetest.NewMemory(), "", store.CopyOptions{Platforms: amd64}); err != nil ||
 		len(got.Instances) != 1 {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -164,12 +166,12 @@ func TestCopyImageForeignLayers(t *testing.T) {
 	from, to := newSource(), storetest.NewMemory()
 	foreign := v1.Descriptor{MediaType: "application/vnd.docker.image.rootfs.foreign.diff.tar.gzip",
 		Digest: digest.FromString("elsewhere"), Size: 9, URLs: []string{"https://example.com/layer"}}
-	got, err := store.CopyImage(t.Context(), from, to, from.image(t, "windows", foreign), store.ImageOptions{Tag: "v1"})
+	got, err := store.CopyOne(t.Context(), from, from.image(t, "windows", foreign), to, "v1", store.CopyOptions{})
 	if err != nil || !slices.Equal(got.Foreign, []digest.Digest{foreign.Digest}) || to.Manifests["v1"] == nil {
 		t.Errorf("%+v, %v", got, err)
 	}
 	foreign.URLs = nil
-	if _, err := store.CopyImage(t.Context(), from, storetest.NewMemory(), from.image(t, "x", foreign), store.ImageOptions{}); err == nil {
+	if _, err := store.CopyOne(t.Context(), from, from.image(t, "x", foreign), storetest.NewMemory(), "", store.CopyOptions{}); err == nil {
 		t.Error("a layer without another server may be missing")
 	}
 }
@@ -194,27 +196,27 @@ func TestCopyImageHostile(t *testing.T) {
 	missing := v1.Descriptor{MediaType: v1.MediaTypeImageManifest, Digest: digest.FromString("missing")}
 	for name, test := range map[string]struct {
 		top  v1.Descriptor
-		o    store.ImageOptions
+		o    store.CopyOptions
 		want error
 	}{
-		"more bytes than allowed": {from.image(t, "a", large), store.ImageOptions{Limits: store.Limits{Content: 1 << 30}},
+		"more bytes than allowed": {from.image(t, "a", large), store.CopyOptions{Limits: store.Limits{Content: 1 << 30}},
 			fault.ErrLimit},
-		"a size that is none": {from.image(t, "b", endless), store.ImageOptions{}, fault.ErrLimit},
-		"indexes in indexes":  {deep, store.ImageOptions{}, fault.ErrLimit},
-		"many entries":        {from.index(t, many...), store.ImageOptions{}, fault.ErrLimit},
-		"another text":        {forged, store.ImageOptions{}, fault.ErrIntegrity},
-		"schema 1": {from.put(t, map[string]any{"schemaVersion": 1, "fsLayers": []string{}}, ""), store.ImageOptions{},
+		"a size that is none": {from.image(t, "b", endless), store.CopyOptions{}, fault.ErrLimit},
+		"indexes in indexes":  {deep, store.CopyOptions{}, fault.ErrLimit},
+		"many entries":        {from.index(t, many...), store.CopyOptions{}, fault.ErrLimit},
+		"another text":        {forged, store.CopyOptions{}, fault.ErrIntegrity},
+		"schema 1": {from.put(t, map[string]any{"schemaVersion": 1, "fsLayers": []string{}}, ""), store.CopyOptions{},
 			fault.ErrInvalid},
-		"no digest": {v1.Descriptor{Digest: "sha256:../x"}, store.ImageOptions{}, fault.ErrInvalid},
+		"no digest": {v1.Descriptor{Digest: "sha256:../x"}, store.CopyOptions{}, fault.ErrInvalid},
 	} {
 		to := storetest.NewMemory()
-		_, err := store.CopyImage(t.Context(), from, to, test.top, test.o)
+		_, err := store.CopyOne(t.Context(), from, test.top, to, "v1", test.o)
 		if !errors.Is(err, test.want) || to.Writes > 0 {
 			t.Errorf("%s: %v, %d writes", name, err, to.Writes)
 		}
 	}
 	var of *store.SourceError
-	if _, err := store.CopyImage(t.Context(), from, storetest.NewMemory(), missing, store.ImageOptions{}); !errors.As(err, &of) {
+	if _, err := store.CopyOne(t.Context(), from, missing, storetest.NewMemory(), "", store.CopyOptions{}); !errors.As(err, &of) {
 		t.Error(err)
 	}
 }

@@ -24,9 +24,6 @@ const (
 // mounter mounts blobs from other repositories of the same registry. It is safe for concurrent use.
 type mounter struct {
 	repo *repository
-	// known knows which repositories have a blob; others may have any blob.
-	known  blobLocator
-	others []string
 
 	mu      sync.Mutex
 	sources map[string]*mountSource
@@ -38,12 +35,9 @@ type mountSource struct {
 	mounted, refused int
 }
 
-// candidates returns the repositories to try for a blob: in the same registry, without those that refused too often.
-func (m *mounter) candidates(d digest.Digest) (paths []string) {
-	names := slices.Clone(m.others)
-	if m.known != nil {
-		names = append(m.known.BlobRepositories(d), names...)
-	}
+// candidates returns the paths of the repositories to try out of names: those in the same registry, without those that
+// refused too often.
+func (m *mounter) candidates(names []string) (paths []string) {
 	for _, name := range names {
 		named, err := reference.ParseNormalizedNamed(name)
 		if err != nil || !reference.IsNameOnly(named) || reference.Domain(named) != reference.Domain(m.repo.name) {
@@ -94,10 +88,10 @@ func (m *mounter) note(of *mountSource, mounted bool) {
 	}
 }
 
-// mount tries to mount a blob and returns the repository that it came from. If no source has it, an upload session may
+// mount tries to mount a blob from repositories and returns the one that it came from. If no source has it, an upload session may
 // be open. Failures are not errors, since the blob can be sent.
-func (m *mounter) mount(ctx context.Context, u *blobUpload) (from string, mounted bool) {
-	for _, path := range m.candidates(u.blob.Digest) {
+func (m *mounter) mount(ctx context.Context, u *blobUpload, names []string) (from string, mounted bool) {
+	for _, path := range m.candidates(names) {
 		if ctx.Err() != nil {
 			return "", false
 		}

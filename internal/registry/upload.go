@@ -11,8 +11,6 @@ import (
 	"strings"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
-	"go.podman.io/image/v5/pkg/blobinfocache/none"
-	"go.podman.io/image/v5/types"
 
 	"github.com/operator-bindery/bindery/internal/ctxio"
 	"github.com/operator-bindery/bindery/internal/fault"
@@ -42,12 +40,9 @@ var accepted = []int{http.StatusOK, http.StatusCreated, http.StatusAccepted, htt
 // the registry tells how many it has (distribution specification, "Pushing a blob in chunks").
 type blobUpload struct {
 	repo *repository
-	src  blobGetter
 	blob v1.Descriptor
-	// openAt, unless nil, opens the blob at an offset, so that the bytes before it need not be read again.
-	openAt func(ctx context.Context, from int64) (io.ReadCloser, error)
-	// moved receives the number of bytes that have been sent.
-	moved func(int64)
+	// source opens the blob at an offset, so that the bytes before it need not be read again.
+	source func(ctx context.Context, from int64) (io.ReadCloser, error)
 
 	at      *url.URL // the URL of the upload session; nil if there is none
 	foreign bool     // at is on another server
@@ -56,11 +51,6 @@ type blobUpload struct {
 	resumed bool     // the bytes come from more than one request
 	// restored tells that at is of another process, and that the registry was not asked about it.
 	restored bool
-}
-
-// blobGetter is the part of a [types.ImageSource] that an upload reads.
-type blobGetter interface {
-	GetBlob(ctx context.Context, info types.BlobInfo, cache types.BlobInfoCache) (io.ReadCloser, int64, error)
 }
 
 // wholeBlob is the size in bytes up to which a blob is sent in the request that closes its upload. That saves a
@@ -172,37 +162,21 @@ func (u *blobUpload) send(ctx context.Context) error {
 // payload is the body of a request with the blob from an offset on.
 func (u *blobUpload) payload(from int64) *payload {
 	return &payload{
-		open:  func(ctx context.Context) (io.ReadCloser, error) { return u.open(ctx, from) },
-		size:  u.blob.Size - from,
-		kind:  "application/octet-stream",
-		moved: func(n int64) { u.moved(from + n) },
+		open: func(ctx context.Context) (io.ReadCloser, error) { return u.open(ctx, from) },
+		size: u.blob.Size - from,
+		kind: "application/octet-stream",
 	}
 }
 
-// open reads the blob from an offset. The bytes before it are read too, so that the whole blob is compared with its
-// digest, unless openAt is set: then the registry alone compares it.
+// open reads the blob from an offset. Only from the start it is compared with its digest; the registry compares it always.
 func (u *blobUpload) open(ctx context.Context, from int64) (io.ReadCloser, error) {
-	if u.openAt != nil && from > 0 {
-		r, err := u.openAt(ctx, from)
-		if err != nil {
-			return nil, err
-		}
-		return struct {
-			io.Reader
-			io.Closer
-		}{ctxio.Reader{Ctx: ctx, R: r}, r}, nil
-	}
-	r, _, err := u.src.GetBlob(ctx,
-		types.BlobInfo{Digest: u.blob.Digest, Size: u.blob.Size, MediaType: u.blob.MediaType}, none.NoCache)
+	r, err := u.source(ctx, from)
 	if err != nil {
 		return nil, err
 	}
 	var v io.Reader = ctxio.Reader{Ctx: ctx, R: r}
-	if !verify.Verifies(r, u.blob.Digest, u.blob.Size) {
+	if from == 0 && !verify.Verifies(r, u.blob.Digest, u.blob.Size) {
 		v = verify.NewReader(v, u.blob.Digest, u.blob.Size)
-	}
-	if _, err := io.CopyN(io.Discard, v, from); err != nil {
-		return nil, errors.Join(err, r.Close())
 	}
 	return struct {
 		io.Reader

@@ -1,0 +1,486 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/redact"
+	"github.com/operator-bindery/bindery/internal/reflist"
+	"github.com/operator-bindery/bindery/internal/transfer"
+	"github.com/operator-bindery/bindery/internal/verify"
+)
+
+// Target is a place that an image is copied to, and the names that it gets there.
+type Target struct {
+	To Writer
+	// Names are written in their order; none is an image that is reached by its digest alone.
+	Names []Name
+}
+
+// Name is a name of an image at a target.
+type Name struct {
+	// Text is what events and errors call it; the name of the place by default.
+	Text string
+	// Tag is the tag; empty for an image that is named by its digest, or that a layout lists without a name.
+	Tag string
+	// Image is the name for what is attached to the image, see [Image].
+	Image string
+}
+
+// CopyOptions configure [Copy]. The zero value copies everything.
+type CopyOptions struct {
+	// Platforms, unless empty, are those whose images of an index are copied: operating system and architecture, and
+	// the variant if it is given. Entries of the index that name no platform are copied too, and of those that
+	// describe another image, as attestations of buildkit do, those whose image is. An image that is in no index is
+	// copied whatever its platform.
+	Platforms []v1.Platform
+	// Sparse decides what becomes of an index of which images are left out.
+	Sparse Sparse
+	// ByDigest tells that others name the image by its digest, which must stay.
+	ByDigest bool
+	// Limits bound the manifests; the size of the blobs has no limit if Content is zero.
+	Limits Limits
+	// Jobs is how many blobs are copied at once; 5 if it is zero.
+	Jobs int
+	// If, unless empty, is what the tags must stand for until they are written: a digest, or [IfNone]; otherwise the
+	// error is a [*ConflictError]. Tags are compared before anything is written, and again just before each is written,
+	// since most registries cannot compare and set in one step. A tag that stands for the image already is no conflict.
+	If string
+	// Absent tells that the tags are known not to be there, so that neither the image is asked for, nor what belongs to an
+	// index, nor small blobs.
+	Absent bool
+	// Confirm has the manifest read back before the tags are written, to detect servers that accept everything and
+	// store nothing. A place that allows no reading is trusted.
+	Confirm bool
+	// Attach, unless nil, is called for each name when all targets have the image, also one that was there, and before
+	// the first tag is written: for what is attached to it.
+	Attach func(ctx context.Context, to Writer, image Image) error
+	// Whole has every manifest read at the source, also those that a target has, so that the account has every blob.
+	Whole bool
+	// Elsewhere, unless nil, returns repositories that may have a blob, beside those of the source; see [Content].
+	Elsewhere func(d digest.Digest) []string
+	// Moved, unless nil, receives the steps of the blobs; it is called concurrently.
+	Moved func(transfer.Event)
+}
+
+// Account is what [Copy] has done at one target. Sizes are in bytes.
+type Account struct {
+	// Digest, MediaType and Size are those of the manifest or index at the destination. They are those of the source
+	// unless Trimmed is set.
+	Digest    digest.Digest `json:"digest"`
+	MediaType string        `json:"mediaType"`
+	Size      int64         `json:"size"`
+	// Trimmed tells that the index was replaced by one of the images that are kept.
+	Trimmed bool `json:"trimmed,omitempty"`
+	// Manifests and Blobs are how many were looked at, those that are there in images that were there not included;
+	// Bytes is the size of all of them.
+	Manifests int   `json:"manifests"`
+	Blobs     int   `json:"blobs"`
+	Bytes     int64 `json:"bytes"`
+	// Sent is what was read of blobs to be sent, with repetitions, and the manifests; Mounted is the size of the blobs
+	// that the destination took from another place of its own.
+	Sent    int64 `json:"sent"`
+	Mounted int64 `json:"mounted,omitempty"`
+	// Present tells that the destination had the image with all that was asked for. The tag may be new anyway.
+	Present bool `json:"present,omitempty"`
+	// TagKept tells that a tag was not written, since it is the list of referrers of the image whose digest it is
+	// derived from. The image is there under its digest.
+	TagKept bool `json:"tagKept,omitempty"`
+	// Instances are the entries of the index, and of indexes in it, that are at the destination; LeftOut the others.
+	Instances []v1.Descriptor `json:"instances,omitempty"`
+	LeftOut   []v1.Descriptor `json:"leftOut,omitempty"`
+	// Foreign are the layers that only other servers have, by the addresses in the manifest (image specification,
+	// "Non-Distributable Layers"): neither the source nor the destination has them.
+	Foreign []digest.Digest `json:"foreign,omitempty"`
+	// Moves are how the blobs that were looked at got there, in the order of the manifests.
+	Moves []Move `json:"-"`
+	// Written are the requests for writing manifests, and WrittenBytes the size of their texts.
+	Written      int   `json:"-"`
+	WrittenBytes int64 `json:"-"`
+	// Tagged is how many of the names are written, and Done tells that the target is committed.
+	Tagged int  `json:"-"`
+	Done   bool `json:"-"`
+}
+
+// Move is how a blob got to a target.
+type Move struct {
+	Digest digest.Digest
+	Size   int64
+	// Kind is EventBlobDone for one that was sent, EventBlobMounted, or EventBlobReused.
+	Kind transfer.EventKind
+	// From is the repository that it was mounted from.
+	From string
+}
+
+// Copy copies an image, or an index with its images, byte for byte from one place to others, in four steps:
+//
+//  1. every target gets the blobs, and then the manifests under their digests;
+//  2. what is attached to the image;
+//  3. the tags;
+//  4. every target is committed.
+//
+// No step begins before the one before it is done at every target, so that no tag points to an incomplete image. Every
+// blob is compared with its digest and size on the way. What a target has is not sent again; an image that it has costs
+// one request for it, and for an index one for each entry. The top manifest is written together with its first tag
+// unless something must be read or written before that needs it.
+//
+// Errors are those of the places, a [*SourceError] for those of the source; of the classes fault.ErrInvalid (also for
+// images of Docker's schema 1), fault.ErrIntegrity and fault.ErrLimit; a [*PlatformError] if the index has none of the
+// platforms; a [*SparseError] if an index cannot be written without the images that are left out; and a
+// [*ConflictError]. The accounts, one for each target, are good for what was done until then. Copy discards no writer.
+func Copy(ctx context.Context, from Reader, top v1.Descriptor, targets []Target, o CopyOptions) ([]Account, error) {
+	o.Jobs = cmp.Or(o.Jobs, 5)
+	if o.Limits.Content == 0 {
+		o.Limits.Content = 1 << 60
+	}
+	accounts := make([]Account, len(targets))
+	all := make([]*imageCopy, len(targets))
+	for i, t := range targets {
+		all[i] = &imageCopy{budget: budget{limits: o.Limits.WithDefaults()}, from: from, to: t.To, names: t.Names, o: o,
+			account: &accounts[i]}
+	}
+	each := func(step func(context.Context, *imageCopy) error) error {
+		for _, c := range all {
+			if err := step(ctx, c); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if err := verify.Digest(top.Digest); err != nil {
+		return accounts, err
+	}
+	for _, step := range []func(context.Context, *imageCopy) error{
+		func(ctx context.Context, c *imageCopy) error { return c.compare(ctx, top.Digest) },
+		func(ctx context.Context, c *imageCopy) error { return c.named(ctx, c.fill(ctx, top)) },
+		func(ctx context.Context, c *imageCopy) error { return c.attach(ctx) },
+		func(ctx context.Context, c *imageCopy) error { return c.tags(ctx) },
+		func(ctx context.Context, c *imageCopy) error { return c.named(ctx, c.commit(ctx)) },
+	} {
+		if err := each(step); err != nil {
+			return accounts, err
+		}
+	}
+	return accounts, nil
+}
+
+// CopyOne is [Copy] to one target, under one tag or none.
+func CopyOne(ctx context.Context, from Reader, top v1.Descriptor, to Writer, tag string, o CopyOptions) (Account, error) {
+	t := Target{To: to}
+	if tag != "" {
+		t.Names = []Name{{Tag: tag}}
+	}
+	accounts, err := Copy(ctx, from, top, []Target{t}, o)
+	return accounts[0], err
+}
+
+// SourceError is an error of reading the source, and not of the destination.
+type SourceError struct{ Err error }
+
+func (e *SourceError) Error() string { return "source: " + e.Err.Error() }
+func (e *SourceError) Unwrap() error { return e.Err }
+
+// imageCopy is the copy of an image to one target.
+type imageCopy struct {
+	budget
+	from  Reader
+	to    Writer
+	names []Name
+	o     CopyOptions
+	trust bool
+	root  *node
+	// attached tells that something was written beside the image.
+	attached atomic.Bool
+
+	mu        sync.Mutex
+	account   *Account
+	order     []v1.Descriptor // of the blobs
+	moves     map[digest.Digest]Move
+	nodes     map[digest.Digest]*node
+	instances []v1.Descriptor // that are copied
+	leftOut   []v1.Descriptor
+	platforms []v1.Platform // of all entries
+	matched   bool          // an entry has one of the platforms
+}
+
+// name is the first name, which events and errors have.
+func (c *imageCopy) name() Name {
+	if len(c.names) == 0 {
+		return Name{}
+	}
+	return c.names[0]
+}
+
+// named adds a name of the target to an error, unless it has none.
+func (c *imageCopy) named(ctx context.Context, err error) error { return nameError(ctx, c.name(), err) }
+
+func nameError(ctx context.Context, n Name, err error) error {
+	if err == nil || n.Text == "" {
+		return err
+	}
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
+		err = errors.Join(cause, err)
+	}
+	return fmt.Errorf("%s: %w", n.Text, err)
+}
+
+// move reports a step of a blob.
+func (c *imageCopy) move(kind transfer.EventKind, d v1.Descriptor, done int64) {
+	if c.o.Moved != nil {
+		c.o.Moved(transfer.Event{Kind: kind, Destination: cmp.Or(c.name().Text, c.to.Name()), Blob: d.Digest,
+			Size: d.Size, Done: done})
+	}
+}
+
+// fill writes the blobs and the manifests. If something is missing then, everything is asked for once more.
+func (c *imageCopy) fill(ctx context.Context, top v1.Descriptor) error {
+	err := c.round(ctx, top, true)
+	if errors.Is(err, ErrIncomplete) {
+		if c.o.Moved != nil {
+			c.o.Moved(transfer.Event{Kind: transfer.EventRetry, Destination: cmp.Or(c.name().Text, c.to.Name()),
+				Attempt: 1, Err: redact.Error(err)})
+		}
+		err = c.round(ctx, top, false)
+	}
+	if err != nil || !c.o.Confirm {
+		return err
+	}
+	return c.confirm(ctx)
+}
+
+// round copies what is not there. trust tells that a manifest which is there has what it refers to.
+func (c *imageCopy) round(ctx context.Context, top v1.Descriptor, trust bool) error {
+	c.trust, *c.account = trust, Account{Sent: c.account.Sent, Written: c.account.Written,
+		WrittenBytes: c.account.WrittenBytes}
+	c.count.Store(0)
+	c.bytes.Store(0)
+	c.content.Store(0)
+	c.nodes, c.instances, c.leftOut, c.platforms, c.matched = map[digest.Digest]*node{}, nil, nil, nil, false
+	root, err := c.plan(ctx, top, 0)
+	if err != nil {
+		return err
+	}
+	c.root = root
+	c.collect(root, map[digest.Digest]bool{})
+	if len(c.platforms) > 0 && len(c.o.Platforms) > 0 && !c.matched {
+		return &PlatformError{Wanted: c.o.Platforms, There: c.platforms}
+	}
+	if err := c.checkSparse(ctx, root); err != nil {
+		return err
+	}
+	c.account.Instances, c.account.LeftOut = c.instances, c.leftOut
+	c.account.Digest, c.account.MediaType, c.account.Size = root.Digest, root.MediaType, root.Size
+	if err := c.blobs(ctx, root); err != nil {
+		return err
+	}
+	c.account.Moves = c.movesInOrder()
+	c.account.Present = root.complete()
+	withTag := !root.written && !c.o.Confirm && len(c.names) > 0 && (c.names[0].Tag != "" || c.to.Can().Staged)
+	if withTag {
+		root.written = true
+	}
+	if err := c.manifests(ctx, root); err != nil {
+		return err
+	}
+	root.written = !withTag
+	if c.to.Can().Staged {
+		return c.tags(ctx) // before what is attached, so that the image is the first in an index
+	}
+	return nil
+}
+
+// there makes sure that the target has the top manifest under its digest.
+func (c *imageCopy) there(ctx context.Context) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.root.written {
+		return nil
+	}
+	if err := c.write(ctx, c.root, WriteOptions{}); err != nil {
+		return err
+	}
+	c.root.written = true
+	return nil
+}
+
+func (c *imageCopy) commit(ctx context.Context) error {
+	err := c.to.Commit(ctx)
+	c.account.Done = err == nil
+	return err
+}
+
+// confirm reads the manifest back.
+func (c *imageCopy) confirm(ctx context.Context) error {
+	text, _, err := c.to.Manifest(ctx, c.root.Digest.String())
+	if errors.Is(err, ErrDenied) {
+		return nil
+	}
+	if errors.Is(err, ErrNoManifest) {
+		err = fmt.Errorf("%w: %w", fault.ErrIntegrity, err)
+	}
+	if err != nil {
+		return fmt.Errorf("reading back what was pushed: %w", err)
+	}
+	if digest.FromBytes(text) != c.root.Digest {
+		return fmt.Errorf("%w: %s@%s does not return what was pushed to it: it begins with %.80q", fault.ErrIntegrity,
+			c.to.Name(), c.root.Digest, text)
+	}
+	return nil
+}
+
+// attach has the attachments written, for each name.
+func (c *imageCopy) attach(ctx context.Context) error {
+	if c.o.Attach == nil {
+		return nil
+	}
+	top := c.root.Descriptor
+	top.Annotations, top.Platform = nil, nil
+	names := c.names
+	if len(names) == 0 {
+		names = []Name{{}}
+	}
+	for i, n := range names {
+		if slices.ContainsFunc(names[:i], func(o Name) bool { return o.Image == n.Image }) {
+			continue // several names in one layout, which are none of a registry
+		}
+		err := c.o.Attach(ctx, &beside{Writer: c.to, c: c}, Image{Name: n.Image, Top: top, Instances: c.instances})
+		if err != nil {
+			if n.Text != "" {
+				err = fmt.Errorf("%s: %w", n.Text, err)
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// beside writes what is attached to an image whose top manifest may not be written yet.
+type beside struct {
+	Writer
+	c *imageCopy
+}
+
+func (b *beside) Manifest(ctx context.Context, name string) ([]byte, string, error) {
+	if name == b.c.root.Digest.String() {
+		if err := b.c.there(ctx); err != nil {
+			return nil, "", err
+		}
+	}
+	return b.Writer.Manifest(ctx, name)
+}
+
+func (b *beside) Head(ctx context.Context, name string) (v1.Descriptor, error) {
+	if name == b.c.root.Digest.String() {
+		if err := b.c.there(ctx); err != nil {
+			return v1.Descriptor{}, err
+		}
+	}
+	return b.Writer.Head(ctx, name)
+}
+
+func (b *beside) WriteManifest(ctx context.Context, text []byte, mediaType string, o WriteOptions) error {
+	b.c.attached.Store(true)
+	if err := b.c.there(ctx); err != nil {
+		return err
+	}
+	return b.Writer.WriteManifest(ctx, text, mediaType, o)
+}
+
+func (b *beside) UpdateTag(ctx context.Context, tag string,
+	change func(old []byte) (text []byte, mediaType string, err error)) error {
+	b.c.attached.Store(true)
+	if err := b.c.there(ctx); err != nil {
+		return err
+	}
+	return b.Writer.UpdateTag(ctx, tag, change)
+}
+
+// tags writes the tags, once.
+func (c *imageCopy) tags(ctx context.Context) error {
+	for _, n := range c.names[c.account.Tagged:] {
+		if err := c.tag(ctx, n); err != nil {
+			return nameError(ctx, n, err)
+		}
+		c.account.Tagged++
+	}
+	return nil
+}
+
+// tag writes a tag, unless it stands for the image.
+func (c *imageCopy) tag(ctx context.Context, n Name) error {
+	o := WriteOptions{Tag: n.Tag, If: c.o.If, Sparse: len(c.root.leftOut) > 0, Listed: true}
+	switch {
+	case n.Tag == "" && !c.to.Can().Staged:
+		return nil
+	case n.Tag == "":
+	case reflist.Belongs(n.Tag) && (!c.o.Absent || c.attached.Load()):
+		kept, is, err := c.isList(ctx, n.Tag)
+		if c.account.TagKept = c.account.TagKept || kept; is || err != nil {
+			return err
+		}
+		if kept {
+			return c.there(ctx)
+		}
+	case c.o.If != "" || c.root.complete():
+		is, err := c.current(ctx, n.Tag)
+		if err != nil || is == c.root.Digest {
+			return err
+		}
+		if err := c.conflict(n, is); err != nil {
+			return err
+		}
+	}
+	if c.root.text == nil {
+		if err := c.read(ctx, c.root); err != nil {
+			return err
+		}
+	}
+	err := c.write(ctx, c.root, o)
+	if errors.Is(err, ErrChanged) {
+		is, failed := c.current(ctx, n.Tag)
+		if failed != nil {
+			return failed
+		}
+		if is == c.root.Digest { // the answer to an earlier attempt was lost
+			return nil
+		}
+		return c.conflictError(n, is)
+	}
+	c.root.written = c.root.written || err == nil
+	return err
+}
+
+// isList tells whether a tag is derived from a digest and is the list of referrers of that digest, or is the image.
+// Lists of referrers and images may have the same tag: an image that has the digest in its tag is no list, an OCI index
+// with another digest is one.
+func (c *imageCopy) isList(ctx context.Context, tag string) (list, image bool, err error) {
+	if tag != reflist.Tag(c.root.Digest) {
+		return false, false, nil // a tag of cosign, or a digest of another image, which the caller has chosen
+	}
+	is, err := c.to.Head(ctx, tag)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, false, nil
+	}
+	if err != nil || is.Digest == c.root.Digest {
+		return false, err == nil, err
+	}
+	text, _, err := c.to.Manifest(ctx, tag)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, false, nil
+	}
+	if err != nil {
+		return false, false, err
+	}
+	_, err = reflist.Parse(text)
+	return err == nil, digest.FromBytes(text) == c.root.Digest, nil
+}
