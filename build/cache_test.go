@@ -260,12 +260,8 @@ func TestLayersOfAPreviousImage(t *testing.T) {
 		if again.Digest != img.Digest || (remembered(again) > 0) != trusted {
 			t.Errorf("trusted %v: %s, %d layers from before", trusted, again.Digest, remembered(again))
 		}
-		src, err := again.NewImageSource(t.Context(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
 		for _, l := range again.Layers {
-			if got := src.(images.BlobLocator).BlobRepositories(l.Digest); !slices.Equal(got, []string{p.repository}) {
+			if got := again.Store().Can().Repositories(l.Digest); !slices.Equal(got, []string{p.repository}) {
 				t.Errorf("layer %q can be lent by %q", l.Packages, got)
 			}
 		}

@@ -9,7 +9,7 @@ import (
 	"go.podman.io/image/v5/types"
 )
 
-// BlobRepositories implements [images.BlobLocator]: layers can be mounted from the repositories of the base, of reused
+// BlobRepositories has the places of a blob: layers can be mounted from the repositories of the base, of reused
 // images, of the previous image, and of earlier pushes.
 func (s source) BlobRepositories(d digest.Digest) []string { return s.image.lenders[d] }
 

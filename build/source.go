@@ -118,7 +118,7 @@ func (s source) GetBlob(ctx context.Context, info types.BlobInfo,
 	return nil, 0, fmt.Errorf("no blob %s in the image", info.Digest)
 }
 
-// LocalBlob implements [images.LocalBlobs].
+// LocalBlob returns the file of a blob, if there is one.
 func (s source) LocalBlob(d digest.Digest) (string, bool) {
 	if l, ok := s.image.lazy[d]; ok {
 		return l.path()
@@ -127,7 +127,7 @@ func (s source) LocalBlob(d digest.Digest) (string, bool) {
 	return path, ok
 }
 
-// BlobFile implements [images.FileBlobs].
+// BlobFile returns a file of a blob that is made for it.
 func (s source) BlobFile(ctx context.Context, d digest.Digest) (string, bool) {
 	if l, ok := s.image.lazy[d]; ok {
 		return l.file(ctx)

@@ -262,11 +262,10 @@ func (c *imageCopy) fill(ctx context.Context, top v1.Descriptor) error {
 func (c *imageCopy) round(ctx context.Context, top v1.Descriptor, trust bool) error {
 	c.trust, *c.account = trust, Account{Sent: c.account.Sent, Written: c.account.Written,
 		WrittenBytes: c.account.WrittenBytes}
-	c.count.Store(0)
 	c.bytes.Store(0)
 	c.content.Store(0)
 	c.nodes, c.instances, c.leftOut, c.platforms, c.matched = map[digest.Digest]*node{}, nil, nil, nil, false
-	root, err := c.plan(ctx, top, 0)
+	root, err := c.plan(ctx, top)
 	if err != nil {
 		return err
 	}

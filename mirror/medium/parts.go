@@ -7,6 +7,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"go.podman.io/image/v5/manifest"
 
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/limit"
 )
@@ -64,6 +65,15 @@ func partsOf(text []byte) (*parts, error) {
 		p.subject = &k
 	}
 	return p, nil
+}
+
+// entries are the manifests, as a walk has them.
+func (p *parts) entries() *store.Parts {
+	e := &store.Parts{}
+	for _, k := range p.manifests {
+		e.Manifests = append(e.Manifests, v1.Descriptor{Digest: k.digest()})
+	}
+	return e
 }
 
 // maxBlobs is how many blobs a manifest may have: signatures are layers too.
