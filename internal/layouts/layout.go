@@ -224,6 +224,9 @@ func referenced(dir string) (map[digest.Digest]bool, error) {
 			return nil
 		}
 		content, err := regularfile.Read(BlobPath(dir, d.Digest), limit.MaxManifest)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // it is left out
+		}
 		if err != nil {
 			return err
 		}

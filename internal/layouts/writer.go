@@ -241,6 +241,12 @@ func (w *Writer) writeBlob(ctx context.Context, d v1.Descriptor, c store.Content
 			if done || err != nil {
 				return err
 			}
+		} else if r, err := w.old.Blob(ctx, d, 0); err == nil {
+			// Another process may replace the archive, so that the stage needs it all the same.
+			err = errors.Join(w.write(to, r), r.Close())
+			if err == nil || ctx.Err() != nil {
+				return err
+			}
 		}
 	}
 	if c.File != nil {
