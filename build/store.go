@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
+	"slices"
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
@@ -17,7 +19,17 @@ import (
 )
 
 // Store returns the image as a place with one image, its [Image.Top]. It has no tags, and nothing is attached to it.
-func (i *Image) Store() store.Reader { return place{source{i}} }
+func (i *Image) Store() store.Reader {
+	sizes := map[digest.Digest]int64{}
+	for _, text := range append(slices.Collect(maps.Values(i.manifests)), i.manifest) {
+		if parts, err := store.PartsOf(text); err == nil {
+			for _, d := range parts.Blobs {
+				sizes[d.Digest] = d.Size
+			}
+		}
+	}
+	return place{source{i}, sizes}
+}
 
 // Source returns the image for [images.Copy].
 func (i *Image) Source() images.Source { return images.Source{Reader: i.Store(), Top: i.Top()} }
@@ -28,7 +40,10 @@ func (i *Image) Top() v1.Descriptor {
 }
 
 // place reads an assembled image.
-type place struct{ src source }
+type place struct {
+	src   source
+	sizes map[digest.Digest]int64 // of the blobs
+}
 
 func (place) Name() string { return "" }
 
@@ -56,7 +71,8 @@ func (p place) Manifest(ctx context.Context, name string) ([]byte, string, error
 }
 
 func (p place) HasBlob(_ context.Context, d v1.Descriptor) (bool, error) {
-	return p.src.image.hasBlob(d.Digest), nil
+	size, known := p.sizes[d.Digest]
+	return known && size == d.Size && p.src.image.hasBlob(d.Digest), nil
 }
 
 func (p place) Blob(ctx context.Context, d v1.Descriptor, from int64) (io.ReadCloser, error) {

@@ -2,7 +2,6 @@ package images
 
 import (
 	"context"
-	"errors"
 	"io"
 	"sync"
 	"sync/atomic"
@@ -48,28 +47,6 @@ func (r *RemoteRepository) WriteBlob(ctx context.Context, d v1.Descriptor, c sto
 	return from, err
 }
 
-// WriteManifest writes a manifest, as [store.Writer] says. An answer by which the registry takes no index of which
-// manifests are missing is kept for the registry.
-func (r *RemoteRepository) WriteManifest(ctx context.Context, text []byte, mediaType string,
-	o store.WriteOptions) error {
-	err := r.Repository.WriteManifest(ctx, text, mediaType, o)
-	if errors.Is(err, store.ErrSparse) && errors.Is(err, store.ErrIncomplete) {
-		r.known.mu.Lock()
-		defer r.known.mu.Unlock()
-		r.known.noSparse = err
-	}
-	return err
-}
-
-// Can tells what the registry can do, as far as its answers have shown.
-func (r *RemoteRepository) Can() store.Abilities {
-	can := r.Repository.Can()
-	r.known.mu.Lock()
-	defer r.known.mu.Unlock()
-	can.NoSparse = r.known.noSparse
-	return can
-}
-
 // knownBlobs knows which repository of one registry has a blob, and which blobs are being written.
 type knownBlobs struct {
 	mu      sync.Mutex
@@ -77,8 +54,6 @@ type knownBlobs struct {
 	busy    map[string]chan struct{}
 	mounted int
 	refused int
-	// noSparse is the answer to an index of which manifests are missing.
-	noSparse error
 }
 
 func newKnownBlobs() *knownBlobs {

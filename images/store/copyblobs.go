@@ -88,7 +88,7 @@ func (c *imageCopy) blob(ctx context.Context, d v1.Descriptor) error {
 	if c.o.Elsewhere != nil {
 		content.Repositories = append(content.Repositories, c.o.Elsewhere(d.Digest)...)
 	}
-	content.Ask, content.Again = !c.o.Absent, !c.trust
+	content.Ask = !c.o.Absent || !c.trust
 	if !c.trust {
 		content.Repositories = nil // a blob that was mounted may be the one that is missing
 	}

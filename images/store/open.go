@@ -38,6 +38,9 @@ func ContentOf(r Reader, d v1.Descriptor) Content {
 
 // Skip is for places that open a blob only at its start: it opens it and drops what is before an offset.
 func Skip(open func() (io.ReadCloser, error), from int64) (io.ReadCloser, error) {
+	if from < 0 {
+		return nil, fmt.Errorf("%w: offset %d", fault.ErrInvalid, from)
+	}
 	body, err := open()
 	if err != nil || from == 0 {
 		return body, err

@@ -23,8 +23,9 @@ type Reader interface {
 	Manifest(ctx context.Context, name string) (text []byte, mediaType string, err error)
 	// HasBlob tells whether the place has a blob of that digest and size.
 	HasBlob(ctx context.Context, d v1.Descriptor) (bool, error)
-	// Blob opens a blob at an offset. From the start, the reader fails at its end if the digest or the size differs
-	// from the descriptor; from another offset only the size is compared.
+	// Blob opens a blob at an offset in bytes, from 0 to the size of the descriptor; others are an error. From the
+	// start, the reader fails at its end if the digest or the size differs from the descriptor; from another offset only
+	// the size is compared.
 	Blob(ctx context.Context, d v1.Descriptor, from int64) (io.ReadCloser, error)
 	// Tags returns the tags, of at most so many pages of a list if that is not 0; all tells whether these are all. The
 	// error is [fs.ErrNotExist] if there is no such repository, and [ErrNoTags] if the place lists none.
@@ -65,9 +66,8 @@ type Content struct {
 	// Repositories are those of registries that have it, as HOST/PATH, the likeliest first. A registry is asked to
 	// mount it from there (distribution specification, "Mounting a blob from another repository").
 	Repositories []string
-	// Ask has the place asked for it whatever its size: a small one may be sent with less than a question takes. Again also
-	// forgets what is known of it, as it was not there when it was needed.
-	Ask, Again bool
+	// Ask has the place asked for it whatever its size: a small one may be sent with less than a question takes.
+	Ask bool
 	// File, unless nil, returns a complete file of it that does not change, or false if there is none: with make also
 	// one that is made for it, where that is less work than reading and writing it. A layout in the same file system
 	// takes it by a hard link.

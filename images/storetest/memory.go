@@ -16,6 +16,7 @@ import (
 	"go.podman.io/image/v5/manifest"
 
 	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/internal/ctxio"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/reflist"
 	"github.com/operator-bindery/bindery/internal/verify"
@@ -88,6 +89,9 @@ func (m *Memory) Manifest(ctx context.Context, name string) (text []byte, mediaT
 	if !ok {
 		return nil, "", fmt.Errorf("%w: no manifest %.140q", fs.ErrNotExist, name)
 	}
+	if d := digest.Digest(name); d.Validate() == nil && digest.FromBytes(text) != d {
+		return nil, "", fmt.Errorf("manifest: %w: digest mismatch: not %s", fault.ErrIntegrity, d)
+	}
 	mediaType = m.Kinds[name]
 	if mediaType == "" {
 		mediaType = manifest.GuessMIMEType(text)
@@ -158,7 +162,7 @@ func (m *Memory) WriteBlob(ctx context.Context, d v1.Descriptor, c store.Content
 	if err != nil {
 		return "", err
 	}
-	content, err := io.ReadAll(verify.NewReader(r, d.Digest, d.Size))
+	content, err := io.ReadAll(verify.NewReader(ctxio.Reader{Ctx: ctx, R: r}, d.Digest, d.Size))
 	if err = errors.Join(err, r.Close()); err != nil {
 		return "", err
 	}
@@ -199,6 +203,9 @@ func (m *Memory) WriteManifest(ctx context.Context, text []byte, mediaType strin
 
 func (m *Memory) UpdateTag(ctx context.Context, tag string,
 	change func(old []byte) (text []byte, mediaType string, err error)) error {
+	if digest.Digest(tag).Validate() == nil {
+		return fmt.Errorf("%w: %s is no tag", fault.ErrInvalid, tag)
+	}
 	m.tags.Lock()
 	defer m.tags.Unlock()
 	m.mu.Lock()

@@ -83,7 +83,10 @@ func syncLayout(layout string) error {
 				return err
 			}
 			for _, i := range instances {
-				files = append(files, BlobPath(layout, i))
+				// Images may be left out of an index, or be in the layout that this one is added to.
+				if err := syncFile(BlobPath(layout, i)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+					return err
+				}
 			}
 		}
 	}

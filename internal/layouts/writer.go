@@ -228,6 +228,12 @@ func (w *Writer) writeBlob(ctx context.Context, d v1.Descriptor, c store.Content
 			if done, err := reuse(ctx, BlobPath(dir.root.Name(), d.Digest), to, d); done || err != nil {
 				return err
 			}
+		} else if r, err := w.old.Blob(ctx, d, 0); err == nil {
+			// Another process may replace the archive, so that the stage needs it all the same.
+			err = errors.Join(w.write(to, r), r.Close())
+			if err == nil || ctx.Err() != nil {
+				return err
+			}
 		}
 	}
 	if done, err := linked(ctx, c, true, to); done || err != nil {

@@ -42,6 +42,8 @@ type host struct {
 
 	referrersAPI hostAPI
 	noPatch      atomic.Bool // the registry refuses PATCH
+	// noSparse is the answer by which it has refused an index of which manifests are missing; nil if it has not.
+	noSparse atomic.Pointer[error]
 }
 
 // schemeProbe is one attempt to find out the scheme of a registry, which concurrent requests share.

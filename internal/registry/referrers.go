@@ -238,7 +238,11 @@ func (r *Repository) WriteManifest(ctx context.Context, text []byte, mediaType s
 	header, err := write(ctx, cmp.Or(o.Tag, d.Digest.String()), text, mediaType, only)
 	switch {
 	case o.Sparse && hasStatus(err, http.StatusBadRequest, http.StatusNotFound, http.StatusUnprocessableEntity):
-		return ofClass(store.ErrSparse, err) // registries have different codes for it, or none
+		err = ofClass(store.ErrSparse, err) // registries have different codes for it, or none
+		if errors.Is(err, store.ErrIncomplete) {
+			r.repo.host.noSparse.Store(&err)
+		}
+		return err
 	case only != nil && hasStatus(err, http.StatusPreconditionFailed):
 		return ofClass(store.ErrChanged, err)
 	case err != nil || subject == nil:

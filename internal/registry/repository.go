@@ -118,11 +118,17 @@ func (r *Repository) openBlob(ctx context.Context, d v1.Descriptor) (io.ReadClos
 // Blob opens a blob at an offset. From the start, the reader fails at its end if the digest or the size differs from
 // the descriptor; else only if the size does.
 func (r *Repository) Blob(ctx context.Context, d v1.Descriptor, from int64) (io.ReadCloser, error) {
-	if from <= 0 || from > d.Size {
+	if from == 0 {
 		return r.openBlob(ctx, d)
 	}
 	if err := verify.Digest(d.Digest); err != nil {
 		return nil, err
+	}
+	if from < 0 || from > d.Size {
+		return nil, fmt.Errorf("%s: %w: offset %d of %d bytes", d.Digest, fault.ErrInvalid, from, d.Size)
+	}
+	if from == d.Size {
+		return http.NoBody, nil // a registry answers that it has no such range
 	}
 	if body, cached := r.cache.Open(ctx, d.Digest, d.Size); cached {
 		if _, err := io.CopyN(io.Discard, body, from); err != nil {
@@ -155,11 +161,8 @@ func (r *Repository) WriteBlob(ctx context.Context, d v1.Descriptor, c store.Con
 	if d.Size < 0 {
 		return "", fmt.Errorf("%w: %s has the size %d", fault.ErrInvalid, d.Digest, d.Size)
 	}
-	if c.Again {
-		r.sent.Delete(d.Digest)
-	}
 	_, there := r.sent.Load(d.Digest)
-	if !there && (c.Ask || c.Again || d.Size > smallBlob || d.Digest == v1.DescriptorEmptyJSON.Digest) {
+	if !there && (c.Ask || d.Size > smallBlob || d.Digest == v1.DescriptorEmptyJSON.Digest) {
 		if there, err = r.HasBlob(ctx, d); err != nil {
 			return "", err
 		}
@@ -251,6 +254,7 @@ func (r *Repository) putOnce(ctx context.Context, name string, text []byte, medi
 		refused := remoteError(fmt.Errorf("manifest %s: %w", name,
 			r.repo.refused(digest.FromBytes(text), int64(len(text)), err)))
 		if unseenBlob(err) {
+			r.sent.Clear() // one of them is not there any more
 			refused = ofClass(store.ErrIncomplete, refused)
 		}
 		return nil, refused
