@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
@@ -33,10 +34,11 @@ type item struct {
 	cause   error // of account.Error
 	state   *itemState
 	// there is what the target has under the name of the image, when it was asked.
-	there  v1.Descriptor
-	asked  bool
-	asking sync.Mutex // guards there and asked
-	moving *moving
+	there    v1.Descriptor
+	asked    bool
+	resolved atomic.Value // the digest.Digest that the tag of the source stands for, once it was read
+	asking   sync.Mutex   // guards there and asked
+	moving   *moving
 }
 
 // user is a bundle that names an image.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images"
@@ -60,9 +61,23 @@ func (r *run) openJudged(ctx context.Context, i *item) (*opened, error) {
 type registryOrigin struct{ client *images.Client }
 
 func (o registryOrigin) open(ctx context.Context, i *item) (*opened, error) {
-	at, err := o.client.Source(ctx, pullName(i.source))
+	source := i.source
+	// A tag is resolved once, unless a policy may look at it: the manifest with the digest is in the cache.
+	if resolved, ok := i.resolved.Load().(digest.Digest); ok {
+		source.Digest = resolved
+	}
+	at, err := o.client.Source(ctx, pullName(source))
 	if err != nil {
 		return nil, err
+	}
+	if source.Digest == "" && source.Transport == imageset.Docker {
+		demanded, err := o.client.Demands(ctx, pullName(source))
+		if err != nil {
+			return nil, errors.Join(err, at.Close())
+		}
+		if !demanded {
+			i.resolved.Store(at.Image.Top.Digest)
+		}
 	}
 	return &opened{at.Reader, at.Image.Top, at.Close, at}, nil
 }

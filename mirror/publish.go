@@ -151,7 +151,7 @@ func (r *run) put(ctx context.Context, c *catalog, from store.Reader, top v1.Des
 	moves := r.tally.image()
 	defer moves.end()
 	_, err = store.CopyOne(ctx, from, top, to, dest.Tag, store.CopyOptions{
-		Elsewhere: r.otherPlaces, Jobs: r.o.Layers,
+		Absent: there.Digest == "" && r.writer == nil, Elsewhere: r.otherPlaces, Jobs: r.o.Layers,
 		Attach: func(ctx context.Context, to store.Writer, image store.Image) error {
 			if image.Name = dest.Name(); r.writer != nil {
 				image.Name = "" // signatures for policies need the name that it gets at a registry

@@ -13,7 +13,7 @@ import (
 )
 
 // tagLists are the tags of source repositories. What is attached to an image takes four requests of tags that are
-// mostly not there; a list takes one for all images of a repository. It is safe for concurrent use.
+// mostly not there; a list takes one for all images of a repository, as long as it has no more pages than images. It is safe for concurrent use.
 type tagLists struct {
 	// images is how many images of a repository are copied; not changed while images are.
 	images map[string]int
@@ -33,7 +33,7 @@ func newTagLists(list []*item) *tagLists {
 
 // reader returns a reader of an image's attachments that asks for no tag that is known not to be there.
 func (t *tagLists) reader(i *item, from store.Reader) store.Reader {
-	if name := i.source.Repository(); from.Can().Tags && t != nil && t.images[name] > 1 {
+	if name := i.source.Repository(); from.Can().Tags && t != nil {
 		return &listedReader{Reader: from, lists: t, repository: name}
 	}
 	return from
