@@ -244,22 +244,7 @@ func (r *Repository) Referrers(ctx context.Context, subject digest.Digest,
 	if err != nil && !errors.Is(err, reflist.ErrNotList) {
 		return nil, err
 	}
-	return appendNew(found, listed), nil
-}
-
-// appendNew appends the descriptors whose digests are not in the list.
-func appendNew(found, more []v1.Descriptor) []v1.Descriptor {
-	seen := make(map[digest.Digest]bool, len(found)+len(more))
-	for _, d := range found {
-		seen[d.Digest] = true
-	}
-	for _, d := range more {
-		if !seen[d.Digest] {
-			seen[d.Digest] = true
-			found = append(found, d)
-		}
-	}
-	return found
+	return store.Once(append(found, listed...)), nil
 }
 
 // maxManifests is how many bytes the manifests of a layout that may be referrers have together.
