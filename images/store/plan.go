@@ -54,7 +54,7 @@ func (c *imageCopy) plan(ctx context.Context, top v1.Descriptor) (*node, error) 
 		return err
 	}
 	visit := func(_ context.Context, at *Node) error {
-		entries := once(at.Entries)
+		entries := Once(at.Entries)
 		wanted := Select(entries, c.o.Platforms)
 		at.Entries = nil
 		for i, e := range entries {
@@ -71,7 +71,7 @@ func (c *imageCopy) plan(ctx context.Context, top v1.Descriptor) (*node, error) 
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		n, rest := c.nodes[at.Digest], at.Entries
-		for _, e := range once(at.Parts.Manifests) {
+		for _, e := range Once(at.Parts.Manifests) {
 			child, wanted := c.nodes[e.Digest], len(rest) > 0 && rest[0].Digest == e.Digest
 			if wanted {
 				rest = rest[1:]
@@ -93,18 +93,6 @@ func (c *imageCopy) plan(ctx context.Context, top v1.Descriptor) (*node, error) 
 	err := Walk(ctx, Node{Descriptor: top},
 		WalkOptions{Read: read, Visit: visit, Leave: leave, AtOnce: manifestsAtOnce})
 	return c.nodes[top.Digest], err
-}
-
-// once returns the entries with different digests.
-func once(entries []v1.Descriptor) (different []v1.Descriptor) {
-	seen := map[digest.Digest]bool{}
-	for _, e := range entries {
-		if !seen[e.Digest] {
-			seen[e.Digest] = true
-			different = append(different, e)
-		}
-	}
-	return different
 }
 
 // referenceDigest is the annotation of an entry that describes another entry, as attestations of buildkit do.

@@ -109,10 +109,7 @@ func (r *Repository) openBlob(ctx context.Context, d v1.Descriptor) (io.ReadClos
 		}
 		body = r.cache.Tee(d.Digest, d.Size, fetched)
 	}
-	return struct {
-		*verify.Reader
-		io.Closer
-	}{verify.NewReader(body, d.Digest, d.Size), body}, nil
+	return verify.Body(ctx, body, d.Digest, d.Size), nil
 }
 
 // Blob opens a blob at an offset. From the start, the reader fails at its end if the digest or the size differs from
