@@ -26,6 +26,8 @@ type Place struct {
 	Replaced bool
 	// Conditions tells that the place does compare tags with [store.WriteOptions.If], as not every one does that can.
 	Conditions bool
+	// LooseLists tells that referrers are listed in any order, and with other artifact types than they have.
+	LooseLists bool
 	// Dir, unless empty, is the directory of the files of the place, and of nothing else.
 	Dir string
 	// Corrupt changes a byte of what is committed with a digest, unless it is nil. Files in Dir need none.

@@ -146,7 +146,7 @@ type registryBlob struct {
 // connect asks for the rest of the blob.
 func (b *registryBlob) connect() error {
 	b.since = b.at
-	resp, err := b.repo.get(b.ctx, "/blobs/"+b.d.Digest.String(), request{from: b.at}, b.retries, nil)
+	resp, err := b.repo.get(b.ctx, "/blobs/"+b.d.Digest.String(), request{from: b.at, size: b.d.Size}, b.retries, nil)
 	if err != nil {
 		return err
 	}

@@ -197,6 +197,11 @@ func (r *Repository) WriteManifest(ctx context.Context, text []byte, mediaType s
 	if err != nil {
 		return err
 	}
+	if o.Tag != "" {
+		if err := checkTag(o.Tag); err != nil {
+			return err
+		}
+	}
 	write, only := r.put, http.Header(nil)
 	if o.Sparse {
 		write = r.putOnce // a registry that wants the missing manifests is asked once

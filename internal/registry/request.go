@@ -39,6 +39,7 @@ type request struct {
 	accept        []string
 	authorization string
 	from          int64 // the first byte of the range; 0 for all
+	size          int64 // of the whole, with from, if it is known: not every registry takes a range without an end
 	form          url.Values
 	payload       *payload    // the body; nil for none
 	header        http.Header // further headers
@@ -99,7 +100,11 @@ func (h *host) send(ctx context.Context, q *request) (*http.Response, error) {
 		req.Header.Set("Authorization", q.authorization)
 	}
 	if q.from > 0 {
-		req.Header.Set("Range", fmt.Sprintf("bytes=%d-", q.from))
+		text := fmt.Sprintf("bytes=%d-", q.from)
+		if q.size > 0 {
+			text += fmt.Sprint(q.size - 1)
+		}
+		req.Header.Set("Range", text)
 	}
 	if agent := h.r.o.Config.UserAgent; agent != "" {
 		req.Header.Set("User-Agent", agent)

@@ -94,6 +94,9 @@ type tagUpdate struct {
 // Few registries honour conditions. [Repository.Settle] must be called after the last change: it reads the tags again,
 // and may call change until then.
 func (r *Repository) UpdateTag(ctx context.Context, tag string, change tagChange) error {
+	if err := checkTag(tag); err != nil {
+		return err
+	}
 	u := r.tags.of(tag)
 	u.mu.Lock()
 	defer u.mu.Unlock()

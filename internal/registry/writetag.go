@@ -13,11 +13,20 @@ import (
 	"go.podman.io/image/v5/docker/reference"
 
 	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
 // Name returns HOST/PATH.
 func (r *Repository) Name() string { return r.repo.name.Name() }
+
+// checkTag returns an error for what is no tag. Not every registry refuses a digest of something else as a tag.
+func checkTag(tag string) error {
+	if !anchoredTag.MatchString(tag) {
+		return fmt.Errorf("%w: %.140q is no tag", fault.ErrInvalid, tag)
+	}
+	return nil
+}
 
 // Head returns the digest, media type and size of the manifest with a tag or a digest, by a request without the
 // manifest where the registry answers that with the digest. The error is [fs.ErrNotExist] if the registry has no such
