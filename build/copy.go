@@ -3,7 +3,7 @@ package build
 import (
 	"context"
 
-	"go.podman.io/image/v5/docker"
+	"github.com/distribution/reference"
 
 	"github.com/operator-bindery/bindery/images"
 )
@@ -62,14 +62,13 @@ func (i *Image) pushed(results []images.Result) {
 		if err != nil || at.Transport != images.Docker {
 			continue
 		}
-		ref, err := docker.ParseReference("//" + at.Name)
+		ref, err := reference.ParseNormalizedNamed(at.Name)
 		if err != nil {
 			continue
 		}
-		repository := repositoryOf(ref)
 		for _, b := range r.Blobs {
 			if layer[b.Digest.String()] {
-				i.known.addRepository(b.Digest, repository)
+				i.known.addRepository(b.Digest, ref.Name())
 			}
 		}
 	}

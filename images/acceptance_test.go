@@ -22,6 +22,7 @@ import (
 	"testing"
 	"time"
 
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"go.podman.io/image/v5/signature"
 
 	"github.com/operator-bindery/bindery/internal/fault"
@@ -101,7 +102,7 @@ func TestRealRegistry(t *testing.T) {
 	}
 	for _, name := range []string{host + "/a/b:v1", "docker://" + pushed[0].Reference} {
 		c := quick(t, ClientOptions{Registry: r})
-		img, err := c.Open(t.Context(), name)
+		img, err := c.Image(t.Context(), name, v1.Platform{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -130,10 +131,7 @@ func TestRealRegistry(t *testing.T) {
 		t.Errorf("a policy of signatures: %v", err)
 	}
 	// A base image is read with the client's credentials.
-	ref, err := quick(t, ClientOptions{Registry: r}).Reference(host + "/a/b:v1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	ref := opened(t, quick(t, ClientOptions{Registry: r}), host+"/a/b:v1")
 	accept := &signature.Policy{Default: signature.PolicyRequirements{signature.NewPRInsecureAcceptAnything()}}
 	if _, err := Copy(t.Context(), ref, []Destination{parse(t, "oci:"+filepath.Join(t.TempDir(), "out"))},
 		CopyOptions{Policy: accept}); err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"go.podman.io/image/v5/transports/alltransports"
 	"go.podman.io/image/v5/types"
 
 	"github.com/operator-bindery/bindery/internal/layouts"
@@ -69,7 +70,7 @@ func TestCopyWritesAllDestinationsAndNothingElse(t *testing.T) {
 		if i != 2 && r.Digest != digest.FromBytes(src.manifest) {
 			t.Errorf("%s: digest %s", r.Destination, r.Digest)
 		}
-		ref, err := ParseSource(r.Destination)
+		ref, err := alltransports.ParseImageName(r.Destination)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -179,7 +180,7 @@ func TestTwentyWritersIntoOneLayout(t *testing.T) {
 		if want := digest.FromBytes(simple(t, fmt.Sprint("catalog ", i)).manifest); got[fmt.Sprint("v", i)] != want {
 			t.Errorf("v%d is %s, want %s", i, got[fmt.Sprint("v", i)], want)
 		}
-		img, err := Open(t.Context(), fmt.Sprintf("oci:%s:v%d", dir, i), OpenOptions{})
+		img, err := quick(t, ClientOptions{NoPolicy: true}).Image(t.Context(), fmt.Sprintf("oci:%s:v%d", dir, i), v1.Platform{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -422,7 +423,7 @@ func TestUntaggedImagesOfALayout(t *testing.T) {
 	one, two := simple(t, "one"), simple(t, "two")
 	first := digest.FromBytes(one.manifest)
 	open := func(name string) (digest.Digest, error) {
-		img, err := Open(t.Context(), "oci:"+dir+name, OpenOptions{})
+		img, err := quick(t, ClientOptions{NoPolicy: true}).Image(t.Context(), "oci:"+dir+name, v1.Platform{})
 		if err != nil {
 			return "", err
 		}

@@ -4,17 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/opencontainers/go-digest"
 	"go.podman.io/image/v5/signature"
-	"go.podman.io/image/v5/types"
 
 	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/images/store"
-	"github.com/operator-bindery/bindery/internal/blobcache"
 	"github.com/operator-bindery/bindery/internal/redact"
-	"github.com/operator-bindery/bindery/internal/registry"
 )
 
 // CopyResult is what [Client.Copy] has written.
@@ -48,50 +44,26 @@ func CheckCopy(name string, dest Destination, what referrers.Kinds) error {
 func (c *Client) Copy(ctx context.Context, name string, dest Destination, what referrers.Kinds,
 	o CopyOptions) (_ CopyResult, err error) {
 	result := CopyResult{Source: redact.Text(name), Account: referrers.Account{Copied: []referrers.Copied{}}}
-	ref, err := c.Reference(name)
-	if err != nil {
-		return result, redact.Error(err)
-	}
-	asked, err := parseSourceName(name)
-	if err != nil {
-		return result, redact.Error(err)
-	}
 	if err := CheckCopy(name, dest, what); err != nil {
 		return result, err
 	}
 	ctx, cancel := o.deadline(ctx)
 	defer cancel()
 	o.Attachments = nil
-	src, err := ref.NewImageSource(ctx, nil)
+	src, err := c.Open(ctx, name)
 	if err != nil {
 		return result, err
 	}
 	defer func() { err = errors.Join(err, src.Close()) }()
-	verified := src.(*verifiedSource)
-	shared := &openedSource{verifiedSource: verified, cache: c.cacheFor(asked)}
-	if asked.transport == Docker {
-		shared.repository = asked.repository.Name()
-	}
-	if what != (referrers.Kinds{}) && asked.transport.keepsAttachments() {
-		var from store.Reader
-		if remote, ok := verified.ImageSource.(*registry.Source); ok {
-			from = remote.Repository()
-		} else {
-			at, _, err := openLayout(ctx, asked.place(), c.o.Limits, c.o.Temp)
-			if err != nil {
-				return result, redact.Error(err)
-			}
-			defer func() { err = errors.Join(err, at.Close()) }()
-			from = at
-		}
-		o.Attachments = []store.Attachment{&copiedAttachments{from: from, what: what, account: &result.Account}}
+	if what != (referrers.Kinds{}) && src.Can().Attachments {
+		o.Attachments = []store.Attachment{&copiedAttachments{from: src, what: what, account: &result.Account}}
 	}
 	o.Policy = &signature.Policy{Default: signature.PolicyRequirements{signature.NewPRInsecureAcceptAnything()}}
-	done, err := Copy(ctx, &openedReference{ref, shared}, []Destination{dest}, o)
+	done, err := Copy(ctx, src.Reference(), []Destination{dest}, o)
 	if len(done) > 0 {
 		result.Result = done[0]
 		if dest.Transport == DockerArchive { // the archive has no manifest that could have a digest
-			result.Digest, result.MediaType = digest.FromBytes(verified.text), verified.kind
+			result.Digest, result.MediaType = src.Top.Digest, src.Top.MediaType
 		}
 	}
 	return result, err
@@ -111,44 +83,4 @@ func (a *copiedAttachments) Attach(ctx context.Context, to store.Writer, image s
 	}
 	*a.account, err = referrers.Copy(ctx, a.from, to, all, a.what, store.Limits{})
 	return err
-}
-
-// openedReference is a reference to an image that is open, so that all that is read is of one image.
-type openedReference struct {
-	types.ImageReference
-	src *openedSource
-}
-
-func (r *openedReference) NewImageSource(context.Context, *types.SystemContext) (types.ImageSource, error) {
-	return r.src, nil
-}
-
-// openedSource is a source that stays open when it is closed. It reads blobs of registries from the cache, and keeps
-// them there, so that an interrupted copy goes on with what it has. It implements [BlobLocator].
-type openedSource struct {
-	*verifiedSource
-	cache      *blobcache.Cache
-	repository string // if the image is in a registry
-}
-
-func (s *openedSource) Close() error { return nil }
-
-// BlobRepositories returns the repository of the image.
-func (s *openedSource) BlobRepositories(digest.Digest) []string {
-	if s.repository == "" {
-		return nil
-	}
-	return []string{s.repository}
-}
-
-func (s *openedSource) GetBlob(ctx context.Context, info types.BlobInfo,
-	none types.BlobInfoCache) (io.ReadCloser, int64, error) {
-	if r, ok := s.cache.Open(ctx, info.Digest, info.Size); ok {
-		return r, info.Size, nil
-	}
-	r, size, err := s.verifiedSource.GetBlob(ctx, info, none)
-	if err != nil {
-		return nil, 0, err
-	}
-	return s.cache.Tee(info.Digest, info.Size, r), size, nil
 }

@@ -7,6 +7,7 @@ import (
 	"log"
 	"os"
 
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"go.podman.io/image/v5/signature"
 
 	"github.com/operator-bindery/bindery/build"
@@ -53,7 +54,7 @@ func ExampleImage_Extract() {
 		log.Fatal(err)
 	}
 	defer client.Close()
-	img, err := client.Open(ctx, name)
+	img, err := client.Image(ctx, name, v1.Platform{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -89,10 +90,11 @@ func ExampleCopy() {
 		log.Fatal(err)
 	}
 	defer client.Close()
-	src, err := client.Reference(name)
+	src, err := client.Open(ctx, name)
 	if err != nil {
 		log.Fatal(err)
 	}
+	defer src.Close()
 	var dests []images.Destination
 	for _, text := range []string{"oci:" + dir + "/etcd:v0.9.4",
 		"docker://" + registry.Host() + "/mirror/etcd:v0.9.4"} {
@@ -104,7 +106,7 @@ func ExampleCopy() {
 	}
 	// Images that were not built here are copied if a policy accepts them.
 	policy := &signature.Policy{Default: signature.PolicyRequirements{signature.NewPRInsecureAcceptAnything()}}
-	results, err := images.Copy(ctx, src, dests, images.CopyOptions{Registry: plainHTTP, Policy: policy})
+	results, err := images.Copy(ctx, src.Reference(), dests, images.CopyOptions{Registry: plainHTTP, Policy: policy})
 	if err != nil {
 		log.Fatal(err)
 	}

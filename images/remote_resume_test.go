@@ -116,7 +116,7 @@ func TestInterruptedUploadGoesOn(t *testing.T) {
 				remote := newRemote(t, images.RemoteOptions{Retries: test.retries, Backoff: time.Millisecond,
 					Uploads: uploads})
 				src := openForCopy(t, newSourceClient(t), "docker://"+from.Host()+"/app:v1")
-				return store.CopyImage(t.Context(), src, repositoryOf(t, remote, to.Host()+"/app"), src.Image.Top,
+				return store.CopyImage(t.Context(), src, repositoryOf(t, remote, to.Host()+"/app"), src.Top,
 					store.ImageOptions{Tag: "v1"})
 			}
 			_, err := attempt()
@@ -172,7 +172,7 @@ func TestThrottledCopyInOneRegistry(t *testing.T) {
 	if _, err := io.Copy(io.Discard, body); err != nil {
 		t.Fatal(err)
 	}
-	_, err = store.CopyImage(ctx, src, repositoryOf(t, remote, r.Host()+"/copy"), src.Image.Top,
+	_, err = store.CopyImage(ctx, src, repositoryOf(t, remote, r.Host()+"/copy"), src.Top,
 		store.ImageOptions{Tag: "v1"})
 	if err != nil {
 		t.Fatal(err)
@@ -193,7 +193,7 @@ func TestBandwidth(t *testing.T) {
 	src := openForCopy(t, c, "docker://"+from.Host()+"/app:v1")
 	dest := repositoryOf(t, newRemote(t, images.RemoteOptions{Throttle: throttle}), to.Host()+"/app")
 	begun := time.Now()
-	if _, err := store.CopyImage(t.Context(), src, dest, src.Image.Top,
+	if _, err := store.CopyImage(t.Context(), src, dest, src.Top,
 		store.ImageOptions{Tag: "v1"}); err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +215,7 @@ func TestCopyImageWrongDigest(t *testing.T) {
 	})
 	src := openForCopy(t, newSourceClient(t), "docker://"+from.Host()+"/app:v1")
 	dest := repositoryOf(t, newRemote(t, images.RemoteOptions{}), to.Host()+"/app")
-	_, err := store.CopyImage(t.Context(), src, dest, src.Image.Top, store.ImageOptions{Tag: "v1"})
+	_, err := store.CopyImage(t.Context(), src, dest, src.Top, store.ImageOptions{Tag: "v1"})
 	var source *store.SourceError
 	if !errors.Is(err, images.ErrIntegrity) || !errors.As(err, &source) {
 		t.Error(err)

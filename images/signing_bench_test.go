@@ -18,10 +18,7 @@ import (
 func BenchmarkSignedPush(b *testing.B) {
 	dir := filepath.Join(b.TempDir(), "layout")
 	testregistry.Image{Layers: []map[string]string{{"a": "b"}}}.WriteLayout(b, dir, "v1")
-	from, err := ParseSource("oci:" + dir + ":v1")
-	if err != nil {
-		b.Fatal(err)
-	}
+	from := opened(b, quick(b, ClientOptions{NoPolicy: true}), "oci:"+dir+":v1")
 	key, err := signature.ParseKey(supplytest.Vectors(b)["keys"]["p256.pkcs8.pem"], nil, true)
 	if err != nil {
 		b.Fatal(err)

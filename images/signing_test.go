@@ -104,10 +104,7 @@ func TestSignaturesComeBeforeTheTag(t *testing.T) {
 	src := testregistry.Image{Layers: []map[string]string{{"a": "b"}}}
 	dir := filepath.Join(t.TempDir(), "layout")
 	src.WriteLayout(t, dir, "v1")
-	from, err := ParseSource("oci:" + dir + ":v1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	from := opened(t, quick(t, ClientOptions{NoPolicy: true}), "oci:"+dir+":v1")
 	plain := true
 	o := CopyOptions{Registry: Registry{SkipTLSVerify: &plain, PlainHTTP: true},
 		Policy:      &library.Policy{Default: library.PolicyRequirements{library.NewPRInsecureAcceptAnything()}},

@@ -25,7 +25,7 @@ type opened struct {
 	top   v1.Descriptor
 	close func() error
 	// judged is the image as the policy of [Options.Images] sees it; nil if it demands nothing.
-	judged *images.Repository
+	judged *images.Source
 }
 
 // checkPolicy returns an error unless the policy accepts the image, or what is copied of the index.
@@ -60,11 +60,11 @@ func (r *run) openJudged(ctx context.Context, i *item) (*opened, error) {
 type registryOrigin struct{ client *images.Client }
 
 func (o registryOrigin) open(ctx context.Context, i *item) (*opened, error) {
-	at, err := o.client.Source(ctx, pullName(i.source))
+	at, err := o.client.Open(ctx, pullName(i.source))
 	if err != nil {
 		return nil, err
 	}
-	return &opened{at.Reader, at.Image.Top, at.Close, at}, nil
+	return &opened{at, at.Top, at.Close, at}, nil
 }
 
 func (o registryOrigin) head(ctx context.Context, i *item) (v1.Descriptor, error) {

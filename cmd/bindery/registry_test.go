@@ -26,6 +26,7 @@ import (
 
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/imagetest"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
@@ -195,10 +196,7 @@ func (r *realRegistry) push(t *testing.T, name string, i testregistry.Image) {
 	t.Helper()
 	layout := filepath.Join(t.TempDir(), "layout")
 	i.WriteLayout(t, layout, "v1")
-	src, err := images.ParseSource("oci:" + layout + ":v1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	src := imagetest.Reference(t, imagetest.Client(t), "oci:"+layout+":v1")
 	d, err := images.Parse("docker://" + r.host + "/" + name)
 	if err != nil {
 		t.Fatal(err)

@@ -59,7 +59,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer client.Close()
-	at, err := client.Repository(ctx, name)
+	at, err := client.OpenUnverified(ctx, name)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -72,7 +72,11 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	report, err := signature.Verify(ctx, at, at.Image, signature.VerifyOptions{Keys: keys, Identity: identity})
+	image, err := at.Entries(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	report, err := signature.Verify(ctx, at, image, signature.VerifyOptions{Keys: keys, Identity: identity})
 	if err != nil {
 		log.Fatal(err)
 	}

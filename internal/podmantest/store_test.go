@@ -23,6 +23,7 @@ import (
 	"go.podman.io/storage/pkg/reexec"
 
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/imagetest"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 	"github.com/operator-bindery/bindery/internal/userns"
 )
@@ -132,15 +133,6 @@ func load(t *testing.T, from types.ImageReference, events func(images.Event), to
 		images.CopyOptions{Policy: anyImage(t), Temp: t.TempDir(), Events: events})
 }
 
-func reference(t *testing.T, c *images.Client, name string) types.ImageReference {
-	t.Helper()
-	ref, err := c.Reference(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return ref
-}
-
 var small = testregistry.Image{
 	Labels:      map[string]string{"a": "b"},
 	Annotations: map[string]string{"note": "kept"},
@@ -153,7 +145,7 @@ func TestImageComesOutOfTheStoreAsItWentIn(t *testing.T) {
 	dir := t.TempDir()
 	want := small.WriteLayout(t, filepath.Join(dir, "layout"), "v1")
 	p, c := newPlace(t), newClient(t)
-	results, err := load(t, reference(t, c, "oci:"+dir+"/layout:v1"), nil, p.name("localhost/acme/cat:v1"),
+	results, err := load(t, imagetest.Reference(t, c, "oci:"+dir+"/layout:v1"), nil, p.name("localhost/acme/cat:v1"),
 		p.name("quay.io/acme/cat:latest"))
 	if err != nil {
 		t.Fatal(err)
@@ -169,7 +161,7 @@ func TestImageComesOutOfTheStoreAsItWentIn(t *testing.T) {
 		"quay.io/acme/cat:v2":               false, "quay.io/acme/cat@" + digest.FromString("x").String(): false,
 		"Not A Name": false,
 	} {
-		img, err := c.Open(t.Context(), p.name(name))
+		img, err := c.Image(t.Context(), p.name(name), v1.Platform{})
 		if !good {
 			if err == nil || !errors.Is(err, images.ErrInvalid) {
 				t.Errorf("%s: got %v, want an error of class invalid", name, err)
@@ -206,7 +198,7 @@ func TestImageComesOutOfTheStoreAsItWentIn(t *testing.T) {
 		t.Errorf("digest of nothing: %q, %v", got, err)
 	}
 	// The image can be copied from there to other places.
-	if _, err := load(t, reference(t, c, p.name("acme/cat:v1")), nil, "dir:"+dir+"/dir",
+	if _, err := load(t, imagetest.Reference(t, c, p.name("acme/cat:v1")), nil, "dir:"+dir+"/dir",
 		"oci:"+dir+"/again:v1"); err != nil {
 		t.Error(err)
 	}
@@ -233,7 +225,7 @@ func TestIndexIsTheImageOfOnePlatform(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	from := reference(t, c, r.Host()+"/acme/cat:v1")
+	from := imagetest.Reference(t, c, r.Host()+"/acme/cat:v1")
 	for n, of := range []struct{ wanted, got v1.Platform }{{got: mine.Platform}, {other.Platform, other.Platform}} {
 		p := newPlace(t)
 		d, err := images.Parse(p.name("localhost/cat:v1"))
@@ -276,7 +268,7 @@ func TestFailureLeavesTheStoreAsItWas(t *testing.T) {
 	dir := t.TempDir()
 	small.WriteLayout(t, filepath.Join(dir, "layout"), "v1")
 	p, c := newPlace(t), newClient(t)
-	if _, err := load(t, reference(t, c, "oci:"+dir+"/layout:v1"), nil, p.name("localhost/cat:v1")); err != nil {
+	if _, err := load(t, imagetest.Reference(t, c, "oci:"+dir+"/layout:v1"), nil, p.name("localhost/cat:v1")); err != nil {
 		t.Fatal(err)
 	}
 	changed := small
@@ -296,7 +288,7 @@ func TestFailureLeavesTheStoreAsItWas(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer remote.Close()
-	if _, err := load(t, reference(t, remote, r.Host()+"/acme/cat:v2"), nil, p.name("localhost/cat:v1")); err == nil {
+	if _, err := load(t, imagetest.Reference(t, remote, r.Host()+"/acme/cat:v2"), nil, p.name("localhost/cat:v1")); err == nil {
 		t.Fatal("an image without one of its layers was loaded")
 	}
 	// If a later destination fails, the earlier ones do not get their names.
@@ -307,7 +299,7 @@ func TestFailureLeavesTheStoreAsItWas(t *testing.T) {
 	if err := os.WriteFile(blocked, []byte("somebody's file"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := load(t, reference(t, remote, r.Host()+"/acme/cat:v3"), nil, p.name("localhost/cat:v1"),
+	if _, err := load(t, imagetest.Reference(t, remote, r.Host()+"/acme/cat:v3"), nil, p.name("localhost/cat:v1"),
 		"oci-archive:"+blocked); err == nil {
 		t.Fatal("a file that is no archive was replaced")
 	}
@@ -327,7 +319,7 @@ func TestJournalOfAKilledRunIsUsed(t *testing.T) {
 	dir := t.TempDir()
 	small.WriteLayout(t, filepath.Join(dir, "layout"), "v1")
 	p, c := newPlace(t), newClient(t)
-	from := reference(t, c, "oci:"+dir+"/layout:v1")
+	from := imagetest.Reference(t, c, "oci:"+dir+"/layout:v1")
 	if _, err := load(t, from, nil, p.name("localhost/cat:v1")); err != nil {
 		t.Fatal(err)
 	}
@@ -378,7 +370,7 @@ func TestChangedLayerIsNoticed(t *testing.T) {
 	dir := t.TempDir()
 	small.WriteLayout(t, filepath.Join(dir, "layout"), "v1")
 	p, c := newPlace(t), newClient(t)
-	if _, err := load(t, reference(t, c, "oci:"+dir+"/layout:v1"), nil, p.name("localhost/cat:v1")); err != nil {
+	if _, err := load(t, imagetest.Reference(t, c, "oci:"+dir+"/layout:v1"), nil, p.name("localhost/cat:v1")); err != nil {
 		t.Fatal(err)
 	}
 	found, err := filepath.Glob(filepath.Join(p.root, "vfs/dir/*/configs/b/x.json"))
@@ -388,7 +380,7 @@ func TestChangedLayerIsNoticed(t *testing.T) {
 	if err := os.WriteFile(found[0], []byte(strings.Repeat("y", 100_000)), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	img, err := c.Open(t.Context(), p.name("localhost/cat:v1"))
+	img, err := c.Image(t.Context(), p.name("localhost/cat:v1"), v1.Platform{})
 	if err != nil {
 		t.Fatal(err)
 	}
