@@ -65,10 +65,7 @@ func (p place) Blob(ctx context.Context, d v1.Descriptor, from int64) (io.ReadCl
 		if err != nil || verify.Verifies(r, d.Digest, d.Size) {
 			return r, err
 		}
-		return struct {
-			*verify.Reader
-			io.Closer
-		}{verify.NewReader(r, d.Digest, d.Size), r}, nil
+		return verify.Body(ctx, r, d.Digest, d.Size), nil
 	}, from)
 }
 

@@ -2,8 +2,8 @@ package mirror
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
+	"slices"
 	"syscall"
 
 	"github.com/opencontainers/go-digest"
@@ -47,34 +47,31 @@ func (r *run) measureItem(ctx context.Context, i *item, there v1.Descriptor) (_ 
 // measure reads the manifests of an image, of an index only those of the platforms.
 func measure(ctx context.Context, from store.Reader, top v1.Descriptor,
 	platforms []v1.Platform) (*measured, error) {
-	image, err := store.ReadImage(ctx, from, top)
-	if err != nil {
-		return nil, err
-	}
 	m := &measured{top: top, blobs: map[digest.Digest]int64{}}
-	for n, d := range image.Subjects() {
-		if n > 0 {
-			if d.Platform != nil && len(platforms) > 0 && len(platformsOf([]v1.Platform{*d.Platform}, platforms)) == 0 {
-				continue
-			}
-			m.instances = append(m.instances, d)
-		}
-		text, _, err := from.Manifest(ctx, d.Digest.String())
+	read := func(ctx context.Context, n *store.Node) error {
+		text, _, err := from.Manifest(ctx, n.Digest.String())
 		if err != nil {
-			return nil, err
+			return err
 		}
-		m.blobs[d.Digest] = int64(len(text))
-		var parts v1.Manifest
-		if err := json.Unmarshal(text, &parts); err != nil {
-			return nil, err
-		}
-		for _, p := range append(parts.Layers, parts.Config) {
-			if p.Digest != "" && p.Size > 0 {
-				m.blobs[p.Digest] = p.Size
-			}
-		}
+		m.blobs[n.Digest] = int64(len(text))
+		n.Parts, err = store.PartsOf(text)
+		return err
 	}
-	return m, nil
+	visit := func(_ context.Context, n *store.Node) error {
+		if n.Above != nil {
+			m.instances = append(m.instances, n.Descriptor)
+		}
+		for _, b := range n.Parts.Blobs {
+			m.blobs[b.Digest] = b.Size
+		}
+		if len(platforms) > 0 {
+			n.Entries = slices.DeleteFunc(slices.Clone(n.Entries), func(d v1.Descriptor) bool {
+				return d.Platform != nil && len(platformsOf([]v1.Platform{*d.Platform}, platforms)) == 0
+			})
+		}
+		return nil
+	}
+	return m, store.Walk(ctx, store.Node{Descriptor: top}, store.WalkOptions{Read: read, Visit: visit})
 }
 
 // diskFull tells whether this machine has no more space.

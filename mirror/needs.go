@@ -20,7 +20,6 @@ import (
 	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
-	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/reflist"
 	"github.com/operator-bindery/bindery/mirror/imageset"
 	"github.com/operator-bindery/bindery/render"
@@ -335,7 +334,7 @@ func (s *staying) add(ctx context.Context, roots []*root, listed listedTags) err
 		if r.digest == "" || s.names[r.name] == "" && slices.Contains(listed[r.name], r.digest) {
 			continue
 		}
-		if err := s.mark(ctx, r.digest, r.entries, r.why, 0); err != nil {
+		if err := s.mark(ctx, r); err != nil {
 			return fmt.Errorf("%s: %w", r.name, err)
 		}
 	}
@@ -371,41 +370,34 @@ func entriesIn(text []byte) ([]v1.Descriptor, error) {
 	return parts.Manifests, nil
 }
 
-// mark adds a manifest with its entries, and theirs.
-func (s *staying) mark(ctx context.Context, d digest.Digest, entries []v1.Descriptor, why string, depth int) error {
-	if depth > limit.MaxIndexDepth || len(s.why) >= maxStaying {
-		return fmt.Errorf("%w: indexes in indexes, more than %d deep, or more than %d manifests", fault.ErrLimit,
-			limit.MaxIndexDepth, maxStaying)
+// mark adds a root with its entries, and theirs.
+func (s *staying) mark(ctx context.Context, r *root) error {
+	read := func(ctx context.Context, n *store.Node) error {
+		if s.read[n.Digest] || n.MediaType != "" && !manifest.MIMETypeIsMultiImage(n.MediaType) {
+			return nil
+		}
+		_, entries, err := s.manifest(ctx, n.Digest.String())
+		n.Parts = &store.Parts{Manifests: entries}
+		return err
 	}
-	if s.why[d] == "" {
-		s.why[d] = why
-	}
-	if len(entries) == 0 || s.read[d] {
+	visit := func(_ context.Context, n *store.Node) error {
+		if len(s.why) >= maxStaying {
+			return fmt.Errorf("%w: more than %d manifests", fault.ErrLimit, maxStaying)
+		}
+		if s.why[n.Digest] == "" {
+			s.why[n.Digest] = r.why
+			if n.Above != nil {
+				s.why[n.Digest] = fmt.Sprintf("it is in the index %s, which stays: %s", r.digest, r.why)
+			}
+		}
+		if s.read[n.Digest] {
+			n.Entries = nil
+		}
+		s.read[n.Digest] = s.read[n.Digest] || len(n.Entries) > 0
 		return nil
 	}
-	s.read[d] = true
-	if depth == 0 {
-		why = fmt.Sprintf("it is in the index %s, which stays: %s", d, why)
-	}
-	for _, e := range entries {
-		below, err := s.entriesOf(ctx, e)
-		if err != nil {
-			return err
-		}
-		if err := s.mark(ctx, e.Digest, below, why, depth+1); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// entriesOf reads the entries of an entry that is an index.
-func (s *staying) entriesOf(ctx context.Context, e v1.Descriptor) ([]v1.Descriptor, error) {
-	if s.read[e.Digest] || e.MediaType != "" && !manifest.MIMETypeIsMultiImage(e.MediaType) {
-		return nil, nil
-	}
-	_, below, err := s.manifest(ctx, e.Digest.String())
-	return below, err
+	return store.Walk(ctx, store.Node{Descriptor: v1.Descriptor{Digest: r.digest},
+		Parts: &store.Parts{Manifests: r.entries}}, store.WalkOptions{Read: read, Visit: visit})
 }
 
 // addAttached adds what the listed tags stand for that belong to manifests which stay. Their attachments may have some,
@@ -568,43 +560,28 @@ func (i DeleteItem) means(at imageset.Ref) digest.Digest {
 // below returns what is in an index and need not stay: entries that are there, and theirs.
 func (s *staying) below(ctx context.Context, top digest.Digest, entries []v1.Descriptor) ([]digest.Digest, error) {
 	var out []digest.Digest
-	seen := map[digest.Digest]bool{top: true}
-	var add func(entries []v1.Descriptor, depth int) error
-	add = func(entries []v1.Descriptor, depth int) error {
-		if len(seen)+len(entries) > maxStaying || depth > limit.MaxIndexDepth && len(entries) > 0 {
-			return fmt.Errorf("%w: indexes in indexes, more than %d deep, or more than %d manifests", fault.ErrLimit,
-				limit.MaxIndexDepth, maxStaying)
+	read := func(ctx context.Context, n *store.Node) error {
+		text, _, err := s.at.Manifest(ctx, n.Digest.String())
+		if absent(err) {
+			return nil
 		}
-		for _, e := range entries {
-			if seen[e.Digest] {
-				continue
-			}
-			seen[e.Digest] = true
-			text, _, err := s.at.Manifest(ctx, e.Digest.String())
-			if absent(err) {
-				continue
-			}
-			if err != nil {
-				return err
-			}
-			why, err := s.stays(ctx, e.Digest, text)
-			if err != nil {
-				return err
-			}
-			if why != "" {
-				continue
-			}
-			out = append(out, e.Digest)
-			below, err := entriesIn(text)
-			if err != nil {
-				return err
-			}
-			if err := add(below, depth+1); err != nil {
-				return err
-			}
+		if err != nil {
+			return err
+		}
+		if why, err := s.stays(ctx, n.Digest, text); why != "" || err != nil {
+			return err
+		}
+		entries, err := entriesIn(text)
+		n.Parts = &store.Parts{Manifests: entries}
+		return err
+	}
+	visit := func(_ context.Context, n *store.Node) error {
+		if n.Above != nil && n.Parts != nil {
+			out = append(out, n.Digest)
 		}
 		return nil
 	}
-	err := add(entries, 0)
+	err := store.Walk(ctx, store.Node{Descriptor: v1.Descriptor{Digest: top}, Parts: &store.Parts{Manifests: entries}},
+		store.WalkOptions{Read: read, Visit: visit})
 	return out, err
 }

@@ -149,8 +149,8 @@ func (s *search) look(ctx context.Context, at store.Reader, ref imageset.Ref, na
 	if err != nil {
 		return "", unusable(err)
 	}
-	top, budget := digest.FromBytes(text), limit.MaxIndexEntries
-	is, err := s.lookAt(ctx, at, text, &budget)
+	top := digest.FromBytes(text)
+	is, err := s.lookAt(ctx, at, text)
 	if is {
 		s.mu.Lock()
 		s.found = append(s.found, &published{at: ref, digest: top})
@@ -159,27 +159,36 @@ func (s *search) look(ctx context.Context, at store.Reader, ref imageset.Ref, na
 	return top, err
 }
 
-// lookAt looks at all entries of an index: some are no images, and have a configuration. The budget is how many
-// manifests are read.
-func (s *search) lookAt(ctx context.Context, at store.Reader, text []byte, budget *int) (is bool, err error) {
+// lookAt looks at all entries of an index: some are no images, and have a configuration.
+func (s *search) lookAt(ctx context.Context, at store.Reader, text []byte) (is bool, err error) {
 	parts, err := store.PartsOf(text)
 	if err != nil {
 		return false, nil // no client can use it
 	}
-	for _, d := range parts.Manifests {
-		if *budget--; *budget < 0 {
-			return false, nil
+	read := func(ctx context.Context, n *store.Node) error {
+		if is {
+			return nil
 		}
-		text, _, err := at.Manifest(ctx, d.Digest.String())
+		text, _, err := at.Manifest(ctx, n.Digest.String())
 		if err == nil {
-			is, err = s.lookAt(ctx, at, text, budget)
+			n.Parts, err = store.PartsOf(text)
 		}
-		if err = unusable(err); is || err != nil {
-			return is, err
-		}
+		return unusable(err)
 	}
-	c := parts.Config
-	if c == nil || c.MediaType != v1.MediaTypeImageConfig && c.MediaType != manifest.DockerV2Schema2ConfigMediaType {
+	visit := func(ctx context.Context, n *store.Node) (err error) {
+		if !is && n.Parts != nil && n.Parts.Config != nil {
+			is, err = s.hasCatalog(ctx, at, *n.Parts.Config)
+		}
+		return err
+	}
+	err = store.Walk(ctx, store.Node{Descriptor: v1.Descriptor{Digest: digest.FromBytes(text)}, Parts: parts},
+		store.WalkOptions{Read: read, Visit: visit})
+	return is, unusable(err)
+}
+
+// hasCatalog tells whether the image with a configuration is a catalog.
+func (s *search) hasCatalog(ctx context.Context, at store.Reader, c v1.Descriptor) (is bool, err error) {
+	if c.MediaType != v1.MediaTypeImageConfig && c.MediaType != manifest.DockerV2Schema2ConfigMediaType {
 		return false, nil
 	}
 	s.mu.Lock()
@@ -188,7 +197,7 @@ func (s *search) lookAt(ctx context.Context, at store.Reader, text []byte, budge
 	if known {
 		return is, nil
 	}
-	labels, err := labelsOf(ctx, at, *c)
+	labels, err := labelsOf(ctx, at, c)
 	if err != nil {
 		return false, unusable(err)
 	}

@@ -15,7 +15,6 @@ import (
 
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
-	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/redact"
 )
 
@@ -230,7 +229,7 @@ func (c *copying) referrer(ctx context.Context, subject digest.Digest, l Referre
 			return one, err
 		}
 	}
-	if err := c.content(ctx, parts, 0); err != nil {
+	if err := c.content(ctx, &l, parts); err != nil {
 		return one, err
 	}
 	return one, c.to.WriteManifest(ctx, l.Text, l.MediaType, store.WriteOptions{})
@@ -261,7 +260,7 @@ func (c *copying) tag(ctx context.Context, subject digest.Digest, tag string, fo
 		one.There = true
 		return one, nil
 	}
-	if err := c.content(ctx, parts, 0); err != nil {
+	if err := c.content(ctx, found, parts); err != nil {
 		return one, err
 	}
 	lasting := context.WithoutCancel(ctx)
@@ -300,59 +299,62 @@ func hasLayersOf(text []byte, of *Referrer) bool {
 		func(l v1.Descriptor) bool { return !hasLayer(has.Layers, l) })
 }
 
-// content copies the blobs and manifests that a manifest refers to, without its subject.
-func (c *copying) content(ctx context.Context, p *store.Parts, depth int) error {
-	if depth > limit.MaxIndexDepth {
-		return fmt.Errorf("%w: indexes in indexes, more than %d deep", fault.ErrLimit, limit.MaxIndexDepth)
-	}
-	for _, d := range p.Blobs {
-		if c.budget.content.Add(d.Size) > c.limits.Content {
-			return errBudget{fmt.Errorf("%w: attachments of more than %d bytes", fault.ErrLimit, c.limits.Content)}
-		}
-		content := store.ContentOf(c.from, d)
-		content.Open = func(ctx context.Context, from int64) (io.ReadCloser, error) {
-			body, err := c.from.Blob(ctx, d, from)
-			if err != nil {
-				return nil, &store.SourceError{Err: err}
-			}
-			return &sourceBody{body}, nil
-		}
-		_, err := c.to.WriteBlob(ctx, d, content)
-		if err != nil {
+// content copies the blobs and manifests that a manifest refers to, without its subject. A manifest in an index is
+// written after what it refers to.
+func (c *copying) content(ctx context.Context, of *Referrer, parts *store.Parts) error {
+	read := func(ctx context.Context, n *store.Node) error {
+		has, err := c.has(ctx, n.Digest)
+		if has || err != nil {
 			return err
 		}
-	}
-	for _, d := range p.Manifests {
-		has, err := c.has(ctx, d.Digest)
-		if err != nil {
-			return err
-		}
-		if has {
-			continue
-		}
-		text, mediaType, err := c.from.Manifest(ctx, d.Digest.String())
-		if err != nil {
+		if n.Text, n.Kind, err = c.from.Manifest(ctx, n.Digest.String()); err != nil {
 			return &store.SourceError{Err: err}
 		}
-		if err := c.take(len(text)); err != nil {
+		if err := c.take(len(n.Text)); err != nil {
 			return errBudget{err}
 		}
-		inner, err := store.PartsOf(text)
-		if err == nil && inner.Subject != nil {
+		if n.Parts, err = store.PartsOf(n.Text); err == nil && n.Parts.Subject != nil {
 			// It would be listed among the referrers of an image that is not copied.
-			err = fmt.Errorf("%w: %s in an index has a subject", fault.ErrInvalid, d.Digest)
+			err = fmt.Errorf("%w: %s in an index has a subject", fault.ErrInvalid, n.Digest)
 		}
-		if err == nil {
-			err = c.content(ctx, inner, depth+1)
-		}
-		if err == nil {
-			err = c.to.WriteManifest(ctx, text, mediaType, store.WriteOptions{})
-		}
-		if err != nil {
-			return err
-		}
+		return err
 	}
-	return nil
+	visit := func(ctx context.Context, n *store.Node) error {
+		if n.Parts == nil {
+			return nil
+		}
+		for _, d := range n.Parts.Blobs {
+			if err := c.blob(ctx, d); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	leave := func(ctx context.Context, n *store.Node) error {
+		if n.Parts == nil || n.Above == nil {
+			return nil
+		}
+		return c.to.WriteManifest(ctx, n.Text, n.Kind, store.WriteOptions{})
+	}
+	return store.Walk(ctx, store.Node{Text: of.Text, Parts: parts},
+		store.WalkOptions{Read: read, Visit: visit, Leave: leave})
+}
+
+// blob copies a blob.
+func (c *copying) blob(ctx context.Context, d v1.Descriptor) error {
+	if c.budget.content.Add(d.Size) > c.limits.Content {
+		return errBudget{fmt.Errorf("%w: attachments of more than %d bytes", fault.ErrLimit, c.limits.Content)}
+	}
+	content := store.ContentOf(c.from, d)
+	content.Open = func(ctx context.Context, from int64) (io.ReadCloser, error) {
+		body, err := c.from.Blob(ctx, d, from)
+		if err != nil {
+			return nil, &store.SourceError{Err: err}
+		}
+		return &sourceBody{body}, nil
+	}
+	_, err := c.to.WriteBlob(ctx, d, content)
+	return err
 }
 
 // sourceBody is a blob that is read at the source, whose errors are those of the source.

@@ -79,14 +79,7 @@ func (b *budget) list(ctx context.Context, r store.Reader, subject digest.Digest
 	if err != nil {
 		return nil, nil, err
 	}
-	var once []v1.Descriptor
-	seen := map[digest.Digest]bool{}
-	for _, d := range listed {
-		if !seen[d.Digest] {
-			seen[d.Digest] = true
-			once = append(once, d)
-		}
-	}
+	once := store.Once(listed)
 	if b.count.Add(int64(len(once))) > int64(b.limits.Count) {
 		return nil, nil, fmt.Errorf("referrers of %s: %w: more than %d", subject, fault.ErrLimit, b.limits.Count)
 	}

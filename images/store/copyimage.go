@@ -94,7 +94,6 @@ func CopyImage(ctx context.Context, from Reader, to Writer, top v1.Descriptor, o
 	err := c.run(ctx, top, true)
 	if c.trusted.Load() && errors.Is(err, ErrIncomplete) {
 		// The destination had a manifest, and not what it refers to. Nothing is taken for there any more.
-		c.count.Store(0)
 		c.bytes.Store(0)
 		c.content.Store(0)
 		err = c.run(ctx, top, false)
@@ -112,7 +111,7 @@ func (e *SourceError) Unwrap() error { return e.Err }
 func (c *imageCopy) run(ctx context.Context, top v1.Descriptor, trust bool) error {
 	c.trust, c.account = trust, ImageAccount{Sent: c.account.Sent}
 	c.nodes, c.instances, c.leftOut, c.platforms, c.matched = map[digest.Digest]*node{}, nil, nil, nil, false
-	root, err := c.plan(ctx, top, 0)
+	root, err := c.plan(ctx, top)
 	if err != nil {
 		return err
 	}

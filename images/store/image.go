@@ -2,15 +2,10 @@ package store
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 
-	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"go.podman.io/image/v5/manifest"
 
-	"github.com/operator-bindery/bindery/internal/fault"
-	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
@@ -20,62 +15,24 @@ import (
 func ReadImage(ctx context.Context, r Reader, top v1.Descriptor) (Image, error) {
 	top.Annotations = nil // those of an entry of a layout
 	image := Image{Top: top}
-	if err := verify.Digest(top.Digest); err != nil {
-		return image, err
-	}
-	seen := map[digest.Digest]bool{top.Digest: true}
-	var read func(d v1.Descriptor, depth int) error
-	read = func(d v1.Descriptor, depth int) error {
-		if depth > limit.MaxIndexDepth {
-			return fmt.Errorf("%w: indexes in indexes, more than %d deep", fault.ErrLimit, limit.MaxIndexDepth)
-		}
-		text, err := manifestText(ctx, r, d.Digest)
-		if err != nil {
-			return err
-		}
-		if _, err := verify.ManifestKind(text, d.MediaType); err != nil {
-			return err
-		}
-		var index v1.Index
-		if err := json.Unmarshal(text, &index); err != nil {
-			return fmt.Errorf("%w: index: %v", fault.ErrInvalid, err)
-		}
-		for _, entry := range index.Manifests {
-			if err := verify.Digest(entry.Digest); err != nil {
-				return fmt.Errorf("index: %w", err)
-			}
-			if seen[entry.Digest] {
-				continue
-			}
-			seen[entry.Digest] = true
-			if len(image.Instances) == limit.MaxIndexEntries {
-				return fmt.Errorf("index: %w: more than %d entries", fault.ErrLimit, limit.MaxIndexEntries)
-			}
-			image.Instances = append(image.Instances, entry)
-			if manifest.MIMETypeIsMultiImage(entry.MediaType) {
-				if err := read(entry, depth+1); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
-	}
 	if !manifest.MIMETypeIsMultiImage(top.MediaType) {
-		return image, nil
+		return image, verify.Digest(top.Digest)
 	}
-	return image, read(top, 0)
-}
-
-// manifestText reads a manifest by its digest, and compares the text with it whatever the reader does.
-func manifestText(ctx context.Context, r Reader, d digest.Digest) ([]byte, error) {
-	text, _, err := r.Manifest(ctx, d.String())
-	if err != nil {
-		return nil, err
-	}
-	if got := digest.FromBytes(text); got != d {
-		return nil, fmt.Errorf("manifest: %w: digest mismatch: %s instead of %s", fault.ErrIntegrity, got, d)
-	}
-	return text, nil
+	err := Walk(ctx, Node{Descriptor: top}, WalkOptions{
+		Read: func(ctx context.Context, n *Node) (err error) {
+			if manifest.MIMETypeIsMultiImage(n.MediaType) {
+				n.Text, _, err = r.Manifest(ctx, n.Digest.String())
+			}
+			return err
+		},
+		Visit: func(_ context.Context, n *Node) error {
+			if n.Above != nil {
+				image.Instances = append(image.Instances, n.Descriptor)
+			}
+			return nil
+		},
+	})
+	return image, err
 }
 
 // Image is an image that attachments belong to.

@@ -36,7 +36,6 @@ const manifestsAtOnce = 8
 // budget counts what is read of one image.
 type budget struct {
 	limits  Limits
-	count   atomic.Int64
 	bytes   atomic.Int64
 	content atomic.Int64
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/internal/fault"
@@ -57,6 +58,18 @@ func PartsOf(text []byte) (*Parts, error) {
 		}
 	}
 	return p, nil
+}
+
+// Once returns the descriptors with different digests, in their order.
+func Once(all []v1.Descriptor) (different []v1.Descriptor) {
+	seen := map[digest.Digest]bool{}
+	for _, d := range all {
+		if !seen[d.Digest] {
+			seen[d.Digest] = true
+			different = append(different, d)
+		}
+	}
+	return different
 }
 
 const (

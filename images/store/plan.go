@@ -11,10 +11,8 @@ import (
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"go.podman.io/image/v5/manifest"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/operator-bindery/bindery/internal/fault"
-	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
@@ -37,85 +35,65 @@ func (n *node) complete() bool {
 	return n.present && !slices.ContainsFunc(n.children, func(c *node) bool { return !c.complete() })
 }
 
-// plan finds out what is to be copied of a manifest or index: it asks the destination for it, and reads what that does
+// plan finds out what is to be copied of an image: it asks the destination for each manifest, and reads what that does
 // not have. A manifest that is in several indexes has one node.
-func (c *imageCopy) plan(ctx context.Context, d v1.Descriptor, depth int) (*node, error) {
-	if depth > limit.MaxIndexDepth {
-		return nil, fmt.Errorf("%w: indexes in indexes, more than %d deep", fault.ErrLimit, limit.MaxIndexDepth)
-	}
-	c.mu.Lock()
-	n, known := c.nodes[d.Digest]
-	if !known {
-		n = &node{Descriptor: d}
-		c.nodes[d.Digest] = n
-	}
-	c.mu.Unlock()
-	if known {
-		return n, nil
-	}
-	if err := c.ask(ctx, n); err != nil {
-		return nil, err
-	}
-	if n.present && n.MediaType != "" && !n.isIndex() {
-		c.trusted.Store(true)
-		return n, nil
-	}
-	if err := c.read(ctx, n); err != nil {
-		return nil, err
-	}
-	if !n.isIndex() {
-		return n, nil
-	}
-	if c.count.Add(int64(len(n.parts.Manifests))) > limit.MaxIndexEntries {
-		return nil, fmt.Errorf("index: %w: more than %d entries", fault.ErrLimit, limit.MaxIndexEntries)
-	}
-	return n, c.planEntries(ctx, n, depth)
-}
-
-// planEntries plans those entries of an index that are wanted.
-func (c *imageCopy) planEntries(ctx context.Context, n *node, depth int) error {
-	entries := once(n.parts.Manifests)
-	wanted := Select(entries, c.o.Platforms)
-	found := make([]*node, len(entries))
-	g, gctx := errgroup.WithContext(ctx)
-	g.SetLimit(manifestsAtOnce)
-	for i, e := range entries {
-		if wanted[i] {
-			g.Go(func() (err error) {
-				found[i], err = c.plan(gctx, e, depth+1)
-				return err
-			})
+func (c *imageCopy) plan(ctx context.Context, top v1.Descriptor) (*node, error) {
+	read := func(ctx context.Context, at *Node) error {
+		n := &node{Descriptor: at.Descriptor}
+		c.mu.Lock()
+		c.nodes[n.Digest] = n
+		c.mu.Unlock()
+		if err := c.ask(ctx, n); err != nil {
+			return err
 		}
-	}
-	if err := g.Wait(); err != nil {
+		if n.present && n.MediaType != "" && !n.isIndex() {
+			c.trusted.Store(true)
+			return nil
+		}
+		err := c.read(ctx, n)
+		at.Parts = n.parts
 		return err
 	}
-	for i, e := range entries {
-		// Of a manifest that the destination has the size may not be known.
-		if n := found[i]; n != nil && n.text != nil && e.Size != n.Size {
-			return fmt.Errorf("%w: the index names %s with %d bytes, and it has %d", fault.ErrInvalid, e.Digest, e.Size,
-				n.Size)
+	visit := func(_ context.Context, at *Node) error {
+		entries := Once(at.Entries)
+		wanted := Select(entries, c.o.Platforms)
+		at.Entries = nil
+		for i, e := range entries {
+			if wanted[i] {
+				at.Entries = append(at.Entries, e)
+			}
 		}
-		// An index in the index of which nothing is wanted is left out as a whole.
-		if found[i] == nil || found[i].isIndex() && len(found[i].children) == 0 && len(found[i].leftOut) > 0 {
-			n.leftOut = append(n.leftOut, e)
-		} else {
-			n.children = append(n.children, found[i])
-		}
+		return nil
 	}
-	return nil
-}
-
-// once returns the entries with different digests.
-func once(entries []v1.Descriptor) (different []v1.Descriptor) {
-	seen := map[digest.Digest]bool{}
-	for _, e := range entries {
-		if !seen[e.Digest] {
-			seen[e.Digest] = true
-			different = append(different, e)
+	leave := func(_ context.Context, at *Node) error {
+		if at.Parts == nil {
+			return nil
 		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		n, rest := c.nodes[at.Digest], at.Entries
+		for _, e := range Once(at.Parts.Manifests) {
+			child, wanted := c.nodes[e.Digest], len(rest) > 0 && rest[0].Digest == e.Digest
+			if wanted {
+				rest = rest[1:]
+			}
+			if wanted && child.text != nil && e.Size != child.Size {
+				// Of a manifest that the destination has the size may not be known.
+				return fmt.Errorf("%w: the index names %s with %d bytes, and it has %d", fault.ErrInvalid, e.Digest,
+					e.Size, child.Size)
+			}
+			// An index in the index of which nothing is wanted is left out as a whole.
+			if !wanted || child.isIndex() && len(child.children) == 0 && len(child.leftOut) > 0 {
+				n.leftOut = append(n.leftOut, e)
+			} else {
+				n.children = append(n.children, child)
+			}
+		}
+		return nil
 	}
-	return different
+	err := Walk(ctx, Node{Descriptor: top},
+		WalkOptions{Read: read, Visit: visit, Leave: leave, AtOnce: manifestsAtOnce})
+	return c.nodes[top.Digest], err
 }
 
 // referenceDigest is the annotation of an entry that describes another entry, as attestations of buildkit do.

@@ -2,4 +2,5 @@
 
 package atomicfs
 
-func exchange(a, b string) error { return exchangeByRenames(a, b) }
+// Exchange swaps two directories, by renames.
+func Exchange(a, b string) error { return exchangeByRenames(a, b) }

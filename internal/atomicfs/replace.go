@@ -25,11 +25,11 @@ func (d *Dir) Replace() error {
 	if err := SyncDir(d.path); err != nil {
 		return err
 	}
-	if err := exchange(d.path, d.target); err != nil {
+	if err := Exchange(d.path, d.target); err != nil {
 		return err
 	}
 	if err := SyncDir(filepath.Dir(d.target)); err != nil {
-		return errors.Join(err, exchange(d.path, d.target))
+		return errors.Join(err, Exchange(d.path, d.target))
 	}
 	old := d.path
 	d.path = ""

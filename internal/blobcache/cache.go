@@ -255,8 +255,5 @@ func checked(ctx context.Context, f *os.File, d digest.Digest, size int64) (io.R
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return nil, err
 	}
-	return struct {
-		io.Reader
-		io.Closer
-	}{verify.NewReader(f, d, size), f}, nil
+	return verify.Body(ctx, f, d, size), nil
 }

@@ -135,7 +135,14 @@ func (s *Layers) readLayer(ctx context.Context, x *extraction, fetched *prefetch
 		return err
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
-	return blame(x.readLayer(r, l, s.DiffIDs[n]), r)
+	names := &layerNames{kinds: map[string]byte{}}
+	_, err = x.layer(r, l, s.DiffIDs[n], func(name string, h *tar.Header, content io.Reader) error {
+		return x.entry(names, name, h, content)
+	})
+	if err == nil {
+		x.tree.cover(names)
+	}
+	return err
 }
 
 // blame returns the error to report for an invalid layer: if its digest does not match either, that is the cause.
@@ -150,16 +157,6 @@ func blame(err error, rest io.Reader) error {
 
 // maxBlame is how much of an invalid layer is read to compare its digest.
 const maxBlame = 64 << 20
-
-func (x *extraction) readLayer(r io.Reader, l v1.Descriptor, diffID digest.Digest) error {
-	plain, err := Decompress(r, l.MediaType, l.Size)
-	if err != nil {
-		return err
-	}
-	defer plain.Close()
-	counted := &bounded{r: plain, x: x, compressed: l.Size}
-	return x.layer(verify.NewReader(counted, diffID, -1))
-}
 
 // bounded enforces the limits on decompressed bytes.
 type bounded struct {
@@ -204,15 +201,31 @@ type extraction struct {
 	uncompressed int64
 }
 
-// layer reads the archive of the next lower layer to its end.
-func (x *extraction) layer(r io.Reader) error {
-	l := &layerNames{kinds: map[string]byte{}}
-	end := &endReader{r: r}
+// layer reads the archive of a layer to its end, and returns its uncompressed size. Errors of the content that take
+// reads have their class.
+func (x *extraction) layer(blob io.Reader, l v1.Descriptor, diffID digest.Digest,
+	take func(name string, h *tar.Header, content io.Reader) error) (int64, error) {
+	counted := &bounded{x: x, compressed: l.Size}
+	read := func() error {
+		plain, err := Decompress(blob, l.MediaType, l.Size)
+		if err != nil {
+			return err
+		}
+		defer plain.Close()
+		counted.r = plain
+		return x.archive(verify.NewReader(counted, diffID, -1), take)
+	}
+	err := blame(read(), blob)
+	return counted.n, err
+}
+
+func (x *extraction) archive(in io.Reader, take func(string, *tar.Header, io.Reader) error) error {
+	end := &endReader{r: in}
 	tr := tar.NewReader(end)
 	for {
 		h, err := tr.Next()
 		if err == io.EOF {
-			break
+			return end.finish()
 		}
 		if err != nil {
 			return end.archiveError(err)
@@ -220,15 +233,28 @@ func (x *extraction) layer(r io.Reader) error {
 		if x.entries++; x.entries > x.limits.Entries {
 			return limit.Errorf(limit.Entries, int64(x.limits.Entries), "more than %d entries", x.limits.Entries)
 		}
-		if err := x.entry(l, h, tr); err != nil {
+		name, err := EntryName(h)
+		if err != nil {
+			return err
+		}
+		if IsSparse(h) {
+			return fmt.Errorf("%w: %.200q is a sparse file", fault.ErrLimit, name)
+		}
+		if err := take(name, h, contentReader{tr}); err != nil {
 			return err
 		}
 	}
-	if err := end.finish(); err != nil {
-		return err
+}
+
+// contentReader classifies errors of reading an archive.
+type contentReader struct{ r io.Reader }
+
+func (c contentReader) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	if err != nil && err != io.EOF {
+		err = ArchiveError(err)
 	}
-	x.tree.cover(l)
-	return nil
+	return n, err
 }
 
 // isSettled tells whether an error has a class, or is about the machine.
@@ -257,14 +283,7 @@ func ArchiveError(err error) error {
 }
 
 // entry reads one entry if it is wanted.
-func (x *extraction) entry(l *layerNames, h *tar.Header, content io.Reader) error {
-	name, err := EntryName(h)
-	if err != nil {
-		return err
-	}
-	if IsSparse(h) {
-		return fmt.Errorf("%w: %.200q is a sparse file", fault.ErrLimit, name)
-	}
+func (x *extraction) entry(l *layerNames, name string, h *tar.Header, content io.Reader) error {
 	if name == "." {
 		if h.Typeflag != tar.TypeDir {
 			return fmt.Errorf("%w: the archive root is not a directory", fault.ErrInvalid)
@@ -323,16 +342,9 @@ func (x *extraction) entry(l *layerNames, h *tar.Header, content io.Reader) erro
 		if x.tree.upper[name] {
 			return nil // an upper layer has a directory here
 		}
-		return archiveOrNil(x.sink(content))
+		return x.sink(content)
 	}
-	return archiveOrNil(x.tree.addFile(name, h.Size, content))
-}
-
-func archiveOrNil(err error) error {
-	if err == nil {
-		return nil
-	}
-	return ArchiveError(err)
+	return x.tree.addFile(name, h.Size, content)
 }
 
 // relevant tells whether a name is wanted or above a wanted one.

@@ -55,7 +55,7 @@ func (out *Output) commitLayout(ctx context.Context) error {
 			}
 			return err
 		}
-		if !occupied(err) {
+		if !errors.Is(err, fs.ErrExist) {
 			return err
 		}
 	}
@@ -83,11 +83,6 @@ func (out *Output) commitWithin(ctx context.Context) error {
 		return err
 	}
 	return out.commitFile()
-}
-
-// occupied tells whether a rename failed because the target exists.
-func occupied(err error) bool {
-	return errors.Is(err, fs.ErrExist) || errors.Is(err, errNotEmpty)
 }
 
 // commitFile renames the staged file over the old one.
@@ -136,28 +131,15 @@ func (out *Output) commitDirectory(ctx context.Context) error {
 	staged := out.stage.Join(StagedFile)
 	back := os.Rename
 	err = os.Rename(staged, dir)
-	if err != nil && occupied(err) {
-		back = exchange
-		err = exchange(staged, dir)
+	if errors.Is(err, fs.ErrExist) {
+		back = atomicfs.Exchange
+		err = atomicfs.Exchange(staged, dir)
 	}
 	if err != nil {
 		return fmt.Errorf("putting %s in place: %w", dir, err)
 	}
 	if err := atomicfs.SyncDir(filepath.Dir(dir)); err != nil {
 		return errors.Join(err, back(dir, staged))
-	}
-	return nil
-}
-
-// exchangeByRenames replaces a directory in two steps, on systems that cannot do it in one. It restores the old
-// directory if the second step fails.
-func exchangeByRenames(staged, dir string) error {
-	old := staged + ".old"
-	if err := os.Rename(dir, old); err != nil {
-		return err
-	}
-	if err := os.Rename(staged, dir); err != nil {
-		return errors.Join(err, os.Rename(old, dir))
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/filelock"
@@ -214,40 +215,31 @@ func referenced(dir string) (map[digest.Digest]bool, error) {
 	if index == nil {
 		return used, nil
 	}
-	var visit func(d v1.Descriptor, depth int) error
-	visit = func(d v1.Descriptor, depth int) error {
-		if used[d.Digest] || depth > limit.MaxIndexDepth {
+	read := func(_ context.Context, n *store.Node) error {
+		if used[n.Digest] || n.Size > limit.MaxManifest {
 			return nil
 		}
-		used[d.Digest] = true
-		if d.Digest.Validate() != nil || d.Size > limit.MaxManifest {
+		content, err := regularfile.Read(BlobPath(dir, n.Digest), limit.MaxManifest)
+		if errors.Is(err, fs.ErrNotExist) || err == nil && !json.Valid(content) {
 			return nil
 		}
-		content, err := regularfile.Read(BlobPath(dir, d.Digest), limit.MaxManifest)
-		if err != nil {
-			return err
+		if err == nil {
+			n.Parts, err = store.PartsOf(content)
 		}
-		var m struct {
-			Manifests []v1.Descriptor `json:"manifests"`
-			Config    v1.Descriptor   `json:"config"`
-			Layers    []v1.Descriptor `json:"layers"`
-		}
-		if json.Unmarshal(content, &m) != nil {
-			return nil
-		}
-		used[m.Config.Digest] = true
-		for _, l := range m.Layers {
-			used[l.Digest] = true
-		}
-		for _, sub := range m.Manifests {
-			if err := visit(sub, depth+1); err != nil {
-				return err
+		return err
+	}
+	visit := func(_ context.Context, n *store.Node) error {
+		used[n.Digest] = true
+		if n.Parts != nil {
+			for _, d := range n.Parts.Blobs {
+				used[d.Digest] = true
 			}
 		}
 		return nil
 	}
 	for _, d := range index.Descriptors {
-		if err := visit(d, 0); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		err := store.Walk(context.Background(), store.Node{Descriptor: d}, store.WalkOptions{Read: read, Visit: visit})
+		if err != nil {
 			return nil, err
 		}
 	}

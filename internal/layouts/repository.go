@@ -14,7 +14,6 @@ import (
 	"go.podman.io/image/v5/manifest"
 
 	"github.com/operator-bindery/bindery/images/store"
-	"github.com/operator-bindery/bindery/internal/ctxio"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/reflist"
@@ -228,10 +227,7 @@ func fileIn(ctx context.Context, files fileStore, name string, d v1.Descriptor) 
 		return nil, errors.Join(fmt.Errorf("%s: %w: size is %d and not %d", d.Digest, fault.ErrIntegrity, size, d.Size),
 			f.Close())
 	}
-	return struct {
-		*verify.Reader
-		io.Closer
-	}{verify.NewReader(ctxio.Reader{Ctx: ctx, R: f}, d.Digest, d.Size), f}, nil
+	return verify.Body(ctx, f, d.Digest, d.Size), nil
 }
 
 // Referrers returns the descriptors of the manifests whose subject is an image: first those in index.json, then those
@@ -258,22 +254,7 @@ func (r *Repository) Referrers(ctx context.Context, subject digest.Digest,
 	if err != nil && !errors.Is(err, reflist.ErrNotList) {
 		return nil, err
 	}
-	return appendNew(found, listed), nil
-}
-
-// appendNew appends the descriptors whose digests are not in the list.
-func appendNew(found, more []v1.Descriptor) []v1.Descriptor {
-	seen := make(map[digest.Digest]bool, len(found)+len(more))
-	for _, d := range found {
-		seen[d.Digest] = true
-	}
-	for _, d := range more {
-		if !seen[d.Digest] {
-			seen[d.Digest] = true
-			found = append(found, d)
-		}
-	}
-	return found
+	return store.Once(append(found, listed...)), nil
 }
 
 // maxManifests is how many bytes the manifests of a layout that may be referrers have together.

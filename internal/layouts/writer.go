@@ -215,7 +215,7 @@ func (w *Writer) Referrers(ctx context.Context, subject digest.Digest,
 		return added, err
 	}
 	found, err := w.old.Referrers(ctx, subject, has)
-	return appendNew(found, added), err
+	return store.Once(append(found, added...)), err
 }
 
 // WriteBlob writes a blob unless it is there. It is opened at most once.

@@ -13,7 +13,6 @@ import (
 	"go.podman.io/image/v5/types"
 
 	"github.com/operator-bindery/bindery/images/store"
-	"github.com/operator-bindery/bindery/internal/ctxio"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
@@ -95,10 +94,7 @@ func (o *Opened) Blob(ctx context.Context, d v1.Descriptor, from int64) (io.Read
 		if err != nil {
 			return nil, err
 		}
-		return struct {
-			io.Reader
-			io.Closer
-		}{verify.NewReader(ctxio.Reader{Ctx: ctx, R: r}, d.Digest, d.Size), r}, nil
+		return verify.Body(ctx, r, d.Digest, d.Size), nil
 	}, from)
 }
 

@@ -18,7 +18,8 @@ import (
 	"github.com/operator-bindery/bindery/internal/userns"
 )
 
-// Config is the configuration for registries; see images.Registry, which has the same fields.
+// Config is the configuration for registries: images.Registry. The zero value has the defaults of the containers
+// library, without credentials. Most programs call [Config.Env].
 type Config struct {
 	// AuthFile is the only file with credentials, as REGISTRY_AUTH_FILE names it.
 	AuthFile string

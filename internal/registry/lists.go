@@ -105,49 +105,67 @@ func (r *Client) whole(at string, scopes ...string) (*repository, error) {
 	return p, nil
 }
 
-// names reads a list of names, page by page. With errMorePages the names of the first pages are returned.
-func (p *repository) names(ctx context.Context, path, member string, pages int) (all []string, err error) {
+// names reads a list of names. With errMorePages the names of the first pages are returned.
+func (p *repository) names(ctx context.Context, path, member string, most int) ([]string, error) {
 	base, err := p.host.base(ctx)
 	if err != nil {
 		return nil, err
 	}
-	at := *base
-	at.Path = path
-	at.RawQuery = url.Values{"n": {fmt.Sprint(listPage)}}.Encode()
+	first := *base
+	first.Path = path
+	first.RawQuery = url.Values{"n": {fmt.Sprint(listPage)}}.Encode()
+	return pages(ctx, p, request{url: &first}, most, maxListed, func(resp *http.Response) (page []string, err error) {
+		text, err := pageText(resp, maxListText)
+		if err != nil {
+			return nil, err
+		}
+		var answer map[string]json.RawMessage
+		if json.Unmarshal(text, &answer) != nil || answer[member] == nil ||
+			json.Unmarshal(answer[member], &page) != nil {
+			return nil, fmt.Errorf("%w: the answer is no list of %s", fault.ErrInvalid, member)
+		}
+		return page, nil
+	})
+}
+
+// pages reads a list page by page, from the URL of the request on: at most so many pages and entries. With errMorePages
+// the entries of the first pages are returned.
+func pages[T any](ctx context.Context, p *repository, q request, most, entries int,
+	read func(*http.Response) ([]T, error)) (all []T, err error) {
 	seen := map[string]bool{}
-	for next := &at; next != nil; {
-		if seen[next.RawQuery] {
+	for q.url != nil {
+		at := q.url
+		if seen[at.RawQuery] {
 			return nil, fmt.Errorf("%w: a page twice", fault.ErrLimit)
 		}
-		if len(seen) == pages {
-			return all, fmt.Errorf("%w: more than %d", errMorePages, pages)
+		if len(seen) == most {
+			return all, fmt.Errorf("%w: more than %d", errMorePages, most)
 		}
-		seen[next.RawQuery] = true
-		var page []string
-		asked := next
-		_, err := p.get(ctx, "", request{url: asked}, p.host.r.o.Retries, func(resp *http.Response) error {
-			text, err := io.ReadAll(io.LimitReader(resp.Body, maxListText+1))
-			if err != nil {
-				return err
+		seen[at.RawQuery] = true
+		var page []T
+		var next *url.URL
+		_, err := p.get(ctx, "", q, p.host.r.o.Retries, func(resp *http.Response) (err error) {
+			if page, err = read(resp); err == nil {
+				next, err = nextPage(at, resp.Header.Values("Link"))
 			}
-			if len(text) > maxListText {
-				return fmt.Errorf("%w: a page of more than %d bytes", fault.ErrLimit, maxListText)
-			}
-			var answer map[string]json.RawMessage
-			page = nil
-			if json.Unmarshal(text, &answer) != nil || answer[member] == nil ||
-				json.Unmarshal(answer[member], &page) != nil {
-				return fmt.Errorf("%w: the answer is no list of %s", fault.ErrInvalid, member)
-			}
-			next, err = nextPage(asked, resp.Header.Values("Link"))
 			return err
 		})
 		if err != nil {
 			return nil, err
 		}
-		if all = append(all, page...); len(all) > maxListed {
-			return nil, fmt.Errorf("%w: more than %d %s", fault.ErrLimit, maxListed, member)
+		if all = append(all, page...); len(all) > entries {
+			return nil, fmt.Errorf("%w: a list of more than %d", fault.ErrLimit, entries)
 		}
+		q.url = next
 	}
 	return all, nil
+}
+
+// pageText reads the text of a page of a list.
+func pageText(resp *http.Response, most int64) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(resp.Body, most+1))
+	if err == nil && int64(len(text)) > most {
+		err = fmt.Errorf("%w: a page of more than %d bytes", fault.ErrLimit, most)
+	}
+	return text, err
 }

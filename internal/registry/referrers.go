@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"mime"
 	"net/http"
 	"net/url"
@@ -64,7 +63,7 @@ func (r *Repository) Referrers(ctx context.Context, subject digest.Digest,
 	// A repository to write to may not be there yet, so that its answers say nothing about the registry.
 	host := &r.repo.host.referrersAPI
 	if err = errNoAPI; !r.source || !host.isMissing() {
-		found, err = r.listed(ctx, subject)
+		found, err = r.listed(ctx, subject, maxPages)
 	}
 	switch {
 	case err == nil:
@@ -93,72 +92,46 @@ func (r *Repository) Referrers(ctx context.Context, subject digest.Digest,
 	return found, err
 }
 
-// listed lists the referrers by the API, page by page. The error is errNoAPI if the registry does not have it.
-func (r *Repository) listed(ctx context.Context, subject digest.Digest) (found []v1.Descriptor, err error) {
+// listed lists the referrers by the API, of at most so many pages. The error is errNoAPI if there is no such list:
+// answers other than 404 are those of registries that do not know the request.
+func (r *Repository) listed(ctx context.Context, subject digest.Digest, most int) ([]v1.Descriptor, error) {
 	base, err := r.repo.host.base(ctx)
 	if err != nil {
 		return nil, remoteError(err)
 	}
 	first := *base
 	first.Path = "/v2/" + r.repo.path + "/referrers/" + subject.String()
-	seen := map[string]bool{}
-	for at := &first; at != nil; {
-		if seen[at.String()] || len(seen) == maxPages {
-			return nil, fmt.Errorf("referrers of %s: %w: a page twice, or more than %d pages", subject, fault.ErrLimit,
-				maxPages)
-		}
-		seen[at.String()] = true
-		page, next, err := r.page(ctx, at)
-		if len(seen) > 1 && errors.Is(err, errNoAPI) {
-			err = remoteError(fmt.Errorf("page %d: no list of referrers", len(seen)))
-		}
-		if errors.Is(err, errNoAPI) {
-			return nil, err
-		}
-		if err != nil {
-			return nil, fmt.Errorf("referrers of %s: %w", subject, err)
-		}
-		if found = append(found, page...); len(found) > reflist.MaxReferrers {
-			return nil, fmt.Errorf("referrers of %s: %w: more than %d", subject, fault.ErrLimit, reflist.MaxReferrers)
-		}
-		at = next
-	}
-	return found, nil
-}
-
-// page reads one page of a list, and returns the URL of the next one; nil after the last. The error is errNoAPI if
-// there is no such list: answers other than 404 are those of registries that do not know the request.
-func (r *Repository) page(ctx context.Context, at *url.URL) (found []v1.Descriptor, next *url.URL, err error) {
-	q := request{url: at, accept: []string{v1.MediaTypeImageIndex}}
-	_, err = r.repo.get(ctx, "", q, r.retries(), func(resp *http.Response) error {
-		kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-		if kind != v1.MediaTypeImageIndex {
-			return errNoAPI
-		}
-		text, err := io.ReadAll(io.LimitReader(resp.Body, limit.MaxManifest+1))
-		if err != nil {
-			return err
-		}
-		if len(text) > limit.MaxManifest {
-			return fmt.Errorf("%w: a page of more than %d bytes", fault.ErrLimit, limit.MaxManifest)
-		}
-		if found, err = reflist.Parse(bytes.TrimSpace(text)); errors.Is(err, reflist.ErrNotList) {
-			return fmt.Errorf("%w: a page that is %w", fault.ErrInvalid, err)
-		}
-		if err == nil {
-			next, err = nextPage(at, resp.Header.Values("Link"))
-		}
-		return err
-	})
+	read := 0
+	found, err := pages(ctx, r.repo, request{url: &first, accept: []string{v1.MediaTypeImageIndex}}, most,
+		reflist.MaxReferrers, func(resp *http.Response) ([]v1.Descriptor, error) {
+			kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+			if kind != v1.MediaTypeImageIndex {
+				return nil, errNoAPI
+			}
+			text, err := pageText(resp, limit.MaxManifest)
+			if err != nil {
+				return nil, err
+			}
+			page, err := reflist.Parse(bytes.TrimSpace(text))
+			if errors.Is(err, reflist.ErrNotList) {
+				err = fmt.Errorf("%w: a page that is %w", fault.ErrInvalid, err)
+			}
+			if err == nil {
+				read++
+			}
+			return page, err
+		})
 	switch {
-	case errors.Is(err, errNoAPI),
-		hasStatus(err, http.StatusNotFound, http.StatusBadRequest, http.StatusMethodNotAllowed,
-			http.StatusNotAcceptable):
-		return nil, nil, errNoAPI
-	case err != nil:
-		return nil, nil, remoteError(err)
+	case err == nil:
+		return found, nil
+	case errors.Is(err, errNoAPI), hasStatus(err, http.StatusNotFound, http.StatusBadRequest,
+		http.StatusMethodNotAllowed, http.StatusNotAcceptable):
+		if read == 0 {
+			return nil, errNoAPI
+		}
+		err = fmt.Errorf("page %d: no list of referrers", read+1)
 	}
-	return found, next, nil
+	return nil, fmt.Errorf("referrers of %s: %w", subject, remoteError(err))
 }
 
 // nextPage returns the URL in a header Link with the relation "next" (RFC 8288); nil if there is none. Only another
@@ -272,18 +245,12 @@ func (r *Repository) hasAPI(ctx context.Context, subject digest.Digest) (bool, e
 	if known := r.api.state.Load(); known != apiUnknown {
 		return known == apiThere, nil
 	}
-	base, err := r.repo.host.base(ctx)
-	if err != nil {
-		return false, remoteError(err)
-	}
-	at := *base
-	at.Path = "/v2/" + r.repo.path + "/referrers/" + subject.String()
-	switch _, _, err := r.page(ctx, &at); {
+	switch _, err := r.listed(ctx, subject, 1); {
 	case errors.Is(err, errNoAPI):
 		r.api.state.Store(apiMissing)
 		return false, nil
-	case err != nil:
-		return false, fmt.Errorf("referrers of %s: %w", subject, err)
+	case err != nil && !errors.Is(err, errMorePages):
+		return false, err
 	}
 	r.api.state.Store(apiThere)
 	return true, nil

@@ -19,7 +19,6 @@ import (
 
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/blobcache"
-	"github.com/operator-bindery/bindery/internal/ctxio"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/transfer"
 	"github.com/operator-bindery/bindery/internal/verify"
@@ -100,10 +99,7 @@ func (r *Repository) openBlob(ctx context.Context, d v1.Descriptor) (io.ReadClos
 		}
 		body = r.cache.Tee(d.Digest, d.Size, fetched)
 	}
-	return struct {
-		*verify.Reader
-		io.Closer
-	}{verify.NewReader(ctxio.Reader{Ctx: ctx, R: body}, d.Digest, d.Size), body}, nil
+	return verify.Body(ctx, body, d.Digest, d.Size), nil
 }
 
 // Blob opens a blob at an offset. From the start, the reader fails at its end if the digest or the size differs from

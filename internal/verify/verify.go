@@ -2,6 +2,7 @@
 package verify
 
 import (
+	"context"
 	"crypto/sha256"
 	"fmt"
 	"hash"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/opencontainers/go-digest"
 
+	"github.com/operator-bindery/bindery/internal/ctxio"
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
@@ -26,6 +28,14 @@ type Reader struct {
 // is not checked.
 func NewReader(r io.Reader, want digest.Digest, size int64) *Reader {
 	return &Reader{r: r, h: sha256.New(), want: want, size: size}
+}
+
+// Body returns a blob that is read of r as that of [NewReader], until the context has ended, and closed with it.
+func Body(ctx context.Context, r io.ReadCloser, want digest.Digest, size int64) io.ReadCloser {
+	return struct {
+		*Reader
+		io.Closer
+	}{NewReader(ctxio.Reader{Ctx: ctx, R: r}, want, size), r}
 }
 
 func (v *Reader) Read(p []byte) (int, error) {

@@ -131,7 +131,7 @@ func (w *Writer) Finish(ctx context.Context, about Contents) (*Account, error) {
 	if err := w.voidHoles(); err != nil {
 		return nil, err
 	}
-	all, err := w.listings()
+	all, err := w.listings(ctx)
 	if err != nil {
 		return nil, err
 	}

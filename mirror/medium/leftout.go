@@ -9,7 +9,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/operator-bindery/bindery/internal/limit"
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"github.com/operator-bindery/bindery/images/store"
 )
 
 // LeftOut returns what the archive counts on at the destination, by digest: the list that a [Writer] made, without what
@@ -28,7 +30,7 @@ func (r *Reader) LeftOut(ctx context.Context) ([]LeftOut, error) {
 	for _, path := range r.Repositories() {
 		one := r.repos[path]
 		for _, k := range one.tags {
-			if err := w.manifest(ctx, k, 0); err != nil {
+			if err := w.walk(ctx, k.digest()); err != nil {
 				return nil, fmt.Errorf("%s: %w", path, err)
 			}
 		}
@@ -93,35 +95,35 @@ func (w *absentWalk) had(k key) *time.Time {
 	return &t
 }
 
-// manifest looks at a manifest and what it refers to.
-func (w *absentWalk) manifest(ctx context.Context, k key, depth int) error {
-	if w.seen[k] || depth > limit.MaxIndexDepth {
-		return nil
-	}
-	w.seen[k] = true
-	if _, has := w.r.find(k); !has {
-		if since := w.had(k); depth == 0 || since != nil {
-			w.absent[k] = LeftOut{Digest: k.digest(), Since: since}
-		}
-		return nil
-	}
-	text, mediaType, err := (&ReaderRepository{r: w.r, index: &repositoryIndex{}}).manifest(ctx, k)
-	if err != nil {
-		return err
-	}
-	p, err := partsOf(text)
-	if err != nil {
-		return fmt.Errorf("%s (%s): %w", k.digest(), mediaType, err)
-	}
-	for _, b := range p.blobs {
-		if _, has := w.r.find(b); !has {
-			w.absent[b] = LeftOut{Digest: b.digest(), Since: w.had(b)}
-		}
-	}
-	for _, m := range p.manifests {
-		if err := w.manifest(ctx, m, depth+1); err != nil {
+// walk looks at a manifest and what it refers to.
+func (w *absentWalk) walk(ctx context.Context, top digest.Digest) error {
+	read := func(ctx context.Context, n *store.Node) error {
+		k, err := keyOf(n.Digest)
+		if err != nil || w.seen[k] {
 			return err
 		}
+		w.seen[k] = true
+		if _, has := w.r.find(k); !has {
+			if since := w.had(k); n.Above == nil || since != nil {
+				w.absent[k] = LeftOut{Digest: n.Digest, Since: since}
+			}
+			return nil
+		}
+		text, mediaType, err := (&ReaderRepository{r: w.r, index: &repositoryIndex{}}).manifest(ctx, k)
+		if err != nil {
+			return err
+		}
+		p, err := partsOf(text)
+		if err != nil {
+			return fmt.Errorf("%s (%s): %w", n.Digest, mediaType, err)
+		}
+		for _, b := range p.blobs {
+			if _, has := w.r.find(b); !has {
+				w.absent[b] = LeftOut{Digest: b.digest(), Since: w.had(b)}
+			}
+		}
+		n.Parts = p.entries()
+		return nil
 	}
-	return nil
+	return store.Walk(ctx, store.Node{Descriptor: v1.Descriptor{Digest: top}}, store.WalkOptions{Read: read})
 }

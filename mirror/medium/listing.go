@@ -2,14 +2,17 @@ package medium
 
 import (
 	"bytes"
+	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"slices"
 
+	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
-	"github.com/operator-bindery/bindery/internal/limit"
 )
 
 // listing is what a repository of an archive consists of: what is reached from its tags. Remains of images that were
@@ -30,7 +33,7 @@ type attachment struct {
 
 // listings returns what the repositories consist of, by path. The error is of the class [fault.ErrIntegrity] if an
 // image is not complete.
-func (w *Writer) listings() ([]*listing, error) {
+func (w *Writer) listings(ctx context.Context) ([]*listing, error) {
 	var all []*listing
 	for _, path := range slices.Sorted(maps.Keys(w.repos)) {
 		r := w.repos[path]
@@ -39,7 +42,7 @@ func (w *Writer) listings() ([]*listing, error) {
 		}
 		l := &listing{path: path, tags: r.tags, manifests: map[key]bool{}, blobs: map[key]bool{}}
 		for _, tag := range slices.Sorted(maps.Keys(r.tags)) {
-			if err := w.list(l, r, r.tags[tag]); err != nil {
+			if err := w.list(ctx, l, r, r.tags[tag]); err != nil {
 				return nil, fmt.Errorf("%s:%s: %w", path, tag, err)
 			}
 		}
@@ -49,12 +52,8 @@ func (w *Writer) listings() ([]*listing, error) {
 }
 
 // list adds a manifest, its parts and its referrers to a listing.
-func (w *Writer) list(l *listing, r *WriterRepository, top v1.Descriptor) error {
-	k, err := keyOf(top.Digest)
-	if err != nil {
-		return err
-	}
-	if err := w.walk(l, k, 0); err != nil {
+func (w *Writer) list(ctx context.Context, l *listing, r *WriterRepository, top v1.Descriptor) error {
+	if err := w.walk(ctx, l, top.Digest); err != nil {
 		return err
 	}
 	// What is attached to what is reached: each round reaches more.
@@ -62,15 +61,11 @@ func (w *Writer) list(l *listing, r *WriterRepository, top v1.Descriptor) error 
 		before = len(l.attached)
 		for _, subject := range sorted(l.manifests) {
 			for _, d := range r.subjects[subject] {
-				of, err := keyOf(d.Digest)
-				if err != nil {
-					return err
-				}
 				listed := func(a attachment) bool { return a.Digest == d.Digest }
 				if slices.ContainsFunc(l.attached, listed) {
 					continue
 				}
-				if err := w.walk(l, of, 0); err != nil {
+				if err := w.walk(ctx, l, d.Digest); err != nil {
 					return err
 				}
 				l.attached = append(l.attached, attachment{d, subject})
@@ -82,48 +77,41 @@ func (w *Writer) list(l *listing, r *WriterRepository, top v1.Descriptor) error 
 
 // walk adds a manifest and its parts. Entries of an index that were not written are passed over: images may be
 // mirrored for some platforms only.
-func (w *Writer) walk(l *listing, k key, depth int) error {
-	if l.manifests[k] {
+func (w *Writer) walk(ctx context.Context, l *listing, top digest.Digest) error {
+	read := func(_ context.Context, n *store.Node) error {
+		k, err := keyOf(n.Digest)
+		if err != nil || l.manifests[k] {
+			return err
+		}
+		_, has := w.blobs[k]
+		out, p := w.leftOut[k], &parts{}
+		switch {
+		case has:
+			text, err := w.manifest(k)
+			if err != nil {
+				return err
+			}
+			if p, err = partsOf(text); err != nil {
+				return err
+			}
+		case out != nil:
+			p = cmp.Or(out.parts, p)
+		case n.Above != nil:
+			return nil
+		default:
+			return fmt.Errorf("%w: the archive has no manifest %s", fault.ErrIntegrity, n.Digest)
+		}
+		l.manifests[k], n.Parts = true, p.entries()
+		for _, b := range p.blobs {
+			if _, in := w.blobs[b]; !in && w.leftOut[b] == nil && has {
+				return fmt.Errorf("%w: %s needs the blob %s, which was not written", fault.ErrIntegrity, n.Digest,
+					b.digest())
+			}
+			l.blobs[b] = true
+		}
 		return nil
 	}
-	if depth > limit.MaxIndexDepth {
-		return fmt.Errorf("%w: indexes in indexes, more than %d deep", fault.ErrLimit, limit.MaxIndexDepth)
-	}
-	_, has := w.blobs[k]
-	out := w.leftOut[k]
-	var p *parts
-	switch {
-	case has:
-		text, err := w.manifest(k)
-		if err != nil {
-			return err
-		}
-		if p, err = partsOf(text); err != nil {
-			return err
-		}
-	case out != nil:
-		if p = out.parts; p == nil {
-			p = &parts{}
-		}
-	case depth > 0:
-		return nil
-	default:
-		return fmt.Errorf("%w: the archive has no manifest %s", fault.ErrIntegrity, k.digest())
-	}
-	l.manifests[k] = true
-	for _, b := range p.blobs {
-		if _, in := w.blobs[b]; !in && w.leftOut[b] == nil && has {
-			return fmt.Errorf("%w: %s needs the blob %s, which was not written", fault.ErrIntegrity, k.digest(),
-				b.digest())
-		}
-		l.blobs[b] = true
-	}
-	for _, m := range p.manifests {
-		if err := w.walk(l, m, depth+1); err != nil {
-			return err
-		}
-	}
-	return nil
+	return store.Walk(ctx, store.Node{Descriptor: v1.Descriptor{Digest: top}}, store.WalkOptions{Read: read})
 }
 
 func sorted(keys map[key]bool) []key {

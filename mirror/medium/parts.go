@@ -1,14 +1,12 @@
 package medium
 
 import (
-	"encoding/json"
-	"fmt"
+	"slices"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"go.podman.io/image/v5/manifest"
 
-	"github.com/operator-bindery/bindery/internal/fault"
-	"github.com/operator-bindery/bindery/internal/limit"
+	"github.com/operator-bindery/bindery/images/store"
 )
 
 // parts is what a manifest refers to.
@@ -19,55 +17,44 @@ type parts struct {
 	subject *key
 }
 
-// partsOf reads a manifest. Layers that are fetched from elsewhere, by their URLs, are no part.
+// partsOf reads a manifest, see [store.PartsOf]. Layers that are fetched from elsewhere, by their URLs, are no part.
 func partsOf(text []byte) (*parts, error) {
-	var m struct {
-		Config    *v1.Descriptor  `json:"config"`
-		Layers    []v1.Descriptor `json:"layers"`
-		Blobs     []v1.Descriptor `json:"blobs"` // of a draft of the image specification
-		Manifests []v1.Descriptor `json:"manifests"`
-		Subject   *v1.Descriptor  `json:"subject"`
-	}
-	if err := json.Unmarshal(text, &m); err != nil {
-		return nil, fmt.Errorf("%w: manifest: %v", fault.ErrInvalid, err)
+	m, err := store.PartsOf(text)
+	if err != nil {
+		return nil, err
 	}
 	p := &parts{}
-	if m.Config != nil {
-		m.Blobs = append(m.Blobs, *m.Config)
+	if p.manifests, err = keysOf(m.Manifests); err != nil {
+		return nil, err
 	}
-	m.Blobs = append(m.Blobs, m.Layers...)
-	if len(m.Blobs) > maxBlobs || len(m.Manifests) > limit.MaxIndexEntries {
-		return nil, fmt.Errorf("%w: a manifest of %d blobs and %d manifests", fault.ErrLimit, len(m.Blobs),
-			len(m.Manifests))
+	here := slices.DeleteFunc(m.Blobs, func(d v1.Descriptor) bool { return len(d.URLs) > 0 })
+	if p.blobs, err = keysOf(here); err != nil || m.Subject == nil {
+		return p, err
 	}
-	for _, d := range m.Blobs {
-		k, err := keyOf(d.Digest)
-		if err != nil {
-			return nil, err
-		}
-		if len(d.URLs) == 0 {
-			p.blobs = append(p.blobs, k)
-		}
-	}
-	for _, d := range m.Manifests {
-		k, err := keyOf(d.Digest)
-		if err != nil {
-			return nil, err
-		}
-		p.manifests = append(p.manifests, k)
-	}
-	if m.Subject != nil {
-		k, err := keyOf(m.Subject.Digest)
-		if err != nil {
-			return nil, err
-		}
-		p.subject = &k
-	}
-	return p, nil
+	k, err := keyOf(m.Subject.Digest)
+	p.subject = &k
+	return p, err
 }
 
-// maxBlobs is how many blobs a manifest may have: signatures are layers too.
-const maxBlobs = 2 * limit.MaxLayers
+func keysOf(all []v1.Descriptor) (keys []key, err error) {
+	for _, d := range all {
+		k, err := keyOf(d.Digest)
+		if err != nil {
+			return nil, err
+		}
+		keys = append(keys, k)
+	}
+	return keys, nil
+}
+
+// entries are the manifests, as a walk has them.
+func (p *parts) entries() *store.Parts {
+	e := &store.Parts{}
+	for _, k := range p.manifests {
+		e.Manifests = append(e.Manifests, v1.Descriptor{Digest: k.digest()})
+	}
+	return e
+}
 
 // typeOf returns the media type of a manifest, from its text if none is known.
 func typeOf(text []byte, mediaType string) string {

@@ -172,24 +172,31 @@ func (p *ReaderRepository) Blob(ctx context.Context, d v1.Descriptor, from int64
 	if !ok {
 		return nil, p.absent(k)
 	}
-	if found.size != d.Size {
-		return nil, fmt.Errorf("%s: %w: size is %d and not %d", d.Digest, fault.ErrIntegrity, found.size, d.Size)
+	return openBlob(ctx, d, found.size, from, func() (io.ReadCloser, error) {
+		return p.r.openSpan(span{found.segment, found.at + from, found.size - from})
+	})
+}
+
+// openBlob opens a blob of a size at an offset, for methods named Blob.
+func openBlob(ctx context.Context, d v1.Descriptor, size, from int64,
+	open func() (io.ReadCloser, error)) (io.ReadCloser, error) {
+	if size != d.Size {
+		return nil, fmt.Errorf("%s: %w: size is %d and not %d", d.Digest, fault.ErrIntegrity, size, d.Size)
 	}
-	if from < 0 || from > found.size {
-		return nil, fmt.Errorf("%s: %w: offset %d of %d bytes", d.Digest, fault.ErrInvalid, from, found.size)
+	if from < 0 || from > size {
+		return nil, fmt.Errorf("%s: %w: offset %d of %d bytes", d.Digest, fault.ErrInvalid, from, size)
 	}
-	f, err := p.r.openSpan(span{found.segment, found.at + from, found.size - from})
+	f, err := open()
 	if err != nil {
 		return nil, err
 	}
-	b := blobReader{ctxio.Reader{Ctx: ctx, R: f}, f}
 	if from == 0 {
-		b.Reader = verify.NewReader(b.Reader, d.Digest, d.Size)
+		return verify.Body(ctx, f, d.Digest, d.Size), nil
 	}
-	return b, nil
+	return blobReader{ctxio.Reader{Ctx: ctx, R: f}, f}, nil
 }
 
-// blobReader reads a blob.
+// blobReader reads a blob from an offset.
 type blobReader struct {
 	io.Reader
 	io.Closer

@@ -167,7 +167,7 @@ func (r *WriterRepository) HasBlob(_ context.Context, d v1.Descriptor) (bool, er
 
 // Blob opens a blob of the archive at an offset. From the start, the reader fails at its end if the digest or the size
 // differs from the descriptor.
-func (r *WriterRepository) Blob(_ context.Context, d v1.Descriptor, from int64) (io.ReadCloser, error) {
+func (r *WriterRepository) Blob(ctx context.Context, d v1.Descriptor, from int64) (io.ReadCloser, error) {
 	k, err := keyOf(d.Digest)
 	if err != nil {
 		return nil, err
@@ -176,18 +176,10 @@ func (r *WriterRepository) Blob(_ context.Context, d v1.Descriptor, from int64) 
 	if !has {
 		return nil, fmt.Errorf("%w: the archive has no blob %s", fs.ErrNotExist, d.Digest)
 	}
-	if from < 0 || from > p.size {
-		return nil, fmt.Errorf("%s: %w: offset %d of %d bytes", d.Digest, fault.ErrInvalid, from, p.size)
-	}
-	p.at, p.size = p.at+from, p.size-from
-	f, err := r.w.openPlace(p)
-	if err != nil || from > 0 {
-		return f, err
-	}
-	return struct {
-		io.Reader
-		io.Closer
-	}{verify.NewReader(f, d.Digest, d.Size), f}, nil
+	return openBlob(ctx, d, p.size, from, func() (io.ReadCloser, error) {
+		p.at, p.size = p.at+from, p.size-from
+		return r.w.openPlace(p)
+	})
 }
 
 // Referrers returns the descriptors of the manifests with a subject that were written to the repository.

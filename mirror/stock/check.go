@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
+	"slices"
 	"sync"
 
 	"github.com/opencontainers/go-digest"
@@ -198,7 +199,7 @@ func (c *checker) image(ctx context.Context, w Wanted) (Finding, error) {
 		return f, context.Cause(ctx)
 	}
 	if err != nil {
-		f.Problems = []Problem{problemOf(w.Digest, err)}
+		f.Problems = []Problem{problemOf(v1.Descriptor{Digest: w.Digest}, err)}
 		return f, nil
 	}
 	if w.Digest != "" && top.Digest != w.Digest {
@@ -206,7 +207,7 @@ func (c *checker) image(ctx context.Context, w Wanted) (Finding, error) {
 		f.Problems = append(f.Problems, Problem{Kind: WrongDigest, Digest: w.Digest, Got: top.Digest})
 		top = v1.Descriptor{Digest: w.Digest} // what was wanted may be there without the tag
 	}
-	problems, err := of.manifest(ctx, top, 0)
+	problems, err := of.walk(ctx, top)
 	f.Problems = append(f.Problems, problems...)
 	if f.Found == "" && (len(problems) == 0 || problems[0].Kind != AbsentManifest || problems[0].Digest != top.Digest) {
 		f.Found = top.Digest
@@ -215,17 +216,21 @@ func (c *checker) image(ctx context.Context, w Wanted) (Finding, error) {
 }
 
 // problemOf is the problem of a request for a manifest that failed.
-func problemOf(d digest.Digest, err error) Problem {
+func problemOf(of v1.Descriptor, err error) Problem {
+	p := Problem{Kind: Failed, Digest: of.Digest, Err: redact.Error(err)}
+	if of.Platform != nil {
+		p.Platform = of.Platform.OS + "/" + of.Platform.Architecture
+	}
 	switch {
 	case registry.IsUnauthorized(err): // what is there is not known
 	case errors.Is(err, fs.ErrNotExist):
-		return Problem{Kind: AbsentManifest, Digest: d, Err: redact.Error(err)}
+		p.Kind = AbsentManifest
 	case errors.Is(err, fault.ErrIntegrity):
-		return Problem{Kind: WrongDigest, Digest: d, Err: redact.Error(err)}
+		p.Kind = WrongDigest
 	case errors.Is(err, fault.ErrInvalid), errors.Is(err, fault.ErrLimit):
-		return Problem{Kind: Invalid, Digest: d, Err: redact.Error(err)}
+		p.Kind = Invalid
 	}
-	return Problem{Kind: Failed, Digest: d, Err: redact.Error(err)}
+	return p
 }
 
 // imageCheck checks what is below one image.
@@ -254,16 +259,14 @@ func (c *imageCheck) top(ctx context.Context) (v1.Descriptor, error) {
 	return v1.Descriptor{Digest: m.digest}, nil
 }
 
-// once has something asked once for each digest of a repository; others wait for the answer. A check of some
-// platforms only is not shared.
-func (c *imageCheck) once(ctx context.Context, d v1.Descriptor, blob bool,
-	ask func() ([]Problem, error)) ([]Problem, error) {
+// claim returns the answer about a digest of a repository. The first that claims it is to give it; others wait for that.
+func (c *imageCheck) claim(ctx context.Context, d v1.Descriptor, blob bool) (a *asked, first bool, err error) {
 	key := askedKey{repository: c.wanted.Repository, blob: blob}
 	if blob {
 		key.size = d.Size // another size is another question
 	}
-	if n, err := hex.Decode(key.digest[:], []byte(d.Digest.Encoded())); err != nil || n != len(key.digest) {
-		return ask()
+	if _, err := hex.Decode(key.digest[:], []byte(d.Digest.Encoded())); err != nil {
+		return nil, false, err
 	}
 	c.mu.Lock()
 	a, known := c.asked[key]
@@ -277,18 +280,15 @@ func (c *imageCheck) once(ctx context.Context, d v1.Descriptor, blob bool,
 		}
 	}
 	c.mu.Unlock()
-	if known {
-		select {
-		case <-a.done:
-			return a.problems, nil
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
+	if !known {
+		return a, true, nil
 	}
-	defer close(a.done)
-	var err error
-	a.problems, err = ask()
-	return a.problems, err
+	select {
+	case <-a.done:
+		return a, false, nil
+	case <-ctx.Done():
+		return nil, false, context.Cause(ctx)
+	}
 }
 
 // measured adds the size of a blob.
@@ -298,72 +298,108 @@ func (c *checker) measured(repository string, size int64) {
 	c.summary.Bytes[repository] += size
 }
 
-// manifest checks a manifest and what it refers to.
-func (c *imageCheck) manifest(ctx context.Context, d v1.Descriptor, depth int) ([]Problem, error) {
-	if depth > limit.MaxIndexDepth {
-		return []Problem{{Kind: Invalid, Digest: d.Digest, Err: fmt.Errorf("%w: indexes in indexes, more than %d deep",
-			fault.ErrLimit, limit.MaxIndexDepth)}}, nil
-	}
-	look := func() ([]Problem, error) { return c.look(ctx, d, depth) }
-	if len(c.wanted.Platforms) > 0 && (depth == 0 || isIndex(d.MediaType)) {
-		return look()
-	}
-	return c.once(ctx, d, false, look)
+// looked is a manifest that is looked at, with what is wrong with it and below it.
+type looked struct {
+	problems []Problem
+	asked    *asked // that is to be answered; nil for none
 }
 
-// look is manifest without the memory of what was asked.
-func (c *imageCheck) look(ctx context.Context, d v1.Descriptor, depth int) (problems []Problem, err error) {
-	m := parsed{parts: &store.Parts{}}
+func (l *looked) answer() {
+	if l.asked != nil {
+		l.asked.problems = l.problems
+		close(l.asked.done)
+	}
+}
+
+// walk checks a manifest and what it refers to. What is asked once for a repository are manifests with what is below
+// them, except that of some platforms only.
+func (c *imageCheck) walk(ctx context.Context, top v1.Descriptor) ([]Problem, error) {
+	var open []*looked // the manifest that the walk is at, and those above it
+	read := func(ctx context.Context, n *store.Node) error {
+		l := &looked{}
+		open = append(open, l)
+		if len(c.wanted.Platforms) == 0 || n.Above != nil && !isIndex(n.MediaType) {
+			a, first, err := c.claim(ctx, n.Descriptor, false)
+			if err != nil {
+				return err
+			}
+			if !first {
+				l.problems = slices.Clone(a.problems)
+				return nil
+			}
+			l.asked = a
+		}
+		if err := c.look(ctx, n); ctx.Err() != nil {
+			return context.Cause(ctx)
+		} else if err != nil {
+			l.problems = []Problem{problemOf(n.Descriptor, err)}
+		}
+		return nil
+	}
+	visit := func(_ context.Context, n *store.Node) error {
+		wanted := store.Select(n.Entries, c.wanted.Platforms)
+		entries := n.Entries
+		n.Entries = nil
+		for i, e := range entries {
+			if wanted[i] {
+				n.Entries = append(n.Entries, e)
+			}
+		}
+		return nil
+	}
+	var all []Problem
+	leave := func(ctx context.Context, n *store.Node) error {
+		l := open[len(open)-1]
+		if n.Parts != nil && !c.o.ManifestsOnly {
+			for _, b := range n.Parts.Blobs {
+				more, err := c.blob(ctx, b)
+				if err != nil {
+					return err
+				}
+				l.problems = append(l.problems, more...)
+			}
+		}
+		open = open[:len(open)-1]
+		l.answer()
+		if all = l.problems; n.Above != nil {
+			above := open[len(open)-1]
+			above.problems = append(append(above.problems, l.problems...), c.missized(n.Descriptor)...)
+		}
+		return nil
+	}
+	err := store.Walk(ctx, store.Node{Descriptor: top}, store.WalkOptions{Read: read, Visit: visit, Leave: leave})
+	if ctx.Err() == nil && err != nil { // a limit
+		all, err = []Problem{problemOf(top, err)}, nil
+	}
+	for _, l := range slices.Backward(open) { // after an error
+		l.problems = append(l.problems, all...)
+		all = l.problems
+		l.answer()
+	}
+	return all, err
+}
+
+// look asks for a manifest, or reads it.
+func (c *imageCheck) look(ctx context.Context, n *store.Node) (err error) {
+	var m parsed
 	switch {
-	case c.read != nil && c.read.digest == d.Digest:
+	case c.read != nil && c.read.digest == n.Digest:
 		m = *c.read
-		c.hasSize(m)
-	case !c.o.ManifestsOnly || d.MediaType == "" || isIndex(d.MediaType):
-		if m, err = read(ctx, c.at, d.Digest.String()); err == nil {
-			c.hasSize(m)
+	case !c.o.ManifestsOnly || n.MediaType == "" || isIndex(n.MediaType):
+		if m, err = read(ctx, c.at, n.Digest.String()); err != nil {
+			return err
 		}
-	case depth > 0: // the outermost was asked for
-		_, err = c.at.Head(ctx, d.Digest.String())
+	case n.Above != nil: // the outermost was asked for
+		_, err = c.at.Head(ctx, n.Digest.String())
+		return err
+	default:
+		return nil
 	}
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
-	}
-	if err != nil {
-		p := problemOf(d.Digest, err)
-		if d.Platform != nil {
-			p.Platform = d.Platform.OS + "/" + d.Platform.Architecture
-		}
-		return []Problem{p}, nil
-	}
-	wanted := store.Select(m.parts.Manifests, c.wanted.Platforms)
-	for i, e := range m.parts.Manifests {
-		if !wanted[i] {
-			continue
-		}
-		more, err := c.manifest(ctx, e, depth+1)
-		if err != nil {
-			return nil, err
-		}
-		problems = append(append(problems, more...), c.missized(e)...)
-	}
-	if c.o.ManifestsOnly {
-		return problems, nil
-	}
-	for _, b := range m.parts.Blobs {
-		more, err := c.blob(ctx, b)
-		if err != nil {
-			return nil, err
-		}
-		problems = append(problems, more...)
-	}
-	return problems, nil
-}
-
-// hasSize notes the size of a manifest.
-func (c *checker) hasSize(m parsed) {
+	n.Parts = m.parts
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.sizes[m.digest] = m.size
+	return nil
 }
 
 // missized is the problem of an entry of an index that names a manifest with another size than it has, where it was
@@ -380,21 +416,31 @@ func (c *checker) missized(e v1.Descriptor) []Problem {
 
 // blob asks for a blob. Layers that only other servers have may be missing.
 func (c *imageCheck) blob(ctx context.Context, d v1.Descriptor) ([]Problem, error) {
-	return c.once(ctx, d, true, func() ([]Problem, error) {
-		if c.measured(c.wanted.Repository, d.Size); c.o.Sizes {
-			return nil, nil
-		}
-		there, err := c.at.HasBlob(ctx, d)
-		switch {
-		case ctx.Err() != nil:
-			return nil, context.Cause(ctx)
-		case err != nil:
-			return []Problem{{Kind: Failed, Digest: d.Digest, Size: d.Size, Err: redact.Error(err)}}, nil
-		case !there && !store.IsForeign(d):
-			return []Problem{{Kind: AbsentBlob, Digest: d.Digest, Size: d.Size}}, nil
-		}
+	a, first, err := c.claim(ctx, d, true)
+	if err != nil {
+		return nil, err
+	}
+	if first {
+		defer close(a.done)
+		a.problems, err = c.lookForBlob(ctx, d)
+	}
+	return a.problems, err
+}
+
+func (c *imageCheck) lookForBlob(ctx context.Context, d v1.Descriptor) ([]Problem, error) {
+	if c.measured(c.wanted.Repository, d.Size); c.o.Sizes {
 		return nil, nil
-	})
+	}
+	there, err := c.at.HasBlob(ctx, d)
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case err != nil:
+		return []Problem{{Kind: Failed, Digest: d.Digest, Size: d.Size, Err: redact.Error(err)}}, nil
+	case !there && !store.IsForeign(d):
+		return []Problem{{Kind: AbsentBlob, Digest: d.Digest, Size: d.Size}}, nil
+	}
+	return nil, nil
 }
 
 // read reads a manifest by its tag or digest.

@@ -15,11 +15,11 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
-	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/internal/reflist"
 	"github.com/operator-bindery/bindery/internal/verify"
@@ -207,7 +207,7 @@ func (t *taker) repository(ctx context.Context, name string) (o one) {
 		return one{err: err}
 	}
 	s := &survey{at: at, tags: map[string]digest.Digest{}, claimed: map[digest.Digest]bool{},
-		manifests: map[digest.Digest]parsed{}}
+		manifests: map[digest.Digest]*store.Parts{}}
 	failed := make([]error, len(tags))
 	var g errgroup.Group
 	g.SetLimit(tagsAtOnce)
@@ -238,7 +238,7 @@ type survey struct {
 	mu        sync.Mutex
 	tags      map[string]digest.Digest
 	claimed   map[digest.Digest]bool // that are read, by any goroutine
-	manifests map[digest.Digest]parsed
+	manifests map[digest.Digest]*store.Parts
 }
 
 // tag reads what a tag leads to. An image whose digest is in the tag may be there although the tag is the list of its
@@ -249,7 +249,8 @@ func (s *survey) tag(ctx context.Context, tag string) error {
 		return err
 	}
 	s.claim(m.digest)
-	if err := s.add(ctx, m, 0); err != nil {
+	top := v1.Descriptor{Digest: m.digest}
+	if err := s.add(ctx, store.Node{Descriptor: top, Parts: m.parts}); err != nil {
 		return err
 	}
 	s.mu.Lock()
@@ -259,10 +260,7 @@ func (s *survey) tag(ctx context.Context, tag string) error {
 	if !reflist.Belongs(tag) || named == m.digest || verify.Digest(named) != nil {
 		return nil
 	}
-	if err := s.manifest(ctx, named, 0); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
+	return s.add(ctx, store.Node{Descriptor: v1.Descriptor{Digest: named}})
 }
 
 // claim tells whether a manifest is met for the first time.
@@ -274,34 +272,31 @@ func (s *survey) claim(d digest.Digest) bool {
 	return !before
 }
 
-// manifest reads a manifest, unless it was met before.
-func (s *survey) manifest(ctx context.Context, d digest.Digest, depth int) error {
-	if !s.claim(d) {
-		return nil
-	}
-	m, err := read(ctx, s.at, d.String())
-	if err != nil {
+// add adds a manifest and the entries of an index, unless they were met before. Those that are not there are left out:
+// indexes may be sparse.
+func (s *survey) add(ctx context.Context, top store.Node) error {
+	read := func(ctx context.Context, n *store.Node) error {
+		if !s.claim(n.Digest) {
+			return nil
+		}
+		m, err := read(ctx, s.at, n.Digest.String())
+		if n.Parts = m.parts; errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
 		return err
 	}
-	return s.add(ctx, m, depth)
-}
-
-// add adds a manifest and reads the entries of an index. Entries that are not there are left out: indexes may be
-// sparse.
-func (s *survey) add(ctx context.Context, m parsed, depth int) error {
-	s.mu.Lock()
-	s.manifests[m.digest] = m
-	full := len(s.manifests) > maxManifests
-	s.mu.Unlock()
-	if depth > limit.MaxIndexDepth || full {
-		return fmt.Errorf("%w: indexes in indexes, or more than %d manifests", fault.ErrLimit, maxManifests)
-	}
-	for _, e := range m.parts.Manifests {
-		if err := s.manifest(ctx, e.Digest, depth+1); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
+	visit := func(_ context.Context, n *store.Node) error {
+		if n.Parts == nil {
+			return nil
 		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.manifests[n.Digest] = n.Parts; len(s.manifests) > maxManifests {
+			return fmt.Errorf("%w: more than %d manifests", fault.ErrLimit, maxManifests)
+		}
+		return nil
 	}
-	return nil
+	return store.Walk(ctx, top, store.WalkOptions{Read: read, Visit: visit})
 }
 
 // result returns what was found, sorted; nil if there is nothing.
@@ -311,8 +306,8 @@ func (s *survey) result(name string) (*repository, error) {
 	}
 	r := &repository{Name: name, Tags: s.tags, Manifests: slices.Sorted(maps.Keys(s.manifests))}
 	blobs := map[digest.Digest]int64{}
-	for _, m := range s.manifests {
-		for _, b := range m.parts.Blobs {
+	for _, parts := range s.manifests {
+		for _, b := range parts.Blobs {
 			blobs[b.Digest] = b.Size
 		}
 	}
