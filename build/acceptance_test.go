@@ -23,7 +23,6 @@ import (
 	"time"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
-	"go.podman.io/image/v5/types"
 
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/cataloglayer"
@@ -200,7 +199,7 @@ func TestRegistry(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := images.Copy(t.Context(), img.Source(), []images.Destination{d},
+		r, err := images.Copy(t.Context(), img.Store(), img.Top(), []images.Destination{d},
 			images.CopyOptions{Registry: insecure, Temp: t.TempDir()})
 		if err != nil {
 			t.Fatal(err)
@@ -230,12 +229,17 @@ func TestRegistry(t *testing.T) {
 	}
 
 	// A base that is already in the repository is neither downloaded nor uploaded.
-	ref, err := images.ParseSource(host + "/a/catalog:oci")
+	client, err := images.NewClient(images.ClientOptions{NoPolicy: true,
+		Registry: images.Registry{SkipTLSVerify: &yes, PlainHTTP: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	sys := &types.SystemContext{DockerInsecureSkipTLSVerify: types.OptionalBoolTrue}
-	img := catalog(t, CatalogInput{FS: sampleFS()}, Options{Base: ref, System: sys})
+	defer client.Close()
+	ref, err := NamedBase(client, host+"/a/catalog:oci")
+	if err != nil {
+		t.Fatal(err)
+	}
+	img := catalog(t, CatalogInput{FS: sampleFS()}, Options{Base: ref})
 	requests()
 	to(img, "a/catalog:on-base")
 	for _, r := range requests() {

@@ -11,23 +11,40 @@ import (
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
-	"go.podman.io/image/v5/image"
 	"go.podman.io/image/v5/manifest"
-	"go.podman.io/image/v5/pkg/blobinfocache/none"
 	"go.podman.io/image/v5/types"
 
+	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/layers"
 )
 
 // maxConfig is the maximum length of a base image's configuration in bytes.
 const maxConfig = 4 << 20
 
+// Base is a base image.
+type Base struct {
+	// Name is its name for messages.
+	Name string
+	// Open opens it. It is called for each platform.
+	Open func(context.Context) (*images.Source, error)
+}
+
+// NamedBase is the base image with a name that [images.Client.Open] accepts. The client must be open as long as the
+// image that is built of it.
+func NamedBase(client *images.Client, name string) (*Base, error) {
+	if err := images.CheckSource(name); err != nil {
+		return nil, err
+	}
+	return &Base{name, func(ctx context.Context) (*images.Source, error) { return client.Open(ctx, name) }}, nil
+}
+
 // base is the base image of one platform. Its layers are opened only when a destination needs their bytes.
 type base struct {
-	src    types.ImageSource
+	src    *images.Source
 	config v1.Image
 	layers []Layer
-	infos  map[digest.Digest]types.BlobInfo
+	infos  map[digest.Digest]v1.Descriptor
 	// name is the reference of the image in a registry, else empty; top is the digest of its index or manifest.
 	name string
 	top  digest.Digest
@@ -35,18 +52,14 @@ type base struct {
 
 // openBase opens a base image for a platform. If the base has images of both compressions, the compression in the
 // options is preferred.
-func openBase(ctx context.Context, o *Options, from types.ImageReference, p v1.Platform) (_ *base, err error) {
+func openBase(ctx context.Context, o *Options, from *Base, p v1.Platform) (_ *base, err error) {
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("base image %s: %w", from.StringWithinTransport(), err)
+			err = fmt.Errorf("base image %s: %w", redact.Text(from.Name), err)
 		}
 	}()
-	choose := types.SystemContext{}
-	if o.System != nil {
-		choose = *o.System
-	}
-	choose.OSChoice, choose.ArchitectureChoice, choose.VariantChoice = p.OS, p.Architecture, p.Variant
-	src, err := from.NewImageSource(ctx, &choose)
+	choose := types.SystemContext{OSChoice: p.OS, ArchitectureChoice: p.Architecture, VariantChoice: p.Variant}
+	src, err := from.Open(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -55,10 +68,7 @@ func openBase(ctx context.Context, o *Options, from types.ImageReference, p v1.P
 			err = errors.Join(err, src.Close())
 		}
 	}()
-	b := &base{src: src, infos: map[digest.Digest]types.BlobInfo{}}
-	if named := from.DockerReference(); named != nil {
-		b.name = named.String()
-	}
+	b := &base{src: src, infos: map[digest.Digest]v1.Descriptor{}, name: src.Named(), top: src.Top.Digest}
 	text, kind, err := b.chooseManifest(ctx, &choose, o.Compression == layers.Zstd)
 	if err != nil {
 		return nil, err
@@ -79,11 +89,8 @@ func openBase(ctx context.Context, o *Options, from types.ImageReference, p v1.P
 
 // chooseManifest reads the manifest of the image for the platform.
 func (b *base) chooseManifest(ctx context.Context, choose *types.SystemContext, zstd bool) ([]byte, string, error) {
-	text, kind, err := image.UnparsedInstance(b.src, nil).Manifest(ctx)
+	text, kind, err := b.src.Manifest(ctx, b.top.String())
 	if err != nil {
-		return nil, "", err
-	}
-	if b.top, err = manifest.Digest(text); err != nil {
 		return nil, "", err
 	}
 	if !manifest.MIMETypeIsMultiImage(kind) {
@@ -101,7 +108,7 @@ func (b *base) chooseManifest(ctx context.Context, choose *types.SystemContext, 
 		return nil, "", fmt.Errorf("no image for %s/%s in the index, which has %s", choose.OSChoice,
 			choose.ArchitectureChoice, platformsOf(list))
 	}
-	return image.UnparsedInstance(b.src, &instance).Manifest(ctx)
+	return b.src.Manifest(ctx, instance.String())
 }
 
 // platformsOf lists the platforms of an index for a message.
@@ -124,7 +131,7 @@ func (b *base) readConfig(ctx context.Context, info types.BlobInfo) error {
 	if err := info.Digest.Validate(); err != nil {
 		return fmt.Errorf("configuration: %w", err)
 	}
-	r, _, err := b.src.GetBlob(ctx, info, none.NoCache)
+	r, err := b.src.Blob(ctx, v1.Descriptor{MediaType: info.MediaType, Digest: info.Digest, Size: info.Size}, 0)
 	if err != nil {
 		return fmt.Errorf("configuration: %w", err)
 	}
@@ -169,14 +176,15 @@ func (b *base) addLayers(infos []manifest.LayerInfo, f Format) error {
 		b.layers = append(b.layers, Layer{
 			Kind: LayerBase, MediaType: kind, Digest: l.Digest, DiffID: b.config.RootFS.DiffIDs[i], Size: l.Size,
 		})
-		b.infos[l.Digest] = l.BlobInfo
+		b.infos[l.Digest] = v1.Descriptor{MediaType: l.MediaType, Digest: l.Digest, Size: l.Size}
 	}
 	return nil
 }
 
 // blob opens a layer of the base.
-func (b *base) blob(ctx context.Context, d digest.Digest, cache types.BlobInfoCache) (io.ReadCloser, int64, error) {
-	return b.src.GetBlob(ctx, b.infos[d], cache)
+func (b *base) blob(ctx context.Context, d digest.Digest) (io.ReadCloser, int64, error) {
+	r, err := b.src.Blob(ctx, b.infos[d], 0)
+	return r, b.infos[d].Size, err
 }
 
 // history returns the base's history, with entries added for layers without one: readers expect one per layer.

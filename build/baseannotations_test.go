@@ -50,7 +50,7 @@ func TestBaseAnnotations(t *testing.T) {
 		t.Run(c.rule, func(t *testing.T) {
 			if c.base != "" {
 				var err error
-				if c.o.Base, err = client.Reference(c.base); err != nil {
+				if c.o.Base, err = NamedBase(client, c.base); err != nil {
 					t.Fatal(err)
 				}
 			}

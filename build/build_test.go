@@ -25,6 +25,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/cataloglayer"
+	"github.com/operator-bindery/bindery/internal/imagetest"
 	"github.com/operator-bindery/bindery/layers"
 )
 
@@ -130,7 +131,7 @@ func push(t testing.TB, img *Image, dests ...string) []images.Result {
 		}
 		ds = append(ds, parsed)
 	}
-	r, err := images.Copy(t.Context(), img.Source(), ds, images.CopyOptions{Temp: t.TempDir()})
+	r, err := images.Copy(t.Context(), img.Store(), img.Top(), ds, images.CopyOptions{Temp: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +141,7 @@ func push(t testing.TB, img *Image, dests ...string) []images.Result {
 // tree returns the file system of an image in a layout.
 func tree(t testing.TB, name string, p v1.Platform, paths ...string) (*images.Image, fs.FS) {
 	t.Helper()
-	img, err := images.Open(t.Context(), name, images.OpenOptions{Platform: p})
+	img, err := imagetest.Client(t).Image(t.Context(), name, p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -395,8 +396,7 @@ func TestSeveralPlatforms(t *testing.T) {
 		}
 		push(t, img, "oci:"+dir+":v1")
 		for _, arch := range []string{"amd64", "arm64"} {
-			opened, err := images.Open(t.Context(), "oci:"+dir+":v1",
-				images.OpenOptions{Platform: v1.Platform{OS: "linux", Architecture: arch}})
+			opened, err := imagetest.Client(t).Image(t.Context(), "oci:"+dir+":v1", v1.Platform{OS: "linux", Architecture: arch})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -444,7 +444,7 @@ func TestDestinationsThatCannotHoldTheImage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = images.Copy(t.Context(), c.img.Source(), []images.Destination{d}, images.CopyOptions{})
+		_, err = images.Copy(t.Context(), c.img.Store(), c.img.Top(), []images.Destination{d}, images.CopyOptions{})
 		if err == nil || !strings.Contains(err.Error(), c.text) {
 			t.Errorf("%s: got %v", dest, err)
 		}
@@ -596,7 +596,7 @@ func TestBase(t *testing.T) {
 			name = "dir:" + baseDir
 		}
 		push(t, base, name)
-		ref, err := images.ParseSource(name)
+		ref, err := NamedBase(imagetest.Client(t), name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -629,7 +629,7 @@ func TestBase(t *testing.T) {
 			t.Errorf("%d history entries for %d layers", n, len(opened.Layers))
 		}
 	}
-	ref, err := images.ParseSource("oci:" + t.TempDir() + ":v1")
+	ref, err := NamedBase(imagetest.Client(t), "oci:"+t.TempDir()+":v1")
 	if err != nil {
 		t.Fatal(err)
 	}

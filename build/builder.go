@@ -167,7 +167,7 @@ func (b *Builder) image(ctx context.Context, assemble func(Options) (*Image, err
 		w = append(w, client)
 	}
 	if b.base != "" {
-		if o.Base, err = client.Reference(b.base); err != nil {
+		if o.Base, err = NamedBase(client, b.base); err != nil {
 			return nil, fmt.Errorf("base image %q: %w", redact.Text(b.base), err)
 		}
 	}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/bundlefs"
+	"github.com/operator-bindery/bindery/internal/imagetest"
 	"github.com/operator-bindery/bindery/layers"
 )
 
@@ -173,7 +174,7 @@ func TestBundleBase(t *testing.T) {
 	old["manifests/old.yaml"] = &fstest.MapFile{Data: []byte("old")}
 	base := filepath.Join(t.TempDir(), "base")
 	push(t, bundleImage(t, sampleBundle(old), Options{Labels: map[string]string{"base": "1"}}), "oci:"+base)
-	ref, err := images.ParseSource("oci:" + base)
+	ref, err := NamedBase(imagetest.Client(t), "oci:"+base)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -269,7 +270,7 @@ func TestRegistryTakesTheBundle(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := images.Copy(t.Context(), img.Source(), []images.Destination{d},
+		r, err := images.Copy(t.Context(), img.Store(), img.Top(), []images.Destination{d},
 			images.CopyOptions{Registry: images.Registry{SkipTLSVerify: &yes, PlainHTTP: true}, Temp: t.TempDir()})
 		if err != nil {
 			t.Fatal(err)

@@ -225,7 +225,7 @@ func TestWrongNotes(t *testing.T) {
 	o, img, other := withWrongNote(t)
 	k, l := o.Cache, img.Layers[0]
 	lied, _ := build1(t, sampleFS(), o)
-	_, err := images.Copy(t.Context(), lied.Source(),
+	_, err := images.Copy(t.Context(), lied.Store(), lied.Top(),
 		[]images.Destination{{Transport: images.OCI, Path: filepath.Join(t.TempDir(), "out"), Name: "v1"}},
 		images.CopyOptions{Temp: t.TempDir()})
 	var stale *staleError
@@ -315,7 +315,7 @@ func pushInsecure(t testing.TB, img *Image, dest string) {
 		t.Fatal(err)
 	}
 	yes := true
-	if _, err := images.Copy(t.Context(), img.Source(), []images.Destination{d},
+	if _, err := images.Copy(t.Context(), img.Store(), img.Top(), []images.Destination{d},
 		images.CopyOptions{Registry: images.Registry{SkipTLSVerify: &yes, PlainHTTP: true},
 			Temp: t.TempDir()}); err != nil {
 		t.Fatal(err)

@@ -61,11 +61,11 @@ func published(t testing.TB, in CatalogInput, o Options) Reference {
 
 func openedImage(t testing.TB, name string, img *Image) Reference {
 	t.Helper()
-	src, err := img.NewImageSource(t.Context(), nil)
+	src, err := images.At(t.Context(), img.Store(), img.Top())
 	if err != nil {
 		t.Fatal(err)
 	}
-	open, err := images.OpenSource(t.Context(), src, images.OpenOptions{})
+	open, err := src.Image(t.Context(), v1.Platform{})
 	if err != nil {
 		t.Fatal(err)
 	}

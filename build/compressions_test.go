@@ -11,12 +11,11 @@ import (
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"go.podman.io/image/v5/manifest"
-	"go.podman.io/image/v5/oci/layout"
 	"go.podman.io/image/v5/types"
 
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/cataloglayer"
+	"github.com/operator-bindery/bindery/internal/imagetest"
 	"github.com/operator-bindery/bindery/layers"
 )
 
@@ -71,8 +70,7 @@ func TestBothCompressions(t *testing.T) {
 		if r := push(t, both, dest); r[0].Digest != both.Digest {
 			t.Errorf("%s has %s", dest, r[0].Digest)
 		}
-		opened, err := images.Open(t.Context(), dest,
-			images.OpenOptions{Platform: v1.Platform{OS: "linux", Architecture: "arm64"}})
+		opened, err := imagetest.Client(t).Image(t.Context(), dest, v1.Platform{OS: "linux", Architecture: "arm64"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -99,7 +97,7 @@ func TestBaseOfBothCompressions(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "base")
 	base := catalog(t, CatalogInput{FS: sampleFS()}, Options{Compression: CompressionAuto, Servers: twoServers(t)})
 	push(t, base, "oci:"+dir+":v1")
-	from, err := layout.NewReference(dir, "v1")
+	from, err := NamedBase(imagetest.Client(t), "oci:"+dir+":v1")
 	if err != nil {
 		t.Fatal(err)
 	}

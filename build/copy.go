@@ -4,7 +4,7 @@ import (
 	"context"
 	"strings"
 
-	"go.podman.io/image/v5/docker"
+	"github.com/distribution/reference"
 
 	"github.com/operator-bindery/bindery/images"
 )
@@ -16,7 +16,7 @@ import (
 func (i *Image) Copy(ctx context.Context, dests []images.Destination, o images.CopyOptions) ([]images.Result, error) {
 	var results []images.Result
 	err := i.current(ctx, func() (err error) {
-		results, err = images.Copy(ctx, i.Source(), dests, o)
+		results, err = images.Copy(ctx, i.Store(), i.Top(), dests, o)
 		return err
 	})
 	if err == nil {
@@ -76,14 +76,13 @@ func (i *Image) pushed(results []images.Result) {
 		if err != nil || at.Transport != images.Docker {
 			continue
 		}
-		ref, err := docker.ParseReference("//" + at.Name)
+		ref, err := reference.ParseNormalizedNamed(at.Name)
 		if err != nil {
 			continue
 		}
-		repository := repositoryOf(ref)
 		for _, b := range r.Blobs {
 			if layer[b.Digest.String()] {
-				i.known.addRepository(b.Digest, repository)
+				i.known.addRepository(b.Digest, ref.Name())
 			}
 		}
 	}

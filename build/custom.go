@@ -7,7 +7,6 @@ import (
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
-	"go.podman.io/image/v5/types"
 
 	"github.com/operator-bindery/bindery/layers"
 )
@@ -16,7 +15,7 @@ import (
 type Custom struct {
 	Platform v1.Platform
 	// Base is the base image; nil means an empty root.
-	Base types.ImageReference
+	Base *Base
 	// BaseName, unless empty, is the name of the base in the image's annotations, in place of that of Base: a reference
 	// with a tag rather than the digest that it stood for.
 	BaseName string

@@ -95,7 +95,7 @@ func TestDamagedDirectories(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := images.Copy(t.Context(), img.Source(), []images.Destination{d},
+	if _, err := images.Copy(t.Context(), img.Store(), img.Top(), []images.Destination{d},
 		images.CopyOptions{Temp: t.TempDir()}); err == nil {
 		t.Error("a layer with another content was passed on")
 	}

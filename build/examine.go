@@ -13,11 +13,14 @@ import (
 // and read is called again for the new one. Nothing else may use the image meanwhile.
 func (i *Image) Examine(ctx context.Context, read func(*images.Survey) error) error {
 	return i.current(ctx, func() (err error) {
-		survey, err := images.SurveySource(ctx, source{i})
+		src, err := images.At(ctx, i.Store(), i.Top())
 		if err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, survey.Close()) }()
+		survey, err := src.Survey(ctx)
+		if err != nil {
+			return err
+		}
 		return read(survey)
 	})
 }

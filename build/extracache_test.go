@@ -16,8 +16,8 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/cataloglayer"
+	"github.com/operator-bindery/bindery/internal/imagetest"
 	"github.com/operator-bindery/bindery/layers"
 	"github.com/operator-bindery/bindery/serve/opmcache"
 )
@@ -163,7 +163,7 @@ func TestExtraCachesThatFail(t *testing.T) {
 
 func TestCacheOfTheBaseIsHidden(t *testing.T) {
 	old := map[string]string{"configs/old/catalog.json": "{}", "tmp/cache/pogreb.v1/digest": "x", "tmp/other": "x"}
-	ref, err := images.ParseSource(layoutOf(t,
+	ref, err := NamedBase(imagetest.Client(t), layoutOf(t,
 		baseImage{config: v1.ImageConfig{Labels: map[string]string{ConfigsLabel: "/configs"}}, files: old,
 			platforms: []v1.Platform{amd64}}))
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/cataloglayer"
+	"github.com/operator-bindery/bindery/internal/imagetest"
 	"github.com/operator-bindery/bindery/layers"
 )
 
@@ -111,7 +111,7 @@ func TestServerOfTheBase(t *testing.T) {
 			base := layoutOf(t,
 				baseImage{config: v1.ImageConfig{Entrypoint: c.entrypoint, Cmd: c.cmd, User: "nobody",
 					Labels: map[string]string{"maintainer": "x"}}, platforms: []v1.Platform{amd64}})
-			ref, err := images.ParseSource(base)
+			ref, err := NamedBase(imagetest.Client(t), base)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -170,7 +170,7 @@ func TestBaseThatIsAnIndex(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			labels := maps.Clone(c.labels)
 			labels["maintainer"] = "x"
-			ref, err := images.ParseSource(
+			ref, err := NamedBase(imagetest.Client(t),
 				layoutOf(t, baseImage{config: v1.ImageConfig{Entrypoint: []string{"/bin/opm"}, Labels: labels},
 					files: old, platforms: []v1.Platform{amd64}}))
 			if err != nil {
@@ -214,7 +214,7 @@ func TestBaseThatIsAnIndex(t *testing.T) {
 		})
 	}
 	for label, at := range map[string]string{DatabaseLabel: "/bin/opm", ConfigsLabel: "/bin"} {
-		ref, err := images.ParseSource(layoutOf(t,
+		ref, err := NamedBase(imagetest.Client(t), layoutOf(t,
 			baseImage{config: v1.ImageConfig{Labels: map[string]string{label: at}}, platforms: []v1.Platform{amd64}}))
 		if err != nil {
 			t.Fatal(err)
@@ -250,7 +250,7 @@ func TestIndexForSeveralPlatforms(t *testing.T) {
 			o := Options{Dir: t.TempDir(), severalPlatforms: c.of, serverOf: serverOf(t, &made)}
 			if c.base.platforms != nil {
 				var err error
-				if o.Base, err = images.ParseSource(layoutOf(t, c.base)); err != nil {
+				if o.Base, err = NamedBase(imagetest.Client(t), layoutOf(t, c.base)); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -5,21 +5,11 @@ import (
 	"slices"
 
 	"github.com/opencontainers/go-digest"
-	"go.podman.io/image/v5/docker"
-	"go.podman.io/image/v5/types"
 )
 
 // BlobRepositories has the places of a blob: layers can be mounted from the repositories of the base, of reused
 // images, of the previous image, and of earlier pushes.
 func (s source) BlobRepositories(d digest.Digest) []string { return s.image.lenders[d] }
-
-// repositoryOf returns the repository of the image, "HOST/REPOSITORY"; empty if it is not in a registry.
-func repositoryOf(r types.ImageReference) string {
-	if r == nil || r.Transport().Name() != docker.Transport.Name() || r.DockerReference() == nil {
-		return ""
-	}
-	return r.DockerReference().Name()
-}
 
 // mountable records where registries have layers of the image.
 func (i *Image) mountable(o *Options) {
@@ -29,8 +19,10 @@ func (i *Image) mountable(o *Options) {
 			i.lenders[d] = append(i.lenders[d], repository)
 		}
 	}
-	for d := range i.bases {
-		add(d, repositoryOf(o.Base))
+	for d, b := range i.bases {
+		if b.src.InRegistry() {
+			add(d, b.src.Repository)
+		}
 	}
 	for _, l := range i.Layers {
 		add(l.Digest, l.repository)

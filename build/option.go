@@ -33,7 +33,7 @@ func WithPlatforms(platforms ...string) Option {
 	}
 }
 
-// WithBase sets the base image by a name that [images.ParseSource] accepts.
+// WithBase sets the base image by a name that [images.Client.Open] accepts.
 func WithBase(name string) Option { return set(func(b *Builder) { b.base = name }) }
 
 // WithServer sets the server of the catalog: [ServerEmbedded], [ServerBase], [ServerNone], or the static program in a

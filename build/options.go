@@ -8,7 +8,6 @@ import (
 	"time"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
-	"go.podman.io/image/v5/types"
 
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/cataloglayer"
@@ -24,9 +23,8 @@ type Options struct {
 	Format Format
 	// Compression is gzip if empty, and can be [CompressionAuto]. Docker's format supports gzip only.
 	Compression layers.Compression
-	// Base is the base image; nil means an empty root. System configures access to it.
-	Base   types.ImageReference
-	System *types.SystemContext
+	// Base is the base image; nil means an empty root.
+	Base *Base
 	// TrimBase leaves out the upper layers of Base that have only what the image hides: its catalog and serve caches.
 	TrimBase bool
 	// Servers are the server programs, one for each platform of the image. Without one the image is for Platform and

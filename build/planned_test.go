@@ -1,18 +1,23 @@
 package build
 
 import (
+	"context"
 	"debug/elf"
 	"fmt"
 	"os"
 	"testing"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/operator-bindery/bindery/images"
 )
 
 // A plan has the same layers, packages and totals as the built image.
 func TestPlanIsWhatIsBuilt(t *testing.T) {
 	small := catalog(t, CatalogInput{FS: sampleFS()}, Options{})
-	base := small
+	base := &Base{Open: func(ctx context.Context) (*images.Source, error) {
+		return images.At(ctx, small.Store(), small.Top())
+	}}
 	amd, arm := server(t, "amd64", elf.EM_X86_64), server(t, "arm64", elf.EM_AARCH64)
 	cases := map[string]Options{
 		"no server":          {},

@@ -17,7 +17,7 @@ import (
 // ReadPrevious reads the layer annotations of an image, for all platforms and in all compressions: the layers of each
 // can be mounted. It returns nil if the image does not exist.
 func ReadPrevious(ctx context.Context, client *images.Client, name string) (_ *Previous, err error) {
-	found, err := client.Survey(ctx, name)
+	src, err := client.Open(ctx, name)
 	if err != nil {
 		// The first build has no previous image, which is not an error.
 		if d, derr := client.Digest(ctx, name); derr == nil && d == "" {
@@ -25,7 +25,11 @@ func ReadPrevious(ctx context.Context, client *images.Client, name string) (_ *P
 		}
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, found.Close()) }()
+	defer func() { err = errors.Join(err, src.Close()) }()
+	found, err := src.Survey(ctx)
+	if err != nil {
+		return nil, err
+	}
 	all := make([]*images.Image, len(found.Images))
 	for i, img := range found.Images {
 		all[i] = img.Image

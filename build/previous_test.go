@@ -11,6 +11,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/imagetest"
 	"github.com/operator-bindery/bindery/layers"
 )
 
@@ -19,8 +20,7 @@ func opened(t *testing.T, img *Image) *images.Image {
 	t.Helper()
 	name := "dir:" + t.TempDir() + "/out"
 	push(t, img, name)
-	in, err := images.Open(t.Context(), name,
-		images.OpenOptions{Platform: v1.Platform{OS: "linux", Architecture: "amd64"}})
+	in, err := imagetest.Client(t).Image(t.Context(), name, v1.Platform{OS: "linux", Architecture: "amd64"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/imagetest"
 )
 
 // A layer of the base that is built again on top of it is listed twice, and its packages are in the upper one.
@@ -12,7 +12,7 @@ func TestLayersThatTheBaseHasAlready(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "base")
 	first := catalog(t, CatalogInput{FS: packageFS("foo", "bar")}, Options{})
 	push(t, first, "oci:"+dir+":v1")
-	ref, err := images.ParseSource("oci:" + dir + ":v1")
+	ref, err := NamedBase(imagetest.Client(t), "oci:"+dir+":v1")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,8 +11,8 @@ import (
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
-	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/catalogdtest"
+	"github.com/operator-bindery/bindery/internal/imagetest"
 )
 
 // TestCatalogOfTheBaseIsHidden builds on images that have a catalog: neither container engines nor catalogd, which
@@ -31,7 +31,7 @@ func TestCatalogOfTheBaseIsHidden(t *testing.T) {
 			t.Run(strings.ReplaceAll(label, "/", "_")+" "+string(format), func(t *testing.T) {
 				below := baseImage{config: v1.ImageConfig{Labels: map[string]string{ConfigsLabel: label}}, files: files,
 					platforms: []v1.Platform{amd64}}
-				ref, err := images.ParseSource(layoutOf(t, below))
+				ref, err := NamedBase(imagetest.Client(t), layoutOf(t, below))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -85,7 +85,7 @@ func TestOtherProgramsHideTheCatalogOfTheBase(t *testing.T) {
 		"cache/old.cache": "old", "tmp/cache/old": "old", "keep": "x"}
 	below := baseImage{config: v1.ImageConfig{Labels: map[string]string{ConfigsLabel: "/configs"}}, files: old,
 		platforms: []v1.Platform{amd64}}
-	ref, err := images.ParseSource(layoutOf(t, below))
+	ref, err := NamedBase(imagetest.Client(t), layoutOf(t, below))
 	if err != nil {
 		t.Fatal(err)
 	}

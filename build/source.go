@@ -91,7 +91,7 @@ func (source) HasThreadSafeGetBlob() bool { return true }
 // GetBlob opens a configuration or a layer. A layer may be written, or fetched from the base or another image, only at
 // this point.
 func (s source) GetBlob(ctx context.Context, info types.BlobInfo,
-	cache types.BlobInfoCache) (io.ReadCloser, int64, error) {
+	_ types.BlobInfoCache) (io.ReadCloser, int64, error) {
 	if config, ok := s.image.configs[info.Digest]; ok {
 		return io.NopCloser(bytes.NewReader(config)), int64(len(config)), nil
 	}
@@ -110,7 +110,7 @@ func (s source) GetBlob(ctx context.Context, info types.BlobInfo,
 		return l.open(ctx)
 	}
 	if b, ok := s.image.bases[info.Digest]; ok {
-		return b.blob(ctx, info.Digest, cache)
+		return b.blob(ctx, info.Digest)
 	}
 	if l, ok := s.image.remote[info.Digest]; ok {
 		return l.open(ctx)

@@ -13,7 +13,6 @@ import (
 	"go.podman.io/image/v5/pkg/blobinfocache/none"
 	"go.podman.io/image/v5/types"
 
-	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
@@ -30,9 +29,6 @@ func (i *Image) Store() store.Reader {
 	}
 	return place{source{i}, sizes}
 }
-
-// Source returns the image for [images.Copy].
-func (i *Image) Source() images.Source { return images.Source{Reader: i.Store(), Top: i.Top()} }
 
 // Top returns the descriptor of the index or manifest.
 func (i *Image) Top() v1.Descriptor {

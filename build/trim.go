@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/opencontainers/go-digest"
-	"go.podman.io/image/v5/pkg/blobinfocache/none"
 
 	"github.com/operator-bindery/bindery/internal/cataloglayer"
 	"github.com/operator-bindery/bindery/internal/imagefs"
@@ -61,7 +60,7 @@ func (b *base) drop() {
 // as files.
 func (b *base) onlyIn(ctx context.Context, l Layer, dirs []string) (_ bool, err error) {
 	limits := limit.Limits{}.WithDefaults()
-	body, _, err := b.blob(ctx, l.Digest, none.NoCache)
+	body, _, err := b.blob(ctx, l.Digest)
 	if err != nil {
 		return false, err
 	}

@@ -18,6 +18,7 @@ import (
 	"testing/fstest"
 
 	"github.com/klauspost/compress/zstd"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/bundle"
 	"github.com/operator-bindery/bindery/declcfg"
@@ -227,7 +228,7 @@ func recordedImage(t *testing.T, conf, ref string) *bundle.Bundle {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	img, err := client.Open(t.Context(), ref)
+	img, err := client.Image(t.Context(), ref, v1.Platform{})
 	if err != nil {
 		t.Fatal(err)
 	}

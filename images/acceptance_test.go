@@ -22,6 +22,8 @@ import (
 	"testing"
 	"time"
 
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
@@ -93,13 +95,13 @@ func TestRealRegistry(t *testing.T) {
 	host, ca := realRegistry(t)
 	f, text := large(t, 3<<20)
 	r := Registry{CAFile: ca, AuthFile: authFileFor(t, host+"/a")}
-	pushed, err := Copy(t.Context(), of(t, f), []Destination{parse(t, "docker://"+host+"/a/b:v1")}, CopyOptions{Registry: r})
+	pushed, err := copyOf(t.Context(), of(t, f), []Destination{parse(t, "docker://"+host+"/a/b:v1")}, CopyOptions{Registry: r})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{host + "/a/b:v1", "docker://" + pushed[0].Reference} {
 		c := quick(t, ClientOptions{Registry: r})
-		img, err := c.Open(t.Context(), name)
+		img, err := c.Image(t.Context(), name, v1.Platform{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -128,11 +130,8 @@ func TestRealRegistry(t *testing.T) {
 		t.Errorf("a policy of signatures: %v", err)
 	}
 	// A base image is read with the client's credentials.
-	ref, err := quick(t, ClientOptions{Registry: r}).Reference(host + "/a/b:v1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Copy(t.Context(), of(t, ref), []Destination{parse(t, "oci:"+filepath.Join(t.TempDir(), "out"))},
+	ref := opened(t, quick(t, ClientOptions{Registry: r}), host+"/a/b:v1")
+	if _, err := copyOf(t.Context(), of(t, ref), []Destination{parse(t, "oci:"+filepath.Join(t.TempDir(), "out"))},
 		CopyOptions{}); err != nil {
 		t.Error(err)
 	}
@@ -143,7 +142,7 @@ func TestRealRegistryBehindABadLine(t *testing.T) {
 	host, ca := realRegistry(t)
 	f, text := large(t, 3<<20)
 	direct := Registry{CAFile: ca, AuthFile: authFileFor(t, host)}
-	if _, err := Copy(t.Context(), of(t, f), []Destination{parse(t, "docker://"+host+"/a/b:v1")},
+	if _, err := copyOf(t.Context(), of(t, f), []Destination{parse(t, "docker://"+host+"/a/b:v1")},
 		CopyOptions{Registry: direct}); err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,6 @@ import (
 	"go.podman.io/image/v5/types"
 
 	"github.com/operator-bindery/bindery/internal/redact"
-	"github.com/operator-bindery/bindery/internal/registry"
 	"github.com/operator-bindery/bindery/internal/sigblob"
 	"github.com/operator-bindery/bindery/internal/transfer"
 )
@@ -32,7 +31,7 @@ type admission struct {
 	client *Client
 	name   string // as given, for events
 	ref    types.ImageReference
-	src    types.ImageSource
+	place  *Place
 }
 
 // verdict is what is known about a manifest, for what is below it.
@@ -42,7 +41,7 @@ type verdict struct {
 }
 
 // admission returns what asks the policy about an image; nil if every image is accepted.
-func (c *Client) admission(n sourceName, name string, src types.ImageSource) (*admission, error) {
+func (c *Client) admission(n sourceName, name string, place *Place) (*admission, error) {
 	if c.policy == nil && !c.o.RequireSigned && len(c.o.TrustedKeys) == 0 {
 		return nil, nil
 	}
@@ -50,19 +49,17 @@ func (c *Client) admission(n sourceName, name string, src types.ImageSource) (*a
 	if err != nil {
 		return nil, err
 	}
-	return &admission{client: c, name: name, ref: ref, src: src}, nil
+	return &admission{client: c, name: name, ref: ref, place: place}, nil
 }
 
-// admit asks the policy about a manifest or index whose text has been read and compared with its digest. instance is
-// nil for the outermost. An index that is refused is an error only if the policy decides by the name alone: else the
-// verdict is for what is in it.
-func (a *admission) admit(ctx context.Context, above verdict, instance *digest.Digest, text []byte,
-	kind string) (verdict, error) {
+// admit asks the policy about a manifest or index whose text has been read and compared with its digest. An index that is
+// refused is an error only if the policy decides by the name alone: else the verdict is for what is in it.
+func (a *admission) admit(ctx context.Context, above verdict, text []byte, kind string) (verdict, error) {
 	if a == nil || above.accepted {
 		return verdict{accepted: true}, nil
 	}
-	e := &evidence{text: text, instance: instance}
-	key := verifiedKey(a.ref, digest.FromBytes(text))
+	e := &evidence{text: text, digest: digest.FromBytes(text)}
+	key := verifiedKey(a.ref, e.digest)
 	if _, before := a.client.verified.Load(key); before {
 		return verdict{accepted: true}, nil
 	}
@@ -74,7 +71,7 @@ func (a *admission) admit(ctx context.Context, above verdict, instance *digest.D
 		if e.read {
 			a.client.verified.Store(key, true)
 			a.client.event(transfer.Event{Kind: transfer.EventVerified, Destination: redact.Text(a.name),
-				Blob: digest.FromBytes(text), Size: int64(len(text))})
+				Blob: e.digest, Size: int64(len(text))})
 		}
 		return verdict{accepted: true}, nil
 	}
@@ -169,8 +166,8 @@ func (a *admission) ask(ctx context.Context, unparsed types.UnparsedImage) (refu
 
 // evidence is what the policy is asked about: a manifest or index, and the signatures that its source has for it.
 type evidence struct {
-	text     []byte
-	instance *digest.Digest // nil for the outermost
+	text   []byte
+	digest digest.Digest
 
 	read  bool // whether the policy wanted signatures, so that they have been read
 	found int
@@ -182,14 +179,16 @@ type evidence struct {
 // signature of GPG. So the text and the signatures are put into a directory of its transport "dir:".
 func (a *admission) askWith(ctx context.Context, e *evidence) (refused, err error) {
 	e.read = true
-	if stored, ok := a.src.(interface{ Original() types.ImageSource }); ok {
+	if a.place.Original != nil {
 		// A store has the manifest that was signed, beside the one that is made of its layers.
 		e.found = -1
-		return a.ask(ctx, image.UnparsedInstanceWithReference(image.UnparsedInstance(stored.Original(), nil), a.ref))
+		return a.ask(ctx, image.UnparsedInstanceWithReference(image.UnparsedInstance(a.place.Original, nil), a.ref))
 	}
-	blobs, err := a.src.GetSignatures(ctx, e.instance)
-	if err != nil {
-		return nil, fmt.Errorf("reading signatures: %w", err)
+	var blobs [][]byte
+	if a.place.Signatures != nil {
+		if blobs, err = a.place.Signatures(ctx, e.digest); err != nil {
+			return nil, fmt.Errorf("reading signatures: %w", err)
+		}
 	}
 	e.found = len(blobs)
 	dir, err := os.MkdirTemp(a.client.scratch.Path, "signed-")
@@ -220,29 +219,24 @@ func (a *admission) askWith(ctx context.Context, e *evidence) (refused, err erro
 
 // explain adds to a refusal where signatures were looked for.
 func (a *admission) explain(answer *PolicyError, e *evidence) {
-	tag := sigblob.Tag(digest.FromBytes(e.text))
-	switch transport := Transport(a.ref.Transport().Name()); {
-	case transport == Docker:
-		if carried, ok := a.src.(*carriedSource); ok {
-			if e.found == 0 {
-				answer.NotFound = carried.signaturePlace() + tag
-			}
-			return
-		}
-		s, ok := a.src.(*registry.Source)
-		if !ok {
-			return
-		}
-		repository, wanted, file := s.SignaturePlace()
-		switch {
-		case !wanted:
-			answer.SearchOff, answer.SearchOffBy = repository, file
-		case e.found == 0:
-			answer.NotFound = repository + ":" + tag
-		}
-	case e.found == 0 && (transport == OCI || transport == OCIArchive):
-		answer.NotFound = tag
+	if !a.place.Can().Attachments {
+		return
 	}
+	repository, wanted, file := a.place.signaturesAt()
+	switch {
+	case !wanted:
+		answer.SearchOff, answer.SearchOffBy = repository, file
+	case e.found == 0:
+		answer.NotFound = signatureTag(repository, e.digest)
+	}
+}
+
+// signatureTag names where attached signatures of a manifest are: a tag, in a repository if that has a name.
+func signatureTag(repository string, d digest.Digest) string {
+	if repository == "" {
+		return sigblob.Tag(d)
+	}
+	return repository + ":" + sigblob.Tag(d)
 }
 
 // nameOnly is a source with a name and no content. It records whether the content was requested.

@@ -26,7 +26,7 @@ const signedImage = supplytest.Repository + ":v1"
 
 // openOnce opens an image with a client, and closes it.
 func openOnce(ctx context.Context, c *Client, name string) error {
-	img, err := c.Open(ctx, name)
+	img, err := c.Image(ctx, name, v1.Platform{})
 	if err != nil {
 		return err
 	}
@@ -296,7 +296,7 @@ func TestRequiredSignaturesWithoutAPolicy(t *testing.T) {
 		t.Fatal(err)
 	}
 	client.policy = nil
-	_, err := client.Open(t.Context(), signedImage)
+	_, err := client.Image(t.Context(), signedImage, v1.Platform{})
 	var policy *PolicyError
 	if !errors.As(err, &policy) || !policy.Unverified || policy.File != "" {
 		t.Errorf("got %v", err)
@@ -364,11 +364,7 @@ func TestReferencesHaveNoSignatures(t *testing.T) {
 	_, access := vectorRegistry(t, "sig-index-only-list", supplytest.IndexRepository)
 	c := quick(t, ClientOptions{Registry: access,
 		PolicyFile: filepath.Join(supplytest.Policies(t), "p256-default.json")})
-	ref, err := c.Reference(supplytest.IndexRepository + ":multi")
-	if err != nil {
-		t.Fatal(err)
-	}
-	src, err := ref.NewImageSource(t.Context(), nil)
+	src, err := opened(t, c, supplytest.IndexRepository+":multi").NewImageSource(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

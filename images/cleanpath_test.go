@@ -23,7 +23,7 @@ func TestExtractOfHostilePaths(t *testing.T) {
 			t.Errorf("%s: got %.600v", name, err)
 		}
 	}
-	img, err := OpenSource(t.Context(), f, OpenOptions{})
+	img, err := openFixture(t.Context(), f)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,13 +12,10 @@ import (
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
-	"go.podman.io/image/v5/docker/reference"
 	"go.podman.io/image/v5/manifest"
 	"go.podman.io/image/v5/types"
 
 	"github.com/operator-bindery/bindery/images/signature"
-	"github.com/operator-bindery/bindery/internal/blobcache"
-	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/layouts"
 	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/internal/registriesd"
@@ -205,110 +202,4 @@ func aboutConfiguration(err error) error {
 		return places
 	}
 	return nil
-}
-
-// Open opens the image with a name in the form of [ParseSource]. A tag is resolved once, and everything else is read by
-// digest. A name in the lock is opened by the digest there; other names are recorded in the lock.
-//
-// Errors are a [*PullError] and of the classes [ErrInvalid], [ErrLimit], [ErrIntegrity], [ErrRegistry] and [ErrPolicy],
-// or of the file system. They name the image and contain no credentials. An image that the signature policy refuses is
-// also a [*PolicyError]; a policy that cannot be used is a [*PolicyFileError] alone.
-func (c *Client) Open(ctx context.Context, name string) (_ *Image, err error) {
-	return c.open(ctx, name, OpenOptions{Platform: c.o.Platform, AnyPlatform: c.o.AnyPlatform})
-}
-
-// OpenPlatform is [Client.Open] for another platform than the client's.
-func (c *Client) OpenPlatform(ctx context.Context, name string, p v1.Platform) (*Image, error) {
-	return c.open(ctx, name, OpenOptions{Platform: p})
-}
-
-func (c *Client) open(ctx context.Context, name string, o OpenOptions) (_ *Image, err error) {
-	defer func() { err = pullError(name, err) }()
-	var deadline time.Time
-	if c.o.Timeout > 0 {
-		deadline = time.Now().Add(c.o.Timeout)
-	}
-	ctx, cancel := withDeadline(ctx, deadline, c.o.Timeout)
-	defer cancel()
-	n, src, err := c.openSource(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	if o.admission, err = c.admission(n, name, src); err != nil {
-		return nil, errors.Join(err, src.Close())
-	}
-	o.cache, o.manifest = c.cacheFor(n), c.oddLayers(name)
-	img, err := OpenSource(ctx, src, o)
-	if err != nil {
-		return nil, err
-	}
-	img.Name, img.deadline, img.timeout = name, deadline, c.o.Timeout
-	if r, ok := src.(*registry.Source); ok {
-		img.Source, img.repository = r.OpenedAt, n.repository.Name()
-	}
-	if err := c.record(name, img.Top); err != nil {
-		return nil, errors.Join(err, img.Close())
-	}
-	return img, nil
-}
-
-// openSource opens the source for a name, by the digest in the lock if it has one.
-func (c *Client) openSource(ctx context.Context, name string) (sourceName, types.ImageSource, error) {
-	n, err := parseSourceName(name)
-	if err != nil {
-		return n, nil, err
-	}
-	if err := c.start(ctx); err != nil {
-		return n, nil, err
-	}
-	if pinned, locked := c.o.Lock.Digest(name); locked && n.transport == Docker {
-		if n.repository, err = pin(n.repository, pinned); err != nil {
-			return n, nil, err
-		}
-	}
-	src, err := c.source(ctx, n)
-	return n, src, err
-}
-
-// cacheFor returns the blob cache for images in registries, and nil for others.
-func (c *Client) cacheFor(n sourceName) *blobcache.Cache {
-	if n.transport != Docker {
-		return nil
-	}
-	return c.o.Cache
-}
-
-// source opens the source for a name.
-func (c *Client) source(ctx context.Context, n sourceName) (types.ImageSource, error) {
-	if n.transport == Docker {
-		ref, err := n.reference()
-		if err != nil {
-			return nil, err
-		}
-		return c.remote.Open(ctx, ref, n.repository)
-	}
-	temp := c.o.Temp
-	if n.transport == Store {
-		temp = c.scratch.Path // the library takes another place than $TMPDIR
-	}
-	return openHere(ctx, n, c.o.Limits.WithDefaults(), temp)
-}
-
-// pin replaces the tag of a name by a digest. A name with another digest is an error.
-func pin(named reference.Named, d digest.Digest) (reference.Named, error) {
-	if canonical, ok := named.(reference.Canonical); ok && canonical.Digest() != d {
-		return nil, fmt.Errorf("%w: the lock has %s for %s", fault.ErrIntegrity, d, named)
-	}
-	return reference.WithDigest(reference.TrimNamed(named), d)
-}
-
-// withDeadline returns a context that ends at a deadline, with an error that has the time that was allowed.
-func withDeadline(ctx context.Context, deadline time.Time,
-	allowed time.Duration) (context.Context, context.CancelFunc) {
-	if deadline.IsZero() {
-		return ctx, func() {}
-	}
-	// What takes the time is the registry, wherever the deadline ends the work.
-	return context.WithDeadlineCause(ctx, deadline,
-		registry.Wrap(fmt.Errorf("not done within %v: %w", allowed, context.DeadlineExceeded)))
 }

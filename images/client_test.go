@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/testregistry"
@@ -21,7 +22,7 @@ func TestClientReadsRecordedImages(t *testing.T) {
 	}
 	defer c.Close()
 	name := testregistry.RecordedHost + "/community/etcd:v0.9.4"
-	img, err := c.Open(t.Context(), name)
+	img, err := c.Image(t.Context(), name, v1.Platform{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -64,7 +64,7 @@ func TestPushWithACredentialStore(t *testing.T) {
 	write(t, config, `{"credsStore":"push"}`)
 	r := insecure()
 	r.AuthFiles = []string{filepath.Join(t.TempDir(), "none.json"), config}
-	if _, err := Copy(t.Context(), of(t, simple(t, "x")), []Destination{parse(t, "docker://"+reg.Host()+"/a/b:v1")},
+	if _, err := copyOf(t.Context(), of(t, simple(t, "x")), []Destination{parse(t, "docker://"+reg.Host()+"/a/b:v1")},
 		CopyOptions{Registry: r}); err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"go.podman.io/image/v5/docker/reference"
 	"go.podman.io/image/v5/types"
 
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/layouts"
@@ -22,7 +23,8 @@ import (
 
 // copier is one run of [Copy]: the places that are written to, and which destination is at which of them.
 type copier struct {
-	src     Source
+	from    store.Reader
+	top     v1.Descriptor
 	o       CopyOptions
 	sys     *types.SystemContext
 	scratch *Workspace
@@ -40,7 +42,8 @@ type writtenPlace struct {
 	names []store.Name
 }
 
-func newCopier(ctx context.Context, src Source, dests []Destination, o CopyOptions) (*copier, error) {
+func newCopier(ctx context.Context, from store.Reader, top v1.Descriptor, dests []Destination,
+	o CopyOptions) (*copier, error) {
 	w, err := NewWorkspace(ctx, dests, o.Temp)
 	if err != nil {
 		return nil, err
@@ -49,7 +52,7 @@ func newCopier(ctx context.Context, src Source, dests []Destination, o CopyOptio
 	if err != nil {
 		return nil, errors.Join(err, w.Close())
 	}
-	return &copier{src: src, o: o, sys: sys, scratch: w}, nil
+	return &copier{from: from, top: top, o: o, sys: sys, scratch: w}, nil
 }
 
 // close removes what is staged and was not put in its place, and what the run has opened.
@@ -97,8 +100,8 @@ func (c *copier) openRepository(ctx context.Context, d Destination) error {
 	if err != nil {
 		return err
 	}
-	if canonical, ok := named.(reference.Canonical); ok && canonical.Digest() != c.src.Top.Digest {
-		return registry.Wrap(fmt.Errorf("%w: the image has the digest %s", fault.ErrIntegrity, c.src.Top.Digest))
+	if canonical, ok := named.(reference.Canonical); ok && canonical.Digest() != c.top.Digest {
+		return registry.Wrap(fmt.Errorf("%w: the image has the digest %s", fault.ErrIntegrity, c.top.Digest))
 	}
 	if c.remote == nil {
 		if c.remote, err = c.o.remote(ctx, c.event); err != nil {

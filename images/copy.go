@@ -14,13 +14,6 @@ import (
 	"github.com/operator-bindery/bindery/internal/redact"
 )
 
-// Source is an image at a place that is open, such as an image that was assembled.
-type Source struct {
-	store.Reader
-	// Top is the descriptor of its manifest or index.
-	Top v1.Descriptor
-}
-
 // CopyOptions configure [Copy]. The zero value makes one attempt without a limit of time.
 type CopyOptions struct {
 	Registry Registry
@@ -70,7 +63,7 @@ type Result struct {
 	Traffic *Traffic   `json:"traffic,omitempty"`
 }
 
-// Copy writes the image, or all images of an index, to all destinations, in four steps:
+// Copy writes an image at a place that is open, or all images of an index, to all destinations, in four steps:
 //
 //  1. stores, and files that the containers library writes, receive the image beside its place or without its name;
 //  2. the others receive blobs and manifests, and then the attachments, registries in their place and layouts beside it;
@@ -82,17 +75,18 @@ type Result struct {
 //
 // A blob is read from the source only if the registry has it neither in the repository nor in another one that it can
 // be mounted from ([store.Abilities]).
-func Copy(ctx context.Context, src Source, dests []Destination, o CopyOptions) (results []Result, err error) {
+func Copy(ctx context.Context, from store.Reader, top v1.Descriptor, dests []Destination,
+	o CopyOptions) (results []Result, err error) {
 	ctx, cancel := o.deadline(ctx)
 	defer cancel()
 	defer func() { err = redact.Error(err) }()
 	for _, check := range []error{checkDistinct(dests), CheckIfDigest(o.IfDigest), checkAttachable(dests, o.Attachments),
-		checkFormats(src.Top.MediaType, dests)} {
+		checkFormats(top.MediaType, dests)} {
 		if check != nil {
 			return nil, check
 		}
 	}
-	c, err := newCopier(ctx, src, dests, o)
+	c, err := newCopier(ctx, from, top, dests, o)
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +101,7 @@ func Copy(ctx context.Context, src Source, dests []Destination, o CopyOptions) (
 			return nil, fmt.Errorf("%s: %w", e.d, err)
 		}
 	}
-	accounts, err := store.Copy(ctx, src, src.Top, c.targets(), c.options())
+	accounts, err := store.Copy(ctx, from, top, c.targets(), c.options())
 	for _, e := range c.edges {
 		if err != nil {
 			break

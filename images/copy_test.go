@@ -14,6 +14,7 @@ import (
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"go.podman.io/image/v5/transports/alltransports"
 	"go.podman.io/image/v5/types"
 
 	"github.com/operator-bindery/bindery/internal/layouts"
@@ -26,7 +27,7 @@ func copyTo(t testing.TB, src types.ImageReference, dests ...string) ([]Result, 
 	for _, d := range dests {
 		ds = append(ds, parse(t, d))
 	}
-	return Copy(t.Context(), of(t, src), ds, CopyOptions{Temp: t.TempDir()})
+	return copyOf(t.Context(), of(t, src), ds, CopyOptions{Temp: t.TempDir()})
 }
 
 func mustCopy(t testing.TB, src types.ImageReference, dests ...string) []Result {
@@ -69,7 +70,7 @@ func TestCopyWritesAllDestinationsAndNothingElse(t *testing.T) {
 		if i != 2 && r.Digest != digest.FromBytes(src.manifest) {
 			t.Errorf("%s: digest %s", r.Destination, r.Digest)
 		}
-		ref, err := ParseSource(r.Destination)
+		ref, err := alltransports.ParseImageName(r.Destination)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -166,7 +167,7 @@ func TestTwentyWritersIntoOneLayout(t *testing.T) {
 	for i := range 20 {
 		src, dest := simple(t, fmt.Sprint("catalog ", i)), parse(t, fmt.Sprintf("oci:%s:v%d", dir, i))
 		writers.Go(func() {
-			if _, err := Copy(t.Context(), of(t, src), []Destination{dest}, CopyOptions{}); err != nil {
+			if _, err := copyOf(t.Context(), of(t, src), []Destination{dest}, CopyOptions{}); err != nil {
 				t.Errorf("writer %d: %v", i, err)
 			}
 		})
@@ -179,7 +180,7 @@ func TestTwentyWritersIntoOneLayout(t *testing.T) {
 		if want := digest.FromBytes(simple(t, fmt.Sprint("catalog ", i)).manifest); got[fmt.Sprint("v", i)] != want {
 			t.Errorf("v%d is %s, want %s", i, got[fmt.Sprint("v", i)], want)
 		}
-		img, err := Open(t.Context(), fmt.Sprintf("oci:%s:v%d", dir, i), OpenOptions{})
+		img, err := quick(t, ClientOptions{NoPolicy: true}).Image(t.Context(), fmt.Sprintf("oci:%s:v%d", dir, i), v1.Platform{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -225,7 +226,7 @@ func TestFailuresLeaveTheOldOutputAndNothingElse(t *testing.T) {
 					defer cancel()
 					breakIt(src, cancel)
 					scratch := t.TempDir()
-					if _, err := Copy(ctx, of(t, src), []Destination{parse(t, dest)}, CopyOptions{Temp: scratch}); err == nil {
+					if _, err := copyOf(ctx, of(t, src), []Destination{parse(t, dest)}, CopyOptions{Temp: scratch}); err == nil {
 						t.Fatal("no error")
 					} else if name == "cancelled" && !errors.Is(err, context.Canceled) {
 						t.Errorf("got %v", err)
@@ -422,7 +423,7 @@ func TestUntaggedImagesOfALayout(t *testing.T) {
 	one, two := simple(t, "one"), simple(t, "two")
 	first := digest.FromBytes(one.manifest)
 	open := func(name string) (digest.Digest, error) {
-		img, err := Open(t.Context(), "oci:"+dir+name, OpenOptions{})
+		img, err := quick(t, ClientOptions{NoPolicy: true}).Image(t.Context(), "oci:"+dir+name, v1.Platform{})
 		if err != nil {
 			return "", err
 		}

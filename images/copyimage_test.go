@@ -60,12 +60,16 @@ func copyAll(t testing.TB, c *Client, from, to string) CopyResult {
 // hanging returns the digests of all manifests of an image and of what is attached to it, with their tags.
 func hanging(t testing.TB, c *Client, name string) []string {
 	t.Helper()
-	r, err := c.Repository(t.Context(), name)
+	r, err := c.OpenUnverified(t.Context(), name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	tree, err := referrers.ReadTree(t.Context(), r, r.Image, store.Limits{})
+	image, err := r.Entries(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree, err := referrers.ReadTree(t.Context(), r, image, store.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +185,7 @@ func TestAttachments(t *testing.T) {
 	o := CopyOptions{Registry: plain, Attachments: []store.Attachment{a}}
 	// Without a list of referrers there would be a fallback tag before the image's own.
 	r.SetReferrers(testregistry.Referrers{API: true, Header: true})
-	results, err := Copy(t.Context(), of(t, src), dests, o)
+	results, err := copyOf(t.Context(), of(t, src), dests, o)
 	if err != nil || len(results) != len(dests) {
 		t.Fatal(results, err)
 	}
@@ -204,7 +208,7 @@ func TestAttachmentFails(t *testing.T) {
 	failing := attaching(func(context.Context, store.Writer, store.Image) error { return io.ErrNoProgress })
 	for _, d := range []Destination{{Docker, "", r.Host() + "/a/b:v1"}, {OCI, filepath.Join(dir, "new"), "v1"},
 		{OCIArchive, filepath.Join(dir, "x.tar"), ""}} {
-		_, err := Copy(t.Context(), of(t, packages(t, "a")), []Destination{d}, CopyOptions{Registry: plain,
+		_, err := copyOf(t.Context(), of(t, packages(t, "a")), []Destination{d}, CopyOptions{Registry: plain,
 			Attachments: []store.Attachment{failing}})
 		if !errors.Is(err, io.ErrNoProgress) || !strings.Contains(err.Error(), d.String()) {
 			t.Errorf("%s: %v", d, err)
@@ -227,7 +231,7 @@ func TestAttachmentsAreRefused(t *testing.T) {
 		{Directory, filepath.Join(dir, "x"), ""}, {Store, "", "localhost/x:v1"}} {
 		dests := []Destination{{Docker, "", r.Host() + "/a/b:v1"}, bad}
 		o := CopyOptions{Registry: plain, Attachments: []store.Attachment{never}}
-		_, err := Copy(t.Context(), of(t, packages(t, "a")), dests, o)
+		_, err := copyOf(t.Context(), of(t, packages(t, "a")), dests, o)
 		_, checked := CheckPush(t.Context(), dests, o)
 		_, opened := OpenWriter(t.Context(), bad, o)
 		_, copied := anyImage(t).Copy(t.Context(), r.Host()+"/a/b:v1", bad, everything, o)
@@ -242,7 +246,7 @@ func TestAttachmentsAreRefused(t *testing.T) {
 		t.Errorf("%v %v", left, r.Requests())
 	}
 	for _, name := range []string{"dir:" + dir, "docker-archive:" + dir + "/x.tar", "containers-storage:x"} {
-		if _, err := anyImage(t).Repository(t.Context(), name); !errors.Is(err, ErrNoAttachments) {
+		if err := CheckKeeps(name); !errors.Is(err, ErrNoAttachments) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -275,12 +279,12 @@ func TestCopyWithoutAListFails(t *testing.T) {
 func TestCopyOfAReferrer(t *testing.T) {
 	c, r := anyImage(t), testregistry.New(t)
 	layout := supplytest.Unpack(t, "bundle-min-p256")
-	from, err := c.Repository(t.Context(), "oci:"+layout+":v1")
+	from, err := c.OpenUnverified(t.Context(), "oci:"+layout+":v1")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer from.Close()
-	listed, err := from.Referrers(t.Context(), from.Image.Top.Digest, nil)
+	listed, err := from.Referrers(t.Context(), from.Top.Digest, nil)
 	if err != nil || len(listed) != 1 {
 		t.Fatal(listed, err)
 	}
@@ -288,7 +292,7 @@ func TestCopyOfAReferrer(t *testing.T) {
 	r2 := testregistry.New(t)
 	to := "docker://" + r2.Host() + "/a/b:bundle"
 	copyAll(t, c, r.Host()+"/a/b@"+listed[0].Digest.String(), to)
-	tag := strings.Replace(from.Image.Top.Digest.String(), ":", "-", 1)
+	tag := strings.Replace(from.Top.Digest.String(), ":", "-", 1)
 	if list := string(r2.Manifest("a/b", tag)); !strings.Contains(list, listed[0].Digest.String()) {
 		t.Errorf("the fallback tag is %s", list)
 	}
@@ -323,11 +327,15 @@ func TestOpenWriter(t *testing.T) {
 		if err := errors.Join(w.Commit(t.Context()), w.Discard()); err != nil {
 			t.Fatal(err)
 		}
-		at, err := c.Repository(t.Context(), d.String())
+		at, err := c.OpenUnverified(t.Context(), d.String())
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i, s := range at.Image.Subjects() {
+		image, err := at.Entries(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, s := range image.Subjects() {
 			found, err := at.Referrers(t.Context(), s.Digest, nil)
 			same := func(l v1.Descriptor) bool { return l.Digest == want[i] }
 			if err != nil || len(found) != 1 || !same(found[0]) {

@@ -20,7 +20,7 @@ import (
 
 // fillStore writes the image into a store, without its name.
 func (c *copier) fillStore(ctx context.Context, e *edge) (_ prepared, err error) {
-	from, config, err := c.storable(ctx, e.d)
+	top, config, err := c.storable(ctx, e.d)
 	if err != nil {
 		return nil, err
 	}
@@ -37,41 +37,41 @@ func (c *copier) fillStore(ctx context.Context, e *edge) (_ prepared, err error)
 	if err != nil {
 		return nil, err
 	}
-	return out, c.copyTo(ctx, e, from, to)
+	return out, c.copyTo(ctx, e, top, to)
 }
 
 // storable returns the image, or the one image of an index that the store receives, and its configuration.
-func (c *copier) storable(ctx context.Context, d Destination) (_ Source, config []byte, err error) {
+func (c *copier) storable(ctx context.Context, d Destination) (_ v1.Descriptor, config []byte, err error) {
 	want, orAny := c.o.Platform, false
 	if want.Architecture == "" {
 		want, orAny = v1.Platform{OS: "linux", Architecture: runtime.GOARCH}, true
 	}
-	from := c.src
+	top := c.top
 	for depth := 0; ; depth++ {
 		if depth > limit.MaxIndexDepth {
-			return from, nil, fmt.Errorf("%w: indexes in indexes, more than %d deep", fault.ErrLimit,
+			return top, nil, fmt.Errorf("%w: indexes in indexes, more than %d deep", fault.ErrLimit,
 				limit.MaxIndexDepth)
 		}
-		text, kind, err := from.Manifest(ctx, from.Top.Digest.String())
+		text, kind, err := c.from.Manifest(ctx, top.Digest.String())
 		if err != nil {
-			return from, nil, err
+			return top, nil, err
 		}
 		if kind, err = verify.ManifestKind(text, kind); err != nil {
-			return from, nil, err
+			return top, nil, err
 		}
 		if !manifest.MIMETypeIsMultiImage(kind) {
 			var m v1.Manifest
 			if err := json.Unmarshal(text, &m); err != nil {
-				return from, nil, fmt.Errorf("%w: manifest: %v", fault.ErrInvalid, err)
+				return top, nil, fmt.Errorf("%w: manifest: %v", fault.ErrInvalid, err)
 			}
 			config, err := c.configuration(ctx, m.Config)
-			return from, config, err
+			return top, config, err
 		}
 		chosen, err := choose(text, want, orAny)
 		if err != nil {
-			return from, nil, err
+			return top, nil, err
 		}
-		from.Top = chosen
+		top = chosen
 		platform := "one platform"
 		if chosen.Platform != nil {
 			platform = chosen.Platform.OS + "/" + chosen.Platform.Architecture
@@ -86,7 +86,7 @@ func (c *copier) configuration(ctx context.Context, d v1.Descriptor) (text []byt
 	if d.Size > limit.MaxManifest {
 		return nil, fmt.Errorf("configuration: %w: %d bytes (limit %d)", fault.ErrLimit, d.Size, limit.MaxManifest)
 	}
-	r, err := c.src.Blob(ctx, d, 0)
+	r, err := c.from.Blob(ctx, d, 0)
 	if err != nil {
 		return nil, err
 	}

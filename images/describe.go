@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
@@ -37,52 +36,33 @@ type Variant struct {
 // maxVariants bounds the number of platforms, since each takes two requests.
 const maxVariants = 64
 
-// Describe returns the platforms of an image, and the configuration for each. No layer is read. Entries of an index
+// Describe returns the platforms of the image, and the configuration for each. No layer is read. Entries of an index
 // that are no images (attestations, signatures) are left out. Of several images for one platform the first one counts,
-// as in [Client.Open]. Errors are those of Open.
-func (c *Client) Describe(ctx context.Context, name string) (_ *Description, err error) {
-	defer func() { err = pullError(name, err) }()
-	var deadline time.Time
-	if c.o.Timeout > 0 {
-		deadline = time.Now().Add(c.o.Timeout)
-	}
-	ctx, cancel := withDeadline(ctx, deadline, c.o.Timeout)
+// as in [Source.Image]. Errors are those of [Client.Open].
+func (s *Source) Describe(ctx context.Context) (_ *Description, err error) {
+	defer func() { err = s.about(err) }()
+	ctx, cancel := s.within(ctx)
 	defer cancel()
-	n, src, err := c.openSource(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, src.Close()) }()
-	i := &Image{Name: name, src: src, cache: c.cacheFor(n), noted: c.oddLayers(name)}
-	d := &describer{out: &Description{Name: name}, seen: map[string]bool{}}
-	want, known := expectedDescriptor(src)
-	text, kind, err := i.manifest(ctx, nil)
-	if err != nil {
-		return nil, err
-	}
-	if known {
-		if err := i.checkManifest(text, want); err != nil {
-			return nil, err
-		}
-	}
-	i.Digest = identityOf(src, text)
-	d.out.Top = i.Digest
-	if err := c.record(name, i.Digest); err != nil {
-		return nil, err
-	}
-	admission, err := c.admission(n, name, src)
-	if err != nil {
-		return nil, err
-	}
-	w := indexWalk{img: i, admission: admission, image: d.addImage,
+	d := &describer{out: &Description{Name: s.Given, Top: s.Digest}, seen: map[string]bool{}}
+	w := indexWalk{src: s, image: d.addImage,
 		index: func(index v1.Index) { d.out.Index, d.out.Annotations = true, index.Annotations }}
-	if err := w.add(ctx, i, text, kind, v1.Descriptor{}, verdict{}, 0); err != nil {
+	if err := w.add(ctx, s.text, s.descriptor(), s.top, 0); err != nil {
 		return nil, err
 	}
 	if len(d.out.Variants) == 0 {
 		return nil, fmt.Errorf("%w: there is no image in the index", fault.ErrInvalid)
 	}
 	return d.out, nil
+}
+
+// Describe is [Source.Describe] for the image of a name.
+func (c *Client) Describe(ctx context.Context, name string) (_ *Description, err error) {
+	s, err := c.Open(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	return s.Describe(ctx)
 }
 
 // describer makes a [Description].
@@ -102,7 +82,7 @@ func isImage(entry v1.Descriptor, entries int) bool {
 	return entry.Platform.OS != "unknown" && entry.Platform.Architecture != "unknown"
 }
 
-func (d *describer) addImage(ctx context.Context, one *Image, text []byte, _ string, entry v1.Descriptor) error {
+func (d *describer) addImage(ctx context.Context, one *Image, text []byte, entry v1.Descriptor) error {
 	v := Variant{Digest: one.Digest}
 	if err := one.readManifest(ctx, text); err != nil {
 		return err

@@ -69,10 +69,10 @@ func TestDescribe(t *testing.T) {
 	}
 	// A name that is not opened for a platform is opened for any where that will do.
 	name := reg.Host() + "/acme/index:v1"
-	if _, err := c.Open(t.Context(), name); !errors.Is(err, images.ErrInvalid) {
+	if _, err := c.Image(t.Context(), name, v1.Platform{}); !errors.Is(err, images.ErrInvalid) {
 		t.Errorf("there is none for linux/amd64: %v", err)
 	}
-	img, err := plainClient(t, images.ClientOptions{AnyPlatform: true}).Open(t.Context(), name)
+	img, err := plainClient(t, images.ClientOptions{AnyPlatform: true}).Image(t.Context(), name, v1.Platform{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,9 @@ import (
 	"go.podman.io/image/v5/signature"
 	"go.podman.io/image/v5/types"
 
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/operator-bindery/bindery/internal/layouts"
+	"github.com/operator-bindery/bindery/internal/libimage"
 	"github.com/operator-bindery/bindery/internal/transfer"
 )
 
@@ -50,7 +52,7 @@ func (c *copier) fillEdge(ctx context.Context, e *edge) (_ prepared, err error) 
 	if err != nil {
 		return nil, err
 	}
-	if err := c.copyTo(ctx, e, c.src, to); err != nil {
+	if err := c.copyTo(ctx, e, c.top, to); err != nil {
 		return nil, err
 	}
 	return out, out.Finish(ctx)
@@ -58,7 +60,7 @@ func (c *copier) fillEdge(ctx context.Context, e *edge) (_ prepared, err error) 
 
 // copyTo copies an image to a reference of the library and fills in the result. Whether the source may be read was
 // decided when it was opened.
-func (c *copier) copyTo(ctx context.Context, e *edge, src Source, to types.ImageReference) error {
+func (c *copier) copyTo(ctx context.Context, e *edge, top v1.Descriptor, to types.ImageReference) error {
 	policy, err := signature.NewPolicyContext(&signature.Policy{
 		Default: signature.PolicyRequirements{signature.NewPRInsecureAcceptAnything()}})
 	if err != nil {
@@ -74,7 +76,7 @@ func (c *copier) copyTo(ctx context.Context, e *edge, src Source, to types.Image
 			c.progress(e.d, p, r)
 		}
 	}()
-	text, err := copy.Image(ctx, policy, to, libraryReference{src}, &copy.Options{
+	text, err := copy.Image(ctx, policy, to, libimage.Reference(c.from, top), &copy.Options{
 		SourceCtx:          c.sys,
 		DestinationCtx:     c.sys,
 		ImageListSelection: copy.CopyAllImages,

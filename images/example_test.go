@@ -7,6 +7,7 @@ import (
 	"log"
 	"os"
 
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/testregistry"
@@ -51,7 +52,7 @@ func ExampleImage_Extract() {
 		log.Fatal(err)
 	}
 	defer client.Close()
-	img, err := client.Open(ctx, name)
+	img, err := client.Image(ctx, name, v1.Platform{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -87,11 +88,11 @@ func ExampleCopy() {
 		log.Fatal(err)
 	}
 	defer client.Close()
-	at, err := client.Source(ctx, name) // the signature policy of the machine must accept it
+	src, err := client.Open(ctx, name)
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer at.Close()
+	defer src.Close()
 	var dests []images.Destination
 	for _, text := range []string{"oci:" + dir + "/etcd:v0.9.4",
 		"docker://" + registry.Host() + "/mirror/etcd:v0.9.4"} {
@@ -101,7 +102,7 @@ func ExampleCopy() {
 		}
 		dests = append(dests, dest)
 	}
-	results, err := images.Copy(ctx, images.Source{Reader: at, Top: at.Image.Top}, dests, images.CopyOptions{Registry: plainHTTP})
+	results, err := images.Copy(ctx, src, src.Top, dests, images.CopyOptions{Registry: plainHTTP})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -32,7 +32,7 @@ import (
 func extract(t testing.TB, f *fixture, limits limit.Limits, paths ...string) (*imagefs.Tree, error) {
 	t.Helper()
 	temp := t.TempDir()
-	img, err := OpenSource(t.Context(), f, OpenOptions{})
+	img, err := openFixture(t.Context(), f)
 	if err != nil {
 		return nil, err
 	}
@@ -391,7 +391,7 @@ func TestIndexInIndexEnds(t *testing.T) {
 	}
 	f.manifest, f.kind = inner, v1.MediaTypeImageIndex
 	nested := &nestedIndex{f}
-	if _, err := OpenSource(t.Context(), nested, OpenOptions{}); !errors.Is(err, fault.ErrLimit) {
+	if _, err := openFixture(t.Context(), nested); !errors.Is(err, fault.ErrLimit) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -411,7 +411,7 @@ var _ types.ImageSource = (*nestedIndex)(nil)
 func TestOpenLayout(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "layout")
 	mustCopy(t, simple(t, "hello"), "oci:"+dir+":v1")
-	img, err := Open(t.Context(), "oci:"+dir+":v1", OpenOptions{})
+	img, err := quick(t, ClientOptions{NoPolicy: true}).Image(t.Context(), "oci:"+dir+":v1", v1.Platform{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -428,7 +428,7 @@ func TestOpenLayout(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 	for _, name := range []string{"oci:" + dir + ":v2", "oci:" + dir + "x", "docker://a/b", "dir"} {
-		if _, err := Open(t.Context(), name, OpenOptions{}); err == nil {
+		if _, err := quick(t, ClientOptions{NoPolicy: true}).Image(t.Context(), name, v1.Platform{}); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}
@@ -472,7 +472,7 @@ func TestHostileLayoutsAreRefused(t *testing.T) {
 			}
 			done := make(chan error, 1)
 			go func() {
-				img, err := Open(t.Context(), "oci:"+dir, OpenOptions{})
+				img, err := quick(t, ClientOptions{NoPolicy: true}).Image(t.Context(), "oci:"+dir, v1.Platform{})
 				if err == nil {
 					img.Close()
 				}
@@ -513,7 +513,7 @@ func FuzzManifest(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte, kind string) {
 		src := simple(t, "x")
 		src.manifest, src.kind = text, kind
-		img, err := OpenSource(t.Context(), src, OpenOptions{})
+		img, err := openFixture(t.Context(), src)
 		if err == nil && !json.Valid(text) {
 			t.Errorf("accepted %q as %v", text, img.Digest)
 		}

@@ -22,6 +22,8 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"go.podman.io/image/v5/docker/reference"
 	"go.podman.io/image/v5/types"
+
+	"github.com/operator-bindery/bindery/internal/libimage"
 )
 
 // fixture is an image whose every byte a test can choose. It is its own reference and source.
@@ -135,6 +137,30 @@ func (fixtureTransport) ParseReference(string) (types.ImageReference, error) {
 	return nil, errors.ErrUnsupported
 }
 func (fixtureTransport) ValidatePolicyConfigurationScope(string) error { return nil }
+
+// openFixture opens an image of the library.
+func openFixture(ctx context.Context, src types.ImageSource) (*Image, error) {
+	place, top, err := libimage.Reader(ctx, src)
+	if err != nil {
+		return nil, err
+	}
+	s, err := At(ctx, place, top)
+	if err != nil {
+		return nil, err
+	}
+	return s.Image(ctx, v1.Platform{})
+}
+
+// opened returns an image for Copy, until the test ends.
+func opened(t testing.TB, c *Client, name string) types.ImageReference {
+	t.Helper()
+	src, err := c.Open(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = src.Close() })
+	return src.Reference()
+}
 
 // entry is one entry of a test's archive.
 type entry struct {

@@ -13,7 +13,7 @@ import (
 func TestExtractedFilesAreNotToBeSeen(t *testing.T) {
 	temp := t.TempDir()
 	f, text := large(t, 100<<10)
-	img, err := OpenSource(t.Context(), f, OpenOptions{})
+	img, err := openFixture(t.Context(), f)
 	if err != nil {
 		t.Fatal(err)
 	}

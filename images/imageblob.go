@@ -16,6 +16,10 @@ func (i *Image) Blob(ctx context.Context, d v1.Descriptor) (io.ReadCloser, error
 	if err := verify.Digest(d.Digest); err != nil {
 		return nil, err
 	}
-	r, err := i.blob(ctx, d)
+	r, err := i.open(ctx, d)
 	return r, redact.Error(err)
+}
+
+func (i *Image) open(ctx context.Context, d v1.Descriptor) (io.ReadCloser, error) {
+	return i.src.Blob(ctx, d, 0)
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"go.podman.io/image/v5/manifest"
 
@@ -16,12 +15,9 @@ import (
 
 // indexWalk visits the images of an index and of the indexes in it, in their order, or a single image.
 type indexWalk struct {
-	// img reads the source; each image gets a copy.
-	img *Image
-	// admission asks the signature policy about each index and image; nil asks nothing.
-	admission *admission
-	// image receives each image to run, with the text and type of its manifest and its entry in the index.
-	image func(ctx context.Context, one *Image, text []byte, kind string, entry v1.Descriptor) error
+	src *Source
+	// image receives each image to run, with the text of its manifest and its entry in the index.
+	image func(ctx context.Context, one *Image, text []byte, entry v1.Descriptor) error
 	// index receives the outermost index, and other, unless nil, the entries that are no images to run.
 	index func(v1.Index)
 	other func(v1.Descriptor)
@@ -29,28 +25,21 @@ type indexWalk struct {
 	entries int
 }
 
-// add visits an image, or all images of an index, whose manifest text one has read. above is the verdict about the
-// index that it is in.
-func (w *indexWalk) add(ctx context.Context, one *Image, text []byte, kind string, entry v1.Descriptor, above verdict,
-	depth int) error {
+// descriptor is that of the image as others know it.
+func (s *Source) descriptor() v1.Descriptor {
+	return v1.Descriptor{MediaType: s.Top.MediaType, Digest: s.Digest, Size: s.Top.Size}
+}
+
+// add visits an image, or all images of an index, whose manifest has been read and judged. The media type of the entry is
+// that of the manifest.
+func (w *indexWalk) add(ctx context.Context, text []byte, entry v1.Descriptor, admitted verdict, depth int) error {
 	if depth > limit.MaxIndexDepth {
 		return fmt.Errorf("%w: indexes in indexes, more than %d deep", fault.ErrLimit, limit.MaxIndexDepth)
 	}
-	kind, err := verify.ManifestKind(text, kind)
-	if err != nil {
-		return err
-	}
-	var instance *digest.Digest
-	if depth > 0 {
-		instance = &entry.Digest
-	}
-	admitted, err := w.admission.admit(ctx, above, instance, text, kind)
-	if err != nil {
-		return err
-	}
-	if !manifest.MIMETypeIsMultiImage(kind) {
-		own := *one
-		return w.image(ctx, &own, text, kind, entry)
+	if !manifest.MIMETypeIsMultiImage(entry.MediaType) {
+		one := w.src.image()
+		one.Digest, one.MediaType = entry.Digest, entry.MediaType
+		return w.image(ctx, one, text, entry)
 	}
 	var index v1.Index
 	if err := json.Unmarshal(text, &index); err != nil {
@@ -73,15 +62,12 @@ func (w *indexWalk) add(ctx context.Context, one *Image, text []byte, kind strin
 			}
 			continue
 		}
-		one := *w.img
-		text, kind, err := one.manifest(ctx, &entry.Digest)
+		text, kind, admitted, err := w.src.entry(ctx, entry, admitted)
 		if err != nil {
 			return err
 		}
-		if err := one.checkManifest(text, entry); err != nil {
-			return err
-		}
-		if err := w.add(ctx, &one, text, kind, entry, admitted, depth+1); err != nil {
+		entry.MediaType = kind
+		if err := w.add(ctx, text, entry, admitted, depth+1); err != nil {
 			return err
 		}
 	}

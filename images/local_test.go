@@ -21,6 +21,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"go.podman.io/image/v5/docker/reference"
 
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/limit"
@@ -42,7 +43,7 @@ func TestLocalTransports(t *testing.T) {
 		for _, name := range from {
 			t.Run(strings.ReplaceAll(name, dir, ""), func(t *testing.T) {
 				c := quick(t, ClientOptions{})
-				img, err := c.Open(t.Context(), name)
+				img, err := c.Image(t.Context(), name, v1.Platform{})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -51,7 +52,7 @@ func TestLocalTransports(t *testing.T) {
 					transport != "docker-archive" && img.Digest != digest.FromBytes(f.manifest) {
 					t.Errorf("got %+v", img)
 				}
-				again, err := Open(t.Context(), name, OpenOptions{})
+				again, err := quick(t, ClientOptions{NoPolicy: true}).Image(t.Context(), name, v1.Platform{})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -91,16 +92,16 @@ func TestNames(t *testing.T) {
 		"acme/op":               "//acme/op:latest",
 		"quay.io/a:v1@sha256:" + strings.Repeat("a", 64): "//quay.io/a@sha256:" + strings.Repeat("a", 64),
 	} {
-		ref, err := ParseSource(text)
-		if err != nil || ref.StringWithinTransport() != want {
-			t.Errorf("%s: %v, %v", text, ref, err)
+		n, err := parseSourceName(text)
+		if err != nil || "//"+reference.FamiliarString(n.repository) != want {
+			t.Errorf("%s: %v, %v", text, n, err)
 		}
 	}
 	for _, bad := range []string{"", "docker:quay.io/a", "QUAY/a", "quay.io/A", "a\nb",
 		"quay.io/a@sha512:" + strings.Repeat("a", 128), "quay.io/a@md5:d41d8cd98f00b204e9800998ecf8427e", "oci:",
 		"dir:", "quay.io/a:", "https://quay.io/a"} {
-		if ref, err := ParseSource(bad); err == nil {
-			t.Errorf("%q: %s", bad, ref.StringWithinTransport())
+		if n, err := parseSourceName(bad); err == nil || CheckSource(bad) == nil {
+			t.Errorf("%q: %v", bad, n)
 		}
 	}
 }
@@ -482,7 +483,7 @@ func TestCopyFile(t *testing.T) {
 		"leaves": {[]rawLayer{lower}, "../x", "", fault.ErrInvalid},
 	} {
 		t.Run(name, func(t *testing.T) {
-			img, err := OpenSource(t.Context(), newFixture(t, c.layers...), OpenOptions{})
+			img, err := openFixture(t.Context(), newFixture(t, c.layers...))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -496,7 +497,7 @@ func TestCopyFile(t *testing.T) {
 		})
 	}
 	t.Run("writer fails", func(t *testing.T) {
-		img, err := OpenSource(t.Context(), newFixture(t, lower), OpenOptions{})
+		img, err := openFixture(t.Context(), newFixture(t, lower))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -544,7 +545,7 @@ func FuzzArchive(f *testing.F) {
 			t.Fatal(err)
 		}
 		for _, transport := range []Transport{OCIArchive, DockerArchive} {
-			img, err := Open(t.Context(), string(transport)+":"+path, OpenOptions{})
+			img, err := quick(t, ClientOptions{NoPolicy: true}).Image(t.Context(), string(transport)+":"+path, v1.Platform{})
 			if err != nil {
 				continue
 			}

@@ -5,26 +5,38 @@ import (
 	"testing"
 
 	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"go.podman.io/image/v5/types"
+
+	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/internal/libimage"
 )
 
-// of opens a reference of the containers library for Copy, with what its source can tell of blobs.
-func of(t testing.TB, ref types.ImageReference) Source {
+// placed is an image at a place, with what the place can tell of blobs.
+type placed struct {
+	store.Reader
+	top v1.Descriptor
+	can store.Abilities
+}
+
+func (p placed) Can() store.Abilities { return p.can }
+
+// of opens a reference of the containers library for a copy.
+func of(t testing.TB, ref types.ImageReference) placed {
 	t.Helper()
 	src, err := ref.NewImageSource(context.Background(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { src.Close() })
-	out, err := FromSource(context.Background(), src)
-	if err != nil {
+	var p placed
+	if p.Reader, p.top, err = libimage.Reader(context.Background(), src); err != nil {
 		t.Fatal(err)
 	}
-	r := out.Reader.(*sourceReader)
 	if known, ok := src.(interface {
 		BlobRepositories(digest.Digest) []string
 	}); ok {
-		r.can.Repositories = known.BlobRepositories
+		p.can.Repositories = known.BlobRepositories
 	}
 	local, isLocal := src.(interface {
 		LocalBlob(digest.Digest) (string, bool)
@@ -32,7 +44,7 @@ func of(t testing.TB, ref types.ImageReference) Source {
 	files, makes := src.(interface {
 		BlobFile(context.Context, digest.Digest) (string, bool)
 	})
-	r.can.File = func(ctx context.Context, d digest.Digest, make bool) (string, bool) {
+	p.can.File = func(ctx context.Context, d digest.Digest, make bool) (string, bool) {
 		if isLocal && !make {
 			return local.LocalBlob(d)
 		}
@@ -41,5 +53,10 @@ func of(t testing.TB, ref types.ImageReference) Source {
 		}
 		return "", false
 	}
-	return out
+	return p
+}
+
+// copyOf is Copy of an image at a place.
+func copyOf(ctx context.Context, p placed, dests []Destination, o CopyOptions) ([]Result, error) {
+	return Copy(ctx, p, p.top, dests, o)
 }

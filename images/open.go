@@ -1,360 +1,277 @@
 package images
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"slices"
-	"strings"
+	"io/fs"
+	"maps"
+	"net/http"
 	"time"
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
-	"go.podman.io/image/v5/manifest"
-	"go.podman.io/image/v5/pkg/blobinfocache/none"
-	"go.podman.io/image/v5/types"
+	"go.podman.io/image/v5/docker/reference"
 
-	"github.com/operator-bindery/bindery/internal/blobcache"
-	"github.com/operator-bindery/bindery/internal/ctxio"
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/imagestore"
 	"github.com/operator-bindery/bindery/internal/layouts"
-	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/registry"
-	"github.com/operator-bindery/bindery/internal/verify"
 )
 
-// Image is an open image, whose manifest and configuration have been compared with their digests and sizes. Close it
-// after use. An image of a [Client] is safe for concurrent use.
-type Image struct {
-	// Name is the name that the image was opened by.
-	Name string
-	// Source is the registry or mirror that the image was read from, if it is not that of Name.
-	Source string
-	// Top is the digest of the index or manifest that the name refers to.
-	Top digest.Digest
-	// Digest and MediaType are those of the manifest for the platform.
-	Digest    digest.Digest
-	MediaType string
-	Config    v1.Image
-	// ConfigText is the text of the configuration. In docker's format it has more fields than Config.
-	ConfigText []byte
-	Layers     []v1.Descriptor
-	// ConfigDescriptor is the descriptor of the configuration in the manifest.
-	ConfigDescriptor v1.Descriptor
-	// Annotations are those of the manifest.
-	Annotations map[string]string
-
-	src        types.ImageSource
-	cache      *blobcache.Cache
-	noted      func(v1.Manifest) // unless nil, receives the manifest of an image
-	repository string            // if the image is in a registry
-	deadline   time.Time
-	timeout    time.Duration
+// Open opens the image with a name: TRANSPORT:DETAILS with the transports of [Parse], or
+// HOST/REPOSITORY[:TAG][@DIGEST] for a registry. A first part without a dot or port that is not "localhost" is no host:
+// such a name is of docker.io. If there is a digest, the tag is ignored. A tag is resolved once, and everything else is
+// read by digest. A name in the lock is opened by the digest there; other names are recorded in the lock.
+//
+// The policy of the client is asked about the image, and about each image of an index that it does not accept as a whole
+// when that is read.
+//
+// Errors are a [*PullError] and of the classes [ErrInvalid], [ErrLimit], [ErrIntegrity], [ErrRegistry] and [ErrPolicy],
+// or of the file system; [fs.ErrNotExist] if there is no such image. They name the image and contain no credentials. An
+// image that the signature policy refuses is also a [*PolicyError]; a policy that cannot be used is a
+// [*PolicyFileError] alone.
+func (c *Client) Open(ctx context.Context, name string) (*Source, error) {
+	return c.open(ctx, name, true)
 }
 
-// Reference returns a name of the same image: REPOSITORY@DIGEST with the digest of the index or manifest for an image
-// in a registry, else Name.
-func (i *Image) Reference() string {
-	if i.repository == "" {
-		return i.Name
-	}
-	return i.repository + "@" + i.Top.String()
+// OpenUnverified is [Client.Open] without asking the policy: for reading what it would be asked about.
+// [Source.CheckAccepted] asks it.
+func (c *Client) OpenUnverified(ctx context.Context, name string) (*Source, error) {
+	return c.open(ctx, name, false)
 }
 
-// InRegistry tells whether the image is in a registry, so that others can pull it by its name.
-func (i *Image) InRegistry() bool { return i.repository != "" }
-
-// OpenOptions configure [Open]. The zero value selects linux/amd64.
-type OpenOptions struct {
-	// Platform selects an image of an index. An image that is not in an index is not compared with it.
-	Platform v1.Platform
-	// AnyPlatform selects the first image for Linux if an index has none for Platform.
-	AnyPlatform bool
-
-	cache     *blobcache.Cache
-	manifest  func(v1.Manifest) // unless nil, receives the manifest
-	admission *admission
-}
-
-// Open opens an image on this machine, such as "oci:DIR[:TAG]". [Client.Open] opens images in registries too.
-func Open(ctx context.Context, name string, o OpenOptions) (_ *Image, err error) {
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("image %.300q: %w", name, err)
-		}
-	}()
-	n, err := parseSourceName(name)
+// Image opens the image of a name for a platform; by default for that of the options. It is closed with
+// [Image.Close].
+func (c *Client) Image(ctx context.Context, name string, p v1.Platform) (*Image, error) {
+	s, err := c.Open(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	if n.transport == Docker {
-		return nil,
-			errors.New(
-				"is in a registry, and only oci:, oci-archive:, docker-archive:, dir: and containers-storage: can be " +
-					"opened here")
-	}
-	src, err := openHere(ctx, n, Limits{}.WithDefaults(), "")
+	img, err := s.Image(ctx, p)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, s.Close())
 	}
-	img, err := OpenSource(ctx, src, o)
-	if err != nil {
-		return nil, err
-	}
-	img.Name = name
 	return img, nil
 }
 
-// OpenSource opens the image of a source of any transport, for the platform of the options. It closes the source, also
-// after an error.
-func OpenSource(ctx context.Context, src types.ImageSource, o OpenOptions) (_ *Image, err error) {
+func (c *Client) open(ctx context.Context, name string, judged bool) (_ *Source, err error) {
+	defer func() { err = pullError(name, err) }()
+	var deadline time.Time
+	if c.o.Timeout > 0 {
+		deadline = time.Now().Add(c.o.Timeout)
+	}
+	ctx, cancel := withDeadline(ctx, deadline, c.o.Timeout)
+	defer cancel()
+	asked, err := parseSourceName(name)
+	if err != nil {
+		return nil, err
+	}
+	at, err := c.place(ctx, asked, name)
+	if err != nil {
+		return nil, err
+	}
+	return c.source(ctx, asked, name, at, judged, deadline)
+}
+
+// source makes a source of a place. The place is closed after an error.
+func (c *Client) source(ctx context.Context, asked sourceName, name string, at *Place, judged bool,
+	deadline time.Time) (*Source, error) {
+	s, err := newSource(ctx, at)
+	if err != nil {
+		return nil, err
+	}
+	s.client, s.asked, s.Given, s.deadline, s.noted = c, asked, name, deadline, c.oddLayers(name)
+	if named := asked.named(); named != nil {
+		s.Repository = named.Name()
+	}
+	s.note(s.text)
+	if judged {
+		err = s.ask(ctx)
+	}
+	if err == nil {
+		err = c.record(name, s.Digest)
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// At opens an image at a place that is open, such as an image that was assembled and is not written yet. No policy and no
+// lock is asked. The place stays open when the source is closed.
+func At(ctx context.Context, place store.Reader, top v1.Descriptor) (*Source, error) {
+	return newSource(ctx, &Place{Reader: place, Top: top})
+}
+
+// At opens an image that was carried to another place, such as an archive, as [Client.Open] opens it where its name
+// says: the policy is asked under the name, about the signatures that the place has for the image, whatever
+// registries.d says. The place stays open when the source is closed.
+//
+// Errors are those of [Client.Open].
+func (c *Client) At(ctx context.Context, name string, place store.Reader,
+	top v1.Descriptor) (_ *Source, err error) {
+	defer func() { err = pullError(name, err) }()
+	asked, err := parseSourceName(name)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.start(ctx); err != nil {
+		return nil, err
+	}
+	at := &Place{Reader: place, Top: top, Signatures: attachedSignatures(place)}
+	if asked.transport == Docker {
+		at.Named = asked.repository.String()
+	}
+	return c.source(ctx, asked, name, at, true, time.Time{})
+}
+
+// place opens the place of a name, by the digest in the lock if it has one.
+func (c *Client) place(ctx context.Context, asked sourceName, name string) (*Place, error) {
+	if err := c.start(ctx); err != nil {
+		return nil, err
+	}
+	named := asked.repository
+	if asked.transport == Docker {
+		var err error
+		if asked, err = c.pinned(asked, name); err != nil {
+			return nil, err
+		}
+	}
+	at, err := c.openPlace(ctx, asked)
+	if err == nil && named != nil {
+		at.Named = named.String() // as it was asked for
+	}
+	return at, err
+}
+
+// pinned replaces the tag of a name by the digest in the lock, if that has one.
+func (c *Client) pinned(asked sourceName, name string) (_ sourceName, err error) {
+	if d, locked := c.o.Lock.Digest(name); locked {
+		asked.repository, err = pin(asked.repository, d)
+	}
+	return asked, err
+}
+
+// openPlace opens the place of a name. The error is also [fs.ErrNotExist] if there is no such image.
+func (c *Client) openPlace(ctx context.Context, asked sourceName) (at *Place, err error) {
 	defer func() {
-		if err != nil {
-			err = errors.Join(err, src.Close())
+		var status *StatusError
+		if errors.As(err, &status) && status.Status == http.StatusNotFound || errors.Is(err, fault.ErrInvalid) {
+			err = notThere{err}
 		}
 	}()
-	if o.Platform.OS == "" {
-		o.Platform.OS = "linux"
-	}
-	if o.Platform.Architecture == "" {
-		o.Platform.Architecture = "amd64"
-	}
-	img := &Image{src: src, cache: o.cache, noted: o.manifest}
-	want, known := expectedDescriptor(src)
-	var instance *digest.Digest
-	var admitted verdict
-	for depth := 0; ; depth++ {
-		if depth > limit.MaxIndexDepth {
-			return nil, fmt.Errorf("%w: indexes in indexes, more than %d deep", fault.ErrLimit, limit.MaxIndexDepth)
-		}
-		text, kind, err := img.manifest(ctx, instance)
+	switch asked.transport {
+	case Docker:
+		src, err := c.remote.Open(ctx, asked.repository)
 		if err != nil {
 			return nil, err
 		}
-		if known {
-			if err := img.checkManifest(text, want); err != nil {
-				return nil, err
-			}
-		}
-		if kind, err = verify.ManifestKind(text, kind); err != nil {
-			return nil, err
-		}
-		if depth == 0 {
-			img.Top = img.Digest
-		}
-		img.MediaType = kind
-		if admitted, err = o.admission.admit(ctx, admitted, instance, text, kind); err != nil {
-			return nil, err
-		}
-		if !manifest.MIMETypeIsMultiImage(kind) {
-			if err := img.readManifest(ctx, text); err != nil {
-				return nil, err
-			}
-			if depth == 0 {
-				img.Digest = identityOf(src, text)
-				img.Top = img.Digest
-			}
-			return img, nil
-		}
-		if want, err = choose(text, o.Platform, o.AnyPlatform); err != nil {
-			return nil, err
-		}
-		instance, known = &want.Digest, true
-	}
-}
-
-// manifest reads a manifest or an index.
-func (i *Image) manifest(ctx context.Context, instance *digest.Digest) ([]byte, string, error) {
-	text, kind, err := i.src.GetManifest(ctx, instance)
-	if err != nil {
-		return nil, "", fmt.Errorf("manifest: %w", err)
-	}
-	if len(text) > limit.MaxManifest {
-		return nil, "", fmt.Errorf("manifest: %w: %d bytes (limit %d)", fault.ErrLimit, len(text), limit.MaxManifest)
-	}
-	i.Digest = digest.FromBytes(text)
-	return text, kind, nil
-}
-
-// checkManifest compares a manifest with its descriptor.
-func (i *Image) checkManifest(text []byte, want v1.Descriptor) error {
-	if i.Digest != want.Digest {
-		return fmt.Errorf("manifest: %w: digest mismatch: %s instead of %s", fault.ErrIntegrity, i.Digest, want.Digest)
-	}
-	if int64(len(text)) != want.Size {
-		return fmt.Errorf("manifest: %w: size is %d and not %d", fault.ErrIntegrity, len(text), want.Size)
-	}
-	return nil
-}
-
-// expectedDescriptor returns the descriptor of the manifest, if the source knows it.
-func expectedDescriptor(src types.ImageSource) (v1.Descriptor, bool) {
-	if local, ok := src.(interface {
-		TopDescriptor() (v1.Descriptor, bool)
-	}); ok {
-		return local.TopDescriptor()
-	}
-	return v1.Descriptor{}, false
-}
-
-// identityOf returns the digest of an image: that of its manifest, unless the source has made another manifest.
-func identityOf(src types.ImageSource, text []byte) digest.Digest {
-	if s, ok := src.(interface{ Identity() digest.Digest }); ok {
-		return s.Identity()
-	}
-	return digest.FromBytes(text)
-}
-
-// openHere opens an image that is in files or a store.
-func openHere(ctx context.Context, n sourceName, limits Limits, temp string) (types.ImageSource, error) {
-	if n.transport == Store {
-		return imagestore.OpenSource(ctx, imagestore.Name{Place: n.path, Image: n.name}, temp)
-	}
-	ref, err := n.reference()
-	if err != nil {
-		return nil, err
-	}
-	src, err := layouts.OpenSource(ctx, n.place(), ref, limits, temp)
-	if err != nil {
-		return nil, err
-	}
-	return src, nil
-}
-
-// choose returns the first image of an index for a platform. If there is none and orAny is set, it returns the first
-// for Linux.
-func choose(text []byte, p v1.Platform, orAny bool) (v1.Descriptor, error) {
-	var index v1.Index
-	if err := json.Unmarshal(text, &index); err != nil {
-		return v1.Descriptor{}, fmt.Errorf("%w: index: %v", fault.ErrInvalid, err)
-	}
-	if len(index.Manifests) > limit.MaxIndexEntries {
-		return v1.Descriptor{}, fmt.Errorf("index: %w: %d entries (limit %d)", fault.ErrLimit, len(index.Manifests),
-			limit.MaxIndexEntries)
-	}
-	var seen []string
-	var other *v1.Descriptor
-	for n, d := range index.Manifests {
-		if err := verify.Digest(d.Digest); err != nil {
-			return v1.Descriptor{}, fmt.Errorf("index: %w", err)
-		}
-		if d.Platform == nil {
-			if len(index.Manifests) == 1 {
-				return d, nil
-			}
-			continue
-		}
-		if d.Platform.OS == p.OS && d.Platform.Architecture == p.Architecture && (p.Variant == "" ||
-			p.Variant == d.Platform.Variant) {
-			return d, nil
-		}
-		seen = append(seen, fmt.Sprintf("%.40q", d.Platform.OS+"/"+d.Platform.Architecture))
-		if other == nil && d.Platform.OS == "linux" && isImage(d, len(index.Manifests)) {
-			other = &index.Manifests[n]
-		}
-	}
-	if orAny && other != nil {
-		return *other, nil
-	}
-	slices.Sort(seen)
-	return v1.Descriptor{}, fmt.Errorf("%w: no image for %s/%s in the index, which has %s", fault.ErrInvalid, p.OS,
-		p.Architecture, strings.Join(slices.Compact(seen), ", "))
-}
-
-func (i *Image) readManifest(ctx context.Context, text []byte) error {
-	var m v1.Manifest
-	if err := json.Unmarshal(text, &m); err != nil {
-		return fmt.Errorf("%w: manifest: %v", fault.ErrInvalid, err)
-	}
-	if m.ArtifactType != "" ||
-		m.Config.MediaType != v1.MediaTypeImageConfig && m.Config.MediaType != manifest.DockerV2Schema2ConfigMediaType {
-		return fmt.Errorf("%w: not an image: its configuration is %.80q", fault.ErrInvalid, m.Config.MediaType)
-	}
-	if i.noted != nil {
-		i.noted(m)
-	}
-	if len(m.Layers) > limit.MaxLayers {
-		return fmt.Errorf("%w: %d layers (limit %d)", fault.ErrLimit, len(m.Layers), limit.MaxLayers)
-	}
-	for n, l := range m.Layers {
-		if err := verify.Digest(l.Digest); err != nil {
-			return fmt.Errorf("layer %d: %w", n, err)
-		}
-		if len(l.URLs) > 0 {
-			return fmt.Errorf("%w: layer %d is a foreign layer, kept elsewhere", fault.ErrInvalid, n)
-		}
-		if l.Size < 0 {
-			return fmt.Errorf("%w: layer %d: size %d", fault.ErrInvalid, n, l.Size)
-		}
-	}
-	i.Layers, i.Annotations, i.ConfigDescriptor = m.Layers, m.Annotations, m.Config
-	config, err := i.readConfig(ctx, m.Config)
-	if err != nil {
-		return fmt.Errorf("configuration: %w", err)
-	}
-	i.ConfigText = config
-	if err := json.Unmarshal(config, &i.Config); err != nil {
-		return fmt.Errorf("%w: configuration: %v", fault.ErrInvalid, err)
-	}
-	if ids := i.Config.RootFS.DiffIDs; len(ids) != len(i.Layers) {
-		return fmt.Errorf("%w: configuration: %d diff_ids for %d layers", fault.ErrIntegrity, len(ids), len(i.Layers))
-	}
-	for _, id := range i.Config.RootFS.DiffIDs {
-		if err := verify.Digest(id); err != nil {
-			return fmt.Errorf("configuration: %w", err)
-		}
-	}
-	return nil
-}
-
-func (i *Image) readConfig(ctx context.Context, d v1.Descriptor) ([]byte, error) {
-	if err := verify.Digest(d.Digest); err != nil {
-		return nil, err
-	}
-	if d.Size < 0 || d.Size > limit.MaxManifest {
-		return nil, fmt.Errorf("%w: size %d (limit %d)", fault.ErrLimit, d.Size, limit.MaxManifest)
-	}
-	r, err := i.blob(ctx, d)
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
-	var text bytes.Buffer
-	if _, err := io.Copy(&text, r); err != nil {
-		return nil, err
-	}
-	return text.Bytes(), nil
-}
-
-// Label returns the value of a label in the configuration.
-func (i *Image) Label(name string) (string, bool) {
-	v, ok := i.Config.Config.Labels[name]
-	return v, ok
-}
-
-// Close closes the image's source.
-func (i *Image) Close() error { return i.src.Close() }
-
-// blob opens a blob. The reader fails at the end if the digest or size differs from the descriptor.
-func (i *Image) blob(ctx context.Context, d v1.Descriptor) (io.ReadCloser, error) {
-	r, cached := i.cache.Open(ctx, d.Digest, d.Size)
-	if s, remote := i.src.(*registry.Source); cached && remote {
-		s.Reused(d)
-	}
-	if !cached {
-		info := types.BlobInfo{Digest: d.Digest, Size: d.Size, MediaType: d.MediaType}
-		fetched, _, err := i.src.GetBlob(ctx, info, none.NoCache)
+		return &Place{Reader: src, Top: src.Top(), OpenedAt: src.OpenedAt, Signatures: src.Signatures,
+			SignaturesAt: src.SignaturesAt}, nil
+	case Store:
+		src, err := imagestore.OpenSource(ctx, imagestore.Name{Place: asked.path, Image: asked.name}, c.scratch.Path)
 		if err != nil {
 			return nil, err
 		}
-		r = i.cache.Tee(d.Digest, d.Size, fetched)
+		return &Place{Reader: src, Top: src.Top(), Digest: src.Identity(), Original: src.Original(), Close: src.Close}, nil
 	}
-	return struct {
-		io.Reader
-		io.Closer
-	}{verify.NewReader(ctxio.Reader{Ctx: ctx, R: r}, d.Digest, d.Size), r}, nil
+	src, err := layouts.OpenSource(ctx, asked.place(), c.o.Limits.WithDefaults(), c.o.Temp)
+	if err != nil {
+		return nil, err
+	}
+	return &Place{Reader: src, Top: src.Top(), Named: nameInLayout(src.Top().Annotations[v1.AnnotationRefName]),
+		Signatures: src.Signatures, Close: src.Close}, nil
+}
+
+// notThere is the error of a name that stands for no image.
+type notThere struct{ error }
+
+func (e notThere) Unwrap() []error { return []error{fs.ErrNotExist, e.error} }
+
+// pin replaces the tag of a name by a digest. A name with another digest is an error.
+func pin(named reference.Named, d digest.Digest) (reference.Named, error) {
+	if canonical, ok := named.(reference.Canonical); ok && canonical.Digest() != d {
+		return nil, fmt.Errorf("%w: the lock has %s for %s", fault.ErrIntegrity, d, named)
+	}
+	return reference.WithDigest(reference.TrimNamed(named), d)
+}
+
+// withDeadline returns a context that ends at a deadline, with an error that has the time that was allowed.
+func withDeadline(ctx context.Context, deadline time.Time,
+	allowed time.Duration) (context.Context, context.CancelFunc) {
+	if deadline.IsZero() {
+		return ctx, func() {}
+	}
+	// What takes the time is the registry, wherever the deadline ends the work.
+	return context.WithDeadlineCause(ctx, deadline,
+		registry.Wrap(fmt.Errorf("not done within %v: %w", allowed, context.DeadlineExceeded)))
+}
+
+// Digest returns the digest that a name refers to now, without use of the lock and of the policy. It is empty if there
+// is no such image. Errors are those of [Client.Open].
+func (c *Client) Digest(ctx context.Context, name string) (_ digest.Digest, err error) {
+	defer func() { err = pullError(name, err) }()
+	asked, err := parseSourceName(name)
+	if err != nil {
+		return "", err
+	}
+	if err := c.start(ctx); err != nil {
+		return "", err
+	}
+	at, err := c.openPlace(ctx, asked)
+	if err == nil {
+		s, serr := newSource(ctx, at)
+		if err = serr; err == nil {
+			return s.Digest, s.Close()
+		}
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	return "", err
+}
+
+// Head returns the descriptor of an image in a registry, or in the mirror that has it, as a rule by a request without a
+// body. It asks neither the policy nor the cache. The error is [fs.ErrNotExist] if there is none, and [ErrInvalid] for
+// other transports.
+func (c *Client) Head(ctx context.Context, name string) (_ v1.Descriptor, err error) {
+	defer func() { err = pullError(name, err) }()
+	asked, err := parseSourceName(name)
+	if err != nil {
+		return v1.Descriptor{}, err
+	}
+	if asked.transport != Docker {
+		return v1.Descriptor{}, fmt.Errorf("%w: %s is not in a registry", fault.ErrInvalid, name)
+	}
+	if err := c.start(ctx); err != nil {
+		return v1.Descriptor{}, err
+	}
+	if asked, err = c.pinned(asked, name); err != nil {
+		return v1.Descriptor{}, err
+	}
+	return c.remote.Head(ctx, asked.repository)
+}
+
+// Opened returns the images that the client has opened so far, by their names as they were given, without "docker://":
+// the digest of the index or manifest that each was opened by. It is what a run depended on, with or without a lock.
+func (c *Client) Opened() map[string]digest.Digest {
+	c.openedLock.Lock()
+	defer c.openedLock.Unlock()
+	return maps.Clone(c.opened)
+}
+
+// record notes the digest that a name was opened by, in the lock too.
+func (c *Client) record(name string, d digest.Digest) error {
+	if err := c.o.Lock.Record(name, d); err != nil {
+		return err
+	}
+	c.openedLock.Lock()
+	defer c.openedLock.Unlock()
+	if c.opened == nil {
+		c.opened = map[string]digest.Digest{}
+	}
+	c.opened[lockedName(name)] = d
+	return nil
 }

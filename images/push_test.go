@@ -73,7 +73,7 @@ func pushTo(t testing.TB, src types.ImageReference, o CopyOptions, names ...stri
 	for _, name := range names {
 		dests = append(dests, parse(t, "docker://"+name))
 	}
-	return Copy(t.Context(), of(t, src), dests, o)
+	return copyOf(t.Context(), of(t, src), dests, o)
 }
 
 func TestOnlyWhatIsMissingIsSent(t *testing.T) {
@@ -283,7 +283,7 @@ func TestTagThatFails(t *testing.T) {
 	for _, tag := range []string{"v1", "v2", "v3"} {
 		dests = append(dests, parse(t, "docker://"+reg.Host()+"/a/b:"+tag))
 	}
-	r, err := Copy(t.Context(), of(t, simple(t, "x")), dests, CopyOptions{Registry: insecure()})
+	r, err := copyOf(t.Context(), of(t, simple(t, "x")), dests, CopyOptions{Registry: insecure()})
 	if !IsUnauthorized(err) || !strings.Contains(err.Error(), "/a/b:v2: ") {
 		t.Errorf("got %v", err)
 	}

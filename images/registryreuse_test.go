@@ -5,6 +5,8 @@ import (
 	"sync"
 	"testing"
 
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
@@ -37,7 +39,7 @@ func TestConnectionIsUsedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	img, err := c.Open(t.Context(), reg.Host()+"/a/b:v1")
+	img, err := c.Image(t.Context(), reg.Host()+"/a/b:v1", v1.Platform{})
 	if err != nil {
 		t.Fatal(err)
 	}

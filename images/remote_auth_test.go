@@ -32,7 +32,7 @@ func TestRemoteTokens(t *testing.T) {
 	})
 	o := insecure()
 	o.AuthFile = authFileFor(t, reg.Host())
-	src, err := quick(t, ClientOptions{Registry: o}).Source(t.Context(), "docker://"+reg.Host()+"/from:v1")
+	src, err := quick(t, ClientOptions{Registry: o}).Open(t.Context(), "docker://"+reg.Host()+"/from:v1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func TestRemoteTokens(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := store.CopyOne(t.Context(), src, src.Image.Top, to, "v1",
+		if _, err := store.CopyOne(t.Context(), src, src.Top, to, "v1",
 			store.CopyOptions{}); err != nil {
 			t.Error(err)
 		}

@@ -60,9 +60,9 @@ func repositoryOf(t *testing.T, r *images.Remote, name string) *images.RemoteRep
 	return repository
 }
 
-func openForCopy(t *testing.T, c *images.Client, name string) *images.Repository {
+func openForCopy(t *testing.T, c *images.Client, name string) *images.Source {
 	t.Helper()
-	r, err := c.Source(t.Context(), name)
+	r, err := c.Open(t.Context(), name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,11 +91,11 @@ func TestCopyImageBetweenRegistries(t *testing.T) {
 	d := from.AddImage(t, "acme/app", "v1", testregistry.Image{Layers: layer("one")})
 	c, remote := newSourceClient(t), newRemote(t, images.RemoteOptions{})
 	src := openForCopy(t, c, "docker://"+from.Host()+"/acme/app:v1")
-	if n := from.Count("GET /v2/acme/app/manifests/"); n != 1 || src.Image.Top.Digest != d {
-		t.Fatalf("%d requests of the manifest, %s", n, src.Image.Top.Digest)
+	if n := from.Count("GET /v2/acme/app/manifests/"); n != 1 || src.Top.Digest != d {
+		t.Fatalf("%d requests of the manifest, %s", n, src.Top.Digest)
 	}
 	dest := repositoryOf(t, remote, to.Host()+"/mirror/app")
-	got, err := store.CopyOne(t.Context(), src, src.Image.Top, dest, "v1", store.CopyOptions{})
+	got, err := store.CopyOne(t.Context(), src, src.Top, dest, "v1", store.CopyOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func TestCopyImageBetweenRegistries(t *testing.T) {
 	}
 	// Another repository has the blobs by mounts.
 	other := repositoryOf(t, remote, to.Host()+"/mirror/other")
-	got, err = store.CopyOne(t.Context(), src, src.Image.Top, other, "v1", store.CopyOptions{})
+	got, err = store.CopyOne(t.Context(), src, src.Top, other, "v1", store.CopyOptions{})
 	if err != nil || got.Mounted == 0 || got.Sent >= got.Bytes {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -125,7 +125,7 @@ func TestCopyImageBetweenRegistries(t *testing.T) {
 	if all := to.Requests(); len(all) != 1 || len(from.Requests()) != 0 {
 		t.Errorf("%q, %q", all, from.Requests())
 	}
-	got, err = store.CopyOne(t.Context(), src, src.Image.Top, dest, "v1", store.CopyOptions{})
+	got, err = store.CopyOne(t.Context(), src, src.Top, dest, "v1", store.CopyOptions{})
 	if err != nil || !got.Present || got.Sent != 0 || len(to.Requests()) != 3 {
 		t.Errorf("%+v, %v, %q", got, err, to.Requests())
 	}
@@ -165,7 +165,7 @@ func TestCopyImagePlatforms(t *testing.T) {
 				to.Separate(false)
 			}
 			dest := repositoryOf(t, newRemote(t, images.RemoteOptions{}), to.Host()+"/app")
-			got, err := store.CopyOne(t.Context(), src, src.Image.Top, dest, "v1", test.options)
+			got, err := store.CopyOne(t.Context(), src, src.Top, dest, "v1", test.options)
 			var sparse *store.SparseError
 			if errors.As(err, &sparse) != test.sparse {
 				t.Fatalf("%v", err)
@@ -180,7 +180,7 @@ func TestCopyImagePlatforms(t *testing.T) {
 				if test.checks {
 					// The next such image is refused before anything is sent.
 					to.Forget()
-					_, err := store.CopyOne(t.Context(), src, src.Image.Top, dest, "v1", test.options)
+					_, err := store.CopyOne(t.Context(), src, src.Top, dest, "v1", test.options)
 					if all := to.Requests(); !errors.As(err, &sparse) || to.Count("P") > 0 {
 						t.Errorf("%v, %q", err, all)
 					}
@@ -214,7 +214,7 @@ func TestCopyImageCompletesIndex(t *testing.T) {
 	src := openForCopy(t, newSourceClient(t), "docker://"+from.Host()+"/app:v1")
 	dest := repositoryOf(t, newRemote(t, images.RemoteOptions{}), to.Host()+"/app")
 	for i, o := range []store.CopyOptions{{Platforms: []v1.Platform{amd64}}, {}, {}} {
-		got, err := store.CopyOne(t.Context(), src, src.Image.Top, dest, "v1", o)
+		got, err := store.CopyOne(t.Context(), src, src.Top, dest, "v1", o)
 		if err != nil || got.Present != (i == 2) || len(to.Digests("app")) != min(i+2, 3) {
 			t.Errorf("%+v, %v, %q", got, err, to.Digests("app"))
 		}
@@ -240,12 +240,12 @@ func TestCopyImageDigestTag(t *testing.T) {
 			if attach {
 				o.Attach = document
 			}
-			got, err := store.CopyOne(t.Context(), src, src.Image.Top, dest, tag, o)
+			got, err := store.CopyOne(t.Context(), src, src.Top, dest, tag, o)
 			if err != nil || got.TagKept != attach {
 				t.Fatalf("%+v, %v", got, err)
 			}
 			if !attach {
-				if err := document(t.Context(), dest, src.Image); !errors.Is(err, images.ErrInvalid) {
+				if err := document(t.Context(), dest, store.Image{Top: src.Top}); !errors.Is(err, images.ErrInvalid) {
 					t.Errorf("%v", err)
 				}
 			}

@@ -37,7 +37,7 @@ func TestSharedBlobsAreSentOnce(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				accounts[i], err = store.CopyOne(t.Context(), src, src.Image.Top, dest, "v1",
+				accounts[i], err = store.CopyOne(t.Context(), src, src.Top, dest, "v1",
 					store.CopyOptions{})
 				return err
 			})
@@ -48,7 +48,7 @@ func TestSharedBlobsAreSentOnce(t *testing.T) {
 		sent, mounted := int64(0), int64(0)
 		for i, a := range accounts {
 			sent, mounted = sent+a.Sent, mounted+a.Mounted
-			if digest.FromBytes(to.Manifest(fmt.Sprintf("r%d", i), "v1")) != src.Image.Top.Digest {
+			if digest.FromBytes(to.Manifest(fmt.Sprintf("r%d", i), "v1")) != src.Top.Digest {
 				t.Errorf("r%d lacks the image", i)
 			}
 		}
@@ -151,7 +151,7 @@ func TestUploadsElsewhere(t *testing.T) {
 		"/v2/app/blobs/uploads/gone"} {
 		to := testregistry.New(t)
 		dest := repositoryOf(t, newRemote(t, images.RemoteOptions{Uploads: keptUploads(location)}), to.Host()+"/app")
-		if _, err := store.CopyOne(t.Context(), src, src.Image.Top, dest, "v1",
+		if _, err := store.CopyOne(t.Context(), src, src.Top, dest, "v1",
 			store.CopyOptions{}); err != nil {
 			t.Errorf("%s: %v", location, err)
 		}

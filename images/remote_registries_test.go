@@ -39,7 +39,7 @@ func TestRegistriesThatRefuse(t *testing.T) {
 			to := testregistry.New(t)
 			to.SetRules(test.rules)
 			remote := newRemote(t, images.RemoteOptions{Retries: 3, Backoff: time.Millisecond})
-			_, err := store.CopyOne(t.Context(), src, src.Image.Top, repositoryOf(t, remote, to.Host()+"/a/b/c"), "v1",
+			_, err := store.CopyOne(t.Context(), src, src.Top, repositoryOf(t, remote, to.Host()+"/a/b/c"), "v1",
 				store.CopyOptions{})
 			var refused *images.RefusedError
 			if !errors.As(err, &refused) || string(refused.Why) != test.why || !strings.Contains(err.Error(),
@@ -146,7 +146,7 @@ func TestCopyImageRepairs(t *testing.T) {
 		{Platform: arm64, Layers: layer("arm64")}})
 	src := openForCopy(t, newSourceClient(t), "docker://"+from.Host()+"/app:v1")
 	// One of the images was copied before, and its blobs have been removed since then.
-	first := src.Image.Instances[0]
+	first := entriesOf(t, src).Instances[0]
 	dest := repositoryOf(t, newRemote(t, images.RemoteOptions{}), to.Host()+"/app")
 	if _, err := store.CopyOne(t.Context(), src, first, dest, "", store.CopyOptions{}); err != nil {
 		t.Fatal(err)
@@ -161,7 +161,7 @@ func TestCopyImageRepairs(t *testing.T) {
 		}
 		return false
 	})
-	got, err := store.CopyOne(t.Context(), src, src.Image.Top, dest, "v1", store.CopyOptions{})
+	got, err := store.CopyOne(t.Context(), src, src.Top, dest, "v1", store.CopyOptions{})
 	if err != nil || digest.FromBytes(to.Manifest("app", "v1")) != got.Digest {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -172,8 +172,17 @@ func TestCopyImageSchema1(t *testing.T) {
 	from := testregistry.New(t)
 	text := []byte(`{"schemaVersion":1,"name":"app","tag":"v1","fsLayers":[]}`)
 	from.AddManifest("app", "v1", "application/vnd.docker.distribution.manifest.v1+prettyjws", text)
-	_, err := newSourceClient(t).Source(t.Context(), "docker://"+from.Host()+"/app:v1")
+	_, err := newSourceClient(t).Open(t.Context(), "docker://"+from.Host()+"/app:v1")
 	if !errors.Is(err, images.ErrInvalid) || !strings.Contains(err.Error(), "schema 1") {
 		t.Error(err)
 	}
+}
+
+func entriesOf(t *testing.T, src *images.Source) store.Image {
+	t.Helper()
+	image, err := src.Entries(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return image
 }

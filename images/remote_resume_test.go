@@ -116,7 +116,7 @@ func TestInterruptedUploadGoesOn(t *testing.T) {
 				remote := newRemote(t, images.RemoteOptions{Retries: test.retries, Backoff: time.Millisecond,
 					Uploads: uploads})
 				src := openForCopy(t, newSourceClient(t), "docker://"+from.Host()+"/app:v1")
-				return store.CopyOne(t.Context(), src, src.Image.Top, repositoryOf(t, remote, to.Host()+"/app"), "v1",
+				return store.CopyOne(t.Context(), src, src.Top, repositoryOf(t, remote, to.Host()+"/app"), "v1",
 					store.CopyOptions{})
 			}
 			_, err := attempt()
@@ -172,7 +172,7 @@ func TestThrottledCopyInOneRegistry(t *testing.T) {
 	if _, err := io.Copy(io.Discard, body); err != nil {
 		t.Fatal(err)
 	}
-	_, err = store.CopyOne(ctx, src, src.Image.Top, repositoryOf(t, remote, r.Host()+"/copy"), "v1",
+	_, err = store.CopyOne(ctx, src, src.Top, repositoryOf(t, remote, r.Host()+"/copy"), "v1",
 		store.CopyOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -193,7 +193,7 @@ func TestBandwidth(t *testing.T) {
 	src := openForCopy(t, c, "docker://"+from.Host()+"/app:v1")
 	dest := repositoryOf(t, newRemote(t, images.RemoteOptions{Throttle: throttle}), to.Host()+"/app")
 	begun := time.Now()
-	if _, err := store.CopyOne(t.Context(), src, src.Image.Top, dest, "v1",
+	if _, err := store.CopyOne(t.Context(), src, src.Top, dest, "v1",
 		store.CopyOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +215,7 @@ func TestCopyImageWrongDigest(t *testing.T) {
 	})
 	src := openForCopy(t, newSourceClient(t), "docker://"+from.Host()+"/app:v1")
 	dest := repositoryOf(t, newRemote(t, images.RemoteOptions{}), to.Host()+"/app")
-	_, err := store.CopyOne(t.Context(), src, src.Image.Top, dest, "v1", store.CopyOptions{})
+	_, err := store.CopyOne(t.Context(), src, src.Top, dest, "v1", store.CopyOptions{})
 	var source *store.SourceError
 	if !errors.Is(err, images.ErrIntegrity) || !errors.As(err, &source) {
 		t.Error(err)

@@ -63,7 +63,7 @@ func quick(t testing.TB, o ClientOptions) *Client {
 
 // read is the catalog in an image.
 func read(ctx context.Context, c *Client, name string) (string, error) {
-	img, err := c.Open(ctx, name)
+	img, err := c.Image(ctx, name, v1.Platform{})
 	if err != nil {
 		return "", err
 	}
@@ -441,7 +441,7 @@ func TestTagIsResolvedOnce(t *testing.T) {
 		return false
 	})
 	c := quick(t, ClientOptions{Registry: insecure()})
-	img, err := c.Open(t.Context(), "docker://"+reg.Host()+"/a/b:v1")
+	img, err := c.Image(t.Context(), "docker://"+reg.Host()+"/a/b:v1", v1.Platform{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -458,7 +458,7 @@ func TestTagIsResolvedOnce(t *testing.T) {
 	if n := reg.Count("GET /v2/a/b/manifests/v1"); n != 1 {
 		t.Errorf("the tag was asked for %d times", n)
 	}
-	multi, err := c.Open(t.Context(), reg.Host()+"/a/b:multi")
+	multi, err := c.Image(t.Context(), reg.Host()+"/a/b:multi", v1.Platform{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -468,7 +468,7 @@ func TestTagIsResolvedOnce(t *testing.T) {
 		t.Errorf("got %+v", multi)
 	}
 	arm := quick(t, ClientOptions{Registry: insecure(), Platform: v1.Platform{OS: "linux", Architecture: "arm64"}})
-	if _, err := arm.Open(t.Context(), reg.Host()+"/a/b:multi"); !errors.Is(err, fault.ErrInvalid) ||
+	if _, err := arm.Image(t.Context(), reg.Host()+"/a/b:multi", v1.Platform{}); !errors.Is(err, fault.ErrInvalid) ||
 		!strings.Contains(err.Error(), "linux/amd64") {
 		t.Errorf("got %v", err)
 	}
@@ -608,7 +608,7 @@ func TestMirrors(t *testing.T) {
 		t.Errorf("by digest, which the mirror has not: %q, %v", got, err)
 	}
 	mirror.Interfere(on("/manifests/", 0, status(500)))
-	img, err := c.Open(t.Context(), "example.test/a/b:v1")
+	img, err := c.Image(t.Context(), "example.test/a/b:v1", v1.Platform{})
 	if err != nil || img.Source != origin.Host()+"/a/b:v1" || img.Reference() != "example.test/a/b@"+top.String() {
 		t.Fatalf("the mirror fails: %+v, %v", img, err)
 	}
@@ -620,11 +620,11 @@ func TestMirrors(t *testing.T) {
 		t.Errorf("a lying mirror: %q, %v", got, err)
 	}
 	origin.Interfere(on("/manifests/", 0, status(404)))
-	if _, err := c.Open(t.Context(), "example.test/a/b@"+top.String()); err == nil || !strings.Contains(err.Error(),
+	if _, err := c.Image(t.Context(), "example.test/a/b@"+top.String(), v1.Platform{}); err == nil || !strings.Contains(err.Error(),
 		"mirrors failed too") {
 		t.Errorf("both fail: %v", err)
 	}
-	if _, err := c.Open(t.Context(), "blocked.test/a/b:v1"); !errors.Is(err, fault.ErrRegistry) ||
+	if _, err := c.Image(t.Context(), "blocked.test/a/b:v1", v1.Platform{}); !errors.Is(err, fault.ErrRegistry) ||
 		!strings.Contains(err.Error(), conf) || !strings.Contains(err.Error(), "blocked") {
 		t.Errorf("blocked: %v", err)
 	}
@@ -644,12 +644,12 @@ func TestReferencesOfAClient(t *testing.T) {
 	reject := filepath.Join(t.TempDir(), "policy.json")
 	write(t, reject, `{"default":[{"type":"reject"}]}`)
 	into := func(t *testing.T, c *Client, name string) error {
-		at, err := c.Source(t.Context(), name)
+		src, err := c.Open(t.Context(), name)
 		if err != nil {
 			return err
 		}
-		defer at.Close()
-		_, err = Copy(t.Context(), Source{at, at.Image.Top}, []Destination{parse(t, "oci:"+filepath.Join(t.TempDir(), "out"))},
+		defer src.Close()
+		_, err = Copy(t.Context(), src, src.Top, []Destination{parse(t, "oci:"+filepath.Join(t.TempDir(), "out"))},
 			CopyOptions{})
 		return err
 	}
@@ -670,7 +670,7 @@ func TestReferencesOfAClient(t *testing.T) {
 	if err := into(t, quick(t, ClientOptions{PolicyFile: reject}), "oci:"+layout); !errors.Is(err, ErrPolicy) {
 		t.Errorf("got %v", err)
 	}
-	if _, err := quick(t, ClientOptions{}).Reference("Not A Name"); err == nil {
+	if _, err := quick(t, ClientOptions{}).Open(t.Context(), "Not A Name"); err == nil {
 		t.Error("no error")
 	}
 }
@@ -721,7 +721,7 @@ func TestRegistriesConfThatIsNone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = c.Open(t.Context(), "registry.example.com/a:v1")
+		_, err = c.Image(t.Context(), "registry.example.com/a:v1", v1.Platform{})
 		if err == nil || !strings.Contains(err.Error(), want) || want == "invalid" && !errors.Is(err,
 			fault.ErrInvalid) {
 			t.Errorf("%s: %v", path, err)

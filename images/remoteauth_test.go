@@ -25,6 +25,8 @@ import (
 	"testing"
 	"time"
 
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 	"github.com/operator-bindery/bindery/internal/transfer"
@@ -299,7 +301,7 @@ func TestSecretsStayOutOfMessages(t *testing.T) {
 	var told []string
 	c := quick(t, ClientOptions{Registry: o, Retries: 1,
 		Events: func(e transfer.Event) { told = append(told, fmt.Sprint(e)) }})
-	_, err := c.Open(t.Context(), reg.Host()+"/a/b:v1")
+	_, err := c.Image(t.Context(), reg.Host()+"/a/b:v1", v1.Platform{})
 	if err == nil || len(told) == 0 {
 		t.Fatalf("%v, %v", err, told)
 	}

@@ -12,77 +12,8 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/layouts"
 	"github.com/operator-bindery/bindery/internal/redact"
-	"github.com/operator-bindery/bindery/internal/registry"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
-
-// Repository is an image and the place where it is, for reading what is attached to the image. Close it after use.
-type Repository struct {
-	store.Reader
-	// Image is the image that the name refers to.
-	Image store.Image
-
-	closing func() error
-}
-
-// Close closes the files of a layout.
-func (r *Repository) Close() error { return r.closing() }
-
-// Repository opens the place of an image with a name in the form of [ParseSource]: the repository in a registry, or in
-// the mirror that has the image, or an OCI layout in a directory or an archive. Tags are resolved once. The signature
-// policy is not asked: this is for reading what it would be asked about.
-//
-// Errors are a [*PullError] and of the classes that [Client.Open] has, and of the class [ErrNoAttachments] for
-// transports without attachments.
-func (c *Client) Repository(ctx context.Context, name string) (_ *Repository, err error) {
-	defer func() { err = pullError(name, err) }()
-	asked, err := parseSourceName(name)
-	if err != nil {
-		return nil, err
-	}
-	if !asked.transport.keepsAttachments() {
-		return nil, &noAttachments{string(asked.transport) + ":" + asked.path}
-	}
-	r := &Repository{closing: func() error { return nil }}
-	var top v1.Descriptor
-	if asked.transport == Docker {
-		r.Image.Name = asked.repository.String()
-		r.Reader, top, err = c.repositoryInRegistry(ctx, name)
-	} else {
-		var at *layouts.Repository
-		at, top, err = openLayout(ctx, asked.place(), c.o.Limits, c.o.Temp)
-		if err == nil {
-			r.Reader, r.closing = at, at.Close
-			r.Image.Name = nameInLayout(top.Annotations[v1.AnnotationRefName])
-		}
-	}
-	if err != nil {
-		return nil, err
-	}
-	named := r.Image.Name
-	if r.Image, err = store.ReadImage(ctx, r, top); err == nil {
-		err = c.o.Lock.Record(name, top.Digest)
-	}
-	if err != nil {
-		return nil, errors.Join(err, r.Close())
-	}
-	r.Image.Name = named
-	return r, nil
-}
-
-// repositoryInRegistry opens the repository of an image in a registry, and returns the image's descriptor.
-func (c *Client) repositoryInRegistry(ctx context.Context, name string) (*registry.Repository, v1.Descriptor, error) {
-	_, src, err := c.openSource(ctx, name)
-	if err != nil {
-		return nil, v1.Descriptor{}, err
-	}
-	at := src.(*registry.Source)
-	text, kind, err := at.GetManifest(ctx, nil)
-	if err != nil {
-		return nil, v1.Descriptor{}, err
-	}
-	return at.Repository(), v1.Descriptor{MediaType: kind, Digest: digest.FromBytes(text), Size: int64(len(text))}, nil
-}
 
 // openLayout opens a layout and finds the image that a place chooses. Its manifest or index is there and is what the
 // descriptor says: what is signed, verified or shown is what others read in the layout.

@@ -16,10 +16,7 @@ import (
 func BenchmarkSignedPush(b *testing.B) {
 	dir := filepath.Join(b.TempDir(), "layout")
 	testregistry.Image{Layers: []map[string]string{{"a": "b"}}}.WriteLayout(b, dir, "v1")
-	from, err := ParseSource("oci:" + dir + ":v1")
-	if err != nil {
-		b.Fatal(err)
-	}
+	from := opened(b, quick(b, ClientOptions{NoPolicy: true}), "oci:"+dir+":v1")
 	key, err := signature.ParseKey(supplytest.Vectors(b)["keys"]["p256.pkcs8.pem"], nil, true)
 	if err != nil {
 		b.Fatal(err)
@@ -35,7 +32,7 @@ func BenchmarkSignedPush(b *testing.B) {
 					o.Attachments = []store.Attachment{signature.NewSigning(signature.SignOptions{Keys: keys})}
 				}
 				dest := Destination{Transport: Docker, Name: fmt.Sprintf("%s/acme/n%d:v1", reg.Host(), n)}
-				if _, err := Copy(b.Context(), of(b, from), []Destination{dest}, o); err != nil {
+				if _, err := copyOf(b.Context(), of(b, from), []Destination{dest}, o); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -104,15 +104,12 @@ func TestSignaturesComeBeforeTheTag(t *testing.T) {
 	src := testregistry.Image{Layers: []map[string]string{{"a": "b"}}}
 	dir := filepath.Join(t.TempDir(), "layout")
 	src.WriteLayout(t, dir, "v1")
-	from, err := ParseSource("oci:" + dir + ":v1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	from := opened(t, quick(t, ClientOptions{NoPolicy: true}), "oci:"+dir+":v1")
 	plain := true
 	o := CopyOptions{Registry: Registry{SkipTLSVerify: &plain, PlainHTTP: true},
 		Attachments: []store.Attachment{signer(t, "p256", signature.SignOptions{})}}
 	dest := Destination{Transport: Docker, Name: reg.Host() + "/acme/catalog:v1"}
-	if _, err := Copy(t.Context(), of(t, from), []Destination{dest}, o); err != nil {
+	if _, err := copyOf(t.Context(), of(t, from), []Destination{dest}, o); err != nil {
 		t.Fatal(err)
 	}
 	tag, sig, listed := -1, -1, -1

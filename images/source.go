@@ -1,98 +1,259 @@
 package images
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"sync"
+	"time"
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"go.podman.io/image/v5/manifest"
+	"go.podman.io/image/v5/types"
 
 	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/libimage"
+	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/redact"
-	"github.com/operator-bindery/bindery/internal/registry"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
-// Source opens an image, with a name in the form of [ParseSource], for [store.CopyImage], and the place where it is
-// for what is attached to it. The name is resolved once: an image in a registry costs one request, and an index none
-// beside it. The policy of the client is asked about the image, and about each image of an index that it does not
-// accept as a whole when that is read; it is not asked about attachments.
-//
-// Errors are those of [Client.Open] and [Client.Repository].
-func (c *Client) Source(ctx context.Context, name string) (_ *Repository, err error) {
-	defer func() { err = pullError(name, err) }()
-	asked, err := parseSourceName(name)
-	if err != nil {
-		return nil, err
-	}
-	if !asked.transport.keepsAttachments() {
-		return nil, &noAttachments{string(asked.transport) + ":" + asked.path}
-	}
-	ref, err := ParseSource(name)
-	if err != nil {
-		return nil, err
-	}
-	n, src, err := c.openSource(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	v := &verifiedSource{ImageSource: src, ref: &clientReference{ImageReference: ref, c: c, name: name}}
-	if err := v.admit(ctx, n); err != nil {
-		return nil, errors.Join(err, src.Close())
-	}
-	top := v1.Descriptor{Digest: identityOf(src, v.text), Size: int64(len(v.text))}
-	if top.MediaType, err = verify.ManifestKind(v.text, v.kind); err != nil {
-		return nil, errors.Join(err, src.Close())
-	}
-	if remote, ok := src.(*registry.Source); ok {
-		return admittedRepository(ctx, v, remote.Repository(), top, asked.repository.String(), src.Close)
-	}
-	place, entry, err := openLayout(ctx, asked.place(), c.o.Limits, c.o.Temp)
-	if err != nil {
-		return nil, errors.Join(err, src.Close())
-	}
-	closing := func() error { return errors.Join(place.Close(), src.Close()) }
-	if entry.Digest != top.Digest {
-		return nil, errors.Join(fmt.Errorf("%w: the layout has changed", ErrIntegrity), closing())
-	}
-	return admittedRepository(ctx, v, place, top, nameInLayout(entry.Annotations[v1.AnnotationRefName]), closing)
-}
-
-// admittedRepository is an image that the policy accepts, or of which it accepts some entries, at the place where it is.
-// closing is called after an error too.
-func admittedRepository(ctx context.Context, v *verifiedSource, place store.Reader, top v1.Descriptor, name string,
-	closing func() error) (_ *Repository, err error) {
-	at := &admittedReader{Reader: place, source: v, top: top.Digest, instances: map[digest.Digest]bool{}}
-	r := &Repository{Reader: at, closing: closing}
-	if r.Image, err = store.ReadImage(ctx, at, top); err != nil {
-		return nil, errors.Join(err, r.Close())
-	}
-	r.Image.Name = name
-	for _, d := range r.Image.Instances {
-		at.instances[d.Digest] = true
-	}
-	return r, nil
-}
-
-// admittedReader reads a place of images, and of one image only what the policy accepts.
-type admittedReader struct {
+// Source is an image, or an index with its images, that is open for reading, and the place where it is, for what is
+// attached to it. Of the image it shows only what the policy accepts; the policy is not asked about attachments. It is
+// safe for concurrent use. Close it after use.
+type Source struct {
 	store.Reader
-	source    *verifiedSource
-	top       digest.Digest
-	instances map[digest.Digest]bool // not changed once the image is open
+	// Given is the name that it was opened by, as it was given; empty if it was opened by its place.
+	Given string
+	// Top is the descriptor of the index or manifest.
+	Top v1.Descriptor
+	// Digest is the digest that the name stands for: that of Top, but for an image of a store.
+	Digest digest.Digest
+	// OpenedAt is the reference in the registry or the mirror that was read; empty in other places.
+	OpenedAt string
+	// Repository is the repository that the image is named by, HOST/NAME without tag and digest; empty if the name has
+	// none, as that of a layout.
+	Repository string
+
+	client   *Client // nil if it was opened by its place alone
+	asked    sourceName
+	place    *Place
+	text     []byte // of Top
+	noted    func(v1.Manifest)
+	deadline time.Time
+
+	judge     sync.Once
+	judgeErr  error
+	admission *admission // nil accepts everything
+	top       verdict    // about Top
+	covered   sync.Map   // the digests in accepted indexes that are in it
+	nested    sync.Once
+	nestedErr error
+	entries   map[digest.Digest]bool
 }
 
-// Manifest returns a manifest of the image, from what was read when it was opened or asking the policy, or another one.
-func (r *admittedReader) Manifest(ctx context.Context, name string) ([]byte, string, error) {
+// newSource reads the index or manifest of a place. The place is closed after an error.
+func newSource(ctx context.Context, p *Place) (*Source, error) {
+	s := &Source{Reader: p.Reader, place: p, Top: p.Top, Digest: p.Digest, OpenedAt: p.OpenedAt}
+	if err := s.readTop(ctx); err != nil {
+		return nil, errors.Join(err, p.close())
+	}
+	if s.Digest == "" {
+		s.Digest = s.Top.Digest
+	}
+	return s, nil
+}
+
+func (s *Source) readTop(ctx context.Context) (err error) {
+	if err := verify.Digest(s.Top.Digest); err != nil {
+		return err
+	}
+	var kind string
+	if s.text, kind, err = s.Reader.Manifest(ctx, s.Top.Digest.String()); err != nil {
+		return ofManifest(err)
+	}
+	if err := checkManifest(s.text, s.Top); err != nil {
+		return err
+	}
+	s.Top.MediaType, err = verify.ManifestKind(s.text, kind)
+	return err
+}
+
+// checkManifest compares a manifest with its descriptor.
+func checkManifest(text []byte, want v1.Descriptor) error {
+	if len(text) > limit.MaxManifest {
+		return fmt.Errorf("manifest: %w: %d bytes (limit %d)", fault.ErrLimit, len(text), limit.MaxManifest)
+	}
+	if got := digest.FromBytes(text); got != want.Digest {
+		return fmt.Errorf("manifest: %w: digest mismatch: %s instead of %s", fault.ErrIntegrity, got, want.Digest)
+	}
+	if int64(len(text)) != want.Size {
+		return fmt.Errorf("manifest: %w: size is %d and not %d", fault.ErrIntegrity, len(text), want.Size)
+	}
+	return nil
+}
+
+// Close closes the place, unless it was open before.
+func (s *Source) Close() error { return s.place.close() }
+
+// InRegistry tells whether the image is in a registry, so that others can pull it by its name.
+func (s *Source) InRegistry() bool { return s.asked.transport == Docker && s.Repository != "" }
+
+// Reference returns the image for [Copy]. The source must be open as long as it is used.
+func (s *Source) Reference() types.ImageReference { return libimage.Reference(s, s.Top) }
+
+// Named returns the reference of the image in a registry as it was given, with the tag "latest" if it had none; empty if
+// the name is none.
+func (s *Source) Named() string {
+	if named := s.asked.named(); named != nil {
+		return named.String()
+	}
+	return ""
+}
+
+// Can tells what the place can do. An image in a registry is named as one that has its blobs, so that they are mounted
+// from there.
+func (s *Source) Can() store.Abilities {
+	can := s.Reader.Can()
+	if can.Repositories == nil && s.InRegistry() {
+		can.Repositories = func(digest.Digest) []string { return []string{s.Repository} }
+	}
+	return can
+}
+
+// Entries describes the image: the entries of its index, and of indexes in it. Manifests that are no indexes are not
+// read.
+func (s *Source) Entries(ctx context.Context) (store.Image, error) {
+	image, err := store.ReadImage(ctx, s, s.Top)
+	image.Name = s.place.Named
+	return image, s.about(err)
+}
+
+// about adds the name of the source to an error.
+func (s *Source) about(err error) error {
+	if s.Given == "" {
+		return redact.Error(err)
+	}
+	return pullError(s.Given, err)
+}
+
+// Manifest returns a manifest of the image that the policy accepts, or another one of the place.
+func (s *Source) Manifest(ctx context.Context, name string) ([]byte, string, error) {
 	d := digest.Digest(name)
-	switch {
-	case d == r.top:
-		text, kind, err := r.source.GetManifest(ctx, nil)
-		return text, kind, redact.Error(err)
-	case r.instances[d]:
-		text, kind, err := r.source.GetManifest(ctx, &d)
+	if d == s.Top.Digest {
+		return bytes.Clone(s.text), s.Top.MediaType, nil
+	}
+	text, kind, err := s.Reader.Manifest(ctx, name)
+	if err != nil || verify.Digest(d) != nil {
 		return text, kind, redact.Error(err)
 	}
-	return r.Reader.Manifest(ctx, name)
+	if got := digest.FromBytes(text); got != d {
+		return nil, "", fmt.Errorf("manifest: %w: digest mismatch: %s instead of %s", fault.ErrIntegrity, got, d)
+	}
+	s.note(text)
+	if s.admission == nil || s.top.accepted {
+		return text, kind, nil
+	}
+	if has, err := s.hasEntry(ctx, d); !has || err != nil {
+		return text, kind, redact.Error(err)
+	}
+	if kind, err = s.admit(ctx, d, text, kind); err != nil {
+		return nil, "", redact.Error(err)
+	}
+	return text, kind, nil
+}
+
+// admit asks the policy about an entry of an index that it does not accept as a whole.
+func (s *Source) admit(ctx context.Context, d digest.Digest, text []byte, kind string) (string, error) {
+	kind, err := verify.ManifestKind(text, kind)
+	if err != nil {
+		return "", err
+	}
+	above := s.top
+	_, above.accepted = s.covered.Load(d)
+	admitted, err := s.admission.admit(ctx, above, text, kind)
+	if err != nil || !admitted.accepted || !manifest.MIMETypeIsMultiImage(kind) {
+		return kind, err
+	}
+	var index v1.Index
+	if err := json.Unmarshal(text, &index); err != nil {
+		return "", fmt.Errorf("%w: index: %v", fault.ErrInvalid, err)
+	}
+	for _, d := range index.Manifests {
+		s.covered.Store(d.Digest, true)
+	}
+	return kind, nil
+}
+
+// hasEntry tells whether the index of the image, or an index in it, has a manifest.
+func (s *Source) hasEntry(ctx context.Context, d digest.Digest) (bool, error) {
+	s.nested.Do(func() {
+		var image store.Image
+		image, s.nestedErr = store.ReadImage(ctx, s.Reader, s.Top)
+		s.entries = map[digest.Digest]bool{}
+		for _, e := range image.Instances {
+			s.entries[e.Digest] = true
+		}
+	})
+	return s.entries[d], s.nestedErr
+}
+
+// note gives a manifest to what warns of odd ones.
+func (s *Source) note(text []byte) {
+	var m v1.Manifest
+	if s.noted != nil && json.Unmarshal(text, &m) == nil { // an error is reported where more of it is read
+		s.noted(m)
+	}
+}
+
+// ask asks the policy of the client about the image, once.
+func (s *Source) ask(ctx context.Context) error {
+	s.judge.Do(func() {
+		if s.admission, s.judgeErr = s.client.admission(s.asked, s.Given, s.place); s.judgeErr == nil {
+			s.top, s.judgeErr = s.admission.admit(ctx, verdict{}, s.text, s.Top.MediaType)
+		}
+	})
+	return s.judgeErr
+}
+
+// CheckEntries returns an error unless the policy accepts the image as a whole, or each entry of the index, and of
+// indexes in it, for some platforms ([store.Select]); none are all. An entry that the place lacks is not judged.
+func (s *Source) CheckEntries(ctx context.Context, platforms []v1.Platform) error {
+	return s.checkEntries(ctx, platforms, true)
+}
+
+// CheckAccepted returns an error unless the policy accepts the image: itself, or of an index every entry, whatever it is
+// for, since others may choose an entry that this package does not. It asks the policy also if the source was opened
+// without it. Errors are of the class [ErrPolicy] for what is refused.
+func (s *Source) CheckAccepted(ctx context.Context) error {
+	if err := s.ask(ctx); err != nil {
+		return s.about(err)
+	}
+	return s.checkEntries(ctx, nil, false)
+}
+
+func (s *Source) checkEntries(ctx context.Context, platforms []v1.Platform, sparse bool) error {
+	if s.admission == nil || s.top.accepted {
+		return nil
+	}
+	image, err := s.Entries(ctx)
+	if err != nil {
+		return err
+	}
+	wanted := store.Select(image.Instances, platforms)
+	for n, d := range image.Instances {
+		if !wanted[n] {
+			continue
+		}
+		_, _, err := s.Manifest(ctx, d.Digest.String())
+		if err != nil && !(sparse && errors.Is(err, fs.ErrNotExist)) {
+			return err
+		}
+	}
+	return nil
 }

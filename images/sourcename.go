@@ -31,7 +31,7 @@ type sourceName struct {
 	repository reference.Named
 }
 
-// parseSourceName reads the names that [ParseSource] describes.
+// parseSourceName reads the names that [Client.Open] describes.
 func parseSourceName(text string) (sourceName, error) {
 	if !printable.NoControl(text) || text == "" {
 		return sourceName{}, errors.New("not a name of an image")
@@ -131,17 +131,35 @@ func (n sourceName) reference() (types.ImageReference, error) {
 	return docker.NewReference(n.repository)
 }
 
-// ParseSource parses the name of an image to read: TRANSPORT:DETAILS with the transports of [Parse], or
-// HOST/REPOSITORY[:TAG][@DIGEST] for a registry. A first part without a dot or port that is not "localhost" is no host:
-// such a name is of docker.io. If there is a digest, the tag is ignored.
-func ParseSource(text string) (types.ImageReference, error) {
+// named returns the reference of the image in a registry, as its name has it; nil if it has none.
+func (n sourceName) named() reference.Named {
+	switch n.transport {
+	case Docker:
+		return n.repository
+	case DockerArchive, Store:
+		if named, err := reference.ParseNormalizedNamed(n.name); err == nil {
+			return reference.TagNameOnly(named)
+		}
+	}
+	return nil
+}
+
+// CheckKeeps returns an [ErrNoAttachments] for the name of an image whose place keeps no attachments.
+func CheckKeeps(text string) error {
 	n, err := parseSourceName(text)
 	if err != nil {
-		return nil, fmt.Errorf("image %.300q: %w", text, err)
+		return pullError(text, err)
 	}
-	ref, err := n.reference()
-	if err != nil {
-		return nil, fmt.Errorf("image %.300q: %w", text, err)
+	if !n.transport.keepsAttachments() {
+		return pullError(text, &noAttachments{string(n.transport) + ":" + n.path})
 	}
-	return ref, nil
+	return nil
+}
+
+// CheckSource checks the text of a name for [Client.Open].
+func CheckSource(text string) error {
+	if _, err := parseSourceName(text); err != nil {
+		return fmt.Errorf("image %.300q: %w", text, err)
+	}
+	return nil
 }

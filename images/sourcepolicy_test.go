@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
@@ -53,7 +55,7 @@ func TestPoliciesThatCannotBeUnderstood(t *testing.T) {
 	layout := "oci:" + filepath.Join(t.TempDir(), "layout")
 	mustCopy(t, simple(t, "x"), layout)
 	open := func(o ClientOptions) error {
-		_, err := quick(t, o).Open(t.Context(), layout)
+		_, err := quick(t, o).Image(t.Context(), layout, v1.Platform{})
 		return err
 	}
 	file := filepath.Join(t.TempDir(), "policy.json")

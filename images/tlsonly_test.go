@@ -19,7 +19,7 @@ func TestSkippedVerificationIsNotPlainHTTP(t *testing.T) {
 	defer server.Close()
 	yes := true
 	host := strings.TrimPrefix(server.URL, "http://")
-	_, err := Copy(t.Context(), of(t, simple(t, "x")), []Destination{parse(t, "docker://"+host+"/a/b:v1")},
+	_, err := copyOf(t.Context(), of(t, simple(t, "x")), []Destination{parse(t, "docker://"+host+"/a/b:v1")},
 		CopyOptions{Registry: Registry{SkipTLSVerify: &yes}})
 	if !errors.Is(err, ErrPlainHTTP) || !errors.Is(err, fault.ErrRegistry) {
 		t.Errorf("got %v", err)
@@ -32,11 +32,11 @@ func TestSkippedVerificationIsNotPlainHTTP(t *testing.T) {
 func TestSkippedVerificationAcceptsAnyCertificate(t *testing.T) {
 	host := testregistry.NewTLS(t).Host()
 	dest := []Destination{parse(t, "docker://"+host+"/a/b:v1")}
-	if _, err := Copy(t.Context(), of(t, simple(t, "x")), dest, CopyOptions{}); err == nil {
+	if _, err := copyOf(t.Context(), of(t, simple(t, "x")), dest, CopyOptions{}); err == nil {
 		t.Error("an unknown certificate was accepted")
 	}
 	yes := true
-	if _, err := Copy(t.Context(), of(t, simple(t, "x")), dest,
+	if _, err := copyOf(t.Context(), of(t, simple(t, "x")), dest,
 		CopyOptions{Registry: Registry{SkipTLSVerify: &yes}}); err != nil {
 		t.Error(err)
 	}

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
@@ -47,7 +49,7 @@ func TestClosedClient(t *testing.T) {
 	if err := errors.Join(c.Close(), c.Close()); err != nil {
 		t.Error(err)
 	}
-	if _, err := c.Open(t.Context(), reg.Host()+"/a/b:v1"); !errors.Is(err, errClosed) {
+	if _, err := c.Image(t.Context(), reg.Host()+"/a/b:v1", v1.Platform{}); !errors.Is(err, errClosed) {
 		t.Errorf("got %v", err)
 	}
 }

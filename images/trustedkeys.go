@@ -7,14 +7,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images/signature"
 	"github.com/operator-bindery/bindery/images/store"
-	"github.com/operator-bindery/bindery/internal/layouts"
-	"github.com/operator-bindery/bindery/internal/registry"
-	"github.com/operator-bindery/bindery/internal/sigblob"
 )
 
 // judgeKeys requires a signature of a manifest or index by one of the trusted keys, in place of what the policy
@@ -33,21 +29,7 @@ func (a *admission) judgeKeys(ctx context.Context, e *evidence) (refusal *Policy
 				Err: fmt.Errorf("%s rejects the image (%s)", policy.path, scope)}, nil
 		}
 	}
-	var reader store.Reader
-	place := ""
-	switch src := a.src.(type) {
-	case *registry.Source:
-		place, _, _ = src.SignaturePlace()
-		place += ":"
-		reader = src.Repository()
-	case *carriedSource:
-		place, reader = src.signaturePlace(), src.place
-	case *layouts.Source:
-		if at := src.Repository(); at != nil {
-			reader = at
-		}
-	}
-	if reader == nil {
+	if !a.place.Can().Attachments {
 		return &PolicyError{Err: fmt.Errorf("an image of %s has no signature that a trusted key could verify: it can "+
 			"be in a registry or an OCI layout", a.ref.Transport().Name())}, nil
 	}
@@ -58,9 +40,8 @@ func (a *admission) judgeKeys(ctx context.Context, e *evidence) (refusal *Policy
 		}
 	}
 	e.read = true
-	of := digest.FromBytes(e.text)
-	report, err := signature.Verify(ctx, reader,
-		store.Image{Top: v1.Descriptor{Digest: of, Size: int64(len(e.text))}}, o)
+	report, err := signature.Verify(ctx, a.place,
+		store.Image{Top: v1.Descriptor{Digest: e.digest, Size: int64(len(e.text))}}, o)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("reading signatures: %w", err)
@@ -75,7 +56,8 @@ func (a *admission) judgeKeys(ctx context.Context, e *evidence) (refusal *Policy
 	if len(why) > 0 {
 		answer.Err = fmt.Errorf("%w: %s", answer.Err, strings.Join(why, "; "))
 	} else {
-		answer.NotFound = place + sigblob.Tag(of)
+		repository, _, _ := a.place.signaturesAt()
+		answer.NotFound = signatureTag(repository, e.digest)
 	}
 	return answer, nil
 }

@@ -141,11 +141,11 @@ func (r *run) resolveCatalog(ctx context.Context, c *catalog) error {
 	}
 	ref := c.op.Catalog
 	c.name = strings.TrimPrefix(pullName(ref), "docker://")
-	at, err := r.o.Render.Images.Repository(ctx, c.name)
+	at, err := r.o.Render.Images.OpenUnverified(ctx, c.name)
 	if err != nil {
 		return err
 	}
-	c.digest = at.Image.Top.Digest
+	c.digest = at.Top.Digest
 	if ref.Transport == imageset.Docker {
 		c.name = ref.Repository() + "@" + c.digest.String()
 		if ref.Tag != "" && ref.Digest == "" {

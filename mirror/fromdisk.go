@@ -107,9 +107,9 @@ func (o mediumOrigin) open(ctx context.Context, i *item) (*opened, error) {
 	out := &opened{from, top, func() error { return nil }, nil}
 	demanded, err := o.run.demands(ctx, i.source)
 	if demanded {
-		out.judged, err = o.run.o.Images.Carried(ctx, pullName(i.source), from, top)
+		out.judged, err = o.run.o.Images.At(ctx, pullName(i.source), from, top)
 		if err == nil {
-			out.Reader, out.top = out.judged, out.judged.Image.Top
+			out.Reader, out.top = out.judged, out.judged.Top
 		}
 	}
 	return out, err
@@ -379,7 +379,7 @@ func (r *run) catalogOnMedium(ctx context.Context, c *catalog) error {
 	found.top, found.reader = top, &deltaReader{r, repo, dest}
 	c.carrier = found.reader
 	if demanded {
-		judged, err := r.o.Images.Carried(ctx, pullName(c.op.Catalog), found.reader, top)
+		judged, err := r.o.Images.At(ctx, pullName(c.op.Catalog), found.reader, top)
 		if err == nil {
 			err = judged.CheckEntries(ctx, nil)
 		}

@@ -149,8 +149,12 @@ func (r *run) judgeOne(ctx context.Context, i *item) (err error) {
 	if err != nil || len(found.Instances) == 0 {
 		return errors.Join(other, err)
 	}
+	source, err := from.judged.Entries(ctx)
+	if err != nil {
+		return err
+	}
 	for _, d := range found.Instances {
-		if !slices.ContainsFunc(from.judged.Image.Instances, func(s v1.Descriptor) bool { return s.Digest == d.Digest }) {
+		if !slices.ContainsFunc(source.Instances, func(s v1.Descriptor) bool { return s.Digest == d.Digest }) {
 			return other
 		}
 	}

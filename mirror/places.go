@@ -26,7 +26,7 @@ type opened struct {
 	top   v1.Descriptor
 	close func() error
 	// judged is the image as the policy of [Options.Images] sees it; nil if it demands nothing.
-	judged *images.Repository
+	judged *images.Source
 }
 
 // checkPolicy returns an error unless the policy accepts the image, or what is copied of the index.
@@ -66,7 +66,7 @@ func (o registryOrigin) open(ctx context.Context, i *item) (*opened, error) {
 	if resolved, ok := i.resolved.Load().(digest.Digest); ok {
 		source.Digest = resolved
 	}
-	at, err := o.client.Source(ctx, pullName(source))
+	at, err := o.client.Open(ctx, pullName(source))
 	if err != nil {
 		return nil, err
 	}
@@ -76,10 +76,10 @@ func (o registryOrigin) open(ctx context.Context, i *item) (*opened, error) {
 			return nil, errors.Join(err, at.Close())
 		}
 		if !demanded {
-			i.resolved.Store(at.Image.Top.Digest)
+			i.resolved.Store(at.Top.Digest)
 		}
 	}
-	return &opened{at.Reader, at.Image.Top, at.Close, at}, nil
+	return &opened{at, at.Top, at.Close, at}, nil
 }
 
 func (o registryOrigin) head(ctx context.Context, i *item) (v1.Descriptor, error) {

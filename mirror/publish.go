@@ -109,11 +109,11 @@ func (r *run) weigh(ctx context.Context, c *catalog) error {
 			return nil
 		}
 	}
-	source, err := r.o.Images.Repository(ctx, c.name)
+	source, err := r.o.Images.OpenUnverified(ctx, c.name)
 	if err != nil {
 		return err
 	}
-	return errors.Join(add(source.Reader, source.Image.Top, c.op.Platforms), source.Close())
+	return errors.Join(add(source, source.Top, c.op.Platforms), source.Close())
 }
 
 // checkTag finds out whether the tag of a catalog that is named by its digest is the catalog: in registries without an API
@@ -264,7 +264,7 @@ func (r *run) rebuild(ctx context.Context, c *catalog, dir string) (*build.Image
 		}
 		if r.o.Base == KeepBase {
 			spec.Build.TrimBase = true
-			if spec.Build.Base, err = spec.Images.Reference(c.name); err != nil {
+			if spec.Build.Base, err = build.NamedBase(spec.Images, c.name); err != nil {
 				return nil, err
 			}
 		}

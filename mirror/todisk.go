@@ -229,7 +229,7 @@ func (r *run) addPeerFiles(ctx context.Context) error {
 // verify it, and filter it again.
 func (r *run) addSourceCatalog(ctx context.Context, c *catalog) (err error) {
 	at := r.sourceOnMedium(c)
-	from, err := r.o.Images.Repository(ctx, c.name)
+	from, err := r.o.Images.OpenUnverified(ctx, c.name)
 	if err != nil {
 		return err
 	}
@@ -238,7 +238,7 @@ func (r *run) addSourceCatalog(ctx context.Context, c *catalog) (err error) {
 	if err != nil {
 		return err
 	}
-	_, err = store.CopyOne(ctx, from.Reader, from.Image.Top, to, at.Tag, store.CopyOptions{
+	_, err = store.CopyOne(ctx, from.Reader, from.Top, to, at.Tag, store.CopyOptions{
 		Attach: func(ctx context.Context, to store.Writer, image store.Image) error {
 			_, err := r.attach(ctx, from.Reader, to, image)
 			return err

@@ -215,8 +215,12 @@ func checkThere(ctx context.Context, i *item, from *opened, to repository) error
 	if from.judged == nil || len(i.platforms) == 0 {
 		return nil
 	}
-	wanted := store.Select(from.judged.Image.Instances, i.platforms)
-	for n, d := range from.judged.Image.Instances {
+	image, err := from.judged.Entries(ctx)
+	if err != nil {
+		return err
+	}
+	wanted := store.Select(image.Instances, i.platforms)
+	for n, d := range image.Instances {
 		if wanted[n] {
 			continue
 		}

@@ -387,7 +387,7 @@ func (o *VerifyOptions) askPolicy(ctx context.Context, all map[string]*expected,
 
 // admitted returns the reason why the policy does not accept an image.
 func admitted(ctx context.Context, policy *images.Client, name string) (err error) {
-	image, err := policy.Source(ctx, name)
+	image, err := policy.Open(ctx, name)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
 	"github.com/operator-bindery/bindery/bundle"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images"
@@ -72,7 +74,7 @@ func openImage(ctx context.Context, ref string, o *Options) (img *images.Image, 
 	if err := CheckName(ref); err != nil {
 		return nil, "", "", err
 	}
-	if img, err = o.Images.Open(ctx, ref); err != nil {
+	if img, err = o.Images.Image(ctx, ref, v1.Platform{}); err != nil {
 		return nil, "", "", err
 	}
 	if kind, dir, err = KindOfImage(img.Config.Config.Labels); err == nil {

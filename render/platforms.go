@@ -60,7 +60,7 @@ func SameOnAll(ctx context.Context, d *images.Description, wanted func(v1.Platfo
 
 // contentSum returns a digest of the database or catalog in the image of one platform.
 func contentSum(ctx context.Context, name string, p v1.Platform, o *Options) (_ []byte, err error) {
-	img, err := o.Images.OpenPlatform(ctx, name, p)
+	img, err := o.Images.Image(ctx, name, p)
 	if err != nil {
 		return nil, err
 	}

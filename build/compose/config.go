@@ -49,7 +49,7 @@ type Config struct {
 
 // Reference is an image of the catalog of one package.
 type Reference struct {
-	// Name is that of the package. Image is any name that [images.ParseSource] accepts.
+	// Name is that of the package. Image is any name that [images.Client.Open] accepts.
 	Name, Image string
 	// Line is its line in the file, counted from 1.
 	Line int

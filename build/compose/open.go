@@ -88,7 +88,7 @@ func Open(ctx context.Context, refs []Reference, o Options) (_ *Images, err erro
 
 // open opens one image and determines whether it can be stacked.
 func open(ctx context.Context, r Reference, o *Options) (_ *images.Image, ref build.Reference, err error) {
-	img, err := o.Render.Images.Open(ctx, r.Image)
+	img, err := o.Render.Images.Image(ctx, r.Image, v1.Platform{})
 	if err != nil {
 		return nil, ref, err
 	}

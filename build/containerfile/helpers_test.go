@@ -5,7 +5,6 @@ package containerfile
 import (
 	"archive/tar"
 	"bytes"
-	"context"
 	"fmt"
 	"io"
 	"io/fs"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/imagetest"
 	"github.com/operator-bindery/bindery/layers"
 )
 
@@ -68,11 +68,6 @@ func entryText(h *tar.Header, content []byte) string {
 	return fmt.Sprintf("%o %d:%d %s %q", h.Mode, h.Uid, h.Gid, h.Name, content)
 }
 
-// open opens local images.
-func open(ctx context.Context, name string, p v1.Platform) (*images.Image, error) {
-	return images.Open(ctx, name, images.OpenOptions{Platform: p})
-}
-
 // evaluator returns an evaluator of a text; directories in the options are filled in.
 func evaluator(t testing.TB, text string, o Options) (*Evaluator, error) {
 	t.Helper()
@@ -84,7 +79,7 @@ func evaluator(t testing.TB, text string, o Options) (*Evaluator, error) {
 		o.Context = t.TempDir()
 	}
 	if o.Open == nil {
-		o.Open = open
+		o.Open = imagetest.Client(t).Image
 	}
 	o.Dir = t.TempDir()
 	e, err := NewEvaluator(f, o)
@@ -161,7 +156,7 @@ func layout(t testing.TB, text string, o Options) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := images.Copy(t.Context(), img.Source(), []images.Destination{d}, images.CopyOptions{}); err != nil {
+	if _, err := images.Copy(t.Context(), img.Store(), img.Top(), []images.Destination{d}, images.CopyOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	return name

@@ -42,11 +42,15 @@ func ExampleExamine() {
 		log.Fatal(err)
 	}
 	defer client.Close()
-	survey, err := client.Survey(ctx, name)
+	src, err := client.Open(ctx, name)
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer survey.Close()
+	defer src.Close()
+	survey, err := src.Survey(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
 	report, err := inspect.Examine(ctx, survey, inspect.Options{})
 	if err != nil {
 		log.Fatal(err)

@@ -23,6 +23,7 @@ import (
 	"github.com/operator-bindery/bindery/build/inspect"
 	"github.com/operator-bindery/bindery/bundle"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/imagetest"
 )
 
 // pkg returns the catalog of a small package as YAML.
@@ -107,7 +108,7 @@ func carry(t testing.TB, img *build.Image, dest string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := images.Copy(t.Context(), img.Source(), []images.Destination{d},
+	if _, err := images.Copy(t.Context(), img.Store(), img.Top(), []images.Destination{d},
 		images.CopyOptions{Temp: t.TempDir()}); err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +122,7 @@ func survey(t testing.TB, name string) *images.Survey {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { client.Close() })
-	s, err := client.Survey(t.Context(), name)
+	s, err := imagetest.Survey(t, client, name)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,11 +13,11 @@ import (
 	"time"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
-	"go.podman.io/image/v5/oci/layout"
 
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/build/inspect"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/imagetest"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 	"github.com/operator-bindery/bindery/layers"
 )
@@ -31,7 +31,7 @@ func TestImagesBuiltHereAreTheSame(t *testing.T) {
 	}
 	base := filepath.Join(t.TempDir(), "base")
 	write(t, sample(), cached(build.Options{Servers: servers}, build.ServeCacheNative), "oci:"+base+":v1")
-	below, err := layout.NewReference(base, "v1")
+	below, err := build.NamedBase(imagetest.Client(t), "oci:"+base+":v1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func TestRepeatedLayersAreListedByPosition(t *testing.T) {
 	dir := t.TempDir()
 	in := fstest.MapFS{"foo/catalog.yaml": file(pkg("foo"))}
 	write(t, in, cached(build.Options{}, build.ServeCacheNative), "oci:"+dir+":v1")
-	below, err := layout.NewReference(dir, "v1")
+	below, err := build.NamedBase(imagetest.Client(t), "oci:"+dir+":v1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -460,7 +460,7 @@ func TestInspectAsksForNoLayer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	s, err := client.Survey(t.Context(), reg.Host()+"/catalog:v1")
+	s, err := imagetest.Survey(t, client, reg.Host()+"/catalog:v1")
 	if err != nil {
 		t.Fatal(err)
 	}

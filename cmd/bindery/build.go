@@ -169,7 +169,7 @@ func (p *program) makeImage(c *cli.Context, in string, o build.Options,
 	}
 	defer func() { err = errors.Join(err, work.Close()) }()
 	o.Dir = work.Dir()
-	if o.System, err = registryOptions(c).System(c.Context, work.Dir()); err != nil {
+	if _, err = registryOptions(c).System(c.Context, work.Dir()); err != nil { // before the work
 		return err
 	}
 	command := c.Context

@@ -89,7 +89,7 @@ func (p *program) planned(c *cli.Context, in string, o build.Options,
 	}
 	defer func() { err = errors.Join(err, work.Close()) }()
 	o.Dir = work.Dir()
-	if o.System, err = registryOptions(c).System(c.Context, work.Dir()); err != nil {
+	if _, err = registryOptions(c).System(c.Context, work.Dir()); err != nil { // as a build would say
 		return false, err
 	}
 	planned, err := plan(o)

@@ -12,6 +12,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/imagetest"
 	"github.com/operator-bindery/bindery/internal/testbundles"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
@@ -29,7 +30,7 @@ func done(t *testing.T, dir, name string, args ...string) string {
 // imageFiles returns the files of an image in a layout with their contents.
 func imageFiles(t *testing.T, name string) (*images.Image, map[string]string) {
 	t.Helper()
-	img, err := images.Open(t.Context(), name, images.OpenOptions{Platform: v1.Platform{}})
+	img, err := imagetest.Client(t).Image(t.Context(), name, v1.Platform{})
 	if err != nil {
 		t.Fatal(err)
 	}

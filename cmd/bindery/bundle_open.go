@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"strings"
 
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/bundle/manifests"
@@ -48,7 +49,7 @@ func (p *program) bundleFiles(c *cli.Context, ref string, use func(fs.FS) error)
 	if err != nil {
 		return err
 	}
-	img, err := client.Open(c.Context, ref)
+	img, err := client.Image(c.Context, ref, v1.Platform{})
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"log/slog"
 
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/bundle"
@@ -73,7 +74,7 @@ func (p *program) bundleUnpack(c *cli.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	image, err := client.Open(c.Context, ref)
+	image, err := client.Image(c.Context, ref, v1.Platform{})
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/bundle"
@@ -214,7 +215,7 @@ func (p *program) checkBundleImage(c *cli.Context, ref string, o check.Options) 
 	if err != nil {
 		return nil, err
 	}
-	img, err := client.Open(c.Context, ref)
+	img, err := client.Image(c.Context, ref, v1.Platform{})
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/catalogdtest"
+	"github.com/operator-bindery/bindery/internal/imagetest"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
@@ -104,7 +105,7 @@ func eachImage(t *testing.T, layout string, open func(*images.Image)) {
 		if err := os.WriteFile(file, text, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		img, err := images.Open(t.Context(), "oci:"+layout+":leaf", images.OpenOptions{})
+		img, err := imagetest.Client(t).Image(t.Context(), "oci:"+layout+":leaf", v1.Platform{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -212,7 +213,7 @@ func TestCatalogdReadsArchives(t *testing.T) {
 		to := c.to
 		done(t, dir, "bindery", "build", "catalog", "catalog", "-t", "acme/new:v1", "--server", "none", "--output", to,
 			"--format", c.format)
-		img, err := images.Open(t.Context(), strings.Replace(to, ":", ":"+dir+"/", 1), images.OpenOptions{})
+		img, err := imagetest.Client(t).Image(t.Context(), strings.Replace(to, ":", ":"+dir+"/", 1), v1.Platform{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -243,7 +243,7 @@ func (p *program) evaluate(c *cli.Context, b *ofContainerfile, o build.Options, 
 	eo := b.o
 	eo.Dir, eo.Labels, eo.Format, eo.Created = o.Dir, o.Labels, o.Format, o.Created
 	eo.Open = func(ctx context.Context, name string, platform v1.Platform) (*images.Image, error) {
-		return client.OpenPlatform(ctx, name, platform)
+		return client.Image(ctx, name, platform)
 	}
 	start := time.Now()
 	e, err := containerfile.NewEvaluator(b.file, eo)
@@ -270,7 +270,7 @@ func (p *program) evaluate(c *cli.Context, b *ofContainerfile, o build.Options, 
 		}
 		custom := build.Custom{Platform: s.Platform, BaseName: s.BaseName, Layers: s.Layers, Config: s.ConfigText}
 		if s.Base != "" {
-			if custom.Base, err = client.Reference(s.Base); err != nil {
+			if custom.Base, err = build.NamedBase(client, s.Base); err != nil {
 				return nil, err
 			}
 		}

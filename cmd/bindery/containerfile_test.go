@@ -12,6 +12,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/imagetest"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 	"github.com/operator-bindery/bindery/serve/opmcache"
 )
@@ -31,7 +32,7 @@ func TestBuildOfGeneratedCatalogDockerfile(t *testing.T) {
 		append(args, "--no-cache", "--output", "oci:other:v1")...); last(again) != last(out) {
 		t.Errorf("%s and then %s", out, again)
 	}
-	img, err := images.Open(t.Context(), "oci:"+filepath.Join(dir, "catalog.oci")+":v1", images.OpenOptions{})
+	img, err := imagetest.Client(t).Image(t.Context(), "oci:"+filepath.Join(dir, "catalog.oci")+":v1", v1.Platform{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,8 +128,7 @@ func TestContainerfileForSeveralPlatforms(t *testing.T) {
 		t.Error(out)
 	}
 	for _, arch := range []string{"amd64", "arm64"} {
-		img, err := images.Open(t.Context(), "oci:"+filepath.Join(dir, "made")+":v1",
-			images.OpenOptions{Platform: v1.Platform{OS: "linux", Architecture: arch}})
+		img, err := imagetest.Client(t).Image(t.Context(), "oci:"+filepath.Join(dir, "made")+":v1", v1.Platform{OS: "linux", Architecture: arch})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,7 +9,10 @@ import (
 	"strings"
 	"testing"
 
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/imagetest"
 )
 
 // If the image has bindery's server, the cache built for a RUN has the same bytes as the one that this server would
@@ -32,7 +35,7 @@ func TestContainerfileWithTheNativeCache(t *testing.T) {
 			"--cache-dir=/tmp/cache --cache-only\n"+
 			"FROM scratch\nCOPY --from=builder /configs /configs\nCOPY --from=builder /tmp/cache /tmp/cache\n")
 	done(t, dir, "bindery", "build", "containerfile", ".", "-t", "catalog:v1", "--no-cache")
-	img, err := images.Open(t.Context(), "oci:"+filepath.Join(dir, "catalog.oci")+":v1", images.OpenOptions{})
+	img, err := imagetest.Client(t).Image(t.Context(), "oci:"+filepath.Join(dir, "catalog.oci")+":v1", v1.Platform{})
 	if err != nil {
 		t.Fatal(err)
 	}

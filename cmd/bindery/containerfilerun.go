@@ -89,11 +89,14 @@ func (p *program) runContainerfile(c *cli.Context, b *ofContainerfile, o build.O
 		}
 	}
 	return p.makeImage(c, "", o, func(o build.Options) (*build.Image, error) {
-		if _, err := p.checking.wait(); err != nil {
+		_, err := p.checking.wait()
+		if err != nil {
 			return nil, err // before commands run
 		}
 		start := time.Now()
-		r.System = o.System
+		if r.System, err = registryOptions(c).System(c.Context, o.Dir); err != nil {
+			return nil, err
+		}
 		result, err := fullbuild.Build(c.Context, r)
 		var exit *fullbuild.ExitError
 		if errors.As(err, &exit) {
@@ -119,7 +122,12 @@ func (p *program) runContainerfile(c *cli.Context, b *ofContainerfile, o build.O
 
 // seeDirectory opens an image in a "dir:" directory and calls see with it.
 func (p *program) seeDirectory(ctx context.Context, dir string, see seeing) (err error) {
-	img, err := images.Open(ctx, string(images.Directory)+":"+dir, images.OpenOptions{AnyPlatform: true})
+	client, err := images.NewClient(images.ClientOptions{AnyPlatform: true, NoPolicy: true})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, client.Close()) }()
+	img, err := client.Image(ctx, string(images.Directory)+":"+dir, v1.Platform{})
 	if err != nil {
 		return err
 	}

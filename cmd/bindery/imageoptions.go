@@ -93,7 +93,7 @@ func (p *program) buildOptions(c *cli.Context) (build.Options, error) {
 		if err != nil {
 			return o, err
 		}
-		if o.Base, err = client.Reference(base); err != nil {
+		if o.Base, err = build.NamedBase(client, base); err != nil {
 			return o, &cmdline.Error{Class: cmdline.ClassUsage, Object: base, Err: err}
 		}
 	}

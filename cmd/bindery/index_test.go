@@ -17,6 +17,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/imagetest"
 	"github.com/operator-bindery/bindery/internal/recorded"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
@@ -39,7 +40,7 @@ func indexDir(t *testing.T) string {
 // opened opens the image of a layout.
 func opened(t *testing.T, name string, p v1.Platform) *images.Image {
 	t.Helper()
-	img, err := images.Open(t.Context(), name, images.OpenOptions{Platform: p})
+	img, err := imagetest.Client(t).Image(t.Context(), name, p)
 	if err != nil {
 		t.Fatal(err)
 	}

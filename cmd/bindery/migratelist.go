@@ -273,7 +273,7 @@ func (l *migrationList) migrate(ctx context.Context, t *jobs.Task) (_ *migrate.R
 		co := l.flags.copy
 		co.Checked = check
 		// images.Copy and not [build.Image.Copy]: that may rebuild the image with another digest than the recorded one.
-		results, err := images.Copy(ctx, image.Source(), t.Destinations, co)
+		results, err := images.Copy(ctx, image.Store(), image.Top(), t.Destinations, co)
 		p.Report.Images = target{names: t.Names}.references(image, results)
 		return err
 	})

@@ -27,6 +27,8 @@ import (
 
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/imagetest"
+	"github.com/operator-bindery/bindery/internal/libimage"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
@@ -196,10 +198,7 @@ func (r *realRegistry) push(t *testing.T, name string, i testregistry.Image) {
 	t.Helper()
 	layout := filepath.Join(t.TempDir(), "layout")
 	i.WriteLayout(t, layout, "v1")
-	src, err := images.ParseSource("oci:" + layout + ":v1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	src := imagetest.Reference(t, imagetest.Client(t), "oci:"+layout+":v1")
 	d, err := images.Parse("docker://" + r.host + "/" + name)
 	if err != nil {
 		t.Fatal(err)
@@ -214,7 +213,7 @@ func (r *realRegistry) push(t *testing.T, name string, i testregistry.Image) {
 			copyFile(t, from, filepath.Join(access.CertDir, to))
 		}
 	}
-	if _, err := images.Copy(t.Context(), of(t, src), []images.Destination{d},
+	if _, err := copyFrom(t, src, []images.Destination{d},
 		images.CopyOptions{Registry: access, Temp: t.TempDir()}); err != nil {
 		t.Fatal(err)
 	}
@@ -495,17 +494,18 @@ func TestManyReferencesInOrder(t *testing.T) {
 	}
 }
 
-// of opens a reference of the containers library for a copy.
-func of(t testing.TB, ref types.ImageReference) images.Source {
+// copyFrom copies an image of the containers library.
+func copyFrom(t testing.TB, ref types.ImageReference, dests []images.Destination,
+	o images.CopyOptions) ([]images.Result, error) {
 	t.Helper()
-	src, err := ref.NewImageSource(context.Background(), nil)
+	src, err := ref.NewImageSource(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { src.Close() })
-	out, err := images.FromSource(context.Background(), src)
+	defer src.Close()
+	from, top, err := libimage.Reader(t.Context(), src)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return out
+	return images.Copy(t.Context(), from, top, dests, o)
 }

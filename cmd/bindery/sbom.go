@@ -116,7 +116,15 @@ func (p *program) survey(c *cli.Context, ref string) (*images.Survey, error) {
 	if err != nil {
 		return nil, err
 	}
-	return client.Survey(c.Context, ref)
+	at, err := client.Open(c.Context, ref)
+	if err != nil {
+		return nil, err
+	}
+	survey, err := at.Survey(c.Context)
+	if err != nil {
+		return nil, errors.Join(err, at.Close())
+	}
+	return survey, nil
 }
 
 // nameOf returns the repository that documents name an image by: that of the name it was opened by, else what a layout
@@ -126,13 +134,13 @@ func (p *program) nameOf(c *cli.Context, ref, repository string, top digest.Dige
 	if repository != "" || perr != nil || dest.Transport == images.Docker || dest.CheckAttachments() != nil {
 		return repository, nil
 	}
-	at, err := p.images.Repository(c.Context, ref)
+	at, image, err := openAttached(c.Context, p.images, ref)
 	if err != nil {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, at.Close()) }()
-	if at.Image.Name != "" {
-		return supply.Repository(at.Image.Name), nil
+	if image.Name != "" {
+		return supply.Repository(image.Name), nil
 	}
 	list, err := at.Referrers(c.Context, top, nil)
 	if err != nil {

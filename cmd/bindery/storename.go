@@ -26,7 +26,7 @@ func namesStoreImage(word string) bool {
 		rest := strings.Trim(word[at:], "\"'")
 		first, _, _ := strings.Cut(rest, ",")
 		for _, name := range []string{rest, first} {
-			if _, err := images.ParseSource(name); err == nil {
+			if images.CheckSource(name) == nil {
 				return true
 			}
 		}

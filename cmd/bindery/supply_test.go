@@ -34,12 +34,12 @@ func attachedTo(t *testing.T, name string) (out []attachedDocument) {
 	}
 	defer client.Close()
 	ctx := context.Background()
-	r, err := client.Repository(ctx, name)
+	r, image, err := openAttached(ctx, client, name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	for _, subject := range r.Image.Subjects() {
+	for _, subject := range image.Subjects() {
 		list, err := r.Referrers(ctx, subject.Digest, nil)
 		if err != nil {
 			t.Fatal(err)

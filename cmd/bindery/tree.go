@@ -74,12 +74,12 @@ func (p *program) tree(c *cli.Context) (err error) {
 	}
 	ctx, cancel := timeoutOf(c)
 	defer cancel()
-	r, err := client.Repository(ctx, c.Args().First())
+	r, image, err := openAttached(ctx, client, c.Args().First())
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
-	tree, err := referrers.ReadTree(ctx, r, r.Image, store.Limits{})
+	tree, err := referrers.ReadTree(ctx, r, image, store.Limits{})
 	if err != nil {
 		return &cmdline.Error{Class: cmdline.Classify(err), Object: c.Args().First(), Err: err}
 	}
@@ -92,10 +92,10 @@ func (p *program) tree(c *cli.Context) (err error) {
 		return err
 	}
 	if asJSON {
-		return p.printJSON(namedTree{r.Image.Name, root})
+		return p.printJSON(namedTree{image.Name, root})
 	}
 	var b strings.Builder
-	name := r.Image.Name
+	name := image.Name
 	if name == "" {
 		name = c.Args().First()
 	}

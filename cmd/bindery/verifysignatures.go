@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/signature"
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/printable"
 )
 
@@ -58,24 +60,23 @@ func (p *program) verifySignatures(c *cli.Context) error {
 	}
 	ctx, cancel := timeoutOf(c)
 	defer cancel()
-	at, err := client.Repository(ctx, name)
+	at, image, err := openAttached(ctx, client, name)
 	if err != nil {
 		return err
 	}
 	defer at.Close()
 	if c.IsSet("trusted-key") || c.String("policy") != "" {
-		if err := client.CheckAccepted(ctx, name, at.Image.Top.Digest); err != nil {
+		if err := at.CheckAccepted(ctx); err != nil {
 			return err
 		}
 	}
 	// The name of an image in a layout is not where it will be pulled from: the identity is reported only.
-	if ref, err := images.ParseSource(name); o.Identity == (signature.Identity{}) && err == nil &&
-		ref.DockerReference() != nil {
-		if o.Identity, err = signature.ParseIdentity(at.Image.Name); err != nil {
+	if o.Identity == (signature.Identity{}) && at.InRegistry() {
+		if o.Identity, err = signature.ParseIdentity(image.Name); err != nil {
 			return err
 		}
 	}
-	report, err := signature.Verify(ctx, at, at.Image, o)
+	report, err := signature.Verify(ctx, at, image, o)
 	if err != nil {
 		return &cmdline.Error{Class: cmdline.Classify(err), Object: name, Err: fmt.Errorf("image %q: %w", name, err)}
 	}
@@ -174,6 +175,36 @@ func (p *program) printVerified(r *signature.Report, files map[string]string, o 
 	return err
 }
 
+// openAttached opens an image for what is attached to it, without asking the policy.
+func openAttached(ctx context.Context, client *images.Client, name string) (*images.Source, store.Image, error) {
+	if err := images.CheckKeeps(name); err != nil {
+		return nil, store.Image{}, err
+	}
+	at, err := client.OpenUnverified(ctx, name)
+	if err != nil {
+		return nil, store.Image{}, err
+	}
+	image, err := at.Entries(ctx)
+	if err != nil {
+		return nil, image, errors.Join(err, at.Close())
+	}
+	return at, image, nil
+}
+
+// describeAccepted describes an image that the policy accepts for all platforms.
+func describeAccepted(ctx context.Context, client *images.Client, name string) (_ *images.Description, err error) {
+	at, err := client.Open(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, at.Close()) }()
+	found, err := at.Describe(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return found, at.CheckAccepted(ctx)
+}
+
 // policyVerdict is the answer of "verify --signatures".
 type policyVerdict struct {
 	Image    string `json:"image"`
@@ -197,10 +228,7 @@ func (p *program) verifyByPolicy(c *cli.Context, asJSON bool) error {
 	}
 	ctx, cancel := timeoutOf(c)
 	defer cancel()
-	found, err := client.Describe(ctx, name)
-	if err == nil {
-		err = client.CheckAccepted(ctx, name, found.Top)
-	}
+	found, err := describeAccepted(ctx, client, name)
 	verdict := policyVerdict{Image: name, Verified: err == nil}
 	var policy *images.PolicyError
 	switch {

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
 	"github.com/operator-bindery/bindery/bundle"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/declcfg/edit"
@@ -205,7 +207,7 @@ func imagesOf(t *testing.T, r *testregistry.Registry) template.RenderFunc {
 }
 
 func renderImage(ctx context.Context, client *images.Client, ref string) (*declcfg.Bundle, error) {
-	image, err := client.Open(ctx, ref)
+	image, err := client.Image(ctx, ref, v1.Platform{})
 	if err != nil {
 		return nil, err
 	}

@@ -70,7 +70,7 @@ func run(compression, server string, load bool, dir, to string) (err error) {
 		return err
 	}
 	built := time.Since(start)
-	if _, err := images.Copy(ctx, img.Source(), []images.Destination{dest}, images.CopyOptions{}); err != nil {
+	if _, err := images.Copy(ctx, img.Store(), img.Top(), []images.Destination{dest}, images.CopyOptions{}); err != nil {
 		return err
 	}
 	wall := time.Since(start)

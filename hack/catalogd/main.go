@@ -12,6 +12,8 @@ import (
 	"io"
 	"os"
 
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/catalogdtest"
 )
@@ -40,7 +42,7 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, client.Close()) }()
-	img, err := client.Open(ctx, args[0])
+	img, err := client.Image(ctx, args[0], v1.Platform{})
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,8 @@ import (
 	"slices"
 	"strings"
 
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
 	"github.com/operator-bindery/bindery/images"
 )
 
@@ -46,7 +48,12 @@ func main() {
 
 // describe returns every compared item of an image by name.
 func describe(ctx context.Context, name string) (map[string]string, error) {
-	img, err := images.Open(ctx, name, images.OpenOptions{})
+	client, err := images.NewClient(images.ClientOptions{NoPolicy: true})
+	if err != nil {
+		return nil, err
+	}
+	defer client.Close()
+	img, err := client.Image(ctx, name, v1.Platform{})
 	if err != nil {
 		return nil, err
 	}

@@ -91,6 +91,7 @@ var rules = map[string][]string{
 
 	// Non-leaf packages for tests.
 	"internal/catalogdtest": {"declcfg", "images"},
+	"internal/imagetest":    {"images"},
 	"internal/edittest": {"bundle", "declcfg", "declcfg/property", "declcfg/edit", "internal/recorded",
 		"internal/supplytest",
 		"internal/testbundles", "sqlite"},
@@ -100,7 +101,7 @@ var rules = map[string][]string{
 // forTests are the packages that only tests import.
 var forTests = []string{"internal/catalogdtest", "internal/cputime", "internal/edittest",
 	"internal/filelock/filelocktest",
-	"internal/heaptest", "internal/kube/kubetest", "internal/manual", "internal/mirrortest", "internal/race", "internal/recorded",
+	"internal/heaptest", "internal/imagetest", "internal/kube/kubetest", "internal/manual", "internal/mirrortest", "internal/race", "internal/recorded",
 	"internal/schemagen",
 	"internal/supplytest",
 	"internal/podmantest",

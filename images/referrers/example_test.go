@@ -34,7 +34,7 @@ func ExampleAttach() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if _, err := images.Copy(ctx, img.Source(), []images.Destination{dest}, images.CopyOptions{}); err != nil {
+	if _, err := images.Copy(ctx, img.Store(), img.Top(), []images.Destination{dest}, images.CopyOptions{}); err != nil {
 		log.Fatal(err)
 	}
 
@@ -56,12 +56,12 @@ func ExampleAttach() {
 		log.Fatal(err)
 	}
 	defer client.Close()
-	at, err := client.Repository(ctx, dest.String())
+	at, err := client.OpenUnverified(ctx, dest.String())
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer at.Close()
-	listed, problems, err := referrers.List(ctx, at, at.Image.Top.Digest, store.Limits{})
+	listed, problems, err := referrers.List(ctx, at, at.Top.Digest, store.Limits{})
 	if err != nil {
 		log.Fatal(err)
 	}

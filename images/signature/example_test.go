@@ -49,7 +49,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if _, err := images.Copy(ctx, img.Source(), []images.Destination{dest},
+	if _, err := images.Copy(ctx, img.Store(), img.Top(), []images.Destination{dest},
 		images.CopyOptions{Attachments: []store.Attachment{signing}}); err != nil {
 		log.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer client.Close()
-	at, err := client.Repository(ctx, name)
+	at, err := client.OpenUnverified(ctx, name)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -72,7 +72,11 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	report, err := signature.Verify(ctx, at, at.Image, signature.VerifyOptions{Keys: keys, Identity: identity})
+	image, err := at.Entries(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	report, err := signature.Verify(ctx, at, image, signature.VerifyOptions{Keys: keys, Identity: identity})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/catalogdtest"
+	"github.com/operator-bindery/bindery/internal/imagetest"
 	"github.com/operator-bindery/bindery/internal/recorded"
 )
 
@@ -41,8 +42,8 @@ func TestRecorded(t *testing.T) {
 		}
 		compared++
 		t.Run(name, func(t *testing.T) {
-			img, err := images.Open(t.Context(), "oci:"+layout+":"+name, images.OpenOptions{Platform: v1.Platform{
-				OS: "linux", Architecture: "amd64"}})
+			img, err := imagetest.Client(t).Image(t.Context(), "oci:"+layout+":"+name, v1.Platform{
+				OS: "linux", Architecture: "amd64"})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -15,6 +15,8 @@ import (
 	"sync"
 	"time"
 
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
 	"github.com/operator-bindery/bindery/bundle"
 	"github.com/operator-bindery/bindery/bundle/check"
 	"github.com/operator-bindery/bindery/bundle/manifests"
@@ -263,7 +265,7 @@ func (c *checkup) image(ctx context.Context, ref string) (scope rules.Scope, err
 		return "", err
 	}
 	client := c.Render.Images
-	img, err := client.Open(ctx, ref)
+	img, err := client.Image(ctx, ref, v1.Platform{})
 	if err != nil {
 		return "", err
 	}

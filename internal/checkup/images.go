@@ -11,6 +11,8 @@ import (
 	"path"
 	"strings"
 
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
 	"github.com/operator-bindery/bindery/build/inspect"
 	"github.com/operator-bindery/bindery/declcfg/rules"
 	"github.com/operator-bindery/bindery/images"
@@ -44,7 +46,7 @@ func (c *checkup) base(ctx context.Context, client *images.Client, out *rules.Im
 	if ref == "" {
 		return nil
 	}
-	img, err := client.Open(ctx, ref)
+	img, err := client.Image(ctx, ref, v1.Platform{})
 	if err != nil {
 		return fmt.Errorf("base image: %w", err)
 	}

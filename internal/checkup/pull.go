@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"sync"
 
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/operator-bindery/bindery/bundle"
@@ -73,7 +74,7 @@ func (c *checkup) pulled(ctx context.Context, ref string, use func(fs.FS, *bundl
 	if err := render.CheckName(ref); err != nil {
 		return err
 	}
-	img, err := c.Render.Images.Open(ctx, ref)
+	img, err := c.Render.Images.Image(ctx, ref, v1.Platform{})
 	if err != nil {
 		return err
 	}

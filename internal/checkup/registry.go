@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/operator-bindery/bindery/bundle/check"
@@ -90,7 +91,7 @@ func (c *checkup) each(ctx context.Context, names []string, visit func(context.C
 
 // mediaType opens an image and returns the media type of its manifest.
 func (c *checkup) mediaType(ctx context.Context, name string) (string, error) {
-	img, err := c.Render.Images.Open(ctx, name)
+	img, err := c.Render.Images.Image(ctx, name, v1.Platform{})
 	if err != nil {
 		return "", err
 	}

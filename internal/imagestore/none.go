@@ -8,7 +8,10 @@ import (
 	"fmt"
 	"runtime"
 
+	"github.com/opencontainers/go-digest"
 	"go.podman.io/image/v5/types"
+
+	"github.com/operator-bindery/bindery/internal/libimage"
 )
 
 // ErrStore is the class of errors about stores of images that cannot be used here.
@@ -35,10 +38,20 @@ func (h *Store) Release() error { return nil }
 // NewReference fails.
 func NewReference(Name) (types.ImageReference, error) { return nil, errNoStore() }
 
+// Source is an image in a store.
+type Source struct{ *libimage.Opened }
+
 // OpenSource fails.
-func OpenSource(context.Context, Name, string) (types.ImageSource, error) {
-	return nil, errNoStore()
-}
+func OpenSource(context.Context, Name, string) (*Source, error) { return nil, errNoStore() }
+
+// Original returns nothing.
+func (*Source) Original() types.ImageSource { return nil }
+
+// Identity returns nothing.
+func (*Source) Identity() digest.Digest { return "" }
+
+// Close does nothing.
+func (*Source) Close() error { return nil }
 
 // Output is an image that is written to a store.
 type Output struct{}

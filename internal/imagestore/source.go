@@ -23,6 +23,7 @@ import (
 
 	"github.com/operator-bindery/bindery/internal/ctxio"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/libimage"
 	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
@@ -31,15 +32,14 @@ import (
 // and have the digests of the configuration. So a manifest with those is made. The digest of the image is that of its
 // own manifest, by which podman and registries know it.
 type Source struct {
-	types.ImageSource // the library's
-	store             *Store
-	top               v1.Descriptor
-	made              []byte
-	original          digest.Digest
+	*libimage.Opened
+	library  types.ImageSource
+	store    *Store
+	original digest.Digest
 }
 
 // OpenSource opens an image in a store. Layers are unpacked into temp, one at a time.
-func OpenSource(ctx context.Context, n Name, temp string) (_ types.ImageSource, err error) {
+func OpenSource(ctx context.Context, n Name, temp string) (_ *Source, err error) {
 	store, err := Open(ctx, n.Place)
 	if err != nil {
 		return nil, err
@@ -53,7 +53,7 @@ func OpenSource(ctx context.Context, n Name, temp string) (_ types.ImageSource, 
 	if err != nil {
 		return nil, err
 	}
-	s := &Source{ImageSource: src, store: store}
+	s := &Source{library: src, store: store}
 	return s, s.describe(ctx, n)
 }
 
@@ -85,7 +85,7 @@ func (n Name) findStored(ctx context.Context, store *Store, temp string) (types.
 
 // describe reads the manifest and makes the one for uncompressed layers.
 func (s *Source) describe(ctx context.Context, n Name) error {
-	text, kind, err := s.ImageSource.GetManifest(ctx, nil)
+	text, kind, err := s.library.GetManifest(ctx, nil)
 	if err != nil {
 		return fmt.Errorf("manifest: %w", err)
 	}
@@ -111,7 +111,7 @@ func (s *Source) describe(ctx context.Context, n Name) error {
 	if len(m.Layers) > limit.MaxLayers {
 		return fmt.Errorf("%w: %d layers (limit %d)", fault.ErrLimit, len(m.Layers), limit.MaxLayers)
 	}
-	config, err := verify.ReadConfig(ctx, s.ImageSource, m.Config)
+	config, err := verify.ReadConfig(ctx, s.library, m.Config)
 	if err != nil {
 		return err
 	}
@@ -119,7 +119,7 @@ func (s *Source) describe(ctx context.Context, n Name) error {
 	if err := json.Unmarshal(config, &c); err != nil {
 		return fmt.Errorf("%w: configuration: %v", fault.ErrInvalid, err)
 	}
-	infos, err := s.ImageSource.LayerInfosForCopy(ctx, nil)
+	infos, err := s.library.LayerInfosForCopy(ctx, nil)
 	if err != nil {
 		return err
 	}
@@ -133,11 +133,9 @@ func (s *Source) describe(ctx context.Context, n Name) error {
 			return fmt.Errorf("layer %d: %w", i, err)
 		}
 	}
-	if s.made, err = json.Marshal(m); err != nil {
-		return err
-	}
-	s.top = v1.Descriptor{MediaType: kind, Digest: digest.FromBytes(s.made), Size: int64(len(s.made))}
-	return nil
+	made, err := json.Marshal(m)
+	s.Opened = libimage.Made(s.library, made, kind)
+	return err
 }
 
 // givenDigest returns the digest in a name, if it has one.
@@ -170,7 +168,7 @@ func (s *Source) layer(ctx context.Context, old v1.Descriptor, info types.BlobIn
 		return d, fmt.Errorf("%w: the store has %s and the configuration %s", fault.ErrIntegrity, info.Digest, diffID)
 	case info.Size < 0:
 		// The store does not know the size.
-		r, _, err := s.ImageSource.GetBlob(ctx, info, none.NoCache)
+		r, _, err := s.library.GetBlob(ctx, info, none.NoCache)
 		if err != nil {
 			return d, err
 		}
@@ -182,25 +180,11 @@ func (s *Source) layer(ctx context.Context, old v1.Descriptor, info types.BlobIn
 	return d, nil
 }
 
-// TopDescriptor returns the descriptor of the manifest that was made.
-func (s *Source) TopDescriptor() (v1.Descriptor, bool) { return s.top, true }
-
 // Original returns the library's source, which has the image's own manifest and its signatures.
-func (s *Source) Original() types.ImageSource { return s.ImageSource }
+func (s *Source) Original() types.ImageSource { return s.library }
 
 // Identity returns the digest of the image's own manifest.
 func (s *Source) Identity() digest.Digest { return s.original }
 
-func (s *Source) GetManifest(_ context.Context, instance *digest.Digest) ([]byte, string, error) {
-	if instance != nil {
-		return nil, "", fmt.Errorf("%w: a store has one image of a name", fault.ErrInvalid)
-	}
-	return append([]byte(nil), s.made...), s.top.MediaType, nil
-}
-
-// LayerInfosForCopy returns nil: the layers are those of the manifest.
-func (s *Source) LayerInfosForCopy(context.Context, *digest.Digest) ([]types.BlobInfo, error) {
-	return nil, nil
-}
-
-func (s *Source) Close() error { return errors.Join(s.ImageSource.Close(), s.store.Release()) }
+// Close closes the image and releases the store.
+func (s *Source) Close() error { return errors.Join(s.library.Close(), s.store.Release()) }

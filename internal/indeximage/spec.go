@@ -17,7 +17,7 @@ import (
 
 // Spec has the options that images have in common. It is safe for concurrent use.
 type Spec struct {
-	// Build are the options of all images. Dir, System, Source, Platforms, Previous and the server are set per image.
+	// Build are the options of all images. Dir, Source, Platforms, Previous and the server are set per image.
 	Build build.Options
 	// Platforms are the requested platforms; nil means those of the source.
 	Platforms []v1.Platform
@@ -89,9 +89,6 @@ func (p Previous) ReadOr(ctx context.Context, source string, client *images.Clie
 func (s *Spec) optionsFor(ctx context.Context, of []v1.Platform, source, dir string) (_ build.Options, err error) {
 	o := s.Build
 	o.Dir = dir
-	if o.System, err = s.Registry.System(ctx, dir); err != nil {
-		return o, err
-	}
 	if o.Previous, err = s.Previous.ReadOr(ctx, source, s.Images, s.Log); err != nil {
 		return o, err
 	}

@@ -12,6 +12,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/imagetest"
 	"github.com/operator-bindery/bindery/internal/sbom"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
@@ -51,7 +52,7 @@ func examine(t *testing.T, r *testregistry.Registry, name string) (*Inventory, *
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = client.Close() })
-	survey, err := client.Survey(context.Background(), r.Host()+"/"+name)
+	survey, err := imagetest.Survey(t, client, r.Host()+"/"+name)
 	if err != nil {
 		t.Fatal(err)
 	}

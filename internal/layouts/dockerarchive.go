@@ -33,8 +33,8 @@ type archivedImage struct {
 
 // openDockerArchive finds the image in an archive of "docker save". Such archives have no manifest with digests, so one
 // is made of the files. Its digest is a function of the image, but not the digest that a registry has for it.
-func (s *Source) openDockerArchive(ctx context.Context, name string, limits limit.Limits) error {
-	content, err := readFile(s.files, "manifest.json")
+func (o *oneImage) openDockerArchive(ctx context.Context, name string, limits limit.Limits) error {
+	content, err := readFile(o.files, "manifest.json")
 	if err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func (s *Source) openDockerArchive(ctx context.Context, name string, limits limi
 	if len(image.Layers) > limit.MaxLayers {
 		return fmt.Errorf("%w: %d layers (limit %d)", fault.ErrLimit, len(image.Layers), limit.MaxLayers)
 	}
-	config, err := readFile(s.files, cleanEntry(image.Config))
+	config, err := readFile(o.files, cleanEntry(image.Config))
 	if err != nil {
 		return fmt.Errorf("configuration: %w", err)
 	}
@@ -65,19 +65,18 @@ func (s *Source) openDockerArchive(ctx context.Context, name string, limits limi
 		Size: int64(len(config))}
 	names := map[digest.Digest]string{m.Config.Digest: cleanEntry(image.Config)}
 	for i, l := range image.Layers {
-		d, err := s.archivedLayer(ctx, cleanEntry(l), c.RootFS.DiffIDs[i], limits)
+		d, err := o.archivedLayer(ctx, cleanEntry(l), c.RootFS.DiffIDs[i], limits)
 		if err != nil {
 			return fmt.Errorf("layer %d: %w", i, err)
 		}
 		names[d.Digest] = cleanEntry(l)
 		m.Layers = append(m.Layers, d)
 	}
-	if s.made, err = json.Marshal(m); err != nil {
+	if o.text, err = json.Marshal(m); err != nil {
 		return err
 	}
-	s.top = v1.Descriptor{MediaType: m.MediaType, Digest: digest.FromBytes(s.made), Size: int64(len(s.made))}
-	s.blobFile = func(d digest.Digest) string { return names[d] }
-	s.manifestFile = func(*digest.Digest) string { return "" }
+	o.top = v1.Descriptor{MediaType: m.MediaType, Digest: digest.FromBytes(o.text), Size: int64(len(o.text))}
+	o.blob = func(d digest.Digest) string { return names[d] }
 	return nil
 }
 
@@ -86,9 +85,9 @@ func cleanEntry(name string) string { return strings.TrimPrefix(name, "./") }
 
 // archivedLayer returns the descriptor of a layer. The digest of an uncompressed layer is its diffID, which is compared
 // when the layer is read. The digest of a compressed layer is computed.
-func (s *Source) archivedLayer(ctx context.Context, name string, diffID digest.Digest,
+func (o *oneImage) archivedLayer(ctx context.Context, name string, diffID digest.Digest,
 	limits limit.Limits) (v1.Descriptor, error) {
-	r, size, err := s.files.open(name)
+	r, size, err := o.files.open(name)
 	if err != nil {
 		return v1.Descriptor{}, err
 	}

@@ -189,7 +189,12 @@ func hasBlob(files fileStore, d v1.Descriptor) (bool, error) {
 	if err := verify.Digest(d.Digest); err != nil {
 		return false, err
 	}
-	f, size, err := files.open(blobName(d.Digest))
+	return hasFile(files, blobName(d.Digest), d)
+}
+
+// hasFile is hasBlob for the file of that name.
+func hasFile(files fileStore, name string, d v1.Descriptor) (bool, error) {
+	f, size, err := files.open(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
@@ -209,7 +214,12 @@ func blobIn(ctx context.Context, files fileStore, d v1.Descriptor) (io.ReadClose
 	if err := verify.Digest(d.Digest); err != nil {
 		return nil, err
 	}
-	f, size, err := files.open(blobName(d.Digest))
+	return fileIn(ctx, files, blobName(d.Digest), d)
+}
+
+// fileIn is blobIn for the file of that name.
+func fileIn(ctx context.Context, files fileStore, name string, d v1.Descriptor) (io.ReadCloser, error) {
+	f, size, err := files.open(name)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"go.podman.io/image/v5/copy"
 	"go.podman.io/image/v5/oci/layout"
 	"go.podman.io/image/v5/signature"
@@ -63,7 +64,7 @@ func TestSignedImagesInAStore(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			img, err := c.Open(t.Context(), p.name(supplytest.Repository+":"+name))
+			img, err := c.Image(t.Context(), p.name(supplytest.Repository+":"+name), v1.Platform{})
 			if err == nil {
 				err = img.Close()
 			}

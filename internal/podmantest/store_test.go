@@ -5,7 +5,6 @@
 package podmantest
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,6 +23,8 @@ import (
 	"go.podman.io/storage/pkg/reexec"
 
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/imagetest"
+	"github.com/operator-bindery/bindery/internal/libimage"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 	"github.com/operator-bindery/bindery/internal/userns"
 )
@@ -129,17 +130,8 @@ func load(t *testing.T, from types.ImageReference, events func(images.Event), to
 		}
 		dests = append(dests, d)
 	}
-	return images.Copy(t.Context(), sourceOf(t, from), dests,
+	return copyFrom(t, from, dests,
 		images.CopyOptions{Temp: t.TempDir(), Events: events})
-}
-
-func reference(t *testing.T, c *images.Client, name string) types.ImageReference {
-	t.Helper()
-	ref, err := c.Reference(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return ref
 }
 
 var small = testregistry.Image{
@@ -154,7 +146,7 @@ func TestImageComesOutOfTheStoreAsItWentIn(t *testing.T) {
 	dir := t.TempDir()
 	want := small.WriteLayout(t, filepath.Join(dir, "layout"), "v1")
 	p, c := newPlace(t), newClient(t)
-	results, err := load(t, reference(t, c, "oci:"+dir+"/layout:v1"), nil, p.name("localhost/acme/cat:v1"),
+	results, err := load(t, imagetest.Reference(t, c, "oci:"+dir+"/layout:v1"), nil, p.name("localhost/acme/cat:v1"),
 		p.name("quay.io/acme/cat:latest"))
 	if err != nil {
 		t.Fatal(err)
@@ -170,7 +162,7 @@ func TestImageComesOutOfTheStoreAsItWentIn(t *testing.T) {
 		"quay.io/acme/cat:v2":               false, "quay.io/acme/cat@" + digest.FromString("x").String(): false,
 		"Not A Name": false,
 	} {
-		img, err := c.Open(t.Context(), p.name(name))
+		img, err := c.Image(t.Context(), p.name(name), v1.Platform{})
 		if !good {
 			if err == nil || !errors.Is(err, images.ErrInvalid) {
 				t.Errorf("%s: got %v, want an error of class invalid", name, err)
@@ -207,7 +199,7 @@ func TestImageComesOutOfTheStoreAsItWentIn(t *testing.T) {
 		t.Errorf("digest of nothing: %q, %v", got, err)
 	}
 	// The image can be copied from there to other places.
-	if _, err := load(t, reference(t, c, p.name("acme/cat:v1")), nil, "dir:"+dir+"/dir",
+	if _, err := load(t, imagetest.Reference(t, c, p.name("acme/cat:v1")), nil, "dir:"+dir+"/dir",
 		"oci:"+dir+"/again:v1"); err != nil {
 		t.Error(err)
 	}
@@ -234,7 +226,7 @@ func TestIndexIsTheImageOfOnePlatform(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	from := reference(t, c, r.Host()+"/acme/cat:v1")
+	from := imagetest.Reference(t, c, r.Host()+"/acme/cat:v1")
 	for n, of := range []struct{ wanted, got v1.Platform }{{got: mine.Platform}, {other.Platform, other.Platform}} {
 		p := newPlace(t)
 		d, err := images.Parse(p.name("localhost/cat:v1"))
@@ -242,7 +234,7 @@ func TestIndexIsTheImageOfOnePlatform(t *testing.T) {
 			t.Fatal(err)
 		}
 		var warnings []string
-		results, err := images.Copy(t.Context(), sourceOf(t, from), []images.Destination{d}, images.CopyOptions{
+		results, err := copyFrom(t, from, []images.Destination{d}, images.CopyOptions{
 			Temp: t.TempDir(), Platform: of.wanted,
 			Events: func(e images.Event) {
 				if e.Kind == images.EventWarning {
@@ -265,7 +257,7 @@ func TestIndexIsTheImageOfOnePlatform(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := images.Copy(t.Context(), sourceOf(t, from), []images.Destination{d}, images.CopyOptions{
+	if _, err := copyFrom(t, from, []images.Destination{d}, images.CopyOptions{
 		Temp: t.TempDir(), Platform: v1.Platform{OS: "linux", Architecture: "s390x"},
 	}); err == nil || !strings.Contains(err.Error(), "s390x") {
 		t.Error(err)
@@ -277,7 +269,7 @@ func TestFailureLeavesTheStoreAsItWas(t *testing.T) {
 	dir := t.TempDir()
 	small.WriteLayout(t, filepath.Join(dir, "layout"), "v1")
 	p, c := newPlace(t), newClient(t)
-	if _, err := load(t, reference(t, c, "oci:"+dir+"/layout:v1"), nil, p.name("localhost/cat:v1")); err != nil {
+	if _, err := load(t, imagetest.Reference(t, c, "oci:"+dir+"/layout:v1"), nil, p.name("localhost/cat:v1")); err != nil {
 		t.Fatal(err)
 	}
 	changed := small
@@ -297,7 +289,7 @@ func TestFailureLeavesTheStoreAsItWas(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer remote.Close()
-	if _, err := load(t, reference(t, remote, r.Host()+"/acme/cat:v2"), nil, p.name("localhost/cat:v1")); err == nil {
+	if _, err := load(t, imagetest.Reference(t, remote, r.Host()+"/acme/cat:v2"), nil, p.name("localhost/cat:v1")); err == nil {
 		t.Fatal("an image without one of its layers was loaded")
 	}
 	// If a later destination fails, the earlier ones do not get their names.
@@ -308,7 +300,7 @@ func TestFailureLeavesTheStoreAsItWas(t *testing.T) {
 	if err := os.WriteFile(blocked, []byte("somebody's file"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := load(t, reference(t, remote, r.Host()+"/acme/cat:v3"), nil, p.name("localhost/cat:v1"),
+	if _, err := load(t, imagetest.Reference(t, remote, r.Host()+"/acme/cat:v3"), nil, p.name("localhost/cat:v1"),
 		"oci-archive:"+blocked); err == nil {
 		t.Fatal("a file that is no archive was replaced")
 	}
@@ -328,7 +320,7 @@ func TestJournalOfAKilledRunIsUsed(t *testing.T) {
 	dir := t.TempDir()
 	small.WriteLayout(t, filepath.Join(dir, "layout"), "v1")
 	p, c := newPlace(t), newClient(t)
-	from := reference(t, c, "oci:"+dir+"/layout:v1")
+	from := imagetest.Reference(t, c, "oci:"+dir+"/layout:v1")
 	if _, err := load(t, from, nil, p.name("localhost/cat:v1")); err != nil {
 		t.Fatal(err)
 	}
@@ -379,7 +371,7 @@ func TestChangedLayerIsNoticed(t *testing.T) {
 	dir := t.TempDir()
 	small.WriteLayout(t, filepath.Join(dir, "layout"), "v1")
 	p, c := newPlace(t), newClient(t)
-	if _, err := load(t, reference(t, c, "oci:"+dir+"/layout:v1"), nil, p.name("localhost/cat:v1")); err != nil {
+	if _, err := load(t, imagetest.Reference(t, c, "oci:"+dir+"/layout:v1"), nil, p.name("localhost/cat:v1")); err != nil {
 		t.Fatal(err)
 	}
 	found, err := filepath.Glob(filepath.Join(p.root, "vfs/dir/*/configs/b/x.json"))
@@ -389,7 +381,7 @@ func TestChangedLayerIsNoticed(t *testing.T) {
 	if err := os.WriteFile(found[0], []byte(strings.Repeat("y", 100_000)), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	img, err := c.Open(t.Context(), p.name("localhost/cat:v1"))
+	img, err := c.Image(t.Context(), p.name("localhost/cat:v1"), v1.Platform{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -400,17 +392,18 @@ func TestChangedLayerIsNoticed(t *testing.T) {
 	}
 }
 
-// sourceOf opens a reference of the containers library for a copy.
-func sourceOf(t testing.TB, ref types.ImageReference) images.Source {
+// copyFrom copies an image of the containers library.
+func copyFrom(t testing.TB, ref types.ImageReference, dests []images.Destination,
+	o images.CopyOptions) ([]images.Result, error) {
 	t.Helper()
-	src, err := ref.NewImageSource(context.Background(), nil)
+	src, err := ref.NewImageSource(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { src.Close() })
-	out, err := images.FromSource(context.Background(), src)
+	defer src.Close()
+	from, top, err := libimage.Reader(t.Context(), src)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return out
+	return images.Copy(t.Context(), from, top, dests, o)
 }

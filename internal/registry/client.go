@@ -99,10 +99,10 @@ func (r *Client) warn(text string, e transfer.Event) {
 const maxWarnings = 100
 
 // Open reads the manifest of a name, from the first mirror that has it or from the registry itself.
-func (r *Client) Open(ctx context.Context, ref types.ImageReference, named reference.Named) (*Source, error) {
+func (r *Client) Open(ctx context.Context, named reference.Named) (*Source, error) {
 	var s *Source
 	err := r.ask(ctx, named, func(from endpoint, last bool) (err error) {
-		s, err = r.openAt(ctx, ref, from, last)
+		s, err = r.openAt(ctx, from, last)
 		return err
 	})
 	if err != nil {
@@ -212,8 +212,9 @@ func (r *Client) configured(named reference.Named) (*sysregistriesv2.Registry, e
 	return nil, fmt.Errorf("registries.conf: %w: %w", fault.ErrInvalid, err)
 }
 
-func (r *Client) openAt(ctx context.Context, ref types.ImageReference, from endpoint, last bool) (*Source, error) {
-	s := &Source{ref: ref, repo: from.repo, cache: r.o.Cache, OpenedAt: from.at.String(), at: from.at}
+func (r *Client) openAt(ctx context.Context, from endpoint, last bool) (*Source, error) {
+	s := &Source{Repository: &Repository{repo: from.repo, cache: r.o.Cache, source: true}, OpenedAt: from.at.String(),
+		at: from.at}
 	retries := r.o.Retries
 	if !last {
 		retries = 0 // the next endpoint is tried in place of another attempt
@@ -222,7 +223,7 @@ func (r *Client) openAt(ctx context.Context, ref types.ImageReference, from endp
 	if err != nil {
 		return nil, err
 	}
-	s.text, s.kind, err = s.manifest(ctx, name, retries)
+	s.text, s.kind, err = from.repo.cachedManifest(ctx, r.o.Cache, name, request{accept: manifestTypes}, retries)
 	return s, err
 }
 

@@ -15,11 +15,11 @@ import (
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"go.podman.io/image/v5/docker/reference"
-	"go.podman.io/image/v5/types"
 
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/blobcache"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/transfer"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
@@ -40,17 +40,6 @@ type Repository struct {
 
 	deleting sync.Once
 	deleter  *repository // the same, with a token for deleting
-}
-
-// OpenRepository returns the repository where an image is read: in the first mirror that has it, or in the registry.
-// The name has a tag or a digest. It also returns the image.
-func (r *Client) OpenRepository(ctx context.Context, ref types.ImageReference,
-	named reference.Named) (*Repository, *Source, error) {
-	src, err := r.Open(ctx, ref, named)
-	if err != nil {
-		return nil, nil, err
-	}
-	return src.Repository(), src, nil
 }
 
 // WriteRepository returns a repository for writing. Mirrors are only for reading, so nothing is read from them either.
@@ -102,7 +91,9 @@ func (r *Repository) openBlob(ctx context.Context, d v1.Descriptor) (io.ReadClos
 		return nil, fmt.Errorf("%w: %s has the size %d", fault.ErrInvalid, d.Digest, d.Size)
 	}
 	body, cached := r.cache.Open(ctx, d.Digest, d.Size)
-	if !cached {
+	if cached {
+		r.repo.event(transfer.EventBlobReused, d, d.Size)
+	} else {
 		fetched, err := r.repo.blob(ctx, d)
 		if err != nil {
 			return nil, failure(err)

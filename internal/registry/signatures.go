@@ -21,15 +21,11 @@ func (r *Client) signaturePlaces() (*registriesd.Config, error) {
 	return r.places, r.placesErr
 }
 
-// GetSignatures returns the signatures of the image, or of one instance of its index: those in the lookaside storage
+// Signatures returns the signatures of the image, or of one instance of its index: those in the lookaside storage
 // and, if registries.d wants them, those that are attached to it. Both are read for the repository that the image is
 // read from, which is that of a mirror if it is from there, as the containers library does. If there is none, that is
 // no error; every failure to read one is.
-func (s *Source) GetSignatures(ctx context.Context, instance *digest.Digest) ([][]byte, error) {
-	of := digest.FromBytes(s.text)
-	if instance != nil {
-		of = *instance
-	}
+func (s *Source) Signatures(ctx context.Context, of digest.Digest) ([][]byte, error) {
 	if err := verify.Digest(of); err != nil {
 		return nil, err
 	}
@@ -51,9 +47,9 @@ func (s *Source) GetSignatures(ctx context.Context, instance *digest.Digest) ([]
 	return append(found, attached...), nil
 }
 
-// SignaturePlace tells where attached signatures of the image are looked for: the repository that is read, and whether
+// SignaturesAt tells where attached signatures of the image are looked for: the repository that is read, and whether
 // registries.d wants them for it. file is the file that says so, if one does.
-func (s *Source) SignaturePlace() (repository string, wanted bool, file string) {
+func (s *Source) SignaturesAt() (repository string, wanted bool, file string) {
 	places, err := s.repo.host.r.signaturePlaces()
 	if err != nil {
 		return s.repo.name.Name(), false, ""

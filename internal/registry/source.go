@@ -12,20 +12,18 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"go.podman.io/image/v5/docker/reference"
 	"go.podman.io/image/v5/manifest"
-	"go.podman.io/image/v5/types"
 
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/blobcache"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/limit"
-	"github.com/operator-bindery/bindery/internal/transfer"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
-// Source is an image in a registry. The manifest of its tag has been read; everything else is read by digest.
+// Source is an image in a registry, and the repository that it is read from, which may be that of a mirror. The manifest
+// of its tag has been read; everything else is read by digest.
 type Source struct {
-	ref   types.ImageReference
-	repo  *repository
-	cache *blobcache.Cache
+	*Repository
 	// OpenedAt is the reference that was read, in the registry or a mirror.
 	OpenedAt string
 	at       reference.Named // the same
@@ -36,18 +34,23 @@ type Source struct {
 	sizes verify.Sizes // of what the manifests that were read refer to
 }
 
-var _ types.ImageSource = (*Source)(nil)
+var _ store.Reader = (*Source)(nil)
 
-func (s *Source) GetManifest(ctx context.Context, instance *digest.Digest) ([]byte, string, error) {
-	if instance == nil {
+// Top returns the descriptor of the image.
+func (s *Source) Top() v1.Descriptor {
+	return v1.Descriptor{MediaType: s.kind, Digest: digest.FromBytes(s.text), Size: int64(len(s.text))}
+}
+
+// Manifest returns the text and media type of the manifest with a tag or a digest. Those that are read by their digests
+// must agree on the sizes of what they refer to.
+func (s *Source) Manifest(ctx context.Context, name string) ([]byte, string, error) {
+	d := digest.Digest(name)
+	if d == digest.FromBytes(s.text) {
 		return bytes.Clone(s.text), s.kind, nil
 	}
-	if err := verify.Digest(*instance); err != nil {
-		return nil, "", err
-	}
-	text, kind, err := s.manifest(ctx, instance.String(), s.repo.host.r.o.Retries)
-	if err != nil {
-		return nil, "", remoteError(err)
+	text, kind, err := s.Repository.Manifest(ctx, name)
+	if err != nil || verify.Digest(d) != nil {
+		return text, kind, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -56,14 +59,9 @@ func (s *Source) GetManifest(ctx context.Context, instance *digest.Digest) ([]by
 		err = s.sizes.AddManifest(s.text)
 	}
 	if err = errors.Join(err, s.sizes.AddManifest(text)); err != nil {
-		return nil, "", fmt.Errorf("manifest %s: %w", *instance, err)
+		return nil, "", fmt.Errorf("manifest %s: %w", d, err)
 	}
 	return text, kind, nil
-}
-
-// manifest reads a manifest by its tag or digest, from the cache if it is there.
-func (s *Source) manifest(ctx context.Context, name string, retries int) (text []byte, kind string, err error) {
-	return s.repo.cachedManifest(ctx, s.cache, name, request{accept: manifestTypes}, retries)
 }
 
 // cachedManifest reads a manifest by its tag or digest, from the cache if it is there.
@@ -89,35 +87,4 @@ func (p *repository) cachedManifest(ctx context.Context, cache *blobcache.Cache,
 	keep := cache.Tee(got, int64(len(text)), io.NopCloser(bytes.NewReader(text)))
 	_, err = io.Copy(io.Discard, keep)
 	return text, kind, errors.Join(err, keep.Close())
-}
-
-func (s *Source) GetBlob(ctx context.Context, info types.BlobInfo,
-	_ types.BlobInfoCache) (io.ReadCloser, int64, error) {
-	if err := verify.Digest(info.Digest); err != nil {
-		return nil, 0, err
-	}
-	r, err := s.repo.blob(ctx, v1.Descriptor{Digest: info.Digest, Size: info.Size})
-	if err != nil {
-		return nil, 0, remoteError(err)
-	}
-	return r, info.Size, nil
-}
-
-func (s *Source) Reference() types.ImageReference { return s.ref }
-func (s *Source) Close() error                    { return nil }
-func (s *Source) HasThreadSafeGetBlob() bool      { return true }
-
-// LayerInfosForCopy returns nil: the layers are those of the manifest.
-func (s *Source) LayerInfosForCopy(context.Context, *digest.Digest) ([]types.BlobInfo, error) {
-	return nil, nil
-}
-
-// Repository returns the repository that the image was read from, which may be a mirror.
-func (s *Source) Repository() *Repository {
-	return &Repository{repo: s.repo, cache: s.cache, source: true}
-}
-
-// Reused reports that a blob of the image was found in the cache.
-func (s *Source) Reused(d v1.Descriptor) {
-	s.repo.event(transfer.EventBlobReused, d, d.Size)
 }

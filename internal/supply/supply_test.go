@@ -12,6 +12,7 @@ import (
 
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/signature"
+	"github.com/operator-bindery/bindery/internal/imagetest"
 	"github.com/operator-bindery/bindery/internal/inventory"
 	"github.com/operator-bindery/bindery/internal/provenance"
 	"github.com/operator-bindery/bindery/internal/sbom"
@@ -88,7 +89,7 @@ func TestAttachTwice(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	survey, err := client.Survey(t.Context(), name)
+	survey, err := imagetest.Survey(t, client, name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +164,7 @@ func TestLargeDocumentsAreNotSigned(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	survey, err := client.Survey(t.Context(), r.Host()+"/acme/catalog:v1")
+	survey, err := imagetest.Survey(t, client, r.Host()+"/acme/catalog:v1")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,227 @@
+package images
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"go.podman.io/image/v5/manifest"
+
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/limit"
+	"github.com/operator-bindery/bindery/internal/verify"
+)
+
+// Image is an open image, whose manifest and configuration have been compared with their digests and sizes. Close it
+// after use. An image of a [Client] is safe for concurrent use.
+type Image struct {
+	// Name is the name that the image was opened by.
+	Name string
+	// Source is the registry or mirror that the image was read from, if it is not that of Name.
+	Source string
+	// Top is the digest of the index or manifest that the name refers to.
+	Top digest.Digest
+	// Digest and MediaType are those of the manifest for the platform.
+	Digest    digest.Digest
+	MediaType string
+	Config    v1.Image
+	// ConfigText is the text of the configuration. In docker's format it has more fields than Config.
+	ConfigText []byte
+	Layers     []v1.Descriptor
+	// ConfigDescriptor is the descriptor of the configuration in the manifest.
+	ConfigDescriptor v1.Descriptor
+	// Annotations are those of the manifest.
+	Annotations map[string]string
+
+	src *Source
+}
+
+// Reference returns a name of the same image: REPOSITORY@DIGEST with the digest of the index or manifest for an image
+// in a registry, else Name.
+func (i *Image) Reference() string {
+	if !i.InRegistry() {
+		return i.Name
+	}
+	return i.src.Repository + "@" + i.Top.String()
+}
+
+// InRegistry tells whether the image is in a registry, so that others can pull it by its name.
+func (i *Image) InRegistry() bool { return i.src != nil && i.src.InRegistry() }
+
+// Image opens the image for a platform; by default for that of the client's options, or for linux/amd64. An image that
+// is not in an index is not compared with it. Closing the image closes the source. Errors are those of [Client.Open].
+func (s *Source) Image(ctx context.Context, p v1.Platform) (_ *Image, err error) {
+	defer func() { err = s.about(err) }()
+	ctx, cancel := s.within(ctx)
+	defer cancel()
+	orAny := false
+	if s.client != nil && p.OS == "" && p.Architecture == "" {
+		p, orAny = s.client.o.Platform, s.client.o.AnyPlatform
+	}
+	p.OS, p.Architecture = cmp.Or(p.OS, "linux"), cmp.Or(p.Architecture, "amd64")
+	img := s.image()
+	text, kind, admitted := s.text, s.Top.MediaType, s.top
+	for depth := 0; manifest.MIMETypeIsMultiImage(kind); depth++ {
+		if depth == limit.MaxIndexDepth {
+			return nil, fmt.Errorf("%w: indexes in indexes, more than %d deep", fault.ErrLimit, limit.MaxIndexDepth)
+		}
+		want, err := choose(text, p, orAny)
+		if err != nil {
+			return nil, err
+		}
+		if text, kind, admitted, err = s.entry(ctx, want, admitted); err != nil {
+			return nil, err
+		}
+		img.Digest = want.Digest
+	}
+	img.MediaType = kind
+	return img, img.readManifest(ctx, text)
+}
+
+// image returns an image of the source, of which nothing has been read.
+func (s *Source) image() *Image {
+	return &Image{Name: s.Given, Source: s.OpenedAt, Top: s.Digest, Digest: s.Digest, src: s}
+}
+
+// entry reads the manifest of an entry of an index, and asks the policy about it. above is the verdict about the index.
+func (s *Source) entry(ctx context.Context, want v1.Descriptor,
+	above verdict) (text []byte, kind string, _ verdict, err error) {
+	if text, kind, err = s.Reader.Manifest(ctx, want.Digest.String()); err != nil {
+		return nil, "", above, ofManifest(err)
+	}
+	if err = checkManifest(text, want); err != nil {
+		return nil, "", above, err
+	}
+	s.note(text)
+	if kind, err = verify.ManifestKind(text, kind); err != nil {
+		return nil, "", above, err
+	}
+	above, err = s.admission.admit(ctx, above, text, kind)
+	return text, kind, above, err
+}
+
+// within returns the context with what is left of the client's Timeout.
+func (s *Source) within(ctx context.Context) (context.Context, context.CancelFunc) {
+	if s.client == nil {
+		return ctx, func() {}
+	}
+	return withDeadline(ctx, s.deadline, s.client.o.Timeout)
+}
+
+// choose returns the first image of an index for a platform. If there is none and orAny is set, it returns the first
+// for Linux.
+func choose(text []byte, p v1.Platform, orAny bool) (v1.Descriptor, error) {
+	var index v1.Index
+	if err := json.Unmarshal(text, &index); err != nil {
+		return v1.Descriptor{}, fmt.Errorf("%w: index: %v", fault.ErrInvalid, err)
+	}
+	if len(index.Manifests) > limit.MaxIndexEntries {
+		return v1.Descriptor{}, fmt.Errorf("index: %w: %d entries (limit %d)", fault.ErrLimit, len(index.Manifests),
+			limit.MaxIndexEntries)
+	}
+	var seen []string
+	var other *v1.Descriptor
+	for n, d := range index.Manifests {
+		if err := verify.Digest(d.Digest); err != nil {
+			return v1.Descriptor{}, fmt.Errorf("index: %w", err)
+		}
+		if d.Platform == nil {
+			if len(index.Manifests) == 1 {
+				return d, nil
+			}
+			continue
+		}
+		if d.Platform.OS == p.OS && d.Platform.Architecture == p.Architecture && (p.Variant == "" ||
+			p.Variant == d.Platform.Variant) {
+			return d, nil
+		}
+		seen = append(seen, fmt.Sprintf("%.40q", d.Platform.OS+"/"+d.Platform.Architecture))
+		if other == nil && d.Platform.OS == "linux" && isImage(d, len(index.Manifests)) {
+			other = &index.Manifests[n]
+		}
+	}
+	if orAny && other != nil {
+		return *other, nil
+	}
+	slices.Sort(seen)
+	return v1.Descriptor{}, fmt.Errorf("%w: no image for %s/%s in the index, which has %s", fault.ErrInvalid, p.OS,
+		p.Architecture, strings.Join(slices.Compact(seen), ", "))
+}
+
+func (i *Image) readManifest(ctx context.Context, text []byte) error {
+	var m v1.Manifest
+	if err := json.Unmarshal(text, &m); err != nil {
+		return fmt.Errorf("%w: manifest: %v", fault.ErrInvalid, err)
+	}
+	if m.ArtifactType != "" ||
+		m.Config.MediaType != v1.MediaTypeImageConfig && m.Config.MediaType != manifest.DockerV2Schema2ConfigMediaType {
+		return fmt.Errorf("%w: not an image: its configuration is %.80q", fault.ErrInvalid, m.Config.MediaType)
+	}
+	if len(m.Layers) > limit.MaxLayers {
+		return fmt.Errorf("%w: %d layers (limit %d)", fault.ErrLimit, len(m.Layers), limit.MaxLayers)
+	}
+	for n, l := range m.Layers {
+		if err := verify.Digest(l.Digest); err != nil {
+			return fmt.Errorf("layer %d: %w", n, err)
+		}
+		if len(l.URLs) > 0 {
+			return fmt.Errorf("%w: layer %d is a foreign layer, kept elsewhere", fault.ErrInvalid, n)
+		}
+		if l.Size < 0 {
+			return fmt.Errorf("%w: layer %d: size %d", fault.ErrInvalid, n, l.Size)
+		}
+	}
+	i.Layers, i.Annotations, i.ConfigDescriptor = m.Layers, m.Annotations, m.Config
+	config, err := i.readConfig(ctx, m.Config)
+	if err != nil {
+		return fmt.Errorf("configuration: %w", err)
+	}
+	i.ConfigText = config
+	if err := json.Unmarshal(config, &i.Config); err != nil {
+		return fmt.Errorf("%w: configuration: %v", fault.ErrInvalid, err)
+	}
+	if ids := i.Config.RootFS.DiffIDs; len(ids) != len(i.Layers) {
+		return fmt.Errorf("%w: configuration: %d diff_ids for %d layers", fault.ErrIntegrity, len(ids), len(i.Layers))
+	}
+	for _, id := range i.Config.RootFS.DiffIDs {
+		if err := verify.Digest(id); err != nil {
+			return fmt.Errorf("configuration: %w", err)
+		}
+	}
+	return nil
+}
+
+func (i *Image) readConfig(ctx context.Context, d v1.Descriptor) ([]byte, error) {
+	if err := verify.Digest(d.Digest); err != nil {
+		return nil, err
+	}
+	if d.Size < 0 || d.Size > limit.MaxManifest {
+		return nil, fmt.Errorf("%w: size %d (limit %d)", fault.ErrLimit, d.Size, limit.MaxManifest)
+	}
+	r, err := i.src.Blob(ctx, d, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	var text bytes.Buffer
+	if _, err := io.Copy(&text, r); err != nil {
+		return nil, err
+	}
+	return text.Bytes(), nil
+}
+
+// Label returns the value of a label in the configuration.
+func (i *Image) Label(name string) (string, bool) {
+	v, ok := i.Config.Config.Labels[name]
+	return v, ok
+}
+
+// Close closes the image's source.
+func (i *Image) Close() error { return i.src.Close() }

@@ -1,0 +1,99 @@
+package layouts
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"go.podman.io/image/v5/manifest"
+
+	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/verify"
+)
+
+// oneImage reads files that hold one image, which has no tags, and to which nothing can be attached: a directory of the
+// containers tools ("dir:"), or an image of an archive of "docker save". It is a [store.Reader].
+type oneImage struct {
+	files fileStore
+	top   v1.Descriptor
+	text  []byte // of the manifest or index
+	// blob returns the name of the file of a blob, and entry that of the manifest of an entry of the index; nil if the
+	// image can be no index.
+	blob  func(digest.Digest) string
+	entry func(digest.Digest) string
+}
+
+// openDirectory opens a directory of the containers tools: a manifest, and blobs named by their digests.
+func (o *oneImage) openDirectory() error {
+	o.blob = func(d digest.Digest) string { return d.Encoded() }
+	o.entry = func(d digest.Digest) string { return d.Encoded() + ".manifest.json" }
+	version, err := readFile(o.files, "version")
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if text := strings.TrimSpace(string(version)); err == nil && text != "Directory Transport Version: 1.1" &&
+		text != "Directory Transport Version: 1.0" {
+		return fmt.Errorf("%w: version: unknown version %.80q of a directory with an image", fault.ErrInvalid, text)
+	}
+	if o.text, err = readFile(o.files, "manifest.json"); err != nil {
+		return fmt.Errorf("manifest: %w", err)
+	}
+	o.top = v1.Descriptor{MediaType: manifest.GuessMIMEType(o.text), Digest: digest.FromBytes(o.text),
+		Size: int64(len(o.text))}
+	return nil
+}
+
+func (o *oneImage) Name() string         { return "" }
+func (o *oneImage) Can() store.Abilities { return store.Abilities{} }
+
+func (o *oneImage) Head(ctx context.Context, name string) (v1.Descriptor, error) {
+	return headOf(ctx, o, name)
+}
+
+func (o *oneImage) Manifest(ctx context.Context, name string) ([]byte, string, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, "", context.Cause(ctx)
+	}
+	d := digest.Digest(name)
+	if d == o.top.Digest {
+		return bytes.Clone(o.text), o.top.MediaType, nil
+	}
+	if o.entry == nil || verify.Digest(d) != nil {
+		return nil, "", fmt.Errorf("%w: there is no manifest %.140q", fs.ErrNotExist, name)
+	}
+	text, err := readFile(o.files, o.entry(d))
+	if err != nil {
+		return nil, "", err
+	}
+	if got := digest.FromBytes(text); got != d {
+		return nil, "", fmt.Errorf("manifest: %w: digest mismatch: %s instead of %s", fault.ErrIntegrity, got, d)
+	}
+	return text, manifest.GuessMIMEType(text), nil
+}
+
+func (o *oneImage) HasBlob(_ context.Context, d v1.Descriptor) (bool, error) {
+	if err := verify.Digest(d.Digest); err != nil {
+		return false, err
+	}
+	return hasFile(o.files, o.blob(d.Digest), d)
+}
+
+func (o *oneImage) Blob(ctx context.Context, d v1.Descriptor, from int64) (io.ReadCloser, error) {
+	if err := verify.Digest(d.Digest); err != nil {
+		return nil, err
+	}
+	return store.Skip(func() (io.ReadCloser, error) { return fileIn(ctx, o.files, o.blob(d.Digest), d) }, from)
+}
+
+func (o *oneImage) Tags(context.Context, int) ([]string, bool, error) { return nil, true, nil }
+
+func (o *oneImage) Referrers(context.Context, digest.Digest, func(string) bool) ([]v1.Descriptor, error) {
+	return nil, nil
+}

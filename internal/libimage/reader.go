@@ -1,0 +1,107 @@
+package libimage
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"go.podman.io/image/v5/pkg/blobinfocache/none"
+	"go.podman.io/image/v5/types"
+
+	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/verify"
+)
+
+// Reader returns an image that the library has opened as a place with one image, and its descriptor. It has no tags, and
+// nothing is attached to it. The source is closed by the caller.
+func Reader(ctx context.Context, src types.ImageSource) (store.Reader, v1.Descriptor, error) {
+	text, mediaType, err := src.GetManifest(ctx, nil)
+	if err != nil {
+		return nil, v1.Descriptor{}, fmt.Errorf("manifest: %w", err)
+	}
+	r := Made(src, text, mediaType)
+	return r, r.top, nil
+}
+
+// Made is [Reader] with another manifest in place of that of the source, which refers to its blobs.
+func Made(src types.ImageSource, text []byte, mediaType string) *Opened {
+	return &Opened{src, text,
+		v1.Descriptor{MediaType: mediaType, Digest: digest.FromBytes(text), Size: int64(len(text))}}
+}
+
+// Opened is the place of [Reader].
+type Opened struct {
+	src  types.ImageSource
+	text []byte
+	top  v1.Descriptor
+}
+
+// Top returns the descriptor of the image.
+func (o *Opened) Top() v1.Descriptor { return o.top }
+
+// Name returns nothing.
+func (o *Opened) Name() string { return "" }
+
+// Can tells what the library can do.
+func (o *Opened) Can() store.Abilities { return store.Abilities{} }
+
+// Head returns the descriptor of the manifest with a digest.
+func (o *Opened) Head(ctx context.Context, name string) (v1.Descriptor, error) {
+	text, mediaType, err := o.Manifest(ctx, name)
+	return v1.Descriptor{MediaType: mediaType, Digest: digest.FromBytes(text), Size: int64(len(text))}, err
+}
+
+// Manifest returns the manifest of the image, or that of an entry of its index.
+func (o *Opened) Manifest(ctx context.Context, name string) ([]byte, string, error) {
+	d := digest.Digest(name)
+	if d == o.top.Digest {
+		return bytes.Clone(o.text), o.top.MediaType, nil
+	}
+	if err := verify.Digest(d); err != nil {
+		return nil, "", fmt.Errorf("%w: %.140q is not in the image", fs.ErrNotExist, name)
+	}
+	text, mediaType, err := o.src.GetManifest(ctx, &d)
+	if err != nil {
+		return nil, "", err
+	}
+	if got := digest.FromBytes(text); got != d {
+		return nil, "", fmt.Errorf("manifest: %w: digest mismatch: %s instead of %s", fault.ErrIntegrity, got, d)
+	}
+	return text, mediaType, nil
+}
+
+// HasBlob opens the blob, since the library does not tell otherwise.
+func (o *Opened) HasBlob(ctx context.Context, d v1.Descriptor) (bool, error) {
+	r, err := o.Blob(ctx, d, 0)
+	if err != nil {
+		return false, err
+	}
+	return true, r.Close()
+}
+
+// Blob opens a blob at an offset, by reading what is before it.
+func (o *Opened) Blob(ctx context.Context, d v1.Descriptor, from int64) (io.ReadCloser, error) {
+	return store.Skip(func() (io.ReadCloser, error) {
+		if err := verify.Digest(d.Digest); err != nil {
+			return nil, err
+		}
+		r, _, err := o.src.GetBlob(ctx, types.BlobInfo{Digest: d.Digest, Size: d.Size, MediaType: d.MediaType}, none.NoCache)
+		if err != nil {
+			return nil, err
+		}
+		return verify.Body(ctx, r, d.Digest, d.Size), nil
+	}, from)
+}
+
+// Tags returns none.
+func (o *Opened) Tags(context.Context, int) ([]string, bool, error) { return nil, true, nil }
+
+// Referrers returns none.
+func (o *Opened) Referrers(context.Context, digest.Digest, func(string) bool) ([]v1.Descriptor, error) {
+	return nil, nil
+}
