@@ -2,6 +2,7 @@ package stock_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,11 +14,14 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/opencontainers/go-digest"
+	"github.com/opencontainers/image-spec/specs-go"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/images/storetest"
+	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 	"github.com/operator-bindery/bindery/mirror/stock"
 )
@@ -333,4 +337,47 @@ func FuzzRead(f *testing.F) {
 			}
 		}
 	})
+}
+
+// What is wrong in an index is wrong in each image that has it, however many are checked at once: what is missing, and
+// indexes in too many indexes.
+func TestCheckSharedIndexes(t *testing.T) {
+	at := storetest.NewMemory()
+	put := func(entries ...v1.Descriptor) v1.Descriptor {
+		text, err := json.Marshal(v1.Index{Versioned: specs.Versioned{SchemaVersion: 2},
+			MediaType: v1.MediaTypeImageIndex, Manifests: append([]v1.Descriptor{}, entries...)})
+		if err == nil {
+			err = at.WriteManifest(t.Context(), text, v1.MediaTypeImageIndex, store.WriteOptions{})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v1.Descriptor{MediaType: v1.MediaTypeImageIndex, Digest: digest.FromBytes(text), Size: int64(len(text))}
+	}
+	absent := v1.Descriptor{MediaType: v1.MediaTypeImageManifest, Digest: digest.FromString("absent"), Size: 1,
+		Platform: &amd64}
+	inner := put(absent)
+	deep := put()
+	for range limit.MaxIndexDepth + 1 {
+		deep = put(deep, absent)
+	}
+	var list []stock.Wanted
+	for range 8 {
+		for _, d := range []v1.Descriptor{put(inner), put(put(), inner), deep, put(deep)} {
+			list = append(list, stock.Wanted{Repository: "m/app", Name: d.Digest.String()})
+		}
+	}
+	wrong := map[string]int{}
+	summary, err := stock.Check(t.Context(), func(string) (store.Reader, error) { return at, nil }, slices.Values(list),
+		stock.CheckOptions{Done: func(f stock.Finding) {
+			for _, p := range f.Problems {
+				wrong[fmt.Sprint(p.Kind, " ", p.Platform)]++
+			}
+		}})
+	if err != nil || summary.Images != len(list) || summary.Wrong != len(list) {
+		t.Errorf("%+v, %v", summary, err)
+	}
+	if wrong["absent-manifest linux/amd64"] != 2*8 || wrong["invalid "] != 2*8 {
+		t.Errorf("%v", wrong)
+	}
 }
