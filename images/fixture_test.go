@@ -16,7 +16,6 @@ import (
 	"testing"
 
 	"github.com/klauspost/compress/gzip"
-	"github.com/klauspost/compress/zstd"
 	"github.com/opencontainers/go-digest"
 	"github.com/opencontainers/image-spec/specs-go"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
@@ -205,15 +204,6 @@ func gzipLayer(t testing.TB, content []byte) rawLayer {
 		t.Fatal(err)
 	}
 	return rawLayer{b.Bytes(), v1.MediaTypeImageLayerGzip, digest.FromBytes(content)}
-}
-
-func zstdLayer(t testing.TB, content []byte, o ...zstd.EOption) rawLayer {
-	t.Helper()
-	w, err := zstd.NewWriter(nil, o...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return rawLayer{w.EncodeAll(content, nil), v1.MediaTypeImageLayerZstd, digest.FromBytes(content)}
 }
 
 // simple is a small image whose content depends on seed.

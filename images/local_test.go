@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -322,6 +321,27 @@ func manyMembers(n int) (out []member) {
 	return out
 }
 
+// sparse is an archive with a file that claims a length which is not stored. The writer of archives makes no such
+// records, but what is in a PAX header is not part of a checksum.
+func sparse(t testing.TB, size int64) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	records := map[string]string{"XNU.sparse.major": "1", "XNU.sparse.minor": "0", "XNU.sparse.name": "s",
+		"XNU.sparse.realsize": fmt.Sprint(size)}
+	body := "1\n" + fmt.Sprint(size) + "\n0\n"
+	body += strings.Repeat("\x00", 512-len(body))
+	err := w.WriteHeader(&tar.Header{Name: "s", Mode: 0o644, Size: int64(len(body)), Format: tar.FormatPAX,
+		Typeflag: tar.TypeReg, PAXRecords: records})
+	if err == nil {
+		_, err = w.Write([]byte(body))
+	}
+	if err = errors.Join(err, w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return bytes.ReplaceAll(b.Bytes(), []byte("XNU.sparse"), []byte("GNU.sparse"))
+}
+
 // What is no archive at all is refused at once: nothing is waited for, and nothing large is unpacked.
 func TestWhatIsNoArchive(t *testing.T) {
 	dir := t.TempDir()
@@ -403,127 +423,6 @@ func TestHostileDirectories(t *testing.T) {
 				t.Errorf("got %v", err)
 			}
 		})
-	}
-}
-
-// Layers from which nothing can come any more are not opened.
-func TestExtractStopsEarly(t *testing.T) {
-	file := func(name string) entry { return entry{name: name, body: name} }
-	dir := func(name string) entry { return entry{name: name, kind: tar.TypeDir} }
-	layer := func(es ...entry) rawLayer { return gzipLayer(t, tarOf(t, es...)) }
-	for name, c := range map[string]struct {
-		upper  []entry
-		wanted []string
-		opened int
-	}{
-		"file found":             {[]entry{file("db/index.db")}, []string{"db/index.db"}, 1},
-		"file replaced":          {[]entry{file("db")}, []string{"db/index.db"}, 1},
-		"file removed":           {[]entry{file("db/.wh.index.db")}, []string{"db/index.db"}, 1},
-		"directory removed":      {[]entry{file(".wh.configs")}, []string{"configs"}, 1},
-		"removed and made again": {[]entry{file(".wh.configs"), file("configs/a")}, []string{"configs"}, 1},
-		"opaque": {[]entry{dir("configs"), file("configs/.wh..wh..opq"), file("configs/a")},
-			[]string{"configs"}, 1},
-		"opaque above": {[]entry{dir("a"), file("a/.wh..wh..opq"), file("a/configs/a")},
-			[]string{"a/configs"}, 1},
-		"opaque root": {[]entry{file(".wh..wh..opq"), file("configs/a")}, []string{"."}, 1},
-		"one of two":  {[]entry{file("db/index.db")}, []string{"db/index.db", "configs"}, 2},
-		"directory":   {[]entry{file("configs/a")}, []string{"configs"}, 2},
-		"opaque below": {[]entry{dir("configs/a"), file("configs/a/.wh..wh..opq")}, []string{"configs"},
-			2},
-		"whole image":               {[]entry{file("configs/a")}, []string{"."}, 2},
-		"directory where file was":  {[]entry{dir("db/index.db")}, []string{"db/index.db"}, 2},
-		"nothing wanted, all there": {[]entry{file("configs/a")}, nil, 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			f := newFixture(t, layer(file("lower")), layer(c.upper...))
-			opened := map[digest.Digest]bool{}
-			f.opened = func(d digest.Digest) { opened[d] = true }
-			tree, err := extract(t, f, limit.Limits{}, c.wanted...)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer tree.Close()
-			if n := len(opened) - 1; n != c.opened { // the configuration is one
-				t.Errorf("%d layers were opened instead of %d", n, c.opened)
-			}
-		})
-	}
-}
-
-func TestCopyFile(t *testing.T) {
-	file := func(name, body string) entry { return entry{name: name, body: body} }
-	layer := func(es ...entry) rawLayer { return gzipLayer(t, tarOf(t, es...)) }
-	lower := layer(file("db/index.db", "old"), file("db/other", "x"))
-	broken := layer(file("db/index.db", "new"))
-	broken.diffID = digest.FromString("another")
-	for name, c := range map[string]struct {
-		layers []rawLayer
-		name   string
-		want   string
-		class  error
-	}{
-		"in the lower layer": {[]rawLayer{lower, layer(file("x", "x"))}, "/db/index.db", "old", nil},
-		"in both":            {[]rawLayer{lower, layer(file("db/index.db", "new"))}, "db/index.db", "new", nil},
-		"removed": {[]rawLayer{lower, layer(file("db/.wh.index.db", ""))}, "db/index.db", "",
-			fs.ErrNotExist},
-		"nowhere":   {[]rawLayer{lower}, "db/none", "", fs.ErrNotExist},
-		"directory": {[]rawLayer{lower}, "db", "", fault.ErrInvalid},
-		"directory instead": {[]rawLayer{lower, layer(entry{name: "db/index.db", kind: tar.TypeDir})}, "db/index.db",
-			"", fault.ErrInvalid},
-		"link": {[]rawLayer{lower,
-			layer(entry{name: "db/index.db", link: "/etc/passwd", kind: tar.TypeSymlink})}, "db/index.db", "",
-			fault.ErrInvalid},
-		"link above": {[]rawLayer{lower, layer(entry{name: "db", link: "/etc", kind: tar.TypeSymlink})},
-			"db/index.db", "", fault.ErrInvalid},
-		"twice": {[]rawLayer{layer(file("db/index.db", "a"), file("db/index.db", "b"))}, "db/index.db", "",
-			fault.ErrInvalid},
-		"wrong diffID": {[]rawLayer{broken}, "db/index.db", "", fault.ErrIntegrity},
-		"too large": {[]rawLayer{layer(file("db/index.db", strings.Repeat("x", 2001)))}, "db/index.db", "",
-			fault.ErrLimit},
-		"leaves": {[]rawLayer{lower}, "../x", "", fault.ErrInvalid},
-	} {
-		t.Run(name, func(t *testing.T) {
-			img, err := openFixture(t.Context(), newFixture(t, c.layers...))
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer img.Close()
-			var b bytes.Buffer
-			n, err := img.CopyFile(t.Context(), c.name, &b, ExtractOptions{Limits: limit.Limits{File: 2000}})
-			if !errors.Is(err, c.class) ||
-				c.class == nil && (err != nil || b.String() != c.want || n != int64(len(c.want))) {
-				t.Errorf("got %d %q, %v", n, b.String(), err)
-			}
-		})
-	}
-	t.Run("writer fails", func(t *testing.T) {
-		img, err := openFixture(t.Context(), newFixture(t, lower))
-		if err != nil {
-			t.Fatal(err)
-		}
-		r, w := io.Pipe()
-		full := &fs.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}
-		r.CloseWithError(full)
-		if _, err := img.CopyFile(t.Context(), "db/index.db", w, ExtractOptions{}); !errors.Is(err, syscall.ENOSPC) ||
-			errors.Is(err, fault.ErrInvalid) {
-			t.Errorf("got %v", err)
-		}
-	})
-}
-
-// The error of a limit that is an option says which one it is.
-func TestLimitsNameThemselves(t *testing.T) {
-	f := newFixture(t, gzipLayer(t, tarOf(t, entry{name: "a", body: strings.Repeat("x", 2000)}, entry{name: "b"})))
-	for want, limits := range map[limit.Limit]limit.Limits{
-		limit.File: {File: 1999}, limit.Entries: {Entries: 1}, limit.Uncompressed: {Uncompressed: 2000},
-		limit.Compressed: {Compressed: 10},
-	} {
-		_, err := extract(t, f, limits, ".")
-		var limit *limit.Error
-		if !errors.As(err, &limit) || limit.Limit != want || !errors.Is(err, fault.ErrLimit) ||
-			!strings.Contains(err.Error(), string(want)) {
-			t.Errorf("%s: got %v", want, err)
-		}
 	}
 }
 

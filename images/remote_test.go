@@ -12,7 +12,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -585,51 +584,6 @@ func TestWarningsAreShownOnceAndQuoted(t *testing.T) {
 	}
 	if len(warned) != 1 || !strings.Contains(warned[0], "deprecated") || strings.ContainsAny(warned[0], "\u009b\x1b") {
 		t.Errorf("warned of %q", warned)
-	}
-}
-
-func TestMirrors(t *testing.T) {
-	mirror, origin := testregistry.New(t), testregistry.New(t)
-	old, current := simple(t, "old"), simple(t, "current")
-	put(mirror, "m/b", "v1", old)
-	top := put(origin, "a/b", "v1", current)
-	conf := filepath.Join(t.TempDir(), "registries.conf")
-	text := fmt.Sprintf("[[registry]]\nprefix = \"example.test/a\"\nlocation = \"%s/a\"\ninsecure = "+
-		"true\n[[registry.mirror]]\nlocation = \"%s/m\"\ninsecure = true\n"+
-		"[[registry]]\nlocation = \"blocked.test\"\nblocked = true\n", origin.Host(), mirror.Host())
-	if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	c := quick(t, ClientOptions{Registry: Registry{RegistriesConf: conf}, Retries: 5, Backoff: time.Minute})
-	if got, err := read(t.Context(), c, "example.test/a/b:v1"); err != nil || got != "old" {
-		t.Errorf("by tag: %q, %v", got, err)
-	}
-	if got, err := read(t.Context(), c, "example.test/a/b@"+top.String()); err != nil || got != "current" {
-		t.Errorf("by digest, which the mirror has not: %q, %v", got, err)
-	}
-	mirror.Interfere(on("/manifests/", 0, status(500)))
-	img, err := c.Image(t.Context(), "example.test/a/b:v1", v1.Platform{})
-	if err != nil || img.Source != origin.Host()+"/a/b:v1" || img.Reference() != "example.test/a/b@"+top.String() {
-		t.Fatalf("the mirror fails: %+v, %v", img, err)
-	}
-	img.Close()
-	// A mirror that lies about a digest is passed over for the registry itself.
-	mirror.Interfere(on("/manifests/", 0,
-		func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(old.manifest) }))
-	if got, err := read(t.Context(), c, "example.test/a/b@"+top.String()); err != nil || got != "current" {
-		t.Errorf("a lying mirror: %q, %v", got, err)
-	}
-	origin.Interfere(on("/manifests/", 0, status(404)))
-	if _, err := c.Image(t.Context(), "example.test/a/b@"+top.String(), v1.Platform{}); err == nil || !strings.Contains(err.Error(),
-		"mirrors failed too") {
-		t.Errorf("both fail: %v", err)
-	}
-	if _, err := c.Image(t.Context(), "blocked.test/a/b:v1", v1.Platform{}); !errors.Is(err, fault.ErrRegistry) ||
-		!strings.Contains(err.Error(), conf) || !strings.Contains(err.Error(), "blocked") {
-		t.Errorf("blocked: %v", err)
-	}
-	if n := slices.ContainsFunc(origin.Requests(), func(r string) bool { return strings.Contains(r, "blocked") }); n {
-		t.Error("a blocked registry was asked")
 	}
 }
 

@@ -104,7 +104,6 @@ var forTests = []string{"internal/catalogdtest", "internal/cputime", "internal/e
 	"internal/heaptest", "internal/imagetest", "internal/kube/kubetest", "internal/manual", "internal/mirrortest", "internal/race", "internal/recorded",
 	"internal/schemagen",
 	"internal/supplytest",
-	"internal/podmantest",
 	"internal/testbundles", "internal/testregistry"}
 
 // foreign are modules that only some packages may use.

@@ -38,6 +38,12 @@ var ErrNotListed = errors.New("pushed, but not listed: other clients write the t
 // tagChange returns the new manifest of a tag for the present one.
 type tagChange = func(old []byte) (text []byte, mediaType string, err error)
 
+// madeChange is a change of a tag, and how often it was written.
+type madeChange struct {
+	change tagChange
+	writes int
+}
+
 // tagUpdates are the tags that were written, until [Repository.Settle] has confirmed them.
 type tagUpdates struct {
 	mu   sync.Mutex
@@ -77,12 +83,12 @@ type tagUpdate struct {
 	tag string
 
 	mu      sync.Mutex // is held while the tag is changed
-	changes []tagChange
+	changes []*madeChange
 
 	seen        digest.Digest // what the tag stood for at last
 	took        time.Duration // from reading the tag until it was written
 	at          time.Time     // when it was written at last
-	writes      int           // of one change
+	writes      int           // of all changes
 	contended   bool          // another client has written the tag too
 	conditional bool          // the registry honours conditions
 }
@@ -100,18 +106,18 @@ func (r *Repository) UpdateTag(ctx context.Context, tag string, change tagChange
 	u := r.tags.of(tag)
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.writes = 0
-	if err := r.update(ctx, u, change); err != nil {
+	made := &madeChange{change: change}
+	if err := r.update(ctx, u, made); err != nil {
 		return err
 	}
-	if u.writes > 0 {
-		u.changes = append(u.changes, change)
+	if made.writes > 0 {
+		u.changes = append(u.changes, made)
 	}
 	return nil
 }
 
 // update writes a tag until a change is in it, as far as the answers tell.
-func (r *Repository) update(ctx context.Context, u *tagUpdate, change tagChange) error {
+func (r *Repository) update(ctx context.Context, u *tagUpdate, made *madeChange) error {
 	var before digest.Digest // of the text whose replacement was refused
 	for refused := 0; ; refused++ {
 		begun := time.Now()
@@ -119,7 +125,7 @@ func (r *Repository) update(ctx context.Context, u *tagUpdate, change tagChange)
 		if err != nil {
 			return err
 		}
-		text, mediaType, err := change(old)
+		text, mediaType, err := made.change(old)
 		if err != nil {
 			return err
 		}
@@ -127,7 +133,7 @@ func (r *Repository) update(ctx context.Context, u *tagUpdate, change tagChange)
 			u.seen = digest.FromBytes(old)
 			return nil
 		}
-		if u.writes == maxTagWrites || refused == maxRefusedWrites {
+		if made.writes == maxTagWrites || refused == maxRefusedWrites {
 			return remoteError(fmt.Errorf("tag %s: %w", u.tag, ErrNotListed))
 		}
 		only := condition(old, etag)
@@ -145,6 +151,7 @@ func (r *Repository) update(ctx context.Context, u *tagUpdate, change tagChange)
 			continue
 		}
 		if !hasStatus(err, http.StatusPreconditionFailed) {
+			made.writes++
 			u.writes++
 			u.conditional = u.conditional && only != nil
 			u.seen, u.took, u.at = digest.FromBytes(text), time.Since(begun), time.Now()
@@ -217,7 +224,11 @@ func (u *tagUpdate) pause(round int) time.Duration {
 	if u.contended {
 		shortest = contendedSettle + rand.N(contendedSettle*time.Duration(min(round, 4)))
 	}
-	return min(max(4*u.took+rand.N(2*u.took+1), shortest), maxSettle) - time.Since(u.at)
+	pause := min(max(4*u.took+rand.N(2*u.took+1), shortest), maxSettle)
+	if round == 1 {
+		pause -= time.Since(u.at) // what was done meanwhile, such as writing the tag of the image, is part of it
+	}
+	return pause
 }
 
 // confirm reads a tag again and makes the changes again that are missing. The tag is settled if it is as it was, or if
@@ -231,7 +242,7 @@ func (r *Repository) confirm(ctx context.Context, u *tagUpdate, round int) error
 	}
 	before, same := u.writes, text != nil && digest.FromBytes(text) == u.seen
 	for _, change := range u.changes {
-		next, _, err := change(text)
+		next, _, err := change.change(text)
 		if err == nil && next != nil {
 			err = r.update(ctx, u, change)
 		}

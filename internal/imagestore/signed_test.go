@@ -1,6 +1,6 @@
 //go:build linux && !nobuildah && (!cgo || exclude_graphdriver_btrfs)
 
-package podmantest
+package imagestore_test
 
 import (
 	"errors"

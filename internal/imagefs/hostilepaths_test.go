@@ -1,4 +1,4 @@
-package images
+package imagefs
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 
 // What a hostile label asks for is refused at once, and an extraction that is cancelled leaves nothing behind.
 func TestExtractOfHostilePaths(t *testing.T) {
-	f := newFixture(t, plainLayer(tarOf(t, entry{name: "configs/a", body: "x"})))
+	f := stack(nil, plainLayer(tarOf(t, entry{name: "configs/a", body: "x"})))
 	for name, wanted := range map[string][]string{
 		"a deep path": {strings.Repeat("/a", 40_000)}, "a long path": {strings.Repeat("a", 80_000)},
 		"many paths": make([]string, 100_000),
@@ -23,16 +23,11 @@ func TestExtractOfHostilePaths(t *testing.T) {
 			t.Errorf("%s: got %.600v", name, err)
 		}
 	}
-	img, err := openFixture(t.Context(), f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer img.Close()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	gone := errors.New("gone")
 	cancel(gone)
 	temp := t.TempDir()
-	if _, err := img.Extract(ctx, []string{"configs"}, ExtractOptions{Temp: temp}); !errors.Is(err, gone) {
+	if _, err := f.Extract(ctx, []string{"configs"}, limit.Limits{}, temp); !errors.Is(err, gone) {
 		t.Errorf("got %v", err)
 	}
 	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {

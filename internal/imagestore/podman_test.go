@@ -1,8 +1,6 @@
 //go:build linux && !nobuildah && (!cgo || exclude_graphdriver_btrfs)
 
-// Package storetest tests the storage of images in podman's store, in a separate program: the store's library starts
-// the test program again to unpack layers, and users other than root need a user namespace for the whole process.
-package podmantest
+package imagestore_test
 
 import (
 	"encoding/json"
@@ -29,6 +27,8 @@ import (
 	"github.com/operator-bindery/bindery/internal/userns"
 )
 
+// TestMain is that of a program with a store: its library starts the test program again to unpack layers, and users
+// other than root need a user namespace for the whole process.
 func TestMain(m *testing.M) {
 	if reexec.Init() {
 		return

@@ -1,4 +1,4 @@
-package images
+package registry_test
 
 import (
 	"bytes"
@@ -18,6 +18,7 @@ import (
 	//lint:ignore SA1019 the same
 	"golang.org/x/crypto/openpgp/packet" //nolint:staticcheck
 
+	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
@@ -85,16 +86,16 @@ func TestLookasideSignatures(t *testing.T) {
 	}{
 		"signed":             {[][]byte{good}, 200, "", nil},
 		"the second is good": {[][]byte{other.sign(t, name, top), good}, 200, "", nil},
-		"another key":        {[][]byte{other.sign(t, name, top)}, 200, "", ErrPolicy},
+		"another key":        {[][]byte{other.sign(t, name, top)}, 200, "", images.ErrPolicy},
 		"another name": {[][]byte{key.sign(t, reg.Host()+"/evil/catalog:v1", top)}, 200, "is not accepted",
-			ErrPolicy},
+			images.ErrPolicy},
 		"another digest": {[][]byte{key.sign(t, name, "sha256:"+strings.Repeat("0", 64))}, 200, "does not match",
-			ErrPolicy},
-		"none":                {nil, 200, "A signature was required", ErrPolicy},
-		"no signature at all": {[][]byte{[]byte("<html>")}, 200, "", ErrPolicy},
-		"a failure":           {[][]byte{good}, 503, "503", ErrRegistry},
-		"forbidden":           {[][]byte{good}, 403, "403", ErrRegistry},
-		"too large":           {[][]byte{make([]byte, 4<<20+1)}, 200, "", ErrLimit},
+			images.ErrPolicy},
+		"none":                {nil, 200, "A signature was required", images.ErrPolicy},
+		"no signature at all": {[][]byte{[]byte("<html>")}, 200, "", images.ErrPolicy},
+		"a failure":           {[][]byte{good}, 503, "503", images.ErrRegistry},
+		"forbidden":           {[][]byte{good}, 403, "403", images.ErrRegistry},
+		"too large":           {[][]byte{make([]byte, 4<<20+1)}, 200, "", images.ErrLimit},
 	} {
 		t.Run(what, func(t *testing.T) {
 			store := t.TempDir()
@@ -125,7 +126,7 @@ func TestLookasideSignatures(t *testing.T) {
 				write(t, filepath.Join(dir, "a.yaml"), "default-docker:\n  lookaside: "+base+"\n")
 				access := insecure()
 				access.RegistriesDir = dir
-				err := openOnce(t.Context(), quick(t, ClientOptions{Registry: access, PolicyFile: policy}), name)
+				err := openOnce(t.Context(), quick(t, images.ClientOptions{Registry: access, PolicyFile: policy}), name)
 				if c.class == nil && err != nil || c.class != nil && (!errors.Is(err, c.class) ||
 					!strings.Contains(err.Error(), c.want)) {
 					t.Errorf("%s: got %v", base, err)
@@ -152,9 +153,9 @@ func TestLookasideWithoutEnd(t *testing.T) {
 	access := insecure()
 	access.RegistriesDir = t.TempDir()
 	write(t, filepath.Join(access.RegistriesDir, "a.yaml"), "default-docker:\n  lookaside: "+server.URL+"\n")
-	err := openOnce(t.Context(), quick(t, ClientOptions{Registry: access, PolicyFile: policy}),
+	err := openOnce(t.Context(), quick(t, images.ClientOptions{Registry: access, PolicyFile: policy}),
 		reg.Host()+"/acme/catalog:v1")
-	if n := requests.Load(); !errors.Is(err, ErrLimit) || n > 200 {
+	if n := requests.Load(); !errors.Is(err, images.ErrLimit) || n > 200 {
 		t.Errorf("got %v after %d requests", err, n)
 	}
 }

@@ -1,9 +1,10 @@
-package images
+package imagefs
 
 import (
 	"io/fs"
 	"os"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/operator-bindery/bindery/internal/limit"
@@ -12,14 +13,9 @@ import (
 // What of an image does not fit into memory has no name while it is used: nothing of it stays if the program is killed.
 func TestExtractedFilesAreNotToBeSeen(t *testing.T) {
 	temp := t.TempDir()
-	f, text := large(t, 100<<10)
-	img, err := openFixture(t.Context(), f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer img.Close()
-	tree, err := img.Extract(t.Context(), []string{"configs"},
-		ExtractOptions{Limits: limit.Limits{Memory: 1}, Temp: temp})
+	text := strings.Repeat("catalog\n", 20_000)
+	s := stack(nil, plainLayer(tarOf(t, entry{name: "configs/a/catalog.yaml", body: text})))
+	tree, err := s.Extract(t.Context(), []string{"configs"}, limit.Limits{Memory: 1}, temp)
 	if err != nil {
 		t.Fatal(err)
 	}

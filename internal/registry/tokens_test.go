@@ -1,10 +1,11 @@
-package images
+package registry_test
 
 import (
 	"net/http"
 	"sync"
 	"testing"
 
+	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
@@ -32,12 +33,12 @@ func TestRemoteTokens(t *testing.T) {
 	})
 	o := insecure()
 	o.AuthFile = authFileFor(t, reg.Host())
-	src, err := quick(t, ClientOptions{Registry: o}).Open(t.Context(), "docker://"+reg.Host()+"/from:v1")
+	src, err := quick(t, images.ClientOptions{Registry: o}).Open(t.Context(), "docker://"+reg.Host()+"/from:v1")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer src.Close()
-	remote, err := NewRemote(t.Context(), RemoteOptions{Registry: o, Temp: t.TempDir()})
+	remote, err := images.NewRemote(t.Context(), images.RemoteOptions{Registry: o, Temp: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +94,7 @@ func TestPingWithCredentialsOfAPath(t *testing.T) {
 	})
 	o := insecure()
 	o.AuthFile = authFileFor(t, reg.Host()+"/olm")
-	remote, err := NewRemote(t.Context(), RemoteOptions{Registry: o, Temp: t.TempDir()})
+	remote, err := images.NewRemote(t.Context(), images.RemoteOptions{Registry: o, Temp: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package images
+package registry_test
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 	"github.com/operator-bindery/bindery/internal/transfer"
 )
@@ -14,8 +15,8 @@ import (
 // besides. There is one warning.
 func TestRegistriesConfVersion1(t *testing.T) {
 	reg, mirror := testregistry.New(t), testregistry.New(t)
-	put(reg, "a/b", "v1", simple(t, "x"))
-	put(mirror, "a/c", "v1", simple(t, "mirrored"))
+	reg.AddImage(t, "a/b", "v1", simple("x"))
+	mirror.AddImage(t, "a/c", "v1", simple("mirrored"))
 	for name, c := range map[string]struct {
 		conf   string
 		ref    string
@@ -36,7 +37,7 @@ func TestRegistriesConfVersion1(t *testing.T) {
 		"neither of these": {"[registries.block]\nregistries = '%s'\n", "/a/b:v1", "", "registries.conf"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := Registry{RegistriesConf: filepath.Join(t.TempDir(), "registries.conf")}
+			o := images.Registry{RegistriesConf: filepath.Join(t.TempDir(), "registries.conf")}
 			write(t, o.RegistriesConf, strings.ReplaceAll(fmt.Sprintf(c.conf, reg.Host()), "MIRROR", mirror.Host()))
 			var warned []string
 			events := func(e transfer.Event) {
@@ -44,7 +45,7 @@ func TestRegistriesConfVersion1(t *testing.T) {
 					warned = append(warned, e.Err.Error())
 				}
 			}
-			client := quick(t, ClientOptions{Registry: o, Events: events})
+			client := quick(t, images.ClientOptions{Registry: o, Events: events})
 			for range 2 {
 				got, err := read(t.Context(), client, reg.Host()+c.ref)
 				if got != c.want || (err == nil) != (c.failed == "") || err != nil && !strings.Contains(err.Error(),
