@@ -12,6 +12,7 @@ import (
 
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/policy"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
@@ -49,7 +50,7 @@ func ExampleImage_Extract() {
 	ctx, name := context.Background(), registry.Host()+"/acme/etcd:v0.9.4"
 	push(ctx, name)
 
-	client, err := images.NewClient(images.ClientOptions{Registry: plainHTTP})
+	client, err := images.NewClient(images.ClientOptions{Policy: policy.Read, Registry: plainHTTP})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -85,7 +86,7 @@ func ExampleCopy() {
 	}
 	defer os.RemoveAll(dir)
 
-	client, err := images.NewClient(images.ClientOptions{Registry: plainHTTP})
+	client, err := images.NewClient(images.ClientOptions{Policy: policy.Read, Registry: plainHTTP})
 	if err != nil {
 		log.Fatal(err)
 	}
