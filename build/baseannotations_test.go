@@ -8,6 +8,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/policy"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
@@ -20,7 +21,7 @@ func TestBaseAnnotations(t *testing.T) {
 		Architecture: "arm64"}, Layers: one.Layers}})
 	r.AddImage(t, "acme/base", "one", one)
 	skip := true
-	client, err := images.NewClient(images.ClientOptions{Temp: t.TempDir(), Registry: images.Registry{SkipTLSVerify: &skip, PlainHTTP: true}})
+	client, err := images.NewClient(images.ClientOptions{Policy: policy.Read, Temp: t.TempDir(), Registry: images.Registry{SkipTLSVerify: &skip, PlainHTTP: true}})
 	if err != nil {
 		t.Fatal(err)
 	}

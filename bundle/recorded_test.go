@@ -23,6 +23,7 @@ import (
 	"github.com/operator-bindery/bindery/bundle"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/policy"
 	"github.com/operator-bindery/bindery/internal/recorded"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 	"github.com/operator-bindery/bindery/sqlite"
@@ -221,7 +222,7 @@ func TestRecordedBundlesAreRenderedAsByOpm(t *testing.T) {
 func recordedImage(t *testing.T, conf, ref string) *bundle.Bundle {
 	t.Helper()
 	yes := true
-	client, err := images.NewClient(images.ClientOptions{Temp: t.TempDir(), Registry: images.Registry{
+	client, err := images.NewClient(images.ClientOptions{Policy: policy.Read, Temp: t.TempDir(), Registry: images.Registry{
 		RegistriesConf: conf, SkipTLSVerify: &yes, PlainHTTP: true,
 	}})
 	if err != nil {

@@ -21,6 +21,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/registriesd"
 	"github.com/operator-bindery/bindery/internal/registry"
 	"github.com/operator-bindery/bindery/internal/transfer"
+	"github.com/operator-bindery/bindery/internal/trust"
 )
 
 // ClientOptions configure a [Client]. The zero value reads images for linux/amd64 without credentials, makes one
@@ -41,6 +42,9 @@ type ClientOptions struct {
 	Stall time.Duration
 	// Timeout, unless zero, is the time for an image from Open until all of it has been read.
 	Timeout time.Duration
+	// Policy reads the policy.json to enforce: policy.Read of package images/policy, which has build tags of the
+	// containers library. Without it, a policy.json that is there is an error.
+	Policy func(ctx context.Context, file string) (Policy, error)
 	// PolicyFile is the policy.json to enforce. By default it is that of the containers tools; if there is none, every
 	// image is accepted.
 	PolicyFile string
@@ -75,7 +79,7 @@ type Client struct {
 	closed    bool
 	sys       *types.SystemContext // nil until the first image is opened
 	scratch   *layouts.Stage
-	policy    *policyFile // nil accepts everything
+	policy    Policy // nil accepts everything
 	remote    *registry.Client
 
 	// verified has the images whose signatures have been accepted, by name and digest.
@@ -119,7 +123,7 @@ func (c *Client) start(ctx context.Context) (err error) {
 		return errors.Join(err, scratch.Close())
 	}
 	if !c.o.NoPolicy {
-		if c.policy, err = readPolicy(ctx, c.o.PolicyFile); err != nil {
+		if c.policy, err = c.o.readPolicy(ctx); err != nil {
 			return errors.Join(err, scratch.Close())
 		}
 	}
@@ -129,6 +133,22 @@ func (c *Client) start(ctx context.Context) (err error) {
 		Cache: c.o.Cache, Throttle: c.o.Throttle,
 	}, c.sys, c.event)
 	return nil
+}
+
+// readPolicy reads the policy.json of the options, by default that of the containers tools. It returns nil, which accepts
+// every image, if there is none.
+func (o *ClientOptions) readPolicy(ctx context.Context) (_ Policy, err error) {
+	file := o.PolicyFile
+	if file == "" {
+		if file, err = trust.Default(); file == "" || err != nil {
+			return nil, err
+		}
+	}
+	if o.Policy == nil {
+		return nil, &PolicyFileError{File: file,
+			Err: errors.New("this program evaluates no policies: ClientOptions.Policy of package images is not set")}
+	}
+	return o.Policy(ctx, file)
 }
 
 var errClosed = errors.New("the client is closed")

@@ -9,6 +9,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/policy"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
@@ -16,7 +17,7 @@ func TestClientReadsRecordedImages(t *testing.T) {
 	reg := testregistry.Recorded(t)
 	conf := reg.RegistriesConf(t, testregistry.RecordedHost)
 	c, err := images.NewClient(
-		images.ClientOptions{Registry: images.Registry{RegistriesConf: conf, UserAgent: "bindery/test"}})
+		images.ClientOptions{Policy: policy.Read, Registry: images.Registry{RegistriesConf: conf, UserAgent: "bindery/test"}})
 	if err != nil {
 		t.Fatal(err)
 	}

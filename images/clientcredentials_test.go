@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/operator-bindery/bindery/images/policy"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
@@ -16,7 +17,7 @@ func TestWithoutHome(t *testing.T) {
 	const where = "BINDERY_TEST_REGISTRY"
 	if host := os.Getenv(where); host != "" {
 		yes := true
-		c, err := NewClient(ClientOptions{Registry: Registry{SkipTLSVerify: &yes, PlainHTTP: true}.Env(os.Getenv)})
+		c, err := NewClient(ClientOptions{Policy: policy.Read, Registry: Registry{SkipTLSVerify: &yes, PlainHTTP: true}.Env(os.Getenv)})
 		if err != nil {
 			t.Fatal(err)
 		}

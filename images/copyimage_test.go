@@ -16,6 +16,7 @@ import (
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/operator-bindery/bindery/images/policy"
 	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/supplytest"
@@ -32,11 +33,11 @@ func ptr[T any](v T) *T { return &v }
 // anyImage is a client without a policy of the machine.
 func anyImage(t testing.TB) *Client {
 	t.Helper()
-	policy := filepath.Join(t.TempDir(), "policy.json")
-	if err := os.WriteFile(policy, []byte(`{"default":[{"type":"insecureAcceptAnything"}]}`), 0o600); err != nil {
+	file := filepath.Join(t.TempDir(), "policy.json")
+	if err := os.WriteFile(file, []byte(`{"default":[{"type":"insecureAcceptAnything"}]}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c, err := NewClient(ClientOptions{Registry: plain, PolicyFile: policy})
+	c, err := NewClient(ClientOptions{Policy: policy.Read, Registry: plain, PolicyFile: file})
 	if err != nil {
 		t.Fatal(err)
 	}

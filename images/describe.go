@@ -44,9 +44,9 @@ func (s *Source) Describe(ctx context.Context) (_ *Description, err error) {
 	ctx, cancel := s.within(ctx)
 	defer cancel()
 	d := &describer{out: &Description{Name: s.Given, Top: s.Digest}, seen: map[string]bool{}}
-	w := indexWalk{src: s, image: d.addImage,
+	v := visitor{image: d.addImage,
 		index: func(index v1.Index) { d.out.Index, d.out.Annotations = true, index.Annotations }}
-	if err := w.add(ctx, s.text, s.descriptor(), s.top, 0); err != nil {
+	if err := s.walk(ctx, v); err != nil {
 		return nil, err
 	}
 	if len(d.out.Variants) == 0 {

@@ -13,6 +13,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/policy"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
@@ -20,6 +21,7 @@ func plainClient(t *testing.T, o images.ClientOptions) *images.Client {
 	t.Helper()
 	skip := true
 	o.Registry = images.Registry{SkipTLSVerify: &skip, PlainHTTP: true}
+	o.Policy = policy.Read
 	c, err := images.NewClient(o)
 	if err != nil {
 		t.Fatal(err)

@@ -1,9 +1,11 @@
 // Package images reads, writes and copies container images: in registries, OCI layouts, archives and podman's store.
 //
-// A [Client] opens images by name, and [Image.Extract] returns files of them as an fs.FS, within [Limits]:
+// A [Client] opens an image by its name ([Client.Open]) or at a place that is open ([Client.At], [At]), as a [Source]: what
+// of it the policy accepts. [Source.Image] is the image of a platform, and [Image.Extract] returns files of it as an
+// fs.FS, within [Limits]:
 //
-//	c, err := images.NewClient(images.ClientOptions{Registry: images.Registry{}.Env(os.Getenv)})
-//	img, err := c.Open(ctx, "quay.io/acme/catalog:v1")
+//	c, err := images.NewClient(images.ClientOptions{Registry: images.Registry{}.Env(os.Getenv), Policy: policy.Read})
+//	img, err := c.Image(ctx, "quay.io/acme/catalog:v1", v1.Platform{})
 //	tree, err := img.Extract(ctx, []string{"configs"}, images.ExtractOptions{})
 //
 // [Copy] writes an image to several [Destination] values, which [Parse] reads, and [Push] to one name in a registry. A

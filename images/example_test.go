@@ -10,6 +10,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/policy"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
@@ -47,7 +48,7 @@ func ExampleImage_Extract() {
 	ctx, name := context.Background(), registry.Host()+"/acme/etcd:v0.9.4"
 	push(ctx, name)
 
-	client, err := images.NewClient(images.ClientOptions{Registry: plainHTTP})
+	client, err := images.NewClient(images.ClientOptions{Policy: policy.Read, Registry: plainHTTP})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -83,7 +84,7 @@ func ExampleCopy() {
 	}
 	defer os.RemoveAll(dir)
 
-	client, err := images.NewClient(images.ClientOptions{Registry: plainHTTP})
+	client, err := images.NewClient(images.ClientOptions{Policy: policy.Read, Registry: plainHTTP})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"go.podman.io/image/v5/manifest"
 
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/verify"
@@ -66,22 +67,34 @@ func (s *Source) Image(ctx context.Context, p v1.Platform) (_ *Image, err error)
 		p, orAny = s.client.o.Platform, s.client.o.AnyPlatform
 	}
 	p.OS, p.Architecture = cmp.Or(p.OS, "linux"), cmp.Or(p.Architecture, "amd64")
-	img := s.image()
-	text, kind, admitted := s.text, s.Top.MediaType, s.top
-	for depth := 0; manifest.MIMETypeIsMultiImage(kind); depth++ {
-		if depth == limit.MaxIndexDepth {
-			return nil, fmt.Errorf("%w: indexes in indexes, more than %d deep", fault.ErrLimit, limit.MaxIndexDepth)
-		}
-		want, err := choose(text, p, orAny)
-		if err != nil {
-			return nil, err
-		}
-		if text, kind, admitted, err = s.entry(ctx, want, admitted); err != nil {
-			return nil, err
-		}
-		img.Digest = want.Digest
+	img, admitted := s.image(), s.top
+	var text []byte
+	// What is below a manifest is chosen, and not read of it.
+	unread := &store.Parts{}
+	top := store.Node{Descriptor: s.Top, Text: s.text, Kind: s.Top.MediaType, Parts: unread}
+	err = store.Walk(ctx, top, store.WalkOptions{
+		Read: func(ctx context.Context, n *store.Node) error {
+			n.Parts = unread
+			return s.readEntry(ctx, n)
+		},
+		Visit: func(ctx context.Context, n *store.Node) (err error) {
+			if n.Above != nil {
+				if admitted, err = s.admission.admit(ctx, admitted, n.Text, n.Kind); err != nil {
+					return err
+				}
+				img.Digest = n.Digest
+			}
+			if img.MediaType, text = n.Kind, n.Text; !manifest.MIMETypeIsMultiImage(n.Kind) {
+				return nil
+			}
+			n.Entries = make([]v1.Descriptor, 1)
+			n.Entries[0], err = choose(n.Text, p, orAny)
+			return err
+		},
+	})
+	if err != nil {
+		return nil, err
 	}
-	img.MediaType = kind
 	return img, img.readManifest(ctx, text)
 }
 
@@ -90,21 +103,17 @@ func (s *Source) image() *Image {
 	return &Image{Name: s.Given, Source: s.OpenedAt, Top: s.Digest, Digest: s.Digest, src: s}
 }
 
-// entry reads the manifest of an entry of an index, and asks the policy about it. above is the verdict about the index.
-func (s *Source) entry(ctx context.Context, want v1.Descriptor,
-	above verdict) (text []byte, kind string, _ verdict, err error) {
-	if text, kind, err = s.Reader.Manifest(ctx, want.Digest.String()); err != nil {
-		return nil, "", above, ofManifest(err)
+// readEntry reads the manifest of an entry of an index, and does not ask the policy.
+func (s *Source) readEntry(ctx context.Context, n *store.Node) (err error) {
+	if n.Text, n.Kind, err = s.Reader.Manifest(ctx, n.Digest.String()); err != nil {
+		return ofManifest(err)
 	}
-	if err = checkManifest(text, want); err != nil {
-		return nil, "", above, err
+	if err := checkManifest(n.Text, n.Descriptor); err != nil {
+		return err
 	}
-	s.note(text)
-	if kind, err = verify.ManifestKind(text, kind); err != nil {
-		return nil, "", above, err
-	}
-	above, err = s.admission.admit(ctx, above, text, kind)
-	return text, kind, above, err
+	s.note(n.Text)
+	n.Kind, err = verify.ManifestKind(n.Text, n.Kind)
+	return err
 }
 
 // within returns the context with what is left of the client's Timeout.

@@ -7,6 +7,7 @@ import (
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/operator-bindery/bindery/images/policy"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
@@ -34,7 +35,7 @@ func TestConnectionIsUsedAgain(t *testing.T) {
 		}
 		return false
 	})
-	c, err := NewClient(ClientOptions{Registry: insecure()})
+	c, err := NewClient(ClientOptions{Policy: policy.Read, Registry: insecure()})
 	if err != nil {
 		t.Fatal(err)
 	}

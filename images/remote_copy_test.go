@@ -12,6 +12,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/policy"
 	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/testregistry"
@@ -39,7 +40,7 @@ func newRemote(t *testing.T, o images.RemoteOptions) *images.Remote {
 
 func newSourceClient(t *testing.T) *images.Client {
 	t.Helper()
-	c, err := images.NewClient(images.ClientOptions{Registry: plainRegistry(), Temp: t.TempDir()})
+	c, err := images.NewClient(images.ClientOptions{Policy: policy.Read, Registry: plainRegistry(), Temp: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

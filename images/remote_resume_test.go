@@ -19,6 +19,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/policy"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
@@ -150,7 +151,7 @@ func TestThrottledCopyInOneRegistry(t *testing.T) {
 	r.Separate(false)
 	addLarge(t, r, "app", 1<<20)
 	throttle := images.NewThrottle(1, 0)
-	c, err := images.NewClient(images.ClientOptions{Registry: plainRegistry(), Temp: t.TempDir(), Throttle: throttle})
+	c, err := images.NewClient(images.ClientOptions{Policy: policy.Read, Registry: plainRegistry(), Temp: t.TempDir(), Throttle: throttle})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +186,7 @@ func TestBandwidth(t *testing.T) {
 	const size, rate = 1 << 20, 8 << 20
 	addLarge(t, from, "app", size)
 	throttle := images.NewThrottle(0, rate)
-	c, err := images.NewClient(images.ClientOptions{Registry: plainRegistry(), Temp: t.TempDir(), Throttle: throttle})
+	c, err := images.NewClient(images.ClientOptions{Policy: policy.Read, Registry: plainRegistry(), Temp: t.TempDir(), Throttle: throttle})
 	if err != nil {
 		t.Fatal(err)
 	}

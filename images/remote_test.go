@@ -21,6 +21,7 @@ import (
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/operator-bindery/bindery/images/policy"
 	"github.com/operator-bindery/bindery/internal/blobcache"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/testregistry"
@@ -45,6 +46,9 @@ func quick(t testing.TB, o ClientOptions) *Client {
 		o.Stall = 30 * time.Second
 	}
 	o.Temp = t.TempDir()
+	if o.Policy == nil {
+		o.Policy = policy.Read
+	}
 	c, err := NewClient(o)
 	if err != nil {
 		t.Fatal(err)
@@ -671,7 +675,7 @@ func TestRegistriesConfThatIsNone(t *testing.T) {
 		huge:                 "67108864",
 		write("text", "{no"): "invalid",
 	} {
-		c, err := NewClient(ClientOptions{Temp: t.TempDir(), Registry: Registry{RegistriesConf: path}})
+		c, err := NewClient(ClientOptions{Policy: policy.Read, Temp: t.TempDir(), Registry: Registry{RegistriesConf: path}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -214,9 +214,8 @@ func (s *Source) note(text []byte) {
 // ask asks the policy of the client about the image, once.
 func (s *Source) ask(ctx context.Context) error {
 	s.judge.Do(func() {
-		if s.admission, s.judgeErr = s.client.admission(s.asked, s.Given, s.place); s.judgeErr == nil {
-			s.top, s.judgeErr = s.admission.admit(ctx, verdict{}, s.text, s.Top.MediaType)
-		}
+		s.admission = s.client.admission(s.asked, s.Given, s.place)
+		s.top, s.judgeErr = s.admission.admit(ctx, verdict{}, s.text, s.Top.MediaType)
 	})
 	return s.judgeErr
 }

@@ -3,21 +3,14 @@ package images
 import (
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 
-	"go.podman.io/image/v5/directory"
-	"go.podman.io/image/v5/docker"
-	"go.podman.io/image/v5/docker/archive"
 	"go.podman.io/image/v5/docker/reference"
-	ociarchive "go.podman.io/image/v5/oci/archive"
-	"go.podman.io/image/v5/oci/layout"
-	"go.podman.io/image/v5/types"
 
 	"github.com/operator-bindery/bindery/internal/imagestore"
 	"github.com/operator-bindery/bindery/internal/layouts"
 	"github.com/operator-bindery/bindery/internal/printable"
-	"github.com/operator-bindery/bindery/internal/regularfile"
+	"github.com/operator-bindery/bindery/internal/trust"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
@@ -101,34 +94,9 @@ func tagOrDigest(named reference.Named) string {
 	return "latest"
 }
 
-// reference returns the library's reference. It resolves symbolic links of paths.
-func (n sourceName) reference() (types.ImageReference, error) {
-	details := n.path
-	if n.name != "" {
-		details += ":" + n.name
-	}
-	switch n.transport {
-	case OCI:
-		return layout.ParseReference(details)
-	case OCIArchive, DockerArchive:
-		if info, err := os.Stat(n.path); err == nil && !info.IsDir() {
-			if err := regularfile.CheckSeekable(n.path, info); err != nil { // before a path that does not exist is resolved
-				return nil, err
-			}
-		}
-		if n.transport == DockerArchive {
-			return archive.ParseReference(details)
-		}
-		if strings.HasPrefix(n.name, "@") {
-			details = n.path // in archives the library cannot select an image by its number
-		}
-		return ociarchive.ParseReference(details)
-	case Directory:
-		return directory.NewReference(n.path)
-	case Store:
-		return imagestore.NewReference(imagestore.Name{Place: n.path, Image: n.name})
-	}
-	return docker.NewReference(n.repository)
+// policyName is the name for the signature policy.
+func (n sourceName) policyName() trust.Name {
+	return trust.Name{Transport: string(n.transport), Path: n.path, Name: n.name, Repository: n.repository}
 }
 
 // named returns the reference of the image in a registry, as its name has it; nil if it has none.

@@ -82,3 +82,29 @@ func TestPoliciesThatCannotBeUnderstood(t *testing.T) {
 		t.Errorf("a missing policy that is named: %v", err)
 	}
 }
+
+// A client that was given nothing that evaluates policies does not pass over one that is there.
+func TestPoliciesAreNotPassedOver(t *testing.T) {
+	layout := "oci:" + filepath.Join(t.TempDir(), "layout")
+	mustCopy(t, simple(t, "x"), layout)
+	file := filepath.Join(t.TempDir(), "policy.json")
+	write(t, file, `{"default":[{"type":"insecureAcceptAnything"}]}`)
+	t.Setenv("CONTAINERS_POLICY_JSON", file)
+	for want, o := range map[bool]ClientOptions{true: {NoPolicy: true}, false: {}} {
+		c, err := NewClient(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		src, err := c.Open(t.Context(), layout)
+		var about *PolicyFileError
+		if (err == nil) != want || err != nil && (!errors.As(err, &about) || about.File != file) {
+			t.Errorf("%+v: %v", o, err)
+		}
+		if err == nil {
+			err = src.Close()
+		}
+		if err := errors.Join(err, c.Close()); want && err != nil {
+			t.Error(err)
+		}
+	}
+}

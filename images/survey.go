@@ -53,11 +53,11 @@ func (s *Source) Survey(ctx context.Context) (_ *Survey, err error) {
 	out := &Survey{Name: s.Given, Source: s.OpenedAt, Repository: s.Repository, Digest: s.Digest,
 		MediaType: s.Top.MediaType, Size: s.Top.Size, src: s}
 	r := surveyor{out}
-	w := indexWalk{src: s, image: r.addImage,
+	v := visitor{image: r.addImage,
 		index: func(index v1.Index) { out.Index, out.Annotations = true, index.Annotations },
 		other: func(entry v1.Descriptor) { out.Others = append(out.Others, entry) },
 	}
-	if err := w.add(ctx, s.text, s.descriptor(), s.top, 0); err != nil {
+	if err := s.walk(ctx, v); err != nil {
 		return nil, err
 	}
 	if len(out.Images) == 0 {

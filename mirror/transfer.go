@@ -176,7 +176,7 @@ func (r *run) copyItem(ctx context.Context, i *item) (err error) {
 	var attached referrers.Account
 	done, err := store.CopyOne(ctx, from.Reader, from.top, to, i.destination.Tag, store.CopyOptions{
 		Platforms: i.platforms, Sparse: r.o.Sparse, ByDigest: i.byDigest(), Jobs: r.o.Layers,
-		Absent: i.asked && there.Digest == "", Elsewhere: r.otherPlaces,
+		Absent: i.asked && there.Digest == "", Named: true, Elsewhere: r.otherPlaces,
 		Attach: func(ctx context.Context, to store.Writer, image store.Image) (err error) {
 			attached, err = r.attach(ctx, r.lists.reader(i, from.Reader), to, image)
 			return err

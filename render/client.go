@@ -8,6 +8,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/policy"
 )
 
 // prepare returns the options of one call with an account and an image client. done closes the client if it is not the
@@ -22,6 +23,7 @@ func (o Options) prepare() (_ *Options, done func() error, err error) {
 		return &o, nothing, nil
 	}
 	o.Images, err = images.NewClient(images.ClientOptions{
+		Policy:   policy.Read,
 		Registry: images.Registry{}.Env(os.Getenv), Retries: defaultRetries,
 		Platform: v1.Platform{OS: "linux", Architecture: runtime.GOARCH}, AnyPlatform: true,
 	})

@@ -9,6 +9,7 @@ import (
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/policy"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 	"github.com/operator-bindery/bindery/render"
 )
@@ -21,7 +22,7 @@ func ExampleReference() {
 	defer registry.Close()
 	pushBundle(ctx, registry.Host()+"/acme/etcd:v0.9.4")
 	client, err := images.NewClient(
-		images.ClientOptions{Registry: images.Registry{PlainHTTP: true, SkipTLSVerify: new(true)}})
+		images.ClientOptions{Policy: policy.Read, Registry: images.Registry{PlainHTTP: true, SkipTLSVerify: new(true)}})
 	if err != nil {
 		log.Fatal(err)
 	}

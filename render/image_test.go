@@ -17,6 +17,7 @@ import (
 	"github.com/operator-bindery/bindery/bundle"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/policy"
 	"github.com/operator-bindery/bindery/internal/recorded"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 	"github.com/operator-bindery/bindery/render"
@@ -31,7 +32,7 @@ const (
 func client(t *testing.T, r *testregistry.Registry) *images.Client {
 	t.Helper()
 	yes := true
-	c, err := images.NewClient(images.ClientOptions{Temp: t.TempDir(), Registry: images.Registry{
+	c, err := images.NewClient(images.ClientOptions{Policy: policy.Read, Temp: t.TempDir(), Registry: images.Registry{
 		SkipTLSVerify: &yes, PlainHTTP: true, RegistriesConf: r.RegistriesConf(t, testregistry.RecordedHost),
 	}})
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/build/inspect"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/policy"
 )
 
 // An image is rebuilt from its content and compared.
@@ -37,7 +38,7 @@ func ExampleExamine() {
 	if _, err := img.Copy(ctx, []images.Destination{dest}, images.CopyOptions{}); err != nil {
 		log.Fatal(err)
 	}
-	client, err := images.NewClient(images.ClientOptions{})
+	client, err := images.NewClient(images.ClientOptions{Policy: policy.Read})
 	if err != nil {
 		log.Fatal(err)
 	}

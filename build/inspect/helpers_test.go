@@ -23,6 +23,7 @@ import (
 	"github.com/operator-bindery/bindery/build/inspect"
 	"github.com/operator-bindery/bindery/bundle"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/policy"
 	"github.com/operator-bindery/bindery/internal/imagetest"
 )
 
@@ -117,7 +118,7 @@ func carry(t testing.TB, img *build.Image, dest string) {
 // survey opens an image.
 func survey(t testing.TB, name string) *images.Survey {
 	t.Helper()
-	client, err := images.NewClient(images.ClientOptions{Temp: t.TempDir()})
+	client, err := images.NewClient(images.ClientOptions{Policy: policy.Read, Temp: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/build/inspect"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/policy"
 	"github.com/operator-bindery/bindery/internal/imagetest"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 	"github.com/operator-bindery/bindery/layers"
@@ -454,7 +455,7 @@ func TestInspectAsksForNoLayer(t *testing.T) {
 			Platform: v1.Platform{OS: "linux", Architecture: "arm64"}},
 	})
 	plain := true
-	client, err := images.NewClient(images.ClientOptions{Temp: t.TempDir(),
+	client, err := images.NewClient(images.ClientOptions{Policy: policy.Read, Temp: t.TempDir(),
 		Registry: images.Registry{PlainHTTP: true, SkipTLSVerify: &plain}})
 	if err != nil {
 		t.Fatal(err)

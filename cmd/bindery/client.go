@@ -9,6 +9,7 @@ import (
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/policy"
 )
 
 // imageFlags are the flags for reading images: registry access, limits and the cache. They are the same in every
@@ -102,6 +103,7 @@ func (p *program) client(c *cli.Context) (*images.Client, error) {
 func (p *program) clientOptions(c *cli.Context) (images.ClientOptions, error) {
 	moved := p.moved()
 	o := images.ClientOptions{
+		Policy:        policy.Read,
 		Registry:      registryOptions(c),
 		Retries:       c.Int("retries"),
 		Timeout:       c.Duration("timeout"),

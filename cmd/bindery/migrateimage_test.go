@@ -12,6 +12,7 @@ import (
 
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/policy"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
@@ -33,7 +34,7 @@ func databaseImage(t *testing.T, db, arch string) testregistry.Image {
 func described(t *testing.T, name string) *images.Description {
 	t.Helper()
 	skip := true
-	c, err := images.NewClient(images.ClientOptions{Registry: images.Registry{SkipTLSVerify: &skip, PlainHTTP: true}})
+	c, err := images.NewClient(images.ClientOptions{Policy: policy.Read, Registry: images.Registry{SkipTLSVerify: &skip, PlainHTTP: true}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/policy"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
@@ -28,7 +29,7 @@ func attachedTo(t *testing.T, name string) (out []attachedDocument) {
 	t.Helper()
 	skip := true
 	client, err := images.NewClient(
-		images.ClientOptions{Registry: images.Registry{SkipTLSVerify: &skip, PlainHTTP: true}})
+		images.ClientOptions{Policy: policy.Read, Registry: images.Registry{SkipTLSVerify: &skip, PlainHTTP: true}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg/edit"
 	"github.com/operator-bindery/bindery/declcfg/template"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/policy"
 	"github.com/operator-bindery/bindery/internal/recorded"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
@@ -181,7 +182,7 @@ func partRegistry(t *testing.T) *testregistry.Registry {
 func imagesOf(t *testing.T, r *testregistry.Registry) template.RenderFunc {
 	t.Helper()
 	yes := true
-	client, err := images.NewClient(images.ClientOptions{Temp: t.TempDir(), Registry: images.Registry{
+	client, err := images.NewClient(images.ClientOptions{Policy: policy.Read, Temp: t.TempDir(), Registry: images.Registry{
 		SkipTLSVerify: &yes, PlainHTTP: true, RegistriesConf: r.RegistriesConf(t, testregistry.RecordedHost),
 	}})
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/policy"
 	"github.com/operator-bindery/bindery/internal/catalogdtest"
 )
 
@@ -37,7 +38,7 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	client, err := images.NewClient(images.ClientOptions{})
+	client, err := images.NewClient(images.ClientOptions{Policy: policy.Read})
 	if err != nil {
 		return err
 	}

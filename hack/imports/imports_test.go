@@ -43,6 +43,7 @@ var rules = map[string][]string{
 	"bundle/manifests/upgrade": {"bundle/manifests", "bundle/manifests/safety"},
 	"bundle/unpackjob":         nil,
 	"images":                   {"images/referrers", "images/signature"},
+	"images/policy":            nil,
 	"images/referrers":         nil,
 	"images/signature":         {"images/referrers"},
 	"images/storetest":         nil,
@@ -55,7 +56,7 @@ var rules = map[string][]string{
 	"mirror/resources": {"mirror/imageset"},
 
 	// From these to a catalog, and from a catalog to an image or an answer.
-	"render":              {"declcfg", "declcfg/edit", "bundle", "images", "sqlite", "internal/appregistry"},
+	"render":              {"declcfg", "declcfg/edit", "bundle", "images", "images/policy", "sqlite", "internal/appregistry"},
 	"migrate":             {"declcfg", "declcfg/edit", "images", "render", "sqlite"},
 	"serve":               {"declcfg", "declcfg/property", "sqlite", "serve/api", "serve/web"},
 	"serve/api":           nil,
@@ -85,7 +86,7 @@ var rules = map[string][]string{
 	"internal/indeximage": {"build", "declcfg", "declcfg/edit", "images", "internal/change", "migrate",
 		"render", "sqlite"},
 	"internal/checkup": {"build/inspect", "bundle", "bundle/check", "bundle/manifests", "bundle/manifests/safety",
-		"declcfg", "declcfg/resolve", "declcfg/rules", "images", "render"},
+		"declcfg", "declcfg/resolve", "declcfg/rules", "images", "images/policy", "render"},
 	"internal/change": {"declcfg", "declcfg/edit", "internal/catalogdir", "sqlite"},
 	"internal/jobs":   {"images", "migrate", "render"},
 

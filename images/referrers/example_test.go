@@ -9,6 +9,7 @@ import (
 
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/policy"
 	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/images/store"
 )
@@ -51,7 +52,7 @@ func ExampleAttach() {
 		log.Fatal(err)
 	}
 
-	client, err := images.NewClient(images.ClientOptions{})
+	client, err := images.NewClient(images.ClientOptions{Policy: policy.Read})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/policy"
 	"github.com/operator-bindery/bindery/images/signature"
 	"github.com/operator-bindery/bindery/images/store"
 )
@@ -54,7 +55,7 @@ func Example() {
 		log.Fatal(err)
 	}
 
-	client, err := images.NewClient(images.ClientOptions{})
+	client, err := images.NewClient(images.ClientOptions{Policy: policy.Read})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -15,7 +13,6 @@ import (
 
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/redact"
-	"github.com/operator-bindery/bindery/internal/reflist"
 	"github.com/operator-bindery/bindery/internal/transfer"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
@@ -59,6 +56,9 @@ type CopyOptions struct {
 	// Absent tells that the tags are known not to be there, so that neither the image is asked for, nor what belongs to an
 	// index, nor small blobs.
 	Absent bool
+	// Named tells that images are named by their digests, so that a tag derived from one that stands for the image gives
+	// way to the list of what is attached to it, see [WriteOptions].
+	Named bool
 	// Confirm has the manifest read back before the tags are written, to detect servers that accept everything and
 	// store nothing. A place that allows no reading is trusted.
 	Confirm bool
@@ -148,6 +148,9 @@ func Copy(ctx context.Context, from Reader, top v1.Descriptor, targets []Target,
 	for i, t := range targets {
 		all[i] = &imageCopy{budget: budget{limits: o.Limits.WithDefaults()}, from: from, to: t.To, names: t.Names, o: o,
 			account: &accounts[i]}
+		for _, before := range targets[:i] {
+			all[i].others = append(all[i].others, before.To.Name())
+		}
 	}
 	each := func(step func(context.Context, *imageCopy) error) error {
 		for _, c := range all {
@@ -196,10 +199,12 @@ type imageCopy struct {
 	from  Reader
 	to    Writer
 	names []Name
-	o     CopyOptions
-	trust bool
-	root  *node
-	// attached tells that something was written beside the image.
+	// others are the targets before this one: they have the blobs.
+	others []string
+	o      CopyOptions
+	trust  bool
+	root   *node
+	// attached tells that something was written beside the image, or is there.
 	attached atomic.Bool
 
 	mu        sync.Mutex
@@ -335,151 +340,4 @@ func (c *imageCopy) confirm(ctx context.Context) error {
 			c.to.Name(), c.root.Digest, text)
 	}
 	return nil
-}
-
-// attach has the attachments written, for each name.
-func (c *imageCopy) attach(ctx context.Context) error {
-	if c.o.Attach == nil {
-		return nil
-	}
-	top := c.root.Descriptor
-	top.Annotations, top.Platform = nil, nil
-	names := c.names
-	if len(names) == 0 {
-		names = []Name{{}}
-	}
-	for i, n := range names {
-		if slices.ContainsFunc(names[:i], func(o Name) bool { return o.Image == n.Image }) {
-			continue // several names in one layout, which are none of a registry
-		}
-		err := c.o.Attach(ctx, &beside{Writer: c.to, c: c}, Image{Name: n.Image, Top: top, Instances: c.instances})
-		if err != nil {
-			if n.Text != "" {
-				err = fmt.Errorf("%s: %w", n.Text, err)
-			}
-			return err
-		}
-	}
-	return nil
-}
-
-// beside writes what is attached to an image whose top manifest may not be written yet.
-type beside struct {
-	Writer
-	c *imageCopy
-}
-
-func (b *beside) Manifest(ctx context.Context, name string) ([]byte, string, error) {
-	if name == b.c.root.Digest.String() {
-		if err := b.c.there(ctx); err != nil {
-			return nil, "", err
-		}
-	}
-	return b.Writer.Manifest(ctx, name)
-}
-
-func (b *beside) Head(ctx context.Context, name string) (v1.Descriptor, error) {
-	if name == b.c.root.Digest.String() {
-		if err := b.c.there(ctx); err != nil {
-			return v1.Descriptor{}, err
-		}
-	}
-	return b.Writer.Head(ctx, name)
-}
-
-func (b *beside) WriteManifest(ctx context.Context, text []byte, mediaType string, o WriteOptions) error {
-	b.c.attached.Store(true)
-	if err := b.c.there(ctx); err != nil {
-		return err
-	}
-	return b.Writer.WriteManifest(ctx, text, mediaType, o)
-}
-
-func (b *beside) UpdateTag(ctx context.Context, tag string,
-	change func(old []byte) (text []byte, mediaType string, err error)) error {
-	b.c.attached.Store(true)
-	if err := b.c.there(ctx); err != nil {
-		return err
-	}
-	return b.Writer.UpdateTag(ctx, tag, change)
-}
-
-// tags writes the tags, once.
-func (c *imageCopy) tags(ctx context.Context) error {
-	for _, n := range c.names[c.account.Tagged:] {
-		if err := c.tag(ctx, n); err != nil {
-			return nameError(ctx, n, err)
-		}
-		c.account.Tagged++
-	}
-	return nil
-}
-
-// tag writes a tag, unless it stands for the image.
-func (c *imageCopy) tag(ctx context.Context, n Name) error {
-	o := WriteOptions{Tag: n.Tag, If: c.o.If, Sparse: len(c.root.leftOut) > 0, Listed: true}
-	switch {
-	case n.Tag == "" && !c.to.Can().Staged:
-		return nil
-	case n.Tag == "":
-	case reflist.Belongs(n.Tag) && (!c.o.Absent || c.attached.Load()):
-		kept, is, err := c.isList(ctx, n.Tag)
-		if c.account.TagKept = c.account.TagKept || kept; is || err != nil {
-			return err
-		}
-		if kept {
-			return c.there(ctx)
-		}
-	case c.o.If != "" || c.root.complete():
-		is, err := c.current(ctx, n.Tag)
-		if err != nil || is == c.root.Digest {
-			return err
-		}
-		if err := c.conflict(n, is); err != nil {
-			return err
-		}
-	}
-	if c.root.text == nil {
-		if err := c.read(ctx, c.root); err != nil {
-			return err
-		}
-	}
-	err := c.write(ctx, c.root, o)
-	if errors.Is(err, ErrChanged) {
-		is, failed := c.current(ctx, n.Tag)
-		if failed != nil {
-			return failed
-		}
-		if is == c.root.Digest { // the answer to an earlier attempt was lost
-			return nil
-		}
-		return c.conflictError(n, is)
-	}
-	c.root.written = c.root.written || err == nil
-	return err
-}
-
-// isList tells whether a tag is derived from a digest and is the list of referrers of that digest, or is the image.
-// Lists of referrers and images may have the same tag: an image that has the digest in its tag is no list, an OCI index
-// with another digest is one.
-func (c *imageCopy) isList(ctx context.Context, tag string) (list, image bool, err error) {
-	if tag != reflist.Tag(c.root.Digest) {
-		return false, false, nil // a tag of cosign, or a digest of another image, which the caller has chosen
-	}
-	is, err := c.to.Head(ctx, tag)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, false, nil
-	}
-	if err != nil || is.Digest == c.root.Digest {
-		return false, err == nil, err
-	}
-	text, _, err := c.to.Manifest(ctx, tag)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, false, nil
-	}
-	if err != nil {
-		return false, false, err
-	}
-	_, err = reflist.Parse(text)
-	return err == nil, digest.FromBytes(text) == c.root.Digest, nil
 }

@@ -85,6 +85,7 @@ func (c *imageCopy) blob(ctx context.Context, d v1.Descriptor) error {
 	var sent atomic.Int64
 	var opened atomic.Bool
 	content := ContentOf(c.from, d)
+	content.Repositories = append(content.Repositories, c.others...)
 	if c.o.Elsewhere != nil {
 		content.Repositories = append(content.Repositories, c.o.Elsewhere(d.Digest)...)
 	}
@@ -257,6 +258,7 @@ func (c *imageCopy) manifests(ctx context.Context, n *node) error {
 
 // write writes a manifest.
 func (c *imageCopy) write(ctx context.Context, n *node, o WriteOptions) error {
+	o.OverImage = c.o.Named
 	err := c.to.WriteManifest(ctx, n.text, n.MediaType, o)
 	if errors.Is(err, ErrSparse) {
 		return c.sparseError(n.leftOut, err)

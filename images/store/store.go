@@ -83,6 +83,9 @@ type WriteOptions struct {
 	If string
 	// Listed tells that a manifest without a tag is an image of its own: a layout lists it without a name.
 	Listed bool
+	// OverImage lets the list of referrers replace the subject under the tag that is derived from the subject's digest, as
+	// others find the subject by its digest; otherwise that is an error.
+	OverImage bool
 	// Sparse tells that an index is written of which manifests are missing. The error of a place that takes no such
 	// index is [ErrSparse].
 	Sparse bool

@@ -23,6 +23,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/declcfg/rules"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/policy"
 	"github.com/operator-bindery/bindery/internal/bundlefs"
 	"github.com/operator-bindery/bindery/render"
 )
@@ -97,7 +98,7 @@ func Check(ctx context.Context, ref string, o Options) (_ *rules.Report, err err
 		return nil, err
 	}
 	if o.Render.Images == nil {
-		if o.Render.Images, err = images.NewClient(images.ClientOptions{}); err != nil {
+		if o.Render.Images, err = images.NewClient(images.ClientOptions{Policy: policy.Read}); err != nil {
 			return nil, err
 		}
 		defer func() { err = errors.Join(err, o.Render.Images.Close()) }()

@@ -21,6 +21,7 @@ import (
 	"go.podman.io/storage/pkg/reexec"
 
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/policy"
 	"github.com/operator-bindery/bindery/internal/imagetest"
 	"github.com/operator-bindery/bindery/internal/libimage"
 	"github.com/operator-bindery/bindery/internal/testregistry"
@@ -91,7 +92,7 @@ func (p place) content(t *testing.T) (names []string, imageCount, layers int) {
 
 func newClient(t *testing.T) *images.Client {
 	t.Helper()
-	c, err := images.NewClient(images.ClientOptions{PolicyFile: policyFile(t)})
+	c, err := images.NewClient(images.ClientOptions{Policy: policy.Read, PolicyFile: policyFile(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -220,7 +221,7 @@ func TestIndexIsTheImageOfOnePlatform(t *testing.T) {
 		t.Fatal(err)
 	}
 	skip := true
-	c, err := images.NewClient(images.ClientOptions{PolicyFile: policyFile(t),
+	c, err := images.NewClient(images.ClientOptions{Policy: policy.Read, PolicyFile: policyFile(t),
 		Registry: images.Registry{SkipTLSVerify: &skip, PlainHTTP: true}})
 	if err != nil {
 		t.Fatal(err)
@@ -283,7 +284,7 @@ func TestFailureLeavesTheStoreAsItWas(t *testing.T) {
 	}
 	r.DeleteBlob(m.Layers[2].Digest)
 	skip := true
-	remote, err := images.NewClient(images.ClientOptions{PolicyFile: policyFile(t),
+	remote, err := images.NewClient(images.ClientOptions{Policy: policy.Read, PolicyFile: policyFile(t),
 		Registry: images.Registry{SkipTLSVerify: &skip, PlainHTTP: true}})
 	if err != nil {
 		t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 	"go.podman.io/storage"
 
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/policy"
 	"github.com/operator-bindery/bindery/internal/supplytest"
 )
 
@@ -60,7 +61,7 @@ func TestSignedImagesInAStore(t *testing.T) {
 			if err := os.WriteFile(file, []byte(`{"default":[`+rule.policy+`]}`), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			c, err := images.NewClient(images.ClientOptions{PolicyFile: file, Temp: t.TempDir()})
+			c, err := images.NewClient(images.ClientOptions{Policy: policy.Read, PolicyFile: file, Temp: t.TempDir()})
 			if err != nil {
 				t.Fatal(err)
 			}

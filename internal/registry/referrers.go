@@ -230,16 +230,19 @@ func (r *Repository) WriteManifest(ctx context.Context, text []byte, mediaType s
 		r.api.state.Store(apiThere)
 		return nil
 	}
-	return r.list(ctx, d, subject.Digest)
+	return r.list(ctx, d, subject.Digest, o.OverImage)
 }
 
 // list lists a manifest that was pushed among the referrers of a subject, unless the registry does it.
-func (r *Repository) list(ctx context.Context, d v1.Descriptor, subject digest.Digest) error {
+func (r *Repository) list(ctx context.Context, d v1.Descriptor, subject digest.Digest, overImage bool) error {
 	there, err := r.hasAPI(ctx, subject)
 	if err != nil || there {
 		return err
 	}
 	err = r.UpdateTag(ctx, reflist.Tag(subject), func(old []byte) ([]byte, string, error) {
+		if overImage && digest.FromBytes(old) == subject {
+			old = nil
+		}
 		list, err := reflist.AddTag(old, subject, d)
 		return list, v1.MediaTypeImageIndex, err
 	})

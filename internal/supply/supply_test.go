@@ -11,6 +11,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/policy"
 	"github.com/operator-bindery/bindery/images/signature"
 	"github.com/operator-bindery/bindery/internal/imagetest"
 	"github.com/operator-bindery/bindery/internal/inventory"
@@ -84,7 +85,7 @@ func written(t *testing.T, name string, attach func(w *images.Writer) error) (co
 // Every image of an index gets a document, other entries get none, and what is attached again is not doubled.
 func TestAttachTwice(t *testing.T) {
 	_, name, top := indexed(t)
-	client, err := images.NewClient(images.ClientOptions{Registry: registryOptions()})
+	client, err := images.NewClient(images.ClientOptions{Policy: policy.Read, Registry: registryOptions()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +160,7 @@ func TestLargeDocumentsAreNotSigned(t *testing.T) {
 	r.AddImage(t, "acme/catalog", "v1", testregistry.Image{
 		Labels: map[string]string{"operators.operatorframework.io.index.configs.v1": "/configs"},
 		Layers: []map[string]string{{"configs/p/catalog.json": catalog.String()}}})
-	client, err := images.NewClient(images.ClientOptions{Registry: registryOptions()})
+	client, err := images.NewClient(images.ClientOptions{Policy: policy.Read, Registry: registryOptions()})
 	if err != nil {
 		t.Fatal(err)
 	}

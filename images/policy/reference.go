@@ -1,0 +1,79 @@
+package policy
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+
+	"go.podman.io/image/v5/directory"
+	"go.podman.io/image/v5/docker"
+	"go.podman.io/image/v5/docker/archive"
+	ociarchive "go.podman.io/image/v5/oci/archive"
+	"go.podman.io/image/v5/oci/layout"
+	"go.podman.io/image/v5/types"
+
+	"github.com/operator-bindery/bindery/internal/imagestore"
+	"github.com/operator-bindery/bindery/internal/regularfile"
+	"github.com/operator-bindery/bindery/internal/trust"
+	"go.podman.io/image/v5/docker/reference"
+)
+
+// named is the reference of a name for the policy. An image that was carried from a layout has the name of a
+// directory that may be elsewhere; the library's reference needs one that is here.
+func named(n trust.Name) (types.ImageReference, error) {
+	ref, err := libraryReference(n)
+	if err != nil && n.Transport == "oci" && errors.Is(err, fs.ErrNotExist) {
+		return absentLayout{path: n.Path}, nil
+	}
+	return ref, err
+}
+
+// absentLayout is the name of an OCI layout in a directory that is not here, for the policy.
+type absentLayout struct {
+	types.ImageReference
+	path string
+}
+
+func (l absentLayout) Transport() types.ImageTransport     { return layout.Transport }
+func (l absentLayout) StringWithinTransport() string       { return l.path }
+func (l absentLayout) DockerReference() reference.Named    { return nil }
+func (l absentLayout) PolicyConfigurationIdentity() string { return path.Clean(l.path) }
+func (l absentLayout) PolicyConfigurationNamespaces() []string {
+	var parents []string
+	for dir := path.Dir(path.Clean(l.path)); dir != "/" && dir != "."; dir = path.Dir(dir) {
+		parents = append(parents, dir)
+	}
+	return parents
+}
+
+// libraryReference returns the library's reference. It resolves symbolic links of paths.
+func libraryReference(n trust.Name) (types.ImageReference, error) {
+	details := n.Path
+	if n.Name != "" {
+		details += ":" + n.Name
+	}
+	switch n.Transport {
+	case "oci":
+		return layout.ParseReference(details)
+	case "oci-archive", "docker-archive":
+		if info, err := os.Stat(n.Path); err == nil && !info.IsDir() {
+			if err := regularfile.CheckSeekable(n.Path, info); err != nil { // before a path that does not exist is resolved
+				return nil, err
+			}
+		}
+		if n.Transport == "docker-archive" {
+			return archive.ParseReference(details)
+		}
+		if strings.HasPrefix(n.Name, "@") {
+			details = n.Path // in archives the library cannot select an image by its number
+		}
+		return ociarchive.ParseReference(details)
+	case "dir":
+		return directory.NewReference(n.Path)
+	case "containers-storage":
+		return imagestore.NewReference(imagestore.Name{Place: n.Path, Image: n.Name})
+	}
+	return docker.NewReference(n.Repository)
+}

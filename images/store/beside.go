@@ -1,0 +1,86 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+// attach has the attachments written, for each name.
+func (c *imageCopy) attach(ctx context.Context) error {
+	if c.o.Attach == nil {
+		return nil
+	}
+	top := c.root.Descriptor
+	top.Annotations, top.Platform = nil, nil
+	names := c.names
+	if len(names) == 0 {
+		names = []Name{{}}
+	}
+	for i, n := range names {
+		if slices.ContainsFunc(names[:i], func(o Name) bool { return o.Image == n.Image }) {
+			continue // several names in one layout, which are none of a registry
+		}
+		err := c.o.Attach(ctx, &beside{Writer: c.to, c: c}, Image{Name: n.Image, Top: top, Instances: c.instances})
+		if err != nil {
+			if n.Text != "" {
+				err = fmt.Errorf("%s: %w", n.Text, err)
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// beside writes what is attached to an image whose top manifest may not be written yet.
+type beside struct {
+	Writer
+	c *imageCopy
+}
+
+func (b *beside) Manifest(ctx context.Context, name string) ([]byte, string, error) {
+	if name == b.c.root.Digest.String() {
+		if err := b.c.there(ctx); err != nil {
+			return nil, "", err
+		}
+	}
+	return b.Writer.Manifest(ctx, name)
+}
+
+func (b *beside) Head(ctx context.Context, name string) (v1.Descriptor, error) {
+	if name == b.c.root.Digest.String() {
+		if err := b.c.there(ctx); err != nil {
+			return v1.Descriptor{}, err
+		}
+	}
+	return b.Writer.Head(ctx, name)
+}
+
+// Referrers notes that there are some: then a tag may have their list, which another copy has written.
+func (b *beside) Referrers(ctx context.Context, subject digest.Digest, has func(string) bool) ([]v1.Descriptor, error) {
+	found, err := b.Writer.Referrers(ctx, subject, has)
+	if len(found) > 0 {
+		b.c.attached.Store(true)
+	}
+	return found, err
+}
+
+func (b *beside) WriteManifest(ctx context.Context, text []byte, mediaType string, o WriteOptions) error {
+	b.c.attached.Store(true)
+	if err := b.c.there(ctx); err != nil {
+		return err
+	}
+	return b.Writer.WriteManifest(ctx, text, mediaType, o)
+}
+
+func (b *beside) UpdateTag(ctx context.Context, tag string,
+	change func(old []byte) (text []byte, mediaType string, err error)) error {
+	b.c.attached.Store(true)
+	if err := b.c.there(ctx); err != nil {
+		return err
+	}
+	return b.Writer.UpdateTag(ctx, tag, change)
+}

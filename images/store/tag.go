@@ -1,0 +1,102 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+
+	"github.com/opencontainers/go-digest"
+	"github.com/operator-bindery/bindery/internal/reflist"
+)
+
+// tags writes the tags, once.
+func (c *imageCopy) tags(ctx context.Context) error {
+	for _, n := range c.names[c.account.Tagged:] {
+		if err := c.tag(ctx, n); err != nil {
+			return nameError(ctx, n, err)
+		}
+		c.account.Tagged++
+	}
+	return nil
+}
+
+// tag writes a tag, unless it stands for the image.
+func (c *imageCopy) tag(ctx context.Context, n Name) error {
+	o := WriteOptions{Tag: n.Tag, If: c.o.If, Sparse: len(c.root.leftOut) > 0, Listed: true}
+	switch {
+	case n.Tag == "" && !c.to.Can().Staged:
+		return nil
+	case n.Tag == "":
+	case n.Tag == reflist.Tag(c.root.Digest):
+		if c.o.Absent && !c.attached.Load() {
+			// Another copy may have made it the list meanwhile: a registry that looks at conditions does not lose that.
+			o.If = IfNone
+			if err := c.writeTag(ctx, o); !errors.Is(err, ErrChanged) {
+				return err
+			}
+			o.If = ""
+		}
+		kept, is, err := c.isList(ctx, n.Tag)
+		if c.account.TagKept = c.account.TagKept || kept; is || err != nil {
+			return err
+		}
+		if kept {
+			return c.there(ctx)
+		}
+	case reflist.Belongs(n.Tag): // a tag of cosign, or a digest of another image, which the caller has chosen
+	case c.o.If != "" || c.root.complete():
+		is, err := c.current(ctx, n.Tag)
+		if err != nil || is == c.root.Digest {
+			return err
+		}
+		if err := c.conflict(n, is); err != nil {
+			return err
+		}
+	}
+	err := c.writeTag(ctx, o)
+	if errors.Is(err, ErrChanged) {
+		is, failed := c.current(ctx, n.Tag)
+		if failed != nil {
+			return failed
+		}
+		if is == c.root.Digest { // the answer to an earlier attempt was lost
+			return nil
+		}
+		return c.conflictError(n, is)
+	}
+	return err
+}
+
+// writeTag writes the top manifest under a tag.
+func (c *imageCopy) writeTag(ctx context.Context, o WriteOptions) error {
+	if c.root.text == nil {
+		if err := c.read(ctx, c.root); err != nil {
+			return err
+		}
+	}
+	err := c.write(ctx, c.root, o)
+	c.root.written = c.root.written || err == nil
+	return err
+}
+
+// isList tells whether the tag that is derived from the digest of the image is the list of its referrers, or the image.
+// Lists of referrers and images may have the same tag: an image that has the digest in its tag is no list, an OCI index
+// with another digest is one.
+func (c *imageCopy) isList(ctx context.Context, tag string) (list, image bool, err error) {
+	is, err := c.to.Head(ctx, tag)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, false, nil
+	}
+	if err != nil || is.Digest == c.root.Digest {
+		return false, err == nil, err
+	}
+	text, _, err := c.to.Manifest(ctx, tag)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, false, nil
+	}
+	if err != nil {
+		return false, false, err
+	}
+	_, err = reflist.Parse(text)
+	return err == nil, digest.FromBytes(text) == c.root.Digest, nil
+}
