@@ -24,11 +24,15 @@ type CopyResult struct {
 // CheckCopy returns the error that [Client.Copy] has, before any work, for a source whose attachments the destination
 // cannot keep, and for a name that is none.
 func CheckCopy(name string, dest Destination, what referrers.Kinds) error {
-	asked, err := parseSourceName(name)
+	return BuiltIn().checkCopy(name, dest, what)
+}
+
+func (ts Transports) checkCopy(name string, dest Destination, what referrers.Kinds) error {
+	asked, err := ts.parse(name)
 	if err != nil {
 		return redact.Error(fmt.Errorf("image %.300q: %w", name, err))
 	}
-	if what != (referrers.Kinds{}) && asked.transport.keepsAttachments() {
+	if what != (referrers.Kinds{}) && ts.row(asked.transport).Attachments {
 		return dest.CheckAttachments()
 	}
 	return nil
@@ -44,7 +48,7 @@ func CheckCopy(name string, dest Destination, what referrers.Kinds) error {
 func (c *Client) Copy(ctx context.Context, name string, dest Destination, what referrers.Kinds,
 	o CopyOptions) (_ CopyResult, err error) {
 	result := CopyResult{Source: redact.Text(name), Account: referrers.Account{Copied: []referrers.Copied{}}}
-	if err := CheckCopy(name, dest, what); err != nil {
+	if err := c.transports.checkCopy(name, dest, what); err != nil {
 		return result, err
 	}
 	ctx, cancel := o.deadline(ctx)
