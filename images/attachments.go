@@ -6,7 +6,6 @@ import (
 
 	"go.podman.io/image/v5/docker/reference"
 
-	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/redact"
 )
@@ -24,24 +23,23 @@ func (e *noAttachments) Error() string {
 
 func (e *noAttachments) Unwrap() error { return ErrNoAttachments }
 
-// keepsAttachments tells whether images of a transport can have attachments.
-func (t Transport) keepsAttachments() bool { return t == Docker || t == OCI || t == OCIArchive }
-
 // CheckAttachments returns an [ErrNoAttachments] if no attachments can be written beside an image at the destination.
-func (d Destination) CheckAttachments() error {
-	if d.Transport.keepsAttachments() {
+func (d Destination) CheckAttachments() error { return BuiltIn().checkAttachments(d) }
+
+func (ts Transports) checkAttachments(d Destination) error {
+	if row := ts.row(d.Transport); row != nil && row.Attachments {
 		return nil
 	}
 	return redact.Error(&noAttachments{d.String()})
 }
 
 // checkAttachable returns an error if there are attachments and a destination keeps none.
-func checkAttachable(dests []Destination, attachments []store.Attachment) error {
-	if len(attachments) == 0 {
+func (o CopyOptions) checkAttachable(dests []Destination) error {
+	if len(o.Attachments) == 0 {
 		return nil
 	}
 	for _, d := range dests {
-		if err := d.CheckAttachments(); err != nil {
+		if err := o.transports().checkAttachments(d); err != nil {
 			return err
 		}
 	}

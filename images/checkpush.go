@@ -29,7 +29,7 @@ func CheckPush(ctx context.Context, dests []Destination, o CopyOptions) (_ *Push
 	ctx, cancel := o.deadline(ctx)
 	defer cancel()
 	defer func() { err = redact.Error(err) }()
-	if err := checkAttachable(dests, o.Attachments); err != nil {
+	if err := o.checkAttachable(dests); err != nil {
 		return nil, err
 	}
 	check := &PushCheck{}

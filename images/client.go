@@ -57,6 +57,8 @@ type ClientOptions struct {
 	// place of the signatures that the policy requires. Attached signatures must be for the image's name, where it has
 	// one. What the policy rejects stays rejected.
 	TrustedKeys []signature.PublicKey
+	// Transports are those that names can have; nil means those of [BuiltIn].
+	Transports Transports
 	// Cache stores manifests and blobs of registries; nil stores nothing.
 	Cache *Cache
 	// Lock pins names to digests; nil pins nothing.
@@ -73,7 +75,8 @@ type ClientOptions struct {
 
 // Client opens images of every transport for reading. It is safe for concurrent use.
 type Client struct {
-	o ClientOptions
+	o          ClientOptions
+	transports Transports
 
 	startLock sync.Mutex
 	closed    bool
@@ -95,7 +98,19 @@ func NewClient(o ClientOptions) (*Client, error) {
 	if o.Retries < 0 {
 		return nil, fmt.Errorf("%d retries: it cannot be tried less than once", o.Retries)
 	}
-	return &Client{o: o}, nil
+	c := &Client{o: o, transports: o.Transports}
+	if c.transports == nil {
+		c.transports = BuiltIn()
+	}
+	return c, nil
+}
+
+// Transports returns the transports that names can have; of a nil client those of [BuiltIn].
+func (c *Client) Transports() Transports {
+	if c == nil {
+		return BuiltIn()
+	}
+	return c.transports
 }
 
 // start prepares the client before the first image is opened. Its errors are about files of the options and invalid

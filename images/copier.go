@@ -16,7 +16,6 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
-	"github.com/operator-bindery/bindery/internal/layouts"
 	"github.com/operator-bindery/bindery/internal/registry"
 	"github.com/operator-bindery/bindery/internal/transfer"
 )
@@ -75,11 +74,14 @@ func (c *copier) close(ctx context.Context) (err error) {
 
 // open adds a destination: to the places, where those in one repository or layout are one, or to those at the edge.
 func (c *copier) open(ctx context.Context, d Destination) error {
-	switch d.Transport {
-	case Docker:
+	row := c.o.transports().row(d.Transport)
+	switch {
+	case row == nil:
+		return fmt.Errorf("%w: unknown transport %q", fault.ErrInvalid, d.Transport)
+	case row.Parse == nil:
 		return c.openRepository(ctx, d)
-	case OCI, OCIArchive:
-		return c.openLayout(ctx, d)
+	case row.Write != nil:
+		return c.openPlace(ctx, d, row)
 	}
 	c.edges = append(c.edges, &edge{d: d})
 	return nil
@@ -125,17 +127,15 @@ func (c *copier) openRepository(ctx context.Context, d Destination) error {
 	return nil
 }
 
-func (c *copier) openLayout(ctx context.Context, d Destination) error {
+// openPlace opens a place of a transport that is written by its row.
+func (c *copier) openPlace(ctx context.Context, d Destination, row *TransportRow) error {
 	key := string(d.Transport) + ":" + filepath.Clean(d.Path)
 	p := c.place(key)
 	if p == nil {
-		out, err := layouts.NewOutput(ctx, d.place())
+		to, err := row.Write(ctx, d.Path, d.Name, PlaceOptions{Limits: Limits{}.WithDefaults(), Temp: c.scratch.Dir(),
+			Private: c.scratch.Dir()})
 		if err != nil {
 			return err
-		}
-		to, err := out.Writer(ctx, Limits{}.WithDefaults(), c.scratch.Dir())
-		if err != nil {
-			return errors.Join(err, out.Discard())
 		}
 		p = &writtenPlace{key: key, to: to}
 		c.places = append(c.places, p)
@@ -208,6 +208,14 @@ func (c *copier) event(e transfer.Event) {
 	c.events.Lock()
 	defer c.events.Unlock()
 	c.o.Events(e)
+}
+
+// transports returns the table of the options.
+func (o CopyOptions) transports() Transports {
+	if o.Transports == nil {
+		return BuiltIn()
+	}
+	return o.Transports
 }
 
 // remote returns the client of a copy, or of its check.

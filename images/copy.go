@@ -17,6 +17,8 @@ import (
 // CopyOptions configure [Copy]. The zero value makes one attempt without a limit of time.
 type CopyOptions struct {
 	Registry Registry
+	// Transports are those that destinations can have; nil means those of [BuiltIn].
+	Transports Transports
 	// Retries is how often a request is repeated if the registry is busy or fails, or the connection breaks.
 	Retries int
 	// Backoff is the first pause between attempts; it doubles, up to 30 seconds. Zero means one second.
@@ -80,7 +82,7 @@ func Copy(ctx context.Context, from store.Reader, top v1.Descriptor, dests []Des
 	ctx, cancel := o.deadline(ctx)
 	defer cancel()
 	defer func() { err = redact.Error(err) }()
-	for _, check := range []error{checkDistinct(dests), CheckIfDigest(o.IfDigest), checkAttachable(dests, o.Attachments),
+	for _, check := range []error{checkDistinct(dests), CheckIfDigest(o.IfDigest), o.checkAttachable(dests),
 		checkFormats(top.MediaType, dests)} {
 		if check != nil {
 			return nil, check

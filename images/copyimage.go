@@ -23,32 +23,36 @@ type CopyResult struct {
 // CheckCopy returns the error that [Client.Copy] has, before any work, for a source whose attachments the destination
 // cannot keep, and for a name that is none.
 func CheckCopy(name string, dest Destination, what referrers.Kinds) error {
-	asked, err := parseSourceName(name)
+	return BuiltIn().checkCopy(name, dest, what)
+}
+
+func (ts Transports) checkCopy(name string, dest Destination, what referrers.Kinds) error {
+	asked, err := ts.parse(name)
 	if err != nil {
 		return redact.Error(fmt.Errorf("image %.300q: %w", name, err))
 	}
-	if what != (referrers.Kinds{}) && asked.transport.keepsAttachments() {
-		return dest.CheckAttachments()
+	if what != (referrers.Kinds{}) && ts.row(asked.transport).Attachments {
+		return ts.checkAttachments(dest)
 	}
 	return nil
 }
 
-// Copy copies the image with a name in the form of [ParseSource] to a destination, byte for byte and with all
+// Copy copies the image with a name in the form of [Client.Open] to a destination, byte for byte and with all
 // platforms, with what is attached to it, its entries and its attachments ([referrers.Copy]). The name is resolved
 // once, and the policy of the client must accept the image. What the destination has is not sent again, and a registry
 // mounts blobs from the source if that is in it.
 //
 // A destination that keeps no attachments is an [ErrNoAttachments] before anything is written, unless none are asked
-// for or the source keeps none. Policy and Attachments of the options are not used.
+// for or the source keeps none. The Attachments of the options are not used.
 func (c *Client) Copy(ctx context.Context, name string, dest Destination, what referrers.Kinds,
 	o CopyOptions) (_ CopyResult, err error) {
 	result := CopyResult{Source: redact.Text(name), Account: referrers.Account{Copied: []referrers.Copied{}}}
-	if err := CheckCopy(name, dest, what); err != nil {
+	if err := c.transports.checkCopy(name, dest, what); err != nil {
 		return result, err
 	}
 	ctx, cancel := o.deadline(ctx)
 	defer cancel()
-	o.Attachments = nil
+	o.Attachments, o.Transports = nil, c.transports
 	src, err := c.Open(ctx, name)
 	if err != nil {
 		return result, err

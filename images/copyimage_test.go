@@ -247,7 +247,7 @@ func TestAttachmentsAreRefused(t *testing.T) {
 		t.Errorf("%v %v", left, r.Requests())
 	}
 	for _, name := range []string{"dir:" + dir, "docker-archive:" + dir + "/x.tar", "containers-storage:x"} {
-		if err := CheckKeeps(name); !errors.Is(err, ErrNoAttachments) {
+		if err := BuiltIn().CheckKeeps(name); !errors.Is(err, ErrNoAttachments) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 // Demands tells whether images of a name are accepted only with a signature, or not at all. The error is about the
 // policy, or of the class [ErrInvalid] for a name that is none.
 func (c *Client) Demands(ctx context.Context, name string) (bool, error) {
-	n, err := parseSourceName(name)
+	n, err := c.transports.parse(name)
 	if err != nil {
 		return false, err
 	}
@@ -31,7 +31,7 @@ func (c *Client) Demands(ctx context.Context, name string) (bool, error) {
 // Accept makes the client accept a manifest under a name without asking the policy. It is for a private copy of an image
 // that the policy has accepted under its own name.
 func (c *Client) Accept(name string, d digest.Digest) error {
-	n, err := parseSourceName(name)
+	n, err := c.transports.parse(name)
 	if err != nil {
 		return err
 	}

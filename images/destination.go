@@ -46,38 +46,36 @@ type Destination struct {
 //	containers-storage:[[DRIVER@ROOT+RUNROOT:OPTIONS]]REPOSITORY[:TAG]
 //
 // Only the text is checked. [Copy] finds out whether the place can be written.
-func Parse(text string) (Destination, error) {
+func Parse(text string) (Destination, error) { return BuiltIn().Destination(text) }
+
+// Destination is [Parse] with the transports of the table.
+func (ts Transports) Destination(text string) (Destination, error) {
 	name, rest, ok := strings.Cut(text, ":")
 	if !ok {
-		return Destination{}, fmt.Errorf("destination %q: want TRANSPORT:PATH with one of %s", text, transportNames)
+		return Destination{}, fmt.Errorf("destination %q: want TRANSPORT:PATH with one of %s", text, ts.prefixes())
 	}
 	d := Destination{Transport: Transport(name)}
-	switch d.Transport {
-	case Docker:
+	row := ts.row(d.Transport)
+	switch {
+	case row == nil:
+		return Destination{}, fmt.Errorf("destination %q: unknown transport %q, want one of %s", text, name,
+			ts.prefixes())
+	case row.Parse == nil:
 		d.Name = strings.TrimPrefix(rest, "//")
 		if d.Name == rest {
 			return Destination{}, fmt.Errorf("destination %q: a registry is written docker://HOST/REPOSITORY:TAG", text)
 		}
-	case OCI, OCIArchive, DockerArchive:
-		d.Path, d.Name = splitPath(rest)
-	case Directory:
-		d.Path = rest
-	case Store:
+	default:
 		var err error
-		if d.Path, d.Name, err = imagestore.Split(rest); err != nil {
+		if d.Path, d.Name, err = row.Parse(rest); err != nil {
 			return Destination{}, fmt.Errorf("destination %q: %w", text, err)
 		}
-	default:
-		return Destination{}, fmt.Errorf("destination %q: unknown transport %q, want one of %s", text, name,
-			transportNames)
 	}
 	if err := d.check(); err != nil {
 		return Destination{}, fmt.Errorf("destination %q: %w", text, err)
 	}
 	return d, nil
 }
-
-const transportNames = "docker://, oci:, oci-archive:, docker-archive:, dir:, containers-storage:"
 
 // splitPath splits PATH:NAME. The colon of a Windows drive belongs to the path.
 func splitPath(rest string) (path, name string) {

@@ -91,7 +91,7 @@ func TestNames(t *testing.T) {
 		"acme/op":               "//acme/op:latest",
 		"quay.io/a:v1@sha256:" + strings.Repeat("a", 64): "//quay.io/a@sha256:" + strings.Repeat("a", 64),
 	} {
-		n, err := parseSourceName(text)
+		n, err := BuiltIn().parse(text)
 		if err != nil || "//"+reference.FamiliarString(n.repository) != want {
 			t.Errorf("%s: %v, %v", text, n, err)
 		}
@@ -99,7 +99,7 @@ func TestNames(t *testing.T) {
 	for _, bad := range []string{"", "docker:quay.io/a", "QUAY/a", "quay.io/A", "a\nb",
 		"quay.io/a@sha512:" + strings.Repeat("a", 128), "quay.io/a@md5:d41d8cd98f00b204e9800998ecf8427e", "oci:",
 		"dir:", "quay.io/a:", "https://quay.io/a"} {
-		if n, err := parseSourceName(bad); err == nil || CheckSource(bad) == nil {
+		if n, err := BuiltIn().parse(bad); err == nil || BuiltIn().Check(bad) == nil {
 			t.Errorf("%q: %v", bad, n)
 		}
 	}

@@ -15,8 +15,6 @@ import (
 
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
-	"github.com/operator-bindery/bindery/internal/imagestore"
-	"github.com/operator-bindery/bindery/internal/layouts"
 	"github.com/operator-bindery/bindery/internal/registry"
 )
 
@@ -64,7 +62,7 @@ func (c *Client) open(ctx context.Context, name string, judged bool) (_ *Source,
 	}
 	ctx, cancel := withDeadline(ctx, deadline, c.o.Timeout)
 	defer cancel()
-	asked, err := parseSourceName(name)
+	asked, err := c.transports.parse(name)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +111,7 @@ func At(ctx context.Context, place store.Reader, top v1.Descriptor) (*Source, er
 func (c *Client) At(ctx context.Context, name string, place store.Reader,
 	top v1.Descriptor) (_ *Source, err error) {
 	defer func() { err = pullError(name, err) }()
-	asked, err := parseSourceName(name)
+	asked, err := c.transports.parse(name)
 	if err != nil {
 		return nil, err
 	}
@@ -162,27 +160,16 @@ func (c *Client) openPlace(ctx context.Context, asked sourceName) (at *Place, er
 			err = notThere{err}
 		}
 	}()
-	switch asked.transport {
-	case Docker:
-		src, err := c.remote.Open(ctx, asked.repository)
-		if err != nil {
-			return nil, err
-		}
-		return &Place{Reader: src, Top: src.Top(), OpenedAt: src.OpenedAt, Signatures: src.Signatures,
-			SignaturesAt: src.SignaturesAt}, nil
-	case Store:
-		src, err := imagestore.OpenSource(ctx, imagestore.Name{Place: asked.path, Image: asked.name}, c.scratch.Path)
-		if err != nil {
-			return nil, err
-		}
-		return &Place{Reader: src, Top: src.Top(), Digest: src.Identity(), Original: src.Original(), Close: src.Close}, nil
+	if row := c.transports.row(asked.transport); row.Open != nil {
+		return row.Open(ctx, asked.path, asked.name,
+			PlaceOptions{Limits: c.o.Limits.WithDefaults(), Temp: c.o.Temp, Private: c.scratch.Path})
 	}
-	src, err := layouts.OpenSource(ctx, asked.place(), c.o.Limits.WithDefaults(), c.o.Temp)
+	src, err := c.remote.Open(ctx, asked.repository)
 	if err != nil {
 		return nil, err
 	}
-	return &Place{Reader: src, Top: src.Top(), Named: nameInLayout(src.Top().Annotations[v1.AnnotationRefName]),
-		Signatures: src.Signatures, Close: src.Close}, nil
+	return &Place{Reader: src, Top: src.Top(), OpenedAt: src.OpenedAt, Signatures: src.Signatures,
+		SignaturesAt: src.SignaturesAt}, nil
 }
 
 // notThere is the error of a name that stands for no image.
@@ -213,7 +200,7 @@ func withDeadline(ctx context.Context, deadline time.Time,
 // is no such image. Errors are those of [Client.Open].
 func (c *Client) Digest(ctx context.Context, name string) (_ digest.Digest, err error) {
 	defer func() { err = pullError(name, err) }()
-	asked, err := parseSourceName(name)
+	asked, err := c.transports.parse(name)
 	if err != nil {
 		return "", err
 	}
@@ -238,7 +225,7 @@ func (c *Client) Digest(ctx context.Context, name string) (_ digest.Digest, err 
 // other transports.
 func (c *Client) Head(ctx context.Context, name string) (_ v1.Descriptor, err error) {
 	defer func() { err = pullError(name, err) }()
-	asked, err := parseSourceName(name)
+	asked, err := c.transports.parse(name)
 	if err != nil {
 		return v1.Descriptor{}, err
 	}

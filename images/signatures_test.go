@@ -141,7 +141,7 @@ func ways(t *testing.T, o ClientOptions, name string) map[string]error {
 		}(),
 		"reference": readByReference(t, quick(t, o), name),
 	}
-	if CheckKeeps(name) == nil {
+	if BuiltIn().CheckKeeps(name) == nil {
 		all["copy"] = copyFromSource(t, quick(t, o), name)
 	}
 	return all

@@ -2,7 +2,6 @@ package images
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 
 	"go.podman.io/image/v5/docker/reference"
@@ -24,40 +23,47 @@ type sourceName struct {
 	repository reference.Named
 }
 
-// parseSourceName reads the names that [Client.Open] describes.
-func parseSourceName(text string) (sourceName, error) {
+// parse reads the names that [Client.Open] describes.
+func (ts Transports) parse(text string) (n sourceName, err error) {
 	if !printable.NoControl(text) || text == "" {
-		return sourceName{}, errors.New("not a name of an image")
+		return n, errors.New("not a name of an image")
 	}
 	transport, rest, _ := strings.Cut(text, ":")
-	n := sourceName{transport: Transport(transport)}
-	switch n.transport {
-	case OCI, OCIArchive, DockerArchive:
-		n.path, n.name = splitPath(rest)
-	case Directory:
-		n.path = rest
-	case Store:
-		var err error
-		if n.path, n.name, err = imagestore.Split(rest); err != nil {
-			return sourceName{}, err
-		}
-		if n.name == "" {
-			return sourceName{}, errors.New("the image has no name: want containers-storage:NAME[:TAG]")
-		}
-		return n, nil
-	case Docker:
+	row := ts.row(Transport(transport))
+	switch {
+	case row == nil:
+		return repositoryName(text)
+	case row.Parse == nil:
 		named, ok := strings.CutPrefix(rest, "//")
 		if !ok {
-			return sourceName{}, errors.New("a registry is written docker://HOST/REPOSITORY[:TAG]")
+			return n, errors.New("a registry is written docker://HOST/REPOSITORY[:TAG]")
 		}
 		return repositoryName(named)
-	default:
-		return repositoryName(text)
 	}
-	if n.path == "" {
-		return sourceName{}, errors.New("the path is empty")
+	n.transport = row.Name
+	n.path, n.name, err = row.Parse(rest)
+	return n, err
+}
+
+// pathAndName reads PATH[:NAME].
+func pathAndName(rest string) (path, name string, err error) {
+	path, name = splitPath(rest)
+	return path, name, checkPath(path)
+}
+
+func checkPath(path string) error {
+	if path == "" {
+		return errors.New("the path is empty")
 	}
-	return n, nil
+	return nil
+}
+
+// parseStored reads [SPEC]NAME.
+func parseStored(rest string) (path, name string, err error) {
+	if path, name, err = imagestore.Split(rest); err == nil && name == "" {
+		err = errors.New("the image has no name: want containers-storage:NAME[:TAG]")
+	}
+	return path, name, err
 }
 
 // repositoryName parses HOST/REPOSITORY[:TAG][@DIGEST]. The default host is docker.io, the default tag "latest".
@@ -108,26 +114,6 @@ func (n sourceName) named() reference.Named {
 		if named, err := reference.ParseNormalizedNamed(n.name); err == nil {
 			return reference.TagNameOnly(named)
 		}
-	}
-	return nil
-}
-
-// CheckKeeps returns an [ErrNoAttachments] for the name of an image whose place keeps no attachments.
-func CheckKeeps(text string) error {
-	n, err := parseSourceName(text)
-	if err != nil {
-		return pullError(text, err)
-	}
-	if !n.transport.keepsAttachments() {
-		return pullError(text, &noAttachments{string(n.transport) + ":" + n.path})
-	}
-	return nil
-}
-
-// CheckSource checks the text of a name for [Client.Open].
-func CheckSource(text string) error {
-	if _, err := parseSourceName(text); err != nil {
-		return fmt.Errorf("image %.300q: %w", text, err)
 	}
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 // Describe returns the platforms and labels of an image. A name that is not a full image name is refused, as in
 // [Reference]. Errors are a [*ReferenceError].
 func Describe(ctx context.Context, client *images.Client, ref string) (*images.Description, error) {
-	if err := CheckName(ref); err != nil {
+	if err := checkName(ref, client.Transports()); err != nil {
 		return nil, &ReferenceError{ref, err}
 	}
 	d, err := client.Describe(ctx, ref)

@@ -71,7 +71,7 @@ func insideRoot(name string) (string, error) {
 
 // openImage opens an image and determines its kind. The caller must close the image.
 func openImage(ctx context.Context, ref string, o *Options) (img *images.Image, kind Kind, dir string, err error) {
-	if err := CheckName(ref); err != nil {
+	if err := checkName(ref, o.transports()); err != nil {
 		return nil, "", "", err
 	}
 	if img, err = o.Images.Image(ctx, ref, v1.Platform{}); err != nil {

@@ -6,6 +6,7 @@ import (
 
 	dockerref "go.podman.io/image/v5/docker/reference"
 
+	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/redact"
 )
@@ -35,8 +36,10 @@ func (e *NameError) Unwrap() []error { return []error{syscall.ENOENT, e.Reason} 
 func (e *NameError) ErrorClass() fault.Class { return fault.Local }
 
 // CheckName refuses references that are no full names of images, with a transport or a registry: a [*NameError].
-func CheckName(ref string) error {
-	if hasTransport(ref) {
+func CheckName(ref string) error { return checkName(ref, images.BuiltIn()) }
+
+func checkName(ref string, transports images.Transports) error {
+	if transports.Has(ref) {
 		return nil
 	}
 	if _, err := dockerref.ParseNamed(ref); err != nil {

@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
 
 	"github.com/operator-bindery/bindery/declcfg"
@@ -113,19 +112,14 @@ func (o *Options) allowed(k Kind) error {
 // ErrFileType reports a file that is not a database.
 var ErrFileType = errors.New("unsupported file type")
 
-// imageTransports are the prefixes of references that are always images, whatever files exist.
-var imageTransports = [...]string{"docker://", "oci:", "oci-archive:", "docker-archive:", "dir:", "containers-storage:"}
-
-func hasTransport(ref string) bool {
-	return slices.ContainsFunc(imageTransports[:], func(t string) bool { return strings.HasPrefix(ref, t) })
-}
-
 // Classify determines what a reference names. A file or directory takes precedence over an image of that name, unless
 // the reference begins with a transport such as "docker://". A directory with the subdirectories "manifests" and
 // "metadata" is a bundle, an OCI layout is refused, a directory with a package.yaml and no file-based catalog has
 // package manifests, and any other directory is a catalog.
-func Classify(ref string) (Kind, error) {
-	if hasTransport(ref) {
+func Classify(ref string) (Kind, error) { return classify(ref, images.BuiltIn()) }
+
+func classify(ref string, transports images.Transports) (Kind, error) {
+	if transports.Has(ref) {
 		return Image, nil
 	}
 	stat, err := os.Stat(ref)
@@ -255,17 +249,20 @@ func reference(ctx context.Context, ref string, kind Kind, o *Options) iter.Seq2
 	}
 }
 
+// transports are those that names of images can have.
+func (o *Options) transports() images.Transports { return o.Images.Transports() }
+
 // check determines the kind of a reference and refuses it if it cannot be rendered, before anything is read.
 func check(ref string, o *Options) (Kind, error) {
 	if _, err := edit.ParseLevel(string(o.Level)); err != nil {
 		return "", err
 	}
-	kind, err := Classify(ref)
+	kind, err := classify(ref, o.transports())
 	if err != nil {
 		return "", err
 	}
 	if kind == Image {
-		return kind, CheckName(ref)
+		return kind, checkName(ref, o.transports())
 	}
 	return kind, o.allowed(kind)
 }

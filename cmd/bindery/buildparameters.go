@@ -13,6 +13,7 @@ import (
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/provenance"
 	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/render"
@@ -155,9 +156,6 @@ func camelCase(name string) string {
 	return b.String()
 }
 
-// localTransports are the prefixes of images in files.
-var localTransports = []string{"oci:", "oci-archive:", "docker-archive:", "dir:", "containers-storage:"}
-
 // portable returns a name without what belongs to this machine alone: of a path that is absolute or leads upwards only
 // the last element, of a URL no credentials.
 func portable(name string) string {
@@ -165,9 +163,10 @@ func portable(name string) string {
 	if key, value, ok := strings.Cut(name, "="); ok && !strings.ContainsAny(key, `/\:`) {
 		return key + "=" + portable(value) // NAME=IMAGE or NAME=DIR
 	}
-	for _, t := range localTransports {
-		if rest, ok := strings.CutPrefix(name, t); ok {
-			if t == "containers-storage:" {
+	for _, transport := range images.BuiltIn() {
+		t := transport.Prefix()
+		if rest, ok := strings.CutPrefix(name, t); ok && transport.Name != images.Docker {
+			if transport.Name == images.Store {
 				if at := strings.LastIndexByte(rest, ']'); at >= 0 {
 					rest = rest[at+1:]
 				}

@@ -7,7 +7,7 @@ import (
 )
 
 // storePrefix is the transport of images in a store.
-const storePrefix = "containers-storage:"
+const storePrefix = string(images.Store) + ":"
 
 // textFlags are flags whose value is free text, where the name of an image has no effect.
 var textFlags = map[string]bool{"label": true, "annotation": true, "message": true, "m": true}
@@ -26,7 +26,7 @@ func namesStoreImage(word string) bool {
 		rest := strings.Trim(word[at:], "\"'")
 		first, _, _ := strings.Cut(rest, ",")
 		for _, name := range []string{rest, first} {
-			if images.CheckSource(name) == nil {
+			if images.BuiltIn().Check(name) == nil {
 				return true
 			}
 		}

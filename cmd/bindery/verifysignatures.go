@@ -177,7 +177,7 @@ func (p *program) printVerified(r *signature.Report, files map[string]string, o 
 
 // openAttached opens an image for what is attached to it, without asking the policy.
 func openAttached(ctx context.Context, client *images.Client, name string) (*images.Source, store.Image, error) {
-	if err := images.CheckKeeps(name); err != nil {
+	if err := client.Transports().CheckKeeps(name); err != nil {
 		return nil, store.Image{}, err
 	}
 	at, err := client.OpenUnverified(ctx, name)

@@ -30,6 +30,26 @@ func named(n trust.Name) (types.ImageReference, error) {
 	return ref, err
 }
 
+// other is the name of an image of a transport that the library does not know.
+type other struct {
+	types.ImageReference
+	name trust.Name
+}
+
+func (o other) Transport() types.ImageTransport         { return otherTransport(o.name.Transport) }
+func (o other) StringWithinTransport() string           { return o.name.Path + ":" + o.name.Name }
+func (o other) DockerReference() reference.Named        { return nil }
+func (o other) PolicyConfigurationIdentity() string     { return o.StringWithinTransport() }
+func (o other) PolicyConfigurationNamespaces() []string { return []string{o.name.Path} }
+
+type otherTransport string
+
+func (t otherTransport) Name() string { return string(t) }
+func (t otherTransport) ParseReference(string) (types.ImageReference, error) {
+	return nil, errors.ErrUnsupported
+}
+func (t otherTransport) ValidatePolicyConfigurationScope(string) error { return nil }
+
 // absentLayout is the name of an OCI layout in a directory that is not here, for the policy.
 type absentLayout struct {
 	types.ImageReference
@@ -74,6 +94,9 @@ func libraryReference(n trust.Name) (types.ImageReference, error) {
 		return directory.NewReference(n.Path)
 	case "containers-storage":
 		return imagestore.NewReference(imagestore.Name{Place: n.Path, Image: n.Name})
+	}
+	if n.Repository == nil {
+		return other{name: n}, nil
 	}
 	return docker.NewReference(n.Repository)
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -59,9 +58,6 @@ const (
 
 // arrow separates the source from the names of an image.
 const arrow = "->"
-
-// transports are the prefixes of image names that contain a location.
-var transports = [...]string{"docker://", "oci:", "oci-archive:", "docker-archive:", "dir:", "containers-storage:"}
 
 // ProblemsError has all problems of a list.
 type ProblemsError struct {
@@ -214,7 +210,7 @@ func (l *Line) parse(text string, o ListOptions) (bool, error) {
 }
 
 func hasTransport(text string) bool {
-	return slices.ContainsFunc(transports[:], func(t string) bool { return strings.HasPrefix(text, t) })
+	return images.BuiltIn().Has(text)
 }
 
 // within moves a local image below OutDir.

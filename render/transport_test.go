@@ -1,0 +1,133 @@
+package render_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/operator-bindery/bindery/build"
+	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/policy"
+	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/images/signature"
+	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/images/storetest"
+	"github.com/operator-bindery/bindery/render"
+)
+
+// memory is a transport whose images are in a repository in memory: memory:NAME:TAG.
+func memory(place *storetest.Memory) images.TransportRow {
+	return images.TransportRow{Name: "memory", Form: "memory:NAME:TAG", About: "memory", Attachments: true,
+		Parse: func(rest string) (path, name string, err error) {
+			path, name, _ = strings.Cut(rest, ":")
+			return path, name, nil
+		},
+		Open: func(ctx context.Context, _, tag string, _ images.PlaceOptions) (*images.Place, error) {
+			top, err := place.Head(ctx, tag)
+			return &images.Place{Reader: place, Top: top}, err
+		},
+		Write: func(context.Context, string, string, images.PlaceOptions) (store.Writer, error) { return place, nil }}
+}
+
+// A transport is a row of a table that the client is given: an image of it is written, signed, rendered, built upon,
+// judged and copied as others are.
+func TestATransportIsOneRow(t *testing.T) {
+	ctx, dir, place := t.Context(), t.TempDir(), storetest.NewMemory()
+	judged := filepath.Join(dir, "policy.json")
+	if err := os.WriteFile(judged, []byte(`{"default":[{"type":"reject"}],"transports":{"memory":{"etcd":`+
+		`[{"type":"insecureAcceptAnything"}]}}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	client, err := images.NewClient(images.ClientOptions{Transports: append(images.BuiltIn(), memory(place)),
+		Policy: policy.Read, PolicyFile: judged, Temp: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+
+	private, _, err := signature.GenerateKey(signature.ECDSAP256, []byte("open sesame"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := signature.ParseKey(private, []byte("open sesame"), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signing := signature.NewSigning(signature.SignOptions{Identities: []string{"registry.example.com/etcd:v1"},
+		Keys: func(context.Context) ([]signature.Signer, error) { return []signature.Signer{key}, nil }})
+	bundle := func(o ...build.Option) *build.Image {
+		b, err := build.New(append(o, build.WithServer(build.ServerNone), build.WithTempDir(dir))...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		img, err := b.Bundle(ctx, os.DirFS("../testdata/bundles/etcd/0.9.4"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = img.Close() })
+		return img
+	}
+	const name = "memory:etcd:v1"
+	made := bundle()
+	to, err := client.Transports().Destination(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := made.Copy(ctx, []images.Destination{to}, images.CopyOptions{Transports: client.Transports(),
+		Attachments: []store.Attachment{signing}, Temp: dir}); err != nil {
+		t.Fatal(err)
+	}
+
+	blobs, err := render.Reference(ctx, name, render.Options{Images: client})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rendered := 0
+	for b, err := range blobs {
+		if err != nil || b.BlobPackage() != "etcd" {
+			t.Fatalf("rendered %v, %v", b, err)
+		}
+		rendered++
+	}
+	if rendered != 1 {
+		t.Errorf("rendered %d blobs", rendered)
+	}
+	if above := bundle(build.WithBase(name), build.WithClient(client)); above.Layers[0].Digest != made.Layers[0].Digest {
+		t.Errorf("built upon it: %s, want %s", above.Layers[0].Digest, made.Layers[0].Digest)
+	}
+	if _, err := client.Open(ctx, "memory:other:v1"); err == nil {
+		t.Error("the policy rejects it, and it is opened")
+	}
+	dest, err := images.Parse("oci:" + filepath.Join(dir, "layout") + ":v1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	copied, err := client.Copy(ctx, name, dest, referrers.Kinds{Tags: true, Referrers: true}, images.CopyOptions{Temp: dir})
+	if err != nil || copied.Digest != made.Digest {
+		t.Fatalf("copied: %s, %v", copied.Digest, err)
+	}
+	at, err := images.NewClient(images.ClientOptions{NoPolicy: true, Temp: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer at.Close()
+	for name, c := range map[string]*images.Client{name: client, dest.String(): at} {
+		src, err := c.Open(ctx, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		image, err := src.Entries(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		report, err := signature.Verify(ctx, src, image, signature.VerifyOptions{Keys: []signature.PublicKey{key.Public()}})
+		if err != nil || !report.Verified {
+			t.Errorf("%s: %+v, %v", name, report, err)
+		}
+		if err := src.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
