@@ -28,8 +28,9 @@ const (
 	killedSteps = "STORETEST_KILLED_STEPS"
 )
 
-// maxKills is how many steps are tried, if there are more, which are spread over all.
-const maxKills = 16
+// maxKills is how many steps are tried of those before the last ones, over which they are spread, and how many of the
+// last ones, which are those of Commit: all of them.
+const maxKills = 12
 
 // TestKilled kills a process before and after each thing that it writes to a place in files, also while it commits. The
 // place is then as it was or complete, and the next writer removes what the process has left. create opens the place
@@ -59,7 +60,10 @@ func TestKilled(t *testing.T, create func(t testing.TB, dir string) Place) {
 	}
 	complete := names(p.files(t))
 	kills, every := 0, max(1, all/maxKills)
-	for at := int64(1); at <= all; at += every {
+	for at := int64(1); at <= all; at++ {
+		if all-at >= maxKills && at%every != 1%every {
+			continue
+		}
 		p := place()
 		if runKilled(t, p, at) > 0 {
 			continue // it has taken fewer steps than before

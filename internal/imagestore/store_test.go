@@ -27,4 +27,28 @@ func TestListsOfAStoreAreRegularFiles(t *testing.T) {
 	if err := checkFiles(root); !errors.Is(err, fault.ErrInvalid) {
 		t.Error(err)
 	}
+	large := filepath.Join(t.TempDir(), "vfs-layers", "layers.json")
+	if err := errors.Join(os.Mkdir(filepath.Dir(large), 0o700), os.WriteFile(large, nil, 0o600),
+		os.Truncate(large, maxStoreFile+1)); err != nil {
+		t.Fatal(err)
+	}
+	if err := checkFiles(filepath.Dir(filepath.Dir(large))); !errors.Is(err, fault.ErrLimit) {
+		t.Error(err)
+	}
+}
+
+// A store that has been used with one old driver only is opened with that.
+func TestPriorDriver(t *testing.T) {
+	root := t.TempDir()
+	if got := priorDriver(root); got != "" {
+		t.Errorf("a new store: %q", got)
+	}
+	for _, step := range []struct{ made, want string }{{"vfs", "vfs"}, {"overlay", ""}} {
+		if err := os.Mkdir(filepath.Join(root, step.made), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if got := priorDriver(root); got != step.want {
+			t.Errorf("with %s: %q", step.made, got)
+		}
+	}
 }

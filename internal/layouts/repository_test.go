@@ -292,3 +292,72 @@ func TestHostileLayouts(t *testing.T) {
 		t.Errorf("the tag stands for the digest: %s", content)
 	}
 }
+
+// An index.json or a version of the layout that is none is refused, before anything is read or written.
+func TestLayoutsThatAreNone(t *testing.T) {
+	for name, c := range map[string]struct {
+		file, text string
+		class      error
+	}{
+		"no JSON":        {indexFile, `<html>`, fault.ErrInvalid},
+		"another schema": {indexFile, `{"schemaVersion":1,"manifests":[]}`, fault.ErrInvalid},
+		"no list":        {indexFile, `{"schemaVersion":2,"manifests":{"a":1}}`, fault.ErrInvalid},
+		"no descriptor":  {indexFile, `{"schemaVersion":2,"manifests":["text"]}`, fault.ErrInvalid},
+		"10,001 entries": {indexFile, `{"schemaVersion":2,"manifests":[{}` + strings.Repeat(`,{}`, maxEntries) + `]}`,
+			fault.ErrLimit},
+		"no version":      {layoutFile, `text`, fault.ErrInvalid},
+		"another version": {layoutFile, `{"imageLayoutVersion":"9.0.0"}`, fault.ErrInvalid},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, _ := newLayout(t, OCI)
+			if err := os.WriteFile(filepath.Join(p.Path, c.file), []byte(c.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if r, err := OpenRepository(t.Context(), p, limit.Limits{}.WithDefaults(), t.TempDir()); !errors.Is(err, c.class) {
+				t.Errorf("opened: %v, %v", r, err)
+			}
+			if out, err := NewAddition(t.Context(), p); !errors.Is(err, c.class) {
+				t.Errorf("an addition: %v, %v", out, err)
+			}
+		})
+	}
+	p, _ := newLayout(t, OCI)
+	if err := errors.Join(os.Remove(filepath.Join(p.Path, layoutFile)),
+		os.WriteFile(filepath.Join(p.Path, "mine"), nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []Place{p, {Format: Directory, Path: p.Path}, {Format: OCI, Path: p.Path + "/nowhere"}} {
+		if r, err := OpenRepository(t.Context(), p, limit.Limits{}.WithDefaults(), t.TempDir()); err == nil {
+			t.Errorf("%s is opened: %v", p, r)
+		}
+		if out, err := NewAddition(t.Context(), p); err == nil {
+			t.Errorf("an addition to %s: %v", p, out)
+		}
+	}
+}
+
+// Without a name there must be one image; the error lists those that there are.
+func TestSeveralImages(t *testing.T) {
+	p, d := newLayout(t, OCI)
+	a := newAddition(t, p)
+	for _, tag := range []string{"v2", "v3"} {
+		other := artifact(t, d, tag)
+		err := a.WriteManifest(t.Context(), []byte(strings.Replace(string(other), `"subject"`, `"other"`, 1)),
+			v1.MediaTypeImageManifest, store.WriteOptions{Tag: tag})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	a.commit(t)
+	r := openRepository(t, p)
+	for name, want := range map[string]string{"": `3 images, and none is chosen`, "none": `its tags are "v1", "v2", "v3"`,
+		"@3": `has no image "@3": it holds 3 images`, "@x": "has no image"} {
+		if top, err := r.Top(Place{Format: OCI, Path: p.Path, Name: name}); !errors.Is(err, fault.ErrInvalid) ||
+			!strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, %v", name, top, err)
+		}
+	}
+	if top, err := r.Top(Place{Format: OCI, Path: p.Path, Name: "@0"}); err != nil || top.Digest != d {
+		t.Errorf("@0: %v, %v", top, err)
+	}
+}
