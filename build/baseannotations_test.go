@@ -21,7 +21,8 @@ func TestBaseAnnotations(t *testing.T) {
 		Architecture: "arm64"}, Layers: one.Layers}})
 	r.AddImage(t, "acme/base", "one", one)
 	skip := true
-	client, err := images.NewClient(images.ClientOptions{Policy: policy.Read, Temp: t.TempDir(), Registry: images.Registry{SkipTLSVerify: &skip, PlainHTTP: true}})
+	client, err := images.NewClient(images.ClientOptions{Policy: policy.Read,
+		Temp: t.TempDir(), Registry: images.Registry{SkipTLSVerify: &skip, PlainHTTP: true}})
 	if err != nil {
 		t.Fatal(err)
 	}

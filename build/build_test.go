@@ -396,7 +396,8 @@ func TestSeveralPlatforms(t *testing.T) {
 		}
 		push(t, img, "oci:"+dir+":v1")
 		for _, arch := range []string{"amd64", "arm64"} {
-			opened, err := imagetest.Client(t).Image(t.Context(), "oci:"+dir+":v1", v1.Platform{OS: "linux", Architecture: arch})
+			opened, err := imagetest.Client(t).Image(t.Context(), "oci:"+dir+":v1",
+				v1.Platform{OS: "linux", Architecture: arch})
 			if err != nil {
 				t.Fatal(err)
 			}

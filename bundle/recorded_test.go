@@ -222,9 +222,10 @@ func TestRecordedBundlesAreRenderedAsByOpm(t *testing.T) {
 func recordedImage(t *testing.T, conf, ref string) *bundle.Bundle {
 	t.Helper()
 	yes := true
-	client, err := images.NewClient(images.ClientOptions{Policy: policy.Read, Temp: t.TempDir(), Registry: images.Registry{
-		RegistriesConf: conf, SkipTLSVerify: &yes, PlainHTTP: true,
-	}})
+	client, err := images.NewClient(images.ClientOptions{Policy: policy.Read,
+		Temp: t.TempDir(), Registry: images.Registry{
+			RegistriesConf: conf, SkipTLSVerify: &yes, PlainHTTP: true,
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,8 @@ func TestClientReadsRecordedImages(t *testing.T) {
 	reg := testregistry.Recorded(t)
 	conf := reg.RegistriesConf(t, testregistry.RecordedHost)
 	c, err := images.NewClient(
-		images.ClientOptions{Policy: policy.Read, Registry: images.Registry{RegistriesConf: conf, UserAgent: "bindery/test"}})
+		images.ClientOptions{Policy: policy.Read,
+			Registry: images.Registry{RegistriesConf: conf, UserAgent: "bindery/test"}})
 	if err != nil {
 		t.Fatal(err)
 	}

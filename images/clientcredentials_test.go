@@ -17,7 +17,8 @@ func TestWithoutHome(t *testing.T) {
 	const where = "BINDERY_TEST_REGISTRY"
 	if host := os.Getenv(where); host != "" {
 		yes := true
-		c, err := NewClient(ClientOptions{Policy: policy.Read, Registry: Registry{SkipTLSVerify: &yes, PlainHTTP: true}.Env(os.Getenv)})
+		c, err := NewClient(ClientOptions{Policy: policy.Read,
+			Registry: Registry{SkipTLSVerify: &yes, PlainHTTP: true}.Env(os.Getenv)})
 		if err != nil {
 			t.Fatal(err)
 		}

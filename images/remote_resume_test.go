@@ -151,7 +151,8 @@ func TestThrottledCopyInOneRegistry(t *testing.T) {
 	r.Separate(false)
 	addLarge(t, r, "app", 1<<20)
 	throttle := images.NewThrottle(1, 0)
-	c, err := images.NewClient(images.ClientOptions{Policy: policy.Read, Registry: plainRegistry(), Temp: t.TempDir(), Throttle: throttle})
+	c, err := images.NewClient(images.ClientOptions{Policy: policy.Read,
+		Registry: plainRegistry(), Temp: t.TempDir(), Throttle: throttle})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +187,8 @@ func TestBandwidth(t *testing.T) {
 	const size, rate = 1 << 20, 8 << 20
 	addLarge(t, from, "app", size)
 	throttle := images.NewThrottle(0, rate)
-	c, err := images.NewClient(images.ClientOptions{Policy: policy.Read, Registry: plainRegistry(), Temp: t.TempDir(), Throttle: throttle})
+	c, err := images.NewClient(images.ClientOptions{Policy: policy.Read,
+		Registry: plainRegistry(), Temp: t.TempDir(), Throttle: throttle})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -675,7 +675,8 @@ func TestRegistriesConfThatIsNone(t *testing.T) {
 		huge:                 "67108864",
 		write("text", "{no"): "invalid",
 	} {
-		c, err := NewClient(ClientOptions{Policy: policy.Read, Temp: t.TempDir(), Registry: Registry{RegistriesConf: path}})
+		c, err := NewClient(ClientOptions{Policy: policy.Read,
+			Temp: t.TempDir(), Registry: Registry{RegistriesConf: path}})
 		if err != nil {
 			t.Fatal(err)
 		}

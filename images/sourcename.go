@@ -7,7 +7,6 @@ import (
 	"go.podman.io/image/v5/docker/reference"
 
 	"github.com/operator-bindery/bindery/internal/imagestore"
-	"github.com/operator-bindery/bindery/internal/layouts"
 	"github.com/operator-bindery/bindery/internal/printable"
 	"github.com/operator-bindery/bindery/internal/trust"
 	"github.com/operator-bindery/bindery/internal/verify"
@@ -82,11 +81,6 @@ func repositoryName(named string) (sourceName, error) {
 		}
 	}
 	return sourceName{transport: Docker, repository: reference.TagNameOnly(ref)}, nil
-}
-
-// place is the image if it is in files.
-func (n sourceName) place() layouts.Place {
-	return layouts.Place{Format: layouts.Format(n.transport), Path: n.path, Name: n.name}
 }
 
 // tagOrDigest returns the part of a name that chooses the image in its repository: the digest, else the tag.

@@ -107,7 +107,8 @@ func (w *world) runContext(ctx context.Context, mode mirror.Mode, changes ...fun
 	temp := w.TempDir()
 	manifests, err := blobcache.Open(filepath.Join(temp, "manifests"), blobcache.Options{MaxBlob: 64 << 10})
 	w.fatal(err)
-	client, err := images.NewClient(images.ClientOptions{Policy: policy.Read, Registry: from, Temp: temp, AnyPlatform: true, Retries: 2,
+	client, err := images.NewClient(images.ClientOptions{Policy: policy.Read,
+		Registry: from, Temp: temp, AnyPlatform: true, Retries: 2,
 		Backoff: time.Millisecond, Cache: manifests})
 	w.fatal(err)
 	defer client.Close()
@@ -305,8 +306,9 @@ type servedBundle struct {
 func servedBundles(t *testing.T, r *testregistry.Registry, repository, tag string) (out []servedBundle) {
 	t.Helper()
 	skip := true
-	client, err := images.NewClient(images.ClientOptions{Policy: policy.Read, Registry: images.Registry{SkipTLSVerify: &skip,
-		PlainHTTP: true}, Temp: t.TempDir(), AnyPlatform: true})
+	client, err := images.NewClient(images.ClientOptions{Policy: policy.Read,
+		Registry: images.Registry{SkipTLSVerify: &skip,
+			PlainHTTP: true}, Temp: t.TempDir(), AnyPlatform: true})
 	if err != nil {
 		t.Fatal(err)
 	}

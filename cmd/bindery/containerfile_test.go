@@ -128,7 +128,8 @@ func TestContainerfileForSeveralPlatforms(t *testing.T) {
 		t.Error(out)
 	}
 	for _, arch := range []string{"amd64", "arm64"} {
-		img, err := imagetest.Client(t).Image(t.Context(), "oci:"+filepath.Join(dir, "made")+":v1", v1.Platform{OS: "linux", Architecture: arch})
+		img, err := imagetest.Client(t).Image(t.Context(), "oci:"+filepath.Join(dir, "made")+":v1",
+			v1.Platform{OS: "linux", Architecture: arch})
 		if err != nil {
 			t.Fatal(err)
 		}

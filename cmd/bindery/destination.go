@@ -30,8 +30,7 @@ func destinationFlags() []cli.Flag {
 			Usage:    "push only if the tag currently resolves to `DIGEST`, or with \"none\" only if it does not exist",
 			Category: "destination"},
 		&cli.StringSliceFlag{Name: "output",
-			Usage: "write the image to `TRANSPORT:PATH`: oci:, oci-archive:, docker-archive:, dir:, docker://, " +
-				"containers-storage:", Category: "destination"},
+			Usage: "write the image to `TRANSPORT:PATH`: " + outputTransports(), Category: "destination"},
 	}, signFlags()...)
 }
 

@@ -20,8 +20,8 @@ func (p *program) migrateCommand() *cli.Command {
 	const many = "many migrations"
 	flags := []cli.Flag{
 		&cli.StringSliceFlag{Name: "output", Aliases: []string{"o"}, DefaultText: "json",
-			Usage: "`FORMAT` of the catalog (json|yaml), or the destination TRANSPORT:PATH of an image: oci:, " +
-				"oci-archive:, docker-archive:, dir:, docker://, containers-storage:"},
+			Usage: "`FORMAT` of the catalog (json|yaml), or the destination TRANSPORT:PATH of an image: " +
+				outputTransports()},
 		migrateLevelFlag(""),
 		&cli.StringFlag{Name: "report",
 			Usage: "write a JSON report of source and output to `FILE`; \"-\" is standard output"},

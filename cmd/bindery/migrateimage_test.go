@@ -34,7 +34,8 @@ func databaseImage(t *testing.T, db, arch string) testregistry.Image {
 func described(t *testing.T, name string) *images.Description {
 	t.Helper()
 	skip := true
-	c, err := images.NewClient(images.ClientOptions{Policy: policy.Read, Registry: images.Registry{SkipTLSVerify: &skip, PlainHTTP: true}})
+	c, err := images.NewClient(images.ClientOptions{Policy: policy.Read,
+		Registry: images.Registry{SkipTLSVerify: &skip, PlainHTTP: true}})
 	if err != nil {
 		t.Fatal(err)
 	}

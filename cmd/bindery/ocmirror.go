@@ -310,7 +310,8 @@ func (p *program) ocMirrorRun(c *cli.Context) (err error) {
 
 // ocMirrorClients creates the clients that read, with the flags about one side.
 func (p *program) ocMirrorClients(c *cli.Context, o *mirror.Options, side string) error {
-	client := images.ClientOptions{Policy: policy.Read, Registry: ocMirrorRegistry(c, side), Retries: c.Int("retry-times"),
+	client := images.ClientOptions{Policy: policy.Read,
+		Registry: ocMirrorRegistry(c, side), Retries: c.Int("retry-times"),
 		AnyPlatform: true, Events: p.warnEvent, PolicyFile: c.String("policy")}
 	if !c.Bool("secure-policy") && client.PolicyFile == "" {
 		client.NoPolicy = true

@@ -182,9 +182,10 @@ func partRegistry(t *testing.T) *testregistry.Registry {
 func imagesOf(t *testing.T, r *testregistry.Registry) template.RenderFunc {
 	t.Helper()
 	yes := true
-	client, err := images.NewClient(images.ClientOptions{Policy: policy.Read, Temp: t.TempDir(), Registry: images.Registry{
-		SkipTLSVerify: &yes, PlainHTTP: true, RegistriesConf: r.RegistriesConf(t, testregistry.RecordedHost),
-	}})
+	client, err := images.NewClient(images.ClientOptions{Policy: policy.Read,
+		Temp: t.TempDir(), Registry: images.Registry{
+			SkipTLSVerify: &yes, PlainHTTP: true, RegistriesConf: r.RegistriesConf(t, testregistry.RecordedHost),
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,8 +25,9 @@ import (
 func options(t *testing.T, r *testregistry.Registry) export.Options {
 	t.Helper()
 	client, err := images.NewClient(
-		images.ClientOptions{Policy: policy.Read, Registry: images.Registry{RegistriesConf: r.RegistriesConf(t, testregistry.RecordedHost),
-			PlainHTTP: true}})
+		images.ClientOptions{Policy: policy.Read,
+			Registry: images.Registry{RegistriesConf: r.RegistriesConf(t, testregistry.RecordedHost),
+				PlainHTTP: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
