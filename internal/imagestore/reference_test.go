@@ -13,6 +13,7 @@ import (
 	"github.com/opencontainers/go-digest"
 
 	"github.com/operator-bindery/bindery/internal/imagestore"
+	"github.com/operator-bindery/bindery/internal/imagetest"
 )
 
 // A reference opens its store when it is used, for reading only.
@@ -20,7 +21,7 @@ func TestReference(t *testing.T) {
 	dir := t.TempDir()
 	want := small.WriteLayout(t, filepath.Join(dir, "layout"), "v1")
 	p, c := newPlace(t), newClient(t)
-	if _, err := load(t, reference(t, c, "oci:"+dir+"/layout:v1"), nil, p.name("localhost/acme/cat:v1")); err != nil {
+	if _, err := load(t, imagetest.Reference(t, c, "oci:"+dir+"/layout:v1"), nil, p.name("localhost/acme/cat:v1")); err != nil {
 		t.Fatal(err)
 	}
 	place := "vfs@" + p.root + "+" + p.run

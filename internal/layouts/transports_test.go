@@ -12,6 +12,7 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/referrers"
@@ -69,7 +70,7 @@ func mustCopy(t testing.TB, c *images.Client, from, to string, what referrers.Ki
 // textOf returns the text of a file of an image, as a container sees it.
 func textOf(t testing.TB, c *images.Client, name string) string {
 	t.Helper()
-	img, err := c.Open(t.Context(), name)
+	img, err := c.Image(t.Context(), name, v1.Platform{})
 	if err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
@@ -108,7 +109,7 @@ func TestTransports(t *testing.T) {
 			if got := textOf(t, c, to); got != []string{"old", "new"}[i] {
 				t.Errorf("%s: %q", to, got)
 			}
-			img, err := c.Open(t.Context(), to)
+			img, err := c.Image(t.Context(), to, v1.Platform{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -136,7 +137,7 @@ func TestTransports(t *testing.T) {
 		}
 		for _, bad := range []string{transport + ":" + path + ":@7", transport + ":" + path + ":other.test/x:none",
 			transport + ":" + at("nowhere")} {
-			if img, err := c.Open(t.Context(), bad); err == nil {
+			if img, err := c.Image(t.Context(), bad, v1.Platform{}); err == nil {
 				t.Errorf("%s: no error", bad)
 				img.Close()
 			}
@@ -255,7 +256,7 @@ func TestSignaturesInFiles(t *testing.T) {
 			names[archive] = accepted
 		}
 		for name, want := range names {
-			img, err := demanding.Open(t.Context(), name)
+			img, err := demanding.Image(t.Context(), name, v1.Platform{})
 			if (err == nil) != want {
 				t.Errorf("%s: accepted is %v: %v", name, err == nil, err)
 			}
