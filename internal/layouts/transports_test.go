@@ -15,6 +15,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images"
+	trusted "github.com/operator-bindery/bindery/images/policy"
 	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/internal/supplytest"
 	"github.com/operator-bindery/bindery/internal/testregistry"
@@ -35,7 +36,7 @@ func newClientWith(t testing.TB, text string) *images.Client {
 	if err := os.WriteFile(policy, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c, err := images.NewClient(images.ClientOptions{PolicyFile: policy, Temp: t.TempDir()})
+	c, err := images.NewClient(images.ClientOptions{Policy: trusted.Read, PolicyFile: policy, Temp: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,12 +216,12 @@ func TestAttachmentsBetweenLayouts(t *testing.T) {
 	from := "oci:" + supplytest.Unpack(t, "bundle-attested-all") + ":v1"
 	archive, back := "oci-archive:"+filepath.Join(dir, "image.tar")+":v1", "oci:"+filepath.Join(dir, "back")+":v1"
 	listed := func(name string) int {
-		r, err := c.Repository(t.Context(), name)
+		r, err := c.OpenUnverified(t.Context(), name)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer r.Close()
-		found, err := r.Referrers(t.Context(), r.Image.Top.Digest, nil)
+		found, err := r.Referrers(t.Context(), r.Top.Digest, nil)
 		if err != nil {
 			t.Error(err)
 		}

@@ -14,6 +14,7 @@ import (
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/policy"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
@@ -26,7 +27,7 @@ func quick(t testing.TB, o images.ClientOptions) *images.Client {
 	if o.Stall == 0 {
 		o.Stall = 30 * time.Second
 	}
-	o.Temp = t.TempDir()
+	o.Temp, o.Policy = t.TempDir(), policy.Read
 	c, err := images.NewClient(o)
 	if err != nil {
 		t.Fatal(err)
