@@ -147,3 +147,18 @@ func TestDigest(t *testing.T) {
 		t.Error("a registry that does not answer has no image")
 	}
 }
+
+// An index of too many entries is refused with their number, whatever of it is read.
+func TestEntriesOfAnIndexAreCounted(t *testing.T) {
+	reg, c := testregistry.New(t), plainClient(t, images.ClientOptions{})
+	entry := `{"mediaType":"` + v1.MediaTypeImageManifest + `","size":1,"digest":"` + digest.FromString("x").String() + `"}`
+	reg.AddManifest("acme/bomb", "v1", v1.MediaTypeImageIndex, []byte(`{"schemaVersion":2,"mediaType":"`+
+		v1.MediaTypeImageIndex+`","manifests":[`+strings.Repeat(entry+",", 2000)+entry+`]}`))
+	_, described := c.Describe(t.Context(), reg.Host()+"/acme/bomb:v1")
+	_, opened := c.Image(t.Context(), reg.Host()+"/acme/bomb:v1", v1.Platform{})
+	for _, err := range []error{described, opened} {
+		if !errors.Is(err, images.ErrLimit) || !strings.Contains(err.Error(), "2001 entries (limit ") {
+			t.Errorf("got %v", err)
+		}
+	}
+}

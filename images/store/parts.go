@@ -38,9 +38,11 @@ func PartsOf(text []byte) (*Parts, error) {
 		p.Blobs = append(p.Blobs, *p.Config)
 	}
 	p.Blobs = append(p.Blobs, p.Layers...)
-	if len(p.Blobs) > maxBlobs || len(p.Manifests) > limit.MaxIndexEntries {
-		return nil, fmt.Errorf("%w: a manifest of %d blobs and %d manifests", fault.ErrLimit, len(p.Blobs),
-			len(p.Manifests))
+	if len(p.Manifests) > limit.MaxIndexEntries {
+		return nil, fmt.Errorf("index: %w: %d entries (limit %d)", fault.ErrLimit, len(p.Manifests), limit.MaxIndexEntries)
+	}
+	if len(p.Blobs) > maxBlobs {
+		return nil, fmt.Errorf("%w: %d layers and other blobs (limit %d)", fault.ErrLimit, len(p.Blobs), maxBlobs)
 	}
 	sizes := verify.Sizes{}
 	for _, d := range slices.Concat(p.Blobs, p.Manifests) {
