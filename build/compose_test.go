@@ -16,7 +16,6 @@ import (
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
-	"go.podman.io/image/v5/types"
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images"
@@ -198,7 +197,7 @@ func TestStackedLayersAreNotRead(t *testing.T) {
 			t.Errorf("layer %v was written", l.Packages)
 		}
 	}
-	if _, _, err := (source{got}).GetBlob(t.Context(), infoOf(got.Layers[0]), nil); err == nil {
+	if _, _, err := got.open(t.Context(), got.Layers[0].Digest); err == nil {
 		t.Error("a layer that is not there can be opened")
 	}
 }
@@ -449,5 +448,3 @@ func TestReferencesThatCannotBeRead(t *testing.T) {
 		t.Error("a composition of nothing")
 	}
 }
-
-func infoOf(l Layer) types.BlobInfo { return types.BlobInfo{Digest: l.Digest, Size: l.Size} }

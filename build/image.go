@@ -7,7 +7,6 @@ import (
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
-	"go.podman.io/image/v5/types"
 
 	"github.com/operator-bindery/bindery/layers"
 )
@@ -26,8 +25,8 @@ const (
 )
 
 // Image is an assembled image: its manifests and configurations are in memory, its own layers in files or in the cache,
-// the layers of its base in the base's location. It is a [types.ImageReference], which the containers image library can
-// read repeatedly, and safe for concurrent use except for [Image.Copy]. Close it after it has been copied.
+// the layers of its base in the base's location. [Image.Store] reads it. It is safe for concurrent use except for
+// [Image.Copy]. Close it after it has been copied.
 type Image struct {
 	// Digest is that of the manifest, or of the index if the image is for several platforms.
 	Digest    digest.Digest `json:"digest"`
@@ -60,9 +59,6 @@ type Image struct {
 	rebuild   func(context.Context) (*Image, error)
 	warn      func(string)
 }
-
-// images.Copy takes this interface.
-var _ types.ImageReference = (*Image)(nil)
 
 // PlatformImage is the image of one platform.
 type PlatformImage struct {

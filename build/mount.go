@@ -7,10 +7,6 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// BlobRepositories has the places of a blob: layers can be mounted from the repositories of the base, of reused
-// images, of the previous image, and of earlier pushes.
-func (s source) BlobRepositories(d digest.Digest) []string { return s.image.lenders[d] }
-
 // mountable records where registries have layers of the image.
 func (i *Image) mountable(o *Options) {
 	i.lenders, i.known = map[digest.Digest][]string{}, o.Cache

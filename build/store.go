@@ -1,23 +1,25 @@
 package build
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"maps"
+	"os"
 	"slices"
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
-	"go.podman.io/image/v5/pkg/blobinfocache/none"
-	"go.podman.io/image/v5/types"
 
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
-// Store returns the image as a place with one image, its [Image.Top]. It has no tags, and nothing is attached to it.
+// Store returns the image as a place with one image, its [Image.Top]. It has no tags, and nothing is attached to it. It
+// is safe for concurrent use.
 func (i *Image) Store() store.Reader {
 	sizes := map[digest.Digest]int64{}
 	for _, text := range append(slices.Collect(maps.Values(i.manifests)), i.manifest) {
@@ -27,7 +29,7 @@ func (i *Image) Store() store.Reader {
 			}
 		}
 	}
-	return place{source{i}, sizes}
+	return place{i, sizes}
 }
 
 // Top returns the descriptor of the index or manifest.
@@ -37,19 +39,26 @@ func (i *Image) Top() v1.Descriptor {
 
 // place reads an assembled image.
 type place struct {
-	src   source
+	image *Image
 	sizes map[digest.Digest]int64 // of the blobs
 }
 
 func (place) Name() string { return "" }
 
+// Can tells where blobs are: layers can be mounted from the repositories of the base, of reused images, of the previous
+// image, and of earlier pushes; and they are files, or one can be made.
 func (p place) Can() store.Abilities {
-	return store.Abilities{Complete: true, Repositories: p.src.BlobRepositories,
-		File: func(ctx context.Context, d digest.Digest, make bool) (string, bool) {
-			if path, ok := p.src.LocalBlob(d); ok || !make {
-				return path, ok
+	return store.Abilities{Complete: true,
+		Repositories: func(d digest.Digest) []string { return p.image.lenders[d] },
+		File: func(ctx context.Context, d digest.Digest, make bool) (path string, ok bool) {
+			if l, lazy := p.image.lazy[d]; lazy {
+				if path, ok = l.path(); ok || !make {
+					return path, ok
+				}
+				return l.file(ctx)
 			}
-			return p.src.BlobFile(ctx, d)
+			path, ok = p.image.files[d]
+			return path, ok
 		}}
 }
 
@@ -58,26 +67,28 @@ func (p place) Head(ctx context.Context, name string) (v1.Descriptor, error) {
 	return v1.Descriptor{MediaType: mediaType, Digest: digest.Digest(name), Size: int64(len(text))}, err
 }
 
-func (p place) Manifest(ctx context.Context, name string) ([]byte, string, error) {
+func (p place) Manifest(_ context.Context, name string) (text []byte, mediaType string, err error) {
 	d := digest.Digest(name)
-	if _, ok := p.src.image.manifests[d]; !ok && d != p.src.image.Digest {
+	if d == p.image.Digest {
+		return bytes.Clone(p.image.manifest), p.image.MediaType, nil
+	}
+	text, ok := p.image.manifests[d]
+	if !ok {
 		return nil, "", fmt.Errorf("%w: %.140q is not in the image", fs.ErrNotExist, name)
 	}
-	return p.src.GetManifest(ctx, &d)
+	return bytes.Clone(text), manifestType(p.image.MediaType), nil
 }
 
 func (p place) HasBlob(_ context.Context, d v1.Descriptor) (bool, error) {
 	size, known := p.sizes[d.Digest]
-	return known && size == d.Size && p.src.image.hasBlob(d.Digest), nil
+	return known && size == d.Size, nil
 }
 
+// Blob opens a configuration or a layer. A layer may be written, or fetched from the base or another image, only at this
+// point.
 func (p place) Blob(ctx context.Context, d v1.Descriptor, from int64) (io.ReadCloser, error) {
 	return store.Skip(func() (io.ReadCloser, error) {
-		if !p.src.image.hasBlob(d.Digest) {
-			return nil, fmt.Errorf("%w: no blob %s in the image", fs.ErrNotExist, d.Digest)
-		}
-		r, _, err := p.src.GetBlob(ctx, types.BlobInfo{Digest: d.Digest, Size: d.Size, MediaType: d.MediaType},
-			none.NoCache)
+		r, _, err := p.image.open(ctx, d.Digest)
 		if err != nil || verify.Verifies(r, d.Digest, d.Size) {
 			return r, err
 		}
@@ -85,18 +96,36 @@ func (p place) Blob(ctx context.Context, d v1.Descriptor, from int64) (io.ReadCl
 	}, from)
 }
 
+// open opens a blob, and returns its size.
+func (i *Image) open(ctx context.Context, d digest.Digest) (io.ReadCloser, int64, error) {
+	if config, ok := i.configs[d]; ok {
+		return io.NopCloser(bytes.NewReader(config)), int64(len(config)), nil
+	}
+	if path, ok := i.files[d]; ok {
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, 0, err
+		}
+		stat, err := f.Stat()
+		if err != nil {
+			return nil, 0, errors.Join(err, f.Close())
+		}
+		return f, stat.Size(), nil
+	}
+	if l, ok := i.lazy[d]; ok {
+		return l.open(ctx)
+	}
+	if b, ok := i.bases[d]; ok {
+		return b.blob(ctx, d)
+	}
+	if l, ok := i.remote[d]; ok {
+		return l.open(ctx)
+	}
+	return nil, 0, fmt.Errorf("%w: no blob %s in the image", fs.ErrNotExist, d)
+}
+
 func (place) Tags(context.Context, int) ([]string, bool, error) { return nil, true, nil }
 
 func (place) Referrers(context.Context, digest.Digest, func(string) bool) ([]v1.Descriptor, error) {
 	return nil, nil
-}
-
-// hasBlob tells whether a blob is one of the image.
-func (i *Image) hasBlob(d digest.Digest) bool {
-	_, config := i.configs[d]
-	_, file := i.files[d]
-	_, lazy := i.lazy[d]
-	_, base := i.bases[d]
-	_, remote := i.remote[d]
-	return config || file || lazy || base || remote
 }

@@ -131,7 +131,7 @@ func (f *fixture) GetBlob(_ context.Context, info types.BlobInfo, _ types.BlobIn
 
 type fixtureTransport struct{}
 
-func (fixtureTransport) Name() string { return AssembledTransport }
+func (fixtureTransport) Name() string { return "test" }
 func (fixtureTransport) ParseReference(string) (types.ImageReference, error) {
 	return nil, errors.ErrUnsupported
 }
@@ -158,7 +158,7 @@ func opened(t testing.TB, c *Client, name string) types.ImageReference {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = src.Close() })
-	return src.Reference()
+	return libimage.Reference(src, src.Top)
 }
 
 // entry is one entry of a test's archive.

@@ -17,6 +17,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/internal/libimage"
 	"github.com/operator-bindery/bindery/internal/supplytest"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
@@ -176,7 +177,7 @@ func readByReference(t *testing.T, c *Client, name string) error {
 		return err
 	}
 	defer opened.Close()
-	src, err := opened.Reference().NewImageSource(t.Context(), nil)
+	src, err := libimage.Reference(opened, opened.Top).NewImageSource(t.Context(), nil)
 	if err != nil {
 		return err
 	}

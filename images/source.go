@@ -13,11 +13,9 @@ import (
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"go.podman.io/image/v5/manifest"
-	"go.podman.io/image/v5/types"
 
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
-	"github.com/operator-bindery/bindery/internal/libimage"
 	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/internal/verify"
@@ -103,9 +101,6 @@ func (s *Source) Close() error { return s.place.close() }
 
 // InRegistry tells whether the image is in a registry, so that others can pull it by its name.
 func (s *Source) InRegistry() bool { return s.asked.transport == Docker && s.Repository != "" }
-
-// Reference returns the image for [Copy]. The source must be open as long as it is used.
-func (s *Source) Reference() types.ImageReference { return libimage.Reference(s, s.Top) }
 
 // Named returns the reference of the image in a registry as it was given, with the tag "latest" if it had none; empty if
 // the name is none.

@@ -23,12 +23,10 @@ import (
 	"time"
 
 	"go.podman.io/image/v5/signature"
-	"go.podman.io/image/v5/types"
 
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/imagetest"
-	"github.com/operator-bindery/bindery/internal/libimage"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
@@ -198,7 +196,7 @@ func (r *realRegistry) push(t *testing.T, name string, i testregistry.Image) {
 	t.Helper()
 	layout := filepath.Join(t.TempDir(), "layout")
 	i.WriteLayout(t, layout, "v1")
-	src := imagetest.Reference(t, imagetest.Client(t), "oci:"+layout+":v1")
+	src := imagetest.Opened(t, imagetest.Client(t), "oci:"+layout+":v1")
 	d, err := images.Parse("docker://" + r.host + "/" + name)
 	if err != nil {
 		t.Fatal(err)
@@ -213,7 +211,7 @@ func (r *realRegistry) push(t *testing.T, name string, i testregistry.Image) {
 			copyFile(t, from, filepath.Join(access.CertDir, to))
 		}
 	}
-	if _, err := copyFrom(t, src, []images.Destination{d},
+	if _, err := images.Copy(t.Context(), src, src.Top, []images.Destination{d},
 		images.CopyOptions{Registry: access, Temp: t.TempDir()}); err != nil {
 		t.Fatal(err)
 	}
@@ -492,20 +490,4 @@ func TestManyReferencesInOrder(t *testing.T) {
 	if again := r.run(t, dir, env, args...); again.stdout != first.stdout {
 		t.Errorf("another answer from the cache: status %d\n%s", again.status, again.stderr)
 	}
-}
-
-// copyFrom copies an image of the containers library.
-func copyFrom(t testing.TB, ref types.ImageReference, dests []images.Destination,
-	o images.CopyOptions) ([]images.Result, error) {
-	t.Helper()
-	src, err := ref.NewImageSource(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer src.Close()
-	from, top, err := libimage.Reader(t.Context(), src)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return images.Copy(t.Context(), from, top, dests, o)
 }

@@ -16,14 +16,12 @@ import (
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"go.podman.io/image/v5/signature"
-	"go.podman.io/image/v5/types"
 	"go.podman.io/storage"
 	"go.podman.io/storage/pkg/reexec"
 
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/policy"
 	"github.com/operator-bindery/bindery/internal/imagetest"
-	"github.com/operator-bindery/bindery/internal/libimage"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 	"github.com/operator-bindery/bindery/internal/userns"
 )
@@ -121,7 +119,7 @@ func anyImage(t *testing.T) *signature.Policy {
 }
 
 // load copies an image to stores.
-func load(t *testing.T, from types.ImageReference, events func(images.Event), to ...string) ([]images.Result, error) {
+func load(t *testing.T, from *images.Source, events func(images.Event), to ...string) ([]images.Result, error) {
 	t.Helper()
 	var dests []images.Destination
 	for _, text := range to {
@@ -131,7 +129,7 @@ func load(t *testing.T, from types.ImageReference, events func(images.Event), to
 		}
 		dests = append(dests, d)
 	}
-	return copyFrom(t, from, dests,
+	return images.Copy(t.Context(), from, from.Top, dests,
 		images.CopyOptions{Temp: t.TempDir(), Events: events})
 }
 
@@ -147,7 +145,7 @@ func TestImageComesOutOfTheStoreAsItWentIn(t *testing.T) {
 	dir := t.TempDir()
 	want := small.WriteLayout(t, filepath.Join(dir, "layout"), "v1")
 	p, c := newPlace(t), newClient(t)
-	results, err := load(t, imagetest.Reference(t, c, "oci:"+dir+"/layout:v1"), nil, p.name("localhost/acme/cat:v1"),
+	results, err := load(t, imagetest.Opened(t, c, "oci:"+dir+"/layout:v1"), nil, p.name("localhost/acme/cat:v1"),
 		p.name("quay.io/acme/cat:latest"))
 	if err != nil {
 		t.Fatal(err)
@@ -200,7 +198,7 @@ func TestImageComesOutOfTheStoreAsItWentIn(t *testing.T) {
 		t.Errorf("digest of nothing: %q, %v", got, err)
 	}
 	// The image can be copied from there to other places.
-	if _, err := load(t, imagetest.Reference(t, c, p.name("acme/cat:v1")), nil, "dir:"+dir+"/dir",
+	if _, err := load(t, imagetest.Opened(t, c, p.name("acme/cat:v1")), nil, "dir:"+dir+"/dir",
 		"oci:"+dir+"/again:v1"); err != nil {
 		t.Error(err)
 	}
@@ -227,7 +225,7 @@ func TestIndexIsTheImageOfOnePlatform(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	from := imagetest.Reference(t, c, r.Host()+"/acme/cat:v1")
+	from := imagetest.Opened(t, c, r.Host()+"/acme/cat:v1")
 	for n, of := range []struct{ wanted, got v1.Platform }{{got: mine.Platform}, {other.Platform, other.Platform}} {
 		p := newPlace(t)
 		d, err := images.Parse(p.name("localhost/cat:v1"))
@@ -235,7 +233,7 @@ func TestIndexIsTheImageOfOnePlatform(t *testing.T) {
 			t.Fatal(err)
 		}
 		var warnings []string
-		results, err := copyFrom(t, from, []images.Destination{d}, images.CopyOptions{
+		results, err := images.Copy(t.Context(), from, from.Top, []images.Destination{d}, images.CopyOptions{
 			Temp: t.TempDir(), Platform: of.wanted,
 			Events: func(e images.Event) {
 				if e.Kind == images.EventWarning {
@@ -258,7 +256,7 @@ func TestIndexIsTheImageOfOnePlatform(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := copyFrom(t, from, []images.Destination{d}, images.CopyOptions{
+	if _, err := images.Copy(t.Context(), from, from.Top, []images.Destination{d}, images.CopyOptions{
 		Temp: t.TempDir(), Platform: v1.Platform{OS: "linux", Architecture: "s390x"},
 	}); err == nil || !strings.Contains(err.Error(), "s390x") {
 		t.Error(err)
@@ -270,7 +268,7 @@ func TestFailureLeavesTheStoreAsItWas(t *testing.T) {
 	dir := t.TempDir()
 	small.WriteLayout(t, filepath.Join(dir, "layout"), "v1")
 	p, c := newPlace(t), newClient(t)
-	if _, err := load(t, imagetest.Reference(t, c, "oci:"+dir+"/layout:v1"), nil, p.name("localhost/cat:v1")); err != nil {
+	if _, err := load(t, imagetest.Opened(t, c, "oci:"+dir+"/layout:v1"), nil, p.name("localhost/cat:v1")); err != nil {
 		t.Fatal(err)
 	}
 	changed := small
@@ -290,7 +288,7 @@ func TestFailureLeavesTheStoreAsItWas(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer remote.Close()
-	if _, err := load(t, imagetest.Reference(t, remote, r.Host()+"/acme/cat:v2"), nil, p.name("localhost/cat:v1")); err == nil {
+	if _, err := load(t, imagetest.Opened(t, remote, r.Host()+"/acme/cat:v2"), nil, p.name("localhost/cat:v1")); err == nil {
 		t.Fatal("an image without one of its layers was loaded")
 	}
 	// If a later destination fails, the earlier ones do not get their names.
@@ -301,7 +299,7 @@ func TestFailureLeavesTheStoreAsItWas(t *testing.T) {
 	if err := os.WriteFile(blocked, []byte("somebody's file"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := load(t, imagetest.Reference(t, remote, r.Host()+"/acme/cat:v3"), nil, p.name("localhost/cat:v1"),
+	if _, err := load(t, imagetest.Opened(t, remote, r.Host()+"/acme/cat:v3"), nil, p.name("localhost/cat:v1"),
 		"oci-archive:"+blocked); err == nil {
 		t.Fatal("a file that is no archive was replaced")
 	}
@@ -321,7 +319,7 @@ func TestJournalOfAKilledRunIsUsed(t *testing.T) {
 	dir := t.TempDir()
 	small.WriteLayout(t, filepath.Join(dir, "layout"), "v1")
 	p, c := newPlace(t), newClient(t)
-	from := imagetest.Reference(t, c, "oci:"+dir+"/layout:v1")
+	from := imagetest.Opened(t, c, "oci:"+dir+"/layout:v1")
 	if _, err := load(t, from, nil, p.name("localhost/cat:v1")); err != nil {
 		t.Fatal(err)
 	}
@@ -372,7 +370,7 @@ func TestChangedLayerIsNoticed(t *testing.T) {
 	dir := t.TempDir()
 	small.WriteLayout(t, filepath.Join(dir, "layout"), "v1")
 	p, c := newPlace(t), newClient(t)
-	if _, err := load(t, imagetest.Reference(t, c, "oci:"+dir+"/layout:v1"), nil, p.name("localhost/cat:v1")); err != nil {
+	if _, err := load(t, imagetest.Opened(t, c, "oci:"+dir+"/layout:v1"), nil, p.name("localhost/cat:v1")); err != nil {
 		t.Fatal(err)
 	}
 	found, err := filepath.Glob(filepath.Join(p.root, "vfs/dir/*/configs/b/x.json"))
@@ -391,20 +389,4 @@ func TestChangedLayerIsNoticed(t *testing.T) {
 		tree.Close()
 		t.Error("a changed layer was read")
 	}
-}
-
-// copyFrom copies an image of the containers library.
-func copyFrom(t testing.TB, ref types.ImageReference, dests []images.Destination,
-	o images.CopyOptions) ([]images.Result, error) {
-	t.Helper()
-	src, err := ref.NewImageSource(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer src.Close()
-	from, top, err := libimage.Reader(t.Context(), src)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return images.Copy(t.Context(), from, top, dests, o)
 }

@@ -21,7 +21,7 @@ func TestReference(t *testing.T) {
 	dir := t.TempDir()
 	want := small.WriteLayout(t, filepath.Join(dir, "layout"), "v1")
 	p, c := newPlace(t), newClient(t)
-	if _, err := load(t, imagetest.Reference(t, c, "oci:"+dir+"/layout:v1"), nil, p.name("localhost/acme/cat:v1")); err != nil {
+	if _, err := load(t, imagetest.Opened(t, c, "oci:"+dir+"/layout:v1"), nil, p.name("localhost/acme/cat:v1")); err != nil {
 		t.Fatal(err)
 	}
 	place := "vfs@" + p.root + "+" + p.run

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
-	"go.podman.io/image/v5/types"
 
 	"github.com/operator-bindery/bindery/images"
 )
@@ -51,8 +50,8 @@ func Survey(t testing.TB, c *images.Client, name string) (*images.Survey, error)
 	return src.Survey(t.Context())
 }
 
-// Reference returns an image of a client for [images.Copy], until the test ends.
-func Reference(t testing.TB, c *images.Client, name string) types.ImageReference {
+// Opened opens an image of a client until the test ends.
+func Opened(t testing.TB, c *images.Client, name string) *images.Source {
 	t.Helper()
 	src, err := c.Open(t.Context(), name)
 	if err != nil {
@@ -63,5 +62,5 @@ func Reference(t testing.TB, c *images.Client, name string) types.ImageReference
 			t.Error(err)
 		}
 	})
-	return src.Reference()
+	return src
 }
