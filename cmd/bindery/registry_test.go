@@ -22,8 +22,6 @@ import (
 	"testing"
 	"time"
 
-	"go.podman.io/image/v5/signature"
-
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/imagetest"
@@ -187,9 +185,6 @@ func (r *realRegistry) fill(t *testing.T) (dir string) {
 	})
 	return dir
 }
-
-// anyImage is a policy that accepts every image.
-var anyImage = &signature.Policy{Default: signature.PolicyRequirements{signature.NewPRInsecureAcceptAnything()}}
 
 // push pushes the image to the registry.
 func (r *realRegistry) push(t *testing.T, name string, i testregistry.Image) {

@@ -19,7 +19,6 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/redact"
-	"github.com/operator-bindery/bindery/internal/registry"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
@@ -222,7 +221,7 @@ func problemOf(of v1.Descriptor, err error) Problem {
 		p.Platform = of.Platform.OS + "/" + of.Platform.Architecture
 	}
 	switch {
-	case registry.IsUnauthorized(err): // what is there is not known
+	case errors.Is(err, store.ErrDenied): // what is there is not known
 	case errors.Is(err, fs.ErrNotExist):
 		p.Kind = AbsentManifest
 	case errors.Is(err, fault.ErrIntegrity):
