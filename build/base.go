@@ -34,7 +34,7 @@ type Base struct {
 // image that is built of it.
 func NamedBase(client *images.Client, name string) (*Base, error) {
 	if err := client.Transports().Check(name); err != nil {
-		return nil, err
+		return nil, redact.Error(fmt.Errorf("image %.300q: %w", name, err))
 	}
 	return &Base{name, func(ctx context.Context) (*images.Source, error) { return client.Open(ctx, name) }}, nil
 }

@@ -20,7 +20,7 @@ func TestSignaturesThatMustNotBeLookedFor(t *testing.T) {
 		for what, api := range map[string]bool{"tags": true, "tags and no list": false} {
 			source.SetReferrers(testregistry.Referrers{API: api})
 			source.Interfere(func(w http.ResponseWriter, q *http.Request) bool {
-				if strings.Contains(q.URL.Path, "/manifests/sha256-") {
+				if strings.Contains(q.URL.Path, "/manifests/sha256-") || strings.HasSuffix(q.URL.Path, "/tags/list") {
 					w.WriteHeader(status)
 					return true
 				}
