@@ -25,7 +25,7 @@ type node struct {
 	leftOut  []v1.Descriptor // the other entries
 	present  bool            // the destination has it
 	written  bool            // it was written, or need not be
-	tagged   bool            // the tag stands for it
+	whole    digest.Digest   // of the index at the source, if it was replaced by a smaller one
 }
 
 func (n *node) isIndex() bool { return manifest.MIMETypeIsMultiImage(n.MediaType) }
