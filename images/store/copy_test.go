@@ -265,6 +265,33 @@ func TestCopyWhatVanishes(t *testing.T) {
 	}
 }
 
+// breakingOff is a place where a run ends when a manifest is written and not listed among the referrers of its subject.
+type breakingOff struct{ *storetest.Memory }
+
+func (b breakingOff) WriteManifest(ctx context.Context, text []byte, mediaType string, o store.WriteOptions) error {
+	err := b.Memory.WriteManifest(ctx, text, mediaType, o)
+	clear(b.Lists)
+	return errors.Join(err, context.Canceled)
+}
+
+// An image with a subject is listed by the next run if a run has ended before that.
+func TestCopyListsWhatWasNotListed(t *testing.T) {
+	from, to := newSource(), storetest.NewMemory()
+	to.Abilities = &store.Abilities{Complete: true}
+	subject := from.image(t, "subject")
+	top := from.put(t, v1.Manifest{MediaType: v1.MediaTypeImageManifest, Subject: &subject,
+		Config: from.blob(v1.MediaTypeImageConfig, "{}")}, v1.MediaTypeImageManifest)
+	if _, err := store.CopyOne(t.Context(), from, top, breakingOff{to}, "v1", store.CopyOptions{}); err == nil {
+		t.Fatal("the first run is complete")
+	}
+	if _, err := store.CopyOne(t.Context(), from, top, to, "v1", store.CopyOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if len(to.Lists[subject.Digest]) != 1 || to.Manifests["v1"] == nil {
+		t.Errorf("%+v", to.Lists)
+	}
+}
+
 // Layers that only other servers have may be missing at the source.
 func TestCopyImageForeignLayers(t *testing.T) {
 	from, to := newSource(), storetest.NewMemory()
