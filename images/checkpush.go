@@ -49,6 +49,9 @@ func CheckPush(ctx context.Context, dests []Destination, o CopyOptions) (_ *Push
 			}
 		}
 		if err := check.destination(ctx, d, o.IfDigest); err != nil {
+			if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
+				err = errors.Join(cause, err) // why it was not tried again
+			}
 			return nil, fmt.Errorf("%s: %w", d, err)
 		}
 	}

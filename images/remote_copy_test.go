@@ -3,6 +3,7 @@ package images_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"slices"
 	"strings"
@@ -129,6 +130,36 @@ func TestCopyImageBetweenRegistries(t *testing.T) {
 	got, err = store.CopyOne(t.Context(), src, src.Top, dest, "v1", store.CopyOptions{})
 	if err != nil || !got.Present || got.Sent != 0 || len(to.Requests()) != 3 {
 		t.Errorf("%+v, %v, %q", got, err, to.Requests())
+	}
+}
+
+// What the image before had is taken for there. If it is not, the tag is refused, and everything is asked for.
+func TestCopyImageOverOneThatIsIncomplete(t *testing.T) {
+	from, to := testregistry.New(t), testregistry.New(t)
+	to.Separate(true)
+	c, remote := newSourceClient(t), newRemote(t, images.RemoteOptions{})
+	dest := repositoryOf(t, remote, to.Host()+"/mirror/app")
+	var layers []map[string]string
+	for n := range 6 {
+		layers = append(layers, layer(fmt.Sprint("layer ", n))...)
+		if n < 4 {
+			continue // two images, one above the other
+		}
+		d := from.AddImage(t, "acme/app", "v1", testregistry.Image{Layers: layers})
+		src := openForCopy(t, c, "docker://"+from.Host()+"/acme/app:v1")
+		if n == 5 {
+			parts, err := store.PartsOf(to.Manifest("mirror/app", "v1"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			to.DeleteBlob(parts.Layers[0].Digest)
+			remote = newRemote(t, images.RemoteOptions{})
+			dest = repositoryOf(t, remote, to.Host()+"/mirror/app")
+		}
+		got, err := store.CopyOne(t.Context(), src, src.Top, dest, "v1", store.CopyOptions{})
+		if err != nil || got.Digest != d || got.Tagged != 1 || digest.FromBytes(to.Manifest("mirror/app", "v1")) != d {
+			t.Fatalf("%+v, %v", got, err)
+		}
 	}
 }
 

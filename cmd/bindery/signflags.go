@@ -134,11 +134,13 @@ func (s *signingFlags) made() []signature.Made {
 	return sortedMade(s.signer.Made())
 }
 
+// sortedMade sorts what was made at all destinations, and has each once, whatever the order of the destinations; what
+// one had and another did not is there as both.
 func sortedMade(made []signature.Made) []signature.Made {
-	slices.SortFunc(made, func(a, b signature.Made) int {
-		return strings.Compare(string(a.Subject)+a.Form+a.PredicateType+a.Key+a.Identity,
-			string(b.Subject)+b.Form+b.PredicateType+b.Key+b.Identity)
-	})
+	key := func(m signature.Made) string {
+		return fmt.Sprint(m.Subject, m.Form, m.PredicateType, m.Key, m.Identity, m.Found)
+	}
+	slices.SortFunc(made, func(a, b signature.Made) int { return strings.Compare(key(a), key(b)) })
 	return slices.Compact(made)
 }
 

@@ -498,7 +498,7 @@ func TestLayouts(t *testing.T) {
 		}), integrity, "digest"},
 		{"blobs are gone", after(func(t *testing.T, b *box, _ string) {
 			eachBlob(t, b, func(path string) { check(t, os.Remove(path)) })
-		}), local, "no such file"},
+		}), integrity, "its file is missing"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

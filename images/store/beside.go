@@ -24,7 +24,11 @@ func (c *imageCopy) attach(ctx context.Context) error {
 		if slices.ContainsFunc(names[:i], func(o Name) bool { return o.Image == n.Image }) {
 			continue // several names in one layout, which are none of a registry
 		}
-		err := c.o.Attach(ctx, &beside{Writer: c.to, c: c}, Image{Name: n.Image, Top: top, Instances: c.instances})
+		err := c.o.Attach(ctx, &beside{Writer: c.to, c: c, top: top.Digest.String()},
+			Image{Name: n.Image, Top: top, Instances: c.instances})
+		if err == nil {
+			err = c.refused // perhaps taken for an attachment that may be missing
+		}
 		if err != nil {
 			if n.Text != "" {
 				err = fmt.Errorf("%s: %w", n.Text, err)
@@ -38,11 +42,12 @@ func (c *imageCopy) attach(ctx context.Context) error {
 // beside writes what is attached to an image whose top manifest may not be written yet.
 type beside struct {
 	Writer
-	c *imageCopy
+	c   *imageCopy
+	top string // the digest
 }
 
 func (b *beside) Manifest(ctx context.Context, name string) ([]byte, string, error) {
-	if name == b.c.root.Digest.String() {
+	if name == b.top {
 		if err := b.c.there(ctx); err != nil {
 			return nil, "", err
 		}
@@ -51,7 +56,7 @@ func (b *beside) Manifest(ctx context.Context, name string) ([]byte, string, err
 }
 
 func (b *beside) Head(ctx context.Context, name string) (v1.Descriptor, error) {
-	if name == b.c.root.Digest.String() {
+	if name == b.top {
 		if err := b.c.there(ctx); err != nil {
 			return v1.Descriptor{}, err
 		}

@@ -147,7 +147,7 @@ func Copy(ctx context.Context, from Reader, top v1.Descriptor, targets []Target,
 	all := make([]*imageCopy, len(targets))
 	for i, t := range targets {
 		all[i] = &imageCopy{budget: budget{limits: o.Limits.WithDefaults()}, from: from, to: t.To, names: t.Names, o: o,
-			account: &accounts[i]}
+			top: top, account: &accounts[i]}
 		for _, before := range targets[:i] {
 			all[i].others = append(all[i].others, before.To.Name())
 		}
@@ -165,7 +165,7 @@ func Copy(ctx context.Context, from Reader, top v1.Descriptor, targets []Target,
 	}
 	for _, step := range []func(context.Context, *imageCopy) error{
 		func(ctx context.Context, c *imageCopy) error { return c.compare(ctx, top.Digest) },
-		func(ctx context.Context, c *imageCopy) error { return c.named(ctx, c.fill(ctx, top)) },
+		func(ctx context.Context, c *imageCopy) error { return c.named(ctx, c.fill(ctx)) },
 		func(ctx context.Context, c *imageCopy) error { return c.attach(ctx) },
 		func(ctx context.Context, c *imageCopy) error { return c.tags(ctx) },
 		func(ctx context.Context, c *imageCopy) error { return c.named(ctx, c.commit(ctx)) },
@@ -202,8 +202,12 @@ type imageCopy struct {
 	// others are the targets before this one: they have the blobs.
 	others []string
 	o      CopyOptions
+	top    v1.Descriptor
 	trust  bool
 	root   *node
+	// writing is held while beside makes sure of the top manifest, and refused is the error of that.
+	writing sync.Mutex
+	refused error
 	// attached tells that something was written beside the image, or is there.
 	attached atomic.Bool
 
@@ -248,14 +252,10 @@ func (c *imageCopy) move(kind transfer.EventKind, d v1.Descriptor, done int64) {
 }
 
 // fill writes the blobs and the manifests. If something is missing then, everything is asked for once more.
-func (c *imageCopy) fill(ctx context.Context, top v1.Descriptor) error {
-	err := c.round(ctx, top, true)
-	if errors.Is(err, ErrIncomplete) {
-		if c.o.Moved != nil {
-			c.o.Moved(transfer.Event{Kind: transfer.EventRetry, Destination: cmp.Or(c.name().Text, c.to.Name()),
-				Attempt: 1, Err: redact.Error(err)})
-		}
-		err = c.round(ctx, top, false)
+func (c *imageCopy) fill(ctx context.Context) error {
+	err := c.round(ctx, true)
+	if c.lacks(err) {
+		err = c.again(ctx, err)
 	}
 	if err != nil || !c.o.Confirm {
 		return err
@@ -263,14 +263,28 @@ func (c *imageCopy) fill(ctx context.Context, top v1.Descriptor) error {
 	return c.confirm(ctx)
 }
 
+// lacks tells whether a manifest was refused since something is missing that was taken for there.
+func (c *imageCopy) lacks(err error) bool {
+	return c.trust && errors.Is(err, ErrIncomplete) && !errors.Is(err, ErrSparse)
+}
+
+// again asks for everything once more, after a manifest was refused since something is missing.
+func (c *imageCopy) again(ctx context.Context, err error) error {
+	if c.o.Moved != nil {
+		c.o.Moved(transfer.Event{Kind: transfer.EventRetry, Destination: cmp.Or(c.name().Text, c.to.Name()),
+			Attempt: 1, Err: redact.Error(err)})
+	}
+	return c.round(ctx, false)
+}
+
 // round copies what is not there. trust tells that a manifest which is there has what it refers to.
-func (c *imageCopy) round(ctx context.Context, top v1.Descriptor, trust bool) error {
+func (c *imageCopy) round(ctx context.Context, trust bool) error {
 	c.trust, *c.account = trust, Account{Sent: c.account.Sent, Written: c.account.Written,
-		WrittenBytes: c.account.WrittenBytes}
+		WrittenBytes: c.account.WrittenBytes, Tagged: c.account.Tagged, TagKept: c.account.TagKept}
 	c.bytes.Store(0)
 	c.content.Store(0)
 	c.nodes, c.instances, c.leftOut, c.platforms, c.matched = map[digest.Digest]*node{}, nil, nil, nil, false
-	root, err := c.plan(ctx, top)
+	root, err := c.plan(ctx, c.top)
 	if err != nil {
 		return err
 	}
@@ -289,7 +303,9 @@ func (c *imageCopy) round(ctx context.Context, top v1.Descriptor, trust bool) er
 	}
 	c.account.Moves = c.movesInOrder()
 	c.account.Present = root.complete()
-	withTag := !root.written && !c.o.Confirm && len(c.names) > 0 && (c.names[0].Tag != "" || c.to.Can().Staged)
+	// One with a subject is listed after it is written: a tag that is there would tell the next run that it is done.
+	withTag := !root.written && !c.o.Confirm && root.parts.Subject == nil && len(c.names) > 0 &&
+		(c.names[0].Tag != "" || c.to.Can().Staged)
 	if withTag {
 		root.written = true
 	}
@@ -305,16 +321,13 @@ func (c *imageCopy) round(ctx context.Context, top v1.Descriptor, trust bool) er
 
 // there makes sure that the target has the top manifest under its digest.
 func (c *imageCopy) there(ctx context.Context) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.root.written {
-		return nil
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	if c.root.written || c.refused != nil {
+		return c.refused
 	}
-	if err := c.write(ctx, c.root, WriteOptions{}); err != nil {
-		return err
-	}
-	c.root.written = true
-	return nil
+	c.refused = c.writeTop(ctx, WriteOptions{})
+	return c.refused
 }
 
 func (c *imageCopy) commit(ctx context.Context) error {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/opencontainers/go-digest"
@@ -158,6 +159,136 @@ func TestCopyImageOfPlatforms(t *testing.T) {
 	if got, err := store.CopyOne(t.Context(), from, plain, storetest.NewMemory(), "", store.CopyOptions{Platforms: amd64}); err != nil ||
 		len(got.Instances) != 1 {
 		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// An index that several indexes have is replaced in all of them.
+func TestCopyTrimsSharedIndexes(t *testing.T) {
+	from, to := newSource(), storetest.NewMemory()
+	shared := from.index(t, on(from.image(t, "amd"), "amd64"), on(from.image(t, "arm"), "arm64"))
+	one := from.index(t, shared, on(from.image(t, "one"), "amd64"))
+	two := from.index(t, from.index(t, shared), on(from.image(t, "two"), "amd64"))
+	if _, err := store.CopyOne(t.Context(), from, from.index(t, one, two), to, "v1",
+		store.CopyOptions{Platforms: amd64, Sparse: store.SparseTrim}); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range to.Manifests {
+		parts, err := store.PartsOf(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range parts.Manifests {
+			if to.Manifests[d.Digest.String()] == nil {
+				t.Errorf("%s names %s, which is not there", name, d.Digest)
+			}
+		}
+	}
+}
+
+// A tag for signatures is compared just before it is written as well.
+func TestCopyComparesTagsOfAttachments(t *testing.T) {
+	from, to := newSource(), storetest.NewMemory()
+	to.Abilities = &store.Abilities{}
+	top, other := from.image(t, "a"), from.image(t, "b")
+	tag := "sha256-" + other.Digest.Encoded() + ".sig"
+	_, err := store.CopyOne(t.Context(), from, top, unconditional{to}, tag, store.CopyOptions{If: store.IfNone,
+		Attach: func(ctx context.Context, _ store.Writer, _ store.Image) error { // as another client
+			return to.WriteManifest(ctx, from.Manifests[other.Digest.String()], other.MediaType,
+				store.WriteOptions{Tag: tag})
+		}})
+	var conflict *store.ConflictError
+	if !errors.As(err, &conflict) || conflict.Got != other.Digest ||
+		digest.FromBytes(to.Manifests[tag]) != other.Digest {
+		t.Error(err)
+	}
+}
+
+// unconditional is a place that looks at no condition.
+type unconditional struct{ *storetest.Memory }
+
+func (u unconditional) WriteManifest(ctx context.Context, text []byte, mediaType string, o store.WriteOptions) error {
+	o.If = ""
+	return u.Memory.WriteManifest(ctx, text, mediaType, o)
+}
+
+// incomplete is a place that refuses the top manifest once, as if a blob had vanished.
+type incomplete struct {
+	*storetest.Memory
+	top     string
+	refused atomic.Bool
+}
+
+func (i *incomplete) WriteManifest(ctx context.Context, text []byte, mediaType string, o store.WriteOptions) error {
+	if digest.FromBytes(text).String() == i.top && i.refused.CompareAndSwap(false, true) {
+		clear(i.Blobs)
+		return store.ErrIncomplete
+	}
+	return i.Memory.WriteManifest(ctx, text, mediaType, o)
+}
+
+// What vanishes until the top manifest is written is sent again, whether it is written with the tag or before an
+// attachment. If it cannot be read any more, that is the error of the copy, whatever the attachment makes of it.
+func TestCopyWhatVanishes(t *testing.T) {
+	for _, attached := range []bool{false, true} {
+		for _, lost := range []bool{false, true} {
+			from := newSource()
+			top := from.image(t, "a")
+			subject := from.put(t, v1.Manifest{MediaType: v1.MediaTypeImageManifest, Subject: &top,
+				Config: from.blob(v1.MediaTypeImageConfig, "{}")}, v1.MediaTypeImageManifest)
+			to := &incomplete{Memory: storetest.NewMemory(), top: top.Digest.String()}
+			from.Refuse = func(string) error {
+				if lost && to.refused.Load() {
+					return errors.New("gone")
+				}
+				return nil
+			}
+			o := store.CopyOptions{}
+			if attached {
+				o.Attach = func(ctx context.Context, w store.Writer, _ store.Image) error {
+					_ = w.WriteManifest(ctx, from.Manifests[subject.Digest.String()], subject.MediaType,
+						store.WriteOptions{})
+					return nil
+				}
+			}
+			got, err := store.CopyOne(t.Context(), from, top, to, "v1", o)
+			if lost {
+				var source *store.SourceError
+				if !errors.As(err, &source) || to.Manifests["v1"] != nil {
+					t.Errorf("%t: %+v, %v", attached, got, err)
+				}
+				continue
+			}
+			if err != nil || len(to.Blobs) != 3 || to.Manifests["v1"] == nil || got.Tagged != 1 {
+				t.Errorf("%t: %+v, %v, %d blobs", attached, got, err, len(to.Blobs))
+			}
+		}
+	}
+}
+
+// breakingOff is a place where a run ends when a manifest is written and not listed among the referrers of its subject.
+type breakingOff struct{ *storetest.Memory }
+
+func (b breakingOff) WriteManifest(ctx context.Context, text []byte, mediaType string, o store.WriteOptions) error {
+	err := b.Memory.WriteManifest(ctx, text, mediaType, o)
+	clear(b.Lists)
+	return errors.Join(err, context.Canceled)
+}
+
+// An image with a subject is listed by the next run if a run has ended before that.
+func TestCopyListsWhatWasNotListed(t *testing.T) {
+	from, to := newSource(), storetest.NewMemory()
+	to.Abilities = &store.Abilities{Complete: true}
+	subject := from.image(t, "subject")
+	top := from.put(t, v1.Manifest{MediaType: v1.MediaTypeImageManifest, Subject: &subject,
+		Config: from.blob(v1.MediaTypeImageConfig, "{}")}, v1.MediaTypeImageManifest)
+	if _, err := store.CopyOne(t.Context(), from, top, breakingOff{to}, "v1", store.CopyOptions{}); err == nil {
+		t.Fatal("the first run is complete")
+	}
+	if _, err := store.CopyOne(t.Context(), from, top, to, "v1", store.CopyOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if len(to.Lists[subject.Digest]) != 1 || to.Manifests["v1"] == nil {
+		t.Errorf("%+v", to.Lists)
 	}
 }
 

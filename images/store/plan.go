@@ -25,6 +25,7 @@ type node struct {
 	leftOut  []v1.Descriptor // the other entries
 	present  bool            // the destination has it
 	written  bool            // it was written, or need not be
+	whole    digest.Digest   // of the index at the source, if it was replaced by a smaller one
 }
 
 func (n *node) isIndex() bool { return manifest.MIMETypeIsMultiImage(n.MediaType) }

@@ -109,17 +109,16 @@ func (c *imageCopy) collectInstances(n *node, seen map[digest.Digest]bool) {
 // trim replaces an index, and those in it, by one without the entries that are left out. All other members stay, in
 // their order.
 func (c *imageCopy) trim(ctx context.Context, n *node) error {
-	if !n.isIndex() {
+	if !n.isIndex() || n.whole != "" {
 		return nil
 	}
 	changed := map[digest.Digest]*node{}
 	for _, child := range n.children {
-		before := child.Digest
 		if err := c.trim(ctx, child); err != nil {
 			return err
 		}
-		if child.Digest != before {
-			changed[before] = child
+		if child.whole != "" {
+			changed[child.whole] = child
 		}
 	}
 	if len(n.leftOut) == 0 && len(changed) == 0 {
@@ -129,7 +128,7 @@ func (c *imageCopy) trim(ctx context.Context, n *node) error {
 	for _, d := range n.leftOut {
 		left[d.Digest] = true
 	}
-	n.leftOut = nil
+	n.leftOut, n.whole = nil, n.Digest
 	text, err := trimmed(n.text, left, changed)
 	if err != nil {
 		return fmt.Errorf("index %s: %w: %w", n.Digest, fault.ErrInvalid, err)

@@ -22,7 +22,7 @@ func (c *imageCopy) tags(ctx context.Context) error {
 
 // tag writes a tag, unless it stands for the image.
 func (c *imageCopy) tag(ctx context.Context, n Name) error {
-	o := WriteOptions{Tag: n.Tag, If: c.o.If, Sparse: len(c.root.leftOut) > 0, Listed: true}
+	o := WriteOptions{Tag: n.Tag, If: c.o.If, Listed: true}
 	switch {
 	case n.Tag == "" && !c.to.Can().Staged:
 		return nil
@@ -31,7 +31,7 @@ func (c *imageCopy) tag(ctx context.Context, n Name) error {
 		if c.o.Absent && !c.attached.Load() {
 			// Another copy may have made it the list meanwhile: a registry that looks at conditions does not lose that.
 			o.If = IfNone
-			if err := c.writeTag(ctx, o); !errors.Is(err, ErrChanged) {
+			if err := c.writeTop(ctx, o); !errors.Is(err, ErrChanged) {
 				return err
 			}
 			o.If = ""
@@ -43,8 +43,7 @@ func (c *imageCopy) tag(ctx context.Context, n Name) error {
 		if kept {
 			return c.there(ctx)
 		}
-	case reflist.Belongs(n.Tag): // a tag of cosign, or a digest of another image, which the caller has chosen
-	case c.o.If != "" || c.root.complete():
+	case c.o.If != "" || c.root.complete() && !reflist.Belongs(n.Tag): // others of those the caller has chosen
 		is, err := c.current(ctx, n.Tag)
 		if err != nil || is == c.root.Digest {
 			return err
@@ -53,7 +52,7 @@ func (c *imageCopy) tag(ctx context.Context, n Name) error {
 			return err
 		}
 	}
-	err := c.writeTag(ctx, o)
+	err := c.writeTop(ctx, o)
 	if errors.Is(err, ErrChanged) {
 		is, failed := c.current(ctx, n.Tag)
 		if failed != nil {
@@ -67,14 +66,21 @@ func (c *imageCopy) tag(ctx context.Context, n Name) error {
 	return err
 }
 
-// writeTag writes the top manifest under a tag.
-func (c *imageCopy) writeTag(ctx context.Context, o WriteOptions) error {
+// writeTop writes the top manifest, under a tag or its digest. If something is missing then, everything is asked for once
+// more, as in fill.
+func (c *imageCopy) writeTop(ctx context.Context, o WriteOptions) error {
+	o.Sparse = len(c.root.leftOut) > 0
 	if c.root.text == nil {
 		if err := c.read(ctx, c.root); err != nil {
 			return err
 		}
 	}
 	err := c.write(ctx, c.root, o)
+	if c.lacks(err) {
+		if err = c.again(ctx, err); err == nil {
+			err = c.write(ctx, c.root, o)
+		}
+	}
 	c.root.written = c.root.written || err == nil
 	return err
 }

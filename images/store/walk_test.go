@@ -115,9 +115,12 @@ func TestWalkChosen(t *testing.T) {
 	v := &visits{names: names}
 	o := v.options(s)
 	visit := o.Visit
+	var mu sync.Mutex
 	var read []string
 	o.Read = func(ctx context.Context, n *store.Node) error {
+		mu.Lock()
 		read = append(read, names[n.Digest])
+		mu.Unlock()
 		return store.ReadFrom(s)(ctx, n)
 	}
 	o.Visit = func(ctx context.Context, n *store.Node) error {
