@@ -236,7 +236,12 @@ func (r *Repository) putOnce(ctx context.Context, name string, text []byte, medi
 			return err
 		}
 		header = resp.Header
-		return checkContentDigest(header, text)
+		if said := digest.Digest(header.Get("Docker-Content-Digest")); verify.Digest(said) == nil &&
+			said != digest.FromBytes(text) {
+			return fmt.Errorf("%w: the registry has stored %s in place of %s", fault.ErrIntegrity, said,
+				digest.FromBytes(text))
+		}
+		return nil
 	})
 	if err != nil {
 		refused := remoteError(fmt.Errorf("manifest %s: %w", name,
