@@ -2,7 +2,6 @@ package images
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,11 +10,11 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"go.podman.io/image/v5/manifest"
 
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/imagestore"
 	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/transfer"
-	"github.com/operator-bindery/bindery/internal/verify"
 )
 
 // fillStore writes the image into a store, without its name.
@@ -41,44 +40,35 @@ func (c *copier) fillStore(ctx context.Context, e *edge) (_ prepared, err error)
 }
 
 // storable returns the image, or the one image of an index that the store receives, and its configuration.
-func (c *copier) storable(ctx context.Context, d Destination) (_ v1.Descriptor, config []byte, err error) {
+func (c *copier) storable(ctx context.Context, d Destination) (top v1.Descriptor, config []byte, err error) {
 	want, orAny := c.o.Platform, false
 	if want.Architecture == "" {
 		want, orAny = v1.Platform{OS: "linux", Architecture: runtime.GOARCH}, true
 	}
-	top := c.top
-	for depth := 0; ; depth++ {
-		if depth > limit.MaxIndexDepth {
-			return top, nil, fmt.Errorf("%w: indexes in indexes, more than %d deep", fault.ErrLimit,
-				limit.MaxIndexDepth)
-		}
-		text, kind, err := c.from.Manifest(ctx, top.Digest.String())
-		if err != nil {
-			return top, nil, err
-		}
-		if kind, err = verify.ManifestKind(text, kind); err != nil {
-			return top, nil, err
-		}
-		if !manifest.MIMETypeIsMultiImage(kind) {
-			var m v1.Manifest
-			if err := json.Unmarshal(text, &m); err != nil {
-				return top, nil, fmt.Errorf("%w: manifest: %v", fault.ErrInvalid, err)
+	visit := func(ctx context.Context, n *store.Node) (err error) {
+		if !manifest.MIMETypeIsMultiImage(n.Kind) {
+			if n.Parts.Config == nil {
+				return fmt.Errorf("manifest: %w: it has no configuration", fault.ErrInvalid)
 			}
-			config, err := c.configuration(ctx, m.Config)
-			return top, config, err
+			top = n.Descriptor
+			config, err = c.configuration(ctx, *n.Parts.Config)
+			return err
 		}
-		chosen, err := choose(text, want, orAny)
+		chosen, err := choose(n.Text, want, orAny)
 		if err != nil {
-			return top, nil, err
+			return err
 		}
-		top = chosen
+		n.Entries = []v1.Descriptor{chosen}
 		platform := "one platform"
 		if chosen.Platform != nil {
 			platform = chosen.Platform.OS + "/" + chosen.Platform.Architecture
 		}
 		c.event(transfer.Event{Kind: transfer.EventWarning, Destination: d.String(),
 			Err: fmt.Errorf("a store has the image of one platform, and gets that of %s", platform)})
+		return nil
 	}
+	err = store.Walk(ctx, store.Node{Descriptor: c.top}, store.WalkOptions{Read: store.ReadFrom(c.from), Visit: visit})
+	return top, config, err
 }
 
 // configuration reads a configuration.
