@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
@@ -75,8 +76,20 @@ func (o *Opened) Manifest(ctx context.Context, name string) ([]byte, string, err
 	return text, mediaType, nil
 }
 
-// HasBlob opens the blob, since the library does not tell otherwise.
+// HasBlob tells whether a manifest of the image names the blob, which can be opened: the library tells neither its size
+// nor otherwise whether it has it.
 func (o *Opened) HasBlob(ctx context.Context, d v1.Descriptor) (bool, error) {
+	named := false
+	visit := func(_ context.Context, n *store.Node) error {
+		named = named || slices.ContainsFunc(n.Parts.Blobs,
+			func(b v1.Descriptor) bool { return b.Digest == d.Digest && b.Size == d.Size })
+		return nil
+	}
+	err := store.Walk(ctx, store.Node{Descriptor: o.top, Text: o.text, Kind: o.top.MediaType},
+		store.WalkOptions{Read: store.ReadFrom(o), Visit: visit})
+	if err != nil || !named {
+		return false, err
+	}
 	r, err := o.Blob(ctx, d, 0)
 	if err != nil {
 		return false, err
