@@ -88,8 +88,8 @@ func checkWrongContent(t *testing.T, p Place) {
 			if err == nil || len(content) == size && !errors.Is(err, fault.ErrIntegrity) {
 				t.Errorf("content of %d bytes for a blob of %d: %v", len(content), size, err)
 			}
-			if there, err := w.HasBlob(t.Context(), b.Descriptor); len(content) > size && there && err == nil {
-				continue // a place may have taken the bytes that are the blob; holds compares them
+			if len(content) > size {
+				continue // a place may have taken the bytes that are the blob, perhaps only now; holds compares them
 			}
 			checkAbsentBlob(t, w, b)
 		}
