@@ -162,7 +162,8 @@ func runKilled(t testing.TB, p Place, at int64) int64 {
 	}
 	defer output.Close()
 	process, err := os.StartProcess(program, []string{program, "-test.run=" + strings.Join(parts, "/")}, &os.ProcAttr{
-		Env: append(os.Environ(), fmt.Sprintf("%s=%d", killedAt, at), killedDir+"="+p.Dir, killedSteps+"="+told),
+		Env: append(os.Environ(), fmt.Sprintf("%s=%d", killedAt, at), killedDir+"="+p.Dir, killedSteps+"="+told,
+			"TMPDIR="+t.TempDir()), // what it leaves is removed with the test
 		// A process that is killed cannot say what was wrong before.
 		Files: []*os.File{nil, output, output}})
 	if err != nil {
