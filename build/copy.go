@@ -4,7 +4,7 @@ import (
 	"context"
 	"strings"
 
-	"github.com/distribution/reference"
+	"go.podman.io/image/v5/docker/reference"
 
 	"github.com/operator-bindery/bindery/images"
 )
