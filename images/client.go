@@ -144,7 +144,7 @@ func (c *Client) start(ctx context.Context) (err error) {
 	}
 	c.scratch, c.sys = scratch, sys
 	c.remote = registry.NewClient(registry.Options{
-		Config: registry.Config(c.o.Registry), Retries: c.o.Retries, Backoff: c.o.Backoff, Stall: c.o.Stall,
+		Config: c.o.Registry, Retries: c.o.Retries, Backoff: c.o.Backoff, Stall: c.o.Stall,
 		Cache: c.o.Cache, Throttle: c.o.Throttle,
 	}, c.sys, c.event)
 	return nil

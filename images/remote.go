@@ -89,7 +89,7 @@ func NewRemote(ctx context.Context, o RemoteOptions) (_ *Remote, err error) {
 	}
 	r := &Remote{scratch: scratch, events: o.Events, repositories: map[string]*RemoteRepository{},
 		hosts: map[string]*knownBlobs{}}
-	r.remote = registry.NewClient(registry.Options{Config: registry.Config(o.Registry), Retries: o.Retries,
+	r.remote = registry.NewClient(registry.Options{Config: o.Registry, Retries: o.Retries,
 		Backoff: o.Backoff, Stall: o.Stall, Throttle: o.Throttle, Uploads: o.Uploads}, sys, r.event)
 	return r, nil
 }

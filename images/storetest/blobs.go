@@ -241,7 +241,7 @@ func checkElsewhere(t *testing.T, p Place) {
 	}
 }
 
-// A byte that has changed is noticed by whoever reads.
+// Reading a blob whose content has changed is an error.
 func checkCorrupt(t *testing.T, p Place) {
 	if p.Corrupt == nil && p.Dir == "" {
 		return

@@ -67,7 +67,7 @@ func TestReference(t *testing.T) {
 	}
 }
 
-// A store that cannot be opened is an error of its class, and so is one that nobody waits for.
+// A store that cannot be opened is an error, also where only its name in policies is asked for.
 func TestStoresThatCannotBeOpened(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
