@@ -9,9 +9,9 @@ import (
 	"github.com/opencontainers/go-digest"
 	"go.podman.io/image/v5/manifest"
 
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/internal/sigblob"
-	"github.com/operator-bindery/bindery/internal/transfer"
 	"github.com/operator-bindery/bindery/internal/trust"
 )
 
@@ -61,7 +61,7 @@ func (a *admission) admit(ctx context.Context, above verdict, text []byte, kind 
 	if refusal == nil {
 		if e.Read {
 			a.client.verified.Store(key, true)
-			a.client.event(transfer.Event{Kind: transfer.EventVerified, Destination: redact.Text(a.name),
+			a.client.event(store.Event{Kind: store.EventVerified, Destination: redact.Text(a.name),
 				Blob: e.Digest, Size: int64(len(text))})
 		}
 		return verdict{accepted: true}, nil

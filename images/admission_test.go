@@ -19,6 +19,7 @@ import (
 	"go.podman.io/image/v5/oci/layout"
 	"go.podman.io/image/v5/signature"
 
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/supplytest"
 )
 
@@ -118,9 +119,9 @@ func TestAcceptedSignaturesAreToldOnce(t *testing.T) {
 		want   int
 	}{{"p256-default", 1}, {"", 0}} {
 		reg, access := vectorRegistry(t, "sig-cimage-p256", supplytest.Repository)
-		var told []Event
-		o := ClientOptions{Registry: access, Events: func(e Event) {
-			if e.Kind == EventVerified {
+		var told []store.Event
+		o := ClientOptions{Registry: access, Events: func(e store.store.Event) {
+			if e.Kind == store.EventVerified {
 				told = append(told, e)
 			}
 		}}

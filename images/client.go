@@ -16,11 +16,11 @@ import (
 	"go.podman.io/image/v5/types"
 
 	"github.com/operator-bindery/bindery/images/signature"
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/layouts"
 	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/internal/registriesd"
 	"github.com/operator-bindery/bindery/internal/registry"
-	"github.com/operator-bindery/bindery/internal/transfer"
 	"github.com/operator-bindery/bindery/internal/trust"
 )
 
@@ -70,7 +70,7 @@ type ClientOptions struct {
 	// Temp is the directory for temporary files; empty means the system's.
 	Temp string
 	// Events, unless nil, receives retries and warnings, from one goroutine at a time.
-	Events func(Event)
+	Events func(store.Event)
 }
 
 // Client opens images of every transport for reading. It is safe for concurrent use.
@@ -182,7 +182,7 @@ func (c *Client) Close() error {
 	return c.scratch.Close()
 }
 
-func (c *Client) event(e transfer.Event) {
+func (c *Client) event(e store.Event) {
 	if c.o.Events == nil {
 		return
 	}
@@ -196,7 +196,7 @@ func (c *Client) oddLayers(name string) func(v1.Manifest) {
 	odd := func(l v1.Descriptor) bool { return strings.HasSuffix(l.MediaType, "zstd") }
 	return func(m v1.Manifest) {
 		if m.Config.MediaType == manifest.DockerV2Schema2ConfigMediaType && slices.ContainsFunc(m.Layers, odd) {
-			c.event(transfer.Event{Kind: transfer.EventWarning, Destination: redact.Text(name), Err: errors.New(
+			c.event(store.Event{Kind: store.EventWarning, Destination: redact.Text(name), Err: errors.New(
 				"has layers with zstd, which Docker's format of manifests does not know: skopeo and others refuse the " +
 					"image; have it built in the OCI format, or with gzip")})
 		}

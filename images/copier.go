@@ -17,7 +17,6 @@ import (
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/registry"
-	"github.com/operator-bindery/bindery/internal/transfer"
 )
 
 // copier is one run of [Copy]: the places that are written to, and which destination is at which of them.
@@ -201,7 +200,7 @@ func (c *copier) results(dests []Destination, accounts []store.Account) (results
 	return results
 }
 
-func (c *copier) event(e transfer.Event) {
+func (c *copier) event(e store.Event) {
 	if c.o.Events == nil {
 		return
 	}
@@ -219,7 +218,7 @@ func (o CopyOptions) transports() Transports {
 }
 
 // remote returns the client of a copy, or of its check.
-func (o CopyOptions) remote(ctx context.Context, event func(Event)) (*Remote, error) {
+func (o CopyOptions) remote(ctx context.Context, event func(store.Event)) (*Remote, error) {
 	if o.Checked != nil {
 		return o.Checked.remote, nil
 	}

@@ -43,7 +43,7 @@ type CopyOptions struct {
 	// refused before anything is written; see [ErrNoAttachments].
 	Attachments []store.Attachment
 	// Events, unless nil, receives the steps of the copy, from one goroutine at a time.
-	Events func(Event)
+	Events func(store.Event)
 }
 
 // Result is what was written to one destination.

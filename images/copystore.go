@@ -14,7 +14,6 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/imagestore"
 	"github.com/operator-bindery/bindery/internal/limit"
-	"github.com/operator-bindery/bindery/internal/transfer"
 )
 
 // fillStore writes the image into a store, without its name.
@@ -63,7 +62,7 @@ func (c *copier) storable(ctx context.Context, d Destination) (top v1.Descriptor
 		if chosen.Platform != nil {
 			platform = chosen.Platform.OS + "/" + chosen.Platform.Architecture
 		}
-		c.event(transfer.Event{Kind: transfer.EventWarning, Destination: d.String(),
+		c.event(store.Event{Kind: store.EventWarning, Destination: d.String(),
 			Err: fmt.Errorf("a store has the image of one platform, and gets that of %s", platform)})
 		return nil
 	}

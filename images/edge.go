@@ -13,9 +13,9 @@ import (
 	"go.podman.io/image/v5/types"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/layouts"
 	"github.com/operator-bindery/bindery/internal/libimage"
-	"github.com/operator-bindery/bindery/internal/transfer"
 )
 
 // edge is a destination that the containers library writes: a store of podman, docker-archive: or dir:.
@@ -99,19 +99,19 @@ func (c *copier) copyTo(ctx context.Context, e *edge, top v1.Descriptor, to type
 }
 
 func (c *copier) progress(d Destination, p types.ProgressProperties, r *Result) {
-	e := transfer.Event{Destination: d.String(), Blob: p.Artifact.Digest, Size: p.Artifact.Size, Done: int64(p.Offset)}
+	e := store.Event{Destination: d.String(), Blob: p.Artifact.Digest, Size: p.Artifact.Size, Done: int64(p.Offset)}
 	switch p.Event {
 	case types.ProgressEventNewArtifact:
-		e.Kind = transfer.EventBlobStart
+		e.Kind = store.EventBlobStart
 	case types.ProgressEventRead:
-		e.Kind = transfer.EventBlobProgress
+		e.Kind = store.EventBlobProgress
 	case types.ProgressEventDone:
-		e.Kind = transfer.EventBlobDone
+		e.Kind = store.EventBlobDone
 		if !slices.Contains(r.Written, e.Blob) {
 			r.Written = append(r.Written, e.Blob)
 		}
 	case types.ProgressEventSkipped:
-		e.Kind = transfer.EventBlobReused
+		e.Kind = store.EventBlobReused
 		if !slices.Contains(r.Written, e.Blob) {
 			r.Reused = append(r.Reused, e.Blob)
 		}

@@ -3,7 +3,6 @@ package images
 import (
 	"github.com/opencontainers/go-digest"
 	"github.com/operator-bindery/bindery/images/store"
-	"github.com/operator-bindery/bindery/internal/transfer"
 )
 
 // How is the way in which a blob got into a repository.
@@ -53,8 +52,8 @@ func (t *Traffic) Add(o Traffic) {
 }
 
 // kinds are the ways of the steps of a copy.
-var kinds = map[transfer.EventKind]How{transfer.EventBlobDone: Pushed, transfer.EventBlobMounted: Mounted,
-	transfer.EventBlobReused: Reused}
+var kinds = map[store.EventKind]How{store.EventBlobDone: Pushed, store.EventBlobMounted: Mounted,
+	store.EventBlobReused: Reused}
 
 // repositoryResult is the result of a destination in a repository. Of several names the first has the transfers.
 func repositoryResult(d Destination, repository string, a store.Account, first bool) Result {

@@ -16,10 +16,10 @@ import (
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/internal/testregistry"
-	"github.com/operator-bindery/bindery/internal/transfer"
 )
 
 func insecure() Registry {
@@ -87,8 +87,8 @@ func TestPushRecoversFromTransientFailures(t *testing.T) {
 				})
 				var retried int
 				o := CopyOptions{Registry: insecure(), Retries: 2, Backoff: time.Millisecond,
-					Events: func(e transfer.Event) {
-						if e.Kind == transfer.EventRetry {
+					Events: func(e store.Event) {
+						if e.Kind == store.EventRetry {
 							retried++
 						}
 					}}
@@ -205,8 +205,8 @@ func TestStalledPush(t *testing.T) {
 	})
 	var again []error
 	o := CopyOptions{Registry: insecure(), Retries: 1, Backoff: time.Millisecond, Stall: 300 * time.Millisecond,
-		Events: func(e transfer.Event) {
-			if e.Kind == transfer.EventRetry {
+		Events: func(e store.Event) {
+			if e.Kind == store.EventRetry {
 				again = append(again, e.Err)
 			}
 		}}

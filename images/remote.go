@@ -11,11 +11,11 @@ import (
 
 	"go.podman.io/image/v5/docker/reference"
 
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/layouts"
 	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/internal/registry"
-	"github.com/operator-bindery/bindery/internal/transfer"
 )
 
 // Errors of a [Remote].
@@ -48,7 +48,7 @@ type RemoteOptions struct {
 	// Temp is the directory for temporary files; empty means the system's.
 	Temp string
 	// Events, unless nil, receives retries and warnings, from one goroutine at a time.
-	Events func(Event)
+	Events func(store.Event)
 }
 
 // Remote reads and writes the repositories of registries, as those that images are mirrored to: connections,
@@ -59,7 +59,7 @@ type Remote struct {
 	scratch *layouts.Stage
 
 	eventLock sync.Mutex
-	events    func(Event)
+	events    func(store.Event)
 
 	mu           sync.Mutex
 	repositories map[string]*RemoteRepository // by their names
@@ -100,7 +100,7 @@ func (r *Remote) Close() error {
 	return r.scratch.Close()
 }
 
-func (r *Remote) event(e transfer.Event) {
+func (r *Remote) event(e store.Event) {
 	if r.events == nil {
 		return
 	}

@@ -22,10 +22,10 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images/policy"
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/blobcache"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/testregistry"
-	"github.com/operator-bindery/bindery/internal/transfer"
 )
 
 // put stores a fixture in a registry.
@@ -144,8 +144,8 @@ func TestRemoteRecoversFromTransientFailures(t *testing.T) {
 				put(reg, "a/b", "v1", simple(t, "x"))
 				reg.Interfere(on(at, 2, fault))
 				var retries atomic.Int32
-				c := quick(t, ClientOptions{Registry: insecure(), Retries: 3, Events: func(e transfer.Event) {
-					if e.Kind == transfer.EventRetry {
+				c := quick(t, ClientOptions{Registry: insecure(), Retries: 3, Events: func(e store.Event) {
+					if e.Kind == store.EventRetry {
 						retries.Add(1)
 					}
 				}})
@@ -578,8 +578,8 @@ func TestWarningsAreShownOnceAndQuoted(t *testing.T) {
 		return false
 	})
 	var warned []string
-	c := quick(t, ClientOptions{Registry: insecure(), Events: func(e transfer.Event) {
-		if e.Kind == transfer.EventWarning {
+	c := quick(t, ClientOptions{Registry: insecure(), Events: func(e store.Event) {
+		if e.Kind == store.EventWarning {
 			warned = append(warned, e.Err.Error())
 		}
 	}})
@@ -641,11 +641,11 @@ func TestCachedBlobsAreToldOf(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer cache.Close()
-	for run, want := range []map[transfer.EventKind]int{{transfer.EventBlobStart: 3, transfer.EventBlobDone: 3},
-		{transfer.EventBlobReused: 3}} {
-		seen := map[transfer.EventKind]int{}
+	for run, want := range []map[store.EventKind]int{{store.EventBlobStart: 3, store.EventBlobDone: 3},
+		{store.EventBlobReused: 3}} {
+		seen := map[store.EventKind]int{}
 		c := quick(t,
-			ClientOptions{Registry: insecure(), Cache: cache, Events: func(e transfer.Event) { seen[e.Kind]++ }})
+			ClientOptions{Registry: insecure(), Cache: cache, Events: func(e store.Event) { seen[e.Kind]++ }})
 		if _, err := read(t.Context(), c, reg.Host()+"/a/b:v1"); err != nil {
 			t.Fatal(err)
 		}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/opencontainers/go-digest"
 
-	"github.com/operator-bindery/bindery/internal/transfer"
+	"github.com/operator-bindery/bindery/images/store"
 )
 
 // The bytes of a progress are those that are moved: what is found at the target, or mounted, or fails, is taken out of
@@ -25,26 +25,26 @@ func TestTally(t *testing.T) {
 	one.expect(map[digest.Digest]int64{a: 100, b: 200})
 	two.expect(map[digest.Digest]int64{b: 200, c: 400})
 	check("each blob once", 0, 700)
-	step := func(m *moving, kind transfer.EventKind, of digest.Digest, size, done int64) {
-		m.event(transfer.Event{Kind: kind, Blob: of, Size: size, Done: done})
+	step := func(m *moving, kind store.EventKind, of digest.Digest, size, done int64) {
+		m.event(store.Event{Kind: kind, Blob: of, Size: size, Done: done})
 	}
 	one.begin()
 	one.expect(map[digest.Digest]int64{d: 1})
-	step(one, transfer.EventBlobStart, a, 100, 0)
-	step(one, transfer.EventBlobProgress, a, 100, 60)
+	step(one, store.EventBlobStart, a, 100, 0)
+	step(one, store.EventBlobProgress, a, 100, 60)
 	check("begun", 60, 700)
-	step(one, transfer.EventBlobProgress, a, 100, 30)
+	step(one, store.EventBlobProgress, a, 100, 30)
 	check("an attempt that begins again is no progress backwards", 60, 700)
-	step(one, transfer.EventBlobDone, a, 100, 100)
-	step(one, transfer.EventBlobReused, b, 200, 200)
+	step(one, store.EventBlobDone, a, 100, 100)
+	step(one, store.EventBlobReused, b, 200, 200)
 	one.end()
 	check("a moved, b there", 100, 500)
 	two.begin()
-	step(two, transfer.EventBlobStart, b, 200, 50)
+	step(two, store.EventBlobStart, b, 200, 50)
 	check("b for another repository, of which an earlier run sent a part", 100, 650)
-	step(two, transfer.EventBlobDone, b, 200, 200)
-	step(two, transfer.EventBlobStart, c, 400, 0)
-	step(two, transfer.EventBlobProgress, c, 400, 300)
+	step(two, store.EventBlobDone, b, 200, 200)
+	step(two, store.EventBlobStart, c, 400, 0)
+	step(two, store.EventBlobProgress, c, 400, 300)
 	check("c on its way", 550, 650)
 	two.end()
 	check("c broke off", 550, 550)
@@ -55,8 +55,8 @@ func TestTally(t *testing.T) {
 	check("d not needed", 550, 550)
 	four := count.image()
 	four.begin()
-	step(four, transfer.EventBlobStart, d, 1000, 0)
-	step(four, transfer.EventBlobMounted, d, 1000, 1000)
+	step(four, store.EventBlobStart, d, 1000, 0)
+	step(four, store.EventBlobMounted, d, 1000, 1000)
 	four.end()
 	check("d mounted", 550, 550)
 }

@@ -5,7 +5,7 @@ import (
 
 	"github.com/opencontainers/go-digest"
 
-	"github.com/operator-bindery/bindery/internal/transfer"
+	"github.com/operator-bindery/bindery/images/store"
 )
 
 // tally counts the bytes of blobs for the progress: how many are moved, of how many that have to be. A blob counts from
@@ -56,14 +56,14 @@ func (m *moving) expect(blobs map[digest.Digest]int64) {
 }
 
 // event counts a step of a blob of this image.
-func (m *moving) event(e transfer.Event) {
+func (m *moving) event(e store.Event) {
 	t := m.tally
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	b := t.blobs[e.Blob]
 	before, moves := m.open[e.Blob]
 	switch e.Kind {
-	case transfer.EventBlobStart:
+	case store.EventBlobStart:
 		all := -e.Done // an upload that an earlier run began goes on
 		if b == nil || b.by != nil {
 			all += e.Size
@@ -77,17 +77,17 @@ func (m *moving) event(e transfer.Event) {
 		}
 		m.open[e.Blob], b.by = e.Done, m
 		t.report(0, all)
-	case transfer.EventBlobProgress:
+	case store.EventBlobProgress:
 		if moves && e.Done > before {
 			m.open[e.Blob] = e.Done
 			t.report(e.Done-before, 0)
 		}
-	case transfer.EventBlobDone:
+	case store.EventBlobDone:
 		if moves {
 			delete(m.open, e.Blob)
 			t.report(e.Size-before, 0)
 		}
-	case transfer.EventBlobReused, transfer.EventBlobMounted:
+	case store.EventBlobReused, store.EventBlobMounted:
 		switch {
 		case moves:
 			delete(m.open, e.Blob)

@@ -10,6 +10,7 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/policy"
+	"github.com/operator-bindery/bindery/images/store"
 )
 
 // imageFlags are the flags for reading images: registry access, limits and the cache. They are the same in every
@@ -109,14 +110,14 @@ func (p *program) clientOptions(c *cli.Context) (images.ClientOptions, error) {
 		Timeout:       c.Duration("timeout"),
 		RequireSigned: c.Bool("require-signed") || p.requireSigned,
 		Platform:      v1.Platform{OS: "linux", Architecture: runtime.GOARCH},
-		Events: func(e images.Event) {
+		Events: func(e store.Event) {
 			moved.event("reading", e)
 			switch e.Kind {
-			case images.EventBlobDone:
+			case store.EventBlobDone:
 				p.log.Debug("fetched blob", "digest", e.Blob, "bytes", e.Size, "from", e.Destination)
-			case images.EventBlobReused:
+			case store.EventBlobReused:
 				p.log.Debug("blob is cached", "digest", e.Blob, "bytes", e.Size)
-			case images.EventVerified:
+			case store.EventVerified:
 				p.log.Debug("the policy accepts the signature", "image", e.Destination, "digest", e.Blob)
 			default:
 				p.warnEvent(e)

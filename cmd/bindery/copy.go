@@ -13,6 +13,7 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/printable"
 	"github.com/operator-bindery/bindery/internal/regularfile"
 )
@@ -132,7 +133,7 @@ func (p *program) copyOne(ctx context.Context, c *cli.Context, client *images.Cl
 	what referrers.Kinds) (images.CopyResult, error) {
 	o := p.copyOptions(c)
 	moved := p.moved()
-	o.Events = func(e images.Event) {
+	o.Events = func(e store.Event) {
 		moved.event("writing", e)
 		p.logEvent(e)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 	"github.com/operator-bindery/bindery/layers"
 )
@@ -58,27 +59,27 @@ func storedPlatform(c *cli.Context) v1.Platform {
 }
 
 // warnEvent logs each failed attempt, and a warning once, as several steps of a command can cause the same one.
-func (p *program) warnEvent(e images.Event) {
+func (p *program) warnEvent(e store.Event) {
 	switch e.Kind {
-	case images.EventWarning:
+	case store.EventWarning:
 		text := e.Err.Error()
 		if e.Destination != "" {
 			text = e.Destination + ": " + text
 		}
 		p.warnOnce(text)
-	case images.EventRetry:
+	case store.EventRetry:
 		p.log.Warn(fmt.Sprintf("%s: attempt %d failed, retrying: %v", e.Destination, e.Attempt, e.Err))
 	}
 }
 
 // logEvent logs what was done with a blob, and what [program.warnEvent] does.
-func (p *program) logEvent(e images.Event) {
+func (p *program) logEvent(e store.Event) {
 	switch e.Kind {
-	case images.EventBlobDone:
+	case store.EventBlobDone:
 		p.log.Debug("wrote blob", "digest", e.Blob, "bytes", e.Size, "to", e.Destination)
-	case images.EventBlobReused:
+	case store.EventBlobReused:
 		p.log.Debug("blob exists already", "digest", e.Blob, "bytes", e.Size, "in", e.Destination)
-	case images.EventBlobMounted:
+	case store.EventBlobMounted:
 		p.log.Debug("blob is mounted from another repository", "digest", e.Blob, "bytes", e.Size, "in", e.Destination)
 	default:
 		p.warnEvent(e)
@@ -162,7 +163,7 @@ func (p *program) copyImage(ctx context.Context, image *build.Image, dests []ima
 	moved := p.moved()
 	o := p.copyOptions(c)
 	o.Checked = check
-	o.Events = func(e images.Event) {
+	o.Events = func(e store.Event) {
 		moved.event("writing", e)
 		p.logEvent(e)
 	}

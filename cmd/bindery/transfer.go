@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
-	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/store"
 )
 
 // progress returns the progress of a long task: a bar on a terminal, elsewhere lines of the log. opm shows none.
@@ -110,22 +110,22 @@ func (p *program) moved() *transfer {
 }
 
 // event counts an event of reading or writing. The bar goes when no blob is under way.
-func (t *transfer) event(what string, e images.Event) {
+func (t *transfer) event(what string, e store.Event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	id := e.Destination + " " + string(e.Blob)
 	before, known := t.blobs[id]
 	switch {
-	case e.Kind == images.EventBlobStart && !known:
+	case e.Kind == store.EventBlobStart && !known:
 		t.blobs[id] = 0
 		t.open++
 		t.state.All++
 		t.state.AllBytes += e.Size
-	case known && before >= 0 && e.Kind == images.EventBlobProgress:
+	case known && before >= 0 && e.Kind == store.EventBlobProgress:
 		now := max(before, min(e.Done, e.Size))
 		t.state.Bytes += now - before
 		t.blobs[id] = now
-	case known && before >= 0 && e.Kind == images.EventBlobDone:
+	case known && before >= 0 && e.Kind == store.EventBlobDone:
 		t.state.Bytes += e.Size - before
 		t.blobs[id] = -1
 		t.state.Done++

@@ -10,41 +10,41 @@ import (
 	"github.com/opencontainers/go-digest"
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
-	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/store"
 )
 
 // Blobs and bytes are counted once for each destination, whatever is repeated, and never run backwards.
 func TestTransferCounts(t *testing.T) {
-	event := func(kind images.EventKind, blob string, size, done int64) images.Event {
-		return images.Event{Kind: kind, Destination: "r.example/a", Blob: digest.FromString(blob), Size: size,
+	event := func(kind store.EventKind, blob string, size, done int64) store.Event {
+		return store.Event{Kind: kind, Destination: "r.example/a", Blob: digest.FromString(blob), Size: size,
 			Done: done}
 	}
-	start := func(blob string, size int64) images.Event { return event(images.EventBlobStart, blob, size, 0) }
-	part := func(blob string, size, done int64) images.Event {
-		return event(images.EventBlobProgress, blob, size, done)
+	start := func(blob string, size int64) store.Event { return event(store.EventBlobStart, blob, size, 0) }
+	part := func(blob string, size, done int64) store.Event {
+		return event(store.EventBlobProgress, blob, size, done)
 	}
-	end := func(blob string, size int64) images.Event { return event(images.EventBlobDone, blob, size, size) }
-	elsewhere := func(e images.Event) images.Event { e.Destination = "r.example/b"; return e }
+	end := func(blob string, size int64) store.Event { return event(store.EventBlobDone, blob, size, size) }
+	elsewhere := func(e store.Event) store.Event { e.Destination = "r.example/b"; return e }
 	for name, c := range map[string]struct {
-		events []images.Event
+		events []store.Event
 		want   string // done/all, bytes/all bytes, blobs under way
 	}{
 		"nothing":       {nil, "0/0 0/0 0"},
-		"one under way": {[]images.Event{start("x", 10), part("x", 10, 4)}, "0/1 4/10 1"},
-		"one done, its last part not reported": {[]images.Event{start("x", 10), part("x", 10, 4), end("x", 10)},
+		"one under way": {[]store.Event{start("x", 10), part("x", 10, 4)}, "0/1 4/10 1"},
+		"one done, its last part not reported": {[]store.Event{start("x", 10), part("x", 10, 4), end("x", 10)},
 			"1/1 10/10 0"},
-		"a retry starts again, the count does not": {[]images.Event{start("x", 10), part("x", 10, 8),
-			{Kind: images.EventRetry, Attempt: 1, Err: errors.New("reset")}, start("x", 10), part("x", 10, 2)},
+		"a retry starts again, the count does not": {[]store.Event{start("x", 10), part("x", 10, 8),
+			{Kind: store.EventRetry, Attempt: 1, Err: errors.New("reset")}, start("x", 10), part("x", 10, 2)},
 			"0/1 8/10 1"},
-		"more than its size": {[]images.Event{start("x", 10), part("x", 10, 99)}, "0/1 10/10 1"},
-		"two at once": {[]images.Event{start("x", 10), start("y", 30), part("y", 30, 15), end("x", 10)},
+		"more than its size": {[]store.Event{start("x", 10), part("x", 10, 99)}, "0/1 10/10 1"},
+		"two at once": {[]store.Event{start("x", 10), start("y", 30), part("y", 30, 15), end("x", 10)},
 			"1/2 25/40 1"},
-		"the same blob to two destinations": {[]images.Event{start("x", 10), elsewhere(start("x", 10)), end("x", 10)},
+		"the same blob to two destinations": {[]store.Event{start("x", 10), elsewhere(start("x", 10)), end("x", 10)},
 			"1/2 10/20 1"},
-		"done twice": {[]images.Event{start("x", 10), end("x", 10), end("x", 10), part("x", 10, 5)}, "1/1 10/10 0"},
-		"reused and mounted blobs are not transferred": {[]images.Event{event(images.EventBlobReused, "x", 10, 0),
-			event(images.EventBlobMounted, "y", 10, 0)}, "0/0 0/0 0"},
-		"an event of a blob that has not begun": {[]images.Event{part("x", 10, 5), end("x", 10)}, "0/0 0/0 0"},
+		"done twice": {[]store.Event{start("x", 10), end("x", 10), end("x", 10), part("x", 10, 5)}, "1/1 10/10 0"},
+		"reused and mounted blobs are not transferred": {[]store.Event{event(store.EventBlobReused, "x", 10, 0),
+			event(store.EventBlobMounted, "y", 10, 0)}, "0/0 0/0 0"},
+		"an event of a blob that has not begun": {[]store.Event{part("x", 10, 5), end("x", 10)}, "0/0 0/0 0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := &transfer{Progress: cmdline.NewProgress(nil, nil),
@@ -68,10 +68,10 @@ func TestTransferOfBothDirections(t *testing.T) {
 		what := []string{"downloading", "uploading"}[n%2]
 		all.Go(func() {
 			blob := digest.FromString(fmt.Sprint(n))
-			for _, e := range []images.Event{
-				{Kind: images.EventBlobStart, Blob: blob, Size: 100},
-				{Kind: images.EventBlobProgress, Blob: blob, Size: 100, Done: 50},
-				{Kind: images.EventBlobDone, Blob: blob, Size: 100, Done: 100},
+			for _, e := range []store.Event{
+				{Kind: store.EventBlobStart, Blob: blob, Size: 100},
+				{Kind: store.EventBlobProgress, Blob: blob, Size: 100, Done: 50},
+				{Kind: store.EventBlobDone, Blob: blob, Size: 100, Done: 100},
 			} {
 				m.event(what, e)
 			}
@@ -88,12 +88,12 @@ func TestTransferOfBothDirections(t *testing.T) {
 func TestTransferWithinATask(t *testing.T) {
 	p := &program{bars: true, screen: cmdline.NewScreen(io.Discard)}
 	task, moved := p.task(), p.moved()
-	blob := images.Event{Kind: images.EventBlobStart, Blob: digest.FromString("x"), Size: 10}
+	blob := store.Event{Kind: store.EventBlobStart, Blob: digest.FromString("x"), Size: 10}
 	if moved.event("reading", blob); !moved.Open() {
 		t.Error("blobs are not shown where there is no task")
 	}
 	task.Set(cmdline.State{What: "mirroring", All: 3})
-	blob.Kind, blob.Done = images.EventBlobProgress, 5
+	blob.Kind, blob.Done = store.EventBlobProgress, 5
 	if moved.event("reading", blob); moved.Open() || moved.state.Bytes != 5 {
 		t.Errorf("shown beside the task, or not counted: %+v", moved.state)
 	}
@@ -102,7 +102,7 @@ func TestTransferWithinATask(t *testing.T) {
 	if moved.event("reading", blob); !moved.Open() {
 		t.Error("blobs are not shown after the task")
 	}
-	blob.Kind = images.EventBlobDone
+	blob.Kind = store.EventBlobDone
 	if moved.event("reading", blob); moved.Open() {
 		t.Error("shown after the last blob")
 	}

@@ -13,7 +13,6 @@ import (
 
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/redact"
-	"github.com/operator-bindery/bindery/internal/transfer"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
@@ -70,7 +69,7 @@ type CopyOptions struct {
 	// Elsewhere, unless nil, returns repositories that may have a blob, beside those of the source; see [Content].
 	Elsewhere func(d digest.Digest) []string
 	// Moved, unless nil, receives the steps of the blobs; it is called concurrently.
-	Moved func(transfer.Event)
+	Moved func(Event)
 }
 
 // Account is what [Copy] has done at one target. Sizes are in bytes.
@@ -117,7 +116,7 @@ type Move struct {
 	Digest digest.Digest
 	Size   int64
 	// Kind is EventBlobDone for one that was sent, EventBlobMounted, or EventBlobReused.
-	Kind transfer.EventKind
+	Kind EventKind
 	// From is the repository that it was mounted from.
 	From string
 }
@@ -244,9 +243,9 @@ func nameError(ctx context.Context, n Name, err error) error {
 }
 
 // move reports a step of a blob.
-func (c *imageCopy) move(kind transfer.EventKind, d v1.Descriptor, done int64) {
+func (c *imageCopy) move(kind EventKind, d v1.Descriptor, done int64) {
 	if c.o.Moved != nil {
-		c.o.Moved(transfer.Event{Kind: kind, Destination: cmp.Or(c.name().Text, c.to.Name()), Blob: d.Digest,
+		c.o.Moved(Event{Kind: kind, Destination: cmp.Or(c.name().Text, c.to.Name()), Blob: d.Digest,
 			Size: d.Size, Done: done})
 	}
 }
@@ -271,7 +270,7 @@ func (c *imageCopy) lacks(err error) bool {
 // again asks for everything once more, after a manifest was refused since something is missing.
 func (c *imageCopy) again(ctx context.Context, err error) error {
 	if c.o.Moved != nil {
-		c.o.Moved(transfer.Event{Kind: transfer.EventRetry, Destination: cmp.Or(c.name().Text, c.to.Name()),
+		c.o.Moved(Event{Kind: EventRetry, Destination: cmp.Or(c.name().Text, c.to.Name()),
 			Attempt: 1, Err: redact.Error(err)})
 	}
 	return c.round(ctx, false)

@@ -18,7 +18,6 @@ import (
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/images/storetest"
 	"github.com/operator-bindery/bindery/internal/fault"
-	"github.com/operator-bindery/bindery/internal/transfer"
 )
 
 // source is a place with made-up images.
@@ -81,7 +80,7 @@ func TestCopyImage(t *testing.T) {
 	from, to := newSource(), storetest.NewMemory()
 	top, _, _, _, _ := nested(t, from)
 	var mu sync.Mutex
-	steps := map[transfer.EventKind]int{}
+	steps := map[store.EventKind]int{}
 	before := false
 	got, err := store.CopyOne(t.Context(), from, top, to, "v1", store.CopyOptions{Jobs: 2,
 		Attach: func(ctx context.Context, w store.Writer, i store.Image) error {
@@ -92,14 +91,14 @@ func TestCopyImage(t *testing.T) {
 			before = there && !tagged && len(i.Instances) == 9 && i.Top.Digest == top.Digest
 			return nil
 		},
-		Moved: func(e transfer.Event) { mu.Lock(); steps[e.Kind]++; mu.Unlock() }})
+		Moved: func(e store.Event) { mu.Lock(); steps[e.Kind]++; mu.Unlock() }})
 	if err != nil || !before {
 		t.Fatal(err, before)
 	}
 	// 7 images with a configuration and a layer each, and one layer that they share. The index is written twice.
 	if got.Manifests != 10 || got.Blobs != 15 || got.Sent != got.Bytes+got.Size || len(got.LeftOut) != 0 ||
 		got.Present ||
-		steps[transfer.EventBlobStart] != 15 || steps[transfer.EventBlobDone] != 15 {
+		steps[store.EventBlobStart] != 15 || steps[store.EventBlobDone] != 15 {
 		t.Errorf("%+v, %v", got, steps)
 	}
 	for name, text := range from.Manifests {

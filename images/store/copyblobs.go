@@ -16,7 +16,6 @@ import (
 
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/reflist"
-	"github.com/operator-bindery/bindery/internal/transfer"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
@@ -71,7 +70,7 @@ func (c *imageCopy) blobs(ctx context.Context, root *node) error {
 				return context.Cause(gctx)
 			}
 			if size, ok := before[d.Digest]; ok && size == d.Size || there[d.Digest] && c.trust {
-				c.moved(d, transfer.EventBlobReused, "")
+				c.moved(d, EventBlobReused, "")
 				return nil
 			}
 			return c.blob(gctx, d)
@@ -95,7 +94,7 @@ func (c *imageCopy) blob(ctx context.Context, d v1.Descriptor) error {
 	}
 	content.Open = func(ctx context.Context, from int64) (io.ReadCloser, error) {
 		if opened.CompareAndSwap(false, true) {
-			c.move(transfer.EventBlobStart, d, from)
+			c.move(EventBlobStart, d, from)
 		}
 		body, err := c.from.Blob(ctx, d, from)
 		if err != nil {
@@ -119,25 +118,25 @@ func (c *imageCopy) blob(ctx context.Context, d v1.Descriptor) error {
 	case err != nil:
 		return err
 	case from != "":
-		c.moved(d, transfer.EventBlobMounted, from)
+		c.moved(d, EventBlobMounted, from)
 	case opened.Load():
-		c.moved(d, transfer.EventBlobDone, "")
+		c.moved(d, EventBlobDone, "")
 	default:
-		c.moved(d, transfer.EventBlobReused, "")
+		c.moved(d, EventBlobReused, "")
 	}
 	return nil
 }
 
 // moved notes how a blob got there, and reports it. One that was sent in an earlier round stays so.
-func (c *imageCopy) moved(d v1.Descriptor, kind transfer.EventKind, from string) {
+func (c *imageCopy) moved(d v1.Descriptor, kind EventKind, from string) {
 	c.mu.Lock()
 	if c.moves == nil {
 		c.moves = map[digest.Digest]Move{}
 	}
-	if old, known := c.moves[d.Digest]; !known || kind == transfer.EventBlobDone || old.Kind == transfer.EventBlobReused {
+	if old, known := c.moves[d.Digest]; !known || kind == EventBlobDone || old.Kind == EventBlobReused {
 		c.moves[d.Digest] = Move{Digest: d.Digest, Size: d.Size, Kind: kind, From: from}
 	}
-	if kind == transfer.EventBlobMounted {
+	if kind == EventBlobMounted {
 		c.account.Mounted += d.Size
 	}
 	c.mu.Unlock()
@@ -227,7 +226,7 @@ func (b *sentBody) Read(p []byte) (int, error) {
 	b.sent.Add(int64(n))
 	if b.at-b.told >= tellEvery {
 		b.told = b.at
-		b.c.move(transfer.EventBlobProgress, b.d, b.at)
+		b.c.move(EventBlobProgress, b.d, b.at)
 	}
 	if err != nil && err != io.EOF {
 		err = &SourceError{err}

@@ -21,6 +21,7 @@ import (
 
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/policy"
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/imagetest"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 	"github.com/operator-bindery/bindery/internal/userns"
@@ -119,7 +120,7 @@ func anyImage(t *testing.T) *signature.Policy {
 }
 
 // load copies an image to stores.
-func load(t *testing.T, from *images.Source, events func(images.Event), to ...string) ([]images.Result, error) {
+func load(t *testing.T, from *images.Source, events func(store.Event), to ...string) ([]images.Result, error) {
 	t.Helper()
 	var dests []images.Destination
 	for _, text := range to {
@@ -235,8 +236,8 @@ func TestIndexIsTheImageOfOnePlatform(t *testing.T) {
 		var warnings []string
 		results, err := images.Copy(t.Context(), from, from.Top, []images.Destination{d}, images.CopyOptions{
 			Temp: t.TempDir(), Platform: of.wanted,
-			Events: func(e images.Event) {
-				if e.Kind == images.EventWarning {
+			Events: func(e store.Event) {
+				if e.Kind == store.EventWarning {
 					warnings = append(warnings, e.Err.Error())
 				}
 			},

@@ -27,9 +27,9 @@ import (
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/testregistry"
-	"github.com/operator-bindery/bindery/internal/transfer"
 )
 
 const canary = "canary-secret"
@@ -309,7 +309,7 @@ func TestSecretsStayOutOfMessages(t *testing.T) {
 	o.AuthFile = authFileFor(t, reg.Host())
 	var told []string
 	c := quick(t, images.ClientOptions{Registry: o, Retries: 1,
-		Events: func(e transfer.Event) { told = append(told, fmt.Sprint(e)) }})
+		Events: func(e store.Event) { told = append(told, fmt.Sprint(e)) }})
 	_, err := c.Image(t.Context(), reg.Host()+"/a/b:v1", v1.Platform{})
 	if err == nil || len(told) == 0 {
 		t.Fatalf("%v, %v", err, told)

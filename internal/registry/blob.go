@@ -11,9 +11,9 @@ import (
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/redact"
-	"github.com/operator-bindery/bindery/internal/transfer"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
@@ -52,7 +52,7 @@ func newStallWatch(ctx context.Context, limit time.Duration) *stallWatch {
 // wait starts the timer; the function it returns stops it.
 func (w *stallWatch) wait(most time.Duration) func() {
 	start, limit := time.Now(), min(w.left, most)
-	timer := time.AfterFunc(limit, func() { w.cancel(fmt.Errorf("%w for %s", transfer.ErrStalled, limit)) })
+	timer := time.AfterFunc(limit, func() { w.cancel(fmt.Errorf("%w for %s", store.ErrStalled, limit)) })
 	return func() {
 		timer.Stop()
 		w.left -= time.Since(start)
@@ -74,9 +74,9 @@ func (w *stallWatch) stop() {
 	}
 }
 
-// cause returns [transfer.ErrStalled] in place of an error that the watch caused.
+// cause returns [store.ErrStalled] in place of an error that the watch caused.
 func (w *stallWatch) cause(err error) error {
-	if cause := context.Cause(w.ctx); err != nil && errors.Is(cause, transfer.ErrStalled) {
+	if cause := context.Cause(w.ctx); err != nil && errors.Is(cause, store.ErrStalled) {
 		return cause
 	}
 	return err
@@ -124,7 +124,7 @@ func (p *repository) blobFrom(ctx context.Context, d v1.Descriptor, from int64) 
 	if err := b.connect(); err != nil {
 		return nil, err
 	}
-	b.event(transfer.EventBlobStart)
+	b.event(store.EventBlobStart)
 	return b, nil
 }
 
@@ -228,7 +228,7 @@ func (b *registryBlob) restart(cause error) error {
 		b.retries--
 		_ = b.body.Close()
 		used := b.repo.host.r.o.Retries - b.retries
-		b.repo.host.r.event(transfer.Event{Kind: transfer.EventRetry, Destination: b.repo.name.Name(), Blob: b.d.Digest,
+		b.repo.host.r.event(store.Event{Kind: store.EventRetry, Destination: b.repo.name.Name(), Blob: b.d.Digest,
 			Attempt: used, Err: redact.Error(cause)})
 		if err := pause(b.ctx, b.repo.host.r.backoff(), used); err != nil {
 			return err
@@ -242,22 +242,22 @@ func (b *registryBlob) restart(cause error) error {
 func (b *registryBlob) progress() {
 	if b.at-b.told >= restartProgress {
 		b.told = b.at
-		b.event(transfer.EventBlobProgress)
+		b.event(store.EventBlobProgress)
 	}
 }
 
 func (b *registryBlob) end() {
 	if !b.ended {
 		b.ended = true
-		b.event(transfer.EventBlobDone)
+		b.event(store.EventBlobDone)
 	}
 }
 
-func (b *registryBlob) event(kind transfer.EventKind) { b.repo.event(kind, b.d, b.at) }
+func (b *registryBlob) event(kind store.EventKind) { b.repo.event(kind, b.d, b.at) }
 
 // event reports how much of a blob has been read.
-func (p *repository) event(kind transfer.EventKind, d v1.Descriptor, done int64) {
-	p.host.r.event(transfer.Event{Kind: kind, Destination: p.name.Name(), Blob: d.Digest, Size: d.Size, Done: done})
+func (p *repository) event(kind store.EventKind, d v1.Descriptor, done int64) {
+	p.host.r.event(store.Event{Kind: kind, Destination: p.name.Name(), Blob: d.Digest, Size: d.Size, Done: done})
 }
 
 func (b *registryBlob) Close() error {

@@ -14,18 +14,18 @@ import (
 	"go.podman.io/image/v5/pkg/sysregistriesv2"
 	"go.podman.io/image/v5/types"
 
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/blobcache"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/internal/registriesd"
-	"github.com/operator-bindery/bindery/internal/transfer"
 )
 
 // Client sends requests to registries. It is safe for concurrent use.
 type Client struct {
 	o     Options
 	sys   *types.SystemContext
-	event func(transfer.Event)
+	event func(store.Event)
 	creds *credentialStore
 	conf  string // the registries.conf in use, if it has the old format
 
@@ -57,7 +57,7 @@ type Options struct {
 }
 
 // NewClient returns a client. sys is the configuration of the machine; event receives retries and warnings.
-func NewClient(o Options, sys *types.SystemContext, event func(transfer.Event)) *Client {
+func NewClient(o Options, sys *types.SystemContext, event func(store.Event)) *Client {
 	r := &Client{
 		o: o, sys: sys, event: event,
 		hosts: map[hostKey]*host{}, repositories: map[repositoryKey]*repository{}, warned: map[string]bool{},
@@ -65,12 +65,12 @@ func NewClient(o Options, sys *types.SystemContext, event func(transfer.Event)) 
 	// System has read the file before, and has reported its errors.
 	if old, err := o.Config.oldConf(context.Background()); err == nil && old != nil {
 		r.conf = old.path
-		r.warn(r.conf, transfer.Event{Kind: transfer.EventWarning, Err: fmt.Errorf(
+		r.warn(r.conf, store.Event{Kind: store.EventWarning, Err: fmt.Errorf(
 			"%s is in version 1 of its format: its lists of blocked and insecure registries count; "+
 				"containers-registries.conf(5) has version 2", old.path)})
 	}
 	r.creds = newCredentialStore(o.Config, sys,
-		func(err error) { r.warn(err.Error(), transfer.Event{Kind: transfer.EventWarning, Err: err}) })
+		func(err error) { r.warn(err.Error(), store.Event{Kind: store.EventWarning, Err: err}) })
 	return r
 }
 
@@ -83,7 +83,7 @@ func (r *Client) Close() {
 }
 
 // warn reports an event once for each text.
-func (r *Client) warn(text string, e transfer.Event) {
+func (r *Client) warn(text string, e store.Event) {
 	r.mu.Lock()
 	tell := !r.warned[text] && len(r.warned) < maxWarnings
 	if tell {

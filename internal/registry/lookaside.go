@@ -14,12 +14,12 @@ import (
 	"github.com/opencontainers/go-digest"
 	"go.podman.io/image/v5/docker/reference"
 
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/internal/registriesd"
 	"github.com/operator-bindery/bindery/internal/regularfile"
 	"github.com/operator-bindery/bindery/internal/sigblob"
-	"github.com/operator-bindery/bindery/internal/transfer"
 	"github.com/operator-bindery/bindery/internal/userns"
 )
 
@@ -79,7 +79,7 @@ func fileSignature(name string, limit int64) (_ []byte, ok bool, err error) {
 func (p *repository) signatureAt(ctx context.Context, u *url.URL, limit int64) (content []byte, ok bool, err error) {
 	h := p.host
 	again := func(attempt int, err error) {
-		h.r.event(transfer.Event{Kind: transfer.EventRetry, Destination: p.name.Name(), Attempt: attempt,
+		h.r.event(store.Event{Kind: store.EventRetry, Destination: p.name.Name(), Attempt: attempt,
 			Err: redact.Error(err)})
 	}
 	err = retry(ctx, h.r.o.Retries, h.r.backoff(), again, func() error {

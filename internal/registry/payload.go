@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/operator-bindery/bindery/internal/transfer"
+	"github.com/operator-bindery/bindery/images/store"
 )
 
 // payload is the body of a request.
@@ -42,7 +42,7 @@ func (p *payload) attach(req *http.Request, w *stallWatch) (*uploading, error) {
 	}
 	req.GetBody = func() (io.ReadCloser, error) { return u.open(p) }
 	req.Header.Set("Content-Type", p.kind)
-	u.timer = time.AfterFunc(w.limit, func() { w.cancel(fmt.Errorf("%w for %s", transfer.ErrStalled, w.limit)) })
+	u.timer = time.AfterFunc(w.limit, func() { w.cancel(fmt.Errorf("%w for %s", store.ErrStalled, w.limit)) })
 	return u, nil
 }
 

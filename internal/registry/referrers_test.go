@@ -24,7 +24,6 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/reflist"
 	"github.com/operator-bindery/bindery/internal/testregistry"
-	"github.com/operator-bindery/bindery/internal/transfer"
 )
 
 // writerTo returns a new client's view of a repository.
@@ -32,7 +31,7 @@ func writerTo(t testing.TB, r *testregistry.Registry, repository string) *Reposi
 	t.Helper()
 	yes := true
 	sys := &types.SystemContext{SystemRegistriesConfPath: "/dev/null", SystemRegistriesConfDirPath: t.TempDir()}
-	client := NewClient(Options{Config: Config{SkipTLSVerify: &yes, PlainHTTP: true}}, sys, func(transfer.Event) {})
+	client := NewClient(Options{Config: Config{SkipTLSVerify: &yes, PlainHTTP: true}}, sys, func(store.Event) {})
 	t.Cleanup(client.Close)
 	named, err := reference.ParseNormalizedNamed(r.Host() + "/" + repository + ":v1")
 	if err != nil {

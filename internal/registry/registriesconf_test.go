@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/testregistry"
-	"github.com/operator-bindery/bindery/internal/transfer"
 )
 
 // A registries.conf in version 1 counts: its lists of blocked and insecure registries, and what it has of version 2
@@ -40,8 +40,8 @@ func TestRegistriesConfVersion1(t *testing.T) {
 			o := images.Registry{RegistriesConf: filepath.Join(t.TempDir(), "registries.conf")}
 			write(t, o.RegistriesConf, strings.ReplaceAll(fmt.Sprintf(c.conf, reg.Host()), "MIRROR", mirror.Host()))
 			var warned []string
-			events := func(e transfer.Event) {
-				if e.Kind == transfer.EventWarning {
+			events := func(e store.Event) {
+				if e.Kind == store.EventWarning {
 					warned = append(warned, e.Err.Error())
 				}
 			}

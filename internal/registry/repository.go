@@ -19,7 +19,6 @@ import (
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/blobcache"
 	"github.com/operator-bindery/bindery/internal/fault"
-	"github.com/operator-bindery/bindery/internal/transfer"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
@@ -92,7 +91,7 @@ func (r *Repository) openBlob(ctx context.Context, d v1.Descriptor) (io.ReadClos
 	}
 	body, cached := r.cache.Open(ctx, d.Digest, d.Size)
 	if cached {
-		r.repo.event(transfer.EventBlobReused, d, d.Size)
+		r.repo.event(store.EventBlobReused, d, d.Size)
 	} else {
 		fetched, err := r.repo.blob(ctx, d)
 		if err != nil {

@@ -23,7 +23,6 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/redact"
-	"github.com/operator-bindery/bindery/internal/transfer"
 )
 
 // manifestTypes are the media types of manifests that are accepted.
@@ -120,7 +119,7 @@ func (h *host) send(ctx context.Context, q *request) (*http.Response, error) {
 	}
 	resp.Body = &watchedBody{body: resp.Body, watch: w, up: up}
 	for _, text := range resp.Header.Values("Warning") {
-		h.r.warn(h.name+text, transfer.Event{Kind: transfer.EventWarning, Destination: h.name,
+		h.r.warn(h.name+text, store.Event{Kind: store.EventWarning, Destination: h.name,
 			Err: fmt.Errorf("registry %s warns: %.300q", h.name, redact.Text(text))})
 	}
 	return resp, nil
@@ -173,7 +172,7 @@ func (p *repository) get(ctx context.Context, path string, q request, retries in
 
 // again reports that a request is repeated.
 func (p *repository) again(attempt int, err error) {
-	p.host.r.event(transfer.Event{Kind: transfer.EventRetry, Destination: p.name.Name(), Attempt: attempt,
+	p.host.r.event(store.Event{Kind: store.EventRetry, Destination: p.name.Name(), Attempt: attempt,
 		Err: redact.Error(err)})
 }
 

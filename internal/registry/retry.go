@@ -14,7 +14,7 @@ import (
 	"github.com/docker/distribution/registry/api/errcode"
 	"go.podman.io/image/v5/docker"
 
-	"github.com/operator-bindery/bindery/internal/transfer"
+	"github.com/operator-bindery/bindery/images/store"
 )
 
 // maxBackoff is the longest pause between two attempts.
@@ -76,7 +76,7 @@ func transient(err error) bool {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return false
 	}
-	if errors.Is(err, docker.ErrTooManyRequests) || errors.Is(err, transfer.ErrStalled) {
+	if errors.Is(err, docker.ErrTooManyRequests) || errors.Is(err, store.ErrStalled) {
 		return true
 	}
 	var once *againError

@@ -9,8 +9,8 @@ import (
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
-	"github.com/operator-bindery/bindery/internal/transfer"
 )
 
 const (
@@ -58,7 +58,7 @@ func (w *Writer) writeBlob(ctx context.Context, by *WriterRepository, d v1.Descr
 		case has && p.size != d.Size:
 			return fmt.Errorf("%s: %w: size is %d and not %d", d.Digest, fault.ErrIntegrity, p.size, d.Size)
 		case has:
-			w.event(Event{Kind: transfer.EventBlobReused, Blob: d.Digest, Size: d.Size})
+			w.event(Event{Kind: store.EventBlobReused, Blob: d.Digest, Size: d.Size})
 			return nil
 		case !busy:
 			return w.writeNew(ctx, k, by, d, open)
@@ -111,7 +111,7 @@ func (w *Writer) writeNew(ctx context.Context, k key, by *WriterRepository, d v1
 		close(w.writing[k])
 		delete(w.writing, k)
 	}()
-	w.event(Event{Kind: transfer.EventBlobStart, Blob: d.Digest, Size: d.Size})
+	w.event(Event{Kind: store.EventBlobStart, Blob: d.Digest, Size: d.Size})
 	var err error
 	if d.Size <= smallBlob {
 		err = w.writeSmall(ctx, k, by, d, open)
@@ -119,7 +119,7 @@ func (w *Writer) writeNew(ctx context.Context, k key, by *WriterRepository, d v1
 		err = w.writeLarge(ctx, k, by, d, open)
 	}
 	if err == nil {
-		w.event(Event{Kind: transfer.EventBlobDone, Blob: d.Digest, Size: d.Size, Done: d.Size})
+		w.event(Event{Kind: store.EventBlobDone, Blob: d.Digest, Size: d.Size, Done: d.Size})
 	}
 	return err
 }
@@ -257,7 +257,7 @@ type progress struct {
 func (p progress) Write(b []byte) (int, error) {
 	n, err := p.to.Write(b)
 	*p.done += int64(n)
-	p.w.event(Event{Kind: transfer.EventBlobProgress, Blob: p.d.Digest, Size: p.d.Size, Done: *p.done})
+	p.w.event(Event{Kind: store.EventBlobProgress, Blob: p.d.Digest, Size: p.d.Size, Done: *p.done})
 	return n, err
 }
 

@@ -10,7 +10,6 @@ import (
 
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
-	"github.com/operator-bindery/bindery/internal/transfer"
 	"github.com/operator-bindery/bindery/mirror/medium"
 )
 
@@ -106,7 +105,7 @@ func TestLargerThanASegment(t *testing.T) {
 	dir := t.TempDir()
 	warned := ""
 	w := create(t, dir, medium.Options{SegmentBytes: 1 << 20, Event: func(e medium.Event) {
-		if e.Kind == transfer.EventWarning {
+		if e.Kind == store.EventWarning {
 			warned += e.Err.Error()
 		}
 	}})

@@ -13,9 +13,9 @@ import (
 
 	"github.com/opencontainers/go-digest"
 
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/ctxio"
 	"github.com/operator-bindery/bindery/internal/regularfile"
-	"github.com/operator-bindery/bindery/internal/transfer"
 )
 
 // resume reads what an interrupted run left: unfinished segments, blob by blob. A blob whose content is torn is a hole,
@@ -126,7 +126,7 @@ func (r *scan) member(ctx context.Context) (more bool, err error) {
 	if _, twice := r.w.blobs[k]; !twice {
 		r.w.blobs[k] = place{segment: r.s.n, at: at, size: size}
 	}
-	r.w.event(Event{Kind: transfer.EventVerified, Blob: k.digest(), Size: size, Done: size})
+	r.w.event(Event{Kind: store.EventVerified, Blob: k.digest(), Size: size, Done: size})
 	return true, nil
 }
 

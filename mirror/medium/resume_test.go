@@ -15,7 +15,6 @@ import (
 
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
-	"github.com/operator-bindery/bindery/internal/transfer"
 	"github.com/operator-bindery/bindery/mirror/medium"
 )
 
@@ -104,9 +103,9 @@ func (s *sample) goesOn(t *testing.T, dir string, o medium.Options, want *medium
 	var reused, started int64
 	o.Event = func(e medium.Event) {
 		switch e.Kind {
-		case transfer.EventVerified:
+		case store.EventVerified:
 			reused += e.Size
-		case transfer.EventBlobStart:
+		case store.EventBlobStart:
 			started += e.Size
 		}
 	}
@@ -141,7 +140,7 @@ func TestOtherRun(t *testing.T) {
 	s.same(t, read(t, dir))
 	warned := ""
 	w = create(t, dir, medium.Options{Key: "three", Event: func(e medium.Event) {
-		if e.Kind == transfer.EventWarning {
+		if e.Kind == store.EventWarning {
 			warned += e.Err.Error()
 		}
 	}})

@@ -14,13 +14,13 @@ import (
 	"github.com/opencontainers/go-digest"
 	"golang.org/x/sync/semaphore"
 
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 	"github.com/operator-bindery/bindery/internal/fault"
-	"github.com/operator-bindery/bindery/internal/transfer"
 )
 
 // Event is a step of writing: a blob and how much of it is written, or a warning.
-type Event = transfer.Event
+type Event = store.Event
 
 // DefaultSegmentBytes is the size of segments where none is asked for: 500 GiB (MIRROR 1.1).
 const DefaultSegmentBytes = 500 << 30
@@ -263,7 +263,7 @@ func (w *Writer) event(e Event) {
 	}
 }
 
-func (w *Writer) warn(err error) { w.event(Event{Kind: transfer.EventWarning, Err: err}) }
+func (w *Writer) warn(err error) { w.event(Event{Kind: store.EventWarning, Err: err}) }
 
 // ErrTooLarge is the error of a file that is larger than a segment, with [Options.Strict].
 var ErrTooLarge = errors.New("no archive is written")

@@ -1,5 +1,4 @@
-// Package transfer has the events of copying and reading images.
-package transfer
+package store
 
 import (
 	"errors"
@@ -12,7 +11,7 @@ type Event struct {
 	Kind EventKind
 	// Destination is where the step writes to, or the repository that it reads.
 	Destination string
-	// Blob and Size in bytes are set for blobs; Done is how many bytes have been written.
+	// Blob and Size in bytes are set for blobs; Done is how many bytes have been transferred.
 	Blob       digest.Digest
 	Size, Done int64
 	// For EventRetry, Attempt counts from 1 and Err is its failure. For EventWarning, Err is the warning.
@@ -32,7 +31,9 @@ const (
 	EventBlobMounted  EventKind = "mounted"
 	EventRetry        EventKind = "retry"
 	EventWarning      EventKind = "warning"
-	EventVerified     EventKind = "verified"
+	// EventVerified tells that the signature policy has accepted a signature of the image Destination: Blob is the
+	// index or manifest that was signed, which for an index covers every image in it.
+	EventVerified EventKind = "verified"
 )
 
 // ErrStalled is the failure of an attempt that transferred nothing for too long.
