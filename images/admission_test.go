@@ -120,7 +120,7 @@ func TestAcceptedSignaturesAreToldOnce(t *testing.T) {
 	}{{"p256-default", 1}, {"", 0}} {
 		reg, access := vectorRegistry(t, "sig-cimage-p256", supplytest.Repository)
 		var told []store.Event
-		o := ClientOptions{Registry: access, Events: func(e store.store.Event) {
+		o := ClientOptions{Registry: access, Events: func(e store.Event) {
 			if e.Kind == store.EventVerified {
 				told = append(told, e)
 			}
